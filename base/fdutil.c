@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Descriptor helpers.
+ *
+ * Only raw system calls: these run in the progress thread and in critical sections of
+ * intercepted calls, where libc's close, read and write lead back into the interposer and are
+ * cancellation points. A flag is written only when it differs.
+ */
+#include "base/fdutil.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int flag_set(int fd, int get, int set, long flag, bool on)
+{
+	long old = syscall(SYS_fcntl, fd, get, 0);
+	long new = on ? old | flag : old & ~flag;
+
+	if (old < 0)
+		return -errno;
+	if (new != old && syscall(SYS_fcntl, fd, set, new) < 0)
+		return -errno;
+	return 0;
+}
+
+int base_fd_set_nonblock(int fd, bool on)
+{
+	return flag_set(fd, F_GETFL, F_SETFL, O_NONBLOCK, on);
+}
+
+int base_fd_set_cloexec(int fd, bool on)
+{
+	return flag_set(fd, F_GETFD, F_SETFD, FD_CLOEXEC, on);
+}
+
+int base_eventfd_create(int *out)
+{
+	long fd = syscall(SYS_eventfd2, 0, EFD_NONBLOCK | EFD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	*out = (int)fd;
+	return 0;
+}
+
+/* EAGAIN of a nonblocking eventfd means that it is already in the state asked for. */
+static int eventfd_result(long n)
+{
+	return n < 0 && errno != EAGAIN ? -errno : 0;
+}
+
+int base_eventfd_ring(int fd)
+{
+	uint64_t one = 1;
+
+	return eventfd_result(syscall(SYS_write, fd, &one, sizeof(one)));
+}
+
+int base_eventfd_drain(int fd)
+{
+	uint64_t count;
+
+	return eventfd_result(syscall(SYS_read, fd, &count, sizeof(count)));
+}
+
+void base_fd_close(int fd)
+{
+	int saved = errno;
+
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	errno = saved;
+}

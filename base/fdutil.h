@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef BASE_FDUTIL_H
+#define BASE_FDUTIL_H
+
+#include <stdbool.h>
+
+/*
+ * Descriptors, by raw system calls: in a process with the interposer loaded, libc's names are
+ * its own. All return 0 or -errno.
+ */
+int base_fd_set_nonblock(int fd, bool on);
+int base_fd_set_cloexec(int fd, bool on);
+
+/* A nonblocking close-on-exec eventfd with the count 0. */
+int base_eventfd_create(int *out);
+/* Makes it readable; harmless when it already is. */
+int base_eventfd_ring(int fd);
+/* Makes it unreadable; harmless when it already is. */
+int base_eventfd_drain(int fd);
+
+/* A negative fd is ignored, and errno stays as it was. */
+void base_fd_close(int fd);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include <stdbool.h>
+
+/*
+ * Log lines: "warpsock[pid] level: message", one write each.
+ *
+ * WARPSOCK_LOG is err, warn (the default), info, debug or off; WARPSOCK_LOG_FILE is a file to
+ * append to instead of standard error. May be called from a signal handler and anywhere errno
+ * must stay as it was, except that %f, %g, %a, %ls and positional arguments are not for
+ * handlers: vsnprintf takes memory for them. A line that is off costs one load and one compare.
+ */
+enum base_log_level {
+	BASE_LOG_OFF = -1,
+	BASE_LOG_ERR,
+	BASE_LOG_WARN,
+	BASE_LOG_INFO,
+	BASE_LOG_DEBUG,
+};
+
+/* The longest line with its newline; the rest of a longer one is cut and marked "...". */
+#define BASE_LOG_LINE_MAX 512
+
+extern int base_log_level;
+
+/* Reads the environment; runs as a constructor, later calls read it again. */
+void base_log_init(void);
+
+static inline bool base_log_on(enum base_log_level level)
+{
+	return (int)level <= __atomic_load_n(&base_log_level, __ATOMIC_RELAXED);
+}
+
+void base_log_write(enum base_log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Arguments are evaluated only when the level is on. */
+#define base_log(level, ...)                                 \
+	do {                                                 \
+		if (__builtin_expect(base_log_on(level), 0)) \
+			base_log_write(level, __VA_ARGS__);  \
+	} while (0)
+
+#define base_err(...) base_log(BASE_LOG_ERR, __VA_ARGS__)
+#define base_warn(...) base_log(BASE_LOG_WARN, __VA_ARGS__)
+#define base_info(...) base_log(BASE_LOG_INFO, __VA_ARGS__)
+#define base_debug(...) base_log(BASE_LOG_DEBUG, __VA_ARGS__)
+
+#endif
