@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Runs Warpsock's test suites and counts their cases.
+
+Which tests there are is asked of meson, so a test is registered in one place only. A suite is a
+view of a build directory: some meson suites of a build with one compiler and one set of
+sanitizers. Every program runs in a process group of its own with a time limit, and its output
+goes to files: nothing that it leaves behind can hold the run up.
+"""
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import tap
+
+ROOT = Path(__file__).resolve().parent.parent
+JOBS = min(2, os.cpu_count() or 1)
+BUILD_LIMIT = 900
+LONG_FACTOR = 10
+OUTPUT_SHOWN = 60
+
+SANITIZED = ["-Dwerror=true", "-Doptimization=1", "-Db_lundef=false"]
+BUILDS = {
+    "build": ("gcc", []),
+    "build-clang": ("clang", []),
+    "build-asan": ("clang", SANITIZED + ["-Db_sanitize=address,undefined",
+                                         "-Dc_args=-fno-sanitize-recover=all"]),
+    "build-tsan": ("clang", SANITIZED + ["-Db_sanitize=thread"]),
+}
+
+
+@dataclass
+class Suite:
+    name: str
+    build: str
+    takes: tuple  # meson suites
+    limit: int  # seconds for the whole of it
+
+
+SUITES = [
+    Suite("style", "build", ("style",), 180),
+    Suite("headers", "build", ("headers",), 120),
+    Suite("unit", "build", ("unit",), 300),
+    Suite("unit-clang", "build-clang", ("unit",), 300),
+    Suite("asan", "build-asan", ("unit", "conformance"), 900),
+    Suite("tsan", "build-tsan", ("threads",), 600),
+    Suite("conformance", "build", ("conformance",), 600),
+    Suite("e2e", "build", ("e2e",), 1200),
+    Suite("captures", "build", ("captures",), 600),
+    Suite("fuzz", "build-asan", ("fuzz",), 600),
+    Suite("mutate", "build", ("mutate",), 3600),
+]
+ONLY_WHEN_ASKED = {"mutate"}
+
+
+def fail_case(name, output):
+    return tap.Case(name, "failed", output.splitlines()[-OUTPUT_SHOWN:])
+
+
+# --- builds -------------------------------------------------------------------------------------
+
+
+def command(args, **kwargs):
+    done = subprocess.run(args, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=BUILD_LIMIT, **kwargs)
+    return done.returncode, done.stdout
+
+
+def configure(build):
+    """Returns meson's tests of a build directory, set up when it is new; raises on failure."""
+    compiler, options = BUILDS[build]
+    if not (ROOT / build / "build.ninja").exists():
+        env = dict(os.environ, CC=compiler)
+        status, out = command(["meson", "setup", build, *options], env=env)
+        if status:
+            raise RuntimeError(out)
+    # A reconfiguration that is due must come before the list of tests is read.
+    status, out = command(["ninja", "-C", build, "build.ninja"])
+    if status:
+        raise RuntimeError(out)
+    listed = subprocess.run(["meson", "introspect", "--tests", build], cwd=ROOT, text=True,
+                            check=True, stdout=subprocess.PIPE)
+    return json.loads(listed.stdout)
+
+
+def compile_all(build):
+    status, out = command(["nice", "ninja", "-j", str(JOBS), "-C", build])
+    if status:
+        raise RuntimeError(out)
+
+
+# --- one test program ---------------------------------------------------------------------------
+
+
+def end_group(pid):
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def sanitizer_env(scratch):
+    """Reports go to files, so that one from a process nobody waits for is seen too."""
+    to_file = f"log_path={scratch}/report:abort_on_error=0"
+    return {
+        "ASAN_OPTIONS": f"{to_file}:detect_stack_use_after_return=1",
+        "UBSAN_OPTIONS": f"{to_file}:print_stacktrace=1:halt_on_error=1",
+        "TSAN_OPTIONS": f"{to_file}:halt_on_error=0",
+    }
+
+
+def execute(test, limit, scratch, long):
+    """Runs a program; returns its exit status (None: out of time), its stdout and its stderr."""
+    env = dict(os.environ, **sanitizer_env(scratch), **test.get("env", {}))
+    env["WARPSOCK_LONG"] = "1" if long else ""
+    with open(scratch / "out", "wb") as out, open(scratch / "err", "wb") as err:
+        proc = subprocess.Popen(test["cmd"], stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                cwd=test.get("workdir") or ROOT, env=env, start_new_session=True)
+        try:
+            status = proc.wait(timeout=limit)
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:
+            end_group(proc.pid)
+            proc.wait()
+    return (status, *((scratch / name).read_text(errors="replace") for name in ("out", "err")))
+
+
+def cases_of(test, status, out, err, limit):
+    if status is None:
+        cases, _ = tap.parse(out)
+        return cases + [fail_case("time limit", f"{out}\n{err}\nended after {limit:.0f} s")]
+    if test["protocol"] == "tap":
+        return tap.judge(out, status)
+    if status == 77:
+        return [tap.Case("", "skipped", (out + err).splitlines()[-1:])]
+    if status:
+        return [fail_case("", f"{out}\n{err}\nexit status {status}")]
+    return [tap.Case("", "passed")]
+
+
+def run_test(test, deadline, long):
+    limit = min(test["timeout"] * (LONG_FACTOR if long else 1), deadline - time.monotonic())
+    if limit <= 0:
+        return [fail_case("not run", "the suite's time was up")]
+    with tempfile.TemporaryDirectory(prefix="warpsock-test-") as name:
+        scratch = Path(name)
+        status, out, err = execute(test, limit, scratch, long)
+        cases = cases_of(test, status, out, err, limit)
+        for report in sorted(scratch.glob("report*")):
+            cases.append(fail_case("sanitizer report", report.read_text(errors="replace")))
+    if err and any(case.result == "failed" for case in cases):
+        cases[-1].detail += ["standard error:"] + err.splitlines()[-OUTPUT_SHOWN:]
+    for case in cases:
+        case.name = f"{test['name']}: {case.name}" if case.name else test["name"]
+    return cases
+
+
+# --- suites -------------------------------------------------------------------------------------
+
+
+def pick(suite, tests):
+    wanted = {f"warpsock:{name}" for name in suite.takes}
+    return [test for test in tests if wanted & set(test["suite"])]
+
+
+def run_suite(suite, tests, long):
+    try:
+        compile_all(suite.build)
+    except RuntimeError as error:
+        return [fail_case("the build", str(error))]
+    deadline = time.monotonic() + suite.limit * (LONG_FACTOR if long else 1)
+    together = [test for test in tests if test["is_parallel"]]
+    alone = [test for test in tests if not test["is_parallel"]]
+    with ThreadPoolExecutor(JOBS) as pool:
+        done = list(pool.map(lambda test: run_test(test, deadline, long), together))
+    done += [run_test(test, deadline, long) for test in alone]
+    return [case for cases in done for case in cases]
+
+
+def tally(cases):
+    return tuple(sum(case.result == result for case in cases)
+                 for result in ("passed", "failed", "skipped"))
+
+
+def report(name, cases, seconds):
+    passed, failed, skipped = tally(cases)
+    print(f"{name:<12} {passed:5} passed {failed:4} failed {skipped:4} skipped "
+          f"{seconds:8.1f} s")
+    for case in cases:
+        if case.result == "failed":
+            print(f"  FAILED {case.name}")
+            for line in case.detail:
+                print(f"    | {line}")
+    sys.stdout.flush()
+
+
+def choose(options):
+    known = {suite.name for suite in SUITES}
+    unknown = set(options.suites) - known
+    if unknown:
+        sys.exit(f"no such suite: {' '.join(sorted(unknown))} (there are: {' '.join(suite.name for suite in SUITES)})")
+    wanted = set(options.suites) or known - ONLY_WHEN_ASKED
+    if options.mutate:
+        wanted.add("mutate")
+    return [suite for suite in SUITES if suite.name in wanted]
+
+
+def plan(suites):
+    """Pairs of suite and tests, without the suites that have none; and failed configurations."""
+    found, planned, failures = {}, [], []
+    for build in dict.fromkeys(suite.build for suite in suites):
+        try:
+            found[build] = configure(build)
+        except RuntimeError as error:
+            failures.append(fail_case(f"{build}: configuration", str(error)))
+    for suite in suites:
+        tests = pick(suite, found.get(suite.build, []))
+        if tests:
+            planned.append((suite, tests))
+    return planned, failures
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(prog="./dev test", description="Run the tests.")
+    parser.add_argument("--list", action="store_true", help="print the plan and end")
+    parser.add_argument("--long", action="store_true", help="long runs where a test has one")
+    parser.add_argument("--mutate", action="store_true", help="also plant faults: tests must fail")
+    parser.add_argument("suites", nargs="*", metavar="SUITE")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_options()
+    planned, all_cases = plan(choose(options))
+    print("plan: " + ", ".join(f"{suite.name} {len(tests)}" for suite, tests in planned)
+          + " (test programs)", flush=True)
+    if options.list:
+        for suite, tests in planned:
+            for test in tests:
+                print(f"  {suite.name:<12} {test['name']}")
+        return 0
+    if all_cases:
+        report("configure", all_cases, 0)
+    skips = []
+    for suite, tests in planned:
+        start = time.monotonic()
+        cases = run_suite(suite, tests, options.long)
+        report(suite.name, cases, time.monotonic() - start)
+        skips += [(suite, case) for case in cases if case.result == "skipped"]
+        all_cases += cases
+    if skips:
+        print("skipped:")
+    for suite, case in skips:
+        print(f"  {suite.name}: {case.name}: {case.reason}")
+    passed, failed, skipped = tally(all_cases)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
