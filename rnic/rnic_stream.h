@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The stream front of a provider: one connection over a connected socket, whose state is a flat block in memory that processes
+ * may share, without queues; where a send is either in the transport or has not happened, and what arrives goes to
+ * the sink that the caller brings.
+ */
+#ifndef RNIC_RNIC_STREAM_H
+#define RNIC_RNIC_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+/*
+ * The memory of one stream connection. @state is pointer-free plain data; @rest holds the part of an FPDU that the kernel has
+ * not taken yet; @in holds received octets that are not a whole FPDU. All three may be shared by processes, which serialise
+ * by a tx and an rx lock of their own: the calls below say which one they want.
+ */
+#define RNIC_STREAM_STATE 704
+#define RNIC_STREAM_REST (66 * 1024)
+#define RNIC_STREAM_IN (136 * 1024)
+
+struct rnic_stream_mem {
+	void *state; /* RNIC_STREAM_STATE octets, 8-aligned, zeroed at first */
+	void *rest;
+	void *in;
+};
+
+/* Address space that the peer may write to; where the octets go is the sink's affair. Part of the state. */
+#define RNIC_WINDOWS 4
+
+struct rnic_window {
+	uint64_t to;
+	uint64_t len;  /* 0: unused */
+	uint32_t stag; /* by rnic_stream_ops.window */
+	uint32_t tag;  /* the caller's, given to the sink */
+};
+
+struct rnic_stream_param {
+	bool initiator;
+	bool crc, markers; /* ask for */
+	uint8_t mpa_rev;   /* 1 or 2 */
+	uint8_t rtr; /* RTR forms offered or supported, enum mpa_rtr bits; 0: client-server model */
+	uint16_t ird, ord;
+};
+
+/* What arrives. Called under the rx lock; must not call back into the stream. */
+struct rnic_sink {
+	/* Octets @off.. of a window: 0, or -errno to refuse them (Terminate, the connection ends) */
+	int (*write)(void *ctx, const struct rnic_window *w, uint64_t off, const void *p,
+		     size_t len);
+	/* A part of a Send; @last: message complete, @off + len octets. 0, or -EMSGSIZE, -ENOBUFS to refuse it */
+	int (*message)(void *ctx, uint64_t off, const void *p, size_t len, bool last);
+	void *ctx;
+};
+
+/* One operation of a batch: Write when @stag is not 0, else a Send */
+struct rnic_stream_wr {
+	uint32_t stag;
+	uint64_t to;
+	const struct iovec *iov;
+	unsigned int niov;
+	uint32_t len;
+};
+
+enum rnic_stream_state {
+	RNIC_STREAM_STARTING, /* start-up frames are outstanding */
+	RNIC_STREAM_REQUEST,  /* responder: the Request is there, private data can be read */
+	RNIC_STREAM_OPEN,
+	RNIC_STREAM_ENDED, /* the peer's FIN at an FPDU boundary */
+	RNIC_STREAM_REJECTED,
+	RNIC_STREAM_BROKEN, /* reset, Terminate in either direction, cut, malformed */
+};
+
+struct rnic_stream_info {
+	enum rnic_stream_state state;
+	uint32_t fault; /* ours or the peer's; 0 none */
+	bool fault_by_peer;
+	uint8_t mpa_rev;
+	bool crc, tx_markers, rx_markers, may_send;
+	uint16_t mulpdu;
+	uint64_t tx_fpdus, rx_fpdus;
+};
+
+struct rnic_stream_ops {
+	/* Both locks: a new connection over the connected socket @fd, or a fresh view of one that @mem holds already */
+	int (*init)(const struct rnic_stream_mem *mem, int fd,
+		    const struct rnic_stream_param *param);
+	/* Both: window number @i; gives it an STag */
+	int (*window)(const struct rnic_stream_mem *mem, unsigned int i, struct rnic_window *w);
+
+	/* Both: takes start-up as far as it goes without waiting. initiator: sends the Request with @pd, then looks for the
+	 * Reply. responder: looks for the Request. The state, or -EAGAIN with *@events (POLLIN, POLLOUT) to wait for, or an
+	 * errno. -ENOMSG (responder): what came is no MPA; nothing was consumed, the socket is as it was. */
+	int (*start)(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len,
+		     short *events);
+	/* rx: the peer's private data (copied) and its length; -ENODATA before it is there */
+	int (*private_data)(const struct rnic_stream_mem *mem, void *pd, size_t *len);
+	/* Both, responder in state REQUEST */
+	int (*accept)(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len);
+	int (*reject)(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len);
+
+	/*
+	 * tx: the operations in order. Returns how many are wholly in the kernel or, the last of them but for a rest that
+	 * is kept and goes first next time, accepted. What does not count has not happened. 0: -EAGAIN now.
+	 */
+	int (*send)(const struct rnic_stream_mem *mem, int fd, const struct rnic_stream_wr *wr,
+		    unsigned int n);
+	/* tx: payload octets of a Write that leave in one FPDU now */
+	unsigned int (*segment)(const struct rnic_stream_mem *mem);
+	/* tx: tries to send the rest and what the protocol owes (Terminate): 0 none left, -EAGAIN, errno */
+	int (*flush)(const struct rnic_stream_mem *mem, int fd);
+	/* rx: takes in what is there, up to @budget octets (0: everything). Octets taken; -EAGAIN none; 0 the peer's end;
+	 * -errno broken, after the Terminate was tried */
+	ssize_t (*receive)(const struct rnic_stream_mem *mem, int fd, const struct rnic_sink *sink,
+			   size_t budget);
+
+	/* Any: no lock needed, may be out of date when it returns */
+	void (*info)(const struct rnic_stream_mem *mem, struct rnic_stream_info *info);
+	/* tx: our FIN, after the rest is sent (-EAGAIN: not yet) */
+	int (*shutdown)(const struct rnic_stream_mem *mem, int fd);
+};
+
+#endif
