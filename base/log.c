@@ -73,7 +73,6 @@ void base_log_write(enum base_log_level level, const char *fmt, ...)
 
 	n = (size_t)snprintf(line, sizeof(line), "warpsock[%ld] %s: ", syscall(SYS_getpid),
 			     level_names[level]);
-	errno = saved; /* for %m */
 	va_start(ap, fmt);
 	n += (size_t)vsnprintf(line + n, sizeof(line) - n, fmt, ap);
 	va_end(ap);

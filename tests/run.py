@@ -10,6 +10,7 @@ goes to files: nothing that it leaves behind can hold the run up.
 import argparse
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -66,6 +67,12 @@ def fail_case(name, output):
 
 
 # --- builds -------------------------------------------------------------------------------------
+
+
+def build_errors(output):
+    """The lines of a failed build that say why; all of it where none is known to."""
+    telling = [line for line in output.splitlines() if re.search(r"error:|undefined|FAILED:", line)]
+    return "\n".join(telling[:20]) or output
 
 
 def command(args, **kwargs):
@@ -176,7 +183,7 @@ def run_suite(suite, tests, long):
     try:
         compile_all(suite.build)
     except RuntimeError as error:
-        return [fail_case("the build", str(error))]
+        return [fail_case("the build", build_errors(str(error)))]
     deadline = time.monotonic() + suite.limit * (LONG_FACTOR if long else 1)
     together = [test for test in tests if test["is_parallel"]]
     alone = [test for test in tests if not test["is_parallel"]]

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Descriptor helpers, judged by what libc and the kernel say of the descriptor afterwards.
+ */
+#include "base/fdutil.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <unistd.h>
+
+static bool readable(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1 && (pfd.revents & POLLIN);
+}
+
+Test(fdutil, nonblock_keeps_other_flags)
+{
+	int fd = open("/dev/null", O_WRONLY | O_APPEND);
+
+	cr_assert_eq(base_fd_set_nonblock(fd, true), 0);
+	cr_assert_eq(fcntl(fd, F_GETFL) & (O_NONBLOCK | O_APPEND), O_NONBLOCK | O_APPEND);
+	cr_assert_eq(base_fd_set_nonblock(fd, false), 0);
+	cr_assert_eq(fcntl(fd, F_GETFL) & (O_NONBLOCK | O_APPEND), O_APPEND);
+}
+
+Test(fdutil, cloexec_on_and_off)
+{
+	int fd = open("/dev/null", O_WRONLY);
+
+	cr_assert_eq(base_fd_set_cloexec(fd, true), 0);
+	cr_assert_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	cr_assert_eq(base_fd_set_cloexec(fd, false), 0);
+	cr_assert_eq(fcntl(fd, F_GETFD), 0);
+}
+
+Test(fdutil, bad_descriptor_is_ebadf)
+{
+	cr_expect_eq(base_fd_set_nonblock(-1, true), -EBADF);
+	cr_expect_eq(base_fd_set_cloexec(-1, true), -EBADF);
+	cr_expect_eq(base_eventfd_ring(-1), -EBADF);
+	cr_expect_eq(base_eventfd_drain(-1), -EBADF);
+}
+
+Test(fdutil, eventfd_rings_and_drains)
+{
+	int fd = -1;
+
+	cr_assert_eq(base_eventfd_create(&fd), 0);
+	cr_assert_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	cr_assert(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	cr_assert_not(readable(fd));
+	cr_assert_eq(base_eventfd_drain(fd), 0);
+	cr_assert_eq(base_eventfd_ring(fd), 0);
+	cr_assert_eq(base_eventfd_ring(fd), 0);
+	cr_assert(readable(fd));
+	cr_assert_eq(base_eventfd_drain(fd), 0);
+	cr_assert_not(readable(fd));
+	base_fd_close(fd);
+}
+
+Test(fdutil, ring_of_a_full_eventfd_is_no_error)
+{
+	uint64_t most = UINT64_MAX - 1;
+	int fd = -1;
+
+	cr_assert_eq(base_eventfd_create(&fd), 0);
+	cr_assert_eq(write(fd, &most, sizeof(most)), (ssize_t)sizeof(most));
+	cr_assert_eq(base_eventfd_ring(fd), 0);
+	cr_assert(readable(fd));
+}
+
+Test(fdutil, close_keeps_errno)
+{
+	int fd = open("/dev/null", O_WRONLY);
+
+	errno = ERANGE;
+	base_fd_close(fd);
+	cr_assert_eq(fcntl(fd, F_GETFD), -1);
+	errno = ERANGE;
+	base_fd_close(fd);
+	base_fd_close(-1);
+	cr_assert_eq(errno, ERANGE);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Random octets: all of them are written, none beyond, and a child's differ from its parent's.
+ */
+#include "base/rand.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* 40 tries leave an octet 0 each time with a chance of 256^-40. */
+Test(rand, fills_each_octet_and_no_other)
+{
+	uint8_t buf[300], seen[300] = { 0 };
+
+	for (int try = 0; try < 40; try++) {
+		memset(buf, 0, sizeof(buf));
+		cr_assert_eq(base_rand_fill(buf, sizeof(buf) - 1), 0);
+		for (size_t i = 0; i < sizeof(buf); i++)
+			seen[i] |= buf[i];
+	}
+	for (size_t i = 0; i < sizeof(buf) - 1; i++)
+		cr_expect_neq(seen[i], 0, "octet %zu", i);
+	cr_assert_eq(seen[sizeof(buf) - 1], 0);
+}
+
+Test(rand, nothing_asked_nothing_done)
+{
+	cr_assert_eq(base_rand_fill(NULL, 0), 0);
+}
+
+Test(rand, tells_of_an_error)
+{
+	cr_assert_eq(base_rand_fill((void *)1, 8), -EFAULT);
+}
+
+Test(rand, words_differ)
+{
+	uint64_t a = 0, b = 0;
+	uint32_t c[4] = { 0 };
+
+	cr_assert_eq(base_rand_u64(&a), 0);
+	cr_assert_eq(base_rand_u64(&b), 0);
+	cr_assert_neq(a, b);
+	for (int i = 0; i < 4; i++)
+		cr_assert_eq(base_rand_u32(&c[i]), 0);
+	cr_assert(c[0] != c[1] || c[1] != c[2] || c[2] != c[3]);
+}
+
+Test(rand, child_differs_from_parent)
+{
+	uint64_t mine = 0, theirs = 0;
+	int fds[2], status = -1;
+	pid_t pid;
+
+	cr_assert_eq(pipe(fds), 0);
+	pid = fork();
+	if (!pid) {
+		if (base_rand_u64(&mine) || write(fds[1], &mine, sizeof(mine)) != sizeof(mine))
+			_exit(1);
+		_exit(0);
+	}
+	cr_assert_eq(base_rand_u64(&mine), 0);
+	cr_assert_eq(read(fds[0], &theirs, sizeof(theirs)), (ssize_t)sizeof(theirs));
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_assert_eq(status, 0);
+	cr_assert_neq(mine, theirs);
+}
