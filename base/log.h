@@ -7,8 +7,8 @@
 /*
  * Log lines: "warpsock[pid] level: message", one write each.
  *
- * WARPSOCK_LOG is err, warn (the default), info, debug or off; WARPSOCK_LOG_FILE is a file to
- * append to instead of standard error. May be called from a signal handler and anywhere errno
+ * WARPSOCK_LOG is err, warn (the default), info, debug or off; WARPSOCK_LOG_FILE is the absolute path of
+ * a file to append to instead of standard error. May be called from a signal handler and anywhere errno
  * must stay as it was, except that %f, %g, %a, %ls and positional arguments are not for
  * handlers: vsnprintf takes memory for them. A line that is off costs one load and one compare.
  */
@@ -25,7 +25,10 @@ enum base_log_level {
 
 extern int base_log_level;
 
-/* Reads the environment; runs as a constructor, later calls read it again. */
+/*
+ * Reads the environment. Runs as a constructor; a later call reads it again, and must be alone:
+ * no thread may log meanwhile.
+ */
 void base_log_init(void);
 
 static inline bool base_log_on(enum base_log_level level)
