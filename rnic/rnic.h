@@ -97,9 +97,11 @@ struct rnic_ops {
 
 /* --- providers --------------------------------------------------------------------------------------------------- */
 
-/* By a constructor of the provider; the first one registered is the default */
+/* By a constructor of the provider; the first one registered is the default, a second one of a name is refused */
 void rnic_register(const struct rnic_ops *ops);
 /* @name NULL: the default; NULL when there is none of that name */
 const struct rnic_ops *rnic_find(const char *name);
+/* The provider number @i in the order of their registration, or NULL behind the last */
+const struct rnic_ops *rnic_at(unsigned int i);
 
 #endif
