@@ -7,8 +7,8 @@
 #include <sys/uio.h>
 
 /*
- * CRC32c (Castagnoli, reflected), as RFC 5044 section 4.4 and RFC 3720 use it. The functions pass the
- * raw register on, so that one CRC may run over any number of pieces:
+ * CRC32c (Castagnoli, reflected), as RFC 5044 section 4.4 and RFC 3720 use it. The functions pass
+ * the raw register on, so that one CRC may run over any number of pieces:
  *
  *	crc = base_crc32c(BASE_CRC32C_INIT, header, header_len);
  *	crc = base_crc32c(crc, payload, payload_len);

@@ -7,10 +7,11 @@
 /*
  * Log lines: "warpsock[pid] level: message", one write each.
  *
- * WARPSOCK_LOG is err, warn (the default), info, debug or off; WARPSOCK_LOG_FILE is the absolute path of
- * a file to append to instead of standard error. May be called from a signal handler and anywhere errno
- * must stay as it was, except that %f, %g, %a, %ls and positional arguments are not for
- * handlers: vsnprintf takes memory for them. A line that is off costs one load and one compare.
+ * WARPSOCK_LOG is err, warn (the default), info, debug or off; WARPSOCK_LOG_FILE is the
+ * absolute path of a file to append to instead of standard error. May be called from a signal
+ * handler and where errno must stay as it was, except that %f, %g, %a, %ls and positional
+ * arguments are not for handlers: vsnprintf takes memory for them. A line that is off costs one
+ * load and one compare.
  */
 enum base_log_level {
 	BASE_LOG_OFF = -1,

@@ -214,7 +214,8 @@ def choose(options):
     known = {suite.name for suite in SUITES}
     unknown = set(options.suites) - known
     if unknown:
-        sys.exit(f"no such suite: {' '.join(sorted(unknown))} (there are: {' '.join(suite.name for suite in SUITES)})")
+        names = " ".join(suite.name for suite in SUITES)
+        sys.exit(f"no such suite: {' '.join(sorted(unknown))} (there are: {names})")
     wanted = set(options.suites) or known - ONLY_WHEN_ASKED
     if options.mutate:
         wanted.add("mutate")

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Checks every #include against tests/style/layers.txt; a case for each folder."""
+import re
+from collections import defaultdict
+
+import tree
+
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+FREE = "tests"
+
+
+def read_rules(path):
+    allowed, only = {}, {}
+    for line in tree.lines(path):
+        words = line.split("#")[0].split()
+        if words and words[0] == "only":
+            at = words.index("in")
+            only.update({prefix: words[at + 1] for prefix in words[1:at]})
+        elif words:
+            allowed[words[0]] = words[1:]
+    return allowed, only
+
+
+def below(name, folder):
+    return name == folder or name.startswith(folder + "/")
+
+
+def rule_for(folder, allowed):
+    fitting = [rule for rule in allowed if below(folder, rule)]
+    return max(fitting, key=len, default=None)
+
+
+def target_of(name, quoted, file, root):
+    """The file of ours that an #include names, or None for a header of the system."""
+    bases = [root, root / "include"] + ([file.parent] if quoted else [])
+    for base in bases:
+        if (base / name).is_file():
+            return (base / name).resolve().relative_to(root).as_posix()
+    return None
+
+
+def judge(name, quoted, file, root, rules):
+    """What is wrong with this #include, or None."""
+    allowed, only = rules
+    folder = file.parent.relative_to(root).as_posix()
+    rule = rule_for(folder, allowed)
+    target = target_of(name, quoted, file, root)
+    if target is None:
+        owner = next((only[prefix] for prefix in only if name.startswith(prefix)), folder)
+        if quoted:
+            return f'"{name}" is no file of ours'
+        return None if below(folder, owner) else f"<{name}> is only for {owner}"
+    if rule is None:
+        return f"{folder} has no line in layers.txt"
+    if any(below(target, other) for other in [rule, *allowed[rule]]):
+        return None
+    return f"{rule} may not include {target}"
+
+
+def main():
+    root, writer = tree.open_check(__doc__)
+    rules = read_rules(tree.ROOT / "tests/style/layers.txt")
+    problems = defaultdict(list)
+    for file in tree.ours(root, ".c", ".h"):
+        parts = file.relative_to(root).parts
+        found = problems[parts[0] if parts[0] != "include" else "/".join(parts[:2])]
+        if parts[0] == FREE:
+            continue
+        for number, line in enumerate(tree.lines(file), 1):
+            match = INCLUDE.match(line)
+            wrong = match and judge(match[2], match[1] == '"', file, root, rules)
+            if wrong:
+                found.append(f"{file.relative_to(root)}:{number}: {wrong}")
+    problems.pop(FREE, None)
+    for folder in sorted(problems):
+        writer.case(f"layers of {folder}", problems[folder])
+    writer.finish()
+
+
+if __name__ == "__main__":
+    main()

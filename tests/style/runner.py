@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Checks the test runner: programs that crash, hang, lie or say nothing must count as failed."""
+import sys
+import time
+from pathlib import Path
+
+from tree import tap
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import run  # noqa: E402  (found through the line above)
+
+# what a shell prints and does, its protocol, passed, failed, skipped
+PROGRAMS = [
+    ("two good cases", "echo 'ok 1 - a\nok 2 - b\n1..2'", "tap", (2, 0, 0)),
+    ("cases without numbers", "echo '1..2\nok - a\nok - b'", "tap", (2, 0, 0)),
+    ("a failed case", "echo '1..1\nnot ok 1 - a'; exit 1", "tap", (0, 1, 0)),
+    ("a failed case, exit 0", "echo '1..1\nnot ok 1 - a'", "tap", (0, 1, 0)),
+    ("a skip", "echo '1..2\nok 1 - a # SKIP no such thing\nok 2 - b'", "tap", (1, 0, 1)),
+    ("a skip without a reason", "echo '1..1\nok 1 - a # SKIP'", "tap", (0, 1, 0)),
+    ("everything skipped", "echo '1..0 # SKIP not here'", "tap", (0, 0, 1)),
+    ("nothing at all", "true", "tap", (0, 1, 0)),
+    ("an empty plan", "echo 1..0", "tap", (0, 1, 0)),
+    ("a case lost", "echo '1..2\nok 1 - a'", "tap", (1, 1, 0)),
+    ("a case too many", "echo '1..1\nok 1 - a\nok 2 - b'", "tap", (2, 1, 0)),
+    ("no plan", "echo 'ok 1 - a'", "tap", (1, 1, 0)),
+    ("a crash after the cases", "echo '1..1\nok 1 - a'; kill -SEGV $$", "tap", (1, 1, 0)),
+    ("a bad exit after the cases", "echo '1..1\nok 1 - a'; exit 3", "tap", (1, 1, 0)),
+    ("a bail-out", "echo '1..1\nok 1 - a\nBail out! no disk'", "tap", (1, 1, 0)),
+    ("a hang", "echo '1..2\nok 1 - a'; sleep 60", "tap", (1, 1, 0)),
+    ("a child that outlives it", "echo '1..1\nok 1 - a'; sleep 60 &", "tap", (1, 0, 0)),
+    ("exit 0", "exit 0", "exitcode", (1, 0, 0)),
+    ("exit 1", "exit 1", "exitcode", (0, 1, 0)),
+    ("exit 77", "echo no such thing; exit 77", "exitcode", (0, 0, 1)),
+    ("a signal", "kill -KILL $$", "exitcode", (0, 1, 0)),
+    ("a sanitizer report", "echo '1..1\nok 1 - a'; echo bad >${ASAN_OPTIONS%%:*}.1",
+     "tap", (1, 1, 0)),
+]
+
+
+def result(script, protocol):
+    script = script.replace("${ASAN_OPTIONS%%:*}", "$(expr $ASAN_OPTIONS : 'log_path=\\([^:]*\\)')")
+    test = {"name": "t", "cmd": ["sh", "-c", script], "protocol": protocol, "timeout": 1}
+    return run.tally(run.run_test(test, time.monotonic() + 20, False))
+
+
+def main():
+    writer = tap.Writer()
+    for name, script, protocol, wanted in PROGRAMS:
+        got = result(script, protocol)
+        problem = f"passed, failed, skipped: {got}, wanted {wanted}"
+        writer.case(f"{name} counts as it should", [problem] if got != wanted else [])
+    late = {"name": "t", "cmd": ["true"], "protocol": "exitcode", "timeout": 1}
+    writer.case("a test after the suite's time is failed, not forgotten",
+                [] if run.tally(run.run_test(late, time.monotonic() - 1, False)) == (0, 1, 0)
+                else ["it was not"])
+    writer.finish()
+
+
+if __name__ == "__main__":
+    main()

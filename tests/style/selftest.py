@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Plants each violation in a small tree and checks that the right case, and only it, turns red."""
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import tree
+from tree import tap
+
+HERE = Path(__file__).resolve().parent
+SPDX = "/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */\n"
+CHAPTER = "/*\n * A file that is here to be checked by a test.\n */\n"
+
+
+def function(lines, name="long_one"):
+    return f"\nint {name}(void)\n{{\n" + "\tputs(\"x\");\n" * (lines - 4) + "\treturn 0;\n}\n"
+
+
+def code(text):
+    return SPDX + CHAPTER + text
+
+
+def many(lines, count):
+    return code("#include <stdio.h>\n" + "".join(function(lines, f"f{i}") for i in range(count)))
+
+
+GOOD = {
+    "base/many.c": many(5, 20),
+    "base/a.h": SPDX + "int a(void);\n",
+    "base/a.c": SPDX + CHAPTER + '#include "base/a.h"\n\nint a(void)\n{\n\treturn 1;\n}\n',
+    "mpa/b.c": SPDX + CHAPTER + '#include "base/a.h"\n\n#include <stdio.h>\n',
+    "include/warp/ok.h": SPDX + "int ok(int);\n",
+}
+
+
+# check, what the planted file is, its text, words of the one case that must fail
+PLANTS = [
+    ("layers", "base/up.c", code('#include "mpa/b.h"\n'), "layers of base"),
+    ("layers", "mpa/up.c", code('#include "ddp/x.h"\n'), "layers of mpa"),
+    ("layers", "ddp/skip.c", code("#include <warp/ok.h>\n"), "layers of ddp"),
+    ("layers", "mpa/deep/up.c", code('#include "ddp/x.h"\n'), "layers of mpa"),
+    ("layers", "soft/verbs.c", code("#include <infiniband/verbs.h>\n"), "layers of soft"),
+    ("layers", "new/x.c", code('#include "base/a.h"\n'), "layers of new"),
+    ("lengths", "base/l.c", code(function(101)), "over 100 lines"),
+    ("lengths", "base/l.c", many(14, 45), "the median function"),
+    ("lengths", "base/l.c", many(46, 5), "nine in ten"),
+    ("lengths", "base/l.c", code("int x;\n" * 700), "no file is over"),
+    ("lengths", "base/l.h", SPDX + "int x;\n" * 200, "no file is over"),
+    ("lengths", "tests/style/exceptions.txt", "base/a.c a: it is not long\n", "is needed"),
+    ("format", "mpa/f.c", code("int  x;\n"), "format of mpa"),
+    ("words", "base/w.c", code("int x; \n"), "white space"),
+    ("words", "base/w.h", "int x;\n", "licence first"),
+    ("words", "base/w.sh", "#!/bin/sh\necho\n", "licence first"),
+    ("words", "base/w.c", SPDX + "int x;\n", "opens with a chapter"),
+    ("words", "base/w.c", SPDX + "/*\n * Short.\n */\n", "opens with a chapter"),
+    ("words", "base/w.h", SPDX + "\t\t\t" + "x" * 77 + "\n", "100 columns"),
+    ("words", "base/w.h", SPDX + "/* TO" "DO: all */\n", "left to be done"),
+    ("words", "base/w.py", "# " + SPDX[3:-4] + "\n# XX" "X why\n", "left to be done"),
+    ("words", "base/w.h", SPDX + "typedef struct x { int y; } x_t;\n", "typedef of a struct"),
+    ("words", "base/w.h", SPDX + "#if 0\nint x;\n#endif\n", "switched off"),
+    ("headers", "include/warp/h.h", SPDX + "size_t x(void);\n", "warp/h.h as C"),
+    ("headers", "include/warp/h.h", SPDX + "#define int ;\nstruct { } x;\n", "warp/h.h as C"),
+    ("headers", "include/warp/h.h", SPDX + "int class(int new);\n", "warp/h.h as C++"),
+]
+
+# The same with nothing wrong: these must stay green.
+FINE = [
+    ("layers", "tests/t.c", code('#include "mpa/b.h"\n#include <infiniband/verbs.h>\n')),
+    ("layers", "verbs/v.c", code('#include "base/a.h"\n#include <infiniband/verbs.h>\n')),
+    ("lengths", "base/l.c", code(function(100))),
+    ("lengths", "build/l.c", code(function(200))),
+    ("words", "base/w.c", code('char *name = "/tmp/x-XX' 'XXXX";\n')),
+    ("words", "include/warp/amudp_x.h", SPDX + "typedef struct x { int y; } x_t;\n"),
+]
+
+
+def red_cases(check, files):
+    """The names of the cases that fail when check looks at a tree of these files."""
+    with tempfile.TemporaryDirectory(prefix="warpsock-style-") as name:
+        for path, text in files.items():
+            target = Path(name, path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text)
+        done = subprocess.run([sys.executable, HERE / f"{check}.py", "--root", name], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+    cases = tap.judge(done.stdout, done.returncode)
+    return [case.name for case in cases if case.result == "failed"]
+
+
+def targets():
+    """Headers that the plants include: an #include of nothing would prove nothing."""
+    return {"mpa/b.h": SPDX, "ddp/x.h": SPDX}
+
+
+def plant_problems(check, path, text, words):
+    red = red_cases(check, {**GOOD, **targets(), path: text})
+    # A header that is wrong in C is wrong in C++ too.
+    stray = [case for case in red if words not in case]
+    return [] if red and not stray else [f"red: {red or 'nothing'}, wanted: {words}"]
+
+
+def main():
+    writer = tap.Writer()
+    for check in ("layers", "lengths", "format", "words", "headers"):
+        red = red_cases(check, GOOD)
+        writer.case(f"{check} passes a good tree", [f"red: {red}"] if red else [])
+    for check, path, text, words in PLANTS:
+        writer.case(f"{check} finds {words} in {path}", plant_problems(check, path, text, words))
+    for check, path, text in FINE:
+        red = red_cases(check, {**GOOD, **targets(), path: text})
+        writer.case(f"{check} does not mind {path}", [f"red: {red}"] if red else [])
+    writer.finish()
+
+
+if __name__ == "__main__":
+    main()
