@@ -10,10 +10,16 @@
 
 #include <linux/types.h>
 
+#ifdef __cplusplus
+#define WIRE_ASSERT static_assert
+#else
+#define WIRE_ASSERT _Static_assert
+#endif
+
 #define WIRE_PACKED __attribute__((packed))
-#define WIRE_SIZE(type, size) _Static_assert(sizeof(type) == (size), #type)
+#define WIRE_SIZE(type, size) WIRE_ASSERT(sizeof(type) == (size), #type)
 #define WIRE_AT(type, field, at) \
-	_Static_assert(__builtin_offsetof(type, field) == (at), #type "." #field)
+	WIRE_ASSERT(__builtin_offsetof(type, field) == (at), #type "." #field)
 
 /* MPA start-up frames, RFC 5044 section 7.1.1 */
 #define MPA_KEY_REQ "MPA ID Req Frame"
