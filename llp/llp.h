@@ -42,6 +42,8 @@ struct llp {
 
 /* TCP: a connected socket, which stays the caller's. Sets TCP_NODELAY. */
 void llp_tcp_init(struct llp *l, int fd);
+/* The same over a socket that was set up before, without a system call */
+void llp_tcp_view(struct llp *l, int fd);
 
 /* A pair in memory, for tests: what one end sends the other receives, after what the tampering below does to it */
 struct llp_mem;

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Octets over a TCP socket.
+ *
+ * The socket stays the caller's and keeps its flags: every transfer is non-blocking and raises no signal by its own
+ * flags. Only raw system calls, as in base/fdutil.c. Nagle's algorithm is off, for a segment should end where an FPDU
+ * does (RFC 5044 section 5.1), and that is when its sender has nothing more to add.
+ *
+ * LLP_RECORD is MSG_EOR: the kernel appends nothing to a buffer so marked, nor merges it with the next one when it
+ * sends again, so a record of at most the segment size travels in a segment of its own.
+ */
+#include "llp/llp.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/sockios.h>
+
+/* What every TCP carries (RFC 9293 section 3.7.1), for want of a better number */
+#define TCP_EMSS_LEAST 536
+
+/* Of a system call; errno is the program's, which may be in the middle of reading it */
+static ssize_t result(long n, int saved)
+{
+	long err = errno;
+
+	errno = saved;
+	if (n >= 0)
+		return n;
+	return err == EWOULDBLOCK ? -EAGAIN : -err;
+}
+
+static ssize_t tcp_send(struct llp *l, const struct iovec *iov, unsigned int n, unsigned int flags)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = n };
+	int f = MSG_DONTWAIT | MSG_NOSIGNAL, saved = errno;
+	long sent;
+
+	if (flags & LLP_RECORD)
+		f |= MSG_EOR;
+	if (flags & LLP_MORE)
+		f |= MSG_MORE;
+	do {
+		sent = syscall(SYS_sendmsg, l->fd, &msg, f);
+	} while (sent < 0 && errno == EINTR);
+	return result(sent, saved);
+}
+
+static ssize_t tcp_recv(struct llp *l, const struct iovec *iov, unsigned int n)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = n };
+	int saved = errno;
+	long got;
+
+	do {
+		got = syscall(SYS_recvmsg, l->fd, &msg, MSG_DONTWAIT);
+	} while (got < 0 && errno == EINTR);
+	return result(got, saved);
+}
+
+static int tcp_wait_fd(const struct llp *l)
+{
+	return l->fd;
+}
+
+/* The kernel's number has the options of every segment taken off already */
+static unsigned int tcp_emss(const struct llp *l)
+{
+	int saved = errno, mss = 0;
+	socklen_t len = sizeof(mss);
+	long err = syscall(SYS_getsockopt, l->fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len);
+
+	errno = saved;
+	return err == 0 && mss > 0 ? (unsigned int)mss : TCP_EMSS_LEAST;
+}
+
+static unsigned int tcp_unacked(const struct llp *l)
+{
+	int saved = errno, n = 0;
+	long err = syscall(SYS_ioctl, l->fd, SIOCOUTQ, &n);
+
+	errno = saved;
+	return err == 0 && n > 0 ? (unsigned int)n : 0;
+}
+
+static int tcp_shutdown(struct llp *l)
+{
+	int saved = errno;
+
+	return (int)result(syscall(SYS_shutdown, l->fd, SHUT_WR), saved);
+}
+
+/* To connect to nowhere drops the connection with a reset and leaves the descriptor to its owner */
+static void tcp_abort(struct llp *l)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	int saved = errno;
+
+	if (syscall(SYS_connect, l->fd, &none, sizeof(none)) < 0)
+		syscall(SYS_shutdown, l->fd, SHUT_RDWR);
+	errno = saved;
+}
+
+static const struct llp_ops tcp_ops = {
+	.name = "tcp",
+	.send = tcp_send,
+	.recv = tcp_recv,
+	.wait_fd = tcp_wait_fd,
+	.emss = tcp_emss,
+	.unacked = tcp_unacked,
+	.shutdown = tcp_shutdown,
+	.abort = tcp_abort,
+};
+
+void llp_tcp_view(struct llp *l, int fd)
+{
+	l->ops = &tcp_ops;
+	l->fd = fd;
+}
+
+void llp_tcp_init(struct llp *l, int fd)
+{
+	int saved = errno, on = 1;
+
+	llp_tcp_view(l, fd);
+	syscall(SYS_setsockopt, fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	errno = saved;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The TCP carrier over loopback: results, the ends of a connection, and where segments end.
+ */
+#include "llp/llp.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <linux/tcp.h>
+
+static int fds[2];
+static struct llp a, b;
+
+static void connect_pair(void)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(sin);
+	int l = socket(AF_INET, SOCK_STREAM, 0);
+
+	cr_assert_eq(bind(l, (struct sockaddr *)&sin, len), 0);
+	cr_assert_eq(listen(l, 1), 0);
+	getsockname(l, (struct sockaddr *)&sin, &len);
+	fds[0] = socket(AF_INET, SOCK_STREAM, 0);
+	cr_assert_eq(connect(fds[0], (struct sockaddr *)&sin, len), 0);
+	fds[1] = accept(l, NULL, NULL);
+	close(l);
+	llp_tcp_init(&a, fds[0]);
+	llp_tcp_init(&b, fds[1]);
+}
+
+static void close_pair(void)
+{
+	close(fds[0]);
+	close(fds[1]);
+}
+
+TestSuite(llp_tcp, .init = connect_pair, .fini = close_pair);
+
+static ssize_t put(struct llp *l, const void *p, size_t n, unsigned int flags)
+{
+	struct iovec iov = { (void *)p, n };
+
+	return l->ops->send(l, &iov, 1, flags);
+}
+
+static ssize_t get(struct llp *l, void *p, size_t room)
+{
+	struct iovec iov = { p, room };
+
+	return l->ops->recv(l, &iov, 1);
+}
+
+static void wait_for(struct llp *l, short events)
+{
+	struct pollfd p = { .fd = l->ops->wait_fd(l), .events = events };
+
+	cr_assert_eq(poll(&p, 1, 2000), 1);
+}
+
+static uint64_t segments_received(int fd)
+{
+	struct tcp_info ti;
+	socklen_t len = sizeof(ti);
+
+	cr_assert_eq(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &ti, &len), 0);
+	return ti.tcpi_data_segs_in;
+}
+
+Test(llp_tcp, nothing_waits_on_a_blocking_socket)
+{
+	char buf[8];
+
+	cr_assert_not(fcntl(fds[0], F_GETFL) & O_NONBLOCK);
+	cr_assert_eq(get(&a, buf, 8), -EAGAIN);
+	while (put(&a, (char[65536]){ 0 }, 65536, 0) > 0)
+		;
+	cr_assert_eq(put(&a, "x", 1, 0), -EAGAIN);
+	cr_assert_not(fcntl(fds[0], F_GETFL) & O_NONBLOCK);
+}
+
+Test(llp_tcp, nagle_is_off)
+{
+	int on = 0;
+	socklen_t len = sizeof(on);
+
+	cr_assert_eq(getsockopt(fds[0], IPPROTO_TCP, TCP_NODELAY, &on, &len), 0);
+	cr_assert(on);
+}
+
+Test(llp_tcp, errno_stays_as_it_was)
+{
+	char buf[8];
+
+	errno = E2BIG;
+	cr_assert_eq(get(&a, buf, 8), -EAGAIN);
+	cr_assert_eq(errno, E2BIG);
+	a.ops->shutdown(&a);
+	cr_assert_eq(put(&a, "x", 1, 0), -EPIPE);
+	cr_assert_eq(errno, E2BIG);
+}
+
+Test(llp_tcp, orderly_end)
+{
+	char buf[8];
+
+	cr_assert_eq(put(&a, "last", 4, 0), 4);
+	cr_assert_eq(a.ops->shutdown(&a), 0);
+	wait_for(&b, POLLIN);
+	cr_assert_eq(get(&b, buf, 8), 4);
+	wait_for(&b, POLLIN);
+	cr_assert_eq(get(&b, buf, 8), 0);
+	cr_assert_eq(put(&b, "back", 4, 0), 4);
+	wait_for(&a, POLLIN);
+	cr_assert_eq(get(&a, buf, 8), 4);
+}
+
+Test(llp_tcp, a_closed_connection_raises_no_signal)
+{
+	signal(SIGPIPE, SIG_DFL);
+	a.ops->shutdown(&a);
+	cr_assert_eq(put(&a, "x", 1, 0), -EPIPE);
+}
+
+Test(llp_tcp, abort_resets_the_peer)
+{
+	char buf[8];
+
+	a.ops->abort(&a);
+	wait_for(&b, POLLIN);
+	cr_assert_eq(get(&b, buf, 8), -ECONNRESET);
+	cr_assert_geq(fcntl(fds[0], F_GETFD), 0);
+}
+
+Test(llp_tcp, emss_is_the_segment_size_in_use)
+{
+	struct tcp_info ti;
+	socklen_t len = sizeof(ti);
+
+	cr_assert_eq(getsockopt(fds[0], IPPROTO_TCP, TCP_INFO, &ti, &len), 0);
+	cr_assert_eq(a.ops->emss(&a), ti.tcpi_snd_mss);
+	llp_tcp_view(&a, -1);
+	cr_assert_eq(a.ops->emss(&a), 536);
+}
+
+Test(llp_tcp, unacked_falls_to_zero)
+{
+	cr_assert_eq(put(&a, "abc", 3, 0), 3);
+	for (int i = 0; i < 1000 && a.ops->unacked(&a); i++)
+		usleep(1000);
+	cr_assert_eq(a.ops->unacked(&a), 0);
+}
+
+/*
+ * Small pieces until nothing more is taken: at first each leaves at once, then the peer's window is closed and the kernel
+ * may merge what waits. Then the peer reads all. Returns the pieces sent and the segments that carried them.
+ */
+static void pieces_pass(unsigned int flags, size_t *pieces, uint64_t *segments)
+{
+	static char buf[1 << 16];
+	uint64_t before = segments_received(fds[1]);
+	size_t left = 0;
+	ssize_t sent;
+
+	for (*pieces = 0; (sent = put(&a, buf, 100, flags)) > 0; ++*pieces)
+		left += (size_t)sent;
+	while (left) {
+		ssize_t n = get(&b, buf, sizeof(buf));
+
+		if (n > 0)
+			left -= (size_t)n;
+		else
+			wait_for(&b, POLLIN);
+	}
+	*segments = segments_received(fds[1]) - before;
+}
+
+Test(llp_tcp, pieces_that_wait_share_segments)
+{
+	uint64_t segments;
+	size_t pieces;
+
+	pieces_pass(0, &pieces, &segments);
+	cr_assert_gt(pieces, 1000);
+	cr_assert_lt(segments, pieces * 9 / 10);
+}
+
+Test(llp_tcp, records_never_share_a_segment)
+{
+	uint64_t segments;
+	size_t pieces;
+
+	pieces_pass(LLP_RECORD, &pieces, &segments);
+	cr_assert_gt(pieces, 100);
+	cr_assert_geq(segments, pieces);
+}
+
+Test(llp_tcp, more_waits_for_more)
+{
+	uint64_t before = segments_received(fds[1]);
+	char buf[8];
+
+	put(&a, "ab", 2, LLP_MORE);
+	put(&a, "cd", 2, 0);
+	wait_for(&b, POLLIN);
+	cr_assert_eq(get(&b, buf, 8), 4);
+	cr_assert_eq(segments_received(fds[1]) - before, 1);
+}
