@@ -85,5 +85,8 @@ void ddp_scatter(const struct iovec *sg, unsigned int nsg, __u64 off, const void
 /* Refers to octets @off..@off+len of @sg in @out (room for nsg): the number of pieces */
 unsigned int ddp_gather(const struct iovec *sg, unsigned int nsg, __u64 off, size_t len,
 			struct iovec *out);
+/* The same with room for @cap pieces only: *@len becomes the octets that @out covers */
+unsigned int ddp_gather_some(const struct iovec *sg, unsigned int nsg, __u64 off, size_t *len,
+			     struct iovec *out, unsigned int cap);
 
 #endif

@@ -36,12 +36,14 @@ struct ddp_stag_table {
 	__u32 size, used;
 };
 
+/* @capacity: regions expected; the table grows. -EINVAL: more than 2^23 */
 int ddp_stag_table_init(struct ddp_stag_table *t, __u32 capacity);
 void ddp_stag_table_uninit(struct ddp_stag_table *t);
 
 /* Gives @r an STag. The region stays the caller's and must stay where it is until removed. -ENOMEM, -ENOSPC */
 int ddp_stag_insert(struct ddp_stag_table *t, struct ddp_region *r);
 void ddp_stag_remove(struct ddp_stag_table *t, struct ddp_region *r);
+/* NULL: unknown, wrong key, invalidated */
 struct ddp_region *ddp_stag_lookup(const struct ddp_stag_table *t, __u32 stag);
 
 enum ddp_stag_error {
