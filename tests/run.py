@@ -33,7 +33,8 @@ BUILDS = {
     "build": ("gcc", []),
     "build-clang": ("clang", []),
     "build-asan": ("clang", SANITIZED + ["-Db_sanitize=address,undefined",
-                                         "-Dc_args=-fno-sanitize-recover=all"]),
+                                         "-Dc_args=-fno-sanitize-recover=all,"
+                                         "-fsanitize=fuzzer-no-link"]),
     "build-tsan": ("clang", SANITIZED + ["-Db_sanitize=thread"]),
 }
 
@@ -93,9 +94,18 @@ def configure(build):
     status, out = command(["ninja", "-C", build, "build.ninja"])
     if status:
         raise RuntimeError(out)
-    listed = subprocess.run(["meson", "introspect", "--tests", build], cwd=ROOT, text=True,
-                            check=True, stdout=subprocess.PIPE)
-    return json.loads(listed.stdout)
+    return tests_of(ROOT / build)
+
+
+def tests_of(build):
+    """Meson's tests of a configured build directory."""
+    listed = subprocess.run(["meson", "introspect", "--tests", str(build)], text=True, check=True,
+                            stdout=subprocess.PIPE)
+    tests = json.loads(listed.stdout)
+    for test in tests:
+        # As meson does: programs among the arguments are named from the build directory.
+        test["workdir"] = test["workdir"] or build
+    return tests
 
 
 def compile_all(build):
@@ -130,7 +140,7 @@ def execute(test, limit, scratch, long):
     env["WARPSOCK_LONG"] = "1" if long else ""
     with open(scratch / "out", "wb") as out, open(scratch / "err", "wb") as err:
         proc = subprocess.Popen(test["cmd"], stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                cwd=test.get("workdir") or ROOT, env=env, start_new_session=True)
+                                cwd=test.get("workdir"), env=env, start_new_session=True)
         try:
             status = proc.wait(timeout=limit)
         except subprocess.TimeoutExpired:

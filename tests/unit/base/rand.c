@@ -6,7 +6,11 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +28,38 @@ Test(rand, fills_each_octet_and_no_other)
 	for (size_t i = 0; i < sizeof(buf) - 1; i++)
 		cr_expect_neq(seen[i], 0, "octet %zu", i);
 	cr_assert_eq(seen[sizeof(buf) - 1], 0);
+}
+
+static void signal_ignore(int signo)
+{
+}
+
+/* Is each page of 4 KiB begun with something else than 16 zeroes? */
+static bool pages_filled(const uint8_t *p, size_t n)
+{
+	static const uint8_t zeroes[16];
+
+	for (size_t at = 0; at < n; at += 4096)
+		if (!memcmp(p + at, zeroes, sizeof(zeroes)))
+			return false;
+	return true;
+}
+
+/* Signals cut a long system call short; 16 MiB take much longer than a signal's interval. */
+Test(rand, fills_on_after_signals)
+{
+	struct sigaction action = { .sa_handler = signal_ignore };
+	struct itimerval every = { { 0, 500 }, { 0, 500 } };
+	size_t n = (size_t)16 << 20;
+	uint8_t *p = calloc(1, n);
+
+	cr_assert_not_null(p);
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &every, NULL);
+	cr_expect_eq(base_rand_fill(p, n), 0);
+	setitimer(ITIMER_REAL, &(struct itimerval){ 0 }, NULL);
+	cr_expect(pages_filled(p, n));
+	free(p);
 }
 
 Test(rand, nothing_asked_nothing_done)

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Plants faults in a copy of the source, one at a time: the tests named must turn red.
+
+Each file tests/mutate/FOLDER.txt holds faults, separated by empty lines:
+
+    fault: what goes wrong, in words (its name)
+    file: the source file
+    after: a fragment that stands once in the file (optional: where to begin looking)
+    old: the fragment to replace; it must stand once in the file, or once behind "after"
+    new: what to put there (may be empty)
+    red: names of the tests that must fail, as `meson test --list` gives them
+
+Every fault is a case: it passes when all the tests it names fail or hang. First the same tests run
+without any fault, for a test that is red anyway proves nothing. A fault that does not apply or
+does not compile is a failed case: the table is to follow the source.
+
+    mutate.py [--keep DIR] [WORD...]    only faults whose file or name contains a WORD
+"""
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+import run  # noqa: E402  (found through the line above)
+import tap  # noqa: E402
+
+FIELDS = {"fault", "file", "after", "old", "new", "red"}
+REQUIRED = FIELDS - {"after"}
+TEST_LIMIT = 60
+BUILD_LIMIT = 600
+
+
+class BadFault(Exception):
+    """The table and the source do not fit together."""
+
+
+# --- the table ----------------------------------------------------------------------------------
+
+
+def parse(text, origin):
+    """The faults of one table, each a dict of its fields."""
+    faults, fault = [], {}
+    for number, line in enumerate([*text.splitlines(), ""], 1):
+        key, colon, value = line.partition(":")
+        if line.startswith("#"):
+            continue
+        if not line.strip():
+            if fault and REQUIRED - fault.keys():
+                raise BadFault(f"{origin}:{number}: no {' '.join(sorted(REQUIRED - fault.keys()))}")
+            faults += [fault] if fault else []
+            fault = {}
+        elif not colon or key not in FIELDS or key in fault:
+            raise BadFault(f"{origin}:{number}: not understood: {line}")
+        else:
+            fault[key] = value.strip()
+    return faults
+
+
+def plant(text, fault):
+    """The text with the fault in it."""
+    start = 0
+    if "after" in fault:
+        if text.count(fault["after"]) != 1:
+            raise BadFault(f"{text.count(fault['after'])} places for after: {fault['after']}")
+        start = text.index(fault["after"])
+    rest = text[start:]
+    if rest.count(fault["old"]) != 1 and not ("after" in fault and fault["old"] in rest):
+        raise BadFault(f"{rest.count(fault['old'])} places for: {fault['old']}")
+    if fault["old"] == fault["new"]:
+        raise BadFault("old and new are the same")
+    return text[:start] + rest.replace(fault["old"], fault["new"], 1)
+
+
+# --- the copy -----------------------------------------------------------------------------------
+
+
+class Copy:
+    """A copy of the source with a build directory; only what a fault touches is built again."""
+
+    def __init__(self, where):
+        self.source, self.build = where / "source", where / "build"
+        skip = shutil.ignore_patterns(".git", "build*", "__pycache__")
+        shutil.copytree(ROOT, self.source, ignore=skip, symlinks=True, dirs_exist_ok=True)
+        # A fault may leave something unused; that is not what is to be found here.
+        self.command(["meson", "setup", str(self.build), str(self.source), "-Dwerror=false"])
+        self.tests = {test["name"]: test for test in run.tests_of(self.build)}
+
+    def command(self, args):
+        done = subprocess.run(args, cwd=self.source, text=True, timeout=BUILD_LIMIT,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode:
+            raise BadFault("does not build:\n" + run.build_errors(done.stdout))
+
+    def make(self, names):
+        """Builds what these tests run, and no more when that is known."""
+        targets = []
+        for name in names:
+            program = Path(self.tests[name]["cmd"][0])
+            inside = program.is_absolute() and program.is_relative_to(self.build)
+            targets.append(str(program.relative_to(self.build)) if inside else "all")
+        self.command(["nice", "ninja", "-j", str(run.JOBS), "-C", str(self.build), *targets])
+
+    def red(self, names):
+        """Builds, and returns those of the tests that fail."""
+        unknown = [name for name in names if name not in self.tests]
+        if unknown or not names:
+            raise BadFault(f"no such test: {' '.join(unknown) or '(none named)'}")
+        self.make(names)
+        return [name for name in names if self.test_fails(name)]
+
+    def test_fails(self, name):
+        test = dict(self.tests[name], timeout=min(TEST_LIMIT, self.tests[name]["timeout"]))
+        cases = run.run_test(test, run.time.monotonic() + TEST_LIMIT, False)
+        return any(case.result == "failed" for case in cases)
+
+    def try_fault(self, fault):
+        """The tests that see the fault."""
+        path = self.source / fault["file"]
+        if not path.is_file():
+            raise BadFault(f"no file {fault['file']}")
+        good = path.read_text()
+        bad = plant(good, fault)
+        try:
+            path.write_text(bad)
+            return self.red(fault["red"].split())
+        finally:
+            path.write_text(good)
+
+
+# --- the run ------------------------------------------------------------------------------------
+
+
+def judge(copy, fault, red_before):
+    """The verdict on a fault, and its problems."""
+    stale = sorted(red_before & set(fault["red"].split()))
+    if stale:
+        return "no baseline", [f"red without the fault: {' '.join(stale)}"]
+    try:
+        seen = copy.try_fault(fault)
+    except BadFault as error:
+        return "does not apply", str(error).splitlines()
+    green = [name for name in fault["red"].split() if name not in seen]
+    return ("SURVIVED", [f"still green: {' '.join(green)}"]) if green else ("killed", [])
+
+
+def baseline(copy, faults):
+    names = {name for fault in faults for name in fault["red"].split()}
+    return set(copy.red(sorted(names & copy.tests.keys()))) if names & copy.tests.keys() else set()
+
+
+def load(words):
+    faults = []
+    for path in sorted(Path(__file__).parent.glob("*.txt")):
+        faults += parse(path.read_text(), path.name)
+    return [fault for fault in faults
+            if not words or any(word in fault["file"] + " " + fault["fault"] for word in words)]
+
+
+def run_all(where, faults):
+    writer = tap.Writer()
+    copy = Copy(where)
+    red_before = baseline(copy, faults)
+    verdicts = []
+    for fault in faults:
+        verdict, problems = judge(copy, fault, red_before)
+        verdicts.append((verdict, fault))
+        writer.case(f"{fault['file']}: {fault['fault']}", problems)
+    for verdict, fault in verdicts:
+        print(f"# {verdict:<14} {fault['file']:<24} {fault['fault']}")
+    print(f"# {sum(verdict == 'killed' for verdict, _ in verdicts)} of {len(faults)} killed")
+    writer.finish()
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Plant faults that tests must find.")
+    parser.add_argument("--keep", type=Path, help="use this directory again from run to run")
+    parser.add_argument("words", nargs="*", metavar="WORD")
+    options = parser.parse_args()
+    faults = load(options.words)
+    if options.keep:
+        run_all(options.keep.resolve(), faults)
+    with tempfile.TemporaryDirectory(prefix="warpsock-mutate-") as name:
+        run_all(Path(name), faults)
+
+
+if __name__ == "__main__":
+    main()
