@@ -93,6 +93,8 @@ static inline bool mpa_conn_may_send(const struct mpa_conn *c)
  * frame needs in all, as far as known: read no more than that. -EPROTO: c->fault says what is wrong, the connection is to
  * be closed (MPA_E_IRD and MPA_E_RTR: after a Terminate). -ECONNREFUSED (reply only): rejected, *@in is valid. A
  * wrong octet is reported as soon as it is there, not when the frame is complete.
+ *
+ * A responder may change c->config between the Request and its answer. A call out of turn is -EINVAL.
  */
 int mpa_start_request_put(struct mpa_conn *c, const void *pd, size_t pd_len, __u8 *out,
 			  size_t *len);
@@ -146,7 +148,10 @@ struct mpa_fpdu {
  */
 int mpa_rx_fpdu(struct mpa_conn *c, __u8 *p, size_t n, struct mpa_fpdu *out);
 
-/* The stream ended: 0 at an FPDU boundary (@left octets unparsed == 0), else -ECONNRESET and c->fault is MPA_E_CLOSED */
+/*
+ * The stream ended: 0 at an FPDU boundary (@left octets unparsed == 0), else -ECONNRESET and c->fault is MPA_E_CLOSED.
+ * Before the end of start-up there is no such boundary; a fault that came first stays.
+ */
 int mpa_rx_end(struct mpa_conn *c, size_t left);
 
 #endif
