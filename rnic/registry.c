@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The providers of this process. Each one enters itself by a constructor, so that to link a provider is to have it.
+ * The providers of this process. Each one enters itself by a constructor, so that to link a
+ * provider is to have it.
  *
- * Invariants: an entry is never taken out; entries are added before main() or under the dynamic linker's lock, one at a
- * time, and may be looked for by any thread meanwhile.
+ * Invariants: an entry is never taken out; entries are added before main() or under the dynamic
+ * linker's lock, one at a time, and may be looked for by any thread meanwhile.
  */
 #include "rnic/rnic.h"
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The seam to whoever does RDMA. A provider embeds the structs below at the head of its own and fills one table.
+ * The seam to whoever does RDMA. A provider embeds the structs below at the head of its own and
+ * fills one table.
  *
- * It has two fronts. The queue pair front is the native API as warp/rdma.h describes it, call for call; rnic/api.c hands its calls
- * through. The stream front (rnic/rnic_stream.h) is what a stream socket needs.
+ * It has two fronts. The queue pair front is the native API as warp/rdma.h describes it, call
+ * for call; rnic/api.c hands its calls through. The stream front (rnic/rnic_stream.h) is what a
+ * stream socket needs.
  */
 #ifndef RNIC_RNIC_H
 #define RNIC_RNIC_H
@@ -95,9 +97,12 @@ struct rnic_ops {
 	int (*conn_destroy)(struct warp_conn *c);
 };
 
-/* --- providers --------------------------------------------------------------------------------------------------- */
+/* --- providers ---------------------------------------------------------------------------- */
 
-/* By a constructor of the provider; the first one registered is the default, a second one of a name is refused */
+/*
+ * By a constructor of the provider; the first one registered is the default, a second one of a
+ * name is refused
+ */
 void rnic_register(const struct rnic_ops *ops);
 /* @name NULL: the default; NULL when there is none of that name */
 const struct rnic_ops *rnic_find(const char *name);
