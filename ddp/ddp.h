@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * DDP: direct data placement (RFC 5041). Cuts messages into segments, and says of each segment received where it belongs.
- * Pure, as mpa.h: no I/O, no allocation, no pointers kept in struct ddp_stream.
+ * DDP: direct data placement (RFC 5041). Cuts messages into segments, and says of each
+ * segment received where it belongs. Pure, as mpa.h: no I/O, no allocation, no pointers
+ * kept in struct ddp_stream.
  */
 #ifndef DDP_DDP_H
 #define DDP_DDP_H
@@ -42,8 +43,9 @@ struct ddp_tx_msg {
 #define DDP_SGE_MAX 64 /* pieces of one segment */
 
 /*
- * Appends the segment of @m that begins at payload octet @off. Returns the payload octets taken (0 for a message without
- * any) and sets *@last; -ENOBUFS: no room, nothing has changed. The MSN moves on with the last segment.
+ * Appends the segment of @m that begins at payload octet @off. Returns the payload
+ * octets taken (0 for a message without any) and sets *@last; -ENOBUFS: no room,
+ * nothing has changed. The MSN moves on with the last segment.
  */
 ssize_t ddp_tx_segment(struct ddp_stream *s, struct mpa_txv *v, const struct ddp_tx_msg *m,
 		       __u32 off, bool *last);
@@ -61,13 +63,18 @@ struct ddp_seg {
 	__u32 len; /* payload octets */
 };
 
-/* 0, or the fault: too short, wrong version. @seg->hdr_len is 0 when not even the header is there. */
+/*
+ * 0, or the fault: too short, wrong version. @seg->hdr_len is 0 when not even the
+ * header is there.
+ */
 enum iwarp_fault ddp_rx_parse(const __u8 *ulpdu, size_t n, struct ddp_seg *seg);
 
 /*
- * Is this the segment that the stream must bring next? Untagged: MSN and MO against the queue; @depth buffers are ready there
- * (0: DDP_E_U_NOBUF for a new message), each of @buf_len octets (the one of this MSN; -1: not known yet). Tagged: one message is
- * not interrupted by another. Nothing changes; ddp_rx_accept() takes note of a segment that has been placed.
+ * Is this the segment that the stream must bring next? Untagged: MSN and MO against the
+ * queue; @depth buffers are ready there (0: DDP_E_U_NOBUF for a new message), each of
+ * @buf_len octets (the one of this MSN; -1: not known yet). Tagged: one message is not
+ * interrupted by another. Nothing changes; ddp_rx_accept() takes note of a segment that
+ * has been placed.
  */
 enum iwarp_fault ddp_rx_check_untagged(const struct ddp_stream *s, const struct ddp_seg *seg,
 				       unsigned int depth, __u64 buf_len);
@@ -80,7 +87,10 @@ static inline __u64 ddp_seg_message_len(const struct ddp_seg *seg)
 	return (__u64)seg->mo + seg->len;
 }
 
-/* Copies between a scatter list and plain memory from octet @off of the list on; the caller has checked the bounds */
+/*
+ * Copies between a scatter list and plain memory from octet @off of the list on; the
+ * caller has checked the bounds
+ */
 void ddp_scatter(const struct iovec *sg, unsigned int nsg, __u64 off, const void *src, size_t len);
 /* Refers to octets @off..@off+len of @sg in @out (room for nsg): the number of pieces */
 unsigned int ddp_gather(const struct iovec *sg, unsigned int nsg, __u64 off, size_t len,

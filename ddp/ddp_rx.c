@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * DDP, inward: ULPDUs taken apart and held against what the stream must bring next (RFC 5041 sections 4, 5.2, 7).
+ * DDP, inward: ULPDUs taken apart and held against what the stream must bring next (RFC
+ * 5041 sections 4, 5.2, 7).
  *
- * Lengths are checked in ddp_rx_parse() alone; after it every field of a segment may be used. Which memory a segment
- * goes to is not decided here: untagged ones by the caller's queues, tagged ones by stag.c.
+ * Lengths are checked in ddp_rx_parse() alone; after it every field of a segment may be
+ * used. Which memory a segment goes to is not decided here: untagged ones by the
+ * caller's queues, tagged ones by stag.c.
  *
  * What the RFC leaves open is settled thus:
- * - A ULPDU too short for its header has no code of its own. It is DDP's "local catastrophic" (1/0/00), the one DDP fault
- *   whose Terminate carries no headers: there is none to carry. The version is judged first, for the length of a header is only
+ * - A ULPDU too short for its header has no code of its own. It is DDP's "local
+ *   catastrophic" (1/0/00), the one DDP fault whose Terminate carries no headers: there
+ *   is none to carry. The version is judged first, for the length of a header is only
  *   known of a version that is known.
- * - Segments of an untagged message come with MO rising and without gaps. RFC 5041 section 5.2 only says that they SHOULD, but
- *   over an ordered transport a gap would hand out octets of a receive buffer that nobody wrote, and no sender is known to do it.
- * - Each segment of a tagged message names its own place, and the stag table judges each one, so a jump of TO is
- *   taken. RsvdULP and STag must be the same in all of them (section 4.2), so one that differs is the beginning of another message
- *   inside this one; it did not name this message's buffer: 1/1/00. Untagged messages may stand between two tagged
- *   segments and the other way round, and messages of different queues between each other.
+ * - Segments of an untagged message come with MO rising and without gaps. RFC 5041
+ *   section 5.2 only says that they SHOULD, but over an ordered transport a gap would
+ *   hand out octets of a receive buffer that nobody wrote, and no sender is known to do
+ *   it.
+ * - Each segment of a tagged message names its own place, and the stag table judges
+ *   each one, so a jump of TO is taken. RsvdULP and STag must be the same in all of
+ *   them (section 4.2), so one that differs is the beginning of another message inside
+ *   this one; it did not name this message's buffer: 1/1/00. Untagged messages may
+ *   stand between two tagged segments and the other way round, and messages of
+ *   different queues between each other.
  * - STag and TO of a zero-length tagged message are not looked at (section 5.2).
  */
 #include "base/bits.h"

@@ -2,10 +2,12 @@
 /*
  * DDP, outward: messages cut into segments (RFC 5041 sections 4 and 5.2).
  *
- * The caller walks over a message by offset, one call a segment, so nothing about it is kept here but its MSN, which
- * moves on with the last segment. Each segment is one ULPDU of at most MULPDU octets; the cut falls where MULPDU says or,
- * for a list of very many small pieces, where DDP_SGE_MAX of them are used up. Segments leave in the order of MO and TO, and
- * the caller finishes a message before it begins the next: what follows is told from it by L alone.
+ * The caller walks over a message by offset, one call a segment, so nothing about it is
+ * kept here but its MSN, which moves on with the last segment. Each segment is one
+ * ULPDU of at most MULPDU octets; the cut falls where MULPDU says or, for a list of
+ * very many small pieces, where DDP_SGE_MAX of them are used up. Segments leave in the
+ * order of MO and TO, and the caller finishes a message before it begins the next: what
+ * follows is told from it by L alone.
  */
 #include "ddp/ddp.h"
 
@@ -60,7 +62,10 @@ static bool msg_valid(const struct ddp_tx_msg *m, __u32 off)
 	return off < m->len || !off;
 }
 
-/* Payload octets of the segment at @off, as MULPDU allows; at least one, so that a message always ends */
+/*
+ * Payload octets of the segment at @off, as MULPDU allows; at least one, so that a
+ * message always ends
+ */
 static size_t segment_len(const struct ddp_stream *s, const struct ddp_tx_msg *m, __u32 off)
 {
 	size_t hdr = (m->tagged ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN) + m->ulp_hdr_len;

@@ -2,13 +2,17 @@
 /*
  * Scatter/gather lists as one run of octets.
  *
- * A list is addressed by the offset into the run that its pieces make up, which is what MO and TO - base are. Pieces without
- * octets are allowed anywhere and never appear in a result.
+ * A list is addressed by the offset into the run that its pieces make up, which is what
+ * MO and TO - base are. Pieces without octets are allowed anywhere and never appear in
+ * a result.
  */
 #include "base/bits.h"
 #include "ddp/ddp.h"
 
-/* The piece that holds octet *@off of the list; *@off becomes the offset into it. @nsg: the list is shorter. */
+/*
+ * The piece that holds octet *@off of the list; *@off becomes the offset into it. @nsg:
+ * the list is shorter.
+ */
 static unsigned int piece_at(const struct iovec *sg, unsigned int nsg, __u64 *off)
 {
 	unsigned int i;

@@ -2,12 +2,15 @@
 /*
  * The STag table (RFC 5041 section 7.1, RFC 5040 section 8.1.1, RFC 5042).
  *
- * Open addressing with linear probing. The index is random, so it is its own hash. Two invariants: at most half of the
- * slots are taken, so that a probe for any STag the peer may invent is short and meets an empty slot; and between a region's home
- * slot and the slot it stands in none is empty, which remove() keeps by moving later ones back instead of leaving tombstones.
+ * Open addressing with linear probing. The index is random, so it is its own hash. Two
+ * invariants: at most half of the slots are taken, so that a probe for any STag the
+ * peer may invent is short and meets an empty slot; and between a region's home slot
+ * and the slot it stands in none is empty, which remove() keeps by moving later ones
+ * back instead of leaving tombstones.
  *
- * At most half of the 2^24 indices are given out, so that a free one is found in two tries on average. Index 0 is never
- * given: an STag below 256 is what peers put into messages that name no memory.
+ * At most half of the 2^24 indices are given out, so that a free one is found in two
+ * tries on average. Index 0 is never given: an STag below 256 is what peers put into
+ * messages that name no memory.
  */
 #include "ddp/stag.h"
 
@@ -186,8 +189,8 @@ enum ddp_stag_error ddp_stag_invalidate(struct ddp_stag_table *t, __u32 stag, __
 }
 
 /*
- * DDP has no code for a missing right (RFC 5041 section 8.2): to the peer an STag that does not allow the access is not valid for it,
- * as other implementations say too.
+ * DDP has no code for a missing right (RFC 5041 section 8.2): to the peer an STag that
+ * does not allow the access is not valid for it, as other implementations say too.
  */
 enum iwarp_fault ddp_stag_fault_tagged(enum ddp_stag_error e)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * STags: names of registered memory (RFC 5041 section 7.1, RFC 5042). An STag is a random 24-bit index and a random
- * 8-bit key, so that names are sparse and hard to guess. The table is not locked: its owner holds a lock over every call and, for
- * ddp_stag_check(), for as long as the pointer is used, so that an STag is dead when ddp_stag_remove() returns.
+ * STags: names of registered memory (RFC 5041 section 7.1, RFC 5042). An STag is a
+ * random 24-bit index and a random 8-bit key, so that names are sparse and hard to
+ * guess. The table is not locked: its owner holds a lock over every call and, for
+ * ddp_stag_check(), for as long as the pointer is used, so that an STag is dead when
+ * ddp_stag_remove() returns.
  */
 #ifndef DDP_STAG_H
 #define DDP_STAG_H
@@ -40,7 +42,10 @@ struct ddp_stag_table {
 int ddp_stag_table_init(struct ddp_stag_table *t, __u32 capacity);
 void ddp_stag_table_uninit(struct ddp_stag_table *t);
 
-/* Gives @r an STag. The region stays the caller's and must stay where it is until removed. -ENOMEM, -ENOSPC */
+/*
+ * Gives @r an STag. The region stays the caller's and must stay where it is until
+ * removed. -ENOMEM, -ENOSPC
+ */
 int ddp_stag_insert(struct ddp_stag_table *t, struct ddp_region *r);
 void ddp_stag_remove(struct ddp_stag_table *t, struct ddp_region *r);
 /* NULL: unknown, wrong key, invalidated */

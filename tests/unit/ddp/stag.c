@@ -162,9 +162,10 @@ Test(stag, invalidate)
 	__u8 *addr;
 
 	for (size_t i = 0; i < base_array_size(rows); i++) {
-		struct ddp_region r = { .len = 8, .pd = PD, .access = RW, .shared = rows[i].shared };
+		struct ddp_region r = { .len = 8, .pd = PD, .access = RW };
 		bool gone = rows[i].want == DDP_STAG_OK;
 
+		r.shared = rows[i].shared;
 		cr_assert_eq(ddp_stag_insert(&table, &r), 0);
 		cr_expect_eq(ddp_stag_invalidate(&table, r.stag ^ 1, PD), DDP_STAG_INVALID);
 		cr_expect_eq(ddp_stag_invalidate(&table, r.stag, rows[i].pd), rows[i].want,
@@ -236,7 +237,7 @@ Test(stag, removal_closes_a_run_across_the_end)
 	}
 }
 
-/* --- against a model that is an array ------------------------------------------------------------------------------ */
+/* --- against a model that is an array ------------------------------------------------------- */
 
 #define MODEL 600
 
