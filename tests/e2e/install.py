@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Installs into an empty root, then builds and runs a C and a C++ program with what is found there.
+
+    install.py BUILD
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import tap  # noqa: E402
+
+CALL = re.compile(r"\b(warp_[a-z0-9_]+)\(")
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+
+# Valid in both languages
+PROGRAM = """
+#include <stdio.h>
+#include <warp/rdma.h>
+
+int main(void)
+{
+	struct warp_device *dev = NULL;
+	struct warp_send_wr wr = { 0, WARP_WR_SEND, WARP_SEND_SIGNALED, NULL, 0,
+				   0, 0, 0, 0, 0, 0, 0, 0 };
+	const char *name = warp_provider_name(0);
+	int ret = warp_device_open(NULL, &dev);
+
+	printf("%s %d %d\\n", warp_version(), (ret == 0) == (name != NULL),
+	       warp_qp_post_send(NULL, &wr, 1) < 0);
+	return warp_device_close(dev);
+}
+"""
+
+
+def run(args, **kwargs):
+    return subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=100, **kwargs)
+
+
+def problems_of(done):
+    return done.stdout.splitlines()[-20:] if done.returncode else []
+
+
+def exported(library):
+    """Pairs of name and version of the functions that a library exports."""
+    out = run(["nm", "-D", "--defined-only", str(library)]).stdout
+    words = (line.split() for line in out.splitlines())
+    return {tuple(word[2].partition("@@")[::2]) for word in words if word[1] not in "A"}
+
+
+def declared(headers):
+    return {name for header in headers for name in CALL.findall(COMMENT.sub("", header.read_text()))}
+
+
+def check_symbols(writer, library, headers):
+    pairs = exported(library)
+    names = {name for name, _ in pairs}
+    wanted = declared(headers)
+    writer.case("exports what the headers declare, and nothing else",
+                [f"{name} is declared, not exported" for name in sorted(wanted - names)]
+                + [f"{name} is exported, not declared" for name in sorted(names - wanted)])
+    writer.case("each export has a version",
+                [f"{name} has version {version!r}" for name, version in sorted(pairs)
+                 if not re.fullmatch(r"WARP_\d+\.\d+", version)])
+    dynamic = run(["readelf", "-d", str(library)]).stdout
+    writer.case("the shared object's name carries its ABI's number",
+                [] if "[libwarp.so.0]" in dynamic else dynamic.splitlines())
+
+
+def check_program(writer, root, libdir, language, compiler, suffix):
+    if not shutil.which(compiler):
+        writer.skip(f"a {language} program", f"no {compiler} here")
+        return
+    env = dict(os.environ, PKG_CONFIG_PATH=str(libdir / "pkgconfig"),
+               PKG_CONFIG_SYSROOT_DIR=str(root))
+    flags = run(["pkg-config", "--cflags", "--libs", "warp"], env=env)
+    source, program = root / f"use{suffix}", root / f"use-{compiler}"
+    source.write_text(PROGRAM)
+    done = run([compiler, "-Wall", "-Wextra", "-Werror", str(source), "-o", str(program),
+                *flags.stdout.split()])
+    writer.case(f"a {language} program builds by pkg-config", problems_of(flags) or problems_of(done))
+    if done.returncode:
+        return
+    version = run(["pkg-config", "--modversion", "warp"], env=env).stdout.strip()
+    done = run([str(program)], env=dict(env, LD_LIBRARY_PATH=str(libdir)))
+    good = done.returncode == 0 and done.stdout == f"{version} 1 1\n"
+    writer.case(f"a {language} program runs", [] if good else [done.stdout, str(done.returncode)])
+
+
+def main():
+    build, writer = Path(sys.argv[1]), tap.Writer()
+    with tempfile.TemporaryDirectory(prefix="warpsock-install-") as name:
+        root = Path(name)
+        done = run(["meson", "install", "-C", str(build), "--no-rebuild", "--destdir", name])
+        writer.case("installs", problems_of(done))
+        libdir = next((path.parent for path in root.rglob("libwarp.so")), None)
+        if libdir:
+            prefix = next(root.rglob("include/warp")).parent.parent
+            headers = sorted((prefix / "include/warp").glob("rdma*.h"))
+            check_symbols(writer, libdir / "libwarp.so", headers)
+            for language, compiler, suffix in (("C", "gcc", ".c"), ("C++", "g++", ".cc")):
+                check_program(writer, root, libdir, language, compiler, suffix)
+    writer.finish()
+
+
+if __name__ == "__main__":
+    main()
