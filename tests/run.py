@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,11 +28,14 @@ JOBS = min(2, os.cpu_count() or 1)
 BUILD_LIMIT = 900
 LONG_FACTOR = 10
 OUTPUT_SHOWN = 60
+TELLING = re.compile(r"error:|undefined reference|FAILED:")
 
-SANITIZED = ["-Dwerror=true", "-Doptimization=1", "-Db_lundef=false"]
+# Without this a build directory that was made before Criterion came would quietly have no tests.
+TESTS = ["-Dtests=enabled"]
+SANITIZED = TESTS + ["-Doptimization=1", "-Db_lundef=false"]
 BUILDS = {
-    "build": ("gcc", []),
-    "build-clang": ("clang", []),
+    "build": ("gcc", TESTS),
+    "build-clang": ("clang", TESTS),
     "build-asan": ("clang", SANITIZED + ["-Db_sanitize=address,undefined",
                                          "-Dc_args=-fno-sanitize-recover=all"]),
     "build-tsan": ("clang", SANITIZED + ["-Db_sanitize=thread"]),
@@ -71,7 +75,7 @@ def fail_case(name, output):
 
 def build_errors(output):
     """The lines of a failed build that say why; all of it where none is known to."""
-    telling = [line for line in output.splitlines() if re.search(r"error:|undefined reference|FAILED:", line)]
+    telling = [line for line in output.splitlines() if TELLING.search(line)]
     return "\n".join(telling[:20]) or output
 
 
@@ -82,6 +86,11 @@ def command(args, **kwargs):
 
 
 def setup(build, compiler, options):
+    """Sets a build directory up. build/ may be somebody's with options of theirs: those stay."""
+    if build == "build" and (ROOT / build / "build.ninja").exists():
+        options = ["--reconfigure", *options]
+    else:
+        shutil.rmtree(ROOT / build, ignore_errors=True)
     status, out = command(["meson", "setup", build, *options], env=dict(os.environ, CC=compiler))
     if status:
         raise RuntimeError(out)
@@ -92,11 +101,9 @@ def configure(build):
     compiler, options = BUILDS[build]
     stamp = ROOT / build / ".configured"
     wanted = " ".join([compiler, *options])
-    if not (ROOT / build / "build.ninja").exists():
+    if not stamp.exists() or stamp.read_text() != wanted:
         setup(build, compiler, options)
-    elif options and (not stamp.exists() or stamp.read_text() != wanted):
-        setup(build, compiler, ["--wipe", *options])
-    stamp.write_text(wanted)
+        stamp.write_text(wanted)
     # A reconfiguration that is due must come before the list of tests is read.
     status, out = command(["ninja", "-C", build, "build.ninja"])
     if status:
