@@ -80,8 +80,11 @@ def build_errors(output):
 
 
 def command(args, **kwargs):
-    done = subprocess.run(args, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, timeout=BUILD_LIMIT, **kwargs)
+    try:
+        done = subprocess.run(args, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, timeout=BUILD_LIMIT, **kwargs)
+    except subprocess.TimeoutExpired:
+        return 1, f"error: {' '.join(args)}: ended after {BUILD_LIMIT} s"
     return done.returncode, done.stdout
 
 
