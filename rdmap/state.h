@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What an RDMAP stream is between two calls: plain data of fixed layout, which may live in memory that processes share.
+ * What an RDMAP stream is between two calls: plain data of fixed layout, which may live in
+ * memory that processes share.
  *
- * Two directions may run at once under a lock each (tx, rx). What both touch are the ring indices, each written by one side
- * only (named below), and state and term, written by whoever finds the first fault.
+ * Two directions may run at once under a lock each (tx, rx). What both touch are the ring
+ * indices, each written by one side only (named below), and state and term, written by whoever
+ * finds the first fault.
  */
 #ifndef RDMAP_STATE_H
 #define RDMAP_STATE_H
@@ -17,7 +19,10 @@ enum rdmap_state {
 	RDMAP_TERM_RCVD, /* stream->peer_term says what the peer found */
 };
 
-/* A Terminate, ours or the peer's. hdr: DDP header (14 or 18), then the 28 octets of a Read Request when R is set */
+/*
+ * A Terminate, ours or the peer's. hdr: DDP header (14 or 18), then the 28 octets of a Read
+ * Request when R is set
+ */
 struct rdmap_term_info {
 	__u32 fault; /* enum iwarp_fault, also values that it does not name */
 	__u16 seg_len;
@@ -68,11 +73,13 @@ struct rdmap_outbound {
 struct rdmap_stream {
 	struct ddp_stream ddp;
 	__u8 state;
-	__u8 rtr; /* enum rdmap_rtr_state */
-	__u8 pad[2];
+	__u8 rtr;   /* enum rdmap_rtr_state; an initiator's is tx's, a responder's is rx's */
+	__u8 began; /* rx: a message has come */
+	__u8 pad;
 	__u16 in_cap, out_cap; /* entries of the two arrays; the limits are mpa.ird and mpa.ord */
-	__u32 in_head;	       /* tx: requests answered and gone for good */
-	__u32 in_next;	/* tx: the one to be answered, ahead of in_head until rdmap_tx_commit() */
+	/* Ring indices count as rdmap/ring.h says */
+	__u32 in_head;	/* tx: requests answered and gone for good */
+	__u32 in_next;	/* tx: the one to be answered; in_head follows at a commit */
 	__u32 in_sent;	/* tx: octets of it that were built */
 	__u32 in_tail;	/* rx */
 	__u32 out_head; /* rx */
