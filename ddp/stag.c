@@ -172,7 +172,7 @@ enum ddp_stag_error ddp_stag_check(const struct ddp_stag_table *t, __u32 stag, _
 		return DDP_STAG_ACCESS;
 	e = check_range(r, to, len);
 	if (!e)
-		*addr = r->addr + (to - r->to);
+		*addr = (__u8 *)((uintptr_t)r->addr + (to - r->to));
 	return e;
 }
 

@@ -44,7 +44,7 @@ Test(sg, gather_refers_to_exactly_the_octets)
 				n += out[i].iov_len;
 			}
 			cr_assert_eq(n, len, "%zu+%zu", off, len);
-			cr_assert_arr_eq(got, WHOLE + off, len, "%zu+%zu", off, len);
+			cr_assert_arr_eq(got, &WHOLE[off], len, "%zu+%zu", off, len);
 		}
 	}
 }

@@ -55,7 +55,7 @@ Test(llp_mem, octets_pass_both_ways_in_order)
 	cr_assert_eq(put(a, "two"), 3);
 	cr_assert_eq(put(b, "back"), 4);
 	cr_assert_eq(get(b, buf, 5), 5);
-	cr_assert_str_eq(buf, "onetw");
+	cr_assert_arr_eq(buf, "onetw", 5);
 	cr_assert_eq(get(b, buf, 31), 1);
 	cr_assert_str_eq(buf, "o");
 	cr_assert_eq(get(b, buf, 31), -EAGAIN);
