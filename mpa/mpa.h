@@ -2,9 +2,11 @@
 /*
  * MPA: marker PDU aligned framing over a stream (RFC 5044, RFC 6581).
  *
- * Nothing here does I/O, allocates or keeps a pointer: octets and buffers are arguments of each call, and struct
- * mpa_conn is plain data that may live in memory shared by processes. The caller serialises: the tx and the rx
- * members are touched by their own direction only, the others by start-up.
+ * Nothing here does I/O, allocates or keeps a pointer: octets and buffers are arguments of
+ * each call, and struct mpa_conn is plain data that may live in memory shared by processes.
+ * The caller serialises: the tx and the rx members are touched by their own direction only,
+ * the others by start-up. State and fault are receiving's; sending looks at state through
+ * mpa_conn_may_send().
  */
 #ifndef MPA_MPA_H
 #define MPA_MPA_H
@@ -79,22 +81,29 @@ struct mpa_startup {
 
 void mpa_conn_init(struct mpa_conn *c, enum mpa_role role, const struct mpa_config *config);
 
-/* May an FPDU be sent now? (A Terminate may also leave from MPA_FAILED after both frames were exchanged.) */
+/*
+ * May an FPDU be sent now? (A Terminate may also leave from MPA_FAILED after both frames
+ * were exchanged.)
+ */
 static inline bool mpa_conn_may_send(const struct mpa_conn *c)
 {
-	return c->state == MPA_OPEN;
+	/* Pairs with conn_set_state() in mpa_rx.c: receiving opens the gate for sending. */
+	return __atomic_load_n(&c->state, __ATOMIC_ACQUIRE) == MPA_OPEN;
 }
 
 /*
- * Start-up frames. The put calls write one whole frame, which is to be handed to TCP in one piece, into @out (room for
- * MPA_START_MAX) and its length into *@len. Private data: 512 octets, 508 with enhanced data, else -EMSGSIZE.
+ * Start-up frames. The put calls write one whole frame, which is to be handed to TCP in one
+ * piece, into @out (room for MPA_START_MAX) and its length into *@len. Private data: 512
+ * octets, 508 with enhanced data, else -EMSGSIZE.
  *
- * The get calls look at the @n octets at @p. 0: *@used octets were the frame. -EAGAIN: *@used is how many octets the
- * frame needs in all, as far as known: read no more than that. -EPROTO: c->fault says what is wrong, the connection is to
- * be closed (MPA_E_IRD and MPA_E_RTR: after a Terminate). -ECONNREFUSED (reply only): rejected, *@in is valid. A
+ * The get calls look at the @n octets at @p. 0: *@used octets were the frame. -EAGAIN:
+ * *@used is how many octets the frame needs in all, as far as known: read no more than
+ * that. -EPROTO: c->fault says what is wrong, the connection is to be closed (MPA_E_IRD and
+ * MPA_E_RTR: after a Terminate). -ECONNREFUSED (reply only): rejected, *@in is valid. A
  * wrong octet is reported as soon as it is there, not when the frame is complete.
  *
- * A responder may change c->config between the Request and its answer. A call out of turn is -EINVAL.
+ * A responder may change c->config between the Request and its answer. A call out of turn
+ * is -EINVAL.
  */
 int mpa_start_request_put(struct mpa_conn *c, const void *pd, size_t pd_len, __u8 *out,
 			  size_t *len);
@@ -112,8 +121,9 @@ __u16 mpa_mulpdu(unsigned int emss, bool markers);
 void mpa_conn_set_emss(struct mpa_conn *c, unsigned int emss);
 
 /*
- * Octets on their way out: iovec entries that point at scratch (headers, markers, trailers) and at the caller's payload.
- * Both arrays belong to the caller and stay until the octets have left.
+ * Octets on their way out: iovec entries that point at scratch (headers, markers, trailers)
+ * and at the caller's payload. Both arrays belong to the caller and stay until the octets
+ * have left.
  */
 struct mpa_txv {
 	struct iovec *iov;
@@ -129,8 +139,9 @@ struct mpa_txv {
 #define MPA_TXV_SCRATCH(ulpdu) (IWARP_HDR_MAX + 16 + 4 * MPA_TXV_MARKERS(ulpdu))
 
 /*
- * Appends one FPDU: @hdr (copied) and the @npl pieces at @pl (referred to), together one ULPDU of at most MPA_MULPDU_MAX.
- * -ENOBUFS: no room in @v, nothing has changed. -EMSGSIZE: ULPDU too long.
+ * Appends one FPDU: @hdr (copied) and the @npl pieces at @pl (referred to), together one
+ * ULPDU of at most MPA_MULPDU_MAX. -ENOBUFS: no room in @v, nothing has changed. -EMSGSIZE:
+ * ULPDU too long.
  */
 int mpa_tx_fpdu(struct mpa_conn *c, struct mpa_txv *v, const void *hdr, size_t hdr_len,
 		const struct iovec *pl, unsigned int npl);
@@ -142,15 +153,17 @@ struct mpa_fpdu {
 };
 
 /*
- * Takes the first FPDU of the @n octets at @p, which are the stream from where the last one ended. Nothing is handed up
- * before its CRC is good. Markers are squeezed out in place, so @p must be writable and holds rubbish for the taken
- * part afterwards, except for the ULPDU. 0, -EAGAIN, or -EPROTO with c->fault; after that every call fails alike.
+ * Takes the first FPDU of the @n octets at @p, which are the stream from where the last one
+ * ended. Nothing is handed up before its CRC is good. Markers are squeezed out in place, so
+ * @p must be writable and holds rubbish for the taken part afterwards, except for the
+ * ULPDU. 0, -EAGAIN, or -EPROTO with c->fault; after that every call fails alike.
  */
 int mpa_rx_fpdu(struct mpa_conn *c, __u8 *p, size_t n, struct mpa_fpdu *out);
 
 /*
- * The stream ended: 0 at an FPDU boundary (@left octets unparsed == 0), else -ECONNRESET and c->fault is MPA_E_CLOSED.
- * Before the end of start-up there is no such boundary; a fault that came first stays.
+ * The stream ended: 0 at an FPDU boundary (@left octets unparsed == 0), else -ECONNRESET
+ * and c->fault is MPA_E_CLOSED. Before the end of start-up there is no such boundary; a
+ * fault that came first stays.
  */
 int mpa_rx_end(struct mpa_conn *c, size_t left);
 

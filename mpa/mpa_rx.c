@@ -21,10 +21,16 @@
 
 #define NO_MARKER (~(__u32)0) /* a gap that no FPDU bridges */
 
+/* Pairs with mpa_conn_may_send(), which the sending direction may call meanwhile. */
+static void conn_set_state(struct mpa_conn *c, enum mpa_state state)
+{
+	__atomic_store_n(&c->state, state, __ATOMIC_RELEASE);
+}
+
 static int rx_fail(struct mpa_conn *c, enum iwarp_fault fault)
 {
-	c->state = MPA_FAILED;
 	c->fault = fault;
+	conn_set_state(c, MPA_FAILED);
 	return -EPROTO;
 }
 
@@ -70,7 +76,8 @@ int mpa_rx_fpdu(struct mpa_conn *c, __u8 *p, size_t n, struct mpa_fpdu *out)
 		return -EPROTO;
 	out->len = len;
 	out->ulpdu = markers ? mpa_marker_squeeze(p, gap, len) : p + MPA_LEN_FIELD;
-	c->state = MPA_OPEN;
+	if (c->state == MPA_GATED)
+		conn_set_state(c, MPA_OPEN);
 	c->rx_fpdus++;
 	c->rx_octets += out->used;
 	if (marked)

@@ -198,7 +198,7 @@ static __u8 peer_flags(const struct mpa_startup *in)
 
 /* --- negotiation --------------------------------------------------------------------------- */
 
-/* The least trouble first: a Write leaves no trace, a Read takes a slot, a Send may take a buffer */
+/* Least trouble first: a Write leaves no trace, a Read takes a slot, a Send perhaps a buffer */
 static __u8 rtr_pick(__u8 set)
 {
 	if (set & MPA_RTR_WRITE)
