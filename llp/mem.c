@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Octets through memory, for tests: two ends, a ring each way, and a place to tamper with what passes.
+ * Octets through memory, for tests: two ends, a ring each way, and a place to tamper with what
+ * passes.
  *
- * An end's descriptor is an eventfd that is readable exactly while its direction holds octets or an end; it is
- * set under the lock that guards the rings. There is no descriptor for room: a send that got -EAGAIN is tried
- * again after the other end has received.
+ * An end's descriptor is an eventfd that is readable exactly while its direction holds octets or
+ * an end; it is set under the lock that guards the rings. There is no descriptor for room: a send
+ * that got -EAGAIN is tried again after the other end has received.
  */
 #include "llp/llp.h"
 

@@ -2,21 +2,25 @@
 /*
  * Octets over a TCP socket.
  *
- * The socket stays the caller's and keeps its flags: every transfer is non-blocking and raises no signal by its own
- * flags. Only raw system calls, as in base/fdutil.c. Nagle's algorithm is off, for a segment should end where an FPDU
- * does (RFC 5044 section 5.1), and that is when its sender has nothing more to add.
+ * The socket stays the caller's and keeps its flags: every transfer is non-blocking and raises no
+ * signal by its own flags. Only raw system calls, as in base/fdutil.c. Nagle's algorithm is off,
+ * for a segment should end where an FPDU does (RFC 5044 section 5.1), and that is when its sender
+ * has nothing more to add.
  *
- * LLP_RECORD is MSG_EOR: the kernel appends nothing to a buffer so marked, nor merges it with the next one when it
- * sends again, so a record of at most the segment size travels in a segment of its own.
+ * LLP_RECORD is MSG_EOR: the kernel appends nothing to a buffer so marked, nor merges it with the
+ * next one when it sends again, so a record of at most the segment size travels in a segment of
+ * its own.
  */
 #include "llp/llp.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <linux/sockios.h>
@@ -59,6 +63,23 @@ static ssize_t tcp_recv(struct llp *l, const struct iovec *iov, unsigned int n)
 
 	do {
 		got = syscall(SYS_recvmsg, l->fd, &msg, MSG_DONTWAIT);
+	} while (got < 0 && errno == EINTR);
+	return result(got, saved);
+}
+
+ssize_t llp_tcp_peek(int fd, void *p, size_t n, bool *ended)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLRDHUP };
+	struct timespec now = { 0 };
+	int saved = errno;
+	long got;
+
+	/*
+	 * The end first: octets that come in between are followed by it and show at the next look
+	 */
+	*ended = syscall(SYS_ppoll, &pfd, 1, &now, NULL, 0) > 0;
+	do {
+		got = syscall(SYS_recvfrom, fd, p, n, MSG_DONTWAIT | MSG_PEEK, NULL, NULL);
 	} while (got < 0 && errno == EINTR);
 	return result(got, saved);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The stream front of a provider: one connection over a connected socket, whose state is a flat block in memory that processes
- * may share, without queues; where a send is either in the transport or has not happened, and what arrives goes to
- * the sink that the caller brings.
+ * The stream front of a provider: one connection over a connected socket, whose state is a flat
+ * block in memory that processes may share, without queues; where a send is either in the
+ * transport or has not happened, and what arrives goes to the sink that the caller brings.
  */
 #ifndef RNIC_RNIC_STREAM_H
 #define RNIC_RNIC_STREAM_H
@@ -14,9 +14,10 @@
 #include <sys/uio.h>
 
 /*
- * The memory of one stream connection. @state is pointer-free plain data; @rest holds the part of an FPDU that the kernel has
- * not taken yet; @in holds received octets that are not a whole FPDU. All three may be shared by processes, which serialise
- * by a tx and an rx lock of their own: the calls below say which one they want.
+ * The memory of one stream connection. @state is pointer-free plain data; @rest holds the part of
+ * an FPDU that the kernel has not taken yet; @in holds received octets that are not a whole FPDU.
+ * All three may be shared by processes, which serialise by a tx and an rx lock of their own: the
+ * calls below say which one they want.
  */
 #define RNIC_STREAM_STATE 704
 #define RNIC_STREAM_REST (66 * 1024)
@@ -28,7 +29,10 @@ struct rnic_stream_mem {
 	void *in;
 };
 
-/* Address space that the peer may write to; where the octets go is the sink's affair. Part of the state. */
+/*
+ * Address space that the peer may write to; where the octets go is the sink's affair. Part of the
+ * state.
+ */
 #define RNIC_WINDOWS 4
 
 struct rnic_window {
@@ -48,10 +52,15 @@ struct rnic_stream_param {
 
 /* What arrives. Called under the rx lock; must not call back into the stream. */
 struct rnic_sink {
-	/* Octets @off.. of a window: 0, or -errno to refuse them (Terminate, the connection ends) */
+	/*
+	 * Octets @off.. of a window: 0, or -errno to refuse them (Terminate, the connection ends)
+	 */
 	int (*write)(void *ctx, const struct rnic_window *w, uint64_t off, const void *p,
 		     size_t len);
-	/* A part of a Send; @last: message complete, @off + len octets. 0, or -EMSGSIZE, -ENOBUFS to refuse it */
+	/*
+	 * A part of a Send; @last: message complete, @off + len octets. 0, or -EMSGSIZE, -ENOBUFS
+	 * to refuse it
+	 */
 	int (*message)(void *ctx, uint64_t off, const void *p, size_t len, bool last);
 	void *ctx;
 };
@@ -85,15 +94,21 @@ struct rnic_stream_info {
 };
 
 struct rnic_stream_ops {
-	/* Both locks: a new connection over the connected socket @fd, or a fresh view of one that @mem holds already */
+	/*
+	 * Both locks: a new connection over the connected socket @fd, or a fresh view of one that
+	 * @mem holds already
+	 */
 	int (*init)(const struct rnic_stream_mem *mem, int fd,
 		    const struct rnic_stream_param *param);
 	/* Both: window number @i; gives it an STag */
 	int (*window)(const struct rnic_stream_mem *mem, unsigned int i, struct rnic_window *w);
 
-	/* Both: takes start-up as far as it goes without waiting. initiator: sends the Request with @pd, then looks for the
-	 * Reply. responder: looks for the Request. The state, or -EAGAIN with *@events (POLLIN, POLLOUT) to wait for, or an
-	 * errno. -ENOMSG (responder): what came is no MPA; nothing was consumed, the socket is as it was. */
+	/*
+	 * Both: takes start-up as far as it goes without waiting. initiator: sends the Request
+	 * with @pd, then looks for the Reply. responder: looks for the Request. The state, or
+	 * -EAGAIN with *@events (POLLIN, POLLOUT) to wait for, or an errno. -ENOMSG (responder):
+	 * what came is no MPA; nothing was consumed, the socket is as it was.
+	 */
 	int (*start)(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len,
 		     short *events);
 	/* rx: the peer's private data (copied) and its length; -ENODATA before it is there */
@@ -103,17 +118,45 @@ struct rnic_stream_ops {
 	int (*reject)(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len);
 
 	/*
-	 * tx: the operations in order. Returns how many are wholly in the kernel or, the last of them but for a rest that
-	 * is kept and goes first next time, accepted. What does not count has not happened. 0: -EAGAIN now.
+	 * tx: the operations in order. Returns how many, from the first on, are wholly in the
+	 * kernel or, the last of them, but for a rest that is kept and goes first next time. What
+	 * does not count has not happened: its memory may change, and it is offered again or
+	 * never. -EAGAIN: none counts now (no room, or the peer must speak first). -errno:
+	 * broken.
+	 *
+	 * An operation of more than one FPDU (a Write of more than segment() octets, a Send of
+	 * more than segment() - 4) is the exception: when the kernel took some of its FPDUs and
+	 * not the others, it does not count either, but must be the first of the next call,
+	 * unchanged, and is carried on from there; another one in its place is -EINVAL. So who
+	 * must be able to take an operation back keeps it to one FPDU.
 	 */
 	int (*send)(const struct rnic_stream_mem *mem, int fd, const struct rnic_stream_wr *wr,
 		    unsigned int n);
 	/* tx: payload octets of a Write that leave in one FPDU now */
 	unsigned int (*segment)(const struct rnic_stream_mem *mem);
-	/* tx: tries to send the rest and what the protocol owes (Terminate): 0 none left, -EAGAIN, errno */
+	/*
+	 * tx: tries to send the rest and what the protocol owes (RTR, answers, Terminate; after a
+	 * Terminate our FIN): 0 none left, -EAGAIN, errno
+	 */
 	int (*flush)(const struct rnic_stream_mem *mem, int fd);
-	/* rx: takes in what is there, up to @budget octets (0: everything). Octets taken; -EAGAIN none; 0 the peer's end;
-	 * -errno broken, after the Terminate was tried */
+	/*
+	 * Any: is there something for flush()? To be asked after each receive(), which sends
+	 * nothing
+	 */
+	bool (*owes)(const struct rnic_stream_mem *mem);
+	/*
+	 * tx: @on: each FPDU travels in a segment of its own, for a peer that may be siw. So from
+	 * the start when CRC is in use
+	 */
+	void (*align)(const struct rnic_stream_mem *mem, bool on);
+	/*
+	 * rx: takes in what is there. @budget 0: until the socket is empty; else at least one
+	 * recv, and no further one when that many octets have come or the socket gave less than
+	 * it was asked for (an end behind them is then told by the next call). Octets taken;
+	 * -EAGAIN none; 0 the peer's end; -errno broken: -EPROTO a fault that we found (flush()
+	 * sends its Terminate), -ECONNRESET a Terminate of the peer's or a cut, or TCP's own.
+	 * Once broken, each call throws away what has come and says so again.
+	 */
 	ssize_t (*receive)(const struct rnic_stream_mem *mem, int fd, const struct rnic_sink *sink,
 			   size_t budget);
 

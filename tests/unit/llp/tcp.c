@@ -161,8 +161,9 @@ Test(llp_tcp, unacked_falls_to_zero)
 }
 
 /*
- * Small pieces until nothing more is taken: at first each leaves at once, then the peer's window is closed and the kernel
- * may merge what waits. Then the peer reads all. Returns the pieces sent and the segments that carried them.
+ * Small pieces until nothing more is taken: at first each leaves at once, then the peer's window
+ * is closed and the kernel may merge what waits. Then the peer reads all. Returns the pieces sent
+ * and the segments that carried them.
  */
 static void pieces_pass(unsigned int flags, size_t *pieces, uint64_t *segments)
 {
