@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The common core of the software provider's two fronts: one RDMAP stream over one carrier of
+ * octets.
+ *
+ * struct soft_core is plain data, so that the stream front can keep it in memory that processes
+ * share; the pointers are in struct soft_io, which each caller makes for itself. Two directions,
+ * each serialised by its caller: members are marked tx or rx. Start-up belongs to both.
+ */
+#ifndef SOFT_CORE_H
+#define SOFT_CORE_H
+
+#include "llp/llp.h"
+#include "rdmap/rdmap.h"
+
+enum soft_phase {
+	SOFT_IDLE,	/* nothing has been sent or received */
+	SOFT_REQUESTED, /* initiator: the Request is sent */
+	SOFT_REQUEST,	/* responder: the Request is here and waits for an answer */
+	SOFT_OPEN,	/* FPDUs */
+	SOFT_REJECTED,
+};
+
+struct soft_core {
+	struct rdmap_stream rdmap;
+	__u32 in_off, in_fill;	  /* rx: octets in `in`: taken apart up to, filled up to */
+	__u32 rest_off, rest_len; /* tx: octets in `rest`: sent up to, end */
+	__s32 rx_error;		  /* rx: why no more comes; 0 none. Written once. */
+	__s32 tx_error;		  /* tx: why no more goes */
+	__u16 pd_len;		  /* the peer's private data, behind `in` */
+	__u8 phase;
+	__u8 record; /* one FPDU per record, for a peer whose MPA wants the trailer whole */
+	__u8 rx_end; /* rx: the peer's orderly end has come */
+	__u8 tx_end; /* tx: ours has gone */
+	__u8 pad[6];
+};
+
+/* What a FPDU can take at most: the longest ULPDU, its length, PAD, CRC and markers */
+#define SOFT_FPDU_MAX (MPA_ULPDU_MAX + 9 + 4 * MPA_TXV_MARKERS(MPA_ULPDU_MAX))
+
+/* One caller's view */
+struct soft_io {
+	struct soft_core *core;
+	struct llp *llp;
+	struct rdmap_slots slots;
+	__u8 *rest; /* SOFT_FPDU_MAX */
+	__u8 *in;   /* in_cap for octets, then MPA_PD_MAX for the peer's private data */
+	__u32 in_cap;
+};
+
+/*
+ * Also the limits of one batch: iovec entries of the longest FPDU with markers; frames; octets
+ * worth building ahead
+ */
+#define SOFT_TX_IOV 384
+#define SOFT_TX_SCRATCH 2048
+#define SOFT_TX_FRAMES 16
+#define SOFT_TX_OCTETS (128 * 1024)
+
+#define SOFT_TX_OWED (~0u) /* a frame of the protocol's own, not of a work request */
+
+struct soft_tx_frame {
+	struct rdmap_tx_mark mark; /* behind the frame */
+	__u64 end;		   /* octets of the batch with it */
+	__u32 op, off;		   /* whose it is, and that one's payload octets with it */
+	bool last;
+};
+
+/* Frames that were built and not yet handed over. Lives on a stack. */
+struct soft_tx {
+	const struct soft_io *io;
+	unsigned int count;
+	struct rdmap_tx_mark start;
+	struct mpa_txv v;
+	struct soft_tx_frame frame[SOFT_TX_FRAMES];
+	struct iovec iov[SOFT_TX_IOV];
+	__u8 scratch[SOFT_TX_SCRATCH];
+};
+
+void soft_core_init(struct soft_core *c, enum mpa_role role, const struct mpa_config *config,
+		    __u16 in_cap, __u16 out_cap);
+/* Are the indices of a core that came from shared memory within bounds? */
+bool soft_core_sane(const struct soft_core *c, __u32 in_cap);
+/* What a side that ended answers; 0 while it has not */
+int soft_core_error(const struct soft_core *c);
+
+/* --- soft_tx.c: all under tx --- */
+
+void soft_tx_begin(struct soft_tx *t, const struct soft_io *io);
+bool soft_tx_full(const struct soft_tx *t);
+/* Takes note of the frame that was appended to t->v last */
+void soft_tx_note(struct soft_tx *t, __u32 op, __u32 off, bool last);
+/*
+ * Hands the frames over. How many were accepted, the last of them perhaps but for a rest;
+ * -EAGAIN, or -errno for good. The others have not happened. The batch is empty afterwards.
+ */
+int soft_tx_push(struct soft_tx *t);
+/* The rest of a cut frame: 0 none left, -EAGAIN, -errno */
+int soft_tx_rest(const struct soft_io *io);
+/* Octets that are to go before all others; what is not taken becomes the rest */
+int soft_tx_raw(const struct soft_io *io, const __u8 *p, size_t n);
+/*
+ * One frame of what the protocol owes: 1 appended, 0 none or no room. @between: not inside a
+ * message
+ */
+int soft_tx_owed(struct soft_tx *t, const struct rdmap_source *src, bool between);
+/* Sends the rest and all that the protocol owes: 0 none left, -EAGAIN, -errno */
+int soft_tx_flush(const struct soft_io *io, const struct rdmap_source *src, bool between);
+bool soft_tx_pending(const struct soft_core *c);
+/* Our end, behind all that was sent */
+int soft_tx_shutdown(const struct soft_io *io);
+
+/* --- soft_rx.c: all under rx --- */
+
+/*
+ * Receives until no more is there, or at least @budget octets came (0: no limit) and the carrier
+ * ran dry or not. Octets taken; -EAGAIN none; 0 the orderly end; -errno broken. A found fault is
+ * in core->rdmap; its Terminate is tx's.
+ */
+ssize_t soft_rx(const struct soft_io *io, const struct rdmap_sink *sink, size_t budget);
+/* Takes apart what is in `in` already: 0 or -errno */
+int soft_rx_parse(const struct soft_io *io, const struct rdmap_sink *sink);
+
+/* --- soft_start.c: tx and rx --- */
+
+/*
+ * Each goes as far as it can: 0 done, -EAGAIN with *@events to wait for, -ECONNREFUSED rejected,
+ * -errno failed
+ */
+int soft_start_initiator(const struct soft_io *io, const void *pd, size_t len, short *events);
+int soft_start_responder(const struct soft_io *io, short *events);
+/* 0 also when the frame is not wholly sent: then it is the rest */
+int soft_start_accept(const struct soft_io *io, const void *pd, size_t len);
+int soft_start_reject(const struct soft_io *io, const void *pd, size_t len);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Start-up of a stream (RFC 5044 section 7.1, RFC 6581): a frame each way, then FPDUs.
+ *
+ * A frame is handed to the carrier in one piece, for some peers take nothing else; of the peer's
+ * frame exactly its own octets are received, so that what follows it stays where it is until the
+ * stream is open. Nothing here knows of time.
+ */
+#include "soft/soft_core.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+static void phase_set(struct soft_core *c, enum soft_phase phase)
+{
+	__atomic_store_n(&c->phase, (__u8)phase, __ATOMIC_RELEASE);
+}
+
+static void private_data_keep(const struct soft_io *io, const struct mpa_startup *in)
+{
+	memcpy(io->in + io->in_cap, in->pd, in->pd_len);
+	io->core->pd_len = in->pd_len;
+}
+
+/* Receives up to @need octets of the frame in all: 0 when they are there */
+static int frame_fill(const struct soft_io *io, size_t need)
+{
+	struct soft_core *c = io->core;
+
+	while (c->in_fill < need) {
+		struct iovec iov = { io->in + c->in_fill, need - c->in_fill };
+		ssize_t got = io->llp->ops->recv(io->llp, &iov, 1);
+
+		if (got == 0)
+			return -ECONNRESET;
+		if (got < 0)
+			return (int)got;
+		c->in_fill += (__u32)got;
+	}
+	return 0;
+}
+
+typedef int frame_get_fn(struct mpa_conn *c, const __u8 *p, size_t n, struct mpa_startup *in,
+			 size_t *used);
+
+/* The peer's frame: -EAGAIN until it is whole */
+static int frame_get(const struct soft_io *io, frame_get_fn *get, struct mpa_startup *in)
+{
+	struct soft_core *c = io->core;
+	size_t used = 0;
+	int err;
+
+	for (;;) {
+		err = get(&c->rdmap.ddp.mpa, io->in, c->in_fill, in, &used);
+		if (err != -EAGAIN)
+			break;
+		err = frame_fill(io, used);
+		if (err)
+			return err;
+	}
+	c->in_fill = 0;
+	return err;
+}
+
+static int stream_open(const struct soft_io *io)
+{
+	struct soft_core *c = io->core;
+	enum iwarp_fault f;
+
+	mpa_conn_set_emss(&c->rdmap.ddp.mpa, io->llp->ops->emss(io->llp));
+	c->record = (c->rdmap.ddp.mpa.flags & MPA_F_CRC) != 0;
+	f = rdmap_stream_started(&c->rdmap);
+	phase_set(c, SOFT_OPEN);
+	if (!f)
+		return 0;
+	rdmap_fault(&c->rdmap, f);
+	return -EPROTO;
+}
+
+static int initiator_request(const struct soft_io *io, const void *pd, size_t len)
+{
+	struct soft_core *c = io->core;
+	__u8 frame[MPA_START_MAX];
+	size_t n;
+	int err = mpa_start_request_put(&c->rdmap.ddp.mpa, pd, len, frame, &n);
+
+	if (err)
+		return err;
+	phase_set(c, SOFT_REQUESTED);
+	return soft_tx_raw(io, frame, n);
+}
+
+/* The two faults that are found in a good Reply and told by a Terminate (RFC 6581 section 8) */
+static bool fault_is_told(const struct mpa_conn *m)
+{
+	return m->fault == MPA_E_IRD || m->fault == MPA_E_RTR;
+}
+
+static int initiator_reply(const struct soft_io *io)
+{
+	struct soft_core *c = io->core;
+	struct mpa_startup in = { .pd_len = 0 };
+	int err = frame_get(io, mpa_start_reply_get, &in);
+
+	if (!err || err == -ECONNREFUSED)
+		private_data_keep(io, &in);
+	if (err == -ECONNREFUSED)
+		phase_set(c, SOFT_REJECTED);
+	if (err == -EPROTO && fault_is_told(&c->rdmap.ddp.mpa)) {
+		mpa_conn_set_emss(&c->rdmap.ddp.mpa, io->llp->ops->emss(io->llp));
+		rdmap_fault(&c->rdmap, c->rdmap.ddp.mpa.fault);
+		phase_set(c, SOFT_OPEN);
+	}
+	return err ? err : stream_open(io);
+}
+
+int soft_start_initiator(const struct soft_io *io, const void *pd, size_t len, short *events)
+{
+	int err;
+
+	if (io->core->phase == SOFT_IDLE)
+		err = initiator_request(io, pd, len);
+	else
+		err = soft_tx_rest(io);
+	if (err == -EAGAIN)
+		*events = POLLOUT;
+	if (err)
+		return err;
+	err = initiator_reply(io);
+	if (err == -EAGAIN)
+		*events = POLLIN;
+	return err;
+}
+
+int soft_start_responder(const struct soft_io *io, short *events)
+{
+	struct mpa_startup in = { .pd_len = 0 };
+	int err = frame_get(io, mpa_start_request_get, &in);
+
+	if (err == -EAGAIN)
+		*events = POLLIN;
+	if (err)
+		return err;
+	private_data_keep(io, &in);
+	phase_set(io->core, SOFT_REQUEST);
+	return 0;
+}
+
+int soft_start_accept(const struct soft_io *io, const void *pd, size_t len)
+{
+	__u8 frame[MPA_START_MAX];
+	size_t n;
+	int err;
+
+	if (io->core->phase != SOFT_REQUEST)
+		return -EINVAL;
+	err = mpa_start_reply_put(&io->core->rdmap.ddp.mpa, pd, len, frame, &n);
+	if (err)
+		return err;
+	err = stream_open(io);
+	if (err)
+		return err;
+	err = soft_tx_raw(io, frame, n);
+	return err == -EAGAIN ? 0 : err;
+}
+
+int soft_start_reject(const struct soft_io *io, const void *pd, size_t len)
+{
+	__u8 frame[MPA_START_MAX];
+	size_t n;
+	int err;
+
+	if (io->core->phase != SOFT_REQUEST)
+		return -EINVAL;
+	err = mpa_start_reject_put(&io->core->rdmap.ddp.mpa, pd, len, frame, &n);
+	if (err)
+		return err;
+	phase_set(io->core, SOFT_REJECTED);
+	err = soft_tx_raw(io, frame, n);
+	return err == -EAGAIN ? 0 : err;
+}

@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The stream front: a core, its request slots and its windows in one flat block, so that a
+ * connection outlives the process that made it. Every call makes its view anew, and believes the
+ * block's indices only when they are within bounds, for whoever shares the memory may have
+ * written anything.
+ *
+ * The peer may write to the windows and to nothing else; it can read nothing.
+ */
+#include "soft/soft_stream.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/rand.h"
+#include "rnic/rnic_stream.h"
+#include "soft/soft_core.h"
+
+#define STREAM_MAGIC 0x57534f31u /* of this layout */
+#define STREAM_IN_CAP (RNIC_STREAM_IN - MPA_PD_MAX)
+/*
+ * Reads are no part of a stream but for a zero-length one as RTR; the slots for the peer's are
+ * twice as many as the depth
+ */
+#define STREAM_DEPTH 1
+#define STREAM_IN_SLOTS 2
+#define STREAM_OUT_SLOTS 1
+
+struct stream {
+	__u32 magic;
+	/* tx: the operation of which the kernel has tx_off octets and not all */
+	__u32 tx_off, tx_len, tx_stag;
+	__u64 tx_to;
+	struct soft_core core;
+	struct rnic_window window[RNIC_WINDOWS];
+	struct rdmap_inbound in[STREAM_IN_SLOTS];
+	struct rdmap_outbound out[STREAM_OUT_SLOTS];
+};
+
+_Static_assert(sizeof(struct stream) <= RNIC_STREAM_STATE, "struct stream");
+_Static_assert(SOFT_FPDU_MAX <= RNIC_STREAM_REST, "rest");
+_Static_assert(2 * SOFT_FPDU_MAX <= STREAM_IN_CAP, "in");
+
+/* One call's view */
+struct view {
+	struct stream *st;
+	struct llp llp;
+	struct soft_io io;
+};
+
+static struct stream *stream_of(const struct rnic_stream_mem *mem)
+{
+	return mem->state;
+}
+
+static int view_init(struct view *v, const struct rnic_stream_mem *mem, int fd)
+{
+	struct stream *st = stream_of(mem);
+
+	if (st->magic != STREAM_MAGIC || !soft_core_sane(&st->core, STREAM_IN_CAP) ||
+	    st->core.rdmap.in_cap != STREAM_IN_SLOTS || st->core.rdmap.out_cap != STREAM_OUT_SLOTS)
+		return -EBADMSG;
+	v->st = st;
+	llp_tcp_view(&v->llp, fd);
+	v->io = (struct soft_io){
+		.core = &st->core,
+		.llp = &v->llp,
+		.slots = { .in = st->in, .out = st->out },
+		.rest = mem->rest,
+		.in = mem->in,
+		.in_cap = STREAM_IN_CAP,
+	};
+	return 0;
+}
+
+static struct mpa_config config_of(const struct rnic_stream_param *p)
+{
+	struct mpa_config c = {
+		.rev = p->mpa_rev,
+		.rtr = p->rtr,
+		.ird = base_min(p->ird, STREAM_DEPTH),
+		.ord = base_min(p->ord, STREAM_DEPTH),
+	};
+
+	if (p->crc)
+		c.want |= MPA_F_CRC;
+	if (p->markers)
+		c.want |= MPA_F_RX_MARKERS;
+	if (p->mpa_rev >= 2)
+		c.want |= MPA_F_ENHANCED;
+	if (p->mpa_rev >= 2 && p->rtr)
+		c.want |= MPA_F_P2P;
+	/* The initiator may insist on one */
+	if (!p->initiator && !p->rtr)
+		c.rtr = MPA_RTR_WRITE | MPA_RTR_READ;
+	return c;
+}
+
+static int stream_init(const struct rnic_stream_mem *mem, int fd,
+		       const struct rnic_stream_param *param)
+{
+	struct stream *st = stream_of(mem);
+	struct mpa_config config;
+	struct view v;
+	struct llp llp;
+
+	if (st->magic == STREAM_MAGIC)
+		return view_init(&v, mem, fd);
+	if (!param || param->mpa_rev < 1 || param->mpa_rev > 2)
+		return -EINVAL;
+	config = config_of(param);
+	memset(st, 0, sizeof(*st));
+	soft_core_init(&st->core, param->initiator ? MPA_INITIATOR : MPA_RESPONDER, &config,
+		       STREAM_IN_SLOTS, STREAM_OUT_SLOTS);
+	llp_tcp_init(&llp, fd);
+	st->magic = STREAM_MAGIC;
+	return 0;
+}
+
+static bool stag_taken(const struct stream *st, __u32 stag)
+{
+	for (unsigned int i = 0; i < RNIC_WINDOWS; i++)
+		if (st->window[i].len && st->window[i].stag == stag)
+			return true;
+	return !stag;
+}
+
+static int stream_window(const struct rnic_stream_mem *mem, unsigned int i, struct rnic_window *w)
+{
+	struct stream *st = stream_of(mem);
+	uint32_t stag;
+	int err;
+
+	if (i >= RNIC_WINDOWS || w->to + w->len < w->to)
+		return -EINVAL;
+	do {
+		err = base_rand_u32(&stag);
+	} while (!err && stag_taken(st, stag));
+	if (err)
+		return err;
+	w->stag = stag;
+	st->window[i] = *w;
+	return 0;
+}
+
+/* --- start-up --- */
+
+static enum ddp_stag_error source_none(void *ctx, __u32 stag, __u64 to, __u64 len,
+				       unsigned int access, __u8 **addr)
+{
+	return DDP_STAG_INVALID;
+}
+
+static const struct rdmap_source no_source = { .get = source_none };
+
+static int start_initiator(struct view *v, const void *pd, size_t len, short *events)
+{
+	int err = soft_start_initiator(&v->io, pd, len, events);
+
+	if (err == -ECONNREFUSED)
+		return RNIC_STREAM_REJECTED;
+	if (err == -EAGAIN)
+		return err;
+	/* The RTR, or a Terminate that says what is wrong with the Reply */
+	soft_tx_flush(&v->io, &no_source, true);
+	return err ? err : RNIC_STREAM_OPEN;
+}
+
+/* Are the octets that wait, as far as they go, the key of a Request? Nothing is consumed. */
+static int request_recognise(int fd, short *events)
+{
+	__u8 key[MPA_KEY_LEN];
+	bool ended;
+	ssize_t n = llp_tcp_peek(fd, key, sizeof(key), &ended);
+
+	if (n == -EAGAIN)
+		*events = POLLIN;
+	if (n < 0)
+		return (int)n;
+	if (n == 0 || memcmp(key, MPA_KEY_REQ, (size_t)n))
+		return -ENOMSG;
+	if (n == MPA_KEY_LEN)
+		return 0;
+	if (ended)
+		return -ENOMSG;
+	*events = POLLIN;
+	return -EAGAIN;
+}
+
+static int start_responder(struct view *v, int fd, short *events)
+{
+	int err = 0;
+
+	if (!v->st->core.in_fill)
+		err = request_recognise(fd, events);
+	if (!err)
+		err = soft_start_responder(&v->io, events);
+	return err ? err : RNIC_STREAM_REQUEST;
+}
+
+static int stream_start(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len,
+			short *events)
+{
+	struct view v;
+	int err = view_init(&v, mem, fd);
+
+	if (err)
+		return err;
+	switch (v.st->core.phase) {
+	case SOFT_IDLE:
+	case SOFT_REQUESTED:
+		if (v.st->core.rdmap.ddp.mpa.role == MPA_RESPONDER)
+			return start_responder(&v, fd, events);
+		return start_initiator(&v, pd, len, events);
+	case SOFT_REQUEST:
+		return RNIC_STREAM_REQUEST;
+	case SOFT_REJECTED:
+		return RNIC_STREAM_REJECTED;
+	default:
+		err = soft_core_error(&v.st->core);
+		return err ? err : RNIC_STREAM_OPEN;
+	}
+}
+
+static int stream_private_data(const struct rnic_stream_mem *mem, void *pd, size_t *len)
+{
+	const struct stream *st = stream_of(mem);
+	struct view v;
+	int err = view_init(&v, mem, -1);
+
+	if (err)
+		return err;
+	if (st->core.phase < SOFT_REQUEST)
+		return -ENODATA;
+	memcpy(pd, v.io.in + v.io.in_cap, st->core.pd_len);
+	*len = st->core.pd_len;
+	return 0;
+}
+
+static int stream_accept(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len)
+{
+	struct view v;
+	int err = view_init(&v, mem, fd);
+
+	return err ? err : soft_start_accept(&v.io, pd, len);
+}
+
+static int stream_reject(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len)
+{
+	struct view v;
+	int err = view_init(&v, mem, fd);
+
+	return err ? err : soft_start_reject(&v.io, pd, len);
+}
+
+/* --- sending --- */
+
+/* Can a batch begin? What was begun before goes first */
+static int send_ready(struct view *v, const struct rnic_stream_wr *wr)
+{
+	struct stream *st = v->st;
+	int err;
+
+	if (st->core.phase != SOFT_OPEN)
+		return -ENOTCONN;
+	if (st->tx_off &&
+	    (wr->len != st->tx_len || wr->stag != st->tx_stag || (wr->stag && wr->to != st->tx_to)))
+		return -EINVAL;
+	err = soft_tx_flush(&v->io, &no_source, !st->tx_off);
+	if (err)
+		return err;
+	return st->core.tx_end ? -EPIPE : 0;
+}
+
+/* Where a batch stands: the next octet to be built */
+struct cursor {
+	unsigned int op;
+	__u32 off;
+};
+
+/* One FPDU: 1, or 0 when no more can be built now, or -errno */
+static int frame_build(struct soft_tx *t, struct view *v, const struct rnic_stream_wr *wr,
+		       struct cursor *at)
+{
+	struct rdmap_wr w = {
+		.op = wr->stag ? RDMAP_WRITE : RDMAP_SEND,
+		.sg = wr->iov,
+		.nsg = wr->niov,
+		.len = wr->len,
+		.stag = wr->stag,
+		.to = wr->to,
+	};
+	bool last = false;
+	ssize_t n = rdmap_tx_wr(&v->st->core.rdmap, &v->io.slots, &t->v, &w, at->off, &last);
+
+	if (n == -ENOBUFS || n == -EAGAIN)
+		return 0;
+	if (n < 0)
+		return (int)n;
+	soft_tx_note(t, at->op, at->off + (__u32)n, last);
+	at->off = last ? 0 : at->off + (__u32)n;
+	at->op += last;
+	return 1;
+}
+
+/* One batch from *@at on; *@at is where the next one begins */
+static int batch_send(struct view *v, const struct rnic_stream_wr *wr, unsigned int n,
+		      struct cursor *at)
+{
+	struct cursor next = *at;
+	const struct soft_tx_frame *f;
+	struct soft_tx t;
+	int got = 1;
+
+	soft_tx_begin(&t, &v->io);
+	while (got > 0 && next.op < n && !soft_tx_full(&t))
+		got = frame_build(&t, v, &wr[next.op], &next);
+	if (!t.count)
+		return got ? got : -EAGAIN;
+	got = soft_tx_push(&t);
+	if (got <= 0)
+		return got;
+	f = &t.frame[got - 1];
+	at->op = f->op + f->last;
+	at->off = f->last ? 0 : f->off;
+	return 0;
+}
+
+static void progress_keep(struct stream *st, const struct rnic_stream_wr *wr,
+			  const struct cursor *at)
+{
+	st->tx_off = at->off;
+	if (!at->off)
+		return;
+	st->tx_len = wr[at->op].len;
+	st->tx_stag = wr[at->op].stag;
+	st->tx_to = wr[at->op].to;
+}
+
+static int stream_send(const struct rnic_stream_mem *mem, int fd, const struct rnic_stream_wr *wr,
+		       unsigned int n)
+{
+	struct cursor at = { .op = 0 };
+	struct view v;
+	int err = view_init(&v, mem, fd);
+
+	if (err || !n)
+		return err;
+	err = send_ready(&v, wr);
+	at.off = v.st->tx_off;
+	while (!err && at.op < n) {
+		err = batch_send(&v, wr, n, &at);
+		/* A rest means that the kernel is full */
+		if (!err && v.st->core.rest_len)
+			err = soft_tx_rest(&v.io);
+	}
+	if (at.op < n)
+		progress_keep(v.st, wr, &at);
+	else
+		v.st->tx_off = 0;
+	return at.op ? (int)at.op : err;
+}
+
+static unsigned int stream_segment(const struct rnic_stream_mem *mem)
+{
+	return stream_of(mem)->core.rdmap.ddp.mpa.mulpdu - DDP_TAGGED_LEN;
+}
+
+static int stream_flush(const struct rnic_stream_mem *mem, int fd)
+{
+	struct view v;
+	int err = view_init(&v, mem, fd);
+
+	return err ? err : soft_tx_flush(&v.io, &no_source, !v.st->tx_off);
+}
+
+static bool stream_owes(const struct rnic_stream_mem *mem)
+{
+	return soft_tx_pending(&stream_of(mem)->core);
+}
+
+static void stream_align(const struct rnic_stream_mem *mem, bool on)
+{
+	stream_of(mem)->core.record = on;
+}
+
+static int stream_shutdown(const struct rnic_stream_mem *mem, int fd)
+{
+	struct view v;
+	int err = view_init(&v, mem, fd);
+
+	if (err)
+		return err;
+	err = soft_tx_flush(&v.io, &no_source, !v.st->tx_off);
+	return err == -EAGAIN ? err : soft_tx_shutdown(&v.io);
+}
+
+/* --- receiving --- */
+
+struct intake {
+	struct stream *st;
+	const struct rnic_sink *sink;
+	/* The last part of a Send, given on when the message is known to be good as a whole */
+	const __u8 *tail;
+	__u64 tail_off;
+	__u32 tail_len;
+};
+
+static enum iwarp_fault intake_place(void *ctx, const struct ddp_seg *seg, unsigned int access)
+{
+	struct intake *in = ctx;
+
+	if (access != DDP_REMOTE_WRITE)
+		return DDP_E_T_STAG;
+	for (unsigned int i = 0; i < RNIC_WINDOWS; i++) {
+		const struct rnic_window *w = &in->st->window[i];
+
+		if (!w->len || w->stag != seg->stag)
+			continue;
+		if (seg->to < w->to || seg->len > w->len || seg->to - w->to > w->len - seg->len)
+			return DDP_E_T_BOUNDS;
+		if (in->sink->write(in->sink->ctx, w, seg->to - w->to, seg->payload, seg->len))
+			return DDP_E_T_BOUNDS;
+		return IWARP_OK;
+	}
+	return DDP_E_T_STAG;
+}
+
+static unsigned int intake_recv_ready(void *ctx, __u64 *len)
+{
+	*len = ~0ull; /* the sink judges when it sees the octets */
+	return 1;
+}
+
+static void message_give(struct intake *in, __u64 off, const void *p, size_t len, bool last)
+{
+	int err = in->sink->message(in->sink->ctx, off, p, len, last);
+
+	if (err)
+		rdmap_fault(&in->st->core.rdmap, err == -EMSGSIZE ? DDP_E_U_LENGTH : DDP_E_U_NOBUF);
+}
+
+static void intake_recv_place(void *ctx, const struct ddp_seg *seg)
+{
+	struct intake *in = ctx;
+
+	if (seg->last) {
+		in->tail = seg->payload;
+		in->tail_off = seg->mo;
+		in->tail_len = seg->len;
+	} else {
+		message_give(in, seg->mo, seg->payload, seg->len, false);
+	}
+}
+
+static void intake_recv_done(void *ctx, const struct rdmap_recv *recv)
+{
+	struct intake *in = ctx;
+
+	if (recv->op == RDMAP_IMM || recv->op == RDMAP_IMM_SE)
+		rdmap_fault(&in->st->core.rdmap, RDMAP_E_OPCODE);
+	else
+		message_give(in, in->tail ? in->tail_off : recv->len, in->tail, in->tail_len, true);
+	in->tail = NULL;
+	in->tail_len = 0;
+}
+
+static enum ddp_stag_error intake_invalidate(void *ctx, __u32 stag)
+{
+	return DDP_STAG_STREAM; /* a window belongs to the connection's whole life */
+}
+
+static void intake_done(void *ctx, __u64 cookie, __u64 value)
+{
+}
+
+static void intake_kick(void *ctx)
+{
+}
+
+static ssize_t stream_receive(const struct rnic_stream_mem *mem, int fd,
+			      const struct rnic_sink *sink, size_t budget)
+{
+	struct intake in = { .st = stream_of(mem), .sink = sink };
+	const struct rdmap_sink to = {
+		.place = intake_place,
+		.recv_ready = intake_recv_ready,
+		.recv_place = intake_recv_place,
+		.recv_done = intake_recv_done,
+		.invalidate = intake_invalidate,
+		.done = intake_done,
+		.kick = intake_kick,
+		.ctx = &in,
+	};
+	struct view v;
+	int err = view_init(&v, mem, fd);
+
+	if (err)
+		return err;
+	if (v.st->core.phase != SOFT_OPEN)
+		return -ENOTCONN;
+	return soft_rx(&v.io, &to, budget);
+}
+
+/* --- what it has come to --- */
+
+static enum rnic_stream_state state_of(const struct soft_core *c)
+{
+	if (soft_core_error(c) || c->rdmap.state != RDMAP_OPEN)
+		return RNIC_STREAM_BROKEN;
+	if (c->phase == SOFT_REJECTED)
+		return RNIC_STREAM_REJECTED;
+	if (c->phase == SOFT_REQUEST)
+		return RNIC_STREAM_REQUEST;
+	if (c->phase != SOFT_OPEN)
+		return RNIC_STREAM_STARTING;
+	return c->rx_end ? RNIC_STREAM_ENDED : RNIC_STREAM_OPEN;
+}
+
+/*
+ * Both directions may be at work meanwhile: each number is one that was true, which is all that
+ * is promised
+ */
+__attribute__((no_sanitize("thread"))) static void stream_info(const struct rnic_stream_mem *mem,
+							       struct rnic_stream_info *info)
+{
+	const struct soft_core *c = &stream_of(mem)->core;
+	const struct mpa_conn *m = &c->rdmap.ddp.mpa;
+
+	*info = (struct rnic_stream_info){
+		.state = state_of(c),
+		.fault_by_peer = c->rdmap.state == RDMAP_TERM_RCVD,
+		.mpa_rev = m->rev,
+		.crc = m->flags & MPA_F_CRC,
+		.tx_markers = m->flags & MPA_F_TX_MARKERS,
+		.rx_markers = m->flags & MPA_F_RX_MARKERS,
+		.may_send = mpa_conn_may_send(m),
+		.mulpdu = m->mulpdu,
+		.tx_fpdus = m->tx_fpdus,
+		.rx_fpdus = m->rx_fpdus,
+	};
+	if (info->fault_by_peer)
+		info->fault = c->rdmap.peer_term.fault;
+	else
+		info->fault = c->rdmap.term.fault ? c->rdmap.term.fault : m->fault;
+}
+
+const struct rnic_stream_ops soft_stream_ops = {
+	.init = stream_init,
+	.window = stream_window,
+	.start = stream_start,
+	.private_data = stream_private_data,
+	.accept = stream_accept,
+	.reject = stream_reject,
+	.send = stream_send,
+	.segment = stream_segment,
+	.flush = stream_flush,
+	.owes = stream_owes,
+	.align = stream_align,
+	.receive = stream_receive,
+	.info = stream_info,
+	.shutdown = stream_shutdown,
+};

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The way out: frames are built into a batch on the stack, handed to the carrier by one call, and
+ * what it did not take has not happened.
+ *
+ * Invariants. The rest of a frame that was cut goes before everything else, so no batch is built
+ * while there is one. A frame of which the carrier took one octet is accepted; its other octets
+ * are copied and become the rest, for the memory it was built from is the program's again when
+ * the call returns. All later frames are undone by the mark behind the cut one (RFC 5044 section
+ * 5: an FPDU once begun is finished unchanged). Frames are never interleaved; what the protocol
+ * owes goes between messages.
+ */
+#include "soft/soft_core.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/log.h"
+
+/* The segment size may change with the path and the peer's window; asking costs a system call */
+#define EMSS_REFRESH 64
+
+void soft_core_init(struct soft_core *c, enum mpa_role role, const struct mpa_config *config,
+		    __u16 in_cap, __u16 out_cap)
+{
+	memset(c, 0, sizeof(*c));
+	rdmap_stream_init(&c->rdmap, role, config, in_cap, out_cap);
+}
+
+bool soft_core_sane(const struct soft_core *c, __u32 in_cap)
+{
+	return c->in_off <= c->in_fill && c->in_fill <= in_cap && c->rest_off <= c->rest_len &&
+	       c->rest_len <= SOFT_FPDU_MAX && c->pd_len <= MPA_PD_MAX;
+}
+
+int soft_core_error(const struct soft_core *c)
+{
+	int err = __atomic_load_n(&c->rx_error, __ATOMIC_RELAXED);
+
+	return err ? err : __atomic_load_n(&c->tx_error, __ATOMIC_RELAXED);
+}
+
+static int tx_fail(struct soft_core *c, int err)
+{
+	if (!c->tx_error) {
+		base_debug("stream broken in sending: %s", strerror(-err));
+		__atomic_store_n(&c->tx_error, err, __ATOMIC_RELAXED);
+	}
+	return err;
+}
+
+static unsigned int send_flags(const struct soft_core *c)
+{
+	return c->record ? LLP_RECORD : 0;
+}
+
+static void emss_refresh(const struct soft_io *io)
+{
+	struct mpa_conn *m = &io->core->rdmap.ddp.mpa;
+	unsigned int emss;
+
+	if (m->tx_fpdus % EMSS_REFRESH)
+		return;
+	emss = io->llp->ops->emss(io->llp);
+	if (emss != m->emss)
+		mpa_conn_set_emss(m, emss);
+}
+
+void soft_tx_begin(struct soft_tx *t, const struct soft_io *io)
+{
+	t->io = io;
+	t->count = 0;
+	t->v = (struct mpa_txv){
+		.iov = t->iov,
+		.scratch = t->scratch,
+		.iov_cap = SOFT_TX_IOV,
+		.scratch_cap = SOFT_TX_SCRATCH,
+	};
+	if (io->core->phase == SOFT_OPEN)
+		emss_refresh(io);
+	rdmap_tx_mark(&io->core->rdmap, &t->start);
+}
+
+bool soft_tx_full(const struct soft_tx *t)
+{
+	if (t->io->core->record)
+		return t->count == 1;
+	return t->count == SOFT_TX_FRAMES || t->v.octets >= SOFT_TX_OCTETS;
+}
+
+void soft_tx_note(struct soft_tx *t, __u32 op, __u32 off, bool last)
+{
+	struct soft_tx_frame *f = &t->frame[t->count++];
+
+	rdmap_tx_mark(&t->io->core->rdmap, &f->mark);
+	f->end = t->v.octets;
+	f->op = op;
+	f->off = off;
+	f->last = last;
+}
+
+/* Octets from..to of the batch become the rest */
+static void rest_keep(struct soft_tx *t, __u64 from, __u64 to)
+{
+	struct soft_core *c = t->io->core;
+	__u64 at = 0;
+
+	c->rest_off = c->rest_len = 0;
+	for (__u32 i = 0; i < t->v.niov && at < to; i++) {
+		const struct iovec *iov = &t->iov[i];
+		__u64 end = at + iov->iov_len;
+
+		if (end > from) {
+			__u64 lo = base_max(at, from), hi = base_min(end, to);
+
+			memcpy(t->io->rest + c->rest_len, (__u8 *)iov->iov_base + (lo - at),
+			       hi - lo);
+			c->rest_len += (__u32)(hi - lo);
+		}
+		at = end;
+	}
+}
+
+/* The carrier took @sent octets: what of the batch has happened */
+static unsigned int batch_settle(struct soft_tx *t, __u64 sent)
+{
+	struct rdmap_stream *s = &t->io->core->rdmap;
+	unsigned int n = 0;
+
+	while (n < t->count && (n ? t->frame[n - 1].end : 0) < sent)
+		n++;
+	if (n && t->frame[n - 1].end > sent)
+		rest_keep(t, sent, t->frame[n - 1].end);
+	if (n < t->count)
+		rdmap_tx_rewind(s, n ? &t->frame[n - 1].mark : &t->start);
+	rdmap_tx_commit(s);
+	return n;
+}
+
+int soft_tx_push(struct soft_tx *t)
+{
+	const struct soft_io *io = t->io;
+	ssize_t sent;
+	int n;
+
+	if (!t->count)
+		return 0;
+	sent = io->llp->ops->send(io->llp, t->iov, t->v.niov, send_flags(io->core));
+	n = (int)batch_settle(t, sent > 0 ? (__u64)sent : 0);
+	if (sent < 0 && sent != -EAGAIN)
+		return tx_fail(io->core, (int)sent);
+	t->count = 0;
+	t->v.niov = t->v.used = 0;
+	t->v.octets = 0;
+	rdmap_tx_mark(&io->core->rdmap, &t->start);
+	return n ? n : -EAGAIN;
+}
+
+int soft_tx_rest(const struct soft_io *io)
+{
+	struct soft_core *c = io->core;
+
+	while (c->rest_off < c->rest_len) {
+		struct iovec iov = { io->rest + c->rest_off, c->rest_len - c->rest_off };
+		ssize_t sent = io->llp->ops->send(io->llp, &iov, 1, send_flags(c));
+
+		if (sent == -EAGAIN)
+			return -EAGAIN;
+		if (sent < 0)
+			return tx_fail(c, (int)sent);
+		c->rest_off += (__u32)sent;
+	}
+	c->rest_off = c->rest_len = 0;
+	return 0;
+}
+
+int soft_tx_raw(const struct soft_io *io, const __u8 *p, size_t n)
+{
+	memcpy(io->rest, p, n);
+	io->core->rest_off = 0;
+	io->core->rest_len = (__u32)n;
+	return soft_tx_rest(io);
+}
+
+int soft_tx_owed(struct soft_tx *t, const struct rdmap_source *src, bool between)
+{
+	const struct soft_io *io = t->io;
+	struct rdmap_stream *s = &io->core->rdmap;
+	int got = rdmap_tx_rtr(s, &io->slots, &t->v);
+
+	if (!got && between)
+		got = rdmap_tx_response(s, &io->slots, &t->v, src);
+	if (got <= 0)
+		got = rdmap_tx_terminate(s, &t->v);
+	if (got != 1)
+		return 0;
+	soft_tx_note(t, SOFT_TX_OWED, 0, true);
+	return 1;
+}
+
+/*
+ * All that is owed has gone: behind a Terminate comes our end, and where none was possible there
+ * is nothing to send
+ */
+static int fault_finish(const struct soft_io *io)
+{
+	switch (__atomic_load_n(&io->core->rdmap.state, __ATOMIC_ACQUIRE)) {
+	case RDMAP_FAULTED:
+		return tx_fail(io->core, -EPROTO);
+	case RDMAP_TERM_SENT:
+		return soft_tx_shutdown(io);
+	default:
+		return 0;
+	}
+}
+
+int soft_tx_flush(const struct soft_io *io, const struct rdmap_source *src, bool between)
+{
+	struct soft_tx t;
+	int err = io->core->tx_error;
+
+	while (!err) {
+		err = soft_tx_rest(io);
+		if (err || io->core->phase != SOFT_OPEN)
+			break;
+		soft_tx_begin(&t, io);
+		while (!soft_tx_full(&t) && soft_tx_owed(&t, src, between))
+			;
+		if (!t.count)
+			return fault_finish(io);
+		err = soft_tx_push(&t);
+		err = base_min(err, 0);
+	}
+	return err;
+}
+
+/* No lock is needed to ask; what comes up meanwhile, its finder asks for again */
+bool soft_tx_pending(const struct soft_core *c)
+{
+	const struct rdmap_stream *s = &c->rdmap;
+
+	if (__atomic_load_n(&c->tx_error, __ATOMIC_RELAXED))
+		return false;
+	if (__atomic_load_n(&c->rest_len, __ATOMIC_RELAXED))
+		return true;
+	if (__atomic_load_n(&c->phase, __ATOMIC_RELAXED) != SOFT_OPEN)
+		return false;
+	if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == RDMAP_FAULTED)
+		return true;
+	return __atomic_load_n(&s->rtr, __ATOMIC_RELAXED) == RDMAP_RTR_TO_SEND ||
+	       __atomic_load_n(&s->in_tail, __ATOMIC_ACQUIRE) !=
+		       __atomic_load_n(&s->in_next, __ATOMIC_RELAXED);
+}
+
+int soft_tx_shutdown(const struct soft_io *io)
+{
+	struct soft_core *c = io->core;
+	int err;
+
+	if (c->tx_end)
+		return 0;
+	err = soft_tx_rest(io);
+	if (err == -EAGAIN)
+		return err;
+	c->tx_end = 1;
+	return io->llp->ops->shutdown(io->llp);
+}
