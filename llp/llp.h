@@ -61,9 +61,10 @@ ssize_t llp_tcp_peek(int fd, void *p, size_t n, bool *ended);
 struct llp_mem;
 
 struct llp_mem_tamper {
-	size_t cut;	    /* a recv returns at most so many octets; 0: as many as there are */
-	size_t take;	    /* a send takes at most so many octets; 0: all that fit */
-	unsigned int delay; /* so many recv calls answer -EAGAIN before each one that gives octets */
+	size_t cut;  /* a recv returns at most so many octets; 0: as many as there are */
+	size_t take; /* a send takes at most so many octets; 0: all that fit */
+	/* so many recv calls answer -EAGAIN before each one that gives octets */
+	unsigned int delay;
 	/* with flip_mask != 0: the octet at this offset of the direction is XORed */
 	unsigned long flip_at;
 	unsigned char flip_mask;
