@@ -7,6 +7,7 @@
 #pragma GCC visibility pop
 
 #include "base/bits.h"
+#include "rdmap/rdmap.h"
 
 static const char *const wc_status[] = {
 	[WARP_WC_SUCCESS] = "success",
@@ -37,4 +38,9 @@ const char *warp_conn_state_text(enum warp_conn_state state)
 	unsigned int i = (unsigned int)state;
 
 	return i < base_array_size(conn_state) ? conn_state[i] : "unknown state";
+}
+
+const char *warp_fault_text(uint32_t fault)
+{
+	return rdmap_fault_text(fault);
 }

@@ -63,7 +63,7 @@ struct warp_conn_info {
 	uint8_t mpa_rev;
 	bool crc, tx_markers, rx_markers;
 	uint16_t mulpdu;
-	uint32_t term_sent, term_received; /* 0, or 0x10000 | layer << 12 | type << 8 | code */
+	uint32_t term_sent, term_received; /* 0, or for warp_fault_text() */
 	const void *private_data;	   /* the peer's, valid as long as the connection */
 	size_t private_data_len;
 	struct sockaddr_storage local, peer;
@@ -131,6 +131,11 @@ int warp_conn_destroy(struct warp_conn *c);
 
 /* "established", a text for any value; never NULL */
 const char *warp_conn_state_text(enum warp_conn_state state);
+/*
+ * "DDP, untagged buffer: no buffer available", a text for term_sent and term_received, which
+ * are 0 or 0x10000 | layer << 12 | type << 8 | code; never NULL
+ */
+const char *warp_fault_text(uint32_t fault);
 
 #ifdef __cplusplus
 }

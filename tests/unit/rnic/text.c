@@ -39,3 +39,16 @@ Test(text, each_state_has_its_own)
 {
 	expect_texts(state_text, WARP_CONN_ERROR);
 }
+
+Test(text, faults)
+{
+	/* DDP, untagged buffer, no buffer; one that nobody has defined; none */
+	const char *known = warp_fault_text(0x11202), *odd = warp_fault_text(0x1F3AB);
+
+	cr_assert_not_null(known);
+	cr_expect_not_null(strstr(known, "buffer"), "%s", known);
+	cr_assert_not_null(odd);
+	cr_expect_str_neq(odd, known);
+	cr_assert_not_null(warp_fault_text(0));
+	cr_expect_str_neq(warp_fault_text(0), known);
+}
