@@ -55,7 +55,8 @@ def exported(library):
 
 
 def declared(headers):
-    return {name for header in headers for name in CALL.findall(COMMENT.sub("", header.read_text()))}
+    texts = (COMMENT.sub("", header.read_text()) for header in headers)
+    return {name for text in texts for name in CALL.findall(text)}
 
 
 def check_symbols(writer, library, headers):
@@ -84,7 +85,8 @@ def check_program(writer, root, libdir, language, compiler, suffix):
     source.write_text(PROGRAM)
     done = run([compiler, "-Wall", "-Wextra", "-Werror", str(source), "-o", str(program),
                 *flags.stdout.split()])
-    writer.case(f"a {language} program builds by pkg-config", problems_of(flags) or problems_of(done))
+    writer.case(f"a {language} program builds by pkg-config",
+                problems_of(flags) or problems_of(done))
     if done.returncode:
         return
     version = run(["pkg-config", "--modversion", "warp"], env=env).stdout.strip()
