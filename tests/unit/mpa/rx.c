@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * FPDUs in: lengths, cuts, the gate, what a missing CRC lets pass, and the end of the stream.
- * Conformance cases 33, 34, 38, 41, 43, 44, 56 to 58 and 128.
+ * Conformance cases 33, 38, 41, 43, 44, 56 to 58 and 128.
  */
 #include "mpa_test.h"
 

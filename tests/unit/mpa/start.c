@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Start-up frames: what goes out, octet by octet, and what is refused, at the first octet that
- * says so. Conformance cases 1 to 4, 7 to 20, 31 and 37.
+ * says so. Conformance cases 1 to 4, 7 to 20 and 34.
  */
 #include "start_test.h"
 

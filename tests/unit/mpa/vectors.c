@@ -2,7 +2,7 @@
 /*
  * Whole FPDUs, octet by octet: those of RFC 5044 and some that Wireshark's dissector has called
  * good. Each is built and compared, then received in every cut. Conformance cases 39 to 43, 46,
- * 48, 50, 52, 56.
+ * 48, 52, 56.
  */
 #include "mpa_test.h"
 
