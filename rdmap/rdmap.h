@@ -59,19 +59,24 @@ ssize_t rdmap_tx_wr(struct rdmap_stream *s, const struct rdmap_slots *slots, str
 /* The agreed RTR, if one is due: 1 appended, 0 none, -ENOBUFS */
 int rdmap_tx_rtr(struct rdmap_stream *s, const struct rdmap_slots *slots, struct mpa_txv *v);
 
-/*
- * Memory that the peer may read or change: *@addr stays valid until the octets have left (the
- * caller's lock)
- */
+/* Memory that the peer may read or change */
 struct rdmap_source {
+	/* *@addr stays valid until the octets have left (the caller's lock) */
 	enum ddp_stag_error (*get)(void *ctx, __u32 stag, __u64 to, __u64 len, unsigned int access,
 				   __u8 **addr);
+	/*
+	 * The peer reads when it likes, so the program may be writing to the memory: then the
+	 * octets that leave are not those of the CRC, which ends the connection. Returns a copy of
+	 * the @len octets at @addr, one segment, that stays until they have left; NULL: no room
+	 * now. The member may be NULL too, where there is no CRC or nobody writes.
+	 */
+	const __u8 *(*hold)(void *ctx, const __u8 *addr, size_t len);
 	void *ctx;
 };
 
 /*
- * The next segment of the answer to the oldest request: 1 appended, 0 nothing owed, -ENOBUFS,
- * -EPROTO: FAULTED now
+ * The next segment of the answer to the oldest request: 1 appended, 0 nothing owed, -ENOBUFS: no
+ * room, or an Atomic must wait for a commit of the answers before it, -EPROTO: FAULTED now
  */
 int rdmap_tx_response(struct rdmap_stream *s, const struct rdmap_slots *slots, struct mpa_txv *v,
 		      const struct rdmap_source *src);

@@ -87,12 +87,14 @@ static bool wr_valid(const struct rdmap_wr *wr, __u32 off)
 
 static bool stream_open(const struct rdmap_stream *s)
 {
+	__u8 mpa = __atomic_load_n(&s->ddp.mpa.state, __ATOMIC_RELAXED);
+
 	/*
-	 * Pairs with rdmap_fault_at() and rdmap_take_terminate(); a state that is out of date
-	 * costs an FPDU in vain
+	 * Pairs with rdmap_fault_at() and rdmap_take_terminate(). What receiving finds a moment
+	 * later only means that an FPDU was built in vain.
 	 */
-	return __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == RDMAP_OPEN &&
-	       s->ddp.mpa.state != MPA_FAILED && s->ddp.mpa.state != MPA_REJECTED;
+	return __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == RDMAP_OPEN && mpa != MPA_FAILED &&
+	       mpa != MPA_REJECTED;
 }
 
 static int depth_check(const struct rdmap_stream *s, const struct rdmap_wr *wr)

@@ -77,42 +77,78 @@ static void answered(struct rdmap_stream *s, __u32 n, bool last)
 				 __ATOMIC_RELAXED);
 }
 
+/* What of @left octets ddp_tx_segment() takes into one tagged segment */
+static __u32 segment_len(const struct rdmap_stream *s, __u32 left)
+{
+	__u32 mulpdu = s->ddp.mpa.mulpdu;
+
+	return base_min(left, mulpdu > DDP_TAGGED_LEN ? mulpdu - DDP_TAGGED_LEN : 1);
+}
+
+/* The octets of the next segment in @sg[0], which may be a copy, those behind them in @sg[1] */
+static int read_gather(const struct rdmap_stream *s, const struct rdmap_source *src, __u8 *addr,
+		       __u32 left, struct iovec sg[2])
+{
+	__u32 n = segment_len(s, left);
+
+	sg[0] = (struct iovec){ addr, n };
+	sg[1] = (struct iovec){ addr + n, left - n };
+	if (src->hold)
+		sg[0].iov_base = (void *)(uintptr_t)src->hold(src->ctx, addr, n);
+	return sg[0].iov_base ? 0 : -ENOBUFS;
+}
+
 static int read_respond(struct rdmap_stream *s, struct mpa_txv *v, const struct rdmap_source *src,
 			const struct rdmap_inbound *in)
 {
-	/*
-	 * Each segment is built as if the message began with it: to the wire a tagged one is
-	 * all alike
-	 */
+	/* Each segment is built as if the message began with it: on the wire there is no telling */
 	__u32 left = in->read.size - s->in_sent;
-	struct iovec sg = { .iov_len = left };
+	struct iovec sg[2];
 	struct ddp_tx_msg m = {
 		.tagged = true,
 		.rsvdulp = RDMAP_RV1 | RDMAP_READ_RESP,
 		.stag = in->read.sink_stag,
 		.to = in->read.sink_to + s->in_sent,
 		.len = left,
-		.sg = &sg,
-		.nsg = 1,
+		.sg = sg,
+		.nsg = left ? 2 : 0,
 	};
-	__u8 *addr = NULL;
+	enum ddp_stag_error e;
+	__u8 *addr;
 	ssize_t n;
 	bool last;
 
 	/* Of a Read of nothing the source is not looked at */
 	if (left) {
-		enum ddp_stag_error e = src->get(src->ctx, in->src_stag, in->src_to + s->in_sent,
-						 left, DDP_REMOTE_READ, &addr);
-
+		e = src->get(src->ctx, in->src_stag, in->src_to + s->in_sent, left, DDP_REMOTE_READ,
+			     &addr);
 		if (e)
 			return read_fault(s, in, ddp_stag_fault_rdmap(e));
+		if (read_gather(s, src, addr, left, sg))
+			return -ENOBUFS;
 	}
-	sg.iov_base = addr;
 	n = ddp_tx_segment(&s->ddp, v, &m, 0, &last);
 	if (n < 0)
 		return (int)n;
 	answered(s, (__u32)n, last);
 	return 1;
+}
+
+/*
+ * A Read before an Atomic does not see what that does. While answers to Reads are built and
+ * perhaps not gone, they may refer to the very memory.
+ */
+static bool reads_under_way(const struct rdmap_stream *s, const struct rdmap_slots *slots)
+{
+	__u32 n = rdmap_ring_count(s->in_head, s->in_next, s->in_cap), i = s->in_head;
+
+	for (n = base_min(n, s->in_cap); n; n--, i = rdmap_ring_next(i, s->in_cap)) {
+		const struct rdmap_inbound *in = &slots->in[i % s->in_cap];
+
+		if (!in->atomic && in->read.size)
+			return true;
+	}
+	return false;
 }
 
 static enum iwarp_fault atomic_do(struct rdmap_inbound *in, const struct rdmap_source *src)
@@ -175,5 +211,7 @@ int rdmap_tx_response(struct rdmap_stream *s, const struct rdmap_slots *slots, s
 	if (s->in_next == __atomic_load_n(&s->in_tail, __ATOMIC_ACQUIRE))
 		return 0;
 	in = &slots->in[s->in_next % s->in_cap];
+	if (in->atomic && !in->executed && reads_under_way(s, slots))
+		return -ENOBUFS;
 	return in->atomic ? atomic_respond(s, v, src, in) : read_respond(s, v, src, in);
 }

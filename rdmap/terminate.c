@@ -115,7 +115,8 @@ size_t rdmap_term_put(const struct rdmap_term_info *t, __u8 *out)
  */
 static bool may_terminate(const struct mpa_conn *c)
 {
-	if (c->state != MPA_FAILED)
+	/* Receiving wrote fault before; it is what FAULTED was said about */
+	if (__atomic_load_n(&c->state, __ATOMIC_ACQUIRE) != MPA_FAILED)
 		return mpa_conn_may_send(c);
 	switch (c->fault) {
 	case MPA_E_CLOSED:

@@ -136,7 +136,7 @@ static void end_init(struct end *e, enum mpa_role role, const struct pair_option
 		.kick = sink_kick,
 		.ctx = e,
 	};
-	e->source = (struct rdmap_source){ source_get, e };
+	e->source = (struct rdmap_source){ .get = source_get, .ctx = e };
 	e->v = (struct mpa_txv){
 		.iov = e->iov,
 		.scratch = e->scratch,
@@ -227,6 +227,25 @@ const __u8 *end_ulpdu(const struct end *e, size_t *at, size_t *len)
 	return p + MPA_LEN_FIELD;
 }
 
+static unsigned int digit(char c)
+{
+	return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
+}
+
+size_t unhex(const char *text, __u8 *out)
+{
+	size_t digits = 0;
+
+	for (; *text; text++) {
+		if (*text == ' ')
+			continue;
+		out[digits / 2] = (__u8)((digits % 2 ? out[digits / 2] << 4 : 0) | digit(*text));
+		digits++;
+	}
+	cr_assert_eq(digits % 2, 0);
+	return digits / 2;
+}
+
 /* In a block of exactly this size, so that a sanitizer sees a look beyond the end */
 enum iwarp_fault end_take(struct end *e, const __u8 *ulpdu, size_t len)
 {
@@ -266,8 +285,8 @@ int end_respond(struct end *e)
 	while ((rc = rdmap_tx_response(&e->s, &e->slots, &e->v, &e->source)) > 0) {
 		segments++;
 		end_flush(e);
+		rdmap_tx_commit(&e->s);
 	}
-	rdmap_tx_commit(&e->s);
 	return rc ? rc : segments;
 }
 

@@ -92,7 +92,10 @@ int end_respond(struct end *e);
 /* Both directions until nothing moves; the first fault of either */
 enum iwarp_fault pair_run(struct pair *p);
 
-/* A ULPDU with the two control octets and the rest as given, straight to rdmap_rx() */
+/* Reads "0a 0B..." with blanks anywhere; returns the number of octets */
+size_t unhex(const char *text, __u8 *out);
+
+/* A ULPDU straight to rdmap_rx() */
 enum iwarp_fault end_take(struct end *e, const __u8 *ulpdu, size_t len);
 
 #endif
