@@ -123,7 +123,9 @@ Test(rdmap_tx, closed_to_everything)
 
 	open_pair(MPA_F_P2P, MPA_RTR_WRITE, 4);
 	for (unsigned int i = 0; i < base_array_size(rows); i++) {
-		struct rdmap_wr wr = { .op = RDMAP_WRITE, .sg = &payload_sg, .nsg = 1, .len = 6000 };
+		struct rdmap_wr wr = {
+			.op = RDMAP_WRITE, .sg = &payload_sg, .nsg = 1, .len = sizeof(payload)
+		};
 
 		p->a.s.state = rows[i].state;
 		p->a.s.ddp.mpa.state = rows[i].mpa;
