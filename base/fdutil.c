@@ -12,8 +12,11 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/bits.h"
 
 static int flag_set(int fd, int get, int set, long flag, bool on)
 {
@@ -65,6 +68,32 @@ int base_eventfd_drain(int fd)
 	uint64_t count;
 
 	return eventfd_result(syscall(SYS_read, fd, &count, sizeof(count)));
+}
+
+/* Three quarters up: select() and tables by number stay small, and the limit is not hit at once */
+int base_fd_dup_high(int fd)
+{
+	struct rlimit limit;
+	long low = 768, got;
+	int saved = errno, err;
+
+	if (syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) == 0)
+		low = (long)base_min(limit.rlim_cur, 65536u) / 4 * 3;
+	got = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, low);
+	if (got < 0)
+		got = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0);
+	err = errno;
+	errno = saved;
+	return got < 0 ? -err : (int)got;
+}
+
+bool base_fd_is_open(int fd)
+{
+	int saved = errno;
+	bool open = syscall(SYS_fcntl, fd, F_GETFD, 0) >= 0;
+
+	errno = saved;
+	return open;
 }
 
 void base_fd_close(int fd)

@@ -18,6 +18,11 @@ int base_eventfd_ring(int fd);
 /* Makes it unreadable; harmless when it already is. */
 int base_eventfd_drain(int fd);
 
+/* A close-on-exec duplicate with a number far above those that programs are given; -errno */
+int base_fd_dup_high(int fd);
+
+bool base_fd_is_open(int fd);
+
 /* A negative fd is ignored, and errno stays as it was. */
 void base_fd_close(int fd);
 

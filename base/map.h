@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef BASE_MAP_H
+#define BASE_MAP_H
+
+#include <stddef.h>
+
+/*
+ * Memory from the kernel, zeroed, page by page when it is first touched. Shared memory stays one
+ * memory in the children of a fork().
+ */
+int base_map_create(size_t len, void **out);
+int base_map_create_shared(size_t len, void **out);
+/* NULL is fine. */
+void base_map_destroy(void *p, size_t len);
+
+#endif

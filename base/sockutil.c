@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What is asked of a socket from inside an intercepted call.
+ */
+#include "base/sockutil.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/sockios.h>
+
+#include "base/clock.h"
+
+static long result(long r, int saved)
+{
+	long err = r < 0 ? -errno : r;
+
+	errno = saved;
+	return err;
+}
+
+int base_poll(struct pollfd *fds, unsigned int n, uint64_t deadline)
+{
+	int saved = errno;
+	uint64_t left = deadline ? base_deadline_left(deadline, base_now()) : 0;
+	struct timespec ts = { (time_t)(left / BASE_NS_PER_S), (long)(left % BASE_NS_PER_S) };
+	struct timespec *limit = deadline == BASE_NEVER ? NULL : &ts;
+
+	return (int)result(syscall(SYS_ppoll, fds, n, limit, NULL, 0), saved);
+}
+
+short base_sock_ready(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	return base_poll(&p, 1, 0) > 0 ? p.revents : 0;
+}
+
+static int int_option(int fd, int option, int *value)
+{
+	socklen_t len = sizeof(*value);
+	int saved = errno;
+
+	return (int)result(syscall(SYS_getsockopt, fd, SOL_SOCKET, option, value, &len), saved);
+}
+
+int base_sock_error(int fd)
+{
+	int value = 0, err = int_option(fd, SO_ERROR, &value);
+
+	return err < 0 ? -err : value;
+}
+
+static int int_ioctl(int fd, unsigned long request)
+{
+	int saved = errno, n = 0;
+	long err = result(syscall(SYS_ioctl, fd, request, &n), saved);
+
+	return err < 0 ? (int)err : n;
+}
+
+int base_sock_unacked(int fd)
+{
+	return int_ioctl(fd, SIOCOUTQ);
+}
+
+int base_sock_unread(int fd)
+{
+	return int_ioctl(fd, SIOCINQ);
+}
+
+int base_sock_lowat(int fd)
+{
+	int value = 1;
+
+	int_option(fd, SO_RCVLOWAT, &value);
+	return value;
+}
+
+void base_sock_set_lowat(int fd, int octets)
+{
+	int saved = errno;
+
+	syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVLOWAT, &octets, sizeof(octets));
+	errno = saved;
+}
+
+/* To connect to nowhere drops a connection */
+void base_sock_abort(int fd)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	int saved = errno;
+
+	if (syscall(SYS_connect, fd, &none, sizeof(none)) < 0)
+		syscall(SYS_shutdown, fd, SHUT_RDWR);
+	errno = saved;
+}
+
+bool base_sock_is_nonblock(int fd)
+{
+	int saved = errno;
+	long flags = result(syscall(SYS_fcntl, fd, F_GETFL, 0), saved);
+
+	return flags >= 0 && (flags & O_NONBLOCK);
+}
+
+uint64_t base_sock_timeout(int fd, int option)
+{
+	struct timeval tv = { 0 };
+	socklen_t len = sizeof(tv);
+	int saved = errno;
+	long err = result(syscall(SYS_getsockopt, fd, SOL_SOCKET, option, &tv, &len), saved);
+
+	if (err < 0 || (!tv.tv_sec && !tv.tv_usec))
+		return BASE_NEVER;
+	return (uint64_t)tv.tv_sec * BASE_NS_PER_S + (uint64_t)tv.tv_usec * BASE_NS_PER_US;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef BASE_SOCKUTIL_H
+#define BASE_SOCKUTIL_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Questions to and orders for a TCP socket, by raw system calls as in base/fdutil.h. errno
+ * stays as it was.
+ */
+
+/*
+ * Sleeps until @deadline (base/clock.h; 0: not at all). How many are ready, 0 in time out of
+ * luck, or -EINTR
+ */
+int base_poll(struct pollfd *fds, unsigned int n, uint64_t deadline);
+/* What of @events holds now, with POLLERR and POLLHUP */
+short base_sock_ready(int fd, short events);
+
+/* SO_ERROR, which it takes: 0 or a positive errno */
+int base_sock_error(int fd);
+/* Octets that the peer has not acknowledged, our FIN among them; -errno */
+int base_sock_unacked(int fd);
+/* Octets that wait to be read; -errno */
+int base_sock_unread(int fd);
+/* SO_RCVLOWAT */
+int base_sock_lowat(int fd);
+void base_sock_set_lowat(int fd, int octets);
+/* Drops the connection with a reset; the descriptor stays */
+void base_sock_abort(int fd);
+bool base_sock_is_nonblock(int fd);
+/* SO_RCVTIMEO or SO_SNDTIMEO in nanoseconds; BASE_NEVER without one */
+uint64_t base_sock_timeout(int fd, int option);
+
+#endif
