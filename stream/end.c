@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Ends: shutdown, close, and what a closed stream still has to do.
+ *
+ * A closed TCP socket answers any octet with a reset, which destroys what is still on its way
+ * to the peer; and a peer that reads sends grants. So the last close() writes DISCONNECT and
+ * the FIN, and the socket lives on, its input thrown away, until the peer's FIN has come. Where
+ * that cannot be waited for, at exit, it is enough that the peer's TCP has acknowledged
+ * everything up to our FIN: a peer that drains before it grants finds DISCONNECT behind the
+ * octets and never sends again.
+ *
+ * Which message ends which direction is as rsockets has it: SHUTDOWN while we go on reading,
+ * DISCONNECT when both are over.
+ */
+#include "stream/rsock.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "base/sockutil.h"
+
+static void due(struct rsock *s, uint32_t what)
+{
+	__atomic_or_fetch(&s->state->tx.due, what, __ATOMIC_ACQ_REL);
+}
+
+static void push_locked(struct rsock *s)
+{
+	rsock_tx_lock(s);
+	rsock_push(s);
+	rsock_tx_unlock(s);
+}
+
+/* The message for a direction of ours that ends now; 0: none */
+static uint32_t end_message(uint32_t before, uint32_t after)
+{
+	bool in_over = after & (STREAM_IN_ENDED | STREAM_SHUT_RD);
+	bool out_over = after & STREAM_SHUT_WR;
+
+	if (before & STREAM_OUT_ENDED || !out_over)
+		return 0;
+	if (in_over)
+		return STREAM_DUE_DISCONNECT;
+	return before & STREAM_SHUT_WR ? 0 : STREAM_DUE_SHUTDOWN;
+}
+
+static uint32_t ends_of(int how)
+{
+	static const uint32_t ends[] = {
+		[SHUT_RD] = STREAM_SHUT_RD,
+		[SHUT_WR] = STREAM_SHUT_WR,
+		[SHUT_RDWR] = STREAM_SHUT_RD | STREAM_SHUT_WR,
+	};
+
+	return ends[how];
+}
+
+/* One DISCONNECT is enough, and the last word */
+static void end_say(struct rsock *s, uint32_t message)
+{
+	if (message == STREAM_DUE_DISCONNECT &&
+	    __atomic_fetch_or(&s->state->ends, STREAM_SAID, __ATOMIC_ACQ_REL) & STREAM_SAID)
+		return;
+	due(s, message);
+}
+
+int rsock_shutdown(struct stream *stream, int how)
+{
+	struct rsock *s = rsock_of(stream);
+	uint64_t edges = rsock_edges(s);
+	uint32_t before, message;
+
+	if (how < SHUT_RD || how > SHUT_RDWR)
+		return -EINVAL;
+	if (!rsock_is_open(s))
+		return -ENOTCONN;
+	rsock_pump(s);
+	before = __atomic_fetch_or(&s->state->ends, ends_of(how), __ATOMIC_ACQ_REL);
+	message = end_message(before, before | ends_of(how));
+	if (message)
+		end_say(s, message);
+	__atomic_add_fetch(&s->state->in_edge, 1, __ATOMIC_ACQ_REL);
+	__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
+	push_locked(s);
+	rsock_tell(s, edges);
+	return 0;
+}
+
+/* Octets are lost that the program has not read: the peer is told by a reset, as TCP tells it */
+static bool abandons(const struct rsock *s)
+{
+	const struct stream_state *st = s->state;
+	uint32_t ends = rsock_load(&st->ends);
+
+	return rsock_load(&st->rx.delivered) != st->rx.consumed && !(ends & STREAM_OUT_ENDED);
+}
+
+static bool done(const struct rsock *s)
+{
+	return rsock_load(&s->state->ends) & STREAM_DRY;
+}
+
+int rsock_close(struct stream *stream)
+{
+	struct rsock *s = rsock_of(stream);
+	uint32_t before;
+	bool safe;
+
+	if (__atomic_fetch_sub(&s->state->refs, 1, __ATOMIC_ACQ_REL) != 1)
+		return 0;
+	if (!rsock_is_open(s) && !(s->hold && s->state->tx.hold_end))
+		return 0;
+	rsock_pump(s);
+	if (abandons(s)) {
+		base_sock_abort(stream->fd);
+		return 0;
+	}
+	before = __atomic_fetch_or(&s->state->ends, STREAM_CLOSED | STREAM_SHUT_WR | STREAM_SHUT_RD,
+				   __ATOMIC_ACQ_REL);
+	if (!(before & STREAM_OUT_ENDED))
+		end_say(s, STREAM_DUE_DISCONNECT);
+	due(s, STREAM_DUE_FIN);
+	push_locked(s);
+	return rsock_close_more(stream, &safe);
+}
+
+int rsock_close_more(struct stream *stream, bool *safe)
+{
+	struct rsock *s = rsock_of(stream);
+	int err = stream->ops->progress(stream);
+
+	*safe = true;
+	if (done(s) || (err && err != -EAGAIN))
+		return 0;
+	*safe = !rsock_load(&s->state->tx.due) && !s->state->tx.hold_end &&
+		base_sock_unacked(stream->fd) <= 0;
+	return -EAGAIN;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a waiter may know: levels computed from the state, and what to ask the kernel for so
+ * that they can change.
+ *
+ * The kernel's own idea of the socket is of no use here: input may be grants alone, its room is
+ * not the ring's, a SHUTDOWN is no FIN. It only wakes. No lock is taken: a level may be out of
+ * date when it is told, as it may be with any socket.
+ */
+#include "stream/rsock.h"
+
+#include <poll.h>
+
+static unsigned int open_levels(const struct rsock *s, uint32_t ends)
+{
+	const struct stream_state *st = s->state;
+	uint64_t consumed = rsock_load(&st->rx.consumed);
+	unsigned int levels = 0;
+
+	if (rsock_load(&st->rx.delivered) != consumed || ends & (STREAM_IN_ENDED | STREAM_SHUT_RD))
+		levels |= STREAM_READABLE;
+	if (ends & (STREAM_OUT_ENDED | STREAM_SHUT_WR))
+		levels |= STREAM_WRITABLE;
+	else if (rsock_load(&st->may_send) && !rsock_load(&st->tx.blocked) && rsock_may_data(s))
+		levels |= STREAM_WRITABLE;
+	if (ends & (STREAM_IN_ENDED | STREAM_SHUT_RD))
+		levels |= STREAM_RDHUP;
+	if (ends & (STREAM_IN_ENDED | STREAM_SHUT_RD) && ends & (STREAM_OUT_ENDED | STREAM_SHUT_WR))
+		levels |= STREAM_HUP;
+	return levels;
+}
+
+static unsigned int stage_levels(const struct rsock *s, uint32_t ends)
+{
+	switch (rsock_load(&s->state->stage)) {
+	case STREAM_OPEN:
+		return open_levels(s, ends);
+	case STREAM_FAILED:
+		return STREAM_READABLE | STREAM_WRITABLE | STREAM_RDHUP | STREAM_HUP;
+	default:
+		return s->hold && s->state->tx.hold_end < STREAM_HOLD ? STREAM_WRITABLE : 0;
+	}
+}
+
+unsigned int rsock_levels(struct stream *stream, struct stream_edges *edges)
+{
+	struct rsock *s = rsock_of(stream);
+	struct stream_state *st = s->state;
+	unsigned int levels;
+
+	/* Edges first: what comes up after this look has a later number */
+	if (edges)
+		*edges = (struct stream_edges){ rsock_load(&st->in_edge),
+						rsock_load(&st->out_edge) };
+	levels = stage_levels(s, rsock_load(&st->ends));
+	if (rsock_load(&st->error))
+		levels |= STREAM_ERROR | STREAM_READABLE | STREAM_WRITABLE;
+	return levels;
+}
+
+short rsock_wait_events(struct stream *stream, unsigned int wanted)
+{
+	struct rsock *s = rsock_of(stream);
+	const struct stream_state *st = s->state;
+
+	if (!rsock_is_open(s))
+		return s->start_events;
+	if (rsock_load(&st->ends) & STREAM_DRY)
+		return 0;
+	return rsock_load(&st->tx.blocked) ? POLLIN | POLLOUT : POLLIN;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What is due, in this order: the rest of a cut frame, a DATA message whose Write has gone,
+ * octets held since before the connection was open, grants, SHUTDOWN, DISCONNECT, the FIN.
+ * Whoever finds something due may push it; what the transport does not take stays due.
+ *
+ * A grant of ring is a Write of an SGE to the peer's next slot and an SGL message with the
+ * credit limit; it is due when a whole half has been read, or for the first time at once. The
+ * limit alone is due when half the credits are used up. Credits count messages that have
+ * arrived, not those that were read: a message takes nothing of ours but its octets, which the
+ * ring counts. After the peer's end nothing is granted: a closed socket would answer with a
+ * reset.
+ */
+#include "stream/rsock.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "base/sockutil.h"
+
+/* The transport takes no more */
+static int post_failed(struct rsock *s, int err)
+{
+	base_debug("stream: sending failed: %d", err);
+	rsock_end(s, STREAM_OUT_ENDED);
+	return err;
+}
+
+int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n)
+{
+	int done, err;
+
+	if (!rsock_load(&s->state->may_send))
+		return 0;
+	done = s->rnic->send(&s->mem, s->base.fd, wr, n);
+	if (done < 0 && done != -EAGAIN)
+		return post_failed(s, done);
+	err = s->rnic->flush(&s->mem, s->base.fd);
+	rsock_store(&s->state->tx.blocked, done < (int)n || err == -EAGAIN);
+	return done < 0 ? 0 : done;
+}
+
+/* One message by itself: 0, -EAGAIN, -errno */
+static int message_post(struct rsock *s, uint32_t msg)
+{
+	uint8_t octets[RS_MSG_LEN];
+	struct iovec iov = { octets, sizeof(octets) };
+	struct rnic_stream_wr wr = { .iov = &iov, .niov = 1, .len = RS_MSG_LEN };
+	int done;
+
+	base_put_le32(octets, msg);
+	done = rsock_post(s, &wr, 1);
+	return done > 0 ? 0 : done < 0 ? done : -EAGAIN;
+}
+
+static int push_owed(struct rsock *s)
+{
+	struct stream_tx *tx = &s->state->tx;
+	int err = tx->owed ? message_post(s, rs_msg(RS_OP_DATA, tx->owed)) : 0;
+
+	if (!err)
+		rsock_store(&tx->owed, 0);
+	return err;
+}
+
+static int push_held(struct rsock *s)
+{
+	struct stream_tx *tx = &s->state->tx;
+
+	while (tx->hold_at < base_min(tx->hold_end, STREAM_HOLD)) {
+		struct iovec iov = { s->memory->hold + tx->hold_at, tx->hold_end - tx->hold_at };
+		ssize_t sent = rsock_send_data(s, &iov, 1);
+
+		if (sent < 0)
+			return (int)sent;
+		tx->hold_at += (uint32_t)sent;
+		if (tx->owed)
+			return -EAGAIN;
+	}
+	tx->hold_at = tx->hold_end = 0;
+	s->hold = false;
+	return 0;
+}
+
+static bool granting(const struct rsock *s)
+{
+	return !(rsock_load(&s->state->ends) & (STREAM_IN_ENDED | STREAM_CLOSED));
+}
+
+static bool ring_due(const struct stream_state *st)
+{
+	return rsock_load(&st->tx.granted) - rsock_load(&st->rx.consumed) <= STREAM_HALF;
+}
+
+static bool limit_due(const struct stream_state *st)
+{
+	uint16_t left = (uint16_t)(rsock_load(&st->tx.limit) - rsock_load(&st->rx.got));
+
+	return left <= STREAM_CREDITS / 2;
+}
+
+bool rsock_grant_due(const struct rsock *s)
+{
+	const struct stream_state *st = s->state;
+
+	return rsock_is_open(s) && st->may_send && granting(s) && (ring_due(st) || limit_due(st));
+}
+
+/* The SGE of the next half into the peer's next slot, and the message: 0, -EAGAIN, -errno */
+static int ring_grant(struct rsock *s, uint16_t limit)
+{
+	struct stream_state *st = s->state;
+	struct stream_tx *tx = &st->tx;
+	uint64_t slot = tx->granted / STREAM_HALF % st->peer.sgl_entries;
+	struct rs_sge sge = {
+		.addr = htole64(RSOCK_RING_TO + tx->granted % STREAM_RING),
+		.key = htole32(st->ring_stag),
+		.length = htole32(STREAM_HALF),
+	};
+	uint8_t msg[RS_MSG_LEN];
+	struct iovec iov[2] = { { &sge, sizeof(sge) }, { msg, sizeof(msg) } };
+	struct rnic_stream_wr wr[2] = {
+		{ st->peer.sgl_stag, st->peer.sgl_to + slot * sizeof(sge), &iov[0], 1,
+		  sizeof(sge) },
+		{ .iov = &iov[1], .niov = 1, .len = sizeof(msg) },
+	};
+	int done;
+
+	base_put_le32(msg, rs_msg(RS_OP_SGL, limit));
+	rsock_store(&tx->granted, tx->granted + STREAM_HALF);
+	done = rsock_post(s, wr, 2);
+	if (done <= 0)
+		rsock_store(&tx->granted, tx->granted - STREAM_HALF);
+	if (done == 1)
+		__atomic_or_fetch(&tx->due, STREAM_DUE_GRANT, __ATOMIC_ACQ_REL);
+	return done == 2 ? 0 : done < 0 ? done : -EAGAIN;
+}
+
+static int grant_once(struct rsock *s)
+{
+	struct stream_tx *tx = &s->state->tx;
+	uint16_t before = tx->limit,
+		 limit = (uint16_t)(rsock_load(&s->state->rx.got) + STREAM_CREDITS);
+	bool sge = ring_due(s->state) && !(tx->due & STREAM_DUE_GRANT);
+	int err;
+
+	rsock_store(&tx->limit, limit);
+	err = sge ? ring_grant(s, limit) : message_post(s, rs_msg(RS_OP_SGL, limit));
+	if (err)
+		rsock_store(&tx->limit, before);
+	if (!err)
+		__atomic_and_fetch(&tx->due, ~STREAM_DUE_GRANT, __ATOMIC_ACQ_REL);
+	return err;
+}
+
+static int push_grants(struct rsock *s)
+{
+	int err = 0;
+
+	while (!err && granting(s) && (s->state->tx.due & STREAM_DUE_GRANT || rsock_grant_due(s)))
+		err = grant_once(s);
+	return err;
+}
+
+static int push_ends(struct rsock *s)
+{
+	static const struct {
+		uint32_t due;
+		enum rs_ctrl ctrl;
+	} ends[] = { { STREAM_DUE_SHUTDOWN, RS_CTRL_SHUTDOWN },
+		     { STREAM_DUE_DISCONNECT, RS_CTRL_DISCONNECT } };
+	struct stream_tx *tx = &s->state->tx;
+	int err = 0;
+
+	for (unsigned int i = 0; i < base_array_size(ends) && !err; i++) {
+		if (!(tx->due & ends[i].due))
+			continue;
+		err = message_post(s, rs_msg(RS_OP_CTRL, ends[i].ctrl));
+		if (!err)
+			__atomic_and_fetch(&tx->due, ~ends[i].due, __ATOMIC_ACQ_REL);
+	}
+	return err;
+}
+
+static int push_fin(struct rsock *s)
+{
+	struct stream_tx *tx = &s->state->tx;
+	int err;
+
+	if (!(tx->due & STREAM_DUE_FIN))
+		return 0;
+	err = s->rnic->shutdown(&s->mem, s->base.fd);
+	if (err != -EAGAIN)
+		__atomic_and_fetch(&tx->due, ~STREAM_DUE_FIN, __ATOMIC_ACQ_REL);
+	return err;
+}
+
+int rsock_push(struct rsock *s)
+{
+	static int (*const parts[])(struct rsock * s) = { push_owed, push_held, push_grants,
+							  push_ends };
+	int err;
+
+	if (!rsock_is_open(s))
+		return -EAGAIN;
+	err = s->rnic->flush(&s->mem, s->base.fd);
+	rsock_store(&s->state->tx.blocked, err == -EAGAIN);
+	if (err && err != -EAGAIN)
+		post_failed(s, err);
+	for (unsigned int i = 0; i < base_array_size(parts) && !err; i++)
+		if (!(rsock_load(&s->state->ends) & STREAM_OUT_ENDED))
+			err = parts[i](s);
+	return err == -EAGAIN ? err : push_fin(s);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Octets in: from the transport to the program.
+ *
+ * Draining takes in all that the transport has, which the ring bounds; it never waits for the
+ * program to read, for the peer's grants come the same way. When a reader waits and no older
+ * octets do, new ones are copied once, into its buffer. Those among them that no DATA message
+ * has told of by the end of the drain are not the program's yet and go back to chunks: the next
+ * call may bring another buffer.
+ *
+ * Grants are sent after draining, never before (docs/architecture.md, closing).
+ */
+#include "stream/rsock.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+/* Of what a reader's buffer took, only what DATA has told of is delivered */
+static void target_settle(struct rsock *s, const struct iovec *iov, int n, struct rsock_target *t)
+{
+	struct stream_rx *rx = &s->state->rx;
+	size_t told = base_min(t->filled, rx->delivered - rx->consumed);
+	struct stream_cursor c = { iov, n, 0 };
+	uint64_t at = rx->consumed + told;
+	size_t left = t->filled - told, len;
+	char *p;
+
+	stream_cursor_skip(&c, told);
+	for (; left && (len = stream_cursor_next(&c, left, &p)); left -= len, at += len)
+		rsock_chunks_put(s, at, p, len);
+	t->filled = told;
+	rsock_store(&rx->consumed, rx->consumed + told);
+}
+
+/* The transport's end: a Write without its DATA, or an end in the middle, is a broken connection */
+static int transport_ended(struct rsock *s, int err)
+{
+	struct stream_state *st = s->state;
+	bool cut = st->rx.placed != st->rx.delivered;
+
+	if (rsock_load(&st->ends) & STREAM_DRY)
+		return err ? err : -ENOTCONN;
+	if (err || cut)
+		rsock_break(s, err == -EPROTO ? EPROTO : ECONNRESET);
+	else
+		rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
+	return err ? err : -ENOTCONN;
+}
+
+int rsock_drain(struct rsock *s, struct rsock_target *target)
+{
+	struct rsock_drain d = { s, target };
+	struct rnic_sink sink = rsock_sink(&d);
+	struct rnic_stream_info info;
+	ssize_t got;
+
+	if (!rsock_is_open(s) || rsock_load(&s->state->ends) & STREAM_DRY)
+		return -ENOTCONN;
+	got = s->rnic->receive(&s->mem, s->base.fd, &sink, 0);
+	if (got == -EAGAIN)
+		return 0;
+	if (got <= 0)
+		return transport_ended(s, (int)got);
+	s->rnic->info(&s->mem, &info);
+	if (!s->state->may_send && info.may_send) {
+		rsock_store(&s->state->may_send, 1);
+		__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
+	}
+	if (info.state != RNIC_STREAM_OPEN)
+		return rsock_drain(s, target);
+	return 0;
+}
+
+/* Does the protocol owe the peer something? A look without a lock */
+static bool push_wanted(const struct rsock *s)
+{
+	const struct stream_tx *tx = &s->state->tx;
+
+	return rsock_load(&tx->due) || rsock_load(&tx->owed) || tx->hold_end ||
+	       rsock_grant_due(s) || s->rnic->owes(&s->mem);
+}
+
+static void push(struct rsock *s)
+{
+	if (!rsock_is_open(s) || !push_wanted(s))
+		return;
+	rsock_tx_lock(s);
+	rsock_push(s);
+	rsock_tx_unlock(s);
+}
+
+void rsock_pump(struct rsock *s)
+{
+	rsock_rx_lock(s);
+	rsock_drain(s, NULL);
+	rsock_rx_unlock(s);
+	push(s);
+}
+
+/* rx lock. Octets that wait in chunks */
+static size_t waiting_take(struct rsock *s, const struct iovec *iov, int n, int flags)
+{
+	struct stream_rx *rx = &s->state->rx;
+	size_t left = rx->delivered - rx->consumed, taken = 0, len;
+	struct stream_cursor c = { iov, n, 0 };
+	char *p;
+
+	for (; left && (len = stream_cursor_next(&c, left, &p)); left -= len, taken += len)
+		if (!(flags & MSG_TRUNC))
+			rsock_chunks_get(s, rx->consumed + taken, p, len);
+	if (!(flags & MSG_PEEK) && taken) {
+		rsock_chunks_drop(s, rx->consumed, rx->consumed + taken);
+		rsock_store(&rx->consumed, rx->consumed + taken);
+	}
+	return taken;
+}
+
+/* rx lock */
+static size_t octets_take(struct rsock *s, const struct iovec *iov, int n, int flags)
+{
+	struct rsock_target t = { { iov, n, 0 }, stream_iov_len(iov, n), 0 };
+	size_t taken = waiting_take(s, iov, n, flags);
+
+	if (taken || !t.len)
+		return taken;
+	if (flags || s->state->rx.placed != s->state->rx.consumed) {
+		rsock_drain(s, NULL);
+		return waiting_take(s, iov, n, flags);
+	}
+	rsock_drain(s, &t);
+	target_settle(s, iov, n, &t);
+	return t.filled;
+}
+
+/* Nothing is there: will there ever be? */
+static ssize_t nothing(struct rsock *s)
+{
+	int err = rsock_load(&s->state->error) ? s->base.ops->take_error(&s->base) : 0;
+
+	if (err)
+		return -err;
+	return rsock_load(&s->state->ends) & (STREAM_IN_ENDED | STREAM_SHUT_RD) ? 0 : -EAGAIN;
+}
+
+ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int flags)
+{
+	struct rsock *s = rsock_of(stream);
+	uint64_t before = rsock_edges(s);
+	size_t taken;
+	int err = rsock_is_open(s) ? 0 : stream->ops->progress(stream);
+
+	if (err)
+		return err == -EAGAIN || err == -ENOMSG ? err : nothing(s);
+	rsock_rx_lock(s);
+	taken = octets_take(s, iov, n, flags & (MSG_PEEK | MSG_TRUNC));
+	rsock_rx_unlock(s);
+	push(s);
+	rsock_tell(s, before);
+	return taken || !stream_iov_len(iov, n) ? (ssize_t)taken : nothing(s);
+}
+
+size_t rsock_readable(struct stream *stream)
+{
+	struct stream_rx *rx = &rsock_of(stream)->state->rx;
+	uint64_t consumed = rsock_load(&rx->consumed);
+
+	return rsock_load(&rx->delivered) - consumed;
+}

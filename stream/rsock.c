@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A stream: an RDMA connection of a provider's stream front, one mapping that holds all of its
+ * state, and the calls of a stream socket over it.
+ *
+ * Locks: rx for what comes, tx for what goes, rx before tx, neither over a sleep. They lie in
+ * the mapping and survive the death of their owner; whoever finds a dead one ends the
+ * connection, since what the lock guarded is half changed.
+ */
+#include "stream/rsock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/sockutil.h"
+#include "rnic/rnic.h"
+
+void rsock_end(struct rsock *s, uint32_t ends)
+{
+	struct stream_state *st = s->state;
+	uint32_t before = __atomic_fetch_or(&st->ends, ends, __ATOMIC_ACQ_REL);
+
+	if ((before & ends) == ends)
+		return;
+	__atomic_add_fetch(&st->in_edge, 1, __ATOMIC_ACQ_REL);
+	__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
+}
+
+/* A reset behind a DISCONNECT is only the peer's way of leaving */
+void rsock_break(struct rsock *s, int err)
+{
+	uint32_t ends = rsock_load(&s->state->ends);
+
+	if (!(ends & STREAM_IN_ENDED) || !(ends & (STREAM_OUT_ENDED | STREAM_SHUT_WR)))
+		rsock_store(&s->state->error, (uint32_t)err);
+	rsock_store(&s->state->broken, 1);
+	rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
+}
+
+void rsock_lock(struct rsock *s, struct base_lock *lock)
+{
+	if (!base_lock_take(lock))
+		return;
+	base_err("stream: a process died inside the connection, which ends now");
+	base_sock_abort(s->base.fd);
+	rsock_break(s, ECONNRESET);
+}
+
+void rsock_unlock(struct base_lock *lock)
+{
+	base_lock_drop(lock);
+}
+
+void rsock_tell(struct rsock *s, uint64_t before)
+{
+	if (s->changed && rsock_edges(s) != before)
+		s->changed(s->ctx);
+}
+
+/* The transport may have room again */
+static void unblock(struct rsock *s)
+{
+	struct stream_state *st = s->state;
+
+	if (!rsock_load(&st->tx.blocked) || !base_sock_ready(s->base.fd, POLLOUT))
+		return;
+	rsock_tx_lock(s);
+	rsock_push(s);
+	if (!rsock_load(&st->tx.blocked))
+		__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
+	rsock_tx_unlock(s);
+}
+
+static int start(struct rsock *s)
+{
+	int err;
+
+	rsock_rx_lock(s);
+	rsock_tx_lock(s);
+	err = rsock_start(s);
+	rsock_tx_unlock(s);
+	rsock_rx_unlock(s);
+	return err;
+}
+
+static int rsock_progress(struct stream *stream)
+{
+	struct rsock *s = rsock_of(stream);
+	uint64_t before = rsock_edges(s);
+	int err = rsock_is_open(s) ? 0 : start(s);
+
+	if (!err) {
+		unblock(s);
+		rsock_pump(s);
+	}
+	rsock_tell(s, before);
+	return err;
+}
+
+static int rsock_take_error(struct stream *stream)
+{
+	return (int)__atomic_exchange_n(&rsock_of(stream)->state->error, 0, __ATOMIC_ACQ_REL);
+}
+
+static void rsock_share(struct stream *stream)
+{
+	__atomic_add_fetch(&rsock_of(stream)->state->refs, 1, __ATOMIC_ACQ_REL);
+}
+
+static void rsock_unshare(struct stream *stream)
+{
+	__atomic_sub_fetch(&rsock_of(stream)->state->refs, 1, __ATOMIC_ACQ_REL);
+}
+
+static void rsock_set_fd(struct stream *stream, int fd)
+{
+	__atomic_store_n(&stream->fd, fd, __ATOMIC_RELEASE);
+}
+
+static void rsock_stats(struct stream *stream, struct stream_stats *stats)
+{
+	struct rsock *s = rsock_of(stream);
+	struct rnic_stream_info info = { 0 };
+
+	if (rsock_is_open(s))
+		s->rnic->info(&s->mem, &info);
+	*stats = (struct stream_stats){
+		.tx_octets = s->state->tx.octets,
+		.rx_octets = rsock_load(&s->state->rx.consumed),
+		.tx_fpdus = info.tx_fpdus,
+		.rx_fpdus = info.rx_fpdus,
+		.opened = rsock_is_open(s),
+		.broken = rsock_load(&s->state->broken),
+		.last = !rsock_load(&s->state->refs),
+	};
+}
+
+static int state_init(struct rsock *s, const struct stream_param *param)
+{
+	struct stream_state *st = s->state;
+	int err = base_lock_init(&st->rx_lock);
+
+	if (!err)
+		err = base_lock_init(&st->tx_lock);
+	if (err)
+		return err;
+	st->magic = STREAM_MAGIC;
+	st->version = STREAM_VERSION;
+	st->refs = 1;
+	st->stage = STREAM_CONNECTING;
+	st->initiator = param->initiator;
+	st->tx.granted = STREAM_HALF;
+	st->tx.limit = STREAM_CREDITS;
+	rsock_chunks_init(&st->rx);
+	return 0;
+}
+
+static const struct rnic_stream_ops *provider_find(const char *name)
+{
+	const struct rnic_ops *rnic = rnic_find(name);
+
+	return rnic ? rnic->stream : NULL;
+}
+
+static int rsock_attach(int fd, const struct stream_param *param, struct stream **out)
+{
+	const struct rnic_stream_ops *rnic = provider_find(param->provider);
+	struct stream_memory *memory;
+	struct rsock *s;
+	int err;
+
+	if (!rnic)
+		return -ENODEV;
+	err = base_map_create_shared(sizeof(*memory), (void **)&memory);
+	if (err)
+		return err;
+	s = calloc(1, sizeof(*s));
+	err = s ? 0 : -ENOMEM;
+	if (err)
+		goto err_unmap;
+	*s = (struct rsock){
+		.base = { &stream_rsock_ops, fd },
+		.rnic = rnic,
+		.memory = memory,
+		.state = &memory->state,
+		.mem = { memory->state.rnic, memory->rest, memory->in },
+		.hold = param->hold,
+		.only = param->only,
+		.changed = param->changed,
+		.ctx = param->ctx,
+	};
+	err = state_init(s, param);
+	if (err)
+		goto err_free;
+	*out = &s->base;
+	return 0;
+err_free:
+	free(s);
+err_unmap:
+	base_map_destroy(memory, sizeof(*memory));
+	return err;
+}
+
+static void rsock_destroy(struct stream *stream)
+{
+	struct rsock *s = rsock_of(stream);
+
+	if (!stream)
+		return;
+	base_map_destroy(s->memory, sizeof(*s->memory));
+	free(s);
+}
+
+const struct stream_ops stream_rsock_ops = {
+	.name = "rsockets",
+	.attach = rsock_attach,
+	.progress = rsock_progress,
+	.send = rsock_send,
+	.recv = rsock_recv,
+	.levels = rsock_levels,
+	.wait_events = rsock_wait_events,
+	.readable = rsock_readable,
+	.take_error = rsock_take_error,
+	.shutdown = rsock_shutdown,
+	.close = rsock_close,
+	.close_more = rsock_close_more,
+	.share = rsock_share,
+	.unshare = rsock_unshare,
+	.set_fd = rsock_set_fd,
+	.stats = rsock_stats,
+	.destroy = rsock_destroy,
+};

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The parts of the rsockets stream to each other. One file is one noun or one direction:
+ *
+ *	rsock.c    a stream: made, taken down, its table
+ *	start.c    from a TCP connection to an open stream
+ *	send.c     octets out: Write and DATA
+ *	push.c     what is due: grants, ends
+ *	recv.c     octets in: drained, handed to the program
+ *	message.c  what the peer's Writes and messages say
+ *	chunk.c    octets that wait for their reader
+ *	level.c    what a waiter may know
+ *	end.c      shutdown, close and what lingers
+ */
+#ifndef STREAM_RSOCK_H
+#define STREAM_RSOCK_H
+
+#include "stream/cursor.h"
+#include "stream/state.h"
+#include "stream/stream.h"
+
+enum rsock_window { RSOCK_SGL, RSOCK_RING };
+
+/* Tagged offsets of our own; any would do */
+#define RSOCK_SGL_TO 0x10000ull
+#define RSOCK_RING_TO 0x100000ull
+
+struct rsock {
+	struct stream base;
+	const struct rnic_stream_ops *rnic;
+	struct stream_memory *memory;
+	struct stream_state *state;
+	struct rnic_stream_mem mem;
+	bool hold, only, rejected;
+	short start_events; /* what start-up waits for */
+	int lowat;	    /* SO_RCVLOWAT as it was; 0: as it is */
+	void (*changed)(void *ctx);
+	void *ctx;
+};
+
+static inline struct rsock *rsock_of(struct stream *s)
+{
+	return (struct rsock *)s;
+}
+
+/*
+ * --- rsock.c ---------------------------------------------------------------------------------
+ * ---------------------
+ */
+
+#define rsock_load(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define rsock_store(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+
+/* A lock whose owner died inside ends the connection; the lock is held in any case */
+void rsock_lock(struct rsock *s, struct base_lock *lock);
+void rsock_unlock(struct base_lock *lock);
+
+static inline void rsock_rx_lock(struct rsock *s)
+{
+	rsock_lock(s, &s->state->rx_lock);
+}
+
+static inline void rsock_rx_unlock(struct rsock *s)
+{
+	rsock_unlock(&s->state->rx_lock);
+}
+
+static inline void rsock_tx_lock(struct rsock *s)
+{
+	rsock_lock(s, &s->state->tx_lock);
+}
+
+static inline void rsock_tx_unlock(struct rsock *s)
+{
+	rsock_unlock(&s->state->tx_lock);
+}
+
+/* Edges as they were, to see whether a call has moved them */
+static inline uint64_t rsock_edges(const struct rsock *s)
+{
+	return (uint64_t)rsock_load(&s->state->in_edge) << 32 | rsock_load(&s->state->out_edge);
+}
+
+/* Tells the waiters when @before is history; no lock may be held */
+void rsock_tell(struct rsock *s, uint64_t before);
+/* The connection is over by @err (positive) */
+void rsock_break(struct rsock *s, int err);
+void rsock_end(struct rsock *s, uint32_t ends);
+
+static inline bool rsock_is_open(const struct rsock *s)
+{
+	return rsock_load(&s->state->stage) == STREAM_OPEN;
+}
+
+/*
+ * --- start.c: both locks
+ * ------------------------------------------------------------------------------------------
+ */
+
+/* As stream_ops.progress says */
+int rsock_start(struct rsock *s);
+
+/*
+ * --- message.c: rx lock
+ * -------------------------------------------------------------------------------------------
+ */
+
+/* Where octets go that a reader waits for */
+struct rsock_target {
+	struct stream_cursor cursor;
+	size_t len;
+	size_t filled;
+};
+
+struct rsock_drain {
+	struct rsock *s;
+	struct rsock_target *target;
+};
+
+struct rnic_sink rsock_sink(struct rsock_drain *drain);
+
+/*
+ * --- chunk.c: rx lock. @at counts octets of the ring, ever; @at.. are within STREAM_RING of
+ * rx.consumed ------------
+ */
+
+void rsock_chunks_init(struct stream_rx *rx);
+void rsock_chunks_put(struct rsock *s, uint64_t at, const void *p, size_t len);
+void rsock_chunks_get(struct rsock *s, uint64_t at, void *p, size_t len);
+/* Octets before @to are read; the first of them is @from */
+void rsock_chunks_drop(struct rsock *s, uint64_t from, uint64_t to);
+
+/*
+ * --- recv.c ----------------------------------------------------------------------------------
+ * ---------------------
+ */
+
+/* rx lock. Takes in what is there: 0, or -errno when the transport has ended */
+int rsock_drain(struct rsock *s, struct rsock_target *target);
+/* No lock. Drains and sends what became due */
+void rsock_pump(struct rsock *s);
+ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int flags);
+size_t rsock_readable(struct stream *stream);
+
+/*
+ * --- send.c ----------------------------------------------------------------------------------
+ * ---------------------
+ */
+
+/* tx lock. Credits and room for DATA? */
+bool rsock_may_data(const struct rsock *s);
+/* tx lock. Octets that left, -EAGAIN or -errno */
+ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n);
+ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n);
+
+/*
+ * --- push.c: tx lock -------------------------------------------------------------------------
+ * ---------------------
+ */
+
+/* Up to RSOCK_BATCH pairs of Write and message. How many operations were accepted, -errno */
+int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n);
+/* Sends what is due, in order: 0 nothing is left, -EAGAIN, -errno */
+int rsock_push(struct rsock *s);
+bool rsock_grant_due(const struct rsock *s);
+
+/*
+ * --- level.c ---------------------------------------------------------------------------------
+ * ---------------------
+ */
+
+unsigned int rsock_levels(struct stream *stream, struct stream_edges *edges);
+short rsock_wait_events(struct stream *stream, unsigned int wanted);
+
+/*
+ * --- end.c -----------------------------------------------------------------------------------
+ * ---------------------
+ */
+
+int rsock_shutdown(struct stream *stream, int how);
+int rsock_close(struct stream *stream);
+int rsock_close_more(struct stream *stream, bool *safe);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Octets out: a Write into the peer's ring and a DATA message that tells of it, in pairs.
+ *
+ * A pair is one FPDU of payload and one of the message, so that "accepted" means what it says:
+ * what is counted lies in the kernel, but for the rest of one frame, or for a DATA message
+ * whose Write has gone (tx.owed); both go before all else. A batch of pairs is entered in the
+ * books before it is posted, because the peer may answer before the call returns, and what the
+ * transport did not take is struck out again, in reverse.
+ *
+ * DATA never spends the last credits: they are for messages that credits do not count but
+ * receives do (docs/stream-wire.md, receive window).
+ */
+#include "stream/rsock.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define BATCH 8
+#define PIECES 64
+
+struct batch {
+	unsigned int n, pieces;
+	uint32_t len[BATCH];
+	bool last[BATCH]; /* the pair filled its entry */
+	uint8_t msg[BATCH][RS_MSG_LEN];
+	struct iovec msg_iov[BATCH];
+	struct iovec piece[PIECES];
+	struct rnic_stream_wr wr[2 * BATCH];
+};
+
+bool rsock_may_data(const struct rsock *s)
+{
+	const struct stream_state *st = s->state;
+	uint16_t left = (uint16_t)(rsock_load(&st->rx.limit) - rsock_load(&st->tx.sent));
+
+	return rsock_load(&st->tx.filled) != rsock_load(&st->rx.entries) && left > st->peer.reserve;
+}
+
+/* Octets of the next pair, and where they lie */
+static uint32_t pair_gather(struct batch *b, struct stream_cursor *c, size_t max)
+{
+	uint32_t len = 0;
+
+	while (len < max && b->pieces < PIECES) {
+		char *p;
+		size_t n = stream_cursor_next(c, max - len, &p);
+
+		if (!n)
+			break;
+		b->piece[b->pieces++] = (struct iovec){ p, n };
+		len += (uint32_t)n;
+	}
+	return len;
+}
+
+/* Enters a pair of @len octets in the books */
+static void pair_enter(struct rsock *s, struct batch *b, uint32_t len)
+{
+	struct stream_tx *tx = &s->state->tx;
+	struct stream_entry *e = &s->state->rx.entry[tx->filled % RS_SGL_ENTRIES];
+
+	e->to += len;
+	e->room -= len;
+	b->last[b->n] = !e->room;
+	b->len[b->n++] = len;
+	rsock_store(&tx->sent, (uint16_t)(tx->sent + 1));
+	if (!e->room)
+		rsock_store(&tx->filled, tx->filled + 1);
+}
+
+static void pair_strike(struct rsock *s, struct batch *b)
+{
+	struct stream_tx *tx = &s->state->tx;
+	struct stream_entry *e;
+	uint32_t len = b->len[--b->n];
+
+	if (b->last[b->n])
+		rsock_store(&tx->filled, tx->filled - 1);
+	e = &s->state->rx.entry[tx->filled % RS_SGL_ENTRIES];
+	e->to -= len;
+	e->room += len;
+	rsock_store(&tx->sent, (uint16_t)(tx->sent - 1));
+}
+
+/* One pair more; false when there is nothing to send, no room or no credit */
+static bool pair_add(struct rsock *s, struct batch *b, struct stream_cursor *c, uint32_t segment)
+{
+	struct stream_entry *e =
+		&s->state->rx.entry[rsock_load(&s->state->tx.filled) % RS_SGL_ENTRIES];
+	unsigned int i = b->n, first = b->pieces;
+	struct rnic_stream_wr *wr = &b->wr[2 * i];
+	uint32_t len;
+
+	if (i == BATCH || !rsock_may_data(s))
+		return false;
+	len = pair_gather(b, c, base_min(e->room, segment));
+	if (!len)
+		return false;
+	base_put_le32(b->msg[i], rs_msg(RS_OP_DATA, len));
+	b->msg_iov[i] = (struct iovec){ b->msg[i], RS_MSG_LEN };
+	wr[0] = (struct rnic_stream_wr){ e->stag, e->to, &b->piece[first], b->pieces - first, len };
+	wr[1] = (struct rnic_stream_wr){ .iov = &b->msg_iov[i], .niov = 1, .len = RS_MSG_LEN };
+	pair_enter(s, b, len);
+	return true;
+}
+
+/* @done operations were accepted: the octets that count */
+static size_t batch_settle(struct rsock *s, struct batch *b, unsigned int done)
+{
+	unsigned int begun = (done + 1) / 2;
+	size_t octets = 0;
+
+	while (b->n > begun)
+		pair_strike(s, b);
+	for (unsigned int i = 0; i < begun; i++)
+		octets += b->len[i];
+	if (done % 2)
+		rsock_store(&s->state->tx.owed, b->len[begun - 1]);
+	return octets;
+}
+
+ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n)
+{
+	struct stream_cursor c = { iov, n, 0 };
+	uint32_t segment = s->rnic->segment(&s->mem);
+	size_t sum = 0;
+	struct batch b;
+	int want, done;
+
+	do {
+		b.n = b.pieces = 0;
+		while (pair_add(s, &b, &c, segment))
+			;
+		want = (int)(2 * b.n);
+		done = want ? rsock_post(s, b.wr, (unsigned int)want) : 0;
+		sum += batch_settle(s, &b, (unsigned int)base_max(done, 0));
+	} while (want && done == want);
+	if (sum)
+		return (ssize_t)sum;
+	return done < 0 ? done : -EAGAIN;
+}
+
+/* connect() could not wait: octets are kept until the connection is open */
+static ssize_t hold(struct rsock *s, const struct iovec *iov, int n)
+{
+	struct stream_tx *tx = &s->state->tx;
+	struct stream_cursor c = { iov, n, 0 };
+	size_t sum = 0, len;
+	char *p;
+
+	while (tx->hold_end < STREAM_HOLD &&
+	       (len = stream_cursor_next(&c, STREAM_HOLD - tx->hold_end, &p))) {
+		memcpy(s->memory->hold + tx->hold_end, p, len);
+		tx->hold_end += (uint32_t)len;
+		sum += len;
+	}
+	return sum ? (ssize_t)sum : -EAGAIN;
+}
+
+/* tx lock */
+static ssize_t octets_send(struct rsock *s, const struct iovec *iov, int n)
+{
+	int err;
+
+	if (!rsock_is_open(s))
+		return s->hold ? hold(s, iov, n) : -EAGAIN;
+	if (!rsock_load(&s->state->may_send))
+		return -EAGAIN;
+	err = rsock_push(s);
+	return err ? err : rsock_send_data(s, iov, n);
+}
+
+static ssize_t ended(struct rsock *s)
+{
+	int err = s->base.ops->take_error(&s->base);
+
+	return err ? -err : -EPIPE;
+}
+
+static ssize_t send_once(struct rsock *s, const struct iovec *iov, int n)
+{
+	ssize_t sent;
+
+	if (rsock_load(&s->state->ends) & (STREAM_OUT_ENDED | STREAM_SHUT_WR))
+		return ended(s);
+	rsock_tx_lock(s);
+	sent = octets_send(s, iov, n);
+	if (sent > 0)
+		s->state->tx.octets += (uint64_t)sent;
+	rsock_tx_unlock(s);
+	return sent;
+}
+
+ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n)
+{
+	struct rsock *s = rsock_of(stream);
+	uint64_t before = rsock_edges(s);
+	ssize_t sent;
+	int err = rsock_is_open(s) ? 0 : stream->ops->progress(stream);
+
+	if (err && err != -EAGAIN)
+		return err == -ENOMSG ? err : ended(s);
+	if (!stream_iov_len(iov, n))
+		return 0;
+	sent = send_once(s, iov, n);
+	if (sent == -EAGAIN && rsock_is_open(s)) {
+		/* Credits and room come as input */
+		rsock_pump(s);
+		if (rsock_may_data(s) && !rsock_load(&s->state->tx.blocked))
+			sent = send_once(s, iov, n);
+	}
+	if (sent < 0 && sent != -EAGAIN) {
+		/* The peer's last words say why, and count more than a reset */
+		rsock_pump(s);
+		sent = ended(s);
+	}
+	rsock_tell(s, before);
+	return sent;
+}

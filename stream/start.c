@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From a TCP connection to an open stream: MPA's start-up with forty octets of private data
+ * each way.
+ *
+ * It goes as far as it can without waiting, each time anybody asks. The passive side answers a
+ * complete Request at once; a peer whose first octets are no MPA is left as it was. The active
+ * side sends its first grant right behind the Reply: it is also the first FPDU, without which
+ * the passive side may not send (RFC 5044 section 7.1.2).
+ */
+#include "stream/rsock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/sockutil.h"
+
+static void conn_data_put(const struct rsock *s, struct rs_conn_data *cd)
+{
+	const struct stream_state *st = s->state;
+
+	*cd = (struct rs_conn_data){
+		.version = RS_VERSION,
+		.flags = RS_CONN_IOMAP,
+		.credits = htobe16(STREAM_CREDITS),
+		.target_sgl = { htobe64(RSOCK_SGL_TO), htobe32(st->sgl_stag),
+				htobe32(RS_SGL_ENTRIES) },
+		.data_buf = { htobe64(RSOCK_RING_TO), htobe32(st->ring_stag),
+			      htobe32(STREAM_HALF) },
+	};
+}
+
+static bool buffer_fits(uint64_t to, uint64_t len)
+{
+	return len && to + len >= to;
+}
+
+/*
+ * Credits that DATA leaves to messages which are not counted. Seven is what they can come to;
+ * fewer receives than that, no peer can have posted in earnest.
+ */
+static uint16_t reserve_of(uint16_t credits)
+{
+	return credits >= 32 ? 16 : credits >= 16 ? 8 : 0;
+}
+
+/* The one place where the peer's private data is judged */
+static int conn_data_take(struct rsock *s, const uint8_t *pd, size_t len)
+{
+	struct stream_state *st = s->state;
+	struct rs_conn_data cd;
+	uint32_t entries, room;
+
+	if (len < sizeof(cd))
+		return -EPROTO;
+	memcpy(&cd, pd, sizeof(cd));
+	entries = be32toh(cd.target_sgl.length);
+	room = be32toh(cd.data_buf.length);
+	if (cd.version != RS_VERSION || cd.flags & RS_CONN_NET)
+		return -EPROTONOSUPPORT;
+	if (entries < RS_SGL_ENTRIES || !buffer_fits(be64toh(cd.data_buf.addr), room) ||
+	    !buffer_fits(be64toh(cd.target_sgl.addr), entries * (uint64_t)sizeof(struct rs_sge)))
+		return -EPROTO;
+	st->peer = (struct stream_peer){
+		.sgl_to = be64toh(cd.target_sgl.addr),
+		.sgl_stag = be32toh(cd.target_sgl.key),
+		.sgl_entries = entries,
+		.credits = be16toh(cd.credits),
+		.reserve = reserve_of(be16toh(cd.credits)),
+	};
+	st->rx.entry[0] =
+		(struct stream_entry){ be64toh(cd.data_buf.addr), be32toh(cd.data_buf.key), room };
+	st->rx.limit = be16toh(cd.credits);
+	st->rx.entries = 1;
+	return 0;
+}
+
+static int private_data_take(struct rsock *s)
+{
+	uint8_t pd[MPA_PD_MAX];
+	size_t len = sizeof(pd);
+	int err = s->rnic->private_data(&s->mem, pd, &len);
+
+	return err ? err : conn_data_take(s, pd, len);
+}
+
+static void opened(struct rsock *s)
+{
+	struct stream_state *st = s->state;
+	struct rnic_stream_info info;
+
+	s->rnic->info(&s->mem, &info);
+	/* The kernel's soft iWARP, if that is the peer, wants a CRC in one piece */
+	s->rnic->align(&s->mem, info.crc);
+	rsock_store(&st->may_send, info.may_send);
+	rsock_store(&st->stage, STREAM_OPEN);
+	__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
+	base_debug("stream: open as %s, MULPDU %u", st->initiator ? "initiator" : "responder",
+		   info.mulpdu);
+}
+
+/* The Request is here */
+static int answer(struct rsock *s)
+{
+	struct rs_conn_data cd;
+	int err = private_data_take(s);
+
+	if (err) {
+		base_warn("stream: a Request whose private data cannot be served: %d", err);
+		s->rnic->reject(&s->mem, s->base.fd, NULL, 0);
+		s->rnic->shutdown(&s->mem, s->base.fd);
+		s->rejected = true;
+		return err;
+	}
+	conn_data_put(s, &cd);
+	err = s->rnic->accept(&s->mem, s->base.fd, &cd, sizeof(cd));
+	if (!err)
+		opened(s);
+	return err;
+}
+
+/* What the provider's start-up has come to */
+static int judge(struct rsock *s, int state)
+{
+	int err;
+
+	switch (state) {
+	case RNIC_STREAM_REQUEST:
+		return answer(s);
+	case RNIC_STREAM_OPEN:
+		err = private_data_take(s);
+		if (!err)
+			opened(s);
+		return err;
+	case RNIC_STREAM_REJECTED:
+		return -ECONNREFUSED;
+	case RNIC_STREAM_STARTING:
+		return -EAGAIN;
+	default:
+		return state < 0 ? state : -ECONNRESET;
+	}
+}
+
+static int provider_begin(struct rsock *s)
+{
+	struct stream_state *st = s->state;
+	struct rnic_window sgl = { .to = RSOCK_SGL_TO,
+				   .len = RS_SGL_ENTRIES * sizeof(struct rs_sge),
+				   .tag = RSOCK_SGL };
+	struct rnic_window ring = { .to = RSOCK_RING_TO, .len = STREAM_RING, .tag = RSOCK_RING };
+	struct rnic_stream_param param = {
+		.initiator = st->initiator,
+		.crc = true,
+		.mpa_rev = 2,
+		.ord = st->initiator ? 1 : 0, /* as rsockets says it */
+	};
+	int err = s->rnic->init(&s->mem, s->base.fd, &param);
+
+	if (!err)
+		err = s->rnic->window(&s->mem, RSOCK_SGL, &sgl);
+	if (!err)
+		err = s->rnic->window(&s->mem, RSOCK_RING, &ring);
+	if (err)
+		return err;
+	st->sgl_stag = sgl.stag;
+	st->ring_stag = ring.stag;
+	rsock_store(&st->stage, STREAM_STARTING);
+	return 0;
+}
+
+/* TCP's connect(): has it come to an end? */
+static int tcp_connected(struct rsock *s)
+{
+	int err;
+
+	s->start_events = POLLOUT;
+	if (!base_sock_ready(s->base.fd, POLLOUT))
+		return -EAGAIN;
+	err = base_sock_error(s->base.fd);
+	return err ? -err : provider_begin(s);
+}
+
+static int start_go(struct rsock *s)
+{
+	struct rs_conn_data cd;
+	int state, err;
+
+	if (rsock_load(&s->state->stage) == STREAM_CONNECTING) {
+		err = tcp_connected(s);
+		if (err)
+			return err;
+	}
+	conn_data_put(s, &cd);
+	s->start_events = POLLIN;
+	state = s->rnic->start(&s->mem, s->base.fd, s->state->initiator ? &cd : NULL,
+			       s->state->initiator ? sizeof(cd) : 0, &s->start_events);
+	return judge(s, state);
+}
+
+/*
+ * A key that has come in part must not make a sleeper spin: the kernel is to wake it for more
+ * than that
+ */
+static void lowat_raise(struct rsock *s)
+{
+	int unread = base_sock_unread(s->base.fd);
+
+	if (s->state->initiator || unread <= 0 || !(s->start_events & POLLIN))
+		return;
+	if (!s->lowat)
+		s->lowat = base_sock_lowat(s->base.fd);
+	base_sock_set_lowat(s->base.fd, unread + 1);
+}
+
+static void lowat_restore(struct rsock *s)
+{
+	if (s->lowat)
+		base_sock_set_lowat(s->base.fd, s->lowat);
+	s->lowat = 0;
+}
+
+static int start_failed(struct rsock *s, int err)
+{
+	bool plain = err == -ENOMSG && !s->only;
+
+	if (err == -ENOMSG && s->only) {
+		base_warn("stream: the peer speaks plain TCP, which is refused");
+		err = -ECONNRESET;
+	}
+	base_debug("stream: start-up ended with %d", err);
+	if (!plain && !s->rejected)
+		base_sock_abort(s->base.fd);
+	rsock_store(&s->state->error, plain ? 0 : (uint32_t)-err);
+	rsock_store(&s->state->stage, plain ? STREAM_PLAIN : STREAM_FAILED);
+	rsock_end(s, plain ? 0 : STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
+	return err;
+}
+
+int rsock_start(struct rsock *s)
+{
+	int err;
+
+	switch (rsock_load(&s->state->stage)) {
+	case STREAM_OPEN:
+		return 0;
+	case STREAM_PLAIN:
+		return -ENOMSG;
+	case STREAM_FAILED:
+		return -ENOTCONN; /* error has said why */
+	default:
+		break;
+	}
+	err = start_go(s);
+	if (err == -EAGAIN)
+		lowat_raise(s);
+	else
+		lowat_restore(s);
+	return err && err != -EAGAIN ? start_failed(s, err) : err;
+}

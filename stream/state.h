@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a stream connection is between two calls: plain data of fixed layout without pointers,
+ * in memory that processes may share.
+ *
+ * Each member names the lock that guards it; those marked with an asterisk are written under
+ * that lock and read without it (__atomic), by the other direction or by whoever asks for
+ * levels. Indices and lengths are checked when they are read: another process may have written
+ * them.
+ */
+#ifndef STREAM_STATE_H
+#define STREAM_STATE_H
+
+#include <stdint.h>
+
+#include <wire/rsockets.h>
+
+#include "base/lock.h"
+#include "rnic/rnic_stream.h"
+
+#define STREAM_MAGIC 0x57415250u
+#define STREAM_VERSION 1
+
+/* The ring that the peer writes to is address space: two halves, granted in turn */
+#define STREAM_HALF (64 * 1024u)
+#define STREAM_RING (2 * STREAM_HALF)
+#define STREAM_CREDITS RS_DEF_CREDITS
+
+/*
+ * Octets that wait for their reader lie in chunks, which are taken on demand: the last freed is
+ * the first used again
+ */
+#define STREAM_CHUNK 4096u
+#define STREAM_CHUNKS (STREAM_RING / STREAM_CHUNK + 1)
+#define STREAM_NO_CHUNK 0xFF
+
+/* Octets written before the connection is open, where connect() could not wait */
+#define STREAM_HOLD (64 * 1024u)
+
+enum stream_stage {
+	STREAM_CONNECTING, /* TCP's connect() is under way */
+	STREAM_STARTING,   /* MPA's start-up is */
+	STREAM_OPEN,
+	STREAM_PLAIN,  /* the peer speaks no MPA; nothing was consumed */
+	STREAM_FAILED, /* never came up; error says why */
+};
+
+enum stream_end {
+	STREAM_IN_ENDED = 0x01,	 /* the peer sends no more: SHUTDOWN, DISCONNECT, FIN, broken */
+	STREAM_OUT_ENDED = 0x02, /* the peer takes no more: DISCONNECT, FIN, broken */
+	STREAM_SHUT_RD = 0x04,	 /* ours */
+	STREAM_SHUT_WR = 0x08,
+	STREAM_CLOSED = 0x10, /* the last descriptor is gone: what arrives is thrown away */
+	STREAM_DRY = 0x20,    /* the transport brings nothing more: FIN or broken */
+	STREAM_SAID = 0x40,   /* our DISCONNECT is due or sent */
+};
+
+enum stream_due {
+	STREAM_DUE_GRANT = 0x01, /* an SGL message whose Write has gone */
+	STREAM_DUE_SHUTDOWN = 0x02,
+	STREAM_DUE_DISCONNECT = 0x04,
+	STREAM_DUE_FIN = 0x08,
+};
+
+/* A buffer of the peer's that we may write to */
+struct stream_entry {
+	uint64_t to;
+	uint32_t stag;
+	uint32_t room;
+};
+
+/* The peer's private data; written once, before the stage is OPEN */
+struct stream_peer {
+	uint64_t sgl_to;
+	uint32_t sgl_stag;
+	uint32_t sgl_entries;
+	uint16_t credits;
+	uint16_t reserve; /* credits that DATA leaves to control messages */
+};
+
+struct stream_tx {
+	uint64_t octets;  /* accepted from the program */
+	uint64_t granted; /* *: octets of our ring that the peer was told of, ever */
+	uint32_t filled;  /* *: entries used up; entry[filled % 2] is in use */
+	uint32_t owed;	  /* octets of a Write whose DATA message has not gone */
+	uint32_t due;	  /* *: enum stream_due */
+	uint32_t blocked; /* *: the transport took less than it was given */
+	uint32_t hold_at, hold_end;
+	uint16_t sent;	/* *: DATA messages, ever */
+	uint16_t limit; /* *: how many the peer may send, as it was told */
+	uint32_t pad;
+};
+
+struct stream_rx {
+	uint64_t placed;    /* octets that the peer wrote into our ring, ever */
+	uint64_t delivered; /* *: those that a DATA message has told of */
+	uint64_t consumed;  /* *: those that the program has read */
+	struct stream_entry entry[RS_SGL_ENTRIES];
+	uint32_t entries; /* *: entries told of, ever; valid are those from tx.filled on */
+	uint16_t limit;	  /* *: how many DATA messages we may send */
+	uint16_t got;	  /* *: DATA messages, ever */
+	struct rs_sge sge;
+	uint8_t sge_here; /* sge was written, its SGL message has not come */
+	uint8_t msg_len;
+	uint8_t msg[RS_MSG_LEN];
+	uint8_t chunks_free;
+	uint8_t pad;
+	uint8_t chunk_of[STREAM_CHUNKS]; /* by place in the ring of chunks, STREAM_NO_CHUNK */
+	uint8_t free_chunk[STREAM_CHUNKS];
+};
+
+struct stream_state {
+	uint32_t magic, version;
+	struct base_lock rx_lock, tx_lock; /* in this order */
+	uint32_t refs;			   /* *: processes that have it open */
+	uint32_t stage;			   /* * both locks; enum stream_stage */
+	uint32_t ends;			   /* * atomic; enum stream_end */
+	uint32_t error;			   /* * atomic; errno that one call is still to be told */
+	uint32_t may_send;		   /* * the transport's start-up gate is open */
+	uint32_t in_edge, out_edge;	   /* * atomic */
+	uint32_t initiator;
+	uint32_t broken; /* * for the statistics */
+	uint32_t pad;
+	uint32_t sgl_stag, ring_stag;
+	struct stream_peer peer;
+	struct stream_tx tx;
+	struct stream_rx rx;
+	uint8_t rnic[RNIC_STREAM_STATE] __attribute__((aligned(8)));
+};
+_Static_assert(sizeof(struct stream_state) <= 2048, "state has outgrown its page quarter");
+
+/* One mapping; what nobody touches takes no memory */
+struct stream_memory {
+	struct stream_state state;
+	uint8_t rest[RNIC_STREAM_REST] __attribute__((aligned(4096)));
+	uint8_t in[RNIC_STREAM_IN] __attribute__((aligned(4096)));
+	uint8_t chunk[STREAM_CHUNKS][STREAM_CHUNK] __attribute__((aligned(4096)));
+	uint8_t hold[STREAM_HOLD];
+};
+
+#endif

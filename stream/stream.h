@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The seam of stream sockets: what a connected socket in DDP mode is to the calls of a program.
+ * Nothing here sleeps, sets errno or raises a signal; who has to wait polls the descriptor for
+ * stream_ops.wait_events and calls progress.
+ *
+ * A stream may be used by several threads at once. Between processes only the state behind it
+ * is shared.
+ */
+#ifndef STREAM_STREAM_H
+#define STREAM_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct stream;
+
+enum stream_level {
+	STREAM_READABLE = 0x01, /* octets, an end or an error are there to be read */
+	STREAM_WRITABLE = 0x02,
+	STREAM_RDHUP = 0x04, /* the peer sends no more */
+	STREAM_HUP = 0x08,   /* both directions are over */
+	STREAM_ERROR = 0x10,
+};
+
+/* Grow when something happened that a waiter may have waited for */
+struct stream_edges {
+	uint32_t in;  /* octets or an end came */
+	uint32_t out; /* room came */
+};
+
+struct stream_stats {
+	uint64_t tx_octets, rx_octets; /* the program's */
+	uint64_t tx_fpdus, rx_fpdus;
+	bool opened, broken;
+	bool last; /* no other process has it open */
+};
+
+struct stream_param {
+	bool initiator;
+	bool connecting; /* TCP's connect() has not finished yet */
+	bool hold;	 /* take up to 64 KiB of writes while start-up is under way */
+	bool only;	 /* a peer that speaks plain TCP is refused by a reset */
+	const char *provider;
+	/* Levels may have changed; called without any lock of the stream */
+	void (*changed)(void *ctx);
+	void *ctx;
+};
+
+struct stream_ops {
+	const char *name;
+	/* A new connection over @fd, which stays the caller's */
+	int (*attach)(int fd, const struct stream_param *param, struct stream **out);
+	/*
+	 * Takes in what is there and hands out what is due. 0 open, -EAGAIN starting, -ENOMSG
+	 * the peer speaks plain TCP and nothing was consumed, or the errno that start-up failed
+	 * with.
+	 */
+	int (*progress)(struct stream *s);
+	/*
+	 * Octets taken or given, 0 the end (recv), -EAGAIN, or -errno. MSG_PEEK, MSG_TRUNC of
+	 * @flags
+	 */
+	ssize_t (*send)(struct stream *s, const struct iovec *iov, int n);
+	ssize_t (*recv)(struct stream *s, const struct iovec *iov, int n, int flags);
+	/* enum stream_level; never blocks, may be out of date when it returns */
+	unsigned int (*levels)(struct stream *s, struct stream_edges *edges);
+	/* What to poll the descriptor for so that one of the levels @wanted may come */
+	short (*wait_events)(struct stream *s, unsigned int wanted);
+	size_t (*readable)(struct stream *s);
+	int (*take_error)(struct stream *s);
+	int (*shutdown)(struct stream *s, int how);
+	/*
+	 * The program's last descriptor of this process goes. 0: nothing is left to do,
+	 * -EAGAIN: call close_more, after what wait_events says. Who opened it in another
+	 * process keeps it.
+	 */
+	int (*close)(struct stream *s);
+	/*
+	 * 0: the peer's end has come, or the connection is gone; *@safe: all we sent is
+	 * acknowledged
+	 */
+	int (*close_more)(struct stream *s, bool *safe);
+	/* One process more has it: before fork() */
+	void (*share)(struct stream *s);
+	void (*unshare)(struct stream *s);
+	void (*set_fd)(struct stream *s, int fd);
+	void (*stats)(struct stream *s, struct stream_stats *stats);
+	void (*destroy)(struct stream *s);
+};
+
+/* A provider embeds it at the head of its own */
+struct stream {
+	const struct stream_ops *ops;
+	int fd;
+};
+
+/* The stream protocol of rsockets over the stream front of an RDMA provider */
+extern const struct stream_ops stream_rsock_ops;
+
+#endif
