@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PRELOAD_POOL_H
+#define PRELOAD_POOL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Objects of one size that stay objects of their kind for ever: memory goes back to the pool,
+ * never to the kernel, so a pointer that is out of date still points at one. Blocks double,
+ * which keeps their number small.
+ */
+#define POOL_BLOCKS 20
+
+struct pool {
+	size_t size;
+	size_t first; /* objects of the first block */
+	pthread_mutex_t lock;
+	void *free;		  /* linked through @link of each object */
+	size_t link;		  /* where a free object may be overwritten */
+	char *block[POOL_BLOCKS]; /* read without the lock */
+};
+
+#define POOL_INIT(type, member, count)                                                     \
+	{                                                                                  \
+		.size = sizeof(type), .first = (count), .lock = PTHREAD_MUTEX_INITIALIZER, \
+		.link = offsetof(type, member)                                             \
+	}
+
+/* Not zeroed; NULL: no memory */
+void *pool_get(struct pool *p);
+void pool_put(struct pool *p, void *object);
+/* Is it the address of an object of the pool? */
+bool pool_owns(const struct pool *p, const void *object);
+
+#endif

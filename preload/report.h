@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PRELOAD_REPORT_H
+#define PRELOAD_REPORT_H
+
+#include "stream/stream.h"
+
+/*
+ * What this process has done, added up, and written into a file at its end. Several processes
+ * may have the same file: each adds its own to what it finds there.
+ */
+void report_stream(struct stream *s);
+/* A connection that stays on TCP, and why */
+void report_plain(const char *reason);
+/* A child counts from nought */
+void report_reset(void);
+void report_write(const char *path);
+
+#endif

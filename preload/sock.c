@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Sockets of the program that are ours.
+ *
+ * Life: new, then a listener or a stream; and from the last two it may become plain, which
+ * takes it out of the table for good. The descriptor is a real TCP socket all the time, so what
+ * is not about data needs no word of ours.
+ */
+#include "preload/sock.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "preload/epoll.h"
+#include "preload/libc.h"
+#include "preload/pool.h"
+#include "preload/report.h"
+
+struct config sock_config;
+
+static struct pool socks = POOL_INIT(struct sock, watches, 64);
+
+static struct sock *sock_of(struct fdent *ent)
+{
+	return (struct sock *)(void *)ent;
+}
+
+struct sock *sock_get(int fd)
+{
+	return sock_of(fdtab_get(fd, FD_SOCK));
+}
+
+void sock_put(struct sock *s)
+{
+	if (s)
+		fdtab_put(&s->ent);
+}
+
+static void stream_drop(struct sock *s)
+{
+	struct stream *stream = s->stream;
+
+	if (!stream)
+		return;
+	report_stream(stream);
+	s->stream = NULL;
+	stream->ops->destroy(stream);
+}
+
+static void sock_release(struct fdent *ent)
+{
+	struct sock *s = sock_of(ent);
+
+	stream_drop(s);
+	pthread_mutex_destroy(&s->lock);
+	pool_put(&socks, s);
+}
+
+static struct sock *sock_alloc(int fd, enum config_mode mode)
+{
+	struct sock *s = pool_get(&socks);
+
+	if (!s)
+		return NULL;
+	s->role = SOCK_NEW;
+	s->fd = fd;
+	s->stream = NULL;
+	s->mode = mode;
+	s->accepted = s->nodelay = false;
+	pthread_mutex_init(&s->lock, NULL);
+	base_list_init(&s->watches);
+	s->ent.kind = FD_SOCK;
+	s->ent.release = sock_release;
+	__atomic_store_n(&s->ent.refs, 1, __ATOMIC_RELEASE); /* pairs with fdtab_get() */
+	return s;
+}
+
+int sock_create(int fd, enum config_mode mode)
+{
+	struct sock *s = sock_alloc(fd, mode);
+
+	return s ? fdtab_set(fd, &s->ent) : -ENOMEM;
+}
+
+static void changed(void *ctx)
+{
+	struct sock *s = ctx;
+	struct base_list *node, *next;
+
+	pthread_mutex_lock(&s->lock);
+	base_list_foreach(node, next, &s->watches) {
+		struct sock_watch *w = base_list_entry(node, struct sock_watch, node);
+
+		w->wake(w);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+static int stream_attach(struct sock *s, bool initiator, bool connecting, bool hold)
+{
+	struct stream_param param = {
+		.initiator = initiator,
+		.connecting = connecting,
+		.hold = hold,
+		.only = s->mode == CONFIG_ON,
+		.provider = sock_config.provider[0] ? sock_config.provider : NULL,
+		.changed = changed,
+		.ctx = s,
+	};
+	int err = stream_rsock_ops.attach(s->fd, &param, &s->stream);
+
+	if (err)
+		return err;
+	__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int sock_create_accepted(int fd, const struct sock *listener)
+{
+	struct sock *s = sock_alloc(fd, listener->mode);
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->accepted = true;
+	s->nodelay = listener->nodelay;
+	err = stream_attach(s, false, false, false);
+	if (!err)
+		err = fdtab_set(fd, &s->ent);
+	if (err)
+		sock_put(s);
+	return err;
+}
+
+int sock_connect(struct sock *s, bool connecting, bool hold)
+{
+	return stream_attach(s, true, connecting, hold);
+}
+
+void sock_forget_stream(struct sock *s)
+{
+	__atomic_store_n(&s->role, SOCK_NEW, __ATOMIC_RELEASE);
+	stream_drop(s);
+}
+
+void sock_give_back(struct sock *s, const char *reason)
+{
+	uint32_t role = __atomic_exchange_n(&s->role, SOCK_PLAIN, __ATOMIC_ACQ_REL);
+
+	if (role == SOCK_PLAIN)
+		return;
+	base_info("descriptor %d is plain TCP: %s", s->fd, reason);
+	report_plain(reason);
+	epoll_give_back(s);
+	if (fdtab_take(s->fd, &s->ent))
+		sock_put(s);
+}
+
+int sock_progress(struct sock *s)
+{
+	int err = s->stream->ops->progress(s->stream);
+
+	if (err == -ENOMSG)
+		sock_give_back(s, "peer-plain");
+	return err;
+}
+
+void sock_watch(struct sock *s, struct sock_watch *watch)
+{
+	pthread_mutex_lock(&s->lock);
+	base_list_push_back(&s->watches, &watch->node);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void sock_unwatch(struct sock *s, struct sock_watch *watch)
+{
+	pthread_mutex_lock(&s->lock);
+	base_list_remove(&watch->node);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* --- listeners of this process --- */
+
+struct search {
+	const struct sockaddr *addr;
+	bool found;
+};
+
+static bool is_any(const struct sockaddr_storage *a)
+{
+	if (a->ss_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr == htonl(INADDR_ANY);
+	return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)a)->sin6_addr);
+}
+
+static in_port_t port_of(const void *addr)
+{
+	/* At the same place in both families */
+	return ((const struct sockaddr_in *)addr)->sin_port;
+}
+
+static bool address_equals(const struct sockaddr_storage *a, const struct sockaddr *b)
+{
+	if (a->ss_family != b->sa_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	return IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)a)->sin6_addr,
+				  &((const struct sockaddr_in6 *)b)->sin6_addr);
+}
+
+/*
+ * A wildcard listener of the same port counts: to be wrong costs connect() its wait and nothing
+ * else
+ */
+static void search_listener(int fd, struct fdent *ent, void *ctx)
+{
+	struct search *search = ctx;
+	struct sock *s = ent->kind == FD_SOCK ? sock_of(ent) : NULL;
+
+	if (!s || sock_role(s) != SOCK_LISTENER || port_of(&s->name) != port_of(search->addr))
+		return;
+	search->found |= is_any(&s->name) || address_equals(&s->name, search->addr);
+}
+
+bool sock_listens_here(const struct sockaddr *addr, socklen_t len)
+{
+	struct search search = { addr, false };
+
+	if (len >= sizeof(struct sockaddr_in))
+		fdtab_each(search_listener, &search);
+	return search.found;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A socket of the program that is ours: a TCP socket of the kernel's and, once it is connected,
+ * a stream over it.
+ */
+#ifndef PRELOAD_SOCK_H
+#define PRELOAD_SOCK_H
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/list.h"
+#include "config/config.h"
+#include "preload/fdtab.h"
+#include "stream/stream.h"
+
+enum sock_role {
+	SOCK_NEW,
+	SOCK_LISTENER,
+	SOCK_STREAM_ON, /* sock->stream is there */
+	SOCK_PLAIN,	/* given back to the kernel */
+};
+
+/*
+ * Somebody who wants to know when the levels of a socket may have changed. Called under
+ * sock->lock.
+ */
+struct sock_watch {
+	struct base_list node;
+	void (*wake)(struct sock_watch *watch);
+};
+
+struct sock {
+	struct fdent ent;
+	uint32_t role; /* atomic */
+	int fd;
+	struct stream *stream;
+	enum config_mode mode;
+	bool accepted;
+	bool nodelay; /* TCP_NODELAY as the program set it; underneath it is always on */
+	struct sockaddr_storage name; /* of a listener */
+	pthread_mutex_t lock;	      /* watches */
+	struct base_list watches;
+};
+
+extern struct config sock_config;
+
+static inline enum sock_role sock_role(const struct sock *s)
+{
+	return (enum sock_role)__atomic_load_n(&s->role, __ATOMIC_ACQUIRE);
+}
+
+/* The socket behind a descriptor, with a reference; NULL: none of ours */
+struct sock *sock_get(int fd);
+void sock_put(struct sock *s);
+
+/* Each enters a new socket into the table */
+int sock_create(int fd, enum config_mode mode);
+int sock_create_accepted(int fd, const struct sock *listener);
+/* @connecting: TCP has not answered yet. @hold: connect() will not wait for the Reply */
+int sock_connect(struct sock *s, bool connecting, bool hold);
+/* After a connect() that failed: it may be tried again */
+void sock_forget_stream(struct sock *s);
+/* The peer speaks plain TCP: from now on this is the kernel's socket */
+void sock_give_back(struct sock *s, const char *reason);
+
+/* As stream_ops.progress; a peer without DDP makes the socket plain (-ENOMSG) */
+int sock_progress(struct sock *s);
+/* Is there a listener in this process that a connection to @addr would reach? */
+bool sock_listens_here(const struct sockaddr *addr, socklen_t len);
+
+void sock_watch(struct sock *s, struct sock_watch *watch);
+void sock_unwatch(struct sock *s, struct sock_watch *watch);
+
+#endif

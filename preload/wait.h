@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PRELOAD_WAIT_H
+#define PRELOAD_WAIT_H
+
+#include <poll.h>
+#include <signal.h>
+
+#include "preload/sock.h"
+
+/*
+ * A sleeper's bell: what another thread took in while this one slept must wake it, since the kernel
+ * will not. A process of one thread has none.
+ */
+struct wait_bell {
+	int fd; /* -1: none is needed */
+};
+
+struct wait_watch {
+	struct sock_watch watch;
+	int bell;
+};
+
+void wait_bell_get(struct wait_bell *bell);
+void wait_bell_put(struct wait_bell *bell);
+/* From now until wait_unwatch() the bell rings when the socket's levels may have changed */
+void wait_watch(struct wait_watch *w, const struct wait_bell *bell, struct sock *s);
+void wait_unwatch(struct wait_watch *w, struct sock *s);
+
+/*
+ * Sleeps until one of the levels @wanted holds: 0, -EAGAIN when @deadline passed, -EINTR, or
+ * -ENOMSG: the socket is plain
+ */
+int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline);
+
+#endif
