@@ -33,7 +33,7 @@ def rule_for(folder, allowed):
 
 def target_of(name, quoted, file, root):
     """The file of ours that an #include names, or None for a header of the system."""
-    bases = [root, root / "include"] + ([file.parent] if quoted else [])
+    bases = ([file.parent] if quoted else []) + [root, root / "include"]
     for base in bases:
         if (base / name).is_file():
             return (base / name).resolve().relative_to(root).as_posix()

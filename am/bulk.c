@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Fragments going out: docs/amudp-wire.md, section 6.
+ *
+ * Each send of a fragment has an order of its own. A SACK tells which fragments are there; one
+ * that was sent clearly before another that has arrived is lost and goes again at once. When no
+ * SACK comes at all, the time-out resends a single fragment to draw one. The peer's window
+ * bounds what is under way.
+ */
+#include "am/bulk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "am/queue.h"
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define REORDER_DEPTH 8 /* later sends that arrive before an earlier one counts as lost */
+#define PUMP_MAX 64	/* fragments in one go, so that arrivals are looked at in between */
+
+static uint32_t fragment_length(const struct am_message *m, uint32_t i)
+{
+	return base_min(m->fragment_size, m->length - i * m->fragment_size);
+}
+
+static uint32_t fragment_cost(const struct am_bulk *b)
+{
+	return am_window_cost(b->message->fragment_size);
+}
+
+int am_bulk_create(struct am_bulk **out, struct am_peer *peer, struct am_message *message,
+		   bool is_reply, uint16_t slot, uint16_t seq)
+{
+	uint32_t count = (message->length - 1) / message->fragment_size + 1;
+	struct am_bulk *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return -ENOMEM;
+	b->orders = calloc(count, sizeof(*b->orders));
+	b->state = calloc(count, sizeof(*b->state));
+	if (!b->orders || !b->state) {
+		free(b->orders);
+		free(b->state);
+		free(b);
+		return -ENOMEM;
+	}
+	b->peer = peer;
+	b->message = message;
+	b->is_reply = is_reply;
+	b->slot = slot;
+	b->seq = seq;
+	b->count = count;
+	b->started = peer->ep->last_poll;
+	b->deadline = BASE_NEVER;
+	base_list_push_back(&peer->ep->bulks, &b->node);
+	*out = b;
+	return 0;
+}
+
+void am_bulk_destroy(struct am_bulk *b)
+{
+	if (!b)
+		return;
+	b->peer->inflight -= b->outstanding;
+	base_list_remove(&b->node);
+	free(b->orders);
+	free(b->state);
+	free(b);
+}
+
+static void fragment_queue(struct amudp_ep *ep, struct am_peer *peer, struct am_message *m,
+			   uint32_t i)
+{
+	uint32_t length = fragment_length(m, i);
+	uint32_t offset = i * m->fragment_size;
+
+	am_frame_patch_fragment(m->head, m->head_len, offset, length);
+	am_queue_message(ep, peer, m->head, m->head_len, m->data + offset, length);
+	ep->xstats.FragmentsSent++;
+}
+
+void am_bulk_send_last(struct amudp_ep *ep, struct am_peer *peer, struct am_message *m)
+{
+	fragment_queue(ep, peer, m, (m->length - 1) / m->fragment_size);
+}
+
+static void outstanding_add(struct am_bulk *b, uint32_t cost)
+{
+	b->outstanding += cost;
+	b->peer->inflight += cost;
+}
+
+static void outstanding_sub(struct am_bulk *b, uint32_t cost)
+{
+	b->outstanding -= cost;
+	b->peer->inflight -= cost;
+}
+
+static uint64_t time_out(const struct am_bulk *b)
+{
+	const struct amudp_ep *ep = b->peer->ep;
+	uint64_t ns = am_rtt_timeout(&b->peer->rtt, b->peer->sleeps, ep->options.timeout_initial);
+
+	/* a batch of fragments takes its time to be taken in */
+	return base_max(ns, BASE_NS_PER_MS) << base_min(b->backoff, 6u);
+}
+
+static void fragment_send(struct am_bulk *b, uint32_t i, uint64_t now)
+{
+	struct amudp_ep *ep = b->peer->ep;
+
+	if (b->state[i] == BULK_LOST) {
+		b->lost--;
+		ep->xstats.FragmentsRetransmitted++;
+	}
+	if (!b->sample_at) {
+		b->sample_at = now;
+		b->sample_order = b->order;
+	}
+	b->state[i] = BULK_SENT;
+	b->orders[i] = b->order++;
+	outstanding_add(b, fragment_cost(b));
+	b->deadline = now + time_out(b);
+	fragment_queue(ep, b->peer, b->message, i);
+}
+
+static bool window_open(const struct am_bulk *b)
+{
+	return !b->peer->inflight || b->peer->inflight + fragment_cost(b) <= b->peer->window;
+}
+
+/* The next fragment to send, or count. *scan is where to look for lost ones. */
+static uint32_t fragment_next(struct am_bulk *b, uint32_t *scan)
+{
+	if (b->lost) {
+		while (*scan < b->next && b->state[*scan] != BULK_LOST)
+			++*scan;
+		if (*scan < b->next)
+			return *scan;
+	}
+	return b->next < b->count ? b->next++ : b->count;
+}
+
+static void fragment_lose(struct am_bulk *b, uint32_t i)
+{
+	b->state[i] = BULK_LOST;
+	b->lost++;
+	outstanding_sub(b, fragment_cost(b));
+	if (b->sample_at && b->orders[i] == b->sample_order)
+		b->sample_at = 0;
+}
+
+/* Nothing was heard: the oldest fragment under way goes again, and its SACK tells the rest. */
+static void bulk_expire(struct am_bulk *b, uint64_t now)
+{
+	uint32_t i = b->cumulative;
+
+	b->backoff++;
+	while (i < b->next && b->state[i] != BULK_SENT)
+		i++;
+	if (i < b->next)
+		fragment_lose(b, i);
+	b->deadline = now + time_out(b);
+}
+
+static void bulk_send(struct am_bulk *b, uint64_t now)
+{
+	uint32_t i, scan = b->cumulative;
+	int sent;
+
+	if (now >= b->deadline)
+		bulk_expire(b, now);
+	for (sent = 0; sent < PUMP_MAX && window_open(b); sent++) {
+		i = fragment_next(b, &scan);
+		if (i == b->count)
+			break;
+		fragment_send(b, i, now);
+	}
+}
+
+/* No SACK brought anything new for too long. */
+static bool bulk_hopeless(const struct am_bulk *b, uint64_t now)
+{
+	uint64_t max = b->peer->ep->options.timeout_max;
+
+	return max != BASE_NEVER && now > b->started + max;
+}
+
+static void bulk_give_up(struct amudp_ep *ep, struct am_bulk *b)
+{
+	struct am_peer *peer = b->peer;
+
+	if (b->is_reply) {
+		struct am_rx_slot *rx = &peer->rx[b->slot];
+
+		base_warn("am: a bulk reply found no taker");
+		rx->bulk = NULL;
+		am_bulk_destroy(b);
+		am_queue_retire(ep, &rx->reply);
+		return;
+	}
+	am_request_return(ep, peer, &peer->tx[b->slot], ECONGESTION);
+}
+
+void am_bulk_pump(struct amudp_ep *ep, uint64_t now)
+{
+	struct base_list *node, *next;
+	struct am_bulk *b;
+
+	base_list_foreach(node, next, &ep->bulks) {
+		b = base_list_entry(node, struct am_bulk, node);
+		if (bulk_hopeless(b, now)) {
+			/* its handler may change the list: the others have their turn next time */
+			bulk_give_up(ep, b);
+			return;
+		}
+		bulk_send(b, now);
+	}
+}
+
+static bool fragment_arrive(struct am_bulk *b, uint32_t i, uint64_t now)
+{
+	if (b->state[i] == BULK_ARRIVED || b->state[i] == BULK_UNSENT)
+		return false;
+	if (b->state[i] == BULK_SENT)
+		outstanding_sub(b, fragment_cost(b));
+	else
+		b->lost--;
+	b->state[i] = BULK_ARRIVED;
+	b->arrived++;
+	b->newest = base_max(b->newest, b->orders[i] + 1);
+	if (b->sample_at && b->orders[i] == b->sample_order) {
+		am_rtt_sample(&b->peer->rtt, now - b->sample_at);
+		b->sample_at = 0;
+	}
+	return true;
+}
+
+static bool sack_apply(struct am_bulk *b, const struct am_frame *f, uint64_t now)
+{
+	uint32_t i, bits, upto = base_min(f->total ? f->cumulative : b->count, b->next);
+	bool news = false;
+
+	for (i = b->cumulative; i < upto; i++)
+		news |= fragment_arrive(b, i, now);
+	bits = base_min(f->length * 8, b->next - base_min(f->cumulative, b->next));
+	for (i = 0; i < bits; i++) {
+		if (f->data[i / 8] >> (i % 8) & 1)
+			news |= fragment_arrive(b, f->cumulative + i, now);
+	}
+	return news;
+}
+
+static void losses_find(struct am_bulk *b)
+{
+	uint32_t i;
+
+	while (b->cumulative < b->next && b->state[b->cumulative] == BULK_ARRIVED)
+		b->cumulative++;
+	for (i = b->cumulative; i < b->next; i++) {
+		if (b->state[i] == BULK_SENT && b->orders[i] + REORDER_DEPTH < b->newest)
+			fragment_lose(b, i);
+	}
+}
+
+bool am_bulk_sack(struct am_bulk *b, const struct am_frame *f, uint64_t now)
+{
+	if (f->total && f->total != b->count)
+		return false;
+	if (sack_apply(b, f, now)) {
+		b->backoff = 0;
+		b->started = now;
+		b->deadline = now + time_out(b);
+	}
+	losses_find(b);
+	return b->arrived == b->count;
+}

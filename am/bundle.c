@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Bundles: endpoints that are polled and waited for together, and what makes AM_PAR safe.
+ *
+ * In AM_PAR one lock guards a bundle and all in it; it is dropped while a handler runs and while
+ * a call sleeps. Each poll takes arrivals into a batch of its own, so that several threads may
+ * run handlers of one endpoint at once. A thread that sleeps may be woken by an arrival that
+ * another thread takes: it then finds nothing and sleeps again, which AM_WaitSema allows for by
+ * counting messages.
+ */
+#include "am/bundle.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "am/env.h"
+#include "am/queue.h"
+#include "base/bits.h"
+#include "base/clock.h"
+
+#define BUNDLE_MAGIC 0xA2B0D1E5u
+#define HOOK_EVERY_NS (10 * BASE_NS_PER_MS)
+#define IDLE_POLLS 8 /* empty polls before a crowded process gives its processor away */
+#define WAIT_FDS 32
+
+static struct base_list bundles = BASE_LIST_INIT(bundles);
+static int bundle_count;
+static pthread_mutex_t bundles_lock = PTHREAD_MUTEX_INITIALIZER;
+
+bool am_bundle_valid(const struct amudp_eb *eb)
+{
+	return eb && eb->magic == BUNDLE_MAGIC;
+}
+
+int AM_AllocateBundle(int type, eb_t *endb)
+{
+	struct amudp_eb *eb;
+
+	if (!am_init_count)
+		am_return_error(AM_ERR_NOT_INIT, "AM_Init comes first");
+	if (type < 0 || type >= AM_NUM_BUNDLE_MODES || !endb)
+		am_return_error(AM_ERR_BAD_ARG, "AM_SEQ or AM_PAR, and a place for the answer");
+	eb = calloc(1, sizeof(*eb));
+	if (!eb)
+		am_return_error(AM_ERR_RESOURCE, "no memory");
+	eb->magic = BUNDLE_MAGIC;
+	eb->mode = type;
+	eb->event_mask = AM_NOEVENTS;
+	eb->hook_fd = -1;
+	base_list_init(&eb->endpoints);
+	pthread_mutex_init(&eb->lock, NULL);
+	pthread_mutex_lock(&bundles_lock);
+	if (bundle_count == AMUDP_MAX_BUNDLES) {
+		pthread_mutex_unlock(&bundles_lock);
+		free(eb);
+		am_return_error(AM_ERR_RESOURCE, "255 bundles");
+	}
+	bundle_count++;
+	base_list_push_back(&bundles, &eb->node);
+	pthread_mutex_unlock(&bundles_lock);
+	*endb = eb;
+	return AM_OK;
+}
+
+int AM_FreeBundle(eb_t bundle)
+{
+	struct base_list *node, *next;
+
+	if (!am_bundle_valid(bundle))
+		am_return_error(AM_ERR_BAD_ARG, "no bundle");
+	base_list_foreach(node, next, &bundle->endpoints)
+		AM_FreeEndpoint(base_list_entry(node, struct amudp_ep, node));
+	pthread_mutex_lock(&bundles_lock);
+	base_list_remove(&bundle->node);
+	bundle_count--;
+	pthread_mutex_unlock(&bundles_lock);
+	pthread_mutex_destroy(&bundle->lock);
+	bundle->magic = 0;
+	free(bundle);
+	return AM_OK;
+}
+
+void am_bundles_free(void)
+{
+	struct base_list *node, *next;
+
+	base_list_foreach(node, next, &bundles)
+		AM_FreeBundle(base_list_entry(node, struct amudp_eb, node));
+}
+
+static void hook_run(struct amudp_eb *eb, uint64_t now)
+{
+	if (!eb->hook || now < eb->hook_due)
+		return;
+	eb->hook_due = now + HOOK_EVERY_NS;
+	eb->hook();
+}
+
+int am_bundle_poll(struct amudp_eb *eb)
+{
+	struct base_list *node, *next;
+	uint64_t now = 0;
+	int messages = 0;
+
+	base_list_foreach(node, next, &eb->endpoints) {
+		struct amudp_ep *ep = base_list_entry(node, struct amudp_ep, node);
+
+		messages += am_endpoint_poll(ep);
+		now = ep->last_poll;
+	}
+	hook_run(eb, now);
+	eb->idle = messages ? 0 : eb->idle + 1;
+	return messages;
+}
+
+int AM_Poll(eb_t bundle)
+{
+	bool idle;
+
+	if (!am_bundle_valid(bundle))
+		am_return_error(AM_ERR_BAD_ARG, "no bundle");
+	am_bundle_lock(bundle);
+	am_bundle_poll(bundle);
+	idle = bundle->crowded && bundle->idle > IDLE_POLLS;
+	am_bundle_unlock(bundle);
+	if (idle)
+		sched_yield();
+	return AM_OK;
+}
+
+/* Adds the descriptors to wait for; returns their number, and when to wake up anyway. */
+static int wait_set(struct amudp_eb *eb, struct pollfd *fds, uint64_t *deadline)
+{
+	struct base_list *node, *next;
+	int i, n = 0;
+
+	*deadline = BASE_NEVER;
+	base_list_foreach(node, next, &eb->endpoints) {
+		struct amudp_ep *ep = base_list_entry(node, struct amudp_ep, node);
+
+		am_queue_flush(ep);
+		ep->sleeps = true;
+		ep->slept = ep->epoch;
+		*deadline = base_min(*deadline, am_endpoint_deadline(ep));
+		for (i = 0; i < ep->num_nics && n < WAIT_FDS - 1; i++)
+			fds[n++] = (struct pollfd){ .fd = ep->nics[i]->wait_fd, .events = POLLIN };
+	}
+	if (eb->hook_fd >= 0)
+		fds[n++] = (struct pollfd){ .fd = eb->hook_fd, .events = POLLIN };
+	return n;
+}
+
+static void bundle_sleep(struct amudp_eb *eb)
+{
+	struct pollfd fds[WAIT_FDS];
+	struct timespec ts;
+	uint64_t deadline, left;
+	int n = wait_set(eb, fds, &deadline);
+
+	left = base_min(base_deadline_left(deadline, base_now()), BASE_NS_PER_S);
+	ts = (struct timespec){ (time_t)(left / BASE_NS_PER_S), (long)(left % BASE_NS_PER_S) };
+	am_bundle_unlock(eb);
+	n = ppoll(fds, (nfds_t)n, &ts, NULL);
+	am_bundle_lock(eb);
+	if (n > 0)
+		eb->hook_due = 0;
+}
+
+void am_bundle_wait(struct amudp_eb *eb, uint64_t *spin_until)
+{
+	struct base_list *first = base_list_first(&eb->endpoints);
+	const struct amudp_ep *ep = first ? base_list_entry(first, struct amudp_ep, node) : NULL;
+	uint64_t now;
+
+	if (am_bundle_poll(eb) > 0) {
+		*spin_until = 0;
+		return;
+	}
+	now = base_now();
+	if (!*spin_until)
+		*spin_until = now + (ep && !eb->crowded ? ep->options.spin : 0);
+	if (AMUDP_PoliteSync || now >= *spin_until)
+		bundle_sleep(eb);
+}
+
+int AM_GetEventMask(eb_t eb, int *mask)
+{
+	if (!am_bundle_valid(eb) || !mask)
+		am_return_error(AM_ERR_BAD_ARG, "no bundle or no place for the answer");
+	*mask = eb->event_mask;
+	return AM_OK;
+}
+
+int AM_SetEventMask(eb_t eb, int mask)
+{
+	if (!am_bundle_valid(eb) || mask < 0 || mask >= AM_NUMEVENTMASKS)
+		am_return_error(AM_ERR_BAD_ARG, "AM_NOEVENTS or AM_NOTEMPTY");
+	eb->event_mask = mask;
+	return AM_OK;
+}
+
+static uint64_t messages_of(const struct amudp_eb *eb)
+{
+	struct base_list *node, *next;
+	uint64_t n = 0;
+
+	base_list_foreach(node, next, &eb->endpoints)
+		n += base_list_entry(node, struct amudp_ep, node)->messages;
+	return n;
+}
+
+int AM_WaitSema(eb_t eb)
+{
+	uint64_t spin = 0, before;
+
+	if (!am_bundle_valid(eb))
+		am_return_error(AM_ERR_BAD_ARG, "no bundle");
+	if (eb->event_mask == AM_NOEVENTS)
+		AMUDP_FatalErr("AM_WaitSema would wait for ever: the event mask is AM_NOEVENTS");
+	am_bundle_lock(eb);
+	before = messages_of(eb);
+	while (messages_of(eb) == before)
+		am_bundle_wait(eb, &spin);
+	am_bundle_unlock(eb);
+	return AM_OK;
+}

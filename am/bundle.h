@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef AM_BUNDLE_H
+#define AM_BUNDLE_H
+
+#include <pthread.h>
+
+#include "am/endpoint.h"
+
+/* What a handler holds while it runs: where its message came from. On the stack of the call. */
+struct am_token {
+	struct am_token *next; /* of the handler this one's call is nested in */
+	struct amudp_ep *ep;
+	struct am_peer *peer;  /* NULL: ourselves */
+	struct am_rx_slot *rx; /* of a request */
+	bool is_request;
+	bool may_reply;
+	bool replied;
+	uint8_t copy;
+	uint16_t slot;
+	uint16_t seq;
+	tag_t tag;
+	struct sockaddr_in source;
+	int source_index; /* -1: none */
+};
+
+struct amudp_eb {
+	uint32_t magic;
+	struct base_list node;
+	int mode;
+	int event_mask;
+	pthread_mutex_t lock; /* AM_PAR: of the bundle and all in it; handlers run without */
+	struct base_list endpoints;
+	int idle;	   /* polls in a row that found nothing */
+	bool crowded;	   /* more processes than processors: yield when idle */
+	int (*hook)(void); /* called now and then by polls: the job's control channel */
+	uint64_t hook_due;
+	int hook_fd;
+};
+
+extern int am_init_count;
+
+static inline void am_bundle_lock(struct amudp_eb *eb)
+{
+	if (eb->mode == AM_PAR)
+		pthread_mutex_lock(&eb->lock);
+}
+
+static inline void am_bundle_unlock(struct amudp_eb *eb)
+{
+	if (eb->mode == AM_PAR)
+		pthread_mutex_unlock(&eb->lock);
+}
+
+bool am_bundle_valid(const struct amudp_eb *eb);
+void am_bundles_free(void);
+/* With the lock held; returns messages taken in. */
+int am_bundle_poll(struct amudp_eb *eb);
+/* Spins, then sleeps until something comes or is due; the lock is dropped while it sleeps. */
+void am_bundle_wait(struct amudp_eb *eb, uint64_t *spin_until);
+
+#endif

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Endpoints: made, moved between bundles, polled, freed.
+ *
+ * A poll takes in what has come, answers it, and does what is due; it sends at its end, so that
+ * the answers of one poll share packets and system calls.
+ */
+#include "am/endpoint.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdlib.h>
+
+#include "am/bulk.h"
+#include "am/bundle.h"
+#include "am/env.h"
+#include "am/gather.h"
+#include "am/live.h"
+#include "am/move.h"
+#include "am/queue.h"
+#include "base/bits.h"
+#include "base/clock.h"
+
+#define ENDPOINT_MAGIC 0xA2E9D01Du
+#define RECEIVE_BYTES (8u << 20)
+#define RECEIVE_BYTES_MAX (64u << 20)
+#define RECEIVE_BYTES_PEER (256u << 10)
+#define SLEEP_MEMORY 1000 /* polls after which a sleep no longer counts */
+
+static uint32_t udp_interface; /* network order; 0: choose */
+
+bool am_endpoint_valid(const struct amudp_ep *ep)
+{
+	return ep && ep->magic == ENDPOINT_MAGIC;
+}
+
+int AMUDP_SetUDPInterface(uint32_t ip)
+{
+	udp_interface = ip;
+	return AM_OK;
+}
+
+/* An address that other machines may reach: the first that is not the loopback's. */
+static uint32_t interface_choose(void)
+{
+	struct ifaddrs *all, *i;
+	uint32_t ip = htonl(INADDR_LOOPBACK);
+
+	if (udp_interface)
+		return udp_interface;
+	if (getifaddrs(&all) < 0)
+		return ip;
+	for (i = all; i; i = i->ifa_next) {
+		if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_UP) &&
+		    !(i->ifa_flags & IFF_LOOPBACK)) {
+			ip = ((struct sockaddr_in *)i->ifa_addr)->sin_addr.s_addr;
+			break;
+		}
+	}
+	freeifaddrs(all);
+	return ip;
+}
+
+static uint64_t microseconds(const char *name, int64_t fallback)
+{
+	int64_t us = am_env_int(name, fallback);
+
+	return us <= 0 ? BASE_NEVER : (uint64_t)us * BASE_NS_PER_US;
+}
+
+static void options_read(struct am_options *o)
+{
+	o->timeout_initial = microseconds("REQUESTTIMEOUT_INITIAL", 100000);
+	o->timeout_max = microseconds("REQUESTTIMEOUT_MAX", 30000000);
+	o->backoff = (uint32_t)base_max(am_env_int("REQUESTTIMEOUT_BACKOFF", 2), 1);
+	o->send_depth = (int)am_env_int("SENDDEPTH", 0);
+	o->receive_depth = (int)am_env_int("RECVDEPTH", 0);
+	o->spin = (uint64_t)base_max(am_env_int("SPIN", 50), 0) * BASE_NS_PER_US;
+	o->checksum = am_env_bool("CHECKSUM", true);
+	o->batch = (int)am_env_int("BATCH", 0);
+}
+
+/* Grows with time, so that a later endpoint of the same name is a later one. */
+static uint32_t incarnation_next(void)
+{
+	static uint32_t last;
+	struct timespec ts;
+	uint32_t now;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	now = (uint32_t)(ts.tv_sec * 64 + ts.tv_nsec / (1000000000 / 64));
+	if ((int32_t)(now - last) <= 0)
+		now = last + 1;
+	last = base_max(now, 1u);
+	return last;
+}
+
+static void endpoint_init(struct amudp_ep *ep, struct amudp_eb *eb)
+{
+	ep->magic = ENDPOINT_MAGIC;
+	ep->bundle = eb;
+	ep->incarnation = incarnation_next();
+	ep->num_handlers = AMUDP_MAX_NUMHANDLERS;
+	ep->next_deadline = BASE_NEVER;
+	ep->move_due = BASE_NEVER;
+	ep->receive_max = 1;
+	ep->window_kib = 64;
+	ep->stats = AMUDP_initial_stats;
+	base_list_init(&ep->peers);
+	base_list_init(&ep->active);
+	base_list_init(&ep->bulks);
+	base_list_init(&ep->gathers);
+	options_read(&ep->options);
+	am_fault_init(&ep->fault);
+}
+
+static void returned_by_default(int status, op_t opcode, void *token)
+{
+	AMUDP_FatalErr("a message was returned (status %d, opcode %d) and handler 0 is not set",
+		       status, opcode);
+}
+
+static int nic_open(struct amudp_ep *ep)
+{
+	struct am_nic_config config = { .receive_bytes = RECEIVE_BYTES };
+	int ret;
+
+	config.name.sin_family = AF_INET;
+	config.name.sin_addr.s_addr = interface_choose();
+	ret = am_udp_ops.create(&ep->nics[0], &config);
+	if (ret < 0)
+		return ret;
+	ep->num_nics = 1;
+	ep->name = ep->nics[0]->name;
+	return 0;
+}
+
+static void endpoint_destroy(struct amudp_ep *ep)
+{
+	struct base_list *node, *next;
+
+	am_live_unpublish(ep);
+	base_list_foreach(node, next, &ep->peers)
+		am_peer_destroy(base_list_entry(node, struct am_peer, node));
+	while (ep->num_nics > 0) {
+		struct am_nic *nic = ep->nics[--ep->num_nics];
+
+		nic->ops->destroy(nic);
+	}
+	am_fault_uninit(&ep->fault);
+	free(ep->translations);
+	ep->magic = 0;
+	free(ep);
+}
+
+int AM_AllocateEndpoint(eb_t bundle, ep_t *endp, en_t *endpoint_name)
+{
+	struct amudp_ep *ep;
+
+	if (!am_init_count)
+		am_return_error(AM_ERR_NOT_INIT, "AM_Init comes first");
+	if (!am_bundle_valid(bundle) || !endp || !endpoint_name)
+		am_return_error(AM_ERR_BAD_ARG, "no bundle or no place for the answer");
+	ep = calloc(1, sizeof(*ep));
+	if (!ep)
+		am_return_error(AM_ERR_RESOURCE, "no memory");
+	endpoint_init(ep, bundle);
+	ep->handlers[0] = (amudp_handler_fn_t)returned_by_default;
+	ep->num_translations = AMUDP_INIT_NUMTRANSLATIONS;
+	ep->translations = calloc(AMUDP_INIT_NUMTRANSLATIONS, sizeof(*ep->translations));
+	if (!ep->translations || nic_open(ep) < 0) {
+		endpoint_destroy(ep);
+		am_return_error(AM_ERR_RESOURCE, "no memory or no socket");
+	}
+	am_live_publish(ep);
+	am_bundle_lock(bundle);
+	base_list_push_back(&bundle->endpoints, &ep->node);
+	am_bundle_unlock(bundle);
+	*endp = ep;
+	*endpoint_name = ep->name;
+	return AM_OK;
+}
+
+int AM_FreeEndpoint(ep_t ea)
+{
+	struct amudp_eb *eb;
+
+	if (!am_endpoint_valid(ea))
+		am_return_error(AM_ERR_BAD_ARG, "no endpoint");
+	eb = ea->bundle;
+	am_bundle_lock(eb);
+	am_queue_flush(ea);
+	base_list_remove(&ea->node);
+	endpoint_destroy(ea);
+	am_bundle_unlock(eb);
+	return AM_OK;
+}
+
+int AM_MoveEndpoint(ep_t ea, eb_t from_bundle, eb_t to_bundle)
+{
+	if (!am_endpoint_valid(ea) || !am_bundle_valid(from_bundle) ||
+	    !am_bundle_valid(to_bundle) || ea->bundle != from_bundle)
+		am_return_error(AM_ERR_BAD_ARG, "not an endpoint of that bundle");
+	am_bundle_lock(from_bundle);
+	base_list_remove(&ea->node);
+	am_bundle_unlock(from_bundle);
+	am_bundle_lock(to_bundle);
+	ea->bundle = to_bundle;
+	base_list_push_back(&to_bundle->endpoints, &ea->node);
+	am_bundle_unlock(to_bundle);
+	return AM_OK;
+}
+
+int AM_GetSeg(ep_t ea, void **addr, uintptr_t *nbytes)
+{
+	if (!am_endpoint_valid(ea) || !addr || !nbytes)
+		am_return_error(AM_ERR_BAD_ARG, "no endpoint or no place for the answer");
+	*addr = ea->segment;
+	*nbytes = ea->segment_len;
+	return AM_OK;
+}
+
+int AM_SetSeg(ep_t ea, void *addr, uintptr_t nbytes)
+{
+	if (!am_endpoint_valid(ea) || (!addr && nbytes))
+		am_return_error(AM_ERR_BAD_ARG, "no endpoint or no memory");
+	ea->segment = addr;
+	ea->segment_len = nbytes;
+	return AM_OK;
+}
+
+int AM_GetTag(ep_t ea, tag_t *tag)
+{
+	if (!am_endpoint_valid(ea) || !tag)
+		am_return_error(AM_ERR_BAD_ARG, "no endpoint or no place for the answer");
+	*tag = ea->tag;
+	return AM_OK;
+}
+
+int AM_SetTag(ep_t ea, tag_t tag)
+{
+	if (!am_endpoint_valid(ea))
+		am_return_error(AM_ERR_BAD_ARG, "no endpoint");
+	ea->tag = tag;
+	return AM_OK;
+}
+
+int AMUDP_SetJobNonce(ep_t ep, uint64_t nonce)
+{
+	if (!am_endpoint_valid(ep))
+		am_return_error(AM_ERR_BAD_ARG, "no endpoint");
+	if (ep->depth)
+		am_return_error(AM_ERR_RESOURCE, "the job cannot change any more");
+	ep->nonce = nonce;
+	return AM_OK;
+}
+
+int AMUDP_SetBatch(ep_t ep, int n)
+{
+	if (!am_endpoint_valid(ep) || n < 0)
+		am_return_error(AM_ERR_BAD_ARG, "no endpoint, or fewer than none");
+	ep->options.batch = n;
+	return AM_OK;
+}
+
+int AMUDP_Flush(ep_t ep)
+{
+	if (!am_endpoint_valid(ep))
+		am_return_error(AM_ERR_BAD_ARG, "no endpoint");
+	am_bundle_lock(ep->bundle);
+	am_queue_flush(ep);
+	am_bundle_unlock(ep->bundle);
+	return AM_OK;
+}
+
+/*
+ * Half of the kernel's buffer is shared out to the peers as the octets they may have unanswered
+ * here; the other half is for the answers to our own requests, which we bound ourselves.
+ */
+void am_endpoint_resources_set(struct amudp_ep *ep, int peers)
+{
+	uint32_t bytes = ep->nics[ep->nic]->receive_bytes / 2 / (uint32_t)base_max(peers, 1);
+	int depth = ep->depth * base_min(base_max(peers - 1, 1), 4);
+
+	ep->window_kib = (uint16_t)base_min(base_max(bytes / 1024, 4u), UINT16_MAX);
+	if (ep->options.send_depth == 0)
+		ep->options.send_depth = depth;
+}
+
+static struct am_batch *batch_get(struct am_nic *nic)
+{
+	struct am_batch *batch = nic->free;
+
+	if (batch)
+		nic->free = batch->next;
+	else if (nic->ops->batch_create(nic, &batch) < 0)
+		return NULL;
+	return batch;
+}
+
+static void batch_put(struct am_nic *nic, struct am_batch *batch)
+{
+	batch->next = nic->free;
+	nic->free = batch;
+}
+
+static void datagram_take(struct amudp_ep *ep, uint8_t *p, uint32_t n,
+			  const struct sockaddr_in *from)
+{
+	if (ep->fault.on)
+		am_fault_receive(ep, p, n, from, ep->last_poll);
+	else
+		am_rx_datagram(ep, p, n, from);
+}
+
+static void arrival_take(struct amudp_ep *ep, const struct am_arrival *a)
+{
+	uint32_t at, step = a->segment ? a->segment : a->length;
+
+	for (at = 0; at < a->length; at += step)
+		datagram_take(ep, a->data + at, base_min(step, a->length - at), &a->from);
+}
+
+/* Asking for many datagrams costs when one comes at a time: ask for more only in a flood. */
+static void receive_adapt(struct amudp_ep *ep, int got)
+{
+	if (got < ep->receive_max) {
+		ep->receive_full = 0;
+		if (got <= 1)
+			ep->receive_max = 1;
+		return;
+	}
+	if (++ep->receive_full >= 2)
+		ep->receive_max = base_min(ep->receive_max * 2, AM_NIC_BATCH);
+}
+
+static int nic_receive(struct amudp_ep *ep, struct am_nic *nic)
+{
+	struct am_batch *batch = batch_get(nic);
+	int i, n;
+
+	if (!batch)
+		return 0;
+	n = nic->ops->receive(nic, batch, ep->receive_max);
+	receive_adapt(ep, n);
+	if (n > 0)
+		ep->last_poll = base_now();
+	for (i = 0; i < n; i++)
+		arrival_take(ep, &batch->arrivals[i]);
+	batch_put(nic, batch);
+	return n;
+}
+
+int am_endpoint_poll(struct amudp_ep *ep)
+{
+	uint64_t before = ep->messages, now = base_now();
+	int i;
+
+	ep->epoch++;
+	ep->last_poll = now;
+	if (ep->held)
+		am_queue_flush(ep);
+	if (ep->sleeps && ep->epoch - ep->slept > SLEEP_MEMORY)
+		ep->sleeps = false;
+	for (i = 0; i < ep->num_nics; i++)
+		nic_receive(ep, ep->nics[i]);
+	if (ep->fault.held_count)
+		am_fault_release(ep, now);
+	if (!base_list_empty(&ep->gathers))
+		am_gather_flush(ep);
+	if (!base_list_empty(&ep->bulks))
+		am_bulk_pump(ep, ep->last_poll);
+	if (now >= ep->next_deadline)
+		am_timer_run(ep, now);
+	if (now >= ep->move_due)
+		am_move_run(ep, now);
+	if (ep->queue.count)
+		am_queue_flush(ep);
+	am_live_update(ep, now);
+	return (int)(ep->messages - before);
+}
+
+uint64_t am_endpoint_deadline(struct amudp_ep *ep)
+{
+	uint64_t due = base_min(ep->next_deadline, am_fault_deadline(&ep->fault));
+	struct base_list *node, *next;
+
+	base_list_foreach(node, next, &ep->bulks)
+		due = base_min(due, base_list_entry(node, struct am_bulk, node)->deadline);
+	return base_min(due, ep->move_due);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef AM_ENDPOINT_H
+#define AM_ENDPOINT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "am/fault.h"
+#include "am/nic.h"
+#include "am/peer.h"
+#include "base/list.h"
+#include "include/warp/amudp.h"
+
+#define AM_PEER_HASH 1024
+#define AM_MAX_PATHS 4
+#define AM_QUEUE_BUFFER 2048
+
+struct am_live;
+
+struct am_translation {
+	struct am_peer *peer; /* NULL: not in use */
+	tag_t tag;
+	struct sockaddr_in name;
+};
+
+/* A packet being put together. */
+struct am_queued {
+	struct am_peer *peer; /* NULL: for an address only */
+	uint32_t used;	      /* of buffer */
+	bool closed;	      /* takes no further frame */
+	struct am_datagram datagram;
+	uint8_t buffer[AM_QUEUE_BUFFER];
+};
+
+struct am_queue {
+	int count;
+	struct am_queued packets[AM_NIC_BATCH];
+};
+
+/* What the environment says; read once per endpoint. */
+struct am_options {
+	uint64_t timeout_initial; /* ns */
+	uint64_t timeout_max;	  /* BASE_NEVER: none */
+	uint32_t backoff;
+	int send_depth;	   /* requests outstanding to all peers; 0: unlimited */
+	int receive_depth; /* 0: from the depth and the number of peers */
+	uint64_t spin;	   /* ns */
+	bool checksum;
+	int batch;
+};
+
+struct amudp_ep {
+	uint32_t magic;
+	struct base_list node; /* on bundle->endpoints */
+	struct amudp_eb *bundle;
+	struct sockaddr_in name;
+	uint32_t incarnation;
+	uint64_t nonce;
+	tag_t tag;
+	uint8_t *segment;
+	uintptr_t segment_len;
+	amudp_handler_fn_t handlers[AMUDP_MAX_NUMHANDLERS];
+	int num_handlers;
+	struct am_translation *translations;
+	int num_translations;
+	int depth; /* 0: AM_SetExpectedResources is still to come */
+	AMUDP_preHandlerCallback_t pre;
+	AMUDP_postHandlerCallback_t post;
+	struct am_options options;
+
+	struct am_nic *nics[AM_MAX_PATHS];
+	int num_nics;
+	int nic; /* the one in use */
+	uint32_t move_serial;
+	uint64_t move_due;   /* BASE_NEVER: all peers know our path */
+	uint16_t window_kib; /* what each peer may have unanswered here */
+	struct base_list peers;
+	struct base_list active;
+	struct base_list bulks;
+	struct base_list gathers;
+	struct am_peer *hash[AM_PEER_HASH];
+	struct am_queue queue;
+	struct am_fault fault;
+	int outstanding;      /* requests to all peers */
+	int held;	      /* requests in the queue for the sake of batching */
+	bool sleeps;	      /* we block while we wait */
+	uint32_t slept;	      /* epoch of the last sleep */
+	struct am_live *live; /* what others may look at; NULL: nothing */
+	uint64_t live_due;
+	int receive_max;  /* datagrams to ask for next */
+	int receive_full; /* receives in a row that got them all */
+	uint32_t epoch;	  /* of polls */
+	uint64_t last_poll;
+	uint64_t next_deadline;
+	uint64_t messages; /* taken in so far, of any use */
+
+	amudp_stats_t stats;
+	amudp_xstats_t xstats;
+};
+
+/* errors are told once, on stderr, when AMUDP_VerboseErrors is set */
+int am_error(int code, const char *function, const char *what);
+#define am_return_error(code, what) return am_error((code), __func__, (what))
+
+bool am_endpoint_valid(const struct amudp_ep *ep);
+/* The depth and the number of peers are known: windows and limits follow. */
+void am_endpoint_resources_set(struct amudp_ep *ep, int peers);
+
+/* The calls of AM_Poll for one endpoint, with the bundle locked. Returns messages taken in. */
+int am_endpoint_poll(struct amudp_ep *ep);
+/* Earliest time that needs a poll without any arrival, or BASE_NEVER. */
+uint64_t am_endpoint_deadline(struct amudp_ep *ep);
+
+/* request_tx.c: an answer is there, or none will come */
+void am_request_done(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot);
+void am_request_return(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
+		       int reason);
+void am_request_send(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
+		     uint64_t now);
+
+/* timer.c */
+void am_timer_run(struct amudp_ep *ep, uint64_t now);
+void am_timer_answered(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
+		       uint8_t copy, uint64_t now);
+
+/* rx.c */
+void am_rx_datagram(struct amudp_ep *ep, const uint8_t *p, uint32_t n,
+		    const struct sockaddr_in *from);
+
+#endif

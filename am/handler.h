@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef AM_HANDLER_H
+#define AM_HANDLER_H
+
+#include "am/bundle.h"
+
+/* The arguments of a handler as host integers; the missing ones are 0. */
+struct am_args {
+	int32_t v[AMUDP_MAX_SHORT];
+};
+
+void am_args_get(struct am_args *args, const struct am_frame *f);
+
+/* Runs handler f->handler of the token's endpoint, with the bundle's lock dropped. */
+void am_handler_run(struct am_token *token, const struct am_frame *f, const struct am_args *args,
+		    uint8_t *buffer);
+/* Runs handler 0 with the reason; it may look at the token, not reply. */
+void am_handler_return(struct am_token *token, int reason, int opcode);
+/* NULL unless this is the token of a handler that runs now in this thread. */
+struct am_token *am_token_check(void *token);
+
+/* What stands against running f here, or 0: the tag, the handler, the segment. */
+int am_frame_refusal(const struct amudp_ep *ep, const struct am_frame *f);
+
+#endif

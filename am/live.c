@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The live view: each endpoint keeps its counters in a small file that am-stat maps.
+ *
+ * The endpoint's own counters stay private and are copied here ten times a second, so that the
+ * fast path writes nothing that others read. The serial number makes a torn copy visible.
+ */
+#include "am/live.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "am/endpoint.h"
+#include "am/env.h"
+#include "base/clock.h"
+
+#define UPDATE_NS (100 * BASE_NS_PER_MS)
+#define READ_TRIES 100
+
+uint32_t am_live_rank = UINT32_MAX;
+
+/* A directory of ours that nobody else may write to. */
+static bool directory_take(const char *path)
+{
+	struct stat st;
+
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return false;
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+	       !(st.st_mode & 022);
+}
+
+const char *am_live_directory(void)
+{
+	static char path[256];
+	const char *run = getenv("XDG_RUNTIME_DIR");
+
+	if (run)
+		snprintf(path, sizeof(path), "%s/warpsock", run);
+	else
+		snprintf(path, sizeof(path), "/tmp/warpsock-%u", (unsigned int)geteuid());
+	if (!directory_take(path))
+		path[0] = 0;
+	return path;
+}
+
+static void path_of(const struct amudp_ep *ep, char *path, size_t size)
+{
+	snprintf(path, size, "%s/am-%d-%u", am_live_directory(), (int)getpid(),
+		 (unsigned int)ntohs(ep->name.sin_port));
+}
+
+void am_live_publish(struct amudp_ep *ep)
+{
+	char path[300];
+	void *p;
+	int fd;
+
+	ep->live_due = BASE_NEVER;
+	if (!am_env_bool("LIVE", true) || !am_live_directory()[0])
+		return;
+	path_of(ep, path, sizeof(path));
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return;
+	if (ftruncate(fd, sizeof(struct am_live)) == 0) {
+		p = mmap(NULL, sizeof(struct am_live), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (p != MAP_FAILED) {
+			ep->live = p;
+			ep->live_due = 0;
+		}
+	}
+	close(fd);
+}
+
+void am_live_unpublish(struct amudp_ep *ep)
+{
+	char path[300];
+
+	if (!ep->live)
+		return;
+	path_of(ep, path, sizeof(path));
+	unlink(path);
+	munmap(ep->live, sizeof(*ep->live));
+	ep->live = NULL;
+}
+
+static uint32_t count(const struct base_list *list)
+{
+	const struct base_list *node;
+	uint32_t n = 0;
+
+	for (node = list->next; node != list; node = node->next)
+		n++;
+	return n;
+}
+
+void am_live_update(struct amudp_ep *ep, uint64_t now)
+{
+	struct am_live *l = ep->live;
+
+	if (now < ep->live_due || !l)
+		return;
+	ep->live_due = now + UPDATE_NS;
+	__atomic_store_n(&l->serial, l->serial | 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE); /* with the reader's acquire */
+	l->magic = AM_LIVE_MAGIC;
+	l->pid = (uint32_t)getpid();
+	l->rank = am_live_rank;
+	l->address = ep->name.sin_addr.s_addr;
+	l->port = ep->name.sin_port;
+	l->depth = (uint16_t)ep->depth;
+	l->outstanding = (uint32_t)ep->outstanding;
+	l->peers = count(&ep->peers);
+	l->time = now;
+	l->stats = ep->stats;
+	l->xstats = ep->xstats;
+	__atomic_store_n(&l->serial, (l->serial | 1) + 1, __ATOMIC_RELEASE);
+}
+
+int am_live_read(const char *path, struct am_live *out)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), i, ret = -EAGAIN;
+	const struct am_live *l;
+	uint32_t serial;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(*l)) {
+		close(fd);
+		return -EINVAL;
+	}
+	l = mmap(NULL, sizeof(*l), PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	if (l == MAP_FAILED)
+		return -errno;
+	for (i = 0; i < READ_TRIES && ret < 0; i++) {
+		serial = __atomic_load_n(&l->serial, __ATOMIC_ACQUIRE);
+		memcpy(out, l, sizeof(*out));
+		__atomic_thread_fence(__ATOMIC_ACQUIRE); /* with the writer's release */
+		if (!(serial & 1) && serial == __atomic_load_n(&l->serial, __ATOMIC_RELAXED))
+			ret = out->magic == AM_LIVE_MAGIC ? 0 : -EINVAL;
+	}
+	munmap((void *)l, sizeof(*l));
+	return ret;
+}

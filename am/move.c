@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Endpoints that change their path: docs/amudp-wire.md, section 8.
+ *
+ * An endpoint's name never changes; where its packets come from may, when it goes over to
+ * another interface or is migrated. It then tells each peer from the new place, again and again
+ * until the peer acknowledges. Slots are bound to names, so what was under way goes on: requests
+ * are sent again to the new place and duplicates are known as such.
+ */
+#include "am/move.h"
+
+#include "am/queue.h"
+#include "base/clock.h"
+
+#define AGAIN_NS (5 * BASE_NS_PER_MS)
+
+void am_move_receive(struct amudp_ep *ep, struct am_peer *peer, const struct am_frame *f,
+		     const struct sockaddr_in *from)
+{
+	struct am_frame ack = { .type = AM_FRAME_MOVE_ACK, .serial = f->serial };
+	int32_t ahead = (int32_t)(f->serial - peer->move_serial);
+	uint8_t p[16];
+
+	if (ahead < 0)
+		return;
+	if (ahead > 0) {
+		peer->move_serial = f->serial;
+		peer->path = *from;
+		peer->path.sin_family = AF_INET;
+		ep->next_deadline = 0; /* what went to the old place may be lost */
+	}
+	am_queue_frame(ep, peer, p, (uint32_t)am_frame_put_number(p, &ack));
+}
+
+void am_move_receive_ack(struct amudp_ep *ep, struct am_peer *peer, const struct am_frame *f)
+{
+	if (f->serial == ep->move_serial)
+		peer->move_acked = f->serial;
+}
+
+static void tell(struct amudp_ep *ep, struct am_peer *peer)
+{
+	struct am_frame f = { .type = AM_FRAME_MOVE, .serial = ep->move_serial };
+	uint8_t p[16];
+
+	am_queue_frame(ep, peer, p, (uint32_t)am_frame_put_number(p, &f));
+}
+
+static void tell_all(struct amudp_ep *ep)
+{
+	struct base_list *node, *next;
+
+	base_list_foreach(node, next, &ep->peers) {
+		struct am_peer *peer = base_list_entry(node, struct am_peer, node);
+
+		if (peer->move_acked != ep->move_serial && !peer->local)
+			tell(ep, peer);
+	}
+}
+
+static bool all_know(const struct amudp_ep *ep)
+{
+	struct base_list *node, *next;
+
+	base_list_foreach(node, next, &ep->peers) {
+		const struct am_peer *peer = base_list_entry(node, struct am_peer, node);
+
+		if (peer->move_acked != ep->move_serial && !peer->local)
+			return false;
+	}
+	return true;
+}
+
+void am_move_announce(struct amudp_ep *ep)
+{
+	ep->move_serial++;
+	ep->move_due = base_now() + AGAIN_NS;
+	tell_all(ep);
+	am_queue_flush(ep);
+}
+
+void am_move_run(struct amudp_ep *ep, uint64_t now)
+{
+	if (now < ep->move_due)
+		return;
+	if (all_know(ep)) {
+		ep->move_due = BASE_NEVER;
+		return;
+	}
+	ep->move_due = now + AGAIN_NS;
+	tell_all(ep);
+}
+
+uint64_t am_move_deadline(const struct amudp_ep *ep)
+{
+	return ep->move_due;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How long to wait for an answer: RFC 6298, section 2, with floors of our own.
+ *
+ * Samples are unambiguous (each answer names the copy that drew it), so Karn's rule is not
+ * needed. A short time-out hits a peer that lost its CPU for a few milliseconds as well as a
+ * lost packet. The budget keeps the first kind under one in two hundred requests: when it is
+ * spent, the time-out is the patient one until retransmissions prove needed again.
+ */
+#include "am/rtt.h"
+
+#include "base/bits.h"
+#include "base/clock.h"
+
+#define FLOOR_NS (50 * BASE_NS_PER_US)
+#define FLOOR_SLEEPS_NS (2 * BASE_NS_PER_MS)
+
+#define BUDGET_EARN 4
+#define BUDGET_COST 1000
+#define BUDGET_START (8 * BUDGET_COST)
+#define BUDGET_MAX (32 * BUDGET_COST)
+
+void am_rtt_init(struct am_rtt *rtt)
+{
+	rtt->srtt = 0;
+	rtt->rttvar = 0;
+	rtt->budget = BUDGET_START;
+}
+
+void am_rtt_sample(struct am_rtt *rtt, uint64_t ns)
+{
+	uint64_t error;
+
+	if (!rtt->srtt) {
+		rtt->srtt = base_max(ns, 1u);
+		rtt->rttvar = ns / 2;
+		return;
+	}
+	error = rtt->srtt > ns ? rtt->srtt - ns : ns - rtt->srtt;
+	rtt->rttvar = (3 * rtt->rttvar + error) / 4;
+	rtt->srtt = base_max((7 * rtt->srtt + ns) / 8, 1u);
+}
+
+uint64_t am_rtt_timeout(const struct am_rtt *rtt, bool peer_sleeps, uint64_t initial)
+{
+	uint64_t floor = peer_sleeps ? FLOOR_SLEEPS_NS : FLOOR_NS;
+
+	if (!rtt->srtt)
+		return initial;
+	return base_max(rtt->srtt + 4 * rtt->rttvar, base_max(floor, 4 * rtt->rttvar));
+}
+
+void am_rtt_earn(struct am_rtt *rtt)
+{
+	rtt->budget = base_min(rtt->budget + BUDGET_EARN, BUDGET_MAX);
+}
+
+bool am_rtt_spend(struct am_rtt *rtt)
+{
+	if (rtt->budget < BUDGET_COST)
+		return false;
+	rtt->budget -= BUDGET_COST;
+	return true;
+}
+
+void am_rtt_refund(struct am_rtt *rtt)
+{
+	rtt->budget = base_min(rtt->budget + BUDGET_COST, BUDGET_MAX);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef AM_RTT_H
+#define AM_RTT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The round-trip estimator of one peer, nanoseconds. */
+struct am_rtt {
+	uint64_t srtt; /* 0: no sample yet */
+	uint64_t rttvar;
+	int32_t budget; /* thousandths of a retransmission that may prove needless */
+};
+
+void am_rtt_init(struct am_rtt *rtt);
+void am_rtt_sample(struct am_rtt *rtt, uint64_t ns);
+/* The time-out before back-off; initial is the answer until there is a sample. */
+uint64_t am_rtt_timeout(const struct am_rtt *rtt, bool peer_sleeps, uint64_t initial);
+
+/* Each request earns a little; a retransmission costs one, given back when it proves needed. */
+void am_rtt_earn(struct am_rtt *rtt);
+bool am_rtt_spend(struct am_rtt *rtt);
+void am_rtt_refund(struct am_rtt *rtt);
+
+#endif

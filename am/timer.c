@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Requests that wait too long: docs/amudp-wire.md, section 7.
+ *
+ * Two things make a request go again. An answer to one that was sent clearly later: then it is
+ * lost, for a peer takes requests in the order they come. Or the time-out, with only the oldest
+ * request of a peer sent as a probe: when the peer merely lost its processor, all the others
+ * would be sent in vain. Both spend from the budget of rtt.c.
+ */
+#include "am/gather.h"
+#include "am/queue.h"
+#include "am/request.h"
+#include "base/bits.h"
+#include "base/clock.h"
+
+#define PATIENT_NS (20 * BASE_NS_PER_MS) /* time-out when the budget is spent */
+#define WORKING_NS (20 * BASE_NS_PER_MS) /* ... and when the peer said that it has the request */
+#define REORDER_NS (10 * BASE_NS_PER_US)
+#define BACKOFF_MAX_NS (2 * BASE_NS_PER_S)
+
+/* The first two resends come at the bare time-out, for two losses in a row are common. */
+static uint64_t slot_due(const struct amudp_ep *ep, const struct am_tx_slot *slot, uint64_t rto)
+{
+	uint64_t ns = slot->received ? base_max(rto, WORKING_NS) : rto;
+	int i;
+
+	for (i = 1; i < slot->copy && ns < BACKOFF_MAX_NS; i++)
+		ns *= ep->options.backoff;
+	return slot->last_sent + base_min(ns, base_max(rto, BACKOFF_MAX_NS));
+}
+
+static bool is_overtaken(const struct am_peer *peer, const struct am_tx_slot *slot)
+{
+	return !slot->message.fragment_size && !slot->received && slot->state == AM_TX_WAITING &&
+	       slot->last_sent + peer->rtt.srtt / 2 + REORDER_NS < peer->newest_answered;
+}
+
+static bool slot_hopeless(const struct amudp_ep *ep, const struct am_tx_slot *slot, uint64_t now)
+{
+	return ep->options.timeout_max != BASE_NEVER &&
+	       now >= slot->first_sent + ep->options.timeout_max;
+}
+
+static void slot_give_up(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot)
+{
+	if (slot->state == AM_TX_REFUSING)
+		am_request_done(ep, peer, slot);
+	else
+		am_request_return(ep, peer, slot, ECONGESTION);
+}
+
+/* Sends it again if the budget allows; returns when to look at it next. */
+static uint64_t slot_again(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
+			   uint64_t rto, uint64_t now)
+{
+	uint64_t patient = slot_due(ep, slot, base_max(rto, PATIENT_NS));
+
+	if (!am_rtt_spend(&peer->rtt) && now < patient)
+		return patient;
+	peer->probe_at = now + rto;
+	if (slot->copy < UINT8_MAX)
+		slot->copy++;
+	if (slot->state == AM_TX_REFUSING) {
+		slot->last_sent = now;
+		am_reply_refuse(ep, peer, slot);
+		return now + rto;
+	}
+	ep->stats.RequestsRetransmitted[slot->message.category]++;
+	am_request_send(ep, peer, slot, now);
+	return now + rto;
+}
+
+static uint64_t peer_run(struct amudp_ep *ep, struct am_peer *peer, uint64_t now)
+{
+	uint64_t rto = am_rtt_timeout(&peer->rtt, peer->sleeps, ep->options.timeout_initial);
+	uint64_t due, next = BASE_NEVER;
+	struct base_list *node, *following;
+	struct am_tx_slot *slot;
+
+	base_list_foreach(node, following, &peer->waiting) {
+		slot = base_list_entry(node, struct am_tx_slot, node);
+		if (slot->bulk)
+			continue;
+		due = is_overtaken(peer, slot) ? now : slot_due(ep, slot, rto);
+		if (due > now) {
+			next = base_min(next, due);
+			if (slot->last_sent + rto > now)
+				break; /* the rest were sent later still */
+			continue;
+		}
+		if (slot_hopeless(ep, slot, now)) {
+			slot_give_up(ep, peer, slot);
+			return now; /* its handler may have changed the list */
+		}
+		if (now < peer->probe_at && !is_overtaken(peer, slot))
+			return base_min(next, peer->probe_at);
+		next = base_min(next, slot_again(ep, peer, slot, rto, now));
+	}
+	return next;
+}
+
+void am_timer_run(struct amudp_ep *ep, uint64_t now)
+{
+	struct base_list *node, *next;
+
+	ep->next_deadline = BASE_NEVER;
+	base_list_foreach(node, next, &ep->active) {
+		struct am_peer *peer = base_list_entry(node, struct am_peer, active);
+		uint64_t due = peer_run(ep, peer, now);
+
+		ep->next_deadline = base_min(ep->next_deadline, due);
+		if (due <= now)
+			return;
+	}
+}
+
+static void overtaken_check(struct amudp_ep *ep, struct am_peer *peer)
+{
+	struct base_list *node = base_list_first(&peer->waiting);
+
+	if (node && is_overtaken(peer, base_list_entry(node, struct am_tx_slot, node)))
+		ep->next_deadline = 0;
+}
+
+void am_timer_answered(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
+		       uint8_t copy, uint64_t now)
+{
+	uint64_t sent_at;
+
+	if (slot->message.fragment_size || slot->received || slot->copy == UINT8_MAX)
+		return;
+	if (copy == slot->copy) {
+		sent_at = slot->last_sent;
+		if (copy)
+			am_rtt_refund(&peer->rtt);
+	} else {
+		ep->xstats.NeedlessRetransmissions += (uint8_t)(slot->copy - copy);
+		if (copy + 1 != slot->copy && copy)
+			return;
+		sent_at = copy ? slot->before_sent : slot->first_sent;
+	}
+	if (now > sent_at)
+		am_rtt_sample(&peer->rtt, now - sent_at);
+	peer->newest_answered = base_max(peer->newest_answered, sent_at);
+	overtaken_check(ep, peer);
+}

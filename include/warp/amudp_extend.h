@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What AMUDP adds to Active Messages 2: statistics, callbacks, switches. */
+#ifndef WARP_AMUDP_EXTEND_H
+#define WARP_AMUDP_EXTEND_H
+
+#include "amudp.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* Arrays are by category. Received counts include retransmissions; latencies are in us. */
+typedef struct {
+	uint64_t RequestsSent[amudp_NumCategories];
+	uint64_t RepliesSent[amudp_NumCategories];
+	uint64_t RequestsRetransmitted[amudp_NumCategories];
+	uint64_t RepliesRetransmitted[amudp_NumCategories];
+	uint64_t RepliesSquashed[amudp_NumCategories];
+	uint64_t RequestsReceived[amudp_NumCategories];
+	uint64_t RepliesReceived[amudp_NumCategories];
+	uint64_t ReturnedMessages;
+	uint64_t OutOfOrderRequests;
+	uint64_t OutOfOrderReplies;
+	uint64_t RequestMinLatency;
+	uint64_t RequestMaxLatency;
+	uint64_t RequestSumLatency;
+	uint64_t RequestDataBytesSent[amudp_NumCategories];
+	uint64_t ReplyDataBytesSent[amudp_NumCategories];
+	uint64_t RequestTotalBytesSent[amudp_NumCategories];
+	uint64_t ReplyTotalBytesSent[amudp_NumCategories];
+	uint64_t TotalBytesSent;
+} amudp_stats_t;
+
+/* What the published statistics cannot tell. */
+typedef struct {
+	uint64_t NeedlessRetransmissions; /* the first copy's answer came after all */
+	uint64_t FragmentsSent;
+	uint64_t FragmentsRetransmitted;
+	uint64_t PacketsSent;
+	uint64_t PacketsReceived;
+	uint64_t SystemCallsSend;
+	uint64_t SystemCallsReceive;
+	uint64_t BadPackets; /* malformed, or of another version */
+	uint64_t BadChecksums;
+	uint64_t Strangers; /* another job's nonce, or an unknown source */
+	uint64_t StaleIncarnations;
+	uint64_t FaultsDropped;
+	uint64_t FaultsDuplicated;
+	uint64_t FaultsReordered;
+	uint64_t FaultsDelayed;
+	uint64_t FaultsCorrupted;
+} amudp_xstats_t;
+
+extern const amudp_stats_t AMUDP_initial_stats;
+int AMUDP_GetEndpointStatistics(ep_t ep, amudp_stats_t *stats);
+int AMUDP_ResetEndpointStatistics(ep_t ep);
+int AMUDP_AggregateStatistics(amudp_stats_t *runningsum, amudp_stats_t *newvalues);
+const char *AMUDP_DumpStatistics(void *fp, amudp_stats_t *stats, int globalanalysis);
+int AMUDP_GetEndpointExtendedStatistics(ep_t ep, amudp_xstats_t *stats);
+
+extern int AMUDP_VerboseErrors; /* say on stderr what a call found wrong */
+extern int AMUDP_PoliteSync;	/* waits sleep at once instead of spinning first */
+extern int AMUDP_SilentMode;	/* no notices on the console */
+extern const char *AMUDP_ProcessLabel;
+void AMUDP_FatalErr(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+typedef void (*AMUDP_preHandlerCallback_t)(amudp_category_t cat, int isReq, int handlerId,
+					   void *token, void *buf, size_t nbytes, int numargs,
+					   uint32_t *args);
+typedef void (*AMUDP_postHandlerCallback_t)(amudp_category_t cat, int isReq);
+int AMUDP_SetHandlerCallbacks(ep_t ep, AMUDP_preHandlerCallback_t preHandlerCallback,
+			      AMUDP_postHandlerCallback_t postHandlerCallback);
+
+/* Endpoints allocated afterwards are bound to this address, network byte order. */
+int AMUDP_SetUDPInterface(uint32_t ip);
+int AMUDP_SetTranslationTag(ep_t ea, int index, tag_t tag);
+int AMUDP_GetSourceId(void *token, int *srcid);
+
+/*
+ * Hold requests back until n of them stand together, a call waits, or AMUDP_Flush; 0 sends each
+ * at once, which is the default. Environment: AMUDP_BATCH.
+ */
+int AMUDP_SetBatch(ep_t ep, int n);
+int AMUDP_Flush(ep_t ep);
+
+/* The endpoint's job: packets of any other are dropped. Before AM_SetExpectedResources. */
+int AMUDP_SetJobNonce(ep_t ep, uint64_t nonce);
+
+#pragma GCC visibility pop
+#if defined(__cplusplus)
+}
+#endif
+
+#define AMX_SetTranslationTag AMUDP_SetTranslationTag
+#define AMX_VerboseErrors AMUDP_VerboseErrors
+#define AMX_GetEndpointStatistics AMUDP_GetEndpointStatistics
+#define AMX_DumpStatistics AMUDP_DumpStatistics
+#define AMX_AggregateStatistics AMUDP_AggregateStatistics
+#define AMX_initial_stats AMUDP_initial_stats
+#define AMX_FatalErr AMUDP_FatalErr
+typedef amudp_stats_t amx_stats_t;
+typedef amudp_handler_fn_t amx_handler_fn_t;
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Datagrams and frames: what is written is read back, and what does not agree with itself is
+ * refused.
+ */
+#include "am/frame.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+
+#include "base/bits.h"
+#include "include/warp/amudp.h"
+
+static const struct am_packet packet = {
+	.flags = AM_PACKET_CRC | AM_PACKET_SLEEPS,
+	.window = 640,
+	.source_inc = 0x01020304,
+	.dest_inc = 0x05060708,
+	.addr = 0x0100007f,
+	.port = 0x3930,
+	.nonce = 0x1122334455667788ull,
+};
+
+static void put(uint8_t *p, size_t n)
+{
+	struct iovec iov = { p, n };
+
+	memset(p, 7, n);
+	am_packet_put(p, &packet);
+	am_packet_seal(&iov, 1);
+}
+
+Test(frame, packet_round_trip)
+{
+	struct am_packet out;
+	uint8_t p[64];
+
+	put(p, sizeof(p));
+	cr_assert_eq(p[0], 0xA2);
+	cr_assert_eq(p[1], 1);
+	cr_assert_eq(p[8], 0x11, "big endian");
+	cr_assert_eq(am_packet_parse(p, sizeof(p), &out), 0);
+	cr_assert_eq(out.flags, packet.flags);
+	cr_assert_eq(out.window, packet.window);
+	cr_assert_eq(out.source_inc, packet.source_inc);
+	cr_assert_eq(out.dest_inc, packet.dest_inc);
+	cr_assert_eq(out.addr, packet.addr);
+	cr_assert_eq(out.port, packet.port);
+	cr_assert_eq(out.nonce, packet.nonce);
+}
+
+Test(frame, every_flipped_bit_is_seen)
+{
+	struct am_packet out;
+	uint8_t p[64];
+	size_t bit;
+
+	put(p, sizeof(p));
+	for (bit = 0; bit < 8 * sizeof(p); bit++) {
+		/* the flag that says there is a checksum is the endpoint's to insist on */
+		if (bit == 8 * 3)
+			continue;
+		p[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		cr_assert_lt(am_packet_parse(p, sizeof(p), &out), 0, "bit %zu", bit);
+		p[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+}
+
+Test(frame, checksum_over_pieces)
+{
+	uint8_t a[64], b[64];
+	struct am_packet out;
+	struct iovec iov[2] = { { b, 40 }, { b + 40, 24 } };
+
+	put(a, sizeof(a));
+	memcpy(b, a, sizeof(b));
+	am_packet_seal(iov, 2);
+	cr_assert_arr_eq(a, b, sizeof(a));
+	cr_assert_eq(am_packet_parse(b, sizeof(b), &out), 0);
+}
+
+Test(frame, packet_refused)
+{
+	struct am_packet out;
+	uint8_t p[64];
+
+	put(p, sizeof(p));
+	cr_assert_eq(am_packet_parse(p, 31, &out), -EPROTO);
+	p[1] = 2;
+	cr_assert_eq(am_packet_parse(p, sizeof(p), &out), -EPROTONOSUPPORT);
+	p[0] = 0;
+	cr_assert_eq(am_packet_parse(p, sizeof(p), &out), -EPROTO);
+}
+
+struct message_case {
+	const char *name;
+	uint8_t type;
+	uint8_t flags;
+	uint8_t numargs;
+	uint32_t nbytes;
+	uint32_t length; /* what is really there */
+	uint32_t fragment_offset;
+	uint32_t fragment_size;
+	int good;
+};
+
+#define LONG (amudp_Long | AM_MESSAGE_OFFSET)
+static const struct message_case messages[] = {
+	{ "short", AM_FRAME_REQUEST, amudp_Short, 0, 0, 0, 0, 0, 1 },
+	{ "short, 16 arguments", AM_FRAME_REPLY, amudp_Short, 16, 0, 0, 0, 0, 1 },
+	{ "short, odd arguments", AM_FRAME_REPLY, amudp_Short, 3, 0, 0, 0, 0, 1 },
+	{ "short, 17 arguments", AM_FRAME_REPLY, amudp_Short, 17, 0, 0, 0, 0, 0 },
+	{ "short with data", AM_FRAME_REQUEST, amudp_Short, 0, 8, 8, 0, 0, 0 },
+	{ "medium", AM_FRAME_REQUEST, amudp_Medium, 1, 100, 100, 0, 0, 1 },
+	{ "medium of nothing", AM_FRAME_REQUEST, amudp_Medium, 1, 0, 0, 0, 0, 1 },
+	{ "medium, less data", AM_FRAME_REQUEST, amudp_Medium, 1, 100, 99, 0, 0, 0 },
+	{ "medium, more data", AM_FRAME_REQUEST, amudp_Medium, 2, 100, 101, 0, 0, 0 },
+	{ "medium, too long", AM_FRAME_REQUEST, amudp_Medium | AM_MESSAGE_FRAGMENT, 0, 65001, 1000,
+	  0, 1000, 0 },
+	{ "medium with an offset", AM_FRAME_REQUEST, amudp_Medium | AM_MESSAGE_OFFSET, 0, 8, 8, 0,
+	  0, 0 },
+	{ "long", AM_FRAME_REQUEST, LONG, 5, 64, 64, 0, 0, 1 },
+	{ "long without an offset", AM_FRAME_REQUEST, amudp_Long, 5, 64, 64, 0, 0, 0 },
+	{ "category 3", AM_FRAME_REQUEST, 3, 0, 0, 0, 0, 0, 0 },
+	{ "unknown flag", AM_FRAME_REQUEST, 1 << 6, 0, 0, 0, 0, 0, 0 },
+	{ "get", AM_FRAME_REQUEST, LONG | AM_MESSAGE_GET, 2, 5000, 0, 0, 0, 1 },
+	{ "get with data", AM_FRAME_REQUEST, LONG | AM_MESSAGE_GET, 2, 8, 8, 0, 0, 0 },
+	{ "get as a reply", AM_FRAME_REPLY, LONG | AM_MESSAGE_GET, 2, 8, 0, 0, 0, 0 },
+	{ "auto", AM_FRAME_REPLY, AM_MESSAGE_AUTO, 0, 0, 0, 0, 0, 1 },
+	{ "auto request", AM_FRAME_REQUEST, AM_MESSAGE_AUTO, 0, 0, 0, 0, 0, 0 },
+	{ "auto with arguments", AM_FRAME_REPLY, AM_MESSAGE_AUTO, 1, 0, 0, 0, 0, 0 },
+	{ "first fragment", AM_FRAME_REQUEST, LONG | AM_MESSAGE_FRAGMENT, 1, 1500, 1000, 0, 1000,
+	  1 },
+	{ "last fragment", AM_FRAME_REQUEST, LONG | AM_MESSAGE_FRAGMENT, 1, 1500, 500, 1000, 1000,
+	  1 },
+	{ "last fragment, long", AM_FRAME_REQUEST, LONG | AM_MESSAGE_FRAGMENT, 1, 1500, 1000, 1000,
+	  1000, 0 },
+	{ "fragment between", AM_FRAME_REQUEST, LONG | AM_MESSAGE_FRAGMENT, 1, 2500, 1000, 500,
+	  1000, 0 },
+	{ "fragment beyond", AM_FRAME_REQUEST, LONG | AM_MESSAGE_FRAGMENT, 1, 1500, 1000, 2000,
+	  1000, 0 },
+	{ "fragment of nothing", AM_FRAME_REQUEST, LONG | AM_MESSAGE_FRAGMENT, 1, 1500, 0, 0, 0,
+	  0 },
+	{ "tiny fragment", AM_FRAME_REQUEST, LONG | AM_MESSAGE_FRAGMENT, 1, 1500, 8, 0, 8, 0 },
+	{ "fragment of a whole", AM_FRAME_REQUEST, LONG | AM_MESSAGE_FRAGMENT, 1, 900, 900, 0, 1000,
+	  0 },
+	{ "more than the longest", AM_FRAME_REQUEST, LONG | AM_MESSAGE_FRAGMENT, 1,
+	  AMUDP_MAX_XFER + 1, 1000, 0, 1000, 0 },
+};
+
+static size_t message_put(uint8_t *p, const struct message_case *c, struct am_frame *f)
+{
+	int32_t args[32];
+	size_t head;
+	int i;
+
+	for (i = 0; i < 32; i++)
+		args[i] = -i;
+	*f = (struct am_frame){ .type = c->type,
+				.flags = c->flags,
+				.handler = 9,
+				.numargs = c->numargs,
+				.copy = 2,
+				.slot = 77,
+				.seq = 65535,
+				.nbytes = c->nbytes,
+				.length = c->length,
+				.fragment_offset = c->fragment_offset,
+				.fragment_size = c->fragment_size,
+				.tag = 0xABCDEF0123456789ull,
+				.offset = 0x1000,
+				.source_offset = 0x2000 };
+	head = am_frame_put_message(p, f, args);
+	memset(p + head, 0x42, c->length);
+	return base_align_up(head + c->length, 8);
+}
+
+Test(frame, messages)
+{
+	uint8_t p[2048];
+	struct am_frame in, out;
+	size_t i, n;
+	int ret;
+
+	for (i = 0; i < base_array_size(messages); i++) {
+		const struct message_case *c = &messages[i];
+
+		n = message_put(p, c, &in);
+		ret = am_frame_parse(p, n, &out);
+		cr_assert_eq(ret >= 0, c->good, "%s: %d", c->name, ret);
+		if (ret < 0)
+			continue;
+		cr_assert_eq(ret, (int)n, "%s", c->name);
+		cr_assert_eq(out.slot, 77);
+		cr_assert_eq(out.seq, 65535);
+		cr_assert_eq(out.tag, in.tag);
+		cr_assert_eq(out.copy, 2);
+		cr_assert_eq(out.handler, 9);
+		cr_assert_eq(out.nbytes, c->nbytes);
+		cr_assert_eq(out.length, c->length);
+		cr_assert_eq(out.fragment_offset, c->fragment_offset);
+		cr_assert_eq((uintptr_t)(out.data - p) % 8,
+			     c->length ? 0 : (uintptr_t)(out.data - p) % 8);
+		if (c->numargs)
+			cr_assert_eq((int32_t)base_get_be32(out.args + 4 * (c->numargs - 1)),
+				     1 - c->numargs, "%s", c->name);
+	}
+}
+
+Test(frame, truncated_anywhere_is_refused)
+{
+	uint8_t p[2048];
+	struct am_frame in, out;
+	size_t n = message_put(p, &messages[11], &in), i;
+
+	for (i = 0; i < n; i++)
+		cr_assert_lt(am_frame_parse(p, i, &out), 0, "%zu octets", i);
+}
+
+Test(frame, small_frames)
+{
+	struct am_frame in = { .slot = 3, .seq = 4 }, out;
+	uint8_t p[64], map[] = { 0xF0, 1, 2 };
+
+	in.type = AM_FRAME_SACK;
+	in.cumulative = 9;
+	in.total = 40;
+	in.length = sizeof(map);
+	cr_assert_eq(am_frame_put_sack(p, &in, map), 24u);
+	cr_assert_eq(am_frame_parse(p, 24, &out), 24);
+	cr_assert_eq(out.cumulative, 9u);
+	cr_assert_eq(out.total, 40u);
+	cr_assert_eq(out.length, 3u);
+	cr_assert_arr_eq(out.data, map, 3);
+
+	in.type = AM_FRAME_REFUSE;
+	in.reason = EBADTAG;
+	cr_assert_eq(am_frame_put_refuse(p, &in), 16u);
+	cr_assert_eq(am_frame_parse(p, 16, &out), 16);
+	cr_assert_eq(out.reason, EBADTAG);
+	p[8] = EREPLYREJECTED + 1;
+	cr_assert_lt(am_frame_parse(p, 16, &out), 0);
+
+	in.type = AM_FRAME_MOVE;
+	in.serial = 0x80000001u;
+	cr_assert_eq(am_frame_put_number(p, &in), 16u);
+	cr_assert_eq(am_frame_parse(p, 16, &out), 16);
+	cr_assert_eq(out.serial, 0x80000001u);
+	p[0] = AM_FRAME_TYPES;
+	cr_assert_lt(am_frame_parse(p, 16, &out), 0);
+	p[0] = 0;
+	cr_assert_lt(am_frame_parse(p, 16, &out), 0);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Two endpoints of one process, each in a bundle of its own, that know each other as 0. */
+#ifndef TESTS_AM_PAIR_H
+#define TESTS_AM_PAIR_H
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+
+#include "am/bundle.h"
+#include "base/clock.h"
+#include "include/warp/amudp.h"
+
+#define PAIR_TAG 0x5A5Au
+#define PAIR_SEGMENT (4u << 20)
+
+struct pair {
+	eb_t eb[2];
+	ep_t ep[2];
+	en_t name[2];
+};
+
+static inline void pair_open(struct pair *p, int mode)
+{
+	int i;
+
+	AMUDP_SetUDPInterface(htonl(INADDR_LOOPBACK));
+	cr_assert_eq(AM_Init(), AM_OK);
+	for (i = 0; i < 2; i++) {
+		cr_assert_eq(AM_AllocateBundle(mode, &p->eb[i]), AM_OK);
+		cr_assert_eq(AM_AllocateEndpoint(p->eb[i], &p->ep[i], &p->name[i]), AM_OK);
+		cr_assert_eq(AM_SetTag(p->ep[i], PAIR_TAG), AM_OK);
+		cr_assert_eq(AM_SetSeg(p->ep[i], calloc(1, PAIR_SEGMENT), PAIR_SEGMENT), AM_OK);
+	}
+}
+
+static inline void pair_map(struct pair *p, int depth)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		cr_assert_eq(AM_Map(p->ep[i], 0, p->name[!i], PAIR_TAG), AM_OK);
+		cr_assert_eq(AM_SetExpectedResources(p->ep[i], 1, depth), AM_OK);
+	}
+}
+
+static inline void pair_poll(struct pair *p)
+{
+	AM_Poll(p->eb[1]);
+	AM_Poll(p->eb[0]);
+}
+
+/* Polls both until the condition holds; a test that never gets there fails. */
+#define pair_until(p, condition)                                                     \
+	do {                                                                         \
+		uint64_t pair_end = base_now() + 10 * BASE_NS_PER_S;                 \
+		while (!(condition)) {                                               \
+			pair_poll(p);                                                \
+			cr_assert_lt(base_now(), pair_end, "never: %s", #condition); \
+		}                                                                    \
+	} while (0)
+
+static inline void pair_close(struct pair *p)
+{
+	void *segment;
+	uintptr_t len;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		AM_GetSeg(p->ep[i], &segment, &len);
+		free(segment);
+	}
+	cr_assert_eq(AM_Terminate(), AM_OK);
+}
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The estimator: floors, RFC 6298's arithmetic, and the budget of retransmissions.
+ */
+#include "am/rtt.h"
+
+#include <criterion/criterion.h>
+
+#define US 1000u
+#define MS 1000000u
+
+Test(rtt, no_sample_no_opinion)
+{
+	struct am_rtt r;
+
+	am_rtt_init(&r);
+	cr_assert_eq(am_rtt_timeout(&r, false, 100 * MS), 100 * MS);
+}
+
+Test(rtt, first_sample)
+{
+	struct am_rtt r;
+
+	am_rtt_init(&r);
+	am_rtt_sample(&r, 800 * US);
+	cr_assert_eq(r.srtt, 800 * US);
+	cr_assert_eq(r.rttvar, 400 * US);
+	cr_assert_eq(am_rtt_timeout(&r, false, 0), 2400 * US);
+}
+
+Test(rtt, floors)
+{
+	struct am_rtt r;
+	int i;
+
+	am_rtt_init(&r);
+	for (i = 0; i < 100; i++)
+		am_rtt_sample(&r, 8 * US);
+	cr_assert_eq(am_rtt_timeout(&r, false, 0), 50 * US);
+	cr_assert_eq(am_rtt_timeout(&r, true, 0), 2 * MS);
+}
+
+Test(rtt, follows_the_network)
+{
+	struct am_rtt r;
+	int i;
+
+	am_rtt_init(&r);
+	for (i = 0; i < 200; i++)
+		am_rtt_sample(&r, 5 * MS);
+	cr_assert_geq(am_rtt_timeout(&r, false, 0), 5 * MS - 100 * US);
+	am_rtt_sample(&r, 15 * MS);
+	cr_assert_geq(am_rtt_timeout(&r, false, 0), 15 * MS);
+}
+
+Test(rtt, budget)
+{
+	struct am_rtt r;
+	int spent = 0, i;
+
+	am_rtt_init(&r);
+	while (am_rtt_spend(&r))
+		spent++;
+	cr_assert_eq(spent, 8);
+	for (i = 0; i < 1000; i++) {
+		am_rtt_earn(&r);
+		spent += am_rtt_spend(&r);
+	}
+	cr_assert_eq(spent, 12, "four in a thousand requests: %d", spent);
+	am_rtt_refund(&r);
+	cr_assert(am_rtt_spend(&r), "one that was needed costs nothing");
+}
