@@ -150,12 +150,13 @@ struct rnic_stream_ops {
 	 */
 	void (*align)(const struct rnic_stream_mem *mem, bool on);
 	/*
-	 * rx: takes in what is there. @budget 0: until the socket is empty; else at least one
-	 * recv, and no further one when that many octets have come or the socket gave less than
-	 * it was asked for (an end behind them is then told by the next call). Octets taken;
-	 * -EAGAIN none; 0 the peer's end; -errno broken: -EPROTO a fault that we found (flush()
-	 * sends its Terminate), -ECONNRESET a Terminate of the peer's or a cut, or TCP's own.
-	 * Once broken, each call throws away what has come and says so again.
+	 * rx: takes in what is there. @budget 0: until the socket is empty; else at least one recv,
+	 * and no further one when that many octets have come or the socket gave less than it was
+	 * asked for. Octets taken; an end or a fault behind them is told by the next call, so
+	 * call until no octets come. -EAGAIN none; 0 the peer's end; -errno broken: -EPROTO a
+	 * fault that we found (flush() sends its Terminate), -ECONNRESET a Terminate of the peer's
+	 * or a cut, or TCP's own. Once broken, each call throws away what has come and says so
+	 * again.
 	 */
 	ssize_t (*receive)(const struct rnic_stream_mem *mem, int fd, const struct rnic_sink *sink,
 			   size_t budget);

@@ -57,13 +57,12 @@ struct soft_io {
 #define SOFT_TX_FRAMES 16
 #define SOFT_TX_OCTETS (128 * 1024)
 
-#define SOFT_TX_OWED (~0u) /* a frame of the protocol's own, not of a work request */
-
 struct soft_tx_frame {
 	struct rdmap_tx_mark mark; /* behind the frame */
 	__u64 end;		   /* octets of the batch with it */
 	__u32 op, off;		   /* whose it is, and that one's payload octets with it */
 	bool last;
+	bool owed; /* the protocol's own, not of a work request */
 };
 
 /* Frames that were built and not yet handed over. Lives on a stack. */

@@ -41,6 +41,12 @@ int soft_core_error(const struct soft_core *c)
 	return err ? err : __atomic_load_n(&c->tx_error, __ATOMIC_RELAXED);
 }
 
+/* Read without the lock by soft_tx_pending() */
+static void rest_len_set(struct soft_core *c, __u32 len)
+{
+	__atomic_store_n(&c->rest_len, len, __ATOMIC_RELAXED);
+}
+
 static int tx_fail(struct soft_core *c, int err)
 {
 	if (!c->tx_error) {
@@ -98,6 +104,7 @@ void soft_tx_note(struct soft_tx *t, __u32 op, __u32 off, bool last)
 	f->op = op;
 	f->off = off;
 	f->last = last;
+	f->owed = false;
 }
 
 /* Octets from..to of the batch become the rest */
@@ -105,8 +112,8 @@ static void rest_keep(struct soft_tx *t, __u64 from, __u64 to)
 {
 	struct soft_core *c = t->io->core;
 	__u64 at = 0;
+	__u32 len = 0;
 
-	c->rest_off = c->rest_len = 0;
 	for (__u32 i = 0; i < t->v.niov && at < to; i++) {
 		const struct iovec *iov = &t->iov[i];
 		__u64 end = at + iov->iov_len;
@@ -114,12 +121,13 @@ static void rest_keep(struct soft_tx *t, __u64 from, __u64 to)
 		if (end > from) {
 			__u64 lo = base_max(at, from), hi = base_min(end, to);
 
-			memcpy(t->io->rest + c->rest_len, (__u8 *)iov->iov_base + (lo - at),
-			       hi - lo);
-			c->rest_len += (__u32)(hi - lo);
+			memcpy(t->io->rest + len, (__u8 *)iov->iov_base + (lo - at), hi - lo);
+			len += (__u32)(hi - lo);
 		}
 		at = end;
 	}
+	c->rest_off = 0;
+	rest_len_set(c, len);
 }
 
 /* The carrier took @sent octets: what of the batch has happened */
@@ -171,7 +179,8 @@ int soft_tx_rest(const struct soft_io *io)
 			return tx_fail(c, (int)sent);
 		c->rest_off += (__u32)sent;
 	}
-	c->rest_off = c->rest_len = 0;
+	c->rest_off = 0;
+	rest_len_set(c, 0);
 	return 0;
 }
 
@@ -179,7 +188,7 @@ int soft_tx_raw(const struct soft_io *io, const __u8 *p, size_t n)
 {
 	memcpy(io->rest, p, n);
 	io->core->rest_off = 0;
-	io->core->rest_len = (__u32)n;
+	rest_len_set(io->core, (__u32)n);
 	return soft_tx_rest(io);
 }
 
@@ -195,7 +204,8 @@ int soft_tx_owed(struct soft_tx *t, const struct rdmap_source *src, bool between
 		got = rdmap_tx_terminate(s, &t->v);
 	if (got != 1)
 		return 0;
-	soft_tx_note(t, SOFT_TX_OWED, 0, true);
+	soft_tx_note(t, 0, 0, true);
+	t->frame[t->count - 1].owed = true;
 	return 1;
 }
 

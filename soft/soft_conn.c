@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Connections as the program sees them: how they begin, what it asks of them, and how it lets
+ * them go.
+ *
+ * The program's handle and the connection part when it is destroyed: what must still leave,
+ * leaves by the progress thread, which then frees it.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fdutil.h"
+#include "soft/soft_conn.h"
+
+#define IN_CAP (2 * SOFT_FPDU_MAX)
+
+void soft_conn_free(struct soft_conn *c)
+{
+	base_fd_close(c->fd);
+	base_fd_close(c->event);
+	pthread_mutex_destroy(&c->rx);
+	pthread_mutex_destroy(&c->tx);
+	free(c->held);
+	free(c->memory);
+	free(c);
+}
+
+static int conn_fd_take(struct soft_conn *c, int fd)
+{
+	socklen_t len = sizeof(c->local);
+	int err = base_fd_set_nonblock(fd, true);
+
+	c->fd = fd;
+	llp_tcp_init(&c->llp, fd);
+	getsockname(fd, (struct sockaddr *)&c->local, &len);
+	len = sizeof(c->peer);
+	getpeername(fd, (struct sockaddr *)&c->peer, &len);
+	if (!err)
+		err = base_eventfd_create(&c->event);
+	return err;
+}
+
+static void conn_core_init(struct soft_conn *c, enum mpa_role role,
+			   const struct warp_conn_param *param)
+{
+	struct mpa_config config = soft_attr_config(param, role);
+
+	soft_core_init(&c->core, role, &config, 2 * SOFT_DEPTH_MAX, SOFT_DEPTH_MAX);
+	c->io = (struct soft_io){
+		.core = &c->core,
+		.llp = &c->llp,
+		.slots = { .in = c->in_slots, .out = c->out_slots },
+		.in = c->memory,
+		.in_cap = IN_CAP,
+		.rest = c->memory + IN_CAP + MPA_PD_MAX,
+	};
+	c->start_by = base_deadline(base_now(), soft_attr_timeout(param));
+	c->nudge_at = c->linger_by = c->watch_at = c->due = BASE_NEVER;
+	c->period = BASE_NS_PER_MS;
+}
+
+static int conn_pd_keep(struct soft_conn *c, const struct warp_conn_param *param)
+{
+	if (!param || !param->private_data_len)
+		return 0;
+	if (param->private_data_len > sizeof(c->start_pd))
+		return -EMSGSIZE;
+	memcpy(c->start_pd, param->private_data, param->private_data_len);
+	c->start_pd_len = (__u16)param->private_data_len;
+	return 0;
+}
+
+int soft_conn_create(struct soft_device *d, int fd, enum mpa_role role, enum soft_stage stage,
+		     const struct warp_conn_param *param, struct soft_conn **out)
+{
+	struct soft_conn *c = calloc(1, sizeof(*c));
+	int err = -ENOMEM;
+
+	if (!c) {
+		base_fd_close(fd);
+		return err;
+	}
+	c->fd = fd;
+	c->event = -1;
+	c->conn.dev = &d->dev;
+	c->dev = d;
+	c->stage = stage;
+	base_list_init(&c->queued);
+	base_list_init(&c->link);
+	pthread_mutex_init(&c->rx, NULL);
+	pthread_mutex_init(&c->tx, NULL);
+	c->memory = malloc(IN_CAP + MPA_PD_MAX + SOFT_FPDU_MAX);
+	if (c->memory) {
+		conn_core_init(c, role, param);
+		err = conn_fd_take(c, fd);
+	}
+	if (!err)
+		err = conn_pd_keep(c, param);
+	if (err) {
+		soft_conn_free(c);
+		return err;
+	}
+	*out = c;
+	return 0;
+}
+
+/* --- a queue pair and its connection --- */
+
+static void members_change(struct soft_conn *c, struct soft_cq *cq, struct soft_member *m, bool add)
+{
+	pthread_mutex_lock(&cq->drive);
+	if (add) {
+		m->conn = c;
+		base_list_push_back(&cq->members, &m->link);
+	} else {
+		base_list_remove(&m->link);
+	}
+	pthread_mutex_unlock(&cq->drive);
+}
+
+static void members_set(struct soft_conn *c, const struct soft_qp *q, bool add)
+{
+	members_change(c, q->send_cq, &c->send_member, add);
+	if (q->recv_cq != q->send_cq)
+		members_change(c, q->recv_cq, &c->recv_member, add);
+}
+
+/* The caller's are no locks yet; nobody else knows the connection, or nobody sends on it */
+static int qp_attach(struct soft_conn *c, struct soft_qp *q)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&q->lock);
+	if (q->conn)
+		err = -EISCONN;
+	else
+		q->conn = c;
+	if (!err) {
+		pthread_mutex_lock(&c->rx);
+		pthread_mutex_lock(&c->tx);
+		c->qp = q;
+		c->pd = q->pd->id;
+		pthread_mutex_unlock(&c->tx);
+		pthread_mutex_unlock(&c->rx);
+	}
+	pthread_mutex_unlock(&q->lock);
+	if (!err)
+		members_set(c, q, true);
+	return err;
+}
+
+static void qp_detach(struct soft_conn *c, struct soft_qp *q)
+{
+	members_set(c, q, false);
+	pthread_mutex_lock(&q->lock);
+	pthread_mutex_lock(&c->rx);
+	pthread_mutex_lock(&c->tx);
+	q->conn = NULL;
+	c->qp = NULL;
+	pthread_mutex_unlock(&c->tx);
+	pthread_mutex_unlock(&c->rx);
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* --- beginnings --- */
+
+/* From here on the thread knows it, too */
+static int conn_begin(struct soft_conn *c)
+{
+	int err = soft_progress_add(c);
+
+	if (err)
+		return err;
+	soft_stage_attend_caller(c);
+	pthread_mutex_lock(&c->tx);
+	soft_progress_update(c);
+	pthread_mutex_unlock(&c->tx);
+	soft_device_get(c->dev);
+	return 0;
+}
+
+static int initiator_begin(struct soft_qp *q, struct soft_conn *c, struct warp_conn **out)
+{
+	int err = qp_attach(c, q);
+
+	if (err)
+		goto err_free_conn;
+	err = conn_begin(c);
+	if (err)
+		goto err_detach_qp;
+	*out = &c->conn;
+	return 0;
+
+err_detach_qp:
+	qp_detach(c, q);
+err_free_conn:
+	soft_conn_free(c);
+	return err;
+}
+
+int soft_connect(struct warp_qp *qp, const struct sockaddr *addr, socklen_t len,
+		 const struct warp_conn_param *param, struct warp_conn **out)
+{
+	struct soft_qp *q = soft_qp_of(qp);
+	struct soft_conn *c;
+	int err, fd = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (len > sizeof(c->peer)) {
+		base_fd_close(fd);
+		return -EINVAL;
+	}
+	if (connect(fd, addr, len) && errno != EINPROGRESS) {
+		err = -errno;
+		base_fd_close(fd);
+		return err;
+	}
+	err = soft_conn_create(q->dev, fd, MPA_INITIATOR, SOFT_STAGE_TCP, param, &c);
+	if (err)
+		return err;
+	memcpy(&c->peer, addr, len);
+	return initiator_begin(q, c, out);
+}
+
+int soft_connect_fd(struct warp_qp *qp, int fd, const struct warp_conn_param *param,
+		    struct warp_conn **out)
+{
+	struct soft_qp *q = soft_qp_of(qp);
+	struct soft_conn *c;
+	int err = soft_conn_create(q->dev, fd, MPA_INITIATOR, SOFT_STAGE_START, param, &c);
+
+	return err ? err : initiator_begin(q, c, out);
+}
+
+int soft_accept_fd(struct warp_device *dev, int fd, const struct warp_conn_param *param,
+		   struct warp_conn **out)
+{
+	struct soft_conn *c;
+	int err = soft_conn_create(soft_device_of(dev), fd, MPA_RESPONDER, SOFT_STAGE_START, param,
+				   &c);
+
+	if (err)
+		return err;
+	err = conn_begin(c);
+	if (err) {
+		soft_conn_free(c);
+		return err;
+	}
+	*out = &c->conn;
+	return 0;
+}
+
+/* --- answers to a Request --- */
+
+/* Under rx and tx */
+static int accept_locked(struct soft_conn *c, const struct warp_conn_param *param)
+{
+	int err;
+
+	if (param)
+		c->core.rdmap.ddp.mpa.config = soft_attr_config(param, MPA_RESPONDER);
+	err = soft_start_accept(&c->io, param ? param->private_data : NULL,
+				param ? param->private_data_len : 0);
+	if (err == -EMSGSIZE)
+		return err;
+	c->start_by = base_deadline(base_now(), soft_attr_timeout(param));
+	if (err) {
+		soft_stage_end(c, WARP_CONN_ERROR, err);
+		return err;
+	}
+	__atomic_store_n(&c->state, WARP_CONN_CONNECTING, __ATOMIC_RELEASE);
+	soft_stage_open(c);
+	return 0;
+}
+
+int soft_conn_accept(struct warp_conn *conn, struct warp_qp *qp,
+		     const struct warp_conn_param *param)
+{
+	struct soft_conn *c = soft_conn_of(conn);
+	struct soft_qp *q = soft_qp_of(qp);
+	int err;
+
+	if (q->dev != c->dev || soft_conn_state(c) != WARP_CONN_REQUEST)
+		return -EINVAL;
+	err = qp_attach(c, q);
+	if (err)
+		return err;
+	pthread_mutex_lock(&c->rx);
+	pthread_mutex_lock(&c->tx);
+	err = c->stage == SOFT_STAGE_REQUEST ? accept_locked(c, param) : -EINVAL;
+	pthread_mutex_unlock(&c->tx);
+	pthread_mutex_unlock(&c->rx);
+	if (err)
+		qp_detach(c, q);
+	return err;
+}
+
+int soft_conn_reject(struct warp_conn *conn, const void *private_data, size_t len)
+{
+	struct soft_conn *c = soft_conn_of(conn);
+	int err = -EINVAL;
+
+	pthread_mutex_lock(&c->rx);
+	pthread_mutex_lock(&c->tx);
+	if (c->stage == SOFT_STAGE_REQUEST)
+		err = soft_start_reject(&c->io, private_data, len);
+	if (!err)
+		soft_stage_end(c, WARP_CONN_REJECTED, -ECONNREFUSED);
+	pthread_mutex_unlock(&c->tx);
+	pthread_mutex_unlock(&c->rx);
+	return err;
+}
+
+/* --- looking at it --- */
+
+static short conn_events(struct soft_conn *c, int *fd)
+{
+	short events;
+
+	pthread_mutex_lock(&c->tx);
+	*fd = c->fd;
+	events = soft_stage_events(c);
+	pthread_mutex_unlock(&c->tx);
+	return events;
+}
+
+int soft_conn_wait(struct warp_conn *conn, int timeout_ms)
+{
+	struct soft_conn *c = soft_conn_of(conn);
+	uint64_t deadline = BASE_NEVER;
+	int err = 0;
+
+	if (timeout_ms >= 0)
+		deadline = base_deadline(base_now(), (uint64_t)timeout_ms * BASE_NS_PER_MS);
+	for (;;) {
+		struct pollfd pfd[2] = { { .fd = c->event, .events = POLLIN } };
+		enum warp_conn_state state;
+
+		base_eventfd_drain(c->event);
+		soft_stage_attend_caller(c);
+		state = soft_conn_state(c);
+		if (state == WARP_CONN_REJECTED || state == WARP_CONN_ERROR)
+			return c->error;
+		if (state != WARP_CONN_CONNECTING)
+			return 0;
+		if (err)
+			return err;
+		pfd[1].events = conn_events(c, &pfd[1].fd);
+		err = soft_poll(pfd, 2, deadline);
+	}
+}
+
+int soft_conn_fd(struct warp_conn *conn)
+{
+	struct soft_conn *c = soft_conn_of(conn);
+
+	pthread_mutex_lock(&c->tx);
+	c->watched = true;
+	soft_progress_update(c);
+	pthread_mutex_unlock(&c->tx);
+	return c->event;
+}
+
+/* Under rx and tx */
+static void info_fill(const struct soft_conn *c, struct warp_conn_info *info)
+{
+	const struct rdmap_stream *s = &c->core.rdmap;
+	const struct mpa_conn *m = &s->ddp.mpa;
+
+	*info = (struct warp_conn_info){
+		.state = c->state,
+		.error = c->error,
+		.ird = m->ird,
+		.ord = m->ord,
+		.peer_ird = m->peer_ird,
+		.peer_ord = m->peer_ord,
+		.mpa_rev = m->rev,
+		.crc = m->flags & MPA_F_CRC,
+		.tx_markers = m->flags & MPA_F_TX_MARKERS,
+		.rx_markers = m->flags & MPA_F_RX_MARKERS,
+		.mulpdu = m->mulpdu,
+		.term_sent = s->state == RDMAP_TERM_SENT ? s->term.fault : 0,
+		.term_received = s->peer_term.fault,
+		.private_data = c->io.in + c->io.in_cap,
+		.private_data_len = c->core.pd_len,
+		.local = c->local,
+		.peer = c->peer,
+		.tx_fpdus = m->tx_fpdus,
+		.rx_fpdus = m->rx_fpdus,
+	};
+}
+
+int soft_conn_query(struct warp_conn *conn, struct warp_conn_info *info)
+{
+	struct soft_conn *c = soft_conn_of(conn);
+
+	base_eventfd_drain(c->event);
+	soft_stage_attend_caller(c);
+	pthread_mutex_lock(&c->rx);
+	pthread_mutex_lock(&c->tx);
+	info_fill(c, info);
+	pthread_mutex_unlock(&c->tx);
+	pthread_mutex_unlock(&c->rx);
+	return 0;
+}
+
+/* --- endings --- */
+
+/* Under rx and tx */
+static void abort_locked(struct soft_conn *c)
+{
+	if (c->stage >= SOFT_STAGE_LINGER)
+		return;
+	c->llp.ops->abort(&c->llp);
+	soft_stage_end(c, WARP_CONN_ERROR, -ECONNABORTED);
+}
+
+int soft_conn_abort(struct warp_conn *conn)
+{
+	struct soft_conn *c = soft_conn_of(conn);
+
+	pthread_mutex_lock(&c->rx);
+	pthread_mutex_lock(&c->tx);
+	abort_locked(c);
+	pthread_mutex_unlock(&c->tx);
+	pthread_mutex_unlock(&c->rx);
+	return 0;
+}
+
+int soft_conn_disconnect(struct warp_conn *conn)
+{
+	struct soft_conn *c = soft_conn_of(conn);
+	int err = 0;
+
+	pthread_mutex_lock(&c->rx);
+	pthread_mutex_lock(&c->tx);
+	if (c->stage < SOFT_STAGE_OPEN) {
+		err = -ENOTCONN;
+	} else if (c->stage == SOFT_STAGE_OPEN) {
+		c->closing = true;
+		soft_stage_send(c);
+		soft_progress_update(c);
+	}
+	pthread_mutex_unlock(&c->tx);
+	pthread_mutex_unlock(&c->rx);
+	return err;
+}
+
+int soft_conn_destroy(struct warp_conn *conn)
+{
+	struct soft_conn *c = soft_conn_of(conn);
+	struct soft_qp *q;
+
+	pthread_mutex_lock(&c->rx);
+	pthread_mutex_lock(&c->tx);
+	if (c->closing)
+		soft_stage_end(c, WARP_CONN_DISCONNECTED, 0);
+	else
+		abort_locked(c);
+	q = c->qp;
+	pthread_mutex_unlock(&c->tx);
+	pthread_mutex_unlock(&c->rx);
+	if (q)
+		qp_detach(c, q);
+	soft_device_put(c->dev);
+	soft_progress_remove(c);
+	return 0;
+}

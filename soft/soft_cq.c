@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Completion queues.
+ *
+ * Who polls an empty queue drives its connections first: there is no thread between the socket
+ * and the caller. Who sleeps for it sleeps on an epoll set of the sockets themselves and one
+ * event descriptor, rung by completions that another thread made while the queue was armed; so
+ * input wakes the sleeper without a detour.
+ *
+ * A full queue drops the newest completion and says so once.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#include "base/clock.h"
+#include "base/fdutil.h"
+#include "soft/soft_conn.h"
+
+static int cq_fds_open(struct soft_cq *cq)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int err = base_eventfd_create(&cq->event);
+
+	if (err)
+		return err;
+	cq->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (cq->epoll < 0 || epoll_ctl(cq->epoll, EPOLL_CTL_ADD, cq->event, &ev)) {
+		err = -errno;
+		base_fd_close(cq->event);
+		base_fd_close(cq->epoll);
+	}
+	return err;
+}
+
+static __u32 ring_size(__u32 n)
+{
+	__u32 size = 1;
+
+	while (size < n)
+		size *= 2;
+	return size;
+}
+
+int soft_cq_create(struct warp_device *dev, unsigned int entries, struct warp_cq **out)
+{
+	struct soft_cq *cq;
+	int err = -ENOMEM;
+
+	if (entries > SOFT_CQE_MAX)
+		return -EINVAL;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -ENOMEM;
+	base_ring_init(&cq->ring, ring_size(entries));
+	cq->wc = calloc(cq->ring.mask + 1, sizeof(*cq->wc));
+	if (!cq->wc)
+		goto err_free_cq;
+	err = cq_fds_open(cq);
+	if (err)
+		goto err_free_wc;
+	cq->cq.dev = dev;
+	base_list_init(&cq->members);
+	pthread_mutex_init(&cq->drive, NULL);
+	pthread_mutex_init(&cq->lock, NULL);
+	soft_device_get(soft_device_of(dev));
+	*out = &cq->cq;
+	return 0;
+
+err_free_wc:
+	free(cq->wc);
+err_free_cq:
+	free(cq);
+	return err;
+}
+
+int soft_cq_destroy(struct warp_cq *wcq)
+{
+	struct soft_cq *cq = soft_cq_of(wcq);
+
+	if (__atomic_load_n(&cq->users, __ATOMIC_ACQUIRE)) /* pairs with soft_qp_destroy() */
+		return -EBUSY;
+	soft_device_put(soft_device_of(wcq->dev));
+	base_fd_close(cq->epoll);
+	base_fd_close(cq->event);
+	pthread_mutex_destroy(&cq->drive);
+	pthread_mutex_destroy(&cq->lock);
+	free(cq->wc);
+	free(cq);
+	return 0;
+}
+
+/* --- completions in and out --- */
+
+static bool wc_wakes(const struct soft_cq *cq, const struct warp_wc *wc)
+{
+	if (cq->armed != SOFT_ARMED_SOLICITED)
+		return cq->armed == SOFT_ARMED;
+	return wc->status != WARP_WC_SUCCESS || (wc->flags & WARP_WC_SOLICITED);
+}
+
+void soft_cq_push(struct soft_cq *cq, const struct warp_wc *wc)
+{
+	pthread_mutex_lock(&cq->lock);
+	if (base_ring_full(&cq->ring))
+		cq->overflow = true;
+	else
+		cq->wc[base_ring_push(&cq->ring)] = *wc;
+	if (wc_wakes(cq, wc)) {
+		cq->armed = SOFT_UNARMED;
+		base_eventfd_ring(cq->event);
+	}
+	pthread_mutex_unlock(&cq->lock);
+}
+
+void soft_cq_forget(struct soft_cq *cq, const struct warp_qp *qp)
+{
+	__u32 n, kept = 0;
+
+	pthread_mutex_lock(&cq->lock);
+	n = base_ring_count(&cq->ring);
+	for (__u32 i = 0; i < n; i++) {
+		const struct warp_wc *wc = &cq->wc[base_ring_at(&cq->ring, i)];
+
+		if (wc->qp != qp)
+			cq->wc[base_ring_at(&cq->ring, kept++)] = *wc;
+	}
+	cq->ring.tail = cq->ring.head + kept;
+	pthread_mutex_unlock(&cq->lock);
+}
+
+static int cq_take(struct soft_cq *cq, struct warp_wc *wc, int n)
+{
+	int got = 0;
+
+	pthread_mutex_lock(&cq->lock);
+	while (got < n && !base_ring_empty(&cq->ring))
+		wc[got++] = cq->wc[base_ring_pop(&cq->ring)];
+	if (!got && cq->overflow) {
+		cq->overflow = false;
+		got = -EOVERFLOW;
+	}
+	pthread_mutex_unlock(&cq->lock);
+	return got;
+}
+
+static void cq_drive(struct soft_cq *cq)
+{
+	struct base_list *at, *next;
+
+	if (pthread_mutex_trylock(&cq->drive))
+		return;
+	base_list_foreach(at, next, &cq->members)
+		soft_stage_attend_caller(base_list_entry(at, struct soft_member, link)->conn);
+	pthread_mutex_unlock(&cq->drive);
+}
+
+int soft_cq_poll(struct warp_cq *wcq, struct warp_wc *wc, int n)
+{
+	struct soft_cq *cq = soft_cq_of(wcq);
+	int got = cq_take(cq, wc, n);
+
+	if (got)
+		return got;
+	cq_drive(cq);
+	return cq_take(cq, wc, n);
+}
+
+/* --- sleeping --- */
+
+int soft_cq_arm(struct warp_cq *wcq, bool solicited_only)
+{
+	struct soft_cq *cq = soft_cq_of(wcq);
+
+	pthread_mutex_lock(&cq->lock);
+	if (!solicited_only)
+		cq->armed = SOFT_ARMED;
+	else if (cq->armed == SOFT_UNARMED)
+		cq->armed = SOFT_ARMED_SOLICITED;
+	pthread_mutex_unlock(&cq->lock);
+	return 0;
+}
+
+int soft_cq_fd(struct warp_cq *cq)
+{
+	return soft_cq_of(cq)->epoll;
+}
+
+int soft_cq_ack(struct warp_cq *cq)
+{
+	return base_eventfd_drain(soft_cq_of(cq)->event);
+}
+
+static bool cq_has(struct soft_cq *cq)
+{
+	bool has;
+
+	pthread_mutex_lock(&cq->lock);
+	has = !base_ring_empty(&cq->ring) || cq->overflow;
+	pthread_mutex_unlock(&cq->lock);
+	return has;
+}
+
+static int cq_sleep(struct soft_cq *cq, uint64_t deadline)
+{
+	struct pollfd pfd = { .fd = cq->epoll, .events = POLLIN };
+	int err;
+
+	__atomic_add_fetch(&cq->waiters, 1, __ATOMIC_RELAXED);
+	err = soft_poll(&pfd, 1, deadline);
+	__atomic_sub_fetch(&cq->waiters, 1, __ATOMIC_RELAXED);
+	return err;
+}
+
+int soft_cq_wait(struct warp_cq *wcq, int timeout_ms)
+{
+	struct soft_cq *cq = soft_cq_of(wcq);
+	uint64_t deadline = BASE_NEVER;
+	int err = 0;
+
+	if (cq_has(cq))
+		return 0;
+	if (timeout_ms >= 0)
+		deadline = base_deadline(base_now(), (uint64_t)timeout_ms * BASE_NS_PER_MS);
+	for (;;) {
+		soft_cq_arm(wcq, false);
+		cq_drive(cq);
+		if (cq_has(cq))
+			return 0;
+		if (err)
+			return err;
+		err = cq_sleep(cq, deadline);
+		soft_cq_ack(wcq);
+	}
+}
