@@ -21,7 +21,6 @@
 #include "base/clock.h"
 
 #define BUNDLE_MAGIC 0xA2B0D1E5u
-#define HOOK_EVERY_NS (10 * BASE_NS_PER_MS)
 #define IDLE_POLLS 8 /* empty polls before a crowded process gives its processor away */
 #define WAIT_FDS 32
 
@@ -48,7 +47,7 @@ int AM_AllocateBundle(int type, eb_t *endb)
 	eb->magic = BUNDLE_MAGIC;
 	eb->mode = type;
 	eb->event_mask = AM_NOEVENTS;
-	eb->hook_fd = -1;
+	eb->extra_fd = -1;
 	base_list_init(&eb->endpoints);
 	pthread_mutex_init(&eb->lock, NULL);
 	pthread_mutex_lock(&bundles_lock);
@@ -90,27 +89,13 @@ void am_bundles_free(void)
 		AM_FreeBundle(base_list_entry(node, struct amudp_eb, node));
 }
 
-static void hook_run(struct amudp_eb *eb, uint64_t now)
-{
-	if (!eb->hook || now < eb->hook_due)
-		return;
-	eb->hook_due = now + HOOK_EVERY_NS;
-	eb->hook();
-}
-
 int am_bundle_poll(struct amudp_eb *eb)
 {
 	struct base_list *node, *next;
-	uint64_t now = 0;
 	int messages = 0;
 
-	base_list_foreach(node, next, &eb->endpoints) {
-		struct amudp_ep *ep = base_list_entry(node, struct amudp_ep, node);
-
-		messages += am_endpoint_poll(ep);
-		now = ep->last_poll;
-	}
-	hook_run(eb, now);
+	base_list_foreach(node, next, &eb->endpoints)
+		messages += am_endpoint_poll(base_list_entry(node, struct amudp_ep, node));
 	eb->idle = messages ? 0 : eb->idle + 1;
 	return messages;
 }
@@ -147,8 +132,8 @@ static int wait_set(struct amudp_eb *eb, struct pollfd *fds, uint64_t *deadline)
 		for (i = 0; i < ep->num_nics && n < WAIT_FDS - 1; i++)
 			fds[n++] = (struct pollfd){ .fd = ep->nics[i]->wait_fd, .events = POLLIN };
 	}
-	if (eb->hook_fd >= 0)
-		fds[n++] = (struct pollfd){ .fd = eb->hook_fd, .events = POLLIN };
+	if (eb->extra_fd >= 0)
+		fds[n++] = (struct pollfd){ .fd = eb->extra_fd, .events = POLLIN };
 	return n;
 }
 
@@ -162,10 +147,8 @@ static void bundle_sleep(struct amudp_eb *eb)
 	left = base_min(base_deadline_left(deadline, base_now()), BASE_NS_PER_S);
 	ts = (struct timespec){ (time_t)(left / BASE_NS_PER_S), (long)(left % BASE_NS_PER_S) };
 	am_bundle_unlock(eb);
-	n = ppoll(fds, (nfds_t)n, &ts, NULL);
+	ppoll(fds, (nfds_t)n, &ts, NULL);
 	am_bundle_lock(eb);
-	if (n > 0)
-		eb->hook_due = 0;
 }
 
 void am_bundle_wait(struct amudp_eb *eb, uint64_t *spin_until)

@@ -30,11 +30,9 @@ struct amudp_eb {
 	int event_mask;
 	pthread_mutex_t lock; /* AM_PAR: of the bundle and all in it; handlers run without */
 	struct base_list endpoints;
-	int idle;	   /* polls in a row that found nothing */
-	bool crowded;	   /* more processes than processors: yield when idle */
-	int (*hook)(void); /* called now and then by polls: the job's control channel */
-	uint64_t hook_due;
-	int hook_fd;
+	int idle;     /* polls in a row that found nothing */
+	bool crowded; /* more processes than processors: yield when idle */
+	int extra_fd; /* also waited for: a collective's answer; -1 none */
 };
 
 extern int am_init_count;

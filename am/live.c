@@ -78,7 +78,7 @@ void am_live_publish(struct amudp_ep *ep)
 	close(fd);
 }
 
-void am_live_unpublish(struct amudp_ep *ep)
+void am_live_unlink(const struct amudp_ep *ep)
 {
 	char path[300];
 
@@ -86,6 +86,13 @@ void am_live_unpublish(struct amudp_ep *ep)
 		return;
 	path_of(ep, path, sizeof(path));
 	unlink(path);
+}
+
+void am_live_unpublish(struct amudp_ep *ep)
+{
+	if (!ep->live)
+		return;
+	am_live_unlink(ep);
 	munmap(ep->live, sizeof(*ep->live));
 	ep->live = NULL;
 }

@@ -35,6 +35,8 @@ extern uint32_t am_live_rank; /* of this process in its job */
 const char *am_live_directory(void);
 void am_live_publish(struct amudp_ep *ep);
 void am_live_unpublish(struct amudp_ep *ep);
+/* At the end of the process, when another thread may still be writing. */
+void am_live_unlink(const struct amudp_ep *ep);
 void am_live_update(struct amudp_ep *ep, uint64_t now);
 
 /* A consistent copy; 0 or -errno. */

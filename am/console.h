@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef AM_CONSOLE_H
+#define AM_CONSOLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* One stream of a worker's output on its way to ours, passed on by whole lines. */
+struct am_console {
+	int in;
+	int out;
+	size_t used;
+	char buffer[8192];
+};
+
+/* Passes on what is there; false at the end of the stream, after the rest is out. */
+bool am_console_forward(struct am_console *c);
+
+#endif

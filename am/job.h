@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef AM_JOB_H
+#define AM_JOB_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "include/warp/amudp_spmd.h"
+
+/* How the processes of a job find each other: by our console, or by the launcher's library. */
+struct am_job_ops {
+	/* Each gives len octets; all of them, in order of rank, are everybody's result. */
+	int (*gather)(const void *source, void *dest, size_t len);
+	int (*barrier)(void);
+	/* Ends the job for all; does not return. */
+	void (*end)(int code) __attribute__((noreturn));
+};
+
+struct am_job {
+	const struct am_job_ops *ops; /* NULL: this process is in no job */
+	int rank;
+	int size;
+	int depth;   /* 0: the program's own */
+	uint64_t id; /* what tags are made of */
+	uint64_t nonce;
+	uint32_t address; /* to bind to, network order */
+	bool ending;
+	eb_t bundle;
+	ep_t endpoint;
+	void (*exit_callback)(int code);
+};
+
+extern struct am_job am_job;
+
+/* Polls the job's bundle until the descriptor can be read. */
+void am_job_wait_fd(int fd);
+/* Flushes what the program printed, as far as no other thread holds the stream, and leaves. */
+void am_job_leave(int code) __attribute__((noreturn));
+
+/* job_worker.c: our own console's worker; 0 or -errno. */
+bool am_worker_is(void);
+int am_worker_join(const char *args);
+
+/* job_master.c: runs the job and never returns. */
+struct am_master_config {
+	int size;
+	int depth;
+	amudp_spawnfn_t spawn;
+	int argc;
+	char **argv; /* of the workers */
+};
+void am_master_run(const struct am_master_config *config) __attribute__((noreturn));
+
+/* job_pmix.c: true when a launcher that speaks PMIx started us. */
+bool am_pmix_is(void);
+int am_pmix_join(void);
+
+#endif

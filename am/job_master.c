@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The console of a job: docs/amudp.md, section 6.
+ *
+ * One loop over all connections. Workers join with the job's secret; when all are there each
+ * gets its rank. Collectives wait until every worker has asked. The first worker to call
+ * AMUDP_SPMDExit, or to die, ends the job: everybody is told, output is passed on to its end,
+ * and stragglers are killed.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "am/console.h"
+#include "am/env.h"
+#include "am/job.h"
+#include "am/job_wire.h"
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/rand.h"
+
+#define PENDING_MAX 64 /* connections that have not said who they are */
+#define END_GRACE_NS (5 * BASE_NS_PER_S)
+#define REASON_WAIT_MS 500
+
+struct worker {
+	int fd[AM_JOB_CHANNELS];
+	uint32_t pid;
+	uint32_t wanted; /* rank */
+	bool gone;
+	bool asked;		      /* waits in a collective */
+	struct am_console console[2]; /* stdout, stderr */
+};
+
+struct pending {
+	int fd;
+	size_t used;
+	struct am_job_hello hello;
+};
+
+struct master {
+	const struct am_master_config *config;
+	int listener;
+	uint64_t secret;
+	uint64_t nonce;
+	uint64_t id;
+	struct worker *workers; /* by rank once all have joined, by arrival before */
+	int joined;
+	int asked;
+	uint32_t asked_kind;
+	uint32_t asked_len;
+	uint8_t *gathered;
+	bool booted;
+	bool ending;
+	int code;
+	uint64_t end_at;
+	struct pending pending[PENDING_MAX];
+	int num_pending;
+	struct pollfd *fds;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+	interrupted = number;
+}
+
+static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *fmt, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	fprintf(stderr, "*** AMUDP: %s\n", text);
+}
+
+static void fd_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void end_begin(struct master *m, int code)
+{
+	int i;
+
+	if (m->ending)
+		return;
+	m->ending = true;
+	m->code = code;
+	m->end_at = base_now() + END_GRACE_NS;
+	for (i = 0; i < m->joined; i++)
+		am_job_send(m->workers[i].fd[AM_JOB_CONTROL], AM_JOB_EXIT, (uint32_t)code, NULL, 0);
+}
+
+static uint32_t master_address(const struct master *m)
+{
+	const char *ip = am_env_get("MASTERIP");
+	char host[256];
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9) };
+	socklen_t len = sizeof(to);
+	int fd;
+
+	if (ip && inet_addr(ip) != INADDR_NONE)
+		return inet_addr(ip);
+	if (m->config->spawn == AMUDP_SPMDLocalSpawn || gethostname(host, sizeof(host)) < 0)
+		return htonl(INADDR_LOOPBACK);
+	/* the address from which other machines are reached; nothing is sent */
+	to.sin_addr.s_addr = inet_addr("192.0.2.1");
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&to, &len) < 0)
+		to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	close(fd);
+	return to.sin_addr.s_addr;
+}
+
+static int listener_open(struct master *m, struct sockaddr_in *name)
+{
+	socklen_t len = sizeof(*name);
+
+	*name = (struct sockaddr_in){ .sin_family = AF_INET };
+	if (m->config->spawn == AMUDP_SPMDLocalSpawn)
+		name->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	m->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (m->listener < 0 || bind(m->listener, (struct sockaddr *)name, sizeof(*name)) < 0 ||
+	    listen(m->listener, 1024) < 0 ||
+	    getsockname(m->listener, (struct sockaddr *)name, &len) < 0)
+		return -errno;
+	name->sin_addr.s_addr = master_address(m);
+	return 0;
+}
+
+static int workers_spawn(struct master *m, const struct sockaddr_in *name)
+{
+	char args[128], secret[64], ip[INET_ADDRSTRLEN];
+	char *extra[] = { args, secret, NULL };
+
+	inet_ntop(AF_INET, &name->sin_addr, ip, sizeof(ip));
+	snprintf(args, sizeof(args), "%s=%d,%s:%u,%s", AM_JOB_ENV_ARGS, AMUDP_SilentMode ? 1 : 2,
+		 ip, (unsigned int)ntohs(name->sin_port), ip);
+	snprintf(secret, sizeof(secret), "%s=%llx", AM_JOB_ENV_SECRET,
+		 (unsigned long long)m->secret);
+	return m->config->spawn(m->config->size, m->config->argc, m->config->argv, extra);
+}
+
+/* The environment as one block of strings; the caller frees it. */
+static char *environment_copy(size_t *length)
+{
+	char **e, *block, *at;
+
+	*length = 1;
+	for (e = environ; *e; e++)
+		*length += strlen(*e) + 1;
+	at = block = calloc(1, *length);
+	for (e = environ; block && *e; e++)
+		at = stpcpy(at, *e) + 1;
+	return block;
+}
+
+static void boot_send(struct master *m, int rank, const char *environment, size_t length)
+{
+	struct am_job_boot boot = { htobe32((uint32_t)rank),
+				    htobe32((uint32_t)m->config->size),
+				    htobe32((uint32_t)m->config->depth),
+				    htobe32(am_env_bool("ROUTE_OUTPUT", true)),
+				    htobe64(m->id),
+				    htobe64(m->nonce) };
+	struct am_job_message head = { htobe32(AM_JOB_BOOT), 0,
+				       htobe32((uint32_t)(sizeof(boot) + length)) };
+	int fd = m->workers[rank].fd[AM_JOB_CONTROL];
+
+	am_job_write(fd, &head, sizeof(head));
+	am_job_write(fd, &boot, sizeof(boot));
+	am_job_write(fd, environment, length);
+}
+
+/* Those that ask for a rank get it; the others fill up in the order they came. */
+static void ranks_assign(struct master *m)
+{
+	int size = m->config->size, i, next = 0;
+	struct worker *sorted = calloc((size_t)size, sizeof(*sorted));
+	bool *taken = calloc((size_t)size, sizeof(*taken));
+
+	if (!sorted || !taken)
+		abort();
+	for (i = 0; i < size; i++) {
+		uint32_t wanted = m->workers[i].wanted;
+
+		if (wanted >= (uint32_t)size || taken[wanted])
+			continue;
+		taken[wanted] = true;
+		sorted[wanted] = m->workers[i];
+		m->workers[i].pid = 0;
+	}
+	for (i = 0; i < size; i++) {
+		if (!m->workers[i].pid)
+			continue;
+		while (taken[next])
+			next++;
+		taken[next] = true;
+		sorted[next] = m->workers[i];
+	}
+	free(m->workers);
+	free(taken);
+	m->workers = sorted;
+}
+
+static void job_boot(struct master *m)
+{
+	size_t length;
+	char *environment = environment_copy(&length);
+	int i;
+
+	ranks_assign(m);
+	m->booted = true;
+	for (i = 0; i < m->config->size; i++)
+		boot_send(m, i, environment ? environment : "", environment ? length : 1);
+	free(environment);
+}
+
+static void worker_join(struct master *m, int fd, const struct am_job_hello *hello)
+{
+	struct worker *w;
+	int i;
+
+	if (m->joined == m->config->size || m->ending) {
+		close(fd);
+		return;
+	}
+	w = &m->workers[m->joined++];
+	for (i = 0; i < AM_JOB_CHANNELS; i++)
+		w->fd[i] = -1;
+	w->fd[AM_JOB_CONTROL] = fd;
+	w->pid = be32toh(hello->pid);
+	w->wanted = be32toh(hello->rank);
+	if (m->joined == m->config->size)
+		job_boot(m);
+}
+
+static void channel_join(struct master *m, int fd, uint32_t channel, uint32_t rank)
+{
+	struct worker *w;
+
+	if (!m->booted || rank >= (uint32_t)m->config->size || channel >= AM_JOB_CHANNELS ||
+	    m->workers[rank].fd[channel] >= 0) {
+		close(fd);
+		return;
+	}
+	w = &m->workers[rank];
+	w->fd[channel] = fd;
+	if (channel == AM_JOB_STDOUT)
+		w->console[0] = (struct am_console){ .in = fd, .out = STDOUT_FILENO };
+	if (channel == AM_JOB_STDERR)
+		w->console[1] = (struct am_console){ .in = fd, .out = STDERR_FILENO };
+}
+
+static void pending_accept(struct master *m)
+{
+	int one = 1, fd = accept4(m->listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (m->num_pending == PENDING_MAX) {
+		/* the oldest has had its chance: a worker says hello at once */
+		close(m->pending[0].fd);
+		memmove(m->pending, m->pending + 1, (PENDING_MAX - 1) * sizeof(struct pending));
+		m->num_pending--;
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	m->pending[m->num_pending++] = (struct pending){ .fd = fd };
+}
+
+/* True when the connection is no longer pending. */
+static bool pending_read(struct master *m, struct pending *p)
+{
+	ssize_t n =
+		recv(p->fd, (char *)&p->hello + p->used, sizeof(p->hello) - p->used, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	p->used += n > 0 ? (size_t)n : 0;
+	if (n > 0 && p->used < sizeof(p->hello))
+		return false;
+	if (n <= 0 || be32toh(p->hello.magic) != AM_JOB_MAGIC ||
+	    be64toh(p->hello.secret) != m->secret)
+		close(p->fd);
+	else if (be32toh(p->hello.channel) == AM_JOB_CONTROL)
+		worker_join(m, p->fd, &p->hello);
+	else
+		channel_join(m, p->fd, be32toh(p->hello.channel), be32toh(p->hello.rank));
+	return true;
+}
+
+/* How a process of ours ended, as a shell would say it; -1: not known. */
+static int status_of(uint32_t pid, char *text, size_t size)
+{
+	int status, i;
+
+	snprintf(text, size, "closed its connection");
+	for (i = 0; i < REASON_WAIT_MS; i++) {
+		pid_t got = waitpid((pid_t)pid, &status, WNOHANG);
+
+		if (got < 0)
+			return -1; /* not our child: on another machine */
+		if (got > 0 && WIFSIGNALED(status)) {
+			snprintf(text, size, "was killed by signal %d (%s)", WTERMSIG(status),
+				 strsignal(WTERMSIG(status)));
+			return 128 + WTERMSIG(status);
+		}
+		if (got > 0) {
+			snprintf(text, size, "exited with code %d without AMUDP_SPMDExit",
+				 WEXITSTATUS(status));
+			return WEXITSTATUS(status);
+		}
+		usleep(1000);
+	}
+	return -1;
+}
+
+static void worker_lost(struct master *m, int rank)
+{
+	struct worker *w = &m->workers[rank];
+	char reason[128];
+	int code;
+
+	fd_close(&w->fd[AM_JOB_CONTROL]);
+	w->gone = true;
+	if (m->ending)
+		return;
+	code = status_of(w->pid, reason, sizeof(reason));
+	say("rank %d (process %u) %s; the job ends", rank, w->pid, reason);
+	end_begin(m, code > 0 ? code : 1);
+}
+
+static void control_read(struct master *m, int rank)
+{
+	struct am_job_message msg;
+
+	if (am_job_receive(m->workers[rank].fd[AM_JOB_CONTROL], &msg) < 0) {
+		worker_lost(m, rank);
+		return;
+	}
+	if (msg.kind == AM_JOB_EXIT)
+		end_begin(m, (int)msg.value);
+}
+
+static void collective_finish(struct master *m)
+{
+	uint32_t length = m->asked_len * (uint32_t)m->config->size;
+	int i;
+
+	for (i = 0; i < m->config->size; i++) {
+		m->workers[i].asked = false;
+		am_job_send(m->workers[i].fd[AM_JOB_COLLECTIVE], m->asked_kind, 0, m->gathered,
+			    length);
+	}
+	m->asked = 0;
+	free(m->gathered);
+	m->gathered = NULL;
+}
+
+static int collective_begin(struct master *m, const struct am_job_message *msg)
+{
+	m->asked_kind = msg->kind;
+	m->asked_len = msg->length;
+	if (!msg->length)
+		return 0;
+	if (msg->length > AM_JOB_LENGTH_MAX / (uint32_t)m->config->size)
+		return -EPROTO;
+	m->gathered = malloc((size_t)msg->length * (size_t)m->config->size);
+	return m->gathered ? 0 : -ENOMEM;
+}
+
+static void collective_read(struct master *m, int rank)
+{
+	struct worker *w = &m->workers[rank];
+	struct am_job_message msg;
+	int ret = am_job_receive(w->fd[AM_JOB_COLLECTIVE], &msg);
+
+	if (ret < 0) {
+		fd_close(&w->fd[AM_JOB_COLLECTIVE]);
+		return;
+	}
+	if (!m->asked)
+		ret = collective_begin(m, &msg);
+	if (ret == 0 && (msg.kind != m->asked_kind || msg.length != m->asked_len || w->asked))
+		ret = -EPROTO;
+	if (ret == 0 && msg.length)
+		ret = am_job_read(w->fd[AM_JOB_COLLECTIVE], m->gathered + (size_t)rank * msg.length,
+				  msg.length);
+	if (ret < 0) {
+		say("rank %d calls a collective that the others do not; the job ends", rank);
+		end_begin(m, 1);
+		return;
+	}
+	w->asked = true;
+	if (++m->asked == m->config->size)
+		collective_finish(m);
+}
+
+static void output_read(struct worker *w, int channel)
+{
+	if (!am_console_forward(&w->console[channel - AM_JOB_STDOUT]))
+		fd_close(&w->fd[channel]);
+}
+
+static void worker_read(struct master *m, int rank, int channel)
+{
+	if (channel == AM_JOB_CONTROL)
+		control_read(m, rank);
+	else if (channel == AM_JOB_COLLECTIVE)
+		collective_read(m, rank);
+	else
+		output_read(&m->workers[rank], channel);
+}
+
+static void children_check(struct master *m)
+{
+	int status, i;
+	pid_t pid = m->booted || m->ending ? 0 : waitpid(-1, &status, WNOHANG);
+
+	if (pid <= 0)
+		return;
+	for (i = 0; i < m->joined; i++) {
+		if (m->workers[i].pid == (uint32_t)pid)
+			break;
+	}
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && i == m->joined)
+		return; /* a launcher may end before its workers join */
+	if (WIFSIGNALED(status))
+		say("a worker was killed by signal %d before the job began", WTERMSIG(status));
+	else
+		say("a worker ended with code %d before the job began", WEXITSTATUS(status));
+	end_begin(m, WIFSIGNALED(status)   ? 128 + WTERMSIG(status)
+		     : WEXITSTATUS(status) ? WEXITSTATUS(status)
+					   : 1);
+}
+
+/* True while somebody may still have something to say. */
+static bool anyone_left(const struct master *m)
+{
+	int i;
+
+	for (i = 0; i < m->joined; i++) {
+		const struct worker *w = &m->workers[i];
+
+		if (w->fd[AM_JOB_CONTROL] >= 0 || w->fd[AM_JOB_STDOUT] >= 0 ||
+		    w->fd[AM_JOB_STDERR] >= 0)
+			return true;
+	}
+	return false;
+}
+
+/* Those that did not end when told; only processes that are children of ours. */
+static void stragglers_kill(struct master *m)
+{
+	int i, status;
+
+	for (i = 0; i < m->joined; i++) {
+		if (m->workers[i].pid && waitpid((pid_t)m->workers[i].pid, &status, WNOHANG) == 0)
+			kill((pid_t)m->workers[i].pid, SIGKILL);
+	}
+}
+
+static int poll_set(struct master *m)
+{
+	int i, c, n = 0;
+
+	m->fds[n++] = (struct pollfd){ .fd = m->listener, .events = POLLIN };
+	for (i = 0; i < m->num_pending; i++)
+		m->fds[n++] = (struct pollfd){ .fd = m->pending[i].fd, .events = POLLIN };
+	for (i = 0; i < m->joined; i++) {
+		for (c = 0; c < AM_JOB_CHANNELS; c++)
+			m->fds[n++] =
+				(struct pollfd){ .fd = m->workers[i].fd[c], .events = POLLIN };
+	}
+	return n;
+}
+
+static void pending_serve(struct master *m, int count)
+{
+	int i, kept = 0;
+
+	for (i = 0; i < m->num_pending; i++) {
+		if (i < count && (m->fds[1 + i].revents && pending_read(m, &m->pending[i])))
+			continue;
+		m->pending[kept++] = m->pending[i];
+	}
+	m->num_pending = kept;
+}
+
+static void master_serve(struct master *m)
+{
+	int pending = m->num_pending, joined = m->joined, i, c, n = poll_set(m);
+	bool booted = m->booted;
+	struct pollfd *fds = m->fds + 1 + pending;
+
+	if (poll(m->fds, (nfds_t)n, 50) <= 0)
+		return;
+	for (i = 0; i < joined; i++) {
+		/* output before the end, so that last words are heard */
+		for (c = AM_JOB_CHANNELS - 1; c >= 0; c--) {
+			if (fds[i * AM_JOB_CHANNELS + c].revents &&
+			    fds[i * AM_JOB_CHANNELS + c].fd == m->workers[i].fd[c])
+				worker_read(m, i, c);
+		}
+	}
+	pending_serve(m, pending);
+	if (m->booted == booted && m->fds[0].revents)
+		pending_accept(m);
+}
+
+static void master_init(struct master *m)
+{
+	int size = m->config->size;
+
+	m->workers = calloc((size_t)size, sizeof(*m->workers));
+	m->fds = calloc((size_t)size * AM_JOB_CHANNELS + PENDING_MAX + 1, sizeof(*m->fds));
+	if (!m->workers || !m->fds || base_rand_u64(&m->secret) < 0 || base_rand_u64(&m->nonce) < 0)
+		AMUDP_FatalErr("no memory for %d workers", size);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+	signal(SIGHUP, on_signal);
+}
+
+void am_master_run(const struct am_master_config *config)
+{
+	struct master m = { .config = config };
+	struct sockaddr_in name;
+
+	master_init(&m);
+	if (listener_open(&m, &name) < 0)
+		AMUDP_FatalErr("the console cannot listen: %s", strerror(errno));
+	m.id = (uint64_t)ntohl(name.sin_addr.s_addr) << 32 | ((uint32_t)getpid() & 0xFFFF);
+	if (!workers_spawn(&m, &name)) {
+		say("the workers cannot be started");
+		exit(1);
+	}
+	while (!m.ending || (anyone_left(&m) && base_now() < m.end_at)) {
+		master_serve(&m);
+		children_check(&m);
+		if (interrupted)
+			end_begin(&m, 128 + interrupted);
+	}
+	stragglers_kill(&m);
+	exit(m.code & 0xFF);
+}

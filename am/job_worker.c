@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A worker of our own console: docs/amudp.md, section 6.
+ *
+ * Four connections to the console: control, collectives, stdout, stderr. A thread waits on the
+ * control connection and ends the process when the console says so or is gone; it costs nothing
+ * until then, and no call of the program is needed for the job to end.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "am/bundle.h"
+#include "am/env.h"
+#include "am/job.h"
+#include "am/job_wire.h"
+#include "base/bits.h"
+
+static struct sockaddr_in console;
+static uint64_t secret;
+static int control = -1, collective = -1;
+static char *environment;
+
+bool am_worker_is(void)
+{
+	const char *args = getenv(AM_JOB_ENV_ARGS);
+
+	return args && atoi(args) != 0;
+}
+
+static int address_parse(const char *args)
+{
+	struct addrinfo hints = { .ai_family = AF_INET, .ai_socktype = SOCK_STREAM }, *found;
+	char host[256], port[16];
+	int flag;
+
+	if (sscanf(args, "%d,%255[^:]:%15[0-9]", &flag, host, port) != 3)
+		return -EINVAL;
+	if (getaddrinfo(host, port, &hints, &found) != 0)
+		return -EHOSTUNREACH;
+	memcpy(&console, found->ai_addr, sizeof(console));
+	freeaddrinfo(found);
+	return 0;
+}
+
+static int channel_open(uint32_t channel, uint32_t rank)
+{
+	struct am_job_hello hello = { htobe32(AM_JOB_MAGIC), htobe32(channel), htobe64(secret),
+				      htobe32(rank), htobe32((uint32_t)getpid()) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, ret;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (connect(fd, (struct sockaddr *)&console, sizeof(console)) < 0)
+		ret = -errno;
+	else
+		ret = am_job_write(fd, &hello, sizeof(hello));
+	if (ret < 0) {
+		close(fd);
+		return ret;
+	}
+	return fd;
+}
+
+static void address_choose(void)
+{
+	const char *ip = am_env_get("WORKERIP");
+	struct sockaddr_in self;
+	socklen_t len = sizeof(self);
+
+	if (ip && inet_addr(ip) != INADDR_NONE)
+		am_job.address = inet_addr(ip);
+	else if (getsockname(control, (struct sockaddr *)&self, &len) == 0)
+		am_job.address = self.sin_addr.s_addr;
+}
+
+static int boot_receive(bool *route)
+{
+	struct am_job_message m;
+	struct am_job_boot boot;
+	int ret = am_job_receive(control, &m);
+
+	if (ret < 0)
+		return ret;
+	if (m.kind != AM_JOB_BOOT || m.length < sizeof(boot))
+		return -EPROTO;
+	ret = am_job_read(control, &boot, sizeof(boot));
+	m.length -= (uint32_t)sizeof(boot);
+	environment = calloc(1, m.length + 2);
+	if (!environment)
+		return -ENOMEM;
+	if (ret == 0)
+		ret = am_job_read(control, environment, m.length);
+	if (ret < 0)
+		return ret;
+	am_env_console = environment;
+	am_job.rank = (int)be32toh(boot.rank);
+	am_job.size = (int)be32toh(boot.size);
+	am_job.depth = (int)be32toh(boot.depth);
+	am_job.id = be64toh(boot.id);
+	am_job.nonce = be64toh(boot.nonce);
+	*route = be32toh(boot.route) != 0;
+	return am_job.size > 0 && am_job.rank < am_job.size ? 0 : -EPROTO;
+}
+
+static int output_route(uint32_t channel, int target, FILE *stream)
+{
+	int fd = channel_open(channel, (uint32_t)am_job.rank);
+
+	if (fd < 0)
+		return fd;
+	fflush(stream);
+	dup2(fd, target);
+	close(fd);
+	setvbuf(stream, NULL, _IOLBF, (size_t)base_max(am_env_int("LINEBUFFERSZ", 1024), 64));
+	return 0;
+}
+
+/* The end comes from the console: because somebody called AMUDP_SPMDExit, died, or it is gone. */
+static void *control_watch(void *unused)
+{
+	struct am_job_message m;
+
+	if (am_job_receive(control, &m) < 0 || m.kind != AM_JOB_EXIT)
+		m.value = 1;
+	am_job_leave((int)m.value);
+}
+
+static int watch_start(void)
+{
+	sigset_t all, old;
+	pthread_t thread;
+	int ret;
+
+	/* the program's signals are for its own threads */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = pthread_create(&thread, NULL, control_watch, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (ret == 0)
+		pthread_detach(thread);
+	return -ret;
+}
+
+/* One answer of the console, with length octets; the bundle is polled meanwhile. */
+static int answer_take(uint32_t kind, void *dest, size_t length)
+{
+	struct am_job_message m;
+	int ret;
+
+	am_job_wait_fd(collective);
+	ret = am_job_receive(collective, &m);
+	if (ret == 0 && (m.kind != kind || m.length != length))
+		ret = -EPROTO;
+	return ret == 0 && length ? am_job_read(collective, dest, length) : ret;
+}
+
+static int worker_gather(const void *source, void *dest, size_t len)
+{
+	int ret = am_job_send(collective, AM_JOB_GATHER, 0, source, (uint32_t)len);
+
+	return ret < 0 ? ret : answer_take(AM_JOB_GATHER, dest, len * (size_t)am_job.size);
+}
+
+static int worker_barrier(void)
+{
+	int ret = am_job_send(collective, AM_JOB_BARRIER, 0, NULL, 0);
+
+	return ret < 0 ? ret : answer_take(AM_JOB_BARRIER, NULL, 0);
+}
+
+/* The console answers to all, us too; meanwhile the others may still want replies of ours. */
+static void __attribute__((noreturn)) worker_end(int code)
+{
+	fflush(stdout);
+	fflush(stderr);
+	am_job_send(control, AM_JOB_EXIT, (uint32_t)code, NULL, 0);
+	for (;;)
+		am_job_wait_fd(-1);
+}
+
+static const struct am_job_ops worker_ops = {
+	.gather = worker_gather,
+	.barrier = worker_barrier,
+	.end = worker_end,
+};
+
+int am_worker_join(const char *args)
+{
+	const char *hex = getenv(AM_JOB_ENV_SECRET);
+	const char *rank = getenv("AMUDP_SLAVE_RANK");
+	bool route = true;
+	int ret = address_parse(args);
+
+	if (ret < 0)
+		return ret;
+	secret = hex ? strtoull(hex, NULL, 16) : 0;
+	control = channel_open(AM_JOB_CONTROL, rank ? (uint32_t)atoi(rank) : UINT32_MAX);
+	if (control < 0)
+		return control;
+	ret = boot_receive(&route);
+	if (ret < 0)
+		return ret;
+	address_choose();
+	collective = channel_open(AM_JOB_COLLECTIVE, (uint32_t)am_job.rank);
+	if (collective < 0)
+		return collective;
+	if (route)
+		ret = output_route(AM_JOB_STDOUT, STDOUT_FILENO, stdout);
+	if (route && ret == 0)
+		ret = output_route(AM_JOB_STDERR, STDERR_FILENO, stderr);
+	unsetenv(AM_JOB_ENV_SECRET);
+	am_job.ops = &worker_ops;
+	return ret < 0 ? ret : watch_start();
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Starting the workers of a job: on this machine, by ssh, or by a command of the user's.
+ *
+ * Remote workers get their variables on the command line, through ENV_CMD; every word is quoted
+ * for the remote shell.
+ */
+#include "am/spawn.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "am/env.h"
+
+#define COMMAND_MAX (128 * 1024)
+#define SERVERS_MAX 4096
+
+const amudp_spawnfn_desc_t AMUDP_Spawnfn_Desc[] = {
+	{ 'S', "start workers by ssh on the machines of SSH_SERVERS", AMUDP_SPMDSshSpawn },
+	{ 'L', "start workers on this machine", AMUDP_SPMDLocalSpawn },
+	{ 'C', "start workers by the command CSPAWN_CMD", AMUDP_SPMDCustomSpawn },
+	{ 0, NULL, NULL },
+};
+
+amudp_spawnfn_t am_spawn_find(char letter)
+{
+	const amudp_spawnfn_desc_t *d;
+
+	for (d = AMUDP_Spawnfn_Desc; d->abbrev; d++) {
+		if (toupper((unsigned char)letter) == d->abbrev)
+			return d->fnptr;
+	}
+	return NULL;
+}
+
+int AMUDP_SPMDLocalSpawn(int nproc, int argc, char **argv, char **extra_env)
+{
+	char rank[16];
+	pid_t pid;
+	int i, j;
+
+	fflush(NULL);
+	for (i = 0; i < nproc; i++) {
+		pid = fork();
+		if (pid < 0)
+			return 0;
+		if (pid > 0)
+			continue;
+		for (j = 0; extra_env[j]; j++)
+			putenv(extra_env[j]);
+		snprintf(rank, sizeof(rank), "%d", i);
+		setenv("AMUDP_SLAVE_RANK", rank, 1);
+		execvp(argv[0], argv);
+		fprintf(stderr, "cannot run %s: %s\n", argv[0], strerror(errno));
+		_exit(127);
+	}
+	return 1;
+}
+
+struct command {
+	char text[COMMAND_MAX];
+	size_t used;
+	int full;
+};
+
+static void add(struct command *c, const char *s)
+{
+	size_t n = strlen(s);
+
+	if (c->used + n >= sizeof(c->text)) {
+		c->full = 1;
+		return;
+	}
+	memcpy(c->text + c->used, s, n + 1);
+	c->used += n;
+}
+
+static void add_char(struct command *c, char ch)
+{
+	char s[2] = { ch, 0 };
+
+	add(c, s);
+}
+
+/* One word for a shell, whatever is in it. */
+static void add_quoted(struct command *c, const char *word)
+{
+	add(c, "'");
+	for (; *word; word++) {
+		if (*word == '\'')
+			add(c, "'\\''");
+		else
+			add_char(c, *word);
+	}
+	add(c, "'");
+}
+
+/* ENV_CMD VARIABLE=... PROGRAM ARGUMENTS, for a shell */
+static void add_worker(struct command *c, char **argv, char **extra_env)
+{
+	const char *env = am_env_get("ENV_CMD");
+	int i;
+
+	add(c, env && *env ? env : "env");
+	for (i = 0; extra_env[i]; i++) {
+		add(c, " ");
+		add_quoted(c, extra_env[i]);
+	}
+	for (i = 0; argv[i]; i++) {
+		add(c, " ");
+		add_quoted(c, argv[i]);
+	}
+}
+
+static void add_directory(struct command *c, const char *name)
+{
+	const char *path = am_env_get(name);
+	char here[4096];
+
+	if (!path || !*path)
+		path = getcwd(here, sizeof(here));
+	if (path)
+		add_quoted(c, path);
+}
+
+static int shell_start(const struct command *c)
+{
+	pid_t pid;
+
+	if (c->full) {
+		fprintf(stderr, "the command that starts the workers is too long\n");
+		return 0;
+	}
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		execl("/bin/sh", "sh", "-c", c->text, (char *)NULL);
+		_exit(127);
+	}
+	return pid > 0;
+}
+
+/* The words of a list of machines, separated by blanks or commas; returns how many. */
+static int servers_split(char *list, char **out, int max)
+{
+	char *save, *word;
+	int n = 0;
+
+	for (word = strtok_r(list, " ,\t\n", &save); word && n < max;
+	     word = strtok_r(NULL, " ,\t\n", &save))
+		out[n++] = word;
+	return n;
+}
+
+static int ssh_start(const char *server, char **argv, char **extra_env)
+{
+	const char *ssh = am_env_get("SSH_CMD"), *options = am_env_get("SSH_OPTIONS");
+	static struct command remote, local;
+
+	remote.used = local.used = 0;
+	remote.full = local.full = 0;
+	add(&remote, "cd ");
+	add_directory(&remote, "SSH_REMOTE_PATH");
+	add(&remote, " && exec ");
+	add_worker(&remote, argv, extra_env);
+	add(&local, "exec ");
+	add(&local, ssh && *ssh ? ssh : "ssh");
+	add(&local, " ");
+	add(&local, options ? options : "");
+	add(&local, " ");
+	add_quoted(&local, server);
+	add(&local, " ");
+	add_quoted(&local, remote.text);
+	add(&local, " </dev/null");
+	local.full |= remote.full;
+	return shell_start(&local);
+}
+
+int AMUDP_SPMDSshSpawn(int nproc, int argc, char **argv, char **extra_env)
+{
+	const char *list = am_env_get("SSH_SERVERS");
+	char *servers[SERVERS_MAX], *copy;
+	int i, n, ok = 1;
+
+	if (!list || !*list) {
+		fprintf(stderr, "SSH_SERVERS names no machine to start workers on\n");
+		return 0;
+	}
+	copy = strdup(list);
+	n = copy ? servers_split(copy, servers, SERVERS_MAX) : 0;
+	if (n == 0)
+		ok = 0;
+	for (i = 0; i < nproc && ok; i++)
+		ok = ssh_start(servers[i % n], argv, extra_env);
+	free(copy);
+	return ok;
+}
+
+/* %N processes, %C worker command, %D directory, %M machines, %P program, %% a per cent sign */
+static void add_expanded(struct command *c, const char *format, int nproc, char **argv,
+			 char **extra_env)
+{
+	const char *servers = am_env_get("CSPAWN_SERVERS");
+	char number[16];
+
+	for (; *format; format++) {
+		if (*format != '%' || !format[1]) {
+			add_char(c, *format);
+			continue;
+		}
+		switch (*++format) {
+		case 'N':
+			snprintf(number, sizeof(number), "%d", nproc);
+			add(c, number);
+			break;
+		case 'C':
+			add_worker(c, argv, extra_env);
+			break;
+		case 'D':
+			add_directory(c, "CSPAWN_DIRECTORY");
+			break;
+		case 'M':
+			add(c, servers ? servers : "");
+			break;
+		case 'P':
+			add_quoted(c, argv[0]);
+			break;
+		default:
+			add_char(c, *format);
+		}
+	}
+}
+
+int AMUDP_SPMDCustomSpawn(int nproc, int argc, char **argv, char **extra_env)
+{
+	const char *format = am_env_get("CSPAWN_CMD");
+	static struct command c;
+
+	if (!format || !*format) {
+		fprintf(stderr, "CSPAWN_CMD is not set: it starts %%N workers of command %%C\n");
+		return 0;
+	}
+	add_expanded(&c, format, nproc, argv, extra_env);
+	return shell_start(&c);
+}

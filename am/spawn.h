@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef AM_SPAWN_H
+#define AM_SPAWN_H
+
+#include "include/warp/amudp_spmd.h"
+
+/* The function that this letter names, in either case; NULL: none. */
+amudp_spawnfn_t am_spawn_find(char letter);
+
+#endif

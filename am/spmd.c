@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A job as its programs see it: start, rank, barrier, all-gather, end.
+ *
+ * The process that is started by hand becomes the console and never returns from
+ * AMUDP_SPMDStartup; the workers it starts return from there with an endpoint on which every
+ * rank is mapped. Who brings the workers together is behind am_job_ops.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "am/bundle.h"
+#include "am/env.h"
+#include "am/job.h"
+#include "am/live.h"
+#include "am/spawn.h"
+#include "base/bits.h"
+
+#define FLUSH_TRIES 100
+
+struct am_job am_job = { .rank = -1 };
+
+void (*AMUDP_SPMDkillmyprocess)(int exitcode) = _exit;
+
+/* A stream that another thread holds for long is left as it is: the end must come. */
+static void stream_flush(FILE *stream)
+{
+	int i;
+
+	for (i = 0; i < FLUSH_TRIES; i++) {
+		if (ftrylockfile(stream) == 0) {
+			fflush(stream);
+			funlockfile(stream);
+			return;
+		}
+		usleep(1000);
+	}
+}
+
+void am_job_leave(int code)
+{
+	if (am_job.exit_callback)
+		am_job.exit_callback(code);
+	stream_flush(stdout);
+	stream_flush(stderr);
+	if (am_job.endpoint)
+		am_live_unlink(am_job.endpoint);
+	AMUDP_SPMDkillmyprocess(code);
+	_exit(code);
+}
+
+static bool readable(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) > 0;
+}
+
+void am_job_wait_fd(int fd)
+{
+	struct amudp_eb *eb = am_job.bundle;
+	uint64_t spin = 0;
+
+	if (!eb)
+		return;
+	am_bundle_lock(eb);
+	eb->extra_fd = fd;
+	while (fd < 0 || !readable(fd))
+		am_bundle_wait(eb, &spin);
+	eb->extra_fd = -1;
+	am_bundle_unlock(eb);
+}
+
+static tag_t tag_of(int rank)
+{
+	return am_job.id | (tag_t)(uint32_t)rank << 16;
+}
+
+static int depth_choose(int networkdepth)
+{
+	int depth = am_job.depth ? am_job.depth : networkdepth;
+
+	if (depth <= 0)
+		depth = (int)am_env_int("NETWORKDEPTH", AMUDP_DEFAULT_NETWORKDEPTH);
+	return base_min(base_max(depth, 1), AMUDP_MAX_NETWORKDEPTH);
+}
+
+static int endpoint_make(void)
+{
+	en_t name;
+	int ret;
+
+	AMUDP_SetUDPInterface(am_job.address);
+	ret = AM_Init();
+	if (ret == AM_OK)
+		ret = AM_AllocateBundle(AM_SEQ, &am_job.bundle);
+	if (ret == AM_OK)
+		ret = AM_AllocateEndpoint(am_job.bundle, &am_job.endpoint, &name);
+	if (ret == AM_OK)
+		ret = AMUDP_SetJobNonce(am_job.endpoint, am_job.nonce);
+	if (ret == AM_OK)
+		ret = AM_SetTag(am_job.endpoint, tag_of(am_job.rank));
+	return ret;
+}
+
+static int map_all(const struct sockaddr_in *names)
+{
+	int i, ret = AM_OK;
+
+	if (am_job.size > AMUDP_INIT_NUMTRANSLATIONS)
+		ret = AM_SetNumTranslations(am_job.endpoint, am_job.size);
+	for (i = 0; i < am_job.size && ret == AM_OK; i++)
+		ret = AM_Map(am_job.endpoint, i, names[i], tag_of(i));
+	return ret;
+}
+
+/* More ranks here than processors: who finds nothing to do must give way. */
+static void crowd_check(const struct sockaddr_in *names)
+{
+	int i, here = 0;
+
+	for (i = 0; i < am_job.size; i++)
+		here += names[i].sin_addr.s_addr == names[am_job.rank].sin_addr.s_addr;
+	am_job.bundle->crowded = here > sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static int ranks_connect(int networkdepth)
+{
+	struct sockaddr_in *names = calloc((size_t)am_job.size, sizeof(*names));
+	int ret = AM_ERR_RESOURCE;
+
+	if (!names)
+		return ret;
+	if (am_job.ops->gather(&am_job.endpoint->name, names, sizeof(*names)) == 0)
+		ret = map_all(names);
+	if (ret == AM_OK)
+		ret = AM_SetExpectedResources(am_job.endpoint, am_job.size,
+					      depth_choose(networkdepth));
+	if (ret == AM_OK)
+		crowd_check(names);
+	free(names);
+	/* nobody sends before everybody knows everybody */
+	if (ret == AM_OK && am_job.ops->barrier() < 0)
+		ret = AM_ERR_RESOURCE;
+	return ret;
+}
+
+static int worker_start(int networkdepth, uint64_t *networkpid, eb_t *eb, ep_t *ep)
+{
+	int ret;
+
+	am_live_rank = (uint32_t)am_job.rank;
+	ret = endpoint_make();
+	if (ret == AM_OK)
+		ret = ranks_connect(networkdepth);
+	if (ret != AM_OK)
+		return ret;
+	if (networkpid)
+		*networkpid = am_job.id;
+	*eb = am_job.bundle;
+	*ep = am_job.endpoint;
+	return AM_OK;
+}
+
+static void arguments_drop(int *argc, char **argv, int n)
+{
+	int i;
+
+	for (i = 1; i + n <= *argc; i++)
+		argv[i] = argv[i + n];
+	*argc -= n;
+}
+
+/* argv[1] is the number of processes; a single letter behind it chooses how they are started. */
+static int arguments_take(int *argc, char **argv, struct am_master_config *config)
+{
+	int n = 0;
+
+	if (!config->size) {
+		config->size = *argc > 1 ? atoi(argv[1]) : 0;
+		n = 1;
+		if (config->size < 1)
+			return -EINVAL;
+		if (!config->spawn && *argc > 2 && strlen(argv[2]) == 1 &&
+		    isalpha((unsigned char)argv[2][0])) {
+			config->spawn = am_spawn_find(argv[2][0]);
+			if (!config->spawn)
+				return -EINVAL;
+			n = 2;
+		}
+		arguments_drop(argc, argv, n);
+	}
+	if (!config->spawn) {
+		const char *name = am_env_get("SPAWNFN");
+
+		config->spawn = am_spawn_find(name && *name ? name[0] : 'S');
+	}
+	return config->spawn ? 0 : -EINVAL;
+}
+
+static void usage_tell(const char *program)
+{
+	const amudp_spawnfn_desc_t *d;
+
+	fprintf(stderr, "usage: %s <number of processes> [letter] <arguments of the program>\n",
+		program);
+	for (d = AMUDP_Spawnfn_Desc; d->abbrev; d++)
+		fprintf(stderr, "   %c  %s\n", d->abbrev, d->desc);
+}
+
+static int master_start(int *argc, char ***argv, struct am_master_config *config)
+{
+	static char self[4096];
+	ssize_t n;
+
+	if (arguments_take(argc, *argv, config) < 0) {
+		usage_tell((*argv)[0]);
+		return AM_ERR_BAD_ARG;
+	}
+	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (n > 0)
+		(*argv)[0] = self;
+	config->argc = *argc;
+	config->argv = *argv;
+	am_master_run(config);
+}
+
+int AMUDP_SPMDStartup(int *argc, char ***argv, int nproc, int networkdepth, amudp_spawnfn_t spawnfn,
+		      uint64_t *networkpid, eb_t *eb, ep_t *ep)
+{
+	struct am_master_config config = { nproc, networkdepth, spawnfn, 0, NULL };
+	int ret;
+
+	if (am_job.ops)
+		am_return_error(AM_ERR_RESOURCE, "once in a process");
+	if (!argc || !argv || !eb || !ep || nproc < 0 || nproc > AMUDP_MAX_SPMDPROCS ||
+	    networkdepth < 0 || networkdepth > AMUDP_MAX_NETWORKDEPTH)
+		am_return_error(AM_ERR_BAD_ARG, "no place for an answer, or numbers out of range");
+	if (am_worker_is())
+		ret = am_worker_join(getenv("AMUDP_SLAVE_ARGS"));
+	else if (am_pmix_is())
+		ret = am_pmix_join();
+	else
+		return master_start(argc, argv, &config);
+	if (ret < 0)
+		AMUDP_FatalErr("cannot join the job: %s", strerror(-ret));
+	return worker_start(networkdepth, networkpid, eb, ep);
+}
+
+int AMUDP_SPMDIsWorker(char **argv)
+{
+	return am_worker_is() || am_pmix_is();
+}
+
+int AMUDP_SPMDNumProcs(void)
+{
+	if (!am_job.ops)
+		AMUDP_FatalErr("AMUDP_SPMDNumProcs before AMUDP_SPMDStartup");
+	return am_job.size;
+}
+
+int AMUDP_SPMDMyProc(void)
+{
+	if (!am_job.ops)
+		AMUDP_FatalErr("AMUDP_SPMDMyProc before AMUDP_SPMDStartup");
+	return am_job.rank;
+}
+
+int AMUDP_SPMDBarrier(void)
+{
+	if (!am_job.ops)
+		am_return_error(AM_ERR_NOT_INIT, "AMUDP_SPMDStartup comes first");
+	return am_job.ops->barrier() < 0 ? AM_ERR_RESOURCE : AM_OK;
+}
+
+int AMUDP_SPMDAllGather(void *source, void *dest, size_t len)
+{
+	if (!am_job.ops)
+		am_return_error(AM_ERR_NOT_INIT, "AMUDP_SPMDStartup comes first");
+	if (!source || !dest || !len || len > (1u << 30) / (size_t)am_job.size)
+		am_return_error(AM_ERR_BAD_ARG, "nothing to gather, or too much");
+	return am_job.ops->gather(source, dest, len) < 0 ? AM_ERR_RESOURCE : AM_OK;
+}
+
+int AMUDP_SPMDSetExitCallback(void (*fp)(int exitcode))
+{
+	am_job.exit_callback = fp;
+	return AM_OK;
+}
+
+int AMUDP_SPMDExit(int exitcode)
+{
+	if (!am_job.ops)
+		am_return_error(AM_ERR_NOT_INIT, "AMUDP_SPMDStartup comes first");
+	am_job.ops->end(exitcode);
+}
+
+const char *AMUDP_SPMDgetenvMaster(const char *keyname)
+{
+	if (!keyname)
+		return NULL;
+	return am_env_console ? am_env_console_get(keyname) : getenv(keyname);
+}
