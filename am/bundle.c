@@ -21,7 +21,8 @@
 #include "base/clock.h"
 
 #define BUNDLE_MAGIC 0xA2B0D1E5u
-#define IDLE_POLLS 8 /* empty polls before a crowded process gives its processor away */
+#define IDLE_POLLS 64	     /* empty polls before a process gives its processor away ... */
+#define IDLE_POLLS_CROWDED 8 /* ... and when there are more of them than processors */
 #define WAIT_FDS 32
 
 static struct base_list bundles = BASE_LIST_INIT(bundles);
@@ -108,7 +109,7 @@ int AM_Poll(eb_t bundle)
 		am_return_error(AM_ERR_BAD_ARG, "no bundle");
 	am_bundle_lock(bundle);
 	am_bundle_poll(bundle);
-	idle = bundle->crowded && bundle->idle > IDLE_POLLS;
+	idle = bundle->idle > (bundle->crowded ? IDLE_POLLS_CROWDED : IDLE_POLLS);
 	am_bundle_unlock(bundle);
 	if (idle)
 		sched_yield();

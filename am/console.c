@@ -29,7 +29,7 @@ static void lines_put(struct am_console *c)
 	const char *last = memrchr(c->buffer, '\n', c->used);
 	size_t n = last ? (size_t)(last + 1 - c->buffer) : 0;
 
-	if (c->used == sizeof(c->buffer))
+	if (!last && c->used == sizeof(c->buffer))
 		n = c->used;
 	put(c->out, c->buffer, n);
 	memmove(c->buffer, c->buffer + n, c->used - n);

@@ -24,6 +24,17 @@ const char *am_env_console_get(const char *name)
 	return NULL;
 }
 
+/* VERBOSEENV: what the environment decided, on the console's stderr. */
+static void tell(const char *name, const char *value)
+{
+	static int on = -1;
+
+	if (on < 0)
+		on = getenv("AMUDP_VERBOSEENV") || getenv("VERBOSEENV");
+	if (on)
+		fprintf(stderr, "ENV parameter: %s = %s\n", name, value ? value : "(default)");
+}
+
 const char *am_env_get(const char *name)
 {
 	char prefixed[64];
@@ -37,6 +48,7 @@ const char *am_env_get(const char *name)
 		value = am_env_console_get(prefixed);
 	if (!value)
 		value = am_env_console_get(name);
+	tell(name, value);
 	return value;
 }
 

@@ -172,12 +172,20 @@ static char *environment_copy(size_t *length)
 	return block;
 }
 
+/* A command of the user's mostly has its own way to bring output home. */
+static bool output_routed(const struct master *m)
+{
+	if (m->config->spawn == AMUDP_SPMDCustomSpawn)
+		return am_env_bool("CSPAWN_ROUTE_OUTPUT", false);
+	return am_env_bool("ROUTE_OUTPUT", true);
+}
+
 static void boot_send(struct master *m, int rank, const char *environment, size_t length)
 {
 	struct am_job_boot boot = { htobe32((uint32_t)rank),
 				    htobe32((uint32_t)m->config->size),
 				    htobe32((uint32_t)m->config->depth),
-				    htobe32(am_env_bool("ROUTE_OUTPUT", true)),
+				    htobe32(output_routed(m)),
 				    htobe64(m->id),
 				    htobe64(m->nonce) };
 	struct am_job_message head = { htobe32(AM_JOB_BOOT), 0,

@@ -7,8 +7,12 @@
  */
 #include "am/live.h"
 
+#include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -156,4 +160,61 @@ int am_live_read(const char *path, struct am_live *out)
 	}
 	munmap((void *)l, sizeof(*l));
 	return ret;
+}
+
+static uint64_t total(const uint64_t *by_category)
+{
+	return by_category[amudp_Short] + by_category[amudp_Medium] + by_category[amudp_Long];
+}
+
+static void line_print(FILE *to, const struct am_live *l)
+{
+	char rank[16] = "-", name[INET_ADDRSTRLEN];
+
+	inet_ntop(AF_INET, &l->address, name, sizeof(name));
+	if (l->rank != UINT32_MAX)
+		snprintf(rank, sizeof(rank), "%u", l->rank);
+	fprintf(to,
+		"%7u %5s %15s:%-5u %6u %6u %11" PRIu64 " %11" PRIu64 " %8" PRIu64 " %8" PRIu64
+		" %8" PRIu64 " %12" PRIu64 "\n",
+		l->pid, rank, name, (unsigned int)ntohs(l->port), l->peers, l->outstanding,
+		total(l->stats.RequestsSent), total(l->stats.RepliesSent),
+		total(l->stats.RequestsRetransmitted), l->xstats.NeedlessRetransmissions,
+		l->stats.ReturnedMessages, l->stats.TotalBytesSent);
+}
+
+/* A process that was killed leaves its file behind. */
+static bool alive(const struct am_live *l, const char *path)
+{
+	if (kill((pid_t)l->pid, 0) == 0 || errno == EPERM)
+		return true;
+	unlink(path);
+	return false;
+}
+
+int AMUDP_DumpLive(void *fp)
+{
+	const char *directory = am_live_directory();
+	DIR *dir = directory[0] ? opendir(directory) : NULL;
+	FILE *to = fp ? fp : stdout;
+	struct dirent *entry;
+	struct am_live l;
+	char path[600];
+	int n = 0;
+
+	fprintf(to, "%7s %5s %21s %6s %6s %11s %11s %8s %8s %8s %12s\n", "process", "rank",
+		"endpoint", "peers", "open", "requests", "replies", "again", "needless", "returned",
+		"octets");
+	while (dir && (entry = readdir(dir))) {
+		if (strncmp(entry->d_name, "am-", 3))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
+		if (am_live_read(path, &l) < 0 || !alive(&l, path))
+			continue;
+		line_print(to, &l);
+		n++;
+	}
+	if (dir)
+		closedir(dir);
+	return n;
 }

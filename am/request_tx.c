@@ -156,7 +156,8 @@ static int request_remote(struct amudp_ep *ep, amudp_node_t dest, struct am_fram
 	struct am_translation *t = &ep->translations[dest];
 	struct am_peer *peer = t->peer;
 	uint32_t length = (f->flags & AM_MESSAGE_GET) ? 0 : f->nbytes;
-	bool whole = length + AM_HEAD_MAX <= peer->frame_max;
+	/* fragments take their room one by one */
+	uint32_t cost = length + AM_HEAD_MAX <= peer->frame_max ? am_window_cost(length) : 0;
 	bool copy = length <= COPY_MAX;
 	uint64_t now = base_now();
 	struct am_tx_slot *slot;
@@ -164,7 +165,7 @@ static int request_remote(struct amudp_ep *ep, amudp_node_t dest, struct am_fram
 
 	if (now - ep->last_poll > POLL_EVERY_NS)
 		am_bundle_poll(ep->bundle);
-	ret = slot_acquire(ep, peer, am_window_cost(whole ? length : 0), async, &slot);
+	ret = slot_acquire(ep, peer, cost, async, &slot);
 	if (ret != AM_OK)
 		return ret;
 	f->slot = slot->index;
@@ -175,7 +176,7 @@ static int request_remote(struct amudp_ep *ep, amudp_node_t dest, struct am_fram
 		return AM_ERR_RESOURCE;
 	}
 	slot->dest = dest;
-	slot_begin(ep, peer, slot, am_window_cost(whole ? length : 0), now);
+	slot_begin(ep, peer, slot, cost, now);
 	am_request_send(ep, peer, slot, now);
 	ep->stats.RequestsSent[slot->message.category]++;
 	total_bytes_count(ep->stats.RequestTotalBytesSent, ep->stats.RequestDataBytesSent,

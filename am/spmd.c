@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -149,11 +150,22 @@ static int ranks_connect(int networkdepth)
 	return ret;
 }
 
+/* For a debugger: AMUDP_FREEZE stops every worker here until it is told to go on. */
+static void freeze_wait(void)
+{
+	if (!am_env_bool("FREEZE", false))
+		return;
+	fprintf(stderr, "rank %d is process %d, and stops until it gets SIGCONT\n", am_job.rank,
+		(int)getpid());
+	raise(SIGSTOP);
+}
+
 static int worker_start(int networkdepth, uint64_t *networkpid, eb_t *eb, ep_t *ep)
 {
 	int ret;
 
 	am_live_rank = (uint32_t)am_job.rank;
+	freeze_wait();
 	ret = endpoint_make();
 	if (ret == AM_OK)
 		ret = ranks_connect(networkdepth);
@@ -249,6 +261,18 @@ int AMUDP_SPMDStartup(int *argc, char ***argv, int nproc, int networkdepth, amud
 	if (ret < 0)
 		AMUDP_FatalErr("cannot join the job: %s", strerror(-ret));
 	return worker_start(networkdepth, networkpid, eb, ep);
+}
+
+int AMUDP_SPMDLaunch(int nproc, int networkdepth, amudp_spawnfn_t spawnfn, int argc, char **argv)
+{
+	struct am_master_config config = { nproc, networkdepth, spawnfn, argc, argv };
+
+	if (nproc < 1 || nproc > AMUDP_MAX_SPMDPROCS || argc < 1 || !argv || networkdepth < 0 ||
+	    networkdepth > AMUDP_MAX_NETWORKDEPTH)
+		am_return_error(AM_ERR_BAD_ARG, "no program, or numbers out of range");
+	if (!config.spawn && arguments_take(&argc, argv, &config) < 0)
+		am_return_error(AM_ERR_BAD_ARG, "SPAWNFN names no spawn function");
+	am_master_run(&config);
 }
 
 int AMUDP_SPMDIsWorker(char **argv)

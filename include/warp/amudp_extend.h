@@ -84,6 +84,12 @@ int AMUDP_GetSourceId(void *token, int *srcid);
 int AMUDP_SetBatch(ep_t ep, int n);
 int AMUDP_Flush(ep_t ep);
 
+/*
+ * Prints a line for each endpoint that runs now in any process of this user, to the FILE or to
+ * stdout when NULL; returns their number. Environment: AMUDP_LIVE=0 keeps an endpoint out.
+ */
+int AMUDP_DumpLive(void *fp);
+
 /* The endpoint's job: packets of any other are dropped. Before AM_SetExpectedResources. */
 int AMUDP_SetJobNonce(ep_t ep, uint64_t nonce);
 

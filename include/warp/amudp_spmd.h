@@ -21,6 +21,12 @@ typedef int (*amudp_spawnfn_t)(int nproc, int argc, char **argv, char **extra_en
 int AMUDP_SPMDStartup(int *argc, char ***argv, int nproc, int networkdepth, amudp_spawnfn_t spawnfn,
 		      uint64_t *networkpid, eb_t *eb, ep_t *ep);
 
+/*
+ * Is the console of a job of another program, argv[0], and never returns when the arguments are
+ * good: what amudprun does.
+ */
+int AMUDP_SPMDLaunch(int nproc, int networkdepth, amudp_spawnfn_t spawnfn, int argc, char **argv);
+
 /* Ends the whole job with this code. */
 int AMUDP_SPMDExit(int exitcode);
 int AMUDP_SPMDSetExitCallback(void (*fp)(int exitcode));

@@ -554,3 +554,12 @@ Test(exchange, waits_for_a_message, .timeout = 20)
 	waitpid(pid, &status, 0);
 	pair_close(&p);
 }
+
+Test(exchange, bulk_as_the_very_first_message, .timeout = 20)
+{
+	struct pair p;
+
+	open_all(&p, AM_SEQ, 4);
+	transfer(&p, 200000, 0);
+	pair_close(&p);
+}

@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Jobs of Active Messages on this machine: am.sh BUILD
+#
+#   console (amudprun, or the program itself)
+#      |  TCP: boot, collectives, output, end
+#   rank 0 .. rank N-1     UDP between all of them over the loopback
+set -u
+build=$(readlink -f "$1")
+here=$(dirname "$(readlink -f "$0")")
+include=$(readlink -f "$here/../../include")
+apps=$build/apps
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+export XDG_RUNTIME_DIR=$tmp
+count=0
+
+# check NAME WANTED-CODE PATTERN COMMAND...: the code, and a line of the output
+check() {
+	local name=$1 want=$2 pattern=$3 got
+	shift 3
+	count=$((count + 1))
+	timeout 60 "$@" >"$tmp/out" 2>&1 </dev/null
+	got=$?
+	if [ $got -eq "$want" ] && grep -qE -- "$pattern" "$tmp/out"; then
+		echo "ok $count - $name"
+	else
+		echo "not ok $count - $name"
+		echo "# code $got, not $want; or no line like '$pattern' in:"
+		head -20 "$tmp/out" | sed 's/^/# /'
+	fi
+}
+
+lossy=(env AMUDP_FAULT_RATE=0.2 AMUDP_FAULT_DUPLICATE=0.1 AMUDP_FAULT_REORDER=0.1
+	AMUDP_REQUESTTIMEOUT_INITIAL=5000)
+link=("$build/am/libamudp.so" "-Wl,-rpath,$build/am")
+[ -e "$build/am/libamudp.so" ] || link=("$build"/am/libamudp*.so*)
+
+gcc -std=gnu99 -I"$include" "$here/am-compat/classic.c" -o "$tmp/classic" "${link[@]}" &&
+	g++ -I"$include" "$here/am-compat/classicpp.cc" -o "$tmp/classicpp" "${link[@]}" &&
+	gcc -std=gnu11 -Wall -I"$include" "$here/am-compat/endings.c" -o "$tmp/endings" "${link[@]}" ||
+	{ echo "1..0 # SKIP programs do not compile against this build"; exit 1; }
+
+check "a C program for AMUDP, 1 rank" 0 "^P0 of 1 done" "$tmp/classic" 1 L
+check "a C program for AMUDP, 4 ranks" 0 "^P3 of 4 done" "$tmp/classic" 4 L 200
+check "a C++ program for AMUDP, 3 ranks" 0 "^P2 of 3 done" "$tmp/classicpp" 3 L 50
+check "the same with faults" 0 "^P3 of 4 done" "${lossy[@]}" "$tmp/classic" 4 L 200
+check "amudprun" 0 "^3 ranks: sorted" "$apps/amudprun" -np 3 -spawn L "$apps/am-sort" 1000
+check "amudprun without a program" 2 "^usage" "$apps/amudprun" -np 2
+check "SPAWNFN" 0 "^P1 of 2 done" env SPAWNFN=L "$tmp/classic" 2
+check "no number of processes" 1 "^usage" "$tmp/classic"
+check "a letter that means nothing" 1 "^usage" "$tmp/classic" 2 X
+
+cat >"$tmp/ssh" <<'SSH'
+#!/bin/sh
+# what ssh does, on this machine: options, host, then words for a shell
+while [ "${1#-}" != "$1" ]; do shift; done
+echo "$1" >>"$HOSTS"
+shift
+exec sh -c "$*"
+SSH
+chmod +x "$tmp/ssh"
+check "ssh" 0 "^P2 of 3 done" env HOSTS="$tmp/hosts" SSH_CMD="$tmp/ssh" SSH_OPTIONS=-q \
+	SSH_SERVERS="alpha, beta" MASTERIP=127.0.0.1 "$tmp/classic" 3 S 10
+check "ssh takes the servers in turn" 0 "^alpha alpha beta" \
+	sh -c "sort $tmp/hosts | tr '\n' ' '"
+check "a custom command" 0 "^P1 of 2 done" env MASTERIP=127.0.0.1 CSPAWN_ROUTE_OUTPUT=1 \
+	CSPAWN_CMD='for i in $(seq %N); do %C & done; wait' "$tmp/classic" 2 C 10
+check "no machines for ssh" 1 "SSH_SERVERS names no machine" "$tmp/classic" 2 S
+
+check "the exit code is the job's" 7 "^rank 2" "$tmp/endings" 3 L exit 7
+check "a rank that is killed" 137 "rank 1 .*killed by signal 9" "$tmp/endings" 3 L kill
+check "a rank that returns" 3 "rank 1 .*code 3 without AMUDP_SPMDExit" "$tmp/endings" 3 L return
+check "a rank that aborts" 134 "rank 1 .*signal 6" "$tmp/endings" 3 L abort
+check "the exit callback runs" 5 "callback of rank 2: 5" "$tmp/endings" 3 L callback 5
+check "a rank that never listens is ended" 6 "^rank 1" "$tmp/endings" 2 L deaf 6
+check "lines are whole and complete" 0 "^ok: 4000 whole lines" sh -c \
+	"$tmp/endings 4 L print | grep -cE '^<[0-9a-f]{60}>\$' | sed 's/^4000\$/ok: & whole lines/'"
+
+check "bulk data" 0 "data checked" "$apps/am-bulk" 2 L 0.05
+check "puts and gets" 0 ": 0 damaged" "$apps/am-getput" 4 L 200000 3
+check "puts and gets with faults" 0 ": 0 damaged" "${lossy[@]}" AMUDP_MAX_PACKET=1400 \
+	"$apps/am-getput" 3 L 50000 3
+check "reductions" 0 ": 0 wrong sums" "$apps/am-reduce" 5 L 300
+check "reductions with faults" 0 ": 0 wrong sums" "${lossy[@]}" "$apps/am-reduce" 4 L 100
+check "a sort" 0 "sorted" "$apps/am-sort" 8 L 20000
+check "a sort with faults" 0 "sorted" "${lossy[@]}" "$apps/am-sort" 4 L 50000
+check "waiting blocked" 0 "latency size 64" "$apps/am-ping" 2 L 500 64 block
+check "64 ranks" 0 "64 ranks: sorted" "$apps/am-sort" 64 L 2000
+check "the live view" 0 " 1 +127.0.0.1:" sh -c "$tmp/endings 2 L linger & \
+	sleep 0.5; $apps/am-stat; wait"
+echo "1..$count"
