@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config/config.h"
+#include "config/option.h"
 
 #define PRELOAD "libwarpsock-preload.so"
 
@@ -38,15 +38,31 @@ __attribute__((format(printf, 1, 2), noreturn)) static void die(const char *fmt,
 	exit(125);
 }
 
-/* Into the environment, after the interposer's own reading of it has found it good */
-static void option_set(const char *env, const char *text)
+/* Into the environment, when the table finds it good */
+static void option_set(enum config_option_id id, const char *text)
 {
-	static struct config scratch;
+	static struct config_settings scratch;
+	struct config_error err;
 
-	if (config_set(&scratch, env, text))
-		die("%s is no value for %s", text, env);
-	if (setenv(env, text, 1))
+	if (config_settings_set(&scratch, id, text, CONFIG_ENVIRONMENT, &err))
+		die("%s", err.text);
+	if (setenv(config_option_get(id)->name, text, 1))
 		die("%s", strerror(errno));
+}
+
+static void environment_complain(void *ctx, bool bad, const struct config_error *what)
+{
+	fprintf(stderr, "warpsock: %s\n", what->text);
+}
+
+/* What is wrong in the environment must not be ignored in silence by every process to come. */
+static void environment_check(void)
+{
+	static struct config_settings scratch;
+
+	config_settings_init(&scratch);
+	if (config_settings_read(&scratch, environ, environment_complain, NULL))
+		exit(125);
 }
 
 /* The program may change its directory before it ends */
@@ -64,7 +80,7 @@ static void report_set(const char *file)
 	}
 	if (unlink(path) && errno != ENOENT)
 		die("%s: %s", path, strerror(errno));
-	option_set("WARPSOCK_REPORT", path);
+	option_set(CONFIG_REPORT, path);
 }
 
 /* Beside the launcher, in the build tree or installed */
@@ -115,10 +131,10 @@ static int run(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "+", options, NULL)) != -1) {
 		switch (c) {
 		case 'a':
-			option_set("WARPSOCK_ALL", "1");
+			option_set(CONFIG_ALL, "1");
 			break;
 		case 'm':
-			option_set("WARPSOCK_MODE", optarg);
+			option_set(CONFIG_MODE, optarg);
 			break;
 		case 'r':
 			report_set(optarg);
@@ -130,6 +146,7 @@ static int run(int argc, char **argv)
 	}
 	if (optind == argc)
 		die("run: which command?");
+	environment_check();
 	preload_set();
 	execvp(argv[optind], argv + optind);
 	fprintf(stderr, "warpsock: %s: %s\n", argv[optind], strerror(errno));

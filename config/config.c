@@ -1,117 +1,54 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The option table. A row is everything there is to say about an option: its name, its initial
- * value, its meaning and how its text is read.
+ * From the option table to what the interposer goes by.
  */
 #include "config/config.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/log.h"
 
-static void *member(struct config *c, const struct config_option *o)
+/* too large for a stack of which nothing is known */
+static struct config_settings settings;
+
+/* The launcher has warned the user of unknown variables; each process need not do so again. */
+static void report(void *ctx, bool bad, const struct config_error *what)
 {
-	return (char *)c + o->at;
+	if (bad)
+		base_warn("%s", what->text);
+	else
+		base_info("%s", what->text);
 }
 
-static int parse_bool(struct config *c, const struct config_option *o, const char *text)
+static uint64_t time_of(enum config_option_id id, uint64_t computed)
 {
-	bool *value = member(c, o);
+	uint64_t ns = config_number(&settings, id);
 
-	if (strcmp(text, "0") && strcmp(text, "1"))
-		return -EINVAL;
-	*value = text[0] == '1';
-	return 0;
+	return ns == CONFIG_COMPUTED ? computed : ns;
 }
 
-static int parse_mode(struct config *c, const struct config_option *o, const char *text)
+/* The table has seen to it that it fits. */
+static void text_copy(char *out, size_t size, const char *text)
 {
-	static const char *const names[] = {
-		[CONFIG_OFF] = "off", [CONFIG_AUTO] = "auto", [CONFIG_ON] = "on"
-	};
-	enum config_mode *value = member(c, o);
-
-	for (unsigned int i = 0; i < base_array_size(names); i++) {
-		if (strcmp(text, names[i]))
-			continue;
-		*value = (enum config_mode)i;
-		return 0;
-	}
-	return -EINVAL;
-}
-
-static int parse_text(struct config *c, const struct config_option *o, const char *text)
-{
-	if (strlen(text) >= o->size)
-		return -ENAMETOOLONG;
-	strcpy(member(c, o), text);
-	return 0;
-}
-
-static int parse_ms(struct config *c, const struct config_option *o, const char *text)
-{
-	uint64_t *value = member(c, o);
-	char *end;
-	unsigned long ms;
-
-	if (text[0] < '0' || text[0] > '9')
-		return -EINVAL;
-	errno = 0;
-	ms = strtoul(text, &end, 10);
-	if (*end || errno || ms > 24 * 3600 * 1000ul)
-		return -EINVAL;
-	*value = ms * BASE_NS_PER_MS;
-	return 0;
-}
-
-#define AT(field) offsetof(struct config, field), sizeof(((struct config *)0)->field)
-
-const struct config_option config_options[] = {
-	{ "WARPSOCK_ALL", "0", "take every TCP socket", parse_bool, AT(all) },
-	{ "WARPSOCK_MODE", "auto", "on: only DDP; auto: DDP where the peer speaks it; off",
-	  parse_mode, AT(mode) },
-	{ "WARPSOCK_PROVIDER", "", "who does RDMA", parse_text, AT(provider) },
-	{ "WARPSOCK_REPORT", "", "file for a summary at exit", parse_text, AT(report) },
-	{ "WARPSOCK_LINGER", "30000", "ms that exit waits until the peer has what was sent",
-	  parse_ms, AT(linger) },
-	{ "WARPSOCK_GRACE", "5", "ms that the first write of a server waits for a Request (auto)",
-	  parse_ms, AT(grace) },
-	{ "WARPSOCK_START", "10000", "ms that connect() waits for the Reply", parse_ms, AT(start) },
-	{ .env = NULL },
-};
-
-static const struct config_option *option_find(const char *env)
-{
-	for (const struct config_option *o = config_options; o->env; o++)
-		if (!strcmp(o->env, env))
-			return o;
-	return NULL;
-}
-
-int config_set(struct config *c, const char *env, const char *text)
-{
-	const struct config_option *o = option_find(env);
-
-	return o ? o->parse(c, o, text) : -EINVAL;
+	memcpy(out, text, base_min(strlen(text) + 1, size));
 }
 
 int config_load(struct config *c)
 {
-	int err = 0;
+	const char *provider = config_text(&settings, CONFIG_PROVIDER);
+	int err;
 
-	for (const struct config_option *o = config_options; o->env; o++) {
-		const char *text = getenv(o->env);
-
-		o->parse(c, o, o->initial);
-		if (!text || !o->parse(c, o, text))
-			continue;
-		base_warn("%s=%s is no value for it, %s it is", o->env, text,
-			  o->initial[0] ? o->initial : "none");
-		err = -EINVAL;
-	}
+	config_settings_init(&settings);
+	err = config_settings_read(&settings, environ, report, NULL);
+	c->all = config_number(&settings, CONFIG_ALL);
+	c->mode = (enum config_mode)config_number(&settings, CONFIG_MODE);
+	text_copy(c->provider, sizeof(c->provider), strcmp(provider, "auto") ? provider : "");
+	text_copy(c->report, sizeof(c->report), config_text(&settings, CONFIG_REPORT));
+	c->linger = config_number(&settings, CONFIG_LINGER);
+	c->grace = time_of(CONFIG_GRACE, 5 * BASE_NS_PER_MS);
+	c->start = config_number(&settings, CONFIG_START);
 	return err;
 }

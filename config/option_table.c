@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The rows: what can be set, its limits, its default, and the sentences that docs/options.md and
+ * warpsock.conf(5) print. An option that is not here does not exist; to change a page, change
+ * its row and run `ninja docs`. Times are in nanoseconds, sizes in octets.
+ */
+#include "base/bits.h"
+#include "base/clock.h"
+#include "config/option.h"
+#include "config/rule.h"
+
+#define KIB 1024ull
+#define MIB (1024 * KIB)
+
+static const struct config_option options[] = {
+	[CONFIG_FILE] = {
+		.name = "WARPSOCK_CONFIG",
+		.type = CONFIG_TYPE_TEXT,
+		.fallback = CONFIG_FILE_DEFAULT,
+		.max = CONFIG_TEXT_MAX,
+		.text = "The file with rules. The default file may be absent; one that is named "
+			"here must be readable. An empty value means no file.",
+	},
+	[CONFIG_USE] = {
+		.name = "WARPSOCK_USE",
+		.type = CONFIG_TYPE_RULES,
+		.fallback = "",
+		.text = "Rules, separated by semicolons or newlines. They come before those of "
+			"the file.",
+	},
+	[CONFIG_PROVIDER] = {
+		.name = "WARPSOCK_PROVIDER",
+		.type = CONFIG_TYPE_TEXT,
+		.fallback = "auto",
+		.min = 1,
+		.max = CONFIG_PROVIDER_MAX,
+		.text = "The name of the RDMA provider that serves connections, such as soft. "
+			"auto takes an RDMA device where the route leads over one, else soft.",
+	},
+	[CONFIG_RING] = {
+		.name = "WARPSOCK_RING",
+		.type = CONFIG_TYPE_SIZE,
+		.fallback = "128k",
+		.min = 8 * KIB,
+		.max = 64 * MIB,
+		.text = "How many octets a peer may write before the program has read them.",
+	},
+	[CONFIG_CREDITS] = {
+		.name = "WARPSOCK_CREDITS",
+		.type = CONFIG_TYPE_COUNT,
+		.fallback = "384",
+		.min = 32,
+		.max = 32767,
+		.text = "How many messages a peer may send before it is granted more.",
+	},
+	[CONFIG_CRC] = {
+		.name = "WARPSOCK_CRC",
+		.type = CONFIG_TYPE_SWITCH,
+		.fallback = "on",
+		.max = 1,
+		.text = "Whether to ask for a CRC32c on each FPDU. It is used when either end "
+			"asks for it (RFC 5044).",
+	},
+	[CONFIG_MARKERS] = {
+		.name = "WARPSOCK_MARKERS",
+		.type = CONFIG_TYPE_SWITCH,
+		.fallback = "off",
+		.max = 1,
+		.text = "Whether to ask the peer for markers in what it sends (RFC 5044). They "
+			"help only a receiver that places segments out of order.",
+	},
+	[CONFIG_SPIN] = {
+		.name = "WARPSOCK_SPIN",
+		.type = CONFIG_TYPE_TIME,
+		.unit = "us",
+		.fallback = "0",
+		.max = BASE_NS_PER_S,
+		.text = "How long a call that waits looks for input itself before it sleeps in "
+			"the kernel. It takes a processor for as long.",
+	},
+	[CONFIG_GRACE] = {
+		.name = "WARPSOCK_GRACE",
+		.type = CONFIG_TYPE_TIME,
+		.unit = "ms",
+		.fallback = "auto",
+		.max = 10 * BASE_NS_PER_S,
+		.text = "How long the first write of a program that accepted a connection waits "
+			"for the peer's MPA Request before the connection becomes plain TCP. auto "
+			"is 5 ms or two round trips, whichever is more.",
+	},
+	[CONFIG_PROBE_TIMEOUT] = {
+		.name = "WARPSOCK_PROBE_TIMEOUT",
+		.type = CONFIG_TYPE_TIME,
+		.unit = "ms",
+		.fallback = "auto",
+		.min = BASE_NS_PER_MS,
+		.max = 60 * BASE_NS_PER_S,
+		.text = "How long a program that connects in mode auto waits for the answer to "
+			"its MPA Request before it falls back to plain TCP. auto is 50 ms or four "
+			"round trips, whichever is more.",
+	},
+	[CONFIG_START] = {
+		.name = "WARPSOCK_START",
+		.type = CONFIG_TYPE_TIME,
+		.unit = "ms",
+		.fallback = "10s",
+		.min = BASE_NS_PER_MS,
+		.max = 3600 * BASE_NS_PER_S,
+		.text = "How long a connect in mode on waits for the answer to its MPA Request "
+			"before it fails.",
+	},
+	[CONFIG_LINGER] = {
+		.name = "WARPSOCK_LINGER",
+		.type = CONFIG_TYPE_TIME,
+		.unit = "s",
+		.fallback = "30",
+		.max = 86400 * BASE_NS_PER_S,
+		.text = "How long a program that ends is held to deliver what it has written.",
+	},
+	[CONFIG_RUNTIME_DIR] = {
+		.name = "WARPSOCK_RUNTIME_DIR",
+		.type = CONFIG_TYPE_TEXT,
+		.fallback = "auto",
+		.min = 1,
+		.max = CONFIG_TEXT_MAX,
+		.text = "The folder for the state of connections, on a tmpfs, the user's own and "
+			"closed to others (mode 0700). auto is /run/user/UID/warpsock, or "
+			"/dev/shm/warpsock-UID where there is no /run/user/UID.",
+	},
+	[CONFIG_LOG] = {
+		.name = "WARPSOCK_LOG",
+		.type = CONFIG_TYPE_CHOICE,
+		.fallback = "warn",
+		.words = "off err warn info debug",
+		.text = "What is logged; each level includes those before it.",
+	},
+	[CONFIG_LOG_FILE] = {
+		.name = "WARPSOCK_LOG_FILE",
+		.type = CONFIG_TYPE_TEXT,
+		.fallback = "",
+		.max = CONFIG_TEXT_MAX,
+		.text = "The absolute path of a file to append log lines to, instead of standard "
+			"error.",
+	},
+	[CONFIG_REPORT] = {
+		.name = "WARPSOCK_REPORT",
+		.type = CONFIG_TYPE_TEXT,
+		.fallback = "",
+		.max = CONFIG_TEXT_MAX,
+		.text = "The absolute path of a file for the report that the last process of a "
+			"command writes when it ends.",
+	},
+	[CONFIG_RULES] = {
+		.name = "WARPSOCK_RULES",
+		.type = CONFIG_TYPE_RULES,
+		.internal = true,
+		.fallback = "",
+		.text = "The table of all rules, made by the launcher for the interposer. It "
+			"takes the place of every other source.",
+	},
+	[CONFIG_ALL] = {
+		.name = "WARPSOCK_ALL",
+		.type = CONFIG_TYPE_SWITCH,
+		.internal = true,
+		.fallback = "off",
+		.max = 1,
+		.text = "Every TCP socket, as warpsock run --all says it.",
+	},
+	[CONFIG_MODE] = {
+		.name = "WARPSOCK_MODE",
+		.type = CONFIG_TYPE_CHOICE,
+		.internal = true,
+		.fallback = "auto",
+		.words = "off auto on",
+		.text = "What --all means, as warpsock run --mode says it.",
+	},
+	[CONFIG_LONG] = {
+		.name = "WARPSOCK_LONG",
+		.type = CONFIG_TYPE_TEXT,
+		.internal = true,
+		.fallback = "",
+		.max = 15,
+		.text = "The project's own tests take ten times as long.",
+	},
+};
+_Static_assert(base_array_size(options) == CONFIG_OPTIONS, "each option has a row");
+
+const struct config_option *config_option_get(enum config_option_id id)
+{
+	return &options[id];
+}
