@@ -129,7 +129,9 @@ Test(rdmap_atomic, compare_and_swap_like_the_model)
 	cr_assert_lt(swapped, 70000);
 }
 
-enum { ADDERS = 4, ADDS = 50000 };
+enum { ADDERS = 4, ADDS = 2000000 };
+
+static pthread_barrier_t start;
 
 /* Fields of 16 bits, of which the second one overflows again and again */
 static void *adder(void *number)
@@ -138,6 +140,7 @@ static void *adder(void *number)
 				    .op = { .data = 0x0000000110000001,
 					    .mask = 0x0000000080008000 } };
 
+	pthread_barrier_wait(&start);
 	for (unsigned int i = 0; i < ADDS; i++)
 		rdmap_atomic_execute(&in, number);
 	return NULL;
@@ -148,6 +151,7 @@ Test(rdmap_atomic, threads_lose_nothing)
 	pthread_t threads[ADDERS];
 	__u64 number = 0, n = ADDERS * ADDS;
 
+	pthread_barrier_init(&start, NULL, ADDERS);
 	for (unsigned int i = 0; i < ADDERS; i++)
 		cr_assert_eq(pthread_create(&threads[i], NULL, adder, &number), 0);
 	for (unsigned int i = 0; i < ADDERS; i++)

@@ -420,7 +420,7 @@ Test(rdmap_response, atomics_that_are_refused)
 	}
 }
 
-/* Offset and address of a region need not be aligned alike: the memory is what counts */
+/* Offset and address of a region need not be aligned alike: the memory counts */
 Test(rdmap_response, an_atomic_on_an_unaligned_address)
 {
 	struct rdmap_wr wr = add_wr(RW, PAIR_TO);
@@ -432,6 +432,17 @@ Test(rdmap_response, an_atomic_on_an_unaligned_address)
 	cr_assert_eq(respond(), -EPROTO);
 	check_fault(&p->b, RDMAP_E_CATASTROPHIC, 0xC0, 70);
 	cr_assert_arr_eq(before, end_mem(&p->b, RW), sizeof(before));
+}
+
+/* And so does the offset, as the peer cannot know better */
+Test(rdmap_response, an_atomic_on_an_unaligned_offset_of_aligned_memory)
+{
+	struct rdmap_wr wr = add_wr(RW, PAIR_TO + 1);
+
+	p->b.regions[RW].to++;
+	request(&wr);
+	cr_assert_eq(respond(), -EPROTO);
+	check_fault(&p->b, RDMAP_E_CATASTROPHIC, 0xC0, 70);
 }
 
 /* Told when its turn comes: what was asked for before it is still answered */

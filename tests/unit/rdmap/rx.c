@@ -592,7 +592,7 @@ Test(rdmap_rx, responses_in_the_wrong_order)
 
 	cr_assert_eq(end_send(&p->a, &read), 0);
 	cr_assert_eq(end_send(&p->a, &atomic), 0);
-	cr_assert_eq(atomic_response(1, 1, 0), RDMAP_E_OPCODE);
+	cr_assert_eq(atomic_response(1, 0, 0), RDMAP_E_OPCODE);
 	again(&(struct pair_options){ .ord = 2 });
 	read = read_wr(10);
 	cr_assert_eq(end_send(&p->a, &atomic), 0);

@@ -276,9 +276,13 @@ static const struct {
 	{ "1202c000 00", false, DDP_E_U_NOBUF, 0, 0, 0, 0 },
 	{ "1202c000 0017", false, DDP_E_U_NOBUF, 0x80, 0, 0, 23 },
 	{ "1202c000 0017 41", false, DDP_E_U_NOBUF, 0x80, 0, 0, 23 },
+	{ "1202c000 0017 4143 00000000 00000000 00000007 000000", false, DDP_E_U_NOBUF, 0x80, 0, 0,
+	  23 },
 	{ "1202c000 0017" UNTAGGED_18 "00", false, DDP_E_U_NOBUF, 0xC0, 0, 18, 23 },
 	{ "0101e000 002e" UNTAGGED_18, false, RDMAP_E_BOUNDS, 0xC0, 0, 18, 46 },
 	{ "0101e000 002e" UNTAGGED_18 "aabbccdd", false, RDMAP_E_BOUNDS, 0xC0, 0, 18, 46 },
+	{ "0101e000 002e" UNTAGGED_18 "aabbccdd 0000000000001000 00000018 01020304 00000000000020",
+	  false, RDMAP_E_BOUNDS, 0xC0, 0, 18, 46 },
 	{ "0101e000 002e" UNTAGGED_18 READ_28 "ff", false, RDMAP_E_BOUNDS, 0xE0, 0, 18, 46 },
 	/* an RDMAP header without a DDP header says nothing */
 	{ "0101a000 002e" READ_28, false, RDMAP_E_BOUNDS, 0x80, 0, 0, 46 },
