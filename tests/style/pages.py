@@ -22,6 +22,8 @@ NAME = re.compile(r"^\.Nm (\S+)", re.M)
 REFERENCE = re.compile(r"^\.Xr (warp\S*) (\d)", re.M)
 STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\};", re.M | re.S)
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
+VARIABLE = re.compile(r'"(WARPSOCK_[A-Z_]+)"')
+OPTION = re.compile(r'^\t+\{ "([a-z-]+)", (?:no|required|optional)_argument', re.M)
 CALL = re.compile(r"^(\w[\w *]*?)(\*?)(warp_\w+)\(([^;{]*)\);", re.M)
 
 
@@ -97,6 +99,13 @@ def wrong_calls(page, text, declared):
             yield f"{page.name}: {name} is {declared.get(name)} in the header"
 
 
+def variables(root):
+    """The environment variables that the library and the interposer know."""
+    folders = [root / name for name in ("base", "config", "preload") if (root / name).is_dir()]
+    texts = [path.read_text() for folder in folders for path in tree.ours(folder, ".c")]
+    return sorted({name for text in texts for name in VARIABLE.findall(text)})
+
+
 def lint(writer, pages):
     if not shutil.which("mandoc"):
         writer.skip("mandoc finds nothing wrong", "no mandoc here")
@@ -109,8 +118,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=Path)
     parser.add_argument("--root", type=Path, default=tree.ROOT)
-    options = parser.parse_args()
-    root, writer = options.root.resolve(), tap.Writer()
+    given = parser.parse_args()
+    root, writer = given.root.resolve(), tap.Writer()
     pages = {page: page.read_text() for page in sorted((root / "man").glob("*.[1-9]"))}
     names = {(name, page.suffix[1:]) for page, text in pages.items()
              for name in NAME.findall(name_section(text))}
@@ -118,10 +127,10 @@ def main():
                         for path in sorted((root / "include/warp").glob("rdma*.h")))
     lint(writer, pages)
     writer.case("each exported call has a page",
-                [f"{name} has none" for name in exported(options.build / "lib/libwarp.so")
+                [f"{name} has none" for name in exported(given.build / "lib/libwarp.so")
                  if (name, "3") not in names])
     writer.case("each installed program has a page",
-                [f"{name} has none" for name in programs(options.build)
+                [f"{name} has none" for name in programs(given.build)
                  if (name, "1") not in names])
     writer.case("each page of ours that another refers to is there",
                 [f"{page.name}: {name}({section})" for page, text in pages.items()
@@ -130,6 +139,15 @@ def main():
     listed = (root / "man/meson.build").read_text()
     writer.case("each page is installed",
                 [f"{page.name} is not" for page in pages if f"'{page.name}'" not in listed])
+    manual = (root / "man/warpsock.7").read_text()
+    writer.case("each environment variable is explained",
+                [f"{name} is not in warpsock.7" for name in variables(root)
+                 if f".It Ev {name}\n" not in manual])
+    manual = (root / "man/warpsock.1").read_text()
+    options = OPTION.findall((root / "apps/warpsock.c").read_text())
+    writer.case("each option of the launcher is explained",
+                [f"{name} is not in warpsock.1" for name in options
+                 if f".It Fl -{name}" not in manual])
     writer.case("structs are shown as they are",
                 [wrong for page, text in pages.items()
                  for wrong in wrong_structs(page, text, structs(headers))])
@@ -137,7 +155,8 @@ def main():
     writer.case("calls are shown as they are",
                 [wrong for page, text in pages.items()
                  for wrong in wrong_calls(page, text, declared)])
-    writer.case("the header's calls are seen", [] if len(declared) > 30 else [str(declared)])
+    writer.case("the header's calls and the launcher's options are seen",
+                [] if len(declared) > 30 and options else [str(declared), str(options)])
     writer.finish()
 
 
