@@ -240,6 +240,7 @@ static void update_each(struct soft_progress *p)
 static void dead_free(struct soft_progress *p)
 {
 	struct base_list *at;
+	struct soft_conn *c;
 
 	for (;;) {
 		pthread_mutex_lock(&p->lock);
@@ -247,7 +248,11 @@ static void dead_free(struct soft_progress *p)
 		pthread_mutex_unlock(&p->lock);
 		if (!at)
 			return;
-		soft_conn_free(base_list_entry(at, struct soft_conn, link));
+		c = base_list_entry(at, struct soft_conn, link);
+		/* Who made it dead may still be in the call that lets this lock go */
+		pthread_mutex_lock(&c->tx);
+		pthread_mutex_unlock(&c->tx);
+		soft_conn_free(c);
 	}
 }
 
