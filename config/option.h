@@ -65,6 +65,7 @@ struct config_option {
 	const char *name;
 	enum config_option_type type;
 	bool internal;	      /* nobody is to set it, and no page has it */
+	bool planned;	      /* known and checked, and without effect yet */
 	const char *unit;     /* of a number without one */
 	const char *fallback; /* the default, as a user would write it */
 	uint64_t min, max;    /* of a text: its length */
@@ -98,7 +99,7 @@ int config_settings_set(struct config_settings *s, enum config_option_id id, con
 			enum config_origin origin, struct config_error *err);
 
 /*
- * Takes every WARPSOCK_ variable of @env. Each wrong value (bad) and each unknown variable (not
+ * Takes every WARPSOCK_ variable of @env, which may be NULL. Each wrong value (bad) and each unknown variable (not
  * bad, only strange) is reported. -EINVAL when a value was bad; it then keeps what it was before.
  */
 typedef void (*config_report_fn)(void *ctx, bool bad, const struct config_error *what);

@@ -87,7 +87,8 @@ int config_settings_read(struct config_settings *s, char *const *env, config_rep
 {
 	int result = 0;
 
-	for (; *env; env++) {
+	/* clearenv() leaves no list at all */
+	for (; env && *env; env++) {
 		const char *value = strchr(*env, '=');
 		enum config_option_id id = config_option_find(*env);
 		struct config_error err;

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Makes pages from the tables of config/, or checks that they are what it would make.
+
+    docs.py TABLES --write    writes docs/options.md, docs/reasons.md and man/warpsock.conf.5
+    docs.py TABLES            compares them with what is there; a case for each
+
+TABLES is the program built from config/tables.c. The manual page is man/warpsock.conf.5.in with
+the lines @OPTIONS@, @PROFILES@ and @EXAMPLE@ replaced. Examples of rules in the pages are read by
+the code that reads rules.
+"""
+import argparse
+import difflib
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+import tap  # noqa: E402  (found through the line above)
+
+EXAMPLE = ROOT / "docs/warpsock.conf.example"
+TEMPLATE = ROOT / "man/warpsock.conf.5.in"
+
+OPTIONS_HEAD = """\
+# Options
+
+Each option is an environment variable. A bad value is an error: `warpsock run` says what was
+expected and does not start the program. A variable that begins with `WARPSOCK_` and is not
+listed here is reported with the name that was probably meant.
+
+A number may have a unit: `k`, `M` or `G` for octets (powers of 1024), `ns`, `us`, `ms` or `s` for
+times. Without one it is octets, or the unit given in the table. On is `on` or `1`, off is `off` or
+`0`. What is marked *(planned)* is read and checked, but has no effect yet.
+
+This page is made from config/option_table.c and config/profile.c: `ninja -C build docs`.
+"""
+
+PROFILES_HEAD = """\
+## Profiles
+
+A profile is a set of options under a name. A variable that is set goes before it.
+"""
+
+REASONS_HEAD = """\
+# Reasons
+
+Every connection that is not on DDP can say why, and every connection that was can say how it ended:
+by one of these names in reports and logs, by its number in `DDP_INFO`. Numbers are never used
+again for something else. Codes are listed whether or not the part that gives them is built yet.
+
+This page is made from config/reason_list.h: `ninja -C build docs`.
+"""
+
+GROUPS = {
+    "choice": "This end did not ask for DDP",
+    "peer": "The other end does not speak it",
+    "host": "This host or process could not",
+    "end": "It was on DDP and ended",
+}
+
+
+# --- Markdown -----------------------------------------------------------------------------------
+
+
+def cell(text):
+    return text.replace("|", "\\|")
+
+
+def md_table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(map(cell, line)) + " |\n" for line in lines)
+
+
+def default_of(option):
+    value = option["default"]
+    unit = option["unit"] if value.isdigit() and value != "0" else ""
+    return f"`{value}{unit}`" if value else "none"
+
+
+def values_of(option):
+    unit = f"; without a unit {option['unit']}" if option["unit"] else ""
+    return option["range"] + unit
+
+
+def for_users(tables):
+    return [option for option in tables["options"] if not option["internal"]]
+
+
+def options_md(tables):
+    rows = [[f"`{option['name']}`", values_of(option), default_of(option),
+             option["text"] + (" *(planned)*" if option["planned"] else "")]
+            for option in for_users(tables)]
+    page = OPTIONS_HEAD + "\n" + md_table(["variable", "value", "default", "meaning"], rows)
+    page += "\n" + PROFILES_HEAD
+    for profile in tables["profiles"]:
+        page += f"\n### {profile['name']}\n\n{profile['text']}\n\n"
+        page += md_table(["variable", "value"], [[f"`{name}`", f"`{value}`"] for name, value
+                                                 in profile["values"].items()])
+    return page
+
+
+def reasons_md(tables):
+    page = REASONS_HEAD
+    for group, title in GROUPS.items():
+        rows = [[str(reason["number"]), f"`{reason['name']}`", reason["text"], reason["advice"]]
+                for reason in tables["reasons"] if reason["group"] == group]
+        page += f"\n## {title}\n\n" + md_table(["number", "name", "meaning", "what to do"], rows)
+    return page
+
+
+# --- mdoc ---------------------------------------------------------------------------------------
+
+
+def roff(text):
+    """Plain text as mdoc: a sentence a line, nothing in it that is a macro or an escape."""
+    text = re.sub(r"(?<=[.;]) (?=\S)", "\n", text.replace("\\", "\\e").replace("-", "\\-"))
+    return re.sub(r"^([.'])", r"\\&\1", text, flags=re.M) + "\n"
+
+
+def options_mdoc(tables):
+    page = ".Bl -tag -width Ds\n"
+    for option in for_users(tables):
+        page += f".It Ev {option['name']}\n" + roff(option["text"])
+        if option["range"] != "rules":
+            page += roff(f"Its value is {values_of(option)}; the default is "
+                         f"{default_of(option).strip('`')}.")
+        page += "It has no effect yet.\n" if option["planned"] else ""
+    return page + ".El\n"
+
+
+def profiles_mdoc(tables):
+    page = ".Bl -tag -width Ds\n"
+    for profile in tables["profiles"]:
+        values = ", ".join(f"{name}={value}" for name, value in profile["values"].items())
+        page += f".It Cm {profile['name']}\n" + roff(profile["text"]) + roff(values + ".")
+    return page + ".El\n"
+
+
+def example_mdoc():
+    text = EXAMPLE.read_text().replace("\\", "\\e").replace("-", "\\-")
+    return ".Bd -literal\n" + re.sub(r"^([.'])", r"\\&\1", text, flags=re.M) + ".Ed\n"
+
+
+def page_mdoc(tables):
+    parts = {"@OPTIONS@\n": options_mdoc(tables), "@PROFILES@\n": profiles_mdoc(tables),
+             "@EXAMPLE@\n": example_mdoc()}
+    page = TEMPLATE.read_text()
+    for mark, text in parts.items():
+        if page.count(mark) != 1:
+            sys.exit(f"{TEMPLATE}: {page.count(mark)} lines {mark.strip()}")
+        page = page.replace(mark, text)
+    return page
+
+
+# --- what is there ------------------------------------------------------------------------------
+
+
+def made(tables):
+    return {"docs/options.md": options_md(tables), "docs/reasons.md": reasons_md(tables),
+            "man/warpsock.conf.5": page_mdoc(tables)}
+
+
+def differences(name, page):
+    path = ROOT / name
+    there = path.read_text() if path.exists() else ""
+    return list(difflib.unified_diff(there.splitlines(), page.splitlines(), f"{name}, as it is",
+                                     f"{name}, as the tables give it", lineterm="", n=0))
+
+
+def rules_wrong(program, text):
+    """What the parser says of a text with rules, and whether it found any."""
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write(text)
+        file.flush()
+        done = subprocess.run([program, "check", file.name], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+    if done.returncode:
+        return done.stdout.splitlines()
+    return [] if done.stdout else ["no rule in it"]
+
+
+def rules_shown():
+    """Every line of the manual page's source that begins as a rule does."""
+    lines = re.findall(r"^use (?:ddp|auto|tcp) .*$", TEMPLATE.read_text(), re.M)
+    return "\n".join(lines).replace("\\-", "-").replace("\\e", "\\")
+
+
+def check(program, tables):
+    writer = tap.Writer()
+    for name, page in made(tables).items():
+        writer.case(f"{name} is what the tables give", differences(name, page))
+    writer.case("the example is rules", rules_wrong(program, EXAMPLE.read_text()))
+    writer.case("the rules in the page are rules", rules_wrong(program, rules_shown()))
+    writer.finish()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tables")
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    done = subprocess.run([options.tables], check=True, stdout=subprocess.PIPE, text=True)
+    tables = json.loads(done.stdout)
+    if not options.write:
+        check(options.tables, tables)
+    for name, page in made(tables).items():
+        (ROOT / name).write_text(page)
+
+
+if __name__ == "__main__":
+    main()
