@@ -16,7 +16,7 @@
 #define PATIENT_NS (20 * BASE_NS_PER_MS) /* time-out when the budget is spent */
 #define WORKING_NS (20 * BASE_NS_PER_MS) /* ... and when the peer said that it has the request */
 #define REORDER_NS (10 * BASE_NS_PER_US)
-#define BACKOFF_MAX_NS (2 * BASE_NS_PER_S)
+#define BACKOFF_MAX_NS (250 * BASE_NS_PER_MS)
 
 /* The first two resends come at the bare time-out, for two losses in a row are common. */
 static uint64_t slot_due(const struct amudp_ep *ep, const struct am_tx_slot *slot, uint64_t rto)
@@ -126,13 +126,16 @@ void am_timer_answered(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_s
 		       uint8_t copy, uint64_t now)
 {
 	uint64_t sent_at;
+	uint8_t i;
 
-	if (slot->message.fragment_size || slot->received || slot->copy == UINT8_MAX)
+	if (slot->message.fragment_size || slot->received || slot->copy == UINT8_MAX ||
+	    copy > slot->copy)
 		return;
+	/* what went before the copy that drew the answer was lost, or its answer was */
+	for (i = 0; i < copy; i++)
+		am_rtt_refund(&peer->rtt);
 	if (copy == slot->copy) {
 		sent_at = slot->last_sent;
-		if (copy)
-			am_rtt_refund(&peer->rtt);
 	} else {
 		ep->xstats.NeedlessRetransmissions += (uint8_t)(slot->copy - copy);
 		if (copy + 1 != slot->copy && copy)

@@ -62,8 +62,8 @@ static void measure(eb_t eb, ep_t ep, int peer, unsigned char *data, int size, d
 
 	stored = 0;
 	while (now() < end) {
-		AM_RequestXferAsync0(ep, peer, 0, STORE, data, size);
-		sent++;
+		if (AM_RequestXferAsync0(ep, peer, 0, STORE, data, size) == AM_OK)
+			sent++;
 		while (sent - stored > 8)
 			AM_Poll(eb);
 	}

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Active Messages against bare UDP: each pair of programs in turns, several rounds in one run.
+
+    run.py BUILD [ROUNDS]
+
+Prints for each measure the medians, the ratio and its goal. A ratio is the median of the ratios
+of the rounds, so that a machine whose speed changes in between does not matter.
+"""
+import os
+import statistics
+import subprocess
+import sys
+
+
+def run(*command, env=None):
+    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, timeout=60,
+                          check=True, env={**os.environ, **(env or {})})
+    return float(done.stdout.split()[-1])
+
+
+def measures(build):
+    bare, am = build + "/bench/am/bare", [build + "/bench/am/amside", 2, "L"]
+    fault = {f"{rate}": {"AMUDP_FAULT_RATE": str(rate)} for rate in (0.01, 0.1)}
+    ping = ["pingpong", 64, 10000, "spin"]
+    lossy = ["pingpong", 64, 5000, "spin"]
+    return [
+        ("64 B round trip, spinning, us", "<=", 1.15,
+         lambda: run(*am, *ping), lambda: run(bare, *ping)),
+        ("64 B round trip, blocking, us", "<=", None,
+         lambda: run(*am, "pingpong", 64, 2000, "block"),
+         lambda: run(bare, "pingpong", 64, 2000, "block")),
+        ("64 B messages a second", ">=", 0.8,
+         lambda: run(*am, "rate", 64, 0.4), lambda: run(bare, "rate", 64, 0.4)),
+        ("bulk octets a second", ">=", 0.9,
+         lambda: run(*am, "bulk", 0.4), lambda: run(bare, "bulk", 0.4)),
+        ("bulk octets a second, no checksum", ">=", 0.9,
+         lambda: run(*am, "bulk", 0.4, env={"AMUDP_CHECKSUM": "0"}),
+         lambda: run(bare, "bulk", 0.4)),
+        ("round trip at 1 % loss against none, us", "<=", 1.2,
+         lambda: run(*am, *lossy, env=fault["0.01"]), lambda: run(*am, *lossy)),
+        ("round trip at 10 % loss against none, us", "<=", 3.0,
+         lambda: run(*am, *lossy, env=fault["0.1"]), lambda: run(*am, *lossy)),
+    ]
+
+
+def main():
+    build, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    for name, direction, goal, ours, theirs in measures(os.path.abspath(build)):
+        pairs = [(ours(), theirs()) for _ in range(rounds)]
+        ratio = statistics.median(a / b for a, b in pairs)
+        met = ""
+        if goal:
+            good = ratio <= goal if direction == "<=" else ratio >= goal
+            met = f"{direction} {goal}: {'met' if good else 'MISSED'}"
+        a, b = (statistics.median(side) for side in zip(*pairs))
+        print(f"{name:42} {a:14.2f} {b:14.2f}  ratio {ratio:5.2f}  {met}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Packets of strangers and liars at a real endpoint: nothing reaches a handler, nothing
+ * changes, and the true peer is served as before.
+ */
+#include "pair.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+
+static int ran, returned;
+
+static void on_request(void *token)
+{
+	ran++;
+}
+
+static void on_returned(int status, op_t opcode, void *token)
+{
+	returned++;
+}
+
+static int stranger(void)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	cr_assert_eq(bind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
+	return fd;
+}
+
+/* A request that would run if it were believed; the caller spoils it. */
+static size_t forge(const struct pair *p, uint8_t *packet, struct am_packet *header)
+{
+	struct am_frame f = { .type = AM_FRAME_REQUEST, .handler = 1, .seq = 1, .tag = PAIR_TAG };
+	struct iovec iov = { packet, 0 };
+
+	am_packet_put(packet, header);
+	iov.iov_len = sizeof(struct am_wire_packet) +
+		      am_frame_put_message(packet + sizeof(struct am_wire_packet), &f, NULL);
+	if (header->flags & AM_PACKET_CRC)
+		am_packet_seal(&iov, 1);
+	return iov.iov_len;
+}
+
+static void fire(const struct pair *p, int fd, const uint8_t *packet, size_t n)
+{
+	cr_assert_eq(sendto(fd, packet, n, 0, (const struct sockaddr *)&p->name[1],
+			    sizeof(p->name[1])),
+		     (ssize_t)n);
+}
+
+static void settle(struct pair *p)
+{
+	int i;
+
+	for (i = 0; i < 200; i++)
+		pair_poll(p);
+}
+
+static void open_served(struct pair *p)
+{
+	int i;
+
+	pair_open(p, AM_SEQ);
+	for (i = 0; i < 2; i++) {
+		AM_SetHandler(p->ep[i], 0, on_returned);
+		AM_SetHandler(p->ep[i], 1, on_request);
+	}
+	AMUDP_SetJobNonce(p->ep[0], 0x1234);
+	AMUDP_SetJobNonce(p->ep[1], 0x1234);
+	pair_map(p, 4);
+	AM_Request0(p->ep[0], 0, 1);
+	pair_until(p, ran == 1 && p->ep[0]->outstanding == 0);
+}
+
+static void still_served(struct pair *p)
+{
+	cr_assert_eq(ran, 1);
+	cr_assert_eq(returned, 0);
+	AM_Request0(p->ep[0], 0, 1);
+	pair_until(p, ran == 2 && p->ep[0]->outstanding == 0);
+	pair_close(p);
+}
+
+static struct am_packet true_header(const struct pair *p)
+{
+	return (struct am_packet){ .flags = AM_PACKET_CRC,
+				   .window = 64,
+				   .source_inc = p->ep[0]->incarnation,
+				   .addr = p->name[0].sin_addr.s_addr,
+				   .port = p->name[0].sin_port,
+				   .nonce = 0x1234 };
+}
+
+Test(hostile, a_stranger_in_the_peers_name)
+{
+	struct am_packet header;
+	uint8_t packet[256];
+	struct pair p;
+	uint64_t before;
+
+	open_served(&p);
+	header = true_header(&p);
+	before = p.ep[1]->xstats.Strangers;
+	fire(&p, stranger(), packet, forge(&p, packet, &header));
+	settle(&p);
+	cr_assert_eq(p.ep[1]->xstats.Strangers, before + 1);
+	still_served(&p);
+}
+
+Test(hostile, a_later_incarnation_from_elsewhere)
+{
+	struct am_packet header;
+	uint8_t packet[256];
+	struct pair p;
+	uint32_t before;
+
+	open_served(&p);
+	before = p.ep[1]->translations[0].peer->incarnation;
+	header = true_header(&p);
+	header.source_inc += 100;
+	fire(&p, stranger(), packet, forge(&p, packet, &header));
+	settle(&p);
+	cr_assert_eq(p.ep[1]->translations[0].peer->incarnation, before);
+	still_served(&p);
+}
+
+Test(hostile, wrong_nonce_checksum_version_and_incarnation)
+{
+	struct am_packet header, good;
+	uint8_t packet[256];
+	struct pair p;
+	int fd = stranger();
+	size_t n;
+
+	open_served(&p);
+	good = header = true_header(&p);
+	header.nonce++;
+	fire(&p, fd, packet, forge(&p, packet, &header));
+	header = good;
+	header.flags = 0;
+	fire(&p, fd, packet, forge(&p, packet, &header));
+	header = good;
+	header.dest_inc = 77;
+	fire(&p, fd, packet, forge(&p, packet, &header));
+	header = good;
+	header.source_inc = 0;
+	fire(&p, fd, packet, forge(&p, packet, &header));
+	header = good;
+	header.port = p.name[1].sin_port; /* as if from itself */
+	fire(&p, fd, packet, forge(&p, packet, &header));
+	n = forge(&p, packet, &good);
+	packet[n - 1] ^= 1;
+	fire(&p, fd, packet, n);
+	n = forge(&p, packet, &good);
+	packet[1] = 9;
+	fire(&p, fd, packet, n);
+	for (n = 0; n < 40; n++)
+		fire(&p, fd, packet, n);
+	settle(&p);
+	cr_assert_geq(p.ep[1]->xstats.BadChecksums, 2u);
+	cr_assert_geq(p.ep[1]->xstats.BadPackets, 33u);
+	close(fd);
+	still_served(&p);
+}
+
+Test(hostile, an_unknown_name_gets_one_refusal)
+{
+	struct am_packet header;
+	struct sockaddr_in self;
+	socklen_t len = sizeof(self);
+	uint8_t packet[256], answer[256];
+	struct am_frame f;
+	struct pair p;
+	int fd = stranger();
+	ssize_t n;
+
+	open_served(&p);
+	getsockname(fd, (struct sockaddr *)&self, &len);
+	header = true_header(&p);
+	header.port = self.sin_port;
+	n = (ssize_t)forge(&p, packet, &header);
+	fire(&p, fd, packet, (size_t)n);
+	settle(&p);
+	len = (socklen_t)recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
+	cr_assert_gt((int)len, 32);
+	cr_assert_leq((ssize_t)len, n, "no amplification");
+	cr_assert_gt(am_frame_parse(answer + 32, len - 32, &f), 0);
+	cr_assert_eq(f.type, AM_FRAME_REFUSE);
+	cr_assert_eq(f.reason, EBADENDPOINT);
+	cr_assert_lt(recv(fd, answer, sizeof(answer), MSG_DONTWAIT), 0);
+	close(fd);
+	still_served(&p);
+}
