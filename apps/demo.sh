@@ -51,7 +51,8 @@ shown() {
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0))
 print(s.getsockname()[1])')
 
-"${root[@]}" tcpdump -i lo --immediate-mode -U -s 0 -B 16384 -w "$pcap" tcp port "$port" 2>"$dir/tcpdump.log" &
+"${root[@]}" tcpdump -i lo --immediate-mode -U -s 0 -B 16384 -w "$pcap" tcp port "$port" \
+	2>"$dir/tcpdump.log" &
 dump=$!
 until_true grep -q 'listening on' "$dir/tcpdump.log" || {
 	say "demo: tcpdump cannot capture here: $(tail -1 "$dir/tcpdump.log")" >&2

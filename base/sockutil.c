@@ -92,7 +92,7 @@ void base_sock_set_lowat(int fd, int octets)
 	errno = saved;
 }
 
-/* To connect to nowhere drops a connection */
+/* To connect to nowhere drops a connection; the error that it leaves behind is nobody's */
 void base_sock_abort(int fd)
 {
 	struct sockaddr none = { .sa_family = AF_UNSPEC };
@@ -100,6 +100,7 @@ void base_sock_abort(int fd)
 
 	if (syscall(SYS_connect, fd, &none, sizeof(none)) < 0)
 		syscall(SYS_shutdown, fd, SHUT_RDWR);
+	base_sock_error(fd);
 	errno = saved;
 }
 

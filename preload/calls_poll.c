@@ -176,6 +176,20 @@ static int list_answer(struct list *l)
 	return ready;
 }
 
+/* The first time at which a stream of ours must be looked at again */
+static uint64_t list_deadline(const struct list *l)
+{
+	uint64_t first = BASE_NEVER;
+
+	for (unsigned int i = 0; i < l->n && stream_starting(); i++) {
+		struct stream *s = l->entry[i].sock ? l->entry[i].sock->stream : NULL;
+
+		if (s)
+			first = base_min(first, s->ops->wait_deadline(s));
+	}
+	return first;
+}
+
 static int list_sleep(struct list *l, uint64_t deadline, const sigset_t *mask)
 {
 	uint64_t left = deadline ? base_deadline_left(deadline, base_now()) : 0;
@@ -191,7 +205,7 @@ static int list_poll(struct list *l, uint64_t deadline, const sigset_t *mask)
 
 	for (;;) {
 		ready = list_look(l);
-		n = list_sleep(l, ready ? 0 : deadline, mask);
+		n = list_sleep(l, ready ? 0 : base_min(deadline, list_deadline(l)), mask);
 		if (n < 0)
 			return ready ? ready : n;
 		ready += list_answer(l);

@@ -118,19 +118,14 @@ static long start_failed(struct sock *s, int err)
 	return told ? -told : err;
 }
 
-/* Waits for the Reply */
+/* Waits for the Reply, which has a time limit of its own */
 static long start_wait(struct sock *s)
 {
-	uint64_t deadline = base_deadline(base_now(), sock_config.start);
-	int err = wait_levels(s, STREAM_WRITABLE, deadline), state;
+	int err = wait_levels(s, STREAM_WRITABLE, BASE_NEVER), state;
 
 	if (err == -EINTR)
 		return err; /* and goes on, as TCP's connect() does */
 	state = sock_progress(s);
-	if (state == -EAGAIN) {
-		base_sock_abort(s->fd);
-		return start_failed(s, -ETIMEDOUT);
-	}
 	return state ? start_failed(s, state) : 0;
 }
 

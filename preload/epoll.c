@@ -275,6 +275,32 @@ static int timeout_of(uint64_t deadline)
 	return deadline ? base_deadline_poll_ms(deadline, base_now()) : 0;
 }
 
+/* Members whose start-up has taken too long become hot; when is the next? */
+static uint64_t starting_look(struct epset *set, uint64_t now)
+{
+	struct base_list *node, *next;
+	uint64_t first = BASE_NEVER, limit;
+
+	if (!stream_starting())
+		return first;
+	pthread_mutex_lock(&set->lock);
+	base_list_foreach(node, next, &set->members) {
+		struct reg *r = base_list_entry(node, struct reg, member);
+
+		if (sock_role(r->sock) != SOCK_STREAM_ON)
+			continue;
+		limit = r->sock->stream->ops->wait_deadline(r->sock->stream);
+		if (base_deadline_passed(limit, now)) {
+			__atomic_store_n(&r->drain, true, __ATOMIC_RELEASE);
+			reg_push(r);
+		} else {
+			first = base_min(first, limit);
+		}
+	}
+	pthread_mutex_unlock(&set->lock);
+	return first;
+}
+
 /*
  * What the kernel has for the program: events, 0 or -errno. Sleeps unless a member of ours is
  * hot.
@@ -284,6 +310,7 @@ static int kernel_wait(struct epset *set, struct epoll_event *events, int max, u
 {
 	int n;
 
+	deadline = base_min(deadline, starting_look(set, base_now()));
 	__atomic_add_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
 	n = (int)libc_try(libc.epoll_pwait(set->fd, events, max,
 					   is_hot(set) ? 0 : timeout_of(deadline), mask));
@@ -531,6 +558,7 @@ static void leave(struct sock *s, bool plain)
 			kernel_ctl(set->fd, EPOLL_CTL_DEL, r->fd, 0, 0);
 		if (r)
 			reg_kill(r);
+		stack_empty(set);
 		pthread_mutex_unlock(&set->lock);
 		epoll_put(set);
 	}

@@ -91,11 +91,12 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 		{ .fd = stream->fd, .events = stream->ops->wait_events(stream, wanted) },
 		{ .fd = bell->fd, .events = POLLIN },
 	};
-	int n = base_poll(fds, 2, deadline);
+	uint64_t look = stream->ops->wait_deadline(stream);
+	int n = base_poll(fds, 2, base_min(deadline, look));
 
 	if (n > 0 && fds[1].revents)
 		base_eventfd_drain(bell->fd);
-	return n > 0 ? 0 : n < 0 ? n : -EAGAIN;
+	return n < 0 ? n : n == 0 && deadline <= look ? -EAGAIN : 0;
 }
 
 int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline)

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/sockutil.h"
@@ -188,6 +189,8 @@ static int rsock_attach(int fd, const struct stream_param *param, struct stream 
 		.mem = { memory->state.rnic, memory->rest, memory->in },
 		.hold = param->hold,
 		.only = param->only,
+		.start_limit = param->start_limit,
+		.start_deadline = BASE_NEVER,
 		.changed = param->changed,
 		.ctx = param->ctx,
 	};
@@ -209,6 +212,7 @@ static void rsock_destroy(struct stream *stream)
 
 	if (!stream)
 		return;
+	rsock_start_over(s);
 	base_map_destroy(s->memory, sizeof(*s->memory));
 	free(s);
 }
@@ -221,6 +225,7 @@ const struct stream_ops stream_rsock_ops = {
 	.recv = rsock_recv,
 	.levels = rsock_levels,
 	.wait_events = rsock_wait_events,
+	.wait_deadline = rsock_wait_deadline,
 	.readable = rsock_readable,
 	.take_error = rsock_take_error,
 	.shutdown = rsock_shutdown,

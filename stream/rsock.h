@@ -33,7 +33,9 @@ struct rsock {
 	struct rnic_stream_mem mem;
 	bool hold, only, rejected;
 	short start_events; /* what start-up waits for */
-	int lowat;	    /* SO_RCVLOWAT as it was; 0: as it is */
+	uint64_t start_limit;
+	uint64_t start_deadline; /* atomic: of the Reply; BASE_NEVER when none is waited for */
+	int lowat;		 /* SO_RCVLOWAT as it was; 0: as it is */
 	void (*changed)(void *ctx);
 	void *ctx;
 };
@@ -99,6 +101,9 @@ static inline bool rsock_is_open(const struct rsock *s)
 
 /* As stream_ops.progress says */
 int rsock_start(struct rsock *s);
+uint64_t rsock_wait_deadline(struct stream *stream);
+/* No Reply is waited for any more */
+void rsock_start_over(struct rsock *s);
 
 /*
  * --- message.c: rx lock

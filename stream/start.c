@@ -14,8 +14,35 @@
 #include <poll.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/sockutil.h"
+
+static unsigned int starting; /* atomic */
+
+unsigned int stream_starting(void)
+{
+	return rsock_load(&starting);
+}
+
+uint64_t rsock_wait_deadline(struct stream *stream)
+{
+	return rsock_load(&rsock_of(stream)->start_deadline);
+}
+
+static void reply_wait(struct rsock *s)
+{
+	if (!s->state->initiator || !s->start_limit)
+		return;
+	rsock_store(&s->start_deadline, base_deadline(base_now(), s->start_limit));
+	__atomic_add_fetch(&starting, 1, __ATOMIC_ACQ_REL);
+}
+
+void rsock_start_over(struct rsock *s)
+{
+	if (__atomic_exchange_n(&s->start_deadline, BASE_NEVER, __ATOMIC_ACQ_REL) != BASE_NEVER)
+		__atomic_sub_fetch(&starting, 1, __ATOMIC_ACQ_REL);
+}
 
 static void conn_data_put(const struct rsock *s, struct rs_conn_data *cd)
 {
@@ -167,6 +194,7 @@ static int provider_begin(struct rsock *s)
 	st->sgl_stag = sgl.stag;
 	st->ring_stag = ring.stag;
 	rsock_store(&st->stage, STREAM_STARTING);
+	reply_wait(s);
 	return 0;
 }
 
@@ -253,9 +281,13 @@ int rsock_start(struct rsock *s)
 		break;
 	}
 	err = start_go(s);
-	if (err == -EAGAIN)
+	if (err == -EAGAIN && base_deadline_passed(s->start_deadline, base_now()))
+		err = -ETIMEDOUT;
+	if (err == -EAGAIN) {
 		lowat_raise(s);
-	else
-		lowat_restore(s);
-	return err && err != -EAGAIN ? start_failed(s, err) : err;
+		return err;
+	}
+	lowat_restore(s);
+	rsock_start_over(s);
+	return err ? start_failed(s, err) : 0;
 }

@@ -41,9 +41,10 @@ struct stream_stats {
 
 struct stream_param {
 	bool initiator;
-	bool connecting; /* TCP's connect() has not finished yet */
-	bool hold;	 /* take up to 64 KiB of writes while start-up is under way */
-	bool only;	 /* a peer that speaks plain TCP is refused by a reset */
+	bool connecting;      /* TCP's connect() has not finished yet */
+	bool hold;	      /* take up to 64 KiB of writes while start-up is under way */
+	bool only;	      /* a peer that speaks plain TCP is refused by a reset */
+	uint64_t start_limit; /* ns that the Reply may take; 0: any time */
 	const char *provider;
 	/* Levels may have changed; called without any lock of the stream */
 	void (*changed)(void *ctx);
@@ -70,6 +71,8 @@ struct stream_ops {
 	unsigned int (*levels)(struct stream *s, struct stream_edges *edges);
 	/* What to poll the descriptor for so that one of the levels @wanted may come */
 	short (*wait_events)(struct stream *s, unsigned int wanted);
+	/* When to call progress again even though nothing came; BASE_NEVER */
+	uint64_t (*wait_deadline)(struct stream *s);
 	size_t (*readable)(struct stream *s);
 	int (*take_error)(struct stream *s);
 	int (*shutdown)(struct stream *s, int how);
@@ -97,6 +100,9 @@ struct stream {
 	const struct stream_ops *ops;
 	int fd;
 };
+
+/* Streams of this process that have such a deadline */
+unsigned int stream_starting(void);
 
 /* The stream protocol of rsockets over the stream front of an RDMA provider */
 extern const struct stream_ops stream_rsock_ops;

@@ -214,7 +214,8 @@ def summary(walks):
     sides = [side for walk in walks for side in walk]
     kinds = sum((side.kinds for side in sides), Counter())
     named = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-    return (f"{len(walks)} connections, {sum(side.octets for side in sides)} octets after start-up, "
+    octets = sum(side.octets for side in sides)
+    return (f"{len(walks)} connections, {octets} octets after start-up, "
             f"{sum(side.fpdus for side in sides)} FPDUs ({named}), every CRC32c good")
 
 
