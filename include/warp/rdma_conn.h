@@ -30,10 +30,7 @@ enum warp_conn_flag {
 	WARP_CONN_RTR_READ = 0x40,
 };
 
-/*
- * Values of ird and ord: what the device has; or not said, the programs see to it (RFC 6581,
- * 9.1)
- */
+/* ird and ord: the device's default; or not said, the programs see to it (RFC 6581) */
 #define WARP_DEPTH_DEFAULT 0xFFFF
 #define WARP_DEPTH_NONE 0x3FFF
 
