@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-volatile int endpoint_stopped;
+static int stopped; /* atomic: the handler runs in any thread, and all look */
 
 /* --- small things ------------------------------------------------------------------------- */
 
@@ -39,7 +39,12 @@ static int left_ms(int64_t end)
 
 static void on_signal(int sig)
 {
-	endpoint_stopped = sig;
+	__atomic_store_n(&stopped, sig, __ATOMIC_RELAXED);
+}
+
+bool endpoint_stopped(void)
+{
+	return __atomic_load_n(&stopped, __ATOMIC_RELAXED);
 }
 
 void endpoint_catch_signals(void)
@@ -143,7 +148,7 @@ static int settle(struct endpoint *e)
 
 	do
 		ret = warp_conn_wait(e->conn, left_ms(end));
-	while (ret == -EINTR && !endpoint_stopped);
+	while (ret == -EINTR && !endpoint_stopped());
 	return ret;
 }
 
@@ -214,7 +219,7 @@ int endpoint_finish(struct endpoint *e)
 	 * Completions are flushed when both ends are there; polling is what takes the peer's
 	 * in.
 	 */
-	while (!ret && left_ms(end) && !endpoint_stopped) {
+	while (!ret && left_ms(end) && !endpoint_stopped()) {
 		while (warp_cq_poll(e->cq, &wc, 1) > 0)
 			;
 		ret = warp_conn_query(e->conn, &info);
@@ -251,7 +256,7 @@ int endpoint_next(struct endpoint *e, struct warp_wc *wc)
 {
 	int64_t end = now_ms() + e->timeout_ms;
 
-	while (!endpoint_stopped) {
+	while (!endpoint_stopped()) {
 		int ret = warp_cq_poll(e->cq, wc, 1);
 
 		if (ret)

@@ -2,6 +2,7 @@
 #ifndef APPS_EXAMPLES_ENDPOINT_H
 #define APPS_EXAMPLES_ENDPOINT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <warp/rdma.h>
 
@@ -52,9 +53,10 @@ void endpoint_complain(const struct endpoint *e, const char *what, int err);
 int endpoint_resolve(const char *host, uint16_t port, struct sockaddr_storage *addr);
 socklen_t endpoint_addr_len(const struct sockaddr_storage *addr);
 uint16_t endpoint_port(const struct sockaddr_storage *addr);
-/* SIGINT and SIGTERM set it and interrupt waits; installed by the call below */
-extern volatile int endpoint_stopped;
+/* From now on SIGINT and SIGTERM interrupt waits */
 void endpoint_catch_signals(void);
+/* Has one of them come? */
+bool endpoint_stopped(void);
 /* @text as a number from @min to @max into @out: -EINVAL, -ERANGE */
 int endpoint_number(const char *text, unsigned long min, unsigned long max, unsigned long *out);
 

@@ -42,7 +42,7 @@ static int answer_one(struct client *c, struct endpoint *ep, const struct warp_m
 
 	do
 		ret = endpoint_await(ep, WARP_WC_RECV, &wc);
-	while (ret == -ETIMEDOUT && !endpoint_stopped);
+	while (ret == -ETIMEDOUT && !endpoint_stopped());
 	if (ret)
 		return ret;
 	c->mem.answer = wc.byte_len == sizeof(c->mem.req)
@@ -72,7 +72,7 @@ static int client_serve(struct client *c, struct endpoint *ep, const struct warp
 	ep->timeout_ms = IDLE_MS;
 	while (!ret)
 		ret = answer_one(c, ep, mr);
-	return ret == -EPIPE || endpoint_stopped ? 0 : ret;
+	return ret == -EPIPE || endpoint_stopped() ? 0 : ret;
 }
 
 static void *client_thread(void *arg)
@@ -124,7 +124,7 @@ static int server_accept(struct server *s, struct warp_listener *l)
 {
 	struct warp_conn *conn;
 
-	while (!endpoint_stopped) {
+	while (!endpoint_stopped()) {
 		int ret = warp_listener_get(l, IDLE_MS, &conn);
 
 		if (!ret)

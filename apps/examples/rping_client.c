@@ -82,7 +82,7 @@ int rping_client_run(const struct rping_options *opt, struct warp_device *dev)
 		endpoint_complain(&s.ep, "connect", ret);
 	} else {
 		ret = ping_all(&s);
-		if (ret && !endpoint_stopped)
+		if (ret && !endpoint_stopped())
 			endpoint_complain(&s.ep, "ping", ret);
 		else
 			ret = endpoint_finish(&s.ep);

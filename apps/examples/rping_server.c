@@ -63,7 +63,7 @@ static int serve(struct rping_side *s, struct warp_conn *conn)
 	do
 		ret = pong(s);
 	while (!ret);
-	if (ret == -EPIPE || endpoint_stopped) {
+	if (ret == -EPIPE || endpoint_stopped()) {
 		if (s->opt->debug)
 			fprintf(stderr, "warp-rping: the client has left\n");
 		return 0;
@@ -146,7 +146,7 @@ static int serve_all(const struct rping_options *opt, struct warp_device *dev,
 {
 	struct warp_conn *conn;
 
-	while (!endpoint_stopped) {
+	while (!endpoint_stopped()) {
 		int ret = warp_listener_get(l, 1000, &conn);
 
 		if (ret == -EINTR || ret == -ETIMEDOUT)
