@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "soft/soft_conn.h"
+#include "soft/soft_fd.h"
 
 #define IN_CAP (2 * SOFT_FPDU_MAX)
 
@@ -206,10 +207,10 @@ int soft_connect(struct warp_qp *qp, const struct sockaddr *addr, socklen_t len,
 {
 	struct soft_qp *q = soft_qp_of(qp);
 	struct soft_conn *c;
-	int err, fd = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err, fd = soft_fd_socket(addr->sa_family);
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (len > sizeof(c->peer)) {
 		base_fd_close(fd);
 		return -EINVAL;

@@ -12,22 +12,22 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "soft/soft_conn.h"
+#include "soft/soft_fd.h"
 
 static int cq_fds_open(struct soft_cq *cq)
 {
-	struct epoll_event ev = { .events = EPOLLIN };
 	int err = base_eventfd_create(&cq->event);
 
 	if (err)
 		return err;
-	cq->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (cq->epoll < 0 || epoll_ctl(cq->epoll, EPOLL_CTL_ADD, cq->event, &ev)) {
-		err = -errno;
+	cq->epoll = err = soft_fd_epoll();
+	if (err >= 0)
+		err = soft_fd_watch(cq->epoll, EPOLL_CTL_ADD, cq->event, EPOLLIN, NULL);
+	if (err) {
 		base_fd_close(cq->event);
 		base_fd_close(cq->epoll);
 	}

@@ -11,31 +11,28 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "soft/soft_conn.h"
+#include "soft/soft_fd.h"
 
 #define HALF_MAX 1024
 #define EVENTS 32
 
 static int watch(struct soft_listener *l, int fd, struct soft_conn *c)
 {
-	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = c };
-
-	return epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+	return soft_fd_watch(l->epoll, EPOLL_CTL_ADD, fd, EPOLLIN, c);
 }
 
 static int socket_open(const struct sockaddr *addr, socklen_t len, int backlog, int *out)
 {
-	int err, on = 1,
-		 fd = socket(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err, on = 1, fd = soft_fd_socket(addr->sa_family);
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(fd, addr, len) || listen(fd, backlog)) {
 		err = -errno;
@@ -65,9 +62,9 @@ static int fds_open(struct soft_listener *l, const struct sockaddr *addr, sockle
 		err = base_eventfd_create(&l->event);
 	if (err)
 		return err;
-	l->epoll = epoll_create1(EPOLL_CLOEXEC);
+	l->epoll = soft_fd_epoll();
 	if (l->epoll < 0)
-		return -errno;
+		return l->epoll;
 	err = watch(l, l->fd, NULL);
 	return err ? err : watch(l, l->event, NULL);
 }
@@ -128,7 +125,7 @@ void soft_listener_note(struct soft_conn *c)
 		base_list_push_back(c->state == WARP_CONN_REQUEST ? &l->ready : &l->failed,
 				    &c->queued);
 		if (c->fd >= 0)
-			epoll_ctl(l->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+			soft_fd_watch(l->epoll, EPOLL_CTL_DEL, c->fd, 0, NULL);
 		base_eventfd_ring(l->event);
 	}
 	pthread_mutex_unlock(&l->list);
@@ -190,7 +187,7 @@ static void socket_accept(struct soft_listener *l)
 	 * meanwhile.
 	 */
 	while (__atomic_load_n(&l->half_count, __ATOMIC_RELAXED) < HALF_MAX) {
-		fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		fd = soft_fd_accept(l->fd);
 		if (fd < 0)
 			return;
 		half_add(l, fd);
@@ -201,7 +198,7 @@ static void bring_forward(struct soft_listener *l)
 {
 	struct epoll_event ev[EVENTS];
 	struct soft_conn *c;
-	int n = epoll_wait(l->epoll, ev, EVENTS, 0);
+	int n = soft_fd_events(l->epoll, ev, EVENTS, 0);
 
 	base_eventfd_drain(l->event);
 	for (int i = 0; i < n; i++)

@@ -16,7 +16,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "soft/soft_conn.h"
+#include "soft/soft_fd.h"
 
 #define EVENTS 32
 #define ATTENDED_NS BASE_NS_PER_MS
@@ -80,16 +80,14 @@ static uint64_t conn_due(const struct soft_conn *c)
 
 static void conn_arm(struct soft_conn *c)
 {
-	struct epoll_event ev = { .events = EPOLLONESHOT, .data.ptr = c };
+	int epoll = progress_of(c)->epoll;
+	uint32_t events = EPOLLONESHOT;
 
-	if (c->fd < 0)
+	if (c->fd < 0 || !conn_needs(c))
 		return;
-	if (conn_needs(c))
-		ev.events |= (uint32_t)soft_stage_events(c);
-	else
-		return;
-	if (epoll_ctl(progress_of(c)->epoll, EPOLL_CTL_MOD, c->fd, &ev))
-		epoll_ctl(progress_of(c)->epoll, EPOLL_CTL_ADD, c->fd, &ev);
+	events |= (uint32_t)soft_stage_events(c);
+	if (soft_fd_watch(epoll, EPOLL_CTL_MOD, c->fd, events, c))
+		soft_fd_watch(epoll, EPOLL_CTL_ADD, c->fd, events, c);
 }
 
 /* Under progress.lock */
@@ -155,6 +153,12 @@ static void conn_event(struct soft_progress *p, struct soft_conn *c)
 	uint64_t now = base_now();
 	bool attended;
 
+	/* An event may be older than the end */
+	pthread_mutex_lock(&p->lock);
+	attended = c->dead;
+	pthread_mutex_unlock(&p->lock);
+	if (attended)
+		return;
 	pthread_mutex_lock(&c->tx);
 	attended = conn_attended(c, now);
 	pthread_mutex_unlock(&c->tx);
@@ -282,7 +286,7 @@ static void *progress_run(void *arg)
 	while (go_on(p, &deadline, &changed, &timeout)) {
 		if (changed)
 			update_each(p);
-		n = epoll_wait(p->epoll, ev, EVENTS, changed ? 0 : timeout);
+		n = soft_fd_events(p->epoll, ev, EVENTS, changed ? 0 : timeout);
 		for (int i = 0; i < n; i++) {
 			if (ev[i].data.ptr)
 				conn_event(p, ev[i].data.ptr);
@@ -299,14 +303,14 @@ static void *progress_run(void *arg)
 
 int soft_progress_init(struct soft_progress *p)
 {
-	struct epoll_event ev = { .events = EPOLLIN };
 	int err = base_eventfd_create(&p->wake);
 
 	if (err)
 		return err;
-	p->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (p->epoll < 0 || epoll_ctl(p->epoll, EPOLL_CTL_ADD, p->wake, &ev)) {
-		err = -errno;
+	p->epoll = err = soft_fd_epoll();
+	if (err >= 0)
+		err = soft_fd_watch(p->epoll, EPOLL_CTL_ADD, p->wake, EPOLLIN, NULL);
+	if (err) {
 		base_fd_close(p->epoll);
 		base_fd_close(p->wake);
 		return err;

@@ -275,7 +275,11 @@ static bool wqe_memory_good(struct soft_conn *c, struct soft_wqe *w)
 /* One frame: false when none can be built now */
 static bool frame_build(struct soft_conn *c, struct soft_tx *t, struct cursor *at)
 {
-	const struct rdmap_source src = { .get = source_get, .hold = source_hold, .ctx = c };
+	const struct rdmap_source src = {
+		.get = source_get,
+		.hold = c->core.rdmap.ddp.mpa.flags & MPA_F_CRC ? source_hold : NULL,
+		.ctx = c,
+	};
 	struct soft_wqe *w;
 	bool last = false;
 	ssize_t n;

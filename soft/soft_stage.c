@@ -13,12 +13,12 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <sys/epoll.h>
 
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "soft/soft_conn.h"
+#include "soft/soft_fd.h"
 
 #define RX_BUDGET (256 * 1024)
 #define LINGER_NS (2 * BASE_NS_PER_S)
@@ -55,14 +55,14 @@ short soft_stage_events(const struct soft_conn *c)
 
 static void cq_watch(struct soft_conn *c, int op)
 {
-	struct epoll_event ev = { .events = EPOLLIN | (c->blocked ? EPOLLOUT : 0) };
+	uint32_t events = EPOLLIN | (c->blocked ? EPOLLOUT : 0);
 
 	if (!c->qp)
 		return;
 	c->out_armed = c->blocked;
-	epoll_ctl(c->qp->send_cq->epoll, op, c->fd, &ev);
+	soft_fd_watch(c->qp->send_cq->epoll, op, c->fd, events, NULL);
 	if (c->qp->recv_cq != c->qp->send_cq)
-		epoll_ctl(c->qp->recv_cq->epoll, op, c->fd, &ev);
+		soft_fd_watch(c->qp->recv_cq->epoll, op, c->fd, events, NULL);
 }
 
 void soft_stage_send(struct soft_conn *c)

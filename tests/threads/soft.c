@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Queue pairs under several threads: callers at both ends, callers beside the progress thread,
+ * and memory that goes away under a peer's Writes.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "tests/tap.h"
+#include "tests/unit/soft/end.h"
+
+static struct warp_device *dev;
+static struct end a, b;
+
+static void ends_make(const struct warp_conn_param *p)
+{
+	MUST(warp_device_open("soft", &dev) == 0);
+	end_init(&a, dev, 256);
+	end_init(&b, dev, 256);
+	ends_connect(&a, &b, p, p);
+	MUST(warp_conn_wait(b.conn, 5000) == 0);
+}
+
+static bool ends_drop(void)
+{
+	end_uninit(&a);
+	end_uninit(&b);
+	return warp_device_close(dev) == 0;
+}
+
+/* --- ping and pong --- */
+
+struct player {
+	struct end *end;
+	bool blocks, serves;
+	unsigned int rounds, got;
+};
+
+static struct warp_wc player_next(struct player *p)
+{
+	struct warp_wc wc;
+	int n;
+
+	while ((n = warp_cq_poll(p->end->cq, &wc, 1)) == 0)
+		if (p->blocks)
+			MUST(warp_cq_wait(p->end->cq, 10000) == 0);
+	MUST(n == 1 && wc.status == WARP_WC_SUCCESS);
+	return wc;
+}
+
+static void *play(void *arg)
+{
+	struct player *p = arg;
+	struct warp_send_wr wr = { .opcode = WARP_WR_SEND };
+	bool turn = p->serves;
+
+	for (unsigned int i = 0; i < p->rounds;) {
+		if (turn) {
+			MUST(end_post(p->end, wr, 0, 64) == 1);
+			turn = false;
+		}
+		if (player_next(p).opcode != WARP_WC_RECV)
+			continue;
+		MUST(end_recv(p->end, 0, 4096, 64) == 1);
+		p->got++;
+		i++;
+		turn = p->serves ? i < p->rounds : true;
+		if (turn && !p->serves && i == p->rounds)
+			MUST(end_post(p->end, wr, 0, 64) == 1);
+	}
+	return NULL;
+}
+
+static bool ping_pong(bool blocks, unsigned int rounds)
+{
+	struct player pa = { &a, blocks, true, rounds, 0 }, pb = { &b, blocks, false, rounds, 0 };
+	pthread_t ta, tb;
+
+	ends_make(NULL);
+	for (int i = 0; i < 4; i++)
+		MUST(end_recv(&a, 0, 4096, 64) == 1 && end_recv(&b, 0, 4096, 64) == 1);
+	pthread_create(&ta, NULL, play, &pa);
+	pthread_create(&tb, NULL, play, &pb);
+	pthread_join(ta, NULL);
+	pthread_join(tb, NULL);
+	return ends_drop() && pa.got == rounds && pb.got == rounds;
+}
+
+/* --- everything at once --- */
+
+#define LOAD 300
+
+/*
+ * What a peer may use without the program's doing is parted by use: nobody reads what another
+ * writes. Octets 0-7 count the Atomics, 64 K on is what Reads bring, 256 K on what is read.
+ */
+struct loader {
+	struct end *end, *peer;
+};
+
+static void *load(void *arg)
+{
+	const struct loader *l = arg;
+	static const enum warp_wr_opcode ops[] = { WARP_WR_WRITE, WARP_WR_READ, WARP_WR_FETCH_ADD };
+	const size_t to[] = { 512 << 10, 256 << 10, 0 }, at[] = { 256 << 10, 64 << 10, 8 };
+	struct warp_send_wr wr = { .remote_stag = warp_mr_stag(l->peer->mr), .swap_add = 1 };
+
+	for (int i = 0; i < LOAD; i++) {
+		int got, op = i % 3;
+
+		wr.opcode = ops[op];
+		wr.remote_to = (uintptr_t)l->peer->mem + to[op];
+		while ((got = end_post(l->end, wr, at[op], op == 2 ? 8 : 3000)) == -ENOMEM)
+			usleep(100);
+		MUST(got == 1);
+	}
+	return NULL;
+}
+
+static void *reap(void *arg)
+{
+	struct end *e = arg;
+	struct warp_wc wc[16];
+
+	for (int left = 2 * LOAD, n; left; left -= n) {
+		n = warp_cq_poll(e->cq, wc, 16);
+		MUST(n >= 0);
+		for (int i = 0; i < n; i++)
+			MUST(wc[i].status == WARP_WC_SUCCESS);
+		if (!n)
+			MUST(warp_cq_wait(e->cq, 10000) == 0);
+	}
+	return NULL;
+}
+
+static uint64_t counter_of(const struct end *e)
+{
+	return __atomic_load_n((const uint64_t *)e->mem, __ATOMIC_RELAXED); /* with the peer's */
+}
+
+/* Two posters and a reaper on each side; the counters in both memories add up */
+static bool everything(void)
+{
+	struct loader l[2] = { { &a, &b }, { &b, &a } };
+	pthread_t t[6];
+	bool good;
+
+	ends_make(NULL);
+	for (int i = 0; i < 2; i++) {
+		pthread_create(&t[3 * i], NULL, load, &l[i]);
+		pthread_create(&t[3 * i + 1], NULL, load, &l[i]);
+		pthread_create(&t[3 * i + 2], NULL, reap, l[i].end);
+	}
+	for (int i = 0; i < 6; i++)
+		pthread_join(t[i], NULL);
+	good = counter_of(&a) == 2 * LOAD / 3 && counter_of(&b) == 2 * LOAD / 3;
+	return ends_drop() && good;
+}
+
+/* --- the program at the target does nothing --- */
+
+static bool reads_of_a_sleeping_program(void)
+{
+	struct warp_send_wr wr = { .opcode = WARP_WR_READ };
+	struct warp_mr *mr;
+	bool good = true;
+
+	ends_make(NULL);
+	memset(b.mem, 0x5a, END_ROOM / 2);
+	MUST(warp_mr_register(b.pd, b.mem, END_ROOM / 2, WARP_ACCESS_REMOTE_READ, &mr) == 0);
+	wr.remote_stag = warp_mr_stag(mr);
+	wr.remote_to = (uintptr_t)b.mem;
+	for (int i = 0; i < 50 && good; i++) {
+		MUST(end_post(&a, wr, END_ROOM / 2, 100000) == 1);
+		good = warp_cq_wait(a.cq, 5000) == 0 &&
+		       end_next(&a, NULL).status == WARP_WC_SUCCESS;
+	}
+	good = good && a.mem[END_ROOM / 2 + 99999] == 0x5a;
+	MUST(warp_mr_deregister(mr) == 0);
+	return ends_drop() && good;
+}
+
+/* --- memory that goes away --- */
+
+static void *write_on(void *arg)
+{
+	struct warp_send_wr wr = { .opcode = WARP_WR_WRITE,
+				   .remote_stag = *(uint32_t *)arg,
+				   .remote_to = (uintptr_t)b.mem };
+	struct warp_wc wc;
+	int got = 0;
+
+	memset(a.mem, 0xee, END_ROOM);
+	while (got == 1 || got == -ENOMEM || got == 0) {
+		got = end_post(&a, wr, 0, 20000);
+		while (warp_cq_poll(a.cq, &wc, 1) == 1)
+			;
+	}
+	return NULL;
+}
+
+/* The peer may be writing it: that is the point */
+__attribute__((no_sanitize("thread"))) static uint8_t peek(const volatile uint8_t *p)
+{
+	return *p;
+}
+
+static bool deregistered_memory_stays_as_it_is(void)
+{
+	pthread_t writer;
+	struct warp_mr *mr;
+	uint32_t stag;
+	bool good;
+
+	ends_make(NULL);
+	MUST(warp_mr_register(b.pd, b.mem, 20000, WARP_ACCESS_REMOTE_WRITE, &mr) == 0);
+	stag = warp_mr_stag(mr);
+	pthread_create(&writer, NULL, write_on, &stag);
+	while (peek(&b.mem[19999]) != 0xee)
+		usleep(100);
+	MUST(warp_mr_deregister(mr) == 0);
+	memset(b.mem, 0x11, 20000);
+	pthread_join(writer, NULL);
+	usleep(20000);
+	good = true;
+	for (int i = 0; i < 20000; i++)
+		good = good && b.mem[i] == 0x11;
+	return ends_drop() && good;
+}
+
+/* --- storms --- */
+
+static int fds_open(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+#define STORM 40
+
+static void *storm(void *arg)
+{
+	const struct sockaddr_storage *at = arg;
+	struct end e;
+
+	for (int i = 0; i < STORM; i++) {
+		struct warp_wc wc;
+
+		end_init(&e, dev, 16);
+		MUST(warp_connect(e.qp, (const struct sockaddr *)at, sizeof(struct sockaddr_in),
+				  NULL, &e.conn) == 0);
+		MUST(i % 3 == 2 || warp_conn_wait(e.conn, 10000) == 0);
+		if (i % 3 == 0) {
+			MUST(end_post(&e, (struct warp_send_wr){ .opcode = WARP_WR_SEND }, 0,
+				      100) == 1);
+			MUST(warp_conn_disconnect(e.conn) == 0);
+		}
+		warp_cq_poll(e.cq, &wc, 1);
+		end_uninit(&e);
+	}
+	return NULL;
+}
+
+static void *serve(void *arg)
+{
+	struct warp_listener *l = arg;
+	struct end e;
+
+	end_init(&e, dev, 16);
+	while (warp_listener_get(l, 500, &e.conn) == 0) {
+		struct warp_wc wc;
+
+		if (warp_conn_accept(e.conn, e.qp, NULL) == 0) {
+			end_recv(&e, 0, 0, 100);
+			warp_cq_wait(e.cq, 200);
+			while (warp_cq_poll(e.cq, &wc, 1) == 1)
+				;
+		}
+		MUST(warp_conn_destroy(e.conn) == 0);
+		e.conn = NULL;
+	}
+	MUST(warp_listener_get(l, 0, &e.conn) == -ETIMEDOUT);
+	MUST(warp_qp_destroy(e.qp) == 0 && warp_mr_deregister(e.mr) == 0);
+	MUST(warp_cq_destroy(e.cq) == 0 && warp_pd_destroy(e.pd) == 0);
+	free(e.mem);
+	return NULL;
+}
+
+static bool storms_leave_nothing(void)
+{
+	struct sockaddr_storage at;
+	struct warp_listener *l;
+	pthread_t t[4];
+	int before = fds_open();
+
+	MUST(warp_device_open("soft", &dev) == 0);
+	l = end_listen(dev, &at);
+	pthread_create(&t[0], NULL, storm, &at);
+	pthread_create(&t[1], NULL, storm, &at);
+	pthread_create(&t[2], NULL, serve, l);
+	pthread_create(&t[3], NULL, serve, l);
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	MUST(warp_listener_destroy(l) == 0);
+	MUST(warp_device_close(dev) == 0);
+	return fds_open() == before;
+}
+
+int main(void)
+{
+	alarm(120);
+	tap_case(ping_pong(false, 2000), "two threads poll");
+	tap_case(ping_pong(true, 2000), "two threads sleep");
+	tap_case(everything(), "posters, reapers and the progress thread at once");
+	tap_case(reads_of_a_sleeping_program(), "Reads are answered while the program sleeps");
+	for (int i = 0; i < 3; i++)
+		tap_case(deregistered_memory_stays_as_it_is(), "deregistration under Writes");
+	tap_case(storms_leave_nothing(), "storms of connections leave no descriptors");
+	return tap_finish();
+}
