@@ -99,8 +99,9 @@ int config_settings_set(struct config_settings *s, enum config_option_id id, con
 			enum config_origin origin, struct config_error *err);
 
 /*
- * Takes every WARPSOCK_ variable of @env, which may be NULL. Each wrong value (bad) and each unknown variable (not
- * bad, only strange) is reported. -EINVAL when a value was bad; it then keeps what it was before.
+ * Takes every WARPSOCK_ variable of @env, which may be NULL. Each wrong value (bad) and each
+ * unknown variable (not bad, only strange) is reported. -EINVAL when a value was bad; it then
+ * keeps what it was before.
  */
 typedef void (*config_report_fn)(void *ctx, bool bad, const struct config_error *what);
 int config_settings_read(struct config_settings *s, char *const *env, config_report_fn report,
