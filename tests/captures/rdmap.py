@@ -179,7 +179,17 @@ class Assembler:
             message.read = Read(*struct.unpack(">IQIIQ", payload))
         elif first.opcode == 7:
             self.read_terminate(message, first)
+        elif first.opcode == 0xA:
+            self.check_atomic(first)
         return message
+
+    def check_atomic(self, seg):
+        """RFC 7306 section 5.2.1: two operations; what FetchAdd does not use has fixed values."""
+        operation, _, _, _, _, _, compare, mask = struct.unpack(">IIIQQQQQ", seg.payload)
+        if operation not in (0, 2):
+            self.wrong(f"atomic operation {operation:#x}", seg)
+        elif operation == 0 and (compare or mask != 0xFFFFFFFFFFFFFFFF):
+            self.wrong(f"a FetchAdd that compares {compare:#x} under {mask:#x}", seg)
 
     def read_terminate(self, message, seg):
         payload = message.payload
