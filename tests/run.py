@@ -61,9 +61,10 @@ SUITES = [
     Suite("e2e", "build", ("e2e",), 1200),
     Suite("captures", "build", ("captures",), 600),
     Suite("fuzz", "build-asan", ("fuzz",), 600),
+    Suite("vm", "build", ("vm",), 1200),
     Suite("mutate", "build", ("mutate",), 3600),
 ]
-ONLY_WHEN_ASKED = {"mutate"}
+ONLY_WHEN_ASKED = {"vm", "mutate"}
 
 
 def fail_case(name, output):
@@ -244,6 +245,8 @@ def choose(options):
         names = " ".join(suite.name for suite in SUITES)
         sys.exit(f"no such suite: {' '.join(sorted(unknown))} (there are: {names})")
     wanted = set(options.suites) or known - ONLY_WHEN_ASKED
+    if options.long:
+        wanted.add("vm")
     if options.mutate:
         wanted.add("mutate")
     return [suite for suite in SUITES if suite.name in wanted]

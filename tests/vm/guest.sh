@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Runs in the guest: the cases of /tmp/lab/plan ("NAME LIMIT" a line), each in namespaces of its
+# own, and leaves in /tmp/lab/NAME what they said, what the kernel said, and their captures.
+#
+#	+--- the guest --------------------+     +--- namespace "peer" --------------+
+#	|  rdma-core's programs            |     |  Warpsock's programs              |
+#	|      librdmacm, libibverbs       |     |      soft: RDMAP, DDP, MPA        |
+#	|      siw0, the kernel's driver   |     |      TCP sockets                  |
+#	|  sw0 10.7.0.1, fd07::1           |     |  up0 10.7.0.2, fd07::2            |
+#	+---------+------------------------+     +---------+-------------------------+
+#	          |        veth pair, MTU 1500, no offloads|      (captures are made here)
+#	          +----------------------------------------+
+#
+# siw of 6.1 does not work on lo, so it stands on the pair.
+set -u
+here=$(dirname "$(readlink -f "$0")")
+lab=/tmp/lab
+trouble='Oops|BUG|WARNING|KASAN|general protection|hung task|blocked for more than|refcount_t|'
+trouble+='rcu.*stall|soft lockup|Call Trace|use-after-free|unregister_netdevice: waiting'
+
+topology() {
+	ip netns add peer
+	ip link add sw0 type veth peer name up0 netns peer
+	ethtool -K sw0 tso off gso off >/dev/null
+	ip netns exec peer ethtool -K up0 tso off gso off >/dev/null
+	ip addr add 10.7.0.1/24 dev sw0
+	ip addr add fd07::1/64 dev sw0 nodad
+	ip -n peer addr add 10.7.0.2/24 dev up0
+	ip -n peer addr add fd07::2/64 dev up0 nodad
+	ip link set sw0 up
+	ip -n peer link set up0 up
+	ip -n peer link set lo up
+	rdma link add siw0 type siw netdev sw0
+}
+
+# What a case left running is ended here; nothing else of the guest is ours to end.
+teardown() {
+	local pid
+	for pid in $(cat /tmp/case/pids 2>/dev/null); do
+		kill -9 -- "-$pid"
+	done 2>/dev/null
+	for pid in $(ip netns pids peer); do
+		kill -9 "$pid"
+	done
+	rdma link delete siw0
+	ip link delete sw0
+	ip netns delete peer
+}
+
+run_case() {
+	local name=$1 limit=$2 dir=$lab/$1
+	rm -rf /tmp/case "$dir"
+	mkdir -p /tmp/case "$dir"
+	echo "lab: $name begins" >/dev/kmsg
+	topology >"$dir/topology" 2>&1 || true
+	setsid --wait timeout -k 2 "$limit" bash -uo pipefail -c "exec 9>/tmp/case/trace.log
+		BASH_XTRACEFD=9; set -x; . $here/lib.sh; . $here/cases/$name.sh; finished" \
+		>"$dir/tap" 2>"$dir/stderr" </dev/null
+	echo $? >/tmp/case/status
+	teardown >>"$dir/topology" 2>&1
+	dmesg | sed "1,/lab: $name begins/d" >"$dir/dmesg"
+	grep -E "$trouble" "$dir/dmesg" >"$dir/trouble"
+	cp /tmp/case/*.log /tmp/case/*.pcap /tmp/case/*.tap /tmp/case/*.ended "$dir/" 2>/dev/null
+	cp /tmp/case/status "$dir/status" # last: the host believes nothing without it
+	[ ! -s "$dir/trouble" ]
+}
+
+# libibverbs tries every vendor's library otherwise, which takes a second under emulation.
+mkdir /tmp/drivers
+echo driver siw >/tmp/drivers/siw.driver
+mount --bind /tmp/drivers /etc/libibverbs.d
+while read -r name limit; do
+	start=$SECONDS
+	run_case "$name" "$limit" || { echo "lab: $name: the kernel complains"; exit 9; }
+	echo "lab: $name: $((SECONDS - start)) s, status $(cat $lab/$name/status)"
+done <$lab/plan

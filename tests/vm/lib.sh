@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# What a case has at hand; see docs/lab.md. Programs on siw's side run as they are, Warpsock's side
+# runs through in_peer.
+lab=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+project=$(readlink -f "$lab/../..")
+apps=$project/build/apps
+SIW=10.7.0.1 SIW6=fd07::1
+PEER=10.7.0.2 PEER6=fd07::2
+export PYTHONDONTWRITEBYTECODE=1
+declare -A pid_of
+done_cases=0
+shopt -s extglob
+
+in_peer() { nsenter --net=/run/netns/peer "$@"; }
+on_siw() { "$@"; }
+
+# say TEXT: an explanation in the output
+say() { printf '# %s\n' "$*"; }
+
+# check NAME COMMAND...: a case; its output is shown when it fails
+check() {
+	local name=$1 out=/tmp/case/check.out status=0
+	shift
+	"$@" >$out 2>&1 || status=$? # in this shell: ends() waits for its children
+	done_cases=$((done_cases + 1))
+	if [ $status = 0 ]; then
+		echo "ok $done_cases - $name"
+	else
+		echo "not ok $done_cases - $name"
+		{ cat $out; echo "exit status $status"; } | tail -n 30 | sed 's/^/# /'
+	fi
+}
+
+finished() { echo "1..$done_cases"; }
+
+# start NAME COMMAND...: runs it in the background with its output in NAME.log
+start() {
+	local name=$1
+	shift
+	if [ "$1" = in_peer ]; then
+		shift
+		set -- nsenter --net=/run/netns/peer "$@"
+	fi
+	setsid "$@" >"/tmp/case/$name.log" 2>&1 &
+	pid_of[$name]=$!
+	echo $! >>/tmp/case/pids
+}
+
+running() { kill -0 "${pid_of[$1]}" 2>/dev/null; }
+
+# gone NAME SECONDS
+gone() {
+	local i
+	for ((i = 0; i < $2 * 20; i++)); do
+		running "$1" || return 0
+		sleep 0.05
+	done
+	! running "$1"
+}
+
+# ends NAME SECONDS [STATUS]: it ends by itself within that time, with that exit status
+ends() {
+	local status=0
+	if ! gone "$1" "$2"; then
+		echo "$1 still runs after $2 s:"
+		tail -n 20 "/tmp/case/$1.log"
+		return 1
+	fi
+	wait "${pid_of[$1]}" || status=$?
+	[ $status = "${3:-0}" ] || { echo "$1: status $status:"; tail -n 20 "/tmp/case/$1.log"; return 1; }
+}
+
+# stop NAME [SIGNAL]: ends it and all that it started
+stop() {
+	kill -s "${2:-TERM}" -- "-${pid_of[$1]}" 2>/dev/null
+	gone "$1" 3 || kill -s KILL -- "-${pid_of[$1]}" 2>/dev/null
+	gone "$1" 3 || say "$1 cannot be ended"
+}
+
+# await_port NAME PORT: it listens there, itself or siw for it (whose sockets are the kernel's)
+await_port() {
+	local pid=${pid_of[$1]} i hex lines
+	printf -v hex '%04X' "$2"
+	for ((i = 0; i < 200; i++)); do
+		mapfile -t lines <"/proc/$pid/net/tcp"
+		mapfile -t -O ${#lines[@]} lines <"/proc/$pid/net/tcp6"
+		[[ "${lines[*]}" != *":$hex "*([0-9A-F]):0000" 0A "* ]] || return 0
+		sleep 0.05
+	done
+	say "$1 does not listen on port $2"
+	cat "/tmp/case/$1.log" "/proc/$pid/task"/*/stack
+	return 1
+}
+
+# adopt NAME COMMAND...: a program that prints TAP; the host judges its output together with ours
+adopt() {
+	local name=$1 status=0
+	shift
+	"$@" >"/tmp/case/$name.tap" 2>"/tmp/case/$name.log" || status=$?
+	echo $status >"/tmp/case/$name.ended"
+}
+
+# capture NAME: what goes over the wire from here on, to be judged by the host
+capture() {
+	start "capture-$1" in_peer tcpdump -i up0 -U -s 0 -w "/tmp/case/$1.pcap" tcp
+	local i
+	for ((i = 0; i < 100; i++)); do
+		[ -s "/tmp/case/$1.pcap" ] && return
+		sleep 0.05
+	done
+	say "tcpdump did not start"
+}
+end_capture() { sleep 0.2; stop "capture-$1" INT; }

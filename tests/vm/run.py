@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Runs the lab's cases in a virtual machine and prints TAP.
+
+    run.py [--list] [CASE...]
+
+All cases share one boot. Where a guest dies or its kernel complains, that case has failed and the
+others get a fresh one. What the cases left is judged here: their TAP, the kernel's log, and their
+captures by tshark and by tests/captures/decode.py.
+"""
+import argparse
+import fcntl
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+LAB = ROOT / "build-vm"
+OUT = LAB / "out"
+DECODER = ROOT / "tests/captures/decode.py"
+BOOT = 60
+sys.path.insert(0, str(HERE.parent))
+import tap  # noqa: E402
+
+
+@dataclass
+class Script:
+    name: str
+    what: str
+    limit: int
+    wrong: set  # captures that hold faults on purpose
+
+    @property
+    def folder(self):
+        return OUT / self.name
+
+
+def scripts():
+    for path in sorted((HERE / "cases").glob("*.sh")):
+        text = path.read_text()
+        limit = re.search(r"^# Limit: (\d+)$", text, re.M)
+        what = re.search(r"^# (?!SPDX)(.*)$", text, re.M)
+        wrong = re.search(r"^# Faulty captures: (.*)$", text, re.M)
+        yield Script(path.stem, what[1], int(limit[1]), set(wrong[1].split()) if wrong else set())
+
+
+# --- boots ----------------------------------------------------------------------------------------
+
+
+def boot(todo):
+    """Boots once for these scripts; what the console had to say."""
+    (OUT / "plan").write_text("".join(f"{script.name} {script.limit}\n" for script in todo))
+    limit = BOOT + sum(script.limit + 10 for script in todo)
+    done = subprocess.run([HERE / "boot.sh", "-t", str(limit), HERE / "guest.sh"], cwd=ROOT,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace")
+    for line in done.stdout.splitlines():
+        if line.startswith("lab: "):
+            print(f"# {line[5:]}", flush=True)
+    return done.stdout
+
+
+def run_all(chosen):
+    """Boots until each script has run or was under way when a guest died: name -> console."""
+    died, todo = {}, list(chosen)
+    while todo:
+        console = boot(todo)
+        left = [script for script in todo if not (script.folder / "status").exists()]
+        if len(left) == len(todo):
+            died[left.pop(0).name] = console
+        elif left and (left[0].folder / "tap").exists():
+            died[left.pop(0).name] = console
+        todo = left
+    return died
+
+
+# --- judgement ------------------------------------------------------------------------------------
+
+
+def cases_of(script):
+    status = int((script.folder / "status").read_text())
+    text = (script.folder / "tap").read_text(errors="replace")
+    cases = tap.judge(text, 0 if status == 0 else status)
+    if status in (124, 137):
+        cases.append(tap.Case("time limit", "failed", [f"ended after {script.limit} s"]))
+    for ended in sorted(script.folder.glob("*.ended")):
+        output = ended.with_suffix(".tap").read_text(errors="replace")
+        for case in tap.judge(output, int(ended.read_text())):
+            case.name = f"{ended.stem}: {case.name}"
+            cases.append(case)
+    return cases
+
+
+def kernel_case(script):
+    trouble = (script.folder / "trouble").read_text(errors="replace").splitlines()
+    if not trouble:
+        return tap.Case("the kernel has no complaint", "passed")
+    log = (script.folder / "dmesg").read_text(errors="replace").splitlines()
+    return tap.Case("the kernel has no complaint", "failed", log[-80:])
+
+
+def by_tshark(path):
+    """What Wireshark has against a capture, and how many FPDUs it judged."""
+    done = subprocess.run(
+        ["tshark", "-r", path, "-o", "tcp.try_heuristic_first:TRUE", "--disable-protocol",
+         "rpcordma", "-V", "-Y", "iwarp_mpa"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace", timeout=120)
+    good = done.stdout.count("(Good CRC32)")
+    fpdus = done.stdout.count("ULPDU length:")
+    bad = [line.strip() for line in done.stdout.splitlines()
+           if "Bad CRC32" in line or "Malformed" in line]
+    return bad, fpdus, good
+
+
+def capture_cases(script):
+    for path in sorted(script.folder.glob("*.pcap")):
+        if path.stem in script.wrong:
+            continue
+        bad, fpdus, good = by_tshark(path)
+        if not fpdus:
+            bad = bad + ["it sees no FPDU"]
+        yield tap.Case(f"capture {path.stem}: tshark judges {fpdus} FPDUs, {good} with CRC",
+                       "failed" if bad else "passed", bad[:20])
+        if DECODER.exists():
+            done = subprocess.run([sys.executable, DECODER, path], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, timeout=300)
+            yield tap.Case(f"capture {path.stem}: the decoder has no complaint",
+                           "failed" if done.returncode else "passed",
+                           done.stdout.splitlines()[-30:])
+
+
+def judge(script, died):
+    if script.name in died:
+        tap_file = script.folder / "tap"
+        said = tap_file.read_text(errors="replace").splitlines() if tap_file.exists() else []
+        return [tap.Case("the guest", "failed",
+                         ["it died", *said, *died[script.name].splitlines()[-60:]])]
+    cases = cases_of(script) + [kernel_case(script)] + list(capture_cases(script))
+    if any(case.result == "failed" for case in cases):
+        stderr = (script.folder / "stderr").read_text(errors="replace").splitlines()
+        topology = (script.folder / "topology").read_text(errors="replace").splitlines()
+        cases[-1].detail = cases[-1].detail + stderr[-20:] + topology[-5:]
+    return cases
+
+
+# --- output ---------------------------------------------------------------------------------------
+
+
+def print_tap(results):
+    writer = tap.Writer()
+    for script, cases in results:
+        for case in cases:
+            name = f"{script.name}: {case.name}"
+            if case.result == "skipped":
+                writer.skip(name, case.reason)
+            else:
+                failed = case.result == "failed"
+                writer.case(name, (case.detail or ["no more is known"]) if failed else ())
+    writer.finish()
+
+
+def lock():
+    """One run at a time in this checkout: they share build-vm/out."""
+    LAB.mkdir(exist_ok=True)
+    held = open(LAB / "lock", "w")
+    fcntl.flock(held, fcntl.LOCK_EX)
+    return held
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Run the kernel lab's cases.")
+    parser.add_argument("--list", action="store_true", help="print the cases and end")
+    parser.add_argument("cases", nargs="*", metavar="CASE")
+    options = parser.parse_args()
+    known = {script.name: script for script in scripts()}
+    if options.list:
+        for script in known.values():
+            print(f"{script.name:<16} {script.limit:4} s  {script.what}")
+        return
+    unknown = set(options.cases) - set(known)
+    if unknown:
+        sys.exit(f"no such case: {' '.join(sorted(unknown))} (there are: {' '.join(known)})")
+    chosen = [script for name, script in known.items() if name in (options.cases or known)]
+    with lock():
+        subprocess.run([HERE / "prepare.sh"], check=True)
+        shutil.rmtree(OUT, ignore_errors=True)
+        OUT.mkdir()
+        died = run_all(chosen)
+        print_tap([(script, judge(script, died)) for script in chosen])
+
+
+if __name__ == "__main__":
+    main()
