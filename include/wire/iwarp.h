@@ -2,8 +2,9 @@
 /*
  * The iWARP wire format: MPA (RFC 5044, 6581), DDP (RFC 5041), RDMAP (RFC 5040, 7306).
  *
- * Layout and numbers only. Everything is big-endian except the MPA CRC field, whose 32-bit value is sent least
- * significant octet first. Bit 0 of the RFC drawings is the most significant bit of an octet.
+ * Layout and numbers only. Everything is big-endian except the MPA CRC field, whose 32-bit value
+ * is sent least significant octet first. Bit 0 of the RFC drawings is the most significant bit of
+ * an octet.
  */
 #ifndef WIRE_IWARP_H
 #define WIRE_IWARP_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a Terminate can say: (layer, error type, error code), RFC 5040 Figure 9, RFC 5041 section 8, RFC 5044
- * section 8, RFC 6581 section 11, as one number. Zero means that nothing is wrong: bit 16 marks a fault, because
- * 0/0/00 is one.
+ * What a Terminate can say: (layer, error type, error code), RFC 5040 Figure 9, RFC 5041 section
+ * 8, RFC 5044 section 8, RFC 6581 section 11, as one number. Zero means that nothing is wrong: bit
+ * 16 marks a fault, because 0/0/00 is one.
  */
 #ifndef WIRE_IWARP_FAULT_H
 #define WIRE_IWARP_FAULT_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The stream protocol of rsockets in its iWARP form (docs/stream-wire.md): forty octets of private data, then RDMA Writes into
- * the peer's ring and four-octet Sends that say what was written.
+ * The stream protocol of rsockets in its iWARP form (docs/stream-wire.md): forty octets of private
+ * data, then RDMA Writes into the peer's ring and four-octet Sends that say what was written.
  *
- * The private data is big-endian. The messages, and the SGEs written into a target SGL, are in the byte order that bit NET
- * announces: little-endian without it.
+ * The private data is big-endian. The messages, and the SGEs written into a target SGL, are in the
+ * byte order that bit NET announces: little-endian without it.
  */
 #ifndef WIRE_RSOCKETS_H
 #define WIRE_RSOCKETS_H

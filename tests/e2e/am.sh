@@ -38,7 +38,8 @@ link=("$build/am/libamudp.so" "-Wl,-rpath,$build/am")
 
 gcc -std=gnu99 -I"$include" "$here/am-compat/classic.c" -o "$tmp/classic" "${link[@]}" &&
 	g++ -I"$include" "$here/am-compat/classicpp.cc" -o "$tmp/classicpp" "${link[@]}" &&
-	gcc -std=gnu11 -Wall -I"$include" "$here/am-compat/endings.c" -o "$tmp/endings" "${link[@]}" ||
+	gcc -std=gnu11 -Wall -I"$include" "$here/am-compat/endings.c" -o "$tmp/endings" \
+		"${link[@]}" ||
 	{ echo "1..0 # SKIP programs do not compile against this build"; exit 1; }
 
 check "a C program for AMUDP, 1 rank" 0 "^P0 of 1 done" "$tmp/classic" 1 L

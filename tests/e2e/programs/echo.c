@@ -2,7 +2,7 @@
 /*
  * Programs that know nothing of Warpsock, for tests that run them under it:
  *
- *	echo serve MODE CONNECTIONS	blocking, poll, select, epoll-lt or epoll-et; prints its port
+ *	echo serve MODE CONNECTIONS	blocking, poll, select, epoll-lt, epoll-et; prints its port
  *	echo talk PORT OCTETS PARALLEL	sends on each connection while it checks the echo,
  *					shuts its side down and reads to the end
  *	echo push PORT OCTETS		writes, closes and exits at once
