@@ -384,10 +384,9 @@ Test(soft_ops, a_local_invalidation_has_its_place_in_the_queue)
 	ends_drop();
 }
 
-/* The longest message that there is, from memory that is nothing but a page seen often */
 Test(soft_ops, posting_checks)
 {
-	struct warp_sge sge, two[2];
+	struct warp_sge sge, two[2], many[17] = { { 0 } };
 	struct warp_send_wr wr = { .opcode = WARP_WR_WRITE, .sg = &sge, .num_sge = 1 };
 	unsigned int n = 0;
 
@@ -401,6 +400,7 @@ Test(soft_ops, posting_checks)
 	wr.sg = two;
 	wr.num_sge = 2;
 	cr_assert_eq(warp_qp_post_send(a.qp, &wr, 1), -EINVAL);
+	wr.sg = many;
 	wr.num_sge = 17;
 	cr_assert_eq(warp_qp_post_send(a.qp, &wr, 1), -EINVAL);
 	while (end_recv(&a, 1, 0, 1) == 1)
