@@ -16,6 +16,7 @@ static const struct config_option options[] = {
 	[CONFIG_FILE] = {
 		.name = "WARPSOCK_CONFIG",
 		.type = CONFIG_TYPE_TEXT,
+		.planned = true,
 		.fallback = CONFIG_FILE_DEFAULT,
 		.max = CONFIG_TEXT_MAX,
 		.text = "The file with rules. The default file may be absent; one that is named "
@@ -24,6 +25,7 @@ static const struct config_option options[] = {
 	[CONFIG_USE] = {
 		.name = "WARPSOCK_USE",
 		.type = CONFIG_TYPE_RULES,
+		.planned = true,
 		.fallback = "",
 		.text = "Rules, separated by semicolons or newlines. They come before those of "
 			"the file.",
