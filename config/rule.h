@@ -14,11 +14,9 @@
  * not: nothing here allocates. It may be copied, and read by several threads at once.
  *
  *	static struct config_rules rules;
- *	struct config_sources sources;
  *	struct config_error err;
  *
- *	config_sources_init(&sources);
- *	if (config_rules_load(&rules, &sources, &err))
+ *	if (config_rules_inherit(&rules, &err))
  *		base_err("%s", err.text);
  *	...
  *	how = config_rule_match(&rules, CONFIG_CLIENT, program_invocation_short_name, peer, len);
@@ -161,5 +159,11 @@ const char *config_rule_format(const struct config_rule *rule, char *out, size_t
 #define CONFIG_RULES_TEXT_MAX ((CONFIG_RULES_OCTETS + 2) / 3 * 4 + 1)
 int config_rules_encode(const struct config_rules *rules, char *out, size_t size);
 int config_rules_decode(struct config_rules *rules, const char *text);
+
+/*
+ * The table that a launcher left in WARPSOCK_RULES, or without one what config_rules_load() makes
+ * of the environment and the file. Fails as that does.
+ */
+int config_rules_inherit(struct config_rules *rules, struct config_error *err);
 
 #endif

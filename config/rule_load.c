@@ -151,3 +151,19 @@ int config_rules_load(struct config_rules *rules, const struct config_sources *s
 		config_rules_init(rules);
 	return bad;
 }
+
+int config_rules_inherit(struct config_rules *rules, struct config_error *err)
+{
+	const char *table = getenv("WARPSOCK_RULES");
+	struct config_sources sources;
+	int bad;
+
+	if (!table) {
+		config_sources_init(&sources);
+		return config_rules_load(rules, &sources, err);
+	}
+	bad = config_rules_decode(rules, table);
+	if (bad)
+		config_error_set(err, "WARPSOCK_RULES: expected a table as warpsock run makes it");
+	return bad;
+}

@@ -50,9 +50,21 @@ static inline bool crc_good(const __u8 *p, __u32 n)
 	return base_crc32c_final(crc) == base_get_le32(p + n - MPA_CRC_LEN);
 }
 
+/*
+ * The siw driver, when it is initiator and cannot agree, ends start-up by a Terminate whose CRC
+ * field is 0 although CRC was agreed. It is worth more than "CRC error", and nothing else can
+ * begin a connection like this.
+ */
+static bool bare_terminate(const struct mpa_conn *c, const __u8 *p, __u32 n)
+{
+	return c->role == MPA_RESPONDER && !c->rx_fpdus && !base_get_le32(p + n - MPA_CRC_LEN) &&
+	       base_get_be16(p) >= DDP_UNTAGGED_LEN && p[MPA_LEN_FIELD] == (DDP_L | DDP_DV1) &&
+	       p[MPA_LEN_FIELD + 1] == (RDMAP_RV1 | RDMAP_TERMINATE);
+}
+
 static int fpdu_judge(struct mpa_conn *c, const __u8 *p, __u32 gap, __u32 markers, __u32 total)
 {
-	if ((c->flags & MPA_F_CRC) && !crc_good(p, total))
+	if ((c->flags & MPA_F_CRC) && !crc_good(p, total) && !bare_terminate(c, p, total))
 		return rx_fail(c, MPA_E_CRC);
 	if (markers && !mpa_marker_check(p, gap, markers))
 		return rx_fail(c, MPA_E_MARKER);

@@ -221,3 +221,24 @@ Test(rule_load, the_default_file_may_be_absent)
 	cr_assert_eq(config_rules_load(&rules, &sources, &err), 0);
 	cr_assert_null(config_rule_next(&rules, NULL));
 }
+
+Test(rule_load, a_table_left_by_a_launcher_goes_before_all)
+{
+	struct config_sources sources = { .environment = "auto * a *:1", .file = "" };
+	static char encoded[CONFIG_RULES_TEXT_MAX];
+
+	cr_assert_eq(config_rules_load(&rules, &sources, &err), 0);
+	cr_assert_eq(config_rules_encode(&rules, encoded, sizeof(encoded)), 0);
+	setenv("WARPSOCK_USE", "ddp * b *:2", 1);
+	setenv("WARPSOCK_CONFIG", "", 1);
+	unsetenv("WARPSOCK_RULES");
+	cr_assert_eq(config_rules_inherit(&rules, &err), 0);
+	cr_expect_str_eq(table(), "use ddp * b *:2");
+	setenv("WARPSOCK_RULES", encoded, 1);
+	cr_assert_eq(config_rules_inherit(&rules, &err), 0);
+	cr_expect_str_eq(table(), "use auto * a *:1");
+	setenv("WARPSOCK_RULES", encoded + 4, 1);
+	cr_expect_eq(config_rules_inherit(&rules, &err), -EINVAL);
+	cr_expect_str_eq(err.text, "WARPSOCK_RULES: expected a table as warpsock run makes it");
+	cr_expect_str_eq(table(), "");
+}

@@ -194,6 +194,43 @@ Test(rx, a_bad_fpdu_does_not_open_the_gate)
 	cr_expect_not(mpa_conn_may_send(&c));
 }
 
+/* A Terminate of start-up as siw sends it: CRC was agreed and is not there */
+Test(rx, a_first_terminate_may_lack_its_crc)
+{
+	static const struct {
+		const char *ulpdu;
+		enum mpa_role role;
+		uint8_t crc;
+		uint64_t before;
+		int want;
+	} rows[] = {
+		{ "4147 00000000 00000002 00000001 00000000 02060000", MPA_RESPONDER, 0, 0, 0 },
+		{ "4147 00000000 00000002 00000001 00000000 02060000", MPA_INITIATOR, 0, 0,
+		  -EPROTO },
+		{ "4147 00000000 00000002 00000001 00000000 02060000", MPA_RESPONDER, 1, 0,
+		  -EPROTO },
+		{ "4147 00000000 00000002 00000001 00000000 02060000", MPA_RESPONDER, 0, 1,
+		  -EPROTO },
+		{ "4143 00000000 00000000 00000001 00000000 02060000", MPA_RESPONDER, 0, 0,
+		  -EPROTO },
+		{ "c140 00000001 0000000000000000 02060000", MPA_RESPONDER, 0, 0, -EPROTO },
+		{ "4147 00000000 00000002 0000", MPA_RESPONDER, 0, 0, -EPROTO },
+	};
+
+	for (size_t i = 0; i < base_array_size(rows); i++) {
+		struct mpa_conn c = gated();
+		struct mpa_fpdu f;
+		size_t n = test_hex(rows[i].ulpdu, data);
+
+		n = test_encode(0, false, false, data, (uint32_t)n, buf);
+		memset(buf + n - 4, 0, 4);
+		buf[n - 1] = rows[i].crc;
+		c.role = rows[i].role;
+		c.rx_fpdus = rows[i].before;
+		cr_expect_eq(mpa_rx_fpdu(&c, buf, n, &f), rows[i].want, "row %zu", i);
+	}
+}
+
 Test(rx, no_fpdu_is_taken_before_start_up_or_after_a_reject)
 {
 	static const enum mpa_state states[] = { MPA_START, MPA_REQUESTED, MPA_REJECTED };

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Runs a group of cases, each in a process of its own, once for every kind of end that it is for:
+ *
+ * 	conformance GROUP            run it
+ * 	conformance GROUP 12 mem     this case alone, in this process
+ * 	conformance list             every number once, and a reason where a kind is left out
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "suite.h"
+
+enum { CASES = 132, LIMIT_S = 30, DETAIL = 2000 };
+
+static const struct group *const groups[] = { &start_group,	&depth_group,	&fpdu_group,
+					      &ddp_group,	&rdmap_group,	&read_group,
+					      &terminate_group, &rfc7306_group, &device_group,
+					      &robust_group,	&vectors_group };
+#define GROUPS (sizeof(groups) / sizeof(groups[0]))
+
+static const struct {
+	enum kind kind;
+	const char *name, *label;
+} kinds[] = { { MEM, "mem", "mem" },
+	      { TCP, "tcp", "tcp" },
+	      { SOFT, "soft", "tcp, soft provider" } };
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static int detail_fd = STDOUT_FILENO;
+
+void fail_at(const char *file, int line, const char *fmt, ...)
+{
+	char text[DETAIL];
+	int n = snprintf(text, sizeof(text), "# %s:%d: ", file, line);
+	va_list args;
+
+	va_start(args, fmt);
+	n += vsnprintf(text + n, sizeof(text) - (size_t)n - 2, fmt, args);
+	va_end(args);
+	if (n > DETAIL - 2)
+		n = DETAIL - 2;
+	text[n++] = '\n';
+	if (write(detail_fd, text, (size_t)n) < 0)
+		_exit(2);
+	_exit(1);
+}
+
+/* --- one case ----------------------------------------------------------------------------- */
+
+static void run_here(const struct row *row, enum kind kind)
+{
+	static struct world w;
+
+	w = (struct world){ .kind = kind, .arg = row->arg };
+	row->run(&w);
+	world_close(&w);
+}
+
+static bool judge(int status, char *detail, size_t have)
+{
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		return true;
+	if (WIFSIGNALED(status))
+		snprintf(detail + have, DETAIL - have, "# died by signal %d%s\n", WTERMSIG(status),
+			 WTERMSIG(status) == SIGALRM ? ": took too long" : "");
+	else if (!have)
+		snprintf(detail, DETAIL, "# exit status %d\n", WEXITSTATUS(status));
+	return false;
+}
+
+static bool run_case(const struct row *row, enum kind kind, char detail[DETAIL])
+{
+	int fds[2], status;
+	ssize_t n;
+	size_t have = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	if (pipe(fds))
+		return false;
+	pid = fork();
+	if (pid == 0) {
+		close(fds[0]);
+		detail_fd = fds[1];
+		alarm(LIMIT_S);
+		run_here(row, kind);
+		exit(0);
+	}
+	close(fds[1]);
+	while ((n = read(fds[0], detail + have, DETAIL - 1 - have)) > 0)
+		have += (size_t)n;
+	detail[have] = 0;
+	close(fds[0]);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return false;
+	return judge(status, detail, have);
+}
+
+/* --- a group ------------------------------------------------------------------------------ */
+
+static const struct group *find(const char *name)
+{
+	for (size_t i = 0; i < GROUPS; i++) {
+		if (!strcmp(groups[i]->name, name))
+			return groups[i];
+	}
+	return NULL;
+}
+
+static void print_name(const struct row *row, size_t kind)
+{
+	if (row->number)
+		printf("case %u (%s): %s [%s]\n", row->number, row->ref, row->text,
+		       kinds[kind].label);
+	else
+		printf("%s: %s [%s]\n", row->ref, row->text, kinds[kind].label);
+}
+
+static int run_group(const struct group *g)
+{
+	unsigned int count = 0, failed = 0;
+	char detail[DETAIL] = "";
+
+	for (size_t i = 0; i < g->count; i++) {
+		const struct row *row = &g->rows[i];
+
+		for (size_t k = 0; k < KINDS; k++) {
+			bool good;
+
+			if (!(row->kinds & kinds[k].kind))
+				continue;
+			good = run_case(row, kinds[k].kind, detail);
+			printf("%sok %u - ", good ? "" : "not ", ++count);
+			print_name(row, k);
+			failed += !good;
+			if (!good)
+				fputs(detail, stdout);
+			detail[0] = 0;
+		}
+		if (row->kinds != ALL)
+			printf("# case %u is not for every kind of end: %s\n", row->number,
+			       row->why);
+	}
+	printf("1..%u\n", count);
+	return failed ? 1 : 0;
+}
+
+static int run_one(const struct group *g, unsigned int number, const char *kind)
+{
+	for (size_t i = 0; i < g->count; i++) {
+		for (size_t k = 0; k < KINDS; k++) {
+			if (g->rows[i].number == number && !strcmp(kinds[k].name, kind)) {
+				run_here(&g->rows[i], kinds[k].kind);
+				print_name(&g->rows[i], k);
+				return 0;
+			}
+		}
+	}
+	return 2;
+}
+
+/* --- the list ----------------------------------------------------------------------------- */
+
+static const struct row *rows_of(unsigned int number, unsigned int *n)
+{
+	const struct row *found = NULL;
+
+	*n = 0;
+	for (size_t i = 0; i < GROUPS; i++) {
+		for (size_t k = 0; k < groups[i]->count; k++) {
+			if (groups[i]->rows[k].number == number) {
+				found = &groups[i]->rows[k];
+				++*n;
+			}
+		}
+	}
+	return found;
+}
+
+static int check_list(void)
+{
+	unsigned int n, failed = 0;
+
+	for (unsigned int number = 1; number <= CASES; number++) {
+		const struct row *row = rows_of(number, &n);
+		bool good = n == 1 && row->run && (row->kinds & (TCP | SOFT)) &&
+			    (row->kinds == ALL || row->why);
+
+		printf("%sok %u - case %u is there once, runs over TCP, and tells where it does "
+		       "not "
+		       "run\n",
+		       good ? "" : "not ", number, number);
+		failed += !good;
+	}
+	printf("1..%u\n", CASES);
+	return failed ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct group *g = argc > 1 ? find(argv[1]) : NULL;
+
+	if (argc == 2 && !strcmp(argv[1], "list"))
+		return check_list();
+	if (argc == 2 && g)
+		return run_group(g);
+	if (argc == 4 && g)
+		return run_one(g, (unsigned int)atoi(argv[2]), argv[3]);
+	fprintf(stderr, "usage: %s list | GROUP [CASE KIND]\n", argv[0]);
+	return 2;
+}
