@@ -112,6 +112,17 @@ bool base_sock_is_nonblock(int fd)
 	return flags >= 0 && (flags & O_NONBLOCK);
 }
 
+bool base_sock_is_hard(int fd)
+{
+	struct linger linger = { 0 };
+	socklen_t len = sizeof(linger);
+	int saved = errno;
+
+	syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_LINGER, &linger, &len);
+	errno = saved;
+	return linger.l_onoff && !linger.l_linger;
+}
+
 uint64_t base_sock_timeout(int fd, int option)
 {
 	struct timeval tv = { 0 };

@@ -22,9 +22,9 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/sockutil.h"
+#include "preload/attend.h"
 #include "preload/epoll.h"
 #include "preload/libc.h"
-#include "preload/linger.h"
 #include "preload/report.h"
 #include "preload/sock.h"
 #include "preload/wait.h"
@@ -140,9 +140,13 @@ static long connected(struct sock *s, long tcp, bool here)
 		return err;
 	}
 	epoll_rearm(s);
-	if (!wait)
+	if (wait)
+		return start_wait(s);
+	if (!tcp)
+		attend_starting(s);
+	else
 		sock_progress(s);
-	return wait ? start_wait(s) : tcp;
+	return tcp;
 }
 
 static long connect_new(struct sock *s, const struct sockaddr *addr, socklen_t len)
@@ -219,7 +223,7 @@ static long stream_close(struct sock *s, int fd)
 	high = base_fd_dup_high(fd);
 	stream->ops->set_fd(stream, high);
 	fdtab_hold(&s->ent);
-	linger_add(s);
+	attend_closed(s);
 	return libc_try(libc.close(fd));
 }
 

@@ -430,6 +430,8 @@ static int member_change(struct epset *set, int op, int fd, struct sock *s,
 
 	if (op == EPOLL_CTL_ADD)
 		return member_add(set, fd, s, event);
+	if (op != EPOLL_CTL_MOD && op != EPOLL_CTL_DEL)
+		return -EINVAL;
 	r = reg_find(set, s, fd);
 	if (!r)
 		return -ENOENT;

@@ -18,8 +18,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "preload/attend.h"
 #include "preload/libc.h"
-#include "preload/linger.h"
 #include "preload/report.h"
 #include "preload/sock.h"
 
@@ -45,7 +45,7 @@ void process_finish(void)
 	if (__atomic_exchange_n(&finished, 1, __ATOMIC_ACQ_REL))
 		return;
 	fdtab_each(close_one, NULL);
-	left = linger_finish(base_deadline(base_now(), sock_config.linger));
+	left = attend_finish(base_deadline(base_now(), sock_config.linger));
 	if (left)
 		base_warn("%u connections ended before their peers had everything", left);
 	if (sock_config.report[0])
@@ -72,14 +72,14 @@ long call_fork(void)
 {
 	long pid;
 
+	attend_before_fork();
 	fdtab_each(share_one, NULL);
 	pid = libc_try(libc.fork());
 	if (pid < 0)
 		fdtab_each(unshare_one, NULL);
-	if (pid == 0) {
+	if (pid == 0)
 		report_reset();
-		linger_forget();
-	}
+	attend_after_fork(pid == 0);
 	return pid;
 }
 

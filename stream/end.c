@@ -86,13 +86,14 @@ int rsock_shutdown(struct stream *stream, int how)
 	return 0;
 }
 
-/* Octets are lost that the program has not read: the peer is told by a reset, as TCP tells it */
+/* The program wants a reset, or has not read everything, which the peer is told by a reset */
 static bool abandons(const struct rsock *s)
 {
 	const struct stream_state *st = s->state;
-	uint32_t ends = rsock_load(&st->ends);
 
-	return rsock_load(&st->rx.delivered) != st->rx.consumed && !(ends & STREAM_OUT_ENDED);
+	if (rsock_load(&st->ends) & STREAM_OUT_ENDED)
+		return false;
+	return rsock_load(&st->rx.delivered) != st->rx.consumed || base_sock_is_hard(s->base.fd);
 }
 
 static bool done(const struct rsock *s)

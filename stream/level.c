@@ -64,7 +64,7 @@ short rsock_wait_events(struct stream *stream, unsigned int wanted)
 	const struct stream_state *st = s->state;
 
 	if (!rsock_is_open(s))
-		return s->start_events;
+		return rsock_load(&s->start_events);
 	if (rsock_load(&st->ends) & STREAM_DRY)
 		return 0;
 	return rsock_load(&st->tx.blocked) ? POLLIN | POLLOUT : POLLIN;

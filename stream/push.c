@@ -77,7 +77,8 @@ static int push_held(struct rsock *s)
 		if (tx->owed)
 			return -EAGAIN;
 	}
-	tx->hold_at = tx->hold_end = 0;
+	tx->hold_at = 0;
+	rsock_store(&tx->hold_end, 0);
 	s->hold = false;
 	return 0;
 }

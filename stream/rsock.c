@@ -115,6 +115,16 @@ static void rsock_unshare(struct stream *stream)
 	__atomic_sub_fetch(&rsock_of(stream)->state->refs, 1, __ATOMIC_ACQ_REL);
 }
 
+static void rsock_disown(struct stream *stream)
+{
+	rsock_of(stream)->disowned = true;
+}
+
+static bool rsock_holds(struct stream *stream)
+{
+	return rsock_load(&rsock_of(stream)->state->tx.hold_end);
+}
+
 static void rsock_set_fd(struct stream *stream, int fd)
 {
 	__atomic_store_n(&stream->fd, fd, __ATOMIC_RELEASE);
@@ -134,7 +144,7 @@ static void rsock_stats(struct stream *stream, struct stream_stats *stats)
 		.rx_fpdus = info.rx_fpdus,
 		.opened = rsock_is_open(s),
 		.broken = rsock_load(&s->state->broken),
-		.last = !rsock_load(&s->state->refs),
+		.last = !s->disowned && !rsock_load(&s->state->refs),
 	};
 }
 
@@ -233,6 +243,8 @@ const struct stream_ops stream_rsock_ops = {
 	.close_more = rsock_close_more,
 	.share = rsock_share,
 	.unshare = rsock_unshare,
+	.disown = rsock_disown,
+	.holds = rsock_holds,
 	.set_fd = rsock_set_fd,
 	.stats = rsock_stats,
 	.destroy = rsock_destroy,

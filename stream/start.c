@@ -203,7 +203,7 @@ static int tcp_connected(struct rsock *s)
 {
 	int err;
 
-	s->start_events = POLLOUT;
+	rsock_store(&s->start_events, POLLOUT);
 	if (!base_sock_ready(s->base.fd, POLLOUT))
 		return -EAGAIN;
 	err = base_sock_error(s->base.fd);
@@ -213,6 +213,7 @@ static int tcp_connected(struct rsock *s)
 static int start_go(struct rsock *s)
 {
 	struct rs_conn_data cd;
+	short events = POLLIN;
 	int state, err;
 
 	if (rsock_load(&s->state->stage) == STREAM_CONNECTING) {
@@ -221,9 +222,9 @@ static int start_go(struct rsock *s)
 			return err;
 	}
 	conn_data_put(s, &cd);
-	s->start_events = POLLIN;
 	state = s->rnic->start(&s->mem, s->base.fd, s->state->initiator ? &cd : NULL,
-			       s->state->initiator ? sizeof(cd) : 0, &s->start_events);
+			       s->state->initiator ? sizeof(cd) : 0, &events);
+	rsock_store(&s->start_events, events);
 	return judge(s, state);
 }
 

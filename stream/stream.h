@@ -90,6 +90,10 @@ struct stream_ops {
 	/* One process more has it: before fork() */
 	void (*share)(struct stream *s);
 	void (*unshare)(struct stream *s);
+	/* It is another process's, and not to be counted here */
+	void (*disown)(struct stream *s);
+	/* Octets were written that wait for the connection to open */
+	bool (*holds)(struct stream *s);
 	void (*set_fd)(struct stream *s, int fd);
 	void (*stats)(struct stream *s, struct stream_stats *stats);
 	void (*destroy)(struct stream *s);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The attendant: a thread of our own for streams that nobody may call for.
+ *
+ * Closed streams still have the rest of their octets to send, DISCONNECT and the FIN, and to read
+ * what arrives until the peer's FIN, since to close with input unread, or to be sent something
+ * after the close, resets the connection. A stream whose connect() did not wait has a Reply to
+ * take in while its program may sleep elsewhere, on the other end perhaps.
+ *
+ * The thread is started by the first stream that needs it, blocks all signals, and sleeps when
+ * there is nothing. At exit the caller attends the closed ones itself, and is content with an
+ * acknowledgement of all that was sent (stream/end.c says why that is enough).
+ */
+#include "preload/attend.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fdutil.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/sockutil.h"
+
+#define BATCH 64
+#define STACK (128 * 1024u)
+/* More of them than one poll takes, or one that nothing wakes for, are looked at so often */
+#define LOOK_AGAIN (100 * BASE_NS_PER_MS)
+
+struct charge {
+	struct base_list node;
+	struct sock *sock;
+	bool closed;
+	bool safe; /* closed: all that was sent is acknowledged */
+	uint64_t deadline;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct base_list list;
+	unsigned int closed;
+	bool thread;
+	int bell;
+} charges = { PTHREAD_MUTEX_INITIALIZER, BASE_LIST_INIT(charges.list), 0, false, -1 };
+
+static void charge_end(struct charge *c)
+{
+	struct stream *stream = c->sock->stream;
+	int fd = stream->fd;
+
+	base_list_remove(&c->node);
+	if (c->closed) {
+		charges.closed--;
+		stream->ops->set_fd(stream, -1);
+		base_fd_close(fd);
+	}
+	sock_put(c->sock);
+	base_map_destroy(c, sizeof(*c));
+}
+
+/* Is there nothing more to do for it? @content: an acknowledgement will do */
+static bool charge_over(struct charge *c, bool content)
+{
+	struct stream *stream = c->sock->stream;
+
+	if (!c->closed)
+		return stream->ops->progress(stream) != -EAGAIN && !stream->ops->holds(stream);
+	if (stream->ops->close_more(stream, &c->safe) != -EAGAIN)
+		return true;
+	return (content && c->safe) || base_deadline_passed(c->deadline, base_now());
+}
+
+/* Under the lock */
+static void charges_go(bool content)
+{
+	struct base_list *node, *next;
+
+	base_list_foreach(node, next, &charges.list) {
+		struct charge *c = base_list_entry(node, struct charge, node);
+
+		if (charge_over(c, content))
+			charge_end(c);
+	}
+}
+
+/* Under the lock: what to poll for the first of them */
+static unsigned int charges_poll_list(struct pollfd *fds)
+{
+	struct base_list *node, *next;
+	unsigned int n = 0;
+
+	base_list_foreach(node, next, &charges.list) {
+		struct stream *stream = base_list_entry(node, struct charge, node)->sock->stream;
+
+		if (n == BATCH)
+			break;
+		fds[n++] = (struct pollfd){ .fd = stream->fd,
+					    .events = stream->ops->wait_events(stream, 0) };
+	}
+	return n;
+}
+
+static void *attendant(void *arg)
+{
+	struct pollfd fds[BATCH + 1];
+	uint64_t limit;
+	unsigned int n;
+
+	for (;;) {
+		pthread_mutex_lock(&charges.lock);
+		charges_go(false);
+		n = charges_poll_list(fds);
+		pthread_mutex_unlock(&charges.lock);
+		limit = n ? base_deadline(base_now(), LOOK_AGAIN) : BASE_NEVER;
+		fds[n] = (struct pollfd){ .fd = charges.bell, .events = POLLIN };
+		base_poll(fds, n + 1, limit);
+		base_eventfd_drain(charges.bell);
+	}
+	return arg;
+}
+
+/* Under the lock. Without it the closed ones wait for the exit, the others for their callers */
+static void attendant_start(void)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int fd, err;
+
+	if (charges.thread || base_eventfd_create(&fd))
+		return;
+	charges.bell = base_fd_dup_high(fd);
+	base_fd_close(fd);
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&thread, &attr, attendant, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	charges.thread = !err;
+	if (err)
+		base_warn("no thread for closed connections: %s", strerror(err));
+}
+
+static int charge_add(struct sock *s, bool closed)
+{
+	struct charge *c;
+	int err = base_map_create(sizeof(*c), (void **)&c);
+
+	if (err)
+		return err;
+	c->sock = s;
+	c->closed = closed;
+	c->deadline = base_deadline(base_now(), sock_config.linger);
+	pthread_mutex_lock(&charges.lock);
+	base_list_push_back(&charges.list, &c->node);
+	charges.closed += closed;
+	attendant_start();
+	pthread_mutex_unlock(&charges.lock);
+	if (charges.bell >= 0)
+		base_eventfd_ring(charges.bell);
+	return 0;
+}
+
+void attend_closed(struct sock *s)
+{
+	if (!charge_add(s, true))
+		return;
+	base_fd_close(s->stream->fd);
+	sock_put(s);
+}
+
+void attend_starting(struct sock *s)
+{
+	fdtab_hold(&s->ent);
+	if (charge_add(s, false))
+		sock_put(s);
+}
+
+unsigned int attend_finish(uint64_t deadline)
+{
+	struct pollfd fds[BATCH];
+	unsigned int n, left;
+
+	for (;;) {
+		pthread_mutex_lock(&charges.lock);
+		charges_go(true);
+		n = charges_poll_list(fds);
+		left = charges.closed;
+		pthread_mutex_unlock(&charges.lock);
+		if (!left || base_deadline_passed(deadline, base_now()))
+			return left;
+		/* An acknowledgement wakes nobody */
+		base_poll(fds, n, base_deadline(base_now(), BASE_NS_PER_MS));
+	}
+}
+
+void attend_before_fork(void)
+{
+	pthread_mutex_lock(&charges.lock);
+}
+
+static void charges_inherit(void)
+{
+	struct base_list *node, *next;
+
+	charges.thread = false;
+	base_fd_close(charges.bell);
+	charges.bell = -1;
+	base_list_foreach(node, next, &charges.list) {
+		struct charge *c = base_list_entry(node, struct charge, node);
+
+		if (!c->closed)
+			continue;
+		c->sock->stream->ops->disown(c->sock->stream);
+		charge_end(c);
+	}
+	if (!base_list_empty(&charges.list))
+		attendant_start();
+}
+
+void attend_after_fork(bool child)
+{
+	if (child)
+		charges_inherit();
+	pthread_mutex_unlock(&charges.lock);
+}

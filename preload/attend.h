@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PRELOAD_ATTEND_H
+#define PRELOAD_ATTEND_H
+
+#include "preload/sock.h"
+
+/*
+ * Streams that must get on although their program may not call: closed ones that have something
+ * left to do, and those whose connect() did not wait for the Reply.
+ */
+
+/*
+ * Takes over the caller's reference; the socket's descriptor is an internal one and goes with it
+ */
+void attend_closed(struct sock *s);
+/* Until it is open and what was written meanwhile has left */
+void attend_starting(struct sock *s);
+/*
+ * Before the process ends: waits until the peers of closed ones have what they were sent, at most
+ * until @deadline. How many have not.
+ */
+unsigned int attend_finish(uint64_t deadline);
+/*
+ * Around fork(): nobody is attended meanwhile. In a child the closed ones are the parent's, and
+ * the others have a new attendant.
+ */
+void attend_before_fork(void);
+void attend_after_fork(bool child);
+
+#endif
