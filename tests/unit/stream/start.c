@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Private data: what is said, and what of the peer's is refused.
+ */
+#include "tests/unit/stream/ends.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct rs_conn_data base;
+
+static void nothing(struct rs_conn_data *cd)
+{
+}
+
+static void version(struct rs_conn_data *cd)
+{
+	cd->version = 2;
+}
+
+static void big_endian(struct rs_conn_data *cd)
+{
+	cd->flags |= RS_CONN_NET;
+}
+
+static void one_slot(struct rs_conn_data *cd)
+{
+	cd->target_sgl.length = htobe32(1);
+}
+
+static void no_slot(struct rs_conn_data *cd)
+{
+	cd->target_sgl.length = 0;
+}
+
+static void sgl_wraps(struct rs_conn_data *cd)
+{
+	cd->target_sgl.addr = htobe64(UINT64_MAX - 20);
+}
+
+static void no_ring(struct rs_conn_data *cd)
+{
+	cd->data_buf.length = 0;
+}
+
+static void ring_wraps(struct rs_conn_data *cd)
+{
+	cd->data_buf.addr = htobe64(UINT64_MAX - 100);
+}
+
+static void reserved(struct rs_conn_data *cd)
+{
+	memset(cd->reserved, 0xff, sizeof(cd->reserved));
+	cd->target_iomap_size = 0x81;
+}
+
+static const struct {
+	const char *name;
+	void (*change)(struct rs_conn_data *cd);
+	size_t len;
+	bool good;
+} cases[] = {
+	{ "forty good octets", nothing, 40, true },
+	{ "octets behind them", nothing, 60, true },
+	{ "reserved octets", reserved, 40, true },
+	{ "no private data", nothing, 0, false },
+	{ "one octet", nothing, 1, false },
+	{ "39 octets", nothing, 39, false },
+	{ "version 2", version, 40, false },
+	{ "a big-endian host", big_endian, 40, false },
+	{ "a target SGL of one slot", one_slot, 40, false },
+	{ "a target SGL of none", no_slot, 40, false },
+	{ "a target SGL that wraps", sgl_wraps, 40, false },
+	{ "a ring of no octets", no_ring, 40, false },
+	{ "a ring that wraps", ring_wraps, 40, false },
+};
+
+static void one(unsigned int i)
+{
+	uint8_t pd[64] = { 0 };
+	struct ends_peer p;
+	struct stream *s;
+	bool opened;
+	int fd[2];
+
+	ends_tcp(fd);
+	s = ends_attach(fd[1], false);
+	ends_peer_init(&p, fd[0]);
+	base = ends_conn_data(&p, 384, 4096);
+	cases[i].change(&base);
+	memcpy(pd, &base, sizeof(base));
+	opened = ends_peer_open(&p, s, pd, cases[i].len);
+	cr_expect_eq(opened, cases[i].good, "%s", cases[i].name);
+	if (!opened)
+		cr_expect(OPS->levels(s, NULL) & STREAM_HUP, "%s: no HUP", cases[i].name);
+	close(fd[1]);
+	OPS->destroy(s);
+	ends_peer_destroy(&p);
+}
+
+Test(start, private_data_is_judged)
+{
+	for (unsigned int i = 0; i < base_array_size(cases); i++)
+		one(i);
+}
+
+Test(start, plain_peer_is_refused_or_left_alone)
+{
+	struct stream_param param = { .initiator = false };
+	struct stream *s;
+	char c[4];
+	int fd[2];
+
+	for (int only = 0; only < 2; only++) {
+		ends_tcp(fd);
+		param.only = only;
+		cr_assert_eq(OPS->attach(fd[1], &param, &s), 0);
+		cr_expect_eq(OPS->progress(s), -EAGAIN);
+		cr_assert_eq(write(fd[0], "MPA", 3), 3);
+		usleep(2000);
+		cr_expect_eq(OPS->progress(s), -EAGAIN);
+		cr_expect_eq(OPS->levels(s, NULL), 0u);
+		cr_assert_eq(write(fd[0], "!", 1), 1);
+		usleep(2000);
+		if (only) {
+			cr_expect_eq(OPS->progress(s), -ECONNRESET);
+			cr_expect(OPS->levels(s, NULL) & STREAM_HUP);
+		} else {
+			cr_expect_eq(OPS->progress(s), -ENOMSG);
+			cr_expect_eq(read(fd[1], c, 4), 4);
+			cr_expect_arr_eq(c, "MPA!", 4);
+		}
+		close(fd[0]);
+		close(fd[1]);
+		OPS->destroy(s);
+	}
+}
+
+/* The key's first octets wait in the socket; a sleeper in poll() must not spin over them */
+Test(start, partial_key_does_not_make_poll_spin)
+{
+	struct pollfd p = { .events = POLLIN };
+	struct stream *s;
+	int fd[2];
+
+	ends_tcp(fd);
+	s = ends_attach(fd[1], false);
+	cr_assert_eq(write(fd[0], MPA_KEY_REQ, 10), 10);
+	usleep(2000);
+	cr_expect_eq(OPS->progress(s), -EAGAIN);
+	p.fd = fd[1];
+	cr_expect_eq(poll(&p, 1, 20), 0);
+	cr_assert_eq(write(fd[0], &MPA_KEY_REQ[10], 1), 1);
+	cr_expect_eq(poll(&p, 1, 1000), 1);
+	close(fd[0]);
+	close(fd[1]);
+	OPS->destroy(s);
+}
+
+Test(start, a_silent_peer_times_out)
+{
+	struct stream_param param = { .initiator = true, .start_limit = 20000000 };
+	struct stream *s;
+	int fd[2];
+
+	ends_tcp(fd);
+	cr_assert_eq(OPS->attach(fd[0], &param, &s), 0);
+	cr_expect_eq(OPS->progress(s), -EAGAIN);
+	cr_expect_eq(stream_starting(), 1u);
+	usleep(30000);
+	cr_expect_eq(OPS->progress(s), -ETIMEDOUT);
+	cr_expect_eq(OPS->take_error(s), ETIMEDOUT);
+	cr_expect_eq(stream_starting(), 0u);
+	close(fd[0]);
+	close(fd[1]);
+	OPS->destroy(s);
+}
