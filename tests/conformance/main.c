@@ -201,16 +201,37 @@ static int check_list(void)
 	return failed ? 1 : 0;
 }
 
+static int print_table(void)
+{
+	unsigned int n;
+
+	printf("| case | RFC | what must hold | ends |\n| --- | --- | --- | --- |\n");
+	for (unsigned int number = 1; number <= CASES; number++) {
+		const struct row *row = rows_of(number, &n);
+
+		if (!row)
+			return 1;
+		printf("| %u | %s | %s | %s", number, row->ref, row->text,
+		       row->kinds == ALL    ? "all"
+		       : row->kinds == SOFT ? "provider"
+					    : "layers");
+		printf(row->why ? ": %s |\n" : " |\n", row->why);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct group *g = argc > 1 ? find(argv[1]) : NULL;
 
 	if (argc == 2 && !strcmp(argv[1], "list"))
 		return check_list();
+	if (argc == 2 && !strcmp(argv[1], "table"))
+		return print_table();
 	if (argc == 2 && g)
 		return run_group(g);
 	if (argc == 4 && g)
 		return run_one(g, (unsigned int)atoi(argv[2]), argv[3]);
-	fprintf(stderr, "usage: %s list | GROUP [CASE KIND]\n", argv[0]);
+	fprintf(stderr, "usage: %s list | table | GROUP [CASE KIND]\n", argv[0]);
 	return 2;
 }
