@@ -67,7 +67,10 @@ ends() {
 		return 1
 	fi
 	wait "${pid_of[$1]}" || status=$?
-	[ $status = "${3:-0}" ] || { echo "$1: status $status:"; tail -n 20 "/tmp/case/$1.log"; return 1; }
+	[ $status != "${3:-0}" ] || return 0
+	echo "$1: status $status:"
+	tail -n 20 "/tmp/case/$1.log"
+	return 1
 }
 
 # stop NAME [SIGNAL]: ends it and all that it started
@@ -110,4 +113,15 @@ capture() {
 	done
 	say "tcpdump did not start"
 }
-end_capture() { sleep 0.2; stop "capture-$1" INT; }
+
+# tcpdump throws away what it has not written when it is told to end: so once the file stays as it is
+end_capture() {
+	local before=-1 now i
+	for ((i = 0; i < 50; i++)); do
+		now=$(stat -c %s "/tmp/case/$1.pcap")
+		[ "$now" != $before ] || break
+		before=$now
+		sleep 0.5
+	done
+	stop "capture-$1" INT
+}

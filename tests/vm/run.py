@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Runs the lab's cases in a virtual machine and prints TAP.
 
-    run.py [--list] [CASE...]
+    run.py [--list] [--table FILE] [CASE...]
 
 All cases share one boot. Where a guest dies or its kernel complains, that case has failed and the
 others get a fresh one. What the cases left is judged here: their TAP, the kernel's log, and their
-captures by tshark and by tests/captures/decode.py.
+captures by tshark and by the decoder of tests/captures.
 """
 import argparse
 import fcntl
@@ -21,9 +21,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LAB = ROOT / "build-vm"
 OUT = LAB / "out"
-DECODER = ROOT / "tests/captures/decode.py"
 BOOT = 60
 sys.path.insert(0, str(HERE.parent))
+import captures  # noqa: E402
 import tap  # noqa: E402
 
 
@@ -103,34 +103,16 @@ def kernel_case(script):
     return tap.Case("the kernel has no complaint", "failed", log[-80:])
 
 
-def by_tshark(path):
-    """What Wireshark has against a capture, and how many FPDUs it judged."""
-    done = subprocess.run(
-        ["tshark", "-r", path, "-o", "tcp.try_heuristic_first:TRUE", "--disable-protocol",
-         "rpcordma", "-V", "-Y", "iwarp_mpa"],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace", timeout=120)
-    good = done.stdout.count("(Good CRC32)")
-    fpdus = done.stdout.count("ULPDU length:")
-    bad = [line.strip() for line in done.stdout.splitlines()
-           if "Bad CRC32" in line or "Malformed" in line]
-    return bad, fpdus, good
-
-
 def capture_cases(script):
     for path in sorted(script.folder.glob("*.pcap")):
         if path.stem in script.wrong:
             continue
-        bad, fpdus, good = by_tshark(path)
-        if not fpdus:
-            bad = bad + ["it sees no FPDU"]
+        bad, fpdus, good = captures.by_tshark(path)
         yield tap.Case(f"capture {path.stem}: tshark judges {fpdus} FPDUs, {good} with CRC",
                        "failed" if bad else "passed", bad[:20])
-        if DECODER.exists():
-            done = subprocess.run([sys.executable, DECODER, path], stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True, timeout=300)
-            yield tap.Case(f"capture {path.stem}: the decoder has no complaint",
-                           "failed" if done.returncode else "passed",
-                           done.stdout.splitlines()[-30:])
+        bad, connections, messages = captures.by_decoder(path)
+        yield tap.Case(f"capture {path.stem}: the decoder reads {messages} messages on "
+                       f"{connections} connections", "failed" if bad else "passed", bad[:20])
 
 
 def judge(script, died):
@@ -148,6 +130,33 @@ def judge(script, died):
 
 
 # --- output ---------------------------------------------------------------------------------------
+
+
+HEAD = """# What was run against the kernel's siw driver
+
+Warpsock's software provider at one end, at the other rdma-core's programs over Linux's siw driver;
+how, see [lab.md](lab.md). This page is written by `./dev vm-test --table docs/interop.md`.
+
+"""
+
+
+def version(package):
+    done = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return done.stdout or "not installed"
+
+
+def write_table(path, results):
+    lines = [HEAD, "| | version |\n| --- | --- |\n"]
+    for name, package in (("Linux, siw", "linux-source-6.1"), ("librdmacm", "librdmacm1"),
+                          ("tshark", "tshark")):
+        lines.append(f"| {name} | {version(package)} |\n")
+    for script, cases in results:
+        passed = sum(case.result == "passed" for case in cases)
+        lines.append(f"\n## {script.name}: {passed} of {len(cases)}\n\n{script.what}.\n\n"
+                     "| case | result |\n| --- | --- |\n")
+        lines += [f"| {case.name} | {case.result} |\n" for case in cases]
+    Path(path).write_text("".join(lines))
 
 
 def print_tap(results):
@@ -174,6 +183,7 @@ def lock():
 def main():
     parser = argparse.ArgumentParser(description="Run the kernel lab's cases.")
     parser.add_argument("--list", action="store_true", help="print the cases and end")
+    parser.add_argument("--table", metavar="FILE", help="also write a page about it")
     parser.add_argument("cases", nargs="*", metavar="CASE")
     options = parser.parse_args()
     known = {script.name: script for script in scripts()}
@@ -190,7 +200,10 @@ def main():
         shutil.rmtree(OUT, ignore_errors=True)
         OUT.mkdir()
         died = run_all(chosen)
-        print_tap([(script, judge(script, died)) for script in chosen])
+        results = [(script, judge(script, died)) for script in chosen]
+    if options.table:
+        write_table(options.table, results)
+    print_tap(results)
 
 
 if __name__ == "__main__":

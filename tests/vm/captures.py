@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What tshark and the decoder of tests/captures have against a capture of the lab."""
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "captures"))
+import decode  # noqa: E402
+
+SIW = {socket.inet_pton(socket.AF_INET, "10.7.0.1"), socket.inet_pton(socket.AF_INET6, "fd07::1")}
+LIMIT = 120
+
+
+def by_tshark(path):
+    """Its complaints, the FPDUs that it saw, and those whose CRC it found good."""
+    done = subprocess.run(
+        ["tshark", "-r", path, "-o", "tcp.try_heuristic_first:TRUE", "--disable-protocol",
+         "rpcordma", "-V", "-Y", "iwarp_mpa"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace",
+        timeout=LIMIT)
+    fpdus = done.stdout.count("ULPDU length:")
+    bad = [line.strip() for line in done.stdout.splitlines()
+           if "Bad CRC32" in line or "Malformed" in line]
+    if not fpdus:
+        bad.append("it sees no FPDU")
+    return bad, fpdus, done.stdout.count("(Good CRC32)")
+
+
+def is_siws_pad(problem):
+    """siw does not clear the PAD of what it sends (its CRC covers what is there)."""
+    return problem.startswith("FPDU at ") and ": pad " in problem
+
+
+def is_siws_gate(problem):
+    """siw as responder does not wait for the initiator's first FPDU, unless an RTR was agreed."""
+    return problem.startswith("the responder sends in packet") and "before it may" in problem
+
+
+def siws_own(session, connection):
+    """The complaints about siw's half that are known ways of siw."""
+    initiator, responder = decode.who_asks(connection)
+    for side, end in enumerate((initiator, responder)):
+        if end[0] in SIW and session.frames[side]:
+            problems = []
+            decode.FpduReader(connection.halves[end], session.frames[side].size,
+                              session.marked[side], session.crc, problems).all()
+            yield from filter(is_siws_pad, problems)
+    if responder[0] in SIW and not session.frames[1].p2p:
+        yield from filter(is_siws_gate, session.problems)
+
+
+def by_decoder(path):
+    """Its complaints, and the connections and messages that it saw."""
+    bad, messages = [], 0
+    connections = decode.pcap.connections(path)
+    for connection in connections:
+        session = decode.decode(connection)
+        known = set(siws_own(session, connection))
+        bad += [f"port {session.initiator[1]} -> {session.responder[1]}: {problem}"
+                for problem in session.problems if problem not in known]
+        messages += len(session.messages[0]) + len(session.messages[1])
+    if not messages:
+        bad.append("it sees no message")
+    return bad, len(connections), messages
