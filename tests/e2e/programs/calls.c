@@ -1,129 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What Linux promises of stream sockets, call by call. Run by itself it checks the promises
- * against the kernel's TCP; under the launcher, Warpsock against the promises. It must pass both.
+ * What Linux promises of stream sockets, call by call: octets, ends, connecting. Run by itself it
+ * checks the promises against the kernel's TCP; under the launcher, Warpsock against the promises.
  */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
+#include "tests/e2e/programs/calls.h"
+
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/select.h>
 #include <sys/sendfile.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "tests/tap.h"
-
-/* Why the case at hand is no good */
-#define need(condition)                                                                            \
-	do {                                                                                       \
-		if (!(condition)) {                                                                \
-			printf("# %s:%d: %s (errno %d)\n", __func__, __LINE__, #condition, errno); \
-			return false;                                                              \
-		}                                                                                  \
-	} while (0)
-
-static int lfd; /* listens */
-static struct sockaddr_in laddr;
-static volatile sig_atomic_t signals;
-
-static void on_signal(int number)
-{
-	signals++;
-}
-
-static void setup(void)
-{
-	struct sigaction action = { .sa_handler = on_signal };
-	socklen_t len = sizeof(laddr);
-
-	laddr = (struct sockaddr_in){ .sin_family = AF_INET,
-				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	lfd = socket(AF_INET, SOCK_STREAM, 0);
-	if (bind(lfd, (struct sockaddr *)&laddr, len) || listen(lfd, 16) ||
-	    getsockname(lfd, (struct sockaddr *)&laddr, &len))
-		exit(1);
-	sigaction(SIGPIPE, &action, NULL);
-	sigaction(SIGALRM, &action, NULL);
-}
-
-/* Both ends of a connection: fd[0] connected, fd[1] was accepted */
-static bool pair(int fd[2])
-{
-	char c;
-
-	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
-	need(!connect(fd[0], (struct sockaddr *)&laddr, sizeof(laddr)));
-	fd[1] = accept(lfd, NULL, NULL);
-	need(fd[1] >= 0);
-	/* One octet each way, so that the connection is up for both */
-	need(write(fd[0], "a", 1) == 1 && read(fd[1], &c, 1) == 1 && c == 'a');
-	need(write(fd[1], "b", 1) == 1 && read(fd[0], &c, 1) == 1 && c == 'b');
-	return true;
-}
-
-static void done(int fd[2])
-{
-	close(fd[0]);
-	close(fd[1]);
-}
-
-static short ready(int fd, short events, int ms)
-{
-	struct pollfd p = { .fd = fd, .events = events };
-
-	return poll(&p, 1, ms) > 0 ? p.revents : 0;
-}
-
-static bool nonblock(int fd)
-{
-	return !fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-}
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-/* Writes until nothing more fits; how much did */
-static long stuff(int fd)
-{
-	static char buf[65536];
-	long sum = 0, n;
-
-	while ((n = send(fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
-		sum += n;
-	return errno == EAGAIN ? sum : -1;
-}
-
-static bool drain(int fd, long sum)
-{
-	static char buf[65536];
-
-	while (sum > 0) {
-		ssize_t n = recv(fd, buf, sizeof(buf), 0);
-
-		need(n > 0);
-		sum -= n;
-	}
-	return true;
-}
 
 /* --- data --- */
 
@@ -254,32 +141,6 @@ static bool waits(void)
 	need(read(fd[0], &c, 1) < 0 && errno == EAGAIN);
 	need(now() - begin > 0.045 && now() - begin < 2);
 	done(fd);
-	return true;
-}
-
-static void alarm_in(int ms)
-{
-	struct itimerval timer = { .it_value.tv_usec = ms * 1000 };
-
-	signals = 0;
-	setitimer(ITIMER_REAL, &timer, NULL);
-}
-
-static bool interrupted(void)
-{
-	struct epoll_event e = { .events = EPOLLIN };
-	int fd[2], ep = epoll_create1(0);
-	char c;
-
-	need(pair(fd) && !epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &e));
-	alarm_in(20);
-	need(read(fd[0], &c, 1) < 0 && errno == EINTR && signals == 1);
-	alarm_in(20);
-	need(poll(&(struct pollfd){ .fd = fd[0], .events = POLLIN }, 1, -1) < 0 && errno == EINTR);
-	alarm_in(20);
-	need(epoll_wait(ep, &e, 1, -1) < 0 && errno == EINTR && signals == 1);
-	done(fd);
-	close(ep);
 	return true;
 }
 
@@ -438,247 +299,9 @@ static bool connect_refused(void)
 	return true;
 }
 
-/* --- epoll --- */
-
-static int wait_one(int ep, struct epoll_event *e, int ms)
-{
-	memset(e, 0, sizeof(*e));
-	return epoll_wait(ep, e, 1, ms);
-}
-
-static bool epoll_errors(void)
-{
-	struct epoll_event e = { .events = EPOLLIN };
-	int fd[2], ep = epoll_create1(0);
-
-	need(pair(fd));
-	need(epoll_ctl(ep, EPOLL_CTL_MOD, fd[0], &e) < 0 && errno == ENOENT);
-	need(epoll_ctl(ep, EPOLL_CTL_DEL, fd[0], &e) < 0 && errno == ENOENT);
-	need(!epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &e));
-	need(epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &e) < 0 && errno == EEXIST);
-	need(epoll_ctl(ep, EPOLL_CTL_MOD, fd[1], &e) < 0 && errno == ENOENT);
-	need(epoll_ctl(ep, 77, fd[0], &e) < 0 && errno == EINVAL);
-	need(epoll_wait(9999, &e, 1, 0) < 0 && errno == EBADF);
-	need(epoll_wait(fd[0], &e, 1, 0) < 0 && errno == EINVAL);
-	need(epoll_wait(ep, &e, 0, 0) < 0 && errno == EINVAL);
-	need(epoll_ctl(fd[0], EPOLL_CTL_ADD, fd[1], &e) < 0 && errno == EINVAL);
-	need(!epoll_ctl(ep, EPOLL_CTL_DEL, fd[0], NULL));
-	need(epoll_ctl(ep, EPOLL_CTL_DEL, fd[0], NULL) < 0 && errno == ENOENT);
-	done(fd);
-	return !close(ep);
-}
-
-static bool epoll_level(void)
-{
-	struct epoll_event e = { .events = EPOLLIN, .data.u64 = 0x123456789abcdef0 };
-	int fd[2], ep = epoll_create1(0);
-	char c;
-
-	need(pair(fd) && !epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &e));
-	need(wait_one(ep, &e, 0) == 0);
-	need(write(fd[1], "xy", 2) == 2);
-	for (int i = 0; i < 3; i++)
-		need(wait_one(ep, &e, 1000) == 1 && e.events == EPOLLIN &&
-		     e.data.u64 == 0x123456789abcdef0);
-	need(read(fd[0], &c, 1) == 1 && wait_one(ep, &e, 0) == 1);
-	need(read(fd[0], &c, 1) == 1 && wait_one(ep, &e, 0) == 0);
-	e = (struct epoll_event){ .events = EPOLLOUT };
-	need(!epoll_ctl(ep, EPOLL_CTL_MOD, fd[0], &e));
-	need(wait_one(ep, &e, 0) == 1 && e.events == EPOLLOUT && e.data.u64 == 0);
-	e = (struct epoll_event){ .events = EPOLLIN | EPOLLRDHUP };
-	need(!epoll_ctl(ep, EPOLL_CTL_MOD, fd[0], &e) && wait_one(ep, &e, 0) == 0);
-	need(!shutdown(fd[1], SHUT_WR));
-	need(wait_one(ep, &e, 1000) == 1 && e.events == (EPOLLIN | EPOLLRDHUP));
-	done(fd);
-	return !close(ep);
-}
-
-static bool epoll_edge(void)
-{
-	struct epoll_event e = { .events = EPOLLIN | EPOLLET };
-	int fd[2], ep = epoll_create1(0);
-	char c;
-
-	need(pair(fd) && !epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &e));
-	need(wait_one(ep, &e, 0) == 0);
-	need(write(fd[1], "xy", 2) == 2);
-	need(wait_one(ep, &e, 1000) == 1 && wait_one(ep, &e, 20) == 0);
-	need(read(fd[0], &c, 1) == 1 && wait_one(ep, &e, 0) == 0);
-	need(write(fd[1], "z", 1) == 1 && wait_one(ep, &e, 1000) == 1);
-	need(wait_one(ep, &e, 0) == 0);
-	e = (struct epoll_event){ .events = EPOLLIN | EPOLLET };
-	need(!epoll_ctl(ep, EPOLL_CTL_MOD, fd[0], &e));
-	need(wait_one(ep, &e, 0) == 1 && wait_one(ep, &e, 0) == 0);
-	done(fd);
-	return !close(ep);
-}
-
-static bool epoll_edge_out(void)
-{
-	struct epoll_event e = { .events = EPOLLOUT | EPOLLET };
-	int fd[2], ep = epoll_create1(0);
-	long sum;
-
-	need(pair(fd) && !epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &e));
-	need(wait_one(ep, &e, 0) == 1 && e.events == EPOLLOUT && wait_one(ep, &e, 0) == 0);
-	sum = stuff(fd[0]);
-	need(sum > 0);
-	while (wait_one(ep, &e, 20) == 1)
-		sum += stuff(fd[0]);
-	need(drain(fd[1], sum));
-	need(wait_one(ep, &e, 1000) == 1 && e.events == EPOLLOUT);
-	done(fd);
-	return !close(ep);
-}
-
-static bool epoll_once(void)
-{
-	struct epoll_event e = { .events = EPOLLIN | EPOLLONESHOT };
-	int fd[2], ep = epoll_create1(0);
-
-	need(pair(fd) && !epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &e));
-	need(write(fd[1], "x", 1) == 1 && wait_one(ep, &e, 1000) == 1);
-	need(wait_one(ep, &e, 20) == 0);
-	need(write(fd[1], "y", 1) == 1 && wait_one(ep, &e, 20) == 0);
-	e = (struct epoll_event){ .events = EPOLLIN | EPOLLONESHOT };
-	need(!epoll_ctl(ep, EPOLL_CTL_MOD, fd[0], &e) && wait_one(ep, &e, 0) == 1);
-	done(fd);
-	return !close(ep);
-}
-
-static bool epoll_mixed(void)
-{
-	struct epoll_event e = { .events = EPOLLIN, .data.u32 = 1 }, got[4];
-	int fd[2], pipes[2], ep = epoll_create1(0);
-	char c;
-
-	need(pair(fd) && !pipe(pipes) && !epoll_ctl(ep, EPOLL_CTL_ADD, pipes[0], &e));
-	e.data.u32 = 2;
-	need(!epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &e));
-	e.data.u32 = 3;
-	need(!epoll_ctl(ep, EPOLL_CTL_ADD, fd[1], &e));
-	need(write(pipes[1], "p", 1) == 1 && wait_one(ep, got, 0) == 1 && got[0].data.u32 == 1);
-	need(write(fd[1], "s", 1) == 1 && ready(fd[0], POLLIN, 1000));
-	need(epoll_wait(ep, got, 4, 100) == 2 && got[0].data.u32 + got[1].data.u32 == 3);
-	need(epoll_wait(ep, got, 1, 100) == 1);
-	need(read(pipes[0], &c, 1) == 1);
-	need(epoll_pwait(ep, got, 4, 0, NULL) == 1 && got[0].data.u32 == 2);
-	close(fd[0]);
-	need(wait_one(ep, got, 1000) == 1 && got[0].data.u32 == 3);
-	close(fd[1]);
-	need(wait_one(ep, got, 20) == 0);
-	close(pipes[0]);
-	close(pipes[1]);
-	return !close(ep);
-}
-
-/* --- threads and processes --- */
-
-static void *write_later(void *arg)
-{
-	usleep(30000);
-	if (write(*(int *)arg, "t", 1) != 1)
-		perror("write");
-	return NULL;
-}
-
-/* Another thread takes the octets in while this one sleeps; both sleepers must hear of theirs */
-static void *read_one(void *arg)
-{
-	char c;
-
-	return read(*(int *)arg, &c, 1) == 1 ? arg : NULL;
-}
-
-static bool two_readers(void)
-{
-	pthread_t threads[2];
-	void *got[2];
-	int fd[2];
-
-	need(pair(fd));
-	for (int i = 0; i < 2; i++)
-		pthread_create(&threads[i], NULL, read_one, &fd[0]);
-	usleep(20000);
-	need(write(fd[1], "12", 2) == 2);
-	for (int i = 0; i < 2; i++)
-		pthread_join(threads[i], &got[i]);
-	need(got[0] && got[1]);
-	done(fd);
-	return true;
-}
-
-static bool sleeping_set(void)
-{
-	struct epoll_event e = { .events = EPOLLIN };
-	int fd[2], ep = epoll_create1(0);
-	pthread_t thread;
-
-	need(pair(fd));
-	pthread_create(&thread, NULL, write_later, &fd[1]);
-	need(!epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &e));
-	need(wait_one(ep, &e, 2000) == 1);
-	pthread_join(thread, NULL);
-	done(fd);
-	return !close(ep);
-}
-
-static bool child(void)
-{
-	int fd[2], status;
-	char buf[8] = "";
-	pid_t pid;
-
-	need(pair(fd));
-	pid = fork();
-	if (pid == 0) {
-		close(fd[0]);
-		_exit(read(fd[1], buf, 5) == 5 && write(fd[1], buf, 5) == 5 ? 0 : 1);
-	}
-	close(fd[1]);
-	need(write(fd[0], "child", 5) == 5);
-	need(recv(fd[0], buf, 5, MSG_WAITALL) == 5 && !strcmp(buf, "child"));
-	need(read(fd[0], buf, 1) == 0);
-	need(waitpid(pid, &status, 0) == pid && status == 0);
-	close(fd[0]);
-	return true;
-}
-
-/* --- select --- */
-
-static bool selected(void)
-{
-	struct timeval tv = { .tv_usec = 30000 };
-	int fd[2], pipes[2];
-	fd_set in, out;
-
-	need(pair(fd) && !pipe(pipes));
-	FD_ZERO(&in);
-	FD_ZERO(&out);
-	FD_SET(fd[0], &in);
-	FD_SET(pipes[0], &in);
-	need(select(FD_SETSIZE, &in, NULL, NULL, &tv) == 0 && !tv.tv_sec && !tv.tv_usec);
-	need(!FD_ISSET(fd[0], &in) && !FD_ISSET(pipes[0], &in));
-	need(write(fd[1], "x", 1) == 1 && write(pipes[1], "y", 1) == 1);
-	need(ready(fd[0], POLLIN, 1000));
-	FD_SET(fd[0], &in);
-	FD_SET(pipes[0], &in);
-	FD_SET(fd[0], &out);
-	tv.tv_sec = 5;
-	need(select(FD_SETSIZE, &in, &out, NULL, &tv) == 3 && tv.tv_sec >= 4);
-	need(FD_ISSET(fd[0], &in) && FD_ISSET(pipes[0], &in) && FD_ISSET(fd[0], &out));
-	done(fd);
-	close(pipes[0]);
-	close(pipes[1]);
-	return true;
-}
-
 int main(void)
 {
-	static const struct {
-		const char *name;
-		bool (*run)(void);
-	} cases[] = {
+	static const struct call_case cases[] = {
 		{ "one thread is both ends", one_thread },
 		{ "recv flags", flags },
 		{ "MSG_WAITALL", waitall },
@@ -686,7 +309,6 @@ int main(void)
 		{ "sendfile", file },
 		{ "a full connection and its end", backpressure },
 		{ "SO_RCVTIMEO", waits },
-		{ "signals interrupt", interrupted },
 		{ "options and names", options },
 		{ "half-close", half_close },
 		{ "the peer has closed", peer_closed },
@@ -695,22 +317,7 @@ int main(void)
 		{ "SHUT_RD", shut_read },
 		{ "non-blocking connect", connect_later },
 		{ "refused connect", connect_refused },
-		{ "epoll: errors", epoll_errors },
-		{ "epoll: level", epoll_level },
-		{ "epoll: edge", epoll_edge },
-		{ "epoll: edge of room", epoll_edge_out },
-		{ "epoll: one shot", epoll_once },
-		{ "epoll: mixed members", epoll_mixed },
-		{ "two readers of one socket", two_readers },
-		{ "a thread wakes a set", sleeping_set },
-		{ "a child serves a connection", child },
-		{ "select", selected },
 	};
 
-	setup();
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		alarm(0);
-		tap_case(cases[i].run(), cases[i].name);
-	}
-	return tap_finish();
+	return cases_run(cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -86,3 +86,15 @@ Test(fdutil, close_keeps_errno)
 	base_fd_close(-1);
 	cr_assert_eq(errno, ERANGE);
 }
+
+Test(fdutil, high_duplicates_are_high_and_close_on_exec)
+{
+	int fd = open("/dev/null", O_RDONLY), high = base_fd_dup_high(fd);
+
+	cr_expect_gt(high, 700);
+	cr_expect_eq(fcntl(high, F_GETFD), FD_CLOEXEC);
+	cr_expect(base_fd_is_open(high));
+	base_fd_close(high);
+	cr_expect_not(base_fd_is_open(high));
+	cr_expect_eq(base_fd_dup_high(-1), -EBADF);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Locks in shared memory, and what is left when an owner dies.
+ */
+#include "base/lock.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/map.h"
+
+struct shared {
+	struct base_lock lock;
+	int count;
+};
+
+static struct shared *shared_create(void)
+{
+	void *p;
+
+	cr_assert_eq(base_map_create_shared(sizeof(struct shared), &p), 0);
+	cr_assert_eq(base_lock_init(&((struct shared *)p)->lock), 0);
+	return p;
+}
+
+static void count(struct shared *s, int n)
+{
+	while (n--) {
+		base_lock_take(&s->lock);
+		s->count++;
+		base_lock_drop(&s->lock);
+	}
+}
+
+Test(lock, excludes_other_processes)
+{
+	struct shared *s = shared_create();
+	pid_t pid = fork();
+
+	count(s, 50000);
+	if (pid == 0)
+		_exit(0);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	cr_expect_eq(s->count, 100000);
+	base_map_destroy(s, sizeof(*s));
+}
+
+Test(lock, survives_its_owner)
+{
+	struct shared *s = shared_create();
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		base_lock_take(&s->lock);
+		_exit(0);
+	}
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	cr_expect_eq(base_lock_take(&s->lock), -EOWNERDEAD);
+	base_lock_drop(&s->lock);
+	cr_expect_eq(base_lock_take(&s->lock), 0);
+	base_lock_drop(&s->lock);
+	base_map_destroy(s, sizeof(*s));
+}
+
+Test(lock, private_memory_is_zeroed_and_not_shared)
+{
+	pid_t pid;
+	char *p;
+
+	cr_assert_eq(base_map_create(5000, (void **)&p), 0);
+	for (int i = 0; i < 5000; i++)
+		cr_assert_eq(p[i], 0);
+	pid = fork();
+	if (pid == 0) {
+		p[0] = 1;
+		_exit(0);
+	}
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	cr_expect_eq(p[0], 0);
+	base_map_destroy(p, 5000);
+	base_map_destroy(NULL, 5000);
+	errno = 0;
+	cr_expect_eq(base_map_create(0, (void **)&p), -EINVAL);
+	cr_expect_eq(errno, 0);
+}

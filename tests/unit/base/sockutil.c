@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Questions to a TCP socket, judged by what was done to it.
+ */
+#include "base/sockutil.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+static void connected(int fd[2])
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(a);
+	int lfd = socket(AF_INET, SOCK_STREAM, 0);
+
+	cr_assert_eq(bind(lfd, (struct sockaddr *)&a, len), 0);
+	cr_assert_eq(listen(lfd, 1), 0);
+	cr_assert_eq(getsockname(lfd, (struct sockaddr *)&a, &len), 0);
+	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+	cr_assert_eq(connect(fd[0], (struct sockaddr *)&a, len), 0);
+	fd[1] = accept(lfd, NULL, NULL);
+	close(lfd);
+}
+
+Test(sockutil, readiness_and_octets)
+{
+	int fd[2];
+
+	connected(fd);
+	cr_expect_eq(base_sock_ready(fd[1], POLLIN | POLLOUT), POLLOUT);
+	cr_expect_eq(base_sock_unread(fd[1]), 0);
+	cr_assert_eq(write(fd[0], "abc", 3), 3);
+	usleep(2000);
+	cr_expect_eq(base_sock_ready(fd[1], POLLIN | POLLOUT), POLLIN | POLLOUT);
+	cr_expect_eq(base_sock_unread(fd[1]), 3);
+	cr_expect_eq(base_sock_unacked(fd[0]), 0);
+	cr_expect_eq(base_sock_unread(-1), -EBADF);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+Test(sockutil, poll_keeps_its_deadline)
+{
+	struct pollfd p = { .fd = -1 };
+	uint64_t begin = base_now();
+
+	cr_expect_eq(base_poll(&p, 1, 0), 0);
+	cr_expect_eq(base_poll(&p, 1, base_deadline(begin, 20 * BASE_NS_PER_MS)), 0);
+	cr_expect_geq(base_now() - begin, 20 * BASE_NS_PER_MS);
+}
+
+Test(sockutil, abort_resets_and_leaves_no_error)
+{
+	int fd[2];
+	char c;
+
+	connected(fd);
+	errno = 77;
+	base_sock_abort(fd[0]);
+	cr_expect_eq(errno, 77);
+	cr_expect_eq(base_sock_error(fd[0]), 0);
+	usleep(2000);
+	cr_expect_eq(base_sock_error(fd[1]), ECONNRESET);
+	cr_expect_eq(read(fd[1], &c, 1), 0);
+	cr_expect_eq(fcntl(fd[0], F_GETFD), 0, "the descriptor is gone");
+	close(fd[0]);
+	close(fd[1]);
+}
+
+Test(sockutil, options)
+{
+	struct timeval tv = { 1, 500000 };
+	struct linger hard = { 1, 0 };
+	int fd[2];
+
+	connected(fd);
+	cr_expect_not(base_sock_is_nonblock(fd[0]));
+	fcntl(fd[0], F_SETFL, O_NONBLOCK);
+	cr_expect(base_sock_is_nonblock(fd[0]));
+	cr_expect_eq(base_sock_timeout(fd[0], SO_RCVTIMEO), BASE_NEVER);
+	setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	cr_expect_eq(base_sock_timeout(fd[0], SO_RCVTIMEO), 1500 * BASE_NS_PER_MS);
+	cr_expect_eq(base_sock_timeout(fd[0], SO_SNDTIMEO), BASE_NEVER);
+	cr_expect_eq(base_sock_lowat(fd[0]), 1);
+	base_sock_set_lowat(fd[0], 17);
+	cr_expect_eq(base_sock_lowat(fd[0]), 17);
+	cr_expect_not(base_sock_is_hard(fd[0]));
+	setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+	cr_expect(base_sock_is_hard(fd[0]));
+	hard.l_linger = 5;
+	setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+	cr_expect_not(base_sock_is_hard(fd[0]));
+	close(fd[0]);
+	close(fd[1]);
+}

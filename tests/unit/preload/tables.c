@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Pools of objects and the table of descriptors.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdint.h>
+
+#include "preload/fdtab.h"
+#include "preload/pool.h"
+
+struct thing {
+	struct fdent ent;
+	int released;
+	void *link;
+};
+
+static struct pool pool = POOL_INIT(struct thing, link, 4);
+
+static void release(struct fdent *ent)
+{
+	((struct thing *)(void *)ent)->released++;
+}
+
+static struct thing *thing(enum fd_kind kind)
+{
+	struct thing *t = pool_get(&pool);
+
+	*t = (struct thing){ .ent = { 1, kind, release } };
+	return t;
+}
+
+Test(pool, objects_are_apart_and_known)
+{
+	struct thing *t[200];
+	uintptr_t other;
+
+	for (int i = 0; i < 200; i++) {
+		t[i] = pool_get(&pool);
+		cr_assert_not_null(t[i]);
+		t[i]->released = i;
+	}
+	for (int i = 0; i < 200; i++) {
+		cr_expect_eq(t[i]->released, i);
+		cr_expect(pool_owns(&pool, t[i]));
+		cr_expect_not(pool_owns(&pool, (char *)t[i] + 1));
+	}
+	cr_expect_not(pool_owns(&pool, &other));
+	cr_expect_not(pool_owns(&pool, NULL));
+}
+
+Test(pool, memory_comes_back)
+{
+	void *first = pool_get(&pool);
+
+	pool_put(&pool, first);
+	cr_expect_eq(pool_get(&pool), first);
+}
+
+Test(fdtab, entries_and_kinds)
+{
+	struct thing *t = thing(FD_SOCK);
+
+	cr_expect_not(fdtab_is_ours(5000));
+	cr_assert_eq(fdtab_set(5000, &t->ent), 0);
+	cr_expect(fdtab_is_ours(5000));
+	cr_expect_not(fdtab_is_ours(5001));
+	cr_expect_null(fdtab_get(5000, FD_EPOLL));
+	cr_expect_eq(fdtab_get(5000, FD_SOCK), &t->ent);
+	cr_expect_eq(t->ent.refs, 2u);
+	fdtab_put(&t->ent);
+	cr_expect_eq(fdtab_take(5000, NULL), &t->ent);
+	cr_expect_null(fdtab_take(5000, NULL));
+	cr_expect_not(fdtab_is_ours(5000));
+	fdtab_put(&t->ent);
+	cr_expect_eq(t->released, 1);
+}
+
+Test(fdtab, what_stood_there_goes)
+{
+	struct thing *a = thing(FD_SOCK), *b = thing(FD_SOCK);
+
+	cr_assert_eq(fdtab_set(7, &a->ent), 0);
+	cr_assert_eq(fdtab_set(7, &b->ent), 0);
+	cr_expect_eq(a->released, 1);
+	cr_expect_null(fdtab_take(7, &a->ent));
+	cr_expect_eq(fdtab_take(7, &b->ent), &b->ent);
+}
+
+Test(fdtab, numbers_out_of_range)
+{
+	struct thing *t = thing(FD_SOCK);
+
+	cr_expect_not(fdtab_is_ours(-1));
+	cr_expect_not(fdtab_is_ours(INT32_MAX));
+	cr_expect_eq(fdtab_set(-1, &t->ent), -ENOMEM);
+	cr_expect_eq(fdtab_set(FDTAB_MAX, &t->ent), -ENOMEM);
+	cr_expect_eq(fdtab_set(FDTAB_MAX - 1, &t->ent), 0);
+	cr_expect_null(fdtab_take(-1, NULL));
+}
+
+static void count(int fd, struct fdent *ent, void *ctx)
+{
+	*(int *)ctx += fd;
+}
+
+Test(fdtab, each)
+{
+	struct thing *a = thing(FD_SOCK), *b = thing(FD_SOCK);
+	int sum = 0;
+
+	fdtab_set(3, &a->ent);
+	fdtab_set(70000, &b->ent);
+	fdtab_each(count, &sum);
+	cr_expect_eq(sum, 70003);
+}
+
+/* An entry whose last user has gone is not found again, even though its pointer stands there */
+Test(fdtab, the_dead_stay_dead)
+{
+	struct thing *t = thing(FD_SOCK);
+
+	fdtab_set(9, &t->ent);
+	fdtab_put(fdtab_take(9, NULL));
+	cr_expect_eq(t->released, 1);
+	cr_expect_null(fdtab_get(9, FD_SOCK));
+}
