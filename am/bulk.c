@@ -52,7 +52,7 @@ int am_bulk_create(struct am_bulk **out, struct am_peer *peer, struct am_message
 	b->slot = slot;
 	b->seq = seq;
 	b->count = count;
-	b->started = peer->ep->last_poll;
+	b->started = base_now();
 	b->deadline = BASE_NEVER;
 	base_list_push_back(&peer->ep->bulks, &b->node);
 	*out = b;

@@ -21,7 +21,7 @@
 #include "base/clock.h"
 
 #define BUNDLE_MAGIC 0xA2B0D1E5u
-#define IDLE_POLLS 64	     /* empty polls before a process gives its processor away ... */
+#define IDLE_POLLS 256	     /* empty polls before a process gives its processor away ... */
 #define IDLE_POLLS_CROWDED 8 /* ... and when there are more of them than processors */
 #define WAIT_FDS 32
 

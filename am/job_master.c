@@ -133,15 +133,18 @@ static int listener_open(struct master *m, struct sockaddr_in *name)
 {
 	socklen_t len = sizeof(*name);
 
+	uint32_t address = master_address(m);
+
+	/* other machines have no business at a console that they cannot have workers of */
 	*name = (struct sockaddr_in){ .sin_family = AF_INET };
-	if (m->config->spawn == AMUDP_SPMDLocalSpawn)
-		name->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (address == htonl(INADDR_LOOPBACK))
+		name->sin_addr.s_addr = address;
 	m->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (m->listener < 0 || bind(m->listener, (struct sockaddr *)name, sizeof(*name)) < 0 ||
 	    listen(m->listener, 1024) < 0 ||
 	    getsockname(m->listener, (struct sockaddr *)name, &len) < 0)
 		return -errno;
-	name->sin_addr.s_addr = master_address(m);
+	name->sin_addr.s_addr = address;
 	return 0;
 }
 

@@ -67,5 +67,6 @@ struct am_nic {
 };
 
 extern const struct am_nic_ops am_udp_ops;
+extern const struct am_nic_ops am_xdp_ops;
 
 #endif

@@ -78,6 +78,12 @@ int AMUDP_SetTranslationTag(ep_t ea, int index, tag_t tag);
 int AMUDP_GetSourceId(void *token, int *srcid);
 
 /*
+ * What carries the endpoint's packets: "udp", or "xdp" where AMUDP_NIC=xdp asked for it and it
+ * could be had. Why not is said on stderr.
+ */
+const char *AMUDP_GetNic(ep_t ep);
+
+/*
  * Hold requests back until n of them stand together, a call waits, or AMUDP_Flush; 0 sends each
  * at once, which is the default. Environment: AMUDP_BATCH.
  */

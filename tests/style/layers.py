@@ -16,7 +16,7 @@ def read_rules(path):
         words = line.split("#")[0].split()
         if words and words[0] == "only":
             at = words.index("in")
-            only.update({prefix: words[at + 1] for prefix in words[1:at]})
+            only.update({prefix: words[at + 1:] for prefix in words[1:at]})
         elif words:
             allowed[words[0]] = words[1:]
     return allowed, only
@@ -47,10 +47,12 @@ def judge(name, quoted, file, root, rules):
     rule = rule_for(folder, allowed)
     target = target_of(name, quoted, file, root)
     if target is None:
-        owner = next((only[prefix] for prefix in only if name.startswith(prefix)), folder)
+        owners = next((only[prefix] for prefix in only if name.startswith(prefix)), [folder])
         if quoted:
             return f'"{name}" is no file of ours'
-        return None if below(folder, owner) else f"<{name}> is only for {owner}"
+        if any(below(folder, owner) for owner in owners):
+            return None
+        return f"<{name}> is only for {' '.join(owners)}"
     if rule is None:
         return f"{folder} has no line in layers.txt"
     if any(below(target, other) for other in [rule, *allowed[rule]]):

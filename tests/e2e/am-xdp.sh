@@ -1,0 +1,100 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Active Messages past the kernel: am-xdp.sh BUILD
+#
+#   namespace A                         namespace B
+#   console, rank 0                     rank 1
+#   10.77.0.1  va ------ veth pair ------ vb  10.77.0.2
+set -u
+build=$(readlink -f "$1")
+apps=$build/apps
+tmp=$(mktemp -d)
+A=am-a-$$ B=am-b-$$
+count=0
+
+skip() { echo "1..0 # SKIP $1"; exit 0; }
+
+[ -e "$build/am/libamudp.so" ] || skip "the library is not built"
+ldd "$build/am/libamudp.so" | grep -q libxdp || skip "built without libxdp"
+ip netns add "$A" 2>/dev/null || skip "no network namespaces here (needs root)"
+trap 'ip netns del "$A"; ip netns del "$B"; rm -rf "$tmp"' EXIT
+ip netns add "$B"
+ip link add va netns "$A" type veth peer name vb netns "$B"
+ip -n "$A" addr add 10.77.0.1/24 dev va
+ip -n "$B" addr add 10.77.0.2/24 dev vb
+for link in "$A va" "$A lo" "$B vb" "$B lo"; do
+	# shellcheck disable=SC2086
+	set -- $link
+	ip -n "$1" link set "$2" up
+done
+
+export XDG_RUNTIME_DIR=$tmp WARPSOCK_LOG=info AMUDP_NIC=xdp
+export MASTERIP=10.77.0.1 CSPAWN_ROUTE_OUTPUT=1
+export CSPAWN_CMD="AMUDP_SLAVE_RANK=0 ip netns exec $A %C & \
+	AMUDP_SLAVE_RANK=1 ip netns exec $B %C & wait"
+
+# check NAME PATTERN COMMAND...: in namespace A; ends well, with a line of the output
+check() {
+	local name=$1 pattern=$2
+	shift 2
+	count=$((count + 1))
+	if timeout 60 ip netns exec "$A" "$@" >"$tmp/out" 2>&1 </dev/null &&
+		grep -qE -- "$pattern" "$tmp/out"; then
+		echo "ok $count - $name"
+	else
+		echo "not ok $count - $name"
+		head -20 "$tmp/out" | sed 's/^/# /'
+	fi
+}
+
+attached() { ip -n "$A" link show va | grep -q xdp || ip -n "$B" link show vb | grep -q xdp; }
+
+check "the interface is taken on rank 0" "AF_XDP on va" "$apps/am-ping" 2 C 500
+check "the interface is taken on rank 1" "AF_XDP on vb" "$apps/am-ping" 2 C 500
+check "round trips" "latency size 64" "$apps/am-ping" 2 C 2000
+check "round trips, waiting blocked" "latency size 64" "$apps/am-ping" 2 C 300 64 block
+check "fragments of long messages" "data checked" "$apps/am-bulk" 2 C 0.05
+check "puts and gets" ": 0 damaged" "$apps/am-getput" 2 C 100000 5
+check "a sort" "sorted" "$apps/am-sort" 2 C 20000
+check "a sort with faults" "sorted" env AMUDP_FAULT_RATE=0.1 AMUDP_FAULT_REORDER=0.1 \
+	AMUDP_REQUESTTIMEOUT_INITIAL=5000 "$apps/am-sort" 2 C 20000
+check "copy mode by choice" "AF_XDP on va, copy mode" env AMUDP_XDP_COPY=1 "$apps/am-ping" 2 C 100
+check "one rank by UDP, the other by AF_XDP" "sorted" env CSPAWN_CMD="AMUDP_SLAVE_RANK=0 \
+	AMUDP_NIC=udp ip netns exec $A %C & AMUDP_SLAVE_RANK=1 ip netns exec $B %C & wait" \
+	"$apps/am-sort" 2 C 20000
+check "on the loopback it says why not" "no AF_XDP on lo: .*not supported" \
+	env MASTERIP=127.0.0.1 "$apps/am-sort" 2 L 1000
+
+timeout 20 ip netns exec "$A" "$build/tests/e2e/am-compat/am_endless" 2 C >"$tmp/endless" 2>&1 &
+console=$!
+sleep 1
+count=$((count + 1))
+if attached && ip netns exec "$B" python3 - <<'PY'
+import socket, subprocess, sys
+# other traffic of the interface passes: an echo to and from a port that is not the endpoint's
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("10.77.0.2", 0))
+s.settimeout(3)
+s.connect(("10.77.0.1", 9))
+try:
+    s.send(b"anyone?")
+    s.recv(10)
+    sys.exit(1)
+except ConnectionRefusedError:
+    sys.exit(0)  # the kernel of A saw the datagram and answered
+PY
+then echo "ok $count - other traffic passes to the kernel while it is attached"
+else echo "not ok $count - other traffic passes to the kernel while it is attached"; fi
+
+count=$((count + 1))
+for pid in $(ip netns pids "$A") $(ip netns pids "$B"); do
+	case $(cat "/proc/$pid/comm" 2>/dev/null) in am_endless) kill -9 "$pid" ;; esac
+done
+wait "$console" 2>/dev/null
+sleep 0.5
+if attached; then
+	echo "not ok $count - killed processes leave nothing attached"
+else
+	echo "ok $count - killed processes leave nothing attached"
+fi
+echo "1..$count"
