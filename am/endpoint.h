@@ -44,7 +44,6 @@ struct am_options {
 	uint64_t timeout_max;	  /* BASE_NEVER: none */
 	uint32_t backoff;
 	int send_depth;	   /* requests outstanding to all peers; 0: unlimited */
-	int receive_depth; /* 0: from the depth and the number of peers */
 	uint64_t spin;	   /* ns */
 	bool checksum;
 	int batch;

@@ -84,7 +84,7 @@ static int program_load(int map, const struct sockaddr_in *name)
 
 static int attach(struct am_xdp_program *p, int ifindex, unsigned int mode)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = mode);
+	struct bpf_link_create_opts opts = { .sz = sizeof(opts), .flags = mode };
 
 	p->link = bpf_link_create(p->program, ifindex, BPF_XDP, &opts);
 	return p->link < 0 ? -errno : 0;
