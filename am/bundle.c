@@ -145,7 +145,8 @@ static void bundle_sleep(struct amudp_eb *eb)
 	uint64_t deadline, left;
 	int n = wait_set(eb, fds, &deadline);
 
-	left = base_min(base_deadline_left(deadline, base_now()), BASE_NS_PER_S);
+	left = base_deadline_left(deadline, base_now());
+	left = base_min(left, BASE_NS_PER_S);
 	ts = (struct timespec){ (time_t)(left / BASE_NS_PER_S), (long)(left % BASE_NS_PER_S) };
 	am_bundle_unlock(eb);
 	ppoll(fds, (nfds_t)n, &ts, NULL);

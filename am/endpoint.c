@@ -99,6 +99,8 @@ static uint32_t incarnation_next(void)
 
 static void endpoint_init(struct amudp_ep *ep, struct amudp_eb *eb)
 {
+	static uint32_t made;
+
 	ep->magic = ENDPOINT_MAGIC;
 	ep->bundle = eb;
 	ep->incarnation = incarnation_next();
@@ -113,7 +115,7 @@ static void endpoint_init(struct amudp_ep *ep, struct amudp_eb *eb)
 	base_list_init(&ep->bulks);
 	base_list_init(&ep->gathers);
 	options_read(&ep->options);
-	am_fault_init(&ep->fault);
+	am_fault_init(&ep->fault, am_live_rank == UINT32_MAX ? made++ : am_live_rank);
 }
 
 static void returned_by_default(int status, op_t opcode, void *token)

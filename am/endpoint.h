@@ -43,8 +43,8 @@ struct am_options {
 	uint64_t timeout_initial; /* ns */
 	uint64_t timeout_max;	  /* BASE_NEVER: none */
 	uint32_t backoff;
-	int send_depth;	   /* requests outstanding to all peers; 0: unlimited */
-	uint64_t spin;	   /* ns */
+	int send_depth; /* requests outstanding to all peers; 0: unlimited */
+	uint64_t spin;	/* ns */
 	bool checksum;
 	int batch;
 };

@@ -35,7 +35,7 @@ static uint32_t rate(const char *name)
 	return d >= 1 ? UINT32_MAX : (uint32_t)(d * 4294967296.0);
 }
 
-void am_fault_init(struct am_fault *f)
+void am_fault_init(struct am_fault *f, uint32_t number)
 {
 	base_list_init(&f->held);
 	f->drop = rate("FAULT_RATE");
@@ -44,7 +44,8 @@ void am_fault_init(struct am_fault *f)
 	f->delay = rate("FAULT_DELAY");
 	f->corrupt = rate("FAULT_CORRUPT");
 	f->delay_ns = (uint64_t)am_env_int("FAULT_DELAY_US", 1000) * BASE_NS_PER_US;
-	f->state = (uint64_t)am_env_int("FAULT_SEED", 1) * 0x9E3779B97F4A7C15ull + 1;
+	/* two endpoints with the same faults would lose the same packets again and again */
+	f->state = ((uint64_t)am_env_int("FAULT_SEED", 1) << 32 | number) * 0x9E3779B97F4A7C15ull;
 	f->on = f->drop || f->duplicate || f->reorder || f->delay || f->corrupt;
 }
 

@@ -24,8 +24,8 @@ struct am_fault {
 	struct base_list held; /* datagrams kept back, earliest first */
 };
 
-/* Reads FAULT_RATE and the AMUDP_FAULT_* variables. */
-void am_fault_init(struct am_fault *fault);
+/* Reads FAULT_RATE and its kin. The number tells the endpoints of a job from each other. */
+void am_fault_init(struct am_fault *fault, uint32_t number);
 void am_fault_uninit(struct am_fault *fault);
 
 /* Passes the datagram on to am_rx_datagram(): now, later, twice, altered or not at all. */

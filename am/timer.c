@@ -94,7 +94,8 @@ static uint64_t peer_run(struct amudp_ep *ep, struct am_peer *peer, uint64_t now
 		}
 		if (now < peer->probe_at && !is_overtaken(peer, slot))
 			return base_min(next, peer->probe_at);
-		next = base_min(next, slot_again(ep, peer, slot, rto, now));
+		due = slot_again(ep, peer, slot, rto, now);
+		next = base_min(next, due);
 	}
 	return next;
 }

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Active Messages against bare UDP: each pair of programs in turns, several rounds in one run.
 
-    run.py BUILD [ROUNDS]
+    run.py [--realtime] BUILD [ROUNDS]
 
+With --realtime (root) the programs run before all others, for machines that others use too.
 Prints for each measure the medians, the ratio and its goal. A ratio is the median of the ratios
 of the rounds, so that a machine whose speed changes in between does not matter.
 """
@@ -13,8 +14,11 @@ import subprocess
 import sys
 
 
+PREFIX = []
+
+
 def run(*command, env=None):
-    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, timeout=60,
+    done = subprocess.run(PREFIX + [str(c) for c in command], stdout=subprocess.PIPE, timeout=60,
                           check=True, env={**os.environ, **(env or {})})
     return float(done.stdout.split()[-1])
 
@@ -45,7 +49,10 @@ def measures(build):
 
 
 def main():
-    build, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    args = [arg for arg in sys.argv[1:] if arg != "--realtime"]
+    if len(args) != len(sys.argv) - 1:
+        PREFIX.extend(["chrt", "-f", "10"])
+    build, rounds = args[0], int(args[1]) if len(args) > 1 else 5
     for name, direction, goal, ours, theirs in measures(os.path.abspath(build)):
         pairs = [(ours(), theirs()) for _ in range(rounds)]
         ratio = statistics.median(a / b for a, b in pairs)

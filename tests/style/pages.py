@@ -21,10 +21,11 @@ from tree import tap
 NAME = re.compile(r"^\.Nm (\S+)", re.M)
 REFERENCE = re.compile(r"^\.Xr (warp\S*) (\d)", re.M)
 STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\};", re.M | re.S)
+ATTRIBUTE = re.compile(r"\s*__attribute__\(\(.*\)\)")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 VARIABLE = re.compile(r'"(WARPSOCK_[A-Z_]+)"')
 OPTION = re.compile(r'^\t+\{ "([a-z-]+)", (?:no|required|optional)_argument', re.M)
-CALL = re.compile(r"^(\w[\w *]*?)(\*?)(warp_\w+)\(([^;{]*)\);", re.M)
+CALL = re.compile(r"^(\w[\w *]*?)(\*?)((?:warp_|_?AM)\w+)\(([^;{]*)\);", re.M)
 
 
 def run(args):
@@ -43,7 +44,7 @@ def name_section(text):
 def exported(library):
     out = run(["nm", "-D", "--defined-only", str(library)]).stdout
     return sorted({line.split()[2].partition("@")[0] for line in out.splitlines()
-                   if line.split()[1] != "A"})
+                   if line.split()[1] not in "ABDR"})
 
 
 def programs(build):
@@ -123,11 +124,12 @@ def main():
     pages = {page: page.read_text() for page in sorted((root / "man").glob("*.[1-9]"))}
     names = {(name, page.suffix[1:]) for page, text in pages.items()
              for name in NAME.findall(name_section(text))}
-    headers = "\n".join(path.read_text()
-                        for path in sorted((root / "include/warp").glob("rdma*.h")))
+    headers = "\n".join(ATTRIBUTE.sub("", path.read_text()) for pattern in ("rdma*.h", "amudp*.h")
+                        for path in sorted((root / "include/warp").glob(pattern)))
     lint(writer, pages)
     writer.case("each exported call has a page",
-                [f"{name} has none" for name in exported(given.build / "lib/libwarp.so")
+                [f"{name} has none" for library in ("lib/libwarp.so", "am/libamudp.so")
+                 for name in exported(given.build / library)
                  if (name, "3") not in names])
     writer.case("each installed program has a page",
                 [f"{name} has none" for name in programs(given.build)

@@ -132,10 +132,12 @@ Test(faults, same_seed_same_faults)
 
 	setenv("FAULT_RATE", "0.5", 1);
 	setenv("FAULT_SEED", "7", 1);
-	am_fault_init(&a);
-	am_fault_init(&b);
+	am_fault_init(&a, 3);
+	am_fault_init(&b, 3);
+	am_fault_init(&c, 4);
+	cr_assert_neq(a.state, c.state);
 	setenv("FAULT_SEED", "8", 1);
-	am_fault_init(&c);
+	am_fault_init(&c, 3);
 	cr_assert(a.on);
 	cr_assert_eq(a.state, b.state);
 	cr_assert_neq(a.state, c.state);
