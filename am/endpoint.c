@@ -19,6 +19,7 @@
 #include "am/gather.h"
 #include "am/live.h"
 #include "am/move.h"
+#include "am/path.h"
 #include "am/queue.h"
 #include "base/bits.h"
 #include "base/clock.h"
@@ -107,6 +108,7 @@ static void endpoint_init(struct amudp_ep *ep, struct amudp_eb *eb)
 	ep->num_handlers = AMUDP_MAX_NUMHANDLERS;
 	ep->next_deadline = BASE_NEVER;
 	ep->move_due = BASE_NEVER;
+	ep->path_due = BASE_NEVER;
 	ep->receive_max = 1;
 	ep->window_kib = 64;
 	ep->stats = AMUDP_initial_stats;
@@ -141,6 +143,7 @@ static int nic_open(struct amudp_ep *ep)
 		return ret;
 	ep->num_nics = 1;
 	ep->name = ep->nics[0]->name;
+	am_path_open_all(ep);
 	return 0;
 }
 
@@ -388,6 +391,8 @@ static void duties_do(struct amudp_ep *ep, uint64_t now)
 		am_bulk_pump(ep, now);
 	if (now >= ep->next_deadline)
 		am_timer_run(ep, now);
+	if (now >= ep->path_due)
+		am_path_check(ep, now);
 	if (now >= ep->move_due)
 		am_move_run(ep, now);
 	if (ep->queue.count)
@@ -418,5 +423,6 @@ uint64_t am_endpoint_deadline(struct amudp_ep *ep)
 
 	base_list_foreach(node, next, &ep->bulks)
 		due = base_min(due, base_list_entry(node, struct am_bulk, node)->deadline);
-	return base_min(due, ep->move_due);
+	due = base_min(due, ep->move_due);
+	return base_min(due, ep->path_due);
 }

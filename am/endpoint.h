@@ -13,7 +13,7 @@
 #include "include/warp/amudp.h"
 
 #define AM_PEER_HASH 1024
-#define AM_MAX_PATHS 4
+#define AM_MAX_PATHS AM_WIRE_MAX_PLACES
 #define AM_QUEUE_BUFFER 2048
 
 struct am_live;
@@ -72,8 +72,10 @@ struct amudp_ep {
 	int num_nics;
 	int nic; /* the one in use */
 	uint32_t move_serial;
-	uint64_t move_due;   /* BASE_NEVER: all peers know our path */
-	uint16_t window_kib; /* what each peer may have unanswered here */
+	uint64_t move_due; /* BASE_NEVER: all peers know our path */
+	uint64_t path_due; /* of the next look at the interface; BASE_NEVER: there is one only */
+	struct am_nic *leaving; /* taken from until all peers know the new place */
+	uint16_t window_kib;	/* what each peer may have unanswered here */
 	struct base_list peers;
 	struct base_list active;
 	struct base_list bulks;

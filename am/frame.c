@@ -205,7 +205,20 @@ static int parse_refuse(const uint8_t *p, size_t left, struct am_frame *f)
 	return f->reason >= EBADARGS && f->reason <= EREPLYREJECTED ? 0 : -EPROTO;
 }
 
-/* RESET, MOVE and MOVE_ACK: one number */
+static int parse_move(const uint8_t *p, size_t left, struct am_frame *f)
+{
+	const uint8_t *at = take(&p, &left, sizeof(struct am_wire_move));
+	const size_t place = sizeof(struct am_wire_place);
+
+	if (!at || left % place || left > AM_WIRE_MAX_PLACES * place)
+		return -EPROTO;
+	f->serial = base_get_be32(at);
+	f->data = p;
+	f->length = (uint32_t)left;
+	return 0;
+}
+
+/* RESET and MOVE_ACK: one number */
 static int parse_number(const uint8_t *p, size_t left, struct am_frame *f)
 {
 	if (left != 8)
@@ -218,7 +231,7 @@ static int (*const parsers[AM_FRAME_TYPES])(const uint8_t *, size_t, struct am_f
 	[AM_FRAME_REQUEST] = parse_message,   [AM_FRAME_REPLY] = parse_message,
 	[AM_FRAME_SACK] = parse_sack,	      [AM_FRAME_REFUSE] = parse_refuse,
 	[AM_FRAME_REFUSE_ACK] = parse_refuse, [AM_FRAME_RESET] = parse_number,
-	[AM_FRAME_MOVE] = parse_number,	      [AM_FRAME_MOVE_ACK] = parse_number,
+	[AM_FRAME_MOVE] = parse_move,	      [AM_FRAME_MOVE_ACK] = parse_number,
 };
 
 int am_frame_parse(const uint8_t *p, size_t n, struct am_frame *out)
@@ -328,6 +341,23 @@ size_t am_frame_put_refuse(uint8_t *p, const struct am_frame *f)
 	p[FRAME_SIZE] = f->reason;
 	put_frame(p, f, FRAME_SIZE + sizeof(struct am_wire_refuse));
 	return FRAME_SIZE + sizeof(struct am_wire_refuse);
+}
+
+size_t am_frame_put_move(uint8_t *p, const struct am_frame *f, const struct sockaddr_in *places,
+			 int count)
+{
+	uint8_t *at = p + FRAME_SIZE + sizeof(struct am_wire_move);
+	int i;
+
+	for (i = 0; i < count; i++, at += sizeof(struct am_wire_place)) {
+		struct am_wire_place w = { .addr = places[i].sin_addr.s_addr,
+					   .port = places[i].sin_port };
+
+		memcpy(at, &w, sizeof(w));
+	}
+	am_frame_put_number(p, f);
+	put_frame(p, f, (size_t)(at - p));
+	return (size_t)(at - p);
 }
 
 size_t am_frame_put_number(uint8_t *p, const struct am_frame *f)

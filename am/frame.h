@@ -2,6 +2,7 @@
 #ifndef AM_FRAME_H
 #define AM_FRAME_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -75,6 +76,8 @@ void am_frame_patch_copy(uint8_t *head, uint8_t copy);
 /* The small frames; each returns its octets, a multiple of 8. */
 size_t am_frame_put_sack(uint8_t *p, const struct am_frame *f, const uint8_t *map);
 size_t am_frame_put_refuse(uint8_t *p, const struct am_frame *f);
+size_t am_frame_put_move(uint8_t *p, const struct am_frame *f, const struct sockaddr_in *places,
+			 int count);
 size_t am_frame_put_number(uint8_t *p, const struct am_frame *f);
 
 #endif

@@ -9,10 +9,24 @@
  */
 #include "am/move.h"
 
+#include "am/path.h"
 #include "am/queue.h"
 #include "base/clock.h"
 
 #define AGAIN_NS (5 * BASE_NS_PER_MS)
+
+static void places_take(struct am_peer *peer, const struct am_frame *f)
+{
+	const struct am_wire_place *w = (const void *)f->data;
+	uint32_t i, n = f->length / (uint32_t)sizeof(*w);
+
+	for (i = 0; i < n; i++) {
+		peer->places[i] =
+			(struct sockaddr_in){ .sin_family = AF_INET, .sin_port = w[i].port };
+		peer->places[i].sin_addr.s_addr = w[i].addr;
+	}
+	peer->num_places = (int)n;
+}
 
 void am_move_receive(struct amudp_ep *ep, struct am_peer *peer, const struct am_frame *f,
 		     const struct sockaddr_in *from)
@@ -24,6 +38,7 @@ void am_move_receive(struct amudp_ep *ep, struct am_peer *peer, const struct am_
 	if (ahead < 0)
 		return;
 	if (ahead > 0) {
+		places_take(peer, f);
 		peer->move_serial = f->serial;
 		peer->path = *from;
 		peer->path.sin_family = AF_INET;
@@ -38,12 +53,21 @@ void am_move_receive_ack(struct amudp_ep *ep, struct am_peer *peer, const struct
 		peer->move_acked = f->serial;
 }
 
+/* To where the peer is, and to wherever it may have gone at the same moment. */
 static void tell(struct amudp_ep *ep, struct am_peer *peer)
 {
 	struct am_frame f = { .type = AM_FRAME_MOVE, .serial = ep->move_serial };
-	uint8_t p[16];
+	struct sockaddr_in own[AM_MAX_PATHS];
+	uint8_t p[16 + sizeof(struct am_wire_place) * AM_MAX_PATHS];
+	uint32_t n;
+	int i;
 
-	am_queue_frame(ep, peer, p, (uint32_t)am_frame_put_number(p, &f));
+	for (i = 0; i < ep->num_nics; i++)
+		own[i] = ep->nics[i]->name;
+	n = (uint32_t)am_frame_put_move(p, &f, own, ep->num_nics);
+	am_queue_frame_to(ep, &peer->path, peer->incarnation, p, n);
+	for (i = 0; i < peer->num_places; i++)
+		am_queue_frame_to(ep, &peer->places[i], peer->incarnation, p, n);
 }
 
 static void tell_all(struct amudp_ep *ep)
@@ -85,6 +109,7 @@ void am_move_run(struct amudp_ep *ep, uint64_t now)
 		return;
 	if (all_know(ep)) {
 		ep->move_due = BASE_NEVER;
+		am_path_left(ep);
 		return;
 	}
 	ep->move_due = now + AGAIN_NS;

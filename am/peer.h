@@ -112,13 +112,15 @@ struct am_peer {
 	struct base_list node; /* on ep->peers */
 	struct am_peer *hash_next;
 	struct amudp_ep *ep;
-	struct sockaddr_in name; /* its identity */
-	struct sockaddr_in path; /* where its packets come from and ours go */
-	int translations;	 /* that lead here */
-	int index;		 /* the lowest of them */
-	uint32_t incarnation;	 /* 0: not known yet */
-	uint32_t frame_max;	 /* octets of a frame that one packet takes */
-	uint32_t window;	 /* octets we may have unanswered there */
+	struct sockaddr_in name;		       /* its identity */
+	struct sockaddr_in path;		       /* where its packets come from and ours go */
+	struct sockaddr_in places[AM_WIRE_MAX_PLACES]; /* where it may be found when it moves */
+	int num_places;
+	int translations;     /* that lead here */
+	int index;	      /* the lowest of them */
+	uint32_t incarnation; /* 0: not known yet */
+	uint32_t frame_max;   /* octets of a frame that one packet takes */
+	uint32_t window;      /* octets we may have unanswered there */
 	uint32_t inflight;
 	uint32_t move_serial; /* of its last move */
 	uint32_t move_acked;  /* of ours, that it knows */

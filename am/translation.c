@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "am/bundle.h"
+#include "am/move.h"
 #include "base/bits.h"
 
 static int table_check(const struct amudp_ep *ep, int index)
@@ -192,5 +193,7 @@ int AM_SetExpectedResources(ep_t ea, int n_endpoints, int n_outstanding_requests
 		am_return_error(AM_ERR_RESOURCE, "once per endpoint");
 	ea->depth = n_outstanding_requests;
 	am_endpoint_resources_set(ea, mapped_peers(ea));
+	if (ea->move_serial)
+		am_move_announce(ea);
 	return AM_OK;
 }

@@ -8,8 +8,12 @@
  * of their pages: with equal ones, the headers of a batch would all fall in one cache set.
  */
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/udp.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -27,6 +31,7 @@
 struct udp_nic {
 	struct am_nic nic;
 	bool gso;
+	char interface[IF_NAMESIZE]; /* empty until somebody asks for its state */
 };
 
 struct udp_control {
@@ -325,9 +330,33 @@ static int udp_receive(struct am_nic *nic, struct am_batch *batch, int max)
 	return base_max(n, 0);
 }
 
+/* The name of the interface that has the socket's address; none is no fault. */
+static void interface_note(struct udp_nic *udp)
+{
+	struct ifaddrs *all, *i;
+
+	if (getifaddrs(&all) < 0)
+		return;
+	for (i = all; i; i = i->ifa_next) {
+		if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET &&
+		    ((struct sockaddr_in *)i->ifa_addr)->sin_addr.s_addr ==
+			    udp->nic.name.sin_addr.s_addr)
+			snprintf(udp->interface, sizeof(udp->interface), "%s", i->ifa_name);
+	}
+	freeifaddrs(all);
+}
+
 static int udp_state(struct am_nic *nic)
 {
-	return 0;
+	struct udp_nic *udp = base_container_of(nic, struct udp_nic, nic);
+	struct ifreq request = { 0 };
+
+	if (!udp->interface[0])
+		interface_note(udp);
+	memcpy(request.ifr_name, udp->interface, sizeof(request.ifr_name));
+	if (ioctl(nic->wait_fd, SIOCGIFFLAGS, &request) < 0)
+		return udp->interface[0] ? -ENETDOWN : 0;
+	return (request.ifr_flags & IFF_UP) && (request.ifr_flags & IFF_RUNNING) ? 0 : -ENETDOWN;
 }
 
 const struct am_nic_ops am_udp_ops = {

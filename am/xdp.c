@@ -267,7 +267,7 @@ static int xdp_create(struct am_nic **out, struct am_nic_config *config)
 /* Frames that the kernel has sent may be used again. */
 static void sent_reclaim(struct xdp_nic *x)
 {
-	uint32_t at, i, n = xsk_ring_cons__peek(&x->done, RING, &at);
+	uint32_t at = 0, i, n = xsk_ring_cons__peek(&x->done, RING, &at);
 
 	for (i = 0; i < n; i++)
 		x->free[x->num_free++] = *xsk_ring_cons__comp_addr(&x->done, at + i);
@@ -363,7 +363,7 @@ static void frames_return(struct xdp_nic *x, struct xdp_batch *b)
 
 static int frames_take(struct xdp_nic *x, struct xdp_batch *b, int max)
 {
-	uint32_t at, i, n = xsk_ring_cons__peek(&x->rx, (uint32_t)max, &at);
+	uint32_t at = 0, i, n = xsk_ring_cons__peek(&x->rx, (uint32_t)max, &at);
 	int good = 0;
 
 	for (i = 0; i < n; i++) {
@@ -407,7 +407,7 @@ static int xdp_receive(struct am_nic *nic, struct am_batch *batch, int max)
 
 static int xdp_state(struct am_nic *nic)
 {
-	return am_udp_ops.state(nic);
+	return am_udp_ops.state(xdp_of(nic)->udp);
 }
 
 const struct am_nic_ops am_xdp_ops = {

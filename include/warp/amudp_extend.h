@@ -78,6 +78,20 @@ int AMUDP_SetTranslationTag(ep_t ea, int index, tag_t tag);
 int AMUDP_GetSourceId(void *token, int *srcid);
 
 /*
+ * Another place where the endpoint can be reached: an address of this machine, network byte
+ * order. When the link of the one in use goes down, the endpoint goes over to the next and tells
+ * its peers. Environment: AMUDP_PATHS, for every rank the addresses of all machines.
+ */
+int AMUDP_AddPath(ep_t ep, uint32_t ip);
+/* Goes to this address, tells the peers, and closes the old place when all of them know. */
+int AMUDP_MigrateEndpoint(ep_t ep, uint32_t ip);
+/*
+ * The endpoint stands in for a dead one of this name, before it maps anything. Its peers send it
+ * what they have no answer for; it runs each such request at most once.
+ */
+int AMUDP_TakeName(ep_t ep, en_t name);
+
+/*
  * What carries the endpoint's packets: "udp", or "xdp" where AMUDP_NIC=xdp asked for it and it
  * could be had. Why not is said on stderr.
  */

@@ -107,11 +107,22 @@ struct am_wire_reset {
 	__be32 reserved;
 } __attribute__((packed));
 
-/* MOVE: the endpoint named in the packet can be reached where this came from. */
+/*
+ * MOVE: the endpoint named in the packet can be reached where this came from, and, when it goes
+ * over to another interface, at the places that follow. MOVE_ACK has none.
+ */
 struct am_wire_move {
 	__be32 serial; /* grows with each move of this incarnation */
 	__be32 reserved;
 } __attribute__((packed));
+
+struct am_wire_place {
+	__be32 addr;
+	__be16 port;
+	__be16 reserved;
+} __attribute__((packed));
+
+#define AM_WIRE_MAX_PLACES 4
 
 static_assert(sizeof(struct am_wire_packet) == 32, "size");
 static_assert(offsetof(struct am_wire_packet, crc) == 4, "offset");
@@ -135,5 +146,6 @@ static_assert(sizeof(struct am_wire_sack) == 8, "size");
 static_assert(sizeof(struct am_wire_refuse) == 8, "size");
 static_assert(sizeof(struct am_wire_reset) == 8, "size");
 static_assert(sizeof(struct am_wire_move) == 8, "size");
+static_assert(sizeof(struct am_wire_place) == 8, "size");
 
 #endif

@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Links cut under load: am-failover.sh BUILD
+#
+#   namespace A                          namespace B
+#   console, rank 0                      rank 1
+#   10.81.0.1  a1 ------ first ------ b1  10.81.0.2    cut after a second
+#   10.82.0.1  a2 ------ second ----- b2  10.82.0.2
+#   10.83.0.1  a3 ------ console ---- b3  10.83.0.2    TCP only
+set -u
+build=$(readlink -f "$1")
+apps=$build/apps
+tmp=$(mktemp -d)
+A=am-f-$$ B=am-g-$$
+count=0
+
+ip netns add "$A" 2>/dev/null || { echo "1..0 # SKIP no network namespaces (needs root)"; exit 0; }
+trap 'ip netns del "$A"; ip netns del "$B"; rm -rf "$tmp"' EXIT
+ip netns add "$B"
+ip -n "$A" link set lo up
+ip -n "$B" link set lo up
+for i in 1 2 3; do
+	ip link add "a$i" netns "$A" type veth peer name "b$i" netns "$B"
+	ip -n "$A" addr add "10.8$i.0.1/24" dev "a$i"
+	ip -n "$B" addr add "10.8$i.0.2/24" dev "b$i"
+	ip -n "$A" link set "a$i" up
+	ip -n "$B" link set "b$i" up
+done
+export XDG_RUNTIME_DIR=$tmp WARPSOCK_LOG=info
+export MASTERIP=10.83.0.1 CSPAWN_ROUTE_OUTPUT=1 AMUDP_PATHS=10.82.0.1,10.82.0.2
+export CSPAWN_CMD="AMUDP_SLAVE_RANK=0 WORKERIP=10.81.0.1 ip netns exec $A %C & \
+	AMUDP_SLAVE_RANK=1 WORKERIP=10.81.0.2 ip netns exec $B %C & wait"
+
+# cut NAME PATTERN COMMAND...: the first link goes down while it runs
+cut() {
+	local name=$1 pattern=$2 job code
+	shift 2
+	count=$((count + 1))
+	ip -n "$A" link set a1 up
+	sleep 0.3
+	timeout 60 ip netns exec "$A" "$@" >"$tmp/out" 2>&1 </dev/null &
+	job=$!
+	sleep 1
+	ip -n "$A" link set a1 down
+	wait "$job"
+	code=$?
+	if [ $code -eq 0 ] && grep -qE -- "$pattern" "$tmp/out" &&
+		[ "$(grep -c "path 0 is down, path 1 takes over" "$tmp/out")" -eq 2 ]; then
+		echo "ok $count - $name"
+	else
+		echo "not ok $count - $name"
+		echo "# code $code"
+		head -20 "$tmp/out" | sed 's/^/# /'
+	fi
+}
+
+cut "reductions: no message lost or run twice" ": 0 wrong sums" "$apps/am-reduce" 2 C 150000
+cut "puts and gets" ": 0 damaged" "$apps/am-getput" 2 C 300000 3000
+cut "a sort" "sorted" "$apps/am-sort" 2 C 60000000
+cut "reductions with faults" ": 0 wrong sums" env AMUDP_FAULT_RATE=0.05 "$apps/am-reduce" 2 C 80000
+echo "1..$count"
