@@ -45,6 +45,7 @@ int config_load(struct config *c)
 	err = config_settings_read(&settings, environ, report, NULL);
 	c->all = config_number(&settings, CONFIG_ALL);
 	c->mode = (enum config_mode)config_number(&settings, CONFIG_MODE);
+	c->crc = config_number(&settings, CONFIG_CRC);
 	text_copy(c->provider, sizeof(c->provider), strcmp(provider, "auto") ? provider : "");
 	text_copy(c->report, sizeof(c->report), config_text(&settings, CONFIG_REPORT));
 	c->linger = config_number(&settings, CONFIG_LINGER);

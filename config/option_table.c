@@ -60,7 +60,6 @@ static const struct config_option options[] = {
 	[CONFIG_CRC] = {
 		.name = "WARPSOCK_CRC",
 		.type = CONFIG_TYPE_SWITCH,
-		.planned = true,
 		.fallback = "on",
 		.max = 1,
 		.text = "Whether to ask for a CRC32c on each FPDU. It is used when either end "

@@ -105,6 +105,7 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 		.connecting = connecting,
 		.hold = hold,
 		.only = s->mode == CONFIG_ON,
+		.no_crc = !sock_config.crc,
 		.start_limit = sock_config.start,
 		.provider = sock_config.provider[0] ? sock_config.provider : NULL,
 		.changed = changed,

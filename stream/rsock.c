@@ -199,6 +199,7 @@ static int rsock_attach(int fd, const struct stream_param *param, struct stream 
 		.mem = { memory->state.rnic, memory->rest, memory->in },
 		.hold = param->hold,
 		.only = param->only,
+		.no_crc = param->no_crc,
 		.start_limit = param->start_limit,
 		.start_deadline = BASE_NEVER,
 		.changed = param->changed,

@@ -31,7 +31,7 @@ struct rsock {
 	struct stream_memory *memory;
 	struct stream_state *state;
 	struct rnic_stream_mem mem;
-	bool hold, only, rejected, disowned;
+	bool hold, only, no_crc, rejected, disowned;
 	short start_events; /* what start-up waits for */
 	uint64_t start_limit;
 	uint64_t start_deadline; /* atomic: of the Reply; BASE_NEVER when none is waited for */

@@ -179,7 +179,7 @@ static int provider_begin(struct rsock *s)
 	struct rnic_window ring = { .to = RSOCK_RING_TO, .len = STREAM_RING, .tag = RSOCK_RING };
 	struct rnic_stream_param param = {
 		.initiator = st->initiator,
-		.crc = true,
+		.crc = !s->no_crc,
 		.mpa_rev = 2,
 		.ord = st->initiator ? 1 : 0, /* as rsockets says it */
 	};

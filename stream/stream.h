@@ -43,6 +43,7 @@ struct stream_param {
 	bool initiator;
 	bool connecting;      /* TCP's connect() has not finished yet */
 	bool hold;	      /* take up to 64 KiB of writes while start-up is under way */
+	bool no_crc;	      /* do not ask for one on each FPDU; the peer may */
 	bool only;	      /* a peer that speaks plain TCP is refused by a reset */
 	uint64_t start_limit; /* ns that the Reply may take; 0: any time */
 	const char *provider;
