@@ -12,12 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apps/bench/bench.h"
 #include "config/option.h"
 
 #define PRELOAD "libwarpsock-preload.so"
 
 static const char usage[] = "usage: warpsock run [--all] [--mode on|auto|off] [--report FILE] [--] "
 			    "COMMAND [ARG..]\n"
+			    "       warpsock bench KIND [OPTION..]\n"
 			    "       warpsock --version | --help\n"
 			    "\n"
 			    "Runs COMMAND with its TCP sockets over iWARP.\n"
@@ -157,6 +159,8 @@ int main(int argc, char **argv)
 {
 	if (argc >= 2 && !strcmp(argv[1], "run"))
 		return run(argc - 1, argv + 1);
+	if (argc >= 2 && !strcmp(argv[1], "bench"))
+		return bench_main(argc - 1, argv + 1);
 	if (argc == 2 && !strcmp(argv[1], "--version")) {
 		puts("warpsock " WARPSOCK_VERSION);
 		return 0;
