@@ -165,7 +165,8 @@ static int sink_message(void *ctx, uint64_t off, const void *p, size_t len, bool
 
 	if (off > RS_MSG_LEN || len > RS_MSG_LEN - off)
 		return -EMSGSIZE;
-	memcpy(rx->msg + off, p, len);
+	if (len)
+		memcpy(rx->msg + off, p, len);
 	if (!last)
 		return 0;
 	if (off + len != RS_MSG_LEN)
