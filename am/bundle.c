@@ -130,8 +130,11 @@ static int wait_set(struct amudp_eb *eb, struct pollfd *fds, uint64_t *deadline)
 		ep->sleeps = true;
 		ep->slept = ep->epoch;
 		*deadline = base_min(*deadline, am_endpoint_deadline(ep));
-		for (i = 0; i < ep->num_nics && n < WAIT_FDS - 1; i++)
+		for (i = 0; i < ep->num_nics && n < WAIT_FDS - 2; i++) {
+			/* poll() passes a negative descriptor over */
 			fds[n++] = (struct pollfd){ .fd = ep->nics[i]->wait_fd, .events = POLLIN };
+			fds[n++] = (struct pollfd){ .fd = ep->nics[i]->also_fd, .events = POLLIN };
+		}
 	}
 	if (eb->extra_fd >= 0)
 		fds[n++] = (struct pollfd){ .fd = eb->extra_fd, .events = POLLIN };

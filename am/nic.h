@@ -60,6 +60,7 @@ struct am_nic {
 	const struct am_nic_ops *ops;
 	struct sockaddr_in name;
 	int wait_fd;
+	int also_fd;		/* one more to wait for; -1: none */
 	uint32_t receive_bytes; /* granted */
 	uint64_t calls_send;	/* system calls */
 	uint64_t calls_receive;

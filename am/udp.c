@@ -80,6 +80,7 @@ static int udp_create(struct am_nic **out, struct am_nic_config *config)
 	socket_tune(udp, fd, config->receive_bytes);
 	udp->nic.ops = &am_udp_ops;
 	udp->nic.wait_fd = fd;
+	udp->nic.also_fd = -1;
 	*out = &udp->nic;
 	return 0;
 

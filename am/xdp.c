@@ -18,7 +18,6 @@
 #include <netinet/ip.h>
 #include <netinet/udp.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -163,23 +162,6 @@ static int xsk_create(struct xdp_nic *x)
 	return ret;
 }
 
-/* Both the frames' socket and the one behind it wake a waiter. */
-static int wait_create(struct xdp_nic *x)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-	int fd = epoll_create1(EPOLL_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	if (epoll_ctl(fd, EPOLL_CTL_ADD, xsk_socket__fd(x->xsk), &event) < 0 ||
-	    epoll_ctl(fd, EPOLL_CTL_ADD, x->udp->wait_fd, &event) < 0) {
-		close(fd);
-		return -errno;
-	}
-	x->nic.wait_fd = fd;
-	return 0;
-}
-
 static void xdp_destroy(struct am_nic *nic)
 {
 	struct xdp_nic *x = xdp_of(nic);
@@ -197,7 +179,6 @@ static void xdp_destroy(struct am_nic *nic)
 	if (x->memory)
 		munmap(x->memory, (size_t)FRAMES * FRAME_SIZE);
 	am_routes_uninit(&x->routes);
-	base_fd_close(nic->wait_fd);
 	if (x->udp)
 		x->udp->ops->destroy(x->udp);
 	free(x);
@@ -234,10 +215,14 @@ static int xdp_open(struct xdp_nic *x, struct am_nic_config *config)
 	ret = xsk_create(x);
 	if (ret < 0)
 		return refuse(x, "socket", ret);
-	ret = am_xdp_program_init(&x->program, ifindex, &x->nic.name, xsk_socket__fd(x->xsk));
+	ret = am_xdp_program_init(&x->program, ifindex, &x->nic.name, xsk_socket__fd(x->xsk),
+				  am_env_bool("XDP_GENERIC", false));
 	if (ret < 0)
 		return refuse(x, "redirect program", ret);
-	return wait_create(x);
+	/* two descriptors, not an epoll set of both: that would be told of every frame */
+	x->nic.wait_fd = xsk_socket__fd(x->xsk);
+	x->nic.also_fd = x->udp->wait_fd;
+	return 0;
 }
 
 static int xdp_create(struct am_nic **out, struct am_nic_config *config)
@@ -248,7 +233,6 @@ static int xdp_create(struct am_nic **out, struct am_nic_config *config)
 	if (!x)
 		return -ENOMEM;
 	x->nic.ops = &am_xdp_ops;
-	x->nic.wait_fd = -1;
 	x->routes.netlink = -1;
 	am_xdp_program_clear(&x->program);
 	ret = xdp_open(x, config);

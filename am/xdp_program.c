@@ -96,7 +96,7 @@ void am_xdp_program_clear(struct am_xdp_program *p)
 }
 
 int am_xdp_program_init(struct am_xdp_program *p, int ifindex, const struct sockaddr_in *name,
-			int socket)
+			int socket, bool generic)
 {
 	int key = 0, ret;
 
@@ -107,7 +107,7 @@ int am_xdp_program_init(struct am_xdp_program *p, int ifindex, const struct sock
 	p->program = program_load(p->map, name);
 	if (p->program < 0)
 		return p->program;
-	ret = attach(p, ifindex, XDP_FLAGS_DRV_MODE);
+	ret = generic ? -EOPNOTSUPP : attach(p, ifindex, XDP_FLAGS_DRV_MODE);
 	p->native = ret == 0;
 	/* a driver without XDP, or one that cannot now, still has the generic hook */
 	if (ret < 0 && ret != -EBUSY)

@@ -16,7 +16,7 @@ struct am_xdp_program {
 void am_xdp_program_clear(struct am_xdp_program *p);
 /* -EBUSY when another program has the interface. */
 int am_xdp_program_init(struct am_xdp_program *p, int ifindex, const struct sockaddr_in *name,
-			int socket);
+			int socket, bool generic);
 void am_xdp_program_uninit(struct am_xdp_program *p);
 
 #endif

@@ -90,4 +90,44 @@ check "waiting blocked" 0 "latency size 64" "$apps/am-ping" 2 L 500 64 block
 check "64 ranks" 0 "64 ranks: sorted" "$apps/am-sort" 64 L 2000
 check "the live view" 0 " 1 +127.0.0.1:" sh -c "$tmp/endings 2 L linger & \
 	sleep 0.5; $apps/am-stat; wait"
+
+# exactly once, counted; ten million messages in a long run
+few=20000
+[ -z "${WARPSOCK_LONG:-}" ] || few=5000000
+counter=$build/tests/e2e/am-compat/am_count
+for loss in 0 0.01 0.1 0.3; do
+	check "exactly once, loss $loss" 0 " 0 twice, 0 returned" env AMUDP_FAULT_RATE=$loss \
+		AMUDP_FAULT_DUPLICATE=0.05 AMUDP_FAULT_REORDER=0.05 "$counter" 2 L $few
+	[ -z "${WARPSOCK_LONG:-}" ] || few=500000
+done
+check "exactly once, 8 ranks" 0 " 0 twice, 0 returned" env AMUDP_FAULT_RATE=0.1 "$counter" 8 L 2000
+
+# a rank of 64 dies while all send to all; a random one, three times
+for i in 1 2 3; do
+	count=$((count + 1))
+	timeout 30 "$build/tests/e2e/am-compat/am_endless" 64 L >"$tmp/out" 2>&1 &
+	console=$!
+	sleep 1.5
+	victim=$(ps -o pid= --ppid "$(pgrep -P $console | head -1)" | shuf -n 1)
+	kill -9 $victim
+	wait $console
+	code=$?
+	if [ $code -eq 137 ] &&
+		grep -q "process $((victim))) was killed by signal 9" "$tmp/out"; then
+		echo "ok $count - one of 64 ranks is killed ($i)"
+	else
+		echo "not ok $count - one of 64 ranks is killed ($i)"
+		echo "# code $code, rank $victim"
+		head -5 "$tmp/out" | sed 's/^/# /'
+	fi
+done
+
+if command -v mpirun >/dev/null && grep -q PMIx_Fence "$build/am/libamudp.so"; then
+	mpi=(mpirun --allow-run-as-root --oversubscribe)
+	check "under mpirun, by PMIx" 0 "4 ranks: sorted" "${mpi[@]}" -np 4 "$apps/am-sort" 5000
+	check "the exit code under mpirun" 9 "^rank 1" "${mpi[@]}" -np 3 "$tmp/endings" exit 9
+else
+	count=$((count + 1))
+	echo "ok $count - under mpirun # SKIP no mpirun here, or built without PMIx"
+fi
 echo "1..$count"
