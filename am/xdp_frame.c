@@ -98,7 +98,8 @@ bool am_xdp_frame_parse(uint8_t *p, uint32_t n, struct am_arrival *out)
 	udp = ntohs(h.udp.len);
 	if (h.ether.h_proto != htons(ETH_P_IP) || h.ip.version != 4 || h.ip.ihl != 5 ||
 	    h.ip.protocol != IPPROTO_UDP || (h.ip.frag_off & htons(IP_MF | IP_OFFMASK)) ||
-	    ip > n - sizeof(h.ether) || udp < sizeof(h.udp) || udp > ip - sizeof(h.ip))
+	    ip < sizeof(h.ip) + sizeof(h.udp) || ip > n - sizeof(h.ether) || udp < sizeof(h.udp) ||
+	    udp > ip - sizeof(h.ip))
 		return false;
 	out->from = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = h.udp.source };
 	out->from.sin_addr.s_addr = h.ip.saddr;
