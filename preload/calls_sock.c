@@ -221,6 +221,11 @@ static long stream_close(struct sock *s, int fd)
 		return libc_try(libc.close(fd));
 	}
 	high = base_fd_dup_high(fd);
+	if (high < 0) {
+		base_warn("no descriptor to finish a connection with: %s", strerror(-high));
+		stream->ops->set_fd(stream, -1);
+		return libc_try(libc.close(fd));
+	}
 	stream->ops->set_fd(stream, high);
 	fdtab_hold(&s->ent);
 	attend_closed(s);
