@@ -24,7 +24,6 @@ void soft_conn_free(struct soft_conn *c)
 	base_fd_close(c->event);
 	pthread_mutex_destroy(&c->rx);
 	pthread_mutex_destroy(&c->tx);
-	free(c->held);
 	free(c->memory);
 	free(c);
 }
@@ -58,6 +57,7 @@ static void conn_core_init(struct soft_conn *c, enum mpa_role role,
 		.in_cap = IN_CAP,
 		.rest = c->memory + IN_CAP + MPA_PD_MAX,
 	};
+	c->held = c->io.rest + SOFT_FPDU_MAX;
 	c->start_by = base_deadline(base_now(), soft_attr_timeout(param));
 	c->nudge_at = c->linger_by = c->watch_at = c->due = BASE_NEVER;
 	c->period = BASE_NS_PER_MS;
@@ -93,7 +93,8 @@ int soft_conn_create(struct soft_device *d, int fd, enum mpa_role role, enum sof
 	base_list_init(&c->link);
 	pthread_mutex_init(&c->rx, NULL);
 	pthread_mutex_init(&c->tx, NULL);
-	c->memory = malloc(IN_CAP + MPA_PD_MAX + SOFT_FPDU_MAX);
+	/* Pages of it that are never used cost nothing */
+	c->memory = malloc(IN_CAP + MPA_PD_MAX + SOFT_FPDU_MAX + SOFT_HELD);
 	if (c->memory) {
 		conn_core_init(c, role, param);
 		err = conn_fd_take(c, fd);

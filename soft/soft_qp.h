@@ -109,19 +109,20 @@ struct soft_conn {
 	int error;
 	struct soft_core core;
 	struct soft_io io;
-	__u8 *memory;	    /* of io.in and io.rest */
+	__u8 *memory;	    /* of io.in, io.rest and held */
 	struct soft_qp *qp; /* rx and tx */
 	__u32 pd;
-	bool closing;	/* tx: no more is posted; our end follows what is queued */
-	bool blocked;	/* tx: TCP takes no more now */
-	bool out_armed; /* tx: the completion queues wait for room, too */
-	bool nudged;	/* tx: nudge_at has been set */
-	bool kicked;	/* rx: there may be something to send */
-	bool recv_gone; /* rx: the memory of a receive was not there any more */
-	bool watched;	/* tx: somebody polls conn_fd() */
-	bool zombie;	/* the program has no handle any more */
-	short events;	/* what start-up waits for */
-	__u8 *held;	/* tx: SOFT_HELD octets for copies of what the peer reads; made on demand */
+	bool closing;	  /* tx: no more is posted; our end follows what is queued */
+	bool blocked;	  /* tx: TCP takes no more now */
+	bool out_armed;	  /* tx: the completion queues wait for room, too */
+	bool nudged;	  /* tx: nudge_at has been set */
+	bool kicked;	  /* rx: there may be something to send */
+	bool recv_gone;	  /* rx: the memory of a receive was not there any more */
+	bool watched;	  /* tx: somebody polls conn_fd() */
+	bool zombie;	  /* the program has no handle any more */
+	short events;	  /* what start-up waits for */
+	bool answer_next; /* tx: the last message was a work request's */
+	__u8 *held;	  /* tx: SOFT_HELD octets for copies of what the peer reads */
 	size_t held_used;
 	uint64_t attended; /* atomic: when a caller did last */
 	/* atomic: times when the progress thread has something to do */

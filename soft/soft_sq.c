@@ -16,6 +16,8 @@
 
 #include "soft/soft_conn.h"
 
+#define RUN_OCTETS (4 * 1024 * 1024)
+
 static const struct {
 	__u8 op, solicited; /* enum rdmap_opcode */
 	__u8 wc;
@@ -246,13 +248,10 @@ static enum ddp_stag_error source_get(void *ctx, __u32 stag, __u64 to, __u64 len
 static const __u8 *source_hold(void *ctx, const __u8 *addr, size_t len)
 {
 	struct soft_conn *c = ctx;
-	__u8 *copy;
+	__u8 *copy = c->held + c->held_used;
 
-	if (!c->held)
-		c->held = malloc(SOFT_HELD);
-	if (!c->held || len > SOFT_HELD - c->held_used)
+	if (len > SOFT_HELD - c->held_used)
 		return NULL;
-	copy = c->held + c->held_used;
 	c->held_used += len;
 	return memcpy(copy, addr, len);
 }
@@ -260,6 +259,7 @@ static const __u8 *source_hold(void *ctx, const __u8 *addr, size_t len)
 /* Where the next frame comes from */
 struct cursor {
 	__u32 index, off;
+	bool answer_next;
 };
 
 static bool wqe_memory_good(struct soft_conn *c, struct soft_wqe *w)
@@ -272,20 +272,12 @@ static bool wqe_memory_good(struct soft_conn *c, struct soft_wqe *w)
 	return false;
 }
 
-/* One frame: false when none can be built now */
-static bool frame_build(struct soft_conn *c, struct soft_tx *t, struct cursor *at)
+static bool frame_of_request(struct soft_conn *c, struct soft_tx *t, struct cursor *at)
 {
-	const struct rdmap_source src = {
-		.get = source_get,
-		.hold = c->core.rdmap.ddp.mpa.flags & MPA_F_CRC ? source_hold : NULL,
-		.ctx = c,
-	};
 	struct soft_wqe *w;
 	bool last = false;
 	ssize_t n;
 
-	if (!at->off && soft_tx_owed(t, &src, true))
-		return true;
 	if (!c->qp || at->index == c->qp->sq.tail)
 		return false;
 	w = wqe_at(&c->qp->sq, at->index);
@@ -294,17 +286,47 @@ static bool frame_build(struct soft_conn *c, struct soft_tx *t, struct cursor *a
 	n = rdmap_tx_wr(&c->core.rdmap, &c->io.slots, &t->v, &w->wr, at->off, &last);
 	if (n < 0)
 		return false;
-	at->off += (__u32)n;
-	soft_tx_note(t, at->index, at->off, last);
-	if (last)
-		*at = (struct cursor){ at->index + 1, 0 };
+	soft_tx_note(t, at->index, at->off + (__u32)n, last);
+	*at = (struct cursor){
+		.index = at->index + last,
+		.off = last ? 0 : at->off + (__u32)n,
+		.answer_next = true,
+	};
 	return true;
+}
+
+static bool frame_of_protocol(struct soft_conn *c, struct soft_tx *t, struct cursor *at)
+{
+	const struct rdmap_source src = {
+		.get = source_get,
+		.hold = c->core.rdmap.ddp.mpa.flags & MPA_F_CRC ? source_hold : NULL,
+		.ctx = c,
+	};
+
+	if (!soft_tx_owed(t, &src, true))
+		return false;
+	at->answer_next = false;
+	return true;
+}
+
+/*
+ * One frame: false when none can be built now. Between messages, work requests and the answers to
+ * the peer's take turns, so that neither side's stream of them holds up the other's.
+ */
+static bool frame_build(struct soft_conn *c, struct soft_tx *t, struct cursor *at)
+{
+	if (at->off)
+		return frame_of_request(c, t, at);
+	if (at->answer_next || c->core.rdmap.in_sent)
+		return frame_of_protocol(c, t, at) || frame_of_request(c, t, at);
+	return frame_of_request(c, t, at) || frame_of_protocol(c, t, at);
 }
 
 static void frames_settle(struct soft_conn *c, const struct soft_tx *t, int n)
 {
 	struct soft_sq *sq;
 
+	c->answer_next = !t->frame[n - 1].owed;
 	if (!c->qp)
 		return;
 	sq = &c->qp->sq;
@@ -327,12 +349,14 @@ static void frames_settle(struct soft_conn *c, const struct soft_tx *t, int n)
 /* One batch: what it came to, 0 when there is nothing to send */
 static int batch_send(struct soft_conn *c)
 {
-	struct cursor at = { 0 };
+	struct cursor at = { .answer_next = c->answer_next };
 	struct soft_tx t;
 	int n = 0;
 
-	if (c->qp)
-		at = (struct cursor){ c->qp->sq.cur, c->qp->sq.off };
+	if (c->qp) {
+		at.index = c->qp->sq.cur;
+		at.off = c->qp->sq.off;
+	}
 	pthread_rwlock_rdlock(&c->dev->stag_lock);
 	soft_tx_begin(&t, &c->io);
 	c->held_used = 0;
@@ -384,8 +408,14 @@ bool soft_sq_nudge(struct soft_conn *c)
 	return soft_tx_push(&t) > 0;
 }
 
+/*
+ * A peer that reads without end, and takes what it reads as fast as it is sent, must not keep the
+ * caller here; and who has seen a fault may hold no rx to end the connection. Both are left to the
+ * next one who looks: "blocked" waits for room, and that is there.
+ */
 void soft_sq_run(struct soft_conn *c)
 {
+	const __u64 *sent = &c->core.rdmap.ddp.mpa.tx_octets, before = *sent;
 	int n = 0;
 
 	while (!c->core.tx_error && !c->core.tx_end) {
@@ -395,8 +425,9 @@ void soft_sq_run(struct soft_conn *c)
 		if (local_invalidate(c))
 			continue;
 		n = batch_send(c);
-		if (n <= 0)
+		if (n <= 0 || *sent - before >= RUN_OCTETS)
 			break;
 	}
-	soft_conn_block(c, n == -EAGAIN);
+	soft_conn_block(c, n == -EAGAIN || n > 0 || c->core.tx_error ||
+				   c->core.rdmap.state != RDMAP_OPEN);
 }

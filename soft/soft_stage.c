@@ -21,6 +21,7 @@
 #include "soft/soft_fd.h"
 
 #define RX_BUDGET (256 * 1024)
+#define LAST_BUDGET (8 * 1024 * 1024)
 #define LINGER_NS (2 * BASE_NS_PER_S)
 #define CLOSE_NS (30 * BASE_NS_PER_S)
 #define NUDGE_NS (20 * BASE_NS_PER_MS)
@@ -274,20 +275,19 @@ static int stream_error(const struct soft_conn *c, ssize_t got)
 	}
 }
 
-/* Under rx; @got: what receiving came to */
-static void open_settle(struct soft_conn *c, ssize_t got, const struct rdmap_sink *sink)
+/* Under rx and tx: where input came from and nothing is broken */
+static void open_send(struct soft_conn *c)
+{
+	if (c->state == WARP_CONN_CONNECTING && c->core.rdmap.ddp.mpa.rx_fpdus)
+		established(c);
+	soft_stage_send(c);
+}
+
+/* Under rx and tx; @got: what receiving came to */
+static void open_end(struct soft_conn *c, ssize_t got)
 {
 	int err = stream_error(c, got);
 
-	if (c->state == WARP_CONN_CONNECTING && c->core.rdmap.ddp.mpa.rx_fpdus)
-		established(c);
-	if (!err) {
-		soft_stage_send(c);
-		/* Where sending fails the peer may have said why */
-		if (c->core.tx_error)
-			got = soft_rx(&c->io, sink, 0);
-		err = stream_error(c, got);
-	}
 	if (err)
 		soft_stage_end(c, WARP_CONN_ERROR, err);
 	else if (got == 0 && c->state == WARP_CONN_CONNECTING)
@@ -296,21 +296,37 @@ static void open_settle(struct soft_conn *c, ssize_t got, const struct rdmap_sin
 		soft_stage_end(c, WARP_CONN_DISCONNECTED, 0);
 }
 
-/* Under rx, without tx: the sink takes it for completions */
+/* Is there no reason to take tx? */
+static bool open_is_quiet(const struct soft_conn *c, ssize_t got)
+{
+	if (got == 0 || (got < 0 && got != -EAGAIN) || c->kicked)
+		return false;
+	if (got > 0 && c->state == WARP_CONN_CONNECTING)
+		return false;
+	return !__atomic_load_n(&c->blocked, __ATOMIC_RELAXED) && !soft_tx_pending(&c->core) &&
+	       !__atomic_load_n(&c->core.tx_error, __ATOMIC_RELAXED);
+}
+
+/* Under rx. Receiving is never done under tx: the sink takes that for completions. */
 static void attend_open(struct soft_conn *c)
 {
 	const struct rdmap_sink sink = soft_rq_sink(c);
 	ssize_t got = soft_rx(&c->io, &sink, RX_BUDGET);
+	bool failed;
 
-	if (got == -EAGAIN && !__atomic_load_n(&c->blocked, __ATOMIC_RELAXED) &&
-	    !soft_tx_pending(&c->core) && !__atomic_load_n(&c->core.tx_error, __ATOMIC_RELAXED))
+	if (open_is_quiet(c, got))
 		return;
+	c->kicked = false;
 	pthread_mutex_lock(&c->tx);
-	if (got < 0 || c->kicked || c->blocked || c->state == WARP_CONN_CONNECTING ||
-	    soft_tx_pending(&c->core) || c->core.tx_error || !got) {
-		c->kicked = false;
-		open_settle(c, got, &sink);
-	}
+	if (!stream_error(c, got))
+		open_send(c);
+	failed = c->core.tx_error && c->core.rdmap.state == RDMAP_OPEN;
+	pthread_mutex_unlock(&c->tx);
+	/* Where sending failed the peer may have said why, behind answers to what we asked */
+	if (failed)
+		got = soft_rx(&c->io, &sink, LAST_BUDGET);
+	pthread_mutex_lock(&c->tx);
+	open_end(c, got);
 	pthread_mutex_unlock(&c->tx);
 }
 
@@ -344,8 +360,10 @@ void soft_stage_attend_caller(struct soft_conn *c)
 static void nudge(struct soft_conn *c)
 {
 	time_set(&c->nudge_at, BASE_NEVER);
-	if (c->stage == SOFT_STAGE_OPEN && !c->core.rdmap.ddp.mpa.rx_fpdus)
-		soft_sq_nudge(c);
+	if (c->stage != SOFT_STAGE_OPEN || c->core.rdmap.ddp.mpa.rx_fpdus)
+		return;
+	soft_sq_nudge(c);
+	soft_stage_send(c); /* waits for room, should it not all have gone */
 }
 
 void soft_stage_timer(struct soft_conn *c, uint64_t now)
