@@ -20,6 +20,8 @@
 #include "soft/soft_fd.h"
 
 #define HALF_MAX 1024
+#define ACCEPT_MAX 64
+#define RETRY_NS (10 * BASE_NS_PER_MS)
 #define EVENTS 32
 
 static int watch(struct soft_listener *l, int fd, struct soft_conn *c)
@@ -159,9 +161,10 @@ static void half_add(struct soft_listener *l, int fd)
 	if (err)
 		return;
 	c->listener = l;
-	err = soft_progress_add(c);
+	err = watch(l, fd, c);
+	/* Last: from here on the thread knows it and alone may free it */
 	if (!err)
-		err = watch(l, fd, c);
+		err = soft_progress_add(c);
 	if (err) {
 		base_err("a connection is dropped: %s", strerror(-err));
 		soft_conn_free(c);
@@ -178,62 +181,109 @@ static void half_add(struct soft_listener *l, int fd)
 	pthread_mutex_unlock(&c->tx);
 }
 
-static void socket_accept(struct soft_listener *l)
+/*
+ * While no more are taken the socket must not wake anybody. A start-up that comes to its end
+ * rings the listener's event, so that somebody looks again.
+ */
+static void accept_pause(struct soft_listener *l, bool on)
 {
-	int fd;
-
-	/*
-	 * Others wait in the kernel's queue. Only this thread adds, so the count only falls
-	 * meanwhile.
-	 */
-	while (__atomic_load_n(&l->half_count, __ATOMIC_RELAXED) < HALF_MAX) {
-		fd = soft_fd_accept(l->fd);
-		if (fd < 0)
-			return;
-		half_add(l, fd);
-	}
+	if (l->paused == on)
+		return;
+	l->paused = on;
+	soft_fd_watch(l->epoll, EPOLL_CTL_MOD, l->fd, on ? 0 : EPOLLIN, NULL);
 }
 
-static void bring_forward(struct soft_listener *l)
+/* Only this thread adds, so the count only falls meanwhile */
+static bool half_full(struct soft_listener *l)
+{
+	bool full;
+
+	pthread_mutex_lock(&l->list);
+	full = l->half_count >= HALF_MAX;
+	pthread_mutex_unlock(&l->list);
+	return full;
+}
+
+/* What is not taken waits in the kernel's queue: 0, or why none can be taken now */
+static int socket_accept(struct soft_listener *l)
+{
+	int fd = 0;
+
+	for (int i = 0; i < ACCEPT_MAX && fd >= 0 && !half_full(l); i++) {
+		fd = soft_fd_accept(l->fd);
+		if (fd >= 0)
+			half_add(l, fd);
+	}
+	accept_pause(l, half_full(l));
+	return fd < 0 && fd != -EAGAIN ? fd : 0;
+}
+
+static int bring_forward(struct soft_listener *l)
 {
 	struct epoll_event ev[EVENTS];
 	struct soft_conn *c;
-	int n = soft_fd_events(l->epoll, ev, EVENTS, 0);
+	int err, n = soft_fd_events(l->epoll, ev, EVENTS, 0);
 
 	base_eventfd_drain(l->event);
 	for (int i = 0; i < n; i++)
 		if (ev[i].data.ptr)
 			soft_stage_attend(ev[i].data.ptr);
-	socket_accept(l);
+	err = socket_accept(l);
 	while ((c = list_take(l, &l->failed)))
 		soft_conn_destroy(&c->conn);
+	return err;
+}
+
+/* The next one that is ready; *@err: why no more could be taken in */
+static struct soft_conn *next_ready(struct soft_listener *l, int *err)
+{
+	struct soft_conn *c;
+
+	*err = 0;
+	pthread_mutex_lock(&l->lock);
+	c = list_take(l, &l->ready);
+	if (!c) {
+		*err = bring_forward(l);
+		c = list_take(l, &l->ready);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return c;
+}
+
+/*
+ * Where accept() fails for want of descriptors or memory the socket stays readable: then time is
+ * let pass, for nothing tells when there are some again
+ */
+static int listener_sleep(struct soft_listener *l, int accept_err, uint64_t deadline)
+{
+	struct pollfd pfd = { .fd = l->epoll, .events = POLLIN };
+	uint64_t again = base_deadline(base_now(), RETRY_NS);
+	int err;
+
+	if (!accept_err)
+		return soft_poll(&pfd, 1, deadline);
+	err = soft_poll(NULL, 0, base_min(again, deadline));
+	return err == -ETIMEDOUT && again < deadline ? 0 : err;
 }
 
 int soft_listener_get(struct warp_listener *wl, int timeout_ms, struct warp_conn **out)
 {
 	struct soft_listener *l = listener_of(wl);
-	struct pollfd pfd = { .fd = l->epoll, .events = POLLIN };
 	uint64_t deadline = BASE_NEVER;
-	struct soft_conn *c;
-	int err = 0;
+	int err = 0, accept_err;
 
 	if (timeout_ms >= 0)
 		deadline = base_deadline(base_now(), (uint64_t)timeout_ms * BASE_NS_PER_MS);
 	for (;;) {
-		pthread_mutex_lock(&l->lock);
-		c = list_take(l, &l->ready);
-		if (!c) {
-			bring_forward(l);
-			c = list_take(l, &l->ready);
-		}
-		pthread_mutex_unlock(&l->lock);
+		struct soft_conn *c = next_ready(l, &accept_err);
+
 		if (c) {
 			*out = &c->conn;
 			return 0;
 		}
 		if (err)
 			return err;
-		err = soft_poll(&pfd, 1, deadline);
+		err = listener_sleep(l, accept_err, deadline);
 	}
 }
 

@@ -92,6 +92,7 @@ struct soft_listener {
 	struct soft_device *dev;
 	int fd, event, epoll;
 	pthread_mutex_t lock;
+	bool paused; /* lock: fd wakes nobody */
 	pthread_mutex_t list;
 	struct base_list half, ready, failed; /* list: soft_conn.queued */
 	unsigned int half_count;

@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -453,6 +454,75 @@ Test(soft_ends, slow_and_foolish_peers_hold_up_nobody)
 	for (int i = 0; i < 3; i++)
 		close(fd[i]);
 	ends_drop();
+}
+
+/* Waits at the listener for 200 ms, in which nobody can be got: CPU time that took, in ms */
+static long wait_in_vain(struct warp_listener *l)
+{
+	struct timespec t0, t1;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t0);
+	cr_assert_eq(warp_listener_get(l, 200, &b.conn), -ETIMEDOUT);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t1);
+	return (t1.tv_sec - t0.tv_sec) * 1000 + (t1.tv_nsec - t0.tv_nsec) / 1000000;
+}
+
+static rlim_t descriptors_limit(rlim_t n)
+{
+	struct rlimit lim;
+	rlim_t before;
+
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &lim), 0);
+	before = lim.rlim_cur;
+	lim.rlim_cur = n < lim.rlim_max ? n : lim.rlim_max;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
+	return before;
+}
+
+Test(soft_ends, a_listener_without_descriptors_sleeps)
+{
+	struct warp_listener *l;
+	rlim_t before;
+	int lowest;
+
+	listen_and_connect(&l, NULL);
+	lowest = dup(0);
+	close(lowest);
+	before = descriptors_limit((rlim_t)lowest);
+	cr_assert_lt(wait_in_vain(l), 100);
+	descriptors_limit(before);
+	cr_assert_eq(warp_listener_get(l, 5000, &b.conn), 0);
+	cr_assert_eq(warp_conn_destroy(b.conn), 0);
+	listener_drop(l);
+}
+
+/* More peers than may be in start-up at once, all silent: who comes then waits, and so do we */
+Test(soft_ends, a_listener_full_of_silent_peers_sleeps)
+{
+	enum { SILENT = 1024 };
+	static int fd[SILENT];
+	struct sockaddr_storage at;
+	struct warp_listener *l;
+
+	descriptors_limit(4 * SILENT);
+	MUST(warp_device_open("soft", &dev) == 0);
+	end_init(&a, dev, 4);
+	l = end_listen(dev, &at);
+	for (int i = 0; i < SILENT; i++) {
+		fd[i] = raw_connect(&at);
+		if (i % 8 == 7)
+			cr_assert_eq(warp_listener_get(l, 0, &b.conn), -ETIMEDOUT);
+	}
+	cr_assert_eq(warp_connect(a.qp, (struct sockaddr *)&at, sizeof(struct sockaddr_in), NULL,
+				  &a.conn),
+		     0);
+	cr_assert_lt(wait_in_vain(l), 100);
+	close(fd[0]);
+	cr_assert_eq(warp_listener_get(l, 5000, &b.conn), 0);
+	cr_assert_eq(warp_conn_destroy(b.conn), 0);
+	for (int i = 1; i < SILENT; i++)
+		close(fd[i]);
+	listener_drop(l);
 }
 
 /*
