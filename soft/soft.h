@@ -74,7 +74,8 @@ struct soft_cq {
 	enum soft_armed armed;
 	bool overflow;
 	unsigned int users;   /* atomic; queue pairs */
-	unsigned int waiters; /* atomic; callers who sleep for it */
+	unsigned int waiters; /* lock; callers in soft_cq_wait(). Read by the thread. */
+	uint64_t attended;    /* atomic; when a caller last drove it */
 	int event, epoll;     /* epoll: the event, and the sockets of the members */
 };
 

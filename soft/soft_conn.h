@@ -68,6 +68,11 @@ int soft_progress_add(struct soft_conn *c);
 void soft_progress_remove(struct soft_conn *c);
 /* What the thread is to wait for may have changed */
 void soft_progress_update(struct soft_conn *c);
+/*
+ * Under rx and tx, before its socket is closed: that alone does not end the watching of a socket
+ * that another process, or another descriptor, has still open
+ */
+void soft_progress_unwatch(struct soft_conn *c);
 /* For all connections of a device */
 void soft_progress_update_all(struct soft_device *d);
 

@@ -18,6 +18,8 @@
 #include "soft/soft_conn.h"
 #include "soft/soft_fd.h"
 
+#define EVENTS 32
+
 static int cq_fds_open(struct soft_cq *cq)
 {
 	int err = base_eventfd_create(&cq->event);
@@ -145,14 +147,32 @@ static int cq_take(struct soft_cq *cq, struct warp_wc *wc, int n)
 	return got;
 }
 
+/*
+ * Under cq.drive, without which no connection leaves the queue. Of many only those are looked at
+ * for which their sockets ask; of one that question would cost as much as the look.
+ */
+static void members_attend(struct soft_cq *cq)
+{
+	struct base_list *first = base_list_first(&cq->members);
+	struct epoll_event ev[EVENTS];
+	int n;
+
+	if (first && first->next == &cq->members) {
+		soft_stage_attend(base_list_entry(first, struct soft_member, link)->conn);
+		return;
+	}
+	n = first ? soft_fd_events(cq->epoll, ev, EVENTS, 0) : 0;
+	for (int i = 0; i < n; i++)
+		if (ev[i].data.ptr)
+			soft_stage_attend(ev[i].data.ptr);
+}
+
 static void cq_drive(struct soft_cq *cq)
 {
-	struct base_list *at, *next;
-
 	if (pthread_mutex_trylock(&cq->drive))
 		return;
-	base_list_foreach(at, next, &cq->members)
-		soft_stage_attend_caller(base_list_entry(at, struct soft_member, link)->conn);
+	__atomic_store_n(&cq->attended, base_now(), __ATOMIC_RELAXED); /* read by the thread */
+	members_attend(cq);
 	pthread_mutex_unlock(&cq->drive);
 }
 
@@ -187,50 +207,71 @@ int soft_cq_fd(struct warp_cq *cq)
 	return soft_cq_of(cq)->epoll;
 }
 
-int soft_cq_ack(struct warp_cq *cq)
+/* The event is also what callers of soft_cq_wait() sleep for */
+int soft_cq_ack(struct warp_cq *wcq)
 {
-	return base_eventfd_drain(soft_cq_of(cq)->event);
+	struct soft_cq *cq = soft_cq_of(wcq);
+	int err = 0;
+
+	pthread_mutex_lock(&cq->lock);
+	if (!cq->waiters)
+		err = base_eventfd_drain(cq->event);
+	pthread_mutex_unlock(&cq->lock);
+	return err;
 }
 
+/*
+ * Are there completions? If not, the next one rings the event. It is left readable while there
+ * are, for another waiter may have been woken by it and not have got up yet.
+ */
 static bool cq_has(struct soft_cq *cq)
 {
 	bool has;
 
 	pthread_mutex_lock(&cq->lock);
 	has = !base_ring_empty(&cq->ring) || cq->overflow;
+	if (!has) {
+		base_eventfd_drain(cq->event);
+		cq->armed = SOFT_ARMED;
+	}
 	pthread_mutex_unlock(&cq->lock);
 	return has;
 }
 
-static int cq_sleep(struct soft_cq *cq, uint64_t deadline)
+static void waiters_add(struct soft_cq *cq, unsigned int n)
+{
+	pthread_mutex_lock(&cq->lock);
+	__atomic_store_n(&cq->waiters, cq->waiters + n, __ATOMIC_RELAXED); /* read by the thread */
+	pthread_mutex_unlock(&cq->lock);
+}
+
+static int wait_until(struct soft_cq *cq, uint64_t deadline)
 {
 	struct pollfd pfd = { .fd = cq->epoll, .events = POLLIN };
-	int err;
+	int err = 0;
 
-	__atomic_add_fetch(&cq->waiters, 1, __ATOMIC_RELAXED);
-	err = soft_poll(&pfd, 1, deadline);
-	__atomic_sub_fetch(&cq->waiters, 1, __ATOMIC_RELAXED);
-	return err;
+	for (;;) {
+		if (cq_has(cq))
+			return 0;
+		cq_drive(cq);
+		if (cq_has(cq))
+			return 0;
+		if (err)
+			return err;
+		err = soft_poll(&pfd, 1, deadline);
+	}
 }
 
 int soft_cq_wait(struct warp_cq *wcq, int timeout_ms)
 {
 	struct soft_cq *cq = soft_cq_of(wcq);
 	uint64_t deadline = BASE_NEVER;
-	int err = 0;
+	int err;
 
-	if (cq_has(cq))
-		return 0;
 	if (timeout_ms >= 0)
 		deadline = base_deadline(base_now(), (uint64_t)timeout_ms * BASE_NS_PER_MS);
-	for (;;) {
-		soft_cq_arm(wcq, false);
-		cq_drive(cq);
-		if (cq_has(cq))
-			return 0;
-		if (err)
-			return err;
-		err = cq_sleep(cq, deadline);
-		soft_cq_ack(wcq);
-	}
+	waiters_add(cq, 1);
+	err = wait_until(cq, deadline);
+	waiters_add(cq, -1u);
+	return err;
 }

@@ -90,6 +90,11 @@ static void conn_arm(struct soft_conn *c)
 		soft_fd_watch(epoll, EPOLL_CTL_ADD, c->fd, events, c);
 }
 
+void soft_progress_unwatch(struct soft_conn *c)
+{
+	soft_fd_watch(progress_of(c)->epoll, EPOLL_CTL_DEL, c->fd, 0, NULL);
+}
+
 /* Under progress.lock */
 static void due_set(struct soft_progress *p, struct soft_conn *c)
 {
@@ -135,17 +140,20 @@ void soft_progress_update_all(struct soft_device *d)
 
 /* --- the thread --- */
 
-/* Is a caller at work on it, or about to be woken for it? */
-static bool conn_attended(struct soft_conn *c, uint64_t now)
+static bool cq_attended(const struct soft_cq *cq, uint64_t now)
 {
-	uint64_t last = __atomic_load_n(&c->attended, __ATOMIC_RELAXED);
+	return __atomic_load_n(&cq->attended, __ATOMIC_RELAXED) + ATTENDED_NS > now ||
+	       __atomic_load_n(&cq->waiters, __ATOMIC_RELAXED);
+}
 
+/* Is a caller at work on it, or about to be woken for it? */
+static bool conn_attended(const struct soft_conn *c, uint64_t now)
+{
 	if (c->stage != SOFT_STAGE_OPEN)
 		return false;
-	if (last + ATTENDED_NS > now)
+	if (__atomic_load_n(&c->attended, __ATOMIC_RELAXED) + ATTENDED_NS > now)
 		return true;
-	return c->qp && (__atomic_load_n(&c->qp->send_cq->waiters, __ATOMIC_RELAXED) ||
-			 __atomic_load_n(&c->qp->recv_cq->waiters, __ATOMIC_RELAXED));
+	return c->qp && (cq_attended(c->qp->send_cq, now) || cq_attended(c->qp->recv_cq, now));
 }
 
 static void conn_event(struct soft_progress *p, struct soft_conn *c)

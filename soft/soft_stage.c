@@ -54,16 +54,18 @@ short soft_stage_events(const struct soft_conn *c)
 	}
 }
 
-static void cq_watch(struct soft_conn *c, int op)
+static int cq_watch(struct soft_conn *c, int op)
 {
 	uint32_t events = EPOLLIN | (c->blocked ? EPOLLOUT : 0);
+	int err;
 
 	if (!c->qp)
-		return;
+		return 0;
 	c->out_armed = c->blocked;
-	soft_fd_watch(c->qp->send_cq->epoll, op, c->fd, events, NULL);
-	if (c->qp->recv_cq != c->qp->send_cq)
-		soft_fd_watch(c->qp->recv_cq->epoll, op, c->fd, events, NULL);
+	err = soft_fd_watch(c->qp->send_cq->epoll, op, c->fd, events, c);
+	if (!err && c->qp->recv_cq != c->qp->send_cq)
+		err = soft_fd_watch(c->qp->recv_cq->epoll, op, c->fd, events, c);
+	return err;
 }
 
 void soft_stage_send(struct soft_conn *c)
@@ -131,6 +133,7 @@ void soft_stage_drop(struct soft_conn *c)
 {
 	c->stage = SOFT_STAGE_DONE;
 	soft_conn_block(c, false);
+	soft_progress_unwatch(c);
 	base_fd_close(c->fd);
 	c->fd = c->llp.fd = -1;
 	time_set(&c->linger_by, BASE_NEVER);
@@ -198,8 +201,16 @@ void soft_stage_open(struct soft_conn *c)
 {
 	const struct mpa_conn *m = &c->core.rdmap.ddp.mpa;
 
+	int err;
+
 	c->stage = SOFT_STAGE_OPEN;
-	cq_watch(c, EPOLL_CTL_ADD);
+	err = cq_watch(c, EPOLL_CTL_ADD);
+	if (err) {
+		/* Who sleeps for the queue would never hear of it */
+		base_err("a connection cannot be watched: %s", strerror(-err));
+		soft_stage_end(c, WARP_CONN_ERROR, err);
+		return;
+	}
 	if (m->role == MPA_INITIATOR) {
 		established(c);
 	} else {

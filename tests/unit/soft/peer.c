@@ -6,6 +6,7 @@
 #include "tests/unit/soft/raw.h"
 
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <errno.h>
 
 static struct warp_device *dev;
@@ -14,9 +15,13 @@ static int fd;
 
 static void end_make(uint16_t ord)
 {
+	int pair[2];
+
 	MUST(warp_device_open("soft", &dev) == 0);
 	end_init(&a, dev, 32);
-	fd = raw_connect(&a, ord);
+	raw_pair(pair);
+	fd = pair[1];
+	raw_connect(&a, pair, ord);
 }
 
 static void end_drop(void)
@@ -120,5 +125,49 @@ Test(soft_peer, what_was_answered_before_the_peer_went_counts)
 		cr_assert_eq(wc.wr_id, i);
 		cr_assert_eq(wc.status, i < 2 ? WARP_WC_SUCCESS : WARP_WC_TRANSPORT);
 	}
+	end_drop();
+}
+
+/* --- a socket that is open elsewhere, too --- */
+
+/* Is a descriptor of this number, which may be closed, in an epoll set of ours? */
+static bool watched(int number)
+{
+	DIR *d = opendir("/proc/self/fdinfo");
+	bool found = false;
+
+	for (struct dirent *at = readdir(d); at; at = readdir(d)) {
+		char path[300], line[300];
+		FILE *f;
+		int n;
+
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%s", at->d_name);
+		f = fopen(path, "r");
+		while (f && fgets(line, sizeof(line), f))
+			found = found || (sscanf(line, "tfd: %d", &n) == 1 && n == number);
+		if (f)
+			fclose(f);
+	}
+	closedir(d);
+	return found;
+}
+
+Test(soft_peer, nobody_watches_what_is_closed)
+{
+	int pair[2], other;
+
+	MUST(warp_device_open("soft", &dev) == 0);
+	end_init(&a, dev, 32);
+	raw_pair(pair);
+	fd = pair[1];
+	other = dup(pair[0]);
+	raw_connect(&a, pair, 1);
+	cr_assert(watched(pair[0]));
+	cr_assert_eq(warp_conn_destroy(a.conn), 0);
+	a.conn = NULL;
+	for (int i = 0; i < 2000 && watched(pair[0]); i++)
+		usleep(1000);
+	cr_assert_not(watched(pair[0]));
+	close(other);
 	end_drop();
 }

@@ -13,23 +13,27 @@
 
 #include "tests/unit/soft/end.h"
 
-/* Connects @e to the peer whose socket is returned */
-static inline int raw_connect(struct end *e, uint16_t ord)
+/* Two sockets: the first one for raw_connect(), the second one is the peer's */
+static inline void raw_pair(int fd[2])
+{
+	int room = 1 << 18;
+
+	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == 0);
+	MUST(setsockopt(fd[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)) == 0);
+}
+
+static inline void raw_connect(struct end *e, const int fd[2], uint16_t ord)
 {
 	static const char reply[] = "MPA ID Rep Frame\x00\x01\x00\x00";
 	struct warp_conn_param p = { .ird = 16,
 				     .ord = ord,
 				     .flags = WARP_CONN_REV1 | WARP_CONN_NO_CRC };
 	char request[20];
-	int fd[2], room = 1 << 18;
 
-	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == 0);
-	MUST(setsockopt(fd[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)) == 0);
 	MUST(warp_connect_fd(e->qp, fd[0], &p, &e->conn) == 0);
 	MUST(recv(fd[1], request, 20, MSG_WAITALL) == 20);
 	MUST(send(fd[1], reply, 20, 0) == 20);
 	MUST(warp_conn_wait(e->conn, 5000) == 0);
-	return fd[1];
 }
 
 /* One frame of @len octets of ULPDU, which may be longer than a sender of ours makes */
