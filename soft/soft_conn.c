@@ -330,30 +330,57 @@ static short conn_events(struct soft_conn *c, int *fd)
 	return events;
 }
 
-int soft_conn_wait(struct warp_conn *conn, int timeout_ms)
+static void waiters_add(struct soft_conn *c, unsigned int n)
 {
-	struct soft_conn *c = soft_conn_of(conn);
-	uint64_t deadline = BASE_NEVER;
+	pthread_mutex_lock(&c->tx);
+	c->waiters += n;
+	pthread_mutex_unlock(&c->tx);
+}
+
+/* If not, the event of its end is still to come, and any other is nobody's */
+static bool start_is_over(struct soft_conn *c)
+{
+	bool over;
+
+	pthread_mutex_lock(&c->tx);
+	over = c->state != WARP_CONN_CONNECTING;
+	if (!over)
+		base_eventfd_drain(c->event);
+	pthread_mutex_unlock(&c->tx);
+	return over;
+}
+
+static int start_wait(struct soft_conn *c, uint64_t deadline)
+{
 	int err = 0;
 
-	if (timeout_ms >= 0)
-		deadline = base_deadline(base_now(), (uint64_t)timeout_ms * BASE_NS_PER_MS);
 	for (;;) {
 		struct pollfd pfd[2] = { { .fd = c->event, .events = POLLIN } };
-		enum warp_conn_state state;
 
-		base_eventfd_drain(c->event);
 		soft_stage_attend_caller(c);
-		state = soft_conn_state(c);
-		if (state == WARP_CONN_REJECTED || state == WARP_CONN_ERROR)
-			return c->error;
-		if (state != WARP_CONN_CONNECTING)
+		if (start_is_over(c))
 			return 0;
 		if (err)
 			return err;
 		pfd[1].events = conn_events(c, &pfd[1].fd);
 		err = soft_poll(pfd, 2, deadline);
 	}
+}
+
+int soft_conn_wait(struct warp_conn *conn, int timeout_ms)
+{
+	struct soft_conn *c = soft_conn_of(conn);
+	uint64_t deadline = BASE_NEVER;
+	enum warp_conn_state state;
+	int err;
+
+	if (timeout_ms >= 0)
+		deadline = base_deadline(base_now(), (uint64_t)timeout_ms * BASE_NS_PER_MS);
+	waiters_add(c, 1);
+	err = start_wait(c, deadline);
+	waiters_add(c, -1u);
+	state = soft_conn_state(c);
+	return state == WARP_CONN_REJECTED || state == WARP_CONN_ERROR ? c->error : err;
 }
 
 int soft_conn_fd(struct warp_conn *conn)
@@ -400,10 +427,12 @@ int soft_conn_query(struct warp_conn *conn, struct warp_conn_info *info)
 {
 	struct soft_conn *c = soft_conn_of(conn);
 
-	base_eventfd_drain(c->event);
 	soft_stage_attend_caller(c);
 	pthread_mutex_lock(&c->rx);
 	pthread_mutex_lock(&c->tx);
+	/* The event is also what callers of soft_conn_wait() sleep for */
+	if (!c->waiters)
+		base_eventfd_drain(c->event);
 	info_fill(c, info);
 	pthread_mutex_unlock(&c->tx);
 	pthread_mutex_unlock(&c->rx);

@@ -125,7 +125,8 @@ struct soft_conn {
 	bool answer_next; /* tx: the last message was a work request's */
 	__u8 *held;	  /* tx: SOFT_HELD octets for copies of what the peer reads */
 	size_t held_used;
-	uint64_t attended; /* atomic: when a caller did last */
+	unsigned int waiters; /* tx: callers in soft_conn_wait() */
+	uint64_t attended;    /* atomic: when a caller did last */
 	/* atomic: times when the progress thread has something to do */
 	uint64_t start_by, nudge_at, linger_by;
 	__u8 start_pd[MPA_PD_MAX];

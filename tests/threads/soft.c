@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/tap.h"
@@ -231,6 +232,167 @@ static bool deregistered_memory_stays_as_it_is(void)
 	return ends_drop() && good;
 }
 
+/* --- several wait for one thing --- */
+
+#define ROUNDS 2000
+
+static pthread_barrier_t both;
+
+/* Takes one completion in each round and then does something else until the other has one, too */
+static void *wait_for_one(void *arg)
+{
+	bool *good = arg;
+	struct warp_wc wc;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		int n = 0;
+
+		while (*good && n == 0) {
+			*good = warp_cq_wait(b.cq, 2000) == 0;
+			n = warp_cq_poll(b.cq, &wc, 1);
+		}
+		pthread_barrier_wait(&both);
+		if (!*good)
+			pthread_exit(NULL);
+	}
+	return NULL;
+}
+
+/* Both completions come at once and by a third thread, that posts */
+static bool two_wait_for_two_completions(void)
+{
+	struct warp_send_wr wr[2] = { { .opcode = WARP_WR_WRITE, .flags = WARP_SEND_SIGNALED } };
+	bool good[2] = { true, true };
+	pthread_t t[2];
+
+	ends_make(NULL);
+	wr[1] = wr[0];
+	pthread_barrier_init(&both, NULL, 3);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&t[i], NULL, wait_for_one, &good[i]);
+	for (int i = 0; i < ROUNDS && good[0] && good[1]; i++) {
+		MUST(warp_qp_post_send(b.qp, wr, 2) == 2);
+		pthread_barrier_wait(&both);
+		MUST(warp_cq_poll(a.cq, NULL, 0) == 0);
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	pthread_barrier_destroy(&both);
+	return ends_drop() && good[0] && good[1];
+}
+
+struct onlooker {
+	struct warp_conn *conn;
+	bool stop;
+};
+
+static void *look_on(void *arg)
+{
+	struct onlooker *o = arg;
+	struct warp_conn_info info;
+
+	while (!__atomic_load_n(&o->stop, __ATOMIC_RELAXED)) /* with who waits */
+		MUST(warp_conn_query(o->conn, &info) == 0);
+	return NULL;
+}
+
+static void *answer(void *arg)
+{
+	usleep(1000);
+	MUST(warp_listener_get(arg, 5000, &b.conn) == 0);
+	MUST(warp_conn_reject(b.conn, NULL, 0) == 0);
+	return NULL;
+}
+
+/* One waits for the end of start-up, another one asks for it again and again */
+static bool waiting_while_another_looks(void)
+{
+	struct sockaddr_storage at;
+	struct timespec t0, t1;
+	struct warp_listener *l;
+	struct onlooker o;
+	pthread_t t[2];
+	bool good = true;
+
+	MUST(warp_device_open("soft", &dev) == 0);
+	end_init(&a, dev, 16);
+	l = end_listen(dev, &at);
+	for (int i = 0; i < 50 && good; i++) {
+		MUST(warp_connect(a.qp, (struct sockaddr *)&at, sizeof(struct sockaddr_in), NULL,
+				  &a.conn) == 0);
+		o = (struct onlooker){ .conn = a.conn };
+		pthread_create(&t[0], NULL, look_on, &o);
+		pthread_create(&t[1], NULL, answer, l);
+		clock_gettime(CLOCK_MONOTONIC, &t0);
+		good = warp_conn_wait(a.conn, 3000) == -ECONNREFUSED;
+		clock_gettime(CLOCK_MONOTONIC, &t1);
+		good = good && t1.tv_sec - t0.tv_sec < 2;
+		__atomic_store_n(&o.stop, true, __ATOMIC_RELAXED); /* with look_on() */
+		pthread_join(t[0], NULL);
+		pthread_join(t[1], NULL);
+		MUST(warp_conn_destroy(b.conn) == 0 && warp_conn_destroy(a.conn) == 0);
+	}
+	a.conn = NULL;
+	MUST(warp_listener_destroy(l) == 0);
+	end_uninit(&a);
+	return warp_device_close(dev) == 0 && good;
+}
+
+/* --- many connections, of which few do something --- */
+
+#define IDLE 150
+
+/* Nanoseconds of a look at an empty queue */
+static uint64_t look_ns(struct warp_cq *cq)
+{
+	struct timespec t0, t1;
+	struct warp_wc wc;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t0);
+	for (int i = 0; i < 2000; i++)
+		MUST(warp_cq_poll(cq, &wc, 1) == 0);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t1);
+	return ((uint64_t)(t1.tv_sec - t0.tv_sec) * 1000000000 +
+		(uint64_t)(t1.tv_nsec - t0.tv_nsec)) /
+	       2000;
+}
+
+static bool idle_connections_cost_nothing(void)
+{
+	static struct end e[IDLE];
+	static struct warp_qp *qps[IDLE];
+	static struct warp_conn *conns[IDLE];
+	struct warp_qp_attr attr = { .max_send_wr = 1, .max_recv_wr = 1 };
+	struct end server;
+	uint64_t two = 0, all;
+
+	MUST(warp_device_open("soft", &dev) == 0);
+	end_init(&server, dev, 4);
+	attr.send_cq = attr.recv_cq = server.cq;
+	for (int i = 0; i < IDLE; i++) {
+		struct end s = server;
+
+		end_init(&e[i], dev, 4);
+		MUST(warp_qp_create(server.pd, &attr, &s.qp) == 0);
+		ends_connect(&e[i], &s, NULL, NULL);
+		MUST(warp_conn_wait(s.conn, 5000) == 0);
+		qps[i] = s.qp;
+		conns[i] = s.conn;
+		if (i == 1)
+			two = look_ns(server.cq);
+	}
+	all = look_ns(server.cq);
+	printf("# a look takes %lu ns with 2 connections, %lu ns with %d\n", (unsigned long)two,
+	       (unsigned long)all, IDLE);
+	for (int i = 0; i < IDLE; i++) {
+		MUST(warp_conn_destroy(conns[i]) == 0);
+		MUST(warp_qp_destroy(qps[i]) == 0);
+		end_uninit(&e[i]);
+	}
+	end_uninit(&server);
+	return warp_device_close(dev) == 0 && all < 10 * two;
+}
+
 /* --- storms --- */
 
 static int fds_open(void)
@@ -323,6 +485,9 @@ int main(void)
 	tap_case(reads_of_a_sleeping_program(), "Reads are answered while the program sleeps");
 	for (int i = 0; i < 3; i++)
 		tap_case(deregistered_memory_stays_as_it_is(), "deregistration under Writes");
+	tap_case(two_wait_for_two_completions(), "two wait for two completions");
+	tap_case(waiting_while_another_looks(), "one waits for a connection, another one looks");
+	tap_case(idle_connections_cost_nothing(), "idle connections cost a look nothing");
 	tap_case(storms_leave_nothing(), "storms of connections leave no descriptors");
 	return tap_finish();
 }
