@@ -447,12 +447,9 @@ Test(exchange, to_itself_in_the_call)
 	char data[100] = { 1 };
 	unsigned char *segment;
 	amudp_stats_t stats;
-	uintptr_t len;
 
 	open_all(&p, AM_SEQ, 4);
-	AM_GetSeg(p.ep[1], (void **)&segment, &len);
-	free(segment);
-	AM_FreeEndpoint(p.ep[1]);
+	pair_drop(&p);
 	AM_AllocateEndpoint(p.eb[1], &p.ep[1], &p.name[1]);
 	AM_SetTag(p.ep[1], PAIR_TAG);
 	segment = calloc(1, 4096);

@@ -123,7 +123,7 @@ Test(move, failing_over_when_the_link_is_down, .timeout = 60)
 
 	start(&p);
 	setenv("AMUDP_PATHS", "127.0.0.1 127.0.0.6, 192.0.2.77", 1);
-	AM_FreeEndpoint(p.ep[1]);
+	pair_drop(&p);
 	AM_AllocateEndpoint(p.eb[1], &p.ep[1], &p.name[1]);
 	cr_assert_eq(p.ep[1]->num_nics, 2, "its own and the one that is here");
 	handlers_set(p.ep[1]);
@@ -150,7 +150,7 @@ Test(move, a_replacement_takes_the_name, .timeout = 60)
 	load(&p, 0, 1000);
 	pair_until(&p, p.ep[0]->outstanding == 0);
 	dead = p.name[1];
-	AM_FreeEndpoint(p.ep[1]);
+	pair_drop(&p);
 	for (i = 1000; i < 1010; i++)
 		AM_RequestI1(p.ep[0], 0, 1, &i, 4, i);
 	AMUDP_SetUDPInterface(inet_addr("127.0.0.7"));

@@ -49,6 +49,17 @@ static inline void pair_poll(struct pair *p)
 	AM_Poll(p->eb[0]);
 }
 
+/* The second endpoint is gone, with what it had. */
+static inline void pair_drop(struct pair *p)
+{
+	void *segment;
+	uintptr_t len;
+
+	AM_GetSeg(p->ep[1], &segment, &len);
+	AM_FreeEndpoint(p->ep[1]);
+	free(segment);
+}
+
 /* Polls both until the condition holds; a test that never gets there fails. */
 #define pair_until(p, condition)                                                     \
 	do {                                                                         \
