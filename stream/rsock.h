@@ -35,7 +35,7 @@ struct rsock {
 	short start_events; /* what start-up waits for */
 	uint64_t start_limit;
 	uint64_t start_deadline; /* atomic: of the Reply; BASE_NEVER when none is waited for */
-	int lowat;		 /* SO_RCVLOWAT as it was; 0: as it is */
+	int lowat, lowat_now;	 /* SO_RCVLOWAT as it was, 0: as it is; as we have set it */
 	void (*changed)(void *ctx);
 	void *ctx;
 };

@@ -228,26 +228,33 @@ static int start_go(struct rsock *s)
 	return judge(s, state);
 }
 
-/*
- * A key that has come in part must not make a sleeper spin: the kernel is to wake it for more
- * than that
- */
-static void lowat_raise(struct rsock *s)
-{
-	int unread = base_sock_unread(s->base.fd);
-
-	if (s->state->initiator || unread <= 0 || !(s->start_events & POLLIN))
-		return;
-	if (!s->lowat)
-		s->lowat = base_sock_lowat(s->base.fd);
-	base_sock_set_lowat(s->base.fd, unread + 1);
-}
-
 static void lowat_restore(struct rsock *s)
 {
 	if (s->lowat)
 		base_sock_set_lowat(s->base.fd, s->lowat);
-	s->lowat = 0;
+	s->lowat = s->lowat_now = 0;
+}
+
+/*
+ * A key that has come in part must not make a sleeper spin: the kernel is to wake it for more
+ * than that. True: look again, for some of the octets that are there may have come after the
+ * last look, and then they would wake nobody.
+ */
+static bool lowat_raise(struct rsock *s)
+{
+	int unread = base_sock_unread(s->base.fd);
+
+	if (s->state->initiator || unread <= 0 || !(s->start_events & POLLIN)) {
+		lowat_restore(s);
+		return false;
+	}
+	if (s->lowat_now == unread + 1)
+		return false;
+	if (!s->lowat)
+		s->lowat = base_sock_lowat(s->base.fd);
+	s->lowat_now = unread + 1;
+	base_sock_set_lowat(s->base.fd, s->lowat_now);
+	return true;
 }
 
 static int start_failed(struct rsock *s, int err)
@@ -281,13 +288,13 @@ int rsock_start(struct rsock *s)
 	default:
 		break;
 	}
-	err = start_go(s);
+	do {
+		err = start_go(s);
+	} while (err == -EAGAIN && lowat_raise(s));
 	if (err == -EAGAIN && base_deadline_passed(s->start_deadline, base_now()))
 		err = -ETIMEDOUT;
-	if (err == -EAGAIN) {
-		lowat_raise(s);
+	if (err == -EAGAIN)
 		return err;
-	}
 	lowat_restore(s);
 	rsock_start_over(s);
 	return err ? start_failed(s, err) : 0;
