@@ -116,6 +116,11 @@ int mpa_start_reply_get(struct mpa_conn *c, const __u8 *p, size_t n, struct mpa_
 
 /* RFC 5044 section 4.5; the result is within MPA_MULPDU_MIN..MAX */
 __u16 mpa_mulpdu(unsigned int emss, bool markers);
+/* Of an FPDU without markers */
+static inline __u32 mpa_fpdu_octets(__u32 ulpdu)
+{
+	return ((MPA_LEN_FIELD + ulpdu + 3) & ~3u) + MPA_CRC_LEN;
+}
 
 /* To be called when start-up is done and whenever the effective MSS has changed */
 void mpa_conn_set_emss(struct mpa_conn *c, unsigned int emss);

@@ -124,16 +124,19 @@ struct rnic_stream_ops {
 	 * never. -EAGAIN: none counts now (no room, or the peer must speak first). -errno:
 	 * broken.
 	 *
-	 * An operation of more than one FPDU (a Write of more than segment() octets, a Send of
-	 * more than segment() - 4) is the exception: when the kernel took some of its FPDUs and
+	 * An operation of more than one FPDU (a Write of more than segment(0) octets, a Send of
+	 * more than segment(0) - 4) is the exception: when the kernel took some of its FPDUs and
 	 * not the others, it does not count either, but must be the first of the next call,
 	 * unchanged, and is carried on from there; another one in its place is -EINVAL. So who
 	 * must be able to take an operation back keeps it to one FPDU.
 	 */
 	int (*send)(const struct rnic_stream_mem *mem, int fd, const struct rnic_stream_wr *wr,
 		    unsigned int n);
-	/* tx: payload octets of a Write that leave in one FPDU now */
-	unsigned int (*segment)(const struct rnic_stream_mem *mem);
+	/*
+	 * tx: payload octets of a Write that leave in one FPDU now, and @message not 0: in one TCP
+	 * segment with a Send of so many behind it
+	 */
+	unsigned int (*segment)(const struct rnic_stream_mem *mem, unsigned int message);
 	/*
 	 * tx: tries to send the rest and what the protocol owes (RTR, answers, Terminate; after a
 	 * Terminate our FIN): 0 none left, -EAGAIN, errno
@@ -145,8 +148,8 @@ struct rnic_stream_ops {
 	 */
 	bool (*owes)(const struct rnic_stream_mem *mem);
 	/*
-	 * tx: @on: each FPDU travels in a segment of its own, for a peer that may be siw. So from
-	 * the start when CRC is in use
+	 * tx: @on: segments hold whole FPDUs, for a peer that may be siw. So from the start when
+	 * CRC is in use
 	 */
 	void (*align)(const struct rnic_stream_mem *mem, bool on);
 	/*

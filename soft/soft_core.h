@@ -29,7 +29,7 @@ struct soft_core {
 	__s32 tx_error;		  /* tx: why no more goes */
 	__u16 pd_len;		  /* the peer's private data, behind `in` */
 	__u8 phase;
-	__u8 record; /* one FPDU per record, for a peer whose MPA wants the trailer whole */
+	__u8 record; /* whole FPDUs in each segment, for a peer whose MPA wants the trailer whole */
 	__u8 rx_end; /* rx: the peer's orderly end has come */
 	__u8 tx_end; /* tx: ours has gone */
 	__u8 pad[6];
@@ -87,6 +87,8 @@ int soft_core_error(const struct soft_core *c);
 
 void soft_tx_begin(struct soft_tx *t, const struct soft_io *io);
 bool soft_tx_full(const struct soft_tx *t);
+/* Not full for a message of which @len octets of payload are to go */
+bool soft_tx_takes(const struct soft_tx *t, __u64 len);
 /* Takes note of the frame that was appended to t->v last */
 void soft_tx_note(struct soft_tx *t, __u32 op, __u32 off, bool last);
 /*

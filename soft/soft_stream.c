@@ -315,7 +315,7 @@ static int batch_send(struct view *v, const struct rnic_stream_wr *wr, unsigned 
 	int got = 1;
 
 	soft_tx_begin(&t, &v->io);
-	while (got > 0 && next.op < n && !soft_tx_full(&t))
+	while (got > 0 && next.op < n && soft_tx_takes(&t, wr[next.op].len - next.off))
 		got = frame_build(&t, v, &wr[next.op], &next);
 	if (!t.count)
 		return got ? got : -EAGAIN;
@@ -363,9 +363,13 @@ static int stream_send(const struct rnic_stream_mem *mem, int fd, const struct r
 	return at.op ? (int)at.op : err;
 }
 
-static unsigned int stream_segment(const struct rnic_stream_mem *mem)
+static unsigned int stream_segment(const struct rnic_stream_mem *mem, unsigned int message)
 {
-	return stream_of(mem)->core.rdmap.ddp.mpa.mulpdu - DDP_TAGGED_LEN;
+	const struct mpa_conn *m = &stream_of(mem)->core.rdmap.ddp.mpa;
+	unsigned int whole = m->mulpdu - DDP_TAGGED_LEN;
+	unsigned int behind = message ? mpa_fpdu_octets(DDP_UNTAGGED_LEN + message) : 0;
+
+	return whole > 2 * behind ? whole - behind : whole;
 }
 
 static int stream_flush(const struct rnic_stream_mem *mem, int fd)

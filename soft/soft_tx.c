@@ -107,6 +107,22 @@ void soft_tx_note(struct soft_tx *t, __u32 op, __u32 off, bool last)
 	f->owed = false;
 }
 
+/*
+ * A record is a segment, and frames that are whole in it are as good as one alone. Markers
+ * stand where they fall, so with them a frame's length is not known beforehand.
+ */
+bool soft_tx_takes(const struct soft_tx *t, __u64 len)
+{
+	const struct mpa_conn *m = &t->io->core->rdmap.ddp.mpa;
+
+	if (!t->count)
+		return true;
+	if (!t->io->core->record)
+		return !soft_tx_full(t);
+	return t->count < SOFT_TX_FRAMES && !(m->flags & MPA_F_TX_MARKERS) && len < m->mulpdu &&
+	       t->v.octets + mpa_fpdu_octets(DDP_UNTAGGED_LEN + (__u32)len) <= m->emss;
+}
+
 /* Octets from..to of the batch become the rest */
 static void rest_keep(struct soft_tx *t, __u64 from, __u64 to)
 {

@@ -123,7 +123,7 @@ static size_t batch_settle(struct rsock *s, struct batch *b, unsigned int done)
 ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n)
 {
 	struct stream_cursor c = { iov, n, 0 };
-	uint32_t segment = s->rnic->segment(&s->mem);
+	uint32_t segment = s->rnic->segment(&s->mem, RS_MSG_LEN);
 	size_t sum = 0;
 	struct batch b;
 	int want, done;
