@@ -50,19 +50,24 @@ static int grace(struct sock *s)
 	return sock_role(s) == SOCK_PLAIN ? NOT_OURS : 0;
 }
 
-/* Waits for a level as the socket's options and @flags allow: 0, or the errno to return */
+/*
+ * Waits for a level as the socket's options and @flags allow: 0 try again, or the errno to return.
+ * The options count as they are when a call has to wait for the first time.
+ */
 static int io_wait(struct sock *s, unsigned int level, int flags, uint64_t *deadline)
 {
 	int option = level == STREAM_READABLE ? SO_RCVTIMEO : SO_SNDTIMEO;
 	uint64_t limit;
 
-	if (flags & MSG_DONTWAIT || base_sock_is_nonblock(s->stream->fd))
+	if (flags & MSG_DONTWAIT)
 		return -EAGAIN;
 	if (!*deadline) {
+		if (base_sock_is_nonblock(s->stream->fd))
+			return -EAGAIN;
 		limit = base_sock_timeout(s->stream->fd, option);
 		*deadline = limit == BASE_NEVER ? limit : base_deadline(base_now(), limit);
 	}
-	return wait_levels(s, level, *deadline);
+	return wait_once(s, level, *deadline);
 }
 
 /* The iovec without its first @done octets, in @rest; how many pieces there are left */

@@ -82,9 +82,9 @@ void wait_unwatch(struct wait_watch *w, struct sock *s)
 		sock_unwatch(s, &w->watch);
 }
 
-/* One sleep: 0 something happened, -EAGAIN, -EINTR */
+/* One sleep: 0 something happened (*@events), -EAGAIN, -EINTR */
 static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bell *bell,
-		      uint64_t deadline)
+		      uint64_t deadline, short *events)
 {
 	struct stream *stream = s->stream;
 	struct pollfd fds[2] = {
@@ -96,6 +96,7 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 
 	if (n > 0 && fds[1].revents)
 		base_eventfd_drain(bell->fd);
+	*events = fds[0].revents;
 	return n < 0 ? n : n == 0 && deadline <= look ? -EAGAIN : 0;
 }
 
@@ -103,6 +104,7 @@ int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline)
 {
 	struct wait_bell bell;
 	struct wait_watch watch;
+	short events;
 	int err = 0;
 
 	wait_bell_get(&bell);
@@ -114,9 +116,28 @@ int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline)
 		}
 		if (s->stream->ops->levels(s->stream, NULL) & (wanted | STREAM_HUP))
 			break;
-		err = sleep_once(s, wanted, &bell, deadline);
+		err = sleep_once(s, wanted, &bell, deadline, &events);
 	}
 	wait_unwatch(&watch, s);
 	wait_bell_put(&bell);
+	return err;
+}
+
+int wait_once(struct sock *s, unsigned int wanted, uint64_t deadline)
+{
+	struct wait_bell bell;
+	struct wait_watch watch;
+	short events = 0;
+	int err = 0;
+
+	wait_bell_get(&bell);
+	wait_watch(&watch, &bell, s);
+	if (!(s->stream->ops->levels(s->stream, NULL) & (wanted | STREAM_HUP)))
+		err = sleep_once(s, wanted, &bell, deadline, &events);
+	wait_unwatch(&watch, s);
+	wait_bell_put(&bell);
+	/* Room in the kernel is no reader's affair, yet it must not wake one for ever */
+	if (!err && events & ~POLLIN)
+		sock_progress(s);
 	return err;
 }

@@ -31,5 +31,10 @@ void wait_unwatch(struct wait_watch *w, struct sock *s);
  * -ENOMSG: the socket is plain
  */
 int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline);
+/*
+ * For who has just tried and will try again, and so takes in the input himself: returns 0 also when
+ * none of the levels holds
+ */
+int wait_once(struct sock *s, unsigned int wanted, uint64_t deadline);
 
 #endif

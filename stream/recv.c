@@ -47,6 +47,22 @@ static int transport_ended(struct rsock *s, int err)
 	return err ? err : -ENOTCONN;
 }
 
+/*
+ * Octets from the transport, or what receive() says. Who only waits has to know that the socket
+ * is empty; a reader that got something comes back, and is spared the question.
+ */
+static ssize_t intake(struct rsock *s, const struct rnic_sink *sink, bool reader)
+{
+	const struct stream_rx *rx = &s->state->rx;
+	ssize_t got, sum = 0;
+
+	do {
+		got = s->rnic->receive(&s->mem, s->base.fd, sink, reader ? SIZE_MAX : 0);
+		sum += base_max(got, 0);
+	} while (got > 0 && reader && rx->delivered == rx->consumed);
+	return sum ? sum : got;
+}
+
 int rsock_drain(struct rsock *s, struct rsock_target *target)
 {
 	struct rsock_drain d = { s, target };
@@ -56,7 +72,7 @@ int rsock_drain(struct rsock *s, struct rsock_target *target)
 
 	if (!rsock_is_open(s) || rsock_load(&s->state->ends) & STREAM_DRY)
 		return -ENOTCONN;
-	got = s->rnic->receive(&s->mem, s->base.fd, &sink, 0);
+	got = intake(s, &sink, target);
 	if (got == -EAGAIN)
 		return 0;
 	if (got <= 0)
