@@ -5,7 +5,9 @@
  * Closed streams still have the rest of their octets to send, DISCONNECT and the FIN, and to read
  * what arrives until the peer's FIN, since to close with input unread, or to be sent something
  * after the close, resets the connection. A stream whose connect() did not wait has a Reply to
- * take in while its program may sleep elsewhere, on the other end perhaps.
+ * take in while its program may sleep elsewhere, on the other end perhaps. And what a full kernel
+ * did not take of something accepted must leave when there is room, also if the program never
+ * calls again; since it mostly does, that one is left alone for a moment.
  *
  * The thread is started by the first stream that needs it, blocks all signals, and sleeps when
  * there is nothing. At exit the caller attends the closed ones itself, and is content with an
@@ -27,13 +29,16 @@
 #define STACK (128 * 1024u)
 /* More of them than one poll takes, or one that nothing wakes for, are looked at so often */
 #define LOOK_AGAIN (100 * BASE_NS_PER_MS)
+/* So long the program is given to call by itself */
+#define LEFT_ALONE BASE_NS_PER_MS
 
 struct charge {
 	struct base_list node;
 	struct sock *sock;
 	bool closed;
-	bool safe; /* closed: all that was sent is acknowledged */
-	uint64_t deadline;
+	bool safe;	   /* closed: all that was sent is acknowledged */
+	uint64_t begin;	   /* not to be touched before */
+	uint64_t deadline; /* closed: given up then */
 };
 
 static struct {
@@ -50,6 +55,7 @@ static void charge_end(struct charge *c)
 	int fd = stream->fd;
 
 	base_list_remove(&c->node);
+	c->sock->attended = false;
 	if (c->closed) {
 		charges.closed--;
 		stream->ops->set_fd(stream, -1);
@@ -65,7 +71,7 @@ static bool charge_over(struct charge *c, bool content)
 	struct stream *stream = c->sock->stream;
 
 	if (!c->closed)
-		return stream->ops->progress(stream) != -EAGAIN && !stream->ops->holds(stream);
+		return stream->ops->progress(stream) != -EAGAIN && !stream->ops->owes(stream);
 	if (stream->ops->close_more(stream, &c->safe) != -EAGAIN)
 		return true;
 	return (content && c->safe) || base_deadline_passed(c->deadline, base_now());
@@ -79,24 +85,38 @@ static void charges_go(bool content)
 	base_list_foreach(node, next, &charges.list) {
 		struct charge *c = base_list_entry(node, struct charge, node);
 
-		if (charge_over(c, content))
+		if (base_deadline_passed(c->begin, base_now()) && charge_over(c, content))
 			charge_end(c);
 	}
 }
 
-/* Under the lock: what to poll for the first of them */
-static unsigned int charges_poll_list(struct pollfd *fds)
+/* Input of an open stream is its program's; only room is waited for here */
+static short charge_events(const struct charge *c)
+{
+	struct stream *stream = c->sock->stream;
+	short events = stream->ops->wait_events(stream, 0);
+
+	return events & POLLOUT && !c->closed ? POLLOUT : events;
+}
+
+/* Under the lock: what to poll for the first of them, and until when */
+static unsigned int charges_poll_list(struct pollfd *fds, uint64_t *limit)
 {
 	struct base_list *node, *next;
+	uint64_t now = base_now();
 	unsigned int n = 0;
 
+	*limit = base_list_empty(&charges.list) ? BASE_NEVER : base_deadline(now, LOOK_AGAIN);
 	base_list_foreach(node, next, &charges.list) {
-		struct stream *stream = base_list_entry(node, struct charge, node)->sock->stream;
+		struct charge *c = base_list_entry(node, struct charge, node);
 
 		if (n == BATCH)
 			break;
-		fds[n++] = (struct pollfd){ .fd = stream->fd,
-					    .events = stream->ops->wait_events(stream, 0) };
+		if (base_deadline_passed(c->begin, now))
+			fds[n++] = (struct pollfd){ .fd = c->sock->stream->fd,
+						    .events = charge_events(c) };
+		else
+			*limit = base_min(*limit, c->begin);
 	}
 	return n;
 }
@@ -110,9 +130,8 @@ static void *attendant(void *arg)
 	for (;;) {
 		pthread_mutex_lock(&charges.lock);
 		charges_go(false);
-		n = charges_poll_list(fds);
+		n = charges_poll_list(fds, &limit);
 		pthread_mutex_unlock(&charges.lock);
-		limit = n ? base_deadline(base_now(), LOOK_AGAIN) : BASE_NEVER;
 		fds[n] = (struct pollfd){ .fd = charges.bell, .events = POLLIN };
 		base_poll(fds, n + 1, limit);
 		base_eventfd_drain(charges.bell);
@@ -145,7 +164,8 @@ static void attendant_start(void)
 		base_warn("no thread for closed connections: %s", strerror(err));
 }
 
-static int charge_add(struct sock *s, bool closed)
+/* Under the lock */
+static int charge_add(struct sock *s, bool closed, uint64_t begin)
 {
 	struct charge *c;
 	int err = base_map_create(sizeof(*c), (void **)&c);
@@ -154,12 +174,12 @@ static int charge_add(struct sock *s, bool closed)
 		return err;
 	c->sock = s;
 	c->closed = closed;
+	c->begin = begin;
 	c->deadline = base_deadline(base_now(), sock_config.linger);
-	pthread_mutex_lock(&charges.lock);
+	s->attended = true;
 	base_list_push_back(&charges.list, &c->node);
 	charges.closed += closed;
 	attendant_start();
-	pthread_mutex_unlock(&charges.lock);
 	if (charges.bell >= 0)
 		base_eventfd_ring(charges.bell);
 	return 0;
@@ -167,28 +187,49 @@ static int charge_add(struct sock *s, bool closed)
 
 void attend_closed(struct sock *s)
 {
-	if (!charge_add(s, true))
+	int err;
+
+	pthread_mutex_lock(&charges.lock);
+	err = charge_add(s, true, 0);
+	pthread_mutex_unlock(&charges.lock);
+	if (!err)
 		return;
 	base_fd_close(s->stream->fd);
 	sock_put(s);
 }
 
+static void attend_open(struct sock *s, uint64_t begin)
+{
+	pthread_mutex_lock(&charges.lock);
+	if (!s->attended) {
+		fdtab_hold(&s->ent);
+		if (charge_add(s, false, begin))
+			sock_put(s);
+	}
+	pthread_mutex_unlock(&charges.lock);
+}
+
 void attend_starting(struct sock *s)
 {
-	fdtab_hold(&s->ent);
-	if (charge_add(s, false))
-		sock_put(s);
+	attend_open(s, 0);
+}
+
+void attend_owing(struct sock *s)
+{
+	if (s->stream->ops->owes(s->stream))
+		attend_open(s, base_deadline(base_now(), LEFT_ALONE));
 }
 
 unsigned int attend_finish(uint64_t deadline)
 {
 	struct pollfd fds[BATCH];
 	unsigned int n, left;
+	uint64_t limit;
 
 	for (;;) {
 		pthread_mutex_lock(&charges.lock);
 		charges_go(true);
-		n = charges_poll_list(fds);
+		n = charges_poll_list(fds, &limit);
 		left = charges.closed;
 		pthread_mutex_unlock(&charges.lock);
 		if (!left || base_deadline_passed(deadline, base_now()))

@@ -6,7 +6,7 @@
 
 /*
  * Streams that must get on although their program may not call: closed ones that have something
- * left to do, and those whose connect() did not wait for the Reply.
+ * left to do, those whose connect() did not wait for the Reply, and those that owe octets.
  */
 
 /*
@@ -15,6 +15,8 @@
 void attend_closed(struct sock *s);
 /* Until it is open and what was written meanwhile has left */
 void attend_starting(struct sock *s);
+/* After a call: if the kernel did not take all that was accepted, sees to it that it leaves */
+void attend_owing(struct sock *s);
 /*
  * Before the process ends: waits until the peers of closed ones have what they were sent, at most
  * until @deadline. How many have not.

@@ -17,6 +17,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sockutil.h"
+#include "preload/attend.h"
 #include "preload/libc.h"
 #include "preload/sock.h"
 #include "preload/wait.h"
@@ -114,6 +115,7 @@ static long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 		else if (got <= 0)
 			break;
 	} while (!err && (all || !sum) && sum < want);
+	attend_owing(s);
 	if (sum)
 		return (long)sum;
 	return err ? err : got;
@@ -147,6 +149,7 @@ static long octets_out(struct sock *s, const struct iovec *iov, int n, int flags
 		else
 			err = sent;
 	}
+	attend_owing(s);
 	if (sum)
 		return (long)sum;
 	if (err == -ENOMSG)

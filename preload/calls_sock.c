@@ -197,13 +197,21 @@ long call_connect(int fd, const struct sockaddr *addr, socklen_t len)
 
 /* --- ending --- */
 
+static long stream_shutdown(struct sock *s, int how)
+{
+	long r = s->stream->ops->shutdown(s->stream, how);
+
+	attend_owing(s);
+	return r;
+}
+
 long call_shutdown(int fd, int how)
 {
 	struct sock *s = sock_get(fd);
 	long r;
 
 	if (s && sock_role(s) == SOCK_STREAM_ON && sock_progress(s) == 0)
-		r = s->stream->ops->shutdown(s->stream, how);
+		r = stream_shutdown(s, how);
 	else
 		r = libc_try(libc.shutdown(fd, how));
 	sock_put(s);

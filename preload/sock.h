@@ -38,7 +38,8 @@ struct sock {
 	struct stream *stream;
 	enum config_mode mode;
 	bool accepted;
-	bool nodelay; /* TCP_NODELAY as the program set it; underneath it is always on */
+	bool attended; /* preload/attend.c */
+	bool nodelay;  /* TCP_NODELAY as the program set it; underneath it is always on */
 	struct sockaddr_storage name; /* of a listener */
 	pthread_mutex_t lock;	      /* watches */
 	struct base_list watches;

@@ -120,9 +120,17 @@ static void rsock_disown(struct stream *stream)
 	rsock_of(stream)->disowned = true;
 }
 
-static bool rsock_holds(struct stream *stream)
+static bool rsock_owes(struct stream *stream)
 {
-	return rsock_load(&rsock_of(stream)->state->tx.hold_end);
+	struct rsock *s = rsock_of(stream);
+	const struct stream_tx *tx = &s->state->tx;
+
+	if (rsock_load(&tx->hold_end))
+		return true;
+	if (!rsock_is_open(s) || rsock_load(&s->state->ends) & STREAM_OUT_ENDED)
+		return false;
+	return rsock_load(&tx->owed) || rsock_load(&tx->due) || rsock_grant_due(s) ||
+	       s->rnic->owes(&s->mem);
 }
 
 static void rsock_set_fd(struct stream *stream, int fd)
@@ -245,7 +253,7 @@ const struct stream_ops stream_rsock_ops = {
 	.share = rsock_share,
 	.unshare = rsock_unshare,
 	.disown = rsock_disown,
-	.holds = rsock_holds,
+	.owes = rsock_owes,
 	.set_fd = rsock_set_fd,
 	.stats = rsock_stats,
 	.destroy = rsock_destroy,

@@ -93,8 +93,8 @@ struct stream_ops {
 	void (*unshare)(struct stream *s);
 	/* It is another process's, and not to be counted here */
 	void (*disown)(struct stream *s);
-	/* Octets were written that wait for the connection to open */
-	bool (*holds)(struct stream *s);
+	/* What was accepted, or is due to the peer, has not all left: somebody must call progress */
+	bool (*owes)(struct stream *s);
 	void (*set_fd)(struct stream *s, int fd);
 	void (*stats)(struct stream *s, struct stream_stats *stats);
 	void (*destroy)(struct stream *s);

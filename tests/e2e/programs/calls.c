@@ -129,6 +129,22 @@ static bool backpressure(void)
 	return true;
 }
 
+/* The writer never calls again, in every state that a full kernel may leave it in */
+static bool accepted_leaves(void)
+{
+	for (int room = 4000; room < 12000; room += 400) {
+		int fd[2];
+		long sum;
+
+		need(pair(fd) && nonblock(fd[0]));
+		setsockopt(fd[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+		sum = stuff(fd[0]);
+		need(sum > 0 && drain(fd[1], sum));
+		done(fd);
+	}
+	return true;
+}
+
 static bool waits(void)
 {
 	struct timeval tv = { .tv_usec = 50000 };
@@ -308,6 +324,7 @@ int main(void)
 		{ "readv, writev, sendmsg, recvmsg", vectors },
 		{ "sendfile", file },
 		{ "a full connection and its end", backpressure },
+		{ "what was accepted leaves without another call", accepted_leaves },
 		{ "SO_RCVTIMEO", waits },
 		{ "options and names", options },
 		{ "half-close", half_close },

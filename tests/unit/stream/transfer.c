@@ -75,6 +75,8 @@ static void exchange_over(struct stream *s[2], uint64_t size, uint32_t piece)
 				way_send(&ways[i]);
 			if (ways[i].got < size)
 				way_recv(&ways[i]);
+			/* What the kernel did not take leaves by the next call */
+			OPS->progress(s[i]);
 		}
 	}
 	for (int i = 0; i < 2; i++)
