@@ -46,7 +46,7 @@ def siws_own(session, connection):
             decode.FpduReader(connection.halves[end], session.frames[side].size,
                               session.marked[side], session.crc, problems).all()
             yield from filter(is_siws_pad, problems)
-    if responder[0] in SIW and not session.frames[1].p2p:
+    if responder[0] in SIW and session.frames[1] and not session.frames[1].p2p:
         yield from filter(is_siws_gate, session.problems)
 
 

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Many connections at a time: warp-rping's clients on rping's server on siw, and the other way
+# Limit: 120
+warp_rping=$apps/examples/warp-rping
+clients=10
+
+# all_end PREFIX: the clients of that name succeed
+all_end() {
+	local i status=0
+	for ((i = 0; i < clients; i++)); do
+		ends "$1$i" 40 || status=1
+	done
+	return $status
+}
+
+start rping rping -s -P -a $SIW -p 7400
+await_port rping 7400
+# One after the other: rping listens with a backlog of 3, and a Request beyond it gets no answer at
+# all from the kernel; when such a client gives up, its FIN takes siw's listener with it.
+for ((i = 0; i < clients; i++)); do
+	start ours$i in_peer "$warp_rping" -c -a $SIW -p 7400 -C 200 -V -t 30
+	sleep 0.5
+done
+check "$clients clients of ours, 200 pings each, on one rping -P on siw" all_end ours
+stop rping
+
+start server in_peer "$warp_rping" -s -P -a $PEER -p 7401
+await_port server 7401
+for ((i = 0; i < clients; i++)); do
+	start theirs$i rping -c -a $PEER -p 7401 -C 50 -V
+done
+check "$clients rpings on siw, 50 pings each, on one warp-rping -P" all_end theirs
+check "warp-rping -P still runs" running server
+stop server
