@@ -25,7 +25,12 @@ static unsigned int open_levels(const struct rsock *s, uint32_t ends)
 		levels |= STREAM_WRITABLE;
 	if (ends & (STREAM_IN_ENDED | STREAM_SHUT_RD))
 		levels |= STREAM_RDHUP;
-	if (ends & (STREAM_IN_ENDED | STREAM_SHUT_RD) && ends & (STREAM_OUT_ENDED | STREAM_SHUT_WR))
+	/*
+	 * The peer's DISCONNECT is what a FIN is to a TCP socket: no hang-up while our side is open,
+	 * for programs that wait for input take that for an error and leave the octets unread.
+	 */
+	if (ends & (STREAM_IN_ENDED | STREAM_SHUT_RD) &&
+	    (ends & STREAM_SHUT_WR || rsock_load(&st->broken)))
 		levels |= STREAM_HUP;
 	return levels;
 }

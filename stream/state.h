@@ -119,7 +119,7 @@ struct stream_state {
 	uint32_t may_send;		   /* * the transport's start-up gate is open */
 	uint32_t in_edge, out_edge;	   /* * atomic */
 	uint32_t initiator;
-	uint32_t broken; /* * for the statistics */
+	uint32_t broken; /* * it ended otherwise than in order */
 	uint32_t pad;
 	uint32_t sgl_stag, ring_stag;
 	struct stream_peer peer;

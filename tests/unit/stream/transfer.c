@@ -472,9 +472,13 @@ Test(transfer, disconnect_ends_both)
 	pour(&c, 0, 1, 100);
 	ends_peer_message(&c.p, rs_msg(RS_OP_CTRL, RS_CTRL_DISCONNECT));
 	usleep(2000);
+	cr_expect_eq(OPS->recv(c.s, &iov, 1, MSG_PEEK), 1);
+	cr_expect_eq(OPS->levels(c.s, NULL), STREAM_READABLE | STREAM_WRITABLE | STREAM_RDHUP);
 	cr_expect_eq(swallow(&c), 100u);
 	cr_expect_eq(OPS->recv(c.s, &iov, 1, 0), 0);
 	cr_expect_eq(OPS->send(c.s, &iov, 1), -EPIPE);
+	cr_expect_eq(OPS->levels(c.s, NULL), STREAM_READABLE | STREAM_WRITABLE | STREAM_RDHUP);
+	OPS->shutdown(c.s, SHUT_WR);
 	cr_expect(OPS->levels(c.s, NULL) & STREAM_HUP);
 	cr_expect_eq(OPS->close(c.s), -EAGAIN);
 	scene_close(&c);
