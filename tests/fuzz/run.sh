@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# run.sh PROGRAM NAME: fuzzes for 5 seconds (WARPSOCK_LONG: 5 minutes) from the seeds of NAME.
+# run.sh PROGRAM NAME: fuzzes for 5 seconds (WARPSOCK_LONG: 10 minutes) from the seeds of NAME.
 set -u
 seeds=$(dirname "$(readlink -f "$0")")/seeds/$2
 scratch=$(mktemp -d /tmp/warpsock-fuzz-XXXXXX)
@@ -9,7 +9,7 @@ mkdir "$scratch/corpus"
 [ ! -d "$seeds" ] || cp "$seeds"/* "$scratch/corpus/"
 
 seconds=5
-[ -z "${WARPSOCK_LONG:-}" ] || seconds=300
+[ -z "${WARPSOCK_LONG:-}" ] || seconds=600
 echo 1..1
 if "$1" -max_total_time="$seconds" -timeout=10 -artifact_prefix="$scratch/" \
 	-print_final_stats=1 "$scratch/corpus" >"$scratch/log" 2>&1; then
