@@ -349,6 +349,8 @@ static int stream_send(const struct rnic_stream_mem *mem, int fd, const struct r
 	if (err || !n)
 		return err;
 	err = send_ready(&v, wr);
+	if (err)
+		return err;
 	at.off = v.st->tx_off;
 	while (!err && at.op < n) {
 		err = batch_send(&v, wr, n, &at);
@@ -366,7 +368,7 @@ static int stream_send(const struct rnic_stream_mem *mem, int fd, const struct r
 static unsigned int stream_segment(const struct rnic_stream_mem *mem, unsigned int message)
 {
 	const struct mpa_conn *m = &stream_of(mem)->core.rdmap.ddp.mpa;
-	unsigned int whole = m->mulpdu - DDP_TAGGED_LEN;
+	unsigned int whole = base_max(m->mulpdu, MPA_MULPDU_MIN) - DDP_TAGGED_LEN;
 	unsigned int behind = message ? mpa_fpdu_octets(DDP_UNTAGGED_LEN + message) : 0;
 
 	return whole > 2 * behind ? whole - behind : whole;

@@ -443,6 +443,27 @@ Test(soft_stream, a_message_of_many_frames)
 	cr_assert_arr_eq(box_b.msg, msg, sizeof(msg));
 }
 
+Test(soft_stream, what_was_begun_is_not_exchanged)
+{
+	static uint8_t msg[60000];
+	int fd[2];
+
+	pair_make(&plain);
+	pair_drop();
+	pair_tcp(fd, 1000, 4096);
+	pair_end_init(&b, fd[1], &plain);
+	pair_end_init(&a, fd[0], &(struct rnic_stream_param){ true, true, false, 2, 0, 1, 1 });
+	pair_open(&a, &b);
+	while (PAIR_OPS->owes(&a.mem) || put(&a, 0, 0, msg, sizeof(msg)) == 1)
+		;
+	/* A rest may keep it from being looked at */
+	for (int refused = 0, got; refused < 3; refused += got == -EINVAL) {
+		receive(&b, &box_b);
+		got = put(&a, 0, 0, msg, sizeof(msg) - 1);
+		cr_assert(got == -EINVAL || got == -EAGAIN, "%d", got);
+	}
+}
+
 Test(soft_stream, the_state_may_move)
 {
 	struct pair_end moved = { .fd = -1 };
