@@ -130,24 +130,25 @@ static void members_set(struct soft_conn *c, const struct soft_qp *q, bool add)
 		members_change(c, q->recv_cq, &c->recv_member, add);
 }
 
-/* The caller's are no locks yet; nobody else knows the connection, or nobody sends on it */
+/* No lock of the connection's is held yet. Two threads may want to accept the same one. */
 static int qp_attach(struct soft_conn *c, struct soft_qp *q)
 {
 	int err = 0;
 
 	pthread_mutex_lock(&q->lock);
-	if (q->conn)
+	pthread_mutex_lock(&c->rx);
+	pthread_mutex_lock(&c->tx);
+	if (q->conn) {
 		err = -EISCONN;
-	else
+	} else if (c->qp) {
+		err = -EINVAL;
+	} else {
 		q->conn = c;
-	if (!err) {
-		pthread_mutex_lock(&c->rx);
-		pthread_mutex_lock(&c->tx);
 		c->qp = q;
 		c->pd = q->pd->id;
-		pthread_mutex_unlock(&c->tx);
-		pthread_mutex_unlock(&c->rx);
 	}
+	pthread_mutex_unlock(&c->tx);
+	pthread_mutex_unlock(&c->rx);
 	pthread_mutex_unlock(&q->lock);
 	if (!err)
 		members_set(c, q, true);

@@ -184,6 +184,43 @@ static bool reads_of_a_sleeping_program(void)
 	return ends_drop() && good;
 }
 
+struct scribbler {
+	uint8_t *p;
+	bool stop;
+};
+
+/* The peer is reading it: that is the point */
+__attribute__((no_sanitize("thread"))) static void *scribble(void *arg)
+{
+	struct scribbler *s = arg;
+
+	for (uint8_t x = 0; !__atomic_load_n(&s->stop, __ATOMIC_RELAXED); x++) /* with the case */
+		for (int i = 0; i < 100000; i += 64)
+			*(volatile uint8_t *)(s->p + i) = x;
+	return NULL;
+}
+
+static bool reads_of_changing_memory(void)
+{
+	struct warp_send_wr wr = { .opcode = WARP_WR_READ };
+	struct scribbler s = { 0 };
+	bool good = true;
+	pthread_t t;
+
+	ends_make(NULL);
+	s.p = b.mem;
+	wr.remote_stag = warp_mr_stag(b.mr);
+	wr.remote_to = (uintptr_t)b.mem;
+	pthread_create(&t, NULL, scribble, &s);
+	for (int i = 0; i < 200 && good; i++) {
+		MUST(end_post(&a, wr, 0, 100000) == 1);
+		good = end_next(&a, &b).status == WARP_WC_SUCCESS;
+	}
+	__atomic_store_n(&s.stop, true, __ATOMIC_RELAXED); /* with scribble() */
+	pthread_join(t, NULL);
+	return ends_drop() && good;
+}
+
 /* --- memory that goes away --- */
 
 static void *write_on(void *arg)
@@ -338,6 +375,64 @@ static bool waiting_while_another_looks(void)
 	return warp_device_close(dev) == 0 && good;
 }
 
+/* --- two accept the same connection --- */
+
+struct acceptor {
+	struct end *end;
+	struct warp_conn *conn;
+	pthread_barrier_t *start;
+	int got;
+};
+
+static void *accept_it(void *arg)
+{
+	struct acceptor *x = arg;
+
+	pthread_barrier_wait(x->start);
+	x->got = warp_conn_accept(x->conn, x->end->qp, NULL);
+	return NULL;
+}
+
+static bool one_of_two_accepts(void)
+{
+	static struct end r[2];
+	struct acceptor x[2];
+	struct sockaddr_storage at;
+	struct warp_listener *l;
+	pthread_barrier_t start;
+	pthread_t t[2];
+	bool good = true;
+
+	MUST(warp_device_open("soft", &dev) == 0);
+	end_init(&a, dev, 16);
+	end_init(&r[0], dev, 16);
+	end_init(&r[1], dev, 16);
+	l = end_listen(dev, &at);
+	pthread_barrier_init(&start, NULL, 2);
+	for (int i = 0; i < 200 && good; i++) {
+		struct warp_conn *c;
+
+		MUST(warp_connect(a.qp, (struct sockaddr *)&at, sizeof(struct sockaddr_in), NULL,
+				  &a.conn) == 0);
+		MUST(warp_listener_get(l, 5000, &c) == 0);
+		for (int k = 0; k < 2; k++) {
+			x[k] = (struct acceptor){ &r[k], c, &start, 1 };
+			pthread_create(&t[k], NULL, accept_it, &x[k]);
+		}
+		for (int k = 0; k < 2; k++)
+			pthread_join(t[k], NULL);
+		good = (x[0].got == 0) != (x[1].got == 0) && warp_conn_wait(a.conn, 5000) == 0;
+		MUST(warp_conn_destroy(c) == 0 && warp_conn_destroy(a.conn) == 0);
+	}
+	a.conn = NULL;
+	pthread_barrier_destroy(&start);
+	MUST(warp_listener_destroy(l) == 0);
+	end_uninit(&a);
+	end_uninit(&r[0]);
+	end_uninit(&r[1]);
+	return warp_device_close(dev) == 0 && good;
+}
+
 /* --- many connections, of which few do something --- */
 
 #define IDLE 150
@@ -483,10 +578,12 @@ int main(void)
 	tap_case(ping_pong(true, 2000), "two threads sleep");
 	tap_case(everything(), "posters, reapers and the progress thread at once");
 	tap_case(reads_of_a_sleeping_program(), "Reads are answered while the program sleeps");
+	tap_case(reads_of_changing_memory(), "Reads of memory that changes");
 	for (int i = 0; i < 3; i++)
 		tap_case(deregistered_memory_stays_as_it_is(), "deregistration under Writes");
 	tap_case(two_wait_for_two_completions(), "two wait for two completions");
 	tap_case(waiting_while_another_looks(), "one waits for a connection, another one looks");
+	tap_case(one_of_two_accepts(), "one of two accepts");
 	tap_case(idle_connections_cost_nothing(), "idle connections cost a look nothing");
 	tap_case(storms_leave_nothing(), "storms of connections leave no descriptors");
 	return tap_finish();
