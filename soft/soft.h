@@ -4,13 +4,15 @@
  *
  * Locks, in the order in which they are taken; none is held across a sleep:
  *
- * listener.lock   one thread at a time brings start-ups forward cq.drive  the connections of a
- * completion queue; who does not get it leaves the work to its holder qp.lock
- * which connection the queue pair has; posting to its send queue conn.rx          receiving; also
- * start-up, and every change of stage conn.tx             sending, the send queue, the
- * connection's state dev.stags       (read and write) the STag table, held for as long as an
- * address from it is used rq.lock         the receive queue cq.lock, listener.list, progress.lock
- * leaves
+ * - listener.lock: one thread at a time brings start-ups forward
+ * - cq.drive: the connections of a completion queue; who does not get it leaves the work to its
+ *   holder
+ * - qp.lock: which connection the queue pair has; posting to its send queue
+ * - conn.rx: receiving; also start-up, and every change of stage
+ * - conn.tx: sending, the send queue, the connection's state
+ * - dev.stags (read and write): the STag table, for as long as an address from it is used
+ * - rq.lock: the receive queue
+ * - cq.lock, listener.list, progress.lock: leaves
  */
 #ifndef SOFT_SOFT_H
 #define SOFT_SOFT_H
