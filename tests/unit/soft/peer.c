@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 
 static struct warp_device *dev;
 static struct end a;
@@ -44,11 +45,7 @@ static unsigned int message_get(void)
 	static uint8_t ulpdu[65536];
 
 	do {
-		char c;
-
-		while (recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0)
-			drive();
-		raw_get(fd, ulpdu);
+		raw_get(fd, ulpdu, drive);
 	} while (!(ulpdu[0] & DDP_L));
 	return ulpdu[1] & RDMAP_OP;
 }
@@ -88,7 +85,128 @@ Test(soft_peer, our_queue_does_not_hold_up_reads_of_the_peer)
 	end_drop();
 }
 
-/* --- an end amidst answers --- */
+/* --- a socket that takes what it likes --- */
+
+static void send_check(const uint8_t *ulpdu, uint32_t msn, uint32_t mo)
+{
+	struct ddp_untagged h;
+
+	memcpy(&h, ulpdu, sizeof(h));
+	cr_assert_eq(be32toh(h.msn), msn);
+	cr_assert_eq(be32toh(h.mo), mo);
+}
+
+Test(soft_peer, what_the_socket_cuts_arrives_whole)
+{
+	enum { MESSAGES = 24, LEN = 40000 };
+	static uint8_t ulpdu[65536];
+	int small = 5000, pair[2];
+
+	MUST(warp_device_open("soft", &dev) == 0);
+	end_init(&a, dev, 32);
+	raw_pair(pair);
+	fd = pair[1];
+	cr_assert_eq(setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
+	raw_connect(&a, pair, 1);
+	for (size_t i = 0; i < MESSAGES * LEN; i++)
+		a.mem[i] = (uint8_t)(i / 7 + i / 40000);
+	for (uint64_t i = 0; i < MESSAGES; i++)
+		cr_assert_eq(end_post(&a, (struct warp_send_wr){ .wr_id = i }, i * LEN, LEN), 1);
+	for (uint32_t i = 0; i < MESSAGES; i++) {
+		for (uint32_t mo = 0; mo < LEN;) {
+			size_t n = raw_get(fd, ulpdu, drive) - DDP_UNTAGGED_LEN;
+
+			send_check(ulpdu, i + 1, mo);
+			cr_assert_arr_eq(ulpdu + DDP_UNTAGGED_LEN, a.mem + i * LEN + mo, n);
+			mo += (uint32_t)n;
+		}
+	}
+	for (uint64_t i = 0; i < MESSAGES; i++)
+		cr_assert_eq(end_next(&a, NULL).wr_id, i);
+	end_drop();
+}
+
+/* --- the queue --- */
+
+Test(soft_peer, a_local_invalidation_waits_for_its_fence)
+{
+	struct warp_send_wr rd = { .opcode = WARP_WR_READ, .remote_stag = 0x100 };
+	struct warp_send_wr inv = { .opcode = WARP_WR_LOCAL_INVALIDATE, .flags = WARP_SEND_FENCE };
+
+	end_make(1);
+	inv.inv_stag = warp_mr_stag(a.mr);
+	cr_assert_eq(end_post(&a, rd, 0, 8), 1);
+	cr_assert_eq(end_post(&a, inv, 0, 0), 1);
+	raw_read_request(fd, 1, &a, 8);
+	cr_assert_eq(message_get(), RDMAP_READ_REQ);
+	cr_assert_eq(message_get(), RDMAP_READ_RESP);
+	end_drop();
+}
+
+static bool readable(int number, int timeout_ms)
+{
+	struct pollfd p = { .fd = number, .events = POLLIN };
+
+	return poll(&p, 1, timeout_ms) == 1;
+}
+
+Test(soft_peer, arming_chooses_what_wakes)
+{
+	struct warp_send_wr wr = { .opcode = WARP_WR_WRITE, .remote_stag = 0x100 };
+
+	end_make(1);
+	cr_assert_eq(warp_cq_arm(a.cq, true), 0);
+	cr_assert_eq(end_post(&a, wr, 0, 8), 1);
+	cr_assert_not(readable(warp_cq_fd(a.cq), 50));
+	cr_assert_eq(warp_cq_arm(a.cq, false), 0);
+	cr_assert_eq(end_post(&a, wr, 0, 8), 1);
+	cr_assert(readable(warp_cq_fd(a.cq), 1000));
+	cr_assert_eq(warp_cq_ack(a.cq), 0);
+	cr_assert_not(readable(warp_cq_fd(a.cq), 50));
+	end_drop();
+}
+
+Test(soft_peer, one_work_request_hears_of_a_fault)
+{
+	static const enum warp_wc_status heard[] = { WARP_WC_REMOTE_ACCESS, WARP_WC_SUCCESS,
+						     WARP_WC_FLUSHED };
+	struct warp_send_wr rd = { .opcode = WARP_WR_READ, .remote_stag = 0x100 };
+	struct warp_send_wr wr = { .wr_id = 1, .opcode = WARP_WR_WRITE, .remote_stag = 0x100 };
+
+	end_make(4);
+	cr_assert_eq(end_post(&a, rd, 0, 8), 1);
+	cr_assert_eq(end_post(&a, wr, 0, 8), 1);
+	rd.wr_id = 2;
+	cr_assert_eq(end_post(&a, rd, 0, 8), 1);
+	raw_terminate(fd);
+	for (uint64_t i = 0; i < 3; i++) {
+		struct warp_wc wc = end_next(&a, NULL);
+
+		cr_assert_eq(wc.wr_id, i);
+		cr_assert_eq(wc.status, heard[i], "%lu: %s", (unsigned long)i,
+			     warp_wc_status_text(wc.status));
+	}
+	end_drop();
+}
+
+/* --- ends --- */
+
+/* A socket that is closed while octets come resets the connection, and drops what it had to send */
+Test(soft_peer, what_comes_after_the_end_is_thrown_away)
+{
+	char c;
+
+	end_make(1);
+	cr_assert_eq(warp_conn_disconnect(a.conn), 0);
+	cr_assert_eq(warp_conn_destroy(a.conn), 0);
+	a.conn = NULL;
+	cr_assert_eq(recv(fd, &c, 1, 0), 0);
+	for (int i = 0; i < 10; i++) {
+		cr_assert_eq(send(fd, "late", 4, MSG_NOSIGNAL), 4);
+		usleep(5000);
+	}
+	end_drop();
+}
 
 /*
  * The peer answers two Reads, the second one in more octets than are received at once, and is
@@ -112,7 +230,7 @@ Test(soft_peer, what_was_answered_before_the_peer_went_counts)
 	for (wr.wr_id = 0; wr.wr_id < 3; wr.wr_id++)
 		cr_assert_eq(end_post(&a, wr, 0, wr.wr_id == 1 ? 325000 : 8), 1);
 	for (int i = 0; i < 2; i++) {
-		raw_get(fd, ulpdu);
+		raw_get(fd, ulpdu, drive);
 		memcpy(&r[i], ulpdu + DDP_UNTAGGED_LEN, sizeof(r[i]));
 	}
 	raw_read_response(fd, &r[0], 0, 8);

@@ -47,15 +47,25 @@ static inline void raw_put(int fd, const void *ulpdu, size_t len)
 	MUST(send(fd, zeroes, 4 + (-(2 + len) & 3), 0) > 0);
 }
 
-static inline size_t raw_get(int fd, uint8_t ulpdu[65536])
+static inline void raw_recv(int fd, uint8_t *p, size_t len, void (*drive)(void))
+{
+	for (ssize_t n; len; p += n, len -= (size_t)n) {
+		while ((n = recv(fd, p, len, MSG_DONTWAIT)) < 0)
+			drive();
+		MUST(n > 0);
+	}
+}
+
+/* The next frame; @drive takes the other end further meanwhile */
+static inline size_t raw_get(int fd, uint8_t ulpdu[65536], void (*drive)(void))
 {
 	uint8_t length[2], rest[8];
 	size_t len;
 
-	MUST(recv(fd, length, 2, MSG_WAITALL) == 2);
+	raw_recv(fd, length, 2, drive);
 	len = (size_t)(length[0] << 8 | length[1]);
-	MUST(recv(fd, ulpdu, len, MSG_WAITALL) == (ssize_t)len);
-	MUST(recv(fd, rest, 4 + (-(2 + len) & 3), MSG_WAITALL) > 0);
+	raw_recv(fd, ulpdu, len, drive);
+	raw_recv(fd, rest, 4 + (-(2 + len) & 3), drive);
 	return len;
 }
 
@@ -73,6 +83,23 @@ static inline void raw_read_request(int fd, uint32_t msn, const struct end *from
 			  .size = htobe32(len),
 			  .src_stag = htobe32(warp_mr_stag(from->mr)),
 			  .src_to = htobe64((uintptr_t)from->mem) },
+	};
+
+	raw_put(fd, &m, sizeof(m));
+}
+
+/* "Invalid STag" of a Read */
+static inline void raw_terminate(int fd)
+{
+	struct {
+		struct ddp_untagged ddp;
+		struct rdmap_term term;
+	} __attribute__((packed)) m = {
+		.ddp = { .ctl = DDP_L | DDP_DV1,
+			 .rsvdulp = RDMAP_RV1 | RDMAP_TERMINATE,
+			 .qn = htobe32(RDMAP_QN_TERM),
+			 .msn = htobe32(1) },
+		.term = { .layer_etype = 0x01 },
 	};
 
 	raw_put(fd, &m, sizeof(m));
