@@ -96,6 +96,16 @@ static inline struct soft_cq *soft_cq_of(struct warp_cq *cq)
 	return base_container_of(cq, struct soft_cq, cq);
 }
 
+/* Slots for @n entries of a ring whose index is masked */
+static inline __u32 soft_ring_size(__u32 n)
+{
+	__u32 size = 1;
+
+	while (size < n)
+		size *= 2;
+	return size;
+}
+
 /* --- soft_init.c --- */
 
 /* An object more or less that device_close() must not find */

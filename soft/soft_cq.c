@@ -36,15 +36,6 @@ static int cq_fds_open(struct soft_cq *cq)
 	return err;
 }
 
-static __u32 ring_size(__u32 n)
-{
-	__u32 size = 1;
-
-	while (size < n)
-		size *= 2;
-	return size;
-}
-
 int soft_cq_create(struct warp_device *dev, unsigned int entries, struct warp_cq **out)
 {
 	struct soft_cq *cq;
@@ -55,7 +46,7 @@ int soft_cq_create(struct warp_device *dev, unsigned int entries, struct warp_cq
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return -ENOMEM;
-	base_ring_init(&cq->ring, ring_size(entries));
+	base_ring_init(&cq->ring, soft_ring_size(entries));
 	cq->wc = calloc(cq->ring.mask + 1, sizeof(*cq->wc));
 	if (!cq->wc)
 		goto err_free_cq;

@@ -24,6 +24,17 @@
 #define RETRY_NS (10 * BASE_NS_PER_MS)
 #define EVENTS 32
 
+struct soft_listener {
+	struct warp_listener listener;
+	struct soft_device *dev;
+	int fd, event, epoll;
+	pthread_mutex_t lock;
+	bool paused; /* lock: fd wakes nobody */
+	pthread_mutex_t list;
+	struct base_list half, ready, failed; /* list: soft_conn.queued */
+	unsigned int half_count;
+};
+
 static int watch(struct soft_listener *l, int fd, struct soft_conn *c)
 {
 	return soft_fd_watch(l->epoll, EPOLL_CTL_ADD, fd, EPOLLIN, c);

@@ -87,17 +87,6 @@ enum soft_stage {
 	SOFT_STAGE_DONE,
 };
 
-struct soft_listener {
-	struct warp_listener listener;
-	struct soft_device *dev;
-	int fd, event, epoll;
-	pthread_mutex_t lock;
-	bool paused; /* lock: fd wakes nobody */
-	pthread_mutex_t list;
-	struct base_list half, ready, failed; /* list: soft_conn.queued */
-	unsigned int half_count;
-};
-
 struct soft_conn {
 	struct warp_conn conn;
 	struct soft_device *dev;

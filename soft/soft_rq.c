@@ -18,10 +18,8 @@ static struct soft_rwqe *rwqe_at(const struct soft_rq *rq, __u32 index)
 
 int soft_rq_init(struct soft_rq *rq, __u32 depth, __u32 sge)
 {
-	__u32 size = 1;
+	__u32 size = soft_ring_size(depth);
 
-	while (size < depth)
-		size *= 2;
 	rq->depth = depth;
 	rq->mask = size - 1;
 	rq->ring = calloc(size, sizeof(*rq->ring));

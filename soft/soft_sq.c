@@ -41,10 +41,8 @@ static struct soft_wqe *wqe_at(const struct soft_sq *sq, __u32 index)
 
 int soft_sq_init(struct soft_sq *sq, __u32 depth, __u32 sge, __u32 copy)
 {
-	__u32 size = 1;
+	__u32 size = soft_ring_size(depth);
 
-	while (size < depth)
-		size *= 2;
 	sq->depth = depth;
 	sq->mask = size - 1;
 	sq->ring = calloc(size, sizeof(*sq->ring));
