@@ -11,6 +11,9 @@
  * long. When no caller cares the thread does the work.
  *
  * Only the thread frees connections, after a round of events, for those carry pointers.
+ *
+ * From top to bottom: what to wait for (by whoever changed something, under tx), who attends, what
+ * an event and what the time brings, the thread, its set-up.
  */
 #include <errno.h>
 #include <poll.h>
@@ -156,17 +159,23 @@ static bool conn_attended(const struct soft_conn *c, uint64_t now)
 	return c->qp && (cq_attended(c->qp->send_cq, now) || cq_attended(c->qp->recv_cq, now));
 }
 
-static void conn_event(struct soft_progress *p, struct soft_conn *c)
+/* An event may be older than the connection's end */
+static bool conn_dead(struct soft_progress *p, const struct soft_conn *c)
+{
+	bool dead;
+
+	pthread_mutex_lock(&p->lock);
+	dead = c->dead;
+	pthread_mutex_unlock(&p->lock);
+	return dead;
+}
+
+/* When a caller attends to it, the next look is later; false: nobody does */
+static bool leave_to_caller(struct soft_progress *p, struct soft_conn *c)
 {
 	uint64_t now = base_now();
 	bool attended;
 
-	/* An event may be older than the end */
-	pthread_mutex_lock(&p->lock);
-	attended = c->dead;
-	pthread_mutex_unlock(&p->lock);
-	if (attended)
-		return;
 	pthread_mutex_lock(&c->tx);
 	attended = conn_attended(c, now);
 	pthread_mutex_unlock(&c->tx);
@@ -179,7 +188,12 @@ static void conn_event(struct soft_progress *p, struct soft_conn *c)
 		c->period = ATTENDED_NS;
 	}
 	pthread_mutex_unlock(&p->lock);
-	if (attended)
+	return attended;
+}
+
+static void conn_event(struct soft_progress *p, struct soft_conn *c)
+{
+	if (conn_dead(p, c) || leave_to_caller(p, c))
 		return;
 	soft_stage_attend(c);
 	pthread_mutex_lock(&c->tx);

@@ -6,6 +6,9 @@
  * Input is one thread's at a time; another one who comes meanwhile goes away, for what it would
  * do is being done.
  *
+ * Receiving is under rx alone, for what it brings may complete a work request, which takes tx. What
+ * it came to is then settled under both.
+ *
  * A connection ends once: its state is set, then its queues are flushed, then it lingers: what is
  * left of a frame and a Terminate are sent, then our FIN; what arrives is thrown away until the
  * peer's FIN, for a socket closed with octets unread would reset the connection and might take
