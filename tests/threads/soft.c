@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -266,6 +268,101 @@ static bool deregistered_memory_stays_as_it_is(void)
 	good = true;
 	for (int i = 0; i < 20000; i++)
 		good = good && b.mem[i] == 0x11;
+	return ends_drop() && good;
+}
+
+/* A page that holds whoever touches it until it is made good: told by the one pipe, by the other */
+static struct {
+	uint8_t *page;
+	int touched[2], good[2];
+} trap;
+
+static void trapped(int sig)
+{
+	char c = 0;
+
+	MUST(write(trap.touched[1], &c, 1) == 1);
+	MUST(read(trap.good[0], &c, 1) == 1);
+	MUST(mprotect(trap.page, 4096, PROT_READ | PROT_WRITE) == 0);
+}
+
+static void trap_set(uint8_t *page)
+{
+	struct sigaction sa = { .sa_handler = trapped };
+
+	trap.page = page;
+	MUST(pipe(trap.touched) == 0 && pipe(trap.good) == 0);
+	MUST(sigaction(SIGSEGV, &sa, NULL) == 0);
+	MUST(mprotect(page, 4096, PROT_NONE) == 0);
+}
+
+static void trap_remove(void)
+{
+	signal(SIGSEGV, SIG_DFL);
+	for (int i = 0; i < 2; i++)
+		MUST(close(trap.touched[i]) == 0 && close(trap.good[i]) == 0);
+}
+
+struct deregistration {
+	struct warp_mr *mr;
+	bool done;
+};
+
+static void *deregister(void *arg)
+{
+	struct deregistration *d = arg;
+
+	MUST(warp_mr_deregister(d->mr) == 0);
+	__atomic_store_n(&d->done, true, __ATOMIC_RELAXED); /* with the case */
+	return NULL;
+}
+
+static void *take_one(void *arg)
+{
+	MUST(end_next(arg, NULL).status == WARP_WC_SUCCESS);
+	return NULL;
+}
+
+/*
+ * With no memory that a peer may use the progress thread, which takes no signals, leaves the octets
+ * to who polls; before, it waits for one event more
+ */
+static void leave_to_callers(void)
+{
+	struct warp_send_wr nothing = { .opcode = WARP_WR_WRITE, .remote_stag = 1 };
+
+	MUST(warp_mr_deregister(b.mr) == 0);
+	b.mr = NULL;
+	MUST(end_post(&a, nothing, 0, 0) == 1);
+	usleep(60000);
+}
+
+static bool deregistration_waits(void)
+{
+	struct warp_sge sge = { .length = 8 };
+	struct warp_recv_wr recv = { .sg = &sge, .num_sge = 1 };
+	struct deregistration d = { 0 };
+	pthread_t t[2];
+	char c = 0;
+	bool good;
+
+	ends_make(NULL);
+	leave_to_callers();
+	trap_set(b.mem);
+	MUST(warp_mr_register(b.pd, b.mem, 4096, WARP_ACCESS_LOCAL_WRITE, &d.mr) == 0);
+	sge.addr = b.mem;
+	sge.stag = warp_mr_stag(d.mr);
+	MUST(warp_qp_post_recv(b.qp, &recv, 1) == 1);
+	pthread_create(&t[0], NULL, take_one, &b);
+	MUST(end_post(&a, (struct warp_send_wr){ .opcode = WARP_WR_SEND }, 0, 8) == 1);
+	MUST(read(trap.touched[0], &c, 1) == 1);
+	pthread_create(&t[1], NULL, deregister, &d);
+	usleep(50000);
+	good = !__atomic_load_n(&d.done, __ATOMIC_RELAXED); /* with deregister() */
+	MUST(write(trap.good[1], &c, 1) == 1);
+	pthread_join(t[0], NULL);
+	pthread_join(t[1], NULL);
+	trap_remove();
 	return ends_drop() && good;
 }
 
@@ -581,6 +678,7 @@ int main(void)
 	tap_case(reads_of_changing_memory(), "Reads of memory that changes");
 	for (int i = 0; i < 3; i++)
 		tap_case(deregistered_memory_stays_as_it_is(), "deregistration under Writes");
+	tap_case(deregistration_waits(), "deregistration waits for who is in the memory");
 	tap_case(two_wait_for_two_completions(), "two wait for two completions");
 	tap_case(waiting_while_another_looks(), "one waits for a connection, another one looks");
 	tap_case(one_of_two_accepts(), "one of two accepts");

@@ -3,6 +3,7 @@
  * Peers that do what ours never do: read without end, or go while their answers are still in the
  * socket.
  */
+#include "tests/unit/soft/pair.h"
 #include "tests/unit/soft/raw.h"
 
 #include <criterion/criterion.h>
@@ -100,13 +101,12 @@ Test(soft_peer, what_the_socket_cuts_arrives_whole)
 {
 	enum { MESSAGES = 24, LEN = 40000 };
 	static uint8_t ulpdu[65536];
-	int small = 5000, pair[2];
+	int pair[2];
 
 	MUST(warp_device_open("soft", &dev) == 0);
 	end_init(&a, dev, 32);
-	raw_pair(pair);
+	pair_tcp(pair, 1000, 5000);
 	fd = pair[1];
-	cr_assert_eq(setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
 	raw_connect(&a, pair, 1);
 	for (size_t i = 0; i < MESSAGES * LEN; i++)
 		a.mem[i] = (uint8_t)(i / 7 + i / 40000);
