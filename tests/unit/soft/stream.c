@@ -481,6 +481,22 @@ Test(soft_stream, the_state_may_move)
 	exchange();
 }
 
+Test(soft_stream, indices_out_of_bounds_are_refused)
+{
+	struct soft_core *c, good;
+
+	open_plain();
+	c = (struct soft_core *)((uint8_t *)a.mem.state + 24);
+	good = *c;
+	c->in_fill = RNIC_STREAM_IN;
+	cr_assert_eq(receive(&a, &box_a), -EBADMSG);
+	*c = good;
+	c->rest_len = SOFT_FPDU_MAX + 1;
+	cr_assert_eq(put(&a, 0, 0, "x", 1), -EBADMSG);
+	*c = good;
+	cr_assert_eq(put(&a, 0, 0, "x", 1), 1);
+}
+
 Test(soft_stream, a_state_out_of_bounds_is_refused)
 {
 	open_plain();
