@@ -26,8 +26,9 @@ static unsigned int open_levels(const struct rsock *s, uint32_t ends)
 	if (ends & (STREAM_IN_ENDED | STREAM_SHUT_RD))
 		levels |= STREAM_RDHUP;
 	/*
-	 * The peer's DISCONNECT is what a FIN is to a TCP socket: no hang-up while our side is open,
-	 * for programs that wait for input take that for an error and leave the octets unread.
+	 * The peer's DISCONNECT is what a FIN is to a TCP socket: no hang-up while our side is
+	 * open, for programs that wait for input take that for an error and leave the octets
+	 * unread.
 	 */
 	if (ends & (STREAM_IN_ENDED | STREAM_SHUT_RD) &&
 	    (ends & STREAM_SHUT_WR || rsock_load(&st->broken)))

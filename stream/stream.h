@@ -93,7 +93,7 @@ struct stream_ops {
 	void (*unshare)(struct stream *s);
 	/* It is another process's, and not to be counted here */
 	void (*disown)(struct stream *s);
-	/* What was accepted, or is due to the peer, has not all left: somebody must call progress */
+	/* Of what was accepted, or is due, something has not left: somebody must call progress */
 	bool (*owes)(struct stream *s);
 	void (*set_fd)(struct stream *s, int fd);
 	void (*stats)(struct stream *s, struct stream_stats *stats);

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Makes the kernel lab in build-vm/: Debian's kernel image (unpacked, never installed), its siw driver
-# built as an external module (Debian leaves it off), and an initramfs that mounts this host's root
-# read-only and runs one script in it. Nothing is done again while it is up to date.
+# Makes the kernel lab in build-vm/: Debian's kernel image (unpacked, never installed), its siw
+# driver built as an external module (Debian leaves it off), and an initramfs that mounts this
+# host's root read-only and runs one script in it. Nothing is done again while it is up to date.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/../.."
 lab=$PWD/build-vm
@@ -12,14 +12,15 @@ say() { printf 'vm: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
 # The kernel whose headers are installed: image and source must be of the same version
-version=$(apt-cache depends linux-headers-amd64 | sed -n 's/.*Depends: linux-headers-//p' | head -n 1)
+version=$(apt-cache depends linux-headers-amd64 |
+	sed -n 's/.*Depends: linux-headers-//p' | head -n 1)
 [ -n "$version" ] || die "no linux-headers-amd64 to be had"
 headers=/usr/src/linux-headers-$version
 source=/usr/src/linux-source-6.1.tar.xz
 [ -d "$headers" ] || die "please install linux-headers-$version"
 [ -f "$source" ] || die "please install linux-source-6.1"
 
-stamp="$version $(stat -c %Y "$source") $(sha256sum <"$here/init" | cut -c1-16) $(sha256sum <"$0" | cut -c1-16)"
+stamp="$version $(stat -c %Y "$source") $(cat "$here/init" "$0" | sha256sum)"
 [ "$(cat "$lab/stamp" 2>/dev/null)" != "$stamp" ] || exit 0
 mkdir -p "$lab"
 rm -f "$lab/stamp"
@@ -41,7 +42,8 @@ siw() {
 	say "building siw from linux-source-6.1"
 	rm -rf "$lab/siw"
 	mkdir "$lab/siw"
-	tar -C "$lab/siw" --strip-components=5 -xf "$source" linux-source-6.1/drivers/infiniband/sw/siw
+	tar -C "$lab/siw" --strip-components=5 -xf "$source" \
+		linux-source-6.1/drivers/infiniband/sw/siw
 	make -s -C "$headers" M="$lab/siw" CONFIG_RDMA_SIW=m modules >"$lab/siw.log" 2>&1 ||
 		{ tail -n 20 "$lab/siw.log" >&2; die "siw did not build"; }
 }
@@ -49,8 +51,8 @@ siw() {
 # Every module that one of these needs, in loading order
 modules() {
 	local m
-	for m in virtio_pci 9pnet_virtio 9p virtio_net veth sch_netem overlay libcrc32c crc32c_generic \
-		ib_core iw_cm rdma_cm ib_uverbs rdma_ucm; do
+	for m in virtio_pci 9pnet_virtio 9p virtio_net veth sch_netem overlay libcrc32c \
+		crc32c_generic ib_core iw_cm rdma_cm ib_uverbs rdma_ucm; do
 		modprobe -d "$lab/root" -S "$version" --show-depends "$m" 2>/dev/null || true
 	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }'
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""An iWARP peer made of a socket and struct, written from the RFCs; it shares no code with Warpsock.
+"""An iWARP peer made of a socket and struct, written from the RFCs, without code of Warpsock's.
 
     rawpeer.py startup ADDR PORT        start-up frames in many forms, to rping -s -P on siw
     rawpeer.py faults ADDR PORT         broken FPDUs and what siw says to them
@@ -51,7 +51,8 @@ def crc32c(octets):
 
 
 def frame(key, flags, rev, private=b"", length=None):
-    return key + struct.pack(">BBH", flags, rev, len(private) if length is None else length) + private
+    length = len(private) if length is None else length
+    return key + struct.pack(">BBH", flags, rev, length) + private
 
 
 def enhanced(ird, ord_, private=b""):
@@ -171,7 +172,7 @@ class Peer:
                 return ulpdu[18:]
 
     def end(self):
-        """What siw says at the end: a Terminate, in its own order of nibbles, or the way it left."""
+        """What siw says at the end: a Terminate, in its order of nibbles, or the way it left."""
         try:
             while True:
                 ulpdu = self.get()
@@ -277,7 +278,8 @@ def startup(options):
 
 SEND_HEAD = ">BBIIII"
 FAULTS = {
-    "Send without a buffer, in the end": ("1/2/02", lambda p: [p.send(bytes(16)) for _ in range(9)]),
+    "Send without a buffer, in the end": ("1/2/02",
+                                          lambda p: [p.send(bytes(16)) for _ in range(9)]),
     "Send longer than the buffer": ("1/2/02", lambda p: p.send(bytes(17))),
     "Send with an MSN too high": ("1/2/03", lambda p: p.untagged(SEND, 0, b"x", msn=2)),
     "Send with an MO": ("1/2/04", lambda p: p.untagged(SEND, 0, b"x", mo=4)),
@@ -319,7 +321,8 @@ def faults(options):
 def text(number, size):
     """A ping as rping makes it."""
     head = f"rdma-ping-{number}: ".encode()
-    return (head + bytes(65 + (number + i) % 58 for i in range(size - len(head) - 1)) + b"\0")[:size]
+    body = bytes(65 + (number + i) % 58 for i in range(size - len(head) - 1))
+    return (head + body + b"\0")[:size]
 
 
 def client(options):

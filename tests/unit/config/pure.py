@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 import tap  # noqa: E402  (found through the line above)
 
 OBJECTS = ["rule_match.c.o", "glob.c.o"]
-ALLOWED = {"memcmp", "memcpy", "strchr", "__memcpy_chk"}
+ALLOWED = {"bcmp", "memcmp", "memcpy", "strchr", "__memcpy_chk"}
 ALLOWED |= {"config_glob_match", "_GLOBAL_OFFSET_TABLE_"}
 SANITIZERS = ("__asan_", "__ubsan_", "__sanitizer_", "__sancov_", "__tsan_", "__start___sancov",
               "__stop___sancov")
