@@ -21,8 +21,11 @@
 #define STREAM_MAGIC 0x57415250u
 #define STREAM_VERSION 1
 
-/* The ring that the peer writes to is address space: two halves, granted in turn */
-#define STREAM_HALF (64 * 1024u)
+/*
+ * The ring that the peer writes to is address space: two halves, granted in turn. A half is some
+ * segments of the longest kind, so that neither a grant nor a short segment comes with each.
+ */
+#define STREAM_HALF (256 * 1024u)
 #define STREAM_RING (2 * STREAM_HALF)
 #define STREAM_CREDITS RS_DEF_CREDITS
 
@@ -30,7 +33,7 @@
  * Octets that wait for their reader lie in chunks, which are taken on demand: the last freed is
  * the first used again
  */
-#define STREAM_CHUNK 4096u
+#define STREAM_CHUNK 16384u
 #define STREAM_CHUNKS (STREAM_RING / STREAM_CHUNK + 1)
 #define STREAM_NO_CHUNK 0xFF
 

@@ -14,9 +14,9 @@ from launch import Stage, differences, report_of  # noqa: E402
 
 MODES = ("blocking", "poll", "select", "epoll-lt", "epoll-et")
 # Octets on each connection, connections: around an FPDU, half a ring and a ring
-LOADS = ((1, 1), (1000, 3), (32749, 2), (65536, 1), (65537, 2), (131072, 1), (131073, 1),
-         (1000000, 2), (300000, 30), (8000000, 4))
-DRIPS = (1, 4096, 131072, 400000, 2000000)
+LOADS = ((1, 1), (1000, 3), (32749, 2), (65537, 2), (262144, 1), (262145, 2), (524288, 1),
+         (524289, 1), (1000000, 2), (300000, 30), (8000000, 4))
+DRIPS = (1, 4096, 131072, 524288, 524289, 2000000)
 
 
 def problems_of(stage, names, statuses):

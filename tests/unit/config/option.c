@@ -197,7 +197,7 @@ Test(option, defaults)
 {
 	config_settings_init(&settings);
 	cr_expect_eq(config_number(&settings, CONFIG_LINGER), 30 * S);
-	cr_expect_eq(config_number(&settings, CONFIG_RING), 128 * 1024);
+	cr_expect_eq(config_number(&settings, CONFIG_RING), 512 * 1024);
 	cr_expect_eq(config_number(&settings, CONFIG_CREDITS), 384);
 	cr_expect_eq(config_number(&settings, CONFIG_CRC), 1);
 	cr_expect_eq(config_number(&settings, CONFIG_MARKERS), 0);

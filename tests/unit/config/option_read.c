@@ -56,7 +56,7 @@ Test(option_read, bad_values)
 		     -EINVAL);
 	cr_expect_str_eq(said, "bad WARPSOCK_RING: expected octets from 8k to 64M, got \"1\"\n"
 			       "bad WARPSOCK_CRC: expected on or off, got \"maybe\"\n");
-	cr_expect_eq(config_number(&settings, CONFIG_RING), 128 * 1024);
+	cr_expect_eq(config_number(&settings, CONFIG_RING), 512 * 1024);
 	cr_expect_eq(config_number(&settings, CONFIG_LINGER), 5 * BASE_NS_PER_S);
 }
 
