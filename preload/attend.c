@@ -220,6 +220,20 @@ void attend_owing(struct sock *s)
 		attend_open(s, base_deadline(base_now(), LEFT_ALONE));
 }
 
+void attend_forget(struct sock *s)
+{
+	struct base_list *node, *next;
+
+	pthread_mutex_lock(&charges.lock);
+	base_list_foreach(node, next, &charges.list) {
+		struct charge *c = base_list_entry(node, struct charge, node);
+
+		if (c->sock == s)
+			charge_end(c);
+	}
+	pthread_mutex_unlock(&charges.lock);
+}
+
 unsigned int attend_finish(uint64_t deadline)
 {
 	struct pollfd fds[BATCH];

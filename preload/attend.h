@@ -17,6 +17,8 @@ void attend_closed(struct sock *s);
 void attend_starting(struct sock *s);
 /* After a call: if the kernel did not take all that was accepted, sees to it that it leaves */
 void attend_owing(struct sock *s);
+/* The stream of an open socket is about to go */
+void attend_forget(struct sock *s);
 /*
  * Before the process ends: waits until the peers of closed ones have what they were sent, at most
  * until @deadline. How many have not.

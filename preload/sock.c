@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
+#include "preload/attend.h"
 #include "preload/epoll.h"
 #include "preload/libc.h"
 #include "preload/pool.h"
@@ -68,7 +69,7 @@ static struct sock *sock_alloc(int fd, enum config_mode mode)
 	s->fd = fd;
 	s->stream = NULL;
 	s->mode = mode;
-	s->accepted = s->nodelay = false;
+	s->accepted = s->attended = s->nodelay = false;
 	pthread_mutex_init(&s->lock, NULL);
 	base_list_init(&s->watches);
 	s->ent.kind = FD_SOCK;
@@ -144,6 +145,7 @@ int sock_connect(struct sock *s, bool connecting, bool hold)
 void sock_forget_stream(struct sock *s)
 {
 	__atomic_store_n(&s->role, SOCK_NEW, __ATOMIC_RELEASE);
+	attend_forget(s);
 	stream_drop(s);
 }
 
