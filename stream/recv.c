@@ -169,6 +169,9 @@ ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int fl
 		return err == -EAGAIN || err == -ENOMSG ? err : nothing(s);
 	rsock_rx_lock(s);
 	taken = octets_take(s, iov, n, flags & (MSG_PEEK | MSG_TRUNC));
+	/* The peer's end may be among what the transport still has: then nothing is granted */
+	if (rsock_grant_due(s))
+		rsock_drain(s, NULL);
 	rsock_rx_unlock(s);
 	push(s);
 	rsock_tell(s, before);
