@@ -299,7 +299,7 @@ void am_endpoint_resources_set(struct amudp_ep *ep, int peers)
 	uint32_t bytes = ep->nics[ep->nic]->receive_bytes / 2 / (uint32_t)base_max(peers, 1);
 	int depth = ep->depth * base_min(base_max(peers - 1, 1), 4);
 
-	ep->window_kib = (uint16_t)base_min(base_max(bytes / 1024, 4u), UINT16_MAX);
+	ep->window_kib = (uint16_t)base_min(base_max(bytes / 1024, 4u), (uint32_t)UINT16_MAX);
 	if (ep->options.send_depth == 0)
 		ep->options.send_depth = depth;
 }

@@ -58,7 +58,7 @@ static uint32_t path_mtu(const struct sockaddr_in *to)
 
 static uint32_t frame_max_of(const struct sockaddr_in *to)
 {
-	uint32_t datagram = base_min(path_mtu(to) - UDP_IP_HEADERS, AM_WIRE_MAX_DATAGRAM);
+	uint32_t datagram = base_min(path_mtu(to) - UDP_IP_HEADERS, (uint32_t)AM_WIRE_MAX_DATAGRAM);
 	int64_t limit = am_env_int("MAX_PACKET", AM_WIRE_MAX_DATAGRAM);
 
 	if (limit >= PACKET_MIN)

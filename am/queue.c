@@ -52,7 +52,8 @@ static struct am_queued *packet_open(struct amudp_ep *ep, struct am_peer *peer,
 static struct am_queued *packet_for(struct amudp_ep *ep, struct am_peer *peer, uint32_t n)
 {
 	struct am_queued *q;
-	uint32_t limit = base_min(peer->frame_max + (uint32_t)PACKET_SIZE, AM_QUEUE_BUFFER);
+	uint32_t limit =
+		base_min(peer->frame_max + (uint32_t)PACKET_SIZE, (uint32_t)AM_QUEUE_BUFFER);
 
 	if (peer->queued >= 0) {
 		q = &ep->queue.packets[peer->queued];

@@ -8,9 +8,19 @@
 #include <stdint.h>
 #include <string.h>
 
-/* min and max evaluate an argument twice. */
-#define base_min(a, b) ((a) < (b) ? (a) : (b))
-#define base_max(a, b) ((a) > (b) ? (a) : (b))
+/* Each argument is evaluated once */
+#define base_min(a, b)                             \
+	__extension__({                            \
+		__typeof__(a) min_a_ = (a);        \
+		__typeof__(b) min_b_ = (b);        \
+		min_a_ < min_b_ ? min_a_ : min_b_; \
+	})
+#define base_max(a, b)                             \
+	__extension__({                            \
+		__typeof__(a) max_a_ = (a);        \
+		__typeof__(b) max_b_ = (b);        \
+		max_a_ > max_b_ ? max_a_ : max_b_; \
+	})
 #define base_array_size(a) (sizeof(a) / sizeof((a)[0]))
 #define base_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 

@@ -47,8 +47,8 @@ int soft_qp_create(struct warp_pd *pd, const struct warp_qp_attr *attr, struct w
 	q->send_cq = soft_cq_of(attr->send_cq);
 	q->recv_cq = soft_cq_of(attr->recv_cq);
 	q->signal_all = attr->signal_all;
-	q->max_send_sge = base_max(attr->max_send_sge, 1);
-	q->max_recv_sge = base_max(attr->max_recv_sge, 1);
+	q->max_send_sge = base_max(attr->max_send_sge, 1u);
+	q->max_recv_sge = base_max(attr->max_recv_sge, 1u);
 	q->max_inline = attr->max_inline;
 	pthread_mutex_init(&q->lock, NULL);
 	err = soft_sq_init(&q->sq, attr->max_send_wr, q->max_send_sge, q->max_inline);

@@ -16,7 +16,7 @@ static uint8_t data[MPA_ULPDU_MAX];
 static size_t send_pieces(struct mpa_conn *c, uint32_t len)
 {
 	struct iovec pl[TEST_PIECES];
-	uint32_t hdr = base_min(len, HDR), at = hdr, n = 0;
+	uint32_t hdr = base_min(len, (uint32_t)HDR), at = hdr, n = 0;
 
 	for (; n + 1 < base_array_size(pl) && at < len; at += pl[n++].iov_len)
 		pl[n] = (struct iovec){ data + at, base_min(len - at, n * n * 3) };

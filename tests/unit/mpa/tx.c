@@ -193,7 +193,7 @@ Test(tx, mulpdu_is_as_the_rfc_has_it)
 		cr_expect_eq(mpa_mulpdu(emss, false), mulpdus[i].plain, "%u", emss);
 		cr_expect_eq(mpa_mulpdu(emss, true), mulpdus[i].marked, "%u", emss);
 		mpa_conn_set_emss(&c, emss);
-		cr_expect_eq(c.emss, base_min(emss, 65535));
+		cr_expect_eq(c.emss, base_min(emss, 65535u));
 		cr_expect_eq(c.mulpdu, mulpdus[i].plain);
 		c.flags = MPA_F_RX_MARKERS;
 		mpa_conn_set_emss(&c, emss);
