@@ -105,7 +105,7 @@ adopt() {
 
 # capture NAME: what goes over the wire from here on, to be judged by the host
 capture() {
-	start "capture-$1" in_peer tcpdump -i up0 -U -s 0 -w "/tmp/case/$1.pcap" tcp
+	start "capture-$1" in_peer tcpdump --immediate-mode -i up0 -U -s 0 -w "/tmp/case/$1.pcap" tcp
 	local i
 	for ((i = 0; i < 100; i++)); do
 		[ -s "/tmp/case/$1.pcap" ] && return
