@@ -21,8 +21,10 @@ source=/usr/src/linux-source-6.1.tar.xz
 [ -f "$source" ] || die "please install linux-source-6.1"
 
 stamp="$version $(stat -c %Y "$source") $(cat "$here/init" "$0" | sha256sum)"
-[ "$(cat "$lab/stamp" 2>/dev/null)" != "$stamp" ] || exit 0
 mkdir -p "$lab"
+gcc -O1 -g -Wall -I "$here" -o "$lab/script_verbs" "$here/script.c" "$here/script_verbs.c" \
+	-lrdmacm -libverbs
+[ "$(cat "$lab/stamp" 2>/dev/null)" != "$stamp" ] || exit 0
 rm -f "$lab/stamp"
 
 image() {

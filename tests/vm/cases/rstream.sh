@@ -33,6 +33,11 @@ for role in warpsock_serves rsockets_serve; do
 		check "$role: $size octets to and fro" $role -S $size -C 5 -I 2
 	done
 	end_capture $role
+	export WARPSOCK_CRC=off
+	capture ${role}_crc_off
+	check "$role: no CRC" $role -S 30000 -C 5 -I 2
+	end_capture ${role}_crc_off
+	unset WARPSOCK_CRC
 	check "$role: 2 MB, one way at a time" $role -S 131072 -C 16 -I 1
 	check "$role: blocking" $role -S 5000 -C 20 -I 2 -T b
 	check "$role: nonblocking" $role -S 5000 -C 20 -I 2 -T n

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The steps of a script, whoever carries them out: see script.h. The first step that fails ends
+ * the program, and says which it was.
+ */
+#include "script.h"
+
+#include <endian.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+uint8_t script_out[SCRIPT_BUFFER], script_in[SCRIPT_RECEIVES][SCRIPT_BUFFER],
+	script_memory[SCRIPT_MEMORY];
+
+static bool initiator;
+static unsigned int private_len;
+static uint8_t private_data[512];
+static struct script_where peer;
+
+int script_wrong(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return 1;
+}
+
+/* Different from kind to kind, so that one is not taken for the other */
+static void fill(uint8_t *p, unsigned int len, uint8_t kind)
+{
+	for (unsigned int i = 0; i < len; i++)
+		p[i] = (uint8_t)(i * 7 + (i >> 8) + kind);
+}
+
+static int compare(const uint8_t *p, unsigned int len, uint8_t kind)
+{
+	for (unsigned int i = 0; i < len; i++)
+		if (p[i] != (uint8_t)(i * 7 + (i >> 8) + kind))
+			return script_wrong("octet %u of %u is %#x", i, len, p[i]);
+	return 0;
+}
+
+/* --- start-up ----------------------------------------------------------------------------- */
+
+static int step_listen(char **arg)
+{
+	return script_ops.listen(arg[0], arg[1]);
+}
+
+static int step_connect(char **arg)
+{
+	initiator = true;
+	return script_ops.connect(arg[0], arg[1], private_data, private_len);
+}
+
+static int step_private(char **arg)
+{
+	private_len = (unsigned int)atoi(arg[0]);
+	fill(private_data, MIN(private_len, sizeof(private_data)), 'p');
+	return 0;
+}
+
+static int step_private_is(char **arg)
+{
+	unsigned int len = 0, want = (unsigned int)atoi(arg[0]);
+	const void *p = script_ops.private_data(&len);
+
+	if (len != want)
+		return script_wrong("the peer's private data has %u octets", len);
+	return compare(p, len, 'p');
+}
+
+static int step_accept(char **arg)
+{
+	return script_ops.accept(private_data, private_len);
+}
+
+static int step_reject(char **arg)
+{
+	return script_ops.reject(private_data, private_len);
+}
+
+static int step_refused(char **arg)
+{
+	return script_ops.refused();
+}
+
+/* --- work --------------------------------------------------------------------------------- */
+
+static int tell(void)
+{
+	struct script_where here = script_ops.where();
+
+	memcpy(script_out, &here, sizeof(here));
+	return script_ops.post(SCRIPT_SEND, sizeof(here), 0, 0);
+}
+
+static int hear(void)
+{
+	unsigned int slot, len;
+
+	if (script_ops.receive(&slot, &len))
+		return 1;
+	memcpy(&peer, script_in[slot], sizeof(peer));
+	return script_ops.receive_again(slot);
+}
+
+static int step_swap(char **arg)
+{
+	return initiator ? tell() || hear() : hear() || tell();
+}
+
+static int message(enum script_op op, const char *len)
+{
+	unsigned int n = (unsigned int)atoi(len);
+
+	fill(script_out, n, 's');
+	return script_ops.post(op, n, be32toh(peer.stag), 0);
+}
+
+static int step_send(char **arg)
+{
+	return message(SCRIPT_SEND, arg[0]);
+}
+
+static int step_send_inv(char **arg)
+{
+	return message(SCRIPT_SEND_INV, arg[0]);
+}
+
+static int step_got(char **arg)
+{
+	unsigned int slot, len;
+
+	if (script_ops.receive(&slot, &len))
+		return 1;
+	if (len != (unsigned int)atoi(arg[0]))
+		return script_wrong("a message of %u octets", len);
+	return compare(script_in[slot], len, 's') || script_ops.receive_again(slot);
+}
+
+static int step_write(char **arg)
+{
+	unsigned int n = (unsigned int)atoi(arg[0]);
+
+	fill(script_out, n, 'w');
+	return script_ops.post(SCRIPT_WRITE, n, be32toh(peer.stag), be64toh(peer.to));
+}
+
+/* What is in the peer's memory without being written is the pattern of 'm'. */
+static int step_read(char **arg)
+{
+	unsigned int n = (unsigned int)atoi(arg[0]);
+
+	memset(script_out, 0, sizeof(script_out));
+	return script_ops.post(SCRIPT_READ, n, be32toh(peer.stag), be64toh(peer.to)) ||
+	       compare(script_out, n, 'm');
+}
+
+static int step_has(char **arg)
+{
+	return compare(script_memory, (unsigned int)atoi(arg[0]), 'w');
+}
+
+/* --- faults ------------------------------------------------------------------------------- */
+
+/* Whether such a Write succeeds here is no matter; such a Read must not. */
+static int astray(enum script_op op, uint32_t stag, uint64_t beyond)
+{
+	int ret = script_ops.post(op, 8, stag, be64toh(peer.to) + beyond);
+
+	return op == SCRIPT_READ && !ret ? script_wrong("the Read succeeded") : 0;
+}
+
+static int step_write_stag(char **arg)
+{
+	return astray(SCRIPT_WRITE, be32toh(peer.stag) ^ 0x5A5A5A00, 0);
+}
+
+static int step_write_end(char **arg)
+{
+	return astray(SCRIPT_WRITE, be32toh(peer.stag), SCRIPT_MEMORY - 7);
+}
+
+static int step_read_stag(char **arg)
+{
+	return astray(SCRIPT_READ, be32toh(peer.stag) ^ 0x5A5A5A00, 0);
+}
+
+static int step_read_end(char **arg)
+{
+	return astray(SCRIPT_READ, be32toh(peer.stag), SCRIPT_MEMORY - 7);
+}
+
+static int step_fails(char **arg)
+{
+	return script_ops.ended(false);
+}
+
+static int step_terminate(char **arg)
+{
+	return script_ops.terminated((uint32_t)strtoul(arg[0], NULL, 0));
+}
+
+static int step_close(char **arg)
+{
+	return script_ops.close();
+}
+
+static int step_closed(char **arg)
+{
+	return script_ops.ended(true);
+}
+
+static const struct step {
+	const char *name;
+	int args;
+	int (*run)(char **arg);
+} steps[] = {
+	{ "listen", 2, step_listen },
+	{ "connect", 2, step_connect },
+	{ "private", 1, step_private },
+	{ "private-is", 1, step_private_is },
+	{ "accept", 0, step_accept },
+	{ "reject", 0, step_reject },
+	{ "refused", 0, step_refused },
+	{ "swap", 0, step_swap },
+	{ "send", 1, step_send },
+	{ "send-inv", 1, step_send_inv },
+	{ "got", 1, step_got },
+	{ "write", 1, step_write },
+	{ "read", 1, step_read },
+	{ "has", 1, step_has },
+	{ "write-stag", 0, step_write_stag },
+	{ "write-end", 0, step_write_end },
+	{ "read-stag", 0, step_read_stag },
+	{ "read-end", 0, step_read_end },
+	{ "fails", 0, step_fails },
+	{ "terminate", 1, step_terminate },
+	{ "close", 0, step_close },
+	{ "closed", 0, step_closed },
+};
+
+static const struct step *find(const char *name)
+{
+	for (unsigned int i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		if (!strcmp(steps[i].name, name))
+			return &steps[i];
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	fill(script_memory, SCRIPT_MEMORY, 'm');
+	for (int i = 1; i < argc;) {
+		const struct step *s = find(argv[i]);
+
+		if (!s || i + s->args >= argc)
+			return script_wrong("no such step: %s", argv[i]);
+		if (s->run(argv + i + 1))
+			return script_wrong("step %d, %s, failed", i, s->name);
+		i += 1 + s->args;
+	}
+	return 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One end of a connection that does what its command line says, step by step, for tests. The
+ * steps are the same over librdmacm (script_verbs.c) and over the native API (script_warp.c).
+ *
+ *	listen ADDR PORT    wait for a Request          connect ADDR PORT
+ *	private N           of N octets, for the next connect, accept or reject
+ *	private-is N        what the peer gave
+ *	accept | reject     of what came                refused    the peer has rejected us
+ *	swap                tell each other where our memory is: initiator first
+ *	send N | got N      a Send of N octets of the pattern, and its receipt
+ *	send-inv N          and the peer's region is invalid from then on
+ *	write N | read N    the peer's memory, from its start
+ *	has N               our memory has what was written there
+ *	write-stag, write-end, read-stag, read-end
+ *	                    of an STag that nobody has, or up to behind the end of the region
+ *	fails               the connection ends with an error
+ *	terminate CODE      as 0xLTCC: layer, type, code of the Terminate (native API only)
+ *	close | closed      in order, by us or by the peer
+ */
+#ifndef TESTS_VM_SCRIPT_H
+#define TESTS_VM_SCRIPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SCRIPT_MEMORY 65536 /* that peers may read and write */
+#define SCRIPT_BUFFER 65536 /* of one message */
+#define SCRIPT_RECEIVES 4
+#define SCRIPT_WAIT_MS 10000
+
+enum script_op {
+	SCRIPT_SEND,
+	SCRIPT_SEND_INV,
+	SCRIPT_WRITE,
+	SCRIPT_READ,
+};
+
+/* Where the peer's memory is, as Sends carry it; big-endian */
+struct script_where {
+	uint64_t to;
+	uint32_t stag, size;
+} __attribute__((packed));
+
+/* What a back end has: 0, or 1 after it has said on stderr what is wrong */
+struct script_ops {
+	int (*listen)(const char *addr, const char *port);
+	int (*connect)(const char *addr, const char *port, const void *pd, unsigned int len);
+	int (*accept)(const void *pd, unsigned int len);
+	int (*reject)(const void *pd, unsigned int len);
+	int (*refused)(void);
+	/* The peer's private data, valid until the end */
+	const void *(*private_data)(unsigned int *len);
+	/* The first @len octets of script_out go out, or to or from @to, and that is complete */
+	int (*post)(enum script_op op, unsigned int len, uint32_t stag, uint64_t to);
+	/* The next message is in script_in[@slot] with @len octets */
+	int (*receive)(unsigned int *slot, unsigned int *len);
+	int (*receive_again)(unsigned int slot);
+	struct script_where (*where)(void);
+	/* Waits for the end of the connection; 0: in order */
+	int (*ended)(bool in_order);
+	int (*terminated)(uint32_t code);
+	int (*close)(void);
+};
+
+extern const struct script_ops script_ops;
+/* Registered by the back end: for sending and as the sink of Reads; posted; open to the peer */
+extern uint8_t script_out[SCRIPT_BUFFER], script_in[SCRIPT_RECEIVES][SCRIPT_BUFFER],
+	script_memory[SCRIPT_MEMORY];
+
+int script_wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The steps of script.h over librdmacm and libibverbs: what runs on siw. Built in the lab, by
+ * prepare.sh, for it needs their headers.
+ */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <rdma/rdma_cma.h>
+#include <rdma/rdma_verbs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "script.h"
+
+static struct rdma_event_channel *channel;
+static struct rdma_cm_id *id, *listener;
+static struct ibv_cq *send_cq, *recv_cq;
+static struct ibv_mr *out, *in[SCRIPT_RECEIVES], *memory;
+static uint8_t private_data[256];
+static unsigned int private_len;
+static bool rejected;
+
+static int failed(const char *what)
+{
+	return script_wrong("%s: %s", what, strerror(errno));
+}
+
+/* --- events of the connection manager ------------------------------------------------------ */
+
+/* The next event: its number, or -1 */
+static int next_event(void)
+{
+	struct pollfd p = { .fd = channel->fd, .events = POLLIN };
+	struct rdma_cm_event *e;
+	int what;
+
+	if (poll(&p, 1, SCRIPT_WAIT_MS) != 1 || rdma_get_cm_event(channel, &e))
+		return -1;
+	what = e->event;
+	if (what == RDMA_CM_EVENT_CONNECT_REQUEST)
+		id = e->id;
+	if (what == RDMA_CM_EVENT_CONNECT_REQUEST || what == RDMA_CM_EVENT_ESTABLISHED ||
+	    what == RDMA_CM_EVENT_REJECTED) {
+		private_len = e->param.conn.private_data_len;
+		if (private_len)
+			memcpy(private_data, e->param.conn.private_data, private_len);
+	}
+	rdma_ack_cm_event(e);
+	return what;
+}
+
+static int await(enum rdma_cm_event_type want)
+{
+	int got = next_event();
+
+	if (got == (int)want)
+		return 0;
+	return script_wrong("%s, not %s", got < 0 ? "nothing" : rdma_event_str(got),
+			    rdma_event_str(want));
+}
+
+/* --- start-up ----------------------------------------------------------------------------- */
+
+static int receive_again(unsigned int slot)
+{
+	return rdma_post_recv(id, (void *)(uintptr_t)slot, script_in[slot], SCRIPT_BUFFER, in[slot])
+		       ? failed("post_recv")
+		       : 0;
+}
+
+static int open_qp(void)
+{
+	struct ibv_qp_init_attr attr = {
+		.cap = { 8, SCRIPT_RECEIVES, 1, 1, 0 },
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+	};
+	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+	attr.send_cq = send_cq = ibv_create_cq(id->verbs, 16, NULL, NULL, 0);
+	attr.recv_cq = recv_cq = ibv_create_cq(id->verbs, 16, NULL, NULL, 0);
+	if (!send_cq || !recv_cq || rdma_create_qp(id, NULL, &attr))
+		return failed("create_qp");
+	out = rdma_reg_msgs(id, script_out, SCRIPT_BUFFER);
+	memory = ibv_reg_mr(id->pd, script_memory, SCRIPT_MEMORY, access);
+	for (unsigned int i = 0; i < SCRIPT_RECEIVES; i++) {
+		in[i] = rdma_reg_msgs(id, script_in[i], SCRIPT_BUFFER);
+		if (receive_again(i))
+			return 1;
+	}
+	return out && memory ? 0 : failed("reg_mr");
+}
+
+static struct rdma_conn_param param_of(const void *pd, unsigned int len)
+{
+	return (struct rdma_conn_param){ .private_data = pd,
+					 .private_data_len = (uint8_t)len,
+					 .responder_resources = 4,
+					 .initiator_depth = 4 };
+}
+
+static struct sockaddr_in address(const char *addr, const char *port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET };
+
+	inet_pton(AF_INET, addr, &a.sin_addr);
+	a.sin_port = htons((uint16_t)atoi(port));
+	return a;
+}
+
+static int verbs_listen(const char *addr, const char *port)
+{
+	struct sockaddr_in a = address(addr, port);
+
+	channel = rdma_create_event_channel();
+	if (!channel || rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP) ||
+	    rdma_bind_addr(listener, (struct sockaddr *)&a) || rdma_listen(listener, 4))
+		return failed("listen");
+	return await(RDMA_CM_EVENT_CONNECT_REQUEST);
+}
+
+static int resolve(const char *addr, const char *port)
+{
+	struct sockaddr_in a = address(addr, port);
+
+	channel = rdma_create_event_channel();
+	if (!channel || rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) ||
+	    rdma_resolve_addr(id, NULL, (struct sockaddr *)&a, SCRIPT_WAIT_MS) ||
+	    await(RDMA_CM_EVENT_ADDR_RESOLVED) || rdma_resolve_route(id, SCRIPT_WAIT_MS) ||
+	    await(RDMA_CM_EVENT_ROUTE_RESOLVED))
+		return failed("resolve");
+	return open_qp();
+}
+
+/* A rejection is what some scripts want: see refused. */
+static int verbs_connect(const char *addr, const char *port, const void *pd, unsigned int len)
+{
+	struct rdma_conn_param param = param_of(pd, len);
+	int event;
+
+	if (resolve(addr, port))
+		return 1;
+	if (rdma_connect(id, &param))
+		return failed("connect");
+	event = next_event();
+	rejected = event == RDMA_CM_EVENT_REJECTED;
+	if (rejected || event == RDMA_CM_EVENT_ESTABLISHED)
+		return 0;
+	return script_wrong("connect: %s", event < 0 ? "nothing" : rdma_event_str(event));
+}
+
+static int verbs_accept(const void *pd, unsigned int len)
+{
+	struct rdma_conn_param param = param_of(pd, len);
+
+	if (open_qp())
+		return 1;
+	if (rdma_accept(id, &param))
+		return failed("accept");
+	return await(RDMA_CM_EVENT_ESTABLISHED);
+}
+
+static int verbs_reject(const void *pd, unsigned int len)
+{
+	if (rdma_reject(id, pd, (uint8_t)len))
+		return failed("reject");
+	usleep(300000); /* else the listener's end overtakes the Reply */
+	return 0;
+}
+
+static int verbs_refused(void)
+{
+	return rejected ? 0 : script_wrong("we are not rejected");
+}
+
+static const void *verbs_private_data(unsigned int *len)
+{
+	*len = private_len;
+	return private_data;
+}
+
+/* --- work --------------------------------------------------------------------------------- */
+
+static int completion(struct ibv_cq *cq, struct ibv_wc *wc)
+{
+	for (int i = 0; i < SCRIPT_WAIT_MS; i++) {
+		if (ibv_poll_cq(cq, 1, wc) == 1)
+			return wc->status ? script_wrong("%s", ibv_wc_status_str(wc->status)) : 0;
+		usleep(1000);
+	}
+	return script_wrong("no completion");
+}
+
+static int verbs_post(enum script_op op, unsigned int len, uint32_t stag, uint64_t to)
+{
+	static const enum ibv_wr_opcode opcodes[] = { [SCRIPT_SEND] = IBV_WR_SEND,
+						      [SCRIPT_SEND_INV] = IBV_WR_SEND_WITH_INV,
+						      [SCRIPT_WRITE] = IBV_WR_RDMA_WRITE,
+						      [SCRIPT_READ] = IBV_WR_RDMA_READ };
+	struct ibv_sge sge = { (uintptr_t)script_out, len, out->lkey };
+	struct ibv_send_wr wr = { .opcode = opcodes[op], .sg_list = &sge, .num_sge = 1 }, *bad;
+	struct ibv_wc wc;
+
+	if (op == SCRIPT_SEND_INV) {
+		wr.invalidate_rkey = stag;
+	} else if (op != SCRIPT_SEND) {
+		wr.wr.rdma.rkey = stag;
+		wr.wr.rdma.remote_addr = to;
+	}
+	errno = ibv_post_send(id->qp, &wr, &bad);
+	return errno ? failed("post_send") : completion(send_cq, &wc);
+}
+
+static int verbs_receive(unsigned int *slot, unsigned int *len)
+{
+	struct ibv_wc wc;
+
+	if (completion(recv_cq, &wc))
+		return 1;
+	*slot = (unsigned int)wc.wr_id;
+	*len = wc.byte_len;
+	return 0;
+}
+
+static struct script_where verbs_where(void)
+{
+	return (struct script_where){ htobe64((uintptr_t)script_memory), htobe32(memory->rkey),
+				      htobe32(SCRIPT_MEMORY) };
+}
+
+/* siw tells of every end in the same way. */
+static int verbs_ended(bool in_order)
+{
+	int ret = await(RDMA_CM_EVENT_DISCONNECTED);
+
+	rdma_disconnect(id);
+	return ret;
+}
+
+static int verbs_terminated(uint32_t code)
+{
+	return script_wrong("librdmacm does not tell of Terminates");
+}
+
+static int verbs_close(void)
+{
+	return rdma_disconnect(id) ? failed("disconnect") : await(RDMA_CM_EVENT_DISCONNECTED);
+}
+
+const struct script_ops script_ops = {
+	.listen = verbs_listen,
+	.connect = verbs_connect,
+	.accept = verbs_accept,
+	.reject = verbs_reject,
+	.refused = verbs_refused,
+	.private_data = verbs_private_data,
+	.post = verbs_post,
+	.receive = verbs_receive,
+	.receive_again = receive_again,
+	.where = verbs_where,
+	.ended = verbs_ended,
+	.terminated = verbs_terminated,
+	.close = verbs_close,
+};

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The steps of script.h over the native API: what Warpsock does towards siw.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "apps/examples/endpoint.h"
+#include "script.h"
+
+static struct endpoint end;
+static struct warp_device *device;
+static struct warp_listener *listener;
+static struct warp_conn *request;
+static struct warp_mr *out, *in[SCRIPT_RECEIVES], *memory;
+
+static int failed(const char *what, int err)
+{
+	endpoint_complain(&end, what, err);
+	return 1;
+}
+
+static int warp_receive_again(unsigned int slot)
+{
+	struct warp_sge sg = { script_in[slot], SCRIPT_BUFFER, warp_mr_stag(in[slot]) };
+	struct warp_recv_wr wr = { slot, &sg, 1 };
+	int ret = warp_qp_post_recv(end.qp, &wr, 1);
+
+	return ret == 1 ? 0 : failed("post_recv", ret);
+}
+
+static int open_end(void)
+{
+	unsigned int remote = WARP_ACCESS_REMOTE_WRITE | WARP_ACCESS_REMOTE_READ;
+	unsigned int local = WARP_ACCESS_LOCAL_WRITE;
+	int ret = warp_device_open(NULL, &device);
+
+	if (!ret)
+		ret = endpoint_open(&end, device, NULL, 8, SCRIPT_WAIT_MS);
+	if (!ret)
+		ret = warp_mr_register(end.pd, script_out, SCRIPT_BUFFER, local, &out);
+	if (!ret)
+		ret = warp_mr_register(end.pd, script_memory, SCRIPT_MEMORY, local | remote,
+				       &memory);
+	for (unsigned int i = 0; !ret && i < SCRIPT_RECEIVES; i++) {
+		ret = warp_mr_register(end.pd, script_in[i], SCRIPT_BUFFER, local, &in[i]);
+		if (!ret && warp_receive_again(i))
+			return 1;
+	}
+	return ret ? failed("open", ret) : 0;
+}
+
+/* --- start-up ----------------------------------------------------------------------------- */
+
+static struct warp_conn_param param_of(const void *pd, unsigned int len)
+{
+	return (struct warp_conn_param){
+		.private_data = pd, .private_data_len = len, .ird = 4, .ord = 4
+	};
+}
+
+static int warp_listen_one(const char *addr, const char *port)
+{
+	struct sockaddr_storage a;
+	int ret;
+
+	if (open_end() || endpoint_resolve(addr, (uint16_t)atoi(port), &a))
+		return 1;
+	ret = warp_listen(device, (struct sockaddr *)&a, endpoint_addr_len(&a), 4, &listener);
+	if (!ret)
+		ret = warp_listener_get(listener, SCRIPT_WAIT_MS, &request);
+	return ret ? failed("listen", ret) : 0;
+}
+
+static enum warp_conn_state state(void)
+{
+	struct warp_conn_info info = { .state = WARP_CONN_ERROR };
+
+	warp_conn_query(end.conn, &info);
+	return info.state;
+}
+
+/* A rejection is what some scripts want: see refused. */
+static int warp_connect_to(const char *addr, const char *port, const void *pd, unsigned int len)
+{
+	struct warp_conn_param param = param_of(pd, len);
+	struct sockaddr_storage a;
+	int ret;
+
+	if (open_end() || endpoint_resolve(addr, (uint16_t)atoi(port), &a))
+		return 1;
+	ret = endpoint_connect(&end, &a, NULL, &param);
+	return ret && state() != WARP_CONN_REJECTED ? failed("connect", ret) : 0;
+}
+
+static int warp_accept_it(const void *pd, unsigned int len)
+{
+	struct warp_conn_param param = param_of(pd, len);
+	int ret = endpoint_accept(&end, request, &param);
+
+	return ret ? failed("accept", ret) : 0;
+}
+
+static int warp_reject_it(const void *pd, unsigned int len)
+{
+	int ret = warp_conn_reject(request, pd, len);
+
+	nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
+	return ret ? failed("reject", ret) : 0;
+}
+
+static int warp_refused(void)
+{
+	return state() == WARP_CONN_REJECTED ? 0 : script_wrong("we are not rejected");
+}
+
+static const void *warp_private_data(unsigned int *len)
+{
+	static struct warp_conn_info info;
+
+	if (warp_conn_query(end.conn ? end.conn : request, &info))
+		return NULL;
+	*len = (unsigned int)info.private_data_len;
+	return info.private_data;
+}
+
+/* --- work --------------------------------------------------------------------------------- */
+
+/* Receives that complete while something else is waited for, in order */
+static struct warp_wc kept[SCRIPT_RECEIVES];
+static unsigned int num_kept;
+
+static int completion(bool receive, struct warp_wc *wc)
+{
+	int ret;
+
+	if (receive && num_kept) {
+		*wc = kept[0];
+		memmove(kept, kept + 1, --num_kept * sizeof(*kept));
+		return 0;
+	}
+	for (;;) {
+		ret = endpoint_next(&end, wc);
+		if (ret)
+			return failed("completion", ret);
+		if (wc->status != WARP_WC_SUCCESS)
+			return script_wrong("%s", warp_wc_status_text(wc->status));
+		if ((wc->opcode == WARP_WC_RECV) == receive)
+			return 0;
+		if (!receive)
+			kept[num_kept++] = *wc;
+	}
+}
+
+static int warp_post(enum script_op op, unsigned int len, uint32_t stag, uint64_t to)
+{
+	static const enum warp_wr_opcode opcodes[] = { [SCRIPT_SEND] = WARP_WR_SEND,
+						       [SCRIPT_SEND_INV] = WARP_WR_SEND_INVALIDATE,
+						       [SCRIPT_WRITE] = WARP_WR_WRITE,
+						       [SCRIPT_READ] = WARP_WR_READ };
+	struct warp_sge sg = { script_out, len, warp_mr_stag(out) };
+	struct warp_send_wr wr = { .opcode = opcodes[op],
+				   .sg = &sg,
+				   .num_sge = 1,
+				   .inv_stag = stag,
+				   .remote_stag = stag,
+				   .remote_to = to };
+	struct warp_wc wc;
+	int ret = warp_qp_post_send(end.qp, &wr, 1);
+
+	return ret == 1 ? completion(false, &wc) : failed("post_send", ret);
+}
+
+static int warp_receive(unsigned int *slot, unsigned int *len)
+{
+	struct warp_wc wc;
+
+	if (completion(true, &wc))
+		return 1;
+	*slot = (unsigned int)wc.wr_id;
+	*len = wc.byte_len;
+	return 0;
+}
+
+static struct script_where warp_where(void)
+{
+	return (struct script_where){ htobe64((uintptr_t)script_memory),
+				      htobe32(warp_mr_stag(memory)), htobe32(SCRIPT_MEMORY) };
+}
+
+static int warp_ended(bool in_order)
+{
+	struct warp_wc wc;
+
+	for (int i = 0; i < SCRIPT_WAIT_MS / 20 && state() == WARP_CONN_ESTABLISHED; i++) {
+		while (warp_cq_poll(end.cq, &wc, 1) > 0)
+			;
+		warp_cq_wait(end.cq, 20);
+	}
+	if (state() != (in_order ? WARP_CONN_DISCONNECTED : WARP_CONN_ERROR))
+		return failed("the connection's end", 0);
+	warp_conn_disconnect(end.conn);
+	return 0;
+}
+
+static int warp_terminated(uint32_t code)
+{
+	struct warp_conn_info info;
+	int ret = warp_conn_query(end.conn, &info);
+
+	if (ret)
+		return failed("query", ret);
+	if (((info.term_sent | info.term_received) & 0xFFFF) == code)
+		return 0;
+	return script_wrong("Terminate sent %#x, received %#x", info.term_sent, info.term_received);
+}
+
+static int warp_close(void)
+{
+	int ret = endpoint_finish(&end);
+
+	return ret ? failed("close", ret) : 0;
+}
+
+const struct script_ops script_ops = {
+	.listen = warp_listen_one,
+	.connect = warp_connect_to,
+	.accept = warp_accept_it,
+	.reject = warp_reject_it,
+	.refused = warp_refused,
+	.private_data = warp_private_data,
+	.post = warp_post,
+	.receive = warp_receive,
+	.receive_again = warp_receive_again,
+	.where = warp_where,
+	.ended = warp_ended,
+	.terminated = warp_terminated,
+	.close = warp_close,
+};
