@@ -105,7 +105,8 @@ adopt() {
 
 # capture NAME: what goes over the wire from here on, to be judged by the host
 capture() {
-	start "capture-$1" in_peer tcpdump --immediate-mode -i up0 -U -s 0 -w "/tmp/case/$1.pcap" tcp
+	start "capture-$1" in_peer tcpdump --immediate-mode -i up0 -U -s 0 \
+		-w "/tmp/case/$1.pcap" tcp
 	local i
 	for ((i = 0; i < 100; i++)); do
 		[ -s "/tmp/case/$1.pcap" ] && return
@@ -114,7 +115,7 @@ capture() {
 	say "tcpdump did not start"
 }
 
-# tcpdump throws away what it has not written when it is told to end: so once the file stays as it is
+# tcpdump throws away what it has not written when it is told to end: so once the file is still
 end_capture() {
 	local before=-1 now i
 	for ((i = 0; i < 50; i++)); do

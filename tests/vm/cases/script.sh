@@ -32,7 +32,8 @@ both() {
 
 capture right
 for role in "siw serves" "warpsock serves"; do
-	check "$role: Sends to and fro" both accept swap got 1 send 5000 got 65536 send 0 closed -- \
+	check "$role: Sends to and fro" \
+		both accept swap got 1 send 5000 got 65536 send 0 closed -- \
 		swap send 1 got 5000 send 65536 got 0 close
 	check "$role: the initiator writes and reads" both accept swap got 1 has 65536 closed -- \
 		swap read 65536 read 1 write 65536 send 1 close
