@@ -48,6 +48,7 @@ class Suite:
     build: str
     takes: tuple  # meson suites
     limit: int  # seconds for the whole of it
+    listed: bool = False  # each case is printed, not only those that failed
 
 
 SUITES = [
@@ -57,12 +58,12 @@ SUITES = [
     Suite("unit-clang", "build-clang", ("unit",), 300),
     Suite("asan", "build-asan", ("unit", "conformance"), 900),
     Suite("tsan", "build-tsan", ("threads",), 600),
-    Suite("conformance", "build", ("conformance",), 600),
+    Suite("conformance", "build", ("conformance",), 600, listed=True),
     Suite("e2e", "build", ("e2e",), 1200),
     Suite("captures", "build", ("captures",), 600),
     Suite("fuzz", "build-asan", ("fuzz",), 600),
     Suite("vm", "build", ("vm",), 1200),
-    Suite("mutate", "build", ("mutate",), 3600),
+    Suite("mutate", "build", ("mutate",), 3600, listed=True),
 ]
 ONLY_WHEN_ASKED = {"vm", "mutate"}
 
@@ -226,11 +227,13 @@ def tally(cases):
                  for result in ("passed", "failed", "skipped"))
 
 
-def report(name, cases, seconds):
+def report(name, cases, seconds, listed=False):
     passed, failed, skipped = tally(cases)
     print(f"{name:<12} {passed:5} passed {failed:4} failed {skipped:4} skipped "
           f"{seconds:8.1f} s")
     for case in cases:
+        if listed and case.result != "failed":
+            print(f"  {case.result} {case.name}")
         if case.result == "failed":
             print(f"  FAILED {case.name}")
             for line in case.detail:
@@ -292,7 +295,7 @@ def main():
     for suite, tests in planned:
         start = time.monotonic()
         cases = run_suite(suite, tests, options.long)
-        report(suite.name, cases, time.monotonic() - start)
+        report(suite.name, cases, time.monotonic() - start, suite.listed)
         skips += [(suite, case) for case in cases if case.result == "skipped"]
         all_cases += cases
     if skips:
