@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PRELOAD_OCTETS_H
+#define PRELOAD_OCTETS_H
+
+#include <errno.h>
+#include <sys/uio.h>
+
+#include "preload/libc.h"
+#include "preload/sock.h"
+
+/*
+ * Octets between a program's buffers and a stream, with the waiting that the socket's options
+ * and the call's flags ask for. Every call that moves octets is a form of these.
+ */
+
+/* Not a thing of ours, or no longer: the call goes to libc */
+#define OCTETS_THEIRS (-ENOMSG)
+
+/* A stream to work on, with a reference, or NULL: libc's */
+struct sock *octets_stream(int fd);
+
+/* Octets, 0 the end (in), -errno or OCTETS_THEIRS */
+long octets_in(struct sock *s, const struct iovec *iov, int n, int flags);
+long octets_out(struct sock *s, const struct iovec *iov, int n, int flags);
+/* The same for a descriptor */
+long octets_recv(int fd, const struct iovec *iov, int n, int flags);
+long octets_send(int fd, const struct iovec *iov, int n, int flags);
+
+/* Returns ours, or what libc says when the socket turned out to be no stream */
+#define octets_return(ours, theirs)                                                         \
+	do {                                                                                \
+		long octets_result_ = (ours);                                               \
+                                                                                            \
+		return octets_result_ == OCTETS_THEIRS ? libc_try(theirs) : octets_result_; \
+	} while (0)
+
+#endif
