@@ -35,6 +35,10 @@ GOOD = {
 }
 
 
+def limits(*rows):
+    return "| a | b | c | d |\n| --- | --- | --- | --- |\n" + "\n".join(rows) + "\n"
+
+
 # check, what the planted file is, its text, words of the one case that must fail
 PLANTS = [
     ("layers", "base/up.c", code('#include "mpa/b.h"\n'), "layers of base"),
@@ -60,6 +64,12 @@ PLANTS = [
     ("words", "base/w.py", "# " + SPDX[3:-4] + "\n# XX" "X why\n", "left to be done"),
     ("words", "base/w.h", SPDX + "typedef struct x { int y; } x_t;\n", "typedef of a struct"),
     ("words", "base/w.h", SPDX + "#if 0\nint x;\n#endif\n", "switched off"),
+    ("limits", "docs/limits.md", limits("| b | x | y | `t.txt`: other words |"), "that exists"),
+    ("limits", "docs/limits.md", limits("| b | x | y | `u.txt`: some words |"), "that exists"),
+    ("limits", "docs/limits.md", limits("| b | x | y | some words |"), "that exists"),
+    ("limits", "docs/limits.md", limits("| b | x | | `t.txt`: some words |"), "that exists"),
+    ("limits", "docs/limits.md", limits("| b | x | y | `t.txt`: some words |",
+                                        "| A | x | y | `t.txt`: some words |"), "in order"),
     ("headers", "include/warp/h.h", SPDX + "size_t x(void);\n", "warp/h.h as C"),
     ("headers", "include/warp/h.h", SPDX + "#define int ;\nstruct { } x;\n", "warp/h.h as C"),
     ("headers", "include/warp/h.h", SPDX + "int class(int new);\n", "warp/h.h as C++"),
@@ -71,6 +81,8 @@ FINE = [
     ("layers", "verbs/v.c", code('#include "base/a.h"\n#include <infiniband/verbs.h>\n')),
     ("lengths", "base/l.c", code(function(100))),
     ("lengths", "build/l.c", code(function(200))),
+    ("limits", "docs/limits.md", limits("| b | x | y | `t.txt`: some words; `t.txt`: words |",
+                                        "| C | x | y | `t.txt`: some words |")),
     ("words", "base/w.c", code('char *name = "/tmp/x-XX' 'XXXX";\n')),
     ("words", "include/warp/amudp_x.h", SPDX + "typedef struct x { int y; } x_t;\n"),
 ]
@@ -90,8 +102,8 @@ def red_cases(check, files):
 
 
 def targets():
-    """Headers that the plants include: an #include of nothing would prove nothing."""
-    return {"mpa/b.h": SPDX, "ddp/x.h": SPDX}
+    """What the plants include or name: an #include of nothing would prove nothing."""
+    return {"mpa/b.h": SPDX, "ddp/x.h": SPDX, "tests/t.txt": "some\nwords\n"}
 
 
 def plant_problems(check, path, text, words):
@@ -103,7 +115,7 @@ def plant_problems(check, path, text, words):
 
 def main():
     writer = tap.Writer()
-    for check in ("layers", "lengths", "format", "words", "headers"):
+    for check in ("layers", "lengths", "format", "words", "limits", "headers"):
         red = red_cases(check, GOOD)
         writer.case(f"{check} passes a good tree", [f"red: {red}"] if red else [])
     for check, path, text, words in PLANTS:
