@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -110,6 +112,17 @@ bool base_sock_is_nonblock(int fd)
 	long flags = result(syscall(SYS_fcntl, fd, F_GETFL, 0), saved);
 
 	return flags >= 0 && (flags & O_NONBLOCK);
+}
+
+uint64_t base_sock_rtt(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	int saved = errno;
+
+	syscall(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+	errno = saved;
+	return info.tcpi_rtt * BASE_NS_PER_US;
 }
 
 bool base_sock_is_hard(int fd)

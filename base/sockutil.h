@@ -31,6 +31,8 @@ void base_sock_set_lowat(int fd, int octets);
 /* Drops the connection with a reset; the descriptor stays */
 void base_sock_abort(int fd);
 bool base_sock_is_nonblock(int fd);
+/* The round trip as TCP has measured it, in nanoseconds; 0: not yet */
+uint64_t base_sock_rtt(int fd);
 /* SO_LINGER is on with no time: close() is to reset */
 bool base_sock_is_hard(int fd);
 /* SO_RCVTIMEO or SO_SNDTIMEO in nanoseconds; BASE_NEVER without one */

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/sockutil.h"
 #include "preload/attend.h"
+#include "preload/choose.h"
 #include "preload/epoll.h"
 #include "preload/libc.h"
 #include "preload/sock.h"
@@ -57,18 +58,33 @@ static long connected(struct sock *s, long tcp, bool here)
 	return tcp;
 }
 
+/* What the program, or the rules, say of a connection to @addr */
+static void connect_choose(struct sock *s, const struct sockaddr *addr, socklen_t len, bool here,
+			   struct choice *out)
+{
+	if (s->fixed)
+		*out = (struct choice){ s->mode, CONFIG_REASON_MODE_OFF, false };
+	else
+		choose_client(addr, len, out);
+	if (out->mode == CONFIG_USE_AUTO && !here)
+		*out = (struct choice){ CONFIG_USE_TCP, CONFIG_REASON_PEER_UNKNOWN, false };
+}
+
 static long connect_new(struct sock *s, const struct sockaddr *addr, socklen_t len)
 {
 	bool here = len >= sizeof(struct sockaddr_in) && sock_listens_here(addr, len);
+	struct choice choice;
 	long tcp;
 
-	if (s->mode != CONFIG_ON && addr->sa_family != AF_UNSPEC && !here)
-		sock_give_back(s, "peer-unknown");
+	connect_choose(s, addr, len, here, &choice);
 	tcp = libc_try(libc.connect(s->fd, addr, len));
-	if (sock_role(s) == SOCK_PLAIN || addr->sa_family == AF_UNSPEC)
+	if (addr->sa_family == AF_UNSPEC || (tcp && tcp != -EINPROGRESS && tcp != -EINTR))
 		return tcp;
-	if (tcp && tcp != -EINPROGRESS && tcp != -EINTR)
+	if (choice.mode == CONFIG_USE_TCP) {
+		sock_give_back(s, choice.reason);
 		return tcp;
+	}
+	s->mode = choice.mode;
 	return connected(s, tcp, here);
 }
 

@@ -13,15 +13,18 @@
 #include "base/log.h"
 #include "base/sockutil.h"
 #include "preload/attend.h"
+#include "preload/choose.h"
 #include "preload/epoll.h"
 #include "preload/libc.h"
+#include "preload/report.h"
 #include "preload/sock.h"
 
 /* --- making --- */
 
+/* With a report wanted, also those that no rule can match: they are counted */
 static bool is_wanted(int domain, int type, int protocol)
 {
-	if (!sock_config.all || sock_config.mode == CONFIG_OFF)
+	if (!choose_may(CONFIG_CLIENT) && !choose_may(CONFIG_SERVER) && !sock_config.report[0])
 		return false;
 	return (domain == AF_INET || domain == AF_INET6) &&
 	       (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM &&
@@ -35,7 +38,7 @@ long call_socket(int domain, int type, int protocol)
 
 	if (fd < 0 || !is_wanted(domain, type, protocol))
 		return fd;
-	err = sock_create((int)fd, sock_config.mode);
+	err = sock_create((int)fd);
 	if (err)
 		base_warn("descriptor %ld stays on TCP: %s", fd, strerror(-err));
 	return fd;
@@ -62,14 +65,34 @@ long call_listen(int fd, int backlog)
 	return err;
 }
 
+/* What the listener's program, or the rules, say of a new connection */
+static void accepted_choose(const struct sock *listener, int fd, struct choice *out)
+{
+	struct sockaddr_storage name;
+	socklen_t len = sizeof(name);
+
+	if (listener->fixed)
+		*out = (struct choice){ listener->mode, CONFIG_REASON_MODE_OFF, true };
+	else if (getsockname(fd, (struct sockaddr *)&name, &len))
+		*out = (struct choice){ CONFIG_USE_TCP, CONFIG_REASON_RULE_NONE, false };
+	else
+		choose_server((struct sockaddr *)&name, len, out);
+}
+
 /* A connection that the kernel gave us */
 static long accepted(struct sock *listener, long fd)
 {
+	struct choice choice;
 	int err;
 
 	if (fd < 0 || !listener || sock_role(listener) != SOCK_LISTENER)
 		return fd;
-	err = sock_create_accepted((int)fd, listener);
+	accepted_choose(listener, (int)fd, &choice);
+	if (choice.mode == CONFIG_USE_TCP) {
+		report_plain(choice.reason);
+		return fd;
+	}
+	err = sock_create_accepted((int)fd, listener, choice.mode);
 	if (!err)
 		return fd;
 	base_err("a connection cannot be served: %s", strerror(-err));

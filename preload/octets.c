@@ -10,6 +10,7 @@
 
 #include <signal.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/sockutil.h"
 #include "preload/attend.h"
@@ -26,17 +27,24 @@ struct sock *octets_stream(int fd)
 	return NULL;
 }
 
+static uint64_t grace_time(const struct sock *s)
+{
+	if (sock_config.grace != CONFIG_COMPUTED)
+		return sock_config.grace;
+	return base_max(5 * BASE_NS_PER_MS, 2 * base_sock_rtt(s->stream->fd));
+}
+
 /* A server that speaks first waits a moment for a Request before it takes its peer for plain */
 static int grace(struct sock *s)
 {
 	int err;
 
-	if (!s->accepted || s->mode != CONFIG_AUTO ||
+	if (!s->accepted || s->mode != CONFIG_USE_AUTO ||
 	    s->stream->ops->progress(s->stream) != -EAGAIN)
 		return 0;
-	err = wait_levels(s, STREAM_WRITABLE, base_deadline(base_now(), sock_config.grace));
+	err = wait_levels(s, STREAM_WRITABLE, base_deadline(base_now(), grace_time(s)));
 	if (err == -EAGAIN && s->stream->ops->progress(s->stream) == -EAGAIN)
-		sock_give_back(s, "peer-plain");
+		sock_give_back(s, CONFIG_REASON_GRACE_EXPIRED);
 	return sock_role(s) == SOCK_PLAIN ? OCTETS_THEIRS : 0;
 }
 
@@ -98,7 +106,7 @@ long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 		if (got > 0)
 			sum += (size_t)got;
 		else if (got == -ENOMSG)
-			sock_give_back(s, "peer-plain");
+			sock_give_back(s, CONFIG_REASON_PEER_NOT_MPA);
 		if (got == -EAGAIN)
 			err = io_wait(s, STREAM_READABLE, flags, &deadline);
 		else if (got <= 0)
@@ -142,7 +150,7 @@ long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
 	if (sum)
 		return (long)sum;
 	if (err == -ENOMSG)
-		sock_give_back(s, "peer-plain");
+		sock_give_back(s, CONFIG_REASON_PEER_NOT_MPA);
 	return err == -EPIPE ? pipe_broken(flags) : err;
 }
 

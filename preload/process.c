@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "preload/attend.h"
+#include "preload/choose.h"
 #include "preload/libc.h"
 #include "preload/report.h"
 #include "preload/sock.h"
@@ -99,6 +100,7 @@ __attribute__((constructor)) static void begin(void)
 {
 	libc_init();
 	config_load(&sock_config);
+	choose_init();
 	at_quick_exit(process_finish);
 }
 

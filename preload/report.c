@@ -20,15 +20,13 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 
-#define REPORT_MAX 1024
+#define REPORT_MAX 4096
 
 enum number {
 	SOFTWARE,
 	KERNEL,
 	VERBS,
 	TCP,
-	PEER_UNKNOWN,
-	PEER_PLAIN,
 	BYTES_TX,
 	BYTES_RX,
 	FPDUS_TX,
@@ -37,35 +35,31 @@ enum number {
 	NUMBERS,
 };
 
-/* In the order of the text; no section: the number stands by itself */
+#define X(name, number, group, text, advice) +1
+enum { REASONS = CONFIG_REASON_LIST(X) };
+#undef X
+
 static const struct row {
 	const char *section, *key;
-	bool rare; /* not shown when it is nought */
 } rows[NUMBERS] = {
-	[SOFTWARE] = { "connections", "software", false },
-	[KERNEL] = { "connections", "kernel", false },
-	[VERBS] = { "connections", "verbs", false },
-	[TCP] = { "connections", "tcp", false },
-	[PEER_UNKNOWN] = { "fallbacks", "peer-unknown", true },
-	[PEER_PLAIN] = { "fallbacks", "peer-plain", true },
-	[BYTES_TX] = { "bytes", "tx", false },
-	[BYTES_RX] = { "bytes", "rx", false },
-	[FPDUS_TX] = { "fpdus", "tx", false },
-	[FPDUS_RX] = { "fpdus", "rx", false },
-	[ERRORS] = { "", "errors", false },
+	[SOFTWARE] = { "connections", "software" },
+	[KERNEL] = { "connections", "kernel" },
+	[VERBS] = { "connections", "verbs" },
+	[TCP] = { "connections", "tcp" },
+	[BYTES_TX] = { "bytes", "tx" },
+	[BYTES_RX] = { "bytes", "rx" },
+	[FPDUS_TX] = { "fpdus", "tx" },
+	[FPDUS_RX] = { "fpdus", "rx" },
+	[ERRORS] = { "", "errors" },
 };
 
-static struct {
-	pthread_mutex_t lock;
+struct sums {
 	unsigned long long n[NUMBERS];
-} sums = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	unsigned long long reason[REASONS]; /* by place in the list */
+};
 
-static void add(enum number which, unsigned long long n)
-{
-	pthread_mutex_lock(&sums.lock);
-	sums.n[which] += n;
-	pthread_mutex_unlock(&sums.lock);
-}
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sums sums;
 
 void report_stream(struct stream *s)
 {
@@ -74,26 +68,29 @@ void report_stream(struct stream *s)
 	s->ops->stats(s, &stats);
 	if (!stats.last)
 		return;
-	add(SOFTWARE, stats.opened);
-	add(BYTES_TX, stats.tx_octets);
-	add(BYTES_RX, stats.rx_octets);
-	add(FPDUS_TX, stats.tx_fpdus);
-	add(FPDUS_RX, stats.rx_fpdus);
-	add(ERRORS, stats.broken);
+	pthread_mutex_lock(&lock);
+	sums.n[SOFTWARE] += stats.opened;
+	sums.n[BYTES_TX] += stats.tx_octets;
+	sums.n[BYTES_RX] += stats.rx_octets;
+	sums.n[FPDUS_TX] += stats.tx_fpdus;
+	sums.n[FPDUS_RX] += stats.rx_fpdus;
+	sums.n[ERRORS] += stats.broken;
+	pthread_mutex_unlock(&lock);
 }
 
-void report_plain(const char *reason)
+void report_plain(enum config_reason reason)
 {
-	add(TCP, 1);
-	for (unsigned int i = 0; i < NUMBERS; i++)
-		if (!strcmp(rows[i].key, reason))
-			add((enum number)i, 1);
+	pthread_mutex_lock(&lock);
+	sums.n[TCP]++;
+	for (unsigned int i = 0; i < REASONS; i++)
+		sums.reason[i] += config_reason_at(i)->number == reason;
+	pthread_mutex_unlock(&lock);
 }
 
 void report_reset(void)
 {
-	pthread_mutex_init(&sums.lock, NULL);
-	memset(sums.n, 0, sizeof(sums.n));
+	pthread_mutex_init(&lock, NULL);
+	memset(&sums, 0, sizeof(sums));
 }
 
 struct text {
@@ -112,47 +109,57 @@ __attribute__((format(printf, 2, 3))) static void append(struct text *t, const c
 	t->len = base_min(t->len + (size_t)base_max(n, 0), sizeof(t->octets) - 1);
 }
 
-static void section_put(struct text *t, const char *section, const unsigned long long *n)
+static void section_put(struct text *t, const char *section, const struct sums *s)
 {
-	bool first = true;
+	const char *comma = "";
 
 	append(t, "%s\"%s\": {", t->len > 1 ? ", " : "", section);
 	for (unsigned int i = 0; i < NUMBERS; i++) {
-		if (strcmp(rows[i].section, section) || (rows[i].rare && !n[i]))
+		if (strcmp(rows[i].section, section))
 			continue;
-		append(t, "%s\"%s\": %llu", first ? "" : ", ", rows[i].key, n[i]);
-		first = false;
+		append(t, "%s\"%s\": %llu", comma, rows[i].key, s->n[i]);
+		comma = ", ";
 	}
 	append(t, "}");
 }
 
-static void text_put(struct text *t, const unsigned long long *n)
+/* Only those that there are */
+static void fallbacks_put(struct text *t, const struct sums *s)
 {
-	const char *section = "";
+	const char *comma = "";
 
-	append(t, "{");
-	for (unsigned int i = 0; i < NUMBERS; i++) {
-		if (!rows[i].section[0])
-			append(t, ", \"%s\": %llu", rows[i].key, n[i]);
-		else if (strcmp(rows[i].section, section))
-			section_put(t, rows[i].section, n);
-		section = rows[i].section;
+	append(t, ", \"fallbacks\": {");
+	for (unsigned int i = 0; i < REASONS; i++) {
+		if (!s->reason[i])
+			continue;
+		append(t, "%s\"%s\": %llu", comma, config_reason_at(i)->name, s->reason[i]);
+		comma = ", ";
 	}
-	append(t, "}\n");
+	append(t, "}");
 }
 
-static unsigned long long value_find(const char *text, const struct row *row)
+static void text_put(struct text *t, const struct sums *s)
 {
-	char key[32];
-	const char *at = row->section[0] ? strstr(text, row->section) : text;
+	append(t, "{");
+	section_put(t, "connections", s);
+	fallbacks_put(t, s);
+	section_put(t, "bytes", s);
+	section_put(t, "fpdus", s);
+	append(t, ", \"errors\": %llu}\n", s->n[ERRORS]);
+}
 
-	snprintf(key, sizeof(key), "\"%s\": ", row->key);
+static unsigned long long value_find(const char *text, const char *section, const char *name)
+{
+	char key[64];
+	const char *at = strstr(text, section);
+
+	snprintf(key, sizeof(key), "\"%s\": ", name);
 	at = at ? strstr(at, key) : NULL;
 	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
 /* Adds what is in the file: false when that is something else */
-static bool earlier_add(int fd, unsigned long long *n)
+static bool earlier_add(int fd, struct sums *s)
 {
 	static const char begin[] = "{\"connections\": {\"software\": ";
 	char text[REPORT_MAX] = "";
@@ -163,14 +170,16 @@ static bool earlier_add(int fd, unsigned long long *n)
 	if (strncmp(text, begin, strlen(begin)))
 		return false;
 	for (unsigned int i = 0; i < NUMBERS; i++)
-		n[i] += value_find(text, &rows[i]);
+		s->n[i] += value_find(text, rows[i].section, rows[i].key);
+	for (unsigned int i = 0; i < REASONS; i++)
+		s->reason[i] += value_find(text, "fallbacks", config_reason_at(i)->name);
 	return true;
 }
 
 void report_write(const char *path)
 {
-	unsigned long long n[NUMBERS];
 	struct text text = { .len = 0 };
+	struct sums all;
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 
 	if (fd < 0 || syscall(SYS_flock, fd, LOCK_EX) < 0) {
@@ -178,9 +187,11 @@ void report_write(const char *path)
 		base_fd_close(fd);
 		return;
 	}
-	memcpy(n, sums.n, sizeof(n));
-	if (earlier_add(fd, n)) {
-		text_put(&text, n);
+	pthread_mutex_lock(&lock);
+	all = sums;
+	pthread_mutex_unlock(&lock);
+	if (earlier_add(fd, &all)) {
+		text_put(&text, &all);
 		syscall(SYS_pwrite64, fd, text.octets, text.len, 0);
 	} else {
 		base_warn("%s holds something else and is left as it is", path);

@@ -2,6 +2,7 @@
 #ifndef PRELOAD_REPORT_H
 #define PRELOAD_REPORT_H
 
+#include "config/reason.h"
 #include "stream/stream.h"
 
 /*
@@ -10,7 +11,7 @@
  */
 void report_stream(struct stream *s);
 /* A connection that stays on TCP, and why */
-void report_plain(const char *reason);
+void report_plain(enum config_reason reason);
 /* A child counts from nought */
 void report_reset(void);
 void report_write(const char *path);

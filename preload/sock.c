@@ -9,11 +9,13 @@
 #include "preload/sock.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/log.h"
 #include "preload/attend.h"
+#include "preload/choose.h"
 #include "preload/epoll.h"
 #include "preload/libc.h"
 #include "preload/pool.h"
@@ -59,7 +61,7 @@ static void sock_release(struct fdent *ent)
 	pool_put(&socks, s);
 }
 
-static struct sock *sock_alloc(int fd, enum config_mode mode)
+static struct sock *sock_alloc(int fd)
 {
 	struct sock *s = pool_get(&socks);
 
@@ -68,8 +70,8 @@ static struct sock *sock_alloc(int fd, enum config_mode mode)
 	s->role = SOCK_NEW;
 	s->fd = fd;
 	s->stream = NULL;
-	s->mode = mode;
-	s->accepted = s->attended = s->nodelay = false;
+	s->mode = CONFIG_USE_TCP;
+	s->fixed = s->accepted = s->attended = s->nodelay = false;
 	pthread_mutex_init(&s->lock, NULL);
 	base_list_init(&s->watches);
 	s->ent.kind = FD_SOCK;
@@ -78,9 +80,9 @@ static struct sock *sock_alloc(int fd, enum config_mode mode)
 	return s;
 }
 
-int sock_create(int fd, enum config_mode mode)
+int sock_create(int fd)
 {
-	struct sock *s = sock_alloc(fd, mode);
+	struct sock *s = sock_alloc(fd);
 
 	return s ? fdtab_set(fd, &s->ent) : -ENOMEM;
 }
@@ -105,7 +107,7 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 		.initiator = initiator,
 		.connecting = connecting,
 		.hold = hold,
-		.only = s->mode == CONFIG_ON,
+		.only = s->mode == CONFIG_USE_DDP,
 		.no_crc = !sock_config.crc,
 		.start_limit = sock_config.start,
 		.provider = sock_config.provider[0] ? sock_config.provider : NULL,
@@ -120,13 +122,14 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 	return 0;
 }
 
-int sock_create_accepted(int fd, const struct sock *listener)
+int sock_create_accepted(int fd, const struct sock *listener, enum config_transport mode)
 {
-	struct sock *s = sock_alloc(fd, listener->mode);
+	struct sock *s = sock_alloc(fd);
 	int err;
 
 	if (!s)
 		return -ENOMEM;
+	s->mode = mode;
 	s->accepted = true;
 	s->nodelay = listener->nodelay;
 	err = stream_attach(s, false, false, false);
@@ -134,6 +137,53 @@ int sock_create_accepted(int fd, const struct sock *listener)
 		err = fdtab_set(fd, &s->ent);
 	if (err)
 		sock_put(s);
+	return err;
+}
+
+static int int_option(int fd, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int value = -1;
+
+	return libc.getsockopt(fd, level, name, &value, &len) ? -1 : value;
+}
+
+static bool is_tcp(int fd)
+{
+	int domain = int_option(fd, SOL_SOCKET, SO_DOMAIN);
+
+	return (domain == AF_INET || domain == AF_INET6) &&
+	       int_option(fd, SOL_SOCKET, SO_TYPE) == SOCK_STREAM &&
+	       int_option(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP;
+}
+
+/* A socket that no rule wanted, and which is not in the table for that */
+static int adopt(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (!is_tcp(fd))
+		return -ENOPROTOOPT;
+	if (libc.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return -errno;
+	return info.tcpi_state == TCP_CLOSE ? sock_create(fd) : -EISCONN;
+}
+
+int sock_set_mode(int fd, enum config_transport mode)
+{
+	int err = fdtab_is_ours(fd) ? 0 : adopt(fd);
+	struct sock *s = err ? NULL : sock_get(fd);
+
+	if (!err && !s)
+		err = -ENOPROTOOPT;
+	if (!err && sock_role(s) != SOCK_NEW)
+		err = -EISCONN;
+	if (!err) {
+		s->mode = mode;
+		s->fixed = true;
+	}
+	sock_put(s);
 	return err;
 }
 
@@ -149,13 +199,13 @@ void sock_forget_stream(struct sock *s)
 	stream_drop(s);
 }
 
-void sock_give_back(struct sock *s, const char *reason)
+void sock_give_back(struct sock *s, enum config_reason reason)
 {
 	uint32_t role = __atomic_exchange_n(&s->role, SOCK_PLAIN, __ATOMIC_ACQ_REL);
 
 	if (role == SOCK_PLAIN)
 		return;
-	base_info("descriptor %d is plain TCP: %s", s->fd, reason);
+	base_info("descriptor %d is plain TCP: %s", s->fd, config_reason_text(reason));
 	report_plain(reason);
 	epoll_give_back(s);
 	if (fdtab_take(s->fd, &s->ent))
@@ -167,7 +217,7 @@ int sock_progress(struct sock *s)
 	int err = s->stream->ops->progress(s->stream);
 
 	if (err == -ENOMSG)
-		sock_give_back(s, "peer-plain");
+		sock_give_back(s, CONFIG_REASON_PEER_NOT_MPA);
 	return err;
 }
 
@@ -189,6 +239,7 @@ void sock_unwatch(struct sock *s, struct sock_watch *watch)
 
 struct search {
 	const struct sockaddr *addr;
+	socklen_t len;
 	bool found;
 };
 
@@ -216,10 +267,17 @@ static bool address_equals(const struct sockaddr_storage *a, const struct sockad
 				  &((const struct sockaddr_in6 *)b)->sin6_addr);
 }
 
-/*
- * A wildcard listener of the same port counts: to be wrong costs connect() its wait and nothing
- * else
- */
+static bool is_for_ddp(const struct sock *s, const struct search *search)
+{
+	struct choice choice;
+
+	if (s->fixed)
+		return s->mode != CONFIG_USE_TCP;
+	choose_server(search->addr, search->len, &choice);
+	return choice.mode != CONFIG_USE_TCP;
+}
+
+/* A wildcard listener of the same port counts, whatever address is local here */
 static void search_listener(int fd, struct fdent *ent, void *ctx)
 {
 	struct search *search = ctx;
@@ -227,12 +285,13 @@ static void search_listener(int fd, struct fdent *ent, void *ctx)
 
 	if (!s || sock_role(s) != SOCK_LISTENER || port_of(&s->name) != port_of(search->addr))
 		return;
-	search->found |= is_any(&s->name) || address_equals(&s->name, search->addr);
+	if (is_any(&s->name) || address_equals(&s->name, search->addr))
+		search->found |= is_for_ddp(s, search);
 }
 
 bool sock_listens_here(const struct sockaddr *addr, socklen_t len)
 {
-	struct search search = { addr, false };
+	struct search search = { addr, len, false };
 
 	if (len >= sizeof(struct sockaddr_in))
 		fdtab_each(search_listener, &search);

@@ -12,6 +12,8 @@
 
 #include "base/list.h"
 #include "config/config.h"
+#include "config/reason.h"
+#include "config/rule.h"
 #include "preload/fdtab.h"
 #include "stream/stream.h"
 
@@ -36,7 +38,8 @@ struct sock {
 	uint32_t role; /* atomic */
 	int fd;
 	struct stream *stream;
-	enum config_mode mode;
+	enum config_transport mode;
+	bool fixed; /* the mode is the program's own wish, and no rule is asked */
 	bool accepted;
 	bool attended; /* preload/attend.c */
 	bool nodelay;  /* TCP_NODELAY as the program set it; underneath it is always on */
@@ -57,18 +60,23 @@ struct sock *sock_get(int fd);
 void sock_put(struct sock *s);
 
 /* Each enters a new socket into the table */
-int sock_create(int fd, enum config_mode mode);
-int sock_create_accepted(int fd, const struct sock *listener);
+int sock_create(int fd);
+int sock_create_accepted(int fd, const struct sock *listener, enum config_transport mode);
+/*
+ * The program's own wish for a socket that is neither connected nor a listener yet; it goes before
+ * the rules. -ENOPROTOOPT: no TCP socket, -EISCONN: too late
+ */
+int sock_set_mode(int fd, enum config_transport mode);
 /* @connecting: TCP has not answered yet. @hold: connect() will not wait for the Reply */
 int sock_connect(struct sock *s, bool connecting, bool hold);
 /* After a connect() that failed: it may be tried again */
 void sock_forget_stream(struct sock *s);
 /* The peer speaks plain TCP: from now on this is the kernel's socket */
-void sock_give_back(struct sock *s, const char *reason);
+void sock_give_back(struct sock *s, enum config_reason reason);
 
 /* As stream_ops.progress; a peer without DDP makes the socket plain (-ENOMSG) */
 int sock_progress(struct sock *s);
-/* Is there a listener in this process that a connection to @addr would reach? */
+/* Is there a listener for DDP in this process that a connection to @addr would reach? */
 bool sock_listens_here(const struct sockaddr *addr, socklen_t len);
 
 void sock_watch(struct sock *s, struct sock_watch *watch);

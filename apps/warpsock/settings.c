@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The options as the environment and a profile have them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <warp/rdma.h>
+
+#include "apps/warpsock/launcher.h"
+
+static void complain(void *ctx, bool bad, const struct config_error *what)
+{
+	fprintf(stderr, "warpsock: %s\n", what->text);
+}
+
+__attribute__((noreturn)) static void no_profile(const char *name)
+{
+	const struct config_profile *p;
+	char names[256] = "";
+
+	for (unsigned int i = 0; (p = config_profile_at(i)); i++)
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
+			 i ? ", " : "", p->name);
+	launcher_die("--profile: expected one of %s, got \"%s\"", names, name);
+}
+
+static bool provider_is_there(const char *name)
+{
+	const char *have;
+
+	if (!strcmp(name, "auto"))
+		return true;
+	for (unsigned int i = 0; (have = warp_provider_name(i)); i++)
+		if (!strcmp(have, name))
+			return true;
+	return false;
+}
+
+static void provider_check(const char *name)
+{
+	const char *have;
+	char names[256] = "auto";
+
+	if (provider_is_there(name))
+		return;
+	for (unsigned int i = 0; (have = warp_provider_name(i)); i++)
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), ", %s", have);
+	launcher_die("provider: expected one of %s, got \"%s\"", names, name);
+}
+
+void settings_load(struct config_settings *settings, const char *profile)
+{
+	const struct config_profile *p = profile ? config_profile_find(profile) : NULL;
+
+	if (profile && !p)
+		no_profile(profile);
+	config_settings_init(settings);
+	if (p)
+		config_profile_apply(settings, p);
+	if (config_settings_read(settings, environ, complain, NULL))
+		exit(LAUNCHER_FAILED);
+	provider_check(config_text(settings, CONFIG_PROVIDER));
+}
