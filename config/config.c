@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/clock.h"
 #include "base/log.h"
 
 /* too large for a stack of which nothing is known */
@@ -21,13 +20,6 @@ static void report(void *ctx, bool bad, const struct config_error *what)
 		base_warn("%s", what->text);
 	else
 		base_info("%s", what->text);
-}
-
-static uint64_t time_of(enum config_option_id id, uint64_t computed)
-{
-	uint64_t ns = config_number(&settings, id);
-
-	return ns == CONFIG_COMPUTED ? computed : ns;
 }
 
 /* The table has seen to it that it fits. */
@@ -43,13 +35,12 @@ int config_load(struct config *c)
 
 	config_settings_init(&settings);
 	err = config_settings_read(&settings, environ, report, NULL);
-	c->all = config_number(&settings, CONFIG_ALL);
-	c->mode = (enum config_mode)config_number(&settings, CONFIG_MODE);
 	c->crc = config_number(&settings, CONFIG_CRC);
 	text_copy(c->provider, sizeof(c->provider), strcmp(provider, "auto") ? provider : "");
 	text_copy(c->report, sizeof(c->report), config_text(&settings, CONFIG_REPORT));
 	c->linger = config_number(&settings, CONFIG_LINGER);
-	c->grace = time_of(CONFIG_GRACE, 5 * BASE_NS_PER_MS);
 	c->start = config_number(&settings, CONFIG_START);
+	c->grace = config_number(&settings, CONFIG_GRACE);
+	c->probe = config_number(&settings, CONFIG_PROBE_TIMEOUT);
 	return err;
 }

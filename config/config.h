@@ -11,17 +11,15 @@
 
 #include "config/option.h"
 
-enum config_mode { CONFIG_OFF, CONFIG_AUTO, CONFIG_ON };
-
 struct config {
-	bool all; /* every stream socket, not only those that a rule or the program names */
-	enum config_mode mode;			/* for those */
 	bool crc;				/* ask for one on each FPDU */
 	char provider[CONFIG_PROVIDER_MAX + 1]; /* empty: the default one */
 	char report[CONFIG_TEXT_MAX + 1];	/* file for the summary at exit; empty: none */
 	uint64_t linger; /* nanoseconds, as the others: what exit waits for the peer */
-	uint64_t grace;	 /* a server that speaks first waits so long for a Request */
 	uint64_t start;	 /* connect() waits so long for the Reply */
+	/* CONFIG_COMPUTED: by the round trip */
+	uint64_t grace; /* a server that speaks first waits so long for a Request */
+	uint64_t probe; /* connect() in mode auto for the Reply */
 };
 
 /*

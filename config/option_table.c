@@ -16,7 +16,6 @@ static const struct config_option options[] = {
 	[CONFIG_FILE] = {
 		.name = "WARPSOCK_CONFIG",
 		.type = CONFIG_TYPE_TEXT,
-		.planned = true,
 		.fallback = CONFIG_FILE_DEFAULT,
 		.max = CONFIG_TEXT_MAX,
 		.text = "The file with rules. The default file may be absent; one that is named "
@@ -25,7 +24,6 @@ static const struct config_option options[] = {
 	[CONFIG_USE] = {
 		.name = "WARPSOCK_USE",
 		.type = CONFIG_TYPE_RULES,
-		.planned = true,
 		.fallback = "",
 		.text = "Rules, separated by semicolons or newlines. They come before those of "
 			"the file.",
@@ -97,7 +95,6 @@ static const struct config_option options[] = {
 	[CONFIG_PROBE_TIMEOUT] = {
 		.name = "WARPSOCK_PROBE_TIMEOUT",
 		.type = CONFIG_TYPE_TIME,
-		.planned = true,
 		.unit = "ms",
 		.fallback = "auto",
 		.min = BASE_NS_PER_MS,
@@ -165,22 +162,6 @@ static const struct config_option options[] = {
 		.fallback = "",
 		.text = "The table of all rules, made by the launcher for the interposer. It "
 			"takes the place of every other source.",
-	},
-	[CONFIG_ALL] = {
-		.name = "WARPSOCK_ALL",
-		.type = CONFIG_TYPE_SWITCH,
-		.internal = true,
-		.fallback = "off",
-		.max = 1,
-		.text = "Every TCP socket, as warpsock run --all says it.",
-	},
-	[CONFIG_MODE] = {
-		.name = "WARPSOCK_MODE",
-		.type = CONFIG_TYPE_CHOICE,
-		.internal = true,
-		.fallback = "auto",
-		.words = "off auto on",
-		.text = "What --all means, as warpsock run --mode says it.",
 	},
 	[CONFIG_LONG] = {
 		.name = "WARPSOCK_LONG",

@@ -2,6 +2,7 @@
 #ifndef CONFIG_RULE_H
 #define CONFIG_RULE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -91,6 +92,9 @@ const struct config_rule *config_rule_find(const struct config_rules *rules, enu
 enum config_transport config_rule_match(const struct config_rules *rules, enum config_role role,
 					const char *program, const struct sockaddr *addr,
 					socklen_t len);
+
+/* Whether it is one for programs of this name, whatever the address */
+bool config_rule_is_for(const struct config_rule *rule, const char *program);
 
 /* All rules in their order: NULL begins, NULL ends. */
 const struct config_rule *config_rule_next(const struct config_rules *rules,

@@ -80,7 +80,12 @@ static bool rule_fits(const struct config_rule *r, enum config_role role, const 
 	if (r->family != CONFIG_ANY_FAMILY &&
 	    (r->family != e->family || !prefix_matches(r->addr, e->addr, r->prefix)))
 		return false;
-	return config_glob_match(r->program, program);
+	return config_rule_is_for(r, program);
+}
+
+bool config_rule_is_for(const struct config_rule *rule, const char *program)
+{
+	return config_glob_match(rule->program, program);
 }
 
 const struct config_rule *config_rule_next(const struct config_rules *rules,

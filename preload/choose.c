@@ -55,8 +55,7 @@ static void choose(enum config_role role, const struct sockaddr *addr, socklen_t
 	if (!r)
 		return;
 	out->mode = (enum config_transport)r->transport;
-	out->reason = r->transport == CONFIG_USE_TCP ? CONFIG_REASON_RULE_TCP
-						     : CONFIG_REASON_NONE;
+	out->reason = r->transport == CONFIG_USE_TCP ? CONFIG_REASON_RULE_TCP : CONFIG_REASON_NONE;
 	out->named = config_rule_names_peer(r);
 }
 

@@ -93,8 +93,8 @@ static void source_put(const struct config_rule *r, const struct rules_args *arg
 
 	config_sources_init(&sources);
 	if (r->source == CONFIG_FROM_FILE)
-		printf("    from %s, line %u\n",
-		       sources.file ? sources.file : CONFIG_FILE_DEFAULT, r->line);
+		printf("    from %s, line %u\n", sources.file ? sources.file : CONFIG_FILE_DEFAULT,
+		       r->line);
 	else if (r->source == CONFIG_FROM_ENVIRONMENT)
 		printf("    from WARPSOCK_USE, line %u\n", r->line);
 	else if (r->line > args->uses)
@@ -111,12 +111,14 @@ static const char *meaning(const struct config_rule *r, enum config_role role)
 		return "only DDP: a connection to a peer that does not speak it fails";
 	if (role == CONFIG_SERVER)
 		return "DDP where the peer asks for it, else TCP";
-	return config_rule_names_peer(r)
-		       ? "DDP where the peer speaks it, else TCP; the rule names the address, so the "
-			 "peer is asked"
-		       : "DDP where the peer speaks it, else TCP; the rule names no address, so the "
-			 "peer is asked only if it is a listener under warpsock on this host or has "
-			 "spoken DDP before";
+	return config_rule_names_peer(r) ? "DDP where the peer speaks it, else TCP; the rule names "
+					   "the address, so the "
+					   "peer is asked"
+					 : "DDP where the peer speaks it, else TCP; the rule names "
+					   "no address, so the "
+					   "peer is asked only if it is a listener under warpsock "
+					   "on this host or has "
+					   "spoken DDP before";
 }
 
 static int socket_explain(const struct rules_args *args, char **words)

@@ -61,9 +61,8 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*main)(int argc, char **argv);
 	} commands[] = {
-		{ "run", run_main },	     { "options", options_main },
-		{ "explain", explain_main }, { "bench", bench_main },
-		{ "--version", version_main }, { "--help", help_main },
+		{ "run", run_main },	 { "options", options_main },	{ "explain", explain_main },
+		{ "bench", bench_main }, { "--version", version_main }, { "--help", help_main },
 	};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]); i++)

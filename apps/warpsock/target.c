@@ -92,8 +92,8 @@ static void binary_check(const char *path, int fd, const Elf64_Ehdr *e)
 
 	if (self >= 0)
 		close(self);
-	if (n == sizeof(own) && (e->e_ident[EI_CLASS] != own.e_ident[EI_CLASS] ||
-				 e->e_machine != own.e_machine))
+	if (n == sizeof(own) &&
+	    (e->e_ident[EI_CLASS] != own.e_ident[EI_CLASS] || e->e_machine != own.e_machine))
 		refuse(path, "is for another kind of processor");
 	if (e->e_ident[EI_CLASS] == ELFCLASS64 && !is_linker(path) && is_static(fd, e))
 		refuse(path, "is linked statically");
@@ -132,7 +132,8 @@ static bool file_check(char *path)
 		return true;
 	}
 	if (gains_privileges(fd))
-		refuse(path, "gets other privileges when it is run (setuid, setgid or capabilities)");
+		refuse(path, "gets other privileges when it is run (setuid, setgid or "
+			     "capabilities)");
 	if (n >= (ssize_t)sizeof(head.elf) && !memcmp(head.elf.e_ident, ELFMAG, SELFMAG))
 		binary_check(path, fd, &head.elf);
 	close(fd);

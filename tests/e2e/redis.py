@@ -122,11 +122,11 @@ def auto(writer, warpsock):
         writer.case("auto: a client that does not know its server",
                     said(stage, "client", status, "plain\n"))
         writer.case("and says so", differences(stage.report("client"),
-                                               {"fallbacks": {"peer-unknown": 1}}))
+                                               {"fallbacks": {"PEER_UNKNOWN": 1}}))
         redis.stop()
         writer.case("the server tells them apart", differences(stage.report("server"), {
             "connections": {"software": 1, "kernel": 0, "verbs": 0, "tcp": 2},
-            "fallbacks": {"peer-plain": 2}}))
+            "fallbacks": {"PEER_NOT_MPA": 2}}))
 
 
 def off(writer, warpsock):

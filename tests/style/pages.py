@@ -145,7 +145,8 @@ def main():
                 [f"{name} is on no page" for name in variables(root)
                  if not any(f".It Ev {name}\n" in text for text in pages.values())])
     manual = (root / "man/warpsock.1").read_text()
-    options = OPTION.findall((root / "apps/warpsock.c").read_text())
+    options = OPTION.findall("".join(path.read_text()
+                                     for path in sorted((root / "apps/warpsock").glob("*.[ch]"))))
     writer.case("each option of the launcher is explained",
                 [f"{name} is not in warpsock.1" for name in options
                  if f".It Fl -{name}" not in manual])

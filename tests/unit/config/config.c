@@ -23,35 +23,29 @@ TestSuite(config, .init = environment_begin);
 Test(config, defaults)
 {
 	cr_assert_eq(config_load(&config), 0);
-	cr_expect_not(config.all);
-	cr_expect_eq(config.mode, CONFIG_AUTO);
 	cr_expect_str_eq(config.provider, "");
 	cr_expect_str_eq(config.report, "");
 	cr_expect_eq(config.linger, 30 * BASE_NS_PER_S);
-	cr_expect_eq(config.grace, 5 * BASE_NS_PER_MS);
+	cr_expect_eq(config.grace, CONFIG_COMPUTED);
+	cr_expect_eq(config.probe, CONFIG_COMPUTED);
 	cr_expect_eq(config.start, 10 * BASE_NS_PER_S);
 }
 
 Test(config, environment)
 {
-	setenv("WARPSOCK_ALL", "1", 1);
-	setenv("WARPSOCK_MODE", "on", 1);
 	setenv("WARPSOCK_PROVIDER", "fifteen-octets-", 1);
 	setenv("WARPSOCK_REPORT", "/tmp/report", 1);
 	setenv("WARPSOCK_LINGER", "1500ms", 1);
 	setenv("WARPSOCK_GRACE", "7", 1);
+	setenv("WARPSOCK_PROBE_TIMEOUT", "80", 1);
 	setenv("WARPSOCK_START", "2s", 1);
 	cr_assert_eq(config_load(&config), 0);
-	cr_expect(config.all);
-	cr_expect_eq(config.mode, CONFIG_ON);
 	cr_expect_str_eq(config.provider, "fifteen-octets-");
 	cr_expect_str_eq(config.report, "/tmp/report");
 	cr_expect_eq(config.linger, 1500 * BASE_NS_PER_MS);
 	cr_expect_eq(config.grace, 7 * BASE_NS_PER_MS);
+	cr_expect_eq(config.probe, 80 * BASE_NS_PER_MS);
 	cr_expect_eq(config.start, 2 * BASE_NS_PER_S);
-	setenv("WARPSOCK_MODE", "off", 1);
-	cr_assert_eq(config_load(&config), 0);
-	cr_expect_eq(config.mode, CONFIG_OFF);
 }
 
 /* A wrong value costs only its own option. */
@@ -59,8 +53,8 @@ Test(config, wrong)
 {
 	base_log_level = BASE_LOG_OFF;
 	setenv("WARPSOCK_LINGER", "long", 1);
-	setenv("WARPSOCK_MODE", "on", 1);
+	setenv("WARPSOCK_GRACE", "9", 1);
 	cr_expect_eq(config_load(&config), -EINVAL);
 	cr_expect_eq(config.linger, 30 * BASE_NS_PER_S);
-	cr_expect_eq(config.mode, CONFIG_ON);
+	cr_expect_eq(config.grace, 9 * BASE_NS_PER_MS);
 }
