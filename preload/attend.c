@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/sockutil.h"
+#include "preload/internal.h"
 
 #define BATCH 64
 #define STACK (128 * 1024u)
@@ -51,16 +52,9 @@ static struct {
 
 static void charge_end(struct charge *c)
 {
-	struct stream *stream = c->sock->stream;
-	int fd = stream->fd;
-
 	base_list_remove(&c->node);
 	c->sock->attended = false;
-	if (c->closed) {
-		charges.closed--;
-		stream->ops->set_fd(stream, -1);
-		base_fd_close(fd);
-	}
+	charges.closed -= c->closed;
 	sock_put(c->sock);
 	base_map_destroy(c, sizeof(*c));
 }
@@ -149,8 +143,7 @@ static void attendant_start(void)
 
 	if (charges.thread || base_eventfd_create(&fd))
 		return;
-	charges.bell = base_fd_dup_high(fd);
-	base_fd_close(fd);
+	charges.bell = internal_move(fd);
 	sigfillset(&all);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
@@ -192,10 +185,23 @@ void attend_closed(struct sock *s)
 	pthread_mutex_lock(&charges.lock);
 	err = charge_add(s, true, 0);
 	pthread_mutex_unlock(&charges.lock);
-	if (!err)
-		return;
-	base_fd_close(s->stream->fd);
-	sock_put(s);
+	if (err)
+		sock_put(s);
+}
+
+void attend_to_end(struct sock *s)
+{
+	struct stream *stream = s->stream;
+	uint64_t deadline = base_deadline(base_now(), sock_config.linger);
+	bool safe;
+
+	while (stream->ops->close_more(stream, &safe) == -EAGAIN &&
+	       !base_deadline_passed(deadline, base_now())) {
+		struct pollfd p = { .fd = stream->fd,
+				    .events = stream->ops->wait_events(stream, 0) };
+
+		base_poll(&p, 1, base_min(deadline, base_deadline(base_now(), LOOK_AGAIN)));
+	}
 }
 
 static void attend_open(struct sock *s, uint64_t begin)
@@ -263,7 +269,7 @@ static void charges_inherit(void)
 	struct base_list *node, *next;
 
 	charges.thread = false;
-	base_fd_close(charges.bell);
+	internal_close(charges.bell);
 	charges.bell = -1;
 	base_list_foreach(node, next, &charges.list) {
 		struct charge *c = base_list_entry(node, struct charge, node);

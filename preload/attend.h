@@ -9,10 +9,10 @@
  * left to do, those whose connect() did not wait for the Reply, and those that owe octets.
  */
 
-/*
- * Takes over the caller's reference; the socket's descriptor is an internal one and goes with it
- */
+/* Takes over the caller's reference, and with it the socket, which works by a descriptor of its own */
 void attend_closed(struct sock *s);
+/* The caller waits until there is nothing left to do for a closed one, or it is given up */
+void attend_to_end(struct sock *s);
 /* Until it is open and what was written meanwhile has left */
 void attend_starting(struct sock *s);
 /* After a call: if the kernel did not take all that was accepted, sees to it that it leaves */

@@ -2,47 +2,117 @@
 /*
  * The calls that give an open file another number.
  *
- * A descriptor of a stream cannot be duplicated yet: EOPNOTSUPP.
+ * Once a file of ours has two numbers, it is worked on by an internal descriptor, and any number
+ * may go at any time, also while another thread is inside a call. The last one that goes ends
+ * the file.
  */
 #include <errno.h>
 #include <fcntl.h>
 
 #include "base/fdutil.h"
 #include "preload/fdtab.h"
+#include "preload/internal.h"
 #include "preload/libc.h"
+
+/* A number more for what stands at @fd: NULL, where *@err is 0, a file that is not ours */
+static struct fdent *number_begin(int fd, long *err)
+{
+	struct fdent *ent = fdtab_ref(fd);
+
+	*err = 0;
+	if (!ent)
+		return NULL;
+	if (ent->kind == FD_INTERNAL || !fdtab_number_get(ent))
+		*err = -EBADF;
+	else if ((*err = ent->ops->own(ent)))
+		fdtab_number_put(ent);
+	fdtab_put(ent);
+	return *err ? NULL : ent;
+}
+
+/* @got is the kernel's answer */
+static long number_end(struct fdent *ent, long got)
+{
+	int err = got < 0 || !ent ? 0 : fdtab_set((int)got, ent);
+
+	if (ent && (got < 0 || err))
+		fdtab_number_put(ent);
+	if (!err)
+		return got;
+	libc.close((int)got);
+	return -EMFILE;
+}
+
+static long dup_above(int fd, int cmd, long least)
+{
+	long err;
+	struct fdent *ent = number_begin(fd, &err);
+
+	return err ? err : number_end(ent, libc_try(libc.fcntl(fd, cmd, least)));
+}
 
 long call_dup(int fd)
 {
-	return -EOPNOTSUPP;
+	return dup_above(fd, F_DUPFD, 0);
 }
 
-/* What stands at @to is closed as close() would, so that its peer hears of it */
-static void make_way(int fd, int to)
+/*
+ * What stands at @to loses its number to dup2(), at which the kernel closes it without a word: it
+ * must not be worked on by it, or be ended before
+ */
+static int make_way(int fd, int to)
 {
-	if (fd != to && fdtab_is_ours(to) && base_fd_is_open(fd))
+	struct fdent *old = fdtab_ref(to);
+	int err = 0;
+
+	if (!old)
+		return 0;
+	if (old->kind == FD_INTERNAL)
+		err = -EBUSY;
+	else if (old->ops->own(old) && base_fd_is_open(fd))
 		call_close(to);
+	fdtab_put(old);
+	return err;
+}
+
+static long dup_onto(int fd, int to, int flags)
+{
+	long err, got;
+	struct fdent *ent = number_begin(fd, &err);
+
+	if (!err)
+		err = make_way(fd, to);
+	got = err ? err : libc_try(libc.dup3(fd, to, flags));
+	if (got < 0) {
+		if (ent)
+			fdtab_number_put(ent);
+		return got;
+	}
+	if (!fdtab_replace(to, ent))
+		return got;
+	fdtab_number_put(ent);
+	libc.close(to);
+	return -EMFILE;
 }
 
 long call_dup2(int fd, int to)
 {
-	if (fdtab_is_ours(fd))
-		return fd == to ? to : -EOPNOTSUPP;
-	make_way(fd, to);
-	return libc_try(libc.dup2(fd, to));
+	if (fd == to || (!fdtab_is_ours(fd) && !fdtab_is_ours(to)))
+		return libc_try(libc.dup2(fd, to));
+	return dup_onto(fd, to, 0);
 }
 
 long call_dup3(int fd, int to, int flags)
 {
-	if (fdtab_is_ours(fd))
-		return fd == to ? -EINVAL : -EOPNOTSUPP;
-	make_way(fd, to);
-	return libc_try(libc.dup3(fd, to, flags));
+	if (fd == to || flags & ~O_CLOEXEC || (!fdtab_is_ours(fd) && !fdtab_is_ours(to)))
+		return libc_try(libc.dup3(fd, to, flags));
+	return dup_onto(fd, to, flags);
 }
 
 long call_fcntl(int fd, int cmd, long arg)
 {
 	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
-		return -EOPNOTSUPP;
+		return dup_above(fd, cmd, arg);
 	return libc_try(libc.fcntl(fd, cmd, arg));
 }
 

@@ -411,6 +411,24 @@ static struct sock *member_get(int fd)
 	return NULL;
 }
 
+/* One that is not known works, but for a duplicate made before its first member */
+static long set_made(long epfd)
+{
+	if (epfd >= 0)
+		epoll_set_create((int)epfd);
+	return epfd;
+}
+
+long call_epoll_create(int size)
+{
+	return set_made(libc_try(libc.epoll_create(size)));
+}
+
+long call_epoll_create1(int flags)
+{
+	return set_made(libc_try(libc.epoll_create1(flags)));
+}
+
 long call_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
 	struct sock *s = member_get(fd);

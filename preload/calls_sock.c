@@ -9,12 +9,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/fdutil.h"
 #include "base/log.h"
 #include "base/sockutil.h"
 #include "preload/attend.h"
 #include "preload/choose.h"
 #include "preload/epoll.h"
+#include "preload/internal.h"
 #include "preload/libc.h"
 #include "preload/report.h"
 #include "preload/sock.h"
@@ -142,47 +142,18 @@ long call_shutdown(int fd, int how)
 	return r;
 }
 
-/* The number becomes free only when the connection has left it */
-static long stream_close(struct sock *s, int fd)
-{
-	struct stream *stream = s->stream;
-	int high;
-
-	if (stream->ops->close(stream) != -EAGAIN) {
-		stream->ops->set_fd(stream, -1);
-		return libc_try(libc.close(fd));
-	}
-	high = base_fd_dup_high(fd);
-	if (high < 0) {
-		base_warn("no descriptor to finish a connection with: %s", strerror(-high));
-		stream->ops->set_fd(stream, -1);
-		return libc_try(libc.close(fd));
-	}
-	stream->ops->set_fd(stream, high);
-	fdtab_hold(&s->ent);
-	attend_closed(s);
-	return libc_try(libc.close(fd));
-}
-
-static long sock_close(struct sock *s, int fd)
-{
-	long r;
-
-	epoll_forget(s);
-	r = sock_role(s) == SOCK_STREAM_ON ? stream_close(s, fd) : libc_try(libc.close(fd));
-	sock_put(s);
-	return r;
-}
-
 long call_close(int fd)
 {
-	struct fdent *ent = fdtab_take(fd, NULL);
+	struct fdent *ent;
+	bool last;
+	long r;
 
-	if (!ent)
-		return libc_try(libc.close(fd));
-	if (ent->kind == FD_SOCK)
-		return sock_close((struct sock *)(void *)ent, fd);
-	epoll_set_close((struct epset *)(void *)ent);
+	if (internal_is(fd))
+		return -EBADF;
+	ent = fdtab_take(fd, NULL, &last);
+	if (ent && last)
+		ent->ops->end(ent);
+	r = libc_try(libc.close(fd));
 	fdtab_put(ent);
-	return libc_try(libc.close(fd));
+	return r;
 }

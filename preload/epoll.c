@@ -15,6 +15,10 @@
  * lock, because a push comes from inside a socket's watch list; whoever waits moves them, under
  * the set's lock, to the list of candidates.
  *
+ * A registration is of an open file under a number, and lives as long as the file, whatever
+ * becomes of the number. The kernel's is under the descriptor that the socket is worked on by; when
+ * several numbers of one socket are members, one of them hears for all.
+ *
  * Locks: set->lock, then a socket's. A registration is freed only by who holds set->lock, and
  * not while it is on the stack: `stacked` says so, and `dead` that it is to go.
  */
@@ -29,8 +33,10 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/sockutil.h"
+#include "preload/internal.h"
 #include "preload/libc.h"
 #include "preload/pool.h"
+#include "preload/process.h"
 
 #define KERNEL_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 
@@ -41,7 +47,8 @@ struct reg {
 	struct reg *next;	 /* on the stack */
 	struct epset *set;
 	struct sock *sock; /* a reference */
-	int fd;
+	int fd;		   /* the program's number */
+	int key;	   /* the kernel's; atomic */
 	uint32_t mask;
 	epoll_data_t data;
 	struct stream_edges seen;
@@ -53,8 +60,10 @@ struct reg {
 
 struct epset {
 	struct fdent ent;
-	int fd;
-	int bell;
+	int fd; /* atomic */
+	bool own;
+	int bell;	   /* -1 before the first member */
+	unsigned int age;  /* process_age at its birth */
 	int sleepers;	   /* atomic */
 	struct reg *stack; /* atomic */
 	pthread_mutex_t lock;
@@ -124,7 +133,7 @@ static void stack_empty(struct epset *set)
 
 static unsigned int kernel_levels(const struct reg *r)
 {
-	short ready = base_sock_ready(r->fd, POLLIN | POLLOUT | POLLRDHUP);
+	short ready = base_sock_ready(r->sock->fd, POLLIN | POLLOUT | POLLRDHUP);
 	unsigned int levels = 0;
 
 	levels |= ready & POLLIN ? STREAM_READABLE : 0;
@@ -243,6 +252,32 @@ static int collect(struct epset *set, struct epoll_event *events, int max)
 
 /* --- waiting --- */
 
+static void reg_heard(struct reg *r)
+{
+	__atomic_store_n(&r->drain, true, __ATOMIC_RELEASE);
+	reg_push(r);
+}
+
+/* set->lock. The kernel names one registration of a socket that may have several */
+static void reg_hear(struct reg *r)
+{
+	struct base_list *node, *next;
+	struct sock *s = r->sock;
+
+	reg_heard(r);
+	if (!s->own)
+		return;
+	pthread_mutex_lock(&s->lock);
+	base_list_foreach(node, next, &s->watches) {
+		struct sock_watch *w = base_list_entry(node, struct sock_watch, node);
+		struct reg *other = base_container_of(w, struct reg, watch);
+
+		if (w->wake == reg_wake && other != r && other->set == r->set)
+			reg_heard(other);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
 /* Of @n events of the kernel's, those of other members stay; ours become hot. How many stay. */
 static int kernel_sort(struct epset *set, struct epoll_event *events, int n)
 {
@@ -257,8 +292,7 @@ static int kernel_sort(struct epset *set, struct epoll_event *events, int n)
 		if (!pool_owns(&regs, r)) {
 			events[kept++] = events[i];
 		} else if (r->set == set) { /* else it was freed since */
-			__atomic_store_n(&r->drain, true, __ATOMIC_RELEASE);
-			reg_push(r);
+			reg_hear(r);
 		}
 	}
 	pthread_mutex_unlock(&set->lock);
@@ -290,12 +324,10 @@ static uint64_t starting_look(struct epset *set, uint64_t now)
 		if (sock_role(r->sock) != SOCK_STREAM_ON)
 			continue;
 		limit = r->sock->stream->ops->wait_deadline(r->sock->stream);
-		if (base_deadline_passed(limit, now)) {
-			__atomic_store_n(&r->drain, true, __ATOMIC_RELEASE);
-			reg_push(r);
-		} else {
+		if (base_deadline_passed(limit, now))
+			reg_heard(r);
+		else
 			first = base_min(first, limit);
-		}
 	}
 	pthread_mutex_unlock(&set->lock);
 	return first;
@@ -377,8 +409,65 @@ static void reg_arm(struct reg *r, const struct epoll_event *event)
 	r->mask = event->events;
 	r->data = event->data;
 	r->fresh = true;
-	__atomic_store_n(&r->drain, true, __ATOMIC_RELEASE);
-	reg_push(r);
+	reg_heard(r);
+}
+
+/* set->lock. Another registration of the same socket, which the kernel has by the same key */
+static struct reg *reg_sibling(const struct reg *r)
+{
+	struct base_list *node, *next;
+
+	if (!r->sock->own)
+		return NULL;
+	base_list_foreach(node, next, &r->set->members) {
+		struct reg *other = base_list_entry(node, struct reg, member);
+
+		if (other != r && other->sock == r->sock && other->key == r->key &&
+		    !__atomic_load_n(&other->dead, __ATOMIC_ACQUIRE))
+			return other;
+	}
+	return NULL;
+}
+
+/* set->lock. Under the descriptor that the socket is worked on by */
+static int reg_kernel_add(struct reg *r)
+{
+	int key = __atomic_load_n(&r->sock->fd, __ATOMIC_SEQ_CST);
+
+	__atomic_store_n(&r->key, key, __ATOMIC_RELEASE);
+	if (reg_sibling(r))
+		return 0;
+	return (int)kernel_ctl(r->set->fd, EPOLL_CTL_ADD, key, KERNEL_EVENTS, (uintptr_t)r);
+}
+
+/* set->lock */
+static int reg_kernel_del(struct reg *r)
+{
+	struct reg *other = reg_sibling(r);
+
+	if (other)
+		return (int)kernel_ctl(r->set->fd, EPOLL_CTL_MOD, r->key, KERNEL_EVENTS,
+				       (uintptr_t)other);
+	return (int)kernel_ctl(r->set->fd, EPOLL_CTL_DEL, r->key, 0, 0);
+}
+
+/* set->lock */
+static int set_bell_create(struct epset *set)
+{
+	int bell, err;
+
+	if (set->bell >= 0)
+		return 0;
+	err = base_eventfd_create(&bell);
+	if (err)
+		return err;
+	bell = internal_move(bell);
+	err = (int)kernel_ctl(set->fd, EPOLL_CTL_ADD, bell, EPOLLIN | EPOLLET, (uintptr_t)set);
+	if (err)
+		internal_close(bell);
+	else
+		set->bell = bell;
+	return err;
 }
 
 static int member_add(struct epset *set, int fd, struct sock *s, const struct epoll_event *event)
@@ -388,11 +477,14 @@ static int member_add(struct epset *set, int fd, struct sock *s, const struct ep
 
 	if (reg_find(set, s, fd))
 		return -EEXIST;
+	err = set_bell_create(set);
+	if (err)
+		return err;
 	r = pool_get(&regs);
 	if (!r)
 		return -ENOMEM;
 	*r = (struct reg){ .watch.wake = reg_wake, .set = set, .sock = s, .fd = fd };
-	err = (int)kernel_ctl(set->fd, EPOLL_CTL_ADD, fd, KERNEL_EVENTS, (uintptr_t)r);
+	err = reg_kernel_add(r);
 	if (err) {
 		pool_put(&regs, r);
 		return err;
@@ -416,7 +508,7 @@ static void reg_kill(struct reg *r)
 
 static int member_del(struct epset *set, struct reg *r)
 {
-	int err = (int)kernel_ctl(set->fd, EPOLL_CTL_DEL, r->fd, 0, 0);
+	int err = reg_kernel_del(r);
 
 	reg_kill(r);
 	stack_empty(set);
@@ -443,14 +535,51 @@ static int member_change(struct epset *set, int op, int fd, struct sock *s,
 
 /* --- sets --- */
 
+static struct epset *set_of(struct fdent *ent)
+{
+	return (struct epset *)(void *)ent;
+}
+
 static void set_release(struct fdent *ent)
 {
-	struct epset *set = (struct epset *)(void *)ent;
+	struct epset *set = set_of(ent);
 
-	base_fd_close(set->bell);
+	if (set->own)
+		internal_close(set->fd);
+	internal_close(set->bell);
 	pthread_mutex_destroy(&set->lock);
 	pool_put(&sets, set);
 }
+
+static void set_end(struct fdent *ent)
+{
+	struct epset *set = set_of(ent);
+	struct base_list *node, *next;
+
+	pthread_mutex_lock(&set->lock);
+	base_list_foreach(node, next, &set->members)
+		reg_kill(base_list_entry(node, struct reg, member));
+	stack_empty(set);
+	pthread_mutex_unlock(&set->lock);
+}
+
+static int set_own(struct fdent *ent)
+{
+	struct epset *set = set_of(ent);
+	int high = 0;
+
+	pthread_mutex_lock(&set->lock);
+	if (!set->own) {
+		high = internal_dup(set->fd);
+		set->own = high >= 0;
+		if (set->own)
+			__atomic_store_n(&set->fd, high, __ATOMIC_SEQ_CST);
+	}
+	pthread_mutex_unlock(&set->lock);
+	return high < 0 ? high : 0;
+}
+
+static const struct fdent_ops set_ops = { set_release, set_end, set_own };
 
 static int set_create(int epfd, struct epset **out)
 {
@@ -459,26 +588,27 @@ static int set_create(int epfd, struct epset **out)
 
 	if (!set)
 		return -ENOMEM;
-	*set = (struct epset){ .fd = epfd };
-	err = base_eventfd_create(&set->bell);
-	if (err)
-		goto err_put;
-	err = (int)kernel_ctl(epfd, EPOLL_CTL_ADD, set->bell, EPOLLIN | EPOLLET, (uintptr_t)set);
-	if (err)
-		goto err_close;
+	*set = (struct epset){ .fd = epfd, .bell = -1, .age = process_age };
 	pthread_mutex_init(&set->lock, NULL);
 	base_list_init(&set->members);
 	base_list_init(&set->candidates);
-	set->ent = (struct fdent){ .refs = 2, .kind = FD_EPOLL, .release = set_release };
+	set->ent = (struct fdent){ 2, FD_EPOLL, 1, &set_ops };
 	err = fdtab_set(epfd, &set->ent);
-	if (err)
-		goto err_close;
+	if (err) {
+		pool_put(&sets, set);
+		return err;
+	}
 	*out = set;
 	return 0;
-err_close:
-	base_fd_close(set->bell);
-err_put:
-	pool_put(&sets, set);
+}
+
+int epoll_set_create(int epfd)
+{
+	struct epset *set;
+	int err = set_create(epfd, &set);
+
+	if (!err)
+		epoll_put(set);
 	return err;
 }
 
@@ -512,21 +642,18 @@ int epoll_member_ctl(int epfd, int op, int fd, struct sock *s, const struct epol
 	return err;
 }
 
-void epoll_set_close(struct epset *set)
-{
-	struct base_list *node, *next;
-
-	pthread_mutex_lock(&set->lock);
-	base_list_foreach(node, next, &set->members)
-		reg_kill(base_list_entry(node, struct reg, member));
-	stack_empty(set);
-	pthread_mutex_unlock(&set->lock);
-}
-
 /* --- a socket leaves --- */
 
-/* The first registration of a socket, with a reference to its set; NULL: none */
-static struct epset *first_set(struct sock *s)
+static bool reg_is_stale(const struct reg *r)
+{
+	return __atomic_load_n(&r->key, __ATOMIC_ACQUIRE) != r->sock->fd;
+}
+
+/*
+ * The set of the socket's first registration, or the first that the kernel has by another
+ * descriptor than it should, with a reference; NULL: none
+ */
+static struct epset *first_set(struct sock *s, bool stale)
 {
 	struct base_list *node, *next;
 	struct epset *set = NULL;
@@ -534,15 +661,47 @@ static struct epset *first_set(struct sock *s)
 	pthread_mutex_lock(&s->lock);
 	base_list_foreach(node, next, &s->watches) {
 		struct sock_watch *w = base_list_entry(node, struct sock_watch, node);
+		struct reg *r = base_container_of(w, struct reg, watch);
 
-		if (w->wake != reg_wake)
+		if (w->wake != reg_wake || (stale && !reg_is_stale(r)))
 			continue;
-		set = base_container_of(w, struct reg, watch)->set;
+		set = r->set;
 		fdtab_hold(&set->ent);
 		break;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return set;
+}
+
+/* set->lock. As first_set() */
+static struct reg *first_reg(struct epset *set, const struct sock *s, bool stale)
+{
+	struct base_list *node, *next;
+
+	base_list_foreach(node, next, &set->members) {
+		struct reg *r = base_list_entry(node, struct reg, member);
+
+		if (r->sock == s && !__atomic_load_n(&r->dead, __ATOMIC_ACQUIRE) &&
+		    (!stale || reg_is_stale(r)))
+			return r;
+	}
+	return NULL;
+}
+
+/*
+ * The kernel gets the registration as the program made it. When its number is closed, it stays
+ * under the internal descriptor, and outlives that as long as the file is open.
+ */
+static void reg_give_back(struct reg *r)
+{
+	int epfd = r->set->fd;
+
+	if (r->key != r->fd && fdtab_peek(r->fd) == &r->sock->ent) {
+		reg_kernel_del(r);
+		kernel_ctl(epfd, EPOLL_CTL_ADD, r->fd, r->mask, r->data.u64);
+	} else if (!reg_sibling(r)) {
+		kernel_ctl(epfd, EPOLL_CTL_MOD, r->key, r->mask, r->data.u64);
+	}
 }
 
 /* Each registration of @s: @plain, the kernel gets it as the program made it; else it is gone */
@@ -551,16 +710,40 @@ static void leave(struct sock *s, bool plain)
 	struct epset *set;
 	struct reg *r;
 
-	while ((set = first_set(s))) {
+	while ((set = first_set(s, false))) {
 		pthread_mutex_lock(&set->lock);
-		r = reg_find(set, s, s->fd);
+		r = first_reg(set, s, false);
 		if (r && plain)
-			kernel_ctl(set->fd, EPOLL_CTL_MOD, r->fd, r->mask, r->data.u64);
-		else if (r)
-			kernel_ctl(set->fd, EPOLL_CTL_DEL, r->fd, 0, 0);
+			reg_give_back(r);
+		else if (r && set->age == process_age)
+			reg_kernel_del(r); /* else the parent's set has it still */
 		if (r)
 			reg_kill(r);
 		stack_empty(set);
+		pthread_mutex_unlock(&set->lock);
+		epoll_put(set);
+	}
+}
+
+/* When the kernel does not take the new one, it still has the old */
+static void reg_rekey(struct reg *r)
+{
+	int old = r->key;
+
+	if (!reg_kernel_add(r))
+		kernel_ctl(r->set->fd, EPOLL_CTL_DEL, old, 0, 0);
+}
+
+void epoll_rekey(struct sock *s)
+{
+	struct epset *set;
+	struct reg *r;
+
+	while ((set = first_set(s, true))) {
+		pthread_mutex_lock(&set->lock);
+		r = first_reg(set, s, true);
+		if (r)
+			reg_rekey(r);
 		pthread_mutex_unlock(&set->lock);
 		epoll_put(set);
 	}

@@ -14,30 +14,39 @@
 
 struct fdent **fdtab_pages[FDTAB_MAX / FDTAB_PAGE];
 
-static bool refs_up(struct fdent *ent)
+/* Unless it is nought */
+static bool count_up(uint32_t *count)
 {
-	uint32_t refs = __atomic_load_n(&ent->refs, __ATOMIC_RELAXED);
+	uint32_t n = __atomic_load_n(count, __ATOMIC_RELAXED);
 
-	while (refs)
-		if (__atomic_compare_exchange_n(&ent->refs, &refs, refs + 1, true, __ATOMIC_ACQ_REL,
+	while (n)
+		if (__atomic_compare_exchange_n(count, &n, n + 1, true, __ATOMIC_ACQ_REL,
 						__ATOMIC_RELAXED))
 			return true;
 	return false;
 }
 
-struct fdent *fdtab_get(int fd, enum fd_kind kind)
+struct fdent *fdtab_ref(int fd)
 {
 	struct fdent *ent;
 
 	while ((ent = fdtab_peek(fd))) {
-		if (!refs_up(ent))
+		if (!count_up(&ent->refs))
 			continue;
-		if (fdtab_peek(fd) == ent && ent->kind == kind)
+		if (fdtab_peek(fd) == ent)
 			return ent;
 		fdtab_put(ent);
-		if (fdtab_peek(fd) == ent)
-			return NULL;
 	}
+	return NULL;
+}
+
+struct fdent *fdtab_get(int fd, enum fd_kind kind)
+{
+	struct fdent *ent = fdtab_ref(fd);
+
+	if (!ent || ent->kind == kind)
+		return ent;
+	fdtab_put(ent);
 	return NULL;
 }
 
@@ -49,7 +58,33 @@ void fdtab_hold(struct fdent *ent)
 void fdtab_put(struct fdent *ent)
 {
 	if (ent && __atomic_sub_fetch(&ent->refs, 1, __ATOMIC_ACQ_REL) == 0)
-		ent->release(ent);
+		ent->ops->release(ent);
+}
+
+bool fdtab_number_get(struct fdent *ent)
+{
+	if (!count_up(&ent->numbers))
+		return false;
+	fdtab_hold(ent);
+	return true;
+}
+
+static bool number_drop(struct fdent *ent)
+{
+	return __atomic_sub_fetch(&ent->numbers, 1, __ATOMIC_ACQ_REL) == 0;
+}
+
+/* @ent may be NULL */
+static void number_gone(struct fdent *ent)
+{
+	if (ent && number_drop(ent))
+		ent->ops->end(ent);
+	fdtab_put(ent);
+}
+
+void fdtab_number_put(struct fdent *ent)
+{
+	number_gone(ent);
 }
 
 static struct fdent **slot_of(int fd)
@@ -75,24 +110,41 @@ static struct fdent **slot_of(int fd)
 
 int fdtab_set(int fd, struct fdent *ent)
 {
-	struct fdent **slot = slot_of(fd);
+	struct fdent **slot = slot_of(fd), *old;
 
 	if (!slot)
 		return -ENOMEM;
-	fdtab_put(__atomic_exchange_n(slot, ent, __ATOMIC_ACQ_REL));
+	old = __atomic_exchange_n(slot, ent, __ATOMIC_ACQ_REL);
+	if (old)
+		number_drop(old);
+	fdtab_put(old);
 	return 0;
 }
 
-struct fdent *fdtab_take(int fd, struct fdent *ent)
+int fdtab_replace(int fd, struct fdent *ent)
+{
+	struct fdent **slot = ent || fdtab_peek(fd) ? slot_of(fd) : NULL;
+
+	if (!slot)
+		return ent ? -ENOMEM : 0;
+	number_gone(__atomic_exchange_n(slot, ent, __ATOMIC_ACQ_REL));
+	return 0;
+}
+
+struct fdent *fdtab_take(int fd, struct fdent *ent, bool *last)
 {
 	struct fdent *have = ent ? ent : fdtab_peek(fd);
+	bool none;
 
 	if (!have || !fdtab_peek(fd))
 		return NULL;
-	return __atomic_compare_exchange_n(slot_of(fd), &have, NULL, false, __ATOMIC_ACQ_REL,
-					   __ATOMIC_ACQUIRE)
-		       ? have
-		       : NULL;
+	if (!__atomic_compare_exchange_n(slot_of(fd), &have, NULL, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return NULL;
+	none = number_drop(have);
+	if (last)
+		*last = none;
+	return have;
 }
 
 void fdtab_each(void (*fn)(int fd, struct fdent *ent, void *ctx), void *ctx)

@@ -24,6 +24,8 @@
 #include "preload/report.h"
 #include "preload/sock.h"
 
+unsigned int process_age;
+
 static int finished; /* atomic */
 
 static struct stream *stream_of(struct fdent *ent)
@@ -53,9 +55,21 @@ void process_finish(void)
 		report_write(sock_config.report);
 }
 
-static void share_one(int fd, struct fdent *ent, void *ctx)
+/* Each stream once, however many numbers it has */
+static struct stream *once(struct fdent *ent, unsigned int round)
 {
 	struct stream *stream = stream_of(ent);
+	struct sock *s = (struct sock *)(void *)ent;
+
+	if (!stream || s->round == round)
+		return NULL;
+	s->round = round;
+	return stream;
+}
+
+static void share_one(int fd, struct fdent *ent, void *ctx)
+{
+	struct stream *stream = once(ent, *(unsigned int *)ctx);
 
 	if (stream)
 		stream->ops->share(stream);
@@ -63,7 +77,7 @@ static void share_one(int fd, struct fdent *ent, void *ctx)
 
 static void unshare_one(int fd, struct fdent *ent, void *ctx)
 {
-	struct stream *stream = stream_of(ent);
+	struct stream *stream = once(ent, *(unsigned int *)ctx);
 
 	if (stream)
 		stream->ops->unshare(stream);
@@ -71,15 +85,20 @@ static void unshare_one(int fd, struct fdent *ent, void *ctx)
 
 long call_fork(void)
 {
+	static unsigned int round;
 	long pid;
 
 	attend_before_fork();
-	fdtab_each(share_one, NULL);
+	round++;
+	fdtab_each(share_one, &round);
 	pid = libc_try(libc.fork());
+	round++;
 	if (pid < 0)
-		fdtab_each(unshare_one, NULL);
-	if (pid == 0)
+		fdtab_each(unshare_one, &round);
+	if (pid == 0) {
+		process_age++;
 		report_reset();
+	}
 	attend_after_fork(pid == 0);
 	return pid;
 }

@@ -17,6 +17,7 @@
 #include "preload/attend.h"
 #include "preload/choose.h"
 #include "preload/epoll.h"
+#include "preload/internal.h"
 #include "preload/libc.h"
 #include "preload/pool.h"
 #include "preload/report.h"
@@ -57,9 +58,71 @@ static void sock_release(struct fdent *ent)
 	struct sock *s = sock_of(ent);
 
 	stream_drop(s);
+	if (s->own)
+		internal_close(s->fd);
 	pthread_mutex_destroy(&s->lock);
 	pool_put(&socks, s);
 }
+
+/*
+ * Whoever loaded the old descriptor uses it in this moment, when it is still open; sets are told, since
+ * they know the socket by it
+ */
+int sock_own(struct sock *s)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int high = 0;
+
+	pthread_mutex_lock(&lock);
+	if (!s->own) {
+		high = internal_dup(s->fd);
+		if (high >= 0) {
+			s->own = true;
+			__atomic_store_n(&s->fd, high, __ATOMIC_SEQ_CST);
+			if (s->stream)
+				s->stream->ops->set_fd(s->stream, high);
+			epoll_rekey(s);
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return high < 0 ? high : 0;
+}
+
+static int entry_own(struct fdent *ent)
+{
+	return sock_own(sock_of(ent));
+}
+
+static void stream_end(struct sock *s)
+{
+	if (s->stream->ops->close(s->stream) != -EAGAIN)
+		return;
+	fdtab_hold(&s->ent);
+	if (sock_own(s)) {
+		base_warn("no descriptor to finish a connection with: close() waits for it");
+		attend_to_end(s);
+		sock_put(s);
+	} else {
+		attend_closed(s);
+	}
+}
+
+/* The number becomes free only when the connection has left it */
+static void sock_end(struct fdent *ent)
+{
+	struct sock *s = sock_of(ent);
+
+	epoll_forget(s);
+	if (sock_role(s) == SOCK_STREAM_ON)
+		stream_end(s);
+	if (s->own)
+		return;
+	s->fd = -1;
+	if (s->stream)
+		s->stream->ops->set_fd(s->stream, -1);
+}
+
+static const struct fdent_ops sock_ops = { sock_release, sock_end, entry_own };
 
 static struct sock *sock_alloc(int fd)
 {
@@ -71,11 +134,13 @@ static struct sock *sock_alloc(int fd)
 	s->fd = fd;
 	s->stream = NULL;
 	s->mode = CONFIG_USE_TCP;
-	s->fixed = s->accepted = s->attended = s->nodelay = false;
+	s->fixed = s->accepted = s->attended = s->nodelay = s->own = false;
+	s->round = 0;
 	pthread_mutex_init(&s->lock, NULL);
 	base_list_init(&s->watches);
 	s->ent.kind = FD_SOCK;
-	s->ent.release = sock_release;
+	s->ent.numbers = 1;
+	s->ent.ops = &sock_ops;
 	__atomic_store_n(&s->ent.refs, 1, __ATOMIC_RELEASE); /* pairs with fdtab_get() */
 	return s;
 }
@@ -118,6 +183,8 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 
 	if (err)
 		return err;
+	/* A dup() meanwhile has not seen the stream */
+	s->stream->ops->set_fd(s->stream, __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST));
 	__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -199,6 +266,12 @@ void sock_forget_stream(struct sock *s)
 	stream_drop(s);
 }
 
+static void number_take(int fd, struct fdent *ent, void *ctx)
+{
+	if (ent == ctx)
+		fdtab_put(fdtab_take(fd, ent, NULL));
+}
+
 void sock_give_back(struct sock *s, enum config_reason reason)
 {
 	uint32_t role = __atomic_exchange_n(&s->role, SOCK_PLAIN, __ATOMIC_ACQ_REL);
@@ -208,8 +281,10 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 	base_info("descriptor %d is plain TCP: %s", s->fd, config_reason_text(reason));
 	report_plain(reason);
 	epoll_give_back(s);
-	if (fdtab_take(s->fd, &s->ent))
-		sock_put(s);
+	if (s->own)
+		fdtab_each(number_take, &s->ent);
+	else
+		number_take(s->fd, &s->ent, &s->ent);
 }
 
 int sock_progress(struct sock *s)

@@ -36,13 +36,16 @@ struct sock_watch {
 struct sock {
 	struct fdent ent;
 	uint32_t role; /* atomic */
+	/* What we work by: the program's number or, @own, an internal one. Atomic */
 	int fd;
+	bool own;
 	struct stream *stream;
 	enum config_transport mode;
 	bool fixed; /* the mode is the program's own wish, and no rule is asked */
 	bool accepted;
-	bool attended; /* preload/attend.c */
-	bool nodelay;  /* TCP_NODELAY as the program set it; underneath it is always on */
+	bool attended;	    /* preload/attend.c */
+	unsigned int round; /* preload/process.c */
+	bool nodelay;	    /* TCP_NODELAY as the program set it; underneath it is always on */
 	struct sockaddr_storage name; /* of a listener */
 	pthread_mutex_t lock;	      /* watches */
 	struct base_list watches;
@@ -73,6 +76,9 @@ int sock_connect(struct sock *s, bool connecting, bool hold);
 void sock_forget_stream(struct sock *s);
 /* The peer speaks plain TCP: from now on this is the kernel's socket */
 void sock_give_back(struct sock *s, enum config_reason reason);
+
+/* Work on it goes by an internal descriptor from now on; -errno */
+int sock_own(struct sock *s);
 
 /* As stream_ops.progress; a peer without DDP makes the socket plain (-ENOMSG) */
 int sock_progress(struct sock *s);

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/sockutil.h"
+#include "preload/internal.h"
 
 #define BELLS 16
 
@@ -24,15 +25,9 @@ static struct {
 
 static int bell_create(void)
 {
-	int fd, high;
+	int fd;
 
-	if (base_eventfd_create(&fd))
-		return -1;
-	high = base_fd_dup_high(fd);
-	if (high < 0)
-		return fd;
-	base_fd_close(fd);
-	return high;
+	return base_eventfd_create(&fd) ? -1 : internal_move(fd);
 }
 
 void wait_bell_get(struct wait_bell *bell)
@@ -59,7 +54,7 @@ void wait_bell_put(struct wait_bell *bell)
 		bell->fd = -1;
 	}
 	pthread_mutex_unlock(&bells.lock);
-	base_fd_close(bell->fd);
+	internal_close(bell->fd);
 }
 
 static void wake(struct sock_watch *watch)

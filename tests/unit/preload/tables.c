@@ -11,7 +11,7 @@
 
 struct thing {
 	struct fdent ent;
-	int released;
+	int released, ended;
 	void *link;
 };
 
@@ -22,11 +22,18 @@ static void release(struct fdent *ent)
 	((struct thing *)(void *)ent)->released++;
 }
 
+static void end(struct fdent *ent)
+{
+	((struct thing *)(void *)ent)->ended++;
+}
+
+static const struct fdent_ops ops = { .release = release, .end = end };
+
 static struct thing *thing(enum fd_kind kind)
 {
 	struct thing *t = pool_get(&pool);
 
-	*t = (struct thing){ .ent = { 1, kind, release } };
+	*t = (struct thing){ .ent = { 1, kind, 1, &ops } };
 	return t;
 }
 
@@ -69,8 +76,8 @@ Test(fdtab, entries_and_kinds)
 	cr_expect_eq(fdtab_get(5000, FD_SOCK), &t->ent);
 	cr_expect_eq(t->ent.refs, 2u);
 	fdtab_put(&t->ent);
-	cr_expect_eq(fdtab_take(5000, NULL), &t->ent);
-	cr_expect_null(fdtab_take(5000, NULL));
+	cr_expect_eq(fdtab_take(5000, NULL, NULL), &t->ent);
+	cr_expect_null(fdtab_take(5000, NULL, NULL));
 	cr_expect_not(fdtab_is_ours(5000));
 	fdtab_put(&t->ent);
 	cr_expect_eq(t->released, 1);
@@ -83,8 +90,8 @@ Test(fdtab, what_stood_there_goes)
 	cr_assert_eq(fdtab_set(7, &a->ent), 0);
 	cr_assert_eq(fdtab_set(7, &b->ent), 0);
 	cr_expect_eq(a->released, 1);
-	cr_expect_null(fdtab_take(7, &a->ent));
-	cr_expect_eq(fdtab_take(7, &b->ent), &b->ent);
+	cr_expect_null(fdtab_take(7, &a->ent, NULL));
+	cr_expect_eq(fdtab_take(7, &b->ent, NULL), &b->ent);
 }
 
 Test(fdtab, numbers_out_of_range)
@@ -96,7 +103,7 @@ Test(fdtab, numbers_out_of_range)
 	cr_expect_eq(fdtab_set(-1, &t->ent), -ENOMEM);
 	cr_expect_eq(fdtab_set(FDTAB_MAX, &t->ent), -ENOMEM);
 	cr_expect_eq(fdtab_set(FDTAB_MAX - 1, &t->ent), 0);
-	cr_expect_null(fdtab_take(-1, NULL));
+	cr_expect_null(fdtab_take(-1, NULL, NULL));
 }
 
 static void count(int fd, struct fdent *ent, void *ctx)
@@ -121,7 +128,60 @@ Test(fdtab, the_dead_stay_dead)
 	struct thing *t = thing(FD_SOCK);
 
 	fdtab_set(9, &t->ent);
-	fdtab_put(fdtab_take(9, NULL));
+	fdtab_put(fdtab_take(9, NULL, NULL));
 	cr_expect_eq(t->released, 1);
 	cr_expect_null(fdtab_get(9, FD_SOCK));
+}
+
+/* Two numbers of one file: the last that goes ends it, whoever still works on it */
+Test(fdtab, numbers_are_counted)
+{
+	struct thing *t = thing(FD_SOCK);
+	bool last;
+
+	fdtab_set(11, &t->ent);
+	cr_assert(fdtab_number_get(&t->ent));
+	fdtab_set(12, &t->ent);
+	cr_expect_eq(fdtab_take(11, NULL, &last), &t->ent);
+	cr_expect_not(last);
+	cr_expect_eq(fdtab_take(12, NULL, &last), &t->ent);
+	cr_expect(last);
+	cr_expect_not(fdtab_number_get(&t->ent), "the last one has gone");
+	fdtab_put(&t->ent);
+	cr_expect_eq(t->released, 0);
+	fdtab_put(&t->ent);
+	cr_expect_eq(t->released, 1);
+	cr_expect_eq(t->ended, 0, "that is for who takes it");
+}
+
+Test(fdtab, replaced_by_dup2)
+{
+	struct thing *a = thing(FD_SOCK), *b = thing(FD_SOCK);
+
+	fdtab_set(21, &a->ent);
+	fdtab_set(22, &b->ent);
+	cr_assert(fdtab_number_get(&a->ent));
+	cr_expect_eq(fdtab_replace(22, &a->ent), 0);
+	cr_expect_eq(b->ended, 1);
+	cr_expect_eq(b->released, 1);
+	cr_expect_eq(fdtab_replace(22, NULL), 0);
+	cr_expect_eq(a->ended, 0);
+	cr_expect_eq(fdtab_replace(21, NULL), 0);
+	cr_expect_eq(a->ended, 1);
+	cr_expect_eq(fdtab_replace(23, NULL), 0);
+	cr_expect_not(fdtab_is_ours(22));
+}
+
+/* A number that never came into the table is the last one, because the others went meanwhile */
+Test(fdtab, a_number_that_failed)
+{
+	struct thing *t = thing(FD_SOCK);
+
+	fdtab_set(31, &t->ent);
+	cr_assert(fdtab_number_get(&t->ent));
+	fdtab_put(fdtab_take(31, NULL, NULL));
+	cr_expect_eq(t->ended, 0);
+	fdtab_number_put(&t->ent);
+	cr_expect_eq(t->ended, 1);
+	cr_expect_eq(t->released, 1);
 }
