@@ -36,6 +36,10 @@ int config_load(struct config *c)
 	config_settings_init(&settings);
 	err = config_settings_read(&settings, environ, report, NULL);
 	c->crc = config_number(&settings, CONFIG_CRC);
+	c->markers = config_number(&settings, CONFIG_MARKERS);
+	c->ring = (uint32_t)config_number(&settings, CONFIG_RING);
+	c->credits = (uint16_t)config_number(&settings, CONFIG_CREDITS);
+	c->spin = config_number(&settings, CONFIG_SPIN);
 	text_copy(c->provider, sizeof(c->provider), strcmp(provider, "auto") ? provider : "");
 	text_copy(c->report, sizeof(c->report), config_text(&settings, CONFIG_REPORT));
 	c->linger = config_number(&settings, CONFIG_LINGER);

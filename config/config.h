@@ -13,9 +13,13 @@
 
 struct config {
 	bool crc;				/* ask for one on each FPDU */
+	bool markers;				/* ask for them */
+	uint32_t ring;				/* octets */
+	uint16_t credits;			/* messages of a peer that counts them */
 	char provider[CONFIG_PROVIDER_MAX + 1]; /* empty: the default one */
 	char report[CONFIG_TEXT_MAX + 1];	/* file for the summary at exit; empty: none */
 	uint64_t linger; /* nanoseconds, as the others: what exit waits for the peer */
+	uint64_t spin;	 /* who waits looks so long itself before it sleeps */
 	uint64_t start;	 /* connect() waits so long for the Reply */
 	/* CONFIG_COMPUTED: by the round trip */
 	uint64_t grace; /* a server that speaks first waits so long for a Request */

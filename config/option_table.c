@@ -40,20 +40,20 @@ static const struct config_option options[] = {
 	[CONFIG_RING] = {
 		.name = "WARPSOCK_RING",
 		.type = CONFIG_TYPE_SIZE,
-		.planned = true,
 		.fallback = "512k",
 		.min = 8 * KIB,
 		.max = 64 * MIB,
-		.text = "How many octets a peer may write before the program has read them.",
+		.text = "How many octets a peer may write before the program has read them, made a "
+			"power of two.",
 	},
 	[CONFIG_CREDITS] = {
 		.name = "WARPSOCK_CREDITS",
 		.type = CONFIG_TYPE_COUNT,
-		.planned = true,
 		.fallback = "384",
 		.min = 32,
 		.max = 32767,
-		.text = "How many messages a peer may send before it is granted more.",
+		.text = "How many messages a peer may send before it is granted more. It counts for "
+			"peers that run under rsockets; another warpsock goes by octets alone.",
 	},
 	[CONFIG_CRC] = {
 		.name = "WARPSOCK_CRC",
@@ -66,7 +66,6 @@ static const struct config_option options[] = {
 	[CONFIG_MARKERS] = {
 		.name = "WARPSOCK_MARKERS",
 		.type = CONFIG_TYPE_SWITCH,
-		.planned = true,
 		.fallback = "off",
 		.max = 1,
 		.text = "Whether to ask the peer for markers in what it sends (RFC 5044). They "
@@ -75,7 +74,6 @@ static const struct config_option options[] = {
 	[CONFIG_SPIN] = {
 		.name = "WARPSOCK_SPIN",
 		.type = CONFIG_TYPE_TIME,
-		.planned = true,
 		.unit = "us",
 		.fallback = "0",
 		.max = BASE_NS_PER_S,

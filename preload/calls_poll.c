@@ -192,8 +192,13 @@ static uint64_t list_deadline(const struct list *l)
 
 static int list_sleep(struct list *l, uint64_t deadline, const sigset_t *mask)
 {
-	uint64_t left = deadline ? base_deadline_left(deadline, base_now()) : 0;
-	struct timespec ts = { (time_t)(left / BASE_NS_PER_S), (long)(left % BASE_NS_PER_S) };
+	uint64_t left;
+	struct timespec ts;
+
+	if (deadline)
+		wait_spin(l->raw, l->n + 1, deadline);
+	left = deadline ? base_deadline_left(deadline, base_now()) : 0;
+	ts = (struct timespec){ (time_t)(left / BASE_NS_PER_S), (long)(left % BASE_NS_PER_S) };
 
 	return (int)libc_try(
 		libc.ppoll(l->raw, l->n + 1, deadline == BASE_NEVER ? NULL : &ts, mask));

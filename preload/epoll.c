@@ -37,6 +37,7 @@
 #include "preload/libc.h"
 #include "preload/pool.h"
 #include "preload/process.h"
+#include "preload/wait.h"
 
 #define KERNEL_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 
@@ -340,10 +341,13 @@ static uint64_t starting_look(struct epset *set, uint64_t now)
 static int kernel_wait(struct epset *set, struct epoll_event *events, int max, uint64_t deadline,
 		       const sigset_t *mask)
 {
+	struct pollfd own = { .fd = set->fd, .events = POLLIN };
 	int n;
 
 	deadline = base_min(deadline, starting_look(set, base_now()));
 	__atomic_add_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
+	if (!is_hot(set))
+		wait_spin(&own, 1, deadline);
 	n = (int)libc_try(libc.epoll_pwait(set->fd, events, max,
 					   is_hot(set) ? 0 : timeout_of(deadline), mask));
 	__atomic_sub_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);

@@ -77,6 +77,17 @@ void wait_unwatch(struct wait_watch *w, struct sock *s)
 		sock_unwatch(s, &w->watch);
 }
 
+void wait_spin(struct pollfd *fds, unsigned int n, uint64_t deadline)
+{
+	uint64_t now = base_now(), end;
+
+	if (!sock_config.spin)
+		return;
+	end = base_min(deadline, base_deadline(now, sock_config.spin));
+	while (!base_poll(fds, n, 0) && !base_deadline_passed(end, base_now()))
+		;
+}
+
 /* One sleep: 0 something happened (*@events), -EAGAIN, -EINTR */
 static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bell *bell,
 		      uint64_t deadline, short *events)
@@ -87,8 +98,10 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 		{ .fd = bell->fd, .events = POLLIN },
 	};
 	uint64_t look = stream->ops->wait_deadline(stream);
-	int n = base_poll(fds, 2, base_min(deadline, look));
+	int n;
 
+	wait_spin(fds, 2, base_min(deadline, look));
+	n = base_poll(fds, 2, base_min(deadline, look));
 	if (n > 0 && fds[1].revents)
 		base_eventfd_drain(bell->fd);
 	*events = fds[0].revents;

@@ -26,6 +26,9 @@ void wait_bell_put(struct wait_bell *bell);
 void wait_watch(struct wait_watch *w, const struct wait_bell *bell, struct sock *s);
 void wait_unwatch(struct wait_watch *w, struct sock *s);
 
+/* WARPSOCK_SPIN: looks at @fds for so long, or until there is something, or @deadline */
+void wait_spin(struct pollfd *fds, unsigned int n, uint64_t deadline);
+
 /*
  * Sleeps until one of the levels @wanted holds: 0, -EAGAIN when @deadline passed, -EINTR, or
  * -ENOMSG: the socket is plain

@@ -5,7 +5,7 @@
  * The ring that the peer sees is a row of places for chunks; a place gets a chunk when the
  * first octet arrives there and gives it back when its last one is read. Octets are named by
  * their number since the beginning, so they may be put in any order. Live octets are at most
- * STREAM_RING, which touch at most STREAM_CHUNKS places: a chunk is always to be had. Free
+ * the ring, which touch at most STREAM_CHUNKS places: a chunk is always to be had. Free
  * chunks are a stack, so that a stream that is read at once uses one page for ever.
  */
 #include "stream/rsock.h"
@@ -20,16 +20,16 @@ void rsock_chunks_init(struct stream_rx *rx)
 	rx->chunks_free = STREAM_CHUNKS;
 }
 
-static uint8_t *place_of(struct stream_rx *rx, uint64_t at)
+static uint8_t *place_of(struct rsock *s, uint64_t at)
 {
-	return &rx->chunk_of[at / STREAM_CHUNK % STREAM_CHUNKS];
+	return &s->state->rx.chunk_of[at / s->chunk % STREAM_CHUNKS];
 }
 
 /* The memory of octet @at; NULL only when another process has spoilt the tables */
 static uint8_t *chunk_memory(struct rsock *s, uint64_t at)
 {
 	struct stream_rx *rx = &s->state->rx;
-	uint8_t *place = place_of(rx, at);
+	uint8_t *place = place_of(s, at);
 	uint8_t left = rx->chunks_free;
 
 	if (*place == STREAM_NO_CHUNK && left > 0 && left <= STREAM_CHUNKS) {
@@ -38,21 +38,22 @@ static uint8_t *chunk_memory(struct rsock *s, uint64_t at)
 	}
 	if (*place >= STREAM_CHUNKS)
 		return NULL;
-	return s->memory->chunk[*place] + at % STREAM_CHUNK;
+	return s->memory->chunk + *place * (size_t)s->chunk + at % s->chunk;
 }
 
-static void chunk_free(struct stream_rx *rx, uint64_t at)
+static void chunk_free(struct rsock *s, uint64_t at)
 {
-	uint8_t *place = place_of(rx, at);
+	struct stream_rx *rx = &s->state->rx;
+	uint8_t *place = place_of(s, at);
 
 	if (*place < STREAM_CHUNKS && rx->chunks_free < STREAM_CHUNKS)
 		rx->free_chunk[rx->chunks_free++] = *place;
 	*place = STREAM_NO_CHUNK;
 }
 
-static size_t chunk_span(uint64_t at, size_t len)
+static size_t chunk_span(const struct rsock *s, uint64_t at, size_t len)
 {
-	return base_min(len, STREAM_CHUNK - at % STREAM_CHUNK);
+	return base_min(len, s->chunk - at % s->chunk);
 }
 
 void rsock_chunks_put(struct rsock *s, uint64_t at, const void *p, size_t len)
@@ -60,7 +61,7 @@ void rsock_chunks_put(struct rsock *s, uint64_t at, const void *p, size_t len)
 	const uint8_t *from = p;
 
 	while (len) {
-		size_t n = chunk_span(at, len);
+		size_t n = chunk_span(s, at, len);
 		uint8_t *to = chunk_memory(s, at);
 
 		if (to)
@@ -76,7 +77,7 @@ void rsock_chunks_get(struct rsock *s, uint64_t at, void *p, size_t len)
 	uint8_t *to = p;
 
 	while (len) {
-		size_t n = chunk_span(at, len);
+		size_t n = chunk_span(s, at, len);
 		const uint8_t *from = chunk_memory(s, at);
 
 		if (from)
@@ -90,11 +91,11 @@ void rsock_chunks_get(struct rsock *s, uint64_t at, void *p, size_t len)
 void rsock_chunks_drop(struct rsock *s, uint64_t from, uint64_t to)
 {
 	struct stream_rx *rx = &s->state->rx;
-	uint64_t end = to - to % STREAM_CHUNK;
+	uint64_t end = to - to % s->chunk;
 
 	/* The last place is begun, but nothing is left in it */
-	if (to == rx->placed && to % STREAM_CHUNK)
-		end += STREAM_CHUNK;
-	for (uint64_t at = from - from % STREAM_CHUNK; at < end; at += STREAM_CHUNK)
-		chunk_free(rx, at);
+	if (to == rx->placed && to % s->chunk)
+		end += s->chunk;
+	for (uint64_t at = from - from % s->chunk; at < end; at += s->chunk)
+		chunk_free(s, at);
 }

@@ -96,6 +96,19 @@ static bool abandons(const struct rsock *s)
 	return rsock_load(&st->rx.delivered) != st->rx.consumed || base_sock_is_hard(s->base.fd);
 }
 
+/*
+ * TCP's reset is certain and says nothing; ABORT says that the program wanted it, where the
+ * kernel has room for the message. Both mean ECONNRESET.
+ */
+static void abandon(struct rsock *s)
+{
+	if (rsock_has(s, STREAM_FEATURE_ABORT)) {
+		due(s, STREAM_DUE_ABORT);
+		push_locked(s);
+	}
+	base_sock_abort(s->base.fd);
+}
+
 static bool done(const struct rsock *s)
 {
 	return rsock_load(&s->state->ends) & STREAM_DRY;
@@ -113,7 +126,7 @@ int rsock_close(struct stream *stream)
 		return 0;
 	rsock_pump(s);
 	if (abandons(s)) {
-		base_sock_abort(stream->fd);
+		abandon(s);
 		return 0;
 	}
 	before = __atomic_fetch_or(&s->state->ends, STREAM_CLOSED | STREAM_SHUT_WR | STREAM_SHUT_RD,

@@ -49,7 +49,7 @@ static int ring_write(struct rsock_drain *d, uint64_t off, const uint8_t *p, siz
 	struct stream_state *st = d->s->state;
 	struct stream_rx *rx = &st->rx;
 
-	if (off != rx->placed % STREAM_RING)
+	if (off != rx->placed % d->s->ring)
 		return refuse("wrote into the ring out of turn");
 	if (len > rsock_load(&st->tx.granted) - rx->placed)
 		return refuse("wrote more than it was granted");
@@ -134,6 +134,12 @@ static int take_ctrl(struct rsock *s, uint32_t what)
 		rsock_end(s, STREAM_IN_ENDED);
 		return 0;
 	case RS_CTRL_KEEPALIVE:
+		return 0;
+	case RS_CTRL_ABORT:
+		if (!rsock_has(s, STREAM_FEATURE_ABORT))
+			return refuse("aborted in a way that was not agreed on");
+		rsock_store(&s->state->aborted, 1);
+		rsock_break(s, ECONNRESET);
 		return 0;
 	default:
 		return refuse("sent a control message that there is not");

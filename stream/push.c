@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What is due, in this order: the rest of a cut frame, a DATA message whose Write has gone,
- * octets held since before the connection was open, grants, SHUTDOWN, DISCONNECT, the FIN.
+ * octets held since before the connection was open, grants, SHUTDOWN, DISCONNECT, ABORT, the FIN.
  * Whoever finds something due may push it; what the transport does not take stays due.
  *
  * A grant of ring is a Write of an SGE to the peer's next slot and an SGL message with the
@@ -88,23 +88,26 @@ static bool granting(const struct rsock *s)
 	return !(rsock_load(&s->state->ends) & (STREAM_IN_ENDED | STREAM_CLOSED));
 }
 
-static bool ring_due(const struct stream_state *st)
+static bool ring_due(const struct rsock *s)
 {
-	return rsock_load(&st->tx.granted) - rsock_load(&st->rx.consumed) <= STREAM_HALF;
+	const struct stream_state *st = s->state;
+
+	return rsock_load(&st->tx.granted) - rsock_load(&st->rx.consumed) <= rsock_half(s);
 }
 
-static bool limit_due(const struct stream_state *st)
+static bool limit_due(const struct rsock *s)
 {
+	const struct stream_state *st = s->state;
 	uint16_t left = (uint16_t)(rsock_load(&st->tx.limit) - rsock_load(&st->rx.got));
 
-	return left <= STREAM_CREDITS / 2;
+	return left <= s->credits / 2;
 }
 
 bool rsock_grant_due(const struct rsock *s)
 {
 	const struct stream_state *st = s->state;
 
-	return rsock_is_open(s) && st->may_send && granting(s) && (ring_due(st) || limit_due(st));
+	return rsock_is_open(s) && st->may_send && granting(s) && (ring_due(s) || limit_due(s));
 }
 
 /* The SGE of the next half into the peer's next slot, and the message: 0, -EAGAIN, -errno */
@@ -112,11 +115,12 @@ static int ring_grant(struct rsock *s, uint16_t limit)
 {
 	struct stream_state *st = s->state;
 	struct stream_tx *tx = &st->tx;
-	uint64_t slot = tx->granted / STREAM_HALF % st->peer.sgl_entries;
+	uint32_t half = rsock_half(s);
+	uint64_t slot = tx->granted / half % st->peer.sgl_entries;
 	struct rs_sge sge = {
-		.addr = htole64(RSOCK_RING_TO + tx->granted % STREAM_RING),
+		.addr = htole64(RSOCK_RING_TO + tx->granted % s->ring),
 		.key = htole32(st->ring_stag),
-		.length = htole32(STREAM_HALF),
+		.length = htole32(half),
 	};
 	uint8_t msg[RS_MSG_LEN];
 	struct iovec iov[2] = { { &sge, sizeof(sge) }, { msg, sizeof(msg) } };
@@ -128,10 +132,10 @@ static int ring_grant(struct rsock *s, uint16_t limit)
 	int done;
 
 	base_put_le32(msg, rs_msg(RS_OP_SGL, limit));
-	rsock_store(&tx->granted, tx->granted + STREAM_HALF);
+	rsock_store(&tx->granted, tx->granted + half);
 	done = rsock_post(s, wr, 2);
 	if (done <= 0)
-		rsock_store(&tx->granted, tx->granted - STREAM_HALF);
+		rsock_store(&tx->granted, tx->granted - half);
 	if (done == 1)
 		__atomic_or_fetch(&tx->due, STREAM_DUE_GRANT, __ATOMIC_ACQ_REL);
 	return done == 2 ? 0 : done < 0 ? done : -EAGAIN;
@@ -140,9 +144,8 @@ static int ring_grant(struct rsock *s, uint16_t limit)
 static int grant_once(struct rsock *s)
 {
 	struct stream_tx *tx = &s->state->tx;
-	uint16_t before = tx->limit,
-		 limit = (uint16_t)(rsock_load(&s->state->rx.got) + STREAM_CREDITS);
-	bool sge = ring_due(s->state) && !(tx->due & STREAM_DUE_GRANT);
+	uint16_t before = tx->limit, limit = (uint16_t)(rsock_load(&s->state->rx.got) + s->credits);
+	bool sge = ring_due(s) && !(tx->due & STREAM_DUE_GRANT);
 	int err;
 
 	rsock_store(&tx->limit, limit);
@@ -167,9 +170,10 @@ static int push_ends(struct rsock *s)
 {
 	static const struct {
 		uint32_t due;
-		enum rs_ctrl ctrl;
+		uint32_t ctrl;
 	} ends[] = { { STREAM_DUE_SHUTDOWN, RS_CTRL_SHUTDOWN },
-		     { STREAM_DUE_DISCONNECT, RS_CTRL_DISCONNECT } };
+		     { STREAM_DUE_DISCONNECT, RS_CTRL_DISCONNECT },
+		     { STREAM_DUE_ABORT, RS_CTRL_ABORT } };
 	struct stream_tx *tx = &s->state->tx;
 	int err = 0;
 

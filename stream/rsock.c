@@ -170,9 +170,34 @@ static int state_init(struct rsock *s, const struct stream_param *param)
 	st->refs = 1;
 	st->stage = STREAM_CONNECTING;
 	st->initiator = param->initiator;
-	st->tx.granted = STREAM_HALF;
-	st->tx.limit = STREAM_CREDITS;
+	st->tx.granted = rsock_half(s);
+	st->tx.limit = s->credits;
 	rsock_chunks_init(&st->rx);
+	return 0;
+}
+
+static size_t memory_size(const struct rsock *s)
+{
+	return sizeof(*s->memory) + STREAM_CHUNKS * (size_t)s->chunk;
+}
+
+static uint32_t ring_of(const struct stream_param *param)
+{
+	uint32_t want = param->ring ? param->ring : STREAM_RING, ring = STREAM_RING_MIN;
+
+	while (ring < want && ring < STREAM_RING_MAX)
+		ring *= 2;
+	return ring;
+}
+
+static int memory_create(struct rsock *s)
+{
+	int err = base_map_create_shared(memory_size(s), (void **)&s->memory);
+
+	if (err)
+		return err;
+	s->state = &s->memory->state;
+	s->mem = (struct rnic_stream_mem){ s->state->rnic, s->memory->rest, s->memory->in };
 	return 0;
 }
 
@@ -186,42 +211,43 @@ static const struct rnic_stream_ops *provider_find(const char *name)
 static int rsock_attach(int fd, const struct stream_param *param, struct stream **out)
 {
 	const struct rnic_stream_ops *rnic = provider_find(param->provider);
-	struct stream_memory *memory;
+	uint32_t ring = ring_of(param);
 	struct rsock *s;
 	int err;
 
 	if (!rnic)
 		return -ENODEV;
-	err = base_map_create_shared(sizeof(*memory), (void **)&memory);
-	if (err)
-		return err;
 	s = calloc(1, sizeof(*s));
-	err = s ? 0 : -ENOMEM;
-	if (err)
-		goto err_unmap;
+	if (!s)
+		return -ENOMEM;
 	*s = (struct rsock){
 		.base = { &stream_rsock_ops, fd },
 		.rnic = rnic,
-		.memory = memory,
-		.state = &memory->state,
-		.mem = { memory->state.rnic, memory->rest, memory->in },
 		.hold = param->hold,
 		.only = param->only,
 		.no_crc = param->no_crc,
+		.markers = param->markers,
+		.credits = param->credits ? param->credits : STREAM_CREDITS,
+		.ring = ring,
+		.chunk = base_max(ring / (STREAM_CHUNKS - 1), STREAM_CHUNK_MIN),
+		.offered = RSOCK_FEATURES & ~param->without,
 		.start_limit = param->start_limit,
 		.start_deadline = BASE_NEVER,
 		.changed = param->changed,
 		.ctx = param->ctx,
 	};
-	err = state_init(s, param);
+	err = memory_create(s);
 	if (err)
 		goto err_free;
+	err = state_init(s, param);
+	if (err)
+		goto err_unmap;
 	*out = &s->base;
 	return 0;
+err_unmap:
+	base_map_destroy(s->memory, memory_size(s));
 err_free:
 	free(s);
-err_unmap:
-	base_map_destroy(memory, sizeof(*memory));
 	return err;
 }
 
@@ -232,7 +258,7 @@ static void rsock_destroy(struct stream *stream)
 	if (!stream)
 		return;
 	rsock_start_over(s);
-	base_map_destroy(s->memory, sizeof(*s->memory));
+	base_map_destroy(s->memory, memory_size(s));
 	free(s);
 }
 

@@ -9,6 +9,7 @@
  *	recv.c     octets in: drained, handed to the program
  *	message.c  what the peer's Writes and messages say
  *	chunk.c    octets that wait for their reader
+ *	extension.c  what two Warpsock ends tell each other at the start
  *	level.c    what a waiter may know
  *	end.c      shutdown, close and what lingers
  */
@@ -16,10 +17,14 @@
 #define STREAM_RSOCK_H
 
 #include "stream/cursor.h"
+#include "stream/extension.h"
 #include "stream/state.h"
 #include "stream/stream.h"
 
 enum rsock_window { RSOCK_SGL, RSOCK_RING };
+
+/* What we have to offer to another Warpsock end */
+#define RSOCK_FEATURES (STREAM_FEATURE_CUT | STREAM_FEATURE_ABORT)
 
 /* Tagged offsets of our own; any would do */
 #define RSOCK_SGL_TO 0x10000ull
@@ -31,8 +36,11 @@ struct rsock {
 	struct stream_memory *memory;
 	struct stream_state *state;
 	struct rnic_stream_mem mem;
-	bool hold, only, no_crc, rejected, disowned;
-	short start_events; /* what start-up waits for */
+	bool hold, only, no_crc, markers, rejected, disowned;
+	uint16_t credits;
+	uint32_t ring, chunk; /* octets; powers of two */
+	uint32_t offered;     /* features */
+	short start_events;   /* what start-up waits for */
 	uint64_t start_limit;
 	uint64_t start_deadline; /* atomic: of the Reply; BASE_NEVER when none is waited for */
 	int lowat, lowat_now;	 /* SO_RCVLOWAT as it was, 0: as it is; as we have set it */
@@ -89,6 +97,16 @@ void rsock_tell(struct rsock *s, uint64_t before);
 void rsock_break(struct rsock *s, int err);
 void rsock_end(struct rsock *s, uint32_t ends);
 
+static inline bool rsock_has(const struct rsock *s, uint32_t feature)
+{
+	return s->state->features & feature;
+}
+
+static inline uint32_t rsock_half(const struct rsock *s)
+{
+	return s->ring / 2;
+}
+
 static inline bool rsock_is_open(const struct rsock *s)
 {
 	return rsock_load(&s->state->stage) == STREAM_OPEN;
@@ -125,7 +143,7 @@ struct rsock_drain {
 struct rnic_sink rsock_sink(struct rsock_drain *drain);
 
 /*
- * --- chunk.c: rx lock. @at counts octets of the ring, ever; @at.. are within STREAM_RING of
+ * --- chunk.c: rx lock. @at counts octets of the ring, ever; @at.. are within the ring of
  * rx.consumed ------------
  */
 

@@ -44,19 +44,25 @@ void rsock_start_over(struct rsock *s)
 		__atomic_sub_fetch(&starting, 1, __ATOMIC_ACQ_REL);
 }
 
-static void conn_data_put(const struct rsock *s, struct rs_conn_data *cd)
+#define START_DATA_MAX (RS_CONN_DATA_LEN + STREAM_EXT_MAX)
+
+/* Our private data into @pd: its length */
+static size_t start_data_put(const struct rsock *s, uint8_t pd[START_DATA_MAX])
 {
 	const struct stream_state *st = s->state;
-
-	*cd = (struct rs_conn_data){
+	struct stream_ext ext = { .features = s->offered, .window = s->ring };
+	struct rs_conn_data cd = {
 		.version = RS_VERSION,
 		.flags = RS_CONN_IOMAP,
-		.credits = htobe16(STREAM_CREDITS),
+		.credits = htobe16(s->credits),
 		.target_sgl = { htobe64(RSOCK_SGL_TO), htobe32(st->sgl_stag),
 				htobe32(RS_SGL_ENTRIES) },
 		.data_buf = { htobe64(RSOCK_RING_TO), htobe32(st->ring_stag),
-			      htobe32(STREAM_HALF) },
+			      htobe32(rsock_half(s)) },
 	};
+
+	memcpy(pd, &cd, sizeof(cd));
+	return sizeof(cd) + (s->offered ? stream_ext_put(pd + sizeof(cd), &ext) : 0);
 }
 
 static bool buffer_fits(uint64_t to, uint64_t len)
@@ -77,12 +83,17 @@ static uint16_t reserve_of(uint16_t credits)
 static int conn_data_take(struct rsock *s, const uint8_t *pd, size_t len)
 {
 	struct stream_state *st = s->state;
+	struct stream_ext ext;
 	struct rs_conn_data cd;
 	uint32_t entries, room;
+	int err;
 
 	if (len < sizeof(cd))
 		return -EPROTO;
 	memcpy(&cd, pd, sizeof(cd));
+	err = stream_ext_get(pd + sizeof(cd), len - sizeof(cd), &ext);
+	if (err)
+		return err;
 	entries = be32toh(cd.target_sgl.length);
 	room = be32toh(cd.data_buf.length);
 	if (cd.version != RS_VERSION || cd.flags & RS_CONN_NET)
@@ -101,6 +112,7 @@ static int conn_data_take(struct rsock *s, const uint8_t *pd, size_t len)
 		(struct stream_entry){ be64toh(cd.data_buf.addr), be32toh(cd.data_buf.key), room };
 	st->rx.limit = be16toh(cd.credits);
 	st->rx.entries = 1;
+	st->features = ext.features & s->offered;
 	return 0;
 }
 
@@ -120,18 +132,18 @@ static void opened(struct rsock *s)
 
 	s->rnic->info(&s->mem, &info);
 	/* The kernel's soft iWARP, if that is the peer, wants a CRC in one piece */
-	s->rnic->align(&s->mem, info.crc);
+	s->rnic->align(&s->mem, info.crc && !rsock_has(s, STREAM_FEATURE_CUT));
 	rsock_store(&st->may_send, info.may_send);
 	rsock_store(&st->stage, STREAM_OPEN);
 	__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
-	base_debug("stream: open as %s, MULPDU %u", st->initiator ? "initiator" : "responder",
-		   info.mulpdu);
+	base_debug("stream: open as %s, MULPDU %u, features %#x",
+		   st->initiator ? "initiator" : "responder", info.mulpdu, st->features);
 }
 
 /* The Request is here */
 static int answer(struct rsock *s)
 {
-	struct rs_conn_data cd;
+	uint8_t pd[START_DATA_MAX];
 	int err = private_data_take(s);
 
 	if (err) {
@@ -141,8 +153,7 @@ static int answer(struct rsock *s)
 		s->rejected = true;
 		return err;
 	}
-	conn_data_put(s, &cd);
-	err = s->rnic->accept(&s->mem, s->base.fd, &cd, sizeof(cd));
+	err = s->rnic->accept(&s->mem, s->base.fd, pd, start_data_put(s, pd));
 	if (!err)
 		opened(s);
 	return err;
@@ -176,10 +187,11 @@ static int provider_begin(struct rsock *s)
 	struct rnic_window sgl = { .to = RSOCK_SGL_TO,
 				   .len = RS_SGL_ENTRIES * sizeof(struct rs_sge),
 				   .tag = RSOCK_SGL };
-	struct rnic_window ring = { .to = RSOCK_RING_TO, .len = STREAM_RING, .tag = RSOCK_RING };
+	struct rnic_window ring = { .to = RSOCK_RING_TO, .len = s->ring, .tag = RSOCK_RING };
 	struct rnic_stream_param param = {
 		.initiator = st->initiator,
 		.crc = !s->no_crc,
+		.markers = s->markers,
 		.mpa_rev = 2,
 		.ord = st->initiator ? 1 : 0, /* as rsockets says it */
 	};
@@ -212,8 +224,9 @@ static int tcp_connected(struct rsock *s)
 
 static int start_go(struct rsock *s)
 {
-	struct rs_conn_data cd;
+	uint8_t pd[START_DATA_MAX];
 	short events = POLLIN;
+	size_t len;
 	int state, err;
 
 	if (rsock_load(&s->state->stage) == STREAM_CONNECTING) {
@@ -221,9 +234,8 @@ static int start_go(struct rsock *s)
 		if (err)
 			return err;
 	}
-	conn_data_put(s, &cd);
-	state = s->rnic->start(&s->mem, s->base.fd, s->state->initiator ? &cd : NULL,
-			       s->state->initiator ? sizeof(cd) : 0, &events);
+	len = s->state->initiator ? start_data_put(s, pd) : 0;
+	state = s->rnic->start(&s->mem, s->base.fd, len ? pd : NULL, len, &events);
 	rsock_store(&s->start_events, events);
 	return judge(s, state);
 }

@@ -19,22 +19,25 @@
 #include "rnic/rnic_stream.h"
 
 #define STREAM_MAGIC 0x57415250u
-#define STREAM_VERSION 1
+#define STREAM_VERSION 2
 
 /*
- * The ring that the peer writes to is address space: two halves, granted in turn. A half is some
- * segments of the longest kind, so that neither a grant nor a short segment comes with each.
+ * The ring that the peer writes to is address space: two halves, granted in turn. By default a
+ * half is some segments of the longest kind, so that neither a grant nor a short segment comes
+ * with each.
  */
 #define STREAM_HALF (256 * 1024u)
 #define STREAM_RING (2 * STREAM_HALF)
+#define STREAM_RING_MIN (8 * 1024u)
+#define STREAM_RING_MAX (64 * 1024 * 1024u)
 #define STREAM_CREDITS RS_DEF_CREDITS
 
 /*
  * Octets that wait for their reader lie in chunks, which are taken on demand: the last freed is
- * the first used again
+ * the first used again. A ring is so many chunks, less one, or fewer.
  */
-#define STREAM_CHUNK 16384u
-#define STREAM_CHUNKS (STREAM_RING / STREAM_CHUNK + 1)
+#define STREAM_CHUNK_MIN 4096u
+#define STREAM_CHUNKS 33
 #define STREAM_NO_CHUNK 0xFF
 
 /* Octets written before the connection is open, where connect() could not wait */
@@ -63,6 +66,7 @@ enum stream_due {
 	STREAM_DUE_SHUTDOWN = 0x02,
 	STREAM_DUE_DISCONNECT = 0x04,
 	STREAM_DUE_FIN = 0x08,
+	STREAM_DUE_ABORT = 0x10,
 };
 
 /* A buffer of the peer's that we may write to */
@@ -122,7 +126,9 @@ struct stream_state {
 	uint32_t may_send;		   /* * the transport's start-up gate is open */
 	uint32_t in_edge, out_edge;	   /* * atomic */
 	uint32_t initiator;
-	uint32_t broken; /* * it ended otherwise than in order */
+	uint32_t broken;   /* * it ended otherwise than in order */
+	uint32_t aborted;  /* * the peer's ABORT has come */
+	uint32_t features; /* in force; written once, before the stage is OPEN */
 	uint32_t pad;
 	uint32_t sgl_stag, ring_stag;
 	struct stream_peer peer;
@@ -137,8 +143,8 @@ struct stream_memory {
 	struct stream_state state;
 	uint8_t rest[RNIC_STREAM_REST] __attribute__((aligned(4096)));
 	uint8_t in[RNIC_STREAM_IN] __attribute__((aligned(4096)));
-	uint8_t chunk[STREAM_CHUNKS][STREAM_CHUNK] __attribute__((aligned(4096)));
-	uint8_t hold[STREAM_HOLD];
+	uint8_t hold[STREAM_HOLD] __attribute__((aligned(4096)));
+	uint8_t chunk[] __attribute__((aligned(4096))); /* STREAM_CHUNKS, as long as rsock.chunk */
 };
 
 #endif

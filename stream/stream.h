@@ -45,6 +45,10 @@ struct stream_param {
 	bool hold;	      /* take up to 64 KiB of writes while start-up is under way */
 	bool no_crc;	      /* do not ask for one on each FPDU; the peer may */
 	bool only;	      /* a peer that speaks plain TCP is refused by a reset */
+	bool markers;	      /* ask for them in what the peer sends */
+	uint32_t ring;	      /* octets, 8 KiB to 64 MiB; 0: 512 KiB. Made a power of two. */
+	uint16_t credits;     /* messages that a peer of rsockets may send at once; 0: 384 */
+	uint32_t without;     /* features that are not offered; all: no extension block */
 	uint64_t start_limit; /* ns that the Reply may take; 0: any time */
 	const char *provider;
 	/* Levels may have changed; called without any lock of the stream */

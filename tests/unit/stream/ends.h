@@ -17,6 +17,10 @@
 
 /* A connected pair of sockets, fd[0] the one that connected */
 void ends_tcp(int fd[2]);
+/* What ends_attach() goes by; all zero at first */
+extern struct stream_param ends_param;
+/* Features that the initiator, the responder does not offer */
+extern uint32_t ends_without[2];
 /* A stream over a socket */
 struct stream *ends_attach(int fd, bool initiator);
 /* Both as streams, open */

@@ -62,20 +62,25 @@ static const struct {
 	void (*change)(struct rs_conn_data *cd);
 	size_t len;
 	bool good;
+	const char *behind; /* the forty octets, of @len */
 } cases[] = {
-	{ "forty good octets", nothing, 40, true },
-	{ "octets behind them", nothing, 60, true },
-	{ "reserved octets", reserved, 40, true },
-	{ "no private data", nothing, 0, false },
-	{ "one octet", nothing, 1, false },
-	{ "39 octets", nothing, 39, false },
-	{ "version 2", version, 40, false },
-	{ "a big-endian host", big_endian, 40, false },
-	{ "a target SGL of one slot", one_slot, 40, false },
-	{ "a target SGL of none", no_slot, 40, false },
-	{ "a target SGL that wraps", sgl_wraps, 40, false },
-	{ "a ring of no octets", no_ring, 40, false },
-	{ "a ring that wraps", ring_wraps, 40, false },
+	{ "forty good octets", nothing, 40, true, NULL },
+	{ "octets behind them", nothing, 60, true, NULL },
+	{ "reserved octets", reserved, 40, true, NULL },
+	{ "no private data", nothing, 0, false, NULL },
+	{ "one octet", nothing, 1, false, NULL },
+	{ "39 octets", nothing, 39, false, NULL },
+	{ "version 2", version, 40, false, NULL },
+	{ "a big-endian host", big_endian, 40, false, NULL },
+	{ "a target SGL of one slot", one_slot, 40, false, NULL },
+	{ "a target SGL of none", no_slot, 40, false, NULL },
+	{ "a target SGL that wraps", sgl_wraps, 40, false, NULL },
+	{ "a ring of no octets", no_ring, 40, false, NULL },
+	{ "a ring that wraps", ring_wraps, 40, false, NULL },
+	{ "an extension block", nothing, 54, true, "WARP\1\0\0\6\1\4\0\0\0\3" },
+	{ "one of another version", nothing, 54, true, "WARP\2\0\0\6\1\4\0\0\0\3" },
+	{ "one that is cut", nothing, 53, false, "WARP\1\0\0\6\1\4\0\0\0\3" },
+	{ "one with too long a value", nothing, 54, false, "WARP\1\0\0\6\1\5\0\0\0\3" },
 };
 
 static void one(unsigned int i)
@@ -92,6 +97,8 @@ static void one(unsigned int i)
 	base = ends_conn_data(&p, 384, 4096);
 	cases[i].change(&base);
 	memcpy(pd, &base, sizeof(base));
+	if (cases[i].behind)
+		memcpy(pd + sizeof(base), cases[i].behind, cases[i].len - sizeof(base));
 	opened = ends_peer_open(&p, s, pd, cases[i].len);
 	cr_expect_eq(opened, cases[i].good, "%s", cases[i].name);
 	if (!opened)
@@ -177,4 +184,49 @@ Test(start, a_silent_peer_times_out)
 	close(fd[0]);
 	close(fd[1]);
 	OPS->destroy(s);
+}
+
+/* In force is what both ends offer; a peer that offers nothing leaves all as rsockets has it */
+Test(start, features_are_those_of_both)
+{
+	static const uint32_t without[][3] = {
+		{ 0, 0, RSOCK_FEATURES },
+		{ 0, STREAM_FEATURE_ABORT, RSOCK_FEATURES & ~STREAM_FEATURE_ABORT },
+		{ STREAM_FEATURE_CUT, 0, RSOCK_FEATURES & ~STREAM_FEATURE_CUT },
+		{ ~0u, 0, 0 },
+		{ 0, ~0u, 0 },
+	};
+	struct stream *s[2];
+
+	for (unsigned int i = 0; i < base_array_size(without); i++) {
+		ends_without[0] = without[i][0];
+		ends_without[1] = without[i][1];
+		ends_open(s);
+		for (int k = 0; k < 2; k++)
+			cr_expect_eq(rsock_of(s[k])->state->features, without[i][2]);
+		ends_destroy(s);
+	}
+}
+
+/* A close with octets unread is a reset, and the peer knows that the program wanted it */
+Test(start, abort_tells_why)
+{
+	struct iovec o = { "unread", 6 };
+	struct stream *s[2];
+	char c;
+
+	for (int with = 0; with < 2; with++) {
+		ends_without[0] = with ? 0 : STREAM_FEATURE_ABORT;
+		ends_open(s);
+		cr_assert_eq(OPS->send(s[0], &o, 1), 6);
+		usleep(2000);
+		OPS->progress(s[1]);
+		cr_assert_eq(OPS->close(s[1]), 0);
+		usleep(2000);
+		o = (struct iovec){ &c, 1 };
+		cr_expect_eq(OPS->recv(s[0], &o, 1, 0), -ECONNRESET);
+		cr_expect_eq(rsock_of(s[0])->state->aborted, (uint32_t)with);
+		o = (struct iovec){ "unread", 6 };
+		ends_destroy(s);
+	}
 }

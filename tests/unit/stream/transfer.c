@@ -104,6 +104,36 @@ Test(transfer, sizes)
 	}
 }
 
+/* From the smallest ring to the largest; one that is no power of two becomes one */
+Test(transfer, rings, .timeout = 120)
+{
+	static const uint32_t rings[] = { 1,	   STREAM_RING_MIN, 100000,
+					  1 << 20, STREAM_RING_MAX, UINT32_MAX };
+
+	for (unsigned int i = 0; i < base_array_size(rings); i++) {
+		ends_param.ring = rings[i];
+		ends_param.credits = i % 2 ? 32 : 1000;
+		exchange(3 << 19, 50000);
+		exchange(5 << 10, 100);
+	}
+}
+
+/* One end asks for markers, or both */
+Test(transfer, markers)
+{
+	struct rnic_stream_info info;
+	struct stream *s[2];
+
+	ends_param.markers = true;
+	exchange(1 << 20, 60000);
+	ends_open(s);
+	for (int i = 0; i < 2; i++) {
+		rsock_of(s[i])->rnic->info(&rsock_of(s[i])->mem, &info);
+		cr_expect(info.tx_markers && info.rx_markers);
+	}
+	ends_destroy(s);
+}
+
 /* Both have exchanged @n messages, as far as they know */
 static void counters_advance(struct stream *s[2], uint16_t n)
 {

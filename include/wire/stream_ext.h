@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The extension block of the stream protocol (docs/stream-wire.md): behind the forty octets of
+ * rsockets' connection data, a head and values of type and length. Big-endian. rsockets does not
+ * look behind its forty octets.
+ */
+#ifndef WIRE_STREAM_EXT_H
+#define WIRE_STREAM_EXT_H
+
+#include <wire/rsockets.h>
+
+#define STREAM_EXT_MAGIC "WARP"
+#define STREAM_EXT_VERSION 1
+#define STREAM_EXT_MAX 127 /* octets of a block with its head */
+
+struct stream_ext_head {
+	__u8 magic[4];
+	__u8 version;
+	__u8 reserved;
+	__be16 length; /* octets of the values behind the head */
+} WIRE_PACKED;
+WIRE_SIZE(struct stream_ext_head, 8);
+WIRE_AT(struct stream_ext_head, version, 4);
+WIRE_AT(struct stream_ext_head, length, 6);
+
+enum stream_ext_type { STREAM_EXT_FEATURES = 1, STREAM_EXT_WINDOW = 2, STREAM_EXT_DEPTH = 3 };
+
+struct stream_ext_tlv {
+	__u8 type;
+	__u8 length; /* octets of the value */
+} WIRE_PACKED;
+WIRE_SIZE(struct stream_ext_tlv, 2);
+
+struct stream_ext_features {
+	__be32 bits; /* enum stream_feature */
+} WIRE_PACKED;
+WIRE_SIZE(struct stream_ext_features, 4);
+
+/* How many octets the peer may send before the first WINDOW message */
+struct stream_ext_window {
+	__be64 octets;
+} WIRE_PACKED;
+WIRE_SIZE(struct stream_ext_window, 8);
+
+/* Of one-sided operations; MPA's own numbers are those of rsockets */
+struct stream_ext_depth {
+	__be16 ird;
+	__be16 ord;
+} WIRE_PACKED;
+WIRE_SIZE(struct stream_ext_depth, 4);
+WIRE_AT(struct stream_ext_depth, ord, 2);
+
+/* In force is what both ends say */
+enum stream_feature {
+	STREAM_FEATURE_CUT = 0x01,   /* takes FPDUs however TCP's segments cut them */
+	STREAM_FEATURE_ABORT = 0x02, /* knows RS_CTRL_ABORT */
+};
+
+/* What a CTRL message can say beyond rsockets' */
+#define RS_CTRL_ABORT 3
+
+#endif
