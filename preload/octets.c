@@ -50,12 +50,13 @@ static int grace(struct sock *s)
 
 /*
  * Waits for a level as the socket's options and @flags allow: 0 try again, or the errno to return.
- * The options count as they are when a call has to wait for the first time.
+ * A call without a time-out is one that SA_RESTART restarts. The options count as they are when a call has to wait for the first time.
  */
 static int io_wait(struct sock *s, unsigned int level, int flags, uint64_t *deadline)
 {
 	int option = level == STREAM_READABLE ? SO_RCVTIMEO : SO_SNDTIMEO;
 	uint64_t limit;
+	int err;
 
 	if (flags & MSG_DONTWAIT)
 		return -EAGAIN;
@@ -65,7 +66,8 @@ static int io_wait(struct sock *s, unsigned int level, int flags, uint64_t *dead
 		limit = base_sock_timeout(s->stream->fd, option);
 		*deadline = limit == BASE_NEVER ? limit : base_deadline(base_now(), limit);
 	}
-	return wait_once(s, level, *deadline);
+	err = wait_once(s, level, *deadline);
+	return err == -EINTR && *deadline == BASE_NEVER ? CALL_RESTART : err;
 }
 
 /* The iovec without its first @done octets, in @rest; how many pieces there are left */

@@ -14,7 +14,7 @@
  */
 
 /* Not a thing of ours, or no longer: the call goes to libc */
-#define OCTETS_THEIRS (-ENOMSG)
+#define OCTETS_THEIRS CALL_THEIRS
 
 /* A stream to work on, with a reference, or NULL: libc's */
 struct sock *octets_stream(int fd);
@@ -25,13 +25,5 @@ long octets_out(struct sock *s, const struct iovec *iov, int n, int flags);
 /* The same for a descriptor */
 long octets_recv(int fd, const struct iovec *iov, int n, int flags);
 long octets_send(int fd, const struct iovec *iov, int n, int flags);
-
-/* Returns ours, or what libc says when the socket turned out to be no stream */
-#define octets_return(ours, theirs)                                                         \
-	do {                                                                                \
-		long octets_result_ = (ours);                                               \
-                                                                                            \
-		return octets_result_ == OCTETS_THEIRS ? libc_try(theirs) : octets_result_; \
-	} while (0)
 
 #endif
