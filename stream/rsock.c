@@ -152,6 +152,7 @@ static void rsock_stats(struct stream *stream, struct stream_stats *stats)
 		.rx_fpdus = info.rx_fpdus,
 		.opened = rsock_is_open(s),
 		.broken = rsock_load(&s->state->broken),
+		.probe_error = s->probe_error,
 		.last = !s->disowned && !rsock_load(&s->state->refs),
 	};
 }
@@ -225,6 +226,8 @@ static int rsock_attach(int fd, const struct stream_param *param, struct stream 
 		.rnic = rnic,
 		.hold = param->hold,
 		.only = param->only,
+		.probe = param->probe,
+		.start_rtts = param->start_rtts,
 		.no_crc = param->no_crc,
 		.markers = param->markers,
 		.credits = param->credits ? param->credits : STREAM_CREDITS,
