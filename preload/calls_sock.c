@@ -95,6 +95,10 @@ static long accepted(struct sock *listener, long fd)
 	err = sock_create_accepted((int)fd, listener, choice.mode);
 	if (!err)
 		return fd;
+	if (choice.mode == CONFIG_USE_AUTO) {
+		report_plain(sock_reason(err));
+		return fd;
+	}
 	base_err("a connection cannot be served: %s", strerror(-err));
 	base_sock_abort((int)fd);
 	libc.close((int)fd);

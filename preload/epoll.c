@@ -356,7 +356,7 @@ static int members_wait(struct epset *set, struct epoll_event *events, int max)
 	set->plain = NULL;
 	pthread_mutex_unlock(&set->lock);
 	if (plain)
-		sock_give_back(plain, CONFIG_REASON_PEER_NOT_MPA);
+		sock_fall_back(plain);
 	sock_put(plain);
 	return n;
 }

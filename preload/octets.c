@@ -108,7 +108,7 @@ long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 		if (got > 0)
 			sum += (size_t)got;
 		else if (got == -ENOMSG)
-			sock_give_back(s, CONFIG_REASON_PEER_NOT_MPA);
+			sock_fall_back(s);
 		if (got == -EAGAIN)
 			err = io_wait(s, STREAM_READABLE, flags, &deadline);
 		else if (got <= 0)
@@ -152,7 +152,7 @@ long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
 	if (sum)
 		return (long)sum;
 	if (err == -ENOMSG)
-		sock_give_back(s, CONFIG_REASON_PEER_NOT_MPA);
+		sock_fall_back(s);
 	return err == -EPIPE ? pipe_broken(flags) : err;
 }
 
