@@ -61,6 +61,7 @@ SUITES = [
     Suite("conformance", "build", ("conformance",), 600, listed=True),
     Suite("e2e", "build", ("e2e",), 1200),
     Suite("captures", "build", ("captures",), 600),
+    Suite("programs", "build", ("programs",), 900),
     Suite("fuzz", "build-asan", ("fuzz",), 600),
     Suite("vm", "build", ("vm",), 1200),
     Suite("mutate", "build", ("mutate",), 3600, listed=True),

@@ -144,6 +144,7 @@ class Walk:
     octets: int = 0  # of FPDUs
     kinds: Counter = field(default_factory=Counter)
     written: bytearray = field(default_factory=bytearray)  # payload of Writes, in order
+    around: bytearray = field(default_factory=bytearray)  # all that is not
 
 
 def startup(octets, kind):
@@ -176,8 +177,9 @@ def fpdu(octets, at, crc_on, walk):
         raise Wrong(f"the FPDU at offset {at} has no DDP or RDMAP header of version 1")
     opcode = ulpdu[1] & 15
     walk.kinds[OPCODES.get(opcode, f"opcode {opcode}")] += 1
-    if opcode == 0:
-        walk.written += ulpdu[header:]
+    payload = header if opcode == 0 else length
+    walk.written += ulpdu[payload:]
+    walk.around += octets[at:at + 2 + payload] + octets[at + 2 + length:end + 4]
     walk.fpdus += 1
     walk.octets += end + 4 - at
     return end + 4
@@ -188,6 +190,7 @@ def walk_direction(direction, kind, crc_on):
         raise Wrong("octets are missing in the capture")
     walk = Walk(startup=startup(direction.octets, kind)[0])
     at = walk.startup
+    walk.around += direction.octets[:at]
     while at < len(direction.octets):
         at = fpdu(direction.octets, at, crc_on, walk)
     return walk

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""haproxy: one proxy by HTTP and one by octets, in front of nginx."""
+import signal
+
+from play import MIB
+
+NEEDS = ("haproxy", "nginx", "curl", "ab")
+VERSION = ("haproxy", "-v")
+NGINX = """
+daemon off; worker_processes 1; user root; pid {dir}/nginx.pid; error_log {dir}/error.log;
+events {{ worker_connections 512; }}
+http {{
+	access_log off; client_body_temp_path {dir}/body; proxy_temp_path {dir}/proxy;
+	fastcgi_temp_path {dir}/fastcgi; uwsgi_temp_path {dir}/uwsgi; scgi_temp_path {dir}/scgi;
+	server {{ listen 127.0.0.1:{port}; root {dir}; }}
+}}
+"""
+HAPROXY = """
+global
+	maxconn 200
+	nbthread 2
+defaults
+	timeout connect 5s
+	timeout client 20s
+	timeout server 20s
+listen web
+	mode http
+	bind 127.0.0.1:{http}
+	server one 127.0.0.1:{port}
+listen octets
+	mode tcp
+	bind 127.0.0.1:{tcp}
+	server one 127.0.0.1:{port}
+"""
+
+
+def play(play):
+    ports = {"port": play.port(), "http": play.port(), "tcp": play.port()}
+    play.blob("big", 30 * MIB)
+    (play.dir / "page").write_text(play.marker * 20)
+    for name, text in (("nginx.conf", NGINX), ("haproxy.cfg", HAPROXY)):
+        (play.dir / name).write_text(text.format(dir=play.dir, **ports))
+    nginx = play.serve("nginx", ["nginx", "-p", play.dir, "-c", play.dir / "nginx.conf", "-e",
+                                 play.dir / "error.log"], ports["port"])
+    haproxy = play.serve("haproxy", ["haproxy", "-db", "-f", play.dir / "haproxy.cfg"],
+                         ports["tcp"])
+    with play.wire("haproxy", ports["port"], ports["http"]):
+        problems = play.client("page", ["curl", "-sSf", "-o", "got-page",
+                                        f"http://127.0.0.1:{ports['http']}/page"])
+        play.case("a page through it", problems + play.same("page", "got-page"))
+    for kind in ("http", "tcp"):
+        problems = play.client(f"big-{kind}", ["curl", "-sSf", "-o", f"got-{kind}",
+                                               f"http://127.0.0.1:{ports[kind]}/big"])
+        play.case(f"30 MiB through its mode {kind}", problems + play.same("big", f"got-{kind}"))
+        problems = play.client(f"ab-{kind}", ["ab", "-q", "-k", "-n", "2000", "-c", "20",
+                                              f"http://127.0.0.1:{ports[kind]}/page"])
+        play.case(f"ab through its mode {kind}", problems + play.says(
+            f"ab-{kind}", "Failed requests:        0"))
+    play.stop("haproxy", haproxy, signal.SIGUSR1)
+    play.stop("nginx", nginx)

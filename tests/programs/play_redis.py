@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""redis: values, publishing, watching, and benchmarks with many clients and deep pipelines."""
+from play import until
+
+NEEDS = ("redis-server", "redis-cli", "redis-benchmark")
+VERSION = ("redis-server", "--version")
+BENCHMARKS = (("-c", "50", "-n", "20000", "-t", "set,get"),
+              ("-c", "50", "-n", "50000", "-P", "16", "-t", "set,get"),
+              ("-c", "50", "-n", "5000", "-P", "32", "-d", "4096", "-t", "set,get"),
+              ("-c", "50", "-n", "20000", "--threads", "2", "-t", "set,get,lpush,lrange_100"))
+
+
+def talk(play, cli):
+    """Values, a subscriber and a monitor, all with the marker."""
+    marker = play.marker
+    for name, args, wanted in (("set", ("SET", marker, marker * 100), "OK\n"),
+                               ("get", ("GET", marker), f"{marker * 100}\n")):
+        problems = play.client(name, [*cli, *args])
+        play.case(f"redis-cli {args[0]}", problems + play.says(name, wanted))
+    watchers = {"monitor": play.begin("monitor", [*cli, "MONITOR"]),
+                "subscribe": play.begin("subscribe", [*cli, "SUBSCRIBE", "channel"])}
+    play.wait_text("monitor", "OK")
+    play.wait_text("subscribe", "subscribe\nchannel\n1\n")
+    problems = play.client("publish", [*cli, "PUBLISH", "channel", marker])
+    play.case("PUBLISH reaches one subscriber", problems + play.says("publish", "1\n"))
+    return watchers
+
+
+def watched(play):
+    message = f"message\nchannel\n{play.marker}\n"
+    until(lambda: message in play.text("subscribe"))
+    play.case("the subscriber has the message", play.says("subscribe", message))
+    seen = f'"PUBLISH" "channel" "{play.marker}"'
+    until(lambda: seen in play.text("monitor"))
+    play.case("MONITOR saw it published", play.says("monitor", seen))
+
+
+def play(play):
+    port = play.port()
+    server = play.serve("server", ["redis-server", "--port", port, "--bind", "127.0.0.1",
+                                   "--save", "", "--dir", play.dir], port)
+    cli = ["redis-cli", "-p", port]
+    with play.wire("redis", port):
+        watchers = talk(play, cli)
+        watched(play)
+    for number, args in enumerate(BENCHMARKS):
+        if number == 0:  # MONITOR would be sent all of what follows
+            problems = play.client("kill", [*cli, "CLIENT", "KILL", "TYPE", "normal"])
+            play.case("CLIENT KILL ends MONITOR",
+                      problems + play.account("monitor", watchers["monitor"], (0, 1)))
+        problems = play.client(f"bench{number}",
+                               ["redis-benchmark", "-p", port, "-q", "--csv", *args])
+        play.case(f"redis-benchmark {' '.join(args)}", problems + benchmark(play, number))
+    play.stop("server", server)
+    play.case("the subscriber ends with the server",
+              play.account("subscribe", watchers["subscribe"], (0, 1)))
+
+
+def benchmark(play, number):
+    rates = [line for line in play.text(f"bench{number}").splitlines() if line.startswith('"SET"')]
+    return [] if rates else ["it does not say how fast SET was"]
