@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/sockutil.h"
+#include "preload/edge.h"
 #include "preload/internal.h"
 
 #define BATCH 64
@@ -254,6 +255,7 @@ unsigned int attend_finish(uint64_t deadline)
 		pthread_mutex_unlock(&charges.lock);
 		if (!left || base_deadline_passed(deadline, base_now()))
 			return left;
+		edge_pass();
 		/* An acknowledgement wakes nobody */
 		base_poll(fds, n, base_deadline(base_now(), BASE_NS_PER_MS));
 	}

@@ -2,8 +2,9 @@
 /*
  * connect().
  *
- * In ON it waits for the Reply where the program waits for TCP; where it does not, start-up is
- * part of the connection that is under way. A listener of the same process cannot answer while
+ * Rules, or the program's own DDP_MODE, say whether a Request goes out. Then connect() waits for
+ * the Reply where the program waits for TCP; where it does not, start-up is part of the connection
+ * that is under way. A client that only tries, in AUTO, falls back (fallback.c). A listener of the same process cannot answer while
  * this thread waits for it: there connect() returns, and writes are held until the answer comes.
  */
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include "preload/choose.h"
 #include "preload/epoll.h"
 #include "preload/libc.h"
+#include "preload/probe.h"
 #include "preload/sock.h"
 #include "preload/wait.h"
 
@@ -27,35 +29,70 @@ static long start_failed(struct sock *s, int err)
 	return told ? -told : err;
 }
 
-/* Waits for the Reply, which has a time limit of its own */
-static long start_wait(struct sock *s)
+/* The plain connection that took the place of one without an answer may be up already */
+static long plain_wait(struct sock *s, int fd)
 {
-	int err = wait_levels(s, STREAM_WRITABLE, BASE_NEVER), state;
+	long r = libc_try(libc.connect(fd, (const struct sockaddr *)&s->peer, s->peer_len));
+
+	return r == -EISCONN ? 0 : r;
+}
+
+/* Waits for the Reply, which has a time limit of its own, as long as connect() may wait */
+static long start_wait(struct sock *s, int fd)
+{
+	uint64_t limit = base_sock_timeout(fd, SO_SNDTIMEO);
+	int err = wait_levels(s, STREAM_WRITABLE, base_deadline(base_now(), limit)), state;
 
 	if (err == -EINTR)
 		return err; /* and goes on, as TCP's connect() does */
 	state = sock_progress(s);
+	if (state == -ENOMSG)
+		return plain_wait(s, fd);
+	if (state == -EAGAIN)
+		return -EINPROGRESS;
 	return state ? start_failed(s, state) : 0;
 }
 
-/* TCP is connected, or goes on to be (-EINPROGRESS, -EINTR) */
-static long connected(struct sock *s, long tcp, bool here)
+/* TCP is connected, and DDP is out of the question */
+static long attach_failed(struct sock *s, int err, long tcp)
 {
-	bool wait = !tcp && !here;
+	if (s->mode == CONFIG_USE_AUTO) {
+		sock_give_back(s, sock_reason(err));
+		return tcp;
+	}
+	base_sock_abort(s->fd);
+	return err;
+}
+
+/* TCP is connected, or goes on to be (-EINPROGRESS, -EINTR) */
+static long connected(struct sock *s, int fd, long tcp, bool here)
+{
 	int err = sock_connect(s, tcp != 0, here);
 
-	if (err) {
-		base_sock_abort(s->fd);
-		return err;
-	}
+	if (err)
+		return attach_failed(s, err, tcp);
 	epoll_rearm(s);
-	if (wait)
-		return start_wait(s);
-	if (!tcp)
+	if (!tcp && here) {
 		attend_starting(s);
-	else
-		sock_progress(s);
-	return tcp;
+		return 0;
+	}
+	if (!tcp && !base_sock_is_nonblock(fd))
+		return start_wait(s, fd);
+	sock_progress(s);
+	return tcp ? tcp : -EINPROGRESS;
+}
+
+/*
+ * In AUTO a Request goes only where there is reason to expect an answer: plain servers take it for
+ * input, and do all kinds of things.
+ */
+static enum config_reason probe_refused(const struct sockaddr *addr, socklen_t len, bool reason)
+{
+	enum probe_answer known = probe_known(addr, len, base_now());
+
+	if (known == PROBE_PLAIN)
+		return CONFIG_REASON_PEER_KNOWN_PLAIN;
+	return reason || known == PROBE_DDP ? CONFIG_REASON_NONE : CONFIG_REASON_PEER_UNKNOWN;
 }
 
 /* What the program, or the rules, say of a connection to @addr */
@@ -66,41 +103,52 @@ static void connect_choose(struct sock *s, const struct sockaddr *addr, socklen_
 		*out = (struct choice){ s->mode, CONFIG_REASON_MODE_OFF, false };
 	else
 		choose_client(addr, len, out);
-	if (out->mode == CONFIG_USE_AUTO && !here)
-		*out = (struct choice){ CONFIG_USE_TCP, CONFIG_REASON_PEER_UNKNOWN, false };
+	if (out->mode != CONFIG_USE_AUTO || here)
+		return;
+	out->reason = probe_refused(addr, len, out->named);
+	if (out->reason)
+		out->mode = CONFIG_USE_TCP;
 }
 
-static long connect_new(struct sock *s, const struct sockaddr *addr, socklen_t len)
+static bool is_on_its_way(long tcp)
+{
+	return !tcp || tcp == -EINPROGRESS || tcp == -EINTR;
+}
+
+static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	bool here = len >= sizeof(struct sockaddr_in) && sock_listens_here(addr, len);
 	struct choice choice;
 	long tcp;
 
 	connect_choose(s, addr, len, here, &choice);
-	tcp = libc_try(libc.connect(s->fd, addr, len));
-	if (addr->sa_family == AF_UNSPEC || (tcp && tcp != -EINPROGRESS && tcp != -EINTR))
+	if (choice.mode != CONFIG_USE_TCP)
+		sock_remember(s, addr, len);
+	tcp = libc_try(libc.connect(fd, addr, len));
+	if (addr->sa_family == AF_UNSPEC || !is_on_its_way(tcp))
 		return tcp;
 	if (choice.mode == CONFIG_USE_TCP) {
 		sock_give_back(s, choice.reason);
 		return tcp;
 	}
 	s->mode = choice.mode;
-	return connected(s, tcp, here);
+	s->probing = choice.mode == CONFIG_USE_AUTO && !here;
+	return connected(s, fd, tcp, here);
 }
 
 /*
- * Asked again about a connection that is under way: the kernel's answer counts when start-up is
- * over too
+ * Asked again about a connection that is under way, it waits where the kernel would; and the
+ * kernel's answer counts when start-up is over too
  */
-static long connect_again(struct sock *s, const struct sockaddr *addr, socklen_t len)
+static long connect_again(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int state = sock_progress(s);
 
 	if (state == -EAGAIN)
-		return -EALREADY;
+		return base_sock_is_nonblock(fd) ? -EALREADY : start_wait(s, fd);
 	if (state && state != -ENOMSG)
 		return start_failed(s, state);
-	return libc_try(libc.connect(s->fd, addr, len));
+	return libc_try(libc.connect(fd, addr, len));
 }
 
 long call_connect(int fd, const struct sockaddr *addr, socklen_t len)
@@ -110,9 +158,9 @@ long call_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	long r;
 
 	if (role == SOCK_NEW && addr && len >= sizeof(addr->sa_family))
-		r = connect_new(s, addr, len);
+		r = connect_new(s, fd, addr, len);
 	else if (role == SOCK_STREAM_ON && addr)
-		r = connect_again(s, addr, len);
+		r = connect_again(s, fd, addr, len);
 	else
 		r = libc_try(libc.connect(fd, addr, len));
 	sock_put(s);

@@ -67,7 +67,8 @@ static long int_answer(void *value, socklen_t *len, int answer)
 static long stream_option(struct sock *s, int level, int name, void *value, socklen_t *len)
 {
 	if (level == SOL_SOCKET && name == SO_ERROR) {
-		sock_progress(s);
+		if (sock_progress(s) == -ENOMSG)
+			return -ENOMSG;
 		return int_answer(value, len, s->stream->ops->take_error(s->stream));
 	}
 	if (option_rule(level, name) == OPTION_KEPT)

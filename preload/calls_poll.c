@@ -190,27 +190,14 @@ static uint64_t list_deadline(const struct list *l)
 	return first;
 }
 
-static int list_sleep(struct list *l, uint64_t deadline, const sigset_t *mask)
-{
-	uint64_t left;
-	struct timespec ts;
-
-	if (deadline)
-		wait_spin(l->raw, l->n + 1, deadline);
-	left = deadline ? base_deadline_left(deadline, base_now()) : 0;
-	ts = (struct timespec){ (time_t)(left / BASE_NS_PER_S), (long)(left % BASE_NS_PER_S) };
-
-	return (int)libc_try(
-		libc.ppoll(l->raw, l->n + 1, deadline == BASE_NEVER ? NULL : &ts, mask));
-}
-
 static int list_poll(struct list *l, uint64_t deadline, const sigset_t *mask)
 {
 	int ready, n;
 
 	for (;;) {
 		ready = list_look(l);
-		n = list_sleep(l, ready ? 0 : base_min(deadline, list_deadline(l)), mask);
+		n = wait_sleep(l->raw, l->n + 1, ready ? 0 : base_min(deadline, list_deadline(l)),
+			       mask);
 		if (n < 0)
 			return ready ? ready : n;
 		ready += list_answer(l);
@@ -256,21 +243,21 @@ static bool ts_is_bad(const struct timespec *ts)
 long call_poll(struct pollfd *fds, nfds_t n, int timeout)
 {
 	if (!any_ours(fds, n))
-		return libc_try(libc.poll(fds, n, timeout));
+		return CALL_THEIRS;
 	return poll_mixed(fds, n, deadline_ms(timeout), NULL);
 }
 
 long call___poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room)
 {
 	if (!any_ours(fds, n))
-		return libc_try(libc.__poll_chk(fds, n, timeout, room));
+		return CALL_THEIRS;
 	return poll_mixed(fds, n, deadline_ms(timeout), NULL);
 }
 
 long call_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
 {
 	if (ts_is_bad(timeout) || !any_ours(fds, n))
-		return libc_try(libc.ppoll(fds, n, timeout, mask));
+		return CALL_THEIRS;
 	return poll_mixed(fds, n, deadline_ts(timeout), mask);
 }
 
@@ -278,7 +265,7 @@ long call___ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeo
 		      const sigset_t *mask, size_t room)
 {
 	if (ts_is_bad(timeout) || !any_ours(fds, n))
-		return libc_try(libc.__ppoll_chk(fds, n, timeout, mask, room));
+		return CALL_THEIRS;
 	return poll_mixed(fds, n, deadline_ts(timeout), mask);
 }
 
@@ -384,11 +371,11 @@ long call_select(int n, fd_set *in, fd_set *out, fd_set *except, struct timeval 
 	if (timeout)
 		ts = (struct timespec){ timeout->tv_sec, timeout->tv_usec * 1000 };
 	if (ts_is_bad(&ts))
-		return libc_try(libc.select(n, in, out, except, timeout));
+		return CALL_THEIRS;
 	deadline = deadline_ts(timeout ? &ts : NULL);
 	r = select_mixed(n, &sets, deadline, NULL);
 	if (r == -ENOMSG)
-		return libc_try(libc.select(n, in, out, except, timeout));
+		return CALL_THEIRS;
 	if (timeout)
 		time_left(timeout, deadline);
 	return r;
@@ -400,7 +387,7 @@ long call_pselect(int n, fd_set *in, fd_set *out, fd_set *except, const struct t
 	struct sets sets = { in, out, except };
 	long r = ts_is_bad(timeout) ? -ENOMSG : select_mixed(n, &sets, deadline_ts(timeout), mask);
 
-	return r == -ENOMSG ? libc_try(libc.pselect(n, in, out, except, timeout, mask)) : r;
+	return r;
 }
 
 /* --- epoll --- */
@@ -453,7 +440,7 @@ long call_epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout
 	int n;
 
 	if (!set)
-		return libc_try(libc.epoll_pwait(epfd, events, max, timeout, mask));
+		return CALL_THEIRS;
 	n = epoll_set_wait(set, events, max, deadline_ms(timeout), mask);
 	epoll_put(set);
 	return n;

@@ -95,28 +95,29 @@ static long accepted(struct sock *listener, long fd)
 	err = sock_create_accepted((int)fd, listener, choice.mode);
 	if (!err)
 		return fd;
+	if (choice.mode == CONFIG_USE_AUTO) {
+		report_plain(sock_reason(err));
+		return fd;
+	}
 	base_err("a connection cannot be served: %s", strerror(-err));
 	base_sock_abort((int)fd);
 	libc.close((int)fd);
 	return -ECONNABORTED;
 }
 
-long call_accept(int fd, struct sockaddr *addr, socklen_t *len)
+/* @got: what the kernel gave, or -errno */
+long call_accept(long got, int fd, struct sockaddr *addr, socklen_t *len)
 {
 	struct sock *s = sock_get(fd);
-	long got = accepted(s, libc_try(libc.accept(fd, addr, len)));
 
+	got = accepted(s, got);
 	sock_put(s);
 	return got;
 }
 
-long call_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+long call_accept4(long got, int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
-	struct sock *s = sock_get(fd);
-	long got = accepted(s, libc_try(libc.accept4(fd, addr, len, flags)));
-
-	sock_put(s);
-	return got;
+	return call_accept(got, fd, addr, len);
 }
 
 /* --- ending --- */

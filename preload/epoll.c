@@ -305,11 +305,6 @@ static bool is_hot(const struct epset *set)
 	return __atomic_load_n(&set->stack, __ATOMIC_SEQ_CST);
 }
 
-static int timeout_of(uint64_t deadline)
-{
-	return deadline ? base_deadline_poll_ms(deadline, base_now()) : 0;
-}
-
 /* Members whose start-up has taken too long become hot; when is the next? */
 static uint64_t starting_look(struct epset *set, uint64_t now)
 {
@@ -341,15 +336,11 @@ static uint64_t starting_look(struct epset *set, uint64_t now)
 static int kernel_wait(struct epset *set, struct epoll_event *events, int max, uint64_t deadline,
 		       const sigset_t *mask)
 {
-	struct pollfd own = { .fd = set->fd, .events = POLLIN };
 	int n;
 
 	deadline = base_min(deadline, starting_look(set, base_now()));
 	__atomic_add_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
-	if (!is_hot(set))
-		wait_spin(&own, 1, deadline);
-	n = (int)libc_try(libc.epoll_pwait(set->fd, events, max,
-					   is_hot(set) ? 0 : timeout_of(deadline), mask));
+	n = wait_sleep_epoll(set->fd, events, max, is_hot(set) ? 0 : deadline, mask);
 	__atomic_sub_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
 	return n > 0 ? kernel_sort(set, events, n) : n;
 }
@@ -365,7 +356,7 @@ static int members_wait(struct epset *set, struct epoll_event *events, int max)
 	set->plain = NULL;
 	pthread_mutex_unlock(&set->lock);
 	if (plain)
-		sock_give_back(plain, CONFIG_REASON_PEER_NOT_MPA);
+		sock_fall_back(plain);
 	sock_put(plain);
 	return n;
 }

@@ -24,6 +24,23 @@ long libc_result(long result)
 	return -1;
 }
 
+void *libc_pointer(long result)
+{
+	if (result >= 0)
+		return (void *)result;
+	errno = (int)-result;
+	return NULL;
+}
+
+bool libc_find(const char *name, void *function)
+{
+	void *real = dlsym(RTLD_NEXT, name);
+
+	if (real)
+		memcpy(function, &real, sizeof(real));
+	return real;
+}
+
 long libc_early_pselect(int n, fd_set *in, fd_set *out, fd_set *except,
 			const struct timespec *timeout, const sigset_t *mask)
 {
@@ -40,12 +57,7 @@ long libc_early_pselect(int n, fd_set *in, fd_set *out, fd_set *except,
 
 void libc_init(void)
 {
-	for (unsigned int i = 0; i < LIBC_NAMES; i++) {
-		void *real = dlsym(RTLD_NEXT, libc_names[i].name);
-
-		if (real)
-			memcpy((char *)&libc + libc_names[i].at, &real, sizeof(real));
-		else
+	for (unsigned int i = 0; i < LIBC_NAMES; i++)
+		if (!libc_find(libc_names[i].name, (char *)&libc + libc_names[i].at))
 			base_debug("libc has no %s", libc_names[i].name);
-	}
 }

@@ -3,7 +3,6 @@
 #define PRELOAD_OCTETS_H
 
 #include <errno.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "preload/libc.h"
@@ -15,13 +14,7 @@
  */
 
 /* Not a thing of ours, or no longer: the call goes to libc */
-#define OCTETS_THEIRS (-ENOMSG)
-
-/*
- * A bit among the MSG_ flags that is none of them: read() and write() and their kin, to which no
- * octets are no question
- */
-#define OCTETS_FILE 0x10000000
+#define OCTETS_THEIRS CALL_THEIRS
 
 /* A stream to work on, with a reference, or NULL: libc's */
 struct sock *octets_stream(int fd);
@@ -32,16 +25,5 @@ long octets_out(struct sock *s, const struct iovec *iov, int n, int flags);
 /* The same for a descriptor */
 long octets_recv(int fd, const struct iovec *iov, int n, int flags);
 long octets_send(int fd, const struct iovec *iov, int n, int flags);
-/* With an address, which a connection ignores, and MSG_FASTOPEN, which may make one */
-long octets_send_to(int fd, const struct iovec *iov, int n, int flags, const struct sockaddr *to,
-		    socklen_t tolen);
-
-/* Returns ours, or what libc says when the socket turned out to be no stream */
-#define octets_return(ours, theirs)                                                         \
-	do {                                                                                \
-		long octets_result_ = (ours);                                               \
-                                                                                            \
-		return octets_result_ == OCTETS_THEIRS ? libc_try(theirs) : octets_result_; \
-	} while (0)
 
 #endif

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "preload/attend.h"
 #include "preload/choose.h"
+#include "preload/edge.h"
 #include "preload/libc.h"
 #include "preload/report.h"
 #include "preload/sock.h"
@@ -43,16 +44,20 @@ static void close_one(int fd, struct fdent *ent, void *ctx)
 
 void process_finish(void)
 {
+	struct edge *e;
 	unsigned int left;
+	long r = 0;
 
 	if (__atomic_exchange_n(&finished, 1, __ATOMIC_ACQ_REL))
 		return;
+	e = edge_enter(false);
 	fdtab_each(close_one, NULL);
 	left = attend_finish(base_deadline(base_now(), sock_config.linger));
 	if (left)
 		base_warn("%u connections ended before their peers had everything", left);
 	if (sock_config.report[0])
 		report_write(sock_config.report);
+	edge_leave(e, &r);
 }
 
 /* Each stream once, however many numbers it has */
@@ -118,6 +123,7 @@ _Noreturn void call__Exit(int status)
 __attribute__((constructor)) static void begin(void)
 {
 	libc_init();
+	edge_init();
 	config_load(&sock_config);
 	choose_init();
 	at_quick_exit(process_finish);

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/log.h"
-#include "base/sockutil.h"
 #include "preload/attend.h"
 #include "preload/choose.h"
 #include "preload/epoll.h"
@@ -50,6 +50,7 @@ static void stream_drop(struct sock *s)
 	if (!stream)
 		return;
 	report_stream(stream);
+	sock_settle(s);
 	s->stream = NULL;
 	stream->ops->destroy(stream);
 }
@@ -135,7 +136,9 @@ static struct sock *sock_alloc(int fd)
 	s->fd = fd;
 	s->stream = NULL;
 	s->mode = CONFIG_USE_TCP;
-	s->fixed = s->accepted = s->attended = s->nodelay = s->own = false;
+	s->peer_len = 0;
+	s->probing = s->unsettled = s->fixed = s->accepted = s->attended = s->nodelay = s->own =
+		false;
 	s->round = 0;
 	pthread_mutex_init(&s->lock, NULL);
 	base_list_init(&s->watches);
@@ -167,6 +170,15 @@ static void changed(void *ctx)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* 50 ms or four round trips, whichever is more, if the user has set nothing */
+static void probe_limit(struct stream_param *param)
+{
+	bool computed = sock_config.probe == CONFIG_COMPUTED;
+
+	param->start_limit = computed ? 50 * BASE_NS_PER_MS : sock_config.probe;
+	param->start_rtts = computed ? 4 : 0;
+}
+
 static int stream_attach(struct sock *s, bool initiator, bool connecting, bool hold)
 {
 	struct stream_param param = {
@@ -178,12 +190,17 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 		.markers = sock_config.markers,
 		.ring = sock_config.ring,
 		.credits = sock_config.credits,
+		.probe = s->probing,
 		.start_limit = sock_config.start,
 		.provider = sock_config.provider[0] ? sock_config.provider : NULL,
 		.changed = changed,
 		.ctx = s,
 	};
-	int err = stream_rsock_ops.attach(s->fd, &param, &s->stream);
+	int err;
+
+	if (s->probing)
+		probe_limit(&param);
+	err = stream_rsock_ops.attach(s->fd, &param, &s->stream);
 
 	if (err)
 		return err;
@@ -260,6 +277,7 @@ int sock_set_mode(int fd, enum config_transport mode)
 
 int sock_connect(struct sock *s, bool connecting, bool hold)
 {
+	__atomic_store_n(&s->unsettled, true, __ATOMIC_RELEASE);
 	return stream_attach(s, true, connecting, hold);
 }
 
@@ -276,6 +294,14 @@ static void number_take(int fd, struct fdent *ent, void *ctx)
 		fdtab_put(fdtab_take(fd, ent, NULL));
 }
 
+/* What start-up has set goes back to what the program set */
+static void nodelay_restore(const struct sock *s)
+{
+	int on = s->nodelay;
+
+	libc.setsockopt(s->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
 void sock_give_back(struct sock *s, enum config_reason reason)
 {
 	uint32_t role = __atomic_exchange_n(&s->role, SOCK_PLAIN, __ATOMIC_ACQ_REL);
@@ -283,7 +309,7 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 	if (role == SOCK_PLAIN)
 		return;
 	if (s->stream)
-		base_sock_set_lowat(s->fd, (int)s->stream->ops->lowat(s->stream));
+		nodelay_restore(s);
 	base_info("descriptor %d is plain TCP: %s", s->fd, config_reason_text(reason));
 	report_plain(reason);
 	epoll_give_back(s);
@@ -298,7 +324,9 @@ int sock_progress(struct sock *s)
 	int err = s->stream->ops->progress(s->stream);
 
 	if (err == -ENOMSG)
-		sock_give_back(s, CONFIG_REASON_PEER_NOT_MPA);
+		sock_fall_back(s);
+	else if (!err && __atomic_load_n(&s->unsettled, __ATOMIC_RELAXED))
+		sock_settle(s);
 	return err;
 }
 

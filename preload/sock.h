@@ -46,8 +46,12 @@ struct sock {
 	bool attended;	    /* preload/attend.c */
 	unsigned int round; /* preload/process.c */
 	bool nodelay;	    /* TCP_NODELAY as the program set it; underneath it is always on */
-	struct sockaddr_storage name; /* of a listener */
-	pthread_mutex_t lock;	      /* watches */
+	struct sockaddr_storage name; /* a listener's own; of a client what it was bound to */
+	struct sockaddr_storage peer; /* a client's, from connect() on */
+	socklen_t peer_len;
+	bool probing;	      /* it only tries: else its peer is plain TCP */
+	bool unsettled;	      /* atomic: that the peer speaks DDP has not been noted yet */
+	pthread_mutex_t lock; /* watches */
 	struct base_list watches;
 };
 
@@ -72,10 +76,21 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 int sock_set_mode(int fd, enum config_transport mode);
 /* @connecting: TCP has not answered yet. @hold: connect() will not wait for the Reply */
 int sock_connect(struct sock *s, bool connecting, bool hold);
+/* Before the connect() of a client: its addresses, so that it may connect again */
+void sock_remember(struct sock *s, const struct sockaddr *peer, socklen_t len);
 /* After a connect() that failed: it may be tried again */
 void sock_forget_stream(struct sock *s);
-/* The peer speaks plain TCP: from now on this is the kernel's socket */
+/* From now on this is the kernel's socket */
 void sock_give_back(struct sock *s, enum config_reason reason);
+/*
+ * Start-up said -ENOMSG, the peer speaks plain TCP: the same, for a client that has tried over a
+ * new TCP connection, which is under way when this returns
+ */
+void sock_fall_back(struct sock *s);
+/* The peer of a client speaks DDP, if the stream is open */
+void sock_settle(struct sock *s);
+/* For what is not to be on DDP because of @err */
+enum config_reason sock_reason(int err);
 
 /* Work on it goes by an internal descriptor from now on; -errno */
 int sock_own(struct sock *s);

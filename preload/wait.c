@@ -1,21 +1,157 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sleeping on one socket.
+ * Sleeping.
  *
- * The order is: be watched, look, sleep. What another thread takes in after the look rings the
- * bell. Bells are few and kept for the next sleeper.
+ * On one socket the order is: be watched, look, sleep. What another thread takes in after the
+ * look rings the bell. Bells are few and kept for the next sleeper.
+ *
+ * The kernel takes the time of a sleep from the thread's record when it begins. A signal's note,
+ * and pthread_cancel(), set that to nothing: come they before the kernel has read it, there is
+ * no sleep; come they later, they interrupt it. So a nap needs no mask of its own and cannot
+ * miss what it is to wake for.
  */
 #include "preload/wait.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sys/single_threaded.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/sockutil.h"
+#include "preload/edge.h"
 #include "preload/internal.h"
 
 #define BELLS 16
+
+/* --- naps --- */
+
+/* In parts that fit a time_t of any width */
+static struct timespec nap_length(uint64_t deadline)
+{
+	uint64_t left = deadline ? base_deadline_left(deadline, base_now()) : 0;
+
+	if (left == BASE_NEVER)
+		return (struct timespec){ .tv_sec = INT_MAX };
+	return (struct timespec){ (time_t)(left / BASE_NS_PER_S), (long)(left % BASE_NS_PER_S) };
+}
+
+/*
+ * False: something waits for the call to come back. Pairs with note() in preload/signals.c and
+ * nap_end() in preload/edge.c
+ */
+static bool nap_begin(struct edge *e, struct timespec left)
+{
+	__atomic_store_n(&e->nap.tv_sec, left.tv_sec, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->nap.tv_nsec, left.tv_nsec, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->napping, true, __ATOMIC_SEQ_CST);
+	return !edge_wanted(e);
+}
+
+struct nap {
+	struct pollfd *fds; /* or of an epoll set: */
+	unsigned int n;
+	int epfd;
+	struct epoll_event *events;
+	int max;
+	const sigset_t *mask;
+};
+
+static long nap_kernel(const struct nap *nap, struct timespec *left)
+{
+	long n;
+
+	if (nap->fds)
+		n = syscall(SYS_ppoll, nap->fds, nap->n, left, nap->mask, _NSIG / 8);
+	else
+		n = syscall(SYS_epoll_pwait2, nap->epfd, nap->events, nap->max, left, nap->mask,
+			    _NSIG / 8);
+	return n < 0 ? -errno : n;
+}
+
+/* An interruption that nobody noted was not meant for the call: -EAGAIN, once more */
+static long nap_once(struct edge *e, const struct nap *nap, uint64_t deadline)
+{
+	struct timespec left = nap_length(deadline);
+	long n = -EINTR;
+
+	if (!e)
+		return nap_kernel(nap, &left);
+	if (nap_begin(e, left))
+		n = nap_kernel(nap, &e->nap);
+	__atomic_store_n(&e->napping, false, __ATOMIC_RELEASE);
+	if (n > 0 || (n < 0 && n != -EINTR))
+		return n;
+	if (edge_wanted(e))
+		return -EINTR;
+	return n ? -EAGAIN : 0;
+}
+
+/* The program's own mask comes back with the end of a nap that has another one */
+static void mask_keep(struct edge *e)
+{
+	uint64_t mask = 0;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask));
+	e->kept |= mask & ~e->blocked;
+}
+
+/* WARPSOCK_SPIN: looks for so long, or until there is something, or @deadline */
+static void spin(const struct edge *e, const struct nap *nap, uint64_t deadline)
+{
+	struct pollfd set = { .fd = nap->epfd, .events = POLLIN };
+	uint64_t now, end;
+
+	if (!sock_config.spin || !deadline)
+		return;
+	now = base_now();
+	end = base_min(deadline, base_deadline(now, sock_config.spin));
+	while (!(e && edge_wanted(e)) && !base_deadline_passed(end, base_now()) &&
+	       !base_poll(nap->fds ? nap->fds : &set, nap->fds ? nap->n : 1, 0))
+		;
+}
+
+static int nap_whole(const struct nap *nap, uint64_t deadline)
+{
+	struct edge *e = edge_self;
+	int saved = errno;
+	long n;
+
+	spin(e, nap, deadline);
+	if (e && nap->mask)
+		mask_keep(e);
+	do {
+		n = nap_once(e, nap, deadline);
+	} while (n == -EAGAIN);
+	errno = saved;
+	return (int)n;
+}
+
+int wait_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
+{
+	struct nap nap = { .fds = fds, .n = n, .mask = mask };
+
+	return nap_whole(&nap, deadline);
+}
+
+int wait_sleep_epoll(int epfd, struct epoll_event *events, int max, uint64_t deadline,
+		     const sigset_t *mask)
+{
+	struct nap nap = { .epfd = epfd, .events = events, .max = max, .mask = mask };
+	struct pollfd p = { .fd = epfd, .events = POLLIN };
+	int n = nap_whole(&nap, deadline);
+
+	if (n != -ENOSYS)
+		return n;
+	/* Linux before 5.11 */
+	n = wait_sleep(&p, 1, deadline, mask);
+	return n > 0 ? (int)libc_try(libc.epoll_pwait(epfd, events, max, 0, NULL)) : n;
+}
+
+/* --- bells --- */
 
 static struct {
 	pthread_mutex_t lock;
@@ -77,16 +213,7 @@ void wait_unwatch(struct wait_watch *w, struct sock *s)
 		sock_unwatch(s, &w->watch);
 }
 
-void wait_spin(struct pollfd *fds, unsigned int n, uint64_t deadline)
-{
-	uint64_t now = base_now(), end;
-
-	if (!sock_config.spin)
-		return;
-	end = base_min(deadline, base_deadline(now, sock_config.spin));
-	while (!base_poll(fds, n, 0) && !base_deadline_passed(end, base_now()))
-		;
-}
+/* --- on a socket --- */
 
 /* One sleep: 0 something happened (*@events), -EAGAIN, -EINTR */
 static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bell *bell,
@@ -98,10 +225,8 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 		{ .fd = bell->fd, .events = POLLIN },
 	};
 	uint64_t look = stream->ops->wait_deadline(stream);
-	int n;
+	int n = wait_sleep(fds, 2, base_min(deadline, look), NULL);
 
-	wait_spin(fds, 2, base_min(deadline, look));
-	n = base_poll(fds, 2, base_min(deadline, look));
 	if (n > 0 && fds[1].revents)
 		base_eventfd_drain(bell->fd);
 	*events = fds[0].revents;

@@ -4,8 +4,19 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/epoll.h>
 
 #include "preload/sock.h"
+
+/*
+ * The one way to sleep inside a call: until one of @fds is ready, as ppoll(), or @deadline passes
+ * (base/clock.h; 0: not at all). How many, 0, or -EINTR: a signal has been noted, or the thread is
+ * to be cancelled, and the call should come back with what it has. @mask as ppoll() has it, or NULL
+ */
+int wait_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask);
+/* The same on an epoll set, as epoll_pwait() */
+int wait_sleep_epoll(int epfd, struct epoll_event *events, int max, uint64_t deadline,
+		     const sigset_t *mask);
 
 /*
  * A sleeper's bell: what another thread took in while this one slept must wake it, since the kernel
@@ -25,9 +36,6 @@ void wait_bell_put(struct wait_bell *bell);
 /* From now until wait_unwatch() the bell rings when the socket's levels may have changed */
 void wait_watch(struct wait_watch *w, const struct wait_bell *bell, struct sock *s);
 void wait_unwatch(struct wait_watch *w, struct sock *s);
-
-/* WARPSOCK_SPIN: looks at @fds for so long, or until there is something, or @deadline */
-void wait_spin(struct pollfd *fds, unsigned int n, uint64_t deadline);
 
 /*
  * Sleeps until one of the levels @wanted holds: 0, -EAGAIN when @deadline passed, -EINTR, or

@@ -3,21 +3,25 @@
 """Makes the interposer's entry points of wrap.list: wrap.py LIST OUT, by OUT's name.
 
 wrap.h    struct libc_calls, a member for each call, and what preload/ implements: call_NAME
-wrap.c    the exported functions, libc's names, the stand-ins; a look at the table and no logic
+wrap.c    the exported functions, libc's names, the stand-ins; a look at the table, the edge around
+          a call of ours (preload/edge.h), and no logic
 wrap.map  the version map: an anonymous node, for a named one would silently disable interposition
 """
 import re
 import sys
 from dataclasses import dataclass
 
-LINE = re.compile(r"(fd|any|end)\s+(.*?)(\w+)\((.*)\)\s+:\s+(.+)$")
+LINE = re.compile(r"(fd|any|after|end|var)(\*?)\s+(.*?)(\w+)\((.*)\)\s+:\s+(.+)$")
 NOTE = """/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Made of wrap.list by wrap.py */
 """
 
 HEADERS = """#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -29,6 +33,7 @@ HEADERS = """#include <poll.h>
 @dataclass
 class Call:
     kind: str
+    point: bool  # a cancellation point
     result: str
     name: str
     params: str
@@ -38,7 +43,8 @@ class Call:
     def args(self):
         if self.params == "void":
             return ""
-        return ", ".join(re.search(r"(\w+)$", param)[1] for param in self.params.split(","))
+        params = [param for param in self.params.split(",") if param.strip() != "..."]
+        return ", ".join(re.search(r"(\w+)$", param)[1] for param in params)
 
 
 def parse(path):
@@ -50,11 +56,12 @@ def parse(path):
         match = LINE.match(line)
         if not match:
             sys.exit(f"{path}: not understood: {line}")
-        calls.append(Call(match[1], match[2].strip(), *match.groups()[2:]))
+        calls.append(Call(match[1], bool(match[2]), match[3].strip(), *match.groups()[3:]))
     return calls
 
 
 def header(calls):
+    calls = [call for call in calls if call.kind != "var"]
     out = NOTE + "#ifndef PRELOAD_WRAP_H\n#define PRELOAD_WRAP_H\n\n" + HEADERS
     out += "\nstruct libc_calls {\n"
     for call in calls:
@@ -65,42 +72,85 @@ def header(calls):
     out += "extern const struct libc_name libc_names[LIBC_NAMES];\n\n"
     for call in calls:
         result = "_Noreturn void" if call.kind == "end" else "long"
-        out += f"{result} call_{call.name}({call.params});\n"
+        got = "long got, " if call.kind == "after" else ""
+        out += f"{result} call_{call.name}({got}{call.params});\n"
     return out + "\n#endif\n"
 
 
 def stand_in(call):
-    value = call.early[2:] if call.early.startswith("= ") else \
-        f"syscall({', '.join(filter(None, [call.early, call.args]))})"
+    real = ""
+    if call.early.startswith("= "):
+        value = call.early[2:]
+    elif call.early == "libc":
+        value = f"real({call.args})"
+        real = f"\t{call.result} (*real)({call.params});\n\n"
+        real += f"\tlibc_find(\"{call.name}\", &real);\n"
+    else:
+        value = f"syscall({', '.join(filter(None, [call.early, call.args]))})"
     value = f"({call.result}){value}" if call.result != "void" else value
     ret = "return " if call.result != "void" else ""
-    return f"static {call.result} early_{call.name}({call.params})\n{{\n\t{ret}{value};\n}}\n\n"
+    return f"static {call.result} early_{call.name}({call.params})\n{{\n{real}\t{ret}{value};\n}}\n\n"
+
+
+def answer(call):
+    """What the program gets of `r`."""
+    if call.result == "void":
+        return ""
+    how = "libc_pointer" if call.result.endswith("*") else "libc_result"
+    return f"\treturn ({call.result}){how}(r);\n"
+
+
+def ours(call):
+    """The edge around call_NAME, out of the way of what is not ours."""
+    point = "true" if call.point else "false"
+    ret = "return " if call.result != "void" else ""
+    theirs = f"\tif (r == CALL_THEIRS)\n\t\t{ret}libc.{call.name}({call.args});\n"
+    out = f"__attribute__((noinline)) static {call.result} ours_{call.name}({call.params})\n{{\n"
+    out += "\tstruct edge *e;\n"
+    if call.kind == "after":
+        out += f"\tlong r = libc_try(libc.{call.name}({call.args}));\n\n"
+        out += "\te = edge_enter(false);\n"
+        out += f"\tr = call_{call.name}(r, {call.args});\n"
+        out += "\tedge_leave(e, &r);\n"
+        return out + answer(call) + "}\n\n"
+    out += "\tlong r;\n\n\tdo {\n"
+    out += f"\t\te = edge_enter({point});\n\t\tr = call_{call.name}({call.args});\n"
+    out += "\t} while (edge_leave(e, &r));\n"
+    return out + theirs + answer(call) + "}\n\n"
 
 
 def entry(call):
     export = '__attribute__((visibility("default")))'
     out = f"{export} {call.result} wrap_{call.name}({call.params}) __asm__(\"{call.name}\");\n"
     out += f"{call.result} wrap_{call.name}({call.params})\n{{\n"
-    if call.kind == "fd":
-        out += f"\tif (!fdtab_is_ours(fd))\n\t\treturn libc.{call.name}({call.args});\n"
+    ret = "return " if call.result != "void" else ""
+    if call.kind == "var":
+        last = call.args.split(", ")[-1]
+        out += f"\tva_list args;\n\t{call.result} r;\n\n\tva_start(args, {last});\n"
+        out += f"\tr = wrap_{call.early}({call.args}, args);\n\tva_end(args);\n"
+        return out + "\treturn r;\n}\n\n"
     if call.kind == "end":
-        out += f"\tcall_{call.name}({call.args});\n"
-    else:
-        out += f"\treturn ({call.result})libc_result(call_{call.name}({call.args}));\n"
-    return out + "}\n\n"
+        return out + f"\tedge_enter(false);\n\tcall_{call.name}({call.args});\n}}\n\n"
+    if call.kind != "any":
+        out += f"\tif (!fdtab_is_ours(fd))\n\t\t{ret}libc.{call.name}({call.args});\n"
+        if not ret:
+            out += "\telse\n\t"
+    return ours(call) + out + f"\t{ret}ours_{call.name}({call.args});\n}}\n\n"
 
 
 def source(calls):
+    real = [call for call in calls if call.kind != "var"]
     out = NOTE + '#include <wrap.h>\n\n#include <stddef.h>\n#include <sys/syscall.h>\n'
-    out += '#include <unistd.h>\n\n#include "preload/fdtab.h"\n#include "preload/libc.h"\n\n'
-    out += "".join(stand_in(call) for call in calls)
+    out += '#include <unistd.h>\n\n#include "preload/edge.h"\n#include "preload/fdtab.h"\n'
+    out += '#include "preload/libc.h"\n\n'
+    out += "".join(stand_in(call) for call in real)
     out += "struct libc_calls libc = {\n"
-    out += "".join(f"\t.{call.name} = early_{call.name},\n" for call in calls)
+    out += "".join(f"\t.{call.name} = early_{call.name},\n" for call in real)
     out += "};\n\nconst struct libc_name libc_names[LIBC_NAMES] = {\n"
-    for call in calls:
+    for call in real:
         out += f"\t{{ \"{call.name}\", offsetof(struct libc_calls, {call.name}) }},\n"
     out += "};\n\n"
-    return out + "".join(entry(call) for call in calls)
+    return out + "".join(entry(call) for call in sorted(calls, key=lambda c: c.kind == "var"))
 
 
 def version_map(calls):

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What becomes of a client that tried DDP and got no answer: it connects again, plainly.
+ *
+ * The first connection, over which the Request went, was reset when start-up failed. The kernel's
+ * socket is the same: disconnected, it may connect anew, and everything that belongs to it and not
+ * to the connection stays as it was: options, flags, the address that it was bound to, duplicates of
+ * the descriptor in this process and in others, registrations in epoll sets. Only the port of its
+ * own that a bind() to port 0 chose is the kernel's to give again, and is asked for by name.
+ *
+ * The new connect() never waits here; a caller that has to does so behind.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/fdutil.h"
+#include "base/log.h"
+#include "base/sockutil.h"
+#include "preload/libc.h"
+#include "preload/probe.h"
+#include "preload/sock.h"
+
+/* The first who finds out does it, and the others wait for him. Not over a sleep. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void lock_take(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void lock_drop(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor)) static void fork_prepare(void)
+{
+	pthread_atfork(lock_take, lock_drop, lock_drop);
+}
+
+enum config_reason sock_reason(int err)
+{
+	static const struct {
+		int error;
+		enum config_reason reason;
+	} reasons[] = {
+		{ ETIMEDOUT, CONFIG_REASON_PROBE_TIMEOUT },
+		{ ECONNREFUSED, CONFIG_REASON_REFUSED },
+		{ EPROTONOSUPPORT, CONFIG_REASON_PEER_PARAMETERS },
+		{ ECONNRESET, CONFIG_REASON_PEER_CLOSED },
+		{ EPIPE, CONFIG_REASON_PEER_CLOSED },
+		{ ENOMEM, CONFIG_REASON_NO_MEMORY },
+		{ ENODEV, CONFIG_REASON_PROVIDER_UNAVAILABLE },
+	};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (reasons[i].error == -err)
+			return reasons[i].reason;
+	return CONFIG_REASON_PEER_NOT_MPA;
+}
+
+void sock_remember(struct sock *s, const struct sockaddr *peer, socklen_t len)
+{
+	socklen_t room = sizeof(s->name);
+
+	memset(&s->name, 0, sizeof(s->name));
+	getsockname(s->fd, (struct sockaddr *)&s->name, &room);
+	s->peer_len = base_min(len, (socklen_t)sizeof(s->peer));
+	memcpy(&s->peer, peer, s->peer_len);
+}
+
+/* A port that the program had by bind(), and may have told somebody */
+static void bind_again(struct sock *s)
+{
+	/* At the same place in both families */
+	const struct sockaddr_in *name = (const struct sockaddr_in *)&s->name;
+
+	/* fails where the kernel has kept it */
+	if (name->sin_port)
+		bind(s->fd, (const struct sockaddr *)&s->name,
+		     s->name.ss_family == AF_INET ? sizeof(struct sockaddr_in)
+						  : sizeof(struct sockaddr_in6));
+}
+
+static void connect_again(struct sock *s)
+{
+	bool waits = !base_sock_is_nonblock(s->fd);
+	long err;
+
+	bind_again(s);
+	if (waits)
+		base_fd_set_nonblock(s->fd, true);
+	err = libc_try(libc.connect(s->fd, (const struct sockaddr *)&s->peer, s->peer_len));
+	if (waits)
+		base_fd_set_nonblock(s->fd, false);
+	if (err && err != -EINPROGRESS)
+		base_warn("a peer without DDP cannot be connected to again: %s",
+			  strerror((int)-err));
+}
+
+static void fall_back(struct sock *s)
+{
+	struct stream_stats stats;
+
+	s->stream->ops->stats(s->stream, &stats);
+	/* Otherwise another process that has the socket too does all this, or the peer has spoken */
+	if (s->probing && stats.probe_error) {
+		probe_note((struct sockaddr *)&s->peer, s->peer_len, PROBE_PLAIN, base_now());
+		connect_again(s);
+	}
+	sock_give_back(s, sock_reason(-stats.probe_error));
+}
+
+void sock_fall_back(struct sock *s)
+{
+	lock_take();
+	if (sock_role(s) == SOCK_STREAM_ON)
+		fall_back(s);
+	lock_drop();
+}
+
+void sock_settle(struct sock *s)
+{
+	struct stream_stats stats;
+
+	if (!__atomic_exchange_n(&s->unsettled, false, __ATOMIC_ACQ_REL))
+		return;
+	s->stream->ops->stats(s->stream, &stats);
+	if (stats.opened)
+		probe_note((struct sockaddr *)&s->peer, s->peer_len, PROBE_DDP, base_now());
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PRELOAD_PROBE_H
+#define PRELOAD_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/*
+ * What this process knows of peers: whether there was an answer when they were sent a Request. No
+ * lock, no memory; safe in a signal handler and after fork(). It may forget.
+ */
+enum probe_answer {
+	PROBE_UNKNOWN,
+	PROBE_PLAIN, /* none, or not the right one; kept for a minute */
+	PROBE_DDP,   /* kept for an hour */
+};
+
+/* @now: base/clock.h */
+void probe_note(const struct sockaddr *peer, socklen_t len, enum probe_answer answer, uint64_t now);
+enum probe_answer probe_known(const struct sockaddr *peer, socklen_t len, uint64_t now);
+
+#endif

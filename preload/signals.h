@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PRELOAD_SIGNALS_H
+#define PRELOAD_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+struct edge;
+
+/* No handler runs in this thread in between */
+void signals_block(sigset_t *before);
+void signals_restore(const sigset_t *before);
+
+/* Runs the handlers of what was noted, outside. May the call be restarted, as far as they go? */
+bool signals_deliver(struct edge *e);
+/* In a child, whose parent will run them; @e: the thread's, or NULL */
+void signals_after_fork(struct edge *e);
+/* Handlers that were installed before we were there */
+void signals_init(void);
+
+#endif

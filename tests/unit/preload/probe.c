@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a process knows of peers: kept so long and no longer, by address and port.
+ */
+#include "preload/probe.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <netinet/in.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+
+#define AT(s) (1000 * BASE_NS_PER_S + (s)*BASE_NS_PER_S)
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in four;
+	struct sockaddr_in6 six;
+};
+
+static socklen_t address(union address *a, const char *text, uint16_t port)
+{
+	*a = (union address){ .four = { .sin_port = htons(port) } };
+	if (inet_pton(AF_INET, text, &a->four.sin_addr) == 1) {
+		a->any.sa_family = AF_INET;
+		return sizeof(a->four);
+	}
+	cr_assert_eq(inet_pton(AF_INET6, text, &a->six.sin6_addr), 1);
+	a->any.sa_family = AF_INET6;
+	return sizeof(a->six);
+}
+
+static void note(const char *text, uint16_t port, enum probe_answer answer, uint64_t now)
+{
+	union address a;
+	socklen_t len = address(&a, text, port);
+
+	probe_note(&a.any, len, answer, now);
+}
+
+static enum probe_answer known(const char *text, uint16_t port, uint64_t now)
+{
+	union address a;
+	socklen_t len = address(&a, text, port);
+
+	return probe_known(&a.any, len, now);
+}
+
+Test(probe, kept_for_a_minute_or_an_hour)
+{
+	static const struct {
+		enum probe_answer answer;
+		uint64_t after;
+		enum probe_answer then;
+	} cases[] = {
+		{ PROBE_PLAIN, 0, PROBE_PLAIN },     { PROBE_PLAIN, 59, PROBE_PLAIN },
+		{ PROBE_PLAIN, 60, PROBE_UNKNOWN },  { PROBE_PLAIN, 4000, PROBE_UNKNOWN },
+		{ PROBE_DDP, 0, PROBE_DDP },	     { PROBE_DDP, 3599, PROBE_DDP },
+		{ PROBE_DDP, 3600, PROBE_UNKNOWN },  { PROBE_DDP, 100000, PROBE_UNKNOWN },
+		{ PROBE_UNKNOWN, 0, PROBE_UNKNOWN },
+	};
+
+	for (size_t i = 0; i < base_array_size(cases); i++) {
+		uint16_t port = (uint16_t)(i + 1);
+
+		note("10.0.0.1", port, cases[i].answer, AT(0));
+		cr_expect_eq(known("10.0.0.1", port, AT(cases[i].after)), cases[i].then, "case %zu",
+			     i);
+	}
+}
+
+Test(probe, an_address_is_not_another)
+{
+	note("10.0.0.1", 80, PROBE_DDP, AT(0));
+	note("fe80::1", 80, PROBE_PLAIN, AT(0));
+	cr_expect_eq(known("10.0.0.1", 81, AT(1)), PROBE_UNKNOWN);
+	cr_expect_eq(known("10.0.0.2", 80, AT(1)), PROBE_UNKNOWN);
+	cr_expect_eq(known("fe80::1", 81, AT(1)), PROBE_UNKNOWN);
+	cr_expect_eq(known("::10.0.0.1", 80, AT(1)), PROBE_UNKNOWN);
+	cr_expect_eq(known("::ffff:10.0.0.1", 80, AT(1)), PROBE_DDP);
+	cr_expect_eq(known("fe80::1", 80, AT(1)), PROBE_PLAIN);
+}
+
+Test(probe, the_last_answer_counts)
+{
+	note("::1", 7, PROBE_PLAIN, AT(0));
+	note("::1", 7, PROBE_DDP, AT(1));
+	cr_expect_eq(known("::1", 7, AT(2)), PROBE_DDP);
+	note("::1", 7, PROBE_PLAIN, AT(3));
+	cr_expect_eq(known("::1", 7, AT(4)), PROBE_PLAIN);
+}
+
+/* More peers than the cache has room for: it forgets, and never says something wrong */
+Test(probe, many)
+{
+	unsigned int there = 0;
+
+	for (unsigned int port = 1; port <= 20000; port++)
+		note("192.168.7.9", (uint16_t)port, port % 2 ? PROBE_DDP : PROBE_PLAIN, AT(0));
+	for (unsigned int port = 1; port <= 20000; port++) {
+		enum probe_answer answer = known("192.168.7.9", (uint16_t)port, AT(1));
+
+		if (answer == PROBE_UNKNOWN)
+			continue;
+		there++;
+		cr_expect_eq(answer, port % 2 ? PROBE_DDP : PROBE_PLAIN, "port %u", port);
+	}
+	cr_expect(there > 500 && there <= 1024, "%u are there", there);
+}
+
+Test(probe, only_addresses_of_ip)
+{
+	struct sockaddr local = { .sa_family = AF_UNIX };
+	union address a;
+	socklen_t len = address(&a, "10.0.0.1", 9);
+
+	probe_note(&local, sizeof(local), PROBE_DDP, AT(0));
+	cr_expect_eq(probe_known(&local, sizeof(local), AT(0)), PROBE_UNKNOWN);
+	probe_note(&a.any, len - 1, PROBE_DDP, AT(0));
+	cr_expect_eq(probe_known(&a.any, len, AT(0)), PROBE_UNKNOWN);
+}
