@@ -36,7 +36,9 @@ struct rsock {
 	struct stream_memory *memory;
 	struct stream_state *state;
 	struct rnic_stream_mem mem;
-	bool hold, only, no_crc, markers, rejected, disowned;
+	bool hold, only, probe, no_crc, markers, rejected, disowned;
+	int probe_error;
+	unsigned int start_rtts;
 	uint16_t credits;
 	uint32_t ring, chunk; /* octets; powers of two */
 	uint32_t offered;     /* features */
@@ -194,8 +196,6 @@ bool rsock_grant_due(const struct rsock *s);
 
 unsigned int rsock_levels(struct stream *stream, struct stream_edges *edges);
 short rsock_wait_events(struct stream *stream, unsigned int wanted);
-size_t rsock_lowat(struct stream *stream);
-void rsock_set_lowat(struct stream *stream, size_t octets);
 
 /*
  * --- end.c -----------------------------------------------------------------------------------

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sockutil.h"
@@ -32,9 +33,13 @@ uint64_t rsock_wait_deadline(struct stream *stream)
 
 static void reply_wait(struct rsock *s)
 {
-	if (!s->state->initiator || !s->start_limit)
+	uint64_t limit = s->start_limit;
+
+	if (!s->state->initiator || !limit)
 		return;
-	rsock_store(&s->start_deadline, base_deadline(base_now(), s->start_limit));
+	if (s->start_rtts)
+		limit = base_max(limit, s->start_rtts * base_sock_rtt(s->base.fd));
+	rsock_store(&s->start_deadline, base_deadline(base_now(), limit));
 	__atomic_add_fetch(&starting, 1, __ATOMIC_ACQ_REL);
 }
 
@@ -271,15 +276,20 @@ static bool lowat_raise(struct rsock *s)
 
 static int start_failed(struct rsock *s, int err)
 {
-	bool plain = err == -ENOMSG && !s->only;
+	bool probed = s->probe && rsock_load(&s->state->stage) == STREAM_STARTING;
+	bool plain = probed || (err == -ENOMSG && !s->only);
 
 	if (err == -ENOMSG && s->only) {
 		base_warn("stream: the peer speaks plain TCP, which is refused");
 		err = -ECONNRESET;
 	}
 	base_debug("stream: start-up ended with %d", err);
-	if (!plain && !s->rejected)
+	if ((probed || !plain) && !s->rejected)
 		base_sock_abort(s->base.fd);
+	if (probed) {
+		s->probe_error = -err;
+		err = -ENOMSG;
+	}
 	rsock_store(&s->state->error, plain ? 0 : (uint32_t)-err);
 	rsock_store(&s->state->stage, plain ? STREAM_PLAIN : STREAM_FAILED);
 	rsock_end(s, plain ? 0 : STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);

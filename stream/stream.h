@@ -19,12 +19,11 @@
 struct stream;
 
 enum stream_level {
-	STREAM_READABLE = 0x01, /* octets (SO_RCVLOWAT), an end or an error are there to be read */
+	STREAM_READABLE = 0x01, /* octets, an end or an error are there to be read */
 	STREAM_WRITABLE = 0x02,
 	STREAM_RDHUP = 0x04, /* the peer sends no more */
 	STREAM_HUP = 0x08,   /* both directions are over */
 	STREAM_ERROR = 0x10,
-	STREAM_SOME = 0x20, /* octets, but less than SO_RCVLOWAT: not readable */
 };
 
 /* Grow when something happened that a waiter may have waited for */
@@ -38,19 +37,27 @@ struct stream_stats {
 	uint64_t tx_fpdus, rx_fpdus;
 	bool opened, broken;
 	bool last; /* no other process has it open */
+	/* Why a probe came to nothing (errno), in the process that saw it; else 0 */
+	int probe_error;
 };
 
 struct stream_param {
 	bool initiator;
-	bool connecting;      /* TCP's connect() has not finished yet */
-	bool hold;	      /* take up to 64 KiB of writes while start-up is under way */
-	bool no_crc;	      /* do not ask for one on each FPDU; the peer may */
-	bool only;	      /* a peer that speaks plain TCP is refused by a reset */
-	bool markers;	      /* ask for them in what the peer sends */
-	uint32_t ring;	      /* octets, 8 KiB to 64 MiB; 0: 512 KiB. Made a power of two. */
-	uint16_t credits;     /* messages that a peer of rsockets may send at once; 0: 384 */
-	uint32_t without;     /* features that are not offered; all: no extension block */
-	uint64_t start_limit; /* ns that the Reply may take; 0: any time */
+	bool connecting; /* TCP's connect() has not finished yet */
+	bool hold;	 /* take up to 64 KiB of writes while start-up is under way */
+	bool no_crc;	 /* do not ask for one on each FPDU; the peer may */
+	bool only;	 /* a peer that speaks plain TCP is refused by a reset */
+	/*
+	 * The active side only tries: when TCP is connected and start-up fails, the connection is
+	 * dropped, and -ENOMSG says so. The descriptor may connect again.
+	 */
+	bool probe;
+	bool markers;		 /* ask for them in what the peer sends */
+	uint32_t ring;		 /* octets, 8 KiB to 64 MiB; 0: 512 KiB. Made a power of two. */
+	uint16_t credits;	 /* messages that a peer of rsockets may send at once; 0: 384 */
+	uint32_t without;	 /* features that are not offered; all: no extension block */
+	uint64_t start_limit;	 /* ns that the Reply may take; 0: any time */
+	unsigned int start_rtts; /* it may take at least so many round trips, if there is a limit */
 	const char *provider;
 	/* Levels may have changed; called without any lock of the stream */
 	void (*changed)(void *ctx);
@@ -63,8 +70,8 @@ struct stream_ops {
 	int (*attach)(int fd, const struct stream_param *param, struct stream **out);
 	/*
 	 * Takes in what is there and hands out what is due. 0 open, -EAGAIN starting, -ENOMSG
-	 * the peer speaks plain TCP and nothing was consumed, or the errno that start-up failed
-	 * with.
+	 * the peer speaks plain TCP and nothing was consumed, or a probe came to nothing; or the
+	 * errno that start-up failed with.
 	 */
 	int (*progress)(struct stream *s);
 	/*
@@ -81,14 +88,6 @@ struct stream_ops {
 	uint64_t (*wait_deadline)(struct stream *s);
 	size_t (*readable)(struct stream *s);
 	int (*take_error)(struct stream *s);
-	/* One that was taken, and could not be told */
-	void (*give_error)(struct stream *s, int err);
-	/*
-	 * SO_RCVLOWAT; the transport's own is not the program's, for one octet may be a grant. It
-	 * begins as the socket's was.
-	 */
-	size_t (*lowat)(struct stream *s);
-	void (*set_lowat)(struct stream *s, size_t octets);
 	int (*shutdown)(struct stream *s, int how);
 	/*
 	 * The program's last descriptor of this process goes. 0: nothing is left to do,
