@@ -3,9 +3,10 @@
  * connect().
  *
  * Rules, or the program's own DDP_MODE, say whether a Request goes out. Then connect() waits for
- * the Reply where the program waits for TCP; where it does not, start-up is part of the connection
- * that is under way. A client that only tries, in AUTO, falls back (fallback.c). A listener of the same process cannot answer while
- * this thread waits for it: there connect() returns, and writes are held until the answer comes.
+ * the Reply where the program waits for TCP; where it does not, start-up is part of the
+ * connection that is under way. A client that only tries, in AUTO, falls back (fallback.c). A
+ * listener of the same process cannot answer while this thread waits for it: there connect()
+ * returns, and writes are held until the answer comes.
  */
 #include <errno.h>
 #include <netinet/in.h>

@@ -2,11 +2,11 @@
 /*
  * What becomes of a client that tried DDP and got no answer: it connects again, plainly.
  *
- * The first connection, over which the Request went, was reset when start-up failed. The kernel's
- * socket is the same: disconnected, it may connect anew, and everything that belongs to it and not
- * to the connection stays as it was: options, flags, the address that it was bound to, duplicates of
- * the descriptor in this process and in others, registrations in epoll sets. Only the port of its
- * own that a bind() to port 0 chose is the kernel's to give again, and is asked for by name.
+ * The first connection, over which the Request went, was reset when start-up failed. The
+ * kernel's socket is the same: disconnected, it may connect anew, and everything that belongs to
+ * it and not to the connection stays as it was: options, flags, the address that it was bound to,
+ * duplicates of the descriptor in this process and in others, registrations in epoll sets. Only a
+ * port that a bind() to port 0 chose is the kernel's to give again, and is asked for by name.
  *
  * The new connect() never waits here; a caller that has to does so behind.
  */
@@ -107,7 +107,7 @@ static void fall_back(struct sock *s)
 	struct stream_stats stats;
 
 	s->stream->ops->stats(s->stream, &stats);
-	/* Otherwise another process that has the socket too does all this, or the peer has spoken */
+	/* Otherwise another process that has the socket too does this, or the peer has spoken */
 	if (s->probing && stats.probe_error) {
 		probe_note((struct sockaddr *)&s->peer, s->peer_len, PROBE_PLAIN, base_now());
 		connect_again(s);

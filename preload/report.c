@@ -61,23 +61,27 @@ struct sums {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sums sums;
 
+static void stats_add(const struct stream_stats *stats)
+{
+	sums.n[SOFTWARE] += stats->opened;
+	sums.n[BYTES_TX] += stats->tx_octets;
+	sums.n[BYTES_RX] += stats->rx_octets;
+	sums.n[FPDUS_TX] += stats->tx_fpdus;
+	sums.n[FPDUS_RX] += stats->rx_fpdus;
+	sums.n[ERRORS] += stats->broken;
+}
+
 void report_stream(struct stream *s)
 {
 	struct stream_stats stats;
 
 	s->ops->stats(s, &stats);
-	if (!stats.last)
-		return;
 	pthread_mutex_lock(&lock);
-	sums.n[SOFTWARE] += stats.opened;
-	sums.n[BYTES_TX] += stats.tx_octets;
-	sums.n[BYTES_RX] += stats.rx_octets;
-	sums.n[FPDUS_TX] += stats.tx_fpdus;
-	sums.n[FPDUS_RX] += stats.rx_fpdus;
-	sums.n[ERRORS] += stats.broken;
+	sums.n[ERRORS] += stats.failed;
+	if (stats.last)
+		stats_add(&stats);
 	pthread_mutex_unlock(&lock);
 }
-
 void report_plain(enum config_reason reason)
 {
 	pthread_mutex_lock(&lock);

@@ -152,6 +152,7 @@ static void rsock_stats(struct stream *stream, struct stream_stats *stats)
 		.rx_fpdus = info.rx_fpdus,
 		.opened = rsock_is_open(s),
 		.broken = rsock_load(&s->state->broken),
+		.failed = s->failed,
 		.probe_error = s->probe_error,
 		.last = !s->disowned && !rsock_load(&s->state->refs),
 	};

@@ -36,7 +36,7 @@ struct rsock {
 	struct stream_memory *memory;
 	struct stream_state *state;
 	struct rnic_stream_mem mem;
-	bool hold, only, probe, no_crc, markers, rejected, disowned;
+	bool hold, only, probe, failed, no_crc, markers, rejected, disowned;
 	int probe_error;
 	unsigned int start_rtts;
 	uint16_t credits;

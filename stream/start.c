@@ -276,13 +276,14 @@ static bool lowat_raise(struct rsock *s)
 
 static int start_failed(struct rsock *s, int err)
 {
-	bool probed = s->probe && rsock_load(&s->state->stage) == STREAM_STARTING;
+	bool up = rsock_load(&s->state->stage) == STREAM_STARTING, probed = s->probe && up;
 	bool plain = probed || (err == -ENOMSG && !s->only);
 
 	if (err == -ENOMSG && s->only) {
 		base_warn("stream: the peer speaks plain TCP, which is refused");
 		err = -ECONNRESET;
 	}
+	s->failed = up && !plain;
 	base_debug("stream: start-up ended with %d", err);
 	if ((probed || !plain) && !s->rejected)
 		base_sock_abort(s->base.fd);
