@@ -29,11 +29,14 @@ class Stage:
             proc.wait()
         shutil.rmtree(self.dir)
 
-    def start(self, name, args, mode="on", env=None, **kwargs):
-        """mode None: without the launcher. What it says goes to NAME.out and NAME.err."""
+    def start(self, name, args, mode="on", rules=None, env=None, **kwargs):
+        """mode None: without the launcher; rules: these, and not all. What it says goes to
+        NAME.out and NAME.err."""
         if mode:
-            args = [self.warpsock, "run", "--all", "--mode", mode,
-                    "--report", str(self.dir / f"{name}.json"), "--", *args]
+            what = [word for rule in rules for word in ("--use", rule)] if rules is not None \
+                else ["--all", "--mode", mode]
+            args = [self.warpsock, "run", *what, "--report", str(self.dir / f"{name}.json"),
+                    "--", *args]
         paths = [self.dir / f"{name}.{stream}" for stream in ("out", "err")]
         with open(paths[0], "wb") as out, open(paths[1], "wb") as err:
             kwargs.setdefault("stdin", subprocess.DEVNULL)

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Clients in mode auto, and servers of every kind: DDP where it is spoken, and where it is not,
+plain TCP with each octet exactly once.
+
+    auto.py WARPSOCK
+
+    client.py, under warpsock       a server
+      Request ------------------>   echoes it | answers something | is silent | is under warpsock
+      reset
+      its octets --------------->   gets those, in a connection of their own
+"""
+import os
+import socket
+import struct
+import sys
+import threading
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import tap  # noqa: E402
+from launch import Stage, differences, free_port  # noqa: E402
+
+SERVER, CLIENT = ([sys.executable, str(HERE / "programs" / name)]
+                  for name in ("server.py", "client.py"))
+WAYS = ("blocking", "poll", "select", "epoll", "epoll_et", "again", "write")
+OCTETS = 200_000
+REQUEST = b"MPA ID Req Frame"
+
+
+class Plain:
+    """A server that has never heard of DDP, and remembers what it got in each connection."""
+
+    def __init__(self, kind, host="127.0.0.1"):
+        self.kind = kind
+        self.got = []
+        self.listener = socket.create_server(
+            (host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        self.port = str(self.listener.getsockname()[1])
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                conn = self.listener.accept()[0]
+            except OSError:
+                return
+            self.got.append(bytearray())
+            threading.Thread(target=self.serve, args=(conn, self.got[-1]), daemon=True).start()
+
+    def serve(self, conn, got):
+        try:
+            with conn:
+                while data := conn.recv(65536):
+                    request = not got and data.startswith(REQUEST)
+                    got += data
+                    self.answer(conn, data, request)
+        except OSError:
+            pass
+
+    def answer(self, conn, data, request):
+        if not request or self.kind == "echo":
+            conn.sendall(data)
+        elif self.kind == "garbage":
+            conn.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+        elif self.kind == "short":
+            conn.sendall(b"-ERR\r\n")
+        elif self.kind == "closes":
+            conn.shutdown(socket.SHUT_RDWR)
+        elif self.kind == "resets":
+            conn.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            conn.close()
+        elif self.kind == "rejects":
+            conn.sendall(b"MPA ID Rep Frame" + bytes([0x60, 1, 0, 0]))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+# What the server does with a Request, and what the client's report calls that
+KINDS = (("echo", "PEER_NOT_MPA"), ("garbage", "PEER_NOT_MPA"), ("short", "PEER_NOT_MPA"),
+         ("silent", "PROBE_TIMEOUT"), ("closes", "PEER_CLOSED"), ("resets", "PEER_CLOSED"),
+         ("rejects", "REFUSED"))
+
+
+def tcp(**fallbacks):
+    return {"connections": {"software": 0, "kernel": 0, "verbs": 0, "tcp": sum(fallbacks.values())},
+            "fallbacks": fallbacks, "bytes": {"tx": 0, "rx": 0}, "errors": 0}
+
+
+def talk(stage, way, host, port, connections, rules, octets=OCTETS, bind=(), env=None):
+    status = stage.run("client", [*CLIENT, way, host, port, str(octets), str(connections), *bind],
+                       rules=rules, limit=40, env=env)
+    return [] if status == 0 else [f"status {status}: {stage.text('client', 'err')}"]
+
+
+def fall_back(warpsock, kind, reason, way, host="127.0.0.1", bind=()):
+    """Three connections: the first finds out, the others know."""
+    with Stage(warpsock) as stage, Plain(kind, host) as server:
+        rule = f"auto client * {f'[{host}]' if ':' in host else host}:{server.port}"
+        number = 1 if bind else 3
+        problems = talk(stage, way, host, server.port, number, [rule], bind=bind)
+        known = {} if bind else {"PEER_KNOWN_PLAIN": 2}
+        problems += differences(stage.report("client"), tcp(**{reason: 1}, **known))
+        got = [bytes(octets) for octets in server.got]
+        wanted = [bytes((i * 7 + n) & 0xff for i in range(OCTETS)) for n in range(number)]
+        if not got or not got[0].startswith(REQUEST):
+            problems.append("there was no Request")
+        if got[1:] != wanted:
+            problems.append(f"connections with {[len(octets) for octets in got]} octets")
+    return problems
+
+
+def no_reason(warpsock):
+    """No rule names it, and it never answered: not an octet of ours, for a server of any kind."""
+    with Stage(warpsock) as stage, Plain("echo") as server:
+        problems = talk(stage, "blocking", "127.0.0.1", server.port, 2, ["auto * * *:*"])
+        problems += differences(stage.report("client"), tcp(PEER_UNKNOWN=2))
+        if any(REQUEST in octets for octets in server.got):
+            problems.append("it got a Request")
+    return problems
+
+
+def closed(warpsock, way):
+    """As without Warpsock, and at once."""
+    with Stage(warpsock) as stage:
+        port = str(free_port())
+        begin = time.monotonic()
+        status = stage.run("client", [*CLIENT, way, "127.0.0.1", port, "1", "1"],
+                           rules=[f"auto client * 127.0.0.1:{port}"])
+        error = stage.text("client", "err")
+        problems = [] if status == 1 and "[Errno 111]" in error else [f"{status}: {error}"]
+        problems += [] if time.monotonic() - begin < 10 else ["it took long"]
+        problems += differences(stage.report("client"), {"errors": 0})
+    return problems
+
+
+def ddp(warpsock, way, server_rule):
+    with Stage(warpsock) as stage:
+        server = stage.start("server", [*SERVER, "127.0.0.1", "3"], rules=[server_rule])
+        port = stage.wait_text("server").strip()
+        problems = talk(stage, way, "127.0.0.1", port, 3, [f"auto client * 127.0.0.1:{port}"],
+                        env={"WARPSOCK_PROBE_TIMEOUT": "10s"})
+        stage.end(server, 10)
+        for name in ("client", "server"):
+            problems += differences(stage.report(name), {
+                "connections": {"software": 3, "kernel": 0, "verbs": 0, "tcp": 0},
+                "fallbacks": {}, "bytes": {"tx": 3 * OCTETS, "rx": 3 * OCTETS}, "errors": 0})
+    return problems
+
+
+def patience(warpsock):
+    """The probe's time is what the option says."""
+    times = []
+    for limit in ("20", "700"):
+        with Stage(warpsock) as stage, Plain("silent") as server:
+            begin = time.monotonic()
+            problems = talk(stage, "blocking", "127.0.0.1", server.port, 1,
+                            [f"auto client * 127.0.0.1:{server.port}"], octets=10,
+                            env={"WARPSOCK_PROBE_TIMEOUT": limit})
+            times.append(time.monotonic() - begin)
+            problems += differences(stage.report("client"), tcp(PROBE_TIMEOUT=1))
+        if problems:
+            return problems
+    return [] if times[1] > 0.7 and times[1] - times[0] > 0.4 else [f"it took {times} s"]
+
+
+def main():
+    warpsock, writer = os.path.abspath(sys.argv[1]), tap.Writer()
+    for kind, reason in KINDS:
+        for way in WAYS if kind in ("echo", "silent") else ("blocking", "epoll_et"):
+            writer.case(f"{way} to a server that is {kind}",
+                        fall_back(warpsock, kind, reason, way))
+    writer.case("IPv6", fall_back(warpsock, "garbage", "PEER_NOT_MPA", "poll", host="::1"))
+    for way in ("blocking", "poll"):
+        writer.case(f"{way}, bound to a port", fall_back(
+            warpsock, "silent", "PROBE_TIMEOUT", way, bind=[str(free_port())]))
+        writer.case(f"{way}, bound to a port that the kernel chose", fall_back(
+            warpsock, "echo", "PEER_NOT_MPA", way, bind=["0"]))
+        writer.case(f"{way}, nobody listens", closed(warpsock, way))
+    writer.case("without a reason nothing is asked", no_reason(warpsock))
+    for way in WAYS:
+        writer.case(f"{way} to a server on DDP", ddp(warpsock, way, "ddp server * *:*"))
+    writer.case("to a server in mode auto", ddp(warpsock, "blocking", "auto server * *:*"))
+    writer.case("how long it waits", patience(warpsock))
+    writer.finish()
+
+
+if __name__ == "__main__":
+    main()

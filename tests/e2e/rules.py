@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the launcher refuses, what it explains, and what each kind of rule does.
+
+    rules.py WARPSOCK
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import tap  # noqa: E402
+from launch import LIMIT, Stage, differences  # noqa: E402
+
+SERVER, CLIENT = ([sys.executable, str(HERE / "programs" / name)]
+                  for name in ("server.py", "client.py"))
+NAME = os.path.basename(sys.executable)
+OCTETS = 100_000
+
+# What is given, and the complaint; FILE is a file with the third item in it
+BAD = (
+    (["--use", "dpd * * *:*"], {}, "",
+     '--use:1:1: expected ddp, auto or tcp, got "dpd"'),
+    (["--use", "ddp * * *:*", "--use", "ddp client * 10.0.0.0/33:*"], {}, "",
+     '--use:2:23: expected a length from 0 to 32, got "33"'),
+    (["--use", "ddp * nginx *:80x"], {}, "", '--use:1:15: expected a port or *, got "80x"'),
+    (["--use", "ddp * [a *:*"], {}, "", '--use:1:7: expected a ] to end the [, got "[a"'),
+    (["--all"], {"WARPSOCK_USE": "ddp * * *:*\nuse tcp both * *:*"}, "",
+     'WARPSOCK_USE:2:9: expected client, server or *, got "both"'),
+    ([], {"WARPSOCK_CONFIG": "FILE"}, "# ours\nuse ddp * * *:*\nddp * * *:1\n",
+     'FILE:3:1: expected use, got "ddp"'),
+    ([], {"WARPSOCK_CONFIG": "FILE"}, "use ddp * * *:9-8", "FILE:1:15: expected the lower port first"),
+    ([], {"WARPSOCK_CONFIG": "/nowhere/at/all"}, "", "/nowhere/at/all: cannot be read: No such file"),
+    (["--profile", "fast"], {}, "", 'expected one of latency, throughput, safe, got "fast"'),
+    (["--provider", "none"], {}, "", 'provider: expected one of auto, soft, got "none"'),
+    ([], {"WARPSOCK_PROVIDER": "none"}, "", 'provider: expected one of auto, soft, got "none"'),
+    (["--all", "--mode", "off"], {}, "", '--mode: expected on or auto, got "off"'),
+    ([], {"WARPSOCK_LINGER": "-1"}, "", "WARPSOCK_LINGER: expected a time from 0 to 86400s"),
+    (["--nothing"], {}, "", "usage: warpsock run"),
+)
+
+
+def launch(warpsock, args, env=None, **kwargs):
+    return subprocess.run([warpsock, *args], env=dict(os.environ, **(env or {})), text=True,
+                          capture_output=True, timeout=LIMIT, **kwargs)
+
+
+def bad(writer, warpsock, stage):
+    for number, (args, env, text, complaint) in enumerate(BAD):
+        path, witness = stage.dir / f"rules{number}", stage.dir / "witness"
+        path.write_text(text)
+        env = {name: value.replace("FILE", str(path)) for name, value in env.items()}
+        done = launch(warpsock, ["run", *args, "--", "touch", str(witness)], env)
+        complaint = complaint.replace("FILE", str(path))
+        problems = [] if complaint in done.stderr else [f"said {done.stderr!r}"]
+        problems += [] if done.returncode == 125 else [f"status {done.returncode}"]
+        problems += ["the program was started"] if witness.exists() else []
+        writer.case(f"refused: {complaint.replace(str(path), 'FILE')}", problems)
+
+
+def targets(writer, warpsock, stage):
+    source = stage.dir / "nothing.c"
+    source.write_text("int main(void) { return 0; }\n")
+    for name, flags, mode, words in (("static", ["-static"], 0o755, "linked statically"),
+                                     ("pie", ["-static-pie"], 0o755, "linked statically"),
+                                     ("setuid", [], 0o4755, "setuid")):
+        path = stage.dir / name
+        if not shutil.which("cc"):
+            writer.skip(f"a target that is {name}", "no compiler here")
+            continue
+        subprocess.run(["cc", *flags, "-o", str(path), str(source)], check=True)
+        if name == "setuid":
+            if os.getuid():
+                writer.skip("a target that is setuid", "not root")
+                continue
+            os.chown(path, 65534, 65534)
+        path.chmod(mode)
+        done = launch(warpsock, ["run", "--all", "--", str(path)])
+        writer.case(f"a target that is {name}",
+                    [] if done.returncode == 126 and words in done.stderr
+                    else [f"status {done.returncode}: {done.stderr}"])
+    script = stage.dir / "script"
+    script.write_text("#!/bin/sh -e\necho from a script $1\n")
+    script.chmod(0o755)
+    done = launch(warpsock, ["run", "--all", "--", "./script", "x"], cwd=stage.dir)
+    writer.case("a script", [] if done.stdout == "from a script x\n" else [done.stdout, done.stderr])
+    for command, status in (("no-such-command", 127), (str(source), 126)):
+        done = launch(warpsock, ["run", "--", command])
+        writer.case(f"status {status} for what cannot run",
+                    [] if done.returncode == status else [f"{done.returncode}: {done.stderr}"])
+
+
+EXPLAIN = (
+    (["client", "x", "10.0.0.1:80"], 0, r"no rule matches: plain TCP\nRULE_NONE \(1,"),
+    (["--all", "client", "x", "10.0.0.1:80"], 0, r"use auto \* \* \*:\*\n    from --all\n.*, else TCP"),
+    (["--all", "--mode", "on", "server", "x", "[::1]:80"], 0, r"use ddp .*\n    from --all\n.*only"),
+    (["--use", "tcp * y *:*", "--use", "auto client x 10.0.0.0/8:*", "client", "x", "10.0.0.1:80"],
+     0, r"use auto client x 10.0.0.0/8:\*\n    from --use, number 2\n.*the rule names the address"),
+    (["--use", "tcp server * [::ffff:1.2.3.4]:*", "server", "x", "1.2.3.4:1"], 0, "plain TCP"),
+    (["PEER_UNKNOWN"], 0, r"PEER_UNKNOWN \(4, a choice of this end\)\n    Mode auto"),
+    (["PEER_UNKOWN"], 1, "no reason code"),
+    ([], 0, r"(?s)^NONE \(0.*LATE_REQUEST \(104.*STATE_DAMAGED \(310"),
+    (["client", "x", "10.0.0.1"], 125, "expected an address, a colon"),
+    (["client", "x", "*:80"], 125, "expected one address and one port"),
+    (["both", "x", "10.0.0.1:1"], 125, "expected client or server"),
+)
+
+
+def words(writer, warpsock):
+    for args, status, wanted in EXPLAIN:
+        done = launch(warpsock, ["explain", *args], {"WARPSOCK_CONFIG": ""})
+        ok = done.returncode == status and re.search(wanted, done.stdout + done.stderr)
+        writer.case(f"explain {' '.join(args)}",
+                    [] if ok else [f"status {done.returncode}", done.stdout, done.stderr])
+    done = launch(warpsock, ["options", "--profile", "safe"], {"WARPSOCK_LINGER": "3"})
+    rows = {line.split()[0]: line.split()[1:3] for line in done.stdout.splitlines()}
+    wanted = {"WARPSOCK_LINGER": ["environment", "3s"], "WARPSOCK_GRACE": ["profile", "100ms"],
+              "WARPSOCK_START": ["default", "10s"], "WARPSOCK_PROVIDER": ["profile", "soft"]}
+    writer.case("options with their values and where they come from",
+                [f"{name}: {rows.get(name)}" for name in wanted if rows.get(name) != wanted[name]])
+
+
+def outcome(report):
+    """In one word: ddp, or the reasons for TCP."""
+    if report is None:
+        return "no report"
+    counts = report["connections"]
+    reasons = [*report["fallbacks"], *(["ddp"] if counts["software"] else [])]
+    return " ".join(reasons) or f"nothing: {json.dumps(report)}"
+
+
+class Pair:
+    """A server and a client of their own rules, and what became of their connections."""
+
+    def __init__(self, warpsock, server, client, bind="127.0.0.1", host=None, way="blocking",
+                 env=None, tries=False):
+        with Stage(warpsock) as stage:
+            # A client that tries in vain connects twice
+            number = "2" if tries else "1"
+            serving = stage.start("server", [*SERVER, bind, number], rules=server, env=env)
+            port = stage.wait_text("server").strip()
+            client = [rule.replace("PORT", port) for rule in client]
+            status = stage.run("client", [*CLIENT, way, host or bind, port, str(OCTETS), "1"],
+                               rules=client, env=env, limit=20)
+            self.said = stage.text("client") + stage.text("client", "err")
+            self.ok = status == 0
+            stage.end(serving, 10)
+            self.ends = (outcome(stage.report("server")), outcome(stage.report("client")))
+            self.reports = (stage.report("server"), stage.report("client"))
+
+
+# Rules of the server, of the client, how both are bound, and what becomes of each end
+KINDS = (
+    (["ddp * * *:*"], ["ddp * * *:*"], {}, ("ddp", "ddp")),
+    (["auto * * *:*"], ["ddp * * *:*"], {}, ("ddp", "ddp")),
+    (["auto * * *:*"], ["auto client * 127.0.0.1:PORT"], {}, ("ddp", "ddp")),
+    (["auto * * *:*"], ["auto client * 127.0.0.1:1"], {}, ("PEER_NOT_MPA", "RULE_NONE")),
+    (["auto * * *:*"], ["tcp * * *:*", "ddp * * *:*"], {}, ("PEER_NOT_MPA", "RULE_TCP")),
+    (["tcp * * *:*"], ["auto client * 127.0.0.0/8:*"], {"tries": True},
+     ("RULE_TCP", "PEER_NOT_MPA")),
+    ([], ["tcp * * *:*"], {}, ("RULE_NONE", "RULE_TCP")),
+    (["ddp client * *:*"], ["ddp server * *:*"], {}, ("RULE_NONE", "RULE_NONE")),
+    ([f"ddp server {NAME[0]}* *:*"], [f"ddp client {NAME} *:*"], {}, ("ddp", "ddp")),
+    ([f"ddp * x{NAME} *:*"], ["tcp * * *:*"], {}, ("RULE_NONE", "RULE_TCP")),
+    (["ddp server * 127.0.0.0/30:*"], ["ddp client * 127.0.0.1:PORT"], {}, ("ddp", "ddp")),
+    (["auto server * 10.0.0.0/8:*"], ["tcp * * *:*"], {}, ("RULE_NONE", "RULE_TCP")),
+    (["ddp server * [::1]:*"], ["auto client * [::]/1:*"], {"bind": "::1"}, ("ddp", "ddp")),
+    (["ddp server * [::1]:*"], ["ddp client * [::]/0:*"], {"bind": "::1"}, ("ddp", "ddp")),
+    (["auto server * [::1]:*"], ["auto client * [::]/0:*"], {"bind": "::1"},
+     ("PEER_NOT_MPA", "PEER_UNKNOWN")),
+    (["ddp server * 127.0.0.1:*"], ["auto client * [::1]:*"], {"bind": "::1", "tries": True},
+     ("RULE_NONE", "PEER_NOT_MPA")),
+    (["ddp server * 127.0.0.1:*"], ["auto client * [::ffff:127.0.0.1]:PORT"],
+     {"bind": "::", "host": "127.0.0.1"}, ("ddp", "ddp")),
+    (["ddp server * 127.0.0.1:*"], ["auto client * 127.0.0.1:PORT"],
+     {"bind": "::", "host": "::ffff:127.0.0.1"}, ("ddp", "ddp")),
+)
+
+
+def kinds(writer, warpsock):
+    for server, client, how, wanted in KINDS:
+        pair = Pair(warpsock, server, client, **how)
+        problems = [] if pair.ok else [pair.said]
+        problems += [] if pair.ends == wanted else [f"{pair.ends}, not {wanted}"]
+        writer.case(f"{server or 'nothing'} and {client} {how or ''}", problems)
+
+
+def sources(writer, warpsock):
+    """Command line, then variable, then file; and the interposer without a launcher."""
+    with Stage(warpsock) as stage:
+        path = stage.dir / "rules"
+        path.write_text("use ddp * * *:*\n")
+        env = {"WARPSOCK_CONFIG": str(path)}
+        pair = Pair(warpsock, [], [], env=env)
+        writer.case("a file", [] if pair.ends == ("ddp", "ddp") else [str(pair.ends), pair.said])
+        pair = Pair(warpsock, [], [], env={**env, "WARPSOCK_USE": "tcp * * *:*"})
+        writer.case("a variable goes before it",
+                    [] if pair.ends == ("RULE_TCP", "RULE_TCP") else [str(pair.ends), pair.said])
+        pair = Pair(warpsock, ["ddp * * *:*"], ["ddp * * *:*"],
+                    env={**env, "WARPSOCK_USE": "tcp * * *:*"})
+        writer.case("and the command line before that",
+                    [] if pair.ends == ("ddp", "ddp") else [str(pair.ends), pair.said])
+
+
+def alone(writer, warpsock):
+    done = launch(warpsock, ["run", "--", "sh", "-c", "echo $LD_PRELOAD"])
+    library = done.stdout.strip()
+    for rules, wanted in (("ddp * * *:*", "ddp"), ("", "RULE_NONE"), ("ddp * * *", "RULE_NONE")):
+        with Stage(warpsock) as stage:
+            env = {"LD_PRELOAD": library, "WARPSOCK_USE": rules, "WARPSOCK_LOG": "off",
+                   "WARPSOCK_REPORT": str(stage.dir / "server.json"), "WARPSOCK_CONFIG": ""}
+            server = stage.start("server", [*SERVER, "127.0.0.1", "1"], mode=None, env=env)
+            port = stage.wait_text("server").strip()
+            status = stage.run("client", [*CLIENT, "blocking", "127.0.0.1", port, "1000", "1"],
+                               mode="on" if wanted == "ddp" else None)
+            stage.end(server, 10)
+            got = outcome(stage.report("server"))
+        writer.case(f"without a launcher: {rules or 'no rule'}",
+                    [] if status == 0 and got == wanted else [f"status {status}, {got}"])
+
+
+def several(writer, warpsock):
+    """A parent and children that write to one report, of which one is killed."""
+    script = ("for i in 1 2 3; do $TALK & done; $TALK & k=$!; wait; "
+              "sleep 60 & kill -9 $!; wait; $TALK")
+    with Stage(warpsock) as stage:
+        server = stage.start("server", [*SERVER, "127.0.0.1", "5"], rules=["ddp * * *:*"])
+        port = stage.wait_text("server").strip()
+        talk = " ".join([*CLIENT, "blocking", "127.0.0.1", port, "1000", "1"])
+        status = stage.run("client", ["sh", "-c", script], rules=["ddp * * *:*"],
+                           env={"TALK": talk}, limit=30)
+        stage.end(server, 10)
+        problems = [] if status == 0 else [f"status {status}", stage.text("client", "err")]
+        for name in ("server", "client"):
+            problems += differences(stage.report(name), {
+                "connections": {"software": 5, "kernel": 0, "verbs": 0, "tcp": 0},
+                "fallbacks": {}, "bytes": {"tx": 5000, "rx": 5000}, "errors": 0})
+        writer.case("a report of several processes", problems)
+        report = stage.report("client") or {}
+        writer.case("has these parts and no others",
+                    [] if list(report) == ["connections", "fallbacks", "bytes", "fpdus", "errors"]
+                    and list(report["fpdus"]) == ["tx", "rx"] else [str(report)])
+
+
+def main():
+    warpsock, writer = os.path.abspath(sys.argv[1]), tap.Writer()
+    with Stage(warpsock) as stage:
+        bad(writer, warpsock, stage)
+        targets(writer, warpsock, stage)
+    words(writer, warpsock)
+    kinds(writer, warpsock)
+    sources(writer, warpsock)
+    alone(writer, warpsock)
+    several(writer, warpsock)
+    writer.finish()
+
+
+if __name__ == "__main__":
+    main()
