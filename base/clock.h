@@ -50,4 +50,28 @@ static inline int base_deadline_poll_ms(uint64_t deadline, uint64_t now)
 	return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
+/* Time-outs as calls have them: milliseconds, less than none for ever */
+static inline uint64_t base_deadline_ms(int ms)
+{
+	if (ms < 0)
+		return BASE_NEVER;
+	return ms ? base_deadline(base_now(), (uint64_t)ms * BASE_NS_PER_MS) : 0;
+}
+
+/* and a timespec, NULL for ever */
+static inline bool base_timespec_bad(const struct timespec *ts)
+{
+	return ts && (ts->tv_sec < 0 || ts->tv_nsec < 0 || ts->tv_nsec >= (long)BASE_NS_PER_S);
+}
+
+static inline uint64_t base_deadline_timespec(const struct timespec *ts)
+{
+	uint64_t ns;
+
+	if (!ts || (uint64_t)ts->tv_sec >= BASE_NEVER / BASE_NS_PER_S / 2)
+		return BASE_NEVER;
+	ns = (uint64_t)ts->tv_sec * BASE_NS_PER_S + (uint64_t)ts->tv_nsec;
+	return ns ? base_deadline(base_now(), ns) : 0;
+}
+
 #endif

@@ -9,29 +9,49 @@
 #include "preload/sock.h"
 
 /*
- * Epoll sets with members that are ours. A set without them is the kernel's alone and unknown here.
+ * Epoll sets. Each is known from its making; one without members that are ours is the kernel's
+ * alone. Results are -errno.
  */
 struct epset;
 
-/* The set behind a descriptor, with a reference; NULL: the kernel's alone */
+struct epoll_wait {
+	struct epoll_event *events;
+	int max;
+	uint64_t deadline;
+	const sigset_t *mask;
+};
+
+/* A set that the program has made; @epfd < 0: it has not */
+void epoll_born(int epfd);
+/* The set behind a descriptor, with a reference; NULL: not known */
 struct epset *epoll_get(int epfd);
 void epoll_put(struct epset *set);
 
-/* A set that the program has made: what may be duplicated must be known from the beginning */
-int epoll_set_create(int epfd);
-/* A member that is ours */
-int epoll_member_ctl(int epfd, int op, int fd, struct sock *s, const struct epoll_event *event);
+/* A member that is ours, or that is a set */
+int epoll_sock_ctl(int epfd, int op, int fd, struct sock *s, const struct epoll_event *event);
+int epoll_nest_ctl(int epfd, int op, int fd, struct epset *inner, const struct epoll_event *event);
 /* Events, 0 or -errno */
-int epoll_set_wait(struct epset *set, struct epoll_event *events, int max, uint64_t deadline,
-		   const sigset_t *mask);
+int epoll_set_wait(struct epset *set, const struct epoll_wait *w);
+
+/*
+ * For who polls the set's descriptor: between begin and end, the descriptor that the look gives
+ * becomes readable when another look is due
+ */
+void epoll_poll_begin(struct epset *set);
+bool epoll_poll_look(struct epset *set, int *fd);
+void epoll_poll_end(struct epset *set);
 
 /* The socket became a stream: what it is ready for is judged otherwise now */
 void epoll_rearm(struct sock *s);
-/* The socket is worked on by another descriptor: the kernel's sets are to know it by that one */
+/* The socket is worked on by another descriptor: engines are to know it by that one */
 void epoll_rekey(struct sock *s);
 /* The socket's last descriptor goes: out of every set */
 void epoll_forget(struct sock *s);
 /* The socket becomes the kernel's: its registrations too */
 void epoll_give_back(struct sock *s);
+
+/* Around fork(): nobody works on a set meanwhile. A child makes engines of its own */
+void epoll_before_fork(void);
+void epoll_after_fork(bool child);
 
 #endif

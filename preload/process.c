@@ -21,6 +21,7 @@
 #include "preload/attend.h"
 #include "preload/choose.h"
 #include "preload/edge.h"
+#include "preload/epoll.h"
 #include "preload/libc.h"
 #include "preload/report.h"
 #include "preload/sock.h"
@@ -93,6 +94,7 @@ long call_fork(void)
 	static unsigned int round;
 	long pid;
 
+	epoll_before_fork();
 	attend_before_fork();
 	round++;
 	fdtab_each(share_one, &round);
@@ -105,6 +107,7 @@ long call_fork(void)
 		report_reset();
 	}
 	attend_after_fork(pid == 0);
+	epoll_after_fork(pid == 0);
 	return pid;
 }
 

@@ -156,18 +156,23 @@ int sock_create(int fd)
 	return s ? fdtab_set(fd, &s->ent) : -ENOMEM;
 }
 
-static void changed(void *ctx)
+void sock_tell(struct sock *s)
 {
-	struct sock *s = ctx;
 	struct base_list *node, *next;
+	bool taken = false;
 
 	pthread_mutex_lock(&s->lock);
 	base_list_foreach(node, next, &s->watches) {
 		struct sock_watch *w = base_list_entry(node, struct sock_watch, node);
 
-		w->wake(w);
+		taken |= w->wake(w, taken && w->exclusive);
 	}
 	pthread_mutex_unlock(&s->lock);
+}
+
+static void changed(void *ctx)
+{
+	sock_tell(ctx);
 }
 
 /* 50 ms or four round trips, whichever is more, if the user has set nothing */

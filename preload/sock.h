@@ -26,11 +26,13 @@ enum sock_role {
 
 /*
  * Somebody who wants to know when the levels of a socket may have changed. Called under
- * sock->lock.
+ * sock->lock. An exclusive one says whether it takes what happened; then the exclusive ones behind
+ * it are told quietly: they need not wake anybody.
  */
 struct sock_watch {
 	struct base_list node;
-	void (*wake)(struct sock_watch *watch);
+	bool exclusive;
+	bool (*wake)(struct sock_watch *watch, bool quiet);
 };
 
 struct sock {
@@ -100,6 +102,8 @@ int sock_progress(struct sock *s);
 /* Is there a listener for DDP in this process that a connection to @addr would reach? */
 bool sock_listens_here(const struct sockaddr *addr, socklen_t len);
 
+/* The levels of a socket may have changed */
+void sock_tell(struct sock *s);
 void sock_watch(struct sock *s, struct sock_watch *watch);
 void sock_unwatch(struct sock *s, struct sock_watch *watch);
 

@@ -193,15 +193,17 @@ void wait_bell_put(struct wait_bell *bell)
 	internal_close(bell->fd);
 }
 
-static void wake(struct sock_watch *watch)
+static bool wake(struct sock_watch *watch, bool quiet)
 {
 	base_eventfd_ring(base_container_of(watch, struct wait_watch, watch)->bell);
+	return false;
 }
 
 void wait_watch(struct wait_watch *w, const struct wait_bell *bell, struct sock *s)
 {
 	w->bell = bell->fd;
 	w->watch.wake = wake;
+	w->watch.exclusive = false;
 	base_list_init(&w->watch.node);
 	if (bell->fd >= 0)
 		sock_watch(s, &w->watch);

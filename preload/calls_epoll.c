@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The calls on epoll sets. What is about a set without members of ours goes to libc as it is.
+ */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "preload/epoll.h"
+#include "preload/libc.h"
+
+long call_epoll_create(int size)
+{
+	long fd = libc_try(libc.epoll_create(size));
+
+	epoll_born((int)fd);
+	return fd;
+}
+
+long call_epoll_create1(int flags)
+{
+	long fd = libc_try(libc.epoll_create1(flags));
+
+	epoll_born((int)fd);
+	return fd;
+}
+
+/* A listener is the kernel's affair, as everything that is no stream and will not become one */
+static struct sock *member_get(int fd)
+{
+	struct sock *s = sock_get(fd);
+
+	if (s && (sock_role(s) == SOCK_NEW || sock_role(s) == SOCK_STREAM_ON))
+		return s;
+	sock_put(s);
+	return NULL;
+}
+
+long call_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	struct sock *s = member_get(fd);
+	struct epset *inner = s ? NULL : epoll_get(fd);
+	long err;
+
+	if (s)
+		err = epoll_sock_ctl(epfd, op, fd, s, event);
+	else if (inner)
+		err = epoll_nest_ctl(epfd, op, fd, inner, event);
+	else
+		err = CALL_THEIRS;
+	sock_put(s);
+	epoll_put(inner);
+	return err;
+}
+
+long call_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
+{
+	struct epoll_wait w = { .events = events, .max = max };
+	struct epset *set = epoll_get(epfd);
+	int n;
+
+	if (!set)
+		return CALL_THEIRS;
+	w.deadline = base_deadline_ms(timeout);
+	n = epoll_set_wait(set, &w);
+	epoll_put(set);
+	return n;
+}
+
+long call_epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout,
+		      const sigset_t *mask)
+{
+	struct epoll_wait w = { .events = events, .max = max, .mask = mask };
+	struct epset *set = epoll_get(epfd);
+	int n;
+
+	if (!set)
+		return CALL_THEIRS;
+	w.deadline = base_deadline_ms(timeout);
+	n = epoll_set_wait(set, &w);
+	epoll_put(set);
+	return n;
+}
+
+long call_epoll_pwait2(int epfd, struct epoll_event *events, int max,
+		       const struct timespec *timeout, const sigset_t *mask)
+{
+	struct epoll_wait w = { .events = events, .max = max, .mask = mask };
+	struct epset *set = base_timespec_bad(timeout) ? NULL : epoll_get(epfd);
+	int n;
+
+	if (!set)
+		return CALL_THEIRS;
+	w.deadline = base_deadline_timespec(timeout);
+	n = epoll_set_wait(set, &w);
+	epoll_put(set);
+	return n;
+}

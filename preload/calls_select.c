@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * select() is poll() in other clothes. The sets may be longer than an fd_set: Linux takes any
+ * length, and some programs make use of it.
+ */
+#include <errno.h>
+#include <limits.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "preload/fdtab.h"
+#include "preload/libc.h"
+#include "preload/polling.h"
+
+#define WORD_BITS (sizeof(unsigned long) * CHAR_BIT)
+#define US_PER_S 1000000
+
+struct sets {
+	fd_set *in, *out, *except;
+};
+
+static unsigned long *word_of(fd_set *set, int fd)
+{
+	return (unsigned long *)(void *)set + (unsigned int)fd / WORD_BITS;
+}
+
+static unsigned long bit_of(int fd)
+{
+	return 1ul << ((unsigned int)fd % WORD_BITS);
+}
+
+static bool is_in(int fd, fd_set *set)
+{
+	return set && *word_of(set, fd) & bit_of(fd);
+}
+
+static short wanted_events(const struct sets *sets, int fd)
+{
+	return (short)((is_in(fd, sets->in) ? POLLIN | POLLRDHUP : 0) |
+		       (is_in(fd, sets->out) ? POLLOUT : 0) |
+		       (is_in(fd, sets->except) ? POLLPRI : 0));
+}
+
+/* How many are in one of the sets; their list at @fds, which may be NULL */
+static unsigned int sets_list(const struct sets *sets, int n, struct pollfd *fds, bool *ours)
+{
+	unsigned int k = 0;
+
+	*ours = false;
+	for (int fd = 0; fd < n; fd++) {
+		short events = wanted_events(sets, fd);
+
+		if (!events)
+			continue;
+		if (fds)
+			fds[k] = (struct pollfd){ .fd = fd, .events = events };
+		k++;
+		*ours |= fdtab_is_ours(fd);
+	}
+	return k;
+}
+
+/* As the kernel maps what poll() says: an error is readable and writable, a hang-up readable */
+static int set_answer(fd_set *set, const struct pollfd *p, short asked, short counts)
+{
+	if (!set || !(p->events & asked))
+		return 0;
+	if (p->revents & counts)
+		return 1;
+	*word_of(set, p->fd) &= ~bit_of(p->fd);
+	return 0;
+}
+
+static int sets_answer(const struct sets *sets, const struct pollfd *fds, unsigned int k)
+{
+	int bits = 0;
+
+	for (unsigned int i = 0; i < k; i++) {
+		bits += set_answer(sets->in, &fds[i], POLLIN, POLLIN | POLLHUP | POLLERR);
+		bits += set_answer(sets->out, &fds[i], POLLOUT, POLLOUT | POLLERR);
+		bits += set_answer(sets->except, &fds[i], POLLPRI, POLLPRI);
+	}
+	return bits;
+}
+
+static bool invalid_among(const struct pollfd *fds, unsigned int k)
+{
+	for (unsigned int i = 0; i < k; i++)
+		if (fds[i].revents & POLLNVAL)
+			return true;
+	return false;
+}
+
+static int list_select(const struct sets *sets, struct pollfd *fds, unsigned int k,
+		       uint64_t deadline, const sigset_t *mask)
+{
+	int ready = polling_list(fds, k, deadline, mask);
+
+	if (ready < 0)
+		return ready;
+	return invalid_among(fds, k) ? -EBADF : sets_answer(sets, fds, k);
+}
+
+/* A number of bits or -errno; CALL_THEIRS when none of ours is among them */
+static long select_mixed(int n, const struct sets *sets, uint64_t deadline, const sigset_t *mask)
+{
+	struct pollfd small[64], *fds = small;
+	bool ours;
+	unsigned int k = n > 0 ? sets_list(sets, n, NULL, &ours) : 0;
+	void *map = NULL;
+	int ready;
+
+	if (!k || !ours)
+		return CALL_THEIRS;
+	if (k > base_array_size(small)) {
+		ready = base_map_create(k * sizeof(*fds), &map);
+		if (ready)
+			return ready;
+		fds = map;
+	}
+	k = sets_list(sets, n, fds, &ours);
+	ready = list_select(sets, fds, k, deadline, mask);
+	base_map_destroy(map, k * sizeof(*fds));
+	return ready;
+}
+
+static void time_left(struct timeval *tv, uint64_t deadline)
+{
+	uint64_t left = deadline ? base_deadline_left(deadline, base_now()) : 0;
+
+	tv->tv_sec = (time_t)(left / BASE_NS_PER_S);
+	tv->tv_usec = (suseconds_t)(left % BASE_NS_PER_S / BASE_NS_PER_US);
+}
+
+/* Microseconds may be more than a second's */
+static uint64_t deadline_of(const struct timeval *tv)
+{
+	struct timespec ts;
+
+	if (!tv)
+		return BASE_NEVER;
+	ts.tv_sec = tv->tv_sec + tv->tv_usec / US_PER_S;
+	ts.tv_nsec = tv->tv_usec % US_PER_S * (long)BASE_NS_PER_US;
+	return base_deadline_timespec(&ts);
+}
+
+long call_select(int n, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
+{
+	struct sets sets = { in, out, except };
+	uint64_t deadline = BASE_NEVER;
+	long r = CALL_THEIRS;
+
+	if (!timeout || (timeout->tv_sec >= 0 && timeout->tv_usec >= 0)) {
+		deadline = deadline_of(timeout);
+		r = select_mixed(n, &sets, deadline, NULL);
+	}
+	if (timeout && r != CALL_THEIRS && deadline != BASE_NEVER)
+		time_left(timeout, deadline);
+	return r;
+}
+
+long call_pselect(int n, fd_set *in, fd_set *out, fd_set *except, const struct timespec *timeout,
+		  const sigset_t *mask)
+{
+	struct sets sets = { in, out, except };
+	long r = CALL_THEIRS;
+
+	if (!base_timespec_bad(timeout))
+		r = select_mixed(n, &sets, base_deadline_timespec(timeout), mask);
+	return r;
+}

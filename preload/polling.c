@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Polling a list of descriptors of which some are ours.
+ *
+ * The kernel sleeps on a copy of the program's list, in which ours are asked for what makes
+ * them move on, and an epoll set for what wakes its waiters; what they are ready for is computed.
+ * What another thread takes in meanwhile rings the bell at the end of the list.
+ */
+#include "preload/polling.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/fdutil.h"
+#include "base/map.h"
+#include "preload/epoll.h"
+#include "preload/libc.h"
+#include "preload/wait.h"
+
+/* Lists up to this length lie on the stack */
+#define SMALL 64
+/* No pointer of a program's is below */
+#define POINTER_MIN 4096
+/* Where the kernel takes no descriptor more, the bell is replaced by a look so often */
+#define LOOK_AGAIN (10 * BASE_NS_PER_MS)
+
+struct entry {
+	struct sock *sock; /* with a stream */
+	struct epset *set;
+	struct wait_watch watch;
+};
+
+struct list {
+	struct pollfd *fds; /* the program's */
+	unsigned int n;
+	struct pollfd *raw; /* n and the bell */
+	struct entry *entry;
+	struct wait_bell bell;
+	bool full; /* no room for the bell */
+	void *map; /* both of them, when the list is long */
+	size_t map_len;
+	struct pollfd small_raw[SMALL + 1];
+	struct entry small_entry[SMALL];
+};
+
+bool polling_has_ours(const struct pollfd *fds, nfds_t n)
+{
+	if ((uintptr_t)fds < POINTER_MIN)
+		return false; /* libc's, who gives the error */
+	for (nfds_t i = 0; i < n; i++)
+		if (fds[i].fd >= 0 && fdtab_is_ours(fds[i].fd))
+			return true;
+	return false;
+}
+
+static short levels_events(unsigned int levels)
+{
+	short events = 0;
+
+	events |= levels & STREAM_READABLE ? POLLIN | POLLRDNORM : 0;
+	events |= levels & STREAM_WRITABLE ? POLLOUT | POLLWRNORM : 0;
+	events |= levels & STREAM_RDHUP ? POLLRDHUP : 0;
+	events |= levels & STREAM_HUP ? POLLHUP : 0;
+	events |= levels & STREAM_ERROR ? POLLERR : 0;
+	return events;
+}
+
+/* --- the list --- */
+
+static void entry_init(struct entry *e, const struct pollfd *p, const struct wait_bell *bell)
+{
+	struct sock *s = p->fd >= 0 ? sock_get(p->fd) : NULL;
+
+	if (s && sock_role(s) != SOCK_STREAM_ON) {
+		sock_put(s);
+		s = NULL;
+	}
+	e->sock = s;
+	e->set = !s && p->fd >= 0 ? epoll_get(p->fd) : NULL;
+	if (s)
+		wait_watch(&e->watch, bell, s);
+	if (e->set)
+		epoll_poll_begin(e->set);
+}
+
+static void sock_leave(struct entry *e)
+{
+	wait_unwatch(&e->watch, e->sock);
+	sock_put(e->sock);
+	e->sock = NULL;
+}
+
+static void entry_uninit(struct entry *e)
+{
+	if (e->sock)
+		sock_leave(e);
+	if (e->set)
+		epoll_poll_end(e->set);
+	epoll_put(e->set);
+}
+
+/* The kernel's limit of a list's length is that of descriptors */
+static int list_check(struct list *l)
+{
+	struct rlimit limit;
+
+	if (l->n <= SMALL || getrlimit(RLIMIT_NOFILE, &limit))
+		return 0;
+	l->full = l->n == limit.rlim_cur;
+	return l->n > limit.rlim_cur ? -EINVAL : 0;
+}
+
+static int list_map(struct list *l)
+{
+	int err;
+
+	l->raw = l->small_raw;
+	l->entry = l->small_entry;
+	l->map = NULL;
+	if (l->n <= SMALL)
+		return 0;
+	l->map_len = l->n * sizeof(*l->entry) + (l->n + 1) * sizeof(*l->raw);
+	err = base_map_create(l->map_len, &l->map);
+	if (err)
+		return err;
+	l->entry = l->map;
+	l->raw = (struct pollfd *)(void *)(l->entry + l->n);
+	return 0;
+}
+
+static int list_init(struct list *l, struct pollfd *fds, unsigned int n)
+{
+	int err;
+
+	l->fds = fds;
+	l->n = n;
+	l->full = false;
+	err = list_check(l);
+	err = err ? err : list_map(l);
+	if (err)
+		return err;
+	wait_bell_get(&l->bell);
+	for (unsigned int i = 0; i < n; i++)
+		entry_init(&l->entry[i], &fds[i], &l->bell);
+	return 0;
+}
+
+static void list_uninit(struct list *l)
+{
+	for (unsigned int i = 0; i < l->n; i++)
+		entry_uninit(&l->entry[i]);
+	wait_bell_put(&l->bell);
+	base_map_destroy(l->map, l->map_len);
+}
+
+/* --- looking --- */
+
+static unsigned int wanted_of(short events)
+{
+	return (events & (POLLIN | POLLRDNORM) ? STREAM_READABLE : 0u) |
+	       (events & (POLLOUT | POLLWRNORM) ? STREAM_WRITABLE : 0u);
+}
+
+/*
+ * What a stream is ready for and was asked for; @raw: what to ask the kernel. One that has ended
+ * is always ready for the kernel, which is asked only about what may change
+ */
+static short sock_look(const struct entry *e, const struct pollfd *p, struct pollfd *raw)
+{
+	struct stream *stream = e->sock->stream;
+	short ready = levels_events(stream->ops->levels(stream, NULL)) &
+		      (p->events | POLLERR | POLLHUP);
+
+	raw->events = stream->ops->wait_events(stream, wanted_of(p->events));
+	raw->fd = raw->events ? stream->fd : -1;
+	return ready;
+}
+
+static short set_look(struct entry *e, const struct pollfd *p, struct pollfd *raw)
+{
+	short asked = p->events & (POLLIN | POLLRDNORM);
+	int fd = -1;
+	bool ready = asked && epoll_poll_look(e->set, &fd);
+
+	raw->fd = fd;
+	raw->events = POLLIN;
+	return ready ? asked : 0;
+}
+
+/* A socket that turns out to be plain is the kernel's from now on */
+static short entry_look(struct entry *e, const struct pollfd *p, struct pollfd *raw)
+{
+	*raw = *p;
+	if (e->set)
+		return set_look(e, p, raw);
+	if (!e->sock)
+		return 0;
+	if (sock_progress(e->sock) != -ENOMSG && sock_role(e->sock) == SOCK_STREAM_ON)
+		return sock_look(e, p, raw);
+	sock_leave(e);
+	return 0;
+}
+
+/* Looks at ours and makes the kernel's list: how many of ours are ready */
+static int list_look(struct list *l)
+{
+	int ready = 0;
+
+	for (unsigned int i = 0; i < l->n; i++) {
+		l->fds[i].revents = entry_look(&l->entry[i], &l->fds[i], &l->raw[i]);
+		ready += l->fds[i].revents != 0;
+	}
+	l->raw[l->n] = (struct pollfd){ .fd = l->bell.fd, .events = POLLIN };
+	return ready;
+}
+
+/* After the kernel's answer: how many of its own are ready */
+static int list_answer(struct list *l)
+{
+	int ready = 0;
+
+	if (l->raw[l->n].revents)
+		base_eventfd_drain(l->bell.fd);
+	for (unsigned int i = 0; i < l->n; i++) {
+		if (l->entry[i].sock || l->entry[i].set)
+			continue;
+		l->fds[i].revents = l->raw[i].revents;
+		ready += l->raw[i].revents != 0;
+	}
+	return ready;
+}
+
+/* The first time at which one of ours must be looked at again */
+static uint64_t list_deadline(const struct list *l)
+{
+	uint64_t first = l->full ? base_deadline(base_now(), LOOK_AGAIN) : BASE_NEVER;
+
+	for (unsigned int i = 0; i < l->n && stream_starting(); i++) {
+		struct stream *s = l->entry[i].sock ? l->entry[i].sock->stream : NULL;
+
+		if (s)
+			first = base_min(first, s->ops->wait_deadline(s));
+	}
+	return first;
+}
+
+static int list_poll(struct list *l, uint64_t deadline, const sigset_t *mask)
+{
+	int ready, n;
+
+	for (;;) {
+		ready = list_look(l);
+		n = wait_sleep(l->raw, l->n + !l->full,
+			       ready ? 0 : base_min(deadline, list_deadline(l)), mask);
+		if (n < 0)
+			return ready ? ready : n;
+		ready += list_answer(l);
+		if (ready || (!n && base_deadline_passed(deadline, base_now())))
+			return ready;
+	}
+}
+
+int polling_list(struct pollfd *fds, nfds_t n, uint64_t deadline, const sigset_t *mask)
+{
+	struct list l;
+	int ready = n <= INT32_MAX ? list_init(&l, fds, (unsigned int)n) : -EINVAL;
+
+	if (ready)
+		return ready;
+	ready = list_poll(&l, deadline, mask);
+	list_uninit(&l);
+	return ready;
+}
