@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the peer says: Writes into our ring and into our target SGL, and messages of four
- * octets.
+ * octets, behind which another Warpsock may put a body.
  *
  * rsockets believes its peer; we do not. A Write must continue the ring where the last one
  * ended, within what was granted; a DATA message must name exactly the octets that were placed
@@ -44,13 +44,12 @@ static void octets_put(struct rsock_drain *d, const uint8_t *p, size_t len)
 	rsock_chunks_put(d->s, at, p, len);
 }
 
-static int ring_write(struct rsock_drain *d, uint64_t off, const uint8_t *p, size_t len)
+/* Octets of the stream, whichever way they came */
+static int octets_arrive(struct rsock_drain *d, const uint8_t *p, size_t len)
 {
 	struct stream_state *st = d->s->state;
 	struct stream_rx *rx = &st->rx;
 
-	if (off != rx->placed % d->s->ring)
-		return refuse("wrote into the ring out of turn");
 	if (len > rsock_load(&st->tx.granted) - rx->placed)
 		return refuse("wrote more than it was granted");
 	if (rsock_load(&st->ends) & STREAM_IN_ENDED)
@@ -59,6 +58,13 @@ static int ring_write(struct rsock_drain *d, uint64_t off, const uint8_t *p, siz
 		octets_put(d, p, len);
 	rx->placed += len;
 	return 0;
+}
+
+static int ring_write(struct rsock_drain *d, uint64_t off, const uint8_t *p, size_t len)
+{
+	if (off != d->s->state->rx.placed % d->s->ring)
+		return refuse("wrote into the ring out of turn");
+	return octets_arrive(d, p, len);
 }
 
 static int sgl_write(struct rsock_drain *d, uint64_t off, const uint8_t *p, size_t len)
@@ -78,10 +84,13 @@ static int sgl_write(struct rsock_drain *d, uint64_t off, const uint8_t *p, size
 static int sink_write(void *ctx, const struct rnic_window *w, uint64_t off, const void *p,
 		      size_t len)
 {
+	if (rsock_has(((struct rsock_drain *)ctx)->s, STREAM_FEATURE_INLINE))
+		return refuse("wrote where Sends were agreed on");
 	return w->tag == RSOCK_SGL ? sgl_write(ctx, off, p, len) : ring_write(ctx, off, p, len);
 }
 
-static int take_data(struct rsock *s, uint32_t octets)
+/* All that was placed since the last message, and so many octets, are the program's */
+static int octets_deliver(struct rsock *s, uint32_t octets)
 {
 	struct stream_state *st = s->state;
 	struct stream_rx *rx = &st->rx;
@@ -89,13 +98,28 @@ static int take_data(struct rsock *s, uint32_t octets)
 	if (rsock_load(&st->ends) & STREAM_IN_ENDED)
 		return refuse("sent octets after its end");
 	if (!octets || octets != rx->placed - rx->delivered)
-		return refuse("told of other octets than it wrote");
-	if (rx->got == rsock_load(&st->tx.limit))
-		return refuse("sent more messages than it has credit for");
-	rsock_store(&rx->got, (uint16_t)(rx->got + 1));
+		return refuse("told of other octets than it sent");
 	rsock_store(&rx->delivered, rx->placed);
 	__atomic_add_fetch(&st->in_edge, 1, __ATOMIC_ACQ_REL);
 	return 0;
+}
+
+static int take_data(struct rsock *s, uint32_t octets)
+{
+	struct stream_state *st = s->state;
+	struct stream_rx *rx = &st->rx;
+
+	if (rx->got == rsock_load(&st->tx.limit))
+		return refuse("sent more messages than it has credit for");
+	rsock_store(&rx->got, (uint16_t)(rx->got + 1));
+	return octets_deliver(s, octets);
+}
+
+static int take_inline(struct rsock *s, uint32_t octets)
+{
+	if (!rsock_has(s, STREAM_FEATURE_INLINE))
+		return refuse("sent octets in a message without leave");
+	return octets_deliver(s, octets);
 }
 
 static int sge_accept(struct stream_rx *rx)
@@ -115,12 +139,30 @@ static int sge_accept(struct stream_rx *rx)
 static int take_sgl(struct rsock *s, uint32_t limit)
 {
 	struct stream_state *st = s->state;
-	int err = st->rx.sge_here ? sge_accept(&st->rx) : 0;
+	int err;
 
+	if (rsock_has(s, STREAM_FEATURE_INLINE))
+		return refuse("granted credit where a window was agreed on");
+	err = st->rx.sge_here ? sge_accept(&st->rx) : 0;
 	if (err)
 		return err;
 	rsock_store(&st->rx.limit, (uint16_t)limit);
 	__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
+	return 0;
+}
+
+static int take_window(struct rsock *s, uint32_t data)
+{
+	struct stream_rx *rx = &s->state->rx;
+	struct stream_window w;
+
+	if (!rsock_has(s, STREAM_FEATURE_INLINE))
+		return refuse("granted a window without leave");
+	memcpy(&w, rx->body, sizeof(w));
+	if (le64toh(w.limit) < rx->window)
+		return refuse("took back what it had granted");
+	rsock_store(&rx->window, le64toh(w.limit));
+	__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
 	return 0;
 }
 
@@ -151,33 +193,72 @@ static int take_nothing(struct rsock *s, uint32_t data)
 	return refuse("sent a message that must not be");
 }
 
-static int (*const take[8])(struct rsock *s, uint32_t data) = {
-	[RS_OP_DATA] = take_data,	  [1] = take_nothing,
-	[RS_OP_WRITE] = take_nothing,	  [3] = take_nothing,
-	[RS_OP_SGL] = take_sgl,		  [5] = take_nothing,
-	[RS_OP_IOMAP_SGL] = take_nothing, /* we advertise no slots */
-	[RS_OP_CTRL] = take_ctrl,
+/* Bodies: octets @off.. behind a message's four */
+
+static int body_none(struct rsock_drain *d, size_t off, const uint8_t *p, size_t len)
+{
+	return -EMSGSIZE;
+}
+
+static int body_inline(struct rsock_drain *d, size_t off, const uint8_t *p, size_t len)
+{
+	return rsock_has(d->s, STREAM_FEATURE_INLINE) ? octets_arrive(d, p, len) : -EMSGSIZE;
+}
+
+static int body_window(struct rsock_drain *d, size_t off, const uint8_t *p, size_t len)
+{
+	struct stream_rx *rx = &d->s->state->rx;
+
+	if (off > sizeof(rx->body) || len > sizeof(rx->body) - off)
+		return -EMSGSIZE;
+	memcpy(rx->body + off, p, len);
+	return 0;
+}
+
+static const struct {
+	int (*body)(struct rsock_drain *d, size_t off, const uint8_t *p, size_t len);
+	size_t body_len; /* 0: none, or as many as there are */
+	int (*take)(struct rsock *s, uint32_t data);
+} rows[8] = {
+	[RS_OP_DATA] = { body_none, 0, take_data },
+	[RS_OP_INLINE] = { body_inline, 0, take_inline },
+	[RS_OP_WRITE] = { body_none, 0, take_nothing },
+	[3] = { body_none, 0, take_nothing },
+	[RS_OP_SGL] = { body_none, 0, take_sgl },
+	[RS_OP_WINDOW] = { body_window, sizeof(struct stream_window), take_window },
+	[RS_OP_IOMAP_SGL] = { body_none, 0, take_nothing }, /* we advertise no slots */
+	[RS_OP_CTRL] = { body_none, 0, take_ctrl },
 };
 
-static int message_take(struct rsock *s, uint32_t msg)
+/* The four octets are whole and @len more have come behind them */
+static int message_take(struct rsock *s, size_t len)
 {
-	return take[rs_msg_op(msg)](s, rs_msg_data(msg));
+	uint32_t msg = base_get_le32(s->state->rx.msg);
+	enum rs_op op = rs_msg_op(msg);
+
+	if (rows[op].body_len && len != rows[op].body_len)
+		return refuse("sent a message of the wrong length");
+	return rows[op].take(s, rs_msg_data(msg));
 }
 
 static int sink_message(void *ctx, uint64_t off, const void *p, size_t len, bool last)
 {
-	struct rsock *s = ((struct rsock_drain *)ctx)->s;
-	struct stream_rx *rx = &s->state->rx;
+	struct rsock_drain *d = ctx;
+	struct stream_rx *rx = &d->s->state->rx;
+	size_t head = off < RS_MSG_LEN ? base_min(len, RS_MSG_LEN - off) : 0;
+	uint64_t end = off + len;
+	int err = 0;
 
-	if (off > RS_MSG_LEN || len > RS_MSG_LEN - off)
-		return -EMSGSIZE;
-	if (len)
-		memcpy(rx->msg + off, p, len);
-	if (!last)
-		return 0;
-	if (off + len != RS_MSG_LEN)
+	if (head)
+		memcpy(rx->msg + off, p, head);
+	if (len > head)
+		err = rows[rs_msg_op(base_get_le32(rx->msg))].body(
+			d, off + head - RS_MSG_LEN, (const uint8_t *)p + head, len - head);
+	if (err || !last)
+		return err;
+	if (end < RS_MSG_LEN)
 		return refuse("sent a message of the wrong length");
-	return message_take(s, base_get_le32(rx->msg));
+	return message_take(d->s, end - RS_MSG_LEN);
 }
 
 struct rnic_sink rsock_sink(struct rsock_drain *drain)

@@ -5,7 +5,8 @@
  * Whoever finds something due may push it; what the transport does not take stays due.
  *
  * A grant of ring is a Write of an SGE to the peer's next slot and an SGL message with the
- * credit limit; it is due when a whole half has been read, or for the first time at once. The
+ * credit limit; it is due when a whole half has been read, or for the first time at once; with
+ * INLINE it is one message, and due when half of the window is used up. The
  * limit alone is due when half the credits are used up. Credits count messages that have
  * arrived, not those that were read: a message takes nothing of ours but its octets, which the
  * ring counts. After the peer's end nothing is granted: a closed socket would answer with a
@@ -40,17 +41,22 @@ int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n)
 	return done < 0 ? 0 : done;
 }
 
-/* One message by itself: 0, -EAGAIN, -errno */
-static int message_post(struct rsock *s, uint32_t msg)
+/* One message by itself, with a body of @len octets: 0, -EAGAIN, -errno */
+static int body_post(struct rsock *s, uint32_t msg, void *body, uint32_t len)
 {
 	uint8_t octets[RS_MSG_LEN];
-	struct iovec iov = { octets, sizeof(octets) };
-	struct rnic_stream_wr wr = { .iov = &iov, .niov = 1, .len = RS_MSG_LEN };
+	struct iovec iov[2] = { { octets, sizeof(octets) }, { body, len } };
+	struct rnic_stream_wr wr = { .iov = iov, .niov = len ? 2 : 1, .len = RS_MSG_LEN + len };
 	int done;
 
 	base_put_le32(octets, msg);
 	done = rsock_post(s, &wr, 1);
 	return done > 0 ? 0 : done < 0 ? done : -EAGAIN;
+}
+
+static int message_post(struct rsock *s, uint32_t msg)
+{
+	return body_post(s, msg, NULL, 0);
 }
 
 static int push_owed(struct rsock *s)
@@ -105,9 +111,10 @@ static bool limit_due(const struct rsock *s)
 
 bool rsock_grant_due(const struct rsock *s)
 {
-	const struct stream_state *st = s->state;
+	bool counts = !rsock_has(s, STREAM_FEATURE_INLINE);
 
-	return rsock_is_open(s) && st->may_send && granting(s) && (ring_due(s) || limit_due(s));
+	return rsock_is_open(s) && s->state->may_send && granting(s) &&
+	       (ring_due(s) || (counts && limit_due(s)));
 }
 
 /* The SGE of the next half into the peer's next slot, and the message: 0, -EAGAIN, -errno */
@@ -141,7 +148,23 @@ static int ring_grant(struct rsock *s, uint16_t limit)
 	return done == 2 ? 0 : done < 0 ? done : -EAGAIN;
 }
 
-static int grant_once(struct rsock *s)
+/* All the ring that is free: 0, -EAGAIN, -errno */
+static int window_grant(struct rsock *s)
+{
+	struct stream_tx *tx = &s->state->tx;
+	uint64_t before = tx->granted, limit = rsock_load(&s->state->rx.consumed) + s->ring;
+	struct stream_window w = { htole64(limit) };
+	int err;
+
+	rsock_store(&tx->granted, limit);
+	err = body_post(s, rs_msg(RS_OP_WINDOW, 0), &w, sizeof(w));
+	if (err)
+		rsock_store(&tx->granted, before);
+	return err;
+}
+
+/* Ring, or credit, or both */
+static int sgl_grant(struct rsock *s)
 {
 	struct stream_tx *tx = &s->state->tx;
 	uint16_t before = tx->limit, limit = (uint16_t)(rsock_load(&s->state->rx.got) + s->credits);
@@ -152,8 +175,15 @@ static int grant_once(struct rsock *s)
 	err = sge ? ring_grant(s, limit) : message_post(s, rs_msg(RS_OP_SGL, limit));
 	if (err)
 		rsock_store(&tx->limit, before);
+	return err;
+}
+
+static int grant_once(struct rsock *s)
+{
+	int err = rsock_has(s, STREAM_FEATURE_INLINE) ? window_grant(s) : sgl_grant(s);
+
 	if (!err)
-		__atomic_and_fetch(&tx->due, ~STREAM_DUE_GRANT, __ATOMIC_ACQ_REL);
+		__atomic_and_fetch(&s->state->tx.due, ~STREAM_DUE_GRANT, __ATOMIC_ACQ_REL);
 	return err;
 }
 

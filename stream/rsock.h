@@ -24,7 +24,7 @@
 enum rsock_window { RSOCK_SGL, RSOCK_RING };
 
 /* What we have to offer to another Warpsock end */
-#define RSOCK_FEATURES (STREAM_FEATURE_CUT | STREAM_FEATURE_ABORT)
+#define RSOCK_FEATURES (STREAM_FEATURE_CUT | STREAM_FEATURE_ABORT | STREAM_FEATURE_INLINE)
 
 /* Tagged offsets of our own; any would do */
 #define RSOCK_SGL_TO 0x10000ull

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Octets out: a Write into the peer's ring and a DATA message that tells of it, in pairs.
+ * Octets out: a Write into the peer's ring and a DATA message that tells of it, in pairs; to
+ * another Warpsock a message that holds the octets.
  *
  * A pair is one FPDU of payload and one of the message, so that "accepted" means what it says:
  * what is counted lies in the kernel, but for the rest of one frame, or for a DATA message
@@ -18,9 +19,12 @@
 
 #define BATCH 8
 #define PIECES 64
+/* Octets of a Write's FPDU that a Send's has not: the longer header, and the message */
+#define INLINE_LESS (DDP_UNTAGGED_LEN - DDP_TAGGED_LEN + RS_MSG_LEN)
 
 struct batch {
 	unsigned int n, pieces;
+	unsigned int ops; /* operations of a pair: 2, or 1 where octets travel in the message */
 	uint32_t len[BATCH];
 	bool last[BATCH]; /* the pair filled its entry */
 	uint8_t msg[BATCH][RS_MSG_LEN];
@@ -29,15 +33,25 @@ struct batch {
 	struct rnic_stream_wr wr[2 * BATCH];
 };
 
+/* INLINE: octets that the peer has room for */
+static uint64_t window_room(const struct rsock *s)
+{
+	uint64_t placed = rsock_load(&s->state->tx.placed);
+
+	return rsock_load(&s->state->rx.window) - placed;
+}
+
 bool rsock_may_data(const struct rsock *s)
 {
 	const struct stream_state *st = s->state;
 	uint16_t left = (uint16_t)(rsock_load(&st->rx.limit) - rsock_load(&st->tx.sent));
 
+	if (rsock_has(s, STREAM_FEATURE_INLINE))
+		return window_room(s);
 	return rsock_load(&st->tx.filled) != rsock_load(&st->rx.entries) && left > st->peer.reserve;
 }
 
-/* Octets of the next pair, and where they lie */
+/* Octets of the next pair or message, and where they lie */
 static uint32_t pair_gather(struct batch *b, struct stream_cursor *c, size_t max)
 {
 	uint32_t len = 0;
@@ -105,17 +119,46 @@ static bool pair_add(struct rsock *s, struct batch *b, struct stream_cursor *c, 
 	return true;
 }
 
+/* One message with its octets; false as pair_add() */
+static bool inline_add(struct rsock *s, struct batch *b, struct stream_cursor *c, uint32_t segment)
+{
+	struct stream_tx *tx = &s->state->tx;
+	unsigned int i = b->n, first = b->pieces;
+	uint32_t len;
+
+	if (i == BATCH || first == PIECES)
+		return false;
+	b->piece[b->pieces++] = (struct iovec){ b->msg[i], RS_MSG_LEN };
+	len = pair_gather(b, c, base_min(window_room(s), segment));
+	if (!len)
+		return false;
+	base_put_le32(b->msg[i], rs_msg(RS_OP_INLINE, len));
+	b->wr[i] = (struct rnic_stream_wr){ .iov = &b->piece[first],
+					    .niov = b->pieces - first,
+					    .len = RS_MSG_LEN + len };
+	b->len[b->n++] = len;
+	rsock_store(&tx->placed, tx->placed + len);
+	return true;
+}
+
+static void inline_strike(struct rsock *s, struct batch *b)
+{
+	struct stream_tx *tx = &s->state->tx;
+
+	rsock_store(&tx->placed, tx->placed - b->len[--b->n]);
+}
+
 /* @done operations were accepted: the octets that count */
 static size_t batch_settle(struct rsock *s, struct batch *b, unsigned int done)
 {
-	unsigned int begun = (done + 1) / 2;
+	unsigned int begun = (done + b->ops - 1) / b->ops;
 	size_t octets = 0;
 
 	while (b->n > begun)
-		pair_strike(s, b);
+		b->ops == 1 ? inline_strike(s, b) : pair_strike(s, b);
 	for (unsigned int i = 0; i < begun; i++)
 		octets += b->len[i];
-	if (done % 2)
+	if (done % b->ops)
 		rsock_store(&s->state->tx.owed, b->len[begun - 1]);
 	return octets;
 }
@@ -123,16 +166,19 @@ static size_t batch_settle(struct rsock *s, struct batch *b, unsigned int done)
 ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n)
 {
 	struct stream_cursor c = { iov, n, 0 };
-	uint32_t segment = s->rnic->segment(&s->mem, RS_MSG_LEN);
+	bool pairs = !rsock_has(s, STREAM_FEATURE_INLINE);
+	uint32_t segment = s->rnic->segment(&s->mem, pairs ? RS_MSG_LEN : 0);
 	size_t sum = 0;
 	struct batch b;
 	int want, done;
 
+	b.ops = pairs ? 2 : 1;
+	segment -= pairs ? 0 : INLINE_LESS;
 	do {
 		b.n = b.pieces = 0;
-		while (pair_add(s, &b, &c, segment))
+		while (pairs ? pair_add(s, &b, &c, segment) : inline_add(s, &b, &c, segment))
 			;
-		want = (int)(2 * b.n);
+		want = (int)(b.ops * b.n);
 		done = want ? rsock_post(s, b.wr, (unsigned int)want) : 0;
 		sum += batch_settle(s, &b, (unsigned int)base_max(done, 0));
 	} while (want && done == want);

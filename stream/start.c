@@ -84,6 +84,24 @@ static uint16_t reserve_of(uint16_t credits)
 	return credits >= 32 ? 16 : credits >= 16 ? 8 : 0;
 }
 
+/* What both ends offer is in force; the order of two counts on what it needs */
+static int features_take(struct rsock *s, const struct stream_ext *ext)
+{
+	struct stream_state *st = s->state;
+
+	if (ext->features & STREAM_FEATURE_INLINE && !ext->window)
+		return -EPROTO;
+	st->features = ext->features & s->offered;
+	if (!rsock_has(s, STREAM_FEATURE_INLINE))
+		return 0;
+	st->rx.window = ext->window;
+	st->tx.granted = s->ring;
+	/* The first FPDU is ours to send, whatever it says */
+	if (st->initiator)
+		st->tx.due |= STREAM_DUE_GRANT;
+	return 0;
+}
+
 /* The one place where the peer's private data is judged */
 static int conn_data_take(struct rsock *s, const uint8_t *pd, size_t len)
 {
@@ -117,8 +135,7 @@ static int conn_data_take(struct rsock *s, const uint8_t *pd, size_t len)
 		(struct stream_entry){ be64toh(cd.data_buf.addr), be32toh(cd.data_buf.key), room };
 	st->rx.limit = be16toh(cd.credits);
 	st->rx.entries = 1;
-	st->features = ext.features & s->offered;
-	return 0;
+	return features_take(s, &ext);
 }
 
 static int private_data_take(struct rsock *s)

@@ -87,6 +87,7 @@ struct stream_peer {
 
 struct stream_tx {
 	uint64_t octets;  /* accepted from the program */
+	uint64_t placed;  /* *: INLINE: octets of the peer's window used, ever */
 	uint64_t granted; /* *: octets of our ring that the peer was told of, ever */
 	uint32_t filled;  /* *: entries used up; entry[filled % 2] is in use */
 	uint32_t owed;	  /* octets of a Write whose DATA message has not gone */
@@ -102,6 +103,7 @@ struct stream_rx {
 	uint64_t placed;    /* octets that the peer wrote into our ring, ever */
 	uint64_t delivered; /* *: those that a DATA message has told of */
 	uint64_t consumed;  /* *: those that the program has read */
+	uint64_t window;    /* *: INLINE: octets that we may have sent, ever */
 	struct stream_entry entry[RS_SGL_ENTRIES];
 	uint32_t entries; /* *: entries told of, ever; valid are those from tx.filled on */
 	uint16_t limit;	  /* *: how many DATA messages we may send */
@@ -110,6 +112,7 @@ struct stream_rx {
 	uint8_t sge_here; /* sge was written, its SGL message has not come */
 	uint8_t msg_len;
 	uint8_t msg[RS_MSG_LEN];
+	uint8_t body[sizeof(struct stream_window)];
 	uint8_t chunks_free;
 	uint8_t pad;
 	uint8_t chunk_of[STREAM_CHUNKS]; /* by place in the ring of chunks, STREAM_NO_CHUNK */

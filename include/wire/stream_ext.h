@@ -52,9 +52,20 @@ WIRE_AT(struct stream_ext_depth, ord, 2);
 
 /* In force is what both ends say */
 enum stream_feature {
-	STREAM_FEATURE_CUT = 0x01,   /* takes FPDUs however TCP's segments cut them */
-	STREAM_FEATURE_ABORT = 0x02, /* knows RS_CTRL_ABORT */
+	STREAM_FEATURE_CUT = 0x01,    /* takes FPDUs however TCP's segments cut them */
+	STREAM_FEATURE_ABORT = 0x02,  /* knows RS_CTRL_ABORT */
+	STREAM_FEATURE_INLINE = 0x04, /* octets travel in Sends, under a window of octets */
 };
+
+/* Operations beyond rsockets', in the place of DATA and SGL; a body follows the four octets */
+#define RS_OP_INLINE 1 /* the octets, as many as the value says */
+#define RS_OP_WINDOW 5 /* struct stream_window */
+
+/* Little-endian, as the messages are: how many octets the peer may have sent, ever */
+struct stream_window {
+	__le64 limit;
+} WIRE_PACKED;
+WIRE_SIZE(struct stream_window, 8);
 
 /* What a CTRL message can say beyond rsockets' */
 #define RS_CTRL_ABORT 3
