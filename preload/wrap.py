@@ -89,7 +89,8 @@ def stand_in(call):
         value = f"syscall({', '.join(filter(None, [call.early, call.args]))})"
     value = f"({call.result}){value}" if call.result != "void" else value
     ret = "return " if call.result != "void" else ""
-    return f"static {call.result} early_{call.name}({call.params})\n{{\n{real}\t{ret}{value};\n}}\n\n"
+    out = f"static {call.result} early_{call.name}({call.params})\n{{\n"
+    return out + f"{real}\t{ret}{value};\n}}\n\n"
 
 
 def answer(call):
