@@ -206,9 +206,9 @@ static bool cancel_many(long (*call)(void))
 	return strike();
 }
 
-#define CASE(name)                           \
-	static bool in_##name(void)          \
-	{                                    \
+#define CASE(name)                             \
+	static bool in_##name(void)            \
+	{                                      \
 		return cancel_many(by_##name); \
 	}
 

@@ -409,7 +409,8 @@ static void plain(int sig)
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 static bool what_was_installed(void)
 {
-	struct sigaction action = { .sa_sigaction = look, .sa_flags = SA_SIGINFO | SA_NODEFER }, old;
+	struct sigaction action = { .sa_sigaction = look, .sa_flags = SA_SIGINFO | SA_NODEFER },
+			 old;
 
 	need(!sigaction(SIGUSR1, &action, NULL) && !sigaction(SIGUSR1, NULL, &old));
 	need(old.sa_sigaction == look && old.sa_flags & SA_SIGINFO && old.sa_flags & SA_NODEFER);
