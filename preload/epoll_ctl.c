@@ -67,6 +67,7 @@ static struct epset_reg *reg_create(struct epset *set, int fd, const struct epol
 		return NULL;
 	*r = (struct epset_reg){ .set = set, .fd = fd, .kfd = fd };
 	r->watch.wake = epset_reg_wake;
+	r->watch.lasting = true;
 	r->watch.exclusive = event->events & EPOLLEXCLUSIVE;
 	base_list_init(&r->watch.node);
 	base_list_init(&r->member);

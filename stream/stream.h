@@ -104,6 +104,8 @@ struct stream_ops {
 	/* One process more has it: before fork() */
 	void (*share)(struct stream *s);
 	void (*unshare)(struct stream *s);
+	/* Has another process it open as well? */
+	bool (*shared)(struct stream *s);
 	/* It is another process's, and not to be counted here */
 	void (*disown)(struct stream *s);
 	/* Of what was accepted, or is due, something has not left: somebody must call progress */
