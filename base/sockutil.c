@@ -19,6 +19,7 @@
 #include <linux/sockios.h>
 
 #include "base/clock.h"
+#include "base/fdutil.h"
 
 static long result(long r, int saved)
 {
@@ -92,6 +93,20 @@ void base_sock_set_lowat(int fd, int octets)
 
 	syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVLOWAT, &octets, sizeof(octets));
 	errno = saved;
+}
+
+int base_sock_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	bool waits = !base_sock_is_nonblock(fd);
+	int saved = errno;
+	long err;
+
+	if (waits)
+		base_fd_set_nonblock(fd, true);
+	err = result(syscall(SYS_connect, fd, addr, len), saved);
+	if (waits)
+		base_fd_set_nonblock(fd, false);
+	return (int)err;
 }
 
 /* To connect to nowhere drops a connection; the error that it leaves behind is nobody's */

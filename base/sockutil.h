@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 /*
  * Questions to and orders for a TCP socket, by raw system calls as in base/fdutil.h. errno
@@ -28,6 +29,8 @@ int base_sock_unread(int fd);
 /* SO_RCVLOWAT */
 int base_sock_lowat(int fd);
 void base_sock_set_lowat(int fd, int octets);
+/* connect() that never waits, whatever O_NONBLOCK says: 0, -EINPROGRESS, -EALREADY or -errno */
+int base_sock_connect(int fd, const struct sockaddr *addr, socklen_t len);
 /* Drops the connection with a reset; the descriptor stays */
 void base_sock_abort(int fd);
 bool base_sock_is_nonblock(int fd);

@@ -22,6 +22,45 @@
 #include "preload/sock.h"
 #include "preload/wait.h"
 
+/* --- TCP: it is not waited for in the kernel, where a signal that was noted wakes nobody --- */
+
+static uint64_t patience(int fd)
+{
+	return base_deadline(base_now(), base_sock_timeout(fd, SO_SNDTIMEO));
+}
+
+/* A call without a time-out is one that SA_RESTART restarts */
+static long interrupted(uint64_t deadline)
+{
+	return deadline == BASE_NEVER ? CALL_RESTART : -EINTR;
+}
+
+/* What has become of a connect() that is under way, as the kernel tells it once */
+static long tcp_wait(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	uint64_t deadline = patience(fd);
+	int n = wait_sleep(&p, 1, deadline, NULL);
+	long r;
+
+	if (n == -EINTR)
+		return interrupted(deadline);
+	if (n <= 0)
+		return -EINPROGRESS;
+	r = base_sock_connect(fd, addr, len);
+	return r == -EISCONN ? 0 : r;
+}
+
+static long tcp_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	long r = base_sock_connect(fd, addr, len);
+	bool under_way = r == -EINPROGRESS || r == -EALREADY;
+
+	return under_way && !base_sock_is_nonblock(fd) ? tcp_wait(fd, addr, len) : r;
+}
+
+/* --- start-up --- */
+
 static long start_failed(struct sock *s, int err)
 {
 	int told = s->stream->ops->take_error(s->stream);
@@ -30,55 +69,46 @@ static long start_failed(struct sock *s, int err)
 	return told ? -told : err;
 }
 
-/* The plain connection that took the place of one without an answer may be up already */
-static long plain_wait(struct sock *s, int fd)
-{
-	long r = wait_connect(fd, (const struct sockaddr *)&s->peer, s->peer_len);
-
-	return r == -EISCONN ? 0 : r;
-}
-
 /* Waits for the Reply, which has a time limit of its own, as long as connect() may wait */
 static long start_wait(struct sock *s, int fd)
 {
-	uint64_t limit = base_sock_timeout(fd, SO_SNDTIMEO);
-	int err = wait_levels(s, STREAM_WRITABLE, base_deadline(base_now(), limit)), state;
+	uint64_t deadline = patience(fd);
+	int err = wait_levels(s, STREAM_WRITABLE, deadline), state;
 
-	/* It goes on, as TCP's connect() does */
 	if (err == -EINTR)
-		return limit == BASE_NEVER ? CALL_RESTART : err;
+		return interrupted(deadline); /* and goes on, as TCP's connect() does */
 	state = sock_progress(s);
 	if (state == -ENOMSG)
-		return plain_wait(s, fd);
+		return tcp_wait(fd, (const struct sockaddr *)&s->peer, s->peer_len);
 	if (state == -EAGAIN)
 		return -EINPROGRESS;
 	return state ? start_failed(s, state) : 0;
 }
 
-/* TCP is connected, and DDP is out of the question */
-static long attach_failed(struct sock *s, int err, long tcp)
+/* DDP is out of the question */
+static long attach_failed(struct sock *s, int fd, int err, long tcp, bool wait)
 {
 	if (s->mode == CONFIG_USE_AUTO) {
 		sock_give_back(s, sock_reason(err));
-		return tcp;
+		return wait ? tcp_wait(fd, (const struct sockaddr *)&s->peer, s->peer_len) : tcp;
 	}
 	base_sock_abort(s->fd);
 	return err;
 }
 
-/* TCP is connected, or goes on to be (is_on_its_way()) */
-static long connected(struct sock *s, int fd, long tcp, bool here)
+/* TCP is connected, or goes on to be; @wait: for the end of that, and for the Reply */
+static long connected(struct sock *s, int fd, long tcp, bool here, bool wait)
 {
 	int err = sock_connect(s, tcp != 0, here);
 
 	if (err)
-		return attach_failed(s, err, tcp);
+		return attach_failed(s, fd, err, tcp, wait);
 	epoll_rearm(s);
 	if (!tcp && here) {
 		attend_starting(s);
 		return 0;
 	}
-	if (!tcp && !base_sock_is_nonblock(fd))
+	if (wait)
 		return start_wait(s, fd);
 	sock_progress(s);
 	return tcp ? tcp : -EINPROGRESS;
@@ -117,25 +147,41 @@ static bool is_on_its_way(long tcp)
 	return !tcp || tcp == -EINPROGRESS || tcp == -EINTR || tcp == CALL_RESTART;
 }
 
+static long connect_plain(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len,
+			  enum config_reason reason)
+{
+	long tcp = tcp_connect(fd, addr, len);
+
+	if (is_on_its_way(tcp))
+		sock_give_back(s, reason);
+	return tcp;
+}
+
+static long connect_ddp(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len,
+			bool here)
+{
+	bool wait = !base_sock_is_nonblock(fd);
+	long tcp = here ? tcp_connect(fd, addr, len) : base_sock_connect(fd, addr, len);
+
+	if (!is_on_its_way(tcp))
+		return tcp;
+	return connected(s, fd, tcp, here, wait && !here);
+}
+
 static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	bool here = len >= sizeof(struct sockaddr_in) && sock_listens_here(addr, len);
 	struct choice choice;
-	long tcp;
 
+	if (addr->sa_family == AF_UNSPEC)
+		return base_sock_connect(fd, addr, len);
 	connect_choose(s, addr, len, here, &choice);
-	if (choice.mode != CONFIG_USE_TCP)
-		sock_remember(s, addr, len);
-	tcp = wait_connect(fd, addr, len);
-	if (addr->sa_family == AF_UNSPEC || !is_on_its_way(tcp))
-		return tcp;
-	if (choice.mode == CONFIG_USE_TCP) {
-		sock_give_back(s, choice.reason);
-		return tcp;
-	}
+	if (choice.mode == CONFIG_USE_TCP)
+		return connect_plain(s, fd, addr, len, choice.reason);
+	sock_remember(s, addr, len);
 	s->mode = choice.mode;
 	s->probing = choice.mode == CONFIG_USE_AUTO && !here;
-	return connected(s, fd, tcp, here);
+	return connect_ddp(s, fd, addr, len, here);
 }
 
 /*
@@ -150,19 +196,21 @@ static long connect_again(struct sock *s, int fd, const struct sockaddr *addr, s
 		return base_sock_is_nonblock(fd) ? -EALREADY : start_wait(s, fd);
 	if (state && state != -ENOMSG)
 		return start_failed(s, state);
-	return wait_connect(fd, addr, len);
+	return tcp_connect(fd, addr, len);
 }
 
 long call_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct sock *s = sock_get(fd);
 	enum sock_role role = s ? sock_role(s) : SOCK_PLAIN;
-	long r = CALL_THEIRS;
+	long r;
 
 	if (role == SOCK_NEW && addr && len >= sizeof(addr->sa_family))
 		r = connect_new(s, fd, addr, len);
 	else if (role == SOCK_STREAM_ON && addr)
 		r = connect_again(s, fd, addr, len);
+	else
+		r = tcp_connect(fd, addr, len);
 	sock_put(s);
 	return r;
 }

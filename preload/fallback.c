@@ -17,10 +17,8 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "base/fdutil.h"
 #include "base/log.h"
 #include "base/sockutil.h"
-#include "preload/libc.h"
 #include "preload/probe.h"
 #include "preload/sock.h"
 
@@ -88,18 +86,12 @@ static void bind_again(struct sock *s)
 
 static void connect_again(struct sock *s)
 {
-	bool waits = !base_sock_is_nonblock(s->fd);
-	long err;
+	int err;
 
 	bind_again(s);
-	if (waits)
-		base_fd_set_nonblock(s->fd, true);
-	err = libc_try(libc.connect(s->fd, (const struct sockaddr *)&s->peer, s->peer_len));
-	if (waits)
-		base_fd_set_nonblock(s->fd, false);
+	err = base_sock_connect(s->fd, (const struct sockaddr *)&s->peer, s->peer_len);
 	if (err && err != -EINPROGRESS)
-		base_warn("a peer without DDP cannot be connected to again: %s",
-			  strerror((int)-err));
+		base_warn("a peer without DDP cannot be connected to again: %s", strerror(-err));
 }
 
 static void fall_back(struct sock *s)

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/sockutil.h"
 #include "preload/attend.h"
+#include "preload/pieces.h"
 #include "preload/wait.h"
 #include "stream/cursor.h"
 
@@ -48,77 +49,184 @@ static int grace(struct sock *s)
 	return sock_role(s) == SOCK_PLAIN ? OCTETS_THEIRS : 0;
 }
 
-/*
- * Waits for a level as the socket's options and @flags allow: 0 try again, or the errno to return.
- * A call without a time-out is one that SA_RESTART restarts. The options count as they are when a
- * call has to wait for the first time.
- */
-static int io_wait(struct sock *s, unsigned int level, int flags, uint64_t *deadline)
+#define INPUT (STREAM_READABLE | STREAM_SOME)
+
+/* May the call wait? 0 and until when, or -EAGAIN: the socket's options as they are now */
+static int wait_begin(struct sock *s, unsigned int level, int flags, uint64_t *deadline)
 {
-	int option = level == STREAM_READABLE ? SO_RCVTIMEO : SO_SNDTIMEO;
+	int option = level == STREAM_WRITABLE ? SO_SNDTIMEO : SO_RCVTIMEO;
 	uint64_t limit;
-	int err;
 
 	if (flags & MSG_DONTWAIT)
 		return -EAGAIN;
-	if (!*deadline) {
-		if (base_sock_is_nonblock(s->stream->fd))
-			return -EAGAIN;
-		limit = base_sock_timeout(s->stream->fd, option);
-		*deadline = limit == BASE_NEVER ? limit : base_deadline(base_now(), limit);
-	}
-	err = wait_once(s, level, *deadline);
-	return err == -EINTR && *deadline == BASE_NEVER ? CALL_RESTART : err;
+	if (*deadline)
+		return 0;
+	if (base_sock_is_nonblock(s->stream->fd))
+		return -EAGAIN;
+	limit = base_sock_timeout(s->stream->fd, option);
+	*deadline = limit == BASE_NEVER ? limit : base_deadline(base_now(), limit);
+	return 0;
 }
 
-/* The iovec without its first @done octets, in @rest; how many pieces there are left */
-static int iov_rest(const struct iovec *iov, int n, size_t done, struct iovec *rest, int room)
+/*
+ * Waits for a level as options and @flags allow: 0 try again, or the errno to return. A call
+ * without a time-out is one that SA_RESTART restarts.
+ */
+static int io_wait(struct sock *s, unsigned int level, int flags, uint64_t *deadline)
 {
-	struct stream_cursor c = { iov, n, 0 };
-	int k = 0;
-	char *p;
+	int err = wait_begin(s, level, flags, deadline);
 
-	stream_cursor_skip(&c, done);
-	while (k < room) {
-		size_t len = stream_cursor_next(&c, SIZE_MAX, &p);
-
-		if (!len)
-			break;
-		rest[k++] = (struct iovec){ p, len };
-	}
-	return k;
+	if (!err)
+		err = wait_once(s, level, *deadline);
+	return err == -EINTR && *deadline == BASE_NEVER ? CALL_RESTART : err;
 }
 
 #define PIECES 64
 
+/* One try: octets, 0 the end, -EAGAIN, -errno, OCTETS_THEIRS */
+static long take_once(struct sock *s, const struct pieces *p, size_t done, int flags, size_t *asked)
+{
+	struct iovec rest[PIECES];
+	const struct iovec *iov = p->iov;
+	int n = p->n;
+	long got;
+
+	*asked = p->len - done;
+	if (done) {
+		n = pieces_rest(p, done, *asked, rest, PIECES);
+		iov = rest;
+		*asked = stream_iov_len(rest, n);
+	}
+	got = s->stream->ops->recv(s->stream, iov, n, flags & (MSG_PEEK | MSG_TRUNC));
+	if (got == -ENOMSG)
+		sock_fall_back(s);
+	return got;
+}
+
+/* Is it an error of the connection, which is told once? */
+static bool is_of_stream(long err)
+{
+	return err != -EAGAIN && err != -EINTR && err != CALL_RESTART && err != -EPIPE;
+}
+
+/* The call says what it has; an error that came behind it is for the next one */
+static long sum_or_error(struct sock *s, size_t sum, long err)
+{
+	if (!sum)
+		return err;
+	if (err < 0 && is_of_stream(err))
+		s->stream->ops->give_error(s->stream, (int)-err);
+	return (long)sum;
+}
+
+/* How much a call wants before it comes back, as long as it may wait */
+static size_t target_of(struct sock *s, size_t len, int flags)
+{
+	if (flags & MSG_WAITALL)
+		return len;
+	return base_min(len, s->stream->ops->lowat(s->stream));
+}
+
+static long take(struct sock *s, const struct pieces *p, int flags)
+{
+	size_t target = target_of(s, p->len, flags), sum = 0, asked;
+	uint64_t deadline = 0;
+	long got;
+
+	do {
+		got = take_once(s, p, sum, flags, &asked);
+		if (got == -EAGAIN && sum < target) {
+			got = io_wait(s, INPUT, flags, &deadline);
+			if (!got)
+				continue;
+		}
+		if (got <= 0)
+			break;
+		sum += (size_t)got;
+	} while (sum < target || (sum < p->len && (size_t)got == asked));
+	return sum_or_error(s, sum, got);
+}
+
+/* Nothing else than another octet wakes who has seen some; it looks again so often */
+#define PEEK_AGAIN (20 * BASE_NS_PER_MS)
+
+static int peek_wait(struct sock *s, int flags, uint64_t *deadline)
+{
+	int err = wait_begin(s, INPUT, flags, deadline);
+
+	if (err)
+		return err;
+	err = wait_once(s, 0, base_min(base_deadline(base_now(), PEEK_AGAIN), *deadline));
+	return err == -EAGAIN && !base_deadline_passed(*deadline, base_now()) ? 0 : err;
+}
+
+static long peek(struct sock *s, const struct pieces *p, int flags)
+{
+	size_t target = target_of(s, p->len, flags), asked;
+	uint64_t deadline = 0;
+	long got, err = 0;
+
+	do {
+		got = take_once(s, p, 0, flags, &asked);
+		if (got == -EAGAIN)
+			err = got = io_wait(s, INPUT, flags, &deadline);
+		else if (got <= 0 || (size_t)got >= target ||
+			 s->stream->ops->levels(s->stream, NULL) & STREAM_RDHUP)
+			break;
+		else
+			err = peek_wait(s, flags, &deadline);
+	} while (!err);
+	return got;
+}
+
+/* Is there something to read? 1, 0 the end, -errno */
+static long look(struct sock *s, int flags)
+{
+	char c;
+	struct iovec iov = { &c, 1 };
+	struct pieces one = { &iov, 1, 1, 1, 1 };
+
+	return peek(s, &one, (flags & MSG_DONTWAIT) | MSG_PEEK);
+}
+
+/* A buffer that is none: TCP notices when it has something to put there */
+static long take_unsound(struct sock *s, struct pieces *p, int flags)
+{
+	long got = look(s, flags);
+
+	if (got <= 0)
+		return got;
+	if (s->stream->ops->readable(s->stream) > p->sound)
+		return -EFAULT;
+	p->n = p->n_sound;
+	p->len = p->sound;
+	return take(s, p, flags);
+}
+
+static long in_by_kind(struct sock *s, struct pieces *p, int flags)
+{
+	if (!p->len) {
+		long got = flags & OCTETS_FILE ? 0 : look(s, flags);
+
+		return base_min(got, 0L);
+	}
+	if (p->sound < p->len && !(flags & MSG_TRUNC))
+		return take_unsound(s, p, flags);
+	return flags & MSG_PEEK ? peek(s, p, flags) : take(s, p, flags);
+}
+
 long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 {
-	size_t want = stream_iov_len(iov, n), sum = 0;
-	bool all = (flags & MSG_WAITALL) && !(flags & (MSG_PEEK | MSG_DONTWAIT));
-	uint64_t deadline = 0;
-	struct iovec rest[PIECES];
-	ssize_t got;
-	long err = 0;
+	struct pieces p;
+	long got = pieces_init(&p, iov, n);
 
+	if (got)
+		return got;
 	if (flags & MSG_OOB)
 		return -EINVAL;
-	do {
-		int k = iov_rest(iov, n, sum, rest, PIECES);
-
-		got = s->stream->ops->recv(s->stream, rest, k, flags);
-		if (got > 0)
-			sum += (size_t)got;
-		else if (got == -ENOMSG)
-			sock_fall_back(s);
-		if (got == -EAGAIN)
-			err = io_wait(s, STREAM_READABLE, flags, &deadline);
-		else if (got <= 0)
-			break;
-	} while (!err && (all || !sum) && sum < want);
+	got = in_by_kind(s, &p, flags);
 	attend_owing(s);
-	if (sum)
-		return (long)sum;
-	return err ? err : got;
+	return got;
 }
 
 static long pipe_broken(int flags)
@@ -128,33 +236,55 @@ static long pipe_broken(int flags)
 	return -EPIPE;
 }
 
-long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
+/* Octets that went, or why none did */
+static long give(struct sock *s, const struct pieces *p, int flags)
 {
-	size_t want = stream_iov_len(iov, n), sum = 0;
 	uint64_t deadline = 0;
 	struct iovec rest[PIECES];
-	ssize_t sent = 0;
-	long err = grace(s);
+	size_t sum = 0;
+	long sent;
 
-	if (flags & MSG_OOB)
-		return -EOPNOTSUPP;
-	while (!err && sum < want) {
-		int k = iov_rest(iov, n, sum, rest, PIECES);
+	do {
+		int k = pieces_rest(p, sum, p->len - sum, rest, PIECES);
 
 		sent = s->stream->ops->send(s->stream, rest, k);
-		if (sent >= 0)
+		if (sent > 0)
 			sum += (size_t)sent;
 		else if (sent == -EAGAIN)
-			err = io_wait(s, STREAM_WRITABLE, flags, &deadline);
-		else
-			err = sent;
-	}
+			sent = io_wait(s, STREAM_WRITABLE, flags, &deadline);
+	} while (sent >= 0 && sum < p->len);
+	return sum_or_error(s, sum, base_min(sent, 0L));
+}
+
+static long out_by_kind(struct sock *s, const struct pieces *p, int flags)
+{
+	struct pieces none = { 0 };
+	long err;
+
+	if (!p->len && flags & OCTETS_FILE)
+		return 0;
+	if (p->sound == p->len)
+		return give(s, p, flags);
+	err = give(s, &none, flags);
+	return err ? err : -EFAULT;
+}
+
+long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
+{
+	struct pieces p;
+	long sent = pieces_init(&p, iov, n);
+
+	if (!sent)
+		sent = grace(s);
+	if (!sent && flags & MSG_OOB)
+		sent = -EOPNOTSUPP;
+	if (sent)
+		return sent;
+	sent = out_by_kind(s, &p, flags);
 	attend_owing(s);
-	if (sum)
-		return (long)sum;
-	if (err == -ENOMSG)
+	if (sent == -ENOMSG)
 		sock_fall_back(s);
-	return err == -EPIPE ? pipe_broken(flags) : err;
+	return sent == -EPIPE ? pipe_broken(flags) : sent;
 }
 
 long octets_recv(int fd, const struct iovec *iov, int n, int flags)
@@ -173,4 +303,39 @@ long octets_send(int fd, const struct iovec *iov, int n, int flags)
 
 	sock_put(s);
 	return sent;
+}
+
+/* An address as the kernel takes it from a program: 0 or -errno */
+static int address_check(const struct sockaddr *to, socklen_t tolen)
+{
+	if ((int)tolen < 0 || tolen > sizeof(struct sockaddr_storage))
+		return -EINVAL;
+	return tolen && pieces_wild(to, tolen) ? -EFAULT : 0;
+}
+
+/*
+ * TCP Fast Open without a cookie: connect, then send. Linux does the same on the first connection
+ * to a peer.
+ */
+static long fast_open(int fd, const struct sockaddr *to, socklen_t tolen)
+{
+	struct sock *s = sock_get(fd);
+	enum sock_role role = s ? sock_role(s) : SOCK_PLAIN;
+
+	sock_put(s);
+	if (to && tolen >= sizeof(to->sa_family) && to->sa_family == AF_UNSPEC)
+		return -EOPNOTSUPP;
+	if (role == SOCK_STREAM_ON)
+		return -EISCONN;
+	return role == SOCK_NEW && to ? call_connect(fd, to, tolen) : OCTETS_THEIRS;
+}
+
+long octets_send_to(int fd, const struct iovec *iov, int n, int flags, const struct sockaddr *to,
+		    socklen_t tolen)
+{
+	long err = to ? address_check(to, tolen) : 0;
+
+	if (!err && flags & MSG_FASTOPEN)
+		err = fast_open(fd, to, tolen);
+	return err ? err : octets_send(fd, iov, n, flags);
 }

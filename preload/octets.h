@@ -3,6 +3,7 @@
 #define PRELOAD_OCTETS_H
 
 #include <errno.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "preload/libc.h"
@@ -16,6 +17,12 @@
 /* Not a thing of ours, or no longer: the call goes to libc */
 #define OCTETS_THEIRS CALL_THEIRS
 
+/*
+ * A bit among the MSG_ flags that is none of them: read() and write() and their kin, to which no
+ * octets are no question
+ */
+#define OCTETS_FILE 0x10000000
+
 /* A stream to work on, with a reference, or NULL: libc's */
 struct sock *octets_stream(int fd);
 
@@ -25,5 +32,8 @@ long octets_out(struct sock *s, const struct iovec *iov, int n, int flags);
 /* The same for a descriptor */
 long octets_recv(int fd, const struct iovec *iov, int n, int flags);
 long octets_send(int fd, const struct iovec *iov, int n, int flags);
+/* With an address, which a connection ignores, and MSG_FASTOPEN, which may make one */
+long octets_send_to(int fd, const struct iovec *iov, int n, int flags, const struct sockaddr *to,
+		    socklen_t tolen);
 
 #endif

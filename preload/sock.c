@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sockutil.h"
 #include "preload/attend.h"
 #include "preload/choose.h"
 #include "preload/epoll.h"
@@ -330,8 +331,10 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 
 	if (role == SOCK_PLAIN)
 		return;
-	if (s->stream)
+	if (s->stream) {
 		nodelay_restore(s);
+		base_sock_set_lowat(s->fd, (int)s->stream->ops->lowat(s->stream));
+	}
 	base_info("descriptor %d is plain TCP: %s", s->fd, config_reason_text(reason));
 	report_plain(reason);
 	epoll_give_back(s);

@@ -151,34 +151,6 @@ int wait_sleep_epoll(int epfd, struct epoll_event *events, int max, uint64_t dea
 	return n > 0 ? (int)libc_try(libc.epoll_pwait(epfd, events, max, 0, NULL)) : n;
 }
 
-/* Not to sleep in the kernel, for this time only */
-static long connect_try(int fd, const struct sockaddr *addr, socklen_t len, bool blocks)
-{
-	long r;
-
-	if (blocks)
-		base_fd_set_nonblock(fd, true);
-	r = libc_try(syscall(SYS_connect, fd, addr, len));
-	if (blocks)
-		base_fd_set_nonblock(fd, false);
-	return r;
-}
-
-long wait_connect(int fd, const struct sockaddr *addr, socklen_t len)
-{
-	uint64_t limit = base_sock_timeout(fd, SO_SNDTIMEO);
-	bool blocks = !base_sock_is_nonblock(fd);
-	long r = connect_try(fd, addr, len, blocks);
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-
-	if (!blocks || (r != -EINPROGRESS && r != -EALREADY))
-		return r;
-	r = wait_sleep(&p, 1, base_deadline(base_now(), limit), NULL);
-	if (r == -EINTR)
-		return limit == BASE_NEVER ? CALL_RESTART : r;
-	return r > 0 ? -base_sock_error(fd) : r ? r : -EINPROGRESS;
-}
-
 /* --- bells --- */
 
 static struct {

@@ -19,12 +19,6 @@ int wait_sleep_epoll(int epfd, struct epoll_event *events, int max, uint64_t dea
 		     const sigset_t *mask);
 
 /*
- * connect() that sleeps here and not in the kernel, as long as the socket's options allow;
- * CALL_RESTART or -EINTR when it is interrupted, and then goes on
- */
-long wait_connect(int fd, const struct sockaddr *addr, socklen_t len);
-
-/*
  * A sleeper's bell: what another thread took in while this one slept must wake it, since the kernel
  * will not. A process of one thread has none.
  */

@@ -15,10 +15,14 @@ static unsigned int open_levels(const struct rsock *s, uint32_t ends)
 {
 	const struct stream_state *st = s->state;
 	uint64_t consumed = rsock_load(&st->rx.consumed);
+	uint64_t there = rsock_load(&st->rx.delivered) - consumed;
+	bool over = ends & (STREAM_IN_ENDED | STREAM_SHUT_RD);
 	unsigned int levels = 0;
 
-	if (rsock_load(&st->rx.delivered) != consumed || ends & (STREAM_IN_ENDED | STREAM_SHUT_RD))
+	if (there >= rsock_load(&st->lowat) || over)
 		levels |= STREAM_READABLE;
+	else if (there)
+		levels |= STREAM_SOME;
 	if (ends & (STREAM_OUT_ENDED | STREAM_SHUT_WR))
 		levels |= STREAM_WRITABLE;
 	else if (rsock_load(&st->may_send) && !rsock_load(&st->tx.blocked) && rsock_may_data(s))
@@ -62,6 +66,23 @@ unsigned int rsock_levels(struct stream *stream, struct stream_edges *edges)
 	if (rsock_load(&st->error))
 		levels |= STREAM_ERROR | STREAM_READABLE | STREAM_WRITABLE;
 	return levels;
+}
+
+size_t rsock_lowat(struct stream *stream)
+{
+	return rsock_load(&rsock_of(stream)->state->lowat);
+}
+
+/* Never more than can be there while nothing is read: the half that is granted */
+void rsock_set_lowat(struct stream *stream, size_t octets)
+{
+	struct rsock *s = rsock_of(stream);
+	uint64_t before = rsock_edges(s);
+	size_t lowat = base_max((size_t)1, base_min(octets, (size_t)rsock_half(s)));
+
+	rsock_store(&s->state->lowat, (uint32_t)lowat);
+	__atomic_add_fetch(&s->state->in_edge, 1, __ATOMIC_ACQ_REL);
+	rsock_tell(s, before);
 }
 
 short rsock_wait_events(struct stream *stream, unsigned int wanted)

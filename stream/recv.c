@@ -16,11 +16,10 @@
 #include <sys/socket.h>
 
 /* Of what a reader's buffer took, only what DATA has told of is delivered */
-static void target_settle(struct rsock *s, const struct iovec *iov, int n, struct rsock_target *t)
+static void target_settle(struct rsock *s, struct stream_cursor c, struct rsock_target *t)
 {
 	struct stream_rx *rx = &s->state->rx;
 	size_t told = base_min(t->filled, rx->delivered - rx->consumed);
-	struct stream_cursor c = { iov, n, 0 };
 	uint64_t at = rx->consumed + told;
 	size_t left = t->filled - told, len;
 	char *p;
@@ -114,11 +113,10 @@ void rsock_pump(struct rsock *s)
 }
 
 /* rx lock. Octets that wait in chunks */
-static size_t waiting_take(struct rsock *s, const struct iovec *iov, int n, int flags)
+static size_t waiting_take(struct rsock *s, struct stream_cursor c, int flags)
 {
 	struct stream_rx *rx = &s->state->rx;
 	size_t left = rx->delivered - rx->consumed, taken = 0, len;
-	struct stream_cursor c = { iov, n, 0 };
 	char *p;
 
 	for (; left && (len = stream_cursor_next(&c, left, &p)); left -= len, taken += len)
@@ -131,21 +129,36 @@ static size_t waiting_take(struct rsock *s, const struct iovec *iov, int n, int 
 	return taken;
 }
 
-/* rx lock */
-static size_t octets_take(struct rsock *s, const struct iovec *iov, int n, int flags)
+/* rx lock. Octets that the transport has, and no chunk yet */
+static size_t fresh_take(struct rsock *s, struct stream_cursor c, size_t len, int flags)
 {
-	struct rsock_target t = { { iov, n, 0 }, stream_iov_len(iov, n), 0 };
-	size_t taken = waiting_take(s, iov, n, flags);
+	struct rsock_target t = { c, len, 0 };
 
-	if (taken || !t.len)
-		return taken;
 	if (flags || s->state->rx.placed != s->state->rx.consumed) {
 		rsock_drain(s, NULL);
-		return waiting_take(s, iov, n, flags);
+		return waiting_take(s, c, flags);
 	}
 	rsock_drain(s, &t);
-	target_settle(s, iov, n, &t);
+	target_settle(s, c, &t);
 	return t.filled;
+}
+
+/*
+ * rx lock. As much as there is, wherever it is: a program may take a short read for the last one
+ * before the next event
+ */
+static size_t octets_take(struct rsock *s, const struct iovec *iov, int n, int flags)
+{
+	size_t len = stream_iov_len(iov, n), taken;
+	struct stream_cursor c = { iov, n, 0 };
+
+	taken = waiting_take(s, c, flags);
+	if (taken == len)
+		return taken;
+	if (flags & MSG_PEEK)
+		return fresh_take(s, c, len, flags);
+	stream_cursor_skip(&c, taken);
+	return taken + fresh_take(s, c, len - taken, flags);
 }
 
 /* Nothing is there: will there ever be? */

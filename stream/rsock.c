@@ -105,6 +105,14 @@ static int rsock_take_error(struct stream *stream)
 	return (int)__atomic_exchange_n(&rsock_of(stream)->state->error, 0, __ATOMIC_ACQ_REL);
 }
 
+static void rsock_give_error(struct stream *stream, int err)
+{
+	uint32_t none = 0;
+
+	__atomic_compare_exchange_n(&rsock_of(stream)->state->error, &none, (uint32_t)err, false,
+				    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
 static void rsock_share(struct stream *stream)
 {
 	__atomic_add_fetch(&rsock_of(stream)->state->refs, 1, __ATOMIC_ACQ_REL);
@@ -208,6 +216,16 @@ static int memory_create(struct rsock *s)
 	return 0;
 }
 
+/* The program's is ours from now on, and the socket is to wake for each octet */
+static void lowat_take(struct rsock *s)
+{
+	int lowat = base_sock_lowat(s->base.fd);
+
+	s->state->lowat = (uint32_t)base_max(1, base_min(lowat, (int)rsock_half(s)));
+	if (lowat != 1)
+		base_sock_set_lowat(s->base.fd, 1);
+}
+
 static const struct rnic_stream_ops *provider_find(const char *name)
 {
 	const struct rnic_ops *rnic = rnic_find(name);
@@ -251,6 +269,7 @@ static int rsock_attach(int fd, const struct stream_param *param, struct stream 
 	err = state_init(s, param);
 	if (err)
 		goto err_unmap;
+	lowat_take(s);
 	*out = &s->base;
 	return 0;
 err_unmap:
@@ -282,6 +301,9 @@ const struct stream_ops stream_rsock_ops = {
 	.wait_deadline = rsock_wait_deadline,
 	.readable = rsock_readable,
 	.take_error = rsock_take_error,
+	.give_error = rsock_give_error,
+	.lowat = rsock_lowat,
+	.set_lowat = rsock_set_lowat,
 	.shutdown = rsock_shutdown,
 	.close = rsock_close,
 	.close_more = rsock_close_more,

@@ -196,6 +196,8 @@ bool rsock_grant_due(const struct rsock *s);
 
 unsigned int rsock_levels(struct stream *stream, struct stream_edges *edges);
 short rsock_wait_events(struct stream *stream, unsigned int wanted);
+size_t rsock_lowat(struct stream *stream);
+void rsock_set_lowat(struct stream *stream, size_t octets);
 
 /*
  * --- end.c -----------------------------------------------------------------------------------

@@ -224,11 +224,16 @@ static ssize_t ended(struct rsock *s)
 	return err ? -err : -EPIPE;
 }
 
+static bool has_ended(const struct rsock *s)
+{
+	return rsock_load(&s->state->ends) & (STREAM_OUT_ENDED | STREAM_SHUT_WR);
+}
+
 static ssize_t send_once(struct rsock *s, const struct iovec *iov, int n)
 {
 	ssize_t sent;
 
-	if (rsock_load(&s->state->ends) & (STREAM_OUT_ENDED | STREAM_SHUT_WR))
+	if (has_ended(s))
 		return ended(s);
 	rsock_tx_lock(s);
 	sent = octets_send(s, iov, n);
@@ -248,7 +253,7 @@ ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n)
 	if (err && err != -EAGAIN)
 		return err == -ENOMSG ? err : ended(s);
 	if (!stream_iov_len(iov, n))
-		return 0;
+		return has_ended(s) ? ended(s) : 0;
 	sent = send_once(s, iov, n);
 	if (sent == -EAGAIN && rsock_is_open(s)) {
 		/* Credits and room come as input */

@@ -19,11 +19,12 @@
 struct stream;
 
 enum stream_level {
-	STREAM_READABLE = 0x01, /* octets, an end or an error are there to be read */
+	STREAM_READABLE = 0x01, /* octets (SO_RCVLOWAT), an end or an error are there to be read */
 	STREAM_WRITABLE = 0x02,
 	STREAM_RDHUP = 0x04, /* the peer sends no more */
 	STREAM_HUP = 0x08,   /* both directions are over */
 	STREAM_ERROR = 0x10,
+	STREAM_SOME = 0x20, /* octets, but less than SO_RCVLOWAT: not readable */
 };
 
 /* Grow when something happened that a waiter may have waited for */
@@ -89,6 +90,14 @@ struct stream_ops {
 	uint64_t (*wait_deadline)(struct stream *s);
 	size_t (*readable)(struct stream *s);
 	int (*take_error)(struct stream *s);
+	/* One that was taken, and could not be told */
+	void (*give_error)(struct stream *s, int err);
+	/*
+	 * SO_RCVLOWAT; the transport's own is not the program's, for one octet may be a grant. It
+	 * begins as the socket's was.
+	 */
+	size_t (*lowat)(struct stream *s);
+	void (*set_lowat)(struct stream *s, size_t octets);
 	int (*shutdown)(struct stream *s, int how);
 	/*
 	 * The program's last descriptor of this process goes. 0: nothing is left to do,

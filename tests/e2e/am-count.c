@@ -2,7 +2,8 @@
 /*
  * Exactly once, counted: am_count N L MESSAGES. Every rank sends so many numbered requests to the
  * other ranks in turn; each receiver marks which numbers of which sender have run, each sender
- * which were answered, and a number that comes twice or never fails the job.
+ * which were answered, and a number that comes twice or never fails the job. How many copies
+ * were sent that were not needed is told for the caller to judge.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "include/warp/amudp_spmd.h"
 
 enum { COUNT = 1, COUNTED };
+enum { RAN, ANSWERED, TWICE, RETURNED, NEEDLESS, SUMS };
 
 static unsigned char **ran; /* by sender: a bit for each number */
 static unsigned char *answered;
@@ -68,9 +70,19 @@ static void send_all(eb_t eb, ep_t ep, int messages)
 		AM_Poll(eb);
 }
 
+/* Copies of requests whose first had been received all the same */
+static long needless(ep_t ep)
+{
+	amudp_xstats_t stats;
+
+	if (AMUDP_GetEndpointExtendedStatistics(ep, &stats) != AM_OK)
+		AMUDP_FatalErr("no statistics");
+	return (long)stats.NeedlessRetransmissions;
+}
+
 int main(int argc, char **argv)
 {
-	long sums[4], all[4 * 1024], total[4] = { 0 };
+	long sums[SUMS], all[SUMS * 1024], total[SUMS] = { 0 };
 	int i, j, n, messages;
 	uint64_t pid;
 	eb_t eb;
@@ -94,19 +106,23 @@ int main(int argc, char **argv)
 	AMUDP_SPMDBarrier();
 	memset(sums, 0, sizeof(sums));
 	for (i = 0; i < n; i++)
-		sums[0] += bits_set(ran[i], messages);
-	sums[1] = bits_set(answered, messages);
-	sums[2] = twice;
-	sums[3] = returned;
+		sums[RAN] += bits_set(ran[i], messages);
+	sums[ANSWERED] = bits_set(answered, messages);
+	sums[TWICE] = twice;
+	sums[RETURNED] = returned;
+	sums[NEEDLESS] = needless(ep);
 	AMUDP_SPMDAllGather(sums, all, sizeof(sums));
 	for (i = 0; i < n; i++) {
-		for (j = 0; j < 4; j++)
-			total[j] += all[4 * i + j];
+		for (j = 0; j < SUMS; j++)
+			total[j] += all[SUMS * i + j];
 	}
-	if (AMUDP_SPMDMyProc() == 0)
+	if (AMUDP_SPMDMyProc() == 0) {
 		printf("%ld messages: %ld ran, %ld answered, %ld twice, %ld returned\n",
-		       (long)messages * n, total[0], total[1], total[2], total[3]);
+		       (long)messages * n, total[RAN], total[ANSWERED], total[TWICE],
+		       total[RETURNED]);
+		printf("%ld of %ld sent again needlessly\n", total[NEEDLESS], (long)messages * n);
+	}
 	AMUDP_SPMDBarrier();
-	AMUDP_SPMDExit(total[0] != (long)messages * n || total[1] != total[0] || total[2] ||
-		       total[3]);
+	AMUDP_SPMDExit(total[RAN] != (long)messages * n || total[ANSWERED] != total[RAN] ||
+		       total[TWICE] || total[RETURNED]);
 }

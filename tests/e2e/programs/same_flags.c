@@ -237,9 +237,14 @@ static void many(int fd[2])
 	same_sleep(5);
 	R(readv(fd[1], iov, 1025));
 	R(readv(fd[1], iov, minus));
-	R(readv(fd[1], iov, 1024));
 	msg.msg_iovlen = 1024;
 	R(recvmsg(fd[1], &msg, MSG_WAITALL));
+	R(recvmsg(fd[1], &msg, MSG_WAITALL));
+	R(write(fd[0], big, 2000));
+	same_wait(fd[1], POLLIN);
+	R(recvmsg(fd[1], &msg, MSG_PEEK));
+	R(readv(fd[1], iov, 1024));
+	R(recvmsg(fd[1], &msg, MSG_WAITALL | MSG_DONTWAIT));
 	R(recvmsg(fd[1], &msg, MSG_DONTWAIT));
 }
 
