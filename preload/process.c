@@ -32,14 +32,37 @@ static struct stream *stream_of(struct fdent *ent)
 	return s && sock_role(s) == SOCK_STREAM_ON ? s->stream : NULL;
 }
 
+/* Keeps what it closes, once each, in a chain whose last one points to itself */
 static void close_one(int fd, struct fdent *ent, void *ctx)
 {
-	if (stream_of(ent))
-		call_close(fd);
+	struct sock *s = (struct sock *)(void *)ent, **kept = ctx;
+
+	if (!stream_of(ent))
+		return;
+	if (!s->kept) {
+		fdtab_hold(ent);
+		s->kept = *kept ? *kept : s;
+		*kept = s;
+	}
+	call_close(fd);
+}
+
+/* A thread that is still in a call would keep its socket out of the report */
+static void report_kept(struct sock *s)
+{
+	while (s) {
+		struct sock *next = s->kept == s ? NULL : s->kept;
+
+		s->kept = NULL;
+		sock_report(s);
+		sock_put(s);
+		s = next;
+	}
 }
 
 void process_finish(void)
 {
+	struct sock *kept = NULL;
 	struct edge *e;
 	unsigned int left;
 	long r = 0;
@@ -49,10 +72,11 @@ void process_finish(void)
 	if (__atomic_exchange_n(&finished, 1, __ATOMIC_ACQ_REL))
 		return;
 	e = edge_enter(false);
-	fdtab_each(close_one, NULL);
+	fdtab_each(close_one, &kept);
 	left = attend_finish(base_deadline(base_now(), sock_config.linger));
 	if (left)
 		base_warn("%u connections ended before their peers had everything", left);
+	report_kept(kept);
 	if (sock_config.report[0])
 		report_write(sock_config.report);
 	edge_leave(e, &r);

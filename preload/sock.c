@@ -44,13 +44,19 @@ void sock_put(struct sock *s)
 		fdtab_put(&s->ent);
 }
 
+void sock_report(struct sock *s)
+{
+	if (s->stream && !__atomic_exchange_n(&s->reported, true, __ATOMIC_RELAXED))
+		report_stream(s->stream);
+}
+
 static void stream_drop(struct sock *s)
 {
 	struct stream *stream = s->stream;
 
 	if (!stream)
 		return;
-	report_stream(stream);
+	sock_report(s);
 	sock_settle(s);
 	s->stream = NULL;
 	stream->ops->destroy(stream);
@@ -137,6 +143,7 @@ static struct sock *sock_alloc(int fd)
 	s->role = SOCK_NEW;
 	s->fd = fd;
 	s->stream = NULL;
+	s->kept = NULL;
 	s->cookie = 0;
 	s->mode = CONFIG_USE_TCP;
 	s->peer_len = 0;
@@ -227,6 +234,7 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 	if (err)
 		return err;
 	s->cookie = cookie_of(s->fd);
+	s->reported = false;
 	/* A dup() meanwhile has not seen the stream */
 	s->stream->ops->set_fd(s->stream, __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST));
 	__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);

@@ -48,7 +48,9 @@ struct sock {
 	bool fixed; /* the mode is the program's own wish, and no rule is asked */
 	bool accepted;
 	bool attended; /* preload/attend.c */
+	bool reported; /* atomic; its stream is in the report */
 	bool nodelay;  /* TCP_NODELAY as the program set it; underneath it is always on */
+	struct sock *kept; /* preload/process.c */
 	struct sockaddr_storage name; /* a listener's own; of a client what it was bound to */
 	struct sockaddr_storage peer; /* a client's, from connect() on */
 	socklen_t peer_len;
@@ -103,6 +105,8 @@ bool sock_is_behind(const struct sock *s, int fd);
 
 /* As stream_ops.progress; a peer without DDP makes the socket plain (-ENOMSG) */
 int sock_progress(struct sock *s);
+/* Its stream's counts go to the report, once */
+void sock_report(struct sock *s);
 /* Is there a listener for DDP in this process that a connection to @addr would reach? */
 bool sock_listens_here(const struct sockaddr *addr, socklen_t len);
 
