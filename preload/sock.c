@@ -47,7 +47,7 @@ void sock_put(struct sock *s)
 void sock_report(struct sock *s)
 {
 	if (s->stream && !__atomic_exchange_n(&s->reported, true, __ATOMIC_RELAXED))
-		report_stream(s->stream);
+		report_stream(s->stream, s->late);
 }
 
 static void stream_drop(struct sock *s)
@@ -147,8 +147,8 @@ static struct sock *sock_alloc(int fd)
 	s->cookie = 0;
 	s->mode = CONFIG_USE_TCP;
 	s->peer_len = 0;
-	s->probing = s->unsettled = s->fixed = s->accepted = s->attended = s->nodelay = s->own =
-		false;
+	s->probing = s->late = s->unsettled = s->fixed = false;
+	s->accepted = s->attended = s->nodelay = s->own = false;
 	pthread_mutex_init(&s->lock, NULL);
 	base_list_init(&s->watches);
 	s->ent.kind = FD_SOCK;
@@ -344,7 +344,8 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 		base_sock_set_lowat(s->fd, (int)s->stream->ops->lowat(s->stream));
 	}
 	base_info("descriptor %d is plain TCP: %s", s->fd, config_reason_text(reason));
-	report_plain(reason);
+	if (!__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
+		report_plain(reason);
 	epoll_give_back(s);
 	if (s->own)
 		fdtab_each(number_take, &s->ent);

@@ -55,6 +55,7 @@ struct sock {
 	struct sockaddr_storage peer; /* a client's, from connect() on */
 	socklen_t peer_len;
 	bool probing;	      /* it only tries: else its peer is plain TCP */
+	bool late;	      /* atomic: its program speaks TCP, but a Request may still come */
 	bool unsettled;	      /* atomic: that the peer speaks DDP has not been noted yet */
 	pthread_mutex_t lock; /* watches */
 	struct base_list watches;
@@ -92,6 +93,8 @@ void sock_give_back(struct sock *s, enum config_reason reason);
  * new TCP connection, which is under way when this returns
  */
 void sock_fall_back(struct sock *s);
+/* The program speaks first, and no Request has come: its octets are TCP's from now on */
+bool sock_speak_plain(struct sock *s);
 /* The peer of a client speaks DDP, if the stream is open */
 void sock_settle(struct sock *s);
 /* For what is not to be on DDP because of @err */

@@ -294,6 +294,7 @@ const struct stream_ops stream_rsock_ops = {
 	.name = "rsockets",
 	.attach = rsock_attach,
 	.progress = rsock_progress,
+	.speak_plain = rsock_speak_plain,
 	.send = rsock_send,
 	.recv = rsock_recv,
 	.levels = rsock_levels,
