@@ -132,9 +132,7 @@ struct stream_state {
 	uint32_t broken;   /* * it ended otherwise than in order */
 	uint32_t aborted;  /* * the peer's ABORT has come */
 	uint32_t features; /* in force; written once, before the stage is OPEN */
-	uint32_t lowat;	   /* * the program's SO_RCVLOWAT */
-	uint32_t late;	   /* * the program spoke TCP before a Request came */
-	uint32_t pad;
+	uint32_t lowat;    /* * the program's SO_RCVLOWAT */
 	uint32_t sgl_stag, ring_stag;
 	struct stream_peer peer;
 	struct stream_tx tx;
