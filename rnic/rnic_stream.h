@@ -13,6 +13,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "rnic/rnic_onesided.h"
+
 /*
  * The memory of one stream connection. @state is pointer-free plain data; @rest holds the part of
  * an FPDU that the kernel has not taken yet; @in holds received octets that are not a whole FPDU.
@@ -27,6 +29,7 @@ struct rnic_stream_mem {
 	void *state; /* RNIC_STREAM_STATE octets, 8-aligned, zeroed at first */
 	void *rest;
 	void *in;
+	struct rnic_regions *regions; /* this process's own; NULL: there are none */
 };
 
 /*
@@ -63,15 +66,18 @@ struct rnic_sink {
 	 */
 	int (*message)(void *ctx, uint64_t off, const void *p, size_t len, bool last);
 	void *ctx;
+	/* A one-sided operation of ours is complete; @value: what an atomic found */
+	void (*done)(void *ctx, uint64_t cookie, uint64_t value);
 };
 
-/* One operation of a batch: Write when @stag is not 0, else a Send */
+/* One operation of a batch: what @op says, or a Write when @stag is not 0, else a Send */
 struct rnic_stream_wr {
 	uint32_t stag;
 	uint64_t to;
 	const struct iovec *iov;
 	unsigned int niov;
-	uint32_t len;
+	uint32_t len; /* also of a Read */
+	const struct rnic_onesided *op;
 };
 
 enum rnic_stream_state {
@@ -168,6 +174,7 @@ struct rnic_stream_ops {
 	void (*info)(const struct rnic_stream_mem *mem, struct rnic_stream_info *info);
 	/* tx: our FIN, after the rest is sent (-EAGAIN: not yet) */
 	int (*shutdown)(const struct rnic_stream_mem *mem, int fd);
+	const struct rnic_onesided_ops *onesided;
 };
 
 #endif

@@ -5,7 +5,8 @@
  * block's indices only when they are within bounds, for whoever shares the memory may have
  * written anything.
  *
- * The peer may write to the windows and to nothing else; it can read nothing.
+ * The peer may write to the windows, and use the regions of this process as their rights allow;
+ * nothing else.
  */
 #include "soft/soft_stream.h"
 
@@ -17,6 +18,7 @@
 #include "base/rand.h"
 #include "rnic/rnic_stream.h"
 #include "soft/soft_core.h"
+#include "soft/soft_region.h"
 
 #define STREAM_MAGIC 0x57534f31u /* of this layout */
 #define STREAM_IN_CAP (RNIC_STREAM_IN - MPA_PD_MAX)
@@ -48,6 +50,8 @@ struct view {
 	struct stream *st;
 	struct llp llp;
 	struct soft_io io;
+	struct soft_regions *regions;
+	struct rdmap_source source;
 };
 
 static struct stream *stream_of(const struct rnic_stream_mem *mem)
@@ -55,19 +59,35 @@ static struct stream *stream_of(const struct rnic_stream_mem *mem)
 	return mem->state;
 }
 
+/* The slots that belong to the state, or those of the process's regions */
+static int slots_view(const struct rdmap_stream *s, struct stream *st, struct soft_regions *r,
+		      struct rdmap_slots *out)
+{
+	*out = r ? (struct rdmap_slots){ .in = r->in, .out = r->out }
+		 : (struct rdmap_slots){ .in = st->in, .out = st->out };
+	if (s->in_cap != (r ? SOFT_REGION_IN_SLOTS : STREAM_IN_SLOTS) ||
+	    s->out_cap != (r ? SOFT_REGION_OUT_SLOTS : STREAM_OUT_SLOTS))
+		return -EBADMSG;
+	return 0;
+}
+
 static int view_init(struct view *v, const struct rnic_stream_mem *mem, int fd)
 {
 	struct stream *st = stream_of(mem);
+	struct soft_regions *r = (struct soft_regions *)(void *)mem->regions;
+	struct rdmap_slots slots;
 
 	if (st->magic != STREAM_MAGIC || !soft_core_sane(&st->core, STREAM_IN_CAP) ||
-	    st->core.rdmap.in_cap != STREAM_IN_SLOTS || st->core.rdmap.out_cap != STREAM_OUT_SLOTS)
+	    slots_view(&st->core.rdmap, st, r, &slots))
 		return -EBADMSG;
 	v->st = st;
+	v->regions = r;
+	v->source = soft_regions_source(r, st->core.rdmap.ddp.mpa.flags & MPA_F_CRC);
 	llp_tcp_view(&v->llp, fd);
 	v->io = (struct soft_io){
 		.core = &st->core,
 		.llp = &v->llp,
-		.slots = { .in = st->in, .out = st->out },
+		.slots = slots,
 		.rest = mem->rest,
 		.in = mem->in,
 		.in_cap = STREAM_IN_CAP,
@@ -147,14 +167,6 @@ static int stream_window(const struct rnic_stream_mem *mem, unsigned int i, stru
 
 /* --- start-up --- */
 
-static enum ddp_stag_error source_none(void *ctx, __u32 stag, __u64 to, __u64 len,
-				       unsigned int access, __u8 **addr)
-{
-	return DDP_STAG_INVALID;
-}
-
-static const struct rdmap_source no_source = { .get = source_none };
-
 static int start_initiator(struct view *v, const void *pd, size_t len, short *events)
 {
 	int err = soft_start_initiator(&v->io, pd, len, events);
@@ -164,7 +176,7 @@ static int start_initiator(struct view *v, const void *pd, size_t len, short *ev
 	if (err == -EAGAIN)
 		return err;
 	/* The RTR, or a Terminate that says what is wrong with the Reply */
-	soft_tx_flush(&v->io, &no_source, true);
+	soft_tx_flush(&v->io, &v->source, true);
 	return err ? err : RNIC_STREAM_OPEN;
 }
 
@@ -257,6 +269,21 @@ static int stream_reject(const struct rnic_stream_mem *mem, int fd, const void *
 
 /* --- sending --- */
 
+#define FLUSH_TURNS 16
+
+/* The rest and what is owed. Copies of what the peer reads have room again with each turn. */
+static int view_flush(struct view *v)
+{
+	int err, turns = v->regions ? FLUSH_TURNS : 1;
+
+	do {
+		if (v->regions)
+			v->regions->held_used = 0;
+		err = soft_tx_flush(&v->io, &v->source, !v->st->tx_off);
+	} while (!err && --turns && soft_tx_pending(&v->st->core));
+	return err;
+}
+
 /* Can a batch begin? What was begun before goes first */
 static int send_ready(struct view *v, const struct rnic_stream_wr *wr)
 {
@@ -268,7 +295,7 @@ static int send_ready(struct view *v, const struct rnic_stream_wr *wr)
 	if (st->tx_off &&
 	    (wr->len != st->tx_len || wr->stag != st->tx_stag || (wr->stag && wr->to != st->tx_to)))
 		return -EINVAL;
-	err = soft_tx_flush(&v->io, &no_source, !st->tx_off);
+	err = view_flush(v);
 	if (err)
 		return err;
 	return st->core.tx_end ? -EPIPE : 0;
@@ -279,6 +306,30 @@ struct cursor {
 	unsigned int op;
 	__u32 off;
 };
+
+static void onesided_wr(struct rdmap_wr *w, const struct rnic_onesided *op, __u32 sink_stag)
+{
+	static const __u8 aops[] = {
+		[RNIC_FETCH_ADD] = RDMAP_FETCH_ADD,
+		[RNIC_CMP_SWAP] = RDMAP_CMP_SWAP,
+	};
+
+	w->op = op->opcode == RNIC_READ ? RDMAP_READ_REQ : RDMAP_ATOMIC_REQ;
+	w->aop = op->opcode == RNIC_READ ? 0 : aops[op->opcode];
+	w->sink_stag = sink_stag;
+	w->sink_to = op->sink_to;
+	w->cookie = op->cookie;
+	w->data = op->data;
+	w->mask = op->mask;
+	w->compare = op->compare;
+	w->compare_mask = op->compare_mask;
+}
+
+/* Octets that a message brings with it */
+static __u32 payload_len(const struct rnic_stream_wr *wr)
+{
+	return wr->op ? 0 : wr->len;
+}
 
 /* One FPDU: 1, or 0 when no more can be built now, or -errno */
 static int frame_build(struct soft_tx *t, struct view *v, const struct rnic_stream_wr *wr,
@@ -293,8 +344,13 @@ static int frame_build(struct soft_tx *t, struct view *v, const struct rnic_stre
 		.to = wr->to,
 	};
 	bool last = false;
-	ssize_t n = rdmap_tx_wr(&v->st->core.rdmap, &v->io.slots, &t->v, &w, at->off, &last);
+	ssize_t n;
 
+	if (wr->op && !v->regions)
+		return -EINVAL;
+	if (wr->op)
+		onesided_wr(&w, wr->op, v->regions->regions.sink_stag);
+	n = rdmap_tx_wr(&v->st->core.rdmap, &v->io.slots, &t->v, &w, at->off, &last);
 	if (n == -ENOBUFS || n == -EAGAIN)
 		return 0;
 	if (n < 0)
@@ -315,7 +371,7 @@ static int batch_send(struct view *v, const struct rnic_stream_wr *wr, unsigned 
 	int got = 1;
 
 	soft_tx_begin(&t, &v->io);
-	while (got > 0 && next.op < n && soft_tx_takes(&t, wr[next.op].len - next.off))
+	while (got > 0 && next.op < n && soft_tx_takes(&t, payload_len(&wr[next.op]) - next.off))
 		got = frame_build(&t, v, &wr[next.op], &next);
 	if (!t.count)
 		return got ? got : -EAGAIN;
@@ -379,7 +435,7 @@ static int stream_flush(const struct rnic_stream_mem *mem, int fd)
 	struct view v;
 	int err = view_init(&v, mem, fd);
 
-	return err ? err : soft_tx_flush(&v.io, &no_source, !v.st->tx_off);
+	return err ? err : view_flush(&v);
 }
 
 static bool stream_owes(const struct rnic_stream_mem *mem)
@@ -399,7 +455,7 @@ static int stream_shutdown(const struct rnic_stream_mem *mem, int fd)
 
 	if (err)
 		return err;
-	err = soft_tx_flush(&v.io, &no_source, !v.st->tx_off);
+	err = view_flush(&v);
 	return err == -EAGAIN ? err : soft_tx_shutdown(&v.io);
 }
 
@@ -407,6 +463,7 @@ static int stream_shutdown(const struct rnic_stream_mem *mem, int fd)
 
 struct intake {
 	struct stream *st;
+	const struct soft_regions *regions;
 	const struct rnic_sink *sink;
 	/* The last part of a Send, given on when the message is known to be good as a whole */
 	const __u8 *tail;
@@ -418,9 +475,7 @@ static enum iwarp_fault intake_place(void *ctx, const struct ddp_seg *seg, unsig
 {
 	struct intake *in = ctx;
 
-	if (access != DDP_REMOTE_WRITE)
-		return DDP_E_T_STAG;
-	for (unsigned int i = 0; i < RNIC_WINDOWS; i++) {
+	for (unsigned int i = 0; i < RNIC_WINDOWS && access == DDP_REMOTE_WRITE; i++) {
 		const struct rnic_window *w = &in->st->window[i];
 
 		if (!w->len || w->stag != seg->stag)
@@ -431,7 +486,7 @@ static enum iwarp_fault intake_place(void *ctx, const struct ddp_seg *seg, unsig
 			return DDP_E_T_BOUNDS;
 		return IWARP_OK;
 	}
-	return DDP_E_T_STAG;
+	return in->regions ? soft_regions_place(in->regions, seg, access) : DDP_E_T_STAG;
 }
 
 static unsigned int intake_recv_ready(void *ctx, __u64 *len)
@@ -480,6 +535,10 @@ static enum ddp_stag_error intake_invalidate(void *ctx, __u32 stag)
 
 static void intake_done(void *ctx, __u64 cookie, __u64 value)
 {
+	const struct intake *in = ctx;
+
+	if (in->sink->done)
+		in->sink->done(in->sink->ctx, cookie, value);
 }
 
 static void intake_kick(void *ctx)
@@ -507,6 +566,7 @@ static ssize_t stream_receive(const struct rnic_stream_mem *mem, int fd,
 		return err;
 	if (v.st->core.phase != SOFT_OPEN)
 		return -ENOTCONN;
+	in.regions = v.regions;
 	return soft_rx(&v.io, &to, budget);
 }
 
@@ -553,6 +613,38 @@ __attribute__((no_sanitize("thread"))) static void stream_info(const struct rnic
 		info->fault = c->rdmap.term.fault ? c->rdmap.term.fault : m->fault;
 }
 
+/* --- one-sided operations --- */
+
+static int onesided_create(const struct rnic_stream_mem *mem, uint16_t ird, uint16_t ord,
+			   struct rnic_regions **out)
+{
+	struct rdmap_stream *s = &stream_of(mem)->core.rdmap;
+	struct soft_regions *r;
+	struct view v;
+	int err = view_init(&v, mem, -1);
+
+	if (!err && (s->in_tail || s->out_tail))
+		err = -EBUSY;
+	if (!err)
+		err = soft_regions_create(&r);
+	if (err)
+		return err;
+	s->in_cap = SOFT_REGION_IN_SLOTS;
+	s->out_cap = SOFT_REGION_OUT_SLOTS;
+	s->ddp.mpa.ird = base_min(ird, SOFT_REGION_DEPTH);
+	s->ddp.mpa.ord = base_min(ord, SOFT_REGION_DEPTH);
+	*out = &r->regions;
+	return 0;
+}
+
+static const struct rnic_onesided_ops soft_onesided_ops = {
+	.create = onesided_create,
+	.destroy = soft_regions_destroy,
+	.add = soft_regions_add,
+	.remove = soft_regions_remove,
+	.close = soft_regions_close,
+};
+
 const struct rnic_stream_ops soft_stream_ops = {
 	.init = stream_init,
 	.window = stream_window,
@@ -568,4 +660,5 @@ const struct rnic_stream_ops soft_stream_ops = {
 	.receive = stream_receive,
 	.info = stream_info,
 	.shutdown = stream_shutdown,
+	.onesided = &soft_onesided_ops,
 };

@@ -125,6 +125,7 @@ int rsock_close(struct stream *stream)
 	if (!rsock_is_open(s) && !(s->hold && s->state->tx.hold_end))
 		return 0;
 	rsock_pump(s);
+	rsock_onesided_close(s);
 	if (abandons(s)) {
 		abandon(s);
 		return 0;

@@ -11,6 +11,15 @@
 
 #include <poll.h>
 
+/* Whoever waits to send may have a message that needs more room than there is */
+static bool may_send(const struct rsock *s)
+{
+	if (!rsock_may_data(s) || rsock_jobs_left(s) || rsock_message_left(s))
+		return false;
+	return !rsock_has(s, STREAM_FEATURE_INLINE) ||
+	       rsock_window_room(s) >= rsock_load(&s->state->tx.want);
+}
+
 static unsigned int open_levels(const struct rsock *s, uint32_t ends)
 {
 	const struct stream_state *st = s->state;
@@ -19,14 +28,17 @@ static unsigned int open_levels(const struct rsock *s, uint32_t ends)
 	bool over = ends & (STREAM_IN_ENDED | STREAM_SHUT_RD);
 	unsigned int levels = 0;
 
-	if (there >= rsock_load(&st->lowat) || over)
+	if (there >= rsock_load(&st->lowat) || over ||
+	    rsock_load(&st->rx.message_first) != STREAM_NO_MESSAGE)
 		levels |= STREAM_READABLE;
 	else if (there)
 		levels |= STREAM_SOME;
 	if (ends & (STREAM_OUT_ENDED | STREAM_SHUT_WR))
 		levels |= STREAM_WRITABLE;
-	else if (rsock_load(&st->may_send) && !rsock_load(&st->tx.blocked) && rsock_may_data(s))
+	else if (rsock_load(&st->may_send) && !rsock_load(&st->tx.blocked) && may_send(s))
 		levels |= STREAM_WRITABLE;
+	if (rsock_jobs_over(s))
+		levels |= STREAM_ERROR;
 	if (ends & (STREAM_IN_ENDED | STREAM_SHUT_RD))
 		levels |= STREAM_RDHUP;
 	/*

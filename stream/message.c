@@ -97,7 +97,7 @@ static int octets_deliver(struct rsock *s, uint32_t octets)
 
 	if (rsock_load(&st->ends) & STREAM_IN_ENDED)
 		return refuse("sent octets after its end");
-	if (!octets || octets != rx->placed - rx->delivered)
+	if (!octets || rx->message_open || octets != rx->placed - rx->delivered)
 		return refuse("told of other octets than it sent");
 	rsock_store(&rx->delivered, rx->placed);
 	__atomic_add_fetch(&st->in_edge, 1, __ATOMIC_ACQ_REL);
@@ -151,6 +151,24 @@ static int take_sgl(struct rsock *s, uint32_t limit)
 	return 0;
 }
 
+/* A part of a user message: with the octets that were told of, and in the end the whole of it */
+static int take_message(struct rsock *s, uint32_t value)
+{
+	struct stream_rx *rx = &s->state->rx;
+	uint64_t before = rx->message_part;
+
+	if (!rsock_has(s, STREAM_FEATURE_MESSAGES))
+		return refuse("sent a user message without leave");
+	if (rsock_load(&s->state->ends) & STREAM_IN_ENDED)
+		return refuse("sent a user message after its end");
+	if (rsock_message_begin(s))
+		return refuse("sent more than it was granted");
+	rx->message_part = rx->placed - rx->message_at - STREAM_MESSAGE_COST;
+	if (rx->message_part - before != (value & ~STREAM_MESSAGE_MORE))
+		return refuse("told of other octets than its message has");
+	return value & STREAM_MESSAGE_MORE ? 0 : rsock_message_end(s);
+}
+
 static int take_window(struct rsock *s, uint32_t data)
 {
 	struct stream_rx *rx = &s->state->rx;
@@ -202,7 +220,21 @@ static int body_none(struct rsock_drain *d, size_t off, const uint8_t *p, size_t
 
 static int body_inline(struct rsock_drain *d, size_t off, const uint8_t *p, size_t len)
 {
-	return rsock_has(d->s, STREAM_FEATURE_INLINE) ? octets_arrive(d, p, len) : -EMSGSIZE;
+	if (!rsock_has(d->s, STREAM_FEATURE_INLINE) || d->s->state->rx.message_open)
+		return -EMSGSIZE;
+	return octets_arrive(d, p, len);
+}
+
+/* Octets behind it belong to no reader's buffer, for they come after the message */
+static int body_message(struct rsock_drain *d, size_t off, const uint8_t *p, size_t len)
+{
+	int err;
+
+	if (!rsock_has(d->s, STREAM_FEATURE_MESSAGES))
+		return -EMSGSIZE;
+	d->target = NULL;
+	err = rsock_message_begin(d->s);
+	return err ? err : octets_arrive(d, p, len);
 }
 
 static int body_window(struct rsock_drain *d, size_t off, const uint8_t *p, size_t len)
@@ -223,7 +255,7 @@ static const struct {
 	[RS_OP_DATA] = { body_none, 0, take_data },
 	[RS_OP_INLINE] = { body_inline, 0, take_inline },
 	[RS_OP_WRITE] = { body_none, 0, take_nothing },
-	[3] = { body_none, 0, take_nothing },
+	[RS_OP_MESSAGE] = { body_message, 0, take_message },
 	[RS_OP_SGL] = { body_none, 0, take_sgl },
 	[RS_OP_WINDOW] = { body_window, sizeof(struct stream_window), take_window },
 	[RS_OP_IOMAP_SGL] = { body_none, 0, take_nothing }, /* we advertise no slots */
@@ -261,7 +293,12 @@ static int sink_message(void *ctx, uint64_t off, const void *p, size_t len, bool
 	return message_take(d->s, end - RS_MSG_LEN);
 }
 
+static void sink_done(void *ctx, uint64_t cookie, uint64_t value)
+{
+	rsock_job_done(((struct rsock_drain *)ctx)->s, cookie, value);
+}
+
 struct rnic_sink rsock_sink(struct rsock_drain *drain)
 {
-	return (struct rnic_sink){ sink_write, sink_message, drain };
+	return (struct rnic_sink){ sink_write, sink_message, drain, sink_done };
 }

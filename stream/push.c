@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What is due, in this order: the rest of a cut frame, a DATA message whose Write has gone,
- * octets held since before the connection was open, grants, SHUTDOWN, DISCONNECT, ABORT, the FIN.
+ * octets held since before the connection was open, the rest of a user message, grants, one-sided
+ * operations, SHUTDOWN, DISCONNECT, ABORT, the FIN.
  * Whoever finds something due may push it; what the transport does not take stays due.
  *
  * A grant of ring is a Write of an SGE to the peer's next slot and an SGL message with the
@@ -42,7 +43,7 @@ int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n)
 }
 
 /* One message by itself, with a body of @len octets: 0, -EAGAIN, -errno */
-static int body_post(struct rsock *s, uint32_t msg, void *body, uint32_t len)
+int rsock_body_post(struct rsock *s, uint32_t msg, void *body, uint32_t len)
 {
 	uint8_t octets[RS_MSG_LEN];
 	struct iovec iov[2] = { { octets, sizeof(octets) }, { body, len } };
@@ -56,7 +57,7 @@ static int body_post(struct rsock *s, uint32_t msg, void *body, uint32_t len)
 
 static int message_post(struct rsock *s, uint32_t msg)
 {
-	return body_post(s, msg, NULL, 0);
+	return rsock_body_post(s, msg, NULL, 0);
 }
 
 static int push_owed(struct rsock *s)
@@ -132,8 +133,8 @@ static int ring_grant(struct rsock *s, uint16_t limit)
 	uint8_t msg[RS_MSG_LEN];
 	struct iovec iov[2] = { { &sge, sizeof(sge) }, { msg, sizeof(msg) } };
 	struct rnic_stream_wr wr[2] = {
-		{ st->peer.sgl_stag, st->peer.sgl_to + slot * sizeof(sge), &iov[0], 1,
-		  sizeof(sge) },
+		{ st->peer.sgl_stag, st->peer.sgl_to + slot * sizeof(sge), &iov[0], 1, sizeof(sge),
+		  NULL },
 		{ .iov = &iov[1], .niov = 1, .len = sizeof(msg) },
 	};
 	int done;
@@ -157,7 +158,7 @@ static int window_grant(struct rsock *s)
 	int err;
 
 	rsock_store(&tx->granted, limit);
-	err = body_post(s, rs_msg(RS_OP_WINDOW, 0), &w, sizeof(w));
+	err = rsock_body_post(s, rs_msg(RS_OP_WINDOW, 0), &w, sizeof(w));
 	if (err)
 		rsock_store(&tx->granted, before);
 	return err;
@@ -205,7 +206,7 @@ static int push_ends(struct rsock *s)
 		     { STREAM_DUE_DISCONNECT, RS_CTRL_DISCONNECT },
 		     { STREAM_DUE_ABORT, RS_CTRL_ABORT } };
 	struct stream_tx *tx = &s->state->tx;
-	int err = 0;
+	int err = rsock_jobs_left(s) ? -EAGAIN : 0;
 
 	for (unsigned int i = 0; i < base_array_size(ends) && !err; i++) {
 		if (!(tx->due & ends[i].due))
@@ -232,8 +233,9 @@ static int push_fin(struct rsock *s)
 
 int rsock_push(struct rsock *s)
 {
-	static int (*const parts[])(struct rsock * s) = { push_owed, push_held, push_grants,
-							  push_ends };
+	static int (*const parts[])(struct rsock * s) = { push_owed,	      push_held,
+							  rsock_message_push, push_grants,
+							  rsock_jobs_push,    push_ends };
 	int err;
 
 	if (!rsock_is_open(s))

@@ -92,7 +92,8 @@ static bool push_wanted(const struct rsock *s)
 	const struct stream_tx *tx = &s->state->tx;
 
 	return rsock_load(&tx->due) || rsock_load(&tx->owed) || tx->hold_end ||
-	       rsock_grant_due(s) || s->rnic->owes(&s->mem);
+	       rsock_grant_due(s) || rsock_message_left(s) || rsock_jobs_due(s) ||
+	       s->rnic->owes(&s->mem);
 }
 
 static void push(struct rsock *s)
@@ -106,6 +107,8 @@ static void push(struct rsock *s)
 
 void rsock_pump(struct rsock *s)
 {
+	if (rsock_is_foreign(s))
+		return;
 	rsock_rx_lock(s);
 	rsock_drain(s, NULL);
 	rsock_rx_unlock(s);
@@ -116,7 +119,7 @@ void rsock_pump(struct rsock *s)
 static size_t waiting_take(struct rsock *s, struct stream_cursor c, int flags)
 {
 	struct stream_rx *rx = &s->state->rx;
-	size_t left = rx->delivered - rx->consumed, taken = 0, len;
+	size_t left = rsock_message_limit(s), taken = 0, len;
 	char *p;
 
 	for (; left && (len = stream_cursor_next(&c, left, &p)); left -= len, taken += len)
@@ -175,26 +178,38 @@ ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int fl
 {
 	struct rsock *s = rsock_of(stream);
 	uint64_t before = rsock_edges(s);
-	size_t taken;
+	size_t taken, len;
+	bool message;
 	int err = rsock_is_open(s) ? 0 : stream->ops->progress(stream);
 
 	if (err)
 		return err == -EAGAIN || err == -ENOMSG ? err : nothing(s);
+	if (rsock_is_foreign(s))
+		return -EXDEV;
 	rsock_rx_lock(s);
 	taken = octets_take(s, iov, n, flags & (MSG_PEEK | MSG_TRUNC));
 	/* The peer's end may be among what the transport still has: then nothing is granted */
 	if (rsock_grant_due(s))
 		rsock_drain(s, NULL);
+	message = !taken && rsock_message_next(s, &len);
 	rsock_rx_unlock(s);
 	push(s);
 	rsock_tell(s, before);
+	if (message)
+		return -EBADMSG;
 	return taken || !stream_iov_len(iov, n) ? (ssize_t)taken : nothing(s);
 }
 
 size_t rsock_readable(struct stream *stream)
 {
-	struct stream_rx *rx = &rsock_of(stream)->state->rx;
-	uint64_t consumed = rsock_load(&rx->consumed);
+	struct rsock *s = rsock_of(stream);
+	size_t len;
 
-	return rsock_load(&rx->delivered) - consumed;
+	if (rsock_load(&s->state->rx.message_first) == STREAM_NO_MESSAGE)
+		return rsock_message_limit(s);
+	rsock_rx_lock(s);
+	if (!rsock_message_next(s, &len))
+		len = rsock_message_limit(s);
+	rsock_rx_unlock(s);
+	return len;
 }

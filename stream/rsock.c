@@ -138,7 +138,7 @@ static bool rsock_owes(struct stream *stream)
 	if (!rsock_is_open(s) || rsock_load(&s->state->ends) & STREAM_OUT_ENDED)
 		return false;
 	return rsock_load(&tx->owed) || rsock_load(&tx->due) || rsock_grant_due(s) ||
-	       s->rnic->owes(&s->mem);
+	       rsock_message_left(s) || rsock_jobs_due(s) || s->rnic->owes(&s->mem);
 }
 
 static void rsock_set_fd(struct stream *stream, int fd)
@@ -166,6 +166,40 @@ static void rsock_stats(struct stream *stream, struct stream_stats *stats)
 	};
 }
 
+static void rsock_info(struct stream *stream, struct stream_info *out)
+{
+	struct rsock *s = rsock_of(stream);
+	const struct stream_state *st = s->state;
+	struct rnic_stream_info info = { 0 };
+
+	if (rsock_load(&st->stage) >= STREAM_OPEN)
+		s->rnic->info(&s->mem, &info);
+	*out = (struct stream_info){
+		.provider = s->provider,
+		.features = st->features,
+		.fault = info.fault,
+		.fault_by_peer = info.fault_by_peer,
+		.ring = s->ring,
+		.mulpdu = info.mulpdu,
+		.ird = rsock_has(s, STREAM_FEATURE_ONESIDED) ? RSOCK_DEPTH : 0,
+		.ord = st->peer.ird,
+		.mpa_rev = info.mpa_rev,
+		.open = rsock_is_open(s),
+		.broken = rsock_load(&st->broken),
+		.aborted = rsock_load(&st->aborted),
+		.crc = info.crc,
+		.tx_markers = info.tx_markers,
+		.rx_markers = info.rx_markers,
+		.tx_octets = st->tx.octets,
+		.rx_octets = rsock_load(&st->rx.consumed),
+		.tx_fpdus = info.tx_fpdus,
+		.rx_fpdus = info.rx_fpdus,
+		.messages_sent = st->tx.messages,
+		.messages_received = st->rx.messages,
+		.jobs = rsock_jobs_count(s),
+	};
+}
+
 static int state_init(struct rsock *s, const struct stream_param *param)
 {
 	struct stream_state *st = s->state;
@@ -182,6 +216,7 @@ static int state_init(struct rsock *s, const struct stream_param *param)
 	st->initiator = param->initiator;
 	st->tx.granted = rsock_half(s);
 	st->tx.limit = s->credits;
+	st->rx.message_first = STREAM_NO_MESSAGE;
 	rsock_chunks_init(&st->rx);
 	return 0;
 }
@@ -207,7 +242,11 @@ static int memory_create(struct rsock *s)
 	if (err)
 		return err;
 	s->state = &s->memory->state;
-	s->mem = (struct rnic_stream_mem){ s->state->rnic, s->memory->rest, s->memory->in };
+	s->mem = (struct rnic_stream_mem){
+		.state = s->state->rnic,
+		.rest = s->memory->rest,
+		.in = s->memory->in,
+	};
 	return 0;
 }
 
@@ -221,16 +260,16 @@ static void lowat_take(struct rsock *s)
 		base_sock_set_lowat(s->base.fd, 1);
 }
 
-static const struct rnic_stream_ops *provider_find(const char *name)
+static const struct rnic_ops *provider_find(const char *name)
 {
 	const struct rnic_ops *rnic = rnic_find(name);
 
-	return rnic ? rnic->stream : NULL;
+	return rnic && rnic->stream ? rnic : NULL;
 }
 
 static int rsock_attach(int fd, const struct stream_param *param, struct stream **out)
 {
-	const struct rnic_stream_ops *rnic = provider_find(param->provider);
+	const struct rnic_ops *rnic = provider_find(param->provider);
 	uint32_t ring = ring_of(param);
 	struct rsock *s;
 	int err;
@@ -242,7 +281,8 @@ static int rsock_attach(int fd, const struct stream_param *param, struct stream 
 		return -ENOMEM;
 	*s = (struct rsock){
 		.base = { &stream_rsock_ops, fd },
-		.rnic = rnic,
+		.rnic = rnic->stream,
+		.provider = rnic->name,
 		.hold = param->hold,
 		.only = param->only,
 		.probe = param->probe,
@@ -281,6 +321,7 @@ static void rsock_destroy(struct stream *stream)
 	if (!stream)
 		return;
 	rsock_start_over(s);
+	rsock_onesided_uninit(s);
 	base_map_destroy(s->memory, memory_size(s));
 	free(s);
 }
@@ -308,5 +349,13 @@ const struct stream_ops stream_rsock_ops = {
 	.owes = rsock_owes,
 	.set_fd = rsock_set_fd,
 	.stats = rsock_stats,
+	.info = rsock_info,
+	.message_send = rsock_message_send,
+	.message_recv = rsock_message_recv,
+	.region_add = rsock_region_add,
+	.region_remove = rsock_region_remove,
+	.post = rsock_post_job,
+	.complete = rsock_complete,
+	.serves = rsock_serves,
 	.destroy = rsock_destroy,
 };

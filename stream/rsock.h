@@ -11,6 +11,8 @@
  *	chunk.c    octets that wait for their reader
  *	extension.c  what two Warpsock ends tell each other at the start
  *	level.c    what a waiter may know
+ *	user.c     user messages
+ *	onesided.c  one-sided operations and memory for the peer's
  *	end.c      shutdown, close and what lingers
  */
 #ifndef STREAM_RSOCK_H
@@ -24,7 +26,10 @@
 enum rsock_window { RSOCK_SGL, RSOCK_RING };
 
 /* What we have to offer to another Warpsock end */
-#define RSOCK_FEATURES (STREAM_FEATURE_CUT | STREAM_FEATURE_ABORT | STREAM_FEATURE_INLINE)
+#define RSOCK_FEATURES                                                       \
+	(STREAM_FEATURE_CUT | STREAM_FEATURE_ABORT | STREAM_FEATURE_INLINE | \
+	 STREAM_FEATURE_MESSAGES | STREAM_FEATURE_ONESIDED)
+#define RSOCK_DEPTH 16
 
 /* Tagged offsets of our own; any would do */
 #define RSOCK_SGL_TO 0x10000ull
@@ -33,6 +38,7 @@ enum rsock_window { RSOCK_SGL, RSOCK_RING };
 struct rsock {
 	struct stream base;
 	const struct rnic_stream_ops *rnic;
+	const char *provider;
 	struct stream_memory *memory;
 	struct stream_state *state;
 	struct rnic_stream_mem mem;
@@ -46,6 +52,8 @@ struct rsock {
 	uint64_t start_limit;
 	uint64_t start_deadline; /* atomic: of the Reply; BASE_NEVER when none is waited for */
 	int lowat, lowat_now;	 /* SO_RCVLOWAT as it was, 0: as it is; as we have set it */
+	struct rsock_jobs *jobs; /* NULL: there have never been any */
+	unsigned int regions;	 /* atomic */
 	void (*changed)(void *ctx);
 	void *ctx;
 };
@@ -56,8 +64,7 @@ static inline struct rsock *rsock_of(struct stream *s)
 }
 
 /*
- * --- rsock.c ---------------------------------------------------------------------------------
- * ---------------------
+ * --- rsock.c
  */
 
 #define rsock_load(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
@@ -116,7 +123,6 @@ static inline bool rsock_is_open(const struct rsock *s)
 
 /*
  * --- start.c: both locks
- * ------------------------------------------------------------------------------------------
  */
 
 /* As stream_ops.progress says */
@@ -127,7 +133,6 @@ void rsock_start_over(struct rsock *s);
 
 /*
  * --- message.c: rx lock
- * -------------------------------------------------------------------------------------------
  */
 
 /* Where octets go that a reader waits for */
@@ -156,8 +161,7 @@ void rsock_chunks_get(struct rsock *s, uint64_t at, void *p, size_t len);
 void rsock_chunks_drop(struct rsock *s, uint64_t from, uint64_t to);
 
 /*
- * --- recv.c ----------------------------------------------------------------------------------
- * ---------------------
+ * --- recv.c
  */
 
 /* rx lock. Takes in what is there: 0, or -errno when the transport has ended */
@@ -168,8 +172,7 @@ ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int fl
 size_t rsock_readable(struct stream *stream);
 
 /*
- * --- send.c ----------------------------------------------------------------------------------
- * ---------------------
+ * --- send.c
  */
 
 /* tx lock. Credits and room for DATA? */
@@ -179,8 +182,7 @@ ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n);
 ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n);
 
 /*
- * --- push.c: tx lock -------------------------------------------------------------------------
- * ---------------------
+ * --- push.c: tx lock
  */
 
 /* Up to RSOCK_BATCH pairs of Write and message. How many operations were accepted, -errno */
@@ -190,8 +192,7 @@ int rsock_push(struct rsock *s);
 bool rsock_grant_due(const struct rsock *s);
 
 /*
- * --- level.c ---------------------------------------------------------------------------------
- * ---------------------
+ * --- level.c
  */
 
 unsigned int rsock_levels(struct stream *stream, struct stream_edges *edges);
@@ -200,12 +201,13 @@ size_t rsock_lowat(struct stream *stream);
 void rsock_set_lowat(struct stream *stream, size_t octets);
 
 /*
- * --- end.c -----------------------------------------------------------------------------------
- * ---------------------
+ * --- end.c
  */
 
 int rsock_shutdown(struct stream *stream, int how);
 int rsock_close(struct stream *stream);
 int rsock_close_more(struct stream *stream, bool *safe);
+
+#include "stream/rsock_ext.h"
 
 #endif

@@ -33,12 +33,16 @@ struct batch {
 	struct rnic_stream_wr wr[2 * BATCH];
 };
 
-/* INLINE: octets that the peer has room for */
-static uint64_t window_room(const struct rsock *s)
+uint64_t rsock_window_room(const struct rsock *s)
 {
 	uint64_t placed = rsock_load(&s->state->tx.placed);
 
 	return rsock_load(&s->state->rx.window) - placed;
+}
+
+uint32_t rsock_segment(const struct rsock *s)
+{
+	return s->rnic->segment(&s->mem, 0) - INLINE_LESS;
 }
 
 bool rsock_may_data(const struct rsock *s)
@@ -47,7 +51,7 @@ bool rsock_may_data(const struct rsock *s)
 	uint16_t left = (uint16_t)(rsock_load(&st->rx.limit) - rsock_load(&st->tx.sent));
 
 	if (rsock_has(s, STREAM_FEATURE_INLINE))
-		return window_room(s);
+		return rsock_window_room(s);
 	return rsock_load(&st->tx.filled) != rsock_load(&st->rx.entries) && left > st->peer.reserve;
 }
 
@@ -113,7 +117,8 @@ static bool pair_add(struct rsock *s, struct batch *b, struct stream_cursor *c, 
 		return false;
 	base_put_le32(b->msg[i], rs_msg(RS_OP_DATA, len));
 	b->msg_iov[i] = (struct iovec){ b->msg[i], RS_MSG_LEN };
-	wr[0] = (struct rnic_stream_wr){ e->stag, e->to, &b->piece[first], b->pieces - first, len };
+	wr[0] = (struct rnic_stream_wr){ e->stag,	    e->to, &b->piece[first],
+					 b->pieces - first, len,   NULL };
 	wr[1] = (struct rnic_stream_wr){ .iov = &b->msg_iov[i], .niov = 1, .len = RS_MSG_LEN };
 	pair_enter(s, b, len);
 	return true;
@@ -129,7 +134,7 @@ static bool inline_add(struct rsock *s, struct batch *b, struct stream_cursor *c
 	if (i == BATCH || first == PIECES)
 		return false;
 	b->piece[b->pieces++] = (struct iovec){ b->msg[i], RS_MSG_LEN };
-	len = pair_gather(b, c, base_min(window_room(s), segment));
+	len = pair_gather(b, c, base_min(rsock_window_room(s), segment));
 	if (!len)
 		return false;
 	base_put_le32(b->msg[i], rs_msg(RS_OP_INLINE, len));
@@ -167,13 +172,12 @@ ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n)
 {
 	struct stream_cursor c = { iov, n, 0 };
 	bool pairs = !rsock_has(s, STREAM_FEATURE_INLINE);
-	uint32_t segment = s->rnic->segment(&s->mem, pairs ? RS_MSG_LEN : 0);
+	uint32_t segment = pairs ? s->rnic->segment(&s->mem, RS_MSG_LEN) : rsock_segment(s);
 	size_t sum = 0;
 	struct batch b;
 	int want, done;
 
 	b.ops = pairs ? 2 : 1;
-	segment -= pairs ? 0 : INLINE_LESS;
 	do {
 		b.n = b.pieces = 0;
 		while (pairs ? pair_add(s, &b, &c, segment) : inline_add(s, &b, &c, segment))
@@ -214,6 +218,8 @@ static ssize_t octets_send(struct rsock *s, const struct iovec *iov, int n)
 	if (!rsock_load(&s->state->may_send))
 		return -EAGAIN;
 	err = rsock_push(s);
+	if (!err && rsock_jobs_left(s))
+		err = -EAGAIN; /* what is sent later comes later */
 	return err ? err : rsock_send_data(s, iov, n);
 }
 
@@ -254,6 +260,8 @@ ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n)
 		return err == -ENOMSG ? err : ended(s);
 	if (!stream_iov_len(iov, n))
 		return has_ended(s) ? ended(s) : 0;
+	if (rsock_is_foreign(s))
+		return -EXDEV;
 	sent = send_once(s, iov, n);
 	if (sent == -EAGAIN && rsock_is_open(s)) {
 		/* Credits and room come as input */

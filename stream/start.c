@@ -55,7 +55,9 @@ void rsock_start_over(struct rsock *s)
 static size_t start_data_put(const struct rsock *s, uint8_t pd[START_DATA_MAX])
 {
 	const struct stream_state *st = s->state;
-	struct stream_ext ext = { .features = s->offered, .window = s->ring };
+	struct stream_ext ext = {
+		.features = s->offered, .window = s->ring, .ird = RSOCK_DEPTH, .ord = RSOCK_DEPTH
+	};
 	struct rs_conn_data cd = {
 		.version = RS_VERSION,
 		.flags = RS_CONN_IOMAP,
@@ -92,6 +94,11 @@ static int features_take(struct rsock *s, const struct stream_ext *ext)
 	if (ext->features & STREAM_FEATURE_INLINE && !ext->window)
 		return -EPROTO;
 	st->features = ext->features & s->offered;
+	if (!rsock_has(s, STREAM_FEATURE_INLINE))
+		st->features &= ~(uint32_t)STREAM_FEATURE_MESSAGES;
+	st->peer.ird = rsock_has(s, STREAM_FEATURE_ONESIDED) ? base_min(ext->ird, RSOCK_DEPTH) : 0;
+	st->peer.ord = ext->ord;
+	st->first_window = ext->window;
 	if (!rsock_has(s, STREAM_FEATURE_INLINE))
 		return 0;
 	st->rx.window = ext->window;
@@ -155,6 +162,9 @@ static void opened(struct rsock *s)
 	s->rnic->info(&s->mem, &info);
 	/* The kernel's soft iWARP, if that is the peer, wants a CRC in one piece */
 	s->rnic->align(&s->mem, info.crc && !rsock_has(s, STREAM_FEATURE_CUT));
+	if (rsock_has(s, STREAM_FEATURE_ONESIDED) &&
+	    rsock_onesided_init(s, base_min(RSOCK_DEPTH, st->peer.ord), st->peer.ird))
+		st->features &= ~(uint32_t)STREAM_FEATURE_ONESIDED;
 	rsock_store(&st->may_send, info.may_send);
 	rsock_store(&st->stage, STREAM_OPEN);
 	__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);

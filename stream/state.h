@@ -19,7 +19,8 @@
 #include "rnic/rnic_stream.h"
 
 #define STREAM_MAGIC 0x57415250u
-#define STREAM_VERSION 2
+#define STREAM_VERSION 3
+#define STREAM_NO_MESSAGE (~0ull)
 
 /*
  * The ring that the peer writes to is address space: two halves, granted in turn. By default a
@@ -82,7 +83,8 @@ struct stream_peer {
 	uint32_t sgl_stag;
 	uint32_t sgl_entries;
 	uint16_t credits;
-	uint16_t reserve; /* credits that DATA leaves to control messages */
+	uint16_t ird, ord; /* of one-sided operations; 0: it has none */
+	uint16_t reserve;  /* credits that DATA leaves to control messages */
 };
 
 struct stream_tx {
@@ -94,6 +96,11 @@ struct stream_tx {
 	uint32_t due;	  /* *: enum stream_due */
 	uint32_t blocked; /* *: the transport took less than it was given */
 	uint32_t hold_at, hold_end;
+	uint32_t message_at;   /* a user message in the hold, from here on to go */
+	uint32_t message_end;  /* *: 0: none */
+	uint32_t message_none; /* it has no octets */
+	uint32_t want;	       /* *: room that a message did not find */
+	uint64_t messages;
 	uint16_t sent;	/* *: DATA messages, ever */
 	uint16_t limit; /* *: how many the peer may send, as it was told */
 	uint32_t pad;
@@ -109,6 +116,12 @@ struct stream_rx {
 	uint16_t limit;	  /* *: how many DATA messages we may send */
 	uint16_t got;	  /* *: DATA messages, ever */
 	struct rs_sge sge;
+	uint64_t message_first; /* *: the first user message not read, by its place in the ring */
+	uint64_t message_last;	/* the last one, and the one that comes now */
+	uint64_t message_at;
+	uint64_t message_part; /* octets of it in the parts that are here */
+	uint64_t messages;
+	uint8_t message_open;
 	uint8_t sge_here; /* sge was written, its SGL message has not come */
 	uint8_t msg_len;
 	uint8_t msg[RS_MSG_LEN];
@@ -131,9 +144,12 @@ struct stream_state {
 	uint32_t initiator;
 	uint32_t broken;   /* * it ended otherwise than in order */
 	uint32_t aborted;  /* * the peer's ABORT has come */
+	uint32_t refused;  /* tx: a job was told of the peer's Terminate */
+	uint32_t owner;	   /* * tx: the process of one-sided operations; 0: none */
 	uint32_t features; /* in force; written once, before the stage is OPEN */
-	uint32_t lowat;    /* * the program's SO_RCVLOWAT */
+	uint32_t lowat;	   /* * the program's SO_RCVLOWAT */
 	uint32_t sgl_stag, ring_stag;
+	uint64_t first_window; /* the peer's */
 	struct stream_peer peer;
 	struct stream_tx tx;
 	struct stream_rx rx;

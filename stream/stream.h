@@ -16,6 +16,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "stream/job.h"
+
 struct stream;
 
 enum stream_level {
@@ -119,6 +121,28 @@ struct stream_ops {
 	bool (*owes)(struct stream *s);
 	void (*set_fd)(struct stream *s, int fd);
 	void (*stats)(struct stream *s, struct stream_stats *stats);
+	void (*info)(struct stream *s, struct stream_info *info);
+	/*
+	 * User messages, in the order of the stream; as send and recv, and -EOPNOTSUPP: the peer
+	 * has none. -EMSGSIZE: longer than there is room at the peer. message_recv: octets
+	 * given, and the message's length into *@len; -ENODATA: what comes next is no message.
+	 * Where one does, recv says -EBADMSG.
+	 */
+	int (*message_send)(struct stream *s, const void *p, size_t len);
+	ssize_t (*message_recv)(struct stream *s, const struct iovec *iov, int n, int flags,
+				size_t *len);
+	/*
+	 * One-sided operations, from the process alone that used them first (-EXDEV). They leave
+	 * in their order, before what is sent later. -ENOBUFS: take completions first. complete:
+	 * the oldest, when it is over; -EAGAIN.
+	 */
+	int (*region_add)(struct stream *s, void *addr, size_t len, unsigned int access,
+			  uint32_t *stag);
+	int (*region_remove)(struct stream *s, uint32_t stag);
+	int (*post)(struct stream *s, const struct stream_job *job);
+	int (*complete)(struct stream *s, struct stream_completion *out);
+	/* Has it memory that the peer may use at any time? Then somebody must call progress */
+	bool (*serves)(struct stream *s);
 	void (*destroy)(struct stream *s);
 };
 

@@ -52,14 +52,20 @@ WIRE_AT(struct stream_ext_depth, ord, 2);
 
 /* In force is what both ends say */
 enum stream_feature {
-	STREAM_FEATURE_CUT = 0x01,    /* takes FPDUs however TCP's segments cut them */
-	STREAM_FEATURE_ABORT = 0x02,  /* knows RS_CTRL_ABORT */
-	STREAM_FEATURE_INLINE = 0x04, /* octets travel in Sends, under a window of octets */
+	STREAM_FEATURE_CUT = 0x01,	/* takes FPDUs however TCP's segments cut them */
+	STREAM_FEATURE_ABORT = 0x02,	/* knows RS_CTRL_ABORT */
+	STREAM_FEATURE_INLINE = 0x04,	/* octets travel in Sends, under a window of octets */
+	STREAM_FEATURE_MESSAGES = 0x08, /* user messages; needs INLINE */
+	STREAM_FEATURE_ONESIDED = 0x10, /* Writes, Reads and Atomics on registered memory */
 };
 
 /* Operations beyond rsockets', in the place of DATA and SGL; a body follows the four octets */
-#define RS_OP_INLINE 1 /* the octets, as many as the value says */
-#define RS_OP_WINDOW 5 /* struct stream_window */
+#define RS_OP_INLINE 1	/* the octets, as many as the value says */
+#define RS_OP_MESSAGE 3 /* a part of a user message, as many octets as the value says */
+#define RS_OP_WINDOW 5	/* struct stream_window */
+
+#define STREAM_MESSAGE_MORE 0x10000000u /* in the value: not the last part */
+#define STREAM_MESSAGE_COST 16 /* octets of the window that a message takes beside its own */
 
 /* Little-endian, as the messages are: how many octets the peer may have sent, ever */
 struct stream_window {

@@ -54,7 +54,7 @@ static int inbox_message(void *ctx, uint64_t off, const void *p, size_t len, boo
 
 static ssize_t receive(struct pair_end *e, struct inbox *box)
 {
-	struct rnic_sink sink = { inbox_write, inbox_message, box };
+	struct rnic_sink sink = { inbox_write, inbox_message, box, NULL };
 
 	return PAIR_OPS->receive(&e->mem, e->fd, &sink, 0);
 }
@@ -82,7 +82,7 @@ static struct rnic_window window_add(struct pair_end *e)
 static int put(struct pair_end *e, uint32_t stag, uint64_t to, const void *p, uint32_t len)
 {
 	struct iovec iov = { (void *)p, len };
-	struct rnic_stream_wr wr = { stag, to, &iov, 1, len };
+	struct rnic_stream_wr wr = { stag, to, &iov, 1, len, NULL };
 
 	return PAIR_OPS->send(&e->mem, e->fd, &wr, 1);
 }
@@ -306,7 +306,9 @@ Test(soft_stream, rtr_opens_the_responder_without_the_caller)
 Test(soft_stream, a_batch_is_counted)
 {
 	struct iovec iov = { "data", 4 };
-	struct rnic_stream_wr wr[3] = { { 0, 0, &iov, 1, 4 }, { 0, 0, &iov, 1, 4 }, { 0 } };
+	struct rnic_stream_wr wr[3] = { { 0, 0, &iov, 1, 4, NULL },
+					{ 0, 0, &iov, 1, 4, NULL },
+					{ 0 } };
 
 	open_plain();
 	cr_assert_eq(PAIR_OPS->send(&a.mem, a.fd, wr, 3), 3);
@@ -419,7 +421,7 @@ Test(soft_stream, a_message_of_many_frames)
 {
 	static uint8_t msg[60000];
 	struct iovec iov = { msg, sizeof(msg) };
-	struct rnic_stream_wr wr = { 0, 0, &iov, 1, sizeof(msg) };
+	struct rnic_stream_wr wr = { 0, 0, &iov, 1, sizeof(msg), NULL };
 	int fd[2], got = -EAGAIN;
 
 	pair_make(&plain);

@@ -81,7 +81,7 @@ void ends_peer_init(struct ends_peer *p, int fd)
 		.fd = fd,
 		.rnic = rnic_find(NULL)->stream,
 		.mem = { calloc(1, RNIC_STREAM_STATE), calloc(1, RNIC_STREAM_REST),
-			 calloc(1, RNIC_STREAM_IN) },
+			 calloc(1, RNIC_STREAM_IN), NULL },
 		.sgl = { .to = 0x1000, .len = 32, .tag = RSOCK_SGL },
 		.ring = { .to = 0x200000, .len = 1 << 20, .tag = RSOCK_RING },
 	};
@@ -142,7 +142,7 @@ void ends_peer_write(struct ends_peer *p, uint32_t stag, uint64_t to, const void
 		     uint32_t len)
 {
 	struct iovec iov = { (void *)data, len };
-	struct rnic_stream_wr wr = { stag, to, &iov, 1, len };
+	struct rnic_stream_wr wr = { stag, to, &iov, 1, len, NULL };
 
 	post(p, &wr);
 }
@@ -181,7 +181,7 @@ static int peer_message(void *ctx, uint64_t off, const void *octets, size_t len,
 
 void ends_peer_drain(struct ends_peer *p)
 {
-	struct rnic_sink sink = { peer_write, peer_message, p };
+	struct rnic_sink sink = { peer_write, peer_message, p, NULL };
 	ssize_t got;
 
 	/* Loopback delivers at once, but not in the same instruction */

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What only two Warpsock ends have: octets in messages, user messages, one-sided operations.
+ * Part of stream/rsock.h.
+ */
+#ifndef STREAM_RSOCK_EXT_H
+#define STREAM_RSOCK_EXT_H
+
+/* tx lock. One message of four octets and a body of @len: 0, -EAGAIN, -errno */
+int rsock_body_post(struct rsock *s, uint32_t msg, void *body, uint32_t len);
+/* Octets of a Send's FPDU behind the message's four */
+uint32_t rsock_segment(const struct rsock *s);
+/* INLINE: octets that the peer has room for */
+uint64_t rsock_window_room(const struct rsock *s);
+
+/*
+ * --- user.c
+ */
+
+int rsock_message_send(struct stream *stream, const void *p, size_t len);
+/* tx lock: 0 or -EAGAIN, -errno: the rest of a message that was accepted */
+int rsock_message_push(struct rsock *s);
+/* One that was accepted has not gone wholly. No lock. */
+static inline bool rsock_message_left(const struct rsock *s)
+{
+	return rsock_load(&s->state->tx.message_end);
+}
+
+ssize_t rsock_message_recv(struct stream *stream, const struct iovec *iov, int n, int flags,
+			   size_t *len);
+/* rx lock. Parts of a message as they come: 0, -EPROTO */
+int rsock_message_begin(struct rsock *s);
+int rsock_message_end(struct rsock *s);
+/* rx lock. Octets before the next message, of those delivered */
+uint64_t rsock_message_limit(const struct rsock *s);
+/* rx lock. Is a message what comes next? Its length */
+bool rsock_message_next(struct rsock *s, size_t *len);
+
+/*
+ * --- onesided.c
+ */
+
+/* Both locks, when the connection opens */
+int rsock_onesided_init(struct rsock *s, uint16_t ird, uint16_t ord);
+void rsock_onesided_uninit(struct rsock *s);
+/* Operations of another process: nothing may be done here */
+bool rsock_is_foreign(const struct rsock *s);
+/* tx lock. Sends what may be sent: 0, -EAGAIN, -errno */
+int rsock_jobs_push(struct rsock *s);
+/* Something may be sent / has not been sent. No lock. */
+bool rsock_jobs_due(const struct rsock *s);
+bool rsock_jobs_left(const struct rsock *s);
+/* Is the oldest one over? No lock. */
+bool rsock_jobs_over(const struct rsock *s);
+/* No lock. The program goes, and its memory: nothing reaches that any more */
+void rsock_onesided_close(struct rsock *s);
+/* rx lock: rnic_sink.done */
+void rsock_job_done(struct rsock *s, uint64_t cookie, uint64_t value);
+int rsock_region_add(struct stream *stream, void *addr, size_t len, unsigned int access,
+		     uint32_t *stag);
+int rsock_region_remove(struct stream *stream, uint32_t stag);
+int rsock_post_job(struct stream *stream, const struct stream_job *job);
+int rsock_complete(struct stream *stream, struct stream_completion *out);
+bool rsock_serves(struct stream *stream);
+uint64_t rsock_jobs_count(const struct rsock *s);
+
+#endif
