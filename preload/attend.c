@@ -261,6 +261,11 @@ unsigned int attend_finish(uint64_t deadline)
 	}
 }
 
+unsigned int attend_threads(void)
+{
+	return charges.thread;
+}
+
 void attend_before_fork(void)
 {
 	pthread_mutex_lock(&charges.lock);
@@ -287,7 +292,10 @@ static void charges_inherit(void)
 
 void attend_after_fork(bool child)
 {
-	if (child)
-		charges_inherit();
-	pthread_mutex_unlock(&charges.lock);
+	if (!child) {
+		pthread_mutex_unlock(&charges.lock);
+		return;
+	}
+	pthread_mutex_init(&charges.lock, NULL);
+	charges_inherit();
 }

@@ -10,24 +10,47 @@
 #include <fcntl.h>
 
 #include "base/fdutil.h"
-#include "preload/fdtab.h"
+#include "base/log.h"
+#include "preload/fork.h"
 #include "preload/internal.h"
 #include "preload/libc.h"
+#include "preload/sock.h"
+
+/*
+ * A guest's numbers are in no table, so nothing would keep the program that it executes from
+ * writing plain octets into a stream
+ */
+static long guest_may(struct fdent *ent)
+{
+	if (ent->kind != FD_SOCK || sock_role((struct sock *)(void *)ent) != SOCK_STREAM_ON)
+		return 0;
+	base_err("a DDP stream cannot be handed to a new program");
+	return -EOPNOTSUPP;
+}
+
+static long number_take(struct fdent *ent)
+{
+	long err;
+
+	if (ent->kind == FD_INTERNAL || !fdtab_number_get(ent))
+		return -EBADF;
+	err = ent->ops->own(ent);
+	if (err)
+		fdtab_number_put(ent);
+	return err;
+}
 
 /* A number more for what stands at @fd: NULL, where *@err is 0, a file that is not ours */
 static struct fdent *number_begin(int fd, long *err)
 {
 	struct fdent *ent = fdtab_ref(fd);
+	bool guest = ent && fork_is_guest();
 
 	*err = 0;
-	if (!ent)
-		return NULL;
-	if (ent->kind == FD_INTERNAL || !fdtab_number_get(ent))
-		*err = -EBADF;
-	else if ((*err = ent->ops->own(ent)))
-		fdtab_number_put(ent);
+	if (ent)
+		*err = guest ? guest_may(ent) : number_take(ent);
 	fdtab_put(ent);
-	return *err ? NULL : ent;
+	return *err || guest ? NULL : ent;
 }
 
 /* @got is the kernel's answer */
@@ -62,7 +85,7 @@ long call_dup(int fd)
  */
 static int make_way(int fd, int to)
 {
-	struct fdent *old = fdtab_ref(to);
+	struct fdent *old = fork_is_guest() ? NULL : fdtab_ref(to);
 	int err = 0;
 
 	if (!old)
@@ -88,7 +111,7 @@ static long dup_onto(int fd, int to, int flags)
 			fdtab_number_put(ent);
 		return got;
 	}
-	if (!fdtab_replace(to, ent))
+	if (fork_is_guest() || !fdtab_replace(to, ent))
 		return got;
 	fdtab_number_put(ent);
 	libc.close(to);

@@ -14,7 +14,6 @@
 #include "preload/attend.h"
 #include "preload/choose.h"
 #include "preload/epoll.h"
-#include "preload/internal.h"
 #include "preload/libc.h"
 #include "preload/report.h"
 #include "preload/sock.h"
@@ -140,21 +139,5 @@ long call_shutdown(int fd, int how)
 	else
 		r = libc_try(libc.shutdown(fd, how));
 	sock_put(s);
-	return r;
-}
-
-long call_close(int fd)
-{
-	struct fdent *ent;
-	bool last;
-	long r;
-
-	if (internal_is(fd))
-		return -EBADF;
-	ent = fdtab_take(fd, NULL, &last);
-	if (ent && last)
-		ent->ops->end(ent);
-	r = libc_try(libc.close(fd));
-	fdtab_put(ent);
 	return r;
 }

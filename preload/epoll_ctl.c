@@ -13,16 +13,17 @@
 
 #include "base/log.h"
 #include "preload/internal.h"
-#include "preload/pieces.h"
 
 /* What the kernel allows beside EPOLLEXCLUSIVE */
 #define EXCLUSIVE_OK \
 	(EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLWAKEUP | EPOLLET | EPOLLEXCLUSIVE)
+/* No pointer of a program's is below */
+#define POINTER_MIN 4096
 
 /* The kernel's questions before it looks for the member */
 static int ctl_check(int op, const struct epoll_event *event, bool nested)
 {
-	if (op != EPOLL_CTL_DEL && pieces_wild(event, sizeof(*event)))
+	if (op != EPOLL_CTL_DEL && (uintptr_t)event < POINTER_MIN)
 		return -EFAULT;
 	if (op == EPOLL_CTL_DEL || !(event->events & EPOLLEXCLUSIVE))
 		return 0;
@@ -66,6 +67,7 @@ static struct epset_reg *reg_create(struct epset *set, int fd, const struct epol
 		return NULL;
 	*r = (struct epset_reg){ .set = set, .fd = fd, .kfd = fd };
 	r->watch.wake = epset_reg_wake;
+	r->watch.lasting = true;
 	r->watch.exclusive = event->events & EPOLLEXCLUSIVE;
 	base_list_init(&r->watch.node);
 	base_list_init(&r->member);
@@ -150,7 +152,7 @@ static int set_get(int epfd, struct epset **out)
 
 int epoll_sock_ctl(int epfd, int op, int fd, struct sock *s, const struct epoll_event *event)
 {
-	int err = op != EPOLL_CTL_DEL && pieces_wild(event, sizeof(*event)) ? -EFAULT : 0;
+	int err = op != EPOLL_CTL_DEL && (uintptr_t)event < POINTER_MIN ? -EFAULT : 0;
 	struct epset *set = NULL;
 
 	err = err ? err : set_get(epfd, &set);
@@ -277,7 +279,7 @@ static int nest_change(struct epset *set, int op, int fd, struct epset *inner,
 
 int epoll_nest_ctl(int epfd, int op, int fd, struct epset *inner, const struct epoll_event *event)
 {
-	int err = op != EPOLL_CTL_DEL && pieces_wild(event, sizeof(*event)) ? -EFAULT : 0;
+	int err = op != EPOLL_CTL_DEL && (uintptr_t)event < POINTER_MIN ? -EFAULT : 0;
 	struct epset *set = NULL;
 
 	err = err ? err : set_get(epfd, &set);

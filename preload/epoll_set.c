@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "base/fdutil.h"
+#include "preload/fork.h"
 #include "preload/internal.h"
-#include "preload/process.h"
 
 #define ENGINE_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 /* The kernel takes no others with EPOLLEXCLUSIVE */
@@ -158,7 +158,7 @@ void epoll_born(int epfd)
 /* Is it a set at all? One that is does not know a descriptor that was just made */
 static int set_probe(int epfd)
 {
-	int fd, err = base_fd_is_open(epfd) ? base_eventfd_create(&fd) : -EBADF;
+	int fd, err = base_eventfd_create(&fd);
 
 	if (err)
 		return err;
@@ -190,7 +190,7 @@ int epset_adopt(int epfd, struct epset **out)
 
 bool epset_is_inherited(const struct epset *set)
 {
-	return set->age != process_age;
+	return set->age != fork_age;
 }
 
 int epset_engine_ctl(const struct epset *set, int op, struct epset_reg *r)
@@ -243,7 +243,7 @@ static int engine_make(struct epset *set)
 	}
 	engine_close(set);
 	set->bell = internal_move(bell);
-	set->age = process_age;
+	set->age = fork_age;
 	__atomic_store_n(&set->engine, internal_move(engine), __ATOMIC_RELEASE);
 	err = engine_fill(set);
 	if (err)

@@ -61,7 +61,7 @@ struct epset {
 	int fd; /* the program's or, @own, a duplicate; atomic */
 	bool own;
 	int engine, bell;	 /* -1: never had a member of ours; atomic */
-	unsigned int age;	 /* process_age when the engine was made */
+	unsigned int age;	 /* fork_age when the engine was made */
 	unsigned int ours;	 /* members in the engine; atomic */
 	unsigned int sleepers;	 /* on the engine; atomic */
 	unsigned int nested;	 /* registrations of this set in engines; atomic */

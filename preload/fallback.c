@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What becomes of a client that tried DDP and got no answer: it connects again, plainly.
+ * What becomes of sockets whose peer does not speak DDP.
  *
+ * A server's connection is the kernel's as soon as its peer's first octets are no Request. If the
+ * program speaks first and none has come by then, its octets go out as they are, but what comes in
+ * is looked at until it is clear: a peer that was only slow must not have its Request read by the
+ * program.
+ *
+ * A client that tried and got no answer connects again, plainly.
  * The first connection, over which the Request went, was reset when start-up failed. The
  * kernel's socket is the same: disconnected, it may connect anew, and everything that belongs to
  * it and not to the connection stays as it was: options, flags, the address that it was bound to,
@@ -20,6 +26,7 @@
 #include "base/log.h"
 #include "base/sockutil.h"
 #include "preload/probe.h"
+#include "preload/report.h"
 #include "preload/sock.h"
 
 /* The first who finds out does it, and the others wait for him. Not over a sleep. */
@@ -113,6 +120,17 @@ void sock_fall_back(struct sock *s)
 	if (sock_role(s) == SOCK_STREAM_ON)
 		fall_back(s);
 	lock_drop();
+}
+
+bool sock_speak_plain(struct sock *s)
+{
+	if (s->stream->ops->speak_plain(s->stream) != -EAGAIN)
+		return false;
+	if (__atomic_exchange_n(&s->late, true, __ATOMIC_ACQ_REL))
+		return true;
+	base_info("descriptor %d: %s", s->fd, config_reason_text(CONFIG_REASON_GRACE_EXPIRED));
+	report_plain(CONFIG_REASON_GRACE_EXPIRED);
+	return true;
 }
 
 void sock_settle(struct sock *s)

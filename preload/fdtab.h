@@ -32,6 +32,7 @@ struct fdent {
 	uint32_t refs;
 	uint32_t kind;
 	uint32_t numbers;
+	uint32_t round; /* preload/fork.c */
 	const struct fdent_ops *ops;
 };
 

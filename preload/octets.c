@@ -35,18 +35,24 @@ static uint64_t grace_time(const struct sock *s)
 	return base_max(5 * BASE_NS_PER_MS, 2 * base_sock_rtt(s->stream->fd));
 }
 
-/* A server that speaks first waits a moment for a Request before it takes its peer for plain */
-static int grace(struct sock *s)
+/*
+ * A server that speaks first waits a moment for a Request before it takes its peer for plain. One
+ * of which a part has come is waited for as anything else is.
+ */
+static long grace(struct sock *s)
 {
 	int err;
 
-	if (!s->accepted || s->mode != CONFIG_USE_AUTO ||
-	    s->stream->ops->progress(s->stream) != -EAGAIN)
+	if (!s->accepted || s->mode != CONFIG_USE_AUTO)
 		return 0;
-	err = wait_levels(s, STREAM_WRITABLE, base_deadline(base_now(), grace_time(s)));
-	if (err == -EAGAIN && s->stream->ops->progress(s->stream) == -EAGAIN)
-		sock_give_back(s, CONFIG_REASON_GRACE_EXPIRED);
-	return sock_role(s) == SOCK_PLAIN ? OCTETS_THEIRS : 0;
+	if (__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
+		return OCTETS_THEIRS;
+	if (sock_progress(s) != -EAGAIN)
+		return 0;
+	err = wait_levels(s, STREAM_STARTED, base_deadline(base_now(), grace_time(s)));
+	if (err == -EINTR)
+		return CALL_RESTART;
+	return err == -EAGAIN && sock_speak_plain(s) ? OCTETS_THEIRS : 0;
 }
 
 #define INPUT (STREAM_READABLE | STREAM_SOME)

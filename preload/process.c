@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The life of the process: beginning, fork, end.
+ * The life of the process: beginning and end.
  *
  * At the end the kernel would close the sockets without DISCONNECT, and with a reset where
  * input is unread. So every way out that runs code finishes first: exit() and return from main
- * by our destructor, quick_exit() by its list, _exit() by its name.
- *
- * A child shares its parent's streams: their state is in memory that both map, and counts its
- * processes; the one that closes last writes DISCONNECT. What sleeps in one process is not
- * woken by what another takes in; programs that hand a connection to a child, and use it only
- * there, do not notice.
+ * by our destructor, quick_exit() by its list, _exit() and abort() by their names. A guest (preload/fork.c) has
+ * nothing to finish.
  */
 #include "preload/process.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -21,12 +18,10 @@
 #include "preload/attend.h"
 #include "preload/choose.h"
 #include "preload/edge.h"
-#include "preload/epoll.h"
+#include "preload/fork.h"
 #include "preload/libc.h"
 #include "preload/report.h"
 #include "preload/sock.h"
-
-unsigned int process_age;
 
 static int finished; /* atomic */
 
@@ -37,84 +32,91 @@ static struct stream *stream_of(struct fdent *ent)
 	return s && sock_role(s) == SOCK_STREAM_ON ? s->stream : NULL;
 }
 
+/* Keeps what it closes, once each, in a chain whose last one points to itself */
 static void close_one(int fd, struct fdent *ent, void *ctx)
 {
-	if (stream_of(ent))
-		call_close(fd);
+	struct sock *s = (struct sock *)(void *)ent, **kept = ctx;
+
+	if (!stream_of(ent))
+		return;
+	if (!s->kept) {
+		fdtab_hold(ent);
+		s->kept = *kept ? *kept : s;
+		*kept = s;
+	}
+	call_close(fd);
+}
+
+/* A thread that is still in a call would keep its socket out of the report */
+static void report_kept(struct sock *s)
+{
+	while (s) {
+		struct sock *next = s->kept == s ? NULL : s->kept;
+
+		s->kept = NULL;
+		sock_report(s);
+		sock_put(s);
+		s = next;
+	}
 }
 
 void process_finish(void)
 {
+	struct sock *kept = NULL;
 	struct edge *e;
 	unsigned int left;
 	long r = 0;
 
+	if (fork_is_guest())
+		return;
 	if (__atomic_exchange_n(&finished, 1, __ATOMIC_ACQ_REL))
 		return;
 	e = edge_enter(false);
-	fdtab_each(close_one, NULL);
+	fdtab_each(close_one, &kept);
 	left = attend_finish(base_deadline(base_now(), sock_config.linger));
 	if (left)
 		base_warn("%u connections ended before their peers had everything", left);
+	report_kept(kept);
 	if (sock_config.report[0])
 		report_write(sock_config.report);
 	edge_leave(e, &r);
 }
 
-/* Each stream once, however many numbers it has */
-static struct stream *once(struct fdent *ent, unsigned int round)
+void process_resume(void)
 {
-	struct stream *stream = stream_of(ent);
-	struct sock *s = (struct sock *)(void *)ent;
-
-	if (!stream || s->round == round)
-		return NULL;
-	s->round = round;
-	return stream;
-}
-
-static void share_one(int fd, struct fdent *ent, void *ctx)
-{
-	struct stream *stream = once(ent, *(unsigned int *)ctx);
-
-	if (stream)
-		stream->ops->share(stream);
-}
-
-static void unshare_one(int fd, struct fdent *ent, void *ctx)
-{
-	struct stream *stream = once(ent, *(unsigned int *)ctx);
-
-	if (stream)
-		stream->ops->unshare(stream);
-}
-
-long call_fork(void)
-{
-	static unsigned int round;
-	long pid;
-
-	epoll_before_fork();
-	attend_before_fork();
-	round++;
-	fdtab_each(share_one, &round);
-	pid = libc_try(libc.fork());
-	round++;
-	if (pid < 0)
-		fdtab_each(unshare_one, &round);
-	if (pid == 0) {
-		process_age++;
-		report_reset();
-	}
-	attend_after_fork(pid == 0);
-	epoll_after_fork(pid == 0);
-	return pid;
+	if (!__atomic_exchange_n(&finished, 0, __ATOMIC_ACQ_REL))
+		return;
+	base_err("the program could not be executed after its predecessor's streams had ended");
+	report_reset();
 }
 
 _Noreturn void call__exit(int status)
 {
+	if (!fork_is_guest())
+		edge_enter(false);
 	process_finish();
 	libc._exit(status);
+	__builtin_unreachable();
+}
+
+/*
+ * A handler may leave by longjmp() and go on, so it comes before the streams end; when it returns,
+ * the process ends without asking it again.
+ */
+_Noreturn void call_abort(void)
+{
+	struct sigaction action;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGABRT);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	if (!libc.sigaction(SIGABRT, NULL, &action) && action.sa_handler != SIG_DFL)
+		raise(SIGABRT);
+	process_finish();
+	action = (struct sigaction){ .sa_handler = SIG_DFL };
+	libc.sigaction(SIGABRT, &action, NULL);
+	libc.abort();
 	__builtin_unreachable();
 }
 
@@ -126,6 +128,7 @@ _Noreturn void call__Exit(int status)
 __attribute__((constructor)) static void begin(void)
 {
 	libc_init();
+	fork_init();
 	edge_init();
 	config_load(&sock_config);
 	choose_init();

@@ -2,13 +2,12 @@
 #ifndef PRELOAD_PROCESS_H
 #define PRELOAD_PROCESS_H
 
-/* Changes with each fork(), in the child: what has another one is its parent's as well */
-extern unsigned int process_age;
-
 /*
  * The process ends: open streams are closed as the program would have, lingering ones finished,
  * the report written. Once.
  */
 void process_finish(void);
+/* It does not, after all: what was finished is over, and what comes will be */
+void process_resume(void);
 
 #endif

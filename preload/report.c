@@ -71,13 +71,21 @@ static void stats_add(const struct stream_stats *stats)
 	sums.n[ERRORS] += stats->broken;
 }
 
-void report_stream(struct stream *s)
+static void reason_add(enum config_reason reason)
+{
+	for (unsigned int i = 0; i < REASONS; i++)
+		sums.reason[i] += config_reason_at(i)->number == reason;
+}
+
+void report_stream(struct stream *s, bool late)
 {
 	struct stream_stats stats;
 
 	s->ops->stats(s, &stats);
 	pthread_mutex_lock(&lock);
 	sums.n[ERRORS] += stats.failed;
+	if (stats.failed && late)
+		reason_add(CONFIG_REASON_LATE_REQUEST);
 	if (stats.last)
 		stats_add(&stats);
 	pthread_mutex_unlock(&lock);
@@ -86,8 +94,7 @@ void report_plain(enum config_reason reason)
 {
 	pthread_mutex_lock(&lock);
 	sums.n[TCP]++;
-	for (unsigned int i = 0; i < REASONS; i++)
-		sums.reason[i] += config_reason_at(i)->number == reason;
+	reason_add(reason);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -9,7 +9,8 @@
  * What this process has done, added up, and written into a file at its end. Several processes
  * may have the same file: each adds its own to what it finds there.
  */
-void report_stream(struct stream *s);
+/* @late: it was counted as plain before, and can only have failed since */
+void report_stream(struct stream *s, bool late);
 /* A connection that stays on TCP, and why */
 void report_plain(enum config_reason reason);
 /* A child counts from nought */

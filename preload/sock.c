@@ -44,13 +44,19 @@ void sock_put(struct sock *s)
 		fdtab_put(&s->ent);
 }
 
+void sock_report(struct sock *s)
+{
+	if (s->stream && !__atomic_exchange_n(&s->reported, true, __ATOMIC_RELAXED))
+		report_stream(s->stream, s->late);
+}
+
 static void stream_drop(struct sock *s)
 {
 	struct stream *stream = s->stream;
 
 	if (!stream)
 		return;
-	report_stream(stream);
+	sock_report(s);
 	sock_settle(s);
 	s->stream = NULL;
 	stream->ops->destroy(stream);
@@ -67,16 +73,17 @@ static void sock_release(struct fdent *ent)
 	pool_put(&socks, s);
 }
 
+static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
+
 /*
  * Whoever loaded the old descriptor uses it in this moment, when it is still open; sets are told, since
  * they know the socket by it
  */
 int sock_own(struct sock *s)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	int high = 0;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&own_lock);
 	if (!s->own) {
 		high = internal_dup(s->fd);
 		if (high >= 0) {
@@ -87,7 +94,7 @@ int sock_own(struct sock *s)
 			epoll_rekey(s);
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&own_lock);
 	return high < 0 ? high : 0;
 }
 
@@ -136,15 +143,17 @@ static struct sock *sock_alloc(int fd)
 	s->role = SOCK_NEW;
 	s->fd = fd;
 	s->stream = NULL;
+	s->kept = NULL;
+	s->cookie = 0;
 	s->mode = CONFIG_USE_TCP;
 	s->peer_len = 0;
-	s->probing = s->unsettled = s->fixed = s->accepted = s->attended = s->nodelay = s->own =
-		false;
-	s->round = 0;
+	s->probing = s->late = s->unsettled = s->fixed = false;
+	s->accepted = s->attended = s->nodelay = s->own = false;
 	pthread_mutex_init(&s->lock, NULL);
 	base_list_init(&s->watches);
 	s->ent.kind = FD_SOCK;
 	s->ent.numbers = 1;
+	s->ent.round = 0;
 	s->ent.ops = &sock_ops;
 	__atomic_store_n(&s->ent.refs, 1, __ATOMIC_RELEASE); /* pairs with fdtab_get() */
 	return s;
@@ -174,6 +183,20 @@ void sock_tell(struct sock *s)
 static void changed(void *ctx)
 {
 	sock_tell(ctx);
+}
+
+static uint64_t cookie_of(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	libc.getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len);
+	return cookie;
+}
+
+bool sock_is_behind(const struct sock *s, int fd)
+{
+	return s->cookie && cookie_of(fd) == s->cookie;
 }
 
 /* 50 ms or four round trips, whichever is more, if the user has set nothing */
@@ -210,6 +233,8 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 
 	if (err)
 		return err;
+	s->cookie = cookie_of(s->fd);
+	s->reported = false;
 	/* A dup() meanwhile has not seen the stream */
 	s->stream->ops->set_fd(s->stream, __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST));
 	__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
@@ -319,7 +344,8 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 		base_sock_set_lowat(s->fd, (int)s->stream->ops->lowat(s->stream));
 	}
 	base_info("descriptor %d is plain TCP: %s", s->fd, config_reason_text(reason));
-	report_plain(reason);
+	if (!__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
+		report_plain(reason);
 	epoll_give_back(s);
 	if (s->own)
 		fdtab_each(number_take, &s->ent);
@@ -350,6 +376,34 @@ void sock_unwatch(struct sock *s, struct sock_watch *watch)
 	pthread_mutex_lock(&s->lock);
 	base_list_remove(&watch->node);
 	pthread_mutex_unlock(&s->lock);
+}
+
+void sock_forget_sleepers(struct sock *s)
+{
+	struct base_list *node, *next;
+
+	base_list_foreach(node, next, &s->watches) {
+		struct sock_watch *w = base_list_entry(node, struct sock_watch, node);
+
+		if (!w->lasting)
+			base_list_remove(&w->node);
+	}
+}
+
+void sock_before_fork(void)
+{
+	pthread_mutex_lock(&own_lock);
+}
+
+/* A thread that was about to take from the pool, or to give back, loses one at most */
+void sock_after_fork(bool child)
+{
+	if (child) {
+		pthread_mutex_init(&socks.lock, NULL);
+		pthread_mutex_init(&own_lock, NULL);
+	} else {
+		pthread_mutex_unlock(&own_lock);
+	}
 }
 
 /* --- listeners of this process --- */

@@ -32,6 +32,7 @@ enum sock_role {
 struct sock_watch {
 	struct base_list node;
 	bool exclusive;
+	bool lasting; /* not a thread's that sleeps */
 	bool (*wake)(struct sock_watch *watch, bool quiet);
 };
 
@@ -41,17 +42,20 @@ struct sock {
 	/* What we work by: the program's number or, @own, an internal one. Atomic */
 	int fd;
 	bool own;
+	uint64_t cookie; /* the kernel's name for the socket of a stream */
 	struct stream *stream;
 	enum config_transport mode;
 	bool fixed; /* the mode is the program's own wish, and no rule is asked */
 	bool accepted;
-	bool attended;	    /* preload/attend.c */
-	unsigned int round; /* preload/process.c */
-	bool nodelay;	    /* TCP_NODELAY as the program set it; underneath it is always on */
+	bool attended; /* preload/attend.c */
+	bool reported; /* atomic; its stream is in the report */
+	bool nodelay;  /* TCP_NODELAY as the program set it; underneath it is always on */
+	struct sock *kept; /* preload/process.c */
 	struct sockaddr_storage name; /* a listener's own; of a client what it was bound to */
 	struct sockaddr_storage peer; /* a client's, from connect() on */
 	socklen_t peer_len;
 	bool probing;	      /* it only tries: else its peer is plain TCP */
+	bool late;	      /* atomic: its program speaks TCP, but a Request may still come */
 	bool unsettled;	      /* atomic: that the peer speaks DDP has not been noted yet */
 	pthread_mutex_t lock; /* watches */
 	struct base_list watches;
@@ -89,6 +93,8 @@ void sock_give_back(struct sock *s, enum config_reason reason);
  * new TCP connection, which is under way when this returns
  */
 void sock_fall_back(struct sock *s);
+/* The program speaks first, and no Request has come: its octets are TCP's from now on */
+bool sock_speak_plain(struct sock *s);
 /* The peer of a client speaks DDP, if the stream is open */
 void sock_settle(struct sock *s);
 /* For what is not to be on DDP because of @err */
@@ -97,8 +103,13 @@ enum config_reason sock_reason(int err);
 /* Work on it goes by an internal descriptor from now on; -errno */
 int sock_own(struct sock *s);
 
+/* Is it the socket's own file that stands at @fd, whatever the table says? */
+bool sock_is_behind(const struct sock *s, int fd);
+
 /* As stream_ops.progress; a peer without DDP makes the socket plain (-ENOMSG) */
 int sock_progress(struct sock *s);
+/* Its stream's counts go to the report, once */
+void sock_report(struct sock *s);
 /* Is there a listener for DDP in this process that a connection to @addr would reach? */
 bool sock_listens_here(const struct sockaddr *addr, socklen_t len);
 
@@ -106,5 +117,10 @@ bool sock_listens_here(const struct sockaddr *addr, socklen_t len);
 void sock_tell(struct sock *s);
 void sock_watch(struct sock *s, struct sock_watch *watch);
 void sock_unwatch(struct sock *s, struct sock_watch *watch);
+
+/* Around fork(), with the socket's lock held: a child has none of the threads that slept */
+void sock_forget_sleepers(struct sock *s);
+void sock_before_fork(void);
+void sock_after_fork(bool child);
 
 #endif

@@ -193,6 +193,22 @@ void wait_bell_put(struct wait_bell *bell)
 	internal_close(bell->fd);
 }
 
+void wait_before_fork(void)
+{
+	pthread_mutex_lock(&bells.lock);
+}
+
+void wait_after_fork(bool child)
+{
+	if (!child) {
+		pthread_mutex_unlock(&bells.lock);
+		return;
+	}
+	pthread_mutex_init(&bells.lock, NULL);
+	while (bells.n)
+		internal_close(bells.fd[--bells.n]);
+}
+
 static bool wake(struct sock_watch *watch, bool quiet)
 {
 	base_eventfd_ring(base_container_of(watch, struct wait_watch, watch)->bell);
@@ -203,7 +219,7 @@ void wait_watch(struct wait_watch *w, const struct wait_bell *bell, struct sock 
 {
 	w->bell = bell->fd;
 	w->watch.wake = wake;
-	w->watch.exclusive = false;
+	w->watch.exclusive = w->watch.lasting = false;
 	base_list_init(&w->watch.node);
 	if (bell->fd >= 0)
 		sock_watch(s, &w->watch);

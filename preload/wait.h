@@ -37,6 +37,10 @@ void wait_bell_put(struct wait_bell *bell);
 void wait_watch(struct wait_watch *w, const struct wait_bell *bell, struct sock *s);
 void wait_unwatch(struct wait_watch *w, struct sock *s);
 
+void wait_before_fork(void);
+/* A child has no sleepers, and bells of its own */
+void wait_after_fork(bool child);
+
 /*
  * Sleeps until one of the levels @wanted holds: 0, -EAGAIN when @deadline passed, -EINTR, or
  * -ENOMSG: the socket is plain

@@ -11,7 +11,7 @@ import re
 import sys
 from dataclasses import dataclass
 
-LINE = re.compile(r"(fd|any|after|end|var)(\*?)\s+(.*?)(\w+)\((.*)\)\s+:\s+(.+)$")
+LINE = re.compile(r"(fd|any|out|after|end|var)(\*?)\s+(.*?)(\w+)\((.*)\)\s+:\s+(.+)$")
 NOTE = """/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Made of wrap.list by wrap.py */
 """
@@ -19,6 +19,7 @@ NOTE = """/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 HEADERS = """#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -89,7 +90,8 @@ def stand_in(call):
         value = f"syscall({', '.join(filter(None, [call.early, call.args]))})"
     value = f"({call.result}){value}" if call.result != "void" else value
     ret = "return " if call.result != "void" else ""
-    return f"static {call.result} early_{call.name}({call.params})\n{{\n{real}\t{ret}{value};\n}}\n\n"
+    out = f"static {call.result} early_{call.name}({call.params})\n{{\n"
+    return out + f"{real}\t{ret}{value};\n}}\n\n"
 
 
 def answer(call):
@@ -126,11 +128,15 @@ def entry(call):
     ret = "return " if call.result != "void" else ""
     if call.kind == "var":
         last = call.args.split(", ")[-1]
-        out += f"\tva_list args;\n\t{call.result} r;\n\n\tva_start(args, {last});\n"
+        behind = f"{call.result} wrap_{call.early}({call.params[:-3]}va_list args);\n"
+        out = behind + out + f"\tva_list args;\n\t{call.result} r;\n\n\tva_start(args, {last});\n"
         out += f"\tr = wrap_{call.early}({call.args}, args);\n\tva_end(args);\n"
         return out + "\treturn r;\n}\n\n"
     if call.kind == "end":
-        return out + f"\tedge_enter(false);\n\tcall_{call.name}({call.args});\n}}\n\n"
+        return out + f"\tcall_{call.name}({call.args});\n}}\n\n"
+    if call.kind == "out":
+        r = f"call_{call.name}({call.args})"
+        return out + f"\tlong r = {r};\n\n{answer(call)}}}\n\n"
     if call.kind != "any":
         out += f"\tif (!fdtab_is_ours(fd))\n\t\t{ret}libc.{call.name}({call.args});\n"
         if not ret:

@@ -95,6 +95,7 @@ struct rnic_stream_info {
 	bool fault_by_peer;
 	uint8_t mpa_rev;
 	bool crc, tx_markers, rx_markers, may_send;
+	bool heard; /* of the peer's start-up frame something has been taken in */
 	uint16_t mulpdu;
 	uint64_t tx_fpdus, rx_fpdus;
 };

@@ -11,6 +11,8 @@
 
 #include <poll.h>
 
+#include "base/sockutil.h"
+
 /* Whoever waits to send may have a message that needs more room than there is */
 static bool may_send(const struct rsock *s)
 {
@@ -52,15 +54,31 @@ static unsigned int open_levels(const struct rsock *s, uint32_t ends)
 	return levels;
 }
 
+/*
+ * A passive side that has not heard of its peer may take it for a plain one and speak first; if it
+ * has, its octets are TCP's
+ */
+static unsigned int starting_levels(const struct rsock *s)
+{
+	if (s->hold)
+		return s->state->tx.hold_end < STREAM_HOLD ? STREAM_WRITABLE : 0;
+	if (s->state->initiator || s->only)
+		return 0;
+	if (rsock_load(&s->state->late) && !base_sock_ready(s->base.fd, POLLOUT))
+		return 0;
+	return STREAM_WRITABLE;
+}
+
 static unsigned int stage_levels(const struct rsock *s, uint32_t ends)
 {
 	switch (rsock_load(&s->state->stage)) {
 	case STREAM_OPEN:
-		return open_levels(s, ends);
+		return STREAM_STARTED | open_levels(s, ends);
 	case STREAM_FAILED:
-		return STREAM_READABLE | STREAM_WRITABLE | STREAM_RDHUP | STREAM_HUP;
+		return STREAM_STARTED | STREAM_READABLE | STREAM_WRITABLE | STREAM_RDHUP |
+		       STREAM_HUP;
 	default:
-		return s->hold && s->state->tx.hold_end < STREAM_HOLD ? STREAM_WRITABLE : 0;
+		return starting_levels(s);
 	}
 }
 
@@ -102,6 +120,8 @@ short rsock_wait_events(struct stream *stream, unsigned int wanted)
 	struct rsock *s = rsock_of(stream);
 	const struct stream_state *st = s->state;
 
+	if (!rsock_is_open(s) && rsock_load(&st->late) && wanted & STREAM_WRITABLE)
+		return POLLIN | POLLOUT;
 	if (!rsock_is_open(s))
 		return rsock_load(&s->start_events);
 	if (rsock_load(&st->ends) & STREAM_DRY)

@@ -123,6 +123,11 @@ static void rsock_unshare(struct stream *stream)
 	__atomic_sub_fetch(&rsock_of(stream)->state->refs, 1, __ATOMIC_ACQ_REL);
 }
 
+static bool rsock_shared(struct stream *stream)
+{
+	return rsock_load(&rsock_of(stream)->state->refs) > 1;
+}
+
 static void rsock_disown(struct stream *stream)
 {
 	rsock_of(stream)->disowned = true;
@@ -330,6 +335,7 @@ const struct stream_ops stream_rsock_ops = {
 	.name = "rsockets",
 	.attach = rsock_attach,
 	.progress = rsock_progress,
+	.speak_plain = rsock_speak_plain,
 	.send = rsock_send,
 	.recv = rsock_recv,
 	.levels = rsock_levels,
@@ -345,6 +351,7 @@ const struct stream_ops stream_rsock_ops = {
 	.close_more = rsock_close_more,
 	.share = rsock_share,
 	.unshare = rsock_unshare,
+	.shared = rsock_shared,
 	.disown = rsock_disown,
 	.owes = rsock_owes,
 	.set_fd = rsock_set_fd,

@@ -63,9 +63,7 @@ static inline struct rsock *rsock_of(struct stream *s)
 	return (struct rsock *)s;
 }
 
-/*
- * --- rsock.c
- */
+/* --- rsock.c --- */
 
 #define rsock_load(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define rsock_store(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
@@ -121,19 +119,16 @@ static inline bool rsock_is_open(const struct rsock *s)
 	return rsock_load(&s->state->stage) == STREAM_OPEN;
 }
 
-/*
- * --- start.c: both locks
- */
+/* --- start.c: both locks --- */
 
 /* As stream_ops.progress says */
 int rsock_start(struct rsock *s);
+int rsock_speak_plain(struct stream *stream);
 uint64_t rsock_wait_deadline(struct stream *stream);
 /* No Reply is waited for any more */
 void rsock_start_over(struct rsock *s);
 
-/*
- * --- message.c: rx lock
- */
+/* --- message.c: rx lock --- */
 
 /* Where octets go that a reader waits for */
 struct rsock_target {
@@ -149,10 +144,7 @@ struct rsock_drain {
 
 struct rnic_sink rsock_sink(struct rsock_drain *drain);
 
-/*
- * --- chunk.c: rx lock. @at counts octets of the ring, ever; @at.. are within the ring of
- * rx.consumed ------------
- */
+/* --- chunk.c: rx lock. @at counts octets of the ring, ever, and is within it --- */
 
 void rsock_chunks_init(struct stream_rx *rx);
 void rsock_chunks_put(struct rsock *s, uint64_t at, const void *p, size_t len);
@@ -160,9 +152,7 @@ void rsock_chunks_get(struct rsock *s, uint64_t at, void *p, size_t len);
 /* Octets before @to are read; the first of them is @from */
 void rsock_chunks_drop(struct rsock *s, uint64_t from, uint64_t to);
 
-/*
- * --- recv.c
- */
+/* --- recv.c --- */
 
 /* rx lock. Takes in what is there: 0, or -errno when the transport has ended */
 int rsock_drain(struct rsock *s, struct rsock_target *target);
@@ -171,9 +161,7 @@ void rsock_pump(struct rsock *s);
 ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int flags);
 size_t rsock_readable(struct stream *stream);
 
-/*
- * --- send.c
- */
+/* --- send.c --- */
 
 /* tx lock. Credits and room for DATA? */
 bool rsock_may_data(const struct rsock *s);
@@ -181,9 +169,7 @@ bool rsock_may_data(const struct rsock *s);
 ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n);
 ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n);
 
-/*
- * --- push.c: tx lock
- */
+/* --- push.c: tx lock --- */
 
 /* Up to RSOCK_BATCH pairs of Write and message. How many operations were accepted, -errno */
 int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n);
@@ -191,18 +177,14 @@ int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n)
 int rsock_push(struct rsock *s);
 bool rsock_grant_due(const struct rsock *s);
 
-/*
- * --- level.c
- */
+/* --- level.c --- */
 
 unsigned int rsock_levels(struct stream *stream, struct stream_edges *edges);
 short rsock_wait_events(struct stream *stream, unsigned int wanted);
 size_t rsock_lowat(struct stream *stream);
 void rsock_set_lowat(struct stream *stream, size_t octets);
 
-/*
- * --- end.c
- */
+/* --- end.c --- */
 
 int rsock_shutdown(struct stream *stream, int how);
 int rsock_close(struct stream *stream);

@@ -176,8 +176,14 @@ static void opened(struct rsock *s)
 static int answer(struct rsock *s)
 {
 	uint8_t pd[START_DATA_MAX];
-	int err = private_data_take(s);
+	int err;
 
+	if (rsock_load(&s->state->late)) {
+		base_warn("stream: a Request has come after the program had written plainly: "
+			  "reset");
+		return -ECONNRESET;
+	}
+	err = private_data_take(s);
 	if (err) {
 		base_warn("stream: a Request whose private data cannot be served: %d", err);
 		s->rnic->reject(&s->mem, s->base.fd, NULL, 0);
@@ -324,6 +330,40 @@ static int start_failed(struct rsock *s, int err)
 	return err;
 }
 
+/* Both locks */
+static int speak_plain(struct rsock *s)
+{
+	struct rnic_stream_info info;
+
+	if (rsock_load(&s->state->stage) != STREAM_STARTING || s->only)
+		return -EALREADY;
+	s->rnic->info(&s->mem, &info);
+	if (info.heard)
+		return -EALREADY;
+	rsock_store(&s->state->late, 1);
+	return -EAGAIN;
+}
+
+int rsock_speak_plain(struct stream *stream)
+{
+	struct rsock *s = rsock_of(stream);
+	int err;
+
+	rsock_rx_lock(s);
+	rsock_tx_lock(s);
+	err = speak_plain(s);
+	rsock_tx_unlock(s);
+	rsock_rx_unlock(s);
+	return err;
+}
+
+/* A plain writer waits for the kernel's room, and each time something happens there may be some */
+static void room_note(struct rsock *s)
+{
+	if (rsock_load(&s->state->late) && base_sock_ready(s->base.fd, POLLOUT) & POLLOUT)
+		__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
+}
+
 int rsock_start(struct rsock *s)
 {
 	int err;
@@ -343,8 +383,10 @@ int rsock_start(struct rsock *s)
 	} while (err == -EAGAIN && lowat_raise(s));
 	if (err == -EAGAIN && base_deadline_passed(s->start_deadline, base_now()))
 		err = -ETIMEDOUT;
-	if (err == -EAGAIN)
+	if (err == -EAGAIN) {
+		room_note(s);
 		return err;
+	}
 	lowat_restore(s);
 	rsock_start_over(s);
 	return err ? start_failed(s, err) : 0;

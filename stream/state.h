@@ -148,6 +148,8 @@ struct stream_state {
 	uint32_t owner;	   /* * tx: the process of one-sided operations; 0: none */
 	uint32_t features; /* in force; written once, before the stage is OPEN */
 	uint32_t lowat;	   /* * the program's SO_RCVLOWAT */
+	uint32_t late;	   /* * the program spoke TCP before a Request came */
+	uint32_t pad;
 	uint32_t sgl_stag, ring_stag;
 	uint64_t first_window; /* the peer's */
 	struct stream_peer peer;

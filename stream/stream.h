@@ -26,7 +26,8 @@ enum stream_level {
 	STREAM_RDHUP = 0x04, /* the peer sends no more */
 	STREAM_HUP = 0x08,   /* both directions are over */
 	STREAM_ERROR = 0x10,
-	STREAM_SOME = 0x20, /* octets, but less than SO_RCVLOWAT: not readable */
+	STREAM_SOME = 0x20,    /* octets, but less than SO_RCVLOWAT: not readable */
+	STREAM_STARTED = 0x40, /* start-up is over, one way or the other */
 };
 
 /* Grow when something happened that a waiter may have waited for */
@@ -79,6 +80,13 @@ struct stream_ops {
 	 */
 	int (*progress)(struct stream *s);
 	/*
+	 * Passive side, not @only: the program has something to say before the peer has. Where
+	 * there is no Request yet, -EAGAIN: the program's octets are TCP's from now on and the
+	 * caller's to send, and if a Request still comes, the connection is reset. Else
+	 * -EALREADY: start-up is under way or over.
+	 */
+	int (*speak_plain)(struct stream *s);
+	/*
 	 * Octets taken or given, 0 the end (recv), -EAGAIN, or -errno. MSG_PEEK, MSG_TRUNC of
 	 * @flags
 	 */
@@ -115,6 +123,8 @@ struct stream_ops {
 	/* One process more has it: before fork() */
 	void (*share)(struct stream *s);
 	void (*unshare)(struct stream *s);
+	/* Has another process it open as well? */
+	bool (*shared)(struct stream *s);
 	/* It is another process's, and not to be counted here */
 	void (*disown)(struct stream *s);
 	/* Of what was accepted, or is due, something has not left: somebody must call progress */

@@ -10,6 +10,7 @@ plain TCP with each octet exactly once.
       reset
       its octets --------------->   gets those, in a connection of their own
 """
+import errno
 import os
 import socket
 import struct
@@ -28,6 +29,7 @@ SERVER, CLIENT = ([sys.executable, str(HERE / "programs" / name)]
 WAYS = ("blocking", "poll", "select", "epoll", "epoll_et", "again", "write")
 OCTETS = 200_000
 REQUEST = b"MPA ID Req Frame"
+RESET = (errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN)
 
 
 class Plain:
@@ -155,6 +157,95 @@ def ddp(warpsock, way, server_rule):
     return problems
 
 
+class Greeter:
+    """A server in mode auto that speaks first, and a peer that is this test itself."""
+
+    def __init__(self, warpsock, grace):
+        self.stage = Stage(warpsock)
+        self.server = self.stage.start("server", [*SERVER, "127.0.0.1", "1", "greeting", "0.1"],
+                                       mode="auto", env={"WARPSOCK_GRACE": grace})
+        self.port = int(self.stage.wait_text("server"))
+        self.peer = socket.create_connection(("127.0.0.1", self.port), timeout=20)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.peer.close()
+        self.stage.__exit__()
+
+    def greeted(self):
+        got = self.peer.recv(100)
+        return [] if got == b"welcome\n" else [f"greeted with {got}"]
+
+    def says(self, octets):
+        """What comes back of them, to the end or the reset."""
+        back = b""
+        try:
+            self.peer.sendall(octets)
+            self.peer.shutdown(socket.SHUT_WR)
+            while data := self.peer.recv(65536):
+                back += data
+        except OSError as error:
+            return error.errno
+        return back
+
+    def counts(self, errors=0, **fallbacks):
+        self.stage.end(self.server, 10)
+        return differences(self.stage.report("server"), {
+            "connections": {"software": 0, "kernel": 0, "verbs": 0, "tcp": 1},
+            "fallbacks": fallbacks, "errors": errors})
+
+
+def greeting_plain(warpsock):
+    with Greeter(warpsock, "5ms") as g:
+        problems = g.greeted()
+        back = g.says(b"hello" * 1000)
+        problems += [] if back == b"hello" * 1000 else [f"came back: {back}"]
+        return problems + g.counts(GRACE_EXPIRED=1)
+
+
+def greeting_prefix(warpsock):
+    """What begins like a Request and is none is the program's, also behind the grace."""
+    with Greeter(warpsock, "5ms") as g:
+        g.peer.sendall(REQUEST[:9])
+        problems = g.greeted()
+        time.sleep(0.2)
+        back = g.says(b"Ack")
+        problems += [] if back == REQUEST[:9] + b"Ack" else [f"came back: {back}"]
+        return problems + g.counts(GRACE_EXPIRED=1)
+
+
+def greeting_late(warpsock):
+    """A Request behind the greeting: the program reads a reset, and not an octet of it."""
+    with Greeter(warpsock, "5ms") as g:
+        problems = g.greeted()
+        back = g.says(REQUEST + bytes([0x40, 1, 0, 0]))
+        problems += [] if back in RESET else [f"came back: {back}"]
+        problems += g.counts(errors=1, GRACE_EXPIRED=1, LATE_REQUEST=1)
+        said = g.stage.text("server")
+        return problems + ([] if "[Errno 104]" in said else [said])
+
+
+def greeting_in_time(warpsock):
+    """Within the grace it is no matter who has something to say first."""
+    with Stage(warpsock) as stage:
+        server = stage.start("server", [*SERVER, "127.0.0.1", "1", "greeting", "0"], mode="auto",
+                             env={"WARPSOCK_GRACE": "10s"})
+        port = stage.wait_text("server").strip()
+        code = ("import socket, time; s = socket.create_connection(('127.0.0.1', %s)); "
+                "print(s.recv(100))" % port)
+        status = stage.run("client", [sys.executable, "-c", code], mode="on", limit=20)
+        stage.end(server, 10)
+        said = stage.text("client")
+        problems = [] if status == 0 and "welcome" in said else [f"status {status}, {said}"]
+        for name in ("client", "server"):
+            problems += differences(stage.report(name), {
+                "connections": {"software": 1, "kernel": 0, "verbs": 0, "tcp": 0},
+                "fallbacks": {}, "errors": 0})
+    return problems
+
+
 def patience(warpsock):
     """The probe's time is what the option says."""
     times = []
@@ -188,6 +279,10 @@ def main():
     for way in WAYS:
         writer.case(f"{way} to a server on DDP", ddp(warpsock, way, "ddp server * *:*"))
     writer.case("to a server in mode auto", ddp(warpsock, "blocking", "auto server * *:*"))
+    writer.case("a server that speaks first, and a plain peer", greeting_plain(warpsock))
+    writer.case("a peer that begins as a Request does", greeting_prefix(warpsock))
+    writer.case("a Request that comes late", greeting_late(warpsock))
+    writer.case("a Request in time", greeting_in_time(warpsock))
     writer.case("how long it waits", patience(warpsock))
     writer.finish()
 

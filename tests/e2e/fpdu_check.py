@@ -143,7 +143,7 @@ class Walk:
     fpdus: int = 0
     octets: int = 0  # of FPDUs
     kinds: Counter = field(default_factory=Counter)
-    written: bytearray = field(default_factory=bytearray)  # payload of Writes, in order
+    payload: bytearray = field(default_factory=bytearray)  # what Writes and Sends carry
     around: bytearray = field(default_factory=bytearray)  # all that is not
 
 
@@ -157,6 +157,13 @@ def startup(octets, kind):
     if flags & (FLAG_M | FLAG_R):
         raise Wrong(f"the {kind} has flags {flags:#x}")
     return 20 + pd_length, flags
+
+
+def payload_begin(ulpdu, opcode, header):
+    """Where a program's octets may begin: a Send begins with the four of the stream's message."""
+    if opcode == 3 and not any(ulpdu[14:18]):  # message offset 0
+        return min(header + 4, len(ulpdu))
+    return header if opcode in (0, 3) else len(ulpdu)
 
 
 def fpdu(octets, at, crc_on, walk):
@@ -177,9 +184,9 @@ def fpdu(octets, at, crc_on, walk):
         raise Wrong(f"the FPDU at offset {at} has no DDP or RDMAP header of version 1")
     opcode = ulpdu[1] & 15
     walk.kinds[OPCODES.get(opcode, f"opcode {opcode}")] += 1
-    payload = header if opcode == 0 else length
-    walk.written += ulpdu[payload:]
-    walk.around += octets[at:at + 2 + payload] + octets[at + 2 + length:end + 4]
+    begin = payload_begin(ulpdu, opcode, header)
+    walk.payload += ulpdu[begin:]
+    walk.around += octets[at:at + 2 + begin] + octets[at + 2 + length:end + 4]
     walk.fpdus += 1
     walk.octets += end + 4 - at
     return end + 4

@@ -71,6 +71,26 @@ BAD = {
 }
 
 
+def fpdu(ulpdu):
+    octets = struct.pack(">H", len(ulpdu)) + ulpdu
+    octets += bytes(-len(octets) % 4)
+    return octets + struct.pack("<I", fpdu_check.crc32c(octets))
+
+
+def payload_problems():
+    """A Write's payload, a Send's behind its message, and nothing of either anywhere else."""
+    write = b"\xc1\x40" + bytes(12) + b"written"
+    first = b"\x01\x43" + bytes(8) + b"\0\0\0\1" + bytes(4) + b"\x04\0\0\x20sent"
+    more = b"\x41\x43" + bytes(8) + b"\0\0\0\1\0\0\0\x08 too"
+    with tempfile.NamedTemporaryFile(prefix="warpsock-judge-") as file:
+        file.write(whole(REQUEST + fpdu(write) + fpdu(first) + fpdu(more)))
+        file.flush()
+        side = fpdu_check.check(file.name, SERVER)[0][0]
+    problems = [] if side.payload == b"writtensent too" else [f"payload: {bytes(side.payload)}"]
+    return problems + [f"{word} is around as well" for word in (b"written", b"sent", b" too")
+                       if word in side.around]
+
+
 def problem_of(octets, port=SERVER):
     with tempfile.NamedTemporaryFile(prefix="warpsock-judge-") as file:
         file.write(octets)
@@ -91,6 +111,7 @@ def main():
         writer.case(f"passes {name}", [wrong] if wrong else [])
     for name, octets in BAD.items():
         writer.case(f"finds {name}", [] if problem_of(octets) else ["it passed"])
+    writer.case("tells payload from what is around it", payload_problems())
     missed = [f"octet {at}" for at in range(len(REQUEST), len(SPLIT))
               if not problem_of(whole(flipped(SPLIT, at)))]
     writer.case("finds every flipped octet", missed)

@@ -90,7 +90,8 @@ def targets(writer, warpsock, stage):
     script.write_text("#!/bin/sh -e\necho from a script $1\n")
     script.chmod(0o755)
     done = launch(warpsock, ["run", "--all", "--", "./script", "x"], cwd=stage.dir)
-    writer.case("a script", [] if done.stdout == "from a script x\n" else [done.stdout, done.stderr])
+    writer.case("a script", [] if done.stdout == "from a script x\n"
+                else [done.stdout, done.stderr])
     for command, status in (("no-such-command", 127), (str(source), 126)):
         done = launch(warpsock, ["run", "--", command])
         writer.case(f"status {status} for what cannot run",
@@ -99,8 +100,10 @@ def targets(writer, warpsock, stage):
 
 EXPLAIN = (
     (["client", "x", "10.0.0.1:80"], 0, r"no rule matches: plain TCP\nRULE_NONE \(1,"),
-    (["--all", "client", "x", "10.0.0.1:80"], 0, r"use auto \* \* \*:\*\n    from --all\n.*, else TCP"),
-    (["--all", "--mode", "on", "server", "x", "[::1]:80"], 0, r"use ddp .*\n    from --all\n.*only"),
+    (["--all", "client", "x", "10.0.0.1:80"], 0,
+     r"use auto \* \* \*:\*\n    from --all\n.*, else TCP"),
+    (["--all", "--mode", "on", "server", "x", "[::1]:80"], 0,
+     r"use ddp .*\n    from --all\n.*only"),
     (["--use", "tcp * y *:*", "--use", "auto client x 10.0.0.0/8:*", "client", "x", "10.0.0.1:80"],
      0, r"use auto client x 10.0.0.0/8:\*\n    from --use, number 2\n.*the rule names the address"),
     (["--use", "tcp server * [::ffff:1.2.3.4]:*", "server", "x", "1.2.3.4:1"], 0, "plain TCP"),

@@ -71,6 +71,10 @@ def ddp_problems(report):
     return problems
 
 
+def as_root():
+    return [] if os.geteuid() == 0 else ["sudo", "-n"]
+
+
 class Wire:
     """A capture of some ports on loopback."""
 
@@ -85,8 +89,9 @@ class Wire:
         what = " or ".join(f"tcp port {port}" for port in self.ports)
         with open(self.log, "wb") as log:
             self.dump = subprocess.Popen(
-                ["tcpdump", "-i", "lo", "--immediate-mode", "-U", "-s", "0", "-B", "65536", "-w",
-                 str(self.path), what], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+                [*as_root(), "tcpdump", "-i", "lo", "--immediate-mode", "-U", "-s", "0", "-B",
+                 "65536", "-w", str(self.path), what],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         until(lambda: "listening on" in self.said() or self.dump.poll() is not None)
         if self.dump.poll() is not None:
             self.why = f"no capture here: {' '.join(tail(self.said(), 1))}"
@@ -95,14 +100,10 @@ class Wire:
         return self.log.read_text(errors="replace")
 
     def stop(self):
-        if self.dump.poll() is None:
+        if self.dump and self.dump.poll() is None:
             time.sleep(0.3)  # what came last is still on its way to the file
-            self.dump.terminate()
-        try:
+            subprocess.run([*as_root(), "kill", str(self.dump.pid)], check=True, timeout=20)
             self.dump.wait(20)
-        finally:
-            self.dump.kill()
-            self.dump.wait()
 
     def problems(self, marker_of):
         """Of a capture whose every octet has to be in FPDUs, and the marker in their payload.
@@ -116,7 +117,7 @@ class Wire:
         except fpdu_check.Wrong as wrong:
             return [str(wrong), *tail(self.said(), 3)]
         marker = marker_of(sides)
-        if not marker or not any(marker in side.written for side in sides):
+        if not marker or not any(marker in side.payload for side in sides):
             return ["the marker was not on the wire"]
         return ["the marker is outside of FPDU payload" for side in sides if marker in side.around]
 

@@ -45,5 +45,5 @@ def play(play):
     (play.dir / play.marker).write_text(play.marker)
     pair(play, "http", [("fetch", "2", play.marker, "small"), ("fetch", "8", *FILES)])
     pair(play, "echo", [("talk", "2", play.marker), ("talk", "50", play.marker)])
-    pair(play, "lines", [("say", play.marker), ("say", "again")])
+    pair(play, "lines", [("say", play.marker), ("say", "again"), ("leave", "word")])
     module(play)

@@ -13,9 +13,9 @@ KINDS = {"": (("ping-pong", "-m", "64"), ("throughput", "-m", "1400")),
 def body(sides):
     """Its random octets, which are the same in each message of a run, there and back."""
     size = MESSAGE.to_bytes(4, "big")
-    at = sides[0].written.find(size) + len(size)
-    sent = bytes(sides[0].written[at:at + MESSAGE - HEADER])
-    return sent if sent in sides[1].written else b""
+    at = sides[0].payload.find(size) + len(size)
+    sent = bytes(sides[0].payload[at:at + MESSAGE - HEADER])
+    return sent if sent in sides[1].payload else b""
 
 
 def client(play, name, port, kind, *args):

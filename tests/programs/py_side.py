@@ -7,6 +7,7 @@
     py_side.py echo PORT                    an asyncio server
     py_side.py talk PORT CLIENTS TEXT       asyncio clients, all at once
     py_side.py lines PORT / say PORT TEXT   socketserver, socket.makefile and selectors
+    py_side.py leave PORT TEXT              ends while a thread of its is in recv()
 
 What a client got is compared by SHA-256 or as text; servers end by SIGTERM.
 """
@@ -21,6 +22,7 @@ import socket
 import socketserver
 import sys
 import threading
+import time
 
 HOST = "127.0.0.1"
 SIZES = (1, 1000, 65537, 1 << 20, 3_000_000)
@@ -166,6 +168,15 @@ def say(port, text):
         file.close()
 
 
+def leave(port, text):
+    sock = socket.create_connection((HOST, int(port)), 30)
+    sock.sendall(f"{text}\n".encode())
+    sock.recv(1000)
+    sock.settimeout(None)
+    threading.Thread(target=sock.recv, args=(1,), daemon=True).start()
+    time.sleep(0.2)  # the thread has nobody to tell that it sleeps
+
+
 if __name__ == "__main__":
     {"http": http_server, "fetch": fetch, "echo": echo, "talk": talk, "lines": lines,
-     "say": say}[sys.argv[1]](*sys.argv[2:])
+     "say": say, "leave": leave}[sys.argv[1]](*sys.argv[2:])

@@ -33,7 +33,7 @@ static struct thing *thing(enum fd_kind kind)
 {
 	struct thing *t = pool_get(&pool);
 
-	*t = (struct thing){ .ent = { 1, kind, 1, &ops } };
+	*t = (struct thing){ .ent = { 1, kind, 1, 0, &ops } };
 	return t;
 }
 

@@ -16,6 +16,7 @@
 #include "base/bits.h"
 
 struct stream_param ends_param;
+bool ends_auto;
 uint32_t ends_without[2];
 
 void ends_tcp(int fd[2])
@@ -40,7 +41,7 @@ struct stream *ends_attach(int fd, bool initiator)
 	struct stream *s = NULL;
 
 	param.initiator = initiator;
-	param.only = true;
+	param.only = !ends_auto;
 	param.without |= ends_without[!initiator];
 	cr_assert_eq(OPS->attach(fd, &param, &s), 0);
 	return s;

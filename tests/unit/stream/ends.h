@@ -19,6 +19,8 @@
 void ends_tcp(int fd[2]);
 /* What ends_attach() goes by; all zero at first */
 extern struct stream_param ends_param;
+/* The peer may be one without DDP */
+extern bool ends_auto;
 /* Features that the initiator, the responder does not offer */
 extern uint32_t ends_without[2];
 /* A stream over a socket */

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * New processes with this one's memory.
+ *
+ * fork(): the child shares its parent's streams. Their state is in memory that both map, and
+ * counts its processes; the one that closes last writes DISCONNECT. No lock of ours may be held
+ * by a thread that the child does not have, so all are taken before, in their order. What libc
+ * forks by itself (daemon, forkpty) comes here too, by pthread_atfork(). What sleeps in one
+ * process is not woken by what another takes in; programs that hand a connection to a child, and
+ * use it only there, do not notice.
+ *
+ * A fork that nobody announced, by clone() or the bare system call, is found out by a page that
+ * the kernel wipes in a child, when the child closes or ends something.
+ *
+ * vfork(), and clone() with CLONE_VM: the child is a guest in its parent's memory, with
+ * descriptors of its own, until it executes a program or exits. The page is not wiped and holds
+ * another process's number.
+ */
+#include "preload/fork.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/map.h"
+#include "preload/attend.h"
+#include "preload/epoll.h"
+#include "preload/libc.h"
+#include "preload/report.h"
+#include "preload/sock.h"
+#include "preload/wait.h"
+
+unsigned int fork_age;
+
+#define PAGE 4096
+
+static struct life {
+	long pid;
+} * life; /* wiped in a child */
+
+/* What is locked, with a reference to each */
+static struct {
+	struct fdent **ent;
+	size_t n, room;
+	unsigned int round;
+} held;
+
+static struct sock *sock_of(struct fdent *ent)
+{
+	return ent->kind == FD_SOCK ? (struct sock *)(void *)ent : NULL;
+}
+
+/* --- streams --- */
+
+static struct stream *stream_of(struct fdent *ent)
+{
+	struct sock *s = sock_of(ent);
+
+	return s && sock_role(s) == SOCK_STREAM_ON ? s->stream : NULL;
+}
+
+static void each_held(void (*fn)(struct fdent *ent))
+{
+	for (size_t i = 0; i < held.n; i++)
+		fn(held.ent[i]);
+}
+
+static void share(struct fdent *ent)
+{
+	struct stream *stream = stream_of(ent);
+
+	if (stream)
+		stream->ops->share(stream);
+}
+
+static void unshare_stream(struct fdent *ent)
+{
+	struct stream *stream = stream_of(ent);
+
+	if (stream)
+		stream->ops->unshare(stream);
+}
+
+/* --- every socket --- */
+
+static void count_one(int fd, struct fdent *ent, void *ctx)
+{
+	++*(size_t *)ctx;
+}
+
+/* Each once, however many numbers it has */
+static void hold_one(int fd, struct fdent *ent, void *ctx)
+{
+	if (!sock_of(ent) || held.n == held.room || ent->round == held.round)
+		return;
+	ent->round = held.round;
+	fdtab_hold(ent);
+	held.ent[held.n++] = ent;
+}
+
+static void hold_all(void)
+{
+	size_t n = 0;
+
+	fdtab_each(count_one, &n);
+	held.n = held.room = 0;
+	held.round++;
+	if (!n || base_map_create(n * sizeof(struct fdent *), (void **)&held.ent))
+		return;
+	held.room = n;
+	fdtab_each(hold_one, NULL);
+}
+
+static void let_go(void)
+{
+	each_held(fdtab_put);
+	base_map_destroy(held.ent, held.room * sizeof(struct fdent *));
+	held.ent = NULL;
+	held.n = held.room = 0;
+}
+
+static void lock(struct fdent *ent)
+{
+	pthread_mutex_lock(&sock_of(ent)->lock);
+}
+
+static void unlock(struct fdent *ent)
+{
+	pthread_mutex_unlock(&sock_of(ent)->lock);
+}
+
+static void lock_again(struct fdent *ent)
+{
+	pthread_mutex_init(&sock_of(ent)->lock, NULL);
+}
+
+/* --- fork() --- */
+
+static void before(void)
+{
+	sock_before_fork();
+	epoll_before_fork();
+	attend_before_fork();
+	hold_all();
+	each_held(lock);
+	wait_before_fork();
+	each_held(share);
+}
+
+static void after(bool child)
+{
+	wait_after_fork(child);
+	each_held(child ? lock_again : unlock);
+	attend_after_fork(child);
+	epoll_after_fork(child);
+	sock_after_fork(child);
+	let_go();
+}
+
+static void after_in_parent(void)
+{
+	after(false);
+}
+
+static void forget_sleepers(struct fdent *ent)
+{
+	sock_forget_sleepers(sock_of(ent));
+}
+
+static void after_in_child(void)
+{
+	life->pid = syscall(SYS_getpid);
+	fork_age++;
+	report_reset();
+	each_held(forget_sleepers);
+	after(true);
+}
+
+/* What was shared with a child that there is not */
+static void unshare_all(void)
+{
+	hold_all();
+	each_held(unshare_stream);
+	let_go();
+}
+
+long call_fork(void)
+{
+	long pid = libc_try(libc.fork());
+
+	if (pid < 0)
+		unshare_all();
+	return pid;
+}
+
+/* The same without handlers */
+long call__Fork(void)
+{
+	long pid;
+
+	before();
+	pid = libc_try(libc._Fork());
+	if (!pid)
+		after_in_child();
+	else
+		after_in_parent();
+	if (pid < 0)
+		unshare_all();
+	return pid;
+}
+
+/* --- processes that nobody announced --- */
+
+/* Nothing was locked for this child: it takes what it finds */
+static void adopt(void)
+{
+	base_debug("this process was forked behind our back");
+	hold_all();
+	each_held(share);
+	after_in_child();
+}
+
+bool fork_is_guest(void)
+{
+	long pid;
+
+	if (!life)
+		return false;
+	pid = syscall(SYS_getpid);
+	if (life->pid == pid)
+		return false;
+	if (life->pid)
+		return true;
+	adopt();
+	return false;
+}
+
+void fork_init(void)
+{
+	void *page;
+
+	if (base_map_create(PAGE, &page))
+		return;
+	if (madvise(page, PAGE, MADV_WIPEONFORK)) {
+		base_map_destroy(page, PAGE);
+		return;
+	}
+	life = page;
+	life->pid = syscall(SYS_getpid);
+	pthread_atfork(before, after_in_parent, after_in_child);
+}

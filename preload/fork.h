@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PRELOAD_FORK_H
+#define PRELOAD_FORK_H
+
+#include <stdbool.h>
+
+/* Changes with each fork(), in the child: what has another one is its parent's as well */
+extern unsigned int fork_age;
+
+void fork_init(void);
+/*
+ * Does this process share the memory of the one that the tables are of, as a child of vfork() does?
+ * Then they are not to be changed, and descriptors are the kernel's alone.
+ */
+bool fork_is_guest(void);
+
+#endif

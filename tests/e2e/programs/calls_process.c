@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What Linux promises of connections when descriptors are closed by the range, and when processes
+ * are made, replaced and ended. As calls.c, for the kernel's TCP and for Warpsock.
+ */
+#include "tests/e2e/programs/calls.h"
+
+#include <pthread.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+/* Octets pass both ways, and nothing has been lost */
+static bool talk(int a, int b)
+{
+	char buf[8] = "";
+
+	need(write(a, "ping", 4) == 4);
+	need(recv(b, buf, 4, MSG_WAITALL) == 4 && !memcmp(buf, "ping", 4));
+	need(write(b, "pong", 4) == 4);
+	need(recv(a, buf, 4, MSG_WAITALL) == 4 && !memcmp(buf, "pong", 4));
+	return true;
+}
+
+static bool at_end(int fd)
+{
+	char c;
+
+	need(read(fd, &c, 1) == 0);
+	return true;
+}
+
+static void *answer(void *arg)
+{
+	int fd = *(int *)arg;
+	char c;
+
+	while (read(fd, &c, 1) == 1 && write(fd, &c, 1) == 1)
+		;
+	return NULL;
+}
+
+/* Across threads, so that they wake each other */
+static bool threads_talk(int a, int b)
+{
+	pthread_t thread;
+	char c;
+
+	need(!pthread_create(&thread, NULL, answer, &b));
+	for (int i = 0; i < 100; i++)
+		need(write(a, "x", 1) == 1 && read(a, &c, 1) == 1);
+	need(!shutdown(a, SHUT_WR) && !pthread_join(thread, NULL));
+	return true;
+}
+
+/* --- ranges --- */
+
+/* A pair of which one end is above all else */
+static bool pair_above(int fd[2], int number)
+{
+	need(pair(fd) && dup2(fd[0], number) == number && !close(fd[0]));
+	fd[0] = number;
+	return true;
+}
+
+static bool range_ends(void)
+{
+	int a[2], b[2];
+
+	need(pair_above(a, 600) && pair_above(b, 610));
+	need(write(600, "last", 4) == 4);
+	need(!close_range(590, 605, 0) && fcntl(600, F_GETFD) < 0 && errno == EBADF);
+	need(recv(a[1], (char[4]){ 0 }, 4, MSG_WAITALL) == 4 && at_end(a[1]));
+	need(talk(610, b[1]));
+	closefrom(605);
+	need(at_end(b[1]) && fcntl(610, F_GETFD) < 0);
+	close(a[1]);
+	close(b[1]);
+	return true;
+}
+
+static bool range_flags(void)
+{
+	int fd[2];
+
+	need(pair_above(fd, 600));
+	need(close_range(5, 4, 0) < 0 && errno == EINVAL);
+	need(close_range(600, 600, 64) < 0 && errno == EINVAL);
+	need(!close_range(600, ~0u, CLOSE_RANGE_CLOEXEC) && fcntl(600, F_GETFD) == FD_CLOEXEC);
+	need(talk(600, fd[1]));
+	done(fd);
+	return true;
+}
+
+/* The rest must go on with what it has left: bells, sets, lingering ones */
+static bool others_closed(bool range)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = 3 };
+	int fd[2], old[2], epfd = epoll_create1(0);
+	struct rlimit limit;
+
+	need(pair(old) && pair(fd) && threads_talk(old[0], old[1]));
+	need(dup2(fd[0], 40) == 40 && dup2(fd[1], 41) == 41 && dup2(epfd, 42) == 42);
+	need(dup2(lfd, 43) == 43 && !getrlimit(RLIMIT_NOFILE, &limit));
+	lfd = 43;
+	need(!epoll_ctl(42, EPOLL_CTL_ADD, 40, &event));
+	if (range)
+		need(!close_range(3, 39, 0) && !close_range(44, ~0u, 0));
+	for (int i = 3; !range && i < (int)limit.rlim_cur && i < 70000; i++)
+		if (i < 40 || i > 43)
+			close(i);
+	need(write(41, "x", 1) == 1 && epoll_wait(42, &event, 1, 1000) == 1);
+	need(event.data.u64 == 3 && read(40, (char[1]){ 0 }, 1) == 1);
+	need(talk(40, 41) && threads_talk(40, 41));
+	need(!close_range(40, 42, 0) && pair(fd) && threads_talk(fd[0], fd[1]));
+	done(fd);
+	return true;
+}
+
+static bool every_number(void)
+{
+	return others_closed(false);
+}
+
+static bool range_of_all(void)
+{
+	return others_closed(true);
+}
+
+static bool in_child(pid_t pid)
+{
+	int status;
+
+	need(pid > 0 && waitpid(pid, &status, 0) == pid);
+	need(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	return true;
+}
+
+static bool range_unshared(void)
+{
+	int fd[2];
+	pid_t pid;
+
+	need(pair_above(fd, 600));
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(close_range(600, ~0u, CLOSE_RANGE_UNSHARE) || fcntl(600, F_GETFD) >= 0);
+	need(in_child(pid) && talk(600, fd[1]));
+	done(fd);
+	return true;
+}
+
+/* --- processes --- */
+
+static bool vforked(void)
+{
+	int fd[2], ends[2], status;
+	pid_t pid;
+
+	need(pair(fd) && !pipe(ends));
+	pid = vfork();
+	if (!pid) {
+		dup2(ends[1], 1);
+		close_range(3, ~0u, 0);
+		execl("/bin/echo", "echo", "hi", NULL);
+		_exit(1);
+	}
+	need(in_child(pid) && read(ends[0], (char[4]){ 0 }, 4) == 3);
+	need(talk(fd[0], fd[1]));
+	pid = vfork();
+	if (!pid) {
+		close(fd[0]);
+		close(fd[1]);
+		_exit(3);
+	}
+	need(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 3);
+	need(talk(fd[0], fd[1]) && threads_talk(fd[0], fd[1]));
+	close(ends[0]);
+	close(ends[1]);
+	done(fd);
+	return true;
+}
+
+/* Processes that libc has not made */
+static bool forked_raw(void)
+{
+	int fd[2];
+	pid_t pid;
+
+	need(pair(fd));
+	fflush(stdout);
+	pid = (pid_t)syscall(SYS_fork);
+	if (!pid) {
+		close(fd[0]);
+		close(fd[1]);
+		_exit(0);
+	}
+	need(in_child(pid) && talk(fd[0], fd[1]));
+	pid = _Fork();
+	if (!pid)
+		_exit(write(fd[0], "child", 5) != 5);
+	need(in_child(pid) && recv(fd[1], (char[5]){ 0 }, 5, MSG_WAITALL) == 5);
+	need(talk(fd[0], fd[1]) && !close(fd[0]) && at_end(fd[1]));
+	close(fd[1]);
+	return true;
+}
+
+/* A child that executes has closed its copies; its parent's connections stay as they are */
+static bool forked_and_executed(void)
+{
+	int fd[2];
+	pid_t pid;
+
+	need(pair(fd));
+	for (int i = 0; i < 2; i++)
+		need(!fcntl(fd[i], F_SETFD, FD_CLOEXEC));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		execlp("true", "true", NULL);
+		_exit(1);
+	}
+	need(in_child(pid) && talk(fd[0], fd[1]));
+	pid = fork();
+	if (!pid) {
+		execl("/nonexistent/program", "program", NULL);
+		_exit(!(errno == ENOENT && write(fd[0], "still", 5) == 5));
+	}
+	need(in_child(pid) && recv(fd[1], (char[5]){ 0 }, 5, MSG_WAITALL) == 5);
+	need(talk(fd[0], fd[1]));
+	done(fd);
+	return true;
+}
+
+/* The connection is the process's own, and the kernel would close it at the execution */
+static bool executed(void)
+{
+	static char data[200000];
+	int fd[2], ends[2];
+	pid_t pid;
+
+	need(!pipe(ends));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (connect(fd[0], (struct sockaddr *)&laddr, sizeof(laddr)) ||
+		    write(fd[0], data, sizeof(data)) != sizeof(data))
+			_exit(1);
+		dup2(ends[1], 1);
+		execle("/bin/sh", "sh", "-c", "echo $WORD", NULL, (char *[]){ "WORD=new", NULL });
+		_exit(1);
+	}
+	fd[1] = accept(lfd, NULL, NULL);
+	usleep(50000);
+	need(drain(fd[1], sizeof(data)) && at_end(fd[1]) && in_child(pid));
+	need(read(ends[0], (char[8]){ 0 }, 8) == 4);
+	close(fd[1]);
+	close(ends[0]);
+	close(ends[1]);
+	return true;
+}
+
+static bool spawned(void)
+{
+	char *argv[] = { "sh", "-c", "exit 0", NULL };
+	int fd[2];
+	pid_t pid;
+	FILE *p;
+
+	need(pair(fd));
+	need(!posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ) && in_child(pid));
+	need(talk(fd[0], fd[1]));
+	need(!posix_spawnp(&pid, "sh", NULL, NULL, argv, environ) && in_child(pid));
+	need(posix_spawnp(&pid, "no-such-program", NULL, NULL, argv, environ) == ENOENT);
+	need(!system("exit 0") && WEXITSTATUS(system("exit 3")) == 3);
+	p = popen("echo out", "r");
+	need(p && fgetc(p) == 'o' && !pclose(p));
+	need(!(fcntl(fd[0], F_GETFD) & FD_CLOEXEC) && talk(fd[0], fd[1]));
+	done(fd);
+	return true;
+}
+
+/* Children of a process whose threads are busy */
+static volatile int stop;
+
+static void *busy(void *arg)
+{
+	int *fd = arg;
+
+	while (!stop)
+		if (!talk(fd[0], fd[1]))
+			return (void *)1;
+	return NULL;
+}
+
+static bool forked_beside_threads(void)
+{
+	int fd[2][2], mine[2];
+	pthread_t thread[2];
+	void *bad[2];
+
+	stop = 0;
+	need(pair(mine));
+	for (int i = 0; i < 2; i++)
+		need(pair(fd[i]) && !pthread_create(&thread[i], NULL, busy, fd[i]));
+	fflush(stdout);
+	for (int i = 0; i < 100; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			done(fd[0]);
+			_exit(write(mine[0], "c", 1) != 1);
+		}
+		need(in_child(pid) && read(mine[1], (char[1]){ 0 }, 1) == 1);
+	}
+	stop = 1;
+	for (int i = 0; i < 2; i++) {
+		pthread_join(thread[i], &bad[i]);
+		done(fd[i]);
+	}
+	need(!bad[0] && !bad[1] && talk(mine[0], mine[1]));
+	done(mine);
+	return true;
+}
+
+/* --- ends --- */
+
+static void leave_by_daemon(void)
+{
+	if (!daemon(0, 1) && write(4, "d", 1) == 1)
+		_exit(0);
+}
+
+static void leave_by_abort(void)
+{
+	signal(SIGABRT, SIG_DFL);
+	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+	abort();
+}
+
+static void leave_by_exit(void)
+{
+	exit(0);
+}
+
+static void leave_by_quick_exit(void)
+{
+	quick_exit(0);
+}
+
+static void leave_at_once(void)
+{
+	_exit(0);
+}
+
+/* What was accepted arrives, though its writer ends at once */
+static bool all_arrives(void (*leave)(void), long extra)
+{
+	static char data[100000];
+	int fd;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		if (connect(fd, (struct sockaddr *)&laddr, sizeof(laddr)))
+			_exit(1);
+		dup2(fd, 4);
+		if (fd != 4)
+			close(fd);
+		if (write(4, data, sizeof(data)) == sizeof(data))
+			leave();
+		_exit(1);
+	}
+	fd = accept(lfd, NULL, NULL);
+	need(fd >= 0);
+	usleep(100000);
+	need(drain(fd, (long)sizeof(data) + extra) && at_end(fd));
+	need(waitpid(pid, NULL, 0) == pid);
+	close(fd);
+	return true;
+}
+
+static bool ends(void)
+{
+	need(all_arrives(leave_by_exit, 0));
+	need(all_arrives(leave_by_quick_exit, 0));
+	need(all_arrives(leave_at_once, 0));
+	need(all_arrives(leave_by_daemon, 1));
+	return true;
+}
+
+static bool aborts(void)
+{
+	need(all_arrives(leave_by_abort, 0));
+	return true;
+}
+
+int main(void)
+{
+	static const struct call_case cases[] = {
+		{ "close_range, closefrom", range_ends },
+		{ "close_range with flags", range_flags },
+		{ "close_range in a table of its own", range_unshared },
+		{ "vfork", vforked },
+		{ "forks that libc has not made", forked_raw },
+		{ "fork and exec", forked_and_executed },
+		{ "exec", executed },
+		{ "posix_spawn, system, popen", spawned },
+		{ "fork beside busy threads", forked_beside_threads },
+		{ "exit, quick_exit, _exit, daemon", ends },
+		{ "abort", aborts },
+		{ "each number is closed", every_number },
+		{ "all numbers are closed", range_of_all },
+	};
+
+	return cases_run(cases, sizeof(cases) / sizeof(cases[0]));
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Peers without DDP: a probe that comes to nothing, and a server that speaks before it knows.
+ */
+#include "tests/unit/stream/ends.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define KEY "MPA ID Req Frame"
+
+static void begin(void)
+{
+	ends_auto = true;
+}
+
+TestSuite(plain, .init = begin);
+
+static struct stream *alone(int fd, bool initiator)
+{
+	struct stream *s = ends_attach(fd, initiator);
+
+	cr_assert_eq(OPS->progress(s), -EAGAIN);
+	return s;
+}
+
+/* Progress until it is no longer starting; what it says then */
+static int outcome(struct stream *s)
+{
+	struct pollfd p = { .fd = s->fd, .events = POLLIN };
+	int state;
+
+	while ((state = OPS->progress(s)) == -EAGAIN)
+		poll(&p, 1, 10);
+	return state;
+}
+
+static void say(int fd, const void *octets, size_t len)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	cr_assert_eq(write(fd, octets, len), (ssize_t)len);
+	poll(&p, 1, 0);
+}
+
+struct probe_case {
+	const char *name;
+	const char *answer;
+	size_t len;
+	int shut; /* -1: not */
+	int error;
+};
+
+static const struct probe_case probes[] = {
+	{ "something else", "-ERR unknown command\r\n", 22, -1, EPROTO },
+	{ "its own Request", KEY "\x40\1\0\0", 20, -1, EPROTO },
+	{ "a reject", "MPA ID Rep Frame\x20\1\0\0", 20, -1, ECONNREFUSED },
+	{ "an end", "", 0, SHUT_WR, ECONNRESET },
+	{ "silence", "", 0, -1, ETIMEDOUT },
+};
+
+/* The connection is dropped, and the socket is good for another */
+static void probe_check(const struct probe_case *c)
+{
+	struct stream_stats stats;
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof(peer);
+	struct stream *s;
+	int fd[2];
+
+	ends_tcp(fd);
+	ends_param = (struct stream_param){ .probe = true, .start_limit = 50 * BASE_NS_PER_MS };
+	s = alone(fd[0], true);
+	say(fd[1], c->answer, c->len);
+	if (c->shut >= 0)
+		shutdown(fd[1], c->shut);
+	cr_expect_eq(outcome(s), -ENOMSG, "%s", c->name);
+	cr_expect_eq(OPS->progress(s), -ENOMSG, "%s, again", c->name);
+	OPS->stats(s, &stats);
+	cr_expect_eq(stats.probe_error, c->error, "%s: %d", c->name, stats.probe_error);
+	cr_expect_not(stats.failed, "%s", c->name);
+	cr_expect_not(OPS->levels(s, NULL) & STREAM_ERROR, "%s", c->name);
+	cr_expect_neq(getpeername(fd[0], (struct sockaddr *)&peer, &len), 0, "%s", c->name);
+	OPS->destroy(s);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+Test(plain, probes)
+{
+	base_log_level = BASE_LOG_OFF;
+	for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++)
+		probe_check(&probes[i]);
+}
+
+/* Until it has heard of its peer, a server that may be plain can always be written to */
+Test(plain, a_server_that_may_speak_first)
+{
+	struct stream *s;
+	int fd[2];
+
+	ends_tcp(fd);
+	s = alone(fd[1], false);
+	cr_expect_eq(OPS->levels(s, NULL), STREAM_WRITABLE);
+	ends_auto = false;
+	OPS->destroy(s);
+	s = alone(fd[1], false);
+	cr_expect_eq(OPS->levels(s, NULL), 0u);
+	cr_expect_eq(OPS->speak_plain(s), -EALREADY);
+	OPS->destroy(s);
+}
+
+static struct stream *spoken(int fd[2])
+{
+	struct stream *s;
+
+	ends_tcp(fd);
+	s = alone(fd[1], false);
+	cr_assert_eq(OPS->speak_plain(s), -EAGAIN);
+	cr_expect_eq(OPS->progress(s), -EAGAIN);
+	cr_expect_eq(OPS->levels(s, NULL), STREAM_WRITABLE);
+	return s;
+}
+
+Test(plain, what_it_hears_then_is_its_own)
+{
+	char got[32] = "";
+	struct stream *s;
+	int fd[2];
+
+	s = spoken(fd);
+	say(fd[0], KEY, 7);
+	cr_expect_eq(OPS->progress(s), -EAGAIN);
+	cr_expect_not(OPS->levels(s, NULL) & STREAM_READABLE);
+	say(fd[0], "!", 1);
+	cr_expect_eq(outcome(s), -ENOMSG);
+	cr_expect_eq(read(fd[1], got, sizeof(got)), 8);
+	cr_expect_str_eq(got, "MPA ID !");
+	OPS->destroy(s);
+}
+
+Test(plain, unless_it_is_a_request)
+{
+	struct stream_stats stats;
+	char got[32];
+	struct stream *s;
+	int fd[2];
+
+	base_log_level = BASE_LOG_OFF;
+	s = spoken(fd);
+	say(fd[0], KEY "\x40\1\0\0", 20);
+	cr_expect_eq(outcome(s), -ECONNRESET);
+	cr_expect_eq(OPS->take_error(s), ECONNRESET);
+	OPS->stats(s, &stats);
+	cr_expect(stats.failed);
+	cr_expect_eq(read(fd[0], got, sizeof(got)), -1);
+	cr_expect_eq(errno, ECONNRESET);
+	OPS->destroy(s);
+}
+
+/* A Request of which a part was taken in is no longer what plain octets could go before */
+Test(plain, not_behind_a_part_of_a_request)
+{
+	struct stream *s;
+	int fd[2];
+
+	ends_tcp(fd);
+	s = alone(fd[1], false);
+	say(fd[0], KEY, 16);
+	cr_expect_eq(OPS->progress(s), -EAGAIN);
+	cr_expect_eq(OPS->speak_plain(s), -EALREADY);
+	OPS->destroy(s);
+}
