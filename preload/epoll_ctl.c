@@ -13,17 +13,16 @@
 
 #include "base/log.h"
 #include "preload/internal.h"
+#include "preload/pieces.h"
 
 /* What the kernel allows beside EPOLLEXCLUSIVE */
 #define EXCLUSIVE_OK \
 	(EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLWAKEUP | EPOLLET | EPOLLEXCLUSIVE)
-/* No pointer of a program's is below */
-#define POINTER_MIN 4096
 
 /* The kernel's questions before it looks for the member */
 static int ctl_check(int op, const struct epoll_event *event, bool nested)
 {
-	if (op != EPOLL_CTL_DEL && (uintptr_t)event < POINTER_MIN)
+	if (op != EPOLL_CTL_DEL && pieces_wild(event, sizeof(*event)))
 		return -EFAULT;
 	if (op == EPOLL_CTL_DEL || !(event->events & EPOLLEXCLUSIVE))
 		return 0;
@@ -152,7 +151,7 @@ static int set_get(int epfd, struct epset **out)
 
 int epoll_sock_ctl(int epfd, int op, int fd, struct sock *s, const struct epoll_event *event)
 {
-	int err = op != EPOLL_CTL_DEL && (uintptr_t)event < POINTER_MIN ? -EFAULT : 0;
+	int err = op != EPOLL_CTL_DEL && pieces_wild(event, sizeof(*event)) ? -EFAULT : 0;
 	struct epset *set = NULL;
 
 	err = err ? err : set_get(epfd, &set);
@@ -279,7 +278,7 @@ static int nest_change(struct epset *set, int op, int fd, struct epset *inner,
 
 int epoll_nest_ctl(int epfd, int op, int fd, struct epset *inner, const struct epoll_event *event)
 {
-	int err = op != EPOLL_CTL_DEL && (uintptr_t)event < POINTER_MIN ? -EFAULT : 0;
+	int err = op != EPOLL_CTL_DEL && pieces_wild(event, sizeof(*event)) ? -EFAULT : 0;
 	struct epset *set = NULL;
 
 	err = err ? err : set_get(epfd, &set);

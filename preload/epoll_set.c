@@ -158,7 +158,7 @@ void epoll_born(int epfd)
 /* Is it a set at all? One that is does not know a descriptor that was just made */
 static int set_probe(int epfd)
 {
-	int fd, err = base_eventfd_create(&fd);
+	int fd, err = base_fd_is_open(epfd) ? base_eventfd_create(&fd) : -EBADF;
 
 	if (err)
 		return err;

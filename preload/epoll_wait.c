@@ -20,13 +20,12 @@
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/sockutil.h"
+#include "preload/pieces.h"
 #include "preload/wait.h"
 
 #define HARVEST 64
 /* The kernel's limit */
 #define EVENTS_MAX ((int)(INT_MAX / sizeof(struct epoll_event)))
-/* No pointer of a program's is below */
-#define POINTER_MIN 4096
 
 /* --- the kernel's side --- */
 
@@ -241,7 +240,7 @@ int epoll_set_wait(struct epset *set, const struct epoll_wait *w)
 
 	if (w->max <= 0 || w->max > EVENTS_MAX)
 		return -EINVAL;
-	if ((uintptr_t)w->events < POINTER_MIN)
+	if (pieces_wild(w->events, sizeof(*w->events)))
 		return -EFAULT;
 	while (n == -ENOMSG) {
 		if (!load(&set->ours)) {

@@ -18,12 +18,11 @@
 #include "base/map.h"
 #include "preload/epoll.h"
 #include "preload/libc.h"
+#include "preload/pieces.h"
 #include "preload/wait.h"
 
 /* Lists up to this length lie on the stack */
 #define SMALL 64
-/* No pointer of a program's is below */
-#define POINTER_MIN 4096
 /* Where the kernel takes no descriptor more, the bell is replaced by a look so often */
 #define LOOK_AGAIN (10 * BASE_NS_PER_MS)
 
@@ -39,18 +38,26 @@ struct list {
 	struct pollfd *raw; /* n and the bell */
 	struct entry *entry;
 	struct wait_bell bell;
-	bool full; /* no room for the bell */
+	bool full; /* the kernel takes no more: no room for the bell */
 	void *map; /* both of them, when the list is long */
 	size_t map_len;
 	struct pollfd small_raw[SMALL + 1];
 	struct entry small_entry[SMALL];
 };
 
+/* The kernel's limit of a list's length is that of descriptors */
+static bool is_too_long(unsigned int n)
+{
+	struct rlimit limit;
+
+	return n > SMALL && !getrlimit(RLIMIT_NOFILE, &limit) && n > limit.rlim_cur;
+}
+
 bool polling_has_ours(const struct pollfd *fds, nfds_t n)
 {
-	if ((uintptr_t)fds < POINTER_MIN)
-		return false; /* libc's, who gives the error */
-	for (nfds_t i = 0; i < n; i++)
+	if (pieces_wild(fds, sizeof(*fds)) || is_too_long((unsigned int)n))
+		return false; /* libc gives the error */
+	for (unsigned int i = 0; i < (unsigned int)n; i++)
 		if (fds[i].fd >= 0 && fdtab_is_ours(fds[i].fd))
 			return true;
 	return false;
@@ -102,17 +109,6 @@ static void entry_uninit(struct entry *e)
 	epoll_put(e->set);
 }
 
-/* The kernel's limit of a list's length is that of descriptors */
-static int list_check(struct list *l)
-{
-	struct rlimit limit;
-
-	if (l->n <= SMALL || getrlimit(RLIMIT_NOFILE, &limit))
-		return 0;
-	l->full = l->n == limit.rlim_cur;
-	return l->n > limit.rlim_cur ? -EINVAL : 0;
-}
-
 static int list_map(struct list *l)
 {
 	int err;
@@ -138,8 +134,7 @@ static int list_init(struct list *l, struct pollfd *fds, unsigned int n)
 	l->fds = fds;
 	l->n = n;
 	l->full = false;
-	err = list_check(l);
-	err = err ? err : list_map(l);
+	err = list_map(l);
 	if (err)
 		return err;
 	wait_bell_get(&l->bell);
@@ -247,26 +242,38 @@ static uint64_t list_deadline(const struct list *l)
 	return first;
 }
 
+/* As long a list as there may be descriptors is the longest that the kernel takes */
+static int list_sleep(struct list *l, uint64_t deadline, const sigset_t *mask)
+{
+	bool bell = l->bell.fd >= 0 && !l->full;
+	int n = wait_sleep(l->raw, l->n + bell, base_min(deadline, list_deadline(l)), mask);
+
+	if (n != -EINVAL || !bell)
+		return n;
+	l->full = true;
+	return wait_sleep(l->raw, l->n, base_min(deadline, list_deadline(l)), mask);
+}
+
 static int list_poll(struct list *l, uint64_t deadline, const sigset_t *mask)
 {
 	int ready, n;
 
 	for (;;) {
 		ready = list_look(l);
-		n = wait_sleep(l->raw, l->n + !l->full,
-			       ready ? 0 : base_min(deadline, list_deadline(l)), mask);
+		n = list_sleep(l, ready ? 0 : deadline, mask);
 		if (n < 0)
-			return ready ? ready : n;
+			return ready && n == -EINTR ? ready : n;
 		ready += list_answer(l);
 		if (ready || (!n && base_deadline_passed(deadline, base_now())))
 			return ready;
 	}
 }
 
+/* Of the length, the kernel takes as much */
 int polling_list(struct pollfd *fds, nfds_t n, uint64_t deadline, const sigset_t *mask)
 {
 	struct list l;
-	int ready = n <= INT32_MAX ? list_init(&l, fds, (unsigned int)n) : -EINVAL;
+	int ready = list_init(&l, fds, (unsigned int)n);
 
 	if (ready)
 		return ready;
