@@ -105,8 +105,11 @@ static int entry_own(struct fdent *ent)
 
 static void stream_end(struct sock *s)
 {
-	if (s->stream->ops->close(s->stream) != -EAGAIN)
+	if (s->stream->ops->close(s->stream) != -EAGAIN) {
+		/* Over, or another process's to go on with */
+		attend_forget(s);
 		return;
+	}
 	fdtab_hold(&s->ent);
 	if (sock_own(s)) {
 		base_warn("no descriptor to finish a connection with: close() waits for it");
