@@ -29,6 +29,7 @@ static const char *const level_names[] = {
 };
 
 int base_log_level = BASE_LOG_WARN;
+int base_log_fd = STDERR_FILENO;
 static char log_path[PATH_MAX];
 
 static int level_parse(const char *name)
@@ -51,7 +52,7 @@ __attribute__((constructor)) void base_log_init(void)
 
 static void line_emit(const char *line, size_t n)
 {
-	long fd = STDERR_FILENO;
+	long fd = __atomic_load_n(&base_log_fd, __ATOMIC_RELAXED);
 
 	if (log_path[0])
 		fd = syscall(SYS_openat, AT_FDCWD, log_path,

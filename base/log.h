@@ -25,6 +25,8 @@ enum base_log_level {
 #define BASE_LOG_LINE_MAX 512
 
 extern int base_log_level;
+/* Atomic: where lines go without a file; -1: nowhere, for standard error is no place for them */
+extern int base_log_fd;
 
 /*
  * Reads the environment. Runs as a constructor; a later call reads it again, and must be alone:

@@ -13,6 +13,7 @@
 #include "base/map.h"
 
 struct fdent **fdtab_pages[FDTAB_MAX / FDTAB_PAGE];
+void (*fdtab_standard)(int fd);
 
 /* Unless it is nought */
 static bool count_up(uint32_t *count)
@@ -108,6 +109,12 @@ static struct fdent **slot_of(int fd)
 	return &have[(unsigned int)fd % FDTAB_PAGE];
 }
 
+static void number_told(int fd)
+{
+	if (fd <= 2 && fdtab_standard)
+		fdtab_standard(fd);
+}
+
 int fdtab_set(int fd, struct fdent *ent)
 {
 	struct fdent **slot = slot_of(fd), *old;
@@ -118,6 +125,7 @@ int fdtab_set(int fd, struct fdent *ent)
 	if (old)
 		number_drop(old);
 	fdtab_put(old);
+	number_told(fd);
 	return 0;
 }
 
@@ -128,6 +136,7 @@ int fdtab_replace(int fd, struct fdent *ent)
 	if (!slot)
 		return ent ? -ENOMEM : 0;
 	number_gone(__atomic_exchange_n(slot, ent, __ATOMIC_ACQ_REL));
+	number_told(fd);
 	return 0;
 }
 
@@ -141,6 +150,7 @@ struct fdent *fdtab_take(int fd, struct fdent *ent, bool *last)
 	if (!__atomic_compare_exchange_n(slot_of(fd), &have, NULL, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return NULL;
+	number_told(fd);
 	none = number_drop(have);
 	if (last)
 		*last = none;

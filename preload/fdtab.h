@@ -58,6 +58,9 @@ static inline bool fdtab_is_ours(int fd)
 	return __builtin_expect(fdtab_peek(fd) != NULL, 0);
 }
 
+/* Told when the entry at 0, 1 or 2 has changed; NULL: nobody */
+extern void (*fdtab_standard)(int fd);
+
 /* NULL, or an entry with a reference for the caller: of any kind, or of @kind */
 struct fdent *fdtab_ref(int fd);
 struct fdent *fdtab_get(int fd, enum fd_kind kind);

@@ -18,6 +18,7 @@
 #include "preload/attend.h"
 #include "preload/choose.h"
 #include "preload/edge.h"
+#include "preload/files.h"
 #include "preload/fork.h"
 #include "preload/libc.h"
 #include "preload/report.h"
@@ -132,10 +133,13 @@ __attribute__((constructor)) static void begin(void)
 	edge_init();
 	config_load(&sock_config);
 	choose_init();
+	if (choose_may(CONFIG_CLIENT) || choose_may(CONFIG_SERVER))
+		files_init();
 	at_quick_exit(process_finish);
 }
 
 __attribute__((destructor)) static void end(void)
 {
+	files_flush(); /* libc does it after us */
 	process_finish();
 }

@@ -11,7 +11,7 @@ import re
 import sys
 from dataclasses import dataclass
 
-LINE = re.compile(r"(fd|any|out|after|end|var)(\*?)\s+(.*?)(\w+)\((.*)\)\s+:\s+(.+)$")
+LINE = re.compile(r"(fd|any|out|after|end|file|var)(\*?)\s+(.*?)(\w+)\((.*)\)\s+:\s+(.+)$")
 NOTE = """/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Made of wrap.list by wrap.py */
 """
@@ -71,7 +71,7 @@ def header(calls):
     out += "struct libc_name {\n\tconst char *name;\n\tsize_t at;\n};\n\n"
     out += f"#define LIBC_NAMES {len(calls)}\n"
     out += "extern const struct libc_name libc_names[LIBC_NAMES];\n\n"
-    for call in calls:
+    for call in [call for call in calls if call.kind != "file"]:
         result = "_Noreturn void" if call.kind == "end" else "long"
         got = "long got, " if call.kind == "after" else ""
         out += f"{result} call_{call.name}({got}{call.params});\n"
@@ -121,6 +121,12 @@ def ours(call):
     return out + theirs + answer(call) + "}\n\n"
 
 
+def stood_in(call):
+    """The arguments, the FILE that stands in for the last one."""
+    *others, file = call.args.split(", ")
+    return ", ".join(others + [f"files_of({file})"])
+
+
 def entry(call):
     export = '__attribute__((visibility("default")))'
     out = f"{export} {call.result} wrap_{call.name}({call.params}) __asm__(\"{call.name}\");\n"
@@ -134,6 +140,8 @@ def entry(call):
         return out + "\treturn r;\n}\n\n"
     if call.kind == "end":
         return out + f"\tcall_{call.name}({call.args});\n}}\n\n"
+    if call.kind == "file":
+        return out + f"\t{ret}libc.{call.name}({stood_in(call)});\n}}\n\n"
     if call.kind == "out":
         r = f"call_{call.name}({call.args})"
         return out + f"\tlong r = {r};\n\n{answer(call)}}}\n\n"
@@ -148,7 +156,7 @@ def source(calls):
     real = [call for call in calls if call.kind != "var"]
     out = NOTE + '#include <wrap.h>\n\n#include <stddef.h>\n#include <sys/syscall.h>\n'
     out += '#include <unistd.h>\n\n#include "preload/edge.h"\n#include "preload/fdtab.h"\n'
-    out += '#include "preload/libc.h"\n\n'
+    out += '#include "preload/files.h"\n#include "preload/libc.h"\n\n'
     out += "".join(stand_in(call) for call in real)
     out += "struct libc_calls libc = {\n"
     out += "".join(f"\t.{call.name} = early_{call.name},\n" for call in real)
