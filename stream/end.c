@@ -64,6 +64,12 @@ static void end_say(struct rsock *s, uint32_t message)
 	due(s, message);
 }
 
+/* Both directions have ended, or it broke: there is no connection to shut down any more */
+static bool is_over(const struct rsock *s, uint32_t ends)
+{
+	return (ends & STREAM_IN_ENDED && ends & STREAM_SHUT_WR) || rsock_load(&s->state->broken);
+}
+
 int rsock_shutdown(struct stream *stream, int how)
 {
 	struct rsock *s = rsock_of(stream);
@@ -83,7 +89,7 @@ int rsock_shutdown(struct stream *stream, int how)
 	__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
 	push_locked(s);
 	rsock_tell(s, edges);
-	return 0;
+	return is_over(s, before) ? -ENOTCONN : 0;
 }
 
 /* The program wants a reset, or has not read everything, which the peer is told by a reset */

@@ -167,7 +167,8 @@ static size_t octets_take(struct rsock *s, const struct iovec *iov, int n, int f
 /* Nothing is there: will there ever be? */
 static ssize_t nothing(struct rsock *s)
 {
-	int err = rsock_load(&s->state->error) ? s->base.ops->take_error(&s->base) : 0;
+	uint32_t there = rsock_load(&s->state->error);
+	int err = there && there != EPIPE ? s->base.ops->take_error(&s->base) : 0;
 
 	if (err)
 		return -err;

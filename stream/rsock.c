@@ -29,13 +29,16 @@ void rsock_end(struct rsock *s, uint32_t ends)
 	__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
 }
 
-/* A reset behind a DISCONNECT is only the peer's way of leaving */
+/*
+ * A reset behind a DISCONNECT is only the peer's way of leaving; behind a SHUTDOWN it is, as TCP
+ * has it, an error of writing
+ */
 void rsock_break(struct rsock *s, int err)
 {
 	uint32_t ends = rsock_load(&s->state->ends);
 
 	if (!(ends & STREAM_IN_ENDED) || !(ends & (STREAM_OUT_ENDED | STREAM_SHUT_WR)))
-		rsock_store(&s->state->error, (uint32_t)err);
+		rsock_store(&s->state->error, ends & STREAM_IN_ENDED ? EPIPE : (uint32_t)err);
 	rsock_store(&s->state->broken, 1);
 	rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
 }

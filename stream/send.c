@@ -240,7 +240,7 @@ static ssize_t send_once(struct rsock *s, const struct iovec *iov, int n)
 	ssize_t sent;
 
 	if (has_ended(s))
-		return ended(s);
+		return -EPIPE; /* or what ended() says, which says it once */
 	rsock_tx_lock(s);
 	sent = octets_send(s, iov, n);
 	if (sent > 0)
