@@ -92,11 +92,40 @@ static bool invalid_among(const struct pollfd *fds, unsigned int k)
 	return false;
 }
 
+/* Of what poll() said, what select() counts: as the kernel maps it */
+static bool counts(const struct pollfd *p)
+{
+	return (p->events & POLLIN && p->revents & (POLLIN | POLLHUP | POLLERR)) ||
+	       (p->events & POLLOUT && p->revents & (POLLOUT | POLLERR)) ||
+	       p->revents & (POLLPRI | POLLNVAL);
+}
+
+/*
+ * poll() always tells of errors and hang-ups, select() sleeps on where only other things were
+ * asked for. Such descriptors are left out (~fd, which poll() passes over). True: and nothing
+ * else is ready.
+ */
+static bool leave_out(struct pollfd *fds, unsigned int k)
+{
+	for (unsigned int i = 0; i < k; i++)
+		if (fds[i].revents && counts(&fds[i]))
+			return false;
+	for (unsigned int i = 0; i < k; i++)
+		if (fds[i].revents)
+			fds[i].fd = ~fds[i].fd;
+	return true;
+}
+
 static int list_select(const struct sets *sets, struct pollfd *fds, unsigned int k,
 		       uint64_t deadline, const sigset_t *mask)
 {
-	int ready = polling_list(fds, k, deadline, mask);
+	int ready;
 
+	do {
+		ready = polling_list(fds, k, deadline, mask);
+	} while (ready > 0 && leave_out(fds, k));
+	for (unsigned int i = 0; i < k; i++)
+		fds[i].fd = base_max(fds[i].fd, ~fds[i].fd);
 	if (ready < 0)
 		return ready;
 	return invalid_among(fds, k) ? -EBADF : sets_answer(sets, fds, k);

@@ -182,13 +182,20 @@ bool epset_reg_wake(struct sock_watch *watch, bool quiet)
 
 /* --- judging --- */
 
-static bool edge_new(const struct epset_reg *r, const struct stream_edges *now, uint32_t events)
+#define INPUT_EVENTS (EPOLLIN | EPOLLRDNORM | EPOLLPRI | EPOLLRDBAND)
+#define OUTPUT_EVENTS (EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND)
+
+/*
+ * As the kernel wakes: octets wake who asked for input, room who asked for output, an end, which
+ * is an edge both ways, everybody. Who is woken is told of all that is so now.
+ */
+static bool edge_new(const struct epset_reg *r, const struct stream_edges *now)
 {
-	if (r->fresh)
+	bool in = now->in != r->seen.in, out = now->out != r->seen.out;
+
+	if (r->fresh || (in && out))
 		return true;
-	if (now->in != r->seen.in && events & ~(uint32_t)(EPOLLOUT | EPOLLWRNORM))
-		return true;
-	return now->out != r->seen.out && events & (EPOLLOUT | EPOLLWRNORM);
+	return (in && r->mask & INPUT_EVENTS) || (out && r->mask & OUTPUT_EVENTS);
 }
 
 /* The events to tell, 0 none; then it is a candidate no longer */
@@ -198,7 +205,7 @@ static uint32_t reg_judge(struct epset_reg *r, struct stream_edges *now, struct 
 
 	if (r->mask & ~(uint32_t)EPSET_PRIVATE)
 		events = reg_look(r, now, look) & r->mask;
-	if (events && r->mask & EPOLLET && !edge_new(r, now, events))
+	if (events && r->mask & EPOLLET && !edge_new(r, now))
 		events = 0;
 	if (!events)
 		base_list_remove(&r->node);
