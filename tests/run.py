@@ -59,6 +59,7 @@ SUITES = [
     Suite("asan", "build-asan", ("unit", "conformance"), 900),
     Suite("tsan", "build-tsan", ("threads",), 600),
     Suite("conformance", "build", ("conformance",), 600, listed=True),
+    Suite("differential", "build", ("differential",), 900),
     Suite("e2e", "build", ("e2e",), 1200),
     Suite("captures", "build", ("captures",), 600),
     Suite("programs", "build", ("programs",), 900),
@@ -230,7 +231,7 @@ def tally(cases):
 
 def report(name, cases, seconds, listed=False):
     passed, failed, skipped = tally(cases)
-    print(f"{name:<12} {passed:5} passed {failed:4} failed {skipped:4} skipped "
+    print(f"{name:<13} {passed:5} passed {failed:4} failed {skipped:4} skipped "
           f"{seconds:8.1f} s")
     for case in cases:
         if listed and case.result != "failed":

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The differences from Linux TCP that are admitted: each has a name, which docs/limits.md has
+ * too, and says exactly what it is. The run counts them. What no row knows is a failure.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "op.h"
+
+/* TCP finds out by the answer to the first write; DISCONNECT has said it before */
+static bool write_after_close(const struct play *p, const struct op *op,
+			      const struct outcome *plain, const struct outcome *ddp)
+{
+	unsigned int peer = !op_side(op->slot);
+
+	return op_is_send(op->kind) && p->ended[peer] && (p->gone[peer] || p->deaf[peer]) &&
+	       !p->reset && plain->ret == (long)op->a && ddp->ret == -1 && ddp->err == EPIPE;
+}
+
+/* DISCONNECT has said that nothing more is taken: a reset behind it says nothing new */
+static bool reset_after_both_shut(const struct play *p, const struct op *op,
+				  const struct outcome *plain, const struct outcome *ddp)
+{
+	unsigned int side = op_side(op->slot);
+	bool shut = (p->deaf[side] && p->ended[side]) || p->deaf[!side];
+
+	return op->kind == OP_OBSERVE && p->gone[!side] && shut && p->reset &&
+	       plain->value[0] == (ddp->value[0] | POLLERR) && plain->value[1] == ddp->value[1];
+}
+
+static bool nothing_in_time(const struct play *p, const struct op *op, const struct outcome *plain,
+			    const struct outcome *ddp)
+{
+	return op_is_receive(op->kind) && !op->a && p->timed[op_side(op->slot)] && !plain->ret &&
+	       ddp->err == EAGAIN;
+}
+
+/* The TCP connection below lives until close() */
+static bool peer_name_after_end(const struct play *p, const struct op *op,
+				const struct outcome *plain, const struct outcome *ddp)
+{
+	return op->kind == OP_NAMES && op->b & 1 && p->ended[0] && p->ended[1] &&
+	       plain->err == ENOTCONN && !ddp->ret;
+}
+
+static struct exception {
+	const char *name;
+	bool (*knows)(const struct play *p, const struct op *op, const struct outcome *plain,
+		      const struct outcome *ddp);
+	bool stops; /* after it the worlds are different for good */
+	unsigned long count;
+} exceptions[] = {
+	{ "write after the peer's close", write_after_close, true, 0 },
+	{ "reset after shutdown(SHUT_RDWR)", reset_after_both_shut, true, 0 },
+	{ "recv() of no octets with SO_RCVTIMEO", nothing_in_time, false, 0 },
+	{ "getpeername() after both ends", peer_name_after_end, false, 0 },
+	{ NULL, NULL, false, 0 },
+};
+
+bool exception_knows(struct play *p, const struct op *op, const struct outcome *plain,
+		     const struct outcome *ddp)
+{
+	for (struct exception *e = exceptions; e->name; e++) {
+		if (!e->knows(p, op, plain, ddp))
+			continue;
+		e->count++;
+		p->stop |= e->stops;
+		return true;
+	}
+	return false;
+}
+
+void exceptions_print(void)
+{
+	for (const struct exception *e = exceptions; e->name; e++)
+		printf("exception %lu times: %s\n", e->count, e->name);
+}
