@@ -17,6 +17,7 @@
 #include "preload/attend.h"
 #include "preload/choose.h"
 #include "preload/epoll.h"
+#include "preload/host.h"
 #include "preload/libc.h"
 #include "preload/probe.h"
 #include "preload/sock.h"
@@ -124,7 +125,9 @@ static enum config_reason probe_refused(const struct sockaddr *addr, socklen_t l
 
 	if (known == PROBE_PLAIN)
 		return CONFIG_REASON_PEER_KNOWN_PLAIN;
-	return reason || known == PROBE_DDP ? CONFIG_REASON_NONE : CONFIG_REASON_PEER_UNKNOWN;
+	if (reason || known == PROBE_DDP || host_listens(addr, len))
+		return CONFIG_REASON_NONE;
+	return CONFIG_REASON_PEER_UNKNOWN;
 }
 
 /* What the program, or the rules, say of a connection to @addr */

@@ -14,7 +14,9 @@
 #include "preload/attend.h"
 #include "preload/choose.h"
 #include "preload/epoll.h"
+#include "preload/host.h"
 #include "preload/libc.h"
+#include "preload/plain.h"
 #include "preload/report.h"
 #include "preload/sock.h"
 
@@ -45,10 +47,13 @@ long call_socket(int domain, int type, int protocol)
 
 static void listening(struct sock *s)
 {
+	struct sockaddr *name = (struct sockaddr *)&s->name;
 	socklen_t len = sizeof(s->name);
 
-	if (sock_role(s) != SOCK_NEW || getsockname(s->fd, (struct sockaddr *)&s->name, &len))
+	if (sock_role(s) != SOCK_NEW || getsockname(s->fd, name, &len))
 		return;
+	if (s->fixed ? s->mode != CONFIG_USE_TCP : choose_serves(name, len))
+		s->announced = host_announce(name, len);
 	__atomic_store_n(&s->role, SOCK_LISTENER, __ATOMIC_RELEASE);
 	epoll_give_back(s);
 }
@@ -78,6 +83,13 @@ static void accepted_choose(const struct sock *listener, int fd, struct choice *
 		choose_server((struct sockaddr *)&name, len, out);
 }
 
+static long plain(long fd, enum config_reason reason)
+{
+	report_plain(reason);
+	plain_note((int)fd, reason);
+	return fd;
+}
+
 /* A connection that the kernel gave us */
 static long accepted(struct sock *listener, long fd)
 {
@@ -87,17 +99,13 @@ static long accepted(struct sock *listener, long fd)
 	if (fd < 0 || !listener || sock_role(listener) != SOCK_LISTENER)
 		return fd;
 	accepted_choose(listener, (int)fd, &choice);
-	if (choice.mode == CONFIG_USE_TCP) {
-		report_plain(choice.reason);
-		return fd;
-	}
+	if (choice.mode == CONFIG_USE_TCP)
+		return plain(fd, choice.reason);
 	err = sock_create_accepted((int)fd, listener, choice.mode);
 	if (!err)
 		return fd;
-	if (choice.mode == CONFIG_USE_AUTO) {
-		report_plain(sock_reason(err));
-		return fd;
-	}
+	if (choice.mode == CONFIG_USE_AUTO)
+		return plain(fd, sock_reason(err));
 	base_err("a connection cannot be served: %s", strerror(-err));
 	base_sock_abort((int)fd);
 	libc.close((int)fd);

@@ -9,6 +9,7 @@
 #include "preload/choose.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,6 +45,34 @@ int choose_init(void)
 bool choose_may(enum config_role role)
 {
 	return may[role];
+}
+
+static bool is_any(const struct sockaddr *name, in_port_t *port)
+{
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)name;
+	const struct sockaddr_in *four = (const struct sockaddr_in *)name;
+
+	*port = ntohs(four->sin_port); /* at the same place in both families */
+	if (name->sa_family == AF_INET6)
+		return IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr);
+	return name->sa_family == AF_INET && four->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
+bool choose_serves(const struct sockaddr *name, socklen_t len)
+{
+	const struct config_rule *r = NULL;
+	struct choice choice;
+	in_port_t port;
+
+	if (!is_any(name, &port)) {
+		choose_server(name, len, &choice);
+		return choice.mode != CONFIG_USE_TCP;
+	}
+	while ((r = config_rule_next(&rules, r)))
+		if (r->transport != CONFIG_USE_TCP && r->roles & CONFIG_SERVER &&
+		    r->port_first <= port && port <= r->port_last && config_rule_is_for(r, program))
+			return true;
+	return false;
 }
 
 static void choose(enum config_role role, const struct sockaddr *addr, socklen_t len,

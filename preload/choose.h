@@ -23,6 +23,9 @@ int choose_init(void);
 /* Is there a rule by which a socket of this program in this role could be one for DDP? */
 bool choose_may(enum config_role role);
 
+/* The same for a listener of this name, which may be of any address */
+bool choose_serves(const struct sockaddr *name, socklen_t len);
+
 /* By the peer's address */
 void choose_client(const struct sockaddr *addr, socklen_t len, struct choice *out);
 /* By the address of its own end, as getsockname() tells it */

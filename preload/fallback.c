@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sockutil.h"
+#include "preload/plain.h"
 #include "preload/probe.h"
 #include "preload/report.h"
 #include "preload/sock.h"
@@ -130,6 +131,7 @@ bool sock_speak_plain(struct sock *s)
 		return true;
 	base_info("descriptor %d: %s", s->fd, config_reason_text(CONFIG_REASON_GRACE_EXPIRED));
 	report_plain(CONFIG_REASON_GRACE_EXPIRED);
+	plain_note(s->fd, CONFIG_REASON_GRACE_EXPIRED);
 	return true;
 }
 

@@ -21,6 +21,7 @@
 #include "preload/epoll.h"
 #include "preload/internal.h"
 #include "preload/libc.h"
+#include "preload/plain.h"
 #include "preload/pool.h"
 #include "preload/report.h"
 
@@ -126,6 +127,8 @@ static void sock_end(struct fdent *ent)
 	struct sock *s = sock_of(ent);
 
 	epoll_forget(s);
+	internal_close(s->announced);
+	s->announced = -1;
 	if (sock_role(s) == SOCK_STREAM_ON)
 		stream_end(s);
 	if (s->own)
@@ -150,6 +153,7 @@ static struct sock *sock_alloc(int fd)
 	s->cookie = 0;
 	s->mode = CONFIG_USE_TCP;
 	s->peer_len = 0;
+	s->announced = -1;
 	s->probing = s->late = s->unsettled = s->fixed = false;
 	s->accepted = s->attended = s->nodelay = s->own = false;
 	pthread_mutex_init(&s->lock, NULL);
@@ -349,6 +353,7 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 	base_info("descriptor %d is plain TCP: %s", s->fd, config_reason_text(reason));
 	if (!__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
 		report_plain(reason);
+	plain_note(s->fd, reason);
 	epoll_give_back(s);
 	if (s->own)
 		fdtab_each(number_take, &s->ent);

@@ -47,14 +47,15 @@ struct sock {
 	enum config_transport mode;
 	bool fixed; /* the mode is the program's own wish, and no rule is asked */
 	bool accepted;
-	bool attended; /* preload/attend.c */
-	bool reported; /* atomic; its stream is in the report */
-	bool nodelay;  /* TCP_NODELAY as the program set it; underneath it is always on */
+	bool attended;	   /* preload/attend.c */
+	bool reported;	   /* atomic; its stream is in the report */
+	bool nodelay;	   /* TCP_NODELAY as the program set it; underneath it is always on */
 	struct sock *kept; /* preload/process.c */
 	struct sockaddr_storage name; /* a listener's own; of a client what it was bound to */
 	struct sockaddr_storage peer; /* a client's, from connect() on */
 	socklen_t peer_len;
 	bool probing;	      /* it only tries: else its peer is plain TCP */
+	int announced;	      /* a listener's, preload/host.h; -1 */
 	bool late;	      /* atomic: its program speaks TCP, but a Request may still come */
 	bool unsettled;	      /* atomic: that the peer speaks DDP has not been noted yet */
 	pthread_mutex_t lock; /* watches */

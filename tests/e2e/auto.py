@@ -246,6 +246,23 @@ def greeting_in_time(warpsock):
     return problems
 
 
+def neighbours(warpsock):
+    """Nobody is named: client and server find each other because they are on one host."""
+    with Stage(warpsock) as stage:
+        server = stage.start("server", [*SERVER, "::", "4"], mode="auto")
+        port = stage.wait_text("server").strip()
+        problems = talk(stage, "poll", "127.0.0.1", port, 2, ["auto * * *:*"], octets=1000,
+                        env={"WARPSOCK_PROBE_TIMEOUT": "10s"})
+        problems += talk(stage, "blocking", "::1", port, 2, ["auto * * *:*"], octets=1000,
+                         env={"WARPSOCK_PROBE_TIMEOUT": "10s"})
+        stage.end(server, 10)
+        for name, number in (("client", 2), ("server", 4)):
+            problems += differences(stage.report(name), {
+                "connections": {"software": number, "kernel": 0, "verbs": 0, "tcp": 0},
+                "fallbacks": {}, "errors": 0})
+    return problems
+
+
 def patience(warpsock):
     """The probe's time is what the option says."""
     times = []
@@ -276,6 +293,7 @@ def main():
             warpsock, "echo", "PEER_NOT_MPA", way, bind=["0"]))
         writer.case(f"{way}, nobody listens", closed(warpsock, way))
     writer.case("without a reason nothing is asked", no_reason(warpsock))
+    writer.case("a neighbour is a reason", neighbours(warpsock))
     for way in WAYS:
         writer.case(f"{way} to a server on DDP", ddp(warpsock, way, "ddp server * *:*"))
     writer.case("to a server in mode auto", ddp(warpsock, "blocking", "auto server * *:*"))

@@ -119,14 +119,13 @@ def auto(writer, warpsock):
         status = redis.cli("ddp", "GET", "k")
         writer.case("auto: a client over DDP", said(stage, "ddp", status, "plain\n"))
         status = redis.cli("client", "GET", "k", mode="auto")
-        writer.case("auto: a client that does not know its server",
+        writer.case("auto: a client that knows its server is on this host",
                     said(stage, "client", status, "plain\n"))
-        writer.case("and says so", differences(stage.report("client"),
-                                               {"fallbacks": {"PEER_UNKNOWN": 1}}))
+        writer.case("and takes DDP", differences(stage.report("client"), {"fallbacks": {}}))
         redis.stop()
         writer.case("the server tells them apart", differences(stage.report("server"), {
-            "connections": {"software": 1, "kernel": 0, "verbs": 0, "tcp": 2},
-            "fallbacks": {"PEER_NOT_MPA": 2}}))
+            "connections": {"software": 2, "kernel": 0, "verbs": 0, "tcp": 1},
+            "fallbacks": {"PEER_NOT_MPA": 1}}))
 
 
 def off(writer, warpsock):

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PRELOAD_HOST_H
+#define PRELOAD_HOST_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+/*
+ * Listeners for DDP on this host, which the processes tell each other of: a reason for a client in
+ * mode auto to ask. By network namespace, for all users.
+ */
+
+/* A descriptor of ours that stands for it until it is closed; negative: nobody will know */
+int host_announce(const struct sockaddr *name, socklen_t len);
+/* Would a connection to @peer reach one of them? */
+bool host_listens(const struct sockaddr *peer, socklen_t len);
+
+#endif
