@@ -12,6 +12,8 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -24,7 +26,7 @@
 #include "preload/report.h"
 #include "preload/sock.h"
 
-static int finished; /* atomic */
+static int finished; /* atomic: the thread that did it */
 
 static struct stream *stream_of(struct fdent *ent)
 {
@@ -66,11 +68,13 @@ void process_finish(void)
 	struct sock *kept = NULL;
 	struct edge *e;
 	unsigned int left;
+	int nobody = 0;
 	long r = 0;
 
 	if (fork_is_guest())
 		return;
-	if (__atomic_exchange_n(&finished, 1, __ATOMIC_ACQ_REL))
+	if (!__atomic_compare_exchange_n(&finished, &nobody, (int)syscall(SYS_gettid), false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	e = edge_enter(false);
 	fdtab_each(close_one, &kept);
@@ -81,6 +85,13 @@ void process_finish(void)
 	if (sock_config.report[0])
 		report_write(sock_config.report);
 	edge_leave(e, &r);
+}
+
+bool process_is_over(void)
+{
+	int who = __atomic_load_n(&finished, __ATOMIC_ACQUIRE);
+
+	return who && who != (int)syscall(SYS_gettid);
 }
 
 void process_resume(void)

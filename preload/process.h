@@ -2,11 +2,15 @@
 #ifndef PRELOAD_PROCESS_H
 #define PRELOAD_PROCESS_H
 
+#include <stdbool.h>
+
 /*
  * The process ends: open streams are closed as the program would have, lingering ones finished,
  * the report written. Once.
  */
 void process_finish(void);
+/* Does another thread finish it, or has it? */
+bool process_is_over(void);
 /* It does not, after all: what was finished is over, and what comes will be */
 void process_resume(void);
 

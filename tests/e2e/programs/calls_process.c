@@ -404,6 +404,65 @@ static bool aborts(void)
 	return true;
 }
 
+struct sleeper {
+	int fd;
+	int (*sleep)(int fd);
+};
+
+static int sleep_recv(int fd)
+{
+	char c;
+
+	return (int)recv(fd, &c, 1, 0);
+}
+
+static int sleep_poll(int fd)
+{
+	return ready(fd, POLLIN, -1);
+}
+
+static int sleep_epoll(int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	int ep = epoll_create1(0);
+
+	epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e);
+	return epoll_wait(ep, &e, 1, -1);
+}
+
+static void *sleep_then_exit(void *arg)
+{
+	struct sleeper *sleeper = arg;
+
+	sleeper->sleep(sleeper->fd);
+	_exit(7);
+}
+
+/* A thread that sleeps in a call does not see the process end */
+static bool ends_asleep(void)
+{
+	static int (*const sleeps[])(int) = { sleep_recv, sleep_poll, sleep_epoll };
+	int fd[2];
+
+	for (size_t i = 0; i < sizeof(sleeps) / sizeof(sleeps[0]); i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			struct sleeper sleeper = { -1, sleeps[i] };
+			pthread_t thread;
+
+			if (!pair(fd))
+				_exit(2);
+			sleeper.fd = fd[0];
+			pthread_create(&thread, NULL, sleep_then_exit, &sleeper);
+			usleep(50000);
+			_exit(0);
+		}
+		need(in_child(pid));
+	}
+	return true;
+}
+
 int main(void)
 {
 	static const struct call_case cases[] = {
@@ -417,6 +476,7 @@ int main(void)
 		{ "posix_spawn, system, popen", spawned },
 		{ "fork beside busy threads", forked_beside_threads },
 		{ "exit, quick_exit, _exit, daemon", ends },
+		{ "the end beside threads that sleep", ends_asleep },
 		{ "abort", aborts },
 		{ "each number is closed", every_number },
 		{ "all numbers are closed", range_of_all },
