@@ -134,17 +134,13 @@ static void *attendant(void *arg)
 	return arg;
 }
 
-/* Under the lock. Without it the closed ones wait for the exit, the others for their callers */
-static void attendant_start(void)
+static int attendant_create(void)
 {
 	sigset_t all, before;
 	pthread_attr_t attr;
 	pthread_t thread;
-	int fd, err;
+	int err;
 
-	if (charges.thread || base_eventfd_create(&fd))
-		return;
-	charges.bell = internal_move(fd);
 	sigfillset(&all);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
@@ -153,9 +149,41 @@ static void attendant_start(void)
 	err = pthread_create(&thread, &attr, attendant, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
-	charges.thread = !err;
-	if (err)
-		base_warn("no thread for closed connections: %s", strerror(err));
+	return -err;
+}
+
+static bool attendant_claim(void)
+{
+	bool mine;
+
+	pthread_mutex_lock(&charges.lock);
+	mine = !charges.thread && !base_list_empty(&charges.list);
+	charges.thread |= mine;
+	pthread_mutex_unlock(&charges.lock);
+	return mine;
+}
+
+/*
+ * Not under the lock: a thread takes memory of the program's malloc, which may call us. Without it
+ * the closed ones wait for the exit, the others for their callers.
+ */
+static void attendant_start(void)
+{
+	int fd, err;
+
+	if (!attendant_claim())
+		return;
+	err = base_eventfd_create(&fd);
+	if (!err) {
+		__atomic_store_n(&charges.bell, internal_move(fd), __ATOMIC_RELEASE);
+		err = attendant_create();
+	}
+	if (!err)
+		return;
+	base_warn("no thread for closed connections: %s", strerror(-err));
+	pthread_mutex_lock(&charges.lock);
+	charges.thread = false;
+	pthread_mutex_unlock(&charges.lock);
 }
 
 /* Under the lock */
@@ -173,8 +201,7 @@ static int charge_add(struct sock *s, bool closed, uint64_t begin)
 	s->attended = true;
 	base_list_push_back(&charges.list, &c->node);
 	charges.closed += closed;
-	attendant_start();
-	if (charges.bell >= 0)
+	if (__atomic_load_n(&charges.bell, __ATOMIC_ACQUIRE) >= 0)
 		base_eventfd_ring(charges.bell);
 	return 0;
 }
@@ -188,6 +215,7 @@ void attend_closed(struct sock *s)
 	pthread_mutex_unlock(&charges.lock);
 	if (err)
 		sock_put(s);
+	attendant_start();
 }
 
 void attend_to_end(struct sock *s)
@@ -214,6 +242,7 @@ static void attend_open(struct sock *s, uint64_t begin)
 			sock_put(s);
 	}
 	pthread_mutex_unlock(&charges.lock);
+	attendant_start();
 }
 
 void attend_starting(struct sock *s)
@@ -286,8 +315,7 @@ static void charges_inherit(void)
 		c->sock->stream->ops->disown(c->sock->stream);
 		charge_end(c);
 	}
-	if (!base_list_empty(&charges.list))
-		attendant_start();
+	attendant_start();
 }
 
 void attend_after_fork(bool child)

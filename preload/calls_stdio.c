@@ -26,7 +26,10 @@ long call_fdopen(int fd, const char *mode)
 
 /* --- another file in its place --- */
 
-/* The socket is closed as close() does it; its number stays taken, for libc to put the file there */
+/*
+ * The socket is closed as close() does it; its number stays taken, for libc to put the file
+ * there
+ */
 static void number_keep(int fd)
 {
 	int saved = errno;
@@ -93,8 +96,6 @@ static long text_write(int fd, const char *text, size_t len)
 	while (sum < len) {
 		long n = call_write(fd, text + sum, len - sum);
 
-		if (n == CALL_THEIRS)
-			n = libc_try(libc.write(fd, text + sum, len - sum));
 		if (n < 0)
 			return sum && n == CALL_RESTART ? -EINTR : n;
 		sum += (size_t)n;

@@ -34,7 +34,7 @@ struct edge {
 	uint64_t noted;	     /* bit n - 1: signal n waits in note[n - 1] */
 	uint64_t blocked;    /* of these, the ones that we block until then */
 	uint64_t kept;	     /* blocked by the program, but for a sleep with a mask of its own */
-	struct timespec nap; /* atomic: what is left of a sleep; the time-out that the kernel reads */
+	struct timespec nap; /* atomic: of a sleep, what the kernel reads as its time-out */
 	bool napping;	     /* atomic */
 	bool canceled;	     /* atomic: pthread_cancel() was called for the thread */
 	pthread_t thread;

@@ -10,7 +10,6 @@
 #include "stream/rsock.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -284,9 +283,10 @@ static int rsock_attach(int fd, const struct stream_param *param, struct stream 
 
 	if (!rnic)
 		return -ENODEV;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return -ENOMEM;
+	/* Not by the program's malloc, which may be what called */
+	err = base_map_create(sizeof(*s), (void **)&s);
+	if (err)
+		return err;
 	*s = (struct rsock){
 		.base = { &stream_rsock_ops, fd },
 		.rnic = rnic->stream,
@@ -318,7 +318,7 @@ static int rsock_attach(int fd, const struct stream_param *param, struct stream 
 err_unmap:
 	base_map_destroy(s->memory, memory_size(s));
 err_free:
-	free(s);
+	base_map_destroy(s, sizeof(*s));
 	return err;
 }
 
@@ -331,7 +331,7 @@ static void rsock_destroy(struct stream *stream)
 	rsock_start_over(s);
 	rsock_onesided_uninit(s);
 	base_map_destroy(s->memory, memory_size(s));
-	free(s);
+	base_map_destroy(s, sizeof(*s));
 }
 
 const struct stream_ops stream_rsock_ops = {
