@@ -4,6 +4,7 @@
  * COMMAND. Whatever is wrong with any of them is told before, and then nothing is started.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
@@ -55,6 +56,20 @@ static void rules_put(const struct config_rules *rules)
 	environment_put(config_option_get(CONFIG_RULES)->name, text);
 }
 
+/* Nothing stands there, and something can */
+static void report_try(const char *path)
+{
+	int fd;
+
+	if (unlink(path) && errno != ENOENT)
+		launcher_die("%s: %s", path, strerror(errno));
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0)
+		launcher_die("%s: %s", path, strerror(errno));
+	close(fd);
+	unlink(path);
+}
+
 /* The program may change its directory before it ends */
 static void report_put(const char *file)
 {
@@ -68,8 +83,7 @@ static void report_put(const char *file)
 		if (snprintf(path, sizeof(path), "%s/%s", here, file) >= (int)sizeof(path))
 			launcher_die("%s: %s", file, strerror(ENAMETOOLONG));
 	}
-	if (unlink(path) && errno != ENOENT)
-		launcher_die("%s: %s", path, strerror(errno));
+	report_try(path);
 	option_put(CONFIG_REPORT, path);
 }
 

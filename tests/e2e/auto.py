@@ -26,7 +26,7 @@ from launch import Stage, differences, free_port  # noqa: E402
 
 SERVER, CLIENT = ([sys.executable, str(HERE / "programs" / name)]
                   for name in ("server.py", "client.py"))
-WAYS = ("blocking", "poll", "select", "epoll", "epoll_et", "again", "write")
+WAYS = ("blocking", "poll", "select", "epoll", "epoll_et", "again", "write", "dup", "threads")
 OCTETS = 200_000
 REQUEST = b"MPA ID Req Frame"
 RESET = (errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN)
@@ -103,7 +103,7 @@ def talk(stage, way, host, port, connections, rules, octets=OCTETS, bind=(), env
 
 
 def fall_back(warpsock, kind, reason, way, host="127.0.0.1", bind=()):
-    """Three connections: the first finds out, the others know."""
+    """Three connections. The first finds out, the others know."""
     with Stage(warpsock) as stage, Plain(kind, host) as server:
         rule = f"auto client * {f'[{host}]' if ':' in host else host}:{server.port}"
         number = 1 if bind else 3
@@ -263,6 +263,21 @@ def neighbours(warpsock):
     return problems
 
 
+def unaccepted(warpsock):
+    """In mode on a connection is up when the server's program has looked at it."""
+    code = ("import socket, time; s = socket.create_server(('127.0.0.1', 0)); "
+            "print(s.getsockname()[1], flush=True); time.sleep(1); c = s.accept()[0]; c.recv(1)")
+    with Stage(warpsock) as stage:
+        server = stage.start("server", [sys.executable, "-c", code])
+        port = stage.wait_text("server").strip()
+        begin = time.monotonic()
+        status = stage.run("client", [sys.executable, "-c", "import socket; "
+                           f"socket.create_connection(('127.0.0.1', {port})).send(b'x')"])
+        took = time.monotonic() - begin
+        stage.end(server, 10)
+    return [] if status == 0 and took > 0.8 else [f"status {status} after {took} s"]
+
+
 def patience(warpsock):
     """The probe's time is what the option says."""
     times = []
@@ -301,6 +316,7 @@ def main():
     writer.case("a peer that begins as a Request does", greeting_prefix(warpsock))
     writer.case("a Request that comes late", greeting_late(warpsock))
     writer.case("a Request in time", greeting_in_time(warpsock))
+    writer.case("a server that takes its time", unaccepted(warpsock))
     writer.case("how long it waits", patience(warpsock))
     writer.finish()
 

@@ -118,7 +118,8 @@ def auto(writer, warpsock):
         writer.case("auto: a plain client", said(stage, "plain", status, "OK\n"))
         status = redis.cli("ddp", "GET", "k")
         writer.case("auto: a client over DDP", said(stage, "ddp", status, "plain\n"))
-        status = redis.cli("client", "GET", "k", mode="auto")
+        status = redis.cli("client", "GET", "k", mode="auto",
+                           env={"WARPSOCK_PROBE_TIMEOUT": "10s"})
         writer.case("auto: a client that knows its server is on this host",
                     said(stage, "client", status, "plain\n"))
         writer.case("and takes DDP", differences(stage.report("client"), {"fallbacks": {}}))

@@ -43,6 +43,8 @@ BAD = (
     ([], {"WARPSOCK_PROVIDER": "none"}, "", 'provider: expected one of auto, soft, got "none"'),
     (["--all", "--mode", "off"], {}, "", '--mode: expected on or auto, got "off"'),
     ([], {"WARPSOCK_LINGER": "-1"}, "", "WARPSOCK_LINGER: expected a time from 0 to 86400s"),
+    (["--report", "/nowhere/at/all"], {}, "", "/nowhere/at/all: No such file or directory"),
+    (["--report", "/"], {}, "", "/: Is a directory"),
     (["--nothing"], {}, "", "usage: warpsock run"),
 )
 
@@ -145,6 +147,7 @@ class Pair:
     def __init__(self, warpsock, server, client, bind="127.0.0.1", host=None, way="blocking",
                  env=None, tries=False):
         with Stage(warpsock) as stage:
+            env = {"WARPSOCK_PROBE_TIMEOUT": "10s", **(env or {})}
             # A client that tries in vain connects twice
             number = "2" if tries else "1"
             serving = stage.start("server", [*SERVER, bind, number], rules=server, env=env)

@@ -10,6 +10,7 @@ import errno
 import select
 import socket
 import sys
+import threading
 
 LIMIT = 30
 
@@ -96,6 +97,55 @@ def connect_write(sock, where):
             return sock.send(b"")
         except BlockingIOError:
             select.select([], [], [], 0.001)
+
+
+def connect_dup(sock, where):
+    """By another descriptor, which both sets know, and which goes away."""
+    other = sock.dup()
+    ready = select.epoll()
+    ready.register(sock, select.EPOLLOUT)
+    in_progress(other, where)
+    ready.register(other, select.EPOLLOUT)
+    poll = select.poll()
+    poll.register(sock, select.POLLOUT)
+    if not poll.poll(LIMIT * 1000):
+        raise TimeoutError("poll")
+    settled(other)
+    for _ in range(100):
+        if {fd for fd, events in ready.poll(LIMIT) if events == select.EPOLLOUT} == \
+                {sock.fileno(), other.fileno()}:
+            break
+    else:
+        raise TimeoutError("epoll")
+    other.close()
+    ready.modify(sock, select.EPOLLIN)
+    ready.close()
+
+
+def connect_threads(sock, where):
+    """While others sleep in poll() and epoll_wait() for it."""
+    ready = select.epoll()
+    ready.register(sock, select.EPOLLOUT | select.EPOLLET)
+    in_progress(sock, where)
+
+    def sleep_epoll():
+        while not ready.poll(LIMIT)[0][1] & select.EPOLLOUT:
+            pass
+
+    def sleep_poll():
+        poll = select.poll()
+        poll.register(sock, select.POLLOUT)
+        poll.poll(LIMIT * 1000)
+
+    threads = [threading.Thread(target=sleep, daemon=True)
+               for sleep in (sleep_epoll, sleep_poll, sleep_poll)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LIMIT)
+        if thread.is_alive():
+            raise TimeoutError("a thread sleeps on")
+    settled(sock)
 
 
 WAYS = {name[8:]: way for name, way in globals().items() if name.startswith("connect_")}
