@@ -182,6 +182,7 @@ static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, soc
 	if (choice.mode == CONFIG_USE_TCP)
 		return connect_plain(s, fd, addr, len, choice.reason);
 	sock_remember(s, addr, len);
+	option_prepare(fd, &s->option);
 	s->mode = choice.mode;
 	s->probing = choice.mode == CONFIG_USE_AUTO && !here;
 	return connect_ddp(s, fd, addr, len, here);

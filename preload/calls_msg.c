@@ -76,6 +76,18 @@ static void error_keep(int fd, long err)
 	sock_put(s);
 }
 
+/* And counts before the first one, unlike in recvmsg() */
+static long error_take(int fd)
+{
+	struct sock *s = octets_stream(fd);
+	long err = 0;
+
+	if (s && !sock_progress(s))
+		err = -s->stream->ops->take_error(s->stream);
+	sock_put(s);
+	return err;
+}
+
 static long msgs_recv(int fd, struct mmsghdr *msgs, unsigned int n, int flags,
 		      struct timespec *timeout)
 {
@@ -85,6 +97,9 @@ static long msgs_recv(int fd, struct mmsghdr *msgs, unsigned int n, int flags,
 
 	if (timeout && timeout_is_bad(timeout))
 		return -EINVAL;
+	got = flags & MSG_ERRQUEUE ? 0 : error_take(fd);
+	if (got)
+		return got;
 	if (timeout)
 		deadline = base_deadline(base_now(), (uint64_t)timeout->tv_sec * BASE_NS_PER_S +
 							     (uint64_t)timeout->tv_nsec);

@@ -2,10 +2,14 @@
 /*
  * The calls that ask and change what a socket does: options and ioctls.
  *
- * Options stay in the kernel's socket. What would spoil the frames on it is kept, ignored or
- * refused here, and getsockopt() shows what the program set.
+ * Options stay in the kernel's socket. What would spoil the frames on it is kept or refused
+ * here, and getsockopt() shows what the program set. A socket that may yet be plain TCP has its
+ * options in the kernel as well, until it carries frames; what is only of use where TCP's own
+ * octets are the program's is refused from the beginning, for programs ask once and then rely on
+ * the answer.
  */
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
 #include <string.h>
@@ -14,103 +18,248 @@
 
 #include "base/bits.h"
 #include "preload/libc.h"
+#include "preload/option.h"
+#include "preload/pieces.h"
 #include "preload/sock.h"
+
+/* --- ioctls, in octets of the program --- */
+
+static long readable(struct sock *s)
+{
+	return (long)s->stream->ops->readable(s->stream);
+}
+
+/*
+ * Accepted, and not acknowledged, or not even sent (SIOCOUTQNSD). The kernel's number counts
+ * frames and grants as well: it bounds ours, and where it is nought, so is ours. What was
+ * acknowledged once counts no more.
+ */
+static long unacked(struct sock *s, unsigned long request)
+{
+	struct stream_stats stats;
+	uint64_t since;
+	int frames = 0;
+
+	s->stream->ops->stats(s->stream, &stats);
+	since = stats.tx_octets - __atomic_load_n(&s->acked, __ATOMIC_RELAXED);
+	if (libc.ioctl(s->stream->fd, request, (long)&frames))
+		return -errno;
+	if (!frames && request == SIOCOUTQ && !s->stream->ops->owes(s->stream)) {
+		__atomic_store_n(&s->acked, stats.tx_octets, __ATOMIC_RELAXED);
+		return 0;
+	}
+	return (long)base_min(since, (uint64_t)frames);
+}
+
+static long stream_count(struct sock *s, unsigned long request, int *value)
+{
+	long count = request == FIONREAD ? readable(s) : unacked(s, request);
+
+	if (count < 0)
+		return count;
+	if (pieces_wild(value, sizeof(*value)))
+		return -EFAULT;
+	*value = (int)count;
+	return 0;
+}
 
 long call_ioctl(int fd, unsigned long request, long arg)
 {
 	struct sock *s = sock_get(fd);
-	long r = 0;
+	bool counts = request == FIONREAD || request == SIOCOUTQ || request == SIOCOUTQNSD;
+	long r = CALL_THEIRS;
 
-	if (s && sock_role(s) == SOCK_STREAM_ON && request == FIONREAD && !sock_progress(s))
-		*(int *)arg = (int)s->stream->ops->readable(s->stream);
-	else
-		r = libc_try(libc.ioctl(fd, request, arg));
+	if (s && counts && sock_role(s) == SOCK_STREAM_ON && !sock_progress(s))
+		r = stream_count(s, request, (int *)arg);
 	sock_put(s);
 	return r;
 }
 
-/* Options of the TCP socket that would spoil the frames on it */
-enum option_rule { OPTION_KERNEL, OPTION_KEPT, OPTION_IGNORED, OPTION_REFUSED };
+/* --- options --- */
 
-static enum option_rule option_rule(int level, int name)
+enum option_rule {
+	OPTION_KERNEL,
+	OPTION_KEPT,  /* a member of struct option_kept, 0 or 1 */
+	OPTION_LOWAT, /* SO_RCVLOWAT, which a stream has for itself */
+	OPTION_ERROR,
+	OPTION_REFUSED, /* by a stream */
+	OPTION_NEVER,	/* by every socket that may become one */
+};
+
+struct option {
+	int level, name;
+	enum option_rule rule;
+	size_t member;
+};
+
+static const struct option *option_find(int level, int name)
 {
-	static const struct {
-		int level, name;
-		enum option_rule rule;
-	} rules[] = {
-		{ IPPROTO_TCP, TCP_NODELAY, OPTION_KEPT },
-		{ IPPROTO_TCP, TCP_CORK, OPTION_IGNORED },
-		{ SOL_SOCKET, SO_RCVLOWAT, OPTION_IGNORED },
-		{ IPPROTO_TCP, TCP_ULP, OPTION_REFUSED },
-		{ IPPROTO_TCP, TCP_REPAIR, OPTION_REFUSED },
-		{ IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE, OPTION_REFUSED },
-		{ SOL_SOCKET, SO_ATTACH_FILTER, OPTION_REFUSED },
-		{ SOL_SOCKET, SO_ATTACH_BPF, OPTION_REFUSED },
+	static const struct option options[] = {
+		{ IPPROTO_TCP, TCP_NODELAY, OPTION_KEPT, offsetof(struct option_kept, nodelay) },
+		{ IPPROTO_TCP, TCP_CORK, OPTION_KEPT, offsetof(struct option_kept, cork) },
+		{ IPPROTO_TCP, TCP_FASTOPEN_CONNECT, OPTION_KEPT,
+		  offsetof(struct option_kept, fast_open) },
+		{ SOL_SOCKET, SO_RCVLOWAT, OPTION_LOWAT, 0 },
+		{ SOL_SOCKET, SO_ERROR, OPTION_ERROR, 0 },
+		{ IPPROTO_TCP, TCP_ULP, OPTION_REFUSED, 0 },
+		{ IPPROTO_TCP, TCP_REPAIR, OPTION_REFUSED, 0 },
+		{ IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE, OPTION_REFUSED, 0 },
+		{ IPPROTO_TCP, TCP_INQ, OPTION_NEVER, 0 },
+		{ SOL_SOCKET, SO_ZEROCOPY, OPTION_NEVER, 0 },
+		{ SOL_SOCKET, SO_PEEK_OFF, OPTION_NEVER, 0 },
+		{ SOL_SOCKET, SO_ATTACH_FILTER, OPTION_NEVER, 0 },
+		{ SOL_SOCKET, SO_ATTACH_BPF, OPTION_NEVER, 0 },
 	};
+	static const struct option other = { 0, 0, OPTION_KERNEL, 0 };
 
-	for (unsigned int i = 0; i < base_array_size(rules); i++)
-		if (rules[i].level == level && rules[i].name == name)
-			return rules[i].rule;
-	return OPTION_KERNEL;
+	for (unsigned int i = 0; i < base_array_size(options); i++)
+		if (options[i].level == level && options[i].name == name)
+			return &options[i];
+	return &other;
 }
 
-static long int_answer(void *value, socklen_t *len, int answer)
+static bool *kept_at(struct sock *s, const struct option *o)
 {
-	if (!value || !len)
-		return -EFAULT;
+	return (bool *)((char *)&s->option + o->member);
+}
+
+static bool is_refused(const struct option *o, bool stream)
+{
+	return o->rule == OPTION_NEVER || (o->rule == OPTION_REFUSED && stream);
+}
+
+static int int_answer(void *value, socklen_t *len, int answer)
+{
 	*len = base_min(*len, (socklen_t)sizeof(answer));
+	if (*len && pieces_wild(value, *len))
+		return -EFAULT;
 	memcpy(value, &answer, *len);
 	return 0;
 }
 
-/* What the kernel's socket does not know; -ENOMSG: it does */
-static long stream_option(struct sock *s, int level, int name, void *value, socklen_t *len)
+/* What the kernel's socket does not know; CALL_THEIRS: it does */
+static long stream_get(struct sock *s, const struct option *o, void *value, socklen_t *len)
 {
-	if (level == SOL_SOCKET && name == SO_ERROR) {
-		if (sock_progress(s) == -ENOMSG)
-			return -ENOMSG;
-		return int_answer(value, len, s->stream->ops->take_error(s->stream));
+	switch (o->rule) {
+	case OPTION_KERNEL:
+	case OPTION_NEVER:
+		return CALL_THEIRS;
+	case OPTION_REFUSED:
+		return -EOPNOTSUPP;
+	default:
+		break;
 	}
-	if (option_rule(level, name) == OPTION_KEPT)
-		return int_answer(value, len, s->nodelay);
-	return option_rule(level, name) == OPTION_REFUSED ? -EOPNOTSUPP : -ENOMSG;
+	if (pieces_wild(len, sizeof(*len)))
+		return -EFAULT;
+	if ((int)*len < 0)
+		return -EINVAL;
+	if (o->rule == OPTION_LOWAT)
+		return int_answer(value, len, (int)s->stream->ops->lowat(s->stream));
+	if (o->rule == OPTION_KEPT)
+		return int_answer(value, len, *kept_at(s, o));
+	sock_progress(s);
+	return int_answer(value, len, s->stream->ops->take_error(s->stream));
 }
 
 long call_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
 	struct sock *s = sock_get(fd);
-	long r = -ENOMSG;
+	long r = CALL_THEIRS;
 
 	if (s && sock_role(s) == SOCK_STREAM_ON)
-		r = stream_option(s, level, name, value, len);
+		r = stream_get(s, option_find(level, name), value, len);
 	sock_put(s);
-	return r == -ENOMSG ? libc_try(libc.getsockopt(fd, level, name, value, len)) : r;
+	return r;
 }
 
-/*
- * Before there is a stream, the program's wish is only noted: it may stay plain TCP, so the
- * kernel hears it too
- */
-static bool option_passes(struct sock *s, int level, int name, const void *value, socklen_t len)
+static int int_value(const void *value, socklen_t len, int *out)
+{
+	if ((int)len < (int)sizeof(*out))
+		return -EINVAL;
+	if (pieces_wild(value, sizeof(*out)))
+		return -EFAULT;
+	memcpy(out, value, sizeof(*out));
+	return 0;
+}
+
+static void lowat_set(struct sock *s, int octets)
+{
+	s->stream->ops->set_lowat(s->stream, octets < 0 ? INT32_MAX : (size_t)octets);
+}
+
+/* Of an option that a stream has for itself */
+static long stream_set(struct sock *s, const struct option *o, const void *value, socklen_t len)
+{
+	int n, err = int_value(value, len, &n);
+
+	if (err)
+		return err;
+	if (o->rule == OPTION_LOWAT)
+		lowat_set(s, n);
+	else
+		*kept_at(s, o) = n != 0;
+	return 0;
+}
+
+/* Of a socket without a stream: the kernel has it, and we know of it */
+static long plain_set(struct sock *s, const struct option *o, const void *value, socklen_t len)
+{
+	long err = libc_try(libc.setsockopt(s->fd, o->level, o->name, value, len));
+	int n;
+
+	if (!err && !int_value(value, len, &n))
+		*kept_at(s, o) = n != 0;
+	return err;
+}
+
+static bool is_streams_own(const struct option *o)
+{
+	/* TCP_FASTOPEN_CONNECT comes too late, as the kernel says */
+	return o->rule == OPTION_LOWAT ||
+	       (o->rule == OPTION_KEPT && o->name != TCP_FASTOPEN_CONNECT);
+}
+
+static long sock_set(struct sock *s, const struct option *o, const void *value, socklen_t len)
 {
 	bool stream = sock_role(s) == SOCK_STREAM_ON;
-	int on = 0;
 
-	if (option_rule(level, name) == OPTION_KEPT && value && len >= sizeof(on)) {
-		memcpy(&on, value, sizeof(on));
-		s->nodelay = on != 0;
-	}
-	return !stream || option_rule(level, name) == OPTION_KERNEL;
+	if (is_refused(o, stream))
+		return -EOPNOTSUPP;
+	if (stream && is_streams_own(o))
+		return stream_set(s, o, value, len);
+	if (o->rule == OPTION_KEPT && !stream)
+		return plain_set(s, o, value, len);
+	return CALL_THEIRS;
 }
 
 long call_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
 	struct sock *s = sock_get(fd);
-	bool passes = !s || option_passes(s, level, name, value, len);
-	bool refused = option_rule(level, name) == OPTION_REFUSED;
+	long r = s ? sock_set(s, option_find(level, name), value, len) : CALL_THEIRS;
 
 	sock_put(s);
-	if (passes)
-		return libc_try(libc.setsockopt(fd, level, name, value, len));
-	return refused ? -EOPNOTSUPP : 0;
+	return r;
+}
+
+/* --- what frames need --- */
+
+static void tcp_set(int fd, int name, int value)
+{
+	libc.setsockopt(fd, IPPROTO_TCP, name, &value, sizeof(value));
+}
+
+/* A cork would hold frames back, and a deferred connect() would send no SYN before a write */
+void option_prepare(int fd, const struct option_kept *kept)
+{
+	if (kept->cork)
+		tcp_set(fd, TCP_CORK, 0);
+	if (kept->fast_open)
+		tcp_set(fd, TCP_FASTOPEN_CONNECT, 0);
+}
+
+void option_restore(int fd, const struct option_kept *kept)
+{
+	tcp_set(fd, TCP_NODELAY, kept->nodelay);
+	if (kept->cork)
+		tcp_set(fd, TCP_CORK, 1);
 }

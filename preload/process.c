@@ -23,6 +23,7 @@
 #include "preload/files.h"
 #include "preload/fork.h"
 #include "preload/libc.h"
+#include "preload/linger.h"
 #include "preload/report.h"
 #include "preload/sock.h"
 
@@ -77,7 +78,9 @@ void process_finish(void)
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	e = edge_enter(false);
+	linger_never(true);
 	fdtab_each(close_one, &kept);
+	linger_never(false);
 	left = attend_finish(base_deadline(base_now(), sock_config.linger));
 	if (left)
 		base_warn("%u connections ended before their peers had everything", left);

@@ -21,6 +21,7 @@
 #include "preload/epoll.h"
 #include "preload/internal.h"
 #include "preload/libc.h"
+#include "preload/linger.h"
 #include "preload/plain.h"
 #include "preload/pool.h"
 #include "preload/report.h"
@@ -111,6 +112,7 @@ static void stream_end(struct sock *s)
 		attend_forget(s);
 		return;
 	}
+	linger_wait(s);
 	fdtab_hold(&s->ent);
 	if (sock_own(s)) {
 		base_warn("no descriptor to finish a connection with: close() waits for it");
@@ -155,7 +157,9 @@ static struct sock *sock_alloc(int fd)
 	s->peer_len = 0;
 	s->announced = -1;
 	s->probing = s->late = s->unsettled = s->fixed = false;
-	s->accepted = s->attended = s->nodelay = s->own = false;
+	s->accepted = s->attended = s->own = false;
+	s->option = (struct option_kept){ 0 };
+	s->acked = 0;
 	pthread_mutex_init(&s->lock, NULL);
 	base_list_init(&s->watches);
 	s->ent.kind = FD_SOCK;
@@ -236,8 +240,8 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 
 	if (s->probing)
 		probe_limit(&param);
+	option_prepare(s->fd, &s->option);
 	err = stream_rsock_ops.attach(s->fd, &param, &s->stream);
-
 	if (err)
 		return err;
 	s->cookie = cookie_of(s->fd);
@@ -257,7 +261,7 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 		return -ENOMEM;
 	s->mode = mode;
 	s->accepted = true;
-	s->nodelay = listener->nodelay;
+	s->option = listener->option;
 	err = stream_attach(s, false, false, false);
 	if (!err)
 		err = fdtab_set(fd, &s->ent);
@@ -333,13 +337,6 @@ static void number_take(int fd, struct fdent *ent, void *ctx)
 }
 
 /* What start-up has set goes back to what the program set */
-static void nodelay_restore(const struct sock *s)
-{
-	int on = s->nodelay;
-
-	libc.setsockopt(s->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-}
-
 void sock_give_back(struct sock *s, enum config_reason reason)
 {
 	uint32_t role = __atomic_exchange_n(&s->role, SOCK_PLAIN, __ATOMIC_ACQ_REL);
@@ -347,7 +344,7 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 	if (role == SOCK_PLAIN)
 		return;
 	if (s->stream) {
-		nodelay_restore(s);
+		option_restore(s->fd, &s->option);
 		base_sock_set_lowat(s->fd, (int)s->stream->ops->lowat(s->stream));
 	}
 	base_info("descriptor %d is plain TCP: %s", s->fd, config_reason_text(reason));

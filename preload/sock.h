@@ -15,6 +15,7 @@
 #include "config/reason.h"
 #include "config/rule.h"
 #include "preload/fdtab.h"
+#include "preload/option.h"
 #include "stream/stream.h"
 
 enum sock_role {
@@ -47,9 +48,10 @@ struct sock {
 	enum config_transport mode;
 	bool fixed; /* the mode is the program's own wish, and no rule is asked */
 	bool accepted;
-	bool attended;	   /* preload/attend.c */
-	bool reported;	   /* atomic; its stream is in the report */
-	bool nodelay;	   /* TCP_NODELAY as the program set it; underneath it is always on */
+	bool attended; /* preload/attend.c */
+	bool reported; /* atomic; its stream is in the report */
+	struct option_kept option;
+	uint64_t acked;	   /* octets of the stream that are known to be acknowledged; atomic */
 	struct sock *kept; /* preload/process.c */
 	struct sockaddr_storage name; /* a listener's own; of a client what it was bound to */
 	struct sockaddr_storage peer; /* a client's, from connect() on */

@@ -319,6 +319,15 @@ static void bad_write(int fd[2])
 	R(send(fd[0], none, 4, MSG_NOSIGNAL));
 }
 
+/* Not NULL, and nothing is there all the same */
+static void unmapped(int fd[2])
+{
+	char *p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	munmap(p, 4096);
+	R(send(fd[0], p, 100, 0));
+}
+
 /* --- writing --- */
 
 static void more(int fd[2])
@@ -483,6 +492,7 @@ int main(int argc, char **argv)
 		SAME("lengths beyond INT_MAX", huge),
 		SAME("a buffer that is none, reading", bad_read),
 		SAME("a buffer that is none, writing", bad_write),
+		DIFFERS("an address where nothing is mapped", unmapped, "it ended with -11\n"),
 		SAME("MSG_MORE and TCP_CORK lose nothing", more),
 		DIFFERS("MSG_MORE and TCP_CORK do not wait", more_now,
 			"send(fd[0], \"a\", 1, MSG_MORE): 1\n"

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PRELOAD_OPTION_H
+#define PRELOAD_OPTION_H
+
+#include <stdbool.h>
+
+/*
+ * TCP's options that the program believes to be as it has set them, while the socket has them as
+ * frames need them
+ */
+struct option_kept {
+	bool nodelay, cork;
+	bool fast_open; /* TCP_FASTOPEN_CONNECT */
+};
+
+/* The descriptor of a socket is to carry frames: before connect(), and when it is connected */
+void option_prepare(int fd, const struct option_kept *kept);
+/* It is plain TCP after all */
+void option_restore(int fd, const struct option_kept *kept);
+
+#endif
