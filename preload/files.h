@@ -19,7 +19,8 @@ void files_init(void);
 
 /*
  * While a descriptor of 0, 1, 2 is ours, stdin, stdout or stderr is such a FILE, and the
- * functions that wrap.list names take it in place of libc's, of which C++ keeps a pointer
+ * functions that wrap.list names take it in place of libc's, of which programs and C++ keep
+ * pointers
  */
 extern unsigned int files_standing_in; /* atomic: a bit for each descriptor */
 FILE *files_stand_in(FILE *file);

@@ -122,9 +122,8 @@ def ours(call):
 
 
 def stood_in(call):
-    """The arguments, the FILE that stands in for the last one."""
-    *others, file = call.args.split(", ")
-    return ", ".join(others + [f"files_of({file})"])
+    """The arguments, with the FILE that stands in for `file`."""
+    return re.sub(r"\bfile\b", "files_of(file)", call.args)
 
 
 def entry(call):

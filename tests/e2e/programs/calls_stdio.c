@@ -269,6 +269,39 @@ static bool reopened(void)
 	return child_good();
 }
 
+/* Programs keep what stdout was when they began */
+static bool by_copies(int fd)
+{
+	FILE *in = stdin, *out = stdout;
+	char line[100], *more = NULL;
+	size_t room = 0;
+
+	if (dup2(fd, 0) || dup2(fd, 1) != 1 || close(fd))
+		return false;
+	if (fileno(in) || !fgets(line, sizeof(line), in) || getline(&more, &room, in) != 2)
+		return false;
+	if (ungetc(getc(in), in) != 'x' || fgetc(in) != 'x' || fread(line + 50, 1, 1, in) != 1)
+		return false;
+	fprintf(out, "%s%s", line, more);
+	fputs("+", out);
+	fputc(line[50], out);
+	fwrite(line, 1, 1, out);
+	free(more);
+	return !fclose(out);
+}
+
+static bool copies(void)
+{
+	int fd[2];
+	char c;
+
+	need(pair(fd) && in_child(by_copies, fd));
+	need(write(fd[1], "a\nb\nxy", 6) == 6);
+	need(got_text(fd[1], "a\nb\n+ya") && read(fd[1], &c, 1) == 0);
+	close(fd[1]);
+	return child_good();
+}
+
 static bool closed(int fd)
 {
 	if (dup2(fd, 1) != 1 || close(fd))
@@ -325,6 +358,7 @@ int main(void)
 		{ "stdout becomes a socket and a file again", there_and_back },
 		{ "freopen of stdout", reopened },
 		{ "fclose of stdout", standard_closed },
+		{ "stdin and stdout of before", copies },
 		{ "accept gives 0", low_number },
 	};
 
