@@ -52,8 +52,8 @@ static const struct config_option options[] = {
 		.fallback = "384",
 		.min = 32,
 		.max = 32767,
-		.text = "How many messages a peer may send before it is granted more. It counts for "
-			"peers that run under rsockets; another warpsock goes by octets alone.",
+		.text = "How many messages a peer may send before it is granted more. It counts "
+			"for peers that run under rsockets; another warpsock goes by octets alone.",
 	},
 	[CONFIG_CRC] = {
 		.name = "WARPSOCK_CRC",

@@ -18,7 +18,7 @@
 	X(MODE_OFF, 3, CHOICE, "The program set DDP_MODE to OFF.", "")                            \
 	X(PEER_UNKNOWN, 4, CHOICE,                                                                \
 	  "Mode auto has no reason to believe that the peer speaks MPA: no rule gives its "       \
-	  "address, no listener on this host has it, and it never answered a Request.",                                            \
+	  "address, no listener on this host has it, and it never answered a Request.",           \
 	  "Give its address in a rule, or use mode on.")                                          \
 	X(PEER_KNOWN_PLAIN, 5, CHOICE, "The peer did not speak MPA a short while ago.",           \
 	  "The answer is forgotten after a minute.")                                              \

@@ -233,6 +233,41 @@ def alone(writer, warpsock):
                     [] if status == 0 and got == wanted else [f"status {status}, {got}"])
 
 
+KILLED = """
+import os, signal, socket, sys
+where = ("127.0.0.1", int(sys.argv[1]))
+for kill in (False, True, False):
+    if not os.fork():
+        with socket.create_connection(where) as sock:
+            sock.sendall(b"x" * 1000)
+            sock.recv(1)
+            if kill:
+                os.kill(os.getpid(), signal.SIGKILL)
+            sock.shutdown(socket.SHUT_WR)
+            while sock.recv(65536):
+                pass
+        sys.exit()
+    os.wait()
+"""
+
+
+def killed(writer, warpsock):
+    """What a process had to report goes with it, and nothing of the others' does."""
+    with Stage(warpsock) as stage:
+        server = stage.start("server", [*SERVER, "127.0.0.1", "3"], rules=["ddp * * *:*"])
+        port = stage.wait_text("server").strip()
+        status = stage.run("client", [sys.executable, "-c", KILLED, port], rules=["ddp * * *:*"],
+                           limit=30)
+        stage.end(server, 10)
+        problems = [] if status == 0 else [f"status {status}", stage.text("client", "err")]
+        problems += differences(stage.report("client"), {
+            "connections": {"software": 2, "kernel": 0, "verbs": 0, "tcp": 0},
+            "bytes": {"tx": 2000, "rx": 2000}, "errors": 0})
+        problems += differences(stage.report("server"), {
+            "connections": {"software": 3, "kernel": 0, "verbs": 0, "tcp": 0}})
+        writer.case("a report when one of several processes is killed", problems)
+
+
 def several(writer, warpsock):
     """A parent and children that write to one report, of which one is killed."""
     script = ("for i in 1 2 3; do $TALK & done; $TALK & k=$!; wait; "
@@ -266,6 +301,7 @@ def main():
     sources(writer, warpsock)
     alone(writer, warpsock)
     several(writer, warpsock)
+    killed(writer, warpsock)
     writer.finish()
 
 
