@@ -10,16 +10,38 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* ThreadSanitizer has to know when memory changes hands, or a new owner races with the old one */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define IS_WATCHED 1
+#endif
+#endif
+
+#ifdef IS_WATCHED
+#define memory_get mmap
+#define memory_put munmap
+#else
+static void *memory_get(void *at, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	return (void *)(uintptr_t)syscall(SYS_mmap, at, len, prot, flags, fd, offset);
+}
+
+static int memory_put(void *p, size_t len)
+{
+	return (int)syscall(SYS_munmap, p, len);
+}
+#endif
+
 static int map(size_t len, int flags, void **out)
 {
 	int saved = errno;
-	long p = syscall(SYS_mmap, NULL, len, PROT_READ | PROT_WRITE,
-			 flags | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	int err = p == -1 ? -errno : 0;
+	void *p = memory_get(NULL, len, PROT_READ | PROT_WRITE,
+			     flags | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int err = p == MAP_FAILED ? -errno : 0;
 
 	errno = saved;
 	if (!err)
-		*out = (void *)(uintptr_t)p;
+		*out = p;
 	return err;
 }
 
@@ -38,6 +60,6 @@ void base_map_destroy(void *p, size_t len)
 	int saved = errno;
 
 	if (p)
-		syscall(SYS_munmap, p, len);
+		memory_put(p, len);
 	errno = saved;
 }

@@ -108,7 +108,7 @@ static unsigned int charges_poll_list(struct pollfd *fds, uint64_t *limit)
 		if (n == BATCH)
 			break;
 		if (base_deadline_passed(c->begin, now))
-			fds[n++] = (struct pollfd){ .fd = c->sock->stream->fd,
+			fds[n++] = (struct pollfd){ .fd = stream_fd(c->sock->stream),
 						    .events = charge_events(c) };
 		else
 			*limit = base_min(*limit, c->begin);
@@ -226,7 +226,7 @@ void attend_to_end(struct sock *s)
 
 	while (stream->ops->close_more(stream, &safe) == -EAGAIN &&
 	       !base_deadline_passed(deadline, base_now())) {
-		struct pollfd p = { .fd = stream->fd,
+		struct pollfd p = { .fd = stream_fd(stream),
 				    .events = stream->ops->wait_events(stream, 0) };
 
 		base_poll(&p, 1, base_min(deadline, base_deadline(base_now(), LOOK_AGAIN)));

@@ -190,11 +190,11 @@ static int nest_place(struct epset_reg *r, const struct epoll_event *event)
 
 	r->kernels = !epset_has_engine(r->inner);
 	if (r->kernels)
-		return (int)epset_kernel_ctl(set->fd, EPOLL_CTL_ADD, r->fd, event->events,
+		return (int)epset_kernel_ctl(epset_fd(set), EPOLL_CTL_ADD, r->fd, event->events,
 					     event->data.u64);
 	err = epset_engage_nested(r->inner);
 	err = err ? err : epset_engage_nested(set);
-	r->kfd = r->inner->engine;
+	r->kfd = epset_engine(r->inner);
 	return err ? err : epset_engine_ctl(set, EPOLL_CTL_ADD, r);
 }
 
@@ -236,7 +236,7 @@ static int nest_mod(struct epset_reg *r, const struct epoll_event *event)
 	if (r->kernels) {
 		r->mask = event->events;
 		r->data = event->data;
-		err = (int)epset_kernel_ctl(r->set->fd, EPOLL_CTL_MOD, r->fd, event->events,
+		err = (int)epset_kernel_ctl(epset_fd(r->set), EPOLL_CTL_MOD, r->fd, event->events,
 					    event->data.u64);
 	} else {
 		epset_reg_arm(r, event);
@@ -251,7 +251,7 @@ static int nest_del(struct epset_reg *r)
 	int err;
 
 	pthread_mutex_lock(&set->lock);
-	err = r->kernels ? (int)epset_kernel_ctl(set->fd, EPOLL_CTL_DEL, r->fd, 0, 0)
+	err = r->kernels ? (int)epset_kernel_ctl(epset_fd(set), EPOLL_CTL_DEL, r->fd, 0, 0)
 			 : epset_engine_ctl(set, EPOLL_CTL_DEL, r);
 	epset_reg_kill(r);
 	epset_stack_empty(set);
@@ -326,7 +326,8 @@ static void give_back(const struct epset_reg *r)
 {
 	bool open = fdtab_peek(r->fd) == &r->sock->ent;
 
-	epset_kernel_ctl(r->set->fd, EPOLL_CTL_ADD, open ? r->fd : r->kfd, r->mask, r->data.u64);
+	epset_kernel_ctl(epset_fd(r->set), EPOLL_CTL_ADD, open ? r->fd : r->kfd, r->mask,
+			 r->data.u64);
 }
 
 /* Each registration of @s: @plain, the kernel gets it as the program made it; else it is gone */

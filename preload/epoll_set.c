@@ -49,9 +49,13 @@ void epoll_put(struct epset *set)
 
 static void engine_close(struct epset *set)
 {
-	internal_close(set->engine);
+	int engine = __atomic_exchange_n(&set->engine, -1, __ATOMIC_ACQ_REL);
+
+	if (engine < 0)
+		return;
+	internal_close(engine);
 	internal_close(set->bell);
-	set->engine = set->bell = -1;
+	set->bell = -1;
 }
 
 static void set_release(struct fdent *ent)
@@ -61,7 +65,7 @@ static void set_release(struct fdent *ent)
 	/* Not before, for a thread may have slept on it */
 	engine_close(set);
 	if (set->own)
-		internal_close(set->fd);
+		internal_close(epset_fd(set));
 	pthread_mutex_destroy(&set->lock);
 	pool_put(&sets, set);
 }
@@ -103,7 +107,7 @@ static int set_own(struct fdent *ent)
 
 	pthread_mutex_lock(&epset_nest);
 	if (!set->own) {
-		fd = internal_dup(set->fd);
+		fd = internal_dup(epset_fd(set));
 		if (fd >= 0) {
 			set->own = true;
 			__atomic_store_n(&set->fd, fd, __ATOMIC_SEQ_CST);
@@ -199,19 +203,19 @@ int epset_engine_ctl(const struct epset *set, int op, struct epset_reg *r)
 
 	if (epset_is_inherited(set))
 		return 0;
-	return (int)epset_kernel_ctl(set->engine, op, r->kfd, events, (uintptr_t)r);
+	return (int)epset_kernel_ctl(epset_engine(set), op, r->kfd, events, (uintptr_t)r);
 }
 
 /* set->lock. What the engine has from the beginning; after a fork, all that it had */
 static int engine_fill(struct epset *set)
 {
 	struct base_list *node, *next;
-	int err = (int)epset_kernel_ctl(set->engine, EPOLL_CTL_ADD, set->bell, EPOLLIN | EPOLLET,
-					(uintptr_t)set);
+	int err = (int)epset_kernel_ctl(epset_engine(set), EPOLL_CTL_ADD, set->bell,
+					EPOLLIN | EPOLLET, (uintptr_t)set);
 
 	if (!err)
-		err = (int)epset_kernel_ctl(set->engine, EPOLL_CTL_ADD, set->fd, EPOLLIN,
-					    (uintptr_t)&set->fd);
+		err = (int)epset_kernel_ctl(epset_engine(set), EPOLL_CTL_ADD, epset_fd(set),
+					    EPOLLIN, (uintptr_t)&set->fd);
 	base_list_foreach(node, next, &set->members) {
 		struct epset_reg *r = base_list_entry(node, struct epset_reg, member);
 
@@ -222,7 +226,7 @@ static int engine_fill(struct epset *set)
 		if (r->inner)
 			err = epset_engage_nested(r->inner);
 		if (r->inner && !err)
-			r->kfd = r->inner->engine;
+			r->kfd = epset_engine(r->inner);
 		if (!err)
 			err = epset_engine_ctl(set, EPOLL_CTL_ADD, r);
 	}
@@ -241,7 +245,8 @@ static int engine_make(struct epset *set)
 		base_fd_close(bell);
 		return engine;
 	}
-	engine_close(set);
+	if (epset_has_engine(set))
+		engine_close(set);
 	set->bell = internal_move(bell);
 	set->age = fork_age;
 	__atomic_store_n(&set->engine, internal_move(engine), __ATOMIC_RELEASE);
@@ -262,7 +267,8 @@ static void kick(struct epset *set)
 	if (!__atomic_load_n(&set->strangers, __ATOMIC_SEQ_CST) || set->kicked)
 		return;
 	base_eventfd_ring(set->bell);
-	set->kicked = !epset_kernel_ctl(set->fd, EPOLL_CTL_ADD, set->bell, EPOLLIN, (uintptr_t)set);
+	set->kicked =
+		!epset_kernel_ctl(epset_fd(set), EPOLL_CTL_ADD, set->bell, EPOLLIN, (uintptr_t)set);
 }
 
 void epset_stranger_enter(struct epset *set)
@@ -279,7 +285,7 @@ void epset_stranger_leave(struct epset *set)
 		return;
 	pthread_mutex_lock(&set->lock);
 	if (set->kicked && (!left || !set->ours)) {
-		epset_kernel_ctl(set->fd, EPOLL_CTL_DEL, set->bell, 0, 0);
+		epset_kernel_ctl(epset_fd(set), EPOLL_CTL_DEL, set->bell, 0, 0);
 		set->kicked = false;
 	}
 	pthread_mutex_unlock(&set->lock);
@@ -294,11 +300,11 @@ static int outer_move(struct epset_reg *r)
 	int err;
 
 	pthread_mutex_lock(&outer->lock);
-	epset_kernel_ctl(outer->fd, EPOLL_CTL_DEL, r->fd, 0, 0);
-	r->kfd = r->inner->engine;
+	epset_kernel_ctl(epset_fd(outer), EPOLL_CTL_DEL, r->fd, 0, 0);
+	r->kfd = epset_engine(r->inner);
 	err = epset_engine_ctl(outer, EPOLL_CTL_ADD, r);
 	if (err) {
-		epset_kernel_ctl(outer->fd, EPOLL_CTL_ADD, r->fd, r->mask, r->data.u64);
+		epset_kernel_ctl(epset_fd(outer), EPOLL_CTL_ADD, r->fd, r->mask, r->data.u64);
 	} else {
 		r->kernels = false;
 		epset_count(r);

@@ -70,7 +70,7 @@ static int stranger_wait(struct epset *set, const struct epoll_wait *w)
 
 	epset_stranger_enter(set);
 	if (!load(&set->ours))
-		n = kernel_wait(set->fd, w->events, w->max, w->deadline, w->mask);
+		n = kernel_wait(epset_fd(set), w->events, w->max, w->deadline, w->mask);
 	epset_stranger_leave(set);
 	if (n <= 0)
 		return n;
@@ -109,7 +109,7 @@ static int harvest(struct epset *set, const struct epoll_wait *w, uint64_t deadl
 	__atomic_add_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&set->stack, __ATOMIC_SEQ_CST) || load(&set->left) != left)
 		deadline = 0;
-	n = kernel_wait(set->engine, got, HARVEST, deadline, w->mask);
+	n = kernel_wait(epset_engine(set), got, HARVEST, deadline, w->mask);
 	__atomic_sub_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
 	if (n <= 0)
 		return n;
@@ -182,7 +182,7 @@ static bool is_hot(struct epset *set)
 
 static int kernel_take(struct epset *set, struct epoll_event *events, int max)
 {
-	int n = max > 0 ? kernel_ask(set->fd, events, max) : 0;
+	int n = max > 0 ? kernel_ask(epset_fd(set), events, max) : 0;
 
 	return n > 0 ? kicks_drop(set, events, n) : 0;
 }
@@ -262,12 +262,12 @@ bool epset_is_ready(struct epset *set, struct epset_look *look)
 	bool kernel = false, hot;
 
 	if (!epset_has_engine(set))
-		return base_sock_ready(set->fd, POLLIN) & POLLIN;
+		return base_sock_ready(epset_fd(set), POLLIN) & POLLIN;
 	harvest(set, &now, 0, 0, &kernel);
 	pthread_mutex_lock(&set->lock);
 	hot = epset_peek(set, look);
 	pthread_mutex_unlock(&set->lock);
-	hot = hot || base_sock_ready(set->fd, POLLIN) & POLLIN;
+	hot = hot || base_sock_ready(epset_fd(set), POLLIN) & POLLIN;
 	/* What woke this one is gone from the engine */
 	if (hot && load(&set->sleepers) + load(&set->nested) > 1)
 		base_eventfd_ring(set->bell);
@@ -295,6 +295,6 @@ bool epoll_poll_look(struct epset *set, int *fd)
 		epset_engage(set);
 	ready = epset_is_ready(set, &look);
 	epset_look_end(&look);
-	*fd = epset_has_engine(set) ? set->engine : set->fd;
+	*fd = epset_has_engine(set) ? epset_engine(set) : epset_fd(set);
 	return ready;
 }

@@ -93,9 +93,20 @@ static inline long epset_kernel_ctl(int epfd, int op, int fd, uint32_t events, u
 	return libc_try(libc.epoll_ctl(epfd, op, fd, &event));
 }
 
+/* -1: it has none */
+static inline int epset_engine(const struct epset *set)
+{
+	return __atomic_load_n(&set->engine, __ATOMIC_ACQUIRE);
+}
+
 static inline bool epset_has_engine(const struct epset *set)
 {
-	return __atomic_load_n(&set->engine, __ATOMIC_ACQUIRE) >= 0;
+	return epset_engine(set) >= 0;
+}
+
+static inline int epset_fd(const struct epset *set)
+{
+	return __atomic_load_n(&set->fd, __ATOMIC_ACQUIRE);
 }
 
 /* --- epoll_reg.c: set->lock, but for push --------------------------------------------------- */

@@ -164,10 +164,12 @@ void fdtab_each(void (*fn)(int fd, struct fdent *ent, void *ctx), void *ctx)
 			continue;
 		for (unsigned int i = 0; i < FDTAB_PAGE; i++) {
 			int fd = (int)(page * FDTAB_PAGE + i);
-			struct fdent *ent = fdtab_peek(fd);
+			struct fdent *ent = fdtab_ref(fd);
 
-			if (ent)
-				fn(fd, ent, ctx);
+			if (!ent)
+				continue;
+			fn(fd, ent, ctx);
+			fdtab_put(ent);
 		}
 	}
 }

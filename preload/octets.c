@@ -32,7 +32,7 @@ static uint64_t grace_time(const struct sock *s)
 {
 	if (sock_config.grace != CONFIG_COMPUTED)
 		return sock_config.grace;
-	return base_max(5 * BASE_NS_PER_MS, 2 * base_sock_rtt(s->stream->fd));
+	return base_max(5 * BASE_NS_PER_MS, 2 * base_sock_rtt(stream_fd(s->stream)));
 }
 
 /*
@@ -67,9 +67,9 @@ static int wait_begin(struct sock *s, unsigned int level, int flags, uint64_t *d
 		return -EAGAIN;
 	if (*deadline)
 		return 0;
-	if (base_sock_is_nonblock(s->stream->fd))
+	if (base_sock_is_nonblock(stream_fd(s->stream)))
 		return -EAGAIN;
-	limit = base_sock_timeout(s->stream->fd, option);
+	limit = base_sock_timeout(stream_fd(s->stream), option);
 	*deadline = limit == BASE_NEVER ? limit : base_deadline(base_now(), limit);
 	return 0;
 }

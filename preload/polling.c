@@ -170,7 +170,7 @@ static short sock_look(const struct entry *e, const struct pollfd *p, struct pol
 		      (p->events | POLLERR | POLLHUP);
 
 	raw->events = stream->ops->wait_events(stream, wanted_of(p->events));
-	raw->fd = raw->events ? stream->fd : -1;
+	raw->fd = raw->events ? stream_fd(stream) : -1;
 	return ready;
 }
 

@@ -251,7 +251,7 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 {
 	struct stream *stream = s->stream;
 	struct pollfd fds[2] = {
-		{ .fd = stream->fd, .events = stream->ops->wait_events(stream, wanted) },
+		{ .fd = stream_fd(stream), .events = stream->ops->wait_events(stream, wanted) },
 		{ .fd = bell->fd, .events = POLLIN },
 	};
 	uint64_t look = stream->ops->wait_deadline(stream);

@@ -71,13 +71,13 @@ static int slots_view(const struct rdmap_stream *s, struct stream *st, struct so
 	return 0;
 }
 
-static int view_init(struct view *v, const struct rnic_stream_mem *mem, int fd)
+static int view_init(struct view *v, const struct rnic_stream_mem *mem, int fd, enum soft_side side)
 {
 	struct stream *st = stream_of(mem);
 	struct soft_regions *r = (struct soft_regions *)(void *)mem->regions;
 	struct rdmap_slots slots;
 
-	if (st->magic != STREAM_MAGIC || !soft_core_sane(&st->core, STREAM_IN_CAP) ||
+	if (st->magic != STREAM_MAGIC || !soft_core_sane(&st->core, STREAM_IN_CAP, side) ||
 	    slots_view(&st->core.rdmap, st, r, &slots))
 		return -EBADMSG;
 	v->st = st;
@@ -127,7 +127,7 @@ static int stream_init(const struct rnic_stream_mem *mem, int fd,
 	struct llp llp;
 
 	if (st->magic == STREAM_MAGIC)
-		return view_init(&v, mem, fd);
+		return view_init(&v, mem, fd, SOFT_BOTH);
 	if (!param || param->mpa_rev < 1 || param->mpa_rev > 2)
 		return -EINVAL;
 	config = config_of(param);
@@ -216,7 +216,7 @@ static int stream_start(const struct rnic_stream_mem *mem, int fd, const void *p
 			short *events)
 {
 	struct view v;
-	int err = view_init(&v, mem, fd);
+	int err = view_init(&v, mem, fd, SOFT_BOTH);
 
 	if (err)
 		return err;
@@ -240,7 +240,7 @@ static int stream_private_data(const struct rnic_stream_mem *mem, void *pd, size
 {
 	const struct stream *st = stream_of(mem);
 	struct view v;
-	int err = view_init(&v, mem, -1);
+	int err = view_init(&v, mem, -1, SOFT_RX);
 
 	if (err)
 		return err;
@@ -254,7 +254,7 @@ static int stream_private_data(const struct rnic_stream_mem *mem, void *pd, size
 static int stream_accept(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len)
 {
 	struct view v;
-	int err = view_init(&v, mem, fd);
+	int err = view_init(&v, mem, fd, SOFT_BOTH);
 
 	return err ? err : soft_start_accept(&v.io, pd, len);
 }
@@ -262,7 +262,7 @@ static int stream_accept(const struct rnic_stream_mem *mem, int fd, const void *
 static int stream_reject(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len)
 {
 	struct view v;
-	int err = view_init(&v, mem, fd);
+	int err = view_init(&v, mem, fd, SOFT_BOTH);
 
 	return err ? err : soft_start_reject(&v.io, pd, len);
 }
@@ -400,7 +400,7 @@ static int stream_send(const struct rnic_stream_mem *mem, int fd, const struct r
 {
 	struct cursor at = { .op = 0 };
 	struct view v;
-	int err = view_init(&v, mem, fd);
+	int err = view_init(&v, mem, fd, SOFT_TX);
 
 	if (err || !n)
 		return err;
@@ -433,7 +433,7 @@ static unsigned int stream_segment(const struct rnic_stream_mem *mem, unsigned i
 static int stream_flush(const struct rnic_stream_mem *mem, int fd)
 {
 	struct view v;
-	int err = view_init(&v, mem, fd);
+	int err = view_init(&v, mem, fd, SOFT_TX);
 
 	return err ? err : view_flush(&v);
 }
@@ -451,7 +451,7 @@ static void stream_align(const struct rnic_stream_mem *mem, bool on)
 static int stream_shutdown(const struct rnic_stream_mem *mem, int fd)
 {
 	struct view v;
-	int err = view_init(&v, mem, fd);
+	int err = view_init(&v, mem, fd, SOFT_TX);
 
 	if (err)
 		return err;
@@ -560,7 +560,7 @@ static ssize_t stream_receive(const struct rnic_stream_mem *mem, int fd,
 		.ctx = &in,
 	};
 	struct view v;
-	int err = view_init(&v, mem, fd);
+	int err = view_init(&v, mem, fd, SOFT_RX);
 
 	if (err)
 		return err;
@@ -622,7 +622,7 @@ static int onesided_create(const struct rnic_stream_mem *mem, uint16_t ird, uint
 	struct rdmap_stream *s = &stream_of(mem)->core.rdmap;
 	struct soft_regions *r;
 	struct view v;
-	int err = view_init(&v, mem, -1);
+	int err = view_init(&v, mem, -1, SOFT_BOTH);
 
 	if (!err && (s->in_tail || s->out_tail))
 		err = -EBUSY;

@@ -28,10 +28,13 @@ void soft_core_init(struct soft_core *c, enum mpa_role role, const struct mpa_co
 	rdmap_stream_init(&c->rdmap, role, config, in_cap, out_cap);
 }
 
-bool soft_core_sane(const struct soft_core *c, __u32 in_cap)
+bool soft_core_sane(const struct soft_core *c, __u32 in_cap, enum soft_side side)
 {
-	return c->in_off <= c->in_fill && c->in_fill <= in_cap && c->rest_off <= c->rest_len &&
-	       c->rest_len <= SOFT_FPDU_MAX && c->pd_len <= MPA_PD_MAX;
+	if (side & SOFT_RX && (c->in_off > c->in_fill || c->in_fill > in_cap))
+		return false;
+	if (side & SOFT_TX && (c->rest_off > c->rest_len || c->rest_len > SOFT_FPDU_MAX))
+		return false;
+	return c->pd_len <= MPA_PD_MAX;
 }
 
 int soft_core_error(const struct soft_core *c)

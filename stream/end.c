@@ -99,7 +99,8 @@ static bool abandons(const struct rsock *s)
 
 	if (rsock_load(&st->ends) & STREAM_OUT_ENDED)
 		return false;
-	return rsock_load(&st->rx.delivered) != st->rx.consumed || base_sock_is_hard(s->base.fd);
+	return rsock_load(&st->rx.delivered) != st->rx.consumed ||
+	       base_sock_is_hard(stream_fd(&s->base));
 }
 
 /*
@@ -112,7 +113,7 @@ static void abandon(struct rsock *s)
 		due(s, STREAM_DUE_ABORT);
 		push_locked(s);
 	}
-	base_sock_abort(s->base.fd);
+	base_sock_abort(stream_fd(&s->base));
 }
 
 static bool done(const struct rsock *s)
@@ -128,7 +129,7 @@ int rsock_close(struct stream *stream)
 
 	if (__atomic_fetch_sub(&s->state->refs, 1, __ATOMIC_ACQ_REL) != 1)
 		return 0;
-	if (!rsock_is_open(s) && !(s->hold && s->state->tx.hold_end))
+	if (!rsock_is_open(s) && !(s->hold && rsock_load(&s->state->tx.hold_end)))
 		return 0;
 	rsock_pump(s);
 	rsock_onesided_close(s);
@@ -153,7 +154,7 @@ int rsock_close_more(struct stream *stream, bool *safe)
 	*safe = true;
 	if (done(s) || (err && err != -EAGAIN))
 		return 0;
-	*safe = !rsock_load(&s->state->tx.due) && !s->state->tx.hold_end &&
-		base_sock_unacked(stream->fd) <= 0;
+	*safe = !rsock_load(&s->state->tx.due) && !rsock_load(&s->state->tx.hold_end) &&
+		base_sock_unacked(stream_fd(stream)) <= 0;
 	return -EAGAIN;
 }

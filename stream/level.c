@@ -61,10 +61,10 @@ static unsigned int open_levels(const struct rsock *s, uint32_t ends)
 static unsigned int starting_levels(const struct rsock *s)
 {
 	if (s->hold)
-		return s->state->tx.hold_end < STREAM_HOLD ? STREAM_WRITABLE : 0;
+		return rsock_load(&s->state->tx.hold_end) < STREAM_HOLD ? STREAM_WRITABLE : 0;
 	if (s->state->initiator || s->only)
 		return 0;
-	if (rsock_load(&s->state->late) && !base_sock_ready(s->base.fd, POLLOUT))
+	if (rsock_load(&s->state->late) && !base_sock_ready(stream_fd(&s->base), POLLOUT))
 		return 0;
 	return STREAM_WRITABLE;
 }

@@ -34,10 +34,10 @@ int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n)
 
 	if (!rsock_load(&s->state->may_send))
 		return 0;
-	done = s->rnic->send(&s->mem, s->base.fd, wr, n);
+	done = s->rnic->send(&s->mem, stream_fd(&s->base), wr, n);
 	if (done < 0 && done != -EAGAIN)
 		return post_failed(s, done);
-	err = s->rnic->flush(&s->mem, s->base.fd);
+	err = s->rnic->flush(&s->mem, stream_fd(&s->base));
 	rsock_store(&s->state->tx.blocked, done < (int)n || err == -EAGAIN);
 	return done < 0 ? 0 : done;
 }
@@ -225,7 +225,7 @@ static int push_fin(struct rsock *s)
 
 	if (!(tx->due & STREAM_DUE_FIN))
 		return 0;
-	err = s->rnic->shutdown(&s->mem, s->base.fd);
+	err = s->rnic->shutdown(&s->mem, stream_fd(&s->base));
 	if (err != -EAGAIN)
 		__atomic_and_fetch(&tx->due, ~STREAM_DUE_FIN, __ATOMIC_ACQ_REL);
 	return err;
@@ -240,7 +240,7 @@ int rsock_push(struct rsock *s)
 
 	if (!rsock_is_open(s))
 		return -EAGAIN;
-	err = s->rnic->flush(&s->mem, s->base.fd);
+	err = s->rnic->flush(&s->mem, stream_fd(&s->base));
 	rsock_store(&s->state->tx.blocked, err == -EAGAIN);
 	if (err && err != -EAGAIN)
 		post_failed(s, err);

@@ -56,7 +56,7 @@ static ssize_t intake(struct rsock *s, const struct rnic_sink *sink, bool reader
 	ssize_t got, sum = 0;
 
 	do {
-		got = s->rnic->receive(&s->mem, s->base.fd, sink, reader ? SIZE_MAX : 0);
+		got = s->rnic->receive(&s->mem, stream_fd(&s->base), sink, reader ? SIZE_MAX : 0);
 		sum += base_max(got, 0);
 	} while (got > 0 && reader && rx->delivered == rx->consumed);
 	return sum ? sum : got;
@@ -91,7 +91,7 @@ static bool push_wanted(const struct rsock *s)
 {
 	const struct stream_tx *tx = &s->state->tx;
 
-	return rsock_load(&tx->due) || rsock_load(&tx->owed) || tx->hold_end ||
+	return rsock_load(&tx->due) || rsock_load(&tx->owed) || rsock_load(&tx->hold_end) ||
 	       rsock_grant_due(s) || rsock_message_left(s) || rsock_jobs_due(s) ||
 	       s->rnic->owes(&s->mem);
 }

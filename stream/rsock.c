@@ -47,7 +47,7 @@ void rsock_lock(struct rsock *s, struct base_lock *lock)
 	if (!base_lock_take(lock))
 		return;
 	base_err("stream: a process died inside the connection, which ends now");
-	base_sock_abort(s->base.fd);
+	base_sock_abort(stream_fd(&s->base));
 	rsock_break(s, ECONNRESET);
 }
 
@@ -67,7 +67,7 @@ static void unblock(struct rsock *s)
 {
 	struct stream_state *st = s->state;
 
-	if (!rsock_load(&st->tx.blocked) || !base_sock_ready(s->base.fd, POLLOUT))
+	if (!rsock_load(&st->tx.blocked) || !base_sock_ready(stream_fd(&s->base), POLLOUT))
 		return;
 	rsock_tx_lock(s);
 	rsock_push(s);
@@ -260,11 +260,11 @@ static int memory_create(struct rsock *s)
 /* The program's is ours from now on, and the socket is to wake for each octet */
 static void lowat_take(struct rsock *s)
 {
-	int lowat = base_sock_lowat(s->base.fd);
+	int lowat = base_sock_lowat(stream_fd(&s->base));
 
 	s->state->lowat = (uint32_t)base_max(1, base_min(lowat, (int)rsock_half(s)));
 	if (lowat != 1)
-		base_sock_set_lowat(s->base.fd, 1);
+		base_sock_set_lowat(stream_fd(&s->base), 1);
 }
 
 static const struct rnic_ops *provider_find(const char *name)

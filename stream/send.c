@@ -202,7 +202,7 @@ static ssize_t hold(struct rsock *s, const struct iovec *iov, int n)
 	while (tx->hold_end < STREAM_HOLD &&
 	       (len = stream_cursor_next(&c, STREAM_HOLD - tx->hold_end, &p))) {
 		memcpy(s->memory->hold + tx->hold_end, p, len);
-		tx->hold_end += (uint32_t)len;
+		rsock_store(&tx->hold_end, tx->hold_end + (uint32_t)len);
 		sum += len;
 	}
 	return sum ? (ssize_t)sum : -EAGAIN;

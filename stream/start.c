@@ -38,7 +38,7 @@ static void reply_wait(struct rsock *s)
 	if (!s->state->initiator || !limit)
 		return;
 	if (s->start_rtts)
-		limit = base_max(limit, s->start_rtts * base_sock_rtt(s->base.fd));
+		limit = base_max(limit, s->start_rtts * base_sock_rtt(stream_fd(&s->base)));
 	rsock_store(&s->start_deadline, base_deadline(base_now(), limit));
 	__atomic_add_fetch(&starting, 1, __ATOMIC_ACQ_REL);
 }
@@ -90,12 +90,14 @@ static uint16_t reserve_of(uint16_t credits)
 static int features_take(struct rsock *s, const struct stream_ext *ext)
 {
 	struct stream_state *st = s->state;
+	uint32_t features;
 
 	if (ext->features & STREAM_FEATURE_INLINE && !ext->window)
 		return -EPROTO;
-	st->features = ext->features & s->offered;
-	if (!rsock_has(s, STREAM_FEATURE_INLINE))
-		st->features &= ~(uint32_t)STREAM_FEATURE_MESSAGES;
+	features = ext->features & s->offered;
+	if (!(features & STREAM_FEATURE_INLINE))
+		features &= ~(uint32_t)STREAM_FEATURE_MESSAGES;
+	rsock_store(&st->features, features);
 	st->peer.ird = rsock_has(s, STREAM_FEATURE_ONESIDED) ? base_min(ext->ird, RSOCK_DEPTH) : 0;
 	st->peer.ord = ext->ord;
 	st->first_window = ext->window;
@@ -186,12 +188,12 @@ static int answer(struct rsock *s)
 	err = private_data_take(s);
 	if (err) {
 		base_warn("stream: a Request whose private data cannot be served: %d", err);
-		s->rnic->reject(&s->mem, s->base.fd, NULL, 0);
-		s->rnic->shutdown(&s->mem, s->base.fd);
+		s->rnic->reject(&s->mem, stream_fd(&s->base), NULL, 0);
+		s->rnic->shutdown(&s->mem, stream_fd(&s->base));
 		s->rejected = true;
 		return err;
 	}
-	err = s->rnic->accept(&s->mem, s->base.fd, pd, start_data_put(s, pd));
+	err = s->rnic->accept(&s->mem, stream_fd(&s->base), pd, start_data_put(s, pd));
 	if (!err)
 		opened(s);
 	return err;
@@ -233,7 +235,7 @@ static int provider_begin(struct rsock *s)
 		.mpa_rev = 2,
 		.ord = st->initiator ? 1 : 0, /* as rsockets says it */
 	};
-	int err = s->rnic->init(&s->mem, s->base.fd, &param);
+	int err = s->rnic->init(&s->mem, stream_fd(&s->base), &param);
 
 	if (!err)
 		err = s->rnic->window(&s->mem, RSOCK_SGL, &sgl);
@@ -254,9 +256,9 @@ static int tcp_connected(struct rsock *s)
 	int err;
 
 	rsock_store(&s->start_events, POLLOUT);
-	if (!base_sock_ready(s->base.fd, POLLOUT))
+	if (!base_sock_ready(stream_fd(&s->base), POLLOUT))
 		return -EAGAIN;
-	err = base_sock_error(s->base.fd);
+	err = base_sock_error(stream_fd(&s->base));
 	return err ? -err : provider_begin(s);
 }
 
@@ -273,7 +275,7 @@ static int start_go(struct rsock *s)
 			return err;
 	}
 	len = s->state->initiator ? start_data_put(s, pd) : 0;
-	state = s->rnic->start(&s->mem, s->base.fd, len ? pd : NULL, len, &events);
+	state = s->rnic->start(&s->mem, stream_fd(&s->base), len ? pd : NULL, len, &events);
 	rsock_store(&s->start_events, events);
 	return judge(s, state);
 }
@@ -281,7 +283,7 @@ static int start_go(struct rsock *s)
 static void lowat_restore(struct rsock *s)
 {
 	if (s->lowat)
-		base_sock_set_lowat(s->base.fd, s->lowat);
+		base_sock_set_lowat(stream_fd(&s->base), s->lowat);
 	s->lowat = s->lowat_now = 0;
 }
 
@@ -292,7 +294,7 @@ static void lowat_restore(struct rsock *s)
  */
 static bool lowat_raise(struct rsock *s)
 {
-	int unread = base_sock_unread(s->base.fd);
+	int unread = base_sock_unread(stream_fd(&s->base));
 
 	if (s->state->initiator || unread <= 0 || !(s->start_events & POLLIN)) {
 		lowat_restore(s);
@@ -301,9 +303,9 @@ static bool lowat_raise(struct rsock *s)
 	if (s->lowat_now == unread + 1)
 		return false;
 	if (!s->lowat)
-		s->lowat = base_sock_lowat(s->base.fd);
+		s->lowat = base_sock_lowat(stream_fd(&s->base));
 	s->lowat_now = unread + 1;
-	base_sock_set_lowat(s->base.fd, s->lowat_now);
+	base_sock_set_lowat(stream_fd(&s->base), s->lowat_now);
 	return true;
 }
 
@@ -319,7 +321,7 @@ static int start_failed(struct rsock *s, int err)
 	s->failed = up && !plain;
 	base_debug("stream: start-up ended with %d", err);
 	if ((probed || !plain) && !s->rejected)
-		base_sock_abort(s->base.fd);
+		base_sock_abort(stream_fd(&s->base));
 	if (probed) {
 		s->probe_error = -err;
 		err = -ENOMSG;
@@ -360,7 +362,7 @@ int rsock_speak_plain(struct stream *stream)
 /* A plain writer waits for the kernel's room, and each time something happens there may be some */
 static void room_note(struct rsock *s)
 {
-	if (rsock_load(&s->state->late) && base_sock_ready(s->base.fd, POLLOUT) & POLLOUT)
+	if (rsock_load(&s->state->late) && base_sock_ready(stream_fd(&s->base), POLLOUT) & POLLOUT)
 		__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
 }
 

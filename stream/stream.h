@@ -159,8 +159,13 @@ struct stream_ops {
 /* A provider embeds it at the head of its own */
 struct stream {
 	const struct stream_ops *ops;
-	int fd;
+	int fd; /* atomic: set_fd may come at any time */
 };
+
+static inline int stream_fd(const struct stream *s)
+{
+	return __atomic_load_n(&s->fd, __ATOMIC_ACQUIRE);
+}
 
 /* Streams of this process that have such a deadline */
 unsigned int stream_starting(void);

@@ -34,15 +34,11 @@ static int sets[SETS];
 static atomic_int got, stop, inside[PAIRS], together, woken;
 static int wanted;
 static uint32_t mask;
+static time_t begin;
 
 static bool is_late(void)
 {
-	static time_t begin;
-	time_t now = time(NULL);
-
-	if (!begin)
-		begin = now;
-	return now - begin > 4 * SECONDS;
+	return time(NULL) - begin > 4 * SECONDS;
 }
 
 static void pair_open(int fd[2])
@@ -322,6 +318,7 @@ int main(int argc, char **argv)
 		setenv("WARPSOCK_USE", "use ddp * * *:*", 1);
 		execv("/proc/self/exe", argv);
 	}
+	begin = time(NULL);
 	listen_open();
 	for (int i = 0; i < PAIRS; i++)
 		pair_open(pairs[i]);
