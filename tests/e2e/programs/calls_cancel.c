@@ -315,6 +315,29 @@ static bool disabled(void)
 	return strike();
 }
 
+/* The other one gets what comes */
+static void *other_reader(void *arg)
+{
+	char c;
+
+	return read(here[0], &c, 1) == 1 && c == 'o' ? NULL : arg;
+}
+
+static bool one_of_two(void)
+{
+	pthread_t other;
+	void *bad;
+
+	need(stage());
+	for (int i = 0; i < 20; i++) {
+		need(!pthread_create(&other, NULL, other_reader, here));
+		need(cancel_one(by_read, i % 2 ? 3000 : 0) && cancel_one(by_epoll, i % 3 * 1000));
+		need(write(here[1], "o", 1) == 1 && !pthread_join(other, &bad) && !bad);
+	}
+	need(still_good());
+	return strike();
+}
+
 static bool asynchronous(void)
 {
 	bool good;
@@ -339,6 +362,7 @@ int main(void)
 		{ "in epoll_wait", in_epoll },
 		{ "before a call", pending },
 		{ "not while it is disabled", disabled },
+		{ "one of two that read", one_of_two },
 		{ "of the asynchronous kind", asynchronous },
 	};
 
