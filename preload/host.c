@@ -99,7 +99,6 @@ int host_announce(const struct sockaddr *name, socklen_t len)
 	return -1;
 }
 
-/* Is the address one of this host's? */
 static bool is_local(const union address *a)
 {
 	union address probe = *a;
@@ -114,6 +113,16 @@ static bool is_local(const union address *a)
 		!syscall(SYS_bind, fd, &probe,
 			 a->any.sa_family == AF_INET ? sizeof(probe.four) : sizeof(probe.six));
 	base_fd_close(fd);
+	return local;
+}
+
+bool host_is_local(const struct sockaddr *addr, socklen_t len)
+{
+	int saved = errno;
+	union address a;
+	bool local = address_of(addr, len, &a) && is_local(&a);
+
+	errno = saved;
 	return local;
 }
 

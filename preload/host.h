@@ -12,6 +12,8 @@
 
 /* A descriptor of ours that stands for it until it is closed; negative: nobody will know */
 int host_announce(const struct sockaddr *name, socklen_t len);
+/* Is the address one of this host's? */
+bool host_is_local(const struct sockaddr *addr, socklen_t len);
 /* Would a connection to @peer reach one of them? */
 bool host_listens(const struct sockaddr *peer, socklen_t len);
 

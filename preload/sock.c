@@ -19,6 +19,7 @@
 #include "preload/attend.h"
 #include "preload/choose.h"
 #include "preload/epoll.h"
+#include "preload/host.h"
 #include "preload/internal.h"
 #include "preload/libc.h"
 #include "preload/linger.h"
@@ -453,7 +454,7 @@ static bool is_for_ddp(const struct sock *s, const struct search *search)
 	return choice.mode != CONFIG_USE_TCP;
 }
 
-/* A wildcard listener of the same port counts, whatever address is local here */
+/* A wildcard listener has every address that is this host's */
 static void search_listener(int fd, struct fdent *ent, void *ctx)
 {
 	struct search *search = ctx;
@@ -471,5 +472,5 @@ bool sock_listens_here(const struct sockaddr *addr, socklen_t len)
 
 	if (len >= sizeof(struct sockaddr_in))
 		fdtab_each(search_listener, &search);
-	return search.found;
+	return search.found && host_is_local(addr, len);
 }

@@ -11,9 +11,12 @@ plain TCP with each octet exactly once.
       its octets --------------->   gets those, in a connection of their own
 """
 import errno
+import http.server
 import os
+import shutil
 import socket
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -278,6 +281,95 @@ def unaccepted(warpsock):
     return [] if status == 0 and took > 0.8 else [f"status {status} after {took} s"]
 
 
+PROXY = """
+import socket
+listener = socket.create_server(("0.0.0.0", 7000))
+peer = socket.create_connection(("192.0.2.2", 7000), timeout=20)
+peer.sendall(b"through")
+print(peer.recv(7))
+"""
+PLAIN = """
+import socket
+with socket.create_server(("192.0.2.2", 7000)) as listener:
+    print("ready", flush=True)
+    peer = listener.accept()[0]
+    peer.sendall(peer.recv(100)[:7])
+"""
+
+
+def proxy(warpsock):
+    """A program that listens at the port of another host's server that it connects to.
+
+         warpsock-a-PID  192.0.2.1 --- veth --- 192.0.2.2  warpsock-b-PID
+    """
+    ns = [f"warpsock-{end}-{os.getpid()}" for end in "ab"]
+    link = [f"wp{end}{os.getpid() % 100000}" for end in "ab"]
+    inside = [["ip", "netns", "exec", name] for name in ns]
+    setup = [["ip", "netns", "add", name] for name in ns]
+    setup += [["ip", "link", "add", link[0], "netns", ns[0], "type", "veth", "peer", "name",
+               link[1], "netns", ns[1]]]
+    for i in range(2):
+        setup += [[*inside[i], "ip", "address", "add", f"192.0.2.{i + 1}/24", "dev", link[i]],
+                  [*inside[i], "ip", "link", "set", link[i], "up"]]
+    with Stage(warpsock) as stage:
+        try:
+            for command in setup:
+                subprocess.run(command, check=True, capture_output=True)
+            server = stage.start("server", [*inside[1], sys.executable, "-c", PLAIN], mode=None)
+            stage.wait_text("server")
+            status = stage.run("client", [*inside[0], stage.warpsock, "run", "--all", "--report",
+                                          str(stage.dir / "client.json"), "--", sys.executable,
+                                          "-c", PROXY], mode=None, limit=40)
+            stage.end(server, 10)
+            problems = [] if status == 0 and "through" in stage.text("client") else \
+                [f"status {status}", stage.text("client"), stage.text("client", "err")]
+            return problems + differences(stage.report("client"), tcp(PEER_UNKNOWN=1))
+        finally:
+            for name in ns:
+                subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+
+def programs(writer, warpsock):
+    """Real ones, and servers without DDP."""
+    body = b"0123456789abcdef" * 20000
+    with Web(body) as port:
+        for words in (["curl", "-s"], ["wget", "-q", "-O", "-"]):
+            if not shutil.which(words[0]):
+                writer.skip(f"{words[0]} and a plain server", f"no {words[0]} here")
+                continue
+            with Stage(warpsock) as stage:
+                status = stage.run("client", [*words, f"http://127.0.0.1:{port}/"],
+                                   rules=[f"auto client * 127.0.0.1:{port}"])
+                problems = [] if status == 0 and stage.text("client") == body.decode() else \
+                    [f"status {status}", stage.text("client", "err")]
+                report = stage.report("client")
+                problems += [] if report and report["connections"]["tcp"] == 1 else [str(report)]
+                writer.case(f"{words[0]} and a plain server", problems)
+
+
+class Web:
+    def __init__(self, body):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.handle_error = lambda *_: None  # the reset behind a Request
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self.server.server_address[1]
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
 def patience(warpsock):
     """The probe's time is what the option says."""
     times = []
@@ -316,6 +408,11 @@ def main():
     writer.case("a peer that begins as a Request does", greeting_prefix(warpsock))
     writer.case("a Request that comes late", greeting_late(warpsock))
     writer.case("a Request in time", greeting_in_time(warpsock))
+    if os.getuid() or not shutil.which("ip"):
+        writer.skip("a listener of another host", "no network namespaces without root and ip")
+    else:
+        writer.case("a listener of another host", proxy(warpsock))
+    programs(writer, warpsock)
     writer.case("a server that takes its time", unaccepted(warpsock))
     writer.case("how long it waits", patience(warpsock))
     writer.finish()

@@ -98,6 +98,25 @@ Test(host, who_would_reach_whom)
 	}
 }
 
+Test(host, addresses_of_this_host)
+{
+	static const struct {
+		const char *text;
+		bool local;
+	} cases[] = {
+		{ "127.0.0.1", true },	       { "127.9.9.9", true },  { "::1", true },
+		{ "::ffff:127.0.0.1", true },  { "192.0.2.1", false }, { "2001:db8::1", false },
+		{ "::ffff:192.0.2.1", false },
+	};
+
+	for (size_t i = 0; i < base_array_size(cases); i++) {
+		struct address a = address(cases[i].text, htons(80));
+
+		cr_expect_eq(host_is_local((struct sockaddr *)&a.at, a.len), cases[i].local, "%s",
+			     cases[i].text);
+	}
+}
+
 /* Each that goes leaves the others known */
 Test(host, several_at_one_port)
 {
