@@ -66,7 +66,8 @@ static bool charge_over(struct charge *c, bool content)
 	struct stream *stream = c->sock->stream;
 
 	if (!c->closed)
-		return stream->ops->progress(stream) != -EAGAIN && !stream->ops->owes(stream);
+		return stream->ops->progress(stream) != -EAGAIN && !stream->ops->owes(stream) &&
+		       !stream->ops->serves(stream);
 	if (stream->ops->close_more(stream, &c->safe) != -EAGAIN)
 		return true;
 	return (content && c->safe) || base_deadline_passed(c->deadline, base_now());
@@ -85,13 +86,16 @@ static void charges_go(bool content)
 	}
 }
 
-/* Input of an open stream is its program's; only room is waited for here */
+/*
+ * Input of an open stream is its program's, and only room is waited for here; unless the peer may
+ * use memory of ours, whatever the program does
+ */
 static short charge_events(const struct charge *c)
 {
 	struct stream *stream = c->sock->stream;
 	short events = stream->ops->wait_events(stream, 0);
 
-	return events & POLLOUT && !c->closed ? POLLOUT : events;
+	return events & POLLOUT && !c->closed && !stream->ops->serves(stream) ? POLLOUT : events;
 }
 
 /* Under the lock: what to poll for the first of them, and until when */
@@ -252,7 +256,9 @@ void attend_starting(struct sock *s)
 
 void attend_owing(struct sock *s)
 {
-	if (s->stream->ops->owes(s->stream))
+	if (s->stream->ops->serves(s->stream))
+		attend_open(s, 0);
+	else if (s->stream->ops->owes(s->stream))
 		attend_open(s, base_deadline(base_now(), LEFT_ALONE));
 }
 

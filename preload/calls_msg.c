@@ -2,8 +2,8 @@
 /*
  * The calls that take a struct msghdr, or many of them.
  *
- * A stream has neither addresses nor, so far, control messages to tell; what recvmsg() says of
- * them is said as TCP says it.
+ * A stream has no addresses to tell, and no control messages but those of SOL_DDP (preload/ddp.h);
+ * what recvmsg() says of them is said as TCP says it.
  */
 #include <limits.h>
 #include <sys/socket.h>
@@ -11,6 +11,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "preload/ddp.h"
 #include "preload/octets.h"
 #include "preload/pieces.h"
 
@@ -28,12 +29,24 @@ static int msg_check(const struct msghdr *msg)
 
 /* --- receiving --- */
 
+/* With room for a user message */
+static long control_recv(int fd, struct msghdr *msg, int flags)
+{
+	struct sock *s = octets_stream(fd);
+	long got = s ? ddp_recvmsg(s, msg, flags) : OCTETS_THEIRS;
+
+	sock_put(s);
+	return got;
+}
+
 static long msg_recv(int fd, struct msghdr *msg, int flags)
 {
 	long got = msg_check(msg);
 
 	if (flags & MSG_ERRQUEUE)
-		return OCTETS_THEIRS;
+		return got ? got : ddp_errqueue(fd, msg);
+	if (!got && ddp_may_recv(msg))
+		return control_recv(fd, msg, flags & ~OCTETS_FILE);
 	if (!got)
 		got = octets_recv(fd, msg->msg_iov, (int)msg->msg_iovlen, flags & ~OCTETS_FILE);
 	if (got < 0)
@@ -169,6 +182,8 @@ static long msg_send(int fd, const struct msghdr *msg, int flags)
 		err = control_check(msg);
 	if (err)
 		return err;
+	if (ddp_is_wanted(msg))
+		return ddp_sendmsg(fd, msg, flags & ~OCTETS_FILE);
 	return octets_send_to(
 		fd, msg->msg_iov, (int)msg->msg_iovlen, flags & ~OCTETS_FILE, msg->msg_name,
 		base_min(msg->msg_namelen, (socklen_t)sizeof(struct sockaddr_storage)));

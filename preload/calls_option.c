@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 
 #include "base/bits.h"
+#include "preload/ddp.h"
 #include "preload/libc.h"
 #include "preload/option.h"
 #include "preload/pieces.h"
@@ -163,9 +164,12 @@ static long stream_get(struct sock *s, const struct option *o, void *value, sock
 
 long call_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
-	struct sock *s = sock_get(fd);
 	long r = CALL_THEIRS;
+	struct sock *s;
 
+	if (level == SOL_DDP)
+		return ddp_getsockopt(fd, name, value, len);
+	s = sock_get(fd);
 	if (s && sock_role(s) == SOCK_STREAM_ON)
 		r = stream_get(s, option_find(level, name), value, len);
 	sock_put(s);
@@ -234,9 +238,13 @@ static long sock_set(struct sock *s, const struct option *o, const void *value, 
 
 long call_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
-	struct sock *s = sock_get(fd);
-	long r = s ? sock_set(s, option_find(level, name), value, len) : CALL_THEIRS;
+	struct sock *s;
+	long r;
 
+	if (level == SOL_DDP)
+		return ddp_setsockopt(fd, name, value, len);
+	s = sock_get(fd);
+	r = s ? sock_set(s, option_find(level, name), value, len) : CALL_THEIRS;
 	sock_put(s);
 	return r;
 }

@@ -78,7 +78,7 @@ static int wait_begin(struct sock *s, unsigned int level, int flags, uint64_t *d
  * Waits for a level as options and @flags allow: 0 try again, or the errno to return. A call
  * without a time-out is one that SA_RESTART restarts.
  */
-static int io_wait(struct sock *s, unsigned int level, int flags, uint64_t *deadline)
+int octets_wait(struct sock *s, unsigned int level, int flags, uint64_t *deadline)
 {
 	int err = wait_begin(s, level, flags, deadline);
 
@@ -142,7 +142,7 @@ static long take(struct sock *s, const struct pieces *p, int flags)
 	do {
 		got = take_once(s, p, sum, flags, &asked);
 		if (got == -EAGAIN && sum < target) {
-			got = io_wait(s, INPUT, flags, &deadline);
+			got = octets_wait(s, INPUT, flags, &deadline);
 			if (!got)
 				continue;
 		}
@@ -175,7 +175,7 @@ static long peek(struct sock *s, const struct pieces *p, int flags)
 	do {
 		got = take_once(s, p, 0, flags, &asked);
 		if (got == -EAGAIN)
-			err = got = io_wait(s, INPUT, flags, &deadline);
+			err = got = octets_wait(s, INPUT, flags, &deadline);
 		else if (got <= 0 || (size_t)got >= target ||
 			 s->stream->ops->levels(s->stream, NULL) & STREAM_RDHUP)
 			break;
@@ -235,7 +235,7 @@ long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 	return got;
 }
 
-static long pipe_broken(int flags)
+long octets_broken(int flags)
 {
 	if (!(flags & MSG_NOSIGNAL))
 		raise(SIGPIPE);
@@ -257,7 +257,7 @@ static long give(struct sock *s, const struct pieces *p, int flags)
 		if (sent > 0)
 			sum += (size_t)sent;
 		else if (sent == -EAGAIN)
-			sent = io_wait(s, STREAM_WRITABLE, flags, &deadline);
+			sent = octets_wait(s, STREAM_WRITABLE, flags, &deadline);
 	} while (sent >= 0 && sum < p->len);
 	return sum_or_error(s, sum, base_min(sent, 0L));
 }
@@ -290,7 +290,7 @@ long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
 	attend_owing(s);
 	if (sent == -ENOMSG)
 		sock_fall_back(s);
-	return sent == -EPIPE ? pipe_broken(flags) : sent;
+	return sent == -EPIPE ? octets_broken(flags) : sent;
 }
 
 long octets_recv(int fd, const struct iovec *iov, int n, int flags)

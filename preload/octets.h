@@ -29,6 +29,13 @@ struct sock *octets_stream(int fd);
 /* Octets, 0 the end (in), -errno or OCTETS_THEIRS */
 long octets_in(struct sock *s, const struct iovec *iov, int n, int flags);
 long octets_out(struct sock *s, const struct iovec *iov, int n, int flags);
+/*
+ * For calls of the same kind: waits for a level as options and @flags allow, *@deadline being 0 at
+ * first; 0 try again. What a call that sends says when nobody takes it: SIGPIPE, unless @flags
+ * forbid it.
+ */
+int octets_wait(struct sock *s, unsigned int level, int flags, uint64_t *deadline);
+long octets_broken(int flags);
 /* The same for a descriptor */
 long octets_recv(int fd, const struct iovec *iov, int n, int flags);
 long octets_send(int fd, const struct iovec *iov, int n, int flags);

@@ -161,6 +161,12 @@ static struct sock *sock_alloc(int fd)
 	s->accepted = s->attended = s->own = false;
 	s->option = (struct option_kept){ 0 };
 	s->acked = 0;
+	s->wish = (struct sock_wish){
+		.ring = sock_config.ring,
+		.no_crc = !sock_config.crc,
+		.markers = sock_config.markers,
+	};
+	memcpy(s->wish.provider, sock_config.provider, sizeof(s->wish.provider));
 	pthread_mutex_init(&s->lock, NULL);
 	base_list_init(&s->watches);
 	s->ent.kind = FD_SOCK;
@@ -227,13 +233,13 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 		.connecting = connecting,
 		.hold = hold,
 		.only = s->mode == CONFIG_USE_DDP,
-		.no_crc = !sock_config.crc,
-		.markers = sock_config.markers,
-		.ring = sock_config.ring,
+		.no_crc = s->wish.no_crc,
+		.markers = s->wish.markers,
+		.ring = s->wish.ring,
 		.credits = sock_config.credits,
 		.probe = s->probing,
 		.start_limit = sock_config.start,
-		.provider = sock_config.provider[0] ? sock_config.provider : NULL,
+		.provider = s->wish.provider[0] ? s->wish.provider : NULL,
 		.changed = changed,
 		.ctx = s,
 	};
@@ -263,6 +269,7 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 	s->mode = mode;
 	s->accepted = true;
 	s->option = listener->option;
+	s->wish = listener->wish;
 	err = stream_attach(s, false, false, false);
 	if (!err)
 		err = fdtab_set(fd, &s->ent);

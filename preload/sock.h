@@ -37,6 +37,13 @@ struct sock_watch {
 	bool (*wake)(struct sock_watch *watch, bool quiet);
 };
 
+/* What a connection is to be made with: the user's, or the program's own by SOL_DDP */
+struct sock_wish {
+	char provider[CONFIG_PROVIDER_MAX + 1];
+	uint32_t ring;
+	bool no_crc, markers;
+};
+
 struct sock {
 	struct fdent ent;
 	uint32_t role; /* atomic */
@@ -51,8 +58,9 @@ struct sock {
 	bool attended; /* preload/attend.c */
 	bool reported; /* atomic; its stream is in the report */
 	struct option_kept option;
-	uint64_t acked;	   /* octets of the stream that are known to be acknowledged; atomic */
-	struct sock *kept; /* preload/process.c */
+	uint64_t acked; /* octets of the stream that are known to be acknowledged; atomic */
+	struct sock_wish wish;
+	struct sock *kept;	      /* preload/process.c */
 	struct sockaddr_storage name; /* a listener's own; of a client what it was bound to */
 	struct sockaddr_storage peer; /* a client's, from connect() on */
 	socklen_t peer_len;

@@ -2,7 +2,6 @@
 #ifndef SOFT_REGION_H
 #define SOFT_REGION_H
 
-#include "ddp/stag.h"
 #include "rdmap/rdmap.h"
 #include "rnic/rnic_onesided.h"
 

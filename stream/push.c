@@ -231,6 +231,24 @@ static int push_fin(struct rsock *s)
 	return err;
 }
 
+/*
+ * What the protocol owes. An answer that the peer has no right to is a fault found in sending: no
+ * input may come behind it to tell of the end.
+ */
+static int owed_flush(struct rsock *s)
+{
+	bool asked = rsock_has(s, STREAM_FEATURE_ONESIDED) && s->rnic->owes(&s->mem);
+	int err = s->rnic->flush(&s->mem, stream_fd(&s->base));
+	struct rnic_stream_info info;
+
+	if (!asked)
+		return err;
+	s->rnic->info(&s->mem, &info);
+	if (info.state == RNIC_STREAM_BROKEN && info.fault && !info.fault_by_peer)
+		rsock_break(s, EPROTO);
+	return err;
+}
+
 int rsock_push(struct rsock *s)
 {
 	static int (*const parts[])(struct rsock * s) = { push_owed,	      push_held,
@@ -240,7 +258,7 @@ int rsock_push(struct rsock *s)
 
 	if (!rsock_is_open(s))
 		return -EAGAIN;
-	err = s->rnic->flush(&s->mem, stream_fd(&s->base));
+	err = owed_flush(s);
 	rsock_store(&s->state->tx.blocked, err == -EAGAIN);
 	if (err && err != -EAGAIN)
 		post_failed(s, err);

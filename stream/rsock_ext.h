@@ -13,9 +13,7 @@ uint32_t rsock_segment(const struct rsock *s);
 /* INLINE: octets that the peer has room for */
 uint64_t rsock_window_room(const struct rsock *s);
 
-/*
- * --- user.c
- */
+/* --- user.c */
 
 int rsock_message_send(struct stream *stream, const void *p, size_t len);
 /* tx lock: 0 or -EAGAIN, -errno: the rest of a message that was accepted */
@@ -36,9 +34,7 @@ uint64_t rsock_message_limit(const struct rsock *s);
 /* rx lock. Is a message what comes next? Its length */
 bool rsock_message_next(struct rsock *s, size_t *len);
 
-/*
- * --- onesided.c
- */
+/* --- onesided.c */
 
 /* Both locks, when the connection opens */
 int rsock_onesided_init(struct rsock *s, uint16_t ird, uint16_t ord);

@@ -269,7 +269,7 @@ ssize_t rsock_message_recv(struct stream *stream, const struct iovec *iov, int n
 	uint64_t before = rsock_edges(s);
 	ssize_t got;
 
-	if (!rsock_is_open(s))
+	if (!rsock_is_open(s) || rsock_load(&s->state->rx.message_first) == STREAM_NO_MESSAGE)
 		return -ENODATA;
 	if (rsock_is_foreign(s))
 		return -EXDEV;

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * DDP_INFO: what a connection is like, or why it is not on DDP.
+ *
+ * A socket that is the kernel's has no entry in the table; preload/plain.c remembers why.
+ */
+#include <string.h>
+
+#include "preload/ddp.h"
+#include "preload/libc.h"
+#include "preload/plain.h"
+
+#define X(name, number, group, text, advice) \
+	_Static_assert((int)DDP_REASON_##name == (number), "reason " #name);
+CONFIG_REASON_LIST(X)
+#undef X
+
+bool ddp_plain_info(int fd, struct ddp_info *out)
+{
+	socklen_t len = sizeof(int);
+	int protocol = 0;
+
+	if (libc.getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) ||
+	    protocol != IPPROTO_TCP)
+		return false;
+	memset(out, 0, sizeof(*out));
+	out->mode = DDP_MODE_OFF;
+	out->reason = plain_reason(fd);
+	return true;
+}
+
+static struct ddp_fault fault_of(uint32_t fault)
+{
+	return (struct ddp_fault){
+		.present = fault != 0,
+		.layer = (__u8)(fault >> 12 & 0xF),
+		.type = (__u8)(fault >> 8 & 0xF),
+		.code = (__u8)fault,
+	};
+}
+
+static enum config_reason end_of(const struct stream_info *i)
+{
+	if (!i->broken)
+		return CONFIG_REASON_NONE;
+	if (i->aborted)
+		return CONFIG_REASON_PEER_ABORTED;
+	if (i->fault)
+		return i->fault_by_peer ? CONFIG_REASON_PEER_TERMINATED : CONFIG_REASON_FAULT;
+	return CONFIG_REASON_PEER_RESET;
+}
+
+static __u32 mode_of(const struct sock *s)
+{
+	static const __u32 modes[] = {
+		[CONFIG_USE_TCP] = DDP_MODE_OFF,
+		[CONFIG_USE_DDP] = DDP_MODE_ON,
+		[CONFIG_USE_AUTO] = DDP_MODE_AUTO,
+	};
+
+	return sock_role(s) == SOCK_STREAM_ON || s->fixed ? modes[s->mode] : DDP_MODE_RULES;
+}
+
+static void stream_info(struct sock *s, struct ddp_info *out)
+{
+	struct stream_info i;
+
+	s->stream->ops->info(s->stream, &i);
+	strncpy(out->provider, i.provider, sizeof(out->provider) - 1);
+	out->connected = i.open && !i.broken;
+	out->reason = end_of(&i);
+	out->features = i.features;
+	out->mpa_rev = i.mpa_rev;
+	out->crc = i.crc;
+	out->tx_markers = i.tx_markers;
+	out->rx_markers = i.rx_markers;
+	out->mulpdu = i.mulpdu;
+	out->ring = i.ring;
+	out->ird = i.ird;
+	out->ord = i.ord;
+	*(i.fault_by_peer ? &out->peer : &out->local) = fault_of(i.fault);
+	out->tx_octets = i.tx_octets;
+	out->rx_octets = i.rx_octets;
+	out->tx_fpdus = i.tx_fpdus;
+	out->rx_fpdus = i.rx_fpdus;
+	out->tx_messages = i.messages_sent;
+	out->rx_messages = i.messages_received;
+	out->operations = i.jobs;
+}
+
+void ddp_info_get(struct sock *s, struct ddp_info *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->mode = mode_of(s);
+	if (sock_role(s) == SOCK_STREAM_ON)
+		stream_info(s, out);
+}
