@@ -25,8 +25,9 @@ class Stage:
 
     def __exit__(self, *_):
         for proc in self.running:
-            proc.kill()
-            proc.wait()
+            proc.terminate()  # some have processes of their own to end
+        for proc in list(self.running):
+            self.end(proc, 5)
         shutil.rmtree(self.dir)
 
     def start(self, name, args, mode="on", rules=None, env=None, **kwargs):

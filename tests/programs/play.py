@@ -185,6 +185,18 @@ class Play(Stage):
         proc.send_signal(number)
         self.case(f"{name}: ended, every connection on DDP", self.account(name, proc, statuses))
 
+    def balance(self, server, clients, unread=0):
+        """Both ends have to count the same connections and octets, but for what clients leave."""
+        mine = self.report(server)
+        theirs = [self.report(name) for name in clients]
+        problems = []
+        for part, key, other, less in (("connections", "software", "software", 0),
+                                       ("bytes", "tx", "rx", unread), ("bytes", "rx", "tx", 0)):
+            total = sum(report[part][other] for report in theirs)
+            if not 0 <= mine[part][key] - total <= less:
+                problems.append(f"{part}: {mine[part][key]} {key}, its clients {total}")
+        self.case(f"{server} and its clients count the same", problems)
+
     @contextlib.contextmanager
     def wire(self, name, *ports, marker_of=None):
         """What runs inside is captured, and the marker has to be in it as payload of FPDUs.

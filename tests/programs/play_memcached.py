@@ -4,6 +4,8 @@ from play import MIB
 
 NEEDS = ("memcached", "memccp", "memccat", "memcstat", "memcrm", "memcslap")
 VERSION = ("memcached", "--version")
+# memccat of 65536 octets leaves the last one of the reply, memcslap what answers its QUIT
+UNREAD = 1 + 10 * 24
 SIZES = (0, 1, 100, 16384, 65536, 500_000, MIB - 1000)
 
 
@@ -46,3 +48,4 @@ def play(play):
     problems = play.client("stat", ["memcstat", servers])
     play.case("memcstat", problems + play.says("stat", "threads: 4"))
     play.stop("memcached", server)
+    play.balance("memcached", set(play.commands) - {"memcached"}, UNREAD)

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""nginx: files, ranges, kept connections and uploads with curl, and load with wrk and ab."""
+"""nginx: files, ranges, kept connections and uploads with curl, load with wrk and ab, a reload."""
 import shutil
+import signal
 
-from play import MIB
+from play import MIB, until
 
 NEEDS = ("nginx", "curl", "wrk", "ab")
 VERSION = ("nginx", "-v")
 BIG = 100 * MIB
+SLOW = 20 * MIB
 ROUND = 0x10000
 CONFIG = """
 daemon off; master_process {master}; worker_processes 2; user root; pid {dir}/nginx.pid;
@@ -83,6 +85,22 @@ def many(play, url):
         play.case(f"curl fetches 24 files, {name}", problems)
 
 
+def reload(play, server, url):
+    """Who was accepted by the old workers gets the file to its end; the new ones accept."""
+    slow = play.begin("slow", ["curl", "-sSf", "--limit-rate", "20M", "-r", f"0-{SLOW - 1}", "-o",
+                               "slowly", f"{url}big"])
+    until((play.dir / "slowly").exists)
+    server.send_signal(signal.SIGHUP)
+    until(lambda: "gracefully shutting down" in (play.dir / "error.log").read_text())
+    problems = fetch(play, "new", f"{url}{play.marker}", "-o", "page") + play.same(play.marker,
+                                                                                  "page")
+    problems += play.account("slow", slow)
+    with open(play.dir / "big", "rb") as file:
+        (play.dir / "begin").write_bytes(file.read(SLOW))
+    play.case("a new configuration while a file is fetched", problems + play.same(
+        "begin", "slowly"))
+
+
 def load(play, url):
     problems = play.client("wrk", ["wrk", "-t", "2", "-c", "50", "-d", "2s", f"{url}page"])
     if "Non-2xx" in play.text("wrk") or "Socket errors" in play.text("wrk"):
@@ -109,4 +127,6 @@ def play(play):
             small(play, url)
         for part in (large, ranges, many, load):
             part(play, url)
-        play.stop(name, server)
+        if settings["master"] == "on":
+            reload(play, server, url)
+        play.stop(name, server, signal.SIGQUIT)

@@ -24,6 +24,7 @@ def pair(play, server, clients):
     for number, (verb, *args) in enumerate(clients[1:], 1):
         play.case(f"{verb} {number}", play.client(f"{server}-{number}", side(verb, port, *args)))
     play.stop(server, proc)
+    play.balance(server, [f"{server}-{number}" for number in range(len(clients))])
 
 
 def module(play):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""redis: values, publishing, watching, and benchmarks with many clients and deep pipelines."""
+"""redis: values, publishing, watching, benchmarks with many clients and deep pipelines, and a replica."""
 from play import until
 
 NEEDS = ("redis-server", "redis-cli", "redis-benchmark")
@@ -51,9 +51,25 @@ def play(play):
         problems = play.client(f"bench{number}",
                                ["redis-benchmark", "-p", port, "-q", "--csv", *args])
         play.case(f"redis-benchmark {' '.join(args)}", problems + benchmark(play, number))
+    replicate(play, port, cli)
     play.stop("server", server)
     play.case("the subscriber ends with the server",
               play.account("subscribe", watchers["subscribe"], (0, 1)))
+
+
+def replicate(play, port, cli):
+    """A replica is its master's client, and gets all that there is from a child of the master."""
+    other = play.port()
+    replica = play.serve("replica", ["redis-server", "--port", other, "--bind", "127.0.0.1",
+                                     "--save", "", "--dir", play.dir, "--replicaof",
+                                     f"127.0.0.1 {port}"], other)
+    problems = play.client("delay", [*cli, "CONFIG", "SET", "repl-diskless-sync-delay", "0"])
+    problems += play.client("last", [*cli, "SET", "last", play.marker])
+    problems += play.client("wait", [*cli, "WAIT", "1", "20000"]) + play.says("wait", "1\n")
+    problems += play.client("there", ["redis-cli", "-p", other, "MGET", "last", play.marker])
+    play.case("a replica has it all", problems + play.says(
+        "there", f"{play.marker}\n{play.marker * 100}\n"))
+    play.stop("replica", replica)
 
 
 def benchmark(play, number):

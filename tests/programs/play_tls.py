@@ -61,3 +61,4 @@ def play(play):
                                         play.dir / "cert.pem", "-verify_return_error"])
     play.case("openssl s_client", problems)
     play.stop("nginx", server)
+    play.balance("nginx", set(play.commands) - {"nginx"})
