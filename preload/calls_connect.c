@@ -203,6 +203,26 @@ static long connect_again(struct sock *s, int fd, const struct sockaddr *addr, s
 	return tcp_connect(fd, addr, len);
 }
 
+/*
+ * To nowhere: the connection is reset, and the socket as new. The kernel's part of it knows all that
+ * there is to say
+ */
+static long disconnect(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	long err = base_sock_connect(fd, addr, len);
+
+	if (!err) {
+		sock_forget_stream(s);
+		epoll_rearm(s);
+	}
+	return err;
+}
+
+static bool is_nowhere(const struct sockaddr *addr, socklen_t len)
+{
+	return len >= sizeof(addr->sa_family) && addr->sa_family == AF_UNSPEC;
+}
+
 long call_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct sock *s = sock_get(fd);
@@ -211,6 +231,8 @@ long call_connect(int fd, const struct sockaddr *addr, socklen_t len)
 
 	if (role == SOCK_NEW && addr && len >= sizeof(addr->sa_family))
 		r = connect_new(s, fd, addr, len);
+	else if (role == SOCK_STREAM_ON && addr && is_nowhere(addr, len))
+		r = disconnect(s, fd, addr, len);
 	else if (role == SOCK_STREAM_ON && addr)
 		r = connect_again(s, fd, addr, len);
 	else

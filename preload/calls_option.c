@@ -43,7 +43,7 @@ static long unacked(struct sock *s, unsigned long request)
 
 	s->stream->ops->stats(s->stream, &stats);
 	since = stats.tx_octets - __atomic_load_n(&s->acked, __ATOMIC_RELAXED);
-	if (libc.ioctl(s->stream->fd, request, (long)&frames))
+	if (libc.ioctl(stream_fd(s->stream), request, (long)&frames))
 		return -errno;
 	if (!frames && request == SIOCOUTQ && !s->stream->ops->owes(s->stream)) {
 		__atomic_store_n(&s->acked, stats.tx_octets, __ATOMIC_RELAXED);

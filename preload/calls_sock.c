@@ -133,19 +133,25 @@ static long stream_shutdown(struct sock *s, int how)
 {
 	long r = s->stream->ops->shutdown(s->stream, how);
 
+	if (!r)
+		s->shut |= (uint8_t)(how + 1);
 	attend_owing(s);
 	return r;
+}
+
+/* In the middle of start-up, TCP is connected and the program knows nothing of the rest */
+static bool is_connected(struct sock *s)
+{
+	int state = sock_role(s) == SOCK_STREAM_ON ? sock_progress(s) : -ENOTCONN;
+
+	return !state || state == -EAGAIN;
 }
 
 long call_shutdown(int fd, int how)
 {
 	struct sock *s = sock_get(fd);
-	long r;
+	long r = s && is_connected(s) ? stream_shutdown(s, how) : CALL_THEIRS;
 
-	if (s && sock_role(s) == SOCK_STREAM_ON && sock_progress(s) == 0)
-		r = stream_shutdown(s, how);
-	else
-		r = libc_try(libc.shutdown(fd, how));
 	sock_put(s);
 	return r;
 }

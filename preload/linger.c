@@ -44,12 +44,12 @@ static uint64_t time_limit(int fd)
 void linger_wait(struct sock *s)
 {
 	struct stream *stream = s->stream;
-	uint64_t deadline = time_limit(stream->fd);
+	uint64_t deadline = time_limit(stream_fd(stream));
 	bool safe = false;
 
 	while (deadline && !safe && !base_deadline_passed(deadline, base_now()) &&
 	       stream->ops->close_more(stream, &safe) == -EAGAIN) {
-		struct pollfd p = { stream->fd, stream->ops->wait_events(stream, 0), 0 };
+		struct pollfd p = { stream_fd(stream), stream->ops->wait_events(stream, 0), 0 };
 		uint64_t again = base_deadline(base_now(), LOOK_AGAIN);
 
 		if (wait_sleep(&p, 1, base_min(again, deadline), NULL) == -EINTR)

@@ -53,16 +53,38 @@ void sock_report(struct sock *s)
 		report_stream(s->stream, s->late);
 }
 
+/* With the older ones behind it */
+static void stream_destroy(struct stream *stream)
+{
+	while (stream) {
+		struct stream *older = stream->older;
+
+		stream->ops->destroy(stream);
+		stream = older;
+	}
+}
+
 static void stream_drop(struct sock *s)
 {
-	struct stream *stream = s->stream;
-
-	if (!stream)
+	if (!s->stream)
 		return;
 	sock_report(s);
 	sock_settle(s);
+	stream_destroy(s->stream);
 	s->stream = NULL;
-	stream->ops->destroy(stream);
+}
+
+/* Those of the table and of the one who connects */
+#define REFS_ALONE 2
+
+/* Another thread may still be in a call on the stream that was there before */
+static void stream_replace(struct sock *s, struct stream *fresh)
+{
+	if (__atomic_load_n(&s->ent.refs, __ATOMIC_ACQUIRE) > REFS_ALONE)
+		fresh->older = s->stream;
+	else
+		stream_destroy(s->stream);
+	__atomic_store_n(&s->stream, fresh, __ATOMIC_RELEASE);
 }
 
 static void sock_release(struct fdent *ent)
@@ -167,6 +189,7 @@ static struct sock *sock_alloc(int fd)
 		.markers = sock_config.markers,
 	};
 	memcpy(s->wish.provider, sock_config.provider, sizeof(s->wish.provider));
+	s->shut = 0;
 	pthread_mutex_init(&s->lock, NULL);
 	base_list_init(&s->watches);
 	s->ent.kind = FD_SOCK;
@@ -243,14 +266,16 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 		.changed = changed,
 		.ctx = s,
 	};
+	struct stream *fresh;
 	int err;
 
 	if (s->probing)
 		probe_limit(&param);
 	option_prepare(s->fd, &s->option);
-	err = stream_rsock_ops.attach(s->fd, &param, &s->stream);
+	err = stream_rsock_ops.attach(s->fd, &param, &fresh);
 	if (err)
 		return err;
+	stream_replace(s, fresh);
 	s->cookie = cookie_of(s->fd);
 	s->reported = false;
 	/* A dup() meanwhile has not seen the stream */
@@ -335,7 +360,11 @@ void sock_forget_stream(struct sock *s)
 {
 	__atomic_store_n(&s->role, SOCK_NEW, __ATOMIC_RELEASE);
 	attend_forget(s);
-	stream_drop(s);
+	sock_report(s);
+	sock_settle(s);
+	/* Who is inside must not get at what the descriptor becomes */
+	s->stream->ops->set_fd(s->stream, -1);
+	s->shut = 0;
 }
 
 static void number_take(int fd, struct fdent *ent, void *ctx)
@@ -355,6 +384,8 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 		option_restore(s->fd, &s->option);
 		base_sock_set_lowat(s->fd, (int)s->stream->ops->lowat(s->stream));
 	}
+	if (s->shut && s->accepted)
+		libc.shutdown(s->fd, s->shut - 1);
 	base_info("descriptor %d is plain TCP: %s", s->fd, config_reason_text(reason));
 	if (!__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
 		report_plain(reason);

@@ -57,6 +57,7 @@ struct sock {
 	bool accepted;
 	bool attended; /* preload/attend.c */
 	bool reported; /* atomic; its stream is in the report */
+	uint8_t shut;  /* what shutdown() was told, plus one, as bits */
 	struct option_kept option;
 	uint64_t acked; /* octets of the stream that are known to be acknowledged; atomic */
 	struct sock_wish wish;

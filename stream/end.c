@@ -78,8 +78,9 @@ int rsock_shutdown(struct stream *stream, int how)
 
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;
-	if (!rsock_is_open(s))
+	if (!rsock_is_open(s) && rsock_load(&s->state->stage) != STREAM_STARTING)
 		return -ENOTCONN;
+	/* While it starts, it is only noted: what is due leaves behind what is held */
 	rsock_pump(s);
 	before = __atomic_fetch_or(&s->state->ends, ends_of(how), __ATOMIC_ACQ_REL);
 	message = end_message(before, before | ends_of(how));

@@ -142,8 +142,10 @@ static bool rsock_owes(struct stream *stream)
 
 	if (rsock_load(&tx->hold_end))
 		return true;
-	if (!rsock_is_open(s) || rsock_load(&s->state->ends) & STREAM_OUT_ENDED)
+	if (rsock_load(&s->state->ends) & STREAM_OUT_ENDED)
 		return false;
+	if (!rsock_is_open(s))
+		return rsock_load(&tx->due);
 	return rsock_load(&tx->owed) || rsock_load(&tx->due) || rsock_grant_due(s) ||
 	       rsock_message_left(s) || rsock_jobs_due(s) || s->rnic->owes(&s->mem);
 }
@@ -288,7 +290,7 @@ static int rsock_attach(int fd, const struct stream_param *param, struct stream 
 	if (err)
 		return err;
 	*s = (struct rsock){
-		.base = { &stream_rsock_ops, fd },
+		.base = { .ops = &stream_rsock_ops, .fd = fd },
 		.rnic = rnic->stream,
 		.provider = rnic->name,
 		.hold = param->hold,

@@ -159,7 +159,8 @@ struct stream_ops {
 /* A provider embeds it at the head of its own */
 struct stream {
 	const struct stream_ops *ops;
-	int fd; /* atomic: set_fd may come at any time */
+	int fd;		      /* atomic: set_fd may come at any time */
+	struct stream *older; /* its user's: one that it has replaced */
 };
 
 static inline int stream_fd(const struct stream *s)
