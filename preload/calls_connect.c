@@ -173,12 +173,16 @@ static long connect_ddp(struct sock *s, int fd, const struct sockaddr *addr, soc
 
 static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
-	bool here = len >= sizeof(struct sockaddr_in) && sock_listens_here(addr, len);
+	struct sockaddr_storage reach;
+	const struct sockaddr *peer = (struct sockaddr *)&reach;
+	socklen_t peer_len = host_reach(addr, len, &reach);
 	struct choice choice;
+	bool here;
 
-	if (addr->sa_family == AF_UNSPEC)
+	if (!peer_len)
 		return base_sock_connect(fd, addr, len);
-	connect_choose(s, addr, len, here, &choice);
+	here = sock_listens_here(peer, peer_len);
+	connect_choose(s, peer, peer_len, here, &choice);
 	if (choice.mode == CONFIG_USE_TCP)
 		return connect_plain(s, fd, addr, len, choice.reason);
 	sock_remember(s, addr, len);

@@ -45,6 +45,17 @@ long call_socket(int domain, int type, int protocol)
 	return fd;
 }
 
+/* A listener at a mapped IPv4 address is one at that IPv4 address */
+static void mapped_away(struct sockaddr_storage *name)
+{
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)name;
+	struct sockaddr_storage four;
+
+	if (name->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) &&
+	    host_reach((struct sockaddr *)name, sizeof(*six), &four))
+		*name = four;
+}
+
 static void listening(struct sock *s)
 {
 	struct sockaddr *name = (struct sockaddr *)&s->name;
@@ -52,6 +63,7 @@ static void listening(struct sock *s)
 
 	if (sock_role(s) != SOCK_NEW || getsockname(s->fd, name, &len))
 		return;
+	mapped_away(&s->name);
 	if (s->fixed ? s->mode != CONFIG_USE_TCP : choose_serves(name, len))
 		s->announced = host_announce(name, len);
 	__atomic_store_n(&s->role, SOCK_LISTENER, __ATOMIC_RELEASE);

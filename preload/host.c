@@ -56,6 +56,25 @@ static bool is_any(const union address *a)
 					   : IN6_IS_ADDR_UNSPECIFIED(&a->six.sin6_addr);
 }
 
+static socklen_t length_of(const union address *a)
+{
+	return a->any.sa_family == AF_INET ? sizeof(a->four) : sizeof(a->six);
+}
+
+socklen_t host_reach(const struct sockaddr *addr, socklen_t len, struct sockaddr_storage *out)
+{
+	union address a;
+
+	if (!address_of(addr, len, &a))
+		return 0;
+	if (is_any(&a) && a.any.sa_family == AF_INET)
+		a.four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	else if (is_any(&a))
+		a.six.sin6_addr = in6addr_loopback;
+	memcpy(out, &a, sizeof(a));
+	return length_of(&a);
+}
+
 /* Of all addresses there is one name: an IPv6 listener mostly serves both families */
 static socklen_t name_make(const union address *a, bool any, unsigned int number,
 			   struct sockaddr_un *out)
@@ -109,9 +128,7 @@ static bool is_local(const union address *a)
 		return true;
 	fd = (int)syscall(SYS_socket, a->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	probe.four.sin_port = 0;
-	local = fd >= 0 &&
-		!syscall(SYS_bind, fd, &probe,
-			 a->any.sa_family == AF_INET ? sizeof(probe.four) : sizeof(probe.six));
+	local = fd >= 0 && !syscall(SYS_bind, fd, &probe, length_of(a));
 	base_fd_close(fd);
 	return local;
 }

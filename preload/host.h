@@ -10,6 +10,11 @@
  * mode auto to ask. By network namespace, for all users.
  */
 
+/*
+ * The address that a connection to @addr reaches: an IPv4 address for a mapped one, the loopback for
+ * none in particular. Its length; 0: no address of IP
+ */
+socklen_t host_reach(const struct sockaddr *addr, socklen_t len, struct sockaddr_storage *out);
 /* A descriptor of ours that stands for it until it is closed; negative: nobody will know */
 int host_announce(const struct sockaddr *name, socklen_t len);
 /* Is the address one of this host's? */

@@ -508,7 +508,6 @@ bool sock_listens_here(const struct sockaddr *addr, socklen_t len)
 {
 	struct search search = { addr, len, false };
 
-	if (len >= sizeof(struct sockaddr_in))
-		fdtab_each(search_listener, &search);
+	fdtab_each(search_listener, &search);
 	return search.found && host_is_local(addr, len);
 }

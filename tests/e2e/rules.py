@@ -268,6 +268,38 @@ def killed(writer, warpsock):
         writer.case("a report when one of several processes is killed", problems)
 
 
+# One thread with both ends: connect() must know its own listener by each address that leads there
+OWN = """
+import socket
+for bound, to in (("0.0.0.0", "0.0.0.0"), ("0.0.0.0", "127.1.2.3"), ("127.0.0.1", "0.0.0.0"),
+                  ("127.0.0.1", "::ffff:127.0.0.1"), ("::ffff:127.0.0.1", "127.0.0.1"),
+                  ("::1", "::"), ("::", "127.0.0.1"), ("::", "::1")):
+    listener, client = (socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+                        for host in (bound, to))
+    listener.bind((bound, 0))
+    listener.listen()
+    client.connect((to, listener.getsockname()[1]))
+    client.sendall(b"x")
+    peer = listener.accept()[0]
+    assert peer.recv(1) == b"x"
+    peer.sendall(b"y")
+    assert client.recv(1) == b"y"
+    print(bound, to, flush=True)
+"""
+
+
+def own(writer, warpsock):
+    for mode in ("on", "auto"):
+        with Stage(warpsock) as stage:
+            status = stage.run("own", [sys.executable, "-c", OWN], mode=mode, limit=40)
+            problems = [] if status == 0 else [f"status {status}", stage.text("own"),
+                                               stage.text("own", "err")]
+            problems += differences(stage.report("own"), {
+                "connections": {"software": 16, "kernel": 0, "verbs": 0, "tcp": 0},
+                "fallbacks": {}, "errors": 0})
+            writer.case(f"a program that connects to itself, {mode}", problems)
+
+
 def several(writer, warpsock):
     """A parent and children that write to one report, of which one is killed."""
     script = ("for i in 1 2 3; do $TALK & done; $TALK & k=$!; wait; "
@@ -300,6 +332,7 @@ def main():
     kinds(writer, warpsock)
     sources(writer, warpsock)
     alone(writer, warpsock)
+    own(writer, warpsock)
     several(writer, warpsock)
     killed(writer, warpsock)
     writer.finish()

@@ -98,6 +98,27 @@ Test(host, who_would_reach_whom)
 	}
 }
 
+Test(host, what_a_connection_reaches)
+{
+	static const struct {
+		const char *to, *reaches;
+	} cases[] = {
+		{ "10.1.2.3", "10.1.2.3" },	   { "2001:db8::1", "2001:db8::1" },
+		{ "0.0.0.0", "127.0.0.1" },	   { "::", "::1" },
+		{ "::ffff:10.1.2.3", "10.1.2.3" }, { "::ffff:0.0.0.0", "127.0.0.1" },
+	};
+
+	for (size_t i = 0; i < base_array_size(cases); i++) {
+		struct address a = address(cases[i].to, htons(80));
+		struct address want = address(cases[i].reaches, htons(80));
+		struct sockaddr_storage got;
+
+		cr_expect_eq(host_reach((struct sockaddr *)&a.at, a.len, &got), want.len, "%s",
+			     cases[i].to);
+		cr_expect_eq(memcmp(&got, &want.at, want.len), 0, "%s", cases[i].to);
+	}
+}
+
 Test(host, addresses_of_this_host)
 {
 	static const struct {
