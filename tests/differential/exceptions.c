@@ -38,6 +38,43 @@ static bool nothing_in_time(const struct play *p, const struct op *op, const str
 	       ddp->err == EAGAIN;
 }
 
+/* Does @more tell of slots for which @why holds, and @less not, and else the same? */
+static bool tells_more(const struct play *p, const struct op *op, const struct outcome *more,
+		       const struct outcome *less,
+		       bool (*why)(const struct play *p, unsigned int side))
+{
+	bool so = op->kind == OP_EPOLL_WAIT && more->ret > less->ret && less->ret >= 0;
+
+	for (unsigned int i = 0; i < SLOTS && so; i++)
+		so = more->value[i] == less->value[i] ||
+		     (more->value[i] && !less->value[i] && why(p, op_side(i)));
+	return so;
+}
+
+static bool sends_no_more(const struct play *p, unsigned int side)
+{
+	return p->ended[side];
+}
+
+/* When the peer's TCP acknowledges our FIN, the kernel wakes whoever watches the socket */
+static bool edge_of_fin(const struct play *p, const struct op *op, const struct outcome *plain,
+			const struct outcome *ddp)
+{
+	return tells_more(p, op, plain, ddp, sends_no_more);
+}
+
+static bool peer_is_deaf(const struct play *p, unsigned int side)
+{
+	return p->ended[!side] && p->deaf[!side];
+}
+
+/* DISCONNECT behind SHUTDOWN; TCP does not say that nobody receives any more */
+static bool edge_of_deafness(const struct play *p, const struct op *op, const struct outcome *plain,
+			     const struct outcome *ddp)
+{
+	return tells_more(p, op, ddp, plain, peer_is_deaf);
+}
+
 /* The TCP connection below lives until close() */
 static bool peer_name_after_end(const struct play *p, const struct op *op,
 				const struct outcome *plain, const struct outcome *ddp)
@@ -56,6 +93,8 @@ static struct exception {
 	{ "write after the peer's close", write_after_close, true, 0 },
 	{ "reset after shutdown(SHUT_RDWR)", reset_after_both_shut, true, 0 },
 	{ "recv() of no octets with SO_RCVTIMEO", nothing_in_time, false, 0 },
+	{ "an edge when a FIN is acknowledged", edge_of_fin, true, 0 },
+	{ "an edge when the peer shuts its receiving", edge_of_deafness, true, 0 },
 	{ "getpeername() after both ends", peer_name_after_end, false, 0 },
 	{ NULL, NULL, false, 0 },
 };
