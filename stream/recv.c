@@ -40,7 +40,7 @@ static int transport_ended(struct rsock *s, int err)
 	if (rsock_load(&st->ends) & STREAM_DRY)
 		return err ? err : -ENOTCONN;
 	if (err || cut)
-		rsock_break(s, err == -EPROTO ? EPROTO : ECONNRESET);
+		rsock_break(s, ECONNRESET);
 	else
 		rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
 	return err ? err : -ENOTCONN;

@@ -309,6 +309,12 @@ static bool lowat_raise(struct rsock *s)
 	return true;
 }
 
+/* connect() may say why; to who accepted, a connection that never came up was reset */
+static uint32_t told_error(const struct rsock *s, int err)
+{
+	return s->state->initiator ? (uint32_t)-err : ECONNRESET;
+}
+
 static int start_failed(struct rsock *s, int err)
 {
 	bool up = rsock_load(&s->state->stage) == STREAM_STARTING, probed = s->probe && up;
@@ -326,7 +332,7 @@ static int start_failed(struct rsock *s, int err)
 		s->probe_error = -err;
 		err = -ENOMSG;
 	}
-	rsock_store(&s->state->error, plain ? 0 : (uint32_t)-err);
+	rsock_store(&s->state->error, plain ? 0 : told_error(s, err));
 	rsock_store(&s->state->stage, plain ? STREAM_PLAIN : STREAM_FAILED);
 	rsock_end(s, plain ? 0 : STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
 	return err;
