@@ -60,6 +60,7 @@ SUITES = [
     Suite("tsan", "build-tsan", ("threads",), 600),
     Suite("conformance", "build", ("conformance",), 600, listed=True),
     Suite("differential", "build", ("differential",), 900),
+    Suite("hostile", "build", ("hostile",), 300),
     Suite("e2e", "build", ("e2e",), 1200),
     Suite("captures", "build", ("captures",), 600),
     Suite("programs", "build", ("programs",), 900),
