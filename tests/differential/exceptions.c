@@ -65,7 +65,7 @@ static bool edge_of_fin(const struct play *p, const struct op *op, const struct 
 
 static bool peer_is_deaf(const struct play *p, unsigned int side)
 {
-	return p->ended[!side] && p->deaf[!side];
+	return p->ended[!side] && (p->deaf[!side] || p->gone[!side]);
 }
 
 /* DISCONNECT behind SHUTDOWN; TCP does not say that nobody receives any more */

@@ -126,6 +126,24 @@ static bool difference_known(struct play *p)
 	return true;
 }
 
+/* One has come back and the other sleeps, which is as if it had been told of nothing */
+static bool waking_known(struct play *p)
+{
+	for (unsigned int i = 0; i < PROCS * THREADS; i++) {
+		const struct blocked *b = &p->blocked[i / THREADS][i % THREADS];
+		struct outcome out[WORLDS] = { { .ret = 0 }, { .ret = 0 } };
+
+		if (!b->is || box_done(b->box[PLAIN]) == box_done(b->box[DDP]))
+			continue;
+		for (unsigned int w = 0; w < WORLDS; w++)
+			if (box_done(b->box[w]))
+				out[w] = b->box[w]->out;
+		if (exception_knows(p, &b->op, &out[PLAIN], &out[DDP]) && p->stop)
+			return true;
+	}
+	return false;
+}
+
 static void tell(struct play *p, bool rests)
 {
 	int at = first_difference(p);
@@ -176,6 +194,8 @@ bool settle(struct play *p)
 		passed = (now_us() - begun) / 1000;
 		if (rests && sleepers && passed > PATIENCE_MS && difference_known(p))
 			return !p->stop;
+		if (rests && passed > PATIENCE_MS && waking_known(p))
+			return false;
 		if (passed > LIMIT_MS)
 			break;
 		nanosleep(&ts, NULL);
