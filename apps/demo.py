@@ -142,7 +142,7 @@ def nginx(stage, pair):
 
 
 def tshark(pair, *args):
-    """Its lines, as they come. A client's port may be that of a protocol it knows: MPA goes first."""
+    """Its lines as they come. MPA goes first: a client's port may be that of another protocol."""
     command = ["tshark", "-r", str(pair.wire.path), "--disable-protocol", "rpcordma", "-o",
                "tcp.try_heuristic_first:TRUE", *args]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "preload/pool.h"
+#include "preload/process.h"
 #include "preload/signals.h"
 
 /* libc's signal for pthread_cancel(), which no program can have a handler for */
@@ -27,6 +28,7 @@
 
 __thread struct edge *edge_self;
 bool edge_cancels;
+bool edge_over;
 
 static struct pool pool = POOL_INIT(struct edge, node, 4);
 static struct {
@@ -131,6 +133,7 @@ bool edge_settle(struct edge *e, long *r)
 {
 	bool interrupted = *r == -EINTR || *r == CALL_RESTART, restart = true;
 
+	process_halt();
 	if (e && e->noted)
 		restart = signals_deliver(e);
 	if (e && interrupted && __atomic_load_n(&e->canceled, __ATOMIC_ACQUIRE))

@@ -46,11 +46,12 @@ struct edge {
 /* The calling thread's; NULL: it was never inside, or there is no memory */
 extern __thread struct edge *edge_self;
 extern bool edge_cancels; /* atomic: pthread_cancel() has been called */
+extern bool edge_over;	  /* atomic: the process ends, preload/process.c */
 
 struct edge *edge_create(void);
 void edge_cancel_hold(struct edge *e);
 void edge_cancel_release(struct edge *e);
-/* Signals and cancellation after a call; true: the call is to be made again */
+/* Signals, cancellation and the end of the process after a call; true: the call is to be made again */
 bool edge_settle(struct edge *e, long *r);
 /* In between, with nothing held: what has been noted happens now */
 void edge_pass(void);
@@ -97,7 +98,9 @@ static inline bool edge_leave(struct edge *e, long *r)
 	if (e && --e->depth)
 		return false;
 	edge_order();
-	if (__builtin_expect((e && e->noted) || *r == -EINTR || *r == CALL_RESTART, 0))
+	if (__builtin_expect((e && e->noted) || *r == -EINTR || *r == CALL_RESTART ||
+				     __atomic_load_n(&edge_over, __ATOMIC_RELAXED),
+			     0))
 		return edge_settle(e, r);
 	return false;
 }

@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fdutil.h"
 #include "base/log.h"
+#include "base/sockutil.h"
 #include "preload/attend.h"
 #include "preload/choose.h"
 #include "preload/edge.h"
@@ -36,19 +38,24 @@ static struct stream *stream_of(struct fdent *ent)
 	return s && sock_role(s) == SOCK_STREAM_ON ? s->stream : NULL;
 }
 
-/* Keeps what it closes, once each, in a chain whose last one points to itself */
-static void close_one(int fd, struct fdent *ent, void *ctx)
+/*
+ * The number stays the program's, for another thread that is still at work would use it; only a
+ * program that is executed does not get it. What has ended is kept, once each, in a chain whose
+ * last one points to itself.
+ */
+static void end_one(int fd, struct fdent *ent, void *ctx)
 {
 	struct sock *s = (struct sock *)(void *)ent, **kept = ctx;
 
 	if (!stream_of(ent))
 		return;
-	if (!s->kept) {
-		fdtab_hold(ent);
-		s->kept = *kept ? *kept : s;
-		*kept = s;
-	}
-	call_close(fd);
+	base_fd_set_cloexec(fd, true);
+	if (s->kept)
+		return;
+	fdtab_hold(ent);
+	s->kept = *kept ? *kept : s;
+	*kept = s;
+	ent->ops->end(ent);
 }
 
 /* A thread that is still in a call would keep its socket out of the report */
@@ -77,9 +84,10 @@ void process_finish(void)
 	if (!__atomic_compare_exchange_n(&finished, &nobody, (int)syscall(SYS_gettid), false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
+	__atomic_store_n(&edge_over, true, __ATOMIC_RELEASE);
 	e = edge_enter(false);
 	linger_never(true);
-	fdtab_each(close_one, &kept);
+	fdtab_each(end_one, &kept);
 	linger_never(false);
 	left = attend_finish(base_deadline(base_now(), sock_config.linger));
 	if (left)
@@ -90,17 +98,29 @@ void process_finish(void)
 	edge_leave(e, &r);
 }
 
-bool process_is_over(void)
+static bool ended_elsewhere(void)
 {
 	int who = __atomic_load_n(&finished, __ATOMIC_ACQUIRE);
 
 	return who && who != (int)syscall(SYS_gettid);
 }
 
+/*
+ * With TCP a connection is what it was until the process is gone, and a thread that sleeps on it
+ * sleeps. With us it ends before, and other threads must not act on that. An execution that fails
+ * lets them go on.
+ */
+void process_halt(void)
+{
+	while (ended_elsewhere())
+		base_poll(NULL, 0, base_deadline(base_now(), 20 * BASE_NS_PER_MS));
+}
+
 void process_resume(void)
 {
 	if (!__atomic_exchange_n(&finished, 0, __ATOMIC_ACQ_REL))
 		return;
+	__atomic_store_n(&edge_over, false, __ATOMIC_RELEASE);
 	base_err("the program could not be executed after its predecessor's streams had ended");
 	report_reset();
 }

@@ -9,8 +9,8 @@
  * the report written. Once.
  */
 void process_finish(void);
-/* Does another thread finish it, or has it? */
-bool process_is_over(void);
+/* Stays here while another thread ends the process */
+void process_halt(void);
 /* It does not, after all: what was finished is over, and what comes will be */
 void process_resume(void);
 

@@ -24,7 +24,6 @@
 #include "base/sockutil.h"
 #include "preload/edge.h"
 #include "preload/internal.h"
-#include "preload/process.h"
 
 #define BELLS 16
 
@@ -115,16 +114,6 @@ static void spin(const struct edge *e, const struct nap *nap, uint64_t deadline)
 		;
 }
 
-/*
- * With TCP a thread that sleeps when the process ends never wakes. With us the end of its connection
- * wakes it, and it must not act on that. An execution that fails lets it go on.
- */
-static void nap_for_good(void)
-{
-	while (process_is_over())
-		base_poll(NULL, 0, base_deadline(base_now(), 20 * BASE_NS_PER_MS));
-}
-
 static int nap_whole(const struct nap *nap, uint64_t deadline)
 {
 	struct edge *e = edge_self;
@@ -137,7 +126,6 @@ static int nap_whole(const struct nap *nap, uint64_t deadline)
 	do {
 		n = nap_once(e, nap, deadline);
 	} while (n == -EAGAIN);
-	nap_for_good();
 	errno = saved;
 	return (int)n;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""redis: values, publishing, watching, benchmarks with many clients and deep pipelines, and a replica."""
+"""redis: values, publishing, watching, many clients, deep pipelines, and a replica."""
 from play import until
 
 NEEDS = ("redis-server", "redis-cli", "redis-benchmark")

@@ -430,6 +430,14 @@ static int sleep_epoll(int fd)
 	return epoll_wait(ep, &e, 1, -1);
 }
 
+/* Not asleep, but at work without a pause */
+static int work(int fd)
+{
+	while (send(fd, "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EAGAIN)
+		;
+	return -1;
+}
+
 static void *sleep_then_exit(void *arg)
 {
 	struct sleeper *sleeper = arg;
@@ -441,7 +449,7 @@ static void *sleep_then_exit(void *arg)
 /* A thread that sleeps in a call does not see the process end */
 static bool ends_asleep(void)
 {
-	static int (*const sleeps[])(int) = { sleep_recv, sleep_poll, sleep_epoll };
+	static int (*const sleeps[])(int) = { sleep_recv, sleep_poll, sleep_epoll, work };
 	int fd[2];
 
 	for (size_t i = 0; i < sizeof(sleeps) / sizeof(sleeps[0]); i++) {
