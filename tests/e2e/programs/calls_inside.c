@@ -6,10 +6,17 @@
 #include "tests/e2e/programs/calls.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <wchar.h>
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 
 static pthread_t main_thread;
 static int talk_fd;
@@ -100,6 +107,58 @@ static bool wide(void)
 	return true;
 }
 
+/* --- a kernel, or a filter of system calls, without epoll_pwait2() --- */
+
+static bool epoll_pwait2_refuse(unsigned int err)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_pwait2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | err),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog);
+}
+
+static bool old_kernel(unsigned int err)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	int fd[2], ep = epoll_create1(0);
+	pthread_t thread;
+	char c;
+
+	need(pair(fd) && !epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &e) && epoll_pwait2_refuse(err));
+	need(syscall(SYS_epoll_pwait2, ep, &e, 1, NULL, NULL, 0) < 0 && errno == (int)err);
+	need(epoll_wait(ep, &e, 1, 10) == 0);
+	signal(SIGUSR1, on_signal);
+	signals = 0;
+	main_thread = pthread_self();
+	talk_fd = fd[1];
+	need(!pthread_create(&thread, NULL, signal_and_talk, &main_thread));
+	need(epoll_wait(ep, &e, 1, -1) < 0 && errno == EINTR && signals == 1);
+	need(epoll_wait(ep, &e, 1, -1) == 1 && read(fd[0], &c, 1) == 1 && c == 'x');
+	need(!pthread_join(thread, NULL));
+	return true;
+}
+
+static bool old_kernels(void)
+{
+	static const unsigned int errs[] = { ENOSYS, EPERM };
+	int status;
+
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = fork();
+
+		if (!pid)
+			exit(old_kernel(errs[i]) ? 0 : 1);
+		need(waitpid(pid, &status, 0) == pid && !status);
+	}
+	return true;
+}
+
 int main(void)
 {
 	static const struct call_case cases[] = {
@@ -109,6 +168,7 @@ int main(void)
 		{ "registers in a handler's context do not count", context_registers },
 #endif
 		{ "a FILE is no wide one", wide },
+		{ "without epoll_pwait2", old_kernels },
 	};
 
 	return cases_run(cases, sizeof(cases) / sizeof(cases[0]));

@@ -521,6 +521,8 @@ static bool signals_as_octets(void)
 
 /* --- handlers that do something --- */
 
+#define STORM_SECONDS 4
+
 static int talk_fd;
 
 static void jump_away(int sig, siginfo_t *info, void *context)
@@ -607,10 +609,48 @@ static bool fork_in_handler(void)
 	return true;
 }
 
+/*
+ * A handler that brings what the call waits for. It comes at any moment of the call, also just
+ * before it sleeps; a call that slept on would do so for good.
+ */
+static void bring(int sig, siginfo_t *info, void *context)
+{
+	int saved = errno;
+
+	if (write(talk_fd, "b", 1) == 1)
+		seen++;
+	errno = saved;
+}
+
+static bool moments(void)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	int fd[2], ep = epoll_create1(0);
+	double end = now() + STORM_SECONDS;
+	unsigned int seed = 1;
+	struct pollfd p;
+	char c;
+
+	need(pair(fd) && !epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &e));
+	talk_fd = fd[1];
+	install(SIGALRM, bring, SA_RESTART);
+	look_reset();
+	p = (struct pollfd){ .fd = fd[0], .events = POLLIN };
+	for (int i = 0; i < 30000 && now() < end; i++) {
+		alarm_in(1 + rand_r(&seed) % 60);
+		while (i % 3 == 1 && poll(&p, 1, -1) != 1)
+			need(errno == EINTR);
+		while (i % 3 == 2 && epoll_wait(ep, &e, 1, -1) != 1)
+			need(errno == EINTR);
+		need(read(fd[0], &c, 1) == 1 && c == 'b' && seen == i + 1);
+	}
+	done(fd);
+	return !close(ep);
+}
+
 /* --- the storm --- */
 
 #define STORM_OCTETS 2000000L
-#define STORM_SECONDS 4
 #define STORM_AHEAD 4096
 
 /* The main flow's octets count up from 0 to 127, the handler's from 128 to 255 */
@@ -761,6 +801,7 @@ int main(void)
 		{ "signalfd and sigwait", signals_as_octets },
 		{ "jumps out of handlers", jumps },
 		{ "fork in a handler", fork_in_handler },
+		{ "signals at each moment of a call", moments },
 		{ "a signal each 50 us whose handler writes", storm },
 		{ "the same while main waits in epoll_wait", storm_waiting },
 	};
