@@ -208,8 +208,8 @@ static long connect_again(struct sock *s, int fd, const struct sockaddr *addr, s
 }
 
 /*
- * To nowhere: the connection is reset, and the socket as new. The kernel's part of it knows all that
- * there is to say
+ * To nowhere: the connection is reset, and the socket as new. The kernel's part of it knows all
+ * that there is to say
  */
 static long disconnect(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {

@@ -35,6 +35,8 @@ static long control_recv(int fd, struct msghdr *msg, int flags)
 	struct sock *s = octets_stream(fd);
 	long got = s ? ddp_recvmsg(s, msg, flags) : OCTETS_THEIRS;
 
+	if (got >= 0)
+		msg->msg_flags |= flags & MSG_CMSG_CLOEXEC;
 	sock_put(s);
 	return got;
 }

@@ -16,7 +16,8 @@ NOTE = """/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Made of wrap.list by wrap.py */
 """
 
-HEADERS = """#include <poll.h>
+HEADERS = """#include <aio.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
