@@ -80,6 +80,8 @@ int rsock_shutdown(struct stream *stream, int how)
 		return -EINVAL;
 	if (!rsock_is_open(s) && rsock_load(&s->state->stage) != STREAM_STARTING)
 		return -ENOTCONN;
+	if (rsock_is_foreign(s))
+		return -EXDEV;
 	/* While it starts, it is only noted: what is due leaves behind what is held */
 	rsock_pump(s);
 	before = __atomic_fetch_or(&s->state->ends, ends_of(how), __ATOMIC_ACQ_REL);
@@ -132,6 +134,8 @@ int rsock_close(struct stream *stream)
 		return 0;
 	if (!rsock_is_open(s) && !(s->hold && rsock_load(&s->state->tx.hold_end)))
 		return 0;
+	if (rsock_is_foreign(s))
+		return 0; /* the end is the socket's own */
 	rsock_pump(s);
 	rsock_onesided_close(s);
 	if (abandons(s)) {

@@ -29,7 +29,7 @@ struct rsock_jobs {
 	uint32_t head;		  /* tx; * read without it */
 	uint32_t next;		  /* tx; * */
 	uint32_t tail;		  /* tx; * */
-	uint32_t asked, answered; /* tx, rx; *: Reads and Atomics, ever */
+	uint32_t asked, answered; /* tx, rx; * both: Reads and Atomics, ever */
 	uint16_t depth;
 	bool closed; /* both */
 	struct slot slot[STREAM_JOBS];
@@ -145,7 +145,9 @@ static bool is_asking(const struct slot *slot)
 
 static bool answers_full(const struct rsock_jobs *jobs)
 {
-	return jobs->asked - rsock_load(&jobs->answered) >= jobs->depth;
+	uint32_t answered = rsock_load(&jobs->answered);
+
+	return rsock_load(&jobs->asked) - answered >= jobs->depth;
 }
 
 bool rsock_jobs_left(const struct rsock *s)
@@ -202,10 +204,10 @@ static int ask_push(struct rsock *s, struct slot *slot)
 	int done;
 
 	/* The answer may be here before the call returns */
-	s->jobs->asked++;
+	rsock_store(&s->jobs->asked, s->jobs->asked + 1);
 	done = rsock_post(s, &wr, 1);
 	if (done <= 0)
-		s->jobs->asked--;
+		rsock_store(&s->jobs->asked, s->jobs->asked - 1);
 	return done > 0 ? 0 : done < 0 ? done : -EAGAIN;
 }
 
@@ -315,7 +317,7 @@ bool rsock_jobs_over(const struct rsock *s)
 {
 	uint32_t head;
 
-	if (!s->jobs)
+	if (!s->jobs || rsock_is_foreign(s))
 		return false;
 	head = rsock_load(&s->jobs->head);
 	if (head == rsock_load(&s->jobs->tail))

@@ -256,7 +256,7 @@ int rsock_push(struct rsock *s)
 							  rsock_jobs_push,    push_ends };
 	int err;
 
-	if (!rsock_is_open(s))
+	if (!rsock_is_open(s) || rsock_is_foreign(s))
 		return -EAGAIN;
 	err = owed_flush(s);
 	rsock_store(&s->state->tx.blocked, err == -EAGAIN);

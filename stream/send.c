@@ -243,8 +243,10 @@ static ssize_t send_once(struct rsock *s, const struct iovec *iov, int n)
 		return -EPIPE; /* or what ended() says, which says it once */
 	rsock_tx_lock(s);
 	sent = octets_send(s, iov, n);
-	if (sent > 0)
+	if (sent > 0) {
 		s->state->tx.octets += (uint64_t)sent;
+		rsock_store(&s->state->tx.want, 0);
+	}
 	rsock_tx_unlock(s);
 	return sent;
 }

@@ -52,8 +52,10 @@ int ddp_info_print(int fd, const char *who)
 
 	if (getsockopt(fd, SOL_DDP, DDP_INFO, &info, &len))
 		return ddp_failed("DDP_INFO");
-	printf("%s: provider %s, MPA revision %u, CRC %s, MULPDU %u, ring %u, features %#x\n", who,
-	       info.provider, info.mpa_rev, info.crc ? "on" : "off", info.mulpdu, info.ring,
+	printf("%s: provider %s, MPA revision %u, CRC %s, markers%s%s, MULPDU %u, ring %u, "
+	       "features %#x\n",
+	       who, info.provider, info.mpa_rev, info.crc ? "on" : "off",
+	       info.rx_markers ? " in" : "", info.tx_markers ? " out" : "", info.mulpdu, info.ring,
 	       info.features);
 	return 0;
 }

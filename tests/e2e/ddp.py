@@ -48,6 +48,21 @@ def works(writer, stage):
                 [] if report.get("connections", {}).get("software") == 1 else [str(report)])
 
 
+def options(writer, stage):
+    """What the environment says is in force, and the peer goes by it"""
+    env = {"WARPSOCK_RING": "50k", "WARPSOCK_CRC": "off", "WARPSOCK_SPIN": "200us",
+           "WARPSOCK_MARKERS": "on", "WARPSOCK_CREDITS": "32"}
+    server = stage.start("opt-server", [WARP_DDP, "serve", "-p", "0"], rules=[], env=env)
+    port = re.search(r"port (\d+)", stage.wait_text("opt-server")).group(1)
+    status = stage.run("opt-client", [WARP_DDP, "use", "-p", port, "hello there"], rules=[],
+                       env=env)
+    stage.end(server)
+    writer.case("options of the environment",
+                missing(stage.text("opt-client"), CLIENT, "CRC off", "ring 65536", "markers in out")
+                + missing(stage.text("opt-server"), "ring 65536", "markers in out") +
+                ([f"status {status}"] if status else []))
+
+
 def without(writer, stage):
     for name, args in (("serve", ["serve", "-p", "0"]), ("use", ["use", "-p", "1", "x"])):
         status = stage.run(name, [WARP_DDP, *args], mode=None)
@@ -68,7 +83,7 @@ def refused(writer, stage):
 def main():
     writer = tap.Writer()
     with Stage(sys.argv[1]) as stage:
-        for cases in (works, without, refused):
+        for cases in (works, options, without, refused):
             cases(writer, stage)
     writer.finish()
 

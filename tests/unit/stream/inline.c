@@ -137,6 +137,54 @@ static void window_none(struct ends_peer *p)
 	window(p, 0, 0);
 }
 
+static void part(struct ends_peer *p, uint32_t value, uint32_t len)
+{
+	say(p, rs_msg(RS_OP_MESSAGE, value), octets, len);
+}
+
+static void message_more(struct ends_peer *p)
+{
+	part(p, 11, 10);
+}
+
+static void message_less(struct ends_peer *p)
+{
+	part(p, 9, 10);
+}
+
+static void message_window(struct ends_peer *p)
+{
+	part(p, STREAM_RING - STREAM_MESSAGE_COST + 1, STREAM_RING - STREAM_MESSAGE_COST + 1);
+}
+
+static struct stream *listening; /* to the peer at hand */
+
+static void message_headers(struct ends_peer *p)
+{
+	for (unsigned int i = 0; i <= STREAM_RING / STREAM_MESSAGE_COST; i++) {
+		part(p, 0, 0);
+		if (i % 1000 == 0)
+			OPS->progress(listening);
+	}
+}
+
+static void message_broken_into(struct ends_peer *p)
+{
+	part(p, STREAM_MESSAGE_MORE | 10, 10);
+	say_inline(p, 5, 5);
+}
+
+static void message_after_end(struct ends_peer *p)
+{
+	say(p, rs_msg(RS_OP_CTRL, RS_CTRL_SHUTDOWN), NULL, 0);
+	part(p, 5, 5);
+}
+
+static void write_unknown(struct ends_peer *p)
+{
+	ends_peer_write(p, 0x12345678, 4096, octets, 8);
+}
+
 static void control_long(struct ends_peer *p)
 {
 	say(p, rs_msg(RS_OP_CTRL, RS_CTRL_KEEPALIVE), octets, 1);
@@ -164,6 +212,13 @@ static const struct {
 	{ "a WINDOW that is cut", window_short },
 	{ "a WINDOW too long", window_long },
 	{ "a WINDOW of nothing", window_none },
+	{ "a message of fewer octets than told", message_more },
+	{ "one of more", message_less },
+	{ "one beyond the window", message_window },
+	{ "so many that their headers are", message_headers },
+	{ "octets in the middle of one", message_broken_into },
+	{ "one after SHUTDOWN", message_after_end },
+	{ "a Write to no memory", write_unknown },
 	{ "CTRL with a body", control_long },
 	{ "half a message", body_cut },
 };
@@ -176,12 +231,14 @@ static void one(unsigned int i)
 	ssize_t got;
 
 	scene_open(&c, RSOCK_FEATURES);
+	listening = c.s;
 	cases[i].say(&c.p);
 	usleep(5000);
-	OPS->progress(c.s);
+	for (int k = 0; k < 3; k++)
+		OPS->progress(c.s);
 	got = OPS->recv(c.s, &iov, 1, 0);
-	cr_expect(got == -EPROTO || got == -ECONNRESET || got == 0, "%s: recv gave %zd",
-		  cases[i].name, got);
+	cr_expect(got == -EPROTO || got == -ECONNRESET || got == -EBADMSG || got == 0,
+		  "%s: recv gave %zd", cases[i].name, got);
 	cr_expect(OPS->levels(c.s, NULL) & STREAM_HUP, "%s: no HUP", cases[i].name);
 	ends_peer_drain(&c.p);
 	cr_expect(c.p.ended, "%s: the connection lives on", cases[i].name);
@@ -213,6 +270,26 @@ Test(inline, not_without_the_bit)
 		cr_expect(OPS->levels(c.s, NULL) & STREAM_HUP);
 		scene_close(&c);
 	}
+}
+
+/* A message of which the last part never comes is a cut, whatever the end looks like */
+Test(inline, a_message_cut_by_the_end)
+{
+	char buf[16];
+	struct iovec iov = { buf, sizeof(buf) };
+	struct scene c;
+	size_t len;
+
+	scene_open(&c, RSOCK_FEATURES);
+	say_inline(&c.p, 3, 3);
+	part(&c.p, STREAM_MESSAGE_MORE | 10, 10);
+	cr_assert_eq(shutdown(c.p.fd, SHUT_WR), 0);
+	usleep(5000);
+	OPS->progress(c.s);
+	cr_expect_eq(OPS->recv(c.s, &iov, 1, 0), 3);
+	cr_expect_eq(OPS->message_recv(c.s, &iov, 1, 0, &len), -ENODATA);
+	cr_expect_eq(OPS->recv(c.s, &iov, 1, 0), -ECONNRESET);
+	scene_close(&c);
 }
 
 /* --- what may be said --- */
