@@ -200,7 +200,7 @@ static long message_got(struct msghdr *msg, size_t len, ssize_t got, int flags)
 	control_put(msg, DDP_CMSG_SEND, &m, sizeof(m));
 	if (msg->msg_name)
 		msg->msg_namelen = 0;
-	msg->msg_flags = MSG_EOR | ((size_t)got < len ? MSG_TRUNC : 0);
+	msg->msg_flags = MSG_EOR | (flags & MSG_CMSG_CLOEXEC) | ((size_t)got < len ? MSG_TRUNC : 0);
 	return flags & MSG_TRUNC ? (long)len : (long)got;
 }
 
@@ -225,7 +225,7 @@ long ddp_recvmsg(struct sock *s, struct msghdr *msg, int flags)
 		if (msg->msg_name)
 			msg->msg_namelen = 0;
 		msg->msg_controllen = 0;
-		msg->msg_flags = 0;
+		msg->msg_flags = flags & MSG_CMSG_CLOEXEC;
 	}
 	return got;
 }

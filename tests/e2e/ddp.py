@@ -6,6 +6,7 @@
 
       warp-ddp use  --- user message, Writes, Reads, Atomics ---  warp-ddp serve
 """
+import os
 import re
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
 from launch import Stage  # noqa: E402
 
-WARP_DDP = sys.argv[2]
+WARP_DDP = os.path.abspath(sys.argv[2])
 CLIENT = """Write 1: 12 octets, status 0
 Read 2: 12 octets, status 0
 read back "hello there"
