@@ -11,8 +11,8 @@
  */
 
 /*
- * The address that a connection to @addr reaches: an IPv4 address for a mapped one, the loopback for
- * none in particular. Its length; 0: no address of IP
+ * The address that a connection to @addr reaches: an IPv4 address for a mapped one, the loopback
+ * for none in particular. Its length; 0: no address of IP
  */
 socklen_t host_reach(const struct sockaddr *addr, socklen_t len, struct sockaddr_storage *out);
 /* A descriptor of ours that stands for it until it is closed; negative: nobody will know */

@@ -110,7 +110,9 @@ def fall_back(warpsock, kind, reason, way, host="127.0.0.1", bind=()):
     with Stage(warpsock) as stage, Plain(kind, host) as server:
         rule = f"auto client * {f'[{host}]' if ':' in host else host}:{server.port}"
         number = 1 if bind else 3
-        problems = talk(stage, way, host, server.port, number, [rule], bind=bind)
+        # Only silence is to wait for; a busy machine may be slow with an answer
+        env = {} if kind == "silent" else {"WARPSOCK_PROBE_TIMEOUT": "10s"}
+        problems = talk(stage, way, host, server.port, number, [rule], bind=bind, env=env)
         known = {} if bind else {"PEER_KNOWN_PLAIN": 2}
         problems += differences(stage.report("client"), tcp(**{reason: 1}, **known))
         got = [bytes(octets) for octets in server.got]
@@ -373,7 +375,7 @@ class Web:
 def patience(warpsock):
     """The probe's time is what the option says."""
     times = []
-    for limit in ("20", "700"):
+    for limit in ("20", "6s"):
         with Stage(warpsock) as stage, Plain("silent") as server:
             begin = time.monotonic()
             problems = talk(stage, "blocking", "127.0.0.1", server.port, 1,
@@ -383,7 +385,7 @@ def patience(warpsock):
             problems += differences(stage.report("client"), tcp(PROBE_TIMEOUT=1))
         if problems:
             return problems
-    return [] if times[1] > 0.7 and times[1] - times[0] > 0.4 else [f"it took {times} s"]
+    return [] if times[0] < 6 < times[1] else [f"it took {times} s"]
 
 
 def main():
