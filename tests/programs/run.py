@@ -19,8 +19,8 @@ PAGE = HERE.parent.parent / "docs/programs.md"
 BEGIN, END = "<!-- begin: tests/programs/run.py -->", "<!-- end -->"
 HEAD = ("| command | connections | octets out | octets in | FPDUs out | FPDUs in |",
         "| --- | ---: | ---: | ---: | ---: | ---: |")
-ALL = ("redis", "memcached", "nginx", "iperf3", "sockperf", "python", "tls", "socat", "haproxy",
-       "postgres")
+ALL = ("redis", "memcached", "nginx", "apache", "haproxy", "tls", "iperf3", "sockperf", "python",
+       "socat", "rsync", "postgres")
 
 
 def scenario(name):
