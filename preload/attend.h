@@ -9,7 +9,7 @@
  * left to do, those whose connect() did not wait for the Reply, and those that owe octets.
  */
 
-/* Takes over the caller's reference, and with it the socket, which works by a descriptor of its own */
+/* Takes over the caller's reference; the socket is worked on by a descriptor of its own */
 void attend_closed(struct sock *s);
 /* The caller waits until there is nothing left to do for a closed one, or it is given up */
 void attend_to_end(struct sock *s);

@@ -3,8 +3,8 @@
  * The calls that execute a program in this process.
  *
  * The new program knows nothing of the streams of the old one: one that it was to inherit as
- * standard input or output, or that no other process has, lets the call fail before anything is lost
- * (EOPNOTSUPP). The others end by their protocol before, which the kernel, closing them at the
+ * standard input or output, or that no other process has, lets the call fail before anything is
+ * lost (EOPNOTSUPP). The others end by their protocol before, which the kernel, closing them at the
  * execution, would not do; so the program must be there and executable.
  *
  * A guest (preload/fork.c) executes beside its parent, whose streams stay as they are; copies that

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The calls that start a program in a process of its own, which libc makes with a vfork() that we do
- * not see.
+ * The calls that start a program in a process of its own, which libc makes with a vfork() that
+ * we do not see.
  *
  * The program could do nothing but harm with a stream of ours: while it starts, they are
  * close-on-exec, and a file action that gives it one fails.

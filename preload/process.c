@@ -4,8 +4,8 @@
  *
  * At the end the kernel would close the sockets without DISCONNECT, and with a reset where
  * input is unread. So every way out that runs code finishes first: exit() and return from main
- * by our destructor, quick_exit() by its list, _exit() and abort() by their names. A guest (preload/fork.c) has
- * nothing to finish.
+ * by our destructor, quick_exit() by its list, _exit() and abort() by their names. A guest
+ * (preload/fork.c) has nothing to finish.
  */
 #include "preload/process.h"
 

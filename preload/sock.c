@@ -101,8 +101,8 @@ static void sock_release(struct fdent *ent)
 static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * Whoever loaded the old descriptor uses it in this moment, when it is still open; sets are told, since
- * they know the socket by it
+ * Whoever loaded the old descriptor uses it in this moment, when it is still open; sets are told,
+ * since they know the socket by it
  */
 int sock_own(struct sock *s)
 {

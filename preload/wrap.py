@@ -11,10 +11,13 @@ import re
 import sys
 from dataclasses import dataclass
 
-LINE = re.compile(r"(fd|any|out|after|end|file|var)(\*?)\s+(.*?)(\w+)\((.*)\)\s+:\s+(.+)$")
+LINE = re.compile(r"(fd|any|out|after|end|file|var|also)(\*?)\s+(.*?)(\w+)\((.*)\)\s+:\s+(.+)$")
 NOTE = """/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Made of wrap.list by wrap.py */
 """
+
+# Classes that are no calls of libc's to us, but names for others
+NAMES_ONLY = ("var", "also")
 
 HEADERS = """#include <aio.h>
 #include <poll.h>
@@ -63,7 +66,7 @@ def parse(path):
 
 
 def header(calls):
-    calls = [call for call in calls if call.kind != "var"]
+    calls = [call for call in calls if call.kind not in NAMES_ONLY]
     out = NOTE + "#ifndef PRELOAD_WRAP_H\n#define PRELOAD_WRAP_H\n\n" + HEADERS
     out += "\nstruct libc_calls {\n"
     for call in calls:
@@ -129,6 +132,9 @@ def stood_in(call):
 
 def entry(call):
     export = '__attribute__((visibility("default")))'
+    if call.kind == "also":
+        return (f"{export} {call.result} wrap_{call.name}({call.params}) __asm__(\"{call.name}\")\n"
+                f"\t__attribute__((alias(\"{call.early}\")));\n\n")
     out = f"{export} {call.result} wrap_{call.name}({call.params}) __asm__(\"{call.name}\");\n"
     out += f"{call.result} wrap_{call.name}({call.params})\n{{\n"
     ret = "return " if call.result != "void" else ""
@@ -153,7 +159,7 @@ def entry(call):
 
 
 def source(calls):
-    real = [call for call in calls if call.kind != "var"]
+    real = [call for call in calls if call.kind not in NAMES_ONLY]
     out = NOTE + '#include <wrap.h>\n\n#include <stddef.h>\n#include <sys/syscall.h>\n'
     out += '#include <unistd.h>\n\n#include "preload/edge.h"\n#include "preload/fdtab.h"\n'
     out += '#include "preload/files.h"\n#include "preload/libc.h"\n\n'
@@ -164,7 +170,7 @@ def source(calls):
     for call in real:
         out += f"\t{{ \"{call.name}\", offsetof(struct libc_calls, {call.name}) }},\n"
     out += "};\n\n"
-    return out + "".join(entry(call) for call in sorted(calls, key=lambda c: c.kind == "var"))
+    return out + "".join(entry(call) for call in sorted(calls, key=lambda c: c.kind in NAMES_ONLY))
 
 
 def version_map(calls):

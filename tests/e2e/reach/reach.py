@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Every name of wrap.list is reached, nothing else is exported, and what is not ours passes.
+
+reach.py LIBRARY PASS LAZY NOW NOPLT: LIBRARY is the interposer, the others are programs of this
+folder, the last three the same one in the ways that a program may be bound.
+"""
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "preload"))
+import tap  # noqa: E402
+import wrap  # noqa: E402
+
+LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
+# Names that may be called in earnest
+CONTROL = ("read", "__recv_chk", "sendmsg", "epoll_wait", "listen")
+# What stands before libc's function when a descriptor is not ours: one look at the table
+INSTRUCTIONS_MAX = 20
+
+
+def run(*command, preload=None):
+    env = dict(os.environ, WARPSOCK_USE="use tcp * * *:*")
+    if preload:
+        env["LD_PRELOAD"] = preload
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=200)
+    return done.stdout if done.returncode == 0 else f"failed {done.returncode} {done.stderr}\n"
+
+
+def exported(path):
+    """Names that others can bind to, without those that only libc's own parts may use."""
+    lines = run("nm", "-D", "--defined-only", path).splitlines()
+    return {m[1] for m in (re.match(r"\w* [TWiVDB] (\w+)(?!.*GLIBC_PRIVATE)", line)
+                           for line in lines) if m}
+
+
+def reached(writer, library, program, names):
+    out = run(program, library, preload=library).splitlines()
+    bad = [line for line in out if not line.endswith(" reached")]
+    if {line.split()[0] for line in out} != names:
+        bad.append("not every name was tried")
+    writer.case(f"every name is reached from {Path(program).name}", bad)
+
+
+def bound(writer, program, now):
+    flags = run("readelf", "-d", program)
+    is_now = "BIND_NOW" in flags or re.search(r"FLAGS_1.*NOW", flags) is not None
+    writer.case(f"{Path(program).name} is bound {'at once' if now else 'when it calls'}",
+                [] if is_now == now else [flags])
+
+
+def passes(writer, library, program):
+    bad = []
+    lines = run(program, library, preload=library).splitlines()
+    for line in lines:
+        match = re.match(r"(\w+) (\d+) (\w+)$", line)
+        if not match or not 0 < int(match[2]) <= INSTRUCTIONS_MAX or match[3] != "straight":
+            bad.append(line)
+    if len(lines) < 20:
+        bad.append("hardly a name was tried")
+    writer.case("a socket that is not in DDP mode pays for one look at the table", bad)
+
+
+def main():
+    library, pass_exe, lazy, now, noplt = (os.path.realpath(arg) for arg in sys.argv[1:])
+    names = {call.name for call in wrap.parse(ROOT / "preload/wrap.list")}
+    theirs = exported(LIBC)
+    writer = tap.Writer()
+    writer.case("nothing but the names of wrap.list is exported",
+                sorted(exported(library) ^ names))
+    writer.case("libc has every name", sorted(names - theirs))
+    forms = {form for name in names for form in (f"__{name}_chk", f"{name}64", f"__{name}")}
+    writer.case("libc's other forms of a name are in the list", sorted((forms & theirs) - names))
+    for program in (lazy, now, noplt):
+        bound(writer, program, program != lazy)
+        reached(writer, library, program, names)
+    without = run(now, library, *CONTROL).splitlines()
+    writer.case("without the library none is reached",
+                [f"{name}: {without}" for name in CONTROL if f"{name} passed by" not in without])
+    passes(writer, library, pass_exe)
+    writer.finish()
+
+
+if __name__ == "__main__":
+    main()
