@@ -156,26 +156,27 @@ static int attendant_create(void)
 	return -err;
 }
 
-static bool attendant_claim(void)
+static bool attendant_claim(bool wanted)
 {
 	bool mine;
 
 	pthread_mutex_lock(&charges.lock);
-	mine = !charges.thread && !base_list_empty(&charges.list);
+	mine = !charges.thread && (wanted || !base_list_empty(&charges.list));
 	charges.thread |= mine;
 	pthread_mutex_unlock(&charges.lock);
 	return mine;
 }
 
 /*
- * Not under the lock: a thread takes memory of the program's malloc, which may call us. Without it
- * the closed ones wait for the exit, the others for their callers.
+ * @wanted: also when there is nothing to attend to. Not under the lock: a thread takes memory of
+ * the program's malloc, which may call us. Without it the closed ones wait for the exit, the
+ * others for their callers.
  */
-static void attendant_start(void)
+static void attendant_start(bool wanted)
 {
 	int fd, err;
 
-	if (!attendant_claim())
+	if (!attendant_claim(wanted))
 		return;
 	err = base_eventfd_create(&fd);
 	if (!err) {
@@ -219,7 +220,7 @@ void attend_closed(struct sock *s)
 	pthread_mutex_unlock(&charges.lock);
 	if (err)
 		sock_put(s);
-	attendant_start();
+	attendant_start(false);
 }
 
 void attend_to_end(struct sock *s)
@@ -246,7 +247,7 @@ static void attend_open(struct sock *s, uint64_t begin)
 			sock_put(s);
 	}
 	pthread_mutex_unlock(&charges.lock);
-	attendant_start();
+	attendant_start(false);
 }
 
 void attend_starting(struct sock *s)
@@ -296,6 +297,11 @@ unsigned int attend_finish(uint64_t deadline)
 	}
 }
 
+void attend_prepare(void)
+{
+	attendant_start(true);
+}
+
 unsigned int attend_threads(void)
 {
 	return charges.thread;
@@ -321,7 +327,7 @@ static void charges_inherit(void)
 		c->sock->stream->ops->disown(c->sock->stream);
 		charge_end(c);
 	}
-	attendant_start();
+	attendant_start(false);
 }
 
 void attend_after_fork(bool child)

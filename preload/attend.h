@@ -28,6 +28,8 @@ unsigned int attend_finish(uint64_t deadline);
  * Around fork(): nobody is attended meanwhile. In a child the closed ones are the parent's, and
  * the others have a new attendant.
  */
+/* So that nothing has to be made later */
+void attend_prepare(void);
 /* Threads that are ours */
 unsigned int attend_threads(void);
 void attend_before_fork(void);

@@ -30,14 +30,7 @@ static long guest_may(struct fdent *ent)
 
 static long number_take(struct fdent *ent)
 {
-	long err;
-
-	if (ent->kind == FD_INTERNAL || !fdtab_number_get(ent))
-		return -EBADF;
-	err = ent->ops->own(ent);
-	if (err)
-		fdtab_number_put(ent);
-	return err;
+	return ent->kind == FD_INTERNAL || !fdtab_number_get(ent) ? -EBADF : 0;
 }
 
 /* A number more for what stands at @fd: NULL, where *@err is 0, a file that is not ours */
@@ -53,17 +46,24 @@ static struct fdent *number_begin(int fd, long *err)
 	return *err || guest ? NULL : ent;
 }
 
-/* @got is the kernel's answer */
+/*
+ * @got is the kernel's answer. The internal descriptor comes second, so that a dup() that fails does
+ * not take the last number that the program could have had.
+ */
 static long number_end(struct fdent *ent, long got)
 {
-	int err = got < 0 || !ent ? 0 : fdtab_set((int)got, ent);
+	int err = 0;
 
-	if (ent && (got < 0 || err))
-		fdtab_number_put(ent);
+	if (got < 0)
+		err = (int)got;
+	else if (ent->ops->own(ent) || fdtab_set((int)got, ent))
+		err = -EMFILE;
 	if (!err)
 		return got;
-	libc.close((int)got);
-	return -EMFILE;
+	fdtab_number_put(ent);
+	if (got >= 0)
+		libc.close((int)got);
+	return err;
 }
 
 static long dup_above(int fd, int cmd, long least)
@@ -71,7 +71,9 @@ static long dup_above(int fd, int cmd, long least)
 	long err;
 	struct fdent *ent = number_begin(fd, &err);
 
-	return err ? err : number_end(ent, libc_try(libc.fcntl(fd, cmd, least)));
+	long got = err ? err : libc_try(libc.fcntl(fd, cmd, least));
+
+	return ent ? number_end(ent, got) : got;
 }
 
 long call_dup(int fd)
@@ -103,6 +105,8 @@ static long dup_onto(int fd, int to, int flags)
 	long err, got;
 	struct fdent *ent = number_begin(fd, &err);
 
+	if (ent)
+		err = ent->ops->own(ent);
 	if (!err)
 		err = make_way(fd, to);
 	got = err ? err : libc_try(libc.dup3(fd, to, flags));

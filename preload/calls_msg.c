@@ -14,6 +14,7 @@
 #include "preload/ddp.h"
 #include "preload/octets.h"
 #include "preload/pieces.h"
+#include "preload/rights.h"
 
 #define PIECES_MAX 1024
 
@@ -193,7 +194,7 @@ static long msg_send(int fd, const struct msghdr *msg, int flags)
 
 long call_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	return msg_send(fd, msg, flags);
+	return fdtab_is_ours(fd) ? msg_send(fd, msg, flags) : rights_send(fd, msg, flags);
 }
 
 /* One that goes in part is the last */
@@ -220,5 +221,6 @@ static long msgs_send(int fd, struct mmsghdr *msgs, unsigned int n, int flags)
 
 long call_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int n, int flags)
 {
-	return msgs_send(fd, msgs, n, flags);
+	return fdtab_is_ours(fd) ? msgs_send(fd, msgs, n, flags)
+				 : rights_send_many(fd, msgs, n, flags);
 }

@@ -12,6 +12,7 @@
 
 #include "base/map.h"
 
+uint32_t fdtab_streams;
 struct fdent **fdtab_pages[FDTAB_MAX / FDTAB_PAGE];
 void (*fdtab_standard)(int fd);
 

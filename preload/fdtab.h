@@ -39,6 +39,9 @@ struct fdent {
 #define FDTAB_PAGE 1024u
 #define FDTAB_MAX (FDTAB_PAGE * 1024u)
 
+/* Streams there are; atomic. Without any, a message can pass none on */
+extern uint32_t fdtab_streams;
+
 extern struct fdent **fdtab_pages[FDTAB_MAX / FDTAB_PAGE];
 
 /* The question of every intercepted call */

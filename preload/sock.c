@@ -60,6 +60,7 @@ static void stream_destroy(struct stream *stream)
 		struct stream *older = stream->older;
 
 		stream->ops->destroy(stream);
+		__atomic_sub_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
 		stream = older;
 	}
 }
@@ -276,6 +277,7 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 	if (err)
 		return err;
 	stream_replace(s, fresh);
+	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
 	s->cookie = cookie_of(s->fd);
 	s->reported = false;
 	/* A dup() meanwhile has not seen the stream */

@@ -193,6 +193,16 @@ void wait_bell_put(struct wait_bell *bell)
 	internal_close(bell->fd);
 }
 
+void wait_prepare(void)
+{
+	int fd;
+
+	pthread_mutex_lock(&bells.lock);
+	while (bells.n < BELLS && (fd = bell_create()) >= 0)
+		bells.fd[bells.n++] = fd;
+	pthread_mutex_unlock(&bells.lock);
+}
+
 void wait_before_fork(void)
 {
 	pthread_mutex_lock(&bells.lock);

@@ -37,6 +37,8 @@ void wait_bell_put(struct wait_bell *bell);
 void wait_watch(struct wait_watch *w, const struct wait_bell *bell, struct sock *s);
 void wait_unwatch(struct wait_watch *w, struct sock *s);
 
+/* So that nobody lacks a bell when no more descriptors can be had */
+void wait_prepare(void);
 void wait_before_fork(void);
 /* A child has no sleepers, and bells of its own */
 void wait_after_fork(bool child);

@@ -11,13 +11,13 @@ import re
 import sys
 from dataclasses import dataclass
 
-LINE = re.compile(r"(fd|any|out|after|end|file|var|also)(\*?)\s+(.*?)(\w+)\((.*)\)\s+:\s+(.+)$")
+LINE = re.compile(r"(fd|any|out|after|end|file|var|also|self|msg)(\*?)\s+(.*?)(\w+)\((.*)\)\s+:\s+(.+)$")
 NOTE = """/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Made of wrap.list by wrap.py */
 """
 
 # Classes that are no calls of libc's to us, but names for others
-NAMES_ONLY = ("var", "also")
+NAMES_ONLY = ("var", "also", "self")
 
 HEADERS = """#include <aio.h>
 #include <poll.h>
@@ -28,6 +28,7 @@ HEADERS = """#include <aio.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -132,6 +133,8 @@ def stood_in(call):
 
 def entry(call):
     export = '__attribute__((visibility("default")))'
+    if call.kind == "self":
+        return ""
     if call.kind == "also":
         return (f"{export} {call.result} wrap_{call.name}({call.params}) __asm__(\"{call.name}\")\n"
                 f"\t__attribute__((alias(\"{call.early}\")));\n\n")
@@ -147,12 +150,13 @@ def entry(call):
     if call.kind == "end":
         return out + f"\tcall_{call.name}({call.args});\n}}\n\n"
     if call.kind == "file":
-        return out + f"\t{ret}libc.{call.name}({stood_in(call)});\n}}\n\n"
+        return out + f"\t{ret}(libc.{call.name})({stood_in(call)});\n}}\n\n"
     if call.kind == "out":
         r = f"call_{call.name}({call.args})"
         return out + f"\tlong r = {r};\n\n{answer(call)}}}\n\n"
     if call.kind != "any":
-        out += f"\tif (!fdtab_is_ours(fd))\n\t\t{ret}libc.{call.name}({call.args});\n"
+        more = " && !__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED)" if call.kind == "msg" else ""
+        out += f"\tif (!fdtab_is_ours(fd){more})\n\t\t{ret}libc.{call.name}({call.args});\n"
         if not ret:
             out += "\telse\n\t"
     return ours(call) + out + f"\t{ret}ours_{call.name}({call.args});\n}}\n\n"
@@ -170,7 +174,36 @@ def source(calls):
     for call in real:
         out += f"\t{{ \"{call.name}\", offsetof(struct libc_calls, {call.name}) }},\n"
     out += "};\n\n"
-    return out + "".join(entry(call) for call in sorted(calls, key=lambda c: c.kind in NAMES_ONLY))
+    out += "".join(entry(call) for call in sorted(calls, key=lambda c: c.kind in NAMES_ONLY))
+    return out + route(real)
+
+
+def routes(calls):
+    """(number of a system call, call, where in the arguments each parameter stands)."""
+    known = {}
+    for pattern in (r"(SYS_\w+)()$", r"= syscall\((SYS_\w+), (.*)\)$"):
+        for call in calls:
+            match = re.match(pattern, call.early)
+            if not match or match[1] in known or (call.result == "void" and call.kind != "end"):
+                continue
+            names = call.args.split(", ") if call.args else []
+            given = match[2].split(", ") if match[2] else names
+            if all(name in given for name in names):
+                known[match[1]] = (call, [given.index(name) for name in names])
+    return known
+
+
+def route(calls):
+    """syscall() by number: the exported function of the name."""
+    out = "bool libc_route(long n, const long *a, long *r)\n{\n\tswitch (n) {\n"
+    for number, (call, places) in routes(calls).items():
+        types = [re.sub(r"\w+$", "", param).strip() for param in call.params.split(",")]
+        args = ", ".join(f"({kind})a[{at}]" for kind, at in zip(types, places))
+        value = f"wrap_{call.name}({args})"
+        out += f"\tcase {number}:\n"
+        out += f"\t\t{value};\n" if call.kind == "end" else f"\t\t*r = (long){value};\n"
+        out += "\t\treturn true;\n"
+    return out + "\tdefault:\n\t\treturn false;\n\t}\n}\n"
 
 
 def version_map(calls):

@@ -345,6 +345,13 @@ static void leave_by_abort(void)
 	abort();
 }
 
+static void leave_without_descriptors(void)
+{
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 0, 0 });
+	close(4);
+	_exit(0);
+}
+
 static void leave_by_exit(void)
 {
 	exit(0);
@@ -395,6 +402,7 @@ static bool ends(void)
 	need(all_arrives(leave_by_quick_exit, 0));
 	need(all_arrives(leave_at_once, 0));
 	need(all_arrives(leave_by_daemon, 1));
+	need(all_arrives(leave_without_descriptors, 0));
 	return true;
 }
 

@@ -74,7 +74,8 @@ def main():
     writer.case("nothing but the names of wrap.list is exported",
                 sorted(exported(library) ^ names))
     writer.case("libc has every name", sorted(names - theirs))
-    forms = {form for name in names for form in (f"__{name}_chk", f"{name}64", f"__{name}")}
+    forms = {form for name in names for form in (f"__{name}_chk", f"{name}64", f"__{name}", f"{name}_unlocked",
+                                             f"__{name}_unlocked_chk")}
     writer.case("libc's other forms of a name are in the list", sorted((forms & theirs) - names))
     for program in (lazy, now, noplt):
         bound(writer, program, program != lazy)

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What DDP sockets do not do that TCP does, of descriptors and processes: each fails before anything
+ * is lost. Under the launcher only (docs/limits.md).
+ */
+#include "tests/e2e/programs/calls.h"
+
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+static bool talk(int a, int b)
+{
+	char buf[8] = "";
+
+	need(write(a, "ping", 4) == 4);
+	need(recv(b, buf, 4, MSG_WAITALL) == 4 && !memcmp(buf, "ping", 4));
+	need(write(b, "pong", 4) == 4);
+	need(recv(a, buf, 4, MSG_WAITALL) == 4 && !memcmp(buf, "pong", 4));
+	return true;
+}
+
+static bool in_child(pid_t pid)
+{
+	int status;
+
+	need(pid > 0 && waitpid(pid, &status, 0) == pid);
+	need(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	return true;
+}
+
+static bool refused(void)
+{
+	return errno == EOPNOTSUPP;
+}
+
+/* --- exec --- */
+
+static bool exec_standard(void)
+{
+	int fd[2];
+	pid_t pid;
+
+	need(pair(fd));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		dup2(fd[0], 0);
+		execlp("true", "true", NULL);
+		_exit(!(refused() && write(0, "c", 1) == 1));
+	}
+	need(in_child(pid) && read(fd[1], (char[1]){ 0 }, 1) == 1 && talk(fd[0], fd[1]));
+	done(fd);
+	return true;
+}
+
+static bool exec_only_owner(void)
+{
+	int fd;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		if (connect(fd, (struct sockaddr *)&laddr, sizeof(laddr)))
+			_exit(2);
+		execl("/bin/true", "true", NULL);
+		_exit(!(refused() && write(fd, "still", 5) == 5));
+	}
+	fd = accept(lfd, NULL, NULL);
+	need(recv(fd, (char[5]){ 0 }, 5, MSG_WAITALL) == 5 && read(fd, (char[1]){ 0 }, 1) == 0);
+	close(fd);
+	return in_child(pid);
+}
+
+static bool vfork_hands_over(void)
+{
+	int fd[2];
+	pid_t pid;
+
+	need(pair(fd));
+	pid = vfork();
+	if (!pid) {
+		int got = dup2(fd[0], 0);
+
+		_exit(!(got < 0 && refused()));
+	}
+	need(in_child(pid) && talk(fd[0], fd[1]));
+	done(fd);
+	return true;
+}
+
+/* Is number @fd open in a program that is started by...? */
+static char *look_for(int fd)
+{
+	static char text[64];
+
+	snprintf(text, sizeof(text), "test ! -e /proc/self/fd/%d", fd);
+	return text;
+}
+
+static bool spawned_do_not_see(void)
+{
+	char *argv[] = { "sh", "-c", NULL, NULL };
+	posix_spawn_file_actions_t actions;
+	int fd[2];
+	pid_t pid;
+
+	need(pair(fd));
+	argv[2] = look_for(fd[0]);
+	need(!posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ) && in_child(pid));
+	need(!posix_spawnp(&pid, "sh", NULL, NULL, argv, environ) && in_child(pid));
+	need(!system(argv[2]) && !pclose(popen(argv[2], "r")));
+	pid = vfork();
+	if (!pid) {
+		execv("/bin/sh", argv);
+		_exit(2);
+	}
+	need(in_child(pid));
+	posix_spawn_file_actions_init(&actions);
+	need(posix_spawn_file_actions_adddup2(&actions, fd[0], 0) == EOPNOTSUPP);
+	need(!posix_spawn_file_actions_adddup2(&actions, 2, 1));
+	posix_spawn_file_actions_destroy(&actions);
+	need(!(fcntl(fd[0], F_GETFD) & FD_CLOEXEC) && talk(fd[0], fd[1]));
+	done(fd);
+	return true;
+}
+
+/* --- descriptors --- */
+
+static long pass_on(int to, int fd)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { 0 };
+	struct iovec iov = { "x", 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control.room,
+			      .msg_controllen = sizeof(control.room) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	return sendmsg(to, &msg, 0);
+}
+
+static bool passed_on(void)
+{
+	int fd[2], local[2];
+
+	need(pair(fd) && !socketpair(AF_UNIX, SOCK_STREAM, 0, local));
+	need(pass_on(local[0], fd[0]) < 0 && refused());
+	need(recv(local[1], (char[1]){ 0 }, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	need(pass_on(local[0], 0) == 1 && pass_on(local[0], lfd) == 1);
+	need(talk(fd[0], fd[1]));
+	done(local);
+	done(fd);
+	return true;
+}
+
+static void *sleeper(void *arg)
+{
+	pause();
+	return NULL;
+}
+
+static bool parted(void)
+{
+	pthread_t thread;
+	int fd[2];
+
+	need(pair(fd) && !pthread_create(&thread, NULL, sleeper, NULL));
+	need(close_range(900, ~0u, CLOSE_RANGE_UNSHARE) < 0 && refused() && talk(fd[0], fd[1]));
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+	done(fd);
+	return true;
+}
+
+static bool too_few_to_duplicate(void)
+{
+	struct rlimit before, limit;
+	int fd[2], next;
+
+	need(pair(fd) && !getrlimit(RLIMIT_NOFILE, &before));
+	next = dup(0);
+	close(next);
+	limit = (struct rlimit){ (rlim_t)next + 1, before.rlim_max };
+	need(!setrlimit(RLIMIT_NOFILE, &limit));
+	/* Since it was lowered, the streams have what they need; the listener has not */
+	need(dup(lfd) < 0 && errno == EMFILE && dup(fd[0]) == next && !close(next));
+	need(!setrlimit(RLIMIT_NOFILE, &before) && talk(fd[0], fd[1]));
+	done(fd);
+	return true;
+}
+
+/* A number that is open, and that nobody can close, is one of our own */
+static bool our_own(void)
+{
+	struct rlimit limit;
+	int fd[2], found = 0;
+
+	need(pair(fd) && dup(fd[0]) >= 0 && !getrlimit(RLIMIT_NOFILE, &limit));
+	for (int i = 500; i < (int)limit.rlim_cur && i < 70000; i++) {
+		if (fcntl(i, F_GETFD) < 0)
+			continue;
+		need(close(i) < 0 && errno == EBADF && fcntl(i, F_GETFD) == FD_CLOEXEC);
+		need(dup(i) < 0 && errno == EBADF);
+		need(dup2(0, i) < 0 && errno == EBUSY);
+		found++;
+	}
+	need(found && talk(fd[0], fd[1]));
+	done(fd);
+	return true;
+}
+
+/* Nobody can finish for a process that is killed: what arrives is from the beginning, and no more */
+static bool killed(void)
+{
+	static unsigned char data[300000];
+	int fd, status;
+	pid_t pid;
+	ssize_t n;
+	size_t sum = 0;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		connect(fd, (struct sockaddr *)&laddr, sizeof(laddr));
+		for (size_t i = 0; i < sizeof(data); i++)
+			data[i] = (unsigned char)(i * 7 + i / 1000);
+		if (write(fd, data, sizeof(data)) > 0)
+			raise(SIGKILL);
+		_exit(1);
+	}
+	fd = accept(lfd, NULL, NULL);
+	while ((n = recv(fd, data, 5000, 0)) > 0)
+		for (ssize_t i = 0; i < n; i++, sum++)
+			need(data[i] == (unsigned char)(sum * 7 + sum / 1000));
+	need(n == 0 || errno == ECONNRESET);
+	need(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && sum <= sizeof(data));
+	close(fd);
+	return true;
+}
+
+static bool strict(void)
+{
+	int fd[2];
+
+	need(pair(fd));
+	need(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) < 0 && refused() && talk(fd[0], fd[1]));
+	done(fd);
+	return true;
+}
+
+int main(void)
+{
+	static const struct call_case cases[] = {
+		{ "exec with a stream as standard input", exec_standard },
+		{ "exec by the only process that has a stream", exec_only_owner },
+		{ "a child of vfork hands a stream over", vfork_hands_over },
+		{ "spawned programs do not see streams", spawned_do_not_see },
+		{ "SCM_RIGHTS", passed_on },
+		{ "CLOSE_RANGE_UNSHARE beside threads", parted },
+		{ "dup when one number is left", too_few_to_duplicate },
+		{ "descriptors of our own", our_own },
+		{ "SIGKILL", killed },
+		{ "strict seccomp", strict },
+	};
+
+	return cases_run(cases, sizeof(cases) / sizeof(cases[0]));
+}
