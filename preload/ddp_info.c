@@ -94,4 +94,6 @@ void ddp_info_get(struct sock *s, struct ddp_info *out)
 	out->mode = mode_of(s);
 	if (sock_role(s) == SOCK_STREAM_ON)
 		stream_info(s, out);
+	if (__atomic_load_n(&s->late, __ATOMIC_ACQUIRE) && !out->reason)
+		out->reason = plain_reason(s->fd);
 }

@@ -300,6 +300,51 @@ def own(writer, warpsock):
             writer.case(f"a program that connects to itself, {mode}", problems)
 
 
+# DDP_MODE of the listener and of the client: "-" is not set
+WISH = """
+import socket, sys
+SOL_DDP, DDP_MODE = 5041, 1
+ends = socket.socket(), socket.socket()
+for end, mode in zip(ends, sys.argv[1:]):
+    if mode != "-":
+        end.setsockopt(SOL_DDP, DDP_MODE, int(mode))
+listener, client = ends
+listener.bind(("127.0.0.1", 0))
+listener.listen()
+client.connect(listener.getsockname())
+client.sendall(b"x")
+peer = listener.accept()[0]
+assert peer.recv(1) == b"x"
+peer.sendall(b"y")
+assert client.recv(1) == b"y"
+for end in (listener, client):
+    try:
+        end.setsockopt(SOL_DDP, DDP_MODE, 1)
+        sys.exit("the mode was changed late")
+    except OSError as error:
+        assert error.errno == 106, error
+"""
+OFF, ON, AUTO = "012"
+WISHES = (
+    (ON, ON, [], "ddp"), (AUTO, AUTO, [], "ddp"), (ON, "-", ["ddp client * *:*"], "ddp"),
+    (OFF, OFF, [], "MODE_OFF"), (OFF, OFF, ["ddp * * *:*"], "MODE_OFF"),
+    (ON, ON, ["tcp * * *:*"], "ddp"), (AUTO, OFF, [], "MODE_OFF PEER_NOT_MPA"),
+    ("-", "-", [], "RULE_NONE"), ("-", AUTO, ["ddp server * *:*"], "ddp"),
+)
+
+
+def wishes(writer, warpsock):
+    """What the program sets goes before the rules, in both directions."""
+    for listener, client, rules, wanted in WISHES:
+        with Stage(warpsock) as stage:
+            status = stage.run("own", [sys.executable, "-c", WISH, listener, client], rules=rules,
+                               limit=40)
+            got = outcome(stage.report("own"))
+            problems = [] if status == 0 else [f"status {status}", stage.text("own", "err")]
+            problems += [] if got == wanted else [f"{got}, not {wanted}"]
+            writer.case(f"DDP_MODE {listener} and {client}, rules {rules}", problems)
+
+
 def several(writer, warpsock):
     """A parent and children that write to one report, of which one is killed."""
     script = ("for i in 1 2 3; do $TALK & done; $TALK & k=$!; wait; "
@@ -333,6 +378,7 @@ def main():
     sources(writer, warpsock)
     alone(writer, warpsock)
     own(writer, warpsock)
+    wishes(writer, warpsock)
     several(writer, warpsock)
     killed(writer, warpsock)
     writer.finish()
