@@ -228,6 +228,8 @@ long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 
 	if (got)
 		return got;
+	if (flags & MSG_ERRQUEUE)
+		return -EAGAIN; /* what is there, only recvmsg() tells */
 	if (flags & MSG_OOB)
 		return -EINVAL;
 	got = in_by_kind(s, &p, flags);

@@ -31,6 +31,19 @@ static void target_settle(struct rsock *s, struct stream_cursor c, struct rsock_
 	rsock_store(&rx->consumed, rx->consumed + told);
 }
 
+/* What the program is told: TCP's time-outs for what they are, anything else is a reset */
+static int error_told(int err)
+{
+	switch (-err) {
+	case ETIMEDOUT:
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+		return -err;
+	default:
+		return ECONNRESET;
+	}
+}
+
 /* The transport's end: a Write without its DATA, or an end in the middle, is a broken connection */
 static int transport_ended(struct rsock *s, int err)
 {
@@ -40,7 +53,7 @@ static int transport_ended(struct rsock *s, int err)
 	if (rsock_load(&st->ends) & STREAM_DRY)
 		return err ? err : -ENOTCONN;
 	if (err || cut)
-		rsock_break(s, ECONNRESET);
+		rsock_break(s, error_told(err));
 	else
 		rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
 	return err ? err : -ENOTCONN;

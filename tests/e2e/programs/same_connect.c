@@ -3,6 +3,8 @@
  * Connecting twice, the wrong way round, and not at all; disconnecting; shutting down; TCP Fast
  * Open and deferred accept.
  */
+#include <net/if.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 
 #include "tests/e2e/programs/same.h"
@@ -341,6 +343,44 @@ static void defer_accept_early(int fd[2])
 	same_say(a >= 0 ? "accepted" : "not accepted");
 }
 
+/* --- a network that goes away --- */
+
+static void loopback(bool up)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = up ? IFF_UP : 0 };
+	int fd = fresh(0);
+
+	R(ioctl(fd, SIOCSIFFLAGS, &lo));
+	close(fd);
+}
+
+/* In a network of its own, which only root may have */
+static void user_timeout(int fd[2])
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	socklen_t len = sizeof(same_addr);
+	int ms = 500;
+	char c;
+
+	if (R(unshare(CLONE_NEWNET)))
+		return;
+	loopback(true);
+	same_listener = fresh(0);
+	R(bind(same_listener, (struct sockaddr *)&any, sizeof(any)));
+	R(listen(same_listener, 5));
+	R(getsockname(same_listener, (struct sockaddr *)&same_addr, &len));
+	same_addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	same_pair(fd);
+	R(setsockopt(fd[0], IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)));
+	loopback(false);
+	R(write(fd[0], "x", 1));
+	same_wait(fd[0], POLLIN);
+	R(ready(fd[0]));
+	R(read(fd[0], &c, 1));
+	R(read(fd[0], &c, 1));
+	R(send(fd[0], "x", 1, MSG_NOSIGNAL));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct same_case cases[] = {
@@ -362,6 +402,7 @@ int main(int argc, char **argv)
 		SAME("MSG_FASTOPEN without an address", fast_open_unasked),
 		SAME("TCP_FASTOPEN_CONNECT", fast_open_connect),
 		SAME("TCP_DEFER_ACCEPT", defer_accept),
+		SAME("TCP_USER_TIMEOUT", user_timeout),
 		DIFFERS("TCP_DEFER_ACCEPT waits for a Request", defer_accept_early, "accepted\n"),
 	};
 

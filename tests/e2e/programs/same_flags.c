@@ -173,6 +173,8 @@ static void unblocked(int fd[2])
 
 	R(recv(fd[1], buf, 8, MSG_DONTWAIT));
 	put(fd[0], "x");
+	R(recv(fd[1], buf, 8, MSG_ERRQUEUE));
+	R(recv(fd[1], buf, 8, MSG_OOB));
 	R(recv(fd[1], buf, 8, MSG_DONTWAIT));
 	same_nonblock(fd[1]);
 	R(read(fd[1], buf, 8));
@@ -385,6 +387,32 @@ static void harmless(int fd[2])
 	SHOW(buf, 6);
 }
 
+/* Names that libc has for calls besides, and those that a compiler puts in their place */
+ssize_t __read(int fd, void *buf, size_t len);
+ssize_t __write(int fd, const void *buf, size_t len);
+ssize_t __send(int fd, const void *buf, size_t len, int flags);
+ssize_t __read_chk(int fd, void *buf, size_t len, size_t room);
+ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int flags);
+ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, int flags, struct sockaddr *from,
+		       socklen_t *fromlen);
+
+static void other_names(int fd[2])
+{
+	char buf[4];
+
+	R(__write(fd[0], "ab", 2));
+	R(__send(fd[0], "cde", 3, 0));
+	same_sleep(5);
+	R(__read(fd[1], buf, 1));
+	R(__read_chk(fd[1], buf, 1, 4));
+	R(__recv_chk(fd[1], buf, 1, 4, 0));
+	R(__recvfrom_chk(fd[1], buf, 1, 4, 0, NULL, NULL));
+	SHOW(buf, 1);
+	R(__recv_chk(fd[1], buf, 4, 4, MSG_DONTWAIT));
+	/* More than there is room for ends the program */
+	R(__read_chk(fd[1], buf, 5, 4));
+}
+
 static void broken_pipe(int fd[2])
 {
 	struct iovec iov = { "x", 1 };
@@ -500,6 +528,7 @@ int main(int argc, char **argv)
 			"write(fd[0], \"b\", 1): 1\n"
 			"recv(fd[1], buf, 4, MSG_DONTWAIT): 1\n"),
 		SAME("flags that say nothing to a stream", harmless),
+		SAME("other names of calls", other_names),
 		SAME("MSG_NOSIGNAL", broken_pipe),
 		DIFFERS("urgent data cannot be sent", urgent,
 			"send(fd[0], \"u\", 1, MSG_OOB): -1 EOPNOTSUPP\n"
