@@ -37,7 +37,7 @@ int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n)
 	done = s->rnic->send(&s->mem, stream_fd(&s->base), wr, n);
 	if (done < 0 && done != -EAGAIN)
 		return post_failed(s, done);
-	err = s->rnic->flush(&s->mem, stream_fd(&s->base));
+	err = s->rnic->owes(&s->mem) ? s->rnic->flush(&s->mem, stream_fd(&s->base)) : 0;
 	rsock_store(&s->state->tx.blocked, done < (int)n || err == -EAGAIN);
 	return done < 0 ? 0 : done;
 }
@@ -237,11 +237,13 @@ static int push_fin(struct rsock *s)
  */
 static int owed_flush(struct rsock *s)
 {
-	bool asked = rsock_has(s, STREAM_FEATURE_ONESIDED) && s->rnic->owes(&s->mem);
-	int err = s->rnic->flush(&s->mem, stream_fd(&s->base));
 	struct rnic_stream_info info;
+	int err;
 
-	if (!asked)
+	if (!s->rnic->owes(&s->mem))
+		return 0;
+	err = s->rnic->flush(&s->mem, stream_fd(&s->base));
+	if (!rsock_has(s, STREAM_FEATURE_ONESIDED))
 		return err;
 	s->rnic->info(&s->mem, &info);
 	if (info.state == RNIC_STREAM_BROKEN && info.fault && !info.fault_by_peer)
