@@ -112,6 +112,9 @@ static long connected(struct sock *s, int fd, long tcp, bool here, bool wait)
 	if (wait)
 		return start_wait(s, fd);
 	sock_progress(s);
+	/* The other end's owner may wait for that one alone */
+	if (here)
+		attend_starting(s);
 	return tcp ? tcp : -EINPROGRESS;
 }
 

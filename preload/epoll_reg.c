@@ -166,14 +166,14 @@ static uint32_t reg_look(struct epset_reg *r, struct stream_edges *edges, struct
 	return levels_events(kernel_levels(r));
 }
 
-bool epset_reg_wake(struct sock_watch *watch, bool quiet)
+bool epset_reg_wake(struct sock_watch *watch)
 {
 	struct epset_reg *r = base_container_of(watch, struct epset_reg, watch);
 	bool looking = __atomic_load_n(&r->looking, __ATOMIC_SEQ_CST);
 	struct stream *stream = r->sock->stream;
 
 	if (!looking)
-		epset_reg_push(r, quiet);
+		epset_reg_push(r, false);
 	if (!watch->exclusive || !stream)
 		return false;
 	return (looking || __atomic_load_n(&r->set->sleepers, __ATOMIC_SEQ_CST)) &&

@@ -114,7 +114,7 @@ static inline int epset_fd(const struct epset *set)
 /* Makes it hot; @quiet: who calls is about to look, and sees to it that others do */
 void epset_reg_push(struct epset_reg *r, bool quiet);
 /* As a watch of a socket's */
-bool epset_reg_wake(struct sock_watch *watch, bool quiet);
+bool epset_reg_wake(struct sock_watch *watch);
 /* The kernel said something of it */
 void epset_reg_speak(struct epset_reg *r);
 /* What the program wants to know */

@@ -217,7 +217,8 @@ void sock_tell(struct sock *s)
 	base_list_foreach(node, next, &s->watches) {
 		struct sock_watch *w = base_list_entry(node, struct sock_watch, node);
 
-		taken |= w->wake(w, taken && w->exclusive);
+		if (!taken || !w->exclusive)
+			taken |= w->wake(w);
 	}
 	pthread_mutex_unlock(&s->lock);
 }

@@ -28,13 +28,13 @@ enum sock_role {
 /*
  * Somebody who wants to know when the levels of a socket may have changed. Called under
  * sock->lock. An exclusive one says whether it takes what happened; then the exclusive ones behind
- * it are told quietly: they need not wake anybody.
+ * it are not told.
  */
 struct sock_watch {
 	struct base_list node;
 	bool exclusive;
 	bool lasting; /* not a thread's that sleeps */
-	bool (*wake)(struct sock_watch *watch, bool quiet);
+	bool (*wake)(struct sock_watch *watch);
 };
 
 /* What a connection is to be made with: the user's, or the program's own by SOL_DDP */

@@ -219,7 +219,7 @@ void wait_after_fork(bool child)
 		internal_close(bells.fd[--bells.n]);
 }
 
-static bool wake(struct sock_watch *watch, bool quiet)
+static bool wake(struct sock_watch *watch)
 {
 	base_eventfd_ring(base_container_of(watch, struct wait_watch, watch)->bell);
 	return false;

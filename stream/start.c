@@ -107,7 +107,7 @@ static int features_take(struct rsock *s, const struct stream_ext *ext)
 	st->tx.granted = s->ring;
 	/* The first FPDU is ours to send, whatever it says */
 	if (st->initiator)
-		st->tx.due |= STREAM_DUE_GRANT;
+		__atomic_or_fetch(&st->tx.due, STREAM_DUE_GRANT, __ATOMIC_ACQ_REL);
 	return 0;
 }
 

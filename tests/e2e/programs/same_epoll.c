@@ -530,6 +530,44 @@ static void twice(int fd[2])
 	WAIT(first, 8, COMES);
 }
 
+static void *wait_one(void *arg)
+{
+	struct epoll_event e;
+
+	return epoll_wait(*(int *)arg, &e, 1, 300) == 1 ? arg : NULL;
+}
+
+/* How many of three threads that sleep, each in a set of its own, does an octet wake? */
+static void wakes(int fd[2], uint32_t mask)
+{
+	pthread_t threads[3];
+	int ep[3], woke = 0;
+	void *got;
+
+	for (int i = 0; i < 3; i++) {
+		ep[i] = epoll_create1(0);
+		ADD(ep[i], fd[0], EPOLLIN | mask, 'a');
+		pthread_create(&threads[i], NULL, wait_one, &ep[i]);
+	}
+	same_sleep(3 * NOT);
+	sets_put(fd[1], "x");
+	for (int i = 0; i < 3; i++) {
+		pthread_join(threads[i], &got);
+		woke += got != NULL;
+		close(ep[i]);
+	}
+	same_say("%d", woke);
+	sets_take(fd[0], 1);
+}
+
+static void herd(int fd[2])
+{
+	wakes(fd, 0);
+	wakes(fd, EPOLLET);
+	wakes(fd, EPOLLEXCLUSIVE);
+	wakes(fd, EPOLLEXCLUSIVE | EPOLLET);
+}
+
 /* --- time --- */
 
 static void timeouts(int fd[2])
@@ -595,6 +633,7 @@ int main(int argc, char **argv)
 		{ "mixed with others", mixed, NULL },
 		{ "fair to each", fair, NULL },
 		{ "in two sets", twice, NULL },
+		{ "who is woken of several sets", herd, NULL },
 		{ "time-outs", timeouts, NULL },
 		{ "short time-outs", short_times, NULL },
 	};

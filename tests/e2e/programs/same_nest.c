@@ -379,6 +379,133 @@ static void child_closes(int fd[2])
 	WAIT(ep, 8, COMES);
 }
 
+static volatile int stop;
+
+/* Changes and asks a set all the time */
+static void *hammer(void *arg)
+{
+	const int *all = arg; /* a set, and a member */
+	struct epoll_event e = { .events = EPOLLIN };
+
+	while (!stop) {
+		epoll_ctl(all[0], EPOLL_CTL_ADD, all[1], &e);
+		epoll_wait(all[0], &e, 1, 1);
+		epoll_ctl(all[0], EPOLL_CTL_DEL, all[1], NULL);
+	}
+	return NULL;
+}
+
+static int child_tries(int ep, int outer, int fd[2])
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	int own = dup(fd[0]);
+
+	if (epoll_ctl(ep, EPOLL_CTL_ADD, own, &e) || epoll_wait(outer, &e, 1, COMES) != 1 ||
+	    epoll_wait(ep, &e, 1, COMES) != 1 || epoll_ctl(ep, EPOLL_CTL_DEL, own, NULL))
+		return 1;
+	return close(ep) || close(outer) || epoll_create1(0) < 0;
+}
+
+/* Whatever a thread was about when its process forked, the child goes on */
+static void forks_amid(int fd[2])
+{
+	int ep = epoll_create1(0), outer = epoll_create1(0), all[2] = { ep, fd[0] }, bad = 0;
+	pthread_t threads[2];
+
+	ADD(outer, ep, EPOLLIN, 'e');
+	sets_put(fd[1], "x");
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, hammer, all);
+	for (int i = 0; i < 30; i++) {
+		int status = -1;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			alarm(20);
+			signal(SIGALRM, SIG_DFL);
+			_exit(child_tries(ep, outer, fd));
+		}
+		bad += waitpid(pid, &status, 0) != pid || !WIFEXITED(status);
+	}
+	stop = 1;
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	same_say("%d of 30 children hung or crashed", bad);
+	sets_take(fd[0], 1);
+}
+
+/* --- what is different --- */
+
+/* Each of the sets is in the next one: how many may there be, with a socket in the innermost? */
+static void deepest(int fd[2])
+{
+	int ep[8], n = 0;
+
+	for (int i = 0; i < 8; i++)
+		ep[i] = epoll_create1(0);
+	sets_ctl(ep[0], EPOLL_CTL_ADD, fd[0], EPOLLIN, 'a');
+	while (n < 7 && !sets_ctl(ep[n + 1], EPOLL_CTL_ADD, ep[n], EPOLLIN, 'e'))
+		n++;
+	same_say("%d, then %s", n, strerrorname_np(errno));
+	sets_put(fd[1], "x");
+	WAIT(ep[n], 8, COMES);
+}
+
+/* What a child does to the set that it shares with its parent */
+static void child_changes(int fd[2])
+{
+	int ep = epoll_create1(0);
+	pid_t pid;
+
+	sets_ctl(ep, EPOLL_CTL_ADD, fd[0], EPOLLIN, 'a');
+	pid = fork();
+	if (pid == 0) {
+		sets_ctl(ep, EPOLL_CTL_DEL, fd[0], 0, 'a');
+		sets_ctl(ep, EPOLL_CTL_ADD, fd[1], EPOLLOUT, 'b');
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	sets_put(fd[1], "x");
+	same_wait(fd[0], POLLIN);
+	WAIT(ep, 8, NOT);
+}
+
+/* Its last descriptor of this process goes, and a child has another */
+static void child_keeps(int fd[2])
+{
+	int ep = epoll_create1(0);
+	pid_t pid;
+
+	sets_ctl(ep, EPOLL_CTL_ADD, fd[0], EPOLLIN | EPOLLOUT, 'a');
+	pid = fork();
+	if (pid == 0) {
+		same_sleep(10 * NOT);
+		_exit(0);
+	}
+	close(fd[0]);
+	WAIT(ep, 8, NOT);
+	waitpid(pid, NULL, 0);
+}
+
+/* Two sets hear of the edges of a third */
+static void edges_twice(int fd[2])
+{
+	int inner = epoll_create1(0), a = epoll_create1(0), b = epoll_create1(0);
+
+	sets_ctl(a, EPOLL_CTL_ADD, inner, EPOLLIN | EPOLLET, 'i');
+	sets_ctl(b, EPOLL_CTL_ADD, inner, EPOLLIN | EPOLLET, 'j');
+	sets_ctl(inner, EPOLL_CTL_ADD, fd[0], EPOLLIN, 'a');
+	WAIT(a, 8, 0);
+	sets_put(fd[1], "x");
+	for (int i = 0; i < 2; i++) {
+		WAIT(a, 8, i ? NOT : COMES);
+		WAIT(b, 8, i ? NOT : COMES);
+	}
+	sets_take(fd[0], 1);
+	WAIT(a, 8, NOT);
+	WAIT(b, 8, NOT);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct same_case cases[] = {
@@ -397,6 +524,13 @@ int main(int argc, char **argv)
 		{ "a child's own set", child_own, NULL },
 		{ "a child inherits a set", child_inherits, NULL },
 		{ "a child closes", child_closes, NULL },
+		{ "forks amid it all", forks_amid, NULL },
+		{ "how deep sets nest", deepest, "3, then ELOOP\nwait ep[n]: 1\n  e: in\n" },
+		{ "a child changes its parent's set", child_changes, "wait ep: 1\n  a: in\n" },
+		{ "a child keeps what its parent closes", child_keeps, "wait ep: 0\n" },
+		{ "two sets and the edges of a third", edges_twice,
+		  "wait a: 0\nwait a: 1\n  i: in\nwait b: 1\n  j: in\nwait a: 1\n  i: in\n"
+		  "wait b: 1\n  j: in\nwait a: 0\nwait b: 0\n" },
 	};
 
 	return same_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
