@@ -390,9 +390,11 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 	if (s->shut && s->accepted)
 		libc.shutdown(s->fd, s->shut - 1);
 	base_info("descriptor %d is plain TCP: %s", s->fd, config_reason_text(reason));
-	if (!__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
+	/* Of one that spoke first it is told already */
+	if (!__atomic_load_n(&s->late, __ATOMIC_ACQUIRE)) {
 		report_plain(reason);
-	plain_note(s->fd, reason);
+		plain_note(s->fd, reason);
+	}
 	epoll_give_back(s);
 	if (s->own)
 		fdtab_each(number_take, &s->ent);

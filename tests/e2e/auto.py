@@ -94,6 +94,11 @@ KINDS = (("echo", "PEER_NOT_MPA"), ("garbage", "PEER_NOT_MPA"), ("short", "PEER_
          ("rejects", "REFUSED"))
 
 
+# As DDP_INFO gives them
+NUMBERS = {"PEER_KNOWN_PLAIN": 5, "PEER_NOT_MPA": 100, "PROBE_TIMEOUT": 101, "REFUSED": 102,
+           "GRACE_EXPIRED": 103, "PEER_CLOSED": 107}
+
+
 def tcp(**fallbacks):
     return {"connections": {"software": 0, "kernel": 0, "verbs": 0, "tcp": sum(fallbacks.values())},
             "fallbacks": fallbacks, "bytes": {"tx": 0, "rx": 0}, "errors": 0}
@@ -113,6 +118,11 @@ def fall_back(warpsock, kind, reason, way, host="127.0.0.1", bind=()):
         # Only silence is to wait for; a busy machine may be slow with an answer
         env = {} if kind == "silent" else {"WARPSOCK_PROBE_TIMEOUT": "10s"}
         problems = talk(stage, way, host, server.port, number, [rule], bind=bind, env=env)
+        said = [line.split()[1] for line in stage.text("client").splitlines()
+                if line.startswith("reason")]
+        numbers = [str(NUMBERS[reason]), *[str(NUMBERS["PEER_KNOWN_PLAIN"])] * (number - 1)]
+        # To write nothing waits for nothing, so it is not known yet then
+        problems += [] if said == numbers or way == "write" else [f"DDP_INFO gives {said}, not {numbers}"]
         known = {} if bind else {"PEER_KNOWN_PLAIN": 2}
         problems += differences(stage.report("client"), tcp(**{reason: 1}, **known))
         got = [bytes(octets) for octets in server.got]
@@ -207,7 +217,9 @@ def greeting_plain(warpsock):
         problems = g.greeted()
         back = g.says(b"hello" * 1000)
         problems += [] if back == b"hello" * 1000 else [f"came back: {back}"]
-        return problems + g.counts(GRACE_EXPIRED=1)
+        problems += g.counts(GRACE_EXPIRED=1)
+        said = g.stage.text("server")
+        return problems + ([] if f"reason {NUMBERS['GRACE_EXPIRED']}" in said else [said])
 
 
 def greeting_prefix(warpsock):

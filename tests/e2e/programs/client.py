@@ -9,6 +9,7 @@ Each connection sends so many octets and the end, and what comes back is compare
 import errno
 import select
 import socket
+import struct
 import sys
 import threading
 
@@ -162,6 +163,14 @@ def talk(sock, payload):
     return bytes(back)
 
 
+def reason(sock):
+    """Of DDP_INFO; None: this is a plain socket of a plain process."""
+    try:
+        return struct.unpack_from("=III", sock.getsockopt(5041, 6, 256))[2]
+    except OSError:
+        return None
+
+
 def main():
     way, host, port, octets, connections = sys.argv[1:6]
     for number in range(int(connections)):
@@ -174,6 +183,7 @@ def main():
                 name = sock.getsockname()
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             WAYS[way](sock, (host, int(port)))
+            print("reason", reason(sock))
             back = talk(sock, payload)
             if back != payload:
                 sys.exit(f"{len(back)} octets came back of {len(payload)}, or others")

@@ -7,10 +7,19 @@
 With a greeting it speaks first, so many seconds after it has accepted.
 """
 import socket
+import struct
 import sys
 import time
 
 LIMIT = 30
+
+
+def reason(sock):
+    """Of DDP_INFO; None: this is a plain socket of a plain process."""
+    try:
+        return struct.unpack_from("=III", sock.getsockopt(5041, 6, 256))[2]
+    except OSError:
+        return None
 
 
 def serve(conn, greeting):
@@ -18,6 +27,7 @@ def serve(conn, greeting):
     if greeting is not None:
         time.sleep(greeting)
         conn.sendall(b"welcome\n")
+        print("reason", reason(conn), flush=True)
     while data := conn.recv(65536):
         conn.sendall(data)
 
