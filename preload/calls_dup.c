@@ -47,8 +47,8 @@ static struct fdent *number_begin(int fd, long *err)
 }
 
 /*
- * @got is the kernel's answer. The internal descriptor comes second, so that a dup() that fails does
- * not take the last number that the program could have had.
+ * @got is the kernel's answer. The internal descriptor comes second, so that a dup() that fails
+ * does not take the last number that the program could have had.
  */
 static long number_end(struct fdent *ent, long got)
 {

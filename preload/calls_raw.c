@@ -3,8 +3,8 @@
  * syscall(): numbers of calls that we take go the way of their names, all others to the kernel.
  *
  * Our own parts say syscall() too, and mean the kernel. The linker gives their references another
- * name (--wrap in meson.build), which is the function below that makes the call, so that ours is the
- * program's alone. No file but this one may define the name.
+ * name (--wrap in meson.build), which is the function below that makes the call, so that ours is
+ * the program's alone. No file but this one may define the name.
  */
 #include <errno.h>
 #include <linux/seccomp.h>

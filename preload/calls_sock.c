@@ -56,7 +56,7 @@ static void mapped_away(struct sockaddr_storage *name)
 		*name = four;
 }
 
-static void listening(struct sock *s)
+void sock_listening(struct sock *s)
 {
 	struct sockaddr *name = (struct sockaddr *)&s->name;
 	socklen_t len = sizeof(s->name);
@@ -76,7 +76,7 @@ long call_listen(int fd, int backlog)
 	long err = libc_try(libc.listen(fd, backlog));
 
 	if (!err && s)
-		listening(s);
+		sock_listening(s);
 	sock_put(s);
 	return err;
 }

@@ -24,6 +24,7 @@
 #include "preload/edge.h"
 #include "preload/files.h"
 #include "preload/fork.h"
+#include "preload/inherit.h"
 #include "preload/libc.h"
 #include "preload/linger.h"
 #include "preload/report.h"
@@ -169,6 +170,7 @@ __attribute__((constructor)) static void begin(void)
 	choose_init();
 	if (choose_may(CONFIG_CLIENT) || choose_may(CONFIG_SERVER))
 		files_init();
+	inherit_sockets();
 	at_quick_exit(process_finish);
 }
 

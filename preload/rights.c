@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Descriptors in messages (SCM_RIGHTS): who receives a stream knows nothing of it, so a message that
- * has one is not sent. Looked at only while there are streams.
+ * Descriptors in messages (SCM_RIGHTS): who receives a stream knows nothing of it, so a message
+ * that has one is not sent. Looked at only while there are streams.
  */
 #include "preload/rights.h"
 

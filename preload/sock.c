@@ -147,11 +147,16 @@ static void stream_end(struct sock *s)
 	}
 }
 
-/* The number becomes free only when the connection has left it */
+/*
+ * The number becomes free only when the connection has left it. Once: a process that could not
+ * be replaced by another program closes what has ended before.
+ */
 static void sock_end(struct fdent *ent)
 {
 	struct sock *s = sock_of(ent);
 
+	if (__atomic_exchange_n(&s->ended, true, __ATOMIC_ACQ_REL))
+		return;
 	epoll_forget(s);
 	internal_close(s->announced);
 	s->announced = -1;
@@ -159,6 +164,8 @@ static void sock_end(struct fdent *ent)
 		stream_end(s);
 	if (s->own)
 		return;
+	if (s->attended)
+		attend_forget(s); /* another process may have it still */
 	s->fd = -1;
 	if (s->stream)
 		s->stream->ops->set_fd(s->stream, -1);
@@ -181,7 +188,7 @@ static struct sock *sock_alloc(int fd)
 	s->peer_len = 0;
 	s->announced = -1;
 	s->probing = s->late = s->unsettled = s->fixed = false;
-	s->accepted = s->attended = s->own = false;
+	s->accepted = s->attended = s->own = s->ended = false;
 	s->option = (struct option_kept){ 0 };
 	s->acked = 0;
 	s->wish = (struct sock_wish){

@@ -50,6 +50,7 @@ struct sock {
 	/* What we work by: the program's number or, @own, an internal one. Atomic */
 	int fd;
 	bool own;
+	bool ended;	 /* atomic: the last number went */
 	uint64_t cookie; /* the kernel's name for the socket of a stream */
 	struct stream *stream;
 	enum config_transport mode;
@@ -112,6 +113,8 @@ void sock_settle(struct sock *s);
 /* For what is not to be on DDP because of @err */
 enum config_reason sock_reason(int err);
 
+/* It listens (calls_sock.c) */
+void sock_listening(struct sock *s);
 /* Work on it goes by an internal descriptor from now on; -errno */
 int sock_own(struct sock *s);
 

@@ -11,7 +11,8 @@ import re
 import sys
 from dataclasses import dataclass
 
-LINE = re.compile(r"(fd|any|out|after|end|file|var|also|self|msg)(\*?)\s+(.*?)(\w+)\((.*)\)\s+:\s+(.+)$")
+KINDS = "fd|any|out|after|end|file|var|also|self|msg"
+LINE = re.compile(rf"({KINDS})(\*?)\s+(.*?)(\w+)\((.*)\)\s+:\s+(.+)$")
 NOTE = """/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Made of wrap.list by wrap.py */
 """
@@ -155,8 +156,8 @@ def entry(call):
         r = f"call_{call.name}({call.args})"
         return out + f"\tlong r = {r};\n\n{answer(call)}}}\n\n"
     if call.kind != "any":
-        more = " && !__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED)" if call.kind == "msg" else ""
-        out += f"\tif (!fdtab_is_ours(fd){more})\n\t\t{ret}libc.{call.name}({call.args});\n"
+        none = " && !__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED)"
+        out += f"\tif (!fdtab_is_ours(fd){none if call.kind == 'msg' else ''})\n\t\t{ret}libc.{call.name}({call.args});\n"
         if not ret:
             out += "\telse\n\t"
     return ours(call) + out + f"\t{ret}ours_{call.name}({call.args});\n}}\n\n"

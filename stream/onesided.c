@@ -66,6 +66,9 @@ bool rsock_is_foreign(const struct rsock *s)
 {
 	uint32_t owner = rsock_load(&s->state->owner);
 
+	/* Closed here while another process has it: what fails here must not break it there */
+	if (__atomic_load_n(&s->base.fd, __ATOMIC_ACQUIRE) < 0)
+		return true;
 	return owner && owner != (uint32_t)getpid();
 }
 

@@ -267,6 +267,37 @@ static bool executed(void)
 	return true;
 }
 
+/* What another program does with a listener that it was given by number */
+static int serve(int fd)
+{
+	int got = accept(fd, NULL, NULL);
+	char buf[4];
+
+	if (recv(got, buf, 4, MSG_WAITALL) != 4 || write(got, buf, 4) != 4)
+		return 1;
+	return read(got, buf, 1) != 0;
+}
+
+static bool listener_inherited(void)
+{
+	char number[16], buf[4];
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	pid_t pid;
+
+	snprintf(number, sizeof(number), "%d", lfd);
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		execl("/proc/self/exe", "server", number, NULL);
+		_exit(1);
+	}
+	need(!connect(fd, (struct sockaddr *)&laddr, sizeof(laddr)) && write(fd, "word", 4) == 4);
+	need(recv(fd, buf, 4, MSG_WAITALL) == 4 && !memcmp(buf, "word", 4));
+	need(!shutdown(fd, SHUT_WR) && in_child(pid));
+	close(fd);
+	return true;
+}
+
 static bool spawned(void)
 {
 	char *argv[] = { "sh", "-c", "exit 0", NULL };
@@ -479,7 +510,7 @@ static bool ends_asleep(void)
 	return true;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const struct call_case cases[] = {
 		{ "close_range, closefrom", range_ends },
@@ -489,6 +520,7 @@ int main(void)
 		{ "forks that libc has not made", forked_raw },
 		{ "fork and exec", forked_and_executed },
 		{ "exec", executed },
+		{ "a listener is inherited", listener_inherited },
 		{ "posix_spawn, system, popen", spawned },
 		{ "fork beside busy threads", forked_beside_threads },
 		{ "exit, quick_exit, _exit, daemon", ends },
@@ -498,5 +530,7 @@ int main(void)
 		{ "all numbers are closed", range_of_all },
 	};
 
+	if (argc > 1)
+		return serve(atoi(argv[1]));
 	return cases_run(cases, sizeof(cases) / sizeof(cases[0]));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What Linux promises of stream sockets to a program that makes its calls by syscall(). As calls.c, for
- * the kernel's TCP and for Warpsock.
+ * What Linux promises of stream sockets to a program that makes its calls by syscall(). As
+ * calls.c, for the kernel's TCP and for Warpsock.
  */
 #include "tests/e2e/programs/calls.h"
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 extern char **environ;
@@ -78,6 +79,33 @@ static bool exec_only_owner(void)
 	need(recv(fd, (char[5]){ 0 }, 5, MSG_WAITALL) == 5 && read(fd, (char[1]){ 0 }, 1) == 0);
 	close(fd);
 	return in_child(pid);
+}
+
+/* A file that only seems to be a program: what was the process's own has ended, the rest goes on */
+static bool exec_of_no_program(void)
+{
+	char path[] = "/tmp/warpsock-process-XXXXXX";
+	int fd[2], file = mkstemp(path), own;
+	pid_t pid;
+
+	need(pair(fd) && write(file, "nothing\n", 8) == 8 && !fchmod(file, 0755) && !close(file));
+	need(!fcntl(fd[0], F_SETFD, FD_CLOEXEC) && !fcntl(fd[1], F_SETFD, FD_CLOEXEC));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		execve(path, (char *[]){ path, NULL }, environ);
+		own = socket(AF_INET, SOCK_STREAM, 0);
+		if (errno != ENOEXEC || connect(own, (struct sockaddr *)&laddr, sizeof(laddr)))
+			_exit(1);
+		exit(write(own, "after", 5) != 5);
+	}
+	own = accept(lfd, NULL, NULL);
+	need(recv(own, (char[5]){ 0 }, 5, MSG_WAITALL) == 5 && read(own, (char[1]){ 0 }, 1) == 0);
+	need(in_child(pid) && talk(fd[0], fd[1]));
+	unlink(path);
+	close(own);
+	done(fd);
+	return true;
 }
 
 static bool vfork_hands_over(void)
@@ -270,6 +298,7 @@ int main(void)
 	static const struct call_case cases[] = {
 		{ "exec with a stream as standard input", exec_standard },
 		{ "exec by the only process that has a stream", exec_only_owner },
+		{ "exec of what is no program", exec_of_no_program },
 		{ "a child of vfork hands a stream over", vfork_hands_over },
 		{ "spawned programs do not see streams", spawned_do_not_see },
 		{ "SCM_RIGHTS", passed_on },
