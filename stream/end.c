@@ -132,7 +132,7 @@ int rsock_close(struct stream *stream)
 
 	if (__atomic_fetch_sub(&s->state->refs, 1, __ATOMIC_ACQ_REL) != 1)
 		return 0;
-	if (!rsock_is_open(s) && !(s->hold && rsock_load(&s->state->tx.hold_end)))
+	if (!rsock_is_open(s) && !(rsock_load(&s->hold) && rsock_load(&s->state->tx.hold_end)))
 		return 0;
 	if (rsock_is_foreign(s))
 		return 0; /* the end is the socket's own */

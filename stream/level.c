@@ -60,7 +60,7 @@ static unsigned int open_levels(const struct rsock *s, uint32_t ends)
  */
 static unsigned int starting_levels(const struct rsock *s)
 {
-	if (s->hold)
+	if (rsock_load(&s->hold))
 		return rsock_load(&s->state->tx.hold_end) < STREAM_HOLD ? STREAM_WRITABLE : 0;
 	if (s->state->initiator || s->only)
 		return 0;

@@ -86,7 +86,7 @@ static int push_held(struct rsock *s)
 	}
 	tx->hold_at = 0;
 	rsock_store(&tx->hold_end, 0);
-	s->hold = false;
+	rsock_store(&s->hold, false);
 	return 0;
 }
 
@@ -169,7 +169,7 @@ static int sgl_grant(struct rsock *s)
 {
 	struct stream_tx *tx = &s->state->tx;
 	uint16_t before = tx->limit, limit = (uint16_t)(rsock_load(&s->state->rx.got) + s->credits);
-	bool sge = ring_due(s) && !(tx->due & STREAM_DUE_GRANT);
+	bool sge = ring_due(s) && !(rsock_load(&tx->due) & STREAM_DUE_GRANT);
 	int err;
 
 	rsock_store(&tx->limit, limit);
@@ -192,7 +192,8 @@ static int push_grants(struct rsock *s)
 {
 	int err = 0;
 
-	while (!err && granting(s) && (s->state->tx.due & STREAM_DUE_GRANT || rsock_grant_due(s)))
+	while (!err && granting(s) &&
+	       (rsock_load(&s->state->tx.due) & STREAM_DUE_GRANT || rsock_grant_due(s)))
 		err = grant_once(s);
 	return err;
 }
@@ -209,7 +210,7 @@ static int push_ends(struct rsock *s)
 	int err = rsock_jobs_left(s) ? -EAGAIN : 0;
 
 	for (unsigned int i = 0; i < base_array_size(ends) && !err; i++) {
-		if (!(tx->due & ends[i].due))
+		if (!(rsock_load(&tx->due) & ends[i].due))
 			continue;
 		err = message_post(s, rs_msg(RS_OP_CTRL, ends[i].ctrl));
 		if (!err)
@@ -223,7 +224,7 @@ static int push_fin(struct rsock *s)
 	struct stream_tx *tx = &s->state->tx;
 	int err;
 
-	if (!(tx->due & STREAM_DUE_FIN))
+	if (!(rsock_load(&tx->due) & STREAM_DUE_FIN))
 		return 0;
 	err = s->rnic->shutdown(&s->mem, stream_fd(&s->base));
 	if (err != -EAGAIN)

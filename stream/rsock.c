@@ -163,7 +163,7 @@ static void rsock_stats(struct stream *stream, struct stream_stats *stats)
 	if (rsock_is_open(s))
 		s->rnic->info(&s->mem, &info);
 	*stats = (struct stream_stats){
-		.tx_octets = s->state->tx.octets,
+		.tx_octets = rsock_load(&s->state->tx.octets),
 		.rx_octets = rsock_load(&s->state->rx.consumed),
 		.tx_fpdus = info.tx_fpdus,
 		.rx_fpdus = info.rx_fpdus,
@@ -199,7 +199,7 @@ static void rsock_info(struct stream *stream, struct stream_info *out)
 		.crc = info.crc,
 		.tx_markers = info.tx_markers,
 		.rx_markers = info.rx_markers,
-		.tx_octets = st->tx.octets,
+		.tx_octets = rsock_load(&st->tx.octets),
 		.rx_octets = rsock_load(&st->rx.consumed),
 		.tx_fpdus = info.tx_fpdus,
 		.rx_fpdus = info.rx_fpdus,

@@ -208,6 +208,11 @@ static ssize_t hold(struct rsock *s, const struct iovec *iov, int n)
 	return sum ? (ssize_t)sum : -EAGAIN;
 }
 
+static bool has_ended(const struct rsock *s)
+{
+	return rsock_load(&s->state->ends) & (STREAM_OUT_ENDED | STREAM_SHUT_WR);
+}
+
 /* tx lock */
 static ssize_t octets_send(struct rsock *s, const struct iovec *iov, int n)
 {
@@ -218,6 +223,8 @@ static ssize_t octets_send(struct rsock *s, const struct iovec *iov, int n)
 	if (!rsock_load(&s->state->may_send))
 		return -EAGAIN;
 	err = rsock_push(s);
+	if (!err && has_ended(s))
+		err = -EPIPE; /* the end may have gone just now */
 	if (!err && rsock_jobs_left(s))
 		err = -EAGAIN; /* what is sent later comes later */
 	return err ? err : rsock_send_data(s, iov, n);
@@ -230,21 +237,16 @@ static ssize_t ended(struct rsock *s)
 	return err ? -err : -EPIPE;
 }
 
-static bool has_ended(const struct rsock *s)
-{
-	return rsock_load(&s->state->ends) & (STREAM_OUT_ENDED | STREAM_SHUT_WR);
-}
-
+/* The end is looked for under the lock: shutdown() says it there, and nothing may go behind it */
 static ssize_t send_once(struct rsock *s, const struct iovec *iov, int n)
 {
 	ssize_t sent;
 
-	if (has_ended(s))
-		return -EPIPE; /* or what ended() says, which says it once */
 	rsock_tx_lock(s);
-	sent = octets_send(s, iov, n);
+	/* -EPIPE, or what ended() says, which says it once */
+	sent = has_ended(s) ? -EPIPE : octets_send(s, iov, n);
 	if (sent > 0) {
-		s->state->tx.octets += (uint64_t)sent;
+		rsock_store(&s->state->tx.octets, s->state->tx.octets + (uint64_t)sent);
 		rsock_store(&s->state->tx.want, 0);
 	}
 	rsock_tx_unlock(s);

@@ -88,7 +88,7 @@ struct stream_peer {
 };
 
 struct stream_tx {
-	uint64_t octets;  /* accepted from the program */
+	uint64_t octets;  /* *: accepted from the program */
 	uint64_t placed;  /* *: INLINE: octets of the peer's window used, ever */
 	uint64_t granted; /* *: octets of our ring that the peer was told of, ever */
 	uint32_t filled;  /* *: entries used up; entry[filled % 2] is in use */

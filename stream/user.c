@@ -80,6 +80,11 @@ static void message_hold(struct rsock *s, const void *p, size_t len)
 	rsock_store(&tx->placed, tx->placed + len + STREAM_MESSAGE_COST);
 }
 
+static bool has_ended(const struct rsock *s)
+{
+	return rsock_load(&s->state->ends) & (STREAM_OUT_ENDED | STREAM_SHUT_WR);
+}
+
 /* tx lock */
 static int message_accept(struct rsock *s, const void *p, size_t len)
 {
@@ -88,6 +93,8 @@ static int message_accept(struct rsock *s, const void *p, size_t len)
 
 	if (!err)
 		err = rsock_push(s);
+	if (!err && has_ended(s))
+		err = -EPIPE; /* the end may have gone just now */
 	if (!err && rsock_jobs_left(s))
 		err = -EAGAIN;
 	if (err)
@@ -100,19 +107,19 @@ static int message_accept(struct rsock *s, const void *p, size_t len)
 		return err;
 	}
 	rsock_store(&tx->want, 0);
-	tx->octets += len;
+	rsock_store(&tx->octets, tx->octets + len);
 	tx->messages++;
 	return 0;
 }
 
+/* As its namesake in send.c: the end is looked for under the lock */
 static int send_once(struct rsock *s, const void *p, size_t len)
 {
-	int err;
+	int err = -EPIPE;
 
-	if (rsock_load(&s->state->ends) & (STREAM_OUT_ENDED | STREAM_SHUT_WR))
-		return -EPIPE;
 	rsock_tx_lock(s);
-	err = rsock_load(&s->state->may_send) ? message_accept(s, p, len) : -EAGAIN;
+	if (!has_ended(s))
+		err = rsock_load(&s->state->may_send) ? message_accept(s, p, len) : -EAGAIN;
 	rsock_tx_unlock(s);
 	return err;
 }
