@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "op.h"
+#include "play.h"
 
 /* TCP finds out by the answer to the first write; DISCONNECT has said it before */
 static bool write_after_close(const struct play *p, const struct op *op,

@@ -2,8 +2,8 @@
 /*
  * The command line of the differential test, which runs under `warpsock run --all --mode on`:
  *
- *	differential SHAPE SEED OPERATIONS    programs of SEED, SEED + 1 ... until so many operations
- *	differential SHAPE SEED only I,J,...  one program, of which only these operations run
+ *	differential SHAPE SEED OPERATIONS    programs of SEED, SEED + 1 ... for so many operations
+ *	differential SHAPE SEED only I,J,...  one program, only these operations of it
  *
  * SHAPE: one (one thread), threads (three of them), two (the ends in two processes).
  */
@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "op.h"
+#include "play.h"
 
 static const char *const shapes[] = { "one", "threads", "two" };
 

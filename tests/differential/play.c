@@ -17,7 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "op.h"
+#include "play.h"
 
 uint64_t play_unread(const struct play *p, unsigned int side)
 {

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "op.h"
+#include "play.h"
 
 #define LIMIT_MS 5000
 /* So long a difference stands before an exception may be made of it */

@@ -35,7 +35,8 @@ def value(kind, octets):
 def extension(features, window=ROOM, values=None, length=None, version=1):
     if values is None:
         values = value(1, struct.pack(">I", features)) + value(2, struct.pack(">Q", window))
-    return struct.pack(">4sBxH", b"WARP", version, len(values) if length is None else length) + values
+    length = len(values) if length is None else length
+    return struct.pack(">4sBxH", b"WARP", version, length) + values
 
 
 class Stream(rawpeer.Peer):
