@@ -265,8 +265,8 @@ STREAM = {
     "endless keepalives": ("open", "5 open", flood(5000, message(CTRL, KEEPALIVE))),
     "Writes of no octets": ("open", "5 open",
                             flood(5000, lambda p: p.tagged(rawpeer.WRITE, 1, 0))),
-    "octets whose echo is not read": ("open", "30000 open",
-                                      then(*3 * [lambda p: p.say(bytes(10000))])),
+    "octets whose echo is not read": ("open", "15000 open",
+                                      then(*3 * [lambda p: p.say(bytes(5000))])),
 }
 
 # The same with the extensions of Warpsock

@@ -130,7 +130,8 @@ def run(victim, good, writer, words):
             try:
                 problems = problems_of(victim, good, stream, case)
             except (peer.Ended, ValueError, OSError) as error:
-                problems = [f"{type(error).__name__}: {error}"]
+                problems = [f"{type(error).__name__}: {error}",
+                            f"its program says {victim.lines()}", victim.stage.text("victim", "err")]
             writer.case(f"{group}: {name}", problems)
             stream.sock.close()
 
