@@ -84,8 +84,7 @@ static bool timeout_is_bad(const struct timespec *ts)
 /* An error behind the first message is for the next call */
 static void error_keep(int fd, long err)
 {
-	bool told = err == -EAGAIN || err == -EINTR || err == CALL_RESTART;
-	struct sock *s = told ? NULL : octets_stream(fd);
+	struct sock *s = octets_is_error(err) ? octets_stream(fd) : NULL;
 
 	if (s)
 		s->stream->ops->give_error(s->stream, (int)-err);

@@ -109,10 +109,11 @@ static long take_once(struct sock *s, const struct pieces *p, size_t done, int f
 	return got;
 }
 
-/* Is it an error of the connection, which is told once? */
-static bool is_of_stream(long err)
+/* Is it an error of the connection, which is told once? Not a message that is next, or a process */
+bool octets_is_error(long err)
 {
-	return err != -EAGAIN && err != -EINTR && err != CALL_RESTART && err != -EPIPE;
+	return err != -EAGAIN && err != -EINTR && err != CALL_RESTART && err != -EPIPE &&
+	       err != -EBADMSG && err != -EXDEV;
 }
 
 /* The call says what it has; an error that came behind it is for the next one */
@@ -120,7 +121,7 @@ static long sum_or_error(struct sock *s, size_t sum, long err)
 {
 	if (!sum)
 		return err;
-	if (err < 0 && is_of_stream(err))
+	if (err < 0 && octets_is_error(err))
 		s->stream->ops->give_error(s->stream, (int)-err);
 	return (long)sum;
 }
@@ -177,7 +178,7 @@ static long peek(struct sock *s, const struct pieces *p, int flags)
 		if (got == -EAGAIN)
 			err = got = octets_wait(s, INPUT, flags, &deadline);
 		else if (got <= 0 || (size_t)got >= target ||
-			 s->stream->ops->levels(s->stream, NULL) & STREAM_RDHUP)
+			 s->stream->ops->levels(s->stream, NULL) & (STREAM_RDHUP | STREAM_BOUND))
 			break;
 		else
 			err = peek_wait(s, flags, &deadline);

@@ -36,6 +36,8 @@ long octets_out(struct sock *s, const struct iovec *iov, int n, int flags);
  */
 int octets_wait(struct sock *s, unsigned int level, int flags, uint64_t *deadline);
 long octets_broken(int flags);
+/* Behind what a call has moved already: is it for the next call to tell? */
+bool octets_is_error(long err);
 /* The same for a descriptor */
 long octets_recv(int fd, const struct iovec *iov, int n, int flags);
 long octets_send(int fd, const struct iovec *iov, int n, int flags);

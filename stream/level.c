@@ -35,6 +35,8 @@ static unsigned int open_levels(const struct rsock *s, uint32_t ends)
 		levels |= STREAM_READABLE;
 	else if (there)
 		levels |= STREAM_SOME;
+	if (rsock_load(&st->rx.message_first) != STREAM_NO_MESSAGE)
+		levels |= STREAM_BOUND;
 	if (ends & (STREAM_OUT_ENDED | STREAM_SHUT_WR))
 		levels |= STREAM_WRITABLE;
 	else if (rsock_load(&st->may_send) && !rsock_load(&st->tx.blocked) && may_send(s))

@@ -239,6 +239,13 @@ static bool messages(void)
 	m = control_of(&msg, DDP_CMSG_SEND);
 	need(m && m->length == 20 && msg.msg_flags == (MSG_EOR | MSG_TRUNC));
 	need(receive(fd[1], in, 6, MSG_DONTWAIT, &msg) == -EAGAIN);
+	/* Calls that would wait for more end at a message, and say nothing of it afterwards */
+	need(send(fd[0], "ab", 2, 0) == 2 && message(fd[0], "last") == 4);
+	need(recv(fd[1], in, 3, MSG_PEEK | MSG_WAITALL) == 2);
+	need(recv(fd[1], in, 3, MSG_WAITALL) == 2);
+	need(receive(fd[1], in, 6, 0, &msg) == 4);
+	need(receive(fd[1], in, 6, MSG_DONTWAIT, &msg) == -EAGAIN);
+	need(getsockopt(fd[1], SOL_SOCKET, SO_ERROR, &n, &(socklen_t){ sizeof(n) }) == 0 && !n);
 	close_pair(fd);
 	return true;
 }
