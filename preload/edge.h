@@ -51,7 +51,7 @@ extern bool edge_over;	  /* atomic: the process ends, preload/process.c */
 struct edge *edge_create(void);
 void edge_cancel_hold(struct edge *e);
 void edge_cancel_release(struct edge *e);
-/* Signals, cancellation and the end of the process after a call; true: the call is to be made again */
+/* Signals, cancellation, the end of the process after a call; true: it is to be made again */
 bool edge_settle(struct edge *e, long *r);
 /* In between, with nothing held: what has been noted happens now */
 void edge_pass(void);

@@ -150,8 +150,9 @@ static bool another_file(void)
 	file = freopen(path, "w", file);
 	need(file && fileno(file) == fd[0] && got_text(fd[1], "last"));
 	need(read(fd[1], &c, 1) == 0);
-	need(fputs("to the file", file) >= 0 && !fclose(file));
-	need(read(tmp, text, 100) == 11 && !memcmp(text, "to the file", 11));
+	need(fputs("to the file", file) >= 0 && !fflush(file));
+	need(write(fd[0], "!", 1) == 1 && !fclose(file));
+	need(read(tmp, text, 100) == 12 && !memcmp(text, "to the file!", 12));
 	close(tmp);
 	close(fd[1]);
 	need(!unlink(path) && pair(fd));
