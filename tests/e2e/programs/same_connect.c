@@ -232,6 +232,36 @@ static void disconnect(int fd[2])
 	R(recv(fd[0], &c, 1, 0));
 }
 
+static void nowhere_later(void *arg)
+{
+	if (nowhere(*(int *)arg))
+		same_say("nowhere: %s", strerror(errno));
+}
+
+static void disconnect_reader(int fd[2])
+{
+	char c;
+
+	same_later(50, nowhere_later, &fd[0]);
+	/* EPIPE in Linux where it races, ECONNRESET where it does not */
+	R(recv(fd[0], &c, 1, 0) < 0);
+	same_join();
+	R(to_peer(fd[0]));
+	fd[1] = accept(same_listener, NULL, NULL);
+	same_later(50, nowhere_later, &fd[0]);
+	same_wait(fd[0], POLLIN);
+	same_join();
+	for (int i = 0; i < 20; i++) {
+		if (to_peer(fd[0]))
+			same_say("again: %s", strerror(errno));
+		fd[1] = accept(same_listener, NULL, NULL);
+		if (write(fd[0], "x", 1) != 1 || read(fd[1], &c, 1) != 1 || c != 'x')
+			same_say("not the octet");
+		close(fd[1]);
+		nowhere(fd[0]);
+	}
+}
+
 static void disconnect_listener(int fd[2])
 {
 	int s = fresh(0);
@@ -396,6 +426,7 @@ int main(int argc, char **argv)
 		SAME("shutdown both ways", shut_both),
 		SAME("shutdown of reading", shut_read),
 		SAME("connect to nowhere disconnects", disconnect),
+		SAME("connect to nowhere while a thread reads", disconnect_reader),
 		SAME("connect to nowhere of other sockets", disconnect_listener),
 		SAME("connect without waiting", later),
 		SAME("MSG_FASTOPEN", fast_open_send),
