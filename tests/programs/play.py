@@ -86,11 +86,12 @@ class Wire:
         self.why = None  # why there is no capture
 
     def start(self):
+        """Not in immediate mode, whose ring has room for 256 packets, however small they are."""
         what = " or ".join(f"tcp port {port}" for port in self.ports)
         with open(self.log, "wb") as log:
             self.dump = subprocess.Popen(
-                [*as_root(), "tcpdump", "-i", "lo", "--immediate-mode", "-U", "-s", "0", "-B",
-                 "65536", "-w", str(self.path), what],
+                [*as_root(), "tcpdump", "-i", "lo", "-s", "0", "-B", "65536", "-w",
+                 str(self.path), what],
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         until(lambda: "listening on" in self.said() or self.dump.poll() is not None)
         if self.dump.poll() is not None:
@@ -101,7 +102,7 @@ class Wire:
 
     def stop(self):
         if self.dump and self.dump.poll() is None:
-            time.sleep(0.3)  # what came last is still on its way to the file
+            time.sleep(1.3)  # what came last reaches tcpdump after a second
             subprocess.run([*as_root(), "kill", str(self.dump.pid)], check=True, timeout=20)
             self.dump.wait(20)
 
