@@ -26,9 +26,9 @@ enum stream_level {
 	STREAM_RDHUP = 0x04, /* the peer sends no more */
 	STREAM_HUP = 0x08,   /* both directions are over */
 	STREAM_ERROR = 0x10,
-	STREAM_BOUND = 0x40,   /* a user message, behind octets or next: reads end there */
 	STREAM_SOME = 0x20,    /* octets, but less than SO_RCVLOWAT: not readable */
 	STREAM_STARTED = 0x40, /* start-up is over, one way or the other */
+	STREAM_BOUND = 0x80,   /* a user message, behind octets or next: reads end there */
 };
 
 /* Grow when something happened that a waiter may have waited for */
