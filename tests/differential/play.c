@@ -224,6 +224,8 @@ bool op_lacks(const struct play *p, const struct op *op)
 
 	if (op_is_receive(op->kind))
 		return octets_lack(p, op);
+	if (p->released[proc_of(op)])
+		return false;
 	probe.timeout = 0;
 	if (op->kind == OP_EPOLL_WAIT) {
 		if (op->b % 16 == 15)
@@ -370,6 +372,7 @@ static void wake_all(struct play *p)
 		struct op ring = { .kind = OP_RELEASE, .slot = (uint8_t)slot };
 
 		both(p, &ring, op_proc(slot));
+		p->released[op_proc(slot)] = true;
 		if (!p->stop)
 			settle(p);
 		shut(slot);

@@ -30,7 +30,8 @@ struct play {
 	bool deaf[2];			/* a side has shut its receiving */
 	bool gone[2];			/* all its descriptors are closed */
 	bool reset;
-	bool timed[2]; /* SO_RCVTIMEO is set */
+	bool timed[2];	      /* SO_RCVTIMEO is set */
+	bool released[PROCS]; /* who sleeps in poll for ever is to come back */
 	uint32_t members[SETS];
 	struct blocked blocked[PROCS][THREADS];
 	unsigned int executed;

@@ -131,7 +131,8 @@ def run(victim, good, writer, words):
                 problems = problems_of(victim, good, stream, case)
             except (peer.Ended, ValueError, OSError) as error:
                 problems = [f"{type(error).__name__}: {error}",
-                            f"its program says {victim.lines()}", victim.stage.text("victim", "err")]
+                            f"its program says {victim.lines()}",
+                            victim.stage.text("victim", "err")]
             writer.case(f"{group}: {name}", problems)
             stream.sock.close()
 
