@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Signal handlers that do something while a call on a stream socket is under way: jump away from it,
- * fork, write to the same connection. To be run by itself and under the launcher, as calls.c.
+ * Signal handlers that do something while a call on a stream socket is under way: jump away from
+ * it, fork, write to the same connection. To be run by itself and under the launcher, as calls.c.
  */
 #include "tests/e2e/programs/calls_signal.h"
 
