@@ -5,9 +5,7 @@
  */
 #include "tests/e2e/programs/calls.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -109,92 +107,6 @@ static bool wide(void)
 	return true;
 }
 
-/*
- * --- the moment before a sleep: the interposer makes its system calls by libc's function, for
- * which this one stands
- */
-
-static __thread void (*volatile before_sleep)(void);
-__attribute__((visibility("default"))) long syscall(long number, ...);
-
-long syscall(long number, ...)
-{
-	static long (*real)(long number, ...);
-	void (*act)(void) = before_sleep;
-	long arg[6];
-	va_list args;
-
-	if (!real)
-		*(void **)&real = dlsym(RTLD_NEXT, "syscall");
-	va_start(args, number);
-	for (int i = 0; i < 6; i++)
-		arg[i] = va_arg(args, long);
-	va_end(args);
-	if (act && (number == SYS_ppoll || number == SYS_epoll_pwait2)) {
-		const struct timespec *limit = (void *)(number == SYS_ppoll ? arg[2] : arg[3]);
-
-		if (!limit || limit->tv_sec || limit->tv_nsec) {
-			before_sleep = NULL;
-			act();
-		}
-	}
-	return real(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
-}
-
-static void bring(int sig)
-{
-	signals += write(talk_fd, "x", 1) == 1;
-}
-
-static void signal_self(void)
-{
-	pthread_kill(pthread_self(), SIGUSR1);
-}
-
-static void cancel_self(void)
-{
-	pthread_cancel(pthread_self());
-}
-
-static bool last_moment_signal(void)
-{
-	struct epoll_event e = { .events = EPOLLIN };
-	int fd[2], ep = epoll_create1(0);
-	char c;
-
-	need(pair(fd) && !epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &e));
-	signal(SIGUSR1, bring);
-	talk_fd = fd[1];
-	signals = 0;
-	before_sleep = signal_self;
-	need(read(fd[0], &c, 1) == 1 && signals == 1 && !before_sleep);
-	before_sleep = signal_self;
-	need(epoll_wait(ep, &e, 1, -1) < 0 && errno == EINTR && signals == 2);
-	need(epoll_wait(ep, &e, 1, -1) == 1 && read(fd[0], &c, 1) == 1);
-	done(fd);
-	return !close(ep);
-}
-
-static void *read_for_ever(void *arg)
-{
-	char c;
-
-	before_sleep = cancel_self;
-	return read(*(int *)arg, &c, 1) == 1 ? arg : NULL;
-}
-
-static bool last_moment_cancel(void)
-{
-	pthread_t thread;
-	void *end;
-	int fd[2];
-
-	need(pair(fd) && !pthread_create(&thread, NULL, read_for_ever, &fd[0]));
-	need(!pthread_join(thread, &end) && end == PTHREAD_CANCELED);
-	done(fd);
-	return true;
-}
-
 /* --- a kernel, or a filter of system calls, without epoll_pwait2() --- */
 
 static bool epoll_pwait2_refuse(unsigned int err)
@@ -219,7 +131,6 @@ static bool old_kernel(unsigned int err)
 	char c;
 
 	need(pair(fd) && !epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &e) && epoll_pwait2_refuse(err));
-	need(syscall(SYS_epoll_pwait2, ep, &e, 1, NULL, NULL, 0) < 0 && errno == (int)err);
 	need(epoll_wait(ep, &e, 1, 10) == 0);
 	signal(SIGUSR1, on_signal);
 	signals = 0;
@@ -256,8 +167,6 @@ int main(void)
 		{ "registers in a handler's context do not count", context_registers },
 #endif
 		{ "a FILE is no wide one", wide },
-		{ "a signal just before the sleep", last_moment_signal },
-		{ "pthread_cancel() just before the sleep", last_moment_cancel },
 		{ "without epoll_pwait2", old_kernels },
 	};
 
