@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What DDP sockets do not do that TCP does, of descriptors and processes: each fails before anything
- * is lost. Under the launcher only (docs/limits.md).
+ * What DDP sockets do not do that TCP does, of descriptors and processes: each fails before
+ * anything is lost. Under the launcher only (docs/limits.md).
  */
 #include "tests/e2e/programs/calls.h"
 
@@ -253,7 +253,7 @@ static bool our_own(void)
 	return true;
 }
 
-/* Nobody can finish for a process that is killed: what arrives is from the beginning, and no more */
+/* Nobody can finish for a process that is killed: what arrives is a part from the beginning */
 static bool killed(void)
 {
 	static unsigned char data[300000];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Counts what a call on a socket that is not in DDP mode pays: pass LIBRARY. For each name of
- * class fd, after and msg: how many instructions of the library's were executed, and whether one went
- * backwards or into another function.
+ * class fd, after and msg: how many instructions of the library's were executed, and whether one
+ * went backwards or into another function.
  *
  * A child makes the call; its parent lets it go one instruction after the other and looks where it
  * is.

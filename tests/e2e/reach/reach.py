@@ -18,6 +18,8 @@ import tap  # noqa: E402
 import wrap  # noqa: E402
 
 LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
+# What else libc may call the same function
+FORMS = ("__{}_chk", "{}64", "__{}", "{}_unlocked", "__{}_unlocked_chk")
 # Names that may be called in earnest
 CONTROL = ("read", "__recv_chk", "sendmsg", "epoll_wait", "listen")
 # What stands before libc's function when a descriptor is not ours: one look at the table
@@ -74,8 +76,7 @@ def main():
     writer.case("nothing but the names of wrap.list is exported",
                 sorted(exported(library) ^ names))
     writer.case("libc has every name", sorted(names - theirs))
-    forms = {form for name in names for form in (f"__{name}_chk", f"{name}64", f"__{name}", f"{name}_unlocked",
-                                             f"__{name}_unlocked_chk")}
+    forms = {form.format(name) for name in names for form in FORMS}
     writer.case("libc's other forms of a name are in the list", sorted((forms & theirs) - names))
     for program in (lazy, now, noplt):
         bound(writer, program, program != lazy)

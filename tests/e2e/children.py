@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Python's ways to start processes beside a connection: children.py WARPSOCK.
+
+Python's subprocess calls vfork and closes all descriptors in the child; multiprocessing forks. The
+connection of the parent goes on through all of it, over TCP and over DDP.
+"""
+import errno
+import multiprocessing
+import os
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import tap  # noqa: E402
+
+PYTHON = "/usr/bin/python3"
+
+
+def connect():
+    listener = socket.create_server(("127.0.0.1", 0))
+    client = socket.create_connection(listener.getsockname(), timeout=30)
+    return client, listener.accept()[0]
+
+
+def talk(client, server, times=50):
+    for _ in range(times):
+        client.sendall(b"ping")
+        assert server.recv(4, socket.MSG_WAITALL) == b"ping"
+        server.sendall(b"pong")
+        assert client.recv(4, socket.MSG_WAITALL) == b"pong"
+
+
+def run_many(client, server):
+    for _ in range(20):
+        assert subprocess.run(["true"], check=False).returncode == 0
+        out = subprocess.run("echo hi", shell=True, capture_output=True, check=True).stdout
+        assert out == b"hi\n"
+        talk(client, server, 3)
+
+
+def keep_descriptors(client, server):
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          close_fds=False) as cat:
+        assert cat.communicate(b"x")[0] == b"x"
+
+
+def fork_many(client, server):
+    context = multiprocessing.get_context("fork")
+    children = [context.Process(target=os.getpid) for _ in range(4)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+        assert child.exitcode == 0
+
+
+def beside_a_thread(client, server):
+    thread = threading.Thread(target=run_many, args=connect())
+    thread.start()
+    talk(client, server, 500)
+    thread.join()
+
+
+def not_handed_over(client, server):
+    """Over TCP it is, and cat reads what was sent; over DDP the call says why not."""
+    try:
+        with subprocess.Popen(["cat"], stdin=server, stdout=subprocess.PIPE) as cat:
+            client.sendall(b"for cat")
+            client.shutdown(socket.SHUT_WR)
+            assert cat.communicate(timeout=30)[0] == b"for cat"
+            client.close()
+            server.close()
+    except OSError as error:
+        assert error.errno == errno.EOPNOTSUPP
+
+
+def inside():
+    writer = tap.Writer()
+    for case in (run_many, keep_descriptors, fork_many, beside_a_thread, not_handed_over):
+        client, server = connect()
+        problems = []
+        try:
+            case(client, server)
+            if client.fileno() >= 0:
+                talk(client, server)
+        except (AssertionError, OSError) as error:
+            problems = [repr(error)]
+        writer.case(case.__name__.replace("_", " "), problems)
+        client.close()
+        server.close()
+    writer.finish()
+
+
+def main():
+    if sys.argv[1] == "--inside":
+        inside()
+    writer = tap.Writer()
+    over = {"TCP": [], "DDP": [os.path.realpath(sys.argv[1]), "run", "--all", "--mode", "on", "--"]}
+    for name, launcher in over.items():
+        done = subprocess.run([*launcher, PYTHON, __file__, "--inside"], capture_output=True,
+                              text=True, timeout=100, check=False)
+        lines = done.stdout.splitlines()
+        for line in lines:
+            if " - " in line:
+                writer.case(f"{name}: {line.split(' - ', 1)[1]}",
+                            [] if line.startswith("ok ") else [done.stdout])
+        if done.returncode or len(lines) < 6:
+            writer.case(f"{name}: the program came to its end", [done.stdout, done.stderr])
+    writer.finish()
+
+
+if __name__ == "__main__":
+    main()
