@@ -155,11 +155,14 @@ int rsock_close_more(struct stream *stream, bool *safe)
 {
 	struct rsock *s = rsock_of(stream);
 	int err = stream->ops->progress(stream);
+	uint32_t due;
 
 	*safe = true;
 	if (done(s) || (err && err != -EAGAIN))
 		return 0;
-	*safe = !rsock_load(&s->state->tx.due) && !rsock_load(&s->state->tx.hold_end) &&
+	/* Who is closed grants nothing any more, also what was due before */
+	due = rsock_load(&s->state->tx.due) & ~(uint32_t)STREAM_DUE_GRANT;
+	*safe = !due && !rsock_load(&s->state->tx.hold_end) &&
 		base_sock_unacked(stream_fd(stream)) <= 0;
 	return -EAGAIN;
 }
