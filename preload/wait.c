@@ -126,6 +126,9 @@ static int nap_whole(const struct nap *nap, uint64_t deadline)
 	do {
 		n = nap_once(e, nap, deadline);
 	} while (n == -EAGAIN);
+	/* Else it counts until the handlers have run */
+	if (e && nap->mask && !e->noted)
+		e->kept = 0;
 	errno = saved;
 	return (int)n;
 }

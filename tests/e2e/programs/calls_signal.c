@@ -414,6 +414,33 @@ static bool signals_as_octets(void)
 	return true;
 }
 
+/* A mask that was the program's during a poll is not what it is later */
+static bool mask_of_before(void)
+{
+	struct timespec some = { .tv_nsec = 10000000 };
+	struct pollfd p = { .events = POLLIN };
+	sigset_t none, usr1;
+	int fd[2];
+	char c;
+
+	need(pair(fd));
+	install(SIGUSR1, look, 0);
+	look_reset();
+	sigemptyset(&none);
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	p.fd = fd[0];
+	sigprocmask(SIG_BLOCK, &usr1, NULL);
+	need(ppoll(&p, 1, &some, &none) == 0);
+	sigprocmask(SIG_UNBLOCK, &usr1, NULL);
+	send_later(SIGUSR1, 1, 0, -1);
+	need(read(fd[0], &c, 1) < 0 && errno == EINTR && seen == 1);
+	sent();
+	need(!blocked(SIGUSR1));
+	done(fd);
+	return true;
+}
+
 int main(void)
 {
 	static const struct call_case cases[] = {
@@ -430,6 +457,7 @@ int main(void)
 		{ "the context's mask counts", context_mask },
 		{ "what is installed can be asked", what_was_installed },
 		{ "masks of ppoll, pselect, epoll_pwait", masks_of_waits },
+		{ "a mask of before", mask_of_before },
 		{ "signalfd and sigwait", signals_as_octets },
 	};
 
