@@ -52,14 +52,18 @@ static int mode_set(int fd, const void *value)
 
 static int crc_set(struct sock *s, int value)
 {
+	if (value & ~1)
+		return -EINVAL;
 	s->wish.no_crc = !value;
-	return value & ~1 ? -EINVAL : 0;
+	return 0;
 }
 
 static int markers_set(struct sock *s, int value)
 {
+	if (value & ~1)
+		return -EINVAL;
 	s->wish.markers = value;
-	return value & ~1 ? -EINVAL : 0;
+	return 0;
 }
 
 static int ring_set(struct sock *s, int value)

@@ -171,6 +171,7 @@ static bool options_before(void)
 	need(option_get(fd, DDP_MODE) == DDP_MODE_ON);
 	need(option(fd, DDP_CRC, 2) == EINVAL && option(fd, DDP_RING, 100) == EINVAL);
 	need(option(fd, DDP_CRC, 0) == 0 && option_get(fd, DDP_CRC) == 0);
+	need(option(fd, DDP_CRC, 2) == EINVAL && option_get(fd, DDP_CRC) == 0);
 	need(option(fd, DDP_RING, 1 << 20) == 0 && option_get(fd, DDP_RING) == 1 << 20);
 	need(setsockopt(fd, SOL_DDP, DDP_PROVIDER, "none", 4) && errno == ENODEV);
 	need(setsockopt(fd, SOL_DDP, DDP_PROVIDER, "soft", 4) == 0);
