@@ -33,19 +33,14 @@
 /* The first who finds out does it, and the others wait for him. Not over a sleep. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void lock_take(void)
+void fallback_before_fork(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
-static void lock_drop(void)
+void fallback_after_fork(void)
 {
 	pthread_mutex_unlock(&lock);
-}
-
-__attribute__((constructor)) static void fork_prepare(void)
-{
-	pthread_atfork(lock_take, lock_drop, lock_drop);
 }
 
 enum config_reason sock_reason(int err)
@@ -117,10 +112,10 @@ static void fall_back(struct sock *s)
 
 void sock_fall_back(struct sock *s)
 {
-	lock_take();
+	pthread_mutex_lock(&lock);
 	if (sock_role(s) == SOCK_STREAM_ON)
 		fall_back(s);
-	lock_drop();
+	pthread_mutex_unlock(&lock);
 }
 
 bool sock_speak_plain(struct sock *s)

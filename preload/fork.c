@@ -141,6 +141,7 @@ static void lock_again(struct fdent *ent)
 
 static void before(void)
 {
+	fallback_before_fork();
 	sock_before_fork();
 	epoll_before_fork();
 	attend_before_fork();
@@ -157,6 +158,7 @@ static void after(bool child)
 	attend_after_fork(child);
 	epoll_after_fork(child);
 	sock_after_fork(child);
+	fallback_after_fork();
 	let_go();
 }
 

@@ -137,5 +137,8 @@ void sock_unwatch(struct sock *s, struct sock_watch *watch);
 void sock_forget_sleepers(struct sock *s);
 void sock_before_fork(void);
 void sock_after_fork(bool child);
+/* fallback.c: its lock comes before all others */
+void fallback_before_fork(void);
+void fallback_after_fork(void);
 
 #endif
