@@ -359,46 +359,53 @@ int epset_engage(struct epset *set)
 
 /* --- fork --- */
 
-struct fork_locks {
+/*
+ * What is locked, with a reference to each: another thread may take one out of the table meanwhile,
+ * in close(), and wait for its lock
+ */
+static struct {
+	struct epset *first;
 	struct epset *failed; /* somebody else has this one */
-};
+} held;
 
 /* The order of outer and inner sets is not known here: nobody is waited for with one in hand */
 static void fork_lock_one(int fd, struct fdent *ent, void *ctx)
 {
-	struct fork_locks *locks = ctx;
-	struct epset *set = locks->failed || ent->kind != FD_EPOLL ? NULL : epoll_get(fd);
+	struct epset *set = held.failed || ent->kind != FD_EPOLL ? NULL : set_of(ent);
 
-	if (!set)
+	if (!set || set->fork_locked)
 		return;
-	if (!set->fork_locked && pthread_mutex_trylock(&set->lock))
-		locks->failed = set;
-	else
-		set->fork_locked = true;
-	epoll_put(set);
+	if (pthread_mutex_trylock(&set->lock)) {
+		held.failed = set;
+		return;
+	}
+	fdtab_hold(ent);
+	set->fork_locked = true;
+	set->fork_next = held.first;
+	held.first = set;
 }
 
-static void fork_unlock_one(int fd, struct fdent *ent, void *ctx)
+static void fork_unlock_all(void)
 {
-	struct epset *set = ent->kind == FD_EPOLL ? set_of(ent) : NULL;
+	struct epset *set;
 
-	if (!set || !set->fork_locked)
-		return;
-	set->fork_locked = false;
-	pthread_mutex_unlock(&set->lock);
+	while ((set = held.first)) {
+		held.first = set->fork_next;
+		set->fork_locked = false;
+		pthread_mutex_unlock(&set->lock);
+		epoll_put(set);
+	}
 }
 
 void epoll_before_fork(void)
 {
-	struct fork_locks locks;
-
 	pthread_mutex_lock(&epset_nest);
 	for (;;) {
-		locks.failed = NULL;
-		fdtab_each(fork_lock_one, &locks);
-		if (!locks.failed)
+		held.failed = NULL;
+		fdtab_each(fork_lock_one, NULL);
+		if (!held.failed)
 			break;
-		fdtab_each(fork_unlock_one, NULL);
+		fork_unlock_all();
 		sched_yield();
 	}
 	pthread_mutex_lock(&sets.lock);
@@ -420,6 +427,6 @@ void epoll_after_fork(bool child)
 		fdtab_each(inherit_one, NULL);
 	pthread_mutex_unlock(&epset_regs.lock);
 	pthread_mutex_unlock(&sets.lock);
-	fdtab_each(fork_unlock_one, NULL);
+	fork_unlock_all();
 	pthread_mutex_unlock(&epset_nest);
 }

@@ -76,6 +76,7 @@ struct epset {
 	struct base_list watches;  /* registrations of this set, under nest */
 	bool kernel_first;	   /* whose turn it is when there is too much; atomic */
 	bool fork_locked;
+	struct epset *fork_next; /* of those */
 };
 
 /* A socket that a look found to be plain, with a reference: to be given back without a lock */

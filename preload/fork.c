@@ -29,6 +29,7 @@
 #include "preload/attend.h"
 #include "preload/epoll.h"
 #include "preload/libc.h"
+#include "preload/process.h"
 #include "preload/report.h"
 #include "preload/sock.h"
 #include "preload/wait.h"
@@ -176,6 +177,7 @@ static void after_in_child(void)
 {
 	life->pid = syscall(SYS_getpid);
 	fork_age++;
+	process_after_fork();
 	report_reset();
 	each_held(forget_sleepers);
 	after(true);

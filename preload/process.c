@@ -126,6 +126,12 @@ void process_resume(void)
 	report_reset();
 }
 
+void process_after_fork(void)
+{
+	__atomic_store_n(&finished, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&edge_over, false, __ATOMIC_RELEASE);
+}
+
 _Noreturn void call__exit(int status)
 {
 	if (!fork_is_guest())

@@ -13,5 +13,7 @@ void process_finish(void);
 void process_halt(void);
 /* It does not, after all: what was finished is over, and what comes will be */
 void process_resume(void);
+/* In a child, which lives on whatever its parent was about */
+void process_after_fork(void);
 
 #endif

@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 extern char **environ;
@@ -510,6 +511,77 @@ static bool ends_asleep(void)
 	return true;
 }
 
+static void *make_sets(void *arg)
+{
+	while (!__atomic_load_n((bool *)arg, __ATOMIC_RELAXED))
+		close(epoll_create1(0));
+	return NULL;
+}
+
+/* A set that is closed while another thread forks */
+static bool forked_beside_sets(void)
+{
+	bool stop = false;
+	pthread_t thread;
+
+	need(!pthread_create(&thread, NULL, make_sets, &stop));
+	for (int i = 0; i < 1000; i++) {
+		pid_t pid = fork();
+
+		if (!pid)
+			_exit(0);
+		need(in_child(pid));
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	need(!pthread_join(thread, NULL));
+	return true;
+}
+
+static int tell; /* a pipe */
+
+/* The child lives, and makes calls, though its parent is about to end */
+static void fork_late(int sig)
+{
+	if (fork())
+		return;
+	close(socket(AF_INET, SOCK_STREAM, 0));
+	if (write(tell, "c", 1) == 1)
+		_exit(0);
+	_exit(1);
+}
+
+/* The end waits for a peer that does not read; a handler runs meanwhile */
+static bool ends_and_forks(void)
+{
+	int fd[2], in[2], small = 4096, large = 1 << 18;
+	pid_t pid;
+	char c;
+
+	need(!pipe(in) && !setsockopt(lfd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		struct itimerval soon = { .it_value.tv_usec = 200000 };
+
+		tell = in[1];
+		fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+		signal(SIGALRM, fork_late);
+		if (connect(fd[0], (struct sockaddr *)&laddr, sizeof(laddr)) ||
+		    read(fd[0], &c, 1) != 1 || stuff(fd[0]) < 0)
+			_exit(1);
+		setitimer(ITIMER_REAL, &soon, NULL);
+		_exit(0);
+	}
+	fd[1] = accept(lfd, NULL, NULL);
+	need(fd[1] >= 0 && write(fd[1], "a", 1) == 1 && ready(fd[1], POLLIN, 20000));
+	need(waitpid(pid, NULL, 0) == pid);
+	close(in[1]);
+	need(ready(in[0], POLLIN, 20000));
+	close(in[0]);
+	close(fd[1]);
+	return !setsockopt(lfd, SOL_SOCKET, SO_RCVBUF, &large, sizeof(large));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct call_case cases[] = {
@@ -525,6 +597,8 @@ int main(int argc, char **argv)
 		{ "fork beside busy threads", forked_beside_threads },
 		{ "exit, quick_exit, _exit, daemon", ends },
 		{ "the end beside threads that sleep", ends_asleep },
+		{ "fork beside sets that are closed", forked_beside_sets },
+		{ "a fork while the process ends", ends_and_forks },
 		{ "abort", aborts },
 		{ "each number is closed", every_number },
 		{ "all numbers are closed", range_of_all },
