@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "preload/libc.h"
+#include "preload/pieces.h"
 #include "preload/sock.h"
 
 static bool is_stream(int fd)
@@ -20,12 +21,13 @@ static bool is_stream(int fd)
 	return stream;
 }
 
-static bool has_stream(const struct cmsghdr *c)
+/* @room: octets from @c to the end of all; what says that it is longer the kernel refuses */
+static bool has_stream(const struct cmsghdr *c, size_t room)
 {
 	size_t n = c->cmsg_len > CMSG_LEN(0) ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
 	int fd;
 
-	if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+	if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || c->cmsg_len > room)
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
@@ -39,10 +41,15 @@ static bool has_stream(const struct cmsghdr *c)
 
 bool rights_hold_stream(const struct msghdr *msg)
 {
-	const struct cmsghdr *c = msg->msg_control ? CMSG_FIRSTHDR(msg) : NULL;
+	const char *end;
+	const struct cmsghdr *c;
 
+	if (pieces_wild(msg, sizeof(*msg)) || pieces_wild(msg->msg_control, msg->msg_controllen))
+		return false;
+	end = (const char *)msg->msg_control + msg->msg_controllen;
+	c = CMSG_FIRSTHDR(msg);
 	for (; c; c = CMSG_NXTHDR((struct msghdr *)msg, (struct cmsghdr *)c))
-		if (has_stream(c))
+		if (has_stream(c, (size_t)(end - (const char *)c)))
 			return true;
 	return false;
 }

@@ -378,6 +378,27 @@ static bool set_shared_with_a_child(void)
 	return true;
 }
 
+/* What is no message, or says that it is longer than it is, beside a stream */
+static bool messages_that_lie(void)
+{
+	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = "";
+	struct cmsghdr *c = (struct cmsghdr *)(void *)control;
+	struct msghdr msg = { .msg_control = control, .msg_controllen = sizeof(control) };
+	int fd[2], local[2];
+
+	need(pair(fd) && !socketpair(AF_UNIX, SOCK_STREAM, 0, local));
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = (size_t)1 << 40;
+	need(sendmsg(local[0], &msg, 0) < 0 && errno == EINVAL);
+	msg.msg_control = (void *)8;
+	need(sendmsg(local[0], &msg, 0) < 0 && errno == EFAULT);
+	need(sendmsg(local[0], (struct msghdr *)8, 0) < 0 && errno == EFAULT);
+	done(local);
+	done(fd);
+	return true;
+}
+
 int main(void)
 {
 	static const struct call_case cases[] = {
@@ -397,6 +418,7 @@ int main(void)
 		{ "the last number leaves the set", last_number_leaves_the_set },
 		{ "a set with two numbers", set_with_two_numbers },
 		{ "a set shared with a child", set_shared_with_a_child },
+		{ "messages that lie", messages_that_lie },
 	};
 
 	return cases_run(cases, sizeof(cases) / sizeof(cases[0]));
