@@ -234,6 +234,9 @@ long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 	if (flags & MSG_OOB)
 		return -EINVAL;
 	got = in_by_kind(s, &p, flags);
+	/* connect() to nowhere took the connection away meanwhile */
+	if (got == -EXDEV && sock_role(s) != SOCK_STREAM_ON)
+		got = -EPIPE;
 	attend_owing(s);
 	return got;
 }
