@@ -91,10 +91,21 @@ void edge_cancel_hold(struct edge *e)
 	e->cancel_off = true;
 }
 
+/*
+ * glibc's pthread_setcancelstate() forgets the result of a thread of the asynchronous kind that
+ * it ends, pthread_setcanceltype() does not
+ */
 void edge_cancel_release(struct edge *e)
 {
+	bool cancels = __atomic_load_n(&edge_cancels, __ATOMIC_RELAXED);
+	int type;
+
 	e->cancel_off = false;
+	if (cancels)
+		pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
 	pthread_setcancelstate(e->cancel_state, NULL);
+	if (cancels)
+		pthread_setcanceltype(type, NULL);
 }
 
 /* edges.lock, so the thread is there. Pairs with nap_begin() in preload/wait.c */

@@ -156,8 +156,10 @@ def entry(call):
         r = f"call_{call.name}({call.args})"
         return out + f"\tlong r = {r};\n\n{answer(call)}}}\n\n"
     if call.kind != "any":
-        none = " && !__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED)"
-        out += f"\tif (!fdtab_is_ours(fd){none if call.kind == 'msg' else ''})\n\t\t{ret}libc.{call.name}({call.args});\n"
+        theirs = "!fdtab_is_ours(fd)"
+        if call.kind == "msg":
+            theirs += " && !__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED)"
+        out += f"\tif ({theirs})\n\t\t{ret}libc.{call.name}({call.args});\n"
         if not ret:
             out += "\telse\n\t"
     return ours(call) + out + f"\t{ret}ours_{call.name}({call.args});\n}}\n\n"
