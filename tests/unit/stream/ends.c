@@ -6,10 +6,13 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -137,6 +140,26 @@ static void post(struct ends_peer *p, const struct rnic_stream_wr *wr)
 	for (int i = 0; i < 1000 && done == -EAGAIN; i++)
 		done = p->rnic->send(&p->mem, p->fd, wr, 1);
 	cr_assert_eq(done, 1, "the peer could not send: %d", done);
+	for (int i = 0; i < 1000 && p->rnic->owes(&p->mem); i++)
+		p->rnic->flush(&p->mem, p->fd);
+}
+
+static void cork(int fd, int on)
+{
+	cr_assert_eq(setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof(on)), 0);
+}
+
+void ends_peer_say(struct ends_peer *p, void (*say)(struct ends_peer *p))
+{
+	int left = 1;
+
+	cork(p->fd, 1);
+	say(p);
+	cork(p->fd, 0);
+	for (int i = 0; i < 5000 && left; i++) {
+		usleep(200);
+		cr_assert_eq(ioctl(p->fd, SIOCOUTQ, &left), 0);
+	}
 }
 
 void ends_peer_write(struct ends_peer *p, uint32_t stag, uint64_t to, const void *data,

@@ -62,6 +62,8 @@ void ends_peer_write(struct ends_peer *p, uint32_t stag, uint64_t to, const void
 		     uint32_t len);
 void ends_peer_send(struct ends_peer *p, const void *data, uint32_t len);
 void ends_peer_message(struct ends_peer *p, uint32_t msg);
+/* What @say says comes in few segments, and is there when this returns */
+void ends_peer_say(struct ends_peer *p, void (*say)(struct ends_peer *p));
 /* Takes in what came */
 void ends_peer_drain(struct ends_peer *p);
 

@@ -252,8 +252,7 @@ static void one(unsigned int i)
 	ends_peer_init(&p, fd[0]);
 	pd = ends_conn_data(&p, 384, 4096);
 	cr_assert(ends_peer_open(&p, s, &pd, sizeof(pd)));
-	cases[i].say(&p);
-	usleep(5000);
+	ends_peer_say(&p, cases[i].say);
 	/* All of it at once, before a grant makes good what was overdrawn */
 	OPS->progress(s);
 	program_sees(s, cases[i].after_octets, cases[i].name);

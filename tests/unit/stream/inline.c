@@ -232,8 +232,7 @@ static void one(unsigned int i)
 
 	scene_open(&c, RSOCK_FEATURES);
 	listening = c.s;
-	cases[i].say(&c.p);
-	usleep(5000);
+	ends_peer_say(&c.p, cases[i].say);
 	for (int k = 0; k < 3; k++)
 		OPS->progress(c.s);
 	got = OPS->recv(c.s, &iov, 1, 0);
