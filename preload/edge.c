@@ -85,27 +85,24 @@ static void edge_destroy(void *p)
 
 /* --- cancellation --- */
 
+/*
+ * The kind first: glibc's handler of the signal asks for the kind alone, and would end a thread of
+ * the asynchronous kind in the middle of us. It has its kind back last, since glibc's
+ * pthread_setcancelstate() forgets the result of a thread that it ends.
+ */
 void edge_cancel_hold(struct edge *e)
 {
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &e->cancel_type);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &e->cancel_state);
 	e->cancel_off = true;
 }
 
-/*
- * glibc's pthread_setcancelstate() forgets the result of a thread of the asynchronous kind that
- * it ends, pthread_setcanceltype() does not
- */
 void edge_cancel_release(struct edge *e)
 {
-	bool cancels = __atomic_load_n(&edge_cancels, __ATOMIC_RELAXED);
-	int type;
-
 	e->cancel_off = false;
-	if (cancels)
-		pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
 	pthread_setcancelstate(e->cancel_state, NULL);
-	if (cancels)
-		pthread_setcanceltype(type, NULL);
+	if (e->cancel_type != PTHREAD_CANCEL_DEFERRED)
+		pthread_setcanceltype(e->cancel_type, NULL);
 }
 
 /* edges.lock, so the thread is there. Pairs with nap_begin() in preload/wait.c */

@@ -31,6 +31,7 @@ struct edge {
 	unsigned int depth;
 	bool cancel_off;     /* cancellation is disabled by us */
 	int cancel_state;    /* and was this */
+	int cancel_type;     /* the thread's kind; inside it is deferred */
 	uint64_t noted;	     /* bit n - 1: signal n waits in note[n - 1] */
 	uint64_t blocked;    /* of these, the ones that we block until then */
 	uint64_t kept;	     /* blocked by the program, but for a sleep with a mask of its own */
