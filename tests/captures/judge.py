@@ -273,7 +273,9 @@ def judge(session, want):
 
 def tshark(path):
     """The dissection, packet by packet."""
-    done = subprocess.run(["tshark", "-n", "-r", str(path), "-V", "--disable-protocol", "rpcordma"],
+    # Another protocol may have the port by chance: what the octets look like goes first.
+    done = subprocess.run(["tshark", "-n", "-r", str(path), "-V", "--disable-protocol", "rpcordma",
+                           "-o", "tcp.try_heuristic_first:TRUE"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200,
                           errors="replace")
     return re.split(r"(?m)^Frame \d+: ", done.stdout)[1:]
