@@ -241,7 +241,7 @@ static bool is_ours(const struct aiocb *cb)
 
 	if (pieces_wild(cb, sizeof(*cb)) || !fdtab_is_ours(cb->aio_fildes))
 		return false;
-	s = octets_stream(cb->aio_fildes);
+	s = sock_get_stream(cb->aio_fildes);
 	sock_put(s);
 	return s;
 }

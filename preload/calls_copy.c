@@ -85,7 +85,7 @@ long call_sendfile(int fd, int in, off_t *offset, size_t len)
 
 	if (!fdtab_is_ours(fd))
 		return offset ? CALL_THEIRS : call_splice(in, NULL, fd, NULL, len, 0);
-	s = octets_stream(fd);
+	s = sock_get_stream(fd);
 	if (s)
 		r = file_check(in, offset);
 	if (!r)
@@ -239,10 +239,10 @@ long call_splice(int in, off64_t *in_off, int out, off64_t *out_off, size_t len,
 	if (in_off || out_off || !len || flags & ~SPLICE_FLAGS)
 		return CALL_THEIRS;
 	if (fdtab_is_ours(in) && is_pipe(out, O_WRONLY)) {
-		s = octets_stream(in);
+		s = sock_get_stream(in);
 		r = s ? splice_in(s, out, len, flags) : CALL_THEIRS;
 	} else if (fdtab_is_ours(out) && is_pipe(in, O_RDONLY)) {
-		s = octets_stream(out);
+		s = sock_get_stream(out);
 		r = s ? splice_out(s, in, len, flags) : CALL_THEIRS;
 	} else {
 		return CALL_THEIRS;

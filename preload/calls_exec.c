@@ -42,9 +42,9 @@ static bool is_inherited(int fd)
 static void look_at(int fd, struct fdent *ent, void *ctx)
 {
 	struct look *look = ctx;
-	struct sock *s = ent->kind == FD_SOCK ? (struct sock *)(void *)ent : NULL;
+	struct sock *s = sock_of_entry(ent);
 
-	if (!s || sock_role(s) != SOCK_STREAM_ON || !is_inherited(fd))
+	if (!sock_stream_of_entry(ent) || !is_inherited(fd))
 		return;
 	if (look->guest && !sock_is_behind(s, fd))
 		return;

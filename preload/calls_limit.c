@@ -20,9 +20,9 @@
 
 static void prepare_one(int fd, struct fdent *ent, void *ctx)
 {
-	struct sock *s = ent->kind == FD_SOCK ? sock_get(fd) : NULL;
+	struct sock *s = sock_get_stream(fd);
 
-	if (s && sock_role(s) == SOCK_STREAM_ON) {
+	if (s) {
 		*(bool *)ctx = true;
 		if (sock_own(s))
 			base_warn("descriptor %d may not end well: there is no other for it", fd);

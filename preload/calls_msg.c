@@ -33,7 +33,7 @@ static int msg_check(const struct msghdr *msg)
 /* With room for a user message */
 static long control_recv(int fd, struct msghdr *msg, int flags)
 {
-	struct sock *s = octets_stream(fd);
+	struct sock *s = sock_get_stream(fd);
 	long got = s ? ddp_recvmsg(s, msg, flags) : OCTETS_THEIRS;
 
 	if (got >= 0)
@@ -84,7 +84,7 @@ static bool timeout_is_bad(const struct timespec *ts)
 /* An error behind the first message is for the next call */
 static void error_keep(int fd, long err)
 {
-	struct sock *s = octets_is_error(err) ? octets_stream(fd) : NULL;
+	struct sock *s = octets_is_error(err) ? sock_get_stream(fd) : NULL;
 
 	if (s)
 		s->stream->ops->give_error(s->stream, (int)-err);
@@ -94,7 +94,7 @@ static void error_keep(int fd, long err)
 /* And counts before the first one, unlike in recvmsg() */
 static long error_take(int fd)
 {
-	struct sock *s = octets_stream(fd);
+	struct sock *s = sock_get_stream(fd);
 	long err = 0;
 
 	if (s && !sock_progress(s))

@@ -27,15 +27,9 @@ static struct {
 	unsigned char fd[FDTAB_MAX / 8];
 } hidden = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static bool is_stream(const struct fdent *ent)
-{
-	return ent->kind == FD_SOCK &&
-	       sock_role((const struct sock *)(const void *)ent) == SOCK_STREAM_ON;
-}
-
 static void hide_one(int fd, struct fdent *ent, void *ctx)
 {
-	long flags = is_stream(ent) ? libc_try(libc.fcntl(fd, F_GETFD, 0)) : -EBADF;
+	long flags = sock_stream_of_entry(ent) ? libc_try(libc.fcntl(fd, F_GETFD, 0)) : -EBADF;
 
 	if (flags < 0 || flags & FD_CLOEXEC)
 		return;
@@ -46,7 +40,7 @@ static void hide_one(int fd, struct fdent *ent, void *ctx)
 
 static void show_one(int fd, struct fdent *ent, void *ctx)
 {
-	if (hidden.fd[fd / 8] & 1 << fd % 8 && is_stream(ent))
+	if (hidden.fd[fd / 8] & 1 << fd % 8 && sock_stream_of_entry(ent))
 		base_fd_set_cloexec(fd, false);
 	hidden.fd[fd / 8] &= (unsigned char)~(1 << fd % 8);
 }
@@ -100,11 +94,10 @@ long call_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_acti
 
 long call_posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions, int fd, int to)
 {
-	struct sock *s = sock_get(fd);
-	bool stream = s && is_stream(&s->ent);
+	struct sock *s = sock_get_stream(fd);
 
 	sock_put(s);
-	if (!stream)
+	if (!s)
 		return libc.posix_spawn_file_actions_adddup2(actions, fd, to);
 	base_err("descriptor %d is a DDP stream, which a new program cannot inherit", fd);
 	return EOPNOTSUPP;

@@ -160,7 +160,7 @@ static long control_do(struct sock *s, const struct msghdr *msg, int flags)
 
 long ddp_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	struct sock *s = octets_stream(fd);
+	struct sock *s = sock_get_stream(fd);
 	long r = s ? control_do(s, msg, flags) : CALL_THEIRS;
 
 	sock_put(s);
@@ -262,7 +262,7 @@ static long completion_get(struct sock *s, struct msghdr *msg)
 
 long ddp_errqueue(int fd, struct msghdr *msg)
 {
-	struct sock *s = octets_stream(fd);
+	struct sock *s = sock_get_stream(fd);
 	long r = s ? completion_get(s, msg) : CALL_THEIRS;
 
 	if (s && sock_role(s) == SOCK_STREAM_ON)

@@ -49,19 +49,7 @@ static struct {
 	unsigned int round;
 } held;
 
-static struct sock *sock_of(struct fdent *ent)
-{
-	return ent->kind == FD_SOCK ? (struct sock *)(void *)ent : NULL;
-}
-
 /* --- streams --- */
-
-static struct stream *stream_of(struct fdent *ent)
-{
-	struct sock *s = sock_of(ent);
-
-	return s && sock_role(s) == SOCK_STREAM_ON ? s->stream : NULL;
-}
 
 static void each_held(void (*fn)(struct fdent *ent))
 {
@@ -71,7 +59,7 @@ static void each_held(void (*fn)(struct fdent *ent))
 
 static void share(struct fdent *ent)
 {
-	struct stream *stream = stream_of(ent);
+	struct stream *stream = sock_stream_of_entry(ent);
 
 	if (stream)
 		stream->ops->share(stream);
@@ -79,7 +67,7 @@ static void share(struct fdent *ent)
 
 static void unshare_stream(struct fdent *ent)
 {
-	struct stream *stream = stream_of(ent);
+	struct stream *stream = sock_stream_of_entry(ent);
 
 	if (stream)
 		stream->ops->unshare(stream);
@@ -95,7 +83,7 @@ static void count_one(int fd, struct fdent *ent, void *ctx)
 /* Each once, however many numbers it has */
 static void hold_one(int fd, struct fdent *ent, void *ctx)
 {
-	if (!sock_of(ent) || held.n == held.room || ent->round == held.round)
+	if (!sock_of_entry(ent) || held.n == held.room || ent->round == held.round)
 		return;
 	ent->round = held.round;
 	fdtab_hold(ent);
@@ -125,17 +113,17 @@ static void let_go(void)
 
 static void lock(struct fdent *ent)
 {
-	pthread_mutex_lock(&sock_of(ent)->lock);
+	pthread_mutex_lock(&sock_of_entry(ent)->lock);
 }
 
 static void unlock(struct fdent *ent)
 {
-	pthread_mutex_unlock(&sock_of(ent)->lock);
+	pthread_mutex_unlock(&sock_of_entry(ent)->lock);
 }
 
 static void lock_again(struct fdent *ent)
 {
-	pthread_mutex_init(&sock_of(ent)->lock, NULL);
+	pthread_mutex_init(&sock_of_entry(ent)->lock, NULL);
 }
 
 /* --- fork() --- */
@@ -170,7 +158,7 @@ static void after_in_parent(void)
 
 static void forget_sleepers(struct fdent *ent)
 {
-	sock_forget_sleepers(sock_of(ent));
+	sock_forget_sleepers(sock_of_entry(ent));
 }
 
 static void after_in_child(void)

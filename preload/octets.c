@@ -18,16 +18,6 @@
 #include "preload/wait.h"
 #include "stream/cursor.h"
 
-struct sock *octets_stream(int fd)
-{
-	struct sock *s = sock_get(fd);
-
-	if (s && sock_role(s) == SOCK_STREAM_ON)
-		return s;
-	sock_put(s);
-	return NULL;
-}
-
 static uint64_t grace_time(const struct sock *s)
 {
 	if (sock_config.grace != CONFIG_COMPUTED)
@@ -301,7 +291,7 @@ long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
 
 long octets_recv(int fd, const struct iovec *iov, int n, int flags)
 {
-	struct sock *s = octets_stream(fd);
+	struct sock *s = sock_get_stream(fd);
 	long got = s ? octets_in(s, iov, n, flags) : OCTETS_THEIRS;
 
 	sock_put(s);
@@ -310,7 +300,7 @@ long octets_recv(int fd, const struct iovec *iov, int n, int flags)
 
 long octets_send(int fd, const struct iovec *iov, int n, int flags)
 {
-	struct sock *s = octets_stream(fd);
+	struct sock *s = sock_get_stream(fd);
 	long sent = s ? octets_out(s, iov, n, flags) : OCTETS_THEIRS;
 
 	sock_put(s);

@@ -23,9 +23,6 @@
  */
 #define OCTETS_FILE 0x10000000
 
-/* A stream to work on, with a reference, or NULL: libc's */
-struct sock *octets_stream(int fd);
-
 /* Octets, 0 the end (in), -errno or OCTETS_THEIRS */
 long octets_in(struct sock *s, const struct iovec *iov, int n, int flags);
 long octets_out(struct sock *s, const struct iovec *iov, int n, int flags);

@@ -6,27 +6,13 @@
 #include "preload/plain.h"
 
 #include <stdint.h>
-#include <sys/socket.h>
 
-#include "preload/libc.h"
+#include "preload/sock.h"
 
 #define ENTRIES 1024u
 #define REASON_BITS 16
 
 static uint64_t entries[ENTRIES]; /* atomic */
-
-/* 0: it is no socket */
-static uint64_t cookie_of(int fd)
-{
-	uint64_t cookie = 0;
-	socklen_t len = sizeof(cookie);
-	int saved = errno;
-
-	if (libc.getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len))
-		cookie = 0;
-	errno = saved;
-	return cookie;
-}
 
 /* Cookies are counted up, in lots of which each processor has its own */
 static uint64_t *entry_of(uint64_t cookie)
@@ -36,7 +22,7 @@ static uint64_t *entry_of(uint64_t cookie)
 
 void plain_note(int fd, enum config_reason reason)
 {
-	uint64_t cookie = cookie_of(fd);
+	uint64_t cookie = sock_cookie(fd);
 
 	if (cookie)
 		__atomic_store_n(entry_of(cookie), cookie << REASON_BITS | reason,
@@ -45,7 +31,7 @@ void plain_note(int fd, enum config_reason reason)
 
 enum config_reason plain_reason(int fd)
 {
-	uint64_t cookie = cookie_of(fd);
+	uint64_t cookie = sock_cookie(fd);
 	uint64_t word = __atomic_load_n(entry_of(cookie), __ATOMIC_RELAXED);
 
 	if (!cookie || word >> REASON_BITS != cookie << REASON_BITS >> REASON_BITS)

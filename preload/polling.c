@@ -79,12 +79,8 @@ static short levels_events(unsigned int levels)
 
 static void entry_init(struct entry *e, const struct pollfd *p, const struct wait_bell *bell)
 {
-	struct sock *s = p->fd >= 0 ? sock_get(p->fd) : NULL;
+	struct sock *s = p->fd >= 0 ? sock_get_stream(p->fd) : NULL;
 
-	if (s && sock_role(s) != SOCK_STREAM_ON) {
-		sock_put(s);
-		s = NULL;
-	}
 	e->sock = s;
 	e->set = !s && p->fd >= 0 ? epoll_get(p->fd) : NULL;
 	if (s)

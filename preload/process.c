@@ -32,13 +32,6 @@
 
 static int finished; /* atomic: the thread that did it */
 
-static struct stream *stream_of(struct fdent *ent)
-{
-	struct sock *s = ent->kind == FD_SOCK ? (struct sock *)(void *)ent : NULL;
-
-	return s && sock_role(s) == SOCK_STREAM_ON ? s->stream : NULL;
-}
-
 /*
  * The number stays the program's, for another thread that is still at work would use it; only a
  * program that is executed does not get it. What has ended is kept, once each, in a chain whose
@@ -46,9 +39,9 @@ static struct stream *stream_of(struct fdent *ent)
  */
 static void end_one(int fd, struct fdent *ent, void *ctx)
 {
-	struct sock *s = (struct sock *)(void *)ent, **kept = ctx;
+	struct sock *s = sock_of_entry(ent), **kept = ctx;
 
-	if (!stream_of(ent))
+	if (!sock_stream_of_entry(ent))
 		return;
 	base_fd_set_cloexec(fd, true);
 	if (s->kept)

@@ -14,11 +14,10 @@
 
 static bool is_stream(int fd)
 {
-	struct sock *s = sock_get(fd);
-	bool stream = s && sock_role(s) == SOCK_STREAM_ON;
+	struct sock *s = sock_get_stream(fd);
 
 	sock_put(s);
-	return stream;
+	return s;
 }
 
 /* @room: octets from @c to the end of all; what says that it is longer the kernel refuses */

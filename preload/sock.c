@@ -31,14 +31,19 @@ struct config sock_config;
 
 static struct pool socks = POOL_INIT(struct sock, watches, 64);
 
-static struct sock *sock_of(struct fdent *ent)
-{
-	return (struct sock *)(void *)ent;
-}
-
 struct sock *sock_get(int fd)
 {
-	return sock_of(fdtab_get(fd, FD_SOCK));
+	return sock_of_entry(fdtab_get(fd, FD_SOCK));
+}
+
+struct sock *sock_get_stream(int fd)
+{
+	struct sock *s = sock_get(fd);
+
+	if (s && sock_role(s) == SOCK_STREAM_ON)
+		return s;
+	sock_put(s);
+	return NULL;
 }
 
 void sock_put(struct sock *s)
@@ -90,7 +95,7 @@ static void stream_replace(struct sock *s, struct stream *fresh)
 
 static void sock_release(struct fdent *ent)
 {
-	struct sock *s = sock_of(ent);
+	struct sock *s = sock_of_entry(ent);
 
 	stream_drop(s);
 	if (s->own)
@@ -126,7 +131,7 @@ int sock_own(struct sock *s)
 
 static int entry_own(struct fdent *ent)
 {
-	return sock_own(sock_of(ent));
+	return sock_own(sock_of_entry(ent));
 }
 
 static void stream_end(struct sock *s)
@@ -153,7 +158,7 @@ static void stream_end(struct sock *s)
  */
 static void sock_end(struct fdent *ent)
 {
-	struct sock *s = sock_of(ent);
+	struct sock *s = sock_of_entry(ent);
 
 	if (__atomic_exchange_n(&s->ended, true, __ATOMIC_ACQ_REL))
 		return;
@@ -235,18 +240,21 @@ static void changed(void *ctx)
 	sock_tell(ctx);
 }
 
-static uint64_t cookie_of(int fd)
+uint64_t sock_cookie(int fd)
 {
 	uint64_t cookie = 0;
 	socklen_t len = sizeof(cookie);
+	int saved = errno;
 
-	libc.getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len);
+	if (libc.getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len))
+		cookie = 0;
+	errno = saved;
 	return cookie;
 }
 
 bool sock_is_behind(const struct sock *s, int fd)
 {
-	return s->cookie && cookie_of(fd) == s->cookie;
+	return s->cookie && sock_cookie(fd) == s->cookie;
 }
 
 /* 50 ms or four round trips, whichever is more, if the user has set nothing */
@@ -286,7 +294,7 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 		return err;
 	stream_replace(s, fresh);
 	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
-	s->cookie = cookie_of(s->fd);
+	s->cookie = sock_cookie(s->fd);
 	s->reported = false;
 	/* A dup() meanwhile has not seen the stream */
 	s->stream->ops->set_fd(s->stream, __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST));
@@ -508,7 +516,7 @@ static bool is_for_ddp(const struct sock *s, const struct search *search)
 static void search_listener(int fd, struct fdent *ent, void *ctx)
 {
 	struct search *search = ctx;
-	struct sock *s = ent->kind == FD_SOCK ? sock_of(ent) : NULL;
+	struct sock *s = sock_of_entry(ent);
 
 	if (!s || sock_role(s) != SOCK_LISTENER || port_of(&s->name) != port_of(search->addr))
 		return;

@@ -81,8 +81,23 @@ static inline enum sock_role sock_role(const struct sock *s)
 	return (enum sock_role)__atomic_load_n(&s->role, __ATOMIC_ACQUIRE);
 }
 
+/* NULL: it is something else */
+static inline struct sock *sock_of_entry(struct fdent *ent)
+{
+	return ent && ent->kind == FD_SOCK ? (struct sock *)(void *)ent : NULL;
+}
+
+static inline struct stream *sock_stream_of_entry(struct fdent *ent)
+{
+	struct sock *s = sock_of_entry(ent);
+
+	return s && sock_role(s) == SOCK_STREAM_ON ? s->stream : NULL;
+}
+
 /* The socket behind a descriptor, with a reference; NULL: none of ours */
 struct sock *sock_get(int fd);
+/* The same of one that has a stream */
+struct sock *sock_get_stream(int fd);
 void sock_put(struct sock *s);
 
 /* Each enters a new socket into the table */
@@ -118,6 +133,8 @@ void sock_listening(struct sock *s);
 /* Work on it goes by an internal descriptor from now on; -errno */
 int sock_own(struct sock *s);
 
+/* The kernel's name for a socket; 0: it is none */
+uint64_t sock_cookie(int fd);
 /* Is it the socket's own file that stands at @fd, whatever the table says? */
 bool sock_is_behind(const struct sock *s, int fd);
 
