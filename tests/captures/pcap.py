@@ -5,7 +5,11 @@ import struct
 from dataclasses import dataclass, field
 
 ETHERNET, RAW, SLL, SLL2 = 1, 101, 113, 276
-FIN, SYN, RST = 0x01, 0x02, 0x04
+FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
+
+
+class Incomplete(ValueError):
+    """The file is no capture, or misses something."""
 
 
 @dataclass
@@ -18,13 +22,17 @@ class Half:
     later: list = field(default_factory=list)  # what waits for octets before it
     fin: bool = False
     rst: bool = False
+    altered: bool = False  # something came twice, and not the same
 
     def packet_of(self, offset):
         return self.packets[bisect.bisect_right(self.starts, offset) - 1]
 
     def add(self, number, seq, payload):
         """Segments may come twice, in pieces and out of order."""
-        self.later.append(((seq - self.first) & 0xFFFFFFFF, number, payload))
+        at = (seq - self.first) & 0xFFFFFFFF
+        if at > 1 << 31:  # a keep-alive probe lies before the first octet
+            return
+        self.later.append((at, number, payload))
         progress = True
         while progress:
             progress = False
@@ -35,12 +43,20 @@ class Half:
 
     def append(self, at, number, payload):
         have = len(self.octets)
+        known = self.octets[at:at + len(payload)]
+        self.altered |= known != payload[:len(known)]
         if not at <= have < at + len(payload):
             return False
         self.starts.append(have)
         self.packets.append(number)
         self.octets += payload[have - at:]
         return True
+
+    def problems(self):
+        """What makes it no whole stream of octets."""
+        return ([] if self.first is not None else ["the beginning is not in the capture"]) + (
+            ["octets are missing in the capture"] if self.later else []) + (
+            ["a segment was sent again with other octets"] if self.altered else [])
 
 
 @dataclass
@@ -56,13 +72,13 @@ def read_packets(path):
     order = {b"\xd4\xc3\xb2\xa1": "<", b"\x4d\x3c\xb2\xa1": "<",
              b"\xa1\xb2\xc3\xd4": ">", b"\xa1\xb2\x3c\x4d": ">"}.get(data[:4])
     if order is None:
-        raise ValueError(f"{path}: not a pcap file")
+        raise Incomplete(f"{path}: not a pcap file")
     link = struct.unpack_from(order + "I", data, 20)[0] & 0xFFFF
     at = 24
     while at + 16 <= len(data):
         _, _, kept, length = struct.unpack_from(order + "4I", data, at)
         if kept != length:
-            raise ValueError(f"{path}: a packet of {length} octets was cut to {kept}")
+            raise Incomplete(f"{path}: a packet of {length} octets was cut to {kept}")
         yield link, data[at + 16:at + 16 + kept]
         at += 16 + kept
 
@@ -88,9 +104,12 @@ def transport_layer(packet):
     return None
 
 
-def connections(path):
-    """All TCP connections whose SYNs are in the file, in the order of those."""
-    found = {}
+def connections(path, port=None):
+    """All TCP connections whose SYNs are in the file, in the order of those.
+
+    With a port: all that it has, and one without a SYN is an error.
+    """
+    found, order = {}, []
     for number, (link, packet) in enumerate(read_packets(path), 1):
         layer = transport_layer(network_layer(link, packet))
         if layer is None:
@@ -98,10 +117,16 @@ def connections(path):
         source, target, tcp = layer
         sport, dport, seq, _, offset, flags = struct.unpack_from(">HHIIBB", tcp)
         sender, receiver = (source, sport), (target, dport)
+        if port and port not in (sport, dport):
+            continue
         key = frozenset((sender, receiver))
-        if flags & SYN and key not in found:
+        half = found[key].halves[sender] if key in found else None
+        if flags & SYN and not flags & ACK and (not half or half.first != (seq + 1) & 0xFFFFFFFF):
             found[key] = Connection(sender, receiver, {sender: Half(), receiver: Half()})
+            order.append(found[key])
         if key not in found:
+            if port:
+                raise Incomplete(f"{path}: a connection whose beginning is not there")
             continue
         half = found[key].halves[sender]
         if flags & SYN:
@@ -111,4 +136,4 @@ def connections(path):
         payload = tcp[(offset >> 4) * 4:]
         if payload and half.first is not None:
             half.add(number, seq, payload)
-    return list(found.values())
+    return order
