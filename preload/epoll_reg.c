@@ -22,6 +22,7 @@
 #include "base/fdutil.h"
 #include "base/sockutil.h"
 #include "preload/internal.h"
+#include "preload/wait.h"
 
 struct pool epset_regs = POOL_INIT(struct epset_reg, data, 64);
 
@@ -92,18 +93,6 @@ static unsigned int kernel_levels(const struct epset_reg *r)
 	return levels;
 }
 
-static uint32_t levels_events(unsigned int levels)
-{
-	uint32_t events = 0;
-
-	events |= levels & STREAM_READABLE ? EPOLLIN | EPOLLRDNORM : 0;
-	events |= levels & STREAM_WRITABLE ? EPOLLOUT | EPOLLWRNORM : 0;
-	events |= levels & STREAM_RDHUP ? EPOLLRDHUP : 0;
-	events |= levels & STREAM_HUP ? EPOLLHUP : 0;
-	events |= levels & STREAM_ERROR ? EPOLLERR : 0;
-	return events;
-}
-
 /* The peer is plain: to be given back when no lock is held, one at a time */
 static uint32_t reg_plain(struct epset_reg *r, struct epset_look *look)
 {
@@ -146,7 +135,7 @@ static uint32_t stream_look(struct epset_reg *r, bool drain, struct stream_edges
 	if (err == -ENOMSG)
 		return reg_plain(r, look);
 	starting_note(r, stream);
-	return levels_events(stream->ops->levels(stream, edges));
+	return wait_level_events(stream->ops->levels(stream, edges));
 }
 
 /*
@@ -163,7 +152,7 @@ static uint32_t reg_look(struct epset_reg *r, struct stream_edges *edges, struct
 	*edges = (struct stream_edges){ r->spoken, r->spoken };
 	if (r->inner)
 		return epset_is_ready(r->inner, look) ? EPOLLIN | EPOLLRDNORM : 0;
-	return levels_events(kernel_levels(r));
+	return wait_level_events(kernel_levels(r));
 }
 
 bool epset_reg_wake(struct sock_watch *watch)
@@ -177,7 +166,7 @@ bool epset_reg_wake(struct sock_watch *watch)
 	if (!watch->exclusive || !stream)
 		return false;
 	return (looking || __atomic_load_n(&r->set->sleepers, __ATOMIC_SEQ_CST)) &&
-	       levels_events(stream->ops->levels(stream, NULL)) & r->mask;
+	       wait_level_events(stream->ops->levels(stream, NULL)) & r->mask;
 }
 
 /* --- judging --- */

@@ -63,18 +63,6 @@ bool polling_has_ours(const struct pollfd *fds, nfds_t n)
 	return false;
 }
 
-static short levels_events(unsigned int levels)
-{
-	short events = 0;
-
-	events |= levels & STREAM_READABLE ? POLLIN | POLLRDNORM : 0;
-	events |= levels & STREAM_WRITABLE ? POLLOUT | POLLWRNORM : 0;
-	events |= levels & STREAM_RDHUP ? POLLRDHUP : 0;
-	events |= levels & STREAM_HUP ? POLLHUP : 0;
-	events |= levels & STREAM_ERROR ? POLLERR : 0;
-	return events;
-}
-
 /* --- the list --- */
 
 static void entry_init(struct entry *e, const struct pollfd *p, const struct wait_bell *bell)
@@ -162,12 +150,11 @@ static unsigned int wanted_of(short events)
 static short sock_look(const struct entry *e, const struct pollfd *p, struct pollfd *raw)
 {
 	struct stream *stream = e->sock->stream;
-	short ready = levels_events(stream->ops->levels(stream, NULL)) &
-		      (p->events | POLLERR | POLLHUP);
+	uint32_t ready = wait_level_events(stream->ops->levels(stream, NULL));
 
 	raw->events = stream->ops->wait_events(stream, wanted_of(p->events));
 	raw->fd = raw->events ? stream_fd(stream) : -1;
-	return ready;
+	return (short)ready & (p->events | POLLERR | POLLHUP);
 }
 
 static short set_look(struct entry *e, const struct pollfd *p, struct pollfd *raw)

@@ -246,6 +246,23 @@ void wait_unwatch(struct wait_watch *w, struct sock *s)
 
 /* --- on a socket --- */
 
+_Static_assert(EPOLLIN == POLLIN && EPOLLRDNORM == POLLRDNORM && EPOLLOUT == POLLOUT &&
+		       EPOLLWRNORM == POLLWRNORM && EPOLLRDHUP == POLLRDHUP &&
+		       EPOLLHUP == POLLHUP && EPOLLERR == POLLERR,
+	       "poll() and epoll have names of their own for the same bits");
+
+uint32_t wait_level_events(unsigned int levels)
+{
+	uint32_t events = 0;
+
+	events |= levels & STREAM_READABLE ? EPOLLIN | EPOLLRDNORM : 0;
+	events |= levels & STREAM_WRITABLE ? EPOLLOUT | EPOLLWRNORM : 0;
+	events |= levels & STREAM_RDHUP ? EPOLLRDHUP : 0;
+	events |= levels & STREAM_HUP ? EPOLLHUP : 0;
+	events |= levels & STREAM_ERROR ? EPOLLERR : 0;
+	return events;
+}
+
 /* One sleep: 0 something happened (*@events), -EAGAIN, -EINTR */
 static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bell *bell,
 		      uint64_t deadline, short *events)

@@ -43,6 +43,9 @@ void wait_before_fork(void);
 /* A child has no sleepers, and bells of its own */
 void wait_after_fork(bool child);
 
+/* What poll() and epoll say of @levels: their numbers are the same */
+uint32_t wait_level_events(unsigned int levels);
+
 /*
  * Sleeps until one of the levels @wanted holds: 0, -EAGAIN when @deadline passed, -EINTR, or
  * -ENOMSG: the socket is plain
