@@ -52,46 +52,35 @@ long call_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	return err;
 }
 
-long call_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
+static long wait_for(int epfd, const struct epoll_wait *w)
 {
-	struct epoll_wait w = { .events = events, .max = max };
 	struct epset *set = epoll_get(epfd);
-	int n;
+	long n = set ? epoll_set_wait(set, w) : CALL_THEIRS;
 
-	if (!set)
-		return CALL_THEIRS;
-	w.deadline = base_deadline_ms(timeout);
-	n = epoll_set_wait(set, &w);
 	epoll_put(set);
 	return n;
+}
+
+long call_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
+{
+	return call_epoll_pwait(epfd, events, max, timeout, NULL);
 }
 
 long call_epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout,
 		      const sigset_t *mask)
 {
-	struct epoll_wait w = { .events = events, .max = max, .mask = mask };
-	struct epset *set = epoll_get(epfd);
-	int n;
+	struct epoll_wait w = { events, max, base_deadline_ms(timeout), mask };
 
-	if (!set)
-		return CALL_THEIRS;
-	w.deadline = base_deadline_ms(timeout);
-	n = epoll_set_wait(set, &w);
-	epoll_put(set);
-	return n;
+	return wait_for(epfd, &w);
 }
 
 long call_epoll_pwait2(int epfd, struct epoll_event *events, int max,
 		       const struct timespec *timeout, const sigset_t *mask)
 {
-	struct epoll_wait w = { .events = events, .max = max, .mask = mask };
-	struct epset *set = base_timespec_bad(timeout) ? NULL : epoll_get(epfd);
-	int n;
+	struct epoll_wait w = { events, max, 0, mask };
 
-	if (!set)
+	if (base_timespec_bad(timeout))
 		return CALL_THEIRS;
 	w.deadline = base_deadline_timespec(timeout);
-	n = epoll_set_wait(set, &w);
-	epoll_put(set);
-	return n;
+	return wait_for(epfd, &w);
 }
