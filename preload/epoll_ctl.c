@@ -19,20 +19,6 @@
 #define EXCLUSIVE_OK \
 	(EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLWAKEUP | EPOLLET | EPOLLEXCLUSIVE)
 
-/* The kernel's questions before it looks for the member */
-static int ctl_check(int op, const struct epoll_event *event, bool nested)
-{
-	if (op != EPOLL_CTL_DEL && pieces_wild(event, sizeof(*event)))
-		return -EFAULT;
-	if (op == EPOLL_CTL_DEL || !(event->events & EPOLLEXCLUSIVE))
-		return 0;
-	if (op == EPOLL_CTL_MOD)
-		return -EINVAL;
-	if (op == EPOLL_CTL_ADD && (nested || event->events & ~(uint32_t)EXCLUSIVE_OK))
-		return -EINVAL;
-	return 0;
-}
-
 /* --- sockets --- */
 
 static bool is_reg(const struct sock_watch *w)
@@ -149,13 +135,36 @@ static int set_get(int epfd, struct epset **out)
 	return *out ? 0 : epset_adopt(epfd, out);
 }
 
+/*
+ * The kernel's questions before it looks for the member, in its order; @inner: a set, or NULL. The
+ * set with a reference, which is the caller's also when there is an error
+ */
+static int ctl_begin(int epfd, int op, const struct epoll_event *event, const struct epset *inner,
+		     struct epset **out)
+{
+	int err;
+
+	if (op != EPOLL_CTL_DEL && pieces_wild(event, sizeof(*event)))
+		return -EFAULT;
+	err = set_get(epfd, out);
+	if (err)
+		return err;
+	if (*out == inner)
+		return -EINVAL;
+	if (op == EPOLL_CTL_DEL || !(event->events & EPOLLEXCLUSIVE))
+		return 0;
+	if (op == EPOLL_CTL_MOD)
+		return -EINVAL;
+	if (op == EPOLL_CTL_ADD && (inner || event->events & ~(uint32_t)EXCLUSIVE_OK))
+		return -EINVAL;
+	return 0;
+}
+
 int epoll_sock_ctl(int epfd, int op, int fd, struct sock *s, const struct epoll_event *event)
 {
-	int err = op != EPOLL_CTL_DEL && pieces_wild(event, sizeof(*event)) ? -EFAULT : 0;
 	struct epset *set = NULL;
+	int err = ctl_begin(epfd, op, event, NULL, &set);
 
-	err = err ? err : set_get(epfd, &set);
-	err = err ? err : ctl_check(op, event, false);
 	if (!err && op == EPOLL_CTL_ADD)
 		err = epset_engage(set);
 	if (!err) {
@@ -264,8 +273,6 @@ static int nest_change(struct epset *set, int op, int fd, struct epset *inner,
 {
 	struct epset_reg *r;
 
-	if (set == inner)
-		return -EINVAL;
 	if (op == EPOLL_CTL_ADD)
 		return nest_add(set, fd, inner, event);
 	if (op != EPOLL_CTL_MOD && op != EPOLL_CTL_DEL)
@@ -278,13 +285,9 @@ static int nest_change(struct epset *set, int op, int fd, struct epset *inner,
 
 int epoll_nest_ctl(int epfd, int op, int fd, struct epset *inner, const struct epoll_event *event)
 {
-	int err = op != EPOLL_CTL_DEL && pieces_wild(event, sizeof(*event)) ? -EFAULT : 0;
 	struct epset *set = NULL;
+	int err = ctl_begin(epfd, op, event, inner, &set);
 
-	err = err ? err : set_get(epfd, &set);
-	if (!err && set == inner)
-		err = -EINVAL;
-	err = err ? err : ctl_check(op, event, true);
 	if (!err) {
 		pthread_mutex_lock(&epset_nest);
 		err = nest_change(set, op, fd, inner, event);
