@@ -299,8 +299,19 @@ int epoll_nest_ctl(int epfd, int op, int fd, struct epset *inner, const struct e
 
 /* --- a socket changes --- */
 
-/* The first registration of a socket, its set with a reference; NULL: none */
-static struct epset *first_set(struct sock *s, int *fd)
+static bool is_any(const struct epset_reg *r)
+{
+	return true;
+}
+
+/* The engine knows it by another number than the socket has now */
+static bool is_stale(const struct epset_reg *r)
+{
+	return !r->own && r->kfd != r->sock->fd;
+}
+
+/* The first registration of a socket that is @so, its set with a reference; NULL: none */
+static struct epset *first_set(struct sock *s, bool (*so)(const struct epset_reg *r), int *fd)
 {
 	struct base_list *node, *next;
 	struct epset *set = NULL;
@@ -310,7 +321,7 @@ static struct epset *first_set(struct sock *s, int *fd)
 		struct sock_watch *w = base_list_entry(node, struct sock_watch, node);
 		struct epset_reg *r = base_container_of(w, struct epset_reg, watch);
 
-		if (!is_reg(w))
+		if (!is_reg(w) || !so(r))
 			continue;
 		set = r->set;
 		*fd = r->fd;
@@ -340,7 +351,7 @@ static void leave(struct sock *s, bool plain)
 	struct epset_reg *r;
 	int fd;
 
-	while ((set = first_set(s, &fd))) {
+	while ((set = first_set(s, is_any, &fd))) {
 		pthread_mutex_lock(&set->lock);
 		r = sock_find(set, s, fd);
 		if (r) {
@@ -370,35 +381,13 @@ void epoll_give_back(struct sock *s)
 	leave(s, true);
 }
 
-/* A set that has a registration of @s which the engine knows by another number */
-static struct epset *stale_set(struct sock *s, int *fd)
-{
-	struct base_list *node, *next;
-	struct epset *set = NULL;
-
-	pthread_mutex_lock(&s->lock);
-	base_list_foreach(node, next, &s->watches) {
-		struct sock_watch *w = base_list_entry(node, struct sock_watch, node);
-		struct epset_reg *r = base_container_of(w, struct epset_reg, watch);
-
-		if (!is_reg(w) || r->own || r->kfd == s->fd)
-			continue;
-		set = r->set;
-		*fd = r->fd;
-		fdtab_hold((struct fdent *)(void *)set);
-		break;
-	}
-	pthread_mutex_unlock(&s->lock);
-	return set;
-}
-
 void epoll_rekey(struct sock *s)
 {
 	struct epset *set;
 	struct epset_reg *r;
 	int fd, err = 0;
 
-	while (!err && (set = stale_set(s, &fd))) {
+	while (!err && (set = first_set(s, is_stale, &fd))) {
 		pthread_mutex_lock(&set->lock);
 		r = sock_find(set, s, fd);
 		if (r) {
