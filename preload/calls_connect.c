@@ -16,7 +16,6 @@
 #include "base/sockutil.h"
 #include "preload/attend.h"
 #include "preload/choose.h"
-#include "preload/epoll.h"
 #include "preload/host.h"
 #include "preload/libc.h"
 #include "preload/probe.h"
@@ -104,7 +103,7 @@ static long connected(struct sock *s, int fd, long tcp, bool here, bool wait)
 
 	if (err)
 		return attach_failed(s, fd, err, tcp, wait);
-	epoll_rearm(s);
+	sock_tell(s);
 	if (!tcp && here) {
 		attend_starting(s);
 		return 0;
@@ -220,7 +219,7 @@ static long disconnect(struct sock *s, int fd, const struct sockaddr *addr, sock
 
 	if (!err) {
 		sock_forget_stream(s);
-		epoll_rearm(s);
+		sock_tell(s);
 	}
 	return err;
 }

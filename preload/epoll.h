@@ -41,8 +41,6 @@ void epoll_poll_begin(struct epset *set);
 bool epoll_poll_look(struct epset *set, int *fd);
 void epoll_poll_end(struct epset *set);
 
-/* The socket became a stream: what it is ready for is judged otherwise now */
-void epoll_rearm(struct sock *s);
 /* The socket is worked on by another descriptor: engines are to know it by that one */
 void epoll_rekey(struct sock *s);
 /* The socket's last descriptor goes: out of every set */

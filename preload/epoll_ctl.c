@@ -366,11 +366,6 @@ static void leave(struct sock *s, bool plain)
 	}
 }
 
-void epoll_rearm(struct sock *s)
-{
-	sock_tell(s);
-}
-
 void epoll_forget(struct sock *s)
 {
 	leave(s, false);

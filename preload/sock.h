@@ -145,7 +145,7 @@ void sock_report(struct sock *s);
 /* Is there a listener for DDP in this process that a connection to @addr would reach? */
 bool sock_listens_here(const struct sockaddr *addr, socklen_t len);
 
-/* The levels of a socket may have changed */
+/* The levels of a socket may have changed, or it became a stream and is judged otherwise */
 void sock_tell(struct sock *s);
 void sock_watch(struct sock *s, struct sock_watch *watch);
 void sock_unwatch(struct sock *s, struct sock_watch *watch);
