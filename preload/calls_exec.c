@@ -12,18 +12,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "preload/fork.h"
 #include "preload/libc.h"
+#include "preload/loadable.h"
 #include "preload/process.h"
 #include "preload/sock.h"
 
@@ -76,28 +72,7 @@ static long failed(long err)
 
 static bool can_run(int dir, const char *path, int flags)
 {
-	struct stat st;
-
-	return path && !fstatat(dir, path, &st, flags & AT_EMPTY_PATH) && S_ISREG(st.st_mode) &&
-	       !faccessat(dir, path, X_OK, AT_EACCESS | (flags & AT_EMPTY_PATH));
-}
-
-static bool can_find(const char *file)
-{
-	const char *dirs = getenv("PATH"), *end;
-	char path[PATH_MAX];
-
-	if (!file || strchr(file, '/'))
-		return can_run(AT_FDCWD, file, 0);
-	for (dirs = dirs ? dirs : "/bin:/usr/bin";; dirs = end + 1) {
-		end = strchrnul(dirs, ':');
-		snprintf(path, sizeof(path), "%.*s%s%s", (int)(end - dirs), dirs,
-			 end > dirs ? "/" : "", file);
-		if (can_run(AT_FDCWD, path, 0))
-			return true;
-		if (!*end)
-			return false;
-	}
+	return loadable_at(dir, path, flags) != LOADABLE_NOTHING;
 }
 
 #define execute(runs, theirs)                                                  \
@@ -119,12 +94,12 @@ long call_execv(const char *path, char *const argv[])
 
 long call_execvp(const char *file, char *const argv[])
 {
-	execute(can_find(file), libc.execvp(file, argv));
+	execute(loadable_find(file) != LOADABLE_NOTHING, libc.execvp(file, argv));
 }
 
 long call_execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	execute(can_find(file), libc.execvpe(file, argv, envp));
+	execute(loadable_find(file) != LOADABLE_NOTHING, libc.execvpe(file, argv, envp));
 }
 
 long call_fexecve(int fd, char *const argv[], char *const envp[])

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PRELOAD_ENVIRONMENT_H
+#define PRELOAD_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * What an executed program needs in its environment to load the interposer and to go by the same
+ * rules: LD_PRELOAD with our name in it, and WARPSOCK_*.
+ */
+
+/* At the start: from the environment as it was given, of which programs make what they like */
+void environment_init(void);
+/* Can a program of this process's user read our library where it stands? */
+bool environment_library_readable(void);
+/* Room that environment_make() needs for what @envp (may be NULL) lacks; 0: nothing */
+size_t environment_room(char *const *envp);
+/* @envp with what it lacks, in @room */
+char **environment_make(void *room, char *const *envp);
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a relay does: octets from a local socket to a stream and back, in bounded buffers.
+ *
+ * Ends pass through as they come: SHUTDOWN is a shutdown of the local socket and the other way
+ * round, a program that closes lets the stream end as its close() would have, and what it left
+ * unread is a reset. A reset of the peer's is one for the program as far as a local socket can
+ * say it: ECONNRESET when octets of the program's were still on their way, else the end and
+ * EPIPE.
+ *
+ * Where start-up finds that the peer speaks plain TCP, the octets are the kernel's socket's own.
+ */
+#include "preload/relay.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/fdutil.h"
+#include "base/map.h"
+#include "base/sockutil.h"
+
+#define ROOM (64 * 1024u)
+/* One way is worked on so often before the other one has its turn */
+#define TURN 16
+/* What other processes take from the same stream, and acknowledgements, wake nobody */
+#define LOOK_AGAIN (20 * BASE_NS_PER_MS)
+
+int relay_line_init(struct relay_line *l)
+{
+	int err = base_map_create(2 * ROOM, (void **)&l->out.octets);
+
+	if (!err)
+		l->in.octets = l->out.octets + ROOM;
+	return err;
+}
+
+void relay_line_uninit(struct relay_line *l)
+{
+	base_map_destroy(l->out.octets, 2 * ROOM);
+	l->out.octets = l->in.octets = NULL;
+}
+
+/* --- sockets of the kernel's --- */
+
+static ssize_t fd_recv(int fd, void *p, size_t n)
+{
+	ssize_t got = syscall(SYS_recvfrom, fd, p, n, MSG_DONTWAIT, NULL, NULL);
+
+	return got < 0 ? -errno : got;
+}
+
+static ssize_t fd_send(int fd, const void *p, size_t n)
+{
+	ssize_t sent = syscall(SYS_sendto, fd, p, n, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
+
+	return sent < 0 ? -errno : sent;
+}
+
+static void fd_shut(int fd, int how)
+{
+	syscall(SYS_shutdown, fd, how);
+}
+
+/* --- the peer --- */
+
+static bool is_over(ssize_t err)
+{
+	return err < 0 && err != -EAGAIN && err != -EINTR;
+}
+
+static ssize_t peer_recv(struct relay_line *l, void *p, size_t n)
+{
+	struct iovec iov = { p, n };
+	ssize_t got;
+
+	if (!l->plain) {
+		got = l->stream->ops->recv(l->stream, &iov, 1, 0);
+		if (got != -ENOMSG)
+			return got;
+		l->plain = true;
+	}
+	return fd_recv(stream_fd(l->stream), p, n);
+}
+
+/* The program may be the one who speaks first: a moment, and then as TCP */
+static bool is_late(struct relay_line *l)
+{
+	if (l->late || !l->grace || l->stream->ops->progress(l->stream) != -EAGAIN)
+		return l->late;
+	if (!l->grace_end)
+		l->grace_end = base_deadline(base_now(), l->grace);
+	if (base_deadline_passed(l->grace_end, base_now()))
+		l->late = l->stream->ops->speak_plain(l->stream) == -EAGAIN;
+	return l->late;
+}
+
+static bool is_starting(const struct relay_line *l)
+{
+	return l->grace && !(l->stream->ops->levels(l->stream, NULL) & STREAM_STARTED);
+}
+
+static ssize_t peer_send(struct relay_line *l, void *p, size_t n)
+{
+	struct iovec iov = { p, n };
+
+	if (l->plain || is_late(l))
+		return fd_send(stream_fd(l->stream), p, n);
+	return is_starting(l) ? -EAGAIN : l->stream->ops->send(l->stream, &iov, 1);
+}
+
+static void peer_shut(struct relay_line *l)
+{
+	if (l->plain || l->late)
+		fd_shut(stream_fd(l->stream), SHUT_WR);
+	else
+		l->stream->ops->shutdown(l->stream, SHUT_WR);
+}
+
+/* --- the end of a line --- */
+
+static void line_over(struct relay_line *l)
+{
+	base_fd_close(stream_fd(l->stream));
+	l->stream->ops->set_fd(l->stream, -1);
+	l->over = true;
+}
+
+/* @hard: something of the peer's did not reach the program, and it is told by a reset */
+static void line_close(struct relay_line *l, bool hard)
+{
+	struct linger reset = { 1, 0 };
+
+	base_fd_close(l->local);
+	l->local = -1;
+	if (hard)
+		syscall(SYS_setsockopt, stream_fd(l->stream), SOL_SOCKET, SO_LINGER, &reset,
+			sizeof(reset));
+	l->linger_end = base_deadline(base_now(), l->linger);
+	l->closing = true;
+	if (l->stream->ops->close(l->stream) != -EAGAIN)
+		line_over(l);
+}
+
+static void line_linger(struct relay_line *l)
+{
+	bool safe = false;
+
+	if (l->stream->ops->close_more(l->stream, &safe) != -EAGAIN || safe ||
+	    base_deadline_passed(l->linger_end, base_now()))
+		line_over(l);
+}
+
+/* The peer takes nothing more: what the program writes from now on is EPIPE */
+static void out_refused(struct relay_line *l)
+{
+	l->out.at = l->out.end;
+	l->out.ended = l->out.told = true;
+	fd_shut(l->local, SHUT_RD);
+}
+
+/* So does the program: it has gone, or it has shut this way and only writes */
+static void in_refused(struct relay_line *l)
+{
+	l->gone = base_sock_ready(l->local, 0) & POLLHUP;
+	if (l->gone)
+		return;
+	l->in.at = l->in.end;
+	l->in.ended = l->in.told = true;
+	if (!l->plain)
+		l->stream->ops->shutdown(l->stream, SHUT_RD);
+}
+
+/* --- the two ways: true, something was done --- */
+
+static bool out_fill(struct relay_line *l)
+{
+	struct relay_way *w = &l->out;
+	ssize_t n;
+
+	if (w->at < w->end || w->ended)
+		return false;
+	n = fd_recv(l->local, w->octets, ROOM);
+	if (n == -EAGAIN || n == -EINTR)
+		return false;
+	if (n < 0)
+		line_close(l, true); /* it went without having read everything */
+	w->ended = n == 0;
+	w->at = 0;
+	w->end = (size_t)base_max(n, 0);
+	return !l->closing;
+}
+
+static bool out_empty(struct relay_line *l)
+{
+	struct relay_way *w = &l->out;
+	ssize_t n;
+
+	if (w->at == w->end) {
+		if (!w->ended || w->told)
+			return false;
+		w->told = true;
+		if (!l->gone)
+			peer_shut(l);
+		return true;
+	}
+	n = peer_send(l, w->octets + w->at, w->end - w->at);
+	if (n == -EPIPE)
+		out_refused(l);
+	else if (is_over(n))
+		line_close(l, false);
+	else if (n > 0)
+		w->at += (size_t)n;
+	return n > 0;
+}
+
+static bool in_fill(struct relay_line *l)
+{
+	struct relay_way *w = &l->in;
+	ssize_t n;
+
+	if (w->at < w->end || w->ended)
+		return false;
+	n = peer_recv(l, w->octets, ROOM);
+	if (n == -EAGAIN || n == -EINTR)
+		return false;
+	if (n < 0)
+		line_close(l, false);
+	w->ended = n == 0;
+	w->at = 0;
+	w->end = (size_t)base_max(n, 0);
+	return !l->closing;
+}
+
+static bool in_empty(struct relay_line *l)
+{
+	struct relay_way *w = &l->in;
+	ssize_t n;
+
+	if (w->at == w->end) {
+		if (!w->ended || w->told)
+			return false;
+		w->told = true;
+		fd_shut(l->local, SHUT_WR);
+		return true;
+	}
+	n = fd_send(l->local, w->octets + w->at, w->end - w->at);
+	if (n > 0)
+		w->at += (size_t)n;
+	else if (is_over(n))
+		in_refused(l);
+	return n > 0;
+}
+
+static void way_go(struct relay_line *l, bool (*fill)(struct relay_line *l),
+		   bool (*empty)(struct relay_line *l))
+{
+	bool more = true;
+
+	for (int i = 0; i < TURN && more && !l->closing; i++) {
+		more = fill(l);
+		if (!l->closing)
+			more |= empty(l);
+	}
+}
+
+static void line_go(struct relay_line *l)
+{
+	if (l->closing) {
+		line_linger(l);
+		return;
+	}
+	if (!l->plain)
+		l->stream->ops->progress(l->stream);
+	l->gone |= base_sock_ready(l->local, 0) & POLLHUP;
+	way_go(l, out_fill, out_empty);
+	if (!l->closing && !l->gone)
+		way_go(l, in_fill, in_empty);
+	if (l->closing)
+		return;
+	if ((l->gone && l->out.ended && l->out.at == l->out.end) || (l->out.told && l->in.told))
+		line_close(l, l->gone && l->in.at < l->in.end);
+}
+
+/* --- waiting --- */
+
+static short local_events(const struct relay_line *l)
+{
+	short events = 0;
+
+	if (l->out.at == l->out.end && !l->out.ended)
+		events |= POLLIN;
+	if (l->in.at < l->in.end && !l->gone)
+		events |= POLLOUT;
+	return events;
+}
+
+static short peer_events(struct relay_line *l)
+{
+	bool in = l->in.at == l->in.end && !l->in.ended, out = l->out.at < l->out.end;
+
+	if (l->closing)
+		return l->stream->ops->wait_events(l->stream, 0);
+	if (l->plain)
+		return (short)((in ? POLLIN : 0) | (out ? POLLOUT : 0));
+	return l->stream->ops->wait_events(l->stream, (in ? STREAM_READABLE : 0) |
+							      (out ? STREAM_WRITABLE : 0));
+}
+
+/* What ends cannot be polled for nothing: it would say so for ever */
+static void line_poll(struct relay_line *l, struct pollfd fds[2], uint64_t *limit)
+{
+	short local = l->closing || l->over ? 0 : local_events(l);
+	short peer = l->over ? 0 : peer_events(l);
+
+	fds[0] = (struct pollfd){ .fd = l->over || (l->gone && !local) ? -1 : l->local,
+				  .events = local };
+	fds[1] = (struct pollfd){ .fd = peer ? stream_fd(l->stream) : -1, .events = peer };
+	if (l->over)
+		return;
+	*limit = base_min(*limit, l->stream->ops->wait_deadline(l->stream));
+	if (l->grace_end && !l->late && is_starting(l))
+		*limit = base_min(*limit, l->grace_end);
+	if (l->closing || l->stream->ops->shared(l->stream))
+		*limit = base_min(*limit, base_deadline(base_now(), LOOK_AGAIN));
+}
+
+void relay_serve(struct relay_line *lines, unsigned int n)
+{
+	size_t size = 2 * n * sizeof(struct pollfd);
+	struct pollfd *fds;
+
+	if (base_map_create(size, (void **)&fds))
+		return;
+	for (;;) {
+		uint64_t limit = BASE_NEVER;
+		unsigned int left = 0;
+
+		for (unsigned int i = 0; i < n; i++) {
+			if (!lines[i].over)
+				line_go(&lines[i]);
+			left += !lines[i].over;
+			line_poll(&lines[i], fds + 2 * (size_t)i, &limit);
+		}
+		if (!left)
+			break;
+		base_poll(fds, 2 * n, limit);
+	}
+	base_map_destroy(fds, size);
+}

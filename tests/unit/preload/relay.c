@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A relay between a stream and a local socket, in a process of its own:
+ *
+ *	peer (stream) ==== TCP ==== stream, relay, local socket ---- program
+ *
+ * The test is peer and program.
+ */
+#include "tests/unit/stream/ends.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "preload/relay.h"
+
+#define PIECE ((size_t)30000)
+#define GRACE (50 * BASE_NS_PER_MS)
+
+static struct stream *peer;
+static int program, theirs; /* the peer's descriptor */
+static pid_t relay;
+
+static void relay_run(struct stream *s, int local, uint64_t grace)
+{
+	struct relay_line l = { .stream = s, .local = local, .grace = grace, .linger = BASE_NS_PER_S };
+
+	if (relay_line_init(&l))
+		_exit(1);
+	relay_serve(&l, 1);
+	relay_line_uninit(&l);
+	_exit(0);
+}
+
+/* The relay has @s and its descriptor, and we have not */
+static void relay_start(struct stream *s, uint64_t grace)
+{
+	int local[2];
+
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, local), 0);
+	relay = fork();
+	if (!relay) {
+		alarm(30);
+		close(local[0]);
+		close(theirs);
+		relay_run(s, local[1], grace);
+	}
+	close(local[1]);
+	close(s->fd);
+	program = local[0];
+}
+
+static void start(void)
+{
+	struct stream *s[2];
+
+	ends_open(s);
+	peer = s[0];
+	theirs = peer->fd;
+	relay_start(s[1], 0);
+}
+
+static void program_close(void)
+{
+	close(program);
+	program = -1;
+}
+
+static void ends_well(void)
+{
+	int status;
+
+	cr_assert_eq(waitpid(relay, &status, 0), relay);
+	cr_expect(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+/* Sleeps until the peer, or the program with @events, may have something to do */
+static void wait_any(short events)
+{
+	struct pollfd fds[2] = { { peer->fd, OPS->wait_events(peer, 0), 0 }, { program, events, 0 } };
+
+	poll(fds, 2, 100);
+	OPS->progress(peer);
+}
+
+static ssize_t peer_read(void *p, size_t n)
+{
+	struct iovec iov = { p, n };
+	ssize_t got;
+
+	for (int i = 0; i < 100; i++) {
+		got = OPS->recv(peer, &iov, 1, 0);
+		if (got != -EAGAIN)
+			return got;
+		wait_any(0);
+	}
+	return -EAGAIN;
+}
+
+static void peer_write(const void *p, size_t n)
+{
+	struct iovec iov = { (void *)p, n };
+
+	cr_assert_eq(OPS->send(peer, &iov, 1), (ssize_t)n);
+}
+
+static void fill(uint8_t *p, size_t n, uint64_t at)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i] = ends_octet(at + i);
+}
+
+static void check(const uint8_t *p, ssize_t n, uint64_t at)
+{
+	for (ssize_t i = 0; i < n; i++)
+		cr_assert_eq(p[i], ends_octet(at + (uint64_t)i), "octet %lu", at + (uint64_t)i);
+}
+
+Test(relay, both_ways_at_once)
+{
+	const size_t SIZE = 5 << 20;
+	uint64_t sent[2] = { 0, 0 }, got[2] = { 0, 0 };
+	static uint8_t buf[PIECE];
+
+	start();
+	while (got[0] < SIZE || got[1] < SIZE) {
+		struct iovec iov = { buf, base_min(PIECE, SIZE - sent[0]) };
+		ssize_t n;
+
+		fill(buf, iov.iov_len, sent[0]);
+		n = iov.iov_len ? OPS->send(peer, &iov, 1) : 0;
+		sent[0] += (uint64_t)base_max(n, 0);
+		fill(buf, PIECE, sent[1]);
+		n = send(program, buf, base_min(PIECE, SIZE - sent[1]), MSG_DONTWAIT);
+		sent[1] += (uint64_t)base_max(n, 0);
+		n = recv(program, buf, PIECE, MSG_DONTWAIT);
+		check(buf, n, got[0]);
+		got[0] += (uint64_t)base_max(n, 0);
+		iov.iov_len = PIECE;
+		n = OPS->recv(peer, &iov, 1, 0);
+		check(buf, n, got[1]);
+		got[1] += (uint64_t)base_max(n, 0);
+		if (n == -EAGAIN)
+			wait_any(POLLIN);
+	}
+	program_close();
+	cr_expect_eq(peer_read(buf, 1), 0);
+	ends_well();
+}
+
+Test(relay, the_program_ends_one_way)
+{
+	char buf[8];
+	ssize_t n;
+
+	start();
+	cr_assert_eq(write(program, "last", 4), 4);
+	cr_assert_eq(shutdown(program, SHUT_WR), 0);
+	cr_expect_eq(peer_read(buf, 8), 4);
+	cr_expect_eq(n = peer_read(buf, 8), 0, "%zd", n);
+	peer_write("answer", 6);
+	cr_expect_eq(recv(program, buf, 6, MSG_WAITALL), 6);
+	cr_assert_eq(OPS->shutdown(peer, SHUT_WR), 0);
+	cr_expect_eq(read(program, buf, 1), 0);
+	ends_well();
+}
+
+Test(relay, the_peer_ends_one_way)
+{
+	char buf[8];
+	ssize_t n;
+
+	start();
+	peer_write("last", 4);
+	cr_assert_eq(OPS->shutdown(peer, SHUT_WR), 0);
+	cr_expect_eq(recv(program, buf, 4, MSG_WAITALL), 4);
+	cr_expect_eq(read(program, buf, 1), 0);
+	cr_assert_eq(write(program, "answer", 6), 6);
+	cr_expect_eq(peer_read(buf, 8), 6);
+	program_close();
+	cr_expect_eq(n = peer_read(buf, 8), 0, "%zd", n);
+	ends_well();
+}
+
+/* Octets that its program has not read when it closes are a reset, wherever they are */
+Test(relay, unread_is_a_reset)
+{
+	char buf[8];
+	ssize_t n;
+
+	start();
+	peer_write("unread", 6);
+	while (recv(program, buf, 1, MSG_PEEK | MSG_DONTWAIT) < 0)
+		wait_any(POLLIN);
+	program_close();
+	cr_expect_eq(n = peer_read(buf, 8), -ECONNRESET, "%zd", n);
+	ends_well();
+}
+
+/* The peer takes nothing more, so that octets of the program's are on their way for good */
+Test(relay, a_reset_of_the_peers)
+{
+	static char buf[65536];
+	struct linger hard = { 1, 0 };
+	ssize_t n;
+
+	start();
+	for (int quiet = 0; quiet < 3;) {
+		n = send(program, buf, sizeof(buf), MSG_DONTWAIT);
+		quiet = n > 0 ? 0 : quiet + 1;
+		usleep(n > 0 ? 0 : 30000);
+	}
+	setsockopt(peer->fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+	OPS->close(peer);
+	cr_expect_eq(recv(program, buf, 1, 0), -1);
+	cr_expect_eq(errno, ECONNRESET);
+	cr_expect_eq(send(program, buf, 1, MSG_NOSIGNAL), -1);
+	cr_expect_eq(errno, EPIPE);
+	ends_well();
+}
+
+Test(relay, the_peer_leaves)
+{
+	char buf[8];
+
+	start();
+	peer_write("bye", 3);
+	OPS->close(peer);
+	cr_expect_eq(recv(program, buf, 3, MSG_WAITALL), 3);
+	cr_expect_eq(read(program, buf, 1), 0);
+	for (int i = 0; i < 100 && send(program, buf, 1, MSG_NOSIGNAL) == 1; i++)
+		wait_any(0);
+	cr_expect_eq(errno, EPIPE);
+	program_close();
+	ends_well();
+}
+
+static long cpu_us(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_CHILDREN, &u);
+	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 + u.ru_utime.tv_usec +
+	       u.ru_stime.tv_usec;
+}
+
+/* In each state that lasts: nothing to do, a program that does not read, ended on one side */
+Test(relay, sleeps)
+{
+	static char buf[1 << 20];
+	struct iovec iov = { buf, sizeof(buf) };
+
+	start();
+	usleep(200000);
+	while (OPS->send(peer, &iov, 1) > 0)
+		usleep(20000);
+	usleep(200000);
+	cr_assert_eq(OPS->shutdown(peer, SHUT_WR), 0);
+	usleep(200000);
+	while (read(program, buf, sizeof(buf)) > 0)
+		;
+	usleep(200000);
+	shutdown(program, SHUT_WR);
+	ends_well();
+	cr_expect_lt(cpu_us(), 300000, "%ld us of work", cpu_us());
+}
+
+/* The peer's first octets say that it is no DDP; or the program's own, since none came in time */
+static void plain_begin(int fd[2], uint64_t grace)
+{
+	ends_auto = true;
+	ends_tcp(fd);
+	theirs = fd[0];
+	relay_start(ends_attach(fd[1], false), grace);
+}
+
+static void plain_talk(int fd, bool program_first)
+{
+	int from = program_first ? program : fd, to = program_first ? fd : program;
+	char buf[8];
+
+	cr_assert_eq(write(from, "hello", 5), 5);
+	cr_expect_eq(recv(to, buf, 5, MSG_WAITALL), 5);
+	cr_expect_arr_eq(buf, "hello", 5);
+	cr_assert_eq(write(to, "world", 5), 5);
+	cr_expect_eq(recv(from, buf, 5, MSG_WAITALL), 5);
+	shutdown(program, SHUT_WR);
+	cr_expect_eq(read(fd, buf, 1), 0);
+	close(fd);
+	cr_expect_eq(read(program, buf, 1), 0);
+	ends_well();
+}
+
+Test(relay, a_plain_peer)
+{
+	int fd[2];
+
+	plain_begin(fd, GRACE);
+	plain_talk(fd[0], false);
+}
+
+Test(relay, a_plain_peer_that_waits)
+{
+	int fd[2];
+
+	plain_begin(fd, GRACE);
+	plain_talk(fd[0], true);
+}
