@@ -78,6 +78,17 @@ int soft_rx_parse(const struct soft_io *io, const struct rdmap_sink *sink)
 	return 0;
 }
 
+/*
+ * A carrier tells of a reset once, and who sends may have been told: then what looks like an
+ * orderly end is none. EPIPE is what comes of sending behind one.
+ */
+static ssize_t end_told(struct soft_core *c)
+{
+	int err = __atomic_load_n(&c->tx_error, __ATOMIC_RELAXED);
+
+	return err && err != -EPIPE ? rx_fail(c, err) : 0;
+}
+
 static ssize_t rx_ended(const struct soft_io *io)
 {
 	struct soft_core *c = io->core;
@@ -86,7 +97,7 @@ static ssize_t rx_ended(const struct soft_io *io)
 	if (err)
 		return rx_fail(c, err);
 	__atomic_store_n(&c->rx_end, 1, __ATOMIC_RELAXED);
-	return 0;
+	return end_told(c);
 }
 
 /* Input of a broken stream; a bound, for the peer may never stop */
@@ -129,7 +140,7 @@ ssize_t soft_rx(const struct soft_io *io, const struct rdmap_sink *sink, size_t 
 	if (c->rx_error)
 		return discard(io);
 	if (c->rx_end)
-		return 0;
+		return end_told(c);
 	while (!budget || (!dry && (size_t)sum < budget)) {
 		got = rx_once(io, sink, &dry);
 		if (got <= 0)

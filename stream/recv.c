@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+
 /* Of what a reader's buffer took, only what DATA has told of is delivered */
 static void target_settle(struct rsock *s, struct stream_cursor c, struct rsock_target *t)
 {
@@ -75,6 +76,17 @@ static ssize_t intake(struct rsock *s, const struct rnic_sink *sink, bool reader
 	return sum ? sum : got;
 }
 
+/*
+ * An end, or a reset of which a sender was told just now: it has noted that when it leaves its
+ * lock
+ */
+static ssize_t end_confirm(struct rsock *s, const struct rnic_sink *sink)
+{
+	rsock_tx_lock(s);
+	rsock_tx_unlock(s);
+	return s->rnic->receive(&s->mem, stream_fd(&s->base), sink, 0);
+}
+
 int rsock_drain(struct rsock *s, struct rsock_target *target)
 {
 	struct rsock_drain d = { s, target };
@@ -87,6 +99,8 @@ int rsock_drain(struct rsock *s, struct rsock_target *target)
 	got = intake(s, &sink, target);
 	if (got == -EAGAIN)
 		return 0;
+	if (got == 0)
+		got = end_confirm(s, &sink);
 	if (got <= 0)
 		return transport_ended(s, (int)got);
 	s->rnic->info(&s->mem, &info);

@@ -551,3 +551,27 @@ Test(transfer, disconnect_ends_both)
 	cr_expect_eq(OPS->close(c.s), -EAGAIN);
 	scene_close(&c);
 }
+
+/* The kernel tells of it once, and here it is who sends that is told */
+Test(transfer, a_reset_is_no_end)
+{
+	struct stream *s[2];
+	struct iovec iov = { "octets", 6 };
+	char c;
+	struct iovec in = { &c, 1 };
+	struct pollfd p;
+
+	ends_open(s);
+	p = (struct pollfd){ stream_fd(s[0]), 0, 0 };
+	cr_assert_eq(OPS->send(s[0], &iov, 1), 6);
+	/* With octets unread, and nothing said: as when a process is killed */
+	close(s[1]->fd);
+	cr_assert_eq(poll(&p, 1, 30000), 1);
+	cr_assert(p.revents & POLLHUP);
+	cr_assert_eq(OPS->send(s[0], &iov, 1), -ECONNRESET);
+	cr_assert_eq(OPS->recv(s[0], &in, 1, 0), 0, "told once");
+	cr_assert(s[0]->ops == OPS && rsock_of(s[0])->state->broken);
+	OPS->destroy(s[1]);
+	close(s[0]->fd);
+	OPS->destroy(s[0]);
+}
