@@ -23,6 +23,7 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/point.h"
 #include "base/sockutil.h"
 #include "preload/edge.h"
 #include "preload/internal.h"
@@ -54,6 +55,7 @@ static struct {
 static void charge_end(struct charge *c)
 {
 	base_list_remove(&c->node);
+	BASE_POINT(preload_attend_ended);
 	c->sock->attended = false;
 	charges.closed -= c->closed;
 	sock_put(c->sock);
@@ -205,6 +207,7 @@ static int charge_add(struct sock *s, bool closed, uint64_t begin)
 	c->deadline = base_deadline(base_now(), sock_config.linger);
 	s->attended = true;
 	base_list_push_back(&charges.list, &c->node);
+	BASE_POINT(preload_attend_charged);
 	charges.closed += closed;
 	if (__atomic_load_n(&charges.bell, __ATOMIC_ACQUIRE) >= 0)
 		base_eventfd_ring(charges.bell);
@@ -286,6 +289,7 @@ unsigned int attend_finish(uint64_t deadline)
 	for (;;) {
 		pthread_mutex_lock(&charges.lock);
 		charges_go(true);
+		BASE_POINT(preload_attend_finishing);
 		n = charges_poll_list(fds, &limit);
 		left = charges.closed;
 		pthread_mutex_unlock(&charges.lock);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/point.h"
 #include "preload/attend.h"
 #include "preload/fdtab.h"
 #include "preload/fork.h"
@@ -34,6 +35,7 @@ long call_close(int fd)
 	ent = fdtab_take(fd, NULL, &last);
 	if (ent && last)
 		ent->ops->end(ent);
+	BASE_POINT(preload_close_ended);
 	r = libc_try(libc.close(fd));
 	fdtab_put(ent);
 	return r;

@@ -11,6 +11,7 @@
 
 #include "base/fdutil.h"
 #include "base/log.h"
+#include "base/point.h"
 #include "preload/fork.h"
 #include "preload/internal.h"
 #include "preload/libc.h"
@@ -54,6 +55,7 @@ static long number_end(struct fdent *ent, long got)
 {
 	int err = 0;
 
+	BASE_POINT(preload_dup_made);
 	if (got < 0)
 		err = (int)got;
 	else if (ent->ops->own(ent) || fdtab_set((int)got, ent))

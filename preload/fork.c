@@ -26,6 +26,7 @@
 
 #include "base/log.h"
 #include "base/map.h"
+#include "base/point.h"
 #include "preload/attend.h"
 #include "preload/epoll.h"
 #include "preload/libc.h"
@@ -138,6 +139,7 @@ static void before(void)
 	each_held(lock);
 	wait_before_fork();
 	each_held(share);
+	BASE_POINT(preload_fork_shared);
 }
 
 static void after(bool child)
@@ -168,6 +170,7 @@ static void after_in_child(void)
 	process_after_fork();
 	report_reset();
 	each_held(forget_sleepers);
+	BASE_POINT(preload_fork_child);
 	after(true);
 }
 

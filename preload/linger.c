@@ -15,6 +15,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/point.h"
 #include "preload/libc.h"
 #include "preload/wait.h"
 
@@ -47,6 +48,7 @@ void linger_wait(struct sock *s)
 	uint64_t deadline = time_limit(stream_fd(stream));
 	bool safe = false;
 
+	BASE_POINT(preload_linger_waiting);
 	while (deadline && !safe && !base_deadline_passed(deadline, base_now()) &&
 	       stream->ops->close_more(stream, &safe) == -EAGAIN) {
 		struct pollfd p = { stream_fd(stream), stream->ops->wait_events(stream, 0), 0 };

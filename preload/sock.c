@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/point.h"
 #include "base/sockutil.h"
 #include "preload/attend.h"
 #include "preload/choose.h"
@@ -118,6 +119,7 @@ int sock_own(struct sock *s)
 	if (!s->own) {
 		high = internal_dup(s->fd);
 		if (high >= 0) {
+			BASE_POINT(preload_sock_own_moved);
 			s->own = true;
 			__atomic_store_n(&s->fd, high, __ATOMIC_SEQ_CST);
 			if (s->stream)
@@ -141,6 +143,7 @@ static void stream_end(struct sock *s)
 		attend_forget(s);
 		return;
 	}
+	BASE_POINT(preload_sock_lingering);
 	linger_wait(s);
 	fdtab_hold(&s->ent);
 	if (sock_own(s)) {
@@ -292,6 +295,7 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 	err = stream_rsock_ops.attach(s->fd, &param, &fresh);
 	if (err)
 		return err;
+	BASE_POINT(preload_sock_attached);
 	stream_replace(s, fresh);
 	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
 	s->cookie = sock_cookie(s->fd);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/point.h"
 
 static int rx_fail(struct soft_core *c, int err)
 {
@@ -49,6 +50,7 @@ static void leftover_move(const struct soft_io *io, __u32 need)
 	} else if (c->in_off + need > io->in_cap) {
 		c->in_fill -= c->in_off;
 		memmove(io->in, io->in + c->in_off, c->in_fill);
+		BASE_POINT(soft_rx_moved);
 		c->in_off = 0;
 	}
 }
@@ -69,6 +71,7 @@ int soft_rx_parse(const struct soft_io *io, const struct rdmap_sink *sink)
 			break;
 		}
 		c->in_off += f.used;
+		BASE_POINT(soft_rx_framed);
 		rdmap_rx(s, &io->slots, f.ulpdu, f.len, sink);
 		err = stream_error(s);
 	}
@@ -125,6 +128,7 @@ static ssize_t rx_once(const struct soft_io *io, const struct rdmap_sink *sink, 
 		return rx_fail(c, (int)got);
 	if (got == 0)
 		return rx_ended(io);
+	BASE_POINT(soft_rx_received);
 	*dry = (size_t)got < iov.iov_len;
 	c->in_fill += (__u32)got;
 	err = soft_rx_parse(io, sink);

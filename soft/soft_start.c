@@ -12,6 +12,8 @@
 #include <poll.h>
 #include <string.h>
 
+#include "base/point.h"
+
 static void phase_set(struct soft_core *c, enum soft_phase phase)
 {
 	__atomic_store_n(&c->phase, (__u8)phase, __ATOMIC_RELEASE);
@@ -88,6 +90,7 @@ static int initiator_request(const struct soft_io *io, const void *pd, size_t le
 	if (err)
 		return err;
 	phase_set(c, SOFT_REQUESTED);
+	BASE_POINT(soft_start_requested);
 	return soft_tx_raw(io, frame, n);
 }
 
@@ -142,6 +145,7 @@ int soft_start_responder(const struct soft_io *io, short *events)
 		*events = POLLIN;
 	if (err)
 		return err;
+	BASE_POINT(soft_start_request);
 	private_data_keep(io, &in);
 	phase_set(io->core, SOFT_REQUEST);
 	return 0;
@@ -162,6 +166,7 @@ int soft_start_accept(const struct soft_io *io, const void *pd, size_t len)
 	if (err)
 		return err;
 	err = soft_tx_raw(io, frame, n);
+	BASE_POINT(soft_start_replied);
 	return err == -EAGAIN ? 0 : err;
 }
 

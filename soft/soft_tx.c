@@ -17,6 +17,7 @@
 
 #include "base/bits.h"
 #include "base/log.h"
+#include "base/point.h"
 
 /* The segment size may change with the path and the peer's window; asking costs a system call */
 #define EMSS_REFRESH 64
@@ -145,6 +146,7 @@ static void rest_keep(struct soft_tx *t, __u64 from, __u64 to)
 		}
 		at = end;
 	}
+	BASE_POINT(soft_tx_kept);
 	c->rest_off = 0;
 	rest_len_set(c, len);
 }
@@ -161,6 +163,7 @@ static unsigned int batch_settle(struct soft_tx *t, __u64 sent)
 		rest_keep(t, sent, t->frame[n - 1].end);
 	if (n < t->count)
 		rdmap_tx_rewind(s, n ? &t->frame[n - 1].mark : &t->start);
+	BASE_POINT(soft_tx_rewound);
 	rdmap_tx_commit(s);
 	return n;
 }
@@ -174,6 +177,7 @@ int soft_tx_push(struct soft_tx *t)
 	if (!t->count)
 		return 0;
 	sent = io->llp->ops->send(io->llp, t->iov, t->v.niov, send_flags(io->core));
+	BASE_POINT(soft_tx_sent);
 	n = (int)batch_settle(t, sent > 0 ? (__u64)sent : 0);
 	if (sent < 0 && sent != -EAGAIN)
 		return tx_fail(io->core, (int)sent);
@@ -196,6 +200,7 @@ int soft_tx_rest(const struct soft_io *io)
 			return -EAGAIN;
 		if (sent < 0)
 			return tx_fail(c, (int)sent);
+		BASE_POINT(soft_rest_sent);
 		c->rest_off += (__u32)sent;
 	}
 	c->rest_off = 0;
@@ -293,5 +298,6 @@ int soft_tx_shutdown(const struct soft_io *io)
 	if (err == -EAGAIN)
 		return err;
 	c->tx_end = 1;
+	BASE_POINT(soft_tx_ended);
 	return io->llp->ops->shutdown(io->llp);
 }

@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "base/point.h"
+
 void rsock_chunks_init(struct stream_rx *rx)
 {
 	memset(rx->chunk_of, STREAM_NO_CHUNK, sizeof(rx->chunk_of));
@@ -34,6 +36,7 @@ static uint8_t *chunk_memory(struct rsock *s, uint64_t at)
 
 	if (*place == STREAM_NO_CHUNK && left > 0 && left <= STREAM_CHUNKS) {
 		*place = rx->free_chunk[left - 1];
+		BASE_POINT(stream_chunk_taken);
 		rx->chunks_free = left - 1;
 	}
 	if (*place >= STREAM_CHUNKS)

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#include "base/point.h"
 #include "base/sockutil.h"
 
 static void due(struct rsock *s, uint32_t what)
@@ -85,6 +86,7 @@ int rsock_shutdown(struct stream *stream, int how)
 	/* While it starts, it is only noted: what is due leaves behind what is held */
 	rsock_pump(s);
 	before = __atomic_fetch_or(&s->state->ends, ends_of(how), __ATOMIC_ACQ_REL);
+	BASE_POINT(stream_end_shut);
 	message = end_message(before, before | ends_of(how));
 	if (message)
 		end_say(s, message);
@@ -144,9 +146,11 @@ int rsock_close(struct stream *stream)
 	}
 	before = __atomic_fetch_or(&s->state->ends, STREAM_CLOSED | STREAM_SHUT_WR | STREAM_SHUT_RD,
 				   __ATOMIC_ACQ_REL);
+	BASE_POINT(stream_end_closed);
 	if (!(before & STREAM_OUT_ENDED))
 		end_say(s, STREAM_DUE_DISCONNECT);
 	due(s, STREAM_DUE_FIN);
+	BASE_POINT(stream_end_due);
 	push_locked(s);
 	return rsock_close_more(stream, &safe);
 }

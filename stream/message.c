@@ -16,6 +16,7 @@
 
 #include "base/bits.h"
 #include "base/log.h"
+#include "base/point.h"
 #include "stream/cursor.h"
 
 static int refuse(const char *why)
@@ -56,6 +57,7 @@ static int octets_arrive(struct rsock_drain *d, const uint8_t *p, size_t len)
 		return refuse("wrote after its end");
 	if (!(rsock_load(&st->ends) & STREAM_CLOSED))
 		octets_put(d, p, len);
+	BASE_POINT(stream_message_placed);
 	rx->placed += len;
 	return 0;
 }
@@ -100,6 +102,7 @@ static int octets_deliver(struct rsock *s, uint32_t octets)
 	if (!octets || rx->message_open || octets != rx->placed - rx->delivered)
 		return refuse("told of other octets than it sent");
 	rsock_store(&rx->delivered, rx->placed);
+	BASE_POINT(stream_message_delivered);
 	__atomic_add_fetch(&st->in_edge, 1, __ATOMIC_ACQ_REL);
 	return 0;
 }
@@ -180,6 +183,7 @@ static int take_window(struct rsock *s, uint32_t data)
 	if (le64toh(w.limit) < rx->window)
 		return refuse("took back what it had granted");
 	rsock_store(&rx->window, le64toh(w.limit));
+	BASE_POINT(stream_message_window);
 	__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
 	return 0;
 }
@@ -244,6 +248,7 @@ static int body_window(struct rsock_drain *d, size_t off, const uint8_t *p, size
 	if (off > sizeof(rx->body) || len > sizeof(rx->body) - off)
 		return -EMSGSIZE;
 	memcpy(rx->body + off, p, len);
+	BASE_POINT(stream_message_body);
 	return 0;
 }
 

@@ -18,6 +18,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "base/point.h"
 #include "base/sockutil.h"
 
 /* The transport takes no more */
@@ -35,6 +36,7 @@ int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n)
 	if (!rsock_load(&s->state->may_send))
 		return 0;
 	done = s->rnic->send(&s->mem, stream_fd(&s->base), wr, n);
+	BASE_POINT(stream_push_posted);
 	if (done < 0 && done != -EAGAIN)
 		return post_failed(s, done);
 	err = s->rnic->owes(&s->mem) ? s->rnic->flush(&s->mem, stream_fd(&s->base)) : 0;
@@ -158,6 +160,7 @@ static int window_grant(struct rsock *s)
 	int err;
 
 	rsock_store(&tx->granted, limit);
+	BASE_POINT(stream_push_granted);
 	err = rsock_body_post(s, rs_msg(RS_OP_WINDOW, 0), &w, sizeof(w));
 	if (err)
 		rsock_store(&tx->granted, before);
@@ -213,6 +216,7 @@ static int push_ends(struct rsock *s)
 		if (!(rsock_load(&tx->due) & ends[i].due))
 			continue;
 		err = message_post(s, rs_msg(RS_OP_CTRL, ends[i].ctrl));
+		BASE_POINT(stream_push_ended);
 		if (!err)
 			__atomic_and_fetch(&tx->due, ~ends[i].due, __ATOMIC_ACQ_REL);
 	}
@@ -227,6 +231,7 @@ static int push_fin(struct rsock *s)
 	if (!(rsock_load(&tx->due) & STREAM_DUE_FIN))
 		return 0;
 	err = s->rnic->shutdown(&s->mem, stream_fd(&s->base));
+	BASE_POINT(stream_push_finished);
 	if (err != -EAGAIN)
 		__atomic_and_fetch(&tx->due, ~STREAM_DUE_FIN, __ATOMIC_ACQ_REL);
 	return err;

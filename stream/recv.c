@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#include "base/point.h"
 
 /* Of what a reader's buffer took, only what DATA has told of is delivered */
 static void target_settle(struct rsock *s, struct stream_cursor c, struct rsock_target *t)
@@ -29,6 +30,7 @@ static void target_settle(struct rsock *s, struct stream_cursor c, struct rsock_
 	for (; left && (len = stream_cursor_next(&c, left, &p)); left -= len, at += len)
 		rsock_chunks_put(s, at, p, len);
 	t->filled = told;
+	BASE_POINT(stream_recv_settled);
 	rsock_store(&rx->consumed, rx->consumed + told);
 }
 
@@ -154,6 +156,7 @@ static size_t waiting_take(struct rsock *s, struct stream_cursor c, int flags)
 			rsock_chunks_get(s, rx->consumed + taken, p, len);
 	if (!(flags & MSG_PEEK) && taken) {
 		rsock_chunks_drop(s, rx->consumed, rx->consumed + taken);
+		BASE_POINT(stream_recv_dropped);
 		rsock_store(&rx->consumed, rx->consumed + taken);
 	}
 	return taken;
@@ -169,6 +172,7 @@ static size_t fresh_take(struct rsock *s, struct stream_cursor c, size_t len, in
 		return waiting_take(s, c, flags);
 	}
 	rsock_drain(s, &t);
+	BASE_POINT(stream_recv_drained);
 	target_settle(s, c, &t);
 	return t.filled;
 }

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/point.h"
 #include "base/sockutil.h"
 #include "rnic/rnic.h"
 
@@ -44,7 +45,10 @@ void rsock_break(struct rsock *s, int err)
 
 void rsock_lock(struct rsock *s, struct base_lock *lock)
 {
-	if (!base_lock_take(lock))
+	int err = base_lock_take(lock);
+
+	base_point_locked(1);
+	if (!err)
 		return;
 	base_err("stream: a process died inside the connection, which ends now");
 	base_sock_abort(stream_fd(&s->base));
@@ -53,6 +57,7 @@ void rsock_lock(struct rsock *s, struct base_lock *lock)
 
 void rsock_unlock(struct base_lock *lock)
 {
+	base_point_locked(-1);
 	base_lock_drop(lock);
 }
 
@@ -71,6 +76,7 @@ static void unblock(struct rsock *s)
 		return;
 	rsock_tx_lock(s);
 	rsock_push(s);
+	BASE_POINT(stream_rsock_unblocked);
 	if (!rsock_load(&st->tx.blocked))
 		__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
 	rsock_tx_unlock(s);

@@ -17,6 +17,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/point.h"
+
 #define BATCH 8
 #define PIECES 64
 /* Octets of a Write's FPDU that a Send's has not: the longer header, and the message */
@@ -183,7 +185,9 @@ ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n)
 		while (pairs ? pair_add(s, &b, &c, segment) : inline_add(s, &b, &c, segment))
 			;
 		want = (int)(b.ops * b.n);
+		BASE_POINT(stream_send_booked);
 		done = want ? rsock_post(s, b.wr, (unsigned int)want) : 0;
+		BASE_POINT(stream_send_posted);
 		sum += batch_settle(s, &b, (unsigned int)base_max(done, 0));
 	} while (want && done == want);
 	if (sum)
@@ -247,6 +251,7 @@ static ssize_t send_once(struct rsock *s, const struct iovec *iov, int n)
 	sent = has_ended(s) ? -EPIPE : octets_send(s, iov, n);
 	if (sent > 0) {
 		rsock_store(&s->state->tx.octets, s->state->tx.octets + (uint64_t)sent);
+		BASE_POINT(stream_send_counted);
 		rsock_store(&s->state->tx.want, 0);
 	}
 	rsock_tx_unlock(s);

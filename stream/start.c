@@ -17,6 +17,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/point.h"
 #include "base/sockutil.h"
 
 static unsigned int starting; /* atomic */
@@ -168,6 +169,7 @@ static void opened(struct rsock *s)
 	    rsock_onesided_init(s, base_min(RSOCK_DEPTH, st->peer.ord), st->peer.ird))
 		st->features &= ~(uint32_t)STREAM_FEATURE_ONESIDED;
 	rsock_store(&st->may_send, info.may_send);
+	BASE_POINT(stream_start_opening);
 	rsock_store(&st->stage, STREAM_OPEN);
 	__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
 	base_debug("stream: open as %s, MULPDU %u, features %#x",
@@ -186,6 +188,7 @@ static int answer(struct rsock *s)
 		return -ECONNRESET;
 	}
 	err = private_data_take(s);
+	BASE_POINT(stream_start_judged);
 	if (err) {
 		base_warn("stream: a Request whose private data cannot be served: %d", err);
 		s->rnic->reject(&s->mem, stream_fd(&s->base), NULL, 0);
