@@ -39,6 +39,7 @@ BUILDS = {
     "build-asan": ("clang", SANITIZED + ["-Db_sanitize=address,undefined",
                                          "-Dc_args=-fno-sanitize-recover=all"]),
     "build-tsan": ("clang", SANITIZED + ["-Db_sanitize=thread"]),
+    "build-points": ("gcc", TESTS + ["-Dpoints=true"]),
 }
 
 
@@ -61,6 +62,7 @@ SUITES = [
     Suite("conformance", "build", ("conformance",), 600, listed=True),
     Suite("differential", "build", ("differential",), 900),
     Suite("hostile", "build", ("hostile",), 300),
+    Suite("kills", "build-points", ("kills",), 900),
     Suite("e2e", "build", ("e2e",), 1200),
     Suite("captures", "build", ("captures",), 600),
     Suite("programs", "build", ("programs",), 900),

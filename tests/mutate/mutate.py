@@ -88,7 +88,7 @@ class Copy:
         shutil.copytree(ROOT, self.source, ignore=skip, symlinks=True, dirs_exist_ok=True)
         # A fault may leave something unused; that is not what is to be found here.
         self.command(["meson", "setup", str(self.build), str(self.source), "-Dwerror=false",
-                      *run.TESTS])
+                      "-Dpoints=true", *run.TESTS])
         self.tests = {test["name"]: test for test in run.tests_of(self.build)}
 
     def command(self, args):

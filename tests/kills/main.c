@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ *	kills LEDGER side|connect|listen SEED FLAGS CONNECTS LISTENS
+ *
+ * One process of a case; the numbers are the octets that each end has to send. kills.py starts
+ * three of them, kills one and reads in the ledger what became of the others. More flags: s the
+ * kernel has little room, n it has little for what goes out.
+ */
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ledger.h"
+
+static struct ledger *ledger_map(const char *path)
+{
+	int fd = open(path, O_RDWR);
+	void *p = mmap(NULL, sizeof(struct ledger), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (fd < 0 || p == MAP_FAILED)
+		abort();
+	close(fd);
+	return p;
+}
+
+static int socket_make(const struct plan *plan)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0), little = 4096;
+
+	if (fd < 0)
+		abort();
+	if (plan_has(plan, 's') || plan_has(plan, 'n'))
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little));
+	if (plan_has(plan, 's'))
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little));
+	return fd;
+}
+
+/* False when who has it was killed before */
+static bool port_wait(struct ledger *l, const uint32_t *port)
+{
+	while (!ledger_load(port)) {
+		if (ledger_load(&l->killed))
+			return false;
+		usleep(200);
+	}
+	return true;
+}
+
+/* -1: there is nobody any more */
+static int connect_main(struct ledger *l, const struct plan *plan)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int fd = socket_make(plan);
+
+	if (!port_wait(l, &l->port))
+		return -1;
+	a.sin_port = htons((uint16_t)l->port);
+	if (!connect(fd, (struct sockaddr *)&a, sizeof(a)))
+		return fd;
+	close(fd);
+	/* The kill may be noted after its effect was felt */
+	for (int i = 0; i < 1000 && !ledger_load(&l->killed); i++)
+		usleep(10000);
+	if (!ledger_load(&l->killed))
+		abort();
+	return -1;
+}
+
+static int accept_main(struct ledger *l, const struct plan *plan, int side)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t len = sizeof(a);
+	int fd = socket_make(plan), got = -1, late = 0;
+	struct pollfd p = { fd, POLLIN, 0 };
+
+	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, 8) ||
+	    getsockname(fd, (struct sockaddr *)&a, &len))
+		abort();
+	ledger_store(&l->port, (uint32_t)ntohs(a.sin_port));
+	while (got < 0 && late < 5) {
+		late += ledger_load(&l->killed);
+		if (poll(&p, 1, 20) > 0)
+			got = accept(fd, NULL, NULL);
+		side_step(l, BY_LISTEN, side);
+	}
+	close(fd);
+	return got;
+}
+
+static void end_run(struct ledger *l, const struct plan *plan, int role)
+{
+	int side, fd;
+
+	l->way[role].total = plan->total[role];
+	l->way[!role].total = plan->total[!role];
+	if (!port_wait(l, &l->side_port))
+		exit(0);
+	side = side_connect(l, role);
+	fd = role == BY_CONNECT ? connect_main(l, plan) : accept_main(l, plan, side);
+	if (fd >= 0)
+		talk(l, plan, role, fd, side);
+	side_finish(l, role, side);
+	ledger_store(&l->done[role], 1);
+}
+
+int main(int argc, char **argv)
+{
+	struct plan plan;
+	struct ledger *l;
+
+	if (argc != 7)
+		return 2;
+	l = ledger_map(argv[1]);
+	plan.seed = strtoull(argv[3], NULL, 10);
+	plan.flags = argv[4];
+	plan.total[BY_CONNECT] = strtoull(argv[5], NULL, 10);
+	plan.total[BY_LISTEN] = strtoull(argv[6], NULL, 10);
+	if (plan_has(&plan, 'k'))
+		point_hide(true);
+	if (!strcmp(argv[2], "side"))
+		side_serve(l);
+	else
+		end_run(l, &plan, strcmp(argv[2], "connect") ? BY_LISTEN : BY_CONNECT);
+	return 0;
+}

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What must be true when somebody was killed.
+
+The peer of the killed one gets a prefix of the octets that send() had accepted, which ends where a
+message ended; then the end of the stream if that is all of them, else ECONNRESET. Of two processes
+that share a connection the other one goes on and ends it in order, unless the killed one held a
+lock of it: then it is reset on both sides. Nothing else suffers, and nobody waits for ever.
+"""
+import errno
+
+STREAM_END = 1
+RESET = 1000 + errno.ECONNRESET
+GONE = {0, RESET, 1000 + errno.EPIPE}
+LIVING = ("connect", "listen", "child", "side")
+
+
+def accepted(way):
+    """At most so many octets: a call may have been under way."""
+    return max(way.sent, way.upto)
+
+
+def is_bound(way, at):
+    """Did a message end there? Where writes are short each is one."""
+    return at in (0, way.sent) or at > way.sent or at in way.end_at[:min(way.ends + 1,
+                                                                        len(way.end_at))]
+
+
+def of_way(name, way, case, told, reset):
+    """told: its reader lives, and has been told how it ended; reset: in sending already, which is
+    told once."""
+    found = []
+    if way.wrong:
+        found.append(f"{name}: octets {way.got} and before are not those that were sent")
+    if way.got > accepted(way):
+        found.append(f"{name}: {way.got} octets came, {accepted(way)} were sent")
+    if way.failed not in GONE:
+        found.append(f"{name}: send() failed with {way.failed - 1000}")
+    if not told:
+        return found
+    if way.end not in (STREAM_END, RESET):
+        found.append(f"{name}: the reader was told {way.end}")
+    if way.end == STREAM_END and way.got < way.sent and not reset:
+        found.append(f"{name}: an orderly end after {way.got} of {way.sent} octets")
+    if way.end == RESET and "l" not in case.shape[0] and not is_bound(way, way.got):
+        found.append(f"{name}: {way.got} octets, which is no message's end")
+    return found
+
+
+def of_side(number, side):
+    if not side.opened:
+        return []
+    if side.wrong or not side.closed:
+        return [f"the connection beside {number} has suffered: {side.wrong}, {side.pings} echoes"]
+    return []
+
+
+def is_all(way):
+    return way.end == STREAM_END and way.got == way.total
+
+
+def of_processes(case):
+    found = []
+    for who in LIVING:
+        status = case.status[who]
+        if status is None:
+            found.append(f"{who} did not end")
+        elif status and (who != case.victim or status != -9):
+            found.append(f"{who} ended with {status}")
+    return found
+
+
+def survivors(case):
+    return [number for number, who in enumerate(("connect", "listen"))
+            if not (case.killed and who == case.victim)]
+
+
+def was_reset(case, number):
+    """The reader of these octets was told of it, in reading or in sending."""
+    way = case.ledger.way[number]
+    never = number and not way.end and not way.got  # connect() said so
+    return never or RESET in (way.end, case.ledger.way[1 - number].failed)
+
+
+def of_shared(case):
+    """One of the two that share it was killed."""
+    names = ("who connects", "who listens")
+    if case.locks is None or (not case.locks and case.threads > 1):
+        # Who knows where it was: it went on, or it was reset
+        goes_on = all(is_all(way) for way in case.ledger.way)
+        reset = any(RESET in (way.end, way.failed) for way in case.ledger.way)
+        return [] if goes_on or reset else [f"{way_text(case)}: neither all of it nor a reset"]
+    wanted = "is reset" if case.locks else "goes on"
+    return [f"octets by {name}: the connection {wanted} on both sides: {way_text(case)}"
+            for number, (name, way) in enumerate(zip(names, case.ledger.way))
+            if not is_all(way) and (not case.locks or not was_reset(case, number))]
+
+
+def way_text(case):
+    return "; ".join(f"{way.got} got of {way.sent} sent of {way.total}, told {way.end}, "
+                     f"sender {way.failed}" for way in case.ledger.way)
+
+
+def common(case):
+    found = of_processes(case)
+    for number in survivors(case):
+        found += of_side(number, case.ledger.side[number])
+    if found or case.said:
+        found = found + case.said.splitlines() if found else found
+    return found
+
+
+def whole(case):
+    """Nobody was killed: everything is there."""
+    found = common(case)
+    for name, way in zip(("connects", "listens"), case.ledger.way):
+        unheard = "x" in case.shape[0] and not way.total
+        if way.wrong or (not is_all(way) and not unheard):
+            found.append(f"octets by who {name}: {way_text(case)}")
+    return found
+
+
+def problems(case, at_rest=False):
+    if not case.killed:
+        return whole(case)
+    found = common(case)
+    shared = set("tf") & set(case.shape[0])
+    for number, name in enumerate(("connects", "listens")):
+        reader = ("listen", "connect")[number]
+        way = case.ledger.way[number]
+        told = way.end and (reader != case.victim or shared)
+        reset = case.ledger.way[1 - number].failed == RESET
+        found += of_way(f"octets by who {name}", way, case, told, reset)
+        if at_rest and told and not is_all(way):
+            found.append(f"at rest, but {way_text(case)}")
+    if shared and case.victim != "connect" and case.ledger.child:
+        found += of_shared(case)
+    return found + [way_text(case)] if found else found

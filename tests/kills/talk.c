@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One end of the connection that suffers; in two processes where they share it. Either the two
+ * take turns with everything, or one sends while the other reads; when one is gone, the other
+ * goes on alone.
+ *
+ * Flags: l long writes, b slow reader, x no wait for the peer before close(), i idle at the end,
+ * d another number by dup(), t two processes by turns, f two processes by direction, k the child is
+ * to be killed, e shared before its first octet, r a time to linger.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ledger.h"
+
+#define LONG_MAX_LEN 65536
+#define SHORT_MAX_LEN 1000
+#define TURN_STEPS 4
+
+enum who { ALONE, PARENT, CHILD };
+
+struct end {
+	struct ledger *l;
+	const struct plan *plan;
+	struct way *out, *in;
+	uint64_t seed;
+	int role, fd, side;
+	enum who who;
+	pid_t parent, child;
+	unsigned int steps;
+	bool lost; /* the position of what comes next is in doubt */
+	uint8_t octets[LONG_MAX_LEN];
+};
+
+static bool has(const struct end *e, char flag)
+{
+	return plan_has(e->plan, flag);
+}
+
+/* --- octets out --- */
+
+static bool out_is_over(const struct end *e)
+{
+	return ledger_load(&e->out->shut) || ledger_load(&e->out->failed);
+}
+
+static void out_end(struct end *e)
+{
+	if (has(e, 'i'))
+		return;
+	if (!has(e, 'x'))
+		shutdown(e->fd, SHUT_WR);
+	ledger_store(&e->out->shut, 1);
+}
+
+static void out_note(struct end *e, uint64_t at)
+{
+	struct way *w = e->out;
+
+	if (w->ends < LEDGER_ENDS)
+		w->end_at[w->ends] = at;
+	ledger_store(&w->ends, w->ends + 1);
+	ledger_store(&w->sent, at);
+}
+
+static void out_step(struct end *e)
+{
+	struct way *w = e->out;
+	uint32_t most = has(e, 'l') ? LONG_MAX_LEN : SHORT_MAX_LEN;
+	uint64_t len = 1 + pattern_random(&e->seed, most);
+	ssize_t n;
+
+	if (len > w->total - w->sent)
+		len = w->total - w->sent;
+	if (!len) {
+		out_end(e);
+		return;
+	}
+	pattern_put(e->role, w->sent, e->octets, len);
+	ledger_store(&w->upto, w->sent + len);
+	n = send(e->fd, e->octets, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n > 0)
+		out_note(e, w->sent + (uint64_t)n);
+	else if (n < 0 && errno != EAGAIN && errno != EINTR)
+		ledger_store(&w->failed, END_ERROR + (uint32_t)errno);
+	ledger_store(&w->upto, w->sent);
+}
+
+/* --- octets in --- */
+
+/* Where they belong, if what was asked for by somebody who was killed is in doubt */
+static void in_find(struct end *e, size_t len)
+{
+	struct way *w = e->in;
+
+	e->lost = false;
+	for (uint64_t at = w->got; at <= w->asked; at++) {
+		if (pattern_check(!e->role, at, e->octets, len) == len) {
+			ledger_store(&w->got, at);
+			return;
+		}
+	}
+}
+
+/* Who sends may have left out what was in doubt: nothing, a part of it or all of it has come */
+static size_t in_leap(struct end *e, size_t right, size_t len)
+{
+	struct way *w = e->in;
+	uint64_t from = ledger_load(&w->doubt_from), to = ledger_load(&w->doubt_to);
+
+	for (size_t back = 0; back <= right && back < 8; back++) {
+		uint64_t at = w->got + right - back;
+
+		if (to <= at || at < from || at > to)
+			continue;
+		if (pattern_check(!e->role, to, e->octets + right - back, len - right + back) !=
+		    len - right + back)
+			continue;
+		ledger_store(&w->got, to - (right - back));
+		return len;
+	}
+	return right;
+}
+
+static void in_take(struct end *e, size_t len)
+{
+	struct way *w = e->in;
+	size_t right;
+
+	if (e->lost)
+		in_find(e, len);
+	right = pattern_check(!e->role, w->got, e->octets, len);
+	if (right < len)
+		right = in_leap(e, right, len);
+	if (right < len)
+		ledger_store(&w->wrong, w->wrong + 1);
+	ledger_store(&w->got, w->got + len);
+}
+
+static void in_step(struct end *e)
+{
+	struct way *w = e->in;
+	size_t most = 1 + pattern_random(&e->seed, has(e, 'b') ? 8192 : LONG_MAX_LEN - 1);
+	ssize_t n;
+
+	if (!e->lost)
+		ledger_store(&w->asked, w->got + most);
+	n = recv(e->fd, e->octets, most, MSG_DONTWAIT);
+	if (n > 0)
+		in_take(e, (size_t)n);
+	else if (n == 0)
+		ledger_store(&w->end, END_OF_STREAM);
+	else if (errno != EAGAIN && errno != EINTR)
+		ledger_store(&w->end, END_ERROR + (uint32_t)errno);
+	if (!e->lost)
+		ledger_store(&w->asked, w->got);
+	if (has(e, 'b'))
+		usleep(200);
+}
+
+/* --- two processes --- */
+
+static bool partner_is_gone(const struct end *e)
+{
+	if (e->who == CHILD)
+		return getppid() != e->parent;
+	return waitpid(e->child, NULL, WNOHANG) != 0;
+}
+
+static void take_over(struct end *e)
+{
+	struct way *w = e->out;
+
+	e->who = ALONE;
+	if (ledger_load(&w->upto) > w->sent) {
+		ledger_store(&w->doubt_from, w->sent);
+		ledger_store(&w->doubt_to, w->upto);
+		ledger_store(&w->sent, w->upto);
+	}
+	e->lost = ledger_load(&e->in->asked) > e->in->got;
+}
+
+static bool may_send(const struct end *e)
+{
+	if (e->who == ALONE)
+		return true;
+	if (has(e, 't'))
+		return ledger_load(&e->l->turn) == (e->who == CHILD);
+	return e->who == PARENT;
+}
+
+static bool may_read(const struct end *e)
+{
+	if (e->who == ALONE || has(e, 't'))
+		return may_send(e);
+	return e->who == CHILD;
+}
+
+static void turn_pass(struct end *e)
+{
+	if (e->who != ALONE && has(e, 't') && may_send(e) && ++e->steps % TURN_STEPS == 0)
+		ledger_store(&e->l->turn, e->who != CHILD);
+}
+
+/* Only the one that is to be killed comes to its point */
+void point_hide(bool hide)
+{
+	static char first;
+	char *value = getenv("WARPSOCK_TEST_POINT");
+
+	if (!value || *value == '?')
+		return;
+	if (hide && !first) {
+		first = *value;
+		*value = '-';
+	} else if (!hide && first) {
+		*value = first;
+		first = 0;
+	}
+}
+
+static void share(struct end *e)
+{
+	e->parent = getpid();
+	if (has(e, 'k'))
+		point_hide(false);
+	e->child = fork();
+	if (e->child < 0)
+		abort();
+	point_hide(has(e, 'k') ? e->child : !e->child);
+	e->who = e->child ? PARENT : CHILD;
+	ledger_store(&e->l->child, (uint32_t)(e->child ? e->child : getpid()));
+	if (e->who == CHILD)
+		e->side = -1; /* its parent's, though it has it as well */
+}
+
+static bool is_to_share(const struct end *e)
+{
+	if (e->parent || e->role != BY_LISTEN || !(has(e, 't') || has(e, 'f')))
+		return false;
+	return has(e, 'e') || e->in->got || e->out->sent;
+}
+
+/* --- both directions --- */
+
+static bool is_over(const struct end *e)
+{
+	if (has(e, 'i') && ledger_load(&e->in->end))
+		return true;
+	if (has(e, 'x') && !e->in->total && out_is_over(e))
+		return true;
+	return out_is_over(e) && ledger_load(&e->in->end);
+}
+
+static void idle_note(struct end *e)
+{
+	if (has(e, 'i') && e->out->sent == e->out->total && e->in->got == e->in->total)
+		ledger_store(&e->l->idle[e->role], 1);
+}
+
+static void step(struct end *e)
+{
+	bool out = may_send(e) && !out_is_over(e) &&
+		   !(has(e, 'i') && e->out->sent == e->out->total);
+	bool in = may_read(e) && !ledger_load(&e->in->end);
+	struct pollfd p[2] = { { e->fd, (short)((out ? POLLOUT : 0) | (in ? POLLIN : 0)), 0 },
+			       { e->side, POLLIN, 0 } };
+
+	if (poll(p, 2, e->who == ALONE ? 20 : 1) < 0)
+		return;
+	if (out && p[0].revents & (POLLOUT | POLLERR | POLLHUP))
+		out_step(e);
+	if (in && p[0].revents & (POLLIN | POLLERR | POLLHUP))
+		in_step(e);
+	if (e->side >= 0)
+		side_step(e->l, e->role, e->side);
+	turn_pass(e);
+	idle_note(e);
+}
+
+static void number_change(struct end *e)
+{
+	int other = dup(e->fd);
+
+	if (other < 0)
+		abort();
+	close(e->fd);
+	e->fd = other;
+}
+
+static void linger_set(int fd)
+{
+	struct linger linger = { 1, 1 };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+}
+
+void talk(struct ledger *l, const struct plan *plan, int role, int fd, int side)
+{
+	static struct end end;
+	struct end *e = &end;
+
+	*e = (struct end){ .l = l, .plan = plan, .role = role, .fd = fd, .side = side };
+	e->seed = plan->seed + (uint64_t)role;
+	e->out = &l->way[role];
+	e->in = &l->way[!role];
+	if (has(e, 'd'))
+		number_change(e);
+	while (!is_over(e)) {
+		if (is_to_share(e))
+			share(e);
+		if (e->who != ALONE && partner_is_gone(e))
+			take_over(e);
+		step(e);
+	}
+	if (has(e, 'r'))
+		linger_set(e->fd);
+	close(e->fd);
+	if (e->who == CHILD || (e->child == 0 && e->parent)) {
+		ledger_store(&l->done[ROLES], 1);
+		exit(0);
+	}
+}
