@@ -20,6 +20,7 @@
 #include "base/fdutil.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "preload/fork.h"
 #include "preload/octets.h"
 #include "preload/pieces.h"
 #include "preload/pool.h"
@@ -555,25 +556,19 @@ long call_aio_cancel64(int fd, struct aiocb *cb)
 
 /* --- processes --- */
 
-static void before_fork(void)
+void aio_before_fork(void)
 {
 	pthread_mutex_lock(&aio.lock);
 }
 
-static void in_parent(void)
-{
-	pthread_mutex_unlock(&aio.lock);
-}
-
 /* The child has no threads, and no requests */
-static void in_child(void)
+void aio_after_fork(bool child)
 {
+	if (!child) {
+		pthread_mutex_unlock(&aio.lock);
+		return;
+	}
 	base_list_init(&aio.queues);
 	base_list_init(&aio.sleepers);
 	pthread_mutex_init(&aio.lock, NULL);
-}
-
-__attribute__((constructor)) static void fork_prepare(void)
-{
-	pthread_atfork(before_fork, in_parent, in_child);
 }

@@ -167,12 +167,18 @@ void edge_pass(void)
 	e->depth = 1;
 }
 
-/* In the child; what was noted was for the parent */
-static void after_fork(void)
+/* --- processes --- */
+
+void edge_before_fork(void)
+{
+	pthread_mutex_lock(&edges.lock);
+}
+
+/* The child's one thread; what was noted was for the parent */
+static void inherit(void)
 {
 	struct edge *self = edge_self;
 
-	pthread_mutex_init(&edges.lock, NULL);
 	base_list_init(&edges.list);
 	signals_after_fork(self);
 	if (!self)
@@ -183,9 +189,18 @@ static void after_fork(void)
 	base_list_push_back(&edges.list, &self->node);
 }
 
+void edge_after_fork(bool child)
+{
+	if (!child) {
+		pthread_mutex_unlock(&edges.lock);
+		return;
+	}
+	pthread_mutex_init(&edges.lock, NULL);
+	inherit();
+}
+
 void edge_init(void)
 {
-	pthread_atfork(NULL, NULL, after_fork);
 	signals_init();
 	key_made = !pthread_key_create(&key, edge_destroy);
 }

@@ -57,6 +57,9 @@ bool edge_settle(struct edge *e, long *r);
 /* In between, with nothing held: what has been noted happens now */
 void edge_pass(void);
 void edge_init(void);
+/* Around fork(): a child has one thread */
+void edge_before_fork(void);
+void edge_after_fork(bool child);
 
 /* Does something wait for the call to come back: a signal, or that the thread is to end? */
 static inline bool edge_wanted(const struct edge *e)

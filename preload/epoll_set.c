@@ -408,8 +408,6 @@ void epoll_before_fork(void)
 		fork_unlock_all();
 		sched_yield();
 	}
-	pthread_mutex_lock(&sets.lock);
-	pthread_mutex_lock(&epset_regs.lock);
 }
 
 /* The parent's threads do not sleep here */
@@ -425,8 +423,6 @@ void epoll_after_fork(bool child)
 {
 	if (child)
 		fdtab_each(inherit_one, NULL);
-	pthread_mutex_unlock(&epset_regs.lock);
-	pthread_mutex_unlock(&sets.lock);
 	fork_unlock_all();
 	pthread_mutex_unlock(&epset_nest);
 }

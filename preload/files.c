@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio_ext.h>
+#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include "base/list.h"
@@ -152,6 +153,46 @@ void files_flush(void)
 		funlockfile(file);
 	}
 	pthread_mutex_unlock(&open_files.lock);
+}
+
+/* --- fork() --- */
+
+void files_before_fork(void)
+{
+	pthread_mutex_lock(&open_files.lock);
+}
+
+/*
+ * fflush(NULL) holds the lock of libc's list of FILEs while it writes, by our calls, and fork()
+ * takes it when there are threads: so it goes before our locks.
+ */
+extern void _IO_list_lock(void), _IO_list_unlock(void);
+static bool list_locked; /* under that lock */
+
+void files_after_fork(bool child)
+{
+	if (!child) {
+		pthread_mutex_unlock(&open_files.lock);
+		return;
+	}
+	pthread_mutex_init(&open_files.lock, NULL);
+	list_locked = false;
+}
+
+void files_list_lock(void)
+{
+	if (__libc_single_threaded)
+		return;
+	_IO_list_lock();
+	list_locked = true;
+}
+
+void files_list_unlock(void)
+{
+	if (!list_locked)
+		return;
+	list_locked = false;
+	_IO_list_unlock();
 }
 
 /* --- the standard ones --- */

@@ -2,6 +2,7 @@
 #ifndef PRELOAD_FILES_H
 #define PRELOAD_FILES_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /*
@@ -16,6 +17,12 @@ void files_forget(FILE *file);
 /* What programs have written and not flushed, before the process ends */
 void files_flush(void);
 void files_init(void);
+/* Around fork() */
+void files_before_fork(void);
+void files_after_fork(bool child);
+/* Around libc's, before and after all else; libc itself sees to the child */
+void files_list_lock(void);
+void files_list_unlock(void);
 
 /*
  * While a descriptor of 0, 1, 2 is ours, stdin, stdout or stderr is such a FILE, and the

@@ -28,8 +28,11 @@
 #include "base/map.h"
 #include "base/point.h"
 #include "preload/attend.h"
+#include "preload/edge.h"
 #include "preload/epoll.h"
+#include "preload/files.h"
 #include "preload/libc.h"
+#include "preload/pool.h"
 #include "preload/process.h"
 #include "preload/report.h"
 #include "preload/sock.h"
@@ -131,6 +134,7 @@ static void lock_again(struct fdent *ent)
 
 static void before(void)
 {
+	aio_before_fork();
 	fallback_before_fork();
 	sock_before_fork();
 	epoll_before_fork();
@@ -140,16 +144,23 @@ static void before(void)
 	wait_before_fork();
 	each_held(share);
 	BASE_POINT(preload_fork_shared);
+	files_before_fork();
+	edge_before_fork();
+	pool_before_fork();
 }
 
 static void after(bool child)
 {
+	pool_after_fork(child);
+	edge_after_fork(child);
+	files_after_fork(child);
 	wait_after_fork(child);
 	each_held(child ? lock_again : unlock);
 	attend_after_fork(child);
 	epoll_after_fork(child);
 	sock_after_fork(child);
 	fallback_after_fork();
+	aio_after_fork(child);
 	let_go();
 }
 
@@ -172,6 +183,19 @@ static void after_in_child(void)
 	each_held(forget_sleepers);
 	BASE_POINT(preload_fork_child);
 	after(true);
+}
+
+/* libc's own fork(), whoever calls it */
+static void before_libc(void)
+{
+	files_list_lock();
+	before();
+}
+
+static void after_libc(void)
+{
+	after_in_parent();
+	files_list_unlock();
 }
 
 /* What was shared with a child that there is not */
@@ -245,5 +269,5 @@ void fork_init(void)
 	}
 	life = page;
 	life->pid = syscall(SYS_getpid);
-	pthread_atfork(before, after_in_parent, after_in_child);
+	pthread_atfork(before_libc, after_libc, after_in_child);
 }

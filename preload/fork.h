@@ -14,4 +14,8 @@ void fork_init(void);
  */
 bool fork_is_guest(void);
 
+/* Of calls_aio.c, which has nobody else to tell of it */
+void aio_before_fork(void);
+void aio_after_fork(bool child);
+
 #endif

@@ -5,9 +5,13 @@
  */
 #include "preload/pool.h"
 
+#include <pthread.h>
 #include <stdint.h>
 
 #include "base/map.h"
+
+/* Of all of them: it is held for a moment, and fork() has one to take */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static size_t block_count(const struct pool *p, unsigned int i)
 {
@@ -44,21 +48,21 @@ void *pool_get(struct pool *p)
 {
 	void *object;
 
-	pthread_mutex_lock(&p->lock);
+	pthread_mutex_lock(&lock);
 	if (!p->free)
 		grow(p);
 	object = p->free;
 	if (object)
 		p->free = *link_of(p, object);
-	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_unlock(&lock);
 	return object;
 }
 
 void pool_put(struct pool *p, void *object)
 {
-	pthread_mutex_lock(&p->lock);
+	pthread_mutex_lock(&lock);
 	free_push(p, object);
-	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_unlock(&lock);
 }
 
 bool pool_owns(const struct pool *p, const void *object)
@@ -73,4 +77,17 @@ bool pool_owns(const struct pool *p, const void *object)
 			return at % p->size == 0;
 	}
 	return false;
+}
+
+void pool_before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void pool_after_fork(bool child)
+{
+	if (child)
+		pthread_mutex_init(&lock, NULL);
+	else
+		pthread_mutex_unlock(&lock);
 }

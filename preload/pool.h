@@ -2,7 +2,6 @@
 #ifndef PRELOAD_POOL_H
 #define PRELOAD_POOL_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -15,17 +14,15 @@
 
 struct pool {
 	size_t size;
-	size_t first; /* objects of the first block */
-	pthread_mutex_t lock;
+	size_t first;		  /* objects of the first block */
 	void *free;		  /* linked through @link of each object */
 	size_t link;		  /* where a free object may be overwritten */
 	char *block[POOL_BLOCKS]; /* read without the lock */
 };
 
-#define POOL_INIT(type, member, count)                                                     \
-	{                                                                                  \
-		.size = sizeof(type), .first = (count), .lock = PTHREAD_MUTEX_INITIALIZER, \
-		.link = offsetof(type, member)                                             \
+#define POOL_INIT(type, member, count)                                                 \
+	{                                                                              \
+		.size = sizeof(type), .first = (count), .link = offsetof(type, member) \
 	}
 
 /* Not zeroed; NULL: no memory */
@@ -33,5 +30,9 @@ void *pool_get(struct pool *p);
 void pool_put(struct pool *p, void *object);
 /* Is it the address of an object of the pool? */
 bool pool_owns(const struct pool *p, const void *object);
+
+/* Around fork(): of all pools; in between, nobody gets or puts, nor does who forks */
+void pool_before_fork(void);
+void pool_after_fork(bool child);
 
 #endif

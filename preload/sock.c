@@ -463,15 +463,12 @@ void sock_before_fork(void)
 	pthread_mutex_lock(&own_lock);
 }
 
-/* A thread that was about to take from the pool, or to give back, loses one at most */
 void sock_after_fork(bool child)
 {
-	if (child) {
-		pthread_mutex_init(&socks.lock, NULL);
+	if (child)
 		pthread_mutex_init(&own_lock, NULL);
-	} else {
+	else
 		pthread_mutex_unlock(&own_lock);
-	}
 }
 
 /* --- listeners of this process --- */
