@@ -1,41 +1,107 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Robust process-shared locks, by the mutexes of POSIX: the kernel marks those of a dead thread.
+ * Locks between processes.
+ *
+ * The robust mutexes of POSIX are no use in memory that another process may write to: while one is
+ * held it is a member of its thread's list, by pointers that lie in the mutex. Here the word
+ * names the owner's process, and a waiter who has slept for a while asks whether that one lives.
+ * A process dies as a whole, so its threads need no names. Where that cannot be known, and
+ * where the word is rubbish that happens to name the living, patience ends.
  */
 #include "base/lock.h"
 
 #include <errno.h>
+#include <linux/futex.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "base/bits.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/process.h"
 
-int base_lock_init(struct base_lock *lock)
+#define WAITERS 0x80000000u
+#define PID 0x00ffffffu
+#define SPACE_SHIFT 24
+#define SPACE 0x7f000000u
+#define TRIES 100
+#define SLEEP_MIN (2 * BASE_NS_PER_MS)
+#define SLEEP_MAX (64 * BASE_NS_PER_MS)
+
+static uint32_t own_word(struct base_process self)
 {
-	pthread_mutexattr_t attr;
-	int err = pthread_mutexattr_init(&attr);
+	return (self.pid & PID) | (self.space << SPACE_SHIFT & SPACE);
+}
 
-	if (err)
-		return -err;
-	err = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	if (!err)
-		err = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	if (!err)
-		err = pthread_mutex_init(&lock->mutex, &attr);
-	pthread_mutexattr_destroy(&attr);
-	return -err;
+void base_lock_init(struct base_lock *lock)
+{
+	__atomic_store_n(&lock->word, 0, __ATOMIC_RELAXED);
+}
+
+static bool try(struct base_lock *lock, uint32_t was, uint32_t word)
+{
+	return __atomic_compare_exchange_n(&lock->word, &was, word, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+static void nap(struct base_lock *lock, uint32_t word, uint64_t ns)
+{
+	struct timespec t = { (time_t)(ns / BASE_NS_PER_S), (long)(ns % BASE_NS_PER_S) };
+
+	syscall(SYS_futex, &lock->word, FUTEX_WAIT, word, &t, NULL, 0);
+}
+
+/* Of another namespace a word holds too little to tell the one from the other */
+static bool is_orphan(uint32_t word, struct base_process self)
+{
+	struct base_process owner = { word & PID, self.space };
+
+	return (word & SPACE) == (own_word(self) & SPACE) && !base_process_lives(owner, 0);
+}
+
+/* The same number may be another process's by now: then time tells */
+static int wait(struct base_lock *lock, struct base_process self)
+{
+	uint64_t until = base_deadline(base_now(), BASE_LOCK_PATIENCE), sleep = SLEEP_MIN;
+	uint32_t mine = own_word(self) | WAITERS;
+
+	for (;;) {
+		uint32_t word = __atomic_load_n(&lock->word, __ATOMIC_RELAXED);
+		bool late = base_deadline_passed(until, base_now());
+
+		if (!word || (sleep > SLEEP_MIN && (late || is_orphan(word, self)))) {
+			if (try(lock, word, mine))
+				return word ? -EOWNERDEAD : 0;
+			continue;
+		}
+		if (!(word & WAITERS) && !try(lock, word, word | WAITERS))
+			continue;
+		nap(lock, word | WAITERS, sleep);
+		sleep = base_min(2 * sleep, SLEEP_MAX);
+	}
 }
 
 int base_lock_take(struct base_lock *lock)
 {
-	int err = pthread_mutex_lock(&lock->mutex);
+	struct base_process self = base_process_self();
+	int saved = errno, err;
 
-	if (err == EOWNERDEAD)
-		pthread_mutex_consistent(&lock->mutex);
-	else if (err)
-		base_err("a lock in shared memory is damaged: %d", err);
-	return err ? -EOWNERDEAD : 0;
+	for (int i = 0; i < TRIES; i++)
+		if (!__atomic_load_n(&lock->word, __ATOMIC_RELAXED) && try(lock, 0, own_word(self)))
+			return 0;
+	err = wait(lock, self);
+	errno = saved;
+	return err;
 }
 
 void base_lock_drop(struct base_lock *lock)
 {
-	pthread_mutex_unlock(&lock->mutex);
+	int saved = errno;
+
+	if (__atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) & WAITERS)
+		syscall(SYS_futex, &lock->word, FUTEX_WAKE, 1, NULL, NULL, 0);
+	errno = saved;
 }

@@ -2,23 +2,28 @@
 #ifndef BASE_LOCK_H
 #define BASE_LOCK_H
 
-#include <pthread.h>
-#include <stdbool.h>
+#include <stdint.h>
 
 /*
- * A lock that may lie in memory shared by processes and that survives the death of its owner.
- * What it guards may then be half changed: who gets -EOWNERDEAD holds the lock, and it alone is
- * told. The user of the lock must treat what it guards as lost; the lock itself goes on
+ * A lock that may lie in memory shared by processes, survives the death of its owner, and holds
+ * nothing but a number, so that whoever writes rubbish over it harms no one else: it can be had
+ * wrongly, or late, but never hangs and never leads anywhere. What it guards may then be half
+ * changed, or be changed by another at the same time: who gets -EOWNERDEAD holds the lock, and it
+ * alone is told. The user of the lock must treat what it guards as lost; the lock itself goes on
  * working.
  *
- * Never held across a sleep.
+ * Never held across a sleep. All zeros is a free one.
  */
 struct base_lock {
-	pthread_mutex_t mutex;
+	uint32_t word; /* atomic: 0, or the owner's process; lock.c */
 };
 
-int base_lock_init(struct base_lock *lock);
-/* 0, or -EOWNERDEAD: held as well, but the owner before died in it */
+void base_lock_init(struct base_lock *lock);
+/*
+ * 0, or -EOWNERDEAD: held as well, but the owner before died in it, or nobody gave it back in
+ * BASE_LOCK_PATIENCE
+ */
+#define BASE_LOCK_PATIENCE (10 * 1000000000ull)
 int base_lock_take(struct base_lock *lock);
 void base_lock_drop(struct base_lock *lock);
 

@@ -32,11 +32,10 @@ static int memory_put(void *p, size_t len)
 }
 #endif
 
-static int map(size_t len, int flags, void **out)
+static int map(size_t len, int flags, int fd, void **out)
 {
 	int saved = errno;
-	void *p = memory_get(NULL, len, PROT_READ | PROT_WRITE,
-			     flags | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = memory_get(NULL, len, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, fd, 0);
 	int err = p == MAP_FAILED ? -errno : 0;
 
 	errno = saved;
@@ -47,12 +46,17 @@ static int map(size_t len, int flags, void **out)
 
 int base_map_create(size_t len, void **out)
 {
-	return map(len, MAP_PRIVATE, out);
+	return map(len, MAP_PRIVATE | MAP_ANONYMOUS, -1, out);
 }
 
 int base_map_create_shared(size_t len, void **out)
 {
-	return map(len, MAP_SHARED, out);
+	return map(len, MAP_SHARED | MAP_ANONYMOUS, -1, out);
+}
+
+int base_map_create_file(int fd, size_t len, void **out)
+{
+	return map(len, MAP_SHARED, fd, out);
 }
 
 void base_map_destroy(void *p, size_t len)

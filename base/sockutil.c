@@ -54,6 +54,14 @@ static int int_option(int fd, int option, int *value)
 	return (int)result(syscall(SYS_getsockopt, fd, SOL_SOCKET, option, value, &len), saved);
 }
 
+int base_sock_cookie(int fd, uint64_t *cookie)
+{
+	socklen_t len = sizeof(*cookie);
+	int saved = errno;
+
+	return (int)result(syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, cookie, &len), saved);
+}
+
 int base_sock_error(int fd)
 {
 	int value = 0, err = int_option(fd, SO_ERROR, &value);

@@ -26,6 +26,8 @@ int base_sock_error(int fd);
 int base_sock_unacked(int fd);
 /* Octets that wait to be read; -errno */
 int base_sock_unread(int fd);
+/* The kernel's name of the socket, unique as long as the machine runs */
+int base_sock_cookie(int fd, uint64_t *cookie);
 /* SO_RCVLOWAT */
 int base_sock_lowat(int fd);
 void base_sock_set_lowat(int fd, int octets);

@@ -31,6 +31,7 @@ static void text_copy(char *out, size_t size, const char *text)
 int config_load(struct config *c)
 {
 	const char *provider = config_text(&settings, CONFIG_PROVIDER);
+	const char *dir = config_text(&settings, CONFIG_RUNTIME_DIR);
 	int err;
 
 	config_settings_init(&settings);
@@ -42,6 +43,7 @@ int config_load(struct config *c)
 	c->spin = config_number(&settings, CONFIG_SPIN);
 	text_copy(c->provider, sizeof(c->provider), strcmp(provider, "auto") ? provider : "");
 	text_copy(c->report, sizeof(c->report), config_text(&settings, CONFIG_REPORT));
+	text_copy(c->dir, sizeof(c->dir), strcmp(dir, "auto") ? dir : "");
 	c->linger = config_number(&settings, CONFIG_LINGER);
 	c->start = config_number(&settings, CONFIG_START);
 	c->grace = config_number(&settings, CONFIG_GRACE);

@@ -18,6 +18,7 @@ struct config {
 	uint16_t credits;			/* messages of a peer that counts them */
 	char provider[CONFIG_PROVIDER_MAX + 1]; /* empty: the default one */
 	char report[CONFIG_TEXT_MAX + 1];	/* file for the summary at exit; empty: none */
+	char dir[CONFIG_TEXT_MAX + 1]; /* of the state of connections; empty: by the user */
 	uint64_t linger; /* nanoseconds, as the others: what exit waits for the peer */
 	uint64_t spin;	 /* who waits looks so long itself before it sleeps */
 	uint64_t start;	 /* connect() waits so long for the Reply */

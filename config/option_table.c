@@ -122,13 +122,15 @@ static const struct config_option options[] = {
 	[CONFIG_RUNTIME_DIR] = {
 		.name = "WARPSOCK_RUNTIME_DIR",
 		.type = CONFIG_TYPE_TEXT,
-		.planned = true,
 		.fallback = "auto",
 		.min = 1,
 		.max = CONFIG_TEXT_MAX,
 		.text = "The folder for the state of connections, on a tmpfs, the user's own and "
-			"closed to others (mode 0700). auto is /run/user/UID/warpsock, or "
-			"/dev/shm/warpsock-UID where there is no /run/user/UID.",
+			"closed to others (mode 0700); it is made if there is none. auto is "
+			"/dev/shm/warpsock-UID, UID being the effective one. Processes that "
+			"hand connections to each other need the same folder. Where it is not fit, "
+			"connections belong to the process that made them and its forked "
+			"children.",
 	},
 	[CONFIG_LOG] = {
 		.name = "WARPSOCK_LOG",

@@ -66,7 +66,7 @@ static void share(struct fdent *ent)
 	struct stream *stream = sock_stream_of_entry(ent);
 
 	if (stream)
-		stream->ops->share(stream);
+		stream->ops->share(stream, STREAM_SHARE_FORK);
 }
 
 static void unshare_stream(struct fdent *ent)
@@ -74,7 +74,15 @@ static void unshare_stream(struct fdent *ent)
 	struct stream *stream = sock_stream_of_entry(ent);
 
 	if (stream)
-		stream->ops->unshare(stream);
+		stream->ops->unshare(stream, STREAM_SHARE_FORK);
+}
+
+static void join(struct fdent *ent)
+{
+	struct stream *stream = sock_stream_of_entry(ent);
+
+	if (stream)
+		stream->ops->joined(stream);
 }
 
 /* --- every socket --- */
@@ -181,6 +189,7 @@ static void after_in_child(void)
 	process_after_fork();
 	report_reset();
 	each_held(forget_sleepers);
+	each_held(join);
 	BASE_POINT(preload_fork_child);
 	after(true);
 }

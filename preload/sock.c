@@ -282,6 +282,7 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 		.credits = sock_config.credits,
 		.probe = s->probing,
 		.start_limit = sock_config.start,
+		.dir = sock_config.dir,
 		.provider = s->wish.provider[0] ? s->wish.provider : NULL,
 		.changed = changed,
 		.ctx = s,

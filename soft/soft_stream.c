@@ -621,12 +621,15 @@ __attribute__((no_sanitize("thread"))) static void stream_info(const struct rnic
 static int onesided_create(const struct rnic_stream_mem *mem, uint16_t ird, uint16_t ord,
 			   struct rnic_regions **out)
 {
-	struct rdmap_stream *s = &stream_of(mem)->core.rdmap;
+	struct stream *st = stream_of(mem);
+	struct rdmap_stream *s = &st->core.rdmap;
+	bool sane = st->magic == STREAM_MAGIC &&
+		    soft_core_sane(&st->core, STREAM_IN_CAP, SOFT_BOTH);
 	struct soft_regions *r;
-	struct view v;
-	int err = view_init(&v, mem, -1, SOFT_BOTH);
+	int err = sane ? 0 : -EBADMSG;
 
-	if (!err && (s->in_tail || s->out_tail))
+	/* Slots of another process are no use here, and those that are empty no loss */
+	if (!err && (s->in_tail != s->in_head || s->out_tail != s->out_head))
 		err = -EBUSY;
 	if (!err)
 		err = soft_regions_create(&r);

@@ -132,9 +132,11 @@ int rsock_close(struct stream *stream)
 	uint32_t before;
 	bool safe;
 
-	if (__atomic_fetch_sub(&s->state->refs, 1, __ATOMIC_ACQ_REL) != 1)
+	s->last = rsock_leave(s);
+	if (!s->last)
 		return 0;
-	if (!rsock_is_open(s) && !(rsock_load(&s->hold) && rsock_load(&s->state->tx.hold_end)))
+	if (!rsock_is_open(s) &&
+	    !(rsock_load(&s->state->hold) && rsock_load(&s->state->tx.hold_end)))
 		return 0;
 	if (rsock_is_foreign(s))
 		return 0; /* the end is the socket's own */

@@ -62,9 +62,9 @@ static unsigned int open_levels(const struct rsock *s, uint32_t ends)
  */
 static unsigned int starting_levels(const struct rsock *s)
 {
-	if (rsock_load(&s->hold))
+	if (rsock_load(&s->state->hold))
 		return rsock_load(&s->state->tx.hold_end) < STREAM_HOLD ? STREAM_WRITABLE : 0;
-	if (s->state->initiator || s->only)
+	if (s->initiator || s->only)
 		return 0;
 	if (rsock_load(&s->state->late) && !base_sock_ready(stream_fd(&s->base), POLLOUT))
 		return 0;
@@ -125,7 +125,7 @@ short rsock_wait_events(struct stream *stream, unsigned int wanted)
 	if (!rsock_is_open(s) && rsock_load(&st->late) && wanted & STREAM_WRITABLE)
 		return POLLIN | POLLOUT;
 	if (!rsock_is_open(s))
-		return rsock_load(&s->start_events);
+		return (short)rsock_load(&st->start_events);
 	if (rsock_load(&st->ends) & STREAM_DRY)
 		return 0;
 	return rsock_load(&st->tx.blocked) ? POLLIN | POLLOUT : POLLIN;

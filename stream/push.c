@@ -88,7 +88,7 @@ static int push_held(struct rsock *s)
 	}
 	tx->hold_at = 0;
 	rsock_store(&tx->hold_end, 0);
-	rsock_store(&s->hold, false);
+	rsock_store(&s->state->hold, 0);
 	return 0;
 }
 

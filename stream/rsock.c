@@ -10,11 +10,13 @@
 #include "stream/rsock.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/point.h"
+#include "base/process.h"
 #include "base/sockutil.h"
 #include "rnic/rnic.h"
 
@@ -121,21 +123,6 @@ static void rsock_give_error(struct stream *stream, int err)
 				    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-static void rsock_share(struct stream *stream)
-{
-	__atomic_add_fetch(&rsock_of(stream)->state->refs, 1, __ATOMIC_ACQ_REL);
-}
-
-static void rsock_unshare(struct stream *stream)
-{
-	__atomic_sub_fetch(&rsock_of(stream)->state->refs, 1, __ATOMIC_ACQ_REL);
-}
-
-static bool rsock_shared(struct stream *stream)
-{
-	return rsock_load(&rsock_of(stream)->state->refs) > 1;
-}
-
 static void rsock_disown(struct stream *stream)
 {
 	rsock_of(stream)->disowned = true;
@@ -177,7 +164,7 @@ static void rsock_stats(struct stream *stream, struct stream_stats *stats)
 		.broken = rsock_load(&s->state->broken),
 		.failed = s->failed,
 		.probe_error = s->probe_error,
-		.last = !s->disowned && !rsock_load(&s->state->refs),
+		.last = s->last,
 	};
 }
 
@@ -215,56 +202,6 @@ static void rsock_info(struct stream *stream, struct stream_info *out)
 	};
 }
 
-static int state_init(struct rsock *s, const struct stream_param *param)
-{
-	struct stream_state *st = s->state;
-	int err = base_lock_init(&st->rx_lock);
-
-	if (!err)
-		err = base_lock_init(&st->tx_lock);
-	if (err)
-		return err;
-	st->magic = STREAM_MAGIC;
-	st->version = STREAM_VERSION;
-	st->refs = 1;
-	st->stage = STREAM_CONNECTING;
-	st->initiator = param->initiator;
-	st->tx.granted = rsock_half(s);
-	st->tx.limit = s->credits;
-	st->rx.message_first = STREAM_NO_MESSAGE;
-	rsock_chunks_init(&st->rx);
-	return 0;
-}
-
-static size_t memory_size(const struct rsock *s)
-{
-	return sizeof(*s->memory) + STREAM_CHUNKS * (size_t)s->chunk;
-}
-
-static uint32_t ring_of(const struct stream_param *param)
-{
-	uint32_t want = param->ring ? param->ring : STREAM_RING, ring = STREAM_RING_MIN;
-
-	while (ring < want && ring < STREAM_RING_MAX)
-		ring *= 2;
-	return ring;
-}
-
-static int memory_create(struct rsock *s)
-{
-	int err = base_map_create_shared(memory_size(s), (void **)&s->memory);
-
-	if (err)
-		return err;
-	s->state = &s->memory->state;
-	s->mem = (struct rnic_stream_mem){
-		.state = s->state->rnic,
-		.rest = s->memory->rest,
-		.in = s->memory->in,
-	};
-	return 0;
-}
-
 /* The program's is ours from now on, and the socket is to wake for each octet */
 static void lowat_take(struct rsock *s)
 {
@@ -275,59 +212,97 @@ static void lowat_take(struct rsock *s)
 		base_sock_set_lowat(stream_fd(&s->base), 1);
 }
 
-static const struct rnic_ops *provider_find(const char *name)
+/* Not by the program's malloc, which may be what called */
+static int rsock_create(int fd, const struct stream_param *param, struct rsock **out)
 {
-	const struct rnic_ops *rnic = rnic_find(name);
+	int err = base_map_create(sizeof(**out), (void **)out);
 
-	return rnic && rnic->stream ? rnic : NULL;
+	if (!err)
+		**out = (struct rsock){
+			.base = { .ops = &stream_rsock_ops, .fd = fd },
+			.changed = param->changed,
+			.ctx = param->ctx,
+			.slot = -1,
+		};
+	return err;
 }
 
 static int rsock_attach(int fd, const struct stream_param *param, struct stream **out)
 {
-	const struct rnic_ops *rnic = provider_find(param->provider);
-	uint32_t ring = ring_of(param);
 	struct rsock *s;
-	int err;
+	int err = rsock_create(fd, param, &s);
 
-	if (!rnic)
-		return -ENODEV;
-	/* Not by the program's malloc, which may be what called */
-	err = base_map_create(sizeof(*s), (void **)&s);
 	if (err)
 		return err;
-	*s = (struct rsock){
-		.base = { .ops = &stream_rsock_ops, .fd = fd },
-		.rnic = rnic->stream,
-		.provider = rnic->name,
-		.hold = param->hold,
-		.only = param->only,
-		.probe = param->probe,
-		.start_rtts = param->start_rtts,
-		.no_crc = param->no_crc,
-		.markers = param->markers,
-		.credits = param->credits ? param->credits : STREAM_CREDITS,
-		.ring = ring,
-		.chunk = base_max(ring / (STREAM_CHUNKS - 1), STREAM_CHUNK_MIN),
-		.offered = RSOCK_FEATURES & ~param->without,
-		.start_limit = param->start_limit,
-		.start_deadline = BASE_NEVER,
-		.changed = param->changed,
-		.ctx = param->ctx,
-	};
-	err = memory_create(s);
-	if (err)
-		goto err_free;
-	err = state_init(s, param);
-	if (err)
-		goto err_unmap;
+	err = rsock_memory_create(s, param);
+	if (err) {
+		base_map_destroy(s, sizeof(*s));
+		return err;
+	}
 	lowat_take(s);
 	*out = &s->base;
 	return 0;
-err_unmap:
-	base_map_destroy(s->memory, memory_size(s));
+}
+
+static int rsock_adopt(int fd, const struct stream_param *param, struct stream **out)
+{
+	struct rsock *s;
+	int err = rsock_create(fd, param, &s);
+
+	if (err)
+		return err;
+	err = rsock_memory_adopt(s, param);
+	if (err)
+		goto err_free;
+	err = rsock_onesided_adopt(s);
+	if (err)
+		goto err_leave;
+	rsock_start_join(s);
+	*out = &s->base;
+	return 0;
+err_leave:
+	rsock_leave(s);
+	rsock_memory_destroy(s);
 err_free:
 	base_map_destroy(s, sizeof(*s));
 	return err;
+}
+
+static int rsock_hand_over(struct stream *stream)
+{
+	struct rsock *s = rsock_of(stream);
+
+	if (rsock_load(&s->state->owner) || rsock_jobs_count(s))
+		return -EXDEV;
+	if (!s->is_file)
+		return -EOPNOTSUPP;
+	if (s->user != geteuid())
+		return -EACCES;
+	rsock_pump(s);
+	return 0;
+}
+
+static void *rsock_kept(struct stream *stream)
+{
+	return rsock_of(stream)->state->kept;
+}
+
+bool rsock_leave(struct rsock *s)
+{
+	uint32_t nobody = 0;
+
+	if (s->left || s->disowned)
+		return false;
+	s->left = true;
+	rsock_holder_leave(s);
+	if (rsock_holder_others(s))
+		return false;
+	/* Two may have left at once, and seen nobody else */
+	if (!__atomic_compare_exchange_n(&s->state->closer, &nobody, base_process_self().pid, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	rsock_memory_unname(s);
+	return true;
 }
 
 static void rsock_destroy(struct stream *stream)
@@ -336,15 +311,19 @@ static void rsock_destroy(struct stream *stream)
 
 	if (!stream)
 		return;
-	rsock_start_over(s);
+	rsock_leave(s);
+	rsock_start_leave(s);
 	rsock_onesided_uninit(s);
-	base_map_destroy(s->memory, memory_size(s));
+	rsock_memory_destroy(s);
 	base_map_destroy(s, sizeof(*s));
 }
 
 const struct stream_ops stream_rsock_ops = {
 	.name = "rsockets",
 	.attach = rsock_attach,
+	.adopt = rsock_adopt,
+	.hand_over = rsock_hand_over,
+	.kept = rsock_kept,
 	.progress = rsock_progress,
 	.speak_plain = rsock_speak_plain,
 	.send = rsock_send,
@@ -362,7 +341,13 @@ const struct stream_ops stream_rsock_ops = {
 	.close_more = rsock_close_more,
 	.share = rsock_share,
 	.unshare = rsock_unshare,
+	.joined = rsock_joined,
+	.named = rsock_named,
 	.shared = rsock_shared,
+	.alone = rsock_alone,
+	.sleep_begin = rsock_sleep_begin,
+	.sleep_end = rsock_sleep_end,
+	.sleepers = rsock_sleepers,
 	.disown = rsock_disown,
 	.owes = rsock_owes,
 	.set_fd = rsock_set_fd,

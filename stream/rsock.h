@@ -11,6 +11,8 @@
  *	chunk.c    octets that wait for their reader
  *	extension.c  what two Warpsock ends tell each other at the start
  *	level.c    what a waiter may know
+ *	memory.c   the mapping: made, found again, judged
+ *	holder.c   which processes have it
  *	user.c     user messages
  *	onesided.c  one-sided operations and memory for the peer's
  *	end.c      shutdown, close and what lingers
@@ -42,16 +44,23 @@ struct rsock {
 	struct stream_memory *memory;
 	struct stream_state *state;
 	struct rnic_stream_mem mem;
-	bool hold, only, probe, failed, no_crc, markers, rejected, disowned;
-	int probe_error;
+	size_t size;  /* of the mapping */
+	bool is_file; /* it has a name */
+	uid_t user;   /* the file's */
+	const char *dir;
+	uint64_t cookie;
+	/* As it was made */
+	bool initiator, only, probe, no_crc, markers;
 	unsigned int start_rtts;
 	uint16_t credits;
 	uint32_t ring, chunk; /* octets; powers of two */
 	uint32_t offered;     /* features */
-	short start_events;   /* what start-up waits for */
 	uint64_t start_limit;
-	uint64_t start_deadline; /* atomic: of the Reply; BASE_NEVER when none is waited for */
-	int lowat, lowat_now;	 /* SO_RCVLOWAT as it was, 0: as it is; as we have set it */
+	/* What this process saw, and did */
+	bool failed, disowned, left, last;
+	bool counted; /* atomic: among those that start */
+	int probe_error;
+	int slot;		 /* atomic: its own place among the holders; -1: none */
 	struct rsock_jobs *jobs; /* NULL: there have never been any */
 	unsigned int regions;	 /* atomic */
 	void (*changed)(void *ctx);
@@ -119,14 +128,15 @@ static inline bool rsock_is_open(const struct rsock *s)
 	return rsock_load(&s->state->stage) == STREAM_OPEN;
 }
 
-/* --- start.c: both locks --- */
+/* --- start.c: both locks, but for the last two, which need none --- */
 
 /* As stream_ops.progress says */
 int rsock_start(struct rsock *s);
 int rsock_speak_plain(struct stream *stream);
 uint64_t rsock_wait_deadline(struct stream *stream);
-/* No Reply is waited for any more */
-void rsock_start_over(struct rsock *s);
+/* It came to this process, and it goes, while the Reply may be waited for */
+void rsock_start_join(struct rsock *s);
+void rsock_start_leave(struct rsock *s);
 
 /* --- message.c: rx lock --- */
 
@@ -177,13 +187,6 @@ int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n)
 int rsock_push(struct rsock *s);
 bool rsock_grant_due(const struct rsock *s);
 
-/* --- level.c --- */
-
-unsigned int rsock_levels(struct stream *stream, struct stream_edges *edges);
-short rsock_wait_events(struct stream *stream, unsigned int wanted);
-size_t rsock_lowat(struct stream *stream);
-void rsock_set_lowat(struct stream *stream, size_t octets);
-
 /* --- end.c --- */
 
 int rsock_shutdown(struct stream *stream, int how);
@@ -191,5 +194,6 @@ int rsock_close(struct stream *stream);
 int rsock_close_more(struct stream *stream, bool *safe);
 
 #include "stream/rsock_ext.h"
+#include "stream/rsock_share.h"
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What only two Warpsock ends have: octets in messages, user messages, one-sided operations.
+ * What only two Warpsock ends have: octets in messages, user messages, one-sided operations; and
+ * what waiters know.
  * Part of stream/rsock.h.
  */
 #ifndef STREAM_RSOCK_EXT_H
@@ -38,6 +39,8 @@ bool rsock_message_next(struct rsock *s, size_t *len);
 
 /* Both locks, when the connection opens */
 int rsock_onesided_init(struct rsock *s, uint16_t ird, uint16_t ord);
+/* For a process that comes to an open connection */
+int rsock_onesided_adopt(struct rsock *s);
 void rsock_onesided_uninit(struct rsock *s);
 /* Operations of another process: nothing may be done here */
 bool rsock_is_foreign(const struct rsock *s);
@@ -59,5 +62,12 @@ int rsock_post_job(struct stream *stream, const struct stream_job *job);
 int rsock_complete(struct stream *stream, struct stream_completion *out);
 bool rsock_serves(struct stream *stream);
 uint64_t rsock_jobs_count(const struct rsock *s);
+
+/* --- level.c --- */
+
+unsigned int rsock_levels(struct stream *stream, struct stream_edges *edges);
+short rsock_wait_events(struct stream *stream, unsigned int wanted);
+size_t rsock_lowat(struct stream *stream);
+void rsock_set_lowat(struct stream *stream, size_t octets);
 
 #endif

@@ -223,7 +223,7 @@ static ssize_t octets_send(struct rsock *s, const struct iovec *iov, int n)
 	int err;
 
 	if (!rsock_is_open(s))
-		return s->hold ? hold(s, iov, n) : -EAGAIN;
+		return rsock_load(&s->state->hold) ? hold(s, iov, n) : -EAGAIN;
 	if (!rsock_load(&s->state->may_send))
 		return -EAGAIN;
 	err = rsock_push(s);

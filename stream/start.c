@@ -29,25 +29,40 @@ unsigned int stream_starting(void)
 
 uint64_t rsock_wait_deadline(struct stream *stream)
 {
-	return rsock_load(&rsock_of(stream)->start_deadline);
+	return rsock_load(&rsock_of(stream)->state->start_deadline);
 }
 
 static void reply_wait(struct rsock *s)
 {
 	uint64_t limit = s->start_limit;
 
-	if (!s->state->initiator || !limit)
+	if (!s->initiator || !limit)
 		return;
 	if (s->start_rtts)
 		limit = base_max(limit, s->start_rtts * base_sock_rtt(stream_fd(&s->base)));
-	rsock_store(&s->start_deadline, base_deadline(base_now(), limit));
-	__atomic_add_fetch(&starting, 1, __ATOMIC_ACQ_REL);
+	rsock_store(&s->state->start_deadline, base_deadline(base_now(), limit));
+	rsock_start_join(s);
 }
 
-void rsock_start_over(struct rsock *s)
+void rsock_start_join(struct rsock *s)
 {
-	if (__atomic_exchange_n(&s->start_deadline, BASE_NEVER, __ATOMIC_ACQ_REL) != BASE_NEVER)
+	if (rsock_load(&s->state->start_deadline) == BASE_NEVER)
+		return;
+	if (!__atomic_exchange_n(&s->counted, true, __ATOMIC_ACQ_REL))
+		__atomic_add_fetch(&starting, 1, __ATOMIC_ACQ_REL);
+}
+
+void rsock_start_leave(struct rsock *s)
+{
+	if (__atomic_exchange_n(&s->counted, false, __ATOMIC_ACQ_REL))
 		__atomic_sub_fetch(&starting, 1, __ATOMIC_ACQ_REL);
+}
+
+/* No Reply is waited for any more */
+static void start_over(struct rsock *s)
+{
+	rsock_store(&s->state->start_deadline, BASE_NEVER);
+	rsock_start_leave(s);
 }
 
 #define START_DATA_MAX (RS_CONN_DATA_LEN + STREAM_EXT_MAX)
@@ -107,7 +122,7 @@ static int features_take(struct rsock *s, const struct stream_ext *ext)
 	st->rx.window = ext->window;
 	st->tx.granted = s->ring;
 	/* The first FPDU is ours to send, whatever it says */
-	if (st->initiator)
+	if (s->initiator)
 		__atomic_or_fetch(&st->tx.due, STREAM_DUE_GRANT, __ATOMIC_ACQ_REL);
 	return 0;
 }
@@ -173,7 +188,7 @@ static void opened(struct rsock *s)
 	rsock_store(&st->stage, STREAM_OPEN);
 	__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
 	base_debug("stream: open as %s, MULPDU %u, features %#x",
-		   st->initiator ? "initiator" : "responder", info.mulpdu, st->features);
+		   s->initiator ? "initiator" : "responder", info.mulpdu, st->features);
 }
 
 /* The Request is here */
@@ -193,7 +208,7 @@ static int answer(struct rsock *s)
 		base_warn("stream: a Request whose private data cannot be served: %d", err);
 		s->rnic->reject(&s->mem, stream_fd(&s->base), NULL, 0);
 		s->rnic->shutdown(&s->mem, stream_fd(&s->base));
-		s->rejected = true;
+		s->state->rejected = true;
 		return err;
 	}
 	err = s->rnic->accept(&s->mem, stream_fd(&s->base), pd, start_data_put(s, pd));
@@ -232,11 +247,11 @@ static int provider_begin(struct rsock *s)
 				   .tag = RSOCK_SGL };
 	struct rnic_window ring = { .to = RSOCK_RING_TO, .len = s->ring, .tag = RSOCK_RING };
 	struct rnic_stream_param param = {
-		.initiator = st->initiator,
+		.initiator = s->initiator,
 		.crc = !s->no_crc,
 		.markers = s->markers,
 		.mpa_rev = 2,
-		.ord = st->initiator ? 1 : 0, /* as rsockets says it */
+		.ord = s->initiator ? 1 : 0, /* as rsockets says it */
 	};
 	int err = s->rnic->init(&s->mem, stream_fd(&s->base), &param);
 
@@ -258,7 +273,7 @@ static int tcp_connected(struct rsock *s)
 {
 	int err;
 
-	rsock_store(&s->start_events, POLLOUT);
+	rsock_store(&s->state->start_events, POLLOUT);
 	if (!base_sock_ready(stream_fd(&s->base), POLLOUT))
 		return -EAGAIN;
 	err = base_sock_error(stream_fd(&s->base));
@@ -277,17 +292,19 @@ static int start_go(struct rsock *s)
 		if (err)
 			return err;
 	}
-	len = s->state->initiator ? start_data_put(s, pd) : 0;
+	len = s->initiator ? start_data_put(s, pd) : 0;
 	state = s->rnic->start(&s->mem, stream_fd(&s->base), len ? pd : NULL, len, &events);
-	rsock_store(&s->start_events, events);
+	rsock_store(&s->state->start_events, events);
 	return judge(s, state);
 }
 
 static void lowat_restore(struct rsock *s)
 {
-	if (s->lowat)
-		base_sock_set_lowat(stream_fd(&s->base), s->lowat);
-	s->lowat = s->lowat_now = 0;
+	struct stream_state *st = s->state;
+
+	if (st->lowat_was)
+		base_sock_set_lowat(stream_fd(&s->base), (int)st->lowat_was);
+	st->lowat_was = st->lowat_now = 0;
 }
 
 /*
@@ -298,24 +315,25 @@ static void lowat_restore(struct rsock *s)
 static bool lowat_raise(struct rsock *s)
 {
 	int unread = base_sock_unread(stream_fd(&s->base));
+	struct stream_state *st = s->state;
 
-	if (s->state->initiator || unread <= 0 || !(s->start_events & POLLIN)) {
+	if (s->initiator || unread <= 0 || !(s->state->start_events & POLLIN)) {
 		lowat_restore(s);
 		return false;
 	}
-	if (s->lowat_now == unread + 1)
+	if (st->lowat_now == (uint32_t)unread + 1)
 		return false;
-	if (!s->lowat)
-		s->lowat = base_sock_lowat(stream_fd(&s->base));
-	s->lowat_now = unread + 1;
-	base_sock_set_lowat(stream_fd(&s->base), s->lowat_now);
+	if (!st->lowat_was)
+		st->lowat_was = (uint32_t)base_sock_lowat(stream_fd(&s->base));
+	st->lowat_now = (uint32_t)unread + 1;
+	base_sock_set_lowat(stream_fd(&s->base), (int)st->lowat_now);
 	return true;
 }
 
 /* connect() may say why; to who accepted, a connection that never came up was reset */
 static uint32_t told_error(const struct rsock *s, int err)
 {
-	return s->state->initiator ? (uint32_t)-err : ECONNRESET;
+	return s->initiator ? (uint32_t)-err : ECONNRESET;
 }
 
 static int start_failed(struct rsock *s, int err)
@@ -329,7 +347,7 @@ static int start_failed(struct rsock *s, int err)
 	}
 	s->failed = up && !plain;
 	base_debug("stream: start-up ended with %d", err);
-	if ((probed || !plain) && !s->rejected)
+	if ((probed || !plain) && !s->state->rejected)
 		base_sock_abort(stream_fd(&s->base));
 	if (probed) {
 		s->probe_error = -err;
@@ -392,13 +410,13 @@ int rsock_start(struct rsock *s)
 	do {
 		err = start_go(s);
 	} while (err == -EAGAIN && lowat_raise(s));
-	if (err == -EAGAIN && base_deadline_passed(s->start_deadline, base_now()))
+	if (err == -EAGAIN && base_deadline_passed(s->state->start_deadline, base_now()))
 		err = -ETIMEDOUT;
 	if (err == -EAGAIN) {
 		room_note(s);
 		return err;
 	}
 	lowat_restore(s);
-	rsock_start_over(s);
+	start_over(s);
 	return err ? start_failed(s, err) : 0;
 }

@@ -17,9 +17,11 @@
 
 #include "base/lock.h"
 #include "rnic/rnic_stream.h"
+#include "stream/param.h"
+#include "stream/share.h"
 
 #define STREAM_MAGIC 0x57415250u
-#define STREAM_VERSION 3
+#define STREAM_VERSION 4
 #define STREAM_NO_MESSAGE (~0ull)
 
 /*
@@ -134,32 +136,46 @@ struct stream_rx {
 
 struct stream_state {
 	uint32_t magic, version;
+	uint32_t size;	 /* of this struct */
+	uint32_t owner;	 /* * tx: the process of one-sided operations; 0: none */
+	uint64_t octets; /* of the mapping */
+	uint64_t cookie; /* of its socket */
+	struct stream_made made;
 	struct base_lock rx_lock, tx_lock; /* in this order */
-	uint32_t refs;			   /* *: processes that have it open */
-	uint32_t stage;			   /* * both locks; enum stream_stage */
-	uint32_t ends;			   /* * atomic; enum stream_end */
-	uint32_t error;			   /* * atomic; errno that one call is still to be told */
-	uint32_t may_send;		   /* * the transport's start-up gate is open */
-	uint32_t in_edge, out_edge;	   /* * atomic */
-	uint32_t initiator;
-	uint32_t broken;   /* * it ended otherwise than in order */
-	uint32_t aborted;  /* * the peer's ABORT has come */
-	uint32_t refused;  /* tx: a job was told of the peer's Terminate */
-	uint32_t owner;	   /* * tx: the process of one-sided operations; 0: none */
-	uint32_t features; /* in force; written once, before the stage is OPEN */
-	uint32_t lowat;	   /* * the program's SO_RCVLOWAT */
-	uint32_t late;	   /* * the program spoke TCP before a Request came */
-	uint32_t pad;
+	uint32_t holders;	       /* * atomic: about how many there are, for a quick look */
+	uint32_t overflow;	       /* * atomic: those that found no slot */
+	uint32_t closer;	       /* * atomic: it was closed for good by this process */
+	uint32_t stage;		       /* * both locks; enum stream_stage */
+	uint32_t ends;		       /* * atomic; enum stream_end */
+	uint32_t error;		       /* * atomic; errno that one call is still to be told */
+	uint32_t may_send;	       /* * the transport's start-up gate is open */
+	uint32_t in_edge, out_edge;    /* * atomic */
+	uint32_t broken;	       /* * it ended otherwise than in order */
+	uint32_t aborted;	       /* * the peer's ABORT has come */
+	uint32_t refused;	       /* tx: a job was told of the peer's Terminate */
+	uint32_t features;	       /* in force; written once, before the stage is OPEN */
+	uint32_t lowat;		       /* * the program's SO_RCVLOWAT */
+	uint32_t late;		       /* * the program spoke TCP before a Request came */
+	uint32_t hold;		       /* * tx: writes are taken before the connection is open */
+	uint32_t rejected;	       /* both: we have sent a Reply that says no */
+	uint32_t start_events;	       /* * what start-up waits for */
+	uint32_t lowat_was, lowat_now; /* both: the socket's own SO_RCVLOWAT, 0: as it is; ours */
+	uint64_t start_deadline;       /* * of the Reply; BASE_NEVER when none is waited for */
 	uint32_t sgl_stag, ring_stag;
 	uint64_t first_window; /* the peer's */
 	struct stream_peer peer;
 	struct stream_tx tx;
 	struct stream_rx rx;
+	struct stream_holder holder[STREAM_HOLDERS];
+	uint8_t kept[STREAM_KEPT] __attribute__((aligned(8))); /* its user's; not ours to judge */
 	uint8_t rnic[RNIC_STREAM_STATE] __attribute__((aligned(8)));
 };
-_Static_assert(sizeof(struct stream_state) <= 2048, "state has outgrown its page quarter");
+_Static_assert(sizeof(struct stream_state) <= 4096, "state has outgrown its page");
 
-/* One mapping; what nobody touches takes no memory */
+/*
+ * One mapping, of a file that the socket's cookie names where that can be; what nobody touches
+ * takes no memory
+ */
 struct stream_memory {
 	struct stream_state state;
 	uint8_t rest[RNIC_STREAM_REST] __attribute__((aligned(4096)));

@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 
 #include "stream/job.h"
+#include "stream/param.h"
 
 struct stream;
 
@@ -47,33 +48,30 @@ struct stream_stats {
 	int probe_error;
 };
 
-struct stream_param {
-	bool initiator;
-	bool connecting; /* TCP's connect() has not finished yet */
-	bool hold;	 /* take up to 64 KiB of writes while start-up is under way */
-	bool no_crc;	 /* do not ask for one on each FPDU; the peer may */
-	bool only;	 /* a peer that speaks plain TCP is refused by a reset */
-	/*
-	 * The active side only tries: when TCP is connected and start-up fails, the connection is
-	 * dropped, and -ENOMSG says so. The descriptor may connect again.
-	 */
-	bool probe;
-	bool markers;		 /* ask for them in what the peer sends */
-	uint32_t ring;		 /* octets, 8 KiB to 64 MiB; 0: 512 KiB. Made a power of two. */
-	uint16_t credits;	 /* messages that a peer of rsockets may send at once; 0: 384 */
-	uint32_t without;	 /* features that are not offered; all: no extension block */
-	uint64_t start_limit;	 /* ns that the Reply may take; 0: any time */
-	unsigned int start_rtts; /* it may take at least so many round trips, if there is a limit */
-	const char *provider;
-	/* Levels may have changed; called without any lock of the stream */
-	void (*changed)(void *ctx);
-	void *ctx;
-};
-
 struct stream_ops {
 	const char *name;
 	/* A new connection over @fd, which stays the caller's */
 	int (*attach)(int fd, const struct stream_param *param, struct stream **out);
+	/*
+	 * The stream that other processes have made over this socket, or this one before it
+	 * executed its program; of @param only dir, changed and ctx count. Takes the place that
+	 * share() or named() left for it. To be called once by a process for a stream; by the
+	 * socket's cookie it knows whether it has it. -ENOENT: there is none; -EACCES: it is
+	 * another user's; -EPROTO: what is there cannot be believed; -EXDEV: its memory and
+	 * one-sided operations are another process's; -ENODEV: its provider is not here.
+	 */
+	int (*adopt)(int fd, const struct stream_param *param, struct stream **out);
+	/*
+	 * Can a process that does not have this one's memory go on with it? What it needs is in
+	 * the state from now on. 0; -EOPNOTSUPP: its state has no name; -EACCES: it has, but
+	 * this process is another user's by now; -EXDEV: one-sided operations.
+	 */
+	int (*hand_over)(struct stream *s);
+	/*
+	 * STREAM_KEPT octets of the state, zeros at first, for what the stream's user has to
+	 * know of it in the next process. Others may write to them: to be judged when read.
+	 */
+	void *(*kept)(struct stream *s);
 	/*
 	 * Takes in what is there and hands out what is due. 0 open, -EAGAIN starting, -ENOMSG
 	 * the peer speaks plain TCP and nothing was consumed, or a probe came to nothing; or the
@@ -121,11 +119,34 @@ struct stream_ops {
 	 * acknowledged
 	 */
 	int (*close_more)(struct stream *s, bool *safe);
-	/* One process more has it: before fork() */
-	void (*share)(struct stream *s);
-	void (*unshare)(struct stream *s);
-	/* Has another process it open as well? */
+	/*
+	 * One process more will have it: before fork(), posix_spawn() or sendmsg(), once for each
+	 * copy that leaves. Where that failed, or a flight came to a process that had the stream
+	 * already, unshare() as well.
+	 */
+	void (*share)(struct stream *s, enum stream_share how);
+	void (*unshare)(struct stream *s, enum stream_share how);
+	/* In the child of a fork(): it is what was shared last */
+	void (*joined)(struct stream *s);
+	/*
+	 * In the parent, of a fork() or a spawn: that is the child, if it has not said so itself.
+	 * Who is named and ends counts no more.
+	 */
+	void (*named)(struct stream *s, uint32_t pid);
+	/* Has another process it open as well? By a quick look, which may count dead ones */
 	bool (*shared)(struct stream *s);
+	/* Has nobody else? Certain, and slow: it looks at each */
+	bool (*alone)(struct stream *s);
+	/*
+	 * Threads that wait for a level of a stream that others have too: begin before the last
+	 * look at levels, end after the sleep. @bell names, to the other processes, what to ring;
+	 * 0: nothing. False: nobody will ring, and the sleeper has to look by itself from time
+	 * to time. sleepers() gives the bells of the processes other than this one that sleep,
+	 * for who has moved an edge.
+	 */
+	bool (*sleep_begin)(struct stream *s, uint64_t bell);
+	void (*sleep_end)(struct stream *s);
+	unsigned int (*sleepers)(struct stream *s, uint64_t *bells, unsigned int max);
 	/* It is another process's, and not to be counted here */
 	void (*disown)(struct stream *s);
 	/* Of what was accepted, or is due, something has not left: somebody must call progress */

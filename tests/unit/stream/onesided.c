@@ -378,15 +378,18 @@ Test(onesided, belongs_to_one_process)
 
 	both_open(s, 0x6);
 	job = job_of(STREAM_JOB_WRITE, 8);
-	OPS->share(s[1]);
+	OPS->share(s[1], STREAM_SHARE_FORK);
 	pid = fork();
 	if (!pid) {
 		struct iovec iov = { near, 8 };
 		uint32_t stag;
-		bool good = OPS->recv(s[1], &iov, 1, 0) == -EXDEV &&
-			    OPS->send(s[1], &iov, 1) == -EXDEV && OPS->post(s[1], &job) == -EXDEV &&
-			    OPS->message_send(s[1], near, 1) == -EXDEV &&
-			    OPS->region_add(s[1], near, 8, 2, &stag) == -EXDEV;
+		bool good;
+
+		OPS->joined(s[1]);
+		good = OPS->recv(s[1], &iov, 1, 0) == -EXDEV &&
+		       OPS->send(s[1], &iov, 1) == -EXDEV && OPS->post(s[1], &job) == -EXDEV &&
+		       OPS->message_send(s[1], near, 1) == -EXDEV &&
+		       OPS->region_add(s[1], near, 8, 2, &stag) == -EXDEV;
 
 		OPS->close(s[1]);
 		_exit(!good);

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who is this process, and does that one live?
+ *
+ * A number alone may have been given to another process since. But whoever noted it down also
+ * noted when: a process of that number which was started later is another one. So nobody needs
+ * to know its own start.
+ */
+#include "base/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+
+#define PAGE 4096
+
+/* A page that the kernel wipes in a child; NULL: not made yet, or not to be had */
+static struct base_process *own; /* atomic */
+static bool confined;		 /* atomic */
+
+void base_process_confine(void)
+{
+	__atomic_store_n(&confined, true, __ATOMIC_RELEASE);
+}
+
+bool base_process_confined(void)
+{
+	return __atomic_load_n(&confined, __ATOMIC_ACQUIRE);
+}
+
+static struct base_process *own_page(void)
+{
+	struct base_process *page = __atomic_load_n(&own, __ATOMIC_ACQUIRE), *none = NULL;
+
+	if (page || base_map_create(PAGE, (void **)&page))
+		return page;
+	if (madvise(page, PAGE, MADV_WIPEONFORK)) {
+		base_map_destroy(page, PAGE);
+		return NULL;
+	}
+	if (!__atomic_compare_exchange_n(&own, &none, page, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE)) {
+		base_map_destroy(page, PAGE);
+		page = none;
+	}
+	return page;
+}
+
+static uint32_t own_space(void)
+{
+	struct stat st;
+
+	return base_process_confined() ||
+			       syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &st, 0)
+		       ? 0
+		       : (uint32_t)st.st_ino;
+}
+
+struct base_process base_process_self(void)
+{
+	struct base_process *page = own_page();
+	struct base_process self;
+	int saved = errno;
+
+	if (page) {
+		self.pid = __atomic_load_n(&page->pid, __ATOMIC_ACQUIRE);
+		self.space = __atomic_load_n(&page->space, __ATOMIC_RELAXED);
+		if (self.pid)
+			return self;
+	}
+	self.pid = (uint32_t)syscall(SYS_getpid);
+	self.space = own_space();
+	if (page) {
+		__atomic_store_n(&page->space, self.space, __ATOMIC_RELAXED);
+		__atomic_store_n(&page->pid, self.pid, __ATOMIC_RELEASE);
+	}
+	errno = saved;
+	return self;
+}
+
+uint64_t base_process_clock(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * BASE_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* "/proc/PID/stat" */
+static void stat_path(char *path, uint32_t pid)
+{
+	char digits[10];
+	int n = 0;
+
+	do {
+		digits[n++] = (char)('0' + pid % 10);
+		pid /= 10;
+	} while (pid);
+	path = stpcpy(path, "/proc/");
+	while (n)
+		*path++ = digits[--n];
+	strcpy(path, "/stat");
+}
+
+/* Octets of the file; 0: there is none to be read */
+static size_t stat_read(uint32_t pid, char *text, size_t size)
+{
+	char path[sizeof("/proc//stat") + 10];
+	long fd, n;
+
+	stat_path(path, pid);
+	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = syscall(SYS_read, fd, text, size - 1);
+	syscall(SYS_close, fd);
+	text[n > 0 ? n : 0] = 0;
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* Which fields of stat(5) tell, counted from the state as the first */
+enum { FIELD_THREADS = 17, FIELD_START = 19 };
+
+/*
+ * Has it ended? A first thread that has is a zombie too, while others go on: they are counted
+ */
+static bool stat_is_dead(const char *text, uint64_t since)
+{
+	uint64_t tick = BASE_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK), start;
+	const char *at = strrchr(text, ')');
+	long threads = 0;
+	char state;
+
+	if (!at || at[1] != ' ')
+		return false;
+	at += 2;
+	state = *at;
+	for (int field = 0; field < FIELD_START; field++) {
+		if (field == FIELD_THREADS)
+			threads = atol(at);
+		at = strchr(at, ' ');
+		if (!at)
+			return false;
+		at++;
+	}
+	start = strtoull(at, NULL, 10) * tick;
+	if (state == 'X' || (state == 'Z' && threads <= 1))
+		return true;
+	return since && start > since + tick;
+}
+
+static bool lives(uint32_t pid, uint64_t since)
+{
+	char text[1024];
+
+	if (!pid || pid > INT32_MAX || (syscall(SYS_kill, pid, 0) && errno == ESRCH))
+		return false;
+	return !stat_read(pid, text, sizeof(text)) || !stat_is_dead(text, since);
+}
+
+bool base_process_lives(struct base_process p, uint64_t since)
+{
+	struct base_process self = base_process_self();
+	int saved = errno;
+	bool yes;
+
+	if (p.pid == self.pid && p.space == self.space)
+		return true;
+	if (base_process_confined() || p.space != self.space)
+		return true;
+	yes = lives(p.pid, since);
+	errno = saved;
+	return yes;
+}

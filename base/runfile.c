@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Files of the runtime folder, as mappings.
+ *
+ * The folder is what keeps others away: who could write to a file could shorten it, and the next
+ * touch of the mapping would be SIGBUS; on a tmpfs nothing forbids that. It is judged once, by its
+ * owner and mode, and not by a descriptor that would have to stay open: its parent is the
+ * administrator's, or has the sticky bit, and nobody else can put another in its place.
+ *
+ * A tmpfs that is full tells by SIGBUS too, so memory is asked for before it is touched.
+ */
+#include "base/runfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/map.h"
+
+#define PAGE 4096u
+/* <linux/mman.h> of older kernels has it not */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static uint64_t good; /* atomic: whose folder was found to be good, plus one */
+
+/* What a system call returned, as 0.. or -errno */
+static long result(long n, int saved)
+{
+	long err = n < 0 ? -errno : n;
+
+	errno = saved;
+	return err;
+}
+
+#define call(...) result(syscall(__VA_ARGS__), errno)
+
+static uid_t user(void)
+{
+	return (uid_t)syscall(SYS_geteuid);
+}
+
+static int dir_judge(int fd)
+{
+	struct stat st;
+	struct statfs fs;
+	int err = (int)call(SYS_fstat, fd, &st);
+
+	if (!err)
+		err = (int)call(SYS_fstatfs, fd, &fs);
+	if (err)
+		return err;
+	if (st.st_uid != user() || st.st_mode & (S_IRWXG | S_IRWXO))
+		return -EACCES;
+	return fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC ? 0 : -EMEDIUMTYPE;
+}
+
+/* Made just now: a umask may have taken away what we need ourselves */
+static int dir_make(const char *dir)
+{
+	int err = (int)call(SYS_mkdirat, AT_FDCWD, dir, 0700);
+
+	if (!err)
+		return (int)call(SYS_fchmodat, AT_FDCWD, dir, 0700);
+	return err == -EEXIST ? 0 : err;
+}
+
+static int dir_prepare(const char *dir, bool make)
+{
+	int err = make ? dir_make(dir) : 0, fd;
+
+	if (err)
+		return err;
+	fd = (int)call(SYS_openat, AT_FDCWD, dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return fd == -ELOOP ? -ENOTDIR : fd;
+	err = dir_judge(fd);
+	call(SYS_close, fd);
+	return err;
+}
+
+int base_rundir_prepare(const char *dir, bool make)
+{
+	uint64_t whose = (uint64_t)user() + 1;
+	int err;
+
+	if (__atomic_load_n(&good, __ATOMIC_ACQUIRE) == whose)
+		return 0;
+	err = dir_prepare(dir, make);
+	if (!err)
+		__atomic_store_n(&good, whose, __ATOMIC_RELEASE);
+	return err;
+}
+
+void base_rundir_forget(void)
+{
+	__atomic_store_n(&good, 0, __ATOMIC_RELEASE);
+}
+
+/* To go beyond the limit is SIGXFSZ, so it is asked for */
+static bool is_too_long(size_t size)
+{
+	struct rlimit limit;
+
+	return !call(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) && size > limit.rlim_cur;
+}
+
+/* A folder without a limit says that it has no blocks */
+static int room_find(int fd, size_t size)
+{
+	struct statfs fs;
+	int err = (int)call(SYS_fstatfs, fd, &fs);
+
+	if (err)
+		return err;
+	return fs.f_blocks && (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize < size ? -ENOSPC : 0;
+}
+
+static int file_fill(int fd, size_t size, void **out)
+{
+	int err = room_find(fd, size);
+
+	if (!err)
+		err = (int)call(SYS_fallocate, fd, 0, 0, PAGE);
+	if (!err)
+		err = (int)call(SYS_ftruncate, fd, size);
+	return err ? err : base_map_create_file(fd, size, out);
+}
+
+int base_runfile_create(const char *path, size_t size, void **out)
+{
+	int fd, err;
+
+	if (is_too_long(size))
+		return -EFBIG;
+	fd = (int)call(SYS_openat, AT_FDCWD, path,
+		       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return fd;
+	err = file_fill(fd, size, out);
+	call(SYS_close, fd);
+	if (err)
+		base_runfile_remove(path);
+	return err;
+}
+
+static int file_judge(int fd, size_t min, size_t *size)
+{
+	struct stat st;
+	int err = (int)call(SYS_fstat, fd, &st);
+
+	if (err)
+		return err;
+	if (st.st_uid != user())
+		return -EACCES;
+	if (!S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size < min)
+		return -EPROTO;
+	if (st.st_mode & (S_IRWXG | S_IRWXO))
+		return -EACCES;
+	*size = (size_t)st.st_size;
+	return 0;
+}
+
+/* One that was made under a umask which took away our own rights gets them back */
+static int file_open(const char *path)
+{
+	const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	int fd = (int)call(SYS_openat, AT_FDCWD, path, flags);
+
+	if (fd == -EACCES && !call(SYS_fchmodat, AT_FDCWD, path, 0600))
+		fd = (int)call(SYS_openat, AT_FDCWD, path, flags);
+	return fd == -ELOOP || fd == -ENXIO || fd == -EISDIR ? -EPROTO : fd;
+}
+
+int base_runfile_open(const char *path, size_t min, void **out, size_t *size)
+{
+	int fd = file_open(path), err;
+
+	if (fd < 0)
+		return fd;
+	err = file_judge(fd, min, size);
+	if (!err)
+		err = base_map_create_file(fd, *size, out);
+	call(SYS_close, fd);
+	return err;
+}
+
+int base_runfile_remove(const char *path)
+{
+	return (int)call(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+
+/* A kernel that cannot be asked (before 5.14) is believed to have room */
+int base_runfile_reserve(void *p, size_t len)
+{
+	uintptr_t from = (uintptr_t)p & ~(uintptr_t)(PAGE - 1),
+		  to = ((uintptr_t)p + len + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+	int err = (int)call(SYS_madvise, from, to - from, MADV_POPULATE_WRITE);
+
+	return err == -EFAULT || err == -ENOMEM ? -ENOSPC : 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef BASE_RUNFILE_H
+#define BASE_RUNFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * Memory that processes of one user share by a name: files of a folder that is the user's alone,
+ * on a tmpfs. No descriptor stays open. By raw system calls, without memory of malloc's; errno
+ * stays as it was.
+ */
+
+/* The longest path of a file */
+#define BASE_RUNFILE_PATH 1088
+
+/*
+ * Is the folder fit for it? @make: makes it if there is none (-ENOENT). -EACCES: it is another
+ * user's, or others may use it; -ENOTDIR: it is none, or a symbolic link to one; -EMEDIUMTYPE: it
+ * is on no tmpfs; -errno. What was found to be good is not looked at again until the user of this
+ * process is another one.
+ */
+int base_rundir_prepare(const char *dir, bool make);
+/* Nothing is known of it any more */
+void base_rundir_forget(void);
+
+/*
+ * A new file, mapped: zeros, of which the first page has memory. -EEXIST, -EFBIG (RLIMIT_FSIZE),
+ * -ENOSPC: there is no room for all of it; -errno.
+ */
+int base_runfile_create(const char *path, size_t size, void **out);
+/*
+ * An old one, mapped. -ENOENT, -EACCES: not this user's alone; -EPROTO: no plain file, or
+ * smaller than @min; -errno.
+ */
+int base_runfile_open(const char *path, size_t min, void **out, size_t *size);
+int base_runfile_remove(const char *path);
+/*
+ * Takes memory for these octets of a mapping of such a file, whole pages; -ENOSPC, where to touch
+ * them would be SIGBUS
+ */
+int base_runfile_reserve(void *p, size_t len);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The memory of a stream: a file that has the socket's cookie for a name, in the folder of its
+ * user, mapped and at once closed.
+ *
+ * The cookie is the kernel's name of the socket, for as long as the machine runs, in whatever
+ * process and at whatever number it turns up. So who finds a socket finds its state, without a
+ * descriptor or an environment that would have to be handed on. The file goes when the last one who
+ * has the stream open closes it; what is left behind by those who were killed is swept.
+ *
+ * Where no file is to be had the mapping has no name, and children by fork() alone share it.
+ *
+ * Nothing in it is believed. What says how the memory is laid out is judged once, when the
+ * process comes to the stream, and it goes by its own copy from then on; the rest is judged where
+ * it is read.
+ */
+#include "stream/rsock.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/process.h"
+#include "base/runfile.h"
+#include "base/sockutil.h"
+#include "rnic/rnic.h"
+#include "stream/place.h"
+
+static size_t memory_size(uint32_t chunk)
+{
+	return sizeof(struct stream_memory) + STREAM_CHUNKS * (size_t)chunk;
+}
+
+static uint32_t chunk_of(uint32_t ring)
+{
+	return base_max(ring / (STREAM_CHUNKS - 1), STREAM_CHUNK_MIN);
+}
+
+/* --- how it was made --- */
+
+static uint32_t ring_of(const struct stream_param *param)
+{
+	uint32_t want = param->ring ? param->ring : STREAM_RING, ring = STREAM_RING_MIN;
+
+	while (ring < want && ring < STREAM_RING_MAX)
+		ring *= 2;
+	return ring;
+}
+
+static struct stream_made made_of(const struct stream_param *param, const struct rnic_ops *rnic)
+{
+	uint32_t ring = ring_of(param);
+	struct stream_made made = {
+		.flags = (param->initiator ? STREAM_INITIATOR : 0) |
+			 (param->only ? STREAM_ONLY : 0) | (param->probe ? STREAM_PROBE : 0) |
+			 (param->no_crc ? STREAM_NO_CRC : 0) |
+			 (param->markers ? STREAM_MARKERS : 0),
+		.ring = ring,
+		.chunk = chunk_of(ring),
+		.credits = param->credits ? param->credits : STREAM_CREDITS,
+		.offered = RSOCK_FEATURES & ~param->without,
+		.start_rtts = param->start_rtts,
+		.start_limit = param->start_limit,
+	};
+
+	strncpy(made.provider, rnic->name, sizeof(made.provider) - 1);
+	return made;
+}
+
+static bool made_is_sane(const struct stream_made *made)
+{
+	return base_is_pow2(made->ring) && made->ring >= STREAM_RING_MIN &&
+	       made->ring <= STREAM_RING_MAX && made->chunk == chunk_of(made->ring) &&
+	       made->credits && made->credits <= UINT16_MAX && !(made->offered & ~RSOCK_FEATURES) &&
+	       memchr(made->provider, 0, sizeof(made->provider));
+}
+
+static const struct rnic_ops *provider_find(const char *name)
+{
+	const struct rnic_ops *rnic = rnic_find(name);
+
+	return rnic && rnic->stream ? rnic : NULL;
+}
+
+static void made_take(struct rsock *s, const struct stream_made *made, const struct rnic_ops *rnic)
+{
+	s->rnic = rnic->stream;
+	s->provider = rnic->name;
+	s->initiator = made->flags & STREAM_INITIATOR;
+	s->only = made->flags & STREAM_ONLY;
+	s->probe = made->flags & STREAM_PROBE;
+	s->no_crc = made->flags & STREAM_NO_CRC;
+	s->markers = made->flags & STREAM_MARKERS;
+	s->ring = made->ring;
+	s->chunk = made->chunk;
+	s->credits = (uint16_t)made->credits;
+	s->offered = made->offered;
+	s->start_rtts = made->start_rtts;
+	s->start_limit = made->start_limit;
+}
+
+static void memory_take(struct rsock *s, struct stream_memory *memory, size_t size)
+{
+	s->memory = memory;
+	s->size = size;
+	s->state = &memory->state;
+	s->mem = (struct rnic_stream_mem){
+		.state = s->state->rnic,
+		.rest = memory->rest,
+		.in = memory->in,
+	};
+}
+
+/* --- a new one --- */
+
+/* A stream that was here before, on the same socket, is history: that has connected again */
+static void file_replace(const char *path)
+{
+	struct stream_state *old;
+	size_t size;
+
+	if (!base_runfile_open(path, sizeof(*old), (void **)&old, &size)) {
+		/* Whoever still has it takes no more name away */
+		rsock_store(&old->closer, base_process_self().pid);
+		base_map_destroy(old, size);
+	}
+	base_runfile_remove(path);
+}
+
+static int file_create(const char *dir, uint64_t cookie, size_t size, void **out)
+{
+	char path[BASE_RUNFILE_PATH];
+	int err = stream_place_prepare(dir, true);
+
+	if (!err)
+		err = stream_place_path(path, dir, cookie);
+	for (int tries = 0; !err && tries < 2; tries++) {
+		err = base_runfile_create(path, size, out);
+		if (err == -EEXIST)
+			file_replace(path);
+		else if (err == -ENOENT)
+			stream_place_lost(dir);
+		else
+			return err;
+		err = 0;
+	}
+	return err ? err : -EEXIST;
+}
+
+static void unnamed_say(int err)
+{
+	static bool said; /* atomic */
+
+	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+		base_info("stream: no file for the state (%s): connections cannot be handed to "
+			  "other programs",
+			  strerror(-err));
+}
+
+static int map_create(struct rsock *s, const struct stream_param *param, size_t size,
+		      uint64_t *cookie)
+{
+	int err = param->dir ? base_sock_cookie(stream_fd(&s->base), cookie) : -ENOENT;
+	void *p;
+
+	if (!err)
+		err = file_create(param->dir, *cookie, size, &p);
+	s->is_file = !err;
+	s->user = geteuid();
+	if (err && param->dir)
+		unnamed_say(err);
+	if (err)
+		err = base_map_create_shared(size, &p);
+	if (!err)
+		memory_take(s, p, size);
+	return err;
+}
+
+static void state_init(struct rsock *s, const struct stream_made *made, uint64_t cookie)
+{
+	struct stream_state *st = s->state;
+
+	st->version = STREAM_VERSION;
+	st->size = sizeof(*st);
+	st->octets = s->size;
+	st->cookie = cookie;
+	st->made = *made;
+	base_lock_init(&st->rx_lock);
+	base_lock_init(&st->tx_lock);
+	st->stage = STREAM_CONNECTING;
+	st->start_deadline = BASE_NEVER;
+	st->tx.granted = rsock_half(s);
+	st->tx.limit = s->credits;
+	st->rx.message_first = STREAM_NO_MESSAGE;
+	rsock_chunks_init(&st->rx);
+	/* Last: before, it is nothing to adopt */
+	rsock_store(&st->magic, STREAM_MAGIC);
+}
+
+int rsock_memory_create(struct rsock *s, const struct stream_param *param)
+{
+	const struct rnic_ops *rnic = provider_find(param->provider);
+	struct stream_made made;
+	uint64_t cookie = 0;
+	int err;
+
+	if (!rnic)
+		return -ENODEV;
+	made = made_of(param, rnic);
+	made_take(s, &made, rnic);
+	err = map_create(s, param, memory_size(made.chunk), &cookie);
+	if (err)
+		return err;
+	s->dir = param->dir;
+	s->cookie = cookie;
+	state_init(s, &made, cookie);
+	s->state->hold = param->hold;
+	rsock_holder_enter(s);
+	return 0;
+}
+
+/* --- one that others have made --- */
+
+static int judge(const struct stream_state *st, size_t size, uint64_t cookie,
+		 struct stream_made *made)
+{
+	if (rsock_load(&st->magic) != STREAM_MAGIC || st->version != STREAM_VERSION ||
+	    st->size != sizeof(*st) || st->octets != size || st->cookie != cookie)
+		return -EPROTO;
+	*made = *(const volatile struct stream_made *)&st->made;
+	return made_is_sane(made) && size == memory_size(made->chunk) ? 0 : -EPROTO;
+}
+
+static int file_adopt(struct rsock *s, const char *dir, uint64_t cookie)
+{
+	char path[BASE_RUNFILE_PATH];
+	int err = stream_place_path(path, dir, cookie);
+	size_t size;
+	void *p;
+
+	if (!err)
+		err = base_runfile_open(path, sizeof(struct stream_memory), &p, &size);
+	if (!err)
+		memory_take(s, p, size);
+	return err;
+}
+
+int rsock_memory_adopt(struct rsock *s, const struct stream_param *param)
+{
+	const struct rnic_ops *rnic;
+	struct stream_made made;
+	uint64_t cookie;
+	int err = base_sock_cookie(stream_fd(&s->base), &cookie);
+
+	if (err || !param->dir)
+		return -ENOENT;
+	/* A folder that is not fit for it says nothing of the socket */
+	if (stream_place_prepare(param->dir, false))
+		return -ENOENT;
+	err = file_adopt(s, param->dir, cookie);
+	if (err)
+		return err;
+	err = judge(s->state, s->size, cookie, &made);
+	rnic = err ? NULL : provider_find(made.provider);
+	if (!err && !rnic)
+		err = -ENODEV;
+	if (!err && rsock_load(&s->state->owner))
+		err = -EXDEV;
+	if (err) {
+		base_warn("stream: the state of a connection is of no use here: %d", err);
+		base_map_destroy(s->memory, s->size);
+		return err;
+	}
+	made_take(s, &made, rnic);
+	s->is_file = true;
+	s->user = geteuid();
+	s->dir = param->dir;
+	s->cookie = cookie;
+	rsock_holder_enter(s);
+	return 0;
+}
+
+/* --- its end --- */
+
+void rsock_memory_unname(struct rsock *s)
+{
+	char path[BASE_RUNFILE_PATH];
+
+	if (!s->is_file || stream_place_path(path, s->dir, s->cookie))
+		return;
+	s->is_file = false;
+	base_runfile_remove(path);
+}
+
+void rsock_memory_destroy(struct rsock *s)
+{
+	base_map_destroy(s->memory, s->size);
+}

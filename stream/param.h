@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a stream is made by, and how it comes to another process.
+ */
+#ifndef STREAM_PARAM_H
+#define STREAM_PARAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * How another process comes to a stream. Before it does, the process that has it shares it; who
+ * comes claims its place in what that left.
+ */
+enum stream_share {
+	STREAM_SHARE_FORK,   /* a child with this one's memory: joined() */
+	STREAM_SHARE_SPAWN,  /* a child with a program of its own: adopt() */
+	STREAM_SHARE_FLIGHT, /* who receives the descriptor (SCM_RIGHTS): adopt() */
+};
+
+/* Octets of a stream's state that are its user's */
+#define STREAM_KEPT 384
+
+struct stream_param {
+	bool initiator;
+	bool connecting; /* TCP's connect() has not finished yet */
+	bool hold;	 /* take up to 64 KiB of writes while start-up is under way */
+	bool no_crc;	 /* do not ask for one on each FPDU; the peer may */
+	bool only;	 /* a peer that speaks plain TCP is refused by a reset */
+	/*
+	 * The active side only tries: when TCP is connected and start-up fails, the connection is
+	 * dropped, and -ENOMSG says so. The descriptor may connect again.
+	 */
+	bool probe;
+	bool markers;		 /* ask for them in what the peer sends */
+	uint32_t ring;		 /* octets, 8 KiB to 64 MiB; 0: 512 KiB. Made a power of two. */
+	uint16_t credits;	 /* messages that a peer of rsockets may send at once; 0: 384 */
+	uint32_t without;	 /* features that are not offered; all: no extension block */
+	uint64_t start_limit;	 /* ns that the Reply may take; 0: any time */
+	unsigned int start_rtts; /* it may take at least so many round trips, if there is a limit */
+	const char *provider;
+	/*
+	 * Where what other processes need is kept: a folder, empty the one that goes by the user,
+	 * NULL: nowhere; then only children by fork() share the stream. To stay where it is as
+	 * long as there are streams.
+	 */
+	const char *dir;
+	/* Levels may have changed; called without any lock of the stream */
+	void (*changed)(void *ctx);
+	void *ctx;
+};
+
+#endif

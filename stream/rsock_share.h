@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What several processes share a stream by. Part of stream/rsock.h.
+ */
+#ifndef STREAM_RSOCK_SHARE_H
+#define STREAM_RSOCK_SHARE_H
+
+/* --- rsock.c --- */
+
+/* No lock. This process has it no more, once; true: it was the last one, and is to end it */
+bool rsock_leave(struct rsock *s);
+
+/* --- memory.c --- */
+
+/* As stream_ops has them */
+int rsock_memory_create(struct rsock *s, const struct stream_param *param);
+int rsock_memory_adopt(struct rsock *s, const struct stream_param *param);
+/* The name goes, the memory stays */
+void rsock_memory_unname(struct rsock *s);
+void rsock_memory_destroy(struct rsock *s);
+
+/* --- holder.c --- */
+
+/* This process is one */
+void rsock_holder_enter(struct rsock *s);
+/* Its place is free again */
+void rsock_holder_leave(struct rsock *s);
+/* Others live that have it, or will */
+bool rsock_holder_others(struct rsock *s);
+/* Does anybody live of those whose table this is? */
+bool rsock_holder_any(struct stream_state *st);
+/* A flight that came to nothing lands */
+void rsock_holder_drop(struct stream_state *st, enum stream_holder_kind kind);
+void rsock_share(struct stream *stream, enum stream_share how);
+void rsock_unshare(struct stream *stream, enum stream_share how);
+void rsock_joined(struct stream *stream);
+void rsock_named(struct stream *stream, uint32_t pid);
+bool rsock_shared(struct stream *stream);
+bool rsock_alone(struct stream *stream);
+bool rsock_sleep_begin(struct stream *stream, uint64_t bell);
+void rsock_sleep_end(struct stream *stream);
+unsigned int rsock_sleepers(struct stream *stream, uint64_t *bells, unsigned int max);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The parts of the state that processes share it by: how the stream was made, and who has it.
+ */
+#ifndef STREAM_SHARE_H
+#define STREAM_SHARE_H
+
+#include <stdint.h>
+
+/* Processes that have a place of their own; those beyond are counted */
+#define STREAM_HOLDERS 32
+#define STREAM_PROVIDER_MAX 16
+
+enum stream_made_flag {
+	STREAM_INITIATOR = 0x01,
+	STREAM_ONLY = 0x02, /* as stream_param has them */
+	STREAM_PROBE = 0x04,
+	STREAM_NO_CRC = 0x08,
+	STREAM_MARKERS = 0x10,
+};
+
+/* How it was made; each process takes its copy when it comes to the stream, and goes by that */
+struct stream_made {
+	char provider[STREAM_PROVIDER_MAX];
+	uint32_t flags;
+	uint32_t ring, chunk; /* octets */
+	uint32_t credits;
+	uint32_t offered; /* features */
+	uint32_t start_rtts;
+	uint64_t start_limit;
+};
+
+enum stream_holder_kind {
+	STREAM_HOLDER_NONE,
+	STREAM_HOLDER_LIVE,   /* @pid has it open */
+	STREAM_HOLDER_FORK,   /* a child will have, that @pid makes and nobody has named yet */
+	STREAM_HOLDER_SPAWN,  /* the same, with a program of its own */
+	STREAM_HOLDER_FLIGHT, /* @pid sent it to who will have it */
+	STREAM_HOLDER_BUSY,   /* @pid is clearing the slot */
+};
+
+/* A process that has the stream open, or will; holder.c. All atomic */
+struct stream_holder {
+	uint64_t who;	 /* kind and process: changed by compare-and-swap alone */
+	uint64_t since;	 /* base_process_clock() when it was entered; 0: a moment ago */
+	uint64_t bell;	 /* what to ring for those of it who sleep; 0: it has none */
+	uint32_t asleep; /* threads of it that sleep on the stream */
+	uint32_t space;	 /* base_process.space of the process */
+};
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A folder of its own for the states of a test's streams.
+ */
+#ifndef TESTS_UNIT_STREAM_PLACE_H
+#define TESTS_UNIT_STREAM_PLACE_H
+
+#include "tests/unit/stream/ends.h"
+
+/* For the suite: makes the folder, in which ends_attach() puts states; removes it */
+void place_begin(void);
+void place_end(void);
+extern char place_dir[];
+/* How many files are there */
+unsigned int place_files(void);
+/* The path of the state over @fd */
+const char *place_path(int fd);
+/* The stream over @fd that is there; NULL with *@err */
+struct stream *place_adopt(int fd, int *err);
+
+void place_fd_send(int channel, int fd);
+int place_fd_recv(int channel);
+
+/* All of @len octets, as ends_octet() has them from @from on */
+void place_send(struct stream *s, uint64_t from, size_t len);
+void place_recv(struct stream *s, uint64_t from, size_t len);
+/* What comes behind that: 0, or -errno */
+ssize_t place_end_of(struct stream *s);
+/* Waits for a child: its exit status, or -signal */
+int place_wait(pid_t pid);
+
+#endif
