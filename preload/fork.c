@@ -19,6 +19,7 @@
 #include "preload/fork.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -28,6 +29,7 @@
 #include "base/map.h"
 #include "base/point.h"
 #include "preload/attend.h"
+#include "preload/bell.h"
 #include "preload/edge.h"
 #include "preload/epoll.h"
 #include "preload/files.h"
@@ -43,22 +45,38 @@ unsigned int fork_age;
 #define PAGE 4096
 
 static struct life {
-	long pid;
-} * life; /* wiped in a child */
+	long pid;     /* atomic */
+	long adopter; /* the thread that sees to it, while pid is ADOPTING */
+} * life;	      /* wiped in a child */
 
-/* What is locked, with a reference to each */
-static struct {
+/* Entries with a reference to each */
+struct held {
 	struct fdent **ent;
 	size_t n, room;
-	unsigned int round;
-} held;
+};
+
+/* What is locked while a process is made; fallback.c's lock, which is the first */
+static struct held held;
+static unsigned int round; /* of holding */
+
+/*
+ * A fork() of the program's own comes back to us: what it shared is kept until then, since only the
+ * call's result tells whether there is a child.
+ */
+static __thread bool returns;
+static __thread struct held shared;
 
 /* --- streams --- */
 
+static void each(const struct held *h, void (*fn)(struct fdent *ent))
+{
+	for (size_t i = 0; i < h->n; i++)
+		fn(h->ent[i]);
+}
+
 static void each_held(void (*fn)(struct fdent *ent))
 {
-	for (size_t i = 0; i < held.n; i++)
-		fn(held.ent[i]);
+	each(&held, fn);
 }
 
 static void share(struct fdent *ent)
@@ -95,9 +113,9 @@ static void count_one(int fd, struct fdent *ent, void *ctx)
 /* Each once, however many numbers it has */
 static void hold_one(int fd, struct fdent *ent, void *ctx)
 {
-	if (!sock_of_entry(ent) || held.n == held.room || ent->round == held.round)
+	if (!sock_of_entry(ent) || held.n == held.room || ent->round == round)
 		return;
-	ent->round = held.round;
+	ent->round = round;
 	fdtab_hold(ent);
 	held.ent[held.n++] = ent;
 }
@@ -108,19 +126,18 @@ static void hold_all(void)
 
 	fdtab_each(count_one, &n);
 	held.n = held.room = 0;
-	held.round++;
+	round++;
 	if (!n || base_map_create(n * sizeof(struct fdent *), (void **)&held.ent))
 		return;
 	held.room = n;
 	fdtab_each(hold_one, NULL);
 }
 
-static void let_go(void)
+static void let_go(struct held *h)
 {
-	each_held(fdtab_put);
-	base_map_destroy(held.ent, held.room * sizeof(struct fdent *));
-	held.ent = NULL;
-	held.n = held.room = 0;
+	each(h, fdtab_put);
+	base_map_destroy(h->ent, h->room * sizeof(struct fdent *));
+	*h = (struct held){ NULL, 0, 0 };
 }
 
 static void lock(struct fdent *ent)
@@ -150,6 +167,7 @@ static void before(void)
 	hold_all();
 	each_held(lock);
 	wait_before_fork();
+	bell_before_fork();
 	each_held(share);
 	BASE_POINT(preload_fork_shared);
 	files_before_fork();
@@ -159,17 +177,24 @@ static void before(void)
 
 static void after(bool child)
 {
+	struct held mine = held;
+
+	held = (struct held){ NULL, 0, 0 };
 	pool_after_fork(child);
 	edge_after_fork(child);
 	files_after_fork(child);
+	bell_after_fork(child);
 	wait_after_fork(child);
-	each_held(child ? lock_again : unlock);
+	each(&mine, child ? lock_again : unlock);
 	attend_after_fork(child);
 	epoll_after_fork(child);
 	sock_after_fork(child);
 	fallback_after_fork();
 	aio_after_fork(child);
-	let_go();
+	if (returns && !child)
+		shared = mine;
+	else
+		let_go(&mine);
 }
 
 static void after_in_parent(void)
@@ -182,9 +207,8 @@ static void forget_sleepers(struct fdent *ent)
 	sock_forget_sleepers(sock_of_entry(ent));
 }
 
-static void after_in_child(void)
+static void come_to_life(void)
 {
-	life->pid = syscall(SYS_getpid);
 	fork_age++;
 	process_after_fork();
 	report_reset();
@@ -192,6 +216,12 @@ static void after_in_child(void)
 	each_held(join);
 	BASE_POINT(preload_fork_child);
 	after(true);
+}
+
+static void after_in_child(void)
+{
+	life->pid = syscall(SYS_getpid);
+	come_to_life();
 }
 
 /* libc's own fork(), whoever calls it */
@@ -207,21 +237,20 @@ static void after_libc(void)
 	files_list_unlock();
 }
 
-/* What was shared with a child that there is not */
-static void unshare_all(void)
+/* fork() came back: to the parent with a child, or without */
+static long returned(long pid)
 {
-	hold_all();
-	each_held(unshare_stream);
-	let_go();
+	returns = false;
+	if (pid < 0)
+		each(&shared, unshare_stream);
+	let_go(&shared);
+	return pid;
 }
 
 long call_fork(void)
 {
-	long pid = libc_try(libc.fork());
-
-	if (pid < 0)
-		unshare_all();
-	return pid;
+	returns = true;
+	return returned(libc_try(libc.fork()));
 }
 
 /* The same without handlers */
@@ -229,40 +258,59 @@ long call__Fork(void)
 {
 	long pid;
 
+	if (!life)
+		return libc_try(libc._Fork());
+	returns = true;
 	before();
 	pid = libc_try(libc._Fork());
 	if (!pid)
 		after_in_child();
 	else
 		after_in_parent();
-	if (pid < 0)
-		unshare_all();
-	return pid;
+	return returned(pid);
 }
 
 /* --- processes that nobody announced --- */
+
+#define ADOPTING (-1)
 
 /* Nothing was locked for this child: it takes what it finds */
 static void adopt(void)
 {
 	base_debug("this process was forked behind our back");
+	life->adopter = syscall(SYS_gettid);
 	hold_all();
 	each_held(share);
-	after_in_child();
+	come_to_life();
+	__atomic_store_n(&life->pid, syscall(SYS_getpid), __ATOMIC_RELEASE);
+}
+
+/* A child with threads by now: one of them does it, and the others wait for that */
+static void adopt_once(void)
+{
+	long nobody = 0;
+
+	if (__atomic_compare_exchange_n(&life->pid, &nobody, ADOPTING, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		adopt();
+	while (__atomic_load_n(&life->pid, __ATOMIC_ACQUIRE) == ADOPTING &&
+	       life->adopter != syscall(SYS_gettid))
+		sched_yield();
 }
 
 bool fork_is_guest(void)
 {
-	long pid;
+	long pid, owner;
 
 	if (!life)
 		return false;
 	pid = syscall(SYS_getpid);
-	if (life->pid == pid)
+	owner = __atomic_load_n(&life->pid, __ATOMIC_ACQUIRE);
+	if (owner == pid)
 		return false;
-	if (life->pid)
+	if (owner > 0)
 		return true;
-	adopt();
+	adopt_once();
 	return false;
 }
 

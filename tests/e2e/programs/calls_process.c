@@ -5,10 +5,15 @@
  */
 #include "tests/e2e/programs/calls.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <spawn.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -210,6 +215,86 @@ static bool forked_raw(void)
 	need(talk(fd[0], fd[1]) && !close(fd[0]) && at_end(fd[1]));
 	close(fd[1]);
 	return true;
+}
+
+/* A child of _Fork() has a new life, too: signals, threads to be cancelled, requests */
+static void *reads_for_ever(void *arg)
+{
+	char c;
+
+	return (void *)(intptr_t)read(*(int *)arg, &c, 1);
+}
+
+static int parity(int fd[2])
+{
+	struct timeval soon = { 0, 20000 };
+	pthread_t thread;
+	void *how;
+
+	if (setitimer(ITIMER_REAL, &(struct itimerval){ { 0, 0 }, soon }, NULL))
+		return 1;
+	signals = 0;
+	if (ready(fd[1], POLLIN, 20000) || errno != EINTR || signals != 1)
+		return 2;
+	if (pthread_create(&thread, NULL, reads_for_ever, &fd[1]))
+		return 3;
+	usleep(20000);
+	if (pthread_cancel(thread) || pthread_join(thread, &how) || how != PTHREAD_CANCELED)
+		return 4;
+	return !talk(fd[0], fd[1]);
+}
+
+static bool forked_without_handlers(void)
+{
+	pthread_t thread;
+	int fd[2], other[2];
+	pid_t pid;
+
+	/* A thread of the parent's that is inside, and not in the child */
+	need(pair(fd) && pair(other));
+	need(!pthread_create(&thread, NULL, reads_for_ever, &other[1]));
+	fflush(stdout);
+	pid = _Fork();
+	if (!pid)
+		_exit(parity(fd));
+	need(in_child(pid) && talk(fd[0], fd[1]));
+	need(write(other[0], "x", 1) == 1 && !pthread_join(thread, NULL));
+	need(!close(fd[0]) && at_end(fd[1]));
+	close(fd[1]);
+	done(other);
+	return true;
+}
+
+/* A fork() that fails has made nobody who has the connections, too */
+static int forks_in_vain(int fd[2])
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+		return 1;
+	for (int i = 0; i < 3; i++)
+		if (fork() != -1 || errno != EAGAIN || _Fork() != -1 || errno != EAGAIN)
+			return 2;
+	return !(talk(fd[0], fd[1]) && !close(fd[0]) && at_end(fd[1]));
+}
+
+static bool fork_fails(void)
+{
+	int fd[2];
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(pair(fd) ? forks_in_vain(fd) : 3);
+	return in_child(pid);
 }
 
 /* A child that executes has closed its copies; its parent's connections stay as they are */
@@ -590,6 +675,8 @@ int main(int argc, char **argv)
 		{ "close_range in a table of its own", range_unshared },
 		{ "vfork", vforked },
 		{ "forks that libc has not made", forked_raw },
+		{ "fork without handlers", forked_without_handlers },
+		{ "fork fails", fork_fails },
 		{ "fork and exec", forked_and_executed },
 		{ "exec", executed },
 		{ "a listener is inherited", listener_inherited },
