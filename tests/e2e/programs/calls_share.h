@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the programs about connections of several processes share: children with one end of a
+ * connection, and a stream of octets of which each tells its place.
+ */
+#ifndef TESTS_E2E_PROGRAMS_CALLS_SHARE_H
+#define TESTS_E2E_PROGRAMS_CALLS_SHARE_H
+
+#include "tests/e2e/programs/calls.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+/* No wait takes so long, on the slowest machine there is */
+#define LIMIT_MS 60000
+#define CREW 16
+#define STREAM (2 * 1024 * 1024)
+#define RECORDS 5000
+
+struct record {
+	uint32_t writer, index;
+};
+
+/* What a child has */
+struct share {
+	int fd, number;
+	ssize_t (*wait)(const struct share *s, char *c);
+};
+
+/* What the processes see of each other beside the connection */
+struct crew {
+	bool stop;
+	uint32_t loose; /* octets that came with too few others to know their place */
+	uint8_t seen[STREAM];
+};
+
+static struct crew *crew;
+static pid_t crew_pid[CREW];
+static int crew_count;
+static ssize_t (*crew_wait)(const struct share *s, char *c);
+static int crew_set = -1; /* what a process waits for */
+
+static inline void nap_us(long us)
+{
+	struct timespec ts = { us / 1000000, us % 1000000 * 1000 };
+
+	while (nanosleep(&ts, &ts))
+		;
+}
+
+static inline void nap_ms(long ms)
+{
+	nap_us(ms * 1000);
+}
+
+static inline void crew_clear(void)
+{
+	memset(crew, 0, sizeof(*crew));
+}
+
+/* A pair of which the end here does not wait for ever */
+static inline bool crew_pair(int fd[2])
+{
+	struct timeval limit = { LIMIT_MS / 1000, 0 };
+
+	if (!crew)
+		crew = mmap(NULL, sizeof(*crew), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			    -1, 0);
+	need(crew != MAP_FAILED && pair(fd));
+	need(!setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	need(!setsockopt(fd[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)));
+	return true;
+}
+
+/* A child with fd[1] alone */
+static inline bool crew_start(const int fd[2], bool (*run)(const struct share *s))
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		struct share s = { fd[1], crew_count, crew_wait };
+		bool good;
+
+		crew_set = -1;
+		signal(SIGALRM, SIG_DFL);
+		alarm(2 * LIMIT_MS / 1000);
+		close(fd[0]);
+		good = run(&s);
+		fflush(stdout);
+		_exit(!good);
+	}
+	need(pid > 0 && crew_count < CREW);
+	crew_pid[crew_count++] = pid;
+	return true;
+}
+
+static inline bool crew_kill(int i)
+{
+	int status;
+
+	need(!kill(crew_pid[i], SIGKILL) && waitpid(crew_pid[i], &status, 0) == crew_pid[i]);
+	need(WIFSIGNALED(status) || !WEXITSTATUS(status));
+	crew_pid[i] = 0;
+	return true;
+}
+
+static inline bool crew_ended(void)
+{
+	int status, bad = 0;
+
+	for (int i = 0; i < crew_count; i++) {
+		if (!crew_pid[i])
+			continue;
+		status = -1;
+		waitpid(crew_pid[i], &status, 0);
+		if (status) {
+			printf("# child %d ended with %#x\n", i, status);
+			bad++;
+		}
+	}
+	crew_count = 0;
+	return !bad;
+}
+
+/* --- octets that know their place: of four, six bits each, and two bits which of the four --- */
+
+static inline uint8_t octet_at(uint32_t at)
+{
+	return (uint8_t)((at & 3) << 6 | (at >> 2 >> 6 * (at & 3) & 63));
+}
+
+/* The place of the first; -1: too few to tell */
+static inline long place_of(const uint8_t *p, ssize_t n)
+{
+	for (ssize_t i = 0; i + 4 <= n; i++)
+		if (!(p[i] >> 6)) {
+			long word = (p[i] & 63) | (p[i + 1] & 63) << 6 | (p[i + 2] & 63) << 12 |
+				    (p[i + 3] & 63) << 18;
+
+			return 4 * word - i;
+		}
+	return -1;
+}
+
+/* In their order and nothing else; each is noted */
+static inline bool note(const uint8_t *p, ssize_t n)
+{
+	long at = place_of(p, n);
+
+	if (at < 0) {
+		__atomic_add_fetch(&crew->loose, n, __ATOMIC_RELAXED);
+		return true;
+	}
+	need(at + n <= STREAM);
+	for (ssize_t i = 0; i < n; i++) {
+		need(p[i] == octet_at((uint32_t)(at + i)));
+		__atomic_add_fetch(&crew->seen[at + i], 1, __ATOMIC_RELAXED);
+	}
+	return true;
+}
+
+static inline bool none_twice(void)
+{
+	for (long i = 0; i < STREAM; i++)
+		need(crew->seen[i] <= 1);
+	return true;
+}
+
+static inline bool all_seen(void)
+{
+	uint32_t missing = 0;
+
+	for (long i = 0; i < STREAM; i++)
+		missing += !crew->seen[i];
+	need(missing == crew->loose);
+	return none_twice();
+}
+
+/* How many there were before the end, or the limit; -1: something else */
+static inline long take_up_to(int fd, size_t size, long limit)
+{
+	static uint8_t buf[65536];
+	long sum = 0;
+	ssize_t n;
+
+	while (sum < limit && (n = read(fd, buf, size)) != 0) {
+		if (n < 0 || !note(buf, n))
+			return -1;
+		sum += n;
+	}
+	return sum;
+}
+
+static inline bool takes_some(const struct share *s)
+{
+	return take_up_to(s->fd, s->number % 2 ? 700 : 20000, STREAM + 1) > 0;
+}
+
+static inline bool put_part(int fd, long from, long to)
+{
+	static uint8_t buf[10007];
+
+	for (long at = from; at < to;) {
+		long n = to - at < (long)sizeof(buf) ? to - at : (long)sizeof(buf);
+		ssize_t done;
+
+		for (long i = 0; i < n; i++)
+			buf[i] = octet_at((uint32_t)(at + i));
+		done = write(fd, buf, (size_t)n);
+		need(done > 0);
+		at += done;
+	}
+	return true;
+}
+
+/* The whole stream, of one writer, with pauses */
+static inline bool drain_stream(int fd)
+{
+	static uint8_t buf[20000];
+	long sum = 0;
+
+	while (sum < STREAM) {
+		ssize_t n = read(fd, buf, sizeof(buf));
+
+		need(n > 0);
+		for (ssize_t i = 0; i < n; i++)
+			need(buf[i] == octet_at((uint32_t)(sum + i)));
+		if (sum / 300000 != (sum + n) / 300000)
+			nap_ms(10);
+		sum += n;
+	}
+	return true;
+}
+
+#endif
