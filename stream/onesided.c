@@ -55,23 +55,6 @@ int rsock_onesided_init(struct rsock *s, uint16_t ird, uint16_t ord)
 	return err;
 }
 
-int rsock_onesided_adopt(struct rsock *s)
-{
-	uint16_t ird = base_min(s->state->peer.ird, RSOCK_DEPTH),
-		 ord = base_min(s->state->peer.ord, RSOCK_DEPTH);
-
-	int err;
-
-	if (!rsock_is_open(s) || !rsock_has(s, STREAM_FEATURE_ONESIDED))
-		return 0;
-	rsock_rx_lock(s);
-	rsock_tx_lock(s);
-	err = rsock_onesided_init(s, ord, ird);
-	rsock_tx_unlock(s);
-	rsock_rx_unlock(s);
-	return err;
-}
-
 void rsock_onesided_uninit(struct rsock *s)
 {
 	if (s->mem.regions)

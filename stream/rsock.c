@@ -96,6 +96,11 @@ static int start(struct rsock *s)
 	return err;
 }
 
+int rsock_enter(struct rsock *s)
+{
+	return rsock_load(&s->state->stage) == STREAM_OPEN && !rsock_is_open(s) ? start(s) : 0;
+}
+
 static int rsock_progress(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
@@ -254,7 +259,7 @@ static int rsock_adopt(int fd, const struct stream_param *param, struct stream *
 	err = rsock_memory_adopt(s, param);
 	if (err)
 		goto err_free;
-	err = rsock_onesided_adopt(s);
+	err = rsock_enter(s);
 	if (err)
 		goto err_leave;
 	rsock_start_join(s);

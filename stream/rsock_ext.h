@@ -39,8 +39,6 @@ bool rsock_message_next(struct rsock *s, size_t *len);
 
 /* Both locks, when the connection opens */
 int rsock_onesided_init(struct rsock *s, uint16_t ird, uint16_t ord);
-/* For a process that comes to an open connection */
-int rsock_onesided_adopt(struct rsock *s);
 void rsock_onesided_uninit(struct rsock *s);
 /* Operations of another process: nothing may be done here */
 bool rsock_is_foreign(const struct rsock *s);
