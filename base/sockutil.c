@@ -18,6 +18,7 @@
 
 #include <linux/sockios.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/fdutil.h"
 
@@ -29,14 +30,47 @@ static long result(long r, int saved)
 	return err;
 }
 
-int base_poll(struct pollfd *fds, unsigned int n, uint64_t deadline)
+/* poll() has no mask, and begins with the time as it was; so it sleeps in slices */
+static long plain_poll(struct pollfd *fds, unsigned int n, const struct timespec *limit)
+{
+#ifdef SYS_poll
+	int ms = BASE_POLL_SLICE_MS;
+
+	if (limit && limit->tv_sec == 0)
+		ms = (int)base_min((limit->tv_nsec + 999999) / 1000000, (long)BASE_POLL_SLICE_MS);
+	return syscall(SYS_poll, fds, n, ms);
+#else
+	errno = EPERM;
+	return -1;
+#endif
+}
+
+int base_ppoll(struct pollfd *fds, unsigned int n, struct timespec *limit, const sigset_t *mask)
 {
 	int saved = errno;
+	long r = syscall(SYS_ppoll, fds, n, limit, mask, _NSIG / 8);
+
+	if (r < 0 && errno == EPERM)
+		r = plain_poll(fds, n, limit);
+	return (int)result(r, saved);
+}
+
+static int poll_once(struct pollfd *fds, unsigned int n, uint64_t deadline)
+{
 	uint64_t left = deadline ? base_deadline_left(deadline, base_now()) : 0;
 	struct timespec ts = { (time_t)(left / BASE_NS_PER_S), (long)(left % BASE_NS_PER_S) };
-	struct timespec *limit = deadline == BASE_NEVER ? NULL : &ts;
 
-	return (int)result(syscall(SYS_ppoll, fds, n, limit, NULL, 0), saved);
+	return base_ppoll(fds, n, deadline == BASE_NEVER ? NULL : &ts, NULL);
+}
+
+int base_poll(struct pollfd *fds, unsigned int n, uint64_t deadline)
+{
+	int got;
+
+	do {
+		got = poll_once(fds, n, deadline);
+	} while (!got && deadline && !base_deadline_passed(deadline, base_now()));
+	return got;
 }
 
 short base_sock_ready(int fd, short events)

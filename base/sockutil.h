@@ -3,15 +3,23 @@
 #define BASE_SOCKUTIL_H
 
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <time.h>
 
 /*
  * Questions to and orders for a TCP socket, by raw system calls as in base/fdutil.h. errno
  * stays as it was.
  */
 
+/*
+ * As the kernel's ppoll(), which takes the time from @limit when it begins: how many, or -errno.
+ * Where a sandbox has only poll(), it may come back with nothing BASE_POLL_SLICE_MS later
+ */
+#define BASE_POLL_SLICE_MS 20
+int base_ppoll(struct pollfd *fds, unsigned int n, struct timespec *limit, const sigset_t *mask);
 /*
  * Sleeps until @deadline (base/clock.h; 0: not at all). How many are ready, 0 in time out of
  * luck, or -EINTR
@@ -22,7 +30,7 @@ short base_sock_ready(int fd, short events);
 
 /* SO_ERROR, which it takes: 0 or a positive errno */
 int base_sock_error(int fd);
-/* Octets that the peer has not acknowledged, our FIN among them; -errno */
+/* Octets that the peer has not acknowledged, our FIN among them; -errno, -EPERM: nobody may ask */
 int base_sock_unacked(int fd);
 /* Octets that wait to be read; -errno */
 int base_sock_unread(int fd);

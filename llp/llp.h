@@ -26,7 +26,7 @@ struct llp_ops {
 	ssize_t (*recv)(struct llp *l, const struct iovec *iov, unsigned int n);
 	/* For poll: POLLIN, POLLOUT mean what they mean for a socket */
 	int (*wait_fd)(const struct llp *l);
-	/* The largest segment that travels in one piece now; never 0 */
+	/* The largest segment that travels in one piece now; 0: as before, it cannot be asked */
 	unsigned int (*emss)(const struct llp *l);
 	/*
 	 * Octets that were taken and that the peer's transport has not acknowledged; 0 when not

@@ -73,7 +73,7 @@ static void emss_refresh(const struct soft_io *io)
 	if (m->tx_fpdus % EMSS_REFRESH)
 		return;
 	emss = io->llp->ops->emss(io->llp);
-	if (emss != m->emss)
+	if (emss && emss != m->emss)
 		mpa_conn_set_emss(m, emss);
 }
 

@@ -11,10 +11,16 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <linux/tcp.h>
 
 static int fds[2];
@@ -215,4 +221,71 @@ Test(llp_tcp, more_waits_for_more)
 	wait_for(&b, POLLIN);
 	cr_assert_eq(get(&b, buf, 8), 4);
 	cr_assert_eq(segments_received(fds[1]) - before, 1);
+}
+
+#define NO(nr)                                           \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1), \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+
+static bool confine(void)
+{
+	static struct sock_filter f[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		NO(SYS_sendmsg),
+		NO(SYS_recvmsg),
+		NO(SYS_recvfrom),
+		NO(SYS_getsockopt),
+		NO(SYS_shutdown),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(f) / sizeof(f[0]), f };
+
+	return !fcntl(fds[0], F_SETFL, O_NONBLOCK) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+/* The child's part: 0, or which step was wrong */
+static int confined(void)
+{
+	char buf[8];
+	bool ended;
+
+	signal(SIGPIPE, SIG_DFL);
+	if (!confine())
+		return 1;
+	if (get(&a, buf, 8) != -EAGAIN)
+		return 2;
+	if (put(&a, "hello", 5, LLP_RECORD) != 5)
+		return 3;
+	wait_for(&a, POLLIN);
+	if (get(&a, buf, 8) != 3 || memcmp(buf, "you", 3))
+		return 4;
+	if (a.ops->emss(&a) || a.ops->shutdown(&a))
+		return 5;
+	if (llp_tcp_peek(fds[0], buf, 1, &ended) != -EPERM)
+		return 6;
+	wait_for(&a, POLLIN);
+	if (get(&a, buf, 8) != 0)
+		return 7;
+	while (put(&a, (char[65536]){ 0 }, 65536, 0) > 0)
+		;
+	return 0;
+}
+
+/* A sandbox that has forbidden what sockets have of their own */
+Test(llp_tcp, by_read_and_write)
+{
+	char buf[8];
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(confined());
+	close(fds[0]);
+	wait_for(&b, POLLIN);
+	cr_assert_eq(get(&b, buf, 8), 5);
+	cr_assert_eq(put(&b, "you", 3, 0), 3);
+	cr_assert_eq(b.ops->shutdown(&b), 0);
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_assert_eq(status, 0, "%x", status);
 }
