@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "base/fdutil.h"
@@ -27,6 +28,7 @@
 #include "base/sockutil.h"
 #include "preload/edge.h"
 #include "preload/internal.h"
+#include "preload/sandbox.h"
 
 #define BATCH 64
 #define STACK (128 * 1024u)
@@ -49,8 +51,14 @@ static struct {
 	struct base_list list;
 	unsigned int closed;
 	bool thread;
+	bool stop; /* the thread is to end */
+	pthread_t id;
 	int bell;
-} charges = { PTHREAD_MUTEX_INITIALIZER, BASE_LIST_INIT(charges.list), 0, false, -1 };
+} charges = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.list = BASE_LIST_INIT(charges.list),
+	.bell = -1,
+};
 
 static void charge_end(struct charge *c)
 {
@@ -130,6 +138,8 @@ static void *attendant(void *arg)
 
 	for (;;) {
 		pthread_mutex_lock(&charges.lock);
+		if (charges.stop)
+			break;
 		charges_go(false);
 		n = charges_poll_list(fds, &limit);
 		pthread_mutex_unlock(&charges.lock);
@@ -137,6 +147,7 @@ static void *attendant(void *arg)
 		base_poll(fds, n + 1, limit);
 		base_eventfd_drain(charges.bell);
 	}
+	pthread_mutex_unlock(&charges.lock);
 	return arg;
 }
 
@@ -144,47 +155,60 @@ static int attendant_create(void)
 {
 	sigset_t all, before;
 	pthread_attr_t attr;
-	pthread_t thread;
 	int err;
 
 	sigfillset(&all);
 	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, STACK);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&thread, &attr, attendant, NULL);
+	err = pthread_create(&charges.id, &attr, attendant, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	return -err;
 }
 
-static bool attendant_claim(bool wanted)
+static bool attendant_claim(void)
 {
 	bool mine;
 
 	pthread_mutex_lock(&charges.lock);
-	mine = !charges.thread && (wanted || !base_list_empty(&charges.list));
+	mine = !charges.thread && !base_list_empty(&charges.list);
 	charges.thread |= mine;
 	pthread_mutex_unlock(&charges.lock);
 	return mine;
 }
 
-/*
- * @wanted: also when there is nothing to attend to. Not under the lock: a thread takes memory of
- * the program's malloc, which may call us. Without it the closed ones wait for the exit, the
- * others for their callers.
- */
-static void attendant_start(bool wanted)
+/* What a sandbox forbids would end the process, by a hand that is not ours */
+static bool thread_may_be(void)
+{
+	return sandbox_may(SYS_clone) && sandbox_may(SYS_clone3);
+}
+
+static int bell_create(void)
 {
 	int fd, err;
 
-	if (!attendant_claim(wanted))
-		return;
+	if (__atomic_load_n(&charges.bell, __ATOMIC_ACQUIRE) >= 0)
+		return 0;
 	err = base_eventfd_create(&fd);
-	if (!err) {
+	if (!err)
 		__atomic_store_n(&charges.bell, internal_move(fd), __ATOMIC_RELEASE);
+	return err;
+}
+
+/*
+ * Not under the lock: a thread takes memory of the program's malloc, which may call us. Without it
+ * the closed ones wait for other calls, or the exit, and the others for their callers.
+ */
+static void attendant_start(void)
+{
+	int err;
+
+	if (!thread_may_be() || !attendant_claim())
+		return;
+	err = bell_create();
+	if (!err)
 		err = attendant_create();
-	}
 	if (!err)
 		return;
 	base_warn("no thread for closed connections: %s", strerror(-err));
@@ -223,7 +247,7 @@ void attend_closed(struct sock *s)
 	pthread_mutex_unlock(&charges.lock);
 	if (err)
 		sock_put(s);
-	attendant_start(false);
+	attendant_start();
 }
 
 void attend_to_end(struct sock *s)
@@ -250,7 +274,7 @@ static void attend_open(struct sock *s, uint64_t begin)
 			sock_put(s);
 	}
 	pthread_mutex_unlock(&charges.lock);
-	attendant_start(false);
+	attendant_start();
 }
 
 void attend_starting(struct sock *s)
@@ -258,8 +282,19 @@ void attend_starting(struct sock *s)
 	attend_open(s, 0);
 }
 
+/* Where there is no thread, those who come by see to what was closed */
+static void closed_go(void)
+{
+	pthread_mutex_lock(&charges.lock);
+	if (charges.closed && !charges.thread)
+		charges_go(false);
+	pthread_mutex_unlock(&charges.lock);
+}
+
 void attend_owing(struct sock *s)
 {
+	if (__atomic_load_n(&sandbox_on, __ATOMIC_RELAXED))
+		closed_go();
 	if (s->stream->ops->serves(s->stream))
 		attend_open(s, 0);
 	else if (s->stream->ops->owes(s->stream))
@@ -303,7 +338,38 @@ unsigned int attend_finish(uint64_t deadline)
 
 void attend_prepare(void)
 {
-	attendant_start(true);
+	bell_create();
+}
+
+void attend_stop(void)
+{
+	bool there;
+
+	pthread_mutex_lock(&charges.lock);
+	there = charges.thread;
+	charges.stop = there;
+	pthread_mutex_unlock(&charges.lock);
+	if (!there)
+		return;
+	base_eventfd_ring(charges.bell);
+	pthread_join(charges.id, NULL);
+	pthread_mutex_lock(&charges.lock);
+	charges.thread = charges.stop = false;
+	pthread_mutex_unlock(&charges.lock);
+}
+
+void attend_confine(void)
+{
+	struct base_list *node, *next;
+
+	pthread_mutex_lock(&charges.lock);
+	base_list_foreach(node, next, &charges.list) {
+		struct charge *c = base_list_entry(node, struct charge, node);
+
+		if (c->closed)
+			base_fd_set_nonblock(stream_fd(c->sock->stream), true);
+	}
+	pthread_mutex_unlock(&charges.lock);
 }
 
 unsigned int attend_threads(void)
@@ -331,7 +397,7 @@ static void charges_inherit(void)
 		c->sock->stream->ops->disown(c->sock->stream);
 		charge_end(c);
 	}
-	attendant_start(false);
+	attendant_start();
 }
 
 void attend_after_fork(bool child)

@@ -24,14 +24,18 @@ void attend_forget(struct sock *s);
  * until @deadline. How many have not.
  */
 unsigned int attend_finish(uint64_t deadline);
+/* So that no descriptor has to be made later */
+void attend_prepare(void);
+/* Ends the thread; it is back when it is needed, if a sandbox lets it */
+void attend_stop(void);
+/* What is closed has no program any more whose flags would count (preload/confine.c) */
+void attend_confine(void);
+/* Threads that are ours */
+unsigned int attend_threads(void);
 /*
  * Around fork(): nobody is attended meanwhile. In a child the closed ones are the parent's, and
  * the others have a new attendant.
  */
-/* So that nothing has to be made later */
-void attend_prepare(void);
-/* Threads that are ours */
-unsigned int attend_threads(void);
 void attend_before_fork(void);
 void attend_after_fork(bool child);
 

@@ -13,12 +13,14 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/sockutil.h"
 #include "preload/attend.h"
 #include "preload/choose.h"
 #include "preload/host.h"
 #include "preload/libc.h"
 #include "preload/probe.h"
+#include "preload/sandbox.h"
 #include "preload/sock.h"
 #include "preload/wait.h"
 
@@ -173,6 +175,22 @@ static long connect_ddp(struct sock *s, int fd, const struct sockaddr *addr, soc
 	return connected(s, fd, tcp, here, wait && !here);
 }
 
+/* What start-up needs is forbidden */
+static long connect_sandboxed(struct sock *s, const struct sockaddr *peer, socklen_t len)
+{
+	struct choice choice = { s->mode, CONFIG_REASON_MODE_OFF, false };
+
+	if (!s->fixed)
+		choose_client(peer, len, &choice);
+	if (choice.mode == CONFIG_USE_DDP) {
+		base_err("a connection cannot begin: %s",
+			 config_reason_text(CONFIG_REASON_SANDBOXED));
+		return -EOPNOTSUPP;
+	}
+	sock_give_back(s, choice.mode == CONFIG_USE_AUTO ? CONFIG_REASON_SANDBOXED : choice.reason);
+	return CALL_THEIRS;
+}
+
 static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct sockaddr_storage reach;
@@ -183,6 +201,8 @@ static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, soc
 
 	if (!peer_len)
 		return base_sock_connect(fd, addr, len);
+	if (!sandbox_may_begin())
+		return connect_sandboxed(s, peer, peer_len);
 	here = sock_listens_here(peer, peer_len);
 	connect_choose(s, peer, peer_len, here, &choice);
 	if (choice.mode == CONFIG_USE_TCP)

@@ -12,6 +12,7 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/point.h"
+#include "preload/confine.h"
 #include "preload/fork.h"
 #include "preload/internal.h"
 #include "preload/libc.h"
@@ -138,10 +139,23 @@ long call_dup3(int fd, int to, int flags)
 	return dup_onto(fd, to, flags);
 }
 
+static long file_flags(int fd, int cmd, long arg)
+{
+	struct sock *s = sock_get_stream(fd);
+	long r = CALL_THEIRS;
+
+	if (s)
+		r = cmd == F_GETFL ? confine_flags_get(s) : confine_flags_set(s, (int)arg);
+	sock_put(s);
+	return r;
+}
+
 long call_fcntl(int fd, int cmd, long arg)
 {
 	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
 		return dup_above(fd, cmd, arg);
+	if (cmd == F_GETFL || cmd == F_SETFL)
+		return file_flags(fd, cmd, arg);
 	return libc_try(libc.fcntl(fd, cmd, arg));
 }
 

@@ -2,7 +2,9 @@
 /*
  * The calls by which a process gives up what it could do: fewer descriptors, fewer system calls.
  *
- * What streams would need later, a descriptor to linger by, a bell, the attendant, is made before.
+ * What streams would need later, a descriptor to linger by, bells, a way to write without
+ * SIGPIPE, is made before. Behind a filter there is no attendant that was there before it: a
+ * thread that the filter does not hold is a way out of the sandbox.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -12,22 +14,38 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/process.h"
+#include "base/quiet.h"
 #include "preload/attend.h"
+#include "preload/confine.h"
+#include "preload/internal.h"
 #include "preload/libc.h"
 #include "preload/limit.h"
+#include "preload/sandbox.h"
 #include "preload/sock.h"
 #include "preload/wait.h"
 
 static void prepare_one(int fd, struct fdent *ent, void *ctx)
 {
-	struct sock *s = sock_get_stream(fd);
+	struct sock *s = ent->kind == FD_SOCK ? sock_get(fd) : NULL;
 
-	if (s) {
+	if (s && sock_role(s) == SOCK_STREAM_ON) {
 		*(bool *)ctx = true;
 		if (sock_own(s))
 			base_warn("descriptor %d may not end well: there is no other for it", fd);
 	}
 	sock_put(s);
+}
+
+static void prepare_quiet(void)
+{
+	static bool done; /* atomic */
+	int taker, broken;
+
+	if (__atomic_exchange_n(&done, true, __ATOMIC_ACQ_REL) ||
+	    base_quiet_create(&taker, &broken))
+		return;
+	base_quiet_init(internal_move(taker), internal_move(broken));
 }
 
 /* Are there streams? */
@@ -39,6 +57,7 @@ static bool prepare(void)
 	if (any) {
 		attend_prepare();
 		wait_prepare();
+		prepare_quiet();
 	}
 	return any;
 }
@@ -65,24 +84,86 @@ long call_prlimit(pid_t pid, int resource, const struct rlimit *limit, struct rl
 	return libc_try(libc.prlimit(pid, resource, limit, old));
 }
 
-/* Filters are the program's; one that forbids what a stream needs cannot be told from others */
-long limit_seccomp(bool strict)
+/* --- seccomp --- */
+
+static void confine_one(int fd, struct fdent *ent, void *ctx)
 {
-	if (!prepare())
-		return 0;
-	if (strict) {
-		base_err("seccomp: a DDP stream needs more calls than read() and write()");
-		return -EOPNOTSUPP;
+	struct sock *s = ent->kind == FD_SOCK ? sock_get(fd) : NULL;
+
+	if (s && sock_role(s) == SOCK_STREAM_ON)
+		confine(s);
+	sock_put(s);
+}
+
+static long refuse(const char *what)
+{
+	base_err("seccomp: %s leaves less than a DDP stream needs", what);
+	return -EOPNOTSUPP;
+}
+
+static long filtered(struct sandbox_filter *f, long (*call)(const long *a), const long *a)
+{
+	long r;
+
+	attend_stop();
+	sandbox_commit(f);
+	r = call(a);
+	if (r < 0)
+		sandbox_revert(f);
+	return r;
+}
+
+/* @whole: by the same calls as without the filter */
+static long filter_set(const void *program, long (*call)(const long *a), const long *a)
+{
+	struct sandbox_filter *f;
+	bool serves, whole;
+	long err = sandbox_prepare(program, &f, &serves, &whole);
+
+	if (err == -EFAULT)
+		return call(a); /* the kernel knows what is wrong */
+	if (err)
+		return err;
+	if (prepare() && !serves) {
+		sandbox_drop(f);
+		return refuse("the filter");
 	}
-	base_info("seccomp: DDP streams need sendmsg, recvmsg, ppoll, futex, fcntl, getsockopt");
-	return 0;
+	if (!whole) {
+		fdtab_each(confine_one, NULL);
+		attend_confine();
+	}
+	err = filtered(f, call, a);
+	if (err >= 0 && !whole)
+		base_process_confine();
+	return err;
+}
+
+static long strict_set(long (*call)(const long *a), const long *a)
+{
+	return prepare() ? refuse("the strict mode") : call(a);
+}
+
+/* a[0] to a[2]: operation, flags, program */
+long limit_seccomp(long (*call)(const long *a), const long *a)
+{
+	if (a[0] == SECCOMP_SET_MODE_STRICT)
+		return strict_set(call, a);
+	return filter_set((const void *)a[2], call, a);
+}
+
+static long by_prctl(const long *a)
+{
+	return libc_try(libc.prctl((int)a[0], (unsigned long)a[1], (unsigned long)a[2],
+				   (unsigned long)a[3], (unsigned long)a[4]));
 }
 
 long call_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
-	long err = 0;
+	const long args[] = { option, (long)a, (long)b, (long)c, (long)d };
 
-	if (option == PR_SET_SECCOMP)
-		err = limit_seccomp(a == SECCOMP_MODE_STRICT);
-	return err ? err : libc_try(libc.prctl(option, a, b, c, d));
+	if (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT)
+		return strict_set(by_prctl, args);
+	if (option == PR_SET_SECCOMP && a == SECCOMP_MODE_FILTER)
+		return filter_set((const void *)b, by_prctl, args);
+	return by_prctl(args);
 }

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 
 #include "base/bits.h"
+#include "preload/confine.h"
 #include "preload/ddp.h"
 #include "preload/libc.h"
 #include "preload/option.h"
@@ -72,6 +73,9 @@ long call_ioctl(int fd, unsigned long request, long arg)
 
 	if (s && counts && sock_role(s) == SOCK_STREAM_ON && !sock_progress(s))
 		r = stream_count(s, request, (int *)arg);
+	if (s && request == FIONBIO && sock_role(s) == SOCK_STREAM_ON &&
+	    !pieces_wild((void *)arg, sizeof(int)))
+		r = confine_nonblock_set(s, *(int *)arg);
 	sock_put(s);
 	return r;
 }

@@ -14,6 +14,7 @@
 
 #include "preload/libc.h"
 #include "preload/limit.h"
+#include "preload/sandbox.h"
 
 long __wrap_syscall(long n, long a, long b, long c, long d, long e, long f);
 long wrap_syscall(long n, long a, long b, long c, long d, long e, long f) __asm__("syscall")
@@ -54,14 +55,27 @@ static long kernel(long n, const long *a)
 #error "no way to make a system call is known for this machine"
 #endif
 
-long __wrap_syscall(long n, long a, long b, long c, long d, long e, long f)
+static long made(long n, const long *a)
 {
-	long r = kernel(n, (long[]){ a, b, c, d, e, f });
+	long r = kernel(n, a);
 
 	if ((unsigned long)r <= -4096UL)
 		return r;
 	errno = (int)-r;
 	return -1;
+}
+
+/* A call of our own. Behind a filter that forbids it, it would end the process */
+long __wrap_syscall(long n, long a, long b, long c, long d, long e, long f)
+{
+	const long args[] = { a, b, c, d, e, f };
+
+	if (__builtin_expect(__atomic_load_n(&sandbox_on, __ATOMIC_RELAXED), 0) &&
+	    !sandbox_lets(n, args)) {
+		errno = EPERM;
+		return -1;
+	}
+	return made(n, args);
 }
 
 /* The kernel has mask and size behind one pointer, and writes what is left of the time */
@@ -76,6 +90,11 @@ static long raw_pselect(const long *a)
 		       (struct timespec *)a[4], mask ? mask->set : NULL);
 }
 
+static long raw_seccomp(const long *a)
+{
+	return libc_try(made(SYS_seccomp, a));
+}
+
 /* A variadic function to its callers: what they did not give is never looked at */
 long wrap_syscall(long n, long a, long b, long c, long d, long e, long f)
 {
@@ -84,9 +103,9 @@ long wrap_syscall(long n, long a, long b, long c, long d, long e, long f)
 
 	if (n == SYS_pselect6)
 		return raw_pselect(args);
-	if (n == SYS_seccomp && a != SECCOMP_GET_ACTION_AVAIL && limit_seccomp(!a))
-		return libc_result(-EOPNOTSUPP);
+	if (n == SYS_seccomp && a <= SECCOMP_SET_MODE_FILTER)
+		return libc_result(limit_seccomp(raw_seccomp, args));
 	if (libc_route(n, args, &r))
 		return r;
-	return __wrap_syscall(n, a, b, c, d, e, f);
+	return made(n, args);
 }

@@ -18,6 +18,7 @@
 #include "preload/libc.h"
 #include "preload/plain.h"
 #include "preload/report.h"
+#include "preload/sandbox.h"
 #include "preload/sock.h"
 
 /* --- making --- */
@@ -102,6 +103,23 @@ static long plain(long fd, enum config_reason reason)
 	return fd;
 }
 
+/* A sandbox forbids to ask for the name; the rules go by the listener's */
+static long sandboxed(const struct sock *listener, long fd)
+{
+	struct choice choice = { listener->mode, CONFIG_REASON_MODE_OFF, true };
+
+	if (!listener->fixed)
+		choose_server((const struct sockaddr *)&listener->name, sizeof(listener->name),
+			      &choice);
+	if (choice.mode == CONFIG_USE_TCP)
+		return plain(fd, choice.reason);
+	if (choice.mode == CONFIG_USE_AUTO)
+		return plain(fd, CONFIG_REASON_SANDBOXED);
+	base_err("a connection cannot be served: %s", config_reason_text(CONFIG_REASON_SANDBOXED));
+	libc.close((int)fd);
+	return -ECONNABORTED;
+}
+
 /* A connection that the kernel gave us */
 static long accepted(struct sock *listener, long fd)
 {
@@ -110,6 +128,8 @@ static long accepted(struct sock *listener, long fd)
 
 	if (fd < 0 || !listener || sock_role(listener) != SOCK_LISTENER)
 		return fd;
+	if (!sandbox_may_begin())
+		return sandboxed(listener, fd);
 	accepted_choose(listener, (int)fd, &choice);
 	if (choice.mode == CONFIG_USE_TCP)
 		return plain(fd, choice.reason);

@@ -29,21 +29,11 @@
 
 /* --- the kernel's side --- */
 
-/* Never sleeps, and so no signal ends it */
-static int kernel_ask(int epfd, struct epoll_event *events, int max)
-{
-	int saved = errno;
-	int n = (int)libc_try(syscall(SYS_epoll_pwait, epfd, events, max, 0, NULL, _NSIG / 8));
-
-	errno = saved;
-	return n;
-}
-
 static int kernel_wait(int epfd, struct epoll_event *events, int max, uint64_t deadline,
 		       const sigset_t *mask)
 {
 	if (!deadline)
-		return kernel_ask(epfd, events, max);
+		return wait_epoll_now(epfd, events, max);
 	return wait_sleep_epoll(epfd, events, max, deadline, mask);
 }
 
@@ -182,7 +172,7 @@ static bool is_hot(struct epset *set)
 
 static int kernel_take(struct epset *set, struct epoll_event *events, int max)
 {
-	int n = max > 0 ? kernel_ask(epset_fd(set), events, max) : 0;
+	int n = max > 0 ? wait_epoll_now(epset_fd(set), events, max) : 0;
 
 	return n > 0 ? kicks_drop(set, events, n) : 0;
 }

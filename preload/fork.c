@@ -306,8 +306,8 @@ bool fork_is_guest(void)
 		return false;
 	pid = syscall(SYS_getpid);
 	owner = __atomic_load_n(&life->pid, __ATOMIC_ACQUIRE);
-	if (owner == pid)
-		return false;
+	if (owner == pid || pid < 0)
+		return false; /* nobody may ask: a sandbox, whose processes do not fork */
 	if (owner > 0)
 		return true;
 	adopt_once();

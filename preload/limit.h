@@ -2,9 +2,10 @@
 #ifndef PRELOAD_LIMIT_H
 #define PRELOAD_LIMIT_H
 
-#include <stdbool.h>
-
-/* Before the process confines itself: 0, or why it must not */
-long limit_seccomp(bool strict);
+/*
+ * seccomp(2) with SECCOMP_SET_MODE_: @a are its arguments, @call makes it (-errno); what it
+ * returned, or why the process must not confine itself so
+ */
+long limit_seccomp(long (*call)(const long *a), const long *a);
 
 #endif

@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/clock.h"
@@ -35,7 +37,7 @@ static uint64_t time_limit(int fd)
 	socklen_t len = sizeof(linger);
 
 	if (__atomic_load_n(&never, __ATOMIC_RELAXED) ||
-	    libc.getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &len) || !linger.l_onoff)
+	    syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_LINGER, &linger, &len) || !linger.l_onoff)
 		return 0;
 	return linger.l_linger > 0
 		       ? base_deadline(base_now(), (uint64_t)linger.l_linger * BASE_NS_PER_S)

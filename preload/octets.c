@@ -9,16 +9,20 @@
 #include "preload/octets.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/quiet.h"
 #include "base/sockutil.h"
 #include "preload/attend.h"
+#include "preload/confine.h"
 #include "preload/pieces.h"
+#include "preload/sandbox.h"
 #include "preload/wait.h"
 #include "stream/cursor.h"
 
-static uint64_t grace_time(const struct sock *s)
+uint64_t octets_grace(const struct sock *s)
 {
 	if (sock_config.grace != CONFIG_COMPUTED)
 		return sock_config.grace;
@@ -39,7 +43,7 @@ static long grace(struct sock *s)
 		return OCTETS_THEIRS;
 	if (sock_progress(s) != -EAGAIN)
 		return 0;
-	err = wait_levels(s, STREAM_STARTED, base_deadline(base_now(), grace_time(s)));
+	err = wait_levels(s, STREAM_STARTED, base_deadline(base_now(), octets_grace(s)));
 	if (err == -EINTR)
 		return CALL_RESTART;
 	return err == -EAGAIN && sock_speak_plain(s) ? OCTETS_THEIRS : 0;
@@ -57,9 +61,9 @@ static int wait_begin(struct sock *s, unsigned int level, int flags, uint64_t *d
 		return -EAGAIN;
 	if (*deadline)
 		return 0;
-	if (base_sock_is_nonblock(stream_fd(s->stream)))
+	if (confine_is_nonblock(s))
 		return -EAGAIN;
-	limit = base_sock_timeout(stream_fd(s->stream), option);
+	limit = confine_timeout(s, option);
 	*deadline = limit == BASE_NEVER ? limit : base_deadline(base_now(), limit);
 	return 0;
 }
@@ -233,8 +237,10 @@ long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 
 long octets_broken(int flags)
 {
-	if (!(flags & MSG_NOSIGNAL))
+	if (!(flags & MSG_NOSIGNAL) && sandbox_may(SYS_tgkill))
 		raise(SIGPIPE);
+	else if (!(flags & MSG_NOSIGNAL))
+		base_quiet_raise();
 	return -EPIPE;
 }
 

@@ -23,6 +23,9 @@
  */
 #define OCTETS_FILE 0x10000000
 
+/* How long a server that speaks first waits for a Request */
+uint64_t octets_grace(const struct sock *s);
+
 /* Octets, 0 the end (in), -errno or OCTETS_THEIRS */
 long octets_in(struct sock *s, const struct iovec *iov, int n, int flags);
 long octets_out(struct sock *s, const struct iovec *iov, int n, int flags);

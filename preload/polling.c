@@ -10,7 +10,9 @@
 
 #include <errno.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/clock.h"
@@ -50,7 +52,8 @@ static bool is_too_long(unsigned int n)
 {
 	struct rlimit limit;
 
-	return n > SMALL && !getrlimit(RLIMIT_NOFILE, &limit) && n > limit.rlim_cur;
+	return n > SMALL && !syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) &&
+	       n > limit.rlim_cur;
 }
 
 bool polling_has_ours(const struct pollfd *fds, nfds_t n)

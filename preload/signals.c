@@ -25,10 +25,12 @@
 
 #include "base/bits.h"
 #include "preload/edge.h"
+#include "preload/sandbox.h"
 
 static struct {
 	void (*fn)(int sig, siginfo_t *info, void *context); /* atomic */
 	bool info;					     /* the program set SA_SIGINFO */
+	int flags;					     /* as it was installed */
 } handlers[EDGE_SIGNALS + 1];
 
 static bool changing;	      /* atomic, a lock: one change at a time, with signals blocked */
@@ -159,7 +161,8 @@ static void run_on(struct run *r, const stack_t *stack)
 
 static bool stack_is_free(stack_t *stack)
 {
-	return !sigaltstack(NULL, stack) && !(stack->ss_flags & (SS_DISABLE | SS_ONSTACK));
+	return !syscall(SYS_sigaltstack, NULL, stack) &&
+	       !(stack->ss_flags & (SS_DISABLE | SS_ONSTACK));
 }
 
 /*
@@ -186,10 +189,11 @@ static bool note_run(struct edge *e, int sig)
 {
 	struct run r = { .note = e->note[sig - 1], .sig = sig };
 	uint64_t over = others_return(e, sig) | bit_of(sig), before;
-	struct sigaction action = { .sa_flags = 0 };
+	struct sigaction action = { .sa_flags = handlers[sig].flags };
 	stack_t stack;
 
-	libc.sigaction(sig, NULL, &action);
+	if (sandbox_may(SYS_rt_sigaction))
+		libc.sigaction(sig, NULL, &action);
 	mask_swap(SIG_BLOCK, over, &before);
 	r.after = before & ~(over & e->blocked);
 	e->noted &= ~over;
@@ -244,6 +248,7 @@ static int action_swap(int sig, const struct sigaction *action, struct sigaction
 	if (action && is_function(action)) {
 		__atomic_store_n(&handlers[sig].fn, action->sa_sigaction, __ATOMIC_RELEASE);
 		handlers[sig].info = action->sa_flags & SA_SIGINFO;
+		handlers[sig].flags = action->sa_flags;
 		ours.sa_sigaction = on_signal;
 		ours.sa_flags |= SA_SIGINFO;
 	}

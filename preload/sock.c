@@ -12,6 +12,8 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -199,6 +201,7 @@ static struct sock *sock_alloc(int fd)
 	s->accepted = s->attended = s->own = s->ended = false;
 	s->option = (struct option_kept){ 0 };
 	s->acked = 0;
+	s->confined = false;
 	s->wish = (struct sock_wish){
 		.ring = sock_config.ring,
 		.no_crc = !sock_config.crc,
@@ -249,7 +252,7 @@ uint64_t sock_cookie(int fd)
 	socklen_t len = sizeof(cookie);
 	int saved = errno;
 
-	if (libc.getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len))
+	if (syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, &cookie, &len))
 		cookie = 0;
 	errno = saved;
 	return cookie;

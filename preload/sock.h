@@ -66,9 +66,11 @@ struct sock {
 	struct sockaddr_storage name; /* a listener's own; of a client what it was bound to */
 	struct sockaddr_storage peer; /* a client's, from connect() on */
 	socklen_t peer_len;
-	bool probing;	      /* it only tries: else its peer is plain TCP */
-	int announced;	      /* a listener's, preload/host.h; -1 */
-	bool late;	      /* atomic: its program speaks TCP, but a Request may still come */
+	bool probing;  /* it only tries: else its peer is plain TCP */
+	int announced; /* a listener's, preload/host.h; -1 */
+	bool late;     /* atomic: its program speaks TCP, but a Request may still come */
+	bool confined; /* preload/confine.c; the time-outs are as they were then */
+	uint64_t timeout_in, timeout_out;
 	bool unsettled;	      /* atomic: that the peer speaks DDP has not been noted yet */
 	pthread_mutex_t lock; /* watches */
 	struct base_list watches;

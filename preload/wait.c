@@ -26,6 +26,8 @@
 #include "preload/internal.h"
 
 #define BELLS 16
+/* Where the kernel takes no descriptor more, a look so often */
+#define LOOK_AGAIN (10 * BASE_NS_PER_MS)
 
 /* --- naps --- */
 
@@ -65,10 +67,8 @@ static long nap_kernel(const struct nap *nap, struct timespec *left)
 	long n;
 
 	if (nap->fds)
-		n = syscall(SYS_ppoll, nap->fds, nap->n, left, nap->mask, _NSIG / 8);
-	else
-		n = syscall(SYS_epoll_pwait2, nap->epfd, nap->events, nap->max, left, nap->mask,
-			    _NSIG / 8);
+		return base_ppoll(nap->fds, nap->n, left, nap->mask);
+	n = syscall(SYS_epoll_pwait2, nap->epfd, nap->events, nap->max, left, nap->mask, _NSIG / 8);
 	return n < 0 ? -errno : n;
 }
 
@@ -125,7 +125,8 @@ static int nap_whole(const struct nap *nap, uint64_t deadline)
 		mask_keep(e);
 	do {
 		n = nap_once(e, nap, deadline);
-	} while (n == -EAGAIN);
+		/* A slice (base_ppoll()) is no time-out */
+	} while (n == -EAGAIN || (!n && !base_deadline_passed(deadline, base_now())));
 	/* Else it counts until the handlers have run */
 	if (e && nap->mask && !e->noted)
 		e->kept = 0;
@@ -151,7 +152,20 @@ int wait_sleep_epoll(int epfd, struct epoll_event *events, int max, uint64_t dea
 	if (n != -ENOSYS && n != -EPERM)
 		return n;
 	n = wait_sleep(&p, 1, deadline, mask);
-	return n > 0 ? (int)libc_try(libc.epoll_pwait(epfd, events, max, 0, NULL)) : n;
+	return n > 0 ? wait_epoll_now(epfd, events, max) : n;
+}
+
+int wait_epoll_now(int epfd, struct epoll_event *events, int max)
+{
+	int saved = errno;
+	int n = (int)libc_try(syscall(SYS_epoll_pwait, epfd, events, max, 0, NULL, _NSIG / 8));
+
+#ifdef SYS_epoll_wait
+	if (n == -EPERM)
+		n = (int)libc_try(syscall(SYS_epoll_wait, epfd, events, max, 0));
+#endif
+	errno = saved;
+	return n;
 }
 
 /* --- bells --- */
@@ -263,6 +277,17 @@ uint32_t wait_level_events(unsigned int levels)
 	return events;
 }
 
+/* As many as the kernel takes, which is as many as there may be descriptors; else looks again */
+static int sleep_on(struct pollfd *fds, unsigned int n, uint64_t deadline)
+{
+	int got = wait_sleep(fds, n, deadline, NULL);
+
+	while (got == -EINVAL && n--)
+		got = wait_sleep(fds, n, base_min(deadline, base_deadline(base_now(), LOOK_AGAIN)),
+				 NULL);
+	return got;
+}
+
 /* One sleep: 0 something happened (*@events), -EAGAIN, -EINTR */
 static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bell *bell,
 		      uint64_t deadline, short *events)
@@ -273,12 +298,12 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 		{ .fd = bell->fd, .events = POLLIN },
 	};
 	uint64_t look = stream->ops->wait_deadline(stream);
-	int n = wait_sleep(fds, 2, base_min(deadline, look), NULL);
+	int n = sleep_on(fds, bell->fd < 0 ? 1 : 2, base_min(deadline, look));
 
 	if (n > 0 && fds[1].revents)
 		base_eventfd_drain(bell->fd);
 	*events = fds[0].revents;
-	return n < 0 ? n : n == 0 && deadline <= look ? -EAGAIN : 0;
+	return n < 0 ? n : n == 0 && base_deadline_passed(deadline, base_now()) ? -EAGAIN : 0;
 }
 
 int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline)

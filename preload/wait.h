@@ -17,6 +17,8 @@ int wait_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigs
 /* The same on an epoll set, as epoll_pwait() */
 int wait_sleep_epoll(int epfd, struct epoll_event *events, int max, uint64_t deadline,
 		     const sigset_t *mask);
+/* What is there, without a sleep that a signal could end */
+int wait_epoll_now(int epfd, struct epoll_event *events, int max);
 
 /*
  * A sleeper's bell: what another thread took in while this one slept must wake it, since the kernel

@@ -163,13 +163,15 @@ int rsock_close_more(struct stream *stream, bool *safe)
 	struct rsock *s = rsock_of(stream);
 	int err = stream->ops->progress(stream);
 	uint32_t due;
+	int unacked;
 
 	*safe = true;
 	if (done(s) || (err && err != -EAGAIN))
 		return 0;
 	/* Who is closed grants nothing any more, also what was due before */
 	due = rsock_load(&s->state->tx.due) & ~(uint32_t)STREAM_DUE_GRANT;
-	*safe = !due && !rsock_load(&s->state->tx.hold_end) &&
-		base_sock_unacked(stream_fd(stream)) <= 0;
+	/* Where nobody may ask, only the peer's end is certain */
+	unacked = base_sock_unacked(stream_fd(stream));
+	*safe = !due && !rsock_load(&s->state->tx.hold_end) && unacked <= 0 && unacked != -EPERM;
 	return -EAGAIN;
 }

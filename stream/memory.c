@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -169,7 +170,7 @@ static int map_create(struct rsock *s, const struct stream_param *param, size_t 
 	if (!err)
 		err = file_create(param->dir, *cookie, size, &p);
 	s->is_file = !err;
-	s->user = geteuid();
+	s->user = (uid_t)syscall(SYS_geteuid);
 	if (err && param->dir)
 		unnamed_say(err);
 	if (err)
@@ -276,7 +277,7 @@ int rsock_memory_adopt(struct rsock *s, const struct stream_param *param)
 	}
 	made_take(s, &made, rnic);
 	s->is_file = true;
-	s->user = geteuid();
+	s->user = (uid_t)syscall(SYS_geteuid);
 	s->dir = param->dir;
 	s->cookie = cookie;
 	rsock_holder_enter(s);

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/map.h"
@@ -69,14 +70,14 @@ bool rsock_is_foreign(const struct rsock *s)
 	/* Closed here while another process has it: what fails here must not break it there */
 	if (__atomic_load_n(&s->base.fd, __ATOMIC_ACQUIRE) < 0)
 		return true;
-	return owner && owner != (uint32_t)getpid();
+	return owner && owner != (uint32_t)syscall(SYS_getpid);
 }
 
 /* tx lock: the first to use them */
 static int own(struct rsock *s)
 {
 	if (!s->state->owner)
-		rsock_store(&s->state->owner, (uint32_t)getpid());
+		rsock_store(&s->state->owner, (uint32_t)syscall(SYS_getpid));
 	return rsock_is_foreign(s) ? -EXDEV : 0;
 }
 

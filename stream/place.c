@@ -37,7 +37,7 @@
 static int folder(char path[BASE_RUNFILE_PATH], const char *dir)
 {
 	int n = *dir ? snprintf(path, BASE_RUNFILE_PATH, "%s", dir)
-		     : snprintf(path, BASE_RUNFILE_PATH, PLACE, (unsigned int)geteuid());
+		     : snprintf(path, BASE_RUNFILE_PATH, PLACE, (unsigned int)syscall(SYS_geteuid));
 
 	return n < BASE_RUNFILE_PATH - NAME_LEN - 1 ? n : -ENAMETOOLONG;
 }

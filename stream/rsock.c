@@ -10,6 +10,7 @@
 #include "stream/rsock.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -281,7 +282,7 @@ static int rsock_hand_over(struct stream *stream)
 		return -EXDEV;
 	if (!s->is_file)
 		return -EOPNOTSUPP;
-	if (s->user != geteuid())
+	if (s->user != (uid_t)syscall(SYS_geteuid))
 		return -EACCES;
 	rsock_pump(s);
 	return 0;
