@@ -36,8 +36,8 @@ struct rnic_onesided {
 
 struct rnic_onesided_ops {
 	/*
-	 * Both locks, when start-up is over and nothing has been received: regions for @mem, and
-	 * the depths of one-sided operations
+	 * Both locks, when start-up is over: regions for @mem, and the depths of one-sided
+	 * operations. -EBUSY: one is under way
 	 */
 	int (*create)(const struct rnic_stream_mem *mem, uint16_t ird, uint16_t ord,
 		      struct rnic_regions **out);

@@ -135,7 +135,6 @@ int rsock_close(struct stream *stream)
 	s->last = rsock_leave(s);
 	if (!s->last)
 		return 0;
-	rsock_enter(s);
 	if (!rsock_is_open(s) &&
 	    !(rsock_load(&s->state->hold) && rsock_load(&s->state->tx.hold_end)))
 		return 0;

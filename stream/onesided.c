@@ -44,16 +44,29 @@ static struct slot *slot_at(struct rsock_jobs *jobs, uint32_t i)
 
 /* --- set-up --- */
 
-int rsock_onesided_init(struct rsock *s, uint16_t ird, uint16_t ord)
+static struct rsock_jobs *jobs_of(const struct rsock *s)
 {
-	int err = s->rnic->onesided->create(&s->mem, ird, ord, &s->mem.regions);
+	return __atomic_load_n(&s->jobs, __ATOMIC_ACQUIRE);
+}
+
+/* Both locks */
+static int jobs_create(struct rsock *s)
+{
+	uint16_t ird = base_min(s->state->peer.ord, RSOCK_DEPTH),
+		 ord = base_min(s->state->peer.ird, RSOCK_DEPTH);
+	struct rsock_jobs *jobs;
+	int err = base_map_create(sizeof(*jobs), (void **)&jobs);
 
 	if (err)
 		return err;
-	err = base_map_create(sizeof(*s->jobs), (void **)&s->jobs);
-	if (!err)
-		s->jobs->depth = ord;
-	return err;
+	err = s->rnic->onesided->create(&s->mem, ird, ord, &s->mem.regions);
+	if (err) {
+		base_map_destroy(jobs, sizeof(*jobs));
+		return err;
+	}
+	jobs->depth = ord;
+	__atomic_store_n(&s->jobs, jobs, __ATOMIC_RELEASE);
+	return 0;
 }
 
 void rsock_onesided_uninit(struct rsock *s)
@@ -73,12 +86,24 @@ bool rsock_is_foreign(const struct rsock *s)
 	return owner && owner != (uint32_t)syscall(SYS_getpid);
 }
 
-/* tx lock: the first to use them */
+/* No lock. To the first process that uses them they belong, and there they are made */
 static int own(struct rsock *s)
 {
-	if (!s->state->owner)
+	int err = 0;
+
+	if (jobs_of(s))
+		return rsock_is_foreign(s) ? -EXDEV : 0;
+	rsock_rx_lock(s);
+	rsock_tx_lock(s);
+	if (rsock_is_foreign(s))
+		err = -EXDEV;
+	else if (!s->jobs)
+		err = jobs_create(s);
+	if (!err)
 		rsock_store(&s->state->owner, (uint32_t)syscall(SYS_getpid));
-	return rsock_is_foreign(s) ? -EXDEV : 0;
+	rsock_tx_unlock(s);
+	rsock_rx_unlock(s);
+	return err;
 }
 
 /* Is the stream such that the call makes sense? */
@@ -88,7 +113,7 @@ static int ready(struct rsock *s)
 
 	if (err)
 		return err;
-	return rsock_has(s, STREAM_FEATURE_ONESIDED) ? 0 : -EOPNOTSUPP;
+	return rsock_has(s, STREAM_FEATURE_ONESIDED) ? own(s) : -EOPNOTSUPP;
 }
 
 /* --- memory --- */
@@ -103,9 +128,7 @@ int rsock_region_add(struct stream *stream, void *addr, size_t len, unsigned int
 		return err;
 	rsock_rx_lock(s);
 	rsock_tx_lock(s);
-	err = own(s);
-	if (!err)
-		err = s->rnic->onesided->add(s->mem.regions, addr, len, access, stag);
+	err = s->rnic->onesided->add(s->mem.regions, addr, len, access, stag);
 	if (!err)
 		__atomic_add_fetch(&s->regions, 1, __ATOMIC_ACQ_REL);
 	rsock_tx_unlock(s);
@@ -122,9 +145,7 @@ int rsock_region_remove(struct stream *stream, uint32_t stag)
 		return err;
 	rsock_rx_lock(s);
 	rsock_tx_lock(s);
-	err = own(s);
-	if (!err)
-		err = s->rnic->onesided->remove(s->mem.regions, stag);
+	err = s->rnic->onesided->remove(s->mem.regions, stag);
 	if (!err)
 		__atomic_sub_fetch(&s->regions, 1, __ATOMIC_ACQ_REL);
 	rsock_tx_unlock(s);
@@ -156,7 +177,9 @@ static bool answers_full(const struct rsock_jobs *jobs)
 
 bool rsock_jobs_left(const struct rsock *s)
 {
-	return s->jobs && rsock_load(&s->jobs->next) != rsock_load(&s->jobs->tail);
+	const struct rsock_jobs *jobs = jobs_of(s);
+
+	return jobs && rsock_load(&jobs->next) != rsock_load(&jobs->tail);
 }
 
 bool rsock_jobs_due(const struct rsock *s)
@@ -239,7 +262,7 @@ int rsock_jobs_push(struct rsock *s)
 
 void rsock_onesided_close(struct rsock *s)
 {
-	if (!s->jobs || rsock_is_foreign(s))
+	if (!jobs_of(s) || rsock_is_foreign(s))
 		return;
 	rsock_rx_lock(s);
 	rsock_tx_lock(s);
@@ -267,7 +290,7 @@ static int job_check(const struct stream_job *job)
 static int job_enter(struct rsock *s, const struct stream_job *job)
 {
 	struct rsock_jobs *jobs = s->jobs;
-	int err = own(s);
+	int err = rsock_is_foreign(s) ? -EXDEV : 0;
 
 	if (!err && job->kind != STREAM_JOB_WRITE && !jobs->depth)
 		err = -EOPNOTSUPP;
@@ -319,14 +342,15 @@ void rsock_job_done(struct rsock *s, uint64_t cookie, uint64_t value)
 
 bool rsock_jobs_over(const struct rsock *s)
 {
+	struct rsock_jobs *jobs = jobs_of(s);
 	uint32_t head;
 
-	if (!s->jobs || rsock_is_foreign(s))
+	if (!jobs || rsock_is_foreign(s))
 		return false;
-	head = rsock_load(&s->jobs->head);
-	if (head == rsock_load(&s->jobs->tail))
+	head = rsock_load(&jobs->head);
+	if (head == rsock_load(&jobs->tail))
 		return false;
-	return rsock_load(&slot_at(s->jobs, head)->over) ||
+	return rsock_load(&slot_at(jobs, head)->over) ||
 	       rsock_load(&s->state->ends) & STREAM_OUT_ENDED;
 }
 
@@ -380,5 +404,7 @@ int rsock_complete(struct stream *stream, struct stream_completion *out)
 
 uint64_t rsock_jobs_count(const struct rsock *s)
 {
-	return s->jobs ? rsock_load(&s->jobs->tail) : 0;
+	const struct rsock_jobs *jobs = jobs_of(s);
+
+	return jobs ? rsock_load(&jobs->tail) : 0;
 }

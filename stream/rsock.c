@@ -97,17 +97,15 @@ static int start(struct rsock *s)
 	return err;
 }
 
-int rsock_enter(struct rsock *s)
-{
-	return rsock_load(&s->state->stage) == STREAM_OPEN && !rsock_is_open(s) ? start(s) : 0;
-}
-
 static int rsock_progress(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
 	uint64_t before = rsock_edges(s);
 	int err = rsock_is_open(s) ? 0 : start(s);
 
+	/* Another process may have opened it */
+	if (rsock_load(&s->counted) && rsock_is_open(s))
+		rsock_start_leave(s);
 	if (!err) {
 		unblock(s);
 		rsock_pump(s);
@@ -260,15 +258,9 @@ static int rsock_adopt(int fd, const struct stream_param *param, struct stream *
 	err = rsock_memory_adopt(s, param);
 	if (err)
 		goto err_free;
-	err = rsock_enter(s);
-	if (err)
-		goto err_leave;
 	rsock_start_join(s);
 	*out = &s->base;
 	return 0;
-err_leave:
-	rsock_leave(s);
-	rsock_memory_destroy(s);
 err_free:
 	base_map_destroy(s, sizeof(*s));
 	return err;

@@ -59,7 +59,6 @@ struct rsock {
 	/* What this process saw, and did */
 	bool failed, disowned, left, last;
 	bool counted; /* atomic: among those that start */
-	bool entered; /* atomic: it is open, and this process has what that takes */
 	int probe_error;
 	int slot;		 /* atomic: its own place among the holders; -1: none */
 	struct rsock_jobs *jobs; /* NULL: there have never been any */
@@ -124,10 +123,9 @@ static inline uint32_t rsock_half(const struct rsock *s)
 	return s->ring / 2;
 }
 
-/* Here: where another process has opened it, rsock_start() is still to enter it */
 static inline bool rsock_is_open(const struct rsock *s)
 {
-	return rsock_load(&s->entered);
+	return rsock_load(&s->state->stage) == STREAM_OPEN;
 }
 
 /* --- start.c: both locks, but for the last two, which need none --- */

@@ -37,8 +37,6 @@ bool rsock_message_next(struct rsock *s, size_t *len);
 
 /* --- onesided.c */
 
-/* Both locks, when the connection opens */
-int rsock_onesided_init(struct rsock *s, uint16_t ird, uint16_t ord);
 void rsock_onesided_uninit(struct rsock *s);
 /* Operations of another process: nothing may be done here */
 bool rsock_is_foreign(const struct rsock *s);

@@ -7,8 +7,6 @@
 
 /* --- rsock.c --- */
 
-/* No lock. If another process has opened it, it is open here, too: 0 or -errno */
-int rsock_enter(struct rsock *s);
 /* No lock. This process has it no more, once; true: it was the last one, and is to end it */
 bool rsock_leave(struct rsock *s);
 

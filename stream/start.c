@@ -180,13 +180,9 @@ static void opened(struct rsock *s)
 	s->rnic->info(&s->mem, &info);
 	/* The kernel's soft iWARP, if that is the peer, wants a CRC in one piece */
 	s->rnic->align(&s->mem, info.crc && !rsock_has(s, STREAM_FEATURE_CUT));
-	if (rsock_has(s, STREAM_FEATURE_ONESIDED) &&
-	    rsock_onesided_init(s, base_min(RSOCK_DEPTH, st->peer.ord), st->peer.ird))
-		st->features &= ~(uint32_t)STREAM_FEATURE_ONESIDED;
 	rsock_store(&st->may_send, info.may_send);
 	BASE_POINT(stream_start_opening);
 	rsock_store(&st->stage, STREAM_OPEN);
-	rsock_store(&s->entered, true);
 	__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
 	base_debug("stream: open as %s, MULPDU %u, features %#x",
 		   s->initiator ? "initiator" : "responder", info.mulpdu, st->features);
@@ -394,32 +390,13 @@ static void room_note(struct rsock *s)
 		__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
 }
 
-/*
- * Another process has opened it: what belongs to each process is still to be made. Where that one
- * has operations under way, all that is wanted of the stream here is refused
- */
-static int enter(struct rsock *s)
-{
-	const struct stream_peer *peer = &s->state->peer;
-	int err = 0;
-
-	if (rsock_has(s, STREAM_FEATURE_ONESIDED) && !s->mem.regions)
-		err = rsock_onesided_init(s, base_min(RSOCK_DEPTH, peer->ord),
-					  base_min(RSOCK_DEPTH, peer->ird));
-	if (err && !rsock_is_foreign(s))
-		return err;
-	rsock_start_leave(s);
-	rsock_store(&s->entered, true);
-	return 0;
-}
-
 int rsock_start(struct rsock *s)
 {
 	int err;
 
 	switch (rsock_load(&s->state->stage)) {
 	case STREAM_OPEN:
-		return enter(s);
+		return 0;
 	case STREAM_PLAIN:
 		return -ENOMSG;
 	case STREAM_FAILED:

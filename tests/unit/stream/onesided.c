@@ -368,6 +368,48 @@ Test(onesided, without_the_bit_nothing_goes)
 	}
 }
 
+static int open_and_send(struct stream *s[2])
+{
+	struct iovec iov = { near, 8 };
+
+	OPS->joined(s[1]);
+	for (int i = 0; i < 1000 && !(OPS->levels(s[1], NULL) & STREAM_WRITABLE); i++)
+		turn(s);
+	return OPS->send(s[1], &iov, 1) != 8;
+}
+
+/* The one who starts it up leaves it as good to the other; the first to use them has operations */
+Test(onesided, started_in_another_process)
+{
+	struct iovec iov = { near, sizeof(near) };
+	struct stream_job job;
+	struct stream *s[2];
+	ssize_t got = -EAGAIN;
+	int fd[2], status;
+	pid_t pid;
+
+	ends_tcp(fd);
+	s[0] = ends_attach(fd[0], true);
+	s[1] = ends_attach(fd[1], false);
+	for (int i = 0; i < 2; i++)
+		OPS->share(s[i], STREAM_SHARE_FORK);
+	pid = fork();
+	if (!pid)
+		_exit(open_and_send(s));
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_assert(WIFEXITED(status) && !WEXITSTATUS(status));
+	for (int i = 0; i < 1000 && got == -EAGAIN; i++) {
+		turn(s);
+		got = OPS->recv(s[0], &iov, 1, 0);
+	}
+	cr_expect_eq(got, 8);
+	cr_expect_eq(OPS->send(s[1], &(struct iovec){ near, 8 }, 1), 8);
+	cr_assert_eq(OPS->region_add(s[1], far, sizeof(far), 0x6, &far_stag), 0);
+	job = job_of(STREAM_JOB_WRITE, 8);
+	cr_expect_eq(job_do(s, &job).status, STREAM_JOB_DONE);
+	ends_destroy(s);
+}
+
 /* Registered memory is of one process; another may only close */
 Test(onesided, belongs_to_one_process)
 {
