@@ -46,16 +46,32 @@ void rsock_break(struct rsock *s, int err)
 	rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
 }
 
+/*
+ * What the lock guarded is half changed: octets that wait for their reader may be others by now,
+ * and the peer's end may stand before octets that went with the dead.
+ */
+static void lock_lost(struct rsock *s, const struct base_lock *lock)
+{
+	struct stream_rx *rx = &s->state->rx;
+
+	base_err("stream: a process died inside the connection, which ends now");
+	base_sock_abort(stream_fd(&s->base));
+	rsock_break(s, ECONNRESET);
+	if (lock != &s->state->rx_lock)
+		return;
+	rx->placed = rx->consumed;
+	rsock_store(&rx->delivered, rx->consumed);
+	rsock_store(&rx->message_first, STREAM_NO_MESSAGE);
+	rsock_store(&s->state->error, ECONNRESET);
+}
+
 void rsock_lock(struct rsock *s, struct base_lock *lock)
 {
 	int err = base_lock_take(lock);
 
 	base_point_locked(1);
-	if (!err)
-		return;
-	base_err("stream: a process died inside the connection, which ends now");
-	base_sock_abort(stream_fd(&s->base));
-	rsock_break(s, ECONNRESET);
+	if (err)
+		lock_lost(s, lock);
 }
 
 void rsock_unlock(struct base_lock *lock)

@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* One direction: what was sent and got so far */
@@ -574,4 +576,30 @@ Test(transfer, a_reset_is_no_end)
 	OPS->destroy(s[1]);
 	close(s[0]->fd);
 	OPS->destroy(s[0]);
+}
+
+/* Who reads dies over it: what is left may be other octets, and their end may be no end */
+Test(transfer, what_the_dead_read_is_lost)
+{
+	struct stream *s[2];
+	struct iovec iov = { "octets", 6 };
+	char octets[6];
+	struct iovec in = { octets, sizeof(octets) };
+	pid_t pid;
+
+	ends_open(s);
+	cr_assert_eq(OPS->send(s[0], &iov, 1), 6);
+	OPS->shutdown(s[0], SHUT_WR);
+	for (int i = 0; i < 1000 && OPS->readable(s[1]) < 6; i++, usleep(1000))
+		OPS->progress(s[1]);
+	OPS->share(s[1], STREAM_SHARE_FORK);
+	pid = fork();
+	if (!pid) {
+		rsock_rx_lock(rsock_of(s[1]));
+		kill(getpid(), SIGKILL);
+	}
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	cr_expect_eq(OPS->recv(s[1], &in, 1, 0), -ECONNRESET);
+	cr_expect_eq(OPS->recv(s[1], &in, 1, 0), 0, "told once");
+	ends_destroy(s);
 }
