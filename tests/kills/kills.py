@@ -44,6 +44,9 @@ SHAPES = {
     "by turns, long": ("tl", 600000, 600000, 8192),
     "by direction": ("f", 120000, 120000, 65536),
     "by direction, long": ("fls", 300000, 300000, None),
+    "shared at once": ("te", 60000, 60000, None),
+    "shared at once, by direction": ("fel", 300000, 300000, 65536),
+    "shared, gone at once": ("flbx", 0, 400000, None),
 }
 IDLE = {"idle": ("i", 20000, 20000, None), "idle, long": ("il", 100000, 100000, None)}
 

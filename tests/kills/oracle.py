@@ -54,8 +54,9 @@ def of_side(number, side):
     return []
 
 
-def is_all(way):
-    return way.end == STREAM_END and way.got == way.total
+def is_all(way, case):
+    unheard = "x" in case.shape[0] and not way.total  # nobody waits for its end
+    return unheard or (way.end == STREAM_END and way.got == way.total)
 
 
 def of_processes(case):
@@ -86,13 +87,13 @@ def of_shared(case):
     names = ("who connects", "who listens")
     if case.locks is None or (not case.locks and case.threads > 1):
         # Who knows where it was: it went on, or it was reset
-        goes_on = all(is_all(way) for way in case.ledger.way)
+        goes_on = all(is_all(way, case) for way in case.ledger.way)
         reset = any(RESET in (way.end, way.failed) for way in case.ledger.way)
         return [] if goes_on or reset else [f"{way_text(case)}: neither all of it nor a reset"]
     wanted = "is reset" if case.locks else "goes on"
     return [f"octets by {name}: the connection {wanted} on both sides: {way_text(case)}"
             for number, (name, way) in enumerate(zip(names, case.ledger.way))
-            if not is_all(way) and (not case.locks or not was_reset(case, number))]
+            if not is_all(way, case) and (not case.locks or not was_reset(case, number))]
 
 
 def way_text(case):
@@ -113,8 +114,7 @@ def whole(case):
     """Nobody was killed: everything is there."""
     found = common(case)
     for name, way in zip(("connects", "listens"), case.ledger.way):
-        unheard = "x" in case.shape[0] and not way.total
-        if way.wrong or (not is_all(way) and not unheard):
+        if way.wrong or not is_all(way, case):
             found.append(f"octets by who {name}: {way_text(case)}")
     return found
 
@@ -130,7 +130,7 @@ def problems(case, at_rest=False):
         told = way.end and (reader != case.victim or shared)
         reset = case.ledger.way[1 - number].failed == RESET
         found += of_way(f"octets by who {name}", way, case, told, reset)
-        if at_rest and told and not is_all(way):
+        if at_rest and told and not is_all(way, case):
             found.append(f"at rest, but {way_text(case)}")
     if shared and case.victim != "connect" and case.ledger.child:
         found += of_shared(case)
