@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/quiet.h"
 
 static const char *const level_names[] = {
 	[BASE_LOG_ERR] = "err",
@@ -53,14 +54,23 @@ __attribute__((constructor)) void base_log_init(void)
 static void line_emit(const char *line, size_t n)
 {
 	long fd = __atomic_load_n(&base_log_fd, __ATOMIC_RELAXED);
+	struct base_quiet q;
+	bool quiet;
+	int err;
 
 	if (log_path[0])
 		fd = syscall(SYS_openat, AT_FDCWD, log_path,
 			     O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	/* A log line that cannot be written has nowhere to be reported. */
-	syscall(SYS_write, fd, line, n);
+	/*
+	 * A log line that cannot be written has nowhere to be reported, and must not end the
+	 * program, whose standard error may be a broken pipe, or which may write no more to files
+	 */
+	quiet = base_quiet_begin(&q);
+	err = syscall(SYS_write, fd, line, n) < 0 ? errno : 0;
+	if (quiet)
+		base_quiet_end(&q, err == EPIPE || err == EFBIG);
 	if (log_path[0])
 		syscall(SYS_close, fd);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Writes that raise no SIGPIPE, by calls that a sandbox has left.
+ * Writes that raise no signal, by calls that a sandbox has left.
  *
  * The signal that a write() raises is its thread's. It is blocked around the write; one that
- * came is taken by read() from a signalfd, which gives the caller what waits for it. One that had
+ * came is taken by read() from a signalfd, which gives the caller what waits for it, or, without
+ * one, by sigtimedwait(); if it cannot be taken it stays blocked. One that had
  * been waiting before, because the program blocks it, is left there. Where signals cannot be
  * blocked, a look before the write tells whether the peer has gone; a reset in between is the one
  * case that is not quiet.
@@ -19,19 +20,21 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/bits.h"
 #include "base/fdutil.h"
 #include "base/sockutil.h"
 
-#define PIPE_BIT (1ull << (SIGPIPE - 1))
+#define BIT(sig) (1ull << ((sig)-1))
+#define BITS (BIT(SIGPIPE) | BIT(SIGXFSZ))
 
 static int taker_fd = -1, broken_fd = -1; /* atomic */
 
 int base_quiet_create(int *taker, int *broken)
 {
-	uint64_t mask = PIPE_BIT;
+	uint64_t mask = BITS;
 	int fd[2];
 
 	*taker = (int)syscall(SYS_signalfd4, -1, &mask, sizeof(mask), SFD_NONBLOCK | SFD_CLOEXEC);
@@ -59,35 +62,68 @@ static bool mask_swap(int how, uint64_t mask, uint64_t *before)
 	return !syscall(SYS_rt_sigprocmask, how, &mask, before, sizeof(mask));
 }
 
-static long write_once(int fd, const void *p, size_t n)
+/* Does one wait, because the program blocks it? Where nobody may ask, the taker knows */
+static bool waits(void)
 {
-	long r = syscall(SYS_write, fd, p, n);
+	uint64_t set = 0;
 
-	return r < 0 ? -errno : r;
+	if (!syscall(SYS_rt_sigpending, &set, sizeof(set)))
+		return set & BITS;
+	return base_sock_ready(__atomic_load_n(&taker_fd, __ATOMIC_RELAXED), POLLIN);
+}
+
+bool base_quiet_begin(struct base_quiet *q)
+{
+	if (!mask_swap(SIG_BLOCK, BITS, &q->before))
+		return false;
+	q->waited = q->before & BITS && waits();
+	return true;
+}
+
+/* False: it is still there */
+static bool take(void)
+{
+	int taker = __atomic_load_n(&taker_fd, __ATOMIC_RELAXED);
+	struct signalfd_siginfo info;
+	struct timespec none = { 0 };
+	uint64_t mask = BITS;
+
+	if (taker >= 0)
+		return syscall(SYS_read, taker, &info, sizeof(info)) > 0;
+	return syscall(SYS_rt_sigtimedwait, &mask, NULL, &none, sizeof(mask)) > 0;
+}
+
+void base_quiet_end(const struct base_quiet *q, bool raised)
+{
+	uint64_t after = q->before;
+
+	if (raised && !q->waited && !take())
+		after |= BITS;
+	if (after != (q->before | BITS))
+		mask_swap(SIG_SETMASK, after, NULL);
 }
 
 /* Signals cannot be blocked, or not be taken */
 static long write_careful(int fd, const void *p, size_t n)
 {
-	return base_sock_ready(fd, POLLOUT) & (POLLERR | POLLHUP) ? -EPIPE : write_once(fd, p, n);
+	long r;
+
+	if (base_sock_ready(fd, POLLOUT) & (POLLERR | POLLHUP))
+		return -EPIPE;
+	r = syscall(SYS_write, fd, p, n);
+	return r < 0 ? -errno : r;
 }
 
 static long write_quiet(int fd, const void *p, size_t n)
 {
-	int taker = __atomic_load_n(&taker_fd, __ATOMIC_RELAXED);
-	struct signalfd_siginfo info;
-	uint64_t before;
-	bool waited;
+	struct base_quiet q;
 	long r;
 
-	if (taker < 0 || !mask_swap(SIG_BLOCK, PIPE_BIT, &before))
+	if (__atomic_load_n(&taker_fd, __ATOMIC_RELAXED) < 0 || !base_quiet_begin(&q))
 		return write_careful(fd, p, n);
-	waited = before & PIPE_BIT && base_sock_ready(taker, POLLIN);
-	r = write_once(fd, p, n);
-	if (r == -EPIPE && !waited)
-		syscall(SYS_read, taker, &info, sizeof(info));
-	if (!(before & PIPE_BIT))
-		mask_swap(SIG_SETMASK, before, NULL);
+	r = syscall(SYS_write, fd, p, n);
+	r = r < 0 ? -errno : r;
+	base_quiet_end(&q, r == -EPIPE);
 	return r;
 }
 

@@ -2,7 +2,9 @@
 #ifndef BASE_QUIET_H
 #define BASE_QUIET_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/uio.h>
 
 /*
@@ -24,6 +26,17 @@ void base_quiet_init(int taker, int broken);
  */
 #define BASE_QUIET_MAX 16384
 long base_quiet_write(int fd, const struct iovec *iov, unsigned int n);
+
+/*
+ * Around a write() that may raise SIGPIPE or, by a limit for files, SIGXFSZ. False: nothing is to be
+ * ended. @raised: it failed with EPIPE or EFBIG
+ */
+struct base_quiet {
+	uint64_t before;
+	bool waited;
+};
+bool base_quiet_begin(struct base_quiet *q);
+void base_quiet_end(const struct base_quiet *q, bool raised);
 
 /* Raises SIGPIPE in the calling thread */
 void base_quiet_raise(void);

@@ -19,6 +19,7 @@
 #include "base/bits.h"
 #include "base/fdutil.h"
 #include "base/log.h"
+#include "base/quiet.h"
 
 #define REPORT_MAX 4096
 
@@ -187,6 +188,28 @@ static bool earlier_add(int fd, struct sums *s)
 	return true;
 }
 
+/* A program that may write no more to files is not ended for our writing */
+static void file_put(int fd, const struct text *t)
+{
+	struct base_quiet q;
+	bool quiet = base_quiet_begin(&q);
+	int err = syscall(SYS_pwrite64, fd, t->octets, t->len, 0) < 0 ? errno : 0;
+
+	if (quiet)
+		base_quiet_end(&q, err == EFBIG);
+	if (err)
+		base_warn("the report cannot be written: %s", strerror(err));
+}
+
+/* Whom a sandbox forbids to open files has no report of its own */
+static void unwritten(const char *path, int err)
+{
+	if (err == EPERM)
+		base_info("no report is written to %s: %s", path, strerror(err));
+	else
+		base_warn("the report cannot be written to %s: %s", path, strerror(err));
+}
+
 void report_write(const char *path)
 {
 	struct text text = { .len = 0 };
@@ -194,7 +217,7 @@ void report_write(const char *path)
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 
 	if (fd < 0 || syscall(SYS_flock, fd, LOCK_EX) < 0) {
-		base_warn("the report cannot be written to %s: %s", path, strerror(errno));
+		unwritten(path, errno);
 		base_fd_close(fd);
 		return;
 	}
@@ -203,7 +226,7 @@ void report_write(const char *path)
 	pthread_mutex_unlock(&lock);
 	if (earlier_add(fd, &all)) {
 		text_put(&text, &all);
-		syscall(SYS_pwrite64, fd, text.octets, text.len, 0);
+		file_put(fd, &text);
 	} else {
 		base_warn("%s holds something else and is left as it is", path);
 	}

@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -119,4 +121,24 @@ Test(base_quiet, a_signal_when_it_is_wanted)
 {
 	base_quiet_raise();
 	cr_assert_eq(signals, 1);
+}
+
+/* The limit for files of a program that may write none */
+Test(base_quiet, around_a_write)
+{
+	struct rlimit none = { 0, 0 };
+	struct sigaction action = { .sa_handler = count };
+	struct base_quiet q;
+	FILE *file = tmpfile();
+
+	sigaction(SIGXFSZ, &action, NULL);
+	cr_assert_eq(setrlimit(RLIMIT_FSIZE, &none), 0);
+	for (int i = 0; i < 2; i++) {
+		cr_assert(base_quiet_begin(&q));
+		cr_assert(write(fileno(file), "x", 1) < 0 && errno == EFBIG);
+		base_quiet_end(&q, true);
+		cr_assert_eq(signals, 0);
+		base_quiet_init(-1, -1);
+	}
+	cr_assert(write(fileno(file), "x", 1) < 0 && signals == 1);
 }
