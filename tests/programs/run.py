@@ -20,7 +20,7 @@ BEGIN, END = "<!-- begin: tests/programs/run.py -->", "<!-- end -->"
 HEAD = ("| command | connections | octets out | octets in | FPDUs out | FPDUs in |",
         "| --- | ---: | ---: | ---: | ---: | ---: |")
 ALL = ("redis", "memcached", "nginx", "apache", "haproxy", "tls", "iperf3", "sockperf", "python",
-       "socat", "rsync", "postgres")
+       "socat", "rsync", "postgres", "sshd")
 
 
 def scenario(name):
