@@ -41,9 +41,12 @@ long call_socket(int domain, int type, int protocol)
 	if (fd < 0 || !is_wanted(domain, type, protocol))
 		return fd;
 	err = sock_create((int)fd);
-	if (err)
-		base_warn("descriptor %ld stays on TCP: %s", fd, strerror(-err));
-	return fd;
+	if (!err)
+		return fd;
+	/* On TCP it would speak to peers for whom that is rubbish, and nobody would know why */
+	base_warn("no socket: %s", strerror(-err));
+	libc.close((int)fd);
+	return err;
 }
 
 /* A listener at a mapped IPv4 address is one at that IPv4 address */
