@@ -160,6 +160,12 @@ static int ctl_begin(int epfd, int op, const struct epoll_event *event, const st
 	return 0;
 }
 
+/* What a set takes to have members of ours is the kernel's memory, to a program */
+static int ctl_error(int err)
+{
+	return err == -EMFILE || err == -ENFILE ? -ENOMEM : err;
+}
+
 int epoll_sock_ctl(int epfd, int op, int fd, struct sock *s, const struct epoll_event *event)
 {
 	struct epset *set = NULL;
@@ -173,7 +179,7 @@ int epoll_sock_ctl(int epfd, int op, int fd, struct sock *s, const struct epoll_
 		pthread_mutex_unlock(&set->lock);
 	}
 	epoll_put(set);
-	return err;
+	return ctl_error(err);
 }
 
 /* --- sets in sets: nest --- */
@@ -294,7 +300,7 @@ int epoll_nest_ctl(int epfd, int op, int fd, struct epset *inner, const struct e
 		pthread_mutex_unlock(&epset_nest);
 	}
 	epoll_put(set);
-	return err;
+	return ctl_error(err);
 }
 
 /* --- a socket changes --- */
