@@ -18,6 +18,7 @@
  */
 #include "preload/fork.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
@@ -64,7 +65,7 @@ static unsigned int round; /* of holding */
  * call's result tells whether there is a child.
  */
 static __thread bool returns;
-static __thread struct held shared;
+static __thread struct held shared, room;
 
 /* --- streams --- */
 
@@ -120,17 +121,31 @@ static void hold_one(int fd, struct fdent *ent, void *ctx)
 	held.ent[held.n++] = ent;
 }
 
-static void hold_all(void)
+/* What other threads open meanwhile needs room as well */
+#define ROOM_MORE 256
+
+static int room_make(struct held *h)
 {
 	size_t n = 0;
+	int err;
 
 	fdtab_each(count_one, &n);
-	held.n = held.room = 0;
+	if (!n)
+		return 0;
+	err = base_map_create((n + ROOM_MORE) * sizeof(struct fdent *), (void **)&h->ent);
+	if (!err)
+		h->room = n + ROOM_MORE;
+	return err;
+}
+
+/* fork() has made room before, since it can still say that there is no memory */
+static void hold_all(void)
+{
+	held = room;
+	room = (struct held){ NULL, 0, 0 };
 	round++;
-	if (!n || base_map_create(n * sizeof(struct fdent *), (void **)&held.ent))
-		return;
-	held.room = n;
-	fdtab_each(hold_one, NULL);
+	if (held.room || !room_make(&held))
+		fdtab_each(hold_one, NULL);
 }
 
 static void let_go(struct held *h)
@@ -244,11 +259,14 @@ static long returned(long pid)
 	if (pid < 0)
 		each(&shared, unshare_stream);
 	let_go(&shared);
+	let_go(&room); /* unless it was used */
 	return pid;
 }
 
 long call_fork(void)
 {
+	if (room_make(&room))
+		return -ENOMEM;
 	returns = true;
 	return returned(libc_try(libc.fork()));
 }
@@ -260,6 +278,8 @@ long call__Fork(void)
 
 	if (!life)
 		return libc_try(libc._Fork());
+	if (room_make(&room))
+		return -ENOMEM;
 	returns = true;
 	before();
 	pid = libc_try(libc._Fork());
@@ -316,15 +336,17 @@ bool fork_is_guest(void)
 
 void fork_init(void)
 {
+	/* Without one that is wiped, a fork that nobody announces goes for a guest */
+	static struct life lasting;
 	void *page;
 
-	if (base_map_create(PAGE, &page))
-		return;
-	if (madvise(page, PAGE, MADV_WIPEONFORK)) {
-		base_map_destroy(page, PAGE);
-		return;
+	life = &lasting;
+	if (!base_map_create(PAGE, &page)) {
+		if (madvise(page, PAGE, MADV_WIPEONFORK))
+			base_map_destroy(page, PAGE);
+		else
+			life = page;
 	}
-	life = page;
 	life->pid = syscall(SYS_getpid);
 	pthread_atfork(before_libc, after_libc, after_in_child);
 }
