@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/point.h"
+
 /* ThreadSanitizer has to know when memory changes hands, or a new owner races with the old one */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -46,17 +48,17 @@ static int map(size_t len, int flags, int fd, void **out)
 
 int base_map_create(size_t len, void **out)
 {
-	return map(len, MAP_PRIVATE | MAP_ANONYMOUS, -1, out);
+	return BASE_FAILS(map) ? -ENOMEM : map(len, MAP_PRIVATE | MAP_ANONYMOUS, -1, out);
 }
 
 int base_map_create_shared(size_t len, void **out)
 {
-	return map(len, MAP_SHARED | MAP_ANONYMOUS, -1, out);
+	return BASE_FAILS(map_shared) ? -ENOMEM : map(len, MAP_SHARED | MAP_ANONYMOUS, -1, out);
 }
 
 int base_map_create_file(int fd, size_t len, void **out)
 {
-	return map(len, MAP_SHARED, fd, out);
+	return BASE_FAILS(map_file) ? -ENOMEM : map(len, MAP_SHARED, fd, out);
 }
 
 void base_map_destroy(void *p, size_t len)

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/point.h"
 
 #define PAGE 4096u
 /* <linux/mman.h> of older kernels has it not */
@@ -141,6 +142,8 @@ int base_runfile_create(const char *path, size_t size, void **out)
 
 	if (is_too_long(size))
 		return -EFBIG;
+	if (BASE_FAILS(runfile))
+		return -ENOSPC;
 	fd = (int)call(SYS_openat, AT_FDCWD, path,
 		       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)

@@ -161,7 +161,7 @@ static int attendant_create(void)
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&charges.id, &attr, attendant, NULL);
+	err = BASE_FAILS(thread) ? EAGAIN : pthread_create(&charges.id, &attr, attendant, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	return -err;

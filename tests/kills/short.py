@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Processes that are short of descriptors, of memory, of room for their states.
+
+    short.py WARPSOCK SHORT LIBRARY
+
+short.c is the script. Descriptors: at each count from none to enough, over TCP for reference and over
+DDP. Memory: each kind of allocation that the library has (BASE_FAILS of base/point.h) fails once, the
+first time, the second, until the script comes to its end without.
+"""
+import ctypes
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent),
+                str(Path(__file__).resolve().parent.parent / "e2e")]
+import tap  # noqa: E402
+from launch import Stage  # noqa: E402
+
+ROOM = 26
+MOST = 200
+AT_ONCE = 3
+LIMIT = 90
+CLONE_NEWNS = 0x20000
+
+
+class Short:
+    def __init__(self, stage, program, mode):
+        self.stage, self.program, self.mode = stage, program, mode
+        self.helper = stage.start(f"helper-{mode}", [program, "helper"], mode=mode)
+        self.port = stage.wait_text(f"helper-{mode}", limit=LIMIT).split()[0]
+
+    def run(self, name, room=(), env=None, script="calls"):
+        """What it says, and problems."""
+        status = self.stage.run(name, [self.program, script, self.port, *map(str, room)],
+                                mode=self.mode, env=env, limit=LIMIT)
+        said = self.stage.text(name).splitlines()
+        problems = [f"{name}: {line}" for line in said if line.startswith("BAD")]
+        if status != 0 and not problems:
+            problems = [f"{name}: ended with {status} after {said[-1:]}"]
+        if problems:
+            problems += [f"{name}: {line}" for line in self.stage.text(name, "err").splitlines()]
+        return said, problems
+
+    def at_room(self, room):
+        return self.run(f"{self.mode}-room-{room}", [room])
+
+    def at_nth(self, kind, nth):
+        """Also: did it fail at all?"""
+        name = f"{kind}-{nth}"
+        env = {"WARPSOCK_TEST_FAIL": f"{kind}:{nth}"}
+        if kind == "map_shared":
+            env["WARPSOCK_RUNTIME_DIR"] = "/dev/null"  # that is what is left then
+        said, problems = self.run(name, env=env)
+        if len(said) > 2:
+            problems.append(f"{name}: more than one call fails: {said}")
+        return said, problems, f"failed at {kind}" in self.stage.text(name, "err")
+
+    def usual(self):
+        return self.run(f"{self.mode}-usual")
+
+
+def of_descriptors(short, writer, pool):
+    told = "over TCP" if short.mode is None else "over DDP"
+    for room, (said, problems) in enumerate(pool.map(short.at_room, range(ROOM))):
+        writer.case(f"{room} descriptors {told}: {len(said) - 1} calls fail", problems)
+        if room == ROOM - 1 and len(said) > 1:
+            writer.case("that is enough", said)
+
+
+def of_memory(short, writer, pool, kinds):
+    for kind in kinds:
+        found, count = [], 0
+        while count < MOST:
+            batch = list(pool.map(lambda nth: short.at_nth(kind, nth),
+                                  range(count + 1, count + 1 + AT_ONCE)))
+            failed = [case for case in batch if case[2]]
+            found += [problem for case in batch for problem in case[1]]
+            count += len(failed)
+            if len(failed) < AT_ONCE:
+                break
+        writer.case(f"{kind} fails, each of {count} times",
+                    found if count else ["it is never asked for"])
+
+
+def unshare():
+    """From here on mounts are our own. Why not, if it cannot be."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNS):
+        return os.strerror(ctypes.get_errno())
+    done = subprocess.run(["mount", "--make-rprivate", "/"], capture_output=True, text=True,
+                          check=False)
+    return done.stderr
+
+
+def of_folder(short, writer):
+    """The states' folder is full before anything is opened, or afterwards."""
+    name = "a full folder for the states"
+    reason = unshare()
+    if reason:
+        writer.skip(name, f"no mount of our own: {reason}")
+        return
+    folder = short.stage.dir / "states"
+    folder.mkdir()
+    for size, script, room in [(f"{pages * 4}k", "calls", []) for pages in (1, 2, 3, 8, 180)] + \
+            [("16m", "full", [folder])]:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", folder],
+                       check=True)
+        said, problems = short.run(f"folder-{size}", room, script=script,
+                                   env={"WARPSOCK_RUNTIME_DIR": str(folder)})
+        subprocess.run(["umount", "-l", folder], check=True)
+        writer.case(f"{name}: {size}, {script}: {len(said) - 1} calls fail", problems)
+
+
+def main():
+    warpsock, program, library = sys.argv[1], os.path.abspath(sys.argv[2]), Path(sys.argv[3])
+    marks = re.findall(rb"warpsock-fails:(\w+)\0", library.read_bytes())
+    writer = tap.Writer()
+    with Stage(warpsock) as stage, ThreadPoolExecutor(AT_ONCE) as pool:
+        plain, ddp = Short(stage, program, None), Short(stage, program, "on")
+        for short in (plain, ddp):
+            said, problems = short.usual()
+            writer.case(f"nothing is short ({short.mode})", problems + said[:-1])
+            of_descriptors(short, writer, pool)
+        of_memory(ddp, writer, pool, sorted({mark.decode() for mark in marks}))
+        of_folder(ddp, writer)
+    writer.finish()
+
+
+if __name__ == "__main__":
+    main()
