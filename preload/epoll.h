@@ -45,6 +45,8 @@ void epoll_poll_end(struct epset *set);
 void epoll_rekey(struct sock *s);
 /* The socket's last descriptor goes: out of every set */
 void epoll_forget(struct sock *s);
+/* The socket, which was the kernel's, is ours: the registrations that it has by this number too */
+void epoll_take(struct sock *s, int fd);
 /* The socket becomes the kernel's: its registrations too */
 void epoll_give_back(struct sock *s);
 

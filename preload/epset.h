@@ -6,6 +6,7 @@
  *	epoll_ctl.c	members come, change and go
  *	epoll_set.c	a set: its engine, its end, sets in sets, fork
  *	epoll_wait.c	waiting
+ *	epoll_take.c	members of the kernel's that become ours
  *
  * A set without members of ours is the kernel's alone, but for the knowledge that it is a set. The
  * first member of ours gives it an engine, an epoll descriptor of our own:

@@ -361,9 +361,12 @@ static int adopt(int fd)
 
 int sock_set_mode(int fd, enum config_transport mode)
 {
-	int err = fdtab_is_ours(fd) ? 0 : adopt(fd);
+	bool known = fdtab_is_ours(fd);
+	int err = known ? 0 : adopt(fd);
 	struct sock *s = err ? NULL : sock_get(fd);
 
+	if (s && !known)
+		epoll_take(s, fd);
 	if (!err && !s)
 		err = -ENOPROTOOPT;
 	if (!err && sock_role(s) != SOCK_NEW)

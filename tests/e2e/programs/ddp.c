@@ -182,6 +182,52 @@ static bool options_before(void)
 	return true;
 }
 
+/* What an epoll set has to say of a socket, once */
+static uint32_t told(int set, uint64_t data, int ms)
+{
+	struct epoll_event event = { .data.u64 = 0 };
+
+	if (epoll_wait(set, &event, 1, ms) != 1 || event.data.u64 != data)
+		return 0;
+	return event.events;
+}
+
+/* The registration was the kernel's, and speaks of the program's octets from then on */
+static bool mode_of_a_member(void)
+{
+	const uint64_t data = 0x123456789abcdef0;
+	struct epoll_event event = { .events = EPOLLIN | EPOLLRDHUP, .data.u64 = data };
+	int fd[2], set = epoll_create1(0), other = epoll_create1(0);
+	char c;
+
+	lfd = socket(AF_INET, SOCK_STREAM, 0);
+	laddr.sin_port = 0;
+	need(bind(lfd, (struct sockaddr *)&laddr, sizeof(laddr)) == 0);
+	need(option(lfd, DDP_MODE, DDP_MODE_ON) == 0 && listen(lfd, 4) == 0);
+	need(getsockname(lfd, (struct sockaddr *)&laddr, &(socklen_t){ sizeof(laddr) }) == 0);
+	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+	need(epoll_ctl(set, EPOLL_CTL_ADD, fd[0], &event) == 0);
+	need(epoll_ctl(other, EPOLL_CTL_ADD, lfd, &event) == 0);
+	need(option(fd[0], DDP_MODE, DDP_MODE_ON) == 0);
+	need(epoll_ctl(set, EPOLL_CTL_ADD, fd[0], &event) && errno == EEXIST);
+	need(connect(fd[0], (struct sockaddr *)&laddr, sizeof(laddr)) == 0);
+	fd[1] = accept(lfd, NULL, NULL);
+	need(write(fd[0], "x", 1) == 1 && read(fd[1], &c, 1) == 1);
+	need(told(set, data, 50) == 0); /* the Reply, and grants, are no octets */
+	need(write(fd[1], "x", 1) == 1 && told(set, data, 5000) == EPOLLIN);
+	need(read(fd[0], &c, 1) == 1 && told(set, data, 50) == 0);
+	event.events = EPOLLOUT | EPOLLET;
+	need(epoll_ctl(set, EPOLL_CTL_MOD, fd[0], &event) == 0);
+	need(told(set, data, 5000) == EPOLLOUT && told(set, data, 50) == 0);
+	need(epoll_ctl(set, EPOLL_CTL_DEL, fd[0], NULL) == 0);
+	need(epoll_ctl(set, EPOLL_CTL_DEL, fd[0], NULL) && errno == ENOENT);
+	close(set);
+	close(other);
+	close(lfd);
+	close_pair(fd);
+	return true;
+}
+
 static bool options_are_kept(void)
 {
 	struct ddp_info info;
@@ -372,6 +418,7 @@ int main(int argc, char **argv)
 		return tap_finish();
 	tap_case(mode_off_says_why(), "mode off");
 	tap_case(options_before(), "options before the connection");
+	tap_case(mode_of_a_member(), "the mode of a socket that is in an epoll set");
 	tap_case(options_are_kept(), "options of listener and client");
 	tap_case(messages(), "user messages");
 	tap_case(one_sided(), "one-sided operations");
