@@ -28,6 +28,7 @@ struct cookie {
 	struct base_list node;
 	FILE *file;
 	int fd;
+	bool flushed; /* at exit */
 };
 
 static struct pool cookies = POOL_INIT(struct cookie, file, 32);
@@ -138,21 +139,38 @@ void files_forget(FILE *file)
 		cookie_free(c);
 }
 
-/* One that another thread is at has nothing to flush, or will not be finished by us */
-void files_flush(void)
+/*
+ * One that is to be flushed, locked, so that it is not closed; NULL: none. One that another thread
+ * is at has nothing to flush, or will not be finished by us.
+ */
+static FILE *flush_next(void)
 {
 	struct base_list *node, *next;
+	FILE *file = NULL;
 
 	pthread_mutex_lock(&open_files.lock);
 	base_list_foreach(node, next, &open_files.list) {
-		FILE *file = base_list_entry(node, struct cookie, node)->file;
+		struct cookie *c = base_list_entry(node, struct cookie, node);
 
-		if (!__fpending(file) || ftrylockfile(file))
+		if (file || c->flushed)
 			continue;
+		c->flushed = true;
+		if (__fpending(c->file) && !ftrylockfile(c->file))
+			file = c->file;
+	}
+	pthread_mutex_unlock(&open_files.lock);
+	return file;
+}
+
+/* Without our lock, for a handler that runs meanwhile may use FILEs */
+void files_flush(void)
+{
+	FILE *file;
+
+	while ((file = flush_next())) {
 		fflush_unlocked(file);
 		funlockfile(file);
 	}
-	pthread_mutex_unlock(&open_files.lock);
 }
 
 /* --- fork() --- */

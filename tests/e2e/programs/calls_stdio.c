@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 static char text[300000];
@@ -346,6 +347,55 @@ static bool low_number(void)
 	return child_good();
 }
 
+/* A handler that opens and closes a FILE, while exit() waits for room for what is in another */
+static int spare;
+
+static void on_alarm(int number)
+{
+	FILE *file = fdopen(dup(spare), "r+");
+
+	if (file && !fclose(file))
+		signals++;
+	if (signals == 1)
+		write(spare, "k", 1);
+}
+
+static bool fills(int fd)
+{
+	struct itimerval soon = { .it_value.tv_usec = 100000 };
+	struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+	FILE *file = fdopen(fd, "w");
+	static char room[2 * sizeof(text)];
+
+	signals = 0;
+	need(file && !setvbuf(file, room, _IOFBF, sizeof(room)));
+	need(stuff(fd) > 0 && fwrite(text, 1, sizeof(text), file) == sizeof(text));
+	need(!sigaction(SIGALRM, &action, NULL) && !setitimer(ITIMER_REAL, &soon, NULL));
+	return true;
+}
+
+static bool handler_at_exit(void)
+{
+	int fd[2], other[2], status = -1;
+	char c;
+	pid_t pid;
+
+	need(pair(fd) && pair(other));
+	pid = fork();
+	if (!pid) {
+		spare = other[0];
+		exit(fills(fd[0]) ? 0 : 1);
+	}
+	close(fd[0]);
+	need(ready(other[1], POLLIN, 20000) && read(other[1], &c, 1) == 1 && c == 'k');
+	while (read(fd[1], text, sizeof(text)) > 0)
+		;
+	need(waitpid(pid, &status, 0) == pid && !status);
+	close(fd[1]);
+	done(other);
+	return true;
+}
+
 int main(void)
 {
 	static const struct call_case cases[] = {
@@ -361,6 +411,7 @@ int main(void)
 		{ "fclose of stdout", standard_closed },
 		{ "stdin and stdout of before", copies },
 		{ "accept gives 0", low_number },
+		{ "a handler that opens a FILE at exit", handler_at_exit },
 	};
 
 	return cases_run(cases, sizeof(cases) / sizeof(cases[0]));
