@@ -53,18 +53,18 @@ static bool is_far(uint64_t addr, uint64_t len)
 
 static long send_do(struct sock *s, const void *data, int flags)
 {
+	struct octets_call c = { s, s->stream, flags, 0 };
 	struct ddp_send m;
-	uint64_t deadline = 0;
 	long err;
 
 	memcpy(&m, data, sizeof(m));
 	if (is_far(m.addr, m.length))
 		return -EFAULT;
 	do {
-		err = s->stream->ops->message_send(s->stream, (void *)(uintptr_t)m.addr, m.length);
+		err = c.stream->ops->message_send(c.stream, (void *)(uintptr_t)m.addr, m.length);
 		if (err != -EAGAIN)
 			break;
-		err = octets_wait(s, STREAM_WRITABLE, flags, &deadline);
+		err = octets_wait(&c, STREAM_WRITABLE);
 	} while (!err);
 	attend_owing(s);
 	if (err == -EPIPE)

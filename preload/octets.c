@@ -52,39 +52,36 @@ static long grace(struct sock *s)
 #define INPUT (STREAM_READABLE | STREAM_SOME)
 
 /* May the call wait? 0 and until when, or -EAGAIN: the socket's options as they are now */
-static int wait_begin(struct sock *s, unsigned int level, int flags, uint64_t *deadline)
+static int wait_begin(struct octets_call *c, unsigned int level)
 {
 	int option = level == STREAM_WRITABLE ? SO_SNDTIMEO : SO_RCVTIMEO;
 	uint64_t limit;
 
-	if (flags & MSG_DONTWAIT)
+	if (c->flags & MSG_DONTWAIT)
 		return -EAGAIN;
-	if (*deadline)
+	if (c->deadline)
 		return 0;
-	if (confine_is_nonblock(s))
-		return -EAGAIN;
-	limit = confine_timeout(s, option);
-	*deadline = limit == BASE_NEVER ? limit : base_deadline(base_now(), limit);
+	if (confine_is_nonblock(c->sock))
+		return sock_has(c->sock, c->stream) ? -EAGAIN : -EPIPE;
+	limit = confine_timeout(c->sock, option);
+	c->deadline = limit == BASE_NEVER ? limit : base_deadline(base_now(), limit);
 	return 0;
 }
 
-/*
- * Waits for a level as options and @flags allow: 0 try again, or the errno to return. A call
- * without a time-out is one that SA_RESTART restarts.
- */
-int octets_wait(struct sock *s, unsigned int level, int flags, uint64_t *deadline)
+/* A call without a time-out is one that SA_RESTART restarts */
+int octets_wait(struct octets_call *c, unsigned int level)
 {
-	int err = wait_begin(s, level, flags, deadline);
+	int err = wait_begin(c, level);
 
 	if (!err)
-		err = wait_once(s, level, *deadline);
-	return err == -EINTR && *deadline == BASE_NEVER ? CALL_RESTART : err;
+		err = wait_once(c->sock, c->stream, level, c->deadline);
+	return err == -EINTR && c->deadline == BASE_NEVER ? CALL_RESTART : err;
 }
 
 #define PIECES 64
 
 /* One try: octets, 0 the end, -EAGAIN, -errno, OCTETS_THEIRS */
-static long take_once(struct sock *s, const struct pieces *p, size_t done, int flags, size_t *asked)
+static long take_once(struct octets_call *c, const struct pieces *p, size_t done, size_t *asked)
 {
 	struct iovec rest[PIECES];
 	const struct iovec *iov = p->iov;
@@ -97,9 +94,9 @@ static long take_once(struct sock *s, const struct pieces *p, size_t done, int f
 		iov = rest;
 		*asked = stream_iov_len(rest, n);
 	}
-	got = s->stream->ops->recv(s->stream, iov, n, flags & (MSG_PEEK | MSG_TRUNC));
+	got = c->stream->ops->recv(c->stream, iov, n, c->flags & (MSG_PEEK | MSG_TRUNC));
 	if (got == -ENOMSG)
-		sock_fall_back(s);
+		sock_fall_back(c->sock);
 	return got;
 }
 
@@ -111,33 +108,32 @@ bool octets_is_error(long err)
 }
 
 /* The call says what it has; an error that came behind it is for the next one */
-static long sum_or_error(struct sock *s, size_t sum, long err)
+static long sum_or_error(struct octets_call *c, size_t sum, long err)
 {
 	if (!sum)
 		return err;
 	if (err < 0 && octets_is_error(err))
-		s->stream->ops->give_error(s->stream, (int)-err);
+		c->stream->ops->give_error(c->stream, (int)-err);
 	return (long)sum;
 }
 
 /* How much a call wants before it comes back, as long as it may wait */
-static size_t target_of(struct sock *s, size_t len, int flags)
+static size_t target_of(const struct octets_call *c, size_t len)
 {
-	if (flags & MSG_WAITALL)
+	if (c->flags & MSG_WAITALL)
 		return len;
-	return base_min(len, s->stream->ops->lowat(s->stream));
+	return base_min(len, c->stream->ops->lowat(c->stream));
 }
 
-static long take(struct sock *s, const struct pieces *p, int flags)
+static long take(struct octets_call *c, const struct pieces *p)
 {
-	size_t target = target_of(s, p->len, flags), sum = 0, asked;
-	uint64_t deadline = 0;
+	size_t target = target_of(c, p->len), sum = 0, asked;
 	long got;
 
 	do {
-		got = take_once(s, p, sum, flags, &asked);
+		got = take_once(c, p, sum, &asked);
 		if (got == -EAGAIN && sum < target) {
-			got = octets_wait(s, INPUT, flags, &deadline);
+			got = octets_wait(c, INPUT);
 			if (!got)
 				continue;
 		}
@@ -145,79 +141,88 @@ static long take(struct sock *s, const struct pieces *p, int flags)
 			break;
 		sum += (size_t)got;
 	} while (sum < target || (sum < p->len && (size_t)got == asked));
-	return sum_or_error(s, sum, got);
+	return sum_or_error(c, sum, got);
 }
 
 /* Nothing else than another octet wakes who has seen some; it looks again so often */
 #define PEEK_AGAIN (20 * BASE_NS_PER_MS)
 
-static int peek_wait(struct sock *s, int flags, uint64_t *deadline)
+static int peek_wait(struct octets_call *c)
 {
-	int err = wait_begin(s, INPUT, flags, deadline);
+	int err = wait_begin(c, INPUT);
+	uint64_t again = base_deadline(base_now(), PEEK_AGAIN);
 
 	if (err)
 		return err;
-	err = wait_once(s, 0, base_min(base_deadline(base_now(), PEEK_AGAIN), *deadline));
-	return err == -EAGAIN && !base_deadline_passed(*deadline, base_now()) ? 0 : err;
+	err = wait_once(c->sock, c->stream, 0, base_min(again, c->deadline));
+	return err == -EAGAIN && !base_deadline_passed(c->deadline, base_now()) ? 0 : err;
 }
 
-static long peek(struct sock *s, const struct pieces *p, int flags)
+static long peek(struct octets_call *c, const struct pieces *p)
 {
-	size_t target = target_of(s, p->len, flags), asked;
-	uint64_t deadline = 0;
+	size_t target = target_of(c, p->len), asked;
 	long got, err = 0;
 
 	do {
-		got = take_once(s, p, 0, flags, &asked);
+		got = take_once(c, p, 0, &asked);
 		if (got == -EAGAIN)
-			err = got = octets_wait(s, INPUT, flags, &deadline);
+			err = got = octets_wait(c, INPUT);
 		else if (got <= 0 || (size_t)got >= target ||
-			 s->stream->ops->levels(s->stream, NULL) & (STREAM_RDHUP | STREAM_BOUND))
+			 c->stream->ops->levels(c->stream, NULL) & (STREAM_RDHUP | STREAM_BOUND))
 			break;
 		else
-			err = peek_wait(s, flags, &deadline);
+			err = peek_wait(c);
 	} while (!err);
 	return got;
 }
 
 /* Is there something to read? 1, 0 the end, -errno */
-static long look(struct sock *s, int flags)
+static long look(const struct octets_call *c)
 {
-	char c;
-	struct iovec iov = { &c, 1 };
+	char octet;
+	struct iovec iov = { &octet, 1 };
 	struct pieces one = { &iov, 1, 1, 1, 1 };
+	struct octets_call looks = *c;
 
-	return peek(s, &one, (flags & MSG_DONTWAIT) | MSG_PEEK);
+	looks.flags = (c->flags & MSG_DONTWAIT) | MSG_PEEK;
+	return peek(&looks, &one);
 }
 
 /* A buffer that is none: TCP notices when it has something to put there */
-static long take_unsound(struct sock *s, struct pieces *p, int flags)
+static long take_unsound(struct octets_call *c, struct pieces *p)
 {
-	long got = look(s, flags);
+	long got = look(c);
 
 	if (got <= 0)
 		return got;
-	if (s->stream->ops->readable(s->stream) > p->sound)
+	if (c->stream->ops->readable(c->stream) > p->sound)
 		return -EFAULT;
 	p->n = p->n_sound;
 	p->len = p->sound;
-	return take(s, p, flags);
+	return take(c, p);
 }
 
-static long in_by_kind(struct sock *s, struct pieces *p, int flags)
+static long in_by_kind(struct octets_call *c, struct pieces *p)
 {
 	if (!p->len) {
-		long got = flags & OCTETS_FILE ? 0 : look(s, flags);
+		long got = c->flags & OCTETS_FILE ? 0 : look(c);
 
 		return base_min(got, 0L);
 	}
-	if (p->sound < p->len && !(flags & MSG_TRUNC))
-		return take_unsound(s, p, flags);
-	return flags & MSG_PEEK ? peek(s, p, flags) : take(s, p, flags);
+	if (p->sound < p->len && !(c->flags & MSG_TRUNC))
+		return take_unsound(c, p);
+	return c->flags & MSG_PEEK ? peek(c, p) : take(c, p);
+}
+
+/* connect() took the connection away meanwhile */
+static long unless_gone(const struct octets_call *c, long r)
+{
+	return r == -EXDEV && !sock_has(c->sock, c->stream) ? -EPIPE : r;
 }
 
 long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 {
+	struct octets_call c = { s, s->stream, flags, 0 };
 	struct pieces p;
 	long got = pieces_init(&p, iov, n);
 
@@ -227,12 +232,9 @@ long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 		return -EAGAIN; /* what is there, only recvmsg() tells */
 	if (flags & MSG_OOB)
 		return -EINVAL;
-	got = in_by_kind(s, &p, flags);
-	/* connect() to nowhere took the connection away meanwhile */
-	if (got == -EXDEV && sock_role(s) != SOCK_STREAM_ON)
-		got = -EPIPE;
+	got = in_by_kind(&c, &p);
 	attend_owing(s);
-	return got;
+	return unless_gone(&c, got);
 }
 
 long octets_broken(int flags)
@@ -245,9 +247,8 @@ long octets_broken(int flags)
 }
 
 /* Octets that went, or why none did */
-static long give(struct sock *s, const struct pieces *p, int flags)
+static long give(struct octets_call *c, const struct pieces *p)
 {
-	uint64_t deadline = 0;
 	struct iovec rest[PIECES];
 	size_t sum = 0;
 	long sent;
@@ -255,30 +256,31 @@ static long give(struct sock *s, const struct pieces *p, int flags)
 	do {
 		int k = pieces_rest(p, sum, p->len - sum, rest, PIECES);
 
-		sent = s->stream->ops->send(s->stream, rest, k);
+		sent = c->stream->ops->send(c->stream, rest, k);
 		if (sent > 0)
 			sum += (size_t)sent;
 		else if (sent == -EAGAIN)
-			sent = octets_wait(s, STREAM_WRITABLE, flags, &deadline);
+			sent = octets_wait(c, STREAM_WRITABLE);
 	} while (sent >= 0 && sum < p->len);
-	return sum_or_error(s, sum, base_min(sent, 0L));
+	return sum_or_error(c, sum, base_min(sent, 0L));
 }
 
-static long out_by_kind(struct sock *s, const struct pieces *p, int flags)
+static long out_by_kind(struct octets_call *c, const struct pieces *p)
 {
 	struct pieces none = { 0 };
 	long err;
 
-	if (!p->len && flags & OCTETS_FILE)
+	if (!p->len && c->flags & OCTETS_FILE)
 		return 0;
 	if (p->sound == p->len)
-		return give(s, p, flags);
-	err = give(s, &none, flags);
+		return give(c, p);
+	err = give(c, &none);
 	return err ? err : -EFAULT;
 }
 
 long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
 {
+	struct octets_call c = { s, s->stream, flags, 0 };
 	struct pieces p;
 	long sent = pieces_init(&p, iov, n);
 
@@ -288,7 +290,7 @@ long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
 		sent = -EOPNOTSUPP;
 	if (sent)
 		return sent;
-	sent = out_by_kind(s, &p, flags);
+	sent = unless_gone(&c, out_by_kind(&c, &p));
 	attend_owing(s);
 	if (sent == -ENOMSG)
 		sock_fall_back(s);

@@ -30,11 +30,18 @@ uint64_t octets_grace(const struct sock *s);
 long octets_in(struct sock *s, const struct iovec *iov, int n, int flags);
 long octets_out(struct sock *s, const struct iovec *iov, int n, int flags);
 /*
- * For calls of the same kind: waits for a level as options and @flags allow, *@deadline being 0 at
- * first; 0 try again. What a call that sends says when nobody takes it: SIGPIPE, unless @flags
- * forbid it.
+ * For calls of the same kind: waits for a level as options and flags
+ * allow: 0 try again, or the errno to return. What a call that sends says when nobody takes it:
+ * SIGPIPE, unless @flags forbid it.
  */
-int octets_wait(struct sock *s, unsigned int level, int flags, uint64_t *deadline);
+struct octets_call {
+	struct sock *sock;
+	struct stream *stream; /* connect() may make another, which is not the call's */
+	int flags;
+	uint64_t deadline; /* 0: it has not waited yet */
+};
+
+int octets_wait(struct octets_call *call, unsigned int level);
 long octets_broken(int flags);
 /* Behind what a call has moved already: is it for the next call to tell? */
 bool octets_is_error(long err);

@@ -102,6 +102,12 @@ struct sock *sock_get(int fd);
 struct sock *sock_get_stream(int fd);
 void sock_put(struct sock *s);
 
+/* Has connect() not taken away @stream, that it had, or made another? */
+static inline bool sock_has(const struct sock *s, const struct stream *stream)
+{
+	return __atomic_load_n(&s->stream, __ATOMIC_ACQUIRE) == stream && sock_role(s) != SOCK_NEW;
+}
+
 /* Each enters a new socket into the table */
 int sock_create(int fd);
 int sock_create_accepted(int fd, const struct sock *listener, enum config_transport mode);

@@ -329,7 +329,7 @@ int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline)
 	return err;
 }
 
-int wait_once(struct sock *s, unsigned int wanted, uint64_t deadline)
+int wait_once(struct sock *s, struct stream *stream, unsigned int wanted, uint64_t deadline)
 {
 	struct wait_bell bell;
 	struct wait_watch watch;
@@ -338,7 +338,7 @@ int wait_once(struct sock *s, unsigned int wanted, uint64_t deadline)
 
 	wait_bell_get(&bell);
 	wait_watch(&watch, &bell, s);
-	if (!(s->stream->ops->levels(s->stream, NULL) & (wanted | STREAM_HUP)))
+	if (sock_has(s, stream) && !(stream->ops->levels(stream, NULL) & (wanted | STREAM_HUP)))
 		err = sleep_once(s, wanted, &bell, deadline, &events);
 	wait_unwatch(&watch, s);
 	wait_bell_put(&bell);

@@ -54,9 +54,9 @@ uint32_t wait_level_events(unsigned int levels);
  */
 int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline);
 /*
- * For who has just tried and will try again, and so takes in the input himself: returns 0 also when
- * none of the levels holds
+ * For who has just tried on @stream and will try again, and so takes in the input himself: returns
+ * 0 also when none of the levels holds, or the socket has another stream
  */
-int wait_once(struct sock *s, unsigned int wanted, uint64_t deadline);
+int wait_once(struct sock *s, struct stream *stream, unsigned int wanted, uint64_t deadline);
 
 #endif

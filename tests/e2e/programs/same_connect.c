@@ -262,6 +262,50 @@ static void disconnect_reader(int fd[2])
 	}
 }
 
+/* To nowhere and back, while another thread is in a call */
+static void elsewhere(void *arg)
+{
+	int *fd = arg;
+
+	if (nowhere(fd[0]) || to_peer(fd[0]))
+		same_say("elsewhere: %s", strerror(errno));
+	fd[1] = accept(same_listener, NULL, NULL);
+	put(fd[1], "next");
+}
+
+/* What the next connection brings is not for a call that slept on the one before */
+static void reconnect(int fd[2])
+{
+	static char much[8 << 20];
+	int old = fd[1];
+	char buf[8] = "";
+	long sent;
+
+	same_later(50, elsewhere, fd);
+	R(recv(fd[0], buf, 4, 0));
+	same_join();
+	R(recv(fd[0], buf, 4, 0));
+	SHOW(buf, 4);
+	close(old);
+	old = fd[1];
+	put(old, "p");
+	same_later(50, elsewhere, fd);
+	R(recv(fd[0], buf, 5, MSG_WAITALL));
+	same_join();
+	R(recv(fd[0], buf, 4, 0));
+	SHOW(buf, 4);
+	close(old);
+	old = fd[1];
+	same_later(50, elsewhere, fd);
+	sent = send(fd[0], much, sizeof(much), 0);
+	R(sent > 0 && sent < (long)sizeof(much));
+	same_join();
+	R(recv(fd[1], buf, 1, MSG_DONTWAIT));
+	R(recv(fd[0], buf, 4, 0));
+	R(error_of(fd[0]));
+	close(old);
+}
+
 static void disconnect_listener(int fd[2])
 {
 	int s = fresh(0);
@@ -427,6 +471,7 @@ int main(int argc, char **argv)
 		SAME("shutdown of reading", shut_read),
 		SAME("connect to nowhere disconnects", disconnect),
 		SAME("connect to nowhere while a thread reads", disconnect_reader),
+		SAME("connect to nowhere and back while a thread reads, or writes", reconnect),
 		SAME("connect to nowhere of other sockets", disconnect_listener),
 		SAME("connect without waiting", later),
 		SAME("MSG_FASTOPEN", fast_open_send),
