@@ -1,115 +1,112 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The calls that execute a program in this process.
+ * The calls that execute a program in this process, or in a guest (preload/fork.c).
  *
- * The new program knows nothing of the streams of the old one: one that it was to inherit as
- * standard input or output, or that no other process has, lets the call fail before anything is
- * lost (EOPNOTSUPP). The others end by their protocol before, which the kernel, closing them at the
- * execution, would not do; so the program must be there and executable.
- *
- * A guest (preload/fork.c) executes beside its parent, whose streams stay as they are; copies that
- * it would leave behind by accident are made close-on-exec, in the guest alone.
+ * Streams that are not close-on-exec go on in the new program (preload/heirs.c). The others end
+ * by their protocol before, which the kernel, closing them at the execution, would not do; so the
+ * program must be there and executable. Those of a guest's parent stay as they are.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <unistd.h>
 
-#include "base/fdutil.h"
-#include "base/log.h"
-#include "preload/fork.h"
+#include "preload/environment.h"
+#include "preload/heirs.h"
 #include "preload/libc.h"
 #include "preload/loadable.h"
 #include "preload/process.h"
-#include "preload/sock.h"
 
-struct look {
-	bool guest;
-	long err;
+enum how { AT_PATH, BY_SEARCH, AT_FD, AT_DIR };
+
+struct program {
+	enum how how;
+	int dir;
+	const char *path;
+	int flags;
+	char *const *argv;
 };
 
-static bool is_inherited(int fd)
+static enum loadable judge(const struct program *p)
 {
-	long flags = libc_try(libc.fcntl(fd, F_GETFD, 0));
-
-	return flags >= 0 && !(flags & FD_CLOEXEC);
+	if (p->how == BY_SEARCH)
+		return loadable_find(p->path);
+	return loadable_at(p->dir, p->path, p->flags);
 }
 
-static void look_at(int fd, struct fdent *ent, void *ctx)
+static long theirs(const struct program *p, char *const *envp)
 {
-	struct look *look = ctx;
-	struct sock *s = sock_of_entry(ent);
-
-	if (!sock_stream_of_entry(ent) || !is_inherited(fd))
-		return;
-	if (look->guest && !sock_is_behind(s, fd))
-		return;
-	if (fd <= STDERR_FILENO || !(look->guest || s->stream->ops->shared(s->stream))) {
-		base_err("descriptor %d is a DDP stream, which a new program cannot inherit", fd);
-		look->err = -EOPNOTSUPP;
-	} else if (look->guest) {
-		base_fd_set_cloexec(fd, true);
+	switch (p->how) {
+	case BY_SEARCH:
+		return libc_try(libc.execvpe(p->path, p->argv, envp));
+	case AT_FD:
+		return libc_try(libc.fexecve(p->dir, p->argv, envp));
+	case AT_DIR:
+		return libc_try(libc.execveat(p->dir, p->path, p->argv, envp, p->flags));
+	default:
+		return libc_try(libc.execve(p->path, p->argv, envp));
 	}
 }
 
-/* @runs: nothing speaks against the program. 0, and the call is to be made; -errno */
-static long begin(bool runs)
+static long with_environment(const struct program *p, char *const *envp)
 {
-	struct look look = { fork_is_guest(), 0 };
+	size_t room = environment_room(envp);
 
-	fdtab_each(look_at, &look);
-	if (!look.err && !look.guest && runs)
-		process_finish();
-	return look.err;
+	if (room)
+		envp = environment_make(__builtin_alloca(room), envp);
+	return theirs(p, envp);
 }
 
-static long failed(long err)
+static long execute(const struct program *p, char *const *envp)
 {
-	if (!fork_is_guest())
+	enum loadable to = judge(p);
+	unsigned int n = to == LOADABLE_NOTHING ? 0 : heirs_count();
+	struct heirs h;
+	long err;
+
+	if (to == LOADABLE_NOTHING)
+		return theirs(p, envp);
+	heirs_init(&h, __builtin_alloca((n + 1) * sizeof(struct heir)), n);
+	err = heirs_prepare(&h, to);
+	if (err)
+		return err;
+	if (!h.guest)
+		process_finish();
+	heirs_leave(&h);
+	err = h.adopts ? with_environment(p, envp) : theirs(p, envp);
+	heirs_return(&h);
+	if (!h.guest)
 		process_resume();
 	return err;
 }
 
-static bool can_run(int dir, const char *path, int flags)
-{
-	return loadable_at(dir, path, flags) != LOADABLE_NOTHING;
-}
-
-#define execute(runs, theirs)                                                  \
-	do {                                                                   \
-		long execute_err_ = begin(runs);                               \
-                                                                               \
-		return execute_err_ ? execute_err_ : failed(libc_try(theirs)); \
-	} while (0)
-
 long call_execve(const char *path, char *const argv[], char *const envp[])
 {
-	execute(can_run(AT_FDCWD, path, 0), libc.execve(path, argv, envp));
+	return execute(&(struct program){ AT_PATH, AT_FDCWD, path, 0, argv }, envp);
 }
 
 long call_execv(const char *path, char *const argv[])
 {
-	execute(can_run(AT_FDCWD, path, 0), libc.execv(path, argv));
-}
-
-long call_execvp(const char *file, char *const argv[])
-{
-	execute(loadable_find(file) != LOADABLE_NOTHING, libc.execvp(file, argv));
+	return call_execve(path, argv, environ);
 }
 
 long call_execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	execute(loadable_find(file) != LOADABLE_NOTHING, libc.execvpe(file, argv, envp));
+	return execute(&(struct program){ BY_SEARCH, AT_FDCWD, file, 0, argv }, envp);
+}
+
+long call_execvp(const char *file, char *const argv[])
+{
+	return call_execvpe(file, argv, environ);
 }
 
 long call_fexecve(int fd, char *const argv[], char *const envp[])
 {
-	execute(can_run(fd, "", AT_EMPTY_PATH), libc.fexecve(fd, argv, envp));
+	return execute(&(struct program){ AT_FD, fd, "", AT_EMPTY_PATH, argv }, envp);
 }
 
 long call_execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
 {
-	execute(can_run(dir, path, flags), libc.execveat(dir, path, argv, envp, flags));
+	return execute(&(struct program){ AT_DIR, dir, path, flags, argv }, envp);
 }
 
 /* --- with the arguments one by one --- */

@@ -22,6 +22,7 @@
 #include "preload/attend.h"
 #include "preload/choose.h"
 #include "preload/edge.h"
+#include "preload/environment.h"
 #include "preload/files.h"
 #include "preload/fork.h"
 #include "preload/inherit.h"
@@ -41,7 +42,7 @@ static void end_one(int fd, struct fdent *ent, void *ctx)
 {
 	struct sock *s = sock_of_entry(ent), **kept = ctx;
 
-	if (!sock_stream_of_entry(ent))
+	if (!sock_stream_of_entry(ent) || s->heir)
 		return;
 	base_fd_set_cloexec(fd, true);
 	if (s->kept)
@@ -165,6 +166,7 @@ __attribute__((constructor)) static void begin(void)
 	libc_init();
 	fork_init();
 	edge_init();
+	environment_init();
 	config_load(&sock_config);
 	choose_init();
 	if (choose_may(CONFIG_CLIENT) || choose_may(CONFIG_SERVER))

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "preload/sock.h"
 #include "stream/stream.h"
 
 /* Octets on their way in one direction */
@@ -43,5 +44,20 @@ int relay_line_init(struct relay_line *l);
 void relay_line_uninit(struct relay_line *l);
 /* Until all of them are over */
 void relay_serve(struct relay_line *lines, unsigned int n);
+
+/* What a relay is to take over: by which number the process has the socket, the relay's local end */
+struct relay_ask {
+	struct sock *sock;
+	int fd, local;
+};
+
+/*
+ * A process that serves these when the program of this one, or of a guest, has been executed;
+ * @before: the process that has the streams until then, 0: none. *@out: a descriptor for the time
+ * until then
+ */
+int relay_create(const struct relay_ask *asks, unsigned int n, uint32_t before, int *out);
+/* The program is not executed after all */
+void relay_cancel(int go);
 
 #endif

@@ -24,6 +24,7 @@
 #include "preload/epoll.h"
 #include "preload/host.h"
 #include "preload/internal.h"
+#include "preload/kept.h"
 #include "preload/libc.h"
 #include "preload/linger.h"
 #include "preload/plain.h"
@@ -198,7 +199,7 @@ static struct sock *sock_alloc(int fd)
 	s->peer_len = 0;
 	s->announced = -1;
 	s->probing = s->late = s->unsettled = s->fixed = false;
-	s->accepted = s->attended = s->own = s->ended = false;
+	s->accepted = s->attended = s->own = s->ended = s->heir = false;
 	s->option = (struct option_kept){ 0 };
 	s->acked = 0;
 	s->confined = false;
@@ -299,6 +300,7 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 	err = stream_rsock_ops.attach(s->fd, &param, &fresh);
 	if (err)
 		return err;
+	kept_mark(s->fd, true);
 	BASE_POINT(preload_sock_attached);
 	stream_replace(s, fresh);
 	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
@@ -327,6 +329,26 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 	if (err)
 		sock_put(s);
 	return err;
+}
+
+int sock_create_adopted(int fd, struct sock **out)
+{
+	struct sock *s = sock_alloc(fd);
+	struct stream_param param = { .dir = sock_config.dir, .changed = changed, .ctx = s };
+	struct stream *stream;
+	int err = s ? stream_rsock_ops.adopt(fd, &param, &stream) : -ENOMEM;
+
+	if (err) {
+		sock_put(s);
+		return err;
+	}
+	s->stream = stream;
+	s->cookie = sock_cookie(fd);
+	s->reported = false;
+	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
+	*out = s;
+	return 0;
 }
 
 static int int_option(int fd, int level, int name)
@@ -391,6 +413,7 @@ void sock_forget_stream(struct sock *s)
 	attend_forget(s);
 	sock_report(s);
 	sock_settle(s);
+	kept_mark(s->fd, false);
 	/* Who is inside must not get at what the descriptor becomes */
 	s->stream->ops->set_fd(s->stream, -1);
 	s->shut = 0;
@@ -410,6 +433,7 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 	if (role == SOCK_PLAIN)
 		return;
 	if (s->stream) {
+		kept_mark(s->fd, false);
 		option_restore(s->fd, &s->option);
 		base_sock_set_lowat(s->fd, (int)s->stream->ops->lowat(s->stream));
 	}

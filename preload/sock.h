@@ -57,6 +57,7 @@ struct sock {
 	bool fixed; /* the mode is the program's own wish, and no rule is asked */
 	bool accepted;
 	bool attended; /* preload/attend.c */
+	bool heir;     /* preload/heirs.c: the next program goes on with it */
 	bool reported; /* atomic; its stream is in the report */
 	uint8_t shut;  /* what shutdown() was told, plus one, as bits */
 	struct option_kept option;
@@ -111,6 +112,8 @@ static inline bool sock_has(const struct sock *s, const struct stream *stream)
 /* Each enters a new socket into the table */
 int sock_create(int fd);
 int sock_create_accepted(int fd, const struct sock *listener, enum config_transport mode);
+/* One that other processes have made, and for the table: as stream_ops.adopt */
+int sock_create_adopted(int fd, struct sock **out);
 /*
  * The program's own wish for a socket that is neither connected nor a listener yet; it goes before
  * the rules. -ENOPROTOOPT: no TCP socket, -EISCONN: too late

@@ -11,7 +11,7 @@ import re
 import sys
 from dataclasses import dataclass
 
-KINDS = "fd|any|out|after|end|file|var|also|self|msg"
+KINDS = "fd|any|out|after|took|end|file|var|also|self|msg"
 LINE = re.compile(rf"({KINDS})(\*?)\s+(.*?)(\w+)\((.*)\)\s+:\s+(.+)$")
 NOTE = """/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Made of wrap.list by wrap.py */
@@ -81,6 +81,8 @@ def header(calls):
         result = "_Noreturn void" if call.kind == "end" else "long"
         got = "long got, " if call.kind == "after" else ""
         out += f"{result} call_{call.name}({got}{call.params});\n"
+        if call.kind == "took":
+            out += f"long took_{call.name}(long got, {call.params});\n"
     return out + "\n#endif\n"
 
 
@@ -155,7 +157,10 @@ def entry(call):
     if call.kind == "out":
         r = f"call_{call.name}({call.args})"
         return out + f"\tlong r = {r};\n\n{answer(call)}}}\n\n"
-    if call.kind != "any":
+    if call.kind == "took":
+        out += f"\tif (!fdtab_is_ours(fd)) {{\n\t\tlong got = libc.{call.name}({call.args});\n\n"
+        out += f"\t\treturn ({call.result})(got >= 0 ? took_{call.name}(got, {call.args}) : got);\n\t}}\n"
+    elif call.kind != "any":
         theirs = "!fdtab_is_ours(fd)"
         if call.kind == "msg":
             theirs += " && !__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED)"

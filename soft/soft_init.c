@@ -113,7 +113,8 @@ static const struct rnic_ops soft_ops = {
 	.conn_destroy = soft_conn_destroy,
 };
 
-__attribute__((constructor)) static void soft_register(void)
+/* Before constructors that take over streams which are there already */
+__attribute__((constructor(101))) static void soft_register(void)
 {
 	rnic_register(&soft_ops);
 }

@@ -232,6 +232,13 @@ void rsock_holder_enter(struct rsock *s)
 	rsock_store(&s->slot, slot);
 }
 
+static void leave(struct stream_state *st, uint64_t who)
+{
+	for (int i = 0; i < STREAM_HOLDERS; i++)
+		if (rsock_load(&st->holder[i].who) == who)
+			clear(st, &st->holder[i], who);
+}
+
 /* Its parent may have named it when it had just come by itself: then it has two */
 void rsock_holder_leave(struct rsock *s)
 {
@@ -240,9 +247,7 @@ void rsock_holder_leave(struct rsock *s)
 
 	if (__atomic_exchange_n(&s->slot, -1, __ATOMIC_ACQ_REL) < 0)
 		overflow_leave(st);
-	for (int i = 0; i < STREAM_HOLDERS; i++)
-		if (rsock_load(&st->holder[i].who) == me)
-			clear(st, &st->holder[i], me);
+	leave(st, me);
 }
 
 void rsock_holder_drop(struct stream_state *st, enum stream_holder_kind kind)
@@ -300,6 +305,11 @@ void rsock_named(struct stream *stream, uint32_t pid)
 		return;
 	if (claim(st, STREAM_HOLDER_FORK, self, pid) < 0)
 		claim(st, STREAM_HOLDER_SPAWN, self, pid);
+}
+
+void rsock_left(struct stream *stream, uint32_t pid)
+{
+	leave(rsock_of(stream)->state, who_of(STREAM_HOLDER_LIVE, pid));
 }
 
 bool rsock_shared(struct stream *stream)

@@ -292,7 +292,6 @@ static int rsock_hand_over(struct stream *stream)
 		return -EOPNOTSUPP;
 	if (s->user != (uid_t)syscall(SYS_geteuid))
 		return -EACCES;
-	rsock_pump(s);
 	return 0;
 }
 
@@ -357,6 +356,7 @@ const struct stream_ops stream_rsock_ops = {
 	.unshare = rsock_unshare,
 	.joined = rsock_joined,
 	.named = rsock_named,
+	.left = rsock_left,
 	.shared = rsock_shared,
 	.alone = rsock_alone,
 	.sleep_begin = rsock_sleep_begin,

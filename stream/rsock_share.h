@@ -35,6 +35,7 @@ void rsock_share(struct stream *stream, enum stream_share how);
 void rsock_unshare(struct stream *stream, enum stream_share how);
 void rsock_joined(struct stream *stream);
 void rsock_named(struct stream *stream, uint32_t pid);
+void rsock_left(struct stream *stream, uint32_t pid);
 bool rsock_shared(struct stream *stream);
 bool rsock_alone(struct stream *stream);
 bool rsock_sleep_begin(struct stream *stream, uint64_t bell);

@@ -63,7 +63,8 @@ struct stream_ops {
 	int (*adopt)(int fd, const struct stream_param *param, struct stream **out);
 	/*
 	 * Can a process that does not have this one's memory go on with it? What it needs is in
-	 * the state from now on. 0; -EOPNOTSUPP: its state has no name; -EACCES: it has, but
+	 * the state. No octet moves, for the caller may have other descriptors than the stream
+	 * knows of. 0; -EOPNOTSUPP: its state has no name; -EACCES: it has, but
 	 * this process is another user's by now; -EXDEV: one-sided operations.
 	 */
 	int (*hand_over)(struct stream *s);
@@ -133,6 +134,8 @@ struct stream_ops {
 	 * Who is named and ends counts no more.
 	 */
 	void (*named)(struct stream *s, uint32_t pid);
+	/* That process has it no more: it has executed a program that knows nothing of it */
+	void (*left)(struct stream *s, uint32_t pid);
 	/* Has another process it open as well? By a quick look, which may count dead ones */
 	bool (*shared)(struct stream *s);
 	/* Has nobody else? Certain, and slow: it looks at each */

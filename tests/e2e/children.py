@@ -5,7 +5,6 @@
 Python's subprocess calls vfork and closes all descriptors in the child; multiprocessing forks. The
 connection of the parent goes on through all of it, over TCP and over DDP.
 """
-import errno
 import multiprocessing
 import os
 import socket
@@ -65,22 +64,34 @@ def beside_a_thread(client, server):
     thread.join()
 
 
-def not_handed_over(client, server):
-    """Over TCP it is, and cat reads what was sent; over DDP the call says why not."""
-    try:
-        with subprocess.Popen(["cat"], stdin=server, stdout=subprocess.PIPE) as cat:
-            client.sendall(b"for cat")
-            client.shutdown(socket.SHUT_WR)
-            assert cat.communicate(timeout=30)[0] == b"for cat"
-            client.close()
+def handed_over(client, server):
+    for command in (["cat"], ["sh", "-c", "exec cat"], [PYTHON, "-c", "import os, sys\n"
+                    "for line in sys.stdin: sys.stdout.write(line)"]):
+        client, server = connect()
+        with subprocess.Popen(command, stdin=server, stdout=server) as child:
             server.close()
-    except OSError as error:
-        assert error.errno == errno.EOPNOTSUPP
+            client.sendall(b"for the child\n")
+            client.shutdown(socket.SHUT_WR)
+            with client.makefile("rb") as answer:
+                assert answer.read() == b"for the child\n"
+            assert child.wait(60) == 0
+
+
+def handed_over_and_kept(client, server):
+    with subprocess.Popen(["cat"], stdin=server, stdout=subprocess.PIPE) as cat:
+        client.sendall(b"for cat")
+        client.shutdown(socket.SHUT_WR)
+        assert cat.communicate(timeout=30)[0] == b"for cat"
+        server.sendall(b"still here")
+        assert client.recv(10, socket.MSG_WAITALL) == b"still here"
+    client.close()
+    server.close()
 
 
 def inside():
     writer = tap.Writer()
-    for case in (run_many, keep_descriptors, fork_many, beside_a_thread, not_handed_over):
+    for case in (run_many, keep_descriptors, fork_many, beside_a_thread, handed_over,
+                 handed_over_and_kept):
         client, server = connect()
         problems = []
         try:
@@ -108,7 +119,7 @@ def main():
             if " - " in line:
                 writer.case(f"{name}: {line.split(' - ', 1)[1]}",
                             [] if line.startswith("ok ") else [done.stdout])
-        if done.returncode or len(lines) < 6:
+        if done.returncode or len(lines) < 7:
             writer.case(f"{name}: the program came to its end", [done.stdout, done.stderr])
     writer.finish()
 

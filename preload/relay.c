@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The process of a relay.
+ *
+ * It is forked twice, so that no wait() of the program's sees it, and has nothing of its
+ * maker's but the streams it is for: no other descriptor, no handler, its own session. A child
+ * of vfork() may make one too: the copy is of the memory that it is a guest in.
+ *
+ * Until the program has been executed the relay does not touch a stream: it waits for the end
+ * of a pipe, which is close-on-exec. A word in the pipe says that the program could not be
+ * executed, and the relay leaves as if it had not been.
+ */
+#include "preload/relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/fdutil.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/sockutil.h"
+#include "preload/libc.h"
+#include "preload/octets.h"
+#include "preload/report.h"
+
+#define NAME "warpsock-relay"
+
+struct relay {
+	struct relay_line *lines;
+	struct sock **socks;
+	unsigned int n;
+	int go;
+};
+
+/* --- a process with nothing but its streams --- */
+
+static void signals_reset(void)
+{
+	struct sigaction action = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	for (int sig = 1; sig < _NSIG; sig++)
+		libc.sigaction(sig, &action, NULL);
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+}
+
+/* The least number from @from on that is the relay's; -1 */
+static int number_next(const struct relay *r, int from)
+{
+	int least = r->go >= from ? r->go : -1;
+
+	for (unsigned int i = 0; i < r->n; i++) {
+		int two[] = { r->lines[i].local, stream_fd(r->lines[i].stream) };
+
+		for (int j = 0; j < 2; j++)
+			if (two[j] >= from && (least < 0 || two[j] < least))
+				least = two[j];
+	}
+	return least;
+}
+
+static void others_close(const struct relay *r)
+{
+	int from = 0, next;
+
+	while ((next = number_next(r, from)) >= 0) {
+		if (next > from)
+			syscall(SYS_close_range, from, next - 1, 0);
+		from = next + 1;
+	}
+	syscall(SYS_close_range, from, ~0u, 0);
+}
+
+/* Threads that another process has, and that slept on it, are nothing to wake */
+static void sock_join(struct sock *s, int fd)
+{
+	pthread_mutex_init(&s->lock, NULL);
+	base_list_init(&s->watches);
+	s->stream->ops->set_fd(s->stream, fd);
+	s->stream->ops->joined(s->stream);
+}
+
+/* Only a server in mode auto may speak first */
+static uint64_t grace_of(const struct sock *s)
+{
+	bool may = s->accepted && s->mode == CONFIG_USE_AUTO;
+
+	return may ? base_max(1ull, octets_grace(s)) : 0;
+}
+
+static int lines_make(struct relay *r, const struct relay_ask *asks, unsigned int n)
+{
+	void *p;
+	int err = base_map_create(n * (sizeof(*r->lines) + sizeof(*r->socks)), &p);
+
+	if (err)
+		return err;
+	r->lines = p;
+	r->socks = (struct sock **)(r->lines + n);
+	for (; !err && r->n < n; r->n++) {
+		struct sock *s = asks[r->n].sock;
+
+		sock_join(s, asks[r->n].fd);
+		r->socks[r->n] = s;
+		r->lines[r->n] = (struct relay_line){
+			.stream = s->stream,
+			.local = asks[r->n].local,
+			.grace = grace_of(s),
+			.linger = sock_config.linger,
+		};
+		err = relay_line_init(&r->lines[r->n]);
+	}
+	return err;
+}
+
+/* Has the program been executed? Or has its process ended, which comes to the same */
+static bool has_begun(const struct relay *r)
+{
+	struct pollfd p = { .fd = r->go, .events = POLLIN };
+	char word;
+
+	while (base_poll(&p, 1, BASE_NEVER) <= 0)
+		;
+	return syscall(SYS_read, r->go, &word, 1) != 1;
+}
+
+static void leave(struct relay *r)
+{
+	for (unsigned int i = 0; i < r->n; i++)
+		r->lines[i].stream->ops->close(r->lines[i].stream);
+}
+
+static void serve(struct relay *r, uint32_t before)
+{
+	for (unsigned int i = 0; before && i < r->n; i++)
+		r->lines[i].stream->ops->left(r->lines[i].stream, before);
+	report_reset();
+	relay_serve(r->lines, r->n);
+	for (unsigned int i = 0; i < r->n; i++)
+		sock_report(r->socks[i]);
+	if (sock_config.report[0])
+		report_write(sock_config.report);
+}
+
+static _Noreturn void run(const struct relay_ask *asks, unsigned int n, int go, uint32_t before)
+{
+	struct relay r = { .go = go };
+
+	signals_reset();
+	__atomic_store_n(&base_log_fd, -1, __ATOMIC_RELAXED);
+	prctl(PR_SET_NAME, NAME);
+	if (lines_make(&r, asks, n))
+		syscall(SYS_exit_group, 1);
+	others_close(&r);
+	if (chdir("/"))
+		base_debug("relay: / cannot be entered");
+	if (has_begun(&r))
+		serve(&r, before);
+	else
+		leave(&r);
+	syscall(SYS_exit_group, 0);
+	__builtin_unreachable();
+}
+
+/* --- in the process that makes it --- */
+
+static int middle(const struct relay_ask *asks, unsigned int n, const int go[2], uint32_t before)
+{
+	long pid;
+
+	syscall(SYS_setsid);
+	pid = libc._Fork();
+	if (!pid)
+		run(asks, n, go[0], before);
+	return pid < 0;
+}
+
+/* A child that no signal tells of, and no wait() of the program's */
+static int fork_twice(const struct relay_ask *asks, unsigned int n, const int go[2],
+		      uint32_t before)
+{
+	long pid = syscall(SYS_clone, 0, 0, 0, 0, 0);
+	int status = 0;
+
+	if (!pid)
+		syscall(SYS_exit_group, middle(asks, n, go, before));
+	if (pid < 0)
+		return -errno;
+	while (syscall(SYS_wait4, pid, &status, __WCLONE, NULL) < 0 && errno == EINTR)
+		;
+	return status ? -EAGAIN : 0;
+}
+
+static void share_all(const struct relay_ask *asks, unsigned int n, bool on)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		struct stream *stream = asks[i].sock->stream;
+
+		if (on)
+			stream->ops->share(stream, STREAM_SHARE_FORK);
+		else
+			stream->ops->unshare(stream, STREAM_SHARE_FORK);
+	}
+}
+
+int relay_create(const struct relay_ask *asks, unsigned int n, uint32_t before, int *out)
+{
+	sigset_t all, mask;
+	int go[2], err;
+
+	if (syscall(SYS_pipe2, go, O_CLOEXEC))
+		return -errno;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &mask);
+	share_all(asks, n, true);
+	err = fork_twice(asks, n, go, before);
+	if (err)
+		share_all(asks, n, false);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	base_fd_close(go[0]);
+	if (err)
+		base_fd_close(go[1]);
+	else
+		*out = go[1];
+	return err;
+}
+
+void relay_cancel(int go)
+{
+	syscall(SYS_write, go, "", 1);
+	base_fd_close(go);
+}
