@@ -13,13 +13,18 @@
 
 #include "base/sockutil.h"
 
-/* Whoever waits to send may have a message that needs more room than there is */
+/*
+ * Whoever waits to send may have a message that needs more room than there is. And programs that
+ * do not give their sockets O_NONBLOCK rely on TCP's promise that some KiB will not block: room
+ * for a quarter of the peer's window comes up in any case.
+ */
 static bool may_send(const struct rsock *s)
 {
+	uint64_t enough = base_max(rsock_load(&s->state->tx.want), s->state->first_window / 4);
+
 	if (!rsock_may_data(s) || rsock_jobs_left(s) || rsock_message_left(s))
 		return false;
-	return !rsock_has(s, STREAM_FEATURE_INLINE) ||
-	       rsock_window_room(s) >= rsock_load(&s->state->tx.want);
+	return !rsock_has(s, STREAM_FEATURE_INLINE) || rsock_window_room(s) >= enough;
 }
 
 static unsigned int open_levels(const struct rsock *s, uint32_t ends)

@@ -90,6 +90,18 @@ static void room(int fd[2])
 	polled(&p, 1, COMES);
 }
 
+/* Writable means room for some KiB: programs whose sockets block rely on it, relays above all */
+static void room_enough(int fd[2])
+{
+	struct pollfd p = { .fd = fd[0], .events = POLLOUT };
+	static const char octets[5000];
+	ssize_t n = sizeof(octets);
+
+	while (n == sizeof(octets) && poll(&p, 1, 0) == 1)
+		n = send(fd[0], octets, sizeof(octets), MSG_DONTWAIT);
+	same_say("%zd of %zu octets", n, sizeof(octets));
+}
+
 static void lists(int fd[2])
 {
 	int pipes[2], gone = dup(fd[0]);
@@ -390,6 +402,7 @@ int main(int argc, char **argv)
 	static const struct same_case cases[] = {
 		{ "poll: levels", levels, NULL },
 		{ "poll: room", room, NULL },
+		{ "poll: room for a whole write", room_enough, NULL },
 		{ "poll: lists", lists, NULL },
 		{ "poll: errors", errors, NULL },
 		{ "poll: the longest list", longest, NULL },
