@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A stage for real programs: both ends under the launcher, watched on the wire, asked afterwards.
+"""A stage for real programs: under the launcher or not, watched on the wire, asked afterwards.
 
-What a program is told to do is a row of docs/programs.md: its command line, and its report.
+What a program is told to do with both ends under the launcher is a row of docs/programs.md: its
+command line, and its report.
 """
 import contextlib
 import hashlib
@@ -12,17 +13,17 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "e2e")]
 
-import fpdu_check  # noqa: E402
 from launch import Stage, free_port  # noqa: E402
+from wire import Wire, listens, tail, until  # noqa: E402
 
 LIMIT = 60
 MIB = 1 << 20
+LONG = bool(os.environ.get("WARPSOCK_LONG"))
 
 
 def sha256(path):
@@ -33,109 +34,28 @@ def sha256(path):
     return digest.hexdigest()
 
 
-def tail(text, lines=6):
-    return text.splitlines()[-lines:]
-
-
-def until(condition, limit=20):
-    end = time.monotonic() + limit
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
-
-
-def listens(port):
-    """Looked up, not tried: a connection that says nothing would be a program's to count."""
-    wanted = f":{port:04X}"
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        for line in Path(table).read_text().splitlines()[1:]:
-            local, state = line.split()[1], line.split()[3]
-            if state == "0A" and local.endswith(wanted):
-                return True
-    return False
-
-
-def ddp_problems(report):
-    """Why this is no report of a program whose connections were all on DDP."""
-    if report is None:
-        return ["there is no report"]
-    found = report["connections"]
-    problems = [f"{found[key]} connections: {key}" for key in ("tcp", "kernel", "verbs")
-                if found[key]]
-    if not found["software"]:
-        problems.append("no connection was on DDP")
-    if report["fallbacks"]:
-        problems.append(f"fallbacks: {report['fallbacks']}")
-    return problems
-
-
-def as_root():
-    return [] if os.geteuid() == 0 else ["sudo", "-n"]
-
-
-class Wire:
-    """A capture of some ports on loopback."""
-
-    def __init__(self, folder, ports):
-        self.ports = ports
-        self.path = folder / f"wire-{ports[0]}.pcap"
-        self.log = folder / f"wire-{ports[0]}.log"
-        self.dump = None
-        self.why = None  # why there is no capture
-
-    def start(self):
-        """Not in immediate mode, whose ring has room for 256 packets, however small they are."""
-        what = " or ".join(f"tcp port {port}" for port in self.ports)
-        with open(self.log, "wb") as log:
-            self.dump = subprocess.Popen(
-                [*as_root(), "tcpdump", "-i", "lo", "-s", "0", "-B", "65536", "-w",
-                 str(self.path), what],
-                stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        until(lambda: "listening on" in self.said() or self.dump.poll() is not None)
-        if self.dump.poll() is not None:
-            self.why = f"no capture here: {' '.join(tail(self.said(), 1))}"
-
-    def said(self):
-        return self.log.read_text(errors="replace")
-
-    def stop(self):
-        if self.dump and self.dump.poll() is None:
-            time.sleep(1.3)  # what came last reaches tcpdump after a second
-            subprocess.run([*as_root(), "kill", str(self.dump.pid)], check=True, timeout=20)
-            self.dump.wait(20)
-
-    def problems(self, marker_of):
-        """Of a capture whose every octet has to be in FPDUs, and the marker in their payload.
-
-        What tcpdump says that it dropped may be from before it had its filter: a gap in what is
-        ours is found by the octets that are missing.
-        """
-        try:
-            sides = [side for port in self.ports for walk in fpdu_check.check(self.path, port)
-                     for side in walk]
-        except fpdu_check.Wrong as wrong:
-            return [str(wrong), *tail(self.said(), 3)]
-        marker = marker_of(sides)
-        if not marker or not any(marker in side.payload for side in sides):
-            return ["the marker was not on the wire"]
-        return ["the marker is outside of FPDU payload" for side in sides if marker in side.around]
-
-
 class Play(Stage):
-    """The programs of one scenario; each check is a case, each command a row."""
+    """The programs of one scenario in one way; each check is a case, each command a row."""
 
-    def __init__(self, warpsock, writer):
+    def __init__(self, warpsock, resplit, writer, scenario, way):
         super().__init__(warpsock)
+        self.resplit = os.path.abspath(resplit)
         self.writer = writer
+        self.scenario = scenario
+        self.way = way
         self.marker = f"marker-{secrets.token_hex(12)}"
         self.rows = []
         self.commands = {}
-        self.ports = []
+        self.roles = {}
+        self.doors = {}  # by port of a server: where its clients knock
+        self.proxies = []
 
     def case(self, name, problems=()):
-        self.writer.case(name, problems)
+        self.writer.case(f"{self.way.name}: {name}", problems)
+
+    def some(self, number, least=1):
+        """Of a load, all of it or a tenth."""
+        return number if self.way.whole else max(number // 10, least)
 
     def shown(self, args):
         """The command as a reader would give it."""
@@ -143,24 +63,63 @@ class Play(Stage):
         text = shlex.join(str(arg) for arg in args)
         for word, instead in known.items():
             text = text.replace(word, instead)
-        for port in self.ports:
+        for port in self.doors:
             text = re.sub(rf"\b{port}\b", "PORT", text)
         return re.sub("(MARKER)+", "MARKER", text)
 
+    # --- programs ---------------------------------------------------------------------------------
+
     def port(self):
-        self.ports.append(free_port())
-        return self.ports[-1]
+        port = free_port()
+        self.doors[port] = free_port() if self.way.resplit else port
+        return port
 
-    def begin(self, name, args, **kwargs):
+    def through_doors(self, arg, own):
+        """An argument, in which another's port is where it is to be reached."""
+        for port, door in self.doors.items():
+            if port not in own:
+                arg = re.sub(rf"\b{port}\b", str(door), arg)
+        return arg
+
+    def begin(self, name, args, role="client", leg="plain", own=(), **kwargs):
+        """leg: what its peers are in mode auto; own: ports that it listens at."""
         self.commands[name] = self.shown(args)
-        return self.start(name, [str(arg) for arg in args], **kwargs)
+        self.roles[name] = (role, leg)
+        args = [self.through_doors(str(arg), own) for arg in args]
+        launch = getattr(self.way, role)
+        if launch:
+            args = [self.warpsock, "run", *launch, "--report", self.dir / f"{name}.json", "--",
+                    *args]
+        env = {**self.way.env(self.scenario), **kwargs.pop("env", {})}
+        return self.start(name, args, mode=None, env=env, **kwargs)
 
-    def serve(self, name, args, port, **kwargs):
+    def serve(self, name, args, *ports, role="server", **kwargs):
         """Starts a server and waits until it listens."""
-        proc = self.begin(name, args, **kwargs)
-        if not until(lambda: listens(port) or proc.poll() is not None) or not listens(port):
-            raise RuntimeError(f"{name} does not listen: {self.both(name)}")
+        proc = self.begin(name, args, role, own=ports, **kwargs)
+        for port in ports:
+            if not until(lambda: listens(port) or proc.poll() is not None) or not listens(port):
+                raise RuntimeError(f"{name} does not listen: {self.both(name)}")
+        if self.way.resplit:
+            self.cut_anew(name, ports)
         return proc
+
+    def cut_anew(self, name, ports):
+        """A proxy before each of its ports."""
+        seed = os.environ.get("WARPSOCK_SEED") or str(secrets.randbits(32))
+        print(f"# resplit: {name}: seed {seed}", flush=True)
+        pairs = [str(number) for port in ports for number in (self.doors[port], port)]
+        proxy = f"{name}.resplit"
+        self.proxies.append((proxy, self.start(proxy, [self.resplit, seed, *pairs], mode=None)))
+        until(lambda: all(listens(self.doors[port]) for port in ports))
+
+    def proxied(self):
+        """Everything did go through the proxies: each says what it had."""
+        for name, proc in self.proxies:
+            proc.send_signal(signal.SIGTERM)
+            status, said = self.end(proc, 10), self.text(name)
+            print(f"# {name}: {said.strip()}", flush=True)
+            self.case(f"{name} had connections, and cut them", [] if status == 0 and re.match(
+                r"[1-9]\d* connections, [1-9]", said) else [f"status {status}", *self.both(name)])
 
     def both(self, name):
         return tail(self.text(name)) + tail(self.text(name, "err"))
@@ -168,8 +127,10 @@ class Play(Stage):
     def account(self, name, proc, statuses=(0,), limit=LIMIT):
         """Waits for its end: how it ended, and what its report says. Returns what is wrong."""
         status = self.end(proc, limit)
-        report = self.report(name)
-        problems = ddp_problems(report)
+        role, leg = self.roles[name]
+        report, problems = self.report(name), []
+        if getattr(self.way, role):
+            problems += self.way.problems(report, self.scenario, leg)
         if status not in statuses:
             problems.append(f"it ended with {status}")
         if problems:
@@ -184,10 +145,15 @@ class Play(Stage):
     def stop(self, name, proc, number=signal.SIGTERM, statuses=(0,)):
         """Ends a server as its user would, and accounts for it."""
         proc.send_signal(number)
-        self.case(f"{name}: ended, every connection on DDP", self.account(name, proc, statuses))
+        self.case(f"{name} ended, its connections as they had to be",
+                  self.account(name, proc, statuses))
+
+    # --- what came of it --------------------------------------------------------------------------
 
     def balance(self, server, clients, unread=0):
         """Both ends have to count the same connections and octets, but for what clients leave."""
+        if not self.way.on:
+            return
         mine = self.report(server)
         theirs = [self.report(name) for name in clients]
         problems = []
@@ -204,10 +170,13 @@ class Play(Stage):
 
         A program that takes no text has another marker, which is found in what was captured.
         """
+        if not self.way.whole:
+            yield
+            return
         wire = Wire(self.dir, ports)
         wire.start()
         try:
-            yield wire
+            yield
         finally:
             wire.stop()
         title = f"{name}: on the wire only as FPDU payload"

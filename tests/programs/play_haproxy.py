@@ -26,34 +26,37 @@ defaults
 listen web
 	mode http
 	bind 127.0.0.1:{http}
-	server one 127.0.0.1:{port}
+	server one 127.0.0.1:{door}
 listen octets
 	mode tcp
 	bind 127.0.0.1:{tcp}
-	server one 127.0.0.1:{port}
+	server one 127.0.0.1:{door}
 """
 
 
 def play(play):
     ports = {"port": play.port(), "http": play.port(), "tcp": play.port()}
-    play.blob("big", 30 * MIB)
+    ports["door"] = play.doors[ports["port"]]
+    play.blob("big", play.some(30) * MIB)
     (play.dir / "page").write_text(play.marker * 20)
     for name, text in (("nginx.conf", NGINX), ("haproxy.cfg", HAPROXY)):
         (play.dir / name).write_text(text.format(dir=play.dir, **ports))
     nginx = play.serve("nginx", ["nginx", "-p", play.dir, "-c", play.dir / "nginx.conf", "-e",
-                                 play.dir / "error.log"], ports["port"])
+                                 play.dir / "error.log"], ports["port"], leg="ddp")
     haproxy = play.serve("haproxy", ["haproxy", "-db", "-f", play.dir / "haproxy.cfg"],
-                         ports["tcp"])
+                         ports["http"], ports["tcp"], role="middle", leg="both")
     with play.wire("haproxy", ports["port"], ports["http"]):
         problems = play.client("page", ["curl", "-sSf", "-o", "got-page",
-                                        f"http://127.0.0.1:{ports['http']}/page"])
+                                        f"http://127.0.0.1:{ports['http']}/page"], leg="ddp")
         play.case("a page through it", problems + play.same("page", "got-page"))
     for kind in ("http", "tcp"):
         problems = play.client(f"big-{kind}", ["curl", "-sSf", "-o", f"got-{kind}",
-                                               f"http://127.0.0.1:{ports[kind]}/big"])
-        play.case(f"30 MiB through its mode {kind}", problems + play.same("big", f"got-{kind}"))
-        problems = play.client(f"ab-{kind}", ["ab", "-q", "-k", "-n", "2000", "-c", "20",
-                                              f"http://127.0.0.1:{ports[kind]}/page"])
+                                               f"http://127.0.0.1:{ports[kind]}/big"],
+                               leg="ddp")
+        play.case(f"a large file through its mode {kind}",
+                  problems + play.same("big", f"got-{kind}"))
+        problems = play.client(f"ab-{kind}", ["ab", "-q", "-k", "-n", play.some(2000), "-c", "20",
+                                              f"http://127.0.0.1:{ports[kind]}/page"], leg="ddp")
         play.case(f"ab through its mode {kind}", problems + play.says(
             f"ab-{kind}", "Failed requests:        0"))
     play.stop("haproxy", haproxy, signal.SIGUSR1)

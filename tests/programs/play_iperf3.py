@@ -2,9 +2,9 @@
 """iperf3: one stream, the other way, both ways, four streams, and small blocks."""
 import json
 
-
 NEEDS = ("iperf3",)
 VERSION = ("iperf3", "--version")
+NOT = {"asking": "its server takes a Request for a client's cookie, and is busy with it"}
 RUNS = {"one": (), "reverse": ("-R",), "both": ("--bidir",), "four": ("-P", "4"),
         "four-reverse": ("-P", "4", "-R"), "small": ("-l", "1000", "-n", "20M")}
 
@@ -21,22 +21,30 @@ def summary(play, name):
     return [] if sent > 1 << 20 and got else [f"{sent} octets sent, {got} received"]
 
 
-def run(play, name, *args):
-    """A server for one run and its client, of which the server has the marker."""
+def length(play, args):
+    if "-n" in args:
+        return []
+    return ["-t", "1"] if play.way.whole else ["-n", "20M"]
+
+
+def serve(play, name):
+    """A server for one run."""
     port = play.port()
-    server = play.serve(f"{name}-server", ["iperf3", "-s", "-1", "-J", "-B", "127.0.0.1", "-p",
-                                           port], port)
+    return port, play.serve(f"{name}-server", ["iperf3", "-s", "-1", "-J", "-B", "127.0.0.1", "-p",
+                                               port], port)
+
+
+def run(play, name, *args):
+    port, server = serve(play, name)
     problems = play.client(name, ["iperf3", "-c", "127.0.0.1", "-p", port, "-J",
-                                  *(args if "-n" in args else ("-t", "1.5", *args))])
-    problems += play.account(f"{name}-server", server) + summary(play, name)
-    return problems
+                                  *length(play, args), *args])
+    return problems + play.account(f"{name}-server", server) + summary(play, name)
 
 
 def titled(play):
-    port = play.port()
+    """The server has the marker."""
+    port, server = serve(play, "titled")
     with play.wire("iperf3", port):
-        server = play.serve("titled-server", ["iperf3", "-s", "-1", "-J", "-B", "127.0.0.1",
-                                              "-p", port], port)
         problems = play.client("titled", ["iperf3", "-c", "127.0.0.1", "-p", port, "-J", "-n",
                                           "4M", "--extra-data", play.marker])
         problems += play.account("titled-server", server) + summary(play, "titled")

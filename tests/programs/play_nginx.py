@@ -3,15 +3,16 @@
 import shutil
 import signal
 
-from play import MIB, until
+from play import LONG, MIB, until
 
 NEEDS = ("nginx", "curl", "wrk", "ab")
 VERSION = ("nginx", "-v")
-BIG = 100 * MIB
-SLOW = 20 * MIB
+BIG = (500 if LONG else 100) * MIB
 ROUND = 0x10000
+SETTINGS = {"workers": {"master": "on", "sendfile": "on", "accept": ""},
+            "single": {"master": "off", "sendfile": "off", "accept": "multi_accept on;"}}
 CONFIG = """
-daemon off; master_process {master}; worker_processes 2; user root; pid {dir}/nginx.pid;
+daemon off; master_process {master}; worker_processes 4; user root; pid {dir}/nginx.pid;
 error_log {dir}/error.log info;
 events {{ worker_connections 512; {accept} }}
 http {{
@@ -50,9 +51,9 @@ def small(play, url):
 
 def large(play, url):
     problems = fetch(play, "get", f"{url}big", "-o", "got")
-    play.case("curl fetches 100 MiB", problems + play.same("big", "got"))
+    play.case("curl fetches a large file", problems + play.same("big", "got"))
     problems = fetch(play, "upload", f"{url}up/big", "-T", play.dir / "big")
-    play.case("curl uploads 100 MiB", problems + play.same("big", "up/big"))
+    play.case("curl uploads it", problems + play.same("big", "up/big"))
 
 
 def ranges(play, url):
@@ -63,7 +64,8 @@ def ranges(play, url):
         args += ["--next"] if number else []
         args += ["-sSf", "-r", f"{begin}-{end - 1}", "-o", f"piece{number}", f"{url}big"]
     problems = play.client("ranges", ["curl", *args])
-    if play.report("ranges")["connections"]["software"] != 1:
+    report = play.report("ranges")
+    if report and sum(report["connections"].values()) != 1:
         problems.append("not over one connection")
     pieces = b"".join((play.dir / f"piece{n}").read_bytes() for n in range(len(cuts) - 1))
     (play.dir / "pieces").write_bytes(pieces)
@@ -85,40 +87,55 @@ def many(play, url):
         play.case(f"curl fetches 24 files, {name}", problems)
 
 
+def workers(play):
+    return (play.dir / "error.log").read_bytes().count(b"start worker process ")
+
+
 def reload(play, server, url):
-    """Who was accepted by the old workers gets the file to its end; the new ones accept."""
-    slow = play.begin("slow", ["curl", "-sSf", "--limit-rate", "20M", "-r", f"0-{SLOW - 1}", "-o",
-                               "slowly", f"{url}big"])
+    """Who was accepted by the old workers gets the file to its end; the new ones accept; and of
+    those who come and go meanwhile none fails."""
+    size, number = play.some(20) * MIB, play.some(4000)
+    slow = play.begin("slow", ["curl", "-sSf", "--limit-rate", play.some(20 * MIB), "-r",
+                               f"0-{size - 1}", "-o", "slowly", f"{url}big"])
+    busy = play.begin("busy", ["ab", "-q", "-n", number, "-c", "10", f"{url}page"])
     until((play.dir / "slowly").exists)
-    server.send_signal(signal.SIGHUP)
-    until(lambda: "gracefully shutting down" in (play.dir / "error.log").read_text())
+    for _ in range(3):
+        before = workers(play)
+        server.send_signal(signal.SIGHUP)
+        until(lambda: workers(play) > before)
     problems = fetch(play, "new", f"{url}{play.marker}", "-o", "page") + play.same(play.marker,
                                                                                   "page")
     problems += play.account("slow", slow)
     with open(play.dir / "big", "rb") as file:
-        (play.dir / "begin").write_bytes(file.read(SLOW))
-    play.case("a new configuration while a file is fetched", problems + play.same(
+        (play.dir / "begin").write_bytes(file.read(size))
+    play.case("new configurations while a file is fetched", problems + play.same(
         "begin", "slowly"))
+    play.case("and under load", play.account("busy", busy) + all_served(play, "busy", number))
+
+
+def all_served(play, name, number):
+    return play.says(name, f"Complete requests:      {number}\n") + play.says(
+        name, "Failed requests:        0")
 
 
 def load(play, url):
-    problems = play.client("wrk", ["wrk", "-t", "2", "-c", "50", "-d", "2s", f"{url}page"])
+    problems = play.client("wrk", ["wrk", "-t", "2", "-c", "50", "-d", f"{play.some(2)}s",
+                                   f"{url}page"])
     if "Non-2xx" in play.text("wrk") or "Socket errors" in play.text("wrk"):
         problems += play.both("wrk")
     play.case("wrk with 50 connections", problems + play.says("wrk", "Requests/sec"))
-    problems = play.client("ab", ["ab", "-q", "-n", "2000", "-c", "20", f"{url}page"])
-    play.case("ab, a connection for each request", problems + play.says(
-        "ab", "Complete requests:      2000") + play.says("ab", "Failed requests:        0"))
-    problems = play.client("ab-kept", ["ab", "-q", "-k", "-n", "5000", "-c", "20", f"{url}page"])
-    play.case("ab -k", problems + play.says("ab-kept", "Keep-Alive requests:    5000") +
-              play.says("ab-kept", "Failed requests:        0"))
+    number = play.some(2000)
+    problems = play.client("ab", ["ab", "-q", "-n", number, "-c", "20", f"{url}page"])
+    play.case("ab, a connection for each request", problems + all_served(play, "ab", number))
+    number = play.some(5000)
+    problems = play.client("kept", ["ab", "-q", "-k", "-n", number, "-c", "20", f"{url}page"])
+    play.case("ab -k", problems + all_served(play, "kept", number) + play.says(
+        "kept", f"Keep-Alive requests:    {number}\n"))
 
 
 def play(play):
-    play.blob("big", BIG)
-    for name, settings in (
-            ("workers", {"master": "on", "sendfile": "on", "accept": ""}),
-            ("single", {"master": "off", "sendfile": "off", "accept": "multi_accept on;"})):
+    play.blob("big", play.some(BIG))
+    for name, settings in list(SETTINGS.items())[:2 if play.way.whole else 1]:
         port = play.port()
         url = f"http://127.0.0.1:{port}/"
         shutil.rmtree(play.dir / "up", ignore_errors=True)

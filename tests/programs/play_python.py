@@ -6,6 +6,7 @@ from play import HERE
 
 NEEDS = ("python3",)
 VERSION = ("python3", "--version")
+ASKED = {"PROBE_TIMEOUT", "PEER_NOT_MPA"}  # some wait for an end of line
 SIDE = HERE / "py_side.py"
 FILES = {"empty": 0, "small": 1000, "medium": 1_000_000, "large": 10_000_000}
 
@@ -42,7 +43,7 @@ def module(play):
 
 def play(play):
     for name, size in FILES.items():
-        play.blob(name, size)
+        play.blob(name, play.some(size, 0))
     (play.dir / play.marker).write_text(play.marker)
     pair(play, "http", [("fetch", "2", play.marker, "small"), ("fetch", "8", *FILES)])
     pair(play, "echo", [("talk", "2", play.marker), ("talk", "50", play.marker)])

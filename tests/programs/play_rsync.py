@@ -4,6 +4,7 @@ import random
 
 NEEDS = ("rsync",)
 VERSION = ("rsync", "--version")
+SERVED = {"PEER_NOT_MPA", "GRACE_EXPIRED"}  # both ends speak at once
 CONFIG = """
 use chroot = no
 log file = {dir}/daemon.log

@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Real programs over DDP, both ends under the launcher, no connection on TCP.
+"""Real programs, under the launcher at both ends, at one, and at none.
 
-    run.py WARPSOCK NAME        a scenario, as TAP
-    run.py WARPSOCK --page      all of them, and the table of docs/programs.md from their reports
+    run.py WARPSOCK RESPLIT NAME [WAY...]   a scenario in these ways, or in all, as TAP
+    run.py WARPSOCK RESPLIT --page [NAME...]   these, or all, and their part of docs/programs.md
+
+RESPLIT is the proxy that cuts streams anew (resplit.c); WARPSOCK_SEED repeats its dice.
 """
 import importlib
 import re
 import shutil
 import subprocess
 import sys
+import time
 import traceback
+from collections import Counter
 
 from play import HERE, Play
+from way import WAYS
 import tap
 
 PAGE = HERE.parent.parent / "docs/programs.md"
@@ -31,15 +36,21 @@ def missing(module):
     return [name for name in module.NEEDS if not shutil.which(name)]
 
 
-def perform(warpsock, name, writer):
-    """Plays it; returns its rows for the page."""
-    module = scenario(name)
-    with Play(warpsock, writer) as play:
+def perform(tools, name, way, writer):
+    """Plays it one way; returns its rows for the page."""
+    module, start = scenario(name), time.monotonic()
+    if way.name in getattr(module, "NOT", {}):
+        writer.skip(f"{way.name}: all of it", module.NOT[way.name])
+        return []
+    with Play(*tools, writer, module, way) as play:
         try:
             module.play(play)
+            play.proxied()
         except (RuntimeError, OSError, subprocess.SubprocessError) as error:
-            writer.case("the scenario came to its end",
-                        [str(error), *traceback.format_exc().splitlines()[-6:]])
+            play.case("the scenario came to its end",
+                      [str(error), *traceback.format_exc().splitlines()[-6:]])
+        print(f"# {name}, {way.name}: {time.monotonic() - start:.1f} s, {seen(play.rows)}",
+              flush=True)
         return play.rows
 
 
@@ -49,6 +60,9 @@ def version(module):
                           text=True, timeout=20, check=False)
     found = re.search(r"\d+(\.\d+)+", done.stdout)
     return found[0] if found else "?"
+
+
+# --- the page -----------------------------------------------------------------------------------
 
 
 def cell(text):
@@ -61,55 +75,75 @@ def line(text, report):
             f"| {report['fpdus']['tx']} | {report['fpdus']['rx']} |")
 
 
+def page_parts():
+    """What the page has by now: rows of the matrix and sections, by name."""
+    text = PAGE.read_text().split(BEGIN)[1].split(END)[0]
+    sections = {part.split()[0]: f"### {part.strip()}\n" for part in text.split("### ")[1:]}
+    rows = dict(re.findall(r"^(\| (\S+) \|.*)$", text.split("### ")[0], re.M))
+    return {name: row for row, name in rows.items()}, sections
+
+
 def page_problems(name, rows):
     """What the page does not say, or says and was not done."""
-    text = PAGE.read_text()
-    found = re.search(rf"^### {name} .*?(?=^### |^<!-- end)", text, re.M | re.S)
-    if not found:
+    section = page_parts()[1].get(name)
+    if not section:
         return [f"docs/programs.md has no section {name}"]
-    said = set(re.findall(r"^\| (`.*`) \|", found[0], re.M))
+    said = set(re.findall(r"^\| (`.*`) \|", section, re.M))
     done = {f"`{cell(text)}`" for text, _ in rows}
-    again = "write it anew with tests/programs/run.py WARPSOCK --page"
+    again = f"write it anew with tests/programs/run.py WARPSOCK RESPLIT --page {name}"
     return [f"{which}: {one} ({again})"
             for which, some in (("not on the page", done - said), ("not done", said - done))
             for one in sorted(some)]
 
 
-def sentence(module):
-    text = module.__doc__.split(": ", 1)[1].strip()
-    return text[0].upper() + text[1:]
-
-
-def section(warpsock, name, writer):
+def section_of(name, rows):
     module = scenario(name)
-    rows = perform(warpsock, name, writer)
-    return [f"### {name} {version(module)}", "", sentence(module), "", *HEAD,
-            *(line(*row) for row in rows), ""]
+    about = module.__doc__.split(": ", 1)[1].strip()
+    return "\n".join([f"### {name} {version(module)}", "", about[0].upper() + about[1:], "", *HEAD,
+                      *(line(*row) for row in rows), ""])
 
 
-def write_page(warpsock):
-    writer, lines = tap.Writer(), []
-    for name in ALL:
-        lines += section(warpsock, name, writer)
+def seen(rows):
+    """Of a scenario one way: what its reports count."""
+    kinds, why = Counter(), Counter()
+    for report in (report for _, report in rows if report):
+        kinds.update(report["connections"])
+        why.update(report["fallbacks"])
+    said = [f"{kinds['software']} on DDP"] if kinds["software"] else []
+    said += [f"{count} {reason}" for reason, count in sorted(why.items())]
+    return ", ".join(said) or "works"
+
+
+def write_page(tools, names):
+    writer = tap.Writer()
+    matrix, sections = page_parts()
+    for name in names:
+        ways = {way.name: perform(tools, name, way, writer) for way in WAYS.values()}
+        cells = (seen(rows) if rows else "-" for rows in ways.values())
+        matrix[name] = f"| {name} | {' | '.join(cells)} |"
+        sections[name] = section_of(name, ways["both"])
     if writer.failed:
         sys.exit("something failed: docs/programs.md stays as it is")
+    lines = [f"| program | {' | '.join(WAYS)} |", "| --- |" + " --- |" * len(WAYS),
+             *(matrix[name] for name in ALL), "", *(sections[name] for name in ALL)]
     before, rest = PAGE.read_text().split(BEGIN)
-    after = rest.split(END)[1]
-    PAGE.write_text("\n".join([before + BEGIN, "", *lines, END + after]))
+    PAGE.write_text("\n".join([before + BEGIN, "", *lines, END + rest.split(END)[1]]))
 
 
 def main():
-    warpsock, name = sys.argv[1:]
+    *tools, name = sys.argv[1:4]
     if name == "--page":
-        write_page(warpsock)
+        write_page(tools, sys.argv[4:] or ALL)
         return
     module, writer = scenario(name), tap.Writer()
     lacking = missing(module)
     if lacking:
         print(f"1..0 # SKIP no {' '.join(lacking)} here")
         return
-    rows = perform(warpsock, name, writer)
-    writer.case("docs/programs.md names these commands", page_problems(name, rows))
+    for way in sys.argv[4:] or WAYS:
+        rows = perform(tools, name, WAYS[way], writer)
+        if WAYS[way].whole:
+            writer.case("docs/programs.md names these commands", page_problems(name, rows))
     writer.finish()
 
 
