@@ -21,6 +21,11 @@
 		__typeof__(b) max_b_ = (b);        \
 		max_a_ > max_b_ ? max_a_ : max_b_; \
 	})
+/*
+ * What stands in memory that others write to, read once: the compiler may not look again after it
+ * has been judged
+ */
+#define base_once(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define base_array_size(a) (sizeof(a) / sizeof((a)[0]))
 #define base_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 

@@ -69,7 +69,7 @@ static bool msg_valid(const struct ddp_tx_msg *m, __u32 off)
 static size_t segment_len(const struct ddp_stream *s, const struct ddp_tx_msg *m, __u32 off)
 {
 	size_t hdr = (m->tagged ? DDP_TAGGED_LEN : DDP_UNTAGGED_LEN) + m->ulp_hdr_len;
-	size_t room = s->mpa.mulpdu > hdr ? s->mpa.mulpdu - hdr : 1;
+	size_t mulpdu = base_once(s->mpa.mulpdu), room = mulpdu > hdr ? mulpdu - hdr : 1;
 
 	return base_min(room, (size_t)(m->len - off));
 }

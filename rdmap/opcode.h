@@ -27,6 +27,24 @@ struct rdmap_in {
 	const struct ddp_seg *seg;
 };
 
+/* The slot of index @i of a ring that says it has @cap of them; there are @n */
+static inline __u32 rdmap_slot(__u32 i, __u16 cap, __u16 n)
+{
+	return i % (cap && cap < n ? cap : n);
+}
+
+static inline struct rdmap_inbound *rdmap_slot_in(const struct rdmap_stream *s,
+						  const struct rdmap_slots *slots, __u32 i)
+{
+	return &slots->in[rdmap_slot(i, base_once(s->in_cap), slots->ins)];
+}
+
+static inline struct rdmap_outbound *rdmap_slot_out(const struct rdmap_stream *s,
+						    const struct rdmap_slots *slots, __u32 i)
+{
+	return &slots->out[rdmap_slot(i, base_once(s->out_cap), slots->outs)];
+}
+
 struct rdmap_opcode_row {
 	bool tagged;
 	__u8 qn;	 /* untagged */

@@ -48,7 +48,7 @@ static struct rdmap_outbound *oldest(const struct rdmap_in *in)
 
 	if (!n || n > s->out_cap)
 		return NULL;
-	return &in->slots->out[s->out_head % s->out_cap];
+	return rdmap_slot_out(s, in->slots, s->out_head);
 }
 
 static void request_done(const struct rdmap_in *in, const struct rdmap_outbound *o, __u64 value)
@@ -206,7 +206,7 @@ static enum iwarp_fault request_enter(const struct rdmap_in *in, struct rdmap_in
 	request->ctl = in->seg->hdr[0];
 	request->rsvdulp = in->seg->rsvdulp;
 	request->msn = in->seg->msn;
-	in->slots->in[s->in_tail % s->in_cap] = *request;
+	*rdmap_slot_in(s, in->slots, s->in_tail) = *request;
 	ddp_rx_accept(&s->ddp, in->seg);
 	/* Pairs with rdmap_tx_response() */
 	__atomic_store_n(&s->in_tail, rdmap_ring_next(s->in_tail, s->in_cap), __ATOMIC_RELEASE);

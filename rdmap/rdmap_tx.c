@@ -124,7 +124,7 @@ static int turn_check(const struct rdmap_stream *s)
 static void request_enter(struct rdmap_stream *s, const struct rdmap_slots *slots,
 			  const struct rdmap_wr *wr)
 {
-	slots->out[s->out_tail % s->out_cap] = (struct rdmap_outbound){
+	*rdmap_slot_out(s, slots, s->out_tail) = (struct rdmap_outbound){
 		.cookie = wr->cookie,
 		.sink_to = wr->sink_to,
 		.sink_stag = wr->sink_stag,

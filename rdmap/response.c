@@ -102,13 +102,13 @@ static int read_respond(struct rdmap_stream *s, struct mpa_txv *v, const struct 
 			const struct rdmap_inbound *in)
 {
 	/* Each segment is built as if the message began with it: on the wire there is no telling */
-	__u32 left = in->read.size - s->in_sent;
+	__u32 sent = base_once(s->in_sent), left = base_once(in->read.size) - sent;
 	struct iovec sg[2];
 	struct ddp_tx_msg m = {
 		.tagged = true,
 		.rsvdulp = RDMAP_RV1 | RDMAP_READ_RESP,
 		.stag = in->read.sink_stag,
-		.to = in->read.sink_to + s->in_sent,
+		.to = in->read.sink_to + sent,
 		.len = left,
 		.sg = sg,
 		.nsg = left ? 2 : 0,
@@ -120,7 +120,7 @@ static int read_respond(struct rdmap_stream *s, struct mpa_txv *v, const struct 
 
 	/* Of a Read of nothing the source is not looked at */
 	if (left) {
-		e = src->get(src->ctx, in->src_stag, in->src_to + s->in_sent, left, DDP_REMOTE_READ,
+		e = src->get(src->ctx, in->src_stag, in->src_to + sent, left, DDP_REMOTE_READ,
 			     &addr);
 		if (e)
 			return read_fault(s, in, ddp_stag_fault_rdmap(e));
@@ -142,8 +142,8 @@ static bool reads_under_way(const struct rdmap_stream *s, const struct rdmap_slo
 {
 	__u32 n = rdmap_ring_count(s->in_head, s->in_next, s->in_cap), i = s->in_head;
 
-	for (n = base_min(n, s->in_cap); n; n--, i = rdmap_ring_next(i, s->in_cap)) {
-		const struct rdmap_inbound *in = &slots->in[i % s->in_cap];
+	for (n = base_min(n, slots->ins); n; n--, i = rdmap_ring_next(i, s->in_cap)) {
+		const struct rdmap_inbound *in = rdmap_slot_in(s, slots, i);
 
 		if (!in->atomic && in->read.size)
 			return true;
@@ -210,7 +210,7 @@ int rdmap_tx_response(struct rdmap_stream *s, const struct rdmap_slots *slots, s
 	/* Pairs with request_enter() in rdmap_rx.c */
 	if (s->in_next == __atomic_load_n(&s->in_tail, __ATOMIC_ACQUIRE))
 		return 0;
-	in = &slots->in[s->in_next % s->in_cap];
+	in = rdmap_slot_in(s, slots, s->in_next);
 	if (in->atomic && !in->executed && reads_under_way(s, slots))
 		return -ENOBUFS;
 	return in->atomic ? atomic_respond(s, v, src, in) : read_respond(s, v, src, in);

@@ -89,10 +89,14 @@ struct rdmap_stream {
 
 enum rdmap_rtr_state { RDMAP_RTR_NONE, RDMAP_RTR_TO_SEND, RDMAP_RTR_TO_COME };
 
-/* The arrays, which belong to the caller: in_cap and out_cap entries */
+/*
+ * The arrays, which belong to the caller, and how long they are: at least in_cap and out_cap, which
+ * are not believed
+ */
 struct rdmap_slots {
 	struct rdmap_inbound *in;
 	struct rdmap_outbound *out;
+	__u16 ins, outs;
 };
 
 #endif

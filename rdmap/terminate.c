@@ -92,16 +92,17 @@ void rdmap_fault(struct rdmap_stream *s, enum iwarp_fault f)
 
 size_t rdmap_term_put(const struct rdmap_term_info *t, __u8 *out)
 {
-	size_t n = t->ddp_len + (t->hdrct & RDMAP_TERM_R ? sizeof(struct rdmap_read_req) : 0);
+	__u8 hdrct = base_once(t->hdrct);
+	size_t n = base_once(t->ddp_len) + (hdrct & RDMAP_TERM_R ? sizeof(struct rdmap_read_req) : 0);
 	struct rdmap_term control = {
 		.layer_etype =
 			(__u8)(IWARP_FAULT_LAYER(t->fault) << 4 | IWARP_FAULT_ETYPE(t->fault)),
 		.code = IWARP_FAULT_CODE(t->fault),
-		.hdrct = t->hdrct,
+		.hdrct = hdrct,
 	};
 
 	memcpy(out, &control, sizeof(control));
-	if (!t->hdrct)
+	if (!hdrct)
 		return sizeof(control);
 	base_put_be16(out + LEN_AT, t->seg_len);
 	n = base_min(n, sizeof(t->hdr));

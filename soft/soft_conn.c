@@ -52,7 +52,7 @@ static void conn_core_init(struct soft_conn *c, enum mpa_role role,
 	c->io = (struct soft_io){
 		.core = &c->core,
 		.llp = &c->llp,
-		.slots = { .in = c->in_slots, .out = c->out_slots },
+		.slots = RDMAP_SLOTS(c->in_slots, c->out_slots),
 		.in = c->memory,
 		.in_cap = IN_CAP,
 		.rest = c->memory + IN_CAP + MPA_PD_MAX,

@@ -78,13 +78,10 @@ struct soft_tx {
 
 void soft_core_init(struct soft_core *c, enum mpa_role role, const struct mpa_config *config,
 		    __u16 in_cap, __u16 out_cap);
-/* The locks that are held: the other side's indices change and cannot be judged */
-enum soft_side { SOFT_RX = 1, SOFT_TX = 2, SOFT_BOTH = SOFT_RX | SOFT_TX };
-
-/* Are the indices of a core that came from shared memory within bounds? */
-bool soft_core_sane(const struct soft_core *c, __u32 in_cap, enum soft_side side);
 /* What a side that ended answers; 0 while it has not */
 int soft_core_error(const struct soft_core *c);
+/* rx_error or tx_error: 0 or -errno, whatever stands there */
+int soft_core_told(const __s32 *error);
 
 /* --- soft_tx.c: all under tx --- */
 

@@ -14,8 +14,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/log.h"
 #include "base/point.h"
+
+/* Where octets lie in `in`, as it was read once */
+struct span {
+	__u32 off, fill;
+};
 
 static int rx_fail(struct soft_core *c, int err)
 {
@@ -25,6 +31,20 @@ static int rx_fail(struct soft_core *c, int err)
 		__atomic_store_n(&c->rx_error, err, __ATOMIC_RELAXED);
 	}
 	return err;
+}
+
+/* False: another process has spoilt it */
+static bool span_get(const struct soft_io *io, struct span *in)
+{
+	in->off = base_once(io->core->in_off);
+	in->fill = base_once(io->core->in_fill);
+	return in->off <= in->fill && in->fill <= io->in_cap;
+}
+
+static void span_put(const struct soft_io *io, struct span in)
+{
+	io->core->in_off = in.off;
+	io->core->in_fill = in.fill;
 }
 
 /* What the RDMAP stream has come to */
@@ -41,18 +61,17 @@ static int stream_error(const struct rdmap_stream *s)
 }
 
 /* The frame at in_off needs @need octets: is there room behind? */
-static void leftover_move(const struct soft_io *io, __u32 need)
+static void leftover_move(const struct soft_io *io, struct span in, __u32 need)
 {
-	struct soft_core *c = io->core;
-
-	if (c->in_off == c->in_fill) {
-		c->in_off = c->in_fill = 0;
-	} else if (c->in_off + need > io->in_cap) {
-		c->in_fill -= c->in_off;
-		memmove(io->in, io->in + c->in_off, c->in_fill);
+	if (in.off == in.fill) {
+		in.off = in.fill = 0;
+	} else if (in.off + need > io->in_cap) {
+		in.fill -= in.off;
+		memmove(io->in, io->in + in.off, in.fill);
 		BASE_POINT(soft_rx_moved);
-		c->in_off = 0;
+		in.off = 0;
 	}
+	span_put(io, in);
 }
 
 int soft_rx_parse(const struct soft_io *io, const struct rdmap_sink *sink)
@@ -60,24 +79,28 @@ int soft_rx_parse(const struct soft_io *io, const struct rdmap_sink *sink)
 	struct soft_core *c = io->core;
 	struct rdmap_stream *s = &c->rdmap;
 	struct mpa_fpdu f = { .used = 0 };
+	struct span in;
 	int err = stream_error(s);
 
-	while (!err && c->in_off < c->in_fill) {
-		err = mpa_rx_fpdu(&s->ddp.mpa, io->in + c->in_off, c->in_fill - c->in_off, &f);
+	if (!span_get(io, &in))
+		return rx_fail(c, -EBADMSG);
+	while (!err && in.off < in.fill) {
+		err = mpa_rx_fpdu(&s->ddp.mpa, io->in + in.off, in.fill - in.off, &f);
 		if (err == -EAGAIN)
 			break;
 		if (err) {
 			rdmap_fault(s, s->ddp.mpa.fault);
 			break;
 		}
-		c->in_off += f.used;
+		in.off += f.used;
+		span_put(io, in);
 		BASE_POINT(soft_rx_framed);
 		rdmap_rx(s, &io->slots, f.ulpdu, f.len, sink);
 		err = stream_error(s);
 	}
 	if (err && err != -EAGAIN)
 		return rx_fail(c, stream_error(s));
-	leftover_move(io, err == -EAGAIN ? f.used : 0);
+	leftover_move(io, in, err == -EAGAIN ? f.used : 0);
 	return 0;
 }
 
@@ -87,15 +110,15 @@ int soft_rx_parse(const struct soft_io *io, const struct rdmap_sink *sink)
  */
 static ssize_t end_told(struct soft_core *c)
 {
-	int err = __atomic_load_n(&c->tx_error, __ATOMIC_RELAXED);
+	int err = soft_core_told(&c->tx_error);
 
 	return err && err != -EPIPE ? rx_fail(c, err) : 0;
 }
 
-static ssize_t rx_ended(const struct soft_io *io)
+static ssize_t rx_ended(const struct soft_io *io, struct span in)
 {
 	struct soft_core *c = io->core;
-	int err = mpa_rx_end(&c->rdmap.ddp.mpa, c->in_fill - c->in_off);
+	int err = mpa_rx_end(&c->rdmap.ddp.mpa, in.fill - in.off);
 
 	if (err)
 		return rx_fail(c, err);
@@ -111,26 +134,32 @@ static int discard(const struct soft_io *io)
 	io->core->in_off = io->core->in_fill = 0;
 	for (int i = 0; i < 16 && io->llp->ops->recv(io->llp, &iov, 1) > 0; i++)
 		;
-	return io->core->rx_error;
+	return soft_core_told(&io->core->rx_error);
 }
 
 /* One recv and what it brought; *@dry: the carrier had less than there was room for */
 static ssize_t rx_once(const struct soft_io *io, const struct rdmap_sink *sink, bool *dry)
 {
 	struct soft_core *c = io->core;
-	struct iovec iov = { io->in + c->in_fill, io->in_cap - c->in_fill };
-	ssize_t got = io->llp->ops->recv(io->llp, &iov, 1);
+	struct iovec iov;
+	struct span in;
+	ssize_t got;
 	int err;
 
+	if (!span_get(io, &in))
+		return rx_fail(c, -EBADMSG);
+	iov = (struct iovec){ io->in + in.fill, io->in_cap - in.fill };
+	got = io->llp->ops->recv(io->llp, &iov, 1);
 	if (got == -EAGAIN)
 		return got;
 	if (got < 0)
 		return rx_fail(c, (int)got);
 	if (got == 0)
-		return rx_ended(io);
+		return rx_ended(io, in);
 	BASE_POINT(soft_rx_received);
 	*dry = (size_t)got < iov.iov_len;
-	c->in_fill += (__u32)got;
+	in.fill += (__u32)got;
+	span_put(io, in);
 	err = soft_rx_parse(io, sink);
 	return err ? err : got;
 }

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/point.h"
 
 static void phase_set(struct soft_core *c, enum soft_phase phase)
@@ -25,20 +26,19 @@ static void private_data_keep(const struct soft_io *io, const struct mpa_startup
 	io->core->pd_len = in->pd_len;
 }
 
-/* Receives up to @need octets of the frame in all: 0 when they are there */
-static int frame_fill(const struct soft_io *io, size_t need)
+/* Receives from octet @fill on up to @need of the frame in all: 0 when they are there */
+static int frame_fill(const struct soft_io *io, size_t fill, size_t need)
 {
-	struct soft_core *c = io->core;
-
-	while (c->in_fill < need) {
-		struct iovec iov = { io->in + c->in_fill, need - c->in_fill };
+	while (fill < need) {
+		struct iovec iov = { io->in + fill, need - fill };
 		ssize_t got = io->llp->ops->recv(io->llp, &iov, 1);
 
 		if (got == 0)
 			return -ECONNRESET;
 		if (got < 0)
 			return (int)got;
-		c->in_fill += (__u32)got;
+		fill += (size_t)got;
+		io->core->in_fill = (__u32)fill;
 	}
 	return 0;
 }
@@ -46,18 +46,26 @@ static int frame_fill(const struct soft_io *io, size_t need)
 typedef int frame_get_fn(struct mpa_conn *c, const __u8 *p, size_t n, struct mpa_startup *in,
 			 size_t *used);
 
-/* The peer's frame: -EAGAIN until it is whole */
-static int frame_get(const struct soft_io *io, frame_get_fn *get, struct mpa_startup *in)
+/*
+ * The peer's frame: -EAGAIN until it is whole. What has come of it is judged in a copy, to which
+ * @in points: in memory that others write to it might change meanwhile
+ */
+static int frame_get(const struct soft_io *io, frame_get_fn *get, __u8 frame[MPA_START_MAX],
+		     struct mpa_startup *in)
 {
 	struct soft_core *c = io->core;
-	size_t used = 0;
+	size_t used = 0, fill;
 	int err;
 
 	for (;;) {
-		err = get(&c->rdmap.ddp.mpa, io->in, c->in_fill, in, &used);
+		fill = base_once(c->in_fill);
+		if (fill > MPA_START_MAX)
+			return -EPROTO;
+		memcpy(frame, io->in, fill);
+		err = get(&c->rdmap.ddp.mpa, frame, fill, in, &used);
 		if (err != -EAGAIN)
 			break;
-		err = frame_fill(io, used);
+		err = used > MPA_START_MAX ? -EPROTO : frame_fill(io, fill, used);
 		if (err)
 			return err;
 	}
@@ -104,7 +112,8 @@ static int initiator_reply(const struct soft_io *io)
 {
 	struct soft_core *c = io->core;
 	struct mpa_startup in = { .pd_len = 0 };
-	int err = frame_get(io, mpa_start_reply_get, &in);
+	__u8 frame[MPA_START_MAX];
+	int err = frame_get(io, mpa_start_reply_get, frame, &in);
 
 	if (!err || err == -ECONNREFUSED)
 		private_data_keep(io, &in);
@@ -139,7 +148,8 @@ int soft_start_initiator(const struct soft_io *io, const void *pd, size_t len, s
 int soft_start_responder(const struct soft_io *io, short *events)
 {
 	struct mpa_startup in = { .pd_len = 0 };
-	int err = frame_get(io, mpa_start_request_get, &in);
+	__u8 frame[MPA_START_MAX];
+	int err = frame_get(io, mpa_start_request_get, frame, &in);
 
 	if (err == -EAGAIN)
 		*events = POLLIN;

@@ -60,25 +60,18 @@ static struct stream *stream_of(const struct rnic_stream_mem *mem)
 }
 
 /* The slots that belong to the state, or those of the process's regions */
-static int slots_view(const struct rdmap_stream *s, struct stream *st, struct soft_regions *r,
-		      struct rdmap_slots *out)
+static struct rdmap_slots slots_view(struct stream *st, struct soft_regions *r)
 {
-	*out = r ? (struct rdmap_slots){ .in = r->in, .out = r->out }
-		 : (struct rdmap_slots){ .in = st->in, .out = st->out };
-	if (s->in_cap != (r ? SOFT_REGION_IN_SLOTS : STREAM_IN_SLOTS) ||
-	    s->out_cap != (r ? SOFT_REGION_OUT_SLOTS : STREAM_OUT_SLOTS))
-		return -EBADMSG;
-	return 0;
+	return r ? (struct rdmap_slots)RDMAP_SLOTS(r->in, r->out)
+		 : (struct rdmap_slots)RDMAP_SLOTS(st->in, st->out);
 }
 
-static int view_init(struct view *v, const struct rnic_stream_mem *mem, int fd, enum soft_side side)
+static int view_init(struct view *v, const struct rnic_stream_mem *mem, int fd)
 {
 	struct stream *st = stream_of(mem);
 	struct soft_regions *r = (struct soft_regions *)(void *)mem->regions;
-	struct rdmap_slots slots;
 
-	if (st->magic != STREAM_MAGIC || !soft_core_sane(&st->core, STREAM_IN_CAP, side) ||
-	    slots_view(&st->core.rdmap, st, r, &slots))
+	if (base_once(st->magic) != STREAM_MAGIC)
 		return -EBADMSG;
 	v->st = st;
 	v->regions = r;
@@ -87,7 +80,7 @@ static int view_init(struct view *v, const struct rnic_stream_mem *mem, int fd, 
 	v->io = (struct soft_io){
 		.core = &st->core,
 		.llp = &v->llp,
-		.slots = slots,
+		.slots = slots_view(st, r),
 		.rest = mem->rest,
 		.in = mem->in,
 		.in_cap = STREAM_IN_CAP,
@@ -126,8 +119,8 @@ static int stream_init(const struct rnic_stream_mem *mem, int fd,
 	struct view v;
 	struct llp llp;
 
-	if (st->magic == STREAM_MAGIC)
-		return view_init(&v, mem, fd, SOFT_BOTH);
+	if (base_once(st->magic) == STREAM_MAGIC)
+		return view_init(&v, mem, fd);
 	if (!param || param->mpa_rev < 1 || param->mpa_rev > 2)
 		return -EINVAL;
 	config = config_of(param);
@@ -216,11 +209,11 @@ static int stream_start(const struct rnic_stream_mem *mem, int fd, const void *p
 			short *events)
 {
 	struct view v;
-	int err = view_init(&v, mem, fd, SOFT_BOTH);
+	int err = view_init(&v, mem, fd);
 
 	if (err)
 		return err;
-	switch (v.st->core.phase) {
+	switch (base_once(v.st->core.phase)) {
 	case SOFT_IDLE:
 	case SOFT_REQUESTED:
 		if (v.st->core.rdmap.ddp.mpa.role == MPA_RESPONDER)
@@ -239,22 +232,25 @@ static int stream_start(const struct rnic_stream_mem *mem, int fd, const void *p
 static int stream_private_data(const struct rnic_stream_mem *mem, void *pd, size_t *len)
 {
 	const struct stream *st = stream_of(mem);
+	size_t there = base_once(st->core.pd_len);
 	struct view v;
-	int err = view_init(&v, mem, -1, SOFT_RX);
+	int err = view_init(&v, mem, -1);
 
 	if (err)
 		return err;
-	if (st->core.phase < SOFT_REQUEST)
+	if (base_once(st->core.phase) < SOFT_REQUEST)
 		return -ENODATA;
-	memcpy(pd, v.io.in + v.io.in_cap, st->core.pd_len);
-	*len = st->core.pd_len;
+	if (there > MPA_PD_MAX)
+		return -EBADMSG;
+	memcpy(pd, v.io.in + v.io.in_cap, there);
+	*len = there;
 	return 0;
 }
 
 static int stream_accept(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len)
 {
 	struct view v;
-	int err = view_init(&v, mem, fd, SOFT_BOTH);
+	int err = view_init(&v, mem, fd);
 
 	return err ? err : soft_start_accept(&v.io, pd, len);
 }
@@ -262,7 +258,7 @@ static int stream_accept(const struct rnic_stream_mem *mem, int fd, const void *
 static int stream_reject(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len)
 {
 	struct view v;
-	int err = view_init(&v, mem, fd, SOFT_BOTH);
+	int err = view_init(&v, mem, fd);
 
 	return err ? err : soft_start_reject(&v.io, pd, len);
 }
@@ -400,14 +396,14 @@ static int stream_send(const struct rnic_stream_mem *mem, int fd, const struct r
 {
 	struct cursor at = { .op = 0 };
 	struct view v;
-	int err = view_init(&v, mem, fd, SOFT_TX);
+	int err = view_init(&v, mem, fd);
 
 	if (err || !n)
 		return err;
 	err = send_ready(&v, wr);
 	if (err)
 		return err;
-	at.off = v.st->tx_off;
+	at.off = base_once(v.st->tx_off);
 	while (!err && at.op < n) {
 		err = batch_send(&v, wr, n, &at);
 		/* A rest means that the kernel is full */
@@ -424,7 +420,8 @@ static int stream_send(const struct rnic_stream_mem *mem, int fd, const struct r
 static unsigned int stream_segment(const struct rnic_stream_mem *mem, unsigned int message)
 {
 	const struct mpa_conn *m = &stream_of(mem)->core.rdmap.ddp.mpa;
-	unsigned int whole = base_max(m->mulpdu, MPA_MULPDU_MIN) - DDP_TAGGED_LEN;
+	unsigned int mulpdu = base_min(base_once(m->mulpdu), MPA_MULPDU_MAX);
+	unsigned int whole = base_max(mulpdu, (unsigned int)MPA_MULPDU_MIN) - DDP_TAGGED_LEN;
 	unsigned int behind = message ? mpa_fpdu_octets(DDP_UNTAGGED_LEN + message) : 0;
 
 	return whole > 2 * behind ? whole - behind : whole;
@@ -433,7 +430,7 @@ static unsigned int stream_segment(const struct rnic_stream_mem *mem, unsigned i
 static int stream_flush(const struct rnic_stream_mem *mem, int fd)
 {
 	struct view v;
-	int err = view_init(&v, mem, fd, SOFT_TX);
+	int err = view_init(&v, mem, fd);
 
 	return err ? err : view_flush(&v);
 }
@@ -451,7 +448,7 @@ static void stream_align(const struct rnic_stream_mem *mem, bool on)
 static int stream_shutdown(const struct rnic_stream_mem *mem, int fd)
 {
 	struct view v;
-	int err = view_init(&v, mem, fd, SOFT_TX);
+	int err = view_init(&v, mem, fd);
 
 	if (err)
 		return err;
@@ -476,13 +473,13 @@ static enum iwarp_fault intake_place(void *ctx, const struct ddp_seg *seg, unsig
 	struct intake *in = ctx;
 
 	for (unsigned int i = 0; i < RNIC_WINDOWS && access == DDP_REMOTE_WRITE; i++) {
-		const struct rnic_window *w = &in->st->window[i];
+		const struct rnic_window w = in->st->window[i];
 
-		if (!w->len || w->stag != seg->stag)
+		if (!w.len || w.stag != seg->stag)
 			continue;
-		if (seg->to < w->to || seg->len > w->len || seg->to - w->to > w->len - seg->len)
+		if (seg->to < w.to || seg->len > w.len || seg->to - w.to > w.len - seg->len)
 			return DDP_E_T_BOUNDS;
-		if (in->sink->write(in->sink->ctx, w, seg->to - w->to, seg->payload, seg->len))
+		if (in->sink->write(in->sink->ctx, &w, seg->to - w.to, seg->payload, seg->len))
 			return DDP_E_T_BOUNDS;
 		return IWARP_OK;
 	}
@@ -560,7 +557,7 @@ static ssize_t stream_receive(const struct rnic_stream_mem *mem, int fd,
 		.ctx = &in,
 	};
 	struct view v;
-	int err = view_init(&v, mem, fd, SOFT_RX);
+	int err = view_init(&v, mem, fd);
 
 	if (err)
 		return err;
@@ -623,10 +620,8 @@ static int onesided_create(const struct rnic_stream_mem *mem, uint16_t ird, uint
 {
 	struct stream *st = stream_of(mem);
 	struct rdmap_stream *s = &st->core.rdmap;
-	bool sane = st->magic == STREAM_MAGIC &&
-		    soft_core_sane(&st->core, STREAM_IN_CAP, SOFT_BOTH);
 	struct soft_regions *r;
-	int err = sane ? 0 : -EBADMSG;
+	int err = base_once(st->magic) == STREAM_MAGIC ? 0 : -EBADMSG;
 
 	/* Slots of another process are no use here, and those that are empty no loss */
 	if (!err && (s->in_tail != s->in_head || s->out_tail != s->out_head))

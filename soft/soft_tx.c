@@ -29,20 +29,18 @@ void soft_core_init(struct soft_core *c, enum mpa_role role, const struct mpa_co
 	rdmap_stream_init(&c->rdmap, role, config, in_cap, out_cap);
 }
 
-bool soft_core_sane(const struct soft_core *c, __u32 in_cap, enum soft_side side)
+int soft_core_told(const __s32 *error)
 {
-	if (side & SOFT_RX && (c->in_off > c->in_fill || c->in_fill > in_cap))
-		return false;
-	if (side & SOFT_TX && (c->rest_off > c->rest_len || c->rest_len > SOFT_FPDU_MAX))
-		return false;
-	return c->pd_len <= MPA_PD_MAX;
+	const int err = base_once(*error), most = 4095;
+
+	return err <= 0 && err >= -most ? err : -EBADMSG;
 }
 
 int soft_core_error(const struct soft_core *c)
 {
-	int err = __atomic_load_n(&c->rx_error, __ATOMIC_RELAXED);
+	int err = soft_core_told(&c->rx_error);
 
-	return err ? err : __atomic_load_n(&c->tx_error, __ATOMIC_RELAXED);
+	return err ? err : soft_core_told(&c->tx_error);
 }
 
 /* Read without the lock by soft_tx_pending() */
@@ -94,8 +92,8 @@ void soft_tx_begin(struct soft_tx *t, const struct soft_io *io)
 
 bool soft_tx_full(const struct soft_tx *t)
 {
-	if (t->io->core->record)
-		return t->count == 1;
+	if (base_once(t->io->core->record) && t->count)
+		return true;
 	return t->count == SOFT_TX_FRAMES || t->v.octets >= SOFT_TX_OCTETS;
 }
 
@@ -121,9 +119,11 @@ bool soft_tx_takes(const struct soft_tx *t, __u64 len)
 
 	if (!t->count)
 		return true;
-	if (!t->io->core->record)
-		return !soft_tx_full(t);
-	return t->count < SOFT_TX_FRAMES && !(m->flags & MPA_F_TX_MARKERS) && len < m->mulpdu &&
+	if (t->count == SOFT_TX_FRAMES)
+		return false;
+	if (!base_once(t->io->core->record))
+		return t->v.octets < SOFT_TX_OCTETS;
+	return !(m->flags & MPA_F_TX_MARKERS) && len < m->mulpdu &&
 	       t->v.octets + mpa_fpdu_octets(DDP_UNTAGGED_LEN + (__u32)len) <= m->emss;
 }
 
@@ -191,9 +191,12 @@ int soft_tx_push(struct soft_tx *t)
 int soft_tx_rest(const struct soft_io *io)
 {
 	struct soft_core *c = io->core;
+	__u32 off = base_once(c->rest_off), end = base_once(c->rest_len);
 
-	while (c->rest_off < c->rest_len) {
-		struct iovec iov = { io->rest + c->rest_off, c->rest_len - c->rest_off };
+	if (off > end || end > SOFT_FPDU_MAX)
+		return tx_fail(c, -EBADMSG);
+	while (off < end) {
+		struct iovec iov = { io->rest + off, end - off };
 		ssize_t sent = io->llp->ops->send(io->llp, &iov, 1, send_flags(c));
 
 		if (sent == -EAGAIN)
@@ -201,7 +204,8 @@ int soft_tx_rest(const struct soft_io *io)
 		if (sent < 0)
 			return tx_fail(c, (int)sent);
 		BASE_POINT(soft_rest_sent);
-		c->rest_off += (__u32)sent;
+		off += (__u32)sent;
+		c->rest_off = off;
 	}
 	c->rest_off = 0;
 	rest_len_set(c, 0);
@@ -252,7 +256,7 @@ static int fault_finish(const struct soft_io *io)
 int soft_tx_flush(const struct soft_io *io, const struct rdmap_source *src, bool between)
 {
 	struct soft_tx t;
-	int err = io->core->tx_error;
+	int err = soft_core_told(&io->core->tx_error);
 
 	while (!err) {
 		err = soft_tx_rest(io);

@@ -466,7 +466,7 @@ static struct end *layers_create(struct llp *l, int fd, const struct setup *s)
 	e->llp = l;
 	e->fd = fd;
 	e->limit = -1;
-	e->slots = (struct rdmap_slots){ e->in_slots, e->out_slots };
+	e->slots = (struct rdmap_slots)RDMAP_SLOTS(e->in_slots, e->out_slots);
 	if (fd >= 0) {
 		llp_tcp_init(&e->tcp, fd);
 		e->llp = &e->tcp;

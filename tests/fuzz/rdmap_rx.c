@@ -207,7 +207,7 @@ static void command_wr(struct world *w, struct input *in)
 			       .sink_stag = regions[kind >> 4 & 3].stag,
 			       .sink_to = 0x1000 + next(in),
 			       .cookie = w->asked };
-	struct rdmap_slots slots = { w->in, w->out };
+	struct rdmap_slots slots = RDMAP_SLOTS(w->in, w->out);
 	bool last = false;
 
 	mark(w);
@@ -220,7 +220,7 @@ static void command_wr(struct world *w, struct input *in)
 static void command_respond(struct world *w)
 {
 	static const struct rdmap_source source = { .get = get };
-	struct rdmap_slots slots = { w->in, w->out };
+	struct rdmap_slots slots = RDMAP_SLOTS(w->in, w->out);
 
 	mark(w);
 	if (rdmap_tx_response(&w->s, &slots, &w->v, &source) == 1)
@@ -329,7 +329,7 @@ static void receive(struct world *w, const __u8 *u, size_t n)
 		.done = done,
 		.kick = kick,
 	};
-	struct rdmap_slots slots = { w->in, w->out };
+	struct rdmap_slots slots = RDMAP_SLOTS(w->in, w->out);
 	struct rdmap_sink sink = surroundings;
 	enum iwarp_fault f;
 

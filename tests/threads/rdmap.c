@@ -250,7 +250,7 @@ static void end_init(struct end *e, unsigned int i)
 	struct mpa_config config = { .rev = 2, .ird = DEPTH, .ord = DEPTH };
 	struct mpa_conn *c = &e->s.ddp.mpa;
 
-	e->slots = (struct rdmap_slots){ e->in, e->out };
+	e->slots = (struct rdmap_slots)RDMAP_SLOTS(e->in, e->out);
 	e->sink = (struct rdmap_sink){
 		.place = sink_place, .done = sink_done, .kick = sink_kick, .ctx = e
 	};

@@ -125,7 +125,7 @@ static void end_init(struct end *e, enum mpa_role role, const struct pair_option
 	struct mpa_config config = { .rev = 2, .ird = o->ird, .ord = o->ord };
 	struct mpa_conn *c = &e->s.ddp.mpa;
 
-	e->slots = (struct rdmap_slots){ e->in, e->out };
+	e->slots = (struct rdmap_slots)RDMAP_SLOTS(e->in, e->out);
 	e->sink = (struct rdmap_sink){
 		.place = sink_place,
 		.recv_ready = sink_recv_ready,
