@@ -26,7 +26,7 @@
 #define WAITERS 0x80000000u
 #define PID 0x00ffffffu
 #define SPACE_SHIFT 24
-#define SPACE 0x7f000000u
+#define SPACE (BASE_LOCK_SPACE << SPACE_SHIFT)
 #define TRIES 100
 #define SLEEP_MIN (2 * BASE_NS_PER_MS)
 #define SLEEP_MAX (64 * BASE_NS_PER_MS)
@@ -54,25 +54,33 @@ static void nap(struct base_lock *lock, uint32_t word, uint64_t ns)
 	syscall(SYS_futex, &lock->word, FUTEX_WAIT, word, &t, NULL, 0);
 }
 
-/* Of another namespace a word holds too little to tell the one from the other */
-static bool is_orphan(uint32_t word, struct base_process self)
-{
-	struct base_process owner = { word & PID, self.space };
+/* Who waits, and whom it takes for an owner */
+struct waiter {
+	struct base_process self;
+	base_lock_may_fn *may;
+	const void *ctx;
+};
 
-	return (word & SPACE) == (own_word(self) & SPACE) && !base_process_lives(owner, 0);
+static bool is_orphan(uint32_t word, const struct waiter *w)
+{
+	struct base_process owner = { word & PID, w->self.space };
+
+	if ((word & SPACE) == (own_word(w->self) & SPACE))
+		return !base_process_lives(owner, 0);
+	return w->may && !w->may(w->ctx, (word & SPACE) >> SPACE_SHIFT);
 }
 
 /* The same number may be another process's by now: then time tells */
-static int wait(struct base_lock *lock, struct base_process self)
+static int wait(struct base_lock *lock, const struct waiter *w)
 {
 	uint64_t until = base_deadline(base_now(), BASE_LOCK_PATIENCE), sleep = SLEEP_MIN;
-	uint32_t mine = own_word(self) | WAITERS;
+	uint32_t mine = own_word(w->self) | WAITERS;
 
 	for (;;) {
 		uint32_t word = __atomic_load_n(&lock->word, __ATOMIC_RELAXED);
 		bool late = base_deadline_passed(until, base_now());
 
-		if (!word || (sleep > SLEEP_MIN && (late || is_orphan(word, self)))) {
+		if (!word || (sleep > SLEEP_MIN && (late || is_orphan(word, w)))) {
 			if (try(lock, word, mine))
 				return word ? -EOWNERDEAD : 0;
 			continue;
@@ -84,15 +92,16 @@ static int wait(struct base_lock *lock, struct base_process self)
 	}
 }
 
-int base_lock_take(struct base_lock *lock)
+int base_lock_take(struct base_lock *lock, base_lock_may_fn *may, const void *ctx)
 {
-	struct base_process self = base_process_self();
+	const struct waiter w = { base_process_self(), may, ctx };
 	int saved = errno, err;
 
 	for (int i = 0; i < TRIES; i++)
-		if (!__atomic_load_n(&lock->word, __ATOMIC_RELAXED) && try(lock, 0, own_word(self)))
+		if (!__atomic_load_n(&lock->word, __ATOMIC_RELAXED) &&
+		    try(lock, 0, own_word(w.self)))
 			return 0;
-	err = wait(lock, self);
+	err = wait(lock, &w);
 	errno = saved;
 	return err;
 }

@@ -2,6 +2,7 @@
 #ifndef BASE_LOCK_H
 #define BASE_LOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -20,11 +21,18 @@ struct base_lock {
 
 void base_lock_init(struct base_lock *lock);
 /*
+ * Of a PID namespace other than the caller's, where nobody can be seen, @space is all that is
+ * known: may a process of such a one have the lock? NULL: it may.
+ */
+typedef bool base_lock_may_fn(const void *ctx, uint32_t space);
+/* What a lock keeps of base_process.space */
+#define BASE_LOCK_SPACE 0x7fu
+/*
  * 0, or -EOWNERDEAD: held as well, but the owner before died in it, or nobody gave it back in
  * BASE_LOCK_PATIENCE
  */
 #define BASE_LOCK_PATIENCE (10 * 1000000000ull)
-int base_lock_take(struct base_lock *lock);
+int base_lock_take(struct base_lock *lock, base_lock_may_fn *may, const void *ctx);
 void base_lock_drop(struct base_lock *lock);
 
 #endif

@@ -12,7 +12,10 @@
 #include "rdmap/ring.h"
 #include "rdmap/state.h"
 
-#define RDMAP_SLOTS(in, out) { in, out, base_array_size(in), base_array_size(out) }
+#define RDMAP_SLOTS(in, out)                                       \
+	{                                                          \
+		in, out, base_array_size(in), base_array_size(out) \
+	}
 
 #define RDMAP_COOKIE_NONE (~0ull) /* completions with it are not reported: the RTR */
 

@@ -93,7 +93,8 @@ void rdmap_fault(struct rdmap_stream *s, enum iwarp_fault f)
 size_t rdmap_term_put(const struct rdmap_term_info *t, __u8 *out)
 {
 	__u8 hdrct = base_once(t->hdrct);
-	size_t n = base_once(t->ddp_len) + (hdrct & RDMAP_TERM_R ? sizeof(struct rdmap_read_req) : 0);
+	size_t n =
+		base_once(t->ddp_len) + (hdrct & RDMAP_TERM_R ? sizeof(struct rdmap_read_req) : 0);
 	struct rdmap_term control = {
 		.layer_etype =
 			(__u8)(IWARP_FAULT_LAYER(t->fault) << 4 | IWARP_FAULT_ETYPE(t->fault)),

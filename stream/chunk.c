@@ -27,30 +27,63 @@ static uint8_t *place_of(struct rsock *s, uint64_t at)
 	return &s->state->rx.chunk_of[at / s->chunk % STREAM_CHUNKS];
 }
 
-/* The memory of octet @at; NULL only when another process has spoilt the tables */
-static uint8_t *chunk_memory(struct rsock *s, uint64_t at)
+/*
+ * The chunk of octet @at, taken now if there is none; one that is not there only when another
+ * process has spoilt the tables
+ */
+static uint8_t chunk_find(struct rsock *s, uint64_t at)
 {
 	struct stream_rx *rx = &s->state->rx;
 	uint8_t *place = place_of(s, at);
-	uint8_t left = rx->chunks_free;
+	uint8_t chunk = base_once(*place), left = base_once(rx->chunks_free);
 
-	if (*place == STREAM_NO_CHUNK && left > 0 && left <= STREAM_CHUNKS) {
-		*place = rx->free_chunk[left - 1];
-		BASE_POINT(stream_chunk_taken);
-		rx->chunks_free = left - 1;
-	}
-	if (*place >= STREAM_CHUNKS)
+	if (chunk != STREAM_NO_CHUNK || !left || left > STREAM_CHUNKS)
+		return chunk;
+	chunk = base_once(rx->free_chunk[left - 1]);
+	*place = chunk;
+	BASE_POINT(stream_chunk_taken);
+	rx->chunks_free = left - 1;
+	return chunk;
+}
+
+/* The folder may be full, and to touch what has no memory yet would be SIGBUS */
+static int chunk_reserve(struct rsock *s, uint8_t chunk, size_t end)
+{
+	uint8_t *p = s->memory->chunk + chunk * (size_t)s->chunk;
+	uint32_t want = end <= STREAM_CHUNK_MIN ? STREAM_CHUNK_MIN : s->chunk;
+	int err;
+
+	if (want <= s->reserved[chunk])
+		return 0;
+	err = rsock_reserve(s, p, want);
+	if (!err)
+		s->reserved[chunk] = want;
+	return err;
+}
+
+/* The memory of @len octets from @at on, within one chunk; NULL: there is none */
+static uint8_t *chunk_memory(struct rsock *s, uint64_t at, size_t len)
+{
+	uint8_t chunk = chunk_find(s, at);
+	size_t off = at % s->chunk;
+
+	if (chunk >= STREAM_CHUNKS)
 		return NULL;
-	return s->memory->chunk + *place * (size_t)s->chunk + at % s->chunk;
+	if (chunk_reserve(s, chunk, off + len))
+		return NULL;
+	return s->memory->chunk + chunk * (size_t)s->chunk + off;
 }
 
 static void chunk_free(struct rsock *s, uint64_t at)
 {
 	struct stream_rx *rx = &s->state->rx;
 	uint8_t *place = place_of(s, at);
+	uint8_t chunk = base_once(*place), left = base_once(rx->chunks_free);
 
-	if (*place < STREAM_CHUNKS && rx->chunks_free < STREAM_CHUNKS)
-		rx->free_chunk[rx->chunks_free++] = *place;
+	if (chunk < STREAM_CHUNKS && left < STREAM_CHUNKS) {
+		rx->free_chunk[left] = chunk;
+		rx->chunks_free = left + 1;
+	}
 	*place = STREAM_NO_CHUNK;
 }
 
@@ -65,10 +98,12 @@ void rsock_chunks_put(struct rsock *s, uint64_t at, const void *p, size_t len)
 
 	while (len) {
 		size_t n = chunk_span(s, at, len);
-		uint8_t *to = chunk_memory(s, at);
+		uint8_t *to = chunk_memory(s, at, n);
 
 		if (to)
 			memcpy(to, from, n);
+		else
+			rsock_spoilt(s, "there is no memory for a connection");
 		at += n;
 		from += n;
 		len -= n;
@@ -81,10 +116,12 @@ void rsock_chunks_get(struct rsock *s, uint64_t at, void *p, size_t len)
 
 	while (len) {
 		size_t n = chunk_span(s, at, len);
-		const uint8_t *from = chunk_memory(s, at);
+		const uint8_t *from = chunk_memory(s, at, n);
 
 		if (from)
 			memcpy(to, from, n);
+		else
+			memset(to, 0, n);
 		at += n;
 		to += n;
 		len -= n;
@@ -96,6 +133,8 @@ void rsock_chunks_drop(struct rsock *s, uint64_t from, uint64_t to)
 	struct stream_rx *rx = &s->state->rx;
 	uint64_t end = to - to % s->chunk;
 
+	if (to - from > s->ring)
+		return;
 	/* The last place is begun, but nothing is left in it */
 	if (to == rx->placed && to % s->chunk)
 		end += s->chunk;

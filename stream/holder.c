@@ -131,6 +131,20 @@ bool rsock_holder_others(struct rsock *s)
 	return any_but(s->state, rsock_load(&s->slot));
 }
 
+bool rsock_holder_may(const void *ctx, uint32_t space)
+{
+	const struct stream_state *st = ctx;
+
+	for (int i = 0; i < STREAM_HOLDERS; i++) {
+		const struct stream_holder *h = &st->holder[i];
+
+		if (kind_of(rsock_load(&h->who)) == STREAM_HOLDER_LIVE &&
+		    (rsock_load(&h->space) & BASE_LOCK_SPACE) == space)
+			return true;
+	}
+	return false;
+}
+
 /* --- entering and leaving --- */
 
 static void stamp(struct stream_holder *h, uint32_t space)

@@ -35,7 +35,7 @@ static unsigned int open_levels(const struct rsock *s, uint32_t ends)
 	bool over = ends & (STREAM_IN_ENDED | STREAM_SHUT_RD);
 	unsigned int levels = 0;
 
-	if (there >= rsock_load(&st->lowat) || over ||
+	if (there >= base_min(rsock_load(&st->lowat), rsock_half(s)) || over ||
 	    rsock_load(&st->rx.message_first) != STREAM_NO_MESSAGE)
 		levels |= STREAM_READABLE;
 	else if (there)
@@ -107,7 +107,9 @@ unsigned int rsock_levels(struct stream *stream, struct stream_edges *edges)
 
 size_t rsock_lowat(struct stream *stream)
 {
-	return rsock_load(&rsock_of(stream)->state->lowat);
+	struct rsock *s = rsock_of(stream);
+
+	return base_min(rsock_load(&s->state->lowat), rsock_half(s));
 }
 
 /* Never more than can be there while nothing is read: the half that is granted */
@@ -122,6 +124,14 @@ void rsock_set_lowat(struct stream *stream, size_t octets)
 	rsock_tell(s, before);
 }
 
+/* Nothing, before anybody has looked */
+static short start_wait(const struct rsock *s)
+{
+	short events = rsock_load(&s->state->start_events) & (POLLIN | POLLOUT);
+
+	return events ? events : POLLIN;
+}
+
 short rsock_wait_events(struct stream *stream, unsigned int wanted)
 {
 	struct rsock *s = rsock_of(stream);
@@ -130,7 +140,7 @@ short rsock_wait_events(struct stream *stream, unsigned int wanted)
 	if (!rsock_is_open(s) && rsock_load(&st->late) && wanted & STREAM_WRITABLE)
 		return POLLIN | POLLOUT;
 	if (!rsock_is_open(s))
-		return (short)rsock_load(&st->start_events);
+		return start_wait(s);
 	if (rsock_load(&st->ends) & STREAM_DRY)
 		return 0;
 	return rsock_load(&st->tx.blocked) ? POLLIN | POLLOUT : POLLIN;

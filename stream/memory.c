@@ -169,7 +169,7 @@ static int map_create(struct rsock *s, const struct stream_param *param, size_t 
 
 	if (!err)
 		err = file_create(param->dir, *cookie, size, &p);
-	s->is_file = !err;
+	s->is_file = s->bounded = !err;
 	s->user = (uid_t)syscall(SYS_geteuid);
 	if (err && param->dir)
 		unnamed_say(err);
@@ -276,7 +276,7 @@ int rsock_memory_adopt(struct rsock *s, const struct stream_param *param)
 		return err;
 	}
 	made_take(s, &made, rnic);
-	s->is_file = true;
+	s->is_file = s->bounded = true;
 	s->user = (uid_t)syscall(SYS_geteuid);
 	s->dir = param->dir;
 	s->cookie = cookie;

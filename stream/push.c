@@ -65,7 +65,8 @@ static int message_post(struct rsock *s, uint32_t msg)
 static int push_owed(struct rsock *s)
 {
 	struct stream_tx *tx = &s->state->tx;
-	int err = tx->owed ? message_post(s, rs_msg(RS_OP_DATA, tx->owed)) : 0;
+	uint32_t owed = base_once(tx->owed);
+	int err = owed ? message_post(s, rs_msg(RS_OP_DATA, rs_msg_data(owed))) : 0;
 
 	if (!err)
 		rsock_store(&tx->owed, 0);
@@ -76,13 +77,16 @@ static int push_held(struct rsock *s)
 {
 	struct stream_tx *tx = &s->state->tx;
 
-	while (tx->hold_at < base_min(tx->hold_end, STREAM_HOLD)) {
-		struct iovec iov = { s->memory->hold + tx->hold_at, tx->hold_end - tx->hold_at };
+	uint32_t at = base_once(tx->hold_at), end = base_min(base_once(tx->hold_end), STREAM_HOLD);
+
+	while (at < end) {
+		struct iovec iov = { s->memory->hold + at, end - at };
 		ssize_t sent = rsock_send_data(s, &iov, 1);
 
 		if (sent < 0)
 			return (int)sent;
-		tx->hold_at += (uint32_t)sent;
+		at += (uint32_t)sent;
+		tx->hold_at = at;
 		if (tx->owed)
 			return -EAGAIN;
 	}
@@ -125,8 +129,8 @@ static int ring_grant(struct rsock *s, uint16_t limit)
 {
 	struct stream_state *st = s->state;
 	struct stream_tx *tx = &st->tx;
-	uint32_t half = rsock_half(s);
-	uint64_t slot = tx->granted / half % st->peer.sgl_entries;
+	uint32_t half = rsock_half(s), entries = base_once(st->peer.sgl_entries);
+	uint64_t slot = tx->granted / half % (entries ? entries : 1);
 	struct rs_sge sge = {
 		.addr = htole64(RSOCK_RING_TO + tx->granted % s->ring),
 		.key = htole32(st->ring_stag),

@@ -98,6 +98,8 @@ int rsock_drain(struct rsock *s, struct rsock_target *target)
 
 	if (!rsock_is_open(s) || rsock_load(&s->state->ends) & STREAM_DRY)
 		return -ENOTCONN;
+	if (!rsock_rx_agrees(s))
+		return -ECONNRESET;
 	got = intake(s, &sink, target);
 	if (got == -EAGAIN)
 		return 0;
@@ -149,15 +151,16 @@ static size_t waiting_take(struct rsock *s, struct stream_cursor c, int flags)
 {
 	struct stream_rx *rx = &s->state->rx;
 	size_t left = rsock_message_limit(s), taken = 0, len;
+	uint64_t consumed = base_once(rx->consumed);
 	char *p;
 
 	for (; left && (len = stream_cursor_next(&c, left, &p)); left -= len, taken += len)
 		if (!(flags & MSG_TRUNC))
-			rsock_chunks_get(s, rx->consumed + taken, p, len);
+			rsock_chunks_get(s, consumed + taken, p, len);
 	if (!(flags & MSG_PEEK) && taken) {
-		rsock_chunks_drop(s, rx->consumed, rx->consumed + taken);
+		rsock_chunks_drop(s, consumed, consumed + taken);
 		BASE_POINT(stream_recv_dropped);
-		rsock_store(&rx->consumed, rx->consumed + taken);
+		rsock_store(&rx->consumed, consumed + taken);
 	}
 	return taken;
 }
@@ -219,7 +222,7 @@ ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int fl
 	if (rsock_is_foreign(s))
 		return -EXDEV;
 	rsock_rx_lock(s);
-	taken = octets_take(s, iov, n, flags & (MSG_PEEK | MSG_TRUNC));
+	taken = rsock_rx_agrees(s) ? octets_take(s, iov, n, flags & (MSG_PEEK | MSG_TRUNC)) : 0;
 	/* The peer's end may be among what the transport still has: then nothing is granted */
 	if (rsock_grant_due(s))
 		rsock_drain(s, NULL);

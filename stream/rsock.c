@@ -18,8 +18,12 @@
 #include "base/map.h"
 #include "base/point.h"
 #include "base/process.h"
+#include "base/runfile.h"
 #include "base/sockutil.h"
 #include "rnic/rnic.h"
+
+/* The highest errno there is */
+#define ERROR_MAX 4095
 
 void rsock_end(struct rsock *s, uint32_t ends)
 {
@@ -46,32 +50,58 @@ void rsock_break(struct rsock *s, int err)
 	rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
 }
 
+void rsock_spoilt(struct rsock *s, const char *why)
+{
+	if (rsock_load(&s->state->broken))
+		return;
+	base_err("stream: %s, which ends now", why);
+	base_sock_abort(stream_fd(&s->base));
+	rsock_break(s, ECONNRESET);
+}
+
 /*
- * What the lock guarded is half changed: octets that wait for their reader may be others by now,
- * and the peer's end may stand before octets that went with the dead.
+ * rx lock. Octets that wait for their reader may be others by now, and the peer's end may stand
+ * before octets that went with the dead
  */
-static void lock_lost(struct rsock *s, const struct base_lock *lock)
+static void rx_forget(struct rsock *s)
 {
 	struct stream_rx *rx = &s->state->rx;
 
-	base_err("stream: a process died inside the connection, which ends now");
-	base_sock_abort(stream_fd(&s->base));
-	rsock_break(s, ECONNRESET);
-	if (lock != &s->state->rx_lock)
-		return;
 	rx->placed = rx->consumed;
-	rsock_store(&rx->delivered, rx->consumed);
+	rsock_store(&rx->delivered, rx->placed);
 	rsock_store(&rx->message_first, STREAM_NO_MESSAGE);
 	rsock_store(&s->state->error, ECONNRESET);
 }
 
+bool rsock_rx_agrees(struct rsock *s)
+{
+	const struct stream_rx *rx = &s->state->rx;
+	uint64_t consumed = base_once(rx->consumed), delivered = base_once(rx->delivered),
+		 placed = base_once(rx->placed);
+
+	if (delivered - consumed <= placed - consumed && placed - consumed <= s->ring)
+		return true;
+	rsock_spoilt(s, "another process has spoilt a connection");
+	rx_forget(s);
+	return false;
+}
+
+int rsock_reserve(struct rsock *s, void *p, size_t len)
+{
+	return s->bounded && !base_process_confined() ? base_runfile_reserve(p, len) : 0;
+}
+
+/* What the lock of a dead process guarded is half changed */
 void rsock_lock(struct rsock *s, struct base_lock *lock)
 {
-	int err = base_lock_take(lock);
+	int err = base_lock_take(lock, rsock_holder_may, s->state);
 
 	base_point_locked(1);
-	if (err)
-		lock_lost(s, lock);
+	if (!err)
+		return;
+	rsock_spoilt(s, "a process died inside the connection");
+	if (lock == &s->state->rx_lock)
+		rx_forget(s);
 }
 
 void rsock_unlock(struct base_lock *lock)
@@ -132,7 +162,9 @@ static int rsock_progress(struct stream *stream)
 
 static int rsock_take_error(struct stream *stream)
 {
-	return (int)__atomic_exchange_n(&rsock_of(stream)->state->error, 0, __ATOMIC_ACQ_REL);
+	uint32_t err = __atomic_exchange_n(&rsock_of(stream)->state->error, 0, __ATOMIC_ACQ_REL);
+
+	return err <= ERROR_MAX ? (int)err : ECONNRESET;
 }
 
 static void rsock_give_error(struct stream *stream, int err)

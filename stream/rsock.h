@@ -44,9 +44,9 @@ struct rsock {
 	struct stream_memory *memory;
 	struct stream_state *state;
 	struct rnic_stream_mem mem;
-	size_t size;  /* of the mapping */
-	bool is_file; /* it has a name */
-	uid_t user;   /* the file's */
+	size_t size;	       /* of the mapping */
+	bool is_file, bounded; /* it has a name; its folder may be full */
+	uid_t user;	       /* the file's */
 	const char *dir;
 	uint64_t cookie;
 	/* As it was made */
@@ -60,9 +60,10 @@ struct rsock {
 	bool failed, disowned, left, last;
 	bool counted; /* atomic: among those that start */
 	int probe_error;
-	int slot;		 /* atomic: its own place among the holders; -1: none */
-	struct rsock_jobs *jobs; /* NULL: there have never been any */
-	unsigned int regions;	 /* atomic */
+	int slot;			  /* atomic: its own place among the holders; -1: none */
+	uint32_t reserved[STREAM_CHUNKS]; /* rx: octets of each that have memory for certain */
+	struct rsock_jobs *jobs;	  /* NULL: there have never been any */
+	unsigned int regions;		  /* atomic */
 	void (*changed)(void *ctx);
 	void *ctx;
 };

@@ -10,6 +10,16 @@
 /* No lock. This process has it no more, once; true: it was the last one, and is to end it */
 bool rsock_leave(struct rsock *s);
 
+/*
+ * It is over for what stands in its memory, where another process has written, or because there is
+ * no memory
+ */
+void rsock_spoilt(struct rsock *s, const char *why);
+/* rx lock. Do the numbers of what has come agree? Else it is spoilt */
+bool rsock_rx_agrees(struct rsock *s);
+/* Takes memory of the mapping that is to be written to: 0, -ENOSPC */
+int rsock_reserve(struct rsock *s, void *p, size_t len);
+
 /* --- memory.c --- */
 
 /* As stream_ops has them */
@@ -27,6 +37,8 @@ void rsock_holder_enter(struct rsock *s);
 void rsock_holder_leave(struct rsock *s);
 /* Others live that have it, or will */
 bool rsock_holder_others(struct rsock *s);
+/* base_lock_may_fn, of a stream_state */
+bool rsock_holder_may(const void *ctx, uint32_t space);
 /* Does anybody live of those whose table this is? */
 bool rsock_holder_any(struct stream_state *st);
 /* A flight that came to nothing lands */

@@ -200,13 +200,16 @@ static ssize_t hold(struct rsock *s, const struct iovec *iov, int n)
 {
 	struct stream_tx *tx = &s->state->tx;
 	struct stream_cursor c = { iov, n, 0 };
+	uint32_t end = base_once(tx->hold_end);
 	size_t sum = 0, len;
 	char *p;
 
-	while (tx->hold_end < STREAM_HOLD &&
-	       (len = stream_cursor_next(&c, STREAM_HOLD - tx->hold_end, &p))) {
-		memcpy(s->memory->hold + tx->hold_end, p, len);
-		rsock_store(&tx->hold_end, tx->hold_end + (uint32_t)len);
+	while (end < STREAM_HOLD && (len = stream_cursor_next(&c, STREAM_HOLD - end, &p))) {
+		if (rsock_reserve(s, s->memory->hold + end, len))
+			return sum ? (ssize_t)sum : -ENOBUFS;
+		memcpy(s->memory->hold + end, p, len);
+		end += (uint32_t)len;
+		rsock_store(&tx->hold_end, end);
 		sum += len;
 	}
 	return sum ? (ssize_t)sum : -EAGAIN;

@@ -30,8 +30,8 @@ _Static_assert(sizeof(struct header) == STREAM_MESSAGE_COST, "a message's header
 static int part_push(struct rsock *s)
 {
 	struct stream_tx *tx = &s->state->tx;
-	uint32_t end = base_min(tx->message_end, STREAM_HOLD), at = base_min(tx->message_at, end),
-		 len = base_min(end - at, rsock_segment(s)),
+	uint32_t end = base_min(base_once(tx->message_end), STREAM_HOLD),
+		 at = base_min(tx->message_at, end), len = base_min(end - at, rsock_segment(s)),
 		 more = at + len < end ? STREAM_MESSAGE_MORE : 0;
 	int err;
 
@@ -99,6 +99,8 @@ static int message_accept(struct rsock *s, const void *p, size_t len)
 		err = -EAGAIN;
 	if (err)
 		return err;
+	if (rsock_reserve(s, s->memory->hold, len))
+		return -EAGAIN;
 	message_hold(s, p, len);
 	err = rsock_message_push(s);
 	if (err && !tx->message_at) {
@@ -206,7 +208,7 @@ uint64_t rsock_message_limit(const struct rsock *s)
 {
 	const struct stream_rx *rx = &s->state->rx;
 	uint64_t first = rsock_load(&rx->message_first), consumed = rsock_load(&rx->consumed);
-	uint64_t left = rsock_load(&rx->delivered) - consumed;
+	uint64_t left = base_min(rsock_load(&rx->delivered) - consumed, s->ring);
 
 	return first == STREAM_NO_MESSAGE ? left : base_min(left, first - consumed);
 }
@@ -215,15 +217,14 @@ uint64_t rsock_message_limit(const struct rsock *s)
 static bool header_get(struct rsock *s, struct header *h)
 {
 	struct stream_rx *rx = &s->state->rx;
-	uint64_t at = rx->message_first, end;
+	uint64_t at = base_once(rx->message_first), end, delivered = base_once(rx->delivered);
 
 	rsock_chunks_get(s, at, h, sizeof(*h));
 	end = at + STREAM_MESSAGE_COST + h->len;
-	if (end <= rx->delivered &&
-	    (h->next == STREAM_NO_MESSAGE || (h->next >= end && h->next < rx->delivered)))
+	if (h->len <= s->ring && end <= delivered &&
+	    (h->next == STREAM_NO_MESSAGE || (h->next >= end && h->next < delivered)))
 		return true;
-	base_err("stream: a message's header is damaged");
-	rsock_break(s, EPROTO);
+	rsock_spoilt(s, "another process has spoilt a connection");
 	return false;
 }
 
@@ -241,9 +242,9 @@ bool rsock_message_next(struct rsock *s, size_t *len)
 static void message_drop(struct rsock *s, const struct header *h)
 {
 	struct stream_rx *rx = &s->state->rx;
-	uint64_t end = rx->consumed + STREAM_MESSAGE_COST + h->len;
+	uint64_t consumed = base_once(rx->consumed), end = consumed + STREAM_MESSAGE_COST + h->len;
 
-	rsock_chunks_drop(s, rx->consumed, end);
+	rsock_chunks_drop(s, consumed, end);
 	rsock_store(&rx->message_first, h->next);
 	rsock_store(&rx->consumed, end);
 }
@@ -281,7 +282,7 @@ ssize_t rsock_message_recv(struct stream *stream, const struct iovec *iov, int n
 	if (rsock_is_foreign(s))
 		return -EXDEV;
 	rsock_rx_lock(s);
-	got = message_take(s, iov, n, flags, len);
+	got = rsock_rx_agrees(s) ? message_take(s, iov, n, flags, len) : -ENODATA;
 	rsock_rx_unlock(s);
 	rsock_pump(s);
 	rsock_tell(s, before);

@@ -29,7 +29,7 @@ static struct shared *shared_create(void)
 static void count(struct shared *s, int n)
 {
 	while (n--) {
-		base_lock_take(&s->lock);
+		base_lock_take(&s->lock, NULL, NULL);
 		s->count++;
 		base_lock_drop(&s->lock);
 	}
@@ -54,13 +54,13 @@ Test(lock, survives_its_owner)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		base_lock_take(&s->lock);
+		base_lock_take(&s->lock, NULL, NULL);
 		_exit(0);
 	}
 	cr_assert_eq(waitpid(pid, NULL, 0), pid);
-	cr_expect_eq(base_lock_take(&s->lock), -EOWNERDEAD);
+	cr_expect_eq(base_lock_take(&s->lock, NULL, NULL), -EOWNERDEAD);
 	base_lock_drop(&s->lock);
-	cr_expect_eq(base_lock_take(&s->lock), 0);
+	cr_expect_eq(base_lock_take(&s->lock, NULL, NULL), 0);
 	base_lock_drop(&s->lock);
 	base_map_destroy(s, sizeof(*s));
 }

@@ -60,7 +60,8 @@ Test(environment, what_is_lacking_is_put_in, .init = init)
 {
 	char *const some[] = { "A=1", "WARPSOCK_LOG=debug", "B=2", NULL };
 
-	expect(make(NULL), (const char *[]){ library, "WARPSOCK_USE=all", "WARPSOCK_LOG=off", NULL });
+	expect(make(NULL),
+	       (const char *[]){ library, "WARPSOCK_USE=all", "WARPSOCK_LOG=off", NULL });
 	expect(make(some), (const char *[]){ library, "A=1", "WARPSOCK_LOG=debug", "B=2",
 					     "WARPSOCK_USE=all", NULL });
 }
@@ -71,8 +72,8 @@ Test(environment, others_stay_preloaded, .init = init)
 	char *const other[] = { "LD_PRELOAD=/lib/other.so", "A=1", NULL };
 
 	snprintf(all, sizeof(all), "%s:/lib/other.so", library);
-	expect(make(other), (const char *[]){ all, "A=1", "WARPSOCK_USE=all", "WARPSOCK_LOG=off",
-					      NULL });
+	expect(make(other),
+	       (const char *[]){ all, "A=1", "WARPSOCK_USE=all", "WARPSOCK_LOG=off", NULL });
 }
 
 Test(environment, what_is_complete_stays, .init = init)

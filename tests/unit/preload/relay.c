@@ -29,7 +29,9 @@ static pid_t relay;
 
 static void relay_run(struct stream *s, int local, uint64_t grace)
 {
-	struct relay_line l = { .stream = s, .local = local, .grace = grace, .linger = BASE_NS_PER_S };
+	struct relay_line l = {
+		.stream = s, .local = local, .grace = grace, .linger = BASE_NS_PER_S
+	};
 
 	if (relay_line_init(&l))
 		_exit(1);
@@ -83,7 +85,8 @@ static void ends_well(void)
 /* Sleeps until the peer, or the program with @events, may have something to do */
 static void wait_any(short events)
 {
-	struct pollfd fds[2] = { { peer->fd, OPS->wait_events(peer, 0), 0 }, { program, events, 0 } };
+	struct pollfd fds[2] = { { peer->fd, OPS->wait_events(peer, 0), 0 },
+				 { program, events, 0 } };
 
 	poll(fds, 2, 100);
 	OPS->progress(peer);

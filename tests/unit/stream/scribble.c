@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A process that writes rubbish into the memory of a connection: that may break, and what it
+ * carries may be rubbish; but no process that has it crashes or hangs, and the other connections
+ * go on. Rounds are made from a seed, which a failure prints.
+ *
+ *	parent --fork--> victim: [scribbled pair] and [sound pair], both ends of each
+ *	                   +--fork--> scribbler, which shares the victim's mappings
+ */
+#include "tests/unit/stream/place.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+TestSuite(scribble, .init = place_begin, .fini = place_end, .timeout = 900);
+
+#define ROUNDS 1500
+#define STEPS 60
+#define PAGE 4096
+/* A lock that names a living process costs patience, each time */
+#define LIMIT 300
+
+static uint64_t state;
+
+static uint32_t next(void)
+{
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(state >> 33);
+}
+
+static uint32_t below(uint32_t n)
+{
+	return next() % n;
+}
+
+/* --- rubbish --- */
+
+/* Mostly the state itself, for the rest of the memory is octets */
+static size_t anywhere(const struct rsock *s, size_t len)
+{
+	size_t size = below(10) ? sizeof(struct stream_state) : s->size;
+
+	return below((uint32_t)(size - len));
+}
+
+static uint64_t word(void)
+{
+	static const uint64_t telling[] = {
+		0,	    1,		 2,	 0x20,	    0x21,	0x7f,
+		0x80,	    0xff,	 0xffff, 0x10000,   0x7fffffff, 0x80000000,
+		0xffffffff, 0x100000000, ~0ull,	 ~0ull - 1, 1ull << 63,
+	};
+
+	return below(3) ? telling[below(base_array_size(telling))]
+			: (uint64_t)next() << 32 | next();
+}
+
+static void fill(uint8_t *p, size_t len, unsigned int how)
+{
+	for (size_t i = 0; i < len; i++)
+		p[i] = how == 0 ? 0 : how == 1 ? 0xff : (uint8_t)next();
+}
+
+static void scribble_once(struct rsock *s)
+{
+	uint8_t *p = (uint8_t *)s->memory;
+	uint64_t w = word();
+	uint32_t size = below(40);
+	size_t n;
+
+	if (size == 0) {
+		fill(p + (below(3) ? 0 : below((uint32_t)(s->size / PAGE)) * PAGE), PAGE, below(3));
+	} else if (size == 1) {
+		n = 1 + below(200);
+		fill(p + anywhere(s, n), n, below(3));
+	} else if (size < 13) {
+		p[anywhere(s, 1)] = (uint8_t)w;
+	} else if (size < 30) {
+		memcpy(p + (anywhere(s, 4) & ~(size_t)3), &w, 4);
+	} else {
+		memcpy(p + (anywhere(s, 8) & ~(size_t)7), &w, 8);
+	}
+}
+
+/* --- what a program may do --- */
+
+static uint8_t octets[70000];
+
+/* What a call may say: so many octets at most, or an errno */
+static void expect(ssize_t n, size_t most, const char *call)
+{
+	if (n >= 0 ? (size_t)n <= most : n >= -4095)
+		return;
+	printf("%s: %zd\n", call, n);
+	fflush(stdout);
+	abort();
+}
+
+static void do_send(struct stream *s)
+{
+	struct iovec iov = { octets, 1 + below(below(4) ? 3000 : sizeof(octets)) };
+
+	expect(OPS->send(s, &iov, 1), iov.iov_len, "send");
+}
+
+static void do_recv(struct stream *s)
+{
+	struct iovec iov = { octets, 1 + below(below(4) ? 3000 : sizeof(octets)) };
+
+	expect(OPS->recv(s, &iov, 1, below(4) ? 0 : MSG_PEEK), iov.iov_len, "recv");
+}
+
+static void do_messages(struct stream *s)
+{
+	struct iovec iov = { octets, 1 + below(3000) };
+	size_t len;
+
+	if (below(2))
+		expect(OPS->message_send(s, octets, iov.iov_len), 0, "message_send");
+	else
+		expect(OPS->message_recv(s, &iov, 1, 0, &len), iov.iov_len, "message_recv");
+}
+
+static void do_jobs(struct stream *s)
+{
+	struct stream_job job = { .kind = below(4), .addr = octets, .len = 8, .stag = next() };
+	struct stream_completion done;
+
+	expect(OPS->post(s, &job), 0, "post");
+	expect(OPS->complete(s, &done), 0, "complete");
+}
+
+static void do_look(struct stream *s)
+{
+	struct stream_edges edges;
+	struct stream_stats stats;
+	struct stream_info info;
+
+	OPS->levels(s, &edges);
+	OPS->stats(s, &stats);
+	OPS->info(s, &info);
+	expect(OPS->wait_events(s, STREAM_READABLE), POLLIN | POLLOUT, "wait_events");
+	expect((ssize_t)OPS->readable(s), rsock_of(s)->ring, "readable");
+	expect((ssize_t)OPS->lowat(s), rsock_of(s)->ring, "lowat");
+	expect(OPS->take_error(s), 4095, "take_error");
+	OPS->owes(s);
+	OPS->serves(s);
+	OPS->shared(s);
+}
+
+static void do_progress(struct stream *s)
+{
+	expect(OPS->progress(s), 0, "progress");
+}
+
+static void do_shutdown(struct stream *s)
+{
+	if (!below(8))
+		expect(OPS->shutdown(s, (int)below(3)), 0, "shutdown");
+}
+
+static void step(struct stream *s)
+{
+	static void (*const calls[])(struct stream *) = {
+		do_send, do_send,     do_send, do_recv, do_recv,     do_recv,
+		do_look, do_messages, do_jobs, do_look, do_progress, do_shutdown,
+	};
+
+	calls[below(base_array_size(calls))](s);
+}
+
+static bool pair_open(struct stream *s[2])
+{
+	int fd[2];
+
+	ends_tcp(fd);
+	s[0] = ends_attach(fd[0], true);
+	s[1] = ends_attach(fd[1], false);
+	for (int i = 0; i < 1000; i++)
+		if (!(OPS->progress(s[0]) | OPS->progress(s[1])))
+			return true;
+	return false;
+}
+
+static void pair_close(struct stream *s[2])
+{
+	bool safe;
+
+	for (int i = 0; i < 2; i++)
+		OPS->close(s[i]);
+	for (int i = 0; i < 20; i++)
+		for (int j = 0; j < 2; j++)
+			OPS->close_more(s[j], &safe);
+	ends_destroy(s);
+}
+
+/* --- by one process, between its calls: the same rubbish each time --- */
+
+static void round_alone(void)
+{
+	struct stream *s[2];
+
+	if (below(5))
+		pair_open(s);
+	else {
+		int fd[2];
+
+		ends_tcp(fd);
+		s[0] = ends_attach(fd[0], true);
+		s[1] = ends_attach(fd[1], false);
+		OPS->progress(s[below(2)]);
+	}
+	for (int i = 0; i < STEPS; i++) {
+		if (!below(6))
+			scribble_once(rsock_of(s[below(2)]));
+		step(s[below(2)]);
+	}
+	pair_close(s);
+}
+
+/* A child that is to live: its seed is what it runs by */
+static pid_t victim(void (*run)(void), uint64_t seed)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	base_log_level = BASE_LOG_OFF;
+	alarm(LIMIT);
+	state = seed;
+	run();
+	_exit(0);
+}
+
+static void expect_survival(void (*run)(void), uint64_t seed)
+{
+	int end = place_wait(victim(run, seed));
+
+	cr_expect_eq(end, 0, "seed %lu ended by %d", seed, end);
+}
+
+static void rounds_alone(void)
+{
+	for (int i = 0; i < ROUNDS / 10; i++)
+		round_alone();
+}
+
+Test(scribble, between_calls)
+{
+	for (uint64_t seed = 1; seed <= 10; seed++)
+		expect_survival(rounds_alone, seed);
+}
