@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What tshark and the decoder of tests/captures have against a capture of the lab."""
+import re
 import socket
 import subprocess
 import sys
@@ -7,15 +8,24 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "captures"))
 import decode  # noqa: E402
+import pcap  # noqa: E402
 
 SIW = {socket.inet_pton(socket.AF_INET, "10.7.0.1"), socket.inet_pton(socket.AF_INET6, "fd07::1")}
 LIMIT = 120
 
 
+def lost(path):
+    """What tcpdump says of packets that it could not take, if there are any."""
+    log = path.with_name(f"capture-{path.stem}.log").read_text(errors="replace")
+    dropped = re.search(r"^([1-9]\d*) packets? dropped by kernel", log, re.M)
+    return dropped and dropped[0]
+
+
 def by_tshark(path):
     """Its complaints, the FPDUs that it saw, and those whose CRC it found good."""
     done = subprocess.run(
-        ["tshark", "-r", path, "-o", "tcp.try_heuristic_first:TRUE", "--disable-protocol",
+        ["tshark", "-r", path, "-o", "tcp.try_heuristic_first:TRUE", "-o",
+         "tcp.reassemble_out_of_order:TRUE", "--disable-protocol",
          "rpcordma", "-V", "-Y", "iwarp_mpa"],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace",
         timeout=LIMIT)
@@ -53,7 +63,7 @@ def siws_own(session, connection):
 def by_decoder(path):
     """Its complaints, and the connections and messages that it saw."""
     bad, messages = [], 0
-    connections = decode.pcap.connections(path)
+    connections = pcap.connections(path)
     for connection in connections:
         session = decode.decode(connection)
         known = set(siws_own(session, connection))

@@ -7,6 +7,8 @@ apps=$project/build/apps
 SIW=10.7.0.1 SIW6=fd07::1
 PEER=10.7.0.2 PEER6=fd07::2
 export PYTHONDONTWRITEBYTECODE=1
+rsockets=$project/build-vm/rsockets_shim.so:/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so
+over_rsockets=(env LD_PRELOAD="$rsockets")
 declare -A pid_of
 done_cases=0
 shopt -s extglob
@@ -17,9 +19,22 @@ on_siw() { "$@"; }
 # say TEXT: an explanation in the output
 say() { printf '# %s\n' "$*"; }
 
+# chosen NAME: this check is to run; the patterns are those of run.py --only
+only=()
+mapfile -t only </tmp/lab/only
+chosen() {
+	local pattern
+	for pattern in "${only[@]}"; do
+		# shellcheck disable=SC2053 # it is a pattern
+		[[ $1 == $pattern ]] && return
+	done
+	[ ${#only[@]} = 0 ]
+}
+
 # check NAME COMMAND...: a case; its output is shown when it fails
 check() {
 	local name=$1 out=/tmp/case/check.out status=0
+	chosen "$name" || return 0
 	shift
 	"$@" >$out 2>&1 || status=$? # in this shell: ends() waits for its children
 	done_cases=$((done_cases + 1))
@@ -98,6 +113,7 @@ await_port() {
 # adopt NAME COMMAND...: a program that prints TAP; the host judges its output together with ours
 adopt() {
 	local name=$1 status=0
+	chosen "$name" || return 0
 	shift
 	"$@" >"/tmp/case/$name.tap" 2>"/tmp/case/$name.log" || status=$?
 	echo $status >"/tmp/case/$name.ended"
@@ -105,7 +121,7 @@ adopt() {
 
 # capture NAME: what goes over the wire from here on, to be judged by the host
 capture() {
-	start "capture-$1" in_peer tcpdump --immediate-mode -i up0 -U -s 0 \
+	start "capture-$1" in_peer tcpdump --immediate-mode -B 65536 -i up0 -U -s 0 \
 		-w "/tmp/case/$1.pcap" tcp
 	local i
 	for ((i = 0; i < 100; i++)); do
@@ -125,4 +141,32 @@ end_capture() {
 		sleep 0.5
 	done
 	stop "capture-$1" INT
+}
+
+# sockets STEPS... -- STEPS...: of script_sockets' server and client, the one over librspreload, the
+# other under warpsock; $role says which. Before these come the steps in $server and $client; what
+# warpsock is told is in $mode, its environment ours. They end with $status_server, $status_client.
+mode=(--all --mode on) server=() client=()
+sockets() {
+	local program=$project/build-vm/script_sockets first=() status=0
+	port=$((port + 1))
+	while [ "$1" != -- ]; do
+		first+=("$1")
+		shift
+	done
+	shift
+	local within=(timeout -k 2 "${limit:-40}")
+	local ours=(in_peer "${within[@]}" "$apps/warpsock" run "${mode[@]}" -- "$program")
+	local theirs=("${within[@]}" "${over_rsockets[@]}" "$program")
+	if [ "$role" = "rsockets serve" ]; then
+		start server "${theirs[@]}" "${server[@]}" listen $SIW $port "${first[@]}"
+		await_port server $port
+		"${ours[@]}" "${client[@]}" connect $SIW $port "$@" || status=$?
+	else
+		start server "${ours[@]}" "${server[@]}" listen $PEER $port "${first[@]}"
+		await_port server $port
+		"${theirs[@]}" "${client[@]}" connect $PEER $port "$@" || status=$?
+	fi
+	echo "the client ends with $status"
+	[ $status = "${status_client:-0}" ] && ends server 20 "${status_server:-0}"
 }

@@ -24,6 +24,9 @@ stamp="$version $(stat -c %Y "$source") $(cat "$here/init" "$0" | sha256sum)"
 mkdir -p "$lab"
 gcc -O1 -g -Wall -I "$here" -o "$lab/script_verbs" "$here/script.c" "$here/script_verbs.c" \
 	-lrdmacm -libverbs
+gcc -O1 -g -Wall -o "$lab/script_iomap" "$here/script_iomap.c" -lrdmacm
+gcc -O1 -g -Wall -pthread -o "$lab/script_sockets" "$here/script_sockets.c"
+gcc -O1 -g -Wall -shared -fPIC -o "$lab/rsockets_shim.so" "$here/rsockets_shim.c"
 [ "$(cat "$lab/stamp" 2>/dev/null)" != "$stamp" ] || exit 0
 rm -f "$lab/stamp"
 

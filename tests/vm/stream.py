@@ -3,13 +3,39 @@
 """A program that knows sockets only: echoes many connections at a time and compares what returns.
 
     stream.py serve ADDR PORT CONNECTIONS
-    stream.py talk ADDR PORT CONNECTIONS OCTETS
+    stream.py talk ADDR PORT CONNECTIONS OCTETS [ABREAST]
+
+ABREAST of them, all unless it is given, are open at a time.
 """
 import hashlib
 import random
 import socket
 import sys
 import threading
+
+
+class Worker(threading.Thread):
+    """A thread whose exception is not lost."""
+
+    def __init__(self, target, *args):
+        super().__init__(target=target, args=args)
+        self.problem = None
+        self.start()
+
+    def run(self):
+        try:
+            super().run()
+        except Exception as problem:  # whatever it is, the program has failed
+            self.problem = problem
+
+
+def finish(threads):
+    """Waits for them; the exit status of the program."""
+    for thread in threads:
+        thread.join()
+    problems = [str(thread.problem) for thread in threads if thread.problem]
+    print("\n".join(problems))
+    return 1 if problems else 0
 
 
 def echo(sock):
@@ -25,12 +51,7 @@ def echo(sock):
 def serve(addr, port, connections):
     family = socket.AF_INET6 if ":" in addr else socket.AF_INET
     with socket.create_server((addr, port), family=family, backlog=connections) as listener:
-        threads = [threading.Thread(target=echo, args=(listener.accept()[0],))
-                   for _ in range(connections)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        return finish([Worker(echo, listener.accept()[0]) for _ in range(connections)])
 
 
 def put(sock, octets, step):
@@ -38,36 +59,34 @@ def put(sock, octets, step):
         sock.sendall(octets[at:at + step])
 
 
-def talk_one(addr, port, octets, number, problems):
-    rng = random.Random(number)
-    sent = rng.randbytes(octets)
-    sock = socket.create_connection((addr, port))
-    writer = threading.Thread(target=put, args=(sock, sent, rng.randrange(1, 70000)))
-    writer.start()
+def take(sock, octets):
     got = b""
     while len(got) < octets:
         part = sock.recv(200000)
         if not part:
             break
         got += part
-    writer.join()
-    sock.close()
-    if hashlib.sha256(got).digest() != hashlib.sha256(sent).digest():
-        problems.append(f"connection {number}: {len(got)} of {octets} octets came back, or others")
+    return got
 
 
-def talk(addr, port, connections, octets):
-    problems = []
-    threads = [threading.Thread(target=talk_one, args=(addr, port, octets, number, problems))
-               for number in range(connections)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for problem in problems:
-        print(problem)
-    sys.exit(1 if problems else 0)
+def talk_one(addr, port, octets, number, abreast):
+    rng = random.Random(number)
+    sent = rng.randbytes(octets)
+    with abreast, socket.create_connection((addr, port)) as sock:
+        writer = Worker(put, sock, sent, rng.randrange(1, 70000))
+        got = take(sock, octets)
+        lost = finish([writer])
+        sock.shutdown(socket.SHUT_WR)
+        lost = lost or sock.recv(1)  # the server's end comes after it has closed
+    if lost or hashlib.sha256(got).digest() != hashlib.sha256(sent).digest():
+        raise ValueError(f"connection {number}: {len(got)} of {octets} octets came back, or others")
+
+
+def talk(addr, port, connections, octets, abreast=None):
+    abreast = threading.Semaphore(abreast or connections)
+    return finish([Worker(talk_one, addr, port, octets, number, abreast)
+                   for number in range(connections)])
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]](sys.argv[2], *map(int, sys.argv[3:]))
+    sys.exit(globals()[sys.argv[1]](sys.argv[2], *map(int, sys.argv[3:])))

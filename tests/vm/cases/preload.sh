@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # One Python program at both ends, over librspreload and siw there, under warpsock here
-# Limit: 150
+# Limit: 240
 port=7300
 stream=$lab/stream.py
 over_warpsock=(in_peer "$apps/warpsock" run --all --mode on --)
-over_rsockets=(env LD_PRELOAD=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so)
 
-# serves CONNECTIONS OCTETS: which side serves is in the name
+# serves CONNECTIONS OCTETS [ABREAST]: which side serves is in the name
 warpsock_serves() {
 	port=$((port + 1))
 	start server "${over_warpsock[@]}" python3 "$stream" serve $PEER $port "$1"
 	await_port server $port
-	"${over_rsockets[@]}" timeout -k 2 60 python3 "$stream" talk $PEER $port "$1" "$2" &&
+	timeout -k 2 60 "${over_rsockets[@]}" python3 "$stream" talk $PEER $port "$@" &&
 		ends server 10
 }
 
@@ -19,13 +18,20 @@ rsockets_serve() {
 	port=$((port + 1))
 	start server "${over_rsockets[@]}" python3 "$stream" serve $SIW $port "$1"
 	await_port server $port
-	"${over_warpsock[@]}" timeout -k 2 60 python3 "$stream" talk $SIW $port "$1" "$2" &&
+	"${over_warpsock[@]}" timeout -k 2 60 python3 "$stream" talk $SIW $port "$@" &&
 		ends server 10
 }
 
-for role in warpsock_serves rsockets_serve; do
-	check "$role: 1 octet" $role 1 1
-	check "$role: 1 MB" $role 1 1000000
-	check "$role: 16 connections, 20000 octets each" $role 16 20000
-	check "$role: 8 connections, 400000 octets each" $role 8 400000
-done
+capture warpsock_serves
+check "warpsock_serves: 1 octet" warpsock_serves 1 1
+check "warpsock_serves: 1 MB" warpsock_serves 1 1000000
+check "warpsock_serves: 16 connections, 20000 octets each" warpsock_serves 16 20000
+check "warpsock_serves: 8 connections, 400000 octets each" warpsock_serves 8 400000
+end_capture warpsock_serves
+# A server on librdmacm 44 hangs when it has had four at a time (docs/interop.md).
+capture rsockets_serve
+check "rsockets_serve: 1 octet" rsockets_serve 1 1
+check "rsockets_serve: 1 MB" rsockets_serve 1 1000000
+check "rsockets_serve: 16 connections, 20000 octets each, 2 at a time" rsockets_serve 16 20000 2
+check "rsockets_serve: 6 connections, 400000 octets each, 2 at a time" rsockets_serve 6 400000 2
+end_capture rsockets_serve
