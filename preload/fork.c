@@ -66,6 +66,7 @@ static unsigned int round; /* of holding */
  */
 static __thread bool returns;
 static __thread struct held shared, room;
+static __thread uint32_t born; /* its pid */
 
 /* --- streams --- */
 
@@ -94,6 +95,15 @@ static void unshare_stream(struct fdent *ent)
 
 	if (stream)
 		stream->ops->unshare(stream, STREAM_SHARE_FORK);
+}
+
+/* A child that was killed before it could say so itself counts no more, then */
+static void name_child(struct fdent *ent)
+{
+	struct stream *stream = sock_stream_of_entry(ent);
+
+	if (stream)
+		stream->ops->named(stream, born);
 }
 
 static void join(struct fdent *ent)
@@ -224,6 +234,7 @@ static void forget_sleepers(struct fdent *ent)
 
 static void come_to_life(void)
 {
+	BASE_POINT(preload_fork_born);
 	fork_age++;
 	process_after_fork();
 	report_reset();
@@ -256,8 +267,9 @@ static void after_libc(void)
 static long returned(long pid)
 {
 	returns = false;
-	if (pid < 0)
-		each(&shared, unshare_stream);
+	born = (uint32_t)pid;
+	if (pid)
+		each(&shared, pid < 0 ? unshare_stream : name_child);
 	let_go(&shared);
 	let_go(&room); /* unless it was used */
 	return pid;
