@@ -130,34 +130,39 @@ static size_t stat_read(uint32_t pid, char *text, size_t size)
 }
 
 /* Which fields of stat(5) tell, counted from the state as the first */
-enum { FIELD_THREADS = 17, FIELD_START = 19 };
+enum { FIELD_THREADS = 17, FIELD_START = 19, FIELD_CODE = 49, FIELDS };
+#define CODE_SIGNAL 0x7f
 
-/*
- * Has it ended? A first thread that has is a zombie too, while others go on: they are counted
- */
-static bool stat_is_dead(const char *text, uint64_t since)
+/* @n numbers of the file from the state on, which is the first and its letter; fewer: false */
+static bool stat_parse(const char *text, uint64_t *field, int n)
 {
-	uint64_t tick = BASE_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK), start;
 	const char *at = strrchr(text, ')');
-	long threads = 0;
-	char state;
 
-	if (!at || at[1] != ' ')
-		return false;
-	at += 2;
-	state = *at;
-	for (int field = 0; field < FIELD_START; field++) {
-		if (field == FIELD_THREADS)
-			threads = atol(at);
-		at = strchr(at, ' ');
+	for (int i = 0; i < n; i++) {
+		at = at ? strchr(at, ' ') : NULL;
 		if (!at)
 			return false;
 		at++;
+		field[i] = i ? strtoull(at, NULL, 10) : (unsigned char)*at;
 	}
-	start = strtoull(at, NULL, 10) * tick;
-	if (state == 'X' || (state == 'Z' && threads <= 1))
+	return true;
+}
+
+/*
+ * Has it ended? A first thread that has is a zombie too, while others go on: they are counted. One
+ * that was killed does nothing any more, though it may take its time to give its memory back.
+ */
+static bool stat_is_dead(const char *text, uint64_t since)
+{
+	uint64_t tick = BASE_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK), field[FIELDS];
+
+	if (!stat_parse(text, field, FIELDS))
+		return false;
+	if (*field == 'X' || (*field == 'Z' && field[FIELD_THREADS] <= 1))
 		return true;
-	return since && start > since + tick;
+	if (field[FIELD_CODE] & CODE_SIGNAL)
+		return true;
+	return since && field[FIELD_START] * tick > since + tick;
 }
 
 static bool lives(uint32_t pid, uint64_t since)

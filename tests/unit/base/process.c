@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who lives: children in each state between birth and having been waited for.
+ */
+#include "base/process.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MUCH (256ul << 20)
+#define TIMES 5
+
+static struct base_process child_of(pid_t pid)
+{
+	return (struct base_process){ (uint32_t)pid, base_process_self().space };
+}
+
+static void *sleeper(void *arg)
+{
+	write(*(int *)arg, "u", 1);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* A child with a second thread and much memory, which does @then when both are there */
+static pid_t child_start(void (*then)(void))
+{
+	pthread_t thread;
+	int up[2];
+	pid_t pid;
+	char c;
+
+	cr_assert_eq(pipe(up), 0);
+	pid = fork();
+	if (!pid) {
+		mmap(NULL, MUCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
+		     -1, 0);
+		pthread_create(&thread, NULL, sleeper, &up[1]);
+		then();
+	}
+	cr_assert_eq(read(up[0], &c, 1), 1);
+	close(up[0]);
+	close(up[1]);
+	return pid;
+}
+
+static void sleep_on(void)
+{
+	for (;;)
+		pause();
+}
+
+static void thread_end(void)
+{
+	syscall(SYS_exit, 0);
+}
+
+static void child_end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+}
+
+Test(process, lives_until_it_ends)
+{
+	uint64_t before = base_process_clock();
+	pid_t pid;
+
+	cr_expect(base_process_lives(base_process_self(), 0));
+	usleep(50000);
+	pid = child_start(sleep_on);
+	cr_expect(base_process_lives(child_of(pid), 0));
+	cr_expect(base_process_lives(child_of(pid), base_process_clock()));
+	cr_expect_not(base_process_lives(child_of(pid), before), "it is younger than that");
+	child_end(pid);
+	cr_expect_not(base_process_lives(child_of(pid), 0));
+}
+
+/* The first thread is a zombie, and so is the process to a careless look */
+Test(process, lives_without_its_first_thread)
+{
+	pid_t pid = child_start(thread_end);
+
+	usleep(50000);
+	cr_expect(base_process_lives(child_of(pid), 0));
+	child_end(pid);
+}
+
+/* Its memory takes a while to go, in which it does nothing any more */
+Test(process, who_was_killed_lives_no_more, .timeout = 120)
+{
+	int sooner = 0;
+
+	for (int i = 0; i < TIMES; i++) {
+		pid_t pid = child_start(sleep_on);
+		siginfo_t ended = { .si_pid = 0 };
+
+		kill(pid, SIGKILL);
+		while (base_process_lives(child_of(pid), 0))
+			;
+		waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT);
+		sooner += !ended.si_pid;
+		cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	}
+	cr_expect_geq(sooner, TIMES - 1);
+}
