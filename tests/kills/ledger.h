@@ -48,7 +48,7 @@ struct ledger {
 	uint32_t child;		  /* pid */
 	uint32_t idle[ROLES];
 	uint32_t done[ROLES + 1]; /* came to its end; the last one: the child */
-	uint32_t pad;
+	uint32_t alone; /* of two that share, who outlived the other: 1, or 2 for the child */
 	struct side side[ROLES];
 	struct way way[ROLES]; /* octets of who connects, and of who listens */
 };

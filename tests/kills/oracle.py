@@ -101,8 +101,20 @@ def way_text(case):
                      f"sender {way.failed}" for way in case.ledger.way)
 
 
+def may_be_left(case):
+    """Files of states: the victim's two connections, where nobody else had them any more."""
+    outlived = case.ledger.alone == {"child": 1, "listen": 2}.get(case.victim)
+    return 2 if case.killed and not outlived else 0
+
+
+def is_shared(case):
+    return set("tf") & set(case.shape[0]) and case.ledger.child
+
+
 def common(case):
     found = of_processes(case)
+    if case.left > may_be_left(case):
+        found.append(f"{case.left} states are left behind")
     for number in survivors(case):
         found += of_side(number, case.ledger.side[number])
     if found or case.said:
@@ -123,15 +135,14 @@ def problems(case, at_rest=False):
     if not case.killed:
         return whole(case)
     found = common(case)
-    shared = set("tf") & set(case.shape[0])
     for number, name in enumerate(("connects", "listens")):
         reader = ("listen", "connect")[number]
         way = case.ledger.way[number]
-        told = way.end and (reader != case.victim or shared)
+        told = way.end and (reader != case.victim or is_shared(case))
         reset = case.ledger.way[1 - number].failed == RESET
         found += of_way(f"octets by who {name}", way, case, told, reset)
         if at_rest and told and not is_all(way, case):
             found.append(f"at rest, but {way_text(case)}")
-    if shared and case.victim != "connect" and case.ledger.child:
+    if is_shared(case) and case.victim != "connect":
         found += of_shared(case)
     return found + [way_text(case)] if found else found

@@ -4,9 +4,10 @@
 
     short.py WARPSOCK SHORT LIBRARY
 
-short.c is the script. Descriptors: at each count from none to enough, over TCP for reference and over
-DDP. Memory: each kind of allocation that the library has (BASE_FAILS of base/point.h) fails once, the
-first time, the second, until the script comes to its end without.
+short.c is the script. Descriptors: at each count from none to enough, over TCP for reference and
+over DDP. Memory: each kind of allocation that the library has (BASE_FAILS of base/point.h) fails
+once, the first time, the second, until the script comes to its end without. Room: the folder of
+the states is a small tmpfs, full before or after connections are made.
 """
 import ctypes
 import os

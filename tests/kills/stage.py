@@ -36,7 +36,7 @@ class Ledger(ctypes.Structure):
     """As ledger.h has it."""
     _fields_ = [(name, u32) for name in ("port", "side_port", "killed", "over", "turn",
                                          "child")] + \
-               [("idle", u32 * 2), ("done", u32 * 3), ("pad", u32), ("side", Side * 2),
+               [("idle", u32 * 2), ("done", u32 * 3), ("alone", u32), ("side", Side * 2),
                 ("way", Way * 2)]
 
 
@@ -52,6 +52,7 @@ class Case:
     threads: int = None
     status: dict = field(default_factory=dict)  # None: it had to be ended
     points: Counter = field(default_factory=Counter)
+    left: int = 0  # files of states
     said: str = ""
 
 
@@ -89,7 +90,8 @@ class Play:
         if victim == "child":
             flags += "k"
         self.args = [str(seed), flags + ".", *map(str, octets)]
-        self.env = dict(theatre.env)
+        self.states = Path(tempfile.mkdtemp(dir=theatre.states))
+        self.env = dict(theatre.env, WARPSOCK_RUNTIME_DIR=str(self.states))
         if ring:
             self.env["WARPSOCK_RING"] = str(ring)
         self.program, self.point, self.running = theatre.program, point, {}
@@ -189,6 +191,7 @@ class Play:
         elif case.victim:
             case.killed = not self.ledger.done[2]
         case.ledger = Ledger.from_buffer_copy(self.memory)
+        case.left = len(list(self.states.iterdir()))
         return case
 
 
@@ -197,6 +200,7 @@ class Theatre:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self.program = os.path.abspath(program)
         self.dir = Path(tempfile.mkdtemp(prefix="warpsock-kills-"))
+        self.states = Path(tempfile.mkdtemp(prefix="warpsock-kills-", dir="/dev/shm"))
         told = subprocess.run([warpsock, "run", "--all", "--mode", "on", "--", "env", "-0"],
                               stdout=subprocess.PIPE, check=True).stdout
         self.env = dict(os.fsdecode(word).split("=", 1) for word in told.split(b"\0") if word)
@@ -205,7 +209,9 @@ class Theatre:
         play = Play(self, name, shape, victim, seed, point)
         case = play.play(when)
         shutil.rmtree(play.dir)
+        shutil.rmtree(play.states)
         return case
 
     def close(self):
         shutil.rmtree(self.dir)
+        shutil.rmtree(self.states)

@@ -177,6 +177,7 @@ static void take_over(struct end *e)
 {
 	struct way *w = e->out;
 
+	ledger_store(&e->l->alone, e->who == CHILD ? 2u : 1u);
 	e->who = ALONE;
 	if (ledger_load(&w->upto) > w->sent) {
 		ledger_store(&w->doubt_from, w->sent);
