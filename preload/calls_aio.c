@@ -130,19 +130,23 @@ static void notify(const struct sigevent *event)
 		pool_put(&notices, notice);
 }
 
-/* The program may take the request back as soon as its error is there */
-static void request_end(struct aiocb *cb, long result)
+/*
+ * Under the lock, with which it leaves its queue: who does not find it there finds its error. Then
+ * the program may take it back. What is to be told, without the lock.
+ */
+static struct sigevent request_end(struct job *job, long result)
 {
+	struct aiocb *cb = job->cb;
 	struct sigevent event = cb->aio_sigevent;
 	struct base_list *node, *next;
 
+	base_list_remove(&job->node);
+	pool_put(&jobs, job);
 	cb->__return_value = result < 0 ? -1 : result;
 	__atomic_store_n(&cb->__error_code, result < 0 ? (int)-result : 0, __ATOMIC_RELEASE);
-	pthread_mutex_lock(&aio.lock);
 	base_list_foreach(node, next, &aio.sleepers)
 		base_eventfd_ring(base_list_entry(node, struct sleeper, node)->bell);
-	pthread_mutex_unlock(&aio.lock);
-	notify(&event);
+	return event;
 }
 
 /* --- the thread --- */
@@ -176,20 +180,18 @@ static struct job *queue_first(struct queue *q)
 static void *worker(void *arg)
 {
 	struct queue *q = arg;
+	struct sigevent event;
 	struct job *job;
-	struct aiocb *cb;
 	long result;
 
 	pthread_mutex_lock(&aio.lock);
 	while ((job = queue_first(q))) {
-		cb = job->cb;
 		pthread_mutex_unlock(&aio.lock);
-		result = request_do(cb);
+		result = request_do(job->cb);
 		pthread_mutex_lock(&aio.lock);
-		base_list_remove(&job->node);
-		pool_put(&jobs, job);
+		event = request_end(job, result);
 		pthread_mutex_unlock(&aio.lock);
-		request_end(cb, result);
+		notify(&event);
 		pthread_mutex_lock(&aio.lock);
 	}
 	pthread_mutex_unlock(&aio.lock);
@@ -494,20 +496,17 @@ long call_lio_listio64(int mode, struct aiocb *const *list, int n, struct sigeve
 /* --- cancelling --- */
 
 /* Under the lock: one request that has not begun, of @cb or any; NULL */
-static struct aiocb *waiting_take(struct queue *q, const struct aiocb *cb)
+static struct job *waiting_find(struct queue *q, const struct aiocb *cb)
 {
 	struct base_list *node, *next;
-	struct aiocb *found = NULL;
+	struct job *found = NULL;
 	bool first = true;
 
 	base_list_foreach(node, next, &q->jobs) {
 		struct job *job = base_list_entry(node, struct job, node);
 
-		if (!found && !first && (!cb || cb == job->cb)) {
-			found = job->cb;
-			base_list_remove(&job->node);
-			pool_put(&jobs, job);
-		}
+		if (!found && !first && (!cb || cb == job->cb))
+			found = job;
 		first = false;
 	}
 	return found;
@@ -524,20 +523,23 @@ static bool is_begun(struct queue *q, const struct aiocb *cb)
 static long cancel(int fd, const struct aiocb *cb)
 {
 	long answer = AIO_ALLDONE;
-	struct aiocb *taken;
+	struct sigevent event;
+	struct job *taken;
 	struct queue *q;
 
 	do {
 		pthread_mutex_lock(&aio.lock);
 		q = queue_find(fd);
-		taken = q ? waiting_take(q, cb) : NULL;
-		if (!taken && q && is_begun(q, cb))
-			answer = AIO_NOTCANCELED;
-		pthread_mutex_unlock(&aio.lock);
+		taken = q ? waiting_find(q, cb) : NULL;
 		if (taken) {
 			answer = AIO_CANCELED;
-			request_end(taken, -ECANCELED);
+			event = request_end(taken, -ECANCELED);
+		} else if (q && is_begun(q, cb)) {
+			answer = AIO_NOTCANCELED;
 		}
+		pthread_mutex_unlock(&aio.lock);
+		if (taken)
+			notify(&event);
 	} while (taken && !cb);
 	return answer;
 }

@@ -159,6 +159,24 @@ static void until_noted(int n)
 	same_say("noted %d, value %d", noted, value);
 }
 
+/* What is not to be found any more is over */
+static void cancelled_late(int fd[2])
+{
+	int wrong = 0;
+
+	for (int i = 0; i < 3000; i++) {
+		aio_write(sending(0, fd[0], "x"));
+		while (aio_cancel(fd[0], &cbs[0]) == AIO_NOTCANCELED)
+			;
+		wrong += aio_error(&cbs[0]) == EINPROGRESS;
+		while (aio_error(&cbs[0]) == EINPROGRESS)
+			same_sleep(1);
+		if (aio_return(&cbs[0]) == 1)
+			wrong += read(fd[1], bufs[1], 1) != 1;
+	}
+	R(wrong);
+}
+
 static void notified(int fd[2])
 {
 	struct sigaction action = { .sa_sigaction = on_note, .sa_flags = SA_SIGINFO | SA_RESTART };
@@ -230,6 +248,7 @@ int main(int argc, char **argv)
 		SAME("requests that are wrong", wrong),
 		SAME("aio_suspend", suspended),
 		SAME("aio_cancel", cancelled),
+		SAME("aio_cancel of what is ending", cancelled_late),
 		SAME("requests that notify", notified),
 		SAME("lio_listio", lists),
 	};
