@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/sockutil.h"
+#include "preload/edge.h"
 #include "preload/octets.h"
 #include "preload/pieces.h"
 #include "preload/wait.h"
@@ -63,18 +64,39 @@ static long file_send(struct sock *s, int in, off_t *offset, size_t len)
 	return sum ? (long)sum : n == 1 ? 0 : n;
 }
 
-/* The kernel takes only what it can read again: 0 or -errno */
-static int file_check(int fd, const off_t *offset)
+/* Some devices, folders and files of /proc can be read and not be sent: the kernel knows which */
+static int file_ask(int fd, off_t at)
+{
+	loff_t from = at;
+	int ends[2];
+	long n;
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+		return -ENOMEM;
+	n = libc_try(syscall(SYS_splice, fd, &from, ends[1], NULL, 1L, SPLICE_F_NONBLOCK));
+	base_fd_close(ends[0]);
+	base_fd_close(ends[1]);
+	return (int)base_min(n, 0L);
+}
+
+/* As the kernel, which takes only what it can read again: 0 or -errno */
+static int file_check(int fd, const off_t *offset, size_t len)
 {
 	int flags = fcntl(fd, F_GETFL);
+	struct stat st;
+	off_t at;
 
-	if (flags < 0 || (flags & O_ACCMODE) == O_WRONLY)
+	if (flags < 0 || flags & O_PATH || (flags & O_ACCMODE) == O_WRONLY)
 		return -EBADF;
 	if (offset && pieces_wild(offset, sizeof(*offset)))
 		return -EFAULT;
-	if (syscall(SYS_lseek, fd, 0, SEEK_CUR) < 0)
+	at = syscall(SYS_lseek, fd, 0, SEEK_CUR);
+	if (at < 0)
 		return offset ? -ESPIPE : -EINVAL;
-	return 0;
+	at = offset ? *offset : at;
+	if (at < 0 || (ssize_t)len < 0 || (off_t)len > INT64_MAX - at)
+		return -EINVAL;
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size ? 0 : file_ask(fd, at);
 }
 
 /* From a stream of ours the kernel refuses it, except to a pipe, which is what splice() does */
@@ -87,7 +109,7 @@ long call_sendfile(int fd, int in, off_t *offset, size_t len)
 		return offset ? CALL_THEIRS : call_splice(in, NULL, fd, NULL, len, 0);
 	s = sock_get_stream(fd);
 	if (s)
-		r = file_check(in, offset);
+		r = file_check(in, offset, len);
 	if (!r)
 		r = file_send(s, in, offset, len);
 	sock_put(s);
@@ -142,19 +164,36 @@ static bool has_reader(int fd)
 	return !(base_sock_ready(fd, POLLOUT) & POLLERR);
 }
 
-/* The octets are taken, so they must go, unless the pipe has no reader any more */
+/* Never waits, as far as the kernel can promise that of a pipe: since Linux 6.4 */
+static long pipe_put(int fd, const char *p, size_t len)
+{
+	struct iovec iov = { (void *)p, len };
+	long n = libc_try(syscall(SYS_pwritev2, fd, &iov, 1, -1L, -1L, RWF_NOWAIT));
+
+	if (n == -EOPNOTSUPP || n == -EINVAL || n == -ENOSYS)
+		n = libc_try(syscall(SYS_write, fd, p, base_min(len, (size_t)PIPE_BUF)));
+	return n;
+}
+
+/*
+ * The octets are taken, so they must go, unless the pipe has no reader any more, or the thread is
+ * to end. There was room; another writer may have been faster.
+ */
 static long pipe_fill(int fd, const char *p, size_t len)
 {
 	size_t done = 0;
 
 	while (done < len) {
 		struct pollfd room = { fd, POLLOUT, 0 };
-		long n = libc_try(syscall(SYS_write, fd, p + done, len - done));
+		long n = pipe_put(fd, p + done, len - done);
 
-		if (n == -EAGAIN)
-			base_poll(&room, 1, BASE_NEVER);
-		else if (n < 0 && n != -EINTR)
+		if (n == -EAGAIN && wait_sleep(&room, 1, BASE_NEVER, NULL) == -EINTR) {
+			edge_pass();
+			if (edge_self && edge_wanted(edge_self))
+				return -EINTR;
+		} else if (n < 0 && n != -EINTR && n != -EAGAIN) {
 			return n;
+		}
 		done += (size_t)base_max(n, 0L);
 	}
 	return (long)len;

@@ -2,6 +2,7 @@
 /*
  * The calls that copy between descriptors, those with offsets, and those of many messages.
  */
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/time.h>
@@ -33,6 +34,70 @@ static int file(const char *text)
 		same_say("file: %s", strerror(errno));
 	lseek(fd, 0, SEEK_SET);
 	return fd;
+}
+
+/* --- two threads and one pipe --- */
+
+#define SPLICERS 2
+
+static int pipes[2];
+static volatile sig_atomic_t heard, over;
+
+static void on_user(int number)
+{
+	heard++;
+}
+
+static void *splicer(void *arg)
+{
+	while (!over && (splice(*(int *)arg, NULL, pipes[1], NULL, 65536, 0) > 0 || errno == EINTR))
+		;
+	return NULL;
+}
+
+/* They are asleep, or about to be */
+static bool all_hear(const pthread_t *threads)
+{
+	for (int i = 0; i < SPLICERS; i++)
+		pthread_kill(threads[i], SIGUSR1);
+	for (int i = 0; i < 500 && heard < SPLICERS; i++)
+		same_sleep(i ? 10 : 1);
+	return heard >= SPLICERS;
+}
+
+/* A thread that found room, which another took, sleeps as one that found none: a signal wakes it */
+static void splice_signal(int fd[2])
+{
+	struct sigaction action = { .sa_handler = on_user };
+	int a[SPLICERS] = { fd[0] }, b[SPLICERS] = { fd[1] };
+	pthread_t threads[SPLICERS];
+	static char some[4096];
+	bool well = true;
+
+	sigaction(SIGUSR1, &action, NULL);
+	same_pair(fd);
+	a[1] = fd[0];
+	b[1] = fd[1];
+	R(pipe(pipes));
+	fcntl(pipes[1], F_SETPIPE_SZ, (int)sizeof(some));
+	for (int i = 0; i < SPLICERS; i++)
+		pthread_create(&threads[i], NULL, splicer, &b[i]);
+	for (int k = 0; k < 1000 && well; k++) {
+		for (int i = 0; i < SPLICERS; i++)
+			send(a[i], some, sizeof(some), MSG_DONTWAIT);
+		if (read(pipes[0], some, sizeof(some)) <= 0)
+			same_say("read: %s", strerror(errno));
+		heard = 0;
+		if (k % 4 == 0)
+			well = all_hear(threads);
+	}
+	R(well);
+	over = 1;
+	close(pipes[0]);
+	for (int i = 0; i < SPLICERS; i++) {
+		shutdown(b[i], SHUT_RD);
+		pthread_join(threads[i], NULL);
+	}
 }
 
 /* --- sendfile --- */
@@ -465,6 +530,7 @@ int main(int argc, char **argv)
 		SAME("splice to a full pipe", splice_in_full),
 		SAME("splice to a stream", splice_out),
 		SAME("splice to a full stream", splice_out_full),
+		SAME("splices to one pipe, and a signal", splice_signal),
 		SAME("preadv2, pwritev2 and offsets", offsets),
 		SAME("recvmmsg", recv_many),
 		SAME("recvmmsg and a reset", recv_many_reset),
