@@ -19,6 +19,7 @@
 #include "preload/choose.h"
 #include "preload/host.h"
 #include "preload/libc.h"
+#include "preload/pieces.h"
 #include "preload/probe.h"
 #include "preload/sandbox.h"
 #include "preload/sock.h"
@@ -244,22 +245,29 @@ static long disconnect(struct sock *s, int fd, const struct sockaddr *addr, sock
 	return err;
 }
 
-static bool is_nowhere(const struct sockaddr *addr, socklen_t len)
+static bool is_nowhere(const struct sockaddr *addr)
 {
-	return len >= sizeof(addr->sa_family) && addr->sa_family == AF_UNSPEC;
+	return addr->sa_family == AF_UNSPEC;
+}
+
+/* What is no address the kernel refuses */
+static bool is_sound(const struct sockaddr *addr, socklen_t len)
+{
+	return len >= sizeof(addr->sa_family) && len <= sizeof(struct sockaddr_storage) &&
+	       !pieces_wild(addr, len);
 }
 
 long call_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct sock *s = sock_get(fd);
-	enum sock_role role = s ? sock_role(s) : SOCK_PLAIN;
+	enum sock_role role = s && is_sound(addr, len) ? sock_role(s) : SOCK_PLAIN;
 	long r;
 
-	if (role == SOCK_NEW && addr && len >= sizeof(addr->sa_family))
+	if (role == SOCK_NEW)
 		r = connect_new(s, fd, addr, len);
-	else if (role == SOCK_STREAM_ON && addr && is_nowhere(addr, len))
+	else if (role == SOCK_STREAM_ON && is_nowhere(addr))
 		r = disconnect(s, fd, addr, len);
-	else if (role == SOCK_STREAM_ON && addr)
+	else if (role == SOCK_STREAM_ON)
 		r = connect_again(s, fd, addr, len);
 	else
 		r = tcp_connect(fd, addr, len);

@@ -110,6 +110,8 @@ static long msgs_recv(int fd, struct mmsghdr *msgs, unsigned int n, int flags,
 	unsigned int i = 0;
 	long got = 0;
 
+	if (timeout && pieces_wild(timeout, sizeof(*timeout)))
+		return -EFAULT;
 	if (timeout && timeout_is_bad(timeout))
 		return -EINVAL;
 	got = flags & MSG_ERRQUEUE ? 0 : error_take(fd);

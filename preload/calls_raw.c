@@ -12,8 +12,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "preload/libc.h"
 #include "preload/limit.h"
+#include "preload/pieces.h"
 #include "preload/sandbox.h"
 
 long __wrap_syscall(long n, long a, long b, long c, long d, long e, long f);
@@ -95,17 +97,48 @@ static long raw_seccomp(const long *a)
 	return libc_try(made(SYS_seccomp, a));
 }
 
+/* --- the time of pselect6 and ppoll, of which the kernel writes what is left, and libc does not */
+
+static struct timespec *time_of(long n, const long *a)
+{
+	if (n == SYS_pselect6)
+		return (struct timespec *)a[4];
+	return n == SYS_ppoll ? (struct timespec *)a[2] : NULL;
+}
+
+static void time_left(struct timespec *ts, uint64_t deadline)
+{
+	uint64_t left = base_deadline_left(deadline, base_now());
+
+	ts->tv_sec = (time_t)(left / BASE_NS_PER_S);
+	ts->tv_nsec = (long)(left % BASE_NS_PER_S);
+}
+
+static long routed(long n, const long *a)
+{
+	long r;
+
+	if (n == SYS_pselect6)
+		return raw_pselect(a);
+	if (n == SYS_seccomp && a[0] <= SECCOMP_SET_MODE_FILTER)
+		return libc_result(limit_seccomp(raw_seccomp, a));
+	return libc_route(n, a, &r) ? r : made(n, a);
+}
+
 /* A variadic function to its callers: what they did not give is never looked at */
 long wrap_syscall(long n, long a, long b, long c, long d, long e, long f)
 {
 	const long args[] = { a, b, c, d, e, f };
+	struct timespec *ts = time_of(n, args);
+	uint64_t deadline;
 	long r;
 
-	if (n == SYS_pselect6)
-		return raw_pselect(args);
-	if (n == SYS_seccomp && a <= SECCOMP_SET_MODE_FILTER)
-		return libc_result(limit_seccomp(raw_seccomp, args));
-	if (libc_route(n, args, &r))
-		return r;
-	return made(n, args);
+	if (ts && pieces_wild(ts, sizeof(*ts)))
+		return made(n, args); /* EFAULT, where libc would look at it */
+	if (!ts || base_timespec_bad(ts) || !(ts->tv_sec | ts->tv_nsec))
+		return routed(n, args);
+	deadline = base_deadline_timespec(ts);
+	r = routed(n, args);
+	time_left(ts, deadline);
+	return r;
 }

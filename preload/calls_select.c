@@ -5,12 +5,14 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <sys/resource.h>
 
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "preload/fdtab.h"
 #include "preload/libc.h"
+#include "preload/pieces.h"
 #include "preload/polling.h"
 
 #define WORD_BITS (sizeof(unsigned long) * CHAR_BIT)
@@ -131,15 +133,37 @@ static int list_select(const struct sets *sets, struct pollfd *fds, unsigned int
 	return invalid_among(fds, k) ? -EBADF : sets_answer(sets, fds, k);
 }
 
-/* A number of bits or -errno; CALL_THEIRS when none of ours is among them */
+/* As the kernel, which looks at no more than there may be descriptors, whatever is asked */
+static int set_length(int n)
+{
+	struct rlimit limit;
+
+	if (n <= FD_SETSIZE || getrlimit(RLIMIT_NOFILE, &limit))
+		return n;
+	return (int)base_min((rlim_t)n, base_max(limit.rlim_cur, (rlim_t)FD_SETSIZE));
+}
+
+static bool sets_wild(const struct sets *sets, int n)
+{
+	size_t len = ((size_t)n + WORD_BITS - 1) / WORD_BITS * sizeof(unsigned long);
+
+	return (sets->in && pieces_wild(sets->in, len)) ||
+	       (sets->out && pieces_wild(sets->out, len)) ||
+	       (sets->except && pieces_wild(sets->except, len));
+}
+
+/* A number of bits or -errno; CALL_THEIRS when none of ours is among them, or for the error */
 static long select_mixed(int n, const struct sets *sets, uint64_t deadline, const sigset_t *mask)
 {
 	struct pollfd small[64], *fds = small;
-	bool ours;
-	unsigned int k = n > 0 ? sets_list(sets, n, NULL, &ours) : 0;
+	unsigned int k = 0;
 	void *map = NULL;
+	bool ours;
 	int ready;
 
+	n = set_length(n);
+	if (n > 0 && !sets_wild(sets, n))
+		k = sets_list(sets, n, NULL, &ours);
 	if (!k || !ours)
 		return CALL_THEIRS;
 	if (k > base_array_size(small)) {

@@ -58,7 +58,7 @@ static bool is_too_long(unsigned int n)
 
 bool polling_has_ours(const struct pollfd *fds, nfds_t n)
 {
-	if (pieces_wild(fds, sizeof(*fds)) || is_too_long((unsigned int)n))
+	if (pieces_wild(fds, (unsigned int)n * sizeof(*fds)) || is_too_long((unsigned int)n))
 		return false; /* libc gives the error */
 	for (unsigned int i = 0; i < (unsigned int)n; i++)
 		if (fds[i].fd >= 0 && fdtab_is_ours(fds[i].fd))
