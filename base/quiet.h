@@ -28,8 +28,8 @@ void base_quiet_init(int taker, int broken);
 long base_quiet_write(int fd, const struct iovec *iov, unsigned int n);
 
 /*
- * Around a write() that may raise SIGPIPE or, by a limit for files, SIGXFSZ. False: nothing is to be
- * ended. @raised: it failed with EPIPE or EFBIG
+ * Around a write() that may raise SIGPIPE or, by a limit for files, SIGXFSZ. False: nothing is
+ * to be ended. @raised: it failed with EPIPE or EFBIG
  */
 struct base_quiet {
 	uint64_t before;
