@@ -96,7 +96,7 @@ def play(play):
     port = play.port()
     keys(play, port)
     options = ["-F", play.dir / "ssh_config"]
-    server = play.serve("sshd", [SSHD, "-r", "-D", "-e", "-f", play.dir / "sshd_config"], port)
+    server = play.serve("sshd", [SSHD, "-D", "-e", "-f", play.dir / "sshd_config"], port)
     with play.wire("sshd", port, marker_of=lambda _: b"SSH-2.0-OpenSSH_"):
         commands(play, ["ssh", *options, "127.0.0.1"])
     files(play, options)
