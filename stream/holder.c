@@ -150,8 +150,6 @@ bool rsock_holder_may(const void *ctx, uint32_t space)
 static void stamp(struct stream_holder *h, uint32_t space)
 {
 	rsock_store(&h->space, space);
-	rsock_store(&h->bell, 0);
-	rsock_store(&h->asleep, 0);
 	rsock_store(&h->since, base_process_clock());
 }
 
@@ -228,6 +226,14 @@ static int claim(struct stream_state *st, enum stream_holder_kind kind, uint32_t
 	return -1;
 }
 
+/* Of this process, which is another program now, and has nothing to be rung by yet */
+static void renew(struct stream_holder *h)
+{
+	stamp(h, base_process_self().space);
+	rsock_store(&h->bell, 0);
+	rsock_store(&h->asleep, 0);
+}
+
 /* A place that waits for who comes in, or a new one */
 void rsock_holder_enter(struct rsock *s)
 {
@@ -238,7 +244,7 @@ void rsock_holder_enter(struct rsock *s)
 	int slot = slot_find(st, STREAM_HOLDER_LIVE, pid, false);
 
 	if (slot >= 0)
-		stamp(&st->holder[slot], base_process_self().space);
+		renew(&st->holder[slot]);
 	for (unsigned int i = 0; slot < 0 && i < sizeof(kinds) / sizeof(*kinds); i++)
 		slot = claim(st, kinds[i], 0, pid);
 	if (slot < 0)
@@ -334,50 +340,4 @@ bool rsock_shared(struct stream *stream)
 bool rsock_alone(struct stream *stream)
 {
 	return !rsock_holder_others(rsock_of(stream));
-}
-
-/* --- for who sleeps --- */
-
-static struct stream_holder *own(struct rsock *s)
-{
-	int slot = rsock_load(&s->slot);
-
-	return slot < 0 ? NULL : &s->state->holder[slot];
-}
-
-bool rsock_sleep_begin(struct stream *stream, uint64_t bell)
-{
-	struct stream_holder *h = own(rsock_of(stream));
-
-	if (!h)
-		return false;
-	rsock_store(&h->bell, bell);
-	/* Pairs with rsock_sleepers(): who moves an edge sees the sleeper, or is seen by it */
-	__atomic_add_fetch(&h->asleep, 1, __ATOMIC_SEQ_CST);
-	return bell;
-}
-
-void rsock_sleep_end(struct stream *stream)
-{
-	struct stream_holder *h = own(rsock_of(stream));
-
-	if (h)
-		__atomic_sub_fetch(&h->asleep, 1, __ATOMIC_SEQ_CST);
-}
-
-unsigned int rsock_sleepers(struct stream *stream, uint64_t *bells, unsigned int max)
-{
-	struct rsock *s = rsock_of(stream);
-	int self = rsock_load(&s->slot);
-	unsigned int n = 0;
-
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	for (int i = 0; i < STREAM_HOLDERS && n < max; i++) {
-		struct stream_holder *h = &s->state->holder[i];
-		uint64_t bell = rsock_load(&h->bell);
-
-		if (i != self && bell && rsock_load(&h->asleep))
-			bells[n++] = bell;
-	}
-	return n;
 }

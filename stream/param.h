@@ -8,6 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum stream_await {
+	STREAM_AWAIT_NEW = 0x01,  /* it was not awaited: who has looked before looks again */
+	STREAM_AWAIT_RUNG = 0x02, /* the bell was rung for it since */
+	STREAM_AWAIT_DEAF = 0x04, /* it cannot be rung: who sleeps must look by itself */
+};
+
 /*
  * How another process comes to a stream. Before it does, the process that has it shares it; who
  * comes claims its place in what that left.

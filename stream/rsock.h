@@ -13,6 +13,7 @@
  *	level.c    what a waiter may know
  *	memory.c   the mapping: made, found again, judged
  *	holder.c   which processes have it
+ *	sleep.c    which of them are to be woken
  *	user.c     user messages
  *	onesided.c  one-sided operations and memory for the peer's
  *	end.c      shutdown, close and what lingers
@@ -187,12 +188,6 @@ int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n)
 /* Sends what is due, in order: 0 nothing is left, -EAGAIN, -errno */
 int rsock_push(struct rsock *s);
 bool rsock_grant_due(const struct rsock *s);
-
-/* --- end.c --- */
-
-int rsock_shutdown(struct stream *stream, int how);
-int rsock_close(struct stream *stream);
-int rsock_close_more(struct stream *stream, bool *safe);
 
 #include "stream/rsock_ext.h"
 #include "stream/rsock_share.h"

@@ -66,4 +66,10 @@ short rsock_wait_events(struct stream *stream, unsigned int wanted);
 size_t rsock_lowat(struct stream *stream);
 void rsock_set_lowat(struct stream *stream, size_t octets);
 
+/* --- end.c --- */
+
+int rsock_shutdown(struct stream *stream, int how);
+int rsock_close(struct stream *stream);
+int rsock_close_more(struct stream *stream, bool *safe);
+
 #endif

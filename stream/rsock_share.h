@@ -50,8 +50,11 @@ void rsock_named(struct stream *stream, uint32_t pid);
 void rsock_left(struct stream *stream, uint32_t pid);
 bool rsock_shared(struct stream *stream);
 bool rsock_alone(struct stream *stream);
-bool rsock_sleep_begin(struct stream *stream, uint64_t bell);
-void rsock_sleep_end(struct stream *stream);
+
+/* --- sleep.c --- */
+
+unsigned int rsock_await(struct stream *stream, uint64_t bell);
 unsigned int rsock_sleepers(struct stream *stream, uint64_t *bells, unsigned int max);
+void rsock_unheard(struct stream *stream, uint64_t bell);
 
 #endif

@@ -141,15 +141,15 @@ struct stream_ops {
 	/* Has nobody else? Certain, and slow: it looks at each */
 	bool (*alone)(struct stream *s);
 	/*
-	 * Threads that wait for a level of a stream that others have too: begin before the last
-	 * look at levels, end after the sleep. @bell names, to the other processes, what to ring;
-	 * 0: nothing. False: nobody will ring, and the sleeper has to look by itself from time
-	 * to time. sleepers() gives the bells of the processes other than this one that sleep,
-	 * for who has moved an edge.
+	 * Levels that a process waits for may change by what another one does. await: from now on
+	 * who moves an edge is to ring @bell, once; to be called before a look at levels. @bell is
+	 * what the two have agreed on; 0: there is nothing to ring, the process looks from time to
+	 * time. enum stream_await of what came before. sleepers: the bells that are to be rung,
+	 * by who has moved an edge; some of them, at most @max. unheard: that one could not be.
 	 */
-	bool (*sleep_begin)(struct stream *s, uint64_t bell);
-	void (*sleep_end)(struct stream *s);
+	unsigned int (*await)(struct stream *s, uint64_t bell);
 	unsigned int (*sleepers)(struct stream *s, uint64_t *bells, unsigned int max);
+	void (*unheard)(struct stream *s, uint64_t bell);
 	/* It is another process's, and not to be counted here */
 	void (*disown)(struct stream *s);
 	/* Of what was accepted, or is due, something has not left: somebody must call progress */

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who of the processes that have a stream is to be woken when a level may have changed.
+ *
+ * A process that sleeps, or may sleep, for a level says so in its place: it awaits, and has
+ * something to be rung by. Who has moved an edge takes that away, which makes it the one who rings:
+ * one process rings another at most once for each time that the latter awaits.
+ *
+ *	await		asleep := AWAITS	fence	look at levels		sleep
+ *	sleepers	edge++			fence	AWAITS? -> RUNG		ring
+ *
+ * Each side writes, passes a full fence and reads what the other one writes, so not both of them
+ * can miss the other: either the look finds what the edge stands for, or the sleeper is found.
+ * An await that finds AWAITS still there needs no fence: whoever has moved an edge and has not come
+ * to that word yet will find it there as well.
+ *
+ * What stands in another process's place may be rubbish. Then somebody is woken in vain or not at
+ * all, which who sleeps beside others must reckon with anyway, for they may die in between.
+ */
+#include "stream/rsock.h"
+
+#define AWAITS 0x01u
+#define RUNG 0x02u /* since it has awaited last */
+#define DEAF 0x04u /* somebody tried to ring, and could not */
+
+unsigned int rsock_await(struct stream *stream, uint64_t bell)
+{
+	struct rsock *s = rsock_of(stream);
+	int slot = rsock_load(&s->slot);
+	unsigned int was = bell ? 0 : STREAM_AWAIT_DEAF;
+	struct stream_holder *h;
+	uint32_t before;
+
+	if (slot < 0)
+		return STREAM_AWAIT_DEAF;
+	h = &s->state->holder[slot];
+	if (rsock_load(&h->asleep) == AWAITS && rsock_load(&h->bell) == bell)
+		return was;
+	rsock_store(&h->bell, bell);
+	before = __atomic_exchange_n(&h->asleep, AWAITS, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	was |= before & AWAITS ? 0 : STREAM_AWAIT_NEW;
+	was |= before & RUNG ? STREAM_AWAIT_RUNG : 0;
+	return was | (before & DEAF ? STREAM_AWAIT_DEAF : 0);
+}
+
+/* It awaits no more; false: somebody else rings, or nobody is there */
+static bool take(struct stream_holder *h)
+{
+	uint32_t before = rsock_load(&h->asleep);
+
+	while (before & AWAITS)
+		if (__atomic_compare_exchange_n(&h->asleep, &before, (before & ~AWAITS) | RUNG,
+						false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
+			return true;
+	return false;
+}
+
+unsigned int rsock_sleepers(struct stream *stream, uint64_t *bells, unsigned int max)
+{
+	struct rsock *s = rsock_of(stream);
+	int self = rsock_load(&s->slot);
+	unsigned int n = 0;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (int i = 0; i < STREAM_HOLDERS && n < max; i++) {
+		struct stream_holder *h = &s->state->holder[i];
+
+		if (i == self || !take(h))
+			continue;
+		bells[n] = rsock_load(&h->bell);
+		n += bells[n] != 0;
+	}
+	return n;
+}
+
+void rsock_unheard(struct stream *stream, uint64_t bell)
+{
+	struct stream_state *st = rsock_of(stream)->state;
+
+	for (int i = 0; i < STREAM_HOLDERS; i++)
+		if (rsock_load(&st->holder[i].bell) == bell)
+			__atomic_or_fetch(&st->holder[i].asleep, DEAF, __ATOMIC_SEQ_CST);
+}

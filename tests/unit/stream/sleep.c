@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which processes are to be woken: each that awaits, once, and never the one that asks.
+ */
+#include "tests/unit/stream/place.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+TestSuite(sleep, .init = place_begin, .fini = place_end, .timeout = 60);
+
+#define PARENT 11
+#define CHILD 22
+
+static unsigned int rung(struct stream *s, uint64_t *bells)
+{
+	return OPS->sleepers(s, bells, 4);
+}
+
+Test(sleep, alone)
+{
+	struct stream *s[2];
+	uint64_t bells[4];
+
+	ends_open(s);
+	cr_expect_eq(OPS->await(s[0], PARENT), STREAM_AWAIT_NEW);
+	cr_expect_eq(OPS->await(s[0], PARENT), 0);
+	cr_expect_eq(OPS->await(s[0], 0), STREAM_AWAIT_DEAF, "there is nothing to ring");
+	cr_expect_eq(rung(s[0], bells), 0, "one does not ring oneself");
+	ends_destroy(s);
+}
+
+/* The two take turns by a pipe each */
+static void turn(int pipes[2][2], int who, bool wait)
+{
+	char c;
+
+	if (wait && read(pipes[who][0], &c, 1) != 1)
+		abort();
+	if (!wait && write(pipes[who][1], "x", 1) != 1)
+		abort();
+}
+
+static int in_child(struct stream *s, int pipes[2][2])
+{
+	uint64_t bells[4];
+
+	OPS->joined(s);
+	if (rung(s, bells) != 1 || bells[0] != PARENT)
+		return 1;
+	if (rung(s, bells)) /* it knows */
+		return 2;
+	if (OPS->await(s, CHILD) != STREAM_AWAIT_NEW)
+		return 3;
+	turn(pipes, 0, false);
+	turn(pipes, 1, true);
+	if (OPS->await(s, CHILD) != (STREAM_AWAIT_NEW | STREAM_AWAIT_RUNG | STREAM_AWAIT_DEAF))
+		return 4;
+	if (rung(s, bells) != 1 || bells[0] != PARENT)
+		return 5;
+	turn(pipes, 0, false);
+	turn(pipes, 1, true);
+	return 0;
+}
+
+Test(sleep, each_rings_the_other)
+{
+	struct stream *s[2];
+	uint64_t bells[4];
+	int pipes[2][2];
+	pid_t pid;
+
+	cr_assert(!pipe(pipes[0]) && !pipe(pipes[1]));
+	ends_open(s);
+	cr_expect_eq(OPS->await(s[0], PARENT), STREAM_AWAIT_NEW);
+	OPS->share(s[0], STREAM_SHARE_FORK);
+	pid = fork();
+	if (!pid)
+		_exit(in_child(s[0], pipes));
+	turn(pipes, 0, true);
+	cr_expect_eq(OPS->await(s[0], PARENT), STREAM_AWAIT_NEW | STREAM_AWAIT_RUNG);
+	cr_expect_eq(rung(s[0], bells), 1);
+	cr_expect_eq(bells[0], CHILD);
+	OPS->unheard(s[0], CHILD);
+	turn(pipes, 1, false);
+	turn(pipes, 0, true);
+	cr_expect_eq(OPS->await(s[0], PARENT), STREAM_AWAIT_NEW | STREAM_AWAIT_RUNG);
+	turn(pipes, 1, false);
+	cr_expect_eq(place_wait(pid), 0);
+	ends_destroy(s);
+}
+
+/* The name that its parent gives it must not take away what it has said by then */
+Test(sleep, named_when_it_sleeps)
+{
+	struct stream *s[2];
+	uint64_t bells[4];
+	int pipes[2][2];
+	pid_t pid;
+
+	cr_assert(!pipe(pipes[0]) && !pipe(pipes[1]));
+	ends_open(s);
+	OPS->share(s[0], STREAM_SHARE_FORK);
+	pid = fork();
+	if (!pid) {
+		OPS->joined(s[0]);
+		OPS->await(s[0], CHILD);
+		turn(pipes, 0, false);
+		turn(pipes, 1, true);
+		_exit(0);
+	}
+	turn(pipes, 0, true);
+	OPS->named(s[0], (uint32_t)pid);
+	cr_expect_eq(rung(s[0], bells), 1);
+	cr_expect_eq(bells[0], CHILD);
+	turn(pipes, 1, false);
+	cr_expect_eq(place_wait(pid), 0);
+	ends_destroy(s);
+}
+
+/* One that has no place cannot be rung, and knows it */
+Test(sleep, without_a_place)
+{
+	struct stream *s[2];
+
+	ends_open(s);
+	for (int i = 0; i < STREAM_HOLDERS; i++)
+		OPS->share(s[0], STREAM_SHARE_FORK);
+	rsock_of(s[0])->slot = -1;
+	cr_expect_eq(OPS->await(s[0], PARENT), STREAM_AWAIT_DEAF);
+	ends_destroy(s);
+}
