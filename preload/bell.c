@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A bell is a datagram socket of AF_UNIX with a random abstract name: no file, nothing to be cleaned
- * up, and whoever knows the name can ring it without having been given a descriptor. Processes of
- * one connection tell each other their names in its state.
+ * A bell is a datagram socket of AF_UNIX with a random abstract name: no file, nothing to be
+ * cleaned up, and whoever knows the name can ring it without having been given a descriptor.
+ * Processes of one connection tell each other their names in its state.
  *
  * The message says nothing; who hears it looks at everything that may be meant. So it does no harm
  * when a queue is full, for then there is one to be heard, nor when a stranger rings, who can see

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "preload/internal.h"
+#include "preload/others.h"
 #include "preload/pieces.h"
 
 /* What the kernel allows beside EPOLLEXCLUSIVE */
@@ -99,6 +100,8 @@ static int sock_add(struct epset *set, int fd, struct sock *s, const struct epol
 	base_list_push_back(&set->members, &r->member);
 	epset_reg_arm(r, event);
 	sock_watch(s, &r->watch);
+	if (sock_role(s) == SOCK_STREAM_ON && others_have(s))
+		others_await(s);
 	epset_count(r);
 	return 0;
 }

@@ -20,6 +20,7 @@
 #include "base/fdutil.h"
 #include "preload/fork.h"
 #include "preload/internal.h"
+#include "preload/others.h"
 
 #define ENGINE_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 /* The kernel takes no others with EPOLLEXCLUSIVE */
@@ -127,7 +128,7 @@ static int set_create(int epfd, struct epset **out)
 
 	if (!set)
 		return -ENOMEM;
-	*set = (struct epset){ .fd = epfd, .engine = -1, .bell = -1 };
+	*set = (struct epset){ .fd = epfd, .engine = -1, .bell = -1, .heard = -1 };
 	pthread_mutex_init(&set->lock, NULL);
 	base_list_init(&set->members);
 	base_list_init(&set->candidates);
@@ -248,12 +249,26 @@ static int engine_make(struct epset *set)
 	if (epset_has_engine(set))
 		engine_close(set);
 	set->bell = internal_move(bell);
+	set->heard = -1;
 	set->age = fork_age;
 	__atomic_store_n(&set->engine, internal_move(engine), __ATOMIC_RELEASE);
 	err = engine_fill(set);
 	if (err)
 		engine_close(set);
 	return err;
+}
+
+void epset_hear(struct epset *set)
+{
+	int bell = others_fd();
+
+	if (bell < 0 || __atomic_load_n(&set->heard, __ATOMIC_ACQUIRE) == bell)
+		return;
+	pthread_mutex_lock(&set->lock);
+	if (set->heard != bell && !epset_kernel_ctl(epset_engine(set), EPOLL_CTL_ADD, bell, EPOLLIN,
+						    (uintptr_t)&set->heard))
+		__atomic_store_n(&set->heard, bell, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&set->lock);
 }
 
 /* --- sleepers on the program's descriptor --- */

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/sockutil.h"
+#include "preload/others.h"
 #include "preload/pieces.h"
 #include "preload/wait.h"
 
@@ -70,8 +71,11 @@ static int stranger_wait(struct epset *set, const struct epoll_wait *w)
 
 /* --- the engine's --- */
 
-/* Under the set's lock: what the engine says of ours; true: the program's descriptor is ready */
-static bool harvest_sort(struct epset *set, const struct epoll_event *got, int n)
+/*
+ * Under the set's lock: what the engine says of ours; true: the program's descriptor is ready.
+ * *@others: other processes have something to say
+ */
+static bool harvest_sort(struct epset *set, const struct epoll_event *got, int n, bool *others)
 {
 	bool kernel = false;
 
@@ -80,6 +84,8 @@ static bool harvest_sort(struct epset *set, const struct epoll_event *got, int n
 
 		if (got[i].data.ptr == &set->fd)
 			kernel = true;
+		else if (got[i].data.ptr == &set->heard)
+			*others = true;
 		else if (got[i].data.ptr != set && r->set == set) /* else it was freed since */
 			epset_reg_speak(r);
 	}
@@ -94,6 +100,7 @@ static int harvest(struct epset *set, const struct epoll_wait *w, uint64_t deadl
 		   unsigned int left, bool *kernel)
 {
 	struct epoll_event got[HARVEST];
+	bool others = false;
 	int n;
 
 	__atomic_add_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
@@ -104,8 +111,10 @@ static int harvest(struct epset *set, const struct epoll_wait *w, uint64_t deadl
 	if (n <= 0)
 		return n;
 	pthread_mutex_lock(&set->lock);
-	*kernel |= harvest_sort(set, got, n);
+	*kernel |= harvest_sort(set, got, n, &others);
 	pthread_mutex_unlock(&set->lock);
+	if (others)
+		others_heard();
 	return n;
 }
 
@@ -206,11 +215,23 @@ static int take(struct epset *set, const struct epoll_wait *w, bool kernel)
 	return n;
 }
 
+/* Before the look at members: until when to sleep, whatever happens */
+static uint64_t wait_limit(struct epset *set)
+{
+	uint64_t limit = starting_look(set, base_now());
+
+	if (!others_any())
+		return limit;
+	others_await_all();
+	epset_hear(set);
+	return base_min(limit, others_limit());
+}
+
 static int engine_wait(struct epset *set, const struct epoll_wait *w)
 {
 	for (;;) {
 		unsigned int left = load(&set->left);
-		uint64_t limit = base_min(w->deadline, starting_look(set, base_now()));
+		uint64_t limit = base_min(w->deadline, wait_limit(set));
 		bool hot = is_hot(set), kernel = false;
 		int n = harvest(set, w, hot ? 0 : limit, left, &kernel);
 

@@ -62,6 +62,7 @@ struct epset {
 	int fd; /* the program's or, @own, a duplicate; atomic */
 	bool own;
 	int engine, bell;	 /* -1: never had a member of ours; atomic */
+	int heard;		 /* the bell of other processes that is in the engine; -1. atomic */
 	unsigned int age;	 /* fork_age when the engine was made */
 	unsigned int ours;	 /* members in the engine; atomic */
 	unsigned int sleepers;	 /* on the engine; atomic */
@@ -144,6 +145,8 @@ void epset_stranger_enter(struct epset *set);
 void epset_stranger_leave(struct epset *set);
 /* Is the engine the parent's? Then it is not to be touched */
 bool epset_is_inherited(const struct epset *set);
+/* The engine is to hear what other processes say */
+void epset_hear(struct epset *set);
 /* The engine's members: 0 or -errno; one that is the parent's is left alone */
 int epset_engine_ctl(const struct epset *set, int op, struct epset_reg *r);
 

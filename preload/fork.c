@@ -5,9 +5,8 @@
  * fork(): the child shares its parent's streams. Their state is in memory that both map, and
  * counts its processes; the one that closes last writes DISCONNECT. No lock of ours may be held
  * by a thread that the child does not have, so all are taken before, in their order. What libc
- * forks by itself (daemon, forkpty) comes here too, by pthread_atfork(). What sleeps in one
- * process is not woken by what another takes in; programs that hand a connection to a child, and
- * use it only there, do not notice.
+ * forks by itself (daemon, forkpty) comes here too, by pthread_atfork(). From then on the two wake
+ * each other (others.c).
  *
  * A fork that nobody announced, by clone() or the bare system call, is found out by a page that
  * the kernel wipes in a child, when the child closes or ends something.
@@ -35,6 +34,7 @@
 #include "preload/epoll.h"
 #include "preload/files.h"
 #include "preload/libc.h"
+#include "preload/others.h"
 #include "preload/pool.h"
 #include "preload/process.h"
 #include "preload/report.h"
@@ -200,6 +200,13 @@ static void before(void)
 	pool_before_fork();
 }
 
+/* Two processes have it now: threads that sleep on it must hear of that */
+static void come(struct fdent *ent)
+{
+	if (sock_stream_of_entry(ent))
+		others_come(sock_of_entry(ent));
+}
+
 static void after(bool child)
 {
 	struct held mine = held;
@@ -216,6 +223,9 @@ static void after(bool child)
 	sock_after_fork(child);
 	fallback_after_fork();
 	aio_after_fork(child);
+	if (child)
+		others_after_fork();
+	each(&mine, come);
 	if (returns && !child)
 		shared = mine;
 	else

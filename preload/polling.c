@@ -20,11 +20,13 @@
 #include "base/map.h"
 #include "preload/epoll.h"
 #include "preload/libc.h"
+#include "preload/others.h"
 #include "preload/pieces.h"
 #include "preload/wait.h"
 
 /* Lists up to this length lie on the stack */
 #define SMALL 64
+#define BELLS 2
 /* Where the kernel takes no descriptor more, the bell is replaced by a look so often */
 #define LOOK_AGAIN (10 * BASE_NS_PER_MS)
 
@@ -37,13 +39,13 @@ struct entry {
 struct list {
 	struct pollfd *fds; /* the program's */
 	unsigned int n;
-	struct pollfd *raw; /* n and the bell */
+	struct pollfd *raw; /* n, the bell, and that of other processes */
 	struct entry *entry;
 	struct wait_bell bell;
-	bool full; /* the kernel takes no more: no room for the bell */
+	bool full; /* the kernel takes no more: no room for bells */
 	void *map; /* both of them, when the list is long */
 	size_t map_len;
-	struct pollfd small_raw[SMALL + 1];
+	struct pollfd small_raw[SMALL + BELLS];
 	struct entry small_entry[SMALL];
 };
 
@@ -105,7 +107,7 @@ static int list_map(struct list *l)
 	l->map = NULL;
 	if (l->n <= SMALL)
 		return 0;
-	l->map_len = l->n * sizeof(*l->entry) + (l->n + 1) * sizeof(*l->raw);
+	l->map_len = l->n * sizeof(*l->entry) + (l->n + BELLS) * sizeof(*l->raw);
 	err = base_map_create(l->map_len, &l->map);
 	if (err)
 		return err;
@@ -179,6 +181,8 @@ static short entry_look(struct entry *e, const struct pollfd *p, struct pollfd *
 		return set_look(e, p, raw);
 	if (!e->sock)
 		return 0;
+	if (others_have(e->sock))
+		others_await(e->sock);
 	if (sock_progress(e->sock) != -ENOMSG && sock_role(e->sock) == SOCK_STREAM_ON)
 		return sock_look(e, p, raw);
 	sock_leave(e);
@@ -190,11 +194,13 @@ static int list_look(struct list *l)
 {
 	int ready = 0;
 
+	others_await_all();
 	for (unsigned int i = 0; i < l->n; i++) {
 		l->fds[i].revents = entry_look(&l->entry[i], &l->fds[i], &l->raw[i]);
 		ready += l->fds[i].revents != 0;
 	}
 	l->raw[l->n] = (struct pollfd){ .fd = l->bell.fd, .events = POLLIN };
+	l->raw[l->n + 1] = (struct pollfd){ .fd = others_fd(), .events = POLLIN };
 	return ready;
 }
 
@@ -205,6 +211,8 @@ static int list_answer(struct list *l)
 
 	if (l->raw[l->n].revents)
 		base_eventfd_drain(l->bell.fd);
+	if (l->raw[l->n + 1].revents)
+		others_heard();
 	for (unsigned int i = 0; i < l->n; i++) {
 		if (l->entry[i].sock || l->entry[i].set)
 			continue;
@@ -219,6 +227,8 @@ static uint64_t list_deadline(const struct list *l)
 {
 	uint64_t first = l->full ? base_deadline(base_now(), LOOK_AGAIN) : BASE_NEVER;
 
+	first = base_min(first, others_limit());
+
 	for (unsigned int i = 0; i < l->n && stream_starting(); i++) {
 		struct stream *s = l->entry[i].sock ? l->entry[i].sock->stream : NULL;
 
@@ -231,10 +241,11 @@ static uint64_t list_deadline(const struct list *l)
 /* As long a list as there may be descriptors is the longest that the kernel takes */
 static int list_sleep(struct list *l, uint64_t deadline, const sigset_t *mask)
 {
-	bool bell = l->bell.fd >= 0 && !l->full;
-	int n = wait_sleep(l->raw, l->n + bell, base_min(deadline, list_deadline(l)), mask);
+	bool bells = (l->bell.fd >= 0 || l->raw[l->n + 1].fd >= 0) && !l->full;
+	uint64_t limit = deadline ? base_min(deadline, list_deadline(l)) : 0;
+	int n = wait_sleep(l->raw, l->n + (bells ? BELLS : 0), limit, mask);
 
-	if (n != -EINVAL || !bell)
+	if (n != -EINVAL || !bells)
 		return n;
 	l->full = true;
 	return wait_sleep(l->raw, l->n, base_min(deadline, list_deadline(l)), mask);

@@ -27,6 +27,7 @@
 #include "preload/kept.h"
 #include "preload/libc.h"
 #include "preload/linger.h"
+#include "preload/others.h"
 #include "preload/plain.h"
 #include "preload/pool.h"
 #include "preload/report.h"
@@ -242,9 +243,14 @@ void sock_tell(struct sock *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* An edge has moved: of all that an octet passes, others cost this one question */
 static void changed(void *ctx)
 {
-	sock_tell(ctx);
+	struct sock *s = ctx;
+
+	sock_tell(s);
+	if (others_have(s))
+		others_tell(s);
 }
 
 uint64_t sock_cookie(int fd)

@@ -24,6 +24,7 @@
 #include "base/sockutil.h"
 #include "preload/edge.h"
 #include "preload/internal.h"
+#include "preload/others.h"
 
 #define BELLS 16
 /* Where the kernel takes no descriptor more, a look so often */
@@ -288,41 +289,59 @@ static int sleep_on(struct pollfd *fds, unsigned int n, uint64_t deadline)
 	return got;
 }
 
-/* One sleep: 0 something happened (*@events), -EAGAIN, -EINTR */
+/* Before the last look; until when other processes allow to sleep */
+static uint64_t others_begin(struct sock *s)
+{
+	if (!others_have(s))
+		return BASE_NEVER;
+	others_await(s);
+	return others_limit();
+}
+
+/*
+ * One sleep: 0 something happened (*@events), or it is time to look again, -EAGAIN, -EINTR. @limit
+ * as others_begin() gave it
+ */
 static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bell *bell,
-		      uint64_t deadline, short *events)
+		      uint64_t deadline, uint64_t limit, short *events)
 {
 	struct stream *stream = s->stream;
-	struct pollfd fds[2] = {
+	struct pollfd fds[3] = {
 		{ .fd = stream_fd(stream), .events = stream->ops->wait_events(stream, wanted) },
 		{ .fd = bell->fd, .events = POLLIN },
+		{ .fd = others_fd(), .events = POLLIN },
 	};
-	uint64_t look = stream->ops->wait_deadline(stream);
-	int n = sleep_on(fds, bell->fd < 0 ? 1 : 2, base_min(deadline, look));
+	unsigned int n = fds[2].fd >= 0 ? 3 : fds[1].fd >= 0 ? 2 : 1;
+	uint64_t look = base_min(limit, stream->ops->wait_deadline(stream));
+	int got = sleep_on(fds, n, base_min(deadline, look));
 
-	if (n > 0 && fds[1].revents)
+	if (got > 0 && fds[1].revents)
 		base_eventfd_drain(bell->fd);
+	if (got > 0 && fds[2].revents)
+		others_heard();
 	*events = fds[0].revents;
-	return n < 0 ? n : n == 0 && base_deadline_passed(deadline, base_now()) ? -EAGAIN : 0;
+	return got < 0 ? got : !got && base_deadline_passed(deadline, base_now()) ? -EAGAIN : 0;
 }
 
 int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline)
 {
 	struct wait_bell bell;
 	struct wait_watch watch;
+	uint64_t limit;
 	short events;
 	int err = 0;
 
 	wait_bell_get(&bell);
 	wait_watch(&watch, &bell, s);
 	while (!err) {
+		limit = others_begin(s);
 		if (sock_progress(s) == -ENOMSG) {
 			err = -ENOMSG;
 			break;
 		}
 		if (s->stream->ops->levels(s->stream, NULL) & (wanted | STREAM_HUP))
 			break;
-		err = sleep_once(s, wanted, &bell, deadline, &events);
+		err = sleep_once(s, wanted, &bell, deadline, limit, &events);
 	}
 	wait_unwatch(&watch, s);
 	wait_bell_put(&bell);
@@ -333,13 +352,15 @@ int wait_once(struct sock *s, struct stream *stream, unsigned int wanted, uint64
 {
 	struct wait_bell bell;
 	struct wait_watch watch;
+	uint64_t limit;
 	short events = 0;
 	int err = 0;
 
 	wait_bell_get(&bell);
 	wait_watch(&watch, &bell, s);
+	limit = others_begin(s);
 	if (sock_has(s, stream) && !(stream->ops->levels(stream, NULL) & (wanted | STREAM_HUP)))
-		err = sleep_once(s, wanted, &bell, deadline, &events);
+		err = sleep_once(s, wanted, &bell, deadline, limit, &events);
 	wait_unwatch(&watch, s);
 	wait_bell_put(&bell);
 	/* Room in the kernel is no reader's affair, yet it must not wake one for ever */
