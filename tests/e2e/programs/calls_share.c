@@ -1,0 +1,680 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What Linux promises of a connection that several processes have: they use it in turn and at
+ * once, and what one takes in or makes room for wakes the others. As calls.c, for the kernel's TCP
+ * and for Warpsock.
+ *
+ *	this process --- fd[0] === fd[1] --- child, child ...
+ *
+ * Each sleeps in a way of its own while another one only looks, and so takes in what the former is
+ * to be woken for; were that lost, the answer would come late or never.
+ */
+#include "tests/e2e/programs/calls_octets.h"
+
+/* --- in turn --- */
+
+static bool echo_some(const struct share *s)
+{
+	char buf[16];
+
+	for (int i = 0; i < 50; i++) {
+		need(recv(s->fd, buf, 16, MSG_WAITALL) == 16);
+		need(write(s->fd, buf, 16) == 16);
+	}
+	return true;
+}
+
+static bool in_turn(void)
+{
+	char buf[16];
+	int fd[2];
+
+	need(crew_pair(fd));
+	for (int child = 0; child < 4; child++) {
+		need(crew_start(fd, echo_some));
+		if (child == 3)
+			close(fd[1]);
+		for (int i = 0; i < 50; i++) {
+			need(write(fd[0], "0123456789abcdef", 16) == 16);
+			need(recv(fd[0], buf, 16, MSG_WAITALL) == 16 && buf[15] == 'f');
+		}
+		need(crew_ended());
+		if (child == 3)
+			break;
+		/* And this one in between */
+		need(write(fd[1], "parent", 6) == 6 && recv(fd[0], buf, 6, MSG_WAITALL) == 6);
+	}
+	need(read(fd[0], buf, 1) == 0);
+	close(fd[0]);
+	return true;
+}
+
+/* --- at once --- */
+
+static bool reads_all(const struct share *s)
+{
+	return take_up_to(s->fd, 3001, STREAM) == STREAM;
+}
+
+static bool writes_all(const struct share *s)
+{
+	return put_part(s->fd, 0, STREAM);
+}
+
+/* One reads while another one writes, at both ends */
+static bool both_ways(void)
+{
+	int fd[2];
+
+	need(crew_pair(fd));
+	crew_clear();
+	need(crew_start(fd, writes_all) && crew_start(fd, reads_all));
+	need(crew_start((int[2]){ fd[1], fd[0] }, writes_all));
+	close(fd[1]);
+	need(drain_stream(fd[0]) && crew_ended() && all_seen());
+	close(fd[0]);
+	return true;
+}
+
+static bool both_read(void)
+{
+	int fd[2];
+
+	need(crew_pair(fd));
+	crew_clear();
+	for (int i = 0; i < 3; i++)
+		need(crew_start(fd, takes_some));
+	close(fd[1]);
+	need(put_part(fd[0], 0, STREAM) && !shutdown(fd[0], SHUT_WR));
+	need(crew_ended() && all_seen());
+	close(fd[0]);
+	return true;
+}
+
+/* Records of two writers; those of each come in their order */
+static bool writes_records(const struct share *s)
+{
+	struct record r = { .writer = (uint32_t)s->number };
+
+	for (r.index = 0; r.index < RECORDS; r.index++)
+		need(write(s->fd, &r, sizeof(r)) == sizeof(r));
+	return true;
+}
+
+static bool both_write(void)
+{
+	uint32_t next[2] = { 0 };
+	struct record r;
+	int fd[2];
+
+	need(crew_pair(fd));
+	need(crew_start(fd, writes_records) && crew_start(fd, writes_records));
+	close(fd[1]);
+	for (int i = 0; i < 2 * RECORDS; i++) {
+		need(recv(fd[0], &r, sizeof(r), MSG_WAITALL) == sizeof(r));
+		need(r.writer < 2 && r.index == next[r.writer]++);
+	}
+	need(read(fd[0], &r, 1) == 0);
+	close(fd[0]);
+	return crew_ended();
+}
+
+/* --- asleep --- */
+
+/* Each octet is answered by whom it came to, until the end */
+static bool answers(const struct share *s)
+{
+	ssize_t n;
+	char c;
+
+	while ((n = s->wait(s, &c)) == 1)
+		need(write(s->fd, &c, 1) == 1);
+	need(n == 0);
+	return true;
+}
+
+static ssize_t by_recv(const struct share *s, char *c)
+{
+	return read(s->fd, c, 1);
+}
+
+static ssize_t tried(const struct share *s, char *c)
+{
+	ssize_t n = recv(s->fd, c, 1, MSG_DONTWAIT);
+
+	return n < 0 && errno == EAGAIN ? -2 : n;
+}
+
+static ssize_t by_poll(const struct share *s, char *c)
+{
+	ssize_t n;
+
+	do {
+		if (!ready(s->fd, POLLIN, LIMIT_MS))
+			return -1;
+	} while ((n = tried(s, c)) == -2);
+	return n;
+}
+
+static ssize_t by_select(const struct share *s, char *c)
+{
+	struct timeval limit;
+	fd_set set;
+	ssize_t n;
+
+	do {
+		limit = (struct timeval){ LIMIT_MS / 1000, 0 };
+		FD_ZERO(&set);
+		FD_SET(s->fd, &set);
+		if (select(s->fd + 1, &set, NULL, NULL, &limit) != 1)
+			return -1;
+	} while ((n = tried(s, c)) == -2);
+	return n;
+}
+
+static ssize_t by_set(const struct share *s, char *c, uint32_t events)
+{
+	struct epoll_event event = { .events = events };
+	ssize_t n;
+
+	if (crew_set < 0) {
+		crew_set = epoll_create1(0);
+		if (epoll_ctl(crew_set, EPOLL_CTL_ADD, s->fd, &event))
+			return -1;
+	}
+	/* Linux does not begin it anew for who was stopped */
+	while ((n = tried(s, c)) == -2)
+		if (epoll_wait(crew_set, &event, 1, LIMIT_MS) != 1 && errno != EINTR)
+			return -1;
+	return n;
+}
+
+static ssize_t by_epoll(const struct share *s, char *c)
+{
+	return by_set(s, c, EPOLLIN);
+}
+
+static ssize_t by_edges(const struct share *s, char *c)
+{
+	return by_set(s, c, EPOLLIN | EPOLLET);
+}
+
+/* A set in a set in poll() */
+static ssize_t by_nest(const struct share *s, char *c)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	ssize_t n;
+	int inner;
+
+	if (crew_set < 0) {
+		inner = epoll_create1(0);
+		crew_set = epoll_create1(0);
+		if (epoll_ctl(crew_set, EPOLL_CTL_ADD, inner, &event) ||
+		    epoll_ctl(inner, EPOLL_CTL_ADD, s->fd, &event))
+			return -1;
+	}
+	while ((n = tried(s, c)) == -2)
+		if (!ready(crew_set, POLLIN, LIMIT_MS))
+			return -1;
+	return n;
+}
+
+static const struct {
+	const char *name;
+	ssize_t (*wait)(const struct share *s, char *c);
+} waits[] = {
+	{ "recv", by_recv },   { "poll", by_poll },   { "select", by_select },
+	{ "epoll", by_epoll }, { "edges", by_edges }, { "nested", by_nest },
+};
+#define WAITS (sizeof(waits) / sizeof(waits[0]))
+
+static bool pings(int fd, int n)
+{
+	char c;
+
+	for (int i = 0; i < n; i++) {
+		need(write(fd, "x", 1) == 1);
+		need(read(fd, &c, 1) == 1);
+	}
+	return true;
+}
+
+/* Two or three sleep in all ways there are; each octet wakes one that takes it */
+static bool all_sleep(void)
+{
+	int fd[2];
+
+	for (size_t i = 0; i < WAITS; i++)
+		for (size_t k = i; k < WAITS; k++) {
+			need(crew_pair(fd));
+			crew_wait = waits[i].wait;
+			need(crew_start(fd, answers));
+			crew_wait = waits[k].wait;
+			need(crew_start(fd, answers));
+			close(fd[1]);
+			need(pings(fd[0], 100) && !shutdown(fd[0], SHUT_WR));
+			need(crew_ended());
+			close(fd[0]);
+		}
+	return true;
+}
+
+/* It only looks, all the time, and so takes in what the other one sleeps for */
+static bool looks(const struct share *s)
+{
+	int there;
+
+	while (!__atomic_load_n(&crew->stop, __ATOMIC_ACQUIRE)) {
+		ready(s->fd, POLLIN, 0);
+		ioctl(s->fd, FIONREAD, &there);
+	}
+	return true;
+}
+
+static bool one_looks(void)
+{
+	int fd[2];
+
+	for (size_t i = 0; i < WAITS; i++) {
+		need(crew_pair(fd));
+		crew_clear();
+		need(crew_start(fd, looks));
+		crew_wait = waits[i].wait;
+		need(crew_start(fd, answers));
+		close(fd[1]);
+		for (int k = 0; k < 30; k++) {
+			need(pings(fd[0], 1));
+			nap_ms(k % 3);
+		}
+		need(pings(fd[0], 300) && !shutdown(fd[0], SHUT_WR));
+		__atomic_store_n(&crew->stop, true, __ATOMIC_RELEASE);
+		need(crew_ended());
+		close(fd[0]);
+	}
+	return true;
+}
+
+static char state_of(pid_t pid)
+{
+	char path[64], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "r");
+	if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		abort();
+	fclose(file);
+	return state;
+}
+
+static bool until_is(pid_t pid, char state)
+{
+	for (int times = 0, tries = 0; times < 3; tries++) {
+		times = state_of(pid) == state ? times + 1 : 0;
+		need(tries < LIMIT_MS);
+		nap_ms(1);
+	}
+	return true;
+}
+
+/*
+ * Who sleeps is stopped, and the kernel has nothing for it any more when it goes on: another
+ * process has taken that in. How long until it answers
+ */
+static bool stopped_once(int fd[2], double *took)
+{
+	char c;
+
+	need(until_is(crew_pid[0], 'S') && !kill(crew_pid[0], SIGSTOP));
+	need(until_is(crew_pid[0], 'T') && write(fd[0], "x", 1) == 1);
+	need(ready(fd[1], POLLIN, LIMIT_MS) && ioctl(fd[1], FIONREAD, &(int){ 0 }) == 0);
+	need(!kill(crew_pid[0], SIGCONT));
+	*took = now();
+	need(read(fd[0], &c, 1) == 1);
+	*took = now() - *took;
+	return true;
+}
+
+/* Were it not woken, it would look after a while; half of that is longer than most may take */
+#define ROUNDS 7
+
+static bool stopped_asleep(void)
+{
+	double took;
+	int fd[2], slow;
+
+	for (size_t i = 0; i < WAITS; i++) {
+		need(crew_pair(fd));
+		crew_wait = waits[i].wait;
+		need(crew_start(fd, answers) && pings(fd[0], 1));
+		slow = 0;
+		for (int k = 0; k < ROUNDS; k++) {
+			need(stopped_once(fd, &took));
+			slow += took > 0.1;
+		}
+		printf("# %s: %d of %d took long\n", waits[i].name, slow, ROUNDS);
+		need(slow <= ROUNDS / 2);
+		close(fd[1]);
+		need(!shutdown(fd[0], SHUT_WR) && crew_ended());
+		close(fd[0]);
+	}
+	return true;
+}
+
+/* Room comes as input, which the other one takes in */
+static bool room(void)
+{
+	int fd[2];
+
+	need(crew_pair(fd));
+	crew_clear();
+	need(crew_start(fd, looks));
+	need(crew_start(fd, writes_all));
+	need(crew_start(fd, looks));
+	close(fd[1]);
+	need(drain_stream(fd[0]));
+	__atomic_store_n(&crew->stop, true, __ATOMIC_RELEASE);
+	need(crew_ended());
+	close(fd[0]);
+	return true;
+}
+
+/* A thread sleeps here when a child is made, which then takes in what it sleeps for */
+static void *thread_answers(void *arg)
+{
+	struct share s = { .fd = *(int *)arg, .wait = by_recv };
+
+	return (void *)(intptr_t)answers(&s);
+}
+
+static void *thread_polls(void *arg)
+{
+	struct share s = { .fd = *(int *)arg, .wait = by_epoll };
+
+	return (void *)(intptr_t)answers(&s);
+}
+
+static bool thread_sleeps_with(void *(*run)(void *))
+{
+	pthread_t thread;
+	void *good;
+	int fd[2];
+
+	need(crew_pair(fd));
+	crew_clear();
+	need(!pthread_create(&thread, NULL, run, &fd[1]) && pings(fd[0], 10));
+	for (int i = 0; i < 5; i++) {
+		nap_ms(20);
+		need(crew_start(fd, looks) && pings(fd[0], 50));
+		__atomic_store_n(&crew->stop, true, __ATOMIC_RELEASE);
+		need(crew_ended() && pings(fd[0], 10));
+		__atomic_store_n(&crew->stop, false, __ATOMIC_RELEASE);
+	}
+	need(!shutdown(fd[0], SHUT_WR) && !pthread_join(thread, &good) && good);
+	crew_set = -1;
+	done(fd);
+	return true;
+}
+
+static bool thread_sleeps(void)
+{
+	return thread_sleeps_with(thread_answers) && thread_sleeps_with(thread_polls);
+}
+
+/* A set from before the fork, which both wait for, each in its process */
+static int old_set;
+
+static bool waits_for_old(const struct share *s)
+{
+	struct epoll_event event;
+	char c;
+
+	for (;;) {
+		ssize_t n = tried(s, &c);
+
+		if (n == 1)
+			need(write(s->fd, &c, 1) == 1);
+		else if (n != -2)
+			return n == 0;
+		else
+			need(epoll_wait(old_set, &event, 1, LIMIT_MS) == 1);
+	}
+}
+
+static bool set_from_before(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int fd[2];
+
+	need(crew_pair(fd));
+	old_set = epoll_create1(0);
+	need(!epoll_ctl(old_set, EPOLL_CTL_ADD, fd[1], &event));
+	for (int i = 0; i < 3; i++)
+		need(crew_start(fd, waits_for_old));
+	close(fd[1]);
+	need(pings(fd[0], 500) && !shutdown(fd[0], SHUT_WR) && crew_ended());
+	close(fd[0]);
+	close(old_set);
+	return true;
+}
+
+/* A time-out is kept by who sleeps beside another process */
+static bool gives_up(const struct share *s)
+{
+	struct timeval limit = { 0, 300000 };
+	double begin = now();
+	char c;
+
+	need(!setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	need(read(s->fd, &c, 1) < 0 && errno == EAGAIN);
+	need(!ready(s->fd, POLLIN, 300) && now() - begin > 0.59 && now() - begin < 20);
+	return true;
+}
+
+static bool times_out(void)
+{
+	int fd[2];
+
+	need(crew_pair(fd));
+	need(crew_start(fd, gives_up) && crew_start(fd, gives_up));
+	need(crew_ended());
+	done(fd);
+	return true;
+}
+
+/* --- ends --- */
+
+static bool leaves(const struct share *s)
+{
+	char c;
+
+	need(read(s->fd, &c, 1) == 1 && write(s->fd, "left", 4) == 4);
+	close(s->fd);
+	return true;
+}
+
+static bool stays(const struct share *s)
+{
+	char buf[8];
+
+	need(recv(s->fd, buf, 7, MSG_WAITALL) == 7 && !memcmp(buf, "for you", 7));
+	need(write(s->fd, "still here", 10) == 10);
+	return true;
+}
+
+/* One closes and the other goes on; the end comes with the last one */
+static bool one_closes(void)
+{
+	char buf[16];
+	int fd[2];
+
+	need(crew_pair(fd) && crew_start(fd, leaves));
+	need(write(fd[0], "x", 1) == 1 && recv(fd[0], buf, 4, MSG_WAITALL) == 4 && crew_ended());
+	need(!ready(fd[0], POLLIN | POLLRDHUP, 50));
+	need(crew_start(fd, stays));
+	close(fd[1]);
+	need(!ready(fd[0], POLLIN | POLLRDHUP, 50));
+	need(write(fd[0], "for you", 7) == 7 && recv(fd[0], buf, 10, MSG_WAITALL) == 10);
+	need(read(fd[0], buf, 1) == 0 && crew_ended());
+	close(fd[0]);
+	return true;
+}
+
+/* The parent closes before its child has begun */
+static bool parent_closes(void)
+{
+	char buf[16];
+	int fd[2];
+
+	for (int i = 0; i < 30; i++) {
+		need(crew_pair(fd) && crew_start(fd, stays));
+		close(fd[1]);
+		need(write(fd[0], "for you", 7) == 7);
+		need(recv(fd[0], buf, 10, MSG_WAITALL) == 10 && read(fd[0], buf, 1) == 0);
+		need(crew_ended());
+		close(fd[0]);
+	}
+	return true;
+}
+
+/* shutdown() is for all of them, and wakes who sleeps */
+static bool shuts(const struct share *s)
+{
+	nap_ms(20);
+	need(!shutdown(s->fd, SHUT_RD));
+	return true;
+}
+
+static bool finds_end(const struct share *s)
+{
+	char c;
+
+	need(read(s->fd, &c, 1) == 0 && write(s->fd, "ok", 2) == 2);
+	return true;
+}
+
+static bool one_shuts(void)
+{
+	char buf[2];
+	int fd[2];
+
+	need(crew_pair(fd) && crew_start(fd, finds_end) && crew_start(fd, finds_end));
+	need(crew_start(fd, shuts));
+	close(fd[1]);
+	for (int i = 0; i < 2; i++)
+		need(recv(fd[0], buf, 2, MSG_WAITALL) == 2);
+	need(crew_ended());
+	close(fd[0]);
+	return true;
+}
+
+/* --- killed --- */
+
+static bool sleeps(const struct share *s)
+{
+	pause();
+	return true;
+}
+
+/* One is killed that has the connection, and who is left gets all that comes, and the end */
+static bool killed_idle(void)
+{
+	int fd[2];
+
+	for (int i = 0; i < 3; i++) {
+		need(crew_pair(fd));
+		crew_clear();
+		need(crew_start(fd, sleeps) && crew_start(fd, takes_some));
+		close(fd[1]);
+		need(put_part(fd[0], 0, STREAM / 2) && crew_kill(0));
+		need(put_part(fd[0], STREAM / 2, STREAM) && !shutdown(fd[0], SHUT_WR));
+		need(crew_ended() && all_seen());
+		close(fd[0]);
+	}
+	return true;
+}
+
+/* It sleeps in each of the ways, and takes nothing with it */
+static bool killed_asleep(void)
+{
+	char c;
+	int fd[2];
+
+	for (size_t i = 0; i < WAITS; i++) {
+		need(crew_pair(fd));
+		crew_wait = waits[i].wait;
+		need(crew_start(fd, answers));
+		need(pings(fd[0], 5));
+		nap_ms(10);
+		need(crew_kill(0));
+		need(write(fd[0], "y", 1) == 1 && read(fd[1], &c, 1) == 1 && c == 'y');
+		need(write(fd[1], "z", 1) == 1 && read(fd[0], &c, 1) == 1);
+		close(fd[1]);
+		need(read(fd[0], &c, 1) == 0);
+		close(fd[0]);
+		need(crew_ended());
+	}
+	return true;
+}
+
+/* --- numbers --- */
+
+static bool by_other_numbers(const struct share *s)
+{
+	int a = dup(s->fd), b = fcntl(s->fd, F_DUPFD, 100), c;
+	char buf[4];
+
+	c = dup2(a, 90);
+	need(a >= 0 && b >= 100 && c == 90 && !close(s->fd) && !close(a));
+	need(recv(b, buf, 4, MSG_WAITALL) == 4 && write(c, buf, 4) == 4 && !close(b));
+	need(recv(c, buf, 4, MSG_WAITALL) == 4 && write(c, buf, 4) == 4);
+	need(dup3(c, 91, O_CLOEXEC) == 91 && dup2(0, c) == c);
+	need(recv(91, buf, 4, MSG_WAITALL) == 4 && write(91, buf, 4) == 4);
+	return true;
+}
+
+static bool numbers(void)
+{
+	int fd[2], more;
+	char buf[4];
+
+	need(crew_pair(fd));
+	more = dup(fd[1]);
+	need(crew_start(fd, by_other_numbers) && !close(fd[1]));
+	for (int i = 0; i < 3; i++)
+		need(write(fd[0], "ping", 4) == 4 && recv(fd[0], buf, 4, MSG_WAITALL) == 4);
+	need(crew_ended());
+	/* Numbers of the child's are nothing to its parent's */
+	need(write(fd[0], "ping", 4) == 4 && recv(more, buf, 4, MSG_WAITALL) == 4);
+	need(crew_start((int[2]){ fd[0], more }, by_other_numbers) && !close(more));
+	for (int i = 0; i < 3; i++)
+		need(write(fd[0], "ping", 4) == 4 && recv(fd[0], buf, 4, MSG_WAITALL) == 4);
+	need(read(fd[0], buf, 1) == 0 && crew_ended());
+	close(fd[0]);
+	return true;
+}
+
+int main(void)
+{
+	static const struct call_case cases[] = {
+		{ "processes use a connection in turn", in_turn },
+		{ "one reads while another one writes", both_ways },
+		{ "all of them read", both_read },
+		{ "all of them write", both_write },
+		{ "all of them sleep", all_sleep },
+		{ "one looks and another one sleeps", one_looks },
+		{ "a stopped one is woken for what it missed", stopped_asleep },
+		{ "one looks and another one waits for room", room },
+		{ "a thread sleeps when a child is made", thread_sleeps },
+		{ "a set from before the fork", set_from_before },
+		{ "time-outs beside another process", times_out },
+		{ "one closes and another one goes on", one_closes },
+		{ "the parent closes at once", parent_closes },
+		{ "one shuts down for all", one_shuts },
+		{ "an idle one is killed", killed_idle },
+		{ "one that sleeps is killed", killed_asleep },
+		{ "dup in all forms", numbers },
+	};
+
+	return cases_run(cases, sizeof(cases) / sizeof(cases[0]));
+}
