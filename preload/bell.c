@@ -34,7 +34,6 @@ static struct {
 	pthread_mutex_t lock; /* making it */
 	uint64_t name;	      /* atomic; 0: none */
 	int fd;		      /* atomic; -1 */
-	bool silent;	      /* atomic */
 	bool told;
 } bell = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
@@ -71,17 +70,12 @@ static int make(void)
 	return 0;
 }
 
-static bool is_silent(void)
-{
-	return __atomic_load_n(&bell.silent, __ATOMIC_ACQUIRE);
-}
-
 uint64_t bell_name(void)
 {
 	uint64_t name = __atomic_load_n(&bell.name, __ATOMIC_ACQUIRE);
 	int saved = errno, err;
 
-	if (name || is_silent())
+	if (name)
 		return name;
 	pthread_mutex_lock(&bell.lock);
 	err = bell.name ? 0 : make();
@@ -120,17 +114,12 @@ int bell_ring(uint64_t name)
 	struct sockaddr_un un;
 	socklen_t len = address(name, &un);
 
-	if (is_silent() || !bell_name())
+	if (!bell_name())
 		return -EPERM;
 	if (syscall(SYS_sendto, bell_fd(), "", 0, MSG_DONTWAIT | MSG_NOSIGNAL, &un, len) < 0)
 		err = errno == EAGAIN ? 0 : -errno; /* one that has not been heard yet will do */
 	errno = saved;
 	return err;
-}
-
-void bell_silence(void)
-{
-	__atomic_store_n(&bell.silent, true, __ATOMIC_RELEASE);
 }
 
 void bell_before_fork(void)

@@ -18,8 +18,6 @@ int bell_fd(void);
 bool bell_heard(void);
 /* Another process's: 0, or -errno when it cannot be rung from here */
 int bell_ring(uint64_t name);
-/* None is made, and none rung, from now on: the process may make no such calls any more */
-void bell_silence(void);
 
 /* Around fork(): the child has none */
 void bell_before_fork(void);

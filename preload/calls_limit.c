@@ -17,6 +17,7 @@
 #include "base/process.h"
 #include "base/quiet.h"
 #include "preload/attend.h"
+#include "preload/bell.h"
 #include "preload/confine.h"
 #include "preload/internal.h"
 #include "preload/libc.h"
@@ -57,6 +58,7 @@ static bool prepare(void)
 	if (any) {
 		attend_prepare();
 		wait_prepare();
+		bell_name();
 		prepare_quiet();
 	}
 	return any;

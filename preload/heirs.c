@@ -30,6 +30,7 @@
 #include "preload/inherit.h"
 #include "preload/kept.h"
 #include "preload/libc.h"
+#include "preload/others.h"
 #include "preload/relay.h"
 
 static bool is_inherited(int fd)
@@ -163,8 +164,10 @@ static int local_pair(struct heir *heir)
 static int share(struct heirs *h, struct heir *heir)
 {
 	kept_write(heir->sock);
-	if (h->guest)
+	if (h->guest) {
 		heir->sock->stream->ops->share(heir->sock->stream, STREAM_SHARE_SPAWN);
+		others_come(heir->sock);
+	}
 	heir->shared = h->guest;
 	h->adopts = true;
 	return 0;

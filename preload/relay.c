@@ -31,6 +31,7 @@
 #include "base/sockutil.h"
 #include "preload/libc.h"
 #include "preload/octets.h"
+#include "preload/others.h"
 #include "preload/report.h"
 
 #define NAME "warpsock-relay"
@@ -207,10 +208,12 @@ static void share_all(const struct relay_ask *asks, unsigned int n, bool on)
 	for (unsigned int i = 0; i < n; i++) {
 		struct stream *stream = asks[i].sock->stream;
 
-		if (on)
-			stream->ops->share(stream, STREAM_SHARE_FORK);
-		else
+		if (!on) {
 			stream->ops->unshare(stream, STREAM_SHARE_FORK);
+			continue;
+		}
+		stream->ops->share(stream, STREAM_SHARE_FORK);
+		others_come(asks[i].sock);
 	}
 }
 

@@ -27,6 +27,7 @@
 #include "preload/inherit.h"
 #include "preload/kept.h"
 #include "preload/libc.h"
+#include "preload/others.h"
 #include "preload/pieces.h"
 #include "preload/sock.h"
 #include "preload/wait.h"
@@ -109,6 +110,7 @@ static int leave(int fd, void *ctx)
 	} else if (sock_role(s) == SOCK_STREAM_ON) {
 		kept_write(s);
 		s->stream->ops->share(s->stream, STREAM_SHARE_FLIGHT);
+		others_come(s);
 		flight->n++;
 	}
 	sock_put(s);

@@ -353,6 +353,7 @@ int sock_create_adopted(int fd, struct sock **out)
 	s->reported = false;
 	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
+	others_come(s);
 	*out = s;
 	return 0;
 }

@@ -93,21 +93,3 @@ Test(bell, is_of_one_process, .timeout = 60)
 	ended(pid);
 	cr_assert_eq(bell_ring(theirs), -ECONNREFUSED);
 }
-
-/* It goes on hearing, and makes no call that a filter may kill for */
-Test(bell, of_a_silent_process)
-{
-	uint64_t name = bell_name();
-	pid_t pid = forked();
-
-	if (!pid)
-		_exit(bell_ring(name) != 0);
-	bell_silence();
-	cr_assert_eq(bell_ring(name), -EPERM);
-	cr_assert(rings(30000) && bell_heard());
-	ended(pid);
-	pid = forked();
-	if (!pid)
-		_exit(bell_name() != 0 || bell_ring(name) != -EPERM);
-	ended(pid);
-}
