@@ -141,9 +141,9 @@ static void look(void)
 	unsigned int before = age();
 
 	fdtab_each(look_one, &look);
-	if (!look.any)
-		__atomic_compare_exchange_n(&others_age, &before, 0, false, __ATOMIC_ACQ_REL,
-					    __ATOMIC_RELAXED);
+	if (!look.any && __atomic_compare_exchange_n(&others_age, &before, 0, false,
+						     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		__atomic_store_n(&deaf, false, __ATOMIC_RELEASE);
 }
 
 uint64_t others_limit(void)
