@@ -20,7 +20,7 @@
 
 /* No wait takes so long, on the slowest machine there is */
 #define LIMIT_MS 60000
-#define CREW 16
+#define CREW 48
 #define STREAM (2 * 1024 * 1024)
 #define RECORDS 5000
 
@@ -37,6 +37,7 @@ struct share {
 /* What the processes see of each other beside the connection */
 struct crew {
 	bool stop;
+	uint32_t resets;
 	uint32_t loose; /* octets that came with too few others to know their place */
 	uint8_t seen[STREAM];
 };
