@@ -6,7 +6,8 @@
  * the Reply where the program waits for TCP; where it does not, start-up is part of the
  * connection that is under way. A client that only tries, in AUTO, falls back (fallback.c). A
  * listener of the same process cannot answer while this thread waits for it: there connect()
- * returns, and writes are held until the answer comes.
+ * returns, and writes are held until the answer comes. Who that comes from may be another process
+ * all the same, one without DDP.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -143,9 +144,9 @@ static void connect_choose(struct sock *s, const struct sockaddr *addr, socklen_
 		*out = (struct choice){ s->mode, CONFIG_REASON_MODE_OFF, false };
 	else
 		choose_client(addr, len, out);
-	if (out->mode != CONFIG_USE_AUTO || here)
+	if (out->mode != CONFIG_USE_AUTO)
 		return;
-	out->reason = probe_refused(addr, len, out->named);
+	out->reason = probe_refused(addr, len, out->named || here);
 	if (out->reason)
 		out->mode = CONFIG_USE_TCP;
 }
@@ -211,7 +212,7 @@ static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, soc
 	sock_remember(s, addr, len);
 	option_prepare(fd, &s->option);
 	s->mode = choice.mode;
-	s->probing = choice.mode == CONFIG_USE_AUTO && !here;
+	s->probing = choice.mode == CONFIG_USE_AUTO;
 	return connect_ddp(s, fd, addr, len, here);
 }
 

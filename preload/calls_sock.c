@@ -15,6 +15,7 @@
 #include "preload/choose.h"
 #include "preload/epoll.h"
 #include "preload/host.h"
+#include "preload/internal.h"
 #include "preload/libc.h"
 #include "preload/plain.h"
 #include "preload/report.h"
@@ -123,6 +124,22 @@ static long sandboxed(const struct sock *listener, long fd)
 	return -ECONNABORTED;
 }
 
+/*
+ * There are a few names for each address. Of more processes than that which listen there, one takes
+ * the place of another that has ended, when it comes to its next connection
+ */
+static void announce_again(struct sock *listener)
+{
+	int none = -1, fd;
+
+	if (__atomic_load_n(&listener->announced, __ATOMIC_ACQUIRE) >= 0)
+		return;
+	fd = host_announce((struct sockaddr *)&listener->name, sizeof(listener->name));
+	if (!__atomic_compare_exchange_n(&listener->announced, &none, fd, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		internal_close(fd);
+}
+
 /* A connection that the kernel gave us */
 static long accepted(struct sock *listener, long fd)
 {
@@ -136,6 +153,7 @@ static long accepted(struct sock *listener, long fd)
 	accepted_choose(listener, (int)fd, &choice);
 	if (choice.mode == CONFIG_USE_TCP)
 		return plain(fd, choice.reason);
+	announce_again(listener);
 	err = sock_create_accepted((int)fd, listener, choice.mode);
 	if (!err)
 		return fd;

@@ -14,23 +14,33 @@
  * duplicates of the descriptor in this process and in others, registrations in epoll sets. Only a
  * port that a bind() to port 0 chose is the kernel's to give again, and is asked for by name.
  *
- * The new connect() never waits here; a caller that has to does so behind.
+ * The new connect() never waits here; a caller that has to does so behind. A connection to a
+ * listener of this process, at which another one without DDP was waiting, may have taken octets of
+ * the program's by then: these go first.
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sockutil.h"
+#include "preload/libc.h"
 #include "preload/plain.h"
 #include "preload/probe.h"
 #include "preload/report.h"
 #include "preload/sock.h"
 
-/* The first who finds out does it, and the others wait for him. Not over a sleep. */
+/* As long as that may take which takes no time */
+#define PATIENCE BASE_NS_PER_S
+
+/* The first who finds out does it, and the others wait for him. Hardly ever over a sleep. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void fallback_before_fork(void)
@@ -97,6 +107,45 @@ static void connect_again(struct sock *s)
 		base_warn("a peer without DDP cannot be connected to again: %s", strerror(-err));
 }
 
+/* Octets of @p that the new connection has taken */
+static size_t send_again(int fd, const char *p, size_t len)
+{
+	uint64_t deadline = base_deadline(base_now(), PATIENCE);
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
+	size_t done = 0;
+
+	while (done < len && !base_deadline_passed(deadline, base_now())) {
+		long n = libc_try(syscall(SYS_sendto, fd, p + done, len - done,
+					  MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0));
+
+		if (n < 0 && n != -EAGAIN && n != -EINTR)
+			break;
+		if (n == -EAGAIN)
+			base_poll(&room, 1, deadline);
+		done += (size_t)base_max(n, 0L);
+	}
+	return done;
+}
+
+/*
+ * What was written, and ended, when connect() to a listener of this process had not waited. That is
+ * on this host, so its kernel takes it without delay; a program that was told that its octets are
+ * taken must not go on without them
+ */
+static void write_again(struct sock *s)
+{
+	const void *p;
+	size_t len = s->stream->ops->held(s->stream, &p);
+
+	if (send_again(s->fd, p, len) != len) {
+		base_warn("descriptor %d: a new connection had no room for its first octets",
+			  s->fd);
+		base_sock_abort(s->fd);
+	} else if (s->shut) {
+		libc.shutdown(s->fd, s->shut - 1);
+	}
+}
+
 static void fall_back(struct sock *s)
 {
 	struct stream_stats stats;
@@ -106,6 +155,7 @@ static void fall_back(struct sock *s)
 	if (s->probing && stats.probe_error) {
 		probe_note((struct sockaddr *)&s->peer, s->peer_len, PROBE_PLAIN, base_now());
 		connect_again(s);
+		write_again(s);
 	}
 	sock_give_back(s, sock_reason(-stats.probe_error));
 }

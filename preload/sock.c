@@ -103,6 +103,7 @@ static void sock_release(struct fdent *ent)
 	struct sock *s = sock_of_entry(ent);
 
 	stream_drop(s);
+	internal_close(s->announced);
 	if (s->own)
 		internal_close(s->fd);
 	pthread_mutex_destroy(&s->lock);
@@ -300,7 +301,8 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 	struct stream *fresh;
 	int err;
 
-	if (s->probing)
+	/* A listener of this process may be long in coming to it: it has the time of mode on */
+	if (s->probing && !hold)
 		probe_limit(&param);
 	option_prepare(s->fd, &s->option);
 	err = stream_rsock_ops.attach(s->fd, &param, &fresh);

@@ -394,6 +394,7 @@ const struct stream_ops stream_rsock_ops = {
 	.await = rsock_await,
 	.sleepers = rsock_sleepers,
 	.unheard = rsock_unheard,
+	.held = rsock_held,
 	.disown = rsock_disown,
 	.owes = rsock_owes,
 	.set_fd = rsock_set_fd,

@@ -180,6 +180,7 @@ bool rsock_may_data(const struct rsock *s);
 /* tx lock. Octets that left, -EAGAIN or -errno */
 ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n);
 ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n);
+size_t rsock_held(struct stream *stream, const void **out);
 
 /* --- push.c: tx lock --- */
 

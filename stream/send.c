@@ -215,6 +215,16 @@ static ssize_t hold(struct rsock *s, const struct iovec *iov, int n)
 	return sum ? (ssize_t)sum : -EAGAIN;
 }
 
+size_t rsock_held(struct stream *stream, const void **out)
+{
+	struct rsock *s = rsock_of(stream);
+
+	*out = s->memory->hold;
+	if (rsock_load(&s->state->stage) != STREAM_PLAIN)
+		return 0;
+	return base_min(rsock_load(&s->state->tx.hold_end), STREAM_HOLD);
+}
+
 static bool has_ended(const struct rsock *s)
 {
 	return rsock_load(&s->state->ends) & (STREAM_OUT_ENDED | STREAM_SHUT_WR);

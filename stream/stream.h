@@ -115,10 +115,7 @@ struct stream_ops {
 	 * process keeps it.
 	 */
 	int (*close)(struct stream *s);
-	/*
-	 * 0: the peer's end has come, or the connection is gone; *@safe: all we sent is
-	 * acknowledged
-	 */
+	/* 0: the peer's end has come, or it is gone; *@safe: all we sent is acknowledged */
 	int (*close_more)(struct stream *s, bool *safe);
 	/*
 	 * One process more will have it: before fork(), posix_spawn() or sendmsg(), once for each
@@ -141,15 +138,15 @@ struct stream_ops {
 	/* Has nobody else? Certain, and slow: it looks at each */
 	bool (*alone)(struct stream *s);
 	/*
-	 * Levels that a process waits for may change by what another one does. await: from now on
-	 * who moves an edge is to ring @bell, once; to be called before a look at levels. @bell is
-	 * what the two have agreed on; 0: there is nothing to ring, the process looks from time to
-	 * time. enum stream_await of what came before. sleepers: the bells that are to be rung,
-	 * by who has moved an edge; some of them, at most @max. unheard: that one could not be.
+	 * For who waits, before a look at levels: from now on, who moves an edge in another process
+	 * rings @bell, once; 0: nobody can. enum stream_await of what came before. For who
+	 * has moved one: the bells to ring, @max of them at most; and that one could not be rung.
 	 */
 	unsigned int (*await)(struct stream *s, uint64_t bell);
 	unsigned int (*sleepers)(struct stream *s, uint64_t *bells, unsigned int max);
 	void (*unheard)(struct stream *s, uint64_t bell);
+	/* Of a probe that came to nothing: octets that were taken meanwhile, and where they are */
+	size_t (*held)(struct stream *s, const void **out);
 	/* It is another process's, and not to be counted here */
 	void (*disown)(struct stream *s);
 	/* Of what was accepted, or is due, something has not left: somebody must call progress */

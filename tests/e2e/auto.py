@@ -145,6 +145,113 @@ def no_reason(warpsock):
     return problems
 
 
+# A listener that a process without DDP inherits and serves
+FOREIGN = """
+import socket, sys
+listener = socket.socket(fileno=int(sys.argv[1]))
+print("serving", flush=True)
+def serve(conn):
+    while data := conn.recv(65536):
+        if not data.startswith(b"MPA ID Req Frame"):
+            conn.sendall(data)
+        elif sys.argv[2] == "closes":
+            break
+        elif sys.argv[2] == "garbage":
+            conn.sendall(b"HTTP/1.1 400 Bad Request\\r\\n\\r\\n")
+
+
+while True:
+    with listener.accept()[0] as conn:
+        try:
+            serve(conn)
+        except ConnectionResetError:
+            pass  # behind a Request
+"""
+# Its parent has the listener, too, and connects to it
+OWN = """
+import os, socket, subprocess, sys
+listener = socket.create_server(("127.0.0.1", 0))
+env = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and k[:8] != "WARPSOCK"}
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1], str(listener.fileno()), sys.argv[2]],
+                         env=env, pass_fds=[listener.fileno()], stdout=subprocess.PIPE)
+child.stdout.readline()
+data = bytes(i * 7 & 0xff for i in range(int(sys.argv[3])))
+for _ in range(2):
+    with socket.create_connection(listener.getsockname()) as sock:
+        sock.sendall(data)
+        sock.shutdown(socket.SHUT_WR)
+        back = b""
+        while part := sock.recv(65536):
+            back += part
+        print(len(back), back == data)
+child.kill()
+"""
+
+
+def own_listener(warpsock, kind, reason, octets):
+    """connect() does not wait for a listener of its own process; another process answers."""
+    with Stage(warpsock) as stage:
+        status = stage.run("client", [sys.executable, "-c", OWN, FOREIGN, kind, str(octets)],
+                           mode="auto", limit=40, env={"WARPSOCK_START": "1s"})
+        problems = [] if status == 0 and stage.text("client").split() == \
+            [str(octets), "True"] * 2 else \
+            [f"status {status}", stage.text("client"), stage.text("client", "err")]
+        return problems + differences(stage.report("client"), tcp(**{
+            reason: 1, "PEER_KNOWN_PLAIN": 1}))
+
+
+# More servers at one port than there are names to tell of them
+MANY = """
+import os, signal, socket, sys
+at = ("127.0.0.1", int(sys.argv[1]))
+pids = []
+for _ in range(8):
+    pid = os.fork()
+    if not pid:
+        listener = socket.create_server(at, reuse_port=True)
+        print("listening", flush=True)
+        while True:
+            with listener.accept()[0] as conn:
+                while data := conn.recv(100):
+                    conn.sendall(data)
+    pids.append(pid)
+for line in sys.stdin:
+    for pid in pids[:5]:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    del pids[:5]
+    print("left", flush=True)
+for pid in pids:
+    os.kill(pid, signal.SIGKILL)
+"""
+
+
+def many_listeners(warpsock):
+    """The names are taken over when those who had them have ended."""
+    port = str(free_port())
+    with Stage(warpsock) as stage:
+        server = stage.start("server", [sys.executable, "-c", MANY, port], mode="auto",
+                             stdin=subprocess.PIPE)
+        for _ in range(200):
+            if stage.text("server").count("listening") == 8:
+                break
+            time.sleep(0.05)
+        problems = talk(stage, "blocking", "127.0.0.1", port, 1, ["auto client * *:*"])
+        problems += differences(stage.report("client"), {"connections": {
+            "software": 1, "kernel": 0, "verbs": 0, "tcp": 0}})
+        server.stdin.write(b"kill\n")
+        server.stdin.flush()
+        stage.wait_text("server", "left")
+        # At the first connection of any of them, if none of these had a name
+        for _ in range(2):
+            problems += talk(stage, "blocking", "127.0.0.1", port, 1, ["auto client * *:*"])
+        problems += differences(stage.report("client"), {"connections": {
+            "software": 1, "kernel": 0, "verbs": 0, "tcp": 0}})
+        server.stdin.close()
+        stage.end(server, 10)
+    return problems
+
+
 def closed(warpsock, way):
     """As without Warpsock, and at once."""
     with Stage(warpsock) as stage:
@@ -414,6 +521,12 @@ def main():
         writer.case(f"{way}, bound to a port that the kernel chose", fall_back(
             warpsock, "echo", "PEER_NOT_MPA", way, bind=["0"]))
         writer.case(f"{way}, nobody listens", closed(warpsock, way))
+    for kind, reason in (("garbage", "PEER_NOT_MPA"), ("closes", "PEER_CLOSED"),
+                         ("silent", "PROBE_TIMEOUT")):
+        for octets in (5, 60_000):
+            writer.case(f"{octets} octets to a listener of its own, that is {kind}",
+                        own_listener(warpsock, kind, reason, octets))
+    writer.case("more listeners than names", many_listeners(warpsock))
     writer.case("without a reason nothing is asked", no_reason(warpsock))
     writer.case("a neighbour is a reason", neighbours(warpsock))
     for way in WAYS:
