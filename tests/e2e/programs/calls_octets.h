@@ -77,7 +77,7 @@ static inline long take_up_to(int fd, size_t size, long limit)
 
 static inline bool takes_some(const struct share *s)
 {
-	return take_up_to(s->fd, s->number % 2 ? 700 : 20000, STREAM + 1) > 0;
+	return take_up_to(s->fd, s->number % 2 ? 700 : 20000, STREAM + 1) >= 0;
 }
 
 static inline bool put_part(int fd, long from, long to)
