@@ -104,14 +104,41 @@ static void note(struct edge *e, int sig, const siginfo_t *info, ucontext_t *con
 	errno = saved;
 }
 
+static void pass_on(int sig, siginfo_t *info, void *context)
+{
+	__atomic_load_n(&handlers[sig].fn, __ATOMIC_ACQUIRE)(sig, info, context);
+}
+
+/*
+ * A fault inside, of a buffer that is none. The handler may jump away, and then nobody leaves: so it
+ * runs as outside, and what is inside goes on if it returns.
+ */
+static void fault(struct edge *e, int sig, siginfo_t *info, void *context)
+{
+	unsigned int depth = e->depth;
+	bool held = e->cancel_off;
+
+	if (held)
+		edge_cancel_release(e);
+	e->depth = 0;
+	edge_order();
+	pass_on(sig, info, context);
+	edge_order();
+	e->depth = depth;
+	if (held)
+		edge_cancel_hold(e);
+}
+
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
 	struct edge *e = edge_self;
 
-	if (e && e->depth && !is_fault(sig, info))
-		note(e, sig, info, context);
+	if (!e || !e->depth)
+		pass_on(sig, info, context);
+	else if (is_fault(sig, info))
+		fault(e, sig, info, context);
 	else
-		__atomic_load_n(&handlers[sig].fn, __ATOMIC_ACQUIRE)(sig, info, context);
+		note(e, sig, info, context);
 }
 
 /* --- at the edge --- */
