@@ -39,8 +39,19 @@ static long interrupted(uint64_t deadline)
 	return deadline == BASE_NEVER ? CALL_RESTART : -EINTR;
 }
 
+/* Another thread has ended it meanwhile; the kernel would begin again where it is asked */
+static long severed(struct sock *s)
+{
+	int err = s ? __atomic_exchange_n(&s->severed, 0, __ATOMIC_ACQ_REL) : 0;
+
+	/* The kernel's error is told by this */
+	if (err == ECONNRESET)
+		base_sock_error(s->fd);
+	return -err;
+}
+
 /* What has become of a connect() that is under way, as the kernel tells it once */
-static long tcp_wait(int fd, const struct sockaddr *addr, socklen_t len)
+static long tcp_wait(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	uint64_t deadline = patience(fd);
@@ -51,26 +62,33 @@ static long tcp_wait(int fd, const struct sockaddr *addr, socklen_t len)
 		return interrupted(deadline);
 	if (n <= 0)
 		return -EINPROGRESS;
+	r = severed(s);
+	if (r)
+		return r;
 	r = base_sock_connect(fd, addr, len);
 	return r == -EISCONN ? 0 : r;
 }
 
-static long tcp_connect(int fd, const struct sockaddr *addr, socklen_t len)
+/* A call that waited in vain says what it found at first */
+static long tcp_connect(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
-	long r = base_sock_connect(fd, addr, len);
-	bool under_way = r == -EINPROGRESS || r == -EALREADY;
+	long first = base_sock_connect(fd, addr, len), r;
 
-	return under_way && !base_sock_is_nonblock(fd) ? tcp_wait(fd, addr, len) : r;
+	if ((first != -EINPROGRESS && first != -EALREADY) || base_sock_is_nonblock(fd))
+		return first;
+	r = tcp_wait(s, fd, addr, len);
+	return r == -EINPROGRESS ? first : r;
 }
 
 /* --- start-up --- */
 
-static long start_failed(struct sock *s, int err)
+/* As the kernel: who has asked for the error before is told that there was one */
+static long start_failed(struct sock *s)
 {
 	int told = s->stream->ops->take_error(s->stream);
 
 	sock_forget_stream(s);
-	return told ? -told : err;
+	return told ? -told : -ECONNABORTED;
 }
 
 /* Waits for the Reply, which has a time limit of its own, as long as connect() may wait */
@@ -78,15 +96,19 @@ static long start_wait(struct sock *s, int fd)
 {
 	uint64_t deadline = patience(fd);
 	int err = wait_levels(s, STREAM_WRITABLE, deadline), state;
+	long gone;
 
 	if (err == -EINTR)
 		return interrupted(deadline); /* and goes on, as TCP's connect() does */
+	gone = severed(s);
+	if (gone)
+		return gone;
 	state = sock_progress(s);
 	if (state == -ENOMSG)
-		return tcp_wait(fd, (const struct sockaddr *)&s->peer, s->peer_len);
+		return tcp_wait(s, fd, (const struct sockaddr *)&s->peer, s->peer_len);
 	if (state == -EAGAIN)
 		return -EINPROGRESS;
-	return state ? start_failed(s, state) : 0;
+	return state ? start_failed(s) : 0;
 }
 
 /* DDP is out of the question */
@@ -94,7 +116,7 @@ static long attach_failed(struct sock *s, int fd, int err, long tcp, bool wait)
 {
 	if (s->mode == CONFIG_USE_AUTO) {
 		sock_give_back(s, sock_reason(err));
-		return wait ? tcp_wait(fd, (const struct sockaddr *)&s->peer, s->peer_len) : tcp;
+		return wait ? tcp_wait(s, fd, (const struct sockaddr *)&s->peer, s->peer_len) : tcp;
 	}
 	base_sock_abort(s->fd);
 	return err;
@@ -159,7 +181,7 @@ static bool is_on_its_way(long tcp)
 static long connect_plain(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len,
 			  enum config_reason reason)
 {
-	long tcp = tcp_connect(fd, addr, len);
+	long tcp = tcp_connect(s, fd, addr, len);
 
 	if (is_on_its_way(tcp))
 		sock_give_back(s, reason);
@@ -170,7 +192,7 @@ static long connect_ddp(struct sock *s, int fd, const struct sockaddr *addr, soc
 			bool here)
 {
 	bool wait = !base_sock_is_nonblock(fd);
-	long tcp = here ? tcp_connect(fd, addr, len) : base_sock_connect(fd, addr, len);
+	long tcp = here ? tcp_connect(s, fd, addr, len) : base_sock_connect(fd, addr, len);
 
 	if (!is_on_its_way(tcp))
 		return tcp;
@@ -223,12 +245,16 @@ static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, soc
 static long connect_again(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int state = sock_progress(s);
+	/* Not where TCP is connected and its owner does not wait for the Reply */
+	bool waits = state == -EAGAIN &&
+		     !(s->stream->ops->levels(s->stream, NULL) & STREAM_WRITABLE);
+	long r = waits && !base_sock_is_nonblock(fd) ? start_wait(s, fd) : -EINPROGRESS;
 
-	if (state == -EAGAIN)
-		return base_sock_is_nonblock(fd) ? -EALREADY : start_wait(s, fd);
-	if (state && state != -ENOMSG)
-		return start_failed(s, state);
-	return tcp_connect(fd, addr, len);
+	if (waits)
+		return r == -EINPROGRESS ? -EALREADY : r;
+	if (state && state != -EAGAIN && state != -ENOMSG)
+		return start_failed(s);
+	return tcp_connect(s, fd, addr, len);
 }
 
 /*
@@ -246,11 +272,6 @@ static long disconnect(struct sock *s, int fd, const struct sockaddr *addr, sock
 	return err;
 }
 
-static bool is_nowhere(const struct sockaddr *addr)
-{
-	return addr->sa_family == AF_UNSPEC;
-}
-
 /* What is no address the kernel refuses */
 static bool is_sound(const struct sockaddr *addr, socklen_t len)
 {
@@ -261,17 +282,20 @@ static bool is_sound(const struct sockaddr *addr, socklen_t len)
 long call_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct sock *s = sock_get(fd);
-	enum sock_role role = s && is_sound(addr, len) ? sock_role(s) : SOCK_PLAIN;
+	bool sound = is_sound(addr, len), nowhere = sound && addr->sa_family == AF_UNSPEC;
+	enum sock_role role = s && sound ? sock_role(s) : SOCK_PLAIN;
 	long r;
 
+	if (s)
+		__atomic_store_n(&s->severed, nowhere ? EPIPE : 0, __ATOMIC_RELEASE);
 	if (role == SOCK_NEW)
 		r = connect_new(s, fd, addr, len);
-	else if (role == SOCK_STREAM_ON && is_nowhere(addr))
+	else if (role == SOCK_STREAM_ON && nowhere)
 		r = disconnect(s, fd, addr, len);
 	else if (role == SOCK_STREAM_ON)
 		r = connect_again(s, fd, addr, len);
 	else
-		r = tcp_connect(fd, addr, len);
+		r = tcp_connect(s, fd, addr, len);
 	sock_put(s);
 	return r;
 }

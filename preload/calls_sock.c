@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -192,18 +193,45 @@ static long stream_shutdown(struct sock *s, int how)
 	return r;
 }
 
-/* In the middle of start-up, TCP is connected and the program knows nothing of the rest */
-static bool is_connected(struct sock *s)
+static bool is_connecting(int fd)
 {
-	int state = sock_role(s) == SOCK_STREAM_ON ? sock_progress(s) : -ENOTCONN;
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
 
-	return !state || state == -EAGAIN;
+	return !libc.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	       info.tcpi_state == TCP_SYN_SENT;
+}
+
+/* Before TCP is connected it is the end of the attempt, and the socket is as new */
+static long attempt_end(struct sock *s, int fd, int how)
+{
+	long r;
+
+	__atomic_store_n(&s->severed, ECONNRESET, __ATOMIC_RELEASE);
+	r = libc_try(libc.shutdown(fd, how));
+	if (!r && sock_role(s) == SOCK_STREAM_ON) {
+		sock_forget_stream(s);
+		sock_tell(s);
+	}
+	return r;
+}
+
+/* In the middle of start-up, TCP is connected and the program knows nothing of the rest */
+static long shutdown_ours(struct sock *s, int fd, int how)
+{
+	int state = sock_role(s) == SOCK_STREAM_ON ? sock_progress(s) : -EAGAIN;
+
+	if (state == -EAGAIN && is_connecting(fd))
+		return attempt_end(s, fd, how);
+	if (sock_role(s) != SOCK_STREAM_ON || (state && state != -EAGAIN))
+		return CALL_THEIRS;
+	return stream_shutdown(s, how);
 }
 
 long call_shutdown(int fd, int how)
 {
 	struct sock *s = sock_get(fd);
-	long r = s && is_connected(s) ? stream_shutdown(s, how) : CALL_THEIRS;
+	long r = s ? shutdown_ours(s, fd, how) : CALL_THEIRS;
 
 	sock_put(s);
 	return r;

@@ -199,6 +199,7 @@ static struct sock *sock_alloc(int fd)
 	s->cookie = 0;
 	s->mode = CONFIG_USE_TCP;
 	s->peer_len = 0;
+	s->severed = 0;
 	s->announced = -1;
 	s->probing = s->late = s->unsettled = s->fixed = false;
 	s->accepted = s->attended = s->own = s->ended = s->heir = false;

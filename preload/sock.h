@@ -72,7 +72,8 @@ struct sock {
 	bool late;     /* atomic: its program speaks TCP, but a Request may still come */
 	bool confined; /* preload/confine.c; the time-outs are as they were then */
 	uint64_t timeout_in, timeout_out;
-	bool unsettled;	      /* atomic: that the peer speaks DDP has not been noted yet */
+	bool unsettled; /* atomic: that the peer speaks DDP has not been noted yet */
+	int severed;	/* atomic: what a connect() under way is to say, which another ended */
 	pthread_mutex_t lock; /* watches */
 	struct base_list watches;
 };

@@ -325,6 +325,7 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 
 int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline)
 {
+	struct stream *stream = s->stream;
 	struct wait_bell bell;
 	struct wait_watch watch;
 	uint64_t limit;
@@ -333,7 +334,7 @@ int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline)
 
 	wait_bell_get(&bell);
 	wait_watch(&watch, &bell, s);
-	while (!err) {
+	while (!err && sock_has(s, stream)) {
 		limit = others_begin(s);
 		if (sock_progress(s) == -ENOMSG) {
 			err = -ENOMSG;
