@@ -168,7 +168,7 @@ int rsock_close_more(struct stream *stream, bool *safe)
 	if (done(s) || (err && err != -EAGAIN))
 		return 0;
 	/* Who is closed grants nothing any more, also what was due before */
-	due = rsock_load(&s->state->tx.due) & ~(uint32_t)STREAM_DUE_GRANT;
+	due = rsock_load(&s->state->tx.due) & ~(uint32_t)(STREAM_DUE_GRANT | STREAM_DUE_GRANTING);
 	/* Where nobody may ask, only the peer's end is certain */
 	unacked = base_sock_unacked(stream_fd(stream));
 	*safe = !due && !rsock_load(&s->state->tx.hold_end) && unacked <= 0 && unacked != -EPERM;

@@ -186,12 +186,21 @@ static int sgl_grant(struct rsock *s)
 	return err;
 }
 
+/*
+ * A grant stands in the books before it is sent, for the peer may be quick. Should its maker die
+ * between, nobody would grant what seems to be granted, nor take the lock for it, and the peer
+ * wait for ever: so it counts as due until it has gone.
+ */
 static int grant_once(struct rsock *s)
 {
-	int err = rsock_has(s, STREAM_FEATURE_INLINE) ? window_grant(s) : sgl_grant(s);
+	uint32_t over = STREAM_DUE_GRANTING, *due = &s->state->tx.due;
+	int err;
 
+	__atomic_or_fetch(due, STREAM_DUE_GRANTING, __ATOMIC_ACQ_REL);
+	err = rsock_has(s, STREAM_FEATURE_INLINE) ? window_grant(s) : sgl_grant(s);
 	if (!err)
-		__atomic_and_fetch(&s->state->tx.due, ~STREAM_DUE_GRANT, __ATOMIC_ACQ_REL);
+		over |= STREAM_DUE_GRANT;
+	__atomic_and_fetch(due, ~over, __ATOMIC_ACQ_REL);
 	return err;
 }
 
