@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <unistd.h>
 
+#include "base/point.h"
 #include "preload/environment.h"
 #include "preload/heirs.h"
 #include "preload/libc.h"
@@ -72,6 +73,7 @@ static long execute(const struct program *p, char *const *envp)
 	if (!h.guest)
 		process_finish();
 	heirs_leave(&h);
+	BASE_POINT(preload_exec_left);
 	err = h.adopts ? with_environment(p, envp) : theirs(p, envp);
 	heirs_return(&h);
 	if (!h.guest)

@@ -26,6 +26,7 @@
 #include "base/bits.h"
 #include "base/fdutil.h"
 #include "base/log.h"
+#include "base/point.h"
 #include "preload/attend.h"
 #include "preload/libc.h"
 #include "preload/plain.h"
@@ -190,6 +191,7 @@ static int adopt_new(int fd)
 
 	if (err)
 		return err;
+	BASE_POINT(preload_kept_adopted);
 	kept_read(s);
 	err = fdtab_set(fd, &s->ent);
 	if (err) {

@@ -22,6 +22,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/point.h"
 #include "base/sockutil.h"
 #include "preload/edge.h"
 #include "preload/inherit.h"
@@ -110,6 +111,7 @@ static int leave(int fd, void *ctx)
 	} else if (sock_role(s) == SOCK_STREAM_ON) {
 		kept_write(s);
 		s->stream->ops->share(s->stream, STREAM_SHARE_FLIGHT);
+		BASE_POINT(preload_rights_shared);
 		others_come(s);
 		flight->n++;
 	}
@@ -186,6 +188,7 @@ static long send_streams(int fd, const struct msghdr *msg, int flags)
 	}
 	each_fd(msg, leave, &flight);
 	sent = flight.err ? flight.err : send_once(fd, msg, flags, deadline);
+	BASE_POINT(preload_rights_sent);
 	if (sent < 0) {
 		each_fd(msg, come_back, &flight);
 		return sent == -EINTR && deadline == BASE_NEVER ? CALL_RESTART : sent;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/point.h"
 #include "base/process.h"
 
 /* A child that neither it nor its parent has named by then will not come */
@@ -82,6 +83,7 @@ static bool clear(struct stream_state *st, struct stream_holder *h, uint64_t who
 
 	if (!who_set(h, who, busy))
 		return false;
+	BASE_POINT(stream_holder_clearing);
 	rsock_store(&h->since, 0);
 	rsock_store(&h->bell, 0);
 	rsock_store(&h->asleep, 0);
@@ -220,6 +222,7 @@ static int claim(struct stream_state *st, enum stream_holder_kind kind, uint32_t
 
 		if (kind_of(was) != kind || !who_set(h, was, who_of(STREAM_HOLDER_LIVE, pid)))
 			continue;
+		BASE_POINT(stream_holder_claimed);
 		stamp(h, base_process_self().space);
 		return i;
 	}

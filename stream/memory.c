@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/point.h"
 #include "base/process.h"
 #include "base/runfile.h"
 #include "base/sockutil.h"
@@ -140,6 +141,7 @@ static int file_create(const char *dir, uint64_t cookie, size_t size, void **out
 		err = stream_place_path(path, dir, cookie);
 	for (int tries = 0; !err && tries < 2; tries++) {
 		err = base_runfile_create(path, size, out);
+		BASE_POINT(stream_memory_made);
 		if (err == -EEXIST)
 			file_replace(path);
 		else if (err == -ENOENT)

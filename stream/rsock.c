@@ -346,6 +346,7 @@ bool rsock_leave(struct rsock *s)
 	if (!__atomic_compare_exchange_n(&s->state->closer, &nobody, base_process_self().pid, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return false;
+	BASE_POINT(stream_rsock_leaving);
 	rsock_memory_unname(s);
 	return true;
 }

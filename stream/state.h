@@ -70,7 +70,8 @@ enum stream_due {
 	STREAM_DUE_DISCONNECT = 0x04,
 	STREAM_DUE_FIN = 0x08,
 	STREAM_DUE_ABORT = 0x10,
-	STREAM_DUE_GRANTING = 0x20, /* it is in the books; who finds that it is not sent finds why */
+	/* It is in the books; who finds that it is not sent finds why */
+	STREAM_DUE_GRANTING = 0x20,
 };
 
 /* A buffer of the peer's that we may write to */
