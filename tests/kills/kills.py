@@ -46,6 +46,11 @@ SHAPES = {
     "by direction, long": ("fls", 300000, 300000, None),
     "shared at once": ("te", 60000, 60000, None),
     "shared at once, by direction": ("fel", 300000, 300000, 65536),
+    "executed, by turns": ("th", 60000, 60000, None),
+    "executed, by direction": ("fhls", 200000, 200000, 65536),
+    "sent, by turns": ("tm", 60000, 60000, None),
+    "sent, by direction": ("fml", 300000, 300000, 65536),
+    "sent at once": ("tme", 60000, 60000, 65536),
     "shared, gone at once": ("flbx", 0, 400000, None),
 }
 IDLE = {"idle": ("i", 20000, 20000, None), "idle, long": ("il", 100000, 100000, None)}

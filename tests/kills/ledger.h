@@ -48,7 +48,9 @@ struct ledger {
 	uint32_t child;		  /* pid */
 	uint32_t idle[ROLES];
 	uint32_t done[ROLES + 1]; /* came to its end; the last one: the child */
-	uint32_t alone; /* of two that share, who outlived the other: 1, or 2 for the child */
+	uint32_t alone;	 /* of two that share, who outlived the other: 1, or 2 for the child */
+	uint32_t joined; /* the child has the connection */
+	uint32_t pad;
 	struct side side[ROLES];
 	struct way way[ROLES]; /* octets of who connects, and of who listens */
 };
@@ -60,6 +62,9 @@ struct plan {
 	uint64_t seed;
 	const char *flags;
 	uint64_t total[ROLES];
+	char **argv; /* for who executes this program again */
+	/* A child that is there before the connection, and where that is sent to */
+	int pass, child;
 };
 
 static inline bool plan_has(const struct plan *plan, char flag)
@@ -80,6 +85,10 @@ uint32_t pattern_random(uint64_t *seed, uint32_t below);
 void point_hide(bool hide);
 /* The connection of the case, from its first octet to its close() */
 void talk(struct ledger *l, const struct plan *plan, int role, int fd, int side);
+/* The same for the child, which it came to as @fd */
+_Noreturn void talk_on(struct ledger *l, const struct plan *plan, int fd, int parent);
+/* A child to which the connection will be sent, and in it the rest of its life */
+void talk_child(struct ledger *l, struct plan *plan);
 
 /* The other connection; each call does what can be done within @ms */
 int side_connect(struct ledger *l, int role);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- *	kills LEDGER side|connect|listen SEED FLAGS CONNECTS LISTENS
+ *	kills LEDGER side|connect|listen|shared SEED FLAGS CONNECTS LISTENS [FD PARENT]
  *
  * One process of a case; the numbers are the octets that each end has to send. kills.py starts
  * three of them, kills one and reads in the ledger what became of the others. More flags: s the
@@ -93,7 +93,7 @@ static int accept_main(struct ledger *l, const struct plan *plan, int side)
 	return got;
 }
 
-static void end_run(struct ledger *l, const struct plan *plan, int role)
+static void end_run(struct ledger *l, struct plan *plan, int role)
 {
 	int side, fd;
 
@@ -102,6 +102,8 @@ static void end_run(struct ledger *l, const struct plan *plan, int role)
 	if (!port_wait(l, &l->side_port))
 		exit(0);
 	side = side_connect(l, role);
+	if (role == BY_LISTEN && plan_has(plan, 'm'))
+		talk_child(l, plan);
 	fd = role == BY_CONNECT ? connect_main(l, plan) : accept_main(l, plan, side);
 	if (fd >= 0)
 		talk(l, plan, role, fd, side);
@@ -111,16 +113,18 @@ static void end_run(struct ledger *l, const struct plan *plan, int role)
 
 int main(int argc, char **argv)
 {
-	struct plan plan;
+	struct plan plan = { .argv = argv };
 	struct ledger *l;
 
-	if (argc != 7)
+	if (argc != 7 && argc != 9)
 		return 2;
 	l = ledger_map(argv[1]);
 	plan.seed = strtoull(argv[3], NULL, 10);
 	plan.flags = argv[4];
 	plan.total[BY_CONNECT] = strtoull(argv[5], NULL, 10);
 	plan.total[BY_LISTEN] = strtoull(argv[6], NULL, 10);
+	if (argc == 9)
+		talk_on(l, &plan, atoi(argv[7]), atoi(argv[8]));
 	if (plan_has(&plan, 'k'))
 		point_hide(true);
 	if (!strcmp(argv[2], "side"))

@@ -104,11 +104,15 @@ def way_text(case):
 def may_be_left(case):
     """Files of states: the victim's two connections, where nobody else had them any more."""
     outlived = case.ledger.alone == {"child": 1, "listen": 2}.get(case.victim)
+    if "m" in case.shape[0] and not case.ledger.joined:
+        outlived = False  # a descriptor that nobody will take any more counts for a while
     return 2 if case.killed and not outlived else 0
 
 
 def is_shared(case):
-    return set("tf") & set(case.shape[0]) and case.ledger.child
+    """Two have it; one that was sent is had when it has come."""
+    return (set("tf") & set(case.shape[0]) and case.ledger.child and
+            ("m" not in case.shape[0] or case.ledger.joined))
 
 
 def common(case):

@@ -36,7 +36,8 @@ class Ledger(ctypes.Structure):
     """As ledger.h has it."""
     _fields_ = [(name, u32) for name in ("port", "side_port", "killed", "over", "turn",
                                          "child")] + \
-               [("idle", u32 * 2), ("done", u32 * 3), ("alone", u32), ("side", Side * 2),
+               [("idle", u32 * 2), ("done", u32 * 3), ("alone", u32),
+                ("joined", u32), ("pad", u32), ("side", Side * 2),
                 ("way", Way * 2)]
 
 
@@ -66,7 +67,8 @@ def NOBODY(play):
 def after(seconds):
     def kill(play):
         if play.case.victim == "child":
-            play.wait(lambda: play.ledger.child)
+            sent = "m" in play.case.shape[0]
+            play.wait(lambda: play.ledger.joined if sent else play.ledger.child)
         time.sleep(seconds)
         play.kill()
     return kill
@@ -127,6 +129,8 @@ class Play:
 
     def end_child(self, limit):
         """Its parent's to wait for, and ours when that one is gone."""
+        if self.case.victim == "child":
+            self.wait(lambda: self.ledger.child)
         pid, end = self.ledger.child, time.monotonic() + limit
         while pid and time.monotonic() < end:
             try:

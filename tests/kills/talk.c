@@ -6,11 +6,12 @@
  *
  * Flags: l long writes, b slow reader, x no wait for the peer before close(), i idle at the end,
  * d another number by dup(), t two processes by turns, f two processes by direction, k the child is
- * to be killed, e shared before its first octet, r a time to linger.
+ * to be killed, h it executes a program, m it is sent the connection, e shared before its first octet, r a time to linger.
  */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -226,19 +227,110 @@ void point_hide(bool hide)
 	}
 }
 
+/* One that the child comes to before fork() returns, and its parent never */
+static bool point_is_of_fork(void)
+{
+	const char *value = getenv("WARPSOCK_TEST_POINT");
+
+	return value && strstr(value, "reload_fork_");
+}
+
+static pid_t child_make(struct ledger *l, const struct plan *plan)
+{
+	pid_t pid;
+
+	if (plan_has(plan, 'k') && point_is_of_fork())
+		point_hide(false);
+	pid = fork();
+	if (pid < 0)
+		abort();
+	point_hide(plan_has(plan, 'k') ? pid : !pid);
+	ledger_store(&l->child, (uint32_t)(pid ? pid : getpid()));
+	return pid;
+}
+
+/* The child goes on as another program */
+static _Noreturn void execute(const struct end *e)
+{
+	char fd[16], parent[16], **a = e->plan->argv;
+
+	snprintf(fd, sizeof(fd), "%d", e->fd);
+	snprintf(parent, sizeof(parent), "%d", e->parent);
+	execl("/proc/self/exe", a[0], a[1], "shared", a[3], a[4], a[5], a[6], fd, parent, NULL);
+	abort();
+}
+
+static void fd_send(int to, int fd)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(fd))] = { 0 };
+	struct iovec iov = { "f", 1 };
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+
+	*CMSG_FIRSTHDR(&m) = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+					       .cmsg_type = SCM_RIGHTS,
+					       .cmsg_len = CMSG_LEN(sizeof(fd)) };
+	memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), &fd, sizeof(fd));
+	/* The child may be dead */
+	if (sendmsg(to, &m, MSG_NOSIGNAL) != 1 && errno != EPIPE && errno != ECONNRESET)
+		abort();
+}
+
+/* -1: who should send it is gone */
+static int fd_receive(int from)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+	struct msghdr m = { .msg_control = control, .msg_controllen = sizeof(control) };
+	char octet;
+	struct iovec iov = { &octet, 1 };
+	int fd;
+
+	m.msg_iov = &iov;
+	m.msg_iovlen = 1;
+	if (recvmsg(from, &m, 0) != 1 || !CMSG_FIRSTHDR(&m))
+		return -1;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
+	return fd;
+}
+
+void talk_child(struct ledger *l, struct plan *plan)
+{
+	int pair[2], fd, parent = getpid();
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		abort();
+	plan->pass = pair[0];
+	plan->child = child_make(l, plan);
+	if (plan->child) {
+		close(pair[1]);
+		return;
+	}
+	close(pair[0]);
+	fd = fd_receive(pair[1]);
+	if (fd >= 0)
+		talk_on(l, plan, fd, parent);
+	ledger_store(&l->done[ROLES], 1);
+	exit(0);
+}
+
 static void share(struct end *e)
 {
 	e->parent = getpid();
-	if (has(e, 'k'))
-		point_hide(false);
-	e->child = fork();
-	if (e->child < 0)
-		abort();
-	point_hide(has(e, 'k') ? e->child : !e->child);
+	if (has(e, 'm')) {
+		e->child = e->plan->child;
+		fd_send(e->plan->pass, e->fd);
+	} else {
+		e->child = child_make(e->l, e->plan);
+	}
 	e->who = e->child ? PARENT : CHILD;
-	ledger_store(&e->l->child, (uint32_t)(e->child ? e->child : getpid()));
-	if (e->who == CHILD)
-		e->side = -1; /* its parent's, though it has it as well */
+	if (e->child)
+		return;
+	if (has(e, 'h'))
+		execute(e);
+	ledger_store(&e->l->joined, 1);
+	e->side = -1; /* its parent's, though it has it as well */
 }
 
 static bool is_to_share(const struct end *e)
@@ -302,17 +394,16 @@ static void linger_set(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 }
 
-void talk(struct ledger *l, const struct plan *plan, int role, int fd, int side)
+static void end_init(struct end *e, struct ledger *l, const struct plan *plan, int role)
 {
-	static struct end end;
-	struct end *e = &end;
-
-	*e = (struct end){ .l = l, .plan = plan, .role = role, .fd = fd, .side = side };
+	*e = (struct end){ .l = l, .plan = plan, .role = role, .side = -1 };
 	e->seed = plan->seed + (uint64_t)role;
 	e->out = &l->way[role];
 	e->in = &l->way[!role];
-	if (has(e, 'd'))
-		number_change(e);
+}
+
+static void run(struct end *e)
+{
 	while (!is_over(e)) {
 		if (is_to_share(e))
 			share(e);
@@ -324,7 +415,30 @@ void talk(struct ledger *l, const struct plan *plan, int role, int fd, int side)
 		linger_set(e->fd);
 	close(e->fd);
 	if (e->who == CHILD || (e->child == 0 && e->parent)) {
-		ledger_store(&l->done[ROLES], 1);
+		ledger_store(&e->l->done[ROLES], 1);
 		exit(0);
 	}
+}
+
+static struct end end;
+
+void talk(struct ledger *l, const struct plan *plan, int role, int fd, int side)
+{
+	end_init(&end, l, plan, role);
+	end.fd = fd;
+	end.side = side;
+	if (has(&end, 'd'))
+		number_change(&end);
+	run(&end);
+}
+
+void talk_on(struct ledger *l, const struct plan *plan, int fd, int parent)
+{
+	end_init(&end, l, plan, BY_LISTEN);
+	end.fd = fd;
+	end.who = CHILD;
+	end.parent = parent;
+	ledger_store(&l->joined, 1);
+	run(&end);
+	abort();
 }
