@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/point.h"
+#include "preload/edge.h"
 #include "preload/environment.h"
 #include "preload/heirs.h"
 #include "preload/libc.h"
@@ -57,6 +58,28 @@ static long with_environment(const struct program *p, char *const *envp)
 	return theirs(p, envp);
 }
 
+static long prepare(struct heirs *h, struct heir *room, unsigned int n, enum loadable to)
+{
+	struct edge *e = edge_enter(false);
+	long err, r = 0;
+
+	heirs_init(h, room, n);
+	err = heirs_prepare(h, to);
+	edge_leave(e, &r);
+	return err;
+}
+
+static void come_back(struct heirs *h)
+{
+	struct edge *e = edge_enter(false);
+	long r = 0;
+
+	heirs_return(h);
+	edge_leave(e, &r);
+	if (!h->guest)
+		process_resume();
+}
+
 static long execute(const struct program *p, char *const *envp)
 {
 	enum loadable to = judge(p);
@@ -66,8 +89,7 @@ static long execute(const struct program *p, char *const *envp)
 
 	if (to == LOADABLE_NOTHING)
 		return theirs(p, envp);
-	heirs_init(&h, __builtin_alloca((n + 1) * sizeof(struct heir)), n);
-	err = heirs_prepare(&h, to);
+	err = prepare(&h, __builtin_alloca((n + 1) * sizeof(struct heir)), n, to);
 	if (err)
 		return err;
 	if (!h.guest)
@@ -75,9 +97,7 @@ static long execute(const struct program *p, char *const *envp)
 	heirs_leave(&h);
 	BASE_POINT(preload_exec_left);
 	err = h.adopts ? with_environment(p, envp) : theirs(p, envp);
-	heirs_return(&h);
-	if (!h.guest)
-		process_resume();
+	come_back(&h);
 	return err;
 }
 

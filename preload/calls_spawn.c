@@ -3,8 +3,10 @@
  * The calls that start a program in a process of its own, which libc makes with a vfork() that
  * we do not see.
  *
- * The program could do nothing but harm with a stream of ours: while it starts, they are
- * close-on-exec, and a file action that gives it one fails.
+ * Streams that the program gets go on there, as in one that is executed (preload/spawn_gift.c).
+ * What system() and popen() start is the shell, which finds what it needs in the environment.
+ * A stream that could not go on in it would only be spoilt there: while it starts, those are
+ * close-on-exec.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,110 +20,320 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "preload/edge.h"
+#include "preload/environment.h"
+#include "preload/fork.h"
+#include "preload/kept.h"
 #include "preload/libc.h"
+#include "preload/loadable.h"
 #include "preload/sock.h"
+#include "preload/spawn_gift.h"
 
-static struct {
-	pthread_mutex_t lock;
-	unsigned int starts; /* under way */
-	unsigned char fd[FDTAB_MAX / 8];
-} hidden = { .lock = PTHREAD_MUTEX_INITIALIZER };
+/* --- posix_spawn(): positive errnos --- */
 
-static void hide_one(int fd, struct fdent *ent, void *ctx)
+struct spawn {
+	bool search;
+	const char *path;
+	const posix_spawn_file_actions_t *actions;
+	const posix_spawnattr_t *attr;
+	char *const *argv;
+};
+
+static int theirs(const struct spawn *sp, pid_t *pid, const posix_spawn_file_actions_t *actions,
+		  char *const *envp)
 {
-	long flags = sock_stream_of_entry(ent) ? libc_try(libc.fcntl(fd, F_GETFD, 0)) : -EBADF;
-
-	if (flags < 0 || flags & FD_CLOEXEC)
-		return;
-	base_info("descriptor %d is a DDP stream and hidden from a new program", fd);
-	hidden.fd[fd / 8] |= (unsigned char)(1 << fd % 8);
-	base_fd_set_cloexec(fd, true);
+	if (sp->search)
+		return libc.posix_spawnp(pid, sp->path, actions, sp->attr, sp->argv, envp);
+	return libc.posix_spawn(pid, sp->path, actions, sp->attr, sp->argv, envp);
 }
 
-static void show_one(int fd, struct fdent *ent, void *ctx)
+static bool moves_about(const struct spawn_plan *plan)
 {
-	if (hidden.fd[fd / 8] & 1 << fd % 8 && sock_stream_of_entry(ent))
-		base_fd_set_cloexec(fd, false);
-	hidden.fd[fd / 8] &= (unsigned char)~(1 << fd % 8);
+	bool moves = false;
+
+	for (unsigned int i = 0; plan && i < plan->n; i++)
+		moves |= plan->act[i].op == SPAWN_CHDIR || plan->act[i].op == SPAWN_FCHDIR;
+	return moves;
 }
 
-static void hide(void)
+/* A file or a user that will be others by then is not looked at */
+static enum loadable judge(const struct spawn *sp, const struct spawn_plan *plan)
+{
+	short flags = 0;
+
+	if (sp->attr)
+		posix_spawnattr_getflags(sp->attr, &flags);
+	if ((sp->path && sp->path[0] != '/' && moves_about(plan)) ||
+	    (flags & POSIX_SPAWN_RESETIDS && geteuid() != getuid()))
+		return LOADABLE_NO;
+	return sp->search ? loadable_find(sp->path) : loadable_at(AT_FDCWD, sp->path, 0);
+}
+
+static int spawn_with(struct spawn_gift *g, const struct spawn *sp, pid_t *pid, char *const *envp)
+{
+	size_t room = g->adopts ? environment_room(envp) : 0;
+
+	if (room)
+		envp = environment_make(__builtin_alloca(room), envp);
+	return theirs(sp, pid, g->relayed ? &g->actions : sp->actions, envp);
+}
+
+static int prepare(struct spawn_gift *g, struct spawn_number *room, unsigned int n,
+		   const struct spawn_plan *plan, enum loadable to)
 {
 	struct edge *e = edge_enter(false);
 	long r = 0;
+	int err;
 
-	pthread_mutex_lock(&hidden.lock);
-	hidden.starts++;
-	fdtab_each(hide_one, NULL);
-	pthread_mutex_unlock(&hidden.lock);
+	spawn_gift_init(g, room, n, plan);
+	err = spawn_gift_prepare(g, plan, to);
 	edge_leave(e, &r);
+	return err;
 }
 
-static void show(void)
+static int spawn(const struct spawn *sp, pid_t *out, char *const *envp)
 {
-	struct edge *e = edge_enter(false);
+	const struct spawn_plan *plan = spawn_plan_get(sp->actions);
+	unsigned int n = fork_is_guest() ? 0 : spawn_gift_count();
+	enum loadable to = n ? judge(sp, plan) : LOADABLE_NOTHING;
+	struct spawn_gift g;
+	struct edge *e;
+	pid_t pid = 0;
 	long r = 0;
+	int err;
 
-	pthread_mutex_lock(&hidden.lock);
-	if (!--hidden.starts)
-		fdtab_each(show_one, NULL);
-	pthread_mutex_unlock(&hidden.lock);
+	if (to == LOADABLE_NOTHING)
+		return theirs(sp, out, sp->actions, envp);
+	err = prepare(&g,
+		      __builtin_alloca((n + (plan ? plan->n : 0)) * sizeof(struct spawn_number)),
+		      n, plan, to);
+	if (err)
+		return err;
+	err = spawn_with(&g, sp, &pid, envp);
+	e = edge_enter(false);
+	spawn_gift_end(&g, err ? 0 : pid);
 	edge_leave(e, &r);
+	if (!err && out)
+		*out = pid;
+	return err;
 }
 
-/* These return a positive errno */
 long call_posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 		      const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
-	long r;
-
-	hide();
-	r = libc.posix_spawn(pid, path, actions, attr, argv, envp);
-	show();
-	return r;
+	return spawn(&(struct spawn){ false, path, actions, attr, argv }, pid, envp);
 }
 
 long call_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
 		       const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {
-	long r;
+	return spawn(&(struct spawn){ true, file, actions, attr, argv }, pid, envp);
+}
 
-	hide();
-	r = libc.posix_spawnp(pid, file, actions, attr, argv, envp);
-	show();
-	return r;
+static long added(long err, posix_spawn_file_actions_t *actions, struct spawn_act act)
+{
+	if (!err)
+		spawn_plan_add(actions, &act);
+	return err;
+}
+
+long call_posix_spawn_file_actions_init(posix_spawn_file_actions_t *actions)
+{
+	spawn_plan_forget(actions);
+	return libc.posix_spawn_file_actions_init(actions);
+}
+
+long call_posix_spawn_file_actions_destroy(posix_spawn_file_actions_t *actions)
+{
+	spawn_plan_forget(actions);
+	return libc.posix_spawn_file_actions_destroy(actions);
+}
+
+long call_posix_spawn_file_actions_addopen(posix_spawn_file_actions_t *actions, int fd,
+					   const char *path, int flags, mode_t mode)
+{
+	return added(libc.posix_spawn_file_actions_addopen(actions, fd, path, flags, mode), actions,
+		     (struct spawn_act){ SPAWN_OPEN, fd, flags, mode, path });
+}
+
+long call_posix_spawn_file_actions_addclose(posix_spawn_file_actions_t *actions, int fd)
+{
+	return added(libc.posix_spawn_file_actions_addclose(actions, fd), actions,
+		     (struct spawn_act){ SPAWN_CLOSE, fd, 0, 0, NULL });
 }
 
 long call_posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions, int fd, int to)
 {
-	struct sock *s = sock_get_stream(fd);
+	return added(libc.posix_spawn_file_actions_adddup2(actions, fd, to), actions,
+		     (struct spawn_act){ SPAWN_DUP2, fd, to, 0, NULL });
+}
 
-	sock_put(s);
-	if (!s)
-		return libc.posix_spawn_file_actions_adddup2(actions, fd, to);
-	base_err("descriptor %d is a DDP stream, which a new program cannot inherit", fd);
-	return EOPNOTSUPP;
+long call_posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions,
+					       const char *path)
+{
+	return added(libc.posix_spawn_file_actions_addchdir_np(actions, path), actions,
+		     (struct spawn_act){ SPAWN_CHDIR, -1, 0, 0, path });
+}
+
+long call_posix_spawn_file_actions_addfchdir_np(posix_spawn_file_actions_t *actions, int fd)
+{
+	return added(libc.posix_spawn_file_actions_addfchdir_np(actions, fd), actions,
+		     (struct spawn_act){ SPAWN_FCHDIR, fd, 0, 0, NULL });
+}
+
+long call_posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from)
+{
+	return added(libc.posix_spawn_file_actions_addclosefrom_np(actions, from), actions,
+		     (struct spawn_act){ SPAWN_CLOSEFROM, from, 0, 0, NULL });
+}
+
+long call_posix_spawn_file_actions_addtcsetpgrp_np(posix_spawn_file_actions_t *actions, int fd)
+{
+	return added(libc.posix_spawn_file_actions_addtcsetpgrp_np(actions, fd), actions,
+		     (struct spawn_act){ SPAWN_TCSETPGRP, fd, 0, 0, NULL });
+}
+
+/* --- the shell --- */
+
+static struct {
+	pthread_mutex_t lock;
+	unsigned int starts; /* under way */
+	unsigned char fd[FDTAB_MAX / 8]; /* hidden */
+} shells = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* One more process will have it; -EOPNOTSUPP: that cannot go on with it */
+static int lend(struct sock *s, bool loads)
+{
+	int err = loads ? s->stream->ops->hand_over(s->stream) : -EOPNOTSUPP;
+
+	if (err || s->lent)
+		return err;
+	kept_write(s);
+	s->stream->ops->share(s->stream, STREAM_SHARE_SPAWN);
+	s->lent = true;
+	return 0;
+}
+
+static bool is_inherited(int fd, struct fdent *ent)
+{
+	long flags = sock_stream_of_entry(ent) ? libc_try(libc.fcntl(fd, F_GETFD, 0)) : -EBADF;
+
+	return flags >= 0 && !(flags & FD_CLOEXEC);
+}
+
+static void lend_or_hide(int fd, struct fdent *ent, void *ctx)
+{
+	if (!is_inherited(fd, ent) || !lend(sock_of_entry(ent), *(const bool *)ctx))
+		return;
+	base_info("descriptor %d is a DDP stream and hidden from a new program", fd);
+	shells.fd[fd / 8] |= (unsigned char)(1 << fd % 8);
+	base_fd_set_cloexec(fd, true);
+}
+
+static void lent_forget(int fd, struct fdent *ent, void *ctx)
+{
+	if (sock_stream_of_entry(ent))
+		sock_of_entry(ent)->lent = false;
+}
+
+static void take_back(int fd, struct fdent *ent, void *ctx)
+{
+	struct sock *s = is_inherited(fd, ent) ? sock_of_entry(ent) : NULL;
+
+	if (!s || s->lent)
+		return;
+	s->stream->ops->unshare(s->stream, STREAM_SHARE_SPAWN);
+	s->lent = true; /* once */
+}
+
+static void show_one(int fd, struct fdent *ent, void *ctx)
+{
+	if (shells.fd[fd / 8] & 1 << fd % 8 && sock_stream_of_entry(ent))
+		base_fd_set_cloexec(fd, false);
+	shells.fd[fd / 8] &= (unsigned char)~(1 << fd % 8);
+}
+
+static bool shell_loads(void)
+{
+	return loadable_at(AT_FDCWD, _PATH_BSHELL, 0) == LOADABLE_YES &&
+	       environment_library_readable() && environment_restore();
+}
+
+/* Are there streams at all? */
+static bool shell_begin(void)
+{
+	struct edge *e;
+	bool loads;
+	long r = 0;
+
+	if (!__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED) || fork_is_guest())
+		return false;
+	e = edge_enter(false);
+	pthread_mutex_lock(&shells.lock);
+	shells.starts++;
+	loads = shell_loads();
+	fdtab_each(lend_or_hide, &loads);
+	fdtab_each(lent_forget, NULL);
+	pthread_mutex_unlock(&shells.lock);
+	edge_leave(e, &r);
+	return true;
+}
+
+static void shell_end(bool begun, bool started)
+{
+	struct edge *e;
+	long r = 0;
+
+	if (!begun)
+		return;
+	e = edge_enter(false);
+	pthread_mutex_lock(&shells.lock);
+	if (!started) {
+		fdtab_each(take_back, NULL);
+		fdtab_each(lent_forget, NULL);
+	}
+	if (!--shells.starts)
+		fdtab_each(show_one, NULL);
+	pthread_mutex_unlock(&shells.lock);
+	edge_leave(e, &r);
 }
 
 long call_popen(const char *command, const char *type)
 {
-	FILE *file;
+	bool begun = shell_begin();
+	FILE *file = libc.popen(command, type);
+	long r = file ? (long)file : -errno;
 
-	hide();
-	file = libc.popen(command, type);
-	show();
-	return (long)file;
+	shell_end(begun, file);
+	return r;
 }
 
 /* Others of its threads may start programs while the command runs */
 long call_system(const char *command)
 {
-	long r;
+	bool begun = command && shell_begin();
+	long r = libc_try(libc.system(command));
 
-	hide();
-	r = libc_try(libc.system(command));
-	show();
+	shell_end(begun, r >= 0);
 	return r;
+}
+
+void spawn_before_fork(void)
+{
+	pthread_mutex_lock(&shells.lock);
+	spawn_plan_before_fork();
+}
+
+/* Whoever was starting a shell does not in a child */
+void spawn_after_fork(bool child)
+{
+	spawn_plan_after_fork(child);
+	if (!child) {
+		pthread_mutex_unlock(&shells.lock);
+		return;
+	}
+	pthread_mutex_init(&shells.lock, NULL);
+	shells.starts = 0;
+	fdtab_each(show_one, NULL);
 }
 
 static long null_device(void)

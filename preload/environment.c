@@ -164,3 +164,15 @@ char **environment_make(void *room, char *const *envp)
 	*at = NULL;
 	return out;
 }
+
+bool environment_restore(void)
+{
+	size_t room = environment_room(environ);
+	void *p;
+
+	if (room && base_map_create(room, &p))
+		return false;
+	if (room)
+		environ = environment_make(p, environ);
+	return true;
+}

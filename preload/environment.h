@@ -19,4 +19,7 @@ size_t environment_room(char *const *envp);
 /* @envp with what it lacks, in @room */
 char **environment_make(void *room, char *const *envp);
 
+/* The program's own has what it lacks again, for good; false: there is no memory */
+bool environment_restore(void);
+
 #endif

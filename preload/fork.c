@@ -39,6 +39,7 @@
 #include "preload/process.h"
 #include "preload/report.h"
 #include "preload/sock.h"
+#include "preload/spawn_plan.h"
 #include "preload/wait.h"
 
 unsigned int fork_age;
@@ -185,6 +186,7 @@ static void lock_again(struct fdent *ent)
 static void before(void)
 {
 	aio_before_fork();
+	spawn_before_fork();
 	fallback_before_fork();
 	sock_before_fork();
 	epoll_before_fork();
@@ -222,6 +224,7 @@ static void after(bool child)
 	epoll_after_fork(child);
 	sock_after_fork(child);
 	fallback_after_fork();
+	spawn_after_fork(child);
 	aio_after_fork(child);
 	if (child)
 		others_after_fork();

@@ -31,7 +31,8 @@
 #include "preload/report.h"
 #include "preload/sock.h"
 
-static int finished; /* atomic: the thread that did it */
+static int finished;   /* atomic: the thread that did it */
+static bool any_ended; /* atomic: streams have, then */
 
 /*
  * The number stays the program's, for another thread that is still at work would use it; only a
@@ -48,6 +49,7 @@ static void end_one(int fd, struct fdent *ent, void *ctx)
 	if (s->kept)
 		return;
 	fdtab_hold(ent);
+	__atomic_store_n(&any_ended, true, __ATOMIC_RELEASE);
 	s->kept = *kept ? *kept : s;
 	*kept = s;
 	ent->ops->end(ent);
@@ -116,7 +118,9 @@ void process_resume(void)
 	if (!__atomic_exchange_n(&finished, 0, __ATOMIC_ACQ_REL))
 		return;
 	__atomic_store_n(&edge_over, false, __ATOMIC_RELEASE);
-	base_err("the program could not be executed after its predecessor's streams had ended");
+	if (__atomic_exchange_n(&any_ended, false, __ATOMIC_ACQ_REL))
+		base_err("the program could not be executed after its predecessor's streams had "
+			 "ended");
 	report_reset();
 }
 

@@ -58,6 +58,7 @@ struct sock {
 	bool accepted;
 	bool attended; /* preload/attend.c */
 	bool heir;     /* preload/heirs.c: the next program goes on with it */
+	bool lent;     /* preload/calls_spawn.c, under its lock */
 	bool reported; /* atomic; its stream is in the report */
 	uint8_t shut;  /* what shutdown() was told, plus one, as bits */
 	struct option_kept option;

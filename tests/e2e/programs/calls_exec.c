@@ -390,6 +390,121 @@ static bool vforked_and_shared(void)
 	return true;
 }
 
+/* --- by libc --- */
+
+struct spawning {
+	int fd[2];
+	pid_t pid;
+	posix_spawn_file_actions_t actions;
+};
+
+static bool spawn_begin(struct spawning *s)
+{
+	need(pair(s->fd) && !posix_spawn_file_actions_init(&s->actions));
+	need(!fcntl(s->fd[0], F_SETFD, FD_CLOEXEC));
+	return true;
+}
+
+static bool spawn_add_standard(struct spawning *s)
+{
+	need(!posix_spawn_file_actions_adddup2(&s->actions, s->fd[1], 0));
+	need(!posix_spawn_file_actions_adddup2(&s->actions, 0, 1));
+	return true;
+}
+
+static bool spawn_end(struct spawning *s)
+{
+	posix_spawn_file_actions_destroy(&s->actions);
+	close(s->fd[1]);
+	return echoes(s->fd[0], s->pid);
+}
+
+/* The number that is handed on is close-on-exec itself */
+static bool spawned_close_on_exec(const char *path)
+{
+	char *const argv[] = { "cat", NULL }, *const none[] = { NULL };
+	struct spawning s;
+
+	need(spawn_begin(&s) && !fcntl(s.fd[1], F_SETFD, FD_CLOEXEC) && spawn_add_standard(&s));
+	need(!posix_spawn(&s.pid, path, &s.actions, NULL, argv, none));
+	return spawn_end(&s);
+}
+
+/* Actions of all kinds, before and behind */
+static bool spawned_with_actions(const char *path)
+{
+	char *const argv[] = { "cat", NULL };
+	struct spawning s;
+
+	need(spawn_begin(&s) && !posix_spawn_file_actions_addclose(&s.actions, s.fd[0]));
+	need(!posix_spawn_file_actions_addopen(&s.actions, 0, "/dev/null", O_RDWR, 0));
+	need(!posix_spawn_file_actions_adddup2(&s.actions, s.fd[1], 77));
+	need(!posix_spawn_file_actions_addclose(&s.actions, s.fd[1]));
+	need(!posix_spawn_file_actions_addchdir_np(&s.actions, "/"));
+	need(!posix_spawn_file_actions_adddup2(&s.actions, 77, 0));
+	need(!posix_spawn_file_actions_adddup2(&s.actions, 77, 1));
+	need(!posix_spawn_file_actions_addclosefrom_np(&s.actions, 3));
+	need(!posix_spawnp(&s.pid, path, &s.actions, NULL, argv, environ));
+	return spawn_end(&s);
+}
+
+static bool spawned(void)
+{
+	need(spawned_close_on_exec("/bin/cat") && spawned_close_on_exec(copier));
+	return spawned_with_actions("cat") && spawned_with_actions(copier);
+}
+
+static bool not_spawned(const char *path, int error)
+{
+	char *longest = malloc(1 << 18), *const argv[] = { "cat", longest, NULL };
+	struct spawning s;
+
+	memset(longest, 'x', (1 << 18) - 1);
+	longest[(1 << 18) - 1] = '\0';
+	need(spawn_begin(&s) && spawn_add_standard(&s));
+	need(posix_spawn(&s.pid, path, &s.actions, NULL, argv, environ) == error);
+	need(write(s.fd[0], "on", 2) == 2 && gets(s.fd[1], "on"));
+	posix_spawn_file_actions_destroy(&s.actions);
+	need(!close(s.fd[1]) && at_end(s.fd[0]));
+	close(s.fd[0]);
+	free(longest);
+	return true;
+}
+
+static bool spawned_in_vain(void)
+{
+	need(not_spawned("/no/such/program", ENOENT));
+	return not_spawned("/bin/cat", E2BIG) && not_spawned(copier, E2BIG);
+}
+
+/* @bare: the environment of the program has been emptied */
+static bool by_shell(bool bare)
+{
+	char command[64], **before = environ, *none[] = { NULL };
+	int fd[2];
+	FILE *p;
+
+	need(pair(fd) && !fcntl(fd[0], F_SETFD, FD_CLOEXEC));
+	if (bare)
+		environ = none;
+	snprintf(command, sizeof(command), "echo command >&%d", fd[1]);
+	need(!system(command) && gets(fd[0], "command\n"));
+	snprintf(command, sizeof(command), "/bin/cat <&%d", fd[1]);
+	need((p = popen(command, "r")) != NULL);
+	need(write(fd[0], "popen", 5) == 5 && !shutdown(fd[0], SHUT_WR));
+	need(fgetc(p) == 'p' && fgetc(p) == 'o' && !pclose(p));
+	environ = before;
+	need(write(fd[1], "mine", 4) == 4 && gets(fd[0], "mine") && !close(fd[1]));
+	need(at_end(fd[0]));
+	close(fd[0]);
+	return true;
+}
+
+static bool shells(void)
+{
+	return by_shell(false) && by_shell(true);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct call_case cases[] = {
@@ -406,6 +521,9 @@ int main(int argc, char **argv)
 		{ "exec of a setuid program", set_user },
 		{ "vfork and exec", vforked },
 		{ "vfork, exec, and the parent goes on", vforked_and_shared },
+		{ "posix_spawn", spawned },
+		{ "posix_spawn that fails", spawned_in_vain },
+		{ "system, popen", shells },
 	};
 	char dir[sizeof(self)];
 

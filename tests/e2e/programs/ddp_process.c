@@ -7,7 +7,6 @@
 
 #include <linux/seccomp.h>
 #include <pthread.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -80,25 +79,28 @@ static char *look_for(int fd)
 	return text;
 }
 
-static bool spawned_do_not_see(void)
+/* Where states have no folder, nobody but a relay could go on with a connection */
+static int hidden_from_shells(void)
 {
-	char *argv[] = { "sh", "-c", NULL, NULL };
-	posix_spawn_file_actions_t actions;
 	int fd[2];
+
+	if (!pair(fd) || system(look_for(fd[0])) || pclose(popen(look_for(fd[0]), "r")))
+		return 1;
+	return fcntl(fd[0], F_GETFD) & FD_CLOEXEC || !talk(fd[0], fd[1]);
+}
+
+static bool hidden(void)
+{
 	pid_t pid;
 
-	need(pair(fd));
-	argv[2] = look_for(fd[0]);
-	need(!posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ) && in_child(pid));
-	need(!posix_spawnp(&pid, "sh", NULL, NULL, argv, environ) && in_child(pid));
-	need(!system(argv[2]) && !pclose(popen(argv[2], "r")));
-	posix_spawn_file_actions_init(&actions);
-	need(posix_spawn_file_actions_adddup2(&actions, fd[0], 0) == EOPNOTSUPP);
-	need(!posix_spawn_file_actions_adddup2(&actions, 2, 1));
-	posix_spawn_file_actions_destroy(&actions);
-	need(!(fcntl(fd[0], F_GETFD) & FD_CLOEXEC) && talk(fd[0], fd[1]));
-	done(fd);
-	return true;
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		setenv("WARPSOCK_RUNTIME_DIR", "/proc/nowhere", 1);
+		execl("/proc/self/exe", "hidden", NULL);
+		_exit(2);
+	}
+	return in_child(pid);
 }
 
 /* --- descriptors --- */
@@ -334,11 +336,11 @@ static bool strict(void)
 	return true;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const struct call_case cases[] = {
 		{ "exec of what is no program", exec_of_no_program },
-		{ "spawned programs do not see streams", spawned_do_not_see },
+		{ "system, popen without a folder for states", hidden },
 		{ "a program that cannot load us", relayed },
 		{ "passed to another user's process", passed_to_nobody },
 		{ "received by another user's process", received_by_nobody },
@@ -349,5 +351,9 @@ int main(void)
 		{ "strict seccomp", strict },
 	};
 
+	if (!strcmp(argv[0], "hidden")) {
+		setup();
+		return hidden_from_shells();
+	}
 	return cases_run(cases, sizeof(cases) / sizeof(cases[0]));
 }
