@@ -99,7 +99,7 @@ class Play(Stage):
         for port in ports:
             if not until(lambda: listens(port) or proc.poll() is not None) or not listens(port):
                 raise RuntimeError(f"{name} does not listen: {self.both(name)}")
-        if self.way.resplit:
+        if self.way.resplit and not listens(self.doors[ports[0]]):
             self.cut_anew(name, ports)
         return proc
 

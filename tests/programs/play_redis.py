@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""redis: values, publishing, watching, many clients, deep pipelines, and a replica."""
+"""redis: values, publishing, many clients, deep pipelines, a replica, and a log kept under load."""
+import shutil
+
 from play import until
 
 NEEDS = ("redis-server", "redis-cli", "redis-benchmark")
@@ -55,6 +57,7 @@ def play(play):
         play.case(f"redis-benchmark {' '.join(args)}", problems + benchmark(play, number))
     replicate(play, port, cli)
     play.stop("server", server)
+    durable(play)
     play.case("the subscriber ends with the server",
               play.account("subscribe", watchers["subscribe"], (0, 1)))
 
@@ -71,8 +74,54 @@ def replicate(play, port, cli):
     problems += play.client("there", ["redis-cli", "-p", other, "MGET", "last", play.marker],
                             leg="ddp")
     play.case("a replica has it all", problems + play.says(
-        "there", f"{play.marker}\n{play.marker * 100}\n"))
+        "there", f"{play.marker}\n{play.marker * 100}\n") + play.says("server", "Full resync"))
+    again = "Partial resynchronization request from 127.0.0.1:"
+    problems = play.client("cut", [*cli, "CLIENT", "KILL", "TYPE", "replica"])
+    problems += play.client("after", [*cli, "SET", "last", "after"])
+    until(lambda: again in play.text("server"))
+    problems += play.client("wait-again", [*cli, "WAIT", "1", "20000"])
+    problems += play.client("there-again", ["redis-cli", "-p", other, "GET", "last"], leg="ddp")
+    play.case("cut off, it goes on where it was", problems + play.says("server", again) +
+              play.says("wait-again", "1\n") + play.says("there-again", "after\n"))
     play.stop("replica", replica)
+
+
+def rewritten(play):
+    """Its folder holds a second log, and this one is whole."""
+    said = play.dir / "aof" / "appendonlydir" / "appendonly.aof.manifest"
+    return said.exists() and "seq 2 type b" in said.read_text()
+
+
+def durable(play):
+    """Each command is logged; the log is written anew, and the server executes itself, under load;
+    what the log gives back is compared."""
+    port = play.port()
+    args = [shutil.which("redis-server"), "--port", port, "--bind", "127.0.0.1", "--save", "",
+            "--dir", play.dir / "aof", "--appendonly", "yes", "--enable-debug-command", "yes"]
+    cli = ["redis-cli", "-p", port]
+    load = ["redis-benchmark", "-p", port, "-q", "--csv", "-c", "20", "-r", "5000", "-t",
+            "set,incr,lpush", "-n"]
+    (play.dir / "aof").mkdir()
+    server = play.serve("logged", args, port)
+    problems = play.client("keep", [*cli, "SET", "kept", play.marker])
+    busy = play.begin("busy", [*load, play.some(10000)])
+    problems += play.client("rewrite", [*cli, "BGREWRITEAOF"])
+    play.case("its log is written anew under load", problems + play.account("busy", busy) +
+              ([] if until(lambda: rewritten(play)) else play.both("logged")))
+    busy = play.begin("cut-off", [*load, 1000000])
+    until(lambda: play.text("cut-off") or busy.poll() is not None, 1)
+    problems = play.client("restart", [*cli, "DEBUG", "RESTART"], (0, 1))
+    until(lambda: play.text("logged").count("Ready to accept connections") == 2)
+    problems += play.client("kept", [*cli, "GET", "kept"]) + play.says("kept", play.marker)
+    play.case("it starts itself again under load", problems + play.account("cut-off", busy, (1,)))
+    problems = play.client("digest", [*cli, "DEBUG", "DIGEST"])
+    play.stop("logged", server)
+    server = play.serve("logged-again", args, port)
+    play.wait_text("logged-again", "Ready to accept connections")
+    problems += play.client("digest-again", [*cli, "DEBUG", "DIGEST"])
+    play.case("what it reads from its log is what it had", problems + play.says(
+        "digest-again", play.text("digest")))
+    play.stop("logged-again", server)
 
 
 def benchmark(play, number):
