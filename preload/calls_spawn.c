@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -363,4 +364,40 @@ long call_daemon(int nochdir, int noclose)
 	if (!nochdir && chdir("/"))
 		base_debug("daemon: / cannot be entered");
 	return noclose ? 0 : null_device();
+}
+
+/* libc's own would change numbers 0, 1 and 2 out of our sight */
+long call_login_tty(int fd)
+{
+	setsid();
+	if (libc.ioctl(fd, TIOCSCTTY, 0) < 0)
+		return -errno;
+	for (int i = 0; i <= STDERR_FILENO; i++)
+		call_dup2(fd, i);
+	if (fd > STDERR_FILENO)
+		call_close(fd);
+	return 0;
+}
+
+long call_forkpty(int *master, char *name, const struct termios *termios,
+		  const struct winsize *size)
+{
+	int fd, slave;
+	long pid;
+
+	if (openpty(&fd, &slave, name, termios, size))
+		return -errno;
+	pid = call_fork();
+	if (!pid) {
+		call_close(fd);
+		if (call_login_tty(slave))
+			call__exit(1);
+		return 0;
+	}
+	call_close(slave);
+	if (pid < 0)
+		call_close(fd);
+	else
+		*master = fd;
+	return pid;
 }

@@ -296,23 +296,39 @@ long call_fork(void)
 	return returned(libc_try(libc.fork()));
 }
 
-/* The same without handlers */
-long call__Fork(void)
+long fork_by(long (*make)(void *ctx), void *ctx)
 {
 	long pid;
 
 	if (!life)
-		return libc_try(libc._Fork());
+		return make(ctx);
 	if (room_make(&room))
 		return -ENOMEM;
 	returns = true;
 	before();
-	pid = libc_try(libc._Fork());
+	pid = make(ctx);
 	if (!pid)
 		after_in_child();
 	else
 		after_in_parent();
 	return returned(pid);
+}
+
+void fork_child(void)
+{
+	after_in_child();
+	returned(0);
+}
+
+static long make_alike(void *ctx)
+{
+	return libc_try(libc._Fork());
+}
+
+/* The same without handlers */
+long call__Fork(void)
+{
+	return fork_by(make_alike, NULL);
 }
 
 /* --- processes that nobody announced --- */

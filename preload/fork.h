@@ -9,6 +9,12 @@ extern unsigned int fork_age;
 
 void fork_init(void);
 /*
+ * A process made by @make, which returns its number, 0 in itself, or -errno. Where it does not
+ * return in itself, that calls fork_child() before all else.
+ */
+long fork_by(long (*make)(void *ctx), void *ctx);
+void fork_child(void);
+/*
  * Does this process share the memory of the one that the tables are of, as a child of vfork() does?
  * Then they are not to be changed, and descriptors are the kernel's alone.
  */

@@ -45,9 +45,17 @@ static bool is_inherited(int fd)
 /* @fd is open. With a reference, or NULL */
 static struct sock *stream_at(int fd, bool guest)
 {
+	struct sock *s;
+
 	if (!is_inherited(fd))
 		return NULL;
-	return guest ? kept_find(sock_cookie(fd)) : sock_get_stream(fd);
+	s = guest ? kept_find(sock_cookie(fd)) : sock_get_stream(fd);
+	/* Somebody may have put another file there behind our back */
+	if (s && !guest && !sock_is_behind(s, fd)) {
+		sock_put(s);
+		s = NULL;
+	}
+	return s;
 }
 
 static void each_number(bool guest, void (*fn)(int fd, void *ctx), void *ctx);
@@ -146,21 +154,6 @@ static void settle(struct heirs *h)
 	}
 }
 
-static int local_pair(struct heir *heir)
-{
-	int two[2];
-
-	if (syscall(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, two))
-		return -errno;
-	heir->local = base_fd_dup_high(two[0]);
-	heir->far = base_fd_dup_high(two[1]);
-	base_fd_close(two[0]);
-	base_fd_close(two[1]);
-	if (heir->local < 0 || heir->far < 0)
-		return -EMFILE;
-	return base_fd_set_nonblock(heir->local, base_sock_is_nonblock(heir->fd));
-}
-
 static int share(struct heirs *h, struct heir *heir)
 {
 	kept_write(heir->sock);
@@ -189,7 +182,7 @@ static int choose(struct heirs *h, struct heir *heir, bool loads)
 	else
 		base_info("descriptor %d: %s", heir->fd,
 			  config_reason_text(CONFIG_REASON_NOT_LOADED));
-	return local_pair(heir);
+	return relay_pair(heir->fd, &heir->local, &heir->far);
 }
 
 /* One-sided operations are this process's; others may lose sight of a number by accident */

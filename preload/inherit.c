@@ -21,6 +21,7 @@
 #include "preload/choose.h"
 #include "preload/kept.h"
 #include "preload/libc.h"
+#include "preload/relay.h"
 #include "preload/sock.h"
 
 static int option(int fd, int name)
@@ -120,7 +121,16 @@ void inherit_each(void (*fn)(int fd, void *ctx), void *ctx)
 	errno = saved;
 }
 
+/* Who reads there is a peer, and wants no words of ours */
+static bool stderr_is_a_peers(void)
+{
+	return relay_is_behind(STDERR_FILENO) ||
+	       option(STDERR_FILENO, SO_PROTOCOL) == IPPROTO_TCP;
+}
+
 void inherit_sockets(void)
 {
+	if (stderr_is_a_peers())
+		__atomic_store_n(&base_log_fd, -1, __ATOMIC_RELAXED);
 	inherit_each(inherit, NULL);
 }

@@ -16,10 +16,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -201,6 +205,43 @@ static int fork_twice(const struct relay_ask *asks, unsigned int n, const int go
 	while (syscall(SYS_wait4, pid, &status, __WCLONE, NULL) < 0 && errno == EINTR)
 		;
 	return status ? -EAGAIN : 0;
+}
+
+/* The kernel's list of local sockets, and getpeername(), show what it is */
+static void far_name(int far)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	uint64_t cookie = sock_cookie(far);
+	int n = snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1, NAME "-%016llx",
+			 (unsigned long long)cookie);
+
+	syscall(SYS_bind, far, &un, offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+bool relay_is_behind(int fd)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNSPEC };
+	socklen_t len = sizeof(un);
+
+	return !syscall(SYS_getpeername, fd, &un, &len) && un.sun_family == AF_UNIX &&
+	       len > sizeof(NAME) + sizeof(sa_family_t) && !un.sun_path[0] &&
+	       !strncmp(un.sun_path + 1, NAME "-", sizeof(NAME));
+}
+
+int relay_pair(int fd, int *local, int *far)
+{
+	int two[2];
+
+	if (syscall(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, two))
+		return -errno;
+	*local = base_fd_dup_high(two[0]);
+	*far = base_fd_dup_high(two[1]);
+	base_fd_close(two[0]);
+	base_fd_close(two[1]);
+	if (*local < 0 || *far < 0)
+		return -EMFILE;
+	far_name(*far);
+	return base_fd_set_nonblock(*local, base_sock_is_nonblock(fd));
 }
 
 static void share_all(const struct relay_ask *asks, unsigned int n, bool on)

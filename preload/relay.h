@@ -45,6 +45,14 @@ void relay_line_uninit(struct relay_line *l);
 /* Until all of them are over */
 void relay_serve(struct relay_line *lines, unsigned int n);
 
+/*
+ * Two ends of a local socket, close-on-exec: for the program, which waits as it would at @fd, and
+ * for the relay; -errno
+ */
+int relay_pair(int fd, int *local, int *far);
+/* Is that number a relay's? */
+bool relay_is_behind(int fd);
+
 /* What a relay is to take over: by which number the process has the socket, the relay's local end */
 struct relay_ask {
 	struct sock *sock;

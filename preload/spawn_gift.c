@@ -143,17 +143,6 @@ static struct spawn_number *twin(struct spawn_gift *g, const struct spawn_number
 
 /* --- ready --- */
 
-static int local_pair(struct spawn_number *number)
-{
-	int two[2], fd = stream_fd(number->sock->stream);
-
-	if (syscall(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, two))
-		return errno;
-	number->local = two[0];
-	number->far = two[1];
-	return -base_fd_set_nonblock(two[0], base_sock_is_nonblock(fd));
-}
-
 /* By adoption, or by a relay */
 static int give(struct spawn_gift *g, struct spawn_number *number, bool loads)
 {
@@ -174,7 +163,7 @@ static int give(struct spawn_gift *g, struct spawn_number *number, bool loads)
 	}
 	if (err || !loads) {
 		g->relayed = true;
-		return local_pair(number);
+		return -relay_pair(stream_fd(stream), &number->local, &number->far);
 	}
 	kept_write(number->sock);
 	stream->ops->share(stream, STREAM_SHARE_SPAWN);

@@ -23,6 +23,7 @@ NAMES_ONLY = ("var", "also", "self")
 HEADERS = """#include <aio.h>
 #include <poll.h>
 #include <pthread.h>
+#include <pty.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>

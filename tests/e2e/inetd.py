@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Servers that execute a program for each connection: inetd.py WARPSOCK COPY.
+
+    client ==== DDP ==== server --- fork, setuid, dup2, exec ---> program
+
+COPY is linked statically, and served by a relay. Each server is run with both ends under the launcher,
+and in mode auto with a client that knows nothing of DDP.
+"""
+import os
+import re
+import shutil
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import tap  # noqa: E402
+from launch import Stage, free_port  # noqa: E402
+
+PYTHON = "/usr/bin/python3"
+COPY = os.path.abspath(sys.argv[2])
+SIZE = 1 << 20
+LIMIT = 60
+
+SERVER = """
+import os, signal, socket, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+listener = socket.create_server(("127.0.0.1", 0))
+print("port", listener.getsockname()[1], flush=True)
+while True:
+    connection = listener.accept()[0]
+    if not os.fork():
+        if not os.getuid():
+            os.setgroups([]), os.setgid(65534), os.setuid(65534)
+        for number in 0, 1, 2:
+            os.dup2(connection.fileno(), number)
+        os.closerange(3, 256)
+        os.execvp(sys.argv[1], sys.argv[1:])
+    connection.close()
+"""
+
+CLIENT = """
+import socket, sys, threading
+sock = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=60)
+data = bytes(i * 7 %% 251 for i in range(%d))
+def send():
+    sock.sendall(data)
+    sock.shutdown(socket.SHUT_WR)
+thread = threading.Thread(target=send)
+thread.start()
+got = b"".join(iter(lambda: sock.recv(50000), b""))
+thread.join()
+print("whole" if got == data else f"{len(got)} octets", flush=True)
+""" % SIZE
+
+PROGRAMS = {"cat": ["cat"], "a script": ["sh", "-c", "exec cat"], "static": [COPY],
+            "python": [PYTHON, "-c", "import shutil, sys\n"
+                       "shutil.copyfileobj(sys.stdin.buffer, sys.stdout.buffer)"]}
+
+
+def relays_of(session):
+    """Relays that are still there; those of other tests do not count."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            if path.read_text() == "warpsock-relay\n" and \
+                    (path.parent / "environ").read_bytes().find(session.encode()) >= 0:
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def clients(stage, name, port, client_mode, times=3):
+    problems = []
+    for i in range(times):
+        client = f"{name}-client{i}"
+        status = stage.run(client, [PYTHON, "-c", CLIENT, port], mode=client_mode, limit=LIMIT)
+        if status or stage.text(client) != "whole\n":
+            problems.append(f"status {status}: {stage.text(client)}{stage.text(client, 'err')}")
+    return problems
+
+
+def inetd(writer, stage, what, command, server_mode, client_mode):
+    name = re.sub(r"\W", "", f"{what}{server_mode}{client_mode}")
+    server = stage.start(name, [PYTHON, "-c", SERVER, *command], mode=server_mode)
+    port = re.search(r"port (\d+)", stage.wait_text(name)).group(1)
+    problems = clients(stage, name, port, client_mode)
+    server.send_signal(signal.SIGTERM)
+    stage.end(server)
+    report = stage.report(f"{name}-client0") or {}
+    if client_mode and report.get("connections", {}).get("software") != 1:
+        problems.append(f"the client's report: {report}")
+    writer.case(f"inetd, {what}, {server_mode}, client {client_mode or 'plain'}", problems)
+
+
+def socat(writer, stage, command):
+    if not shutil.which("socat"):
+        writer.case("socat # SKIP there is none", [])
+        return
+    port = str(free_port())
+    server = stage.start("socat", ["socat", f"TCP-LISTEN:{port},fork,reuseaddr,bind=127.0.0.1",
+                                   f"EXEC:{command},nofork"])
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        with open("/proc/net/tcp") as table:
+            if f":{int(port):04X} 00000000:0000 0A" in table.read():
+                break
+        time.sleep(0.05)
+    writer.case(f"socat, fork and EXEC:{Path(command).name}",
+                clients(stage, f"socat-{Path(command).name}", port, "on"))
+    server.send_signal(signal.SIGTERM)
+    stage.end(server)
+
+
+def main():
+    writer = tap.Writer()
+    with Stage(sys.argv[1]) as stage:
+        os.chmod(stage.dir, 0o755)
+        os.environ["RELAYS_OF"] = session = f"inetd-{os.getpid()}-{time.monotonic_ns()}"
+        for what, command in PROGRAMS.items():
+            inetd(writer, stage, what, command, "on", "on")
+            inetd(writer, stage, what, command, "auto", None)
+        socat(writer, stage, "/bin/cat")
+        socat(writer, stage, COPY)
+        end = time.monotonic() + LIMIT
+        while relays_of(session) and time.monotonic() < end:
+            time.sleep(0.1)
+        writer.case("no relay is left", [str(pid) for pid in relays_of(session)])
+    return writer.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
