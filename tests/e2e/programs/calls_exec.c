@@ -177,7 +177,8 @@ static bool executed_while_writing(const char *path)
 	}
 	close(fd[1]);
 	usleep(50000);
-	need(recv(fd[0], data, BYTES, MSG_WAITALL) == BYTES && gets(fd[0], "behind") && echoes(fd[0], pid));
+	need(recv(fd[0], data, BYTES, MSG_WAITALL) == BYTES && gets(fd[0], "behind") &&
+	     echoes(fd[0], pid));
 	return true;
 }
 

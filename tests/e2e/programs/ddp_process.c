@@ -115,7 +115,8 @@ static bool has_local_input(pid_t pid)
 	FILE *list;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/0", (int)pid);
-	need(readlink(path, link, sizeof(link) - 1) > 0 && sscanf(link, "socket:[%[0-9]", path) == 1);
+	need(readlink(path, link, sizeof(link) - 1) > 0 &&
+	     sscanf(link, "socket:[%[0-9]", path) == 1);
 	list = fopen("/proc/net/unix", "r");
 	while (list && fgets(line, sizeof(line), list))
 		found |= strstr(line, path) != NULL;
@@ -195,7 +196,8 @@ static bool passed_to_nobody(void)
 
 	if (getuid())
 		return true;
-	need(pair(fd) && !pipe(ends) && !bind(local, (struct sockaddr *)&name, sizeof(sa_family_t)));
+	need(pair(fd) && !pipe(ends) &&
+	     !bind(local, (struct sockaddr *)&name, sizeof(sa_family_t)));
 	need(!getsockname(local, (struct sockaddr *)&name, &len));
 	fflush(stdout);
 	pid = fork();

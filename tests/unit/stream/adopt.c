@@ -3,7 +3,7 @@
  * Streams that come to another process by their socket's cookie: what makes that possible, and what
  * is not believed.
  */
-#include "tests/unit/stream/place.h"
+#include "tests/unit/stream/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>

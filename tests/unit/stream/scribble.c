@@ -7,7 +7,7 @@
  *	parent --fork--> victim: [scribbled pair] and [sound pair], both ends of each
  *	                   +--fork--> scribbler, which shares the victim's mappings
  */
-#include "tests/unit/stream/place.h"
+#include "tests/unit/stream/folder.h"
 
 #include <errno.h>
 #include <poll.h>

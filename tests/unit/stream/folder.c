@@ -2,7 +2,7 @@
 /*
  * What tests of states and of processes that share them use.
  */
-#include "tests/unit/stream/place.h"
+#include "tests/unit/stream/folder.h"
 
 #include <dirent.h>
 #include <errno.h>

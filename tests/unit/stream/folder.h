@@ -2,8 +2,8 @@
 /*
  * A folder of its own for the states of a test's streams.
  */
-#ifndef TESTS_UNIT_STREAM_PLACE_H
-#define TESTS_UNIT_STREAM_PLACE_H
+#ifndef TESTS_UNIT_STREAM_FOLDER_H
+#define TESTS_UNIT_STREAM_FOLDER_H
 
 #include "tests/unit/stream/ends.h"
 

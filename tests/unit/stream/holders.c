@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Processes that share a stream, and what counts when one of them dies.
+ */
+#include "tests/unit/stream/folder.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "stream/place.h"
+
+TestSuite(holders, .init = place_begin, .fini = place_end, .timeout = 120);
+
+/* A child that has the stream and does nothing */
+static pid_t sleeper(struct stream *s)
+{
+	int ready[2];
+	pid_t pid;
+
+	cr_assert_eq(pipe(ready), 0);
+	OPS->share(s, STREAM_SHARE_FORK);
+	pid = fork();
+	cr_assert_geq(pid, 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		OPS->joined(s);
+		if (write(ready[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	cr_assert_eq(read(ready[0], &(char){ 0 }, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void put_down(pid_t pid)
+{
+	cr_assert_eq(kill(pid, SIGKILL), 0);
+	cr_assert_eq(place_wait(pid), -SIGKILL);
+}
+
+static bool is_last(struct stream *s)
+{
+	struct stream_stats stats;
+
+	OPS->stats(s, &stats);
+	return stats.last;
+}
+
+static void end_well(struct stream *s[2])
+{
+	bool safe;
+
+	cr_expect_leq(OPS->close(s[1]), 0);
+	cr_expect(is_last(s[1]));
+	cr_expect(rsock_load(&rsock_of(s[1])->state->ends) & STREAM_SAID, "DISCONNECT is said");
+	cr_expect_eq(place_end_of(s[0]), 0);
+	cr_expect_leq(OPS->close(s[0]), 0);
+	for (int i = 0; i < 1000 && OPS->close_more(s[1], &safe); i++)
+		usleep(100);
+	cr_expect_eq(place_files(), 0);
+	ends_destroy(s);
+}
+
+Test(holders, the_last_one_ends_it)
+{
+	struct stream *s[2];
+	pid_t pid;
+
+	ends_open(s);
+	cr_expect(OPS->alone(s[1]));
+	cr_expect_not(OPS->shared(s[1]));
+	pid = sleeper(s[1]);
+	cr_expect_not(OPS->alone(s[1]));
+	cr_expect(OPS->shared(s[1]));
+	cr_expect_eq(OPS->close(s[1]), 0, "the child has it");
+	cr_expect_not(is_last(s[1]));
+	cr_expect_eq(place_files(), 2);
+	put_down(pid);
+	ends_destroy(s);
+}
+
+Test(holders, who_was_killed_does_not_count)
+{
+	struct stream *s[2];
+
+	ends_open(s);
+	put_down(sleeper(s[1]));
+	cr_expect(OPS->alone(s[1]));
+	cr_expect_not(OPS->shared(s[1]));
+	end_well(s);
+}
+
+/* Dead, and nobody has waited for it */
+Test(holders, a_zombie_does_not_count)
+{
+	struct stream *s[2];
+	siginfo_t info;
+	pid_t pid;
+
+	ends_open(s);
+	pid = sleeper(s[1]);
+	cr_assert_eq(kill(pid, SIGKILL), 0);
+	cr_assert_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	cr_expect(OPS->alone(s[1]));
+	cr_assert_eq(place_wait(pid), -SIGKILL);
+	end_well(s);
+}
+
+/* The number of one who died is another process's by now */
+Test(holders, a_later_process_of_the_number_does_not_count)
+{
+	struct stream *s[2];
+	struct stream_holder *h;
+	uint64_t now;
+	pid_t pid;
+
+	ends_open(s);
+	pid = sleeper(s[1]);
+	h = &rsock_of(s[1])->state->holder[1];
+	cr_assert_eq((uint32_t)h->who, (uint32_t)pid);
+	now = h->since;
+	h->since = now - 10 * BASE_NS_PER_S;
+	cr_expect(OPS->alone(s[1]), "it was started later");
+	put_down(pid);
+	end_well(s);
+}
+
+Test(holders, who_is_to_come_counts)
+{
+	static const enum stream_share ways[] = { STREAM_SHARE_FORK, STREAM_SHARE_SPAWN,
+						  STREAM_SHARE_FLIGHT };
+	struct stream *s[2];
+
+	ends_open(s);
+	for (int i = 0; i < 3; i++) {
+		OPS->share(s[1], ways[i]);
+		cr_expect_not(OPS->alone(s[1]), "%d", i);
+		OPS->unshare(s[1], ways[i]);
+		cr_expect(OPS->alone(s[1]), "%d", i);
+		cr_expect_not(OPS->shared(s[1]), "%d", i);
+	}
+	end_well(s);
+}
+
+/* A child that never came counts until it is named, or for some seconds */
+Test(holders, who_never_comes_is_named)
+{
+	struct stream *s[2];
+	pid_t pid;
+
+	ends_open(s);
+	OPS->share(s[1], STREAM_SHARE_SPAWN);
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	OPS->named(s[1], (uint32_t)pid);
+	OPS->named(s[1], (uint32_t)pid);
+	cr_assert_eq(place_wait(pid), 0);
+	cr_expect(OPS->alone(s[1]));
+	OPS->share(s[1], STREAM_SHARE_FORK);
+	cr_expect_not(OPS->alone(s[1]));
+	rsock_of(s[1])->state->holder[1].since -= 20 * BASE_NS_PER_S;
+	cr_expect(OPS->alone(s[1]));
+	end_well(s);
+}
+
+/* Named by its parent before it says so itself, or after: one place */
+Test(holders, a_child_has_one_place)
+{
+	struct stream *s[2];
+	pid_t pid;
+
+	ends_open(s);
+	pid = sleeper(s[1]);
+	OPS->named(s[1], (uint32_t)pid);
+	cr_expect_eq(rsock_of(s[1])->state->holders, 2);
+	put_down(pid);
+	cr_expect(OPS->alone(s[1]));
+	cr_expect_eq(rsock_of(s[1])->state->holders, 1);
+	end_well(s);
+}
+
+Test(holders, places_of_the_dead_are_taken)
+{
+	struct stream *s[2];
+	pid_t pid[STREAM_HOLDERS];
+
+	ends_open(s);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 1; i < STREAM_HOLDERS; i++)
+			pid[i] = sleeper(s[1]);
+		cr_expect_eq(rsock_of(s[1])->state->overflow, 0, "round %d", round);
+		for (int i = 1; i < STREAM_HOLDERS; i++)
+			put_down(pid[i]);
+	}
+	end_well(s);
+}
+
+/* More processes than there are places; they count as long as they say so themselves */
+Test(holders, overflow)
+{
+	struct stream *s[2];
+	pid_t pid[STREAM_HOLDERS + 2];
+	int go[2];
+
+	ends_open(s);
+	cr_assert_eq(pipe(go), 0);
+	for (int i = 0; i < STREAM_HOLDERS + 2; i++) {
+		OPS->share(s[1], STREAM_SHARE_FORK);
+		pid[i] = fork();
+		if (!pid[i]) {
+			OPS->joined(s[1]);
+			close(go[1]);
+			if (read(go[0], &(char){ 0 }, 1))
+				_exit(1);
+			_exit(OPS->close(s[1]) != 0);
+		}
+	}
+	cr_expect_eq(rsock_of(s[1])->state->overflow, 3);
+	cr_expect_not(OPS->sleep_begin(s[0], 0), "without a bell nobody rings");
+	OPS->sleep_end(s[0]);
+	cr_expect_not(OPS->alone(s[1]));
+	close(go[1]);
+	for (int i = 0; i < STREAM_HOLDERS + 2; i++)
+		cr_expect_eq(place_wait(pid[i]), 0);
+	cr_expect(OPS->alone(s[1]));
+	end_well(s);
+}
+
+/* Two close at once, again and again: one of them says DISCONNECT, and one only is the last */
+Test(holders, two_close_at_once)
+{
+	for (int i = 0; i < 200; i++) {
+		struct stream *s[2];
+		int go[2];
+		pid_t pid;
+		bool last;
+
+		ends_open(s);
+		cr_assert_eq(pipe(go), 0);
+		OPS->share(s[1], STREAM_SHARE_FORK);
+		pid = fork();
+		if (!pid) {
+			OPS->joined(s[1]);
+			if (write(go[1], "", 1) != 1)
+				_exit(2);
+			OPS->close(s[1]);
+			_exit(is_last(s[1]));
+		}
+		cr_assert_eq(read(go[0], &(char){ 0 }, 1), 1);
+		OPS->close(s[1]);
+		last = is_last(s[1]);
+		cr_expect_eq(place_wait(pid), !last, "round %d", i);
+		cr_expect_eq(place_end_of(s[0]), 0, "round %d", i);
+		ends_destroy(s);
+		close(go[0]);
+		close(go[1]);
+	}
+	cr_expect_eq(place_files(), 0);
+}
+
+/* --- locks --- */
+
+Test(holders, death_inside_a_lock_ends_that_connection)
+{
+	struct stream *s[2], *other[2];
+	pid_t pid;
+
+	ends_open(s);
+	ends_open(other);
+	OPS->share(s[1], STREAM_SHARE_FORK);
+	OPS->share(other[1], STREAM_SHARE_FORK);
+	pid = fork();
+	if (!pid) {
+		OPS->joined(s[1]);
+		OPS->joined(other[1]);
+		rsock_tx_lock(rsock_of(s[1]));
+		kill(getpid(), SIGKILL);
+	}
+	cr_assert_eq(place_wait(pid), -SIGKILL);
+	cr_expect_eq(OPS->send(s[1], &(struct iovec){ "x", 1 }, 1), -ECONNRESET);
+	cr_expect_eq(place_end_of(s[0]), -ECONNRESET);
+	place_send(other[1], 0, 10000);
+	place_recv(other[0], 0, 10000);
+	ends_destroy(s);
+	ends_destroy(other);
+}
+
+/* --- who sleeps --- */
+
+Test(holders, sleepers_are_found)
+{
+	struct stream *s[2];
+	uint64_t bells[STREAM_HOLDERS];
+	int ready[2];
+	pid_t pid;
+
+	ends_open(s);
+	cr_assert_eq(pipe(ready), 0);
+	OPS->share(s[1], STREAM_SHARE_FORK);
+	pid = fork();
+	if (!pid) {
+		OPS->joined(s[1]);
+		if (OPS->sleepers(s[1], bells, 4) != 0 || !OPS->sleep_begin(s[1], 0x1234) ||
+		    OPS->sleepers(s[1], bells, 4) != 0)
+			_exit(1);
+		OPS->sleep_begin(s[1], 0x1234);
+		OPS->sleep_end(s[1]);
+		if (write(ready[1], "", 1) == 1)
+			pause();
+	}
+	cr_assert_eq(read(ready[0], &(char){ 0 }, 1), 1);
+	cr_expect_eq(OPS->sleepers(s[1], bells, STREAM_HOLDERS), 1);
+	cr_expect_eq(bells[0], 0x1234);
+	cr_expect_eq(OPS->sleepers(s[1], bells, 0), 0);
+	put_down(pid);
+	cr_expect(OPS->alone(s[1]));
+	cr_expect_eq(OPS->sleepers(s[1], bells, STREAM_HOLDERS), 0);
+	ends_destroy(s);
+}
+
+/* --- what is left behind --- */
+
+/* Killed with both ends of @n connections */
+static void leave_behind(int n)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct stream *s[2];
+
+		for (int i = 0; i < n; i++)
+			ends_open(s);
+		kill(getpid(), SIGKILL);
+	}
+	cr_assert_eq(place_wait(pid), -SIGKILL);
+}
+
+Test(holders, what_the_dead_leave_is_swept)
+{
+	struct stream *s[2];
+	char path[BASE_RUNFILE_PATH];
+
+	leave_behind(3);
+	ends_open(s);
+	cr_expect_eq(place_files(), 8);
+	cr_expect_eq(stream_place_sweep(place_dir, 60 * BASE_NS_PER_S), 0, "they are new");
+	cr_expect_eq(stream_place_sweep(place_dir, 0), 6);
+	cr_expect_eq(place_files(), 2, "the living stay");
+	/* What is none of ours, and what was begun and not finished */
+	snprintf(path, sizeof(path), "%s/readme", place_dir);
+	fclose(fopen(path, "w"));
+	snprintf(path, sizeof(path), "%s/0123456789abcdef", place_dir);
+	fclose(fopen(path, "w"));
+	cr_expect_eq(stream_place_sweep(place_dir, 0), 1);
+	cr_expect_eq(place_files(), 3);
+	ends_destroy(s);
+}
+
+Test(holders, a_sweep_is_bounded)
+{
+	leave_behind(80);
+	cr_expect_eq(place_files(), 160);
+	cr_expect_eq(stream_place_sweep(place_dir, 0), 128);
+	cr_expect_eq(stream_place_sweep(place_dir, 0), 32);
+	cr_expect_eq(place_files(), 0);
+}
+
+Test(holders, another_layout_is_left_alone)
+{
+	struct stream *s[2];
+
+	ends_open(s);
+	rsock_of(s[0])->state->version++;
+	memset(rsock_of(s[0])->state->holder, 0, sizeof(rsock_of(s[0])->state->holder));
+	cr_expect_eq(stream_place_sweep(place_dir, 0), 0);
+	cr_expect_eq(place_files(), 2);
+	ends_destroy(s);
+}
