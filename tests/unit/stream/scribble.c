@@ -21,10 +21,10 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "soft/soft_core.h"
 
 TestSuite(scribble, .init = place_begin, .fini = place_end, .timeout = 900);
 
-#define ROUNDS 1500
 #define STEPS 60
 #define PAGE 4096
 /* A lock that names a living process costs patience, each time */
@@ -71,11 +71,58 @@ static void fill(uint8_t *p, size_t len, unsigned int how)
 		p[i] = how == 0 ? 0 : how == 1 ? 0xff : (uint8_t)next();
 }
 
+/* What counts, indexes, bounds or divides: most of the state is looked at for its value alone */
+#define RANGE(from, to)                                                                         \
+	{                                                                                       \
+		offsetof(struct stream_state, from),                                            \
+			offsetof(struct stream_state, to) - offsetof(struct stream_state, from) \
+	}
+/* The software provider's */
+#define CORE (offsetof(struct stream_state, rnic) + 24)
+#define CORE_RANGE(from, to)                                                              \
+	{                                                                                 \
+		CORE + offsetof(struct soft_core, from),                                  \
+			offsetof(struct soft_core, to) - offsetof(struct soft_core, from) \
+	}
+
+static const struct range {
+	size_t at, len;
+} ranges[] = {
+	RANGE(rx_lock, holders),
+	RANGE(stage, in_edge),
+	RANGE(peer, tx),
+	RANGE(tx, rx),
+	RANGE(rx.placed, rx.entry),
+	RANGE(rx.message_first, rx.msg_len),
+	RANGE(rx.chunks_free, rx.chunk_of[4]),
+	RANGE(rx.free_chunk[STREAM_CHUNKS - 5], holder),
+	CORE_RANGE(rdmap.ddp.mpa.ird, rdmap.ddp.mpa.fault),
+	CORE_RANGE(rdmap.ddp.tx_msn, rdmap.term),
+	CORE_RANGE(in_off, rx_end),
+	{ CORE - 20, 20 },
+};
+
+static size_t somewhere(const struct rsock *s, size_t len)
+{
+	const struct range *r = &ranges[below(base_array_size(ranges))];
+
+	return below(3) ? r->at + below((uint32_t)r->len) : anywhere(s, len);
+}
+
+static void scribble_word(uint8_t *p, size_t len)
+{
+	uint64_t w;
+
+	memcpy(&w, p, sizeof(w));
+	w = below(3) ? word() : w + below(9) - 4;
+	memcpy(p, &w, len);
+}
+
+/* How much of it at once: a page, some octets, a word */
 static void scribble_once(struct rsock *s)
 {
 	uint8_t *p = (uint8_t *)s->memory;
-	uint64_t w = word();
-	uint32_t size = below(40);
+	uint32_t size = below(60);
 	size_t n;
 
 	if (size == 0) {
@@ -83,12 +130,9 @@ static void scribble_once(struct rsock *s)
 	} else if (size == 1) {
 		n = 1 + below(200);
 		fill(p + anywhere(s, n), n, below(3));
-	} else if (size < 13) {
-		p[anywhere(s, 1)] = (uint8_t)w;
-	} else if (size < 30) {
-		memcpy(p + (anywhere(s, 4) & ~(size_t)3), &w, 4);
 	} else {
-		memcpy(p + (anywhere(s, 8) & ~(size_t)7), &w, 8);
+		n = 1u << below(4);
+		scribble_word(p + (somewhere(s, 8) & ~(n - 1)), n);
 	}
 }
 
@@ -221,7 +265,7 @@ static void round_alone(void)
 		OPS->progress(s[below(2)]);
 	}
 	for (int i = 0; i < STEPS; i++) {
-		if (!below(6))
+		if (!below(20))
 			scribble_once(rsock_of(s[below(2)]));
 		step(s[below(2)]);
 	}
@@ -243,21 +287,83 @@ static pid_t victim(void (*run)(void), uint64_t seed)
 	_exit(0);
 }
 
-static void expect_survival(void (*run)(void), uint64_t seed)
+/* Thousands of rounds where there is time */
+static void expect_survival(void (*run)(void), uint64_t seeds)
 {
-	int end = place_wait(victim(run, seed));
+	const char *more = getenv("WARPSOCK_LONG");
 
-	cr_expect_eq(end, 0, "seed %lu ended by %d", seed, end);
+	seeds *= more && *more ? 10 : 1;
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		int end = place_wait(victim(run, seed));
+
+		cr_expect_eq(end, 0, "seed %lu ended by %d", seed, end);
+	}
 }
 
 static void rounds_alone(void)
 {
-	for (int i = 0; i < ROUNDS / 10; i++)
+	for (int i = 0; i < 400; i++)
 		round_alone();
 }
 
 Test(scribble, between_calls)
 {
-	for (uint64_t seed = 1; seed <= 10; seed++)
-		expect_survival(rounds_alone, seed);
+	expect_survival(rounds_alone, 6);
+}
+
+/* --- by another process, at any moment --- */
+
+static void scribble_on(struct stream *s[2], uint64_t seed)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	state = seed;
+	for (;;) {
+		scribble_once(rsock_of(s[below(2)]));
+		for (uint32_t i = below(2000); i; i--)
+			__asm__ volatile("" ::: "memory");
+	}
+}
+
+/* Octets of the pair that nobody scribbles on: some each time, and all of them right */
+static void go_on(struct stream *sound[2], uint64_t *at)
+{
+	size_t n = 1 + below(2000);
+
+	place_send(sound[0], *at, n);
+	place_recv(sound[1], *at, n);
+	*at += n;
+}
+
+static void round_beside(struct stream *sound[2], uint64_t *at)
+{
+	struct stream *s[2];
+	pid_t pid;
+
+	pair_open(s);
+	pid = fork();
+	if (!pid)
+		scribble_on(s, next());
+	for (int i = 0; i < 4 * STEPS; i++)
+		step(s[below(2)]);
+	go_on(sound, at);
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) != pid)
+		;
+	pair_close(s);
+}
+
+static void rounds_beside(void)
+{
+	struct stream *sound[2];
+	uint64_t at = 0;
+
+	ends_open(sound);
+	for (int i = 0; i < 25; i++)
+		round_beside(sound, &at);
+	ends_destroy(sound);
+}
+
+Test(scribble, at_any_moment)
+{
+	expect_survival(rounds_beside, 4);
 }
