@@ -30,6 +30,8 @@ struct rnic_stream_mem {
 	void *rest;
 	void *in;
 	struct rnic_regions *regions; /* this process's own; NULL: there are none */
+	/* Memory for octets of @rest, where to touch what has none may be SIGBUS; NULL: has */
+	int (*reserve)(void *p, size_t len);
 };
 
 /*

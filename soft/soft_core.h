@@ -44,7 +44,9 @@ struct soft_io {
 	struct llp *llp;
 	struct rdmap_slots slots;
 	__u8 *rest; /* SOFT_FPDU_MAX */
-	__u8 *in;   /* in_cap for octets, then MPA_PD_MAX for the peer's private data */
+	int (*reserve)(void *p,
+		       size_t len); /* memory for octets of it: 0, -errno; NULL: is there */
+	__u8 *in; /* in_cap for octets, then MPA_PD_MAX for the peer's private data */
 	__u32 in_cap;
 };
 

@@ -82,6 +82,7 @@ static int view_init(struct view *v, const struct rnic_stream_mem *mem, int fd)
 		.llp = &v->llp,
 		.slots = slots_view(st, r),
 		.rest = mem->rest,
+		.reserve = mem->reserve,
 		.in = mem->in,
 		.in_cap = STREAM_IN_CAP,
 	};

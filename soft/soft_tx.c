@@ -127,12 +127,21 @@ bool soft_tx_takes(const struct soft_tx *t, __u64 len)
 	       t->v.octets + mpa_fpdu_octets(DDP_UNTAGGED_LEN + (__u32)len) <= m->emss;
 }
 
-/* Octets from..to of the batch become the rest */
-static void rest_keep(struct soft_tx *t, __u64 from, __u64 to)
+static int rest_reserve(const struct soft_io *io, size_t len)
+{
+	return io->reserve ? io->reserve(io->rest, len) : 0;
+}
+
+/* Octets from..to of the batch become the rest; without memory the frame stays cut */
+static int rest_keep(struct soft_tx *t, __u64 from, __u64 to)
 {
 	struct soft_core *c = t->io->core;
 	__u64 at = 0;
 	__u32 len = 0;
+	int err = rest_reserve(t->io, to - from);
+
+	if (err)
+		return err;
 
 	for (__u32 i = 0; i < t->v.niov && at < to; i++) {
 		const struct iovec *iov = &t->iov[i];
@@ -149,23 +158,25 @@ static void rest_keep(struct soft_tx *t, __u64 from, __u64 to)
 	BASE_POINT(soft_tx_kept);
 	c->rest_off = 0;
 	rest_len_set(c, len);
+	return 0;
 }
 
-/* The carrier took @sent octets: what of the batch has happened */
-static unsigned int batch_settle(struct soft_tx *t, __u64 sent)
+/* The carrier took @sent octets: how much of the batch has happened, or -errno */
+static int batch_settle(struct soft_tx *t, __u64 sent)
 {
 	struct rdmap_stream *s = &t->io->core->rdmap;
 	unsigned int n = 0;
+	int err = 0;
 
 	while (n < t->count && (n ? t->frame[n - 1].end : 0) < sent)
 		n++;
 	if (n && t->frame[n - 1].end > sent)
-		rest_keep(t, sent, t->frame[n - 1].end);
+		err = rest_keep(t, sent, t->frame[n - 1].end);
 	if (n < t->count)
 		rdmap_tx_rewind(s, n ? &t->frame[n - 1].mark : &t->start);
 	BASE_POINT(soft_tx_rewound);
 	rdmap_tx_commit(s);
-	return n;
+	return err ? err : (int)n;
 }
 
 int soft_tx_push(struct soft_tx *t)
@@ -178,9 +189,11 @@ int soft_tx_push(struct soft_tx *t)
 		return 0;
 	sent = io->llp->ops->send(io->llp, t->iov, t->v.niov, send_flags(io->core));
 	BASE_POINT(soft_tx_sent);
-	n = (int)batch_settle(t, sent > 0 ? (__u64)sent : 0);
+	n = batch_settle(t, sent > 0 ? (__u64)sent : 0);
 	if (sent < 0 && sent != -EAGAIN)
 		return tx_fail(io->core, (int)sent);
+	if (n < 0)
+		return tx_fail(io->core, n);
 	t->count = 0;
 	t->v.niov = t->v.used = 0;
 	t->v.octets = 0;
@@ -214,6 +227,10 @@ int soft_tx_rest(const struct soft_io *io)
 
 int soft_tx_raw(const struct soft_io *io, const __u8 *p, size_t n)
 {
+	int err = rest_reserve(io, n);
+
+	if (err)
+		return tx_fail(io->core, err);
 	memcpy(io->rest, p, n);
 	io->core->rest_off = 0;
 	rest_len_set(io->core, (__u32)n);

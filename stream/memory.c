@@ -104,6 +104,25 @@ static void made_take(struct rsock *s, const struct stream_made *made, const str
 	s->start_limit = made->start_limit;
 }
 
+/* Also of who may make few system calls only: then it is believed to be there */
+static int part_reserve(void *p, size_t len)
+{
+	return base_process_confined() ? 0 : base_runfile_reserve(p, len);
+}
+
+int rsock_reserve(struct rsock *s, void *p, size_t len)
+{
+	return s->mem.reserve ? s->mem.reserve(p, len) : 0;
+}
+
+void rsock_memory_judge(struct rsock *s, int err)
+{
+	if (err == -ENOSPC)
+		rsock_spoilt(s, "there is no memory for a connection");
+	if (err == -EBADMSG)
+		rsock_spoilt(s, "another process has spoilt a connection");
+}
+
 static void memory_take(struct rsock *s, struct stream_memory *memory, size_t size)
 {
 	s->memory = memory;
@@ -113,6 +132,7 @@ static void memory_take(struct rsock *s, struct stream_memory *memory, size_t si
 		.state = s->state->rnic,
 		.rest = memory->rest,
 		.in = memory->in,
+		.reserve = s->is_file ? part_reserve : NULL,
 	};
 }
 
@@ -171,7 +191,7 @@ static int map_create(struct rsock *s, const struct stream_param *param, size_t 
 
 	if (!err)
 		err = file_create(param->dir, *cookie, size, &p);
-	s->is_file = s->bounded = !err;
+	s->is_file = !err;
 	s->user = (uid_t)syscall(SYS_geteuid);
 	if (err && param->dir)
 		unnamed_say(err);
@@ -246,6 +266,7 @@ static int file_adopt(struct rsock *s, const char *dir, uint64_t cookie)
 
 	if (!err)
 		err = base_runfile_open(path, sizeof(struct stream_memory), &p, &size);
+	s->is_file = !err;
 	if (!err)
 		memory_take(s, p, size);
 	return err;
@@ -278,7 +299,6 @@ int rsock_memory_adopt(struct rsock *s, const struct stream_param *param)
 		return err;
 	}
 	made_take(s, &made, rnic);
-	s->is_file = s->bounded = true;
 	s->user = (uid_t)syscall(SYS_geteuid);
 	s->dir = param->dir;
 	s->cookie = cookie;

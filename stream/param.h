@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a stream is made by, and how it comes to another process.
+ * What a stream is made by, what it has done, and how it comes to another process.
  */
 #ifndef STREAM_PARAM_H
 #define STREAM_PARAM_H
@@ -12,6 +12,16 @@ enum stream_await {
 	STREAM_AWAIT_NEW = 0x01,  /* it was not awaited: who has looked before looks again */
 	STREAM_AWAIT_RUNG = 0x02, /* the bell was rung for it since */
 	STREAM_AWAIT_DEAF = 0x04, /* it cannot be rung: who sleeps must look by itself */
+};
+
+struct stream_stats {
+	uint64_t tx_octets, rx_octets; /* the program's */
+	uint64_t tx_fpdus, rx_fpdus;
+	bool opened, broken;
+	bool failed; /* it never came up, because of the peer; in the process that saw it */
+	bool last;   /* no other process has it open */
+	/* Why a probe came to nothing (errno), in the process that saw it; else 0 */
+	int probe_error;
 };
 
 /*

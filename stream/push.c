@@ -25,6 +25,7 @@
 static int post_failed(struct rsock *s, int err)
 {
 	base_debug("stream: sending failed: %d", err);
+	rsock_memory_judge(s, err);
 	rsock_end(s, STREAM_OUT_ENDED);
 	return err;
 }

@@ -55,6 +55,8 @@ static int transport_ended(struct rsock *s, int err)
 
 	if (rsock_load(&st->ends) & STREAM_DRY)
 		return err ? err : -ENOTCONN;
+	/* The kernel has no SIGBUS to fear where it receives to */
+	rsock_memory_judge(s, err == -EFAULT ? -ENOSPC : err);
 	if (err || cut)
 		rsock_break(s, error_told(err));
 	else

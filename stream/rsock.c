@@ -18,7 +18,6 @@
 #include "base/map.h"
 #include "base/point.h"
 #include "base/process.h"
-#include "base/runfile.h"
 #include "base/sockutil.h"
 #include "rnic/rnic.h"
 
@@ -84,11 +83,6 @@ bool rsock_rx_agrees(struct rsock *s)
 	rsock_spoilt(s, "another process has spoilt a connection");
 	rx_forget(s);
 	return false;
-}
-
-int rsock_reserve(struct rsock *s, void *p, size_t len)
-{
-	return s->bounded && !base_process_confined() ? base_runfile_reserve(p, len) : 0;
 }
 
 /* What the lock of a dead process guarded is half changed */

@@ -45,9 +45,9 @@ struct rsock {
 	struct stream_memory *memory;
 	struct stream_state *state;
 	struct rnic_stream_mem mem;
-	size_t size;	       /* of the mapping */
-	bool is_file, bounded; /* it has a name; its folder may be full */
-	uid_t user;	       /* the file's */
+	size_t size;  /* of the mapping */
+	bool is_file; /* it has a name */
+	uid_t user;   /* the file's */
 	const char *dir;
 	uint64_t cookie;
 	/* As it was made */

@@ -15,6 +15,8 @@ bool rsock_leave(struct rsock *s);
  * no memory
  */
 void rsock_spoilt(struct rsock *s, const char *why);
+/* Is that why the provider failed with @err? Then it is over at once, for both ends */
+void rsock_memory_judge(struct rsock *s, int err);
 /* rx lock. Do the numbers of what has come agree? Else it is spoilt */
 bool rsock_rx_agrees(struct rsock *s);
 /* Takes memory of the mapping that is to be written to: 0, -ENOSPC */

@@ -38,16 +38,6 @@ struct stream_edges {
 	uint32_t out; /* room came */
 };
 
-struct stream_stats {
-	uint64_t tx_octets, rx_octets; /* the program's */
-	uint64_t tx_fpdus, rx_fpdus;
-	bool opened, broken;
-	bool failed; /* it never came up, because of the peer; in the process that saw it */
-	bool last;   /* no other process has it open */
-	/* Why a probe came to nothing (errno), in the process that saw it; else 0 */
-	int probe_error;
-};
-
 struct stream_ops {
 	const char *name;
 	/* A new connection over @fd, which stays the caller's */

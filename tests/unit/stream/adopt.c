@@ -351,14 +351,73 @@ Test(adopt, file_size_limit)
 	cr_expect_eq(place_files(), 0);
 }
 
+static bool small_folder(const char *options)
+{
+	return !unshare(CLONE_NEWNS) && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	       !mount("none", place_dir, "tmpfs", 0, options);
+}
+
 Test(adopt, full_folder)
 {
-	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mount("none", place_dir, "tmpfs", 0, "size=64k,mode=0700"))
+	if (!small_folder("size=64k,mode=0700"))
 		cr_skip_test("no mount namespace to be had");
 	expect_unnamed("no room");
 	cr_expect_eq(place_files(), 0);
 	umount(place_dir);
+}
+
+/* All of it, by a file of somebody's */
+static void fill_folder(void)
+{
+	static const char octets[4096];
+	char path[80];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/filler", place_dir);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	cr_assert_geq(fd, 0);
+	while (write(fd, octets, sizeof(octets)) > 0)
+		;
+	close(fd);
+}
+
+/* Octets until one end or the other says that it is over */
+static int send_until_the_end(struct stream *s[2])
+{
+	static char octets[65536];
+	struct iovec iov = { octets, sizeof(octets) };
+	ssize_t n = 0;
+
+	for (int i = 0; i < 1000 && (n >= 0 || n == -EAGAIN); i++) {
+		n = OPS->send(s[0], &iov, 1);
+		OPS->progress(s[1]);
+	}
+	return (int)n;
+}
+
+/*
+ * It becomes full when the streams are there: who needs memory is reset, and touches none that it
+ * has not; the others go on
+ */
+Test(adopt, folder_that_fills_up)
+{
+	struct stream *s[2], *other[2];
+	int err;
+
+	if (!small_folder("size=4m,mode=0700"))
+		cr_skip_test("no mount namespace to be had");
+	ends_open(other);
+	place_send(other[0], 0, SOME);
+	for (int i = 0; i < 1000 && OPS->readable(other[1]) < SOME; i++)
+		OPS->progress(other[1]);
+	ends_open(s);
+	cr_assert_eq(OPS->hand_over(s[0]), 0);
+	fill_folder();
+	err = send_until_the_end(s);
+	cr_expect_eq(err, -ECONNRESET, "%d", err);
+	place_recv(other[1], 0, SOME);
+	ends_destroy(s);
+	ends_destroy(other);
 }
 
 Test(adopt, no_descriptor_is_left)

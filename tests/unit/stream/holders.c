@@ -228,8 +228,6 @@ Test(holders, overflow)
 		}
 	}
 	cr_expect_eq(rsock_of(s[1])->state->overflow, 3);
-	cr_expect_not(OPS->sleep_begin(s[0], 0), "without a bell nobody rings");
-	OPS->sleep_end(s[0]);
 	cr_expect_not(OPS->alone(s[1]));
 	close(go[1]);
 	for (int i = 0; i < STREAM_HOLDERS + 2; i++)
@@ -295,39 +293,6 @@ Test(holders, death_inside_a_lock_ends_that_connection)
 	place_recv(other[0], 0, 10000);
 	ends_destroy(s);
 	ends_destroy(other);
-}
-
-/* --- who sleeps --- */
-
-Test(holders, sleepers_are_found)
-{
-	struct stream *s[2];
-	uint64_t bells[STREAM_HOLDERS];
-	int ready[2];
-	pid_t pid;
-
-	ends_open(s);
-	cr_assert_eq(pipe(ready), 0);
-	OPS->share(s[1], STREAM_SHARE_FORK);
-	pid = fork();
-	if (!pid) {
-		OPS->joined(s[1]);
-		if (OPS->sleepers(s[1], bells, 4) != 0 || !OPS->sleep_begin(s[1], 0x1234) ||
-		    OPS->sleepers(s[1], bells, 4) != 0)
-			_exit(1);
-		OPS->sleep_begin(s[1], 0x1234);
-		OPS->sleep_end(s[1]);
-		if (write(ready[1], "", 1) == 1)
-			pause();
-	}
-	cr_assert_eq(read(ready[0], &(char){ 0 }, 1), 1);
-	cr_expect_eq(OPS->sleepers(s[1], bells, STREAM_HOLDERS), 1);
-	cr_expect_eq(bells[0], 0x1234);
-	cr_expect_eq(OPS->sleepers(s[1], bells, 0), 0);
-	put_down(pid);
-	cr_expect(OPS->alone(s[1]));
-	cr_expect_eq(OPS->sleepers(s[1], bells, STREAM_HOLDERS), 0);
-	ends_destroy(s);
 }
 
 /* --- what is left behind --- */

@@ -2,7 +2,7 @@
 /*
  * Which processes are to be woken: each that awaits, once, and never the one that asks.
  */
-#include "tests/unit/stream/place.h"
+#include "tests/unit/stream/folder.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>
