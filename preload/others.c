@@ -50,6 +50,7 @@ static void grow(void)
 
 void others_come(struct sock *s)
 {
+	__atomic_store_n(&s->common, true, __ATOMIC_RELEASE);
 	grow();
 	sock_tell(s);
 }
@@ -72,11 +73,15 @@ void others_await(struct sock *s)
 
 /* --- all of them --- */
 
-static struct sock *shared_of(struct fdent *ent)
+/*
+ * Others have it, or had it when it was looked at last: they may have gone since, but what they did
+ * before is still to be told
+ */
+static struct sock *common_of(struct fdent *ent)
 {
-	struct stream *stream = sock_stream_of_entry(ent);
+	struct sock *s = sock_stream_of_entry(ent) ? sock_of_entry(ent) : NULL;
 
-	return stream && stream->ops->shared(stream) ? sock_of_entry(ent) : NULL;
+	return s && __atomic_load_n(&s->common, __ATOMIC_ACQUIRE) ? s : NULL;
 }
 
 /* Who comes to watch in this moment awaits by itself, behind that */
@@ -87,7 +92,7 @@ static bool is_watched(const struct sock *s)
 
 static void await_one(int fd, struct fdent *ent, void *ctx)
 {
-	struct sock *s = shared_of(ent);
+	struct sock *s = common_of(ent);
 
 	if (s && is_watched(s))
 		others_await(s);
@@ -117,14 +122,24 @@ struct look {
 	bool count; /* really: the dead are found and do not count any more */
 };
 
+static bool is_shared(struct sock *s, bool count)
+{
+	const struct stream_ops *ops = s->stream->ops;
+
+	return ops->shared(s->stream) && !(count && ops->alone(s->stream));
+}
+
 static void look_one(int fd, struct fdent *ent, void *ctx)
 {
-	struct sock *s = shared_of(ent);
+	struct sock *s = common_of(ent);
 	struct look *look = ctx;
 
-	if (!s || (look->count && s->stream->ops->alone(s->stream)))
+	if (!s)
 		return;
-	look->any = true;
+	if (is_shared(s, look->count))
+		look->any = true;
+	else
+		__atomic_store_n(&s->common, false, __ATOMIC_RELEASE);
 	if (!is_watched(s))
 		return;
 	others_await(s);

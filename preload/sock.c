@@ -202,7 +202,7 @@ static struct sock *sock_alloc(int fd)
 	s->severed = 0;
 	s->announced = -1;
 	s->probing = s->late = s->unsettled = s->fixed = false;
-	s->accepted = s->attended = s->own = s->ended = s->heir = s->lent = false;
+	s->accepted = s->attended = s->own = s->ended = s->heir = s->lent = s->common = false;
 	s->option = (struct option_kept){ 0 };
 	s->acked = 0;
 	s->confined = false;

@@ -57,6 +57,7 @@ struct sock {
 	bool fixed; /* the mode is the program's own wish, and no rule is asked */
 	bool accepted;
 	bool attended; /* preload/attend.c */
+	bool common;   /* atomic; preload/others.c */
 	bool heir;     /* preload/heirs.c: the next program goes on with it */
 	bool lent;     /* preload/calls_spawn.c, under its lock */
 	bool reported; /* atomic; its stream is in the report */
