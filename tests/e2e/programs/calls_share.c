@@ -361,6 +361,53 @@ static bool stopped_asleep(void)
 	return true;
 }
 
+/* One of many threads is meant, and another one of them may be the first who hears */
+#define THREADS 6
+static int other_end[2];
+
+static void *thread_recv(void *arg)
+{
+	char c;
+
+	return (void *)(intptr_t)(read(other_end[1], &c, 1) == 0);
+}
+
+static bool answers_beside_threads(const struct share *s)
+{
+	pthread_t thread[THREADS];
+	void *good;
+
+	close(other_end[0]);
+	for (int i = 0; i < THREADS; i++)
+		need(!pthread_create(&thread[i], NULL, thread_recv, NULL));
+	need(answers(s));
+	for (int i = 0; i < THREADS; i++)
+		need(!pthread_join(thread[i], &good) && good);
+	return true;
+}
+
+static bool stopped_threads(void)
+{
+	double took;
+	int fd[2], slow = 0;
+
+	need(crew_pair(fd) && crew_pair(other_end));
+	crew_wait = by_recv;
+	need(crew_start(fd, answers_beside_threads) && pings(fd[0], 1));
+	nap_ms(20);
+	for (int k = 0; k < 3 * ROUNDS; k++) {
+		need(stopped_once(fd, &took));
+		slow += took > 0.1;
+	}
+	printf("# %d of %d took long\n", slow, 3 * ROUNDS);
+	need(slow <= ROUNDS / 2);
+	close(fd[1]);
+	need(!shutdown(fd[0], SHUT_WR) && !shutdown(other_end[0], SHUT_WR) && crew_ended());
+	close(fd[0]);
+	done(other_end);
+	return true;
+}
+
 /* Room comes as input, which the other one takes in */
 static bool room(void)
 {
@@ -540,7 +587,6 @@ static bool parent_closes(void)
 /* shutdown() is for all of them, and wakes who sleeps */
 static bool shuts(const struct share *s)
 {
-	nap_ms(20);
 	need(!shutdown(s->fd, SHUT_RD));
 	return true;
 }
@@ -549,22 +595,43 @@ static bool finds_end(const struct share *s)
 {
 	char c;
 
-	need(read(s->fd, &c, 1) == 0 && write(s->fd, "ok", 2) == 2);
+	need(s->wait(s, &c) == 0 && write(s->fd, "ok", 2) == 2);
 	return true;
 }
 
-static bool one_shuts(void)
+static bool shuts_once(double *took)
 {
 	char buf[2];
 	int fd[2];
 
 	need(crew_pair(fd) && crew_start(fd, finds_end) && crew_start(fd, finds_end));
+	need(until_is(crew_pid[0], 'S') && until_is(crew_pid[1], 'S'));
+	*took = now();
 	need(crew_start(fd, shuts));
 	close(fd[1]);
-	for (int i = 0; i < 2; i++)
+	for (int k = 0; k < 2; k++)
 		need(recv(fd[0], buf, 2, MSG_WAITALL) == 2);
+	*took = now() - *took;
 	need(crew_ended());
 	close(fd[0]);
+	return true;
+}
+
+static bool one_shuts(void)
+{
+	double took;
+	int slow;
+
+	for (size_t i = 0; i < WAITS; i++) {
+		crew_wait = waits[i].wait;
+		slow = 0;
+		for (int k = 0; k < 5; k++) {
+			need(shuts_once(&took));
+			slow += took > 0.1;
+		}
+		printf("# %s: %d of 5 took long\n", waits[i].name, slow);
+		need(slow <= 2);
+	}
 	return true;
 }
 
@@ -664,6 +731,7 @@ int main(void)
 		{ "all of them sleep", all_sleep },
 		{ "one looks and another one sleeps", one_looks },
 		{ "a stopped one is woken for what it missed", stopped_asleep },
+		{ "one of a stopped one's threads is woken", stopped_threads },
 		{ "one looks and another one waits for room", room },
 		{ "a thread sleeps when a child is made", thread_sleeps },
 		{ "a set from before the fork", set_from_before },
