@@ -25,6 +25,7 @@
 #include "preload/fork.h"
 #include "preload/kept.h"
 #include "preload/libc.h"
+#include "preload/others.h"
 #include "preload/loadable.h"
 #include "preload/sock.h"
 #include "preload/spawn_gift.h"
@@ -210,6 +211,7 @@ static int lend(struct sock *s, bool loads)
 		return err;
 	kept_write(s);
 	s->stream->ops->share(s->stream, STREAM_SHARE_SPAWN);
+	others_come(s);
 	s->lent = true;
 	return 0;
 }

@@ -23,6 +23,7 @@
 #include "preload/environment.h"
 #include "preload/kept.h"
 #include "preload/libc.h"
+#include "preload/others.h"
 #include "preload/relay.h"
 
 /* --- on paper --- */
@@ -167,6 +168,7 @@ static int give(struct spawn_gift *g, struct spawn_number *number, bool loads)
 	}
 	kept_write(number->sock);
 	stream->ops->share(stream, STREAM_SHARE_SPAWN);
+	others_come(number->sock);
 	number->shared = g->adopts = true;
 	return 0;
 }
