@@ -51,6 +51,8 @@ SHAPES = {
     "sent, by turns": ("tm", 60000, 60000, None),
     "sent, by direction": ("fml", 300000, 300000, 65536),
     "sent at once": ("tme", 60000, 60000, 65536),
+    "given away": ("c", 60000, 60000, None),
+    "given away at once": ("cel", 300000, 300000, 65536),
     "shared, gone at once": ("flbx", 0, 400000, None),
 }
 IDLE = {"idle": ("i", 20000, 20000, None), "idle, long": ("il", 100000, 100000, None)}
@@ -58,7 +60,7 @@ IDLE = {"idle": ("i", 20000, 20000, None), "idle, long": ("il", 100000, 100000, 
 
 def victims_of(shape):
     flags = SHAPES[shape][0]
-    return ["connect", "listen"] + (["child"] if set("tf") & set(flags) else [])
+    return ["connect", "listen"] + (["child"] if set("tfc") & set(flags) else [])
 
 
 class Run:

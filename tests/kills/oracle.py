@@ -110,7 +110,9 @@ def may_be_left(case):
 
 
 def is_shared(case):
-    """Two have it; one that was sent is had when it has come."""
+    """Two have it; one that was sent is had when it has come, one that was given away by one."""
+    if "c" in case.shape[0]:
+        return case.victim == "listen" and case.ledger.joined
     return (set("tf") & set(case.shape[0]) and case.ledger.child and
             ("m" not in case.shape[0] or case.ledger.joined))
 

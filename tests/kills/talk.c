@@ -6,7 +6,7 @@
  *
  * Flags: l long writes, b slow reader, x no wait for the peer before close(), i idle at the end,
  * d another number by dup(), t two processes by turns, f two processes by direction, k the child is
- * to be killed, h it executes a program, m it is sent the connection, e shared before its first octet, r a time to linger.
+ * to be killed, h it executes a program, m it is sent the connection, e shared before its first octet, c its parent closes it at once, r a time to linger.
  */
 #include <errno.h>
 #include <poll.h>
@@ -327,6 +327,8 @@ static void share(struct end *e)
 	e->who = e->child ? PARENT : CHILD;
 	if (e->child)
 		return;
+	if (has(e, 'c'))
+		e->who = ALONE;
 	if (has(e, 'h'))
 		execute(e);
 	ledger_store(&e->l->joined, 1);
@@ -335,7 +337,7 @@ static void share(struct end *e)
 
 static bool is_to_share(const struct end *e)
 {
-	if (e->parent || e->role != BY_LISTEN || !(has(e, 't') || has(e, 'f')))
+	if (e->parent || e->role != BY_LISTEN || !(has(e, 't') || has(e, 'f') || has(e, 'c')))
 		return false;
 	return has(e, 'e') || e->in->got || e->out->sent;
 }
@@ -407,6 +409,8 @@ static void run(struct end *e)
 	while (!is_over(e)) {
 		if (is_to_share(e))
 			share(e);
+		if (e->who == PARENT && has(e, 'c'))
+			break; /* it has given it away */
 		if (e->who != ALONE && partner_is_gone(e))
 			take_over(e);
 		step(e);
