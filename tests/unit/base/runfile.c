@@ -116,5 +116,5 @@ Test(runfile, a_full_folder_says_so)
 	cr_assert_eq(base_runfile_open(path, 0, (void **)&p, &(size_t){ 0 }), 0);
 	cr_expect_eq(base_runfile_reserve(p, SIZE), -ENOSPC);
 	memset(p, 2, SIZE / 2);
-	umount(dir);
+	umount2(dir, MNT_DETACH);
 }

@@ -364,7 +364,7 @@ Test(adopt, full_folder)
 		cr_skip_test("no mount namespace to be had");
 	expect_unnamed("no room");
 	cr_expect_eq(place_files(), 0);
-	umount(place_dir);
+	umount2(place_dir, MNT_DETACH);
 }
 
 /* All of it, by a file of somebody's */
@@ -419,6 +419,7 @@ Test(adopt, folder_that_fills_up)
 	place_recv(other[1], 0, SOME);
 	ends_destroy(s);
 	ends_destroy(other);
+	umount2(place_dir, MNT_DETACH);
 }
 
 Test(adopt, no_descriptor_is_left)
