@@ -42,9 +42,11 @@ static struct ddp_fault fault_of(uint32_t fault)
 static enum config_reason end_of(const struct stream_info *i)
 {
 	if (!i->broken)
-		return CONFIG_REASON_NONE;
+		return i->over ? CONFIG_REASON_CLOSED : CONFIG_REASON_NONE;
 	if (i->aborted)
 		return CONFIG_REASON_PEER_ABORTED;
+	if (i->cut)
+		return CONFIG_REASON_PEER_CUT;
 	if (i->fault)
 		return i->fault_by_peer ? CONFIG_REASON_PEER_TERMINATED : CONFIG_REASON_FAULT;
 	return CONFIG_REASON_PEER_RESET;

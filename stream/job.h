@@ -45,7 +45,7 @@ struct stream_info {
 	uint32_t ring, mulpdu;
 	uint16_t ird, ord;
 	uint8_t mpa_rev;
-	bool open, broken, aborted, fault_by_peer, crc, tx_markers, rx_markers;
+	bool open, broken, over, cut, aborted, fault_by_peer, crc, tx_markers, rx_markers;
 	uint64_t tx_octets, rx_octets, tx_fpdus, rx_fpdus;
 	uint64_t messages_sent, messages_received, jobs;
 };

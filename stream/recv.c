@@ -57,10 +57,13 @@ static int transport_ended(struct rsock *s, int err)
 		return err ? err : -ENOTCONN;
 	/* The kernel has no SIGBUS to fear where it receives to */
 	rsock_memory_judge(s, err == -EFAULT ? -ENOSPC : err);
-	if (err || cut)
+	if (err || cut) {
 		rsock_break(s, error_told(err));
-	else
+		if (!err)
+			rsock_store(&st->broken, STREAM_CUT);
+	} else {
 		rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
+	}
 	return err ? err : -ENOTCONN;
 }
 

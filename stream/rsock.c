@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <wire/iwarp_fault.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -45,7 +46,7 @@ void rsock_break(struct rsock *s, int err)
 
 	if (!(ends & STREAM_IN_ENDED) || !(ends & (STREAM_OUT_ENDED | STREAM_SHUT_WR)))
 		rsock_store(&s->state->error, ends & STREAM_IN_ENDED ? EPIPE : (uint32_t)err);
-	rsock_store(&s->state->broken, 1);
+	rsock_store(&s->state->broken, STREAM_BROKEN);
 	rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
 }
 
@@ -214,6 +215,11 @@ static void rsock_stats(struct stream *stream, struct stream_stats *stats)
 	};
 }
 
+static bool both_over(uint32_t ends)
+{
+	return ends & STREAM_IN_ENDED && ends & (STREAM_OUT_ENDED | STREAM_SHUT_WR);
+}
+
 static void rsock_info(struct stream *stream, struct stream_info *out)
 {
 	struct rsock *s = rsock_of(stream);
@@ -234,6 +240,8 @@ static void rsock_info(struct stream *stream, struct stream_info *out)
 		.mpa_rev = info.mpa_rev,
 		.open = rsock_is_open(s),
 		.broken = rsock_load(&st->broken),
+		.over = both_over(rsock_load(&st->ends)),
+		.cut = rsock_load(&st->broken) == STREAM_CUT || info.fault == MPA_E_CLOSED,
 		.aborted = rsock_load(&st->aborted),
 		.crc = info.crc,
 		.tx_markers = info.tx_markers,

@@ -64,6 +64,12 @@ enum stream_end {
 	STREAM_SAID = 0x40,   /* our DISCONNECT is due or sent */
 };
 
+/* How it ended otherwise than in order */
+enum stream_broken {
+	STREAM_BROKEN = 1,
+	STREAM_CUT = 2, /* the peer's FIN came in the middle of something */
+};
+
 enum stream_due {
 	STREAM_DUE_GRANT = 0x01, /* an SGL message whose Write has gone */
 	STREAM_DUE_SHUTDOWN = 0x02,
@@ -152,7 +158,7 @@ struct stream_state {
 	uint32_t error;		       /* * atomic; errno that one call is still to be told */
 	uint32_t may_send;	       /* * the transport's start-up gate is open */
 	uint32_t in_edge, out_edge;    /* * atomic */
-	uint32_t broken;	       /* * it ended otherwise than in order */
+	uint32_t broken;	       /* * enum stream_broken */
 	uint32_t aborted;	       /* * the peer's ABORT has come */
 	uint32_t refused;	       /* tx: a job was told of the peer's Terminate */
 	uint32_t features;	       /* in force; written once, before the stage is OPEN */

@@ -56,10 +56,11 @@ s.recv(1)
 try:
     s.setblocking(False)
     try:
-        while True:
+        while sys.argv[1]:
             s.send(b"unread" * 1000)
     except BlockingIOError:
-        s.setblocking(True)
+        pass
+    s.setblocking(True)
     print("got", s.recv(100))
 except OSError as error:
     print("errno", error.errno)
@@ -87,10 +88,10 @@ CONN_DATA = struct.pack("!BBH3xBQIIQII", 1, 2, 384, 0, 0x10000, 7, 2, 0x100000, 
 class Raw:
     """A peer that answers a Request with a Reply of its own making, and goes on with what it likes."""
 
-    def __init__(self, private, then=b""):
+    def __init__(self, private, then=b"", ends=False):
         private = struct.pack("!HH", 1, 0) + private  # IRD and ORD
         self.reply = b"MPA ID Rep Frame" + struct.pack("!BBH", 0x50, 2, len(private)) + private
-        self.then = then
+        self.then, self.ends = then, ends
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = str(self.listener.getsockname()[1])
         threading.Thread(target=self.serve, daemon=True).start()
@@ -114,6 +115,8 @@ class Raw:
                 conn.sendall(self.reply)
                 conn.recv(1)
                 conn.sendall(self.then)
+                if self.ends:
+                    conn.shutdown(socket.SHUT_WR)
                 while conn.recv(65536):
                     pass
             except OSError:
@@ -157,9 +160,9 @@ def fault(warpsock):
     return says(text, 304)
 
 
-def left(warpsock, how, number):
+def left(warpsock, how, number, flood=True):
     with Stage(warpsock) as stage:
-        stage.run("pair", [sys.executable, "-c", PAIR.replace("LEAVE", how)])
+        stage.run("pair", [sys.executable, "-c", PAIR.replace("LEAVE", how), "f" * flood])
         return says(stage.text("pair"), number)
 
 
@@ -171,7 +174,18 @@ def aborted(warpsock):
 
 def reset(warpsock):
     """PEER_RESET: the peer is killed with octets unread."""
-    return left(warpsock, "time.sleep(0.3); os.kill(os.getpid(), signal.SIGKILL)", 301)
+    return left(warpsock, "time.sleep(3); os.kill(os.getpid(), signal.SIGKILL)", 301)
+
+
+def cut(warpsock):
+    """PEER_CUT: the peer's FIN comes within an FPDU."""
+    text, _ = asked(warpsock, Raw(CONN_DATA, b"\x00\x40half", ends=True), "ddp")
+    return says(text, 302)
+
+
+def closed(warpsock):
+    """CLOSED: the peer closes, having read everything."""
+    return left(warpsock, "s.close()", 300, flood=False)
 
 
 def main():
@@ -181,6 +195,8 @@ def main():
     writer.case("FAULT", fault(warpsock))
     writer.case("PEER_ABORTED", aborted(warpsock))
     writer.case("PEER_RESET", reset(warpsock))
+    writer.case("PEER_CUT", cut(warpsock))
+    writer.case("CLOSED", closed(warpsock))
     writer.finish()
 
 
