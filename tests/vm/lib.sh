@@ -170,3 +170,29 @@ sockets() {
 	echo "the client ends with $status"
 	[ $status = "${status_client:-0}" ] && ends server 20 "${status_server:-0}"
 }
+
+# both STEPS... -- STEPS...: of script_verbs' and script_warp's responder and initiator; who is
+# which is in $role. What they do before is in $before (the initiator) and $before_listen.
+before=() before_listen=()
+both() {
+	local ours=$project/build/tests/vm/script_warp theirs=$project/build-vm/script_verbs
+	local first=() within=(timeout -k 2 "${limit:-30}")
+	port=$((port + 1))
+	while [ "$1" != -- ]; do
+		first+=("$1")
+		shift
+	done
+	shift
+	if [ "$role" = "siw serves" ]; then
+		start responder "$theirs" "${before_listen[@]}" listen $SIW $port "${first[@]}"
+		await_port responder $port
+		in_peer "${within[@]}" "$ours" "${before[@]}" connect $SIW $port "$@" &&
+			ends responder 15
+	else
+		start responder in_peer "$ours" "${before_listen[@]}" listen $PEER $port \
+			"${first[@]}"
+		await_port responder $port
+		"${within[@]}" "$theirs" "${before[@]}" connect $PEER $port "$@" &&
+			ends responder 15
+	fi
+}

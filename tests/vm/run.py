@@ -147,19 +147,27 @@ def version(package):
     return done.stdout or "not installed"
 
 
-def write_table(path, results):
+def section(script, cases):
+    passed = sum(case.result == "passed" for case in cases)
+    lines = [f"## {script.name}: {passed} of {len(cases)}\n\n{script.what}.\n\n"
+             "| case | result |\n| --- | --- |\n"]
+    return "".join(lines + [f"| {case.name} | {case.result} |\n" for case in cases])
+
+
+def write_table(path, results, known):
+    """Cases that were not run now keep what they have there."""
     page = Path(path)
-    head = page.read_text().split(RESULTS)[0] if page.exists() else ""
+    head, _, rest = (page.read_text() if page.exists() else "").partition(RESULTS)
+    old = {text.split(":")[0]: "## " + text.rstrip() + "\n" for text in rest.split("\n## ")[1:]}
+    new = {script.name: section(script, cases) for script, cases in results}
     lines = [head, RESULTS, "\nWritten by `./dev vm-test --table FILE`.\n\n",
              "| | version |\n| --- | --- |\n"]
     for name, package in (("Linux, siw", "linux-source-6.1"), ("librdmacm", "librdmacm1"),
                           ("tshark", "tshark")):
         lines.append(f"| {name} | {version(package)} |\n")
-    for script, cases in results:
-        passed = sum(case.result == "passed" for case in cases)
-        lines.append(f"\n## {script.name}: {passed} of {len(cases)}\n\n{script.what}.\n\n"
-                     "| case | result |\n| --- | --- |\n")
-        lines += [f"| {case.name} | {case.result} |\n" for case in cases]
+    for name in known:
+        if name in {**old, **new}:
+            lines.append("\n" + {**old, **new}[name])
     page.write_text("".join(lines))
 
 
@@ -209,7 +217,7 @@ def main():
         died = run_all(chosen)
         results = [(script, judge(script, died)) for script in chosen]
     if options.table:
-        write_table(options.table, results)
+        write_table(options.table, results, known)
     print_tap(results)
 
 

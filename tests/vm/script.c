@@ -12,8 +12,9 @@
 #include <string.h>
 #include <sys/param.h>
 
-uint8_t script_out[SCRIPT_BUFFER], script_in[SCRIPT_RECEIVES][SCRIPT_BUFFER],
-	script_memory[SCRIPT_MEMORY];
+uint8_t *script_out, *script_in[SCRIPT_RECEIVES], *script_memory;
+unsigned int script_out_size, script_buffer_size = 65536, script_memory_size = 65536;
+unsigned int script_pieces = 1, script_ird = 4, script_ord = 4;
 
 static bool initiator;
 static unsigned int private_len;
@@ -35,28 +36,63 @@ int script_wrong(const char *format, ...)
 static void fill(uint8_t *p, unsigned int len, uint8_t kind)
 {
 	for (unsigned int i = 0; i < len; i++)
-		p[i] = (uint8_t)(i * 7 + (i >> 8) + kind);
+		p[i] = (uint8_t)(i * 7 + (i >> 8) + (i >> 16) + kind);
 }
 
 static int compare(const uint8_t *p, unsigned int len, uint8_t kind)
 {
 	for (unsigned int i = 0; i < len; i++)
-		if (p[i] != (uint8_t)(i * 7 + (i >> 8) + kind))
+		if (p[i] != (uint8_t)(i * 7 + (i >> 8) + (i >> 16) + kind))
 			return script_wrong("octet %u of %u is %#x", i, len, p[i]);
 	return 0;
 }
 
 /* --- start-up ----------------------------------------------------------------------------- */
 
+/* What is in the peer's memory without being written is the pattern of 'm'. */
+static int take_memory(void)
+{
+	if (script_out)
+		return 0;
+	script_out_size = MAX(script_memory_size, script_buffer_size);
+	script_out = calloc(1, script_out_size);
+	script_memory = calloc(1, script_memory_size);
+	for (int i = 0; i < SCRIPT_RECEIVES; i++)
+		script_in[i] = calloc(1, script_buffer_size);
+	if (!script_out || !script_memory || !script_in[SCRIPT_RECEIVES - 1])
+		return script_wrong("no memory");
+	fill(script_memory, script_memory_size, 'm');
+	return 0;
+}
+
+static int step_memory(char **arg)
+{
+	script_memory_size = (unsigned int)atoi(arg[0]);
+	return 0;
+}
+
+static int step_buffer(char **arg)
+{
+	script_buffer_size = (unsigned int)atoi(arg[0]);
+	return 0;
+}
+
+static int step_depth(char **arg)
+{
+	script_ird = (unsigned int)atoi(arg[0]);
+	script_ord = (unsigned int)atoi(arg[1]);
+	return 0;
+}
+
 static int step_listen(char **arg)
 {
-	return script_ops.listen(arg[0], arg[1]);
+	return take_memory() || script_ops.listen(arg[0], arg[1]);
 }
 
 static int step_connect(char **arg)
 {
 	initiator = true;
-	return script_ops.connect(arg[0], arg[1], private_data, private_len);
+	return take_memory() || script_ops.connect(arg[0], arg[1], private_data, private_len);
 }
 
 static int step_private(char **arg)
@@ -98,7 +134,7 @@ static int tell(void)
 	struct script_where here = script_ops.where();
 
 	memcpy(script_out, &here, sizeof(here));
-	return script_ops.post(SCRIPT_SEND, sizeof(here), 0, 0);
+	return script_ops.post(SCRIPT_SEND, sizeof(here), 0, 0, 1);
 }
 
 static int hear(void)
@@ -121,12 +157,23 @@ static int message(enum script_op op, const char *len)
 	unsigned int n = (unsigned int)atoi(len);
 
 	fill(script_out, n, 's');
-	return script_ops.post(op, n, be32toh(peer.stag), 0);
+	return script_ops.post(op, n, be32toh(peer.stag), 0, 1);
+}
+
+static int step_pieces(char **arg)
+{
+	script_pieces = (unsigned int)atoi(arg[0]);
+	return script_pieces > 0 && script_pieces <= SCRIPT_PIECES ? 0 : script_wrong("pieces");
 }
 
 static int step_send(char **arg)
 {
 	return message(SCRIPT_SEND, arg[0]);
+}
+
+static int step_send_se(char **arg)
+{
+	return message(SCRIPT_SEND_SE, arg[0]);
 }
 
 static int step_send_inv(char **arg)
@@ -150,17 +197,26 @@ static int step_write(char **arg)
 	unsigned int n = (unsigned int)atoi(arg[0]);
 
 	fill(script_out, n, 'w');
-	return script_ops.post(SCRIPT_WRITE, n, be32toh(peer.stag), be64toh(peer.to));
+	return script_ops.post(SCRIPT_WRITE, n, be32toh(peer.stag), be64toh(peer.to), 1);
 }
 
-/* What is in the peer's memory without being written is the pattern of 'm'. */
+static int reads(unsigned int len, unsigned int times)
+{
+	memset(script_out, 0, script_out_size);
+	return script_ops.post(SCRIPT_READ, len, be32toh(peer.stag), be64toh(peer.to), times) ||
+	       compare(script_out, len, 'm');
+}
+
 static int step_read(char **arg)
+{
+	return reads((unsigned int)atoi(arg[0]), 1);
+}
+
+static int step_reads(char **arg)
 {
 	unsigned int n = (unsigned int)atoi(arg[0]);
 
-	memset(script_out, 0, sizeof(script_out));
-	return script_ops.post(SCRIPT_READ, n, be32toh(peer.stag), be64toh(peer.to)) ||
-	       compare(script_out, n, 'm');
+	return n <= SCRIPT_REQUESTS ? reads(1000, n) : script_wrong("reads");
 }
 
 static int step_has(char **arg)
@@ -173,7 +229,7 @@ static int step_has(char **arg)
 /* Whether such a Write succeeds here is no matter; such a Read must not. */
 static int astray(enum script_op op, uint32_t stag, uint64_t beyond)
 {
-	int ret = script_ops.post(op, 8, stag, be64toh(peer.to) + beyond);
+	int ret = script_ops.post(op, 8, stag, be64toh(peer.to) + beyond, 1);
 
 	return op == SCRIPT_READ && !ret ? script_wrong("the Read succeeded") : 0;
 }
@@ -185,7 +241,7 @@ static int step_write_stag(char **arg)
 
 static int step_write_end(char **arg)
 {
-	return astray(SCRIPT_WRITE, be32toh(peer.stag), SCRIPT_MEMORY - 7);
+	return astray(SCRIPT_WRITE, be32toh(peer.stag), script_memory_size - 7);
 }
 
 static int step_read_stag(char **arg)
@@ -195,7 +251,7 @@ static int step_read_stag(char **arg)
 
 static int step_read_end(char **arg)
 {
-	return astray(SCRIPT_READ, be32toh(peer.stag), SCRIPT_MEMORY - 7);
+	return astray(SCRIPT_READ, be32toh(peer.stag), script_memory_size - 7);
 }
 
 static int step_fails(char **arg)
@@ -225,6 +281,9 @@ static const struct step {
 } steps[] = {
 	{ "listen", 2, step_listen },
 	{ "connect", 2, step_connect },
+	{ "memory", 1, step_memory },
+	{ "buffer", 1, step_buffer },
+	{ "depth", 2, step_depth },
 	{ "private", 1, step_private },
 	{ "private-is", 1, step_private_is },
 	{ "accept", 0, step_accept },
@@ -232,10 +291,13 @@ static const struct step {
 	{ "refused", 0, step_refused },
 	{ "swap", 0, step_swap },
 	{ "send", 1, step_send },
+	{ "pieces", 1, step_pieces },
+	{ "send-se", 1, step_send_se },
 	{ "send-inv", 1, step_send_inv },
 	{ "got", 1, step_got },
 	{ "write", 1, step_write },
 	{ "read", 1, step_read },
+	{ "reads", 1, step_reads },
 	{ "has", 1, step_has },
 	{ "write-stag", 0, step_write_stag },
 	{ "write-end", 0, step_write_end },
@@ -257,7 +319,6 @@ static const struct step *find(const char *name)
 
 int main(int argc, char **argv)
 {
-	fill(script_memory, SCRIPT_MEMORY, 'm');
 	for (int i = 1; i < argc;) {
 		const struct step *s = find(argv[i]);
 

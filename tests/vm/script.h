@@ -4,13 +4,19 @@
  * steps are the same over librdmacm (script_verbs.c) and over the native API (script_warp.c).
  *
  *	listen ADDR PORT    wait for a Request          connect ADDR PORT
+ *	                    (may come again, after the last connection's end)
+ *	memory N | buffer N octets that the peer may write and read, and of a message: 65536
+ *	depth IRD ORD       at first 4 4
  *	private N           of N octets, for the next connect, accept or reject
  *	private-is N        what the peer gave
  *	accept | reject     of what came                refused    the peer has rejected us
  *	swap                tell each other where our memory is: initiator first
+ *	pieces N            of which Sends and Writes are gathered from here on
  *	send N | got N      a Send of N octets of the pattern, and its receipt
+ *	send-se N           with the Solicited Event
  *	send-inv N          and the peer's region is invalid from then on
  *	write N | read N    the peer's memory, from its start
+ *	reads N             of 1000 octets each, all posted at once
  *	has N               our memory has what was written there
  *	write-stag, write-end, read-stag, read-end
  *	                    of an STag that nobody has, or up to behind the end of the region
@@ -24,13 +30,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SCRIPT_MEMORY 65536 /* that peers may read and write */
-#define SCRIPT_BUFFER 65536 /* of one message */
 #define SCRIPT_RECEIVES 4
-#define SCRIPT_WAIT_MS 10000
+#define SCRIPT_PIECES 6	   /* as many as siw has */
+#define SCRIPT_REQUESTS 64 /* at a time */
+#define SCRIPT_WAIT_MS 60000
 
 enum script_op {
 	SCRIPT_SEND,
+	SCRIPT_SEND_SE,
 	SCRIPT_SEND_INV,
 	SCRIPT_WRITE,
 	SCRIPT_READ,
@@ -51,22 +58,27 @@ struct script_ops {
 	int (*refused)(void);
 	/* The peer's private data, valid until the end */
 	const void *(*private_data)(unsigned int *len);
-	/* The first @len octets of script_out go out, or to or from @to, and that is complete */
-	int (*post)(enum script_op op, unsigned int len, uint32_t stag, uint64_t to);
+	/*
+	 * The first @len octets of script_out go out, or to or from @to, @times at once; and all
+	 * that is complete
+	 */
+	int (*post)(enum script_op op, unsigned int len, uint32_t stag, uint64_t to,
+		    unsigned int times);
 	/* The next message is in script_in[@slot] with @len octets */
 	int (*receive)(unsigned int *slot, unsigned int *len);
 	int (*receive_again)(unsigned int slot);
 	struct script_where (*where)(void);
-	/* Waits for the end of the connection; 0: in order */
+	/* Waits for the end of the connection; 0: in order, and then all that it had is free */
 	int (*ended)(bool in_order);
 	int (*terminated)(uint32_t code);
-	int (*close)(void);
+	int (*close)(void); /* the same */
 };
 
 extern const struct script_ops script_ops;
 /* Registered by the back end: for sending and as the sink of Reads; posted; open to the peer */
-extern uint8_t script_out[SCRIPT_BUFFER], script_in[SCRIPT_RECEIVES][SCRIPT_BUFFER],
-	script_memory[SCRIPT_MEMORY];
+extern uint8_t *script_out, *script_in[SCRIPT_RECEIVES], *script_memory;
+extern unsigned int script_out_size, script_buffer_size, script_memory_size;
+extern unsigned int script_pieces, script_ird, script_ord;
 
 int script_wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -67,7 +67,8 @@ static int await(enum rdma_cm_event_type want)
 
 static int receive_again(unsigned int slot)
 {
-	return rdma_post_recv(id, (void *)(uintptr_t)slot, script_in[slot], SCRIPT_BUFFER, in[slot])
+	return rdma_post_recv(id, (void *)(uintptr_t)slot, script_in[slot], script_buffer_size,
+			      in[slot])
 		       ? failed("post_recv")
 		       : 0;
 }
@@ -75,22 +76,22 @@ static int receive_again(unsigned int slot)
 static int open_qp(void)
 {
 	struct ibv_qp_init_attr attr = {
-		.cap = { 8, SCRIPT_RECEIVES, 1, 1, 0 },
+		.cap = { SCRIPT_REQUESTS, SCRIPT_RECEIVES, SCRIPT_PIECES, 1, 0 },
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
 	};
 	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
-	attr.send_cq = send_cq = ibv_create_cq(id->verbs, 16, NULL, NULL, 0);
-	attr.recv_cq = recv_cq = ibv_create_cq(id->verbs, 16, NULL, NULL, 0);
+	attr.send_cq = send_cq = ibv_create_cq(id->verbs, SCRIPT_REQUESTS, NULL, NULL, 0);
+	attr.recv_cq = recv_cq = ibv_create_cq(id->verbs, SCRIPT_REQUESTS, NULL, NULL, 0);
 	if (!send_cq || !recv_cq || rdma_create_qp(id, NULL, &attr))
 		return failed("create_qp");
-	out = rdma_reg_msgs(id, script_out, SCRIPT_BUFFER);
-	memory = ibv_reg_mr(id->pd, script_memory, SCRIPT_MEMORY, access);
+	out = rdma_reg_msgs(id, script_out, script_out_size);
+	memory = ibv_reg_mr(id->pd, script_memory, script_memory_size, access);
 	for (unsigned int i = 0; i < SCRIPT_RECEIVES; i++) {
-		in[i] = rdma_reg_msgs(id, script_in[i], SCRIPT_BUFFER);
-		if (receive_again(i))
-			return 1;
+		in[i] = rdma_reg_msgs(id, script_in[i], script_buffer_size);
+		if (!in[i] || receive_again(i))
+			return failed("reg_msgs");
 	}
 	return out && memory ? 0 : failed("reg_mr");
 }
@@ -99,8 +100,8 @@ static struct rdma_conn_param param_of(const void *pd, unsigned int len)
 {
 	return (struct rdma_conn_param){ .private_data = pd,
 					 .private_data_len = (uint8_t)len,
-					 .responder_resources = 4,
-					 .initiator_depth = 4 };
+					 .responder_resources = (uint8_t)script_ird,
+					 .initiator_depth = (uint8_t)script_ord };
 }
 
 static struct sockaddr_in address(const char *addr, const char *port)
@@ -116,6 +117,8 @@ static int verbs_listen(const char *addr, const char *port)
 {
 	struct sockaddr_in a = address(addr, port);
 
+	if (listener)
+		return await(RDMA_CM_EVENT_CONNECT_REQUEST);
 	channel = rdma_create_event_channel();
 	if (!channel || rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP) ||
 	    rdma_bind_addr(listener, (struct sockaddr *)&a) || rdma_listen(listener, 4))
@@ -195,24 +198,57 @@ static int completion(struct ibv_cq *cq, struct ibv_wc *wc)
 	return script_wrong("no completion");
 }
 
-static int verbs_post(enum script_op op, unsigned int len, uint32_t stag, uint64_t to)
+/* The first @len octets of script_out, in as many pieces as are wanted */
+static int cut(enum script_op op, unsigned int len, struct ibv_sge sg[SCRIPT_PIECES])
+{
+	unsigned int n = op == SCRIPT_READ ? 1 : script_pieces, at = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		unsigned int part = i == n - 1 ? len - at : len / n;
+
+		sg[i] = (struct ibv_sge){ (uintptr_t)script_out + at, part, out->lkey };
+		at += part;
+	}
+	return (int)n;
+}
+
+static int post_all(struct ibv_send_wr *wr, unsigned int times)
+{
+	struct ibv_send_wr *bad;
+	struct ibv_wc wc;
+
+	for (unsigned int i = 0; i < times; i++) {
+		errno = ibv_post_send(id->qp, wr, &bad);
+		if (errno)
+			return failed("post_send");
+	}
+	for (unsigned int i = 0; i < times; i++)
+		if (completion(send_cq, &wc))
+			return 1;
+	return 0;
+}
+
+static int verbs_post(enum script_op op, unsigned int len, uint32_t stag, uint64_t to,
+		      unsigned int times)
 {
 	static const enum ibv_wr_opcode opcodes[] = { [SCRIPT_SEND] = IBV_WR_SEND,
+						      [SCRIPT_SEND_SE] = IBV_WR_SEND,
 						      [SCRIPT_SEND_INV] = IBV_WR_SEND_WITH_INV,
 						      [SCRIPT_WRITE] = IBV_WR_RDMA_WRITE,
 						      [SCRIPT_READ] = IBV_WR_RDMA_READ };
-	struct ibv_sge sge = { (uintptr_t)script_out, len, out->lkey };
-	struct ibv_send_wr wr = { .opcode = opcodes[op], .sg_list = &sge, .num_sge = 1 }, *bad;
-	struct ibv_wc wc;
+	struct ibv_sge sg[SCRIPT_PIECES];
+	struct ibv_send_wr wr = { .opcode = opcodes[op],
+				  .sg_list = sg,
+				  .num_sge = cut(op, len, sg),
+				  .send_flags = op == SCRIPT_SEND_SE ? IBV_SEND_SOLICITED : 0 };
 
 	if (op == SCRIPT_SEND_INV) {
 		wr.invalidate_rkey = stag;
-	} else if (op != SCRIPT_SEND) {
+	} else if (op == SCRIPT_WRITE || op == SCRIPT_READ) {
 		wr.wr.rdma.rkey = stag;
 		wr.wr.rdma.remote_addr = to;
 	}
-	errno = ibv_post_send(id->qp, &wr, &bad);
-	return errno ? failed("post_send") : completion(send_cq, &wc);
+	return post_all(&wr, times);
 }
 
 static int verbs_receive(unsigned int *slot, unsigned int *len)
@@ -229,7 +265,21 @@ static int verbs_receive(unsigned int *slot, unsigned int *len)
 static struct script_where verbs_where(void)
 {
 	return (struct script_where){ htobe64((uintptr_t)script_memory), htobe32(memory->rkey),
-				      htobe32(SCRIPT_MEMORY) };
+				      htobe32(script_memory_size) };
+}
+
+static void release(void)
+{
+	rdma_destroy_qp(id);
+	ibv_destroy_cq(send_cq);
+	ibv_destroy_cq(recv_cq);
+	for (unsigned int i = 0; i < SCRIPT_RECEIVES; i++)
+		ibv_dereg_mr(in[i]);
+	ibv_dereg_mr(memory);
+	ibv_dereg_mr(out);
+	rdma_destroy_id(id);
+	if (!listener)
+		rdma_destroy_event_channel(channel);
 }
 
 /* siw tells of every end in the same way. */
@@ -238,6 +288,7 @@ static int verbs_ended(bool in_order)
 	int ret = await(RDMA_CM_EVENT_DISCONNECTED);
 
 	rdma_disconnect(id);
+	release();
 	return ret;
 }
 
@@ -248,7 +299,12 @@ static int verbs_terminated(uint32_t code)
 
 static int verbs_close(void)
 {
-	return rdma_disconnect(id) ? failed("disconnect") : await(RDMA_CM_EVENT_DISCONNECTED);
+	if (rdma_disconnect(id))
+		return failed("disconnect");
+	if (await(RDMA_CM_EVENT_DISCONNECTED))
+		return 1;
+	release();
+	return 0;
 }
 
 const struct script_ops script_ops = {

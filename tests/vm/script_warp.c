@@ -25,28 +25,47 @@ static int failed(const char *what, int err)
 
 static int warp_receive_again(unsigned int slot)
 {
-	struct warp_sge sg = { script_in[slot], SCRIPT_BUFFER, warp_mr_stag(in[slot]) };
+	struct warp_sge sg = { script_in[slot], script_buffer_size, warp_mr_stag(in[slot]) };
 	struct warp_recv_wr wr = { slot, &sg, 1 };
 	int ret = warp_qp_post_recv(end.qp, &wr, 1);
 
 	return ret == 1 ? 0 : failed("post_recv", ret);
 }
 
+/* In place of the end's own, which does not gather */
+static int make_qp(void)
+{
+	struct warp_qp_attr attr = { .send_cq = end.cq,
+				     .recv_cq = end.cq,
+				     .max_send_wr = SCRIPT_REQUESTS,
+				     .max_recv_wr = SCRIPT_RECEIVES,
+				     .max_send_sge = SCRIPT_PIECES,
+				     .max_recv_sge = 1,
+				     .signal_all = true };
+
+	warp_qp_destroy(end.qp);
+	end.qp = NULL;
+	return warp_qp_create(end.pd, &attr, &end.qp);
+}
+
 static int open_end(void)
 {
 	unsigned int remote = WARP_ACCESS_REMOTE_WRITE | WARP_ACCESS_REMOTE_READ;
 	unsigned int local = WARP_ACCESS_LOCAL_WRITE;
-	int ret = warp_device_open(NULL, &device);
+	int ret = device ? 0 : warp_device_open(NULL, &device);
 
+	memset(&end, 0, sizeof(end));
 	if (!ret)
-		ret = endpoint_open(&end, device, NULL, 8, SCRIPT_WAIT_MS);
+		ret = endpoint_open(&end, device, NULL, SCRIPT_REQUESTS, SCRIPT_WAIT_MS);
 	if (!ret)
-		ret = warp_mr_register(end.pd, script_out, SCRIPT_BUFFER, local, &out);
+		ret = make_qp();
 	if (!ret)
-		ret = warp_mr_register(end.pd, script_memory, SCRIPT_MEMORY, local | remote,
+		ret = warp_mr_register(end.pd, script_out, script_out_size, local, &out);
+	if (!ret)
+		ret = warp_mr_register(end.pd, script_memory, script_memory_size, local | remote,
 				       &memory);
 	for (unsigned int i = 0; !ret && i < SCRIPT_RECEIVES; i++) {
-		ret = warp_mr_register(end.pd, script_in[i], SCRIPT_BUFFER, local, &in[i]);
+		ret = warp_mr_register(end.pd, script_in[i], script_buffer_size, local, &in[i]);
 		if (!ret && warp_receive_again(i))
 			return 1;
 	}
@@ -58,7 +77,7 @@ static int open_end(void)
 static struct warp_conn_param param_of(const void *pd, unsigned int len)
 {
 	return (struct warp_conn_param){
-		.private_data = pd, .private_data_len = len, .ird = 4, .ord = 4
+		.private_data = pd, .private_data_len = len, .ird = script_ird, .ord = script_ord
 	};
 }
 
@@ -69,7 +88,9 @@ static int warp_listen_one(const char *addr, const char *port)
 
 	if (open_end() || endpoint_resolve(addr, (uint16_t)atoi(port), &a))
 		return 1;
-	ret = warp_listen(device, (struct sockaddr *)&a, endpoint_addr_len(&a), 4, &listener);
+	ret = listener ? 0
+		       : warp_listen(device, (struct sockaddr *)&a, endpoint_addr_len(&a), 4,
+				     &listener);
 	if (!ret)
 		ret = warp_listener_get(listener, SCRIPT_WAIT_MS, &request);
 	return ret ? failed("listen", ret) : 0;
@@ -155,23 +176,48 @@ static int completion(bool receive, struct warp_wc *wc)
 	}
 }
 
-static int warp_post(enum script_op op, unsigned int len, uint32_t stag, uint64_t to)
+/* The first @len octets of script_out, in as many pieces as are wanted */
+static unsigned int cut(enum script_op op, unsigned int len, struct warp_sge sg[SCRIPT_PIECES])
+{
+	unsigned int n = op == SCRIPT_READ ? 1 : script_pieces, at = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		unsigned int part = i == n - 1 ? len - at : len / n;
+
+		sg[i] = (struct warp_sge){ script_out + at, part, warp_mr_stag(out) };
+		at += part;
+	}
+	return n;
+}
+
+static int warp_post(enum script_op op, unsigned int len, uint32_t stag, uint64_t to,
+		     unsigned int times)
 {
 	static const enum warp_wr_opcode opcodes[] = { [SCRIPT_SEND] = WARP_WR_SEND,
+						       [SCRIPT_SEND_SE] = WARP_WR_SEND,
 						       [SCRIPT_SEND_INV] = WARP_WR_SEND_INVALIDATE,
 						       [SCRIPT_WRITE] = WARP_WR_WRITE,
 						       [SCRIPT_READ] = WARP_WR_READ };
-	struct warp_sge sg = { script_out, len, warp_mr_stag(out) };
+	struct warp_sge sg[SCRIPT_PIECES];
 	struct warp_send_wr wr = { .opcode = opcodes[op],
-				   .sg = &sg,
-				   .num_sge = 1,
+				   .flags = op == SCRIPT_SEND_SE ? WARP_SEND_SOLICITED : 0,
+				   .sg = sg,
+				   .num_sge = cut(op, len, sg),
 				   .inv_stag = stag,
 				   .remote_stag = stag,
 				   .remote_to = to };
 	struct warp_wc wc;
-	int ret = warp_qp_post_send(end.qp, &wr, 1);
+	int ret;
 
-	return ret == 1 ? completion(false, &wc) : failed("post_send", ret);
+	for (unsigned int i = 0; i < times; i++) {
+		ret = warp_qp_post_send(end.qp, &wr, 1);
+		if (ret != 1)
+			return failed("post_send", ret);
+	}
+	for (unsigned int i = 0; i < times; i++)
+		if (completion(false, &wc))
+			return 1;
+	return 0;
 }
 
 static int warp_receive(unsigned int *slot, unsigned int *len)
@@ -188,7 +234,17 @@ static int warp_receive(unsigned int *slot, unsigned int *len)
 static struct script_where warp_where(void)
 {
 	return (struct script_where){ htobe64((uintptr_t)script_memory),
-				      htobe32(warp_mr_stag(memory)), htobe32(SCRIPT_MEMORY) };
+				      htobe32(warp_mr_stag(memory)), htobe32(script_memory_size) };
+}
+
+static void release(void)
+{
+	endpoint_detach(&end);
+	for (unsigned int i = 0; i < SCRIPT_RECEIVES; i++)
+		warp_mr_deregister(in[i]);
+	warp_mr_deregister(memory);
+	warp_mr_deregister(out);
+	endpoint_close(&end);
 }
 
 static int warp_ended(bool in_order)
@@ -203,6 +259,8 @@ static int warp_ended(bool in_order)
 	if (state() != (in_order ? WARP_CONN_DISCONNECTED : WARP_CONN_ERROR))
 		return failed("the connection's end", 0);
 	warp_conn_disconnect(end.conn);
+	if (in_order)
+		release();
 	return 0;
 }
 
@@ -222,7 +280,10 @@ static int warp_close(void)
 {
 	int ret = endpoint_finish(&end);
 
-	return ret ? failed("close", ret) : 0;
+	if (ret)
+		return failed("close", ret);
+	release();
+	return 0;
 }
 
 const struct script_ops script_ops = {

@@ -3,32 +3,6 @@
 # Limit: 150
 # Faulty captures: faults
 port=7500
-ours=$project/build/tests/vm/script_warp
-theirs=$project/build-vm/script_verbs
-
-# both STEPS... -- STEPS...: of the responder, of the initiator; who is which is in $role. What the
-# initiator does before it connects is in $before.
-before=()
-both() {
-	local first=()
-	port=$((port + 1))
-	while [ "$1" != -- ]; do
-		first+=("$1")
-		shift
-	done
-	shift
-	if [ "$role" = "siw serves" ]; then
-		start responder "$theirs" listen $SIW $port "${first[@]}"
-		await_port responder $port
-		in_peer timeout -k 2 30 "$ours" "${before[@]}" connect $SIW $port "$@" &&
-			ends responder 15
-	else
-		start responder in_peer "$ours" listen $PEER $port "${first[@]}"
-		await_port responder $port
-		timeout -k 2 30 "$theirs" "${before[@]}" connect $PEER $port "$@" &&
-			ends responder 15
-	fi
-}
 
 capture right
 for role in "siw serves" "warpsock serves"; do
