@@ -25,8 +25,8 @@
 #include "preload/fork.h"
 #include "preload/kept.h"
 #include "preload/libc.h"
-#include "preload/others.h"
 #include "preload/loadable.h"
+#include "preload/others.h"
 #include "preload/sock.h"
 #include "preload/spawn_gift.h"
 
