@@ -12,24 +12,9 @@ build=$(readlink -f "$1")
 apps=$build/apps
 tmp=$(mktemp -d)
 pids=()
-count=0
 trap 'kill "${pids[@]}" 2>/dev/null; wait; rm -rf "$tmp"' EXIT
 
-# check NAME WANTED-CODE PATTERN COMMAND...: the code, and a line of the output
-check() {
-	local name=$1 want=$2 pattern=$3 got
-	shift 3
-	count=$((count + 1))
-	timeout 60 "$@" >"$tmp/out" 2>&1 </dev/null
-	got=$?
-	if [ $got -eq "$want" ] && grep -qE -- "$pattern" "$tmp/out"; then
-		echo "ok $count - $name"
-	else
-		echo "not ok $count - $name"
-		echo "# code $got, not $want; or no line like '$pattern' in:"
-		head -20 "$tmp/out" "$tmp"/*.log | sed 's/^/# /'
-	fi
-}
+. "$(dirname "$(readlink -f "$0")")/cases.sh"
 
 skip() {
 	count=$((count + 1))

@@ -13,23 +13,8 @@ apps=$build/apps
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 export XDG_RUNTIME_DIR=$tmp
-count=0
 
-# check NAME WANTED-CODE PATTERN COMMAND...: the code, and a line of the output
-check() {
-	local name=$1 want=$2 pattern=$3 got
-	shift 3
-	count=$((count + 1))
-	timeout 60 "$@" >"$tmp/out" 2>&1 </dev/null
-	got=$?
-	if [ $got -eq "$want" ] && grep -qE -- "$pattern" "$tmp/out"; then
-		echo "ok $count - $name"
-	else
-		echo "not ok $count - $name"
-		echo "# code $got, not $want; or no line like '$pattern' in:"
-		head -20 "$tmp/out" | sed 's/^/# /'
-	fi
-}
+. "$here/cases.sh"
 
 lossy=(env AMUDP_FAULT_RATE=0.2 AMUDP_FAULT_DUPLICATE=0.1 AMUDP_FAULT_REORDER=0.1
 	AMUDP_REQUESTTIMEOUT_INITIAL=5000)

@@ -13,7 +13,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -114,6 +116,36 @@ static inline bool drain(int fd, long sum)
 		need(n > 0);
 		sum -= n;
 	}
+	return true;
+}
+
+/* Octets pass both ways, and nothing has been lost */
+static inline bool talk(int a, int b)
+{
+	char buf[8] = "";
+
+	need(write(a, "ping", 4) == 4);
+	need(recv(b, buf, 4, MSG_WAITALL) == 4 && !memcmp(buf, "ping", 4));
+	need(write(b, "pong", 4) == 4);
+	need(recv(a, buf, 4, MSG_WAITALL) == 4 && !memcmp(buf, "pong", 4));
+	return true;
+}
+
+static inline bool at_end(int fd)
+{
+	char c;
+
+	need(read(fd, &c, 1) == 0);
+	return true;
+}
+
+/* What was to be seen to there is well */
+static inline bool in_child(pid_t pid)
+{
+	int status;
+
+	need(pid > 0 && waitpid(pid, &status, 0) == pid);
+	need(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	return true;
 }
 

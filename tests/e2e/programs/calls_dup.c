@@ -11,26 +11,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-/* Octets pass both ways, and nothing has been lost */
-static bool talk(int a, int b)
-{
-	char buf[8] = "";
-
-	need(write(a, "ping", 4) == 4 && recv(b, buf, 4, MSG_WAITALL) == 4 &&
-	     !memcmp(buf, "ping", 4));
-	need(write(b, "pong", 4) == 4 && recv(a, buf, 4, MSG_WAITALL) == 4 &&
-	     !memcmp(buf, "pong", 4));
-	return true;
-}
-
-static bool at_end(int fd)
-{
-	char c;
-
-	need(read(fd, &c, 1) == 0);
-	return true;
-}
-
 static bool is_open(int fd)
 {
 	return fcntl(fd, F_GETFD) >= 0;

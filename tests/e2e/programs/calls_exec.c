@@ -20,23 +20,6 @@ extern char **environ;
 
 static char self[4096], copier[4200]; /* this program; one that is linked statically */
 
-static bool at_end(int fd)
-{
-	char c;
-
-	need(read(fd, &c, 1) == 0);
-	return true;
-}
-
-static bool in_child(pid_t pid)
-{
-	int status;
-
-	need(pid > 0 && waitpid(pid, &status, 0) == pid);
-	need(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	return true;
-}
-
 static bool gets(int fd, const char *want)
 {
 	char buf[64] = "";

@@ -12,34 +12,6 @@
 
 static int local[2]; /* messages go from 0 to 1 */
 
-static bool talk(int a, int b)
-{
-	char buf[8] = "";
-
-	need(write(a, "ping", 4) == 4);
-	need(recv(b, buf, 4, MSG_WAITALL) == 4 && !memcmp(buf, "ping", 4));
-	need(write(b, "pong", 4) == 4);
-	need(recv(a, buf, 4, MSG_WAITALL) == 4 && !memcmp(buf, "pong", 4));
-	return true;
-}
-
-static bool at_end(int fd)
-{
-	char c;
-
-	need(read(fd, &c, 1) == 0);
-	return true;
-}
-
-static bool in_child(pid_t pid)
-{
-	int status;
-
-	need(pid > 0 && waitpid(pid, &status, 0) == pid);
-	need(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	return true;
-}
-
 struct message {
 	struct msghdr hdr;
 	struct iovec iov;

@@ -23,26 +23,6 @@
 
 extern char **environ;
 
-/* Octets pass both ways, and nothing has been lost */
-static bool talk(int a, int b)
-{
-	char buf[8] = "";
-
-	need(write(a, "ping", 4) == 4);
-	need(recv(b, buf, 4, MSG_WAITALL) == 4 && !memcmp(buf, "ping", 4));
-	need(write(b, "pong", 4) == 4);
-	need(recv(a, buf, 4, MSG_WAITALL) == 4 && !memcmp(buf, "pong", 4));
-	return true;
-}
-
-static bool at_end(int fd)
-{
-	char c;
-
-	need(read(fd, &c, 1) == 0);
-	return true;
-}
-
 static void *answer(void *arg)
 {
 	int fd = *(int *)arg;
@@ -138,15 +118,6 @@ static bool every_number(void)
 static bool range_of_all(void)
 {
 	return others_closed(true);
-}
-
-static bool in_child(pid_t pid)
-{
-	int status;
-
-	need(pid > 0 && waitpid(pid, &status, 0) == pid);
-	need(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	return true;
 }
 
 static bool range_unshared(void)

@@ -165,7 +165,7 @@ static bool another_file(void)
 
 /* --- standard streams; in a child, for they are the program's to spoil --- */
 
-static bool in_child(bool (*run)(int fd), int fd[2])
+static bool run_in_child(bool (*run)(int fd), int fd[2])
 {
 	pid_t pid;
 
@@ -216,7 +216,7 @@ static bool standard_streams(void)
 	int fd[2];
 	char c;
 
-	need(pair(fd) && in_child(filter, fd));
+	need(pair(fd) && run_in_child(filter, fd));
 	need(write(fd[1], "abc\nsecond\nA", 12) == 12);
 	need(got_text(fd[1], "before <abc>second\nsay: No such file or directory\n65end\n"));
 	need(read(fd[1], &c, 1) == 0);
@@ -244,7 +244,7 @@ static bool there_and_back(void)
 	int fd[2];
 	char c;
 
-	need(pair(fd) && in_child(leave_again, fd));
+	need(pair(fd) && run_in_child(leave_again, fd));
 	need(got_text(fd[1], "to the socket\n") && read(fd[1], &c, 1) == 0);
 	close(fd[1]);
 	return child_good();
@@ -265,7 +265,7 @@ static bool reopened(void)
 	int fd[2];
 	char c;
 
-	need(pair(fd) && in_child(to_null, fd));
+	need(pair(fd) && run_in_child(to_null, fd));
 	need(got_text(fd[1], "first") && read(fd[1], &c, 1) == 0);
 	close(fd[1]);
 	return child_good();
@@ -297,7 +297,7 @@ static bool copies(void)
 	int fd[2];
 	char c;
 
-	need(pair(fd) && in_child(by_copies, fd));
+	need(pair(fd) && run_in_child(by_copies, fd));
 	need(write(fd[1], "a\nb\nxy", 6) == 6);
 	need(got_text(fd[1], "a\nb\n+ya") && read(fd[1], &c, 1) == 0);
 	close(fd[1]);
@@ -317,7 +317,7 @@ static bool standard_closed(void)
 	int fd[2];
 	char c;
 
-	need(pair(fd) && in_child(closed, fd));
+	need(pair(fd) && run_in_child(closed, fd));
 	need(got_text(fd[1], "by fclose") && read(fd[1], &c, 1) == 0);
 	close(fd[1]);
 	return child_good();
@@ -338,7 +338,7 @@ static bool low_number(void)
 	int fd[2], client = socket(AF_INET, SOCK_STREAM, 0);
 	char c;
 
-	need(pair(fd) && in_child(accept_on_0, fd));
+	need(pair(fd) && run_in_child(accept_on_0, fd));
 	need(!connect(client, (struct sockaddr *)&laddr, sizeof(laddr)));
 	need(write(client, "hello\n", 6) == 6 && got_text(client, "got hello\n"));
 	need(read(fd[1], &c, 1) == 1 && c == 'k');

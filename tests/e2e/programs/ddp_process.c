@@ -16,26 +16,6 @@
 
 extern char **environ;
 
-static bool talk(int a, int b)
-{
-	char buf[8] = "";
-
-	need(write(a, "ping", 4) == 4);
-	need(recv(b, buf, 4, MSG_WAITALL) == 4 && !memcmp(buf, "ping", 4));
-	need(write(b, "pong", 4) == 4);
-	need(recv(a, buf, 4, MSG_WAITALL) == 4 && !memcmp(buf, "pong", 4));
-	return true;
-}
-
-static bool in_child(pid_t pid)
-{
-	int status;
-
-	need(pid > 0 && waitpid(pid, &status, 0) == pid);
-	need(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	return true;
-}
-
 static bool refused(void)
 {
 	return errno == EOPNOTSUPP;

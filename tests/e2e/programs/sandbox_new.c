@@ -41,7 +41,7 @@ static bool confine(void)
 	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-static bool in_child(bool (*run)(void))
+static bool run_in_child(bool (*run)(void))
 {
 	int status = -1;
 	pid_t pid;
@@ -83,7 +83,7 @@ static bool both_confined(void)
 
 static bool new_ones(void)
 {
-	return in_child(both_confined);
+	return run_in_child(both_confined);
 }
 
 static bool accepts_confined(void)
@@ -134,7 +134,7 @@ static bool waits_as_before(void)
 
 static bool time_out(void)
 {
-	return in_child(waits_as_before);
+	return run_in_child(waits_as_before);
 }
 
 /* What the program sets behind the filter, fcntl() being left to it, counts */
@@ -155,7 +155,7 @@ static bool flag_changes(void)
 
 static bool flags(void)
 {
-	return in_child(flag_changes);
+	return run_in_child(flag_changes);
 }
 
 int main(int argc, char **argv)
