@@ -28,9 +28,11 @@
 
 /* --- TCP: it is not waited for in the kernel, where a signal that was noted wakes nobody --- */
 
-static uint64_t patience(int fd)
+static uint64_t patience(const struct sock *s, int fd)
 {
-	return base_deadline(base_now(), base_sock_timeout(fd, SO_SNDTIMEO));
+	bool never = s && s->option.never_out;
+
+	return base_deadline(base_now(), never ? 0 : base_sock_timeout(fd, SO_SNDTIMEO));
 }
 
 /* A call without a time-out is one that SA_RESTART restarts */
@@ -54,7 +56,7 @@ static long severed(struct sock *s)
 static long tcp_wait(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	uint64_t deadline = patience(fd);
+	uint64_t deadline = patience(s, fd);
 	int n = wait_sleep(&p, 1, deadline, NULL);
 	long r;
 
@@ -94,7 +96,7 @@ static long start_failed(struct sock *s)
 /* Waits for the Reply, which has a time limit of its own, as long as connect() may wait */
 static long start_wait(struct sock *s, int fd)
 {
-	uint64_t deadline = patience(fd);
+	uint64_t deadline = patience(s, fd);
 	int err = wait_levels(s, STREAM_WRITABLE, deadline), state;
 	long gone;
 

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include "base/bits.h"
 #include "preload/confine.h"
@@ -85,6 +86,7 @@ long call_ioctl(int fd, unsigned long request, long arg)
 enum option_rule {
 	OPTION_KERNEL,
 	OPTION_KEPT,  /* a member of struct option_kept, 0 or 1 */
+	OPTION_TIME,  /* a member: is it less than nothing? */
 	OPTION_LOWAT, /* SO_RCVLOWAT, which a stream has for itself */
 	OPTION_ERROR,
 	OPTION_REFUSED, /* by a stream */
@@ -104,6 +106,8 @@ static const struct option *option_find(int level, int name)
 		{ IPPROTO_TCP, TCP_CORK, OPTION_KEPT, offsetof(struct option_kept, cork) },
 		{ IPPROTO_TCP, TCP_FASTOPEN_CONNECT, OPTION_KEPT,
 		  offsetof(struct option_kept, fast_open) },
+		{ SOL_SOCKET, SO_RCVTIMEO, OPTION_TIME, offsetof(struct option_kept, never_in) },
+		{ SOL_SOCKET, SO_SNDTIMEO, OPTION_TIME, offsetof(struct option_kept, never_out) },
 		{ SOL_SOCKET, SO_RCVLOWAT, OPTION_LOWAT, 0 },
 		{ SOL_SOCKET, SO_ERROR, OPTION_ERROR, 0 },
 		{ IPPROTO_TCP, TCP_ULP, OPTION_REFUSED, 0 },
@@ -147,6 +151,7 @@ static long stream_get(struct sock *s, const struct option *o, void *value, sock
 {
 	switch (o->rule) {
 	case OPTION_KERNEL:
+	case OPTION_TIME:
 	case OPTION_NEVER:
 		return CALL_THEIRS;
 	case OPTION_REFUSED:
@@ -220,6 +225,19 @@ static long plain_set(struct sock *s, const struct option *o, const void *value,
 	return err;
 }
 
+/* Calls do not wait then; getsockopt() shows nought, as where they wait for ever */
+static long time_set(struct sock *s, const struct option *o, const void *value, socklen_t len)
+{
+	long err = libc_try(libc.setsockopt(s->fd, o->level, o->name, value, len));
+	struct timeval tv;
+
+	if (err)
+		return err;
+	memcpy(&tv, value, sizeof(tv));
+	*kept_at(s, o) = tv.tv_sec < 0;
+	return 0;
+}
+
 static bool is_streams_own(const struct option *o)
 {
 	/* TCP_FASTOPEN_CONNECT comes too late, as the kernel says */
@@ -233,6 +251,8 @@ static long sock_set(struct sock *s, const struct option *o, const void *value, 
 
 	if (is_refused(o, stream))
 		return -EOPNOTSUPP;
+	if (o->rule == OPTION_TIME)
+		return time_set(s, o, value, len);
 	if (stream && is_streams_own(o))
 		return stream_set(s, o, value, len);
 	if (o->rule == OPTION_KEPT && !stream)

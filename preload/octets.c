@@ -54,7 +54,9 @@ static long grace(struct sock *s)
 /* May the call wait? 0 and until when, or -EAGAIN: the socket's options as they are now */
 static int wait_begin(struct octets_call *c, unsigned int level)
 {
-	int option = level == STREAM_WRITABLE ? SO_SNDTIMEO : SO_RCVTIMEO;
+	const struct option_kept *kept = &c->sock->option;
+	bool out = level == STREAM_WRITABLE, never = out ? kept->never_out : kept->never_in;
+	int option = out ? SO_SNDTIMEO : SO_RCVTIMEO;
 	uint64_t limit;
 
 	if (c->flags & MSG_DONTWAIT)
@@ -63,7 +65,7 @@ static int wait_begin(struct octets_call *c, unsigned int level)
 		return 0;
 	if (confine_is_nonblock(c->sock))
 		return sock_has(c->sock, c->stream) ? -EAGAIN : -EPIPE;
-	limit = confine_timeout(c->sock, option);
+	limit = never ? 0 : confine_timeout(c->sock, option);
 	c->deadline = limit == BASE_NEVER ? limit : base_deadline(base_now(), limit);
 	return 0;
 }

@@ -11,6 +11,8 @@
 struct option_kept {
 	bool nodelay, cork;
 	bool fast_open; /* TCP_FASTOPEN_CONNECT */
+	/* SO_RCVTIMEO, SO_SNDTIMEO were set to less than nothing, of which the kernel tells nothing */
+	bool never_in, never_out;
 };
 
 /* The descriptor of a socket is to carry frames: before connect(), and when it is connected */

@@ -110,8 +110,8 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 }
 
 /*
- * A fault inside, of a buffer that is none. The handler may jump away, and then nobody leaves: so it
- * runs as outside, and what is inside goes on if it returns.
+ * A fault inside, of a buffer that is none. The handler may jump away, and then nobody leaves: so
+ * it runs as outside, and what is inside goes on if it returns.
  */
 static void fault(struct edge *e, int sig, siginfo_t *info, void *context)
 {

@@ -397,6 +397,33 @@ static void short_options(int fd[2])
 	short_get(same_listener, IPPROTO_TCP, TCP_NODELAY);
 }
 
+/* Less than nothing: calls do not wait, and getsockopt() does not tell */
+static void never_waits(int fd[2])
+{
+	static char big[8 << 20];
+	struct timeval never = { -1, 0 }, brief = { 0, 20000 }, tv = { 7, 7 };
+	socklen_t len = sizeof(tv);
+	int s = fresh(), peer;
+	char c;
+
+	R(setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &never, sizeof(never)));
+	R(setsockopt(fd[0], SOL_SOCKET, SO_SNDTIMEO, &never, sizeof(never)));
+	R(getsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &tv, &len));
+	R(tv.tv_sec == 0 && tv.tv_usec == 0);
+	R(recv(fd[0], &c, 1, 0));
+	R(recv(fd[0], &c, 1, MSG_WAITALL | MSG_PEEK));
+	R(send(fd[0], big, sizeof(big), 0) < (long)sizeof(big));
+	R(setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &brief, 3));
+	R(setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &brief, sizeof(brief)));
+	R(recv(fd[0], &c, 1, 0));
+	R(setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &never, sizeof(never)));
+	R(setsockopt(same_listener, SOL_SOCKET, SO_RCVTIMEO, &never, sizeof(never)));
+	R(connect(s, (struct sockaddr *)&same_addr, sizeof(same_addr)));
+	peer = accept(same_listener, NULL, NULL);
+	R(recv(peer, &c, 1, 0));
+	R(recv(s, &c, 1, 0));
+}
+
 static void flags_and_dup(int fd[2])
 {
 	int other = dup(fd[0]), on = 1, off = 0;
@@ -495,6 +522,7 @@ int main(int argc, char **argv)
 		SAME("calls on a new socket", fresh_calls),
 		SAME("what a socket is not", no_file),
 		SAME("options and short buffers", short_options),
+		SAME("time-outs of less than nothing", never_waits),
 		SAME("flags and owners, by a duplicate", flags_and_dup),
 		SAME("fortified calls", fortified),
 	};
