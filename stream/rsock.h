@@ -59,7 +59,8 @@ struct rsock {
 	uint64_t start_limit;
 	/* What this process saw, and did */
 	bool failed, disowned, left, last;
-	bool counted; /* atomic: among those that start */
+	bool counted;	 /* atomic: among those that start */
+	uint64_t looked; /* atomic: when a writer looked for input */
 	int probe_error;
 	int slot;			  /* atomic: its own place among the holders; -1: none */
 	uint32_t reserved[STREAM_CHUNKS]; /* rx: octets of each that have memory for certain */

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/point.h"
 
 #define BATCH 8
@@ -271,6 +272,19 @@ static ssize_t send_once(struct rsock *s, const struct iovec *iov, int n)
 	return sent;
 }
 
+/* Who only writes hears of the peer's end all the same: it looks for input so often */
+#define LOOK_AGAIN BASE_NS_PER_MS
+
+static void look(struct rsock *s)
+{
+	uint64_t now = base_now();
+
+	if (now - rsock_load(&s->looked) < LOOK_AGAIN)
+		return;
+	rsock_store(&s->looked, now);
+	rsock_pump(s);
+}
+
 ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n)
 {
 	struct rsock *s = rsock_of(stream);
@@ -284,6 +298,8 @@ ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n)
 		return has_ended(s) ? ended(s) : 0;
 	if (rsock_is_foreign(s))
 		return -EXDEV;
+	if (rsock_is_open(s))
+		look(s);
 	sent = send_once(s, iov, n);
 	if (sent == -EAGAIN && rsock_is_open(s)) {
 		/* Credits and room come as input */

@@ -274,6 +274,27 @@ static void faults(int fd[2])
 	R(read(other[1], &c, 1));
 }
 
+/* A program that never reads: whatever becomes of the first octets, it hears of the end soon */
+static void only_writes(int fd[2])
+{
+	for (int how = 0; how < 3; how++) {
+		int p[2], sent = 0;
+
+		same_pair(p);
+		if (how)
+			shutdown(p[1], how == 1 ? SHUT_WR : SHUT_RDWR);
+		close(p[1]);
+		while (sent < 100 && send(p[0], "x", 1, MSG_NOSIGNAL) == 1) {
+			sent++;
+			same_sleep(5);
+		}
+		same_say("%s", strerrorname_np(errno));
+		R(sent < 20);
+		R(send(p[0], "x", 1, MSG_NOSIGNAL));
+		close(p[0]);
+	}
+}
+
 /* --- what has not been acknowledged --- */
 
 static bool is_bounded(int fd, long sent)
@@ -316,6 +337,7 @@ int main(int argc, char **argv)
 		SAME("a peer that does not answer", no_room),
 		SAME("connect ended by another thread", ended_meanwhile),
 		DIFFERS("close while a thread reads", closed_then_put, "0\n"),
+		SAME("the end, to one who only writes", only_writes),
 		SAME("a handler jumps out of a fault", faults),
 		SAME("SIOCOUTQ counts no more than was written", unacknowledged),
 	};
