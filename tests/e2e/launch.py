@@ -41,7 +41,7 @@ class Stage:
         paths = [self.dir / f"{name}.{stream}" for stream in ("out", "err")]
         with open(paths[0], "wb") as out, open(paths[1], "wb") as err:
             kwargs.setdefault("stdin", subprocess.DEVNULL)
-            proc = subprocess.Popen(args, stdout=out, stderr=err, cwd=self.dir,
+            proc = subprocess.Popen(args, stdout=out, stderr=err, cwd=kwargs.pop("cwd", self.dir),
                                     env=dict(os.environ, **(env or {})), **kwargs)
         self.running.append(proc)
         return proc

@@ -32,5 +32,9 @@ def play(play):
     play.blob("sent", play.some(SIZE))
     for name, port, leg in ways:
         play.case(f"much to cat, {name}", through(play, f"much-{name}", port, leg))
+    for name, command in (("nofork", "EXEC:cat,nofork"), ("system", "SYSTEM:cat")):
+        port = play.port()
+        servers[name] = play.serve(name, ["socat", f"TCP-LISTEN:{port},{listen}", command], port)
+        play.case(f"much to {command}", through(play, f"much-{name}", port, "plain"))
     for name, proc in servers.items():
         play.stop(name, proc, statuses=(0, 143))
