@@ -4,8 +4,8 @@
 
     reasons.py WARPSOCK
 
-Each case is a program under warpsock and a peer that is this test, or a process of the same program.
-What DDP_INFO says of the socket, or the report, has to be the code.
+Each case is a program under warpsock and a peer that is this test, or a process of the same
+program. What DDP_INFO says of the socket, or the report, has to be the code.
 """
 import os
 import socket
@@ -86,7 +86,7 @@ CONN_DATA = struct.pack("!BBH3xBQIIQII", 1, 2, 384, 0, 0x10000, 7, 2, 0x100000, 
 
 
 class Raw:
-    """A peer that answers a Request with a Reply of its own making, and goes on with what it likes."""
+    """A peer that answers a Request with a Reply of its making, and goes on with what it likes."""
 
     def __init__(self, private, then=b"", ends=False):
         private = struct.pack("!HH", 1, 0) + private  # IRD and ORD
