@@ -84,8 +84,9 @@ void ends_peer_init(struct ends_peer *p, int fd)
 	*p = (struct ends_peer){
 		.fd = fd,
 		.rnic = rnic_find(NULL)->stream,
-		.mem = { calloc(1, RNIC_STREAM_STATE), calloc(1, RNIC_STREAM_REST),
-			 calloc(1, RNIC_STREAM_IN), NULL },
+		.mem = { .state = calloc(1, RNIC_STREAM_STATE),
+			 .rest = calloc(1, RNIC_STREAM_REST),
+			 .in = calloc(1, RNIC_STREAM_IN) },
 		.sgl = { .to = 0x1000, .len = 32, .tag = RSOCK_SGL },
 		.ring = { .to = 0x200000, .len = 1 << 20, .tag = RSOCK_RING },
 	};
