@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 
 struct shared {
@@ -48,9 +49,10 @@ Test(lock, excludes_other_processes)
 	base_map_destroy(s, sizeof(*s));
 }
 
-Test(lock, survives_its_owner)
+Test(lock, survives_its_owner, .timeout = 60)
 {
 	struct shared *s = shared_create();
+	uint64_t begin;
 	pid_t pid = fork();
 
 	if (pid == 0) {
@@ -58,7 +60,9 @@ Test(lock, survives_its_owner)
 		_exit(0);
 	}
 	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	begin = base_now();
 	cr_expect_eq(base_lock_take(&s->lock, NULL, NULL), -EOWNERDEAD);
+	cr_expect_lt(base_now() - begin, BASE_LOCK_PATIENCE / 2, "who is dead is not waited for");
 	base_lock_drop(&s->lock);
 	cr_expect_eq(base_lock_take(&s->lock, NULL, NULL), 0);
 	base_lock_drop(&s->lock);
