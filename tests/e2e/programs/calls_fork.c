@@ -9,6 +9,7 @@
 
 #include <aio.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
@@ -20,6 +21,7 @@
 /* A child that takes so long waits for a lock that nobody has */
 #define PATIENCE_S 20
 
+extern char **environ;
 extern pid_t _Fork(void);
 
 static volatile sig_atomic_t over;
@@ -125,6 +127,17 @@ static bool socket_once(void)
 	return fd >= 0 && more >= 0 && !close(fd) && !close(more);
 }
 
+static bool spawn_once(void)
+{
+	char *argv[] = { (char *)"true", NULL };
+	int status = -1;
+	pid_t pid;
+
+	need(!posix_spawn(&pid, "/bin/true", NULL, NULL, argv, environ));
+	need(waitpid(pid, &status, 0) == pid && !status);
+	return true;
+}
+
 /* --- hammers, and children --- */
 
 static void *hammer(void *arg)
@@ -228,6 +241,11 @@ static bool sockets(void)
 	return beside(socket_once, socket_once, fork) && beside(socket_once, socket_once, _Fork);
 }
 
+static bool programs(void)
+{
+	return beside(spawn_once, spawn_once, fork);
+}
+
 int main(void)
 {
 	static const struct call_case cases[] = {
@@ -238,6 +256,7 @@ int main(void)
 		{ "a fork while requests are made and end", requests },
 		{ "a fork while epoll sets are made", sets },
 		{ "a fork while sockets are made and duplicated", sockets },
+		{ "a fork while programs are started", programs },
 	};
 
 	return cases_run(cases, sizeof(cases) / sizeof(cases[0]));
