@@ -127,6 +127,13 @@ void bell_before_fork(void)
 	pthread_mutex_lock(&bell.lock);
 }
 
+void bell_forget(void)
+{
+	pthread_mutex_init(&bell.lock, NULL);
+	bell.name = 0;
+	bell.fd = -1;
+}
+
 /* A child that listened to its parent's would take away what is meant for that */
 void bell_after_fork(bool child)
 {

@@ -22,5 +22,7 @@ int bell_ring(uint64_t name);
 /* Around fork(): the child has none */
 void bell_before_fork(void);
 void bell_after_fork(bool child);
+/* In a process whose descriptors are not those that its memory speaks of: it has none either */
+void bell_forget(void);
 
 #endif

@@ -5,10 +5,10 @@
  * fork(): the child shares its parent's streams. Their state is in memory that both map, and
  * counts its processes; the one that closes last writes DISCONNECT. No lock of ours may be held
  * by a thread that the child does not have, so all are taken before, in their order. What libc
- * forks by itself (daemon, forkpty) comes here too, by pthread_atfork(). From then on the two wake
+ * forks by itself (daemon) comes here too, by pthread_atfork(). From then on the two wake
  * each other (others.c).
  *
- * A fork that nobody announced, by clone() or the bare system call, is found out by a page that
+ * A fork that nobody announced, by a bare system call, is found out by a page that
  * the kernel wipes in a child, when the child closes or ends something.
  *
  * vfork(), and clone() with CLONE_VM: the child is a guest in its parent's memory, with

@@ -29,6 +29,7 @@
 #include "base/point.h"
 #include "preload/attend.h"
 #include "preload/libc.h"
+#include "preload/others.h"
 #include "preload/plain.h"
 
 #define KEPT_MAGIC 0x6b657074u
@@ -67,7 +68,7 @@ void kept_write(struct sock *s)
 	memcpy(k->peer, &s->peer, sizeof(k->peer));
 }
 
-/* A stream that nobody has handed over, left by a program that executed behind our back, has none */
+/* A stream that nobody handed over, as when a program was executed behind our back, has none */
 static void kept_read(struct sock *s)
 {
 	struct kept k;
@@ -199,6 +200,8 @@ static int adopt_new(int fd)
 		return err;
 	}
 	base_info("descriptor %d is a DDP stream of another program's", fd);
+	if (s->stream->ops->shared(s->stream))
+		others_come(s);
 	attend_owing(s);
 	return 0;
 }

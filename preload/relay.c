@@ -33,6 +33,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/sockutil.h"
+#include "preload/bell.h"
 #include "preload/libc.h"
 #include "preload/octets.h"
 #include "preload/others.h"
@@ -163,6 +164,8 @@ static _Noreturn void run(const struct relay_ask *asks, unsigned int n, int go, 
 	struct relay r = { .go = go };
 
 	signals_reset();
+	bell_forget();
+	others_after_fork();
 	__atomic_store_n(&base_log_fd, -1, __ATOMIC_RELAXED);
 	prctl(PR_SET_NAME, NAME);
 	if (lines_make(&r, asks, n))

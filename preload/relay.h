@@ -53,7 +53,7 @@ int relay_pair(int fd, int *local, int *far);
 /* Is that number a relay's? */
 bool relay_is_behind(int fd);
 
-/* What a relay is to take over: by which number the process has the socket, the relay's local end */
+/* What a relay is to take over: the number by which the process has it, the relay's local end */
 struct relay_ask {
 	struct sock *sock;
 	int fd, local;

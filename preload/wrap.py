@@ -160,7 +160,8 @@ def entry(call):
         return out + f"\tlong r = {r};\n\n{answer(call)}}}\n\n"
     if call.kind == "took":
         out += f"\tif (!fdtab_is_ours(fd)) {{\n\t\tlong got = libc.{call.name}({call.args});\n\n"
-        out += f"\t\treturn ({call.result})(got >= 0 ? took_{call.name}(got, {call.args}) : got);\n\t}}\n"
+        out += f"\t\treturn ({call.result})(got < 0 ? got : took_{call.name}(got, "
+        out += f"{call.args}));\n\t}}\n"
     elif call.kind != "any":
         theirs = "!fdtab_is_ours(fd)"
         if call.kind == "msg":

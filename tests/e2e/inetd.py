@@ -4,8 +4,8 @@
 
     client ==== DDP ==== server --- fork, setuid, dup2, exec ---> program
 
-COPY is linked statically, and served by a relay. Each server is run with both ends under the launcher,
-and in mode auto with a client that knows nothing of DDP.
+COPY is linked statically, and served by a relay. Each server is run with both ends under the
+launcher, and in mode auto with a client that knows nothing of DDP.
 """
 import os
 import re

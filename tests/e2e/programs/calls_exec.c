@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What Linux promises of connections that a program inherits: executed in a child's place, by
- * vfork(), posix_spawn(), system(), popen(); and programs of all kinds. As calls.c, for the kernel's
- * TCP and for Warpsock.
+ * vfork(), posix_spawn(), system(), popen(); and programs of all kinds. As calls.c, for the
+ * kernel's TCP and for Warpsock.
  */
 #include "tests/e2e/programs/calls.h"
 
@@ -196,7 +196,7 @@ static bool executed_accepted(void)
 	return executed_at_once(self) && executed_at_once(copier);
 }
 
-/* What the program has set is so in the next one; the flags are arguments of ours (look_and_tell) */
+/* What the program has set is so in the next one, which is look() */
 static bool executed_with_options(void)
 {
 	int fd[2], one = 1, four = 4;
