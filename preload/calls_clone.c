@@ -20,6 +20,10 @@ typedef int clone_call(clone_fn *fn, void *stack, int flags, void *arg, pid_t *p
 int wrap_clone(clone_fn *fn, void *stack, int flags, void *arg, pid_t *parent, void *tls,
 	       pid_t *child) __asm__("clone") __attribute__((visibility("default")));
 
+int wrap___clone(clone_fn *fn, void *stack, int flags, void *arg, pid_t *parent, void *tls,
+		 pid_t *child) __asm__("__clone")
+	__attribute__((visibility("default"), alias("clone")));
+
 struct start {
 	clone_call *call;
 	clone_fn *fn;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What Linux promises of connections that a program inherits: executed in a child's place, by
- * vfork(), posix_spawn(), system(), popen(); and programs of all kinds. As calls.c, for the
- * kernel's TCP and for Warpsock.
+ * vfork(), posix_spawn(), system(), popen(); and programs of all kinds. And of clone() and forkpty().
+ * As calls.c, for the kernel's TCP and for Warpsock.
  */
 #include "tests/e2e/programs/calls.h"
 
 #include <grp.h>
 #include <libgen.h>
 #include <netinet/tcp.h>
+#include <pty.h>
+#include <sched.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -489,6 +491,72 @@ static bool shells(void)
 	return by_shell(false) && by_shell(true);
 }
 
+/* --- clone() as fork(), and terminals --- */
+
+static bool talk(int a, int b)
+{
+	need(write(a, "ping", 4) == 4 && gets(b, "ping"));
+	need(write(b, "pong", 4) == 4 && gets(a, "pong"));
+	return true;
+}
+
+static int cloned_fd;
+
+/* It ends by returning */
+static int clone_main(void *arg)
+{
+	return arg != &cloned_fd || write(cloned_fd, "clone", 5) != 5;
+}
+
+static bool cloned(void)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	int fd[2], status;
+	pid_t pid;
+
+	need(pair(fd));
+	cloned_fd = fd[0];
+	fflush(stdout);
+	pid = clone(clone_main, stack + sizeof(stack), SIGCHLD, &cloned_fd);
+	need(in_child(pid) && recv(fd[1], (char[5]){ 0 }, 5, MSG_WAITALL) == 5);
+	need(talk(fd[0], fd[1]));
+	/* A guest, for which nothing is done */
+	pid = clone(clone_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+	need(pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 1);
+	need(clone(NULL, stack, SIGCHLD, NULL) < 0 && errno == EINVAL);
+	/* The child is the last one who has it */
+	pid = clone(clone_main, stack + sizeof(stack), SIGCHLD, &cloned_fd);
+	need(!close(fd[0]) && recv(fd[1], (char[5]){ 0 }, 5, MSG_WAITALL) == 5 && at_end(fd[1]));
+	close(fd[1]);
+	return in_child(pid);
+}
+
+/* A terminal takes the place of a connection, as in a telnet server */
+static bool terminal(void)
+{
+	int fd[2], master;
+	char buf[16] = "";
+	pid_t pid, inner;
+
+	need(pair(fd));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		dup2(fd[1], 0);
+		dup2(fd[1], 1);
+		inner = forkpty(&master, NULL, NULL, NULL);
+		if (!inner)
+			_exit(!isatty(0) || write(1, "tty", 3) != 3 || close(fd[1]));
+		if (inner < 0 || read(master, buf, 3) != 3 || write(1, buf, 3) != 3)
+			_exit(1);
+		_exit(!in_child(inner) || close(master) || fcntl(fd[1], F_GETFD) < 0);
+	}
+	need(recv(fd[0], buf, 3, MSG_WAITALL) == 3 && !memcmp(buf, "tty", 3) && in_child(pid));
+	need(talk(fd[0], fd[1]));
+	done(fd);
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct call_case cases[] = {
@@ -508,6 +576,8 @@ int main(int argc, char **argv)
 		{ "posix_spawn", spawned },
 		{ "posix_spawn that fails", spawned_in_vain },
 		{ "system, popen", shells },
+		{ "clone", cloned },
+		{ "forkpty", terminal },
 	};
 	char dir[sizeof(self)];
 

@@ -8,8 +8,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
-#include <pty.h>
-#include <sched.h>
 #include <spawn.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -268,63 +266,6 @@ static bool fork_fails(void)
 	if (!pid)
 		_exit(pair(fd) ? forks_in_vain(fd) : 3);
 	return in_child(pid);
-}
-
-static int cloned_fd;
-
-/* It ends by returning */
-static int clone_main(void *arg)
-{
-	return arg != &cloned_fd || write(cloned_fd, "clone", 5) != 5;
-}
-
-static bool cloned(void)
-{
-	static char stack[65536] __attribute__((aligned(16)));
-	int fd[2], status;
-	pid_t pid;
-
-	need(pair(fd));
-	cloned_fd = fd[0];
-	fflush(stdout);
-	pid = clone(clone_main, stack + sizeof(stack), SIGCHLD, &cloned_fd);
-	need(in_child(pid) && recv(fd[1], (char[5]){ 0 }, 5, MSG_WAITALL) == 5);
-	need(talk(fd[0], fd[1]));
-	/* A guest, for which nothing is done */
-	pid = clone(clone_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
-	need(pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 1);
-	need(clone(NULL, stack, SIGCHLD, NULL) < 0 && errno == EINVAL);
-	/* The child is the last one who has it */
-	pid = clone(clone_main, stack + sizeof(stack), SIGCHLD, &cloned_fd);
-	need(!close(fd[0]) && recv(fd[1], (char[5]){ 0 }, 5, MSG_WAITALL) == 5 && at_end(fd[1]));
-	close(fd[1]);
-	return in_child(pid);
-}
-
-/* A terminal takes the place of a connection, as in a telnet server */
-static bool terminal(void)
-{
-	int fd[2], master;
-	char buf[16] = "";
-	pid_t pid, inner;
-
-	need(pair(fd));
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		dup2(fd[1], 0);
-		dup2(fd[1], 1);
-		inner = forkpty(&master, NULL, NULL, NULL);
-		if (!inner)
-			_exit(!isatty(0) || write(1, "tty", 3) != 3 || close(fd[1]));
-		if (inner < 0 || read(master, buf, 3) != 3 || write(1, buf, 3) != 3)
-			_exit(1);
-		_exit(!in_child(inner) || close(master) || fcntl(fd[1], F_GETFD) < 0);
-	}
-	need(recv(fd[0], buf, 3, MSG_WAITALL) == 3 && !memcmp(buf, "tty", 3) && in_child(pid));
-	need(talk(fd[0], fd[1]));
-	done(fd);
-	return true;
 }
 
 /* A child that executes has closed its copies; its parent's connections stay as they are */
@@ -707,8 +648,6 @@ int main(int argc, char **argv)
 		{ "forks that libc has not made", forked_raw },
 		{ "fork without handlers", forked_without_handlers },
 		{ "fork fails", fork_fails },
-		{ "clone", cloned },
-		{ "forkpty", terminal },
 		{ "fork and exec", forked_and_executed },
 		{ "exec", executed },
 		{ "a listener is inherited", listener_inherited },
