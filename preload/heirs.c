@@ -279,8 +279,17 @@ int heirs_prepare(struct heirs *h, enum loadable to)
 	return 0;
 }
 
+/* Threads that are lost with this program hold nothing of what the next one gets */
+static void rest_all(struct heirs *h, bool on)
+{
+	for (unsigned int i = 0; !h->guest && i < h->n; i++)
+		if (!twin(h, &h->heir[i]))
+			h->heir[i].sock->stream->ops->rest(h->heir[i].sock->stream, on);
+}
+
 void heirs_leave(struct heirs *h)
 {
+	rest_all(h, true);
 	for (unsigned int i = 0; i < h->n; i++)
 		if (h->heir[i].local >= 0)
 			syscall(SYS_dup3, h->heir[i].local, h->heir[i].fd, 0);
@@ -310,6 +319,7 @@ static void heir_return(struct heirs *h, struct heir *heir)
 
 void heirs_return(struct heirs *h)
 {
+	rest_all(h, false);
 	spare_all(h, false);
 	for (unsigned int i = 0; i < h->n; i++)
 		heir_return(h, &h->heir[i]);

@@ -86,10 +86,47 @@ bool rsock_rx_agrees(struct rsock *s)
 	return false;
 }
 
+#define REST_LOOK BASE_NS_PER_MS
+
+static bool is_resting(const struct rsock *s)
+{
+	return __builtin_expect(__atomic_load_n(&s->resting, __ATOMIC_ACQUIRE), 0);
+}
+
+static int lock_take(struct rsock *s, struct base_lock *lock)
+{
+	int err;
+
+	for (;;) {
+		while (is_resting(s))
+			base_poll(NULL, 0, base_deadline(base_now(), REST_LOOK));
+		err = base_lock_take(lock, rsock_holder_may, s->state);
+		if (err || !is_resting(s))
+			return err;
+		base_lock_drop(lock);
+	}
+}
+
+/* Under both locks it is said, so whoever takes one of them later knows */
+static void rsock_rest(struct stream *stream, bool on)
+{
+	struct rsock *s = rsock_of(stream);
+
+	if (on) {
+		rsock_rx_lock(s);
+		rsock_tx_lock(s);
+	}
+	__atomic_store_n(&s->resting, on, __ATOMIC_RELEASE);
+	if (on) {
+		rsock_tx_unlock(s);
+		rsock_rx_unlock(s);
+	}
+}
+
 /* What the lock of a dead process guarded is half changed */
 void rsock_lock(struct rsock *s, struct base_lock *lock)
 {
-	int err = base_lock_take(lock, rsock_holder_may, s->state);
+	int err = lock_take(s, lock);
 
 	base_point_locked(1);
 	if (!err)
@@ -391,6 +428,7 @@ const struct stream_ops stream_rsock_ops = {
 	.unshare = rsock_unshare,
 	.joined = rsock_joined,
 	.named = rsock_named,
+	.rest = rsock_rest,
 	.left = rsock_left,
 	.shared = rsock_shared,
 	.alone = rsock_alone,

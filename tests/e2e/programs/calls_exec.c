@@ -9,6 +9,7 @@
 #include <grp.h>
 #include <libgen.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <pty.h>
 #include <sched.h>
 #include <spawn.h>
@@ -281,6 +282,59 @@ static bool failed(void)
 	need(not_executed("/etc/passwd", (char *[]){ "x", NULL }, EACCES));
 	need(not_executed("/bin/cat", argv, E2BIG) && not_executed(copier, argv, E2BIG));
 	free(longest);
+	return true;
+}
+
+static void *echo_for_ever(void *arg)
+{
+	char buf[64];
+	ssize_t n;
+
+	while ((n = read(0, buf, sizeof(buf))) > 0 && write(1, buf, (size_t)n) == n)
+		;
+	_exit(98);
+}
+
+/* An octet that a thread had when it was lost with its program is lost too, and nothing else */
+static bool executed_beside(useconds_t after)
+{
+	struct timeval limit = { 0, 200000 }, none = { 0, 0 };
+	pthread_t thread;
+	double begin;
+	char buf[64];
+	int fd[2];
+	pid_t pid;
+
+	fflush(stdout);
+	need(pair(fd));
+	pid = fork();
+	if (!pid) {
+		standard(fd[1]);
+		for (int i = 0; i < 2; i++)
+			pthread_create(&thread, NULL, echo_for_ever, NULL);
+		usleep(after);
+		execlp("cat", "cat", NULL);
+		_exit(99);
+	}
+	close(fd[1]);
+	need(!setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	for (begin = now(); now() < begin + 0.1;) {
+		need(write(fd[0], "x", 1) == 1);
+		need(read(fd[0], buf, sizeof(buf)) >= 0 || errno == EAGAIN);
+	}
+	need(!setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none)));
+	need(!shutdown(fd[0], SHUT_WR));
+	while (read(fd[0], buf, sizeof(buf)) > 0)
+		;
+	need(at_end(fd[0]));
+	close(fd[0]);
+	return in_child(pid);
+}
+
+static bool executed_beside_threads(void)
+{
+	for (useconds_t i = 0; i < 20; i++)
+		need(executed_beside(20000 + 500 * i));
 	return true;
 }
 
@@ -568,6 +622,7 @@ int main(int argc, char **argv)
 		{ "exec behind much that was written", executed_writers },
 		{ "exec right behind accept()", executed_accepted },
 		{ "exec, options and ends", executed_with_options },
+		{ "exec beside busy threads", executed_beside_threads },
 		{ "exec that fails", failed },
 		{ "exec as another user", others },
 		{ "exec of a setuid program", set_user },
