@@ -547,13 +547,6 @@ static bool shells(void)
 
 /* --- clone() as fork(), and terminals --- */
 
-static bool talk(int a, int b)
-{
-	need(write(a, "ping", 4) == 4 && gets(b, "ping"));
-	need(write(b, "pong", 4) == 4 && gets(a, "pong"));
-	return true;
-}
-
 static int cloned_fd;
 
 /* It ends by returning */
