@@ -103,8 +103,8 @@ def reload(play, server, url):
         before = workers(play)
         server.send_signal(signal.SIGHUP)
         until(lambda: workers(play) > before)
-    problems = fetch(play, "new", f"{url}{play.marker}", "-o", "page") + play.same(play.marker,
-                                                                                  "page")
+    problems = fetch(play, "new", f"{url}{play.marker}", "-o", "new") + play.same(play.marker,
+                                                                                 "new")
     problems += play.account("slow", slow)
     with open(play.dir / "big", "rb") as file:
         (play.dir / "begin").write_bytes(file.read(size))
