@@ -52,8 +52,8 @@ static long make(void *ctx)
 {
 	struct start *s = ctx;
 
-	return libc_try(s->call(s->fn ? begin : NULL, s->stack, s->flags, s, s->parent, s->tls,
-				s->child));
+	return libc_try(
+		s->call(s->fn ? begin : NULL, s->stack, s->flags, s, s->parent, s->tls, s->child));
 }
 
 int wrap_clone(clone_fn *fn, void *stack, int flags, void *arg, pid_t *parent, void *tls,

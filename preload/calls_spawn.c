@@ -106,8 +106,8 @@ static int spawn(const struct spawn *sp, pid_t *out, char *const *envp)
 	if (to == LOADABLE_NOTHING)
 		return theirs(sp, out, sp->actions, envp);
 	err = prepare(&g,
-		      __builtin_alloca((n + (plan ? plan->n : 0)) * sizeof(struct spawn_number)),
-		      n, plan, to);
+		      __builtin_alloca((n + (plan ? plan->n : 0)) * sizeof(struct spawn_number)), n,
+		      plan, to);
 	if (err)
 		return err;
 	err = spawn_with(&g, sp, &pid, envp);
@@ -198,7 +198,7 @@ long call_posix_spawn_file_actions_addtcsetpgrp_np(posix_spawn_file_actions_t *a
 
 static struct {
 	pthread_mutex_t lock;
-	unsigned int starts; /* under way */
+	unsigned int starts;		 /* under way */
 	unsigned char fd[FDTAB_MAX / 8]; /* hidden */
 } shells = { .lock = PTHREAD_MUTEX_INITIALIZER };
 

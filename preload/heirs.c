@@ -84,12 +84,9 @@ static void look_at(int fd, void *ctx)
 	struct sock *s = h->n < h->room ? stream_at(fd, h->guest) : NULL;
 
 	if (s)
-		h->heir[h->n++] = (struct heir){ .fd = fd,
-						 .sock = s,
-						 .cookie = s->cookie,
-						 .local = -1,
-						 .far = -1,
-						 .back = -1 };
+		h->heir[h->n++] = (struct heir){
+			.fd = fd, .sock = s, .cookie = s->cookie, .local = -1, .far = -1, .back = -1
+		};
 }
 
 struct each {

@@ -13,9 +13,9 @@ struct heir {
 	int fd;
 	struct sock *sock; /* with a reference; a guest has none when it executes */
 	uint64_t cookie;
-	int local; /* what the program gets in its place, by a relay; -1: it adopts the stream */
-	int far;   /* the relay's end of that */
-	int back;  /* a guest's: the socket, for when the program is not executed */
+	int local;   /* what the program gets in its place, by a relay; -1: it adopts the stream */
+	int far;     /* the relay's end of that */
+	int back;    /* a guest's: the socket, for when the program is not executed */
 	bool shared; /* a guest's: for the program's process */
 };
 

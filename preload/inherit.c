@@ -124,8 +124,7 @@ void inherit_each(void (*fn)(int fd, void *ctx), void *ctx)
 /* Who reads there is a peer, and wants no words of ours */
 static bool stderr_is_a_peers(void)
 {
-	return relay_is_behind(STDERR_FILENO) ||
-	       option(STDERR_FILENO, SO_PROTOCOL) == IPPROTO_TCP;
+	return relay_is_behind(STDERR_FILENO) || option(STDERR_FILENO, SO_PROTOCOL) == IPPROTO_TCP;
 }
 
 void inherit_sockets(void)

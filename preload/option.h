@@ -11,7 +11,7 @@
 struct option_kept {
 	bool nodelay, cork;
 	bool fast_open; /* TCP_FASTOPEN_CONNECT */
-	/* SO_RCVTIMEO, SO_SNDTIMEO were set to less than nothing, of which the kernel tells nothing */
+	/* SO_RCVTIMEO, SO_SNDTIMEO were set to less than nothing: the kernel does not tell */
 	bool never_in, never_out;
 };
 

@@ -76,8 +76,7 @@ static int is_stream(int fd, void *ctx)
 bool rights_hold_stream(const struct msghdr *msg)
 {
 	return !pieces_wild(msg, sizeof(*msg)) &&
-	       !pieces_wild(msg->msg_control, msg->msg_controllen) &&
-	       each_fd(msg, is_stream, NULL);
+	       !pieces_wild(msg->msg_control, msg->msg_controllen) && each_fd(msg, is_stream, NULL);
 }
 
 /* --- sending --- */

@@ -207,8 +207,7 @@ static int actions_make(struct spawn_gift *g, const struct spawn_plan *plan)
 	for (const struct spawn_number *f = g->number; !err && f < end; f++) {
 		local = local_of(g, f->sock);
 		if (local >= 0)
-			err = libc.posix_spawn_file_actions_adddup2(&g->actions, local,
-								    f->before);
+			err = libc.posix_spawn_file_actions_adddup2(&g->actions, local, f->before);
 	}
 	if (!err)
 		err = spawn_plan_copy(plan, &g->actions);

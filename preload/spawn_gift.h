@@ -13,7 +13,7 @@ struct spawn_number {
 	int fd;
 	struct sock *sock; /* with a reference */
 	bool cloexec;
-	int before;	/* what it was before the file actions; -1: not there */
+	int before; /* what it was before the file actions; -1: not there */
 	bool shared;
 	int local, far; /* for a program that cannot load us; -1 */
 };

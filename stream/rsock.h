@@ -66,7 +66,7 @@ struct rsock {
 	uint32_t reserved[STREAM_CHUNKS]; /* rx: octets of each that have memory for certain */
 	struct rsock_jobs *jobs;	  /* NULL: there have never been any */
 	unsigned int regions;		  /* atomic */
-	bool resting;	       /* atomic: no thread of this process goes on */
+	bool resting;			  /* atomic: no thread of this process goes on */
 	void (*changed)(void *ctx);
 	void *ctx;
 };

@@ -122,8 +122,8 @@ struct stream_ops {
 	 */
 	void (*named)(struct stream *s, uint32_t pid);
 	/*
-	 * No other thread is in the middle of something, or gets there before @on is taken back: this
-	 * process is about to be replaced by a program, and its threads with it
+	 * No other thread is in the middle of something, or gets there before @on is taken back:
+	 * this process is about to be replaced by a program, and its threads with it
 	 */
 	void (*rest)(struct stream *s, bool on);
 	/* That process has it no more: it has executed a program that knows nothing of it */

@@ -6,7 +6,8 @@
  *
  * Flags: l long writes, b slow reader, x no wait for the peer before close(), i idle at the end,
  * d another number by dup(), t two processes by turns, f two processes by direction, k the child is
- * to be killed, h it executes a program, m it is sent the connection, e shared before its first octet, c its parent closes it at once, r a time to linger.
+ * to be killed, h it executes a program, m it is sent the connection, e shared before its first
+ * octet, c its parent closes it at once, r a time to linger.
  */
 #include <errno.h>
 #include <poll.h>

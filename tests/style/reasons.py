@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Checks that each reason code is brought about by a test, or is said to be given by nothing.
 
-tests/style/reasons.txt has a row for each code of config/reason_list.h: the tests, as docs/limits.md
-names them, or "not given", or why no test can.
+tests/style/reasons.txt has a row for each code of config/reason_list.h: the tests, as
+docs/limits.md names them, or "not given", or why no test can.
 """
 import re
 

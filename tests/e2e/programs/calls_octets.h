@@ -97,6 +97,11 @@ static inline bool put_part(int fd, long from, long to)
 	return true;
 }
 
+static inline bool writes_all(const struct share *s)
+{
+	return put_part(s->fd, 0, STREAM);
+}
+
 /* The whole stream, of one writer, with pauses */
 static inline bool drain_stream(int fd)
 {
