@@ -42,7 +42,13 @@ static long result(long n, int saved)
 	return err;
 }
 
-#define call(...) result(syscall(__VA_ARGS__), errno)
+/* errno is kept first: arguments are evaluated in any order */
+#define call(...)                                          \
+	__extension__({                                    \
+		int call_saved_ = errno;                   \
+                                                           \
+		result(syscall(__VA_ARGS__), call_saved_); \
+	})
 
 static uid_t user(void)
 {
