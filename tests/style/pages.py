@@ -101,8 +101,9 @@ def wrong_calls(page, text, declared):
 
 
 def variables(root):
-    """The environment variables that base/ reads and that the launcher's table has."""
+    """The environment variables that base/ and preload/ read and that the launcher's table has."""
     files = tree.ours(root / "base", ".c") + tree.ours(root / "preload", ".c")
+    files = [path for path in files if path != root / "base/point.c"]  # no program has it
     files += [path for path in [root / "config/config.c"] if path.exists()]
     return sorted({name for path in files for name in VARIABLE.findall(path.read_text())})
 
