@@ -135,7 +135,8 @@ static size_t gather(char *to, const struct iovec **iov, unsigned int *n, size_t
 	while (*n && len < BASE_QUIET_MAX) {
 		size_t part = base_min((*iov)->iov_len - *off, BASE_QUIET_MAX - len);
 
-		memcpy(to + len, (const char *)(*iov)->iov_base + *off, part);
+		if (part)
+			memcpy(to + len, (const char *)(*iov)->iov_base + *off, part);
 		len += part;
 		*off += part;
 		if (*off < (*iov)->iov_len)

@@ -132,8 +132,8 @@ int rsock_close(struct stream *stream)
 	uint32_t before;
 	bool safe;
 
-	s->last = rsock_leave(s);
-	if (!s->last)
+	rsock_store(&s->last, rsock_leave(s));
+	if (!rsock_load(&s->last))
 		return 0;
 	if (!rsock_is_open(s) &&
 	    !(rsock_load(&s->state->hold) && rsock_load(&s->state->tx.hold_end)))

@@ -248,7 +248,7 @@ static void rsock_stats(struct stream *stream, struct stream_stats *stats)
 		.broken = rsock_load(&s->state->broken),
 		.failed = s->failed,
 		.probe_error = s->probe_error,
-		.last = s->last,
+		.last = rsock_load(&s->last),
 	};
 }
 

@@ -58,7 +58,8 @@ struct rsock {
 	uint32_t offered;     /* features */
 	uint64_t start_limit;
 	/* What this process saw, and did */
-	bool failed, disowned, left, last;
+	bool failed, disowned, left;
+	bool last;	 /* atomic: it is the one that ends it */
 	bool counted;	 /* atomic: among those that start */
 	uint64_t looked; /* atomic: when a writer looked for input */
 	int probe_error;
