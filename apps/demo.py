@@ -27,8 +27,9 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "tests/programs"))
 
-from play import (MIB, Stage, Wire, ddp_problems, fpdu_check, free_port,  # noqa: E402
-                  listens, sha256, until)
+from play import MIB, Stage, Wire, free_port, listens, sha256, until  # noqa: E402
+from way import WAYS  # noqa: E402
+from wire import fpdu_check  # noqa: E402
 
 SIZE = 100 * MIB
 RATE = "60M"  # what a capture on one processor keeps up with
@@ -98,7 +99,7 @@ class Pair:
         need(self.stage.end(self.server) == 0, f"{self.name}: {self.said(self.name)}")
         self.wire.stop()
         for name in (self.name, *self.clients):
-            problems = ddp_problems(self.stage.report(name))
+            problems = WAYS["both"].problems(self.stage.report(name), None)
             need(not problems, f"{name}: {problems}")
 
     def report(self):
