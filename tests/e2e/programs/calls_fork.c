@@ -205,9 +205,20 @@ static bool threads_come_and_go(void)
 	return beside(thread_once, thread_once, fork) && beside(thread_once, leave_at_once, _Fork);
 }
 
+/* The first cancellation loads the unwinder, and libc's loader has a lock of its own */
+static bool unwinder_is_there(void)
+{
+	bool good;
+
+	need(pair(ends));
+	good = cancel_once();
+	done(ends);
+	return good;
+}
+
 static bool threads_are_cancelled(void)
 {
-	return beside(cancel_once, cancel_once, fork);
+	return unwinder_is_there() && beside(cancel_once, cancel_once, fork);
 }
 
 static bool files(void)

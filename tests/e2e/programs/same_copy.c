@@ -45,7 +45,7 @@ static volatile sig_atomic_t heard, over;
 
 static void on_user(int number)
 {
-	heard++;
+	__atomic_add_fetch(&heard, 1, __ATOMIC_RELAXED);
 }
 
 static void *splicer(void *arg)
