@@ -285,6 +285,9 @@ def parse_options():
 
 
 def main():
+    # In the background of a shell both are ignored, and would be in all programs under test
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     options = parse_options()
     planned, all_cases = plan(choose(options))
     print("plan: " + ", ".join(f"{suite.name} {len(tests)}" for suite, tests in planned)
