@@ -339,16 +339,21 @@ void spawn_after_fork(bool child)
 	fdtab_each(show_one, NULL);
 }
 
+static void standard_become(int fd)
+{
+	for (int i = 0; i <= STDERR_FILENO; i++)
+		call_dup2(fd, i);
+	if (fd > STDERR_FILENO)
+		call_close(fd);
+}
+
 static long null_device(void)
 {
 	int fd = open(_PATH_DEVNULL, O_RDWR);
 
 	if (fd < 0)
 		return -errno;
-	for (int i = 0; i <= STDERR_FILENO; i++)
-		call_dup2(fd, i);
-	if (fd > STDERR_FILENO)
-		call_close(fd);
+	standard_become(fd);
 	return 0;
 }
 
@@ -374,10 +379,7 @@ long call_login_tty(int fd)
 	setsid();
 	if (libc.ioctl(fd, TIOCSCTTY, 0) < 0)
 		return -errno;
-	for (int i = 0; i <= STDERR_FILENO; i++)
-		call_dup2(fd, i);
-	if (fd > STDERR_FILENO)
-		call_close(fd);
+	standard_become(fd);
 	return 0;
 }
 

@@ -197,6 +197,14 @@ class Play(Stage):
     def digest(self, name):
         return sha256(self.dir / name)
 
+    def echoed(self, name, port):
+        """What socat sends of the file "sent", and what comes back."""
+        with open(self.dir / "sent", "rb") as file:
+            problems = self.client(name, ["socat", "-t", "20", "-", f"TCP:127.0.0.1:{port}"],
+                                   stdin=file)
+        (self.dir / f"{name}.back").write_bytes((self.dir / f"{name}.out").read_bytes())
+        return problems + self.same("sent", f"{name}.back")
+
     def same(self, one, other):
         """What is wrong when two files should be one in content."""
         one, other = self.dir / one, self.dir / other

@@ -29,14 +29,6 @@ gid = root
 SIZE = 5_000_000
 
 
-def echo(play, name, port):
-    with open(play.dir / "sent", "rb") as file:
-        problems = play.client(name, ["socat", "-t", "20", "-", f"TCP:127.0.0.1:{port}"],
-                               stdin=file)
-    (play.dir / f"{name}.back").write_bytes((play.dir / f"{name}.out").read_bytes())
-    return problems + play.same("sent", f"{name}.back")
-
-
 def script(play, port):
     """A shell that reads line by line executes another program, which reads the rest."""
     (play.dir / "lines").write_bytes(b"one\ntwo\nend\n" + (play.dir / "sent").read_bytes())
@@ -57,12 +49,12 @@ def play(play):
     server = play.serve("inetd", ["/usr/sbin/inetd", "-d", play.dir / "inetd.conf"],
                         *ports.values())
     with play.wire("inetd", ports["cat"], ports["rsync"]):
-        play.case("cat", echo(play, "cat", ports["cat"]))
+        play.case("cat", play.echoed("cat", ports["cat"]))
         problems = play.client("one", ["rsync", f"rsync://127.0.0.1:{ports['rsync']}/module/"
                                        f"{play.marker}", "here"])
         play.case("rsync, a file", problems + play.same("here", f"there/{play.marker}"))
     play.blob("sent", play.some(SIZE))
-    play.case("much to cat", echo(play, "much", ports["cat"]))
+    play.case("much to cat", play.echoed("much", ports["cat"]))
     play.case("a shell script that ends in another program", script(play, ports["sh"]))
     until(lambda: all(listens(port) for port in ports.values()))
     play.stop("inetd", server, statuses=(0, -15, 143))

@@ -8,22 +8,14 @@ ASKED = {"PEER_NOT_MPA", "PEER_CLOSED"}
 SIZE = 5_000_000
 
 
-def through(play, name, port):
-    with open(play.dir / "sent", "rb") as file:
-        problems = play.client(name, ["socat", "-t", "20", "-", f"TCP:127.0.0.1:{port}"],
-                               stdin=file)
-    (play.dir / f"{name}.back").write_bytes((play.dir / f"{name}.out").read_bytes())
-    return problems + play.same("sent", f"{name}.back")
-
-
 def play(play):
     for how in ("fork", "pass", "spawn"):
         port = play.port()
         server = play.serve(how, ["python3", HERE / "py_pass.py", how, port], port)
         (play.dir / "sent").write_text(play.marker * 100)
         with play.wire(how, port):
-            play.case(f"{how}: a few octets", through(play, f"few-{how}", port))
+            play.case(f"{how}: a few octets", play.echoed(f"few-{how}", port))
         play.blob("sent", play.some(SIZE))
         for number in range(3):
-            play.case(f"{how}: many, {number}", through(play, f"many-{how}{number}", port))
+            play.case(f"{how}: many, {number}", play.echoed(f"many-{how}{number}", port))
         play.stop(how, server)
