@@ -121,7 +121,7 @@ bool rsock_grant_due(const struct rsock *s)
 {
 	bool counts = !rsock_has(s, STREAM_FEATURE_INLINE);
 
-	return rsock_is_open(s) && s->state->may_send && granting(s) &&
+	return rsock_is_open(s) && rsock_load(&s->state->may_send) && granting(s) &&
 	       (ring_due(s) || (counts && limit_due(s)));
 }
 
