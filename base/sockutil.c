@@ -151,6 +151,27 @@ int base_sock_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	return (int)err;
 }
 
+int base_sock_send_all(int fd, const void *p, size_t len, uint64_t deadline)
+{
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
+	int saved = errno;
+	long n;
+
+	while (len) {
+		n = result(syscall(SYS_sendto, fd, p, len, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0),
+			   saved);
+		if (n < 0 && n != -EAGAIN && n != -EINTR)
+			return (int)n;
+		if (n < 0 && base_deadline_passed(deadline, base_now()))
+			return -EAGAIN;
+		if (n == -EAGAIN)
+			base_poll(&room, 1, deadline);
+		p = (const char *)p + base_max(n, 0L);
+		len -= (size_t)base_max(n, 0L);
+	}
+	return 0;
+}
+
 /* To connect to nowhere drops a connection; the error that it leaves behind is nobody's */
 void base_sock_abort(int fd)
 {

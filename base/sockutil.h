@@ -41,6 +41,8 @@ int base_sock_lowat(int fd);
 void base_sock_set_lowat(int fd, int octets);
 /* connect() that never waits, whatever O_NONBLOCK says: 0, -EINPROGRESS, -EALREADY or -errno */
 int base_sock_connect(int fd, const struct sockaddr *addr, socklen_t len);
+/* Plain octets, all of them, as soon as there is room: 0, -EAGAIN at the deadline, -errno */
+int base_sock_send_all(int fd, const void *p, size_t len, uint64_t deadline);
 /* Drops the connection with a reset; the descriptor stays */
 void base_sock_abort(int fd);
 bool base_sock_is_nonblock(int fd);

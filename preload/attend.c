@@ -12,6 +12,10 @@
  * The thread is started by the first stream that needs it, blocks all signals, and sleeps when
  * there is nothing. At exit the caller attends the closed ones itself, and is content with an
  * acknowledgement of all that was sent (stream/end.c says why that is enough).
+ *
+ * A stream whose peer turns out to speak plain TCP goes back to the kernel here (fallback.c), since
+ * its program may wait for what the peer makes of octets that are held. That takes locks which come
+ * before ours, so it is noted, and done with ours free; `busy` is who does it.
  */
 #include "preload/attend.h"
 
@@ -41,7 +45,8 @@ struct charge {
 	struct base_list node;
 	struct sock *sock;
 	bool closed;
-	bool safe;	   /* closed: all that was sent is acknowledged */
+	bool safe; /* closed: all that was sent is acknowledged */
+	bool plain, busy;
 	uint64_t begin;	   /* not to be touched before */
 	uint64_t deadline; /* closed: given up then */
 };
@@ -70,17 +75,56 @@ static void charge_end(struct charge *c)
 	base_map_destroy(c, sizeof(*c));
 }
 
+static int charge_more(struct charge *c)
+{
+	struct stream *stream = c->sock->stream;
+
+	return c->closed ? stream->ops->close_more(stream, &c->safe)
+			 : stream->ops->progress(stream);
+}
+
 /* Is there nothing more to do for it? @content: an acknowledgement will do */
 static bool charge_over(struct charge *c, bool content)
 {
 	struct stream *stream = c->sock->stream;
+	int left = charge_more(c);
 
+	c->plain = left == -ENOMSG;
+	if (c->plain)
+		return false;
 	if (!c->closed)
-		return stream->ops->progress(stream) != -EAGAIN && !stream->ops->owes(stream) &&
+		return left != -EAGAIN && !stream->ops->owes(stream) &&
 		       !stream->ops->serves(stream);
-	if (stream->ops->close_more(stream, &c->safe) != -EAGAIN)
-		return true;
-	return (content && c->safe) || base_deadline_passed(c->deadline, base_now());
+	return left != -EAGAIN || (content && c->safe) ||
+	       base_deadline_passed(c->deadline, base_now());
+}
+
+/* Under the lock: one of which the peer is plain, for the caller alone; NULL */
+static struct charge *plain_find(void)
+{
+	struct base_list *node, *next;
+
+	base_list_foreach(node, next, &charges.list) {
+		struct charge *c = base_list_entry(node, struct charge, node);
+
+		if (c->plain && !c->busy)
+			return c;
+	}
+	return NULL;
+}
+
+/* Under the lock, which is free meanwhile */
+static void plain_go(void)
+{
+	struct charge *c;
+
+	while ((c = plain_find())) {
+		c->busy = true;
+		pthread_mutex_unlock(&charges.lock);
+		sock_fall_back(c->sock);
+		pthread_mutex_lock(&charges.lock);
+		charge_end(c);
+	}
 }
 
 /* Under the lock */
@@ -91,9 +135,11 @@ static void charges_go(bool content)
 	base_list_foreach(node, next, &charges.list) {
 		struct charge *c = base_list_entry(node, struct charge, node);
 
-		if (base_deadline_passed(c->begin, base_now()) && charge_over(c, content))
+		if (!c->plain && base_deadline_passed(c->begin, base_now()) &&
+		    charge_over(c, content))
 			charge_end(c);
 	}
+	plain_go();
 }
 
 /*
@@ -106,6 +152,18 @@ static short charge_events(const struct charge *c)
 	short events = stream->ops->wait_events(stream, 0);
 
 	return events & POLLOUT && !c->closed && !stream->ops->serves(stream) ? POLLOUT : events;
+}
+
+/* What has nothing to be polled for would say for ever that it has ended */
+static unsigned int charge_poll(const struct charge *c, struct pollfd *out, uint64_t *limit)
+{
+	struct stream *stream = c->sock->stream;
+	short events = c->plain ? 0 : charge_events(c);
+
+	if (!c->plain)
+		*limit = base_min(*limit, stream->ops->wait_deadline(stream));
+	*out = (struct pollfd){ .fd = stream_fd(stream), .events = events };
+	return events != 0;
 }
 
 /* Under the lock: what to poll for the first of them, and until when */
@@ -122,8 +180,7 @@ static unsigned int charges_poll_list(struct pollfd *fds, uint64_t *limit)
 		if (n == BATCH)
 			break;
 		if (base_deadline_passed(c->begin, now))
-			fds[n++] = (struct pollfd){ .fd = stream_fd(c->sock->stream),
-						    .events = charge_events(c) };
+			n += charge_poll(c, &fds[n], limit);
 		else
 			*limit = base_min(*limit, c->begin);
 	}
@@ -255,14 +312,16 @@ void attend_to_end(struct sock *s)
 	struct stream *stream = s->stream;
 	uint64_t deadline = base_deadline(base_now(), sock_config.linger);
 	bool safe;
+	int left;
 
-	while (stream->ops->close_more(stream, &safe) == -EAGAIN &&
+	while ((left = stream->ops->close_more(stream, &safe)) == -EAGAIN &&
 	       !base_deadline_passed(deadline, base_now())) {
-		struct pollfd p = { .fd = stream_fd(stream),
-				    .events = stream->ops->wait_events(stream, 0) };
+		struct pollfd p = stream_pollfd(stream, 0);
 
 		base_poll(&p, 1, base_min(deadline, base_deadline(base_now(), LOOK_AGAIN)));
 	}
+	if (left == -ENOMSG)
+		sock_fall_back(s);
 }
 
 static void attend_open(struct sock *s, uint64_t begin)
@@ -309,7 +368,7 @@ void attend_forget(struct sock *s)
 	base_list_foreach(node, next, &charges.list) {
 		struct charge *c = base_list_entry(node, struct charge, node);
 
-		if (c->sock == s)
+		if (c->sock == s && !c->busy)
 			charge_end(c);
 	}
 	pthread_mutex_unlock(&charges.lock);
@@ -392,6 +451,7 @@ static void charges_inherit(void)
 	base_list_foreach(node, next, &charges.list) {
 		struct charge *c = base_list_entry(node, struct charge, node);
 
+		c->plain = c->busy = false;
 		if (!c->closed)
 			continue;
 		c->sock->stream->ops->disown(c->sock->stream);

@@ -7,16 +7,9 @@
  * is looked at until it is clear: a peer that was only slow must not have its Request read by the
  * program.
  *
- * A client that tried and got no answer connects again, plainly.
- * The first connection, over which the Request went, was reset when start-up failed. The
- * kernel's socket is the same: disconnected, it may connect anew, and everything that belongs to
- * it and not to the connection stays as it was: options, flags, the address that it was bound to,
- * duplicates of the descriptor in this process and in others, registrations in epoll sets. Only a
- * port that a bind() to port 0 chose is the kernel's to give again, and is asked for by name.
- *
- * The new connect() never waits here; a caller that has to does so behind. A connection to a
- * listener of this process, at which another one without DDP was waiting, may have taken octets of
- * the program's by then: these go first.
+ * A client that tried and got no answer has connected again, plainly (stream/again.c). A
+ * connection to a listener of this process, at which another one without DDP was waiting, may have
+ * taken octets of the program's by then: these go first, also if the program has closed it.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -36,9 +29,6 @@
 #include "preload/probe.h"
 #include "preload/report.h"
 #include "preload/sock.h"
-
-/* As long as that may take which takes no time */
-#define PATIENCE BASE_NS_PER_S
 
 /* The first who finds out does it, and the others wait for him. Hardly ever over a sleep. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -84,49 +74,6 @@ void sock_remember(struct sock *s, const struct sockaddr *peer, socklen_t len)
 	memcpy(&s->peer, peer, s->peer_len);
 }
 
-/* A port that the program had by bind(), and may have told somebody */
-static void bind_again(struct sock *s)
-{
-	/* At the same place in both families */
-	const struct sockaddr_in *name = (const struct sockaddr_in *)&s->name;
-
-	/* fails where the kernel has kept it */
-	if (name->sin_port)
-		bind(s->fd, (const struct sockaddr *)&s->name,
-		     s->name.ss_family == AF_INET ? sizeof(struct sockaddr_in)
-						  : sizeof(struct sockaddr_in6));
-}
-
-static void connect_again(struct sock *s)
-{
-	int err;
-
-	bind_again(s);
-	err = base_sock_connect(s->fd, (const struct sockaddr *)&s->peer, s->peer_len);
-	if (err && err != -EINPROGRESS)
-		base_warn("a peer without DDP cannot be connected to again: %s", strerror(-err));
-}
-
-/* Octets of @p that the new connection has taken */
-static size_t send_again(int fd, const char *p, size_t len)
-{
-	uint64_t deadline = base_deadline(base_now(), PATIENCE);
-	struct pollfd room = { .fd = fd, .events = POLLOUT };
-	size_t done = 0;
-
-	while (done < len && !base_deadline_passed(deadline, base_now())) {
-		long n = libc_try(syscall(SYS_sendto, fd, p + done, len - done,
-					  MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0));
-
-		if (n < 0 && n != -EAGAIN && n != -EINTR)
-			break;
-		if (n == -EAGAIN)
-			base_poll(&room, 1, deadline);
-		done += (size_t)base_max(n, 0L);
-	}
-	return done;
-}
-
 /*
  * What was written, and ended, when connect() to a listener of this process had not waited. That is
  * on this host, so its kernel takes it without delay; a program that was told that its octets are
@@ -136,8 +83,9 @@ static void write_again(struct sock *s)
 {
 	const void *p;
 	size_t len = s->stream->ops->held(s->stream, &p);
+	uint64_t deadline = base_deadline(base_now(), sock_config.linger);
 
-	if (send_again(s->fd, p, len) != len) {
+	if (base_sock_send_all(s->fd, p, len, deadline)) {
 		base_warn("descriptor %d: a new connection had no room for its first octets",
 			  s->fd);
 		base_sock_abort(s->fd);
@@ -152,9 +100,8 @@ static void fall_back(struct sock *s)
 
 	s->stream->ops->stats(s->stream, &stats);
 	/* Otherwise another process that has the socket too does this, or the peer has spoken */
-	if (s->probing && stats.probe_error) {
+	if (stats.probe_error) {
 		probe_note((struct sockaddr *)&s->peer, s->peer_len, PROBE_PLAIN, base_now());
-		connect_again(s);
 		write_again(s);
 	}
 	sock_give_back(s, sock_reason(-stats.probe_error));

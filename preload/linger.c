@@ -53,7 +53,7 @@ void linger_wait(struct sock *s)
 	BASE_POINT(preload_linger_waiting);
 	while (deadline && !safe && !base_deadline_passed(deadline, base_now()) &&
 	       stream->ops->close_more(stream, &safe) == -EAGAIN) {
-		struct pollfd p = { stream_fd(stream), stream->ops->wait_events(stream, 0), 0 };
+		struct pollfd p = stream_pollfd(stream, 0);
 		uint64_t again = base_deadline(base_now(), LOOK_AGAIN);
 
 		if (wait_sleep(&p, 1, base_min(again, deadline), NULL) == -EINTR)

@@ -73,6 +73,20 @@ static bool is_over(ssize_t err)
 	return err < 0 && err != -EAGAIN && err != -EINTR;
 }
 
+/* A client that tried may have taken octets; who found out that it tried in vain sends them */
+static void peer_plain(struct relay_line *l)
+{
+	struct stream_stats stats;
+	const void *held;
+	size_t len = l->stream->ops->held(l->stream, &held);
+
+	l->plain = true;
+	l->stream->ops->stats(l->stream, &stats);
+	if (stats.probe_error && base_sock_send_all(stream_fd(l->stream), held, len,
+						    base_deadline(base_now(), l->linger)))
+		base_sock_abort(stream_fd(l->stream));
+}
+
 static ssize_t peer_recv(struct relay_line *l, void *p, size_t n)
 {
 	struct iovec iov = { p, n };
@@ -82,7 +96,7 @@ static ssize_t peer_recv(struct relay_line *l, void *p, size_t n)
 		got = l->stream->ops->recv(l->stream, &iov, 1, 0);
 		if (got != -ENOMSG)
 			return got;
-		l->plain = true;
+		peer_plain(l);
 	}
 	return fd_recv(stream_fd(l->stream), p, n);
 }
@@ -130,6 +144,15 @@ static void line_over(struct relay_line *l)
 	l->over = true;
 }
 
+/* What close() and its kin have said: is something left to do? */
+static void line_left(struct relay_line *l, int left, bool enough)
+{
+	if (left == -ENOMSG && !l->plain)
+		peer_plain(l);
+	if (left != -EAGAIN || enough)
+		line_over(l);
+}
+
 /* @hard: something of the peer's did not reach the program, and it is told by a reset */
 static void line_close(struct relay_line *l, bool hard)
 {
@@ -142,17 +165,15 @@ static void line_close(struct relay_line *l, bool hard)
 			sizeof(reset));
 	l->linger_end = base_deadline(base_now(), l->linger);
 	l->closing = true;
-	if (l->stream->ops->close(l->stream) != -EAGAIN)
-		line_over(l);
+	line_left(l, l->stream->ops->close(l->stream), false);
 }
 
 static void line_linger(struct relay_line *l)
 {
 	bool safe = false;
+	int left = l->stream->ops->close_more(l->stream, &safe);
 
-	if (l->stream->ops->close_more(l->stream, &safe) != -EAGAIN || safe ||
-	    base_deadline_passed(l->linger_end, base_now()))
-		line_over(l);
+	line_left(l, left, safe || base_deadline_passed(l->linger_end, base_now()));
 }
 
 /* The peer takes nothing more: what the program writes from now on is EPIPE */

@@ -143,7 +143,11 @@ static int entry_own(struct fdent *ent)
 
 static void stream_end(struct sock *s)
 {
-	if (s->stream->ops->close(s->stream) != -EAGAIN) {
+	int left = s->stream->ops->close(s->stream);
+
+	if (left == -ENOMSG)
+		sock_fall_back(s);
+	if (left != -EAGAIN) {
 		/* Over, or another process's to go on with */
 		attend_forget(s);
 		return;
@@ -293,6 +297,9 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 		.ring = s->wish.ring,
 		.credits = sock_config.credits,
 		.probe = s->probing,
+		.peer = &s->peer,
+		.peer_len = s->peer_len,
+		.name = &s->name,
 		.start_limit = sock_config.start,
 		.dir = sock_config.dir,
 		.provider = s->wish.provider[0] ? s->wish.provider : NULL,

@@ -307,7 +307,7 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 {
 	struct stream *stream = s->stream;
 	struct pollfd fds[3] = {
-		{ .fd = stream_fd(stream), .events = stream->ops->wait_events(stream, wanted) },
+		stream_pollfd(stream, wanted),
 		{ .fd = bell->fd, .events = POLLIN },
 		{ .fd = others_fd(), .events = POLLIN },
 	};

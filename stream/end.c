@@ -71,6 +71,13 @@ static bool is_over(const struct rsock *s, uint32_t ends)
 	return (ends & STREAM_IN_ENDED && ends & STREAM_SHUT_WR) || rsock_load(&s->state->broken);
 }
 
+static bool is_starting(const struct rsock *s)
+{
+	uint32_t stage = rsock_load(&s->state->stage);
+
+	return stage == STREAM_STARTING || stage == STREAM_AGAIN;
+}
+
 int rsock_shutdown(struct stream *stream, int how)
 {
 	struct rsock *s = rsock_of(stream);
@@ -79,7 +86,7 @@ int rsock_shutdown(struct stream *stream, int how)
 
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;
-	if (!rsock_is_open(s) && rsock_load(&s->state->stage) != STREAM_STARTING)
+	if (!rsock_is_open(s) && !is_starting(s))
 		return -ENOTCONN;
 	if (rsock_is_foreign(s))
 		return -EXDEV;
@@ -165,6 +172,8 @@ int rsock_close_more(struct stream *stream, bool *safe)
 	int unacked;
 
 	*safe = true;
+	if (err == -ENOMSG && rsock_load(&s->state->tx.hold_end))
+		return err;
 	if (done(s) || (err && err != -EAGAIN))
 		return 0;
 	/* Who is closed grants nothing any more, also what was due before */

@@ -132,6 +132,13 @@ static short start_wait(const struct rsock *s)
 	return events ? events : POLLIN;
 }
 
+struct pollfd stream_pollfd(struct stream *s, unsigned int wanted)
+{
+	short events = s->ops->wait_events(s, wanted);
+
+	return (struct pollfd){ events ? stream_fd(s) : -1, events, 0 };
+}
+
 short rsock_wait_events(struct stream *stream, unsigned int wanted)
 {
 	struct rsock *s = rsock_of(stream);
@@ -139,6 +146,8 @@ short rsock_wait_events(struct stream *stream, unsigned int wanted)
 
 	if (!rsock_is_open(s) && rsock_load(&st->late) && wanted & STREAM_WRITABLE)
 		return POLLIN | POLLOUT;
+	if (rsock_load(&st->stage) == STREAM_AGAIN)
+		return (short)(rsock_load(&st->start_events) & POLLOUT);
 	if (!rsock_is_open(s))
 		return start_wait(s);
 	if (rsock_load(&st->ends) & STREAM_DRY)

@@ -241,6 +241,7 @@ int rsock_memory_create(struct rsock *s, const struct stream_param *param)
 	s->cookie = cookie;
 	state_init(s, &made, cookie);
 	s->state->hold = param->hold;
+	rsock_again_init(s, param);
 	rsock_holder_enter(s);
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 enum stream_await {
 	STREAM_AWAIT_NEW = 0x01,  /* it was not awaited: who has looked before looks again */
@@ -45,9 +46,12 @@ struct stream_param {
 	bool only;	 /* a peer that speaks plain TCP is refused by a reset */
 	/*
 	 * The active side only tries: when TCP is connected and start-up fails, the connection is
-	 * dropped, and -ENOMSG says so. The descriptor may connect again.
+	 * dropped, and -ENOMSG says so, when the descriptor has connected again to @peer, by
+	 * the port of @name if that has one, or cannot. Without @peer that is the caller's.
 	 */
 	bool probe;
+	const struct sockaddr_storage *peer, *name;
+	uint32_t peer_len;
 	bool markers;		 /* ask for them in what the peer sends */
 	uint32_t ring;		 /* octets, 8 KiB to 64 MiB; 0: 512 KiB. Made a power of two. */
 	uint16_t credits;	 /* messages that a peer of rsockets may send at once; 0: 384 */

@@ -22,9 +22,6 @@
 #include "base/sockutil.h"
 #include "rnic/rnic.h"
 
-/* The highest errno there is */
-#define ERROR_MAX 4095
-
 void rsock_end(struct rsock *s, uint32_t ends)
 {
 	struct stream_state *st = s->state;
@@ -196,7 +193,7 @@ static int rsock_take_error(struct stream *stream)
 {
 	uint32_t err = __atomic_exchange_n(&rsock_of(stream)->state->error, 0, __ATOMIC_ACQ_REL);
 
-	return err <= ERROR_MAX ? (int)err : ECONNRESET;
+	return err <= RSOCK_ERROR_MAX ? (int)err : ECONNRESET;
 }
 
 static void rsock_give_error(struct stream *stream, int err)
@@ -240,7 +237,8 @@ static void rsock_stats(struct stream *stream, struct stream_stats *stats)
 	if (rsock_is_open(s))
 		s->rnic->info(&s->mem, &info);
 	*stats = (struct stream_stats){
-		.tx_octets = rsock_load(&s->state->tx.octets),
+		/* What was held for a peer without DDP goes another way */
+		.tx_octets = rsock_is_open(s) ? rsock_load(&s->state->tx.octets) : 0,
 		.rx_octets = rsock_load(&s->state->rx.consumed),
 		.tx_fpdus = info.tx_fpdus,
 		.rx_fpdus = info.rx_fpdus,

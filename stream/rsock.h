@@ -4,6 +4,7 @@
  *
  *	rsock.c    a stream: made, taken down, its table
  *	start.c    from a TCP connection to an open stream
+ *	again.c    back to TCP, over a connection more
  *	send.c     octets out: Write and DATA
  *	push.c     what is due: grants, ends
  *	recv.c     octets in: drained, handed to the program
@@ -33,6 +34,9 @@ enum rsock_window { RSOCK_SGL, RSOCK_RING };
 	(STREAM_FEATURE_CUT | STREAM_FEATURE_ABORT | STREAM_FEATURE_INLINE | \
 	 STREAM_FEATURE_MESSAGES | STREAM_FEATURE_ONESIDED)
 #define RSOCK_DEPTH 16
+
+/* The highest errno there is */
+#define RSOCK_ERROR_MAX 4095u
 
 /* Tagged offsets of our own; any would do */
 #define RSOCK_SGL_TO 0x10000ull
@@ -133,15 +137,11 @@ static inline bool rsock_is_open(const struct rsock *s)
 	return rsock_load(&s->state->stage) == STREAM_OPEN;
 }
 
-/* --- start.c: both locks, but for the last two, which need none --- */
-
-/* As stream_ops.progress says */
-int rsock_start(struct rsock *s);
-int rsock_speak_plain(struct stream *stream);
-uint64_t rsock_wait_deadline(struct stream *stream);
-/* It came to this process, and it goes, while the Reply may be waited for */
-void rsock_start_join(struct rsock *s);
-void rsock_start_leave(struct rsock *s);
+/* Does nothing more leave, by our word or the peer's? */
+static inline bool rsock_out_ended(const struct rsock *s)
+{
+	return rsock_load(&s->state->ends) & (STREAM_OUT_ENDED | STREAM_SHUT_WR);
+}
 
 /* --- message.c: rx lock --- */
 

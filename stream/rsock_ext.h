@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What only two Warpsock ends have: octets in messages, user messages, one-sided operations; and
- * what waiters know.
+ * Start-up; what only two Warpsock ends have: octets in messages, user messages, one-sided
+ * operations; and what waiters know.
  * Part of stream/rsock.h.
  */
 #ifndef STREAM_RSOCK_EXT_H
@@ -13,6 +13,26 @@ int rsock_body_post(struct rsock *s, uint32_t msg, void *body, uint32_t len);
 uint32_t rsock_segment(const struct rsock *s);
 /* INLINE: octets that the peer has room for */
 uint64_t rsock_window_room(const struct rsock *s);
+
+/* --- start.c: both locks, but for the last two, which need none --- */
+
+/* As stream_ops.progress says */
+int rsock_start(struct rsock *s);
+/* Nothing is waited for any more */
+void rsock_start_over(struct rsock *s);
+int rsock_speak_plain(struct stream *stream);
+uint64_t rsock_wait_deadline(struct stream *stream);
+/* It came to this process, and it goes, while the Reply may be waited for */
+void rsock_start_join(struct rsock *s);
+void rsock_start_leave(struct rsock *s);
+
+/* --- again.c: both locks. As rsock_start() --- */
+
+/* When the stream is made */
+void rsock_again_init(struct rsock *s, const struct stream_param *param);
+/* The probe came to @error, and its connection was dropped */
+int rsock_again_begin(struct rsock *s, int error);
+int rsock_again_go(struct rsock *s);
 
 /* --- user.c */
 

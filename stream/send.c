@@ -226,22 +226,20 @@ size_t rsock_held(struct stream *stream, const void **out)
 	return base_min(rsock_load(&s->state->tx.hold_end), STREAM_HOLD);
 }
 
-static bool has_ended(const struct rsock *s)
-{
-	return rsock_load(&s->state->ends) & (STREAM_OUT_ENDED | STREAM_SHUT_WR);
-}
-
 /* tx lock */
 static ssize_t octets_send(struct rsock *s, const struct iovec *iov, int n)
 {
 	int err;
 
+	/* What is held by then goes over another connection, and nothing may go behind it */
+	if (rsock_load(&s->state->stage) == STREAM_PLAIN)
+		return -ENOMSG;
 	if (!rsock_is_open(s))
 		return rsock_load(&s->state->hold) ? hold(s, iov, n) : -EAGAIN;
 	if (!rsock_load(&s->state->may_send))
 		return -EAGAIN;
 	err = rsock_push(s);
-	if (!err && has_ended(s))
+	if (!err && rsock_out_ended(s))
 		err = -EPIPE; /* the end may have gone just now */
 	if (!err && rsock_jobs_left(s))
 		err = -EAGAIN; /* what is sent later comes later */
@@ -262,7 +260,7 @@ static ssize_t send_once(struct rsock *s, const struct iovec *iov, int n)
 
 	rsock_tx_lock(s);
 	/* -EPIPE, or what ended() says, which says it once */
-	sent = has_ended(s) ? -EPIPE : octets_send(s, iov, n);
+	sent = rsock_out_ended(s) ? -EPIPE : octets_send(s, iov, n);
 	if (sent > 0) {
 		rsock_store(&s->state->tx.octets, s->state->tx.octets + (uint64_t)sent);
 		BASE_POINT(stream_send_counted);
@@ -295,7 +293,7 @@ ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n)
 	if (err && err != -EAGAIN)
 		return err == -ENOMSG ? err : ended(s);
 	if (!stream_iov_len(iov, n))
-		return has_ended(s) ? ended(s) : 0;
+		return rsock_out_ended(s) ? ended(s) : 0;
 	if (rsock_is_foreign(s))
 		return -EXDEV;
 	if (rsock_is_open(s))
@@ -307,7 +305,7 @@ ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n)
 		if (rsock_may_data(s) && !rsock_load(&s->state->tx.blocked))
 			sent = send_once(s, iov, n);
 	}
-	if (sent < 0 && sent != -EAGAIN) {
+	if (sent < 0 && sent != -EAGAIN && sent != -ENOMSG) {
 		/* The peer's last words say why, and count more than a reset */
 		rsock_pump(s);
 		sent = ended(s);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The parts of the state that processes share it by: how the stream was made, and who has it.
+ * The parts of the state that processes share it by: how the stream was made, where it connects
+ * again, and who has it.
  */
 #ifndef STREAM_SHARE_H
 #define STREAM_SHARE_H
 
+#include <netinet/in.h>
 #include <stdint.h>
 
 /* Processes that have a place of their own; those beyond are counted */
@@ -28,6 +30,16 @@ struct stream_made {
 	uint32_t offered; /* features */
 	uint32_t start_rtts;
 	uint64_t start_limit;
+};
+
+/* A client that connects again, plainly; of an IPv4 address the family and what follows. Both */
+struct stream_again {
+	struct sockaddr_in6 peer, name;
+	uint32_t peer_len; /* 0: nobody said where to */
+	uint32_t error;	   /* the errno that its probe came to */
+	uint32_t connecting;
+	uint32_t pad;
+	uint64_t pause, limit; /* ns; base/clock.h */
 };
 
 enum stream_holder_kind {

@@ -58,8 +58,7 @@ void rsock_start_leave(struct rsock *s)
 		__atomic_sub_fetch(&starting, 1, __ATOMIC_ACQ_REL);
 }
 
-/* No Reply is waited for any more */
-static void start_over(struct rsock *s)
+void rsock_start_over(struct rsock *s)
 {
 	rsock_store(&s->state->start_deadline, BASE_NEVER);
 	rsock_start_leave(s);
@@ -346,6 +345,8 @@ static int start_failed(struct rsock *s, int err)
 	base_debug("stream: start-up ended with %d", err);
 	if ((probed || !plain) && !s->state->rejected)
 		base_sock_abort(stream_fd(&s->base));
+	if (probed && base_once(s->state->again.peer_len))
+		return rsock_again_begin(s, -err);
 	if (probed) {
 		s->probe_error = -err;
 		err = -ENOMSG;
@@ -397,6 +398,8 @@ int rsock_start(struct rsock *s)
 	switch (rsock_load(&s->state->stage)) {
 	case STREAM_OPEN:
 		return 0;
+	case STREAM_AGAIN:
+		return rsock_again_go(s);
 	case STREAM_PLAIN:
 		return -ENOMSG;
 	case STREAM_FAILED:
@@ -414,6 +417,6 @@ int rsock_start(struct rsock *s)
 		return err;
 	}
 	lowat_restore(s);
-	start_over(s);
+	rsock_start_over(s);
 	return err ? start_failed(s, err) : 0;
 }

@@ -21,7 +21,7 @@
 #include "stream/share.h"
 
 #define STREAM_MAGIC 0x57415250u
-#define STREAM_VERSION 4
+#define STREAM_VERSION 5
 #define STREAM_NO_MESSAGE (~0ull)
 
 /*
@@ -49,6 +49,7 @@
 enum stream_stage {
 	STREAM_CONNECTING, /* TCP's connect() is under way */
 	STREAM_STARTING,   /* MPA's start-up is */
+	STREAM_AGAIN,	   /* a probe came to nothing: TCP connects once more (again.c) */
 	STREAM_OPEN,
 	STREAM_PLAIN,  /* the peer speaks no MPA; nothing was consumed */
 	STREAM_FAILED, /* never came up; error says why */
@@ -172,6 +173,7 @@ struct stream_state {
 	uint32_t sgl_stag, ring_stag;
 	uint64_t first_window; /* the peer's */
 	struct stream_peer peer;
+	struct stream_again again;
 	struct stream_tx tx;
 	struct stream_rx rx;
 	struct stream_holder holder[STREAM_HOLDERS];

@@ -10,6 +10,7 @@
 #ifndef STREAM_STREAM_H
 #define STREAM_STREAM_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -65,8 +66,8 @@ struct stream_ops {
 	void *(*kept)(struct stream *s);
 	/*
 	 * Takes in what is there and hands out what is due. 0 open, -EAGAIN starting, -ENOMSG
-	 * the peer speaks plain TCP and nothing was consumed, or a probe came to nothing; or the
-	 * errno that start-up failed with.
+	 * the peer speaks plain TCP and nothing was consumed, or a probe came to nothing and the
+	 * socket has connected again; or the errno that start-up failed with.
 	 */
 	int (*progress)(struct stream *s);
 	/*
@@ -101,11 +102,11 @@ struct stream_ops {
 	int (*shutdown)(struct stream *s, int how);
 	/*
 	 * The program's last descriptor of this process goes. 0: nothing is left to do,
-	 * -EAGAIN: call close_more, after what wait_events says. Who opened it in another
-	 * process keeps it.
+	 * -EAGAIN: call close_more, after what wait_events says; -ENOMSG: the peer speaks plain
+	 * TCP, and what is held is still to go. Who opened it in another process keeps it.
 	 */
 	int (*close)(struct stream *s);
-	/* 0: the peer's end has come, or it is gone; *@safe: all we sent is acknowledged */
+	/* The same: the peer's end has come, or it is gone; *@safe: all we sent is acknowledged */
 	int (*close_more)(struct stream *s, bool *safe);
 	/*
 	 * One process more will have it: before fork(), posix_spawn() or sendmsg(), once for each
@@ -184,6 +185,9 @@ static inline int stream_fd(const struct stream *s)
 {
 	return __atomic_load_n(&s->fd, __ATOMIC_ACQUIRE);
 }
+
+/* Asked about nothing, a descriptor may say all the same that it has ended */
+struct pollfd stream_pollfd(struct stream *s, unsigned int wanted);
 
 /* Streams of this process that have such a deadline */
 unsigned int stream_starting(void);

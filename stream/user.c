@@ -80,11 +80,6 @@ static void message_hold(struct rsock *s, const void *p, size_t len)
 	rsock_store(&tx->placed, tx->placed + len + STREAM_MESSAGE_COST);
 }
 
-static bool has_ended(const struct rsock *s)
-{
-	return rsock_load(&s->state->ends) & (STREAM_OUT_ENDED | STREAM_SHUT_WR);
-}
-
 /* tx lock */
 static int message_accept(struct rsock *s, const void *p, size_t len)
 {
@@ -93,7 +88,7 @@ static int message_accept(struct rsock *s, const void *p, size_t len)
 
 	if (!err)
 		err = rsock_push(s);
-	if (!err && has_ended(s))
+	if (!err && rsock_out_ended(s))
 		err = -EPIPE; /* the end may have gone just now */
 	if (!err && rsock_jobs_left(s))
 		err = -EAGAIN;
@@ -120,7 +115,7 @@ static int send_once(struct rsock *s, const void *p, size_t len)
 	int err = -EPIPE;
 
 	rsock_tx_lock(s);
-	if (!has_ended(s))
+	if (!rsock_out_ended(s))
 		err = rsock_load(&s->state->may_send) ? message_accept(s, p, len) : -EAGAIN;
 	rsock_tx_unlock(s);
 	return err;

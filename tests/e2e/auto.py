@@ -39,12 +39,15 @@ class Plain:
     """A server that has never heard of DDP, and remembers what it got in each connection."""
 
     def __init__(self, kind, host="127.0.0.1"):
-        self.kind = kind
+        self.kind, self.host = kind, host
         self.got = []
-        self.listener = socket.create_server(
-            (host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        self.listener = self.listen(0)
         self.port = str(self.listener.getsockname()[1])
         threading.Thread(target=self.accept, daemon=True).start()
+
+    def listen(self, port):
+        return socket.create_server(
+            (self.host, port), family=socket.AF_INET6 if ":" in self.host else socket.AF_INET)
 
     def accept(self):
         while True:
@@ -53,7 +56,19 @@ class Plain:
             except OSError:
                 return
             self.got.append(bytearray())
+            if self.kind == "restarts" and len(self.got) == 1:
+                self.restart(conn)
+                continue
             threading.Thread(target=self.serve, args=(conn, self.got[-1]), daemon=True).start()
+
+    def restart(self, conn):
+        """As iperf3: what it cannot make out ends it, and it begins anew."""
+        self.listener.close()
+        with conn:
+            self.got[0] += conn.recv(65536)
+            conn.sendall(b"what?")
+            time.sleep(0.3)
+        self.listener = self.listen(int(self.port))
 
     def serve(self, conn, got):
         try:
@@ -91,7 +106,7 @@ class Plain:
 # What the server does with a Request, and what the client's report calls that
 KINDS = (("echo", "PEER_NOT_MPA"), ("garbage", "PEER_NOT_MPA"), ("short", "PEER_NOT_MPA"),
          ("silent", "PROBE_TIMEOUT"), ("closes", "PEER_CLOSED"), ("resets", "PEER_CLOSED"),
-         ("rejects", "REFUSED"))
+         ("rejects", "REFUSED"), ("restarts", "PEER_NOT_MPA"))
 
 
 # As DDP_INFO gives them
@@ -143,61 +158,6 @@ def no_reason(warpsock):
         if any(REQUEST in octets for octets in server.got):
             problems.append("it got a Request")
     return problems
-
-
-# A listener that a process without DDP inherits and serves
-FOREIGN = """
-import socket, sys
-listener = socket.socket(fileno=int(sys.argv[1]))
-print("serving", flush=True)
-def serve(conn):
-    while data := conn.recv(65536):
-        if not data.startswith(b"MPA ID Req Frame"):
-            conn.sendall(data)
-        elif sys.argv[2] == "closes":
-            break
-        elif sys.argv[2] == "garbage":
-            conn.sendall(b"HTTP/1.1 400 Bad Request\\r\\n\\r\\n")
-
-
-while True:
-    with listener.accept()[0] as conn:
-        try:
-            serve(conn)
-        except ConnectionResetError:
-            pass  # behind a Request
-"""
-# Its parent has the listener, too, and connects to it
-OWN = """
-import os, socket, subprocess, sys
-listener = socket.create_server(("127.0.0.1", 0))
-env = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and k[:8] != "WARPSOCK"}
-child = subprocess.Popen([sys.executable, "-c", sys.argv[1], str(listener.fileno()), sys.argv[2]],
-                         env=env, pass_fds=[listener.fileno()], stdout=subprocess.PIPE)
-child.stdout.readline()
-data = bytes(i * 7 & 0xff for i in range(int(sys.argv[3])))
-for _ in range(2):
-    with socket.create_connection(listener.getsockname()) as sock:
-        sock.sendall(data)
-        sock.shutdown(socket.SHUT_WR)
-        back = b""
-        while part := sock.recv(65536):
-            back += part
-        print(len(back), back == data)
-child.kill()
-"""
-
-
-def own_listener(warpsock, kind, reason, octets):
-    """connect() does not wait for a listener of its own process; another process answers."""
-    with Stage(warpsock) as stage:
-        status = stage.run("client", [sys.executable, "-c", OWN, FOREIGN, kind, str(octets)],
-                           mode="auto", limit=40, env={"WARPSOCK_START": "1s"})
-        problems = [] if status == 0 and stage.text("client").split() == \
-            [str(octets), "True"] * 2 else \
-            [f"status {status}", stage.text("client"), stage.text("client", "err")]
-        return problems + differences(stage.report("client"), tcp(**{
-            reason: 1, "PEER_KNOWN_PLAIN": 1}))
 
 
 # More servers at one port than there are names to tell of them
@@ -511,7 +471,7 @@ def patience(warpsock):
 def main():
     warpsock, writer = os.path.abspath(sys.argv[1]), tap.Writer()
     for kind, reason in KINDS:
-        for way in WAYS if kind in ("echo", "silent") else ("blocking", "epoll_et"):
+        for way in WAYS if kind in ("echo", "silent", "restarts") else ("blocking", "epoll_et"):
             writer.case(f"{way} to a server that is {kind}",
                         fall_back(warpsock, kind, reason, way))
     writer.case("IPv6", fall_back(warpsock, "garbage", "PEER_NOT_MPA", "poll", host="::1"))
@@ -521,11 +481,6 @@ def main():
         writer.case(f"{way}, bound to a port that the kernel chose", fall_back(
             warpsock, "echo", "PEER_NOT_MPA", way, bind=["0"]))
         writer.case(f"{way}, nobody listens", closed(warpsock, way))
-    for kind, reason in (("garbage", "PEER_NOT_MPA"), ("closes", "PEER_CLOSED"),
-                         ("silent", "PROBE_TIMEOUT")):
-        for octets in (5, 60_000):
-            writer.case(f"{octets} octets to a listener of its own, that is {kind}",
-                        own_listener(warpsock, kind, reason, octets))
     writer.case("more listeners than names", many_listeners(warpsock))
     writer.case("without a reason nothing is asked", no_reason(warpsock))
     writer.case("a neighbour is a reason", neighbours(warpsock))

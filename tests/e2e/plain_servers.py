@@ -242,23 +242,7 @@ def ask(writer, warpsock, name, server):
         problems, plain = asked.client("plain", mode=None)
         writer.case(f"{name}: without warpsock", problems)
         writer.case(f"{name}: nothing is asked without a reason", unknown(asked, server))
-        if name == "iperf3":
-            writer.case("iperf3: a probe is a failed test, and the next one goes on",
-                        failed_test(asked))
-        else:
-            writer.case(f"{name}: one Request, and no error", probed(asked, server, plain))
-
-
-def failed_test(asked):
-    """Behind it iperf3 closes its listener and opens another: who comes meanwhile is refused."""
-    problems, _ = asked.client("probed", rules=asked.named())
-    known = r"(Connection refused|Connection reset|server is busy|control socket has closed)"
-    if problems and not re.search(known, problems[-1]):
-        return problems
-    problems = [] if until(asked.shows, 10) else [log_of(asked.stage)[-500:]]
-    until(lambda: listens(asked.port))
-    time.sleep(0.5)
-    return problems + asked.client("after", mode=None)[0]
+        writer.case(f"{name}: one Request, and no error", probed(asked, server, plain))
 
 
 def main():

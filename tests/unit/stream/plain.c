@@ -5,6 +5,7 @@
 #include "tests/unit/stream/ends.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -176,4 +177,105 @@ Test(plain, not_behind_a_part_of_a_request)
 	cr_expect_eq(OPS->progress(s), -EAGAIN);
 	cr_expect_eq(OPS->speak_plain(s), -EALREADY);
 	OPS->destroy(s);
+}
+
+/* --- a probe's client connects again --- */
+
+struct again {
+	struct sockaddr_storage peer, name;
+	int listener, fd, accepted;
+	struct stream *s;
+};
+
+static int listen_at(struct sockaddr_storage *at)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+	socklen_t len = sizeof(struct sockaddr_in);
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	cr_assert_eq(bind(fd, (struct sockaddr *)at, len), 0);
+	cr_assert_eq(listen(fd, 8), 0);
+	cr_assert_eq(getsockname(fd, (struct sockaddr *)at, &len), 0);
+	return fd;
+}
+
+/* A server has had the Request, and its listener is gone before it says that it wants no such */
+static void again_begin(struct again *a)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	base_log_level = BASE_LOG_OFF;
+	*a = (struct again){ .peer.ss_family = AF_INET };
+	memcpy(&a->peer, &any, sizeof(any));
+	a->listener = listen_at(&a->peer);
+	a->fd = socket(AF_INET, SOCK_STREAM, 0);
+	cr_assert_eq(connect(a->fd, (struct sockaddr *)&a->peer, sizeof(any)), 0);
+	a->accepted = accept(a->listener, NULL, NULL);
+	ends_param = (struct stream_param){
+		.probe = true,
+		.start_limit = 10 * BASE_NS_PER_S,
+		.peer = &a->peer,
+		.peer_len = sizeof(any),
+		.name = &a->name,
+	};
+	a->s = alone(a->fd, true);
+	close(a->listener);
+	say(a->accepted, "what?", 5);
+}
+
+static void again_end(struct again *a)
+{
+	OPS->destroy(a->s);
+	close(a->fd);
+	close(a->accepted);
+}
+
+static void again_wait(struct again *a, uint64_t length)
+{
+	uint64_t end = base_deadline(base_now(), length);
+	struct pollfd p;
+
+	while (OPS->progress(a->s) == -EAGAIN && !base_deadline_passed(end, base_now())) {
+		cr_assert_neq(OPS->wait_deadline(a->s), BASE_NEVER);
+		cr_expect_not(OPS->levels(a->s, NULL) & STREAM_WRITABLE);
+		p = stream_pollfd(a->s, STREAM_WRITABLE);
+		poll(&p, 1, 5);
+	}
+}
+
+Test(plain, a_server_that_begins_anew_is_tried_again)
+{
+	struct sockaddr_storage to;
+	socklen_t len = sizeof(to);
+	struct stream_stats stats;
+	struct again a;
+
+	again_begin(&a);
+	again_wait(&a, 200 * BASE_NS_PER_MS);
+	cr_assert_eq(OPS->progress(a.s), -EAGAIN);
+	cr_expect_eq(OPS->shutdown(a.s, SHUT_WR), 0);
+	a.listener = listen_at(&a.peer);
+	again_wait(&a, 10 * BASE_NS_PER_S);
+	cr_expect_eq(OPS->progress(a.s), -ENOMSG);
+	OPS->stats(a.s, &stats);
+	cr_expect_eq(stats.probe_error, EPROTO);
+	cr_expect_eq(getpeername(a.fd, (struct sockaddr *)&to, &len), 0);
+	close(a.listener);
+	again_end(&a);
+}
+
+/* What comes of the last try is the kernel's to tell */
+Test(plain, for_a_second)
+{
+	socklen_t len = sizeof(int);
+	struct again a;
+	int err = 0;
+
+	again_begin(&a);
+	again_wait(&a, 10 * BASE_NS_PER_S);
+	cr_expect_eq(OPS->progress(a.s), -ENOMSG);
+	getsockopt(a.fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	cr_expect_eq(err, ECONNREFUSED);
+	again_end(&a);
 }

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A client whose probe came to nothing connects again, plainly.
+ *
+ * The first connection, over which the Request went, was reset when start-up failed. The
+ * kernel's socket is the same: disconnected, it may connect anew, and everything that belongs to
+ * it and not to the connection stays as it was: options, flags, the address that it was bound to,
+ * duplicates of the descriptor in this process and in others, registrations in epoll sets. Only a
+ * port that a bind() to port 0 chose is the kernel's to give again, and is asked for by name.
+ *
+ * There are servers that take the Request for the beginning of their work and, when that fails,
+ * begin anew with another listener. They were there a moment ago: one that has answered is left
+ * alone for some milliseconds, and where the new connection is refused, or reset before the program
+ * has seen it, it is tried again for a second. What comes of the last try is the kernel's to tell.
+ *
+ * Both locks are held, and nothing waits here; what is to be waited for is said as in start-up. The
+ * addresses stand in the state, for a program that is executed meanwhile.
+ */
+#include "stream/rsock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sockutil.h"
+
+#define PATIENCE BASE_NS_PER_S
+#define RESPITE (20 * BASE_NS_PER_MS)
+#define PAUSE_MIN BASE_NS_PER_MS
+#define PAUSE_MAX (64 * BASE_NS_PER_MS)
+
+void rsock_again_init(struct rsock *s, const struct stream_param *param)
+{
+	struct stream_again *a = &s->state->again;
+
+	if (!param->probe || !param->peer)
+		return;
+	a->peer_len = base_min(param->peer_len, (uint32_t)sizeof(a->peer));
+	memcpy(&a->peer, param->peer, a->peer_len);
+	if (param->name)
+		memcpy(&a->name, param->name, sizeof(a->name));
+}
+
+/* It does not take the program's own port away: that fails where the kernel has kept it */
+static void bind_again(int fd, const struct sockaddr_in6 *name)
+{
+	int saved = errno;
+
+	/* The port is at the same place in both families */
+	if (name->sin6_port)
+		syscall(SYS_bind, fd, name,
+			name->sin6_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(*name));
+	errno = saved;
+}
+
+/* When to look again; others may have come to it meanwhile */
+static int look_at(struct rsock *s, uint64_t when, short events)
+{
+	rsock_store(&s->state->start_events, (uint32_t)events);
+	rsock_store(&s->state->start_deadline, when);
+	rsock_start_join(s);
+	return -EAGAIN;
+}
+
+static int pause_begin(struct rsock *s, uint64_t length)
+{
+	s->state->again.connecting = 0;
+	return look_at(s, base_deadline(base_now(), length), 0);
+}
+
+static bool is_late(const struct stream_again *a)
+{
+	return base_deadline_passed(a->limit, base_now());
+}
+
+/* The server was there, and may be there again */
+static int refused(struct rsock *s)
+{
+	struct stream_again *a = &s->state->again;
+
+	a->pause = base_min(base_max(2 * a->pause, PAUSE_MIN), PAUSE_MAX);
+	return pause_begin(s, a->pause);
+}
+
+/* -EAGAIN, or -ENOMSG: the rest is the kernel's to tell */
+static int connect_again(struct rsock *s)
+{
+	struct stream_again *a = &s->state->again;
+	struct sockaddr_in6 peer = a->peer, name = a->name;
+	int fd = stream_fd(&s->base), err;
+
+	bind_again(fd, &name);
+	err = base_sock_connect(fd, (struct sockaddr *)&peer,
+				base_min(base_once(a->peer_len), (uint32_t)sizeof(peer)));
+	if (err && err != -EINPROGRESS)
+		base_warn("a peer without DDP cannot be connected to again: %s", strerror(-err));
+	if (err != -EINPROGRESS)
+		return -ENOMSG;
+	a->connecting = 1;
+	return look_at(s, a->limit, POLLOUT);
+}
+
+static int failed(struct rsock *s)
+{
+	int fd = stream_fd(&s->base), err;
+
+	if (is_late(&s->state->again))
+		return -ENOMSG;
+	err = base_sock_error(fd);
+	base_sock_abort(fd);
+	if (err == ECONNREFUSED || err == ECONNRESET)
+		return refused(s);
+	/* It says so once more */
+	connect_again(s);
+	return -ENOMSG;
+}
+
+static int go(struct rsock *s)
+{
+	const struct stream_state *st = s->state;
+	short ready;
+
+	if (!st->again.connecting)
+		return base_deadline_passed(rsock_load(&st->start_deadline), base_now())
+			       ? connect_again(s)
+			       : -EAGAIN;
+	ready = base_sock_ready(stream_fd(&s->base), POLLOUT);
+	if (ready & (POLLERR | POLLHUP))
+		return failed(s);
+	return ready || is_late(&st->again) ? -ENOMSG : -EAGAIN;
+}
+
+int rsock_again_go(struct rsock *s)
+{
+	int err = go(s);
+
+	if (err == -EAGAIN)
+		return err;
+	rsock_start_over(s);
+	s->probe_error = (int)base_min(base_once(s->state->again.error), RSOCK_ERROR_MAX);
+	rsock_store(&s->state->stage, STREAM_PLAIN);
+	return err;
+}
+
+int rsock_again_begin(struct rsock *s, int error)
+{
+	struct stream_again *a = &s->state->again;
+	bool silent = error == ETIMEDOUT;
+
+	a->error = (uint32_t)error;
+	a->pause = 0;
+	a->limit = base_deadline(base_now(), RESPITE + PATIENCE);
+	rsock_store(&s->state->stage, STREAM_AGAIN);
+	pause_begin(s, silent ? 0 : base_min(RESPITE, s->start_limit));
+	return rsock_again_go(s);
+}
