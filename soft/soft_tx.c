@@ -299,7 +299,7 @@ bool soft_tx_pending(const struct soft_core *c)
 		return false;
 	if (__atomic_load_n(&c->rest_len, __ATOMIC_RELAXED))
 		return true;
-	if (__atomic_load_n(&c->phase, __ATOMIC_RELAXED) != SOFT_OPEN)
+	if (__atomic_load_n(&c->phase, __ATOMIC_ACQUIRE) != SOFT_OPEN)
 		return false;
 	if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == RDMAP_FAULTED)
 		return true;

@@ -111,7 +111,7 @@ static bool abandons(const struct rsock *s)
 
 	if (rsock_load(&st->ends) & STREAM_OUT_ENDED)
 		return false;
-	return rsock_load(&st->rx.delivered) != st->rx.consumed ||
+	return rsock_load(&st->rx.delivered) != rsock_load(&st->rx.consumed) ||
 	       base_sock_is_hard(stream_fd(&s->base));
 }
 

@@ -331,6 +331,8 @@ void rsock_job_done(struct rsock *s, uint64_t cookie, uint64_t value)
 
 	if (!s->jobs)
 		return;
+	/* Pairs with job_enter(), which wrote it under tx */
+	rsock_load(&s->jobs->tail);
 	slot = slot_at(s->jobs, (uint32_t)cookie);
 	if (!s->jobs->closed &&
 	    (slot->job.kind == STREAM_JOB_ADD || slot->job.kind == STREAM_JOB_SWAP))

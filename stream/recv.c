@@ -113,7 +113,7 @@ int rsock_drain(struct rsock *s, struct rsock_target *target)
 	if (got <= 0)
 		return transport_ended(s, (int)got);
 	s->rnic->info(&s->mem, &info);
-	if (!s->state->may_send && info.may_send) {
+	if (!rsock_load(&s->state->may_send) && info.may_send) {
 		rsock_store(&s->state->may_send, 1);
 		__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
 	}

@@ -244,8 +244,8 @@ static void rsock_stats(struct stream *stream, struct stream_stats *stats)
 		.rx_fpdus = info.rx_fpdus,
 		.opened = rsock_is_open(s),
 		.broken = rsock_load(&s->state->broken),
-		.failed = s->failed,
-		.probe_error = s->probe_error,
+		.failed = rsock_load(&s->failed),
+		.probe_error = rsock_load(&s->probe_error),
 		.last = rsock_load(&s->last),
 	};
 }
@@ -260,20 +260,21 @@ static void rsock_info(struct stream *stream, struct stream_info *out)
 	struct rsock *s = rsock_of(stream);
 	const struct stream_state *st = s->state;
 	struct rnic_stream_info info = { 0 };
+	bool open = rsock_is_open(s);
 
 	if (rsock_load(&st->stage) >= STREAM_OPEN)
 		s->rnic->info(&s->mem, &info);
 	*out = (struct stream_info){
 		.provider = s->provider,
-		.features = st->features,
+		.features = rsock_load(&st->features),
 		.fault = info.fault,
 		.fault_by_peer = info.fault_by_peer,
 		.ring = s->ring,
 		.mulpdu = info.mulpdu,
 		.ird = rsock_has(s, STREAM_FEATURE_ONESIDED) ? RSOCK_DEPTH : 0,
-		.ord = st->peer.ird,
+		.ord = open ? st->peer.ird : 0,
 		.mpa_rev = info.mpa_rev,
-		.open = rsock_is_open(s),
+		.open = open,
 		.broken = rsock_load(&st->broken),
 		.over = both_over(rsock_load(&st->ends)),
 		.cut = rsock_load(&st->broken) == STREAM_CUT || info.fault == MPA_E_CLOSED,
@@ -285,8 +286,8 @@ static void rsock_info(struct stream *stream, struct stream_info *out)
 		.rx_octets = rsock_load(&st->rx.consumed),
 		.tx_fpdus = info.tx_fpdus,
 		.rx_fpdus = info.rx_fpdus,
-		.messages_sent = st->tx.messages,
-		.messages_received = st->rx.messages,
+		.messages_sent = rsock_load(&st->tx.messages),
+		.messages_received = rsock_load(&st->rx.messages),
 		.jobs = rsock_jobs_count(s),
 	};
 }

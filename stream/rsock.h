@@ -62,11 +62,12 @@ struct rsock {
 	uint32_t offered;     /* features */
 	uint64_t start_limit;
 	/* What this process saw, and did */
-	bool failed, disowned, left;
-	bool last;	 /* atomic: it is the one that ends it */
-	bool counted;	 /* atomic: among those that start */
-	uint64_t looked; /* atomic: when a writer looked for input */
-	int probe_error;
+	bool failed; /* atomic */
+	bool disowned, left;
+	bool last;			  /* atomic: it is the one that ends it */
+	bool counted;			  /* atomic: among those that start */
+	uint64_t looked;		  /* atomic: when a writer looked for input */
+	int probe_error;		  /* atomic */
 	int slot;			  /* atomic: its own place among the holders; -1: none */
 	uint32_t reserved[STREAM_CHUNKS]; /* rx: octets of each that have memory for certain */
 	struct rsock_jobs *jobs;	  /* NULL: there have never been any */
@@ -124,7 +125,7 @@ void rsock_end(struct rsock *s, uint32_t ends);
 
 static inline bool rsock_has(const struct rsock *s, uint32_t feature)
 {
-	return s->state->features & feature;
+	return rsock_load(&s->state->features) & feature;
 }
 
 static inline uint32_t rsock_half(const struct rsock *s)

@@ -341,14 +341,14 @@ static int start_failed(struct rsock *s, int err)
 		base_warn("stream: the peer speaks plain TCP, which is refused");
 		err = -ECONNRESET;
 	}
-	s->failed = up && !plain;
+	rsock_store(&s->failed, up && !plain);
 	base_debug("stream: start-up ended with %d", err);
 	if ((probed || !plain) && !s->state->rejected)
 		base_sock_abort(stream_fd(&s->base));
 	if (probed && base_once(s->state->again.peer_len))
 		return rsock_again_begin(s, -err);
 	if (probed) {
-		s->probe_error = -err;
+		rsock_store(&s->probe_error, -err);
 		err = -ENOMSG;
 	}
 	rsock_store(&s->state->error, plain ? 0 : told_error(s, err));

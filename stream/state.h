@@ -111,9 +111,9 @@ struct stream_tx {
 	uint32_t message_end;  /* *: 0: none */
 	uint32_t message_none; /* it has no octets */
 	uint32_t want;	       /* *: room that a message did not find */
-	uint64_t messages;
-	uint16_t sent;	/* *: DATA messages, ever */
-	uint16_t limit; /* *: how many the peer may send, as it was told */
+	uint64_t messages;     /* *: sent, ever */
+	uint16_t sent;	       /* *: DATA messages, ever */
+	uint16_t limit;	       /* *: how many the peer may send, as it was told */
 	uint32_t pad;
 };
 
@@ -131,7 +131,7 @@ struct stream_rx {
 	uint64_t message_last;	/* the last one, and the one that comes now */
 	uint64_t message_at;
 	uint64_t message_part; /* octets of it in the parts that are here */
-	uint64_t messages;
+	uint64_t messages;     /* *: received, ever */
 	uint8_t message_open;
 	uint8_t sge_here; /* sge was written, its SGL message has not come */
 	uint8_t msg_len;
@@ -162,7 +162,7 @@ struct stream_state {
 	uint32_t broken;	       /* * enum stream_broken */
 	uint32_t aborted;	       /* * the peer's ABORT has come */
 	uint32_t refused;	       /* tx: a job was told of the peer's Terminate */
-	uint32_t features;	       /* in force; written once, before the stage is OPEN */
+	uint32_t features;	       /* *: in force; written once, before the stage is OPEN */
 	uint32_t lowat;		       /* * the program's SO_RCVLOWAT */
 	uint32_t late;		       /* * the program spoke TCP before a Request came */
 	uint32_t hold;		       /* * tx: writes are taken before the connection is open */

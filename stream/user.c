@@ -105,7 +105,7 @@ static int message_accept(struct rsock *s, const void *p, size_t len)
 	}
 	rsock_store(&tx->want, 0);
 	rsock_store(&tx->octets, tx->octets + len);
-	tx->messages++;
+	rsock_store(&tx->messages, tx->messages + 1);
 	return 0;
 }
 
@@ -189,7 +189,7 @@ int rsock_message_end(struct rsock *s)
 	h.len = (uint32_t)(rx->placed - rx->message_at - STREAM_MESSAGE_COST);
 	rx->message_open = 0;
 	rx->message_part = 0;
-	rx->messages++;
+	rsock_store(&rx->messages, rx->messages + 1);
 	if (!closed(s)) {
 		rsock_chunks_put(s, rx->message_at, &h, sizeof(h));
 		message_link(s);
