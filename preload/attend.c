@@ -31,6 +31,7 @@
 #include "base/point.h"
 #include "base/sockutil.h"
 #include "preload/edge.h"
+#include "preload/fork.h"
 #include "preload/internal.h"
 #include "preload/sandbox.h"
 
@@ -69,7 +70,7 @@ static void charge_end(struct charge *c)
 {
 	base_list_remove(&c->node);
 	BASE_POINT(preload_attend_ended);
-	c->sock->attended = false;
+	__atomic_store_n(&c->sock->attended, false, __ATOMIC_RELEASE);
 	charges.closed -= c->closed;
 	sock_put(c->sock);
 	base_map_destroy(c, sizeof(*c));
@@ -286,7 +287,7 @@ static int charge_add(struct sock *s, bool closed, uint64_t begin)
 	c->closed = closed;
 	c->begin = begin;
 	c->deadline = base_deadline(base_now(), sock_config.linger);
-	s->attended = true;
+	__atomic_store_n(&s->attended, true, __ATOMIC_RELEASE);
 	base_list_push_back(&charges.list, &c->node);
 	BASE_POINT(preload_attend_charged);
 	charges.closed += closed;
@@ -433,7 +434,12 @@ void attend_confine(void)
 
 unsigned int attend_threads(void)
 {
-	return charges.thread;
+	bool there;
+
+	pthread_mutex_lock(&charges.lock);
+	there = charges.thread;
+	pthread_mutex_unlock(&charges.lock);
+	return there;
 }
 
 void attend_before_fork(void)
@@ -462,10 +468,7 @@ static void charges_inherit(void)
 
 void attend_after_fork(bool child)
 {
-	if (!child) {
-		pthread_mutex_unlock(&charges.lock);
-		return;
-	}
-	pthread_mutex_init(&charges.lock, NULL);
-	charges_inherit();
+	fork_lock_drop(&charges.lock, child);
+	if (child)
+		charges_inherit();
 }

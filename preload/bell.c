@@ -26,6 +26,7 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/rand.h"
+#include "preload/fork.h"
 #include "preload/internal.h"
 
 #define RINGS 64
@@ -139,11 +140,9 @@ void bell_after_fork(bool child)
 {
 	int fd = bell.fd;
 
-	if (!child) {
-		pthread_mutex_unlock(&bell.lock);
+	fork_lock_drop(&bell.lock, child);
+	if (!child)
 		return;
-	}
-	pthread_mutex_init(&bell.lock, NULL);
 	bell.name = 0;
 	bell.fd = -1;
 	internal_close(fd);

@@ -566,11 +566,9 @@ void aio_before_fork(void)
 /* The child has no threads, and no requests */
 void aio_after_fork(bool child)
 {
-	if (!child) {
-		pthread_mutex_unlock(&aio.lock);
-		return;
+	if (child) {
+		base_list_init(&aio.queues);
+		base_list_init(&aio.sleepers);
 	}
-	base_list_init(&aio.queues);
-	base_list_init(&aio.sleepers);
-	pthread_mutex_init(&aio.lock, NULL);
+	fork_lock_drop(&aio.lock, child);
 }

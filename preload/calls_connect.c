@@ -30,7 +30,7 @@
 
 static uint64_t patience(const struct sock *s, int fd)
 {
-	bool never = s && s->option.never_out;
+	bool never = s && __atomic_load_n(&s->option.never_out, __ATOMIC_RELAXED);
 
 	return base_deadline(base_now(), never ? 0 : base_sock_timeout(fd, SO_SNDTIMEO));
 }

@@ -127,9 +127,20 @@ static const struct option *option_find(int level, int name)
 	return &other;
 }
 
+/* Atomic: another thread's call may go by it meanwhile */
 static bool *kept_at(struct sock *s, const struct option *o)
 {
 	return (bool *)((char *)&s->option + o->member);
+}
+
+static bool kept_get(struct sock *s, const struct option *o)
+{
+	return __atomic_load_n(kept_at(s, o), __ATOMIC_RELAXED);
+}
+
+static void kept_set(struct sock *s, const struct option *o, bool on)
+{
+	__atomic_store_n(kept_at(s, o), on, __ATOMIC_RELAXED);
 }
 
 static bool is_refused(const struct option *o, bool stream)
@@ -166,7 +177,7 @@ static long stream_get(struct sock *s, const struct option *o, void *value, sock
 	if (o->rule == OPTION_LOWAT)
 		return int_answer(value, len, (int)s->stream->ops->lowat(s->stream));
 	if (o->rule == OPTION_KEPT)
-		return int_answer(value, len, *kept_at(s, o));
+		return int_answer(value, len, kept_get(s, o));
 	sock_progress(s);
 	return int_answer(value, len, s->stream->ops->take_error(s->stream));
 }
@@ -210,7 +221,7 @@ static long stream_set(struct sock *s, const struct option *o, const void *value
 	if (o->rule == OPTION_LOWAT)
 		lowat_set(s, n);
 	else
-		*kept_at(s, o) = n != 0;
+		kept_set(s, o, n != 0);
 	return 0;
 }
 
@@ -221,7 +232,7 @@ static long plain_set(struct sock *s, const struct option *o, const void *value,
 	int n;
 
 	if (!err && !int_value(value, len, &n))
-		*kept_at(s, o) = n != 0;
+		kept_set(s, o, n != 0);
 	return err;
 }
 
@@ -234,7 +245,7 @@ static long time_set(struct sock *s, const struct option *o, const void *value, 
 	if (err)
 		return err;
 	memcpy(&tv, value, sizeof(tv));
-	*kept_at(s, o) = tv.tv_sec < 0;
+	kept_set(s, o, tv.tv_sec < 0);
 	return 0;
 }
 

@@ -188,7 +188,7 @@ static long stream_shutdown(struct sock *s, int how)
 	long r = s->stream->ops->shutdown(s->stream, how);
 
 	if (!r)
-		s->shut |= (uint8_t)(how + 1);
+		__atomic_or_fetch(&s->shut, (uint8_t)(how + 1), __ATOMIC_RELAXED);
 	attend_owing(s);
 	return r;
 }

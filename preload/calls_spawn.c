@@ -330,11 +330,9 @@ void spawn_before_fork(void)
 void spawn_after_fork(bool child)
 {
 	spawn_plan_after_fork(child);
-	if (!child) {
-		pthread_mutex_unlock(&shells.lock);
+	fork_lock_drop(&shells.lock, child);
+	if (!child)
 		return;
-	}
-	pthread_mutex_init(&shells.lock, NULL);
 	shells.starts = 0;
 	fdtab_each(show_one, NULL);
 }

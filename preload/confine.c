@@ -52,7 +52,7 @@ bool confine_is_nonblock(const struct sock *s)
 
 uint64_t confine_timeout(const struct sock *s, int option)
 {
-	if (!s->confined)
+	if (!__atomic_load_n(&s->confined, __ATOMIC_ACQUIRE))
 		return base_sock_timeout(stream_fd(s->stream), option);
 	return option == SO_RCVTIMEO ? s->timeout_in : s->timeout_out;
 }
@@ -122,5 +122,5 @@ void confine(struct sock *s)
 		if (base_fd_set_nonblock(fd, true))
 			base_err("descriptor %d may wait where it should not", s->fd);
 	}
-	s->confined = true;
+	__atomic_store_n(&s->confined, true, __ATOMIC_RELEASE);
 }

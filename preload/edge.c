@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "preload/fork.h"
 #include "preload/pool.h"
 #include "preload/process.h"
 #include "preload/signals.h"
@@ -191,12 +192,9 @@ static void inherit(void)
 
 void edge_after_fork(bool child)
 {
-	if (!child) {
-		pthread_mutex_unlock(&edges.lock);
-		return;
-	}
-	pthread_mutex_init(&edges.lock, NULL);
-	inherit();
+	fork_lock_drop(&edges.lock, child);
+	if (child)
+		inherit();
 }
 
 void edge_init(void)

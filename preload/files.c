@@ -20,6 +20,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "preload/fdtab.h"
+#include "preload/fork.h"
 #include "preload/pool.h"
 
 #define STANDARD 3
@@ -189,12 +190,9 @@ static bool list_locked; /* under that lock */
 
 void files_after_fork(bool child)
 {
-	if (!child) {
-		pthread_mutex_unlock(&open_files.lock);
-		return;
-	}
-	pthread_mutex_init(&open_files.lock, NULL);
-	list_locked = false;
+	fork_lock_drop(&open_files.lock, child);
+	if (child)
+		list_locked = false;
 }
 
 void files_list_lock(void)

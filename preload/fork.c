@@ -178,7 +178,7 @@ static void unlock(struct fdent *ent)
 
 static void lock_again(struct fdent *ent)
 {
-	pthread_mutex_init(&sock_of_entry(ent)->lock, NULL);
+	fork_lock_drop(&sock_of_entry(ent)->lock, true);
 }
 
 /* --- fork() --- */

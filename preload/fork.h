@@ -2,6 +2,7 @@
 #ifndef PRELOAD_FORK_H
 #define PRELOAD_FORK_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 /* Changes with each fork(), in the child: what has another one is its parent's as well */
@@ -19,6 +20,17 @@ void fork_child(void);
  * Then they are not to be changed, and descriptors are the kernel's alone.
  */
 bool fork_is_guest(void);
+
+/*
+ * A lock that was taken for fork(). In a child that nobody announced it may be another thread's, or
+ * free: there it is made anew, too, but unlocked before, for sanitizers know who holds it.
+ */
+static inline void fork_lock_drop(pthread_mutex_t *lock, bool child)
+{
+	pthread_mutex_unlock(lock);
+	if (child)
+		pthread_mutex_init(lock, NULL);
+}
 
 /* Of calls_aio.c, which has nobody else to tell of it */
 void aio_before_fork(void);

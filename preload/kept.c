@@ -58,7 +58,7 @@ void kept_write(struct sock *s)
 		.late = __atomic_load_n(&s->late, __ATOMIC_ACQUIRE),
 		.unsettled = __atomic_load_n(&s->unsettled, __ATOMIC_ACQUIRE),
 		.fixed = s->fixed,
-		.shut = s->shut,
+		.shut = __atomic_load_n(&s->shut, __ATOMIC_RELAXED),
 		.nodelay = s->option.nodelay,
 		.cork = s->option.cork,
 		.acked = __atomic_load_n(&s->acked, __ATOMIC_RELAXED),

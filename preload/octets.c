@@ -55,7 +55,8 @@ static long grace(struct sock *s)
 static int wait_begin(struct octets_call *c, unsigned int level)
 {
 	const struct option_kept *kept = &c->sock->option;
-	bool out = level == STREAM_WRITABLE, never = out ? kept->never_out : kept->never_in;
+	bool out = level == STREAM_WRITABLE;
+	bool never = __atomic_load_n(out ? &kept->never_out : &kept->never_in, __ATOMIC_RELAXED);
 	int option = out ? SO_SNDTIMEO : SO_RCVTIMEO;
 	uint64_t limit;
 

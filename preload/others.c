@@ -85,9 +85,14 @@ static struct sock *common_of(struct fdent *ent)
 }
 
 /* Who comes to watch in this moment awaits by itself, behind that */
-static bool is_watched(const struct sock *s)
+static bool is_watched(struct sock *s)
 {
-	return __atomic_load_n(&s->watches.next, __ATOMIC_ACQUIRE) != &s->watches;
+	bool watched;
+
+	pthread_mutex_lock(&s->lock);
+	watched = !base_list_empty(&s->watches);
+	pthread_mutex_unlock(&s->lock);
+	return watched;
 }
 
 static void await_one(int fd, struct fdent *ent, void *ctx)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
+#include "preload/fork.h"
 
 /* Of all of them: it is held for a moment, and fork() has one to take */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -86,8 +87,5 @@ void pool_before_fork(void)
 
 void pool_after_fork(bool child)
 {
-	if (child)
-		pthread_mutex_init(&lock, NULL);
-	else
-		pthread_mutex_unlock(&lock);
+	fork_lock_drop(&lock, child);
 }

@@ -22,6 +22,7 @@
 #include "preload/attend.h"
 #include "preload/choose.h"
 #include "preload/epoll.h"
+#include "preload/fork.h"
 #include "preload/host.h"
 #include "preload/internal.h"
 #include "preload/kept.h"
@@ -181,7 +182,7 @@ static void sock_end(struct fdent *ent)
 		stream_end(s);
 	if (s->own)
 		return;
-	if (s->attended)
+	if (__atomic_load_n(&s->attended, __ATOMIC_ACQUIRE))
 		attend_forget(s); /* another process may have it still */
 	s->fd = -1;
 	if (s->stream)
@@ -513,10 +514,7 @@ void sock_before_fork(void)
 
 void sock_after_fork(bool child)
 {
-	if (child)
-		pthread_mutex_init(&own_lock, NULL);
-	else
-		pthread_mutex_unlock(&own_lock);
+	fork_lock_drop(&own_lock, child);
 }
 
 /* --- listeners of this process --- */

@@ -56,12 +56,12 @@ struct sock {
 	enum config_transport mode;
 	bool fixed; /* the mode is the program's own wish, and no rule is asked */
 	bool accepted;
-	bool attended; /* preload/attend.c */
+	bool attended; /* atomic; written under the lock of preload/attend.c */
 	bool common;   /* atomic; preload/others.c */
 	bool heir;     /* preload/heirs.c: the next program goes on with it */
 	bool lent;     /* preload/calls_spawn.c, under its lock */
 	bool reported; /* atomic; its stream is in the report */
-	uint8_t shut;  /* what shutdown() was told, plus one, as bits */
+	uint8_t shut;  /* atomic; what shutdown() was told, plus one, as bits */
 	struct option_kept option;
 	uint64_t acked; /* octets of the stream that are known to be acknowledged; atomic */
 	struct sock_wish wish;
@@ -72,7 +72,7 @@ struct sock {
 	bool probing;  /* it only tries: else its peer is plain TCP */
 	int announced; /* a listener's, preload/host.h; -1 */
 	bool late;     /* atomic: its program speaks TCP, but a Request may still come */
-	bool confined; /* preload/confine.c; the time-outs are as they were then */
+	bool confined; /* atomic; preload/confine.c; the time-outs are as they were then */
 	uint64_t timeout_in, timeout_out;
 	bool unsettled; /* atomic: that the peer speaks DDP has not been noted yet */
 	int severed;	/* atomic: what a connect() under way is to say, which another ended */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "preload/fork.h"
 #include "preload/libc.h"
 
 /* Of which only what is written to is memory */
@@ -140,8 +141,5 @@ void spawn_plan_before_fork(void)
 
 void spawn_plan_after_fork(bool child)
 {
-	if (child)
-		pthread_mutex_init(&plans.lock, NULL);
-	else
-		pthread_mutex_unlock(&plans.lock);
+	fork_lock_drop(&plans.lock, child);
 }

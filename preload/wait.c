@@ -23,6 +23,7 @@
 #include "base/fdutil.h"
 #include "base/sockutil.h"
 #include "preload/edge.h"
+#include "preload/fork.h"
 #include "preload/internal.h"
 #include "preload/others.h"
 
@@ -228,11 +229,9 @@ void wait_before_fork(void)
 
 void wait_after_fork(bool child)
 {
-	if (!child) {
-		pthread_mutex_unlock(&bells.lock);
+	fork_lock_drop(&bells.lock, child);
+	if (!child)
 		return;
-	}
-	pthread_mutex_init(&bells.lock, NULL);
 	while (bells.n)
 		internal_close(bells.fd[--bells.n]);
 }
