@@ -154,7 +154,7 @@ def sanitizer_env(scratch):
     return {
         "ASAN_OPTIONS": f"{to_file}:detect_stack_use_after_return=1",
         "UBSAN_OPTIONS": f"{to_file}:print_stacktrace=1:halt_on_error=1",
-        "TSAN_OPTIONS": f"{to_file}:halt_on_error=0",
+        "TSAN_OPTIONS": f"{to_file}:halt_on_error=0:die_after_fork=0",
     }
 
 
@@ -253,7 +253,7 @@ def choose(options):
         names = " ".join(suite.name for suite in SUITES)
         sys.exit(f"no such suite: {' '.join(sorted(unknown))} (there are: {names})")
     wanted = set(options.suites) or known - ONLY_WHEN_ASKED
-    if options.long:
+    if options.long and not options.suites:
         wanted.add("vm")
     if options.mutate:
         wanted.add("mutate")
