@@ -83,6 +83,16 @@ static bool peer_name_after_end(const struct play *p, const struct op *op,
 	       plain->err == ENOTCONN && !ddp->ret;
 }
 
+/* Who has said DISCONNECT is told nothing more, not even that the peer has ended, too */
+static bool shutdown_after_end(const struct play *p, const struct op *op,
+			       const struct outcome *plain, const struct outcome *ddp)
+{
+	unsigned int side = op_side(op->slot);
+
+	return op->kind == OP_SHUTDOWN && p->ended[0] && p->ended[1] && p->deaf[side] &&
+	       plain->err == ENOTCONN && !ddp->ret;
+}
+
 static struct exception {
 	const char *name;
 	bool (*knows)(const struct play *p, const struct op *op, const struct outcome *plain,
@@ -96,6 +106,7 @@ static struct exception {
 	{ "an edge when a FIN is acknowledged", edge_of_fin, true, 0 },
 	{ "an edge when the peer shuts its receiving", edge_of_deafness, true, 0 },
 	{ "getpeername() after both ends", peer_name_after_end, false, 0 },
+	{ "shutdown() after both ends", shutdown_after_end, false, 0 },
 	{ NULL, NULL, false, 0 },
 };
 

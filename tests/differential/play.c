@@ -217,8 +217,8 @@ static bool may_sleep(const struct play *p, const struct op *op)
 	       !(recv_flags(op) & MSG_DONTWAIT) && !p->timed[op_side(op->slot)];
 }
 
-/* Is there nothing for an operation that may sleep? */
-bool op_lacks(const struct play *p, const struct op *op)
+/* Is there nothing for an operation that may sleep? Receivers are judged by what was sent */
+bool op_lacks(const struct play *p, unsigned int world, const struct op *op)
 {
 	struct op probe = *op;
 
@@ -232,7 +232,7 @@ bool op_lacks(const struct play *p, const struct op *op)
 			return false;
 		probe.kind = OP_SET_READY;
 	}
-	return box_run(PLAIN, proc_of(op), OBSERVER, &probe)->ret == 0;
+	return box_run(world, proc_of(op), OBSERVER, &probe)->ret == 0;
 }
 
 /* --- what was done --- */
@@ -291,7 +291,10 @@ static void step(struct play *p, struct op op)
 	op.thread = arena->shape == SHAPE_ONE ? 0 : op.thread;
 	if (!is_applicable(p, &op))
 		return;
-	sleeps = may_sleep(p, &op) && op_lacks(p, &op);
+	sleeps = may_sleep(p, &op) && op_lacks(p, PLAIN, &op);
+	/* What one world alone would sleep for is a difference to judge, not one to wait out */
+	if (op.timeout < 0 && op_is_wait(op.kind) && !sleeps && op_lacks(p, DDP, &op))
+		op.timeout = 0;
 	/* Who wants no octets and sleeps is woken by anything */
 	if (sleeps && (arena->shape == SHAPE_ONE || (op_is_receive(op.kind) && !op.a) ||
 		       threads_free(p, proc_of(&op)) < 2 || somebody_waits(p, &op)))

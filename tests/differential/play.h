@@ -45,7 +45,7 @@ long play(const struct program *program, const bool *only, bool verbose);
 bool settle(struct play *p);
 /* Both have come back: compared and entered in the books */
 void blocked_end(struct play *p, struct blocked *b);
-bool op_lacks(const struct play *p, const struct op *op);
+bool op_lacks(const struct play *p, unsigned int world, const struct op *op);
 /* Compares; a difference that no exception knows is told and fails the program */
 void outcome_compare(struct play *p, const struct op *op, struct box *const box[WORLDS]);
 /* Has a thread that waits for more taken octets already? */

@@ -77,7 +77,7 @@ static bool sleeper_rests(struct play *p, struct blocked *b)
 		blocked_end(p, b);
 		return false; /* the worlds have changed: look again */
 	}
-	return plain == ddp && op_lacks(p, &b->op);
+	return plain == ddp && op_lacks(p, PLAIN, &b->op);
 }
 
 static bool sleepers_rest(struct play *p)
