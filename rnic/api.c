@@ -48,7 +48,7 @@ int warp_device_open(const char *name, struct warp_device **out)
 
 	if (!out)
 		return -EINVAL;
-	return ops ? ops->device_open(out) : -ENODEV;
+	return ops ? ops->device_open(rnic_device_name(name), out) : -ENODEV;
 }
 
 int warp_device_close(struct warp_device *dev)

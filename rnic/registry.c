@@ -26,13 +26,22 @@ const struct rnic_ops *rnic_at(unsigned int i)
 const struct rnic_ops *rnic_find(const char *name)
 {
 	const struct rnic_ops *ops;
+	size_t len;
 
 	if (!name)
 		return rnic_at(0);
+	len = strcspn(name, ":");
 	for (unsigned int i = 0; (ops = rnic_at(i)); i++)
-		if (!strcmp(ops->name, name))
+		if (strlen(ops->name) == len && !memcmp(ops->name, name, len))
 			return ops;
 	return NULL;
+}
+
+const char *rnic_device_name(const char *name)
+{
+	const char *colon = name ? strchr(name, ':') : NULL;
+
+	return colon ? colon + 1 : NULL;
 }
 
 void rnic_register(const struct rnic_ops *ops)

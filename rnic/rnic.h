@@ -50,7 +50,8 @@ struct rnic_ops {
 	const char *name;
 	const struct rnic_stream_ops *stream;
 
-	int (*device_open)(struct warp_device **out);
+	/* @name: of the provider's devices one; NULL: any */
+	int (*device_open)(const char *name, struct warp_device **out);
 	int (*device_close)(struct warp_device *dev);
 	int (*device_query)(const struct warp_device *dev, struct warp_device_attr *attr);
 
@@ -104,8 +105,10 @@ struct rnic_ops {
  * name is refused
  */
 void rnic_register(const struct rnic_ops *ops);
-/* @name NULL: the default; NULL when there is none of that name */
+/* @name: NULL, the default, or a provider's, with or without ":" and a device's behind it */
 const struct rnic_ops *rnic_find(const char *name);
+/* What stands behind the colon, or NULL */
+const char *rnic_device_name(const char *name);
 /* The provider number @i in the order of their registration, or NULL behind the last */
 const struct rnic_ops *rnic_at(unsigned int i);
 

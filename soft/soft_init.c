@@ -36,11 +36,15 @@ static void stag_lock_init(pthread_rwlock_t *lock)
 	pthread_rwlockattr_destroy(&attr);
 }
 
-static int device_open(struct warp_device **out)
+/* It has no devices to choose from */
+static int device_open(const char *name, struct warp_device **out)
 {
-	struct soft_device *d = calloc(1, sizeof(*d));
+	struct soft_device *d;
 	int err;
 
+	if (name)
+		return -ENODEV;
+	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
 	err = ddp_stag_table_init(&d->stags, STAGS_AT_FIRST);

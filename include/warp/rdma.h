@@ -55,7 +55,10 @@ struct warp_device_attr {
 
 /* The name of provider number @i, of which 0 is the default, or NULL behind the last */
 const char *warp_provider_name(unsigned int i);
-/* @name: a provider, or NULL for the default. -ENODEV when there is none of that name. */
+/*
+ * @name: a provider, or NULL for the default; "PROVIDER:DEVICE" one of its devices. -ENODEV when
+ * there is none of that name.
+ */
 int warp_device_open(const char *name, struct warp_device **out);
 int warp_device_close(struct warp_device *dev);
 int warp_device_query(const struct warp_device *dev, struct warp_device_attr *attr);

@@ -50,9 +50,9 @@ FAKE_PLAIN(conn_disconnect, struct warp_conn *)
 FAKE_PLAIN(conn_abort, struct warp_conn *)
 FAKE_PLAIN(conn_destroy, struct warp_conn *)
 
-static int fake_device_open(struct warp_device **out)
+static int fake_device_open(const char *name, struct warp_device **out)
 {
-	return note("device_open", NULL, out, 0);
+	return note("device_open", name, out, 0);
 }
 
 static int fake_device_query(const struct warp_device *dev, struct warp_device_attr *attr)

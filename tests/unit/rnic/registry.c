@@ -32,6 +32,20 @@ Test(registry, first_one_is_the_default)
 	cr_expect_null(rnic_at(2));
 }
 
+Test(registry, a_name_may_have_a_device)
+{
+	rnic_register(&first);
+	rnic_register(&second);
+	cr_expect_eq(rnic_find("second:dev0"), &second);
+	cr_expect_eq(rnic_find("second:"), &second);
+	cr_expect_null(rnic_find("sec:dev0"));
+	cr_expect_null(rnic_find(":second"));
+	cr_expect_str_eq(rnic_device_name("second:dev0"), "dev0");
+	cr_expect_str_eq(rnic_device_name("second:"), "");
+	cr_expect_null(rnic_device_name("second"));
+	cr_expect_null(rnic_device_name(NULL));
+}
+
 Test(registry, name_is_taken_once)
 {
 	rnic_register(&first);

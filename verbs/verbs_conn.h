@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Connections of the verbs provider to each other's files.
+ */
+#ifndef VERBS_CONN_H
+#define VERBS_CONN_H
+
+#include <poll.h>
+
+#include "base/clock.h"
+#include "verbs/verbs_qp.h"
+
+struct verbs_conn {
+	struct warp_conn conn;
+	struct verbs_device *dev;
+	struct rdma_event_channel *channel; /* its own: nonblocking */
+	int event;			    /* readable when the state has changed */
+	pthread_mutex_t lock;		    /* what follows */
+	struct rdma_cm_id *id;
+	int epoll;		    /* for the program: channel and event; -1: not asked for */
+	enum warp_conn_state state; /* atomic: written under the lock */
+	int error;
+	bool active;
+	bool closing; /* atomic: the program has disconnected; written under the lock */
+	bool shut;    /* and the device was told */
+	struct verbs_qp *qp;
+	uint8_t ird, ord;
+	uint16_t peer_ird, peer_ord;
+	uint64_t start_by;
+	uint64_t end_by; /* 0, or it is broken: when its end is taken for granted */
+	unsigned int waiters;
+	uint8_t start_pd[VERBS_PD_MAX], start_pd_len;
+	uint8_t peer_pd[VERBS_PD_MAX], peer_pd_len;
+	struct sockaddr_storage local, peer;
+	struct base_list closing_link; /* closer.lock */
+};
+
+static inline struct verbs_conn *verbs_conn_of(const struct warp_conn *c)
+{
+	return base_container_of(c, struct verbs_conn, conn);
+}
+
+static inline enum warp_conn_state verbs_conn_state(const struct verbs_conn *c)
+{
+	/* Pairs with verbs_cm_state() */
+	return __atomic_load_n(&c->state, __ATOMIC_ACQUIRE);
+}
+
+static inline bool verbs_conn_ended(const struct verbs_conn *c)
+{
+	return verbs_conn_state(c) > WARP_CONN_ESTABLISHED;
+}
+
+static inline bool verbs_conn_may_send(const struct verbs_conn *c)
+{
+	/* closing pairs with verbs_conn_disconnect() */
+	return verbs_conn_state(c) == WARP_CONN_ESTABLISHED &&
+	       !__atomic_load_n(&c->closing, __ATOMIC_ACQUIRE);
+}
+
+static inline uint8_t verbs_conn_ord(const struct verbs_conn *c)
+{
+	return c->ord;
+}
+
+/* --- verbs_conn.c ------------------------------------------------------------------------- */
+
+/* @id's connection, in @state; on failure the id is still the caller's */
+int verbs_conn_create(struct verbs_device *d, enum warp_conn_state state, struct verbs_conn **out);
+/* With its id and without a queue pair */
+void verbs_conn_free(struct verbs_conn *c);
+/* As ppoll(2): 0, -ETIMEDOUT, -EINTR */
+int verbs_poll(struct pollfd *fds, unsigned int n, uint64_t deadline);
+
+/* --- verbs_cm.c: under conn.lock ---------------------------------------------------------- */
+
+/* Takes in what the connection manager says, and does what follows from it */
+void verbs_cm_attend(struct verbs_conn *c);
+void verbs_cm_state(struct verbs_conn *c, enum warp_conn_state state, int error);
+/* What is posted completes, and nothing can be posted any more */
+void verbs_cm_end(struct verbs_conn *c, enum warp_conn_state state, int error);
+int verbs_cm_accept(struct verbs_conn *c);
+/* The program has disconnected: tells the device once all that was posted is sent */
+void verbs_cm_shut(struct verbs_conn *c);
+/* The connection manager's of an event, which the caller still has */
+void verbs_cm_peer_param(struct verbs_conn *c, const struct rdma_conn_param *param);
+void verbs_cm_addresses(struct verbs_conn *c);
+/* The next event, or NULL. Any lock that keeps others from the channel */
+struct rdma_cm_event *verbs_cm_next(struct rdma_event_channel *channel);
+
+/* --- verbs_closer.c ----------------------------------------------------------------------- */
+
+/* A thread sees to the end of @c, until it is removed */
+int verbs_closer_add(struct verbs_conn *c);
+void verbs_closer_remove(struct verbs_conn *c);
+
+#endif

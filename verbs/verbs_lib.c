@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Loads libibverbs and librdmacm.
+ *
+ * They are not linked with, because libwarp and the interposer come into every program: these
+ * two would bring libnl and a file descriptor or two along, on hosts without a device, too. So
+ * the kernel is asked first whether there is one, and only then they are loaded, once and for
+ * good: their drivers are plug-ins that cannot be unloaded safely.
+ */
+#include "verbs/verbs_lib.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/log.h"
+
+#define CLASS "/sys/class/infiniband"
+
+struct verbs_lib verbs_lib;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool loaded; /* lock */
+
+static bool host_has_device(void)
+{
+	DIR *dir = opendir(CLASS);
+	struct dirent *e;
+	bool has = false;
+
+	if (!dir)
+		return false;
+	while (!has && (e = readdir(dir)))
+		has = e->d_name[0] != '.';
+	closedir(dir);
+	return has;
+}
+
+static void *library_open(const char *name)
+{
+	void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+
+	if (!handle)
+		base_err("verbs: %s", dlerror());
+	return handle;
+}
+
+/* Pointers to functions have the form that dlsym() gives: POSIX says so, C does not */
+static int calls_find(void *ibv, void *rdma)
+{
+	static const struct {
+		bool cm;
+		const char *name;
+		size_t offset;
+	} rows[] = {
+#define VERBS_ROW(lib, name)                              \
+	{ sizeof(#lib) == sizeof("rdma"), #lib "_" #name, \
+	  offsetof(struct verbs_lib, lib##_##name##_call) },
+		VERBS_CALLS(VERBS_ROW)
+#undef VERBS_ROW
+	};
+
+	for (size_t i = 0; i < base_array_size(rows); i++) {
+		void *found = dlsym(rows[i].cm ? rdma : ibv, rows[i].name);
+
+		if (!found) {
+			base_err("verbs: %s", dlerror());
+			return -ENOPKG;
+		}
+		memcpy((char *)&verbs_lib + rows[i].offset, &found, sizeof(found));
+	}
+	return 0;
+}
+
+static int load(void)
+{
+	void *ibv = library_open("libibverbs.so.1"), *rdma;
+	int err;
+
+	if (!ibv)
+		return -ENOPKG;
+	rdma = library_open("librdmacm.so.1");
+	if (!rdma)
+		return -ENOPKG;
+	err = calls_find(ibv, rdma);
+	/* Before any other call; kernels from 5.12 on need nothing and say so */
+	if (!err && verbs_call(ibv_fork_init)())
+		base_warn("verbs: memory that is registered may move in a parent that forks");
+	return err;
+}
+
+int verbs_lib_load(void)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&lock);
+	if (!loaded) {
+		err = host_has_device() ? load() : -ENODEV;
+		loaded = !err;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
