@@ -4,8 +4,10 @@
  *
  * Samples are unambiguous (each answer names the copy that drew it), so Karn's rule is not
  * needed. A short time-out hits a peer that lost its CPU for a few milliseconds as well as a
- * lost packet. The budget keeps the first kind under one in two hundred requests: when it is
- * spent, the time-out is the patient one until retransmissions prove needed again.
+ * lost packet. The budget keeps the first kind under one in three hundred requests: when it is
+ * spent, the time-out is the patient one until retransmissions prove needed again. Patience
+ * doubles with each needless one, so that it outgrows the pauses of a crowded machine, however
+ * long they are; the first loss that is one brings it back.
  */
 #include "am/rtt.h"
 
@@ -15,7 +17,10 @@
 #define FLOOR_NS (50 * BASE_NS_PER_US)
 #define FLOOR_SLEEPS_NS (2 * BASE_NS_PER_MS)
 
-#define BUDGET_EARN 4
+#define PATIENCE_NS (20 * BASE_NS_PER_MS)
+#define PATIENCE_MAX_NS (2 * BASE_NS_PER_S)
+
+#define BUDGET_EARN 3
 #define BUDGET_COST 1000
 #define BUDGET_START (8 * BUDGET_COST)
 #define BUDGET_MAX (32 * BUDGET_COST)
@@ -25,6 +30,7 @@ void am_rtt_init(struct am_rtt *rtt)
 	rtt->srtt = 0;
 	rtt->rttvar = 0;
 	rtt->budget = BUDGET_START;
+	rtt->patience = PATIENCE_NS;
 }
 
 void am_rtt_sample(struct am_rtt *rtt, uint64_t ns)
@@ -66,4 +72,10 @@ bool am_rtt_spend(struct am_rtt *rtt)
 void am_rtt_refund(struct am_rtt *rtt)
 {
 	rtt->budget = base_min(rtt->budget + BUDGET_COST, BUDGET_MAX);
+	rtt->patience = PATIENCE_NS;
+}
+
+void am_rtt_regret(struct am_rtt *rtt)
+{
+	rtt->patience = base_min(rtt->patience * 2, PATIENCE_MAX_NS);
 }

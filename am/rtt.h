@@ -9,7 +9,8 @@
 struct am_rtt {
 	uint64_t srtt; /* 0: no sample yet */
 	uint64_t rttvar;
-	int32_t budget; /* thousandths of a retransmission that may prove needless */
+	int32_t budget;	   /* thousandths of a retransmission that may prove needless */
+	uint64_t patience; /* the time-out when the budget is spent */
 };
 
 void am_rtt_init(struct am_rtt *rtt);
@@ -21,5 +22,7 @@ uint64_t am_rtt_timeout(const struct am_rtt *rtt, bool peer_sleeps, uint64_t ini
 void am_rtt_earn(struct am_rtt *rtt);
 bool am_rtt_spend(struct am_rtt *rtt);
 void am_rtt_refund(struct am_rtt *rtt);
+/* A retransmission was needless: the next one without a budget waits longer. */
+void am_rtt_regret(struct am_rtt *rtt);
 
 #endif

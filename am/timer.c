@@ -13,8 +13,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 
-#define PATIENT_NS (20 * BASE_NS_PER_MS) /* time-out when the budget is spent */
-#define WORKING_NS (20 * BASE_NS_PER_MS) /* ... and when the peer said that it has the request */
+#define WORKING_NS (20 * BASE_NS_PER_MS) /* time-out once the peer said it has the request */
 #define REORDER_NS (10 * BASE_NS_PER_US)
 #define BACKOFF_MAX_NS (250 * BASE_NS_PER_MS)
 
@@ -53,11 +52,13 @@ static void slot_give_up(struct amudp_ep *ep, struct am_peer *peer, struct am_tx
 static uint64_t slot_again(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
 			   uint64_t rto, uint64_t now)
 {
-	uint64_t patient = slot_due(ep, slot, base_max(rto, PATIENT_NS));
+	uint64_t patient = slot_due(ep, slot, base_max(rto, peer->rtt.patience));
+	bool paid = am_rtt_spend(&peer->rtt);
 
-	if (!am_rtt_spend(&peer->rtt) && now < patient)
+	if (!paid && now < patient)
 		return patient;
-	peer->probe_at = now + rto;
+	/* without a budget, one copy tells as much as one of each request */
+	peer->probe_at = now + (paid ? rto : peer->rtt.patience);
 	if (slot->copy < UINT8_MAX)
 		slot->copy++;
 	if (slot->state == AM_TX_REFUSING) {
@@ -139,6 +140,7 @@ void am_timer_answered(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_s
 		sent_at = slot->last_sent;
 	} else {
 		ep->xstats.NeedlessRetransmissions += (uint8_t)(slot->copy - copy);
+		am_rtt_regret(&peer->rtt);
 		if (copy + 1 != slot->copy && copy)
 			return;
 		sent_at = copy ? slot->before_sent : slot->first_sent;

@@ -66,7 +66,23 @@ Test(rtt, budget)
 		am_rtt_earn(&r);
 		spent += am_rtt_spend(&r);
 	}
-	cr_assert_eq(spent, 12, "four in a thousand requests: %d", spent);
+	cr_assert_eq(spent, 11, "three in a thousand requests: %d", spent);
 	am_rtt_refund(&r);
 	cr_assert(am_rtt_spend(&r), "one that was needed costs nothing");
+}
+
+Test(rtt, patience)
+{
+	struct am_rtt r;
+	int i;
+
+	am_rtt_init(&r);
+	cr_assert_eq(r.patience, 20 * MS);
+	am_rtt_regret(&r);
+	cr_assert_eq(r.patience, 40 * MS);
+	for (i = 0; i < 100; i++)
+		am_rtt_regret(&r);
+	cr_assert_eq(r.patience, 2000 * MS);
+	am_rtt_refund(&r);
+	cr_assert_eq(r.patience, 20 * MS, "losses are real again");
 }

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A peer that is away for longer than any time-out, again and again, as on a crowded machine:
+ * nothing is lost, so at most one request in a hundred may go twice. Counted, not timed: that
+ * the machine pauses as well changes nothing.
+ */
+#include "pair.h"
+
+#define ROUNDS 60
+#define DEPTH 64
+#define QUICK 16 /* round trips, after which the estimate is of them */
+#define PAUSE_NS (30 * BASE_NS_PER_MS)
+
+/* What may go needlessly: the budget, and without one a copy for each time patience doubles. */
+#define BUDGET(requests) (8u + (uint64_t)(requests)*3 / 1000)
+#define PATIENT 10u
+
+static int ran;
+
+static void on_request(void *token)
+{
+	ran++;
+}
+
+static void poll_alone(eb_t eb, uint64_t ns)
+{
+	uint64_t end = base_now() + ns;
+
+	while (base_now() < end)
+		AM_Poll(eb);
+}
+
+Test(pauses, few_copies_are_needless, .timeout = 120)
+{
+	uint64_t copies;
+	struct pair p;
+	int i, j;
+
+	pair_open(&p, AM_SEQ);
+	AM_SetHandler(p.ep[1], 1, on_request);
+	pair_map(&p, DEPTH);
+	for (i = 0; i < ROUNDS; i++) {
+		for (j = 0; j < QUICK; j++) {
+			AM_Request0(p.ep[0], 0, 1);
+			pair_until(&p, p.ep[0]->outstanding == 0);
+		}
+		for (j = 0; j < DEPTH; j++)
+			cr_assert_eq(AM_Request0(p.ep[0], 0, 1), AM_OK);
+		poll_alone(p.eb[0], PAUSE_NS);
+		pair_until(&p, p.ep[0]->outstanding == 0);
+	}
+	copies = p.ep[0]->xstats.NeedlessRetransmissions;
+	cr_assert_eq(copies, p.ep[0]->stats.RequestsRetransmitted[amudp_Short]);
+	cr_assert_eq(ran, ROUNDS * (QUICK + DEPTH));
+	cr_assert_leq(copies, BUDGET(ran) + PATIENT, "%lu of %d", copies, ran);
+	pair_close(&p);
+}
