@@ -321,8 +321,7 @@ static void batch_put(struct am_nic *nic, struct am_batch *batch)
 	nic->free = batch;
 }
 
-static void datagram_take(struct amudp_ep *ep, uint8_t *p, uint32_t n,
-			  const struct sockaddr_in *from)
+static void packet_take(struct amudp_ep *ep, uint8_t *p, uint32_t n, const struct sockaddr_in *from)
 {
 	if (ep->fault.on)
 		am_fault_receive(ep, p, n, from, ep->last_poll);
@@ -332,10 +331,13 @@ static void datagram_take(struct amudp_ep *ep, uint8_t *p, uint32_t n,
 
 static void arrival_take(struct amudp_ep *ep, const struct am_arrival *a)
 {
-	uint32_t at, step = a->segment ? a->segment : a->length;
+	uint8_t *p = a->data;
+	uint32_t n, left = a->length;
 
-	for (at = 0; at < a->length; at += step)
-		datagram_take(ep, a->data + at, base_min(step, a->length - at), &a->from);
+	for (; left; p += n, left -= n) {
+		n = (uint32_t)am_packet_length(p, left);
+		packet_take(ep, p, n, &a->from);
+	}
 }
 
 /* Asking for many datagrams costs when one comes at a time: ask for more only in a flood. */

@@ -14,17 +14,26 @@
 #include "base/crc32c.h"
 #include "include/warp/amudp.h"
 
+#define PACKET_SIZE sizeof(struct am_wire_packet)
 #define FRAME_SIZE sizeof(struct am_wire_frame)
 #define MESSAGE_SIZE (FRAME_SIZE + sizeof(struct am_wire_message))
 
+size_t am_packet_length(const uint8_t *p, size_t n)
+{
+	size_t length = n < PACKET_SIZE ? 0 : be16toh(((const struct am_wire_packet *)p)->length);
+
+	return length >= PACKET_SIZE && length <= n ? length : n;
+}
+
 static uint32_t packet_crc(const uint8_t *p, size_t n)
 {
-	static const uint8_t zero[4];
-	const size_t at = offsetof(struct am_wire_packet, crc);
-	uint32_t crc = base_crc32c(BASE_CRC32C_INIT, p, at);
+	struct am_wire_packet w;
+	uint32_t crc;
 
-	crc = base_crc32c(crc, zero, sizeof(zero));
-	return base_crc32c(crc, p + at + sizeof(zero), n - at - sizeof(zero));
+	memcpy(&w, p, sizeof(w));
+	w.crc = 0;
+	crc = base_crc32c(BASE_CRC32C_INIT, &w, sizeof(w));
+	return base_crc32c_final(base_crc32c(crc, p + sizeof(w), n - sizeof(w)));
 }
 
 int am_packet_parse(const uint8_t *p, size_t n, struct am_packet *out)
@@ -33,12 +42,12 @@ int am_packet_parse(const uint8_t *p, size_t n, struct am_packet *out)
 
 	if (n < sizeof(*w) || w->magic != AM_WIRE_MAGIC)
 		return -EPROTO;
-	if (w->version != AM_WIRE_VERSION)
+	if (am_wire_packet_version(w) != AM_WIRE_VERSION)
 		return -EPROTONOSUPPORT;
-	out->flags = be16toh(w->flags);
-	if (out->flags & ~AM_PACKET_KNOWN)
+	out->flags = (uint8_t)am_wire_packet_flags(w);
+	if ((out->flags & ~AM_PACKET_KNOWN) || be16toh(w->length) != n)
 		return -EPROTO;
-	if ((out->flags & AM_PACKET_CRC) && base_crc32c_final(packet_crc(p, n)) != be32toh(w->crc))
+	if ((out->flags & AM_PACKET_CRC) && packet_crc(p, n) != be32toh(w->crc))
 		return -EBADMSG;
 	out->nonce = be64toh(w->nonce);
 	out->source_inc = be32toh(w->source_inc);
@@ -53,8 +62,7 @@ void am_packet_put(uint8_t *p, const struct am_packet *packet)
 {
 	struct am_wire_packet w = {
 		.magic = AM_WIRE_MAGIC,
-		.version = AM_WIRE_VERSION,
-		.flags = htobe16(packet->flags),
+		.version_flags = (uint8_t)(AM_WIRE_VERSION << 4 | packet->flags),
 		.nonce = htobe64(packet->nonce),
 		.source_inc = htobe32(packet->source_inc),
 		.dest_inc = htobe32(packet->dest_inc),
@@ -69,9 +77,14 @@ void am_packet_put(uint8_t *p, const struct am_packet *packet)
 void am_packet_seal(const struct iovec *iov, size_t count)
 {
 	struct am_wire_packet *w = iov[0].iov_base;
+	size_t i, length = 0;
 
+	for (i = 0; i < count; i++)
+		length += iov[i].iov_len;
+	w->length = htobe16((uint16_t)length);
 	w->crc = 0;
-	w->crc = htobe32(base_crc32c_final(base_crc32c_iov(BASE_CRC32C_INIT, iov, count)));
+	if (am_wire_packet_flags(w) & AM_PACKET_CRC)
+		w->crc = htobe32(base_crc32c_final(base_crc32c_iov(BASE_CRC32C_INIT, iov, count)));
 }
 
 /* Takes n octets off the front; NULL when they are not there. */

@@ -17,7 +17,7 @@
 
 /* The packet header in host order; addr and port stay in network order, as sockets want them. */
 struct am_packet {
-	uint16_t flags;
+	uint8_t flags;
 	uint16_t window;
 	uint32_t source_inc;
 	uint32_t dest_inc;
@@ -55,13 +55,15 @@ static inline unsigned int am_frame_category(const struct am_frame *f)
 	return f->flags & AM_MESSAGE_CATEGORY;
 }
 
+/* Octets of the first packet of a datagram by its own account; all n when that cannot be. */
+size_t am_packet_length(const uint8_t *p, size_t n);
 /*
- * 0 when the datagram opens with a packet header of this version whose checksum, if there is
- * one, holds; -EPROTO, -EPROTONOSUPPORT or -EBADMSG otherwise.
+ * 0 when these n octets are a packet of this version whose checksum, if there is one, holds;
+ * -EPROTO, -EPROTONOSUPPORT or -EBADMSG otherwise.
  */
 int am_packet_parse(const uint8_t *p, size_t n, struct am_packet *out);
 void am_packet_put(uint8_t *p, const struct am_packet *packet);
-/* Fills the checksum in; iov[0] begins with the packet header. */
+/* Fills the length in, and the checksum if the flags say so; iov[0] begins with the header. */
 void am_packet_seal(const struct iovec *iov, size_t count);
 
 /* The octets of the frame with its padding, or -EPROTO. Nothing is believed unchecked. */

@@ -20,7 +20,8 @@ typedef void (*short_fn)(void *, INT_ARGS);
 typedef void (*long_fn)(void *, void *, int, INT_ARGS);
 typedef void (*returned_fn)(int, op_t, void *);
 
-static __thread struct am_token *tokens;
+/* no call to find it: it is looked at in every poll that brings something */
+static __thread struct am_token *tokens __attribute__((tls_model("initial-exec")));
 
 struct am_token *am_token_check(void *token)
 {

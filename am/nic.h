@@ -19,12 +19,11 @@ struct am_datagram {
 	uint32_t length;
 };
 
-/* A datagram that came, or several of `segment` octets each glued together (0: just one). */
+/* What came: one packet, or several that the kernel has glued together; they know their lengths. */
 struct am_arrival {
 	struct sockaddr_in from;
 	uint8_t *data;
 	uint32_t length;
-	uint32_t segment;
 };
 
 /* The memory that arrivals stand in; one per nested or concurrent poll. */
@@ -37,6 +36,7 @@ struct am_batch {
 struct am_nic_config {
 	struct sockaddr_in name; /* port 0: any */
 	uint32_t receive_bytes;	 /* wanted for arrivals not yet looked at */
+	bool behind;		 /* another driver's, which waits for one descriptor only */
 };
 
 struct am_nic;

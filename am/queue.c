@@ -126,8 +126,7 @@ static void packets_close(struct amudp_ep *ep, struct am_datagram *v)
 			q->peer->queued = -1;
 		q->datagram.iov[0] = (struct iovec){ q->buffer, q->used };
 		q->datagram.length += q->used;
-		if (ep->options.checksum)
-			am_packet_seal(q->datagram.iov, q->datagram.count);
+		am_packet_seal(q->datagram.iov, q->datagram.count);
 		ep->stats.TotalBytesSent += q->datagram.length;
 		v[i] = q->datagram;
 	}

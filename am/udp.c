@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The UDP driver: one socket of the kernel's.
+ * The UDP driver: a socket of the kernel's, or two.
  *
  * Sending: runs of datagrams of one length to one address become a single UDP GSO send, the rest
- * one sendmmsg; a lone datagram takes the shorter way through sendmsg. Receiving: UDP GRO is on,
- * so that what was sent as one may arrive as one. Buffers of a batch stand at different offsets
- * of their pages: with equal ones, the headers of a batch would all fall in one cache set.
+ * one sendmmsg; a lone datagram takes the shorter way through sendto. Receiving: UDP GRO is on,
+ * so that what was sent as one may arrive as one; packets tell their lengths, so that a receive
+ * of one datagram needs no control message and can be a recvfrom, the shortest of its kind.
+ *
+ * Who is sent many lone datagrams is the favourite: a second socket of our name is connected to
+ * it, for then the kernel keeps the route. That socket gets what the favourite sends; what all
+ * others send comes to the first one, which every few receives look at.
+ *
+ * Buffers of a batch stand at different offsets of their pages: with equal ones, the headers of
+ * a batch would all fall in one cache set.
  */
 #include <errno.h>
 #include <ifaddrs.h>
@@ -16,10 +23,12 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "am/nic.h"
 #include "base/bits.h"
+#include "base/fdutil.h"
 #include "base/log.h"
 
 #define BUFFER_SIZE (68 * 1024)
@@ -27,10 +36,18 @@
 #define BUFFERS_SIZE ((size_t)AM_NIC_BATCH * BUFFER_SIZE)
 #define GSO_SEGMENTS 60 /* the kernel takes 64 */
 #define GSO_BYTES 65000
+#define FAVOURITE_ROW 256 /* lone datagrams to one address, until it is the favourite */
+#define TURN 4		  /* receives, of which one looks at the other socket first */
 
 struct udp_nic {
 	struct am_nic nic;
 	bool gso;
+	bool behind;
+	int favourite;		     /* -1: none */
+	struct sockaddr_in target;   /* what it is connected to */
+	struct sockaddr_in last_to;  /* of the datagrams that went alone */
+	uint32_t in_a_row;	     /* of those, to last_to */
+	uint32_t turn;		     /* of receives */
 	char interface[IF_NAMESIZE]; /* empty until somebody asks for its state */
 };
 
@@ -43,24 +60,30 @@ struct udp_batch {
 	uint8_t *buffers;
 	struct mmsghdr msg[AM_NIC_BATCH];
 	struct iovec iov[AM_NIC_BATCH];
-	struct udp_control control[AM_NIC_BATCH];
 };
 
 static const int udp_one = 1;
 
-static void socket_tune(struct udp_nic *udp, int fd, uint32_t want)
+/* Buffers that take so much, and UDP GRO; true when there is any. */
+static bool socket_tune(int fd, uint32_t want)
 {
 	int bytes = (int)base_min(want / 2, (uint32_t)INT32_MAX);
-	socklen_t len = sizeof(bytes);
 
 	/* FORCE needs CAP_NET_ADMIN; without it the system's limit holds */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) < 0)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) < 0)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len) == 0)
-		udp->nic.receive_bytes = (uint32_t)bytes;
-	udp->gso = setsockopt(fd, IPPROTO_UDP, UDP_GRO, &udp_one, sizeof(udp_one)) == 0;
+	return setsockopt(fd, IPPROTO_UDP, UDP_GRO, &udp_one, sizeof(udp_one)) == 0;
+}
+
+static uint32_t receive_bytes(int fd)
+{
+	int bytes = 0;
+	socklen_t len = sizeof(bytes);
+
+	getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len);
+	return (uint32_t)bytes;
 }
 
 static int udp_create(struct am_nic **out, struct am_nic_config *config)
@@ -77,10 +100,13 @@ static int udp_create(struct am_nic **out, struct am_nic_config *config)
 	if (bind(fd, (const struct sockaddr *)&config->name, sizeof(config->name)) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&udp->nic.name, &len) < 0)
 		goto err_close;
-	socket_tune(udp, fd, config->receive_bytes);
+	udp->gso = socket_tune(fd, config->receive_bytes);
+	udp->nic.receive_bytes = receive_bytes(fd);
 	udp->nic.ops = &am_udp_ops;
 	udp->nic.wait_fd = fd;
 	udp->nic.also_fd = -1;
+	udp->favourite = -1;
+	udp->behind = config->behind;
 	*out = &udp->nic;
 	return 0;
 
@@ -98,14 +124,16 @@ err_free:
 
 static void udp_destroy(struct am_nic *nic)
 {
+	struct udp_nic *udp = base_container_of(nic, struct udp_nic, nic);
 	struct am_batch *batch;
 
 	while ((batch = nic->free)) {
 		nic->free = batch->next;
 		nic->ops->batch_destroy(batch);
 	}
+	base_fd_close(udp->favourite);
 	close(nic->wait_fd);
-	free(base_container_of(nic, struct udp_nic, nic));
+	free(udp);
 }
 
 /* No room now, or a fault of this moment: a retransmission will tell. Anything else is an error. */
@@ -127,9 +155,55 @@ static int send_error(void)
 	}
 }
 
-static bool same_target(const struct am_datagram *a, const struct am_datagram *b)
+static bool same_place(const struct sockaddr_in *a, const struct sockaddr_in *b)
 {
-	return a->to.sin_port == b->to.sin_port && a->to.sin_addr.s_addr == b->to.sin_addr.s_addr;
+	return a->sin_port == b->sin_port && a->sin_addr.s_addr == b->sin_addr.s_addr;
+}
+
+/* Of our name: for the moment of bind() both sockets say that they share it, then neither. */
+static int favourite_open(struct udp_nic *udp)
+{
+	const int zero = 0;
+	int ret, fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(udp->nic.wait_fd, SOL_SOCKET, SO_REUSEPORT, &udp_one, sizeof(udp_one));
+	setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &udp_one, sizeof(udp_one));
+	ret = bind(fd, (const struct sockaddr *)&udp->nic.name, sizeof(udp->nic.name));
+	ret = ret < 0 ? -errno : 0;
+	setsockopt(udp->nic.wait_fd, SOL_SOCKET, SO_REUSEPORT, &zero, sizeof(zero));
+	setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &zero, sizeof(zero));
+	if (ret < 0) {
+		close(fd);
+		return ret;
+	}
+	socket_tune(fd, udp->nic.receive_bytes);
+	udp->favourite = fd;
+	udp->nic.also_fd = fd;
+	return 0;
+}
+
+static void favourite_choose(struct udp_nic *udp, const struct sockaddr_in *to)
+{
+	if (udp->behind || (udp->favourite < 0 && favourite_open(udp) < 0))
+		return;
+	if (connect(udp->favourite, (const struct sockaddr *)to, sizeof(*to)) == 0)
+		udp->target = *to;
+}
+
+/* The socket for a datagram that goes alone. */
+static int socket_for(struct udp_nic *udp, const struct sockaddr_in *to)
+{
+	if (same_place(&udp->target, to))
+		return udp->favourite;
+	if (!same_place(&udp->last_to, to)) {
+		udp->last_to = *to;
+		udp->in_a_row = 0;
+	}
+	if (++udp->in_a_row % FAVOURITE_ROW == 0)
+		favourite_choose(udp, to);
+	return udp->nic.wait_fd;
 }
 
 /* How many datagrams from v on can leave as one GSO send: all of one length, the last shorter. */
@@ -141,7 +215,7 @@ static int gso_run(const struct udp_nic *udp, const struct am_datagram *v, int n
 	if (!udp->gso || v->length > GSO_BYTES / 2)
 		return 1;
 	for (i = 1; i < n && i < GSO_SEGMENTS; i++) {
-		if (!same_target(v, v + i) || v[i].length > v->length ||
+		if (!same_place(&v->to, &v[i].to) || v[i].length > v->length ||
 		    total + v[i].length > GSO_BYTES)
 			break;
 		total += v[i].length;
@@ -198,22 +272,22 @@ static int outgoing_fill(const struct udp_nic *udp, struct udp_outgoing *o,
 	return count;
 }
 
-static int send_one(struct am_nic *nic, const struct am_datagram *v)
+static int send_one(struct udp_nic *udp, const struct am_datagram *v)
 {
+	int fd = socket_for(udp, &v->to);
+	bool known = fd == udp->favourite;
+	struct msghdr msg = { .msg_name = known ? NULL : (void *)&v->to,
+			      .msg_namelen = known ? 0 : sizeof(v->to),
+			      .msg_iov = (void *)v->iov,
+			      .msg_iovlen = v->count };
 	ssize_t ret;
 
-	nic->calls_send++;
-	if (v->count == 1) {
-		ret = sendto(nic->wait_fd, v->iov[0].iov_base, v->iov[0].iov_len, MSG_DONTWAIT,
-			     (const struct sockaddr *)&v->to, sizeof(v->to));
-	} else {
-		struct msghdr msg = { .msg_name = (void *)&v->to,
-				      .msg_namelen = sizeof(v->to),
-				      .msg_iov = (void *)v->iov,
-				      .msg_iovlen = v->count };
-
-		ret = sendmsg(nic->wait_fd, &msg, MSG_DONTWAIT);
-	}
+	udp->nic.calls_send++;
+	if (v->count == 1)
+		ret = syscall(SYS_sendto, fd, v->iov[0].iov_base, v->iov[0].iov_len, MSG_DONTWAIT,
+			      msg.msg_name, msg.msg_namelen);
+	else
+		ret = sendmsg(fd, &msg, MSG_DONTWAIT);
 	return ret < 0 ? send_error() : 1;
 }
 
@@ -250,9 +324,9 @@ static int send_many(struct udp_nic *udp, const struct am_datagram *v, int n)
 
 static int udp_send(struct am_nic *nic, const struct am_datagram *v, int n)
 {
-	if (n == 1)
-		return send_one(nic, v);
-	return send_many(base_container_of(nic, struct udp_nic, nic), v, base_min(n, AM_NIC_BATCH));
+	struct udp_nic *udp = base_container_of(nic, struct udp_nic, nic);
+
+	return n == 1 ? send_one(udp, v) : send_many(udp, v, base_min(n, AM_NIC_BATCH));
 }
 
 static int udp_batch_create(struct am_nic *nic, struct am_batch **out)
@@ -278,7 +352,6 @@ static int udp_batch_create(struct am_nic *nic, struct am_batch **out)
 		b->msg[i].msg_hdr.msg_iov = &b->iov[i];
 		b->msg[i].msg_hdr.msg_iovlen = 1;
 		b->msg[i].msg_hdr.msg_name = &b->batch.arrivals[i].from;
-		b->msg[i].msg_hdr.msg_control = b->control[i].octets;
 	}
 	*out = &b->batch;
 	return 0;
@@ -292,43 +365,48 @@ static void udp_batch_destroy(struct am_batch *batch)
 	free(b);
 }
 
-static uint32_t segment_size(struct msghdr *msg)
+static int receive_one(int fd, struct am_arrival *a)
 {
-	struct cmsghdr *c;
-	int size;
+	socklen_t len = sizeof(a->from);
+	ssize_t n = syscall(SYS_recvfrom, fd, a->data, AM_WIRE_MAX_DATAGRAM, MSG_DONTWAIT, &a->from,
+			    &len);
 
-	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
-			memcpy(&size, CMSG_DATA(c), sizeof(size));
-			return size > 0 ? (uint32_t)size : 0;
-		}
-	}
-	return 0;
+	if (n < 0)
+		return 0;
+	a->length = (uint32_t)n;
+	return 1;
+}
+
+static int receive_many(int fd, struct udp_batch *b, int max)
+{
+	int i, n;
+
+	for (i = 0; i < max; i++)
+		b->msg[i].msg_hdr.msg_namelen = sizeof(struct sockaddr_in);
+	n = recvmmsg(fd, b->msg, (unsigned int)max, MSG_DONTWAIT, NULL);
+	for (i = 0; i < n; i++)
+		b->batch.arrivals[i].length = b->msg[i].msg_len;
+	return base_max(n, 0);
+}
+
+static int receive_from(struct am_nic *nic, int fd, struct am_batch *batch, int max)
+{
+	nic->calls_receive++;
+	if (max == 1)
+		return receive_one(fd, &batch->arrivals[0]);
+	return receive_many(fd, base_container_of(batch, struct udp_batch, batch), max);
 }
 
 static int udp_receive(struct am_nic *nic, struct am_batch *batch, int max)
 {
-	struct udp_batch *b = base_container_of(batch, struct udp_batch, batch);
-	int i, n;
+	struct udp_nic *udp = base_container_of(nic, struct udp_nic, nic);
+	int n = 0;
 
-	for (i = 0; i < max; i++) {
-		b->msg[i].msg_hdr.msg_namelen = sizeof(struct sockaddr_in);
-		b->msg[i].msg_hdr.msg_controllen = sizeof(b->control[i]);
-	}
-	nic->calls_receive++;
-	if (max == 1) {
-		ssize_t len = recvmsg(nic->wait_fd, &b->msg[0].msg_hdr, MSG_DONTWAIT);
-
-		b->msg[0].msg_len = (unsigned int)len;
-		n = len < 0 ? -1 : 1;
-	} else {
-		n = recvmmsg(nic->wait_fd, b->msg, (unsigned int)max, MSG_DONTWAIT, NULL);
-	}
-	for (i = 0; i < n; i++) {
-		batch->arrivals[i].length = b->msg[i].msg_len;
-		batch->arrivals[i].segment = segment_size(&b->msg[i].msg_hdr);
-	}
-	return base_max(n, 0);
+	if (udp->favourite < 0)
+		return receive_from(nic, nic->wait_fd, batch, max);
+	if (++udp->turn % TURN == 0)
+		n = receive_from(nic, nic->wait_fd, batch, max);
+	return n > 0 ? n : receive_from(nic, udp->favourite, batch, max);
 }
 
 /* The name of the interface that has the socket's address; none is no fault. */

@@ -193,9 +193,11 @@ static int refuse(const struct xdp_nic *x, const char *what, int ret)
 
 static int xdp_open(struct xdp_nic *x, struct am_nic_config *config)
 {
+	struct am_nic_config behind = *config;
 	int ret, ifindex;
 
-	ret = am_udp_ops.create(&x->udp, config);
+	behind.behind = true;
+	ret = am_udp_ops.create(&x->udp, &behind);
 	if (ret < 0)
 		return ret;
 	x->nic.name = x->udp->name;

@@ -105,6 +105,5 @@ bool am_xdp_frame_parse(uint8_t *p, uint32_t n, struct am_arrival *out)
 	out->from.sin_addr.s_addr = h.ip.saddr;
 	out->data = p + sizeof(h);
 	out->length = udp - (uint32_t)sizeof(h.udp);
-	out->segment = 0;
 	return true;
 }

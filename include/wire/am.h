@@ -11,19 +11,19 @@
 #define AM_WIRE_VERSION 1
 #define AM_WIRE_MAX_DATAGRAM 65507 /* what UDP over IPv4 carries */
 
-/* am_wire_packet.flags */
+/* The low four bits of am_wire_packet.version_flags; the version stands above. */
 enum {
 	AM_PACKET_CRC = 1 << 0,	   /* crc is filled in */
 	AM_PACKET_SLEEPS = 1 << 1, /* the sender blocks while it waits: answers take longer */
 	AM_PACKET_KNOWN = AM_PACKET_CRC | AM_PACKET_SLEEPS,
 };
 
-/* Opens each datagram; frames follow, each padded to 8 octets. */
+/* Opens each packet; frames follow, each padded to 8 octets. */
 struct am_wire_packet {
 	__u8 magic;
-	__u8 version;
-	__be16 flags;
-	__be32 crc;	    /* CRC32c of the datagram with this field as 0 */
+	__u8 version_flags;
+	__be16 length;	    /* octets of the packet, this header counted */
+	__be32 crc;	    /* CRC32c of the packet with this field as 0 */
 	__be64 nonce;	    /* the job */
 	__be32 source_inc;  /* incarnation of the sending endpoint */
 	__be32 dest_inc;    /* incarnation the sender believes in; 0 unknown */
@@ -31,6 +31,16 @@ struct am_wire_packet {
 	__be16 source_port;
 	__be16 window; /* KiB that the receiver of this may have unanswered at the sender */
 } __attribute__((packed));
+
+static inline unsigned int am_wire_packet_version(const struct am_wire_packet *w)
+{
+	return w->version_flags >> 4;
+}
+
+static inline unsigned int am_wire_packet_flags(const struct am_wire_packet *w)
+{
+	return w->version_flags & 0xF;
+}
 
 enum am_frame_type {
 	AM_FRAME_REQUEST = 1,
@@ -125,6 +135,7 @@ struct am_wire_place {
 #define AM_WIRE_MAX_PLACES 4
 
 static_assert(sizeof(struct am_wire_packet) == 32, "size");
+static_assert(offsetof(struct am_wire_packet, length) == 2, "offset");
 static_assert(offsetof(struct am_wire_packet, crc) == 4, "offset");
 static_assert(offsetof(struct am_wire_packet, nonce) == 8, "offset");
 static_assert(offsetof(struct am_wire_packet, source_inc) == 16, "offset");

@@ -108,6 +108,7 @@ static void packet_take(ep_t ep, const uint8_t *p, uint32_t n, bool with_header)
 	if (with_header) {
 		am_packet_put(packet, &header);
 		memcpy(packet + PACKET, p, n);
+		am_packet_seal(&(struct iovec){ packet, PACKET + n }, 1);
 		am_rx_datagram(ep, packet, PACKET + n, &from);
 	} else {
 		memcpy(packet, p, n);

@@ -37,7 +37,8 @@ Test(frame, packet_round_trip)
 
 	put(p, sizeof(p));
 	cr_assert_eq(p[0], 0xA2);
-	cr_assert_eq(p[1], 1);
+	cr_assert_eq(p[1], 0x13, "version and flags");
+	cr_assert_eq(p[3], 64, "length");
 	cr_assert_eq(p[8], 0x11, "big endian");
 	cr_assert_eq(am_packet_parse(p, sizeof(p), &out), 0);
 	cr_assert_eq(out.flags, packet.flags);
@@ -58,7 +59,7 @@ Test(frame, every_flipped_bit_is_seen)
 	put(p, sizeof(p));
 	for (bit = 0; bit < 8 * sizeof(p); bit++) {
 		/* the flag that says there is a checksum is the endpoint's to insist on */
-		if (bit == 8 * 3)
+		if (bit == 8 * 1)
 			continue;
 		p[bit / 8] ^= (uint8_t)(1u << bit % 8);
 		cr_assert_lt(am_packet_parse(p, sizeof(p), &out), 0, "bit %zu", bit);
@@ -86,10 +87,34 @@ Test(frame, packet_refused)
 
 	put(p, sizeof(p));
 	cr_assert_eq(am_packet_parse(p, 31, &out), -EPROTO);
-	p[1] = 2;
+	cr_assert_eq(am_packet_parse(p, 56, &out), -EPROTO, "shorter than it says");
+	p[1] = 0x17;
+	cr_assert_eq(am_packet_parse(p, sizeof(p), &out), -EPROTO, "a flag not known");
+	p[1] = 0x23;
 	cr_assert_eq(am_packet_parse(p, sizeof(p), &out), -EPROTONOSUPPORT);
 	p[0] = 0;
 	cr_assert_eq(am_packet_parse(p, sizeof(p), &out), -EPROTO);
+}
+
+Test(frame, packets_in_one_datagram)
+{
+	struct iovec iov[2];
+	uint8_t p[200];
+	int i;
+
+	memset(p, 7, sizeof(p));
+	for (i = 0; i < 2; i++) {
+		iov[0] = (struct iovec){ p + 61 * i, 40 };
+		iov[1] = (struct iovec){ p + 61 * i + 40, 21 };
+		am_packet_put(iov[0].iov_base, &packet);
+		am_packet_seal(iov, 2);
+	}
+	cr_assert_eq(am_packet_length(p, 122), 61u);
+	cr_assert_eq(am_packet_length(p + 61, 61), 61u);
+	cr_assert_eq(am_packet_length(p, 60), 60u, "cut: one packet, which nobody will take");
+	cr_assert_eq(am_packet_length(p, 20), 20u);
+	p[2] = p[3] = 0;
+	cr_assert_eq(am_packet_length(p, 122), 122u, "no packet is without a header");
 }
 
 struct message_case {

@@ -42,8 +42,7 @@ static size_t forge(const struct pair *p, uint8_t *packet, struct am_packet *hea
 	am_packet_put(packet, header);
 	iov.iov_len = sizeof(struct am_wire_packet) +
 		      am_frame_put_message(packet + sizeof(struct am_wire_packet), &f, NULL);
-	if (header->flags & AM_PACKET_CRC)
-		am_packet_seal(&iov, 1);
+	am_packet_seal(&iov, 1);
 	return iov.iov_len;
 }
 

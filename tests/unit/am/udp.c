@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The UDP driver: what goes together, what goes alone, and how many system calls that takes.
+ */
+#include "am/nic.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+
+#include "am/frame.h"
+#include "base/clock.h"
+
+#define LONE 600 /* more than twice what makes a favourite */
+
+static struct am_nic *nic[3];
+static struct am_batch *batch[3];
+
+static void open_three(bool behind)
+{
+	struct am_nic_config config = { .receive_bytes = 1 << 20, .behind = behind };
+	int i;
+
+	config.name.sin_family = AF_INET;
+	config.name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	for (i = 0; i < 3; i++) {
+		cr_assert_eq(am_udp_ops.create(&nic[i], &config), 0);
+		cr_assert_eq(am_udp_ops.batch_create(nic[i], &batch[i]), 0);
+	}
+}
+
+static void close_three(void)
+{
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		am_udp_ops.batch_destroy(batch[i]);
+		am_udp_ops.destroy(nic[i]);
+	}
+}
+
+static struct am_datagram packet(uint8_t *p, uint32_t n, int to)
+{
+	struct am_packet header = { .window = 7 };
+	struct am_datagram d = { .iov = { { p, n } }, .count = 1, .length = n };
+
+	d.to = nic[to]->name;
+	am_packet_put(p, &header);
+	am_packet_seal(d.iov, 1);
+	return d;
+}
+
+/* Waits for something to come; max at a time. */
+static int receive(int i, int max)
+{
+	uint64_t end = base_now() + 10 * BASE_NS_PER_S;
+	int n;
+
+	do {
+		n = am_udp_ops.receive(nic[i], batch[i], max);
+		cr_assert_lt(base_now(), end, "nothing comes");
+	} while (n == 0);
+	return n;
+}
+
+static void one_passes(int from, int to)
+{
+	uint8_t p[64] = { 0 };
+	struct am_datagram d = packet(p, sizeof(p), to);
+
+	cr_assert_eq(am_udp_ops.send(nic[from], &d, 1), 1);
+	cr_assert_eq(receive(to, 1), 1);
+	cr_assert_eq(batch[to]->arrivals[0].length, sizeof(p));
+	cr_assert_eq(batch[to]->arrivals[0].from.sin_port, nic[from]->name.sin_port);
+	cr_assert_eq(batch[to]->arrivals[0].from.sin_addr.s_addr, nic[from]->name.sin_addr.s_addr);
+}
+
+Test(udp, lone_datagrams_and_a_favourite, .timeout = 60)
+{
+	int i;
+
+	open_three(false);
+	for (i = 0; i < LONE; i++) {
+		one_passes(0, 1);
+		one_passes(1, 0);
+	}
+	cr_assert_eq(nic[0]->calls_send, (uint64_t)LONE, "one system call each");
+	cr_assert_geq(nic[0]->also_fd, 0, "there is a favourite");
+	/* others are heard and spoken to as before */
+	one_passes(0, 2);
+	one_passes(2, 0);
+	cr_assert_eq(nic[2]->also_fd, -1);
+	/* and another may be the favourite, or nobody's answer be there */
+	for (i = 0; i < LONE; i++) {
+		one_passes(2, 0);
+		one_passes(0, 2);
+		if (i % 100 == 0)
+			one_passes(1, 0);
+	}
+	one_passes(0, 1);
+	close_three();
+}
+
+Test(udp, a_peer_that_is_gone, .timeout = 60)
+{
+	struct am_nic_config config = { .receive_bytes = 1 << 20 };
+	uint8_t p[64] = { 0 };
+	struct am_datagram d;
+	int i;
+
+	open_three(false);
+	for (i = 0; i < LONE; i++)
+		one_passes(0, 1);
+	config.name = nic[1]->name;
+	am_udp_ops.batch_destroy(batch[1]);
+	am_udp_ops.destroy(nic[1]);
+	d = packet(p, sizeof(p), 2);
+	d.to = config.name;
+	for (i = 0; i < 10; i++)
+		cr_assert_eq(am_udp_ops.send(nic[0], &d, 1), 1, "as if it had been lost");
+	one_passes(2, 0);
+	cr_assert_eq(am_udp_ops.create(&nic[1], &config), 0, "the name is free again");
+	cr_assert_eq(am_udp_ops.batch_create(nic[1], &batch[1]), 0);
+	one_passes(0, 1);
+	one_passes(1, 0);
+	close_three();
+}
+
+Test(udp, none_behind_another_driver, .timeout = 60)
+{
+	int i;
+
+	open_three(true);
+	for (i = 0; i < LONE; i++)
+		one_passes(0, 1);
+	cr_assert_eq(nic[0]->also_fd, -1);
+	close_three();
+}
+
+/* Equal ones and a shorter one leave together; however they arrive, each tells its length. */
+Test(udp, a_batch, .timeout = 60)
+{
+	static const uint32_t sizes[] = { 101, 101, 101, 101, 64, 1000, 1000, 33 };
+	enum { COUNT = sizeof(sizes) / sizeof(sizes[0]) };
+	static uint8_t octets[COUNT][1000];
+	struct am_datagram d[COUNT];
+	uint32_t at, n;
+	int i, j, got, seen = 0;
+
+	open_three(false);
+	for (i = 0; i < COUNT; i++)
+		d[i] = packet(octets[i], sizes[i], 1);
+	cr_assert_eq(am_udp_ops.send(nic[0], d, COUNT), COUNT);
+	cr_assert_eq(nic[0]->calls_send, 1u);
+	while (seen < COUNT) {
+		got = receive(1, AM_NIC_BATCH);
+		for (i = 0; i < got; i++) {
+			const struct am_arrival *a = &batch[1]->arrivals[i];
+
+			for (at = 0, j = 0; at < a->length; at += n, j++) {
+				n = (uint32_t)am_packet_length(a->data + at, a->length - at);
+				cr_assert_eq(n, sizes[seen++]);
+			}
+		}
+	}
+	close_three();
+}
