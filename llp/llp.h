@@ -42,9 +42,11 @@ struct llp_ops {
 struct llp {
 	const struct llp_ops *ops;
 	int fd;
+	/* Of the last recv that got octets: surely no more wait, and no end; a reset may */
+	bool empty;
 };
 
-/* TCP: a connected socket, which stays the caller's. Sets TCP_NODELAY. */
+/* TCP: a connected socket, which stays the caller's. Sets TCP_NODELAY and TCP_INQ. */
 void llp_tcp_init(struct llp *l, int fd);
 /* The same over a socket that was set up before, without a system call */
 void llp_tcp_view(struct llp *l, int fd);

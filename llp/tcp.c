@@ -21,6 +21,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -74,15 +75,33 @@ static ssize_t plain_recv(struct llp *l, const struct iovec *iov)
 	return result(got, saved);
 }
 
+/* The kernel counts what is left behind a recvmsg(), and a FIN as an octet (TCP_INQ) */
+static bool is_empty(struct msghdr *msg)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	int left;
+
+	if (!c || c->cmsg_level != SOL_TCP || c->cmsg_type != TCP_CM_INQ ||
+	    c->cmsg_len != CMSG_LEN(sizeof(left)))
+		return false;
+	memcpy(&left, CMSG_DATA(c), sizeof(left));
+	return left == 0;
+}
+
 static ssize_t tcp_recv(struct llp *l, const struct iovec *iov, unsigned int n)
 {
-	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = n };
+	char control[CMSG_SPACE(sizeof(int))];
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov,
+			      .msg_iovlen = n,
+			      .msg_control = control,
+			      .msg_controllen = sizeof(control) };
 	int saved = errno;
 	long got;
 
 	do {
 		got = syscall(SYS_recvmsg, l->fd, &msg, MSG_DONTWAIT);
 	} while (got < 0 && errno == EINTR);
+	l->empty = got > 0 && is_empty(&msg);
 	got = result(got, saved);
 	return got == -EPERM ? plain_recv(l, iov) : got;
 }
@@ -162,6 +181,7 @@ void llp_tcp_view(struct llp *l, int fd)
 {
 	l->ops = &tcp_ops;
 	l->fd = fd;
+	l->empty = false;
 }
 
 void llp_tcp_init(struct llp *l, int fd)
@@ -170,5 +190,6 @@ void llp_tcp_init(struct llp *l, int fd)
 
 	llp_tcp_view(l, fd);
 	syscall(SYS_setsockopt, fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	syscall(SYS_setsockopt, fd, IPPROTO_TCP, TCP_INQ, &on, sizeof(on));
 	errno = saved;
 }

@@ -91,6 +91,7 @@ enum option_rule {
 	OPTION_ERROR,
 	OPTION_REFUSED, /* by a stream */
 	OPTION_NEVER,	/* by every socket that may become one */
+	OPTION_OURS,	/* the same, and it is set beneath */
 };
 
 struct option {
@@ -113,7 +114,7 @@ static const struct option *option_find(int level, int name)
 		{ IPPROTO_TCP, TCP_ULP, OPTION_REFUSED, 0 },
 		{ IPPROTO_TCP, TCP_REPAIR, OPTION_REFUSED, 0 },
 		{ IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE, OPTION_REFUSED, 0 },
-		{ IPPROTO_TCP, TCP_INQ, OPTION_NEVER, 0 },
+		{ IPPROTO_TCP, TCP_INQ, OPTION_OURS, 0 },
 		{ SOL_SOCKET, SO_ZEROCOPY, OPTION_NEVER, 0 },
 		{ SOL_SOCKET, SO_PEEK_OFF, OPTION_NEVER, 0 },
 		{ SOL_SOCKET, SO_ATTACH_FILTER, OPTION_NEVER, 0 },
@@ -145,7 +146,7 @@ static void kept_set(struct sock *s, const struct option *o, bool on)
 
 static bool is_refused(const struct option *o, bool stream)
 {
-	return o->rule == OPTION_NEVER || (o->rule == OPTION_REFUSED && stream);
+	return o->rule >= OPTION_NEVER || (o->rule == OPTION_REFUSED && stream);
 }
 
 static int int_answer(void *value, socklen_t *len, int answer)
@@ -178,6 +179,8 @@ static long stream_get(struct sock *s, const struct option *o, void *value, sock
 		return int_answer(value, len, (int)s->stream->ops->lowat(s->stream));
 	if (o->rule == OPTION_KEPT)
 		return int_answer(value, len, kept_get(s, o));
+	if (o->rule == OPTION_OURS)
+		return int_answer(value, len, 0);
 	sock_progress(s);
 	return int_answer(value, len, s->stream->ops->take_error(s->stream));
 }
@@ -303,6 +306,7 @@ void option_prepare(int fd, const struct option_kept *kept)
 void option_restore(int fd, const struct option_kept *kept)
 {
 	tcp_set(fd, TCP_NODELAY, kept->nodelay);
+	tcp_set(fd, TCP_INQ, 0);
 	if (kept->cork)
 		tcp_set(fd, TCP_CORK, 1);
 }

@@ -119,7 +119,8 @@ static void starting_note(struct epset_reg *r, struct stream *stream)
 
 /*
  * `looking` spares a wake-up that this look is the answer to; it ends before the levels are read,
- * so that a change which found it true is among them. Pairs with epset_reg_wake().
+ * so that a change which found it true is among them. Pairs with epset_reg_wake(). A reset is told
+ * once, and shows behind the octets that came before it.
  */
 static uint32_t stream_look(struct epset_reg *r, bool drain, struct stream_edges *edges,
 			    struct epset_look *look)
@@ -130,6 +131,8 @@ static uint32_t stream_look(struct epset_reg *r, bool drain, struct stream_edges
 	if (drain) {
 		__atomic_store_n(&r->looking, true, __ATOMIC_SEQ_CST);
 		err = stream->ops->progress(stream);
+		if (!err && __atomic_load_n(&r->broken, __ATOMIC_ACQUIRE))
+			err = stream->ops->progress(stream);
 		__atomic_store_n(&r->looking, false, __ATOMIC_SEQ_CST);
 	}
 	if (err == -ENOMSG)

@@ -86,8 +86,11 @@ static bool harvest_sort(struct epset *set, const struct epoll_event *got, int n
 			kernel = true;
 		else if (got[i].data.ptr == &set->heard)
 			*others = true;
-		else if (got[i].data.ptr != set && r->set == set) /* else it was freed since */
+		else if (got[i].data.ptr != set && r->set == set) { /* else it was freed since */
+			if (got[i].events & (EPOLLERR | EPOLLHUP))
+				__atomic_store_n(&r->broken, true, __ATOMIC_RELEASE);
 			epset_reg_speak(r);
+		}
 	}
 	return kernel;
 }

@@ -54,6 +54,7 @@ struct epset_reg {
 	bool stacked;	 /* atomic */
 	bool dead;	 /* atomic */
 	bool drain;	 /* atomic: the kernel said something */
+	bool broken;	 /* atomic: it spoke of an error */
 	bool looking;	 /* atomic: its levels are about to be looked at */
 };
 

@@ -137,8 +137,8 @@ static int discard(const struct soft_io *io)
 	return soft_core_told(&io->core->rx_error);
 }
 
-/* One recv and what it brought; *@dry: the carrier had less than there was room for */
-static ssize_t rx_once(const struct soft_io *io, const struct rdmap_sink *sink, bool *dry)
+/* One recv and what it brought; *@less: than there was room for */
+static ssize_t rx_once(const struct soft_io *io, const struct rdmap_sink *sink, bool *less)
 {
 	struct soft_core *c = io->core;
 	struct iovec iov;
@@ -157,7 +157,7 @@ static ssize_t rx_once(const struct soft_io *io, const struct rdmap_sink *sink, 
 	if (got == 0)
 		return rx_ended(io, in);
 	BASE_POINT(soft_rx_received);
-	*dry = (size_t)got < iov.iov_len;
+	*less = (size_t)got < iov.iov_len;
 	in.fill += (__u32)got;
 	span_put(io, in);
 	err = soft_rx_parse(io, sink);
@@ -168,17 +168,18 @@ ssize_t soft_rx(const struct soft_io *io, const struct rdmap_sink *sink, size_t 
 {
 	struct soft_core *c = io->core;
 	ssize_t got = 0, sum = 0;
-	bool dry = false;
+	bool less = false, more = true;
 
 	if (c->rx_error)
 		return discard(io);
 	if (c->rx_end)
 		return end_told(c);
-	while (!budget || (!dry && (size_t)sum < budget)) {
-		got = rx_once(io, sink, &dry);
+	while (more) {
+		got = rx_once(io, sink, &less);
 		if (got <= 0)
 			break;
 		sum += got;
+		more = budget ? !less && (size_t)sum < budget : !io->llp->empty;
 	}
 	/* An end is told by the next call: octets before it count first */
 	return sum ? sum : got;

@@ -28,16 +28,13 @@
 #include "stream/stream.h"
 
 enum rsock_window { RSOCK_SGL, RSOCK_RING };
-
 /* What we have to offer to another Warpsock end */
 #define RSOCK_FEATURES                                                       \
 	(STREAM_FEATURE_CUT | STREAM_FEATURE_ABORT | STREAM_FEATURE_INLINE | \
 	 STREAM_FEATURE_MESSAGES | STREAM_FEATURE_ONESIDED)
 #define RSOCK_DEPTH 16
-
 /* The highest errno there is */
 #define RSOCK_ERROR_MAX 4095u
-
 /* Tagged offsets of our own; any would do */
 #define RSOCK_SGL_TO 0x10000ull
 #define RSOCK_RING_TO 0x100000ull
@@ -73,6 +70,7 @@ struct rsock {
 	struct rsock_jobs *jobs;	  /* NULL: there have never been any */
 	unsigned int regions;		  /* atomic */
 	bool resting;			  /* atomic: no thread of this process goes on */
+	uint64_t spared; /* rx: rsock_moved() when the transport was empty, and 1 */
 	void (*changed)(void *ctx);
 	void *ctx;
 };
@@ -172,6 +170,8 @@ void rsock_chunks_drop(struct rsock *s, uint64_t from, uint64_t to);
 
 /* rx lock. Takes in what is there: 0, or -errno when the transport has ended */
 int rsock_drain(struct rsock *s, struct rsock_target *target);
+/* A stream of this process has sent something */
+void rsock_moved(void);
 /* No lock. Drains and sends what became due */
 void rsock_pump(struct rsock *s);
 ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int flags);

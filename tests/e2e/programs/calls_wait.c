@@ -273,6 +273,77 @@ static bool interrupted(void)
 	return true;
 }
 
+/* A client that is killed when told, and its socket reset right behind its last word */
+static pid_t short_lived(int go)
+{
+	struct linger hard = { 1, 0 };
+	pid_t pid = fork();
+	char c;
+	int fd;
+
+	if (pid)
+		return pid;
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (!connect(fd, (struct sockaddr *)&laddr, sizeof(laddr)) && write(fd, "a", 1) == 1 &&
+	    !setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)) && read(go, &c, 1) == 1 &&
+	    write(fd, "x", 1) == 1)
+		raise(SIGKILL);
+	_exit(1);
+}
+
+static bool reset_behind(uint32_t mode)
+{
+	struct epoll_event e = { .events = EPOLLIN | mode };
+	int fd, go[2], status, ep = epoll_create1(0);
+	pid_t pid;
+	char c[8];
+
+	need(!pipe(go) && (pid = short_lived(go[0])) > 0);
+	fd = accept(lfd, NULL, NULL);
+	need(fd >= 0 && read(fd, c, 1) == 1);
+	need(!epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e) && wait_one(ep, &e, 0) == 0);
+	need(write(go[1], "g", 1) == 1 && waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
+	need(wait_one(ep, &e, 5000) == 1 && e.events & EPOLLIN);
+	need(read(fd, c, sizeof(c)) == 1 && *c == 'x');
+	if (!(e.events & EPOLLHUP))
+		need(wait_one(ep, &e, 5000) == 1 && e.events & EPOLLHUP);
+	need(read(fd, c, sizeof(c)) < 0 && errno == ECONNRESET);
+	close(fd);
+	close(go[0]);
+	close(go[1]);
+	return !close(ep);
+}
+
+/* Octets that come between a wait and the read are read with the others, if they have arrived */
+static bool behind_a_wait(void)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	int fd[2], ep = epoll_create1(0);
+	ssize_t got = 0;
+	char c[8];
+
+	need(pair(fd) && !epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &e));
+	for (int i = 0; i < 100 && got != 4; i++) {
+		need(write(fd[1], "12", 2) == 2 && wait_one(ep, &e, 5000) == 1);
+		need(write(fd[1], "34", 2) == 2);
+		got = read(fd[0], c, sizeof(c));
+		need(got == 4 || (got == 2 && read(fd[0], c, sizeof(c)) == 2));
+	}
+	need(got == 4);
+	done(fd);
+	return !close(ep);
+}
+
+static bool reset_level(void)
+{
+	return reset_behind(0);
+}
+
+static bool reset_edge(void)
+{
+	return reset_behind(EPOLLET);
+}
+
 int main(void)
 {
 	static const struct call_case cases[] = {
@@ -282,6 +353,9 @@ int main(void)
 		{ "epoll: edge of room", epoll_edge_out },
 		{ "epoll: one shot", epoll_once },
 		{ "epoll: mixed members", epoll_mixed },
+		{ "epoll: what came behind a wait is read", behind_a_wait },
+		{ "epoll: a reset behind octets, by level", reset_level },
+		{ "epoll: a reset behind octets, by edge", reset_edge },
 		{ "two readers of one socket", two_readers },
 		{ "a thread wakes a set", sleeping_set },
 		{ "a child serves a connection", child },

@@ -94,6 +94,24 @@ Test(llp_tcp, nothing_waits_on_a_blocking_socket)
 	cr_assert_not(fcntl(fds[0], F_GETFL) & O_NONBLOCK);
 }
 
+Test(llp_tcp, empty_is_certain)
+{
+	char buf[8];
+
+	cr_assert_eq(put(&a, "0123456789", 10, 0), 10);
+	wait_for(&b, POLLIN);
+	cr_assert_eq(get(&b, buf, 8), 8);
+	cr_assert_not(b.empty, "two octets are left");
+	cr_assert_eq(get(&b, buf, 8), 2);
+	cr_assert(b.empty);
+	cr_assert_eq(get(&b, buf, 8), -EAGAIN);
+	cr_assert_eq(put(&a, "last", 4, 0), 4);
+	cr_assert_eq(a.ops->shutdown(&a), 0);
+	wait_for(&b, POLLRDHUP);
+	cr_assert_eq(get(&b, buf, 8), 4);
+	cr_assert_not(b.empty, "an end is behind");
+}
+
 Test(llp_tcp, nagle_is_off)
 {
 	int on = 0;
