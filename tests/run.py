@@ -67,7 +67,7 @@ SUITES = [
     Suite("captures", "build", ("captures",), 600),
     Suite("programs", "build", ("programs",), 900),
     Suite("fuzz", "build-asan", ("fuzz",), 600),
-    Suite("vm", "build", ("vm",), 1200),
+    Suite("vm", "build", ("vm",), 3600),
     Suite("mutate", "build", ("mutate",), 3600, listed=True),
 ]
 ONLY_WHEN_ASKED = {"vm", "mutate"}

@@ -1,18 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Boots the lab's kernel under software emulation and runs one script or command in it:
-#	boot.sh [-t SECONDS] [-o FOLDER] SCRIPT [ARG...] | -- COMMAND [ARG...]
+#	boot.sh [-t SECONDS] [-o FOLDER] [-k KERNEL] [-n TAP] SCRIPT [ARG...] | -- COMMAND [ARG...]
 # It sees this host's root read-only, /tmp and /run fresh, and FOLDER (build-vm/out) as /tmp/lab.
 # Its output comes here, its exit status is ours; 124 when the time was over, 125 when the guest
 # ended without an answer.
 set -euo pipefail
 project=$(readlink -f "$(dirname "$(readlink -f "$0")")/../..")
 lab=$project/build-vm
-limit=300 out=$lab/out
-while getopts t:o: option; do
+limit=300 out=$lab/out images=$lab network=()
+while getopts t:o:k:n: option; do
 	case $option in
 	t) limit=$OPTARG ;;
 	o) out=$OPTARG ;;
+	k) [ "$OPTARG" = 6.1 ] || images=$lab/$OPTARG ;;
+	n) network=(-netdev "tap,id=net,ifname=$OPTARG,script=no,downscript=no"
+		-device "virtio-net-pci,netdev=net,mac=52:54:00:07:00:01") ;;
 	*) exit 2 ;;
 	esac
 done
@@ -33,11 +36,11 @@ share() {
 machine() {
 	timeout --foreground -k 5 "$limit" qemu-system-x86_64 -accel tcg,thread=multi -cpu max \
 		-smp 2 -m 1500 -nodefaults -display none -no-reboot -serial stdio \
-		-kernel "$lab/vmlinuz" -initrd "$lab/initramfs.gz" \
+		-kernel "$images/vmlinuz" -initrd "$images/initramfs.gz" \
 		-append "console=ttyS0 quiet panic=-1 oops=panic lab.project=$project" \
 		-virtfs "$(share / host ,readonly=on)" \
 		-virtfs "$(share "$project" project ,readonly=on)" \
-		-virtfs "$(share "$out" lab)" </dev/null 2>&1
+		-virtfs "$(share "$out" lab)" "${network[@]}" </dev/null 2>&1
 }
 
 status=0

@@ -19,7 +19,16 @@ lab=/tmp/lab
 trouble='Oops|BUG|WARNING|KASAN|general protection|hung task|blocked for more than|refcount_t|'
 trouble+='rcu.*stall|soft lockup|Call Trace|use-after-free|unregister_netdevice: waiting'
 
+# With a network card the peer is the host (host.py).
+topology_host() {
+	ip addr replace 10.7.0.1/24 dev eth0
+	ip addr replace fd07::1/64 dev eth0 nodad
+	ip link set eth0 up
+	rdma link add siw0 type siw netdev eth0
+}
+
 topology() {
+	[ ! -d /sys/class/net/eth0 ] || { topology_host; return; }
 	ip netns add peer
 	ip link add sw0 type veth peer name up0 netns peer
 	ethtool -K sw0 tso off gso off >/dev/null
@@ -40,10 +49,11 @@ teardown() {
 	for pid in $(cat /tmp/case/pids 2>/dev/null); do
 		kill -9 -- "-$pid"
 	done 2>/dev/null
+	rdma link delete siw0
+	[ ! -d /sys/class/net/eth0 ] || return
 	for pid in $(ip netns pids peer); do
 		kill -9 "$pid"
 	done
-	rdma link delete siw0
 	ip link delete sw0
 	ip netns delete peer
 }

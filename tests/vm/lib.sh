@@ -9,11 +9,14 @@ PEER=10.7.0.2 PEER6=fd07::2
 export PYTHONDONTWRITEBYTECODE=1
 rsockets=$project/build-vm/rsockets_shim.so:/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so
 over_rsockets=(env LD_PRELOAD="$rsockets")
-declare -A pid_of
+declare -A pid_of on_host
 done_cases=0
 shopt -s extglob
 
-in_peer() { nsenter --net=/run/netns/peer "$@"; }
+# The peer is a namespace, or the host
+peer=(nsenter --net=/run/netns/peer)
+[ ! -d /tmp/lab/host ] || peer=(python3 "$lab/ask_host.py")
+in_peer() { "${peer[@]}" "$@"; }
 on_siw() { "$@"; }
 
 # say TEXT: an explanation in the output
@@ -31,19 +34,28 @@ chosen() {
 	[ ${#only[@]} = 0 ]
 }
 
-# check NAME COMMAND...: a case; its output is shown when it fails
-check() {
-	local name=$1 out=/tmp/case/check.out status=0
+# check NAME COMMAND...: a case; its output is shown when it fails. $pair, who connects and who
+# listens, is its column in the table, NAME its row; without a pair it is in none.
+pair=
+check() { # in this shell: ends() waits for its children
+	local name=${pair:+$pair: }$1 out=/tmp/case/check.out status=0
 	chosen "$name" || return 0
 	shift
-	"$@" >$out 2>&1 || status=$? # in this shell: ends() waits for its children
+	"$@" >$out 2>&1 || status=$?
 	done_cases=$((done_cases + 1))
 	if [ $status = 0 ]; then
-		echo "ok $done_cases - $name"
+		echo "ok $done_cases - $name${departure:+ # departure $departure}"
 	else
 		echo "not ok $done_cases - $name"
 		{ cat $out; echo "exit status $status"; } | tail -n 30 | sed 's/^/# /'
 	fi
+}
+
+# departs WHY NAME [COMMAND...]: siw or rsockets does otherwise, WHY is in departures.txt; COMMAND
+# shows that it still does
+departs() {
+	local departure=$1
+	check "$2" "${@:3}"
 }
 
 finished() { echo "1..$done_cases"; }
@@ -54,7 +66,8 @@ start() {
 	shift
 	if [ "$1" = in_peer ]; then
 		shift
-		set -- nsenter --net=/run/netns/peer "$@"
+		set -- "${peer[@]}" "$@"
+		[ ! -d /tmp/lab/host ] || on_host[$name]=yes
 	fi
 	setsid "$@" >"/tmp/case/$name.log" 2>&1 &
 	pid_of[$name]=$!
@@ -99,6 +112,11 @@ stop() {
 await_port() {
 	local pid=${pid_of[$1]} i hex lines
 	printf -v hex '%04X' "$2"
+	if [ -n "${on_host[$1]:-}" ]; then
+		in_peer timeout 20 sh -c "until grep -q ':$hex [0-9A-F]*:0000 0A' /proc/net/tcp
+			do sleep 0.05; done"
+		return
+	fi
 	for ((i = 0; i < 200; i++)); do
 		mapfile -t lines <"/proc/$pid/net/tcp"
 		mapfile -t -O ${#lines[@]} lines <"/proc/$pid/net/tcp6"
@@ -143,56 +161,95 @@ end_capture() {
 	stop "capture-$1" INT
 }
 
-# sockets STEPS... -- STEPS...: of script_sockets' server and client, the one over librspreload, the
-# other under warpsock; $role says which. Before these come the steps in $server and $client; what
-# warpsock is told is in $mode, its environment ours. They end with $status_server, $status_client.
-mode=(--all --mode on) server=() client=()
+# end_of WHO COMMAND...: in $run, the command at that end of a pair of streams: "software" is under
+# warpsock in the peer, "librspreload" over rsockets on siw here, "verbs" under warpsock on siw here.
+mode=(--all --mode on)
+end_of() {
+	local within=(timeout -k 2 "${limit:-50}") ours=("$apps/warpsock" run "${mode[@]}" --)
+	case $1 in
+	software) run=(in_peer "${within[@]}" "${ours[@]}" "${@:2}") ;;
+	librspreload) run=("${within[@]}" "${over_rsockets[@]}" "${@:2}") ;;
+	verbs) run=("${within[@]}" env WARPSOCK_PROVIDER=verbs "${ours[@]}" "${@:2}") ;;
+	esac
+}
+
+# Where the server of $pair is: here, or in the peer; with a device there, when both ends need one
+server_at() {
+	case $pair in
+	*-software) at=$PEER ;;
+	verbs-*) # siw1 of the peer
+		at=$PEER
+		in_peer rdma link show siw1/1 >/dev/null 2>&1 ||
+			in_peer rdma link add siw1 type siw netdev up0
+		;;
+	*) at=$SIW ;;
+	esac
+}
+
+# sockets STEPS... -- STEPS...: of script_sockets' server and client, at the ends of $pair. Before
+# these come the steps in $server and $client; what warpsock is told is in $mode, its environment
+# ours. They end with $status_server, $status_client.
+server=() client=()
 sockets() {
-	local program=$project/build-vm/script_sockets first=() status=0
+	local program=$project/build-vm/script_sockets first=() status=0 run at
 	port=$((port + 1))
 	while [ "$1" != -- ]; do
 		first+=("$1")
 		shift
 	done
 	shift
-	local within=(timeout -k 2 "${limit:-40}")
-	local ours=(in_peer "${within[@]}" "$apps/warpsock" run "${mode[@]}" -- "$program")
-	local theirs=("${within[@]}" "${over_rsockets[@]}" "$program")
-	if [ "$role" = "rsockets serve" ]; then
-		start server "${theirs[@]}" "${server[@]}" listen $SIW $port "${first[@]}"
-		await_port server $port
-		"${ours[@]}" "${client[@]}" connect $SIW $port "$@" || status=$?
-	else
-		start server "${ours[@]}" "${server[@]}" listen $PEER $port "${first[@]}"
-		await_port server $port
-		"${theirs[@]}" "${client[@]}" connect $PEER $port "$@" || status=$?
-	fi
+	server_at
+	end_of "${pair#*-}" "$program" "${server[@]}" listen $at $port "${first[@]}"
+	case $pair in verbs-verbs | verbs-librspreload) run=(in_peer "${run[@]}") ;; esac
+	start server "${run[@]}"
+	await_port server $port
+	end_of "${pair%-*}" "$program" "${client[@]}" connect $at $port "$@"
+	"${run[@]}" || status=$?
 	echo "the client ends with $status"
 	[ $status = "${status_client:-0}" ] && ends server 20 "${status_server:-0}"
 }
 
+# meddle WHAT...: from here on between the two of both(), as meddle.py has it: the first WHAT when
+# $port is that of now, and so on, also where checks in between are not chosen
+meddled=
+meddle() {
+	local at=$PEER
+	[ $pair != software-siw ] || at=$SIW
+	start meddler in_peer python3 "$lab/meddle.py" $PEER $((port + 1001)) $at $((port + 1)) \
+		"$@"
+	await_port meddler $((port + 1000 + $#))
+	meddled=$port
+}
+
+unmeddle() {
+	meddled=
+	stop meddler
+	tail -n 500 /tmp/case/meddler.log >>/tmp/case/meddled.log
+}
+
 # both STEPS... -- STEPS...: of script_verbs' and script_warp's responder and initiator; who is
-# which is in $role. What they do before is in $before (the initiator) and $before_listen.
+# which is in $pair. What they do before is in $before (the initiator) and $before_listen. They end
+# with $status_responder, $status_initiator.
 before=() before_listen=()
 both() {
-	local ours=$project/build/tests/vm/script_warp theirs=$project/build-vm/script_verbs
-	local first=() within=(timeout -k 2 "${limit:-30}")
+	local within=(timeout -k 2 "${limit:-50}") first=() status=0 at=$PEER to
+	local ours=(in_peer "${within[@]}" "$project/build/tests/vm/script_warp")
+	local theirs=("${within[@]}" "$project/build-vm/script_verbs")
+	local responder=("${ours[@]}") initiator=("${theirs[@]}")
+	if [ $pair = software-siw ]; then
+		at=$SIW responder=("${theirs[@]}") initiator=("${ours[@]}")
+	fi
 	port=$((port + 1))
 	while [ "$1" != -- ]; do
 		first+=("$1")
 		shift
 	done
 	shift
-	if [ "$role" = "siw serves" ]; then
-		start responder "$theirs" "${before_listen[@]}" listen $SIW $port "${first[@]}"
-		await_port responder $port
-		in_peer "${within[@]}" "$ours" "${before[@]}" connect $SIW $port "$@" &&
-			ends responder 15
-	else
-		start responder in_peer "$ours" "${before_listen[@]}" listen $PEER $port \
-			"${first[@]}"
-		await_port responder $port
-		"${within[@]}" "$theirs" "${before[@]}" connect $PEER $port "$@" &&
-			ends responder 15
-	fi
+	start responder "${responder[@]}" "${before_listen[@]}" listen $at $port "${first[@]}"
+	await_port responder $port
+	to=$port
+	[ -z "$meddled" ] || at=$PEER to=$((port + 1000))
+	"${initiator[@]}" "${before[@]}" connect $at $to "$@" || status=$?
+	[ $status = "${status_initiator:-0}" ] || echo "the initiator ends with $status"
+	[ $status = "${status_initiator:-0}" ] && ends responder 15 "${status_responder:-0}"
 }

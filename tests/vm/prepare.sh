@@ -3,53 +3,112 @@
 # Makes the kernel lab in build-vm/: Debian's kernel image (unpacked, never installed), its siw
 # driver built as an external module (Debian leaves it off), and an initramfs that mounts this
 # host's root read-only and runs one script in it. Nothing is done again while it is up to date.
+#	prepare.sh [6.1 | 6.12]
+# 6.12 is that of bookworm-backports, in build-vm/6.12: all of its packages are unpacked there, and
+# apt is asked with lists and caches of its own, so that the host's sources stay as they are.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/../.."
+kernel=${1:-6.1}
 lab=$PWD/build-vm
 here=$PWD/tests/vm
 
 say() { printf 'vm: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
-# The kernel whose headers are installed: image and source must be of the same version
-version=$(apt-cache depends linux-headers-amd64 |
-	sed -n 's/.*Depends: linux-headers-//p' | head -n 1)
-[ -n "$version" ] || die "no linux-headers-amd64 to be had"
-headers=/usr/src/linux-headers-$version
-source=/usr/src/linux-source-6.1.tar.xz
-[ -d "$headers" ] || die "please install linux-headers-$version"
-[ -f "$source" ] || die "please install linux-source-6.1"
-
-stamp="$version $(stat -c %Y "$source") $(cat "$here/init" "$0" | sha256sum)"
 mkdir -p "$lab"
 gcc -O1 -g -Wall -I "$here" -o "$lab/script_verbs" "$here/script.c" "$here/script_verbs.c" \
 	-lrdmacm -libverbs
 gcc -O1 -g -Wall -o "$lab/script_iomap" "$here/script_iomap.c" -lrdmacm
 gcc -O1 -g -Wall -pthread -o "$lab/script_sockets" "$here/script_sockets.c"
-gcc -O1 -g -Wall -shared -fPIC -o "$lab/rsockets_shim.so" "$here/rsockets_shim.c"
+for shim in rsockets_shim sockets_shim; do
+	gcc -O1 -g -Wall -shared -fPIC -o "$lab/$shim.so" "$here/$shim.c"
+done
+
+apt_of_backports() {
+	local apt=$lab/apt
+	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
+		"http://deb.debian.org/debian bookworm-backports main" >"$apt/sources.list"
+	"$1" -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null \
+		-o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt/cache" "${@:2}"
+}
+
+# Unpacks packages of backports into $lab/root
+backports() {
+	local tmp
+	tmp=$(mktemp -d)
+	(cd "$tmp" && apt_of_backports apt-get -q download "$@" >&2) || return
+	for package in "$tmp"/*.deb; do
+		dpkg -x "$package" "$lab/root"
+	done
+	rm -r "$tmp"
+}
+
+case $kernel in
+6.1) # the kernel whose headers are installed: image and source must be of the same version
+	version=$(apt-cache depends linux-headers-amd64 |
+		sed -n 's/.*Depends: linux-headers-//p' | head -n 1)
+	[ -n "$version" ] || die "no linux-headers-amd64 to be had"
+	headers=/usr/src/linux-headers-$version
+	source=/usr/src/linux-source-6.1.tar.xz
+	[ -d "$headers" ] || die "please install linux-headers-$version"
+	[ -f "$source" ] || die "please install linux-source-6.1"
+	;;
+6.12)
+	lab=$lab/6.12
+	mkdir -p "$lab"
+	[ -f "$lab/version" ] || {
+		apt_of_backports apt-get -q update >&2
+		apt_of_backports apt-cache depends linux-headers-amd64 |
+			sed -n 's/.*Depends: linux-headers-//p' | head -n 1 >"$lab/version"
+	}
+	version=$(cat "$lab/version")
+	[ -n "$version" ] || die "no linux-headers-amd64 in bookworm-backports"
+	headers=$lab/root/usr/src/linux-headers-$version
+	source=$lab/root/usr/src/linux-source-6.12.tar.xz
+	[ -f "$source" ] || {
+		say "unpacking linux-source-6.12 and headers"
+		backports linux-source-6.12 "linux-headers-$version" \
+			"linux-headers-${version%-amd64}-common" "linux-kbuild-${version%-amd64}" ||
+			die "bookworm-backports does not answer"
+		sed -i "s|/usr/src/|$lab/root/usr/src/|" "$headers/Makefile"
+	}
+	;;
+*)
+	die "no such kernel: $kernel (there are: 6.1 6.12)"
+	;;
+esac
+
+stamp="$version $(stat -c %Y "$source") $(cat "$here/init" "$0" | sha256sum)"
 [ "$(cat "$lab/stamp" 2>/dev/null)" != "$stamp" ] || exit 0
 rm -f "$lab/stamp"
 
 image() {
-	[ -d "$lab/root/lib/modules/$version" ] && return
+	[ -f "$lab/root/boot/vmlinuz-$version" ] && return
 	say "unpacking linux-image-$version"
-	local tmp
-	tmp=$(mktemp -d)
-	(cd "$tmp" && apt-get -q download "linux-image-$version" >&2)
-	dpkg -x "$tmp"/linux-image-*.deb "$lab/root"
-	rm -r "$tmp"
+	if [ "$kernel" = 6.12 ]; then
+		backports "linux-image-$version"
+	else
+		local tmp
+		tmp=$(mktemp -d)
+		(cd "$tmp" && apt-get -q download "linux-image-$version" >&2)
+		dpkg -x "$tmp"/linux-image-*.deb "$lab/root"
+		rm -r "$tmp"
+	fi
 	ln -sf "root/boot/vmlinuz-$version" "$lab/vmlinuz"
 	depmod -b "$lab/root" "$version"
 }
 
 siw() {
 	[ -f "$lab/siw/siw.ko" ] && return
-	say "building siw from linux-source-6.1"
+	say "building siw from linux-source-$kernel"
 	rm -rf "$lab/siw"
 	mkdir "$lab/siw"
 	tar -C "$lab/siw" --strip-components=5 -xf "$source" \
-		linux-source-6.1/drivers/infiniband/sw/siw
-	make -s -C "$headers" M="$lab/siw" CONFIG_RDMA_SIW=m modules >"$lab/siw.log" 2>&1 ||
+		"linux-source-$kernel/drivers/infiniband/sw/siw"
+	# BTF of modules would take pahole
+	make -s -C "$headers" M="$lab/siw" CONFIG_RDMA_SIW=m CONFIG_DEBUG_INFO_BTF_MODULES= \
+		modules >"$lab/siw.log" 2>&1 ||
 		{ tail -n 20 "$lab/siw.log" >&2; die "siw did not build"; }
 }
 
@@ -70,8 +129,11 @@ initramfs() {
 	cp "$here/init" "$fs/init"
 	chmod 755 "$fs/init"
 	modules | while read -r file; do
-		cp "$file" "$fs/modules/"
-		basename "$file"
+		case $file in
+		*.xz) xz -dc "$file" >"$fs/modules/$(basename "$file" .xz)" ;;
+		*) cp "$file" "$fs/modules/" ;;
+		esac
+		basename "$file" .xz
 	done >"$fs/modules/order"
 	cp "$lab/siw/siw.ko" "$fs/modules/"
 	echo siw.ko >>"$fs/modules/order"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Runs the lab's cases in a virtual machine and prints TAP.
 
-    run.py [--list] [--table FILE] [--only PATTERN]... [CASE...]
+    run.py [--list] [--table FILE] [--kernel 6.12] [--only PATTERN]... [CASE...]
 
 All cases share one boot. Where a guest dies or its kernel complains, that case has failed and the
 others get a fresh one. What the cases left is judged here: their TAP, the kernel's log, and their
@@ -24,6 +24,8 @@ OUT = LAB / "out"
 BOOT = 60
 sys.path.insert(0, str(HERE.parent))
 import captures  # noqa: E402
+import host  # noqa: E402
+import table  # noqa: E402
 import tap  # noqa: E402
 
 
@@ -33,6 +35,8 @@ class Script:
     what: str
     limit: int
     wrong: set  # captures that hold faults on purpose
+    table: str  # of table.PAIRS, or None
+    tap: bool  # the peer is this host
 
     @property
     def folder(self):
@@ -45,36 +49,42 @@ def scripts():
         limit = re.search(r"^# Limit: (\d+)$", text, re.M)
         what = re.search(r"^# (?!SPDX)(.*)$", text, re.M)
         wrong = re.search(r"^# Faulty captures: (.*)$", text, re.M)
-        yield Script(path.stem, what[1], int(limit[1]), set(wrong[1].split()) if wrong else set())
+        kind = re.search(r"^# Table: (\w+)$", text, re.M)
+        yield Script(path.stem, what[1], int(limit[1]), set(wrong[1].split()) if wrong else set(),
+                     kind and kind[1], "\n# Network: tap\n" in text)
 
 
 # --- boots ----------------------------------------------------------------------------------------
 
 
-def boot(todo):
+def boot(todo, kernel):
     """Boots once for these scripts; what the console had to say."""
     (OUT / "plan").write_text("".join(f"{script.name} {script.limit}\n" for script in todo))
     limit = BOOT + sum(script.limit + 10 for script in todo)
-    done = subprocess.run([HERE / "boot.sh", "-t", str(limit), HERE / "guest.sh"], cwd=ROOT,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace")
+    command = [HERE / "boot.sh", "-t", str(limit), "-k", kernel, HERE / "guest.sh"]
+    if todo[0].tap:
+        command = ["unshare", "--net", HERE / "host.py", str(limit), kernel, HERE / "guest.sh"]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace")
+    shutil.rmtree(OUT / "host", ignore_errors=True)
     for line in done.stdout.splitlines():
         if line.startswith("lab: "):
             print(f"# {line[5:]}", flush=True)
     return done.stdout
 
 
-def run_all(chosen):
+def run_all(chosen, kernel):
     """Boots until each script has run or was under way when a guest died: name -> console."""
-    died, todo = {}, list(chosen)
-    while todo:
-        console = boot(todo)
-        left = [script for script in todo if not (script.folder / "status").exists()]
-        if len(left) == len(todo):
-            died[left.pop(0).name] = console
-        elif left and (left[0].folder / "tap").exists():
-            died[left.pop(0).name] = console
-        todo = left
+    died = {}
+    for todo in ([one for one in chosen if one.tap == over] for over in (False, True)):
+        while todo:
+            console = boot(todo, kernel)
+            left = [script for script in todo if not (script.folder / "status").exists()]
+            if len(left) == len(todo):
+                died[left.pop(0).name] = console
+            elif left and (left[0].folder / "tap").exists():
+                died[left.pop(0).name] = console
+            todo = left
     return died
 
 
@@ -138,49 +148,16 @@ def judge(script, died):
 # --- output ---------------------------------------------------------------------------------------
 
 
-RESULTS = "# What was run last\n"  # in the page; what stands before it is kept
-
-
-def version(package):
-    done = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    return done.stdout or "not installed"
-
-
-def section(script, cases):
-    passed = sum(case.result == "passed" for case in cases)
-    lines = [f"## {script.name}: {passed} of {len(cases)}\n\n{script.what}.\n\n"
-             "| case | result |\n| --- | --- |\n"]
-    return "".join(lines + [f"| {case.name} | {case.result} |\n" for case in cases])
-
-
-def write_table(path, results, known):
-    """Cases that were not run now keep what they have there."""
-    page = Path(path)
-    head, _, rest = (page.read_text() if page.exists() else "").partition(RESULTS)
-    old = {text.split(":")[0]: "## " + text.rstrip() + "\n" for text in rest.split("\n## ")[1:]}
-    new = {script.name: section(script, cases) for script, cases in results}
-    lines = [head, RESULTS, "\nWritten by `./dev vm-test --table FILE`.\n\n",
-             "| | version |\n| --- | --- |\n"]
-    for name, package in (("Linux, siw", "linux-source-6.1"), ("librdmacm", "librdmacm1"),
-                          ("tshark", "tshark")):
-        lines.append(f"| {name} | {version(package)} |\n")
-    for name in known:
-        if name in {**old, **new}:
-            lines.append("\n" + {**old, **new}[name])
-    page.write_text("".join(lines))
-
-
-def print_tap(results):
+def print_tap(results, about_table):
     writer = tap.Writer()
-    for script, cases in results:
-        for case in cases:
-            name = f"{script.name}: {case.name}"
-            if case.result == "skipped":
-                writer.skip(name, case.reason)
-            else:
-                failed = case.result == "failed"
-                writer.case(name, (case.detail or ["no more is known"]) if failed else ())
+    named = [(f"{script.name}: {case.name}", case) for script, cases in results for case in cases]
+    named += [(f"table: {case.name}", case) for case in about_table]
+    for name, case in named:
+        if case.result == "skipped":
+            writer.skip(name, case.reason)
+        else:
+            failed = case.result == "failed"
+            writer.case(name, (case.detail or ["no more is known"]) if failed else ())
     writer.finish()
 
 
@@ -198,6 +175,8 @@ def main():
     parser.add_argument("--table", metavar="FILE", help="also write a page about it")
     parser.add_argument("--only", metavar="PATTERN", action="append", default=[],
                         help="only checks whose name fits")
+    parser.add_argument("--kernel", choices=["6.1", "6.12"], default="6.1",
+                        help="6.1 of Debian 12, or 6.12 of its backports")
     parser.add_argument("cases", nargs="*", metavar="CASE")
     options = parser.parse_args()
     known = {script.name: script for script in scripts()}
@@ -210,15 +189,19 @@ def main():
         sys.exit(f"no such case: {' '.join(sorted(unknown))} (there are: {' '.join(known)})")
     chosen = [script for name, script in known.items() if name in (options.cases or known)]
     with lock():
-        subprocess.run([HERE / "prepare.sh"], check=True)
+        subprocess.run([HERE / "prepare.sh", options.kernel], check=True)
         shutil.rmtree(OUT, ignore_errors=True)
         OUT.mkdir()
         (OUT / "only").write_text("".join(f"{pattern}\n" for pattern in options.only))
-        died = run_all(chosen)
-        results = [(script, judge(script, died)) for script in chosen]
+        lacks = host.lacks()
+        able = [script for script in chosen if not (script.tap and lacks)]
+        died = run_all(able, options.kernel)
+        results = [(script, judge(script, died) if script in able else
+                    [tap.Case("all of it", "skipped", [lacks])]) for script in chosen]
     if options.table:
-        write_table(options.table, results, known)
-    print_tap(results)
+        table.write(options.table, results, known, options.kernel)
+    about = [] if options.only else [table.judged(results, chosen == list(known.values()))]
+    print_tap(results, about)
 
 
 if __name__ == "__main__":

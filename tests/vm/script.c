@@ -6,17 +6,20 @@
 #include "script.h"
 
 #include <endian.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
+#include <unistd.h>
 
 uint8_t *script_out, *script_in[SCRIPT_RECEIVES], *script_memory;
 unsigned int script_out_size, script_buffer_size = 65536, script_memory_size = 65536;
-unsigned int script_pieces = 1, script_ird = 4, script_ord = 4;
+unsigned int script_pieces = 1, script_scatter = 1, script_ird = 4, script_ord = 4;
+bool script_readable = true, script_writable = true;
 
-static bool initiator;
+static bool initiator, any;
 static unsigned int private_len;
 static uint8_t private_data[512];
 static struct script_where peer;
@@ -74,6 +77,13 @@ static int step_memory(char **arg)
 static int step_buffer(char **arg)
 {
 	script_buffer_size = (unsigned int)atoi(arg[0]);
+	return 0;
+}
+
+static int step_rights(char **arg)
+{
+	script_readable = strchr(arg[0], 'r');
+	script_writable = strchr(arg[0], 'w');
 	return 0;
 }
 
@@ -166,6 +176,12 @@ static int step_pieces(char **arg)
 	return script_pieces > 0 && script_pieces <= SCRIPT_PIECES ? 0 : script_wrong("pieces");
 }
 
+static int step_scatter(char **arg)
+{
+	script_scatter = (unsigned int)atoi(arg[0]);
+	return script_scatter > 0 && script_scatter <= SCRIPT_PIECES ? 0 : script_wrong("scatter");
+}
+
 static int step_send(char **arg)
 {
 	return message(SCRIPT_SEND, arg[0]);
@@ -179,6 +195,16 @@ static int step_send_se(char **arg)
 static int step_send_inv(char **arg)
 {
 	return message(SCRIPT_SEND_INV, arg[0]);
+}
+
+static int step_send_se_inv(char **arg)
+{
+	return message(SCRIPT_SEND_SE_INV, arg[0]);
+}
+
+static int step_invalidate(char **arg)
+{
+	return script_ops.post(SCRIPT_INVALIDATE, 0, be32toh(script_ops.where().stag), 0, 1);
 }
 
 static int step_got(char **arg)
@@ -254,9 +280,53 @@ static int step_read_end(char **arg)
 	return astray(SCRIPT_READ, be32toh(peer.stag), script_memory_size - 7);
 }
 
+static int step_try_send(char **arg)
+{
+	message(SCRIPT_SEND, arg[0]);
+	return 0;
+}
+
+static int step_try_write(char **arg)
+{
+	step_write(arg);
+	return 0;
+}
+
+static int step_try_read(char **arg)
+{
+	step_read(arg);
+	return 0;
+}
+
 static int step_fails(char **arg)
 {
-	return script_ops.ended(false);
+	return script_ops.ended(SCRIPT_FAILED);
+}
+
+static int step_over(char **arg)
+{
+	return script_ops.ended(SCRIPT_ANYHOW);
+}
+
+static int step_any(char **arg)
+{
+	any = true;
+	return 0;
+}
+
+static int step_sleep(char **arg)
+{
+	return usleep((unsigned int)atoi(arg[0]) * 1000);
+}
+
+static int step_kill(char **arg)
+{
+	return kill(getpid(), SIGKILL);
+}
+
+static int step_leave(char **arg)
+{
+	_exit(0);
 }
 
 static int step_terminate(char **arg)
@@ -271,7 +341,7 @@ static int step_close(char **arg)
 
 static int step_closed(char **arg)
 {
-	return script_ops.ended(true);
+	return script_ops.ended(SCRIPT_IN_ORDER);
 }
 
 static const struct step {
@@ -294,6 +364,9 @@ static const struct step {
 	{ "pieces", 1, step_pieces },
 	{ "send-se", 1, step_send_se },
 	{ "send-inv", 1, step_send_inv },
+	{ "send-se-inv", 1, step_send_se_inv },
+	{ "invalidate", 0, step_invalidate },
+	{ "scatter", 1, step_scatter },
 	{ "got", 1, step_got },
 	{ "write", 1, step_write },
 	{ "read", 1, step_read },
@@ -303,7 +376,16 @@ static const struct step {
 	{ "write-end", 0, step_write_end },
 	{ "read-stag", 0, step_read_stag },
 	{ "read-end", 0, step_read_end },
+	{ "rights", 1, step_rights },
+	{ "try-send", 1, step_try_send },
+	{ "try-write", 1, step_try_write },
+	{ "try-read", 1, step_try_read },
 	{ "fails", 0, step_fails },
+	{ "over", 0, step_over },
+	{ "any", 0, step_any },
+	{ "sleep", 1, step_sleep },
+	{ "kill", 0, step_kill },
+	{ "leave", 0, step_leave },
 	{ "terminate", 1, step_terminate },
 	{ "close", 0, step_close },
 	{ "closed", 0, step_closed },
@@ -324,8 +406,10 @@ int main(int argc, char **argv)
 
 		if (!s || i + s->args >= argc)
 			return script_wrong("no such step: %s", argv[i]);
-		if (s->run(argv + i + 1))
-			return script_wrong("step %d, %s, failed", i, s->name);
+		if (s->run(argv + i + 1)) {
+			script_wrong("step %d, %s, failed", i, s->name);
+			return !any;
+		}
 		i += 1 + s->args;
 	}
 	return 0;

@@ -6,21 +6,30 @@
  *	listen ADDR PORT    wait for a Request          connect ADDR PORT
  *	                    (may come again, after the last connection's end)
  *	memory N | buffer N octets that the peer may write and read, and of a message: 65536
+ *	rights r|w|rw|none  that the peer has on that memory: at first rw
  *	depth IRD ORD       at first 4 4
  *	private N           of N octets, for the next connect, accept or reject
  *	private-is N        what the peer gave
  *	accept | reject     of what came                refused    the peer has rejected us
  *	swap                tell each other where our memory is: initiator first
  *	pieces N            of which Sends and Writes are gathered from here on
+ *	scatter N           pieces of each receive, at first 1
  *	send N | got N      a Send of N octets of the pattern, and its receipt
  *	send-se N           with the Solicited Event
- *	send-inv N          and the peer's region is invalid from then on
+ *	send-inv N          and the peer's region is invalid from then on; send-se-inv N: both
+ *	invalidate          our own region
  *	write N | read N    the peer's memory, from its start
  *	reads N             of 1000 octets each, all posted at once
  *	has N               our memory has what was written there
  *	write-stag, write-end, read-stag, read-end
  *	                    of an STag that nobody has, or up to behind the end of the region
+ *	try-send N, try-write N, try-read N
+ *	                    which may fail as well
  *	fails               the connection ends with an error
+ *	over                it ends, in order or not
+ *	any                 from here on a step may fail, which ends the script, as a success
+ *	sleep MS
+ *	kill | leave        the process ends, by SIGKILL or without closing anything
  *	terminate CODE      as 0xLTCC: layer, type, code of the Terminate (native API only)
  *	close | closed      in order, by us or by the peer
  */
@@ -39,9 +48,13 @@ enum script_op {
 	SCRIPT_SEND,
 	SCRIPT_SEND_SE,
 	SCRIPT_SEND_INV,
+	SCRIPT_SEND_SE_INV,
 	SCRIPT_WRITE,
 	SCRIPT_READ,
+	SCRIPT_INVALIDATE, /* of our region @stag */
 };
+
+enum script_end { SCRIPT_FAILED, SCRIPT_IN_ORDER, SCRIPT_ANYHOW };
 
 /* Where the peer's memory is, as Sends carry it; big-endian */
 struct script_where {
@@ -68,8 +81,8 @@ struct script_ops {
 	int (*receive)(unsigned int *slot, unsigned int *len);
 	int (*receive_again)(unsigned int slot);
 	struct script_where (*where)(void);
-	/* Waits for the end of the connection; 0: in order, and then all that it had is free */
-	int (*ended)(bool in_order);
+	/* Waits for the end of the connection; one in order frees all that it had */
+	int (*ended)(enum script_end how);
 	int (*terminated)(uint32_t code);
 	int (*close)(void); /* the same */
 };
@@ -78,7 +91,8 @@ extern const struct script_ops script_ops;
 /* Registered by the back end: for sending and as the sink of Reads; posted; open to the peer */
 extern uint8_t *script_out, *script_in[SCRIPT_RECEIVES], *script_memory;
 extern unsigned int script_out_size, script_buffer_size, script_memory_size;
-extern unsigned int script_pieces, script_ird, script_ord;
+extern unsigned int script_pieces, script_scatter, script_ird, script_ord;
+extern bool script_readable, script_writable; /* the memory, by the peer */
 
 int script_wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -65,22 +65,37 @@ static int await(enum rdma_cm_event_type want)
 
 /* --- start-up ----------------------------------------------------------------------------- */
 
+/* @len octets of a region in @n pieces */
+static int cut(struct ibv_sge *sg, unsigned int n, uint8_t *p, unsigned int len, struct ibv_mr *mr)
+{
+	for (unsigned int i = 0, at = 0; i < n; i++) {
+		unsigned int part = i == n - 1 ? len - at : len / n;
+
+		sg[i] = (struct ibv_sge){ (uintptr_t)p + at, part, mr->lkey };
+		at += part;
+	}
+	return (int)n;
+}
+
 static int receive_again(unsigned int slot)
 {
-	return rdma_post_recv(id, (void *)(uintptr_t)slot, script_in[slot], script_buffer_size,
-			      in[slot])
-		       ? failed("post_recv")
-		       : 0;
+	struct ibv_sge sg[SCRIPT_PIECES];
+	struct ibv_recv_wr *bad, wr = { .wr_id = slot, .sg_list = sg };
+
+	wr.num_sge = cut(sg, script_scatter, script_in[slot], script_buffer_size, in[slot]);
+	errno = ibv_post_recv(id->qp, &wr, &bad);
+	return errno ? failed("post_recv") : 0;
 }
 
 static int open_qp(void)
 {
 	struct ibv_qp_init_attr attr = {
-		.cap = { SCRIPT_REQUESTS, SCRIPT_RECEIVES, SCRIPT_PIECES, 1, 0 },
+		.cap = { SCRIPT_REQUESTS, SCRIPT_RECEIVES, SCRIPT_PIECES, SCRIPT_PIECES, 0 },
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
 	};
-	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+	int access = IBV_ACCESS_LOCAL_WRITE | (script_writable ? IBV_ACCESS_REMOTE_WRITE : 0) |
+		     (script_readable ? IBV_ACCESS_REMOTE_READ : 0);
 
 	attr.send_cq = send_cq = ibv_create_cq(id->verbs, SCRIPT_REQUESTS, NULL, NULL, 0);
 	attr.recv_cq = recv_cq = ibv_create_cq(id->verbs, SCRIPT_REQUESTS, NULL, NULL, 0);
@@ -198,20 +213,6 @@ static int completion(struct ibv_cq *cq, struct ibv_wc *wc)
 	return script_wrong("no completion");
 }
 
-/* The first @len octets of script_out, in as many pieces as are wanted */
-static int cut(enum script_op op, unsigned int len, struct ibv_sge sg[SCRIPT_PIECES])
-{
-	unsigned int n = op == SCRIPT_READ ? 1 : script_pieces, at = 0;
-
-	for (unsigned int i = 0; i < n; i++) {
-		unsigned int part = i == n - 1 ? len - at : len / n;
-
-		sg[i] = (struct ibv_sge){ (uintptr_t)script_out + at, part, out->lkey };
-		at += part;
-	}
-	return (int)n;
-}
-
 static int post_all(struct ibv_send_wr *wr, unsigned int times)
 {
 	struct ibv_send_wr *bad;
@@ -234,15 +235,19 @@ static int verbs_post(enum script_op op, unsigned int len, uint32_t stag, uint64
 	static const enum ibv_wr_opcode opcodes[] = { [SCRIPT_SEND] = IBV_WR_SEND,
 						      [SCRIPT_SEND_SE] = IBV_WR_SEND,
 						      [SCRIPT_SEND_INV] = IBV_WR_SEND_WITH_INV,
+						      [SCRIPT_SEND_SE_INV] = IBV_WR_SEND_WITH_INV,
 						      [SCRIPT_WRITE] = IBV_WR_RDMA_WRITE,
-						      [SCRIPT_READ] = IBV_WR_RDMA_READ };
+						      [SCRIPT_READ] = IBV_WR_RDMA_READ,
+						      [SCRIPT_INVALIDATE] = IBV_WR_LOCAL_INV };
+	unsigned int n = op == SCRIPT_INVALIDATE ? 0 : op == SCRIPT_READ ? 1 : script_pieces;
+	bool solicited = op == SCRIPT_SEND_SE || op == SCRIPT_SEND_SE_INV;
 	struct ibv_sge sg[SCRIPT_PIECES];
 	struct ibv_send_wr wr = { .opcode = opcodes[op],
 				  .sg_list = sg,
-				  .num_sge = cut(op, len, sg),
-				  .send_flags = op == SCRIPT_SEND_SE ? IBV_SEND_SOLICITED : 0 };
+				  .num_sge = cut(sg, n, script_out, len, out),
+				  .send_flags = solicited ? IBV_SEND_SOLICITED : 0 };
 
-	if (op == SCRIPT_SEND_INV) {
+	if (op == SCRIPT_SEND_INV || op == SCRIPT_SEND_SE_INV || op == SCRIPT_INVALIDATE) {
 		wr.invalidate_rkey = stag;
 	} else if (op == SCRIPT_WRITE || op == SCRIPT_READ) {
 		wr.wr.rdma.rkey = stag;
@@ -283,7 +288,7 @@ static void release(void)
 }
 
 /* siw tells of every end in the same way. */
-static int verbs_ended(bool in_order)
+static int verbs_ended(enum script_end how)
 {
 	int ret = await(RDMA_CM_EVENT_DISCONNECTED);
 

@@ -23,12 +23,27 @@ static int failed(const char *what, int err)
 	return 1;
 }
 
+/* @len octets of a region in @n pieces */
+static unsigned int cut(struct warp_sge *sg, unsigned int n, uint8_t *p, unsigned int len,
+			const struct warp_mr *mr)
+{
+	for (unsigned int i = 0, at = 0; i < n; i++) {
+		unsigned int part = i == n - 1 ? len - at : len / n;
+
+		sg[i] = (struct warp_sge){ p + at, part, warp_mr_stag(mr) };
+		at += part;
+	}
+	return n;
+}
+
 static int warp_receive_again(unsigned int slot)
 {
-	struct warp_sge sg = { script_in[slot], script_buffer_size, warp_mr_stag(in[slot]) };
-	struct warp_recv_wr wr = { slot, &sg, 1 };
-	int ret = warp_qp_post_recv(end.qp, &wr, 1);
+	struct warp_sge sg[SCRIPT_PIECES];
+	struct warp_recv_wr wr = { slot, sg, script_scatter };
+	int ret;
 
+	cut(sg, script_scatter, script_in[slot], script_buffer_size, in[slot]);
+	ret = warp_qp_post_recv(end.qp, &wr, 1);
 	return ret == 1 ? 0 : failed("post_recv", ret);
 }
 
@@ -40,7 +55,7 @@ static int make_qp(void)
 				     .max_send_wr = SCRIPT_REQUESTS,
 				     .max_recv_wr = SCRIPT_RECEIVES,
 				     .max_send_sge = SCRIPT_PIECES,
-				     .max_recv_sge = 1,
+				     .max_recv_sge = SCRIPT_PIECES,
 				     .signal_all = true };
 
 	warp_qp_destroy(end.qp);
@@ -50,7 +65,8 @@ static int make_qp(void)
 
 static int open_end(void)
 {
-	unsigned int remote = WARP_ACCESS_REMOTE_WRITE | WARP_ACCESS_REMOTE_READ;
+	unsigned int remote = (script_writable ? WARP_ACCESS_REMOTE_WRITE : 0) |
+			      (script_readable ? WARP_ACCESS_REMOTE_READ : 0);
 	unsigned int local = WARP_ACCESS_LOCAL_WRITE;
 	int ret = device ? 0 : warp_device_open(NULL, &device);
 
@@ -176,33 +192,25 @@ static int completion(bool receive, struct warp_wc *wc)
 	}
 }
 
-/* The first @len octets of script_out, in as many pieces as are wanted */
-static unsigned int cut(enum script_op op, unsigned int len, struct warp_sge sg[SCRIPT_PIECES])
-{
-	unsigned int n = op == SCRIPT_READ ? 1 : script_pieces, at = 0;
-
-	for (unsigned int i = 0; i < n; i++) {
-		unsigned int part = i == n - 1 ? len - at : len / n;
-
-		sg[i] = (struct warp_sge){ script_out + at, part, warp_mr_stag(out) };
-		at += part;
-	}
-	return n;
-}
-
 static int warp_post(enum script_op op, unsigned int len, uint32_t stag, uint64_t to,
 		     unsigned int times)
 {
-	static const enum warp_wr_opcode opcodes[] = { [SCRIPT_SEND] = WARP_WR_SEND,
-						       [SCRIPT_SEND_SE] = WARP_WR_SEND,
-						       [SCRIPT_SEND_INV] = WARP_WR_SEND_INVALIDATE,
-						       [SCRIPT_WRITE] = WARP_WR_WRITE,
-						       [SCRIPT_READ] = WARP_WR_READ };
+	static const enum warp_wr_opcode opcodes[] = {
+		[SCRIPT_SEND] = WARP_WR_SEND,
+		[SCRIPT_SEND_SE] = WARP_WR_SEND,
+		[SCRIPT_SEND_INV] = WARP_WR_SEND_INVALIDATE,
+		[SCRIPT_SEND_SE_INV] = WARP_WR_SEND_INVALIDATE,
+		[SCRIPT_WRITE] = WARP_WR_WRITE,
+		[SCRIPT_READ] = WARP_WR_READ,
+		[SCRIPT_INVALIDATE] = WARP_WR_LOCAL_INVALIDATE
+	};
+	bool solicited = op == SCRIPT_SEND_SE || op == SCRIPT_SEND_SE_INV;
+	unsigned int n = op == SCRIPT_INVALIDATE ? 0 : op == SCRIPT_READ ? 1 : script_pieces;
 	struct warp_sge sg[SCRIPT_PIECES];
 	struct warp_send_wr wr = { .opcode = opcodes[op],
-				   .flags = op == SCRIPT_SEND_SE ? WARP_SEND_SOLICITED : 0,
+				   .flags = solicited ? WARP_SEND_SOLICITED : 0,
 				   .sg = sg,
-				   .num_sge = cut(op, len, sg),
+				   .num_sge = cut(sg, n, script_out, len, out),
 				   .inv_stag = stag,
 				   .remote_stag = stag,
 				   .remote_to = to };
@@ -247,8 +255,10 @@ static void release(void)
 	endpoint_close(&end);
 }
 
-static int warp_ended(bool in_order)
+static int warp_ended(enum script_end how)
 {
+	enum warp_conn_state want = how == SCRIPT_IN_ORDER ? WARP_CONN_DISCONNECTED
+							   : WARP_CONN_ERROR;
 	struct warp_wc wc;
 
 	for (int i = 0; i < SCRIPT_WAIT_MS / 20 && state() == WARP_CONN_ESTABLISHED; i++) {
@@ -256,10 +266,10 @@ static int warp_ended(bool in_order)
 			;
 		warp_cq_wait(end.cq, 20);
 	}
-	if (state() != (in_order ? WARP_CONN_DISCONNECTED : WARP_CONN_ERROR))
+	if (how == SCRIPT_ANYHOW ? state() == WARP_CONN_ESTABLISHED : state() != want)
 		return failed("the connection's end", 0);
 	warp_conn_disconnect(end.conn);
-	if (in_order)
+	if (how == SCRIPT_IN_ORDER)
 		release();
 	return 0;
 }

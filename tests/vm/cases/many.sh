@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Many connections at a time: warp-rping's clients on rping's server on siw, and the other way
-# Limit: 120
+# Limit: 400
+# Table: operations
 warp_rping=$apps/examples/warp-rping
 clients=10
 
@@ -21,7 +22,9 @@ for ((i = 0; i < clients; i++)); do
 	start ours$i in_peer "$warp_rping" -c -a $SIW -p 7400 -C 200 -V -t 30
 	sleep 0.5
 done
-check "$clients clients of ours, 200 pings each, on one rping -P on siw" all_end ours
+pair=software-siw
+check "$clients clients on one persistent server" all_end ours
+check "the persistent server still runs" running rping
 stop rping
 
 start server in_peer "$warp_rping" -s -P -a $PEER -p 7401
@@ -29,6 +32,7 @@ await_port server 7401
 for ((i = 0; i < clients; i++)); do
 	start theirs$i rping -c -a $PEER -p 7401 -C 50 -V
 done
-check "$clients rpings on siw, 50 pings each, on one warp-rping -P" all_end theirs
-check "warp-rping -P still runs" running server
+pair=siw-software
+check "$clients clients on one persistent server" all_end theirs
+check "the persistent server still runs" running server
 stop server

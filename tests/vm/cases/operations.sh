@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Operations at their limits, our native API and librdmacm on siw; private data of all lengths
-# Limit: 300
+# Limit: 900
+# Table: operations
 port=7550
 ulimit -l unlimited # siw counts what root has pinned, too
 
@@ -37,38 +38,65 @@ lengths() {
 }
 
 capture operations
-for role in "siw serves" "warpsock serves"; do
-	check "$role: messages, Writes and Reads of no octets" \
+for pair in software-siw siw-software; do
+	check "messages, Writes and Reads of no octets" \
 		both accept swap got 0 got 1 closed -- swap send 0 write 0 read 0 send 1 close
-	check "$role: a Send with Solicited Event" \
+	check "a Send with Solicited Event" \
 		both accept swap got 1000 send-se 0 closed -- swap send-se 1000 got 0 close
-	check "$role: gathered from 6 pieces" \
+	check "messages scattered into 6 pieces" \
+		both_with scatter 6 - accept swap got 60001 send 7 send 65536 got 0 closed -- \
+		swap send 60001 got 7 got 65536 send 0 close
+	# A program over siw is not told that its region is gone; a Write behind shows it.
+	if [ $pair = software-siw ]; then
+		for form in send-inv send-se-inv; do
+			check "${form/send/a Send}: the region is gone" \
+				both accept swap got 100 send 1 over -- \
+				swap $form 100 got 1 try-write 8 fails terminate 0x1100
+		done
+	else
+		departs inv-zero "a Send-inv: the region is gone" \
+			both accept swap fails terminate 0x0109 -- swap send-inv 100 over
+		departs inv-zero "a Send-se-inv: the region is gone" \
+			both accept swap fails terminate 0x0109 -- swap send-se-inv 100 over
+	fi
+	check "gathered from 6 pieces" \
 		both accept swap got 60001 has 65530 pieces 6 send 13 closed -- \
 		swap pieces 6 write 65530 send 60001 got 13 close
-	check "$role: 40 Reads at once, one answered at a time" \
+	check "40 Reads at once, one answered at a time" \
 		both_with depth 1 1 - accept swap reads 40 send 1 closed -- \
 		swap reads 40 got 1 close
-	check "$role: 60 Reads at once, 16 answered at a time" \
+	check "60 Reads at once, 16 answered at a time" \
 		both_with depth 16 16 - accept swap reads 60 send 1 closed -- \
 		swap reads 60 got 1 close
 	before=(depth 2 32) before_listen=(depth 4 1) # powers of two: siw rounds up its own ORD
-	check "$role: the two want other depths" \
+	check "the two want other depths" \
 		both accept swap reads 20 send 1 closed -- swap reads 20 got 1 close
 	before=() before_listen=()
 done
 end_capture operations
 
-for role in "siw serves" "warpsock serves"; do
+for pair in software-siw siw-software; do
+	ours="fails terminate 0x1100" theirs=over
+	if [ $pair = siw-software ]; then
+		check "a region that its owner invalidates" \
+			both accept swap invalidate send 1 $ours -- swap got 1 try-write 8 $theirs
+	else
+		check "a region that its owner invalidates" \
+			both accept swap invalidate send 1 $theirs -- swap got 1 try-write 8 $ours
+	fi
+done
+
+for pair in software-siw siw-software; do
 	limit=120
-	check "$role: a Write and a Read of 100 MiB" \
+	check "a Write and a Read of 100 MiB" \
 		both_with memory 104857600 - accept swap got 1 has 104857600 closed -- \
 		swap read 104857600 write 104857600 send 1 close
-	check "$role: a Send of 16 MiB each way" \
+	check "a Send of 16 MiB each way" \
 		both_with buffer 16777216 - accept swap got 16777216 send 16777216 closed -- \
 		swap send 16777216 got 16777216 close
 done
 
-role="siw serves"
-check "$role: private data of 0 to 251 octets" lengths $SIW 0 251
-role="warpsock serves"
-check "$role: private data of 0 to 251 octets" lengths $PEER 0 251
+pair=software-siw
+check "private data of 0 to 251 octets" lengths $SIW 0 251
+pair=siw-software
+check "private data of 0 to 251 octets" lengths $PEER 0 251

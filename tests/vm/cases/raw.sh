@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # The lab itself: rping on siw against a peer of a few lines that shares nothing with Warpsock
-# Limit: 120
+# Limit: 400
 # Faulty captures: faults
 raw=$lab/rawpeer.py
 
 raw_serves() {
 	start server in_peer python3 "$raw" server $PEER 7001 "$@"
 	await_port server 7001
-	timeout -k 2 20 rping -c -a $PEER -p 7001 -C 3 -V -S 2000 && ends server 10
+	timeout -k 2 60 rping -c -a $PEER -p 7001 -C 3 -V -S 2000 && ends server 10
 }
 capture good
 check "rping on siw pings" raw_serves

@@ -1,61 +1,113 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# warp-rping and rping on siw, either as server: start-up forms, CRC, sizes, IPv4 and IPv6
-# Limit: 150
+# warp-rping and rping on siw, either as server: all options, start-up forms, CRC, sizes, addresses
+# Limit: 900
+# Table: operations
 warp_rping=$apps/examples/warp-rping
 port=7100
 
-# siw_serves CLIENT-OPTIONS...: rping on siw is pinged by warp-rping
-siw_serves() {
+# serves SERVER-OPTIONS...: rping on siw or warp-rping, as $pair says
+serves() {
 	port=$((port + 1))
-	start rping rping -s -a "${addr:-$SIW}" -p $port -S 65535
-	await_port rping $port
-	in_peer timeout -k 2 20 "$warp_rping" -c -a "${addr:-$SIW}" -p $port \
-		-C "${count:-5}" -V "$@"
-	local status=$?
-	gone rping 2 || stop rping
-	return $status
+	if [ $pair = software-siw ]; then
+		at=${addr:-$SIW}
+		start server rping -s -a $at -p $port -S 65535 "$@"
+	else
+		at=${addr:-$PEER}
+		start server in_peer "$warp_rping" -s -a $at -p $port "$@"
+	fi
+	await_port server $port
 }
 
-# warp_serves SERVER-OPTIONS... -- CLIENT-OPTIONS...: warp-rping is pinged by rping on siw
-warp_serves() {
-	port=$((port + 1))
-	local ours=()
+# asks CLIENT-OPTIONS...: the other of the two
+asks() {
+	if [ $pair = software-siw ]; then
+		in_peer timeout -k 2 60 "$warp_rping" -c -a $at -p $port -C "${count:-5}" -V "$@"
+	else
+		timeout -k 2 60 rping -c -a $at -p $port -C "${count:-5}" -V "$@"
+	fi
+}
+
+# What rping's server ends with says nothing.
+over() {
+	[ $pair != software-siw ] || { gone server 2 || stop server; return; }
+	ends server 10
+}
+
+# pinged OURS... -- BOTH...: OURS are options of warp-rping, on whichever side, BOTH of the client
+pinged() {
+	local ours=() status
 	while [ "$1" != -- ]; do
 		ours+=("$1")
 		shift
 	done
-	start server in_peer "$warp_rping" -s -a "${addr:-$PEER}" -p $port "${ours[@]}"
-	await_port server $port
-	timeout -k 2 20 rping -c -a "${addr:-$PEER}" -p $port -C "${count:-5}" -V "${@:2}" &&
-		ends server 10
+	shift
+	if [ $pair = software-siw ]; then
+		serves
+		asks "${ours[@]}" "$@"
+	else
+		serves "${ours[@]}"
+		asks "$@"
+	fi
+	status=$?
+	over || status=1
+	return $status
 }
 
-fails() { ! "$@"; }
+# told OPTION...: given to both sides
+told() {
+	serves "$@"
+	asks "$@"
+	local status=$?
+	over || status=1
+	return $status
+}
 
-capture ours_first
-check "siw serves: as it comes" siw_serves
-check "siw serves: no CRC" siw_serves --no-crc
-check "siw serves: client-server model" siw_serves --no-p2p
-check "siw serves: client-server model, no CRC" siw_serves --no-p2p --no-crc
-check "siw serves: RTR is a Write" siw_serves --rtr write
-check "siw serves: RTR is a Read" siw_serves --rtr read
-for size in 26 27 1024 1411 1442 4096 65535; do
-	check "siw serves: $size octets" siw_serves -S $size
-	check "siw serves: $size octets, no CRC" siw_serves -S $size --no-crc
+# persistent N: clients one after the other
+persistent() {
+	local i
+	serves -P
+	for ((i = 0; i < $1; i++)); do
+		asks || return
+	done
+	running server && stop server
+}
+
+not() { ! "$@"; }
+
+for pair in software-siw siw-software; do
+	capture $pair
+	check "as it comes" pinged --
+	check "no CRC" pinged --no-crc --
+	check "client-server model" pinged --no-p2p --
+	check "client-server model, no CRC" pinged --no-p2p --no-crc --
+	for form in write read; do
+		if [ $pair = software-siw ]; then
+			check "RTR is a ${form^}" pinged --rtr $form --
+		else
+			departs no-rtr "RTR is a ${form^}" pinged --rtr $form --
+		fi
+	done
+	for size in 26 27 1024 1411 1442 4096 65535; do
+		check "$size octets" pinged -- -S $size
+		check "$size octets, no CRC" pinged --no-crc -- -S $size
+	done
+	addr=$SIW6
+	[ $pair = software-siw ] || addr=$PEER6
+	check "IPv6" pinged --
+	addr=
+	check "shown and told: -v -d" told -v -d
+	if [ $pair = software-siw ]; then
+		check "a queue pair of the program's own: -q" told -q
+	else
+		departs establish "a queue pair of the program's own: -q" not told -q
+	fi
+	from=$PEER
+	[ $pair = software-siw ] || from=$SIW
+	check "from an address: -I" pinged -- -I $from
+	check "a persistent server, 5 clients in turn: -P" persistent 5
+	count=100
+	check "100 pings" pinged --
+	count=
+	end_capture $pair
+	departs markers "markers" not pinged --markers --
 done
-addr=$SIW6 check "siw serves: IPv6" siw_serves
-count=100 check "siw serves: 100 pings" siw_serves
-end_capture ours_first
-
-check "siw rejects markers" fails siw_serves --markers
-
-capture siw_first
-check "warp-rping serves: as it comes" warp_serves --
-check "warp-rping serves: no CRC" warp_serves --no-crc --
-for size in 26 27 1024 1411 1442 4096 65535; do
-	check "warp-rping serves: $size octets" warp_serves -- -S $size
-	check "warp-rping serves: $size octets, no CRC" warp_serves --no-crc -- -S $size
-done
-addr=$PEER6 check "warp-rping serves: IPv6" warp_serves --
-count=100 check "warp-rping serves: 100 pings" warp_serves --
-end_capture siw_first

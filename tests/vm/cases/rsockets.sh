@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # rsockets itself, seen by a peer of a few lines: what docs/stream-wire.md says of it
-# Limit: 200
+# Limit: 900
 raw=$lab/rawstream.py
 program=$project/build-vm/script_sockets
 port=7700
@@ -59,7 +59,7 @@ start raw in_peer bash -c "python3 $raw server $PEER $port ${what[*]} >/tmp/case
 await_port raw $((port + ${#what[@]} - 1))
 for ((i = 0; i < ${#what[@]}; i++)); do
 	status=0
-	timeout -k 2 20 ${command[i]/PORT/$((port + i))} >/tmp/case/client.log 2>&1 || status=$?
+	timeout -k 2 60 ${command[i]/PORT/$((port + i))} >/tmp/case/client.log 2>&1 || status=$?
 	check "${what[i]}: the client ends with ${wanted[i]}" ended $status "${wanted[i]}"
 done
 check "the raw server ends" ends raw 30
@@ -75,7 +75,7 @@ server() {
 	done
 	start server "${over_rsockets[@]}" "$program" "${before[@]}" listen $SIW $port "${@:2}"
 	await_port server $port
-	in_peer timeout -k 2 20 python3 "$raw" client $SIW $port "$what" &&
+	in_peer timeout -k 2 60 python3 "$raw" client $SIW $port "$what" &&
 		ends server 10 "$status"
 }
 port=7750

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # More than 2^17 messages each way on one connection: every 16-bit counter wraps twice
-# Limit: 200
+# Limit: 900
+# Table: streams
 port=7900
 messages=132000
 limit=90
@@ -18,6 +19,6 @@ wraps() {
 	END
 }
 
-for role in "rsockets serve" "warpsock serves"; do
-	check "$role: $messages messages each way" wraps
+for pair in software-librspreload librspreload-software; do
+	check "$messages messages each way" wraps
 done
