@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Unmodified programs of poll, select, threads: over librspreload and siw there, under warpsock here
+# Limit: 900
+# Table: streams
+port=8300
+warpsock=(in_peer timeout -k 2 60 "$apps/warpsock" run --all --mode on --)
+rsockets=(timeout -k 2 60 "${over_rsockets[@]}")
+file=/tmp/case/file got=/tmp/case/got
+head -c 3000000 /dev/urandom >$file
+
+# sides: who serves and who asks, as $pair says, and where
+sides() {
+	port=$((port + 1)) at=$PEER serving=("${warpsock[@]}") asking=("${rsockets[@]}")
+	[ $pair != software-librspreload ] ||
+		at=$SIW serving=("${rsockets[@]}") asking=("${warpsock[@]}")
+	rm -f $got*
+}
+
+netcat() {
+	sides
+	start server "${serving[@]}" sh -c "exec nc -l -N $at $port <$file >$got"
+	await_port server $port
+	"${asking[@]}" sh -c "exec nc -N $at $port <$file >$got.back"
+	ends server 20 && cmp $file $got && cmp $file $got.back
+}
+
+socat_copy() {
+	sides
+	start server "${serving[@]}" socat -u TCP-LISTEN:$port,bind=$at CREATE:$got
+	await_port server $port
+	"${asking[@]}" socat -u FILE:$file TCP:$at:$port
+	ends server 20 && cmp $file $got
+}
+
+# What iperf's server counts is what the client has sent.
+iperf_copy() {
+	sides
+	start server "${serving[@]}" iperf -s -B $at -p $port -P 1 -f K
+	await_port server $port
+	"${asking[@]}" iperf -c $at -p $port -n 2M -f K "$@"
+	gone server 20 || stop server
+	cat /tmp/case/server.log
+	grep -q '2048 KBytes' /tmp/case/server.log
+}
+
+http() {
+	local i
+	sides
+	start server "${serving[@]}" python3 -m http.server --bind $at --directory /tmp/case $port
+	await_port server $port
+	for i in 1 2 3; do
+		"${asking[@]}" curl -sS -o $got http://$at:$port/file && cmp $file $got || return
+	done
+	stop server
+}
+
+memcache() {
+	sides
+	start server "${serving[@]}" env EVENT_NOEPOLL=1 memcached -u root -l $at -p $port -U 0 -t 2
+	await_port server $port
+	"${asking[@]}" python3 "$lab/memcache.py" $at $port && running server && stop server
+}
+
+redis() {
+	sides
+	start server "${serving[@]}" redis-server --bind $at --port $port --save "" \
+		--protected-mode no
+	await_port server $port
+	"${asking[@]}" redis-cli -h $at -p $port -x set key <$file &&
+		"${asking[@]}" redis-cli -h $at -p $port get key >$got && stop server || return
+	[ "$(head -c 3000000 $got | sha256sum)" = "$(sha256sum <$file)" ]
+}
+
+# rcopy speaks the API of rsockets itself: sockets_shim.so makes that calls of sockets.
+rcopies() {
+	local shim=$project/build-vm/sockets_shim.so
+	local ours=(in_peer timeout -k 2 60 env LD_PRELOAD="$shim" "$apps/warpsock" run --all
+		--mode on -- rcopy -p $((port + 1)))
+	local theirs=(timeout -k 2 60 rcopy -p $((port + 1)))
+	sides
+	serving=("${ours[@]}") asking=("${theirs[@]}")
+	[ $pair != software-librspreload ] || serving=("${theirs[@]}") asking=("${ours[@]}")
+	start server "${serving[@]}"
+	await_port server $port
+	"${asking[@]}" $file $at:$got && cmp $file $got && running server && stop server
+}
+
+# riostream maps memory, for which Warpsock offers no slots: its client there is refused, and ends.
+riostream_ends() {
+	sides
+	start server in_peer "$apps/warpsock" run --all --mode on -- \
+		"$project/build-vm/script_sockets" listen $PEER $port over
+	await_port server $port
+	! timeout -k 2 30 riostream -s $PEER -p $port -S 1000 -C 2 -I 1 && ends server 10
+}
+
+for pair in software-librspreload librspreload-software; do
+	capture $pair
+	check "netcat, 3 MB each way" netcat
+	check "socat, 3 MB" socat_copy
+	check "iperf, 2 MB" iperf_copy
+	check "iperf, 2 threads, 1 MB each way" iperf_copy -P 1 -d
+	check "curl and Python's http.server" http
+	check "memcached without epoll, and Python" memcache
+	check "rcopy, 3 MB" rcopies
+	end_capture $pair
+	if [ $pair = software-librspreload ]; then
+		departs epoll "redis-server and redis-cli"
+		departs mapping "riostream"
+	else
+		check "redis-server and redis-cli" redis
+		departs mapping "riostream" riostream_ends
+	fi
+done
