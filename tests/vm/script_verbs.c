@@ -218,6 +218,8 @@ static int post_all(struct ibv_send_wr *wr, unsigned int times)
 	struct ibv_send_wr *bad;
 	struct ibv_wc wc;
 
+	if (rejected)
+		return script_wrong("we are rejected");
 	for (unsigned int i = 0; i < times; i++) {
 		errno = ibv_post_send(id->qp, wr, &bad);
 		if (errno)
