@@ -162,14 +162,14 @@ end_capture() {
 }
 
 # end_of WHO COMMAND...: in $run, the command at that end of a pair of streams: "software" is under
-# warpsock in the peer, "librspreload" over rsockets on siw here, "verbs" under warpsock on siw here.
+# warpsock in the peer, "librspreload" over rsockets on siw, "verbs" under warpsock on siw.
 mode=(--all --mode on)
 end_of() {
 	local within=(timeout -k 2 "${limit:-50}") ours=("$apps/warpsock" run "${mode[@]}" --)
 	case $1 in
 	software) run=(in_peer "${within[@]}" "${ours[@]}" "${@:2}") ;;
 	librspreload) run=("${within[@]}" "${over_rsockets[@]}" "${@:2}") ;;
-	verbs) run=("${within[@]}" env WARPSOCK_PROVIDER=verbs "${ours[@]}" "${@:2}") ;;
+	verbs) run=(env WARPSOCK_PROVIDER=verbs "${within[@]}" "${ours[@]}" "${@:2}") ;;
 	esac
 }
 

@@ -319,6 +319,13 @@ static int step_sleep(char **arg)
 	return usleep((unsigned int)atoi(arg[0]) * 1000);
 }
 
+static int step_mark(char **arg)
+{
+	FILE *f = fopen(arg[0], "w");
+
+	return f ? fclose(f) : script_wrong("%s cannot be made", arg[0]);
+}
+
 static int step_kill(char **arg)
 {
 	return kill(getpid(), SIGKILL);
@@ -384,6 +391,7 @@ static const struct step {
 	{ "over", 0, step_over },
 	{ "any", 0, step_any },
 	{ "sleep", 1, step_sleep },
+	{ "mark", 1, step_mark },
 	{ "kill", 0, step_kill },
 	{ "leave", 0, step_leave },
 	{ "terminate", 1, step_terminate },

@@ -28,7 +28,7 @@
  *	fails               the connection ends with an error
  *	over                it ends, in order or not
  *	any                 from here on a step may fail, which ends the script, as a success
- *	sleep MS
+ *	sleep MS | mark FILE   which is made then
  *	kill | leave        the process ends, by SIGKILL or without closing anything
  *	terminate CODE      as 0xLTCC: layer, type, code of the Terminate (native API only)
  *	close | closed      in order, by us or by the peer

@@ -31,6 +31,7 @@ long() {
 	return $status
 }
 
+connected=/tmp/case/connected
 # unlinked COMMAND... -- ...: as long, and a link is down for 3 s meanwhile; COMMAND is ip, for it
 unlinked() {
 	local ip=() status
@@ -39,7 +40,11 @@ unlinked() {
 		shift
 	done
 	shift
-	{ sleep 2 && "${ip[@]}" down && sleep 3 && "${ip[@]}" up; } &
+	rm -f $connected
+	{
+		until [ -e $connected ]; do sleep 0.1; done
+		"${ip[@]}" down && sleep 3 && "${ip[@]}" up
+	} &
 	long "$@"
 	status=$?
 	wait $!
@@ -79,7 +84,7 @@ for pair in software-siw siw-software; do
 		status_initiator=0
 		[ $last = leave ] || status_initiator=137
 		check "the initiator ends by $last: at once" \
-			both accept any "${serve[@]}" -- $last
+			both any accept "${serve[@]}" -- $last
 		check "the initiator ends by $last: after a Write" \
 			both accept any swap "${serve[@]}" -- swap write 65536 $last
 		check "the initiator ends by $last: with 40 Reads before it" \
@@ -95,7 +100,9 @@ for pair in software-siw siw-software; do
 		status_responder=0
 	done
 	check "our link is down for 3 s: all comes" unlinked in_peer ip link set up0 -- \
-		accept swap got 1 has $much closed -- swap write $much send 1 close
+		accept swap got 1 has $much closed -- \
+		swap mark $connected write $much send 1 close
 	check "siw's link is down for 3 s: both end" unlinked ip link set sw0 -- \
-		accept any swap over -- any swap write $much write $much write $much read $much over
+		accept any swap over -- \
+		any swap mark $connected write $much write $much write $much read $much over
 done
