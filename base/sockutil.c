@@ -21,6 +21,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/fdutil.h"
+#include "base/select.h"
 
 static long result(long r, int saved)
 {
@@ -59,8 +60,10 @@ static int poll_once(struct pollfd *fds, unsigned int n, uint64_t deadline)
 {
 	uint64_t left = deadline ? base_deadline_left(deadline, base_now()) : 0;
 	struct timespec ts = { (time_t)(left / BASE_NS_PER_S), (long)(left % BASE_NS_PER_S) };
+	struct timespec *limit = deadline == BASE_NEVER ? NULL : &ts;
+	int got = base_ppoll(fds, n, limit, NULL);
 
-	return base_ppoll(fds, n, deadline == BASE_NEVER ? NULL : &ts, NULL);
+	return got == -EINVAL ? base_select(fds, n, limit, NULL) : got;
 }
 
 int base_poll(struct pollfd *fds, unsigned int n, uint64_t deadline)
@@ -76,8 +79,12 @@ int base_poll(struct pollfd *fds, unsigned int n, uint64_t deadline)
 short base_sock_ready(int fd, short events)
 {
 	struct pollfd p = { .fd = fd, .events = events };
+	int got = base_poll(&p, 1, 0);
 
-	return base_poll(&p, 1, 0) > 0 ? p.revents : 0;
+	/* Who writes is told */
+	if (got < 0 && got != -EINTR)
+		return events & POLLOUT;
+	return got > 0 ? p.revents : 0;
 }
 
 static int int_option(int fd, int option, int *value)

@@ -22,10 +22,10 @@
 int base_ppoll(struct pollfd *fds, unsigned int n, struct timespec *limit, const sigset_t *mask);
 /*
  * Sleeps until @deadline (base/clock.h; 0: not at all). How many are ready, 0 in time out of
- * luck, or -EINTR
+ * luck, or -EINTR. More descriptors than there may be it looks at as base_select() does
  */
 int base_poll(struct pollfd *fds, unsigned int n, uint64_t deadline);
-/* What of @events holds now, with POLLERR and POLLHUP */
+/* What of @events holds now, with POLLERR and POLLHUP; POLLOUT also where nobody may ask */
 short base_sock_ready(int fd, short events);
 
 /* SO_ERROR, which it takes: 0 or a positive errno */

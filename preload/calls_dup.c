@@ -66,9 +66,12 @@ static long dup_above(int fd, int cmd, long least)
 	return ent ? number_end(ent, got) : got;
 }
 
+/* Where there may be no descriptors at all F_DUPFD says that 0 is none */
 long call_dup(int fd)
 {
-	return dup_above(fd, F_DUPFD, 0);
+	long r = dup_above(fd, F_DUPFD, 0);
+
+	return r == -EINVAL ? -EMFILE : r;
 }
 
 /*

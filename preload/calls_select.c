@@ -124,7 +124,7 @@ static int list_select(const struct sets *sets, struct pollfd *fds, unsigned int
 	int ready;
 
 	do {
-		ready = polling_list(fds, k, deadline, mask);
+		ready = polling_sets(fds, k, deadline, mask);
 	} while (ready > 0 && leave_out(fds, k));
 	for (unsigned int i = 0; i < k; i++)
 		fds[i].fd = base_max(fds[i].fd, ~fds[i].fd);

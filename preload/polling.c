@@ -42,8 +42,9 @@ struct list {
 	struct pollfd *raw; /* n, the bell, and that of other processes */
 	struct entry *entry;
 	struct wait_bell bell;
-	bool full; /* the kernel takes no more: no room for bells */
-	void *map; /* both of them, when the list is long */
+	bool exact; /* as poll(), which looks at no more than there may be descriptors */
+	bool full;  /* the kernel takes no more: no room for bells */
+	void *map;  /* both of them, when the list is long */
 	size_t map_len;
 	struct pollfd small_raw[SMALL + BELLS];
 	struct entry small_entry[SMALL];
@@ -243,12 +244,15 @@ static int list_sleep(struct list *l, uint64_t deadline, const sigset_t *mask)
 {
 	bool bells = (l->bell.fd >= 0 || l->raw[l->n + 1].fd >= 0) && !l->full;
 	uint64_t limit = deadline ? base_min(deadline, list_deadline(l)) : 0;
-	int n = wait_sleep(l->raw, l->n + (bells ? BELLS : 0), limit, mask);
+	int n;
 
+	if (!l->exact)
+		return wait_sleep(l->raw, l->n + BELLS, limit, mask);
+	n = wait_sleep_exact(l->raw, l->n + (bells ? BELLS : 0), limit, mask);
 	if (n != -EINVAL || !bells)
 		return n;
 	l->full = true;
-	return wait_sleep(l->raw, l->n, base_min(deadline, list_deadline(l)), mask);
+	return wait_sleep_exact(l->raw, l->n, base_min(deadline, list_deadline(l)), mask);
 }
 
 static int list_poll(struct list *l, uint64_t deadline, const sigset_t *mask)
@@ -267,14 +271,25 @@ static int list_poll(struct list *l, uint64_t deadline, const sigset_t *mask)
 }
 
 /* Of the length, the kernel takes as much */
-int polling_list(struct pollfd *fds, nfds_t n, uint64_t deadline, const sigset_t *mask)
+static int polled(struct pollfd *fds, nfds_t n, uint64_t deadline, const sigset_t *mask, bool exact)
 {
 	struct list l;
 	int ready = list_init(&l, fds, (unsigned int)n);
 
+	l.exact = exact;
 	if (ready)
 		return ready;
 	ready = list_poll(&l, deadline, mask);
 	list_uninit(&l);
 	return ready;
+}
+
+int polling_list(struct pollfd *fds, nfds_t n, uint64_t deadline, const sigset_t *mask)
+{
+	return polled(fds, n, deadline, mask, true);
+}
+
+int polling_sets(struct pollfd *fds, nfds_t n, uint64_t deadline, const sigset_t *mask)
+{
+	return polled(fds, n, deadline, mask, false);
 }

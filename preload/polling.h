@@ -11,5 +11,7 @@
 bool polling_has_ours(const struct pollfd *fds, nfds_t n);
 /* As ppoll(), for a list with some of ours; -errno */
 int polling_list(struct pollfd *fds, nfds_t n, uint64_t deadline, const sigset_t *mask);
+/* The same for select(), which RLIMIT_NOFILE does not bound: what that cannot tell may be missing */
+int polling_sets(struct pollfd *fds, nfds_t n, uint64_t deadline, const sigset_t *mask);
 
 #endif

@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/fdutil.h"
+#include "base/select.h"
 #include "base/sockutil.h"
 #include "preload/edge.h"
 #include "preload/fork.h"
@@ -62,14 +63,19 @@ struct nap {
 	struct epoll_event *events;
 	int max;
 	const sigset_t *mask;
+	bool exact; /* the kernel's bound of a list counts */
 };
 
 static long nap_kernel(const struct nap *nap, struct timespec *left)
 {
 	long n;
 
-	if (nap->fds)
-		return base_ppoll(nap->fds, nap->n, left, nap->mask);
+	if (nap->fds) {
+		n = base_ppoll(nap->fds, nap->n, left, nap->mask);
+		if (n != -EINVAL || nap->exact)
+			return n;
+		return base_select(nap->fds, nap->n, left, nap->mask);
+	}
 	n = syscall(SYS_epoll_pwait2, nap->epfd, nap->events, nap->max, left, nap->mask, _NSIG / 8);
 	return n < 0 ? -errno : n;
 }
@@ -139,6 +145,13 @@ static int nap_whole(const struct nap *nap, uint64_t deadline)
 int wait_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
 {
 	struct nap nap = { .fds = fds, .n = n, .mask = mask };
+
+	return nap_whole(&nap, deadline);
+}
+
+int wait_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
+{
+	struct nap nap = { .fds = fds, .n = n, .mask = mask, .exact = true };
 
 	return nap_whole(&nap, deadline);
 }
@@ -277,7 +290,7 @@ uint32_t wait_level_events(unsigned int levels)
 	return events;
 }
 
-/* As many as the kernel takes, which is as many as there may be descriptors; else looks again */
+/* As many as the kernel lets us look at; else looks again */
 static int sleep_on(struct pollfd *fds, unsigned int n, uint64_t deadline)
 {
 	int got = wait_sleep(fds, n, deadline, NULL);

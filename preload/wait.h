@@ -14,6 +14,8 @@
  * to be cancelled, and the call should come back with what it has. @mask as ppoll() has it, or NULL
  */
 int wait_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask);
+/* The same, but for -EINVAL of a list that is longer than RLIMIT_NOFILE, as poll() has it */
+int wait_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask);
 /* The same on an epoll set, as epoll_pwait() */
 int wait_sleep_epoll(int epfd, struct epoll_event *events, int max, uint64_t deadline,
 		     const sigset_t *mask);

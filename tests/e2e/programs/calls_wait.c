@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -344,6 +345,60 @@ static bool reset_edge(void)
 	return reset_behind(EPOLLET);
 }
 
+enum { PIECE = 65536, LOTS = 64 * PIECE };
+
+static bool write_all(int fd)
+{
+	static char buf[PIECE];
+	long sum = 0, n;
+
+	for (; sum < LOTS; sum += n) {
+		n = write(fd, buf, sizeof(buf));
+		need(n > 0);
+	}
+	return true;
+}
+
+/* poll() looks at no more descriptors than there may be, all else goes on */
+static bool with_no_more(int fd)
+{
+	struct rlimit none = { 0, 0 };
+	struct timeval little = { 0, 20000 };
+	fd_set set;
+
+	need(!setrlimit(RLIMIT_NOFILE, &none) && dup(fd) < 0 && errno == EMFILE);
+	need(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 0) < 0 && errno == EINVAL);
+	need(write_all(fd)); /* and waits for its reader */
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	need(select(fd + 1, &set, NULL, NULL, &little) == 0 && write(fd, "!", 1) == 1);
+	FD_SET(fd, &set);
+	need(select(fd + 1, &set, NULL, NULL, NULL) == 1);
+	need(drain(fd, LOTS) && at_end(fd));
+	return true;
+}
+
+/* As a process does that is to open nothing any more */
+static bool no_descriptor_more(void)
+{
+	int fd[2];
+	pid_t pid;
+
+	need(pair(fd));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		close(fd[1]);
+		_exit(!with_no_more(fd[0]));
+	}
+	close(fd[0]);
+	usleep(50000);
+	need(drain(fd[1], LOTS + 1) && write_all(fd[1]));
+	need(!shutdown(fd[1], SHUT_WR) && in_child(pid));
+	close(fd[1]);
+	return true;
+}
+
 int main(void)
 {
 	static const struct call_case cases[] = {
@@ -361,6 +416,7 @@ int main(void)
 		{ "a child serves a connection", child },
 		{ "select", selected },
 		{ "signals interrupt", interrupted },
+		{ "a process that may open nothing more", no_descriptor_more },
 	};
 
 	return cases_run(cases, sizeof(cases) / sizeof(cases[0]));
