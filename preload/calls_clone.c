@@ -4,13 +4,22 @@
  * function, on a stack of its own, and is told who it is before that; when the function returns,
  * which ends the process, its streams end first. With CLONE_VM it is a thread, or a guest
  * (preload/fork.c), and the kernel's affair.
+ *
+ * By syscall() a program that wants namespaces of its own makes such a call without a stack: it
+ * returns twice, as fork() does. vfork() by its number cannot be left as it is, for its child would
+ * return through frames of ours which its parent still needs: it is fork().
  */
+#include <linux/sched.h>
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
 
 #include "preload/edge.h"
 #include "preload/fork.h"
 #include "preload/libc.h"
+#include "preload/pieces.h"
 
 typedef int clone_fn(void *arg);
 typedef int clone_call(clone_fn *fn, void *stack, int flags, void *arg, pid_t *parent, void *tls,
@@ -70,4 +79,59 @@ int wrap_clone(clone_fn *fn, void *stack, int flags, void *arg, pid_t *parent, v
 	pid = fork_by(make, &start);
 	edge_leave(start.edge, &pid);
 	return (int)libc_result(pid);
+}
+
+/* --- by number --- */
+
+struct by_number {
+	long (*call)(long n, const long *a);
+	long n;
+	const long *a;
+};
+
+static long make_by_number(void *ctx)
+{
+	const struct by_number *by = ctx;
+
+	return libc_try(by->call(by->n, by->a));
+}
+
+static bool is_fork(unsigned long flags, unsigned long stack)
+{
+	return !(flags & CLONE_VM) && !stack;
+}
+
+/* What is no structure the kernel refuses */
+static bool is_fork3(const void *p, size_t len)
+{
+	struct clone_args args = { 0 };
+
+	if (len < CLONE_ARGS_SIZE_VER0 || pieces_wild(p, CLONE_ARGS_SIZE_VER0))
+		return false;
+	memcpy(&args, p, CLONE_ARGS_SIZE_VER0);
+	return is_fork(args.flags, args.stack);
+}
+
+bool fork_by_number(long n, const long *a, long (*call)(long n, const long *a), long *r)
+{
+	static const long as_fork[6] = { SIGCHLD };
+	struct by_number by = { call, n, a };
+	struct edge *e;
+
+#ifdef SYS_vfork
+	if (n == SYS_vfork)
+		by = (struct by_number){ call, SYS_clone, as_fork };
+#endif
+	if (!(by.n == SYS_clone && is_fork((unsigned long)by.a[0], (unsigned long)by.a[1])) &&
+	    !(by.n == SYS_clone3 && is_fork3((const void *)by.a[0], (size_t)by.a[1])))
+		return false;
+	if (fork_is_guest()) {
+		*r = call(by.n, by.a);
+		return true;
+	}
+	e = edge_enter(false);
+	*r = fork_by(make_by_number, &by);
+	edge_leave(e, r);
+	*r = libc_result(*r);
+	return true;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "preload/fork.h"
 #include "preload/libc.h"
 #include "preload/limit.h"
 #include "preload/pieces.h"
@@ -122,7 +123,7 @@ static long routed(long n, const long *a)
 		return raw_pselect(a);
 	if (n == SYS_seccomp && a[0] <= SECCOMP_SET_MODE_FILTER)
 		return libc_result(limit_seccomp(raw_seccomp, a));
-	return libc_route(n, a, &r) ? r : made(n, a);
+	return libc_route(n, a, &r) || fork_by_number(n, a, made, &r) ? r : made(n, a);
 }
 
 /* A variadic function to its callers: what they did not give is never looked at */

@@ -16,6 +16,11 @@ void fork_init(void);
 long fork_by(long (*make)(void *ctx), void *ctx);
 void fork_child(void);
 /*
+ * calls_clone.c: a system call of the program's that is a fork() by another name, made by @call as
+ * the kernel has it. False: it is none
+ */
+bool fork_by_number(long n, const long *a, long (*call)(long n, const long *a), long *r);
+/*
  * Does this process share the memory of the one that the tables are of, as a child of vfork() does?
  * Then they are not to be changed, and descriptors are the kernel's alone.
  */

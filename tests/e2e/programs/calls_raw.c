@@ -5,6 +5,9 @@
  */
 #include "tests/e2e/programs/calls.h"
 
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -123,12 +126,69 @@ static bool leaving(void)
 	return true;
 }
 
+/* The parent's copy is closed before the child does anything */
+static bool goes_on_in_child(long (*make)(void))
+{
+	int fd[2], go[2], status;
+	char c = 0;
+	long pid;
+
+	need(pair(fd) && !pipe(go));
+	fflush(stdout);
+	pid = make();
+	if (!pid) {
+		close(fd[1]);
+		close(go[1]);
+		syscall(SYS_exit_group, !(read(go[0], &c, 1) == 0 && read(fd[0], &c, 1) == 1 &&
+					  c == 'q' && write(fd[0], "answer", 6) == 6));
+	}
+	close(fd[0]);
+	close(go[0]);
+	need(pid > 0 && write(fd[1], "q", 1) == 1);
+	close(go[1]);
+	need(drain(fd[1], 6) && read(fd[1], &c, 1) == 0);
+	need(waitpid((pid_t)pid, &status, 0) == pid && !status);
+	close(fd[1]);
+	return true;
+}
+
+static long by_fork(void)
+{
+	return syscall(SYS_fork);
+}
+
+static long by_clone(void)
+{
+	return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+/* As programs do that want to be alone; who may not gets a fork */
+static long with_namespaces(void)
+{
+	long flags = geteuid() ? 0 : CLONE_NEWIPC | CLONE_NEWNET;
+
+	return syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0);
+}
+
+static long by_clone3(void)
+{
+	struct clone_args args = { .exit_signal = SIGCHLD };
+
+	return syscall(SYS_clone3, &args, sizeof(args));
+}
+
+static bool forking(void)
+{
+	return goes_on_in_child(by_fork) && goes_on_in_child(by_clone) &&
+	       goes_on_in_child(with_namespaces) && goes_on_in_child(by_clone3);
+}
+
 int main(void)
 {
 	static const struct call_case cases[] = {
 		{ "octets", octets },		{ "waiting", waiting },
 		{ "descriptors", descriptors }, { "connecting", connecting },
-		{ "leaving", leaving },
+		{ "leaving", leaving },		{ "forking", forking },
 	};
 
 	return cases_run(cases, sizeof(cases) / sizeof(cases[0]));
