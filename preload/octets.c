@@ -49,6 +49,11 @@ static long grace(struct sock *s)
 	return err == -EAGAIN && sock_speak_plain(s) ? OCTETS_THEIRS : 0;
 }
 
+bool octets_go_plain(struct sock *s)
+{
+	return grace(s) == OCTETS_THEIRS;
+}
+
 #define INPUT (STREAM_READABLE | STREAM_SOME)
 
 /* May the call wait? 0 and until when, or -EAGAIN: the socket's options as they are now */

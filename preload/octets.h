@@ -26,6 +26,9 @@
 /* How long a server that speaks first waits for a Request */
 uint64_t octets_grace(const struct sock *s);
 
+/* For one that cannot do without: no Request has come by then, and its octets are TCP's */
+bool octets_go_plain(struct sock *s);
+
 /* Octets, 0 the end (in), -errno or OCTETS_THEIRS */
 long octets_in(struct sock *s, const struct iovec *iov, int n, int flags);
 long octets_out(struct sock *s, const struct iovec *iov, int n, int flags);

@@ -8,7 +8,8 @@
  * already is none.
  *
  * Another user could not read the state: a message to one is not sent, as far as the socket says
- * who is there.
+ * who is there. A server's connection in mode auto whose peer has not asked for DDP is plain TCP
+ * instead, as it is where the state cannot be found by others.
  *
  * Only messages that have a stream among their descriptors go by here, so to send is looked at
  * only while there are streams.
@@ -28,6 +29,7 @@
 #include "preload/inherit.h"
 #include "preload/kept.h"
 #include "preload/libc.h"
+#include "preload/octets.h"
 #include "preload/others.h"
 #include "preload/pieces.h"
 #include "preload/sock.h"
@@ -83,16 +85,29 @@ bool rights_hold_stream(const struct msghdr *msg)
 
 struct flight {
 	unsigned int n; /* streams that have left, to come back if the message does not */
+	bool abroad;	/* to another user's process */
 	int err;
 };
 
+/* Of a pair that this process has made itself it says nothing */
 static bool is_another_users(int fd)
 {
 	struct ucred peer = { 0 };
 	socklen_t len = sizeof(peer);
 
 	return !libc.getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) && peer.pid > 0 &&
-	       peer.uid != geteuid();
+	       peer.pid != getpid() && peer.uid != geteuid();
+}
+
+/* 0: it can go on as DDP there, or is plain TCP now */
+static int may_leave(struct sock *s, bool abroad)
+{
+	int err = abroad ? -EACCES : s->stream->ops->hand_over(s->stream);
+
+	if (!err || !octets_go_plain(s))
+		return err;
+	sock_give_back(s, err == -EACCES ? CONFIG_REASON_OTHER_USER : CONFIG_REASON_RUNTIME_DIR);
+	return 0;
 }
 
 static int leave(int fd, void *ctx)
@@ -103,10 +118,11 @@ static int leave(int fd, void *ctx)
 	if (!s)
 		return 0;
 	sock_progress(s);
-	flight->err = sock_role(s) == SOCK_STREAM_ON ? s->stream->ops->hand_over(s->stream) : 0;
+	flight->err = sock_role(s) == SOCK_STREAM_ON ? may_leave(s, flight->abroad) : 0;
 	if (flight->err) {
 		base_err("descriptor %d is a DDP stream and cannot be passed on: %s", fd,
-			 strerror(-flight->err));
+			 flight->abroad ? config_reason_text(CONFIG_REASON_OTHER_USER)
+					: strerror(-flight->err));
 	} else if (sock_role(s) == SOCK_STREAM_ON) {
 		kept_write(s);
 		s->stream->ops->share(s->stream, STREAM_SHARE_FLIGHT);
@@ -177,14 +193,9 @@ static uint64_t patience(int fd, int flags)
 static long send_streams(int fd, const struct msghdr *msg, int flags)
 {
 	uint64_t deadline = patience(fd, flags);
-	struct flight flight = { 0, 0 };
+	struct flight flight = { .abroad = is_another_users(fd) };
 	long sent;
 
-	if (is_another_users(fd)) {
-		base_err("a DDP stream cannot be passed on: %s",
-			 config_reason_text(CONFIG_REASON_OTHER_USER));
-		return -EACCES;
-	}
 	each_fd(msg, leave, &flight);
 	sent = flight.err ? flight.err : send_once(fd, msg, flags, deadline);
 	BASE_POINT(preload_rights_sent);

@@ -11,8 +11,10 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <warp/ddp.h>
 
 extern char **environ;
 
@@ -166,34 +168,87 @@ static int take_over(int from)
 	return fd;
 }
 
+/* A local connection to a process of another user's, which does @work with it */
+static int reach_nobody(int (*work)(int), pid_t *pid)
+{
+	int local = socket(AF_UNIX, SOCK_STREAM, 0), ends[2];
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	socklen_t len = sizeof(name);
+
+	if (pipe(ends) || bind(local, (struct sockaddr *)&name, sizeof(sa_family_t)) ||
+	    getsockname(local, (struct sockaddr *)&name, &len))
+		return -1;
+	fflush(stdout);
+	*pid = fork();
+	if (!*pid) {
+		if (setuid(65534) || listen(local, 1) || write(ends[1], "l", 1) != 1)
+			_exit(1);
+		_exit(work(accept(local, NULL, NULL)));
+	}
+	close(local);
+	local = socket(AF_UNIX, SOCK_STREAM, 0);
+	if (read(ends[0], (char[1]){ 0 }, 1) != 1 || connect(local, (struct sockaddr *)&name, len))
+		return -1;
+	done(ends);
+	return local;
+}
+
+static int gets_nothing(int local)
+{
+	return read(local, (char[1]){ 0 }, 1) != 0;
+}
+
 /* Where the socket says whose process is there, the message is refused */
 static bool passed_to_nobody(void)
 {
-	int fd[2], local = socket(AF_UNIX, SOCK_STREAM, 0), ends[2];
-	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	socklen_t len = sizeof(name);
+	int fd[2], local;
 	pid_t pid;
 
 	if (getuid())
 		return true;
-	need(pair(fd) && !pipe(ends) &&
-	     !bind(local, (struct sockaddr *)&name, sizeof(sa_family_t)));
-	need(!getsockname(local, (struct sockaddr *)&name, &len));
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		if (setuid(65534) || listen(local, 1) || write(ends[1], "l", 1) != 1)
-			_exit(1);
-		_exit(read(accept(local, NULL, NULL), (char[1]){ 0 }, 1) != 0);
-	}
-	close(local);
-	local = socket(AF_UNIX, SOCK_STREAM, 0);
-	need(read(ends[0], (char[1]){ 0 }, 1) == 1);
-	need(!connect(local, (struct sockaddr *)&name, len));
+	need(pair(fd));
+	local = reach_nobody(gets_nothing, &pid);
+	need(local >= 0);
 	need(pass_on(local, fd[0]) < 0 && errno == EACCES && talk(fd[0], fd[1]));
 	close(local);
-	done(ends);
 	done(fd);
+	return in_child(pid);
+}
+
+static int answers(int local)
+{
+	int fd = take_over(local);
+
+	return fd < 0 || recv(fd, (char[4]){ 0 }, 4, MSG_WAITALL) != 4 || write(fd, "pong", 4) != 4;
+}
+
+/* A server in mode auto, and a peer that has not asked: then there is no DDP to be handed over */
+static bool plain_to_nobody(void)
+{
+	int mode = DDP_MODE_AUTO, off = DDP_MODE_OFF, fd[2], local, listener;
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(addr);
+	char buf[4];
+	pid_t pid;
+
+	if (getuid())
+		return true;
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+	need(!setsockopt(listener, SOL_DDP, DDP_MODE, &mode, sizeof(mode)) &&
+	     !setsockopt(fd[0], SOL_DDP, DDP_MODE, &off, sizeof(off)));
+	need(!bind(listener, (struct sockaddr *)&addr, len) && !listen(listener, 1) &&
+	     !getsockname(listener, (struct sockaddr *)&addr, &len) &&
+	     !connect(fd[0], (struct sockaddr *)&addr, len));
+	fd[1] = accept(listener, NULL, NULL);
+	local = reach_nobody(answers, &pid);
+	need(fd[1] >= 0 && local >= 0 && pass_on(local, fd[1]) == 1 && !close(fd[1]));
+	need(write(fd[0], "ping", 4) == 4 && recv(fd[0], buf, 4, MSG_WAITALL) == 4 &&
+	     !memcmp(buf, "pong", 4) && at_end(fd[0]));
+	close(local);
+	close(listener);
+	close(fd[0]);
 	return in_child(pid);
 }
 
@@ -308,6 +363,23 @@ static bool killed(void)
 	return true;
 }
 
+/* It is fork(): its child would return into what its parent still needs */
+static bool vfork_by_number(void)
+{
+	int fd[2], status;
+	long pid;
+
+	need(pair(fd));
+	fflush(stdout);
+	pid = syscall(SYS_vfork);
+	if (!pid)
+		_exit(close(fd[1]) || write(fd[0], "child", 5) != 5);
+	need(pid > 0 && !close(fd[0]) && drain(fd[1], 5) && at_end(fd[1]));
+	need(waitpid((pid_t)pid, &status, 0) == pid && !status);
+	close(fd[1]);
+	return true;
+}
+
 static bool strict(void)
 {
 	int fd[2];
@@ -325,12 +397,14 @@ int main(int argc, char **argv)
 		{ "system, popen without a folder for states", hidden },
 		{ "a program that cannot load us", relayed },
 		{ "passed to another user's process", passed_to_nobody },
+		{ "a plain peer's, passed to another user's process", plain_to_nobody },
 		{ "received by another user's process", received_by_nobody },
 		{ "CLOSE_RANGE_UNSHARE beside threads", parted },
 		{ "dup when one number is left", too_few_to_duplicate },
 		{ "descriptors of our own", our_own },
 		{ "SIGKILL", killed },
 		{ "strict seccomp", strict },
+		{ "vfork() by its number", vfork_by_number },
 	};
 
 	if (!strcmp(argv[0], "hidden")) {
