@@ -48,6 +48,7 @@ class Play(Stage):
         self.commands = {}
         self.roles = {}
         self.doors = {}  # by port of a server: where its clients knock
+        self.rules = []  # before those of the way, where both ends are under warpsock
         self.proxies = []
 
     def case(self, name, problems=()):
@@ -88,8 +89,9 @@ class Play(Stage):
         args = [self.through_doors(str(arg), own) for arg in args]
         launch = getattr(self.way, role)
         if launch:
-            args = [self.warpsock, "run", *launch, "--report", self.dir / f"{name}.json", "--",
-                    *args]
+            rules = [word for rule in self.rules for word in ("--use", rule)]
+            args = [self.warpsock, "run", *rules, *launch, "--report", self.dir / f"{name}.json",
+                    "--", *args]
         env = {**self.way.env(self.scenario), **kwargs.pop("env", {})}
         return self.start(name, args, mode=None, env=env, **kwargs)
 

@@ -25,7 +25,7 @@ BEGIN, END = "<!-- begin: tests/programs/run.py -->", "<!-- end -->"
 HEAD = ("| command | connections | octets out | octets in | FPDUs out | FPDUs in |",
         "| --- | ---: | ---: | ---: | ---: | ---: |")
 ALL = ("redis", "memcached", "nginx", "apache", "haproxy", "tls", "iperf3", "sockperf", "python",
-       "socat", "rsync", "postgres", "sshd", "inetd", "git", "processes", "java", "node")
+       "socat", "rsync", "postgres", "sshd", "vsftpd", "inetd", "git", "processes", "java", "node")
 
 
 def scenario(name):

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 ON = ("--all", "--mode", "on")
 AUTO = ("--all", "--mode", "auto")
 ASKS = ("--use", "auto client * 127.0.0.0/8:*", *AUTO)
-LEGS = {"plain": {"tcp"}, "ddp": {"software"}, "both": {"software", "tcp"}, "mostly": {"tcp"}}
+LEGS = {"plain": {"tcp"}, "ddp": {"software"}, "both": {"software", "tcp"}, "mostly": {"tcp"},
+        "ruled": {"software", "tcp"}}
 MAY_BE = {("software", "mostly")}
 
 
@@ -34,14 +35,16 @@ class Way:
         return self.on and not self.resplit
 
     def reasons(self, scenario):
-        """Why connections may be plain TCP. Whoever is asked may be known the next time."""
+        """Why connections may be plain TCP. Whoever is asked may be known the next time. ALSO: by
+        ways, what a scenario has besides."""
+        also = getattr(scenario, "ALSO", {}).get(self.name, set())
         if self.name == "client":
-            return {"PEER_UNKNOWN"}
+            return {"PEER_UNKNOWN"} | also
         if self.name == "asking":
-            return {"PEER_KNOWN_PLAIN"} | getattr(scenario, "ASKED", {"PEER_NOT_MPA"})
+            return {"PEER_KNOWN_PLAIN"} | getattr(scenario, "ASKED", {"PEER_NOT_MPA"}) | also
         if self.name == "server":
             return getattr(scenario, "SERVED", {"PEER_NOT_MPA"})
-        return set()
+        return also
 
     def env(self, scenario):
         """A server that answers a Request, with what it has for such input, may take its time."""
@@ -50,11 +53,12 @@ class Way:
 
     def problems(self, report, scenario, leg="plain"):
         """What a report should not say. leg: what the peers are where not all are under the
-        launcher: plain, ddp, both; or mostly plain."""
+        launcher: plain, ddp, both; or mostly plain. ruled: where they are, some are plain by a
+        rule."""
         if report is None:
             return ["there is no report"]
         found, fallbacks = report["connections"], report["fallbacks"]
-        wanted = LEGS["ddp" if self.on else leg]
+        wanted = LEGS["ddp" if self.on and leg != "ruled" else leg]
         problems = [f"{found[kind]} connections: {kind}" for kind in found
                     if bool(found[kind]) != (kind in wanted) and (kind, leg) not in MAY_BE]
         allowed = self.reasons(scenario)
