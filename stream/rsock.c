@@ -206,7 +206,10 @@ static void rsock_give_error(struct stream *stream, int err)
 
 static void rsock_disown(struct stream *stream)
 {
-	rsock_of(stream)->disowned = true;
+	struct rsock *s = rsock_of(stream);
+
+	s->disowned = true;
+	rsock_store(&s->last, false);
 }
 
 static bool rsock_owes(struct stream *stream)

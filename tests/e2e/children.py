@@ -3,13 +3,16 @@
 """Python's ways to start processes beside a connection: children.py WARPSOCK.
 
 Python's subprocess calls vfork and closes all descriptors in the child; multiprocessing forks. The
-connection of the parent goes on through all of it, over TCP and over DDP.
+connection of the parent goes on through all of it, over TCP and over DDP; and each is in the
+report once, however many processes have had it.
 """
+import json
 import multiprocessing
 import os
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -17,9 +20,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
+made = []  # a mark for each connection
 
 
 def connect():
+    made.append(1)
     listener = socket.create_server(("127.0.0.1", 0))
     client = socket.create_connection(listener.getsockname(), timeout=30)
     return client, listener.accept()[0]
@@ -88,10 +93,32 @@ def handed_over_and_kept(client, server):
     server.close()
 
 
+def forked_while_it_lingers(client, server):
+    client, server = connect()
+    talk(client, server, 1)
+    client.setblocking(False)
+    sent = 0
+    try:
+        while True:
+            sent += client.send(bytes(100_000))
+    except BlockingIOError:
+        client.close()
+    for _ in range(3):
+        assert subprocess.run(["true"], check=False).returncode == 0
+        pid = os.fork()
+        if not pid:
+            os._exit(0)  # by our code, and with a report
+        assert os.waitpid(pid, 0)[1] == 0
+    while piece := server.recv(1 << 20):
+        sent -= len(piece)
+    assert sent == 0
+    server.close()
+
+
 def inside():
     writer = tap.Writer()
     for case in (run_many, keep_descriptors, fork_many, beside_a_thread, handed_over,
-                 handed_over_and_kept):
+                 handed_over_and_kept, forked_while_it_lingers):
         client, server = connect()
         problems = []
         try:
@@ -103,14 +130,25 @@ def inside():
         writer.case(case.__name__.replace("_", " "), problems)
         client.close()
         server.close()
+    print(f"# {len(made)} connections", flush=True)
     writer.finish()
+
+
+def counted(path, said):
+    """What is wrong with the report: both ends of each connection are in it, once."""
+    report = json.loads(Path(path).read_text())["connections"]
+    number = int(said[0].split()[1])
+    wanted = {"software": 2 * number, "kernel": 0, "verbs": 0, "tcp": 0}
+    return [] if report == wanted else [f"{number} connections, {report}"]
 
 
 def main():
     if sys.argv[1] == "--inside":
         inside()
     writer = tap.Writer()
-    over = {"TCP": [], "DDP": [os.path.realpath(sys.argv[1]), "run", "--all", "--mode", "on", "--"]}
+    report = tempfile.mktemp(prefix="warpsock-children-")
+    over = {"TCP": [], "DDP": [os.path.realpath(sys.argv[1]), "run", "--all", "--mode", "on",
+                               "--report", report, "--"]}
     for name, launcher in over.items():
         done = subprocess.run([*launcher, PYTHON, __file__, "--inside"], capture_output=True,
                               text=True, timeout=100, check=False)
@@ -119,8 +157,12 @@ def main():
             if " - " in line:
                 writer.case(f"{name}: {line.split(' - ', 1)[1]}",
                             [] if line.startswith("ok ") else [done.stdout])
-        if done.returncode or len(lines) < 7:
+        if done.returncode or len(lines) < 9:
             writer.case(f"{name}: the program came to its end", [done.stdout, done.stderr])
+        elif name == "DDP":
+            writer.case("DDP: each connection is in the report once", counted(
+                report, [line for line in lines if line.endswith(" connections")]))
+            os.unlink(report)
     writer.finish()
 
 
