@@ -30,6 +30,7 @@
 #include "base/map.h"
 #include "base/point.h"
 #include "base/sockutil.h"
+#include "preload/apart.h"
 #include "preload/edge.h"
 #include "preload/fork.h"
 #include "preload/internal.h"
@@ -394,6 +395,80 @@ unsigned int attend_finish(uint64_t deadline)
 		/* An acknowledgement wakes nobody */
 		base_poll(fds, n, base_deadline(base_now(), BASE_NS_PER_MS));
 	}
+}
+
+/* --- by another process, when this one's program goes --- */
+
+/* The least descriptor from @from on that a closed one has; -1 */
+static int closed_next(void *ctx, int from)
+{
+	struct base_list *node, *next;
+	int least = -1;
+
+	base_list_foreach(node, next, &charges.list) {
+		int fd = stream_fd(base_list_entry(node, struct charge, node)->sock->stream);
+
+		if (fd >= from && (least < 0 || fd < least))
+			least = fd;
+	}
+	return least;
+}
+
+/* Only closed ones are its own, and nobody else is here */
+static void charges_own(void)
+{
+	struct base_list *node, *next;
+
+	pthread_mutex_init(&charges.lock, NULL);
+	charges.bell = -1;
+	base_list_foreach(node, next, &charges.list) {
+		struct charge *c = base_list_entry(node, struct charge, node);
+
+		pthread_mutex_init(&c->sock->lock, NULL);
+		base_list_init(&c->sock->watches);
+		if (!c->closed)
+			base_list_remove(&c->node);
+	}
+}
+
+static void bequeathed(void *ctx)
+{
+	apart_init("warpsock-linger");
+	charges_own();
+	apart_close_others(closed_next, NULL);
+	attend_finish(base_deadline(base_now(), sock_config.linger));
+	syscall(SYS_exit_group, 0);
+}
+
+/* They count as this process's, which is who has closed them */
+static void charges_give(void)
+{
+	struct base_list *node, *next;
+
+	base_list_foreach(node, next, &charges.list) {
+		struct charge *c = base_list_entry(node, struct charge, node);
+
+		if (!c->closed)
+			continue;
+		sock_report(c->sock);
+		c->sock->stream->ops->disown(c->sock->stream);
+		charge_end(c);
+	}
+}
+
+bool attend_bequeath(void)
+{
+	int err = 0;
+
+	if (__atomic_load_n(&sandbox_on, __ATOMIC_RELAXED))
+		return false;
+	pthread_mutex_lock(&charges.lock);
+	if (charges.closed)
+		err = apart_create(bequeathed, NULL);
+	if (!err)
+		charges_give();
+	pthread_mutex_unlock(&charges.lock);
+	return !err;
 }
 
 void attend_prepare(void)

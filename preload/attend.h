@@ -24,6 +24,11 @@ void attend_forget(struct sock *s);
  * until @deadline. How many have not.
  */
 unsigned int attend_finish(uint64_t deadline);
+/*
+ * Before a program is executed: the same is done by another process, which has nothing but them.
+ * False: there can be none
+ */
+bool attend_bequeath(void);
 /* So that no descriptor has to be made later */
 void attend_prepare(void);
 /* Ends the thread; it is back when it is needed, if a sandbox lets it */

@@ -93,7 +93,7 @@ static long execute(const struct program *p, char *const *envp)
 	if (err)
 		return err;
 	if (!h.guest)
-		process_finish();
+		process_replace();
 	heirs_leave(&h);
 	BASE_POINT(preload_exec_left);
 	err = h.adopts ? with_environment(p, envp) : theirs(p, envp);

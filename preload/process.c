@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/log.h"
@@ -68,11 +69,26 @@ static void report_kept(struct sock *s)
 	}
 }
 
-void process_finish(void)
+/* What goes at once needs no other process */
+#define SOON (20 * BASE_NS_PER_MS)
+
+static void closed_finish(bool program_follows)
+{
+	unsigned int left;
+
+	if (program_follows &&
+	    (!attend_finish(base_deadline(base_now(), base_min(SOON, sock_config.linger))) ||
+	     attend_bequeath()))
+		return;
+	left = attend_finish(base_deadline(base_now(), sock_config.linger));
+	if (left)
+		base_warn("%u connections ended before their peers had everything", left);
+}
+
+static void finish(bool program_follows)
 {
 	struct sock *kept = NULL;
 	struct edge *e;
-	unsigned int left;
 	int nobody = 0;
 	long r = 0;
 
@@ -86,13 +102,21 @@ void process_finish(void)
 	linger_never(true);
 	fdtab_each(end_one, &kept);
 	linger_never(false);
-	left = attend_finish(base_deadline(base_now(), sock_config.linger));
-	if (left)
-		base_warn("%u connections ended before their peers had everything", left);
+	closed_finish(program_follows);
 	report_kept(kept);
 	if (sock_config.report[0])
 		report_write(sock_config.report);
 	edge_leave(e, &r);
+}
+
+void process_finish(void)
+{
+	finish(false);
+}
+
+void process_replace(void)
+{
+	finish(true);
 }
 
 static bool ended_elsewhere(void)

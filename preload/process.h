@@ -9,6 +9,8 @@
  * the report written. Once.
  */
 void process_finish(void);
+/* The same, but that a program follows, which does not wait for what lingers */
+void process_replace(void);
 /* Stays here while another thread ends the process */
 void process_halt(void);
 /* It does not, after all: what was finished is over, and what comes will be */

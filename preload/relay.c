@@ -2,9 +2,8 @@
 /*
  * The process of a relay.
  *
- * It is forked twice, so that no wait() of the program's sees it, and has nothing of its
- * maker's but the streams it is for: no other descriptor, no handler, its own session. A child
- * of vfork() may make one too: the copy is of the memory that it is a guest in.
+ * It is a process apart (preload/apart.c), and has nothing of its maker's but the streams it is
+ * for.
  *
  * Until the program has been executed the relay does not touch a stream: it waits for the end
  * of a pipe, which is close-on-exec. A word in the pipe says that the program could not be
@@ -15,26 +14,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/fdutil.h"
-#include "base/log.h"
 #include "base/map.h"
 #include "base/sockutil.h"
-#include "preload/bell.h"
-#include "preload/libc.h"
+#include "preload/apart.h"
 #include "preload/octets.h"
 #include "preload/others.h"
 #include "preload/report.h"
@@ -50,20 +44,10 @@ struct relay {
 
 /* --- a process with nothing but its streams --- */
 
-static void signals_reset(void)
-{
-	struct sigaction action = { .sa_handler = SIG_DFL };
-	sigset_t none;
-
-	for (int sig = 1; sig < _NSIG; sig++)
-		libc.sigaction(sig, &action, NULL);
-	sigemptyset(&none);
-	pthread_sigmask(SIG_SETMASK, &none, NULL);
-}
-
 /* The least number from @from on that is the relay's; -1 */
-static int number_next(const struct relay *r, int from)
+static int number_next(void *ctx, int from)
 {
+	const struct relay *r = ctx;
 	int least = r->go >= from ? r->go : -1;
 
 	for (unsigned int i = 0; i < r->n; i++) {
@@ -74,18 +58,6 @@ static int number_next(const struct relay *r, int from)
 				least = two[j];
 	}
 	return least;
-}
-
-static void others_close(const struct relay *r)
-{
-	int from = 0, next;
-
-	while ((next = number_next(r, from)) >= 0) {
-		if (next > from)
-			syscall(SYS_close_range, from, next - 1, 0);
-		from = next + 1;
-	}
-	syscall(SYS_close_range, from, ~0u, 0);
 }
 
 /* Threads that another process has, and that slept on it, are nothing to wake */
@@ -159,56 +131,30 @@ static void serve(struct relay *r, uint32_t before)
 		report_write(sock_config.report);
 }
 
-static _Noreturn void run(const struct relay_ask *asks, unsigned int n, int go, uint32_t before)
-{
-	struct relay r = { .go = go };
+struct plan {
+	const struct relay_ask *asks;
+	unsigned int n;
+	int go;
+	uint32_t before;
+};
 
-	signals_reset();
-	bell_forget();
-	others_after_fork();
-	__atomic_store_n(&base_log_fd, -1, __ATOMIC_RELAXED);
-	prctl(PR_SET_NAME, NAME);
-	if (lines_make(&r, asks, n))
+static void run(void *ctx)
+{
+	const struct plan *plan = ctx;
+	struct relay r = { .go = plan->go };
+
+	apart_init(NAME);
+	if (lines_make(&r, plan->asks, plan->n))
 		syscall(SYS_exit_group, 1);
-	others_close(&r);
-	if (chdir("/"))
-		base_debug("relay: / cannot be entered");
+	apart_close_others(number_next, &r);
 	if (has_begun(&r))
-		serve(&r, before);
+		serve(&r, plan->before);
 	else
 		leave(&r);
 	syscall(SYS_exit_group, 0);
-	__builtin_unreachable();
 }
 
 /* --- in the process that makes it --- */
-
-static int middle(const struct relay_ask *asks, unsigned int n, const int go[2], uint32_t before)
-{
-	long pid;
-
-	syscall(SYS_setsid);
-	pid = libc._Fork();
-	if (!pid)
-		run(asks, n, go[0], before);
-	return pid < 0;
-}
-
-/* A child that no signal tells of, and no wait() of the program's */
-static int fork_twice(const struct relay_ask *asks, unsigned int n, const int go[2],
-		      uint32_t before)
-{
-	long pid = syscall(SYS_clone, 0, 0, 0, 0, 0);
-	int status = 0;
-
-	if (!pid)
-		syscall(SYS_exit_group, middle(asks, n, go, before));
-	if (pid < 0)
-		return -errno;
-	while (syscall(SYS_wait4, pid, &status, __WCLONE, NULL) < 0 && errno == EINTR)
-		;
-	return status ? -EAGAIN : 0;
-}
 
 /* The kernel's list of local sockets, and getpeername(), show what it is */
 static void far_name(int far)
@@ -263,18 +209,16 @@ static void share_all(const struct relay_ask *asks, unsigned int n, bool on)
 
 int relay_create(const struct relay_ask *asks, unsigned int n, uint32_t before, int *out)
 {
-	sigset_t all, mask;
+	struct plan plan = { asks, n, -1, before };
 	int go[2], err;
 
 	if (syscall(SYS_pipe2, go, O_CLOEXEC))
 		return -errno;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &mask);
+	plan.go = go[0];
 	share_all(asks, n, true);
-	err = fork_twice(asks, n, go, before);
+	err = apart_create(run, &plan);
 	if (err)
 		share_all(asks, n, false);
-	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	base_fd_close(go[0]);
 	if (err)
 		base_fd_close(go[1]);

@@ -604,6 +604,55 @@ static bool terminal(void)
 	return true;
 }
 
+/* A program that has no child, whatever its predecessor has left behind */
+static int childless(void)
+{
+	if (waitpid(-1, NULL, __WALL | WNOHANG) >= 0 || errno != ECHILD)
+		return 1;
+	return write(1, "alone", 5) != 5;
+}
+
+/* What was written arrives, though its writer is another program by now, or none any more */
+static bool lingers_behind(bool closed)
+{
+	int fd[2], said[2];
+	char word[5];
+	long sum = 0;
+	pid_t pid;
+
+	need(pair(fd) && !pipe(said));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		close(fd[1]);
+		close(said[0]);
+		dup2(said[1], 1);
+		close(said[1]);
+		sum = stuff(fd[0]);
+		if (write(1, &sum, sizeof(sum)) < 0 ||
+		    (closed ? close(fd[0]) : fcntl(fd[0], F_SETFD, FD_CLOEXEC)))
+			_exit(2);
+		execl(self, "childless", NULL);
+		_exit(2);
+	}
+	close(fd[0]);
+	close(said[1]);
+	need(read(said[0], &sum, sizeof(sum)) == sizeof(sum) && sum > 0);
+	/* Before anybody has read */
+	need(ready(said[0], POLLIN, 20000) && read(said[0], word, 5) == 5 &&
+	     !memcmp(word, "alone", 5));
+	need(ready(said[0], POLLIN, 20000) && at_end(said[0]) && in_child(pid));
+	need(drain(fd[1], sum) && at_end(fd[1]));
+	close(said[0]);
+	close(fd[1]);
+	return true;
+}
+
+static bool executed_before_delivery(void)
+{
+	return lingers_behind(true) && lingers_behind(false);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct call_case cases[] = {
@@ -616,6 +665,7 @@ int main(int argc, char **argv)
 		{ "exec right behind accept()", executed_accepted },
 		{ "exec, options and ends", executed_with_options },
 		{ "exec beside busy threads", executed_beside_threads },
+		{ "exec before all is delivered", executed_before_delivery },
 		{ "exec that fails", failed },
 		{ "exec as another user", others },
 		{ "exec of a setuid program", set_user },
@@ -631,6 +681,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(argv[0], "look"))
 		return look();
+	if (!strcmp(argv[0], "childless"))
+		return childless();
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
 		return 1;
 	if (argc > 1)
