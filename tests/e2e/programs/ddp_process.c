@@ -7,6 +7,8 @@
 
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <spawn.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -277,6 +279,34 @@ static bool received_by_nobody(void)
 	return true;
 }
 
+/* Memory that is registered is this process's, and its connection goes nowhere else */
+static bool with_a_region(void)
+{
+	static char memory[64];
+	static uint32_t stag;
+	struct ddp_reg_mr region = { .addr = (uintptr_t)memory,
+				     .length = sizeof(memory),
+				     .stag = (uintptr_t)&stag,
+				     .access = DDP_ACCESS_REMOTE_WRITE };
+	char *argv[] = { "true", NULL };
+	int fd[2], local[2];
+	pid_t pid;
+
+	need(pair(fd) && !socketpair(AF_UNIX, SOCK_STREAM, 0, local));
+	need(!setsockopt(fd[1], SOL_DDP, DDP_REG_MR, &region, sizeof(region)));
+	need(pass_on(local[0], fd[1]) < 0 && errno == EXDEV);
+	need(execv("/bin/true", argv) < 0 && refused());
+	need(posix_spawn(&pid, "/bin/true", NULL, NULL, argv, environ) == EOPNOTSUPP);
+	need(talk(fd[0], fd[1]));
+	/* Not with it, all of this goes */
+	need(!fcntl(fd[1], F_SETFD, FD_CLOEXEC));
+	need(!posix_spawn(&pid, "/bin/true", NULL, NULL, argv, environ) && in_child(pid));
+	need(pass_on(local[0], fd[0]) == 1 && talk(fd[0], fd[1]));
+	done(local);
+	done(fd);
+	return true;
+}
+
 static void *sleeper(void *arg)
 {
 	pause();
@@ -399,6 +429,7 @@ int main(int argc, char **argv)
 		{ "passed to another user's process", passed_to_nobody },
 		{ "a plain peer's, passed to another user's process", plain_to_nobody },
 		{ "received by another user's process", received_by_nobody },
+		{ "registered memory, exec and SCM_RIGHTS", with_a_region },
 		{ "CLOSE_RANGE_UNSHARE beside threads", parted },
 		{ "dup when one number is left", too_few_to_duplicate },
 		{ "descriptors of our own", our_own },

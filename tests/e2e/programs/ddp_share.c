@@ -5,7 +5,12 @@
  */
 #include "tests/e2e/programs/calls_octets.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 /* Each octet is answered by whom it came to */
 static bool answers(const struct share *s)
@@ -82,6 +87,37 @@ static bool elsewhere(void)
 	return true;
 }
 
+/* Nor may it be rung where that would be the end of the one who rings */
+static bool looks_behind_filter(const struct share *s)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sendto, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	need(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	need(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+	return looks(s);
+}
+
+static bool beside_a_filter(void)
+{
+	int fd[2];
+
+	need(crew_pair(fd));
+	crew_clear();
+	need(crew_start(fd, looks_behind_filter) && crew_start(fd, answers));
+	close(fd[1]);
+	need(pings(fd[0], 200) && !shutdown(fd[0], SHUT_WR));
+	__atomic_store_n(&crew->stop, true, __ATOMIC_RELEASE);
+	need(crew_ended());
+	close(fd[0]);
+	return true;
+}
+
 /* To the end, or a reset */
 static bool takes_what_comes(const struct share *s)
 {
@@ -135,6 +171,7 @@ int main(void)
 	static const struct call_case cases[] = {
 		{ "more processes than places", many },
 		{ "a process in another network namespace", elsewhere },
+		{ "a process behind a filter", beside_a_filter },
 		{ "a process is killed at its work", killed_at_work },
 	};
 
