@@ -67,6 +67,7 @@ static void sock_join(struct sock *s, int fd)
 	base_list_init(&s->watches);
 	s->stream->ops->set_fd(s->stream, fd);
 	s->stream->ops->joined(s->stream);
+	others_come(s);
 }
 
 /* Only a server in mode auto may speak first */

@@ -23,12 +23,15 @@
 #include "base/fdutil.h"
 #include "base/map.h"
 #include "base/sockutil.h"
+#include "preload/bell.h"
 
 #define ROOM (64 * 1024u)
 /* One way is worked on so often before the other one has its turn */
 #define TURN 16
-/* What other processes take from the same stream, and acknowledgements, wake nobody */
+/* Acknowledgements wake nobody, nor do processes that share a stream and cannot ring */
 #define LOOK_AGAIN (20 * BASE_NS_PER_MS)
+/* One of those may have died before it rang */
+#define LOOK_BESIDE_OTHERS (500 * BASE_NS_PER_MS)
 
 int relay_line_init(struct relay_line *l)
 {
@@ -332,6 +335,21 @@ static short peer_events(struct relay_line *l)
 							      (out ? STREAM_WRITABLE : 0));
 }
 
+/*
+ * Before the look, as whoever sleeps beside other processes (preload/others.c): until when to sleep
+ * behind it
+ */
+static uint64_t line_await(struct relay_line *l)
+{
+	const struct stream_ops *ops = l->stream->ops;
+
+	if (l->over || l->closing || l->plain || !ops->shared(l->stream))
+		return BASE_NEVER;
+	if (ops->await(l->stream, bell_name()) & STREAM_AWAIT_DEAF)
+		return base_deadline(base_now(), LOOK_AGAIN);
+	return base_deadline(base_now(), LOOK_BESIDE_OTHERS);
+}
+
 /* What ends cannot be polled for nothing: it would say so for ever */
 static void line_poll(struct relay_line *l, struct pollfd fds[2], uint64_t *limit)
 {
@@ -346,13 +364,13 @@ static void line_poll(struct relay_line *l, struct pollfd fds[2], uint64_t *limi
 	*limit = base_min(*limit, l->stream->ops->wait_deadline(l->stream));
 	if (l->grace_end && !l->late && is_starting(l))
 		*limit = base_min(*limit, l->grace_end);
-	if (l->closing || l->stream->ops->shared(l->stream))
+	if (l->closing)
 		*limit = base_min(*limit, base_deadline(base_now(), LOOK_AGAIN));
 }
 
 void relay_serve(struct relay_line *lines, unsigned int n)
 {
-	size_t size = 2 * n * sizeof(struct pollfd);
+	size_t size = (2 * (size_t)n + 1) * sizeof(struct pollfd);
 	struct pollfd *fds;
 
 	if (base_map_create(size, (void **)&fds))
@@ -362,6 +380,7 @@ void relay_serve(struct relay_line *lines, unsigned int n)
 		unsigned int left = 0;
 
 		for (unsigned int i = 0; i < n; i++) {
+			limit = base_min(limit, line_await(&lines[i]));
 			if (!lines[i].over)
 				line_go(&lines[i]);
 			left += !lines[i].over;
@@ -369,7 +388,9 @@ void relay_serve(struct relay_line *lines, unsigned int n)
 		}
 		if (!left)
 			break;
-		base_poll(fds, 2 * n, limit);
+		fds[2 * (size_t)n] = (struct pollfd){ .fd = bell_fd(), .events = POLLIN };
+		if (base_poll(fds, 2 * n + 1, limit) > 0 && fds[2 * (size_t)n].revents)
+			bell_heard();
 	}
 	base_map_destroy(fds, size);
 }

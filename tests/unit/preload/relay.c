@@ -18,6 +18,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "preload/bell.h"
 #include "preload/relay.h"
 
 #define PIECE ((size_t)30000)
@@ -51,6 +52,8 @@ static void relay_start(struct stream *s, uint64_t grace)
 		alarm(30);
 		close(local[0]);
 		close(theirs);
+		if (OPS->shared(s))
+			OPS->joined(s);
 		relay_run(s, local[1], grace);
 	}
 	close(local[1]);
@@ -123,6 +126,37 @@ static void check(const uint8_t *p, ssize_t n, uint64_t at)
 {
 	for (ssize_t i = 0; i < n; i++)
 		cr_assert_eq(p[i], ends_octet(at + (uint64_t)i), "octet %lu", at + (uint64_t)i);
+}
+
+/* What it is to be rung by, when it sleeps; 0: it does not say so */
+static uint64_t bell_of(struct stream *shared)
+{
+	uint64_t bell = 0;
+
+	for (int i = 0; i < 1000 && !OPS->sleepers(shared, &bell, 1); i++)
+		usleep(10000);
+	return bell;
+}
+
+Test(relay, who_shares_the_stream_can_ring)
+{
+	struct stream *s[2];
+	uint64_t bell;
+	char c;
+
+	ends_open(s);
+	peer = s[0];
+	theirs = peer->fd;
+	OPS->share(s[1], STREAM_SHARE_FORK);
+	relay_start(s[1], 0);
+	bell = bell_of(s[1]);
+	cr_assert(bell);
+	cr_expect_eq(bell_ring(bell), 0);
+	cr_expect_eq(bell_of(s[1]), bell, "it has not looked, and sleeps on");
+	cr_expect_eq(OPS->close(s[1]), 0);
+	program_close();
+	cr_expect_eq(peer_read(&c, 1), 0);
+	ends_well();
 }
 
 Test(relay, both_ways_at_once)
