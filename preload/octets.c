@@ -51,7 +51,7 @@ static long grace(struct sock *s)
 
 bool octets_go_plain(struct sock *s)
 {
-	return grace(s) == OCTETS_THEIRS;
+	return grace(s) == OCTETS_THEIRS || sock_role(s) != SOCK_STREAM_ON;
 }
 
 #define INPUT (STREAM_READABLE | STREAM_SOME)

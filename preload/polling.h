@@ -11,7 +11,7 @@
 bool polling_has_ours(const struct pollfd *fds, nfds_t n);
 /* As ppoll(), for a list with some of ours; -errno */
 int polling_list(struct pollfd *fds, nfds_t n, uint64_t deadline, const sigset_t *mask);
-/* The same for select(), which RLIMIT_NOFILE does not bound: what that cannot tell may be missing */
+/* For select(), which RLIMIT_NOFILE does not bound: what it does not tell may be missing then */
 int polling_sets(struct pollfd *fds, nfds_t n, uint64_t deadline, const sigset_t *mask);
 
 #endif

@@ -106,7 +106,7 @@ static int may_leave(struct sock *s, bool abroad)
 
 	if (!err || !octets_go_plain(s))
 		return err;
-	sock_give_back(s, err == -EACCES ? CONFIG_REASON_OTHER_USER : CONFIG_REASON_RUNTIME_DIR);
+	sock_give_back(s, CONFIG_REASON_GRACE_EXPIRED);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""vsftpd: files by curl; each session is three processes, of three users, one that may open nothing.
+"""vsftpd: files by curl; a session is three processes of three users, one that may open nothing.
 
 One of them accepts the connection of a file, or makes it, and passes it to another user's, which
 has no way to its state: so where both ends are under warpsock, a rule has those as plain TCP. A

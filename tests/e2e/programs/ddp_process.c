@@ -73,7 +73,7 @@ static int hidden_from_shells(void)
 	return fcntl(fd[0], F_GETFD) & FD_CLOEXEC || !talk(fd[0], fd[1]);
 }
 
-static bool hidden(void)
+static bool without_folder(const char *what)
 {
 	pid_t pid;
 
@@ -81,10 +81,15 @@ static bool hidden(void)
 	pid = fork();
 	if (!pid) {
 		setenv("WARPSOCK_RUNTIME_DIR", "/proc/nowhere", 1);
-		execl("/proc/self/exe", "hidden", NULL);
+		execl("/proc/self/exe", what, NULL);
 		_exit(2);
 	}
 	return in_child(pid);
+}
+
+static bool hidden(void)
+{
+	return without_folder("hidden");
 }
 
 /* --- descriptors --- */
@@ -224,19 +229,14 @@ static int answers(int local)
 	return fd < 0 || recv(fd, (char[4]){ 0 }, 4, MSG_WAITALL) != 4 || write(fd, "pong", 4) != 4;
 }
 
-/* A server in mode auto, and a peer that has not asked: then there is no DDP to be handed over */
-static bool plain_to_nobody(void)
+/* A server in mode auto, and a peer that has not asked */
+static bool plain_pair(int fd[2])
 {
-	int mode = DDP_MODE_AUTO, off = DDP_MODE_OFF, fd[2], local, listener;
+	int mode = DDP_MODE_AUTO, off = DDP_MODE_OFF, listener = socket(AF_INET, SOCK_STREAM, 0);
 	struct sockaddr_in addr = { .sin_family = AF_INET,
 				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(addr);
-	char buf[4];
-	pid_t pid;
 
-	if (getuid())
-		return true;
-	listener = socket(AF_INET, SOCK_STREAM, 0);
 	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
 	need(!setsockopt(listener, SOL_DDP, DDP_MODE, &mode, sizeof(mode)) &&
 	     !setsockopt(fd[0], SOL_DDP, DDP_MODE, &off, sizeof(off)));
@@ -244,14 +244,51 @@ static bool plain_to_nobody(void)
 	     !getsockname(listener, (struct sockaddr *)&addr, &len) &&
 	     !connect(fd[0], (struct sockaddr *)&addr, len));
 	fd[1] = accept(listener, NULL, NULL);
+	close(listener);
+	return fd[1] >= 0;
+}
+
+static unsigned int reason_of(int fd)
+{
+	struct ddp_info info = { .reason = DDP_REASON_NONE };
+	socklen_t len = sizeof(info);
+
+	getsockopt(fd, SOL_DDP, DDP_INFO, &info, &len);
+	return info.reason;
+}
+
+/* Then there is no DDP that would have to be handed over */
+static bool plain_to_nobody(void)
+{
+	int fd[2], local;
+	char buf[4];
+	pid_t pid;
+
+	if (getuid())
+		return true;
+	need(plain_pair(fd));
 	local = reach_nobody(answers, &pid);
-	need(fd[1] >= 0 && local >= 0 && pass_on(local, fd[1]) == 1 && !close(fd[1]));
+	need(local >= 0 && pass_on(local, fd[1]) == 1);
+	need(reason_of(fd[1]) == DDP_REASON_GRACE_EXPIRED && !close(fd[1]));
 	need(write(fd[0], "ping", 4) == 4 && recv(fd[0], buf, 4, MSG_WAITALL) == 4 &&
 	     !memcmp(buf, "pong", 4) && at_end(fd[0]));
 	close(local);
-	close(listener);
 	close(fd[0]);
 	return in_child(pid);
+}
+
+static int plain_by_message(void)
+{
+	int fd[2], local[2];
+
+	if (!plain_pair(fd) || socketpair(AF_UNIX, SOCK_STREAM, 0, local))
+		return 1;
+	return pass_on(local[0], fd[1]) != 1 || reason_of(fd[1]) != DDP_REASON_GRACE_EXPIRED;
+}
+
+static bool plain_without_folder(void)
+{
+	return without_folder("plain");
 }
 
 /* Where it does not, the receiver's copy is of no use, and does no harm */
@@ -428,6 +465,7 @@ int main(int argc, char **argv)
 		{ "a program that cannot load us", relayed },
 		{ "passed to another user's process", passed_to_nobody },
 		{ "a plain peer's, passed to another user's process", plain_to_nobody },
+		{ "a plain peer's, passed without a folder for states", plain_without_folder },
 		{ "received by another user's process", received_by_nobody },
 		{ "registered memory, exec and SCM_RIGHTS", with_a_region },
 		{ "CLOSE_RANGE_UNSHARE beside threads", parted },
@@ -442,5 +480,7 @@ int main(int argc, char **argv)
 		setup();
 		return hidden_from_shells();
 	}
+	if (!strcmp(argv[0], "plain"))
+		return plain_by_message();
 	return cases_run(cases, sizeof(cases) / sizeof(cases[0]));
 }
