@@ -227,16 +227,16 @@ unmeddle() {
 	tail -n 500 /tmp/case/meddler.log >>/tmp/case/meddled.log
 }
 
-# both STEPS... -- STEPS...: of script_verbs' and script_warp's responder and initiator; who is
-# which is in $pair. What they do before is in $before (the initiator) and $before_listen. They end
-# with $status_responder, $status_initiator.
+# both STEPS... -- STEPS...: of script_verbs' and script_warp's responder and initiator; which of
+# them is siw is in $pair. What they do before is in $before (the initiator) and $before_listen.
+# They end with $status_responder, $status_initiator.
 before=() before_listen=()
 both() {
 	local within=(timeout -k 2 "${limit:-50}") first=() status=0 at=$PEER to
 	local ours=(in_peer "${within[@]}" "$project/build/tests/vm/script_warp")
 	local theirs=("${within[@]}" "$project/build-vm/script_verbs")
 	local responder=("${ours[@]}") initiator=("${theirs[@]}")
-	if [ $pair = software-siw ]; then
+	if [[ $pair == *-siw ]]; then
 		at=$SIW responder=("${theirs[@]}") initiator=("${ours[@]}")
 	fi
 	port=$((port + 1))

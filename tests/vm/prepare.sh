@@ -57,7 +57,7 @@ case $kernel in
 6.12)
 	lab=$lab/6.12
 	mkdir -p "$lab"
-	[ -f "$lab/version" ] || {
+	[ -s "$lab/version" ] || {
 		apt_of_backports apt-get -q update >&2
 		apt_of_backports apt-cache depends linux-headers-amd64 |
 			sed -n 's/.*Depends: linux-headers-//p' | head -n 1 >"$lab/version"
