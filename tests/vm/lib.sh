@@ -165,7 +165,7 @@ end_capture() {
 # warpsock in the peer, "librspreload" over rsockets on siw, "verbs" under warpsock on siw.
 mode=(--all --mode on)
 end_of() {
-	local within=(timeout -k 2 "${limit:-50}") ours=("$apps/warpsock" run "${mode[@]}" --)
+	local within=(timeout -k 2 "${limit:-100}") ours=("$apps/warpsock" run "${mode[@]}" --)
 	case $1 in
 	software) run=(in_peer "${within[@]}" "${ours[@]}" "${@:2}") ;;
 	librspreload) run=("${within[@]}" "${over_rsockets[@]}" "${@:2}") ;;
@@ -232,7 +232,7 @@ unmeddle() {
 # They end with $status_responder, $status_initiator.
 before=() before_listen=()
 both() {
-	local within=(timeout -k 2 "${limit:-50}") first=() status=0 at=$PEER to
+	local within=(timeout -k 2 "${limit:-100}") first=() status=0 at=$PEER to
 	local ours=(in_peer "${within[@]}" "$project/build/tests/vm/script_warp")
 	local theirs=("${within[@]}" "$project/build-vm/script_verbs")
 	local responder=("${ours[@]}") initiator=("${theirs[@]}")

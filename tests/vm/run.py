@@ -199,7 +199,7 @@ def main():
         results = [(script, judge(script, died) if script in able else
                     [tap.Case("all of it", "skipped", [lacks])]) for script in chosen]
     if options.table:
-        table.write(options.table, results, known, options.kernel)
+        table.write(options.table, results, known, options.kernel, bool(options.only))
     about = [] if options.only else [table.judged(results, chosen == list(known.values()))]
     print_tap(results, about)
 

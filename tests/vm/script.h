@@ -42,7 +42,7 @@
 #define SCRIPT_RECEIVES 4
 #define SCRIPT_PIECES 6	   /* as many as siw has */
 #define SCRIPT_REQUESTS 64 /* at a time */
-#define SCRIPT_WAIT_MS 60000
+#define SCRIPT_WAIT_MS 300000
 
 enum script_op {
 	SCRIPT_SEND,

@@ -18,6 +18,7 @@ PAIRS = {
     "streams": ["software-librspreload", "librspreload-software", "verbs-software", "verbs-verbs",
                 "verbs-librspreload"],
 }
+ALL_PAIRS = {pair for pairs in PAIRS.values() for pair in pairs}
 RESULTS = "# What was run last\n"  # in the page; what stands before it is kept
 SHARE = 10  # at most one cell in so many may be a departure
 LATER = "not yet"
@@ -122,6 +123,32 @@ def other_lines(cases):
         yield f"| {case.name} | {result} |\n"
 
 
+def read_section(text):
+    """The cases that a section of the page tells of"""
+    heads = []
+    for line in text.splitlines():
+        cells = line[2:-2].split(" | ")
+        if not line.startswith("| "):
+            continue
+        if cells[0] in ("case", "besides"):
+            heads = cells[1:]
+            continue
+        for head, cell in zip(heads, cells[1:]):
+            departs = cell not in ("passed", "failed", "skipped", LATER)
+            if cell != LATER and not cell.startswith("skipped: "):
+                yield tap.Case((f"{head}: " if head in ALL_PAIRS else "") + cells[0] +
+                               (f" # departure {cell}" if departs else ""),
+                               "passed" if departs else cell)
+
+
+def merged(old, new):
+    """The cases of both; of one that both have, the new."""
+    def key(case):
+        return re.sub(r" # departure .*|(?<=capture )(\S+:) \w+ \w+ \d+ .*", r"\1", case.name)
+    found = {key(case): case for case in old}
+    return list({**found, **{key(case): case for case in new}}.values())
+
+
 def section(script, cases):
     passed = sum(case.result == "passed" for case in cases)
     lines = [f"## {script.name}: {passed} of {len(cases)}\n\n{script.what}.\n\n"]
@@ -148,11 +175,14 @@ def departure_lines(text):
         yield f"| {name} | {d['who']} | {d['where']} | {d['what']} | {seen.get(name, 0)} |\n"
 
 
-def write(path, results, known, kernel):
-    """Cases that were not run now keep what they have there."""
+def write(path, results, known, kernel, chosen):
+    """Cases that were not run now keep what they have there; when checks are chosen, others do."""
     page = Path(path)
     head, _, rest = (page.read_text() if page.exists() else "").partition(RESULTS)
     old = {text.split(":")[0]: "## " + text.rstrip() + "\n" for text in rest.split("\n## ")[1:]}
+    if chosen:
+        results = [(script, merged(read_section(old.get(script.name, "")), cases))
+                   for script, cases in results]
     new = {script.name: section(script, cases) for script, cases in results}
     sections = ["\n" + {**old, **new}[name] for name in known if name in {**old, **new}]
     lines = [head, RESULTS, "\nWritten by `./dev vm-test --table FILE`. In the name of a column "

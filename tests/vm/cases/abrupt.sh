@@ -23,7 +23,7 @@ cut() { both accept any swap "${serve[@]}" -- any swap "${work[@]}"; }
 # long ...: as both, with much memory
 much=33554432
 long() {
-	local limit=120 status
+	local limit=250 status
 	before=(memory $much) before_listen=(memory $much)
 	both "$@"
 	status=$?

@@ -86,7 +86,7 @@ check "a region that its owner invalidates" \
 	both accept swap invalidate send 1 fails terminate 0x1100 -- swap got 1 try-write 8 over
 
 for pair in software-siw siw-software; do
-	limit=120
+	limit=400
 	check "a Write and a Read of 100 MiB" \
 		both_with memory 104857600 - accept swap got 1 has 104857600 closed -- \
 		swap read 104857600 write 104857600 send 1 close

@@ -69,15 +69,15 @@ send-mo             0x1204 0x1204 send 100 a Send with an MO
 send-tagged         taken  0x0206 send 100 a Send that is tagged
 send-short          0x2003 0x1000 send 100 a Send without all of its header
 send-crc            0x2002 0x2002 send 100 a Send with a wrong CRC
-send-inv            0x0109 0x0109 send 100 a Send that invalidates an unknown STag
-send-se-inv         0x0109 0x0109 send 100 a Send with Solicited Event that invalidates one
+send-inv            0x0209 0x0109 send 100 a Send that invalidates an unknown STag
+send-se-inv         0x0209 0x0109 send 100 a Send with Solicited Event that invalidates one
 write-ddp-version   0x1104 0x1104 write 100 a Write of DDP version 2
 write-rdmap-version 0x0205 0x0205 write 100 a Write of RDMAP version 2
 write-opcode        0x0206 0x0206 write 100 a tagged opcode that nobody has
-write-untagged      0x0206 0x0206 write 100 a Write that is untagged
+write-untagged      taken  0x0206 write 100 a Write that is untagged
 write-key           0x1100 0x1100 write 100 a Write to an STag of another key
 write-before        0x1101 0x1101 write 100 a Write before the region
-write-wrap          0x1101 0x1103 write 100 a Write whose TO wraps
+write-wrap          0x1000 0x1103 write 100 a Write whose TO wraps
 write-short         0x2003 0x1000 write 100 a Write without all of its header
 write-crc           0x2002 0x2002 write 100 a Write with a wrong CRC
 read-key            0x0100 0x0100 read 100 a Read of an STag of another key
@@ -108,6 +108,10 @@ for pair in software-siw siw-software; do
 		send/software-siw/taken)
 			departs unchecked "$name" \
 				both accept swap got $octets closed -- swap send $octets close
+			;;
+		write/software-siw/taken)
+			departs unchecked "$name" both accept swap got 1 has $octets closed -- \
+				swap write $octets send 1 close
 			;;
 		read/software-siw/taken)
 			departs unchecked "$name" both accept swap closed -- swap read $octets close
