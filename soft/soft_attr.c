@@ -21,7 +21,7 @@ int soft_device_query(const struct warp_device *dev, struct warp_device_attr *at
 		.max_mr_size = SIZE_MAX,
 		.max_private_data = MPA_PD_MAX - MPA_ENH_LEN,
 		.features = WARP_FEATURE_IMMEDIATE | WARP_FEATURE_ATOMIC | WARP_FEATURE_MARKERS |
-			    WARP_FEATURE_CRC_OFF,
+			    WARP_FEATURE_CRC_OFF | WARP_FEATURE_INVALIDATE,
 	};
 	snprintf(attr->provider, sizeof(attr->provider), "%s", dev->ops->name);
 	return 0;

@@ -20,11 +20,11 @@
 #define VERBS_MR_BUCKETS 1024
 #define VERBS_PD_MAX 255
 
-/* Connections whose end is still to come, and the thread that sees to it */
-struct verbs_closer {
+/* Connections that go on by themselves, and the thread that sees to it */
+struct verbs_progress {
 	pthread_mutex_t lock;
 	pthread_cond_t work;
-	struct base_list conns; /* lock: verbs_conn.closing_link */
+	struct base_list conns; /* lock: verbs_conn.progress_link */
 	pthread_t thread;
 	bool running, stop; /* lock */
 };
@@ -40,7 +40,7 @@ struct verbs_device {
 	pthread_rwlock_t mr_lock;
 	struct base_list mrs[VERBS_MR_BUCKETS]; /* mr_lock: by STag */
 	pthread_mutex_t async;			/* one at a time takes the device's events */
-	struct verbs_closer closer;
+	struct verbs_progress progress;
 };
 
 struct verbs_pd {
@@ -147,9 +147,9 @@ int verbs_conn_disconnect(struct warp_conn *c);
 int verbs_conn_abort(struct warp_conn *c);
 int verbs_conn_destroy(struct warp_conn *c);
 
-/* --- verbs_closer.c ----------------------------------------------------------------------- */
+/* --- verbs_progress.c ----------------------------------------------------------------------- */
 
-void verbs_closer_init(struct verbs_closer *closer);
-void verbs_closer_uninit(struct verbs_closer *closer);
+void verbs_progress_init(struct verbs_progress *progress);
+void verbs_progress_uninit(struct verbs_progress *progress);
 
 #endif

@@ -73,8 +73,11 @@ int verbs_device_query(const struct warp_device *dev, struct warp_device_attr *a
 		.max_ord = depth_most(d->attr.max_qp_init_rd_atom),
 		.max_mr_size = d->attr.max_mr_size,
 		.max_private_data = verbs_attr_private_data(d),
-		.features = verbs_attr_atomics(d) ? WARP_FEATURE_ATOMIC : 0,
 	};
+	if (verbs_attr_atomics(d))
+		attr->features |= WARP_FEATURE_ATOMIC;
+	if (verbs_attr_invalidation(d))
+		attr->features |= WARP_FEATURE_INVALIDATE;
 	snprintf(attr->provider, sizeof(attr->provider), "%s", dev->ops->name);
 	return 0;
 }

@@ -9,8 +9,9 @@
  *	CONNECT_RESPONSE (not iWARP): rdma_establish
  *	ESTABLISHED
  *
- * With iWARP the device moves the queue pair itself; with InfiniBand and RoCE we do. There is no
- * thread: who waits for the connection, or for one of its completion queues, takes the events in.
+ * With iWARP the device moves the queue pair itself; with InfiniBand and RoCE we do. Who waits
+ * for the connection, or for one of its completion queues, takes the events in; in start-up also
+ * the thread of verbs_progress.c, for the program may be waiting for something else.
  */
 #include <errno.h>
 #include <string.h>
@@ -56,11 +57,17 @@ static void fail(struct verbs_conn *c, int err)
 
 /* --- what the events bring ---------------------------------------------------------------- */
 
-/* How many Reads each side may have outstanding: said from the receiver's point of view */
+/*
+ * How many Reads each side may have outstanding is said from the receiver's point of view, except
+ * that siw with a Reply says its own
+ */
 void verbs_cm_peer_param(struct verbs_conn *c, const struct rdma_conn_param *param)
 {
-	c->peer_ord = param->responder_resources;
-	c->peer_ird = param->initiator_depth;
+	bool turned = c->dev->siw && c->active;
+
+	c->peer_ord = turned ? param->initiator_depth : param->responder_resources;
+	c->peer_ird = turned ? param->responder_resources : param->initiator_depth;
+	c->ord = (uint8_t)base_min((uint16_t)c->ord, c->peer_ird);
 	c->peer_pd_len = param->private_data ? param->private_data_len : 0;
 	if (c->peer_pd_len)
 		memcpy(c->peer_pd, param->private_data, c->peer_pd_len);
@@ -158,7 +165,6 @@ static void on_response(struct verbs_conn *c)
 		verbs_cm_state(c, WARP_CONN_ESTABLISHED, 0);
 }
 
-/* The peer's depth bounds ours; one that it did not say is 0 with devices that do not ask */
 static void on_established(struct verbs_conn *c)
 {
 	verbs_cm_addresses(c);
@@ -214,8 +220,8 @@ static void faults_take(struct verbs_device *d)
 
 /*
  * Connection managers do not tell an orderly end from a reset. That it was none is known when
- * the device has told of a fault, or a work request has failed by itself. @err: if there is no
- * such sign
+ * the device has told of a fault, or a work request has failed or was under way: who ends in
+ * order has waited for his own, and the peer for our Reads of it. @err: if there is no such sign
  */
 static void ended(struct verbs_conn *c, int err)
 {
@@ -234,7 +240,7 @@ static void ended(struct verbs_conn *c, int err)
 	verbs_qp_retire(q);
 	if (__atomic_load_n(&q->fault, __ATOMIC_RELAXED))
 		err = -EPROTO;
-	else if (q->failure)
+	else if (q->failure || q->cut)
 		err = -ECONNRESET;
 	pthread_mutex_unlock(&q->lock);
 	verbs_cm_end(c, err ? WARP_CONN_ERROR : WARP_CONN_DISCONNECTED, err);
@@ -329,6 +335,12 @@ static int failure_of(const struct rdma_cm_event *e)
 		/* No device is on the way: to the program that is no way */
 		return e->status == -ENODEV ? -EHOSTUNREACH : error_of(e, -EHOSTUNREACH);
 	}
+}
+
+bool verbs_cm_moves(const struct verbs_conn *c)
+{
+	return verbs_conn_state(c) == WARP_CONN_CONNECTING ||
+	       (c->closing && !c->shut && !verbs_conn_ended(c));
 }
 
 void verbs_cm_attend(struct verbs_conn *c)

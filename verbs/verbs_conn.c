@@ -56,7 +56,7 @@ int verbs_conn_create(struct verbs_device *d, enum warp_conn_state state, struct
 	c->state = state;
 	c->event = c->epoll = -1;
 	c->peer_ird = c->peer_ord = WARP_DEPTH_NONE;
-	base_list_init(&c->closing_link);
+	base_list_init(&c->progress_link);
 	pthread_mutex_init(&c->lock, NULL);
 	errno = 0;
 	c->channel = verbs_call(rdma_create_event_channel)();
@@ -182,9 +182,9 @@ int verbs_connect(struct warp_qp *qp, const struct sockaddr *addr, socklen_t len
 	err = resolve(c, addr, len, param);
 	if (err)
 		goto err_detach_qp;
-	pthread_mutex_lock(&c->lock);
-	verbs_cm_attend(c);
-	pthread_mutex_unlock(&c->lock);
+	err = verbs_progress_add(c);
+	if (err)
+		goto err_detach_qp;
 	verbs_device_get(c->dev);
 	*out = &c->conn;
 	return 0;
@@ -223,7 +223,7 @@ static int accept_locked(struct verbs_conn *c, const struct warp_conn_param *par
 	err = param_take(c, param);
 	if (err)
 		return err;
-	/* An ORD that exceeds what the peer gives would be its fault to us, and ours to it */
+	/* More than the peer gives would be a fault of ours */
 	if (c->peer_ird != WARP_DEPTH_NONE)
 		c->ord = (uint8_t)base_min((uint16_t)c->ord, c->peer_ird);
 	err = verbs_cm_accept(c);
@@ -251,7 +251,7 @@ int verbs_conn_accept(struct warp_conn *conn, struct warp_qp *qp,
 	pthread_mutex_unlock(&c->lock);
 	if (err)
 		qp_detach(c, q);
-	return err;
+	return err ? err : verbs_progress_add(c);
 }
 
 int verbs_conn_reject(struct warp_conn *conn, const void *private_data, size_t len)
@@ -417,10 +417,10 @@ int verbs_conn_disconnect(struct warp_conn *conn)
 	} else if (!verbs_conn_ended(c) && !c->closing) {
 		__atomic_store_n(&c->closing, true, __ATOMIC_RELEASE);
 		verbs_cm_shut(c);
-		later = !c->shut;
+		later = verbs_cm_moves(c);
 	}
 	pthread_mutex_unlock(&c->lock);
-	return later ? verbs_closer_add(c) : err;
+	return later ? verbs_progress_add(c) : err;
 }
 
 /* What was queued is the program's memory until it is sent: there is no leaving it behind */
@@ -444,7 +444,7 @@ int verbs_conn_destroy(struct warp_conn *conn)
 {
 	struct verbs_conn *c = verbs_conn_of(conn);
 
-	verbs_closer_remove(c);
+	verbs_progress_remove(c);
 	if (c->closing)
 		linger(c);
 	pthread_mutex_lock(&c->lock);

@@ -32,7 +32,7 @@ struct verbs_conn {
 	uint8_t start_pd[VERBS_PD_MAX], start_pd_len;
 	uint8_t peer_pd[VERBS_PD_MAX], peer_pd_len;
 	struct sockaddr_storage local, peer;
-	struct base_list closing_link; /* closer.lock */
+	struct base_list progress_link; /* progress.lock */
 };
 
 static inline struct verbs_conn *verbs_conn_of(const struct warp_conn *c)
@@ -80,6 +80,8 @@ void verbs_cm_state(struct verbs_conn *c, enum warp_conn_state state, int error)
 /* What is posted completes, and nothing can be posted any more */
 void verbs_cm_end(struct verbs_conn *c, enum warp_conn_state state, int error);
 int verbs_cm_accept(struct verbs_conn *c);
+/* In start-up, or to be disconnected when the last work request is sent */
+bool verbs_cm_moves(const struct verbs_conn *c);
 /* The program has disconnected: tells the device once all that was posted is sent */
 void verbs_cm_shut(struct verbs_conn *c);
 /* The connection manager's of an event, which the caller still has */
@@ -88,10 +90,10 @@ void verbs_cm_addresses(struct verbs_conn *c);
 /* The next event, or NULL. Any lock that keeps others from the channel */
 struct rdma_cm_event *verbs_cm_next(struct rdma_event_channel *channel);
 
-/* --- verbs_closer.c ----------------------------------------------------------------------- */
+/* --- verbs_progress.c ----------------------------------------------------------------------- */
 
-/* A thread sees to the end of @c, until it is removed */
-int verbs_closer_add(struct verbs_conn *c);
-void verbs_closer_remove(struct verbs_conn *c);
+/* A thread attends to @c as long as it moves, or until it is removed. No lock is held. */
+int verbs_progress_add(struct verbs_conn *c);
+void verbs_progress_remove(struct verbs_conn *c);
 
 #endif

@@ -114,7 +114,7 @@ static int device_open(const char *name, struct warp_device **out)
 		base_list_init(&d->mrs[i]);
 	pthread_rwlock_init(&d->mr_lock, NULL);
 	pthread_mutex_init(&d->async, NULL);
-	verbs_closer_init(&d->closer);
+	verbs_progress_init(&d->progress);
 	d->dev.ops = &verbs_ops;
 	*out = &d->dev;
 	return 0;
@@ -126,7 +126,7 @@ static int device_close(struct warp_device *dev)
 
 	if (__atomic_load_n(&d->objects, __ATOMIC_ACQUIRE)) /* pairs with verbs_device_put() */
 		return -EBUSY;
-	verbs_closer_uninit(&d->closer);
+	verbs_progress_uninit(&d->progress);
 	verbs_call(ibv_close_device)(d->ctx);
 	pthread_mutex_destroy(&d->async);
 	pthread_rwlock_destroy(&d->mr_lock);

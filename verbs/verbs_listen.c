@@ -11,12 +11,15 @@
 #include "base/log.h"
 #include "verbs/verbs_conn.h"
 
+#define RETRY_NS (10 * BASE_NS_PER_MS)
+
 struct verbs_listener {
 	struct warp_listener listener;
 	struct verbs_device *dev;
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
-	pthread_mutex_t lock; /* who takes events */
+	pthread_mutex_t lock;	 /* who takes events */
+	struct verbs_conn *next; /* lock: of the next Request: one that is taken is there to stay */
 };
 
 static struct verbs_listener *listener_of(const struct warp_listener *l)
@@ -26,6 +29,8 @@ static struct verbs_listener *listener_of(const struct warp_listener *l)
 
 static void listener_free(struct verbs_listener *l)
 {
+	if (l->next)
+		verbs_conn_free(l->next);
 	if (l->id)
 		verbs_call(rdma_destroy_id)(l->id);
 	if (l->channel)
@@ -110,59 +115,77 @@ static int conn_adopt(struct verbs_conn *c, struct rdma_cm_id *id)
 	return 0;
 }
 
+/* Under listener.lock, with a connection at hand: 0, or why it is none of ours */
 static int request_take(struct verbs_listener *l, struct rdma_cm_event *e, struct warp_conn **out)
 {
 	struct rdma_cm_id *id = e->id;
-	struct verbs_conn *c = NULL;
-	int err = is_ours(l, id) ? verbs_conn_create(l->dev, WARP_CONN_REQUEST, &c) : -EXDEV;
+	int err = is_ours(l, id) ? 0 : -EXDEV;
 
 	if (!err)
-		verbs_cm_peer_param(c, &e->param.conn);
+		verbs_cm_peer_param(l->next, &e->param.conn);
 	verbs_call(rdma_ack_cm_event)(e);
 	if (!err)
-		err = conn_adopt(c, id);
-	if (!err) {
-		verbs_device_get(l->dev);
-		*out = &c->conn;
-		return 0;
+		err = conn_adopt(l->next, id);
+	if (err) {
+		base_warn("verbs: a Request is refused: %s", strerror(-err));
+		verbs_call(rdma_reject)(id, NULL, 0);
+		verbs_call(rdma_destroy_id)(id);
+		return err;
 	}
-	base_warn("verbs: a Request is refused: %s", strerror(-err));
-	verbs_call(rdma_reject)(id, NULL, 0);
-	verbs_call(rdma_destroy_id)(id);
-	if (c)
-		verbs_conn_free(c);
-	return err;
+	verbs_device_get(l->dev);
+	*out = &l->next->conn;
+	l->next = NULL;
+	return 0;
 }
 
-/* 0, or -EAGAIN: none is there */
+/* Under listener.lock: 0, -EAGAIN: none is there, or what a connection lacks */
 static int next_request(struct verbs_listener *l, struct warp_conn **out)
 {
 	struct rdma_cm_event *e;
 	int err = -EAGAIN;
 
-	pthread_mutex_lock(&l->lock);
+	if (!l->next) {
+		err = verbs_conn_create(l->dev, WARP_CONN_REQUEST, &l->next);
+		if (err)
+			return err;
+		err = -EAGAIN;
+	}
 	while (err && (e = verbs_cm_next(l->channel))) {
 		if (e->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 			err = request_take(l, e, out);
 		else
 			verbs_call(rdma_ack_cm_event)(e);
 	}
-	pthread_mutex_unlock(&l->lock);
 	return err ? -EAGAIN : 0;
+}
+
+/* Nothing tells when there are descriptors or memory again: then time is let pass */
+static int listener_sleep(struct verbs_listener *l, int lack, uint64_t deadline)
+{
+	struct pollfd pfd = { .fd = l->channel->fd, .events = POLLIN };
+	uint64_t again = base_deadline(base_now(), RETRY_NS);
+	int err;
+
+	if (lack == -EAGAIN)
+		return verbs_poll(&pfd, 1, deadline);
+	err = verbs_poll(NULL, 0, base_min(again, deadline));
+	return err == -ETIMEDOUT && again < deadline ? 0 : err;
 }
 
 int verbs_listener_get(struct warp_listener *wl, int timeout_ms, struct warp_conn **out)
 {
 	struct verbs_listener *l = listener_of(wl);
-	struct pollfd pfd = { .fd = l->channel->fd, .events = POLLIN };
 	uint64_t deadline = base_deadline_ms(timeout_ms);
-	int err = 0;
+	int err = 0, got;
 
 	for (;;) {
-		if (!next_request(l, out))
+		pthread_mutex_lock(&l->lock);
+		got = next_request(l, out);
+		pthread_mutex_unlock(&l->lock);
+		if (!got)
 			return 0;
 		if (err)
 			return err;
-		err = verbs_poll(&pfd, 1, deadline);
+		err = listener_sleep(l, got, deadline);
 	}
 }

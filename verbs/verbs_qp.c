@@ -75,7 +75,7 @@ int verbs_qp_ready(struct verbs_qp *q)
 	if (q->ibv)
 		return 0;
 	q->failure = WARP_WC_SUCCESS;
-	q->fault = q->broken = false;
+	q->fault = q->broken = q->cut = false;
 	q->ibv = device_qp(q, q->copy ? 0 : q->attr.max_inline);
 	if (!q->ibv && errno == EINVAL && q->attr.max_inline && !q->copy) {
 		err = copy_make(q);

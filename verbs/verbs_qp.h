@@ -56,6 +56,7 @@ struct verbs_qp {
 	enum warp_wc_status failure; /* of the first work request that failed by itself */
 	bool fault;		     /* atomic: the device has told of one */
 	bool broken;		     /* something has not completed well */
+	bool cut;		     /* a work request was flushed */
 };
 
 struct verbs_cq {

@@ -121,6 +121,7 @@ static void complete(struct verbs_half *h, struct verbs_queue *queue, enum warp_
 		return;
 	slot = &queue->slot[base_ring_pop(&queue->ring)];
 	h->qp->broken |= status != WARP_WC_SUCCESS;
+	h->qp->cut |= status == WARP_WC_FLUSHED && queue == &h->qp->sq;
 	if (status != WARP_WC_SUCCESS && status != WARP_WC_FLUSHED && !h->qp->failure)
 		h->qp->failure = status;
 	if (status == WARP_WC_SUCCESS && !slot->signaled)

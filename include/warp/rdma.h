@@ -38,7 +38,8 @@ enum warp_feature {
 	WARP_FEATURE_IMMEDIATE = 0x1, /* RFC 7306 */
 	WARP_FEATURE_ATOMIC = 0x2,    /* RFC 7306 */
 	WARP_FEATURE_MARKERS = 0x4,
-	WARP_FEATURE_CRC_OFF = 0x8, /* can go without CRC when the peer agrees */
+	WARP_FEATURE_CRC_OFF = 0x8,	/* can go without CRC when the peer agrees */
+	WARP_FEATURE_INVALIDATE = 0x10, /* WARP_WR_SEND_INVALIDATE, WARP_WR_LOCAL_INVALIDATE */
 };
 
 struct warp_device_attr {

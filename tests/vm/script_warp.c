@@ -68,7 +68,7 @@ static int open_end(void)
 	unsigned int remote = (script_writable ? WARP_ACCESS_REMOTE_WRITE : 0) |
 			      (script_readable ? WARP_ACCESS_REMOTE_READ : 0);
 	unsigned int local = WARP_ACCESS_LOCAL_WRITE;
-	int ret = device ? 0 : warp_device_open(NULL, &device);
+	int ret = device ? 0 : warp_device_open(getenv("SCRIPT_PROVIDER"), &device);
 
 	memset(&end, 0, sizeof(end));
 	if (!ret)

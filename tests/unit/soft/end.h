@@ -3,16 +3,22 @@
 #define TESTS_SOFT_END_H
 
 /*
- * Two queue pairs of one device over TCP loopback, by the public calls. Usable with and without
- * Criterion: what goes wrong aborts.
+ * Two queue pairs of one device, by the public calls. Usable with and without Criterion: what
+ * goes wrong aborts.
+ *
+ * END_PROVIDER and END_ADDRESS in the environment run the same tests on another provider, at an
+ * address of its device; see tests/vm/cases/native.sh.
  */
+#include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <warp/rdma.h>
 
 #define END_ROOM (1 << 20)
+#define END_PIECES 16
 
 #define MUST(x)                                                                 \
 	do {                                                                    \
@@ -29,23 +35,57 @@ struct end {
 	struct warp_qp *qp;
 	struct warp_conn *conn;
 	struct warp_mr *mr;
-	uint8_t *mem; /* END_ROOM */
+	uint8_t *mem;	     /* END_ROOM */
+	unsigned int pieces; /* of a message: END_PIECES, or what the device has */
 };
 
 static const unsigned int end_all_access = WARP_ACCESS_LOCAL_WRITE | WARP_ACCESS_REMOTE_WRITE |
 					   WARP_ACCESS_REMOTE_READ | WARP_ACCESS_REMOTE_ATOMIC;
 
+static inline const char *end_provider(void)
+{
+	const char *name = getenv("END_PROVIDER");
+
+	return name ? name : "soft";
+}
+
+/*
+ * What only the software provider has: the codes of Terminates, ends told apart, and its own ways
+ */
+static inline bool end_is_soft(void)
+{
+	return !strcmp(end_provider(), "soft");
+}
+
+static inline bool end_can(const struct warp_device *dev, uint32_t feature)
+{
+	struct warp_device_attr has;
+
+	MUST(warp_device_query(dev, &has) == 0);
+	return has.features & feature;
+}
+
+static inline struct sockaddr_in end_address(void)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+	const char *address = getenv("END_ADDRESS");
+
+	MUST(inet_pton(AF_INET, address ? address : "127.0.0.1", &sin.sin_addr) == 1);
+	return sin;
+}
+
 static inline void end_init(struct end *e, struct warp_device *dev, uint32_t depth)
 {
-	struct warp_qp_attr attr = { .max_send_wr = depth,
-				     .max_recv_wr = depth,
-				     .max_send_sge = 16,
-				     .max_recv_sge = 16,
-				     .max_inline = 256,
-				     .context = e };
+	struct warp_device_attr has;
+	struct warp_qp_attr attr = {
+		.max_send_wr = depth, .max_recv_wr = depth, .max_inline = 256, .context = e
+	};
 
 	memset(e, 0, sizeof(*e));
 	e->dev = dev;
+	MUST(warp_device_query(dev, &has) == 0);
+	e->pieces = has.max_sge < END_PIECES ? has.max_sge : END_PIECES;
+	attr.max_send_sge = attr.max_recv_sge = e->pieces;
 	e->mem = aligned_alloc(4096, END_ROOM);
 	memset(e->mem, 0, END_ROOM);
 	MUST(warp_pd_create(dev, &e->pd) == 0);
@@ -68,8 +108,7 @@ static inline void end_uninit(struct end *e)
 /* A listener on a free port of loopback, and its address */
 static inline struct warp_listener *end_listen(struct warp_device *dev, struct sockaddr_storage *at)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET,
-				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in sin = end_address();
 	struct warp_listener *l;
 
 	MUST(warp_listen(dev, (struct sockaddr *)&sin, sizeof(sin), 16, &l) == 0);

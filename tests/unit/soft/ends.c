@@ -20,7 +20,7 @@ static struct end a, b;
 
 static void ends_make(void)
 {
-	MUST(warp_device_open("soft", &dev) == 0);
+	MUST(warp_device_open(end_provider(), &dev) == 0);
 	end_init(&a, dev, 32);
 	end_init(&b, dev, 32);
 	ends_connect(&a, &b, NULL, NULL);
@@ -53,7 +53,8 @@ static struct warp_conn_info ended(struct end *e)
 		info = info_of(e);
 		if (info.state > WARP_CONN_ESTABLISHED)
 			return info;
-		info_of(e == &a ? &b : &a);
+		if ((e == &a ? &b : &a)->conn)
+			info_of(e == &a ? &b : &a);
 		usleep(1000);
 	}
 	cr_assert_fail("has not ended");
@@ -122,25 +123,34 @@ Test(soft_ends, receives_are_flushed_in_order)
 
 Test(soft_ends, abort_resets_the_peer)
 {
+	struct warp_conn_info info;
+
 	ends_make();
 	cr_assert_eq(end_recv(&a, 1, 0, 10), 1);
 	cr_assert_eq(end_recv(&b, 2, 0, 10), 1);
 	cr_assert_eq(warp_conn_abort(a.conn), 0);
 	cr_assert_eq(info_of(&a).error, -ECONNABORTED);
 	cr_assert_eq(status_of(&a, 1), WARP_WC_FLUSHED);
-	cr_assert_eq(ended(&b).state, WARP_CONN_ERROR);
-	cr_assert_eq(info_of(&b).error, -ECONNRESET);
+	info = ended(&b);
+	if (end_is_soft()) {
+		cr_assert_eq(info.state, WARP_CONN_ERROR);
+		cr_assert_eq(info.error, -ECONNRESET);
+	}
 	cr_assert_eq(status_of(&b, 2), WARP_WC_FLUSHED);
 	ends_drop();
 }
 
 Test(soft_ends, destroy_of_a_live_connection_aborts_it)
 {
+	struct warp_conn_info info;
+
 	ends_make();
 	cr_assert_eq(warp_qp_destroy(a.qp), -EBUSY);
 	cr_assert_eq(warp_conn_destroy(a.conn), 0);
-	cr_assert_eq(ended(&b).error, -ECONNRESET);
 	a.conn = NULL;
+	info = ended(&b);
+	if (end_is_soft())
+		cr_assert_eq(info.error, -ECONNRESET);
 	ends_drop();
 }
 
@@ -177,11 +187,24 @@ Test(soft_ends, a_queue_pair_connects_again)
 
 /* --- faults: what the two ends hear --- */
 
+/* A device tells which work request failed, but not always how, and of no Terminate */
+static void fault_seen(enum warp_wc_status status, uint64_t id)
+{
+	ended(&a);
+	ended(&b);
+	cr_assert_eq(status_of(&a, id) == WARP_WC_SUCCESS, status == WARP_WC_SUCCESS);
+}
+
 /* a's work request @id ends the connection by @fault; its own Reads behind it are flushed */
 static void fault_heard(uint32_t fault, enum warp_wc_status status, uint64_t id)
 {
-	struct warp_conn_info info = ended(&a);
+	struct warp_conn_info info;
 
+	if (!end_is_soft()) {
+		fault_seen(status, id);
+		return;
+	}
+	info = ended(&a);
 	cr_assert_eq(info.state, WARP_CONN_ERROR);
 	cr_assert_eq(info.error, -ECONNRESET);
 	cr_assert_eq(info.term_received, fault, "%x", info.term_received);
@@ -257,6 +280,8 @@ Test(soft_ends, an_unaligned_atomic)
 	struct warp_send_wr wr;
 
 	ends_make();
+	if (!end_can(dev, WARP_FEATURE_ATOMIC))
+		cr_skip_test("the device has no atomics");
 	wr = remote(WARP_WR_FETCH_ADD, 1, &b);
 	wr.remote_to += 4;
 	cr_assert_eq(end_post(&a, wr, 0, 8), 1);
@@ -292,6 +317,8 @@ Test(soft_ends, a_receive_whose_memory_is_gone)
 	struct warp_recv_wr wr = { .wr_id = 5, .sg = &sge, .num_sge = 1 };
 	struct warp_mr *mr;
 
+	if (!end_is_soft())
+		cr_skip_test("what a device does with memory that goes is its own affair");
 	ends_make();
 	cr_assert_eq(warp_mr_register(b.pd, b.mem, 100, WARP_ACCESS_LOCAL_WRITE, &mr), 0);
 	sge = (struct warp_sge){ b.mem, 100, warp_mr_stag(mr) };
@@ -317,6 +344,8 @@ Test(soft_ends, a_source_that_is_gone_when_its_turn_comes)
 	struct warp_mr *mr;
 	uint64_t *slow;
 
+	if (!end_is_soft())
+		cr_skip_test("what a device does with memory that goes is its own affair");
 	/* The fence holds the Write until a Read is answered, for which b's thread must come by */
 	ends_make();
 	slow = (uint64_t *)b.mem;
@@ -341,7 +370,7 @@ static void listen_and_connect(struct warp_listener **l, const struct warp_conn_
 {
 	struct sockaddr_storage at;
 
-	MUST(warp_device_open("soft", &dev) == 0);
+	MUST(warp_device_open(end_provider(), &dev) == 0);
 	end_init(&a, dev, 4);
 	*l = end_listen(dev, &at);
 	cr_assert_eq(warp_connect(a.qp, (struct sockaddr *)&at, sizeof(struct sockaddr_in), p,
@@ -400,7 +429,7 @@ Test(soft_ends, nobody_listens)
 	struct warp_listener *l;
 	int err;
 
-	MUST(warp_device_open("soft", &dev) == 0);
+	MUST(warp_device_open(end_provider(), &dev) == 0);
 	end_init(&a, dev, 4);
 	l = end_listen(dev, &at);
 	cr_assert_eq(warp_listener_destroy(l), 0);
@@ -431,7 +460,7 @@ Test(soft_ends, slow_and_foolish_peers_hold_up_nobody)
 	int fd[3];
 	char c;
 
-	MUST(warp_device_open("soft", &dev) == 0);
+	MUST(warp_device_open(end_provider(), &dev) == 0);
 	end_init(&a, dev, 4);
 	end_init(&b, dev, 4);
 	l = end_listen(dev, &at);
@@ -504,8 +533,10 @@ Test(soft_ends, a_listener_full_of_silent_peers_sleeps)
 	struct sockaddr_storage at;
 	struct warp_listener *l;
 
+	if (!end_is_soft())
+		cr_skip_test("the device has the peers that are silent");
 	descriptors_limit(4 * SILENT);
-	MUST(warp_device_open("soft", &dev) == 0);
+	MUST(warp_device_open(end_provider(), &dev) == 0);
 	end_init(&a, dev, 4);
 	l = end_listen(dev, &at);
 	for (int i = 0; i < SILENT; i++) {
@@ -537,7 +568,9 @@ Test(soft_ends, a_silent_responder_is_nudged_once)
 	uint8_t frames[64];
 	int fd[2];
 
-	MUST(warp_device_open("soft", &dev) == 0);
+	if (!end_is_soft())
+		cr_skip_test("a device takes no socket");
+	MUST(warp_device_open(end_provider(), &dev) == 0);
 	end_init(&a, dev, 4);
 	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == 0);
 	cr_assert_eq(warp_connect_fd(a.qp, fd[0], &p, &a.conn), 0);
@@ -596,7 +629,9 @@ Test(soft_ends, a_full_queue_says_so_once)
 	struct warp_wc wc[16];
 	struct warp_cq *small;
 
-	MUST(warp_device_open("soft", &dev) == 0);
+	if (!end_is_soft())
+		cr_skip_test("no queue of a device's overflows");
+	MUST(warp_device_open(end_provider(), &dev) == 0);
 	end_init(&a, dev, 16);
 	end_init(&b, dev, 16);
 	cr_assert_eq(warp_cq_create(dev, 4, &small), 0);

@@ -7,13 +7,14 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <unistd.h>
 
 static struct warp_device *dev;
 static struct end a, b;
 
 static void ends_make(const struct warp_conn_param *ip, const struct warp_conn_param *rp)
 {
-	MUST(warp_device_open("soft", &dev) == 0);
+	MUST(warp_device_open(end_provider(), &dev) == 0);
 	end_init(&a, dev, 64);
 	end_init(&b, dev, 64);
 	ends_connect(&a, &b, ip, rp);
@@ -139,6 +140,11 @@ static void immediate_once(struct end *x, struct end *y)
 	expect(x, y, 6, WARP_WC_SEND);
 }
 
+static void refused_once(struct end *x, enum warp_wr_opcode opcode, uint32_t len)
+{
+	cr_assert_eq(end_post(x, (struct warp_send_wr){ .opcode = opcode }, 0, len), -EOPNOTSUPP);
+}
+
 static void every_op(struct end *x, struct end *y)
 {
 	static const uint32_t lengths[] = { 0, 1, 4, 1442, 5000, 65535, 200000 };
@@ -148,8 +154,14 @@ static void every_op(struct end *x, struct end *y)
 		write_once(x, y, lengths[i]);
 		read_once(x, y, lengths[i]);
 	}
-	atomics_once(x, y);
-	immediate_once(x, y);
+	if (end_can(dev, WARP_FEATURE_ATOMIC))
+		atomics_once(x, y);
+	else
+		refused_once(x, WARP_WR_FETCH_ADD, 8);
+	if (end_can(dev, WARP_FEATURE_IMMEDIATE))
+		immediate_once(x, y);
+	else
+		refused_once(x, WARP_WR_IMMEDIATE, 0);
 }
 
 Test(soft_ops, every_operation_both_ways)
@@ -168,6 +180,8 @@ Test(soft_ops, every_option)
 					    WARP_CONN_RTR_READ, 0 };
 	struct warp_conn_info info;
 
+	if (!end_is_soft())
+		cr_skip_test("a device sets its connections up in its own way");
 	for (unsigned int i = 0; i < 16 * 6; i++) {
 		struct warp_conn_param ip = { .ird = 4, .ord = 4, .flags = rtr[i / 16] };
 		struct warp_conn_param rp = { .ird = 4, .ord = 4, .flags = rtr[i / 16] };
@@ -189,24 +203,24 @@ Test(soft_ops, every_option)
 
 Test(soft_ops, pieces_are_gathered_and_scattered)
 {
-	struct warp_sge out[16], in[16];
-	struct warp_send_wr wr = {
-		.opcode = WARP_WR_SEND, .flags = WARP_SEND_SIGNALED, .sg = out, .num_sge = 16
-	};
-	struct warp_recv_wr rwr = { .wr_id = 1, .sg = in, .num_sge = 16 };
+	struct warp_sge out[END_PIECES], in[END_PIECES];
+	struct warp_send_wr wr = { .opcode = WARP_WR_SEND, .flags = WARP_SEND_SIGNALED, .sg = out };
+	struct warp_recv_wr rwr = { .wr_id = 1, .sg = in };
+	unsigned int n;
 	size_t total = 0;
 
 	ends_default();
+	wr.num_sge = rwr.num_sge = n = a.pieces;
 	fill(a.mem, 65536, 1);
-	for (unsigned int i = 0; i < 16; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		out[i] = end_sge(&a, total, i * 37);
-		in[15 - i] = end_sge(&b, 30000 + i * 1000, i * 37);
+		in[n - 1 - i] = end_sge(&b, 30000 + i * 1000, i * 37);
 		total += i * 37;
 	}
 	cr_assert_eq(warp_qp_post_recv(b.qp, &rwr, 1), 1);
 	cr_assert_eq(warp_qp_post_send(a.qp, &wr, 1), 1);
 	cr_assert_eq(end_next(&b, &a).byte_len, total);
-	for (unsigned int i = 0, at = 0; i < 16; at += in[i++].length)
+	for (unsigned int i = 0, at = 0; i < n; at += in[i++].length)
 		cr_assert_eq(memcmp(in[i].addr, a.mem + at, in[i].length), 0);
 	ends_drop();
 }
@@ -254,6 +268,7 @@ Test(soft_ops, only_what_is_signalled_completes)
 {
 	struct warp_sge sge;
 	struct warp_send_wr wr = { .opcode = WARP_WR_WRITE, .sg = &sge, .num_sge = 1 };
+	int n;
 
 	ends_default();
 	sge = end_sge(&a, 0, 8);
@@ -262,7 +277,9 @@ Test(soft_ops, only_what_is_signalled_completes)
 	for (uint64_t i = 0; i < 200; i++) {
 		wr.wr_id = i;
 		wr.flags = i % 50 == 49 ? WARP_SEND_SIGNALED : 0;
-		cr_assert_eq(warp_qp_post_send(a.qp, &wr, 1), 1);
+		while ((n = warp_qp_post_send(a.qp, &wr, 1)) == -ENOMEM)
+			usleep(100); /* those without a completion make room by themselves */
+		cr_assert_eq(n, 1);
 	}
 	for (uint64_t i = 49; i < 200; i += 50)
 		expect(&a, &b, i, WARP_WC_WRITE);
@@ -314,9 +331,10 @@ Test(soft_ops, the_depths_are_negotiated)
 
 	ends_make(&ip, &rp);
 	cr_assert_eq(warp_conn_query(a.conn, &info), 0);
-	cr_assert_eq(info.ord, 3);
+	/* A device may give more than its program asks for */
+	cr_assert(end_is_soft() ? info.ord == 3 : info.ord >= 3 && info.ord <= 6);
 	cr_assert_eq(info.ird, 8);
-	cr_assert_eq(info.peer_ird, 3);
+	cr_assert(end_is_soft() ? info.peer_ird == 3 : info.peer_ird >= 3);
 	cr_assert_eq(warp_conn_query(b.conn, &info), 0);
 	cr_assert_eq(info.ord, 8);
 	ends_drop();
@@ -340,6 +358,8 @@ Test(soft_ops, a_send_invalidates)
 	struct warp_wc wc;
 
 	ends_default();
+	if (!end_can(dev, WARP_FEATURE_INVALIDATE))
+		cr_skip_test("the device cannot");
 	cr_assert_eq(warp_mr_register(b.pd, b.mem, 100, WARP_ACCESS_REMOTE_WRITE, &mr), 0);
 	wr.inv_stag = warp_mr_stag(mr);
 	cr_assert_eq(end_recv(&b, 1, 0, 100), 1);
@@ -366,6 +386,8 @@ Test(soft_ops, a_local_invalidation_has_its_place_in_the_queue)
 	struct warp_mr *mr;
 
 	ends_default();
+	if (!end_can(dev, WARP_FEATURE_INVALIDATE))
+		cr_skip_test("the device cannot");
 	cr_assert_eq(warp_mr_register(a.pd, a.mem, 100, WARP_ACCESS_REMOTE_WRITE, &mr), 0);
 	wr.remote_stag = warp_mr_stag(b.mr);
 	wr.remote_to = (uintptr_t)b.mem;

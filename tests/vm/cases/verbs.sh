@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The provider verbs on siw, either as server: with the software provider, rping, and itself
+# Limit: 200
+warp_rping=$apps/examples/warp-rping
+port=7800
+ulimit -l unlimited
+check "a siw device in each namespace" in_peer rdma link add siw1 type siw netdev up0
+
+# pings SERVER... -- CLIENT...: the server on siw's side, the client in the namespace; -a and -p are
+# added
+pings() {
+	local server=() status=0
+	port=$((port + 1))
+	while [ "$1" != -- ]; do
+		server+=("$1")
+		shift
+	done
+	shift
+	start server "${server[@]}" -a "${addr:-$SIW}" -p $port
+	await_port server $port
+	in_peer timeout -k 2 30 "$@" -c -a "${addr:-$SIW}" -p $port -C "${count:-5}" -V || status=$?
+	# rping ends with an error when its client has gone
+	[ "${server[0]}" = rping ] || ends server 10 || status=1
+	gone server 2 || stop server
+	return $status
+}
+
+serve=(-s -S 65535)
+verbs0=("$warp_rping" --provider verbs:siw0)
+verbs1=("$warp_rping" --provider verbs:siw1)
+for size in 26 1442 65535; do
+	check "verbs serves the software provider: $size octets" \
+		pings "${verbs0[@]}" "${serve[@]}" -- "$warp_rping" -S $size
+	check "verbs serves verbs: $size octets" \
+		pings "${verbs0[@]}" "${serve[@]}" -- "${verbs1[@]}" -S $size
+	check "verbs serves rping: $size octets" \
+		pings "${verbs0[@]}" "${serve[@]}" -- rping -S $size
+	check "rping serves verbs: $size octets" \
+		pings rping "${serve[@]}" -- "${verbs1[@]}" -S $size
+done
+addr=$SIW6 check "verbs serves the software provider: IPv6" \
+	pings "${verbs0[@]}" "${serve[@]}" -- "$warp_rping"
+count=200 check "verbs serves verbs: 200 pings" pings "${verbs0[@]}" "${serve[@]}" -- "${verbs1[@]}"
+
+# soft_serves: the other way round
+soft_serves() {
+	port=$((port + 1))
+	start server in_peer "$warp_rping" "${serve[@]}" -a $PEER -p $port
+	await_port server $port
+	timeout -k 2 30 "${verbs0[@]}" -c -a $PEER -p $port -C 5 -V "$@" && ends server 10
+}
+for size in 26 1442 65535; do
+	check "the software provider serves verbs: $size octets" soft_serves -S $size
+done
+check "the first active device is taken when none is named" \
+	pings "$warp_rping" --provider verbs "${serve[@]}" -- "$warp_rping"
+
+# Step by step: script_warp on siw1, script_verbs on siw0
+export SCRIPT_PROVIDER=verbs:siw1
+for role in "siw serves" "warpsock serves"; do
+	check "$role: Sends to and fro" \
+		both accept swap got 1 send 5000 got 65536 send 0 closed -- \
+		swap send 1 got 5000 send 65536 got 0 close
+	check "$role: the initiator writes and reads" both accept swap got 1 has 65536 closed -- \
+		swap read 65536 read 1 write 65536 send 1 close
+	check "$role: the responder writes and reads" both accept swap read 1445 read 65536 \
+		write 65536 send 1 closed -- swap got 1 has 65536 close
+	for n in 1 248; do
+		before=(private $n)
+		check "$role: $n octets of private data in the Request" \
+			both private-is $n accept swap closed -- swap close
+		before=()
+		check "$role: $n octets of private data in the Reply" \
+			both private $n accept swap closed -- private-is $n swap close
+		check "$role: rejected with $n octets" \
+			both private $n reject -- refused private-is $n
+	done
+done
+
+# warp-kv: Reads of the server's memory
+kv=$apps/examples/warp-kv
+start store "$kv" serve -a $SIW -p 7990 --provider verbs:siw0
+await_port store 7990
+check "warp-kv puts by the software provider what verbs serves" \
+	in_peer timeout 20 "$kv" put -a $SIW -p 7990 key value
+check "warp-kv gets by verbs, 100 times" \
+	in_peer timeout 20 "$kv" get -a $SIW -p 7990 --provider verbs:siw1 -r 100 key
+stop store INT
+
+# The device goes with its network interface otherwise, under those who have it
+check "the device can be removed" in_peer rdma link delete siw1
