@@ -21,6 +21,7 @@ __attribute__((format(printf, 1, 2), noreturn)) void launcher_die(const char *fm
 int run_main(int argc, char **argv);
 int options_main(int argc, char **argv);
 int explain_main(int argc, char **argv);
+int doctor_main(int argc, char **argv);
 
 /* --- rules.c: --use, --all and --mode, which several have --------------------------------- */
 

@@ -16,6 +16,7 @@ const char launcher_usage[] =
 	"ADDRESS:PORT\n"
 	"       warpsock explain [CODE]\n"
 	"       warpsock options [--profile NAME]\n"
+	"       warpsock doctor\n"
 	"       warpsock bench KIND [OPTION..]\n"
 	"       warpsock --version | --help\n"
 	"\n"
@@ -29,7 +30,8 @@ const char launcher_usage[] =
 	"  --provider NAME  who does RDMA\n"
 	"  --report FILE    at exit, write there what was done, as JSON\n"
 	"explain tells which rule decides about a socket, or what a reason code means.\n"
-	"options shows every option with its value and where it comes from.\n";
+	"options shows every option with its value and where it comes from.\n"
+	"doctor tells which RDMA devices there are, and why one cannot be used.\n";
 
 void launcher_die(const char *fmt, ...)
 {
@@ -61,8 +63,9 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*main)(int argc, char **argv);
 	} commands[] = {
-		{ "run", run_main },	 { "options", options_main },	{ "explain", explain_main },
-		{ "bench", bench_main }, { "--version", version_main }, { "--help", help_main },
+		{ "run", run_main },	 { "options", options_main }, { "explain", explain_main },
+		{ "bench", bench_main }, { "doctor", doctor_main },   { "--version", version_main },
+		{ "--help", help_main },
 	};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]); i++)

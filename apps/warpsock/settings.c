@@ -27,14 +27,16 @@ __attribute__((noreturn)) static void no_profile(const char *name)
 	launcher_die("--profile: expected one of %s, got \"%s\"", names, name);
 }
 
+/* With or without a device's name behind a colon */
 static bool provider_is_there(const char *name)
 {
 	const char *have;
+	size_t len = strcspn(name, ":");
 
 	if (!strcmp(name, "auto"))
 		return true;
 	for (unsigned int i = 0; (have = warp_provider_name(i)); i++)
-		if (!strcmp(have, name))
+		if (strlen(have) == len && !strncmp(have, name, len))
 			return true;
 	return false;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # The unit tests of the native API on the provider verbs: both ends on one siw device
-# Limit: 240
+# Limit: 400
 ulimit -l unlimited
 export END_PROVIDER=verbs:siw0 END_ADDRESS=$SIW
 check "the device is there" rdma link show siw0/1

@@ -89,3 +89,26 @@ stop store INT
 
 # The device goes with its network interface otherwise, under those who have it
 check "the device can be removed" in_peer rdma link delete siw1
+
+check "warpsock doctor finds nothing wrong" "$apps/warpsock" doctor
+doctor_says() { "$apps/warpsock" doctor | grep -q "$1"; }
+check "warpsock doctor knows siw's transport, port and interface" \
+	doctor_says "siw0 *iWARP, .*port 1 ACTIVE"
+check "warpsock doctor knows its addresses" doctor_says "interface sw0 .*$SIW"
+doctor_finds() {
+	local out status=0
+	out=$("$@" "$apps/warpsock" doctor) || status=$?
+	echo "$out"
+	[ $status = 1 ] && grep -q "! $complaint" <<<"$out"
+}
+# In the namespace siw0 has no interface
+complaint="it has no network interface here" \
+	check "warpsock doctor says that an interface is elsewhere" doctor_finds in_peer
+chmod 600 /dev/infiniband/uverbs0
+complaint="/dev/infiniband/uverbs. cannot be opened" \
+	check "warpsock doctor says that a user may not" \
+	doctor_finds setpriv --reuid 65534 --clear-groups
+chmod 666 /dev/infiniband/uverbs0
+no_locks() { (ulimit -l 64 && "$@"); }
+complaint="registered memory counts against it" \
+	check "warpsock doctor says that little memory may be locked" doctor_finds no_locks
