@@ -48,5 +48,7 @@ int config_load(struct config *c)
 	c->start = config_number(&settings, CONFIG_START);
 	c->grace = config_number(&settings, CONFIG_GRACE);
 	c->probe = config_number(&settings, CONFIG_PROBE_TIMEOUT);
+	c->forget_plain = config_number(&settings, CONFIG_FORGET_PLAIN);
+	c->forget_ddp = config_number(&settings, CONFIG_FORGET_DDP);
 	return err;
 }

@@ -22,6 +22,8 @@ struct config {
 	uint64_t linger; /* nanoseconds, as the others: what exit waits for the peer */
 	uint64_t spin;	 /* who waits looks so long itself before it sleeps */
 	uint64_t start;	 /* connect() waits so long for the Reply */
+	/* What is known of a peer in mode auto: that it does not speak MPA, and that it does */
+	uint64_t forget_plain, forget_ddp;
 	/* CONFIG_COMPUTED: by the round trip */
 	uint64_t grace; /* a server that speaks first waits so long for a Request */
 	uint64_t probe; /* connect() in mode auto for the Reply */

@@ -101,6 +101,26 @@ static const struct config_option options[] = {
 			"its MPA Request before it falls back to plain TCP. auto is 50 ms or four "
 			"round trips, whichever is more.",
 	},
+	[CONFIG_FORGET_PLAIN] = {
+		.name = "WARPSOCK_FORGET_PLAIN",
+		.type = CONFIG_TYPE_TIME,
+		.unit = "s",
+		.fallback = "60",
+		.min = BASE_NS_PER_S,
+		.max = 86400 * BASE_NS_PER_S,
+		.text = "How long a program in mode auto remembers that a peer did not speak MPA, "
+			"and does not ask it again.",
+	},
+	[CONFIG_FORGET_DDP] = {
+		.name = "WARPSOCK_FORGET_DDP",
+		.type = CONFIG_TYPE_TIME,
+		.unit = "s",
+		.fallback = "3600",
+		.min = BASE_NS_PER_S,
+		.max = 86400 * BASE_NS_PER_S,
+		.text = "How long a program in mode auto remembers that a peer spoke MPA, which is "
+			"reason enough to ask it.",
+	},
 	[CONFIG_START] = {
 		.name = "WARPSOCK_START",
 		.type = CONFIG_TYPE_TIME,

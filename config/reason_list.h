@@ -6,85 +6,75 @@
  * Why a connection is not on DDP, or ended: X(name, number, group, text, advice).
  *
  * Numbers are what DDP_INFO, logs of old versions and other programs hold: a number is never
- * changed and never used again. 1-99 local choice, 100-199 peer, 200-299 this host, 300-399 end.
+ * changed and never used again; 6, 7, 105, 202 and 204 were in use. 1-99 local choice, 100-199
+ * peer, 200-299 this host, 300-399 end.
  * docs/reasons.md is made from these rows (ninja docs).
  */
-#define CONFIG_REASON_LIST(X)                                                                     \
-	X(NONE, 0, CHOICE, "The connection is on DDP.", "")                                       \
-	X(RULE_NONE, 1, CHOICE, "No rule matches the socket, and the program did not ask.",       \
-	  "Add a rule, or use --all.")                                                            \
-	X(RULE_TCP, 2, CHOICE, "The first rule that matches says tcp.",                           \
-	  "Change the rule, or put another one before it.")                                       \
-	X(MODE_OFF, 3, CHOICE, "The program set DDP_MODE to OFF.", "")                            \
-	X(PEER_UNKNOWN, 4, CHOICE,                                                                \
-	  "Mode auto has no reason to believe that the peer speaks MPA: no rule gives its "       \
-	  "address, no listener on this host has it, and it never answered a Request.",           \
-	  "Give its address in a rule, or use mode on.")                                          \
-	X(PEER_KNOWN_PLAIN, 5, CHOICE, "The peer did not speak MPA a short while ago.",           \
-	  "The answer is forgotten after a minute.")                                              \
-	X(FAST_OPEN, 6, CHOICE, "Data went with the SYN (TCP Fast Open), before any start-up.",   \
-	  "Switch Fast Open off in the program.")                                                 \
-	X(SOCKET_OPTION, 7, CHOICE,                                                               \
-	  "The program set a socket option that needs TCP's own byte stream, such as TCP_ULP or " \
-	  "TCP_REPAIR.",                                                                          \
-	  "Switch the feature off in the program.")                                               \
-	X(PEER_NOT_MPA, 100, PEER, "The peer's first octets are no MPA start-up.",                \
-	  "Run the peer under warpsock, or name it in a tcp rule.")                               \
-	X(PROBE_TIMEOUT, 101, PEER, "The peer did not answer the MPA Request in time.",           \
-	  "Run the peer under warpsock; on a slow network raise WARPSOCK_PROBE_TIMEOUT.")         \
-	X(REFUSED, 102, PEER, "The peer rejected the MPA Request.", "Ask the peer's log.")        \
-	X(GRACE_EXPIRED, 103, PEER,                                                               \
-	  "The program wrote first, and no MPA Request had come by then.",                        \
-	  "If the peer is under warpsock, raise WARPSOCK_GRACE.")                                 \
-	X(LATE_REQUEST, 104, PEER,                                                                \
-	  "An MPA Request came after the connection had become plain TCP; it was reset.",         \
-	  "Raise WARPSOCK_GRACE.")                                                                \
-	X(PEER_REVISION, 105, PEER, "The peer speaks an MPA revision that is not served.", "")    \
-	X(PEER_PARAMETERS, 106, PEER,                                                             \
-	  "The peer speaks MPA, but not the stream protocol, or with values out of range.",       \
-	  "Streams need rsockets or warpsock at the other end.")                                  \
-	X(PEER_CLOSED, 107, PEER, "The peer closed the connection during start-up.", "")          \
-	X(UNREACHABLE, 108, PEER, "TCP could not connect.", "")                                   \
-	X(PROVIDER_UNAVAILABLE, 200, HOST, "The provider that is asked for is not there.",        \
-	  "warpsock doctor tells which providers there are, and why one cannot be used.")         \
-	X(PROVIDER_LIMIT, 201, HOST, "The provider has no room for another connection.", "")      \
-	X(RING_TOO_SMALL, 202, HOST, "A ring is smaller than the stream protocol needs.",         \
-	  "Raise WARPSOCK_RING, or DDP_RING in the program.")                                     \
-	X(NO_MEMORY, 203, HOST, "There was no memory for the connection's state.", "")            \
-	X(NO_DESCRIPTOR, 204, HOST, "There was no file descriptor left for start-up.",            \
-	  "Raise the limit (ulimit -n).")                                                         \
-	X(RUNTIME_DIR, 205, HOST,                                                                 \
-	  "The state of connections cannot be kept: the folder for it is missing, full, or not "  \
-	  "the user's own.",                                                                      \
-	  "See WARPSOCK_RUNTIME_DIR.")                                                            \
-	X(FORKED, 206, HOST, "The process forked, and the provider's resources did not follow.",  \
-	  "Use the provider soft.")                                                               \
-	X(SANDBOXED, 207, HOST, "The process is in a sandbox that forbids the calls DDP needs.",  \
-	  "")                                                                                     \
-	X(IO_URING, 208, HOST, "The program uses io_uring, which passes by the interposer.",      \
-	  "Switch io_uring off in the program.")                                                  \
-	X(OTHER_USER, 209, HOST, "The socket came from another user's process.", "")              \
-	X(NOT_OWNER, 210, HOST, "The connection's memory and queues belong to another process.",  \
-	  "")                                                                                     \
-	X(NOT_LOADED, 211, HOST,                                                                  \
-	  "The program cannot load the interposer (it is static or setuid); a relay serves it.",  \
-	  "")                                                                                     \
-	X(CLOSED, 300, END, "Both ends finished in order.", "")                                   \
-	X(PEER_RESET, 301, END, "The peer reset the TCP connection.", "")                         \
-	X(PEER_CUT, 302, END, "The peer's TCP stream ended within a message.",                    \
-	  "The peer's process was probably killed.")                                              \
-	X(PEER_TERMINATED, 303, END, "The peer ended the stream with a Terminate message.",       \
-	  "DDP_INFO has its layer, type and code.")                                               \
-	X(FAULT, 304, END, "The peer broke the protocol; a Terminate message told it.",           \
-	  "DDP_INFO has the fault's layer, type and code.")                                       \
-	X(PEER_ABORTED, 305, END, "The peer's program aborted the connection.", "")               \
-	X(ABORTED, 306, END, "The program aborted the connection.", "")                           \
-	X(LINGER_EXPIRED, 307, END,                                                               \
-	  "The program ended and its last octets could not be delivered in time.",                \
-	  "Raise WARPSOCK_LINGER.")                                                               \
-	X(TIMED_OUT, 308, END, "TCP heard nothing from the peer for too long.", "")               \
-	X(SHARER_DIED, 309, END,                                                                  \
-	  "A process that shares the connection died while it changed its state.", "")            \
+#define CONFIG_REASON_LIST(X)                                                                    \
+	X(NONE, 0, CHOICE, "The connection is on DDP.", "")                                      \
+	X(RULE_NONE, 1, CHOICE, "No rule matches the socket, and the program did not ask.",      \
+	  "Add a rule, or use --all.")                                                           \
+	X(RULE_TCP, 2, CHOICE, "The first rule that matches says tcp.",                          \
+	  "Change the rule, or put another one before it.")                                      \
+	X(MODE_OFF, 3, CHOICE, "The program set DDP_MODE to OFF.", "")                           \
+	X(PEER_UNKNOWN, 4, CHOICE,                                                               \
+	  "Mode auto has no reason to believe that the peer speaks MPA: no rule gives its "      \
+	  "address, no listener on this host has it, and it never answered a Request.",          \
+	  "Give its address in a rule, or use mode on.")                                         \
+	X(PEER_KNOWN_PLAIN, 5, CHOICE, "The peer did not speak MPA a short while ago.",          \
+	  "The answer is forgotten after a minute.")                                             \
+	X(PEER_NOT_MPA, 100, PEER, "The peer's first octets are no MPA start-up.",               \
+	  "Run the peer under warpsock, or name it in a tcp rule.")                              \
+	X(PROBE_TIMEOUT, 101, PEER, "The peer did not answer the MPA Request in time.",          \
+	  "Run the peer under warpsock; on a slow network raise WARPSOCK_PROBE_TIMEOUT.")        \
+	X(REFUSED, 102, PEER, "The peer rejected the MPA Request.", "Ask the peer's log.")       \
+	X(GRACE_EXPIRED, 103, PEER,                                                              \
+	  "The program wrote first, and no MPA Request had come by then.",                       \
+	  "If the peer is under warpsock, raise WARPSOCK_GRACE.")                                \
+	X(LATE_REQUEST, 104, PEER,                                                               \
+	  "An MPA Request came after the connection had become plain TCP; it was reset.",        \
+	  "Raise WARPSOCK_GRACE.")                                                               \
+	X(PEER_PARAMETERS, 106, PEER,                                                            \
+	  "The peer speaks MPA, but not the stream protocol, or with values out of range.",      \
+	  "Streams need rsockets or warpsock at the other end.")                                 \
+	X(PEER_CLOSED, 107, PEER, "The peer closed the connection during start-up.", "")         \
+	X(UNREACHABLE, 108, PEER, "TCP could not connect.", "")                                  \
+	X(PROVIDER_UNAVAILABLE, 200, HOST, "The provider that is asked for is not there.",       \
+	  "warpsock doctor tells which providers there are, and why one cannot be used.")        \
+	X(PROVIDER_LIMIT, 201, HOST, "The provider has no room for another connection.", "")     \
+	X(NO_MEMORY, 203, HOST, "There was no memory for the connection's state.", "")           \
+	X(RUNTIME_DIR, 205, HOST,                                                                \
+	  "The state of connections cannot be kept: the folder for it is missing, full, or not " \
+	  "the user's own.",                                                                     \
+	  "See WARPSOCK_RUNTIME_DIR.")                                                           \
+	X(FORKED, 206, HOST, "The process forked, and the provider's resources did not follow.", \
+	  "Use the provider soft.")                                                              \
+	X(SANDBOXED, 207, HOST, "The process is in a sandbox that forbids the calls DDP needs.", \
+	  "")                                                                                    \
+	X(IO_URING, 208, HOST, "The program uses io_uring, which passes by the interposer.",     \
+	  "Switch io_uring off in the program.")                                                 \
+	X(OTHER_USER, 209, HOST, "The socket came from another user's process.", "")             \
+	X(NOT_OWNER, 210, HOST, "The connection's memory and queues belong to another process.", \
+	  "")                                                                                    \
+	X(NOT_LOADED, 211, HOST,                                                                 \
+	  "The program cannot load the interposer (it is static or setuid); a relay serves it.", \
+	  "")                                                                                    \
+	X(CLOSED, 300, END, "Both ends finished in order.", "")                                  \
+	X(PEER_RESET, 301, END, "The peer reset the TCP connection.", "")                        \
+	X(PEER_CUT, 302, END, "The peer's TCP stream ended within a message.",                   \
+	  "The peer's process was probably killed.")                                             \
+	X(PEER_TERMINATED, 303, END, "The peer ended the stream with a Terminate message.",      \
+	  "DDP_INFO has its layer, type and code.")                                              \
+	X(FAULT, 304, END, "The peer broke the protocol; a Terminate message told it.",          \
+	  "DDP_INFO has the fault's layer, type and code.")                                      \
+	X(PEER_ABORTED, 305, END, "The peer's program aborted the connection.", "")              \
+	X(ABORTED, 306, END, "The program aborted the connection.", "")                          \
+	X(LINGER_EXPIRED, 307, END,                                                              \
+	  "The program ended and its last octets could not be delivered in time.",               \
+	  "Raise WARPSOCK_LINGER.")                                                              \
+	X(TIMED_OUT, 308, END, "TCP heard nothing from the peer for too long.", "")              \
+	X(SHARER_DIED, 309, END,                                                                 \
+	  "A process that shares the connection died while it changed its state.", "")           \
 	X(STATE_DAMAGED, 310, END, "The shared state of the connection makes no sense.", "")
 
 #endif

@@ -34,6 +34,7 @@
 #include "preload/edge.h"
 #include "preload/fork.h"
 #include "preload/internal.h"
+#include "preload/report.h"
 #include "preload/sandbox.h"
 
 #define BATCH 64
@@ -67,6 +68,12 @@ static struct {
 	.bell = -1,
 };
 
+void attend_expired(unsigned int n)
+{
+	base_warn("%u connections: %s", n, config_reason_text(CONFIG_REASON_LINGER_EXPIRED));
+	report_reason(CONFIG_REASON_LINGER_EXPIRED, n);
+}
+
 static void charge_end(struct charge *c)
 {
 	base_list_remove(&c->node);
@@ -85,6 +92,15 @@ static int charge_more(struct charge *c)
 			 : stream->ops->progress(stream);
 }
 
+static bool charge_expired(const struct charge *c)
+{
+	if (!base_deadline_passed(c->deadline, base_now()))
+		return false;
+	if (!c->safe)
+		attend_expired(1);
+	return true;
+}
+
 /* Is there nothing more to do for it? @content: an acknowledgement will do */
 static bool charge_over(struct charge *c, bool content)
 {
@@ -97,8 +113,7 @@ static bool charge_over(struct charge *c, bool content)
 	if (!c->closed)
 		return left != -EAGAIN && !stream->ops->owes(stream) &&
 		       !stream->ops->serves(stream);
-	return left != -EAGAIN || (content && c->safe) ||
-	       base_deadline_passed(c->deadline, base_now());
+	return left != -EAGAIN || (content && c->safe) || charge_expired(c);
 }
 
 /* Under the lock: one of which the peer is plain, for the caller alone; NULL */
@@ -435,9 +450,22 @@ static void bequeathed(void *ctx)
 {
 	apart_init("warpsock-linger");
 	charges_own();
+	fallback_renew();
 	apart_close_others(closed_next, NULL);
 	attend_finish(base_deadline(base_now(), sock_config.linger));
 	syscall(SYS_exit_group, 0);
+}
+
+/* One that goes back to the kernel just now is its process's to finish */
+static bool any_plain(void)
+{
+	struct base_list *node, *next;
+	bool any = false;
+
+	base_list_foreach(node, next, &charges.list) {
+		any |= base_list_entry(node, struct charge, node)->plain;
+	}
+	return any;
 }
 
 /* They count as this process's, which is who has closed them */
@@ -464,7 +492,7 @@ bool attend_bequeath(void)
 		return false;
 	pthread_mutex_lock(&charges.lock);
 	if (charges.closed)
-		err = apart_create(bequeathed, NULL);
+		err = any_plain() ? -EBUSY : apart_create(bequeathed, NULL);
 	if (!err)
 		charges_give();
 	pthread_mutex_unlock(&charges.lock);

@@ -31,6 +31,8 @@ unsigned int attend_finish(uint64_t deadline);
 bool attend_bequeath(void);
 /* So that no descriptor has to be made later */
 void attend_prepare(void);
+/* So many were given up before their peers had what they were sent */
+void attend_expired(unsigned int n);
 /* Ends the thread; it is back when it is needed, if a sandbox lets it */
 void attend_stop(void);
 /* What is closed has no program any more whose flags would count (preload/confine.c) */

@@ -17,12 +17,14 @@
 #include "base/log.h"
 #include "base/sockutil.h"
 #include "preload/attend.h"
+#include "preload/barred.h"
 #include "preload/choose.h"
+#include "preload/ddp.h"
 #include "preload/host.h"
 #include "preload/libc.h"
 #include "preload/pieces.h"
+#include "preload/plain.h"
 #include "preload/probe.h"
-#include "preload/sandbox.h"
 #include "preload/sock.h"
 #include "preload/wait.h"
 
@@ -89,6 +91,7 @@ static long start_failed(struct sock *s)
 {
 	int told = s->stream->ops->take_error(s->stream);
 
+	ddp_info_keep(s);
 	sock_forget_stream(s);
 	return told ? -told : -ECONNABORTED;
 }
@@ -196,24 +199,26 @@ static long connect_ddp(struct sock *s, int fd, const struct sockaddr *addr, soc
 	bool wait = !base_sock_is_nonblock(fd);
 	long tcp = here ? tcp_connect(s, fd, addr, len) : base_sock_connect(fd, addr, len);
 
-	if (!is_on_its_way(tcp))
-		return tcp;
-	return connected(s, fd, tcp, here, wait && !here);
+	if (is_on_its_way(tcp))
+		return connected(s, fd, tcp, here, wait && !here);
+	plain_note(fd, CONFIG_REASON_UNREACHABLE);
+	return tcp;
 }
 
-/* What start-up needs is forbidden */
-static long connect_sandboxed(struct sock *s, const struct sockaddr *peer, socklen_t len)
+/* No connection of this process can be on DDP */
+static long connect_barred(struct sock *s, const struct sockaddr *peer, socklen_t len,
+			   enum config_reason reason)
 {
 	struct choice choice = { s->mode, CONFIG_REASON_MODE_OFF, false };
 
 	if (!s->fixed)
 		choose_client(peer, len, &choice);
 	if (choice.mode == CONFIG_USE_DDP) {
-		base_err("a connection cannot begin: %s",
-			 config_reason_text(CONFIG_REASON_SANDBOXED));
+		plain_note(s->fd, reason);
+		base_err("a connection cannot begin: %s", config_reason_text(reason));
 		return -EOPNOTSUPP;
 	}
-	sock_give_back(s, choice.mode == CONFIG_USE_AUTO ? CONFIG_REASON_SANDBOXED : choice.reason);
+	sock_give_back(s, choice.mode == CONFIG_USE_AUTO ? reason : choice.reason);
 	return CALL_THEIRS;
 }
 
@@ -222,13 +227,15 @@ static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, soc
 	struct sockaddr_storage reach;
 	const struct sockaddr *peer = (struct sockaddr *)&reach;
 	socklen_t peer_len = host_reach(addr, len, &reach);
+	enum config_reason barred;
 	struct choice choice;
 	bool here;
 
 	if (!peer_len)
 		return base_sock_connect(fd, addr, len);
-	if (!sandbox_may_begin())
-		return connect_sandboxed(s, peer, peer_len);
+	barred = barred_reason();
+	if (barred)
+		return connect_barred(s, peer, peer_len, barred);
 	here = sock_listens_here(peer, peer_len);
 	connect_choose(s, peer, peer_len, here, &choice);
 	if (choice.mode == CONFIG_USE_TCP)
@@ -268,6 +275,7 @@ static long disconnect(struct sock *s, int fd, const struct sockaddr *addr, sock
 	long err = base_sock_connect(fd, addr, len);
 
 	if (!err) {
+		plain_note(fd, CONFIG_REASON_ABORTED);
 		sock_forget_stream(s);
 		sock_tell(s);
 	}

@@ -18,6 +18,7 @@
 #include "preload/limit.h"
 #include "preload/pieces.h"
 #include "preload/sandbox.h"
+#include "preload/uring.h"
 
 long __wrap_syscall(long n, long a, long b, long c, long d, long e, long f);
 long wrap_syscall(long n, long a, long b, long c, long d, long e, long f) __asm__("syscall")
@@ -98,6 +99,11 @@ static long raw_seccomp(const long *a)
 	return libc_try(made(SYS_seccomp, a));
 }
 
+static long raw_uring(const long *a)
+{
+	return libc_try(made(SYS_io_uring_setup, a));
+}
+
 /* --- the time of pselect6 and ppoll, of which the kernel writes what is left, and libc does not */
 
 static struct timespec *time_of(long n, const long *a)
@@ -123,6 +129,8 @@ static long routed(long n, const long *a)
 		return raw_pselect(a);
 	if (n == SYS_seccomp && a[0] <= SECCOMP_SET_MODE_FILTER)
 		return libc_result(limit_seccomp(raw_seccomp, a));
+	if (n == SYS_io_uring_setup)
+		return libc_result(uring_setup(raw_uring, a));
 	return libc_route(n, a, &r) || fork_by_number(n, a, made, &r) ? r : made(n, a);
 }
 

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/sockutil.h"
 #include "preload/attend.h"
+#include "preload/barred.h"
 #include "preload/choose.h"
 #include "preload/epoll.h"
 #include "preload/host.h"
@@ -20,7 +21,6 @@
 #include "preload/libc.h"
 #include "preload/plain.h"
 #include "preload/report.h"
-#include "preload/sandbox.h"
 #include "preload/sock.h"
 
 /* --- making --- */
@@ -108,19 +108,24 @@ static long plain(long fd, enum config_reason reason)
 	return fd;
 }
 
-/* A sandbox forbids to ask for the name; the rules go by the listener's */
-static long sandboxed(const struct sock *listener, long fd)
+/*
+ * No connection of this process can be on DDP. A sandbox may forbid to ask for the name; the rules
+ * go by the listener's then
+ */
+static long barred(const struct sock *listener, long fd, enum config_reason reason)
 {
 	struct choice choice = { listener->mode, CONFIG_REASON_MODE_OFF, true };
 
-	if (!listener->fixed)
+	if (reason != CONFIG_REASON_SANDBOXED)
+		accepted_choose(listener, (int)fd, &choice);
+	else if (!listener->fixed)
 		choose_server((const struct sockaddr *)&listener->name, sizeof(listener->name),
 			      &choice);
 	if (choice.mode == CONFIG_USE_TCP)
 		return plain(fd, choice.reason);
 	if (choice.mode == CONFIG_USE_AUTO)
-		return plain(fd, CONFIG_REASON_SANDBOXED);
-	base_err("a connection cannot be served: %s", config_reason_text(CONFIG_REASON_SANDBOXED));
+		return plain(fd, reason);
+	base_err("a connection cannot be served: %s", config_reason_text(reason));
 	libc.close((int)fd);
 	return -ECONNABORTED;
 }
@@ -144,13 +149,15 @@ static void announce_again(struct sock *listener)
 /* A connection that the kernel gave us */
 static long accepted(struct sock *listener, long fd)
 {
+	enum config_reason reason;
 	struct choice choice;
 	int err;
 
 	if (fd < 0 || !listener || sock_role(listener) != SOCK_LISTENER)
 		return fd;
-	if (!sandbox_may_begin())
-		return sandboxed(listener, fd);
+	reason = barred_reason();
+	if (reason)
+		return barred(listener, fd, reason);
 	accepted_choose(listener, (int)fd, &choice);
 	if (choice.mode == CONFIG_USE_TCP)
 		return plain(fd, choice.reason);
@@ -208,6 +215,8 @@ static long attempt_end(struct sock *s, int fd, int how)
 	long r;
 
 	__atomic_store_n(&s->severed, ECONNRESET, __ATOMIC_RELEASE);
+	/* It would take the error that is the program's */
+	attend_forget(s);
 	r = libc_try(libc.shutdown(fd, how));
 	if (!r && sock_role(s) == SOCK_STREAM_ON) {
 		sock_forget_stream(s);

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/bits.h"
 #include "preload/ddp.h"
 #include "preload/libc.h"
 #include "preload/plain.h"
@@ -41,15 +42,42 @@ static struct ddp_fault fault_of(uint32_t fault)
 
 static enum config_reason end_of(const struct stream_info *i)
 {
+	static const enum config_reason broken[] = {
+		[STREAM_TIMED_OUT] = CONFIG_REASON_TIMED_OUT,
+		[STREAM_SHARER_DIED] = CONFIG_REASON_SHARER_DIED,
+		[STREAM_DAMAGED] = CONFIG_REASON_STATE_DAMAGED,
+		[STREAM_NO_MEMORY] = CONFIG_REASON_NO_MEMORY,
+	};
+
+	if (i->start_error)
+		return i->reached ? sock_reason(-(int)i->start_error) : CONFIG_REASON_UNREACHABLE;
 	if (!i->broken)
 		return i->over ? CONFIG_REASON_CLOSED : CONFIG_REASON_NONE;
 	if (i->aborted)
 		return CONFIG_REASON_PEER_ABORTED;
+	if (i->broken < base_array_size(broken) && broken[i->broken])
+		return broken[i->broken];
 	if (i->cut)
 		return CONFIG_REASON_PEER_CUT;
 	if (i->fault)
 		return i->fault_by_peer ? CONFIG_REASON_PEER_TERMINATED : CONFIG_REASON_FAULT;
 	return CONFIG_REASON_PEER_RESET;
+}
+
+void ddp_info_keep(struct sock *s)
+{
+	struct stream_info i;
+
+	s->stream->ops->info(s->stream, &i);
+	plain_note(s->fd, end_of(&i));
+}
+
+/* What was kept of a connection, or an attempt, that this socket had before */
+static enum config_reason before(const struct sock *s)
+{
+	enum config_reason reason = plain_reason(s->fd);
+
+	return reason == CONFIG_REASON_RULE_NONE ? CONFIG_REASON_NONE : reason;
 }
 
 static __u32 mode_of(const struct sock *s)
@@ -96,6 +124,8 @@ void ddp_info_get(struct sock *s, struct ddp_info *out)
 	out->mode = mode_of(s);
 	if (sock_role(s) == SOCK_STREAM_ON)
 		stream_info(s, out);
-	if (__atomic_load_n(&s->late, __ATOMIC_ACQUIRE) && !out->reason)
-		out->reason = plain_reason(s->fd);
+	else
+		out->reason = before(s);
+	if (__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
+		out->reason = out->reason ? CONFIG_REASON_LATE_REQUEST : plain_reason(s->fd);
 }

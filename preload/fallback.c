@@ -43,6 +43,11 @@ void fallback_after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
+void fallback_renew(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
 enum config_reason sock_reason(int err)
 {
 	static const struct {
@@ -101,7 +106,8 @@ static void fall_back(struct sock *s)
 	s->stream->ops->stats(s->stream, &stats);
 	/* Otherwise another process that has the socket too does this, or the peer has spoken */
 	if (stats.probe_error) {
-		probe_note((struct sockaddr *)&s->peer, s->peer_len, PROBE_PLAIN, base_now());
+		probe_note((struct sockaddr *)&s->peer, s->peer_len, PROBE_PLAIN,
+			   sock_config.forget_plain, base_now());
 		write_again(s);
 	}
 	sock_give_back(s, sock_reason(-stats.probe_error));
@@ -135,5 +141,6 @@ void sock_settle(struct sock *s)
 		return;
 	s->stream->ops->stats(s->stream, &stats);
 	if (stats.opened)
-		probe_note((struct sockaddr *)&s->peer, s->peer_len, PROBE_DDP, base_now());
+		probe_note((struct sockaddr *)&s->peer, s->peer_len, PROBE_DDP,
+			   sock_config.forget_ddp, base_now());
 }

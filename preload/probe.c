@@ -14,12 +14,11 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/bits.h"
 
 #define ROWS 256u
 #define WAYS 4u
-#define PLAIN_S 60u
-#define DDP_S 3600u
+#define LIFE_S ((unsigned int)(PROBE_LIFE_MAX / BASE_NS_PER_S))
 
 /* A word: tag, 40 bits; second to forget it at, 23 bits; 1 DDP, 0 plain. 0 is no entry */
 #define TIME_MASK ((1u << 23) - 1)
@@ -76,7 +75,7 @@ static unsigned int left(uint64_t word, unsigned int now)
 {
 	unsigned int s = ((unsigned int)(word >> 1) - now) & TIME_MASK;
 
-	return word && s <= DDP_S ? s : 0;
+	return word && s <= LIFE_S ? s : 0;
 }
 
 static unsigned int seconds(uint64_t now)
@@ -103,15 +102,16 @@ static uint64_t *slot_find(uint64_t h, unsigned int now)
 	return best;
 }
 
-void probe_note(const struct sockaddr *peer, socklen_t len, enum probe_answer answer, uint64_t now)
+void probe_note(const struct sockaddr *peer, socklen_t len, enum probe_answer answer, uint64_t life,
+		uint64_t now)
 {
 	uint64_t h = hash(peer, len), word;
 	unsigned int s = seconds(now);
-	bool ddp = answer == PROBE_DDP;
+	unsigned int until = s + (unsigned int)(base_min(life, PROBE_LIFE_MAX) / BASE_NS_PER_S);
 
 	if (!h || answer == PROBE_UNKNOWN)
 		return;
-	word = tag_of(h) << 24 | (uint64_t)((s + (ddp ? DDP_S : PLAIN_S)) & TIME_MASK) << 1 | ddp;
+	word = tag_of(h) << 24 | (uint64_t)(until & TIME_MASK) << 1 | (answer == PROBE_DDP);
 	__atomic_store_n(slot_find(h, s), word, __ATOMIC_RELAXED);
 }
 

@@ -6,18 +6,24 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
+
 /*
  * What this process knows of peers: whether there was an answer when they were sent a Request. No
  * lock, no memory; safe in a signal handler and after fork(). It may forget.
  */
 enum probe_answer {
 	PROBE_UNKNOWN,
-	PROBE_PLAIN, /* none, or not the right one; kept for a minute */
-	PROBE_DDP,   /* kept for an hour */
+	PROBE_PLAIN, /* none, or not the right one */
+	PROBE_DDP,
 };
 
-/* @now: base/clock.h */
-void probe_note(const struct sockaddr *peer, socklen_t len, enum probe_answer answer, uint64_t now);
+/* How long an answer may be kept */
+#define PROBE_LIFE_MAX (86400 * BASE_NS_PER_S)
+
+/* Kept for @life, which is counted in whole seconds; @now: base/clock.h */
+void probe_note(const struct sockaddr *peer, socklen_t len, enum probe_answer answer, uint64_t life,
+		uint64_t now);
 enum probe_answer probe_known(const struct sockaddr *peer, socklen_t len, uint64_t now);
 
 #endif

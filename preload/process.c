@@ -82,7 +82,7 @@ static void closed_finish(bool program_follows)
 		return;
 	left = attend_finish(base_deadline(base_now(), sock_config.linger));
 	if (left)
-		base_warn("%u connections ended before their peers had everything", left);
+		attend_expired(left);
 }
 
 static void finish(bool program_follows)

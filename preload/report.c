@@ -72,10 +72,17 @@ static void stats_add(const struct stream_stats *stats)
 	sums.n[ERRORS] += stats->broken;
 }
 
-static void reason_add(enum config_reason reason)
+static void reason_add(enum config_reason reason, unsigned int n)
 {
 	for (unsigned int i = 0; i < REASONS; i++)
-		sums.reason[i] += config_reason_at(i)->number == reason;
+		sums.reason[i] += config_reason_at(i)->number == reason ? n : 0;
+}
+
+void report_reason(enum config_reason reason, unsigned int n)
+{
+	pthread_mutex_lock(&lock);
+	reason_add(reason, n);
+	pthread_mutex_unlock(&lock);
 }
 
 void report_stream(struct stream *s, bool late)
@@ -86,7 +93,7 @@ void report_stream(struct stream *s, bool late)
 	pthread_mutex_lock(&lock);
 	sums.n[ERRORS] += stats.failed;
 	if (stats.failed && late)
-		reason_add(CONFIG_REASON_LATE_REQUEST);
+		reason_add(CONFIG_REASON_LATE_REQUEST, 1);
 	if (stats.last)
 		stats_add(&stats);
 	pthread_mutex_unlock(&lock);
@@ -95,7 +102,7 @@ void report_plain(enum config_reason reason)
 {
 	pthread_mutex_lock(&lock);
 	sums.n[TCP]++;
-	reason_add(reason);
+	reason_add(reason, 1);
 	pthread_mutex_unlock(&lock);
 }
 

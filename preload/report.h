@@ -13,6 +13,8 @@
 void report_stream(struct stream *s, bool late);
 /* A connection that stays on TCP, and why */
 void report_plain(enum config_reason reason);
+/* What became of so many besides */
+void report_reason(enum config_reason reason, unsigned int n);
 /* A child counts from nought */
 void report_reset(void);
 void report_write(const char *path);

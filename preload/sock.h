@@ -171,5 +171,7 @@ void sock_after_fork(bool child);
 /* fallback.c: its lock comes before all others */
 void fallback_before_fork(void);
 void fallback_after_fork(void);
+/* In a child that nobody prepared for */
+void fallback_renew(void);
 
 #endif

@@ -141,7 +141,8 @@ int rsock_again_go(struct rsock *s)
 	if (err == -EAGAIN)
 		return err;
 	rsock_start_over(s);
-	s->probe_error = (int)base_min(base_once(s->state->again.error), RSOCK_ERROR_MAX);
+	rsock_store(&s->probe_error,
+		    (int)base_min(base_once(s->state->again.error), RSOCK_ERROR_MAX));
 	rsock_store(&s->state->stage, STREAM_PLAIN);
 	return err;
 }

@@ -103,7 +103,7 @@ void rsock_chunks_put(struct rsock *s, uint64_t at, const void *p, size_t len)
 		if (to)
 			memcpy(to, from, n);
 		else
-			rsock_spoilt(s, "there is no memory for a connection");
+			rsock_spoilt(s, STREAM_NO_MEMORY);
 		at += n;
 		from += n;
 		len -= n;

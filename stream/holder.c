@@ -317,7 +317,7 @@ void rsock_joined(struct stream *stream)
 	if (slot < 0 && !rsock_load(&s->state->overflow))
 		slot = enter(s->state, STREAM_HOLDER_LIVE);
 	rsock_store(&s->slot, slot);
-	s->probe_error = 0; /* what its parent has found, its parent deals with */
+	rsock_store(&s->probe_error, 0); /* what its parent has found, its parent deals with */
 }
 
 void rsock_named(struct stream *stream, uint32_t pid)

@@ -118,9 +118,9 @@ int rsock_reserve(struct rsock *s, void *p, size_t len)
 void rsock_memory_judge(struct rsock *s, int err)
 {
 	if (err == -ENOSPC)
-		rsock_spoilt(s, "there is no memory for a connection");
+		rsock_spoilt(s, STREAM_NO_MEMORY);
 	if (err == -EBADMSG)
-		rsock_spoilt(s, "another process has spoilt a connection");
+		rsock_spoilt(s, STREAM_DAMAGED);
 }
 
 static void memory_take(struct rsock *s, struct stream_memory *memory, size_t size)

@@ -15,6 +15,16 @@ enum stream_await {
 	STREAM_AWAIT_DEAF = 0x04, /* it cannot be rung: who sleeps must look by itself */
 };
 
+/* How it ended otherwise than in order */
+enum stream_broken {
+	STREAM_BROKEN = 1,
+	STREAM_CUT,	    /* the peer's FIN came in the middle of something */
+	STREAM_TIMED_OUT,   /* TCP gave up */
+	STREAM_SHARER_DIED, /* a process that has it too, in the middle of something */
+	STREAM_DAMAGED,	    /* by what another process wrote to its state */
+	STREAM_NO_MEMORY,   /* for its state */
+};
+
 struct stream_stats {
 	uint64_t tx_octets, rx_octets; /* the program's */
 	uint64_t tx_fpdus, rx_fpdus;

@@ -43,17 +43,25 @@ void rsock_break(struct rsock *s, int err)
 
 	if (!(ends & STREAM_IN_ENDED) || !(ends & (STREAM_OUT_ENDED | STREAM_SHUT_WR)))
 		rsock_store(&s->state->error, ends & STREAM_IN_ENDED ? EPIPE : (uint32_t)err);
-	rsock_store(&s->state->broken, STREAM_BROKEN);
+	rsock_store(&s->state->broken,
+		    err == ECONNRESET || err == EPROTO ? STREAM_BROKEN : STREAM_TIMED_OUT);
 	rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
 }
 
-void rsock_spoilt(struct rsock *s, const char *why)
+void rsock_spoilt(struct rsock *s, enum stream_broken how)
 {
+	static const char *const why[] = {
+		[STREAM_SHARER_DIED] = "a process died inside the connection",
+		[STREAM_DAMAGED] = "another process has spoilt a connection",
+		[STREAM_NO_MEMORY] = "there is no memory for a connection",
+	};
+
 	if (rsock_load(&s->state->broken))
 		return;
-	base_err("stream: %s, which ends now", why);
+	base_err("stream: %s, which ends now", why[how]);
 	base_sock_abort(stream_fd(&s->base));
 	rsock_break(s, ECONNRESET);
+	rsock_store(&s->state->broken, how);
 }
 
 /*
@@ -78,7 +86,7 @@ bool rsock_rx_agrees(struct rsock *s)
 
 	if (delivered - consumed <= placed - consumed && placed - consumed <= s->ring)
 		return true;
-	rsock_spoilt(s, "another process has spoilt a connection");
+	rsock_spoilt(s, STREAM_DAMAGED);
 	rx_forget(s);
 	return false;
 }
@@ -128,7 +136,7 @@ void rsock_lock(struct rsock *s, struct base_lock *lock)
 	base_point_locked(1);
 	if (!err)
 		return;
-	rsock_spoilt(s, "a process died inside the connection");
+	rsock_spoilt(s, STREAM_SHARER_DIED);
 	if (lock == &s->state->rx_lock)
 		rx_forget(s);
 }
@@ -279,6 +287,8 @@ static void rsock_info(struct stream *stream, struct stream_info *out)
 		.mpa_rev = info.mpa_rev,
 		.open = open,
 		.broken = rsock_load(&st->broken),
+		.start_error = rsock_load(&s->start_error),
+		.reached = rsock_load(&s->failed),
 		.over = both_over(rsock_load(&st->ends)),
 		.cut = rsock_load(&st->broken) == STREAM_CUT || info.fault == MPA_E_CLOSED,
 		.aborted = rsock_load(&st->aborted),

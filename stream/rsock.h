@@ -33,7 +33,6 @@ enum rsock_window { RSOCK_SGL, RSOCK_RING };
 	(STREAM_FEATURE_CUT | STREAM_FEATURE_ABORT | STREAM_FEATURE_INLINE | \
 	 STREAM_FEATURE_MESSAGES | STREAM_FEATURE_ONESIDED)
 #define RSOCK_DEPTH 16
-/* The highest errno there is */
 #define RSOCK_ERROR_MAX 4095u
 /* Tagged offsets of our own; any would do */
 #define RSOCK_SGL_TO 0x10000ull
@@ -65,6 +64,7 @@ struct rsock {
 	bool counted;			  /* atomic: among those that start */
 	uint64_t looked;		  /* atomic: when a writer looked for input */
 	int probe_error;		  /* atomic */
+	uint32_t start_error;		  /* atomic */
 	int slot;			  /* atomic: its own place among the holders; -1: none */
 	uint32_t reserved[STREAM_CHUNKS]; /* rx: octets of each that have memory for certain */
 	struct rsock_jobs *jobs;	  /* NULL: there have never been any */

@@ -14,7 +14,7 @@ bool rsock_leave(struct rsock *s);
  * It is over for what stands in its memory, where another process has written, or because there is
  * no memory
  */
-void rsock_spoilt(struct rsock *s, const char *why);
+void rsock_spoilt(struct rsock *s, enum stream_broken how);
 /* Is that why the provider failed with @err? Then it is over at once, for both ends */
 void rsock_memory_judge(struct rsock *s, int err);
 /* rx lock. Do the numbers of what has come agree? Else it is spoilt */

@@ -337,6 +337,7 @@ static int start_failed(struct rsock *s, int err)
 	bool up = rsock_load(&s->state->stage) == STREAM_STARTING, probed = s->probe && up;
 	bool plain = probed || (err == -ENOMSG && !s->only);
 
+	rsock_store(&s->start_error, plain || probed ? 0 : (uint32_t)-err);
 	if (err == -ENOMSG && s->only) {
 		base_warn("stream: the peer speaks plain TCP, which is refused");
 		err = -ECONNRESET;

@@ -65,12 +65,6 @@ enum stream_end {
 	STREAM_SAID = 0x40,   /* our DISCONNECT is due or sent */
 };
 
-/* How it ended otherwise than in order */
-enum stream_broken {
-	STREAM_BROKEN = 1,
-	STREAM_CUT = 2, /* the peer's FIN came in the middle of something */
-};
-
 enum stream_due {
 	STREAM_DUE_GRANT = 0x01, /* an SGL message whose Write has gone */
 	STREAM_DUE_SHUTDOWN = 0x02,

@@ -219,7 +219,7 @@ static bool header_get(struct rsock *s, struct header *h)
 	if (h->len <= s->ring && end <= delivered &&
 	    (h->next == STREAM_NO_MESSAGE || (h->next >= end && h->next < delivered)))
 		return true;
-	rsock_spoilt(s, "another process has spoilt a connection");
+	rsock_spoilt(s, STREAM_DAMAGED);
 	return false;
 }
 

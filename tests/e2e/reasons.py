@@ -7,7 +7,9 @@
 Each case is a program under warpsock and a peer that is this test, or a process of the same
 program. What DDP_INFO says of the socket, or the report, has to be the code.
 """
+import ctypes
 import os
+import signal
 import socket
 import struct
 import sys
@@ -17,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import tap  # noqa: E402
-from launch import Stage  # noqa: E402
+from launch import Stage, free_port  # noqa: E402
 
 # A client that asks, and says what became of it
 ASK = """
@@ -80,6 +82,105 @@ prog = ctypes.create_string_buffer(struct.pack("@HP", 4, ctypes.addressof(buf)))
 if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, prog, 0, 0):
     sys.exit("no filter")
 s.connect(("127.0.0.1", int(sys.argv[1])))
+"""
+# A ring, made in one of two ways; then it connects, serves, or had done so before
+RING = """
+import ctypes, errno, socket, struct, sys
+def info(s):
+    return struct.unpack_from("=III", s.getsockopt(5041, 6, 256))[2]
+def ring():
+    ctypes.set_errno(0)
+    room = ctypes.create_string_buffer(4096)
+    if sys.argv[1] == "liburing":
+        return ctypes.CDLL("liburing.so.2").io_uring_queue_init(4, room, 0)
+    r = ctypes.CDLL(None, use_errno=True).syscall(425, 4, room)
+    return -ctypes.get_errno() if r < 0 else r
+def client():
+    s = socket.socket()
+    print("connect", s.connect_ex(("127.0.0.1", int(sys.argv[3]))), info(s))
+def server():
+    listener = socket.create_server(("127.0.0.1", 0))
+    other = socket.socket()
+    other.connect_ex(listener.getsockname())
+    try:
+        print("accepted", info(listener.accept()[0]))
+    except OSError as error:
+        print("accepted not", error.errno)
+def before():
+    listener = socket.create_server(("127.0.0.1", 0))
+    one = socket.create_connection(listener.getsockname())
+    other = listener.accept()[0]
+    one.sendall(b"x")
+    other.recv(1)
+    print("ring", ring())
+if sys.argv[2] != "before" and ring() < 0:
+    print("no ring here")
+else:
+    globals()[sys.argv[2]]()
+"""
+# A program that is told of a provider that there is not, which the launcher would not do
+ANOTHER = f"""
+import os, sys
+os.environ["WARPSOCK_PROVIDER"] = "none"
+os.execv(sys.executable, [sys.executable, "-c", {ASK!r}, sys.argv[1]])
+"""
+# Memory for what there is, and not for a ring of 64 MiB besides
+SHORT = """
+import resource
+with open("/proc/self/statm") as statm:
+    size = int(statm.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (16 << 20), -1))
+""" + ASK
+# The peer takes in what its kernel has room for, which is little, and no more
+STUCK = """
+import os, select, socket, struct, sys, time
+def info(s):
+    return struct.unpack_from("=III", s.getsockopt(5041, 6, 256))[2]
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+listener.bind(("127.0.0.1", 0))
+listener.listen()
+pid = os.fork()
+if not pid:
+    s = listener.accept()[0]
+    s.sendall(b"y")
+    s.recv(1)
+    time.sleep(120)
+    os._exit(0)
+s = socket.create_connection(listener.getsockname())
+s.sendall(b"x")
+s.recv(1)
+s.setblocking(False)
+try:
+    while True:
+        s.send(b"unread" * 1000)
+except BlockingIOError:
+    pass
+"""
+# Its kernel gives up, for nothing is taken in
+TIMEOUT = STUCK.replace("s.setblocking", "s.setsockopt(socket.IPPROTO_TCP, 18, 2000)\n"
+                        "s.setblocking") + """
+poll = select.poll()
+poll.register(s, 0)
+poll.poll(100000)
+print("reason", info(s), flush=True)
+os.kill(pid, 9)
+"""
+EXPIRES = STUCK + """
+print("pid", pid, flush=True)
+"""
+# A connection that its own program drops
+DROPS = """
+import ctypes, socket, struct
+def info(s):
+    return struct.unpack_from("=III", s.getsockopt(5041, 6, 256))[2]
+listener = socket.create_server(("127.0.0.1", 0))
+one = socket.create_connection(listener.getsockname())
+other = listener.accept()[0]
+one.sendall(b"x")
+other.recv(1)
+print(info(one), ctypes.CDLL(None).connect(one.fileno(), bytes(16), 16))
+print("reason", info(one), flush=True)
 """
 REQUEST = 20
 CONN_DATA = struct.pack("!BBH3xBQIIQII", 1, 2, 384, 0, 0x10000, 7, 2, 0x100000, 8, 65536)
@@ -154,6 +255,94 @@ def sandboxed(warpsock):
     return [] if report and report["fallbacks"] == {"SANDBOXED": 1} else [str(report), said]
 
 
+def ring(warpsock, how, what, mode, wanted, fallbacks):
+    """IO_URING: connections of a program that uses io_uring."""
+    with Stage(warpsock) as stage, socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+        stage.run("client", [sys.executable, "-c", RING, how, what, port], mode=mode)
+        report, said = stage.report("client"), stage.text("client").strip()
+        if said == "no ring here":
+            return None
+        problems = [] if said == wanted else [f"{said}, not {wanted}", stage.text("client", "err")]
+        if not report or report["fallbacks"] != fallbacks:
+            problems.append(str(report))
+        return problems
+
+
+RINGS = (
+    ("syscall", "client", "auto", "connect 0 208", {"IO_URING": 1}),
+    ("liburing", "client", "auto", "connect 0 208", {"IO_URING": 1}),
+    ("syscall", "client", "on", "connect 95 208", {}),
+    ("syscall", "server", "auto", "accepted 208", {"IO_URING": 2}),
+    ("syscall", "before", "on", "ring -1", {}),
+)
+
+
+def rings(writer, warpsock):
+    for how, what, mode, wanted, fallbacks in RINGS:
+        name = f"IO_URING, {how}, {what}, mode {mode}"
+        try:
+            if how == "liburing":
+                ctypes.CDLL("liburing.so.2")
+            problems = ring(warpsock, how, what, mode, wanted, fallbacks)
+        except OSError:
+            writer.skip(name, "no liburing here")
+            continue
+        if problems is None:
+            writer.skip(name, "the kernel gives no ring")
+        else:
+            writer.case(name, problems)
+
+
+def unreachable(warpsock):
+    """UNREACHABLE: nobody listens."""
+    with Stage(warpsock) as stage:
+        stage.run("client", [sys.executable, "-c", ASK, str(free_port())])
+        return says(stage.text("client"), 108)
+
+
+def plain_peer(warpsock):
+    """In mode on the reason is told, too, when start-up has failed."""
+    with Stage(warpsock) as stage, socket.create_server(("127.0.0.1", 0)) as listener:
+        proc = stage.start("client", [sys.executable, "-c", ASK, str(listener.getsockname()[1])])
+        with listener.accept()[0] as conn:
+            conn.recv(1)
+            conn.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            stage.end(proc)
+        return says(stage.text("client"), 100)
+
+
+def unavailable(warpsock, name, code, **env):
+    """A client in mode auto that could not have a stream."""
+    with Stage(warpsock) as stage, socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+        threading.Thread(target=lambda: listener.accept()[0].sendall(b"hello"),
+                         daemon=True).start()
+        stage.run("client", [sys.executable, "-c", code, port],
+                  rules=[f"auto client * 127.0.0.1:{port}"], env=env)
+        report = stage.report("client")
+        return [] if report and report["fallbacks"] == {name: 1} else \
+            [str(report), stage.text("client"), stage.text("client", "err")]
+
+
+def alone(warpsock, code, number):
+    with Stage(warpsock) as stage:
+        stage.run("program", [sys.executable, "-c", code], limit=110)
+        problems = says(stage.text("program"), number)
+        return problems and problems + [stage.text("program", "err")]
+
+
+def expired(warpsock):
+    """LINGER_EXPIRED: a program ends, and its peer takes in nothing."""
+    with Stage(warpsock) as stage:
+        stage.run("program", [sys.executable, "-c", EXPIRES], env={"WARPSOCK_LINGER": "1"})
+        said, report = stage.text("program").split(), stage.report("program")
+        if said[:1] == ["pid"]:
+            os.kill(int(said[1]), signal.SIGKILL)
+        return [] if report and report["fallbacks"] == {"LINGER_EXPIRED": 1} else \
+            [str(report), stage.text("program", "err")]
+
+
 def fault(warpsock):
     """FAULT: what follows the Reply is an FPDU with a bad CRC."""
     text, _ = asked(warpsock, Raw(CONN_DATA, b"\x00\x04" + b"\xff" * 100), "ddp")
@@ -192,6 +381,15 @@ def main():
     warpsock, writer = os.path.abspath(sys.argv[1]), tap.Writer()
     writer.case("PEER_PARAMETERS", parameters(warpsock))
     writer.case("SANDBOXED", sandboxed(warpsock))
+    rings(writer, warpsock)
+    writer.case("UNREACHABLE", unreachable(warpsock))
+    writer.case("a plain peer, in mode on", plain_peer(warpsock))
+    writer.case("PROVIDER_UNAVAILABLE", unavailable(
+        warpsock, "PROVIDER_UNAVAILABLE", ANOTHER))
+    writer.case("NO_MEMORY", unavailable(warpsock, "NO_MEMORY", SHORT, WARPSOCK_RING="64M"))
+    writer.case("ABORTED", alone(warpsock, DROPS, 306))
+    writer.case("TIMED_OUT", alone(warpsock, TIMEOUT, 308))
+    writer.case("LINGER_EXPIRED", expired(warpsock))
     writer.case("FAULT", fault(warpsock))
     writer.case("PEER_ABORTED", aborted(warpsock))
     writer.case("PEER_RESET", reset(warpsock))

@@ -8,6 +8,7 @@ A case that differs on purpose says itself what DDP says; that TCP says otherwis
 for a difference that is none any more has no place in docs/limits.md.
 """
 import difflib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +23,8 @@ def said(command):
     """The lines of a program's output, and how it ended when it did not end well."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=LIMIT, text=True, errors="replace")
+                              timeout=LIMIT, text=True, errors="replace",
+                              env=dict(os.environ, WARPSOCK_LOG="err"))
     except subprocess.TimeoutExpired as late:
         return (late.stdout or b"").decode(errors="replace").splitlines() + ["it hangs"]
     ending = [f"it ended with {done.returncode}"] if done.returncode else []

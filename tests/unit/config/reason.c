@@ -49,7 +49,7 @@ Test(reason, numbers)
 		{ 102, "REFUSED" },
 		{ 103, "GRACE_EXPIRED" },
 		{ 200, "PROVIDER_UNAVAILABLE" },
-		{ 202, "RING_TOO_SMALL" },
+		{ 203, "NO_MEMORY" },
 		{ 206, "FORKED" },
 		{ 207, "SANDBOXED" },
 		{ 208, "IO_URING" },

@@ -31,12 +31,15 @@ static socklen_t address(union address *a, const char *text, uint16_t port)
 	return sizeof(a->six);
 }
 
+#define MINUTE (60 * BASE_NS_PER_S)
+#define HOUR (60 * MINUTE)
+
 static void note(const char *text, uint16_t port, enum probe_answer answer, uint64_t now)
 {
 	union address a;
 	socklen_t len = address(&a, text, port);
 
-	probe_note(&a.any, len, answer, now);
+	probe_note(&a.any, len, answer, answer == PROBE_DDP ? HOUR : MINUTE, now);
 }
 
 static enum probe_answer known(const char *text, uint16_t port, uint64_t now)
@@ -47,7 +50,7 @@ static enum probe_answer known(const char *text, uint16_t port, uint64_t now)
 	return probe_known(&a.any, len, now);
 }
 
-Test(probe, kept_for_a_minute_or_an_hour)
+Test(probe, kept_so_long)
 {
 	static const struct {
 		enum probe_answer answer;
@@ -115,8 +118,18 @@ Test(probe, only_addresses_of_ip)
 	union address a;
 	socklen_t len = address(&a, "10.0.0.1", 9);
 
-	probe_note(&local, sizeof(local), PROBE_DDP, AT(0));
+	probe_note(&local, sizeof(local), PROBE_DDP, HOUR, AT(0));
 	cr_expect_eq(probe_known(&local, sizeof(local), AT(0)), PROBE_UNKNOWN);
-	probe_note(&a.any, len - 1, PROBE_DDP, AT(0));
+	probe_note(&a.any, len - 1, PROBE_DDP, HOUR, AT(0));
 	cr_expect_eq(probe_known(&a.any, len, AT(0)), PROBE_UNKNOWN);
+}
+
+Test(probe, a_day_at_most)
+{
+	union address a;
+	socklen_t len = address(&a, "10.0.0.1", 10);
+
+	probe_note(&a.any, len, PROBE_DDP, 30 * 24 * HOUR, AT(0));
+	cr_expect_eq(probe_known(&a.any, len, AT(86399)), PROBE_DDP);
+	cr_expect_eq(probe_known(&a.any, len, AT(86400)), PROBE_UNKNOWN);
 }
