@@ -316,6 +316,23 @@ static bool received_by_nobody(void)
 	return true;
 }
 
+/* Nobody knows of a message that it was thrown away unread: it counts as one to be received */
+static bool dropped_on_the_way(void)
+{
+	static char data[400000];
+	int fd[2], local[2], small = 4096, large = 1 << 18;
+
+	need(!setsockopt(lfd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)));
+	need(pair(fd) && !socketpair(AF_UNIX, SOCK_STREAM, 0, local));
+	need(!setsockopt(lfd, SOL_SOCKET, SO_RCVBUF, &large, sizeof(large)));
+	need(pass_on(local[0], fd[0]) == 1);
+	done(local);
+	need(write(fd[0], data, sizeof(data)) == sizeof(data) && !close(fd[0]));
+	need(drain(fd[1], sizeof(data)) && at_end(fd[1]));
+	close(fd[1]);
+	return true;
+}
+
 /* Memory that is registered is this process's, and its connection goes nowhere else */
 static bool with_a_region(void)
 {
@@ -467,6 +484,7 @@ int main(int argc, char **argv)
 		{ "a plain peer's, passed to another user's process", plain_to_nobody },
 		{ "a plain peer's, passed without a folder for states", plain_without_folder },
 		{ "received by another user's process", received_by_nobody },
+		{ "a message that nobody receives", dropped_on_the_way },
 		{ "registered memory, exec and SCM_RIGHTS", with_a_region },
 		{ "CLOSE_RANGE_UNSHARE beside threads", parted },
 		{ "dup when one number is left", too_few_to_duplicate },
