@@ -19,6 +19,7 @@
 #include "preload/attend.h"
 #include "preload/fdtab.h"
 #include "preload/fork.h"
+#include "preload/hidden.h"
 #include "preload/internal.h"
 #include "preload/libc.h"
 
@@ -122,7 +123,7 @@ long call_close_range(unsigned int first, unsigned int last, int flags)
 	if (flags & CLOSE_RANGE_UNSHARE)
 		return unshared(r);
 	if (flags & CLOSE_RANGE_CLOEXEC)
-		return libc_try(libc.close_range(first, last, flags));
+		return hidden_close_range(first, last, flags);
 	return close_each(r);
 }
 

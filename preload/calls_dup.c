@@ -14,6 +14,7 @@
 #include "base/point.h"
 #include "preload/confine.h"
 #include "preload/fork.h"
+#include "preload/hidden.h"
 #include "preload/internal.h"
 #include "preload/libc.h"
 #include "preload/sock.h"
@@ -44,6 +45,8 @@ static long number_end(struct fdent *ent, long got)
 	int err = 0;
 
 	BASE_POINT(preload_dup_made);
+	if (got >= 0)
+		hidden_forget((int)got);
 	if (got < 0)
 		err = (int)got;
 	else if (ent->ops->own(ent) || fdtab_set((int)got, ent))
@@ -102,7 +105,7 @@ static long dup_onto(int fd, int to, int flags)
 		err = ent->ops->own(ent);
 	if (!err)
 		err = make_way(fd, to);
-	got = err ? err : libc_try(libc.dup3(fd, to, flags));
+	got = err ? err : hidden_dup3(fd, to, flags);
 	if (got < 0) {
 		if (ent)
 			fdtab_number_put(ent);
@@ -144,6 +147,8 @@ long call_fcntl(int fd, int cmd, long arg)
 {
 	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
 		return dup_above(fd, cmd, arg);
+	if (cmd == F_GETFD || cmd == F_SETFD)
+		return hidden_flags(fd, cmd, arg);
 	if (cmd == F_GETFL || cmd == F_SETFL)
 		return file_flags(fd, cmd, arg);
 	return libc_try(libc.fcntl(fd, cmd, arg));

@@ -9,6 +9,7 @@
  * the answer.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
@@ -20,6 +21,7 @@
 #include "base/bits.h"
 #include "preload/confine.h"
 #include "preload/ddp.h"
+#include "preload/hidden.h"
 #include "preload/libc.h"
 #include "preload/option.h"
 #include "preload/pieces.h"
@@ -68,10 +70,13 @@ static long stream_count(struct sock *s, unsigned long request, int *value)
 
 long call_ioctl(int fd, unsigned long request, long arg)
 {
-	struct sock *s = sock_get(fd);
+	struct sock *s;
 	bool counts = request == FIONREAD || request == SIOCOUTQ || request == SIOCOUTQNSD;
 	long r = CALL_THEIRS;
 
+	if (request == FIOCLEX || request == FIONCLEX)
+		return hidden_flags(fd, F_SETFD, request == FIOCLEX ? FD_CLOEXEC : 0);
+	s = sock_get(fd);
 	if (s && counts && sock_role(s) == SOCK_STREAM_ON && !sock_progress(s))
 		r = stream_count(s, request, (int *)arg);
 	if (s && request == FIONBIO && sock_role(s) == SOCK_STREAM_ON &&

@@ -6,7 +6,7 @@
  * Streams that the program gets go on there, as in one that is executed (preload/spawn_gift.c).
  * What system() and popen() start is the shell, which finds what it needs in the environment.
  * A stream that could not go on in it would only be spoilt there: while it starts, those are
- * close-on-exec.
+ * close-on-exec (preload/hidden.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,11 +18,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fdutil.h"
 #include "base/log.h"
 #include "preload/edge.h"
 #include "preload/environment.h"
 #include "preload/fork.h"
+#include "preload/hidden.h"
 #include "preload/kept.h"
 #include "preload/libc.h"
 #include "preload/loadable.h"
@@ -198,8 +198,7 @@ long call_posix_spawn_file_actions_addtcsetpgrp_np(posix_spawn_file_actions_t *a
 
 static struct {
 	pthread_mutex_t lock;
-	unsigned int starts;		 /* under way */
-	unsigned char fd[FDTAB_MAX / 8]; /* hidden */
+	unsigned int starts; /* under way */
 } shells = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* One more process will have it; -EOPNOTSUPP: that cannot go on with it */
@@ -227,9 +226,9 @@ static void lend_or_hide(int fd, struct fdent *ent, void *ctx)
 {
 	if (!is_inherited(fd, ent) || !lend(sock_of_entry(ent), *(const bool *)ctx))
 		return;
-	base_info("descriptor %d is a DDP stream and hidden from a new program", fd);
-	shells.fd[fd / 8] |= (unsigned char)(1 << fd % 8);
-	base_fd_set_cloexec(fd, true);
+	sock_of_entry(ent)->hidden = true;
+	if (hidden_hide(fd))
+		base_info("descriptor %d is a DDP stream and hidden from a new program", fd);
 }
 
 static void lent_forget(int fd, struct fdent *ent, void *ctx)
@@ -250,9 +249,7 @@ static void take_back(int fd, struct fdent *ent, void *ctx)
 
 static void show_one(int fd, struct fdent *ent, void *ctx)
 {
-	if (shells.fd[fd / 8] & 1 << fd % 8 && sock_stream_of_entry(ent))
-		base_fd_set_cloexec(fd, false);
-	shells.fd[fd / 8] &= (unsigned char)~(1 << fd % 8);
+	hidden_show(fd, sock_stream_of_entry(ent) && sock_of_entry(ent)->hidden);
 }
 
 static bool shell_loads(void)

@@ -33,6 +33,7 @@
 #include "preload/edge.h"
 #include "preload/epoll.h"
 #include "preload/files.h"
+#include "preload/hidden.h"
 #include "preload/libc.h"
 #include "preload/others.h"
 #include "preload/pool.h"
@@ -199,6 +200,7 @@ static void before(void)
 	BASE_POINT(preload_fork_shared);
 	files_before_fork();
 	edge_before_fork();
+	hidden_before_fork();
 	pool_before_fork();
 }
 
@@ -215,6 +217,7 @@ static void after(bool child)
 
 	held = (struct held){ NULL, 0, 0 };
 	pool_after_fork(child);
+	hidden_after_fork(child);
 	edge_after_fork(child);
 	files_after_fork(child);
 	bell_after_fork(child);

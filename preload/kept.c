@@ -28,6 +28,7 @@
 #include "base/log.h"
 #include "base/point.h"
 #include "preload/attend.h"
+#include "preload/hidden.h"
 #include "preload/libc.h"
 #include "preload/others.h"
 #include "preload/plain.h"
@@ -144,6 +145,7 @@ static int number_add(struct sock *s, int fd)
 	if (!fdtab_number_get(&s->ent))
 		return -EBADF;
 	err = sock_own(s);
+	hidden_forget(fd);
 	if (!err)
 		err = fdtab_set(fd, &s->ent);
 	if (err)

@@ -60,6 +60,7 @@ struct sock {
 	bool common;   /* atomic; preload/others.c */
 	bool heir;     /* preload/heirs.c: the next program goes on with it */
 	bool lent;     /* preload/calls_spawn.c, under its lock */
+	bool hidden;   /* the same: it was, by some number */
 	bool reported; /* atomic; its stream is in the report */
 	uint8_t shut;  /* atomic; what shutdown() was told, plus one, as bits */
 	struct option_kept option;

@@ -10,6 +10,7 @@
 #include <spawn.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -63,6 +64,43 @@ static char *look_for(int fd)
 	return text;
 }
 
+struct flag {
+	int fd, told, go;
+	bool well;
+};
+
+/* While the shell runs, which waits for this */
+static void *change_flag(void *arg)
+{
+	struct flag *f = arg;
+	char c;
+
+	f->well = read(f->told, &c, 1) == 1 && fcntl(f->fd, F_GETFD) == 0 &&
+		  !fcntl(f->fd, F_SETFD, FD_CLOEXEC) && fcntl(f->fd, F_GETFD) == FD_CLOEXEC &&
+		  !fcntl(f->fd, F_SETFD, 0) && fcntl(f->fd, F_GETFD) == 0 &&
+		  !ioctl(f->fd, FIOCLEX) && dup3(f->fd, 77, O_CLOEXEC) == 77;
+	return write(f->go, "\n", 1) == 1 ? arg : NULL;
+}
+
+/* What another thread says of the flag meanwhile holds */
+static bool flag_changed(const int fd[2])
+{
+	struct flag flag = { .fd = fd[0] };
+	int told[2], go[2];
+	pthread_t thread;
+	void *done;
+
+	need(!pipe(told) && !pipe(go) && dup2(told[1], 8) == 8 && dup2(go[0], 9) == 9);
+	need(dup2(fd[0], 77) == 77);
+	flag.told = told[0];
+	flag.go = go[1];
+	need(!pthread_create(&thread, NULL, change_flag, &flag));
+	need(!system("echo x >&8; read y <&9"));
+	need(!pthread_join(thread, &done) && done && flag.well);
+	need(fcntl(fd[0], F_GETFD) == FD_CLOEXEC && fcntl(77, F_GETFD) == FD_CLOEXEC);
+	return !close(77) && !fcntl(fd[0], F_SETFD, 0);
+}
+
 /* Where states have no folder, nobody but a relay could go on with a connection */
 static int hidden_from_shells(void)
 {
@@ -70,7 +108,9 @@ static int hidden_from_shells(void)
 
 	if (!pair(fd) || system(look_for(fd[0])) || pclose(popen(look_for(fd[0]), "r")))
 		return 1;
-	return fcntl(fd[0], F_GETFD) & FD_CLOEXEC || !talk(fd[0], fd[1]);
+	if (fcntl(fd[0], F_GETFD) & FD_CLOEXEC || !flag_changed(fd))
+		return 1;
+	return !talk(fd[0], fd[1]);
 }
 
 static bool without_folder(const char *what)
