@@ -60,6 +60,7 @@ static struct {
 	unsigned int closed;
 	bool thread;
 	bool stop; /* the thread is to end */
+	bool apart;
 	pthread_t id;
 	int bell;
 } charges = {
@@ -77,6 +78,12 @@ void attend_expired(unsigned int n)
 static void charge_end(struct charge *c)
 {
 	base_list_remove(&c->node);
+	/* Threads that are not here may have held what a socket is given back by */
+	if (charges.apart) {
+		charges.closed -= c->closed;
+		base_fd_close(stream_fd(c->sock->stream));
+		return;
+	}
 	BASE_POINT(preload_attend_ended);
 	__atomic_store_n(&c->sock->attended, false, __ATOMIC_RELEASE);
 	charges.closed -= c->closed;
@@ -436,6 +443,7 @@ static void charges_own(void)
 
 	pthread_mutex_init(&charges.lock, NULL);
 	charges.bell = -1;
+	charges.apart = true;
 	base_list_foreach(node, next, &charges.list) {
 		struct charge *c = base_list_entry(node, struct charge, node);
 

@@ -113,7 +113,7 @@ def durable(play):
     problems = play.client("restart", [*cli, "DEBUG", "RESTART"], (0, 1))
     until(lambda: play.text("logged").count("Ready to accept connections") == 2)
     problems += play.client("kept", [*cli, "GET", "kept"]) + play.says("kept", play.marker)
-    play.case("it starts itself again under load", problems + play.account("cut-off", busy, (1,)))
+    play.case("it starts itself again under load", problems + cut_off(play, busy))
     problems = play.client("digest", [*cli, "DEBUG", "DIGEST"])
     play.stop("logged", server)
     server = play.serve("logged-again", args, port)
@@ -122,6 +122,16 @@ def durable(play):
     play.case("what it reads from its log is what it had", problems + play.says(
         "digest-again", play.text("digest")))
     play.stop("logged-again", server)
+
+
+def cut_off(play, busy):
+    """redis-benchmark ends when it reads the end; one that is just writing takes EPIPE for EAGAIN
+    and tries for ever, which no server can help."""
+    if until(lambda: busy.poll() is not None):
+        return play.account("cut-off", busy, (1,))
+    play.end(busy, 0)
+    play.rows.append((play.commands["cut-off"], None))
+    return []
 
 
 def benchmark(play, number):
