@@ -47,8 +47,8 @@ class Way:
         return also
 
     def env(self, scenario):
-        """A server that answers a Request, with what it has for such input, may take its time."""
-        patient = self.name == "asking" and "PROBE_TIMEOUT" not in self.reasons(scenario)
+        """Who answers a Request, be it with what it has for such input, may take its time."""
+        patient = "PROBE_TIMEOUT" not in self.reasons(scenario)
         return {"WARPSOCK_PROBE_TIMEOUT": "10s"} if patient else {}
 
     def problems(self, report, scenario, leg="plain"):
