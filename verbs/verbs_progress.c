@@ -5,8 +5,10 @@
  * that they are told only when the last one is sent. A thread looks, each millisecond, as long as
  * there are any; one that nobody needs is asleep, or not there at all.
  */
-#include <errno.h>
+#include <signal.h>
+#include <string.h>
 
+#include "base/log.h"
 #include "verbs/verbs_conn.h"
 
 void verbs_progress_init(struct verbs_progress *progress)
@@ -72,6 +74,22 @@ static void *run(void *arg)
 	return NULL;
 }
 
+/* A program's signals are its own threads' */
+static int thread_start(struct verbs_progress *progress)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = -pthread_create(&progress->thread, NULL, run, progress);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	progress->running = !err;
+	if (err)
+		base_err("verbs: no progress thread: %s", strerror(-err));
+	return err;
+}
+
 int verbs_progress_add(struct verbs_conn *c)
 {
 	struct verbs_progress *progress = &c->dev->progress;
@@ -79,9 +97,8 @@ int verbs_progress_add(struct verbs_conn *c)
 
 	pthread_mutex_lock(&progress->lock);
 	if (!progress->running)
-		err = -pthread_create(&progress->thread, NULL, run, progress);
+		err = thread_start(progress);
 	if (!err) {
-		progress->running = true;
 		base_list_remove(&c->progress_link);
 		base_list_push_back(&progress->conns, &c->progress_link);
 		pthread_cond_signal(&progress->work);
