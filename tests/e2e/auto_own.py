@@ -114,10 +114,15 @@ def tcp(**fallbacks):
             "fallbacks": fallbacks, "bytes": {"tx": 0, "rx": 0}, "errors": 0}
 
 
+def patience(kind):
+    """Only silence is to wait for; a busy machine may be slow with an answer."""
+    return {"WARPSOCK_START": "1s" if kind == "silent" else "30s"}
+
+
 def talks(warpsock, kind, reason, octets):
     with Stage(warpsock) as stage:
         status = stage.run("client", [sys.executable, "-c", TALK, FOREIGN, kind, str(octets)],
-                           mode="auto", limit=40, env={"WARPSOCK_START": "1s"})
+                           mode="auto", limit=60, env=patience(kind))
         problems = [] if status == 0 and stage.text("client").split() == \
             [str(octets), "True"] * 2 else \
             [f"status {status}", stage.text("client"), stage.text("client", "err")]
@@ -130,7 +135,7 @@ def leaves(warpsock, how, kind, reason, octets):
     code = LEAVING.replace("LEAVE", LEAVES[how])
     with Stage(warpsock) as stage:
         status = stage.run("client", [sys.executable, "-c", code, FOREIGN, kind, str(octets)],
-                           mode="auto", limit=40, env={"WARPSOCK_START": "1s"})
+                           mode="auto", limit=60, env=patience(kind))
         until(lambda: f"\n{octets} " in stage.text("client"))
         said = stage.text("client")
         problems = [] if status == 0 and f"\n{octets} {digest(octets)}" in said else \

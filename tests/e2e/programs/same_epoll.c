@@ -607,6 +607,17 @@ static void short_times(int fd[2])
 	same_say("%d, %s", n, same_now() - begin < 0.29 ? "short" : "long");
 }
 
+/* An address that the kernel takes for one of the program's until it writes there */
+static void wait_low(int fd[2])
+{
+	struct epoll_event ev = { .events = EPOLLIN }, *volatile low = (void *)(uintptr_t)8;
+	int ep = epoll_create1(0);
+
+	R(epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &ev));
+	R(epoll_wait(ep, low, 1, 0));
+	close(ep);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct same_case cases[] = {
@@ -614,6 +625,9 @@ int main(int argc, char **argv)
 		{ "epoll_ctl: pointers", ctl_pointers, NULL },
 		{ "epoll_ctl: files, pipes, itself", others, NULL },
 		{ "epoll_wait: errors", wait_errors, NULL },
+		{ "epoll_wait: a low address", wait_low,
+		  "epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &ev): 0\n"
+		  "epoll_wait(ep, low, 1, 0): -1 EFAULT\n" },
 		{ "EPOLLEXCLUSIVE: errors", exclusive_errors, NULL },
 		{ "level", level, NULL },
 		{ "edge", edge, NULL },
