@@ -21,8 +21,8 @@
 #include "base/clock.h"
 
 #define BUNDLE_MAGIC 0xA2B0D1E5u
-#define IDLE_POLLS 256	     /* empty polls before a process gives its processor away ... */
-#define IDLE_POLLS_CROWDED 8 /* ... and when there are more of them than processors */
+#define IDLE_POLLS 256	     /* empty polls, each time a process gives its processor away ... */
+#define IDLE_POLLS_CROWDED 8 /* ... and those before each of the rest, with too many processes */
 #define WAIT_FDS 32
 
 static struct base_list bundles = BASE_LIST_INIT(bundles);
@@ -101,6 +101,14 @@ int am_bundle_poll(struct amudp_eb *eb)
 	return messages;
 }
 
+/* A yield that finds nobody takes as long as many polls of a driver past the kernel. */
+static bool should_yield(const struct amudp_eb *eb)
+{
+	if (eb->crowded)
+		return eb->idle > IDLE_POLLS_CROWDED;
+	return eb->idle && eb->idle % IDLE_POLLS == 0;
+}
+
 int AM_Poll(eb_t bundle)
 {
 	bool idle;
@@ -109,7 +117,7 @@ int AM_Poll(eb_t bundle)
 		am_return_error(AM_ERR_BAD_ARG, "no bundle");
 	am_bundle_lock(bundle);
 	am_bundle_poll(bundle);
-	idle = bundle->idle > (bundle->crowded ? IDLE_POLLS_CROWDED : IDLE_POLLS);
+	idle = should_yield(bundle);
 	am_bundle_unlock(bundle);
 	if (idle)
 		sched_yield();
