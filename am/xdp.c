@@ -13,7 +13,9 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <linux/ethtool.h>
 #include <linux/if_link.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/ip.h>
 #include <netinet/udp.h>
@@ -39,9 +41,11 @@
 #define TX_FRAMES (FRAMES / 2)
 #define RING (FRAMES / 2)
 #define HEADROOM 6	  /* puts a datagram's octets on a multiple of 8 */
-#define IDLE_RECEIVES 512 /* without a frame, before the socket behind is looked at */
+#define IDLE_MIN 16u	  /* receives without a frame, before the socket behind is looked at: ... */
+#define IDLE_MAX 2048u	  /* ... from these to those, by how long it has had nothing */
 #define BUSY_TRIES 50	  /* of 10 ms: a socket that was just closed lets go a little later */
 #define DATAGRAM_MAX 3400 /* with headers and headroom in one frame */
+#define FRAME_MAX (DATAGRAM_MAX + sizeof(struct am_xdp_header))
 
 struct xdp_nic {
 	struct am_nic nic;
@@ -57,7 +61,8 @@ struct xdp_nic {
 	uint64_t free[TX_FRAMES];    /* frames to send from */
 	uint32_t num_free;
 	uint16_t ip_id;
-	uint32_t idle; /* receives that found no frame */
+	uint32_t idle; /* receives that found no frame, since the last look at the socket */
+	uint32_t idle_max;
 	char interface[IF_NAMESIZE];
 	bool zero_copy;
 };
@@ -105,6 +110,20 @@ static int interface_mac(const struct xdp_nic *x, uint8_t *mac)
 		return -errno;
 	memcpy(mac, request.ifr_hwaddr.sa_data, 6);
 	return 0;
+}
+
+/*
+ * Ends of a virtual wire get socket buffers, and their native hook first copies each into a page:
+ * there the generic one is the shorter way.
+ */
+static bool generic_is_better(const struct xdp_nic *x)
+{
+	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
+	struct ifreq request = { .ifr_data = (void *)&info };
+
+	memcpy(request.ifr_name, x->interface, sizeof(request.ifr_name));
+	return ioctl(x->udp->wait_fd, SIOCETHTOOL, &request) == 0 && !x->zero_copy &&
+	       !strcmp(info.driver, "veth");
 }
 
 static int memory_create(struct xdp_nic *x)
@@ -194,7 +213,8 @@ static int refuse(const struct xdp_nic *x, const char *what, int ret)
 static int xdp_open(struct xdp_nic *x, struct am_nic_config *config)
 {
 	struct am_nic_config behind = *config;
-	int ret, ifindex;
+	struct am_xdp_target target = { .name = &x->nic.name, .frame_max = FRAME_MAX };
+	int ret;
 
 	behind.behind = true;
 	ret = am_udp_ops.create(&x->udp, &behind);
@@ -205,10 +225,10 @@ static int xdp_open(struct xdp_nic *x, struct am_nic_config *config)
 	ret = interface_find(x, x->nic.name.sin_addr.s_addr);
 	if (ret < 0)
 		return refuse(x, "no interface with the endpoint's address", ret);
-	ifindex = (int)if_nametoindex(x->interface);
+	target.ifindex = (int)if_nametoindex(x->interface);
 	ret = interface_mac(x, x->header.ether.h_source);
 	if (ret == 0)
-		ret = am_routes_init(&x->routes, ifindex);
+		ret = am_routes_init(&x->routes, target.ifindex);
 	if (ret < 0)
 		return refuse(x, "interface", ret);
 	ret = memory_create(x);
@@ -217,8 +237,9 @@ static int xdp_open(struct xdp_nic *x, struct am_nic_config *config)
 	ret = xsk_create(x);
 	if (ret < 0)
 		return refuse(x, "socket", ret);
-	ret = am_xdp_program_init(&x->program, ifindex, &x->nic.name, xsk_socket__fd(x->xsk),
-				  am_env_bool("XDP_GENERIC", false));
+	target.socket = xsk_socket__fd(x->xsk);
+	target.generic = am_env_bool("XDP_GENERIC", generic_is_better(x));
+	ret = am_xdp_program_init(&x->program, &target);
 	if (ret < 0)
 		return refuse(x, "redirect program", ret);
 	/* two descriptors, not an epoll set of both: that would be told of every frame */
@@ -235,6 +256,7 @@ static int xdp_create(struct am_nic **out, struct am_nic_config *config)
 	if (!x)
 		return -ENOMEM;
 	x->nic.ops = &am_xdp_ops;
+	x->idle_max = IDLE_MIN;
 	x->routes.netlink = -1;
 	am_xdp_program_clear(&x->program);
 	ret = xdp_open(x, config);
@@ -386,8 +408,11 @@ static int xdp_receive(struct am_nic *nic, struct am_batch *batch, int max)
 	if (xsk_ring_prod__needs_wakeup(&x->fill))
 		recvfrom(xsk_socket__fd(x->xsk), NULL, 0, MSG_DONTWAIT, NULL, NULL);
 	n = frames_take(x, b, max);
-	if (n == 0 && ++x->idle % IDLE_RECEIVES == 0)
+	if (n == 0 && ++x->idle >= x->idle_max) {
+		x->idle = 0;
 		n = datagrams_take(x, b, max);
+		x->idle_max = n ? IDLE_MIN : base_min(x->idle_max * 2, IDLE_MAX);
+	}
 	return n;
 }
 

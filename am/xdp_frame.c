@@ -26,9 +26,18 @@ void am_xdp_header_init(struct am_xdp_header *h, const struct sockaddr_in *name)
 
 static uint64_t sum_add(uint64_t sum, const uint8_t *p, size_t n)
 {
-	uint32_t word;
+	uint32_t word, words[4];
+	uint64_t sums[4] = { 0 };
 	uint16_t half;
+	int i;
 
+	/* four sums beside each other, which a compiler turns into vectors */
+	for (; n >= sizeof(words); p += sizeof(words), n -= sizeof(words)) {
+		memcpy(words, p, sizeof(words));
+		for (i = 0; i < 4; i++)
+			sums[i] += words[i];
+	}
+	sum += sums[0] + sums[1] + sums[2] + sums[3];
 	for (; n >= 4; p += 4, n -= 4) {
 		memcpy(&word, p, 4);
 		sum += word;

@@ -4,8 +4,9 @@
  * the kernel.
  *
  * It is two dozen instructions, written as such, with the address and the port as constants: no
- * compiler for BPF is needed to build, and there is nothing to look up at run time. IP options
- * and fragments are the kernel's.
+ * compiler for BPF is needed to build, and there is nothing to look up at run time. IP options,
+ * fragments and what does not fit our frames are the kernel's: a large MTU, or UDP GSO's packets,
+ * which the generic hook sees uncut.
  */
 #include "am/xdp_program.h"
 
@@ -40,8 +41,9 @@ enum {
 #define UNLESS(r, i) INSN(BPF_JMP32 | BPF_JNE | BPF_K, r, 0, TO_PASS, i)
 #define TO_PASS INT16_MAX
 
-static int program_load(int map, const struct sockaddr_in *name)
+static int program_load(int map, const struct am_xdp_target *target)
 {
+	const struct sockaddr_in *name = target->name;
 	struct bpf_insn code[] = {
 		MOVE(6, 1),
 		LOAD(BPF_W, 2, 1, offsetof(struct xdp_md, data)),
@@ -49,6 +51,9 @@ static int program_load(int map, const struct sockaddr_in *name)
 		MOVE(4, 2),
 		INSN(BPF_ALU64 | BPF_ADD | BPF_K, 4, 0, 0, AT_DATA),
 		INSN(BPF_JMP | BPF_JGT | BPF_X, 4, 3, TO_PASS, 0),
+		MOVE(4, 2),
+		INSN(BPF_ALU64 | BPF_ADD | BPF_K, 4, 0, 0, (int32_t)target->frame_max),
+		INSN(BPF_JMP | BPF_JGT | BPF_X, 3, 4, TO_PASS, 0),
 		LOAD(BPF_H, 5, 2, AT_ETHER_TYPE),
 		UNLESS(5, htons(ETH_P_IP)),
 		LOAD(BPF_B, 5, 2, AT_IP_VERSION),
@@ -95,23 +100,22 @@ void am_xdp_program_clear(struct am_xdp_program *p)
 	*p = (struct am_xdp_program){ -1, -1, -1, false };
 }
 
-int am_xdp_program_init(struct am_xdp_program *p, int ifindex, const struct sockaddr_in *name,
-			int socket, bool generic)
+int am_xdp_program_init(struct am_xdp_program *p, const struct am_xdp_target *target)
 {
 	int key = 0, ret;
 
 	p->map = bpf_map_create(BPF_MAP_TYPE_XSKMAP, "am_sockets", sizeof(int), sizeof(int), 1,
 				NULL);
-	if (p->map < 0 || bpf_map_update_elem(p->map, &key, &socket, 0) < 0)
+	if (p->map < 0 || bpf_map_update_elem(p->map, &key, &target->socket, 0) < 0)
 		return -errno;
-	p->program = program_load(p->map, name);
+	p->program = program_load(p->map, target);
 	if (p->program < 0)
 		return p->program;
-	ret = generic ? -EOPNOTSUPP : attach(p, ifindex, XDP_FLAGS_DRV_MODE);
+	ret = target->generic ? -EOPNOTSUPP : attach(p, target->ifindex, XDP_FLAGS_DRV_MODE);
 	p->native = ret == 0;
 	/* a driver without XDP, or one that cannot now, still has the generic hook */
 	if (ret < 0 && ret != -EBUSY)
-		ret = attach(p, ifindex, XDP_FLAGS_SKB_MODE);
+		ret = attach(p, target->ifindex, XDP_FLAGS_SKB_MODE);
 	return ret;
 }
 

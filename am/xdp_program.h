@@ -4,6 +4,7 @@
 
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* The redirect program of an endpoint, attached to its interface. */
 struct am_xdp_program {
@@ -14,9 +15,17 @@ struct am_xdp_program {
 };
 
 void am_xdp_program_clear(struct am_xdp_program *p);
+/* What the program is made for. */
+struct am_xdp_target {
+	int ifindex;
+	const struct sockaddr_in *name; /* packets for exactly this address and port */
+	uint32_t frame_max;		/* longer ones are the kernel's */
+	int socket;
+	bool generic; /* the hook to take first */
+};
+
 /* -EBUSY when another program has the interface. */
-int am_xdp_program_init(struct am_xdp_program *p, int ifindex, const struct sockaddr_in *name,
-			int socket, bool generic);
+int am_xdp_program_init(struct am_xdp_program *p, const struct am_xdp_target *target);
 void am_xdp_program_uninit(struct am_xdp_program *p);
 
 #endif
