@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# AF_XDP against UDP between two namespaces, in turns: xdp.sh [--realtime] BUILD [ROUNDS]
+# AF_XDP against UDP, and against bare AF_XDP, between two namespaces, in turns:
+# xdp.sh [--realtime] BUILD [ROUNDS]
 #
 #   namespace A: console, rank 0  10.85.0.1 va ------ veth pair ------ vb 10.85.0.2  rank 1 :B
 set -eu
 first=()
 [ "$1" != --realtime ] || { first=(chrt -f 10); shift; }
-side=$(readlink -f "$1")/bench/am/amside
+side=$(readlink -f "$1")/bench/am/amside bare=$(readlink -f "$1")/bench/am/barexdp
 rounds=${2:-5}
 A=am-x-$$ B=am-y-$$
 ip netns add "$A"
@@ -23,15 +24,36 @@ export CSPAWN_CMD="AMUDP_SLAVE_RANK=0 ip netns exec $A %C & \
 	AMUDP_SLAVE_RANK=1 ip netns exec $B %C & wait"
 
 run() { timeout 60 ip netns exec "$A" "${first[@]}" "$side" 2 C "$@"; }
+xdp() { AMUDP_NIC=xdp run "$@"; }
+udp() { AMUDP_NIC=udp run "$@"; }
 
-for what in "pingpong 64 10000 spin" "rate 64 0.3" "bulk 0.3"; do
+# bare AF_XDP: frames of a whole MTU without the IP and UDP headers
+bare() {
+	local sender
+	ip netns exec "$B" "${first[@]}" taskset -c 1 "$bare" vb send 1472 &
+	sender=$!
+	timeout 60 ip netns exec "$A" "${first[@]}" taskset -c 0 "$bare" va receive 0.3
+	kill "$sender"
+	wait "$sender" 2>/dev/null
+}
+
+# compare LEFT RIGHT WHAT...: in turns; medians, and the median of the ratios
+compare() {
+	local left=$1 right=$2 i
+	shift 2
 	for ((i = 0; i < rounds; i++)); do
-		# shellcheck disable=SC2086
-		echo "$(AMUDP_NIC=xdp run $what) $(AMUDP_NIC=udp run $what)"
-	done | awk -v what="$what" '{ x[NR] = $1; u[NR] = $2; r[NR] = $1 / $2 }
-		END { n = asort_(x, NR); asort_(u, NR); asort_(r, NR); m = int((NR + 1) / 2)
-		printf "%-24s xdp %14.2f  udp %14.2f  ratio %.2f\n", what, x[m], u[m], r[m] }
-		function asort_(v, n,  i, j, t) { for (i = 2; i <= n; i++)
+		echo "$($left "$@") $($right "$@")"
+	done | awk -v what="$*" -v left="$left" -v right="$right" '
+		{ x[NR] = $1; u[NR] = $2; r[NR] = $1 / $2 }
+		END { sort(x, NR); sort(u, NR); sort(r, NR); m = int((NR + 1) / 2)
+		printf "%-24s %s %14.2f  %-4s %14.2f  ratio %.2f\n",
+			what, left, x[m], right, u[m], r[m] }
+		function sort(v, n,  i, j, t) { for (i = 2; i <= n; i++)
 		for (j = i; j > 1 && v[j - 1] > v[j]; j--)
 		{ t = v[j]; v[j] = v[j - 1]; v[j - 1] = t } }'
-done
+}
+
+compare xdp udp pingpong 64 10000 spin
+compare xdp udp rate 64 0.3
+compare xdp udp bulk 0.3
+[ ! -x "$bare" ] || compare xdp bare bulk 0.3
