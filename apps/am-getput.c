@@ -2,11 +2,13 @@
 /*
  * am-getput: every rank puts a block into each rank's segment, gets it back and compares.
  *
- *	am-getput N L [OCTETS [ROUNDS]]
+ *	am-getput N L [OCTETS [ROUNDS|SECONDSs]]
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "include/warp/amudp_spmd.h"
 
@@ -49,9 +51,16 @@ static int round_trip(eb_t eb, ep_t ep, unsigned char *segment, unsigned char *b
 	return memcmp(segment + back, block, (size_t)octets) != 0;
 }
 
+static bool is_over(const char *limit, int round, time_t start)
+{
+	return strchr(limit, 's') ? time(NULL) - start >= atoi(limit) : round >= atoi(limit);
+}
+
 int main(int argc, char **argv)
 {
-	int octets, rounds, i, r, n, bad = 0, total = 0;
+	const char *limit;
+	time_t start = time(NULL);
+	int octets, i, r, n, bad = 0, total = 0;
 	unsigned char *segment, *block;
 	int *all;
 	uint64_t pid;
@@ -61,7 +70,7 @@ int main(int argc, char **argv)
 	if (AMX_SPMDStartup(&argc, &argv, 0, &pid, &eb, &ep) != AM_OK)
 		return 1;
 	octets = argc > 1 ? atoi(argv[1]) : 100000;
-	rounds = argc > 2 ? atoi(argv[2]) : 10;
+	limit = argc > 2 ? argv[2] : "10";
 	n = AMUDP_SPMDNumProcs();
 	segment = malloc((size_t)(n + 1) * (size_t)octets);
 	block = malloc((size_t)octets);
@@ -71,7 +80,7 @@ int main(int argc, char **argv)
 	AM_SetHandler(ep, DONE, on_done);
 	AM_SetHandler(ep, GOT, on_got);
 	AMUDP_SPMDBarrier();
-	for (r = 0; r < rounds; r++) {
+	for (r = 0; !is_over(limit, r, start); r++) {
 		for (i = 0; i < n; i++)
 			bad += round_trip(eb, ep, segment, block, octets, i, r * 7 + i);
 	}
@@ -79,7 +88,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < n; i++)
 		total += all[i];
 	if (AMUDP_SPMDMyProc() == 0)
-		printf("%d ranks, %d rounds of %d octets: %d damaged\n", n, rounds, octets, total);
+		printf("%d ranks, %d rounds of %d octets: %d damaged\n", n, r, octets, total);
 	AMUDP_SPMDBarrier();
 	AMUDP_SPMDExit(total != 0);
 }

@@ -2,15 +2,20 @@
 /*
  * am-reduce: sums up a tree of ranks to rank 0 and spreads the result again, many times.
  *
- *	am-reduce N L [ROUNDS]
+ *	am-reduce N L [ROUNDS|SECONDSs]
+ *
+ * Rank 0 says with its part of the sum which round is the last.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "include/warp/amudp_spmd.h"
 
 enum { UP = 1, DOWN };
+#define LAST 0x80000000u /* beyond all sums */
 
 static struct {
 	int children;
@@ -55,33 +60,51 @@ static uint32_t reduce(eb_t eb, ep_t ep, int round, uint32_t mine)
 	return mine;
 }
 
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* How many rounds were wrong; *rounds and *seconds: what there was of each. */
+static int reduce_all(eb_t eb, ep_t ep, const char *limit, int *rounds, double *seconds)
+{
+	uint32_t me = (uint32_t)AMUDP_SPMDMyProc(), n = (uint32_t)AMUDP_SPMDNumProcs(), sum = 0;
+	bool timed = strchr(limit, 's');
+	double start = now();
+	int r, bad = 0;
+
+	for (r = 0; !(sum & LAST); r++) {
+		bool last = timed ? now() >= start + atof(limit) : r + 1 >= atoi(limit);
+		uint32_t want = n * (n - 1) / 2 + n * (uint32_t)r;
+
+		sum = reduce(eb, ep, r, me + (uint32_t)r + (me == 0 && last ? LAST : 0));
+		bad += (sum & ~LAST) != want;
+	}
+	*rounds = r;
+	*seconds = now() - start;
+	return bad;
+}
+
 int main(int argc, char **argv)
 {
-	int rounds, r, n, bad = 0;
-	struct timespec a, b;
+	int rounds, bad;
+	double seconds;
 	uint64_t pid;
 	eb_t eb;
 	ep_t ep;
 
 	if (AMX_SPMDStartup(&argc, &argv, 0, &pid, &eb, &ep) != AM_OK)
 		return 1;
-	rounds = argc > 1 ? atoi(argv[1]) : 1000;
-	n = AMUDP_SPMDNumProcs();
 	AM_SetHandler(ep, UP, on_up);
 	AM_SetHandler(ep, DOWN, on_down);
 	AMUDP_SPMDBarrier();
-	clock_gettime(CLOCK_MONOTONIC, &a);
-	for (r = 0; r < rounds; r++) {
-		uint32_t want = (uint32_t)(n * (n - 1) / 2 + n * r);
-
-		bad += reduce(eb, ep, r, (uint32_t)(AMUDP_SPMDMyProc() + r)) != want;
-	}
-	clock_gettime(CLOCK_MONOTONIC, &b);
+	bad = reduce_all(eb, ep, argc > 1 ? argv[1] : "1000", &rounds, &seconds);
 	if (AMUDP_SPMDMyProc() == 0)
-		printf("%d ranks, %d rounds: %d wrong sums, %.2f us a round\n", n, rounds, bad,
-		       ((double)(b.tv_sec - a.tv_sec) * 1e6 +
-			(double)(b.tv_nsec - a.tv_nsec) / 1e3) /
-			       rounds);
+		printf("%d ranks, %d rounds: %d wrong sums, %.2f us a round\n",
+		       AMUDP_SPMDNumProcs(), rounds, bad, seconds * 1e6 / rounds);
 	AMUDP_SPMDBarrier();
 	AMUDP_SPMDExit(bad != 0);
 }
