@@ -7,6 +7,8 @@
 #   10.77.0.1  va ------ veth pair ------ vb  10.77.0.2
 set -u
 build=$(readlink -f "$1")
+here=$(dirname "$(readlink -f "$0")")
+include=$(readlink -f "$here/../../include")
 apps=$build/apps
 tmp=$(mktemp -d)
 A=am-a-$$ B=am-b-$$
@@ -38,7 +40,7 @@ check() {
 	local name=$1 pattern=$2
 	shift 2
 	count=$((count + 1))
-	if timeout 60 ip netns exec "$A" "$@" >"$tmp/out" 2>&1 </dev/null &&
+	if timeout 120 ip netns exec "$A" "$@" >"$tmp/out" 2>&1 </dev/null &&
 		grep -qE -- "$pattern" "$tmp/out"; then
 		echo "ok $count - $name"
 	else
@@ -59,11 +61,28 @@ check "a sort" "sorted" "$apps/am-sort" 2 C 20000
 check "a sort with faults" "sorted" env AMUDP_FAULT_RATE=0.1 AMUDP_FAULT_REORDER=0.1 \
 	AMUDP_REQUESTTIMEOUT_INITIAL=5000 "$apps/am-sort" 2 C 20000
 check "copy mode by choice" "AF_XDP on va, copy mode" env AMUDP_XDP_COPY=1 "$apps/am-ping" 2 C 100
+check "the driver's hook by choice" "AF_XDP on va, copy mode, native" env AMUDP_XDP_GENERIC=0 \
+	"$apps/am-sort" 2 C 20000
 check "one rank by UDP, the other by AF_XDP" "sorted" env CSPAWN_CMD="AMUDP_SLAVE_RANK=0 \
 	AMUDP_NIC=udp ip netns exec $A %C & AMUDP_SLAVE_RANK=1 ip netns exec $B %C & wait" \
 	"$apps/am-sort" 2 C 20000
 check "on the loopback it says why not" "no AF_XDP on lo: .*not supported" \
 	env MASTERIP=127.0.0.1 "$apps/am-sort" 2 L 1000
+
+# programs for AMUDP, unchanged
+for kind in classic.c:gnu99:gcc classicpp.cc:gnu++11:g++; do
+	IFS=: read -r source standard compiler <<<"$kind"
+	"$compiler" -std="$standard" -I"$include" "$here/am-compat/$source" -o "$tmp/classic" \
+		"$build/am/libamudp.so" "-Wl,-rpath,$build/am"
+	check "$source" "^P1 of 2 done" "$tmp/classic" 2 C 200
+done
+
+# the unit tests of entry points and messages, an endpoint in each namespace
+export AM_TEST_PLACES="$A 10.77.0.1 $B 10.77.0.2"
+for unit in arguments exchange faults pauses; do
+	check "unit tests: $unit" "Failing: 0 . Crashing: 0" \
+		"$build/tests/unit/unit_am_$unit" -j1
+done
 
 timeout 20 ip netns exec "$A" "$build/tests/e2e/am-compat/am_endless" 2 C >"$tmp/endless" 2>&1 &
 console=$!

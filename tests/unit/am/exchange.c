@@ -5,7 +5,6 @@
 #include "pair.h"
 
 #include <errno.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { H_SHORT = 1, H_DATA, H_SILENT, H_REPLY_SHORT, H_REPLY_DATA, H_TWICE, H_BAD_REPLY, H_LAST };
@@ -450,7 +449,7 @@ Test(exchange, to_itself_in_the_call)
 
 	open_all(&p, AM_SEQ, 4);
 	pair_drop(&p);
-	AM_AllocateEndpoint(p.eb[1], &p.ep[1], &p.name[1]);
+	pair_endpoint(&p, 1);
 	AM_SetTag(p.ep[1], PAIR_TAG);
 	segment = calloc(1, 4096);
 	AM_SetSeg(p.ep[1], segment, 4096);
@@ -532,24 +531,25 @@ Test(exchange, batches_share_packets)
 	pair_close(&p);
 }
 
+static void *send_later(void *ep)
+{
+	usleep(100000);
+	AM_Request0(ep, 0, H_SILENT);
+	return NULL;
+}
+
 Test(exchange, waits_for_a_message, .timeout = 20)
 {
+	pthread_t sender;
 	struct pair p;
-	int status;
-	pid_t pid;
 
 	open_all(&p, AM_SEQ, 4);
-	pid = fork();
-	if (pid == 0) {
-		usleep(100000);
-		AM_Request0(p.ep[0], 0, H_SILENT);
-		_exit(0);
-	}
+	cr_assert_eq(pthread_create(&sender, NULL, send_later, p.ep[0]), 0);
 	AM_SetEventMask(p.eb[1], AM_NOTEMPTY);
 	cr_assert_eq(AM_WaitSema(p.eb[1]), AM_OK);
 	cr_assert_eq(seen.requests, 1);
 	cr_assert(p.ep[1]->sleeps);
-	waitpid(pid, &status, 0);
+	pthread_join(sender, NULL);
 	pair_close(&p);
 }
 
