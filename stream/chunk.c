@@ -133,8 +133,6 @@ void rsock_chunks_drop(struct rsock *s, uint64_t from, uint64_t to)
 	struct stream_rx *rx = &s->state->rx;
 	uint64_t end = to - to % s->chunk;
 
-	if (to - from > s->ring)
-		return;
 	/* The last place is begun, but nothing is left in it */
 	if (to == rx->placed && to % s->chunk)
 		end += s->chunk;
