@@ -20,15 +20,29 @@ static bool write_after_close(const struct play *p, const struct op *op,
 	       !p->reset && plain->ret == (long)op->a && ddp->ret == -1 && ddp->err == EPIPE;
 }
 
-/* DISCONNECT has said that nothing more is taken: a reset behind it says nothing new */
+static bool shut_and_reset(const struct play *p, unsigned int side)
+{
+	bool shut = (p->deaf[side] && p->ended[side]) || p->deaf[!side];
+
+	return p->gone[!side] && shut && p->reset;
+}
+
+/*
+ * DISCONNECT has said that nothing more is taken: a reset behind it says nothing new, also to who
+ * sleeps in poll()
+ */
 static bool reset_after_both_shut(const struct play *p, const struct op *op,
 				  const struct outcome *plain, const struct outcome *ddp)
 {
-	unsigned int side = op_side(op->slot);
-	bool shut = (p->deaf[side] && p->ended[side]) || p->deaf[!side];
+	bool polls = op->kind == OP_POLL || op->kind == OP_PPOLL;
+	bool only = plain->ret == ddp->ret && plain->n == ddp->n;
 
-	return op->kind == OP_OBSERVE && p->gone[!side] && shut && p->reset &&
-	       plain->value[0] == (ddp->value[0] | POLLERR) && plain->value[1] == ddp->value[1];
+	for (unsigned int i = 0; i < plain->n && only; i++)
+		only = plain->value[i] == ddp->value[i] ||
+		       ((polls || !i) && plain->value[i] == (ddp->value[i] | POLLERR));
+	return (polls || op->kind == OP_OBSERVE) && only &&
+	       (shut_and_reset(p, op_side(op->slot)) ||
+		(polls && shut_and_reset(p, !op_side(op->slot))));
 }
 
 static bool nothing_in_time(const struct play *p, const struct op *op, const struct outcome *plain,

@@ -4,7 +4,8 @@
 
 Python's subprocess calls vfork and closes all descriptors in the child; multiprocessing forks. The
 connection of the parent goes on through all of it, over TCP and over DDP; and each is in the
-report once, however many processes have had it.
+report once, however many processes have had it. And a server that does not know yet what its peer
+speaks is replaced by another program.
 """
 import json
 import multiprocessing
@@ -115,6 +116,40 @@ def forked_while_it_lingers(client, server):
     server.close()
 
 
+def shut_and_replaced():
+    """Its own end is over before anything is decided; the next program finds that out."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    print(listener.getsockname()[1], flush=True)
+    server = listener.accept()[0]
+    server.shutdown(socket.SHUT_WR)
+    server.set_inheritable(True)
+    os.execv(PYTHON, [PYTHON, __file__, "--replaced", str(server.fileno())])
+
+
+def replaced(fd):
+    server = socket.socket(fileno=fd)
+    print("here", flush=True)
+    assert server.recv(1) == b"x"
+    assert server.recv(1) == b"y"
+
+
+def seen_by_plain_client(launcher):
+    with subprocess.Popen([*launcher, PYTHON, __file__, "--shut"], text=True,
+                          stdout=subprocess.PIPE) as server:
+        try:
+            client = socket.create_connection(("127.0.0.1", int(server.stdout.readline())))
+            client.settimeout(60)
+            assert server.stdout.readline() == "here\n"
+            client.sendall(b"x")
+            assert client.recv(1) == b"", "octets"
+            client.sendall(b"y")
+            assert server.wait(60) == 0, "the server"
+        except (AssertionError, OSError, ValueError) as error:
+            server.kill()
+            return [repr(error)]
+    return []
+
+
 def inside():
     writer = tap.Writer()
     for case in (run_many, keep_descriptors, fork_many, beside_a_thread, handed_over,
@@ -145,6 +180,11 @@ def counted(path, said):
 def main():
     if sys.argv[1] == "--inside":
         inside()
+    if sys.argv[1] == "--shut":
+        shut_and_replaced()
+    if sys.argv[1] == "--replaced":
+        replaced(int(sys.argv[2]))
+        return
     writer = tap.Writer()
     report = tempfile.mktemp(prefix="warpsock-children-")
     over = {"TCP": [], "DDP": [os.path.realpath(sys.argv[1]), "run", "--all", "--mode", "on",
@@ -163,6 +203,9 @@ def main():
             writer.case("DDP: each connection is in the report once", counted(
                 report, [line for line in lines if line.endswith(" connections")]))
             os.unlink(report)
+    auto = [os.path.realpath(sys.argv[1]), "run", "--all", "--mode", "auto", "--"]
+    for name, launcher in {"TCP": [], "AUTO": auto}.items():
+        writer.case(f"{name}: shut before another program goes on", seen_by_plain_client(launcher))
     writer.finish()
 
 

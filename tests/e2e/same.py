@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
 
 LIMIT = 60
+HANGS = "it hangs"
 
 
 def said(command):
@@ -26,7 +27,7 @@ def said(command):
                               timeout=LIMIT, text=True, errors="replace",
                               env=dict(os.environ, WARPSOCK_LOG="err"))
     except subprocess.TimeoutExpired as late:
-        return (late.stdout or b"").decode(errors="replace").splitlines() + ["it hangs"]
+        return (late.stdout or b"").decode(errors="replace").splitlines() + [HANGS]
     ending = [f"it ended with {done.returncode}"] if done.returncode else []
     return done.stdout.splitlines() + ending
 
@@ -35,6 +36,8 @@ def compare(warpsock, program, name):
     expected = said([program, "--ddp", name])
     tcp = said([program, name])
     ddp = said([warpsock, "run", "--all", "--mode", "on", "--", program, name])
+    if HANGS in tcp:
+        return [f"TCP: {HANGS}"]
     if expected and tcp == expected:
         return ["TCP says the same as DDP is expected to"]
     first, label = (expected, "expected") if expected else (tcp, "tcp")

@@ -15,6 +15,9 @@
 #include "tests/tap.h"
 #include "tests/unit/soft/end.h"
 
+/* A machine may be slow, and a sanitizer is */
+enum { PATIENCE_MS = 60000 };
+
 static struct warp_device *dev;
 static struct end a, b;
 
@@ -24,7 +27,7 @@ static void ends_make(const struct warp_conn_param *p)
 	end_init(&a, dev, 256);
 	end_init(&b, dev, 256);
 	ends_connect(&a, &b, p, p);
-	MUST(warp_conn_wait(b.conn, 5000) == 0);
+	MUST(warp_conn_wait(b.conn, PATIENCE_MS) == 0);
 }
 
 static bool ends_drop(void)
@@ -49,7 +52,7 @@ static struct warp_wc player_next(struct player *p)
 
 	while ((n = warp_cq_poll(p->end->cq, &wc, 1)) == 0)
 		if (p->blocks)
-			MUST(warp_cq_wait(p->end->cq, 10000) == 0);
+			MUST(warp_cq_wait(p->end->cq, PATIENCE_MS) == 0);
 	MUST(n == 1 && wc.status == WARP_WC_SUCCESS);
 	return wc;
 }
@@ -134,7 +137,7 @@ static void *reap(void *arg)
 		for (int i = 0; i < n; i++)
 			MUST(wc[i].status == WARP_WC_SUCCESS);
 		if (!n)
-			MUST(warp_cq_wait(e->cq, 10000) == 0);
+			MUST(warp_cq_wait(e->cq, PATIENCE_MS) == 0);
 	}
 	return NULL;
 }
@@ -178,7 +181,7 @@ static bool reads_of_a_sleeping_program(void)
 	wr.remote_to = (uintptr_t)b.mem;
 	for (int i = 0; i < 50 && good; i++) {
 		MUST(end_post(&a, wr, END_ROOM / 2, 100000) == 1);
-		good = warp_cq_wait(a.cq, 5000) == 0 &&
+		good = warp_cq_wait(a.cq, PATIENCE_MS) == 0 &&
 		       end_next(&a, NULL).status == WARP_WC_SUCCESS;
 	}
 	good = good && a.mem[END_ROOM / 2 + 99999] == 0x5a;
@@ -518,7 +521,8 @@ static bool one_of_two_accepts(void)
 		}
 		for (int k = 0; k < 2; k++)
 			pthread_join(t[k], NULL);
-		good = (x[0].got == 0) != (x[1].got == 0) && warp_conn_wait(a.conn, 5000) == 0;
+		good = (x[0].got == 0) != (x[1].got == 0) &&
+		       warp_conn_wait(a.conn, PATIENCE_MS) == 0;
 		MUST(warp_conn_destroy(c) == 0 && warp_conn_destroy(a.conn) == 0);
 	}
 	a.conn = NULL;
@@ -567,7 +571,7 @@ static bool idle_connections_cost_nothing(void)
 		end_init(&e[i], dev, 4);
 		MUST(warp_qp_create(server.pd, &attr, &s.qp) == 0);
 		ends_connect(&e[i], &s, NULL, NULL);
-		MUST(warp_conn_wait(s.conn, 5000) == 0);
+		MUST(warp_conn_wait(s.conn, PATIENCE_MS) == 0);
 		qps[i] = s.qp;
 		conns[i] = s.conn;
 		if (i == 1)
@@ -611,7 +615,7 @@ static void *storm(void *arg)
 		end_init(&e, dev, 16);
 		MUST(warp_connect(e.qp, (const struct sockaddr *)at, sizeof(struct sockaddr_in),
 				  NULL, &e.conn) == 0);
-		MUST(i % 3 == 2 || warp_conn_wait(e.conn, 10000) == 0);
+		MUST(i % 3 == 2 || warp_conn_wait(e.conn, PATIENCE_MS) == 0);
 		if (i % 3 == 0) {
 			MUST(end_post(&e, (struct warp_send_wr){ .opcode = WARP_WR_SEND }, 0,
 				      100) == 1);

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define BYTES 300000
+#define BYTES 100000
 
 extern char **environ;
 
@@ -142,7 +142,10 @@ static bool executed_with_octets(void)
 	return true;
 }
 
-/* What was written before, and what is written behind, arrives in order */
+/*
+ * What was written before, and what is written behind, arrives in order. The kernel takes so little
+ * that a part of what was accepted is not on its way yet.
+ */
 static bool executed_while_writing(const char *path)
 {
 	static char data[BYTES];
@@ -151,7 +154,8 @@ static bool executed_while_writing(const char *path)
 
 	memset(data, 'x', sizeof(data));
 	fflush(stdout);
-	need(pair(fd) && !setsockopt(fd[0], SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)));
+	need(pair(fd) && !setsockopt(fd[0], SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) &&
+	     !setsockopt(fd[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)));
 	pid = fork();
 	if (!pid) {
 		for (ssize_t at = 0, n; at < BYTES; at += n)

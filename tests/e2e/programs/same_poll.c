@@ -341,6 +341,7 @@ static void select_errors(int fd[2])
 	R(select(fd[0], &t.in, &t.out, &t.except, &nought));
 	R(FD_ISSET(fd[0], &t.in));
 	R(select(0, NULL, NULL, NULL, &nought));
+	three_set(&t, 1, fd);
 	R(select(FD_SETSIZE, NULL, &t.out, NULL, NULL));
 }
 

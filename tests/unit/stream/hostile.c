@@ -153,7 +153,12 @@ static void message_iomap(struct ends_peer *p)
 
 static void message_control(struct ends_peer *p)
 {
-	ends_peer_message(p, rs_msg(RS_OP_CTRL, 3));
+	ends_peer_message(p, rs_msg(RS_OP_CTRL, 4));
+}
+
+static void message_abort(struct ends_peer *p)
+{
+	ends_peer_message(p, rs_msg(RS_OP_CTRL, RS_CTRL_ABORT));
 }
 
 /* With the octet that the message before it left behind it would be a good one */
@@ -215,6 +220,7 @@ static const struct {
 	{ "operation 5", message_op5, false },
 	{ "an IOMAP message without a slot", message_iomap, false },
 	{ "an unknown control message", message_control, false },
+	{ "an ABORT that was not agreed on", message_abort, false },
 	{ "a message of three octets", message_short, false },
 	{ "a message of none", message_empty, false },
 	{ "a message of five", message_long, false },

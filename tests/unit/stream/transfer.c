@@ -185,8 +185,8 @@ Test(transfer, narrow_transport)
 	}
 }
 
-/* Of many pairs that are offered at once a full kernel takes a few */
-Test(transfer, pairs_are_struck_out)
+/* Of many that are offered at once a full kernel takes a few */
+static void struck_out(void)
 {
 	static uint8_t buf[STREAM_RING];
 	struct stream *s[2];
@@ -208,6 +208,18 @@ Test(transfer, pairs_are_struck_out)
 		OPS->progress(s[0]);
 	}
 	ends_destroy(s);
+}
+
+Test(transfer, pairs_are_struck_out)
+{
+	ends_without[0] = STREAM_FEATURE_INLINE;
+	struck_out();
+	ends_without[0] = 0;
+}
+
+Test(transfer, messages_are_struck_out)
+{
+	struck_out();
 }
 
 Test(transfer, a_reader_that_sleeps_blocks_the_writer)
