@@ -321,6 +321,7 @@ Test(inline, a_long_message)
 Test(inline, a_sender_keeps_to_the_window)
 {
 	struct iovec iov = { octets, sizeof(octets) };
+	struct stream_edges before, after;
 	struct scene c;
 
 	scene_open(&c, RSOCK_FEATURES);
@@ -334,10 +335,13 @@ Test(inline, a_sender_keeps_to_the_window)
 	usleep(2000);
 	cr_expect_eq(OPS->send(c.s, &iov, 1), 1);
 	cr_expect_eq(OPS->send(c.s, &iov, 1), -EAGAIN);
+	OPS->levels(c.s, &before);
 	window(&c.p, UINT64_MAX, 8);
 	usleep(2000);
 	OPS->progress(c.s);
-	cr_expect(OPS->levels(c.s, NULL) & STREAM_WRITABLE);
+	cr_expect(OPS->levels(c.s, &after) & STREAM_WRITABLE);
+	cr_expect_neq(after.out, before.out);
+	cr_expect_eq(after.in, before.in);
 	scene_close(&c);
 }
 

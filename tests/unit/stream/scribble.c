@@ -367,3 +367,25 @@ Test(scribble, at_any_moment)
 {
 	expect_survival(rounds_beside, 4);
 }
+
+/* --- what is judged before it is used --- */
+
+Test(scribble, numbers_that_do_not_agree)
+{
+	struct iovec iov = { octets, sizeof(octets) };
+	struct stream *s[2];
+
+	for (int i = 0; i < 2; i++) {
+		struct stream_rx *rx;
+
+		ends_open(s);
+		rx = &rsock_of(s[1])->state->rx;
+		if (i)
+			rx->delivered = rx->placed + 1;
+		else
+			rx->placed = rx->consumed + rsock_of(s[1])->ring + 1;
+		cr_expect_eq(OPS->recv(s[1], &iov, 1, 0), -ECONNRESET);
+		cr_expect_eq(OPS->recv(s[1], &iov, 1, 0), 0);
+		ends_destroy(s);
+	}
+}

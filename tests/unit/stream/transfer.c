@@ -274,7 +274,7 @@ struct scene {
 	int fd;
 };
 
-static void scene_open(struct scene *c, uint16_t credits, uint32_t room)
+static void scene_begin(struct scene *c, uint16_t credits, uint32_t room)
 {
 	struct rs_conn_data pd;
 	int fd[2];
@@ -285,7 +285,12 @@ static void scene_open(struct scene *c, uint16_t credits, uint32_t room)
 	ends_peer_init(&c->p, fd[0]);
 	pd = ends_conn_data(&c->p, credits, room);
 	cr_assert(ends_peer_open(&c->p, c->s, &pd, sizeof(pd)));
-	/* The peer's first frame, without which the stream may not speak */
+}
+
+/* With the peer's first frame, without which the stream may not speak */
+static void scene_open(struct scene *c, uint16_t credits, uint32_t room)
+{
+	scene_begin(c, credits, room);
 	ends_peer_message(&c->p, rs_msg(RS_OP_SGL, credits));
 	usleep(2000);
 	OPS->progress(c->s);
@@ -412,6 +417,46 @@ Test(transfer, nothing_is_granted_after_the_end)
 	cr_expect_eq(swallow(&c), STREAM_HALF);
 	cr_expect_eq(swallow(&c), 0u);
 	cr_expect_eq(c.p.n, 1u);
+	scene_close(&c);
+}
+
+/* What the peer of a closed stream hears until it has no more to say */
+static void close_heard(struct scene *c)
+{
+	bool safe;
+
+	OPS->close(c->s);
+	ends_peer_message(&c->p, rs_msg(RS_OP_CTRL, RS_CTRL_KEEPALIVE));
+	for (int i = 0; i < 5; i++) {
+		usleep(2000);
+		OPS->close_more(c->s, &safe);
+		ends_peer_drain(&c->p);
+	}
+}
+
+/* The first grant was due before, and waited for leave to speak */
+Test(transfer, who_is_closed_grants_nothing)
+{
+	struct scene c;
+
+	scene_begin(&c, 384, 4096);
+	close_heard(&c);
+	cr_expect_eq(c.p.n, 1u);
+	cr_expect_eq(c.p.messages[0], rs_msg(RS_OP_CTRL, RS_CTRL_DISCONNECT));
+	scene_close(&c);
+}
+
+Test(transfer, disconnect_is_said_once)
+{
+	struct scene c;
+
+	scene_open(&c, 384, 4096);
+	cr_expect_eq(c.p.n, 1u);
+	cr_expect_eq(OPS->shutdown(c.s, SHUT_RDWR), 0);
+	ends_peer_drain(&c.p);
+	close_heard(&c);
+	cr_expect_eq(c.p.n, 2u);
+	cr_expect_eq(c.p.messages[1], rs_msg(RS_OP_CTRL, RS_CTRL_DISCONNECT));
 	scene_close(&c);
 }
 
