@@ -30,10 +30,13 @@ bool verbs_attr_atomics(const struct verbs_device *d)
 	return d->attr.atomic_cap != IBV_ATOMIC_NONE;
 }
 
-/* siw's library loses the STag of a Send with Invalidate: the peer would be sent 0 */
+/*
+ * siw's library loses the STag of a Send with Invalidate: the peer would be sent 0. InfiniBand and
+ * RoCE invalidate no region that a program has registered.
+ */
 bool verbs_attr_invalidation(const struct verbs_device *d)
 {
-	return !d->siw && (d->attr.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS);
+	return d->iwarp && !d->siw && (d->attr.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS);
 }
 
 static uint32_t depth_most(int device)

@@ -103,7 +103,8 @@ int verbs_mr_register(struct warp_pd *pd, void *addr, size_t length, unsigned in
 		return err;
 	}
 	mr->mr.pd = pd;
-	mr->mr.stag = mr->ibv->rkey;
+	/* What no peer may use has no rkey on some devices */
+	mr->mr.stag = mr->ibv->rkey ? mr->ibv->rkey : mr->ibv->lkey;
 	mr->access = access;
 	mr_list(d, mr, true);
 	__atomic_add_fetch(&p->users, 1, __ATOMIC_RELAXED);

@@ -137,6 +137,9 @@ int verbs_qp_move(struct verbs_qp *q, struct rdma_cm_id *id, enum ibv_qp_state s
 	errno = 0;
 	if (verbs_call(rdma_init_qp_attr)(id, &attr, &mask))
 		return verbs_error();
+	if (mask & IBV_QP_ACCESS_FLAGS && verbs_attr_atomics(q->dev))
+		attr.qp_access_flags |=
+			IBV_ACCESS_REMOTE_ATOMIC; /* which connection managers forget */
 	if (state == IBV_QPS_RTR)
 		attr.max_dest_rd_atomic = (uint8_t)ird;
 	if (state == IBV_QPS_RTS)
