@@ -13,6 +13,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "rnic/rnic_carrier.h"
 #include "rnic/rnic_onesided.h"
 
 /*
@@ -30,6 +31,7 @@ struct rnic_stream_mem {
 	void *rest;
 	void *in;
 	struct rnic_regions *regions; /* this process's own; NULL: there are none */
+	struct rnic_native *native;   /* the same; NULL: the socket carries the octets */
 	/* Memory for octets of @rest, where to touch what has none may be SIGBUS; NULL: has */
 	int (*reserve)(void *p, size_t len);
 };
@@ -53,6 +55,7 @@ struct rnic_stream_param {
 	uint8_t mpa_rev;   /* 1 or 2 */
 	uint8_t rtr; /* RTR forms offered or supported, enum mpa_rtr bits; 0: client-server model */
 	uint16_t ird, ord;
+	uint16_t messages; /* Sends that the peer may have under way */
 };
 
 /* What arrives. Called under the rx lock; must not call back into the stream. */
@@ -70,6 +73,8 @@ struct rnic_sink {
 	void *ctx;
 	/* A one-sided operation of ours is complete; @value: what an atomic found */
 	void (*done)(void *ctx, uint64_t cookie, uint64_t value);
+	/* carrier.room() may say something else than before */
+	void (*room)(void *ctx);
 };
 
 /* One operation of a batch: what @op says, or a Write when @stag is not 0, else a Send */
@@ -109,7 +114,7 @@ struct rnic_stream_ops {
 	 */
 	int (*init)(const struct rnic_stream_mem *mem, int fd,
 		    const struct rnic_stream_param *param);
-	/* Both: window number @i; gives it an STag */
+	/* Both: window number @i; gives it an STag, and what is in memory (native) its address */
 	int (*window)(const struct rnic_stream_mem *mem, unsigned int i, struct rnic_window *w);
 
 	/*
@@ -177,7 +182,9 @@ struct rnic_stream_ops {
 	void (*info)(const struct rnic_stream_mem *mem, struct rnic_stream_info *info);
 	/* tx: our FIN, after the rest is sent (-EAGAIN: not yet) */
 	int (*shutdown)(const struct rnic_stream_mem *mem, int fd);
-	const struct rnic_onesided_ops *onesided;
+	const struct rnic_onesided_ops *onesided; /* NULL: it has none, nor long Sends */
+	const struct rnic_carrier_ops *carrier;
+	const struct rnic_native_ops *native; /* NULL: connections are the socket's */
 };
 
 #endif

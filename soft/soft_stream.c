@@ -663,4 +663,5 @@ const struct rnic_stream_ops soft_stream_ops = {
 	.info = stream_info,
 	.shutdown = stream_shutdown,
 	.onesided = &soft_onesided_ops,
+	.carrier = &rnic_socket_carrier,
 };

@@ -125,7 +125,7 @@ static void abandon(struct rsock *s)
 		due(s, STREAM_DUE_ABORT);
 		push_locked(s);
 	}
-	base_sock_abort(stream_fd(&s->base));
+	s->rnic->carrier->abort(&s->mem, stream_fd(&s->base));
 }
 
 static bool done(const struct rsock *s)
@@ -179,7 +179,7 @@ int rsock_close_more(struct stream *stream, bool *safe)
 	/* Who is closed grants nothing any more, also what was due before */
 	due = rsock_load(&s->state->tx.due) & ~(uint32_t)(STREAM_DUE_GRANT | STREAM_DUE_GRANTING);
 	/* Where nobody may ask, only the peer's end is certain */
-	unacked = base_sock_unacked(stream_fd(stream));
+	unacked = s->rnic->carrier->unacked(&s->mem, stream_fd(stream));
 	*safe = !due && !rsock_load(&s->state->tx.hold_end) && unacked <= 0 && unacked != -EPERM;
 	return -EAGAIN;
 }

@@ -63,7 +63,8 @@ static struct stream_made made_of(const struct stream_param *param, const struct
 		.ring = ring,
 		.chunk = chunk_of(ring),
 		.credits = param->credits ? param->credits : STREAM_CREDITS,
-		.offered = RSOCK_FEATURES & ~param->without,
+		.offered = (rnic->stream->onesided ? RSOCK_FEATURES : RSOCK_FEATURES_SHORT) &
+			   ~param->without,
 		.start_rtts = param->start_rtts,
 		.start_limit = param->start_limit,
 	};
@@ -242,6 +243,11 @@ int rsock_memory_create(struct rsock *s, const struct stream_param *param)
 	state_init(s, &made, cookie);
 	s->state->hold = param->hold;
 	rsock_again_init(s, param);
+	if (param->native) {
+		s->mem.native = param->native;
+		s->base.carrier = param->native->fd;
+		s->state->owner = base_process_self().pid;
+	}
 	rsock_holder_enter(s);
 	return 0;
 }

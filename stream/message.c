@@ -267,6 +267,42 @@ static const struct {
 	[RS_OP_CTRL] = { body_none, 0, take_ctrl },
 };
 
+/* --- Writes of a device, which land without a word: messages tell of them --- */
+
+static int ring_landed(struct rsock_drain *d, uint32_t octets)
+{
+	const struct rsock *s = d->s;
+	const uint8_t *ring = s->rnic->native->memory(s->mem.native, RSOCK_RING);
+	uint32_t at = (uint32_t)(s->state->rx.placed % s->ring);
+	uint32_t first = base_min(octets, s->ring - at);
+	int err;
+
+	if (octets > s->ring)
+		return refuse("told of more octets than the ring has");
+	err = octets_arrive(d, ring + at, first);
+	return err || first == octets ? err : octets_arrive(d, ring, octets - first);
+}
+
+/* An SGE is there when it says how long its buffer is; once taken, it says so no more */
+static int sgl_landed(struct rsock_drain *d)
+{
+	const struct rsock *s = d->s;
+	uint32_t slot = s->state->rx.entries % RS_SGL_ENTRIES;
+	struct rs_sge *sgl = s->rnic->native->memory(s->mem.native, RSOCK_SGL), sge = sgl[slot];
+
+	if (!sge.length)
+		return 0;
+	sgl[slot] = (struct rs_sge){ 0 };
+	return sgl_write(d, slot * sizeof(sge), (const uint8_t *)&sge, sizeof(sge));
+}
+
+static int landed(struct rsock_drain *d, uint32_t msg)
+{
+	if (rs_msg_op(msg) == RS_OP_DATA)
+		return ring_landed(d, rs_msg_data(msg));
+	return rs_msg_op(msg) == RS_OP_SGL ? sgl_landed(d) : 0;
+}
+
 /* The four octets are whole and @len more have come behind them */
 static int message_take(struct rsock *s, size_t len)
 {
@@ -295,7 +331,8 @@ static int sink_message(void *ctx, uint64_t off, const void *p, size_t len, bool
 		return err;
 	if (end < RS_MSG_LEN)
 		return refuse("sent a message of the wrong length");
-	return message_take(d->s, end - RS_MSG_LEN);
+	err = d->s->mem.native ? landed(d, base_get_le32(rx->msg)) : 0;
+	return err ? err : message_take(d->s, end - RS_MSG_LEN);
 }
 
 static void sink_done(void *ctx, uint64_t cookie, uint64_t value)
@@ -303,7 +340,16 @@ static void sink_done(void *ctx, uint64_t cookie, uint64_t value)
 	rsock_job_done(((struct rsock_drain *)ctx)->s, cookie, value);
 }
 
+/* Writers try again, if there are some that could not */
+static void sink_room(void *ctx)
+{
+	struct stream_state *st = ((struct rsock_drain *)ctx)->s->state;
+
+	if (rsock_load(&st->tx.blocked))
+		__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
+}
+
 struct rnic_sink rsock_sink(struct rsock_drain *drain)
 {
-	return (struct rnic_sink){ sink_write, sink_message, drain, sink_done };
+	return (struct rnic_sink){ sink_write, sink_message, drain, sink_done, sink_room };
 }

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+struct rnic_native;
+
 enum stream_await {
 	STREAM_AWAIT_NEW = 0x01,  /* it was not awaited: who has looked before looks again */
 	STREAM_AWAIT_RUNG = 0x02, /* the bell was rung for it since */
@@ -69,6 +71,7 @@ struct stream_param {
 	uint64_t start_limit;	 /* ns that the Reply may take; 0: any time */
 	unsigned int start_rtts; /* it may take at least so many round trips, if there is a limit */
 	const char *provider;
+	struct rnic_native *native; /* of that provider; NULL: the descriptor carries the octets */
 	/*
 	 * Where what other processes need is kept: a folder, empty the one that goes by the user,
 	 * NULL: nowhere; then only children by fork() share the stream. To stay where it is as

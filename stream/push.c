@@ -134,7 +134,7 @@ static int ring_grant(struct rsock *s, uint16_t limit)
 	uint32_t half = rsock_half(s), entries = base_once(st->peer.sgl_entries);
 	uint64_t slot = tx->granted / half % (entries ? entries : 1);
 	struct rs_sge sge = {
-		.addr = htole64(RSOCK_RING_TO + tx->granted % s->ring),
+		.addr = htole64(st->ring_to + tx->granted % s->ring),
 		.key = htole32(st->ring_stag),
 		.length = htole32(half),
 	};
@@ -245,6 +245,9 @@ static int push_fin(struct rsock *s)
 
 	if (!(rsock_load(&tx->due) & STREAM_DUE_FIN))
 		return 0;
+	/* A device's end is that of both directions: the peer is to say DISCONNECT before it */
+	if (s->mem.native && !(rsock_load(&s->state->ends) & STREAM_OUT_ENDED))
+		return -EAGAIN;
 	err = s->rnic->shutdown(&s->mem, stream_fd(&s->base));
 	BASE_POINT(stream_push_finished);
 	if (err != -EAGAIN)

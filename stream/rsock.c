@@ -59,7 +59,7 @@ void rsock_spoilt(struct rsock *s, enum stream_broken how)
 	if (rsock_load(&s->state->broken))
 		return;
 	base_err("stream: %s, which ends now", why[how]);
-	base_sock_abort(stream_fd(&s->base));
+	s->rnic->carrier->abort(&s->mem, stream_fd(&s->base));
 	rsock_break(s, ECONNRESET);
 	rsock_store(&s->state->broken, how);
 }
@@ -158,7 +158,7 @@ static void unblock(struct rsock *s)
 {
 	struct stream_state *st = s->state;
 
-	if (!rsock_load(&st->tx.blocked) || !base_sock_ready(stream_fd(&s->base), POLLOUT))
+	if (!rsock_load(&st->tx.blocked) || !s->rnic->carrier->room(&s->mem, stream_fd(&s->base)))
 		return;
 	rsock_tx_lock(s);
 	rsock_push(s);
@@ -172,6 +172,8 @@ static int start(struct rsock *s)
 {
 	int err;
 
+	if (s->mem.native && rsock_is_foreign(s))
+		return -EXDEV;
 	rsock_rx_lock(s);
 	rsock_tx_lock(s);
 	err = rsock_start(s);
@@ -190,8 +192,8 @@ static int rsock_progress(struct stream *stream)
 	if (rsock_load(&s->counted) && rsock_is_open(s))
 		rsock_start_leave(s);
 	if (!err) {
-		unblock(s);
 		rsock_pump(s);
+		unblock(s); /* of what was sent, the input may tell */
 	}
 	rsock_tell(s, before);
 	return err;
@@ -322,7 +324,7 @@ static int rsock_create(int fd, const struct stream_param *param, struct rsock *
 
 	if (!err)
 		**out = (struct rsock){
-			.base = { .ops = &stream_rsock_ops, .fd = fd },
+			.base = { .ops = &stream_rsock_ops, .fd = fd, .carrier = -1 },
 			.changed = param->changed,
 			.ctx = param->ctx,
 			.slot = -1,
@@ -391,7 +393,8 @@ bool rsock_leave(struct rsock *s)
 		return false;
 	s->left = true;
 	rsock_holder_leave(s);
-	if (rsock_holder_others(s))
+	/* A device's connection is of use to nobody but its owner */
+	if (s->mem.native ? rsock_is_foreign(s) : rsock_holder_others(s))
 		return false;
 	/* Two may have left at once, and seen nobody else */
 	if (!__atomic_compare_exchange_n(&s->state->closer, &nobody, base_process_self().pid, false,
@@ -411,6 +414,8 @@ static void rsock_destroy(struct stream *stream)
 	rsock_leave(s);
 	rsock_start_leave(s);
 	rsock_onesided_uninit(s);
+	if (s->mem.native)
+		s->rnic->native->destroy(s->mem.native);
 	rsock_memory_destroy(s);
 	base_map_destroy(s, sizeof(*s));
 }

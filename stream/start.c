@@ -77,9 +77,9 @@ static size_t start_data_put(const struct rsock *s, uint8_t pd[START_DATA_MAX])
 		.version = RS_VERSION,
 		.flags = RS_CONN_IOMAP,
 		.credits = htobe16(s->credits),
-		.target_sgl = { htobe64(RSOCK_SGL_TO), htobe32(st->sgl_stag),
+		.target_sgl = { htobe64(st->sgl_to), htobe32(st->sgl_stag),
 				htobe32(RS_SGL_ENTRIES) },
-		.data_buf = { htobe64(RSOCK_RING_TO), htobe32(st->ring_stag),
+		.data_buf = { htobe64(st->ring_to), htobe32(st->ring_stag),
 			      htobe32(rsock_half(s)) },
 	};
 
@@ -248,6 +248,7 @@ static int provider_begin(struct rsock *s)
 		.markers = s->markers,
 		.mpa_rev = 2,
 		.ord = s->initiator ? 1 : 0, /* as rsockets says it */
+		.messages = (uint16_t)base_min(s->credits + RSOCK_UNCOUNTED, UINT16_MAX),
 	};
 	int err = s->rnic->init(&s->mem, stream_fd(&s->base), &param);
 
@@ -258,22 +259,22 @@ static int provider_begin(struct rsock *s)
 	if (err)
 		return err;
 	st->sgl_stag = sgl.stag;
+	st->sgl_to = sgl.to;
 	st->ring_stag = ring.stag;
+	st->ring_to = ring.to;
 	rsock_store(&st->stage, STREAM_STARTING);
 	reply_wait(s);
 	return 0;
 }
 
-/* TCP's connect(): has it come to an end? */
-static int tcp_connected(struct rsock *s)
+/* TCP's connect(), or what a device has in its place: has it come to an end? */
+static int carrier_connected(struct rsock *s)
 {
-	int err;
+	short events = 0;
+	int err = s->rnic->carrier->connect(&s->mem, stream_fd(&s->base), &events);
 
-	rsock_store(&s->state->start_events, POLLOUT);
-	if (!base_sock_ready(stream_fd(&s->base), POLLOUT))
-		return -EAGAIN;
-	err = base_sock_error(stream_fd(&s->base));
-	return err ? -err : provider_begin(s);
+	rsock_store(&s->state->start_events, events);
+	return err ? err : provider_begin(s);
 }
 
 static int start_go(struct rsock *s)
@@ -284,7 +285,7 @@ static int start_go(struct rsock *s)
 	int state, err;
 
 	if (rsock_load(&s->state->stage) == STREAM_CONNECTING) {
-		err = tcp_connected(s);
+		err = carrier_connected(s);
 		if (err)
 			return err;
 	}
@@ -345,7 +346,7 @@ static int start_failed(struct rsock *s, int err)
 	rsock_store(&s->failed, up && !plain);
 	base_debug("stream: start-up ended with %d", err);
 	if ((probed || !plain) && !s->state->rejected)
-		base_sock_abort(stream_fd(&s->base));
+		s->rnic->carrier->abort(&s->mem, stream_fd(&s->base));
 	if (probed && base_once(s->state->again.peer_len))
 		return rsock_again_begin(s, -err);
 	if (probed) {

@@ -165,6 +165,7 @@ struct stream_state {
 	uint32_t lowat_was, lowat_now; /* both: the socket's own SO_RCVLOWAT, 0: as it is; ours */
 	uint64_t start_deadline;       /* * of the Reply; BASE_NEVER when none is waited for */
 	uint32_t sgl_stag, ring_stag;
+	uint64_t sgl_to, ring_to;
 	uint64_t first_window; /* the peer's */
 	struct stream_peer peer;
 	struct stream_again again;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The seam of stream sockets: what a connected socket in DDP mode is to the calls of a program.
- * Nothing here sleeps, sets errno or raises a signal; who has to wait polls the descriptor for
+ * Nothing here sleeps, sets errno or raises a signal; who has to wait polls stream_wait_fd() for
  * stream_ops.wait_events and calls progress.
  *
- * A stream may be used by several threads at once. Between processes only the state behind it
- * is shared.
+ * Several threads may use a stream at once; processes share only the state behind it.
  */
 #ifndef STREAM_STREAM_H
 #define STREAM_STREAM_H
@@ -41,7 +40,7 @@ struct stream_edges {
 
 struct stream_ops {
 	const char *name;
-	/* A new connection over @fd, which stays the caller's */
+	/* A new connection over @fd, which stays the caller's; takes param->native over */
 	int (*attach)(int fd, const struct stream_param *param, struct stream **out);
 	/*
 	 * The stream that other processes have made over this socket, or this one before it
@@ -179,11 +178,18 @@ struct stream {
 	const struct stream_ops *ops;
 	int fd;		      /* atomic: set_fd may come at any time */
 	struct stream *older; /* its user's: one that it has replaced */
+	int carrier;	      /* of a device that carries it; -1: the descriptor does */
 };
 
 static inline int stream_fd(const struct stream *s)
 {
 	return __atomic_load_n(&s->fd, __ATOMIC_ACQUIRE);
+}
+
+/* What to wait on, for stream_ops.wait_events */
+static inline int stream_wait_fd(const struct stream *s)
+{
+	return s->carrier >= 0 ? s->carrier : stream_fd(s);
 }
 
 /* Asked about nothing, a descriptor may say all the same that it has ended */

@@ -244,6 +244,7 @@ static const struct rnic_stream_ops fake_stream = {
 	.info = fake_info,
 	.shutdown = fake_shutdown,
 	.onesided = &fake_onesided,
+	.carrier = &rnic_socket_carrier,
 };
 static const struct rnic_ops fake = { .name = "memory", .stream = &fake_stream };
 

@@ -54,7 +54,7 @@ static int inbox_message(void *ctx, uint64_t off, const void *p, size_t len, boo
 
 static ssize_t receive(struct pair_end *e, struct inbox *box)
 {
-	struct rnic_sink sink = { inbox_write, inbox_message, box, NULL };
+	struct rnic_sink sink = { .write = inbox_write, .message = inbox_message, .ctx = box };
 
 	return PAIR_OPS->receive(&e->mem, e->fd, &sink, 0);
 }
@@ -428,7 +428,7 @@ Test(soft_stream, a_message_of_many_frames)
 	pair_drop();
 	pair_tcp(fd, 1000, 4096);
 	pair_end_init(&b, fd[1], &plain);
-	pair_end_init(&a, fd[0], &(struct rnic_stream_param){ true, true, false, 2, 0, 1, 1 });
+	pair_end_init(&a, fd[0], &(struct rnic_stream_param){ true, true, false, 2, 0, 1, 1, 0 });
 	pair_open(&a, &b);
 	for (unsigned int i = 0; i < sizeof(msg); i++)
 		msg[i] = (uint8_t)(i >> 3);
@@ -454,7 +454,7 @@ Test(soft_stream, what_was_begun_is_not_exchanged)
 	pair_drop();
 	pair_tcp(fd, 1000, 4096);
 	pair_end_init(&b, fd[1], &plain);
-	pair_end_init(&a, fd[0], &(struct rnic_stream_param){ true, true, false, 2, 0, 1, 1 });
+	pair_end_init(&a, fd[0], &(struct rnic_stream_param){ true, true, false, 2, 0, 1, 1, 0 });
 	pair_open(&a, &b);
 	while (PAIR_OPS->owes(&a.mem) || put(&a, 0, 0, msg, sizeof(msg)) == 1)
 		;

@@ -206,7 +206,7 @@ static int peer_message(void *ctx, uint64_t off, const void *octets, size_t len,
 
 void ends_peer_drain(struct ends_peer *p)
 {
-	struct rnic_sink sink = { peer_write, peer_message, p, NULL };
+	struct rnic_sink sink = { .write = peer_write, .message = peer_message, .ctx = p };
 	ssize_t got;
 
 	/* Loopback delivers at once, but not in the same instruction */

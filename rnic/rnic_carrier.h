@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What carries the octets of a stream connection: the program's socket, or a device.
+ *
+ * Where a device does, the socket is never connected. It stays the program's descriptor, keeps its
+ * options and names the state; the connection is a thing of the process that made it, and is there
+ * before the stream is.
+ */
+#ifndef RNIC_RNIC_CARRIER_H
+#define RNIC_RNIC_CARRIER_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+struct rnic_stream_mem;
+
+struct rnic_carrier_ops {
+	/*
+	 * Both locks, initiator, before init(): is there a connection for start-up? 0, -EAGAIN with
+	 * *@events to wait for, or why there will be none
+	 */
+	int (*connect)(const struct rnic_stream_mem *mem, int fd, short *events);
+	/* Any: after a send() that did not take all, does it take something now? */
+	bool (*room)(const struct rnic_stream_mem *mem, int fd);
+	/* Any: is there something that has left, and is not known to have come? <0: who knows */
+	int (*unacked)(const struct rnic_stream_mem *mem, int fd);
+	/* Any: ends the connection at once, in a way that the peer takes for a reset */
+	void (*abort)(const struct rnic_stream_mem *mem, int fd);
+};
+
+extern const struct rnic_carrier_ops rnic_socket_carrier;
+
+/*
+ * A connection of a device. A provider embeds it at the head of its own. @fd is readable when
+ * receive() or start() may have something to do, which includes what became of what was sent.
+ */
+struct rnic_native {
+	int fd;
+};
+
+/* @fd is readable when a request may wait */
+struct rnic_native_listener {
+	int fd;
+};
+
+/* None of these waits, and in another process than the one that made it, each does nothing */
+struct rnic_native_ops {
+	/* One to @peer, if the route to it leads over a device: 0, -ENODEV */
+	int (*reach)(const struct sockaddr *peer, socklen_t len, struct rnic_native **out);
+	/* As getsockname() and getpeername() */
+	int (*name)(const struct rnic_native *n, bool peer, struct sockaddr_storage *out);
+	/* Where the peer's Writes to window @i land by themselves; no sink is told of them */
+	void *(*memory)(const struct rnic_native *n, unsigned int i);
+	/* May be NULL */
+	void (*destroy)(struct rnic_native *n);
+	/* -ENODEV: no device has that address */
+	int (*listen)(const struct sockaddr *addr, socklen_t len, int backlog,
+		      struct rnic_native_listener **out);
+	/* Who asked first, for a responder's stream; -EAGAIN */
+	int (*get)(struct rnic_native_listener *l, struct rnic_native **out);
+	void (*unlisten)(struct rnic_native_listener *l);
+};
+
+#endif
