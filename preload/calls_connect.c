@@ -20,6 +20,7 @@
 #include "preload/barred.h"
 #include "preload/choose.h"
 #include "preload/ddp.h"
+#include "preload/device.h"
 #include "preload/host.h"
 #include "preload/libc.h"
 #include "preload/pieces.h"
@@ -113,7 +114,10 @@ static long start_wait(struct sock *s, int fd)
 		return tcp_wait(s, fd, (const struct sockaddr *)&s->peer, s->peer_len);
 	if (state == -EAGAIN)
 		return -EINPROGRESS;
-	return state ? start_failed(s) : 0;
+	if (state)
+		return start_failed(s);
+	s->told = true;
+	return 0;
 }
 
 /* DDP is out of the question */
@@ -205,6 +209,22 @@ static long connect_ddp(struct sock *s, int fd, const struct sockaddr *addr, soc
 	return tcp;
 }
 
+/* CALL_THEIRS: no device leads there, and the socket itself is to be connected */
+static long connect_device(struct sock *s, int fd, const struct sockaddr *peer, socklen_t len)
+{
+	if (device_reach(s, peer, len))
+		return CALL_THEIRS;
+	if (sock_connect(s, true, false)) {
+		device_drop(s);
+		return CALL_THEIRS;
+	}
+	sock_tell(s);
+	if (!base_sock_is_nonblock(fd))
+		return start_wait(s, fd);
+	sock_progress(s);
+	return -EINPROGRESS;
+}
+
 /* No connection of this process can be on DDP */
 static long connect_barred(struct sock *s, const struct sockaddr *peer, socklen_t len,
 			   enum config_reason reason)
@@ -230,6 +250,7 @@ static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, soc
 	enum config_reason barred;
 	struct choice choice;
 	bool here;
+	long r;
 
 	if (!peer_len)
 		return base_sock_connect(fd, addr, len);
@@ -244,7 +265,17 @@ static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, soc
 	option_prepare(fd, &s->option);
 	s->mode = choice.mode;
 	s->probing = choice.mode == CONFIG_USE_AUTO;
-	return connect_ddp(s, fd, addr, len, here);
+	r = here ? CALL_THEIRS : connect_device(s, fd, peer, peer_len);
+	return r == CALL_THEIRS ? connect_ddp(s, fd, addr, len, here) : r;
+}
+
+/* Of a device's connection no kernel tells once that it is there */
+static bool told(struct sock *s)
+{
+	bool before = s->told;
+
+	s->told = true;
+	return before;
 }
 
 /*
@@ -263,6 +294,8 @@ static long connect_again(struct sock *s, int fd, const struct sockaddr *addr, s
 		return r == -EINPROGRESS ? -EALREADY : r;
 	if (state && state != -EAGAIN && state != -ENOMSG)
 		return start_failed(s);
+	if (!state && device_carries(s))
+		return told(s) ? -EISCONN : 0;
 	return tcp_connect(s, fd, addr, len);
 }
 

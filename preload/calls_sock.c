@@ -67,7 +67,7 @@ void sock_listening(struct sock *s)
 	struct sockaddr *name = (struct sockaddr *)&s->name;
 	socklen_t len = sizeof(s->name);
 
-	if (sock_role(s) != SOCK_NEW || getsockname(s->fd, name, &len))
+	if (sock_role(s) != SOCK_NEW || libc.getsockname(s->fd, name, &len))
 		return;
 	mapped_away(&s->name);
 	if (s->fixed ? s->mode != CONFIG_USE_TCP : choose_serves(name, len))
@@ -95,7 +95,7 @@ static void accepted_choose(const struct sock *listener, int fd, struct choice *
 
 	if (listener->fixed)
 		*out = (struct choice){ listener->mode, CONFIG_REASON_MODE_OFF, true };
-	else if (getsockname(fd, (struct sockaddr *)&name, &len))
+	else if (libc.getsockname(fd, (struct sockaddr *)&name, &len))
 		*out = (struct choice){ CONFIG_USE_TCP, CONFIG_REASON_RULE_NONE, false };
 	else
 		choose_server((struct sockaddr *)&name, len, out);

@@ -99,6 +99,8 @@ static void stream_info(struct sock *s, struct ddp_info *out)
 	strncpy(out->provider, i.provider, sizeof(out->provider) - 1);
 	out->connected = i.open && !i.broken;
 	out->reason = end_of(&i);
+	if (!out->reason)
+		out->reason = s->forgone;
 	out->features = i.features;
 	out->mpa_rev = i.mpa_rev;
 	out->crc = i.crc;

@@ -88,7 +88,7 @@ static int sock_add(struct epset *set, int fd, struct sock *s, const struct epol
 	r = reg_create(set, fd, event);
 	if (!r)
 		return -ENOMEM;
-	err = number_add(r, __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST));
+	err = number_add(r, sock_wait_fd(s));
 	if (err) {
 		if (r->own)
 			internal_close(r->kfd);
@@ -316,7 +316,7 @@ static bool is_any(const struct epset_reg *r)
 /* The engine knows it by another number than the socket has now */
 static bool is_stale(const struct epset_reg *r)
 {
-	return !r->own && r->kfd != r->sock->fd;
+	return !r->own && r->kfd != sock_wait_fd(r->sock);
 }
 
 /* The first registration of a socket that is @so, its set with a reference; NULL: none */
@@ -396,7 +396,7 @@ void epoll_rekey(struct sock *s)
 		r = sock_find(set, s, fd);
 		if (r) {
 			epset_engine_ctl(set, EPOLL_CTL_DEL, r);
-			err = number_add(r, s->fd);
+			err = number_add(r, sock_wait_fd(s));
 			epset_reg_speak(r);
 		}
 		pthread_mutex_unlock(&set->lock);

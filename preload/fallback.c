@@ -74,7 +74,7 @@ void sock_remember(struct sock *s, const struct sockaddr *peer, socklen_t len)
 	socklen_t room = sizeof(s->name);
 
 	memset(&s->name, 0, sizeof(s->name));
-	getsockname(s->fd, (struct sockaddr *)&s->name, &room);
+	libc.getsockname(s->fd, (struct sockaddr *)&s->name, &room);
 	s->peer_len = base_min(len, (socklen_t)sizeof(s->peer));
 	memcpy(&s->peer, peer, s->peer_len);
 }

@@ -159,7 +159,7 @@ static short sock_look(const struct entry *e, const struct pollfd *p, struct pol
 	uint32_t ready = wait_level_events(stream->ops->levels(stream, NULL));
 
 	raw->events = stream->ops->wait_events(stream, wanted_of(p->events));
-	raw->fd = raw->events ? stream_fd(stream) : -1;
+	raw->fd = raw->events ? stream_wait_fd(stream) : -1;
 	return (short)ready & (p->events | POLLERR | POLLHUP);
 }
 

@@ -64,7 +64,7 @@ static struct sums sums;
 
 static void stats_add(const struct stream_stats *stats)
 {
-	sums.n[SOFTWARE] += stats->opened;
+	sums.n[stats->device ? VERBS : SOFTWARE] += stats->opened;
 	sums.n[BYTES_TX] += stats->tx_octets;
 	sums.n[BYTES_RX] += stats->rx_octets;
 	sums.n[FPDUS_TX] += stats->tx_fpdus;
@@ -98,6 +98,7 @@ void report_stream(struct stream *s, bool late)
 		stats_add(&stats);
 	pthread_mutex_unlock(&lock);
 }
+
 void report_plain(enum config_reason reason)
 {
 	pthread_mutex_lock(&lock);

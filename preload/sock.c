@@ -202,6 +202,9 @@ static struct sock *sock_alloc(int fd)
 	s->stream = NULL;
 	s->kept = NULL;
 	s->cookie = 0;
+	s->native = NULL;
+	s->told = false;
+	s->forgone = CONFIG_REASON_NONE;
 	s->mode = CONFIG_USE_TCP;
 	s->peer_len = 0;
 	s->severed = 0;
@@ -304,6 +307,7 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 		.start_limit = sock_config.start,
 		.dir = sock_config.dir,
 		.provider = s->wish.provider[0] ? s->wish.provider : NULL,
+		.native = s->native,
 		.changed = changed,
 		.ctx = s,
 	};
@@ -326,6 +330,8 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 	/* A dup() meanwhile has not seen the stream */
 	s->stream->ops->set_fd(s->stream, __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST));
 	__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
+	if (s->native)
+		epoll_rekey(s);
 	return 0;
 }
 

@@ -76,7 +76,14 @@ struct sock {
 	bool confined; /* atomic; preload/confine.c; the time-outs are as they were then */
 	uint64_t timeout_in, timeout_out;
 	bool unsettled; /* atomic: that the peer speaks DDP has not been noted yet */
-	int severed;	/* atomic: what a connect() under way is to say, which another ended */
+	/*
+	 * device.c: the connection of a device, its stream's as soon as there is one; has connect()
+	 * told that it is there; why another provider serves than was wished for
+	 */
+	struct rnic_native *native;
+	bool told;
+	enum config_reason forgone;
+	int severed; /* atomic: what a connect() under way is to say, which another ended */
 	pthread_mutex_t lock; /* watches */
 	struct base_list watches;
 };
@@ -86,6 +93,14 @@ extern struct config sock_config;
 static inline enum sock_role sock_role(const struct sock *s)
 {
 	return (enum sock_role)__atomic_load_n(&s->role, __ATOMIC_ACQUIRE);
+}
+
+/* What a set's engine knows it by */
+static inline int sock_wait_fd(const struct sock *s)
+{
+	bool device = sock_role(s) == SOCK_STREAM_ON && s->stream->carrier >= 0;
+
+	return device ? s->stream->carrier : __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST);
 }
 
 /* NULL: it is something else */

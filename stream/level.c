@@ -150,7 +150,7 @@ short rsock_wait_events(struct stream *stream, unsigned int wanted)
 		return (short)(rsock_load(&st->start_events) & POLLOUT);
 	if (!rsock_is_open(s))
 		return start_wait(s);
-	if (rsock_load(&st->ends) & STREAM_DRY)
+	if (rsock_load(&st->ends) & STREAM_DRY || (s->mem.native && rsock_is_foreign(s)))
 		return 0;
 	return rsock_load(&st->tx.blocked) ? POLLIN | POLLOUT : POLLIN;
 }

@@ -31,6 +31,9 @@
 #include "rnic/rnic.h"
 #include "stream/place.h"
 
+/* Those that need no more than Writes and messages of four octets */
+#define FEATURES_SHORT STREAM_FEATURE_ABORT
+
 static size_t memory_size(uint32_t chunk)
 {
 	return sizeof(struct stream_memory) + STREAM_CHUNKS * (size_t)chunk;
@@ -63,7 +66,7 @@ static struct stream_made made_of(const struct stream_param *param, const struct
 		.ring = ring,
 		.chunk = chunk_of(ring),
 		.credits = param->credits ? param->credits : STREAM_CREDITS,
-		.offered = (rnic->stream->onesided ? RSOCK_FEATURES : RSOCK_FEATURES_SHORT) &
+		.offered = (rnic->stream->onesided ? RSOCK_FEATURES : FEATURES_SHORT) &
 			   ~param->without,
 		.start_rtts = param->start_rtts,
 		.start_limit = param->start_limit,

@@ -32,6 +32,7 @@ struct stream_stats {
 	uint64_t tx_fpdus, rx_fpdus;
 	bool opened, broken;
 	bool failed; /* it never came up, because of the peer; in the process that saw it */
+	bool device; /* one carries it */
 	bool last;   /* no other process has it open */
 	/* Why a probe came to nothing (errno), in the process that saw it; else 0 */
 	int probe_error;

@@ -258,6 +258,7 @@ static void rsock_stats(struct stream *stream, struct stream_stats *stats)
 		.opened = rsock_is_open(s),
 		.broken = rsock_load(&s->state->broken),
 		.failed = rsock_load(&s->failed),
+		.device = s->mem.native,
 		.probe_error = rsock_load(&s->probe_error),
 		.last = rsock_load(&s->last),
 	};

@@ -32,14 +32,8 @@ enum rsock_window { RSOCK_SGL, RSOCK_RING };
 #define RSOCK_FEATURES                                                       \
 	(STREAM_FEATURE_CUT | STREAM_FEATURE_ABORT | STREAM_FEATURE_INLINE | \
 	 STREAM_FEATURE_MESSAGES | STREAM_FEATURE_ONESIDED)
-/* Those that need no more than Writes and messages of four octets */
-#define RSOCK_FEATURES_SHORT STREAM_FEATURE_ABORT
 #define RSOCK_DEPTH 16
 #define RSOCK_ERROR_MAX 4095u
-
-/* Messages that credits do not count and that a peer may send besides (docs/stream-wire.md) */
-#define RSOCK_UNCOUNTED 16
-
 /* Tagged offsets of our own; any would do, and a device has its own */
 #define RSOCK_SGL_TO 0x10000ull
 #define RSOCK_RING_TO 0x100000ull

@@ -20,6 +20,9 @@
 #include "base/point.h"
 #include "base/sockutil.h"
 
+/* Messages that credits do not count, and that a peer may send besides (docs/stream-wire.md) */
+#define UNCOUNTED 16
+
 static unsigned int starting; /* atomic */
 
 unsigned int stream_starting(void)
@@ -248,7 +251,7 @@ static int provider_begin(struct rsock *s)
 		.markers = s->markers,
 		.mpa_rev = 2,
 		.ord = s->initiator ? 1 : 0, /* as rsockets says it */
-		.messages = (uint16_t)base_min(s->credits + RSOCK_UNCOUNTED, UINT16_MAX),
+		.messages = (uint16_t)base_min(s->credits + UNCOUNTED, UINT16_MAX),
 	};
 	int err = s->rnic->init(&s->mem, stream_fd(&s->base), &param);
 

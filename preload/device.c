@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Connections that a device carries.
+ *
+ * The program's socket is never connected then, and the kernel knows nothing of its peer: it keeps
+ * the options and the number. Where no device serves, the software provider does, over the
+ * socket itself; the reason is in DDP_INFO and in the report.
+ */
+#include "preload/device.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "preload/libc.h"
+#include "preload/pieces.h"
+#include "preload/report.h"
+#include "rnic/rnic.h"
+#include "rnic/rnic_carrier.h"
+#include "rnic/rnic_stream.h"
+
+static const struct rnic_native_ops *native_of(const struct sock *s)
+{
+	const struct rnic_ops *rnic = s->wish.provider[0] ? rnic_find(s->wish.provider) : NULL;
+
+	return rnic && rnic->stream ? rnic->stream->native : NULL;
+}
+
+static void forgo(struct sock *s, enum config_reason reason)
+{
+	base_info("descriptor %d: provider %s: %s", s->fd, s->wish.provider,
+		  config_reason_text(reason));
+	report_reason(reason, 1);
+	s->forgone = reason;
+	s->wish.provider[0] = 0;
+}
+
+/* A port of the program's own is the socket's, and a device's connection cannot have it */
+static bool is_bound(const struct sock *s)
+{
+	/* At the same place in both families */
+	return ((const struct sockaddr_in *)&s->name)->sin_port;
+}
+
+int device_reach(struct sock *s, const struct sockaddr *peer, socklen_t len)
+{
+	const struct rnic_native_ops *native = native_of(s);
+	int err = -ENODEV;
+
+	if (!native)
+		return -EOPNOTSUPP;
+	if (!is_bound(s))
+		err = native->reach(peer, len, &s->native);
+	if (!err)
+		return 0;
+	base_debug("descriptor %d: no device leads there: %s", s->fd, strerror(-err));
+	forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
+	return -ENODEV;
+}
+
+void device_drop(struct sock *s)
+{
+	native_of(s)->destroy(s->native);
+	s->native = NULL;
+	forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
+}
+
+bool device_carries(const struct sock *s)
+{
+	return sock_role(s) == SOCK_STREAM_ON && s->stream->carrier >= 0;
+}
+
+int device_name(const struct sock *s, bool peer, struct sockaddr_storage *out)
+{
+	return native_of(s)->name(s->native, peer, out);
+}
+
+/* --- getsockname(), getpeername() --- */
+
+static size_t name_len(const struct sockaddr_storage *name)
+{
+	return name->ss_family == AF_INET ? sizeof(struct sockaddr_in)
+					  : sizeof(struct sockaddr_in6);
+}
+
+static long name_give(const struct sockaddr_storage *name, struct sockaddr *addr, socklen_t *len)
+{
+	size_t n;
+
+	if (pieces_wild(len, sizeof(*len)))
+		return -EFAULT;
+	if ((int)*len < 0)
+		return -EINVAL;
+	n = base_min((size_t)*len, name_len(name));
+	if (n && pieces_wild(addr, n))
+		return -EFAULT;
+	memcpy(addr, name, n);
+	*len = (socklen_t)name_len(name);
+	return 0;
+}
+
+static long name_tell(int fd, bool peer, struct sockaddr *addr, socklen_t *len)
+{
+	struct sock *s = sock_get(fd);
+	struct sockaddr_storage name;
+	long r = CALL_THEIRS;
+
+	if (s && device_carries(s))
+		r = device_name(s, peer, &name) ? -ENOTCONN : name_give(&name, addr, len);
+	sock_put(s);
+	return r;
+}
+
+long call_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return name_tell(fd, true, addr, len);
+}
+
+long call_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return name_tell(fd, false, addr, len);
+}

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Streams that a device carries: one in memory, which places Writes where they belong and tells
+ * nobody, takes a few operations at a time, and ends both directions at once.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fdutil.h"
+#include "tests/unit/stream/ends.h"
+
+#define QUEUE 1024u
+#define ROOM 6u /* operations of which the device has not said that they have left */
+
+struct device {
+	struct rnic_native native;
+	struct device *peer;
+	bool initiator, asked, open, ended;
+	uint8_t pd[256];
+	size_t pd_len;
+	uint8_t *window[RNIC_WINDOWS];
+	size_t window_len[RNIC_WINDOWS];
+	uint32_t message[QUEUE];
+	unsigned int said, heard; /* to this end */
+	unsigned int under_way;
+	bool destroyed;
+};
+
+static struct device *device_of(const struct rnic_stream_mem *mem)
+{
+	return base_container_of(mem->native, struct device, native);
+}
+
+/* --- the provider --- */
+
+static int device_init(const struct rnic_stream_mem *mem, int fd,
+		       const struct rnic_stream_param *param)
+{
+	cr_assert_geq(param->messages, STREAM_CREDITS + 7);
+	return 0;
+}
+
+static int device_window(const struct rnic_stream_mem *mem, unsigned int i, struct rnic_window *w)
+{
+	struct device *d = device_of(mem);
+
+	d->window[i] = calloc(1, w->len);
+	d->window_len[i] = w->len;
+	w->to = (uintptr_t)d->window[i];
+	w->stag = 100 + i;
+	return 0;
+}
+
+static void data_give(struct device *to, const void *pd, size_t len)
+{
+	memcpy(to->pd, pd, len);
+	to->pd_len = len;
+	base_eventfd_ring(to->native.fd);
+}
+
+static int device_start(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len,
+			short *events)
+{
+	struct device *d = device_of(mem);
+
+	*events = POLLIN;
+	if (d->initiator && !d->asked)
+		data_give(d->peer, pd, len);
+	d->asked |= d->initiator;
+	if (!d->initiator)
+		return d->pd_len ? RNIC_STREAM_REQUEST : -EAGAIN;
+	return d->open ? RNIC_STREAM_OPEN : -EAGAIN;
+}
+
+static int device_private_data(const struct rnic_stream_mem *mem, void *pd, size_t *len)
+{
+	*len = device_of(mem)->pd_len;
+	memcpy(pd, device_of(mem)->pd, *len);
+	return 0;
+}
+
+static int device_accept(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len)
+{
+	struct device *d = device_of(mem);
+
+	data_give(d->peer, pd, len);
+	d->open = d->peer->open = true;
+	return 0;
+}
+
+static int device_reject(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len)
+{
+	return 0;
+}
+
+/* Into the window that has them all, or the test is over */
+static void place(struct device *to, const struct rnic_stream_wr *wr)
+{
+	unsigned int i = wr->stag - 100;
+	uint8_t *at = (uint8_t *)(uintptr_t)wr->to;
+
+	cr_assert(i < RNIC_WINDOWS && to->window[i]);
+	cr_assert(at >= to->window[i] && at + wr->len <= to->window[i] + to->window_len[i]);
+	for (unsigned int k = 0; k < wr->niov; k++) {
+		memcpy(at, wr->iov[k].iov_base, wr->iov[k].iov_len);
+		at += wr->iov[k].iov_len;
+	}
+}
+
+static void say(struct device *to, uint32_t message)
+{
+	cr_assert_lt(to->said - to->heard, STREAM_CREDITS + 16);
+	to->message[to->said++ % QUEUE] = message;
+	base_eventfd_ring(to->native.fd);
+}
+
+static int device_send(const struct rnic_stream_mem *mem, int fd, const struct rnic_stream_wr *wr,
+		       unsigned int n)
+{
+	struct device *d = device_of(mem);
+	unsigned int i;
+
+	if (d->ended)
+		return -ECONNRESET;
+	for (i = 0; i < n && d->under_way < ROOM; i++, d->under_way++)
+		if (wr[i].stag)
+			place(d->peer, &wr[i]);
+		else
+			say(d->peer, base_get_le32(wr[i].iov[0].iov_base));
+	return i ? (int)i : -EAGAIN;
+}
+
+static unsigned int device_segment(const struct rnic_stream_mem *mem, unsigned int message)
+{
+	return 5000;
+}
+
+static int device_flush(const struct rnic_stream_mem *mem, int fd)
+{
+	return 0;
+}
+
+static bool device_owes(const struct rnic_stream_mem *mem)
+{
+	return false;
+}
+
+static void device_align(const struct rnic_stream_mem *mem, bool on)
+{
+}
+
+static ssize_t device_receive(const struct rnic_stream_mem *mem, int fd,
+			      const struct rnic_sink *sink, size_t budget)
+{
+	struct device *d = device_of(mem);
+	ssize_t sum = d->under_way;
+	uint8_t octets[4];
+
+	if (d->under_way)
+		sink->room(sink->ctx);
+	d->under_way = 0;
+	for (; d->heard != d->said; sum++) {
+		base_put_le32(octets, d->message[d->heard++ % QUEUE]);
+		if (sink->message(sink->ctx, 0, octets, 4, true))
+			return -EPROTO;
+	}
+	return sum ? sum : d->ended ? 0 : -EAGAIN;
+}
+
+static void device_info(const struct rnic_stream_mem *mem, struct rnic_stream_info *info)
+{
+	*info = (struct rnic_stream_info){ .state = RNIC_STREAM_OPEN, .may_send = true };
+}
+
+static int device_shutdown(const struct rnic_stream_mem *mem, int fd)
+{
+	device_of(mem)->ended = device_of(mem)->peer->ended = true;
+	return 0;
+}
+
+static int carrier_connect(const struct rnic_stream_mem *mem, int fd, short *events)
+{
+	return 0;
+}
+
+static bool carrier_room(const struct rnic_stream_mem *mem, int fd)
+{
+	return device_of(mem)->under_way < ROOM;
+}
+
+static int carrier_unacked(const struct rnic_stream_mem *mem, int fd)
+{
+	return -EPERM;
+}
+
+static void carrier_abort(const struct rnic_stream_mem *mem, int fd)
+{
+	device_shutdown(mem, fd);
+}
+
+static const struct rnic_carrier_ops carrier = { carrier_connect, carrier_room, carrier_unacked,
+						 carrier_abort };
+
+static void *native_memory(const struct rnic_native *n, unsigned int i)
+{
+	return base_container_of(n, struct device, native)->window[i];
+}
+
+static void native_destroy(struct rnic_native *n)
+{
+	base_container_of(n, struct device, native)->destroyed = true;
+}
+
+static const struct rnic_native_ops native = { .memory = native_memory, .destroy = native_destroy };
+
+static const struct rnic_stream_ops device_stream = {
+	.init = device_init,
+	.window = device_window,
+	.start = device_start,
+	.private_data = device_private_data,
+	.accept = device_accept,
+	.reject = device_reject,
+	.send = device_send,
+	.segment = device_segment,
+	.flush = device_flush,
+	.owes = device_owes,
+	.align = device_align,
+	.receive = device_receive,
+	.info = device_info,
+	.shutdown = device_shutdown,
+	.carrier = &carrier,
+	.native = &native,
+};
+static const struct rnic_ops device_ops = { .name = "memory", .stream = &device_stream };
+
+/* --- two ends --- */
+
+static struct device devices[2];
+static struct stream *ends[2];
+
+static void attach(unsigned int i)
+{
+	struct stream_param param = { .initiator = !i,
+				      .connecting = true,
+				      .only = true,
+				      .ring = 64 * 1024,
+				      .provider = "memory",
+				      .native = &devices[i].native };
+
+	devices[i].native.fd = eventfd(0, EFD_NONBLOCK);
+	devices[i].peer = &devices[!i];
+	devices[i].initiator = !i;
+	cr_assert_eq(OPS->attach(socket(AF_INET, SOCK_STREAM, 0), &param, &ends[i]), 0);
+}
+
+static void open_both(void)
+{
+	rnic_register(&device_ops);
+	attach(0);
+	attach(1);
+	cr_assert_eq(OPS->progress(ends[0]), -EAGAIN);
+	cr_assert_eq(OPS->progress(ends[1]), 0);
+	cr_assert_eq(OPS->progress(ends[0]), 0);
+	cr_assert_eq(OPS->progress(ends[1]), 0);
+}
+
+static void close_both(void)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		close(ends[i]->fd);
+		OPS->destroy(ends[i]);
+		cr_assert(devices[i].destroyed);
+		close(devices[i].native.fd);
+		for (unsigned int k = 0; k < RNIC_WINDOWS; k++)
+			free(devices[i].window[k]);
+	}
+}
+
+static size_t put(struct stream *s, uint64_t at, size_t len)
+{
+	uint8_t octets[7777];
+	struct iovec iov = { octets, base_min(len, sizeof(octets)) };
+	ssize_t n;
+
+	for (size_t i = 0; i < iov.iov_len; i++)
+		octets[i] = ends_octet(at + i);
+	n = OPS->send(s, &iov, 1);
+	cr_assert(n > 0 || n == -EAGAIN);
+	return (size_t)base_max(n, (ssize_t)0);
+}
+
+static size_t get(struct stream *s, uint64_t at)
+{
+	uint8_t octets[9999];
+	struct iovec iov = { octets, sizeof(octets) };
+	ssize_t n = OPS->recv(s, &iov, 1, 0);
+
+	cr_assert(n > 0 || n == -EAGAIN);
+	for (ssize_t i = 0; i < n; i++)
+		cr_assert_eq(octets[i], ends_octet(at + (uint64_t)i));
+	return (size_t)base_max(n, (ssize_t)0);
+}
+
+Test(device, octets_both_ways)
+{
+	enum { OCTETS = 3000000 };
+	uint64_t sent[2] = { 0 }, got[2] = { 0 };
+	struct stream_info info;
+
+	open_both();
+	cr_assert_eq(stream_wait_fd(ends[0]), devices[0].native.fd);
+	while (got[0] < OCTETS || got[1] < OCTETS)
+		for (unsigned int i = 0; i < 2; i++) {
+			if (sent[i] < OCTETS)
+				sent[i] += put(ends[i], sent[i], OCTETS - sent[i]);
+			got[i] += get(ends[i], got[i]);
+		}
+	OPS->info(ends[0], &info);
+	cr_assert_str_eq(info.provider, "memory");
+	cr_assert_eq(info.features, STREAM_FEATURE_ABORT);
+	close_both();
+}
+
+/* Octets wait in the stream, and the ring's place is the peer's again */
+Test(device, octets_wait_for_their_reader)
+{
+	uint64_t sent = 0, got = 0, n;
+
+	open_both();
+	do {
+		n = put(ends[0], sent, 5000);
+		sent += n;
+		OPS->progress(ends[1]);
+		OPS->progress(ends[0]);
+	} while (n);
+	cr_assert_gt(sent, 60000);
+	cr_assert_eq(OPS->readable(ends[1]), sent);
+	cr_assert_not(OPS->levels(ends[0], NULL) & STREAM_WRITABLE);
+	while ((n = get(ends[1], got)))
+		got += n;
+	cr_assert_eq(got, sent);
+	OPS->progress(ends[0]);
+	cr_assert(OPS->levels(ends[0], NULL) & STREAM_WRITABLE);
+	close_both();
+}
+
+/* Whoever closes first waits, for there is no half of an end */
+Test(device, both_ends_close)
+{
+	bool safe;
+
+	open_both();
+	put(ends[0], 0, 100);
+	cr_assert_eq(OPS->close(ends[0]), -EAGAIN);
+	cr_assert_not(devices[0].ended);
+	cr_assert_eq(get(ends[1], 0), 100u);
+	cr_assert_eq(OPS->recv(ends[1], &(struct iovec){ &safe, 1 }, 1, 0), 0);
+	cr_assert_eq(OPS->close(ends[1]), 0);
+	cr_assert(devices[1].ended);
+	cr_assert_eq(OPS->close_more(ends[0], &safe), 0);
+	close_both();
+}
+
+/* A device does not say how it ended: what comes without a word is no clean end */
+Test(device, an_end_without_disconnect)
+{
+	char c;
+
+	open_both();
+	device_shutdown(&(struct rnic_stream_mem){ .native = &devices[0].native }, 0);
+	cr_assert_eq(OPS->recv(ends[1], &(struct iovec){ &c, 1 }, 1, 0), -ECONNRESET);
+	close_both();
+}
+
+static bool ended_by(uint32_t first, uint32_t second)
+{
+	struct stream_info info;
+
+	open_both();
+	say(&devices[1], first);
+	OPS->progress(ends[1]);
+	OPS->info(ends[1], &info);
+	cr_assert_not(info.broken);
+	say(&devices[1], second);
+	OPS->progress(ends[1]);
+	OPS->info(ends[1], &info);
+	close_both();
+	return info.broken;
+}
+
+Test(device, told_of_more_than_the_ring_has)
+{
+	cr_assert(ended_by(rs_msg(RS_OP_DATA, 1), rs_msg(RS_OP_DATA, 64 * 1024 + 1)));
+}
+
+Test(device, told_of_more_than_was_granted)
+{
+	cr_assert(ended_by(rs_msg(RS_OP_DATA, 64 * 1024), rs_msg(RS_OP_DATA, 1)));
+}
+
+/* It is one process's: another one is refused, and leaves it as it is */
+Test(device, a_child_has_nothing_of_it)
+{
+	int status = -1;
+	pid_t child;
+	char c;
+
+	open_both();
+	put(ends[0], 0, 10);
+	OPS->share(ends[1], STREAM_SHARE_FORK);
+	child = fork();
+	if (!child) {
+		struct iovec iov = { &c, 1 };
+		bool good = OPS->recv(ends[1], &iov, 1, 0) == -EXDEV &&
+			    OPS->send(ends[1], &iov, 1) == -EXDEV && OPS->close(ends[1]) == 0 &&
+			    !devices[0].ended;
+
+		_exit(good ? 0 : 1);
+	}
+	waitpid(child, &status, 0);
+	cr_assert_eq(status, 0);
+	cr_assert_eq(OPS->hand_over(ends[1]), -EXDEV);
+	cr_assert_eq(get(ends[1], 0), 10u);
+	/* Also while another one has it, its owner ends it */
+	OPS->share(ends[1], STREAM_SHARE_FORK);
+	cr_assert_eq(OPS->close(ends[1]), -EAGAIN);
+	cr_assert_eq(OPS->recv(ends[0], &(struct iovec){ &c, 1 }, 1, 0), 0);
+	close_both();
+}
