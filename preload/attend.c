@@ -186,7 +186,7 @@ static unsigned int charge_poll(const struct charge *c, struct pollfd *out, uint
 
 	if (!c->plain)
 		*limit = base_min(*limit, stream->ops->wait_deadline(stream));
-	*out = (struct pollfd){ .fd = stream_fd(stream), .events = events };
+	*out = (struct pollfd){ .fd = stream_wait_fd(stream), .events = events };
 	return events != 0;
 }
 

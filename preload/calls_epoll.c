@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "preload/device.h"
 #include "preload/epoll.h"
 #include "preload/libc.h"
 
@@ -35,6 +36,13 @@ static struct sock *member_get(int fd)
 	return NULL;
 }
 
+static long kernel_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	int stands = device_wait_fd(fd, true);
+
+	return stands == fd ? CALL_THEIRS : libc_try(libc.epoll_ctl(epfd, op, stands, event));
+}
+
 long call_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
 	struct sock *s = member_get(fd);
@@ -46,7 +54,7 @@ long call_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	else if (inner)
 		err = epoll_nest_ctl(epfd, op, fd, inner, event);
 	else
-		err = CALL_THEIRS;
+		err = kernel_ctl(epfd, op, fd, event);
 	sock_put(s);
 	epoll_put(inner);
 	return err;

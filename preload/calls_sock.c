@@ -15,6 +15,7 @@
 #include "preload/attend.h"
 #include "preload/barred.h"
 #include "preload/choose.h"
+#include "preload/device.h"
 #include "preload/epoll.h"
 #include "preload/host.h"
 #include "preload/internal.h"
@@ -79,7 +80,10 @@ void sock_listening(struct sock *s)
 long call_listen(int fd, int backlog)
 {
 	struct sock *s = sock_get(fd);
-	long err = libc_try(libc.listen(fd, backlog));
+	long err = s ? device_listen(s, backlog) : -EOPNOTSUPP;
+
+	if (err)
+		err = libc_try(libc.listen(fd, backlog));
 
 	if (!err && s)
 		sock_listening(s);
@@ -162,7 +166,7 @@ static long accepted(struct sock *listener, long fd)
 	if (choice.mode == CONFIG_USE_TCP)
 		return plain(fd, choice.reason);
 	announce_again(listener);
-	err = sock_create_accepted((int)fd, listener, choice.mode);
+	err = sock_create_accepted((int)fd, listener, choice.mode, NULL);
 	if (!err)
 		return fd;
 	if (choice.mode == CONFIG_USE_AUTO)
@@ -174,18 +178,18 @@ static long accepted(struct sock *listener, long fd)
 }
 
 /* @got: what the kernel gave, or -errno */
-long call_accept(long got, int fd, struct sockaddr *addr, socklen_t *len)
+long call_accept4(long got, int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	struct sock *s = sock_get(fd);
 
-	got = accepted(s, got);
+	got = s && s->listener ? device_accept(s, fd, addr, len, flags) : accepted(s, got);
 	sock_put(s);
 	return got;
 }
 
-long call_accept4(long got, int fd, struct sockaddr *addr, socklen_t *len, int flags)
+long call_accept(long got, int fd, struct sockaddr *addr, socklen_t *len)
 {
-	return call_accept(got, fd, addr, len);
+	return call_accept4(got, fd, addr, len, 0);
 }
 
 /* --- ending --- */

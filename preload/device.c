@@ -20,14 +20,14 @@
 #include "rnic/rnic_carrier.h"
 #include "rnic/rnic_stream.h"
 
-static const struct rnic_native_ops *native_of(const struct sock *s)
+const struct rnic_native_ops *device_ops(const struct sock *s)
 {
 	const struct rnic_ops *rnic = s->wish.provider[0] ? rnic_find(s->wish.provider) : NULL;
 
 	return rnic && rnic->stream ? rnic->stream->native : NULL;
 }
 
-static void forgo(struct sock *s, enum config_reason reason)
+void device_forgo(struct sock *s, enum config_reason reason)
 {
 	base_info("descriptor %d: provider %s: %s", s->fd, s->wish.provider,
 		  config_reason_text(reason));
@@ -45,7 +45,7 @@ static bool is_bound(const struct sock *s)
 
 int device_reach(struct sock *s, const struct sockaddr *peer, socklen_t len)
 {
-	const struct rnic_native_ops *native = native_of(s);
+	const struct rnic_native_ops *native = device_ops(s);
 	int err = -ENODEV;
 
 	if (!native)
@@ -55,25 +55,20 @@ int device_reach(struct sock *s, const struct sockaddr *peer, socklen_t len)
 	if (!err)
 		return 0;
 	base_debug("descriptor %d: no device leads there: %s", s->fd, strerror(-err));
-	forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
+	device_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
 	return -ENODEV;
 }
 
 void device_drop(struct sock *s)
 {
-	native_of(s)->destroy(s->native);
+	device_ops(s)->destroy(s->native);
 	s->native = NULL;
-	forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
+	device_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
 }
 
 bool device_carries(const struct sock *s)
 {
 	return sock_role(s) == SOCK_STREAM_ON && s->stream->carrier >= 0;
-}
-
-int device_name(const struct sock *s, bool peer, struct sockaddr_storage *out)
-{
-	return native_of(s)->name(s->native, peer, out);
 }
 
 /* --- getsockname(), getpeername() --- */
@@ -84,30 +79,32 @@ static size_t name_len(const struct sockaddr_storage *name)
 					  : sizeof(struct sockaddr_in6);
 }
 
-static long name_give(const struct sockaddr_storage *name, struct sockaddr *addr, socklen_t *len)
+long device_name_give(const struct sock *s, bool peer, struct sockaddr *addr, socklen_t *len)
 {
+	struct sockaddr_storage name;
 	size_t n;
 
+	if (device_ops(s)->name(s->native, peer, &name))
+		return -ENOTCONN;
 	if (pieces_wild(len, sizeof(*len)))
 		return -EFAULT;
 	if ((int)*len < 0)
 		return -EINVAL;
-	n = base_min((size_t)*len, name_len(name));
+	n = base_min((size_t)*len, name_len(&name));
 	if (n && pieces_wild(addr, n))
 		return -EFAULT;
-	memcpy(addr, name, n);
-	*len = (socklen_t)name_len(name);
+	memcpy(addr, &name, n);
+	*len = (socklen_t)name_len(&name);
 	return 0;
 }
 
 static long name_tell(int fd, bool peer, struct sockaddr *addr, socklen_t *len)
 {
 	struct sock *s = sock_get(fd);
-	struct sockaddr_storage name;
 	long r = CALL_THEIRS;
 
 	if (s && device_carries(s))
-		r = device_name(s, peer, &name) ? -ENOTCONN : name_give(&name, addr, len);
+		r = device_name_give(s, peer, addr, len);
 	sock_put(s);
 	return r;
 }

@@ -4,10 +4,19 @@
 
 #include "preload/sock.h"
 
+struct rnic_native_ops;
+
 /*
  * Connections that a device carries, and not the program's socket, where the provider that is
  * wished for is one of devices.
  */
+
+/* NULL: it is not */
+const struct rnic_native_ops *device_ops(const struct sock *s);
+/* The software provider is to serve, for @reason */
+void device_forgo(struct sock *s, enum config_reason reason);
+
+/* --- connect() --- */
 
 /*
  * Does the route to @peer lead over a device of that provider? Then sock->native is the connection,
@@ -17,8 +26,19 @@
 int device_reach(struct sock *s, const struct sockaddr *peer, socklen_t len);
 /* No stream has come of it: the software provider is to serve */
 void device_drop(struct sock *s);
-/* Of a socket whose stream a device carries: its addresses */
+/* Of a socket whose stream a device carries: its addresses, as getsockname() gives them */
 bool device_carries(const struct sock *s);
-int device_name(const struct sock *s, bool peer, struct sockaddr_storage *out);
+long device_name_give(const struct sock *s, bool peer, struct sockaddr *addr, socklen_t *len);
+
+/* --- listen(), accept() (device_listen.c) --- */
+
+/* The device listens in the socket's place: 0; else the kernel is to */
+int device_listen(struct sock *s, int backlog);
+void device_unlisten(struct sock *s);
+/* What stands for @fd where one waits for it; @lasting: in an epoll set */
+int device_wait_fd(int fd, bool lasting);
+/* As accept4() of a listener that a device has */
+long device_accept(struct sock *s, int fd, struct sockaddr *addr, socklen_t *len, int flags);
+void device_before_fork(void);
 
 #endif

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "preload/device.h"
 #include "preload/internal.h"
 #include "preload/others.h"
 #include "preload/pieces.h"
@@ -348,9 +349,9 @@ static struct epset *first_set(struct sock *s, bool (*so)(const struct epset_reg
 static void give_back(const struct epset_reg *r)
 {
 	bool open = fdtab_peek(r->fd) == &r->sock->ent;
+	int fd = open ? device_wait_fd(r->fd, true) : r->kfd;
 
-	epset_kernel_ctl(epset_fd(r->set), EPOLL_CTL_ADD, open ? r->fd : r->kfd, r->mask,
-			 r->data.u64);
+	epset_kernel_ctl(epset_fd(r->set), EPOLL_CTL_ADD, fd, r->mask, r->data.u64);
 }
 
 /* Each registration of @s: @plain, the kernel gets it as the program made it; else it is gone */

@@ -30,6 +30,7 @@
 #include "base/point.h"
 #include "preload/attend.h"
 #include "preload/bell.h"
+#include "preload/device.h"
 #include "preload/edge.h"
 #include "preload/epoll.h"
 #include "preload/files.h"
@@ -186,6 +187,7 @@ static void lock_again(struct fdent *ent)
 
 static void before(void)
 {
+	device_before_fork();
 	aio_before_fork();
 	spawn_before_fork();
 	fallback_before_fork();

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/map.h"
+#include "preload/device.h"
 #include "preload/epoll.h"
 #include "preload/libc.h"
 #include "preload/others.h"
@@ -180,8 +181,10 @@ static short entry_look(struct entry *e, const struct pollfd *p, struct pollfd *
 	*raw = *p;
 	if (e->set)
 		return set_look(e, p, raw);
-	if (!e->sock)
+	if (!e->sock) {
+		raw->fd = p->fd >= 0 ? device_wait_fd(p->fd, false) : -1;
 		return 0;
+	}
 	if (others_have(e->sock))
 		others_await(e->sock);
 	if (sock_progress(e->sock) != -ENOMSG && sock_role(e->sock) == SOCK_STREAM_ON)

@@ -21,6 +21,7 @@
 #include "base/sockutil.h"
 #include "preload/attend.h"
 #include "preload/choose.h"
+#include "preload/device.h"
 #include "preload/epoll.h"
 #include "preload/fork.h"
 #include "preload/host.h"
@@ -104,6 +105,7 @@ static void sock_release(struct fdent *ent)
 	struct sock *s = sock_of_entry(ent);
 
 	stream_drop(s);
+	device_unlisten(s);
 	internal_close(s->announced);
 	if (s->own)
 		internal_close(s->fd);
@@ -203,6 +205,8 @@ static struct sock *sock_alloc(int fd)
 	s->kept = NULL;
 	s->cookie = 0;
 	s->native = NULL;
+	s->listener = NULL;
+	s->pinned = 0;
 	s->told = false;
 	s->forgone = CONFIG_REASON_NONE;
 	s->mode = CONFIG_USE_TCP;
@@ -335,7 +339,8 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 	return 0;
 }
 
-int sock_create_accepted(int fd, const struct sock *listener, enum config_transport mode)
+int sock_create_accepted(int fd, const struct sock *listener, enum config_transport mode,
+			 struct rnic_native *native)
 {
 	struct sock *s = sock_alloc(fd);
 	int err;
@@ -346,6 +351,8 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 	s->accepted = true;
 	s->option = listener->option;
 	s->wish = listener->wish;
+	s->forgone = listener->forgone;
+	s->native = native;
 	err = stream_attach(s, false, false, false);
 	if (!err)
 		err = fdtab_set(fd, &s->ent);

@@ -83,7 +83,9 @@ struct sock {
 	struct rnic_native *native;
 	bool told;
 	enum config_reason forgone;
-	int severed; /* atomic: what a connect() under way is to say, which another ended */
+	struct rnic_native_listener *listener; /* device_listen.c; NULL: it is the kernel's */
+	uint32_t pinned; /* atomic: the listener is in use, and is not exchanged */
+	int severed;	 /* atomic: what a connect() under way is to say, which another ended */
 	pthread_mutex_t lock; /* watches */
 	struct base_list watches;
 };
@@ -130,7 +132,9 @@ static inline bool sock_has(const struct sock *s, const struct stream *stream)
 
 /* Each enters a new socket into the table */
 int sock_create(int fd);
-int sock_create_accepted(int fd, const struct sock *listener, enum config_transport mode);
+/* @native: of a device, which stays the caller's if this fails; or NULL */
+int sock_create_accepted(int fd, const struct sock *listener, enum config_transport mode,
+			 struct rnic_native *native);
 /* One that other processes have made, and for the table: as stream_ops.adopt */
 int sock_create_adopted(int fd, struct sock **out);
 /*

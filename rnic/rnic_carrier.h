@@ -51,7 +51,8 @@ struct rnic_native_ops {
 	int (*name)(const struct rnic_native *n, bool peer, struct sockaddr_storage *out);
 	/* Where the peer's Writes to window @i land by themselves; no sink is told of them */
 	void *(*memory)(const struct rnic_native *n, unsigned int i);
-	/* May be NULL */
+	/* Nothing has come of it, and @fd goes on by itself: is to be waited for as well */
+	void (*follow)(struct rnic_native *n, int fd);
 	void (*destroy)(struct rnic_native *n);
 	/* -ENODEV: no device has that address */
 	int (*listen)(const struct sockaddr *addr, socklen_t len, int backlog,

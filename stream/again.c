@@ -156,6 +156,8 @@ int rsock_again_begin(struct rsock *s, int error)
 	a->pause = 0;
 	a->limit = base_deadline(base_now(), RESPITE + PATIENCE);
 	rsock_store(&s->state->stage, STREAM_AGAIN);
+	if (s->mem.native)
+		s->rnic->native->follow(s->mem.native, stream_fd(&s->base));
 	pause_begin(s, silent ? 0 : base_min(RESPITE, s->start_limit));
 	return rsock_again_go(s);
 }

@@ -132,11 +132,22 @@ static short start_wait(const struct rsock *s)
 	return events ? events : POLLIN;
 }
 
+int stream_wait_fd(const struct stream *s)
+{
+	return s->carrier >= 0 ? s->carrier : stream_fd(s);
+}
+
 struct pollfd stream_pollfd(struct stream *s, unsigned int wanted)
 {
 	short events = s->ops->wait_events(s, wanted);
 
-	return (struct pollfd){ events ? stream_fd(s) : -1, events, 0 };
+	return (struct pollfd){ events ? stream_wait_fd(s) : -1, events, 0 };
+}
+
+/* A device's descriptor is readable, whatever happens; to others it says nothing */
+static short native_wait(const struct rsock *s)
+{
+	return rsock_load(&s->state->ends) & STREAM_DRY || rsock_is_foreign(s) ? 0 : POLLIN;
 }
 
 short rsock_wait_events(struct stream *stream, unsigned int wanted)
@@ -144,13 +155,15 @@ short rsock_wait_events(struct stream *stream, unsigned int wanted)
 	struct rsock *s = rsock_of(stream);
 	const struct stream_state *st = s->state;
 
+	if (s->mem.native)
+		return native_wait(s);
 	if (!rsock_is_open(s) && rsock_load(&st->late) && wanted & STREAM_WRITABLE)
 		return POLLIN | POLLOUT;
 	if (rsock_load(&st->stage) == STREAM_AGAIN)
 		return (short)(rsock_load(&st->start_events) & POLLOUT);
 	if (!rsock_is_open(s))
 		return start_wait(s);
-	if (rsock_load(&st->ends) & STREAM_DRY || (s->mem.native && rsock_is_foreign(s)))
+	if (rsock_load(&st->ends) & STREAM_DRY)
 		return 0;
 	return rsock_load(&st->tx.blocked) ? POLLIN | POLLOUT : POLLIN;
 }

@@ -186,13 +186,8 @@ static inline int stream_fd(const struct stream *s)
 	return __atomic_load_n(&s->fd, __ATOMIC_ACQUIRE);
 }
 
-/* What to wait on, for stream_ops.wait_events */
-static inline int stream_wait_fd(const struct stream *s)
-{
-	return s->carrier >= 0 ? s->carrier : stream_fd(s);
-}
-
-/* Asked about nothing, a descriptor may say all the same that it has ended */
+/* What to wait on; asked about nothing, a descriptor may say all the same that it has ended */
+int stream_wait_fd(const struct stream *s);
 struct pollfd stream_pollfd(struct stream *s, unsigned int wanted);
 
 /* Streams of this process that have such a deadline */
