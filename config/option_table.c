@@ -34,8 +34,8 @@ static const struct config_option options[] = {
 		.fallback = "auto",
 		.min = 1,
 		.max = CONFIG_PROVIDER_MAX,
-		.text = "The name of the RDMA provider that serves connections, such as soft. "
-			"auto takes an RDMA device where the route leads over one, else soft.",
+		.text = "The name of the RDMA provider that serves connections. verbs is an RDMA "
+			"device where the route leads over one, else soft; auto is soft.",
 	},
 	[CONFIG_RING] = {
 		.name = "WARPSOCK_RING",

@@ -81,10 +81,11 @@ static size_t name_len(const struct sockaddr_storage *name)
 
 long device_name_give(const struct sock *s, bool peer, struct sockaddr *addr, socklen_t *len)
 {
+	const struct rnic_native *native = s->native;
 	struct sockaddr_storage name;
 	size_t n;
 
-	if (device_ops(s)->name(s->native, peer, &name))
+	if (!native || device_ops(s)->name(native, peer, &name))
 		return -ENOTCONN;
 	if (pieces_wild(len, sizeof(*len)))
 		return -EFAULT;

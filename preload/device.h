@@ -35,6 +35,8 @@ long device_name_give(const struct sock *s, bool peer, struct sockaddr *addr, so
 /* The device listens in the socket's place: 0; else the kernel is to */
 int device_listen(struct sock *s, int backlog);
 void device_unlisten(struct sock *s);
+/* One that asked; NULL is fine */
+void device_refuse(const struct sock *listener, struct rnic_native *native);
 /* What stands for @fd where one waits for it; @lasting: in an epoll set */
 int device_wait_fd(int fd, bool lasting);
 /* As accept4() of a listener that a device has */

@@ -52,7 +52,7 @@ int device_listen(struct sock *s, int backlog)
 	    !is_wanted(s, (struct sockaddr *)&name, len))
 		return -EOPNOTSUPP;
 	port_share(s->fd);
-	/* At the same place in both families; a port that the kernel chooses is the socket's alone */
+	/* At the same place in both families; one that the kernel is to choose is the socket's */
 	if (((const struct sockaddr_in *)&name)->sin_port)
 		err = native->listen((struct sockaddr *)&name, len, backlog, &s->listener);
 	if (!err)
@@ -67,6 +67,12 @@ void device_unlisten(struct sock *s)
 	if (s->listener)
 		device_ops(s)->unlisten(s->listener);
 	s->listener = NULL;
+}
+
+void device_refuse(const struct sock *listener, struct rnic_native *native)
+{
+	if (native)
+		device_ops(listener)->destroy(native);
 }
 
 int device_wait_fd(int fd, bool lasting)
@@ -121,18 +127,17 @@ static long request_serve(struct sock *s, struct rnic_native *native, int flags)
 {
 	enum config_transport mode = mode_of(s, native);
 	long fd = -ECONNABORTED;
-	int err = 0;
 
 	if (mode != CONFIG_USE_TCP)
 		fd = libc_try(libc.socket(s->name.ss_family, SOCK_STREAM | flags, 0));
-	if (fd >= 0)
-		err = sock_create_accepted((int)fd, s, mode, native);
-	if (fd >= 0 && !err)
+	if (fd < 0) {
+		device_refuse(s, native);
 		return fd;
-	device_ops(s)->destroy(native);
-	if (fd >= 0)
-		libc.close((int)fd);
-	return fd >= 0 ? -ECONNABORTED : fd;
+	}
+	if (!sock_create_accepted((int)fd, s, mode, native))
+		return fd;
+	libc.close((int)fd);
+	return -ECONNABORTED;
 }
 
 long device_accept(struct sock *s, int fd, struct sockaddr *addr, socklen_t *len, int flags)

@@ -293,7 +293,7 @@ static void probe_limit(struct stream_param *param)
 	param->start_rtts = computed ? 4 : 0;
 }
 
-static int stream_attach(struct sock *s, bool initiator, bool connecting, bool hold)
+static int stream_make(struct sock *s, bool initiator, bool connecting, bool hold)
 {
 	struct stream_param param = {
 		.initiator = initiator,
@@ -339,14 +339,24 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 	return 0;
 }
 
+static int stream_attach(struct sock *s, bool initiator, bool connecting, bool hold)
+{
+	/* The socket itself is connected */
+	if (!s->native && device_ops(s))
+		device_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
+	return stream_make(s, initiator, connecting, hold);
+}
+
 int sock_create_accepted(int fd, const struct sock *listener, enum config_transport mode,
 			 struct rnic_native *native)
 {
 	struct sock *s = sock_alloc(fd);
 	int err;
 
-	if (!s)
+	if (!s) {
+		device_refuse(listener, native);
 		return -ENOMEM;
+	}
 	s->mode = mode;
 	s->accepted = true;
 	s->option = listener->option;
@@ -354,7 +364,9 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 	s->forgone = listener->forgone;
 	s->native = native;
 	err = stream_attach(s, false, false, false);
-	if (!err)
+	if (err)
+		device_refuse(listener, native);
+	else
 		err = fdtab_set(fd, &s->ent);
 	if (err)
 		sock_put(s);
@@ -445,6 +457,7 @@ void sock_forget_stream(struct sock *s)
 	sock_report(s);
 	sock_settle(s);
 	kept_mark(s->fd, false);
+	s->native = NULL; /* the stream's to destroy */
 	/* Who is inside must not get at what the descriptor becomes */
 	s->stream->ops->set_fd(s->stream, -1);
 	s->shut = 0;

@@ -132,7 +132,7 @@ static inline bool sock_has(const struct sock *s, const struct stream *stream)
 
 /* Each enters a new socket into the table */
 int sock_create(int fd);
-/* @native: of a device, which stays the caller's if this fails; or NULL */
+/* @native: of a device, taken over in any case; or NULL */
 int sock_create_accepted(int fd, const struct sock *listener, enum config_transport mode,
 			 struct rnic_native *native);
 /* One that other processes have made, and for the table: as stream_ops.adopt */

@@ -234,7 +234,7 @@ int rsock_memory_create(struct rsock *s, const struct stream_param *param)
 	uint64_t cookie = 0;
 	int err;
 
-	if (!rnic)
+	if (!rnic || !rnic->stream->native != !param->native)
 		return -ENODEV;
 	made = made_of(param, rnic);
 	made_take(s, &made, rnic);

@@ -55,8 +55,8 @@ static int transport_ended(struct rsock *s, int err)
 
 	if (rsock_load(&st->ends) & STREAM_DRY)
 		return err ? err : -ENOTCONN;
-	/* A device says nothing of how it ended */
-	if (!err && s->mem.native && !(rsock_load(&st->ends) & STREAM_IN_ENDED))
+	/* A device says nothing of how it ended; it may end so when DISCONNECT was said */
+	if (!err && s->mem.native && !(rsock_load(&st->ends) & (STREAM_IN_ENDED | STREAM_SAID)))
 		err = -ECONNRESET;
 	/* The kernel has no SIGBUS to fear where it receives to */
 	rsock_memory_judge(s, err == -EFAULT ? -ENOSPC : err);

@@ -13,6 +13,7 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "verbs/verbs.h"
+#include "verbs/verbs_stream.h"
 
 #define SIW_VENDOR 0x626d74
 
@@ -136,6 +137,7 @@ static int device_close(struct warp_device *dev)
 
 static const struct rnic_ops verbs_ops = {
 	.name = "verbs",
+	.stream = &verbs_stream_ops,
 	.device_open = device_open,
 	.device_close = device_close,
 	.device_query = verbs_device_query,

@@ -39,8 +39,10 @@
 	X(rdma, connect)               \
 	X(rdma, create_event_channel)  \
 	X(rdma, create_id)             \
+	X(rdma, create_qp)             \
 	X(rdma, destroy_event_channel) \
 	X(rdma, destroy_id)            \
+	X(rdma, destroy_qp)            \
 	X(rdma, disconnect)            \
 	X(rdma, establish)             \
 	X(rdma, get_cm_event)          \

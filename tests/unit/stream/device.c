@@ -354,6 +354,7 @@ Test(device, octets_wait_for_their_reader)
 /* Whoever closes first waits, for there is no half of an end */
 Test(device, both_ends_close)
 {
+	struct stream_stats stats;
 	bool safe;
 
 	open_both();
@@ -365,6 +366,10 @@ Test(device, both_ends_close)
 	cr_assert_eq(OPS->close(ends[1]), 0);
 	cr_assert(devices[1].ended);
 	cr_assert_eq(OPS->close_more(ends[0], &safe), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		OPS->stats(ends[i], &stats);
+		cr_assert(stats.device && !stats.broken);
+	}
 	close_both();
 }
 

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Programs of sockets under warpsock over siw's device, at one end or both
+# Limit: 700
+port=7700
+stream=$lab/stream.py
+verbs=(env WARPSOCK_PROVIDER=verbs WARPSOCK_REPORT=/tmp/case/verbs.json
+	"$apps/warpsock" run --all --mode on --)
+soft=(env WARPSOCK_REPORT=/tmp/case/soft.json "$apps/warpsock" run --all --mode on --)
+rspreload=(env LD_PRELOAD="$rsockets")
+
+# serves SIDE; talk STEPS... -- STEPS...: of script_sockets' server and client; $here runs the one
+# on siw's side, $there the other
+talk() {
+	local program=$project/build-vm/script_sockets first=() status=0
+	local within=(timeout -k 2 "${limit:-40}")
+	port=$((port + 1))
+	while [ "$1" != -- ]; do
+		first+=("$1")
+		shift
+	done
+	shift
+	if [ "$serves" = here ]; then
+		start server "${within[@]}" "${here[@]}" "$program" listen $SIW $port "${first[@]}"
+		await_port server $port
+		in_peer "${within[@]}" "${there[@]}" "$program" connect $SIW $port "$@" || status=$?
+	else
+		start server in_peer "${within[@]}" "${there[@]}" "$program" listen $PEER $port \
+			"${first[@]}"
+		await_port server $port
+		"${within[@]}" "${here[@]}" "$program" connect $PEER $port "$@" || status=$?
+	fi
+	echo "the client ends with $status"
+	[ $status = "${status_client:-0}" ] && ends server 20 "${status_server:-0}"
+}
+
+# echoes CONNECTIONS OCTETS [ABREAST]: the same with stream.py
+echoes() {
+	port=$((port + 1))
+	if [ "$serves" = here ]; then
+		start server "${here[@]}" python3 "$stream" serve $SIW $port "$1"
+		await_port server $port
+		in_peer timeout -k 2 60 "${there[@]}" python3 "$stream" talk $SIW $port "$@" &&
+			ends server 10
+	else
+		start server in_peer "${there[@]}" python3 "$stream" serve $PEER $port "$1"
+		await_port server $port
+		timeout -k 2 60 "${here[@]}" python3 "$stream" talk $PEER $port "$@" &&
+			ends server 10
+	fi
+}
+
+# counted N: so many ends of connections were a device's, and none was lost
+counted() {
+	cat /tmp/case/verbs.json
+	grep -q "\"software\": 0, \"kernel\": 0, \"verbs\": $1, \"tcp\": 0.*\"errors\": 0" \
+		/tmp/case/verbs.json
+	local status=$?
+	rm -f /tmp/case/verbs.json
+	return $status
+}
+
+forms() {
+	check "$pair: the client speaks first" \
+		talk get 70000 put 70000 eof close -- put 70000 get 70000 close
+	check "$pair: the server speaks first" \
+		talk put 70000 get 1 eof close -- sleep 300 get 70000 put 1 close
+	check "$pair: 3 MB each way at once, with poll" \
+		talk polling trade 3 1000000 eof close -- polling trade 3 1000000 close
+	check "$pair: the client shuts its direction" \
+		talk get 5000 eof put 5000 close -- put 5000 shut wr get 5000 eof close
+	check "$pair: the server shuts its direction" \
+		talk put 5000 shut wr get 5000 eof close -- get 5000 eof put 5000 close
+	check "$pair: the client closes" talk get 5000 eof close -- put 5000 close
+	check "$pair: the server closes" talk put 5000 close -- get 5000 eof close
+	check "$pair: 4 connections at a time" echoes 4 200000 2
+}
+
+here=("${verbs[@]}") there=("${soft[@]}")
+serves=there pair="verbs to software"
+capture verbs_to_software
+forms
+end_capture verbs_to_software
+check "$pair: each was the device's" counted 11
+serves=here pair="software to verbs"
+capture software_to_verbs
+forms
+end_capture software_to_verbs
+check "$pair: each was the device's" counted 11
+
+# What is no stream of a device's, or no more
+serves=here pair="software to verbs" here=("${verbs[@]}") there=("${soft[@]}")
+status_client=137 check "$pair: the client is killed" talk get 5000 over -- put 5000 kill
+status_server=137 check "$pair: the server is killed" talk put 5000 kill -- get 5000 over
+check "$pair: the server closes with octets unread" talk get 1 sleep 300 close -- put 5000 over
+
+# events HOW...: epoll at both ends, or what else the server does
+events=$lab/events.py
+epolls() {
+	port=$((port + 1))
+	if [ "$serves" = here ]; then
+		start server "${here[@]}" python3 "$events" serve $SIW $port "$1"
+		await_port server $port
+		in_peer timeout -k 2 60 "${there[@]}" python3 "$events" talk $SIW $port "$1" soft
+	else
+		start server in_peer "${there[@]}" python3 "$events" serve $PEER $port "$1"
+		await_port server $port
+		timeout -k 2 60 "${here[@]}" python3 "$events" talk $PEER $port "$1" verbs
+	fi && ends server 20
+}
+rm -f /tmp/case/verbs.json
+check "$pair: 5 connections in epoll sets" epolls 5
+serves=there
+check "verbs to software: 5 connections in epoll sets" epolls 5
+check "epoll sets: each was the device's" counted 10
+
+# The child of a fork serves by software
+forked() {
+	port=$((port + 1))
+	start server "${here[@]}" python3 "$events" fork $SIW $port
+	await_port server $port
+	in_peer timeout -k 2 60 "${there[@]}" python3 "$stream" talk $SIW $port 1 50000 &&
+		ends server 10 && grep '"software": 1,' /tmp/case/verbs.json &&
+		grep '"FORKED": 1' /tmp/case/verbs.json
+}
+rm -f /tmp/case/verbs.json
+check "a listener that a fork shares is the software's" forked
+
+# No device leads to this host itself
+nowhere() {
+	port=$((port + 1))
+	start server "${soft[@]}" python3 "$stream" serve 127.0.0.1 $port 1
+	await_port server $port
+	timeout -k 2 60 "${here[@]}" python3 "$stream" talk 127.0.0.1 $port 1 50000 &&
+		ends server 10 && grep '"software": 1,' /tmp/case/verbs.json &&
+		grep '"PROVIDER_UNAVAILABLE": 1' /tmp/case/verbs.json
+}
+rm -f /tmp/case/verbs.json
+check "where no device leads the software provider serves" nowhere
+
+from_a_port() {
+	port=$((port + 1))
+	start server in_peer "${there[@]}" python3 "$stream" serve $PEER $port 1
+	await_port server $port
+	timeout -k 2 60 "${here[@]}" python3 "$events" bound $PEER $port $SIW &&
+		ends server 10 && grep '"software": 1,' /tmp/case/verbs.json &&
+		grep '"PROVIDER_UNAVAILABLE": 1' /tmp/case/verbs.json
+}
+rm -f /tmp/case/verbs.json
+check "a client that has bound a port is served by software" from_a_port
+rm -f /tmp/case/verbs.json
+no_address() {
+	timeout -k 2 60 "${here[@]}" python3 "$events" chosen &&
+		grep '"software": 2,' /tmp/case/verbs.json
+}
+check "a listener that no address was chosen for is the software's" no_address
+
+# One that asks first, of a server without DDP
+plain() {
+	local asks=(env WARPSOCK_PROVIDER=verbs WARPSOCK_REPORT=/tmp/case/verbs.json
+		"$apps/warpsock" run --use "use auto * * $PEER:*" --)
+	port=$((port + 1))
+	start server in_peer python3 "$stream" serve $PEER $port 2
+	await_port server $port
+	timeout -k 2 60 "${asks[@]}" python3 "$stream" talk $PEER $port 1 50000 &&
+		ends server 10 && grep '"verbs": 0, "tcp": 1' /tmp/case/verbs.json
+}
+rm -f /tmp/case/verbs.json
+check "in AUTO, plain TCP to a server without DDP" plain
+rm -f /tmp/case/verbs.json
+
+# Two devices, one in each namespace
+in_peer rdma link add siw1 type siw netdev up0
+here=("${verbs[@]}") there=("${rspreload[@]}")
+serves=there pair="verbs to librspreload"
+capture verbs_to_rsockets
+forms
+end_capture verbs_to_rsockets
+check "$pair: each was the device's" counted 11
+serves=here pair="librspreload to verbs"
+capture rsockets_to_verbs
+forms
+end_capture rsockets_to_verbs
+check "$pair: each was the device's" counted 11
+there=("${verbs[@]}")
+serves=here pair="verbs to verbs"
+capture verbs_to_verbs
+forms
+end_capture verbs_to_verbs
+check "$pair: both ends of each were a device's" counted 22
+in_peer rdma link delete siw1

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One stream connection of a device.
+ *
+ *	verbs_stream_cm.c  how connections come and go
+ *	verbs_stream.c     the stream front, and what a connection is made of
+ *	verbs_stream_tx.c  octets out
+ *	verbs_stream_rx.c  octets in, and what became of those that went out
+ *
+ * Members marked tx or rx are written under that lock of the stream's, those with an asterisk are
+ * read without it; the others are written before the stream is open, under both.
+ */
+#ifndef VERBS_VERBS_STREAM_H
+#define VERBS_VERBS_STREAM_H
+
+#include "base/bits.h"
+#include "rnic/rnic_stream.h"
+#include "verbs/verbs_lib.h"
+
+#define VERBS_STREAM_PD 255 /* the most that librdmacm can say */
+#define VERBS_STREAM_SENDS 256u
+#define VERBS_STREAM_OUT (512 * 1024u)
+/* Octets of one Write; what is larger is none of ours */
+#define VERBS_STREAM_SEGMENT (32 * 1024u)
+/* A message has four octets; whoever sends more is no peer of ours */
+#define VERBS_STREAM_SLOT 16u
+
+enum verbs_phase {
+	VERBS_RESOLVING, /* where the peer is */
+	VERBS_RESOLVED,
+	VERBS_CONNECTING,
+	VERBS_REQUEST,	/* of a peer, which waits for an answer */
+	VERBS_ACCEPTED, /* answered; the device says when octets may go */
+	VERBS_OPEN,
+	VERBS_REJECTED,
+	VERBS_ENDED,
+	VERBS_FAILED, /* error says why */
+};
+
+/* Memory that the device knows */
+struct verbs_memory {
+	void *p;
+	size_t len;
+	struct ibv_mr *mr;
+};
+
+struct verbs_stream {
+	struct rnic_native native; /* an epoll set of both channels */
+	uint32_t owner;		   /* the process that made it */
+	uint32_t phase;		   /* * rx: enum verbs_phase */
+	int error;		   /* rx: -errno */
+	struct rdma_event_channel *events;
+	struct rdma_cm_id *id;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	bool armed; /* rx */
+	uint8_t data[VERBS_STREAM_PD];
+	uint8_t data_len;
+	struct verbs_memory window[RNIC_WINDOWS], slots, out;
+	uint64_t out_at;   /* * tx: octets of out that were taken, ever */
+	uint64_t out_done; /* * rx: those that are free again */
+	uint32_t posted;   /* * tx */
+	uint32_t done;	   /* * rx */
+};
+
+#define verbs_load(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define verbs_store(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+
+static inline struct verbs_stream *verbs_stream_of(const struct rnic_stream_mem *mem)
+{
+	return base_container_of(mem->native, struct verbs_stream, native);
+}
+
+/* --- verbs_stream_cm.c*/
+
+extern const struct rnic_native_ops verbs_native_ops;
+
+/* rx: takes in what the connection manager has; has there been anything? */
+bool verbs_stream_look(struct verbs_stream *s);
+/* rx: it is over by @err */
+void verbs_stream_fail(struct verbs_stream *s, int err);
+
+/* --- verbs_stream.c */
+
+extern const struct rnic_stream_ops verbs_stream_ops;
+
+/* What init() and window() have made */
+void verbs_stream_uninit(struct verbs_stream *s);
+
+/* --- verbs_stream_tx.c */
+
+int verbs_stream_send(const struct rnic_stream_mem *mem, int fd, const struct rnic_stream_wr *wr,
+		      unsigned int n);
+bool verbs_stream_room(const struct rnic_stream_mem *mem, int fd);
+/* Has all that was sent left? */
+bool verbs_stream_idle(const struct verbs_stream *s);
+
+/* --- verbs_stream_rx.c */
+
+/* Gives slot @i to the device: 0, -errno */
+int verbs_stream_slot_post(struct verbs_stream *s, unsigned int i);
+ssize_t verbs_stream_receive(const struct rnic_stream_mem *mem, int fd,
+			     const struct rnic_sink *sink, size_t budget);
+/* What a completion is of */
+static inline uint64_t verbs_stream_id(bool received, uint64_t number)
+{
+	return number << 1 | received;
+}
+
+#endif

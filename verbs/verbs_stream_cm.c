@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How connections of a device come and go: librdmacm, without a wait.
+ *
+ *	RESOLVING --address, route--> RESOLVED --connect--> CONNECTING --established--> OPEN
+ *	REQUEST --accept--> ACCEPTED --established--> OPEN --disconnected--> ENDED
+ *	CONNECTING --rejected--> REJECTED;  any --error--> FAILED
+ *
+ * Each connection has a channel of its own. Its descriptor and that of the completion channel
+ * stand in one epoll set, so that a waiter has one thing to wait on.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fdutil.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/process.h"
+#include "verbs/verbs_stream.h"
+
+#define RESOLVE_MS 2000
+
+struct listener {
+	struct rnic_native_listener native;
+	uint32_t owner;
+	struct rdma_event_channel *events;
+	struct rdma_cm_id *id;
+};
+
+static bool is_ours(uint32_t owner)
+{
+	return owner == base_process_self().pid;
+}
+
+/* Of a call that says -1 and leaves errno */
+static int error_of(int r)
+{
+	return r ? -(errno ? errno : EIO) : 0;
+}
+
+void verbs_stream_fail(struct verbs_stream *s, int err)
+{
+	if (verbs_load(&s->phase) >= VERBS_REJECTED)
+		return;
+	base_debug("verbs: a connection is over: %s", strerror(-err));
+	s->error = err;
+	if (s->id->qp)
+		verbs_call(rdma_disconnect)(s->id);
+	verbs_store(&s->phase, VERBS_FAILED);
+}
+
+/* --- what the connection manager tells --- */
+
+static void data_keep(struct verbs_stream *s, const struct rdma_conn_param *conn)
+{
+	s->data_len = conn->private_data ? conn->private_data_len : 0;
+	if (s->data_len)
+		memcpy(s->data, conn->private_data, s->data_len);
+}
+
+static void established(struct verbs_stream *s, const struct rdma_cm_event *event)
+{
+	if (verbs_load(&s->phase) == VERBS_CONNECTING)
+		data_keep(s, &event->param.conn);
+	verbs_store(&s->phase, VERBS_OPEN);
+}
+
+static int status_of(const struct rdma_cm_event *event, int other)
+{
+	return event->status < 0 ? event->status : event->status > 0 ? -event->status : other;
+}
+
+static void event_take(struct verbs_stream *s, const struct rdma_cm_event *event)
+{
+	int err;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		err = error_of(verbs_call(rdma_resolve_route)(s->id, RESOLVE_MS));
+		if (err)
+			verbs_stream_fail(s, err);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		verbs_store(&s->phase, VERBS_RESOLVED);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		verbs_stream_fail(s, status_of(event, -EHOSTUNREACH));
+		break;
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+		verbs_stream_fail(s, status_of(event, -ETIMEDOUT));
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		verbs_store(&s->phase, VERBS_REJECTED);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		established(s, event);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		if (verbs_load(&s->phase) <= VERBS_OPEN)
+			verbs_store(&s->phase, VERBS_ENDED);
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		verbs_stream_fail(s, -ENODEV);
+		break;
+	default:
+		break;
+	}
+}
+
+bool verbs_stream_look(struct verbs_stream *s)
+{
+	struct rdma_cm_event *event;
+	bool any = false;
+
+	while (!verbs_call(rdma_get_cm_event)(s->events, &event)) {
+		base_debug("verbs: event %d, status %d", event->event, event->status);
+		event_take(s, event);
+		verbs_call(rdma_ack_cm_event)(event);
+		any = true;
+	}
+	return any;
+}
+
+/* --- made, and taken down --- */
+
+static int events_create(struct rdma_event_channel **out)
+{
+	struct rdma_event_channel *events;
+	int err;
+
+	errno = 0;
+	events = verbs_call(rdma_create_event_channel)();
+	if (!events)
+		return error_of(-1);
+	err = base_fd_set_nonblock(events->fd, true);
+	if (err)
+		verbs_call(rdma_destroy_event_channel)(events);
+	else
+		*out = events;
+	return err;
+}
+
+static int set_create(struct rdma_event_channel *events, int *out)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = events };
+	long fd = syscall(SYS_epoll_create1, EPOLL_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (syscall(SYS_epoll_ctl, fd, EPOLL_CTL_ADD, events->fd, &event)) {
+		base_fd_close((int)fd);
+		return -errno;
+	}
+	*out = (int)fd;
+	return 0;
+}
+
+/* Without an id */
+static int stream_create(enum verbs_phase phase, struct verbs_stream **out)
+{
+	struct verbs_stream *s;
+	int err = base_map_create(sizeof(*s), (void **)&s);
+
+	if (err)
+		return err;
+	s->owner = base_process_self().pid;
+	s->phase = phase;
+	err = events_create(&s->events);
+	if (err)
+		goto err_free;
+	err = set_create(s->events, &s->native.fd);
+	if (err)
+		goto err_destroy_events;
+	*out = s;
+	return 0;
+err_destroy_events:
+	verbs_call(rdma_destroy_event_channel)(s->events);
+err_free:
+	base_map_destroy(s, sizeof(*s));
+	return err;
+}
+
+/* In a child nothing may be touched: the device's objects are the parent's, by the same handles */
+static void stream_destroy(struct rnic_native *n)
+{
+	struct verbs_stream *s = base_container_of(n, struct verbs_stream, native);
+
+	if (!n || !is_ours(s->owner))
+		return;
+	verbs_stream_uninit(s);
+	if (s->id)
+		verbs_call(rdma_destroy_id)(s->id);
+	verbs_call(rdma_destroy_event_channel)(s->events);
+	base_fd_close(s->native.fd);
+	base_map_destroy(s, sizeof(*s));
+}
+
+/* --- to a peer --- */
+
+/* The address that this host has towards @peer */
+static int source_find(const struct sockaddr *peer, socklen_t len, struct sockaddr_storage *out)
+{
+	long fd = syscall(SYS_socket, peer->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	socklen_t room = sizeof(*out);
+	int err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (syscall(SYS_connect, fd, peer, len) || syscall(SYS_getsockname, fd, out, &room))
+		err = -errno;
+	base_fd_close((int)fd);
+	/* At the same place in both families; it is another kind of port */
+	((struct sockaddr_in *)out)->sin_port = 0;
+	return err;
+}
+
+/* Only a device's own address can be bound to one */
+static int peer_resolve(struct verbs_stream *s, const struct sockaddr *peer, socklen_t len)
+{
+	struct sockaddr_storage source, to = { 0 };
+	int err = source_find(peer, len, &source);
+
+	if (err)
+		return -ENODEV;
+	memcpy(&to, peer, base_min((size_t)len, sizeof(to)));
+	err = error_of(verbs_call(rdma_create_id)(s->events, &s->id, NULL, RDMA_PS_TCP));
+	if (err)
+		return err;
+	if (verbs_call(rdma_bind_addr)(s->id, (struct sockaddr *)&source) || !s->id->verbs)
+		return -ENODEV;
+	return error_of(
+		verbs_call(rdma_resolve_addr)(s->id, NULL, (struct sockaddr *)&to, RESOLVE_MS));
+}
+
+static int native_reach(const struct sockaddr *peer, socklen_t len, struct rnic_native **out)
+{
+	struct verbs_stream *s;
+	int err = verbs_lib_load();
+
+	if (err)
+		return -ENODEV;
+	err = stream_create(VERBS_RESOLVING, &s);
+	if (err)
+		return err;
+	err = peer_resolve(s, peer, len);
+	if (err)
+		stream_destroy(&s->native);
+	else
+		*out = &s->native;
+	return err;
+}
+
+static int native_name(const struct rnic_native *n, bool peer, struct sockaddr_storage *out)
+{
+	const struct verbs_stream *s = base_container_of(n, struct verbs_stream, native);
+	const struct rdma_addr *addr = &s->id->route.addr;
+
+	*out = peer ? addr->dst_storage : addr->src_storage;
+	return 0;
+}
+
+static void *native_memory(const struct rnic_native *n, unsigned int i)
+{
+	return base_container_of(n, struct verbs_stream, native)->window[i].p;
+}
+
+static void native_follow(struct rnic_native *n, int fd)
+{
+	struct epoll_event event = { .events = EPOLLOUT };
+
+	syscall(SYS_epoll_ctl, n->fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* --- from a peer --- */
+
+static void native_unlisten(struct rnic_native_listener *n)
+{
+	struct listener *l = base_container_of(n, struct listener, native);
+
+	if (!n || !is_ours(l->owner))
+		return;
+	if (l->id)
+		verbs_call(rdma_destroy_id)(l->id);
+	verbs_call(rdma_destroy_event_channel)(l->events);
+	base_map_destroy(l, sizeof(*l));
+}
+
+static int id_listen(struct listener *l, const struct sockaddr *addr, socklen_t len, int backlog)
+{
+	struct sockaddr_storage own = { 0 };
+	int err;
+
+	memcpy(&own, addr, base_min((size_t)len, sizeof(own)));
+	err = error_of(verbs_call(rdma_create_id)(l->events, &l->id, NULL, RDMA_PS_TCP));
+	if (!err)
+		err = error_of(verbs_call(rdma_bind_addr)(l->id, (struct sockaddr *)&own));
+	return err ? err : error_of(verbs_call(rdma_listen)(l->id, backlog));
+}
+
+static int native_listen(const struct sockaddr *addr, socklen_t len, int backlog,
+			 struct rnic_native_listener **out)
+{
+	struct listener *l;
+	int err = verbs_lib_load();
+
+	if (err)
+		return -ENODEV;
+	err = base_map_create(sizeof(*l), (void **)&l);
+	if (err)
+		return err;
+	l->owner = base_process_self().pid;
+	err = events_create(&l->events);
+	if (err) {
+		base_map_destroy(l, sizeof(*l));
+		return err;
+	}
+	err = id_listen(l, addr, len, backlog);
+	if (err) {
+		native_unlisten(&l->native);
+		return err;
+	}
+	l->native.fd = l->events->fd;
+	*out = &l->native;
+	return 0;
+}
+
+/* Takes over event->id, and acknowledges the event: from here on its own are its own channel's */
+static int request_take(struct rdma_cm_event *event, struct rnic_native **out)
+{
+	struct rdma_cm_id *id = event->id;
+	struct verbs_stream *s = NULL;
+	int err = stream_create(VERBS_REQUEST, &s);
+
+	if (!err)
+		data_keep(s, &event->param.conn);
+	verbs_call(rdma_ack_cm_event)(event);
+	if (!err) {
+		s->id = id;
+		err = error_of(verbs_call(rdma_migrate_id)(id, s->events));
+	} else {
+		verbs_call(rdma_destroy_id)(id);
+	}
+	if (err && s)
+		stream_destroy(&s->native);
+	if (!err)
+		*out = &s->native;
+	return err;
+}
+
+static int native_get(struct rnic_native_listener *n, struct rnic_native **out)
+{
+	struct listener *l = base_container_of(n, struct listener, native);
+	struct rdma_cm_event *event;
+
+	if (!is_ours(l->owner))
+		return -EXDEV;
+	while (!verbs_call(rdma_get_cm_event)(l->events, &event)) {
+		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			return request_take(event, out);
+		verbs_call(rdma_ack_cm_event)(event);
+	}
+	return -EAGAIN;
+}
+
+const struct rnic_native_ops verbs_native_ops = {
+	.reach = native_reach,
+	.name = native_name,
+	.memory = native_memory,
+	.follow = native_follow,
+	.destroy = stream_destroy,
+	.listen = native_listen,
+	.get = native_get,
+	.unlisten = native_unlisten,
+};
