@@ -69,8 +69,8 @@ send-mo             0x1204 0x1204 send 100 a Send with an MO
 send-tagged         taken  0x0206 send 100 a Send that is tagged
 send-short          0x2003 0x1000 send 100 a Send without all of its header
 send-crc            0x2002 0x2002 send 100 a Send with a wrong CRC
-send-inv            0x0209 0x0109 send 100 a Send that invalidates an unknown STag
-send-se-inv         0x0209 0x0109 send 100 a Send with Solicited Event that invalidates one
+send-inv            0x0209 0x0109 inv  100 a Send that invalidates an unknown STag
+send-se-inv         0x0209 0x0109 inv  100 a Send with Solicited Event that invalidates one
 write-ddp-version   0x1104 0x1104 write 100 a Write of DDP version 2
 write-rdmap-version 0x0205 0x0205 write 100 a Write of RDMAP version 2
 write-opcode        0x0206 0x0206 write 100 a tagged opcode that nobody has
@@ -117,6 +117,11 @@ for pair in software-siw siw-software; do
 			departs unchecked "$name" both accept swap closed -- swap read $octets close
 			;;
 		answer/*) finder=initiator found "$name" $siw $ours -- try-read $octets ;;
+		# Its program sees the message fail, but no end of the connection.
+		inv/software-siw/*)
+			found "$name" $siw $ours any got $octets -- try-send $octets
+			;;
+		inv/*) found "$name" $siw $ours -- try-send $octets ;;
 		unasked/*) finder=initiator found "$name" $siw $ours try-send $octets -- ;;
 		*) found "$name" $siw $ours -- try-$does $octets ;;
 		esac
