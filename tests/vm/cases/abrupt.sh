@@ -14,7 +14,7 @@ for who in initiator responder; do
 		moments+=($who:$place:FIN $who:$place:RST)
 	done
 done
-begin=(initiator:0:7:FIN initiator:0:all:RST)
+begin=(initiator:0:all:RST)
 begin+=(responder:0:3:RST responder:0:21:FIN responder:0:all:RST)
 
 # cut WHO:FRAME:OCTETS:HOW: both programs end, neither by a signal or by our time limit
