@@ -128,7 +128,7 @@ def read_section(text):
     heads = []
     for line in text.splitlines():
         cells = line[2:-2].split(" | ")
-        if not line.startswith("| "):
+        if not line.startswith("| ") or cells[0] == "---":
             continue
         if cells[0] in ("case", "besides"):
             heads = cells[1:]
