@@ -60,38 +60,38 @@ counted() {
 }
 
 forms() {
-	check "$pair: the client speaks first" \
+	check "$ends: the client speaks first" \
 		talk get 70000 put 70000 eof close -- put 70000 get 70000 close
-	check "$pair: the server speaks first" \
+	check "$ends: the server speaks first" \
 		talk put 70000 get 1 eof close -- sleep 300 get 70000 put 1 close
-	check "$pair: 3 MB each way at once, with poll" \
+	check "$ends: 3 MB each way at once, with poll" \
 		talk polling trade 3 1000000 eof close -- polling trade 3 1000000 close
-	check "$pair: the client shuts its direction" \
+	check "$ends: the client shuts its direction" \
 		talk get 5000 eof put 5000 close -- put 5000 shut wr get 5000 eof close
-	check "$pair: the server shuts its direction" \
+	check "$ends: the server shuts its direction" \
 		talk put 5000 shut wr get 5000 eof close -- get 5000 eof put 5000 close
-	check "$pair: the client closes" talk get 5000 eof close -- put 5000 close
-	check "$pair: the server closes" talk put 5000 close -- get 5000 eof close
-	check "$pair: 4 connections at a time" echoes 4 200000 2
+	check "$ends: the client closes" talk get 5000 eof close -- put 5000 close
+	check "$ends: the server closes" talk put 5000 close -- get 5000 eof close
+	check "$ends: 4 connections at a time" echoes 4 200000 2
 }
 
 here=("${verbs[@]}") there=("${soft[@]}")
-serves=there pair="verbs to software"
+serves=there ends="verbs to software"
 capture verbs_to_software
 forms
 end_capture verbs_to_software
-check "$pair: each was the device's" counted 11
-serves=here pair="software to verbs"
+check "$ends: each was the device's" counted 11
+serves=here ends="software to verbs"
 capture software_to_verbs
 forms
 end_capture software_to_verbs
-check "$pair: each was the device's" counted 11
+check "$ends: each was the device's" counted 11
 
 # What is no stream of a device's, or no more
-serves=here pair="software to verbs" here=("${verbs[@]}") there=("${soft[@]}")
-status_client=137 check "$pair: the client is killed" talk get 5000 over -- put 5000 kill
-status_server=137 check "$pair: the server is killed" talk put 5000 kill -- get 5000 over
-check "$pair: the server closes with octets unread" talk get 1 sleep 300 close -- put 5000 over
+serves=here ends="software to verbs" here=("${verbs[@]}") there=("${soft[@]}")
+status_client=137 check "$ends: the client is killed" talk get 5000 over -- put 5000 kill
+status_server=137 check "$ends: the server is killed" talk put 5000 kill -- get 5000 over
+check "$ends: the server closes with octets unread" talk get 1 sleep 300 close -- put 5000 over
 
 # events HOW...: epoll at both ends, or what else the server does
 events=$lab/events.py
@@ -108,7 +108,7 @@ epolls() {
 	fi && ends server 20
 }
 rm -f /tmp/case/verbs.json
-check "$pair: 5 connections in epoll sets" epolls 5
+check "$ends: 5 connections in epoll sets" epolls 5
 serves=there
 check "verbs to software: 5 connections in epoll sets" epolls 5
 check "epoll sets: each was the device's" counted 10
@@ -171,20 +171,20 @@ rm -f /tmp/case/verbs.json
 # Two devices, one in each namespace
 in_peer rdma link add siw1 type siw netdev up0
 here=("${verbs[@]}") there=("${rspreload[@]}")
-serves=there pair="verbs to librspreload"
+serves=there ends="verbs to librspreload"
 capture verbs_to_rsockets
 forms
 end_capture verbs_to_rsockets
-check "$pair: each was the device's" counted 11
-serves=here pair="librspreload to verbs"
+check "$ends: each was the device's" counted 11
+serves=here ends="librspreload to verbs"
 capture rsockets_to_verbs
 forms
 end_capture rsockets_to_verbs
-check "$pair: each was the device's" counted 11
+check "$ends: each was the device's" counted 11
 there=("${verbs[@]}")
-serves=here pair="verbs to verbs"
+serves=here ends="verbs to verbs"
 capture verbs_to_verbs
 forms
 end_capture verbs_to_verbs
-check "$pair: both ends of each were a device's" counted 22
+check "$ends: both ends of each were a device's" counted 22
 in_peer rdma link delete siw1
