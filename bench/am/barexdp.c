@@ -78,7 +78,7 @@ static void socket_open(const char *interface)
 /* A program that hands every frame to the socket. */
 static void program_attach(const char *interface)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = XDP_FLAGS_SKB_MODE);
+	struct bpf_link_create_opts opts = { .sz = sizeof(opts), .flags = XDP_FLAGS_SKB_MODE };
 	int key = 0, fd = xsk_socket__fd(xsk), program;
 	int map = bpf_map_create(BPF_MAP_TYPE_XSKMAP, "sockets", sizeof(int), sizeof(int), 1, NULL);
 	struct bpf_insn code[] = {
