@@ -296,6 +296,9 @@ static void *echo_for_ever(void *arg)
 
 	while ((n = read(0, buf, sizeof(buf))) > 0 && write(1, buf, (size_t)n) == n)
 		;
+	/* The end may come before the program that is to replace this one */
+	while (!n)
+		pause();
 	_exit(98);
 }
 
