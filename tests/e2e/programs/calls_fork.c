@@ -105,7 +105,7 @@ static bool request_once(void)
 	while (aio_error(&cb) == EINPROGRESS)
 		aio_suspend(list, 1, NULL);
 	need(aio_return(&cb) == 1);
-	for (int i = 0; i < 10000 && notices == before; i++)
+	for (int i = 0; i < 200000 && notices == before; i++)
 		usleep(100);
 	return notices != before;
 }
