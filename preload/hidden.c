@@ -153,8 +153,5 @@ void hidden_before_fork(void)
 
 void hidden_after_fork(bool child)
 {
-	if (child)
-		pthread_mutex_init(&hidden.lock, NULL);
-	else
-		pthread_mutex_unlock(&hidden.lock);
+	fork_lock_drop(&hidden.lock, child);
 }
