@@ -58,6 +58,7 @@ AuthInfo=socket=$tmp/munge.socket
 CryptoType=crypto/munge
 StateSaveLocation=$tmp/state
 SlurmdSpoolDir=$tmp/spool
+TmpFS=$tmp
 SlurmctldPidFile=$tmp/slurmctld.pid
 SlurmdPidFile=$tmp/slurmd.pid
 ProctrackType=proctrack/pgid
