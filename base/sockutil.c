@@ -76,6 +76,13 @@ int base_poll(struct pollfd *fds, unsigned int n, uint64_t deadline)
 	return got;
 }
 
+int base_poll_until(struct pollfd *fds, unsigned int n, uint64_t deadline)
+{
+	int got = base_poll(fds, n, deadline);
+
+	return got > 0 ? 0 : got ? got : -ETIMEDOUT;
+}
+
 short base_sock_ready(int fd, short events)
 {
 	struct pollfd p = { .fd = fd, .events = events };

@@ -25,6 +25,8 @@ int base_ppoll(struct pollfd *fds, unsigned int n, struct timespec *limit, const
  * luck, or -EINTR. More descriptors than there may be it looks at as base_select() does
  */
 int base_poll(struct pollfd *fds, unsigned int n, uint64_t deadline);
+/* The same for who has no use for a number: 0, -ETIMEDOUT at @deadline, -EINTR */
+int base_poll_until(struct pollfd *fds, unsigned int n, uint64_t deadline);
 /* What of @events holds now, with POLLERR and POLLHUP; POLLOUT also where nobody may ask */
 short base_sock_ready(int fd, short events);
 

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fdutil.h"
+#include "base/sockutil.h"
 #include "soft/soft_conn.h"
 #include "soft/soft_fd.h"
 
@@ -364,7 +365,7 @@ static int start_wait(struct soft_conn *c, uint64_t deadline)
 		if (err)
 			return err;
 		pfd[1].events = conn_events(c, &pfd[1].fd);
-		err = soft_poll(pfd, 2, deadline);
+		err = base_poll_until(pfd, 2, deadline);
 	}
 }
 

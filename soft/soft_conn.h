@@ -76,8 +76,4 @@ void soft_progress_unwatch(struct soft_conn *c);
 /* For all connections of a device */
 void soft_progress_update_all(struct soft_device *d);
 
-/* Sleeps until one of @n is ready: 0, -ETIMEDOUT, -EINTR */
-struct pollfd;
-int soft_poll(struct pollfd *fds, unsigned int n, uint64_t deadline);
-
 #endif

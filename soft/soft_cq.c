@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/fdutil.h"
+#include "base/sockutil.h"
 #include "soft/soft_conn.h"
 #include "soft/soft_fd.h"
 
@@ -249,7 +250,7 @@ static int wait_until(struct soft_cq *cq, uint64_t deadline)
 			return 0;
 		if (err)
 			return err;
-		err = soft_poll(&pfd, 1, deadline);
+		err = base_poll_until(&pfd, 1, deadline);
 	}
 }
 

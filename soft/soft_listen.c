@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/log.h"
+#include "base/sockutil.h"
 #include "soft/soft_conn.h"
 #include "soft/soft_fd.h"
 
@@ -272,8 +273,8 @@ static int listener_sleep(struct soft_listener *l, int accept_err, uint64_t dead
 	int err;
 
 	if (!accept_err)
-		return soft_poll(&pfd, 1, deadline);
-	err = soft_poll(NULL, 0, base_min(again, deadline));
+		return base_poll_until(&pfd, 1, deadline);
+	err = base_poll_until(NULL, 0, base_min(again, deadline));
 	return err == -ETIMEDOUT && again < deadline ? 0 : err;
 }
 

@@ -15,12 +15,8 @@
  * From top to bottom: what to wait for (by whoever changed something, under tx), who attends, what
  * an event and what the time brings, the thread, its set-up.
  */
-#include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fdutil.h"
@@ -32,18 +28,6 @@
 #define ATTENDED_NS BASE_NS_PER_MS
 #define PERIOD_MAX_NS (16 * BASE_NS_PER_MS)
 #define CLOSE_WAIT_NS BASE_NS_PER_S
-
-int soft_poll(struct pollfd *fds, unsigned int n, uint64_t deadline)
-{
-	uint64_t left = base_deadline_left(deadline, deadline ? base_now() : 0);
-	struct timespec ts = { .tv_sec = (time_t)(left / BASE_NS_PER_S),
-			       .tv_nsec = (long)(left % BASE_NS_PER_S) };
-	long got = syscall(SYS_ppoll, fds, n, deadline == BASE_NEVER ? NULL : &ts, NULL, 0);
-
-	if (got < 0)
-		return -errno;
-	return got ? 0 : -ETIMEDOUT;
-}
 
 static struct soft_progress *progress_of(const struct soft_conn *c)
 {

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/log.h"
+#include "base/sockutil.h"
 #include "soft/soft_conn.h"
 #include "soft/soft_fd.h"
 
@@ -261,7 +262,7 @@ static void attend_tcp(struct soft_conn *c)
 	int err = 0;
 	socklen_t len = sizeof(err);
 
-	if (soft_poll(&pfd, 1, 0))
+	if (base_poll_until(&pfd, 1, 0))
 		return;
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len))
 		err = errno;

@@ -13,24 +13,13 @@
 #include <unistd.h>
 
 #include "base/fdutil.h"
+#include "base/sockutil.h"
 
 #define START_TIMEOUT_MS 10000
 #define LINGER_NS (2 * BASE_NS_PER_S)
 
 /* A connection is how the device makes it: what can only be wished for may come to nothing */
 #define FLAGS_REFUSED (WARP_CONN_MARKERS | WARP_CONN_REV1)
-
-int verbs_poll(struct pollfd *fds, unsigned int n, uint64_t deadline)
-{
-	uint64_t left = base_deadline_left(deadline, deadline ? base_now() : 0);
-	struct timespec ts = { .tv_sec = (time_t)(left / BASE_NS_PER_S),
-			       .tv_nsec = (long)(left % BASE_NS_PER_S) };
-	long got = syscall(SYS_ppoll, fds, n, deadline == BASE_NEVER ? NULL : &ts, NULL, 0);
-
-	if (got < 0)
-		return -errno;
-	return got ? 0 : -ETIMEDOUT;
-}
 
 void verbs_conn_free(struct verbs_conn *c)
 {
@@ -300,7 +289,7 @@ static int start_wait(struct verbs_conn *c, uint64_t deadline)
 			return 0;
 		if (err)
 			return err;
-		err = verbs_poll(pfd, 2, base_min(deadline, c->start_by));
+		err = base_poll_until(pfd, 2, base_min(deadline, c->start_by));
 		if (err == -ETIMEDOUT && !base_deadline_passed(deadline, base_now()))
 			err = 0; /* start_by: the next look ends it */
 	}
@@ -436,7 +425,7 @@ static void linger(struct verbs_conn *c)
 		over = c->shut || verbs_conn_ended(c);
 		pthread_mutex_unlock(&c->lock);
 		if (!over)
-			verbs_poll(&pfd, 1, base_deadline(base_now(), BASE_NS_PER_MS));
+			base_poll_until(&pfd, 1, base_deadline(base_now(), BASE_NS_PER_MS));
 	}
 }
 

@@ -69,8 +69,6 @@ static inline uint8_t verbs_conn_ord(const struct verbs_conn *c)
 int verbs_conn_create(struct verbs_device *d, enum warp_conn_state state, struct verbs_conn **out);
 /* With its id and without a queue pair */
 void verbs_conn_free(struct verbs_conn *c);
-/* As ppoll(2): 0, -ETIMEDOUT, -EINTR */
-int verbs_poll(struct pollfd *fds, unsigned int n, uint64_t deadline);
 
 /* --- verbs_cm.c: under conn.lock ---------------------------------------------------------- */
 

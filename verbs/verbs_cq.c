@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fdutil.h"
+#include "base/sockutil.h"
 #include "verbs/verbs_conn.h"
 
 #define EVENTS 32
@@ -341,7 +342,7 @@ static int wait_until(struct verbs_cq *cq, uint64_t deadline)
 			until = base_min(deadline, base_deadline(base_now(), HELD_NS));
 		else
 			until = deadline;
-		err = verbs_poll(&pfd, 1, until);
+		err = base_poll_until(&pfd, 1, until);
 	}
 }
 

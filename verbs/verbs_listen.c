@@ -9,6 +9,7 @@
 
 #include "base/fdutil.h"
 #include "base/log.h"
+#include "base/sockutil.h"
 #include "verbs/verbs_conn.h"
 
 #define RETRY_NS (10 * BASE_NS_PER_MS)
@@ -167,8 +168,8 @@ static int listener_sleep(struct verbs_listener *l, int lack, uint64_t deadline)
 	int err;
 
 	if (lack == -EAGAIN)
-		return verbs_poll(&pfd, 1, deadline);
-	err = verbs_poll(NULL, 0, base_min(again, deadline));
+		return base_poll_until(&pfd, 1, deadline);
+	err = base_poll_until(NULL, 0, base_min(again, deadline));
 	return err == -ETIMEDOUT && again < deadline ? 0 : err;
 }
 
