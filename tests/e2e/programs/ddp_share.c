@@ -72,19 +72,25 @@ static bool looks(const struct share *s)
 	return true;
 }
 
-static bool elsewhere(void)
+/* One of two only looks, the other answers */
+static bool looked_at(bool (*looker)(const struct share *s), bool (*other)(const struct share *s))
 {
 	int fd[2];
 
 	need(crew_pair(fd));
 	crew_clear();
-	need(crew_start(fd, looks) && crew_start(fd, answers_elsewhere));
+	need(crew_start(fd, looker) && crew_start(fd, other));
 	close(fd[1]);
 	need(pings(fd[0], 200) && !shutdown(fd[0], SHUT_WR));
 	__atomic_store_n(&crew->stop, true, __ATOMIC_RELEASE);
 	need(crew_ended());
 	close(fd[0]);
 	return true;
+}
+
+static bool elsewhere(void)
+{
+	return looked_at(looks, answers_elsewhere);
 }
 
 /* Nor may it be rung where that would be the end of the one who rings */
@@ -105,17 +111,7 @@ static bool looks_behind_filter(const struct share *s)
 
 static bool beside_a_filter(void)
 {
-	int fd[2];
-
-	need(crew_pair(fd));
-	crew_clear();
-	need(crew_start(fd, looks_behind_filter) && crew_start(fd, answers));
-	close(fd[1]);
-	need(pings(fd[0], 200) && !shutdown(fd[0], SHUT_WR));
-	__atomic_store_n(&crew->stop, true, __ATOMIC_RELEASE);
-	need(crew_ended());
-	close(fd[0]);
-	return true;
+	return looked_at(looks_behind_filter, answers);
 }
 
 /* To the end, or a reset */
