@@ -165,13 +165,21 @@ static bool stat_is_dead(const char *text, uint64_t since)
 	return since && field[FIELD_START] * tick > since + tick;
 }
 
+static bool is_there(uint32_t pid)
+{
+	return !syscall(SYS_kill, pid, 0) || errno != ESRCH;
+}
+
 static bool lives(uint32_t pid, uint64_t since)
 {
 	char text[1024];
 
-	if (!pid || pid > INT32_MAX || (syscall(SYS_kill, pid, 0) && errno == ESRCH))
+	if (!pid || pid > INT32_MAX || !is_there(pid))
 		return false;
-	return !stat_read(pid, text, sizeof(text)) || !stat_is_dead(text, since);
+	if (stat_read(pid, text, sizeof(text)))
+		return !stat_is_dead(text, since);
+	/* It may have been a zombie, for which somebody waited just now */
+	return is_there(pid);
 }
 
 bool base_process_lives(struct base_process p, uint64_t since)

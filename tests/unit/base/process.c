@@ -110,3 +110,46 @@ Test(process, who_was_killed_lives_no_more, .timeout = 120)
 	}
 	cr_expect_geq(sooner, TIMES - 1);
 }
+
+#define WAITS 500
+
+static uint32_t waited_for; /* atomic */
+
+/* Waits for one zombie after the other, at once when it is told of it */
+static void *waiter(void *arg)
+{
+	for (;;) {
+		pid_t pid = (pid_t)__atomic_load_n(&waited_for, __ATOMIC_ACQUIRE);
+		int spins = rand() % 5000;
+
+		if (pid < 0)
+			return NULL;
+		if (!pid)
+			continue;
+		for (volatile int i = 0; i < spins; i++)
+			;
+		cr_assert_eq(waitpid(pid, NULL, 0), pid);
+		__atomic_store_n(&waited_for, 0, __ATOMIC_RELEASE);
+	}
+}
+
+/* Somebody waits for it while it is looked at */
+Test(process, a_zombie_that_goes_is_dead, .timeout = 120)
+{
+	siginfo_t ended;
+	pthread_t thread;
+
+	cr_assert_eq(pthread_create(&thread, NULL, waiter, NULL), 0);
+	for (int i = 0; i < WAITS; i++) {
+		pid_t pid = vfork();
+
+		if (!pid)
+			_exit(0);
+		cr_assert_eq(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
+		__atomic_store_n(&waited_for, (uint32_t)pid, __ATOMIC_RELEASE);
+		while (__atomic_load_n(&waited_for, __ATOMIC_ACQUIRE))
+			cr_assert_not(base_process_lives(child_of(pid), 0));
+	}
+	__atomic_store_n(&waited_for, (uint32_t)-1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+}
