@@ -222,10 +222,17 @@ static long in_by_kind(struct octets_call *c, struct pieces *p)
 	return c->flags & MSG_PEEK ? peek(c, p) : take(c, p);
 }
 
-/* connect() took the connection away meanwhile */
-static long unless_gone(const struct octets_call *c, long r)
+/*
+ * connect() took the connection away meanwhile, or close() did, and another process goes on with
+ * it: then the call finds an end, @closed
+ */
+static long unless_gone(const struct octets_call *c, long r, long closed)
 {
-	return r == -EXDEV && !sock_has(c->sock, c->stream) ? -EPIPE : r;
+	if (r != -EXDEV)
+		return r;
+	if (__atomic_load_n(&c->sock->ended, __ATOMIC_ACQUIRE))
+		return closed;
+	return sock_has(c->sock, c->stream) ? r : -EPIPE;
 }
 
 long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
@@ -240,9 +247,9 @@ long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 		return -EAGAIN; /* what is there, only recvmsg() tells */
 	if (flags & MSG_OOB)
 		return -EINVAL;
-	got = in_by_kind(&c, &p);
+	got = unless_gone(&c, in_by_kind(&c, &p), 0);
 	attend_owing(s);
-	return unless_gone(&c, got);
+	return got;
 }
 
 long octets_broken(int flags)
@@ -298,7 +305,7 @@ long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
 		sent = -EOPNOTSUPP;
 	if (sent)
 		return sent;
-	sent = unless_gone(&c, out_by_kind(&c, &p));
+	sent = unless_gone(&c, out_by_kind(&c, &p), -EPIPE);
 	attend_owing(s);
 	if (sent == -ENOMSG)
 		sock_fall_back(s);

@@ -148,6 +148,8 @@ static void stream_end(struct sock *s)
 {
 	int left = s->stream->ops->close(s->stream);
 
+	/* A thread that sleeps in a call finds its end: nothing else may come that wakes it */
+	sock_tell(s);
 	if (left == -ENOMSG)
 		sock_fall_back(s);
 	if (left != -EAGAIN) {
@@ -187,8 +189,10 @@ static void sock_end(struct fdent *ent)
 	if (__atomic_load_n(&s->attended, __ATOMIC_ACQUIRE))
 		attend_forget(s); /* another process may have it still */
 	s->fd = -1;
-	if (s->stream)
+	if (s->stream) {
 		s->stream->ops->set_fd(s->stream, -1);
+		sock_tell(s);
+	}
 }
 
 static const struct fdent_ops sock_ops = { sock_release, sock_end, entry_own };

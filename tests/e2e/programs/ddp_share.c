@@ -162,6 +162,39 @@ static bool killed_at_work(void)
 	return true;
 }
 
+/* It finds the end, or came too late */
+static void *reads_an_end(void *arg)
+{
+	char c;
+	long n = read(*(int *)arg, &c, 1);
+
+	return (void *)(intptr_t)(n == 0 || (n < 0 && errno == EBADF));
+}
+
+/* A thread reads what its process closes; another process may go on with it */
+static bool closed_beside_a_reader(bool shared)
+{
+	pthread_t thread;
+	void *ended = NULL;
+	int fd[2];
+
+	need(crew_pair(fd) && (!shared || crew_start(fd, answers)));
+	need(!pthread_create(&thread, NULL, reads_an_end, &fd[1]));
+	nap_ms(20);
+	close(fd[1]);
+	need(!pthread_join(thread, &ended) && ended);
+	need((!shared || pings(fd[0], 50)) && !shutdown(fd[0], SHUT_WR) && crew_ended());
+	close(fd[0]);
+	return true;
+}
+
+static bool closed_beside_readers(void)
+{
+	for (int i = 0; i < 20; i++)
+		need(closed_beside_a_reader(i % 2));
+	return true;
+}
+
 int main(void)
 {
 	static const struct call_case cases[] = {
@@ -169,6 +202,7 @@ int main(void)
 		{ "a process in another network namespace", elsewhere },
 		{ "a process behind a filter", beside_a_filter },
 		{ "a process is killed at its work", killed_at_work },
+		{ "a process closes beside its reader", closed_beside_readers },
 	};
 
 	return cases_run(cases, sizeof(cases) / sizeof(cases[0]));
