@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/point.h"
 #include "preload/bell.h"
 #include "preload/edge.h"
 #include "preload/libc.h"
@@ -26,6 +27,7 @@ static int middle(void (*run)(void *ctx), void *ctx)
 	long pid;
 
 	syscall(SYS_setsid);
+	BASE_POINT(preload_apart_middle);
 	pid = libc._Fork();
 	if (!pid)
 		run(ctx);
@@ -54,6 +56,7 @@ int apart_create(void (*run)(void *ctx), void *ctx)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &mask);
 	err = fork_twice(run, ctx);
+	BASE_POINT(preload_apart_made);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	return err;
 }
@@ -74,6 +77,7 @@ static void signals_reset(void)
 
 void apart_init(const char *name)
 {
+	BASE_POINT(preload_apart_begun);
 	signals_reset();
 	bell_forget();
 	others_after_fork();

@@ -459,6 +459,7 @@ static void bequeathed(void *ctx)
 	apart_init("warpsock-linger");
 	charges_own();
 	fallback_renew();
+	BASE_POINT(preload_attend_bequeathed);
 	apart_close_others(closed_next, NULL);
 	attend_finish(base_deadline(base_now(), sock_config.linger));
 	syscall(SYS_exit_group, 0);
@@ -489,6 +490,7 @@ static void charges_give(void)
 		sock_report(c->sock);
 		c->sock->stream->ops->disown(c->sock->stream);
 		charge_end(c);
+		BASE_POINT(preload_attend_given);
 	}
 }
 

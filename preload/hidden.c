@@ -23,6 +23,7 @@
 
 #include "base/bits.h"
 #include "base/fdutil.h"
+#include "base/point.h"
 #include "preload/fdtab.h"
 #include "preload/fork.h"
 #include "preload/libc.h"
@@ -59,6 +60,7 @@ static bool hide(int fd)
 	flags = syscall(SYS_fcntl, fd, F_GETFD);
 	if (flags >= 0 && !(flags & FD_CLOEXEC)) {
 		base_fd_set_cloexec(fd, true);
+		BASE_POINT(preload_hidden_hidden);
 		return true;
 	}
 	drop(fd);
@@ -91,8 +93,10 @@ bool hidden_hide(int fd)
 void hidden_show(int fd, bool same)
 {
 	pthread_mutex_lock(&hidden.lock);
-	if (same && is(fd))
+	if (same && is(fd)) {
 		base_fd_set_cloexec(fd, false);
+		BASE_POINT(preload_hidden_shown);
+	}
 	drop(fd);
 	pthread_mutex_unlock(&hidden.lock);
 }

@@ -50,7 +50,7 @@ struct ledger {
 	uint32_t done[ROLES + 1]; /* came to its end; the last one: the child */
 	uint32_t alone;	 /* of two that share, who outlived the other: 1, or 2 for the child */
 	uint32_t joined; /* the child has the connection */
-	uint32_t pad;
+	uint32_t after;	 /* who was over is another program */
 	struct side side[ROLES];
 	struct way way[ROLES]; /* octets of who connects, and of who listens */
 };
@@ -94,6 +94,9 @@ void talk_child(struct ledger *l, struct plan *plan);
 int side_connect(struct ledger *l, int role);
 void side_step(struct ledger *l, int role, int fd);
 void side_finish(struct ledger *l, int role, int fd);
+/* Nothing is under way; and from there on in another program of this process */
+void side_rest(struct ledger *l, int role, int fd);
+void side_resume(struct ledger *l, int role);
 /* Who sees to the other end of those */
 void side_serve(struct ledger *l);
 

@@ -4,11 +4,15 @@
  *
  * One process of a case; the numbers are the octets that each end has to send. kills.py starts
  * three of them, kills one and reads in the ledger what became of the others. More flags: s the
- * kernel has little room, n it has little for what goes out.
+ * kernel has little room, n it has little for what goes out, p it executes a program behind its
+ * end:
+ *
+ *	kills LEDGER after SEED FLAGS CONNECTS LISTENS FD ROLE
  */
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -93,6 +97,26 @@ static int accept_main(struct ledger *l, const struct plan *plan, int side)
 	return got;
 }
 
+static _Noreturn void end_elsewhere(struct ledger *l, const struct plan *plan, int role, int side)
+{
+	char fd[16], number[16], **a = plan->argv;
+
+	side_rest(l, role, side);
+	snprintf(fd, sizeof(fd), "%d", side);
+	snprintf(number, sizeof(number), "%d", role);
+	execl("/proc/self/exe", a[0], a[1], "after", a[3], a[4], a[5], a[6], fd, number, NULL);
+	abort();
+}
+
+static int end_resume(struct ledger *l, int side, int role)
+{
+	ledger_store(&l->after, 1);
+	side_resume(l, role);
+	side_finish(l, role, side);
+	ledger_store(&l->done[role], 1);
+	return 0;
+}
+
 static void end_run(struct ledger *l, struct plan *plan, int role)
 {
 	int side, fd;
@@ -107,6 +131,8 @@ static void end_run(struct ledger *l, struct plan *plan, int role)
 	fd = role == BY_CONNECT ? connect_main(l, plan) : accept_main(l, plan, side);
 	if (fd >= 0)
 		talk(l, plan, role, fd, side);
+	if (plan_has(plan, 'p'))
+		end_elsewhere(l, plan, role, side);
 	side_finish(l, role, side);
 	ledger_store(&l->done[role], 1);
 }
@@ -123,6 +149,8 @@ int main(int argc, char **argv)
 	plan.flags = argv[4];
 	plan.total[BY_CONNECT] = strtoull(argv[5], NULL, 10);
 	plan.total[BY_LISTEN] = strtoull(argv[6], NULL, 10);
+	if (!strcmp(argv[2], "after"))
+		return end_resume(l, atoi(argv[7]), atoi(argv[8]));
 	if (argc == 9)
 		talk_on(l, &plan, atoi(argv[7]), atoi(argv[8]));
 	if (plan_has(&plan, 'k'))

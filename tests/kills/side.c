@@ -50,14 +50,12 @@ static void ping_send(struct ledger *l, int role, int fd)
 	sent += PING;
 }
 
-void side_step(struct ledger *l, int role, int fd)
+static void pong_take(struct ledger *l, int role, int fd)
 {
 	struct side *s = &l->side[role];
 	uint8_t pong[PING];
-	ssize_t n;
+	ssize_t n = recv(fd, pong, sent - heard, MSG_DONTWAIT);
 
-	ping_send(l, role, fd);
-	n = recv(fd, pong, sent - heard, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0 || pattern_check(ROLES + role, heard, pong, (size_t)n) != (size_t)n) {
@@ -70,6 +68,25 @@ void side_step(struct ledger *l, int role, int fd)
 	ledger_store(&s->pings, s->pings + 1);
 	if (ledger_load(&l->killed))
 		ledger_store(&s->after, s->after + 1);
+}
+
+void side_step(struct ledger *l, int role, int fd)
+{
+	ping_send(l, role, fd);
+	pong_take(l, role, fd);
+}
+
+void side_rest(struct ledger *l, int role, int fd)
+{
+	while (sent != heard && !l->side[role].wrong) {
+		poll(&(struct pollfd){ fd, POLLIN, 0 }, 1, 1000);
+		pong_take(l, role, fd);
+	}
+}
+
+void side_resume(struct ledger *l, int role)
+{
+	sent = heard = (size_t)l->side[role].pings * PING;
 }
 
 /* Ten more, if the other one lives, and its end */

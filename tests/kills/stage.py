@@ -37,7 +37,7 @@ class Ledger(ctypes.Structure):
     _fields_ = [(name, u32) for name in ("port", "side_port", "killed", "over", "turn",
                                          "child")] + \
                [("idle", u32 * 2), ("done", u32 * 3), ("alone", u32),
-                ("joined", u32), ("pad", u32), ("side", Side * 2),
+                ("joined", u32), ("after", u32), ("side", Side * 2),
                 ("way", Way * 2)]
 
 
@@ -49,6 +49,8 @@ class Case:
     victim: str  # who was to be killed
     ledger: Ledger = None
     killed: bool = False
+    struck: bool = False  # a child was, at a point or behind its last word
+    helper: str = ""  # the point at which a process of the library's was killed
     locks: int = None  # at a point: how many the victim held
     threads: int = None
     status: dict = field(default_factory=dict)  # None: it had to be ended
@@ -96,6 +98,8 @@ class Play:
         self.env = dict(theatre.env, WARPSOCK_RUNTIME_DIR=str(self.states))
         if ring:
             self.env["WARPSOCK_RING"] = str(ring)
+        if "y" in flags:
+            self.env["WARPSOCK_RUNTIME_DIR"] = "/dev/null"
         self.program, self.point, self.running = theatre.program, point, {}
 
     def start(self, who):
@@ -124,6 +128,7 @@ class Play:
         elif self.ledger.child and not self.ledger.done[2]:
             try:
                 os.kill(self.ledger.child, signal.SIGKILL)
+                self.case.struck = True
             except ProcessLookupError:
                 pass
 
@@ -177,8 +182,10 @@ class Play:
             for what, point, pid, locks, threads in SAID.findall(text):
                 if what == "point":
                     case.points[names.get(int(pid), who), point] += 1
+                elif int(pid) in names:
+                    case.locks, case.threads, case.struck = int(locks), int(threads), True
                 else:
-                    case.locks, case.threads, case.killed = int(locks), int(threads), True
+                    case.helper = point
             case.said += "".join(f"{who}: {line}\n" for line in SAID.sub("", text).splitlines()
                                  if line.strip())
 
@@ -193,7 +200,7 @@ class Play:
         if case.victim in ROLES:
             case.killed = case.status[case.victim] == -signal.SIGKILL
         elif case.victim:
-            case.killed = not self.ledger.done[2]
+            case.killed = case.struck or not self.ledger.done[2]
         case.ledger = Ledger.from_buffer_copy(self.memory)
         case.left = len(list(self.states.iterdir()))
         return case

@@ -7,7 +7,8 @@
  * Flags: l long writes, b slow reader, x no wait for the peer before close(), i idle at the end,
  * d another number by dup(), t two processes by turns, f two processes by direction, k the child is
  * to be killed, h it executes a program, m it is sent the connection, e shared before its first
- * octet, c its parent closes it at once, r a time to linger.
+ * octet, c its parent closes it at once, r a time to linger, z as much as there is room
+ * for and a reader that waits, y who listens starts a shell.
  */
 #include <errno.h>
 #include <poll.h>
@@ -37,6 +38,7 @@ struct end {
 	pid_t parent, child;
 	unsigned int steps;
 	bool lost; /* the position of what comes next is in doubt */
+	bool called;
 	uint8_t octets[LONG_MAX_LEN];
 };
 
@@ -59,6 +61,13 @@ static void out_end(struct end *e)
 	if (!has(e, 'x'))
 		shutdown(e->fd, SHUT_WR);
 	ledger_store(&e->out->shut, 1);
+}
+
+/* Its reader waits and there is no room: that is all */
+static void out_cut(struct end *e)
+{
+	e->out->total = e->out->sent;
+	out_end(e);
 }
 
 static void out_note(struct end *e, uint64_t at)
@@ -151,6 +160,8 @@ static void in_step(struct end *e)
 	size_t most = 1 + pattern_random(&e->seed, has(e, 'b') ? 8192 : LONG_MAX_LEN - 1);
 	ssize_t n;
 
+	if (has(e, 'z') && !w->got)
+		most = 1;
 	if (!e->lost)
 		ledger_store(&w->asked, w->got + most);
 	n = recv(e->fd, e->octets, most, MSG_DONTWAIT);
@@ -164,6 +175,15 @@ static void in_step(struct end *e)
 		ledger_store(&w->asked, w->got);
 	if (has(e, 'b'))
 		usleep(200);
+}
+
+/* What comes stays where it is until its sender is another program, a second at most */
+static void in_leave(const struct end *e)
+{
+	static int waited;
+
+	for (; waited < 1000 && !ledger_load(&e->l->after) && !ledger_load(&e->l->killed); waited++)
+		usleep(1000);
 }
 
 /* --- two processes --- */
@@ -372,6 +392,10 @@ static void step(struct end *e)
 		return;
 	if (out && p[0].revents & (POLLOUT | POLLERR | POLLHUP))
 		out_step(e);
+	else if (out && has(e, 'z') && ledger_load(&e->out->got))
+		out_cut(e);
+	if (in && has(e, 'z') && e->in->got)
+		in_leave(e);
 	if (in && p[0].revents & (POLLIN | POLLERR | POLLHUP))
 		in_step(e);
 	if (e->side >= 0)
@@ -405,9 +429,20 @@ static void end_init(struct end *e, struct ledger *l, const struct plan *plan, i
 	e->in = &l->way[!role];
 }
 
+/* Which inherits nothing where states have no folder */
+static void shell_start(struct end *e)
+{
+	if (e->called || e->role != BY_LISTEN || !has(e, 'y') || !(e->in->got || e->out->sent))
+		return;
+	e->called = true;
+	if (system("exit 7") != 7 << 8)
+		abort();
+}
+
 static void run(struct end *e)
 {
 	while (!is_over(e)) {
+		shell_start(e);
 		if (is_to_share(e))
 			share(e);
 		if (e->who == PARENT && has(e, 'c'))
