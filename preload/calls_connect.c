@@ -60,7 +60,8 @@ static long tcp_wait(struct sock *s, int fd, const struct sockaddr *addr, sockle
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	uint64_t deadline = patience(s, fd);
-	int n = wait_sleep(&p, 1, deadline, NULL);
+	int n = deadline == BASE_NEVER ? wait_sleep(&p, 1, deadline, NULL)
+				       : wait_sleep_final(&p, 1, deadline, NULL);
 	long r;
 
 	if (n == -EINTR)

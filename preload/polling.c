@@ -250,7 +250,7 @@ static int list_sleep(struct list *l, uint64_t deadline, const sigset_t *mask)
 	int n;
 
 	if (!l->exact)
-		return wait_sleep(l->raw, l->n + BELLS, limit, mask);
+		return wait_sleep_final(l->raw, l->n + BELLS, limit, mask);
 	n = wait_sleep_exact(l->raw, l->n + (bells ? BELLS : 0), limit, mask);
 	if (n != -EINVAL || !bells)
 		return n;

@@ -64,6 +64,7 @@ struct nap {
 	int max;
 	const sigset_t *mask;
 	bool exact; /* the kernel's bound of a list counts */
+	bool final; /* the call is never restarted */
 };
 
 static long nap_kernel(const struct nap *nap, struct timespec *left)
@@ -80,7 +81,17 @@ static long nap_kernel(const struct nap *nap, struct timespec *left)
 	return n < 0 ? -errno : n;
 }
 
-/* An interruption that nobody noted was not meant for the call: -EAGAIN, once more */
+/*
+ * Interrupted, and nothing noted: by a handler that we do not know of, one of libc's own, or, of an
+ * epoll set, by a stop and SIGCONT. Linux ends the calls that it never restarts. A thread that was
+ * cancelled, and does not want to be, was woken by that
+ */
+static bool counts(const struct edge *e, const struct nap *nap)
+{
+	return nap->final && !__atomic_load_n(&e->canceled, __ATOMIC_SEQ_CST);
+}
+
+/* -EAGAIN: an interruption that was not meant for the call, once more */
 static long nap_once(struct edge *e, const struct nap *nap, uint64_t deadline)
 {
 	struct timespec left = nap_length(deadline);
@@ -93,9 +104,9 @@ static long nap_once(struct edge *e, const struct nap *nap, uint64_t deadline)
 	__atomic_store_n(&e->napping, false, __ATOMIC_RELEASE);
 	if (n > 0 || (n < 0 && n != -EINTR))
 		return n;
-	if (edge_wanted(e))
-		return -EINTR;
-	return n ? -EAGAIN : 0;
+	if (!n)
+		return edge_wanted(e) ? -EINTR : 0;
+	return edge_wanted(e) || counts(e, nap) ? -EINTR : -EAGAIN;
 }
 
 /* The program's own mask comes back with the end of a nap that has another one */
@@ -149,9 +160,16 @@ int wait_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigs
 	return nap_whole(&nap, deadline);
 }
 
+int wait_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
+{
+	struct nap nap = { .fds = fds, .n = n, .mask = mask, .final = true };
+
+	return nap_whole(&nap, deadline);
+}
+
 int wait_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
 {
-	struct nap nap = { .fds = fds, .n = n, .mask = mask, .exact = true };
+	struct nap nap = { .fds = fds, .n = n, .mask = mask, .final = true, .exact = true };
 
 	return nap_whole(&nap, deadline);
 }
@@ -159,14 +177,14 @@ int wait_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, cons
 int wait_sleep_epoll(int epfd, struct epoll_event *events, int max, uint64_t deadline,
 		     const sigset_t *mask)
 {
-	struct nap nap = { .epfd = epfd, .events = events, .max = max, .mask = mask };
+	struct nap nap = { .epfd = epfd, .events = events, .max = max, .mask = mask, .final = true };
 	struct pollfd p = { .fd = epfd, .events = POLLIN };
 	int n = nap_whole(&nap, deadline);
 
 	/* Linux before 5.11, or a filter that does not know of it */
 	if (n != -ENOSYS && n != -EPERM)
 		return n;
-	n = wait_sleep(&p, 1, deadline, mask);
+	n = wait_sleep_final(&p, 1, deadline, mask);
 	return n > 0 ? wait_epoll_now(epfd, events, max) : n;
 }
 
@@ -290,14 +308,15 @@ uint32_t wait_level_events(unsigned int levels)
 	return events;
 }
 
-/* As many as the kernel lets us look at; else looks again */
-static int sleep_on(struct pollfd *fds, unsigned int n, uint64_t deadline)
+/* As many as the kernel lets us look at; else looks again. @sleep: wait_sleep() or its like */
+static int sleep_on(typeof(wait_sleep) *sleep, struct pollfd *fds, unsigned int n,
+		    uint64_t deadline)
 {
-	int got = wait_sleep(fds, n, deadline, NULL);
+	int got = sleep(fds, n, deadline, NULL);
 
 	while (got == -EINVAL && n--)
-		got = wait_sleep(fds, n, base_min(deadline, base_deadline(base_now(), LOOK_AGAIN)),
-				 NULL);
+		got = sleep(fds, n, base_min(deadline, base_deadline(base_now(), LOOK_AGAIN)),
+			    NULL);
 	return got;
 }
 
@@ -325,7 +344,8 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 	};
 	unsigned int n = fds[2].fd >= 0 ? 3 : fds[1].fd >= 0 ? 2 : 1;
 	uint64_t look = base_min(limit, stream->ops->wait_deadline(stream));
-	int got = sleep_on(fds, n, base_min(deadline, look));
+	int got = sleep_on(deadline == BASE_NEVER ? wait_sleep : wait_sleep_final, fds, n,
+			   base_min(deadline, look));
 
 	if (got > 0 && fds[1].revents)
 		base_eventfd_drain(bell->fd);

@@ -14,9 +14,11 @@
  * to be cancelled, and the call should come back with what it has. @mask as ppoll() has it, or NULL
  */
 int wait_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask);
-/* The same, but for -EINVAL of a list that is longer than RLIMIT_NOFILE, as poll() has it */
+/* For calls that Linux never restarts: -EINTR also when nothing was noted */
+int wait_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask);
+/* As that, but for -EINVAL of a list that is longer than RLIMIT_NOFILE, as poll() has it */
 int wait_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask);
-/* The same on an epoll set, as epoll_pwait() */
+/* As wait_sleep_final() on an epoll set */
 int wait_sleep_epoll(int epfd, struct epoll_event *events, int max, uint64_t deadline,
 		     const sigset_t *mask);
 /* What is there, without a sleep that a signal could end */

@@ -31,17 +31,36 @@ static void *signal_and_talk(void *arg)
 	return write(talk_fd, "x", 1) == 1 ? NULL : arg;
 }
 
-/* A read that a signal comes to, and later an octet */
-static long read_with_signal(int fd[2])
+static long by_read(int fd)
+{
+	char c;
+
+	return read(fd, &c, 1);
+}
+
+static long by_poll(int fd)
+{
+	return ready(fd, POLLIN, -1);
+}
+
+static long by_epoll(int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	int ep = epoll_create1(0);
+
+	return epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e) ? -1 : epoll_wait(ep, &e, 1, -1);
+}
+
+/* A call that a signal comes to, and later an octet */
+static long call_with_signal(int fd[2], long (*call)(int fd))
 {
 	pthread_t thread;
-	char c = 0;
 	long n;
 
 	main_thread = pthread_self();
 	talk_fd = fd[1];
 	pthread_create(&thread, NULL, signal_and_talk, &main_thread);
-	n = read(fd[0], &c, 1);
+	n = call(fd[0]);
 	pthread_join(thread, NULL);
 	return n;
 }
@@ -65,7 +84,10 @@ static bool handler_of_system_call(void)
 	action.handler = on_signal;
 	action.flags &= ~(unsigned long)(SA_RESTART | SA_SIGINFO);
 	need(!syscall(SYS_rt_sigaction, SIGUSR1, &action, NULL, _NSIG / 8));
-	need(read_with_signal(fd) == 1 && signals == 1);
+	need(call_with_signal(fd, by_read) == 1 && signals == 1);
+	need(call_with_signal(fd, by_poll) <= 0 && signals == 2);
+	need(by_read(fd[0]) == 1);
+	need(call_with_signal(fd, by_epoll) < 0 && signals == 3);
 	done(fd);
 	return true;
 }
@@ -87,7 +109,7 @@ static bool context_registers(void)
 	need(pair(fd));
 	signals = 0;
 	need(!sigaction(SIGUSR1, &action, NULL));
-	need(read_with_signal(fd) == 1 && signals == 1);
+	need(call_with_signal(fd, by_read) == 1 && signals == 1);
 	signal(SIGUSR1, SIG_DFL);
 	done(fd);
 	return true;
@@ -161,7 +183,7 @@ static bool old_kernels(void)
 int main(void)
 {
 	static const struct call_case cases[] = {
-		{ "a handler by a system call of its own interrupts nothing",
+		{ "a handler by a system call of its own does not interrupt read()",
 		  handler_of_system_call },
 #ifdef __x86_64__
 		{ "registers in a handler's context do not count", context_registers },

@@ -536,6 +536,21 @@ static void info_frames(int fd[2])
 	same_say("state %d", ti[0]);
 }
 
+/* TCP's own idea of when to acknowledge: it ends with what this side says, and grants are that */
+static void quick_ack(int fd[2])
+{
+	char buf[1000] = "";
+	int on = 1;
+
+	setsockopt(fd[1], IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
+	get_int(fd[1], "TCP_QUICKACK", IPPROTO_TCP, TCP_QUICKACK);
+	for (int i = 0; i < 2000; i++)
+		if (write(fd[0], buf, sizeof(buf)) != sizeof(buf) ||
+		    recv(fd[1], buf, sizeof(buf), MSG_WAITALL) != sizeof(buf))
+			same_say("quick_ack: %s", strerror(errno));
+	get_int(fd[1], "TCP_QUICKACK", IPPROTO_TCP, TCP_QUICKACK);
+}
+
 static void stamps(int fd[2])
 {
 	char buf[4], control[128];
@@ -623,6 +638,9 @@ int main(int argc, char **argv)
 		DIFFERS("a writer is ahead by a ring", room,
 			"recv(a, big, 1, 0): 1\nrecv(s, big, 1, 0): 1\nmany octets\n"),
 		DIFFERS("TCP_INFO counts frames", info_frames, "more than was written\nstate 1\n"),
+		DIFFERS("TCP_QUICKACK ends with a grant", quick_ack,
+			"TCP_QUICKACK: 1, length 4\n"
+			"TCP_QUICKACK: 0, length 4\n"),
 		DIFFERS("options that are refused", refused,
 			"SO_ZEROCOPY = 1: EOPNOTSUPP\n"
 			"SO_ZEROCOPY: 0, length 4\n"
