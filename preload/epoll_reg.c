@@ -141,6 +141,15 @@ static uint32_t stream_look(struct epset_reg *r, bool drain, struct stream_edges
 	return wait_level_events(stream->ops->levels(stream, edges));
 }
 
+/* Another stream, or none any more, has edges of its own, and its numbers may be those of before */
+static void of_note(struct epset_reg *r)
+{
+	uint32_t of = r->sock ? __atomic_load_n(&r->sock->streams, __ATOMIC_ACQUIRE) : 0;
+
+	r->fresh |= of != r->of;
+	r->of = of;
+}
+
 /*
  * What it is ready for now, and the edges up to now; a new or listening socket is as the kernel
  * has it
@@ -149,6 +158,7 @@ static uint32_t reg_look(struct epset_reg *r, struct stream_edges *edges, struct
 {
 	bool drain = __atomic_exchange_n(&r->drain, false, __ATOMIC_ACQ_REL);
 
+	of_note(r);
 	if (r->sock && sock_role(r->sock) == SOCK_STREAM_ON)
 		return stream_look(r, drain, edges, look);
 	r->spoken += drain;

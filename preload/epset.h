@@ -48,8 +48,9 @@ struct epset_reg {
 	uint32_t mask;
 	epoll_data_t data;
 	struct stream_edges seen;
+	uint32_t of;	 /* sock->streams: whose edges these are */
 	uint32_t spoken; /* how often the kernel said something: edges of what is no stream */
-	bool fresh;	 /* ADD or MOD: an edge by itself */
+	bool fresh;	 /* ADD, MOD, another stream: an edge by itself */
 	bool kernels;	 /* a set that is in the program's own, as long as it has no engine */
 	bool stacked;	 /* atomic */
 	bool dead;	 /* atomic */

@@ -322,8 +322,10 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 	struct stream *fresh;
 	int err;
 
-	/* A listener of this process may be long in coming to it: it has the time of mode on */
-	if (s->probing && !hold)
+	/* A listener of this process may be long in coming to it, and TCP's has all the time */
+	if (hold && param.only)
+		param.start_limit = 0;
+	else if (s->probing && !hold)
 		probe_limit(&param);
 	option_prepare(s->fd, &s->option);
 	err = stream_rsock_ops.attach(s->fd, &param, &fresh);
@@ -337,7 +339,9 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 	s->reported = false;
 	/* A dup() meanwhile has not seen the stream */
 	s->stream->ops->set_fd(s->stream, __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST));
+	/* In this order: a set may see an edge too many, and none too few */
 	__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&s->streams, 1, __ATOMIC_ACQ_REL);
 	if (s->native)
 		epoll_rekey(s);
 	return 0;
@@ -457,6 +461,7 @@ int sock_connect(struct sock *s, bool connecting, bool hold)
 void sock_forget_stream(struct sock *s)
 {
 	__atomic_store_n(&s->role, SOCK_NEW, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&s->streams, 1, __ATOMIC_ACQ_REL);
 	attend_forget(s);
 	sock_report(s);
 	sock_settle(s);

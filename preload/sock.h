@@ -53,6 +53,7 @@ struct sock {
 	bool ended;	 /* atomic: the last number went */
 	uint64_t cookie; /* the kernel's name for the socket of a stream */
 	struct stream *stream;
+	uint32_t streams; /* atomic: how often it has got one, or lost it */
 	enum config_transport mode;
 	bool fixed; /* the mode is the program's own wish, and no rule is asked */
 	bool accepted;

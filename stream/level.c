@@ -67,7 +67,7 @@ static unsigned int open_levels(const struct rsock *s, uint32_t ends)
  */
 static unsigned int starting_levels(const struct rsock *s)
 {
-	if (rsock_load(&s->state->hold))
+	if (rsock_holds(s))
 		return rsock_load(&s->state->tx.hold_end) < STREAM_HOLD ? STREAM_WRITABLE : 0;
 	if (s->initiator || s->only)
 		return 0;

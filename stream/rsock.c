@@ -186,7 +186,8 @@ static int rsock_progress(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
 	uint64_t before = rsock_edges(s);
-	int err = rsock_is_open(s) ? 0 : start(s);
+	bool open = rsock_is_open(s);
+	int err = open ? 0 : start(s);
 
 	/* Another process may have opened it */
 	if (rsock_load(&s->counted) && rsock_is_open(s))
@@ -195,7 +196,8 @@ static int rsock_progress(struct stream *stream)
 		rsock_pump(s);
 		unblock(s); /* of what was sent, the input may tell */
 	}
-	rsock_tell(s, before);
+	/* That it is open somebody may wait for, edge or not */
+	rsock_tell(s, !err && !open ? ~rsock_edges(s) : before);
 	return err;
 }
 

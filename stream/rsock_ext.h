@@ -22,6 +22,12 @@ int rsock_start(struct rsock *s);
 void rsock_start_over(struct rsock *s);
 int rsock_speak_plain(struct stream *stream);
 uint64_t rsock_wait_deadline(struct stream *stream);
+/* Are writes taken before the connection is open? Only when TCP is connected, as the kernel does */
+static inline bool rsock_holds(const struct rsock *s)
+{
+	return rsock_load(&s->state->hold) && rsock_load(&s->state->stage) != STREAM_CONNECTING;
+}
+
 /* It came to this process, and it goes, while the Reply may be waited for */
 void rsock_start_join(struct rsock *s);
 void rsock_start_leave(struct rsock *s);

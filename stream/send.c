@@ -235,7 +235,7 @@ static ssize_t octets_send(struct rsock *s, const struct iovec *iov, int n)
 	if (rsock_load(&s->state->stage) == STREAM_PLAIN)
 		return -ENOMSG;
 	if (!rsock_is_open(s))
-		return rsock_load(&s->state->hold) ? hold(s, iov, n) : -EAGAIN;
+		return rsock_holds(s) ? hold(s, iov, n) : -EAGAIN;
 	if (!rsock_load(&s->state->may_send))
 		return -EAGAIN;
 	err = rsock_push(s);

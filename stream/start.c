@@ -178,14 +178,18 @@ static void opened(struct rsock *s)
 {
 	struct stream_state *st = s->state;
 	struct rnic_stream_info info;
+	bool room;
 
 	s->rnic->info(&s->mem, &info);
 	/* The kernel's soft iWARP, if that is the peer, wants a CRC in one piece */
 	s->rnic->align(&s->mem, info.crc && !rsock_has(s, STREAM_FEATURE_CUT));
 	rsock_store(&st->may_send, info.may_send);
 	BASE_POINT(stream_start_opening);
+	/* Where writes were taken before, there has been room all the time */
+	room = rsock_holds(s) && rsock_load(&st->tx.hold_end) < STREAM_HOLD;
 	rsock_store(&st->stage, STREAM_OPEN);
-	__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
+	if (!room)
+		__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
 	base_debug("stream: open as %s, MULPDU %u, features %#x",
 		   s->initiator ? "initiator" : "responder", info.mulpdu, st->features);
 }

@@ -18,6 +18,18 @@ LOADS = ((1, 1), (1000, 3), (32749, 2), (65537, 2), (262144, 1), (262145, 2), (5
          (524289, 1), (1000000, 2), (300000, 30), (8000000, 4))
 DRIPS = (1, 4096, 131072, 524288, 524289, 2000000)
 
+# Connects to itself, and accepts when WARPSOCK_START has long been over
+LATE = """
+import socket, time
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(listener.getsockname())
+client.sendall(b"early, ")
+time.sleep(1)
+client.sendall(b"late")
+server = listener.accept()[0]
+print(server.recv(11, socket.MSG_WAITALL).decode())
+"""
+
 
 def problems_of(stage, names, statuses):
     return [f"{name} ended with {status}: {stage.text(name, 'err')}"
@@ -49,6 +61,14 @@ def drip(warpsock, program, octets):
     return problems
 
 
+def late(warpsock):
+    with Stage(warpsock) as stage:
+        stage.run("late", [sys.executable, "-c", LATE], env={"WARPSOCK_START": "100ms"})
+        said = stage.text("late").strip()
+        problems = [] if said == "early, late" else [f"{said!r}: {stage.text('late', 'err')}"]
+        return problems + differences(stage.report("late"), report_of(2, 11, 11))
+
+
 def main():
     warpsock, program = sys.argv[1], os.path.abspath(sys.argv[2])
     writer = tap.Writer()
@@ -59,6 +79,7 @@ def main():
     for octets in DRIPS:
         writer.case(f"{octets} octets survive close and exit of their writer",
                     drip(warpsock, program, octets))
+    writer.case("who connects to itself may accept when WARPSOCK_START is over", late(warpsock))
     writer.finish()
 
 

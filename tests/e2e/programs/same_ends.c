@@ -5,6 +5,7 @@
 #include <linux/sockios.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
@@ -182,6 +183,40 @@ static void no_room(int fd[2])
 	R(to(s, &same_addr));
 }
 
+/* A listener with one place, which is taken: TCP asks again a second later */
+static void no_room_here(int fd[2])
+{
+	int s = fresh(SOCK_NONBLOCK), first = fresh(SOCK_NONBLOCK), ep = epoll_create1(0), listener;
+	struct sockaddr_in a = elsewhere(&listener), peer;
+	struct epoll_event e = { .events = EPOLLIN | EPOLLOUT | EPOLLET };
+	socklen_t len = sizeof(peer);
+	char c;
+
+	R(listen(listener, 0));
+	R(to(first, &a));
+	same_wait(first, POLLOUT);
+	same_sleep(20);
+	R(epoll_ctl(ep, EPOLL_CTL_ADD, s, &e));
+	R(epoll_wait(ep, &e, 1, 0));
+	R(e.events);
+	R(to(s, &a));
+	R(ready(s));
+	R(epoll_wait(ep, &e, 1, 50));
+	R(send(s, "x", 1, MSG_NOSIGNAL));
+	R(recv(s, &c, 1, 0));
+	R(to(s, &a));
+	R(getpeername(s, (struct sockaddr *)&peer, &len));
+	R(error_of(s));
+	R(close(accept(listener, NULL, NULL)));
+	R(epoll_wait(ep, &e, 1, 30000));
+	R(e.events);
+	same_wait(s, POLLOUT);
+	R(error_of(s));
+	R(send(s, "x", 1, MSG_NOSIGNAL));
+	fd[1] = accept(listener, NULL, NULL);
+	R(recv(fd[1], &c, 1, 0));
+}
+
 static void to_nowhere(void *arg)
 {
 	struct sockaddr none = { .sa_family = AF_UNSPEC };
@@ -336,6 +371,7 @@ int main(int argc, char **argv)
 		SAME("addresses that are not for connect", wrong_addresses),
 		DIFFERS("connect to oneself", oneself, "EPROTO\n"),
 		SAME("a peer that does not answer", no_room),
+		SAME("a listener of its own that has no room", no_room_here),
 		SAME("connect ended by another thread", ended_meanwhile),
 		DIFFERS("close while a thread reads", closed_then_put, "0\n"),
 		SAME("the end, to one who only writes", only_writes),

@@ -384,69 +384,6 @@ static void set_duplicate(int fd[2])
 	DEL(ep, fd[1]);
 }
 
-static void connecting(int fd[2])
-{
-	int ep = epoll_create1(0), a = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), b;
-	int err = -1;
-	socklen_t len = sizeof(err);
-
-	ADD(ep, a, EPOLLIN | EPOLLOUT | EPOLLRDHUP, 'a');
-	WAIT(ep, 8, 0);
-	MOD(ep, a, EPOLLOUT, 'a');
-	R(connect(a, (struct sockaddr *)&same_addr, sizeof(same_addr)));
-	b = accept(same_listener, NULL, NULL);
-	ADD(ep, b, EPOLLIN, 'b');
-	WAIT(ep, 8, COMES);
-	R(getsockopt(a, SOL_SOCKET, SO_ERROR, &err, &len));
-	same_say("SO_ERROR %d", err);
-	sets_put(a, "x");
-	MOD(ep, a, EPOLLIN, 'a');
-	WAIT(ep, 8, COMES);
-	sets_put(b, "y");
-	sets_take(b, 1);
-	WAIT(ep, 8, COMES);
-}
-
-static void refused(int fd[2])
-{
-	int ep = epoll_create1(0), a = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	int err = -1;
-	socklen_t len = sizeof(err);
-
-	close(same_listener);
-	R(connect(a, (struct sockaddr *)&same_addr, sizeof(same_addr)));
-	ADD(ep, a, EPOLLIN | EPOLLOUT | EPOLLRDHUP, 'a');
-	WAIT(ep, 8, COMES);
-	R(getsockopt(a, SOL_SOCKET, SO_ERROR, &err, &len));
-	same_say("%s", strerrorname_np(err));
-}
-
-static void listening(int fd[2])
-{
-	int ep = epoll_create1(0), other[2], l = socket(AF_INET, SOCK_STREAM, 0);
-	struct sockaddr_in addr = { .sin_family = AF_INET,
-				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(addr);
-
-	ADD(ep, l, EPOLLIN, 'l');
-	WAIT(ep, 8, 0);
-	R(bind(l, (struct sockaddr *)&addr, sizeof(addr)));
-	R(listen(l, 4));
-	WAIT(ep, 8, 0);
-	R(getsockname(l, (struct sockaddr *)&addr, &len));
-	MOD(ep, l, EPOLLIN, 'm');
-	ADD(ep, fd[0], EPOLLIN, 'a');
-	other[0] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-	R(connect(other[0], (struct sockaddr *)&addr, sizeof(addr)));
-	WAIT(ep, 8, COMES);
-	other[1] = accept(l, NULL, NULL);
-	WAIT(ep, 8, NOT);
-	ADD(ep, other[1], EPOLLIN, 'b');
-	WAIT(ep, 8, NOT);
-	DEL(ep, l);
-	DEL(ep, l);
-}
-
 /* --- several at once --- */
 
 static void mixed(int fd[2])
@@ -641,9 +578,6 @@ int main(int argc, char **argv)
 		{ "a number again", number_again, NULL },
 		{ "duplicates of a member", duplicates, NULL },
 		{ "duplicates of a set", set_duplicate, NULL },
-		{ "a socket that connects", connecting, NULL },
-		{ "a connection refused", refused, NULL },
-		{ "a listener", listening, NULL },
 		{ "mixed with others", mixed, NULL },
 		{ "fair to each", fair, NULL },
 		{ "in two sets", twice, NULL },
