@@ -177,10 +177,12 @@ int wait_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, cons
 int wait_sleep_epoll(int epfd, struct epoll_event *events, int max, uint64_t deadline,
 		     const sigset_t *mask)
 {
-	struct nap nap = { .epfd = epfd, .events = events, .max = max, .mask = mask, .final = true };
+	struct nap nap = { .epfd = epfd, .events = events, .max = max, .mask = mask };
 	struct pollfd p = { .fd = epfd, .events = POLLIN };
-	int n = nap_whole(&nap, deadline);
+	int n;
 
+	nap.final = true;
+	n = nap_whole(&nap, deadline);
 	/* Linux before 5.11, or a filter that does not know of it */
 	if (n != -ENOSYS && n != -EPERM)
 		return n;
