@@ -4,8 +4,8 @@
 The peer of the killed one gets a prefix of the octets that send() had accepted, which ends where a
 message ended; then the end of the stream if that is all of them, else ECONNRESET. Of two processes
 that share a connection the other one goes on and ends it in order, unless the killed one held a
-lock of it: then it is reset on both sides. Nothing else suffers, and nobody waits for ever. A process of
-the library's that finishes what was closed is the sender in its program's place.
+lock of it: then it is reset on both sides. Nothing else suffers, and nobody waits for ever. A
+process of the library's that finishes what was closed is the sender in its program's place.
 """
 import errno
 
