@@ -10,6 +10,7 @@
 #define RNIC_RNIC_CARRIER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 struct rnic_stream_mem;
@@ -51,6 +52,8 @@ struct rnic_native_ops {
 	int (*name)(const struct rnic_native *n, bool peer, struct sockaddr_storage *out);
 	/* Where the peer's Writes to window @i land by themselves; no sink is told of them */
 	void *(*memory)(const struct rnic_native *n, unsigned int i);
+	/* Sends of the peer's that it can have room for, before init(): no more are to be wanted */
+	uint32_t (*messages)(const struct rnic_native *n);
 	/* Nothing has come of it, and @fd goes on by itself: is to be waited for as well */
 	void (*follow)(struct rnic_native *n, int fd);
 	void (*destroy)(struct rnic_native *n);

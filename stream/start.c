@@ -242,6 +242,15 @@ static int judge(struct rsock *s, int state)
 	}
 }
 
+/* Credits are given only for what a device has room for */
+static void credits_fit(struct rsock *s)
+{
+	uint32_t room = s->mem.native ? s->rnic->native->messages(s->mem.native) : UINT16_MAX;
+
+	s->credits = (uint16_t)base_min(s->credits, base_max(room, UNCOUNTED + 1u) - UNCOUNTED);
+	s->state->tx.limit = s->credits;
+}
+
 static int provider_begin(struct rsock *s)
 {
 	struct stream_state *st = s->state;
@@ -255,10 +264,12 @@ static int provider_begin(struct rsock *s)
 		.markers = s->markers,
 		.mpa_rev = 2,
 		.ord = s->initiator ? 1 : 0, /* as rsockets says it */
-		.messages = (uint16_t)base_min(s->credits + UNCOUNTED, UINT16_MAX),
 	};
-	int err = s->rnic->init(&s->mem, stream_fd(&s->base), &param);
+	int err;
 
+	credits_fit(s);
+	param.messages = (uint16_t)base_min(s->credits + UNCOUNTED, UINT16_MAX);
+	err = s->rnic->init(&s->mem, stream_fd(&s->base), &param);
 	if (!err)
 		err = s->rnic->window(&s->mem, RSOCK_SGL, &sgl);
 	if (!err)

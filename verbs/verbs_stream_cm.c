@@ -271,6 +271,16 @@ static void *native_memory(const struct rnic_native *n, unsigned int i)
 	return base_container_of(n, struct verbs_stream, native)->window[i].p;
 }
 
+static uint32_t native_messages(const struct rnic_native *n)
+{
+	const struct verbs_stream *s = base_container_of(n, struct verbs_stream, native);
+	struct ibv_device_attr attr;
+
+	if (verbs_call(ibv_query_device)(s->id->verbs, &attr))
+		return 0;
+	return (uint32_t)base_min(attr.max_qp_wr, attr.max_cqe - (int)VERBS_STREAM_SENDS);
+}
+
 static void native_follow(struct rnic_native *n, int fd)
 {
 	struct epoll_event event = { .events = EPOLLOUT };
@@ -373,6 +383,7 @@ const struct rnic_native_ops verbs_native_ops = {
 	.reach = native_reach,
 	.name = native_name,
 	.memory = native_memory,
+	.messages = native_messages,
 	.follow = native_follow,
 	.destroy = stream_destroy,
 	.listen = native_listen,
