@@ -11,6 +11,7 @@ import decode  # noqa: E402
 import pcap  # noqa: E402
 
 SIW = {socket.inet_pton(socket.AF_INET, "10.7.0.1"), socket.inet_pton(socket.AF_INET6, "fd07::1")}
+DEVICES = "_devices"  # at the end of a capture's name: both ends are siw's
 LIMIT = 120
 
 
@@ -47,16 +48,16 @@ def is_siws_gate(problem):
     return problem.startswith("the responder sends in packet") and "before it may" in problem
 
 
-def siws_own(session, connection):
+def siws_own(session, connection, both):
     """The complaints about siw's half that are known ways of siw."""
     initiator, responder = decode.who_asks(connection)
     for side, end in enumerate((initiator, responder)):
-        if end[0] in SIW and session.frames[side]:
+        if (both or end[0] in SIW) and session.frames[side]:
             problems = []
             decode.FpduReader(connection.halves[end], session.frames[side].size,
                               session.marked[side], session.crc, problems).all()
             yield from filter(is_siws_pad, problems)
-    if responder[0] in SIW and session.frames[1] and not session.frames[1].p2p:
+    if (both or responder[0] in SIW) and session.frames[1] and not session.frames[1].p2p:
         yield from filter(is_siws_gate, session.problems)
 
 
@@ -66,7 +67,7 @@ def by_decoder(path):
     connections = pcap.connections(path)
     for connection in connections:
         session = decode.decode(connection)
-        known = set(siws_own(session, connection))
+        known = set(siws_own(session, connection, path.stem.endswith(DEVICES)))
         bad += [f"port {session.initiator[1]} -> {session.responder[1]}: {problem}"
                 for problem in session.problems if problem not in known]
         messages += len(session.messages[0]) + len(session.messages[1])

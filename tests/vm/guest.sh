@@ -65,7 +65,7 @@ run_case() {
 	echo "lab: $name begins" >/dev/kmsg
 	topology >"$dir/topology" 2>&1 || true
 	setsid --wait timeout -k 2 "$limit" bash -uo pipefail -c "exec 9>/tmp/case/trace.log
-		BASH_XTRACEFD=9; set -x; . $here/lib.sh; . $here/cases/$name.sh; finished" \
+		BASH_XTRACEFD=9 PS4='+ \$EPOCHREALTIME '; set -x; . $here/lib.sh; . $here/cases/$name.sh; finished" \
 		>"$dir/tap" 2>"$dir/stderr" </dev/null
 	echo $? >/tmp/case/status
 	teardown >>"$dir/topology" 2>&1

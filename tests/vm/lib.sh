@@ -9,6 +9,8 @@ PEER=10.7.0.2 PEER6=fd07::2
 export PYTHONDONTWRITEBYTECODE=1
 rsockets=$project/build-vm/rsockets_shim.so:/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so
 over_rsockets=(env LD_PRELOAD="$rsockets")
+stream_pairs=(software-librspreload librspreload-software verbs-software verbs-verbs
+	verbs-librspreload)
 declare -A pid_of on_host
 done_cases=0
 shopt -s extglob
@@ -173,14 +175,15 @@ end_of() {
 	esac
 }
 
-# Where the server of $pair is: here, or in the peer; with a device there, when both ends need one
+# Where the server of $pair is: here, or in the peer, with a device there when both ends need one
+device_there=
 server_at() {
+	at=$PEER
 	case $pair in
-	*-software) at=$PEER ;;
-	verbs-*) # siw1 of the peer
-		at=$PEER
-		in_peer rdma link show siw1/1 >/dev/null 2>&1 ||
-			in_peer rdma link add siw1 type siw netdev up0
+	*-software) ;;
+	verbs-*)
+		[ -n "$device_there" ] || in_peer rdma link add siw1 type siw netdev up0
+		device_there=siw1
 		;;
 	*) at=$SIW ;;
 	esac
@@ -228,17 +231,24 @@ unmeddle() {
 }
 
 # both STEPS... -- STEPS...: of script_verbs' and script_warp's responder and initiator; which of
-# them is siw is in $pair. What they do before is in $before (the initiator) and $before_listen.
-# They end with $status_responder, $status_initiator.
+# them is siw is in $pair, and where both are script_warp, which are over verbs. What they do
+# before is in $before (the initiator) and $before_listen. They end with $status_responder,
+# $status_initiator.
 before=() before_listen=()
 both() {
 	local within=(timeout -k 2 "${limit:-100}") first=() status=0 at=$PEER to
 	local ours=(in_peer "${within[@]}" "$project/build/tests/vm/script_warp")
 	local theirs=("${within[@]}" "$project/build-vm/script_verbs")
 	local responder=("${ours[@]}") initiator=("${theirs[@]}")
-	if [[ $pair == *-siw ]]; then
-		at=$SIW responder=("${theirs[@]}") initiator=("${ours[@]}")
-	fi
+	case $pair in
+	*-siw) at=$SIW responder=("${theirs[@]}") initiator=("${ours[@]}") ;;
+	verbs-software | verbs-verbs)
+		server_at
+		initiator=(env SCRIPT_PROVIDER=verbs:siw0 "${ours[@]:1}")
+		[ $pair = verbs-software ] ||
+			responder=(in_peer env SCRIPT_PROVIDER=verbs:siw1 "${ours[@]:1}")
+		;;
+	esac
 	port=$((port + 1))
 	while [ "$1" != -- ]; do
 		first+=("$1")

@@ -35,7 +35,7 @@ class Script:
     what: str
     limit: int
     wrong: set  # captures that hold faults on purpose
-    table: str  # of table.PAIRS, or None
+    table: list  # its columns, of table.PAIRS, or None
     tap: bool  # the peer is this host
 
     @property
@@ -49,9 +49,9 @@ def scripts():
         limit = re.search(r"^# Limit: (\d+)$", text, re.M)
         what = re.search(r"^# (?!SPDX)(.*)$", text, re.M)
         wrong = re.search(r"^# Faulty captures: (.*)$", text, re.M)
-        kind = re.search(r"^# Table: (\w+)$", text, re.M)
+        pairs = re.search(r"^# Table: (.*)$", text, re.M)
         yield Script(path.stem, what[1], int(limit[1]), set(wrong[1].split()) if wrong else set(),
-                     kind and kind[1], "\n# Network: tap\n" in text)
+                     pairs and pairs[1].split(), "\n# Network: tap\n" in text)
 
 
 # --- boots ----------------------------------------------------------------------------------------

@@ -1,27 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The table of docs/interop.md: rows are the checks of a case, columns the pairs that they ran on.
 
-A case names its table on a line `# Table: operations` or `# Table: streams`, and its checks say
-their pair before their name (lib.sh). A cell has passed, or its check ends with ` # departure NAME`
-of the closed list departures.txt. A case without that line, and checks without a pair, are about
-the lab itself and in no cell.
+A case names its columns on a line `# Table: PAIR...`, and its checks say their pair before their name
+(lib.sh). A cell has passed, or its check ends with ` # departure NAME` of the closed list
+departures.txt. A case without that line, and checks without a pair, are in no cell.
 """
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import tap
 
 HERE = Path(__file__).resolve().parent
-PAIRS = {
-    "operations": ["software-siw", "siw-software", "verbs-software", "verbs-verbs"],
-    "streams": ["software-librspreload", "librspreload-software", "verbs-software", "verbs-verbs",
-                "verbs-librspreload"],
-}
-ALL_PAIRS = {pair for pairs in PAIRS.values() for pair in pairs}
+PAIRS = ["software-siw", "siw-software", "software-librspreload", "librspreload-software",
+         "verbs-software", "verbs-verbs", "verbs-librspreload"]
 RESULTS = "# What was run last\n"  # in the page; what stands before it is kept
 SHARE = 10  # at most one cell in so many may be a departure
-LATER = "not yet"
+LATER = "not run"
 NAMED = re.compile(r"(?:([a-z]+-[a-z]+): )?(.*?)(?: # departure (\S+))?$")
 
 
@@ -47,8 +43,8 @@ def departures(text=None):
 class Grid:
     """The cells of one case."""
 
-    def __init__(self, kind, cases):
-        self.pairs = PAIRS[kind]
+    def __init__(self, pairs, cases):
+        self.pairs = pairs
         self.rows, self.other = {}, []
         for case in cases:
             pair, name, departure = NAMED.match(case.name).groups()
@@ -58,14 +54,9 @@ class Grid:
             cell = departure if departure and case.result == "passed" else case.result
             self.rows.setdefault(name, {})[pair] = cell
 
-    def columns(self):
-        """Those of the software stack, and those of verbs when there is any"""
-        seen = {pair for row in self.rows.values() for pair in row}
-        return [pair for pair in self.pairs if pair in seen or not pair.startswith("verbs")]
-
     def problems(self, known):
         for name, row in self.rows.items():
-            for pair in self.columns():
+            for pair in self.pairs:
                 if pair not in row:
                     yield f"no cell: {pair}: {name}"
                 elif row[pair] not in {"passed", "failed", "skipped", *known}:
@@ -74,8 +65,13 @@ class Grid:
     def cells(self):
         return [cell for row in self.rows.values() for cell in row.values()]
 
-    def later(self):
-        return sum(pair not in row for row in self.rows.values() for pair in self.pairs)
+    def column(self, pair):
+        """What stands in it, in a few words"""
+        found = Counter(row.get(pair, LATER) for row in self.rows.values())
+        if pair not in self.pairs:
+            return ""
+        return ", ".join(cell if cell == "passed" and len(found) == 1 else f"{cell} {n}"
+                         for cell, n in sorted(found.items(), key=lambda item: -item[1]))
 
     def lines(self):
         if not self.rows:
@@ -87,8 +83,8 @@ class Grid:
 
 def judged(results, whole):
     """Cases about the table itself: the list is closed, every cell is there, few are departures."""
-    known, grids = departures(), [Grid(script.table, cases) for script, cases in results
-                                  if script.table]
+    known = departures()
+    grids = [Grid(script.table, cases) for script, cases in results if script.table]
     problems = [problem for grid in grids for problem in grid.problems(known)]
     cells = [cell for grid in grids for cell in grid.cells()]
     odd = sum(cell in known for cell in cells)
@@ -136,7 +132,7 @@ def read_section(text):
         for head, cell in zip(heads, cells[1:]):
             departs = cell not in ("passed", "failed", "skipped", LATER)
             if cell != LATER and not cell.startswith("skipped: "):
-                yield tap.Case((f"{head}: " if head in ALL_PAIRS else "") + cells[0] +
+                yield tap.Case((f"{head}: " if head in PAIRS else "") + cells[0] +
                                (f" # departure {cell}" if departs else ""),
                                "passed" if departs else cell)
 
@@ -158,21 +154,23 @@ def section(script, cases):
     return "".join([*lines, *grid.lines(), *other_lines(grid.other)])
 
 
-def counted(text):
-    """How many cells of each sort a page has"""
-    found = {}
-    for line in text.splitlines():
-        for cell in re.split(r" \| ", line.strip("| "))[1:] if line.startswith("| ") else ():
-            found[cell] = found.get(cell, 0) + 1
-    return found
-
-
-def departure_lines(text):
-    seen = counted(text)
-    yield ("\nDepartures that stand in cells, and in how many:\n\n"
-           "| cell | whose | where | what | cells |\n| --- | --- | --- | --- | --- |\n")
-    for name, d in departures().items():
-        yield f"| {name} | {d['who']} | {d['where']} | {d['what']} | {seen.get(name, 0)} |\n"
+def summary_lines(grids):
+    """Rows the cases, columns the pairs"""
+    yield ("\nIn the name of a column the first connects, the second listens. A cell is empty where a "
+           "case is not about that pair;\na word with a number is how many of its rows are that "
+           "departure there.\n\n")
+    yield f"| case | rows | {' | '.join(PAIRS)} |\n|{' --- |' * (len(PAIRS) + 2)}\n"
+    for name, grid in grids.items():
+        cells = " | ".join(grid.column(pair) for pair in PAIRS)
+        yield f"| {name} | {len(grid.rows)} | {cells} |\n"
+    cells = Counter(cell for grid in grids.values() for cell in grid.cells())
+    known = departures()
+    odd = sum(cells[name] for name in known)
+    yield f"\n{sum(cells.values())} cells: {cells['passed']} passed, {odd} departures"
+    yield "".join(f", {cells[word]} {word}" for word in ("failed", "skipped") if cells[word])
+    yield (".\n\n| departure | whose | where | what | cells |\n| --- | --- | --- | --- | --- |\n")
+    for name, d in known.items():
+        yield f"| {name} | {d['who']} | {d['where']} | {d['what']} | {cells[name]} |\n"
 
 
 def write(path, results, known, kernel, chosen):
@@ -184,11 +182,12 @@ def write(path, results, known, kernel, chosen):
         results = [(script, merged(read_section(old.get(script.name, "")), cases))
                    for script, cases in results]
     new = {script.name: section(script, cases) for script, cases in results}
-    sections = ["\n" + {**old, **new}[name] for name in known if name in {**old, **new}]
-    lines = [head, RESULTS, "\nWritten by `./dev vm-test --table FILE`. In the name of a column "
-             f"the first connects, the second listens; \"{LATER}\": there is no such case yet.\n\n",
-             "| | version |\n| --- | --- |\n"]
-    lines.append(f"| Linux, siw | {linux(kernel)} |\n")
+    sections = {name: {**old, **new}[name] for name in known if name in {**old, **new}}
+    grids = {name: Grid(known[name].table, read_section(text))
+             for name, text in sections.items() if known[name].table}
+    lines = [head, RESULTS, "\nWritten by `./dev vm-test --table FILE`.\n\n",
+             "| | version |\n| --- | --- |\n", f"| Linux, siw | {linux(kernel)} |\n"]
     for name, package in (("librdmacm", "librdmacm1"), ("tshark", "tshark")):
         lines.append(f"| {name} | {version(package)} |\n")
-    page.write_text("".join([*lines, *departure_lines("".join(sections)), *sections]))
+    page.write_text("".join([*lines, *summary_lines(grids),
+                             *("\n" + text for text in sections.values())]))

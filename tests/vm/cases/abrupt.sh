@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Either end dies, or the connection does, at any moment: the other end learns it and does not hang
 # Limit: 1200
-# Table: operations
+# Table: software-siw siw-software
 port=9000
 ulimit -l unlimited # siw counts what root has pinned, too
 work=(any write 65536 send 5000 read 65536 over)

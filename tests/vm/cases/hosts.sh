@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Two kernels: Warpsock on the host, rdma-core's programs on siw in the guest, a TAP between them
 # Limit: 600
-# Table: operations
+# Table: software-siw siw-software
 # Network: tap
 port=7050
 

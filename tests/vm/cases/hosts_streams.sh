@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Two kernels: streams between the host under warpsock and the guest under librspreload on siw
 # Limit: 600
-# Table: streams
+# Table: software-librspreload librspreload-software
 # Network: tap
 port=7650
 

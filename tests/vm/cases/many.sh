@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Many connections at a time: warp-rping's clients on rping's server on siw, and the other way
 # Limit: 400
-# Table: operations
+# Table: software-siw siw-software
 warp_rping=$apps/examples/warp-rping
 clients=10
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # One Python program at both ends, over librspreload and siw there, under warpsock here
 # Limit: 900
-# Table: streams
+# Table: software-librspreload librspreload-software
 port=7300
 stream=$lab/stream.py
 over_warpsock=(in_peer "$apps/warpsock" run --all --mode on --)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Unmodified programs of poll, select, threads: over librspreload and siw there, under warpsock here
 # Limit: 900
-# Table: streams
+# Table: software-librspreload librspreload-software
 port=8300
 warpsock=(in_peer timeout -k 2 200 "$apps/warpsock" run --all --mode on --)
 rsockets=(timeout -k 2 200 "${over_rsockets[@]}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # warp-rping and rping on siw, either as server: all options, start-up forms, CRC, sizes, addresses
 # Limit: 900
-# Table: operations
+# Table: software-siw siw-software
 warp_rping=$apps/examples/warp-rping
 port=7100
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # rstream over rsockets on siw and rstream on TCP sockets under warpsock, either as server
 # Limit: 900
-# Table: streams
+# Table: software-librspreload librspreload-software
 port=7200
 over_warpsock=("$apps/warpsock" run --all --mode on --)
 

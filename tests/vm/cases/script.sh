@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Our native API and librdmacm on siw step by step: private data, rejection, operations
 # Limit: 900
-# Table: operations
+# Table: software-siw siw-software verbs-software verbs-verbs
 port=7500
+ulimit -l unlimited # siw counts what root has pinned, too
 
 capture right
-for pair in software-siw siw-software; do
+for pair in software-siw siw-software verbs-software verbs-verbs; do
 	steps 1 200 248
 	check "rejected without a word" both reject -- refused private-is 0
 done

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Every fault that an end can be given: who finds it says which, the other end is told, both end
 # Limit: 900
-# Table: operations
+# Table: software-siw siw-software
 port=8000
 
 # found NAME SIW OURS RESPONDER -- INITIATOR: a check. Whoever finds the fault says SIW or OURS as

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # The provider verbs on siw, either as server: with the software provider, rping, and itself
 # Limit: 200
+# Table: verbs-software verbs-verbs
 warp_rping=$apps/examples/warp-rping
 port=7800
 ulimit -l unlimited
@@ -31,8 +32,9 @@ verbs1=("$warp_rping" --provider verbs:siw1)
 for size in 26 1442 65535; do
 	check "verbs serves the software provider: $size octets" \
 		pings "${verbs0[@]}" "${serve[@]}" -- "$warp_rping" -S $size
-	check "verbs serves verbs: $size octets" \
-		pings "${verbs0[@]}" "${serve[@]}" -- "${verbs1[@]}" -S $size
+	pair=verbs-verbs
+	check "$size octets" pings "${verbs0[@]}" "${serve[@]}" -- "${verbs1[@]}" -S $size
+	pair=
 	check "verbs serves rping: $size octets" \
 		pings "${verbs0[@]}" "${serve[@]}" -- rping -S $size
 	check "rping serves verbs: $size octets" \
@@ -40,18 +42,23 @@ for size in 26 1442 65535; do
 done
 addr=$SIW6 check "verbs serves the software provider: IPv6" \
 	pings "${verbs0[@]}" "${serve[@]}" -- "$warp_rping"
-count=200 check "verbs serves verbs: 200 pings" pings "${verbs0[@]}" "${serve[@]}" -- "${verbs1[@]}"
+pair=verbs-verbs
+count=200 check "200 pings" pings "${verbs0[@]}" "${serve[@]}" -- "${verbs1[@]}"
 
 # soft_serves: the other way round
 soft_serves() {
 	port=$((port + 1))
 	start server in_peer "$warp_rping" "${serve[@]}" -a $PEER -p $port
 	await_port server $port
-	timeout -k 2 30 "${verbs0[@]}" -c -a $PEER -p $port -C 5 -V "$@" && ends server 10
+	timeout -k 2 30 "${verbs0[@]}" -c -a $PEER -p $port -C "${count:-5}" -V "$@" &&
+		ends server 10
 }
+pair=verbs-software
 for size in 26 1442 65535; do
-	check "the software provider serves verbs: $size octets" soft_serves -S $size
+	check "$size octets" soft_serves -S $size
 done
+count=200 check "200 pings" soft_serves
+pair=
 check "the first active device is taken when none is named" \
 	pings "$warp_rping" --provider verbs "${serve[@]}" -- "$warp_rping"
 

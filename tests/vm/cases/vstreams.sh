@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Programs of sockets under warpsock over siw's device, at one end or both
 # Limit: 700
+# Table: verbs-software verbs-verbs verbs-librspreload
 port=7700
 stream=$lab/stream.py
 verbs=(env WARPSOCK_PROVIDER=verbs WARPSOCK_REPORT=/tmp/case/verbs.json
@@ -60,32 +61,35 @@ counted() {
 }
 
 forms() {
-	check "$ends: the client speaks first" \
+	check "${which}the client speaks first" \
 		talk get 70000 put 70000 eof close -- put 70000 get 70000 close
-	check "$ends: the server speaks first" \
+	check "${which}the server speaks first" \
 		talk put 70000 get 1 eof close -- sleep 300 get 70000 put 1 close
-	check "$ends: 3 MB each way at once, with poll" \
+	check "${which}3 MB each way at once, with poll" \
 		talk polling trade 3 1000000 eof close -- polling trade 3 1000000 close
-	check "$ends: the client shuts its direction" \
+	check "${which}the client shuts its direction" \
 		talk get 5000 eof put 5000 close -- put 5000 shut wr get 5000 eof close
-	check "$ends: the server shuts its direction" \
+	check "${which}the server shuts its direction" \
 		talk put 5000 shut wr get 5000 eof close -- get 5000 eof put 5000 close
-	check "$ends: the client closes" talk get 5000 eof close -- put 5000 close
-	check "$ends: the server closes" talk put 5000 close -- get 5000 eof close
-	check "$ends: 4 connections at a time" echoes 4 200000 2
+	check "${which}the client closes" talk get 5000 eof close -- put 5000 close
+	check "${which}the server closes" talk put 5000 close -- get 5000 eof close
+	check "${which}4 connections at a time" echoes 4 200000 2
+	end_capture $capture
+	check "${which}each was the device's" counted $1
 }
 
-here=("${verbs[@]}") there=("${soft[@]}")
-serves=there ends="verbs to software"
-capture verbs_to_software
-forms
-end_capture verbs_to_software
-check "$ends: each was the device's" counted 11
-serves=here ends="software to verbs"
-capture software_to_verbs
-forms
-end_capture software_to_verbs
-check "$ends: each was the device's" counted 11
+# cells CAPTURE SERVES ENDS: the rows of $pair, with so many ends that are a device's
+cells() {
+	capture=$1 serves=$2 which=
+	[ $serves = there ] || which="verbs serves: "
+	capture $capture
+	forms $3
+}
+
+here=("${verbs[@]}") there=("${soft[@]}") pair=verbs-software
+cells verbs_to_software there 11
+cells software_to_verbs here 11
+pair=
 
 # What is no stream of a device's, or no more
 serves=here ends="software to verbs" here=("${verbs[@]}") there=("${soft[@]}")
@@ -170,21 +174,11 @@ rm -f /tmp/case/verbs.json
 
 # Two devices, one in each namespace
 in_peer rdma link add siw1 type siw netdev up0
-here=("${verbs[@]}") there=("${rspreload[@]}")
-serves=there ends="verbs to librspreload"
-capture verbs_to_rsockets
-forms
-end_capture verbs_to_rsockets
-check "$ends: each was the device's" counted 11
-serves=here ends="librspreload to verbs"
-capture rsockets_to_verbs
-forms
-end_capture rsockets_to_verbs
-check "$ends: each was the device's" counted 11
-there=("${verbs[@]}")
-serves=here ends="verbs to verbs"
-capture verbs_to_verbs
-forms
-end_capture verbs_to_verbs
-check "$ends: both ends of each were a device's" counted 22
+there=("${rspreload[@]}") pair=verbs-librspreload
+cells verbs_to_rsockets_devices there 11
+cells rsockets_to_verbs_devices here 11
+there=("${verbs[@]}") pair=verbs-verbs
+cells verbs_to_verbs_devices there 22
+cells verbs_from_verbs_devices here 22
+pair=
 in_peer rdma link delete siw1

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # More than 2^17 messages each way on one connection: every 16-bit counter wraps twice
 # Limit: 900
-# Table: streams
+# Table: software-librspreload librspreload-software verbs-software verbs-verbs verbs-librspreload
 port=7900
 messages=132000
 limit=90
@@ -19,6 +19,6 @@ wraps() {
 	END
 }
 
-for pair in software-librspreload librspreload-software; do
+for pair in "${stream_pairs[@]}"; do
 	check "$messages messages each way" wraps
 done
