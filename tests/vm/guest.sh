@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Runs in the guest: the cases of /tmp/lab/plan ("NAME LIMIT" a line), each in namespaces of its
-# own, and leaves in /tmp/lab/NAME what they said, what the kernel said, and their captures.
+# own, and leaves in /tmp/lab/NAME what they said, what the kernel said, and their captures. Of
+# NAME@FAULT the case is run with the build that has that fault (mutate.py).
 #
 #	+--- the guest --------------------+     +--- namespace "peer" --------------+
 #	|  rdma-core's programs            |     |  Warpsock's programs              |
@@ -59,13 +60,16 @@ teardown() {
 }
 
 run_case() {
-	local name=$1 limit=$2 dir=$lab/$1
+	local name=${1%@*} fault=${1#"${1%@*}"} limit=$2 dir=$lab/$1
+	export LAB_ONLY=$lab/$1.only LAB_BUILD=
+	[ -z "$fault" ] || LAB_BUILD=$here/../../build-vm/faulty/of/${fault#@}
 	rm -rf /tmp/case "$dir"
 	mkdir -p /tmp/case "$dir"
 	echo "lab: $name begins" >/dev/kmsg
 	topology >"$dir/topology" 2>&1 || true
 	setsid --wait timeout -k 2 "$limit" bash -uo pipefail -c "exec 9>/tmp/case/trace.log
-		BASH_XTRACEFD=9 PS4='+ \$EPOCHREALTIME '; set -x; . $here/lib.sh; . $here/cases/$name.sh; finished" \
+		BASH_XTRACEFD=9 PS4='+ \$EPOCHREALTIME '; set -x
+		. $here/lib.sh; . $here/cases/$name.sh; finished" \
 		>"$dir/tap" 2>"$dir/stderr" </dev/null
 	echo $? >/tmp/case/status
 	teardown >>"$dir/topology" 2>&1

@@ -3,7 +3,8 @@
 # runs through in_peer.
 lab=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 project=$(readlink -f "$lab/../..")
-apps=$project/build/apps
+build=${LAB_BUILD:-$project/build}
+apps=$build/apps
 SIW=10.7.0.1 SIW6=fd07::1
 PEER=10.7.0.2 PEER6=fd07::2
 export PYTHONDONTWRITEBYTECODE=1
@@ -26,7 +27,7 @@ say() { printf '# %s\n' "$*"; }
 
 # chosen NAME: this check is to run; the patterns are those of run.py --only
 only=()
-mapfile -t only </tmp/lab/only
+mapfile -t only <"$LAB_ONLY"
 chosen() {
 	local pattern
 	for pattern in "${only[@]}"; do
@@ -237,7 +238,7 @@ unmeddle() {
 before=() before_listen=()
 both() {
 	local within=(timeout -k 2 "${limit:-100}") first=() status=0 at=$PEER to
-	local ours=(in_peer "${within[@]}" "$project/build/tests/vm/script_warp")
+	local ours=(in_peer "${within[@]}" "$build/tests/vm/script_warp")
 	local theirs=("${within[@]}" "$project/build-vm/script_verbs")
 	local responder=("${ours[@]}") initiator=("${theirs[@]}")
 	case $pair in

@@ -16,8 +16,8 @@ say() { printf 'vm: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
 mkdir -p "$lab"
-gcc -O1 -g -Wall -I "$here" -o "$lab/script_verbs" "$here/script.c" "$here/script_verbs.c" \
-	-lrdmacm -libverbs
+gcc -O1 -g -Wall -I "$here" -I include -o "$lab/script_verbs" \
+	"$here/script.c" "$here/script_verbs.c" -lrdmacm -libverbs
 gcc -O1 -g -Wall -o "$lab/script_iomap" "$here/script_iomap.c" -lrdmacm
 gcc -O1 -g -Wall -pthread -o "$lab/script_sockets" "$here/script_sockets.c"
 for shim in rsockets_shim sockets_shim; do

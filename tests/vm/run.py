@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -37,10 +37,16 @@ class Script:
     wrong: set  # captures that hold faults on purpose
     table: list  # its columns, of table.PAIRS, or None
     tap: bool  # the peer is this host
+    fault: str = ""  # of mutate.py: the build that has it
+    only: tuple = ()  # patterns
+
+    @property
+    def label(self):
+        return f"{self.name}@{self.fault}" if self.fault else self.name
 
     @property
     def folder(self):
-        return OUT / self.name
+        return OUT / self.label
 
 
 def scripts():
@@ -59,7 +65,10 @@ def scripts():
 
 def boot(todo, kernel):
     """Boots once for these scripts; what the console had to say."""
-    (OUT / "plan").write_text("".join(f"{script.name} {script.limit}\n" for script in todo))
+    (OUT / "plan").write_text("".join(f"{script.label} {script.limit}\n" for script in todo))
+    for script in todo:
+        only = "".join(f"{pattern}\n" for pattern in script.only)
+        (OUT / f"{script.label}.only").write_text(only)
     limit = BOOT + sum(script.limit + 10 for script in todo)
     command = [HERE / "boot.sh", "-t", str(limit), "-k", kernel, HERE / "guest.sh"]
     if todo[0].tap:
@@ -74,16 +83,16 @@ def boot(todo, kernel):
 
 
 def run_all(chosen, kernel):
-    """Boots until each script has run or was under way when a guest died: name -> console."""
+    """Boots until each script has run or was under way when a guest died: label -> console."""
     died = {}
     for todo in ([one for one in chosen if one.tap == over] for over in (False, True)):
         while todo:
             console = boot(todo, kernel)
             left = [script for script in todo if not (script.folder / "status").exists()]
             if len(left) == len(todo):
-                died[left.pop(0).name] = console
+                died[left.pop(0).label] = console
             elif left and (left[0].folder / "tap").exists():
-                died[left.pop(0).name] = console
+                died[left.pop(0).label] = console
             todo = left
     return died
 
@@ -117,7 +126,7 @@ def capture_cases(script):
     for path in sorted(script.folder.glob("*.pcap")):
         if path.stem in script.wrong:
             continue
-        if not captures.pcap.connections(path) and (OUT / "only").read_text():
+        if not captures.pcap.connections(path) and script.only:
             continue
         lost = captures.lost(path)
         if lost:
@@ -132,11 +141,11 @@ def capture_cases(script):
 
 
 def judge(script, died):
-    if script.name in died:
+    if script.label in died:
         tap_file = script.folder / "tap"
         said = tap_file.read_text(errors="replace").splitlines() if tap_file.exists() else []
         return [tap.Case("the guest", "failed",
-                         ["it died", *said, *died[script.name].splitlines()[-60:]])]
+                         ["it died", *said, *died[script.label].splitlines()[-60:]])]
     cases = cases_of(script) + [kernel_case(script)] + list(capture_cases(script))
     if any(case.result == "failed" for case in cases):
         stderr = (script.folder / "stderr").read_text(errors="replace").splitlines()
@@ -169,6 +178,12 @@ def lock():
     return held
 
 
+def prepare(kernel):
+    subprocess.run([HERE / "prepare.sh", kernel], check=True)
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir()
+
+
 def main():
     parser = argparse.ArgumentParser(description="Run the kernel lab's cases.")
     parser.add_argument("--list", action="store_true", help="print the cases and end")
@@ -187,12 +202,10 @@ def main():
     unknown = set(options.cases) - set(known)
     if unknown:
         sys.exit(f"no such case: {' '.join(sorted(unknown))} (there are: {' '.join(known)})")
-    chosen = [script for name, script in known.items() if name in (options.cases or known)]
+    chosen = [replace(script, only=tuple(options.only)) for name, script in known.items()
+              if name in (options.cases or known)]
     with lock():
-        subprocess.run([HERE / "prepare.sh", options.kernel], check=True)
-        shutil.rmtree(OUT, ignore_errors=True)
-        OUT.mkdir()
-        (OUT / "only").write_text("".join(f"{pattern}\n" for pattern in options.only))
+        prepare(options.kernel)
         lacks = host.lacks()
         able = [script for script in chosen if not (script.tap and lacks)]
         died = run_all(able, options.kernel)
@@ -200,7 +213,7 @@ def main():
                     [tap.Case("all of it", "skipped", [lacks])]) for script in chosen]
     if options.table:
         table.write(options.table, results, known, options.kernel, bool(options.only))
-    about = [] if options.only else [table.judged(results, chosen == list(known.values()))]
+    about = [] if options.only else [table.judged(results, len(chosen) == len(known))]
     print_tap(results, about)
 
 

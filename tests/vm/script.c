@@ -14,6 +14,9 @@
 #include <sys/param.h>
 #include <unistd.h>
 
+#include "wire/rsockets.h"
+#include "wire/stream_ext.h"
+
 uint8_t *script_out, *script_in[SCRIPT_RECEIVES], *script_memory;
 unsigned int script_out_size, script_buffer_size = 65536, script_memory_size = 65536;
 unsigned int script_pieces = 1, script_scatter = 1, script_ird = 4, script_ord = 4;
@@ -120,6 +123,55 @@ static int step_private_is(char **arg)
 	if (len != want)
 		return script_wrong("the peer's private data has %u octets", len);
 	return compare(p, len, 'p');
+}
+
+/* The ring and the SGL in it are nowhere: a peer that writes to them ends the connection. */
+static int step_stream(char **arg)
+{
+	struct rs_conn_data cd = { .version = RS_VERSION,
+				   .flags = RS_CONN_IOMAP,
+				   .credits = htobe16(384),
+				   .target_sgl = { htobe64(4096), htobe32(0x100), htobe32(2) },
+				   .data_buf = { htobe64(8192), htobe32(0x100), htobe32(65536) } };
+
+	private_len = (unsigned int)atoi(arg[0]);
+	memset(private_data, 0, sizeof(private_data));
+	memcpy(private_data, &cd, sizeof(cd));
+	return private_len >= sizeof(cd) ? 0 : script_wrong("too short");
+}
+
+/* Features that are none, and a value of a type that is none */
+static int step_stream_block(char **arg)
+{
+	struct stream_ext_head head = { STREAM_EXT_MAGIC, STREAM_EXT_VERSION, 0, 0 };
+	struct stream_ext_tlv features = { STREAM_EXT_FEATURES, 4 }, filler = { 200, 0 };
+	uint8_t *p = private_data + RS_CONN_DATA_LEN;
+	unsigned int values = sizeof(features) + features.length, room;
+
+	if (step_stream(arg) || private_len < RS_CONN_DATA_LEN + sizeof(head) + values)
+		return script_wrong("too short");
+	room = MIN(private_len - RS_CONN_DATA_LEN, STREAM_EXT_MAX) - sizeof(head) - values;
+	memcpy(p + sizeof(head), &features, sizeof(features));
+	if (room >= sizeof(filler)) {
+		filler.length = (uint8_t)(room - sizeof(filler));
+		memcpy(p + sizeof(head) + values, &filler, sizeof(filler));
+		values += room;
+	}
+	head.length = htobe16((uint16_t)values);
+	memcpy(p, &head, sizeof(head));
+	return 0;
+}
+
+static int step_stream_is(char **arg)
+{
+	unsigned int len = 0;
+	const uint8_t *p = script_ops.private_data(&len);
+
+	if (len != (unsigned int)atoi(arg[0]) || p[0] != RS_VERSION)
+		return script_wrong("the peer's private data has %u octets", len);
+	if (len > RS_CONN_DATA_LEN && memcmp(p + RS_CONN_DATA_LEN, STREAM_EXT_MAGIC, 4) != 0)
+		return script_wrong("the peer's private data has no block");
+	return 0;
 }
 
 static int step_accept(char **arg)
@@ -363,6 +415,9 @@ static const struct step {
 	{ "depth", 2, step_depth },
 	{ "private", 1, step_private },
 	{ "private-is", 1, step_private_is },
+	{ "stream", 1, step_stream },
+	{ "stream-block", 1, step_stream_block },
+	{ "stream-is", 1, step_stream_is },
 	{ "accept", 0, step_accept },
 	{ "reject", 0, step_reject },
 	{ "refused", 0, step_refused },

@@ -10,6 +10,10 @@
  *	depth IRD ORD       at first 4 4
  *	private N           of N octets, for the next connect, accept or reject
  *	private-is N        what the peer gave
+ *	stream N | stream-block N
+ *	                    of N octets, a stream's connection data, alone or with our extension
+ *	                    block; octets that mean nothing fill it up
+ *	stream-is N         the peer gave a stream's
  *	accept | reject     of what came                refused    the peer has rejected us
  *	swap                tell each other where our memory is: initiator first
  *	pieces N            of which Sends and Writes are gathered from here on

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The table of docs/interop.md: rows are the checks of a case, columns the pairs that they ran on.
 
-A case names its columns on a line `# Table: PAIR...`, and its checks say their pair before their name
-(lib.sh). A cell has passed, or its check ends with ` # departure NAME` of the closed list
+A case names its columns on a line `# Table: PAIR...`, and its checks say their pair before their
+name (lib.sh). A cell has passed, or its check ends with ` # departure NAME` of the closed list
 departures.txt. A case without that line, and checks without a pair, are in no cell.
 """
 import re
@@ -156,9 +156,9 @@ def section(script, cases):
 
 def summary_lines(grids):
     """Rows the cases, columns the pairs"""
-    yield ("\nIn the name of a column the first connects, the second listens. A cell is empty where a "
-           "case is not about that pair;\na word with a number is how many of its rows are that "
-           "departure there.\n\n")
+    yield ("\nIn the name of a column the first connects, the second listens. A cell is empty where "
+           "a case is not about that pair;\na name with a number is a departure, and in how many "
+           "rows.\n\n")
     yield f"| case | rows | {' | '.join(PAIRS)} |\n|{' --- |' * (len(PAIRS) + 2)}\n"
     for name, grid in grids.items():
         cells = " | ".join(grid.column(pair) for pair in PAIRS)
@@ -168,7 +168,7 @@ def summary_lines(grids):
     odd = sum(cells[name] for name in known)
     yield f"\n{sum(cells.values())} cells: {cells['passed']} passed, {odd} departures"
     yield "".join(f", {cells[word]} {word}" for word in ("failed", "skipped") if cells[word])
-    yield (".\n\n| departure | whose | where | what | cells |\n| --- | --- | --- | --- | --- |\n")
+    yield ".\n\n| departure | whose | where | what | cells |\n| --- | --- | --- | --- | --- |\n"
     for name, d in known.items():
         yield f"| {name} | {d['who']} | {d['where']} | {d['what']} | {cells[name]} |\n"
 
