@@ -156,9 +156,9 @@ def section(script, cases):
 
 def summary_lines(grids):
     """Rows the cases, columns the pairs"""
-    yield ("\nIn the name of a column the first connects, the second listens. A cell is empty where "
-           "a case is not about that pair;\na name with a number is a departure, and in how many "
-           "rows.\n\n")
+    yield ("\nIn the name of a column the first connects, the second listens. A cell is empty "
+           "where a case is not about that pair;\na name with a number is a departure, and in how "
+           "many rows.\n\n")
     yield f"| case | rows | {' | '.join(PAIRS)} |\n|{' --- |' * (len(PAIRS) + 2)}\n"
     for name, grid in grids.items():
         cells = " | ".join(grid.column(pair) for pair in PAIRS)

@@ -5,9 +5,9 @@
 port=7500
 ulimit -l unlimited # siw counts what root has pinned, too
 
-capture right
 for pair in software-siw siw-software verbs-software verbs-verbs; do
+	capture ${pair/verbs-verbs/verbs-verbs_devices}
 	steps 1 200 248
 	check "rejected without a word" both reject -- refused private-is 0
+	end_capture ${pair/verbs-verbs/verbs-verbs_devices}
 done
-end_capture right
