@@ -28,8 +28,9 @@
 #define RECEIVE_BYTES (8u << 20)
 #define RECEIVE_BYTES_MAX (64u << 20)
 #define RECEIVE_BYTES_PEER (256u << 10)
-#define CLOCK_EVERY 8	  /* empty polls */
-#define SLEEP_MEMORY 1000 /* polls after which a sleep no longer counts */
+#define BATCH_OCTETS (256u << 10) /* of a receive, to be read again while the cache has them */
+#define CLOCK_EVERY 8		  /* empty polls */
+#define SLEEP_MEMORY 1000	  /* polls after which a sleep no longer counts */
 
 static uint32_t udp_interface; /* network order; 0: choose */
 
@@ -341,31 +342,36 @@ static void arrival_take(struct amudp_ep *ep, const struct am_arrival *a)
 }
 
 /* Asking for many datagrams costs when one comes at a time: ask for more only in a flood. */
-static void receive_adapt(struct amudp_ep *ep, int got)
+static void receive_adapt(struct amudp_ep *ep, int got, uint64_t octets)
 {
+	if (octets > BATCH_OCTETS)
+		ep->receive_max = base_max(ep->receive_max / 2, 1);
 	if (got < ep->receive_max) {
 		ep->receive_full = 0;
 		if (got <= 1)
 			ep->receive_max = 1;
 		return;
 	}
-	if (++ep->receive_full >= 2)
+	if (++ep->receive_full >= 2 && octets <= BATCH_OCTETS / 2)
 		ep->receive_max = base_min(ep->receive_max * 2, AM_NIC_BATCH);
 }
 
 static int nic_receive(struct amudp_ep *ep, struct am_nic *nic)
 {
 	struct am_batch *batch = batch_get(nic);
+	uint64_t octets = 0;
 	int i, n;
 
 	if (!batch)
 		return 0;
 	n = nic->ops->receive(nic, batch, ep->receive_max);
-	receive_adapt(ep, n);
 	if (n > 0)
 		ep->last_poll = base_now();
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
+		octets += batch->arrivals[i].length;
 		arrival_take(ep, &batch->arrivals[i]);
+	}
+	receive_adapt(ep, n, octets);
 	batch_put(nic, batch);
 	return n;
 }

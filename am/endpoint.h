@@ -35,6 +35,7 @@ struct am_queued {
 
 struct am_queue {
 	int count;
+	uint32_t octets; /* of data that stand in their own place */
 	struct am_queued packets[AM_NIC_BATCH];
 };
 

@@ -17,7 +17,8 @@
 
 #define PACKET_SIZE sizeof(struct am_wire_packet)
 #define SEND_TRIES 3
-#define COPY_MAX 512 /* data octets worth copying into a shared packet */
+#define COPY_MAX 512		/* data octets worth copying into a shared packet */
+#define OCTETS_MAX (256u << 10) /* of data: the cache has them still when the kernel copies them */
 
 static struct am_queued *packet_open(struct amudp_ep *ep, struct am_peer *peer,
 				     const struct sockaddr_in *to, uint32_t incarnation)
@@ -104,6 +105,9 @@ void am_queue_message(struct amudp_ep *ep, struct am_peer *peer, const uint8_t *
 	q->datagram.count = 2;
 	q->datagram.length = length;
 	q->closed = true;
+	ep->queue.octets += length;
+	if (ep->queue.octets >= OCTETS_MAX)
+		am_queue_flush(ep);
 }
 
 void am_queue_frame_to(struct amudp_ep *ep, const struct sockaddr_in *to, uint32_t incarnation,
@@ -152,6 +156,7 @@ void am_queue_flush(struct amudp_ep *ep)
 		return;
 	packets_close(ep, v);
 	ep->queue.count = 0;
+	ep->queue.octets = 0;
 	while (sent < count) {
 		n = nic->ops->send(nic, v + sent, count - sent);
 		if (n < 0) {

@@ -5,7 +5,9 @@
  *
  *	bare pingpong SIZE ITERATIONS spin|block    microseconds a round trip
  *	bare rate SIZE SECONDS                      datagrams a second, both ways counted
- *	bare bulk SECONDS                           octets a second, one way, by UDP GSO
+ *	bare bulk SECONDS [OCTETS]                  octets a second, one way, by UDP GSO
+ *
+ * Bulk data are those of a buffer that the sender's cache keeps, or stand in OCTETS of memory.
  */
 #include <arpa/inet.h>
 #include <netinet/udp.h>
@@ -161,14 +163,18 @@ static void flood(int fd, const struct sockaddr_in *to, size_t size, double seco
 	printf("%.0f\n", 2 * (double)got / (now() - t));
 }
 
-static void pour(int fd, const struct sockaddr_in *to)
+static void pour(int fd, const struct sockaddr_in *to, size_t octets)
 {
-	static char data[BULK];
+	char *data = malloc(octets + BULK);
 	int segment = SEGMENT;
+	size_t at = 0;
 
+	memset(data, 2, octets + BULK);
 	setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
-	for (;;)
-		sendto(fd, data, sizeof(data), 0, (const struct sockaddr *)to, sizeof(*to));
+	for (;;) {
+		sendto(fd, data + at, BULK, 0, (const struct sockaddr *)to, sizeof(*to));
+		at = at + BULK < octets ? at + BULK : 0;
+	}
 }
 
 /* What arrives is put where a program wants it, as a bulk transfer does. */
@@ -211,7 +217,7 @@ int main(int argc, char **argv)
 		else if (!strcmp(what, "rate"))
 			echo(y, &a);
 		else if (!strcmp(what, "bulk"))
-			pour(y, &a);
+			pour(y, &a, argc > 3 ? strtoul(argv[3], NULL, 10) : 0);
 		return 1;
 	}
 	if (!strcmp(what, "pingpong") && argc > 4)

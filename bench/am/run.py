@@ -15,6 +15,7 @@ import sys
 
 
 PREFIX = []
+MEMORY = 8 << 20  # what amside sends stands in so many octets
 
 
 def run(*command, env=None):
@@ -38,6 +39,8 @@ def measures(build):
          lambda: run(*am, "rate", 64, 0.4), lambda: run(bare, "rate", 64, 0.4)),
         ("bulk octets a second", ">=", 0.9,
          lambda: run(*am, "bulk", 0.4), lambda: run(bare, "bulk", 0.4)),
+        ("bulk octets a second, both from memory", ">=", 0.9,
+         lambda: run(*am, "bulk", 0.4), lambda: run(bare, "bulk", 0.4, MEMORY)),
         ("bulk octets a second, no checksum", ">=", 0.9,
          lambda: run(*am, "bulk", 0.4, env={"AMUDP_CHECKSUM": "0"}),
          lambda: run(bare, "bulk", 0.4)),
