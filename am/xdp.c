@@ -64,7 +64,7 @@ struct xdp_nic {
 	uint32_t idle; /* receives that found no frame, since the last look at the socket */
 	uint32_t idle_max;
 	char interface[IF_NAMESIZE];
-	bool zero_copy;
+	int copies; /* why frames are copied, an errno; 0: they are not */
 };
 
 struct xdp_batch {
@@ -122,8 +122,7 @@ static bool generic_is_better(const struct xdp_nic *x)
 	struct ifreq request = { .ifr_data = (void *)&info };
 
 	memcpy(request.ifr_name, x->interface, sizeof(request.ifr_name));
-	return ioctl(x->udp->wait_fd, SIOCETHTOOL, &request) == 0 && !x->zero_copy &&
-	       !strcmp(info.driver, "veth");
+	return ioctl(x->udp->wait_fd, SIOCETHTOOL, &request) == 0 && !strcmp(info.driver, "veth");
 }
 
 static int memory_create(struct xdp_nic *x)
@@ -173,8 +172,8 @@ static int xsk_create(struct xdp_nic *x)
 	for (i = 0; i < BUSY_TRIES && ret == -EBUSY; i++) {
 		if (i)
 			usleep(10000);
-		ret = copy ? -EOPNOTSUPP : xsk_open(x, XDP_ZEROCOPY);
-		x->zero_copy = ret == 0;
+		ret = copy ? -ECANCELED : xsk_open(x, XDP_ZEROCOPY);
+		x->copies = -ret;
 		if (ret < 0)
 			ret = xsk_open(x, XDP_COPY);
 	}
@@ -238,7 +237,8 @@ static int xdp_open(struct xdp_nic *x, struct am_nic_config *config)
 	if (ret < 0)
 		return refuse(x, "socket", ret);
 	target.socket = xsk_socket__fd(x->xsk);
-	target.generic = am_env_bool("XDP_GENERIC", generic_is_better(x));
+	/* the generic hook has no frames but its own */
+	target.generic = x->copies && am_env_bool("XDP_GENERIC", generic_is_better(x));
 	ret = am_xdp_program_init(&x->program, &target);
 	if (ret < 0)
 		return refuse(x, "redirect program", ret);
@@ -246,6 +246,17 @@ static int xdp_open(struct xdp_nic *x, struct am_nic_config *config)
 	x->nic.wait_fd = xsk_socket__fd(x->xsk);
 	x->nic.also_fd = x->udp->wait_fd;
 	return 0;
+}
+
+static void mode_tell(const struct xdp_nic *x)
+{
+	const char *hook = x->program.native ? "native" : "generic";
+
+	if (!x->copies)
+		base_info("am: AF_XDP on %s, zero-copy, %s", x->interface, hook);
+	else
+		base_info("am: AF_XDP on %s, copy mode, %s; zero-copy: %s", x->interface, hook,
+			  x->copies == ECANCELED ? "not wanted" : strerror(x->copies));
 }
 
 static int xdp_create(struct am_nic **out, struct am_nic_config *config)
@@ -265,9 +276,7 @@ static int xdp_create(struct am_nic **out, struct am_nic_config *config)
 		return ret;
 	}
 	am_xdp_header_init(&x->header, &x->nic.name);
-	base_info("am: AF_XDP on %s, %s, %s", x->interface,
-		  x->zero_copy ? "zero-copy" : "copy mode",
-		  x->program.native ? "native" : "generic");
+	mode_tell(x);
 	*out = &x->nic;
 	return 0;
 }

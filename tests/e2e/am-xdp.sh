@@ -7,7 +7,7 @@
 #   10.77.0.1  va ------ veth pair ------ vb  10.77.0.2
 #
 # With two interfaces of this machine, whose drivers can do without copies, instead of the pair:
-# tests/vm/cases/zerocopy.sh
+# tests/vm/zerocopy.sh
 set -u
 build=$(readlink -f "$1")
 here=$(dirname "$(readlink -f "$0")")
@@ -25,11 +25,11 @@ ip netns add "$A" 2>/dev/null || skip "no network namespaces here (needs root)"
 trap 'ip netns del "$A"; ip netns del "$B"; rm -rf "$tmp"' EXIT
 ip netns add "$B"
 if [ $# = 3 ]; then
-	mode="zero-copy, native"
+	mode="zero-copy, native" hook="zero-copy, native"
 	ip link set "$2" netns "$A" name va
 	ip link set "$3" netns "$B" name vb
 else
-	mode="copy mode, generic"
+	mode="copy mode, generic; zero-copy: Operation not supported" hook="copy mode, native"
 	ip link add va netns "$A" type veth peer name vb netns "$B"
 fi
 ip -n "$A" addr add 10.77.0.1/24 dev va
@@ -70,9 +70,11 @@ check "puts and gets" ": 0 damaged" "$apps/am-getput" 2 C 100000 5
 check "a sort" "sorted" "$apps/am-sort" 2 C 20000
 check "a sort with faults" "sorted" env AMUDP_FAULT_RATE=0.1 AMUDP_FAULT_REORDER=0.1 \
 	AMUDP_REQUESTTIMEOUT_INITIAL=5000 "$apps/am-sort" 2 C 20000
-check "copy mode by choice" "AF_XDP on va, copy mode" env AMUDP_XDP_COPY=1 "$apps/am-ping" 2 C 100
-check "the driver's hook by choice" "AF_XDP on va, copy mode, native" env AMUDP_XDP_GENERIC=0 \
+check "copy mode by choice" "AF_XDP on va, copy mode, .*; zero-copy: not wanted" env AMUDP_XDP_COPY=1 "$apps/am-ping" 2 C 100
+check "the driver's hook by choice" "AF_XDP on va, $hook" env AMUDP_XDP_GENERIC=0 \
 	"$apps/am-sort" 2 C 20000
+check "another hook than that does not go with zero-copy" "AF_XDP on va, $mode" env \
+	AMUDP_XDP_GENERIC=1 "$apps/am-sort" 2 C 20000
 check "one rank by UDP, the other by AF_XDP" "sorted" env CSPAWN_CMD="AMUDP_SLAVE_RANK=0 \
 	AMUDP_NIC=udp ip netns exec $A %C & AMUDP_SLAVE_RANK=1 ip netns exec $B %C & wait" \
 	"$apps/am-sort" 2 C 20000

@@ -3,9 +3,10 @@
 # Makes the kernel lab in build-vm/: Debian's kernel image (unpacked, never installed), its siw
 # driver built as an external module (Debian leaves it off), and an initramfs that mounts this
 # host's root read-only and runs one script in it. Nothing is done again while it is up to date.
-#	prepare.sh [6.1 | 6.12]
+#	prepare.sh [6.1 | 6.12 | newest]
 # 6.12 is that of bookworm-backports, in build-vm/6.12: all of its packages are unpacked there, and
-# apt is asked with lists and caches of its own, so that the host's sources stay as they are.
+# apt is asked with lists and caches of its own, so that the host's sources stay as they are. newest
+# is the image of trixie-backports, in build-vm/newest, without siw.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/../.."
 kernel=${1:-6.1}
@@ -28,9 +29,20 @@ apt_of_backports() {
 	local apt=$lab/apt
 	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
 	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
-		"http://deb.debian.org/debian bookworm-backports main" >"$apt/sources.list"
+		"http://deb.debian.org/debian $suite main" >"$apt/sources.list"
 	"$1" -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null \
 		-o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt/cache" "${@:2}"
+}
+
+# version_of PACKAGE: that of the kernel which linux-PACKAGE-amd64 depends on
+version_of() {
+	[ -s "$lab/version" ] || {
+		apt_of_backports apt-get -q update >&2
+		apt_of_backports apt-cache depends "linux-$1-amd64" |
+			sed -n "s/.*Depends: linux-$1-//p" | head -n 1 >"$lab/version"
+	}
+	cat "$lab/version"
+	[ -s "$lab/version" ] || die "no linux-$1-amd64 in $suite"
 }
 
 # Unpacks packages of backports into $lab/root
@@ -55,15 +67,9 @@ case $kernel in
 	[ -f "$source" ] || die "please install linux-source-6.1"
 	;;
 6.12)
-	lab=$lab/6.12
+	lab=$lab/6.12 suite=bookworm-backports
 	mkdir -p "$lab"
-	[ -s "$lab/version" ] || {
-		apt_of_backports apt-get -q update >&2
-		apt_of_backports apt-cache depends linux-headers-amd64 |
-			sed -n 's/.*Depends: linux-headers-//p' | head -n 1 >"$lab/version"
-	}
-	version=$(cat "$lab/version")
-	[ -n "$version" ] || die "no linux-headers-amd64 in bookworm-backports"
+	version=$(version_of headers)
 	headers=$lab/root/usr/src/linux-headers-$version
 	source=$lab/root/usr/src/linux-source-6.12.tar.xz
 	[ -f "$source" ] || {
@@ -74,8 +80,14 @@ case $kernel in
 		sed -i "s|/usr/src/|$lab/root/usr/src/|" "$headers/Makefile"
 	}
 	;;
+newest)
+	lab=$lab/newest suite=trixie-backports
+	mkdir -p "$lab/root"
+	version=$(version_of image)
+	source=$lab/version
+	;;
 *)
-	die "no such kernel: $kernel (there are: 6.1 6.12)"
+	die "no such kernel: $kernel (there are: 6.1 6.12 newest)"
 	;;
 esac
 
@@ -84,9 +96,14 @@ stamp="$version $(stat -c %Y "$source") $(cat "$here/init" "$0" | sha256sum)"
 rm -f "$lab/stamp"
 
 image() {
-	[ -f "$lab/root/boot/vmlinuz-$version" ] && return
+	local image=boot/vmlinuz-$version
+	[ "$kernel" != newest ] || image=usr/lib/modules/$version/vmlinuz
+	[ -f "$lab/root/$image" ] && return
 	say "unpacking linux-image-$version"
-	if [ "$kernel" = 6.12 ]; then
+	if [ "$kernel" = newest ]; then
+		backports "linux-binary-$version" "linux-modules-$version"
+		ln -sfn usr/lib "$lab/root/lib"
+	elif [ "$kernel" = 6.12 ]; then
 		backports "linux-image-$version"
 	else
 		local tmp
@@ -95,7 +112,7 @@ image() {
 		dpkg -x "$tmp"/linux-image-*.deb "$lab/root"
 		rm -r "$tmp"
 	fi
-	ln -sf "root/boot/vmlinuz-$version" "$lab/vmlinuz"
+	ln -sf "root/$image" "$lab/vmlinuz"
 	depmod -b "$lab/root" "$version"
 }
 
@@ -135,14 +152,16 @@ initramfs() {
 		esac
 		basename "$file" .xz
 	done >"$fs/modules/order"
-	cp "$lab/siw/siw.ko" "$fs/modules/"
-	echo siw.ko >>"$fs/modules/order"
+	[ "$kernel" = newest ] || {
+		cp "$lab/siw/siw.ko" "$fs/modules/"
+		echo siw.ko >>"$fs/modules/order"
+	}
 	(cd "$fs" && find . | cpio -o -H newc --quiet | gzip -1) >"$lab/initramfs.gz"
 	rm -rf "$fs"
 }
 
 image
-siw
+[ "$kernel" = newest ] || siw
 initramfs
 echo "$stamp" >"$lab/stamp"
 say "ready: $version"
