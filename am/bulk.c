@@ -180,44 +180,12 @@ static void bulk_send(struct am_bulk *b, uint64_t now)
 	}
 }
 
-/* No SACK brought anything new for too long. */
-static bool bulk_hopeless(const struct am_bulk *b, uint64_t now)
-{
-	uint64_t max = b->peer->ep->options.timeout_max;
-
-	return max != BASE_NEVER && now > b->started + max;
-}
-
-static void bulk_give_up(struct amudp_ep *ep, struct am_bulk *b)
-{
-	struct am_peer *peer = b->peer;
-
-	if (b->is_reply) {
-		struct am_rx_slot *rx = &peer->rx[b->slot];
-
-		base_warn("am: a bulk reply found no taker");
-		rx->bulk = NULL;
-		am_bulk_destroy(b);
-		am_queue_retire(ep, &rx->reply);
-		return;
-	}
-	am_request_return(ep, peer, &peer->tx[b->slot], ECONGESTION);
-}
-
 void am_bulk_pump(struct amudp_ep *ep, uint64_t now)
 {
 	struct base_list *node, *next;
-	struct am_bulk *b;
 
-	base_list_foreach(node, next, &ep->bulks) {
-		b = base_list_entry(node, struct am_bulk, node);
-		if (bulk_hopeless(b, now)) {
-			/* its handler may change the list: the others have their turn next time */
-			bulk_give_up(ep, b);
-			return;
-		}
-		bulk_send(b, now);
-	}
+	base_list_foreach(node, next, &ep->bulks)
+		bulk_send(base_list_entry(node, struct am_bulk, node), now);
 }
 
 static bool fragment_arrive(struct am_bulk *b, uint32_t i, uint64_t now)

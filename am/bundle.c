@@ -15,12 +15,11 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "am/env.h"
+#include "am/progress.h"
 #include "am/queue.h"
 #include "base/bits.h"
 #include "base/clock.h"
 
-#define BUNDLE_MAGIC 0xA2B0D1E5u
 #define IDLE_POLLS 256	     /* empty polls, each time a process gives its processor away ... */
 #define IDLE_POLLS_CROWDED 8 /* ... and those before each of the rest, with too many processes */
 #define WAIT_FDS 32
@@ -28,11 +27,6 @@
 static struct base_list bundles = BASE_LIST_INIT(bundles);
 static int bundle_count;
 static pthread_mutex_t bundles_lock = PTHREAD_MUTEX_INITIALIZER;
-
-bool am_bundle_valid(const struct amudp_eb *eb)
-{
-	return eb && eb->magic == BUNDLE_MAGIC;
-}
 
 int AM_AllocateBundle(int type, eb_t *endb)
 {
@@ -45,7 +39,7 @@ int AM_AllocateBundle(int type, eb_t *endb)
 	eb = calloc(1, sizeof(*eb));
 	if (!eb)
 		am_return_error(AM_ERR_RESOURCE, "no memory");
-	eb->magic = BUNDLE_MAGIC;
+	eb->magic = AM_BUNDLE_MAGIC;
 	eb->mode = type;
 	eb->event_mask = AM_NOEVENTS;
 	eb->extra_fd = -1;

@@ -6,6 +6,8 @@
 
 #include "am/endpoint.h"
 
+#define AM_BUNDLE_MAGIC 0xA2B0D1E5u
+
 /* What a handler holds while it runs: where its message came from. On the stack of the call. */
 struct am_token {
 	struct am_token *next; /* of the handler this one's call is nested in */
@@ -35,7 +37,10 @@ struct amudp_eb {
 	int extra_fd; /* also waited for: a collective's answer; -1 none */
 };
 
-extern int am_init_count;
+static inline bool am_bundle_valid(const struct amudp_eb *eb)
+{
+	return eb && eb->magic == AM_BUNDLE_MAGIC;
+}
 
 static inline void am_bundle_lock(struct amudp_eb *eb)
 {
@@ -49,7 +54,6 @@ static inline void am_bundle_unlock(struct amudp_eb *eb)
 		pthread_mutex_unlock(&eb->lock);
 }
 
-bool am_bundle_valid(const struct amudp_eb *eb);
 void am_bundles_free(void);
 /* With the lock held; returns messages taken in. */
 int am_bundle_poll(struct amudp_eb *eb);

@@ -6,12 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "am/error.h"
 #include "am/fault.h"
 #include "am/nic.h"
 #include "am/peer.h"
 #include "base/list.h"
 #include "include/warp/amudp.h"
 
+#define AM_ENDPOINT_MAGIC 0xA2E9D01Du
 #define AM_PEER_HASH 1024
 #define AM_MAX_PATHS AM_WIRE_MAX_PLACES
 #define AM_QUEUE_BUFFER 2048
@@ -101,33 +103,12 @@ struct amudp_ep {
 	amudp_xstats_t xstats;
 };
 
-/* errors are told once, on stderr, when AMUDP_VerboseErrors is set */
-int am_error(int code, const char *function, const char *what);
-#define am_return_error(code, what) return am_error((code), __func__, (what))
+static inline bool am_endpoint_valid(const struct amudp_ep *ep)
+{
+	return ep && ep->magic == AM_ENDPOINT_MAGIC;
+}
 
-bool am_endpoint_valid(const struct amudp_ep *ep);
 /* The depth and the number of peers are known: windows and limits follow. */
 void am_endpoint_resources_set(struct amudp_ep *ep, int peers);
-
-/* The calls of AM_Poll for one endpoint, with the bundle locked. Returns messages taken in. */
-int am_endpoint_poll(struct amudp_ep *ep);
-/* Earliest time that needs a poll without any arrival, or BASE_NEVER. */
-uint64_t am_endpoint_deadline(struct amudp_ep *ep);
-
-/* request_tx.c: an answer is there, or none will come */
-void am_request_done(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot);
-void am_request_return(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
-		       int reason);
-void am_request_send(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
-		     uint64_t now);
-
-/* timer.c */
-void am_timer_run(struct amudp_ep *ep, uint64_t now);
-void am_timer_answered(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
-		       uint8_t copy, uint64_t now);
-
-/* rx.c */
-void am_rx_datagram(struct amudp_ep *ep, const uint8_t *p, uint32_t n,
-		    const struct sockaddr_in *from);
 
 #endif

@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-#include "am/endpoint.h"
 #include "am/env.h"
+#include "am/rx.h"
 #include "base/bits.h"
 #include "base/clock.h"
 

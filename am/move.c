@@ -9,7 +9,6 @@
  */
 #include "am/move.h"
 
-#include "am/path.h"
 #include "am/queue.h"
 #include "base/clock.h"
 
@@ -103,20 +102,13 @@ void am_move_announce(struct amudp_ep *ep)
 	am_queue_flush(ep);
 }
 
-void am_move_run(struct amudp_ep *ep, uint64_t now)
+bool am_move_run(struct amudp_ep *ep, uint64_t now)
 {
-	if (now < ep->move_due)
-		return;
 	if (all_know(ep)) {
 		ep->move_due = BASE_NEVER;
-		am_path_left(ep);
-		return;
+		return true;
 	}
 	ep->move_due = now + AGAIN_NS;
 	tell_all(ep);
-}
-
-uint64_t am_move_deadline(const struct amudp_ep *ep)
-{
-	return ep->move_due;
+	return false;
 }

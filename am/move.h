@@ -11,8 +11,7 @@ void am_move_receive_ack(struct amudp_ep *ep, struct am_peer *peer, const struct
 
 /* Tells every peer that this endpoint is reached where its packets now come from. */
 void am_move_announce(struct amudp_ep *ep);
-/* Tells those again that have not acknowledged, when it is time. */
-void am_move_run(struct amudp_ep *ep, uint64_t now);
-uint64_t am_move_deadline(const struct amudp_ep *ep);
+/* It is time: tells those again that have not acknowledged. True when all have. */
+bool am_move_run(struct amudp_ep *ep, uint64_t now);
 
 #endif

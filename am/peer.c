@@ -17,6 +17,7 @@
 #include "am/env.h"
 #include "am/gather.h"
 #include "am/queue.h"
+#include "am/slot.h"
 #include "base/bits.h"
 
 #define WINDOW_INITIAL (64 * 1024) /* until the peer says */
@@ -181,12 +182,12 @@ static void tx_slot_renew(struct am_peer *peer, struct am_tx_slot *slot, uint64_
 	slot->gather = NULL;
 	slot->received = false;
 	if (slot->state == AM_TX_REFUSING) {
-		am_request_done(peer->ep, peer, slot);
+		am_slot_release(peer->ep, peer, slot);
 		return;
 	}
 	am_bulk_destroy(slot->bulk);
 	slot->bulk = NULL;
-	am_request_send(peer->ep, peer, slot, now);
+	am_slot_send(peer->ep, peer, slot, now);
 }
 
 void am_peer_renew(struct am_peer *peer, uint32_t incarnation)

@@ -10,8 +10,9 @@
 #include "am/bulk.h"
 #include "am/gather.h"
 #include "am/handler.h"
-#include "am/queue.h"
 #include "am/request.h"
+#include "am/slot.h"
+#include "am/timer.h"
 #include "base/bits.h"
 #include "base/clock.h"
 
@@ -37,18 +38,6 @@ static void latency_count(struct amudp_ep *ep, const struct am_tx_slot *slot)
 	ep->stats.RequestSumLatency += us;
 }
 
-void am_reply_refuse(struct amudp_ep *ep, struct am_peer *peer, const struct am_tx_slot *slot)
-{
-	struct am_frame f = { .type = AM_FRAME_REFUSE,
-			      .flags = AM_FRAME_OF_REPLY,
-			      .slot = slot->index,
-			      .seq = slot->seq,
-			      .reason = slot->reason };
-	uint8_t p[16];
-
-	am_queue_frame(ep, peer, p, (uint32_t)am_frame_put_refuse(p, &f));
-}
-
 static void slot_refuse(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
 			int reason)
 {
@@ -60,7 +49,7 @@ static void slot_refuse(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_
 	slot->reason = (uint8_t)reason;
 	slot->copy = 0;
 	slot->first_sent = ep->last_poll;
-	am_reply_refuse(ep, peer, slot);
+	am_slot_refuse(ep, peer, slot);
 }
 
 static void run(struct amudp_ep *ep, struct am_peer *peer, amudp_node_t dest,
@@ -82,7 +71,7 @@ static void slot_answered(struct amudp_ep *ep, struct am_peer *peer, struct am_t
 {
 	latency_count(ep, slot);
 	am_timer_answered(ep, peer, slot, f->copy, ep->last_poll);
-	am_request_done(ep, peer, slot);
+	am_slot_release(ep, peer, slot);
 	ep->messages++;
 }
 
@@ -134,7 +123,7 @@ static void stray_receive(struct amudp_ep *ep, struct am_peer *peer, struct am_t
 	if (!slot || (int16_t)(f->seq - slot->seq) > 0)
 		return;
 	if (slot->state == AM_TX_REFUSING && slot->seq == f->seq)
-		am_reply_refuse(ep, peer, slot);
+		am_slot_refuse(ep, peer, slot);
 	else if (f->fragment_size)
 		am_gather_sack_all(ep, peer, f, true);
 }
@@ -184,7 +173,7 @@ void am_reply_receive_refusal(struct amudp_ep *ep, struct am_peer *peer, const s
 	if (!is_awaited(slot, f))
 		return;
 	ep->messages++;
-	am_request_return(ep, peer, slot, f->reason);
+	am_slot_return(ep, peer, slot, f->reason);
 }
 
 void am_reply_receive_refuse_ack(struct amudp_ep *ep, struct am_peer *peer,
@@ -193,5 +182,5 @@ void am_reply_receive_refuse_ack(struct amudp_ep *ep, struct am_peer *peer,
 	struct am_tx_slot *slot = slot_at(ep, peer, f);
 
 	if (slot && slot->state == AM_TX_REFUSING && slot->seq == f->seq)
-		am_request_done(ep, peer, slot);
+		am_slot_release(ep, peer, slot);
 }

@@ -27,7 +27,5 @@ void am_reply_receive_sack(struct amudp_ep *ep, struct am_peer *peer, const stru
 void am_reply_receive_refusal(struct amudp_ep *ep, struct am_peer *peer, const struct am_frame *f);
 void am_reply_receive_refuse_ack(struct amudp_ep *ep, struct am_peer *peer,
 				 const struct am_frame *f);
-/* Says that the reply cannot be taken, until the peer knows. */
-void am_reply_refuse(struct amudp_ep *ep, struct am_peer *peer, const struct am_tx_slot *slot);
 
 #endif

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Requests going out, from the program's call to the slot's release: docs/amudp-wire.md,
- * section 5.
+ * Requests going out, from the program's call to the first packet: docs/amudp-wire.md, section 5.
  *
  * A request takes a free slot of its peer, and the room it may need at the peer, before
- * anything is sent; when there is none, the call polls until an answer frees one. The slot is
- * released by the answer, or by giving up; either happens once, for the sequence number moves on
- * with the next use.
+ * anything is sent; when there is none, the call polls until an answer frees one.
  */
-#include "am/request.h"
-
-#include <errno.h>
-
 #include "am/bulk.h"
-#include "am/gather.h"
-#include "am/handler.h"
+#include "am/bundle.h"
+#include "am/progress.h"
 #include "am/queue.h"
 #include "am/self.h"
+#include "am/slot.h"
 #include "base/bits.h"
 #include "base/clock.h"
 
@@ -27,61 +21,6 @@ static void total_bytes_count(uint64_t *total, uint64_t *data, const struct am_m
 {
 	total[m->category] += m->head_len + (uint64_t)m->length;
 	data[m->category] += m->length;
-}
-
-void am_request_send(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
-		     uint64_t now)
-{
-	struct am_message *m = &slot->message;
-
-	slot->before_sent = slot->last_sent;
-	slot->last_sent = now;
-	am_frame_patch_copy(m->head, slot->copy);
-	base_list_remove(&slot->node);
-	base_list_push_back(&peer->waiting, &slot->node);
-	if (!m->fragment_size)
-		am_queue_message(ep, peer, m->head, m->head_len, m->data, m->length);
-	else if (slot->received)
-		am_bulk_send_last(ep, peer, m);
-	else if (!slot->bulk &&
-		 am_bulk_create(&slot->bulk, peer, m, false, slot->index, slot->seq) < 0)
-		return; /* without memory now; the time-out tries again */
-}
-
-static void slot_release(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot)
-{
-	am_bulk_destroy(slot->bulk);
-	am_gather_destroy(slot->gather);
-	slot->bulk = NULL;
-	slot->gather = NULL;
-	am_queue_retire(ep, &slot->message);
-	peer->inflight -= slot->cost;
-	ep->outstanding--;
-	slot->state = AM_TX_FREE;
-	base_list_remove(&slot->node);
-	/* the last one used is warm in the cache */
-	base_list_push_front(&peer->free, &slot->node);
-	if (base_list_empty(&peer->waiting))
-		base_list_remove(&peer->active);
-}
-
-void am_request_done(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot)
-{
-	slot_release(ep, peer, slot);
-}
-
-void am_request_return(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
-		       int reason)
-{
-	struct am_token token = { .ep = ep,
-				  .peer = peer,
-				  .source = peer->name,
-				  .source_index = (int)slot->dest,
-				  .tag = ep->translations[slot->dest].tag };
-	int opcode = slot->message.opcode;
-
-	slot_release(ep, peer, slot);
-	am_handler_return(&token, reason, opcode);
 }
 
 static bool has_room(const struct amudp_ep *ep, const struct am_peer *peer, uint32_t cost)
@@ -177,7 +116,7 @@ static int request_remote(struct amudp_ep *ep, amudp_node_t dest, struct am_fram
 	}
 	slot->dest = dest;
 	slot_begin(ep, peer, slot, cost, now);
-	am_request_send(ep, peer, slot, now);
+	am_slot_send(ep, peer, slot, now);
 	ep->stats.RequestsSent[slot->message.category]++;
 	total_bytes_count(ep->stats.RequestTotalBytesSent, ep->stats.RequestDataBytesSent,
 			  &slot->message);

@@ -7,6 +7,8 @@
  * the latest one. Only then are frames looked at. A stranger gets at most one refusal, which is
  * shorter than what it sent.
  */
+#include "am/rx.h"
+
 #include <errno.h>
 
 #include "am/move.h"

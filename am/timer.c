@@ -7,11 +7,14 @@
  * request of a peer sent as a probe: when the peer merely lost its processor, all the others
  * would be sent in vain. Both spend from the budget of rtt.c.
  */
-#include "am/gather.h"
+#include "am/timer.h"
+
+#include "am/bulk.h"
 #include "am/queue.h"
-#include "am/request.h"
+#include "am/slot.h"
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 #define WORKING_NS (20 * BASE_NS_PER_MS) /* time-out once the peer said it has the request */
 #define REORDER_NS (10 * BASE_NS_PER_US)
@@ -43,9 +46,9 @@ static bool slot_hopeless(const struct amudp_ep *ep, const struct am_tx_slot *sl
 static void slot_give_up(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot)
 {
 	if (slot->state == AM_TX_REFUSING)
-		am_request_done(ep, peer, slot);
+		am_slot_release(ep, peer, slot);
 	else
-		am_request_return(ep, peer, slot, ECONGESTION);
+		am_slot_return(ep, peer, slot, ECONGESTION);
 }
 
 /* Sends it again if the budget allows; returns when to look at it next. */
@@ -63,11 +66,11 @@ static uint64_t slot_again(struct amudp_ep *ep, struct am_peer *peer, struct am_
 		slot->copy++;
 	if (slot->state == AM_TX_REFUSING) {
 		slot->last_sent = now;
-		am_reply_refuse(ep, peer, slot);
+		am_slot_refuse(ep, peer, slot);
 		return now + rto;
 	}
 	ep->stats.RequestsRetransmitted[slot->message.category]++;
-	am_request_send(ep, peer, slot, now);
+	am_slot_send(ep, peer, slot, now);
 	return now + rto;
 }
 
@@ -113,6 +116,44 @@ void am_timer_run(struct amudp_ep *ep, uint64_t now)
 		ep->next_deadline = base_min(ep->next_deadline, due);
 		if (due <= now)
 			return;
+	}
+}
+
+/* No SACK brought anything new for too long. */
+static bool bulk_hopeless(const struct am_bulk *b, uint64_t now)
+{
+	uint64_t max = b->peer->ep->options.timeout_max;
+
+	return max != BASE_NEVER && now > b->started + max;
+}
+
+static void bulk_give_up(struct amudp_ep *ep, struct am_bulk *b)
+{
+	struct am_peer *peer = b->peer;
+
+	if (b->is_reply) {
+		struct am_rx_slot *rx = &peer->rx[b->slot];
+
+		base_warn("am: a bulk reply found no taker");
+		rx->bulk = NULL;
+		am_bulk_destroy(b);
+		am_queue_retire(ep, &rx->reply);
+		return;
+	}
+	am_slot_return(ep, peer, &peer->tx[b->slot], ECONGESTION);
+}
+
+void am_timer_run_bulks(struct amudp_ep *ep, uint64_t now)
+{
+	struct base_list *node, *next;
+	struct am_bulk *b;
+
+	base_list_foreach(node, next, &ep->bulks) {
+		b = base_list_entry(node, struct am_bulk, node);
+		if (bulk_hopeless(b, now)) {
+			bulk_give_up(ep, b);
+			return; /* its handler may have changed the list: the others come next time */
+		}
 	}
 }
 

@@ -12,12 +12,11 @@
 #include <string.h>
 
 #include "am/bundle.h"
+#include "am/rx.h"
 #include "base/bits.h"
 #include "include/warp/amudp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-void am_rx_datagram(struct amudp_ep *ep, const uint8_t *p, uint32_t n,
-		    const struct sockaddr_in *from);
 
 enum { SEGMENT = 4096, GUARD = 4096, DEPTH = 4, PACKET = sizeof(struct am_wire_packet) };
 

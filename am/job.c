@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What every kind of worker shares, whoever brought it into its job: waiting for the others while
+ * the endpoint is polled, and leaving.
+ */
+#include "am/job.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "am/bundle.h"
+#include "am/live.h"
+
+#define FLUSH_TRIES 100
+
+struct am_job am_job = { .rank = -1 };
+
+void (*AMUDP_SPMDkillmyprocess)(int exitcode) = _exit;
+
+/* A stream that another thread holds for long is left as it is: the end must come. */
+static void stream_flush(FILE *stream)
+{
+	int i;
+
+	for (i = 0; i < FLUSH_TRIES; i++) {
+		if (ftrylockfile(stream) == 0) {
+			fflush(stream);
+			funlockfile(stream);
+			return;
+		}
+		usleep(1000);
+	}
+}
+
+void am_job_leave(int code)
+{
+	if (am_job.exit_callback)
+		am_job.exit_callback(code);
+	stream_flush(stdout);
+	stream_flush(stderr);
+	if (am_job.endpoint)
+		am_live_unlink(am_job.endpoint);
+	AMUDP_SPMDkillmyprocess(code);
+	_exit(code);
+}
+
+static bool readable(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) > 0;
+}
+
+void am_job_wait_fd(int fd)
+{
+	struct amudp_eb *eb = am_job.bundle;
+	uint64_t spin = 0;
+
+	if (!eb)
+		return;
+	am_bundle_lock(eb);
+	eb->extra_fd = fd;
+	while (fd < 0 || !readable(fd))
+		am_bundle_wait(eb, &spin);
+	eb->extra_fd = -1;
+	am_bundle_unlock(eb);
+}
