@@ -152,7 +152,7 @@ void am_timer_run_bulks(struct amudp_ep *ep, uint64_t now)
 		b = base_list_entry(node, struct am_bulk, node);
 		if (bulk_hopeless(b, now)) {
 			bulk_give_up(ep, b);
-			return; /* its handler may have changed the list: the others come next time */
+			return; /* its handler may have changed the list */
 		}
 	}
 }

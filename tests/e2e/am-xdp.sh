@@ -25,11 +25,13 @@ ip netns add "$A" 2>/dev/null || skip "no network namespaces here (needs root)"
 trap 'ip netns del "$A"; ip netns del "$B"; rm -rf "$tmp"' EXIT
 ip netns add "$B"
 if [ $# = 3 ]; then
-	mode="zero-copy, native" hook="zero-copy, native"
+	mode="zero-copy, native"
+	hook=$mode
 	ip link set "$2" netns "$A" name va
 	ip link set "$3" netns "$B" name vb
 else
-	mode="copy mode, generic; zero-copy: Operation not supported" hook="copy mode, native"
+	mode="copy mode, generic; zero-copy: Operation not supported"
+	hook="copy mode, native"
 	ip link add va netns "$A" type veth peer name vb netns "$B"
 fi
 ip -n "$A" addr add 10.77.0.1/24 dev va
@@ -63,7 +65,14 @@ attached() { ip -n "$A" link show va | grep -q xdp || ip -n "$B" link show vb | 
 
 check "the interface is taken on rank 0: $mode" "AF_XDP on va, $mode" "$apps/am-ping" 2 C 500
 check "the interface is taken on rank 1: $mode" "AF_XDP on vb, $mode" "$apps/am-ping" 2 C 500
+# datagrams that the kernel of A sends while 2000 round trips and some thousand messages are made
+datagrams() { ip netns exec "$A" awk '/^Udp: [0-9]/ { print $5 }' /proc/net/snmp; }
+before=$(datagrams)
 check "round trips" "latency size 64" "$apps/am-ping" 2 C 2000
+kernel=$(($(datagrams) - before))
+count=$((count + 1))
+[ "$kernel" -lt 500 ] && echo "ok $count - they go past the kernel" ||
+	echo "not ok $count - they go past the kernel: it sent $kernel datagrams"
 check "round trips, waiting blocked" "latency size 64" "$apps/am-ping" 2 C 300 64 block
 check "fragments of long messages" "data checked" "$apps/am-bulk" 2 C 0.05
 check "puts and gets" ": 0 damaged" "$apps/am-getput" 2 C 100000 5
@@ -80,6 +89,13 @@ check "one rank by UDP, the other by AF_XDP" "sorted" env CSPAWN_CMD="AMUDP_SLAV
 	"$apps/am-sort" 2 C 20000
 check "on the loopback it says why not" "no AF_XDP on lo: .*not supported" \
 	env MASTERIP=127.0.0.1 "$apps/am-sort" 2 L 1000
+
+check "another process has the queue: UDP, and why" "no AF_XDP on va: socket: .* busy" env \
+	CSPAWN_CMD="AMUDP_SLAVE_RANK=0 ip netns exec $A %C & AMUDP_SLAVE_RANK=1 ip netns exec $A %C & \
+	AMUDP_SLAVE_RANK=2 ip netns exec $B %C & wait" "$apps/am-sort" 3 C 20000
+check "without the right to: UDP, and why" "no AF_XDP on va: .*not permitted" env \
+	CSPAWN_CMD="AMUDP_SLAVE_RANK=0 ip netns exec $A setpriv --bounding-set -all --inh-caps -all \
+	%C & AMUDP_SLAVE_RANK=1 ip netns exec $B %C & wait" "$apps/am-sort" 2 C 20000
 
 # programs for AMUDP, unchanged
 for kind in classic.c:gnu99:gcc classicpp.cc:gnu++11:g++; do

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Boots the lab's kernel under software emulation and runs one script or command in it:
-#	boot.sh [-t SECONDS] [-o FOLDER] [-k KERNEL] [-n TAP | -w] SCRIPT [ARG...] | -- COMMAND [ARG...]
+#	boot.sh [-t SECONDS] [-o FOLDER] [-k KERNEL] [-n TAP | -w] SCRIPT [ARG...] | -- COMMAND...
 # -w gives it two network cards, eth0 and eth1, on one wire, which can do AF_XDP without copies.
 # It sees this host's root read-only, /tmp and /run fresh, and FOLDER (build-vm/out) as /tmp/lab.
 # Its output comes here, its exit status is ours; 124 when the time was over, 125 when the guest
@@ -17,9 +17,10 @@ while getopts t:o:k:n:w option; do
 	k) [ "$OPTARG" = 6.1 ] || images=$lab/$OPTARG ;;
 	n) network=(-netdev "tap,id=net,ifname=$OPTARG,script=no,downscript=no"
 		-device "virtio-net-pci,netdev=net,mac=52:54:00:07:00:01") ;;
-	w) for i in 0 1; do # the driver maps memory that is not its own only for such a device
-		network+=(-netdev "hubport,id=net$i,hubid=0" -device
-			"virtio-net-pci,netdev=net$i,mac=52:54:00:07:00:0$i,iommu_platform=on,disable-legacy=on")
+	w) for i in 0 1; do # the driver takes memory of AF_XDP's only for such a device
+		card=virtio-net-pci,iommu_platform=on,disable-legacy=on
+		network+=(-netdev "hubport,id=net$i,hubid=0"
+			-device "$card,netdev=net$i,mac=52:54:00:07:00:0$i")
 	   done ;;
 	*) exit 2 ;;
 	esac
