@@ -79,7 +79,8 @@ check "puts and gets" ": 0 damaged" "$apps/am-getput" 2 C 100000 5
 check "a sort" "sorted" "$apps/am-sort" 2 C 20000
 check "a sort with faults" "sorted" env AMUDP_FAULT_RATE=0.1 AMUDP_FAULT_REORDER=0.1 \
 	AMUDP_REQUESTTIMEOUT_INITIAL=5000 "$apps/am-sort" 2 C 20000
-check "copy mode by choice" "AF_XDP on va, copy mode, .*; zero-copy: not wanted" env AMUDP_XDP_COPY=1 "$apps/am-ping" 2 C 100
+check "copy mode by choice" "AF_XDP on va, copy mode, .*; zero-copy: not wanted" env \
+	AMUDP_XDP_COPY=1 "$apps/am-ping" 2 C 100
 check "the driver's hook by choice" "AF_XDP on va, $hook" env AMUDP_XDP_GENERIC=0 \
 	"$apps/am-sort" 2 C 20000
 check "another hook than that does not go with zero-copy" "AF_XDP on va, $mode" env \
@@ -91,11 +92,12 @@ check "on the loopback it says why not" "no AF_XDP on lo: .*not supported" \
 	env MASTERIP=127.0.0.1 "$apps/am-sort" 2 L 1000
 
 check "another process has the queue: UDP, and why" "no AF_XDP on va: socket: .* busy" env \
-	CSPAWN_CMD="AMUDP_SLAVE_RANK=0 ip netns exec $A %C & AMUDP_SLAVE_RANK=1 ip netns exec $A %C & \
-	AMUDP_SLAVE_RANK=2 ip netns exec $B %C & wait" "$apps/am-sort" 3 C 20000
+	CSPAWN_CMD="AMUDP_SLAVE_RANK=0 ip netns exec $A %C & AMUDP_SLAVE_RANK=1 ip netns exec \
+	$A %C & AMUDP_SLAVE_RANK=2 ip netns exec $B %C & wait" "$apps/am-sort" 3 C 20000
 check "without the right to: UDP, and why" "no AF_XDP on va: .*not permitted" env \
-	CSPAWN_CMD="AMUDP_SLAVE_RANK=0 ip netns exec $A setpriv --bounding-set -all --inh-caps -all \
-	%C & AMUDP_SLAVE_RANK=1 ip netns exec $B %C & wait" "$apps/am-sort" 2 C 20000
+	CSPAWN_CMD="AMUDP_SLAVE_RANK=0 ip netns exec $A setpriv --bounding-set \
+	-all --inh-caps -all %C & AMUDP_SLAVE_RANK=1 ip netns exec $B %C & wait" \
+	"$apps/am-sort" 2 C 20000
 
 # programs for AMUDP, unchanged
 for kind in classic.c:gnu99:gcc classicpp.cc:gnu++11:g++; do
