@@ -117,6 +117,8 @@ static bool charge_over(struct charge *c, bool content)
 	c->plain = left == -ENOMSG;
 	if (c->plain)
 		return false;
+	if (!left && !c->closed)
+		sock_settle(c->sock);
 	if (!c->closed)
 		return left != -EAGAIN && !stream->ops->owes(stream) &&
 		       !stream->ops->serves(stream);

@@ -39,6 +39,8 @@ int epoll_set_wait(struct epset *set, const struct epoll_wait *w);
  */
 void epoll_poll_begin(struct epset *set);
 bool epoll_poll_look(struct epset *set, int *fd);
+/* Behind it: when another look is due in any case */
+uint64_t epoll_poll_limit(struct epset *set);
 void epoll_poll_end(struct epset *set);
 
 /* The socket is worked on by another descriptor: engines are to know it by that one */

@@ -137,6 +137,7 @@ static uint32_t stream_look(struct epset_reg *r, bool drain, struct stream_edges
 	}
 	if (err == -ENOMSG)
 		return reg_plain(r, look);
+	sock_progressed(r->sock, err);
 	starting_note(r, stream);
 	return wait_level_events(stream->ops->levels(stream, edges));
 }

@@ -331,8 +331,10 @@ static int outer_move(struct epset_reg *r)
 
 void epset_count(struct epset_reg *r)
 {
-	if (r->inner)
+	if (r->inner) {
 		__atomic_add_fetch(&r->inner->nested, 1, __ATOMIC_SEQ_CST);
+		base_list_push_back(&r->set->starting, &r->starting);
+	}
 	__atomic_add_fetch(&r->set->ours, 1, __ATOMIC_SEQ_CST);
 	kick(r->set);
 }

@@ -138,8 +138,20 @@ static void outer_tell(struct epset *set)
 	pthread_mutex_unlock(&epset_nest);
 }
 
-/* Members whose Reply is overdue become hot; when is the next one? */
-static uint64_t starting_look(struct epset *set, uint64_t now)
+static uint64_t starting_look(struct epset *set, bool rouse);
+
+/* When it is to be looked at again, whatever happens; of a set, the first of its members */
+static uint64_t starting_limit(const struct epset_reg *r)
+{
+	if (r->inner)
+		return starting_look(r->inner, false);
+	return sock_role(r->sock) == SOCK_STREAM_ON
+		       ? r->sock->stream->ops->wait_deadline(r->sock->stream)
+		       : BASE_NEVER;
+}
+
+/* The first time at which one of its members is overdue; with @rouse, those that are become hot */
+static uint64_t starting_look(struct epset *set, bool rouse)
 {
 	struct base_list *node, *next;
 	uint64_t first = BASE_NEVER, limit;
@@ -150,13 +162,10 @@ static uint64_t starting_look(struct epset *set, uint64_t now)
 	base_list_foreach(node, next, &set->starting) {
 		struct epset_reg *r = base_list_entry(node, struct epset_reg, starting);
 
-		if (sock_role(r->sock) != SOCK_STREAM_ON)
-			continue;
-		limit = r->sock->stream->ops->wait_deadline(r->sock->stream);
-		if (base_deadline_passed(limit, now))
+		limit = starting_limit(r);
+		if (rouse && base_deadline_passed(limit, base_now()))
 			epset_reg_speak(r);
-		else
-			first = base_min(first, limit);
+		first = base_min(first, limit);
 	}
 	pthread_mutex_unlock(&set->lock);
 	return first;
@@ -218,26 +227,28 @@ static int take(struct epset *set, const struct epoll_wait *w, bool kernel)
 	return n;
 }
 
-/* Before the look at members: until when to sleep, whatever happens */
-static uint64_t wait_limit(struct epset *set)
+/* Before the look at members: until when other processes allow to sleep */
+static uint64_t look_begin(struct epset *set)
 {
-	uint64_t limit = starting_look(set, base_now());
-
+	starting_look(set, true);
 	if (!others_any())
-		return limit;
+		return BASE_NEVER;
 	others_await_all();
 	epset_hear(set);
-	return base_min(limit, others_limit());
+	return others_limit();
 }
 
 static int engine_wait(struct epset *set, const struct epoll_wait *w)
 {
 	for (;;) {
 		unsigned int left = load(&set->left);
-		uint64_t limit = base_min(w->deadline, wait_limit(set));
+		uint64_t limit = base_min(w->deadline, look_begin(set));
 		bool hot = is_hot(set), kernel = false;
-		int n = harvest(set, w, hot ? 0 : limit, left, &kernel);
+		int n;
 
+		/* The look may have set new times */
+		limit = base_min(limit, starting_look(set, false));
+		n = harvest(set, w, hot ? 0 : limit, left, &kernel);
 		if (n > 0)
 			outer_tell(set);
 		if (n < 0 && !hot)
@@ -277,6 +288,7 @@ bool epset_is_ready(struct epset *set, struct epset_look *look)
 
 	if (!epset_has_engine(set))
 		return base_sock_ready(epset_fd(set), POLLIN) & POLLIN;
+	starting_look(set, true);
 	harvest(set, &now, 0, 0, &kernel);
 	pthread_mutex_lock(&set->lock);
 	hot = epset_peek(set, look);
@@ -298,6 +310,11 @@ void epoll_poll_end(struct epset *set)
 {
 	epset_stranger_leave(set);
 	__atomic_sub_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
+}
+
+uint64_t epoll_poll_limit(struct epset *set)
+{
+	return starting_look(set, false);
 }
 
 bool epoll_poll_look(struct epset *set, int *fd)

@@ -76,7 +76,7 @@ struct epset {
 	pthread_mutex_t lock;
 	struct base_list members;
 	struct base_list candidates;
-	struct base_list starting; /* whose peers owe a Reply */
+	struct base_list starting; /* whose peers owe a Reply, and all sets */
 	struct base_list watches;  /* registrations of this set, under nest */
 	bool kernel_first;	   /* whose turn it is when there is too much; atomic */
 	bool fork_locked;

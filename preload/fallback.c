@@ -101,16 +101,14 @@ static void write_again(struct sock *s)
 
 static void fall_back(struct sock *s)
 {
+	enum config_reason waived = turn_waived(s);
 	struct stream_stats stats;
 
 	s->stream->ops->stats(s->stream, &stats);
 	/* Otherwise another process that has the socket too does this, or the peer has spoken */
-	if (stats.probe_error) {
-		probe_note((struct sockaddr *)&s->peer, s->peer_len, PROBE_PLAIN,
-			   sock_config.forget_plain, base_now());
+	if (stats.probe_error || waived)
 		write_again(s);
-	}
-	sock_give_back(s, sock_reason(-stats.probe_error));
+	sock_give_back(s, waived ? waived : sock_reason(-stats.probe_error));
 }
 
 void sock_fall_back(struct sock *s)
@@ -140,6 +138,7 @@ void sock_settle(struct sock *s)
 	if (!__atomic_exchange_n(&s->unsettled, false, __ATOMIC_ACQ_REL))
 		return;
 	s->stream->ops->stats(s->stream, &stats);
+	__atomic_store_n(&s->turn.asks, false, __ATOMIC_RELEASE);
 	if (stats.opened)
 		probe_note((struct sockaddr *)&s->peer, s->peer_len, PROBE_DDP,
 			   sock_config.forget_ddp, base_now());

@@ -226,6 +226,13 @@ static int list_answer(struct list *l)
 	return ready;
 }
 
+static uint64_t entry_deadline(const struct entry *e)
+{
+	if (e->set)
+		return epoll_poll_limit(e->set);
+	return e->sock ? e->sock->stream->ops->wait_deadline(e->sock->stream) : BASE_NEVER;
+}
+
 /* The first time at which one of ours must be looked at again */
 static uint64_t list_deadline(const struct list *l)
 {
@@ -233,12 +240,8 @@ static uint64_t list_deadline(const struct list *l)
 
 	first = base_min(first, others_limit());
 
-	for (unsigned int i = 0; i < l->n && stream_starting(); i++) {
-		struct stream *s = l->entry[i].sock ? l->entry[i].sock->stream : NULL;
-
-		if (s)
-			first = base_min(first, s->ops->wait_deadline(s));
-	}
+	for (unsigned int i = 0; i < l->n && stream_starting(); i++)
+		first = base_min(first, entry_deadline(&l->entry[i]));
 	return first;
 }
 

@@ -2,11 +2,15 @@
 /*
  * What is known of peers, by address and port.
  *
- * A cache of fixed size in which an entry is one word, so that it is read and written whole without
- * a lock: a tag of the address, when to forget, and the answer. Two addresses of one tag are taken
- * for each other, one pair of 2^40 that fall into one row; that costs a Request to a plain peer,
- * or a connection on TCP that could have been on DDP. A row that is full loses what would be
- * forgotten first.
+ * A cache of fixed size in which an entry is one word, so that it is read and written whole
+ * without a lock: a tag of the address, when to forget, and the answer, or that somebody asks. Two
+ * addresses of one tag are taken for each other, one pair of 2^39 that fall into one row; that
+ * costs a Request to a plain peer, or a connection on TCP that could have been on DDP. A row that
+ * is full loses what would be forgotten first.
+ *
+ * It is one memory for a process and all that it forks, for pools are made of those, too; a program
+ * that is executed begins with nothing. What any of them may have written there is a guess at most:
+ * every word means something, and none of them is a place or a length.
  */
 #include "preload/probe.h"
 
@@ -15,15 +19,20 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/map.h"
 
 #define ROWS 256u
 #define WAYS 4u
 #define LIFE_S ((unsigned int)(PROBE_LIFE_MAX / BASE_NS_PER_S))
 
-/* A word: tag, 40 bits; second to forget it at, 23 bits; 1 DDP, 0 plain. 0 is no entry */
+/* A word: tag, 39 bits; second to forget it at, 23; enum probe_answer, 2. 0 is no entry */
+#define TAG_SHIFT 25
+#define TIME_SHIFT 2
 #define TIME_MASK ((1u << 23) - 1)
+#define ANSWER_MASK 3u
 
-static uint64_t cache[ROWS][WAYS]; /* atomic */
+static uint64_t own[ROWS][WAYS];
+static uint64_t (*cache)[WAYS] = own; /* its words atomic */
 
 static uint64_t mix(uint64_t h)
 {
@@ -67,13 +76,13 @@ static uint64_t *row_of(uint64_t h)
 
 static uint64_t tag_of(uint64_t word)
 {
-	return word >> 24;
+	return word >> TAG_SHIFT;
 }
 
 /* Seconds until it is to be forgotten, 0: it is no entry, or to be forgotten now */
 static unsigned int left(uint64_t word, unsigned int now)
 {
-	unsigned int s = ((unsigned int)(word >> 1) - now) & TIME_MASK;
+	unsigned int s = ((unsigned int)(word >> TIME_SHIFT) - now) & TIME_MASK;
 
 	return word && s <= LIFE_S ? s : 0;
 }
@@ -88,13 +97,18 @@ static uint64_t load(const uint64_t *slot)
 	return __atomic_load_n(slot, __ATOMIC_RELAXED);
 }
 
+static bool is_entry(uint64_t word, uint64_t h, unsigned int now)
+{
+	return left(word, now) && tag_of(word) == tag_of(h);
+}
+
 /* Where @h stands in its row, or else may stand */
 static uint64_t *slot_find(uint64_t h, unsigned int now)
 {
 	uint64_t *row = row_of(h), *best = row;
 
 	for (unsigned int i = 0; i < WAYS; i++) {
-		if (left(load(&row[i]), now) && tag_of(load(&row[i])) == tag_of(h))
+		if (is_entry(load(&row[i]), h, now))
 			return &row[i];
 		if (left(load(&row[i]), now) < left(load(best), now))
 			best = &row[i];
@@ -102,17 +116,29 @@ static uint64_t *slot_find(uint64_t h, unsigned int now)
 	return best;
 }
 
+static uint64_t word_of(uint64_t h, enum probe_answer answer, uint64_t life, unsigned int now)
+{
+	unsigned int until = now + (unsigned int)(base_min(life, PROBE_LIFE_MAX) / BASE_NS_PER_S);
+
+	return tag_of(h) << TAG_SHIFT | (uint64_t)(until & TIME_MASK) << TIME_SHIFT | answer;
+}
+
+void probe_init(void)
+{
+	void *p;
+
+	if (!base_map_create_shared(sizeof(own), &p))
+		cache = p;
+}
+
 void probe_note(const struct sockaddr *peer, socklen_t len, enum probe_answer answer, uint64_t life,
 		uint64_t now)
 {
-	uint64_t h = hash(peer, len), word;
+	uint64_t h = hash(peer, len);
 	unsigned int s = seconds(now);
-	unsigned int until = s + (unsigned int)(base_min(life, PROBE_LIFE_MAX) / BASE_NS_PER_S);
 
-	if (!h || answer == PROBE_UNKNOWN)
-		return;
-	word = tag_of(h) << 24 | (uint64_t)(until & TIME_MASK) << 1 | (answer == PROBE_DDP);
-	__atomic_store_n(slot_find(h, s), word, __ATOMIC_RELAXED);
+	if (h && answer != PROBE_UNKNOWN)
+		__atomic_store_n(slot_find(h, s), word_of(h, answer, life, s), __ATOMIC_RELAXED);
 }
 
 enum probe_answer probe_known(const struct sockaddr *peer, socklen_t len, uint64_t now)
@@ -122,7 +148,27 @@ enum probe_answer probe_known(const struct sockaddr *peer, socklen_t len, uint64
 	if (!h)
 		return PROBE_UNKNOWN;
 	word = load(slot_find(h, seconds(now)));
-	if (tag_of(word) != tag_of(h) || !left(word, seconds(now)))
+	if (!is_entry(word, h, seconds(now)) || (word & ANSWER_MASK) == PROBE_ASKED)
 		return PROBE_UNKNOWN;
-	return word & 1 ? PROBE_DDP : PROBE_PLAIN;
+	return (enum probe_answer)(word & ANSWER_MASK);
+}
+
+enum probe_answer probe_turn(const struct sockaddr *peer, socklen_t len, uint64_t limit,
+			     uint64_t now)
+{
+	uint64_t h = hash(peer, len), *slot, word, mine;
+	unsigned int s = seconds(now);
+
+	if (!h)
+		return PROBE_UNKNOWN;
+	/* Whole seconds, of which the first and the last are not */
+	mine = word_of(h, PROBE_ASKED, base_deadline(limit, 2 * BASE_NS_PER_S), s);
+	do {
+		slot = slot_find(h, s);
+		word = load(slot);
+		if (is_entry(word, h, s))
+			return (enum probe_answer)(word & ANSWER_MASK);
+	} while (!__atomic_compare_exchange_n(slot, &word, mine, false, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	return PROBE_UNKNOWN;
 }

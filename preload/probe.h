@@ -9,14 +9,23 @@
 #include "base/clock.h"
 
 /*
- * What this process knows of peers: whether there was an answer when they were sent a Request. No
- * lock, no memory; safe in a signal handler and after fork(). It may forget.
+ * What this process, and those that it has forked, know of peers: whether there was an answer when
+ * they were sent a Request. No lock, no memory; safe in a signal handler and after fork(). It may
+ * forget.
  */
 enum probe_answer {
 	PROBE_UNKNOWN,
 	PROBE_PLAIN, /* none, or not the right one */
 	PROBE_DDP,
+	PROBE_ASKED, /* somebody waits for its answer */
 };
+
+/* How long an answer is waited for: so long or so many round trips, whichever is more */
+#define PROBE_LIMIT (50 * BASE_NS_PER_MS)
+#define PROBE_RTTS 4
+
+/* When the process starts: what is known is its children's, too */
+void probe_init(void);
 
 /* How long an answer may be kept */
 #define PROBE_LIFE_MAX (86400 * BASE_NS_PER_S)
@@ -25,5 +34,11 @@ enum probe_answer {
 void probe_note(const struct sockaddr *peer, socklen_t len, enum probe_answer answer, uint64_t life,
 		uint64_t now);
 enum probe_answer probe_known(const struct sockaddr *peer, socklen_t len, uint64_t now);
+/*
+ * As probe_known(), for who is about to send a Request. PROBE_UNKNOWN is said to one: the others
+ * are told PROBE_ASKED, until the answer is noted or was due by @limit.
+ */
+enum probe_answer probe_turn(const struct sockaddr *peer, socklen_t len, uint64_t limit,
+			     uint64_t now);
 
 #endif

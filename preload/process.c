@@ -29,6 +29,7 @@
 #include "preload/inherit.h"
 #include "preload/libc.h"
 #include "preload/linger.h"
+#include "preload/probe.h"
 #include "preload/report.h"
 #include "preload/sock.h"
 
@@ -197,6 +198,7 @@ __attribute__((constructor)) static void begin(void)
 	environment_init();
 	config_load(&sock_config);
 	choose_init();
+	probe_init();
 	if (choose_may(CONFIG_CLIENT) || choose_may(CONFIG_SERVER))
 		files_init();
 	inherit_sockets();

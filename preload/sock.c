@@ -32,6 +32,7 @@
 #include "preload/others.h"
 #include "preload/plain.h"
 #include "preload/pool.h"
+#include "preload/probe.h"
 #include "preload/report.h"
 
 struct config sock_config;
@@ -220,6 +221,7 @@ static struct sock *sock_alloc(int fd)
 	s->probing = s->late = s->unsettled = s->fixed = false;
 	s->accepted = s->attended = s->own = s->ended = s->heir = s->lent = s->common = false;
 	s->option = (struct option_kept){ 0 };
+	s->turn = (struct turn){ 0 };
 	s->acked = 0;
 	s->confined = false;
 	s->wish = (struct sock_wish){
@@ -288,13 +290,12 @@ bool sock_is_behind(const struct sock *s, int fd)
 	return s->cookie && sock_cookie(fd) == s->cookie;
 }
 
-/* 50 ms or four round trips, whichever is more, if the user has set nothing */
 static void probe_limit(struct stream_param *param)
 {
 	bool computed = sock_config.probe == CONFIG_COMPUTED;
 
-	param->start_limit = computed ? 50 * BASE_NS_PER_MS : sock_config.probe;
-	param->start_rtts = computed ? 4 : 0;
+	param->start_limit = computed ? PROBE_LIMIT : sock_config.probe;
+	param->start_rtts = computed ? PROBE_RTTS : 0;
 }
 
 static int stream_make(struct sock *s, bool initiator, bool connecting, bool hold)
@@ -317,6 +318,8 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 		.provider = s->wish.provider[0] ? s->wish.provider : NULL,
 		.native = s->native,
 		.changed = changed,
+		.may_probe = turn_may_probe,
+		.probed = turn_probed,
 		.ctx = s,
 	};
 	struct stream *fresh;
@@ -327,6 +330,7 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 		param.start_limit = 0;
 	else if (s->probing && !hold)
 		probe_limit(&param);
+	s->turn = (struct turn){ 0 };
 	option_prepare(s->fd, &s->option);
 	err = stream_rsock_ops.attach(s->fd, &param, &fresh);
 	if (err)
@@ -384,7 +388,13 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 int sock_create_adopted(int fd, struct sock **out)
 {
 	struct sock *s = sock_alloc(fd);
-	struct stream_param param = { .dir = sock_config.dir, .changed = changed, .ctx = s };
+	struct stream_param param = {
+		.dir = sock_config.dir,
+		.changed = changed,
+		.may_probe = turn_may_probe,
+		.probed = turn_probed,
+		.ctx = s,
+	};
 	struct stream *stream;
 	int err = s ? stream_rsock_ops.adopt(fd, &param, &stream) : -ENOMEM;
 
@@ -505,14 +515,22 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 		number_take(s->fd, &s->ent, &s->ent);
 }
 
+void sock_progressed(struct sock *s, int err)
+{
+	if (!err && __atomic_load_n(&s->unsettled, __ATOMIC_RELAXED))
+		sock_settle(s);
+	else if (err == -EAGAIN)
+		turn_help(s);
+}
+
 int sock_progress(struct sock *s)
 {
 	int err = s->stream->ops->progress(s->stream);
 
 	if (err == -ENOMSG)
 		sock_fall_back(s);
-	else if (!err && __atomic_load_n(&s->unsettled, __ATOMIC_RELAXED))
-		sock_settle(s);
+	else
+		sock_progressed(s, err);
 	return err;
 }
 

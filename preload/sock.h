@@ -16,6 +16,7 @@
 #include "config/rule.h"
 #include "preload/fdtab.h"
 #include "preload/option.h"
+#include "preload/turn.h"
 #include "stream/stream.h"
 
 enum sock_role {
@@ -77,6 +78,7 @@ struct sock {
 	bool confined; /* atomic; preload/confine.c; the time-outs are as they were then */
 	uint64_t timeout_in, timeout_out;
 	bool unsettled; /* atomic: that the peer speaks DDP has not been noted yet */
+	struct turn turn;
 	/*
 	 * device.c: the connection of a device, its stream's as soon as there is one; has connect()
 	 * told that it is there; why another provider serves than was wished for
@@ -175,6 +177,7 @@ bool sock_is_behind(const struct sock *s, int fd);
 
 /* As stream_ops.progress; a peer without DDP makes the socket plain (-ENOMSG) */
 int sock_progress(struct sock *s);
+void sock_progressed(struct sock *s, int err); /* by who has asked the stream itself */
 /* Its stream's counts go to the report, once */
 void sock_report(struct sock *s);
 /* Is there a listener for DDP in this process that a connection to @addr would reach? */

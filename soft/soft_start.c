@@ -26,20 +26,20 @@ static void private_data_keep(const struct soft_io *io, const struct mpa_startup
 	io->core->pd_len = in->pd_len;
 }
 
-/* Receives from octet @fill on up to @need of the frame in all: 0 when they are there */
+/*
+ * Receives from octet @fill on, up to @need of the frame in all: 0 when there are more than before.
+ * They are judged as they come, for a peer that says something else may say no more than that
+ */
 static int frame_fill(const struct soft_io *io, size_t fill, size_t need)
 {
-	while (fill < need) {
-		struct iovec iov = { io->in + fill, need - fill };
-		ssize_t got = io->llp->ops->recv(io->llp, &iov, 1);
+	struct iovec iov = { io->in + fill, need - fill };
+	ssize_t got = io->llp->ops->recv(io->llp, &iov, 1);
 
-		if (got == 0)
-			return -ECONNRESET;
-		if (got < 0)
-			return (int)got;
-		fill += (size_t)got;
-		io->core->in_fill = (__u32)fill;
-	}
+	if (got == 0)
+		return -ECONNRESET;
+	if (got < 0)
+		return (int)got;
+	io->core->in_fill = (__u32)(fill + (size_t)got);
 	return 0;
 }
 

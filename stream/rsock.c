@@ -329,6 +329,8 @@ static int rsock_create(int fd, const struct stream_param *param, struct rsock *
 		**out = (struct rsock){
 			.base = { .ops = &stream_rsock_ops, .fd = fd, .carrier = -1 },
 			.changed = param->changed,
+			.may_probe = param->may_probe,
+			.probed = param->probed,
 			.ctx = param->ctx,
 			.slot = -1,
 		};

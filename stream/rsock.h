@@ -4,6 +4,7 @@
  *
  *	rsock.c    a stream: made, taken down, its table
  *	start.c    from a TCP connection to an open stream
+ *	turn.c     whether a probe's Request may go out yet
  *	again.c    back to TCP, over a connection more
  *	send.c     octets out: Write and DATA
  *	push.c     what is due: grants, ends
@@ -58,10 +59,9 @@ struct rsock {
 	uint32_t offered;     /* features */
 	uint64_t start_limit;
 	/* What this process saw, and did */
-	bool failed; /* atomic */
 	bool disowned, left;
-	bool last;			  /* atomic: it is the one that ends it */
-	bool counted;			  /* atomic: among those that start */
+	/* Atomic: it never came up; is the one that ends it; is among those that start */
+	bool failed, last, counted;
 	uint64_t looked;		  /* atomic: when a writer looked for input */
 	int probe_error;		  /* atomic */
 	uint32_t start_error;		  /* atomic */
@@ -71,8 +71,8 @@ struct rsock {
 	unsigned int regions;		  /* atomic */
 	bool resting;			  /* atomic: no thread of this process goes on */
 	uint64_t spared; /* rx: rsock_moved() when the transport was empty, and 1 */
-	void (*changed)(void *ctx);
-	void *ctx;
+	void (*changed)(void *ctx), (*probed)(void *ctx), *ctx;
+	int (*may_probe)(void *ctx, uint64_t *when);
 };
 
 static inline struct rsock *rsock_of(struct stream *s)

@@ -32,6 +32,11 @@ static inline bool rsock_holds(const struct rsock *s)
 void rsock_start_join(struct rsock *s);
 void rsock_start_leave(struct rsock *s);
 
+/* --- turn.c: both locks --- */
+
+/* May the Request go out? 0, -EAGAIN, -ENOMSG, as rsock_start() */
+int rsock_turn(struct rsock *s);
+
 /* --- again.c: both locks. As rsock_start() --- */
 
 /* When the stream is made */

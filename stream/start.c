@@ -292,6 +292,19 @@ static int carrier_connected(struct rsock *s)
 	int err = s->rnic->carrier->connect(&s->mem, stream_fd(&s->base), &events);
 
 	rsock_store(&s->state->start_events, events);
+	if (!err)
+		rsock_store(&s->state->stage, STREAM_TURN);
+	return err;
+}
+
+static int before_start(struct rsock *s)
+{
+	int err = 0;
+
+	if (rsock_load(&s->state->stage) == STREAM_CONNECTING)
+		err = carrier_connected(s);
+	if (!err)
+		err = rsock_turn(s);
 	return err ? err : provider_begin(s);
 }
 
@@ -302,8 +315,8 @@ static int start_go(struct rsock *s)
 	size_t len;
 	int state, err;
 
-	if (rsock_load(&s->state->stage) == STREAM_CONNECTING) {
-		err = carrier_connected(s);
+	if (rsock_load(&s->state->stage) < STREAM_STARTING) {
+		err = before_start(s);
 		if (err)
 			return err;
 	}
@@ -355,6 +368,8 @@ static int start_failed(struct rsock *s, int err)
 {
 	bool up = rsock_load(&s->state->stage) == STREAM_STARTING, probed = s->probe && up;
 	bool plain = probed || (err == -ENOMSG && !s->only);
+	/* What a device would have carried has no TCP connection yet */
+	bool anew = probed || (err == -ENOMSG && s->mem.native);
 
 	rsock_store(&s->start_error, plain || probed ? 0 : (uint32_t)-err);
 	if (err == -ENOMSG && s->only) {
@@ -363,10 +378,12 @@ static int start_failed(struct rsock *s, int err)
 	}
 	rsock_store(&s->failed, up && !plain);
 	base_debug("stream: start-up ended with %d", err);
-	if ((probed || !plain) && !s->state->rejected)
+	if (probed && s->probed)
+		s->probed(s->ctx);
+	if ((anew || !plain) && !s->state->rejected)
 		s->rnic->carrier->abort(&s->mem, stream_fd(&s->base));
-	if (probed && base_once(s->state->again.peer_len))
-		return rsock_again_begin(s, -err);
+	if (anew && base_once(s->state->again.peer_len))
+		return rsock_again_begin(s, probed ? -err : ETIMEDOUT);
 	if (probed) {
 		rsock_store(&s->probe_error, -err);
 		err = -ENOMSG;
@@ -411,6 +428,13 @@ static void room_note(struct rsock *s)
 		__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
 }
 
+/* The Reply. Whose turn has not come is asked again then, and who connects again as well */
+static bool is_overdue(const struct stream_state *st)
+{
+	return rsock_load(&st->stage) == STREAM_STARTING &&
+	       base_deadline_passed(rsock_load(&st->start_deadline), base_now());
+}
+
 int rsock_start(struct rsock *s)
 {
 	int err;
@@ -430,7 +454,7 @@ int rsock_start(struct rsock *s)
 	do {
 		err = start_go(s);
 	} while (err == -EAGAIN && lowat_raise(s));
-	if (err == -EAGAIN && base_deadline_passed(s->state->start_deadline, base_now()))
+	if (err == -EAGAIN && is_overdue(s->state))
 		err = -ETIMEDOUT;
 	if (err == -EAGAIN) {
 		room_note(s);

@@ -21,7 +21,7 @@
 #include "stream/share.h"
 
 #define STREAM_MAGIC 0x57415250u
-#define STREAM_VERSION 5
+#define STREAM_VERSION 6
 #define STREAM_NO_MESSAGE (~0ull)
 
 /*
@@ -48,6 +48,7 @@
 
 enum stream_stage {
 	STREAM_CONNECTING, /* TCP's connect() is under way */
+	STREAM_TURN,	   /* a probe waits for what comes of another one (turn.c) */
 	STREAM_STARTING,   /* MPA's start-up is */
 	STREAM_AGAIN,	   /* a probe came to nothing: TCP connects once more (again.c) */
 	STREAM_OPEN,

@@ -29,7 +29,8 @@ from launch import Stage, differences, free_port  # noqa: E402
 
 SERVER, CLIENT = ([sys.executable, str(HERE / "programs" / name)]
                   for name in ("server.py", "client.py"))
-WAYS = ("blocking", "poll", "select", "epoll", "epoll_et", "again", "write", "dup", "threads")
+WAYS = ("blocking", "poll", "select", "epoll", "epoll_et", "set", "nest", "again", "write", "dup",
+        "threads")
 OCTETS = 200_000
 REQUEST = b"MPA ID Req Frame"
 RESET = (errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN)

@@ -79,6 +79,31 @@ def connect_epoll_et(sock, where):
     epoll(sock, where, select.EPOLLET, True)
 
 
+def connect_set(sock, where):
+    """In an epoll set that poll() looks at."""
+    with select.epoll() as ready:
+        ready.register(sock, select.EPOLLOUT)
+        in_progress(sock, where)
+        poll = select.poll()
+        poll.register(ready, select.POLLIN)
+        while not any(events & select.EPOLLOUT for _, events in ready.poll(0)):
+            if not poll.poll(LIMIT * 1000):
+                raise TimeoutError("poll")
+    settled(sock)
+
+
+def connect_nest(sock, where):
+    """In an epoll set in another one."""
+    with select.epoll() as inner, select.epoll() as outer:
+        outer.register(inner, select.EPOLLIN)
+        in_progress(sock, where)
+        inner.register(sock, select.EPOLLOUT)
+        while not any(events & select.EPOLLOUT for _, events in inner.poll(0)):
+            if not outer.poll(LIMIT):
+                raise TimeoutError("epoll")
+    settled(sock)
+
+
 def connect_again(sock, where):
     """Asks until it is connected, which is what some old programs do."""
     in_progress(sock, where)

@@ -7,6 +7,8 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <netinet/in.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/clock.h"
@@ -110,6 +112,44 @@ Test(probe, many)
 		cr_expect_eq(answer, port % 2 ? PROBE_DDP : PROBE_PLAIN, "port %u", port);
 	}
 	cr_expect(there > 500 && there <= 1024, "%u are there", there);
+}
+
+/* One asks, and the others know that; until it is known, or was due */
+Test(probe, one_asks)
+{
+	union address a;
+	socklen_t len = address(&a, "10.0.0.1", 11);
+
+	cr_expect_eq(probe_turn(&a.any, len, 3 * BASE_NS_PER_S, AT(0)), PROBE_UNKNOWN);
+	cr_expect_eq(probe_turn(&a.any, len, 3 * BASE_NS_PER_S, AT(0)), PROBE_ASKED);
+	cr_expect_eq(probe_known(&a.any, len, AT(0)), PROBE_UNKNOWN);
+	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_MS, AT(3)), PROBE_ASKED);
+	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_MS, AT(5)), PROBE_UNKNOWN);
+	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_MS, AT(6)), PROBE_ASKED);
+	note("10.0.0.1", 11, PROBE_PLAIN, AT(6));
+	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_MS, AT(6)), PROBE_PLAIN);
+	note("10.0.0.1", 11, PROBE_DDP, AT(7));
+	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_MS, AT(8)), PROBE_DDP);
+	cr_expect_eq(probe_turn(&a.any, len - 1, BASE_NS_PER_MS, AT(8)), PROBE_UNKNOWN);
+}
+
+/* What a process knows, its children know; and the other way round */
+Test(probe, of_all_that_are_forked)
+{
+	union address a;
+	socklen_t len = address(&a, "10.0.0.1", 12);
+	int status = 1;
+	pid_t pid;
+
+	probe_init();
+	note("10.0.0.1", 13, PROBE_DDP, AT(0));
+	pid = fork();
+	if (!pid)
+		_exit(known("10.0.0.1", 13, AT(0)) != PROBE_DDP ||
+		      probe_turn(&a.any, len, BASE_NS_PER_MS, AT(0)) != PROBE_UNKNOWN);
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect_eq(status, 0);
+	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_MS, AT(0)), PROBE_ASKED);
 }
 
 Test(probe, only_addresses_of_ip)

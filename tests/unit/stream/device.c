@@ -5,6 +5,7 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,9 +225,15 @@ static void native_destroy(struct rnic_native *n)
 	base_container_of(n, struct device, native)->destroyed = true;
 }
 
+/* The socket is connected, and nothing comes from the device any more */
+static void native_follow(struct rnic_native *n, int fd)
+{
+}
+
 static const struct rnic_native_ops native = { .memory = native_memory,
 					       .messages = native_messages,
-					       .destroy = native_destroy };
+					       .destroy = native_destroy,
+					       .follow = native_follow };
 
 static const struct rnic_stream_ops device_stream = {
 	.init = device_init,
@@ -446,4 +453,47 @@ Test(device, a_child_has_nothing_of_it)
 	cr_assert_eq(OPS->close(ends[1]), -EAGAIN);
 	cr_assert_eq(OPS->recv(ends[0], &(struct iovec){ &c, 1 }, 1, 0), 0);
 	close_both();
+}
+
+static int waived(void *ctx, uint64_t *when)
+{
+	return -ENOMSG;
+}
+
+/* A probe that need not go leaves no device's connection behind, and a socket that is connected */
+Test(device, a_probe_that_is_waived)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct stream_param param = { .initiator = true,
+				      .connecting = true,
+				      .probe = true,
+				      .peer_len = sizeof(to),
+				      .may_probe = waived,
+				      .provider = "memory",
+				      .native = &devices[0].native };
+	struct sockaddr_storage peer = { 0 };
+	socklen_t len = sizeof(to);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct stream *s;
+
+	cr_assert_eq(bind(listener, (struct sockaddr *)&to, len), 0);
+	cr_assert_eq(listen(listener, 1), 0);
+	cr_assert_eq(getsockname(listener, (struct sockaddr *)&to, &len), 0);
+	memcpy(&peer, &to, sizeof(to));
+	param.peer = &peer;
+	rnic_register(&device_ops);
+	devices[0].native.fd = eventfd(0, EFD_NONBLOCK);
+	devices[0].initiator = true;
+	devices[0].peer = &devices[1];
+	cr_assert_eq(OPS->attach(fd, &param, &s), 0);
+	while (OPS->progress(s) == -EAGAIN)
+		poll(NULL, 0, 1);
+	cr_expect_eq(OPS->progress(s), -ENOMSG);
+	cr_expect_not(devices[0].asked);
+	cr_expect_eq(getpeername(fd, (struct sockaddr *)&peer, &len), 0);
+	OPS->destroy(s);
+	close(fd);
+	close(listener);
+	close(devices[0].native.fd);
 }

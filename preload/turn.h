@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PRELOAD_TURN_H
+#define PRELOAD_TURN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/reason.h"
+
+struct sock;
+
+/* A client in mode auto beside others that connect to the same peer */
+struct turn {
+	uint64_t since;	 /* under the stream's locks: when it began to wait; 0: it has not */
+	uint32_t waived; /* atomic; enum config_reason: why its Request does not go */
+	bool asks;	 /* atomic: the others wait for what comes of it */
+	bool waits;	 /* atomic: for longer than an answer mostly takes */
+	bool helped;	 /* atomic: somebody sees to the one who asks */
+};
+
+/* Of stream_param, with the socket */
+int turn_may_probe(void *sock, uint64_t *when);
+void turn_probed(void *sock);
+
+/* No lock. To wait for it may be all that its thread does: the attendant sees to who asks */
+void turn_help(struct sock *s);
+
+/* Why it is plain, though it asked nobody; CONFIG_REASON_NONE: it did */
+enum config_reason turn_waived(const struct sock *s);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A probe's turn.
+ *
+ * Connections to one peer may begin at once, and of a peer that nobody knows one Request is enough
+ * to know it. Who made the stream says which one asks; the others wait here, connected and with
+ * nothing sent, until that is answered: then they ask too, or are plain TCP over the connection
+ * that they have.
+ *
+ * A peer that speaks meanwhile has not waited for a Request, so it is plain. Whoever holds writes
+ * does not wait: its listener is in its own process, and may come to that connection first.
+ */
+#include "stream/rsock.h"
+
+#include <errno.h>
+#include <poll.h>
+
+#include "base/sockutil.h"
+
+/* A device's connection does not exist before its Request */
+static bool peer_speaks(const struct rsock *s)
+{
+	return !s->mem.native && base_sock_ready(stream_fd(&s->base), POLLIN);
+}
+
+static int wait_until(struct rsock *s, uint64_t when)
+{
+	rsock_store(&s->state->start_events, POLLIN);
+	rsock_store(&s->state->start_deadline, when);
+	rsock_start_join(s);
+	return -EAGAIN;
+}
+
+int rsock_turn(struct rsock *s)
+{
+	uint64_t when;
+	int err;
+
+	if (!s->probe || !s->may_probe || s->state->hold)
+		return 0;
+	err = s->may_probe(s->ctx, &when);
+	if (err == -EAGAIN && !peer_speaks(s))
+		return wait_until(s, when);
+	rsock_start_over(s);
+	return err == -EAGAIN ? -ENOMSG : err;
+}
