@@ -165,8 +165,7 @@ void sock_settle(struct sock *s);
 /* For what is not to be on DDP because of @err */
 enum config_reason sock_reason(int err);
 
-/* It listens (calls_sock.c) */
-void sock_listening(struct sock *s);
+void sock_listening(struct sock *s); /* calls_sock.c */
 /* Work on it goes by an internal descriptor from now on; -errno */
 int sock_own(struct sock *s);
 

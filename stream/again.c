@@ -2,16 +2,18 @@
 /*
  * A client whose probe came to nothing connects again, plainly.
  *
- * The first connection, over which the Request went, was reset when start-up failed. The
- * kernel's socket is the same: disconnected, it may connect anew, and everything that belongs to
+ * The first connection, over which the Request went, is reset. The kernel's socket is the same:
+ * disconnected, it may connect anew, and everything that belongs to
  * it and not to the connection stays as it was: options, flags, the address that it was bound to,
  * duplicates of the descriptor in this process and in others, registrations in epoll sets. Only a
  * port that a bind() to port 0 chose is the kernel's to give again, and is asked for by name.
  *
  * There are servers that take the Request for the beginning of their work and, when that fails,
- * begin anew with another listener. They were there a moment ago: one that has answered is left
- * alone for some milliseconds, and where the new connection is refused, or reset before the program
- * has seen it, it is tried again for a second. What comes of the last try is the kernel's to tell.
+ * begin anew with another listener. A connection that comes while they are at it ends with the old
+ * one. So who has answered is told that nothing more comes, and has the time of the answer to close
+ * before the reset. Then it is left alone for some milliseconds; and where the new connection is
+ * refused, or reset before the program has seen it, it is tried again for a second. What comes of
+ * the last try is the kernel's to tell.
  *
  * Both locks are held, and nothing waits here; what is to be waited for is said as in start-up. The
  * addresses stand in the state, for a program that is executed meanwhile.
@@ -27,6 +29,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sockutil.h"
+
+enum phase {
+	AGAIN_END,     /* the first connection is */
+	AGAIN_PAUSE,   /* there is none */
+	AGAIN_CONNECT, /* the other one is under way */
+};
 
 #define PATIENCE BASE_NS_PER_S
 #define RESPITE (20 * BASE_NS_PER_MS)
@@ -68,7 +76,7 @@ static int look_at(struct rsock *s, uint64_t when, short events)
 
 static int pause_begin(struct rsock *s, uint64_t length)
 {
-	s->state->again.connecting = 0;
+	s->state->again.phase = AGAIN_PAUSE;
 	return look_at(s, base_deadline(base_now(), length), 0);
 }
 
@@ -100,7 +108,7 @@ static int connect_again(struct rsock *s)
 		base_warn("a peer without DDP cannot be connected to again: %s", strerror(-err));
 	if (err != -EINPROGRESS)
 		return -ENOMSG;
-	a->connecting = 1;
+	a->phase = AGAIN_CONNECT;
 	return look_at(s, a->limit, POLLOUT);
 }
 
@@ -119,19 +127,61 @@ static int failed(struct rsock *s)
 	return -ENOMSG;
 }
 
-static int go(struct rsock *s)
+/* Has the server nothing more to say? What it says is nobody's */
+static bool is_closed(int fd)
 {
-	const struct stream_state *st = s->state;
-	short ready;
+	int saved = errno;
+	char octets[512];
+	bool closed;
+	long n;
 
-	if (!st->again.connecting)
-		return base_deadline_passed(rsock_load(&st->start_deadline), base_now())
-			       ? connect_again(s)
-			       : -EAGAIN;
-	ready = base_sock_ready(stream_fd(&s->base), POLLOUT);
+	do {
+		n = syscall(SYS_recvfrom, fd, octets, sizeof(octets), MSG_DONTWAIT, NULL, NULL);
+	} while (n > 0);
+	closed = !n || (errno != EAGAIN && errno != EINTR);
+	errno = saved;
+	return closed;
+}
+
+static bool is_due(const struct stream_state *st)
+{
+	return base_deadline_passed(rsock_load(&st->start_deadline), base_now());
+}
+
+static int drop(struct rsock *s, uint64_t respite)
+{
+	s->state->again.limit = base_deadline(base_now(), RESPITE + PATIENCE);
+	s->rnic->carrier->abort(&s->mem, stream_fd(&s->base));
+	return pause_begin(s, respite);
+}
+
+/* The first connection's end, for which it is time */
+static int end(struct rsock *s)
+{
+	if (!is_closed(stream_fd(&s->base)) && !is_due(s->state))
+		return -EAGAIN;
+	return drop(s, base_min(RESPITE, s->start_limit));
+}
+
+static int connecting(struct rsock *s)
+{
+	short ready = base_sock_ready(stream_fd(&s->base), POLLOUT);
+
 	if (ready & (POLLERR | POLLHUP))
 		return failed(s);
-	return ready || is_late(&st->again) ? -ENOMSG : -EAGAIN;
+	return ready || is_late(&s->state->again) ? -ENOMSG : -EAGAIN;
+}
+
+static int go(struct rsock *s)
+{
+	switch (base_once(s->state->again.phase)) {
+	case AGAIN_END:
+		return end(s);
+	case AGAIN_PAUSE:
+		return is_due(s->state) ? connect_again(s) : -EAGAIN;
+	default:
+		return connecting(s);
+	}
 }
 
 int rsock_again_go(struct rsock *s)
@@ -147,17 +197,40 @@ int rsock_again_go(struct rsock *s)
 	return err;
 }
 
-int rsock_again_begin(struct rsock *s, int error)
+/* Nothing more comes, and nothing more is wanted */
+static int end_begin(struct rsock *s, uint64_t limit)
+{
+	int saved = errno;
+
+	syscall(SYS_shutdown, stream_fd(&s->base), SHUT_WR);
+	errno = saved;
+	s->state->again.phase = AGAIN_END;
+	return look_at(s, limit, POLLIN);
+}
+
+/*
+ * Is it one that may yet close? Not who has closed or said nothing. A device ends both directions;
+ * and the program's own port would not be free for a while
+ */
+static bool may_close(const struct rsock *s, int error)
+{
+	return !s->mem.native && !s->state->again.name.sin6_port && error != ETIMEDOUT &&
+	       error != ECONNRESET;
+}
+
+int rsock_again_begin(struct rsock *s, int error, uint64_t due)
 {
 	struct stream_again *a = &s->state->again;
-	bool silent = error == ETIMEDOUT;
+	uint64_t limit = base_min(due, base_deadline(base_now(), PATIENCE));
 
 	a->error = (uint32_t)error;
 	a->pause = 0;
-	a->limit = base_deadline(base_now(), RESPITE + PATIENCE);
 	rsock_store(&s->state->stage, STREAM_AGAIN);
+	if (may_close(s, error))
+		end_begin(s, limit);
+	else
+		drop(s, error == ETIMEDOUT ? 0 : base_min(RESPITE, s->start_limit));
 	if (s->mem.native)
 		s->rnic->native->follow(s->mem.native, stream_fd(&s->base));
-	pause_begin(s, silent ? 0 : base_min(RESPITE, s->start_limit));
 	return rsock_again_go(s);
 }

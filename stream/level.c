@@ -160,7 +160,7 @@ short rsock_wait_events(struct stream *stream, unsigned int wanted)
 	if (!rsock_is_open(s) && rsock_load(&st->late) && wanted & STREAM_WRITABLE)
 		return POLLIN | POLLOUT;
 	if (rsock_load(&st->stage) == STREAM_AGAIN)
-		return (short)(rsock_load(&st->start_events) & POLLOUT);
+		return (short)(rsock_load(&st->start_events) & (POLLIN | POLLOUT));
 	if (!rsock_is_open(s))
 		return start_wait(s);
 	if (rsock_load(&st->ends) & STREAM_DRY)

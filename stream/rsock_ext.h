@@ -41,8 +41,8 @@ int rsock_turn(struct rsock *s);
 
 /* When the stream is made */
 void rsock_again_init(struct rsock *s, const struct stream_param *param);
-/* The probe came to @error, and its connection was dropped */
-int rsock_again_begin(struct rsock *s, int error);
+/* The probe came to @error, and its connection is dropped; an answer was due at @due */
+int rsock_again_begin(struct rsock *s, int error, uint64_t due);
 int rsock_again_go(struct rsock *s);
 
 /* --- user.c */

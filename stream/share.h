@@ -37,7 +37,7 @@ struct stream_again {
 	struct sockaddr_in6 peer, name;
 	uint32_t peer_len; /* 0: nobody said where to */
 	uint32_t error;	   /* the errno that its probe came to */
-	uint32_t connecting;
+	uint32_t phase;
 	uint32_t pad;
 	uint64_t pause, limit; /* ns; base/clock.h */
 };

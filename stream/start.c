@@ -370,7 +370,9 @@ static int start_failed(struct rsock *s, int err)
 	bool plain = probed || (err == -ENOMSG && !s->only);
 	/* What a device would have carried has no TCP connection yet */
 	bool anew = probed || (err == -ENOMSG && s->mem.native);
+	uint64_t due = rsock_load(&s->state->start_deadline);
 
+	rsock_start_over(s);
 	rsock_store(&s->start_error, plain || probed ? 0 : (uint32_t)-err);
 	if (err == -ENOMSG && s->only) {
 		base_warn("stream: the peer speaks plain TCP, which is refused");
@@ -380,10 +382,10 @@ static int start_failed(struct rsock *s, int err)
 	base_debug("stream: start-up ended with %d", err);
 	if (probed && s->probed)
 		s->probed(s->ctx);
+	if (anew && base_once(s->state->again.peer_len))
+		return rsock_again_begin(s, probed ? -err : ETIMEDOUT, due);
 	if ((anew || !plain) && !s->state->rejected)
 		s->rnic->carrier->abort(&s->mem, stream_fd(&s->base));
-	if (anew && base_once(s->state->again.peer_len))
-		return rsock_again_begin(s, probed ? -err : ETIMEDOUT);
 	if (probed) {
 		rsock_store(&s->probe_error, -err);
 		err = -ENOMSG;
@@ -461,6 +463,8 @@ int rsock_start(struct rsock *s)
 		return err;
 	}
 	lowat_restore(s);
+	if (err)
+		return start_failed(s, err);
 	rsock_start_over(s);
-	return err ? start_failed(s, err) : 0;
+	return 0;
 }

@@ -265,6 +265,32 @@ Test(plain, a_server_that_begins_anew_is_tried_again)
 	again_end(&a);
 }
 
+/* Who has answered finds the end behind the Request, and no reset that it did not cause */
+Test(plain, a_server_has_time_to_close)
+{
+	char got[256];
+	struct pollfd p;
+	struct again a;
+	ssize_t n;
+
+	again_begin(&a);
+	a.listener = listen_at(&a.peer);
+	cr_expect_eq(OPS->progress(a.s), -EAGAIN);
+	cr_expect_eq(OPS->wait_events(a.s, STREAM_WRITABLE), POLLIN);
+	cr_expect_eq(write(a.accepted, "more", 4), 4);
+	do {
+		n = read(a.accepted, got, sizeof(got));
+	} while (n > 0);
+	cr_expect_eq(n, 0);
+	close(a.accepted);
+	again_wait(&a, 10 * BASE_NS_PER_S);
+	cr_expect_eq(OPS->progress(a.s), -ENOMSG);
+	p = (struct pollfd){ .fd = a.listener, .events = POLLIN };
+	cr_expect_eq(poll(&p, 1, 0), 1);
+	close(a.listener);
+	again_end(&a);
+}
+
 /* What comes of the last try is the kernel's to tell */
 Test(plain, for_a_second)
 {
