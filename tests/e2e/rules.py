@@ -216,6 +216,49 @@ def sources(writer, warpsock):
                     [] if pair.ends == ("ddp", "ddp") else [str(pair.ends), pair.said])
 
 
+# A program with rules of its own /etc, seen by it and its launcher alone
+IN_ETC = 'mount --bind "$1" /etc && shift && exec "$@"'
+ITSELF = """
+import socket
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(listener.getsockname())
+client.sendall(b"x")
+listener.accept()[0].recv(1)
+"""
+
+
+def file_of_host(writer, warpsock):
+    name = "/etc/warpsock.conf, unless another file is named"
+    if os.getuid():
+        writer.skip(name, "not root")
+        return
+    with Stage(warpsock) as stage:
+        etc = stage.dir / "etc"
+        shutil.copytree("/etc", etc, symlinks=True, ignore_dangling_symlinks=True)
+        (etc / "warpsock.conf").write_text("use ddp * * 127.0.0.0/8:*\n")
+        inside = ["unshare", "-m", "sh", "-c", IN_ETC, "sh", str(etc)]
+        got = []
+        for config in (None, ""):
+            report = stage.dir / f"report{config}"
+            env = {} if config is None else {"WARPSOCK_CONFIG": config}
+            stage.run("itself", [*inside, stage.warpsock, "run", "--report", str(report), "--",
+                                 sys.executable, "-c", ITSELF], mode=None, env=env)
+            got.append(outcome(json.loads(report.read_text())) if report.exists() else
+                       stage.text("itself", "err"))
+        writer.case(name, [] if got == ["ddp", "RULE_NONE"] else got)
+
+
+def handed_on(writer, warpsock):
+    """What --profile and --provider say is the program's environment."""
+    done = launch(warpsock, ["run", "--profile", "safe", "--provider", "verbs", "--", warpsock,
+                             "options"], {"WARPSOCK_GRACE": "7ms"})
+    rows = {line.split()[0]: line.split()[2] for line in done.stdout.splitlines()}
+    wanted = {"WARPSOCK_PROVIDER": "verbs", "WARPSOCK_GRACE": "7ms",
+              "WARPSOCK_PROBE_TIMEOUT": "1s"}
+    writer.case("--provider goes before the variable, and that before --profile",
+                [f"{name}: {rows.get(name)}" for name in wanted if rows.get(name) != wanted[name]])
+
+
 def alone(writer, warpsock):
     done = launch(warpsock, ["run", "--", "sh", "-c", "echo $LD_PRELOAD"])
     library = done.stdout.strip()
@@ -376,6 +419,8 @@ def main():
     words(writer, warpsock)
     kinds(writer, warpsock)
     sources(writer, warpsock)
+    file_of_host(writer, warpsock)
+    handed_on(writer, warpsock)
     alone(writer, warpsock)
     own(writer, warpsock)
     wishes(writer, warpsock)

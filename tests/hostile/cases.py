@@ -92,7 +92,7 @@ STARTUP = {
     "no connection data": ("reject", "0 " + RESET, request(enhanced(0, 1))),
     "39 octets of it": ("reject", "0 " + RESET, request(enhanced(0, 1, conn_data()[:39]))),
     "version 2": ("reject", "0 " + RESET, with_data(version=2)),
-    "a big-endian host": ("reject", "0 " + RESET, with_data(flags=3)),
+    "librspreload 7: a host of the other octet order": ("reject", "0 " + RESET, with_data(flags=3)),
     "one slot": ("reject", "0 " + RESET, with_data(sgl=(1, 1, 1))),
     "slots that wrap": ("reject", "0 " + RESET, with_data(sgl=((1 << 64) - 8, 1, 2))),
     "an empty buffer": ("reject", "0 " + RESET, with_data(ring=(1, 1, 0))),
@@ -245,6 +245,8 @@ STREAM = {
                                         burst(lambda p: p.write(bytes(RING + 1)))),
     "a Write without its DATA, then FIN": ("FIN", "0 " + RESET,
                                            then(lambda p: p.write(b"x"), finish)),
+    "a Write without its DATA, then a reset": (NOTHING, "0 " + RESET,
+                                               then(lambda p: p.write(b"x"), reset)),
     "an SGE in the wrong slot": ("any", "0 " + RESET, lambda p: p.sge(1)),
     "an SGE beside the slots": ("1/1/01", "0 " + RESET, lambda p: p.sge(2)),
     "half an SGE": ("any", "0 " + RESET, lambda p: p.sge(0, octets=bytes(8))),
@@ -297,10 +299,12 @@ def no_answer(then_do):
     return act
 
 
-def half_reply(p):
-    p.take_frame(REQUEST)
-    p.sock.sendall(frame(REPLY, S | C, 2, enhanced(0, 1, conn_data()))[:30])
-    finish(p)
+def half_reply(then_do):
+    def act(p):
+        p.take_frame(REQUEST)
+        p.sock.sendall(frame(REPLY, S | C, 2, enhanced(0, 1, conn_data()))[:30])
+        then_do(p)
+    return act
 
 
 def plain_first(p):
@@ -311,7 +315,8 @@ def plain_first(p):
 ASKED = {
     "a reset instead of a Reply": (NOTHING, "0 " + RESET, no_answer(reset)),
     "FIN instead of a Reply": ("RST", "0 " + RESET, no_answer(finish)),
-    "half a Reply, then FIN": ("RST", "0 " + RESET, half_reply),
+    "half a Reply, then FIN": ("RST", "0 " + RESET, half_reply(finish)),
+    "half a Reply, then a reset": (NOTHING, "0 " + RESET, half_reply(reset)),
     "a Reply with R": ("RST", "0 ECONNREFUSED", reply(flags=S | C | R)),
     "a banner instead of a Reply": ("RST", "0 EPROTO", plain_first),
     "a Request for an answer": ("RST", "0 EPROTO", reply(key=REQUEST)),
@@ -321,6 +326,8 @@ ASKED = {
     "a Reply that wants an RTR, unasked": ("open", "0 open",
                                   reply(private=enhanced(0x8001, 0x8000, conn_data()))),
     "a Reply without connection data": ("RST", "0 EPROTO", reply(private=enhanced(1, 0))),
+    "librspreload 7: a Reply of a host of the other octet order": (
+        "RST", "0 EPROTONOSUPPORT", reply(private=enhanced(1, 0, conn_data(flags=3)))),
     "a Reply of another version": ("RST", "0 EPROTONOSUPPORT",
                                    reply(private=enhanced(1, 0, conn_data(version=9)))),
     "a broken FPDU behind the Reply": ("2/0/02", "0 " + RESET,
