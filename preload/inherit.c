@@ -51,6 +51,8 @@ static void inherit_unconnected(int fd, int state)
 	s = sock_get(fd);
 	if (s && state == TCP_LISTEN)
 		sock_listening(s);
+	else if (s)
+		__atomic_store_n(&s->abroad, true, __ATOMIC_RELEASE);
 	sock_put(s);
 	base_info("descriptor %d is inherited and may be for DDP", fd);
 }

@@ -70,7 +70,7 @@ void kept_write(struct sock *s)
 }
 
 /* A stream that nobody handed over, as when a program was executed behind our back, has none */
-static void kept_read(struct sock *s)
+void kept_read(struct sock *s)
 {
 	struct kept k;
 
@@ -160,6 +160,8 @@ static enum config_reason reason_of(int err)
 		return CONFIG_REASON_OTHER_USER;
 	case -EXDEV:
 		return CONFIG_REASON_NOT_OWNER;
+	case -ENOENT:
+		return CONFIG_REASON_CLOSED;
 	case -ENODEV:
 		return CONFIG_REASON_PROVIDER_UNAVAILABLE;
 	case -ENOMEM:
@@ -176,8 +178,9 @@ static void put_away(int fd, int err)
 	long flags = syscall(SYS_fcntl, fd, F_GETFD);
 	int dead = (int)syscall(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	base_err("descriptor %d is a DDP stream that cannot be used here: %s", fd,
-		 config_reason_text(reason_of(err)));
+	if (err != -ENOENT)
+		base_err("descriptor %d is a DDP stream that cannot be used here: %s", fd,
+			 config_reason_text(reason_of(err)));
 	if (dead < 0) {
 		syscall(SYS_close, fd);
 		return;
@@ -232,4 +235,32 @@ int kept_adopt(int fd, enum kept_way way)
 	if (err && err != -ENOENT)
 		put_away(fd, err);
 	return err;
+}
+
+struct catching {
+	const struct fdent *ent;
+	int err;
+};
+
+static void number_put_away(int fd, struct fdent *ent, void *ctx)
+{
+	const struct catching *c = ctx;
+
+	if (ent == c->ent)
+		put_away(fd, c->err);
+}
+
+void kept_catch_up(struct sock *s, int fd)
+{
+	struct catching c = { .ent = &s->ent };
+
+	if (sock_role(s) != SOCK_NEW || !is_marked(fd))
+		return;
+	c.err = sock_overtake(s);
+	if (c.err) {
+		fdtab_each(number_put_away, &c);
+		return;
+	}
+	others_come(s);
+	attend_owing(s);
 }

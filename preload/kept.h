@@ -16,6 +16,10 @@
 void kept_mark(int fd, bool on);
 /* Before another process may come to the stream: into its state */
 void kept_write(struct sock *s);
+/* As long as a stream is new here: what was written */
+void kept_read(struct sock *s);
+/* A socket that was new here, and may have been connected by another process: its stream */
+void kept_catch_up(struct sock *s, int fd);
 enum kept_way {
 	KEPT_INHERITED,
 	KEPT_RECEIVED, /* in a message */

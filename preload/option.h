@@ -4,6 +4,15 @@
 
 #include <stdbool.h>
 
+#include "config/config.h"
+
+/* What a connection is to be made with: the user's, or the program's own by SOL_DDP */
+struct sock_wish {
+	char provider[CONFIG_PROVIDER_MAX + 1];
+	uint32_t ring;
+	bool no_crc, markers;
+};
+
 /*
  * TCP's options that the program believes to be as it has set them, while the socket has them as
  * frames need them

@@ -41,7 +41,11 @@ static struct pool socks = POOL_INIT(struct sock, watches, 64);
 
 struct sock *sock_get(int fd)
 {
-	return sock_of_entry(fdtab_get(fd, FD_SOCK));
+	struct sock *s = sock_of_entry(fdtab_get(fd, FD_SOCK));
+
+	if (s && __atomic_load_n(&s->abroad, __ATOMIC_RELAXED))
+		kept_catch_up(s, fd);
+	return s;
 }
 
 struct sock *sock_get_stream(int fd)
@@ -205,6 +209,7 @@ static struct sock *sock_alloc(int fd)
 	if (!s)
 		return NULL;
 	s->role = SOCK_NEW;
+	s->abroad = false;
 	s->fd = fd;
 	s->stream = NULL;
 	s->kept = NULL;
@@ -348,6 +353,11 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 	__atomic_add_fetch(&s->streams, 1, __ATOMIC_ACQ_REL);
 	if (s->native)
 		epoll_rekey(s);
+	/* Who has it from before will find it */
+	if (__atomic_exchange_n(&s->abroad, false, __ATOMIC_ACQ_REL)) {
+		kept_write(s);
+		others_come(s);
+	}
 	return 0;
 }
 
@@ -385,31 +395,53 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 	return err;
 }
 
+/* What the stream's user has kept, and that it is one, is the caller's to see to */
+static int stream_find(struct sock *s)
+{
+	struct stream_param param = { .dir = sock_config.dir, .changed = changed, .ctx = s };
+	struct stream *stream;
+	int err = stream_rsock_ops.adopt(s->fd, &param, &stream);
+
+	if (err)
+		return err;
+	s->stream = stream;
+	s->cookie = sock_cookie(s->fd);
+	s->reported = false;
+	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
 int sock_create_adopted(int fd, struct sock **out)
 {
 	struct sock *s = sock_alloc(fd);
-	struct stream_param param = {
-		.dir = sock_config.dir,
-		.changed = changed,
-		.may_probe = turn_may_probe,
-		.probed = turn_probed,
-		.ctx = s,
-	};
-	struct stream *stream;
-	int err = s ? stream_rsock_ops.adopt(fd, &param, &stream) : -ENOMEM;
+	int err = s ? stream_find(s) : -ENOMEM;
 
 	if (err) {
 		sock_put(s);
 		return err;
 	}
-	s->stream = stream;
-	s->cookie = sock_cookie(fd);
-	s->reported = false;
-	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
 	others_come(s);
 	*out = s;
 	return 0;
+}
+
+int sock_overtake(struct sock *s)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&own_lock);
+	if (sock_role(s) == SOCK_NEW && __atomic_load_n(&s->abroad, __ATOMIC_RELAXED)) {
+		err = stream_find(s);
+		if (!err)
+			kept_read(s);
+		if (!err)
+			__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
+		__atomic_add_fetch(&s->streams, 1, __ATOMIC_ACQ_REL);
+	}
+	__atomic_store_n(&s->abroad, false, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&own_lock);
+	return err;
 }
 
 static int int_option(int fd, int level, int name)
@@ -565,9 +597,19 @@ void sock_before_fork(void)
 	pthread_mutex_lock(&own_lock);
 }
 
+/* Who connects it now? */
+static void go_abroad(int fd, struct fdent *ent, void *ctx)
+{
+	struct sock *s = sock_of_entry(ent);
+
+	if (s && sock_role(s) == SOCK_NEW)
+		__atomic_store_n(&s->abroad, true, __ATOMIC_RELEASE);
+}
+
 void sock_after_fork(bool child)
 {
 	fork_lock_drop(&own_lock, child);
+	fdtab_each(go_abroad, NULL);
 }
 
 /* --- listeners of this process --- */

@@ -38,13 +38,6 @@ struct sock_watch {
 	bool (*wake)(struct sock_watch *watch);
 };
 
-/* What a connection is to be made with: the user's, or the program's own by SOL_DDP */
-struct sock_wish {
-	char provider[CONFIG_PROVIDER_MAX + 1];
-	uint32_t ring;
-	bool no_crc, markers;
-};
-
 struct sock {
 	struct fdent ent;
 	uint32_t role; /* atomic */
@@ -60,6 +53,7 @@ struct sock {
 	bool accepted;
 	bool attended; /* atomic; written under the lock of preload/attend.c */
 	bool common;   /* atomic; preload/others.c */
+	bool abroad;   /* atomic: it is new, and another process may connect it */
 	bool heir;     /* preload/heirs.c: the next program goes on with it */
 	bool lent;     /* preload/calls_spawn.c, under its lock */
 	bool hidden;   /* the same: it was, by some number */
@@ -140,6 +134,8 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 			 struct rnic_native *native);
 /* One that other processes have made, and for the table: as stream_ops.adopt */
 int sock_create_adopted(int fd, struct sock **out);
+/* The same for one that is there, and was new until another process connected it */
+int sock_overtake(struct sock *s);
 /*
  * The program's own wish for a socket that is neither connected nor a listener yet; it goes before
  * the rules. -ENOPROTOOPT: no TCP socket, -EISCONN: too late
