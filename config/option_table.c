@@ -34,8 +34,10 @@ static const struct config_option options[] = {
 		.fallback = "auto",
 		.min = 1,
 		.max = CONFIG_PROVIDER_MAX,
-		.text = "The name of the RDMA provider that serves connections. verbs is an RDMA "
-			"device where the route leads over one, else soft; auto is soft.",
+		.text = "The RDMA provider that serves connections, where no rule names one. verbs "
+			"is an RDMA device where the route leads over one, else soft, and a "
+			"listener is the device's alone; auto is the same for who connects, and "
+			"soft for listeners.",
 	},
 	[CONFIG_RING] = {
 		.name = "WARPSOCK_RING",

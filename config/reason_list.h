@@ -39,7 +39,9 @@
 	  "Streams need rsockets or warpsock at the other end.")                                 \
 	X(PEER_CLOSED, 107, PEER, "The peer closed the connection during start-up.", "")         \
 	X(UNREACHABLE, 108, PEER, "TCP could not connect.", "")                                  \
-	X(PROVIDER_UNAVAILABLE, 200, HOST, "The provider that is asked for is not there.",       \
+	X(PROVIDER_UNAVAILABLE, 200, HOST,                                                       \
+	  "The provider that is asked for is not there, or a device could not begin a "          \
+	  "connection; software serves it.",                                                     \
 	  "warpsock doctor tells which providers there are, and why one cannot be used.")        \
 	X(PROVIDER_LIMIT, 201, HOST, "The provider has no room for another connection.", "")     \
 	X(NO_MEMORY, 203, HOST, "There was no memory for the connection's state.", "")           \

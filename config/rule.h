@@ -47,6 +47,14 @@ enum config_family {
 	CONFIG_IPV6,
 };
 
+/* Who is to serve: config_rule_provider() has the words */
+enum config_rule_by {
+	CONFIG_BY_SETTING, /* the rule does not say: WARPSOCK_PROVIDER does */
+	CONFIG_BY_ROUTE,
+	CONFIG_BY_SOFT,
+	CONFIG_BY_VERBS,
+};
+
 #define CONFIG_PROGRAM_MAX 255
 #define CONFIG_FILE_DEFAULT "/etc/warpsock.conf"
 #define CONFIG_FILE_MAX (256 * 1024)
@@ -60,7 +68,7 @@ struct config_rule {
 	uint8_t prefix; /* leading bits of addr that count */
 	uint16_t port_first, port_last;
 	uint8_t source;
-	uint8_t zero;
+	uint8_t by;    /* enum config_rule_by */
 	uint32_t line; /* in its source; of the command line: which --use */
 	uint8_t addr[16];
 	char program[]; /* a pattern, ends with NUL */
@@ -68,7 +76,7 @@ struct config_rule {
 _Static_assert(sizeof(struct config_rule) == 32, "a rule has no holes");
 
 #define CONFIG_RULES_OCTETS 65536
-#define CONFIG_RULES_MAGIC 0x57524C31u /* "WRL1": the layout's version is part of it */
+#define CONFIG_RULES_MAGIC 0x57524C32u /* "WRL2": the layout's version is part of it */
 
 struct config_rules {
 	uint32_t magic;
@@ -92,6 +100,9 @@ const struct config_rule *config_rule_find(const struct config_rules *rules, enu
 enum config_transport config_rule_match(const struct config_rules *rules, enum config_role role,
 					const char *program, const struct sockaddr *addr,
 					socklen_t len);
+
+/* The provider that it names, as WARPSOCK_PROVIDER would; NULL: none */
+const char *config_rule_provider(const struct config_rule *rule);
 
 /* Whether it is one for programs of this name, whatever the address */
 bool config_rule_is_for(const struct config_rule *rule, const char *program);

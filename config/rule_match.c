@@ -88,6 +88,18 @@ bool config_rule_is_for(const struct config_rule *rule, const char *program)
 	return config_glob_match(rule->program, program);
 }
 
+const char *config_rule_provider(const struct config_rule *rule)
+{
+	static const char *const words[] = {
+		[CONFIG_BY_SETTING] = NULL,
+		[CONFIG_BY_ROUTE] = "auto",
+		[CONFIG_BY_SOFT] = "soft",
+		[CONFIG_BY_VERBS] = "verbs",
+	};
+
+	return words[rule->by];
+}
+
 const struct config_rule *config_rule_next(const struct config_rules *rules,
 					   const struct config_rule *rule)
 {

@@ -110,6 +110,13 @@ static const struct choice roles[] = {
 	{ NULL, 0 },
 };
 
+static const struct choice providers[] = {
+	{ "auto", CONFIG_BY_ROUTE },
+	{ "soft", CONFIG_BY_SOFT },
+	{ "verbs", CONFIG_BY_VERBS },
+	{ NULL, 0 },
+};
+
 static bool word_is(struct config_word w, const char *text)
 {
 	return w.len == strlen(text) && !memcmp(w.at, text, w.len);
@@ -169,10 +176,20 @@ static int endpoint_take(struct parser *p, struct config_word w, struct config_r
 	return fail(p, w, expected);
 }
 
-static int end_take(struct parser *p)
+/* What may follow; plain TCP has no provider */
+static int end_take(struct parser *p, struct config_rule *r)
 {
 	struct config_word w = next_word(p);
+	int err = 0;
 
+	if (r->transport != CONFIG_USE_TCP && w.len) {
+		if (!word_is(w, "provider"))
+			return fail(p, w, "provider or the end of the rule");
+		err = choice_take(p, next_word(p), providers, "auto, soft or verbs", &r->by);
+		w = next_word(p);
+	}
+	if (err)
+		return err;
 	return w.len ? fail(p, w, "the end of the rule") : 0;
 }
 
@@ -187,7 +204,7 @@ static int fields_take(struct parser *p, struct config_word w, struct config_rul
 		err = program_take(p, next_word(p), r);
 	if (!err)
 		err = endpoint_take(p, next_word(p), r);
-	return err ? err : end_take(p);
+	return err ? err : end_take(p, r);
 }
 
 /* --- rules -------------------------------------------------------------------------------- */

@@ -57,12 +57,14 @@ static void ports_format(const struct config_rule *r, char *out, size_t size)
 
 const char *config_rule_format(const struct config_rule *r, char *out, size_t size)
 {
+	const char *by = config_rule_provider(r);
 	char addr[INET6_ADDRSTRLEN + 8], ports[16];
 
 	address_format(r, addr, sizeof(addr));
 	ports_format(r, ports, sizeof(ports));
-	snprintf(out, size, "use %s %s %s %s:%s", transport_names[r->transport],
-		 role_names[r->roles], r->program, addr, ports);
+	snprintf(out, size, "use %s %s %s %s:%s%s%s", transport_names[r->transport],
+		 role_names[r->roles], r->program, addr, ports, by ? " provider " : "",
+		 by ? by : "");
 	return out;
 }
 
@@ -156,7 +158,7 @@ static bool rule_is_sound(const struct config_rule *r, size_t room)
 		return false;
 	return r->transport <= CONFIG_USE_DDP && r->roles && r->roles <= 3 &&
 	       r->family <= CONFIG_IPV6 && r->source <= CONFIG_FROM_FILE &&
-	       r->prefix <= (r->family == CONFIG_IPV4 ? 32 : 128);
+	       r->by <= CONFIG_BY_VERBS && r->prefix <= (r->family == CONFIG_IPV4 ? 32 : 128);
 }
 
 static bool table_is_sound(const struct config_rules *rules, size_t len)

@@ -48,6 +48,8 @@
 #define Q(word) "\"" word "\""
 #define END "the end of the rule"
 #define BLANK "a blank"
+#define MORE "provider or the end of the rule"
+#define PROVIDER "auto, soft or verbs"
 
 #define ROW(text, ...)                              \
 	{                                           \
@@ -106,6 +108,12 @@ static const struct {
 	ROW("use ddp serv * *:*", "1:9", ROLE, Q("serv")),
 	ROW("use ddp client,server * *:*", "1:9", ROLE, Q("client,server")),
 	ROW("use ddp ? * *:*", "1:9", ROLE, Q("?")),
+	ROW("use ddp * * *:* provider", "1:25", PROVIDER, END),
+	ROW("use ddp * * *:* provider rdma", "1:26", PROVIDER, Q("rdma")),
+	ROW("use auto * * *:* provider verbs:siw0", "1:27", PROVIDER, Q("verbs:siw0")),
+	ROW("use ddp * * *:* provider soft soft", "1:31", END, Q("soft")),
+	ROW("use ddp * * *:* Provider soft", "1:17", MORE, Q("Provider")),
+	ROW("use tcp * * *:* provider soft", "1:17", END, Q("provider")),
 	ROW("use ddp *", "1:10", PROGRAM, END),
 	ROW("use ddp * ;", "1:11", PROGRAM, END),
 	ROW("use ddp *\n", "1:10", PROGRAM, END),
@@ -236,17 +244,17 @@ static const struct {
 	ROW("use ddp * x *:*-80", "1:15", PORT, Q("*-80")),
 	ROW("use ddp * x *:80-*", "1:15", PORT, Q("80-*")),
 	ROW("use ddp * x *:http", "1:15", PORT, Q("http")),
-	ROW("use ddp * x *:80 81", "1:18", END, Q("81")),
+	ROW("use ddp * x *:80 81", "1:18", MORE, Q("81")),
 	ROW("use ddp * x *:0x50", "1:15", PORT, Q("0x50")),
-	ROW("use ddp * x *:8 0", "1:17", END, Q("0")),
+	ROW("use ddp * x *:8 0", "1:17", MORE, Q("0")),
 	ROW("use ddp * x *:80/tcp", "1:15", PORT, Q("80/tcp")),
 	ROW("use ddp * x *:\000", "1:15", PORT, Q("\\x00")),
 	ROW("use ddp * x *:80\000", "1:15", PORT, Q("80\\x00")),
 	ROW("use ddp * x *:\262", "1:15", PORT, Q("\\xb2")),
-	ROW("use ddp * x *:80 x", "1:18", END, Q("x")),
-	ROW("use ddp * x *:80 *:81", "1:18", END, Q("*:81")),
-	ROW("use ddp * x *:80 use ddp * x *:81", "1:18", END, Q("use")),
-	ROW("use ddp * x *:80 \\", "1:18", END, Q("\\")),
+	ROW("use ddp * x *:80 x", "1:18", MORE, Q("x")),
+	ROW("use ddp * x *:80 *:81", "1:18", MORE, Q("*:81")),
+	ROW("use ddp * x *:80 use ddp * x *:81", "1:18", MORE, Q("use")),
+	ROW("use ddp * x *:80 \\", "1:18", MORE, Q("\\")),
 	ROW("use ddp client server x *:80", "1:23", ENDPOINT, Q("x")),
 	ROW("use ddp * a b *:80", "1:13", ENDPOINT, Q("b")),
 	ROW("use ddp * \"a b\" *:80", "1:14", ENDPOINT, Q("b\"")),

@@ -128,6 +128,7 @@ static const struct {
 	{ "a role that is none", offsetof(struct config_rule, roles), 4 },
 	{ "a family that is none", offsetof(struct config_rule, family), 3 },
 	{ "a prefix beyond the address", offsetof(struct config_rule, prefix), 33 },
+	{ "a provider that is none", offsetof(struct config_rule, by), 4 },
 	{ "a source that is none", offsetof(struct config_rule, source), 3 },
 	{ "a size of 0", offsetof(struct config_rule, size), 0 },
 	{ "a size without a program", offsetof(struct config_rule, size), 32 },
