@@ -87,6 +87,27 @@ int base_fd_dup_high(int fd)
 	return got < 0 ? -err : (int)got;
 }
 
+/* Set before there are threads */
+static int (*keeper_keep)(int fd);
+static void (*keeper_drop)(int fd);
+
+void base_fd_keeper(int (*keep)(int fd), void (*drop)(int fd))
+{
+	keeper_keep = keep;
+	keeper_drop = drop;
+}
+
+int base_fd_keep(int fd)
+{
+	return keeper_keep && fd >= 0 ? keeper_keep(fd) : fd;
+}
+
+void base_fd_drop(int fd)
+{
+	if (keeper_drop && fd >= 0)
+		keeper_drop(fd);
+}
+
 bool base_fd_is_open(int fd)
 {
 	int saved = errno;

@@ -21,6 +21,15 @@ int base_eventfd_drain(int fd);
 /* A close-on-exec duplicate with a number far above those that programs are given; -errno */
 int base_fd_dup_high(int fd);
 
+/*
+ * Descriptors that other libraries' objects of ours live by. A process in which a program may close
+ * every number there is says once how they are kept from that: @keep gives the number that one has
+ * from then on, @drop comes before its owner closes it. Else both do nothing.
+ */
+void base_fd_keeper(int (*keep)(int fd), void (*drop)(int fd));
+int base_fd_keep(int fd);
+void base_fd_drop(int fd);
+
 bool base_fd_is_open(int fd);
 
 /* A negative fd is ignored, and errno stays as it was. */

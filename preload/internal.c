@@ -46,10 +46,15 @@ bool internal_is(int fd)
 	return fdtab_peek(fd) == &entry;
 }
 
+void internal_forget(int fd)
+{
+	fdtab_put(fdtab_take(fd, &entry, NULL));
+}
+
 void internal_close(int fd)
 {
 	if (fd < 0)
 		return;
-	fdtab_put(fdtab_take(fd, &entry, NULL));
+	internal_forget(fd);
 	base_fd_close(fd);
 }

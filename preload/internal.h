@@ -15,6 +15,8 @@ int internal_dup(int fd);
 /* The descriptor itself, by a high number if there is one */
 int internal_move(int fd);
 bool internal_is(int fd);
+/* It stays open: its owner closes it */
+void internal_forget(int fd);
 /* A negative @fd is ignored */
 void internal_close(int fd);
 

@@ -27,6 +27,7 @@
 #include "preload/files.h"
 #include "preload/fork.h"
 #include "preload/inherit.h"
+#include "preload/internal.h"
 #include "preload/libc.h"
 #include "preload/linger.h"
 #include "preload/probe.h"
@@ -195,6 +196,7 @@ __attribute__((constructor)) static void begin(void)
 	libc_init();
 	fork_init();
 	edge_init();
+	base_fd_keeper(internal_move, internal_forget);
 	environment_init();
 	config_load(&sock_config);
 	choose_init();

@@ -18,7 +18,7 @@ struct rnic_stream_mem;
 struct rnic_carrier_ops {
 	/*
 	 * Both locks, initiator, before init(): is there a connection for start-up? 0, -EAGAIN with
-	 * *@events to wait for, or why there will be none
+	 * *@events to wait for, or why there will be none; -ENODEV: of what the device cannot
 	 */
 	int (*connect)(const struct rnic_stream_mem *mem, int fd, short *events);
 	/* Any: after a send() that did not take all, does it take something now? */
@@ -34,9 +34,12 @@ extern const struct rnic_carrier_ops rnic_socket_carrier;
 /*
  * A connection of a device. A provider embeds it at the head of its own. @fd is readable when
  * receive() or start() may have something to do, which includes what became of what was sent.
+ * @apart: it is not TCP that carries it, so a peer that it does not reach may be there all the
+ * same; written until start-up is begun
  */
 struct rnic_native {
 	int fd;
+	bool apart;
 };
 
 /* @fd is readable when a request may wait */
@@ -46,7 +49,10 @@ struct rnic_native_listener {
 
 /* None of these waits, and in another process than the one that made it, each does nothing */
 struct rnic_native_ops {
-	/* One to @peer, if the route to it leads over a device: 0, -ENODEV */
+	/*
+	 * One to @peer, if the route to it leads over a device: 0, -ENODEV; -EXDEV: the devices are
+	 * the process's that this one was forked from
+	 */
 	int (*reach)(const struct sockaddr *peer, socklen_t len, struct rnic_native **out);
 	/* As getsockname() and getpeername() */
 	int (*name)(const struct rnic_native *n, bool peer, struct sockaddr_storage *out);
@@ -57,7 +63,7 @@ struct rnic_native_ops {
 	/* Nothing has come of it, and @fd goes on by itself: is to be waited for as well */
 	void (*follow)(struct rnic_native *n, int fd);
 	void (*destroy)(struct rnic_native *n);
-	/* -ENODEV: no device has that address */
+	/* -ENODEV: no device has that address; -EXDEV */
 	int (*listen)(const struct sockaddr *addr, socklen_t len, int backlog,
 		      struct rnic_native_listener **out);
 	/* Who asked first, for a responder's stream; -EAGAIN */

@@ -288,7 +288,7 @@ int soft_conn_accept(struct warp_conn *conn, struct warp_qp *qp,
 	struct soft_qp *q = soft_qp_of(qp);
 	int err;
 
-	if (q->dev != c->dev || soft_conn_state(c) != WARP_CONN_REQUEST)
+	if (soft_conn_state(c) != WARP_CONN_REQUEST)
 		return -EINVAL;
 	err = qp_attach(c, q);
 	if (err)

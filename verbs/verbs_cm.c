@@ -21,6 +21,9 @@
 #include "verbs/verbs_conn.h"
 
 #define BROKEN_NS (BASE_NS_PER_S / 2)
+/* How long nothing is heard, and how long after its beginning a connection may need it */
+#define NUDGE_NS (20 * BASE_NS_PER_MS)
+#define NUDGE_LAST BASE_NS_PER_S
 
 struct rdma_cm_event *verbs_cm_next(struct rdma_event_channel *channel)
 {
@@ -168,8 +171,14 @@ static void on_response(struct verbs_conn *c)
 static void on_established(struct verbs_conn *c)
 {
 	verbs_cm_addresses(c);
-	if (verbs_conn_state(c) == WARP_CONN_CONNECTING)
-		verbs_cm_state(c, WARP_CONN_ESTABLISHED, 0);
+	if (verbs_conn_state(c) != WARP_CONN_CONNECTING)
+		return;
+	pthread_mutex_lock(&c->qp->lock);
+	c->posted = c->qp->sq.ring.tail;
+	pthread_mutex_unlock(&c->qp->lock);
+	if (c->active && c->dev->iwarp)
+		c->nudge_until = base_deadline(base_now(), NUDGE_LAST);
+	verbs_cm_state(c, WARP_CONN_ESTABLISHED, 0);
 }
 
 int verbs_cm_accept(struct verbs_conn *c)
@@ -189,6 +198,31 @@ int verbs_cm_accept(struct verbs_conn *c)
 	param = param_of(c);
 	errno = 0;
 	return verbs_call(rdma_accept)(c->id, &param) ? verbs_error() : 0;
+}
+
+/*
+ * siw as responder overlooks FPDUs that come while it sends its Reply, until the next segment: an
+ * initiator that has sent something and heard nothing sends one Write of no octets
+ */
+static void nudge_attend(struct verbs_conn *c)
+{
+	struct verbs_qp *q = c->qp;
+	uint64_t now = base_now();
+
+	if (!c->nudge_until || !q || verbs_conn_state(c) != WARP_CONN_ESTABLISHED)
+		return;
+	pthread_mutex_lock(&q->lock);
+	for (unsigned int i = 0; i < q->halves; i++)
+		verbs_half_reap(&q->half[i]);
+	if (!c->first_at && q->sq.ring.tail != c->posted)
+		c->first_at = now;
+	if (q->heard || q->broken || base_deadline_passed(c->nudge_until, now)) {
+		c->nudge_until = 0;
+	} else if (c->first_at && now - c->first_at >= NUDGE_NS) {
+		verbs_qp_nudge(q);
+		c->nudge_until = 0;
+	}
+	pthread_mutex_unlock(&q->lock);
 }
 
 /* --- ends --------------------------------------------------------------------------------- */
@@ -339,8 +373,9 @@ static int failure_of(const struct rdma_cm_event *e)
 
 bool verbs_cm_moves(const struct verbs_conn *c)
 {
-	return verbs_conn_state(c) == WARP_CONN_CONNECTING ||
-	       (c->closing && !c->shut && !verbs_conn_ended(c));
+	if (verbs_conn_state(c) == WARP_CONN_CONNECTING)
+		return true;
+	return !verbs_conn_ended(c) && (c->nudge_until || (c->closing && !c->shut));
 }
 
 void verbs_cm_attend(struct verbs_conn *c)
@@ -363,6 +398,7 @@ void verbs_cm_attend(struct verbs_conn *c)
 	    base_deadline_passed(c->start_by, base_now()))
 		fail(c, -ETIMEDOUT);
 	broken_attend(c);
+	nudge_attend(c);
 	if (c->closing)
 		verbs_cm_shut(c);
 }

@@ -230,7 +230,7 @@ int verbs_conn_accept(struct warp_conn *conn, struct warp_qp *qp,
 	struct verbs_qp *q = verbs_qp_of(qp);
 	int err;
 
-	if (q->dev != c->dev || verbs_conn_state(c) != WARP_CONN_REQUEST)
+	if (verbs_conn_state(c) != WARP_CONN_REQUEST)
 		return -EINVAL;
 	err = qp_attach(c, q);
 	if (err)

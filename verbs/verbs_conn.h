@@ -28,6 +28,9 @@ struct verbs_conn {
 	uint16_t peer_ird, peer_ord;
 	uint64_t start_by;
 	uint64_t end_by; /* 0, or it is broken: when its end is taken for granted */
+	/* active, iWARP: until when a nudge may be due; what was posted before; when more was */
+	uint64_t nudge_until, first_at;
+	uint32_t posted;
 	unsigned int waiters;
 	uint8_t start_pd[VERBS_PD_MAX], start_pd_len;
 	uint8_t peer_pd[VERBS_PD_MAX], peer_pd_len;
@@ -78,7 +81,7 @@ void verbs_cm_state(struct verbs_conn *c, enum warp_conn_state state, int error)
 /* What is posted completes, and nothing can be posted any more */
 void verbs_cm_end(struct verbs_conn *c, enum warp_conn_state state, int error);
 int verbs_cm_accept(struct verbs_conn *c);
-/* In start-up, or to be disconnected when the last work request is sent */
+/* In start-up, or just behind it, or to be disconnected when the last work request is sent */
 bool verbs_cm_moves(const struct verbs_conn *c);
 /* The program has disconnected: tells the device once all that was posted is sent */
 void verbs_cm_shut(struct verbs_conn *c);

@@ -139,8 +139,19 @@ static int send_one(struct verbs_qp *q, const struct warp_send_wr *wr)
 		.byte_len = rows[wr->opcode].answered ? (uint32_t)pieces_length(wr) : 0,
 		.opcode = rows[wr->opcode].wc,
 		.signaled = q->attr.signal_all || wr->flags & WARP_SEND_SIGNALED,
+		.answer = rows[wr->opcode].answered,
 	};
 	return 0;
+}
+
+/* The device's queue has room for one more than the program's; no one looks at its STag */
+void verbs_qp_nudge(struct verbs_qp *q)
+{
+	struct ibv_send_wr out = { .opcode = IBV_WR_RDMA_WRITE, .wr_id = MARK_SEND }, *bad;
+
+	out.wr.rdma.rkey = 1;
+	if (!ibv_post_send(q->ibv, &out, &bad))
+		q->sq.slot[base_ring_push(&q->sq.ring)] = (struct verbs_slot){ .own = true };
 }
 
 /* Work requests that are to leave no completion make room without being polled */
@@ -190,7 +201,9 @@ static int recv_one(struct verbs_qp *q, const struct warp_recv_wr *wr)
 		return -n;
 	slot = &q->rq.slot[base_ring_push(&q->rq.ring)];
 	q->rq.used++;
-	*slot = (struct verbs_slot){ .wr_id = wr->wr_id, .opcode = WARP_WC_RECV, .signaled = true };
+	*slot = (struct verbs_slot){
+		.wr_id = wr->wr_id, .opcode = WARP_WC_RECV, .signaled = true, .answer = true
+	};
 	return 0;
 }
 

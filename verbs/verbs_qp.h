@@ -18,6 +18,8 @@ struct verbs_slot {
 	uint32_t byte_len; /* of a Read or an atomic */
 	uint8_t opcode;	   /* enum warp_wc_opcode */
 	bool signaled;
+	bool answer; /* it completes when the peer has sent something */
+	bool own;    /* a nudge, of which the program knows nothing */
 };
 
 struct verbs_queue {
@@ -57,6 +59,7 @@ struct verbs_qp {
 	bool fault;		     /* atomic: the device has told of one */
 	bool broken;		     /* something has not completed well */
 	bool cut;		     /* a work request was flushed */
+	bool heard;		     /* the peer has sent something */
 };
 
 struct verbs_cq {
@@ -95,6 +98,11 @@ void verbs_qp_retire(struct verbs_qp *q);
 /* Under qp.lock: as the connection manager says for that state (InfiniBand, RoCE) */
 int verbs_qp_move(struct verbs_qp *q, struct rdma_cm_id *id, enum ibv_qp_state state, int ird,
 		  int ord);
+
+/* --- verbs_post.c: under qp.lock ---------------------------------------------------------- */
+
+/* A message of nothing, to make a peer look that has overlooked the first one */
+void verbs_qp_nudge(struct verbs_qp *q);
 
 /* --- verbs_wc.c: under qp.lock ------------------------------------------------------------ */
 

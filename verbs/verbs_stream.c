@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -23,6 +24,7 @@
 
 /* What was said last gets so long to leave before the connection is ended */
 #define LAST_WORDS (50 * BASE_NS_PER_MS)
+#define CONTEXTS 16
 
 static int error_now(void)
 {
@@ -68,8 +70,11 @@ static int stream_window(const struct rnic_stream_mem *mem, unsigned int i, stru
 		return -EINVAL;
 	m = &s->window[i];
 	err = memory_create(s, m, w->len, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	if (err)
-		return err;
+	if (err) {
+		base_warn("verbs: %zu octets cannot be registered: %s", (size_t)w->len,
+			  strerror(-err));
+		return -ENODEV;
+	}
 	w->to = (uintptr_t)m->p;
 	w->stag = m->mr->rkey;
 	return 0;
@@ -77,20 +82,41 @@ static int stream_window(const struct rnic_stream_mem *mem, unsigned int i, stru
 
 /* --- made --- */
 
+/* librdmacm opens each device once, for good */
+static void context_keep(struct ibv_context *ctx)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static const struct ibv_context *kept[CONTEXTS];
+	unsigned int i = 0;
+
+	pthread_mutex_lock(&lock);
+	while (i < CONTEXTS && kept[i] && kept[i] != ctx)
+		i++;
+	if (i < CONTEXTS && !kept[i]) {
+		kept[i] = ctx;
+		ctx->cmd_fd = base_fd_keep(ctx->cmd_fd);
+		ctx->async_fd = base_fd_keep(ctx->async_fd);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 static int queue_create(struct verbs_stream *s, unsigned int receives)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	int err;
 
+	context_keep(s->id->verbs);
 	errno = 0;
 	s->pd = verbs_call(ibv_alloc_pd)(s->id->verbs);
 	if (s->pd)
 		s->channel = verbs_call(ibv_create_comp_channel)(s->id->verbs);
 	if (s->channel)
-		s->cq = verbs_call(ibv_create_cq)(
-			s->id->verbs, (int)(receives + VERBS_STREAM_SENDS), NULL, s->channel, 0);
+		s->cq = verbs_call(ibv_create_cq)(s->id->verbs,
+						  (int)(receives + VERBS_STREAM_SENDS + 1), NULL,
+						  s->channel, 0);
 	if (!s->cq)
 		return error_now();
+	s->channel->fd = base_fd_keep(s->channel->fd);
 	err = base_fd_set_nonblock(s->channel->fd, true);
 	event.data.ptr = s->channel;
 	if (!err && syscall(SYS_epoll_ctl, s->native.fd, EPOLL_CTL_ADD, s->channel->fd, &event))
@@ -104,7 +130,7 @@ static int pair_create(struct verbs_stream *s, unsigned int receives)
 		.send_cq = s->cq,
 		.recv_cq = s->cq,
 		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = VERBS_STREAM_SENDS,
+		.cap = { .max_send_wr = VERBS_STREAM_SENDS + 1, /* and a nudge */
 			 .max_recv_wr = receives,
 			 .max_send_sge = 2,
 			 .max_recv_sge = 1 },
@@ -139,7 +165,7 @@ static int stream_init(const struct rnic_stream_mem *mem, int fd,
 		err = slots_create(s, param->messages);
 	if (err)
 		base_warn("verbs: a connection cannot be made: %s", strerror(-err));
-	return err;
+	return err ? -ENODEV : 0;
 }
 
 void verbs_stream_uninit(struct verbs_stream *s)
@@ -152,8 +178,10 @@ void verbs_stream_uninit(struct verbs_stream *s)
 	memory_destroy(&s->out);
 	if (s->cq)
 		verbs_call(ibv_destroy_cq)(s->cq);
-	if (s->channel)
+	if (s->channel) {
+		base_fd_drop(s->channel->fd);
 		verbs_call(ibv_destroy_comp_channel)(s->channel);
+	}
 	if (s->pd)
 		verbs_call(ibv_dealloc_pd)(s->pd);
 }
@@ -183,7 +211,7 @@ static int carrier_connect(const struct rnic_stream_mem *mem, int fd, short *eve
 	case VERBS_RESOLVING:
 		return -EAGAIN;
 	case VERBS_FAILED:
-		return s->error;
+		return -ENODEV; /* it was never under way */
 	default:
 		return 0;
 	}

@@ -6,6 +6,7 @@
  *	verbs_stream.c     the stream front, and what a connection is made of
  *	verbs_stream_tx.c  octets out
  *	verbs_stream_rx.c  octets in, and what became of those that went out
+ *	verbs_stream_nudge.c  a peer that overlooks what comes first
  *
  * Members marked tx or rx are written under that lock of the stream's, those with an asterisk are
  * read without it; the others are written before the stream is open, under both.
@@ -44,8 +45,15 @@ struct verbs_memory {
 	struct ibv_mr *mr;
 };
 
+/* Does the peer look at what comes first? See verbs_stream_nudge.c */
+enum verbs_nudge {
+	VERBS_NUDGE_OVER,
+	VERBS_NUDGE_LATER, /* nothing has been sent yet */
+	VERBS_NUDGE_DUE,   /* by the timer */
+};
+
 struct verbs_stream {
-	struct rnic_native native; /* an epoll set of both channels */
+	struct rnic_native native; /* an epoll set of both channels, and of the timer */
 	uint32_t owner;		   /* the process that made it */
 	uint32_t phase;		   /* * rx: enum verbs_phase */
 	int error;		   /* rx: -errno */
@@ -54,7 +62,9 @@ struct verbs_stream {
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
-	bool armed; /* rx */
+	bool armed;		/* rx */
+	enum verbs_nudge nudge; /* rx */
+	int timer;
 	uint8_t data[VERBS_STREAM_PD];
 	uint8_t data_len;
 	struct verbs_memory window[RNIC_WINDOWS], slots, out;
@@ -102,6 +112,18 @@ bool verbs_stream_idle(const struct verbs_stream *s);
 int verbs_stream_slot_post(struct verbs_stream *s, unsigned int i);
 ssize_t verbs_stream_receive(const struct rnic_stream_mem *mem, int fd,
 			     const struct rnic_sink *sink, size_t budget);
+
+/* --- verbs_stream_nudge.c: rx */
+
+/* The connection is open, and ours is the first word */
+void verbs_stream_nudge_init(struct verbs_stream *s);
+/* Nothing has come yet: should it be waited for? */
+void verbs_stream_nudge_look(struct verbs_stream *s);
+/* The time is over */
+void verbs_stream_nudge_go(struct verbs_stream *s);
+/* The peer has been heard, or the connection ends */
+void verbs_stream_nudge_end(struct verbs_stream *s);
+
 /* What a completion is of */
 static inline uint64_t verbs_stream_id(bool received, uint64_t number)
 {

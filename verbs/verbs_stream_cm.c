@@ -37,6 +37,22 @@ static bool is_ours(uint32_t owner)
 	return owner == base_process_self().pid;
 }
 
+/*
+ * The libraries, which keep descriptors of each device: in a child they are its parent's. 0,
+ * -ENODEV, -EXDEV
+ */
+static int library_get(void)
+{
+	static uint32_t owner; /* atomic: who came first */
+	uint32_t self = base_process_self().pid, first = 0;
+
+	if (verbs_lib_load())
+		return -ENODEV;
+	__atomic_compare_exchange_n(&owner, &first, self, false, __ATOMIC_ACQ_REL,
+				    __ATOMIC_ACQUIRE);
+	return first && first != self ? -EXDEV : 0;
+}
+
 /* Of a call that says -1 and leaves errno */
 static int error_of(int r)
 {
@@ -65,8 +81,10 @@ static void data_keep(struct verbs_stream *s, const struct rdma_conn_param *conn
 
 static void established(struct verbs_stream *s, const struct rdma_cm_event *event)
 {
-	if (verbs_load(&s->phase) == VERBS_CONNECTING)
+	if (verbs_load(&s->phase) == VERBS_CONNECTING) {
 		data_keep(s, &event->param.conn);
+		verbs_stream_nudge_init(s);
+	}
 	verbs_store(&s->phase, VERBS_OPEN);
 }
 
@@ -86,6 +104,7 @@ static void event_take(struct verbs_stream *s, const struct rdma_cm_event *event
 			verbs_stream_fail(s, err);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		s->native.apart = s->id->verbs->device->transport_type != IBV_TRANSPORT_IWARP;
 		verbs_store(&s->phase, VERBS_RESOLVED);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
@@ -140,11 +159,19 @@ static int events_create(struct rdma_event_channel **out)
 	if (!events)
 		return error_of(-1);
 	err = base_fd_set_nonblock(events->fd, true);
-	if (err)
+	if (err) {
 		verbs_call(rdma_destroy_event_channel)(events);
-	else
-		*out = events;
-	return err;
+		return err;
+	}
+	events->fd = base_fd_keep(events->fd);
+	*out = events;
+	return 0;
+}
+
+static void events_destroy(struct rdma_event_channel *events)
+{
+	base_fd_drop(events->fd);
+	verbs_call(rdma_destroy_event_channel)(events);
 }
 
 static int set_create(struct rdma_event_channel *events, int *out)
@@ -158,7 +185,7 @@ static int set_create(struct rdma_event_channel *events, int *out)
 		base_fd_close((int)fd);
 		return -errno;
 	}
-	*out = (int)fd;
+	*out = base_fd_keep((int)fd);
 	return 0;
 }
 
@@ -181,7 +208,7 @@ static int stream_create(enum verbs_phase phase, struct verbs_stream **out)
 	*out = s;
 	return 0;
 err_destroy_events:
-	verbs_call(rdma_destroy_event_channel)(s->events);
+	events_destroy(s->events);
 err_free:
 	base_map_destroy(s, sizeof(*s));
 	return err;
@@ -194,10 +221,12 @@ static void stream_destroy(struct rnic_native *n)
 
 	if (!n || !is_ours(s->owner))
 		return;
+	verbs_stream_nudge_end(s);
 	verbs_stream_uninit(s);
 	if (s->id)
 		verbs_call(rdma_destroy_id)(s->id);
-	verbs_call(rdma_destroy_event_channel)(s->events);
+	events_destroy(s->events);
+	base_fd_drop(s->native.fd);
 	base_fd_close(s->native.fd);
 	base_map_destroy(s, sizeof(*s));
 }
@@ -242,10 +271,10 @@ static int peer_resolve(struct verbs_stream *s, const struct sockaddr *peer, soc
 static int native_reach(const struct sockaddr *peer, socklen_t len, struct rnic_native **out)
 {
 	struct verbs_stream *s;
-	int err = verbs_lib_load();
+	int err = library_get();
 
 	if (err)
-		return -ENODEV;
+		return err;
 	err = stream_create(VERBS_RESOLVING, &s);
 	if (err)
 		return err;
@@ -298,7 +327,7 @@ static void native_unlisten(struct rnic_native_listener *n)
 		return;
 	if (l->id)
 		verbs_call(rdma_destroy_id)(l->id);
-	verbs_call(rdma_destroy_event_channel)(l->events);
+	events_destroy(l->events);
 	base_map_destroy(l, sizeof(*l));
 }
 
@@ -318,10 +347,10 @@ static int native_listen(const struct sockaddr *addr, socklen_t len, int backlog
 			 struct rnic_native_listener **out)
 {
 	struct listener *l;
-	int err = verbs_lib_load();
+	int err = library_get();
 
 	if (err)
-		return -ENODEV;
+		return err;
 	err = base_map_create(sizeof(*l), (void **)&l);
 	if (err)
 		return err;

@@ -37,6 +37,7 @@ static int message_take(struct verbs_stream *s, const struct rnic_sink *sink,
 	const char *p = (const char *)s->slots.p + slot * VERBS_STREAM_SLOT;
 	int err = sink->message(sink->ctx, 0, p, wc->byte_len, true);
 
+	verbs_stream_nudge_end(s);
 	/* What ended meanwhile takes none */
 	if (!err)
 		verbs_stream_slot_post(s, slot);
@@ -100,13 +101,18 @@ static bool arm(struct verbs_stream *s, bool event)
 /* Of which channel something is to be read */
 static bool channels_look(struct verbs_stream *s, bool *cm)
 {
-	struct epoll_event events[2];
-	bool cq = false;
-	long n = syscall(SYS_epoll_pwait, s->native.fd, events, 2, 0, NULL, 0);
+	struct epoll_event events[3];
+	bool cq = false, timer = false;
+	long n = syscall(SYS_epoll_pwait, s->native.fd, events, 3, 0, NULL, 0);
 
 	*cm = false;
-	for (long i = 0; i < n; i++)
-		*(events[i].data.ptr == s->channel ? &cq : cm) = true;
+	for (long i = 0; i < n; i++) {
+		const void *of = events[i].data.ptr;
+
+		*(of == s->channel ? &cq : of == &s->timer ? &timer : cm) = true;
+	}
+	if (timer)
+		verbs_stream_nudge_go(s);
 	return cq;
 }
 
@@ -132,6 +138,7 @@ static bool look(struct verbs_stream *s, const struct rnic_sink *sink, bool read
 	*sum += n;
 	if (n)
 		return !reader;
+	verbs_stream_nudge_look(s);
 	event = channels_look(s, &cm);
 	if (arm(s, event))
 		return true;

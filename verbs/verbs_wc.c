@@ -23,7 +23,7 @@ int verbs_queue_init(struct verbs_queue *queue, uint32_t depth)
 {
 	uint32_t size = 1;
 
-	while (size < depth)
+	while (size <= depth) /* and one of our own */
 		size *= 2;
 	base_ring_init(&queue->ring, size);
 	queue->depth = depth;
@@ -120,6 +120,9 @@ static void complete(struct verbs_half *h, struct verbs_queue *queue, enum warp_
 	if (base_ring_empty(&queue->ring))
 		return;
 	slot = &queue->slot[base_ring_pop(&queue->ring)];
+	if (slot->own)
+		return;
+	h->qp->heard |= status == WARP_WC_SUCCESS && slot->answer;
 	h->qp->broken |= status != WARP_WC_SUCCESS;
 	h->qp->cut |= status == WARP_WC_FLUSHED && queue == &h->qp->sq;
 	if (status != WARP_WC_SUCCESS && status != WARP_WC_FLUSHED && !h->qp->failure)

@@ -87,6 +87,38 @@ Test(fdutil, close_keeps_errno)
 	cr_assert_eq(errno, ERANGE);
 }
 
+static int moved_to, dropped;
+
+static int keep(int fd)
+{
+	moved_to = base_fd_dup_high(fd);
+	base_fd_close(fd);
+	return moved_to;
+}
+
+static void drop(int fd)
+{
+	dropped = fd;
+}
+
+Test(fdutil, who_keeps_descriptors_is_asked)
+{
+	int fd = open("/dev/null", O_RDONLY), kept;
+
+	cr_expect_eq(base_fd_keep(fd), fd);
+	base_fd_drop(fd);
+	base_fd_keeper(keep, drop);
+	kept = base_fd_keep(fd);
+	cr_expect_gt(kept, 700);
+	cr_expect_eq(kept, moved_to);
+	cr_expect_eq(base_fd_keep(-1), -1);
+	base_fd_drop(-1);
+	cr_expect_eq(dropped, 0);
+	base_fd_drop(kept);
+	cr_expect_eq(dropped, kept);
+	base_fd_close(kept);
+}
+
 Test(fdutil, high_duplicates_are_high_and_close_on_exec)
 {
 	int fd = open("/dev/null", O_RDONLY), high = base_fd_dup_high(fd);

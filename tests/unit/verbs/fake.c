@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Objects are static where a stream has one of a kind. A message that is sent completes at once; one
+ * that is heard lies in the receive that was posted first.
+ */
+#include "fake.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+
+#define QUEUE 64
+
+struct channel {
+	struct rdma_event_channel rdma;
+	struct rdma_cm_event event[8];
+	unsigned int head, tail;
+};
+
+struct fake fake;
+struct verbs_lib verbs_lib;
+
+static struct ibv_device device;
+static struct ibv_context context;
+static struct ibv_comp_channel completions;
+static struct ibv_cq queue;
+static struct ibv_qp pair;
+static struct ibv_wc done[QUEUE];
+static unsigned int done_head, done_tail;
+static struct ibv_recv_wr received[1024];
+static struct ibv_sge places[1024];
+static unsigned int recv_head, recv_tail;
+static bool armed;
+
+int verbs_lib_load(void)
+{
+	return fake.load;
+}
+
+static void *made(void *p)
+{
+	fake.made++;
+	return p;
+}
+
+static int destroyed(void)
+{
+	fake.destroyed++;
+	return 0;
+}
+
+/* --- librdmacm --- */
+
+static void push(struct rdma_event_channel *at, struct rdma_cm_id *id, enum rdma_cm_event_type what)
+{
+	struct channel *c = base_container_of(at, struct channel, rdma);
+
+	c->event[c->tail++ % 8] = (struct rdma_cm_event){ .id = id, .event = what };
+	eventfd_write(at->fd, 1);
+}
+
+static struct rdma_event_channel *create_event_channel(void)
+{
+	struct channel *c;
+
+	if (fake.channel_errno) {
+		errno = fake.channel_errno;
+		return NULL;
+	}
+	c = calloc(1, sizeof(*c));
+	c->rdma.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	return made(&c->rdma);
+}
+
+static void destroy_event_channel(struct rdma_event_channel *at)
+{
+	close(at->fd);
+	free(base_container_of(at, struct channel, rdma));
+	destroyed();
+}
+
+static int get_cm_event(struct rdma_event_channel *at, struct rdma_cm_event **out)
+{
+	struct channel *c = base_container_of(at, struct channel, rdma);
+	eventfd_t one;
+
+	if (eventfd_read(at->fd, &one))
+		return -1;
+	*out = &c->event[c->head++ % 8];
+	return 0;
+}
+
+static int ack_cm_event(struct rdma_cm_event *event)
+{
+	return 0;
+}
+
+static int create_id(struct rdma_event_channel *at, struct rdma_cm_id **id, void *ctx,
+		     enum rdma_port_space ps)
+{
+	*id = made(calloc(1, sizeof(**id)));
+	(*id)->channel = at;
+	return 0;
+}
+
+static int destroy_id(struct rdma_cm_id *id)
+{
+	free(id);
+	return destroyed();
+}
+
+static int bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
+{
+	device.transport_type = fake.transport;
+	id->verbs = fake.elsewhere ? NULL : &context;
+	return 0;
+}
+
+static int resolve_addr(struct rdma_cm_id *id, struct sockaddr *from, struct sockaddr *to, int ms)
+{
+	push(id->channel, id, fake.resolved);
+	return 0;
+}
+
+static int resolve_route(struct rdma_cm_id *id, int ms)
+{
+	push(id->channel, id, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	return 0;
+}
+
+static int connect_id(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	push(id->channel, id, fake.connected);
+	return 0;
+}
+
+static int disconnect(struct rdma_cm_id *id)
+{
+	return 0;
+}
+
+static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	pair.context = &context;
+	id->qp = made(&pair);
+	return 0;
+}
+
+static void destroy_qp(struct rdma_cm_id *id)
+{
+	id->qp = NULL;
+	destroyed();
+}
+
+/* --- libibverbs --- */
+
+static struct ibv_pd *alloc_pd(struct ibv_context *ctx)
+{
+	static struct ibv_pd pd;
+
+	return made(&pd);
+}
+
+static int dealloc_pd(struct ibv_pd *pd)
+{
+	return destroyed();
+}
+
+static struct ibv_comp_channel *create_comp_channel(struct ibv_context *ctx)
+{
+	completions.fd = eventfd(0, EFD_CLOEXEC);
+	return made(&completions);
+}
+
+static int destroy_comp_channel(struct ibv_comp_channel *at)
+{
+	close(at->fd);
+	return destroyed();
+}
+
+static struct ibv_cq *create_cq(struct ibv_context *ctx, int n, void *own,
+				struct ibv_comp_channel *at, int vector)
+{
+	queue.context = ctx;
+	return made(&queue);
+}
+
+static int destroy_cq(struct ibv_cq *cq)
+{
+	return destroyed();
+}
+
+static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	struct ibv_mr *mr;
+
+	if (!fake.regions--) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	mr = calloc(1, sizeof(*mr));
+	mr->addr = addr;
+	mr->length = length;
+	return made(mr);
+}
+
+static int dereg_mr(struct ibv_mr *mr)
+{
+	free(mr);
+	return destroyed();
+}
+
+static int get_cq_event(struct ibv_comp_channel *at, struct ibv_cq **cq, void **ctx)
+{
+	eventfd_t n;
+
+	*cq = &queue;
+	return eventfd_read(at->fd, &n);
+}
+
+static void ack_cq_events(struct ibv_cq *cq, unsigned int n)
+{
+}
+
+static int req_notify_cq(struct ibv_cq *cq, int solicited)
+{
+	armed = true;
+	return 0;
+}
+
+static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *out)
+{
+	int got = 0;
+
+	while (got < n && done_head != done_tail)
+		out[got++] = done[done_head++ % QUEUE];
+	return got;
+}
+
+static void complete(struct ibv_wc wc)
+{
+	done[done_tail++ % QUEUE] = wc;
+	if (armed)
+		eventfd_write(completions.fd, 1);
+	armed = false;
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	for (; wr; wr = wr->next) {
+		fake.sent[fake.num_sent++ % 16] = *wr;
+		if (wr->send_flags & IBV_SEND_SIGNALED)
+			complete((struct ibv_wc){ .wr_id = wr->wr_id });
+	}
+	return 0;
+}
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	received[recv_tail % 1024] = *wr;
+	places[recv_tail++ % 1024] = *wr->sg_list;
+	return 0;
+}
+
+void fake_hear(uint32_t message)
+{
+	unsigned int i = recv_head++ % 1024;
+
+	memcpy((void *)(uintptr_t)places[i].addr, &message, sizeof(message));
+	complete((struct ibv_wc){ .wr_id = received[i].wr_id, .byte_len = sizeof(message) });
+}
+
+/* --- all --- */
+
+void fake_reset(void)
+{
+	fake = (struct fake){ .transport = IBV_TRANSPORT_IWARP,
+			      .resolved = RDMA_CM_EVENT_ADDR_RESOLVED,
+			      .connected = RDMA_CM_EVENT_ESTABLISHED,
+			      .regions = 100 };
+	context = (struct ibv_context){ .device = &device,
+					.cmd_fd = -1,
+					.async_fd = -1,
+					.ops = { .poll_cq = poll_cq,
+						 .req_notify_cq = req_notify_cq,
+						 .post_send = post_send,
+						 .post_recv = post_recv } };
+	verbs_lib = (struct verbs_lib){
+		.ibv_ack_cq_events_call = ack_cq_events,
+		.ibv_alloc_pd_call = alloc_pd,
+		.ibv_create_comp_channel_call = create_comp_channel,
+		.ibv_create_cq_call = create_cq,
+		.ibv_dealloc_pd_call = dealloc_pd,
+		.ibv_dereg_mr_call = dereg_mr,
+		.ibv_destroy_comp_channel_call = destroy_comp_channel,
+		.ibv_destroy_cq_call = destroy_cq,
+		.ibv_get_cq_event_call = get_cq_event,
+		.ibv_reg_mr_call = reg_mr,
+		.rdma_ack_cm_event_call = ack_cm_event,
+		.rdma_bind_addr_call = bind_addr,
+		.rdma_connect_call = connect_id,
+		.rdma_create_event_channel_call = create_event_channel,
+		.rdma_create_id_call = create_id,
+		.rdma_create_qp_call = create_qp,
+		.rdma_destroy_event_channel_call = destroy_event_channel,
+		.rdma_destroy_id_call = destroy_id,
+		.rdma_destroy_qp_call = destroy_qp,
+		.rdma_disconnect_call = disconnect,
+		.rdma_get_cm_event_call = get_cm_event,
+		.rdma_resolve_addr_call = resolve_addr,
+		.rdma_resolve_route_call = resolve_route,
+	};
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * libibverbs and librdmacm without a device: as much of them as a stream of a client needs, and
+ * what they are to say. Stands in the place of verbs_lib.c.
+ */
+#ifndef TESTS_UNIT_VERBS_FAKE_H
+#define TESTS_UNIT_VERBS_FAKE_H
+
+#include <stdbool.h>
+
+#include "verbs/verbs_lib.h"
+
+struct fake {
+	int load; /* what verbs_lib_load() says */
+	enum ibv_transport_type transport;
+	bool elsewhere;			  /* the address is no device's */
+	int channel_errno;		  /* why there is no event channel */
+	enum rdma_cm_event_type resolved; /* what rdma_resolve_addr() comes to */
+	enum rdma_cm_event_type connected;
+	unsigned int regions; /* how many can be registered */
+	struct ibv_send_wr sent[16];
+	unsigned int num_sent;
+	unsigned int made, destroyed; /* objects of all kinds */
+};
+
+extern struct fake fake;
+
+/* All as a good device has it */
+void fake_reset(void);
+/* A message of four octets into the receive that was posted first; wakes the completion channel */
+void fake_hear(uint32_t message);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A client's stream over a device that is made up: what its beginning comes to, and a peer that
+ * overlooks what it is sent first.
+ */
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "fake.h"
+#include "verbs/verbs_stream.h"
+
+#define NATIVE verbs_native_ops
+#define STREAM verbs_stream_ops
+
+static unsigned int heard;
+
+static int heard_one(void *ctx, uint64_t off, const void *p, size_t len, bool last)
+{
+	heard++;
+	return 0;
+}
+
+static void room(void *ctx)
+{
+}
+
+static const struct rnic_sink sink = { .message = heard_one, .room = room };
+
+static int reach(struct rnic_native **out)
+{
+	struct sockaddr_in peer = { .sin_family = AF_INET,
+				    .sin_port = htons(80),
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	return NATIVE.reach((struct sockaddr *)&peer, sizeof(peer), out);
+}
+
+/* As far as it goes: 0, or what it said */
+static int begin(struct rnic_stream_mem *mem, int *state)
+{
+	struct rnic_stream_param param = { .initiator = true, .messages = 20 };
+	struct rnic_window window = { .len = 65536 };
+	short events;
+	int err = STREAM.carrier->connect(mem, -1, &events);
+
+	if (!err)
+		err = STREAM.init(mem, -1, &param);
+	if (!err)
+		err = STREAM.window(mem, 0, &window);
+	if (!err)
+		*state = STREAM.start(mem, -1, "x", 1, &events);
+	return err;
+}
+
+static void open_one(struct rnic_stream_mem *mem)
+{
+	int state = 0;
+
+	cr_assert_eq(reach(&mem->native), 0);
+	cr_assert_eq(begin(mem, &state), 0);
+	cr_assert_eq(state, RNIC_STREAM_OPEN);
+}
+
+static void close_one(struct rnic_stream_mem *mem)
+{
+	NATIVE.destroy(mem->native);
+	cr_assert_eq(fake.made, fake.destroyed, "%u made, %u destroyed", fake.made, fake.destroyed);
+}
+
+static void say(struct rnic_stream_mem *mem)
+{
+	struct iovec iov = { "word", 4 };
+	struct rnic_stream_wr wr = { .iov = &iov, .niov = 1, .len = 4 };
+
+	cr_assert_eq(STREAM.send(mem, -1, &wr, 1), 1);
+}
+
+/* Takes in what is there until there is nothing more */
+static void look(struct rnic_stream_mem *mem)
+{
+	while (STREAM.receive(mem, -1, &sink, 0) > 0)
+		;
+}
+
+TestSuite(stream, .init = fake_reset);
+
+Test(stream, where_no_device_leads)
+{
+	static const struct {
+		int load, channel_errno;
+		bool elsewhere;
+		int want;
+	} cases[] = {
+		{ -ENODEV, 0, false, -ENODEV },
+		{ -ENOPKG, 0, false, -ENODEV },
+		{ 0, EACCES, false, -EACCES },
+		{ 0, 0, true, -ENODEV },
+	};
+	struct rnic_native *native;
+
+	for (size_t i = 0; i < base_array_size(cases); i++) {
+		fake_reset();
+		fake.load = cases[i].load;
+		fake.channel_errno = cases[i].channel_errno;
+		fake.elsewhere = cases[i].elsewhere;
+		cr_expect_eq(reach(&native), cases[i].want, "case %zu", i);
+		cr_expect_eq(fake.made, fake.destroyed, "case %zu", i);
+	}
+}
+
+/* -ENODEV: software may begin anew. What an iWARP peer answers is an answer */
+Test(stream, beginnings_that_come_to_nothing)
+{
+	static const struct {
+		enum rdma_cm_event_type resolved, connected;
+		unsigned int regions;
+		int want, state;
+	} cases[] = {
+		{ RDMA_CM_EVENT_ADDR_ERROR, RDMA_CM_EVENT_ESTABLISHED, 100, -ENODEV, 0 },
+		{ RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_ESTABLISHED, 0, -ENODEV, 0 },
+		{ RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_ESTABLISHED, 2, -ENODEV, 0 },
+		{ RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_REJECTED, 100, 0,
+		  RNIC_STREAM_REJECTED },
+		{ RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_UNREACHABLE, 100, 0, -ETIMEDOUT },
+	};
+
+	for (size_t i = 0; i < base_array_size(cases); i++) {
+		struct rnic_stream_mem mem = { 0 };
+		int state = 0;
+
+		fake_reset();
+		fake.resolved = cases[i].resolved;
+		fake.connected = cases[i].connected;
+		fake.regions = cases[i].regions;
+		cr_assert_eq(reach(&mem.native), 0);
+		cr_expect_eq(begin(&mem, &state), cases[i].want, "case %zu", i);
+		cr_expect_eq(state, cases[i].state, "case %zu", i);
+		close_one(&mem);
+	}
+}
+
+Test(stream, only_iwarp_is_tcp)
+{
+	struct rnic_stream_mem mem = { 0 };
+
+	open_one(&mem);
+	cr_expect_not(mem.native->apart);
+	close_one(&mem);
+	fake.transport = IBV_TRANSPORT_IB;
+	open_one(&mem);
+	cr_expect(mem.native->apart);
+	close_one(&mem);
+}
+
+/* A forked child has its parent's libraries, and their descriptors */
+Test(stream, a_child_has_no_device)
+{
+	struct rnic_stream_mem mem = { 0 };
+	struct rnic_native *native;
+	int status;
+
+	open_one(&mem);
+	if (!fork())
+		_exit(reach(&native) == -EXDEV ? 0 : 1);
+	wait(&status);
+	cr_expect_eq(status, 0);
+	close_one(&mem);
+}
+
+static bool is_nudge(const struct ibv_send_wr *wr)
+{
+	return wr->opcode == IBV_WR_RDMA_WRITE && !wr->num_sge && !(wr->send_flags);
+}
+
+/* Who waits for an answer is woken, and a Write of no octets makes the peer look; once */
+Test(stream, a_peer_that_overlooks_the_first_word)
+{
+	struct rnic_stream_mem mem = { 0 };
+	struct pollfd p;
+
+	open_one(&mem);
+	look(&mem);
+	p = (struct pollfd){ .fd = mem.native->fd, .events = POLLIN };
+	cr_expect_eq(poll(&p, 1, 100), 0, "nothing has been said");
+	say(&mem);
+	look(&mem);
+	cr_assert_eq(fake.num_sent, 1u);
+	cr_assert_eq(poll(&p, 1, 10000), 1);
+	look(&mem);
+	cr_assert_eq(fake.num_sent, 2u);
+	cr_expect(is_nudge(&fake.sent[1]));
+	cr_expect_eq(poll(&p, 1, 100), 0);
+	look(&mem);
+	say(&mem);
+	look(&mem);
+	cr_expect_eq(poll(&p, 1, 100), 0);
+	cr_expect_eq(fake.num_sent, 3u);
+	close_one(&mem);
+}
+
+Test(stream, a_peer_that_answers)
+{
+	struct rnic_stream_mem mem = { 0 };
+	struct pollfd p;
+
+	open_one(&mem);
+	p = (struct pollfd){ .fd = mem.native->fd, .events = POLLIN };
+	say(&mem);
+	look(&mem);
+	fake_hear(1);
+	cr_assert_eq(poll(&p, 1, 10000), 1);
+	look(&mem);
+	cr_expect_eq(heard, 1u);
+	cr_expect_eq(poll(&p, 1, 100), 0, "and no timer is left");
+	look(&mem);
+	cr_expect_eq(fake.num_sent, 1u);
+	close_one(&mem);
+}
