@@ -98,11 +98,24 @@ static long start_failed(struct sock *s)
 	return told ? -told : -ECONNABORTED;
 }
 
+/* It may begin anew meanwhile, when a device has come to nothing */
+static int levels_wait(struct sock *s, uint64_t deadline)
+{
+	bool device;
+	int err;
+
+	do {
+		device = device_carries(s);
+		err = wait_levels(s, STREAM_WRITABLE, deadline);
+	} while (!err && device && sock_role(s) == SOCK_STREAM_ON && !device_carries(s));
+	return err;
+}
+
 /* Waits for the Reply, which has a time limit of its own, as long as connect() may wait */
 static long start_wait(struct sock *s, int fd)
 {
 	uint64_t deadline = patience(s, fd);
-	int err = wait_levels(s, STREAM_WRITABLE, deadline), state;
+	int err = levels_wait(s, deadline), state;
 	long gone;
 
 	if (err == -EINTR)
@@ -173,7 +186,7 @@ static void connect_choose(struct sock *s, const struct sockaddr *addr, socklen_
 			   struct choice *out)
 {
 	if (s->fixed)
-		*out = (struct choice){ s->mode, CONFIG_REASON_MODE_OFF, false };
+		*out = (struct choice){ .mode = s->mode, .reason = CONFIG_REASON_MODE_OFF };
 	else
 		choose_client(addr, len, out);
 	if (out->mode != CONFIG_USE_AUTO)
@@ -230,7 +243,7 @@ static long connect_device(struct sock *s, int fd, const struct sockaddr *peer, 
 static long connect_barred(struct sock *s, const struct sockaddr *peer, socklen_t len,
 			   enum config_reason reason)
 {
-	struct choice choice = { s->mode, CONFIG_REASON_MODE_OFF, false };
+	struct choice choice = { .mode = s->mode, .reason = CONFIG_REASON_MODE_OFF };
 
 	if (!s->fixed)
 		choose_client(peer, len, &choice);
@@ -266,6 +279,7 @@ static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, soc
 	option_prepare(fd, &s->option);
 	s->mode = choice.mode;
 	s->probing = choice.mode == CONFIG_USE_AUTO;
+	device_wish(s, choice.provider);
 	r = here ? CALL_THEIRS : connect_device(s, fd, peer, peer_len);
 	return r == CALL_THEIRS ? connect_ddp(s, fd, addr, len, here) : r;
 }
@@ -308,6 +322,9 @@ static long disconnect(struct sock *s, int fd, const struct sockaddr *addr, sock
 {
 	long err = base_sock_connect(fd, addr, len);
 
+	/* The kernel's part of that was never connected */
+	if (!err && device_carries(s))
+		s->stream->ops->sever(s->stream);
 	if (!err) {
 		plain_note(fd, CONFIG_REASON_ABORTED);
 		sock_forget_stream(s);

@@ -84,6 +84,7 @@ static int provider_set(struct sock *s, const char *name, socklen_t len)
 	if (text[0] && !rnic_find(text))
 		return -ENODEV;
 	memcpy(s->wish.provider, text, sizeof(text));
+	s->wish.own = true;
 	return 0;
 }
 

@@ -71,7 +71,7 @@ void sock_listening(struct sock *s)
 	if (sock_role(s) != SOCK_NEW || libc.getsockname(s->fd, name, &len))
 		return;
 	mapped_away(&s->name);
-	if (s->fixed ? s->mode != CONFIG_USE_TCP : choose_serves(name, len))
+	if (s->fixed ? s->mode != CONFIG_USE_TCP : choose_serves(name, len, NULL))
 		s->announced = host_announce(name, len);
 	__atomic_store_n(&s->role, SOCK_LISTENER, __ATOMIC_RELEASE);
 	epoll_give_back(s);
@@ -98,9 +98,9 @@ static void accepted_choose(const struct sock *listener, int fd, struct choice *
 	socklen_t len = sizeof(name);
 
 	if (listener->fixed)
-		*out = (struct choice){ listener->mode, CONFIG_REASON_MODE_OFF, true };
+		*out = (struct choice){ listener->mode, CONFIG_REASON_MODE_OFF, true, NULL };
 	else if (libc.getsockname(fd, (struct sockaddr *)&name, &len))
-		*out = (struct choice){ CONFIG_USE_TCP, CONFIG_REASON_RULE_NONE, false };
+		*out = (struct choice){ CONFIG_USE_TCP, CONFIG_REASON_RULE_NONE, false, NULL };
 	else
 		choose_server((struct sockaddr *)&name, len, out);
 }
@@ -118,7 +118,7 @@ static long plain(long fd, enum config_reason reason)
  */
 static long barred(const struct sock *listener, long fd, enum config_reason reason)
 {
-	struct choice choice = { listener->mode, CONFIG_REASON_MODE_OFF, true };
+	struct choice choice = { listener->mode, CONFIG_REASON_MODE_OFF, true, NULL };
 
 	if (reason != CONFIG_REASON_SANDBOXED)
 		accepted_choose(listener, (int)fd, &choice);

@@ -58,21 +58,34 @@ static bool is_any(const struct sockaddr *name, in_port_t *port)
 	return name->sa_family == AF_INET && four->sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
-bool choose_serves(const struct sockaddr *name, socklen_t len)
+/* By the first rule that may be for one of its connections */
+static const struct config_rule *rule_of_any(in_port_t port)
 {
 	const struct config_rule *r = NULL;
-	struct choice choice;
-	in_port_t port;
 
-	if (!is_any(name, &port)) {
-		choose_server(name, len, &choice);
-		return choice.mode != CONFIG_USE_TCP;
-	}
 	while ((r = config_rule_next(&rules, r)))
 		if (r->transport != CONFIG_USE_TCP && r->roles & CONFIG_SERVER &&
 		    r->port_first <= port && port <= r->port_last && config_rule_is_for(r, program))
-			return true;
-	return false;
+			break;
+	return r;
+}
+
+bool choose_serves(const struct sockaddr *name, socklen_t len, const char **provider)
+{
+	const struct config_rule *r;
+	struct choice choice;
+	in_port_t port;
+
+	if (is_any(name, &port)) {
+		r = rule_of_any(port);
+		choice.provider = r ? config_rule_provider(r) : NULL;
+		choice.mode = r ? (enum config_transport)r->transport : CONFIG_USE_TCP;
+	} else {
+		choose_server(name, len, &choice);
+	}
+	if (provider)
+		*provider = choice.provider;
+	return choice.mode != CONFIG_USE_TCP;
 }
 
 static void choose(enum config_role role, const struct sockaddr *addr, socklen_t len,
@@ -86,6 +99,7 @@ static void choose(enum config_role role, const struct sockaddr *addr, socklen_t
 	out->mode = (enum config_transport)r->transport;
 	out->reason = r->transport == CONFIG_USE_TCP ? CONFIG_REASON_RULE_TCP : CONFIG_REASON_NONE;
 	out->named = config_rule_names_peer(r);
+	out->provider = config_rule_provider(r);
 }
 
 void choose_client(const struct sockaddr *addr, socklen_t len, struct choice *out)

@@ -16,6 +16,7 @@ struct choice {
 	enum config_transport mode;
 	enum config_reason reason; /* of CONFIG_USE_TCP; else CONFIG_REASON_NONE */
 	bool named;		   /* the rule names the destination */
+	const char *provider;	   /* that the rule names, or NULL */
 };
 
 /* When the process starts, before it can change its name. -errno: no rule holds; it was logged */
@@ -23,8 +24,11 @@ int choose_init(void);
 /* Is there a rule by which a socket of this program in this role could be one for DDP? */
 bool choose_may(enum config_role role);
 
-/* The same for a listener of this name, which may be of any address */
-bool choose_serves(const struct sockaddr *name, socklen_t len);
+/*
+ * The same for a listener of this name, which may be of any address; @provider, unless it is NULL,
+ * becomes what the rule says of that
+ */
+bool choose_serves(const struct sockaddr *name, socklen_t len, const char **provider);
 
 /* By the peer's address */
 void choose_client(const struct sockaddr *addr, socklen_t len, struct choice *out);

@@ -4,7 +4,8 @@
  *
  * The program's socket is never connected then, and the kernel knows nothing of its peer: it keeps
  * the options and the number. Where no device serves, the software provider does, over the
- * socket itself; the reason is in DDP_INFO and in the report.
+ * socket itself; the reason is in DDP_INFO and in the report. Where nobody has named a provider,
+ * the route decides, and that it leads over no device is no reason to tell of.
  */
 #include "preload/device.h"
 
@@ -13,9 +14,11 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "preload/host.h"
 #include "preload/libc.h"
 #include "preload/pieces.h"
 #include "preload/report.h"
+#include "preload/sandbox.h"
 #include "rnic/rnic.h"
 #include "rnic/rnic_carrier.h"
 #include "rnic/rnic_stream.h"
@@ -27,13 +30,22 @@ const struct rnic_native_ops *device_ops(const struct sock *s)
 	return rnic && rnic->stream ? rnic->stream->native : NULL;
 }
 
+void device_wish(struct sock *s, const char *provider)
+{
+	if (!provider || s->wish.own)
+		return;
+	if (!strcmp(provider, "auto"))
+		provider = "";
+	memcpy(s->wish.provider, provider, strlen(provider) + 1);
+}
+
 void device_forgo(struct sock *s, enum config_reason reason)
 {
 	base_info("descriptor %d: provider %s: %s", s->fd, s->wish.provider,
 		  config_reason_text(reason));
 	report_reason(reason, 1);
 	s->forgone = reason;
-	s->wish.provider[0] = 0;
+	memcpy(s->wish.provider, "soft", sizeof("soft"));
 }
 
 /* A port of the program's own is the socket's, and a device's connection cannot have it */
@@ -43,19 +55,62 @@ static bool is_bound(const struct sock *s)
 	return ((const struct sockaddr_in *)&s->name)->sin_port;
 }
 
+enum config_reason device_reason(int err)
+{
+	return err == -EXDEV ? CONFIG_REASON_FORKED : CONFIG_REASON_PROVIDER_UNAVAILABLE;
+}
+
+/* The first one that has devices */
+static const struct rnic_ops *any_provider(void)
+{
+	const struct rnic_ops *rnic;
+
+	for (unsigned int i = 0; (rnic = rnic_at(i)); i++)
+		if (rnic->stream && rnic->stream->native)
+			break;
+	return rnic;
+}
+
+static int reach(struct sock *s, const struct rnic_native_ops *ops, const struct sockaddr *peer,
+		 socklen_t len)
+{
+	bool by_route = !s->wish.provider[0];
+	struct rnic_native *native;
+	int err;
+
+	if (is_bound(s))
+		return -ENODEV;
+	if (__atomic_load_n(&sandbox_on, __ATOMIC_ACQUIRE))
+		return by_route ? -ENODEV
+				: -EPERM; /* libraries of others make calls of their own */
+	err = ops->reach(peer, len, &native);
+	if (err)
+		return err;
+	/* To an address of this host no route leads over a device, though one may have it */
+	if (by_route && host_is_local(peer, len)) {
+		ops->destroy(native);
+		return -ENODEV;
+	}
+	s->native = native;
+	return 0;
+}
+
 int device_reach(struct sock *s, const struct sockaddr *peer, socklen_t len)
 {
-	const struct rnic_native_ops *native = device_ops(s);
-	int err = -ENODEV;
+	bool by_route = !s->wish.provider[0];
+	const struct rnic_ops *rnic = by_route ? any_provider() : rnic_find(s->wish.provider);
+	int err;
 
-	if (!native)
+	if (!rnic || !rnic->stream || !rnic->stream->native)
 		return -EOPNOTSUPP;
-	if (!is_bound(s))
-		err = native->reach(peer, len, &s->native);
+	err = reach(s, rnic->stream->native, peer, len);
+	if (!err && by_route)
+		memcpy(s->wish.provider, rnic->name, strlen(rnic->name) + 1);
 	if (!err)
 		return 0;
 	base_debug("descriptor %d: no device leads there: %s", s->fd, strerror(-err));
-	device_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
+	if (!by_route || err != -ENODEV)
+		device_forgo(s, device_reason(err));
 	return -ENODEV;
 }
 

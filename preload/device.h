@@ -13,15 +13,19 @@ struct rnic_native_ops;
 
 /* NULL: it is not */
 const struct rnic_native_ops *device_ops(const struct sock *s);
+/* What a rule says of the provider, unless it is NULL or the program has said another one */
+void device_wish(struct sock *s, const char *provider);
+/* Why no device is to be had */
+enum config_reason device_reason(int err);
 /* The software provider is to serve, for @reason */
 void device_forgo(struct sock *s, enum config_reason reason);
 
 /* --- connect() --- */
 
 /*
- * Does the route to @peer lead over a device of that provider? Then sock->native is the connection,
- * for the stream to come. -ENODEV: it does not, and the socket is for the software provider from
- * now on; -EOPNOTSUPP: the provider has no devices
+ * Does the route to @peer lead over a device of the provider that is wished for, or of any where
+ * the route decides? Then sock->native is the connection, for the stream to come. -ENODEV: it does
+ * not, and the software provider serves; -EOPNOTSUPP: the provider has no devices
  */
 int device_reach(struct sock *s, const struct sockaddr *peer, socklen_t len);
 /* No stream has come of it: the software provider is to serve */

@@ -25,9 +25,16 @@
 
 /* --- listen() --- */
 
-static bool is_wanted(const struct sock *s, const struct sockaddr *name, socklen_t len)
+static bool is_wanted(struct sock *s, const struct sockaddr *name, socklen_t len)
 {
-	return s->fixed ? s->mode != CONFIG_USE_TCP : choose_serves(name, len);
+	const char *provider = NULL;
+	bool wanted;
+
+	if (s->fixed)
+		return s->mode != CONFIG_USE_TCP;
+	wanted = choose_serves(name, len, &provider);
+	device_wish(s, provider);
+	return wanted;
 }
 
 /* The device's own socket is bound to the same port */
@@ -40,16 +47,18 @@ static void port_share(int fd)
 
 int device_listen(struct sock *s, int backlog)
 {
-	const struct rnic_native_ops *native = device_ops(s);
+	const struct rnic_native_ops *native;
 	struct sockaddr_storage name;
 	socklen_t len = sizeof(name);
 	int err = -EADDRNOTAVAIL;
 
 	if (s->listener)
 		return 0;
-	if (!native || sock_role(s) != SOCK_NEW ||
-	    libc.getsockname(s->fd, (struct sockaddr *)&name, &len) ||
+	if (sock_role(s) != SOCK_NEW || libc.getsockname(s->fd, (struct sockaddr *)&name, &len) ||
 	    !is_wanted(s, (struct sockaddr *)&name, len))
+		return -EOPNOTSUPP;
+	native = device_ops(s);
+	if (!native)
 		return -EOPNOTSUPP;
 	port_share(s->fd);
 	/* At the same place in both families; one that the kernel is to choose is the socket's */
@@ -58,7 +67,7 @@ int device_listen(struct sock *s, int backlog)
 	if (!err)
 		return 0;
 	base_debug("descriptor %d: no device listens there: %s", s->fd, strerror(-err));
-	device_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
+	device_forgo(s, device_reason(err));
 	return err;
 }
 

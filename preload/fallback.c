@@ -10,6 +10,8 @@
  * A client that tried and got no answer has connected again, plainly (stream/again.c). A
  * connection to a listener of this process, at which another one without DDP was waiting, may have
  * taken octets of the program's by then: these go first, also if the program has closed it.
+ *
+ * A connection that a device could not begin begins anew over the program's socket.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -24,6 +26,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sockutil.h"
+#include "preload/device.h"
+#include "preload/epset.h"
 #include "preload/libc.h"
 #include "preload/plain.h"
 #include "preload/probe.h"
@@ -117,6 +121,46 @@ void sock_fall_back(struct sock *s)
 	if (sock_role(s) == SOCK_STREAM_ON)
 		fall_back(s);
 	pthread_mutex_unlock(&lock);
+}
+
+/* Could the device not begin, and has nobody else begun anew yet? */
+static bool is_given_up(const struct sock *s)
+{
+	struct stream_info info;
+
+	if (s->accepted || sock_role(s) != SOCK_STREAM_ON || !device_carries(s))
+		return false;
+	s->stream->ops->info(s->stream, &info);
+	return info.start_error == ENODEV;
+}
+
+static int begin_anew(struct sock *s)
+{
+	long tcp;
+
+	__atomic_store_n(&s->reported, true, __ATOMIC_RELAXED); /* it was none yet */
+	sock_forget_stream(s);
+	device_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
+	tcp = base_sock_connect(s->fd, (struct sockaddr *)&s->peer, s->peer_len);
+	if (tcp && tcp != -EINPROGRESS)
+		return (int)tcp;
+	return sock_connect(s, tcp != 0, false);
+}
+
+int sock_leave_device(struct sock *s, int err)
+{
+	bool anew;
+
+	pthread_mutex_lock(&lock);
+	anew = is_given_up(s);
+	if (anew)
+		err = begin_anew(s);
+	pthread_mutex_unlock(&lock);
+	if (anew && !err) {
+		epoll_rekey(s);
+		sock_tell(s);
+	}
+	return anew && !err ? s->stream->ops->progress(s->stream) : err;
 }
 
 bool sock_speak_plain(struct sock *s)

@@ -22,6 +22,7 @@
 
 /* Messages that credits do not count, and that a peer may send besides (docs/stream-wire.md) */
 #define UNCOUNTED 16
+#define APART_LIMIT BASE_NS_PER_S
 
 static unsigned int starting; /* atomic */
 
@@ -35,12 +36,20 @@ uint64_t rsock_wait_deadline(struct stream *stream)
 	return rsock_load(&rsock_of(stream)->state->start_deadline);
 }
 
+/* A peer that such a device does not reach may be there by TCP, and that is not to be late */
+static bool is_apart(const struct rsock *s)
+{
+	return s->initiator && s->mem.native && s->mem.native->apart;
+}
+
 static void reply_wait(struct rsock *s)
 {
 	uint64_t limit = s->start_limit;
 
 	if (!s->initiator || !limit)
 		return;
+	if (is_apart(s))
+		limit = base_min(limit, APART_LIMIT);
 	if (s->start_rtts)
 		limit = base_max(limit, s->start_rtts * base_sock_rtt(stream_fd(&s->base)));
 	rsock_store(&s->state->start_deadline, base_deadline(base_now(), limit));
@@ -366,13 +375,16 @@ static uint32_t told_error(const struct rsock *s, int err)
 
 static int start_failed(struct rsock *s, int err)
 {
-	bool up = rsock_load(&s->state->stage) == STREAM_STARTING, probed = s->probe && up;
+	bool up = rsock_load(&s->state->stage) == STREAM_STARTING;
+	bool probed = s->probe && up && !is_apart(s);
 	bool plain = probed || (err == -ENOMSG && !s->only);
 	/* What a device would have carried has no TCP connection yet */
 	bool anew = probed || (err == -ENOMSG && s->mem.native);
 	uint64_t due = rsock_load(&s->state->start_deadline);
 
 	rsock_start_over(s);
+	if (is_apart(s) && err != -ENOMSG)
+		err = -ENODEV;
 	rsock_store(&s->start_error, plain || probed ? 0 : (uint32_t)-err);
 	if (err == -ENOMSG && s->only) {
 		base_warn("stream: the peer speaks plain TCP, which is refused");

@@ -80,10 +80,10 @@ Test(choose, what_a_rule_says_and_why)
 		uint16_t port;
 		struct choice want;
 	} cases[] = {
-		{ "10.1.2.3", 80, { CONFIG_USE_DDP, CONFIG_REASON_NONE, true } },
-		{ "10.1.2.3", 81, { CONFIG_USE_AUTO, CONFIG_REASON_NONE, false } },
-		{ "10.9.2.3", 81, { CONFIG_USE_TCP, CONFIG_REASON_RULE_TCP, true } },
-		{ "11.1.2.3", 82, { CONFIG_USE_TCP, CONFIG_REASON_RULE_NONE, false } },
+		{ "10.1.2.3", 80, { CONFIG_USE_DDP, CONFIG_REASON_NONE, true, NULL } },
+		{ "10.1.2.3", 81, { CONFIG_USE_AUTO, CONFIG_REASON_NONE, false, NULL } },
+		{ "10.9.2.3", 81, { CONFIG_USE_TCP, CONFIG_REASON_RULE_TCP, true, NULL } },
+		{ "11.1.2.3", 82, { CONFIG_USE_TCP, CONFIG_REASON_RULE_NONE, false, NULL } },
 	};
 
 	load("ddp client * 10.1.0.0/16:80; tcp client * 10.9.0.0/16:*; auto client * *:80-81");
@@ -103,6 +103,34 @@ Test(choose, a_server_by_its_own_end)
 	cr_expect_eq(server("::2", 80).reason, CONFIG_REASON_RULE_NONE);
 	cr_expect_eq(server("::ffff:127.0.0.1", 90).mode, CONFIG_USE_DDP);
 	cr_expect_eq(client("127.0.0.1", 90).reason, CONFIG_REASON_RULE_NONE);
+}
+
+static const char *listener(const char *addr, uint16_t port, bool serves)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(port) };
+	const char *provider = "untouched";
+
+	inet_pton(AF_INET, addr, &sin.sin_addr);
+	cr_expect_eq(choose_serves((struct sockaddr *)&sin, sizeof(sin), &provider), serves);
+	cr_expect_eq(choose_serves((struct sockaddr *)&sin, sizeof(sin), NULL), serves);
+	return provider ? provider : "none";
+}
+
+Test(choose, which_provider_a_rule_names)
+{
+	load("ddp client * 10.1.0.0/16:* provider verbs; ddp * * *:80 provider soft;"
+	     "ddp server * 10.2.0.0/16:90 provider verbs; auto * * *:81-95");
+	cr_expect_str_eq(client("10.1.2.3", 80).provider, "verbs");
+	cr_expect_str_eq(client("10.2.2.3", 80).provider, "soft");
+	cr_expect_null(client("10.2.2.3", 81).provider);
+	cr_expect_null(client("10.2.2.3", 79).provider);
+	cr_expect_str_eq(listener("10.2.0.1", 90, true), "verbs");
+	cr_expect_str_eq(listener("10.3.0.1", 90, true), "none");
+	cr_expect_str_eq(listener("10.3.0.1", 79, false), "none");
+	/* One of all addresses: by the first rule for one of them */
+	cr_expect_str_eq(listener("0.0.0.0", 90, true), "verbs");
+	cr_expect_str_eq(listener("0.0.0.0", 80, true), "soft");
+	cr_expect_str_eq(listener("0.0.0.0", 79, false), "none");
 }
 
 /* A server that writes what it does over its name is still the program of the rules */

@@ -27,6 +27,7 @@ struct device {
 	bool initiator, asked, open, ended;
 	uint8_t pd[256];
 	size_t pd_len;
+	int connects, starts; /* what these say */
 	uint8_t *window[RNIC_WINDOWS];
 	size_t window_len[RNIC_WINDOWS];
 	uint32_t message[QUEUE];
@@ -73,6 +74,8 @@ static int device_start(const struct rnic_stream_mem *mem, int fd, const void *p
 	struct device *d = device_of(mem);
 
 	*events = POLLIN;
+	if (d->starts)
+		return d->starts;
 	if (d->initiator && !d->asked)
 		data_give(d->peer, pd, len);
 	d->asked |= d->initiator;
@@ -189,7 +192,7 @@ static int device_shutdown(const struct rnic_stream_mem *mem, int fd)
 
 static int carrier_connect(const struct rnic_stream_mem *mem, int fd, short *events)
 {
-	return 0;
+	return device_of(mem)->connects;
 }
 
 static bool carrier_room(const struct rnic_stream_mem *mem, int fd)
@@ -343,6 +346,57 @@ Test(device, octets_both_ways)
 	close_both();
 }
 
+/*
+ * What start-up of a client comes to: a device that is no TCP's, or that cannot begin, leaves the
+ * peer to the socket, and is no answer of the peer's to a Request
+ */
+Test(device, start_up_that_fails)
+{
+	static const struct sockaddr_storage peer = { .ss_family = AF_INET };
+	static const struct {
+		int connects, starts;
+		bool apart, probe;
+		int want;
+		uint32_t error;
+	} cases[] = {
+		{ -ENODEV, 0, false, false, -ENODEV, ENODEV },
+		{ -ENODEV, 0, false, true, -ENODEV, ENODEV },
+		{ 0, -ETIMEDOUT, false, false, -ETIMEDOUT, ETIMEDOUT },
+		{ 0, RNIC_STREAM_REJECTED, false, false, -ECONNREFUSED, ECONNREFUSED },
+		{ 0, -ETIMEDOUT, true, false, -ENODEV, ENODEV },
+		{ 0, RNIC_STREAM_REJECTED, true, false, -ENODEV, ENODEV },
+		{ 0, RNIC_STREAM_REJECTED, true, true, -ENODEV, ENODEV },
+	};
+
+	rnic_register(&device_ops);
+	for (size_t i = 0; i < base_array_size(cases); i++) {
+		struct stream_param param = { .initiator = true,
+					      .connecting = true,
+					      .only = !cases[i].probe,
+					      .probe = cases[i].probe,
+					      .peer = &peer,
+					      .peer_len = sizeof(struct sockaddr_in),
+					      .ring = 64 * 1024,
+					      .provider = "memory",
+					      .native = &devices[0].native };
+		struct stream_info info;
+
+		devices[0] = (struct device){ .initiator = true,
+					      .peer = &devices[1],
+					      .connects = cases[i].connects,
+					      .starts = cases[i].starts };
+		devices[0].native =
+			(struct rnic_native){ eventfd(0, EFD_NONBLOCK), cases[i].apart };
+		cr_assert_eq(OPS->attach(socket(AF_INET, SOCK_STREAM, 0), &param, &ends[0]), 0);
+		cr_expect_eq(OPS->progress(ends[0]), cases[i].want, "case %zu", i);
+		OPS->info(ends[0], &info);
+		cr_expect_eq(info.start_error, cases[i].error, "case %zu", i);
+		close(ends[0]->fd);
+		OPS->destroy(ends[0]);
+		close(devices[0].native.fd);
+	}
+}
+
 /* Octets wait in the stream, and the ring's place is the peer's again */
 Test(device, octets_wait_for_their_reader)
 {
@@ -423,6 +477,21 @@ Test(device, told_of_more_than_the_ring_has)
 Test(device, told_of_more_than_was_granted)
 {
 	cr_assert(ended_by(rs_msg(RS_OP_DATA, 64 * 1024), rs_msg(RS_OP_DATA, 1)));
+}
+
+/* By connect() to nowhere: the device is told, and not when the stream is destroyed */
+Test(device, an_end_at_once)
+{
+	char c;
+
+	open_both();
+	put(ends[0], 0, 100);
+	OPS->sever(ends[0]);
+	cr_assert(devices[0].ended);
+	cr_assert_eq(OPS->recv(ends[0], &(struct iovec){ &c, 1 }, 1, 0), -ECONNRESET);
+	cr_assert_eq(get(ends[1], 0), 100u);
+	cr_assert_eq(OPS->recv(ends[1], &(struct iovec){ &c, 1 }, 1, 0), -ECONNRESET);
+	close_both();
 }
 
 /* It is one process's: another one is refused, and leaves it as it is */
