@@ -8,6 +8,7 @@ apps=$build/apps
 SIW=10.7.0.1 SIW6=fd07::1
 PEER=10.7.0.2 PEER6=fd07::2
 export PYTHONDONTWRITEBYTECODE=1
+export WARPSOCK_PROVIDER=soft # where there is a device the route would lead over it
 rsockets=$project/build-vm/rsockets_shim.so:/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so
 over_rsockets=(env LD_PRELOAD="$rsockets")
 stream_pairs=(software-librspreload librspreload-software verbs-software verbs-verbs

@@ -3,10 +3,7 @@
 # Limit: 700
 # Table: verbs-software verbs-verbs verbs-librspreload
 port=7700
-stream=$lab/stream.py
-verbs=(env WARPSOCK_PROVIDER=verbs WARPSOCK_REPORT=/tmp/case/verbs.json
-	"$apps/warpsock" run --all --mode on --)
-soft=(env WARPSOCK_REPORT=/tmp/case/soft.json "$apps/warpsock" run --all --mode on --)
+. "$lab/devices.sh"
 rspreload=(env LD_PRELOAD="$rsockets")
 
 # serves SIDE; talk STEPS... -- STEPS...: of script_sockets' server and client; $here runs the one
@@ -32,32 +29,6 @@ talk() {
 	fi
 	echo "the client ends with $status"
 	[ $status = "${status_client:-0}" ] && ends server 20 "${status_server:-0}"
-}
-
-# echoes CONNECTIONS OCTETS [ABREAST]: the same with stream.py
-echoes() {
-	port=$((port + 1))
-	if [ "$serves" = here ]; then
-		start server "${here[@]}" python3 "$stream" serve $SIW $port "$1"
-		await_port server $port
-		in_peer timeout -k 2 60 "${there[@]}" python3 "$stream" talk $SIW $port "$@" &&
-			ends server 10
-	else
-		start server in_peer "${there[@]}" python3 "$stream" serve $PEER $port "$1"
-		await_port server $port
-		timeout -k 2 60 "${here[@]}" python3 "$stream" talk $PEER $port "$@" &&
-			ends server 10
-	fi
-}
-
-# counted N: so many ends of connections were a device's, and none was lost
-counted() {
-	cat /tmp/case/verbs.json
-	grep -q "\"software\": 0, \"kernel\": 0, \"verbs\": $1, \"tcp\": 0.*\"errors\": 0" \
-		/tmp/case/verbs.json
-	local status=$?
-	rm -f /tmp/case/verbs.json
-	return $status
 }
 
 forms() {
