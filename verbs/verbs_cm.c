@@ -21,6 +21,8 @@
 #include "verbs/verbs_conn.h"
 
 #define BROKEN_NS (BASE_NS_PER_S / 2)
+#define RESOLVE_MS 100
+#define RESOLVE_MAX_MS 2000
 /* How long nothing is heard, and how long after its beginning a connection may need it */
 #define NUDGE_NS (20 * BASE_NS_PER_MS)
 #define NUDGE_LAST BASE_NS_PER_S
@@ -94,6 +96,24 @@ static int left_ms(const struct verbs_conn *c)
 	int ms = base_deadline_poll_ms(c->start_by, base_now());
 
 	return base_max(ms, 1);
+}
+
+int verbs_cm_resolve(struct verbs_conn *c)
+{
+	c->resolve_ms = c->resolve_ms ? base_min(2 * c->resolve_ms, RESOLVE_MAX_MS) : RESOLVE_MS;
+	errno = 0;
+	if (!verbs_call(rdma_resolve_addr)(c->id, NULL, (struct sockaddr *)&c->peer,
+					   base_min(left_ms(c), c->resolve_ms)))
+		return 0;
+	return errno == ENODEV ? -EHOSTUNREACH : verbs_error();
+}
+
+static void on_no_address(struct verbs_conn *c, int err)
+{
+	if (err == -ETIMEDOUT && !base_deadline_passed(c->start_by, base_now()))
+		err = verbs_cm_resolve(c);
+	if (err)
+		fail(c, err);
 }
 
 static void on_address(struct verbs_conn *c)
@@ -347,6 +367,8 @@ static void handle(struct verbs_conn *c, enum rdma_cm_event_type what, int err)
 		ended(c, 0);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
+		on_no_address(c, err);
+		break;
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_CONNECT_ERROR:

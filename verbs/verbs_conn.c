@@ -149,11 +149,7 @@ static int resolve(struct verbs_conn *c, const struct sockaddr *addr, socklen_t 
 	errno = 0;
 	if (verbs_call(rdma_create_id)(c->channel, &c->id, c, RDMA_PS_TCP))
 		return verbs_error();
-	if (verbs_call(
-		    rdma_resolve_addr)(c->id, NULL, (struct sockaddr *)&c->peer,
-				       base_max(base_deadline_poll_ms(c->start_by, base_now()), 1)))
-		return errno == ENODEV ? -EHOSTUNREACH : verbs_error();
-	return 0;
+	return verbs_cm_resolve(c);
 }
 
 int verbs_connect(struct warp_qp *qp, const struct sockaddr *addr, socklen_t len,

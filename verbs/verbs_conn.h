@@ -27,6 +27,7 @@ struct verbs_conn {
 	uint8_t ird, ord;
 	uint16_t peer_ird, peer_ord;
 	uint64_t start_by;
+	int resolve_ms;	 /* how long the address was waited for */
 	uint64_t end_by; /* 0, or it is broken: when its end is taken for granted */
 	/* active, iWARP: until when a nudge may be due; what was posted before; when more was */
 	uint64_t nudge_until, first_at;
@@ -81,6 +82,8 @@ void verbs_cm_state(struct verbs_conn *c, enum warp_conn_state state, int error)
 /* What is posted completes, and nothing can be posted any more */
 void verbs_cm_end(struct verbs_conn *c, enum warp_conn_state state, int error);
 int verbs_cm_accept(struct verbs_conn *c);
+/* Asks for the way to c->peer, each time for longer, for the kernel may overlook the answer */
+int verbs_cm_resolve(struct verbs_conn *c);
 /* In start-up, or just behind it, or to be disconnected when the last work request is sent */
 bool verbs_cm_moves(const struct verbs_conn *c);
 /* The program has disconnected: tells the device once all that was posted is sent */

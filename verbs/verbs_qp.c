@@ -21,18 +21,22 @@ static int qp_modify(struct verbs_qp *q, struct ibv_qp_attr *attr, int mask)
 	return -verbs_call(ibv_modify_qp)(q->ibv, attr, mask);
 }
 
+/* What a peer may do is said by the regions */
+static unsigned int access_of(const struct verbs_qp *q)
+{
+	unsigned int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			   IBV_ACCESS_REMOTE_READ;
+
+	return verbs_attr_atomics(q->dev) ? all | IBV_ACCESS_REMOTE_ATOMIC : all;
+}
+
 /* Receives may be posted from here on */
 static int qp_init_state(struct verbs_qp *q)
 {
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = q->dev->port,
-		.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-				   IBV_ACCESS_REMOTE_READ,
-	};
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
+				    .port_num = q->dev->port,
+				    .qp_access_flags = access_of(q) };
 
-	if (verbs_attr_atomics(q->dev))
-		attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
 	return qp_modify(q, &attr,
 			 IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
@@ -137,9 +141,9 @@ int verbs_qp_move(struct verbs_qp *q, struct rdma_cm_id *id, enum ibv_qp_state s
 	errno = 0;
 	if (verbs_call(rdma_init_qp_attr)(id, &attr, &mask))
 		return verbs_error();
-	if (mask & IBV_QP_ACCESS_FLAGS && verbs_attr_atomics(q->dev))
-		attr.qp_access_flags |=
-			IBV_ACCESS_REMOTE_ATOMIC; /* which connection managers forget */
+	/* Before a Request is sent a connection manager knows of no Reads, and of atomics never */
+	if (mask & IBV_QP_ACCESS_FLAGS)
+		attr.qp_access_flags = access_of(q);
 	if (state == IBV_QPS_RTR)
 		attr.max_dest_rd_atomic = (uint8_t)ird;
 	if (state == IBV_QPS_RTS)

@@ -65,6 +65,7 @@ struct verbs_stream {
 	bool armed;		/* rx */
 	enum verbs_nudge nudge; /* rx */
 	int timer;
+	int resolve_ms; /* how long the address was waited for */
 	uint8_t data[VERBS_STREAM_PD];
 	uint8_t data_len;
 	struct verbs_memory window[RNIC_WINDOWS], slots, out;

@@ -23,7 +23,9 @@
 #include "base/process.h"
 #include "verbs/verbs_stream.h"
 
-#define RESOLVE_MS 2000
+#define RESOLVE_MS 100
+#define RESOLVE_MAX_MS 800
+#define ROUTE_MS 2000
 
 struct listener {
 	struct rnic_native_listener native;
@@ -88,6 +90,14 @@ static void established(struct verbs_stream *s, const struct rdma_cm_event *even
 	verbs_store(&s->phase, VERBS_OPEN);
 }
 
+/* The kernel overlooks an answer that comes before it waits: so it is asked again, for longer */
+static int resolve(struct verbs_stream *s, struct sockaddr *to)
+{
+	s->resolve_ms = s->resolve_ms ? 2 * s->resolve_ms : RESOLVE_MS;
+	errno = 0;
+	return error_of(verbs_call(rdma_resolve_addr)(s->id, NULL, to, s->resolve_ms));
+}
+
 static int status_of(const struct rdma_cm_event *event, int other)
 {
 	return event->status < 0 ? event->status : event->status > 0 ? -event->status : other;
@@ -99,7 +109,7 @@ static void event_take(struct verbs_stream *s, const struct rdma_cm_event *event
 
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		err = error_of(verbs_call(rdma_resolve_route)(s->id, RESOLVE_MS));
+		err = error_of(verbs_call(rdma_resolve_route)(s->id, ROUTE_MS));
 		if (err)
 			verbs_stream_fail(s, err);
 		break;
@@ -108,6 +118,12 @@ static void event_take(struct verbs_stream *s, const struct rdma_cm_event *event
 		verbs_store(&s->phase, VERBS_RESOLVED);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
+		err = status_of(event, -EHOSTUNREACH);
+		if (err == -ETIMEDOUT && s->resolve_ms < RESOLVE_MAX_MS)
+			err = resolve(s, &s->id->route.addr.dst_addr);
+		if (err)
+			verbs_stream_fail(s, err);
+		break;
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 		verbs_stream_fail(s, status_of(event, -EHOSTUNREACH));
 		break;
@@ -264,8 +280,7 @@ static int peer_resolve(struct verbs_stream *s, const struct sockaddr *peer, soc
 		return err;
 	if (verbs_call(rdma_bind_addr)(s->id, (struct sockaddr *)&source) || !s->id->verbs)
 		return -ENODEV;
-	return error_of(
-		verbs_call(rdma_resolve_addr)(s->id, NULL, (struct sockaddr *)&to, RESOLVE_MS));
+	return resolve(s, (struct sockaddr *)&to);
 }
 
 static int native_reach(const struct sockaddr *peer, socklen_t len, struct rnic_native **out)

@@ -56,11 +56,13 @@ static int destroyed(void)
 
 /* --- librdmacm --- */
 
-static void push(struct rdma_event_channel *at, struct rdma_cm_id *id, enum rdma_cm_event_type what)
+static void push(struct rdma_event_channel *at, struct rdma_cm_id *id, enum rdma_cm_event_type what,
+		 int status)
 {
 	struct channel *c = base_container_of(at, struct channel, rdma);
 
-	c->event[c->tail++ % 8] = (struct rdma_cm_event){ .id = id, .event = what };
+	c->event[c->tail++ % 8] =
+		(struct rdma_cm_event){ .id = id, .event = what, .status = status };
 	eventfd_write(at->fd, 1);
 }
 
@@ -123,19 +125,24 @@ static int bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 
 static int resolve_addr(struct rdma_cm_id *id, struct sockaddr *from, struct sockaddr *to, int ms)
 {
-	push(id->channel, id, fake.resolved);
+	if (fake.late) {
+		fake.late--;
+		push(id->channel, id, RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT);
+	} else {
+		push(id->channel, id, fake.resolved, 0);
+	}
 	return 0;
 }
 
 static int resolve_route(struct rdma_cm_id *id, int ms)
 {
-	push(id->channel, id, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	push(id->channel, id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 	return 0;
 }
 
 static int connect_id(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	push(id->channel, id, fake.connected);
+	push(id->channel, id, fake.connected, 0);
 	return 0;
 }
 

@@ -15,7 +15,8 @@ struct fake {
 	enum ibv_transport_type transport;
 	bool elsewhere;			  /* the address is no device's */
 	int channel_errno;		  /* why there is no event channel */
-	enum rdma_cm_event_type resolved; /* what rdma_resolve_addr() comes to */
+	unsigned int late;		  /* so many rdma_resolve_addr() get no answer in time */
+	enum rdma_cm_event_type resolved; /* what the others come to */
 	enum rdma_cm_event_type connected;
 	unsigned int regions; /* how many can be registered */
 	struct ibv_send_wr sent[16];

@@ -115,19 +115,22 @@ Test(stream, where_no_device_leads)
 }
 
 /* -ENODEV: software may begin anew. What an iWARP peer answers is an answer */
-Test(stream, beginnings_that_come_to_nothing)
+Test(stream, what_a_beginning_comes_to)
 {
 	static const struct {
 		enum rdma_cm_event_type resolved, connected;
-		unsigned int regions;
+		unsigned int regions, late;
 		int want, state;
 	} cases[] = {
-		{ RDMA_CM_EVENT_ADDR_ERROR, RDMA_CM_EVENT_ESTABLISHED, 100, -ENODEV, 0 },
-		{ RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_ESTABLISHED, 0, -ENODEV, 0 },
-		{ RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_ESTABLISHED, 2, -ENODEV, 0 },
-		{ RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_REJECTED, 100, 0,
+		{ RDMA_CM_EVENT_ADDR_ERROR, RDMA_CM_EVENT_ESTABLISHED, 100, 0, -ENODEV, 0 },
+		{ RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_ESTABLISHED, 0, 0, -ENODEV, 0 },
+		{ RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_ESTABLISHED, 2, 0, -ENODEV, 0 },
+		{ RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_REJECTED, 100, 0, 0,
 		  RNIC_STREAM_REJECTED },
-		{ RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_UNREACHABLE, 100, 0, -ETIMEDOUT },
+		{ RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_UNREACHABLE, 100, 0, 0, -ETIMEDOUT },
+		{ RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_ESTABLISHED, 100, 3, 0,
+		  RNIC_STREAM_OPEN },
+		{ RDMA_CM_EVENT_ADDR_RESOLVED, RDMA_CM_EVENT_ESTABLISHED, 100, 4, -ENODEV, 0 },
 	};
 
 	for (size_t i = 0; i < base_array_size(cases); i++) {
@@ -138,6 +141,7 @@ Test(stream, beginnings_that_come_to_nothing)
 		fake.resolved = cases[i].resolved;
 		fake.connected = cases[i].connected;
 		fake.regions = cases[i].regions;
+		fake.late = cases[i].late;
 		cr_assert_eq(reach(&mem.native), 0);
 		cr_expect_eq(begin(&mem, &state), cases[i].want, "case %zu", i);
 		cr_expect_eq(state, cases[i].state, "case %zu", i);

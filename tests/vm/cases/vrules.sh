@@ -115,3 +115,16 @@ pinned() {
 		ends server 10 && counted 1
 }
 check "a listener that is waited for stays the parent's: a child's accept() is EXDEV" pinned
+
+# One that is no iWARP finds no peer, whose software speaks TCP
+check "a RoCE device" rxe_begins
+serves=there
+check "a RoCE device finds nobody: software serves" cannot
+in_auto() {
+	provided 1 0 0 --use "auto client * $PEER:*" >/tmp/case/cannot.out 2>&1
+	local status=$?
+	cat /tmp/case/cannot.out
+	[ $status = 0 ] && grep -q '"PROVIDER_UNAVAILABLE": 1' /tmp/case/cannot.out
+}
+check "a RoCE device finds nobody, in AUTO: software serves" in_auto
+rxe_ends
