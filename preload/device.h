@@ -30,6 +30,11 @@ void device_forgo(struct sock *s, enum config_reason reason);
 int device_reach(struct sock *s, const struct sockaddr *peer, socklen_t len);
 /* No stream has come of it: the software provider is to serve */
 void device_drop(struct sock *s);
+/*
+ * A device could not begin: anew over the socket. As sock_progress(), which has said @err
+ * (fallback.c)
+ */
+int device_leave(struct sock *s, int err);
 /* Of a socket whose stream a device carries: its addresses, as getsockname() gives them */
 bool device_carries(const struct sock *s);
 long device_name_give(const struct sock *s, bool peer, struct sockaddr *addr, socklen_t *len);

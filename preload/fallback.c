@@ -147,7 +147,7 @@ static int begin_anew(struct sock *s)
 	return sock_connect(s, tcp != 0, false);
 }
 
-int sock_leave_device(struct sock *s, int err)
+int device_leave(struct sock *s, int err)
 {
 	bool anew;
 

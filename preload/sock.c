@@ -562,7 +562,7 @@ int sock_progress(struct sock *s)
 	if (err == -ENOMSG)
 		sock_fall_back(s);
 	else if (err && err != -EAGAIN && device_carries(s))
-		return sock_leave_device(s, err);
+		return device_leave(s, err);
 	else
 		sock_progressed(s, err);
 	return err;

@@ -154,8 +154,6 @@ void sock_give_back(struct sock *s, enum config_reason reason);
  * new TCP connection, which is under way when this returns
  */
 void sock_fall_back(struct sock *s);
-/* A device could not begin: anew over the socket. As sock_progress(), which has said @err */
-int sock_leave_device(struct sock *s, int err);
 /* The program speaks first, and no Request has come: its octets are TCP's from now on */
 bool sock_speak_plain(struct sock *s);
 /* The peer of a client speaks DDP, if the stream is open */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Objects are static where a stream has one of a kind. A message that is sent completes at once; one
- * that is heard lies in the receive that was posted first.
+ * Objects are static where a stream has one of a kind. A message that is sent completes at once;
+ * one that is heard lies in the receive that was posted first.
  */
 #include "fake.h"
 
