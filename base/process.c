@@ -25,9 +25,15 @@
 
 #define PAGE 4096
 
+/* What a process knows of itself. All atomic; @self.pid: 0 as long as nothing is known */
+struct own {
+	struct base_process self;
+	uint32_t proc; /* numbers in /proc are those of this PID namespace */
+};
+
 /* A page that the kernel wipes in a child; NULL: not made yet, or not to be had */
-static struct base_process *own; /* atomic */
-static bool confined;		 /* atomic */
+static struct own *own; /* atomic */
+static bool confined;	/* atomic */
 
 void base_process_confine(void)
 {
@@ -39,9 +45,9 @@ bool base_process_confined(void)
 	return __atomic_load_n(&confined, __ATOMIC_ACQUIRE);
 }
 
-static struct base_process *own_page(void)
+static struct own *own_page(void)
 {
-	struct base_process *page = __atomic_load_n(&own, __ATOMIC_ACQUIRE), *none = NULL;
+	struct own *page = __atomic_load_n(&own, __ATOMIC_ACQUIRE), *none = NULL;
 
 	if (page || base_map_create(PAGE, (void **)&page))
 		return page;
@@ -57,36 +63,53 @@ static struct base_process *own_page(void)
 	return page;
 }
 
-static uint32_t own_space(void)
+/* By its file in /proc; 0: nobody knows */
+static uint32_t space_of(const char *path)
 {
 	struct stat st;
 
-	return base_process_confined() ||
-			       syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &st, 0)
+	return base_process_confined() || syscall(SYS_newfstatat, AT_FDCWD, path, &st, 0)
 		       ? 0
 		       : (uint32_t)st.st_ino;
 }
 
-struct base_process base_process_self(void)
+/* Who is in a new namespace has its parent's /proc, until somebody mounts another one */
+static bool is_proc_of(uint32_t pid)
 {
-	struct base_process *page = own_page();
-	struct base_process self;
+	char text[12] = "";
+
+	return !base_process_confined() &&
+	       syscall(SYS_readlinkat, AT_FDCWD, "/proc/self", text, sizeof(text) - 1) > 0 &&
+	       strtoul(text, NULL, 10) == pid;
+}
+
+static struct own own_get(void)
+{
+	struct own *page = own_page(), o;
 	int saved = errno;
 
 	if (page) {
-		self.pid = __atomic_load_n(&page->pid, __ATOMIC_ACQUIRE);
-		self.space = __atomic_load_n(&page->space, __ATOMIC_RELAXED);
-		if (self.pid)
-			return self;
+		o.self.pid = __atomic_load_n(&page->self.pid, __ATOMIC_ACQUIRE);
+		o.self.space = __atomic_load_n(&page->self.space, __ATOMIC_RELAXED);
+		o.proc = __atomic_load_n(&page->proc, __ATOMIC_RELAXED);
+		if (o.self.pid)
+			return o;
 	}
-	self.pid = (uint32_t)syscall(SYS_getpid);
-	self.space = own_space();
+	o.self.pid = (uint32_t)syscall(SYS_getpid);
+	o.self.space = space_of("/proc/self/ns/pid");
+	o.proc = is_proc_of(o.self.pid);
 	if (page) {
-		__atomic_store_n(&page->space, self.space, __ATOMIC_RELAXED);
-		__atomic_store_n(&page->pid, self.pid, __ATOMIC_RELEASE);
+		__atomic_store_n(&page->self.space, o.self.space, __ATOMIC_RELAXED);
+		__atomic_store_n(&page->proc, o.proc, __ATOMIC_RELAXED);
+		__atomic_store_n(&page->self.pid, o.self.pid, __ATOMIC_RELEASE);
 	}
 	errno = saved;
-	return self;
+	return o;
+}
+
+struct base_process base_process_self(void)
+{
+	return own_get().self;
 }
 
 uint64_t base_process_clock(void)
@@ -97,8 +120,10 @@ uint64_t base_process_clock(void)
 	return (uint64_t)t.tv_sec * BASE_NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* "/proc/PID/stat" */
-static void stat_path(char *path, uint32_t pid)
+#define PROC_MAX (sizeof("/proc//ns/pid") + 10)
+
+/* "/proc/PID" and a file there, which is short */
+static void proc_path(char *path, uint32_t pid, const char *file)
 {
 	char digits[10];
 	int n = 0;
@@ -110,16 +135,16 @@ static void stat_path(char *path, uint32_t pid)
 	path = stpcpy(path, "/proc/");
 	while (n)
 		*path++ = digits[--n];
-	strcpy(path, "/stat");
+	strcpy(path, file);
 }
 
 /* Octets of the file; 0: there is none to be read */
 static size_t stat_read(uint32_t pid, char *text, size_t size)
 {
-	char path[sizeof("/proc//stat") + 10];
+	char path[PROC_MAX];
 	long fd, n;
 
-	stat_path(path, pid);
+	proc_path(path, pid, "/stat");
 	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
@@ -170,12 +195,14 @@ static bool is_there(uint32_t pid)
 	return !syscall(SYS_kill, pid, 0) || errno != ESRCH;
 }
 
-static bool lives(uint32_t pid, uint64_t since)
+static bool lives(uint32_t pid, uint64_t since, bool proc)
 {
 	char text[1024];
 
 	if (!pid || pid > INT32_MAX || !is_there(pid))
 		return false;
+	if (!proc)
+		return true;
 	if (stat_read(pid, text, sizeof(text)))
 		return !stat_is_dead(text, since);
 	/* It may have been a zombie, for which somebody waited just now */
@@ -184,15 +211,28 @@ static bool lives(uint32_t pid, uint64_t since)
 
 bool base_process_lives(struct base_process p, uint64_t since)
 {
-	struct base_process self = base_process_self();
+	struct own o = own_get();
 	int saved = errno;
 	bool yes;
 
-	if (p.pid == self.pid && p.space == self.space)
+	if (p.pid == o.self.pid && p.space == o.self.space)
 		return true;
-	if (base_process_confined() || p.space != self.space)
+	if (base_process_confined() || p.space != o.self.space)
 		return true;
-	yes = lives(p.pid, since);
+	yes = lives(p.pid, since, o.proc);
 	errno = saved;
 	return yes;
+}
+
+bool base_process_is_elsewhere(uint32_t pid)
+{
+	struct own o = own_get();
+	char path[PROC_MAX];
+	int saved = errno;
+	uint32_t space;
+
+	proc_path(path, pid, "/ns/pid");
+	space = o.proc ? space_of(path) : 0;
+	errno = saved;
+	return space && o.self.space && space != o.self.space;
 }

@@ -27,6 +27,9 @@ uint64_t base_process_clock(void);
  */
 bool base_process_lives(struct base_process p, uint64_t since);
 
+/* Has a process that the caller sees another PID namespace? When it cannot be known, no */
+bool base_process_is_elsewhere(uint32_t pid);
+
 /*
  * From now on this process may not open files or ask for others, on pain of death: nobody is
  * known to be dead any more

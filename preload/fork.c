@@ -28,6 +28,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/point.h"
+#include "base/process.h"
 #include "preload/attend.h"
 #include "preload/bell.h"
 #include "preload/device.h"
@@ -286,7 +287,8 @@ static long returned(long pid)
 {
 	returns = false;
 	born = (uint32_t)pid;
-	if (pid)
+	/* Elsewhere it has another number, and gives itself that */
+	if (pid < 0 || (pid && shared.n && !base_process_is_elsewhere(born)))
 		each(&shared, pid < 0 ? unshare_stream : name_child);
 	let_go(&shared);
 	let_go(&room); /* unless it was used */

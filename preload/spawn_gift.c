@@ -19,6 +19,7 @@
 
 #include "base/fdutil.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "base/sockutil.h"
 #include "preload/environment.h"
 #include "preload/kept.h"
@@ -243,9 +244,9 @@ static void given(const struct spawn_number *number, pid_t pid)
 
 	if (!number->shared)
 		return;
-	if (pid)
+	if (pid && !base_process_is_elsewhere((uint32_t)pid))
 		stream->ops->named(stream, (uint32_t)pid);
-	else
+	else if (!pid)
 		stream->ops->unshare(stream, STREAM_SHARE_SPAWN);
 }
 

@@ -193,6 +193,14 @@ static void overflow_leave(struct stream_state *st)
 	count(st, -1u);
 }
 
+/* Is the number in the slot one of this PID namespace? Perhaps, where that is not known */
+static bool is_near(const struct stream_holder *h)
+{
+	uint32_t space = rsock_load(&h->space), own = base_process_self().space;
+
+	return !space || !own || space == own;
+}
+
 /* A slot of this kind, if there is one: of @pid rather than another's (0: of nobody else's) */
 static int slot_find(struct stream_state *st, enum stream_holder_kind kind, uint32_t pid,
 		     bool others)
@@ -202,7 +210,8 @@ static int slot_find(struct stream_state *st, enum stream_holder_kind kind, uint
 	for (int i = 0; i < STREAM_HOLDERS; i++) {
 		uint64_t who = rsock_load(&st->holder[i].who);
 
-		if (who == who_of(kind, pid))
+		if (who == who_of(kind, pid) &&
+		    (kind != STREAM_HOLDER_LIVE || is_near(&st->holder[i])))
 			return i;
 		if (others && kind_of(who) == kind)
 			found = i;
@@ -210,13 +219,13 @@ static int slot_find(struct stream_state *st, enum stream_holder_kind kind, uint
 	return found;
 }
 
-/* A slot without a name becomes that of @pid: which one, -1: there is none */
+/* A slot without a name becomes that of @pid: which one, -1: there is none; @others: anybody's */
 static int claim(struct stream_state *st, enum stream_holder_kind kind, uint32_t maker,
-		 uint32_t pid)
+		 uint32_t pid, bool others)
 {
 	int i;
 
-	while ((i = slot_find(st, kind, maker, true)) >= 0) {
+	while ((i = slot_find(st, kind, maker, others)) >= 0) {
 		struct stream_holder *h = &st->holder[i];
 		uint64_t was = rsock_load(&h->who);
 
@@ -249,7 +258,7 @@ void rsock_holder_enter(struct rsock *s)
 	if (slot >= 0)
 		renew(&st->holder[slot]);
 	for (unsigned int i = 0; slot < 0 && i < sizeof(kinds) / sizeof(*kinds); i++)
-		slot = claim(st, kinds[i], 0, pid);
+		slot = claim(st, kinds[i], 0, pid, true);
 	if (slot < 0)
 		slot = enter(st, STREAM_HOLDER_LIVE);
 	rsock_store(&s->slot, slot);
@@ -258,7 +267,7 @@ void rsock_holder_enter(struct rsock *s)
 static void leave(struct stream_state *st, uint64_t who)
 {
 	for (int i = 0; i < STREAM_HOLDERS; i++)
-		if (rsock_load(&st->holder[i].who) == who)
+		if (rsock_load(&st->holder[i].who) == who && is_near(&st->holder[i]))
 			clear(st, &st->holder[i], who);
 }
 
@@ -313,13 +322,14 @@ void rsock_joined(struct stream *stream)
 	int slot = slot_find(s->state, STREAM_HOLDER_LIVE, pid, false);
 
 	if (slot < 0)
-		slot = claim(s->state, STREAM_HOLDER_FORK, (uint32_t)getppid(), pid);
+		slot = claim(s->state, STREAM_HOLDER_FORK, (uint32_t)getppid(), pid, true);
 	if (slot < 0 && !rsock_load(&s->state->overflow))
 		slot = enter(s->state, STREAM_HOLDER_LIVE);
 	rsock_store(&s->slot, slot);
 	rsock_store(&s->probe_error, 0); /* what its parent has found, its parent deals with */
 }
 
+/* The child may have come and gone: then a slot that is left is another's */
 void rsock_named(struct stream *stream, uint32_t pid)
 {
 	struct stream_state *st = rsock_of(stream)->state;
@@ -327,8 +337,8 @@ void rsock_named(struct stream *stream, uint32_t pid)
 
 	if (slot_find(st, STREAM_HOLDER_LIVE, pid, false) >= 0)
 		return;
-	if (claim(st, STREAM_HOLDER_FORK, self, pid) < 0)
-		claim(st, STREAM_HOLDER_SPAWN, self, pid);
+	if (claim(st, STREAM_HOLDER_FORK, self, pid, false) < 0)
+		claim(st, STREAM_HOLDER_SPAWN, self, pid, false);
 }
 
 void rsock_left(struct stream *stream, uint32_t pid)

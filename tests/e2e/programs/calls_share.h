@@ -37,6 +37,7 @@ struct share {
 /* What the processes see of each other beside the connection */
 struct crew {
 	bool stop;
+	bool alike; /* there is no other namespace for them */
 	uint32_t resets;
 	uint32_t loose; /* octets that came with too few others to know their place */
 	uint8_t seen[STREAM];

@@ -132,6 +132,30 @@ static bool hidden(void)
 	return without_folder("hidden");
 }
 
+/* One that ends in its linker, which has not come to us; what was written arrives nevertheless */
+static bool shell_in_vain(void)
+{
+	static char data[400000];
+	char dir[] = "/tmp/warpsock-libc-XXXXXX", path[sizeof(dir) + 16];
+	int fd[2], status;
+	FILE *p;
+
+	need(mkdtemp(dir) && pair(fd));
+	snprintf(path, sizeof(path), "%s/libc.so.6", dir);
+	close(open(path, O_CREAT | O_WRONLY, 0700));
+	setenv("LD_LIBRARY_PATH", dir, 1);
+	p = popen("exec 2>&1; echo no", "r");
+	status = p ? pclose(p) : -1;
+	unsetenv("LD_LIBRARY_PATH");
+	unlink(path);
+	rmdir(dir);
+	need(WIFEXITED(status) && WEXITSTATUS(status) == 127);
+	need(write(fd[0], data, sizeof(data)) == sizeof(data) && !close(fd[0]));
+	need(drain(fd[1], sizeof(data)) && at_end(fd[1]));
+	close(fd[1]);
+	return true;
+}
+
 /* --- descriptors --- */
 
 /* --- what cannot be handed over --- */
@@ -519,6 +543,7 @@ int main(int argc, char **argv)
 	static const struct call_case cases[] = {
 		{ "exec of what is no program", exec_of_no_program },
 		{ "system, popen without a folder for states", hidden },
+		{ "a shell that cannot begin", shell_in_vain },
 		{ "a program that cannot load us", relayed },
 		{ "passed to another user's process", passed_to_nobody },
 		{ "a plain peer's, passed to another user's process", plain_to_nobody },

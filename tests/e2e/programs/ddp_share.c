@@ -162,6 +162,133 @@ static bool killed_at_work(void)
 	return true;
 }
 
+static bool until_stopped(const struct share *s)
+{
+	while (!__atomic_load_n(&crew->stop, __ATOMIC_ACQUIRE))
+		nap_ms(1);
+	return true;
+}
+
+/* A process that is the first of its own PID namespace, as those of others are */
+static pid_t first_start(const struct share *s, bool (*run)(const struct share *s))
+{
+	pid_t pid;
+
+	if (unshare(CLONE_NEWPID)) {
+		printf("# no PID namespace is to be had: %s\n", strerror(errno));
+		crew->alike = true;
+	}
+	pid = fork();
+	if (!pid)
+		_exit(!run(s));
+	close(s->fd);
+	return pid;
+}
+
+static bool as_first(const struct share *s, bool (*run)(const struct share *s))
+{
+	int status;
+	pid_t pid = first_start(s, run);
+
+	need(pid > 0 && waitpid(pid, &status, 0) == pid);
+	return !status;
+}
+
+#define PINGS 50
+
+static bool answers_some(const struct share *s)
+{
+	char c;
+
+	for (int i = 0; i < 2 * PINGS; i++)
+		need(read(s->fd, &c, 1) == 1 && write(s->fd, &c, 1) == 1);
+	return true;
+}
+
+static bool first_answers(const struct share *s)
+{
+	return as_first(s, answers_some);
+}
+
+static bool first_waits(const struct share *s)
+{
+	return as_first(s, until_stopped);
+}
+
+static bool crew_wait_for(int i)
+{
+	int status;
+
+	need(waitpid(crew_pid[i], &status, 0) == crew_pid[i] && !status);
+	crew_pid[i] = 0;
+	return true;
+}
+
+/* Is there a state for the connection of this cookie? */
+static bool has_state(uint64_t cookie)
+{
+	const char *dir = getenv("WARPSOCK_RUNTIME_DIR");
+	char path[4096];
+
+	if (dir)
+		snprintf(path, sizeof(path), "%s/%016llx", dir, (unsigned long long)cookie);
+	else
+		snprintf(path, sizeof(path), "/dev/shm/warpsock-%d/%016llx", (int)geteuid(),
+			 (unsigned long long)cookie);
+	return !access(path, F_OK);
+}
+
+/*
+ * Both are number 1. When one has gone the other goes on, and the last one takes the state away,
+ * for which nobody else counts
+ */
+static bool same_number_twice(void)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+	char c;
+	int fd[2];
+
+	need(crew_pair(fd) && !getsockopt(fd[1], SOL_SOCKET, SO_COOKIE, &cookie, &len));
+	need(has_state(cookie));
+	crew_clear();
+	need(crew_start(fd, first_waits) && crew_start(fd, first_answers));
+	close(fd[1]);
+	need(pings(fd[0], PINGS));
+	__atomic_store_n(&crew->stop, true, __ATOMIC_RELEASE);
+	need(crew_wait_for(0) && pings(fd[0], PINGS));
+	need(crew_ended() && read(fd[0], &c, 1) == 0 && !has_state(cookie));
+	close(fd[0]);
+	return true;
+}
+
+static bool first_dies(const struct share *s)
+{
+	pid_t pid = first_start(s, until_stopped);
+	int status;
+
+	need(pid > 0 && !kill(pid, SIGKILL) && waitpid(pid, &status, 0) == pid);
+	return WIFSIGNALED(status);
+}
+
+/* Nobody elsewhere knows: for the others it has the connection still, and its state stays */
+static bool killed_elsewhere(void)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+	char c;
+	int fd[2];
+
+	need(crew_pair(fd) && !getsockopt(fd[1], SOL_SOCKET, SO_COOKIE, &cookie, &len));
+	crew_clear();
+	need(crew_start(fd, first_dies) && crew_ended());
+	need(write(fd[0], "x", 1) == 1 && read(fd[1], &c, 1) == 1 && write(fd[1], "y", 1) == 1);
+	need(!close(fd[1]) && read(fd[0], &c, 1) == 1 && read(fd[0], &c, 1) == 0);
+	need(has_state(cookie) != crew->alike);
+	close(fd[0]);
+	return true;
+}
+
 /* It finds the end, or came too late */
 static void *reads_an_end(void *arg)
 {
@@ -200,6 +327,8 @@ int main(void)
 	static const struct call_case cases[] = {
 		{ "more processes than places", many },
 		{ "a process in another network namespace", elsewhere },
+		{ "processes in other PID namespaces", same_number_twice },
+		{ "one is killed in another PID namespace", killed_elsewhere },
 		{ "a process behind a filter", beside_a_filter },
 		{ "a process is killed at its work", killed_at_work },
 		{ "a process closes beside its reader", closed_beside_readers },

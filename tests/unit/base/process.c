@@ -5,8 +5,11 @@
 #include "base/process.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -152,4 +155,52 @@ Test(process, a_zombie_that_goes_is_dead, .timeout = 120)
 	}
 	__atomic_store_n(&waited_for, (uint32_t)-1, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
+}
+
+/* The next child of this namespace has the number @pid */
+static void number_next(pid_t pid)
+{
+	FILE *last = fopen("/proc/sys/kernel/ns_last_pid", "w");
+
+	if (!last || fprintf(last, "%d", pid - 1) < 0 || fclose(last))
+		_exit(2);
+}
+
+/* The first process of a namespace, which has its parent's /proc: there @pid is another one's */
+static int first_main(pid_t pid)
+{
+	pid_t child;
+	bool well;
+
+	number_next(pid);
+	child = fork();
+	if (!child)
+		sleep_on();
+	well = child == pid && base_process_lives(child_of(child), 0);
+	kill(child, SIGKILL);
+	well &= waitpid(child, NULL, 0) == child && !base_process_lives(child_of(child), 0);
+	return !well;
+}
+
+/* A living one whose number is a dead one's in /proc */
+Test(process, lives_by_its_own_namespace, .timeout = 120)
+{
+	pid_t zombie = fork(), first;
+	siginfo_t ended;
+	int status;
+
+	if (!zombie)
+		_exit(0);
+	cr_assert_eq(waitid(P_PID, (id_t)zombie, &ended, WEXITED | WNOWAIT), 0);
+	if (unshare(CLONE_NEWPID)) {
+		cr_assert_eq(errno, EPERM);
+		cr_skip("no PID namespace is to be had");
+	}
+	first = fork();
+	if (!first)
+		_exit(first_main(zombie));
+	cr_expect(base_process_is_elsewhere((uint32_t)first));
+	cr_expect_not(base_process_is_elsewhere((uint32_t)getpid()));
+	cr_assert_eq(waitpid(first, &status, 0), first);
+	cr_expect_eq(status, 0);
 }
