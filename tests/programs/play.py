@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "e2e")]
 
 from launch import Stage, free_port  # noqa: E402
-from wire import Wire, listens, tail, until  # noqa: E402
+from wire import Wire, connected, listens, tail, until  # noqa: E402
 
 LIMIT = 60
 MIB = 1 << 20

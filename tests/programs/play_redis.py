@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """redis: values, publishing, many clients, deep pipelines, a replica, and a log kept under load."""
+import os
 import shutil
+from pathlib import Path
 
-from play import until
+from play import HERE, until
 
 NEEDS = ("redis-server", "redis-cli", "redis-benchmark")
 VERSION = ("redis-server", "--version")
@@ -58,6 +60,7 @@ def play(play):
     replicate(play, port, cli)
     play.stop("server", server)
     durable(play)
+    endless(play)
     play.case("the subscriber ends with the server",
               play.account("subscribe", watchers["subscribe"], (0, 1)))
 
@@ -125,13 +128,34 @@ def durable(play):
 
 
 def cut_off(play, busy):
-    """redis-benchmark ends when it reads the end; one that is just writing takes EPIPE for EAGAIN
-    and tries for ever, which no server can help."""
+    """redis-benchmark ends when it reads the end; one that is just writing tries for ever
+    (endless)."""
     if until(lambda: busy.poll() is not None):
         return play.account("cut-off", busy, (1,))
     play.end(busy, 0)
     play.rows.append((play.commands["cut-off"], None))
     return []
+
+
+def seconds(pid):
+    """Of a processor, that it has used."""
+    field = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return sum(map(int, field[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def endless(play):
+    """redis-benchmark takes any error of a write for EAGAIN, over TCP too, and tries for ever."""
+    if play.way.name not in ("both", "neither"):
+        return
+    port = play.port()
+    server = play.serve("reset", ["python3", HERE / "py_side.py", "reset", port], port)
+    busy = play.begin("endless", ["redis-benchmark", "-p", port, "-c", "1", "-n", "10", "-t",
+                                  "set"])
+    until(lambda: busy.poll() is not None or seconds(busy.pid) > 1, 60)
+    play.case("redis-benchmark tries for ever behind a reset",
+              [f"it ended with {busy.poll()}"] if busy.poll() is not None else [])
+    play.end(busy, 0)
+    play.stop("reset", server)
 
 
 def benchmark(play, number):

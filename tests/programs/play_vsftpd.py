@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """vsftpd: files by curl; a session is three processes of three users, one that may open nothing.
 
-One of them accepts the connection of a file, or makes it, and passes it to another user's, which
-has no way to its state: so where both ends are under warpsock, a rule has those as plain TCP. A
-client of a passive server connects before that accepts, which is no time to ask either. In their
-chroots they can write no report: that the server speaks DDP is in its clients'.
+An FTP connection of a file is accepted late: a client of a passive server connects before it says
+what it wants, upon which the server accepts; a server that connects waits for that before it says
+150, upon which curl accepts. Who connects in mode on would wait for an answer that nobody can give
+yet, and in mode auto asks in vain, so a rule has these as plain TCP, also where the server is one
+process (one_process_model). By default it would not have them on DDP either: the process of
+another user, to which they are passed, has no way to their state. In their chroots they can write
+no report: that the server speaks DDP is in its clients'.
 """
 import shutil
 

@@ -20,6 +20,7 @@ import selectors
 import signal
 import socket
 import socketserver
+import struct
 import sys
 import threading
 import time
@@ -177,6 +178,20 @@ def leave(port, text):
     time.sleep(0.2)  # the thread has nobody to tell that it sleeps
 
 
+# --- a server that dies behind its first answer -------------------------------------------------
+
+
+def reset(port):
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with socket.create_server((HOST, int(port))) as server:
+        while True:
+            sock, _ = server.accept()
+            sock.recv(1000)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            sock.sendall(b"+OK\r\n")
+            sock.close()
+
+
 if __name__ == "__main__":
     {"http": http_server, "fetch": fetch, "echo": echo, "talk": talk, "lines": lines,
-     "say": say, "leave": leave}[sys.argv[1]](*sys.argv[2:])
+     "say": say, "leave": leave, "reset": reset}[sys.argv[1]](*sys.argv[2:])

@@ -25,15 +25,21 @@ def until(condition, limit=20):
     return True
 
 
-def listens(port):
-    """Looked up, not tried: a connection that says nothing would be a program's to count."""
-    wanted = f":{port:04X}"
+def sockets():
+    """Local and remote address and state of each."""
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:]:
-            local, state = line.split()[1], line.split()[3]
-            if state == "0A" and local.endswith(wanted):
-                return True
-    return False
+            yield line.split()[1:4]
+
+
+def listens(port):
+    """Looked up, not tried: a connection that says nothing would be a program's to count."""
+    return any(state == "0A" and local.endswith(f":{port:04X}") for local, _, state in sockets())
+
+
+def connected(port):
+    """Is there a connection to it?"""
+    return any(state == "01" and remote.endswith(f":{port:04X}") for _, remote, state in sockets())
 
 
 def as_root():
