@@ -23,7 +23,6 @@ from wire import Wire, connected, listens, tail, until  # noqa: E402
 
 LIMIT = 60
 MIB = 1 << 20
-LONG = bool(os.environ.get("WARPSOCK_LONG"))
 
 
 def sha256(path):

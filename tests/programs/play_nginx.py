@@ -3,11 +3,11 @@
 import shutil
 import signal
 
-from play import LONG, MIB, until
+from play import MIB, until
 
 NEEDS = ("nginx", "curl", "wrk", "ab")
 VERSION = ("nginx", "-v")
-BIG = (500 if LONG else 100) * MIB
+BIG = 500 * MIB
 ROUND = 0x10000
 SETTINGS = {"workers": {"master": "on", "sendfile": "on", "accept": ""},
             "single": {"master": "off", "sendfile": "off", "accept": "multi_accept on;"}}
@@ -134,7 +134,7 @@ def load(play, url):
 
 
 def play(play):
-    play.blob("big", play.some(BIG))
+    play.blob("big", BIG // 10 if play.way.resplit else BIG)
     for name, settings in list(SETTINGS.items())[:2 if play.way.whole else 1]:
         port = play.port()
         url = f"http://127.0.0.1:{port}/"
