@@ -97,7 +97,7 @@ static void each_name(const char *at, const char *end, int dir, void (*fn)(int f
 	}
 }
 
-/* Without /proc there is nothing but to try */
+/* Without /proc, or with one number for that and another file, there is nothing but to try */
 static void each_try(void (*fn)(int fd, void *ctx), void *ctx)
 {
 	struct rlimit limit = { .rlim_cur = 0 };
@@ -108,13 +108,26 @@ static void each_try(void (*fn)(int fd, void *ctx), void *ctx)
 			fn(fd, ctx);
 }
 
+static long names_open(void)
+{
+	long dir =
+		syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	long more = dir < 0 ? -1 : syscall(SYS_fcntl, dir, F_DUPFD_CLOEXEC, 0);
+
+	base_fd_close((int)more);
+	if (more >= 0)
+		return dir;
+	base_fd_close((int)dir);
+	return -1;
+}
+
 void inherit_each(void (*fn)(int fd, void *ctx), void *ctx)
 {
 	_Alignas(struct dirent64) char names[4096];
 	int saved = errno;
 	long dir, n;
 
-	dir = syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = names_open();
 	if (dir < 0)
 		each_try(fn, ctx);
 	while (dir >= 0 && (n = syscall(SYS_getdents64, dir, names, sizeof(names))) > 0)

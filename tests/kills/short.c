@@ -3,6 +3,7 @@
  *	short helper                prints its port and serves
  *	short calls PORT [ROOM]     the script, with the helper behind PORT
  *	short full PORT FOLDER      with connections that it has when the folder fills up
+ *	short inherited FD          goes on with a connection, as the script's new program
  *
  * A script of calls for a process that is short of something: each works, or fails with an errno
  * that TCP has for it, and the script goes on with what it has. ROOM is how many descriptors it may
@@ -14,6 +15,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -309,6 +311,72 @@ static int step_fork(void)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
 }
 
+/* Of a new program: its linker found no room, or how its call ended */
+static int child_result(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		;
+	if (!WIFEXITED(status))
+		return ECHILD;
+	return WEXITSTATUS(status) == 127 ? EMFILE : WEXITSTATUS(status);
+}
+
+static char *inherited[] = { "short", "inherited", NULL, NULL };
+
+#define VARIABLES 256
+
+/* What is to fail in a new program is said by a variable of its own */
+static char **inherited_environment(void)
+{
+	static char *list[VARIABLES], wish[64];
+	const char *value = getenv("SHORT_EXEC_FAIL");
+	size_t n = 0;
+
+	snprintf(wish, sizeof(wish), "WARPSOCK_TEST_FAIL=%s", value ? value : "");
+	list[n++] = wish;
+	for (char **p = environ; *p && n < VARIABLES - 1; p++)
+		if (strncmp(*p, wish, sizeof("WARPSOCK_TEST_FAIL=") - 1) != 0)
+			list[n++] = *p;
+	return list;
+}
+
+static void inherited_set(void)
+{
+	static char number[16];
+
+	snprintf(number, sizeof(number), "%d", client);
+	inherited[2] = number;
+}
+
+static int step_exec(void)
+{
+	int pid = client < 0 ? 0 : fork();
+
+	if (client < 0)
+		return 0;
+	if (pid < 0)
+		return errno;
+	if (pid)
+		return child_result(pid);
+	inherited_set();
+	execve("/proc/self/exe", inherited, inherited_environment());
+	_exit(errno);
+}
+
+static int step_spawn(void)
+{
+	pid_t pid;
+	int err;
+
+	if (client < 0)
+		return 0;
+	inherited_set();
+	err = posix_spawn(&pid, "/proc/self/exe", NULL, NULL, inherited, inherited_environment());
+	return err ? err : child_result(pid);
+}
+
 static int step_close(void)
 {
 	char c;
@@ -350,6 +418,10 @@ static const struct step steps[] = {
 	{ "threads", step_threads, { EAGAIN, ENOMEM } },
 	{ "fork", step_fork, { EAGAIN, ENOMEM } },
 	{ "send and recv after it", step_talk, { 0 } },
+	{ "exec", step_exec, { EAGAIN, ENOMEM, EMFILE, ENFILE, EPIPE } },
+	{ "send and recv after exec", step_talk, { 0 } },
+	{ "posix_spawn", step_spawn, { EAGAIN, ENOMEM, EMFILE, ENFILE, EPIPE } },
+	{ "send and recv after posix_spawn", step_talk, { 0 } },
 	{ "close", step_close, { 0 } },
 	{ "accept, now", step_accept_late, { EMFILE, ENFILE, ENOMEM, ENOBUFS } },
 };
@@ -501,6 +573,8 @@ int main(int argc, char **argv)
 	if (argc == 2)
 		serve();
 	alarm(60);
+	if (argc == 3 && !strcmp(argv[1], "inherited"))
+		return talk(atoi(argv[2]));
 	if (argc > 3 && !strcmp(argv[1], "full"))
 		return full(argv + 2);
 	return argc > 2 ? calls(argv + 2) : 2;

@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -71,6 +72,32 @@ static bool executes(const char *path, char *const argv[], char *const envp[])
 	int fd[2];
 	pid_t pid = start(fd, path, argv, envp);
 
+	return echoes(fd[0], pid);
+}
+
+/* It may open one file at a time */
+static bool executed_with_one_number(void)
+{
+	char *const argv[] = { "cat", NULL };
+	int fd[2];
+	pid_t pid;
+
+	need(pair(fd));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		struct rlimit limit;
+
+		standard(fd[1]);
+		if (getrlimit(RLIMIT_NOFILE, &limit))
+			_exit(98);
+		limit.rlim_cur = 4;
+		if (setrlimit(RLIMIT_NOFILE, &limit))
+			_exit(98);
+		execve("/bin/cat", argv, environ);
+		_exit(99);
+	}
+	close(fd[1]);
 	return echoes(fd[0], pid);
 }
 
@@ -665,6 +692,7 @@ int main(int argc, char **argv)
 	static const struct call_case cases[] = {
 		{ "exec", executed },
 		{ "exec with another environment", executed_bare },
+		{ "exec with one number left", executed_with_one_number },
 		{ "exec of a script", executed_script },
 		{ "exec of a program without a linker", executed_static },
 		{ "exec with octets unread", executed_with_octets },
