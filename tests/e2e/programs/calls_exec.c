@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <utmp.h>
 
 #define BYTES 100000
 
@@ -613,6 +614,34 @@ static bool cloned(void)
 }
 
 /* A terminal takes the place of a connection, as in a telnet server */
+/* What was at the standard numbers has one number less, and ends when that was its last one */
+static bool logged_in(void)
+{
+	int fd[2], other[2], master, slave;
+	pid_t pid;
+
+	need(pair(fd) && pair(other));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		dup2(fd[1], 0);
+		dup2(other[1], 1);
+		close(fd[0]);
+		close(fd[1]);
+		close(other[0]);
+		if (openpty(&master, &slave, NULL, NULL, NULL) || login_tty(slave))
+			_exit(1);
+		_exit(!isatty(0) || !isatty(1) || getsid(0) != getpid() ||
+		      write(other[1], "other", 5) != 5);
+	}
+	close(fd[1]);
+	close(other[1]);
+	need(at_end(fd[0]) && gets(other[0], "other") && at_end(other[0]) && in_child(pid));
+	close(fd[0]);
+	close(other[0]);
+	return true;
+}
+
 static bool terminal(void)
 {
 	int fd[2], master;
@@ -711,6 +740,7 @@ int main(int argc, char **argv)
 		{ "system, popen", shells },
 		{ "clone", cloned },
 		{ "forkpty", terminal },
+		{ "login_tty", logged_in },
 	};
 	char dir[sizeof(self)];
 
