@@ -133,7 +133,7 @@ static bool executed(void)
 	long sum = 0;
 	pid_t pid;
 
-	need(pair(fd) && !pipe(amount));
+	need(pair_narrow(fd) && !pipe(amount));
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {

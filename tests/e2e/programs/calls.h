@@ -69,6 +69,18 @@ static inline bool pair(int fd[2])
 	return true;
 }
 
+/* Little of what fd[0] sends is taken in by the kernel at fd[1] */
+static inline bool pair_narrow(int fd[2])
+{
+	int small = 4096, before = 0;
+	socklen_t len = sizeof(before);
+
+	need(!getsockopt(lfd, SOL_SOCKET, SO_RCVBUF, &before, &len));
+	need(!setsockopt(lfd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)) && pair(fd));
+	before /= 2; /* which is what the kernel makes of it */
+	return !setsockopt(lfd, SOL_SOCKET, SO_RCVBUF, &before, sizeof(before));
+}
+
 static inline void done(int fd[2])
 {
 	close(fd[0]);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What Linux promises of connections that a program inherits: executed in a child's place, by
- * vfork(), posix_spawn(), system(), popen(); and programs of all kinds. And of clone() and
- * forkpty(). As calls.c, for the kernel's TCP and for Warpsock.
+ * vfork(), posix_spawn(), system(), popen(); and programs of all kinds. And of clone(). As calls.c, for the kernel's TCP and for Warpsock.
  */
 #include "tests/e2e/programs/calls.h"
 
@@ -10,14 +9,11 @@
 #include <libgen.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
-#include <pty.h>
 #include <sched.h>
 #include <spawn.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <utmp.h>
 
 #define BYTES 100000
 
@@ -73,32 +69,6 @@ static bool executes(const char *path, char *const argv[], char *const envp[])
 	int fd[2];
 	pid_t pid = start(fd, path, argv, envp);
 
-	return echoes(fd[0], pid);
-}
-
-/* It may open one file at a time */
-static bool executed_with_one_number(void)
-{
-	char *const argv[] = { "cat", NULL };
-	int fd[2];
-	pid_t pid;
-
-	need(pair(fd));
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		struct rlimit limit;
-
-		standard(fd[1]);
-		if (getrlimit(RLIMIT_NOFILE, &limit))
-			_exit(98);
-		limit.rlim_cur = 4;
-		if (setrlimit(RLIMIT_NOFILE, &limit))
-			_exit(98);
-		execve("/bin/cat", argv, environ);
-		_exit(99);
-	}
-	close(fd[1]);
 	return echoes(fd[0], pid);
 }
 
@@ -580,7 +550,7 @@ static bool shells(void)
 	return by_shell(false) && by_shell(true);
 }
 
-/* --- clone() as fork(), and terminals --- */
+/* --- clone() as fork() --- */
 
 static int cloned_fd;
 
@@ -614,59 +584,6 @@ static bool cloned(void)
 }
 
 /* A terminal takes the place of a connection, as in a telnet server */
-/* What was at the standard numbers has one number less, and ends when that was its last one */
-static bool logged_in(void)
-{
-	int fd[2], other[2], master, slave;
-	pid_t pid;
-
-	need(pair(fd) && pair(other));
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		dup2(fd[1], 0);
-		dup2(other[1], 1);
-		close(fd[0]);
-		close(fd[1]);
-		close(other[0]);
-		if (openpty(&master, &slave, NULL, NULL, NULL) || login_tty(slave))
-			_exit(1);
-		_exit(!isatty(0) || !isatty(1) || getsid(0) != getpid() ||
-		      write(other[1], "other", 5) != 5);
-	}
-	close(fd[1]);
-	close(other[1]);
-	need(at_end(fd[0]) && gets(other[0], "other") && at_end(other[0]) && in_child(pid));
-	close(fd[0]);
-	close(other[0]);
-	return true;
-}
-
-static bool terminal(void)
-{
-	int fd[2], master;
-	char buf[16] = "";
-	pid_t pid, inner;
-
-	need(pair(fd));
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		dup2(fd[1], 0);
-		dup2(fd[1], 1);
-		inner = forkpty(&master, NULL, NULL, NULL);
-		if (!inner)
-			_exit(!isatty(0) || write(1, "tty", 3) != 3 || close(fd[1]));
-		if (inner < 0 || read(master, buf, 3) != 3 || write(1, buf, 3) != 3)
-			_exit(1);
-		_exit(!in_child(inner) || close(master) || fcntl(fd[1], F_GETFD) < 0);
-	}
-	need(recv(fd[0], buf, 3, MSG_WAITALL) == 3 && !memcmp(buf, "tty", 3) && in_child(pid));
-	need(talk(fd[0], fd[1]));
-	done(fd);
-	return true;
-}
-
 /* A program that has no child, whatever its predecessor has left behind */
 static int childless(void)
 {
@@ -683,7 +600,7 @@ static bool lingers_behind(bool closed)
 	long sum = 0;
 	pid_t pid;
 
-	need(pair(fd) && !pipe(said));
+	need(pair_narrow(fd) && !pipe(said));
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
@@ -721,7 +638,6 @@ int main(int argc, char **argv)
 	static const struct call_case cases[] = {
 		{ "exec", executed },
 		{ "exec with another environment", executed_bare },
-		{ "exec with one number left", executed_with_one_number },
 		{ "exec of a script", executed_script },
 		{ "exec of a program without a linker", executed_static },
 		{ "exec with octets unread", executed_with_octets },
@@ -739,8 +655,6 @@ int main(int argc, char **argv)
 		{ "posix_spawn that fails", spawned_in_vain },
 		{ "system, popen", shells },
 		{ "clone", cloned },
-		{ "forkpty", terminal },
-		{ "login_tty", logged_in },
 	};
 	char dir[sizeof(self)];
 

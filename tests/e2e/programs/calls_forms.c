@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Each call that executes a program, in a child whose standard input and output are a connection
- * with octets unread. As calls.c, for the kernel's TCP and for Warpsock.
+ * with octets unread, and those that make a terminal of them. As calls.c, for the kernel's TCP and
+ * for Warpsock.
  */
 #include "tests/e2e/programs/calls.h"
 
+#include <pty.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <utmp.h>
 
 extern char **environ;
 
@@ -29,6 +33,18 @@ static void by_execle(void)
 static void by_execv(void)
 {
 	execv("/bin/cat", argv_cat);
+}
+
+/* A program that may open one file at a time */
+static void by_execv_confined(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = STDERR_FILENO + 2;
+	if (!setrlimit(RLIMIT_NOFILE, &limit))
+		execv("/bin/cat", argv_cat);
 }
 
 static void by_execvp(void)
@@ -85,6 +101,64 @@ static bool carries_over(void (*execute)(void))
 	return in_child(pid);
 }
 
+/* --- terminals --- */
+
+static bool terminal(void)
+{
+	int fd[2], master;
+	char buf[16] = "";
+	pid_t pid, inner;
+
+	need(pair(fd));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		dup2(fd[1], 0);
+		dup2(fd[1], 1);
+		inner = forkpty(&master, NULL, NULL, NULL);
+		if (!inner)
+			_exit(!isatty(0) || write(1, "tty", 3) != 3 || close(fd[1]));
+		if (inner < 0 || read(master, buf, 3) != 3 || write(1, buf, 3) != 3)
+			_exit(1);
+		_exit(!in_child(inner) || close(master) || fcntl(fd[1], F_GETFD) < 0);
+	}
+	need(recv(fd[0], buf, 3, MSG_WAITALL) == 3 && !memcmp(buf, "tty", 3) && in_child(pid));
+	need(talk(fd[0], fd[1]));
+	done(fd);
+	return true;
+}
+
+/* What was at the standard numbers has one number less, and ends when that was its last one */
+static bool logged_in(void)
+{
+	int fd[2], other[2], master, slave;
+	char word[5];
+	pid_t pid;
+
+	need(pair(fd) && pair(other));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		dup2(fd[1], 0);
+		dup2(other[1], 1);
+		close(fd[0]);
+		close(fd[1]);
+		close(other[0]);
+		if (openpty(&master, &slave, NULL, NULL, NULL) || login_tty(slave))
+			_exit(1);
+		_exit(!isatty(0) || !isatty(1) || getsid(0) != getpid() ||
+		      write(other[1], "other", 5) != 5);
+	}
+	close(fd[1]);
+	close(other[1]);
+	need(at_end(fd[0]) &&
+	     (recv(other[0], word, 5, MSG_WAITALL) == 5 && !memcmp(word, "other", 5)) &&
+	     at_end(other[0]) && in_child(pid));
+	close(fd[0]);
+	close(other[0]);
+	return true;
+}
+
 int main(void)
 {
 	static const struct {
@@ -95,6 +169,7 @@ int main(void)
 		{ "execlp", by_execlp },
 		{ "execle", by_execle },
 		{ "execv", by_execv },
+		{ "execv with one number left", by_execv_confined },
 		{ "execvp", by_execvp },
 		{ "execvpe", by_execvpe },
 		{ "execve", by_execve },
@@ -106,5 +181,7 @@ int main(void)
 	setup();
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
 		tap_case(carries_over(forms[i].execute), forms[i].name);
+	tap_case(terminal(), "forkpty");
+	tap_case(logged_in(), "login_tty");
 	return tap_finish();
 }
