@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What Linux promises of connections that a program inherits: executed in a child's place, by
- * vfork(), posix_spawn(), system(), popen(); and programs of all kinds. And of clone(). As calls.c, for the kernel's TCP and for Warpsock.
+ * vfork(), posix_spawn(), system(), popen(); and programs of all kinds. And of clone(). As
+ * calls.c, for the kernel's TCP and for Warpsock.
  */
 #include "tests/e2e/programs/calls.h"
 
