@@ -235,7 +235,7 @@ void wait_bell_put(struct wait_bell *bell)
 {
 	if (bell->fd < 0)
 		return;
-	base_eventfd_drain(bell->fd);
+	/* It may have been rung: then the next sleeper looks once more, which is rarer than this */
 	pthread_mutex_lock(&bells.lock);
 	if (bells.n < BELLS) {
 		bells.fd[bells.n++] = bell->fd;
