@@ -310,15 +310,14 @@ uint32_t wait_level_events(unsigned int levels)
 	return events;
 }
 
-/* As many as the kernel lets us look at; else looks again. @sleep: wait_sleep() or its like */
-static int sleep_on(typeof(wait_sleep) *sleep, struct pollfd *fds, unsigned int n,
-		    uint64_t deadline)
+/* As many as the kernel lets us look at; else looks again. @final: the call is never restarted */
+static int sleep_on(struct pollfd *fds, unsigned int n, bool final, uint64_t deadline)
 {
-	int got = sleep(fds, n, deadline, NULL);
+	struct nap nap = { .fds = fds, .n = n, .final = final };
+	int got = nap_whole(&nap, deadline);
 
-	while (got == -EINVAL && n--)
-		got = sleep(fds, n, base_min(deadline, base_deadline(base_now(), LOOK_AGAIN)),
-			    NULL);
+	while (got == -EINVAL && nap.n--)
+		got = nap_whole(&nap, base_min(deadline, base_deadline(base_now(), LOOK_AGAIN)));
 	return got;
 }
 
@@ -346,8 +345,7 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 	};
 	unsigned int n = fds[2].fd >= 0 ? 3 : fds[1].fd >= 0 ? 2 : 1;
 	uint64_t look = base_min(limit, stream->ops->wait_deadline(stream));
-	int got = sleep_on(deadline == BASE_NEVER ? wait_sleep : wait_sleep_final, fds, n,
-			   base_min(deadline, look));
+	int got = sleep_on(fds, n, deadline != BASE_NEVER, base_min(deadline, look));
 
 	if (got > 0 && fds[1].revents)
 		base_eventfd_drain(bell->fd);
