@@ -6,7 +6,8 @@
     docs.py TABLES            compares them with what is there; a case for each
 
 TABLES is the program built from config/tables.c. The manual page is man/warpsock.conf.5.in with
-the lines @OPTIONS@, @PROFILES@ and @EXAMPLE@ replaced. Examples of rules in the pages are read by
+the lines @OPTIONS@, @PROFILES@ and @EXAMPLE@ replaced. What reasons mean at the other end is
+config/reason_ends.md. Examples of rules in the pages are read by
 the code that reads rules.
 """
 import argparse
@@ -24,6 +25,7 @@ import tap  # noqa: E402  (found through the line above)
 
 EXAMPLE = ROOT / "docs/warpsock.conf.example"
 TEMPLATE = ROOT / "man/warpsock.conf.5.in"
+ENDS = ROOT / "config/reason_ends.md"
 
 OPTIONS_HEAD = """\
 # Options
@@ -51,8 +53,9 @@ REASONS_HEAD = """\
 Every connection that is not on DDP can say why, and every connection that was can say how it ended:
 by one of these names in reports and logs, by its number in `DDP_INFO`. Numbers are never used
 again for something else. Codes are listed whether or not the part that gives them is built yet.
+What the program at the other end is told stands [below](#at-the-other-end).
 
-This page is made from config/reason_list.h: `ninja -C build docs`.
+This page is made from config/reason_list.h and config/reason_ends.md: `ninja -C build docs`.
 """
 
 GROUPS = {
@@ -109,7 +112,7 @@ def reasons_md(tables):
         rows = [[str(reason["number"]), f"`{reason['name']}`", reason["text"], reason["advice"]]
                 for reason in tables["reasons"] if reason["group"] == group]
         page += f"\n## {title}\n\n" + md_table(["number", "name", "meaning", "what to do"], rows)
-    return page
+    return page + "\n" + ENDS.read_text().split("\n", 1)[1]
 
 
 # --- mdoc ---------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@
 	X(NO_MEMORY, 203, HOST, "There was no memory for the connection's state.", "")           \
 	X(RUNTIME_DIR, 205, HOST,                                                                \
 	  "The state of connections cannot be kept: the folder for it is missing, full, or not " \
-	  "the user's own.",                                                                     \
+	  "the user's own. Another program that is given one has a relay.",                      \
 	  "See WARPSOCK_RUNTIME_DIR.")                                                           \
 	X(FORKED, 206, HOST, "The process forked, and the provider's resources did not follow.", \
 	  "Use the provider soft.")                                                              \

@@ -26,6 +26,7 @@
 #include "preload/pieces.h"
 #include "preload/plain.h"
 #include "preload/probe.h"
+#include "preload/report.h"
 #include "preload/sock.h"
 #include "preload/wait.h"
 
@@ -249,6 +250,7 @@ static long connect_barred(struct sock *s, const struct sockaddr *peer, socklen_
 		choose_client(peer, len, &choice);
 	if (choice.mode == CONFIG_USE_DDP) {
 		plain_note(s->fd, reason);
+		report_reason(reason, 1);
 		base_err("a connection cannot begin: %s", config_reason_text(reason));
 		return -EOPNOTSUPP;
 	}

@@ -130,6 +130,7 @@ static long barred(const struct sock *listener, long fd, enum config_reason reas
 	if (choice.mode == CONFIG_USE_AUTO)
 		return plain(fd, reason);
 	base_err("a connection cannot be served: %s", config_reason_text(reason));
+	report_reason(reason, 1);
 	libc.close((int)fd);
 	return -ECONNABORTED;
 }
@@ -172,6 +173,7 @@ static long accepted(struct sock *listener, long fd)
 	if (choice.mode == CONFIG_USE_AUTO)
 		return plain(fd, sock_reason(err));
 	base_err("a connection cannot be served: %s", strerror(-err));
+	report_reason(sock_reason(err), 1);
 	base_sock_abort((int)fd);
 	libc.close((int)fd);
 	return -ECONNABORTED;

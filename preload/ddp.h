@@ -25,6 +25,8 @@ int ddp_ready(struct sock *s, int flags);
 void ddp_info_get(struct sock *s, struct ddp_info *out);
 /* What became of the stream of a socket that is about to lose it is told by the socket then */
 void ddp_info_keep(struct sock *s);
+/* How its stream has ended, or why it did not come up; CONFIG_REASON_NONE: neither */
+enum config_reason ddp_end(struct sock *s);
 /* The same of a socket that is the kernel's; false: it is no TCP socket */
 bool ddp_plain_info(int fd, struct ddp_info *out);
 

@@ -51,6 +51,8 @@ static enum config_reason end_of(const struct stream_info *i)
 
 	if (i->start_error)
 		return i->reached ? sock_reason(-(int)i->start_error) : CONFIG_REASON_UNREACHABLE;
+	if (!i->broken && i->foreign)
+		return CONFIG_REASON_NOT_OWNER;
 	if (!i->broken)
 		return i->over ? CONFIG_REASON_CLOSED : CONFIG_REASON_NONE;
 	if (i->aborted)
@@ -64,12 +66,19 @@ static enum config_reason end_of(const struct stream_info *i)
 	return CONFIG_REASON_PEER_RESET;
 }
 
-void ddp_info_keep(struct sock *s)
+enum config_reason ddp_end(struct sock *s)
 {
 	struct stream_info i;
 
 	s->stream->ops->info(s->stream, &i);
-	plain_note(s->fd, end_of(&i));
+	if (i.start_error && __atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
+		return CONFIG_REASON_LATE_REQUEST;
+	return end_of(&i);
+}
+
+void ddp_info_keep(struct sock *s)
+{
+	plain_note(s->fd, ddp_end(s));
 }
 
 /* What was kept of a connection, or an attempt, that this socket had before */

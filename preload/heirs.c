@@ -32,6 +32,7 @@
 #include "preload/libc.h"
 #include "preload/others.h"
 #include "preload/relay.h"
+#include "preload/report.h"
 
 static bool is_inherited(int fd)
 {
@@ -163,22 +164,28 @@ static int share(struct heirs *h, struct heir *heir)
 	return 0;
 }
 
+/* Why the program cannot go on with it: of its own making, or what hand_over() came to */
+static enum config_reason relay_reason(int err, bool loads)
+{
+	if (!loads)
+		return CONFIG_REASON_NOT_LOADED;
+	return err == -EACCES ? CONFIG_REASON_OTHER_USER : CONFIG_REASON_RUNTIME_DIR;
+}
+
 /* The way of @heir's stream; -EXDEV: there is none */
 static int choose(struct heirs *h, struct heir *heir, bool loads)
 {
 	struct stream *stream = heir->sock->stream;
 	int err = stream->ops->hand_over(stream);
+	enum config_reason reason;
 
 	if (err == -EXDEV)
 		return err;
 	if (!err && loads)
 		return share(h, heir);
-	if (loads)
-		base_info("descriptor %d: its state is out of reach (%s), and a relay serves it",
-			  heir->fd, strerror(-err));
-	else
-		base_info("descriptor %d: %s", heir->fd,
-			  config_reason_text(CONFIG_REASON_NOT_LOADED));
+	reason = relay_reason(err, loads);
+	base_info("descriptor %d has a relay: %s", heir->fd, config_reason_text(reason));
+	report_reason(reason, 1);
 	return relay_pair(heir->fd, &heir->local, &heir->far);
 }
 

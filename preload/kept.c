@@ -32,6 +32,7 @@
 #include "preload/libc.h"
 #include "preload/others.h"
 #include "preload/plain.h"
+#include "preload/report.h"
 
 #define KEPT_MAGIC 0x6b657074u
 
@@ -188,6 +189,7 @@ static void put_away(int fd, int err)
 	syscall(SYS_dup3, dead, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
 	base_fd_close(dead);
 	plain_note(fd, reason_of(err));
+	report_reason(reason_of(err), 1);
 }
 
 static int adopt_new(int fd)

@@ -85,17 +85,17 @@ void report_reason(enum config_reason reason, unsigned int n)
 	pthread_mutex_unlock(&lock);
 }
 
-void report_stream(struct stream *s, bool late)
+void report_stream(struct stream *s, enum config_reason why)
 {
 	struct stream_stats stats;
 
 	s->ops->stats(s, &stats);
 	pthread_mutex_lock(&lock);
 	sums.n[ERRORS] += stats.failed;
-	if (stats.failed && late)
-		reason_add(CONFIG_REASON_LATE_REQUEST, 1);
 	if (stats.last)
 		stats_add(&stats);
+	if (stats.failed || (stats.last && stats.broken))
+		reason_add(why, 1);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -9,8 +9,8 @@
  * What this process has done, added up, and written into a file at its end. Several processes
  * may have the same file: each adds its own to what it finds there.
  */
-/* @late: it was counted as plain before, and can only have failed since */
-void report_stream(struct stream *s, bool late);
+/* @why: it ended, or never came up, if that was not in order */
+void report_stream(struct stream *s, enum config_reason why);
 /* A connection that stays on TCP, and why */
 void report_plain(enum config_reason reason);
 /* What became of so many besides */

@@ -21,6 +21,7 @@
 #include "base/sockutil.h"
 #include "preload/attend.h"
 #include "preload/choose.h"
+#include "preload/ddp.h"
 #include "preload/device.h"
 #include "preload/epoll.h"
 #include "preload/fork.h"
@@ -67,7 +68,7 @@ void sock_put(struct sock *s)
 void sock_report(struct sock *s)
 {
 	if (s->stream && !__atomic_exchange_n(&s->reported, true, __ATOMIC_RELAXED))
-		report_stream(s->stream, s->late);
+		report_stream(s->stream, ddp_end(s));
 }
 
 /* With the older ones behind it */

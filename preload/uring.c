@@ -2,10 +2,15 @@
 /*
  * Programs that use io_uring.
  *
- * Who makes a ring by libc's syscall() is seen at once. liburing, and others, make the call by
- * themselves; but a ring has a descriptor, which says what it is, and is mostly made when a program
- * begins, so that its number is a low one. Those are looked at when connections begin, once a
- * second at most, until one is found.
+ * Who makes a ring by libc's syscall() is seen at once. liburing makes its system calls by itself,
+ * for the ring's memory, too, and is mostly linked statically, so there is no name to take. But a
+ * ring has a descriptor, and is mostly made when a program begins, so that its number is a low one.
+ * Those are looked at when connections begin, ten times a second at most, until one is found.
+ *
+ * A look asks for each number what kind of file it is, which is cheap. Few are of none, and only of
+ * those /proc has to say more, which takes the kernel as long as a hundred others. To ask the ring
+ * itself, by io_uring_enter(), would be cheaper still; but there are sandboxes that end the
+ * process for that.
  */
 #include "preload/uring.h"
 
@@ -13,6 +18,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,10 +27,18 @@
 #include "preload/sock.h"
 
 #define NUMBERS 256
-#define LOOK_AGAIN BASE_NS_PER_S
+#define LOOK_AGAIN (100 * BASE_NS_PER_MS)
 
 static bool used;	   /* atomic */
 static uint64_t look_next; /* atomic */
+
+/* Of the kernel's own kinds, which have no name */
+static bool is_nameless(int fd)
+{
+	struct stat st;
+
+	return !syscall(SYS_fstat, fd, &st) && !(st.st_mode & S_IFMT);
+}
 
 static bool is_ring(int fd)
 {
@@ -41,7 +55,7 @@ static bool any_ring(void)
 {
 	int saved = errno, fd = 0;
 
-	while (fd < NUMBERS && (fdtab_is_ours(fd) || !is_ring(fd)))
+	while (fd < NUMBERS && (fdtab_is_ours(fd) || !is_nameless(fd) || !is_ring(fd)))
 		fd++;
 	errno = saved;
 	return fd < NUMBERS;

@@ -48,6 +48,7 @@ struct stream_info {
 	uint32_t broken;      /* enum stream_broken; 0: it is not */
 	uint32_t start_error; /* errno that start-up came to, in the process that saw it; 0 */
 	bool reached;	      /* of that: TCP was connected */
+	bool foreign;	      /* another process's, and to be closed alone */
 	bool open, over, cut, aborted, fault_by_peer, crc, tx_markers, rx_markers;
 	uint64_t tx_octets, rx_octets, tx_fpdus, rx_fpdus;
 	uint64_t messages_sent, messages_received, jobs;

@@ -294,6 +294,7 @@ static void rsock_info(struct stream *stream, struct stream_info *out)
 		.broken = rsock_load(&st->broken),
 		.start_error = rsock_load(&s->start_error),
 		.reached = rsock_load(&s->failed),
+		.foreign = rsock_is_foreign(s),
 		.over = both_over(rsock_load(&st->ends)),
 		.cut = rsock_load(&st->broken) == STREAM_CUT || info.fault == MPA_E_CLOSED,
 		.aborted = rsock_load(&st->aborted),

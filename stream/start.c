@@ -375,7 +375,8 @@ static uint32_t told_error(const struct rsock *s, int err)
 
 static int start_failed(struct rsock *s, int err)
 {
-	bool up = rsock_load(&s->state->stage) == STREAM_STARTING;
+	/* Who accepts a connection that is reset already finds that where another one connects */
+	bool up = !s->initiator || rsock_load(&s->state->stage) == STREAM_STARTING;
 	bool probed = s->probe && up && !is_apart(s);
 	bool plain = probed || (err == -ENOMSG && !s->only);
 	/* What a device would have carried has no TCP connection yet */

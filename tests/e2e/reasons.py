@@ -113,6 +113,13 @@ def before():
     one.sendall(b"x")
     other.recv(1)
     print("ring", ring())
+def serving():
+    listener = socket.create_server(("127.0.0.1", int(sys.argv[3])))
+    print("listens", flush=True)
+    try:
+        listener.accept()
+    except OSError as error:
+        print("accepted not", error.errno)
 if sys.argv[2] != "before" and ring() < 0:
     print("no ring here")
 else:
@@ -181,6 +188,20 @@ one.sendall(b"x")
 other.recv(1)
 print(info(one), ctypes.CDLL(None).connect(one.fileno(), bytes(16), 16))
 print("reason", info(one), flush=True)
+"""
+# A connection goes on in another program, and no state of it can be kept
+HANDS_ON = """
+import socket, subprocess
+listener = socket.create_server(("127.0.0.1", 0))
+one = socket.create_connection(listener.getsockname())
+other = listener.accept()[0]
+one.sendall(b"x")
+other.recv(1)
+with subprocess.Popen(["cat"], stdin=other, stdout=other):
+    other.close()
+    one.sendall(b"hello")
+    one.shutdown(socket.SHUT_WR)
+    print("got", one.makefile("rb").read())
 """
 REQUEST = 20
 CONN_DATA = struct.pack("!BBH3xBQIIQII", 1, 2, 384, 0, 0x10000, 7, 2, 0x100000, 8, 65536)
@@ -272,13 +293,40 @@ def ring(warpsock, how, what, mode, wanted, fallbacks):
 RINGS = (
     ("syscall", "client", "auto", "connect 0 208", {"IO_URING": 1}),
     ("liburing", "client", "auto", "connect 0 208", {"IO_URING": 1}),
-    ("syscall", "client", "on", "connect 95 208", {}),
+    ("syscall", "client", "on", "connect 95 208", {"IO_URING": 1}),
     ("syscall", "server", "auto", "accepted 208", {"IO_URING": 2}),
     ("syscall", "before", "on", "ring -1", {}),
 )
 
 
+def ring_serves(warpsock):
+    """In mode on accept() fails, and the peer finds its connection closed."""
+    port = free_port()
+    with Stage(warpsock) as stage:
+        server = stage.start("server", [sys.executable, "-c", RING, "syscall", "serving",
+                                        str(port)])
+        try:
+            stage.wait_text("server", limit=60)
+        except RuntimeError:
+            pass
+        if "no ring here" in stage.text("server"):
+            return None
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as peer:
+            stage.end(server)
+            problems = [] if peer.recv(1) == b"" else ["the peer is still connected"]
+        if stage.text("server").split("\n")[1:2] != ["accepted not 103"]:
+            problems += [stage.text("server"), stage.text("server", "err")]
+        report = stage.report("server")
+        return problems + ([] if report and report["fallbacks"] == {"IO_URING": 1} else
+                           [str(report)])
+
+
 def rings(writer, warpsock):
+    problems = ring_serves(warpsock)
+    if problems is None:
+        writer.skip("IO_URING, a server in mode on", "the kernel gives no ring")
+    else:
+        writer.case("IO_URING, a server in mode on", problems)
     for how, what, mode, wanted, fallbacks in RINGS:
         name = f"IO_URING, {how}, {what}, mode {mode}"
         try:
@@ -343,6 +391,17 @@ def expired(warpsock):
             [str(report), stage.text("program", "err")]
 
 
+def folderless(warpsock):
+    """RUNTIME_DIR: a relay serves a connection that another program is given."""
+    with Stage(warpsock) as stage:
+        stage.run("program", [sys.executable, "-c", HANDS_ON],
+                  env={"WARPSOCK_RUNTIME_DIR": "/proc/none"})
+        said, report = stage.text("program"), stage.report("program")
+        return [] if "got b'hello'" in said and report and \
+            report["fallbacks"] == {"RUNTIME_DIR": 1} else \
+            [str(report), said, stage.text("program", "err")]
+
+
 def fault(warpsock):
     """FAULT: what follows the Reply is an FPDU with a bad CRC."""
     text, _ = asked(warpsock, Raw(CONN_DATA, b"\x00\x04" + b"\xff" * 100), "ddp")
@@ -390,6 +449,7 @@ def main():
     writer.case("ABORTED", alone(warpsock, DROPS, 306))
     writer.case("TIMED_OUT", alone(warpsock, TIMEOUT, 308))
     writer.case("LINGER_EXPIRED", expired(warpsock))
+    writer.case("RUNTIME_DIR", folderless(warpsock))
     writer.case("FAULT", fault(warpsock))
     writer.case("PEER_ABORTED", aborted(warpsock))
     writer.case("PEER_RESET", reset(warpsock))

@@ -372,7 +372,8 @@ static bool received_by_nobody(void)
 		signal(SIGPIPE, SIG_IGN);
 		if (got < 0 || send(got, "plain", 5, 0) >= 0 || errno != EPIPE)
 			_exit(1);
-		_exit(!(read(got, (char[1]){ 0 }, 1) < 0 && errno == ENOTCONN));
+		_exit(reason_of(got) != DDP_REASON_OTHER_USER ||
+		      !(read(got, (char[1]){ 0 }, 1) < 0 && errno == ENOTCONN));
 	}
 	need(pass_on(local[0], fd[0]) == 1 && in_child(pid) && talk(fd[0], fd[1]));
 	done(local);
@@ -420,6 +421,40 @@ static bool with_a_region(void)
 	need(!fcntl(fd[1], F_SETFD, FD_CLOEXEC));
 	need(!posix_spawn(&pid, "/bin/true", NULL, NULL, argv, environ) && in_child(pid));
 	need(pass_on(local[0], fd[0]) == 1 && talk(fd[0], fd[1]));
+	done(local);
+	done(fd);
+	return true;
+}
+
+/* By fork() before anybody could say no, or on its way before it was another process's */
+static bool not_the_owner(void)
+{
+	static char memory[64];
+	static uint32_t stag;
+	struct ddp_reg_mr region = { .addr = (uintptr_t)memory,
+				     .length = sizeof(memory),
+				     .stag = (uintptr_t)&stag,
+				     .access = DDP_ACCESS_REMOTE_WRITE };
+	int fd[2], local[2], got;
+	pid_t pid;
+
+	need(pair(fd) && !socketpair(AF_UNIX, SOCK_STREAM, 0, local));
+	need(pass_on(local[0], fd[1]) == 1);
+	need(!setsockopt(fd[1], SOL_DDP, DDP_REG_MR, &region, sizeof(region)));
+	need(reason_of(fd[1]) == DDP_REASON_NONE && reason_of(fd[0]) == DDP_REASON_NONE);
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (reason_of(fd[1]) != DDP_REASON_NOT_OWNER || send(fd[1], "octets", 6, 0) >= 0 ||
+		    errno != EXDEV)
+			_exit(1);
+		done(fd);
+		got = take_over(local[1]);
+		signal(SIGPIPE, SIG_IGN);
+		_exit(got < 0 || reason_of(got) != DDP_REASON_NOT_OWNER ||
+		      send(got, "plain", 5, 0) >= 0 || errno != EPIPE);
+	}
+	need(in_child(pid) && talk(fd[0], fd[1]));
 	done(local);
 	done(fd);
 	return true;
@@ -551,6 +586,7 @@ int main(int argc, char **argv)
 		{ "received by another user's process", received_by_nobody },
 		{ "a message that nobody receives", dropped_on_the_way },
 		{ "registered memory, exec and SCM_RIGHTS", with_a_region },
+		{ "a connection of another process's", not_the_owner },
 		{ "CLOSE_RANGE_UNSHARE beside threads", parted },
 		{ "dup when one number is left", too_few_to_duplicate },
 		{ "descriptors of our own", our_own },

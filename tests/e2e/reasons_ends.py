@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Both ends under warpsock, and no DDP: each says why, in DDP_INFO and in its report.
+
+    reasons_ends.py WARPSOCK
+
+    client, by one rule ---- a connection, or one behind a Request ---- server, by another
+"""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import tap  # noqa: E402
+from launch import Stage  # noqa: E402
+
+INFO = """
+import ctypes, socket, struct, sys
+def info(s):
+    return struct.unpack_from("=III", s.getsockopt(5041, 6, 256))[2]
+"""
+# Echoes hello, says welcome before if it speaks first; to a Request it says nothing
+SERVER = INFO + """
+listener = socket.create_server(("127.0.0.1", 0))
+slow = sys.argv[2] == "slow"
+print(listener.getsockname()[1], flush=True)
+for _ in range(int(sys.argv[1])):
+    if slow:
+        sys.stdin.readline()
+    conn = listener.accept()[0]
+    conn.settimeout(60)
+    said = "nothing"
+    try:
+        if sys.argv[2] == "server":
+            conn.sendall(b"welcome")
+        while data := conn.recv(100):
+            if data == b"hello":
+                conn.sendall(data)
+            said = info(conn)
+        said = info(conn) if said == "nothing" else said
+    except OSError:
+        said = info(conn)
+    print("reason", said, flush=True)
+    conn.close()
+"""
+CLIENT = INFO + """
+s = socket.socket()
+s.settimeout(60)
+if sys.argv[3] == "off":
+    s.setsockopt(5041, 1, 0)
+if sys.argv[3] == "ring" and \
+        ctypes.CDLL(None).syscall(425, 4, ctypes.create_string_buffer(4096)) < 0:
+    sys.exit("no ring here")
+try:
+    s.connect(("127.0.0.1", int(sys.argv[1])))
+    if sys.argv[3] == "tells":
+        print("reason", info(s), flush=True)
+    if sys.argv[2] == "server":
+        s.recv(7, socket.MSG_WAITALL)
+    s.sendall(b"hello")
+    s.recv(5, socket.MSG_WAITALL)
+except OSError:
+    pass
+if sys.argv[3] == "drops":
+    ctypes.CDLL(None).connect(s.fileno(), bytes(16), 16)
+if sys.argv[3] != "tells":
+    print("reason", info(s), flush=True)
+s.close()
+"""
+NUMBERS = {"RULE_TCP": 2, "MODE_OFF": 3, "PEER_NOT_MPA": 100, "PROBE_TIMEOUT": 101,
+           "GRACE_EXPIRED": 103, "PEER_CLOSED": 107,
+           "IO_URING": 208, "PEER_RESET": 301, "ABORTED": 306}
+
+
+class Case:
+    """@client, @server: rules; what each is to say, and to have in its report."""
+
+    def __init__(self, name, client, server, first, wanted, does="", connections=1, reports=None):
+        self.name, self.client, self.server, self.first = name, client, server, first
+        self.wanted, self.does, self.connections = wanted, does, connections
+        self.reports = reports or wanted
+
+
+CASES = (
+    Case("a client by a rule for tcp speaks first", "tcp", "auto", "client",
+         ("RULE_TCP", "PEER_NOT_MPA")),
+    Case("a client by a rule for tcp is spoken to", "tcp", "auto", "server",
+         ("RULE_TCP", "GRACE_EXPIRED")),
+    Case("a client by a rule for tcp, and a server in mode on", "tcp", "ddp", "client",
+         ("RULE_TCP", "PEER_NOT_MPA")),
+    Case("a server by a rule for tcp", "auto", "tcp", "client",
+         ("PROBE_TIMEOUT", "RULE_TCP"), connections=2),
+    Case("a server by a rule for tcp speaks first", "auto", "tcp", "server",
+         ("PEER_NOT_MPA", "RULE_TCP"), connections=2),
+    Case("a server by a rule for tcp, and a client in mode on", "ddp", "tcp", "client",
+         ("PROBE_TIMEOUT", "RULE_TCP")),
+    Case("a client that wants none", "auto", "auto", "client", ("MODE_OFF", "PEER_NOT_MPA"),
+         does="off"),
+    Case("a client with an io_uring", "auto", "auto", "client", ("IO_URING", "PEER_NOT_MPA"),
+         does="ring"),
+    Case("a client with an io_uring, and a server in mode on", "auto", "ddp", "client",
+         ("IO_URING", "PEER_NOT_MPA"), does="ring"),
+    Case("a client that drops its connection", "ddp", "ddp", "client", ("ABORTED", "PEER_RESET"),
+         does="drops", reports=("", "PEER_RESET")),
+)
+
+
+def slow(warpsock):
+    """A server in mode auto comes to a connection when its client has given up."""
+    with Stage(warpsock) as stage:
+        server = stage.start("server", [sys.executable, "-c", SERVER, "2", "slow"],
+                             rules=["auto server * *:*"], stdin=subprocess.PIPE)
+        port = stage.wait_text("server", limit=60).split()[0]
+        client = stage.start("client", [sys.executable, "-c", CLIENT, port, "client", "tells"],
+                             rules=[f"auto client * 127.0.0.1:{port}"],
+                             env={"WARPSOCK_PROBE_TIMEOUT": "1s"})
+        stage.wait_text("client", "reason", 60)
+        server.stdin.write(b"\n\n")
+        server.stdin.close()
+        said = [stage.end(client), stage.end(server)]
+        for end, wanted in (("client", ["PROBE_TIMEOUT"]),
+                            ("server", ["PEER_CLOSED", "PEER_NOT_MPA"])):
+            said += check(stage, end, wanted, {name: 1 for name in wanted})
+        return said[2:] if said[:2] == [0, 0] else said
+
+
+def check(stage, end, wanted, report):
+    said = [line.split()[1] for line in stage.text(end).splitlines() if line.startswith("reason")]
+    problems = [] if said == [str(NUMBERS[name]) for name in wanted] else \
+        [f"the {end} says {said}, not {wanted}", stage.text(end, "err")]
+    counted = (stage.report(end) or {"fallbacks": None})["fallbacks"]
+    if counted != report:
+        problems.append(f"the {end}'s report has {counted}, not {report}")
+    return problems
+
+
+def run(warpsock, case):
+    with Stage(warpsock) as stage:
+        server = stage.start("server", [sys.executable, "-c", SERVER, str(case.connections),
+                                        case.first], rules=[f"{case.server} server * *:*"])
+        port = stage.wait_text("server", limit=60).split()[0]
+        stage.run("client", [sys.executable, "-c", CLIENT, port, case.first, case.does],
+                  rules=[f"{case.client} client * 127.0.0.1:{port}"],
+                  env={"WARPSOCK_START": "2s",
+                       "WARPSOCK_PROBE_TIMEOUT": "2s" if case.first == "client" else "60s"})
+        if "no ring here" in stage.text("client", "err"):
+            return None
+        stage.end(server)
+        problems = []
+        for i, (end, times) in enumerate((("client", 1), ("server", case.connections))):
+            report = {case.reports[i]: times} if case.reports[i] else {}
+            problems += check(stage, end, [case.wanted[i]] * times, report)
+        return problems
+
+
+def main():
+    warpsock, writer = os.path.abspath(sys.argv[1]), tap.Writer()
+    for case in CASES:
+        problems = run(warpsock, case)
+        if problems is None:
+            writer.skip(case.name, "the kernel gives no ring")
+        else:
+            writer.case(case.name, problems)
+    writer.case("a server that is slow", slow(warpsock))
+    writer.finish()
+
+
+if __name__ == "__main__":
+    main()
