@@ -33,20 +33,38 @@ uint64_t octets_grace(const struct sock *s)
  * A server that speaks first waits a moment for a Request before it takes its peer for plain. One
  * of which a part has come is waited for as anything else is.
  */
-static long grace(struct sock *s)
+static long undecided(struct sock *s, uint64_t deadline)
 {
-	int err;
+	int err = sock_progress(s);
 
-	if (!s->accepted || s->mode != CONFIG_USE_AUTO)
-		return 0;
-	if (__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
-		return OCTETS_THEIRS;
-	if (sock_progress(s) != -EAGAIN)
-		return 0;
-	err = wait_levels(s, STREAM_STARTED, base_deadline(base_now(), octets_grace(s)));
+	if (err == -EAGAIN)
+		err = wait_levels(s, STREAM_STARTED, deadline);
 	if (err == -EINTR)
 		return CALL_RESTART;
 	return err == -EAGAIN && sock_speak_plain(s) ? OCTETS_THEIRS : 0;
+}
+
+/*
+ * The first octets of who has accepted. With TCP there is always room for them, and programs whose
+ * sockets do not block rely on that; here the peer's Request and its first message come before.
+ */
+static long grace(struct sock *s)
+{
+	uint64_t deadline;
+	long err = 0;
+
+	if (__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
+		return OCTETS_THEIRS;
+	if (!s->accepted || __atomic_load_n(&s->wrote, __ATOMIC_RELAXED))
+		return 0;
+	deadline = base_deadline(base_now(), octets_grace(s));
+	if (s->mode == CONFIG_USE_AUTO)
+		err = undecided(s, deadline);
+	if (!err && wait_levels(s, STREAM_WRITABLE, deadline) == -EINTR)
+		err = CALL_RESTART;
+	if (!err)
+		__atomic_store_n(&s->wrote, true, __ATOMIC_RELAXED);
+	return err;
 }
 
 bool octets_go_plain(struct sock *s)

@@ -224,7 +224,7 @@ static struct sock *sock_alloc(int fd)
 	s->peer_len = 0;
 	s->severed = 0;
 	s->announced = -1;
-	s->probing = s->late = s->unsettled = s->fixed = false;
+	s->probing = s->late = s->wrote = s->unsettled = s->fixed = false;
 	s->accepted = s->attended = s->own = s->ended = s->heir = s->lent = s->common = false;
 	s->option = (struct option_kept){ 0 };
 	s->turn = (struct turn){ 0 };

@@ -66,10 +66,10 @@ struct sock {
 	struct sockaddr_storage name; /* a listener's own; of a client what it was bound to */
 	struct sockaddr_storage peer; /* a client's, from connect() on */
 	socklen_t peer_len;
-	bool probing;  /* it only tries: else its peer is plain TCP */
-	int announced; /* a listener's, preload/host.h; -1 */
-	bool late;     /* atomic: its program speaks TCP, but a Request may still come */
-	bool confined; /* atomic; preload/confine.c; the time-outs are as they were then */
+	bool probing;	  /* it only tries: else its peer is plain TCP */
+	int announced;	  /* a listener's, preload/host.h; -1 */
+	bool late, wrote; /* atomic: it speaks TCP, but a Request may come; it has written */
+	bool confined;	  /* atomic; preload/confine.c; the time-outs are as they were then */
 	uint64_t timeout_in, timeout_out;
 	bool unsettled; /* atomic: that the peer speaks DDP has not been noted yet */
 	struct turn turn;

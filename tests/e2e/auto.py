@@ -332,6 +332,33 @@ def greeting_in_time(warpsock):
     return problems
 
 
+# A socket that does not block, and a program that relies on room for the first octets
+UNBLOCKED = """
+import socket, time
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+conn = listener.accept()[0]
+conn.setblocking(False)
+conn.send(b"welcome")
+conn.setblocking(True)
+conn.recv(1)
+"""
+
+
+def greeting_unblocked(warpsock, mode):
+    """There is room when the peer is there within the grace."""
+    with Stage(warpsock) as stage:
+        server = stage.start("server", [sys.executable, "-c", UNBLOCKED], mode=mode,
+                             env={"WARPSOCK_GRACE": "10s"})
+        port = stage.wait_text("server").strip()
+        code = ("import socket; s = socket.create_connection(('127.0.0.1', %s)); "
+                "print(s.recv(100))" % port)
+        stage.run("client", [sys.executable, "-c", code], limit=40)
+        status = stage.end(server, 20)
+        return [] if status == 0 and "welcome" in stage.text("client") else \
+            [f"status {status}", stage.text("client"), stage.text("server", "err")]
+
+
 def neighbours(warpsock):
     """Nobody is named: client and server find each other because they are on one host."""
     with Stage(warpsock) as stage:
@@ -492,6 +519,9 @@ def main():
     writer.case("a peer that begins as a Request does", greeting_prefix(warpsock))
     writer.case("a Request that comes late", greeting_late(warpsock))
     writer.case("a Request in time", greeting_in_time(warpsock))
+    for mode in ("auto", "on"):
+        writer.case(f"a server that speaks first and does not block, mode {mode}",
+                    greeting_unblocked(warpsock, mode))
     if os.getuid() or not shutil.which("ip"):
         writer.skip("a listener of another host", "no network namespaces without root and ip")
     else:
