@@ -138,7 +138,7 @@ def others(stage, port, kind, mode):
     return problems
 
 
-def turn(stage, server, folder, kind, mode, says, kept):
+def turn(stage, server, folder, kind, mode, says, gone):
     """(what is wrong, the costs while they are there, and when they have gone)"""
     port = int(stage.text("server"))
     before = Costs(server.pid, folder)
@@ -148,8 +148,8 @@ def turn(stage, server, folder, kind, mode, says, kept):
     there = Costs(server.pid, folder)
     for sock in socks:
         sock.close()
-    until(lambda: Costs(server.pid, folder).fds <= before.fds + kept)
-    return problems, before, there, Costs(server.pid, folder)
+    until(lambda: gone(Costs(server.pid, folder)))
+    return problems, there, Costs(server.pid, folder)
 
 
 def silent(warpsock, code, kind, mode="auto", says=b""):
@@ -162,18 +162,23 @@ def silent(warpsock, code, kind, mode="auto", says=b""):
             server = stage.start("server", [sys.executable, "-c", code, kind], mode=mode,
                                  env={"WARPSOCK_RUNTIME_DIR": folder, "WARPSOCK_LOG": "off"})
             stage.wait_text("server", limit=60)
+            before = Costs(server.pid, folder)
             ends = []
+
+            def gone(now):
+                return now.fds <= before.fds + kept and not now.states and \
+                    now.threads <= before.threads + 1
+
             for _ in range(2):
-                wrong, before, there, after = turn(stage, server, folder, kind, mode, says,
-                                                   kept)
+                wrong, there, after = turn(stage, server, folder, kind, mode, says, gone)
                 problems += wrong
                 ends.append(after)
                 if there.memory - before.memory > NUMBER * EACH or \
                         there.threads > before.threads + threads + 1 or \
-                        there.fds > before.fds + NUMBER + threads + SOME or \
+                        there.fds > before.fds + NUMBER + threads + kept or \
                         there.states > NUMBER + SOME:
                     problems.append(f"{before}; with {NUMBER} of them {there}")
-                if after.fds > before.fds + kept or after.states:
+                if not gone(after):
                     problems.append(f"{before}; when they have gone {after}")
             if ends[1].memory - ends[0].memory > NUMBER:
                 problems.append(f"the first time it kept {ends[0]}, the second {ends[1]}")
