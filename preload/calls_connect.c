@@ -318,15 +318,12 @@ static long connect_again(struct sock *s, int fd, const struct sockaddr *addr, s
 
 /*
  * To nowhere: the connection is reset, and the socket as new. The kernel's part of it knows all
- * that there is to say
+ * that there is to say; of a device's connection there is none
  */
 static long disconnect(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
-	long err = base_sock_connect(fd, addr, len);
+	long err = device_carries(s) ? -EOPNOTSUPP : base_sock_connect(fd, addr, len);
 
-	/* The kernel's part of that was never connected */
-	if (!err && device_carries(s))
-		s->stream->ops->sever(s->stream);
 	if (!err) {
 		plain_note(fd, CONFIG_REASON_ABORTED);
 		sock_forget_stream(s);

@@ -136,7 +136,9 @@ static bool is_given_up(const struct sock *s)
 
 static int begin_anew(struct sock *s)
 {
+	bool asks = __atomic_load_n(&s->turn.asks, __ATOMIC_ACQUIRE);
 	long tcp;
+	int err;
 
 	__atomic_store_n(&s->reported, true, __ATOMIC_RELAXED); /* it was none yet */
 	sock_forget_stream(s);
@@ -144,7 +146,11 @@ static int begin_anew(struct sock *s)
 	tcp = base_sock_connect(s->fd, (struct sockaddr *)&s->peer, s->peer_len);
 	if (tcp && tcp != -EINPROGRESS)
 		return (int)tcp;
-	return sock_connect(s, tcp != 0, false);
+	err = sock_connect(s, tcp != 0, false);
+	/* Others still wait for what comes of it */
+	if (!err)
+		__atomic_store_n(&s->turn.asks, asks, __ATOMIC_RELEASE);
+	return err;
 }
 
 int device_leave(struct sock *s, int err)

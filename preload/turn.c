@@ -64,6 +64,9 @@ int turn_may_probe(void *sock, uint64_t *when)
 	struct sock *s = sock;
 	uint64_t now = base_now(), limit = patience(s);
 
+	/* It is the one who asks, over a device until now */
+	if (__atomic_load_n(&s->turn.asks, __ATOMIC_ACQUIRE))
+		return 0;
 	/* It may be asked until its time is over; who dies asking is forgotten then */
 	switch (probe_turn((struct sockaddr *)&s->peer, s->peer_len, limit, now)) {
 	case PROBE_PLAIN:

@@ -128,18 +128,6 @@ static void abandon(struct rsock *s)
 	s->rnic->carrier->abort(&s->mem, stream_fd(&s->base));
 }
 
-void rsock_sever(struct stream *stream)
-{
-	struct rsock *s = rsock_of(stream);
-	uint64_t before = rsock_edges(s);
-
-	rsock_rx_lock(s);
-	abandon(s);
-	rsock_rx_unlock(s);
-	rsock_break(s, ECONNRESET);
-	rsock_tell(s, before);
-}
-
 static bool done(const struct rsock *s)
 {
 	return rsock_load(&s->state->ends) & STREAM_DRY;

@@ -461,7 +461,6 @@ const struct stream_ops stream_rsock_ops = {
 	.held = rsock_held,
 	.disown = rsock_disown,
 	.owes = rsock_owes,
-	.sever = rsock_sever,
 	.set_fd = rsock_set_fd,
 	.stats = rsock_stats,
 	.info = rsock_info,

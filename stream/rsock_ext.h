@@ -101,7 +101,6 @@ void rsock_set_lowat(struct stream *stream, size_t octets);
 
 int rsock_shutdown(struct stream *stream, int how);
 int rsock_close(struct stream *stream);
-void rsock_sever(struct stream *stream);
 int rsock_close_more(struct stream *stream, bool *safe);
 
 #endif

@@ -144,7 +144,6 @@ struct stream_ops {
 	size_t (*held)(struct stream *s, const void **out);
 	/* It is another process's, and not to be counted here */
 	void (*disown)(struct stream *s);
-	void (*sever)(struct stream *s); /* at once: the peer sees a reset */
 	/* Of what was accepted, or is due, something has not left: somebody must call progress */
 	bool (*owes)(struct stream *s);
 	void (*set_fd)(struct stream *s, int fd);

@@ -322,7 +322,7 @@ static uint32_t native_messages(const struct rnic_native *n)
 
 	if (verbs_call(ibv_query_device)(s->id->verbs, &attr))
 		return 0;
-	return (uint32_t)base_min(attr.max_qp_wr, attr.max_cqe - (int)VERBS_STREAM_SENDS);
+	return (uint32_t)base_min(attr.max_qp_wr, attr.max_cqe - (int)VERBS_STREAM_SENDS - 1);
 }
 
 static void native_follow(struct rnic_native *n, int fd)

@@ -55,19 +55,5 @@ carried() {
 	reports "\"software\": $1, \"kernel\": 0, \"verbs\": $2, \"tcp\": $3.*\"errors\": 0"
 }
 
-# rxe_begins: in the place of siw0 a RoCE device of software, rxe0, which no namespace has
-rxe_begins() {
-	local root=$project/build-vm/root kernel module
-	kernel=$(uname -r)
-	[ -d "$root/lib/modules/$kernel" ] || root=$project/build-vm/${kernel%.*-*}/root
-	for module in crc32_generic rdma_rxe; do
-		modprobe -d "$root" -S "$kernel" $module || return
-	done
-	echo driver rxe >/etc/libibverbs.d/rxe.driver
-	rdma link delete siw0
-	rdma link add rxe0 type rxe netdev sw0
-}
-rxe_ends() { rdma link delete rxe0; }
-
 # counted N: so many were a device's, and no other
 counted() { carried 0 "$1" 0; }

@@ -479,21 +479,6 @@ Test(device, told_of_more_than_was_granted)
 	cr_assert(ended_by(rs_msg(RS_OP_DATA, 64 * 1024), rs_msg(RS_OP_DATA, 1)));
 }
 
-/* By connect() to nowhere: the device is told, and not when the stream is destroyed */
-Test(device, an_end_at_once)
-{
-	char c;
-
-	open_both();
-	put(ends[0], 0, 100);
-	OPS->sever(ends[0]);
-	cr_assert(devices[0].ended);
-	cr_assert_eq(OPS->recv(ends[0], &(struct iovec){ &c, 1 }, 1, 0), -ECONNRESET);
-	cr_assert_eq(get(ends[1], 0), 100u);
-	cr_assert_eq(OPS->recv(ends[1], &(struct iovec){ &c, 1 }, 1, 0), -ECONNRESET);
-	close_both();
-}
-
 /* It is one process's: another one is refused, and leaves it as it is */
 Test(device, a_child_has_nothing_of_it)
 {

@@ -56,14 +56,15 @@ static int destroyed(void)
 
 /* --- librdmacm --- */
 
-static void push(struct rdma_event_channel *at, struct rdma_cm_id *id, enum rdma_cm_event_type what,
-		 int status)
+static struct rdma_cm_event *push(struct rdma_event_channel *at, struct rdma_cm_id *id,
+				  enum rdma_cm_event_type what, int status)
 {
 	struct channel *c = base_container_of(at, struct channel, rdma);
+	struct rdma_cm_event *event = &c->event[c->tail++ % 8];
 
-	c->event[c->tail++ % 8] =
-		(struct rdma_cm_event){ .id = id, .event = what, .status = status };
+	*event = (struct rdma_cm_event){ .id = id, .event = what, .status = status };
 	eventfd_write(at->fd, 1);
+	return event;
 }
 
 static struct rdma_event_channel *create_event_channel(void)
@@ -142,7 +143,10 @@ static int resolve_route(struct rdma_cm_id *id, int ms)
 
 static int connect_id(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	push(id->channel, id, fake.connected, 0);
+	struct rdma_cm_event *event = push(id->channel, id, fake.connected, 0);
+
+	event->param.conn.private_data = fake.reply;
+	event->param.conn.private_data_len = fake.reply_len;
 	return 0;
 }
 
@@ -206,10 +210,11 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, int a
 {
 	struct ibv_mr *mr;
 
-	if (!fake.regions--) {
+	if (!fake.regions) {
 		errno = ENOMEM;
 		return NULL;
 	}
+	fake.regions--;
 	mr = calloc(1, sizeof(*mr));
 	mr->addr = addr;
 	mr->length = length;
@@ -228,6 +233,12 @@ static int get_cq_event(struct ibv_comp_channel *at, struct ibv_cq **cq, void **
 
 	*cq = &queue;
 	return eventfd_read(at->fd, &n);
+}
+
+static int query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
+{
+	*attr = (struct ibv_device_attr){ .max_qp_wr = 4096, .max_cqe = 8192 };
+	return 0;
 }
 
 static void ack_cq_events(struct ibv_cq *cq, unsigned int n)
@@ -307,6 +318,7 @@ void fake_reset(void)
 		.ibv_destroy_comp_channel_call = destroy_comp_channel,
 		.ibv_destroy_cq_call = destroy_cq,
 		.ibv_get_cq_event_call = get_cq_event,
+		.ibv_query_device_call = query_device,
 		.ibv_reg_mr_call = reg_mr,
 		.rdma_ack_cm_event_call = ack_cm_event,
 		.rdma_bind_addr_call = bind_addr,

@@ -18,6 +18,8 @@ struct fake {
 	unsigned int late;		  /* so many rdma_resolve_addr() get no answer in time */
 	enum rdma_cm_event_type resolved; /* what the others come to */
 	enum rdma_cm_event_type connected;
+	const void *reply; /* private data */
+	uint8_t reply_len;
 	unsigned int regions; /* how many can be registered */
 	struct ibv_send_wr sent[16];
 	unsigned int num_sent;

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A client whose route leads over a device that is made up (fake_rdma.c): who serves it, and why.
+
+    device.py WARPSOCK LIBRARY
+
+    +-- mount namespace of its own ----------------------------------+
+    |  /sys/class/infiniband/made-up0                                |
+    |  client: LIBRARY as libibverbs and librdmacm --- the device    |
+    |             \\__ TCP over loopback ___ server, by software      |
+    +----------------------------------------------------------------+
+"""
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT))
+import tap  # noqa: E402
+
+LIMIT = 60
+UNREACHABLE, TIMEWAIT = "7", "15"  # of enum rdma_cm_event_type; the latter tells nothing
+ROCE = {"FAKE_ROCE": "1"}
+VERBS = {"WARPSOCK_PROVIDER": "verbs"}
+# Machines may be slow
+SLOW = {"WARPSOCK_LINGER": "1", "WARPSOCK_PROBE_TIMEOUT": "20s"}
+ALL = ("--all", "--mode", "on")
+SOFT, FALLEN = {}, {"PROVIDER_UNAVAILABLE": 2}
+
+# What the device is like and the user wants, and why the two connections were not its own
+CASES = (
+    ("a RoCE device that finds nobody", ROCE | VERBS | {"FAKE_CONNECTED": UNREACHABLE}, ALL,
+     FALLEN),
+    ("a RoCE device that hears nothing", ROCE | VERBS | {"FAKE_CONNECTED": TIMEWAIT}, ALL, FALLEN),
+    ("the same in AUTO", ROCE | VERBS | {"FAKE_CONNECTED": UNREACHABLE},
+     ("--use", "auto client * 127.0.0.1:*"), FALLEN),
+    ("no memory can be registered", VERBS | {"FAKE_REGIONS": "0"}, ALL, FALLEN),
+    ("memory for its ring cannot", VERBS | {"FAKE_REGIONS": "3"}, ALL, FALLEN),
+    ("no permission", VERBS | {"FAKE_ERRNO": "13"}, ALL, FALLEN),
+    ("the route leads elsewhere", VERBS | {"FAKE_ELSEWHERE": "1"}, ALL, FALLEN),
+    ("by the route, to this host", {}, ALL, SOFT),
+    ("by the route, elsewhere", {"FAKE_ELSEWHERE": "1"}, ALL, SOFT),
+    ("a rule says soft", VERBS, ("--use", "ddp client * *:* provider soft"), SOFT),
+    ("a rule says verbs", {"FAKE_REGIONS": "0"}, ("--use", "ddp client * *:* provider verbs"),
+     FALLEN),
+    ("a rule says auto", VERBS | {"FAKE_ERRNO": "13"},
+     ("--use", "ddp client * *:* provider auto"), FALLEN),
+)
+
+
+class Device:
+    def __init__(self, warpsock, library, folder):
+        self.warpsock, self.folder = warpsock, folder
+        for name in ("libibverbs.so.1", "librdmacm.so.1"):
+            (folder / name).symlink_to(library)
+
+    def command(self, words, env, program):
+        return dict(args=[self.warpsock, "run", *words, "--", sys.executable, *program],
+                    env=os.environ | SLOW | env, text=True,
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def client(self, words, env, program):
+        return subprocess.run(**self.command(
+            words, {"LD_LIBRARY_PATH": str(self.folder)} | env, program), timeout=LIMIT,
+            check=False)
+
+    def served(self, words, env, program):
+        """Two connections of @program to a server: what the client says, its report."""
+        report = self.folder / "report"
+        report.unlink(missing_ok=True)
+        port = free_port()
+        server = subprocess.Popen(**self.command(
+            ALL, {"WARPSOCK_PROVIDER": "soft"},
+            [ROOT / "vm/stream.py", "serve", "127.0.0.1", str(port), "2"]))
+        try:
+            await_port(port)
+            done = self.client(words, env | {"WARPSOCK_REPORT": str(report)},
+                               [*program[:2], "127.0.0.1", str(port), "2", *program[2:]])
+            if not done.returncode:
+                server.communicate(timeout=LIMIT)
+        finally:
+            server.kill()
+        return done, json.loads(report.read_text() or "{}") if report.exists() else {}
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def await_port(port):
+    until = time.monotonic() + LIMIT
+    while f":{port:04X} 00000000:0000 0A" not in Path("/proc/net/tcp").read_text():
+        if time.monotonic() > until:
+            raise TimeoutError("no server")
+        time.sleep(0.05)
+
+
+def providers(writer, device):
+    programs = (("blocking", (ROOT / "vm/stream.py", "talk", "50000")),
+                ("nonblocking", (ROOT / "vm/events.py", "talk", "soft")))
+    for name, env, words, why in CASES:
+        for how, program in programs:
+            done, report = device.served(words, env, program)
+            wrong = [] if not done.returncode else [f"status {done.returncode}"]
+            if report.get("connections") != {"software": 2, "kernel": 0, "verbs": 0, "tcp": 0} or \
+                    report.get("errors"):
+                wrong.append(f"report: {report}")
+            if report.get("fallbacks") != why:
+                wrong.append(f"reasons: {report.get('fallbacks')}")
+            writer.case(f"{name}, {how}: software serves",
+                        wrong and [*wrong, *done.stdout.split("\n")])
+
+
+# What the device carries: its descriptors are not the program's, nor is connect() to nowhere its
+CARRIED = """
+import ctypes, errno, os, socket, sys
+libc = ctypes.CDLL(None, use_errno=True)
+sock = socket.create_connection(("127.0.0.1", 7))
+fd = sock.fileno()
+assert fd == 3, fd
+sock.sendall(b"x" * 1000)
+os.closerange(fd + 1, 1 << 20)
+for number in range(fd + 1, 70000):
+    libc.close(number)
+sock.sendall(b"x" * 1000)
+assert libc.connect(fd, (ctypes.c_char * 16)(), 16) == -1
+assert ctypes.get_errno() == errno.EOPNOTSUPP
+sock.sendall(b"x" * 1000)
+"""
+
+
+def carried(writer, device):
+    done = device.client(ALL, VERBS, ["-c", CARRIED])
+    writer.case("a device's stream, close() of all there is, and connect() to nowhere",
+                [f"status {done.returncode}", *done.stdout.split("\n")] if done.returncode else [])
+
+
+def main():
+    warpsock, library = map(os.path.abspath, sys.argv[1:3])
+    if not sys.argv[3:]:
+        unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+        if subprocess.run([*unshare, "mount", "-t", "tmpfs", "none", "/sys/class"],
+                          capture_output=True, check=False).returncode:
+            print("1..0 # SKIP no mount namespace is to be had")
+            return
+        os.execvp(unshare[0], [*unshare, sys.executable, __file__, warpsock, library, "inside"])
+    subprocess.run(["mount", "-t", "tmpfs", "none", "/sys/class"], check=True)
+    os.makedirs("/sys/class/infiniband/made-up0")
+    writer = tap.Writer()
+    with tempfile.TemporaryDirectory() as folder:
+        device = Device(warpsock, library, Path(folder))
+        providers(writer, device)
+        carried(writer, device)
+    writer.finish()
+
+
+main()

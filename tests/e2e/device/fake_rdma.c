@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * libibverbs and librdmacm in one, without a device: tests/unit/verbs/fake.c under their names, for
+ * programs under warpsock. What its device is like stands in the environment.
+ */
+#include "tests/unit/verbs/fake.c"
+
+#include <stdio.h>
+
+#include "wire/rsockets.h"
+
+/* A peer of rsockets that takes what it is sent, and says nothing */
+static struct rs_conn_data reply = { .version = RS_VERSION, .flags = RS_CONN_IOMAP };
+
+static int number(const char *name, int otherwise)
+{
+	const char *value = getenv(name);
+
+	return value ? atoi(value) : otherwise;
+}
+
+__attribute__((constructor)) static void fake_begin(void)
+{
+	reply.credits = htobe16(64);
+	reply.target_sgl = (struct rs_buf_desc){ htobe64(4096), htobe32(1), htobe32(2) };
+	reply.data_buf = (struct rs_buf_desc){ htobe64(65536), htobe32(1), htobe32(32768) };
+	fake_reset();
+	fake.reply = &reply;
+	fake.reply_len = sizeof(reply);
+	if (number("FAKE_ROCE", 0))
+		fake.transport = IBV_TRANSPORT_IB;
+	fake.connected = (enum rdma_cm_event_type)number("FAKE_CONNECTED", fake.connected);
+	fake.regions = (unsigned int)number("FAKE_REGIONS", (int)fake.regions);
+	fake.channel_errno = number("FAKE_ERRNO", 0);
+	fake.elsewhere = number("FAKE_ELSEWHERE", 0);
+}
+
+static int nothing(void)
+{
+	return 0;
+}
+
+#define NAME(lib, function, called)                                            \
+	__typeof__(function) export_##lib##_##called __asm__(#lib "_" #called) \
+		__attribute__((alias(#function), visibility("default")));
+
+#define SAME(lib, called) NAME(lib, called, called)
+#define NONE(lib, called) NAME(lib, nothing, called)
+
+SAME(ibv, ack_cq_events)
+SAME(ibv, alloc_pd)
+SAME(ibv, create_comp_channel)
+SAME(ibv, create_cq)
+SAME(ibv, dealloc_pd)
+SAME(ibv, dereg_mr)
+SAME(ibv, destroy_comp_channel)
+SAME(ibv, destroy_cq)
+SAME(ibv, get_cq_event)
+SAME(ibv, query_device)
+SAME(ibv, reg_mr)
+SAME(rdma, ack_cm_event)
+SAME(rdma, bind_addr)
+NAME(rdma, connect_id, connect)
+SAME(rdma, create_event_channel)
+SAME(rdma, create_id)
+SAME(rdma, create_qp)
+SAME(rdma, destroy_event_channel)
+SAME(rdma, destroy_id)
+SAME(rdma, destroy_qp)
+SAME(rdma, disconnect)
+SAME(rdma, get_cm_event)
+SAME(rdma, resolve_addr)
+SAME(rdma, resolve_route)
+NONE(ibv, ack_async_event)
+NONE(ibv, close_device)
+NONE(ibv, create_qp)
+NONE(ibv, destroy_qp)
+NONE(ibv, fork_init)
+NONE(ibv, free_device_list)
+NONE(ibv, get_async_event)
+NONE(ibv, get_device_list)
+NONE(ibv, get_device_name)
+NONE(ibv, modify_qp)
+NONE(ibv, open_device)
+NONE(ibv, query_port)
+NONE(rdma, accept)
+NONE(rdma, establish)
+NONE(rdma, init_qp_attr)
+NONE(rdma, listen)
+NONE(rdma, migrate_id)
+NONE(rdma, reject)
