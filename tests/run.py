@@ -65,7 +65,7 @@ SUITES = [
     Suite("kills", "build-points", ("kills",), 900),
     Suite("e2e", "build", ("e2e",), 1200),
     Suite("captures", "build", ("captures",), 600),
-    Suite("programs", "build", ("programs",), 900),
+    Suite("programs", "build", ("programs",), 1500),
     Suite("fuzz", "build-asan", ("fuzz",), 600),
     Suite("vm", "build", ("vm",), 3600),
     Suite("mutate", "build", ("mutate",), 3600, listed=True),
