@@ -19,6 +19,7 @@
 #include "base/clock.h"
 
 #define RECEIVE_BYTES (8u << 20)
+#define RECEIVE_BYTES_MAX (64u << 20)
 
 static uint32_t udp_interface; /* network order; 0: choose */
 
@@ -110,9 +111,20 @@ static void returned_by_default(int status, op_t opcode, void *token)
 		       status, opcode);
 }
 
+/* RECVDEPTH is in datagrams, which may be of the greatest length. */
+static uint32_t receive_bytes(void)
+{
+	int64_t depth = am_env_int("RECVDEPTH", 0);
+
+	if (depth <= 0)
+		return RECEIVE_BYTES;
+	depth = base_min(depth, AMUDP_MAX_RECVDEPTH);
+	return (uint32_t)base_min(depth * AM_WIRE_MAX_DATAGRAM, (int64_t)RECEIVE_BYTES_MAX);
+}
+
 static int nic_open(struct amudp_ep *ep)
 {
-	struct am_nic_config config = { .receive_bytes = RECEIVE_BYTES };
+	struct am_nic_config config = { .receive_bytes = receive_bytes() };
 	const char *want = am_env_get("NIC");
 	int ret;
 

@@ -83,6 +83,7 @@ void am_handler_run(struct am_token *token, const struct am_frame *f, const stru
 void am_handler_return(struct am_token *token, int reason, int opcode)
 {
 	token->ep->stats.ReturnedMessages++;
+	token->ep->messages++; /* who waits for one finds that this has run */
 	token_push(token);
 	((returned_fn)token->ep->handlers[0])(reason, opcode, token);
 	token_pop(token);

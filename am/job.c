@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "am/bundle.h"
+#include "am/env.h"
 #include "am/live.h"
 
 #define FLUSH_TRIES 100
@@ -39,6 +40,8 @@ void am_job_leave(int code)
 		am_job.exit_callback(code);
 	stream_flush(stdout);
 	stream_flush(stderr);
+	if (am_env_bool("FS_SYNC", false))
+		sync();
 	if (am_job.endpoint)
 		am_live_unlink(am_job.endpoint);
 	AMUDP_SPMDkillmyprocess(code);

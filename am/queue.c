@@ -17,6 +17,7 @@
 
 #define PACKET_SIZE sizeof(struct am_wire_packet)
 #define SEND_TRIES 3
+#define CACHE_LINE 64
 #define COPY_MAX 512		/* data octets worth copying into a shared packet */
 #define OCTETS_MAX (256u << 10) /* of data: the cache has them still when the kernel copies them */
 
@@ -119,6 +120,18 @@ void am_queue_frame_to(struct amudp_ep *ep, const struct sockaddr_in *to, uint32
 	q->closed = true;
 }
 
+/*
+ * The kernel copies data that no cache has at half the speed at which they can be fetched. The
+ * checksum, where there is one, has fetched them.
+ */
+static void data_fetch(const struct iovec *data)
+{
+	size_t i;
+
+	for (i = 0; i < data->iov_len; i += CACHE_LINE)
+		__builtin_prefetch((const char *)data->iov_base + i);
+}
+
 static void packets_close(struct amudp_ep *ep, struct am_datagram *v)
 {
 	struct am_queued *q;
@@ -131,6 +144,8 @@ static void packets_close(struct amudp_ep *ep, struct am_datagram *v)
 		q->datagram.iov[0] = (struct iovec){ q->buffer, q->used };
 		q->datagram.length += q->used;
 		am_packet_seal(q->datagram.iov, q->datagram.count);
+		if (q->datagram.count > 1 && !ep->options.checksum)
+			data_fetch(&q->datagram.iov[1]);
 		ep->stats.TotalBytesSent += q->datagram.length;
 		v[i] = q->datagram;
 	}

@@ -172,7 +172,6 @@ void am_reply_receive_refusal(struct amudp_ep *ep, struct am_peer *peer, const s
 
 	if (!is_awaited(slot, f))
 		return;
-	ep->messages++;
 	am_slot_return(ep, peer, slot, f->reason);
 }
 

@@ -23,6 +23,10 @@ link=("$build/am/libamudp.so" "-Wl,-rpath,$build/am")
 
 gcc -std=gnu99 -I"$include" "$here/am-compat/classic.c" -o "$tmp/classic" "${link[@]}" &&
 	g++ -I"$include" "$here/am-compat/classicpp.cc" -o "$tmp/classicpp" "${link[@]}" &&
+	gcc -std=gnu99 -Wall -Werror -I"$include" "$here/am-compat/interface.c" \
+		-o "$tmp/interface" "${link[@]}" &&
+	g++ -x c++ -Wall -Werror -I"$include" "$here/am-compat/interface.c" -x none \
+		-o "$tmp/interfacepp" "${link[@]}" &&
 	gcc -std=gnu11 -Wall -I"$include" "$here/am-compat/endings.c" -o "$tmp/endings" \
 		"${link[@]}" ||
 	{ echo "1..0 # SKIP programs do not compile against this build"; exit 1; }
@@ -31,6 +35,9 @@ check "a C program for AMUDP, 1 rank" 0 "^P0 of 1 done" "$tmp/classic" 1 L
 check "a C program for AMUDP, 4 ranks" 0 "^P3 of 4 done" "$tmp/classic" 4 L 200
 check "a C++ program for AMUDP, 3 ranks" 0 "^P2 of 3 done" "$tmp/classicpp" 3 L 50
 check "the same with faults" 0 "^P3 of 4 done" "${lossy[@]}" "$tmp/classic" 4 L 200
+check "every name of the interface, in C" 0 "^rank 1: 0 wrong" "$tmp/interface" 2 L
+check "every name of the interface, in C++" 0 "^rank 2: 0 wrong" "$tmp/interfacepp" 3 L
+check "a process leaves by its own way" 0 "^rank 1 leaves by its own way" "$tmp/interface" 2 L
 check "amudprun" 0 "^3 ranks: sorted" "$apps/amudprun" -np 3 -spawn L "$apps/am-sort" 1000
 check "amudprun without a program" 2 "^usage" "$apps/amudprun" -np 2
 check "SPAWNFN" 0 "^P1 of 2 done" env SPAWNFN=L "$tmp/classic" 2
@@ -62,6 +69,52 @@ check "the exit callback runs" 5 "callback of rank 2: 5" "$tmp/endings" 3 L call
 check "a rank that never listens is ended" 6 "^rank 1" "$tmp/endings" 2 L deaf 6
 check "lines are whole and complete" 0 "^ok: 4000 whole lines" sh -c \
 	"$tmp/endings 4 L print | grep -cE '^<[0-9a-f]{60}>\$' | sed 's/^4000\$/ok: & whole lines/'"
+
+# the environment, as far as unit tests do not see it
+cat >"$tmp/env" <<'ENV'
+#!/bin/sh
+# what env does, and a note of where
+pwd >>"$NOTES"
+exec env "$@"
+ENV
+cat >"$tmp/ssh-quiet" <<'SSH'
+#!/bin/sh
+# what ssh does, and what the workers print stays on "the other machine"
+shift
+exec sh -c "$*" >>"$NOTES" 2>&1
+SSH
+chmod +x "$tmp/env" "$tmp/ssh-quiet"
+notes() { rm -f "$tmp/notes"; "$@"; cat "$tmp/notes"; }
+export -f notes
+export NOTES=$tmp/notes tmp
+check "NETWORKDEPTH" 0 "^6 under way" env NETWORKDEPTH=6 "$tmp/endings" 2 L depth
+check "AMUDP_NETWORKDEPTH is the same, and goes first" 0 "^7 under way" env NETWORKDEPTH=6 \
+	AMUDP_NETWORKDEPTH=7 "$tmp/endings" 2 L depth
+check "amudprun -depth" 0 "^8 under way" "$apps/amudprun" -np 2 -spawn L -depth 8 "$tmp/endings" \
+	depth
+check "SENDDEPTH" 0 "^5 under way" env NETWORKDEPTH=9 SENDDEPTH=5 "$tmp/endings" 2 L depth
+check "ENV_CMD and SSH_REMOTE_PATH" 0 "^$here\$" bash -c "notes env SSH_CMD=$tmp/ssh \
+	HOSTS=$tmp/hosts SSH_SERVERS=a MASTERIP=127.0.0.1 ENV_CMD=$tmp/env SSH_REMOTE_PATH=$here \
+	$tmp/endings 2 S"
+check "ROUTE_OUTPUT=0" 0 "^console: 0; there: 2" bash -c "rm -f $tmp/notes
+	ROUTE_OUTPUT=0 SSH_CMD=$tmp/ssh-quiet SSH_SERVERS=a MASTERIP=127.0.0.1 \
+	$tmp/endings 2 S >$tmp/seen; echo console: \$(grep -c '^rank' $tmp/seen)\; there: \$(grep -c '^rank' $tmp/notes)"
+check "the letters of CSPAWN_CMD" 0 "^2 a,b .*/endings /there %" env CSPAWN_SERVERS=a,b \
+	CSPAWN_DIRECTORY=/there MASTERIP=127.0.0.1 \
+	CSPAWN_CMD='echo %N %M %P %D %%; %C & %C & wait' "$tmp/endings" 2 C
+check "LINEBUFFERSZ" 0 "^ok: 4000 whole lines" sh -c "LINEBUFFERSZ=64 \
+	$tmp/endings 4 L print | grep -cE '^<[0-9a-f]{60}>\$' | sed 's/^4000\$/ok: & whole lines/'"
+check "VERBOSEENV" 0 "ENV parameter: NETWORKDEPTH = 6" env VERBOSEENV=1 NETWORKDEPTH=6 \
+	"$tmp/endings" 2 L
+check "FS_SYNC" 0 "^the file system is synced" env FS_SYNC=YES "$tmp/endings" 2 L
+check "FREEZE" 0 "^rank 0" bash -c "AMUDP_FREEZE=1 $tmp/endings 1 L 2>$tmp/frozen & job=\$!
+	until pid=\$(sed -n 's/.*is process \([0-9]*\), and stops.*/\1/p' $tmp/frozen) &&
+		grep -q '^State:.T' /proc/\${pid:-0}/status; do sleep 0.1; done 2>/dev/null
+	kill -CONT \$pid; wait \$job"
+check "WORKERIP is where endpoints are" 0 " 1 +127.0.0.7:" sh -c "WORKERIP=127.0.0.7 \
+	$tmp/endings 2 L linger & sleep 0.5; $apps/am-stat; wait"
+check "LIVE=0 hides them" 0 "^0 seen" sh -c "AMUDP_LIVE=0 $tmp/endings 2 L linger & sleep 0.5
+	$apps/am-stat | grep -c 127.0.0 | sed 's/\$/ seen/'; wait"
 
 check "bulk data" 0 "data checked" "$apps/am-bulk" 2 L 0.05
 check "puts and gets" 0 ": 0 damaged" "$apps/am-getput" 4 L 200000 3

@@ -10,6 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
+/* In the place of libc's, which FS_SYNC calls. */
+void sync(void)
+{
+	puts("the file system is synced");
+	fflush(stdout);
+}
+
 static void callback(int code)
 {
 	printf("callback of rank %d: %d\n", AMUDP_SPMDMyProc(), code);
@@ -23,6 +30,44 @@ static void poll_for(eb_t eb, double seconds)
 		AM_Poll(eb);
 		usleep(1000);
 	}
+}
+
+static void on_nothing(void *token, void *buf, int n)
+{
+}
+
+static void await_stop(pid_t pid)
+{
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	while (state != 'T') {
+		f = fopen(path, "r");
+		if (!f || fscanf(f, "%*d %*s %c", &state) != 1)
+			abort();
+		fclose(f);
+	}
+}
+
+/* How many requests are under way to a rank that does not answer, before the next must wait. */
+static void depth(ep_t ep)
+{
+	static char segment[64];
+	pid_t all[2], me = getpid();
+	int n = 0;
+
+	AM_SetSeg(ep, segment, sizeof(segment));
+	AM_SetHandler(ep, 1, on_nothing);
+	AMUDP_SPMDAllGather(&me, all, sizeof(me));
+	if (AMUDP_SPMDMyProc() > 0)
+		return;
+	kill(all[1], SIGSTOP);
+	await_stop(all[1]);
+	while (AM_RequestXferAsync0(ep, 1, 0, 1, segment, 8) == AM_OK)
+		n++;
+	kill(all[1], SIGCONT);
+	printf("%d under way\n", n);
 }
 
 static void print(void)
@@ -65,6 +110,8 @@ int main(int argc, char **argv)
 		abort();
 	if (me == 1 && !strcmp(way, "deaf"))
 		pause();
+	if (!strcmp(way, "depth"))
+		depth(ep);
 	if (!strcmp(way, "linger"))
 		poll_for(eb, 1.5);
 	if (strcmp(way, "deaf"))

@@ -211,6 +211,67 @@ Test(arguments, requests)
 	pair_close(&p);
 }
 
+static ep_t endpoint_under(const char *variable, const char *value, const char *prefix)
+{
+	char name[64];
+	en_t own;
+	eb_t eb;
+	ep_t ep;
+
+	snprintf(name, sizeof(name), "%s%s", prefix, variable);
+	setenv(name, value, 1);
+	AM_AllocateBundle(AM_SEQ, &eb);
+	cr_assert_eq(AM_AllocateEndpoint(eb, &ep, &own), AM_OK);
+	unsetenv(name);
+	return ep;
+}
+
+#define OPTION(member) offsetof(struct amudp_ep, member), sizeof(((struct amudp_ep *)0)->member)
+
+/* What endpoints read of the environment, by both of its names; nonsense is as if it were unset. */
+Test(arguments, environment)
+{
+	static const struct {
+		const char *variable, *value;
+		size_t offset, size;
+		uint64_t want;
+	} rows[] = {
+		{ "REQUESTTIMEOUT_INITIAL", "70", OPTION(options.timeout_initial), 70000 },
+		{ "REQUESTTIMEOUT_INITIAL", "often", OPTION(options.timeout_initial), 100000000 },
+		{ "REQUESTTIMEOUT_MAX", "80", OPTION(options.timeout_max), 80000 },
+		{ "REQUESTTIMEOUT_MAX", "0", OPTION(options.timeout_max), BASE_NEVER },
+		{ "REQUESTTIMEOUT_BACKOFF", "3", OPTION(options.backoff), 3 },
+		{ "REQUESTTIMEOUT_BACKOFF", "0", OPTION(options.backoff), 1 },
+		{ "SENDDEPTH", "5", OPTION(options.send_depth), 5 },
+		{ "SENDDEPTH", "-1", OPTION(options.send_depth), (uint32_t)-1 },
+		{ "SPIN", "9", OPTION(options.spin), 9000 },
+		{ "CHECKSUM", "no", OPTION(options.checksum), 0 },
+		{ "CHECKSUM", "yes", OPTION(options.checksum), 1 },
+		{ "BATCH", "7", OPTION(options.batch), 7 },
+		{ "FAULT_DELAY_US", "6", OPTION(fault.delay_ns), 6000 },
+		{ "FAULT_RATE", "0.5", OPTION(fault.drop), 1u << 31 },
+	};
+	uint64_t value;
+	size_t i, j;
+
+	AM_Init();
+	AMUDP_SetUDPInterface(pair_place(0));
+	for (i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		j = i / 2;
+		value = 0;
+		memcpy(&value,
+		       (char *)endpoint_under(rows[j].variable, rows[j].value,
+					      i % 2 ? "AMUDP_" : "") +
+			       rows[j].offset,
+		       rows[j].size);
+		cr_expect_eq(value, rows[j].want, "%s=%s: %lu", rows[j].variable, rows[j].value,
+			     (unsigned long)value);
+		AM_Terminate();
+		AM_Init();
+	}
+	cr_expect_lt(endpoint_under("RECVDEPTH", "1", "")->nics[0]->receive_bytes, 1u << 18);
+}
+
 Test(arguments, statistics)
 {
 	amudp_stats_t sum = AMUDP_initial_stats, add = AMUDP_initial_stats;
