@@ -18,6 +18,7 @@ export XDG_RUNTIME_DIR=$tmp
 
 lossy=(env AMUDP_FAULT_RATE=0.2 AMUDP_FAULT_DUPLICATE=0.1 AMUDP_FAULT_REORDER=0.1
 	AMUDP_REQUESTTIMEOUT_INITIAL=5000)
+counter=$build/tests/e2e/am-compat/am_count
 link=("$build/am/libamudp.so" "-Wl,-rpath,$build/am")
 [ -e "$build/am/libamudp.so" ] || link=("$build"/am/libamudp*.so*)
 
@@ -125,6 +126,12 @@ check "reductions with faults" 0 ": 0 wrong sums" "${lossy[@]}" "$apps/am-reduce
 check "a sort" 0 "sorted" "$apps/am-sort" 8 L 20000
 check "a sort with faults" 0 "sorted" "${lossy[@]}" "$apps/am-sort" 4 L 50000
 check "waiting blocked" 0 "latency size 64" "$apps/am-ping" 2 L 500 64 block
+check "8 ranks, waiting blocked" 0 ": 0 wrong sums" env AMUDP_SPIN=0 "$apps/am-reduce" 8 L 100
+check "without checksums" 0 ": 0 damaged" env AMUDP_CHECKSUM=0 "$apps/am-getput" 3 L 50000 3
+check "nothing is dropped for want of room at the receivers" 0 "^0 dropped" unshare --net sh -c "
+	ip link set lo up; export RECVDEPTH=16; $apps/am-getput 4 L 3000000 2
+	$counter 8 L 2000
+	awk '/^Udp: [0-9]/ { print \$6, \"dropped\" }' /proc/net/snmp"
 check "64 ranks" 0 "64 ranks: sorted" "$apps/am-sort" 64 L 2000
 check "the live view" 0 " 1 +127.0.0.1:" sh -c "$tmp/endings 2 L linger & \
 	sleep 0.5; $apps/am-stat; wait"
@@ -132,7 +139,6 @@ check "the live view" 0 " 1 +127.0.0.1:" sh -c "$tmp/endings 2 L linger & \
 # exactly once, counted; ten million messages in a long run
 few=20000
 [ -z "${WARPSOCK_LONG:-}" ] || few=5000000
-counter=$build/tests/e2e/am-compat/am_count
 for loss in 0 0.01 0.1 0.3; do
 	check "exactly once, loss $loss" 0 " 0 twice, 0 returned" env AMUDP_FAULT_RATE=$loss \
 		AMUDP_FAULT_DUPLICATE=0.05 AMUDP_FAULT_REORDER=0.05 "$counter" 2 L $few

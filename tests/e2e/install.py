@@ -95,6 +95,24 @@ def check_program(writer, root, libdir, language, compiler, suffix):
     writer.case(f"a {language} program runs", [] if good else [done.stdout, str(done.returncode)])
 
 
+def check_amudp(writer, root, libdir, language, compiler):
+    """The program with every name of amudp.h and amudp_spmd.h, as a job of two ranks"""
+    if not shutil.which(compiler):
+        writer.skip(f"a {language} program of Active Messages", f"no {compiler} here")
+        return
+    env = dict(os.environ, PKG_CONFIG_PATH=str(libdir / "pkgconfig"),
+               PKG_CONFIG_SYSROOT_DIR=str(root), LD_LIBRARY_PATH=str(libdir))
+    flags = run(["pkg-config", "--cflags", "--libs", "amudp"], env=env)
+    source = Path(__file__).resolve().parent / "am-compat/interface.c"
+    program = root / f"amudp-{compiler}"
+    done = run([compiler, "-x", language.lower(), str(source), "-x", "none", "-o", str(program),
+                *flags.stdout.split()])
+    problems = problems_of(flags) or problems_of(done)
+    if not problems:
+        problems = problems_of(run([str(program), "2", "L"], env=env))
+    writer.case(f"a {language} program of Active Messages builds by pkg-config and runs", problems)
+
+
 def main():
     build, writer = Path(sys.argv[1]), tap.Writer()
     with tempfile.TemporaryDirectory(prefix="warpsock-install-") as name:
@@ -108,6 +126,7 @@ def main():
             check_symbols(writer, libdir / "libwarp.so", headers)
             for language, compiler, suffix in (("C", "gcc", ".c"), ("C++", "g++", ".cc")):
                 check_program(writer, root, libdir, language, compiler, suffix)
+                check_amudp(writer, root, libdir, language, compiler)
     writer.finish()
 
 

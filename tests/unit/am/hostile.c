@@ -196,3 +196,44 @@ Test(hostile, an_unknown_name_gets_one_refusal)
 	close(fd);
 	still_served(&p);
 }
+
+/* From the true peer's own socket: its first fragment of a message of so many octets. */
+static void fragment_fire(struct pair *p, uint32_t nbytes)
+{
+	struct am_frame f = { .type = AM_FRAME_REQUEST,
+			      .flags = amudp_Medium | AM_MESSAGE_FRAGMENT,
+			      .handler = 1,
+			      .slot = 1,
+			      .seq = 1,
+			      .tag = PAIR_TAG,
+			      .nbytes = nbytes,
+			      .fragment_size = 512,
+			      .length = 512 };
+	struct am_packet header = true_header(p);
+	uint8_t packet[1024] = { 0 }, *frame = packet + sizeof(struct am_wire_packet);
+	struct am_datagram d = { .to = p->name[1], .iov = { { packet, 0 } }, .count = 1 };
+	size_t head;
+
+	am_packet_put(packet, &header);
+	head = am_frame_put_message(frame, &f, NULL);
+	am_frame_patch_fragment(frame, head, 0, 512);
+	d.length = (uint32_t)(sizeof(struct am_wire_packet) + head + 512);
+	d.iov[0].iov_len = d.length;
+	am_packet_seal(d.iov, 1);
+	cr_assert_eq(p->ep[0]->nics[0]->ops->send(p->ep[0]->nics[0], &d, 1), 1);
+}
+
+Test(hostile, fragments_that_disagree)
+{
+	struct am_rx_slot *rx;
+	struct pair p;
+
+	open_served(&p);
+	fragment_fire(&p, 1500);
+	rx = &p.ep[1]->translations[0].peer->rx[1];
+	pair_until(&p, rx->state == AM_RX_GATHERING);
+	fragment_fire(&p, 1600);
+	pair_until(&p, rx->state == AM_RX_REFUSED);
+	cr_assert_eq(rx->reason, EBADARGS);
+	still_served(&p);
+}
