@@ -120,7 +120,7 @@ static int request_remote(struct amudp_ep *ep, amudp_node_t dest, struct am_fram
 	ep->stats.RequestsSent[slot->message.category]++;
 	total_bytes_count(ep->stats.RequestTotalBytesSent, ep->stats.RequestDataBytesSent,
 			  &slot->message);
-	am_rtt_earn(&peer->rtt);
+	am_thrift_earn(&ep->thrift);
 	timer_set(ep, peer, now);
 	if (slot->bulk)
 		am_bulk_pump(ep, now);

@@ -4,10 +4,11 @@
  *
  * Samples are unambiguous (each answer names the copy that drew it), so Karn's rule is not
  * needed. A short time-out hits a peer that lost its CPU for a few milliseconds as well as a
- * lost packet. The budget keeps the first kind under one in three hundred requests: when it is
- * spent, the time-out is the patient one until retransmissions prove needed again. Patience
- * doubles with each needless one, so that it outgrows the pauses of a crowded machine, however
- * long they are; the first loss that is one brings it back.
+ * lost packet, and when we lost ours, all peers look late. The endpoint's budget keeps those under
+ * one in three hundred requests: when it is spent, the time-out is the patient one, and a single
+ * request goes again, until retransmissions prove needed. Patience doubles with each needless
+ * one, so that it outgrows the pauses of a crowded machine, however long they are; the first loss
+ * that is one brings it back.
  */
 #include "am/rtt.h"
 
@@ -29,8 +30,6 @@ void am_rtt_init(struct am_rtt *rtt)
 {
 	rtt->srtt = 0;
 	rtt->rttvar = 0;
-	rtt->budget = BUDGET_START;
-	rtt->patience = PATIENCE_NS;
 }
 
 void am_rtt_sample(struct am_rtt *rtt, uint64_t ns)
@@ -56,26 +55,32 @@ uint64_t am_rtt_timeout(const struct am_rtt *rtt, bool peer_sleeps, uint64_t ini
 	return base_max(rtt->srtt + 4 * rtt->rttvar, base_max(floor, 4 * rtt->rttvar));
 }
 
-void am_rtt_earn(struct am_rtt *rtt)
+void am_thrift_init(struct am_thrift *t)
 {
-	rtt->budget = base_min(rtt->budget + BUDGET_EARN, BUDGET_MAX);
+	*t = (struct am_thrift){ .budget = BUDGET_START, .patience = PATIENCE_NS };
 }
 
-bool am_rtt_spend(struct am_rtt *rtt)
+void am_thrift_earn(struct am_thrift *t)
 {
-	if (rtt->budget < BUDGET_COST)
+	t->budget = base_min(t->budget + BUDGET_EARN, BUDGET_MAX);
+}
+
+bool am_thrift_spend(struct am_thrift *t)
+{
+	if (t->budget < BUDGET_COST)
 		return false;
-	rtt->budget -= BUDGET_COST;
+	t->budget -= BUDGET_COST;
 	return true;
 }
 
-void am_rtt_refund(struct am_rtt *rtt)
+void am_thrift_refund(struct am_thrift *t)
 {
-	rtt->budget = base_min(rtt->budget + BUDGET_COST, BUDGET_MAX);
-	rtt->patience = PATIENCE_NS;
+	t->budget = base_min(t->budget + BUDGET_COST, BUDGET_MAX);
+	t->patience = PATIENCE_NS;
+	t->probe_at = 0;
 }
 
-void am_rtt_regret(struct am_rtt *rtt)
+void am_thrift_regret(struct am_thrift *t)
 {
-	rtt->patience = base_min(rtt->patience * 2, PATIENCE_MAX_NS);
+	t->patience = base_min(t->patience * 2, PATIENCE_MAX_NS);
 }

@@ -9,8 +9,13 @@
 struct am_rtt {
 	uint64_t srtt; /* 0: no sample yet */
 	uint64_t rttvar;
+};
+
+/* What an endpoint may send again, to all its peers. */
+struct am_thrift {
 	int32_t budget;	   /* thousandths of a retransmission that may prove needless */
 	uint64_t patience; /* the time-out when the budget is spent */
+	uint64_t probe_at; /* no retransmission without a budget before */
 };
 
 void am_rtt_init(struct am_rtt *rtt);
@@ -18,11 +23,12 @@ void am_rtt_sample(struct am_rtt *rtt, uint64_t ns);
 /* The time-out before back-off; initial is the answer until there is a sample. */
 uint64_t am_rtt_timeout(const struct am_rtt *rtt, bool peer_sleeps, uint64_t initial);
 
+void am_thrift_init(struct am_thrift *thrift);
 /* Each request earns a little; a retransmission costs one, given back when it proves needed. */
-void am_rtt_earn(struct am_rtt *rtt);
-bool am_rtt_spend(struct am_rtt *rtt);
-void am_rtt_refund(struct am_rtt *rtt);
+void am_thrift_earn(struct am_thrift *thrift);
+bool am_thrift_spend(struct am_thrift *thrift);
+void am_thrift_refund(struct am_thrift *thrift);
 /* A retransmission was needless: the next one without a budget waits longer. */
-void am_rtt_regret(struct am_rtt *rtt);
+void am_thrift_regret(struct am_thrift *thrift);
 
 #endif

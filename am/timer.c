@@ -55,13 +55,17 @@ static void slot_give_up(struct amudp_ep *ep, struct am_peer *peer, struct am_tx
 static uint64_t slot_again(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
 			   uint64_t rto, uint64_t now)
 {
-	uint64_t patient = slot_due(ep, slot, base_max(rto, peer->rtt.patience));
-	bool paid = am_rtt_spend(&peer->rtt);
+	uint64_t patient = slot_due(ep, slot, base_max(rto, ep->thrift.patience));
+	bool paid = am_thrift_spend(&ep->thrift);
 
+	if (!is_overtaken(peer, slot))
+		patient = base_max(patient, ep->thrift.probe_at);
 	if (!paid && now < patient)
 		return patient;
 	/* without a budget, one copy tells as much as one of each request */
-	peer->probe_at = now + (paid ? rto : peer->rtt.patience);
+	peer->probe_at = now + (paid ? rto : ep->thrift.patience);
+	if (!paid)
+		ep->thrift.probe_at = peer->probe_at;
 	if (slot->copy < UINT8_MAX)
 		slot->copy++;
 	if (slot->state == AM_TX_REFUSING) {
@@ -176,12 +180,12 @@ void am_timer_answered(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_s
 		return;
 	/* what went before the copy that drew the answer was lost, or its answer was */
 	for (i = 0; i < copy; i++)
-		am_rtt_refund(&peer->rtt);
+		am_thrift_refund(&ep->thrift);
 	if (copy == slot->copy) {
 		sent_at = slot->last_sent;
 	} else {
 		ep->xstats.NeedlessRetransmissions += (uint8_t)(slot->copy - copy);
-		am_rtt_regret(&peer->rtt);
+		am_thrift_regret(&ep->thrift);
 		if (copy + 1 != slot->copy && copy)
 			return;
 		sent_at = copy ? slot->before_sent : slot->first_sent;

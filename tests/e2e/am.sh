@@ -99,7 +99,8 @@ check "ENV_CMD and SSH_REMOTE_PATH" 0 "^$here\$" bash -c "notes env SSH_CMD=$tmp
 	$tmp/endings 2 S"
 check "ROUTE_OUTPUT=0" 0 "^console: 0; there: 2" bash -c "rm -f $tmp/notes
 	ROUTE_OUTPUT=0 SSH_CMD=$tmp/ssh-quiet SSH_SERVERS=a MASTERIP=127.0.0.1 \
-	$tmp/endings 2 S >$tmp/seen; echo console: \$(grep -c '^rank' $tmp/seen)\; there: \$(grep -c '^rank' $tmp/notes)"
+	$tmp/endings 2 S >$tmp/seen
+	echo console: \$(grep -c '^rank' $tmp/seen)\; there: \$(grep -c '^rank' $tmp/notes)"
 check "the letters of CSPAWN_CMD" 0 "^2 a,b .*/endings /there %" env CSPAWN_SERVERS=a,b \
 	CSPAWN_DIRECTORY=/there MASTERIP=127.0.0.1 \
 	CSPAWN_CMD='echo %N %M %P %D %%; %C & %C & wait' "$tmp/endings" 2 C
@@ -162,6 +163,7 @@ export -f needless
 export tmp
 check "needless copies on a busy machine" 0 "^few" bash -c "needless $counter 2 L 20000"
 check "needless copies of 4 ranks" 0 "^few" bash -c "needless $counter 4 L 10000"
+check "needless copies of 16 ranks" 0 "^few" bash -c "needless $counter 16 L 3000"
 
 # a rank of 64 dies while all send to all; a random one, three times
 for i in 1 2 3; do

@@ -55,34 +55,34 @@ Test(rtt, follows_the_network)
 
 Test(rtt, budget)
 {
-	struct am_rtt r;
+	struct am_thrift t;
 	int spent = 0, i;
 
-	am_rtt_init(&r);
-	while (am_rtt_spend(&r))
+	am_thrift_init(&t);
+	while (am_thrift_spend(&t))
 		spent++;
 	cr_assert_eq(spent, 8);
 	for (i = 0; i < 1000; i++) {
-		am_rtt_earn(&r);
-		spent += am_rtt_spend(&r);
+		am_thrift_earn(&t);
+		spent += am_thrift_spend(&t);
 	}
 	cr_assert_eq(spent, 11, "three in a thousand requests: %d", spent);
-	am_rtt_refund(&r);
-	cr_assert(am_rtt_spend(&r), "one that was needed costs nothing");
+	am_thrift_refund(&t);
+	cr_assert(am_thrift_spend(&t), "one that was needed costs nothing");
 }
 
 Test(rtt, patience)
 {
-	struct am_rtt r;
+	struct am_thrift t;
 	int i;
 
-	am_rtt_init(&r);
-	cr_assert_eq(r.patience, 20 * MS);
-	am_rtt_regret(&r);
-	cr_assert_eq(r.patience, 40 * MS);
+	am_thrift_init(&t);
+	cr_assert_eq(t.patience, 20 * MS);
+	am_thrift_regret(&t);
+	cr_assert_eq(t.patience, 40 * MS);
 	for (i = 0; i < 100; i++)
-		am_rtt_regret(&r);
-	cr_assert_eq(r.patience, 2000 * MS);
-	am_rtt_refund(&r);
-	cr_assert_eq(r.patience, 20 * MS, "losses are real again");
+		am_thrift_regret(&t);
+	cr_assert_eq(t.patience, 2000 * MS);
+	am_thrift_refund(&t);
+	cr_assert_eq(t.patience, 20 * MS, "losses are real again");
 }
