@@ -80,12 +80,16 @@ start() {
 
 running() { kill -0 "${pid_of[$1]}" 2>/dev/null; }
 
-# gone NAME SECONDS
+# nap SECONDS: without a process, which under emulation takes longer than most that is waited for
+exec {idle}<> <(:)
+nap() { read -rt "$1" -u "$idle" || :; }
+
+# gone NAME SECONDS: three times as long, for the host may be busy
 gone() {
 	local i
-	for ((i = 0; i < $2 * 20; i++)); do
+	for ((i = 0; i < $2 * 60; i++)); do
 		running "$1" || return 0
-		sleep 0.05
+		nap 0.05
 	done
 	! running "$1"
 }
@@ -121,11 +125,11 @@ await_port() {
 			do sleep 0.05; done"
 		return
 	fi
-	for ((i = 0; i < 200; i++)); do
+	for ((i = 0; i < 1000; i++)); do
 		mapfile -t lines <"/proc/$pid/net/tcp"
 		mapfile -t -O ${#lines[@]} lines <"/proc/$pid/net/tcp6"
 		[[ "${lines[*]}" != *":$hex "*([0-9A-F]):0000" 0A "* ]] || return 0
-		sleep 0.05
+		nap 0.05
 	done
 	say "$1 does not listen on port $2"
 	cat "/tmp/case/$1.log" "/proc/$pid/task"/*/stack
@@ -146,9 +150,9 @@ capture() {
 	start "capture-$1" in_peer tcpdump --immediate-mode -B 65536 -i up0 -U -s 0 \
 		-w "/tmp/case/$1.pcap" tcp
 	local i
-	for ((i = 0; i < 100; i++)); do
+	for ((i = 0; i < 1000; i++)); do
 		[ -s "/tmp/case/$1.pcap" ] && return
-		sleep 0.05
+		nap 0.05
 	done
 	say "tcpdump did not start"
 }
@@ -160,7 +164,7 @@ end_capture() {
 		now=$(stat -c %s "/tmp/case/$1.pcap")
 		[ "$now" != $before ] || break
 		before=$now
-		sleep 0.5
+		nap 0.5
 	done
 	stop "capture-$1" INT
 }

@@ -42,7 +42,7 @@ unlinked() {
 	shift
 	rm -f $connected
 	{
-		until [ -e $connected ]; do sleep 0.1; done
+		until [ -e $connected ]; do nap 0.1; done
 		"${ip[@]}" down && sleep 3 && "${ip[@]}" up
 	} &
 	long "$@"

@@ -20,7 +20,7 @@ await_port rping 7400
 # all from the kernel; when such a client gives up, its FIN takes siw's listener with it.
 for ((i = 0; i < clients; i++)); do
 	start ours$i in_peer "$warp_rping" -c -a $SIW -p 7400 -C 200 -V -t 30
-	sleep 0.5
+	nap 0.5
 done
 pair=software-siw
 check "$clients clients on one persistent server" all_end ours
