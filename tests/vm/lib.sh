@@ -145,6 +145,9 @@ adopt() {
 	echo $status >"/tmp/case/$name.ended"
 }
 
+# answered LOG: of rping's client, which ends with 0 whatever becomes of it
+answered() { ! grep 'wait for ' "$1"; }
+
 # capture NAME: what goes over the wire from here on, to be judged by the host
 capture() {
 	start "capture-$1" in_peer tcpdump --immediate-mode -B 65536 -i up0 -U -s 0 \

@@ -9,7 +9,7 @@ clients=10
 all_end() {
 	local i status=0
 	for ((i = 0; i < clients; i++)); do
-		ends "$1$i" 40 || status=1
+		ends "$1$i" 40 && answered "/tmp/case/$1$i.log" || status=1
 	done
 	return $status
 }

@@ -23,7 +23,9 @@ asks() {
 	if [ $pair = software-siw ]; then
 		in_peer timeout -k 2 60 "$warp_rping" -c -a $at -p $port -C "${count:-5}" -V "$@"
 	else
-		timeout -k 2 60 rping -c -a $at -p $port -C "${count:-5}" -V "$@"
+		timeout -k 2 60 rping -c -a $at -p $port -C "${count:-5}" -V "$@" \
+			>/tmp/case/client.log 2>&1 || return
+		answered /tmp/case/client.log
 	fi
 }
 

@@ -19,7 +19,10 @@ pings() {
 	shift
 	start server "${server[@]}" -a "${addr:-$SIW}" -p $port
 	await_port server $port
-	in_peer timeout -k 2 30 "$@" -c -a "${addr:-$SIW}" -p $port -C "${count:-5}" -V || status=$?
+	in_peer timeout -k 2 30 "$@" -c -a "${addr:-$SIW}" -p $port -C "${count:-5}" -V \
+		>/tmp/case/client.log 2>&1 || status=$?
+	cat /tmp/case/client.log
+	answered /tmp/case/client.log || status=1
 	# rping ends with an error when its client has gone
 	[ "${server[0]}" = rping ] || ends server 10 || status=1
 	gone server 2 || stop server
