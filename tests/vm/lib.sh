@@ -81,7 +81,8 @@ start() {
 running() { kill -0 "${pid_of[$1]}" 2>/dev/null; }
 
 # nap SECONDS: without a process, which under emulation takes longer than most that is waited for
-exec {idle}<> <(:)
+mkfifo /tmp/case/idle
+exec {idle}<>/tmp/case/idle
 nap() { read -rt "$1" -u "$idle" || :; }
 
 # gone NAME SECONDS: three times as long, for the host may be busy
