@@ -78,7 +78,11 @@ start() {
 	echo $! >>/tmp/case/pids
 }
 
-running() { kill -0 "${pid_of[$1]}" 2>/dev/null; }
+# Not dead, nor a zombie of which the shell has not heard yet
+running() {
+	local stat
+	read -r stat 2>/dev/null <"/proc/${pid_of[$1]}/stat" && [[ $stat != *") Z "* ]]
+}
 
 # nap SECONDS: without a process, which under emulation takes longer than most that is waited for
 mkfifo /tmp/case/idle

@@ -16,7 +16,7 @@ lengths() {
 			steps+=($1 $n connect $PEER $port stream-is $ours write 0 close)
 		else
 			steps+=(listen $SIW $port $1 $n stream-is $ours accept over)
-			connects+=(connect $SIW $port put 1 over close)
+			connects+=(connect $SIW $port over close)
 		fi
 	done
 	if [ $pair = siw-software ]; then
