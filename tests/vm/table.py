@@ -70,6 +70,8 @@ class Grid:
         found = Counter(row.get(pair, LATER) for row in self.rows.values())
         if pair not in self.pairs:
             return ""
+        if not found:
+            return LATER
         return ", ".join(cell if cell == "passed" and len(found) == 1 else f"{cell} {n}"
                          for cell, n in sorted(found.items(), key=lambda item: -item[1]))
 

@@ -16,7 +16,7 @@ lengths() {
 			steps+=($1 $n connect $PEER $port stream-is $ours write 0 close)
 		else
 			steps+=(listen $SIW $port $1 $n stream-is $ours accept over)
-			connects+=(connect $SIW $port over close)
+			connects+=(connect $SIW $port fails close)
 		fi
 	done
 	if [ $pair = siw-software ]; then
