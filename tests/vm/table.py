@@ -185,8 +185,8 @@ def write(path, results, known, kernel, chosen):
                    for script, cases in results]
     new = {script.name: section(script, cases) for script, cases in results}
     sections = {name: {**old, **new}[name] for name in known if name in {**old, **new}}
-    grids = {name: Grid(known[name].table, read_section(text))
-             for name, text in sections.items() if known[name].table}
+    grids = {name: Grid(script.table, read_section(sections.get(name, "")))
+             for name, script in known.items() if script.table}
     lines = [head, RESULTS, "\nWritten by `./dev vm-test --table FILE`.\n\n",
              "| | version |\n| --- | --- |\n", f"| Linux, siw | {linux(kernel)} |\n"]
     for name, package in (("librdmacm", "librdmacm1"), ("tshark", "tshark")):
