@@ -254,10 +254,13 @@ static int judge(struct rsock *s, int state)
 /* Credits are given only for what a device has room for */
 static void credits_fit(struct rsock *s)
 {
-	uint32_t room = s->mem.native ? s->rnic->native->messages(s->mem.native) : UINT16_MAX;
+	uint32_t room;
 
+	if (!s->mem.native)
+		return;
+	room = s->rnic->native->messages(s->mem.native);
 	s->credits = (uint16_t)base_min(s->credits, base_max(room, UNCOUNTED + 1u) - UNCOUNTED);
-	s->state->tx.limit = s->credits;
+	rsock_store(&s->state->tx.limit, s->credits);
 }
 
 static int provider_begin(struct rsock *s)
