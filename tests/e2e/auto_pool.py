@@ -87,6 +87,17 @@ class Plain:
         self.listener.close()
 
 
+def by_itself(warpsock):
+    """How long an answer is waited for if nobody says it: 50 ms at least."""
+    with Stage(warpsock) as stage, Plain("is silent") as server:
+        stage.run("client", [*POOL, "threads", server.port, "1"],
+                  rules=[f"auto client * 127.0.0.1:{server.port}"])
+        said = re.findall(r"took ([\d.]+) right 1", stage.text("client"))
+        problems = [] if said and float(said[0]) >= 0.05 else \
+            [stage.text("client"), stage.text("client", "err")]
+        return problems + differences(stage.report("client"), {"fallbacks": {"PROBE_TIMEOUT": 1}})
+
+
 def pool(stage, way, number, port, rule, limit):
     """(what is wrong, the longest that it took)"""
     status = stage.run("client", [*POOL, way, port, str(number)], rules=[rule], limit=100,
@@ -152,6 +163,7 @@ def main():
                         plain(warpsock, way, number, kind))
         writer.case(f"{number} by {way}, and the server has DDP", ddp(warpsock, way, number))
     writer.case("who asks is deaf", deaf(warpsock))
+    writer.case("the time that nobody has set", by_itself(warpsock))
     writer.finish()
 
 

@@ -9,8 +9,8 @@
     a client on DDP ------ hello ------+
 
 What the silent ones cost is some memory each: no thread, no descriptor but their own (and a bell
-for each of the program's threads that sleeps), and nothing when they have gone. The others are
-served.
+for each of the program's threads that sleeps), and nothing when they have gone. Nobody works
+for them, also where they have said something. The others are served.
 """
 import os
 import shutil
@@ -26,7 +26,7 @@ import tap  # noqa: E402
 from launch import Stage, differences  # noqa: E402
 
 NUMBER = 500
-EACH = 32  # KiB of memory, at most; and as much again for all together when they have gone
+EACH = 32  # KiB of memory, at most, and as much for a thread of the program's
 SOME = 4
 BELLS = 16  # that are kept for the next who sleeps, preload/wait.c
 KEY = b"MPA ID Req Frame"
@@ -98,6 +98,8 @@ class Costs:
         self.threads = int(status["Threads"])
         self.fds = len(os.listdir(f"/proc/{pid}/fd"))
         self.states = len(os.listdir(folder))
+        self.seconds = sum(int(n) for n in Path(f"/proc/{pid}/stat").read_text()
+                           .rsplit(")", 1)[1].split()[11:13]) / os.sysconf("SC_CLK_TCK")
 
     def __str__(self):
         return f"{self.memory} KiB, {self.threads} threads, {self.fds} descriptors, " \
@@ -146,6 +148,10 @@ def turn(stage, server, folder, kind, mode, says, gone):
     until(lambda: Costs(server.pid, folder).fds >= before.fds + NUMBER)
     problems = others(stage, port, kind, mode)
     there = Costs(server.pid, folder)
+    time.sleep(1)
+    spun = Costs(server.pid, folder).seconds - there.seconds
+    if spun > 0.5:
+        problems.append(f"it worked {spun} s in one in which nothing came")
     for sock in socks:
         sock.close()
     until(lambda: gone(Costs(server.pid, folder)))
@@ -173,7 +179,7 @@ def silent(warpsock, code, kind, mode="auto", says=b""):
                 wrong, there, after = turn(stage, server, folder, kind, mode, says, gone)
                 problems += wrong
                 ends.append(after)
-                if there.memory - before.memory > NUMBER * EACH or \
+                if there.memory - before.memory > (NUMBER + threads) * EACH or \
                         there.threads > before.threads + threads + 1 or \
                         there.fds > before.fds + NUMBER + threads + kept or \
                         there.states > NUMBER + SOME:

@@ -161,6 +161,24 @@ Test(turn, who_holds_writes_does_not_wait)
 	end(s);
 }
 
+/* So many octets and no more, until there is a Reply */
+Test(turn, what_is_held)
+{
+	static uint8_t octets[100000];
+	struct iovec iov = { octets, sizeof(octets) };
+	struct stream *s = begin(0, 0);
+
+	OPS->destroy(s);
+	ends_param.hold = true;
+	s = ends_attach(fd[0], true);
+	cr_expect_eq(OPS->progress(s), -EAGAIN);
+	cr_expect_eq(OPS->levels(s, NULL), STREAM_WRITABLE);
+	cr_expect_eq(OPS->send(s, &iov, 1), 65536);
+	cr_expect_eq(OPS->send(s, &iov, 1), -EAGAIN);
+	cr_expect_eq(OPS->levels(s, NULL), 0u);
+	end(s);
+}
+
 Test(turn, what_came_to_nothing_is_told)
 {
 	struct stream *s = begin(0, 0);
