@@ -3,6 +3,7 @@
 # Limit: 900
 # Table: software-librspreload librspreload-software verbs-software verbs-verbs verbs-librspreload
 port=7600
+ulimit -l unlimited # siw counts what root has pinned, too
 export WARPSOCK_PROBE_TIMEOUT=10s # under emulation an answer may take its time
 
 # first_words PAIR...
