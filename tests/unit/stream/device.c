@@ -289,15 +289,20 @@ static void open_both(void)
 	cr_assert_eq(OPS->progress(ends[1]), 0);
 }
 
+static void close_one(unsigned int i)
+{
+	close(ends[i]->fd);
+	OPS->destroy(ends[i]);
+	close(devices[i].native.fd);
+	for (unsigned int k = 0; k < RNIC_WINDOWS; k++)
+		free(devices[i].window[k]);
+}
+
 static void close_both(void)
 {
 	for (unsigned int i = 0; i < 2; i++) {
-		close(ends[i]->fd);
-		OPS->destroy(ends[i]);
+		close_one(i);
 		cr_assert(devices[i].destroyed);
-		close(devices[i].native.fd);
-		for (unsigned int k = 0; k < RNIC_WINDOWS; k++)
-			free(devices[i].window[k]);
 	}
 }
 
@@ -391,9 +396,7 @@ Test(device, start_up_that_fails)
 		cr_expect_eq(OPS->progress(ends[0]), cases[i].want, "case %zu", i);
 		OPS->info(ends[0], &info);
 		cr_expect_eq(info.start_error, cases[i].error, "case %zu", i);
-		close(ends[0]->fd);
-		OPS->destroy(ends[0]);
-		close(devices[0].native.fd);
+		close_one(0);
 	}
 }
 
