@@ -94,7 +94,7 @@ void report_stream(struct stream *s, enum config_reason why)
 	sums.n[ERRORS] += stats.failed;
 	if (stats.last)
 		stats_add(&stats);
-	if (stats.failed || (stats.last && stats.broken))
+	if (stats.failed)
 		reason_add(why, 1);
 	pthread_mutex_unlock(&lock);
 }

@@ -9,7 +9,7 @@
  * What this process has done, added up, and written into a file at its end. Several processes
  * may have the same file: each adds its own to what it finds there.
  */
-/* @why: it ended, or never came up, if that was not in order */
+/* @why: it did not come up, if so */
 void report_stream(struct stream *s, enum config_reason why);
 /* A connection that stays on TCP, and why */
 void report_plain(enum config_reason reason);
