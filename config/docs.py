@@ -52,7 +52,7 @@ REASONS_HEAD = """\
 
 Every connection that is not on DDP can say why, and every connection that was can say how it ended:
 by one of these names in reports and logs, by its number in `DDP_INFO`. Numbers are never used
-again for something else. Codes are listed whether or not the part that gives them is built yet.
+again for something else.
 What the program at the other end is told stands [below](#at-the-other-end).
 
 This page is made from config/reason_list.h and config/reason_ends.md: `ninja -C build docs`.

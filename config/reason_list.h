@@ -43,7 +43,6 @@
 	  "The provider that is asked for is not there, or a device could not begin a "          \
 	  "connection; software serves it.",                                                     \
 	  "warpsock doctor tells which providers there are, and why one cannot be used.")        \
-	X(PROVIDER_LIMIT, 201, HOST, "The provider has no room for another connection.", "")     \
 	X(NO_MEMORY, 203, HOST, "There was no memory for the connection's state.", "")           \
 	X(RUNTIME_DIR, 205, HOST,                                                                \
 	  "The state of connections cannot be kept: the folder for it is missing, full, or not " \
