@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Mode auto over a long way: the times that nobody has set are counted in round trips.
+
+    auto_far.py WARPSOCK
+
+    client --- tun near --- a process that holds each packet back --- tun far --- server
+    one network namespace                                             another one
+"""
+import ctypes
+import fcntl
+import heapq
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import tap  # noqa: E402
+from launch import Stage, differences  # noqa: E402
+
+WAY = 0.25  # seconds
+TRIP = 2 * WAY
+SERVER, PORT = "10.9.0.2", "7000"
+CLONE_NEWNET = 0x40000000
+TUNSETIFF, IFF_TUN_NO_PI = 0x400454CA, 0x1001
+libc = ctypes.CDLL(None, use_errno=True)
+UNSET = {"WARPSOCK_PROBE_TIMEOUT": "auto", "WARPSOCK_GRACE": "auto"}
+
+# Two connections at once, and how long each took to answer
+CLIENT = """
+import socket, sys, threading, time
+def talk():
+    begin = time.monotonic()
+    with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as sock:
+        print("connected", time.monotonic() - begin, flush=True)
+        if sys.argv[3] == "talks":
+            sock.sendall(b"hello")
+            assert sock.recv(5, socket.MSG_WAITALL) == b"hello"
+threads = [threading.Thread(target=talk) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+ECHOES = """
+import socket, sys, threading
+def echo(sock):
+    with sock:
+        while octets := sock.recv(100):
+            sock.sendall(octets)
+with socket.create_server(("", int(sys.argv[1]))) as listener:
+    print("listens", flush=True)
+    threads = [threading.Thread(target=echo, args=listener.accept()[:1]) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+IS_SILENT = """
+import socket, sys
+with socket.create_server(("", int(sys.argv[1]))):
+    print("listens", flush=True)
+    sys.stdin.read()
+"""
+SPEAKS_FIRST = """
+import socket, sys, time
+with socket.create_server(("", int(sys.argv[1]))) as listener:
+    print("listens", flush=True)
+    with listener.accept()[0] as sock:
+        begin = time.monotonic()
+        sock.sendall(b"welcome")
+        print("waited", time.monotonic() - begin, flush=True)
+"""
+LISTENS = """
+import socket, sys
+with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as sock:
+    assert sock.recv(7, socket.MSG_WAITALL) == b"welcome"
+"""
+
+
+def tun(name, address):
+    fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+    fcntl.ioctl(fd, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TUN_NO_PI))
+    for words in (["addr", "add", address, "dev", name], ["link", "set", name, "up"],
+                  ["link", "set", "lo", "up"]):
+        subprocess.run(["ip", *words], check=True)
+    return fd
+
+
+def hold_back(near, far):
+    """Takes packets from one end to the other, each after WAY."""
+    packets, number = [], 0
+    while True:
+        left = max(packets[0][0] - time.monotonic(), 0) if packets else None
+        for fd in select.select([near, far], [], [], left)[0]:
+            number += 1
+            heapq.heappush(packets, (time.monotonic() + WAY, number,
+                                     far if fd == near else near, os.read(fd, 65536)))
+        while packets and packets[0][0] <= time.monotonic():
+            os.write(*packets[0][2:])
+            heapq.heappop(packets)
+
+
+class Far:
+    """The two namespaces: this process's, and the one in which servers are started."""
+
+    def __init__(self):
+        near = tun("near", "10.9.0.1/24")
+        here = os.open("/proc/self/ns/net", os.O_RDONLY)
+        if libc.unshare(CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "unshare")
+        far = tun("far", SERVER + "/24")
+        self.there = os.open("/proc/self/ns/net", os.O_RDONLY)
+        libc.setns(here, CLONE_NEWNET)
+        self.pid = os.fork()
+        if not self.pid:
+            try:
+                hold_back(near, far)
+            finally:
+                os._exit(1)
+
+    def enter(self):
+        if libc.setns(self.there, CLONE_NEWNET):
+            os._exit(1)
+
+    def end(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+
+def meet(warpsock, far, server, client, modes, check):
+    """@modes: for the launcher, None: without it."""
+    with Stage(warpsock) as stage:
+        serves = stage.start("server", [sys.executable, "-c", server, PORT], mode=modes[0],
+                             rules=["auto server * *:*"], env=UNSET, preexec_fn=far.enter,
+                             stdin=subprocess.PIPE)
+        stage.wait_text("server", "listens", 60)
+        status = stage.run("client", [sys.executable, "-c", client[0], SERVER, PORT, *client[1:]],
+                           mode=modes[1], rules=[f"auto client * {SERVER}:*"], env=UNSET)
+        serves.stdin.close()
+        status = [status, stage.end(serves)]
+        problems = check(stage)
+        if problems or status != [0, 0]:
+            problems += [f"status {status}", stage.text("client", "err"),
+                         stage.text("server", "err")]
+        return problems
+
+
+def took(stage, name, word, least):
+    times = [float(line.split()[1]) for line in stage.text(name).splitlines()
+             if line.startswith(word)]
+    return [] if times and min(times) >= least else \
+        [f"{name} {word} {times}, not after {least} s"]
+
+
+def on_ddp(stage):
+    return differences(stage.report("client"), {
+        "connections": {"software": 2, "kernel": 0, "verbs": 0, "tcp": 0}, "fallbacks": {}})
+
+
+def on_tcp(stage):
+    why = (stage.report("client") or {"fallbacks": {}})["fallbacks"]
+    return took(stage, "client", "connected", TRIP + 4 * TRIP) + \
+        ([] if "PROBE_TIMEOUT" in why and sum(why.values()) == 2 else [f"fallbacks {why}"])
+
+
+def after_grace(stage):
+    return took(stage, "server", "waited", 2 * TRIP) + differences(
+        stage.report("server"), {"fallbacks": {"GRACE_EXPIRED": 1}})
+
+
+def main():
+    warpsock = os.path.abspath(sys.argv[1])
+    if not sys.argv[2:]:
+        unshare = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+        if subprocess.run([*unshare, sys.executable, "-c", "open('/dev/net/tun', 'r+b', 0)"],
+                          capture_output=True, check=False).returncode:
+            print("1..0 # SKIP no network namespace with a TUN device is to be had")
+            return
+        os.execvp(unshare[0], [*unshare, sys.executable, __file__, warpsock, "inside"])
+    writer, far = tap.Writer(), Far()
+    try:
+        writer.case("an answer is waited for by the round trip, and so is another's",
+                    meet(warpsock, far, ECHOES, (CLIENT, "talks"), ("auto", "auto"), on_ddp))
+        writer.case("silence is that for four round trips",
+                    meet(warpsock, far, IS_SILENT, (CLIENT, "looks"), (None, "auto"), on_tcp))
+        writer.case("who speaks first waits two round trips",
+                    meet(warpsock, far, SPEAKS_FIRST, (LISTENS,), ("auto", None), after_grace))
+    finally:
+        far.end()
+    writer.finish()
+
+
+main()
