@@ -21,6 +21,7 @@ does not compile is a failed case: the table is to follow the source.
 """
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -222,6 +223,7 @@ def main():
     if options.keep:
         run_all(options.keep.resolve(), faults)
     with tempfile.TemporaryDirectory(prefix="warpsock-mutate-") as name:
+        os.chmod(name, 0o755)  # tests become other users, who run what is in it
         run_all(Path(name), faults)
 
 
