@@ -345,7 +345,7 @@ enum iwarp_fault rdmap_rx(struct rdmap_stream *s, const struct rdmap_slots *slot
 	enum iwarp_fault f;
 
 	/* Pairs with rdmap_fault_at() */
-	if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != RDMAP_OPEN)
+	if (rdmap_state_of(s) != RDMAP_OPEN)
 		return IWARP_OK;
 	f = ddp_rx_parse(ulpdu, len, &seg);
 	if (!f)

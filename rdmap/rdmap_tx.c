@@ -93,8 +93,7 @@ static bool stream_open(const struct rdmap_stream *s)
 	 * Pairs with rdmap_fault_at() and rdmap_take_terminate(). What receiving finds a moment
 	 * later only means that an FPDU was built in vain.
 	 */
-	return __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == RDMAP_OPEN && mpa != MPA_FAILED &&
-	       mpa != MPA_REJECTED;
+	return rdmap_state_of(s) == RDMAP_OPEN && mpa != MPA_FAILED && mpa != MPA_REJECTED;
 }
 
 static int depth_check(const struct rdmap_stream *s, const struct rdmap_wr *wr)

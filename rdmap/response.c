@@ -203,8 +203,7 @@ int rdmap_tx_response(struct rdmap_stream *s, const struct rdmap_slots *slots, s
 	struct rdmap_inbound *in;
 
 	/* Pairs with rdmap_fault_at() and rdmap_take_terminate() */
-	if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != RDMAP_OPEN ||
-	    !mpa_conn_may_send(&s->ddp.mpa) ||
+	if (rdmap_state_of(s) != RDMAP_OPEN || !mpa_conn_may_send(&s->ddp.mpa) ||
 	    __atomic_load_n(&s->rtr, __ATOMIC_RELAXED) == RDMAP_RTR_TO_SEND)
 		return 0;
 	/* Pairs with request_enter() in rdmap_rx.c */

@@ -87,6 +87,12 @@ struct rdmap_stream {
 	struct rdmap_term_info term, peer_term;
 };
 
+/* By who may not know whether the other direction is just setting it */
+static inline enum rdmap_state rdmap_state_of(const struct rdmap_stream *s)
+{
+	return (enum rdmap_state)__atomic_load_n(&s->state, __ATOMIC_ACQUIRE);
+}
+
 enum rdmap_rtr_state { RDMAP_RTR_NONE, RDMAP_RTR_TO_SEND, RDMAP_RTR_TO_COME };
 
 /*

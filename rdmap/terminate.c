@@ -59,7 +59,7 @@ static void wait_for_first(const struct rdmap_stream *s)
 {
 	for (unsigned int i = 0; i < 1u << 16; i++)
 		/* Pairs with the exchange in rdmap_fault_at() */
-		if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != RDMAP_OPEN)
+		if (rdmap_state_of(s) != RDMAP_OPEN)
 			return;
 }
 
@@ -145,8 +145,7 @@ int rdmap_tx_terminate(struct rdmap_stream *s, struct mpa_txv *v)
 	bool last;
 
 	/* Pairs with rdmap_fault_at() */
-	if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != RDMAP_FAULTED ||
-	    !may_terminate(&s->ddp.mpa))
+	if (rdmap_state_of(s) != RDMAP_FAULTED || !may_terminate(&s->ddp.mpa))
 		return 0;
 	m.ulp_hdr_len = (__u32)rdmap_term_put(&s->term, payload);
 	rc = ddp_tx_segment(&s->ddp, v, &m, 0, &last);

@@ -414,7 +414,7 @@ static void info_fill(const struct soft_conn *c, struct warp_conn_info *info)
 		.tx_markers = m->flags & MPA_F_TX_MARKERS,
 		.rx_markers = m->flags & MPA_F_RX_MARKERS,
 		.mulpdu = m->mulpdu,
-		.term_sent = s->state == RDMAP_TERM_SENT ? s->term.fault : 0,
+		.term_sent = rdmap_state_of(s) == RDMAP_TERM_SENT ? s->term.fault : 0,
 		.term_received = s->peer_term.fault,
 		.private_data = c->io.in + c->io.in_cap,
 		.private_data_len = c->core.pd_len,

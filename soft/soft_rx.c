@@ -50,7 +50,7 @@ static void span_put(const struct soft_io *io, struct span in)
 /* What the RDMAP stream has come to */
 static int stream_error(const struct rdmap_stream *s)
 {
-	switch (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE)) {
+	switch (rdmap_state_of(s)) {
 	case RDMAP_OPEN:
 		return 0;
 	case RDMAP_TERM_RCVD:

@@ -427,5 +427,5 @@ void soft_sq_run(struct soft_conn *c)
 			break;
 	}
 	soft_conn_block(c, n == -EAGAIN || n > 0 || c->core.tx_error ||
-				   c->core.rdmap.state != RDMAP_OPEN);
+				   rdmap_state_of(&c->core.rdmap) != RDMAP_OPEN);
 }

@@ -112,9 +112,9 @@ static enum warp_wc_status send_cause(const struct soft_conn *c)
 {
 	const struct rdmap_stream *s = &c->core.rdmap;
 
-	if (s->state == RDMAP_TERM_RCVD)
+	if (rdmap_state_of(s) == RDMAP_TERM_RCVD)
 		return fault_status(s->peer_term.fault);
-	if (s->state != RDMAP_OPEN)
+	if (rdmap_state_of(s) != RDMAP_OPEN)
 		return fault_status(s->term.fault);
 	if (!c->error || c->error == -ECONNABORTED)
 		return WARP_WC_FLUSHED;
@@ -124,11 +124,11 @@ static enum warp_wc_status send_cause(const struct soft_conn *c)
 static enum warp_wc_status recv_cause(const struct soft_conn *c)
 {
 	const struct rdmap_stream *s = &c->core.rdmap;
+	enum rdmap_state state = rdmap_state_of(s);
 
 	if (c->recv_gone)
 		return WARP_WC_LOCAL_PROTECTION;
-	if ((s->state == RDMAP_FAULTED || s->state == RDMAP_TERM_SENT) &&
-	    s->term.fault == DDP_E_U_LENGTH)
+	if ((state == RDMAP_FAULTED || state == RDMAP_TERM_SENT) && s->term.fault == DDP_E_U_LENGTH)
 		return WARP_WC_LOCAL_LENGTH;
 	return WARP_WC_FLUSHED;
 }
@@ -280,7 +280,7 @@ static void attend_tcp(struct soft_conn *c)
 
 static int stream_error(const struct soft_conn *c, ssize_t got)
 {
-	switch (c->core.rdmap.state) {
+	switch (rdmap_state_of(&c->core.rdmap)) {
 	case RDMAP_OPEN:
 		return got < 0 && got != -EAGAIN ? (int)got : c->core.tx_error;
 	case RDMAP_TERM_RCVD:
@@ -335,7 +335,7 @@ static void attend_open(struct soft_conn *c)
 	pthread_mutex_lock(&c->tx);
 	if (!stream_error(c, got))
 		open_send(c);
-	failed = c->core.tx_error && c->core.rdmap.state == RDMAP_OPEN;
+	failed = c->core.tx_error && rdmap_state_of(&c->core.rdmap) == RDMAP_OPEN;
 	pthread_mutex_unlock(&c->tx);
 	/* Where sending failed the peer may have said why, behind answers to what we asked */
 	if (failed)

@@ -574,7 +574,7 @@ static ssize_t stream_receive(const struct rnic_stream_mem *mem, int fd,
 __attribute__((no_sanitize("thread"))) static enum rnic_stream_state
 state_of(const struct soft_core *c)
 {
-	if (soft_core_error(c) || c->rdmap.state != RDMAP_OPEN)
+	if (soft_core_error(c) || rdmap_state_of(&c->rdmap) != RDMAP_OPEN)
 		return RNIC_STREAM_BROKEN;
 	if (c->phase == SOFT_REJECTED)
 		return RNIC_STREAM_REJECTED;
@@ -597,7 +597,7 @@ __attribute__((no_sanitize("thread"))) static void stream_info(const struct rnic
 
 	*info = (struct rnic_stream_info){
 		.state = state_of(c),
-		.fault_by_peer = c->rdmap.state == RDMAP_TERM_RCVD,
+		.fault_by_peer = rdmap_state_of(&c->rdmap) == RDMAP_TERM_RCVD,
 		.mpa_rev = m->rev,
 		.crc = m->flags & MPA_F_CRC,
 		.tx_markers = m->flags & MPA_F_TX_MARKERS,

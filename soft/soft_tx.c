@@ -260,7 +260,7 @@ int soft_tx_owed(struct soft_tx *t, const struct rdmap_source *src, bool between
  */
 static int fault_finish(const struct soft_io *io)
 {
-	switch (__atomic_load_n(&io->core->rdmap.state, __ATOMIC_ACQUIRE)) {
+	switch (rdmap_state_of(&io->core->rdmap)) {
 	case RDMAP_FAULTED:
 		return tx_fail(io->core, -EPROTO);
 	case RDMAP_TERM_SENT:
@@ -301,7 +301,7 @@ bool soft_tx_pending(const struct soft_core *c)
 		return true;
 	if (__atomic_load_n(&c->phase, __ATOMIC_ACQUIRE) != SOFT_OPEN)
 		return false;
-	if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == RDMAP_FAULTED)
+	if (rdmap_state_of(s) == RDMAP_FAULTED)
 		return true;
 	return __atomic_load_n(&s->rtr, __ATOMIC_RELAXED) == RDMAP_RTR_TO_SEND ||
 	       __atomic_load_n(&s->in_tail, __ATOMIC_ACQUIRE) !=
