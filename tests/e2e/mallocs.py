@@ -13,10 +13,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
 from launch import Stage  # noqa: E402
 
+LIMIT = 300  # one that forks beside busy threads takes most of a minute on a busy machine
+
 
 def problems_of(warpsock, library, program):
     with Stage(warpsock) as stage:
-        status = stage.run("program", [program], env={"LD_PRELOAD": library})
+        status = stage.run("program", [program], env={"LD_PRELOAD": library}, limit=LIMIT)
         bad = [line for line in stage.text("program").splitlines() if line.startswith("not ok")]
         if status or bad:
             bad.append(f"status {status}: {stage.text('program', 'err')[-1000:]}")
