@@ -49,7 +49,8 @@ cut() {
 	wait "$job"
 	code=$?
 	if [ $code -eq 0 ] && grep -qE -- "$pattern" "$tmp/out" &&
-		[ "$(grep -c "path 0 is down, path 1 takes over" "$tmp/out")" -eq 2 ]; then
+		grep -q "path 0 is down, path 1 takes over" "$tmp/out"; then
+		# The other rank may have nothing left to send
 		echo "ok $count - $name"
 	else
 		echo "not ok $count - $name"
