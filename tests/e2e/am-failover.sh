@@ -49,8 +49,7 @@ cut() {
 	wait "$job"
 	code=$?
 	if [ $code -eq 0 ] && grep -qE -- "$pattern" "$tmp/out" &&
-		grep -q "path 0 is down, path 1 takes over" "$tmp/out"; then
-		# The other rank may have nothing left to send
+		[ "$(grep -c "path 0 is down, path 1 takes over" "$tmp/out")" -ge "$least" ]; then
 		echo "ok $count - $name"
 	else
 		echo "not ok $count - $name"
@@ -59,8 +58,10 @@ cut() {
 	fi
 }
 
+least=2
 cut "reductions: no message lost or run twice" ": 0 wrong sums" "$apps/am-reduce" 2 C 4s
 cut "puts and gets" ": 0 damaged" "$apps/am-getput" 2 C 300000 4s
+least=1 # its work has an end, which the cut may come close to
 cut "a sort" "sorted" "$apps/am-sort" 2 C 20000000
 cut "reductions with faults" ": 0 wrong sums" env AMUDP_FAULT_RATE=0.05 "$apps/am-reduce" 2 C 4s
 echo "1..$count"
