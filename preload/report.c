@@ -20,6 +20,8 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/quiet.h"
+#include "preload/ddp.h"
+#include "preload/sock.h"
 
 #define REPORT_MAX 4096
 
@@ -85,11 +87,14 @@ void report_reason(enum config_reason reason, unsigned int n)
 	pthread_mutex_unlock(&lock);
 }
 
-void report_stream(struct stream *s, enum config_reason why)
+void report_stream(struct sock *s)
 {
+	enum config_reason why = CONFIG_REASON_NONE;
 	struct stream_stats stats;
 
-	s->ops->stats(s, &stats);
+	s->stream->ops->stats(s->stream, &stats);
+	if (stats.failed)
+		why = ddp_end(s);
 	pthread_mutex_lock(&lock);
 	sums.n[ERRORS] += stats.failed;
 	if (stats.last)

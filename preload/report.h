@@ -3,14 +3,15 @@
 #define PRELOAD_REPORT_H
 
 #include "config/reason.h"
-#include "stream/stream.h"
+
+struct sock;
 
 /*
  * What this process has done, added up, and written into a file at its end. Several processes
  * may have the same file: each adds its own to what it finds there.
  */
-/* @why: it did not come up, if so */
-void report_stream(struct stream *s, enum config_reason why);
+/* Of its stream, and why that did not come up, if so */
+void report_stream(struct sock *s);
 /* A connection that stays on TCP, and why */
 void report_plain(enum config_reason reason);
 /* What became of so many besides */

@@ -21,7 +21,6 @@
 #include "base/sockutil.h"
 #include "preload/attend.h"
 #include "preload/choose.h"
-#include "preload/ddp.h"
 #include "preload/device.h"
 #include "preload/epoll.h"
 #include "preload/fork.h"
@@ -68,7 +67,7 @@ void sock_put(struct sock *s)
 void sock_report(struct sock *s)
 {
 	if (s->stream && !__atomic_exchange_n(&s->reported, true, __ATOMIC_RELAXED))
-		report_stream(s->stream, ddp_end(s));
+		report_stream(s);
 }
 
 /* With the older ones behind it */
@@ -304,33 +303,45 @@ static void probe_limit(struct stream_param *param)
 	param->start_rtts = computed ? PROBE_RTTS : 0;
 }
 
-static int stream_make(struct sock *s, bool initiator, bool connecting, bool hold)
+/* Of one that is made and one that is taken over: where its state is, and what it asks us */
+static void param_init(struct stream_param *param, struct sock *s)
 {
-	struct stream_param param = {
-		.initiator = initiator,
-		.connecting = connecting,
-		.hold = hold,
-		.only = s->mode == CONFIG_USE_DDP,
-		.no_crc = s->wish.no_crc,
-		.markers = s->wish.markers,
-		.ring = s->wish.ring,
-		.credits = sock_config.credits,
-		.probe = s->probing,
-		.peer = &s->peer,
-		.peer_len = s->peer_len,
-		.name = &s->name,
-		.start_limit = sock_config.start,
+	*param = (struct stream_param){
 		.dir = sock_config.dir,
-		.provider = s->wish.provider[0] ? s->wish.provider : NULL,
-		.native = s->native,
 		.changed = changed,
 		.may_probe = turn_may_probe,
 		.probed = turn_probed,
 		.ctx = s,
 	};
+}
+
+static void param_wishes(struct stream_param *param, const struct sock *s)
+{
+	param->only = s->mode == CONFIG_USE_DDP;
+	param->no_crc = s->wish.no_crc;
+	param->markers = s->wish.markers;
+	param->ring = s->wish.ring;
+	param->credits = sock_config.credits;
+	param->probe = s->probing;
+	param->peer = &s->peer;
+	param->peer_len = s->peer_len;
+	param->name = &s->name;
+	param->start_limit = sock_config.start;
+	param->provider = s->wish.provider[0] ? s->wish.provider : NULL;
+	param->native = s->native;
+}
+
+static int stream_make(struct sock *s, bool initiator, bool connecting, bool hold)
+{
+	struct stream_param param;
 	struct stream *fresh;
 	int err;
 
+	param_init(&param, s);
+	param_wishes(&param, s);
+	param.initiator = initiator;
+	param.connecting = connecting;
+	param.hold = hold;
 	/* A listener of this process may be long in coming to it, and TCP's has all the time */
 	if (hold && param.only)
 		param.start_limit = 0;
@@ -399,10 +410,12 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 /* What the stream's user has kept, and that it is one, is the caller's to see to */
 static int stream_find(struct sock *s)
 {
-	struct stream_param param = { .dir = sock_config.dir, .changed = changed, .ctx = s };
+	struct stream_param param;
 	struct stream *stream;
-	int err = stream_rsock_ops.adopt(s->fd, &param, &stream);
+	int err;
 
+	param_init(&param, s);
+	err = stream_rsock_ops.adopt(s->fd, &param, &stream);
 	if (err)
 		return err;
 	s->stream = stream;

@@ -19,20 +19,12 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/sockutil.h"
 #include "preload/attend.h"
 #include "preload/probe.h"
 #include "preload/sock.h"
 
 #define LOOK_MIN BASE_NS_PER_MS
 #define LOOK_PART 8
-
-static uint64_t patience(const struct sock *s)
-{
-	if (sock_config.probe != CONFIG_COMPUTED)
-		return sock_config.probe;
-	return base_max(PROBE_LIMIT, PROBE_RTTS * base_sock_rtt(s->fd));
-}
 
 static int waive(struct sock *s, enum config_reason reason)
 {
@@ -59,10 +51,10 @@ static int wait_for(struct sock *s, uint64_t limit, uint64_t now, uint64_t *when
 	return -EAGAIN;
 }
 
-int turn_may_probe(void *sock, uint64_t *when)
+int turn_may_probe(void *sock, uint64_t limit, uint64_t *when)
 {
 	struct sock *s = sock;
-	uint64_t now = base_now(), limit = patience(s);
+	uint64_t now = base_now();
 
 	/* It is the one who asks, over a device until now */
 	if (__atomic_load_n(&s->turn.asks, __ATOMIC_ACQUIRE))

@@ -19,7 +19,7 @@ struct turn {
 };
 
 /* Of stream_param, with the socket */
-int turn_may_probe(void *sock, uint64_t *when);
+int turn_may_probe(void *sock, uint64_t limit, uint64_t *when);
 void turn_probed(void *sock);
 
 /* No lock. To wait for it may be all that its thread does: the attendant sees to who asks */

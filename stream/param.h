@@ -82,11 +82,12 @@ struct stream_param {
 	/* Levels may have changed; called without any lock of the stream */
 	void (*changed)(void *ctx);
 	/*
-	 * Of a probe that does not hold writes, under its locks: may its Request go out? 0, -EAGAIN
-	 * not now, and it is asked again @when, -ENOMSG: the peer speaks plain TCP. And: it
-	 * went, and came to nothing. NULL is fine.
+	 * Of a probe that does not hold writes, under its locks: may its Request go out, of which
+	 * the answer would be waited for so long? 0, -EAGAIN not now, and it is asked again
+	 * @when, -ENOMSG: the peer speaks plain TCP. And: it went, and came to nothing. NULL
+	 * is fine.
 	 */
-	int (*may_probe)(void *ctx, uint64_t *when);
+	int (*may_probe)(void *ctx, uint64_t limit, uint64_t *when);
 	void (*probed)(void *ctx);
 	void *ctx;
 };

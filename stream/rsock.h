@@ -72,7 +72,7 @@ struct rsock {
 	bool resting;			  /* atomic: no thread of this process goes on */
 	uint64_t spared; /* rx: rsock_moved() when the transport was empty, and 1 */
 	void (*changed)(void *ctx), (*probed)(void *ctx), *ctx;
-	int (*may_probe)(void *ctx, uint64_t *when);
+	int (*may_probe)(void *ctx, uint64_t limit, uint64_t *when);
 };
 
 static inline struct rsock *rsock_of(struct stream *s)

@@ -28,6 +28,14 @@ static inline bool rsock_holds(const struct rsock *s)
 	return rsock_load(&s->state->hold) && rsock_load(&s->state->stage) != STREAM_CONNECTING;
 }
 
+/* A peer that such a device does not reach may be there by TCP, and that is not to be late */
+static inline bool rsock_is_apart(const struct rsock *s)
+{
+	return s->initiator && s->mem.native && s->mem.native->apart;
+}
+
+/* How long an initiator waits for an answer; 0: without a limit */
+uint64_t rsock_start_limit(const struct rsock *s);
 /* It came to this process, and it goes, while the Reply may be waited for */
 void rsock_start_join(struct rsock *s);
 void rsock_start_leave(struct rsock *s);

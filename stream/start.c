@@ -36,22 +36,23 @@ uint64_t rsock_wait_deadline(struct stream *stream)
 	return rsock_load(&rsock_of(stream)->state->start_deadline);
 }
 
-/* A peer that such a device does not reach may be there by TCP, and that is not to be late */
-static bool is_apart(const struct rsock *s)
+uint64_t rsock_start_limit(const struct rsock *s)
 {
-	return s->initiator && s->mem.native && s->mem.native->apart;
+	uint64_t limit = s->start_limit;
+
+	if (limit && rsock_is_apart(s))
+		limit = base_min(limit, APART_LIMIT);
+	if (limit && s->start_rtts)
+		limit = base_max(limit, s->start_rtts * base_sock_rtt(stream_fd(&s->base)));
+	return limit;
 }
 
 static void reply_wait(struct rsock *s)
 {
-	uint64_t limit = s->start_limit;
+	uint64_t limit = rsock_start_limit(s);
 
 	if (!s->initiator || !limit)
 		return;
-	if (is_apart(s))
-		limit = base_min(limit, APART_LIMIT);
-	if (s->start_rtts)
-		limit = base_max(limit, s->start_rtts * base_sock_rtt(stream_fd(&s->base)));
 	rsock_store(&s->state->start_deadline, base_deadline(base_now(), limit));
 	rsock_start_join(s);
 }
@@ -380,14 +381,14 @@ static int start_failed(struct rsock *s, int err)
 {
 	/* Who accepts a connection that is reset already finds that where another one connects */
 	bool up = !s->initiator || rsock_load(&s->state->stage) == STREAM_STARTING;
-	bool probed = s->probe && up && !is_apart(s);
+	bool probed = s->probe && up && !rsock_is_apart(s);
 	bool plain = probed || (err == -ENOMSG && !s->only);
 	/* What a device would have carried has no TCP connection yet */
 	bool anew = probed || (err == -ENOMSG && s->mem.native);
 	uint64_t due = rsock_load(&s->state->start_deadline);
 
 	rsock_start_over(s);
-	if (is_apart(s) && err != -ENOMSG)
+	if (rsock_is_apart(s) && err != -ENOMSG)
 		err = -ENODEV;
 	rsock_store(&s->start_error, plain || probed ? 0 : (uint32_t)-err);
 	if (err == -ENOMSG && s->only) {

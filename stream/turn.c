@@ -23,12 +23,6 @@ static bool peer_speaks(const struct rsock *s)
 	return !s->mem.native && base_sock_ready(stream_fd(&s->base), POLLIN);
 }
 
-/* A peer that such a device does not reach is asked by TCP next, and this says nothing of it */
-static bool is_apart(const struct rsock *s)
-{
-	return s->mem.native && s->mem.native->apart;
-}
-
 static int wait_until(struct rsock *s, uint64_t when)
 {
 	rsock_store(&s->state->start_events, POLLIN);
@@ -42,9 +36,10 @@ int rsock_turn(struct rsock *s)
 	uint64_t when;
 	int err;
 
-	if (!s->probe || !s->may_probe || s->state->hold || is_apart(s))
+	/* Apart: its peer is asked by TCP next, and this says nothing of that */
+	if (!s->probe || !s->may_probe || s->state->hold || rsock_is_apart(s))
 		return 0;
-	err = s->may_probe(s->ctx, &when);
+	err = s->may_probe(s->ctx, rsock_start_limit(s), &when);
 	if (err == -EAGAIN && !peer_speaks(s))
 		return wait_until(s, when);
 	rsock_start_over(s);

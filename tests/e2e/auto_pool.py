@@ -22,7 +22,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import tap  # noqa: E402
-from launch import Stage, differences  # noqa: E402
+from launch import ECHO_SERVER, Stage, differences  # noqa: E402
 
 POOL = [sys.executable, str(HERE / "programs" / "pool.py")]
 REQUEST = b"MPA ID Req Frame"
@@ -31,18 +31,6 @@ FEW = 12  # processes
 WAYS = (("threads", NUMBER), ("poll", NUMBER), ("epoll", NUMBER), ("blind", 5), ("forks", FEW))
 LIMIT = 3  # of a probe that nobody answers, in seconds
 PATIENCE = 30  # of the others
-# Echoes in a thread for each connection
-SERVER = """
-import socket, threading
-def serve(conn):
-    with conn:
-        while data := conn.recv(100):
-            conn.sendall(data)
-listener = socket.create_server(("127.0.0.1", 0), backlog=100)
-print(listener.getsockname()[1], flush=True)
-while True:
-    threading.Thread(target=serve, args=listener.accept()[:1], daemon=True).start()
-"""
 
 
 class Plain:
@@ -145,9 +133,20 @@ def deaf(warpsock):
         return problems + differences(stage.report("client"), {"fallbacks": {"PROBE_TIMEOUT": 3}})
 
 
+def executed(warpsock):
+    """What is under way in a program that is executed tells it of the peer."""
+    with Stage(warpsock) as stage, Plain("is silent") as server:
+        problems, _ = pool(stage, "executed", 2, server.port,
+                           f"auto client * 127.0.0.1:{server.port}", LIMIT)
+        if server.requests != 1:
+            problems.append(f"{server.requests} Requests")
+        return problems + differences(stage.report("client"), {
+            "fallbacks": {"PROBE_TIMEOUT": 1, "PEER_KNOWN_PLAIN": 1}})
+
+
 def ddp(warpsock, way, number):
     with Stage(warpsock) as stage:
-        stage.start("server", [sys.executable, "-c", SERVER], mode="auto")
+        stage.start("server", [sys.executable, "-c", ECHO_SERVER], mode="auto")
         port = stage.wait_text("server", limit=60).strip()
         problems, _ = pool(stage, way, number, port, f"auto client * 127.0.0.1:{port}", PATIENCE)
         return problems + differences(stage.report("client"), {
@@ -163,6 +162,7 @@ def main():
                         plain(warpsock, way, number, kind))
         writer.case(f"{number} by {way}, and the server has DDP", ddp(warpsock, way, number))
     writer.case("who asks is deaf", deaf(warpsock))
+    writer.case("who asks is executed", executed(warpsock))
     writer.case("the time that nobody has set", by_itself(warpsock))
     writer.finish()
 

@@ -23,7 +23,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import tap  # noqa: E402
-from launch import Stage, differences  # noqa: E402
+from launch import ECHO_SERVER, Stage, differences  # noqa: E402
 
 NUMBER = 500
 EACH = 32  # KiB of memory, at most, and as much for a thread of the program's
@@ -64,19 +64,6 @@ while True:
             accept()
         else:
             serve(fd)
-"""
-# A thread for each, which waits for it
-THREADS = """
-import socket, threading
-threading.stack_size(65536)
-def serve(conn):
-    with conn:
-        while data := conn.recv(1000):
-            conn.sendall(data)
-listener = socket.create_server(("127.0.0.1", 0), backlog=1000)
-print(listener.getsockname()[1], flush=True)
-while True:
-    threading.Thread(target=serve, args=listener.accept()[:1], daemon=True).start()
 """
 CLIENT = """
 import socket, sys
@@ -160,7 +147,7 @@ def turn(stage, server, folder, kind, mode, says, gone):
 
 def silent(warpsock, code, kind, mode="auto", says=b""):
     folder = tempfile.mkdtemp(prefix="warpsock-silent-", dir="/dev/shm")
-    threads = NUMBER if code is THREADS else 0
+    threads = NUMBER if code is ECHO_SERVER else 0
     kept = SOME + (BELLS if threads else 0)
     problems = []
     try:
@@ -198,7 +185,7 @@ def main():
     for name, code, kind, mode, says in (
             ("epoll", EPOLL, "echoes", "auto", b""), ("epoll", EPOLL, "echoes", "on", b""),
             ("epoll that speaks first", EPOLL, "greets", "auto", b""),
-            ("threads", THREADS, "echoes", "auto", b"")):
+            ("threads", ECHO_SERVER, "echoes", "auto", b"")):
         writer.case(f"{name}, mode {mode}: {NUMBER} clients say nothing",
                     silent(warpsock, code, kind, mode, says))
     writer.case(f"epoll, mode auto: {NUMBER} clients say a part of a Request",

@@ -9,6 +9,7 @@
     epoll      the same, edge-triggered
     blind      the first is under way, and nobody looks at it while the second is waited for
     forks      in children of this process, by fork()
+    executed   the first is under way, and a program that this one executes connects another
     deaf       the first in a child that never looks at it; its parent connects the others
 
 All say hello when all are connected. It says how long it took until then, and how many were right.
@@ -145,13 +146,31 @@ def deaf(port, number):
     return socks
 
 
+def executed(port):
+    """Its Request is out by then."""
+    first, poll = begin(port), select.poll()
+    poll.register(first, select.POLLOUT)
+    poll.poll(200)
+    first.set_inheritable(True)
+    os.execv(sys.executable, [sys.executable, __file__, "goes_on", str(port), str(first.fileno())])
+
+
+def goes_on(port, fd):
+    first, poll = socket.socket(fileno=fd), select.poll()
+    poll.register(first, select.POLLOUT)
+    poll.poll(LIMIT * 1000)
+    return [first, connect(port)]
+
+
 def main():
     way, port, number = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    if way == "executed":
+        executed(port)
     if way == "forks":
         forks(port, number)
         return
     begun = time.monotonic()
-    socks = deaf(port, number) if way == "deaf" else WAYS[way](port, number)
+    socks = (WAYS | {"deaf": deaf, "goes_on": goes_on})[way](port, number)
     took = time.monotonic() - begun
     print(f"took {took:.3f} right {talk(socks)}", flush=True)
 

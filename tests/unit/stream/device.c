@@ -512,7 +512,7 @@ Test(device, a_child_has_nothing_of_it)
 	close_both();
 }
 
-static int waived(void *ctx, uint64_t *when)
+static int waived(void *ctx, uint64_t limit, uint64_t *when)
 {
 	return -ENOMSG;
 }

@@ -22,7 +22,7 @@ static struct {
 	unsigned int asked, probed;
 } user;
 
-static int may_probe(void *ctx, uint64_t *when)
+static int may_probe(void *ctx, uint64_t limit, uint64_t *when)
 {
 	user.asked++;
 	*when = base_deadline(base_now(), user.again);
