@@ -398,8 +398,7 @@ static bool dropped_on_the_way(void)
 	return true;
 }
 
-/* Memory that is registered is this process's, and its connection goes nowhere else */
-static bool with_a_region(void)
+static int register_region(int fd)
 {
 	static char memory[64];
 	static uint32_t stag;
@@ -407,12 +406,19 @@ static bool with_a_region(void)
 				     .length = sizeof(memory),
 				     .stag = (uintptr_t)&stag,
 				     .access = DDP_ACCESS_REMOTE_WRITE };
+
+	return setsockopt(fd, SOL_DDP, DDP_REG_MR, &region, sizeof(region));
+}
+
+/* Memory that is registered is this process's, and its connection goes nowhere else */
+static bool with_a_region(void)
+{
 	char *argv[] = { "true", NULL };
 	int fd[2], local[2];
 	pid_t pid;
 
 	need(pair(fd) && !socketpair(AF_UNIX, SOCK_STREAM, 0, local));
-	need(!setsockopt(fd[1], SOL_DDP, DDP_REG_MR, &region, sizeof(region)));
+	need(!register_region(fd[1]));
 	need(pass_on(local[0], fd[1]) < 0 && errno == EXDEV);
 	need(execv("/bin/true", argv) < 0 && refused());
 	need(posix_spawn(&pid, "/bin/true", NULL, NULL, argv, environ) == EOPNOTSUPP);
@@ -429,18 +435,12 @@ static bool with_a_region(void)
 /* By fork() before anybody could say no, or on its way before it was another process's */
 static bool not_the_owner(void)
 {
-	static char memory[64];
-	static uint32_t stag;
-	struct ddp_reg_mr region = { .addr = (uintptr_t)memory,
-				     .length = sizeof(memory),
-				     .stag = (uintptr_t)&stag,
-				     .access = DDP_ACCESS_REMOTE_WRITE };
 	int fd[2], local[2], got;
 	pid_t pid;
 
 	need(pair(fd) && !socketpair(AF_UNIX, SOCK_STREAM, 0, local));
 	need(pass_on(local[0], fd[1]) == 1);
-	need(!setsockopt(fd[1], SOL_DDP, DDP_REG_MR, &region, sizeof(region)));
+	need(!register_region(fd[1]));
 	need(reason_of(fd[1]) == DDP_REASON_NONE && reason_of(fd[0]) == DDP_REASON_NONE);
 	fflush(stdout);
 	pid = fork();
