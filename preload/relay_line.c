@@ -336,6 +336,23 @@ static short peer_events(struct relay_line *l)
 }
 
 /*
+ * To read from the peer takes in whatever it sent, such as room for the way that was tried before;
+ * and a turn may be over with octets left. The kernel has nothing of that, and wakes nobody for it.
+ */
+static bool line_may_go(const struct relay_line *l)
+{
+	unsigned int levels = l->stream->ops->levels(l->stream, NULL), wanted = 0;
+
+	if (l->closing || l->plain || !(levels & STREAM_STARTED))
+		return false;
+	if (l->in.at == l->in.end && !l->in.ended && !l->gone)
+		wanted |= STREAM_READABLE | STREAM_SOME;
+	if (l->out.at < l->out.end)
+		wanted |= STREAM_WRITABLE;
+	return levels & wanted;
+}
+
+/*
  * Before the look, as whoever sleeps beside other processes (preload/others.c): until when to sleep
  * behind it
  */
@@ -361,7 +378,7 @@ static void line_poll(struct relay_line *l, struct pollfd fds[2], uint64_t *limi
 	fds[1] = (struct pollfd){ .fd = peer ? stream_fd(l->stream) : -1, .events = peer };
 	if (l->over)
 		return;
-	*limit = base_min(*limit, l->stream->ops->wait_deadline(l->stream));
+	*limit = line_may_go(l) ? 0 : base_min(*limit, l->stream->ops->wait_deadline(l->stream));
 	if (l->grace_end && !l->late && is_starting(l))
 		*limit = base_min(*limit, l->grace_end);
 	if (l->closing)

@@ -27,13 +27,19 @@
 static struct stream *peer;
 static int program, theirs; /* the peer's descriptor */
 static pid_t relay;
+/* The relay's way to receive, if not the stream's own */
+static ssize_t (*recv_by)(struct stream *s, const struct iovec *iov, int n, int flags);
 
 static void relay_run(struct stream *s, int local, uint64_t grace)
 {
 	struct relay_line l = {
 		.stream = s, .local = local, .grace = grace, .linger = BASE_NS_PER_S
 	};
+	struct stream_ops ops = *OPS;
 
+	if (recv_by)
+		ops.recv = recv_by;
+	s->ops = &ops;
 	if (relay_line_init(&l))
 		_exit(1);
 	relay_serve(&l, 1);
@@ -185,6 +191,82 @@ Test(relay, both_ways_at_once)
 		got[1] += (uint64_t)base_max(n, 0);
 		if (n == -EAGAIN)
 			wait_any(POLLIN);
+	}
+	program_close();
+	cr_expect_eq(peer_read(buf, 1), 0);
+	ends_well();
+}
+
+/* Room for what was tried before comes just now, and is taken in with nothing else */
+static ssize_t recv_with_room(struct stream *s, const struct iovec *iov, int n, int flags)
+{
+	struct pollfd p = { .fd = s->fd, .events = POLLIN };
+
+	if (!(OPS->levels(s, NULL) & STREAM_WRITABLE))
+		poll(&p, 1, 10000);
+	return OPS->recv(s, iov, n, flags);
+}
+
+static void program_fill(size_t n)
+{
+	static uint8_t buf[PIECE];
+
+	for (size_t at = 0; at < n; at += PIECE) {
+		fill(buf, PIECE, at);
+		cr_assert_eq(send(program, buf, PIECE, 0), (ssize_t)PIECE);
+	}
+}
+
+Test(relay, room_that_comes_while_it_reads, .timeout = 60)
+{
+	const size_t SIZE = 100 * PIECE;
+	static uint8_t buf[PIECE];
+	pid_t writer;
+
+	recv_by = recv_with_room;
+	start();
+	writer = fork();
+	if (!writer) {
+		program_fill(SIZE);
+		_exit(0);
+	}
+	program_close();
+	for (size_t got = 0; got < SIZE;) {
+		ssize_t n = peer_read(buf, PIECE);
+
+		cr_assert_gt(n, 0, "%zd behind %zu octets", n, got);
+		check(buf, n, got);
+		got += (size_t)n;
+	}
+	cr_expect_eq(peer_read(buf, 1), 0);
+	waitpid(writer, NULL, 0);
+	ends_well();
+}
+
+/* Much more waits than one turn takes */
+static ssize_t recv_little(struct stream *s, const struct iovec *iov, int n, int flags)
+{
+	struct iovec little = { iov->iov_base, 100 };
+
+	return OPS->recv(s, &little, 1, flags);
+}
+
+Test(relay, a_turn_that_leaves_octets, .timeout = 60)
+{
+	static uint8_t buf[PIECE];
+
+	recv_by = recv_little;
+	start();
+	fill(buf, PIECE, 0);
+	peer_write(buf, PIECE);
+	for (size_t got = 0; got < PIECE;) {
+		ssize_t n;
+
+		cr_assert_gt(poll(&(struct pollfd){ program, POLLIN, 0 }, 1, 10000), 0,
+			     "nothing behind %zu octets", got);
+		n = recv(program, buf, PIECE, 0);
+		check(buf, n, got);
+		got += (size_t)n;
 	}
 	program_close();
 	cr_expect_eq(peer_read(buf, 1), 0);
