@@ -175,30 +175,45 @@ static short set_look(struct entry *e, const struct pollfd *p, struct pollfd *ra
 	return ready ? asked : 0;
 }
 
-/* A socket that turns out to be plain is the kernel's from now on */
-static short entry_look(struct entry *e, const struct pollfd *p, struct pollfd *raw)
+/* Takes in what there is. A socket that turns out to be plain is the kernel's from now on */
+static void entry_move(struct entry *e, struct pollfd *p, struct pollfd *raw)
 {
 	*raw = *p;
 	if (e->set)
-		return set_look(e, p, raw);
-	if (!e->sock) {
-		raw->fd = p->fd >= 0 ? device_wait_fd(p->fd, false) : -1;
-		return 0;
-	}
+		p->revents = set_look(e, p, raw);
+	if (!e->sock)
+		return;
 	if (others_have(e->sock))
 		others_await(e->sock);
-	if (sock_progress(e->sock) != -ENOMSG && sock_role(e->sock) == SOCK_STREAM_ON)
+	if (sock_progress(e->sock) == -ENOMSG)
+		sock_leave(e);
+}
+
+static short entry_look(struct entry *e, const struct pollfd *p, struct pollfd *raw)
+{
+	if (e->set)
+		return p->revents;
+	if (e->sock && sock_role(e->sock) == SOCK_STREAM_ON)
 		return sock_look(e, p, raw);
-	sock_leave(e);
+	if (e->sock)
+		sock_leave(e);
+	raw->fd = p->fd >= 0 ? device_wait_fd(p->fd, false) : -1;
 	return 0;
 }
 
-/* Looks at ours and makes the kernel's list: how many of ours are ready */
+/*
+ * Looks at ours and makes the kernel's list: how many of ours are ready. A socket may be there more
+ * than once, by several numbers or in a set as well: what is taken in for one entry is for the
+ * others too, and no bell rings for a process's only thread. So all is taken in before a level is
+ * looked at; of a set that was looked at by then, the engine says so.
+ */
 static int list_look(struct list *l)
 {
 	int ready = 0;
 
 	others_await_all();
+	for (unsigned int i = 0; i < l->n; i++)
+		entry_move(&l->entry[i], &l->fds[i], &l->raw[i]);
 	for (unsigned int i = 0; i < l->n; i++) {
 		l->fds[i].revents = entry_look(&l->entry[i], &l->fds[i], &l->raw[i]);
 		ready += l->fds[i].revents != 0;

@@ -13,6 +13,45 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
+/* --- poll --- */
+
+static _Noreturn void answer_each(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char c;
+
+	if (connect(fd, (struct sockaddr *)&laddr, sizeof(laddr)))
+		_exit(1);
+	while (read(fd, &c, 1) == 1 && write(fd, &c, 1) == 1)
+		;
+	_exit(0);
+}
+
+/* What comes while the list is gone through, with the same socket in it many times */
+static bool poll_numbers(void)
+{
+	enum { NUMBERS = 500, ROUNDS = 1000 };
+	struct pollfd p[NUMBERS];
+	pid_t pid = fork();
+	int fd;
+	char c;
+
+	if (!pid)
+		answer_each();
+	fd = accept(lfd, NULL, NULL);
+	p[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	for (int i = 1; i < NUMBERS; i++)
+		p[i] = (struct pollfd){ .fd = dup(fd) };
+	for (int i = 0; i < ROUNDS; i++) {
+		need(write(fd, "a", 1) == 1);
+		need(poll(p, NUMBERS, 10000) == 1 && p[0].revents == POLLIN);
+		need(read(fd, &c, 1) == 1);
+	}
+	for (int i = 0; i < NUMBERS; i++)
+		close(p[i].fd);
+	return waitpid(pid, NULL, 0) == pid;
+}
+
 /* --- epoll --- */
 
 static int wait_one(int ep, struct epoll_event *e, int ms)
@@ -402,6 +441,8 @@ static bool no_descriptor_more(void)
 int main(void)
 {
 	static const struct call_case cases[] = {
+		/* Before there is a thread */
+		{ "poll: one socket by many numbers", poll_numbers },
 		{ "epoll: errors", epoll_errors },
 		{ "epoll: level", epoll_level },
 		{ "epoll: edge", epoll_edge },
