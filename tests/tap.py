@@ -40,17 +40,23 @@ def parse_case(match):
 def parse(text):
     """The cases in text, and the complaints about text as a whole."""
     cases, complaints, plans = [], [], []
+    before = []  # a program in C says why before the case's line, a script behind it
     for line in text.splitlines():
         match = CASE.match(line)
         plan = PLAN.match(line)
         if match:
             cases.append(parse_case(match))
+            if cases[-1].result == "failed":
+                cases[-1].detail += before
+            before = []
         elif plan:
             plans.append(plan)
         elif line.startswith("Bail out!"):
             complaints.append(line)
         elif cases and cases[-1].result == "failed":
             cases[-1].detail.append(line)
+        else:
+            before.append(line)
     if len(plans) != 1:
         complaints.append(f"{len(plans)} plans in its output, one is needed")
     elif int(plans[0][1]) != len(cases):

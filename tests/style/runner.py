@@ -38,18 +38,29 @@ PROGRAMS = [
 ]
 
 
-def result(script, protocol):
+def cases_of(script, protocol, timeout=20):
     script = script.replace("${ASAN_OPTIONS%%:*}", "$(expr $ASAN_OPTIONS : 'log_path=\\([^:]*\\)')")
-    test = {"name": "t", "cmd": ["sh", "-c", script], "protocol": protocol, "timeout": 1}
-    return run.tally(run.run_test(test, time.monotonic() + 20, False))
+    test = {"name": "t", "cmd": ["sh", "-c", script], "protocol": protocol, "timeout": timeout}
+    return run.run_test(test, time.monotonic() + 60, False)
+
+
+# Where a program says why a case failed
+REASONS = [
+    ("before it", "echo 'ok 1 - a\nwhy\nnot ok 2 - b\nok 3 - c\n1..3'; exit 1"),
+    ("behind it", "echo 'ok 1 - a\nnot ok 2 - b\nwhy\nok 3 - c\n1..3'; exit 1"),
+]
 
 
 def main():
     writer = tap.Writer()
     for name, script, protocol, wanted in PROGRAMS:
-        got = result(script, protocol)
+        got = run.tally(cases_of(script, protocol, 1 if name == "a hang" else 20))
         problem = f"passed, failed, skipped: {got}, wanted {wanted}"
         writer.case(f"{name} counts as it should", [problem] if got != wanted else [])
+    for name, script in REASONS:
+        got = {case.name: case.detail for case in cases_of(script, "tap")}
+        writer.case(f"why a case failed, said {name}, is shown",
+                    [str(got)] if got != {"t: a": [], "t: b": ["why"], "t: c": []} else [])
     late = {"name": "t", "cmd": ["true"], "protocol": "exitcode", "timeout": 1}
     writer.case("a test after the suite's time is failed, not forgotten",
                 [] if run.tally(run.run_test(late, time.monotonic() - 1, False)) == (0, 1, 0)
