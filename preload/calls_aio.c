@@ -20,6 +20,7 @@
 #include "base/fdutil.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "preload/edge.h"
 #include "preload/fork.h"
 #include "preload/octets.h"
 #include "preload/pieces.h"
@@ -184,6 +185,7 @@ static void *worker(void *arg)
 	struct job *job;
 	long result;
 
+	edge_enter(false); /* for good, as the attendant (attend.c) */
 	pthread_mutex_lock(&aio.lock);
 	while ((job = queue_first(q))) {
 		pthread_mutex_unlock(&aio.lock);

@@ -143,6 +143,28 @@ def carried(writer, device):
                 [f"status {done.returncode}", *done.stdout.split("\n")] if done.returncode else [])
 
 
+# The process ends while the attendant, which has its lock, is in the device's library
+LEFT = """
+import ctypes, os, socket, time
+sock = socket.create_connection(("127.0.0.1", 7))
+sock.sendall(b"x")
+sock.close()
+calling = ctypes.c_int.in_dll(ctypes.CDLL("libibverbs.so.1"), "fake_calling")
+while not calling.value:
+    time.sleep(0.01)
+os._exit(3)
+"""
+
+
+def left(writer, device):
+    try:
+        done = device.client(ALL, VERBS | {"FAKE_CALLS": "100"}, ["-c", LEFT])
+        wrong = [f"status {done.returncode}", done.stdout] if done.returncode != 3 else []
+    except subprocess.TimeoutExpired:
+        wrong = [f"still there after {LIMIT} s"]
+    writer.case("an end while the device's library is at work for the attendant", wrong)
+
+
 def main():
     warpsock, library = map(os.path.abspath, sys.argv[1:3])
     if not sys.argv[3:]:
@@ -159,6 +181,7 @@ def main():
         device = Device(warpsock, library, Path(folder))
         providers(writer, device)
         carried(writer, device)
+        left(writer, device)
     writer.finish()
 
 

@@ -6,17 +6,56 @@
 #include "tests/unit/verbs/fake.c"
 
 #include <stdio.h>
+#include <sys/ioctl.h>
+#include <time.h>
 
 #include "wire/rsockets.h"
 
-/* A peer of rsockets that takes what it is sent, and says nothing */
+/* A peer of rsockets that takes what it is sent, and says nothing; but it ends as it is asked to */
 static struct rs_conn_data reply = { .version = RS_VERSION, .flags = RS_CONN_IOMAP };
+
+static int calls; /* that its library makes, one each 10 ms, before it forgets memory */
+__attribute__((visibility("default"))) int fake_calling; /* atomic: it does */
 
 static int number(const char *name, int otherwise)
 {
 	const char *value = getenv(name);
 
 	return value ? atoi(value) : otherwise;
+}
+
+static int send_and_end(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	uint32_t message;
+
+	post_send(qp, wr, bad);
+	for (; wr; wr = wr->next) {
+		if (wr->opcode != IBV_WR_SEND)
+			continue;
+		memcpy(&message, (void *)(uintptr_t)wr->sg_list->addr, sizeof(message));
+		if (message == rs_msg(RS_OP_CTRL, RS_CTRL_DISCONNECT))
+			fake_hear(message);
+	}
+	return 0;
+}
+
+static int disconnect_and_tell(struct rdma_cm_id *id)
+{
+	push(id->channel, id, RDMA_CM_EVENT_DISCONNECTED, 0);
+	return disconnect(id);
+}
+
+/* By a name that is the interposer's, on a descriptor that it keeps */
+static int dereg_mr_calling(struct ibv_mr *mr)
+{
+	int n;
+
+	for (; calls; calls--) {
+		__atomic_store_n(&fake_calling, 1, __ATOMIC_RELEASE);
+		ioctl(completions.fd, FIONREAD, &n);
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+	}
+	return dereg_mr(mr);
 }
 
 __attribute__((constructor)) static void fake_begin(void)
@@ -33,6 +72,8 @@ __attribute__((constructor)) static void fake_begin(void)
 	fake.regions = (unsigned int)number("FAKE_REGIONS", (int)fake.regions);
 	fake.channel_errno = number("FAKE_ERRNO", 0);
 	fake.elsewhere = number("FAKE_ELSEWHERE", 0);
+	calls = number("FAKE_CALLS", 0);
+	context.ops.post_send = send_and_end;
 }
 
 static int nothing(void)
@@ -52,7 +93,7 @@ SAME(ibv, alloc_pd)
 SAME(ibv, create_comp_channel)
 SAME(ibv, create_cq)
 SAME(ibv, dealloc_pd)
-SAME(ibv, dereg_mr)
+NAME(ibv, dereg_mr_calling, dereg_mr)
 SAME(ibv, destroy_comp_channel)
 SAME(ibv, destroy_cq)
 SAME(ibv, get_cq_event)
@@ -67,7 +108,7 @@ SAME(rdma, create_qp)
 SAME(rdma, destroy_event_channel)
 SAME(rdma, destroy_id)
 SAME(rdma, destroy_qp)
-SAME(rdma, disconnect)
+NAME(rdma, disconnect_and_tell, disconnect)
 SAME(rdma, get_cm_event)
 SAME(rdma, resolve_addr)
 SAME(rdma, resolve_route)
