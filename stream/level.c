@@ -27,6 +27,13 @@ static bool may_send(const struct rsock *s)
 	return !rsock_has(s, STREAM_FEATURE_INLINE) || rsock_window_room(s) >= enough;
 }
 
+bool rsock_is_blocked(const struct rsock *s)
+{
+	if (!rsock_load(&s->state->tx.blocked))
+		return false;
+	return !s->mem.native || !s->rnic->carrier->room(&s->mem, stream_fd(&s->base));
+}
+
 static unsigned int open_levels(const struct rsock *s, uint32_t ends)
 {
 	const struct stream_state *st = s->state;
@@ -44,7 +51,7 @@ static unsigned int open_levels(const struct rsock *s, uint32_t ends)
 		levels |= STREAM_BOUND;
 	if (ends & (STREAM_OUT_ENDED | STREAM_SHUT_WR))
 		levels |= STREAM_WRITABLE;
-	else if (rsock_load(&st->may_send) && !rsock_load(&st->tx.blocked) && may_send(s))
+	else if (rsock_load(&st->may_send) && !rsock_is_blocked(s) && may_send(s))
 		levels |= STREAM_WRITABLE;
 	if (rsock_jobs_over(s))
 		levels |= STREAM_ERROR;

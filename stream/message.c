@@ -345,7 +345,8 @@ static void sink_room(void *ctx)
 {
 	struct stream_state *st = ((struct rsock_drain *)ctx)->s->state;
 
-	if (rsock_load(&st->tx.blocked))
+	/* Pairs with blocked_note() in push.c */
+	if (__atomic_fetch_or(&st->tx.blocked, 0, __ATOMIC_SEQ_CST))
 		__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
 }
 

@@ -30,6 +30,16 @@ static int post_failed(struct rsock *s, int err)
 	return err;
 }
 
+/* A device may have said that there is room before it stood here that there is none */
+static void blocked_note(struct rsock *s, bool blocked)
+{
+	struct stream_state *st = s->state;
+
+	__atomic_exchange_n(&st->tx.blocked, blocked, __ATOMIC_SEQ_CST); /* pairs: sink_room() */
+	if (blocked && s->mem.native && !rsock_is_blocked(s))
+		__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
+}
+
 int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n)
 {
 	int done, err;
@@ -42,7 +52,7 @@ int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n)
 	if (done < 0 && done != -EAGAIN)
 		return post_failed(s, done);
 	err = s->rnic->owes(&s->mem) ? s->rnic->flush(&s->mem, stream_fd(&s->base)) : 0;
-	rsock_store(&s->state->tx.blocked, done < (int)n || err == -EAGAIN);
+	blocked_note(s, done < (int)n || err == -EAGAIN);
 	return done < 0 ? 0 : done;
 }
 

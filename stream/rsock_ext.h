@@ -100,6 +100,11 @@ uint64_t rsock_jobs_count(const struct rsock *s);
 
 /* --- level.c --- */
 
+/*
+ * No lock. Is the transport full? A device says of operations that they have left when its queue is
+ * looked at, which others may have done since somebody found it full: so its room counts
+ */
+bool rsock_is_blocked(const struct rsock *s);
 unsigned int rsock_levels(struct stream *stream, struct stream_edges *edges);
 short rsock_wait_events(struct stream *stream, unsigned int wanted);
 size_t rsock_lowat(struct stream *stream);

@@ -302,7 +302,7 @@ ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n)
 	if (sent == -EAGAIN && rsock_is_open(s)) {
 		/* Credits and room come as input */
 		rsock_pump(s);
-		if (rsock_may_data(s) && !rsock_load(&s->state->tx.blocked))
+		if (rsock_may_data(s) && !rsock_is_blocked(s))
 			sent = send_once(s, iov, n);
 	}
 	if (sent < 0 && sent != -EAGAIN && sent != -ENOMSG) {

@@ -423,6 +423,35 @@ Test(device, octets_wait_for_their_reader)
 	close_both();
 }
 
+/* Whoever finds no room is woken by what has yet to leave, or may go on at once */
+Test(device, room_that_comes_while_one_looks)
+{
+	static uint8_t octets[30000];
+	struct iovec iov = { octets, sizeof(octets) };
+	ssize_t sent;
+
+	open_both();
+	cr_assert_eq(OPS->send(ends[0], &iov, 1), ROOM / 2 * 5000);
+	sent = OPS->send(ends[0], &iov, 1);
+	cr_assert(sent > 0 || devices[0].under_way || OPS->levels(ends[0], NULL) & STREAM_WRITABLE);
+	close_both();
+}
+
+Test(device, room_that_a_reader_hears_of)
+{
+	static uint8_t octets[30000];
+	struct iovec iov = { octets, sizeof(octets) };
+	struct stream_edges before, after;
+
+	open_both();
+	cr_assert_eq(OPS->send(ends[0], &iov, 1), ROOM / 2 * 5000);
+	cr_assert_not(OPS->levels(ends[0], &before) & STREAM_WRITABLE);
+	cr_assert_eq(get(ends[0], 0), 0u);
+	cr_assert(OPS->levels(ends[0], &after) & STREAM_WRITABLE);
+	cr_assert_neq(before.out, after.out);
+	close_both();
+}
+
 /* Whoever closes first waits, for there is no half of an end */
 Test(device, both_ends_close)
 {
