@@ -6,55 +6,14 @@ port=7700
 . "$lab/devices.sh"
 rspreload=(env LD_PRELOAD="$rsockets")
 
-# serves SIDE; talk STEPS... -- STEPS...: of script_sockets' server and client; $here runs the one
-# on siw's side, $there the other
-talk() {
-	local program=$project/build-vm/script_sockets first=() status=0
-	local within=(timeout -k 2 "${limit:-40}")
-	port=$((port + 1))
-	while [ "$1" != -- ]; do
-		first+=("$1")
-		shift
-	done
-	shift
-	if [ "$serves" = here ]; then
-		start server "${within[@]}" "${here[@]}" "$program" listen $SIW $port "${first[@]}"
-		await_port server $port
-		in_peer "${within[@]}" "${there[@]}" "$program" connect $SIW $port "$@" || status=$?
-	else
-		start server in_peer "${within[@]}" "${there[@]}" "$program" listen $PEER $port \
-			"${first[@]}"
-		await_port server $port
-		"${within[@]}" "${here[@]}" "$program" connect $PEER $port "$@" || status=$?
-	fi
-	echo "the client ends with $status"
-	[ $status = "${status_client:-0}" ] && ends server 20 "${status_server:-0}"
-}
-
-forms() {
-	check "${which}the client speaks first" \
-		talk get 70000 put 70000 eof close -- put 70000 get 70000 close
-	check "${which}the server speaks first" \
-		talk put 70000 get 1 eof close -- sleep 300 get 70000 put 1 close
-	check "${which}3 MB each way at once, with poll" \
-		talk polling trade 3 1000000 eof close -- polling trade 3 1000000 close
-	check "${which}the client shuts its direction" \
-		talk get 5000 eof put 5000 close -- put 5000 shut wr get 5000 eof close
-	check "${which}the server shuts its direction" \
-		talk put 5000 shut wr get 5000 eof close -- get 5000 eof put 5000 close
-	check "${which}the client closes" talk get 5000 eof close -- put 5000 close
-	check "${which}the server closes" talk put 5000 close -- get 5000 eof close
-	check "${which}4 connections at a time" echoes 4 200000 2
-	end_capture $capture
-	check "${which}each was the device's" counted $1
-}
-
 # cells CAPTURE SERVES ENDS: the rows of $pair, with so many ends that are a device's
 cells() {
 	capture=$1 serves=$2 which=
 	[ $serves = there ] || which="verbs serves: "
 	capture $capture
-	forms $3
+	forms
+	end_capture $capture
+	check "${which}each was the device's" counted $3
 }
 
 here=("${verbs[@]}") there=("${soft[@]}") pair=verbs-software
