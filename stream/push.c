@@ -30,13 +30,18 @@ static int post_failed(struct rsock *s, int err)
 	return err;
 }
 
-/* A device may have said that there is room before it stood here that there is none */
+/*
+ * tx lock. Room that comes is an edge, whoever has found it and whatever for: who waits for it may
+ * have looked before, and nothing may come from the peer. A device may have said that there is room
+ * before it stood here that there is none.
+ */
 static void blocked_note(struct rsock *s, bool blocked)
 {
 	struct stream_state *st = s->state;
+	/* Pairs with sink_room() */
+	bool before = __atomic_exchange_n(&st->tx.blocked, blocked, __ATOMIC_SEQ_CST);
 
-	__atomic_exchange_n(&st->tx.blocked, blocked, __ATOMIC_SEQ_CST); /* pairs: sink_room() */
-	if (blocked && s->mem.native && !rsock_is_blocked(s))
+	if (blocked ? s->mem.native && !rsock_is_blocked(s) : before)
 		__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
 }
 
@@ -295,7 +300,7 @@ int rsock_push(struct rsock *s)
 	if (!rsock_is_open(s) || rsock_is_foreign(s))
 		return -EAGAIN;
 	err = owed_flush(s);
-	rsock_store(&s->state->tx.blocked, err == -EAGAIN);
+	blocked_note(s, err == -EAGAIN);
 	if (err && err != -EAGAIN)
 		post_failed(s, err);
 	for (unsigned int i = 0; i < base_array_size(parts) && !err; i++)

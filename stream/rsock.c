@@ -156,15 +156,12 @@ void rsock_tell(struct rsock *s, uint64_t before)
 /* The transport may have room again */
 static void unblock(struct rsock *s)
 {
-	struct stream_state *st = s->state;
-
-	if (!rsock_load(&st->tx.blocked) || !s->rnic->carrier->room(&s->mem, stream_fd(&s->base)))
+	if (!rsock_load(&s->state->tx.blocked) ||
+	    !s->rnic->carrier->room(&s->mem, stream_fd(&s->base)))
 		return;
 	rsock_tx_lock(s);
 	rsock_push(s);
 	BASE_POINT(stream_rsock_unblocked);
-	if (!rsock_load(&st->tx.blocked))
-		__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
 	rsock_tx_unlock(s);
 }
 
