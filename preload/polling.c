@@ -20,7 +20,6 @@
 #include "base/map.h"
 #include "preload/device.h"
 #include "preload/epoll.h"
-#include "preload/libc.h"
 #include "preload/others.h"
 #include "preload/pieces.h"
 #include "preload/wait.h"

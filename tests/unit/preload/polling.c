@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A list is slept on only when nothing in it is ready: also of a thread alone, which has no bell,
+ * and however often a socket is in it. Sockets, sets and the kernel are models here: an octet
+ * comes to the kernel's socket in the middle of a look, and whoever makes progress then takes it
+ * in, after which the kernel has nothing to tell.
+ */
+#include "preload/polling.h"
+
+#include <criterion/criterion.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "preload/device.h"
+#include "preload/epoll.h"
+#include "preload/others.h"
+#include "preload/pieces.h"
+#include "preload/wait.h"
+
+/* Descriptors of the model */
+enum { KERNELS = 3, BUSY, AGAIN, IDLE, SET };
+
+enum { LIST = 4 };
+
+static struct stream busy_stream, idle_stream;
+static struct sock busy, idle;
+static unsigned int turns, comes_at; /* times that progress was made; the octet's */
+static bool waits_in_kernel, taken;
+
+/* --- what polling.c asks of others --- */
+
+struct fdent **fdtab_pages[FDTAB_MAX / FDTAB_PAGE];
+unsigned int others_age;
+
+unsigned int stream_starting(void)
+{
+	return 0;
+}
+
+static unsigned int levels(struct stream *s, struct stream_edges *edges)
+{
+	return s == &busy_stream && taken ? STREAM_STARTED | STREAM_READABLE : STREAM_STARTED;
+}
+
+static short wait_events(struct stream *s, unsigned int wanted)
+{
+	return POLLIN;
+}
+
+static uint64_t wait_deadline(struct stream *s)
+{
+	return BASE_NEVER;
+}
+
+static const struct stream_ops ops = {
+	.levels = levels,
+	.wait_events = wait_events,
+	.wait_deadline = wait_deadline,
+};
+
+int stream_wait_fd(const struct stream *s)
+{
+	return s->fd;
+}
+
+struct sock *sock_get_stream(int fd)
+{
+	return fd == BUSY || fd == AGAIN ? &busy : fd == IDLE ? &idle : NULL;
+}
+
+void sock_put(struct sock *s)
+{
+}
+
+int sock_progress(struct sock *s)
+{
+	if (++turns == comes_at)
+		waits_in_kernel = true;
+	if (s == &busy && waits_in_kernel) {
+		waits_in_kernel = false;
+		taken = true;
+	}
+	return 0;
+}
+
+struct epset *epoll_get(int epfd)
+{
+	return epfd == SET ? (struct epset *)(void *)&busy : NULL;
+}
+
+void epoll_put(struct epset *set)
+{
+}
+
+void epoll_poll_begin(struct epset *set)
+{
+}
+
+void epoll_poll_end(struct epset *set)
+{
+}
+
+/* The busy one is its member, and not for what may come */
+bool epoll_poll_look(struct epset *set, int *fd)
+{
+	*fd = SET;
+	sock_progress((struct sock *)(void *)set);
+	return false;
+}
+
+uint64_t epoll_poll_limit(struct epset *set)
+{
+	return BASE_NEVER;
+}
+
+/* The kernel's own is never ready; what waits for one of ours ends the sleep */
+int wait_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
+{
+	int ready = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		fds[i].revents = 0;
+		if (fds[i].fd == BUSY && waits_in_kernel)
+			ready += (fds[i].revents = fds[i].events & POLLIN) != 0;
+	}
+	return ready;
+}
+
+int wait_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
+{
+	return wait_sleep_exact(fds, n, deadline, mask);
+}
+
+void wait_bell_get(struct wait_bell *bell)
+{
+	bell->fd = -1;
+}
+
+void wait_bell_put(struct wait_bell *bell)
+{
+}
+
+void wait_watch(struct wait_watch *w, const struct wait_bell *bell, struct sock *s)
+{
+}
+
+void wait_unwatch(struct wait_watch *w, struct sock *s)
+{
+}
+
+uint32_t wait_level_events(unsigned int l)
+{
+	return l & STREAM_READABLE ? EPOLLIN : 0;
+}
+
+int device_wait_fd(int fd, bool lasting)
+{
+	return fd;
+}
+
+bool pieces_wild(const void *p, size_t len)
+{
+	return false;
+}
+
+void others_await(struct sock *s)
+{
+}
+
+void others_await_all(void)
+{
+}
+
+int others_fd(void)
+{
+	return -1;
+}
+
+void others_heard(void)
+{
+}
+
+uint64_t others_limit(void)
+{
+	return BASE_NEVER;
+}
+
+/* --- */
+
+static void model_init(unsigned int at)
+{
+	turns = 0;
+	comes_at = at;
+	waits_in_kernel = taken = false;
+	busy_stream = (struct stream){ .ops = &ops, .fd = BUSY };
+	idle_stream = (struct stream){ .ops = &ops, .fd = IDLE };
+	busy = (struct sock){ .role = SOCK_STREAM_ON, .stream = &busy_stream };
+	idle = (struct sock){ .role = SOCK_STREAM_ON, .stream = &idle_stream };
+}
+
+/* Whenever in the first look it comes, who asked for it is told, in this call */
+static void told(const int fds[LIST], const short events[LIST])
+{
+	struct pollfd p[LIST];
+	int ready;
+
+	for (unsigned int at = 1;; at++) {
+		model_init(at);
+		for (int i = 0; i < LIST; i++)
+			p[i] = (struct pollfd){ .fd = fds[i], .events = events[i] };
+		ready = polling_list(p, LIST, base_now(), NULL);
+		if (turns < at)
+			break;
+		cr_expect_gt(ready, 0, "the octet comes at %u", at);
+		for (int i = 0; i < LIST; i++)
+			cr_expect_eq(p[i].revents,
+				     fds[i] == BUSY || fds[i] == AGAIN ? events[i] : 0,
+				     "the octet comes at %u: %d", at, i);
+	}
+}
+
+Test(polling, a_socket_is_in_the_list_twice)
+{
+	static const struct {
+		int fd[LIST];
+		short events[LIST];
+	} lists[] = {
+		{ { BUSY, BUSY, KERNELS, IDLE }, { POLLIN, 0, POLLIN, POLLIN } },
+		{ { BUSY, IDLE, IDLE, BUSY }, { POLLIN, POLLIN, POLLIN, 0 } },
+		{ { BUSY, IDLE, AGAIN, -1 }, { POLLIN, POLLIN, 0, 0 } },
+		{ { BUSY, AGAIN, BUSY, AGAIN }, { POLLIN, 0, POLLIN, 0 } },
+		{ { KERNELS, BUSY, IDLE, SET }, { POLLIN, POLLIN, POLLIN, POLLIN } },
+		{ { SET, IDLE, BUSY, SET }, { POLLIN, 0, POLLIN, POLLIN } },
+	};
+
+	for (unsigned int i = 0; i < base_array_size(lists); i++)
+		told(lists[i].fd, lists[i].events);
+}
