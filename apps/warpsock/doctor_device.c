@@ -22,10 +22,14 @@
 #define CLASS "/sys/class/infiniband"
 #define MAC_LEN 6
 
+/* enum rdma_node_type of the kernel, which /sys shows */
+enum node { NODE_CA = 1, NODE_RNIC = 4 };
+
 struct device {
 	const char *name;
 	char netdev[IFNAMSIZ];
-	bool iwarp, active, addressed;
+	unsigned int node;
+	bool active, addressed, named;
 	unsigned int before; /* troubles that were told of others */
 };
 
@@ -35,8 +39,10 @@ static const char *transport_of(const struct device *d)
 {
 	char text[DOCTOR_TEXT];
 
-	if (d->iwarp)
+	if (d->node == NODE_RNIC)
 		return "iWARP";
+	if (d->node != NODE_CA)
+		return "of another kind";
 	doctor_line(text, CLASS "/%s/ports/1/link_layer", d->name);
 	return strcmp(text, "Ethernet") ? "InfiniBand" : "RoCE";
 }
@@ -101,7 +107,8 @@ static void netdev_find(struct device *d)
 	snprintf(folder, sizeof(folder), CLASS "/%.60s/device/net", d->name);
 	if (!d->netdev[0])
 		doctor_each(folder, first, d->netdev);
-	if (!d->netdev[0] && d->iwarp && doctor_line(text, CLASS "/%s/ports/1/gids/0", d->name))
+	if (!d->netdev[0] && d->node == NODE_RNIC &&
+	    doctor_line(text, CLASS "/%s/ports/1/gids/0", d->name))
 		netdev_by_mac(text, d->netdev);
 }
 
@@ -152,14 +159,24 @@ static void port_put(const char *number, void *ctx)
 	d->active |= !strcmp(words, "ACTIVE");
 }
 
-struct node {
+/* One of the table that is not all zeros; that of iWARP is made of the hardware address */
+static void gid_look(const char *index, void *ctx)
+{
+	struct device *d = ctx;
+	char gid[DOCTOR_TEXT];
+
+	if (doctor_line(gid, CLASS "/%s/ports/1/gids/%s", d->name, index))
+		d->named |= gid[strspn(gid, "0:")] != '\0';
+}
+
+struct uverbs {
 	const char *device;
 	char name[DOCTOR_TEXT];
 };
 
 static void node_match(const char *uverbs, void *ctx)
 {
-	struct node *n = ctx;
+	struct uverbs *n = ctx;
 	char device[DOCTOR_TEXT];
 
 	if (doctor_line(device, "/sys/class/infiniband_verbs/%s/ibdev", uverbs) &&
@@ -169,7 +186,7 @@ static void node_match(const char *uverbs, void *ctx)
 
 static void file_judge(const struct device *d)
 {
-	struct node n = { .device = d->name };
+	struct uverbs n = { .device = d->name };
 	char path[DOCTOR_PATH];
 
 	doctor_each("/sys/class/infiniband_verbs", node_match, &n);
@@ -207,12 +224,16 @@ static void open_judge(const struct device *d)
 
 static void judge(const struct device *d)
 {
+	if (d->node != NODE_RNIC && d->node != NODE_CA)
+		doctor_trouble("its transport is not supported: only iWARP, RoCE and InfiniBand");
 	if (!d->active)
 		doctor_trouble("no port is active: is the cable in, is the interface up?");
 	if (!d->netdev[0])
 		doctor_trouble("it has no network interface here: in another namespace, perhaps");
 	else if (!d->addressed)
 		doctor_trouble("%s has no address: ip address add", d->netdev);
+	if (!d->named)
+		doctor_trouble("it has no GID, by which peers would know it");
 	file_judge(d);
 	open_judge(d);
 	if (doctor_troubles == d->before)
@@ -222,15 +243,18 @@ static void judge(const struct device *d)
 static void device_put(const char *name, void *ctx)
 {
 	struct device d = { .name = name, .before = doctor_troubles };
-	char text[DOCTOR_TEXT], ports[DOCTOR_TEXT];
+	char text[DOCTOR_TEXT], ports[DOCTOR_TEXT], gids[DOCTOR_TEXT];
 
-	doctor_line(text, CLASS "/%s/node_type", name);
-	d.iwarp = !strncmp(text, "4:", 2);
+	/* "4: RNIC" */
+	if (doctor_line(text, CLASS "/%s/node_type", name))
+		sscanf(text, "%u", &d.node);
 	driver_of(&d, text);
 	printf("  %-10s %s, %s", name, transport_of(&d), text);
 	snprintf(ports, sizeof(ports), CLASS "/%.60s/ports", name);
 	doctor_each(ports, port_put, &d);
 	putchar('\n');
+	snprintf(gids, sizeof(gids), CLASS "/%.60s/ports/1/gids", name);
+	doctor_each(gids, gid_look, &d);
 	netdev_find(&d);
 	addresses_put(&d);
 	judge(&d);

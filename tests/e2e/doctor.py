@@ -18,11 +18,13 @@ import tap  # noqa: E402
 LIMIT = 60
 CLASS = "sys/class/infiniband"
 
+NO_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
 # An iWARP device on lo, which has an address everywhere, with all that it needs
 GOOD = {
     f"{CLASS}/cxgb4_0/node_type": "4: RNIC",
     f"{CLASS}/cxgb4_0/ports/1/state": "4: ACTIVE",
     f"{CLASS}/cxgb4_0/ports/1/link_layer": "Ethernet",
+    f"{CLASS}/cxgb4_0/ports/1/gids/0": "0007:4301:0203:0000:0000:0000:0000:0000",
     f"{CLASS}/cxgb4_0/device/net/lo": "",
     "sys/class/infiniband_verbs/uverbs0/ibdev": "cxgb4_0",
     "sys/class/infiniband_verbs/abi_version": "6",
@@ -38,6 +40,8 @@ ROCE = {
     f"{CLASS}/mlx5_0/ports/2/state": "1: DOWN",
     f"{CLASS}/mlx5_0/ports/2/link_layer": "Ethernet",
     f"{CLASS}/mlx5_0/ports/1/gid_attrs/ndevs/0": "lo",
+    f"{CLASS}/mlx5_0/ports/1/gids/0": NO_GID,
+    f"{CLASS}/mlx5_0/ports/1/gids/1": "0000:0000:0000:0000:0000:ffff:7f00:0001",
     "sys/class/infiniband_verbs/uverbs1/ibdev": "mlx5_0",
     "dev/infiniband/uverbs1": "",
 }
@@ -64,6 +68,12 @@ CASES = (
     ("one of two that cannot", GOOD | IB, 1,
      ("can be used", "mthca0 *InfiniBand, driver unknown, port 1 DOWN", "! no port is active",
       "! it has no network interface here")),
+    ("RoCE without a GID", GOOD | ROCE | {f"{CLASS}/mlx5_0/ports/1/gids/1": NO_GID}, 1,
+     ("can be used", "! it has no GID",)),
+    ("a device of another transport", GOOD | {f"{CLASS}/cxgb4_0/node_type": "5: usNIC"}, 1,
+     ("cxgb4_0 *of another kind", "! its transport is not supported",)),
+    ("one that names no transport", GOOD | {f"{CLASS}/cxgb4_0/node_type": "7: unspecified"}, 1,
+     ("! its transport is not supported",)),
     ("an interface without address", GOOD | {f"{CLASS}/cxgb4_0/ports/1/gid_attrs/ndevs/0": "gone0"},
      1, ("! gone0 has no address",)),
     ("no ib_uverbs", less(GOOD, "sys/class/infiniband_verbs/uverbs0/ibdev"), 1,
@@ -76,6 +86,10 @@ CASES = (
      ("memory that may be locked: 64 KiB", "! registered memory counts against it")),
     ("no limit of memory", GOOD | {"proc/self/limits": "Max locked memory unlimited unlimited"}, 0,
      ("memory that may be locked: no limit",)),
+    ("all of it at once", less(GOOD, "dev/infiniband/uverbs0") | {
+        f"{CLASS}/cxgb4_0/node_type": "7: unspecified", f"{CLASS}/cxgb4_0/ports/1/state": "1: DOWN",
+        f"{CLASS}/cxgb4_0/ports/1/gids/0": NO_GID}, 1,
+     ("! its transport", "! no port", "! it has no GID", "! /dev/infiniband/uverbs0 is missing")),
     ("no rdma_cm file", less(GOOD, "dev/infiniband/rdma_cm"), 1,
      ("! /dev/infiniband/rdma_cm is missing",)),
 )

@@ -107,3 +107,23 @@ chmod 666 /dev/infiniband/uverbs0
 no_locks() { (ulimit -l 64 && "$@"); }
 complaint="registered memory counts against it" \
 	check "warpsock doctor says that little memory may be locked" doctor_finds no_locks
+
+# One thing at a time that is not as it should be
+lacks() {
+	local complaint=$1
+	shift
+	check "warpsock doctor says: $complaint" doctor_finds "$@"
+}
+ip link set sw0 down
+lacks "no port is active" env
+ip link set sw0 up
+ip addr flush dev sw0
+lacks "sw0 has no address" env
+ip addr add $SIW/24 dev sw0
+mv /dev/infiniband/uverbs0 /dev/infiniband/away
+lacks "/dev/infiniband/uverbs0 is missing" env
+mv /dev/infiniband/away /dev/infiniband/uverbs0
+chmod 600 /dev/infiniband/rdma_cm
+lacks "/dev/infiniband/rdma_cm cannot be opened" setpriv --reuid 65534 --clear-groups
+chmod 666 /dev/infiniband/rdma_cm
+check "warpsock doctor finds nothing wrong any more" "$apps/warpsock" doctor
