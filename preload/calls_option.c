@@ -21,6 +21,7 @@
 #include "base/bits.h"
 #include "preload/confine.h"
 #include "preload/ddp.h"
+#include "preload/device.h"
 #include "preload/hidden.h"
 #include "preload/libc.h"
 #include "preload/option.h"
@@ -200,6 +201,8 @@ long call_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 	s = sock_get(fd);
 	if (s && sock_role(s) == SOCK_STREAM_ON)
 		r = stream_get(s, option_find(level, name), value, len);
+	if (s && r == CALL_THEIRS)
+		r = device_option(s, level, name, value, len);
 	sock_put(s);
 	return r;
 }

@@ -82,9 +82,11 @@ long call_listen(int fd, int backlog)
 	struct sock *s = sock_get(fd);
 	long err = s ? device_listen(s, backlog) : -EOPNOTSUPP;
 
-	if (err)
+	/* It is connected, though not by the kernel */
+	if (s && device_carries(s))
+		err = -EINVAL;
+	else if (err)
 		err = libc_try(libc.listen(fd, backlog));
-
 	if (!err && s)
 		sock_listening(s);
 	sock_put(s);

@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "preload/host.h"
 #include "preload/libc.h"
-#include "preload/pieces.h"
 #include "preload/report.h"
 #include "preload/sandbox.h"
 #include "rnic/rnic.h"
@@ -119,58 +118,4 @@ void device_drop(struct sock *s)
 	device_ops(s)->destroy(s->native);
 	s->native = NULL;
 	device_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
-}
-
-bool device_carries(const struct sock *s)
-{
-	return sock_role(s) == SOCK_STREAM_ON && s->stream->carrier >= 0;
-}
-
-/* --- getsockname(), getpeername() --- */
-
-static size_t name_len(const struct sockaddr_storage *name)
-{
-	return name->ss_family == AF_INET ? sizeof(struct sockaddr_in)
-					  : sizeof(struct sockaddr_in6);
-}
-
-long device_name_give(const struct sock *s, bool peer, struct sockaddr *addr, socklen_t *len)
-{
-	const struct rnic_native *native = s->native;
-	struct sockaddr_storage name;
-	size_t n;
-
-	if (!native || device_ops(s)->name(native, peer, &name))
-		return -ENOTCONN;
-	if (pieces_wild(len, sizeof(*len)))
-		return -EFAULT;
-	if ((int)*len < 0)
-		return -EINVAL;
-	n = base_min((size_t)*len, name_len(&name));
-	if (n && pieces_wild(addr, n))
-		return -EFAULT;
-	memcpy(addr, &name, n);
-	*len = (socklen_t)name_len(&name);
-	return 0;
-}
-
-static long name_tell(int fd, bool peer, struct sockaddr *addr, socklen_t *len)
-{
-	struct sock *s = sock_get(fd);
-	long r = CALL_THEIRS;
-
-	if (s && device_carries(s))
-		r = device_name_give(s, peer, addr, len);
-	sock_put(s);
-	return r;
-}
-
-long call_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
-{
-	return name_tell(fd, true, addr, len);
-}
-
-long call_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
-{
-	return name_tell(fd, false, addr, len);
 }

@@ -35,9 +35,15 @@ void device_drop(struct sock *s);
  * (fallback.c)
  */
 int device_leave(struct sock *s, int err);
-/* Of a socket whose stream a device carries: its addresses, as getsockname() gives them */
+
+/* --- what it answers (device_ask.c) --- */
+
+/* Has it a stream, and a device carries that? */
 bool device_carries(const struct sock *s);
+/* Its addresses, as getsockname() and getpeername() give them */
 long device_name_give(const struct sock *s, bool peer, struct sockaddr *addr, socklen_t *len);
+/* As getsockopt(); CALL_THEIRS: the kernel knows */
+long device_option(struct sock *s, int level, int name, void *value, socklen_t *len);
 
 /* --- listen(), accept() (device_listen.c) --- */
 

@@ -117,15 +117,27 @@ static int destroy_id(struct rdma_cm_id *id)
 	return destroyed();
 }
 
+static void name_keep(struct sockaddr_storage *out, const struct sockaddr *addr)
+{
+	memcpy(out, addr,
+	       addr->sa_family == AF_INET ? sizeof(struct sockaddr_in)
+					  : sizeof(struct sockaddr_in6));
+}
+
 static int bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 {
 	device.transport_type = fake.transport;
 	id->verbs = fake.elsewhere ? NULL : &context;
+	name_keep(&id->route.addr.src_storage, addr);
+	/* As the kernel, which chooses one */
+	if (!id->route.addr.src_sin.sin_port)
+		id->route.addr.src_sin.sin_port = htons(FAKE_PORT);
 	return 0;
 }
 
 static int resolve_addr(struct rdma_cm_id *id, struct sockaddr *from, struct sockaddr *to, int ms)
 {
+	name_keep(&id->route.addr.dst_storage, to);
 	if (fake.late) {
 		fake.late--;
 		push(id->channel, id, RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT);

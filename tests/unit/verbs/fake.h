@@ -10,6 +10,9 @@
 
 #include "verbs/verbs_lib.h"
 
+/* Of an id that is bound to an address without one */
+#define FAKE_PORT 40000
+
 struct fake {
 	int load; /* what verbs_lib_load() says */
 	enum ibv_transport_type transport;
