@@ -229,7 +229,11 @@ static int claim(struct stream_state *st, enum stream_holder_kind kind, uint32_t
 		struct stream_holder *h = &st->holder[i];
 		uint64_t was = rsock_load(&h->who);
 
-		if (kind_of(was) != kind || !who_set(h, was, who_of(STREAM_HOLDER_LIVE, pid)))
+		if (kind_of(was) != kind)
+			continue;
+		/* Who comes may have been started after the slot was, and is no other for that */
+		stamp(h, base_process_self().space);
+		if (!who_set(h, was, who_of(STREAM_HOLDER_LIVE, pid)))
 			continue;
 		BASE_POINT(stream_holder_claimed);
 		stamp(h, base_process_self().space);
