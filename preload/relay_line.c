@@ -111,8 +111,12 @@ static bool is_late(struct relay_line *l)
 		return l->late;
 	if (!l->grace_end)
 		l->grace_end = base_deadline(base_now(), l->grace);
-	if (base_deadline_passed(l->grace_end, base_now()))
-		l->late = l->stream->ops->speak_plain(l->stream) == -EAGAIN;
+	if (!base_deadline_passed(l->grace_end, base_now()))
+		return false;
+	l->late = l->stream->ops->speak_plain(l->stream) == -EAGAIN;
+	/* Part of a Request is here, and the rest is waited for as any input */
+	if (!l->late)
+		l->grace_end = BASE_NEVER;
 	return l->late;
 }
 

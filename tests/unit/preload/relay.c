@@ -369,6 +369,12 @@ static long cpu_us(void)
 	       u.ru_stime.tv_usec;
 }
 
+static void sleeps_well(void)
+{
+	ends_well();
+	cr_expect_lt(cpu_us(), 300000, "%ld us of work", cpu_us());
+}
+
 /* In each state that lasts: nothing to do, a program that does not read, ended on one side */
 Test(relay, sleeps)
 {
@@ -386,8 +392,7 @@ Test(relay, sleeps)
 		;
 	usleep(200000);
 	shutdown(program, SHUT_WR);
-	ends_well();
-	cr_expect_lt(cpu_us(), 300000, "%ld us of work", cpu_us());
+	sleeps_well();
 }
 
 /* The peer's first octets say that it is no DDP; or the program's own, since none came in time */
@@ -430,4 +435,21 @@ Test(relay, a_plain_peer_that_waits)
 
 	plain_begin(fd, GRACE);
 	plain_talk(fd[0], true);
+}
+
+/* The program has something to say, and of a Request only the key has come in time */
+Test(relay, sleeps_beside_part_of_a_request)
+{
+	char buf[8];
+	int fd[2];
+
+	plain_begin(fd, GRACE);
+	cr_assert_eq(write(fd[0], "MPA ID Req Frame", 16), 16);
+	cr_assert_eq(write(program, "hello", 5), 5);
+	usleep(2000000);
+	cr_expect_eq(recv(fd[0], buf, sizeof(buf), MSG_DONTWAIT), -1, "it speaks plainly");
+	close(fd[0]);
+	cr_expect_leq(read(program, buf, 1), 0);
+	program_close();
+	sleeps_well();
 }
