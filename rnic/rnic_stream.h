@@ -147,8 +147,9 @@ struct rnic_stream_ops {
 	int (*send)(const struct rnic_stream_mem *mem, int fd, const struct rnic_stream_wr *wr,
 		    unsigned int n);
 	/*
-	 * tx: payload octets of a Write that leave in one FPDU now, and @message not 0: in one TCP
-	 * segment with a Send of so many behind it
+	 * tx: payload octets of a Write that leave in one FPDU, and @message not 0: in one TCP
+	 * segment with a Send of so many behind it. Good for the next send(); the path may be
+	 * another one behind that
 	 */
 	unsigned int (*segment)(const struct rnic_stream_mem *mem, unsigned int message);
 	/*

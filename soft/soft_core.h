@@ -87,6 +87,11 @@ int soft_core_told(const __s32 *error);
 
 /* --- soft_tx.c: all under tx --- */
 
+/*
+ * The path's segment size, asked for now and then. Frames are as long as it was when this was last
+ * called: who promised a length must keep it
+ */
+void soft_tx_emss(const struct soft_io *io);
 void soft_tx_begin(struct soft_tx *t, const struct soft_io *io);
 bool soft_tx_full(const struct soft_tx *t);
 /* Not full for a message of which @len octets of payload are to go */

@@ -355,6 +355,7 @@ static int batch_send(struct soft_conn *c)
 		at.index = c->qp->sq.cur;
 		at.off = c->qp->sq.off;
 	}
+	soft_tx_emss(&c->io);
 	pthread_rwlock_rdlock(&c->dev->stag_lock);
 	soft_tx_begin(&t, &c->io);
 	c->held_used = 0;

@@ -415,6 +415,8 @@ static int stream_send(const struct rnic_stream_mem *mem, int fd, const struct r
 		progress_keep(v.st, wr, &at);
 	else
 		v.st->tx_off = 0;
+	/* Behind all that was cut by what stream_segment() had said */
+	soft_tx_emss(&v.io);
 	return at.op ? (int)at.op : err;
 }
 

@@ -63,12 +63,12 @@ static unsigned int send_flags(const struct soft_core *c)
 	return c->record ? LLP_RECORD : 0;
 }
 
-static void emss_refresh(const struct soft_io *io)
+void soft_tx_emss(const struct soft_io *io)
 {
 	struct mpa_conn *m = &io->core->rdmap.ddp.mpa;
 	unsigned int emss;
 
-	if (m->tx_fpdus % EMSS_REFRESH)
+	if (io->core->phase != SOFT_OPEN || m->tx_fpdus % EMSS_REFRESH)
 		return;
 	emss = io->llp->ops->emss(io->llp);
 	if (emss && emss != m->emss)
@@ -85,8 +85,6 @@ void soft_tx_begin(struct soft_tx *t, const struct soft_io *io)
 		.iov_cap = SOFT_TX_IOV,
 		.scratch_cap = SOFT_TX_SCRATCH,
 	};
-	if (io->core->phase == SOFT_OPEN)
-		emss_refresh(io);
 	rdmap_tx_mark(&io->core->rdmap, &t->start);
 }
 

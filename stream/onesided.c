@@ -191,10 +191,10 @@ bool rsock_jobs_due(const struct rsock *s)
 static int write_push(struct rsock *s, struct slot *slot)
 {
 	struct stream_job *job = &slot->job;
-	uint32_t segment = s->rnic->segment(&s->mem, 0);
 	int done = 1;
 
 	do {
+		uint32_t segment = s->rnic->segment(&s->mem, 0);
 		struct iovec iov = { (char *)job->addr + slot->sent,
 				     base_min(job->len - slot->sent, segment) };
 		struct rnic_stream_wr wr = { .stag = job->stag,

@@ -175,7 +175,7 @@ ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n)
 {
 	struct stream_cursor c = { iov, n, 0 };
 	bool pairs = !rsock_has(s, STREAM_FEATURE_INLINE);
-	uint32_t segment = pairs ? s->rnic->segment(&s->mem, RS_MSG_LEN) : rsock_segment(s);
+	uint32_t segment;
 	size_t sum = 0;
 	struct batch b;
 	int want, done;
@@ -183,6 +183,7 @@ ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n)
 	b.ops = pairs ? 2 : 1;
 	do {
 		b.n = b.pieces = 0;
+		segment = pairs ? s->rnic->segment(&s->mem, RS_MSG_LEN) : rsock_segment(s);
 		while (pairs ? pair_add(s, &b, &c, segment) : inline_add(s, &b, &c, segment))
 			;
 		want = (int)(b.ops * b.n);
