@@ -535,6 +535,13 @@ void attend_stop(void)
 	pthread_mutex_unlock(&charges.lock);
 }
 
+void attend_retire(void)
+{
+	pthread_mutex_lock(&charges.lock);
+	charges.stop = true;
+	pthread_mutex_unlock(&charges.lock);
+}
+
 void attend_confine(void)
 {
 	struct base_list *node, *next;
@@ -568,7 +575,7 @@ static void charges_inherit(void)
 {
 	struct base_list *node, *next;
 
-	charges.thread = false;
+	charges.thread = charges.stop = false;
 	internal_close(charges.bell);
 	charges.bell = -1;
 	base_list_foreach(node, next, &charges.list) {

@@ -35,6 +35,8 @@ void attend_prepare(void);
 void attend_expired(unsigned int n);
 /* Ends the thread; it is back when it is needed, if a sandbox lets it */
 void attend_stop(void);
+/* The process ends: the thread goes to no stream any more, for what a device needs ends now */
+void attend_retire(void);
 /* What is closed has no program any more whose flags would count (preload/confine.c) */
 void attend_confine(void);
 /* Threads that are ours */

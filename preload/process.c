@@ -106,6 +106,8 @@ static void finish(bool program_follows)
 	linger_never(false);
 	closed_finish(program_follows);
 	report_kept(kept);
+	if (!program_follows)
+		attend_retire();
 	if (sock_config.report[0])
 		report_write(sock_config.report);
 	edge_leave(e, &r);

@@ -238,6 +238,25 @@ def left(writer, device):
     writer.case("an end while the device's library is at work for the attendant", wrong)
 
 
+# The process ends with octets that the device never took
+OWED = """
+import socket, sys
+sock = socket.create_connection(("127.0.0.1", 7))
+sock.setblocking(False)
+try:
+    sock.sendall(b"x")
+except BlockingIOError:
+    pass
+sys.exit(3)
+"""
+
+
+def owed(writer, device):
+    done = device.client(ALL, VERBS | {"FAKE_FULL": "1"}, ["-c", OWED])
+    writer.case("the device's library has ended: nobody comes to it",
+                [f"status {done.returncode}", done.stdout] if done.returncode != 3 else [])
+
+
 def main():
     warpsock, library = map(os.path.abspath, sys.argv[1:3])
     if not sys.argv[3:]:
@@ -256,6 +275,7 @@ def main():
         carried(writer, device)
         left(writer, device)
         asked(writer, device)
+        owed(writer, device)
     writer.finish()
 
 

@@ -39,6 +39,37 @@ static int send_and_end(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_se
 	return 0;
 }
 
+/* A device that takes one operation, and no more */
+static int send_one(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	static bool full;
+	struct ibv_send_wr first = *wr;
+
+	first.next = NULL;
+	if (!full)
+		post_send(qp, &first, bad);
+	*bad = full ? wr : wr->next;
+	full = true;
+	return *bad ? ENOMEM : 0;
+}
+
+static bool gone;
+
+static int poll_unless_gone(struct ibv_cq *cq, int n, struct ibv_wc *out)
+{
+	if (__atomic_load_n(&gone, __ATOMIC_ACQUIRE))
+		abort();
+	return poll_cq(cq, n, out);
+}
+
+/* The library's own end, as long as somebody may need to come to it */
+__attribute__((destructor)) static void fake_end(void)
+{
+	__atomic_store_n(&gone, true, __ATOMIC_RELEASE);
+	if (number("FAKE_FULL", 0))
+		sleep(1);
+}
+
 static int disconnect_and_tell(struct rdma_cm_id *id)
 {
 	push(id->channel, id, RDMA_CM_EVENT_DISCONNECTED, 0);
@@ -73,7 +104,8 @@ __attribute__((constructor)) static void fake_begin(void)
 	fake.channel_errno = number("FAKE_ERRNO", 0);
 	fake.elsewhere = number("FAKE_ELSEWHERE", 0);
 	calls = number("FAKE_CALLS", 0);
-	context.ops.post_send = send_and_end;
+	context.ops.post_send = number("FAKE_FULL", 0) ? send_one : send_and_end;
+	context.ops.poll_cq = poll_unless_gone;
 }
 
 static int nothing(void)
