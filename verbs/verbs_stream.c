@@ -111,9 +111,9 @@ static int queue_create(struct verbs_stream *s, unsigned int receives)
 	if (s->pd)
 		s->channel = verbs_call(ibv_create_comp_channel)(s->id->verbs);
 	if (s->channel)
-		s->cq = verbs_call(ibv_create_cq)(s->id->verbs,
-						  (int)(receives + VERBS_STREAM_SENDS + 1), NULL,
-						  s->channel, 0);
+		s->cq = verbs_call(ibv_create_cq)(
+			s->id->verbs, (int)(receives + VERBS_STREAM_SENDS + VERBS_NUDGES), NULL,
+			s->channel, 0);
 	if (!s->cq)
 		return error_now();
 	s->channel->fd = base_fd_keep(s->channel->fd);
@@ -130,7 +130,7 @@ static int pair_create(struct verbs_stream *s, unsigned int receives)
 		.send_cq = s->cq,
 		.recv_cq = s->cq,
 		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = VERBS_STREAM_SENDS + 1, /* and a nudge */
+		.cap = { .max_send_wr = VERBS_STREAM_SENDS + VERBS_NUDGES,
 			 .max_recv_wr = receives,
 			 .max_send_sge = 2,
 			 .max_recv_sge = 1 },
@@ -311,11 +311,12 @@ static void stream_info(const struct rnic_stream_mem *mem, struct rnic_stream_in
 		[VERBS_OPEN] = RNIC_STREAM_OPEN,       [VERBS_REJECTED] = RNIC_STREAM_REJECTED,
 		[VERBS_ENDED] = RNIC_STREAM_ENDED,     [VERBS_FAILED] = RNIC_STREAM_BROKEN,
 	};
-	uint32_t phase = verbs_load(&verbs_stream_of(mem)->phase);
+	const struct verbs_stream *s = verbs_stream_of(mem);
+	uint32_t phase = verbs_load(&s->phase);
 
 	*info = (struct rnic_stream_info){
 		.state = states[phase],
-		.may_send = phase == VERBS_OPEN,
+		.may_send = phase == VERBS_OPEN && verbs_load(&s->nudge) != VERBS_NUDGE_GATED,
 		.heard = phase >= VERBS_REQUEST,
 	};
 }

@@ -50,7 +50,10 @@ enum verbs_nudge {
 	VERBS_NUDGE_OVER,
 	VERBS_NUDGE_LATER, /* nothing has been sent yet */
 	VERBS_NUDGE_DUE,   /* by the timer */
+	VERBS_NUDGE_GATED, /* the peer is to speak first, until the timer */
 };
+
+#define VERBS_NUDGES 6
 
 struct verbs_stream {
 	struct rnic_native native; /* an epoll set of both channels, and of the timer */
@@ -62,8 +65,9 @@ struct verbs_stream {
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
-	bool armed;		/* rx */
-	enum verbs_nudge nudge; /* rx */
+	bool armed;	     /* rx */
+	uint32_t nudge;	     /* * rx: enum verbs_nudge */
+	unsigned int nudges; /* rx */
 	int timer;
 	int resolve_ms; /* how long the address was waited for */
 	uint8_t data[VERBS_STREAM_PD];
@@ -116,12 +120,12 @@ ssize_t verbs_stream_receive(const struct rnic_stream_mem *mem, int fd,
 
 /* --- verbs_stream_nudge.c: rx */
 
-/* The connection is open, and ours is the first word */
-void verbs_stream_nudge_init(struct verbs_stream *s);
+/* The connection is open; is ours the first word? */
+void verbs_stream_nudge_init(struct verbs_stream *s, bool initiator);
 /* Nothing has come yet: should it be waited for? */
 void verbs_stream_nudge_look(struct verbs_stream *s);
-/* The time is over */
-void verbs_stream_nudge_go(struct verbs_stream *s);
+/* The time is over. True: what may be sent now could not be sent before */
+bool verbs_stream_nudge_go(struct verbs_stream *s);
 /* The peer has been heard, or the connection ends */
 void verbs_stream_nudge_end(struct verbs_stream *s);
 

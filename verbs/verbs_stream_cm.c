@@ -83,10 +83,11 @@ static void data_keep(struct verbs_stream *s, const struct rdma_conn_param *conn
 
 static void established(struct verbs_stream *s, const struct rdma_cm_event *event)
 {
-	if (verbs_load(&s->phase) == VERBS_CONNECTING) {
+	bool initiator = verbs_load(&s->phase) == VERBS_CONNECTING;
+
+	if (initiator)
 		data_keep(s, &event->param.conn);
-		verbs_stream_nudge_init(s);
-	}
+	verbs_stream_nudge_init(s, initiator);
 	verbs_store(&s->phase, VERBS_OPEN);
 }
 
@@ -322,7 +323,8 @@ static uint32_t native_messages(const struct rnic_native *n)
 
 	if (verbs_call(ibv_query_device)(s->id->verbs, &attr))
 		return 0;
-	return (uint32_t)base_min(attr.max_qp_wr, attr.max_cqe - (int)VERBS_STREAM_SENDS - 1);
+	return (uint32_t)base_min(attr.max_qp_wr,
+				  attr.max_cqe - (int)VERBS_STREAM_SENDS - VERBS_NUDGES);
 }
 
 static void native_follow(struct rnic_native *n, int fd)

@@ -98,8 +98,8 @@ static bool arm(struct verbs_stream *s, bool event)
 	return s->armed;
 }
 
-/* Of which channel something is to be read */
-static bool channels_look(struct verbs_stream *s, bool *cm)
+/* Of which channel something is to be read; @any: something else has happened */
+static bool channels_look(struct verbs_stream *s, bool *cm, bool *any)
 {
 	struct epoll_event events[3];
 	bool cq = false, timer = false;
@@ -111,8 +111,7 @@ static bool channels_look(struct verbs_stream *s, bool *cm)
 
 		*(of == s->channel ? &cq : of == &s->timer ? &timer : cm) = true;
 	}
-	if (timer)
-		verbs_stream_nudge_go(s);
+	*any = timer && verbs_stream_nudge_go(s);
 	return cq;
 }
 
@@ -133,13 +132,14 @@ static int take(struct verbs_stream *s, const struct rnic_sink *sink)
 static bool look(struct verbs_stream *s, const struct rnic_sink *sink, bool reader, ssize_t *sum)
 {
 	int n = take(s, sink);
-	bool cm, event;
+	bool cm, event, any;
 
 	*sum += n;
 	if (n)
 		return !reader;
 	verbs_stream_nudge_look(s);
-	event = channels_look(s, &cm);
+	event = channels_look(s, &cm, &any);
+	*sum += any;
 	if (arm(s, event))
 		return true;
 	if (!cm)

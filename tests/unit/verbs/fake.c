@@ -167,6 +167,29 @@ static int disconnect(struct rdma_cm_id *id)
 	return 0;
 }
 
+/* Somebody asks at once */
+static int listen_id(struct rdma_cm_id *id, int backlog)
+{
+	struct rdma_cm_id *asks;
+
+	create_id(id->channel, &asks, NULL, RDMA_PS_TCP);
+	asks->verbs = &context;
+	push(id->channel, asks, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	return 0;
+}
+
+static int migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *to)
+{
+	id->channel = to;
+	return 0;
+}
+
+static int accept_id(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	push(id->channel, id, RDMA_CM_EVENT_ESTABLISHED, 0);
+	return 0;
+}
+
 static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	pair.context = &context;
@@ -332,6 +355,7 @@ void fake_reset(void)
 		.ibv_get_cq_event_call = get_cq_event,
 		.ibv_query_device_call = query_device,
 		.ibv_reg_mr_call = reg_mr,
+		.rdma_accept_call = accept_id,
 		.rdma_ack_cm_event_call = ack_cm_event,
 		.rdma_bind_addr_call = bind_addr,
 		.rdma_connect_call = connect_id,
@@ -343,6 +367,8 @@ void fake_reset(void)
 		.rdma_destroy_qp_call = destroy_qp,
 		.rdma_disconnect_call = disconnect,
 		.rdma_get_cm_event_call = get_cm_event,
+		.rdma_listen_call = listen_id,
+		.rdma_migrate_id_call = migrate_id,
 		.rdma_resolve_addr_call = resolve_addr,
 		.rdma_resolve_route_call = resolve_route,
 	};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A client's stream over a device that is made up: what its beginning comes to, and a peer that
- * overlooks what it is sent first.
+ * A stream over a device that is made up: what a client's beginning comes to, and peers that
+ * overlook what they are sent first.
  */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -182,7 +182,7 @@ static bool is_nudge(const struct ibv_send_wr *wr)
 	return wr->opcode == IBV_WR_RDMA_WRITE && !wr->num_sge && !(wr->send_flags);
 }
 
-/* Who waits for an answer is woken, and a Write of no octets makes the peer look; once */
+/* Who waits for an answer is woken, and a Write of no octets makes the peer look; or some more */
 Test(stream, a_peer_that_overlooks_the_first_word)
 {
 	struct rnic_stream_mem mem = { 0 };
@@ -194,17 +194,18 @@ Test(stream, a_peer_that_overlooks_the_first_word)
 	cr_expect_eq(poll(&p, 1, 100), 0, "nothing has been said");
 	say(&mem);
 	look(&mem);
-	cr_assert_eq(fake.num_sent, 1u);
-	cr_assert_eq(poll(&p, 1, 10000), 1);
-	look(&mem);
-	cr_assert_eq(fake.num_sent, 2u);
-	cr_expect(is_nudge(&fake.sent[1]));
+	for (unsigned int i = 1; i <= VERBS_NUDGES; i++) {
+		cr_assert_eq(fake.num_sent, i);
+		cr_assert_eq(poll(&p, 1, 10000), 1);
+		look(&mem);
+		cr_expect(is_nudge(&fake.sent[i]));
+	}
 	cr_expect_eq(poll(&p, 1, 100), 0);
 	look(&mem);
 	say(&mem);
 	look(&mem);
 	cr_expect_eq(poll(&p, 1, 100), 0);
-	cr_expect_eq(fake.num_sent, 3u);
+	cr_expect_eq(fake.num_sent, VERBS_NUDGES + 2u);
 	close_one(&mem);
 }
 
@@ -225,4 +226,64 @@ Test(stream, a_peer_that_answers)
 	look(&mem);
 	cr_expect_eq(fake.num_sent, 1u);
 	close_one(&mem);
+}
+
+static void accept_one(struct rnic_stream_mem *mem, struct rnic_native_listener **listener)
+{
+	static const struct rnic_stream_param param = { .messages = 20 };
+	static const struct sockaddr_in own = { .sin_family = AF_INET };
+	const struct sockaddr *addr = (const struct sockaddr *)&own;
+	short events;
+
+	cr_assert_eq(NATIVE.listen(addr, sizeof(own), 1, listener), 0);
+	cr_assert_eq(NATIVE.get(*listener, &mem->native), 0);
+	cr_assert_eq(STREAM.init(mem, -1, &param), 0);
+	cr_assert_eq(STREAM.start(mem, -1, NULL, 0, &events), RNIC_STREAM_REQUEST);
+	cr_assert_eq(STREAM.accept(mem, -1, "x", 1), 0);
+}
+
+static bool may_send(const struct rnic_stream_mem *mem)
+{
+	struct rnic_stream_info info;
+
+	STREAM.info(mem, &info);
+	return info.may_send;
+}
+
+/* siw as initiator fails when anything stands behind the Reply: a responder lets it speak first */
+Test(stream, a_responder_waits_for_the_first_word)
+{
+	static const struct {
+		enum ibv_transport_type transport;
+		bool waits, hears;
+	} cases[] = {
+		{ IBV_TRANSPORT_IWARP, true, true },
+		{ IBV_TRANSPORT_IWARP, true, false },
+		{ IBV_TRANSPORT_IB, false, false },
+	};
+
+	for (size_t i = 0; i < base_array_size(cases); i++) {
+		struct rnic_native_listener *listener;
+		struct rnic_stream_mem mem = { 0 };
+		struct pollfd p = { .events = POLLIN };
+
+		fake_reset();
+		fake.transport = cases[i].transport;
+		accept_one(&mem, &listener);
+		p.fd = mem.native->fd;
+		cr_expect_not(may_send(&mem), "case %zu", i);
+		cr_assert_gt(STREAM.receive(&mem, -1, &sink, 0), 0, "it is established");
+		if (cases[i].waits) {
+			cr_expect_not(may_send(&mem), "case %zu", i);
+			if (cases[i].hears)
+				fake_hear(1);
+			cr_assert_eq(poll(&p, 1, 10000), 1);
+			cr_assert_gt(STREAM.receive(&mem, -1, &sink, 0), 0, "who waits is told");
+		}
+		cr_expect(may_send(&mem), "case %zu", i);
+		cr_expect_eq(poll(&p, 1, 0), 0, "case %zu", i);
+		cr_expect_eq(fake.num_sent, 0u, "case %zu", i);
+		NATIVE.unlisten(listener);
+		close_one(&mem);
+	}
 }
