@@ -101,7 +101,9 @@ static const struct config_option options[] = {
 		.max = 60 * BASE_NS_PER_S,
 		.text = "How long a program that connects in mode auto waits for the answer to "
 			"its MPA Request before it falls back to plain TCP. auto is 50 ms or four "
-			"round trips, whichever is more.",
+			"round trips, whichever is more. In mode on, too, a peer is asked over "
+			"RoCE or InfiniBand for so long, but for a second at least, before "
+			"software serves.",
 	},
 	[CONFIG_FORGET_PLAIN] = {
 		.name = "WARPSOCK_FORGET_PLAIN",

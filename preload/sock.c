@@ -327,6 +327,7 @@ static void param_wishes(struct stream_param *param, const struct sock *s)
 	param->peer_len = s->peer_len;
 	param->name = &s->name;
 	param->start_limit = sock_config.start;
+	param->apart_limit = sock_config.probe == CONFIG_COMPUTED ? 0 : sock_config.probe;
 	param->provider = s->wish.provider[0] ? s->wish.provider : NULL;
 	param->native = s->native;
 }

@@ -37,8 +37,11 @@ size_t stream_ext_put(uint8_t *p, const struct stream_ext *ext)
 			       STREAM_EXT_MAX,
 		       "the block");
 	len += value_put(p + len, STREAM_EXT_FEATURES, &features, sizeof(features));
-	len += value_put(p + len, STREAM_EXT_WINDOW, &window, sizeof(window));
-	len += value_put(p + len, STREAM_EXT_DEPTH, &depth, sizeof(depth));
+	/* What nobody needs is left out: RoCE has room for 56 octets with the connection data */
+	if (ext->features & STREAM_FEATURE_INLINE)
+		len += value_put(p + len, STREAM_EXT_WINDOW, &window, sizeof(window));
+	if (ext->features & STREAM_FEATURE_ONESIDED)
+		len += value_put(p + len, STREAM_EXT_DEPTH, &depth, sizeof(depth));
 	memcpy(head.magic, STREAM_EXT_MAGIC, sizeof(head.magic));
 	head.length = htobe16((uint16_t)(len - sizeof(head)));
 	memcpy(p, &head, sizeof(head));

@@ -326,6 +326,7 @@ static int rsock_create(int fd, const struct stream_param *param, struct rsock *
 	if (!err)
 		**out = (struct rsock){
 			.base = { .ops = &stream_rsock_ops, .fd = fd, .carrier = -1 },
+			.apart_limit = base_max(param->apart_limit, BASE_NS_PER_S),
 			.changed = param->changed,
 			.may_probe = param->may_probe,
 			.probed = param->probed,

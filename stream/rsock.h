@@ -57,7 +57,7 @@ struct rsock {
 	uint16_t credits;
 	uint32_t ring, chunk; /* octets; powers of two */
 	uint32_t offered;     /* features */
-	uint64_t start_limit;
+	uint64_t start_limit, apart_limit;
 	/* What this process saw, and did */
 	bool disowned, left;
 	/* Atomic: it never came up; is the one that ends it; is among those that start */

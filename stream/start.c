@@ -22,7 +22,6 @@
 
 /* Messages that credits do not count, and that a peer may send besides (docs/stream-wire.md) */
 #define UNCOUNTED 16
-#define APART_LIMIT BASE_NS_PER_S
 
 static unsigned int starting; /* atomic */
 
@@ -41,7 +40,7 @@ uint64_t rsock_start_limit(const struct rsock *s)
 	uint64_t limit = s->start_limit;
 
 	if (limit && rsock_is_apart(s))
-		limit = base_min(limit, APART_LIMIT);
+		limit = base_min(limit, s->apart_limit);
 	if (limit && s->start_rtts)
 		limit = base_max(limit, s->start_rtts * base_sock_rtt(stream_fd(&s->base)));
 	return limit;

@@ -311,6 +311,9 @@ static void broken_attend(struct verbs_conn *c)
 	if (!c->qp || verbs_conn_state(c) != WARP_CONN_ESTABLISHED)
 		return;
 	pthread_mutex_lock(&c->qp->lock);
+	/* Who waits for the connection alone hears of it, too */
+	for (unsigned int i = 0; i < c->qp->halves && !c->dev->iwarp; i++)
+		verbs_half_reap(&c->qp->half[i]);
 	broken = c->qp->broken;
 	pthread_mutex_unlock(&c->qp->lock);
 	if (!broken)

@@ -57,6 +57,17 @@ static inline bool end_is_soft(void)
 	return !strcmp(end_provider(), "soft");
 }
 
+/*
+ * END_TRANSPORT=roce: who sends is told what became of it, private data has zeros behind it, and
+ * there is no TCP
+ */
+static inline bool end_is_roce(void)
+{
+	const char *transport = getenv("END_TRANSPORT");
+
+	return transport && !strcmp(transport, "roce");
+}
+
 static inline bool end_can(const struct warp_device *dev, uint32_t feature)
 {
 	struct warp_device_attr has;

@@ -192,7 +192,8 @@ static void fault_seen(enum warp_wc_status status, uint64_t id)
 {
 	ended(&a);
 	ended(&b);
-	cr_assert_eq(status_of(&a, id) == WARP_WC_SUCCESS, status == WARP_WC_SUCCESS);
+	cr_assert_eq(status_of(&a, id) == WARP_WC_SUCCESS,
+		     status == WARP_WC_SUCCESS && !end_is_roce());
 }
 
 /* a's work request @id ends the connection by @fault; its own Reads behind it are flushed */
@@ -284,6 +285,11 @@ Test(soft_ends, an_unaligned_atomic)
 		cr_skip_test("the device has no atomics");
 	wr = remote(WARP_WR_FETCH_ADD, 1, &b);
 	wr.remote_to += 4;
+	if (end_is_roce()) {
+		cr_assert_eq(end_post(&a, wr, 0, 8), -EINVAL);
+		ends_drop();
+		return;
+	}
 	cr_assert_eq(end_post(&a, wr, 0, 8), 1);
 	fault_heard(RDMAP_E_CATASTROPHIC, WARP_WC_REMOTE_OPERATION, 1);
 	ends_drop();
@@ -386,6 +392,14 @@ static void listener_drop(struct warp_listener *l)
 	cr_assert_eq(warp_device_close(dev), 0);
 }
 
+static bool data_is(const struct warp_conn_info *info, const char *text)
+{
+	size_t len = strlen(text), came = info->private_data_len;
+
+	return (came == len || (end_is_roce() && came > len)) &&
+	       !memcmp(info->private_data, text, len);
+}
+
 Test(soft_ends, a_rejection)
 {
 	struct warp_conn_info info;
@@ -400,12 +414,12 @@ Test(soft_ends, a_rejection)
 	cr_assert_eq(warp_listener_get(l, 5000, &c), 0);
 	cr_assert_eq(warp_conn_query(c, &info), 0);
 	cr_assert_eq(info.state, WARP_CONN_REQUEST);
-	cr_assert(info.private_data_len == 8 && !memcmp(info.private_data, "question", 8));
+	cr_assert(data_is(&info, "question"));
 	cr_assert_eq(warp_conn_reject(c, "no", 2), 0);
 	cr_assert_eq(warp_conn_wait(a.conn, 5000), -ECONNREFUSED);
 	info = info_of(&a);
 	cr_assert_eq(info.state, WARP_CONN_REJECTED);
-	cr_assert(info.private_data_len == 2 && !memcmp(info.private_data, "no", 2));
+	cr_assert(data_is(&info, "no"));
 	cr_assert_eq(warp_conn_destroy(c), 0);
 	listener_drop(l);
 }
@@ -460,6 +474,8 @@ Test(soft_ends, slow_and_foolish_peers_hold_up_nobody)
 	int fd[3];
 	char c;
 
+	if (end_is_roce())
+		cr_skip_test("a device of RoCE has no peers by TCP");
 	MUST(warp_device_open(end_provider(), &dev) == 0);
 	end_init(&a, dev, 4);
 	end_init(&b, dev, 4);

@@ -7,6 +7,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
+#include <wire/rsockets.h>
 
 #include "base/bits.h"
 
@@ -113,9 +114,11 @@ Test(extension, is_judged)
 
 Test(extension, what_is_said_is_understood)
 {
-	struct stream_ext ext = {
-		.features = 0x80000001, .ird = 1, .ord = 65535, .window = 1ull << 40
-	};
+	struct stream_ext ext = { .features = 0x80000000 | STREAM_FEATURE_INLINE |
+					      STREAM_FEATURE_ONESIDED,
+				  .ird = 1,
+				  .ord = 65535,
+				  .window = 1ull << 40 };
 	struct stream_ext got;
 	uint8_t p[STREAM_EXT_MAX];
 	size_t len = stream_ext_put(p, &ext);
@@ -125,4 +128,17 @@ Test(extension, what_is_said_is_understood)
 	cr_expect_eq(memcmp(&ext, &got, sizeof(ext)), 0);
 	for (size_t cut = 8; cut < len; cut++)
 		cr_expect_eq(stream_ext_get(p, cut, &got), -EPROTO, "cut at %zu", cut);
+}
+
+/* RoCE's connection managers have room for 56 octets, of which the connection data are 40 */
+Test(extension, what_a_device_says_is_short)
+{
+	struct stream_ext ext = { .features = STREAM_FEATURE_ABORT, .ird = 1, .window = 1 }, got;
+	uint8_t p[STREAM_EXT_MAX];
+	size_t len = stream_ext_put(p, &ext);
+
+	cr_assert_leq(len, 56 - sizeof(struct rs_conn_data));
+	cr_assert_eq(stream_ext_get(p, len, &got), 0);
+	cr_expect_eq(got.features, STREAM_FEATURE_ABORT);
+	cr_expect(!got.ird && !got.window);
 }
