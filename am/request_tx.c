@@ -102,7 +102,8 @@ static int request_remote(struct amudp_ep *ep, amudp_node_t dest, struct am_fram
 	struct am_tx_slot *slot;
 	int ret;
 
-	if (now - ep->last_poll > POLL_EVERY_NS)
+	/* a poll would send what is held */
+	if (!ep->held && now - ep->last_poll > POLL_EVERY_NS)
 		am_bundle_poll(ep->bundle);
 	ret = slot_acquire(ep, peer, cost, async, &slot);
 	if (ret != AM_OK)
