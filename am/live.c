@@ -69,10 +69,13 @@ void am_live_publish(struct amudp_ep *ep)
 	if (!am_env_bool("LIVE", true) || !am_live_directory()[0])
 		return;
 	path_of(ep, path, sizeof(path));
-	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	/* a file of the name is of a process that is gone, or of another PID namespace: not ours */
+	unlink(path);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	if (ftruncate(fd, sizeof(struct am_live)) == 0) {
+	/* room that is missing later would be SIGBUS */
+	if (posix_fallocate(fd, 0, sizeof(struct am_live)) == 0) {
 		p = mmap(NULL, sizeof(struct am_live), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (p != MAP_FAILED) {
 			ep->live = p;
@@ -80,6 +83,8 @@ void am_live_publish(struct amudp_ep *ep)
 		}
 	}
 	close(fd);
+	if (!ep->live)
+		unlink(path);
 }
 
 void am_live_unlink(const struct amudp_ep *ep)

@@ -114,9 +114,14 @@ check "FREEZE" 0 "^rank 0" bash -c "AMUDP_FREEZE=1 $tmp/endings 1 L 2>$tmp/froze
 		grep -q '^State:.T' /proc/\${pid:-0}/status; do sleep 0.1; done 2>/dev/null
 	kill -CONT \$pid; wait \$job"
 check "WORKERIP is where endpoints are" 0 " 1 +127.0.0.7:" sh -c "WORKERIP=127.0.0.7 \
-	$tmp/endings 2 L linger & sleep 0.5; $apps/am-stat; wait"
+	$tmp/endings 2 L linger & until $apps/am-stat | grep ' 1 .*127.0.0.7:'; do sleep 0.1; done
+	wait"
 check "LIVE=0 hides them" 0 "^0 seen" sh -c "AMUDP_LIVE=0 $tmp/endings 2 L linger & sleep 0.5
 	$apps/am-stat | grep -c 127.0.0 | sed 's/\$/ seen/'; wait"
+
+check "no room for the live view" 0 "latency size 64" unshare --mount sh -ec "mkdir $tmp/small
+	mount -t tmpfs -o size=4k,mode=700 tmpfs $tmp/small; head -c 4096 /dev/zero >$tmp/small/full
+	XDG_RUNTIME_DIR=$tmp/small $apps/am-ping 2 L 100"
 
 check "bulk data" 0 "data checked" "$apps/am-bulk" 2 L 0.05
 check "puts and gets" 0 ": 0 damaged" "$apps/am-getput" 4 L 200000 3
@@ -134,8 +139,8 @@ check "nothing is dropped for want of room at the receivers" 0 "^0 dropped" unsh
 	$counter 8 L 2000
 	awk '/^Udp: [0-9]/ { print \$6, \"dropped\" }' /proc/net/snmp"
 check "64 ranks" 0 "64 ranks: sorted" "$apps/am-sort" 64 L 2000
-check "the live view" 0 " 1 +127.0.0.1:" sh -c "$tmp/endings 2 L linger & \
-	sleep 0.5; $apps/am-stat; wait"
+check "the live view" 0 " 1 +127.0.0.1:" sh -c "$tmp/endings 2 L linger &
+	until $apps/am-stat | grep ' 1 .*127.0.0.1:'; do sleep 0.1; done; wait"
 
 # exactly once, counted; ten million messages in a long run
 few=20000

@@ -113,7 +113,7 @@ int main(int argc, char **argv)
 	if (!strcmp(way, "depth"))
 		depth(ep);
 	if (!strcmp(way, "linger"))
-		poll_for(eb, 1.5);
+		poll_for(eb, 3);
 	if (strcmp(way, "deaf"))
 		AMUDP_SPMDBarrier();
 	AMUDP_SPMDExit(code);
