@@ -252,8 +252,7 @@ static uint64_t list_deadline(const struct list *l)
 {
 	uint64_t first = l->full ? base_deadline(base_now(), LOOK_AGAIN) : BASE_NEVER;
 
-	first = base_min(first, others_limit());
-
+	first = base_min(first, base_min(others_limit(), wait_bell_limit(&l->bell)));
 	for (unsigned int i = 0; i < l->n && stream_starting(); i++)
 		first = base_min(first, entry_deadline(&l->entry[i]));
 	return first;

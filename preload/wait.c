@@ -220,7 +220,7 @@ static int bell_create(void)
 
 void wait_bell_get(struct wait_bell *bell)
 {
-	bell->fd = -1;
+	*bell = (struct wait_bell){ .fd = -1 };
 	if (__libc_single_threaded)
 		return;
 	pthread_mutex_lock(&bells.lock);
@@ -229,6 +229,12 @@ void wait_bell_get(struct wait_bell *bell)
 	pthread_mutex_unlock(&bells.lock);
 	if (bell->fd < 0)
 		bell->fd = bell_create();
+	bell->lacking = bell->fd < 0;
+}
+
+uint64_t wait_bell_limit(const struct wait_bell *bell)
+{
+	return bell->lacking ? base_deadline(base_now(), LOOK_AGAIN) : BASE_NEVER;
 }
 
 void wait_bell_put(struct wait_bell *bell)
@@ -344,7 +350,8 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 		{ .fd = others_fd(), .events = POLLIN },
 	};
 	unsigned int n = fds[2].fd >= 0 ? 3 : fds[1].fd >= 0 ? 2 : 1;
-	uint64_t look = base_min(limit, stream->ops->wait_deadline(stream));
+	uint64_t bells = base_min(limit, wait_bell_limit(bell));
+	uint64_t look = base_min(bells, stream->ops->wait_deadline(stream));
 	int got = sleep_on(fds, n, deadline != BASE_NEVER, base_min(deadline, look));
 
 	if (got > 0 && fds[1].revents)

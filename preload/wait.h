@@ -29,7 +29,8 @@ int wait_epoll_now(int epfd, struct epoll_event *events, int max);
  * will not. A process of one thread has none.
  */
 struct wait_bell {
-	int fd; /* -1: none is needed */
+	int fd;	      /* -1: there is none */
+	bool lacking; /* for want of a descriptor */
 };
 
 struct wait_watch {
@@ -39,6 +40,8 @@ struct wait_watch {
 
 void wait_bell_get(struct wait_bell *bell);
 void wait_bell_put(struct wait_bell *bell);
+/* Until when one may sleep by it: who lacks one looks again soon */
+uint64_t wait_bell_limit(const struct wait_bell *bell);
 /* From now until wait_unwatch() the bell rings when the socket's levels may have changed */
 void wait_watch(struct wait_watch *w, const struct wait_bell *bell, struct sock *s);
 void wait_unwatch(struct wait_watch *w, struct sock *s);

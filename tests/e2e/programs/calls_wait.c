@@ -438,6 +438,78 @@ static bool no_descriptor_more(void)
 	return true;
 }
 
+enum { OCTETS = 200 };
+
+static unsigned int taken; /* by the thread; atomic */
+
+static void *takes_each(void *arg)
+{
+	const int *fd = arg;
+	struct pollfd p = { .fd = *fd, .events = POLLIN };
+	char c;
+
+	while (poll(&p, 1, -1) == 1 && read(*fd, &c, 1) == 1)
+		__atomic_add_fetch(&taken, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Looks at what another thread sleeps for, until that one has taken it */
+static bool look_until(int fd, unsigned int octets)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	double end = now() + 30;
+
+	while (__atomic_load_n(&taken, __ATOMIC_ACQUIRE) < octets) {
+		need(now() < end);
+		poll(&p, 1, 0);
+	}
+	return true;
+}
+
+/* Nothing is to be had that one thread could wake another by; @go: when there is a limit */
+static bool with_none_left(int go)
+{
+	int last = -1, next, fd;
+	pthread_t thread;
+	char c;
+
+	close(lfd);
+	need(read(go, &c, 1) == 1);
+	while ((next = open("/dev/null", O_RDONLY)) >= 0)
+		last = next;
+	need(errno == EMFILE && last >= 0 && !close(last));
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	need(!connect(fd, (struct sockaddr *)&laddr, sizeof(laddr)));
+	need(!pthread_create(&thread, NULL, takes_each, &fd));
+	for (unsigned int i = 0; i < OCTETS; i++)
+		need(write(fd, "a", 1) == 1 && look_until(fd, i + 1));
+	need(!shutdown(fd, SHUT_WR));
+	return !pthread_join(thread, NULL);
+}
+
+static bool no_descriptor_left(void)
+{
+	struct rlimit few = { 64, 64 };
+	int go[2], fd;
+	pid_t pid;
+	char c;
+
+	need(!pipe(go));
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(!with_none_left(go[0]));
+	need(pid > 0 && !prlimit(pid, RLIMIT_NOFILE, &few, NULL) && write(go[1], "!", 1) == 1);
+	fd = accept(lfd, NULL, NULL);
+	need(fd >= 0);
+	while (read(fd, &c, 1) == 1)
+		need(write(fd, &c, 1) == 1);
+	close(fd);
+	close(go[0]);
+	close(go[1]);
+	return in_child(pid);
+}
+
 int main(void)
 {
 	static const struct call_case cases[] = {
@@ -458,6 +530,7 @@ int main(void)
 		{ "select", selected },
 		{ "signals interrupt", interrupted },
 		{ "a process that may open nothing more", no_descriptor_more },
+		{ "threads of one that has opened all it may", no_descriptor_left },
 	};
 
 	return cases_run(cases, sizeof(cases) / sizeof(cases[0]));

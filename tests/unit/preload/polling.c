@@ -140,6 +140,11 @@ void wait_bell_put(struct wait_bell *bell)
 {
 }
 
+uint64_t wait_bell_limit(const struct wait_bell *bell)
+{
+	return BASE_NEVER;
+}
+
 void wait_watch(struct wait_watch *w, const struct wait_bell *bell, struct sock *s)
 {
 }
