@@ -174,6 +174,24 @@ static bool stat_parse(const char *text, uint64_t *field, int n)
 }
 
 /*
+ * One that is stopped has the number of that signal there, too, until its parent has waited for it,
+ * and one that a debugger holds any number. Nobody is killed by a signal that stops.
+ */
+static bool was_killed(const uint64_t *field)
+{
+	switch (field[FIELD_CODE] & CODE_SIGNAL) {
+	case 0:
+	case SIGSTOP:
+	case SIGTSTP:
+	case SIGTTIN:
+	case SIGTTOU:
+		return false;
+	default:
+		return *field != 't';
+	}
+}
+
+/*
  * Has it ended? A first thread that has is a zombie too, while others go on: they are counted. One
  * that was killed does nothing any more, though it may take its time to give its memory back.
  */
@@ -185,7 +203,7 @@ static bool stat_is_dead(const char *text, uint64_t since)
 		return false;
 	if (*field == 'X' || (*field == 'Z' && field[FIELD_THREADS] <= 1))
 		return true;
-	if (field[FIELD_CODE] & CODE_SIGNAL)
+	if (was_killed(field))
 		return true;
 	return since && field[FIELD_START] * tick > since + tick;
 }

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,6 +94,24 @@ Test(process, lives_without_its_first_thread)
 	usleep(50000);
 	cr_expect(base_process_lives(child_of(pid), 0));
 	child_end(pid);
+}
+
+/* Until its parent or its debugger has waited for it, its file has the signal that stopped it */
+Test(process, lives_while_it_is_stopped)
+{
+	pid_t pid = child_start(sleep_on);
+	siginfo_t info;
+
+	kill(pid, SIGSTOP);
+	cr_assert_eq(waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOWAIT), 0);
+	cr_expect(base_process_lives(child_of(pid), 0));
+	kill(pid, SIGCONT);
+	cr_assert_eq(ptrace(PTRACE_SEIZE, pid, NULL, NULL), 0);
+	cr_assert_eq(ptrace(PTRACE_INTERRUPT, pid, NULL, NULL), 0);
+	cr_assert_eq(waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOWAIT), 0);
+	cr_expect(base_process_lives(child_of(pid), 0));
+	child_end(pid);
+	cr_expect_not(base_process_lives(child_of(pid), 0));
 }
 
 /* Its memory takes a while to go, in which it does nothing any more */

@@ -101,6 +101,23 @@ Test(holders, who_was_killed_does_not_count)
 	end_well(s);
 }
 
+/* It goes on some day */
+Test(holders, who_is_stopped_counts)
+{
+	struct stream *s[2];
+	siginfo_t info;
+	pid_t pid;
+
+	ends_open(s);
+	pid = sleeper(s[1]);
+	cr_assert_eq(kill(pid, SIGSTOP), 0);
+	cr_assert_eq(waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOWAIT), 0);
+	cr_expect_not(OPS->alone(s[1]));
+	put_down(pid);
+	cr_expect(OPS->alone(s[1]));
+	end_well(s);
+}
+
 /* Dead, and nobody has waited for it */
 Test(holders, a_zombie_does_not_count)
 {
