@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -189,6 +190,43 @@ Test(holders, who_never_comes_is_named)
 	cr_expect_not(OPS->alone(s[1]));
 	rsock_of(s[1])->state->holder[1].since -= 20 * BASE_NS_PER_S;
 	cr_expect(OPS->alone(s[1]));
+	end_well(s);
+}
+
+/* Each of its instructions from the stop it is in to the next one; how many */
+static unsigned int each_step(pid_t pid, struct stream *s)
+{
+	unsigned int n = 0;
+	int status;
+
+	do {
+		cr_assert_eq(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
+		cr_assert_eq(waitpid(pid, &status, 0), pid);
+		cr_assert_not(OPS->alone(s), "after %u instructions", n);
+		n++;
+	} while (WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
+	return n;
+}
+
+/* A child that was started after its place was made is no other process for that, at no moment */
+Test(holders, who_claims_a_place_counts_all_the_time)
+{
+	struct stream *s[2];
+	pid_t pid;
+
+	ends_open(s);
+	OPS->share(s[1], STREAM_SHARE_FORK);
+	rsock_of(s[1])->state->holder[1].since -= BASE_NS_PER_S;
+	pid = fork();
+	if (!pid) {
+		ptrace(PTRACE_TRACEME);
+		raise(SIGSTOP);
+		OPS->joined(s[1]);
+		raise(SIGSTOP);
+	}
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	cr_expect_gt(each_step(pid, s[1]), 100);
+	put_down(pid);
 	end_well(s);
 }
 
