@@ -288,10 +288,13 @@ static int sgl_landed(struct rsock_drain *d)
 {
 	const struct rsock *s = d->s;
 	uint32_t slot = s->state->rx.entries % RS_SGL_ENTRIES;
-	struct rs_sge *sgl = s->rnic->native->memory(s->mem.native, RSOCK_SGL), sge = sgl[slot];
+	struct rs_sge *sgl = s->rnic->native->memory(s->mem.native, RSOCK_SGL), sge;
 
-	if (!sge.length)
+	/* It may land in this moment, for a later message: its length comes last */
+	if (!sgl[slot].length)
 		return 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	sge = sgl[slot];
 	sgl[slot] = (struct rs_sge){ 0 };
 	return sgl_write(d, slot * sizeof(sge), (const uint8_t *)&sge, sizeof(sge));
 }
