@@ -337,10 +337,17 @@ static int socket_of(const struct world *w)
 	return plain ? libc_socket(AF_INET, SOCK_STREAM, 0) : socket(AF_INET, SOCK_STREAM, 0);
 }
 
+/* Of both worlds, or where a device is */
+static in_addr_t address(void)
+{
+	const char *given = getenv("DIFFERENTIAL_ADDRESS");
+
+	return given ? inet_addr(given) : htonl(INADDR_LOOPBACK);
+}
+
 static long do_listen(struct call *c)
 {
-	struct sockaddr_in addr = { .sin_family = AF_INET,
-				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_addr.s_addr = address() };
 	socklen_t len = sizeof(addr);
 	unsigned int proc = c->op->slot;
 	int fd = socket_of(c->w);
@@ -364,7 +371,7 @@ static void no_delay(int fd)
 static long do_connect(struct call *c)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
-				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				    .sin_addr.s_addr = address(),
 				    .sin_port = c->w->port[c->op->a] };
 	int fd = socket_of(c->w);
 
