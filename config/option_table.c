@@ -35,9 +35,9 @@ static const struct config_option options[] = {
 		.min = 1,
 		.max = CONFIG_PROVIDER_MAX,
 		.text = "The RDMA provider that serves connections, where no rule names one. verbs "
-			"is an RDMA device where the route leads over one, else soft, and a "
-			"listener is the device's alone; auto is the same for who connects, and "
-			"soft for listeners.",
+			"is an RDMA device where the route leads over one, else soft; a listener "
+			"is soft's and the device's, but the device's alone with iWARP. auto is "
+			"the same, but with iWARP a listener is soft's.",
 	},
 	[CONFIG_RING] = {
 		.name = "WARPSOCK_RING",

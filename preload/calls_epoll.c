@@ -8,6 +8,7 @@
 #include "preload/device.h"
 #include "preload/epoll.h"
 #include "preload/libc.h"
+#include "preload/pieces.h"
 
 long call_epoll_create(int size)
 {
@@ -38,9 +39,18 @@ static struct sock *member_get(int fd)
 
 static long kernel_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	int stands = device_wait_fd(fd, true);
+	int stands = device_stands(fd, op == EPOLL_CTL_ADD);
+	struct epoll_event own;
 
-	return stands == fd ? CALL_THEIRS : libc_try(libc.epoll_ctl(epfd, op, stands, event));
+	if (stands == fd)
+		return CALL_THEIRS;
+	if (op == EPOLL_CTL_DEL || pieces_wild(event, sizeof(*event)))
+		return libc_try(libc.epoll_ctl(epfd, op, stands, event));
+	own = *event;
+	/* The kernel has no set in a set for one waiter alone; who comes too late finds nothing */
+	if (op == EPOLL_CTL_ADD)
+		own.events &= ~(uint32_t)EPOLLEXCLUSIVE;
+	return libc_try(libc.epoll_ctl(epfd, op, stands, &own));
 }
 
 long call_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)

@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "base/point.h"
+#include "preload/device.h"
 #include "preload/edge.h"
 #include "preload/environment.h"
+#include "preload/fork.h"
 #include "preload/heirs.h"
 #include "preload/libc.h"
 #include "preload/loadable.h"
@@ -87,6 +89,8 @@ static long execute(const struct program *p, char *const *envp)
 	struct heirs h;
 	long err;
 
+	if (!fork_is_guest())
+		device_before_exec();
 	if (to == LOADABLE_NOTHING)
 		return theirs(p, envp);
 	err = prepare(&h, __builtin_alloca((n + 1) * sizeof(struct heir)), n, to);

@@ -19,6 +19,7 @@
 #include "preload/attend.h"
 #include "preload/bell.h"
 #include "preload/confine.h"
+#include "preload/device.h"
 #include "preload/internal.h"
 #include "preload/libc.h"
 #include "preload/limit.h"
@@ -108,6 +109,7 @@ static long filtered(struct sandbox_filter *f, long (*call)(const long *a), cons
 	long r;
 
 	attend_stop();
+	device_before_sandbox();
 	sandbox_commit(f);
 	r = call(a);
 	if (r < 0)

@@ -80,13 +80,8 @@ void sock_listening(struct sock *s)
 long call_listen(int fd, int backlog)
 {
 	struct sock *s = sock_get(fd);
-	long err = s ? device_listen(s, backlog) : -EOPNOTSUPP;
+	long err = s ? device_listen(s, fd, backlog) : libc_try(libc.listen(fd, backlog));
 
-	/* It is connected, though not by the kernel */
-	if (s && device_carries(s))
-		err = -EINVAL;
-	else if (err)
-		err = libc_try(libc.listen(fd, backlog));
 	if (!err && s)
 		sock_listening(s);
 	sock_put(s);
@@ -181,12 +176,17 @@ static long accepted(struct sock *listener, long fd)
 	return -ECONNABORTED;
 }
 
-/* @got: what the kernel gave, or -errno */
+/* @got: what the kernel gave, or -errno; CALL_THEIRS: it was not asked */
 long call_accept4(long got, int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
+	struct device_call c = { fd, addr, len, flags, NULL };
 	struct sock *s = sock_get(fd);
 
-	got = s && s->listener ? device_accept(s, fd, addr, len, flags) : accepted(s, got);
+	if (got == CALL_THEIRS)
+		got = s ? device_take(s, &c) : -EBADF;
+	else if (got == -EAGAIN && s && device_misled(s, fd))
+		got = CALL_RESTART;
+	got = c.native ? device_serve(s, &c) : accepted(s, got);
 	sock_put(s);
 	return got;
 }
@@ -238,6 +238,8 @@ static long shutdown_ours(struct sock *s, int fd, int how)
 {
 	int state = sock_role(s) == SOCK_STREAM_ON ? sock_progress(s) : -EAGAIN;
 
+	if (device_listens(s))
+		return device_shutdown(s, fd, how);
 	if (state == -EAGAIN && is_connecting(fd))
 		return attempt_end(s, fd, how);
 	if (sock_role(s) != SOCK_STREAM_ON || (state && state != -EAGAIN))

@@ -59,8 +59,7 @@ enum config_reason device_reason(int err)
 	return err == -EXDEV ? CONFIG_REASON_FORKED : CONFIG_REASON_PROVIDER_UNAVAILABLE;
 }
 
-/* The first one that has devices */
-static const struct rnic_ops *any_provider(void)
+const struct rnic_ops *device_provider(void)
 {
 	const struct rnic_ops *rnic;
 
@@ -97,7 +96,7 @@ static int reach(struct sock *s, const struct rnic_native_ops *ops, const struct
 int device_reach(struct sock *s, const struct sockaddr *peer, socklen_t len)
 {
 	bool by_route = !s->wish.provider[0];
-	const struct rnic_ops *rnic = by_route ? any_provider() : rnic_find(s->wish.provider);
+	const struct rnic_ops *rnic = by_route ? device_provider() : rnic_find(s->wish.provider);
 	int err;
 
 	if (!rnic || !rnic->stream || !rnic->stream->native)

@@ -5,6 +5,7 @@
 #include "preload/sock.h"
 
 struct rnic_native_ops;
+struct rnic_ops;
 
 /*
  * Connections that a device carries, and not the program's socket, where the provider that is
@@ -17,6 +18,8 @@ const struct rnic_native_ops *device_ops(const struct sock *s);
 void device_wish(struct sock *s, const char *provider);
 /* Why no device is to be had */
 enum config_reason device_reason(int err);
+/* The first provider that has devices; NULL */
+const struct rnic_ops *device_provider(void);
 /* The software provider is to serve, for @reason */
 void device_forgo(struct sock *s, enum config_reason reason);
 
@@ -47,15 +50,42 @@ long device_option(struct sock *s, int level, int name, void *value, socklen_t *
 
 /* --- listen(), accept() (device_listen.c) --- */
 
-/* The device listens in the socket's place: 0; else the kernel is to */
-int device_listen(struct sock *s, int backlog);
+/* As listen() of one of ours: the kernel, a device, or both listen then */
+long device_listen(struct sock *s, int fd, int backlog);
+/* Does a device? */
+bool device_listens(const struct sock *s);
+/* The same, when the socket goes */
 void device_unlisten(struct sock *s);
+/* As shutdown() of such a listener */
+long device_shutdown(struct sock *s, int fd, int how);
 /* One that asked; NULL is fine */
 void device_refuse(const struct sock *listener, struct rnic_native *native);
-/* What stands for @fd where one waits for it; @lasting: in an epoll set */
-int device_wait_fd(int fd, bool lasting);
-/* As accept4() of a listener that a device has */
-long device_accept(struct sock *s, int fd, struct sockaddr *addr, socklen_t *len, int flags);
+/* What stands for @fd where one waits for it */
+int device_wait_fd(int fd);
+/* The same in an epoll set, for as long as the socket is there; @enters: from now on */
+int device_stands(int fd, bool enters);
+
+struct device_call {
+	int fd;
+	struct sockaddr *addr;
+	socklen_t *len;
+	int flags;
+	struct rnic_native *native; /* out */
+};
+
+/* Is accept() to be made by device_take()? Without a reference */
+bool device_accepts(int fd);
+/* Takes @c->native, the device's, or else returns what the kernel's accept4() gave */
+long device_take(struct sock *s, struct device_call *c);
+/* Did a process that has the listener, too, look at it just when the kernel said EAGAIN? */
+bool device_misled(const struct sock *s, int fd);
+/* Makes a descriptor of @c->native */
+long device_serve(struct sock *s, const struct device_call *c);
+/* A filter is to stand: it would not let through what the libraries of devices do */
+void device_before_sandbox(void);
+/* This process is to be another program */
+void device_before_exec(void);
 void device_before_fork(void);
+void device_after_fork(bool child);
 
 #endif

@@ -46,7 +46,7 @@ static int state_of(struct sock *s)
 		sock_progress(s);
 	if (device_carries(s))
 		return stream_state(s);
-	return s->listener ? TCP_LISTEN : 0;
+	return device_listens(s) ? TCP_LISTEN : 0;
 }
 
 /* The rest of it is the socket's, which has moved nothing */
@@ -66,7 +66,7 @@ static long info_get(struct sock *s, void *value, socklen_t *len)
 static long listens_get(const struct sock *s, void *value, socklen_t *len)
 {
 	long err = libc_try(libc.getsockopt(s->fd, SOL_SOCKET, SO_ACCEPTCONN, value, len));
-	int listens = s->listener != NULL;
+	int listens = 1;
 
 	if (!err)
 		memcpy(value, &listens, base_min((size_t)*len, sizeof(listens)));
@@ -77,7 +77,7 @@ long device_option(struct sock *s, int level, int name, void *value, socklen_t *
 {
 	if (level == IPPROTO_TCP && name == TCP_INFO)
 		return info_get(s, value, len);
-	if (level == SOL_SOCKET && name == SO_ACCEPTCONN && s->listener)
+	if (level == SOL_SOCKET && name == SO_ACCEPTCONN && device_listens(s))
 		return listens_get(s, value, len);
 	return CALL_THEIRS;
 }

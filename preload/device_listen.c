@@ -2,26 +2,109 @@
 /*
  * Listeners of a device.
  *
- * Where both cannot have one port, the kernel's listener would take the device's connections or
- * the other way round: so there is the device's alone, and the program's socket stays bound. It is
- * waited for by the device's descriptor, which stands for the socket in poll() and in epoll sets.
+ * Where the device leaves the kernel its port (RoCE, InfiniBand) the two listen beside each other,
+ * and accept() takes from them in turn. Where it does not (iWARP) the device is alone, if that is
+ * wished for, and the program's socket stays bound and unheard. Where a listener is waited for, the
+ * gate stands for it, an epoll set of ours:
  *
- * It belongs to the process. A fork() gives the port back to the kernel, so that parent and child
- * serve it by software; one that is in an epoll set, or that a thread waits at, cannot be
- * exchanged any more and stays the parent's.
+ *	alone			gate --- device
+ *	beside			gate --- device, socket
+ *	the device no more	gate --- socket
+ *
+ * The gate stays as long as the socket does, so the device may go while threads and sets wait.
+ *
+ * It goes with a fork() before the first of its connections was accepted: which process will serve
+ * is not known then, and software serves in all of them. Later it stays the parent's, if that
+ * waits there by a set or a thread; else it goes, too, for who accepts and then forks cannot
+ * serve what a device carries.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fdutil.h"
 #include "base/log.h"
 #include "base/sockutil.h"
 #include "preload/choose.h"
 #include "preload/device.h"
+#include "preload/edge.h"
+#include "preload/fork.h"
+#include "preload/internal.h"
 #include "preload/libc.h"
+#include "preload/sandbox.h"
 #include "preload/wait.h"
+#include "rnic/rnic.h"
 #include "rnic/rnic_carrier.h"
+#include "rnic/rnic_stream.h"
+
+/* Of all listeners: who takes from one, or changes it. Before all other locks but those of AIO */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int gate_of(const struct sock *s)
+{
+	return __atomic_load_n(&s->gate.fd, __ATOMIC_ACQUIRE);
+}
+
+bool device_listens(const struct sock *s)
+{
+	return __atomic_load_n(&s->gate.listener, __ATOMIC_ACQUIRE);
+}
+
+/* --- the gate --- */
+
+static long gate_ctl(int gate, int op, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return libc_try(syscall(SYS_epoll_ctl, gate, op, fd, &event));
+}
+
+static int gate_make(struct sock *s)
+{
+	int gate = (int)libc_try(syscall(SYS_epoll_create1, EPOLL_CLOEXEC));
+	long err;
+
+	if (gate < 0)
+		return gate;
+	err = gate_ctl(gate, EPOLL_CTL_ADD, s->gate.listener->fd);
+	if (!err && s->gate.beside)
+		err = gate_ctl(gate, EPOLL_CTL_ADD, s->fd);
+	if (err)
+		base_fd_close(gate);
+	else
+		__atomic_store_n(&s->gate.fd, internal_move(gate), __ATOMIC_RELEASE);
+	return (int)err;
+}
+
+int device_wait_fd(int fd)
+{
+	struct sock *s = sock_get(fd);
+
+	/* Of one that has ended the kernel's socket says more */
+	if (s && device_listens(s))
+		fd = gate_of(s);
+	sock_put(s);
+	return fd;
+}
+
+int device_stands(int fd, bool enters)
+{
+	struct sock *s = sock_get(fd);
+
+	if (s && gate_of(s) >= 0) {
+		fd = gate_of(s);
+		if (enters)
+			__atomic_add_fetch(&s->gate.pinned, 1, __ATOMIC_ACQ_REL);
+	}
+	sock_put(s);
+	return fd;
+}
 
 /* --- listen() --- */
 
@@ -37,6 +120,77 @@ static bool is_wanted(struct sock *s, const struct sockaddr *name, socklen_t len
 	return wanted;
 }
 
+static socklen_t own_name(const struct sock *s, struct sockaddr_storage *out)
+{
+	socklen_t len = sizeof(*out);
+
+	return libc.getsockname(s->fd, (struct sockaddr *)out, &len) ? 0 : len;
+}
+
+/* enum rnic_listens; 0: the kernel alone, as where nobody has named a device that takes its port */
+static unsigned int ways(struct sock *s, const struct sockaddr *name, socklen_t len)
+{
+	bool by_route = !s->wish.provider[0];
+	const struct rnic_ops *rnic = by_route ? device_provider() : rnic_find(s->wish.provider);
+	int how;
+
+	if (!rnic || !rnic->stream || !rnic->stream->native)
+		return 0;
+	/* The libraries of others make calls of their own */
+	how = __atomic_load_n(&sandbox_on, __ATOMIC_ACQUIRE)
+		      ? -EPERM
+		      : rnic->stream->native->listens(name, len);
+	if (how < 0 && !by_route)
+		device_forgo(s, device_reason(how));
+	if (how < 0)
+		return 0;
+	if (by_route)
+		how &= RNIC_LISTENS_BESIDE;
+	return how & RNIC_LISTENS_ALONE ? RNIC_LISTENS_ALONE : (unsigned int)how;
+}
+
+static bool is_only_six(const struct sock *s)
+{
+	socklen_t len = sizeof(int);
+	int on = 0;
+
+	return !libc.getsockopt(s->fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, &len) && on;
+}
+
+static void listener_drop(struct sock *s)
+{
+	struct rnic_native_listener *listener = s->gate.listener;
+
+	__atomic_store_n(&s->gate.listener, NULL, __ATOMIC_RELEASE);
+	if (listener)
+		device_ops(s)->unlisten(listener);
+}
+
+/* At the socket's name, which has a port by now */
+static int open_at(struct sock *s, int backlog)
+{
+	struct sockaddr_storage name;
+	socklen_t len = own_name(s, &name);
+	struct rnic_native_address at = { (struct sockaddr *)&name, len, backlog,
+					  name.ss_family == AF_INET6 && is_only_six(s),
+					  s->gate.beside };
+	struct rnic_native_listener *listener;
+	int err = -EADDRNOTAVAIL;
+
+	/* At the same place in both families; one that the kernel is to choose is the socket's */
+	if (len && ((const struct sockaddr_in *)&name)->sin_port)
+		err = device_ops(s)->listen(&at, &listener);
+	if (!err) {
+		__atomic_store_n(&s->gate.listener, listener, __ATOMIC_RELEASE);
+		err = gate_make(s);
+		if (err)
+			listener_drop(s);
+	}
+	if (err)
+		base_debug("descriptor %d: no device listens there: %s", s->fd, strerror(-err));
+	return err;
+}
+
 /* The device's own socket is bound to the same port */
 static void port_share(int fd)
 {
@@ -45,37 +199,104 @@ static void port_share(int fd)
 	libc.setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 }
 
-int device_listen(struct sock *s, int backlog)
+/* In the kernel's place: 0 */
+static int alone(struct sock *s, int fd, int backlog)
 {
-	const struct rnic_native_ops *native;
-	struct sockaddr_storage name;
-	socklen_t len = sizeof(name);
-	int err = -EADDRNOTAVAIL;
+	int err;
 
-	if (s->listener)
-		return 0;
-	if (sock_role(s) != SOCK_NEW || libc.getsockname(s->fd, (struct sockaddr *)&name, &len) ||
-	    !is_wanted(s, (struct sockaddr *)&name, len))
-		return -EOPNOTSUPP;
-	native = device_ops(s);
-	if (!native)
-		return -EOPNOTSUPP;
-	port_share(s->fd);
-	/* At the same place in both families; one that the kernel is to choose is the socket's */
-	if (((const struct sockaddr_in *)&name)->sin_port)
-		err = native->listen((struct sockaddr *)&name, len, backlog, &s->listener);
-	if (!err)
-		return 0;
-	base_debug("descriptor %d: no device listens there: %s", s->fd, strerror(-err));
-	device_forgo(s, device_reason(err));
+	port_share(fd);
+	err = open_at(s, backlog);
+	if (err)
+		device_forgo(s, device_reason(err));
 	return err;
+}
+
+static void beside(struct sock *s, int backlog)
+{
+	bool by_route = !s->wish.provider[0];
+	const char *name = device_provider()->name;
+
+	if (by_route)
+		memcpy(s->wish.provider, name, strlen(name) + 1);
+	s->gate.beside = true;
+	if (!open_at(s, backlog))
+		return;
+	s->gate.beside = false;
+	/* Another listener may have the device's port, and that nobody has asked for */
+	if (by_route)
+		s->wish.provider[0] = '\0';
+	else
+		device_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
+}
+
+long device_listen(struct sock *s, int fd, int backlog)
+{
+	struct sockaddr_storage name;
+	unsigned int how = 0;
+	socklen_t len;
+	long err;
+
+	/* It is connected, though not by the kernel */
+	if (device_carries(s))
+		return -EINVAL;
+	if (device_listens(s) && !s->gate.beside)
+		return 0;
+	len = sock_role(s) == SOCK_NEW ? own_name(s, &name) : 0;
+	if (len && is_wanted(s, (struct sockaddr *)&name, len))
+		how = ways(s, (struct sockaddr *)&name, len);
+	if (how == RNIC_LISTENS_ALONE && !alone(s, fd, backlog))
+		return 0;
+	err = libc_try(libc.listen(fd, backlog));
+	if (!err && how == RNIC_LISTENS_BESIDE)
+		beside(s, backlog);
+	return err;
+}
+
+/* --- its end --- */
+
+/*
+ * Lock. The gate is the socket's from here on, whatever that is ready for; @listens: if it was the
+ * device's alone, the kernel is to listen now
+ */
+static void device_go(struct sock *s, bool listens)
+{
+	gate_ctl(s->gate.fd, EPOLL_CTL_DEL, s->gate.listener->fd);
+	listener_drop(s);
+	if (s->gate.beside)
+		return;
+	if (listens && libc.listen(s->fd, SOMAXCONN))
+		base_err("descriptor %d listens no more: %s", s->fd, strerror(errno));
+	gate_ctl(s->gate.fd, EPOLL_CTL_ADD, s->fd);
+}
+
+/* Lock. To the kernel's listener, and to software */
+static void yield(struct sock *s, enum config_reason reason)
+{
+	device_go(s, true);
+	device_forgo(s, reason);
+}
+
+static void yield_confined(int fd, struct fdent *ent, void *ctx)
+{
+	struct sock *s = sock_of_entry(ent);
+
+	if (s && s->gate.listener)
+		yield(s, CONFIG_REASON_SANDBOXED);
+}
+
+void device_before_sandbox(void)
+{
+	pthread_mutex_lock(&lock);
+	fdtab_each(yield_confined, NULL);
+	pthread_mutex_unlock(&lock);
 }
 
 void device_unlisten(struct sock *s)
 {
-	if (s->listener)
-		device_ops(s)->unlisten(s->listener);
-	s->listener = NULL;
+	if (s->gate.listener)
+		listener_drop(s);
+	internal_close(s->gate.fd);
+	s->gate.fd = -1;
 }
 
 void device_refuse(const struct sock *listener, struct rnic_native *native)
@@ -84,38 +305,128 @@ void device_refuse(const struct sock *listener, struct rnic_native *native)
 		device_ops(listener)->destroy(native);
 }
 
-int device_wait_fd(int fd, bool lasting)
+/* As of a socket that listens: nothing to send is there that could end */
+long device_shutdown(struct sock *s, int fd, int how)
 {
-	struct sock *s = sock_get(fd);
+	long err = 0;
 
-	if (s && s->listener) {
-		fd = s->listener->fd;
-		if (lasting)
-			__atomic_add_fetch(&s->pinned, 1, __ATOMIC_ACQ_REL);
-	}
-	sock_put(s);
-	return fd;
+	if (s->gate.beside)
+		err = libc_try(libc.shutdown(fd, how));
+	else if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
+		err = -EINVAL;
+	if (err || how == SHUT_WR)
+		return err;
+	pthread_mutex_lock(&lock);
+	if (s->gate.listener)
+		device_go(s, false);
+	pthread_mutex_unlock(&lock);
+	return 0;
 }
 
 /* --- accept() --- */
 
-static long request_wait(struct sock *s, int fd, struct rnic_native **out)
+/* Between poll() and accept() a process that has the socket, too, may have been faster */
+static long kernel_accept(const struct sock *s, struct device_call *c)
+{
+	bool apart = s->gate.shared && !base_sock_is_nonblock(c->fd);
+	int flags = apart ? libc.fcntl(c->fd, F_GETFL, 0) : 0;
+	long fd;
+
+	if (apart)
+		libc.fcntl(c->fd, F_SETFL, flags | O_NONBLOCK);
+	fd = libc_try(libc.accept4(c->fd, c->addr, c->len, c->flags));
+	if (apart)
+		libc.fcntl(c->fd, F_SETFL, flags);
+	return fd;
+}
+
+static long kernel_try(struct sock *s, struct device_call *c)
+{
+	bool ready = s->gate.beside && base_sock_ready(c->fd, POLLIN);
+
+	return ready ? kernel_accept(s, c) : -EAGAIN;
+}
+
+static long device_try(struct sock *s, struct device_call *c)
+{
+	long err = device_ops(s)->get(s->gate.listener, &c->native);
+
+	if (!err)
+		__atomic_store_n(&s->gate.served, true, __ATOMIC_RELEASE);
+	return err;
+}
+
+/* Both, and who was not the last first */
+static long both_try(struct sock *s, struct device_call *c)
+{
+	bool kernel = s->gate.kernel_next;
+	long r = kernel ? kernel_try(s, c) : device_try(s, c);
+
+	if (r == -EAGAIN) {
+		kernel = !kernel;
+		r = kernel ? kernel_try(s, c) : device_try(s, c);
+	}
+	if (r >= 0)
+		s->gate.kernel_next = !kernel;
+	return r;
+}
+
+/* When the device has gone it is a call that the kernel sleeps in */
+static long take(struct sock *s, struct device_call *c)
+{
+	long r;
+
+	pthread_mutex_lock(&lock);
+	r = s->gate.listener ? both_try(s, c) : CALL_RESTART;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+static long take_waiting(struct sock *s, struct device_call *c)
 {
 	bool never = s->option.never_in;
 	uint64_t deadline =
-		base_deadline(base_now(), never ? 0 : base_sock_timeout(fd, SO_RCVTIMEO));
-	struct pollfd p = { .fd = s->listener->fd, .events = POLLIN };
-	long err;
+		base_deadline(base_now(), never ? 0 : base_sock_timeout(c->fd, SO_RCVTIMEO));
+	struct pollfd p = { .fd = gate_of(s), .events = POLLIN };
+	long r;
 
-	while ((err = device_ops(s)->get(s->listener, out)) == -EAGAIN) {
-		int n = base_sock_is_nonblock(fd) ? 0 : wait_sleep(&p, 1, deadline, NULL);
+	while ((r = take(s, c)) == -EAGAIN) {
+		int n = base_sock_is_nonblock(c->fd) ? 0 : wait_sleep(&p, 1, deadline, NULL);
 
 		if (n == -EINTR)
 			return deadline == BASE_NEVER ? CALL_RESTART : -EINTR;
 		if (n <= 0)
 			return -EAGAIN;
 	}
-	return err;
+	return r;
+}
+
+bool device_accepts(int fd)
+{
+	struct edge *e = edge_enter(false);
+	struct sock *s = sock_get(fd);
+	bool accepts = s && device_listens(s);
+	long r = 0;
+
+	sock_put(s);
+	edge_leave(e, &r);
+	return accepts;
+}
+
+long device_take(struct sock *s, struct device_call *c)
+{
+	long r;
+
+	__atomic_add_fetch(&s->gate.pinned, 1, __ATOMIC_ACQ_REL);
+	r = take_waiting(s, c);
+	__atomic_sub_fetch(&s->gate.pinned, 1, __ATOMIC_ACQ_REL);
+	return r;
+}
+
+bool device_misled(const struct sock *s, int fd)
+{
+	return s->gate.shared && !base_sock_is_nonblock(fd) &&
+	       base_sock_timeout(fd, SO_RCVTIMEO) == BASE_NEVER;
 }
 
 /* What the rules say of the end that was asked for */
@@ -131,61 +442,111 @@ static enum config_transport mode_of(const struct sock *listener, const struct r
 	return choice.mode;
 }
 
-/* The program's descriptor is a socket that is never connected, and answers for the options */
-static long request_serve(struct sock *s, struct rnic_native *native, int flags)
+static int domain_of(const struct sock *s)
 {
-	enum config_transport mode = mode_of(s, native);
+	socklen_t len = sizeof(int);
+	int domain;
+
+	return libc.getsockopt(s->fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) ? AF_INET : domain;
+}
+
+/* The program's descriptor is a socket that is never connected, and answers for the options */
+static long request_serve(struct sock *s, const struct device_call *c)
+{
+	enum config_transport mode = mode_of(s, c->native);
 	long fd = -ECONNABORTED;
 
 	if (mode != CONFIG_USE_TCP)
-		fd = libc_try(libc.socket(s->name.ss_family, SOCK_STREAM | flags, 0));
+		fd = libc_try(libc.socket(domain_of(s), SOCK_STREAM | c->flags, 0));
 	if (fd < 0) {
-		device_refuse(s, native);
+		device_refuse(s, c->native);
 		return fd;
 	}
-	if (!sock_create_accepted((int)fd, s, mode, native))
+	if (!sock_create_accepted((int)fd, s, mode, c->native))
 		return fd;
 	libc.close((int)fd);
 	return -ECONNABORTED;
 }
 
-long device_accept(struct sock *s, int fd, struct sockaddr *addr, socklen_t *len, int flags)
+long device_serve(struct sock *s, const struct device_call *c)
 {
-	struct rnic_native *native;
-	struct sock *fresh;
-	long r;
+	long r = request_serve(s, c);
+	struct sock *fresh = r >= 0 ? sock_get((int)r) : NULL;
 
-	__atomic_add_fetch(&s->pinned, 1, __ATOMIC_ACQ_REL);
-	r = request_wait(s, fd, &native);
-	__atomic_sub_fetch(&s->pinned, 1, __ATOMIC_ACQ_REL);
-	if (!r)
-		r = request_serve(s, native, flags);
-	fresh = r >= 0 ? sock_get((int)r) : NULL;
 	if (!fresh)
 		return r;
 	/* The peer waits for the answer */
 	sock_progress(fresh);
-	if (addr)
-		device_name_give(fresh, true, addr, len);
+	if (c->addr)
+		device_name_give(fresh, true, c->addr, c->len);
 	sock_put(fresh);
 	return r;
 }
 
 /* --- fork() --- */
 
-static void yield(int fd, struct fdent *ent, void *ctx)
+static bool stays(const struct sock *s)
+{
+	return __atomic_load_n(&s->gate.pinned, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&s->gate.served, __ATOMIC_ACQUIRE);
+}
+
+static void yield_forking(int fd, struct fdent *ent, void *ctx)
 {
 	struct sock *s = sock_of_entry(ent);
 
-	if (!s || !s->listener || __atomic_load_n(&s->pinned, __ATOMIC_ACQUIRE))
+	if (!s || !s->gate.listener)
 		return;
-	device_unlisten(s);
-	if (libc.listen(s->fd, SOMAXCONN))
-		base_err("descriptor %d listens no more: %s", fd, strerror(errno));
-	device_forgo(s, CONFIG_REASON_FORKED);
+	if (stays(s))
+		s->gate.shared = true;
+	else
+		yield(s, CONFIG_REASON_FORKED);
 }
 
 void device_before_fork(void)
 {
-	fdtab_each(yield, NULL);
+	pthread_mutex_lock(&lock);
+	fdtab_each(yield_forking, NULL);
+}
+
+/* The next program has the socket, and no device that listens for it */
+static void yield_executing(int fd, struct fdent *ent, void *ctx)
+{
+	struct sock *s = sock_of_entry(ent);
+
+	if (s && s->gate.listener && !s->gate.beside && !(libc.fcntl(fd, F_GETFD, 0) & FD_CLOEXEC))
+		yield(s, CONFIG_REASON_FORKED);
+}
+
+void device_before_exec(void)
+{
+	struct edge *e = edge_enter(false);
+	long r = 0;
+
+	pthread_mutex_lock(&lock);
+	fdtab_each(yield_executing, NULL);
+	pthread_mutex_unlock(&lock);
+	edge_leave(e, &r);
+}
+
+/* What stayed the parent's is; beside it the child has the kernel's */
+static void leave(int fd, struct fdent *ent, void *ctx)
+{
+	struct sock *s = sock_of_entry(ent);
+
+	if (!s || !s->gate.listener || !s->gate.beside)
+		return;
+	s->gate.listener = NULL;
+	internal_close(s->gate.fd);
+	s->gate.fd = -1;
+	s->gate.beside = false;
+	s->gate.shared = true;
+	device_forgo(s, CONFIG_REASON_FORKED);
+}
+
+void device_after_fork(bool child)
+{
+	if (child)
+		fdtab_each(leave, NULL);
+	fork_lock_drop(&lock, child);
 }

@@ -349,9 +349,11 @@ static struct epset *first_set(struct sock *s, bool (*so)(const struct epset_reg
 static void give_back(const struct epset_reg *r)
 {
 	bool open = fdtab_peek(r->fd) == &r->sock->ent;
-	int fd = open ? device_wait_fd(r->fd, true) : r->kfd;
+	int fd = open ? device_stands(r->fd, true) : r->kfd;
+	/* As call_epoll_ctl() of a listener */
+	uint32_t mask = fd == r->fd ? r->mask : r->mask & ~(uint32_t)EPOLLEXCLUSIVE;
 
-	epset_kernel_ctl(epset_fd(r->set), EPOLL_CTL_ADD, fd, r->mask, r->data.u64);
+	epset_kernel_ctl(epset_fd(r->set), EPOLL_CTL_ADD, fd, mask, r->data.u64);
 }
 
 /* Each registration of @s: @plain, the kernel gets it as the program made it; else it is gone */

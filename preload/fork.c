@@ -232,6 +232,7 @@ static void after(bool child)
 	fallback_after_fork();
 	spawn_after_fork(child);
 	aio_after_fork(child);
+	device_after_fork(child);
 	if (child)
 		others_after_fork();
 	each(&mine, come);

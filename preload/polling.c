@@ -196,7 +196,7 @@ static short entry_look(struct entry *e, const struct pollfd *p, struct pollfd *
 		return sock_look(e, p, raw);
 	if (e->sock)
 		sock_leave(e);
-	raw->fd = p->fd >= 0 ? device_wait_fd(p->fd, false) : -1;
+	raw->fd = p->fd >= 0 ? device_wait_fd(p->fd) : -1;
 	return 0;
 }
 

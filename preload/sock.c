@@ -215,8 +215,7 @@ static struct sock *sock_alloc(int fd)
 	s->kept = NULL;
 	s->cookie = 0;
 	s->native = NULL;
-	s->listener = NULL;
-	s->pinned = 0;
+	s->gate = (struct gate){ .fd = -1 };
 	s->told = false;
 	s->forgone = CONFIG_REASON_NONE;
 	s->mode = CONFIG_USE_TCP;
@@ -398,6 +397,9 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 	s->wish = listener->wish;
 	s->forgone = listener->forgone;
 	s->native = native;
+	/* The other listener's, which is nobody's fault */
+	if (!native && listener->gate.beside)
+		memcpy(s->wish.provider, "soft", sizeof("soft"));
 	err = stream_attach(s, false, false, false);
 	if (err)
 		device_refuse(listener, native);

@@ -15,6 +15,7 @@
 #include "config/reason.h"
 #include "config/rule.h"
 #include "preload/fdtab.h"
+#include "preload/gate.h"
 #include "preload/option.h"
 #include "preload/turn.h"
 #include "stream/stream.h"
@@ -80,9 +81,8 @@ struct sock {
 	struct rnic_native *native;
 	bool told;
 	enum config_reason forgone;
-	struct rnic_native_listener *listener; /* device_listen.c; NULL: it is the kernel's */
-	uint32_t pinned; /* atomic: the listener is in use, and is not exchanged */
-	int severed;	 /* atomic: what a connect() under way is to say, which another ended */
+	struct gate gate; /* device_listen.c */
+	int severed;	  /* atomic: what a connect() under way is to say, which another ended */
 	pthread_mutex_t lock; /* watches */
 	struct base_list watches;
 };

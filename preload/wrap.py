@@ -119,10 +119,12 @@ def ours(call):
     out = f"__attribute__((noinline)) static {call.result} ours_{call.name}({call.params})\n{{\n"
     out += "\tstruct edge *e;\n"
     if call.kind == "after":
-        out += f"\tlong r = libc_try(libc.{call.name}({call.args}));\n\n"
-        out += "\te = edge_enter(false);\n"
-        out += f"\tr = call_{call.name}(r, {call.args});\n"
-        out += "\tedge_leave(e, &r);\n"
+        out += "\tlong r;\n\n\tdo {\n"
+        out += "\t\tr = device_accepts(fd) ? CALL_THEIRS\n"
+        out += f"\t\t\t: libc_try(libc.{call.name}({call.args}));\n"
+        out += "\t\te = edge_enter(r == CALL_THEIRS);\n"
+        out += f"\t\tr = call_{call.name}(r, {call.args});\n"
+        out += "\t} while (edge_leave(e, &r));\n"
         return out + answer(call) + "}\n\n"
     out += "\tlong r;\n\n\tdo {\n"
     out += f"\t\te = edge_enter({point});\n\t\tr = call_{call.name}({call.args});\n"
@@ -175,7 +177,8 @@ def entry(call):
 def source(calls):
     real = [call for call in calls if call.kind not in NAMES_ONLY]
     out = NOTE + '#include <wrap.h>\n\n#include <stddef.h>\n#include <sys/syscall.h>\n'
-    out += '#include <unistd.h>\n\n#include "preload/edge.h"\n#include "preload/fdtab.h"\n'
+    out += '#include <unistd.h>\n\n#include "preload/device.h"\n#include "preload/edge.h"\n'
+    out += '#include "preload/fdtab.h"\n'
     out += '#include "preload/files.h"\n#include "preload/libc.h"\n\n'
     out += "".join(stand_in(call) for call in real)
     out += "struct libc_calls libc = {\n"

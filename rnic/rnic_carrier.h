@@ -47,6 +47,20 @@ struct rnic_native_listener {
 	int fd;
 };
 
+/* How devices listen at an address, as bits */
+enum rnic_listens {
+	RNIC_LISTENS_ALONE = 1,	 /* at the kernel's port, which is taken then */
+	RNIC_LISTENS_BESIDE = 2, /* at one of their own that has the same number */
+};
+
+struct rnic_native_address {
+	const struct sockaddr *addr;
+	socklen_t len;
+	int backlog;
+	bool only_six; /* IPV6_V6ONLY, which is of no matter with AF_INET */
+	bool beside;   /* only devices that leave the kernel its port */
+};
+
 /* None of these waits, and in another process than the one that made it, each does nothing */
 struct rnic_native_ops {
 	/*
@@ -63,9 +77,10 @@ struct rnic_native_ops {
 	/* Nothing has come of it, and @fd goes on by itself: is to be waited for as well */
 	void (*follow)(struct rnic_native *n, int fd);
 	void (*destroy)(struct rnic_native *n);
+	/* How those with that address would listen, of all addresses all; -ENODEV, -EXDEV */
+	int (*listens)(const struct sockaddr *addr, socklen_t len);
 	/* -ENODEV: no device has that address; -EXDEV */
-	int (*listen)(const struct sockaddr *addr, socklen_t len, int backlog,
-		      struct rnic_native_listener **out);
+	int (*listen)(const struct rnic_native_address *at, struct rnic_native_listener **out);
 	/* Who asked first, for a responder's stream; -EAGAIN */
 	int (*get)(struct rnic_native_listener *l, struct rnic_native **out);
 	void (*unlisten)(struct rnic_native_listener *l);

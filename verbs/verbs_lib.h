@@ -51,7 +51,8 @@
 	X(rdma, migrate_id)            \
 	X(rdma, reject)                \
 	X(rdma, resolve_addr)          \
-	X(rdma, resolve_route)
+	X(rdma, resolve_route)         \
+	X(rdma, set_option)
 
 struct verbs_lib {
 #define VERBS_MEMBER(lib, name) __typeof__(lib##_##name) *lib##_##name##_call;

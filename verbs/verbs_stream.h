@@ -3,6 +3,7 @@
  * One stream connection of a device.
  *
  *	verbs_stream_cm.c  how connections come and go
+ *	verbs_stream_listen.c  those that peers ask for
  *	verbs_stream.c     the stream front, and what a connection is made of
  *	verbs_stream_tx.c  octets out
  *	verbs_stream_rx.c  octets in, and what became of those that went out
@@ -13,6 +14,8 @@
  */
 #ifndef VERBS_VERBS_STREAM_H
 #define VERBS_VERBS_STREAM_H
+
+#include <errno.h>
 
 #include "base/bits.h"
 #include "rnic/rnic_stream.h"
@@ -87,14 +90,42 @@ static inline struct verbs_stream *verbs_stream_of(const struct rnic_stream_mem 
 	return base_container_of(mem->native, struct verbs_stream, native);
 }
 
-/* --- verbs_stream_cm.c*/
+/* Of a call that says -1 and leaves errno */
+static inline int verbs_error_of(int r)
+{
+	return r ? -(errno ? errno : EIO) : 0;
+}
+
+/* --- verbs_stream_cm.c */
 
 extern const struct rnic_native_ops verbs_native_ops;
+
+/*
+ * The libraries, which keep descriptors of each device: in a child they are its parent's. 0,
+ * -ENODEV, -EXDEV
+ */
+int verbs_stream_library_get(void);
+/* A channel that waits for nobody, by a descriptor that the program does not see */
+int verbs_events_create(struct rdma_event_channel **out);
+void verbs_events_destroy(struct rdma_event_channel *events);
+/* Without an id */
+int verbs_stream_create(enum verbs_phase phase, struct verbs_stream **out);
+/* In a child nothing may be touched: the device's objects are the parent's, by the same handles */
+void verbs_stream_destroy(struct rnic_native *n);
+/* The peer's private data */
+void verbs_stream_data_keep(struct verbs_stream *s, const struct rdma_conn_param *conn);
 
 /* rx: takes in what the connection manager has; has there been anything? */
 bool verbs_stream_look(struct verbs_stream *s);
 /* rx: it is over by @err */
 void verbs_stream_fail(struct verbs_stream *s, int err);
+
+/* --- verbs_stream_listen.c: of verbs_native_ops */
+
+int verbs_stream_listens(const struct sockaddr *addr, socklen_t len);
+int verbs_stream_listen(const struct rnic_native_address *at, struct rnic_native_listener **out);
+int verbs_stream_get(struct rnic_native_listener *n, struct rnic_native **out);
+void verbs_stream_unlisten(struct rnic_native_listener *n);
 
 /* --- verbs_stream.c */
 

@@ -27,23 +27,12 @@
 #define RESOLVE_MAX_MS 800
 #define ROUTE_MS 2000
 
-struct listener {
-	struct rnic_native_listener native;
-	uint32_t owner;
-	struct rdma_event_channel *events;
-	struct rdma_cm_id *id;
-};
-
 static bool is_ours(uint32_t owner)
 {
 	return owner == base_process_self().pid;
 }
 
-/*
- * The libraries, which keep descriptors of each device: in a child they are its parent's. 0,
- * -ENODEV, -EXDEV
- */
-static int library_get(void)
+int verbs_stream_library_get(void)
 {
 	static uint32_t owner; /* atomic: who came first */
 	uint32_t self = base_process_self().pid, first = 0;
@@ -53,12 +42,6 @@ static int library_get(void)
 	__atomic_compare_exchange_n(&owner, &first, self, false, __ATOMIC_ACQ_REL,
 				    __ATOMIC_ACQUIRE);
 	return first && first != self ? -EXDEV : 0;
-}
-
-/* Of a call that says -1 and leaves errno */
-static int error_of(int r)
-{
-	return r ? -(errno ? errno : EIO) : 0;
 }
 
 void verbs_stream_fail(struct verbs_stream *s, int err)
@@ -74,7 +57,7 @@ void verbs_stream_fail(struct verbs_stream *s, int err)
 
 /* --- what the connection manager tells --- */
 
-static void data_keep(struct verbs_stream *s, const struct rdma_conn_param *conn)
+void verbs_stream_data_keep(struct verbs_stream *s, const struct rdma_conn_param *conn)
 {
 	s->data_len = conn->private_data ? conn->private_data_len : 0;
 	if (s->data_len)
@@ -86,7 +69,7 @@ static void established(struct verbs_stream *s, const struct rdma_cm_event *even
 	bool initiator = verbs_load(&s->phase) == VERBS_CONNECTING;
 
 	if (initiator)
-		data_keep(s, &event->param.conn);
+		verbs_stream_data_keep(s, &event->param.conn);
 	verbs_stream_nudge_init(s, initiator);
 	verbs_store(&s->phase, VERBS_OPEN);
 }
@@ -96,7 +79,7 @@ static int resolve(struct verbs_stream *s, struct sockaddr *to)
 {
 	s->resolve_ms = s->resolve_ms ? 2 * s->resolve_ms : RESOLVE_MS;
 	errno = 0;
-	return error_of(verbs_call(rdma_resolve_addr)(s->id, NULL, to, s->resolve_ms));
+	return verbs_error_of(verbs_call(rdma_resolve_addr)(s->id, NULL, to, s->resolve_ms));
 }
 
 static int status_of(const struct rdma_cm_event *event, int other)
@@ -110,7 +93,7 @@ static void event_take(struct verbs_stream *s, const struct rdma_cm_event *event
 
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		err = error_of(verbs_call(rdma_resolve_route)(s->id, ROUTE_MS));
+		err = verbs_error_of(verbs_call(rdma_resolve_route)(s->id, ROUTE_MS));
 		if (err)
 			verbs_stream_fail(s, err);
 		break;
@@ -166,7 +149,7 @@ bool verbs_stream_look(struct verbs_stream *s)
 
 /* --- made, and taken down --- */
 
-static int events_create(struct rdma_event_channel **out)
+int verbs_events_create(struct rdma_event_channel **out)
 {
 	struct rdma_event_channel *events;
 	int err;
@@ -174,7 +157,7 @@ static int events_create(struct rdma_event_channel **out)
 	errno = 0;
 	events = verbs_call(rdma_create_event_channel)();
 	if (!events)
-		return error_of(-1);
+		return verbs_error_of(-1);
 	err = base_fd_set_nonblock(events->fd, true);
 	if (err) {
 		verbs_call(rdma_destroy_event_channel)(events);
@@ -185,7 +168,7 @@ static int events_create(struct rdma_event_channel **out)
 	return 0;
 }
 
-static void events_destroy(struct rdma_event_channel *events)
+void verbs_events_destroy(struct rdma_event_channel *events)
 {
 	base_fd_drop(events->fd);
 	verbs_call(rdma_destroy_event_channel)(events);
@@ -206,8 +189,7 @@ static int set_create(struct rdma_event_channel *events, int *out)
 	return 0;
 }
 
-/* Without an id */
-static int stream_create(enum verbs_phase phase, struct verbs_stream **out)
+int verbs_stream_create(enum verbs_phase phase, struct verbs_stream **out)
 {
 	struct verbs_stream *s;
 	int err = base_map_create(sizeof(*s), (void **)&s);
@@ -216,7 +198,7 @@ static int stream_create(enum verbs_phase phase, struct verbs_stream **out)
 		return err;
 	s->owner = base_process_self().pid;
 	s->phase = phase;
-	err = events_create(&s->events);
+	err = verbs_events_create(&s->events);
 	if (err)
 		goto err_free;
 	err = set_create(s->events, &s->native.fd);
@@ -225,14 +207,13 @@ static int stream_create(enum verbs_phase phase, struct verbs_stream **out)
 	*out = s;
 	return 0;
 err_destroy_events:
-	events_destroy(s->events);
+	verbs_events_destroy(s->events);
 err_free:
 	base_map_destroy(s, sizeof(*s));
 	return err;
 }
 
-/* In a child nothing may be touched: the device's objects are the parent's, by the same handles */
-static void stream_destroy(struct rnic_native *n)
+void verbs_stream_destroy(struct rnic_native *n)
 {
 	struct verbs_stream *s = base_container_of(n, struct verbs_stream, native);
 
@@ -242,7 +223,7 @@ static void stream_destroy(struct rnic_native *n)
 	verbs_stream_uninit(s);
 	if (s->id)
 		verbs_call(rdma_destroy_id)(s->id);
-	events_destroy(s->events);
+	verbs_events_destroy(s->events);
 	base_fd_drop(s->native.fd);
 	base_fd_close(s->native.fd);
 	base_map_destroy(s, sizeof(*s));
@@ -276,7 +257,7 @@ static int peer_resolve(struct verbs_stream *s, const struct sockaddr *peer, soc
 	if (err)
 		return -ENODEV;
 	memcpy(&to, peer, base_min((size_t)len, sizeof(to)));
-	err = error_of(verbs_call(rdma_create_id)(s->events, &s->id, NULL, RDMA_PS_TCP));
+	err = verbs_error_of(verbs_call(rdma_create_id)(s->events, &s->id, NULL, RDMA_PS_TCP));
 	if (err)
 		return err;
 	if (verbs_call(rdma_bind_addr)(s->id, (struct sockaddr *)&source) || !s->id->verbs)
@@ -287,16 +268,16 @@ static int peer_resolve(struct verbs_stream *s, const struct sockaddr *peer, soc
 static int native_reach(const struct sockaddr *peer, socklen_t len, struct rnic_native **out)
 {
 	struct verbs_stream *s;
-	int err = library_get();
+	int err = verbs_stream_library_get();
 
 	if (err)
 		return err;
-	err = stream_create(VERBS_RESOLVING, &s);
+	err = verbs_stream_create(VERBS_RESOLVING, &s);
 	if (err)
 		return err;
 	err = peer_resolve(s, peer, len);
 	if (err)
-		stream_destroy(&s->native);
+		verbs_stream_destroy(&s->native);
 	else
 		*out = &s->native;
 	return err;
@@ -334,105 +315,15 @@ static void native_follow(struct rnic_native *n, int fd)
 	syscall(SYS_epoll_ctl, n->fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* --- from a peer --- */
-
-static void native_unlisten(struct rnic_native_listener *n)
-{
-	struct listener *l = base_container_of(n, struct listener, native);
-
-	if (!n || !is_ours(l->owner))
-		return;
-	if (l->id)
-		verbs_call(rdma_destroy_id)(l->id);
-	events_destroy(l->events);
-	base_map_destroy(l, sizeof(*l));
-}
-
-static int id_listen(struct listener *l, const struct sockaddr *addr, socklen_t len, int backlog)
-{
-	struct sockaddr_storage own = { 0 };
-	int err;
-
-	memcpy(&own, addr, base_min((size_t)len, sizeof(own)));
-	err = error_of(verbs_call(rdma_create_id)(l->events, &l->id, NULL, RDMA_PS_TCP));
-	if (!err)
-		err = error_of(verbs_call(rdma_bind_addr)(l->id, (struct sockaddr *)&own));
-	return err ? err : error_of(verbs_call(rdma_listen)(l->id, backlog));
-}
-
-static int native_listen(const struct sockaddr *addr, socklen_t len, int backlog,
-			 struct rnic_native_listener **out)
-{
-	struct listener *l;
-	int err = library_get();
-
-	if (err)
-		return err;
-	err = base_map_create(sizeof(*l), (void **)&l);
-	if (err)
-		return err;
-	l->owner = base_process_self().pid;
-	err = events_create(&l->events);
-	if (err) {
-		base_map_destroy(l, sizeof(*l));
-		return err;
-	}
-	err = id_listen(l, addr, len, backlog);
-	if (err) {
-		native_unlisten(&l->native);
-		return err;
-	}
-	l->native.fd = l->events->fd;
-	*out = &l->native;
-	return 0;
-}
-
-/* Takes over event->id, and acknowledges the event: from here on its own are its own channel's */
-static int request_take(struct rdma_cm_event *event, struct rnic_native **out)
-{
-	struct rdma_cm_id *id = event->id;
-	struct verbs_stream *s = NULL;
-	int err = stream_create(VERBS_REQUEST, &s);
-
-	if (!err)
-		data_keep(s, &event->param.conn);
-	verbs_call(rdma_ack_cm_event)(event);
-	if (!err) {
-		s->id = id;
-		err = error_of(verbs_call(rdma_migrate_id)(id, s->events));
-	} else {
-		verbs_call(rdma_destroy_id)(id);
-	}
-	if (err && s)
-		stream_destroy(&s->native);
-	if (!err)
-		*out = &s->native;
-	return err;
-}
-
-static int native_get(struct rnic_native_listener *n, struct rnic_native **out)
-{
-	struct listener *l = base_container_of(n, struct listener, native);
-	struct rdma_cm_event *event;
-
-	if (!is_ours(l->owner))
-		return -EXDEV;
-	while (!verbs_call(rdma_get_cm_event)(l->events, &event)) {
-		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-			return request_take(event, out);
-		verbs_call(rdma_ack_cm_event)(event);
-	}
-	return -EAGAIN;
-}
-
 const struct rnic_native_ops verbs_native_ops = {
 	.reach = native_reach,
 	.name = native_name,
 	.memory = native_memory,
 	.messages = native_messages,
 	.follow = native_follow,
-	.destroy = stream_destroy,
-	.listen = native_listen,
-	.get = native_get,
-	.unlisten = native_unlisten,
+	.destroy = verbs_stream_destroy,
+	.listens = verbs_stream_listens,
+	.listen = verbs_stream_listen,
+	.get = verbs_stream_get,
+	.unlisten = verbs_stream_unlisten,
 };

@@ -3,7 +3,8 @@
 """A stream that a device carries, and what other processes have of it; and its descriptors.
 
     processes.py serve ADDR PORT CONNECTIONS    echoes, one after the other
-    processes.py pinned ADDR PORT               a listener in an epoll set, and a fork
+    processes.py early ADDR PORT                a listener in an epoll set, and a fork
+    processes.py late ADDR PORT                 the same, when it has served one
     processes.py WHAT ADDR PORT                 a client, see below
 """
 import ctypes
@@ -133,26 +134,37 @@ def client(what, addr, port):
             exchange(sock)
 
 
-def pinned(addr, port):
+def serve_one(epoll, listener):
+    epoll.poll()
+    peer, _ = listener.accept()
+    with peer:
+        echo(peer)
+
+
+def forks_with(listener, want):
+    number = os.fork()
+    if not number:
+        listener.setblocking(False)
+        expect(error_of(listener.accept), want)
+        os._exit(0)
+    wait(number)
+    listener.setblocking(True)  # which both have
+
+
+def waited_for(addr, port, late):
     with socket.create_server((addr, port)) as listener, select.epoll() as epoll:
         epoll.register(listener, select.EPOLLIN)
-        number = os.fork()
-        if not number:
-            listener.setblocking(False)
-            expect(error_of(listener.accept), "EXDEV")
-            os._exit(0)
-        wait(number)
-        epoll.poll()
-        peer, _ = listener.accept()
-        with peer:
-            echo(peer)
+        if late:
+            serve_one(epoll, listener)
+        forks_with(listener, "EXDEV" if late else "EAGAIN")
+        serve_one(epoll, listener)
 
 
 def main(what, addr, port, *rest):
     if what == "serve":
         serve(addr, int(port), *rest)
-    elif what == "pinned":
-        pinned(addr, int(port))
+    elif what in ("early", "late"):
+        waited_for(addr, int(port), what == "late")
     else:
         client(globals()[what], addr, int(port))
 

@@ -259,6 +259,39 @@ def owed(writer, device):
                 [f"status {done.returncode}", done.stdout] if done.returncode != 3 else [])
 
 
+# Of a server: who listens (listen.py), what the device is, what the user wants, and reasons
+LISTENERS = (
+    *((f"beside: {what}", what, ROCE, reasons) for what, reasons in (
+        ("turns", {}), ("waits", {}), ("signals", {}), ("sets", {}), ("duplicates", {}),
+        ("interrupted", {}), ("forks_early", {"FORKED": 1}), ("forks_late", {"FORKED": 3}),
+        ("port_twice", {}), ("everywhere", {}), ("confined", {"SANDBOXED": 1}))),
+    ("beside, by the user's wish", "waits", ROCE | VERBS, {"PROVIDER_UNAVAILABLE": 2}),
+    ("an iWARP device, which would take the kernel's port", "kernel_alone", {}, {}),
+    ("a device elsewhere", "kernel_alone", ROCE | VERBS | {"FAKE_ELSEWHERE": "1"},
+     {"PROVIDER_UNAVAILABLE": 2}),
+    ("an iWARP device, by the user's wish", "device_alone", VERBS, {}),
+    ("its listener in another program", "alone_executes", VERBS,
+     {"FORKED": 1, "PROVIDER_UNAVAILABLE": 2}),
+    ("its listener after a fork", "alone_forks", VERBS, {"FORKED": 1, "PROVIDER_UNAVAILABLE": 1}),
+)
+# Peers that are gone before they are heard
+NO_MATTER = {"PEER_CLOSED", "LINGER_EXPIRED"}
+
+
+def listeners(writer, device):
+    report = device.folder / "report"
+    for name, what, env, want in LISTENERS:
+        report.unlink(missing_ok=True)
+        done = device.client(ALL, env | {"WARPSOCK_REPORT": str(report)},
+                             [HERE / "listen.py", what])
+        reasons = json.loads(report.read_text())["fallbacks"] if report.exists() else {}
+        reasons = {key: n for key, n in reasons.items() if key not in NO_MATTER}
+        wrong = [f"status {done.returncode}"] if done.returncode else []
+        if reasons != want:
+            wrong.append(f"reasons: {reasons}")
+        writer.case(f"listeners: {name}", wrong and [*wrong, *done.stdout.split("\n")])
+
+
 def main():
     warpsock, library = map(os.path.abspath, sys.argv[1:3])
     if not sys.argv[3:]:
@@ -278,6 +311,7 @@ def main():
         left(writer, device)
         asked(writer, device)
         owed(writer, device)
+        listeners(writer, device)
     writer.finish()
 
 

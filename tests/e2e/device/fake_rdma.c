@@ -34,7 +34,7 @@ static int send_and_end(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_se
 			continue;
 		memcpy(&message, (void *)(uintptr_t)wr->sg_list->addr, sizeof(message));
 		if (message == rs_msg(RS_OP_CTRL, RS_CTRL_DISCONNECT))
-			fake_hear(message);
+			hear(queue_of(qp), message);
 	}
 	return 0;
 }
@@ -72,7 +72,7 @@ __attribute__((destructor)) static void fake_end(void)
 
 static int disconnect_and_tell(struct rdma_cm_id *id)
 {
-	push(id->channel, id, RDMA_CM_EVENT_DISCONNECTED, 0);
+	push(id, RDMA_CM_EVENT_DISCONNECTED, 0);
 	return disconnect(id);
 }
 
@@ -83,7 +83,7 @@ static int dereg_mr_calling(struct ibv_mr *mr)
 
 	for (; calls; calls--) {
 		__atomic_store_n(&fake_calling, 1, __ATOMIC_RELEASE);
-		ioctl(completions.fd, FIONREAD, &n);
+		ioctl(last->channel.fd, FIONREAD, &n);
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 	}
 	return dereg_mr(mr);
@@ -106,6 +106,14 @@ __attribute__((constructor)) static void fake_begin(void)
 	calls = number("FAKE_CALLS", 0);
 	context.ops.post_send = number("FAKE_FULL", 0) ? send_one : send_and_end;
 	context.ops.poll_cq = poll_unless_gone;
+}
+
+/* To the program under test: a client of the device's asks for a connection */
+__attribute__((visibility("default"))) bool fake_knock(int port);
+
+bool fake_knock(int port)
+{
+	return fake_ask((uint16_t)port, &reply, sizeof(reply));
 }
 
 static int nothing(void)
@@ -152,9 +160,9 @@ NONE(ibv, close_device)
 NONE(ibv, create_qp)
 NONE(ibv, destroy_qp)
 NONE(ibv, fork_init)
-NONE(ibv, free_device_list)
+SAME(ibv, free_device_list)
 NONE(ibv, get_async_event)
-NONE(ibv, get_device_list)
+SAME(ibv, get_device_list)
 NONE(ibv, get_device_name)
 NONE(ibv, modify_qp)
 NONE(ibv, open_device)
@@ -162,3 +170,4 @@ NONE(ibv, query_port)
 NONE(rdma, establish)
 NONE(rdma, init_qp_attr)
 NONE(rdma, reject)
+NONE(rdma, set_option)

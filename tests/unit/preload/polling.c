@@ -158,7 +158,7 @@ uint32_t wait_level_events(unsigned int l)
 	return l & STREAM_READABLE ? EPOLLIN : 0;
 }
 
-int device_wait_fd(int fd, bool lasting)
+int device_wait_fd(int fd)
 {
 	return fd;
 }

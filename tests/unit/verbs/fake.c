@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Objects are static where a stream has one of a kind. A message that is sent completes at once;
- * one that is heard lies in the receive that was posted first.
+ * A message that is sent completes at once; one that is heard lies in the receive that was posted
+ * first. A peer that asks is accepted at once, too.
  */
 #include "fake.h"
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -15,6 +16,8 @@
 #include "base/bits.h"
 
 #define QUEUE 64
+#define RECEIVES 1024
+#define LISTENERS 4
 
 struct channel {
 	struct rdma_event_channel rdma;
@@ -27,15 +30,23 @@ struct verbs_lib verbs_lib;
 
 static struct ibv_device device;
 static struct ibv_context context;
-static struct ibv_comp_channel completions;
-static struct ibv_cq queue;
-static struct ibv_qp pair;
-static struct ibv_wc done[QUEUE];
-static unsigned int done_head, done_tail;
-static struct ibv_recv_wr received[1024];
-static struct ibv_sge places[1024];
-static unsigned int recv_head, recv_tail;
-static bool armed;
+
+/* What one stream has; a thread that sends and one that receives may meet there */
+struct queue {
+	struct ibv_comp_channel channel;
+	struct ibv_cq cq;
+	struct ibv_qp pair;
+	pthread_mutex_t lock;
+	struct ibv_wc done[QUEUE];
+	unsigned int done_head, done_tail;
+	struct ibv_recv_wr received[RECEIVES];
+	struct ibv_sge places[RECEIVES];
+	unsigned int recv_head, recv_tail;
+	bool armed;
+};
+
+static struct queue *last; /* that was made */
+static struct rdma_cm_id *listening[LISTENERS];
 
 int verbs_lib_load(void)
 {
@@ -56,15 +67,27 @@ static int destroyed(void)
 
 /* --- librdmacm --- */
 
-static struct rdma_cm_event *push(struct rdma_event_channel *at, struct rdma_cm_id *id,
-				  enum rdma_cm_event_type what, int status)
+static struct rdma_cm_event *event_make(struct rdma_cm_id *id, enum rdma_cm_event_type what)
 {
-	struct channel *c = base_container_of(at, struct channel, rdma);
+	struct channel *c = base_container_of(id->channel, struct channel, rdma);
 	struct rdma_cm_event *event = &c->event[c->tail++ % 8];
 
-	*event = (struct rdma_cm_event){ .id = id, .event = what, .status = status };
-	eventfd_write(at->fd, 1);
+	*event = (struct rdma_cm_event){ .id = id, .event = what };
 	return event;
+}
+
+/* Another thread may have it at once */
+static void event_tell(const struct rdma_cm_event *event)
+{
+	eventfd_write(event->id->channel->fd, 1);
+}
+
+static void push(struct rdma_cm_id *id, enum rdma_cm_event_type what, int status)
+{
+	struct rdma_cm_event *event = event_make(id, what);
+
+	event->status = status;
+	event_tell(event);
 }
 
 static struct rdma_event_channel *create_event_channel(void)
@@ -113,6 +136,9 @@ static int create_id(struct rdma_event_channel *at, struct rdma_cm_id **id, void
 
 static int destroy_id(struct rdma_cm_id *id)
 {
+	for (int i = 0; i < LISTENERS; i++)
+		if (listening[i] == id)
+			listening[i] = NULL;
 	free(id);
 	return destroyed();
 }
@@ -140,25 +166,26 @@ static int resolve_addr(struct rdma_cm_id *id, struct sockaddr *from, struct soc
 	name_keep(&id->route.addr.dst_storage, to);
 	if (fake.late) {
 		fake.late--;
-		push(id->channel, id, RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT);
+		push(id, RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT);
 	} else {
-		push(id->channel, id, fake.resolved, 0);
+		push(id, fake.resolved, 0);
 	}
 	return 0;
 }
 
 static int resolve_route(struct rdma_cm_id *id, int ms)
 {
-	push(id->channel, id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	push(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 	return 0;
 }
 
 static int connect_id(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	struct rdma_cm_event *event = push(id->channel, id, fake.connected, 0);
+	struct rdma_cm_event *event = event_make(id, fake.connected);
 
 	event->param.conn.private_data = fake.reply;
 	event->param.conn.private_data_len = fake.reply_len;
+	event_tell(event);
 	return 0;
 }
 
@@ -167,33 +194,81 @@ static int disconnect(struct rdma_cm_id *id)
 	return 0;
 }
 
-/* Somebody asks at once */
+/* --- librdmacm: listeners --- */
+
+static in_port_t port_of(const struct rdma_cm_id *id)
+{
+	return id->route.addr.src_sin.sin_port;
+}
+
+static int slot_of(const struct rdma_cm_id *id)
+{
+	int i = 0;
+
+	while (i < LISTENERS && listening[i] != id)
+		i++;
+	return i < LISTENERS ? i : -1;
+}
+
 static int listen_id(struct rdma_cm_id *id, int backlog)
 {
-	struct rdma_cm_id *asks;
+	int slot = slot_of(NULL);
 
-	create_id(id->channel, &asks, NULL, RDMA_PS_TCP);
-	asks->verbs = &context;
-	push(id->channel, asks, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	for (int i = 0; i < LISTENERS; i++)
+		if (listening[i] && port_of(listening[i]) == port_of(id))
+			slot = -1;
+	if (slot < 0) {
+		errno = EADDRINUSE;
+		return -1;
+	}
+	listening[slot] = id;
 	return 0;
 }
 
-static int migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *to)
+bool fake_ask(uint16_t port, const void *data, uint8_t len)
 {
-	id->channel = to;
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+	int i = 0;
+
+	while (i < LISTENERS && !(listening[i] && port_of(listening[i]) == htons(port)))
+		i++;
+	if (i == LISTENERS)
+		return false;
+	create_id(listening[i]->channel, &id, NULL, RDMA_PS_TCP);
+	device.transport_type = fake.transport;
+	id->verbs = &context;
+	id->route.addr.src_sin = (struct sockaddr_in){ .sin_family = AF_INET,
+						       .sin_port = htons(port),
+						       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	id->route.addr.dst_sin = id->route.addr.src_sin;
+	id->route.addr.dst_sin.sin_port = htons(FAKE_PORT);
+	event = event_make(id, RDMA_CM_EVENT_CONNECT_REQUEST);
+	event->listen_id = listening[i];
+	event->param.conn.private_data = data;
+	event->param.conn.private_data_len = len;
+	event_tell(event);
+	return true;
+}
+
+static int migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
+{
+	id->channel = channel;
 	return 0;
 }
 
 static int accept_id(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	push(id->channel, id, RDMA_CM_EVENT_ESTABLISHED, 0);
+	push(id, RDMA_CM_EVENT_ESTABLISHED, 0);
 	return 0;
 }
 
 static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	pair.context = &context;
-	id->qp = made(&pair);
+	struct queue *q = base_container_of(attr->send_cq, struct queue, cq);
+
+	q->pair = (struct ibv_qp){ .context = &context, .send_cq = &q->cq };
+	id->qp = made(&q->pair);
 	return 0;
 }
 
@@ -219,21 +294,26 @@ static int dealloc_pd(struct ibv_pd *pd)
 
 static struct ibv_comp_channel *create_comp_channel(struct ibv_context *ctx)
 {
-	completions.fd = eventfd(0, EFD_CLOEXEC);
-	return made(&completions);
+	last = calloc(1, sizeof(*last));
+	pthread_mutex_init(&last->lock, NULL);
+	last->channel.fd = eventfd(0, EFD_CLOEXEC);
+	return made(&last->channel);
 }
 
 static int destroy_comp_channel(struct ibv_comp_channel *at)
 {
 	close(at->fd);
+	free(base_container_of(at, struct queue, channel));
 	return destroyed();
 }
 
 static struct ibv_cq *create_cq(struct ibv_context *ctx, int n, void *own,
 				struct ibv_comp_channel *at, int vector)
 {
-	queue.context = ctx;
-	return made(&queue);
+	struct queue *q = base_container_of(at, struct queue, channel);
+
+	q->cq.context = ctx;
+	return made(&q->cq);
 }
 
 static int destroy_cq(struct ibv_cq *cq)
@@ -266,8 +346,21 @@ static int get_cq_event(struct ibv_comp_channel *at, struct ibv_cq **cq, void **
 {
 	eventfd_t n;
 
-	*cq = &queue;
+	*cq = &base_container_of(at, struct queue, channel)->cq;
 	return eventfd_read(at->fd, &n);
+}
+
+static struct ibv_device **get_device_list(int *n)
+{
+	static struct ibv_device *list[] = { &device, NULL };
+
+	device.transport_type = fake.transport;
+	*n = fake.elsewhere ? 0 : 1;
+	return list;
+}
+
+static void free_device_list(struct ibv_device **list)
+{
 }
 
 static int query_device(struct ibv_context *ctx, struct ibv_device_attr *attr)
@@ -282,25 +375,39 @@ static void ack_cq_events(struct ibv_cq *cq, unsigned int n)
 
 static int req_notify_cq(struct ibv_cq *cq, int solicited)
 {
-	armed = true;
+	struct queue *q = base_container_of(cq, struct queue, cq);
+
+	pthread_mutex_lock(&q->lock);
+	q->armed = true;
+	pthread_mutex_unlock(&q->lock);
 	return 0;
 }
 
 static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *out)
 {
+	struct queue *q = base_container_of(cq, struct queue, cq);
 	int got = 0;
 
-	while (got < n && done_head != done_tail)
-		out[got++] = done[done_head++ % QUEUE];
+	pthread_mutex_lock(&q->lock);
+	while (got < n && q->done_head != q->done_tail)
+		out[got++] = q->done[q->done_head++ % QUEUE];
+	pthread_mutex_unlock(&q->lock);
 	return got;
 }
 
-static void complete(struct ibv_wc wc)
+static struct queue *queue_of(const struct ibv_qp *qp)
 {
-	done[done_tail++ % QUEUE] = wc;
-	if (armed)
-		eventfd_write(completions.fd, 1);
-	armed = false;
+	return base_container_of(qp->send_cq, struct queue, cq);
+}
+
+static void complete(struct queue *q, struct ibv_wc wc)
+{
+	pthread_mutex_lock(&q->lock);
+	q->done[q->done_tail++ % QUEUE] = wc;
+	if (q->armed)
+		eventfd_write(q->channel.fd, 1);
+	q->armed = false;
+	pthread_mutex_unlock(&q->lock);
 }
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -308,24 +415,31 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	for (; wr; wr = wr->next) {
 		fake.sent[fake.num_sent++ % 16] = *wr;
 		if (wr->send_flags & IBV_SEND_SIGNALED)
-			complete((struct ibv_wc){ .wr_id = wr->wr_id });
+			complete(queue_of(qp), (struct ibv_wc){ .wr_id = wr->wr_id });
 	}
 	return 0;
 }
 
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	received[recv_tail % 1024] = *wr;
-	places[recv_tail++ % 1024] = *wr->sg_list;
+	struct queue *q = queue_of(qp);
+
+	q->received[q->recv_tail % RECEIVES] = *wr;
+	q->places[q->recv_tail++ % RECEIVES] = *wr->sg_list;
 	return 0;
+}
+
+static void hear(struct queue *q, uint32_t message)
+{
+	unsigned int i = q->recv_head++ % RECEIVES;
+
+	memcpy((void *)(uintptr_t)q->places[i].addr, &message, sizeof(message));
+	complete(q, (struct ibv_wc){ .wr_id = q->received[i].wr_id, .byte_len = sizeof(message) });
 }
 
 void fake_hear(uint32_t message)
 {
-	unsigned int i = recv_head++ % 1024;
-
-	memcpy((void *)(uintptr_t)places[i].addr, &message, sizeof(message));
-	complete((struct ibv_wc){ .wr_id = received[i].wr_id, .byte_len = sizeof(message) });
+	hear(last, message);
 }
 
 /* --- all --- */
@@ -352,7 +466,9 @@ void fake_reset(void)
 		.ibv_dereg_mr_call = dereg_mr,
 		.ibv_destroy_comp_channel_call = destroy_comp_channel,
 		.ibv_destroy_cq_call = destroy_cq,
+		.ibv_free_device_list_call = free_device_list,
 		.ibv_get_cq_event_call = get_cq_event,
+		.ibv_get_device_list_call = get_device_list,
 		.ibv_query_device_call = query_device,
 		.ibv_reg_mr_call = reg_mr,
 		.rdma_accept_call = accept_id,

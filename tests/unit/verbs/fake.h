@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * libibverbs and librdmacm without a device: as much of them as a stream of a client needs, and
- * what they are to say. Stands in the place of verbs_lib.c.
+ * libibverbs and librdmacm without a device: as much of them as a stream needs, and what they are
+ * to say. Stands in the place of verbs_lib.c.
  */
 #ifndef TESTS_UNIT_VERBS_FAKE_H
 #define TESTS_UNIT_VERBS_FAKE_H
@@ -10,7 +10,7 @@
 
 #include "verbs/verbs_lib.h"
 
-/* Of an id that is bound to an address without one */
+/* Of an id that is bound to an address without one, and of peers who ask */
 #define FAKE_PORT 40000
 
 struct fake {
@@ -33,6 +33,8 @@ extern struct fake fake;
 
 /* All as a good device has it */
 void fake_reset(void);
+/* A peer asks at that port; false: nobody listens */
+bool fake_ask(uint16_t port, const void *data, uint8_t len);
 /* A message of four octets into the receive that was posted first; wakes the completion channel */
 void fake_hear(uint32_t message);
 

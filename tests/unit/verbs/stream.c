@@ -232,10 +232,13 @@ static void accept_one(struct rnic_stream_mem *mem, struct rnic_native_listener 
 {
 	static const struct rnic_stream_param param = { .messages = 20 };
 	static const struct sockaddr_in own = { .sin_family = AF_INET };
-	const struct sockaddr *addr = (const struct sockaddr *)&own;
+	const struct rnic_native_address at = { .addr = (const struct sockaddr *)&own,
+						.len = sizeof(own),
+						.backlog = 1 };
 	short events;
 
-	cr_assert_eq(NATIVE.listen(addr, sizeof(own), 1, listener), 0);
+	cr_assert_eq(NATIVE.listen(&at, listener), 0);
+	cr_assert(fake_ask(FAKE_PORT, NULL, 0));
 	cr_assert_eq(NATIVE.get(*listener, &mem->native), 0);
 	cr_assert_eq(STREAM.init(mem, -1, &param), 0);
 	cr_assert_eq(STREAM.start(mem, -1, NULL, 0, &events), RNIC_STREAM_REQUEST);

@@ -107,11 +107,15 @@ check "each was the device's" counted 7
 check "the connections of a forked child are software's" process connects_in_child 2
 check "and that has a reason" reports '"software": 1,.*"verbs": 1,' '"FORKED": 1'
 serves=here
-pinned() {
+waited_for() {
 	port=$((port + 1))
-	start server "${here[@]}" python3 "$apart" pinned $SIW $port
+	start server "${here[@]}" python3 "$apart" "$1" $SIW $port
 	await_port server $port
-	in_peer timeout -k 2 60 "${there[@]}" python3 "$stream" talk $SIW $port 1 50000 &&
-		ends server 10 && counted 1
+	in_peer timeout -k 2 60 "${there[@]}" python3 "$stream" talk $SIW $port "$2" 50000 1 &&
+		ends server 10
 }
-check "a listener that is waited for stays the parent's: a child's accept() is EXDEV" pinned
+late() { waited_for late 2 && counted 2; }
+check "a listener that serves and is waited for stays the parent's: a child's accept() is EXDEV" \
+	late
+early() { waited_for early 1 && reports '"software": 1,.*"verbs": 0,' '"FORKED": 1'; }
+check "before it has served one, a fork leaves it to software" early

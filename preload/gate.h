@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PRELOAD_GATE_H
+#define PRELOAD_GATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A socket that a device listens for. Under the lock of device_listen.c, unless it is atomic */
+struct gate {
+	struct rnic_native_listener *listener; /* atomic; NULL: it does not, or no more */
+	int fd;				       /* atomic: what stands for both; -1: the socket */
+	uint32_t pinned;		       /* atomic: how often it is waited for */
+	bool served;			       /* atomic: one of the device's was accepted */
+	bool beside;			       /* the kernel listens, too */
+	bool kernel_next;		       /* whose turn it is */
+	bool shared;			       /* a parent has it beside, and a child the socket */
+};
+
+#endif

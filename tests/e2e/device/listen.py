@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Servers whose host has a device that is made up (fake_rdma.c): who listens, and whom accept()
+finds. device.py runs it.
+
+    listen.py WHAT
+"""
+import ctypes
+import errno
+import faulthandler
+import fcntl
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+
+SOL_DDP, DDP_INFO = 5041, 6
+TCP_LISTEN = 10
+LOOP = "127.0.0.1"
+LIMIT = 40
+fake = ctypes.CDLL("libibverbs.so.1")
+fake.fake_knock.restype = ctypes.c_bool
+
+
+def expect(got, want):
+    if got != want:
+        sys.exit(f"{got}, not {want}")
+
+
+def error_of(call, *args):
+    try:
+        call(*args)
+    except OSError as problem:
+        return errno.errorcode[problem.errno]
+    return "none"
+
+
+class Server:
+    """A listener, and those who ask."""
+
+    def __init__(self, addr=LOOP, family=socket.AF_INET, **how):
+        self.sock = socket.create_server((addr, 0), family=family, **how)
+        self.port = self.sock.getsockname()[1]
+        self.clients = []
+
+    def knock(self):
+        return fake.fake_knock(self.port)
+
+    def call(self):
+        """By TCP: it waits for nobody."""
+        self.clients.append(socket.create_connection((LOOP, self.port)))
+
+    def accept(self):
+        """Which of the two has been accepted."""
+        sock, addr = self.sock.accept()
+        with sock:
+            expect(sock.getpeername(), addr)
+            expect(sock.getsockname()[1], self.port)
+            expect(sock.family, self.sock.family)
+            name = addr[0].removeprefix("::ffff:")
+            expect(name, LOOP)
+            expect(len(addr), 4 if sock.family == socket.AF_INET6 else 2)
+            return "device" if b"verbs\0" in sock.getsockopt(SOL_DDP, DDP_INFO, 512) else "kernel"
+
+    def is_empty(self):
+        blocks = self.sock.getblocking()
+        self.sock.setblocking(False)
+        expect(error_of(self.sock.accept), "EAGAIN")
+        self.sock.setblocking(blocks)
+
+    def accepted_by_thread(self, then):
+        """What accept() in a thread that sleeps has to say when @then is done."""
+        said = []
+        thread = threading.Thread(target=lambda: said.append(error_of(self.accept)))
+        thread.start()
+        await_sleep(thread.native_id)
+        then()
+        thread.join()
+        return said[0]
+
+
+def await_sleep(tid):
+    while open(f"/proc/self/task/{tid}/stat").read().split()[2] != "S":
+        pass
+
+
+def ready(server):
+    """What poll(), select() and epoll say of it: the same."""
+    poll = select.poll()
+    poll.register(server.sock, select.POLLIN | select.POLLOUT)
+    polled = [what for _, what in poll.poll(0)] == [select.POLLIN]
+    expect(bool(select.select([server.sock], [], [], 0)[0]), polled)
+    with select.epoll() as epoll:
+        epoll.register(server.sock, select.EPOLLIN)
+        expect(epoll.poll(0), [(server.sock.fileno(), select.EPOLLIN)] if polled else [])
+    return polled
+
+
+def turns():
+    server = Server()
+    server.sock.listen()
+    expect(server.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0], TCP_LISTEN)
+    expect(server.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN), 1)
+    for _ in range(3):
+        expect(server.knock(), True)
+    for _ in range(4):
+        server.call()
+    expect([server.accept() for _ in range(7)],
+           ["device", "kernel", "device", "kernel", "device", "kernel", "kernel"])
+    server.is_empty()
+    server.knock()
+    expect(server.accept(), "device")
+
+
+def waits():
+    server = Server()
+    for ask in server.knock, server.call:
+        expect(ready(server), False)
+        ask()
+        expect(ready(server), True)
+        server.accept()
+        expect(ready(server), False)
+        expect(server.accepted_by_thread(ask), "none")
+    server.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 1000))
+    expect(error_of(server.accept), "EAGAIN")
+
+
+def signals():
+    """While accept() sleeps, of those that interrupt it and of those that do not."""
+    server = Server()
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    for interrupts in True, False:
+        signal.siginterrupt(signal.SIGALRM, interrupts)
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+        later = threading.Timer(0.5, server.knock)
+        later.start()
+        expect(server.accept(), "device")
+        later.join()
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def sets():
+    """In a set before it listens; edges; one that only one waiter is to hear of; MOD, DEL."""
+    sock = socket.socket()
+    sock.bind((LOOP, 0))
+    with select.epoll() as epoll, select.epoll() as other:
+        epoll.register(sock, select.EPOLLIN | select.EPOLLET)
+        epoll.poll(0)
+        sock.listen()
+        fake.fake_knock(sock.getsockname()[1])
+        expect(epoll.poll(LIMIT), [(sock.fileno(), select.EPOLLIN)])
+        expect(epoll.poll(0), [])
+        fake.fake_knock(sock.getsockname()[1])
+        expect(epoll.poll(LIMIT), [(sock.fileno(), select.EPOLLIN)])
+        other.register(sock, select.EPOLLIN | select.EPOLLEXCLUSIVE)
+        expect(other.poll(0), [(sock.fileno(), select.EPOLLIN)])
+        expect(error_of(epoll.register, sock), "EEXIST")
+        epoll.modify(sock, select.EPOLLOUT)
+        expect(epoll.poll(0), [])
+        epoll.unregister(sock)
+        expect(error_of(epoll.modify, sock, 0), "ENOENT")
+
+
+def duplicates():
+    server = Server()
+    first = server.sock
+    server.sock = first.dup()
+    first.close()
+    server.knock()
+    server.call()
+    expect({server.accept(), server.accept()}, {"device", "kernel"})
+    server.sock.close()
+    expect(server.knock(), False)
+
+
+def interrupted():
+    """shutdown() ends it for both, and who sleeps in accept() is told."""
+    server = Server()
+    server.sock.shutdown(socket.SHUT_WR)
+    expect(server.knock(), True)
+    expect(server.accept(), "device")
+    expect(server.accepted_by_thread(lambda: server.sock.shutdown(socket.SHUT_RD)), "EINVAL")
+    expect(server.knock(), False)
+    expect(error_of(server.call), "ECONNREFUSED")
+    expect(error_of(server.accept), "EINVAL")
+    server.sock.listen()
+    expect(server.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0], TCP_LISTEN)
+
+
+def in_child(what):
+    number = os.fork()
+    if not number:
+        what()
+        os._exit(0)
+    expect(os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]), 0)
+
+
+def forks_early():
+    """Also where it is in a set already, and a thread sleeps there."""
+    server = Server()
+    with select.epoll() as epoll:
+        epoll.register(server.sock, select.EPOLLIN)
+        expect(server.accepted_by_thread(
+            lambda: (in_child(lambda: None), server.call())), "none")
+        expect(server.knock(), False)
+        server.call()
+        expect(epoll.poll(LIMIT), [(server.sock.fileno(), select.EPOLLIN)])
+        in_child(lambda: expect(server.accept(), "kernel"))
+        expect(epoll.poll(0), [])
+
+
+def forks_late():
+    """One that serves and is waited for stays the parent's; its child has the kernel's."""
+    server = Server()
+    with select.epoll() as epoll:
+        epoll.register(server.sock, select.EPOLLIN)
+        server.knock()
+        expect(server.accept(), "device")
+        server.call()
+        in_child(lambda: (expect(server.accept(), "kernel"), server.is_empty()))
+        expect(server.knock(), True)
+        server.call()
+        expect(epoll.poll(LIMIT), [(server.sock.fileno(), select.EPOLLIN)])
+        expect({server.accept(), server.accept()}, {"device", "kernel"})
+        expect(fcntl.fcntl(server.sock, fcntl.F_GETFL) & os.O_NONBLOCK, 0)
+        expect(epoll.poll(0), [])
+    # Who accepts and then forks wants the child to serve
+    other = Server()
+    other.knock()
+    expect(other.accept(), "device")
+    in_child(lambda: None)
+    expect(other.knock(), False)
+
+
+def confined():
+    """A filter that lets everything through is one, too."""
+    server = Server()
+    libc = ctypes.CDLL(None)
+    lets = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000))
+    program = struct.pack("HxxxxxxP", 1, ctypes.addressof(lets))
+    expect(libc.prctl(38, 1, 0, 0, 0), 0)  # no new privileges
+    expect(libc.prctl(22, 2, program, 0, 0), 0)
+    expect(server.knock(), False)
+    server.call()
+    expect(server.accept(), "kernel")
+
+
+def port_twice():
+    """The device's port is the first one's; the kernel's is both's."""
+    first = Server(reuse_port=True)
+    with socket.socket() as second:
+        second.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        second.bind((LOOP, first.port))
+        second.listen()
+        first.knock()
+        expect(ready(first), True)
+        expect(select.select([second], [], [], 0)[0], [])
+    expect(first.accept(), "device")
+
+
+def everywhere():
+    for server in Server(""), Server("::", socket.AF_INET6, dualstack_ipv6=True):
+        server.knock()
+        server.call()
+        expect({server.accept(), server.accept()}, {"device", "kernel"})
+    # Without a bind() the kernel chooses the port when it listens
+    with socket.socket() as sock:
+        sock.listen()
+        expect(fake.fake_knock(sock.getsockname()[1]), True)
+
+
+def kernel_alone():
+    server = Server()
+    expect(server.knock(), False)
+    server.call()
+    expect(server.accept(), "kernel")
+
+
+def device_alone():
+    server = Server()
+    expect(error_of(server.call), "ECONNREFUSED")
+    expect(server.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0], TCP_LISTEN)
+    expect(server.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN), 1)
+    expect(ready(server), False)
+    server.knock()
+    expect(ready(server), True)
+    expect(server.accept(), "device")
+    expect(server.accepted_by_thread(server.knock), "none")
+    server.sock.listen()
+    expect(server.accepted_by_thread(lambda: server.sock.shutdown(socket.SHUT_RDWR)), "EINVAL")
+    expect(server.knock(), False)
+
+
+def alone_forks():
+    server = Server()
+    with select.epoll() as epoll:
+        epoll.register(server.sock, select.EPOLLIN)
+        in_child(lambda: None)
+        expect(server.knock(), False)
+        server.call()
+        expect(epoll.poll(LIMIT), [(server.sock.fileno(), select.EPOLLIN)])
+        expect(server.accept(), "kernel")
+
+
+NEXT = """
+import socket, sys
+listener = socket.socket(fileno=int(sys.argv[1]))
+with socket.socket() as client:
+    client.setblocking(False)
+    client.connect_ex(listener.getsockname())
+    listener.accept()[0].close()
+"""
+
+
+def alone_executes():
+    server = Server()
+    server.sock.set_inheritable(True)
+    os.execv(sys.executable, [sys.executable, "-c", NEXT, str(server.sock.fileno())])
+
+
+if __name__ == "__main__":
+    faulthandler.dump_traceback_later(LIMIT, exit=True)  # where it hangs
+    globals()[sys.argv[1]]()
