@@ -6,19 +6,6 @@ ulimit -l unlimited
 export WARPSOCK_PROBE_TIMEOUT=30s # under emulation an answer may take its time
 . "$lab/devices.sh"
 
-# rxe serves the kernel's first namespace alone, so both ends are here, on one device
-rxe_begins() {
-	local root=$project/build-vm/root kernel module
-	kernel=$(uname -r)
-	[ -d "$root/lib/modules/$kernel" ] || root=$project/build-vm/${kernel%.*-*}/root
-	# Without the first one there are no CRCs, and nobody asks for it who could load it
-	for module in crc32_generic rdma_rxe; do
-		modprobe -d "$root" -S "$kernel" $module || return
-	done
-	echo driver rxe >/etc/libibverbs.d/rxe.driver
-	rdma link delete siw0
-	rdma link add rxe0 type rxe netdev sw0
-}
 peer=() PEER=$SIW
 rxe_begins >/tmp/case/rxe.log 2>&1
 check "the device is there" rdma link show rxe0/1
