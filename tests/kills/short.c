@@ -65,14 +65,15 @@ static void *call_back(void *arg)
 /* False: it has ended */
 static bool serve_one(int fd)
 {
-	char octets[4096];
-	ssize_t n = recv(fd, octets, sizeof(octets), MSG_DONTWAIT);
+	char octets[4096 + 1];
+	ssize_t n = recv(fd, octets, sizeof(octets) - 1, MSG_DONTWAIT);
 	pthread_t thread;
 
 	if (n < 0 && errno == EAGAIN)
 		return true;
 	if (n <= 0 || send(fd, octets, (size_t)n, MSG_NOSIGNAL) != n)
 		return false;
+	octets[n] = '\0';
 	if (n == WORD && octets[0] == 'C' &&
 	    !pthread_create(&thread, NULL, call_back, (void *)(intptr_t)atoi(octets + 1)))
 		pthread_detach(thread);
@@ -164,14 +165,16 @@ static int step_accept(void)
 {
 	char word[WORD + 1];
 	struct pollfd p = { listener, POLLIN, 0 };
+	int n;
 
 	if (listener < 0 || mine >= 0)
 		return 0;
 	snprintf(word, sizeof(word), "C%07d", own_port);
 	if (echo(beside, word, WORD))
 		abort();
-	if (poll(&p, 1, 30000) != 1)
-		return errno ? errno : ETIME;
+	n = poll(&p, 1, 30000);
+	if (n != 1)
+		return n < 0 ? errno : ETIME;
 	mine = accept(listener, NULL, NULL);
 	aborted = mine < 0 && errno == ECONNABORTED;
 	return result(mine);
