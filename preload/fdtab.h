@@ -44,8 +44,10 @@ extern uint32_t fdtab_streams;
 
 extern struct fdent **fdtab_pages[FDTAB_MAX / FDTAB_PAGE];
 
-/* The question of every intercepted call */
-static inline struct fdent *fdtab_peek(int fd)
+#define FDTAB_INLINE __attribute__((always_inline)) static inline
+
+/* The question of every intercepted call, which is not to call anything for it */
+FDTAB_INLINE struct fdent *fdtab_peek(int fd)
 {
 	struct fdent **page;
 
@@ -56,7 +58,7 @@ static inline struct fdent *fdtab_peek(int fd)
 		    : NULL;
 }
 
-static inline bool fdtab_is_ours(int fd)
+FDTAB_INLINE bool fdtab_is_ours(int fd)
 {
 	return __builtin_expect(fdtab_peek(fd) != NULL, 0);
 }
