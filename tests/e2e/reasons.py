@@ -36,9 +36,9 @@ except OSError as error:
     print("errno", error.errno)
 print("reason", info(s), flush=True)
 """
-# Both ends in processes of their own; how the second one leaves
+# Both ends in processes of their own; how the second one leaves. If it stops first: what it gets
 PAIR = """
-import os, signal, socket, struct, sys, time
+import os, select, signal, socket, struct, sys, time
 def info(s):
     return struct.unpack_from("=III", s.getsockopt(5041, 6, 256))[2]
 l = socket.create_server(("127.0.0.1", 0))
@@ -55,6 +55,9 @@ s = l.accept()[0]
 s.recv(1)
 s.sendall(b"y")
 s.recv(1)
+then = sys.argv[2:]
+if then:
+    os.waitpid(pid, os.WUNTRACED)
 try:
     s.setblocking(False)
     try:
@@ -62,6 +65,8 @@ try:
             s.send(b"unread" * 1000)
     except BlockingIOError:
         pass
+    if then:
+        os.kill(pid, getattr(signal, then[0]))
     s.setblocking(True)
     print("got", s.recv(100))
 except OSError as error:
@@ -408,9 +413,10 @@ def fault(warpsock):
     return says(text, 304)
 
 
-def left(warpsock, how, number, flood=True):
+def left(warpsock, how, number, *then, flood=True):
     with Stage(warpsock) as stage:
-        stage.run("pair", [sys.executable, "-c", PAIR.replace("LEAVE", how), "f" * flood])
+        stage.run("pair", [sys.executable, "-c", PAIR.replace("LEAVE", how), "f" * flood,
+                           *then])
         return says(stage.text("pair"), number)
 
 
@@ -421,8 +427,17 @@ def aborted(warpsock):
 
 
 def reset(warpsock):
-    """PEER_RESET: the peer is killed with octets unread."""
-    return left(warpsock, "time.sleep(3); os.kill(os.getpid(), signal.SIGKILL)", 301)
+    """PEER_RESET: the peer is killed with octets in its kernel that nobody has taken from there."""
+    return left(warpsock, "os.kill(os.getpid(), signal.SIGSTOP)", 301, "SIGKILL")
+
+
+def taken(warpsock):
+    """The same, but the stream has taken them in: nobody can say so."""
+    return left(warpsock, """os.kill(os.getpid(), signal.SIGSTOP)
+    for _ in range(100):
+        select.select([s], [], [], 0)
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)""", 300, "SIGCONT")
 
 
 def cut(warpsock):
@@ -453,6 +468,7 @@ def main():
     writer.case("FAULT", fault(warpsock))
     writer.case("PEER_ABORTED", aborted(warpsock))
     writer.case("PEER_RESET", reset(warpsock))
+    writer.case("killed with octets unread that were taken in", taken(warpsock))
     writer.case("PEER_CUT", cut(warpsock))
     writer.case("CLOSED", closed(warpsock))
     writer.finish()

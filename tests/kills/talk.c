@@ -154,7 +154,7 @@ static void in_take(struct end *e, size_t len)
 	ledger_store(&w->got, w->got + len);
 }
 
-/* Nothing comes behind what is in doubt: who was killed had taken the last of it, if he had asked */
+/* Nothing comes behind what is in doubt: who was killed has taken it, if he asked for as much */
 static void in_end(struct end *e)
 {
 	struct way *w = e->in;
