@@ -59,7 +59,8 @@ static struct {
 	struct base_list list;
 	unsigned int closed;
 	bool thread;
-	bool stop; /* the thread is to end */
+	bool stop;    /* the thread is to end */
+	bool retired; /* and nobody waits for it */
 	bool apart;
 	pthread_t id;
 	int bell;
@@ -232,6 +233,8 @@ static void *attendant(void *arg)
 		base_poll(fds, n + 1, limit);
 		base_eventfd_drain(charges.bell);
 	}
+	if (charges.retired)
+		pthread_detach(pthread_self());
 	pthread_mutex_unlock(&charges.lock);
 	return arg;
 }
@@ -538,7 +541,7 @@ void attend_stop(void)
 void attend_retire(void)
 {
 	pthread_mutex_lock(&charges.lock);
-	charges.stop = true;
+	charges.stop = charges.retired = true;
 	pthread_mutex_unlock(&charges.lock);
 }
 
