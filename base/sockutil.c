@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -94,12 +95,13 @@ short base_sock_ready(int fd, short events)
 	return got > 0 ? p.revents : 0;
 }
 
-static int int_option(int fd, int option, int *value)
+int base_sock_number(int fd, int level, int option)
 {
-	socklen_t len = sizeof(*value);
-	int saved = errno;
+	socklen_t len = sizeof(int);
+	int value = 0, saved = errno;
+	long err = result(syscall(SYS_getsockopt, fd, level, option, &value, &len), saved);
 
-	return (int)result(syscall(SYS_getsockopt, fd, SOL_SOCKET, option, value, &len), saved);
+	return err < 0 ? (int)err : value;
 }
 
 int base_sock_cookie(int fd, uint64_t *cookie)
@@ -112,9 +114,7 @@ int base_sock_cookie(int fd, uint64_t *cookie)
 
 int base_sock_error(int fd)
 {
-	int value = 0, err = int_option(fd, SO_ERROR, &value);
-
-	return err < 0 ? -err : value;
+	return abs(base_sock_number(fd, SOL_SOCKET, SO_ERROR));
 }
 
 static int int_ioctl(int fd, unsigned long request)
@@ -137,10 +137,9 @@ int base_sock_unread(int fd)
 
 int base_sock_lowat(int fd)
 {
-	int value = 1;
+	int octets = base_sock_number(fd, SOL_SOCKET, SO_RCVLOWAT);
 
-	int_option(fd, SO_RCVLOWAT, &value);
-	return value;
+	return octets < 0 ? 1 : octets;
 }
 
 void base_sock_set_lowat(int fd, int octets)

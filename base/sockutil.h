@@ -30,6 +30,8 @@ int base_poll_until(struct pollfd *fds, unsigned int n, uint64_t deadline);
 /* What of @events holds now, with POLLERR and POLLHUP; POLLOUT also where nobody may ask */
 short base_sock_ready(int fd, short events);
 
+/* An option that is a number from 0; -errno */
+int base_sock_number(int fd, int level, int option);
 /* SO_ERROR, which it takes: 0 or a positive errno */
 int base_sock_error(int fd);
 /* Octets that the peer has not acknowledged, our FIN among them; -errno, -EPERM: nobody may ask */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/address.h"
 #include "base/log.h"
 
 static struct config_rules rules;
@@ -47,17 +48,6 @@ bool choose_may(enum config_role role)
 	return may[role];
 }
 
-static bool is_any(const struct sockaddr *name, in_port_t *port)
-{
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)name;
-	const struct sockaddr_in *four = (const struct sockaddr_in *)name;
-
-	*port = ntohs(four->sin_port); /* at the same place in both families */
-	if (name->sa_family == AF_INET6)
-		return IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr);
-	return name->sa_family == AF_INET && four->sin_addr.s_addr == htonl(INADDR_ANY);
-}
-
 /* By the first rule that may be for one of its connections */
 static const struct config_rule *rule_of_any(in_port_t port)
 {
@@ -74,10 +64,9 @@ bool choose_serves(const struct sockaddr *name, socklen_t len, const char **prov
 {
 	const struct config_rule *r;
 	struct choice choice;
-	in_port_t port;
 
-	if (is_any(name, &port)) {
-		r = rule_of_any(port);
+	if (base_address_is_any(name)) {
+		r = rule_of_any(ntohs(base_address_port(name)));
 		choice.provider = r ? config_rule_provider(r) : NULL;
 		choice.mode = r ? (enum config_transport)r->transport : CONFIG_USE_TCP;
 	} else {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/sockutil.h"
 #include "preload/ddp.h"
 #include "preload/libc.h"
 #include "preload/plain.h"
@@ -18,11 +19,7 @@ CONFIG_REASON_LIST(X)
 
 bool ddp_plain_info(int fd, struct ddp_info *out)
 {
-	socklen_t len = sizeof(int);
-	int protocol = 0;
-
-	if (libc.getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) ||
-	    protocol != IPPROTO_TCP)
+	if (base_sock_number(fd, SOL_SOCKET, SO_PROTOCOL) != IPPROTO_TCP)
 		return false;
 	memset(out, 0, sizeof(*out));
 	out->mode = DDP_MODE_OFF;

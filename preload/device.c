@@ -10,9 +10,9 @@
 #include "preload/device.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
 
+#include "base/address.h"
 #include "base/log.h"
 #include "preload/host.h"
 #include "preload/libc.h"
@@ -50,8 +50,7 @@ void device_forgo(struct sock *s, enum config_reason reason)
 /* A port of the program's own is the socket's, and a device's connection cannot have it */
 static bool is_bound(const struct sock *s)
 {
-	/* At the same place in both families */
-	return ((const struct sockaddr_in *)&s->name)->sin_port;
+	return base_address_port(&s->name);
 }
 
 enum config_reason device_reason(int err)

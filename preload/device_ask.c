@@ -12,7 +12,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/bits.h"
+#include "base/sockutil.h"
 #include "preload/device.h"
 #include "preload/libc.h"
 #include "preload/pieces.h"
@@ -84,22 +86,14 @@ long device_option(struct sock *s, int level, int name, void *value, socklen_t *
 
 /* --- getsockname(), getpeername() --- */
 
-static size_t name_len(const struct sockaddr_storage *name)
-{
-	return name->ss_family == AF_INET ? sizeof(struct sockaddr_in)
-					  : sizeof(struct sockaddr_in6);
-}
-
 /* A socket of IPv6 shows its IPv4 addresses mapped */
 static void name_map(const struct sock *s, struct sockaddr_storage *name)
 {
 	const struct sockaddr_in *four = (const struct sockaddr_in *)name;
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = four->sin_port };
-	socklen_t len = sizeof(int);
-	int domain;
 
 	if (name->ss_family != AF_INET ||
-	    libc.getsockopt(s->fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) || domain != AF_INET6)
+	    base_sock_number(s->fd, SOL_SOCKET, SO_DOMAIN) != AF_INET6)
 		return;
 	memset(&six.sin6_addr.s6_addr[10], 0xff, 2);
 	memcpy(&six.sin6_addr.s6_addr[12], &four->sin_addr, sizeof(four->sin_addr));
@@ -110,6 +104,7 @@ long device_name_give(const struct sock *s, bool peer, struct sockaddr *addr, so
 {
 	const struct rnic_native *native = s->native;
 	struct sockaddr_storage name;
+	socklen_t own;
 	size_t n;
 
 	if (!native || device_ops(s)->name(native, peer, &name))
@@ -119,11 +114,12 @@ long device_name_give(const struct sock *s, bool peer, struct sockaddr *addr, so
 	if ((int)*len < 0)
 		return -EINVAL;
 	name_map(s, &name);
-	n = base_min((size_t)*len, name_len(&name));
+	own = base_address_len(&name);
+	n = base_min(*len, own);
 	if (n && pieces_wild(addr, n))
 		return -EFAULT;
 	memcpy(addr, &name, n);
-	*len = (socklen_t)name_len(&name);
+	*len = own;
 	return 0;
 }
 
@@ -168,19 +164,15 @@ long call_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
 static long bind_refuse(const struct sock *s, const struct sockaddr *addr, socklen_t len)
 {
 	struct sockaddr_storage any = { 0 };
-	socklen_t room = sizeof(int);
-	int domain, fd;
-	long err = 0;
+	int domain = base_sock_number(s->fd, SOL_SOCKET, SO_DOMAIN), fd;
+	long err;
 
 	if (len > sizeof(any))
 		return -EINVAL;
 	if (pieces_wild(addr, len))
 		return -EFAULT;
 	memcpy(&any, addr, len);
-	/* At the same place in both families; another's port would be in the way */
-	((struct sockaddr_in *)&any)->sin_port = 0;
-	if (libc.getsockopt(s->fd, SOL_SOCKET, SO_DOMAIN, &domain, &room))
-		return -EINVAL;
+	base_address_set_port(&any, 0); /* another's would be in the way */
 	fd = libc.socket(domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -EINVAL;

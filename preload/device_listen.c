@@ -27,6 +27,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/log.h"
@@ -151,10 +152,7 @@ static unsigned int ways(struct sock *s, const struct sockaddr *name, socklen_t 
 
 static bool is_only_six(const struct sock *s)
 {
-	socklen_t len = sizeof(int);
-	int on = 0;
-
-	return !libc.getsockopt(s->fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, &len) && on;
+	return base_sock_number(s->fd, IPPROTO_IPV6, IPV6_V6ONLY) > 0;
 }
 
 static void listener_drop(struct sock *s)
@@ -177,8 +175,8 @@ static int open_at(struct sock *s, int backlog)
 	struct rnic_native_listener *listener;
 	int err = -EADDRNOTAVAIL;
 
-	/* At the same place in both families; one that the kernel is to choose is the socket's */
-	if (len && ((const struct sockaddr_in *)&name)->sin_port)
+	/* One that the kernel is to choose is the socket's */
+	if (len && base_address_port(&name))
 		err = device_ops(s)->listen(&at, &listener);
 	if (!err) {
 		__atomic_store_n(&s->gate.listener, listener, __ATOMIC_RELEASE);
@@ -442,22 +440,15 @@ static enum config_transport mode_of(const struct sock *listener, const struct r
 	return choice.mode;
 }
 
-static int domain_of(const struct sock *s)
-{
-	socklen_t len = sizeof(int);
-	int domain;
-
-	return libc.getsockopt(s->fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) ? AF_INET : domain;
-}
-
 /* The program's descriptor is a socket that is never connected, and answers for the options */
 static long request_serve(struct sock *s, const struct device_call *c)
 {
 	enum config_transport mode = mode_of(s, c->native);
+	int domain = base_sock_number(s->fd, SOL_SOCKET, SO_DOMAIN);
 	long fd = -ECONNABORTED;
 
 	if (mode != CONFIG_USE_TCP)
-		fd = libc_try(libc.socket(domain_of(s), SOCK_STREAM | c->flags, 0));
+		fd = libc_try(libc.socket(domain, SOCK_STREAM | c->flags, 0));
 	if (fd < 0) {
 		device_refuse(s, c->native);
 		return fd;

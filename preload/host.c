@@ -20,6 +20,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/fdutil.h"
 #include "preload/internal.h"
 
@@ -50,29 +51,18 @@ static bool address_of(const struct sockaddr *from, socklen_t len, union address
 	return true;
 }
 
-static bool is_any(const union address *a)
-{
-	return a->any.sa_family == AF_INET ? a->four.sin_addr.s_addr == htonl(INADDR_ANY)
-					   : IN6_IS_ADDR_UNSPECIFIED(&a->six.sin6_addr);
-}
-
-static socklen_t length_of(const union address *a)
-{
-	return a->any.sa_family == AF_INET ? sizeof(a->four) : sizeof(a->six);
-}
-
 socklen_t host_reach(const struct sockaddr *addr, socklen_t len, struct sockaddr_storage *out)
 {
 	union address a;
 
 	if (!address_of(addr, len, &a))
 		return 0;
-	if (is_any(&a) && a.any.sa_family == AF_INET)
+	if (base_address_is_any(&a) && a.any.sa_family == AF_INET)
 		a.four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	else if (is_any(&a))
+	else if (base_address_is_any(&a))
 		a.six.sin6_addr = in6addr_loopback;
 	memcpy(out, &a, sizeof(a));
-	return length_of(&a);
+	return base_address_len(&a);
 }
 
 /* Of all addresses there is one name: an IPv6 listener mostly serves both families */
@@ -87,9 +77,8 @@ static socklen_t name_make(const union address *a, bool any, unsigned int number
 	else if (!any)
 		inet_ntop(AF_INET6, &a->six.sin6_addr, text, sizeof(text));
 	*out = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	/* the port is at the same place in both */
 	n = snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "warpsock/listen/%s/%u/%u", text,
-		     ntohs(a->four.sin_port), number);
+		     ntohs(base_address_port(a)), number);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
@@ -107,7 +96,7 @@ int host_announce(const struct sockaddr *name, socklen_t len)
 	if (address_of(name, len, &a))
 		fd = unix_socket();
 	for (unsigned int i = 0; fd >= 0 && i < NAMES; i++) {
-		len = name_make(&a, is_any(&a), i, &un);
+		len = name_make(&a, base_address_is_any(&a), i, &un);
 		if (!syscall(SYS_bind, fd, &un, len)) {
 			errno = saved;
 			return internal_move(fd);
@@ -127,8 +116,8 @@ static bool is_local(const union address *a)
 	if (a->any.sa_family == AF_INET && ntohl(a->four.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET)
 		return true;
 	fd = (int)syscall(SYS_socket, a->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	probe.four.sin_port = 0;
-	local = fd >= 0 && !syscall(SYS_bind, fd, &probe, length_of(a));
+	base_address_set_port(&probe, 0);
+	local = fd >= 0 && !syscall(SYS_bind, fd, &probe, base_address_len(a));
 	base_fd_close(fd);
 	return local;
 }

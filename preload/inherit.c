@@ -18,6 +18,7 @@
 #include "base/bits.h"
 #include "base/fdutil.h"
 #include "base/log.h"
+#include "base/sockutil.h"
 #include "preload/choose.h"
 #include "preload/kept.h"
 #include "preload/libc.h"
@@ -26,10 +27,7 @@
 
 static int option(int fd, int name)
 {
-	int value = -1;
-	socklen_t len = sizeof(value);
-
-	return libc.getsockopt(fd, SOL_SOCKET, name, &value, &len) ? -1 : value;
+	return base_sock_number(fd, SOL_SOCKET, name);
 }
 
 static int tcp_state(int fd)

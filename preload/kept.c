@@ -27,6 +27,7 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/point.h"
+#include "base/sockutil.h"
 #include "preload/attend.h"
 #include "preload/hidden.h"
 #include "preload/libc.h"
@@ -106,10 +107,7 @@ void kept_mark(int fd, bool on)
 
 static bool is_marked(int fd)
 {
-	socklen_t len = sizeof(int);
-	int value = 0;
-
-	return !libc.getsockopt(fd, IPPROTO_IP, IP_RECVORIGDSTADDR, &value, &len) && value;
+	return base_sock_number(fd, IPPROTO_IP, IP_RECVORIGDSTADDR) > 0;
 }
 
 struct search {

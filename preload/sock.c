@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/point.h"
@@ -461,21 +462,13 @@ int sock_overtake(struct sock *s)
 	return err;
 }
 
-static int int_option(int fd, int level, int name)
-{
-	socklen_t len = sizeof(int);
-	int value = -1;
-
-	return libc.getsockopt(fd, level, name, &value, &len) ? -1 : value;
-}
-
 static bool is_tcp(int fd)
 {
-	int domain = int_option(fd, SOL_SOCKET, SO_DOMAIN);
+	int domain = base_sock_number(fd, SOL_SOCKET, SO_DOMAIN);
 
 	return (domain == AF_INET || domain == AF_INET6) &&
-	       int_option(fd, SOL_SOCKET, SO_TYPE) == SOCK_STREAM &&
-	       int_option(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP;
+	       base_sock_number(fd, SOL_SOCKET, SO_TYPE) == SOCK_STREAM &&
+	       base_sock_number(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP;
 }
 
 /* A socket that no rule wanted, and which is not in the table for that */
@@ -639,19 +632,6 @@ struct search {
 	bool found;
 };
 
-static bool is_any(const struct sockaddr_storage *a)
-{
-	if (a->ss_family == AF_INET)
-		return ((const struct sockaddr_in *)a)->sin_addr.s_addr == htonl(INADDR_ANY);
-	return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)a)->sin6_addr);
-}
-
-static in_port_t port_of(const void *addr)
-{
-	/* At the same place in both families */
-	return ((const struct sockaddr_in *)addr)->sin_port;
-}
-
 static bool address_equals(const struct sockaddr_storage *a, const struct sockaddr *b)
 {
 	if (a->ss_family != b->sa_family)
@@ -679,9 +659,10 @@ static void search_listener(int fd, struct fdent *ent, void *ctx)
 	struct search *search = ctx;
 	struct sock *s = sock_of_entry(ent);
 
-	if (!s || sock_role(s) != SOCK_LISTENER || port_of(&s->name) != port_of(search->addr))
+	if (!s || sock_role(s) != SOCK_LISTENER ||
+	    base_address_port(&s->name) != base_address_port(search->addr))
 		return;
-	if (is_any(&s->name) || address_equals(&s->name, search->addr))
+	if (base_address_is_any(&s->name) || address_equals(&s->name, search->addr))
 		search->found |= is_for_ddp(s, search);
 }
 

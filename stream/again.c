@@ -26,6 +26,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sockutil.h"
@@ -58,10 +59,8 @@ static void bind_again(int fd, const struct sockaddr_in6 *name)
 {
 	int saved = errno;
 
-	/* The port is at the same place in both families */
-	if (name->sin6_port)
-		syscall(SYS_bind, fd, name,
-			name->sin6_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(*name));
+	if (base_address_port(name))
+		syscall(SYS_bind, fd, name, base_address_len(name));
 	errno = saved;
 }
 
@@ -214,7 +213,7 @@ static int end_begin(struct rsock *s, uint64_t limit)
  */
 static bool may_close(const struct rsock *s, int error)
 {
-	return !s->mem.native && !s->state->again.name.sin6_port && error != ETIMEDOUT &&
+	return !s->mem.native && !base_address_port(&s->state->again.name) && error != ETIMEDOUT &&
 	       error != ECONNRESET;
 }
 

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/map.h"
@@ -243,8 +244,7 @@ static int source_find(const struct sockaddr *peer, socklen_t len, struct sockad
 	if (syscall(SYS_connect, fd, peer, len) || syscall(SYS_getsockname, fd, out, &room))
 		err = -errno;
 	base_fd_close((int)fd);
-	/* At the same place in both families; it is another kind of port */
-	((struct sockaddr_in *)out)->sin_port = 0;
+	base_address_set_port(out, 0); /* it is another kind of port */
 	return err;
 }
 

@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "base/address.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/process.h"
@@ -55,13 +56,6 @@ static unsigned int all_listen(void)
 	return how;
 }
 
-static bool is_any(const struct sockaddr *addr)
-{
-	if (addr->sa_family == AF_INET)
-		return ((const struct sockaddr_in *)addr)->sin_addr.s_addr == htonl(INADDR_ANY);
-	return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)addr)->sin6_addr);
-}
-
 struct own {
 	struct sockaddr_storage addr;
 	bool only_six; /* or its address stands for IPv4, too */
@@ -72,8 +66,7 @@ static struct own own_address(const struct sockaddr *addr, socklen_t len, in_por
 	struct own own = { 0 };
 
 	memcpy(&own.addr, addr, base_min((size_t)len, sizeof(own.addr)));
-	/* At the same place in both families */
-	((struct sockaddr_in *)&own.addr)->sin_port = port;
+	base_address_set_port(&own.addr, port);
 	return own;
 }
 
@@ -121,7 +114,7 @@ int verbs_stream_listens(const struct sockaddr *addr, socklen_t len)
 
 	if (err)
 		return err;
-	how = is_any(addr) ? all_listen() : one_listens(addr, len);
+	how = base_address_is_any(addr) ? all_listen() : one_listens(addr, len);
 	return how ? (int)how : -ENODEV;
 }
 
@@ -143,8 +136,7 @@ void verbs_stream_unlisten(struct rnic_native_listener *n)
 static int id_listen(struct listener *l, const struct rnic_native_address *at,
 		     const struct sockaddr *addr, socklen_t len)
 {
-	in_port_t port = ((const struct sockaddr_in *)at->addr)->sin_port;
-	struct own own = own_address(addr, len, port);
+	struct own own = own_address(addr, len, base_address_port(at->addr));
 	struct rdma_cm_id *id;
 	int err;
 
@@ -183,10 +175,7 @@ static int each_listen(struct listener *l, const struct rnic_native_address *at)
 		int err = -ENODEV;
 
 		if (is_of(a->ifa_addr, at))
-			err = id_listen(l, at, a->ifa_addr,
-					a->ifa_addr->sa_family == AF_INET
-						? sizeof(struct sockaddr_in)
-						: sizeof(struct sockaddr_in6));
+			err = id_listen(l, at, a->ifa_addr, base_address_len(a->ifa_addr));
 		if (err && err != -ENODEV)
 			base_debug("verbs: no listener at %s: %s", a->ifa_name, strerror(-err));
 	}
@@ -196,7 +185,7 @@ static int each_listen(struct listener *l, const struct rnic_native_address *at)
 
 static int ids_listen(struct listener *l, const struct rnic_native_address *at)
 {
-	if (is_any(at->addr) && at->beside && all_listen() & RNIC_LISTENS_ALONE)
+	if (base_address_is_any(at->addr) && at->beside && all_listen() & RNIC_LISTENS_ALONE)
 		return each_listen(l, at);
 	return id_listen(l, at, at->addr, at->len);
 }

@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/bits.h"
 
 #define QUEUE 64
@@ -145,9 +146,7 @@ static int destroy_id(struct rdma_cm_id *id)
 
 static void name_keep(struct sockaddr_storage *out, const struct sockaddr *addr)
 {
-	memcpy(out, addr,
-	       addr->sa_family == AF_INET ? sizeof(struct sockaddr_in)
-					  : sizeof(struct sockaddr_in6));
+	memcpy(out, addr, base_address_len(addr));
 }
 
 static int bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
