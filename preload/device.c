@@ -22,20 +22,39 @@
 #include "rnic/rnic_carrier.h"
 #include "rnic/rnic_stream.h"
 
+static const struct rnic_native_ops *ops_of(const struct rnic_ops *rnic)
+{
+	return rnic && rnic->stream ? rnic->stream->native : NULL;
+}
+
 const struct rnic_native_ops *device_ops(const struct sock *s)
 {
-	const struct rnic_ops *rnic = s->wish.provider[0] ? rnic_find(s->wish.provider) : NULL;
+	return s->wish.provider[0] ? ops_of(rnic_find(s->wish.provider)) : NULL;
+}
 
-	return rnic && rnic->stream ? rnic->stream->native : NULL;
+const struct rnic_ops *device_provider(const struct sock *s)
+{
+	const struct rnic_ops *rnic = NULL;
+
+	if (s->wish.provider[0]) {
+		rnic = rnic_find(s->wish.provider);
+		return ops_of(rnic) ? rnic : NULL;
+	}
+	for (unsigned int i = 0; (rnic = rnic_at(i)); i++)
+		if (ops_of(rnic))
+			break;
+	return rnic;
+}
+
+void device_choose(struct sock *s, const char *provider)
+{
+	memcpy(s->wish.provider, provider, strlen(provider) + 1);
 }
 
 void device_wish(struct sock *s, const char *provider)
 {
-	if (!provider || s->wish.own)
-		return;
-	if (!strcmp(provider, "auto"))
-		provider = "";
-	memcpy(s->wish.provider, provider, strlen(provider) + 1);
+	if (provider && !s->wish.own)
+		device_choose(s, strcmp(provider, "auto") ? provider : "");
 }
 
 void device_forgo(struct sock *s, enum config_reason reason)
@@ -44,7 +63,7 @@ void device_forgo(struct sock *s, enum config_reason reason)
 		  config_reason_text(reason));
 	report_reason(reason, 1);
 	s->forgone = reason;
-	memcpy(s->wish.provider, "soft", sizeof("soft"));
+	device_choose(s, "soft");
 }
 
 /* A port of the program's own is the socket's, and a device's connection cannot have it */
@@ -56,16 +75,6 @@ static bool is_bound(const struct sock *s)
 enum config_reason device_reason(int err)
 {
 	return err == -EXDEV ? CONFIG_REASON_FORKED : CONFIG_REASON_PROVIDER_UNAVAILABLE;
-}
-
-const struct rnic_ops *device_provider(void)
-{
-	const struct rnic_ops *rnic;
-
-	for (unsigned int i = 0; (rnic = rnic_at(i)); i++)
-		if (rnic->stream && rnic->stream->native)
-			break;
-	return rnic;
 }
 
 static int reach(struct sock *s, const struct rnic_native_ops *ops, const struct sockaddr *peer,
@@ -95,14 +104,14 @@ static int reach(struct sock *s, const struct rnic_native_ops *ops, const struct
 int device_reach(struct sock *s, const struct sockaddr *peer, socklen_t len)
 {
 	bool by_route = !s->wish.provider[0];
-	const struct rnic_ops *rnic = by_route ? device_provider() : rnic_find(s->wish.provider);
+	const struct rnic_ops *rnic = device_provider(s);
 	int err;
 
-	if (!rnic || !rnic->stream || !rnic->stream->native)
+	if (!rnic)
 		return -EOPNOTSUPP;
-	err = reach(s, rnic->stream->native, peer, len);
+	err = reach(s, ops_of(rnic), peer, len);
 	if (!err && by_route)
-		memcpy(s->wish.provider, rnic->name, strlen(rnic->name) + 1);
+		device_choose(s, rnic->name);
 	if (!err)
 		return 0;
 	base_debug("descriptor %d: no device leads there: %s", s->fd, strerror(-err));

@@ -14,12 +14,14 @@ struct rnic_ops;
 
 /* NULL: it is not */
 const struct rnic_native_ops *device_ops(const struct sock *s);
+/* The provider that is wished for, or, where the route decides, the first; NULL: no devices */
+const struct rnic_ops *device_provider(const struct sock *s);
+/* It is to serve; empty: the route decides */
+void device_choose(struct sock *s, const char *provider);
 /* What a rule says of the provider, unless it is NULL or the program has said another one */
 void device_wish(struct sock *s, const char *provider);
 /* Why no device is to be had */
 enum config_reason device_reason(int err);
-/* The first provider that has devices; NULL */
-const struct rnic_ops *device_provider(void);
 /* The software provider is to serve, for @reason */
 void device_forgo(struct sock *s, enum config_reason reason);
 

@@ -132,10 +132,10 @@ static socklen_t own_name(const struct sock *s, struct sockaddr_storage *out)
 static unsigned int ways(struct sock *s, const struct sockaddr *name, socklen_t len)
 {
 	bool by_route = !s->wish.provider[0];
-	const struct rnic_ops *rnic = by_route ? device_provider() : rnic_find(s->wish.provider);
+	const struct rnic_ops *rnic = device_provider(s);
 	int how;
 
-	if (!rnic || !rnic->stream || !rnic->stream->native)
+	if (!rnic)
 		return 0;
 	/* The libraries of others make calls of their own */
 	how = __atomic_load_n(&sandbox_on, __ATOMIC_ACQUIRE)
@@ -212,17 +212,16 @@ static int alone(struct sock *s, int fd, int backlog)
 static void beside(struct sock *s, int backlog)
 {
 	bool by_route = !s->wish.provider[0];
-	const char *name = device_provider()->name;
 
 	if (by_route)
-		memcpy(s->wish.provider, name, strlen(name) + 1);
+		device_choose(s, device_provider(s)->name);
 	s->gate.beside = true;
 	if (!open_at(s, backlog))
 		return;
 	s->gate.beside = false;
 	/* Another listener may have the device's port, and that nobody has asked for */
 	if (by_route)
-		s->wish.provider[0] = '\0';
+		device_choose(s, "");
 	else
 		device_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
 }

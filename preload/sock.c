@@ -400,7 +400,7 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 	s->native = native;
 	/* The other listener's, which is nobody's fault */
 	if (!native && listener->gate.beside)
-		memcpy(s->wish.provider, "soft", sizeof("soft"));
+		device_choose(s, "soft");
 	err = stream_attach(s, false, false, false);
 	if (err)
 		device_refuse(listener, native);
