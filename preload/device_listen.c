@@ -44,7 +44,7 @@
 #include "rnic/rnic_carrier.h"
 #include "rnic/rnic_stream.h"
 
-/* Of all listeners: who takes from one, or changes it. Before all other locks but those of AIO */
+/* Of all listeners: who takes from one, or changes it. Before all other locks of preload/ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int gate_of(const struct sock *s)
@@ -66,14 +66,15 @@ static long gate_ctl(int gate, int op, int fd)
 	return libc_try(syscall(SYS_epoll_ctl, gate, op, fd, &event));
 }
 
-static int gate_make(struct sock *s)
+/* Before there is a listener to others, who go by that to the gate */
+static int gate_make(struct sock *s, const struct rnic_native_listener *listener)
 {
 	int gate = (int)libc_try(syscall(SYS_epoll_create1, EPOLL_CLOEXEC));
 	long err;
 
 	if (gate < 0)
 		return gate;
-	err = gate_ctl(gate, EPOLL_CTL_ADD, s->gate.listener->fd);
+	err = gate_ctl(gate, EPOLL_CTL_ADD, listener->fd);
 	if (!err && s->gate.beside)
 		err = gate_ctl(gate, EPOLL_CTL_ADD, s->fd);
 	if (err)
@@ -179,10 +180,11 @@ static int open_at(struct sock *s, int backlog)
 	if (len && base_address_port(&name))
 		err = device_ops(s)->listen(&at, &listener);
 	if (!err) {
-		__atomic_store_n(&s->gate.listener, listener, __ATOMIC_RELEASE);
-		err = gate_make(s);
+		err = gate_make(s, listener);
 		if (err)
-			listener_drop(s);
+			device_ops(s)->unlisten(listener);
+		else
+			__atomic_store_n(&s->gate.listener, listener, __ATOMIC_RELEASE);
 	}
 	if (err)
 		base_debug("descriptor %d: no device listens there: %s", s->fd, strerror(-err));

@@ -9,7 +9,7 @@
 struct gate {
 	struct rnic_native_listener *listener; /* atomic; NULL: it does not, or no more */
 	int fd;				       /* atomic: what stands for both; -1: the socket */
-	uint32_t pinned;		       /* atomic: how often it is waited for */
+	uint32_t pinned;		       /* atomic: sets that took it in, threads that wait */
 	bool served;			       /* atomic: one of the device's was accepted */
 	bool beside;			       /* the kernel listens, too */
 	bool kernel_next;		       /* whose turn it is */
