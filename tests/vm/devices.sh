@@ -12,48 +12,41 @@ soft=(env WARPSOCK_REPORT=/tmp/case/soft.json
 # ends_meet CLIENT... -- SERVER...: words of programs that take ADDR PORT behind their first word;
 # $serves listens
 ends_meet() {
-	local client=() at=$PEER status=0
+	local first rest at=$PEER status=0
 	port=$((port + 1))
-	while [ "$1" != -- ]; do
-		client+=("$1")
-		shift
-	done
-	shift
+	part "$@"
 	[ "$serves" != here ] || at=$SIW
 	if [ "$serves" = here ]; then
-		start server "${here[@]}" "$1" "$2" "$3" $at $port "${@:4}"
+		start server "${here[@]}" "${rest[@]:0:3}" $at $port "${rest[@]:3}"
 		await_port server $port
-		in_peer timeout -k 2 60 "${there[@]}" "${client[@]:0:3}" $at $port \
-			"${client[@]:3}" || status=$?
+		in_peer timeout -k 2 60 "${there[@]}" "${first[@]:0:3}" $at $port \
+			"${first[@]:3}" || status=$?
 	else
-		start server in_peer "${there[@]}" "$1" "$2" "$3" $at $port "${@:4}"
+		start server in_peer "${there[@]}" "${rest[@]:0:3}" $at $port "${rest[@]:3}"
 		await_port server $port
-		timeout -k 2 60 "${here[@]}" "${client[@]:0:3}" $at $port "${client[@]:3}" ||
+		timeout -k 2 60 "${here[@]}" "${first[@]:0:3}" $at $port "${first[@]:3}" ||
 			status=$?
 	fi
 	[ $status = 0 ] && ends server 10
 }
 
-# serves SIDE; talk STEPS... -- STEPS...: of script_sockets' server and client; $here runs the one
+# talk STEPS... -- STEPS...: of script_sockets' server and client; $here runs the one
 # on siw's side, $there the other
 talk() {
-	local program=$project/build-vm/script_sockets first=() status=0
+	local program=$project/build-vm/script_sockets first rest status=0
 	local within=(timeout -k 2 "${limit:-40}")
 	port=$((port + 1))
-	while [ "$1" != -- ]; do
-		first+=("$1")
-		shift
-	done
-	shift
+	part "$@"
 	if [ "$serves" = here ]; then
 		start server "${within[@]}" "${here[@]}" "$program" listen $SIW $port "${first[@]}"
 		await_port server $port
-		in_peer "${within[@]}" "${there[@]}" "$program" connect $SIW $port "$@" || status=$?
+		in_peer "${within[@]}" "${there[@]}" "$program" connect $SIW $port "${rest[@]}" ||
+			status=$?
 	else
 		start server in_peer "${within[@]}" "${there[@]}" "$program" listen $PEER $port \
 			"${first[@]}"
 		await_port server $port
-		"${within[@]}" "${here[@]}" "$program" connect $PEER $port "$@" || status=$?
+		"${within[@]}" "${here[@]}" "$program" connect $PEER $port "${rest[@]}" || status=$?
 	fi
 	echo "the client ends with $status"
 	[ $status = "${status_client:-0}" ] && ends server 20 "${status_server:-0}"

@@ -203,24 +203,30 @@ server_at() {
 	esac
 }
 
+# part WORDS... -- WORDS...: in $first and $rest, which are the caller's
+part() {
+	first=()
+	while [ "$1" != -- ]; do
+		first+=("$1")
+		shift
+	done
+	rest=("${@:2}")
+}
+
 # sockets STEPS... -- STEPS...: of script_sockets' server and client, at the ends of $pair. Before
 # these come the steps in $server and $client; what warpsock is told is in $mode, its environment
 # ours. They end with $status_server, $status_client.
 server=() client=()
 sockets() {
-	local program=$project/build-vm/script_sockets first=() status=0 run at
+	local program=$project/build-vm/script_sockets first rest status=0 run at
 	port=$((port + 1))
-	while [ "$1" != -- ]; do
-		first+=("$1")
-		shift
-	done
-	shift
+	part "$@"
 	server_at
 	end_of "${pair#*-}" "$program" "${server[@]}" listen $at $port "${first[@]}"
 	case $pair in verbs-verbs | verbs-librspreload) run=(in_peer "${run[@]}") ;; esac
 	start server "${run[@]}"
 	await_port server $port
-	end_of "${pair%-*}" "$program" "${client[@]}" connect $at $port "$@"
+	end_of "${pair%-*}" "$program" "${client[@]}" connect $at $port "${rest[@]}"
 	"${run[@]}" || status=$?
 	echo "the client ends with $status"
 	[ $status = "${status_client:-0}" ] && ends server 20 "${status_server:-0}"
@@ -250,7 +256,7 @@ unmeddle() {
 # $status_initiator.
 before=() before_listen=()
 both() {
-	local within=(timeout -k 2 "${limit:-100}") first=() status=0 at=$PEER to
+	local within=(timeout -k 2 "${limit:-100}") first rest status=0 at=$PEER to
 	local ours=(in_peer "${within[@]}" "$build/tests/vm/script_warp")
 	local theirs=("${within[@]}" "$project/build-vm/script_verbs")
 	local responder=("${ours[@]}") initiator=("${theirs[@]}")
@@ -264,16 +270,12 @@ both() {
 		;;
 	esac
 	port=$((port + 1))
-	while [ "$1" != -- ]; do
-		first+=("$1")
-		shift
-	done
-	shift
+	part "$@"
 	start responder "${responder[@]}" "${before_listen[@]}" listen $at $port "${first[@]}"
 	await_port responder $port
 	to=$port
 	[ -z "$meddled" ] || at=$PEER to=$((port + 1000))
-	"${initiator[@]}" "${before[@]}" connect $at $to "$@" || status=$?
+	"${initiator[@]}" "${before[@]}" connect $at $to "${rest[@]}" || status=$?
 	[ $status = "${status_initiator:-0}" ] || echo "the initiator ends with $status"
 	[ $status = "${status_initiator:-0}" ] && ends responder 15 "${status_responder:-0}"
 }

@@ -34,18 +34,14 @@ long() {
 connected=/tmp/case/connected
 # unlinked COMMAND... -- ...: as long, and a link is down for 3 s meanwhile; COMMAND is ip, for it
 unlinked() {
-	local ip=() status
-	while [ "$1" != -- ]; do
-		ip+=("$1")
-		shift
-	done
-	shift
+	local first rest status
+	part "$@"
 	rm -f $connected
 	{
 		until [ -e $connected ]; do nap 0.1; done
-		"${ip[@]}" down && sleep 3 && "${ip[@]}" up
+		"${first[@]}" down && sleep 3 && "${first[@]}" up
 	} &
-	long "$@"
+	long "${rest[@]}"
 	status=$?
 	wait $!
 	return $status

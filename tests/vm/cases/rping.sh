@@ -37,18 +37,14 @@ over() {
 
 # pinged OURS... -- BOTH...: OURS are options of warp-rping, on whichever side, BOTH of the client
 pinged() {
-	local ours=() status
-	while [ "$1" != -- ]; do
-		ours+=("$1")
-		shift
-	done
-	shift
+	local first rest status
+	part "$@"
 	if [ $pair = software-siw ]; then
 		serves
-		asks "${ours[@]}" "$@"
+		asks "${first[@]}" "${rest[@]}"
 	else
-		serves "${ours[@]}"
-		asks "$@"
+		serves "${first[@]}"
+		asks "${rest[@]}"
 	fi
 	status=$?
 	over || status=1

@@ -15,13 +15,9 @@ raw() {
 
 # client WHAT STATUS OPTION-STEPS -- STEPS...
 client() {
-	local before=() to=("$1" "$2")
-	shift 2
-	while [ "$1" != -- ]; do
-		before+=("$1")
-		shift
-	done
-	raw "${to[@]}" "${over_rsockets[@]}" "$program" "${before[@]}" connect $PEER PORT "${@:2}"
+	local first rest
+	part "${@:3}"
+	raw "$1" "$2" "${over_rsockets[@]}" "$program" "${first[@]}" connect $PEER PORT "${rest[@]}"
 }
 
 client silent 0 -- sleep 2000 get 1 close
@@ -66,14 +62,10 @@ check "the raw server ends" ends raw 30
 
 # server WHAT STATUS OPTION-STEPS -- STEPS...: of rsockets, under the raw client
 server() {
-	local what=$1 status=$2 before=()
+	local what=$1 status=$2 first rest
 	port=$((port + 1))
-	shift 2
-	while [ "$1" != -- ]; do
-		before+=("$1")
-		shift
-	done
-	start server "${over_rsockets[@]}" "$program" "${before[@]}" listen $SIW $port "${@:2}"
+	part "${@:3}"
+	start server "${over_rsockets[@]}" "$program" "${first[@]}" listen $SIW $port "${rest[@]}"
 	await_port server $port
 	in_peer timeout -k 2 60 python3 "$raw" client $SIW $port "$what" &&
 		ends server 10 "$status"

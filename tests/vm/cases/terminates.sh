@@ -7,23 +7,18 @@ port=8000
 # found NAME SIW OURS RESPONDER -- INITIATOR: a check. Whoever finds the fault says SIW or OURS as
 # 0xLTCC, which Warpsock's end then knows: it found it or was told; SIW is none: not a word.
 found() {
-	local name=$1 code=$3 first=() ours theirs=over
+	local name=$1 code=$3 first rest ours theirs=over
 	case $pair/${finder:-responder} in
 	software-siw/responder | siw-software/initiator) code=$2 ;;
 	esac
-	shift 3
-	while [ "$1" != -- ]; do
-		first+=("$1")
-		shift
-	done
-	shift
+	part "${@:4}"
 	ours="fails terminate $code"
 	local departure=
 	[ $code != none ] || departure=unsaid ours=over
 	if [ $pair = software-siw ]; then
-		check "$name" both accept swap "${first[@]}" $theirs -- swap "$@" $ours
+		check "$name" both accept swap "${first[@]}" $theirs -- swap "${rest[@]}" $ours
 	else
-		check "$name" both accept swap "${first[@]}" $ours -- swap "$@" $theirs
+		check "$name" both accept swap "${first[@]}" $ours -- swap "${rest[@]}" $theirs
 	fi
 }
 

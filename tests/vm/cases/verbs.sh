@@ -10,21 +10,17 @@ check "a siw device in each namespace" in_peer rdma link add siw1 type siw netde
 # pings SERVER... -- CLIENT...: the server on siw's side, the client in the namespace; -a and -p are
 # added
 pings() {
-	local server=() status=0
+	local first rest status=0
 	port=$((port + 1))
-	while [ "$1" != -- ]; do
-		server+=("$1")
-		shift
-	done
-	shift
-	start server "${server[@]}" -a "${addr:-$SIW}" -p $port
+	part "$@"
+	start server "${first[@]}" -a "${addr:-$SIW}" -p $port
 	await_port server $port
-	in_peer timeout -k 2 30 "$@" -c -a "${addr:-$SIW}" -p $port -C "${count:-5}" -V \
+	in_peer timeout -k 2 30 "${rest[@]}" -c -a "${addr:-$SIW}" -p $port -C "${count:-5}" -V \
 		>/tmp/case/client.log 2>&1 || status=$?
 	cat /tmp/case/client.log
 	answered /tmp/case/client.log || status=1
 	# rping ends with an error when its client has gone
-	[ "${server[0]}" = rping ] || ends server 10 || status=1
+	[ "${first[0]}" = rping ] || ends server 10 || status=1
 	gone server 2 || stop server
 	return $status
 }
