@@ -15,6 +15,10 @@ import select
 import socket
 import subprocess
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from expect import error_of, expect  # noqa: E402
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -38,18 +42,6 @@ def serve(addr, port, connections):
 def exchange(sock, octets=b"some octets" * 1000):
     sock.sendall(octets)
     assert sock.recv(len(octets), socket.MSG_WAITALL) == octets
-
-
-def error_of(call, *args):
-    try:
-        call(*args)
-    except OSError as problem:
-        return errno.errorcode[problem.errno]
-    return "none"
-
-
-def expect(got, *want):
-    assert got in want, f"{got}, not one of {want}"
 
 
 def wait(child):

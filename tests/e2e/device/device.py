@@ -121,142 +121,26 @@ def providers(writer, device):
                         wrong and [*wrong, *done.stdout.split("\n")])
 
 
-# What the device carries: its descriptors are not the program's, nor is connect() to nowhere its
-CARRIED = """
-import ctypes, errno, os, socket, sys
-libc = ctypes.CDLL(None, use_errno=True)
-sock = socket.create_connection(("127.0.0.1", 7))
-fd = sock.fileno()
-assert fd == 3, fd
-sock.sendall(b"x" * 1000)
-os.closerange(fd + 1, 1 << 20)
-for number in range(fd + 1, 70000):
-    libc.close(number)
-sock.sendall(b"x" * 1000)
-assert libc.connect(fd, (ctypes.c_char * 16)(), 16) == -1
-assert ctypes.get_errno() == errno.EOPNOTSUPP
-sock.sendall(b"x" * 1000)
-"""
+# Of a client (client.py): what it shows, the device, and how it ends
+CLIENTS = (
+    ("a device's stream, close() of all there is, and connect() to nowhere", "carried", {}, 0),
+    ("an end while the device's library is at work for the attendant", "left",
+     {"FAKE_CALLS": "100"}, 3),
+    ("what a device's stream says of itself", "asked", {}, 0),
+    ("and while it is under way", "asked_early", {"FAKE_CONNECTED": TIMEWAIT}, 0),
+    ("the device's library has ended: nobody comes to it", "owed", {"FAKE_FULL": "1"}, 3),
+)
 
 
-# What it says of itself, as a connected TCP socket does
-ASKED = """
-import ctypes, errno, fcntl, socket
-libc = ctypes.CDLL(None, use_errno=True)
-CLOSE, ESTABLISHED = 7, 1
-def state(sock):
-    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
-def error_of(call, *args):
-    try:
-        call(*args)
-    except OSError as problem:
-        return errno.errorcode[problem.errno]
-    return "none"
-new = socket.socket()
-assert state(new) == CLOSE, state(new)
-assert error_of(new.getpeername) == "ENOTCONN"
-new.bind(("127.0.0.1", 0))
-sock = socket.create_connection(("127.0.0.1", 7))
-own = sock.getsockname()
-assert own == ("127.0.0.1", 40000), own
-assert sock.getpeername() == ("127.0.0.1", 7), sock.getpeername()
-assert state(sock) == ESTABLISHED, state(sock)
-for address in ("127.0.0.1", 0), ("0.0.0.0", 0), ("127.0.0.1", own[1]):
-    assert error_of(sock.bind, address) == "EINVAL", address
-assert error_of(sock.bind, ("192.0.2.1", 0)) == "EADDRNOTAVAIL"
-six = (ctypes.c_char * 28)(socket.AF_INET6)
-for addr, size, want in ((six, 28, errno.EAFNOSUPPORT), (six, 4, errno.EINVAL),
-                         (six, 1000, errno.EINVAL), (None, 16, errno.EFAULT)):
-    assert libc.bind(sock.fileno(), addr, size) == -1
-    assert ctypes.get_errno() == want, (size, want, ctypes.get_errno())
-assert error_of(sock.listen) == "EINVAL"
-assert error_of(sock.accept) == "EINVAL"
-assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 0
-sock.sendall(b"x" * 1000)
-assert sock.getsockname() == own
-# What only TCP would know
-SO_PEERNAME, IP_MTU, SIOCOUTQ = 28, 14, 0x5411
-assert error_of(sock.getsockopt, socket.SOL_SOCKET, SO_PEERNAME, 16) == "ENOTCONN"
-assert error_of(sock.getsockopt, socket.IPPROTO_IP, IP_MTU) == "ENOTCONN"
-assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG) == 536
-assert fcntl.ioctl(sock, SIOCOUTQ, b"1234") == bytes(4)
-dual = socket.socket(socket.AF_INET6)
-dual.connect(("::ffff:127.0.0.1", 7))
-assert dual.getpeername()[:2] == ("::ffff:127.0.0.1", 7), dual.getpeername()
-assert dual.getsockname()[:2] == ("::ffff:127.0.0.1", 40000), dual.getsockname()
-dual.close()
-"""
-
-# Before the peer has answered
-ASKED_EARLY = """
-import errno, socket
-sock = socket.socket()
-sock.setblocking(False)
-assert sock.connect_ex(("127.0.0.1", 7)) == errno.EINPROGRESS
-assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == 2
-assert sock.getsockname() == ("127.0.0.1", 40000), sock.getsockname()
-try:
-    sock.getpeername()
-    raise AssertionError("it has a peer")
-except OSError as problem:
-    assert problem.errno == errno.ENOTCONN, problem
-"""
-
-
-def asked(writer, device):
-    for name, env, program in (
-            ("what a device's stream says of itself", {}, ASKED),
-            ("and while it is under way", {"FAKE_CONNECTED": TIMEWAIT}, ASKED_EARLY)):
-        done = device.client(ALL, VERBS | env, ["-c", program])
-        writer.case(name, [f"status {done.returncode}", *done.stdout.split("\n")]
-                    if done.returncode else [])
-
-
-def carried(writer, device):
-    done = device.client(ALL, VERBS, ["-c", CARRIED])
-    writer.case("a device's stream, close() of all there is, and connect() to nowhere",
-                [f"status {done.returncode}", *done.stdout.split("\n")] if done.returncode else [])
-
-
-# The process ends while the attendant, which has its lock, is in the device's library
-LEFT = """
-import ctypes, os, socket, time
-sock = socket.create_connection(("127.0.0.1", 7))
-sock.sendall(b"x")
-sock.close()
-calling = ctypes.c_int.in_dll(ctypes.CDLL("libibverbs.so.1"), "fake_calling")
-while not calling.value:
-    time.sleep(0.01)
-os._exit(3)
-"""
-
-
-def left(writer, device):
-    try:
-        done = device.client(ALL, VERBS | {"FAKE_CALLS": "100"}, ["-c", LEFT])
-        wrong = [f"status {done.returncode}", done.stdout] if done.returncode != 3 else []
-    except subprocess.TimeoutExpired:
-        wrong = [f"still there after {LIMIT} s"]
-    writer.case("an end while the device's library is at work for the attendant", wrong)
-
-
-# The process ends with octets that the device never took
-OWED = """
-import socket, sys
-sock = socket.create_connection(("127.0.0.1", 7))
-sock.setblocking(False)
-try:
-    sock.sendall(b"x")
-except BlockingIOError:
-    pass
-sys.exit(3)
-"""
-
-
-def owed(writer, device):
-    done = device.client(ALL, VERBS | {"FAKE_FULL": "1"}, ["-c", OWED])
-    writer.case("the device's library has ended: nobody comes to it",
-                [f"status {done.returncode}", done.stdout] if done.returncode != 3 else [])
+def clients(writer, device):
+    for name, what, env, want in CLIENTS:
+        try:
+            done = device.client(ALL, VERBS | env, [HERE / "client.py", what])
+            wrong = [f"status {done.returncode}", *done.stdout.split("\n")] \
+                if done.returncode != want else []
+        except subprocess.TimeoutExpired:
+            wrong = [f"still there after {LIMIT} s"]
+        writer.case(name, wrong)
 
 
 # Of a server: who listens (listen.py), what the device is, what the user wants, and reasons
@@ -307,10 +191,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         device = Device(warpsock, library, Path(folder))
         providers(writer, device)
-        carried(writer, device)
-        left(writer, device)
-        asked(writer, device)
-        owed(writer, device)
+        clients(writer, device)
         listeners(writer, device)
     writer.finish()
 

@@ -6,7 +6,6 @@ finds. device.py runs it.
     listen.py WHAT
 """
 import ctypes
-import errno
 import faulthandler
 import fcntl
 import os
@@ -16,6 +15,10 @@ import socket
 import struct
 import sys
 import threading
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+from expect import error_of, expect  # noqa: E402
 
 SOL_DDP, DDP_INFO = 5041, 6
 TCP_LISTEN = 10
@@ -23,19 +26,6 @@ LOOP = "127.0.0.1"
 LIMIT = 40
 fake = ctypes.CDLL("libibverbs.so.1")
 fake.fake_knock.restype = ctypes.c_bool
-
-
-def expect(got, want):
-    if got != want:
-        sys.exit(f"{got}, not {want}")
-
-
-def error_of(call, *args):
-    try:
-        call(*args)
-    except OSError as problem:
-        return errno.errorcode[problem.errno]
-    return "none"
 
 
 class Server:

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Clients whose connection a device carries that is made up (fake_rdma.c). device.py runs it.
+
+    client.py WHAT
+"""
+import ctypes
+import errno
+import fcntl
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+from expect import error_of, expect  # noqa: E402
+
+PEER = ("127.0.0.1", 7)
+OWN = ("127.0.0.1", 40000)
+ESTABLISHED, SYN_SENT, CLOSE = 1, 2, 7  # of TCP_INFO
+SO_PEERNAME, IP_MTU, SIOCOUTQ = 28, 14, 0x5411
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def state(sock):
+    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+
+
+def carried():
+    """Its descriptors are not the program's, nor is connect() to nowhere its."""
+    sock = socket.create_connection(PEER)
+    fd = sock.fileno()
+    expect(fd, 3)
+    sock.sendall(b"x" * 1000)
+    os.closerange(fd + 1, 1 << 20)
+    for number in range(fd + 1, 70000):
+        libc.close(number)
+    sock.sendall(b"x" * 1000)
+    expect(libc.connect(fd, (ctypes.c_char * 16)(), 16), -1)
+    expect(ctypes.get_errno(), errno.EOPNOTSUPP)
+    sock.sendall(b"x" * 1000)
+
+
+def asked():
+    """What it says of itself, as a connected TCP socket does."""
+    new = socket.socket()
+    expect(state(new), CLOSE)
+    expect(error_of(new.getpeername), "ENOTCONN")
+    new.bind(("127.0.0.1", 0))
+    sock = socket.create_connection(PEER)
+    expect(sock.getsockname(), OWN)
+    expect(sock.getpeername(), PEER)
+    expect(state(sock), ESTABLISHED)
+    for address in ("127.0.0.1", 0), ("0.0.0.0", 0), OWN:
+        expect(error_of(sock.bind, address), "EINVAL")
+    expect(error_of(sock.bind, ("192.0.2.1", 0)), "EADDRNOTAVAIL")
+    six = (ctypes.c_char * 28)(socket.AF_INET6)
+    for addr, size, want in ((six, 28, errno.EAFNOSUPPORT), (six, 4, errno.EINVAL),
+                             (six, 1000, errno.EINVAL), (None, 16, errno.EFAULT)):
+        expect(libc.bind(sock.fileno(), addr, size), -1)
+        expect(ctypes.get_errno(), want)
+    expect(error_of(sock.listen), "EINVAL")
+    expect(error_of(sock.accept), "EINVAL")
+    expect(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN), 0)
+    sock.sendall(b"x" * 1000)
+    expect(sock.getsockname(), OWN)
+    # What only TCP would know
+    expect(error_of(sock.getsockopt, socket.SOL_SOCKET, SO_PEERNAME, 16), "ENOTCONN")
+    expect(error_of(sock.getsockopt, socket.IPPROTO_IP, IP_MTU), "ENOTCONN")
+    expect(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG), 536)
+    expect(fcntl.ioctl(sock, SIOCOUTQ, b"1234"), bytes(4))
+    with socket.socket(socket.AF_INET6) as dual:
+        dual.connect(("::ffff:127.0.0.1", 7))
+        expect(dual.getpeername()[:2], ("::ffff:127.0.0.1", 7))
+        expect(dual.getsockname()[:2], ("::ffff:127.0.0.1", 40000))
+
+
+def asked_early():
+    """Before the peer has answered."""
+    sock = socket.socket()
+    sock.setblocking(False)
+    expect(sock.connect_ex(PEER), errno.EINPROGRESS)
+    expect(state(sock), SYN_SENT)
+    expect(sock.getsockname(), OWN)
+    expect(error_of(sock.getpeername), "ENOTCONN")
+
+
+def left():
+    """The process ends while the attendant, which has its lock, is in the device's library."""
+    sock = socket.create_connection(PEER)
+    sock.sendall(b"x")
+    sock.close()
+    calling = ctypes.c_int.in_dll(ctypes.CDLL("libibverbs.so.1"), "fake_calling")
+    while not calling.value:
+        time.sleep(0.01)
+    os._exit(3)
+
+
+def owed():
+    """The process ends with octets that the device never took."""
+    sock = socket.create_connection(PEER)
+    sock.setblocking(False)
+    try:
+        sock.sendall(b"x")
+    except BlockingIOError:
+        pass
+    sys.exit(3)
+
+
+globals()[sys.argv[1]]()
