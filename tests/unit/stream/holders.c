@@ -44,6 +44,17 @@ static pid_t sleeper(struct stream *s)
 	return pid;
 }
 
+/* A child that has it, and that has come to @what by the signal; nobody has waited for it */
+static pid_t struck(struct stream *s, int signal, int what)
+{
+	pid_t pid = sleeper(s);
+	siginfo_t info;
+
+	cr_assert_eq(kill(pid, signal), 0);
+	cr_assert_eq(waitid(P_PID, (id_t)pid, &info, what | WNOWAIT), 0);
+	return pid;
+}
+
 static void put_down(pid_t pid)
 {
 	cr_assert_eq(kill(pid, SIGKILL), 0);
@@ -106,13 +117,10 @@ Test(holders, who_was_killed_does_not_count)
 Test(holders, who_is_stopped_counts)
 {
 	struct stream *s[2];
-	siginfo_t info;
 	pid_t pid;
 
 	ends_open(s);
-	pid = sleeper(s[1]);
-	cr_assert_eq(kill(pid, SIGSTOP), 0);
-	cr_assert_eq(waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOWAIT), 0);
+	pid = struck(s[1], SIGSTOP, WSTOPPED);
 	cr_expect_not(OPS->alone(s[1]));
 	put_down(pid);
 	cr_expect(OPS->alone(s[1]));
@@ -123,13 +131,10 @@ Test(holders, who_is_stopped_counts)
 Test(holders, a_zombie_does_not_count)
 {
 	struct stream *s[2];
-	siginfo_t info;
 	pid_t pid;
 
 	ends_open(s);
-	pid = sleeper(s[1]);
-	cr_assert_eq(kill(pid, SIGKILL), 0);
-	cr_assert_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	pid = struck(s[1], SIGKILL, WEXITED);
 	cr_expect(OPS->alone(s[1]));
 	cr_assert_eq(place_wait(pid), -SIGKILL);
 	end_well(s);
