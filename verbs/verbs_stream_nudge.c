@@ -40,11 +40,14 @@ static int timer_create_in(struct verbs_stream *s, uint64_t ns)
 
 	if (fd < 0)
 		return -errno;
+	/* Before it enters the set, which knows it by its number, too, and gives it up by that */
+	fd = base_fd_keep(fd);
 	if (timer_set(fd, ns) || syscall(SYS_epoll_ctl, s->native.fd, EPOLL_CTL_ADD, fd, &event)) {
+		base_fd_drop(fd);
 		base_fd_close(fd);
 		return -EPERM;
 	}
-	s->timer = base_fd_keep(fd);
+	s->timer = fd;
 	return 0;
 }
 

@@ -7,11 +7,13 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/fdutil.h"
 #include "fake.h"
 #include "verbs/verbs_stream.h"
 
@@ -289,4 +291,44 @@ Test(stream, a_responder_waits_for_the_first_word)
 		NATIVE.unlisten(listener);
 		close_one(&mem);
 	}
+}
+
+static void forget(int fd)
+{
+}
+
+static int move_high(int fd)
+{
+	int high = base_fd_dup_high(fd);
+
+	base_fd_close(fd);
+	return high;
+}
+
+/* It has the timer, too, which the set would tell of for ever; and its number is not its first */
+Test(stream, a_child_while_the_timer_runs)
+{
+	struct rnic_native_listener *listener;
+	struct rnic_stream_mem mem = { 0 };
+	struct pollfd p = { .events = POLLIN };
+	pid_t pid;
+
+	base_fd_keeper(move_high, forget);
+	fake_reset();
+	accept_one(&mem, &listener);
+	cr_assert_gt(STREAM.receive(&mem, -1, &sink, 0), 0);
+	pid = fork();
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	p.fd = mem.native->fd;
+	cr_assert_eq(poll(&p, 1, 10000), 1);
+	cr_expect_gt(STREAM.receive(&mem, -1, &sink, 0), 0);
+	cr_expect_eq(poll(&p, 1, 0), 0, "it is over");
+	cr_expect_eq(fake.num_sent, 0u);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	NATIVE.unlisten(listener);
+	close_one(&mem);
 }
