@@ -70,7 +70,7 @@ struct stream_param {
 	uint16_t credits;	 /* messages that a peer of rsockets may send at once; 0: 384 */
 	uint32_t without;	 /* features that are not offered; all: no extension block */
 	uint64_t start_limit;	 /* ns that the Reply may take; 0: any time */
-	uint64_t apart_limit;	 /* that, where a device is not TCP's, at most; or 1 s */
+	uint64_t apart_limit;	 /* at most that, 1 s at least, where a device is not TCP's */
 	unsigned int start_rtts; /* it may take at least so many round trips, if there is a limit */
 	const char *provider;
 	struct rnic_native *native; /* of that provider; NULL: the descriptor carries the octets */
