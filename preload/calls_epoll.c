@@ -44,6 +44,8 @@ static long kernel_ctl(int epfd, int op, int fd, struct epoll_event *event)
 
 	if (stands == fd)
 		return CALL_THEIRS;
+	if (stands < 0)
+		return stands;
 	if (op == EPOLL_CTL_DEL || pieces_wild(event, sizeof(*event)))
 		return libc_try(libc.epoll_ctl(epfd, op, stands, event));
 	own = *event;

@@ -64,7 +64,10 @@ long device_shutdown(struct sock *s, int fd, int how);
 void device_refuse(const struct sock *listener, struct rnic_native *native);
 /* What stands for @fd where one waits for it */
 int device_wait_fd(int fd);
-/* The same in an epoll set, for as long as the socket is there; @enters: from now on */
+/*
+ * The same in an epoll set, for as long as the socket is there; @enters: from now on, or -ENOMEM.
+ * @fd itself if it has never been in one
+ */
 int device_stands(int fd, bool enters);
 
 struct device_call {

@@ -11,6 +11,9 @@
  *	beside			gate --- device, socket
  *	the device no more	gate --- socket
  *
+ * A set knows its members by what stands behind a number and by the number. So where the program
+ * has several numbers of one listener in sets, each but the first has a duplicate of the gate.
+ *
  * The gate stays as long as the socket does, so the device may go while threads and sets wait.
  *
  * It goes with a fork() before the first of its connections was accepted: which process will serve
@@ -38,6 +41,7 @@
 #include "preload/fork.h"
 #include "preload/internal.h"
 #include "preload/libc.h"
+#include "preload/pool.h"
 #include "preload/sandbox.h"
 #include "preload/wait.h"
 #include "rnic/rnic.h"
@@ -46,6 +50,7 @@
 
 /* Of all listeners: who takes from one, or changes it. Before all other locks of preload/ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pool numbers = POOL_INIT(struct gate_number, next, 64);
 
 static int gate_of(const struct sock *s)
 {
@@ -95,14 +100,70 @@ int device_wait_fd(int fd)
 	return fd;
 }
 
+static struct gate_number *number_find(struct gate_number *n, int fd)
+{
+	while (n && n->fd != fd)
+		n = n->next;
+	return n;
+}
+
+static void number_put(const struct sock *s, struct gate_number *n)
+{
+	if (n->stands != gate_of(s))
+		internal_close(n->stands);
+	pool_put(&numbers, n);
+}
+
+static void numbers_drop(struct sock *s)
+{
+	struct gate_number *n;
+
+	while ((n = s->gate.numbers)) {
+		s->gate.numbers = n->next;
+		number_put(s, n);
+	}
+}
+
+/* It stands by a number of its own, or by the gate's when it is the first. Not under the lock */
+static int number_add(struct sock *s, int fd)
+{
+	struct gate_number *head = __atomic_load_n(&s->gate.numbers, __ATOMIC_ACQUIRE);
+	struct gate_number *known, *n = pool_get(&numbers);
+
+	if (!n)
+		return -ENOMEM;
+	*n = (struct gate_number){ .fd = fd, .stands = gate_of(s) };
+	do {
+		known = number_find(head, fd);
+		if (known) {
+			number_put(s, n);
+			return known->stands;
+		}
+		if (head && n->stands == gate_of(s))
+			n->stands = internal_dup(gate_of(s));
+		if (n->stands < 0) {
+			pool_put(&numbers, n);
+			return -ENOMEM;
+		}
+		n->next = head;
+	} while (!__atomic_compare_exchange_n(&s->gate.numbers, &head, n, false, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE));
+	return n->stands;
+}
+
 int device_stands(int fd, bool enters)
 {
 	struct sock *s = sock_get(fd);
+	struct gate_number *n;
 
 	if (s && gate_of(s) >= 0) {
-		fd = gate_of(s);
+		n = number_find(__atomic_load_n(&s->gate.numbers, __ATOMIC_ACQUIRE), fd);
 		if (enters)
 			__atomic_add_fetch(&s->gate.pinned, 1, __ATOMIC_ACQ_REL);
+		if (n)
+			fd = n->stands;
+		else if (enters)
+			fd = number_add(s, fd);
 	}
 	sock_put(s);
 	return fd;
@@ -294,6 +355,7 @@ void device_unlisten(struct sock *s)
 {
 	if (s->gate.listener)
 		listener_drop(s);
+	numbers_drop(s);
 	internal_close(s->gate.fd);
 	s->gate.fd = -1;
 }
@@ -529,6 +591,7 @@ static void leave(int fd, struct fdent *ent, void *ctx)
 	if (!s || !s->gate.listener || !s->gate.beside)
 		return;
 	s->gate.listener = NULL;
+	numbers_drop(s);
 	internal_close(s->gate.fd);
 	s->gate.fd = -1;
 	s->gate.beside = false;

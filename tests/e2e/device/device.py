@@ -147,8 +147,9 @@ def clients(writer, device):
 LISTENERS = (
     *((f"beside: {what}", what, ROCE, reasons) for what, reasons in (
         ("turns", {}), ("waits", {}), ("signals", {}), ("sets", {}), ("duplicates", {}),
-        ("interrupted", {}), ("forks_early", {"FORKED": 1}), ("forks_late", {"FORKED": 3}),
-        ("port_twice", {}), ("everywhere", {}), ("confined", {"SANDBOXED": 1}))),
+        ("numbers", {}), ("interrupted", {}), ("forks_early", {"FORKED": 1}),
+        ("forks_late", {"FORKED": 3}), ("port_twice", {}), ("everywhere", {}),
+        ("confined", {"SANDBOXED": 1}))),
     ("beside, by the user's wish", "waits", ROCE | VERBS, {"PROVIDER_UNAVAILABLE": 2}),
     ("an iWARP device, which would take the kernel's port", "kernel_alone", {}, {}),
     ("a device elsewhere", "kernel_alone", ROCE | VERBS | {"FAKE_ELSEWHERE": "1"},

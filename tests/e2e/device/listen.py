@@ -166,6 +166,34 @@ def duplicates():
     expect(server.knock(), False)
 
 
+def numbers():
+    """Of one listener each number is a member of its own, as long as one of them is open."""
+    server = Server()
+    again = server.sock.dup()
+    both = {server.sock.fileno(), again.fileno()}
+    with select.epoll() as epoll:
+        expect(error_of(epoll.modify, again, 0), "ENOENT")
+        for sock in server.sock, again:
+            expect(error_of(epoll.register, sock, select.EPOLLIN), "none")
+            expect(error_of(epoll.register, sock, select.EPOLLIN), "EEXIST")
+        server.knock()
+        expect({fd for fd, _ in epoll.poll(LIMIT)}, both)
+        epoll.modify(again, 0)
+        expect(epoll.poll(0), [(server.sock.fileno(), select.EPOLLIN)])
+        epoll.modify(again, select.EPOLLIN)
+        epoll.unregister(server.sock)
+        expect(epoll.poll(0), [(again.fileno(), select.EPOLLIN)])
+        expect(error_of(epoll.unregister, server.sock), "ENOENT")
+        epoll.register(server.sock, select.EPOLLIN)
+        server.sock.close()
+        expect({fd for fd, _ in epoll.poll(0)}, both)
+        server.sock = again
+        expect(server.accept(), "device")
+        expect(epoll.poll(0), [])
+    again.close()
+    expect(server.knock(), False)
+
+
 def interrupted():
     """shutdown() ends it for both, and who sleeps in accept() is told."""
     server = Server()
