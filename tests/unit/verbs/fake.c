@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/address.h"
@@ -46,8 +47,10 @@ struct queue {
 	bool armed;
 };
 
-static struct queue *last; /* that was made */
+static struct queue *last; /* atomic: that was made */
 static struct rdma_cm_id *listening[LISTENERS];
+/* Of who listens, and of events: programs under test may have threads */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 int verbs_lib_load(void)
 {
@@ -56,18 +59,32 @@ int verbs_lib_load(void)
 
 static void *made(void *p)
 {
-	fake.made++;
+	__atomic_add_fetch(&fake.made, 1, __ATOMIC_RELAXED);
 	return p;
+}
+
+/* Who looks at it meanwhile finds it as it is */
+static void transport_take(void)
+{
+	if (device.transport_type != fake.transport)
+		device.transport_type = fake.transport;
 }
 
 static int destroyed(void)
 {
-	fake.destroyed++;
+	__atomic_add_fetch(&fake.destroyed, 1, __ATOMIC_RELAXED);
 	return 0;
+}
+
+/* A number that was another's before: a sanitizer does not see when ours are closed */
+static int event_fd(int flags)
+{
+	return (int)syscall(SYS_eventfd2, 0, flags | EFD_CLOEXEC);
 }
 
 /* --- librdmacm --- */
 
+/* Lock */
 static struct rdma_cm_event *event_make(struct rdma_cm_id *id, enum rdma_cm_event_type what)
 {
 	struct channel *c = base_container_of(id->channel, struct channel, rdma);
@@ -77,7 +94,7 @@ static struct rdma_cm_event *event_make(struct rdma_cm_id *id, enum rdma_cm_even
 	return event;
 }
 
-/* Another thread may have it at once */
+/* Lock. Another thread may have it when that is let go */
 static void event_tell(const struct rdma_cm_event *event)
 {
 	eventfd_write(event->id->channel->fd, 1);
@@ -85,10 +102,13 @@ static void event_tell(const struct rdma_cm_event *event)
 
 static void push(struct rdma_cm_id *id, enum rdma_cm_event_type what, int status)
 {
-	struct rdma_cm_event *event = event_make(id, what);
+	struct rdma_cm_event *event;
 
+	pthread_mutex_lock(&lock);
+	event = event_make(id, what);
 	event->status = status;
 	event_tell(event);
+	pthread_mutex_unlock(&lock);
 }
 
 static struct rdma_event_channel *create_event_channel(void)
@@ -100,7 +120,7 @@ static struct rdma_event_channel *create_event_channel(void)
 		return NULL;
 	}
 	c = calloc(1, sizeof(*c));
-	c->rdma.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	c->rdma.fd = event_fd(EFD_SEMAPHORE);
 	return made(&c->rdma);
 }
 
@@ -118,7 +138,9 @@ static int get_cm_event(struct rdma_event_channel *at, struct rdma_cm_event **ou
 
 	if (eventfd_read(at->fd, &one))
 		return -1;
+	pthread_mutex_lock(&lock);
 	*out = &c->event[c->head++ % 8];
+	pthread_mutex_unlock(&lock);
 	return 0;
 }
 
@@ -137,9 +159,11 @@ static int create_id(struct rdma_event_channel *at, struct rdma_cm_id **id, void
 
 static int destroy_id(struct rdma_cm_id *id)
 {
+	pthread_mutex_lock(&lock);
 	for (int i = 0; i < LISTENERS; i++)
 		if (listening[i] == id)
 			listening[i] = NULL;
+	pthread_mutex_unlock(&lock);
 	free(id);
 	return destroyed();
 }
@@ -151,7 +175,7 @@ static void name_keep(struct sockaddr_storage *out, const struct sockaddr *addr)
 
 static int bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 {
-	device.transport_type = fake.transport;
+	transport_take();
 	id->verbs = fake.elsewhere ? NULL : &context;
 	name_keep(&id->route.addr.src_storage, addr);
 	/* As the kernel, which chooses one */
@@ -180,11 +204,14 @@ static int resolve_route(struct rdma_cm_id *id, int ms)
 
 static int connect_id(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	struct rdma_cm_event *event = event_make(id, fake.connected);
+	struct rdma_cm_event *event;
 
+	pthread_mutex_lock(&lock);
+	event = event_make(id, fake.connected);
 	event->param.conn.private_data = fake.reply;
 	event->param.conn.private_data_len = fake.reply_len;
 	event_tell(event);
+	pthread_mutex_unlock(&lock);
 	return 0;
 }
 
@@ -211,31 +238,38 @@ static int slot_of(const struct rdma_cm_id *id)
 
 static int listen_id(struct rdma_cm_id *id, int backlog)
 {
-	int slot = slot_of(NULL);
+	int slot;
 
+	pthread_mutex_lock(&lock);
+	slot = slot_of(NULL);
 	for (int i = 0; i < LISTENERS; i++)
 		if (listening[i] && port_of(listening[i]) == port_of(id))
 			slot = -1;
-	if (slot < 0) {
+	if (slot >= 0)
+		listening[slot] = id;
+	pthread_mutex_unlock(&lock);
+	if (slot < 0)
 		errno = EADDRINUSE;
-		return -1;
-	}
-	listening[slot] = id;
-	return 0;
+	return slot < 0 ? -1 : 0;
 }
 
-bool fake_ask(uint16_t port, const void *data, uint8_t len)
+/* Lock */
+static struct rdma_cm_id *listener_at(uint16_t port)
+{
+	for (int i = 0; i < LISTENERS; i++)
+		if (listening[i] && port_of(listening[i]) == htons(port))
+			return listening[i];
+	return NULL;
+}
+
+/* Lock */
+static void ask(struct rdma_cm_id *listener, uint16_t port, const void *data, uint8_t len)
 {
 	struct rdma_cm_event *event;
 	struct rdma_cm_id *id;
-	int i = 0;
 
-	while (i < LISTENERS && !(listening[i] && port_of(listening[i]) == htons(port)))
-		i++;
-	if (i == LISTENERS)
-		return false;
-	create_id(listening[i]->channel, &id, NULL, RDMA_PS_TCP);
-	device.transport_type = fake.transport;
+	create_id(listener->channel, &id, NULL, RDMA_PS_TCP);
+	transport_take();
 	id->verbs = &context;
 	id->route.addr.src_sin = (struct sockaddr_in){ .sin_family = AF_INET,
 						       .sin_port = htons(port),
@@ -243,11 +277,22 @@ bool fake_ask(uint16_t port, const void *data, uint8_t len)
 	id->route.addr.dst_sin = id->route.addr.src_sin;
 	id->route.addr.dst_sin.sin_port = htons(FAKE_PORT);
 	event = event_make(id, RDMA_CM_EVENT_CONNECT_REQUEST);
-	event->listen_id = listening[i];
+	event->listen_id = listener;
 	event->param.conn.private_data = data;
 	event->param.conn.private_data_len = len;
 	event_tell(event);
-	return true;
+}
+
+bool fake_ask(uint16_t port, const void *data, uint8_t len)
+{
+	struct rdma_cm_id *listener;
+
+	pthread_mutex_lock(&lock);
+	listener = listener_at(port);
+	if (listener)
+		ask(listener, port, data, len);
+	pthread_mutex_unlock(&lock);
+	return listener;
 }
 
 static int migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channel)
@@ -293,10 +338,12 @@ static int dealloc_pd(struct ibv_pd *pd)
 
 static struct ibv_comp_channel *create_comp_channel(struct ibv_context *ctx)
 {
-	last = calloc(1, sizeof(*last));
-	pthread_mutex_init(&last->lock, NULL);
-	last->channel.fd = eventfd(0, EFD_CLOEXEC);
-	return made(&last->channel);
+	struct queue *q = calloc(1, sizeof(*q));
+
+	pthread_mutex_init(&q->lock, NULL);
+	q->channel.fd = event_fd(0);
+	__atomic_store_n(&last, q, __ATOMIC_RELEASE);
+	return made(&q->channel);
 }
 
 static int destroy_comp_channel(struct ibv_comp_channel *at)
@@ -324,11 +371,12 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, int a
 {
 	struct ibv_mr *mr;
 
-	if (!fake.regions) {
+	/* Only one thread is near the last of them */
+	if (!__atomic_load_n(&fake.regions, __ATOMIC_RELAXED)) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	fake.regions--;
+	__atomic_sub_fetch(&fake.regions, 1, __ATOMIC_RELAXED);
 	mr = calloc(1, sizeof(*mr));
 	mr->addr = addr;
 	mr->length = length;
@@ -353,7 +401,7 @@ static struct ibv_device **get_device_list(int *n)
 {
 	static struct ibv_device *list[] = { &device, NULL };
 
-	device.transport_type = fake.transport;
+	transport_take();
 	*n = fake.elsewhere ? 0 : 1;
 	return list;
 }
@@ -412,7 +460,9 @@ static void complete(struct queue *q, struct ibv_wc wc)
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	for (; wr; wr = wr->next) {
+		pthread_mutex_lock(&lock);
 		fake.sent[fake.num_sent++ % 16] = *wr;
+		pthread_mutex_unlock(&lock);
 		if (wr->send_flags & IBV_SEND_SIGNALED)
 			complete(queue_of(qp), (struct ibv_wc){ .wr_id = wr->wr_id });
 	}
