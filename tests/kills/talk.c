@@ -25,6 +25,8 @@
 #define LONG_MAX_LEN 65536
 #define SHORT_MAX_LEN 1000
 #define TURN_STEPS 4
+/* Fewer octets may be found in several places */
+#define FIND_LEN 16
 
 enum who { ALONE, PARENT, CHILD };
 
@@ -39,7 +41,8 @@ struct end {
 	unsigned int steps;
 	bool lost; /* the position of what comes next is in doubt */
 	bool called;
-	uint8_t octets[LONG_MAX_LEN];
+	size_t held; /* octets that came while it is */
+	uint8_t octets[LONG_MAX_LEN], came[FIND_LEN + LONG_MAX_LEN];
 };
 
 static bool has(const struct end *e, char flag)
@@ -112,7 +115,7 @@ static void in_find(struct end *e, size_t len)
 
 	e->lost = false;
 	for (uint64_t at = w->got; at <= w->asked; at++) {
-		if (pattern_check(!e->role, at, e->octets, len) == len) {
+		if (pattern_check(!e->role, at, e->came, len) == len) {
 			ledger_store(&w->got, at);
 			return;
 		}
@@ -130,7 +133,7 @@ static size_t in_leap(struct end *e, size_t right, size_t len)
 
 		if (to <= at || at < from || at > to)
 			continue;
-		if (pattern_check(!e->role, to, e->octets + right - back, len - right + back) !=
+		if (pattern_check(!e->role, to, e->came + right - back, len - right + back) !=
 		    len - right + back)
 			continue;
 		ledger_store(&w->got, to - (right - back));
@@ -144,9 +147,12 @@ static void in_take(struct end *e, size_t len)
 	struct way *w = e->in;
 	size_t right;
 
+	e->held = e->lost && len < FIND_LEN ? len : 0;
+	if (e->held)
+		return;
 	if (e->lost)
 		in_find(e, len);
-	right = pattern_check(!e->role, w->got, e->octets, len);
+	right = pattern_check(!e->role, w->got, e->came, len);
 	if (right < len)
 		right = in_leap(e, right, len);
 	if (right < len)
@@ -154,13 +160,17 @@ static void in_take(struct end *e, size_t len)
 	ledger_store(&w->got, w->got + len);
 }
 
-/* Nothing comes behind what is in doubt: who was killed has taken it, if he asked for as much */
+/*
+ * Nothing, or little, comes behind what is in doubt: who was killed has taken the rest, if he asked
+ * for as much
+ */
 static void in_end(struct end *e)
 {
 	struct way *w = e->in;
-	uint64_t sent = ledger_load(&w->sent);
+	uint64_t sent = ledger_load(&w->sent), at = sent - e->held;
 
-	if (e->lost && ledger_load(&w->asked) >= sent)
+	if (e->lost && w->got <= at && at <= w->asked &&
+	    pattern_check(!e->role, at, e->came, e->held) == e->held)
 		ledger_store(&w->got, sent);
 	ledger_store(&w->end, END_OF_STREAM);
 }
@@ -175,9 +185,9 @@ static void in_step(struct end *e)
 		most = 1;
 	if (!e->lost)
 		ledger_store(&w->asked, w->got + most);
-	n = recv(e->fd, e->octets, most, MSG_DONTWAIT);
+	n = recv(e->fd, e->came + e->held, most, MSG_DONTWAIT);
 	if (n > 0)
-		in_take(e, (size_t)n);
+		in_take(e, e->held + (size_t)n);
 	else if (n == 0)
 		in_end(e);
 	else if (errno != EAGAIN && errno != EINTR)
