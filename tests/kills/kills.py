@@ -55,6 +55,9 @@ SHAPES = {
     "given away at once": ("cel", 300000, 300000, 65536),
     "shared, gone at once": ("flbx", 0, 400000, None),
     "executed behind its end": ("lszxp", 1 << 20, 0, None),
+    "short reads": ("q", 200000, 200000, 65536),
+    "short reads, by turns": ("tq", 200000, 200000, 8192),
+    "short reads, by direction": ("fq", 200000, 200000, None),
     "beside a shell": ("y", 60000, 60000, None),
 }
 IDLE = {"idle": ("i", 20000, 20000, None), "idle, long": ("il", 100000, 100000, None)}

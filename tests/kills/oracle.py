@@ -4,8 +4,9 @@
 The peer of the killed one gets a prefix of the octets that send() had accepted, which ends where a
 message ended; then the end of the stream if that is all of them, else ECONNRESET. Of two processes
 that share a connection the other one goes on and ends it in order, unless the killed one held a
-lock of it: then it is reset on both sides. Nothing else suffers, and nobody waits for ever. A
-process of the library's that finishes what was closed is the sender in its program's place.
+lock of it: then it is reset on both sides, and what waited for a reader who shared it is lost, so
+he ends where his last buffer did. Nothing else suffers, and nobody waits for ever. A process of the
+library's that finishes what was closed is the sender in its program's place.
 """
 import errno
 
@@ -26,9 +27,22 @@ def is_bound(way, at):
                                                                         len(way.end_at))]
 
 
-def of_way(name, way, case, told, reset):
+def was_outside(case):
+    """Of locks, for certain: of who is killed at any time, or beside other threads, it is not"""
+    return case.locks == 0 and case.threads <= 1
+
+
+def is_forgotten(number, way, case):
+    """What waited behind a buffer that was filled, for one who shared it with the killed one?"""
+    shared = number == 0 and case.victim in ("listen", "child")
+    return shared and not was_outside(case) and way.got <= way.filled
+
+
+def of_way(number, case, told, reset):
     """told: its reader lives, and has been told how it ended; reset: in sending already, which is
     told once."""
+    name = f"octets by who {('connects', 'listens')[number]}"
+    way = case.ledger.way[number]
     found = []
     if way.wrong:
         found.append(f"{name}: octets {way.got} and before are not those that were sent")
@@ -42,7 +56,8 @@ def of_way(name, way, case, told, reset):
         found.append(f"{name}: the reader was told {way.end}")
     if way.end == STREAM_END and way.got < way.sent and not reset:
         found.append(f"{name}: an orderly end after {way.got} of {way.sent} octets")
-    if way.end == RESET and "l" not in case.shape[0] and not is_bound(way, way.got):
+    if (way.end == RESET and "l" not in case.shape[0] and not is_bound(way, way.got) and
+            not is_forgotten(number, way, case)):
         found.append(f"{name}: {way.got} octets, which is no message's end")
     return found
 
@@ -86,7 +101,7 @@ def was_reset(case, number):
 def of_shared(case):
     """One of the two that share it was killed."""
     names = ("who connects", "who listens")
-    if case.locks is None or (not case.locks and case.threads > 1):
+    if not case.locks and not was_outside(case):
         # Who knows where it was: it went on, or it was reset
         goes_on = all(is_all(way, case) for way in case.ledger.way)
         reset = any(RESET in (way.end, way.failed) for way in case.ledger.way)
@@ -150,12 +165,11 @@ def problems(case, at_rest=False):
     if not case.killed and case.helper in ("", "preload_apart_middle"):
         return whole(case)
     found = common(case)
-    for number, name in enumerate(("connects", "listens")):
-        reader = ("listen", "connect")[number]
+    for number, reader in enumerate(("listen", "connect")):
         way = case.ledger.way[number]
         told = way.end and (reader != case.victim or is_shared(case))
         reset = case.ledger.way[1 - number].failed == RESET
-        found += of_way(f"octets by who {name}", way, case, told, reset)
+        found += of_way(number, case, told, reset)
         if at_rest and told and not is_all(way, case):
             found.append(f"at rest, but {way_text(case)}")
     if is_shared(case) and case.victim != "connect":

@@ -23,7 +23,7 @@ u32, u64 = ctypes.c_uint32, ctypes.c_uint64
 
 class Way(ctypes.Structure):
     _fields_ = [(name, u64) for name in ("total", "sent", "upto", "doubt_from", "doubt_to", "got",
-                                         "asked")] + \
+                                         "asked", "filled")] + \
                [(name, u32) for name in ("end", "failed", "shut", "wrong", "ends", "pad")] + \
                [("end_at", u64 * ENDS)]
 

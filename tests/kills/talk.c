@@ -8,7 +8,7 @@
  * d another number by dup(), t two processes by turns, f two processes by direction, k the child is
  * to be killed, h it executes a program, m it is sent the connection, e shared before its first
  * octet, c its parent closes it at once, r a time to linger, z as much as there is room
- * for and a reader that waits, y who listens starts a shell.
+ * for and a reader that waits, y who listens starts a shell, q short reads.
  */
 #include <errno.h>
 #include <poll.h>
@@ -142,7 +142,7 @@ static size_t in_leap(struct end *e, size_t right, size_t len)
 	return right;
 }
 
-static void in_take(struct end *e, size_t len)
+static void in_take(struct end *e, size_t len, bool filled)
 {
 	struct way *w = e->in;
 	size_t right;
@@ -157,6 +157,8 @@ static void in_take(struct end *e, size_t len)
 		right = in_leap(e, right, len);
 	if (right < len)
 		ledger_store(&w->wrong, w->wrong + 1);
+	if (filled)
+		ledger_store(&w->filled, w->got + len);
 	ledger_store(&w->got, w->got + len);
 }
 
@@ -175,10 +177,17 @@ static void in_end(struct end *e)
 	ledger_store(&w->end, END_OF_STREAM);
 }
 
+static uint32_t in_most(const struct end *e)
+{
+	if (has(e, 'q'))
+		return SHORT_MAX_LEN / 4;
+	return has(e, 'b') ? 8192 : LONG_MAX_LEN - 1;
+}
+
 static void in_step(struct end *e)
 {
 	struct way *w = e->in;
-	size_t most = 1 + pattern_random(&e->seed, has(e, 'b') ? 8192 : LONG_MAX_LEN - 1);
+	size_t most = 1 + pattern_random(&e->seed, in_most(e));
 	ssize_t n;
 
 	if (has(e, 'z') && !w->got)
@@ -187,7 +196,7 @@ static void in_step(struct end *e)
 		ledger_store(&w->asked, w->got + most);
 	n = recv(e->fd, e->came + e->held, most, MSG_DONTWAIT);
 	if (n > 0)
-		in_take(e, e->held + (size_t)n);
+		in_take(e, e->held + (size_t)n, (size_t)n == most);
 	else if (n == 0)
 		in_end(e);
 	else if (errno != EAGAIN && errno != EINTR)

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What oracle.py finds in the ends of some cases, which are made up.
+
+They are by direction: who listens sends 500 octets and its child reads 500, in messages of 100.
+"""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import tap  # noqa: E402
+import oracle  # noqa: E402
+import stage  # noqa: E402
+
+OCTETS = 500
+NOTHING = ""
+CUT = "no message's end"
+WHOLE = {"sent": OCTETS, "got": OCTETS, "end": oracle.STREAM_END}
+LOST = {"sent": 400, "got": 400, "end": oracle.RESET}
+
+
+def lost(**changed):
+    return {**LOST, **changed}
+
+
+# victim, locks that it held (None: nobody knows), octets by who connects, by who listens
+TABLE = {
+    "nobody is hurt": ("child", 0, WHOLE, WHOLE, NOTHING),
+    "a sharer died with a lock": ("listen", 1, LOST, LOST, NOTHING),
+    "a sharer died without one": ("listen", 0, LOST, LOST, "goes on"),
+    "a sharer died somewhere": ("listen", None, LOST, LOST, NOTHING),
+    "it had a lock, and one side goes on": ("listen", 1, LOST, lost(end=0), "is reset"),
+    "not at a message's end": ("listen", 1, lost(got=350), LOST, CUT),
+    "a filled buffer's end": ("listen", 1, lost(got=350, filled=350), LOST, NOTHING),
+    "one of a child": ("child", 1, lost(got=350, filled=350), LOST, NOTHING),
+    "one that is not noted yet": ("child", 1, lost(got=350, filled=360), LOST, NOTHING),
+    "one before others": ("listen", 1, lost(got=350, filled=340), LOST, CUT),
+    "one, and nobody knows": ("listen", None, lost(got=350, filled=350), LOST, NOTHING),
+    "one, and outside of locks": ("listen", 0, lost(got=350, filled=350), LOST, CUT),
+    "one of who shares nothing": ("listen", 1, LOST, lost(got=350, filled=350), CUT),
+    "one, and its sender died": ("connect", 1, lost(got=350, filled=350), LOST, CUT),
+    "an orderly end too early": ("connect", 0, lost(end=oracle.STREAM_END, got=300), LOST,
+                                 "an orderly end"),
+    "octets that nobody sent": ("connect", 0, lost(got=500), LOST, "octets came"),
+    "octets of another place": ("connect", 0, lost(wrong=1), LOST, "not those that were sent"),
+    "an end of another kind": ("connect", 0, lost(end=1110), LOST, "was told"),
+    "a sender of another kind": ("connect", 0, lost(failed=1110), LOST, "send() failed"),
+}
+
+
+def way_fill(way, values):
+    way.total = OCTETS
+    for name, value in values.items():
+        setattr(way, name, value)
+    for i in range(way.sent // 100):
+        way.end_at[i] = 100 * (i + 1)
+    way.ends = way.sent // 100
+
+
+def case_make(victim, locks, *ways):
+    case = stage.Case("by direction", ("f", OCTETS, OCTETS, None), victim, stage.Ledger(),
+                      killed=True, locks=locks, threads=None if locks is None else 1)
+    case.ledger.child = case.ledger.joined = 1
+    case.ledger.alone = {"listen": 2, "child": 1}.get(victim, 0)
+    case.status = {who: -9 if who == victim else 0 for who in oracle.LIVING}
+    for way, values in zip(case.ledger.way, ways):
+        way_fill(way, values)
+    return case
+
+
+def main():
+    writer = tap.Writer()
+    for name, (victim, locks, connects, listens, wanted) in TABLE.items():
+        found = oracle.problems(case_make(victim, locks, connects, listens))
+        right = any(wanted in text for text in found) if wanted else not found
+        writer.case(name, [] if right else [f"wanted {wanted or 'nothing'}, found {found}"])
+    writer.finish()
+
+
+if __name__ == "__main__":
+    main()
