@@ -114,3 +114,15 @@ void base_lock_drop(struct base_lock *lock)
 		syscall(SYS_futex, &lock->word, FUTEX_WAKE, 1, NULL, NULL, 0);
 	errno = saved;
 }
+
+void base_lock_pass(struct base_lock *lock)
+{
+	uint64_t until = base_deadline(base_now(), BASE_LOCK_PATIENCE);
+	uint32_t mine = own_word(base_process_self()), word;
+	int saved = errno;
+
+	while (((word = __atomic_fetch_or(&lock->word, 0, __ATOMIC_ACQ_REL)) & ~WAITERS) == mine &&
+	       !base_deadline_passed(until, base_now()))
+		nap(lock, word, SLEEP_MIN);
+	errno = saved;
+}

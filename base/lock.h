@@ -34,5 +34,10 @@ typedef bool base_lock_may_fn(const void *ctx, uint32_t space);
 #define BASE_LOCK_PATIENCE (10 * 1000000000ull)
 int base_lock_take(struct base_lock *lock, base_lock_may_fn *may, const void *ctx);
 void base_lock_drop(struct base_lock *lock);
+/*
+ * Who of this process is inside when it is called has left when it returns; who comes later sees
+ * what the caller wrote before
+ */
+void base_lock_pass(struct base_lock *lock);
 
 #endif

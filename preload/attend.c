@@ -305,6 +305,14 @@ static void attendant_start(void)
 	pthread_mutex_unlock(&charges.lock);
 }
 
+void attend_wake(void)
+{
+	int bell = __atomic_load_n(&charges.bell, __ATOMIC_ACQUIRE);
+
+	if (bell >= 0)
+		base_eventfd_ring(bell);
+}
+
 /* Under the lock */
 static int charge_add(struct sock *s, bool closed, uint64_t begin)
 {
@@ -321,8 +329,7 @@ static int charge_add(struct sock *s, bool closed, uint64_t begin)
 	base_list_push_back(&charges.list, &c->node);
 	BASE_POINT(preload_attend_charged);
 	charges.closed += closed;
-	if (__atomic_load_n(&charges.bell, __ATOMIC_ACQUIRE) >= 0)
-		base_eventfd_ring(charges.bell);
+	attend_wake();
 	return 0;
 }
 

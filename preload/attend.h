@@ -17,6 +17,8 @@ void attend_to_end(struct sock *s);
 void attend_starting(struct sock *s);
 /* After a call: if the kernel did not take all that was accepted, sees to it that it leaves */
 void attend_owing(struct sock *s);
+/* What the thread sleeps on may be another descriptor by now */
+void attend_wake(void);
 /* The stream of an open socket is about to go */
 void attend_forget(struct sock *s);
 /*

@@ -121,28 +121,35 @@ static void sock_release(struct fdent *ent)
 
 static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
 
+static void own_set(struct sock *s, int high)
+{
+	BASE_POINT(preload_sock_own_moved);
+	s->own = true;
+	__atomic_store_n(&s->fd, high, __ATOMIC_SEQ_CST);
+	if (s->stream)
+		s->stream->ops->set_fd(s->stream, high);
+	epoll_rekey(s);
+}
+
 /*
- * Whoever loaded the old descriptor uses it in this moment, when it is still open; sets are told,
- * since they know the socket by it
+ * The old descriptor is still open, but may not be for long. Who was at work by it has left the
+ * stream; sets know the socket by it; and who is about to sleep on it is woken.
  */
 int sock_own(struct sock *s)
 {
 	int high = 0;
 
 	pthread_mutex_lock(&own_lock);
-	if (!s->own) {
+	if (!s->own)
 		high = internal_dup(s->fd);
-		if (high >= 0) {
-			BASE_POINT(preload_sock_own_moved);
-			s->own = true;
-			__atomic_store_n(&s->fd, high, __ATOMIC_SEQ_CST);
-			if (s->stream)
-				s->stream->ops->set_fd(s->stream, high);
-			epoll_rekey(s);
-		}
-	}
+	if (high > 0)
+		own_set(s, high);
 	pthread_mutex_unlock(&own_lock);
-	return high < 0 ? high : 0;
+	if (high <= 0)
+		return high;
+	sock_tell(s);
+	attend_wake();
+	return 0;
 }
 
 static int entry_own(struct fdent *ent)

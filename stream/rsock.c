@@ -236,9 +236,14 @@ static bool rsock_owes(struct stream *stream)
 	       rsock_message_left(s) || rsock_jobs_due(s) || s->rnic->owes(&s->mem);
 }
 
+/* Under the locks it is used; the other processes have numbers of their own */
 static void rsock_set_fd(struct stream *stream, int fd)
 {
+	struct rsock *s = rsock_of(stream);
+
 	__atomic_store_n(&stream->fd, fd, __ATOMIC_RELEASE);
+	base_lock_pass(&s->state->rx_lock);
+	base_lock_pass(&s->state->tx_lock);
 }
 
 static void rsock_stats(struct stream *stream, struct stream_stats *stats)

@@ -146,6 +146,7 @@ struct stream_ops {
 	void (*disown)(struct stream *s);
 	/* Of what was accepted, or is due, something has not left: somebody must call progress */
 	bool (*owes)(struct stream *s);
+	/* Nobody works by the number of before when it returns: that may be another file's soon */
 	void (*set_fd)(struct stream *s, int fd);
 	void (*stats)(struct stream *s, struct stream_stats *stats);
 	void (*info)(struct stream *s, struct stream_info *info);

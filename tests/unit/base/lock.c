@@ -6,6 +6,9 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -66,6 +69,62 @@ Test(lock, survives_its_owner, .timeout = 60)
 	base_lock_drop(&s->lock);
 	cr_expect_eq(base_lock_take(&s->lock, NULL, NULL), 0);
 	base_lock_drop(&s->lock);
+	base_map_destroy(s, sizeof(*s));
+}
+
+struct inside {
+	struct base_lock *lock;
+	pthread_barrier_t in;
+	bool left; /* atomic */
+};
+
+static void *stay_inside(void *arg)
+{
+	struct inside *i = arg;
+
+	base_lock_take(i->lock, NULL, NULL);
+	pthread_barrier_wait(&i->in);
+	usleep(20000);
+	__atomic_store_n(&i->left, true, __ATOMIC_RELAXED);
+	base_lock_drop(i->lock);
+	return NULL;
+}
+
+Test(lock, who_passes_finds_nobody_of_this_process_inside)
+{
+	struct shared *s = shared_create();
+	struct inside i = { .lock = &s->lock };
+	pthread_t thread;
+
+	base_lock_pass(&s->lock);
+	pthread_barrier_init(&i.in, NULL, 2);
+	cr_assert_eq(pthread_create(&thread, NULL, stay_inside, &i), 0);
+	pthread_barrier_wait(&i.in);
+	base_lock_pass(&s->lock);
+	cr_expect(__atomic_load_n(&i.left, __ATOMIC_RELAXED));
+	pthread_join(thread, NULL);
+	base_map_destroy(s, sizeof(*s));
+}
+
+Test(lock, who_passes_does_not_wait_for_other_processes, .timeout = 60)
+{
+	struct shared *s = shared_create();
+	uint64_t begin;
+	siginfo_t info;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		base_lock_take(&s->lock, NULL, NULL);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	cr_assert_eq(waitid(P_PID, (id_t)pid, &info, WSTOPPED), 0);
+	begin = base_now();
+	base_lock_pass(&s->lock);
+	cr_expect_lt(base_now() - begin, BASE_LOCK_PATIENCE / 2);
+	cr_expect_neq(s->lock.word, 0);
+	kill(pid, SIGKILL);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
 	base_map_destroy(s, sizeof(*s));
 }
 

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The number that a stream works by becomes another one while a thread is at work.
+ */
+#include "tests/unit/stream/ends.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+struct work {
+	struct rsock *s;
+	void (*enter)(struct rsock *s);
+	void (*leave)(struct rsock *s);
+	pthread_barrier_t in;
+	bool left; /* atomic */
+};
+
+static void *at_work(void *arg)
+{
+	struct work *w = arg;
+
+	w->enter(w->s);
+	pthread_barrier_wait(&w->in);
+	usleep(20000);
+	__atomic_store_n(&w->left, true, __ATOMIC_RELAXED);
+	w->leave(w->s);
+	return NULL;
+}
+
+static void moves(void (*enter)(struct rsock *s), void (*leave)(struct rsock *s))
+{
+	struct work w = { .enter = enter, .leave = leave };
+	struct stream *s[2];
+	pthread_t thread;
+	int old;
+
+	ends_open(s);
+	w.s = rsock_of(s[0]);
+	pthread_barrier_init(&w.in, NULL, 2);
+	cr_assert_eq(pthread_create(&thread, NULL, at_work, &w), 0);
+	pthread_barrier_wait(&w.in);
+	old = s[0]->fd;
+	OPS->set_fd(s[0], dup(old));
+	cr_expect(__atomic_load_n(&w.left, __ATOMIC_RELAXED), "it may have loaded the old one");
+	pthread_join(thread, NULL);
+	close(old);
+	cr_expect_eq(OPS->send(s[0], &(struct iovec){ "it", 2 }, 1), 2);
+	ends_destroy(s);
+}
+
+Test(number, moves_when_nobody_receives_by_it)
+{
+	moves(rsock_rx_lock, rsock_rx_unlock);
+}
+
+Test(number, moves_when_nobody_sends_by_it)
+{
+	moves(rsock_tx_lock, rsock_tx_unlock);
+}
