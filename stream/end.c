@@ -9,6 +9,10 @@
  * everything up to our FIN: a peer that drains before it grants finds DISCONNECT behind the
  * octets and never sends again.
  *
+ * Who sends the descriptor in a message and closes its own may be the last all the same, since
+ * nobody tells when a message is thrown away. So it keeps the socket until what was sent is
+ * acknowledged, or somebody has received it: a grant would otherwise find a socket that is closed.
+ *
  * Which message ends which direction is as rsockets has it: SHUTDOWN while we go on reading,
  * DISCONNECT when both are over.
  */
@@ -133,6 +137,29 @@ static bool done(const struct rsock *s)
 	return rsock_load(&s->state->ends) & STREAM_DRY;
 }
 
+/* Is nothing under way to the peer any more? */
+static bool is_safe(const struct rsock *s)
+{
+	/* Who is closed grants nothing any more, also what was due before */
+	uint32_t due = rsock_load(&s->state->tx.due) &
+		       ~(uint32_t)(STREAM_DUE_GRANT | STREAM_DUE_GRANTING);
+	/* Where nobody may ask, only the peer's end is certain */
+	int unacked = s->rnic->carrier->unacked(&s->mem, stream_fd(&s->base));
+
+	return !due && !rsock_load(&s->state->tx.hold_end) && unacked <= 0 && unacked != -EPERM;
+}
+
+/* It is a message's to carry: 0, or -EAGAIN while it is to be kept */
+static int keep(struct rsock *s, bool *safe)
+{
+	*safe = true;
+	if (s->disowned || s->mem.native || !rsock_is_open(s) || !rsock_holder_flight(s) ||
+	    s->base.ops->progress(&s->base) || done(s))
+		return 0;
+	*safe = is_safe(s);
+	return *safe ? 0 : -EAGAIN;
+}
+
 int rsock_close(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
@@ -141,7 +168,7 @@ int rsock_close(struct stream *stream)
 
 	rsock_store(&s->last, rsock_leave(s));
 	if (!rsock_load(&s->last))
-		return 0;
+		return keep(s, &safe);
 	if (!rsock_is_open(s) &&
 	    !(rsock_load(&s->state->hold) && rsock_load(&s->state->tx.hold_end)))
 		return 0;
@@ -167,19 +194,16 @@ int rsock_close(struct stream *stream)
 int rsock_close_more(struct stream *stream, bool *safe)
 {
 	struct rsock *s = rsock_of(stream);
-	int err = stream->ops->progress(stream);
-	uint32_t due;
-	int unacked;
+	int err;
 
+	if (!rsock_load(&s->last))
+		return keep(s, safe);
+	err = stream->ops->progress(stream);
 	*safe = true;
 	if (err == -ENOMSG && rsock_load(&s->state->tx.hold_end))
 		return err;
 	if (done(s) || (err && err != -EAGAIN))
 		return 0;
-	/* Who is closed grants nothing any more, also what was due before */
-	due = rsock_load(&s->state->tx.due) & ~(uint32_t)(STREAM_DUE_GRANT | STREAM_DUE_GRANTING);
-	/* Where nobody may ask, only the peer's end is certain */
-	unacked = s->rnic->carrier->unacked(&s->mem, stream_fd(stream));
-	*safe = !due && !rsock_load(&s->state->tx.hold_end) && unacked <= 0 && unacked != -EPERM;
+	*safe = is_safe(s);
 	return -EAGAIN;
 }

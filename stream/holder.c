@@ -105,7 +105,8 @@ static bool is_free(struct stream_state *st, struct stream_holder *h, uint64_t w
 	return !lives(h, who) && clear(st, h, who);
 }
 
-static bool any_but(struct stream_state *st, int own)
+/* Who has it besides @own and those of kind @but */
+static bool any_but(struct stream_state *st, int own, enum stream_holder_kind but)
 {
 	bool found = rsock_load(&st->overflow);
 
@@ -116,7 +117,7 @@ static bool any_but(struct stream_state *st, int own)
 		if (i == own || !who)
 			continue;
 		if (lives(h, who))
-			found = true;
+			found |= kind_of(who) != but;
 		else
 			is_free(st, h, who);
 	}
@@ -125,12 +126,12 @@ static bool any_but(struct stream_state *st, int own)
 
 bool rsock_holder_any(struct stream_state *st)
 {
-	return any_but(st, -1);
+	return any_but(st, -1, STREAM_HOLDER_NONE);
 }
 
 bool rsock_holder_others(struct rsock *s)
 {
-	return any_but(s->state, rsock_load(&s->slot));
+	return any_but(s->state, rsock_load(&s->slot), STREAM_HOLDER_NONE);
 }
 
 bool rsock_holder_may(const void *ctx, uint32_t space)
@@ -266,6 +267,12 @@ void rsock_holder_enter(struct rsock *s)
 	if (slot < 0)
 		slot = enter(st, STREAM_HOLDER_LIVE);
 	rsock_store(&s->slot, slot);
+}
+
+bool rsock_holder_flight(struct rsock *s)
+{
+	return slot_find(s->state, STREAM_HOLDER_FLIGHT, 0, true) >= 0 &&
+	       !any_but(s->state, rsock_load(&s->slot), STREAM_HOLDER_FLIGHT);
 }
 
 static void leave(struct stream_state *st, uint64_t who)

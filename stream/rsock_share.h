@@ -39,6 +39,8 @@ void rsock_holder_enter(struct rsock *s);
 void rsock_holder_leave(struct rsock *s);
 /* Others live that have it, or will */
 bool rsock_holder_others(struct rsock *s);
+/* Has nobody it but who is yet to receive a message with it? */
+bool rsock_holder_flight(struct rsock *s);
 /* base_lock_may_fn, of a stream_state */
 bool rsock_holder_may(const void *ctx, uint32_t space);
 /* Does anybody live of those whose table this is? */

@@ -5,7 +5,10 @@
 #include "tests/unit/stream/ends.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* As much as the kernel takes, at once: octets */
@@ -22,13 +25,16 @@ static uint64_t stuff(struct stream *s)
 	return sum;
 }
 
-static void take_all(struct stream *s)
+static uint64_t take_all(struct stream *s)
 {
 	static uint8_t octets[65536];
 	struct iovec iov = { octets, sizeof(octets) };
+	uint64_t sum = 0;
+	ssize_t got;
 
-	while (OPS->recv(s, &iov, 1, 0) > 0)
-		;
+	while ((got = OPS->recv(s, &iov, 1, 0)) > 0)
+		sum += (uint64_t)got;
+	return sum;
 }
 
 /*
@@ -79,4 +85,66 @@ Test(room, is_an_edge)
 	}
 	/* What is left of a frame leaves by whatever comes first */
 	cr_expect_gt(cut, 0);
+}
+
+/*
+ * Who has sent it in a message is the last that has it if nobody receives that. What is not there
+ * yet when it closes would be lost to the first grant, which finds a closed socket.
+ */
+static void sent_and_closed(struct stream *s[2], uint64_t *sum)
+{
+	bool safe = true;
+
+	ends_param.ring = STREAM_RING_MAX;
+	ends_open(s);
+	*sum = stuff(s[0]);
+	OPS->share(s[0], STREAM_SHARE_FLIGHT);
+	cr_expect_eq(OPS->close(s[0]), -EAGAIN);
+	cr_expect_eq(OPS->close_more(s[0], &safe), -EAGAIN);
+	cr_expect_not(safe);
+}
+
+Test(room, of_what_is_in_flight_is_waited_for)
+{
+	struct stream *s[2];
+	uint64_t sum, got = 0;
+	bool safe = false;
+	int left = -EAGAIN;
+
+	sent_and_closed(s, &sum);
+	for (int i = 0; i < 10000 && left; i++) {
+		got += take_all(s[1]);
+		left = OPS->close_more(s[0], &safe);
+		usleep(100);
+	}
+	cr_expect_eq(left, 0);
+	cr_expect(safe);
+	close(s[0]->fd);
+	OPS->set_fd(s[0], -1);
+	got += take_all(s[1]);
+	cr_expect_eq(got, sum);
+	ends_destroy(s);
+}
+
+/* Who has received it sees to the rest, also if it was sent twice */
+Test(room, of_what_has_landed_is_another_ones, .timeout = 20)
+{
+	struct stream *s[2];
+	uint64_t sum;
+	bool safe;
+	pid_t pid;
+
+	sent_and_closed(s, &sum);
+	OPS->share(s[0], STREAM_SHARE_FLIGHT);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		rsock_holder_enter(rsock_of(s[0]));
+		pause();
+	}
+	while (OPS->close_more(s[0], &safe))
+		usleep(100);
+	kill(pid, SIGKILL);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	ends_destroy(s);
 }
