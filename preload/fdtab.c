@@ -63,6 +63,11 @@ void fdtab_put(struct fdent *ent)
 		ent->ops->release(ent);
 }
 
+bool fdtab_hold_living(struct fdent *ent)
+{
+	return count_up(&ent->refs);
+}
+
 bool fdtab_number_get(struct fdent *ent)
 {
 	if (!count_up(&ent->numbers))

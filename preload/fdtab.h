@@ -70,6 +70,8 @@ extern void (*fdtab_standard)(int fd);
 struct fdent *fdtab_ref(int fd);
 struct fdent *fdtab_get(int fd, enum fd_kind kind);
 void fdtab_hold(struct fdent *ent);
+/* Of one of a pool's: false when nobody has it */
+bool fdtab_hold_living(struct fdent *ent);
 void fdtab_put(struct fdent *ent);
 
 /* One number more, with a reference, unless the last one has gone */

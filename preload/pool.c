@@ -80,6 +80,17 @@ bool pool_owns(const struct pool *p, const void *object)
 	return false;
 }
 
+void pool_each(const struct pool *p, void (*fn)(void *object))
+{
+	char *block;
+
+	for (unsigned int i = 0; i < POOL_BLOCKS; i++) {
+		block = __atomic_load_n(&p->block[i], __ATOMIC_ACQUIRE);
+		for (size_t k = 0; block && k < block_count(p, i); k++)
+			fn(block + k * p->size);
+	}
+}
+
 void pool_before_fork(void)
 {
 	pthread_mutex_lock(&lock);

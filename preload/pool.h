@@ -31,6 +31,9 @@ void pool_put(struct pool *p, void *object);
 /* Is it the address of an object of the pool? */
 bool pool_owns(const struct pool *p, const void *object);
 
+/* All there are memory for, also free ones: the callback must be able to tell */
+void pool_each(const struct pool *p, void (*fn)(void *object));
+
 /* Around fork(): of all pools; in between, nobody gets or puts, nor does who forks */
 void pool_before_fork(void);
 void pool_after_fork(bool child);

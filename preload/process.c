@@ -39,36 +39,15 @@ static bool any_ended; /* atomic: streams have, then */
 
 /*
  * The number stays the program's, for another thread that is still at work would use it; only a
- * program that is executed does not get it. What has ended is kept, once each, in a chain whose
- * last one points to itself.
+ * program that is executed does not get it
  */
 static void end_one(int fd, struct fdent *ent, void *ctx)
 {
-	struct sock *s = sock_of_entry(ent), **kept = ctx;
-
-	if (!sock_stream_of_entry(ent) || s->heir)
+	if (!sock_stream_of_entry(ent) || sock_of_entry(ent)->heir)
 		return;
 	base_fd_set_cloexec(fd, true);
-	if (s->kept)
-		return;
-	fdtab_hold(ent);
 	__atomic_store_n(&any_ended, true, __ATOMIC_RELEASE);
-	s->kept = *kept ? *kept : s;
-	*kept = s;
 	ent->ops->end(ent);
-}
-
-/* A thread that is still in a call would keep its socket out of the report */
-static void report_kept(struct sock *s)
-{
-	while (s) {
-		struct sock *next = s->kept == s ? NULL : s->kept;
-
-		s->kept = NULL;
-		sock_report(s);
-		sock_put(s);
-		s = next;
-	}
 }
 
 /* What goes at once needs no other process */
@@ -87,42 +66,6 @@ static void closed_finish(bool program_follows)
 		attend_expired(left);
 }
 
-static void finish(bool program_follows)
-{
-	struct sock *kept = NULL;
-	struct edge *e;
-	int nobody = 0;
-	long r = 0;
-
-	if (fork_is_guest())
-		return;
-	if (!__atomic_compare_exchange_n(&finished, &nobody, (int)syscall(SYS_gettid), false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		return;
-	__atomic_store_n(&edge_over, true, __ATOMIC_RELEASE);
-	e = edge_enter(false);
-	linger_never(true);
-	fdtab_each(end_one, &kept);
-	linger_never(false);
-	closed_finish(program_follows);
-	report_kept(kept);
-	if (!program_follows)
-		attend_retire();
-	if (sock_config.report[0])
-		report_write(sock_config.report);
-	edge_leave(e, &r);
-}
-
-void process_finish(void)
-{
-	finish(false);
-}
-
-void process_replace(void)
-{
-	finish(true);
-}
-
 static bool ended_elsewhere(void)
 {
 	int who = __atomic_load_n(&finished, __ATOMIC_ACQUIRE);
@@ -139,6 +82,52 @@ void process_halt(void)
 {
 	while (ended_elsewhere())
 		base_poll(NULL, 0, base_deadline(base_now(), 20 * BASE_NS_PER_MS));
+}
+
+/* Once; and who comes second must not end the process while the first one is at it */
+static bool finish_claim(void)
+{
+	int self = (int)syscall(SYS_gettid), who = 0;
+
+	while (!__atomic_compare_exchange_n(&finished, &who, self, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE)) {
+		if (who == self)
+			return false;
+		process_halt();
+		who = 0;
+	}
+	return true;
+}
+
+static void finish(bool program_follows)
+{
+	struct edge *e;
+	long r = 0;
+
+	if (fork_is_guest() || !finish_claim())
+		return;
+	__atomic_store_n(&edge_over, true, __ATOMIC_RELEASE);
+	e = edge_enter(false);
+	linger_never(true);
+	fdtab_each(end_one, NULL);
+	linger_never(false);
+	closed_finish(program_follows);
+	sock_report_all();
+	if (!program_follows)
+		attend_retire();
+	if (sock_config.report[0])
+		report_write(sock_config.report);
+	edge_leave(e, &r);
+}
+
+void process_finish(void)
+{
+	finish(false);
+}
+
+void process_replace(void)
+{
+	finish(true);
 }
 
 void process_resume(void)
@@ -185,6 +174,17 @@ _Noreturn void call_abort(void)
 	action = (struct sigaction){ .sa_handler = SIG_DFL };
 	libc.sigaction(SIGABRT, &action, NULL);
 	libc.abort();
+	__builtin_unreachable();
+}
+
+/*
+ * Our part is in the destructor. Until then it is libc's; but a second thread would find nothing
+ * left to do, and end the process while the first one finishes.
+ */
+_Noreturn void call_exit(int status)
+{
+	process_halt();
+	libc.exit(status);
 	__builtin_unreachable();
 }
 

@@ -67,8 +67,33 @@ void sock_put(struct sock *s)
 
 void sock_report(struct sock *s)
 {
-	if (s->stream && !__atomic_exchange_n(&s->reported, true, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&s->stream, __ATOMIC_ACQUIRE) &&
+	    !__atomic_exchange_n(&s->reported, true, __ATOMIC_RELAXED))
 		report_stream(s);
+}
+
+/* What has ended in a process that this one was forked from is that one's */
+static bool is_reported_here(const struct sock *s)
+{
+	unsigned int ended = __atomic_load_n(&s->ended, __ATOMIC_ACQUIRE);
+
+	return !s->heir && (!ended || ended == fork_age + 1);
+}
+
+static void report_object(void *object)
+{
+	struct sock *s = object;
+
+	if (!fdtab_hold_living(&s->ent))
+		return;
+	if (is_reported_here(s))
+		sock_report(s);
+	sock_put(s);
+}
+
+void sock_report_all(void)
+{
+	pool_each(&socks, report_object);
 }
 
 /* With the older ones behind it */
@@ -190,7 +215,8 @@ static void sock_end(struct fdent *ent)
 {
 	struct sock *s = sock_of_entry(ent);
 
-	if (__atomic_exchange_n(&s->ended, true, __ATOMIC_ACQ_REL))
+	if (!__atomic_compare_exchange_n(&s->ended, &(unsigned int){ 0 }, fork_age + 1, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	epoll_forget(s);
 	internal_close(s->announced);
@@ -218,9 +244,9 @@ static struct sock *sock_alloc(int fd)
 		return NULL;
 	s->role = SOCK_NEW;
 	s->abroad = false;
+	s->ended = 0;
 	s->fd = fd;
 	s->stream = NULL;
-	s->kept = NULL;
 	s->cookie = 0;
 	s->native = NULL;
 	s->gate = (struct gate){ .fd = -1 };
@@ -231,7 +257,7 @@ static struct sock *sock_alloc(int fd)
 	s->severed = 0;
 	s->announced = -1;
 	s->probing = s->late = s->wrote = s->unsettled = s->fixed = false;
-	s->accepted = s->attended = s->own = s->ended = s->heir = s->lent = s->common = false;
+	s->accepted = s->attended = s->own = s->heir = s->lent = s->common = false;
 	s->option = (struct option_kept){ 0 };
 	s->turn = (struct turn){ 0 };
 	s->acked = 0;

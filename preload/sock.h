@@ -45,8 +45,8 @@ struct sock {
 	/* What we work by: the program's number or, @own, an internal one. Atomic */
 	int fd;
 	bool own;
-	bool ended;	 /* atomic: the last number went */
-	uint64_t cookie; /* the kernel's name for the socket of a stream */
+	unsigned int ended; /* atomic: 0, or fork_age + 1 when the last number went */
+	uint64_t cookie;    /* the kernel's name for the socket of a stream */
 	struct stream *stream;
 	uint32_t streams; /* atomic: how often it has got one, or lost it */
 	enum config_transport mode;
@@ -63,7 +63,6 @@ struct sock {
 	struct option_kept option;
 	uint64_t acked; /* octets of the stream that are known to be acknowledged; atomic */
 	struct sock_wish wish;
-	struct sock *kept;	      /* preload/process.c */
 	struct sockaddr_storage name; /* a listener's own; of a client what it was bound to */
 	struct sockaddr_storage peer; /* a client's, from connect() on */
 	socklen_t peer_len;
@@ -100,6 +99,13 @@ static inline int sock_wait_fd(const struct sock *s)
 	bool device = sock_role(s) == SOCK_STREAM_ON && s->stream->carrier >= 0;
 
 	return device ? s->stream->carrier : __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST);
+}
+
+/* By close(), while the caller is in a call: not by the process's end, which leaves the number */
+static inline bool sock_is_closed(const struct sock *s)
+{
+	return __atomic_load_n(&s->ended, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&s->ent.numbers, __ATOMIC_ACQUIRE);
 }
 
 /* NULL: it is something else */
@@ -175,6 +181,8 @@ int sock_progress(struct sock *s);
 void sock_progressed(struct sock *s, int err); /* by who has asked the stream itself */
 /* Its stream's counts go to the report, once */
 void sock_report(struct sock *s);
+/* The same for all that there are, also for one that is closed while another thread is in a call */
+void sock_report_all(void);
 /* Is there a listener for DDP in this process that a connection to @addr would reach? */
 bool sock_listens_here(const struct sockaddr *addr, socklen_t len);
 

@@ -30,6 +30,60 @@ server = listener.accept()[0]
 print(server.recv(11, socket.MSG_WAITALL).decode())
 """
 
+# A thread sleeps in a call and is stopped there when the socket is closed and the program ends
+HELD = """
+import ctypes, os, socket, threading, time
+SEIZE, INTERRUPT, SET_PTRACER, ANY, WALL = 0x4206, 0x4207, 0x59616d61, -1, 0x40000000
+libc = ctypes.CDLL(None)
+ask, answer = os.pipe(), os.pipe()
+if not os.fork():
+    os.close(ask[1])
+    tid = int(os.read(ask[0], 20))
+    good = not libc.ptrace(SEIZE, tid, 0, 0) and not libc.ptrace(INTERRUPT, tid, 0, 0)
+    os.waitpid(tid, WALL)
+    os.write(answer[1], b"stopped" if good else b"not stopped")
+    os.read(ask[0], 1)
+    os._exit(0)
+os.close(ask[0])
+libc.prctl(SET_PTRACER, ctypes.c_ulong(ANY), 0, 0, 0)
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(listener.getsockname())
+server = listener.accept()[0]
+client.sendall(b"a word")
+server.recv(6, socket.MSG_WAITALL)
+reader = threading.Thread(target=server.recv, args=(1,), daemon=True)
+reader.start()
+time.sleep(0.3)
+os.write(ask[1], str(reader.native_id).encode())
+print(os.read(answer[0], 20).decode(), flush=True)
+client.close()
+os.close(server.detach())
+os._exit(0)
+"""
+
+# Its connection still has octets on their way when another thread ends the process as well
+TWICE = """
+import ctypes, os, socket, sys, threading, time
+listener = socket.create_server(("127.0.0.1", 0))
+if not os.fork():
+    idle = listener.accept()[0]
+    idle.sendall(idle.recv(1))
+    time.sleep(1.5)
+    os._exit(0)
+client = socket.create_connection(listener.getsockname())
+client.sendall(b"x")
+client.recv(1)
+client.setblocking(False)
+try:
+    while True:
+        client.send(bytes(65536))
+except BlockingIOError:
+    pass
+libc = ctypes.CDLL(None)
+threading.Timer(0.3, libc[sys.argv[1]], (7,)).start()
+libc.exit(0)
+"""
+
 
 def problems_of(stage, names, statuses):
     return [f"{name} ended with {status}: {stage.text(name, 'err')}"
@@ -69,6 +123,26 @@ def late(warpsock):
         return problems + differences(stage.report("late"), report_of(2, 11, 11))
 
 
+def held(writer, warpsock):
+    name = "what is closed while a thread is in a call is reported"
+    with Stage(warpsock) as stage:
+        status = stage.run("held", [sys.executable, "-c", HELD])
+        said = stage.text("held").strip()
+        if said == "not stopped":
+            writer.skip(name, "threads cannot be traced here")
+            return
+        problems = [] if (status, said) == (0, "stopped") else [
+            f"{status} {said!r}: {stage.text('held', 'err')}"]
+        writer.case(name, problems + differences(stage.report("held"), report_of(2, 6, 6)))
+
+
+def twice(warpsock, how):
+    with Stage(warpsock) as stage:
+        status = stage.run("twice", [sys.executable, "-c", TWICE, how])
+        told = stage.report("twice")["connections"]["software"]
+        return [] if (status, told) == (0, 2) else [f"status {status}, connections {told}"]
+
+
 def main():
     warpsock, program = sys.argv[1], os.path.abspath(sys.argv[2])
     writer = tap.Writer()
@@ -80,6 +154,10 @@ def main():
         writer.case(f"{octets} octets survive close and exit of their writer",
                     drip(warpsock, program, octets))
     writer.case("who connects to itself may accept when WARPSOCK_START is over", late(warpsock))
+    held(writer, warpsock)
+    for how in ("exit", "quick_exit", "_exit"):
+        writer.case(f"{how}() by a second thread does not cut the first one's exit() short",
+                    twice(warpsock, how))
     writer.finish()
 
 
