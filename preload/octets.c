@@ -241,16 +241,14 @@ static long in_by_kind(struct octets_call *c, struct pieces *p)
 }
 
 /*
- * connect() took the connection away meanwhile, or close() did, and another process goes on with
- * it: then the call finds an end, @closed
+ * What close() took meanwhile is what it is to a call that comes later: no end, for which the peer
+ * would be blamed. Or connect() took the connection away.
  */
-static long unless_gone(const struct octets_call *c, long r, long closed)
+static long unless_gone(const struct octets_call *c, long r)
 {
-	if (r != -EXDEV)
-		return r;
-	if (__atomic_load_n(&c->sock->ended, __ATOMIC_ACQUIRE))
-		return closed;
-	return sock_has(c->sock, c->stream) ? r : -EPIPE;
+	if (r <= 0 && sock_is_closed(c->sock))
+		return -EBADF;
+	return r != -EXDEV || sock_has(c->sock, c->stream) ? r : -EPIPE;
 }
 
 long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
@@ -265,7 +263,7 @@ long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 		return -EAGAIN; /* what is there, only recvmsg() tells */
 	if (flags & MSG_OOB)
 		return -EINVAL;
-	got = unless_gone(&c, in_by_kind(&c, &p), 0);
+	got = unless_gone(&c, in_by_kind(&c, &p));
 	attend_owing(s);
 	return got;
 }
@@ -323,7 +321,7 @@ long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
 		sent = -EOPNOTSUPP;
 	if (sent)
 		return sent;
-	sent = unless_gone(&c, out_by_kind(&c, &p), -EPIPE);
+	sent = unless_gone(&c, out_by_kind(&c, &p));
 	attend_owing(s);
 	if (sent == -ENOMSG)
 		sock_fall_back(s);

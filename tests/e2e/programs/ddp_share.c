@@ -289,13 +289,13 @@ static bool killed_elsewhere(void)
 	return true;
 }
 
-/* It finds the end, or came too late */
-static void *reads_an_end(void *arg)
+/* Whether it was in time or not */
+static void *finds_it_closed(void *arg)
 {
 	char c;
 	long n = read(*(int *)arg, &c, 1);
 
-	return (void *)(intptr_t)(n == 0 || (n < 0 && errno == EBADF));
+	return (void *)(intptr_t)(n < 0 && errno == EBADF);
 }
 
 /* A thread reads what its process closes; another process may go on with it */
@@ -306,7 +306,7 @@ static bool closed_beside_a_reader(bool shared)
 	int fd[2];
 
 	need(crew_pair(fd) && (!shared || crew_start(fd, answers)));
-	need(!pthread_create(&thread, NULL, reads_an_end, &fd[1]));
+	need(!pthread_create(&thread, NULL, finds_it_closed, &fd[1]));
 	nap_ms(20);
 	close(fd[1]);
 	need(!pthread_join(thread, &ended) && ended);
