@@ -23,6 +23,7 @@
 #include "preload/device.h"
 #include "preload/host.h"
 #include "preload/libc.h"
+#include "preload/listens.h"
 #include "preload/pieces.h"
 #include "preload/plain.h"
 #include "preload/probe.h"
@@ -273,7 +274,7 @@ static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, soc
 	barred = barred_reason();
 	if (barred)
 		return connect_barred(s, peer, peer_len, barred);
-	here = sock_listens_here(peer, peer_len);
+	here = listens_here(peer, peer_len);
 	connect_choose(s, peer, peer_len, here, &choice);
 	if (choice.mode == CONFIG_USE_TCP)
 		return connect_plain(s, fd, addr, len, choice.reason);

@@ -240,13 +240,20 @@ static long in_by_kind(struct octets_call *c, struct pieces *p)
 	return c->flags & MSG_PEEK ? peek(c, p) : take(c, p);
 }
 
+/* By close(), not by the process's end, which leaves the number */
+static bool is_closed(const struct sock *s)
+{
+	return __atomic_load_n(&s->ended, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&s->ent.numbers, __ATOMIC_ACQUIRE);
+}
+
 /*
  * What close() took meanwhile is what it is to a call that comes later: no end, for which the peer
  * would be blamed. Or connect() took the connection away.
  */
 static long unless_gone(const struct octets_call *c, long r)
 {
-	if (r <= 0 && sock_is_closed(c->sock))
+	if (r <= 0 && is_closed(c->sock))
 		return -EBADF;
 	return r != -EXDEV || sock_has(c->sock, c->stream) ? r : -EPIPE;
 }

@@ -15,17 +15,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/address.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/point.h"
 #include "base/sockutil.h"
 #include "preload/attend.h"
-#include "preload/choose.h"
 #include "preload/device.h"
 #include "preload/epoll.h"
 #include "preload/fork.h"
-#include "preload/host.h"
 #include "preload/internal.h"
 #include "preload/kept.h"
 #include "preload/libc.h"
@@ -655,54 +652,4 @@ void sock_after_fork(bool child)
 {
 	fork_lock_drop(&own_lock, child);
 	fdtab_each(go_abroad, NULL);
-}
-
-/* --- listeners of this process --- */
-
-struct search {
-	const struct sockaddr *addr;
-	socklen_t len;
-	bool found;
-};
-
-static bool address_equals(const struct sockaddr_storage *a, const struct sockaddr *b)
-{
-	if (a->ss_family != b->sa_family)
-		return false;
-	if (a->ss_family == AF_INET)
-		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-	return IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)a)->sin6_addr,
-				  &((const struct sockaddr_in6 *)b)->sin6_addr);
-}
-
-static bool is_for_ddp(const struct sock *s, const struct search *search)
-{
-	struct choice choice;
-
-	if (s->fixed)
-		return s->mode != CONFIG_USE_TCP;
-	choose_server(search->addr, search->len, &choice);
-	return choice.mode != CONFIG_USE_TCP;
-}
-
-/* A wildcard listener has every address that is this host's */
-static void search_listener(int fd, struct fdent *ent, void *ctx)
-{
-	struct search *search = ctx;
-	struct sock *s = sock_of_entry(ent);
-
-	if (!s || sock_role(s) != SOCK_LISTENER ||
-	    base_address_port(&s->name) != base_address_port(search->addr))
-		return;
-	if (base_address_is_any(&s->name) || address_equals(&s->name, search->addr))
-		search->found |= is_for_ddp(s, search);
-}
-
-bool sock_listens_here(const struct sockaddr *addr, socklen_t len)
-{
-	struct search search = { addr, len, false };
-
-	fdtab_each(search_listener, &search);
-	return search.found && host_is_local(addr, len);
 }

@@ -101,13 +101,6 @@ static inline int sock_wait_fd(const struct sock *s)
 	return device ? s->stream->carrier : __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST);
 }
 
-/* By close(), while the caller is in a call: not by the process's end, which leaves the number */
-static inline bool sock_is_closed(const struct sock *s)
-{
-	return __atomic_load_n(&s->ended, __ATOMIC_ACQUIRE) &&
-	       !__atomic_load_n(&s->ent.numbers, __ATOMIC_ACQUIRE);
-}
-
 /* NULL: it is something else */
 static inline struct sock *sock_of_entry(struct fdent *ent)
 {
@@ -183,8 +176,6 @@ void sock_progressed(struct sock *s, int err); /* by who has asked the stream it
 void sock_report(struct sock *s);
 /* The same for all that there are, also for one that is closed while another thread is in a call */
 void sock_report_all(void);
-/* Is there a listener for DDP in this process that a connection to @addr would reach? */
-bool sock_listens_here(const struct sockaddr *addr, socklen_t len);
 
 /* The levels of a socket may have changed, or it became a stream and is judged otherwise */
 void sock_tell(struct sock *s);

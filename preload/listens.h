@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PRELOAD_LISTENS_H
+#define PRELOAD_LISTENS_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+/* Is there a listener for DDP in this process that a connection to @addr would reach? */
+bool listens_here(const struct sockaddr *addr, socklen_t len);
+
+#endif
