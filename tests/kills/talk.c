@@ -163,8 +163,8 @@ static void in_take(struct end *e, size_t len, bool filled)
 }
 
 /*
- * Nothing, or little, comes behind what is in doubt: who was killed has taken the rest, if he asked
- * for as much
+ * Nothing, or little, comes behind what is in doubt: who was killed in reading has taken the rest,
+ * if he asked for as much; who was killed in sending has left it out, if that was his last call
  */
 static void in_end(struct end *e)
 {
@@ -173,6 +173,8 @@ static void in_end(struct end *e)
 
 	if (e->lost && w->got <= at && at <= w->asked &&
 	    pattern_check(!e->role, at, e->came, e->held) == e->held)
+		ledger_store(&w->got, sent);
+	if (ledger_load(&w->doubt_to) == sent && w->got >= ledger_load(&w->doubt_from))
 		ledger_store(&w->got, sent);
 	ledger_store(&w->end, END_OF_STREAM);
 }
