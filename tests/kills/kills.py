@@ -127,6 +127,7 @@ class Run:
                                      point=f"{point}:{nth}")
             if case.killed or case.helper or oracle.whole(case):
                 break
+            seed = draw.randrange(1 << 32)  # what is written decides whether they come there
         return f"at {point}", case
 
     def at_rest(self, job):
@@ -157,7 +158,7 @@ class Run:
         dead = case.killed or bool(case.helper)
         if not dead and not problems:
             problems = ["nobody was killed"]
-        where = f"seed {args[-1]}, {case.name}, {case.victim}"
+        where = f"seed {case.seed}, {case.name}, {case.victim}"
         return name, dead, [f"{where}: {text}" for text in problems]
 
     def main(self):

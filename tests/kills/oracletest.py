@@ -58,7 +58,7 @@ def way_fill(way, values):
 
 
 def case_make(victim, locks, *ways):
-    case = stage.Case("by direction", ("f", OCTETS, OCTETS, None), victim, stage.Ledger(),
+    case = stage.Case("by direction", ("f", OCTETS, OCTETS, None), victim, ledger=stage.Ledger(),
                       killed=True, locks=locks, threads=None if locks is None else 1)
     case.ledger.child = case.ledger.joined = 1
     case.ledger.alone = {"listen": 2, "child": 1}.get(victim, 0)

@@ -47,6 +47,7 @@ class Case:
     name: str
     shape: tuple
     victim: str  # who was to be killed
+    seed: int = 0
     ledger: Ledger = None
     killed: bool = False
     struck: bool = False  # a child was, at a point or behind its last word
@@ -84,7 +85,7 @@ def when_idle(play):
 
 class Play:
     def __init__(self, theatre, name, shape, victim, seed, point):
-        self.case = Case(name, shape, victim)
+        self.case = Case(name, shape, victim, seed)
         self.dir = Path(tempfile.mkdtemp(dir=theatre.dir))
         with open(self.dir / "ledger", "w+b") as file:
             file.truncate(ctypes.sizeof(Ledger))
