@@ -13,7 +13,7 @@ import errno
 STREAM_END = 1
 RESET = 1000 + errno.ECONNRESET
 GONE = {0, RESET, 1000 + errno.EPIPE}
-LIVING = ("connect", "listen", "child", "side")
+LIVING = ("connect", "listen", "child", "side", "others")
 
 
 def accepted(way):

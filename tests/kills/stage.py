@@ -4,6 +4,7 @@ import ctypes
 import mmap
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -102,6 +103,8 @@ class Play:
         if "y" in flags:
             self.env["WARPSOCK_RUNTIME_DIR"] = "/dev/null"
         self.program, self.point, self.running = theatre.program, point, {}
+        # Inherited, and closed by those whom the library makes: its end is that of all words
+        self.heard, self.held = os.pipe()
 
     def start(self, who):
         env = dict(self.env)
@@ -111,7 +114,8 @@ class Play:
         with open(self.dir / who, "wb") as out:
             self.running[who] = subprocess.Popen(
                 [self.program, str(self.dir / "ledger"), who, *self.args], env=env,
-                stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.dir)
+                stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.dir,
+                pass_fds=(self.held,))
 
     def wait(self, condition, limit=LIMIT):
         end = time.monotonic() + limit
@@ -173,6 +177,13 @@ class Play:
                 self.ledger.killed = 1
         self.ledger.over = 1
         self.end("side")
+        self.end_others()
+
+    def end_others(self):
+        """Those of the library's may begin when their program is over."""
+        silent = select.select([self.heard], [], [], LIMIT)[0]
+        self.case.status["others"] = 0 if silent else None
+        os.close(self.heard)
 
     def listen(self):
         """What they said on standard error."""
@@ -194,6 +205,7 @@ class Play:
         self.start("side")
         self.start("listen")
         self.start("connect")
+        os.close(self.held)
         when(self)
         self.end_all()
         self.listen()
