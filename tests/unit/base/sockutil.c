@@ -14,27 +14,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-
-static void connected(int fd[2])
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(a);
-	int lfd = socket(AF_INET, SOCK_STREAM, 0);
-
-	cr_assert_eq(bind(lfd, (struct sockaddr *)&a, len), 0);
-	cr_assert_eq(listen(lfd, 1), 0);
-	cr_assert_eq(getsockname(lfd, (struct sockaddr *)&a, &len), 0);
-	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
-	cr_assert_eq(connect(fd[0], (struct sockaddr *)&a, len), 0);
-	fd[1] = accept(lfd, NULL, NULL);
-	close(lfd);
-}
+#include "tests/unit/tcp_pair.h"
 
 Test(sockutil, readiness_and_octets)
 {
 	int fd[2];
 
-	connected(fd);
+	tcp_pair(fd, 0, 0);
 	cr_expect_eq(base_sock_ready(fd[1], POLLIN | POLLOUT), POLLOUT);
 	cr_expect_eq(base_sock_unread(fd[1]), 0);
 	cr_assert_eq(write(fd[0], "abc", 3), 3);
@@ -62,7 +48,7 @@ Test(sockutil, abort_resets_and_leaves_no_error)
 	int fd[2];
 	char c;
 
-	connected(fd);
+	tcp_pair(fd, 0, 0);
 	errno = 77;
 	base_sock_abort(fd[0]);
 	cr_expect_eq(errno, 77);
@@ -81,7 +67,9 @@ Test(sockutil, options)
 	struct linger hard = { 1, 0 };
 	int fd[2];
 
-	connected(fd);
+	tcp_pair(fd, 0, 0);
+	cr_expect_eq(base_sock_number(fd[0], SOL_SOCKET, SO_TYPE), SOCK_STREAM);
+	cr_expect_eq(base_sock_number(fd[0], IPPROTO_TCP, 255), -ENOPROTOOPT);
 	cr_expect_not(base_sock_is_nonblock(fd[0]));
 	fcntl(fd[0], F_SETFL, O_NONBLOCK);
 	cr_expect(base_sock_is_nonblock(fd[0]));

@@ -7,8 +7,6 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,29 +15,9 @@
 
 #include "rnic/rnic_stream.h"
 #include "soft/soft_stream.h"
+#include "tests/unit/tcp_pair.h"
 
 #define PAIR_OPS (&soft_stream_ops)
-
-/* A connected pair; @mss and @sndbuf of the first socket, 0: the system's */
-static inline void pair_tcp(int fd[2], int mss, int sndbuf)
-{
-	struct sockaddr_in sin = { .sin_family = AF_INET,
-				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(sin);
-	int l = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	cr_assert_eq(bind(l, (struct sockaddr *)&sin, len), 0);
-	cr_assert_eq(listen(l, 1), 0);
-	getsockname(l, (struct sockaddr *)&sin, &len);
-	fd[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (mss)
-		setsockopt(fd[0], IPPROTO_TCP, TCP_MAXSEG, &mss, sizeof(mss));
-	if (sndbuf)
-		setsockopt(fd[0], SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf));
-	cr_assert_eq(connect(fd[0], (struct sockaddr *)&sin, len), 0);
-	fd[1] = accept(l, NULL, NULL);
-	close(l);
-}
 
 struct pair_end {
 	struct rnic_stream_mem mem;

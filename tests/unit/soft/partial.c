@@ -38,7 +38,7 @@ static void run_open(struct run *r, const struct rnic_stream_param *p, int sndbu
 
 	memset(r, 0, sizeof(*r));
 	r->octets = malloc(COLLECTED);
-	pair_tcp(r->fd, 1000, sndbuf);
+	tcp_pair(r->fd, 1000, sndbuf);
 	pair_end_init(&r->end, r->fd[0], p);
 	cr_assert_eq(PAIR_OPS->start(&r->end.mem, r->end.fd, NULL, 0, &events), -EAGAIN);
 	cr_assert_eq(recv(r->fd[1], request, sizeof(request), MSG_WAITALL), 20);

@@ -105,7 +105,7 @@ Test(soft_peer, what_the_socket_cuts_arrives_whole)
 
 	MUST(warp_device_open("soft", &dev) == 0);
 	end_init(&a, dev, 32);
-	pair_tcp(pair, 0, 5000); /* a frame each, and what is taken at once is not a multiple */
+	tcp_pair(pair, 0, 5000); /* a frame each, and what is taken at once is not a multiple */
 	fd = pair[1];
 	raw_connect(&a, pair, 1);
 	for (size_t i = 0; i < MESSAGES * LEN; i++)

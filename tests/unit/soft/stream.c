@@ -102,7 +102,7 @@ static void pair_make(const struct rnic_stream_param *param)
 
 	memset(&box_a, 0, sizeof(box_a));
 	memset(&box_b, 0, sizeof(box_b));
-	pair_tcp(fd, 0, 0);
+	tcp_pair(fd, 0, 0);
 	p.initiator = true;
 	pair_end_init(&a, fd[0], &p);
 	p.initiator = false;
@@ -426,7 +426,7 @@ Test(soft_stream, a_message_of_many_frames)
 
 	pair_make(&plain);
 	pair_drop();
-	pair_tcp(fd, 1000, 4096);
+	tcp_pair(fd, 1000, 4096);
 	pair_end_init(&b, fd[1], &plain);
 	pair_end_init(&a, fd[0], &(struct rnic_stream_param){ true, true, false, 2, 0, 1, 1, 0 });
 	pair_open(&a, &b);
@@ -452,7 +452,7 @@ Test(soft_stream, what_was_begun_is_not_exchanged)
 
 	pair_make(&plain);
 	pair_drop();
-	pair_tcp(fd, 1000, 4096);
+	tcp_pair(fd, 1000, 4096);
 	pair_end_init(&b, fd[1], &plain);
 	pair_end_init(&a, fd[0], &(struct rnic_stream_param){ true, true, false, 2, 0, 1, 1, 0 });
 	pair_open(&a, &b);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "tests/unit/tcp_pair.h"
 
 struct stream_param ends_param;
 bool ends_auto;
@@ -24,18 +25,7 @@ uint32_t ends_without[2];
 
 void ends_tcp(int fd[2])
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(a);
-	int lfd = socket(AF_INET, SOCK_STREAM, 0);
-
-	cr_assert_eq(bind(lfd, (struct sockaddr *)&a, len), 0);
-	cr_assert_eq(listen(lfd, 1), 0);
-	cr_assert_eq(getsockname(lfd, (struct sockaddr *)&a, &len), 0);
-	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
-	cr_assert_eq(connect(fd[0], (struct sockaddr *)&a, len), 0);
-	fd[1] = accept(lfd, NULL, NULL);
-	cr_assert_geq(fd[1], 0);
-	close(lfd);
+	tcp_pair(fd, 0, 0);
 }
 
 struct stream *ends_attach(int fd, bool initiator)

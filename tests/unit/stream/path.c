@@ -9,42 +9,23 @@
 #include "tests/unit/stream/ends.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "mpa/mpa.h"
+#include "tests/unit/tcp_pair.h"
 
 #define NARROW 1400
 #define WIDE 30000
 /* Octets each way */
 #define SIZE 20000000u
 
-/* As ends_tcp(), with segments of so many octets, and little room */
-static void tcp_narrow(int fd[2])
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int lfd = socket(AF_INET, SOCK_STREAM, 0), mss = NARROW, room = 1;
-	socklen_t len = sizeof(a);
-
-	cr_assert_eq(bind(lfd, (struct sockaddr *)&a, len), 0);
-	cr_assert_eq(listen(lfd, 1), 0);
-	cr_assert_eq(getsockname(lfd, (struct sockaddr *)&a, &len), 0);
-	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
-	cr_assert_eq(setsockopt(fd[0], IPPROTO_TCP, TCP_MAXSEG, &mss, sizeof(mss)), 0);
-	cr_assert_eq(connect(fd[0], (struct sockaddr *)&a, len), 0);
-	fd[1] = accept(lfd, NULL, NULL);
-	for (int i = 0; i < 2; i++)
-		cr_assert_eq(setsockopt(fd[i], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
-	close(lfd);
-}
-
 static void open_narrow(struct stream *s[2])
 {
-	int fd[2];
+	int fd[2], room = 1;
 
-	tcp_narrow(fd);
+	tcp_pair(fd, NARROW, room);
+	cr_assert_eq(setsockopt(fd[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
 	for (int i = 0; i < 2; i++)
 		s[i] = ends_attach(fd[i], !i);
 	for (int i = 0; i < 1000 && !(OPS->levels(s[1], NULL) & STREAM_WRITABLE); i++) {
