@@ -386,17 +386,28 @@ long device_shutdown(struct sock *s, int fd, int how)
 
 /* --- accept() --- */
 
-/* Between poll() and accept() a process that has the socket, too, may have been faster */
-static long kernel_accept(const struct sock *s, struct device_call *c)
+/*
+ * Between poll() and accept() another process may have been faster, one that was forked or
+ * that was given the socket. Nobody may sleep in the kernel then, with the lock and away from the
+ * device: so the file, which they share, is non-blocking for that moment. O_APPEND means nothing to
+ * a socket, and tells it from the program's own O_NONBLOCK.
+ */
+#define FOR_NOW (O_NONBLOCK | O_APPEND)
+
+static bool is_nonblock(int fd)
 {
-	bool apart = s->gate.shared && !base_sock_is_nonblock(c->fd);
-	int flags = apart ? libc.fcntl(c->fd, F_GETFL, 0) : 0;
+	return (libc.fcntl(fd, F_GETFL, 0) & FOR_NOW) == O_NONBLOCK;
+}
+
+static long kernel_accept(struct device_call *c)
+{
+	int flags = libc.fcntl(c->fd, F_GETFL, 0);
 	long fd;
 
-	if (apart)
-		libc.fcntl(c->fd, F_SETFL, flags | O_NONBLOCK);
+	if (!(flags & O_NONBLOCK))
+		libc.fcntl(c->fd, F_SETFL, flags | FOR_NOW);
 	fd = libc_try(libc.accept4(c->fd, c->addr, c->len, c->flags));
-	if (apart)
+	if (!(flags & O_NONBLOCK))
 		libc.fcntl(c->fd, F_SETFL, flags);
 	return fd;
 }
@@ -405,7 +416,7 @@ static long kernel_try(struct sock *s, struct device_call *c)
 {
 	bool ready = s->gate.beside && base_sock_ready(c->fd, POLLIN);
 
-	return ready ? kernel_accept(s, c) : -EAGAIN;
+	return ready ? kernel_accept(c) : -EAGAIN;
 }
 
 static long device_try(struct sock *s, struct device_call *c)
@@ -452,7 +463,7 @@ static long take_waiting(struct sock *s, struct device_call *c)
 	long r;
 
 	while ((r = take(s, c)) == -EAGAIN) {
-		int n = base_sock_is_nonblock(c->fd) ? 0 : wait_sleep(&p, 1, deadline, NULL);
+		int n = is_nonblock(c->fd) ? 0 : wait_sleep(&p, 1, deadline, NULL);
 
 		if (n == -EINTR)
 			return deadline == BASE_NEVER ? CALL_RESTART : -EINTR;
@@ -484,10 +495,15 @@ long device_take(struct sock *s, struct device_call *c)
 	return r;
 }
 
-bool device_misled(const struct sock *s, int fd)
+bool device_misled(int fd)
 {
-	return s->gate.shared && !base_sock_is_nonblock(fd) &&
-	       base_sock_timeout(fd, SO_RCVTIMEO) == BASE_NEVER;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	if (is_nonblock(fd) || base_sock_timeout(fd, SO_RCVTIMEO) != BASE_NEVER)
+		return false;
+	/* Who was at it may have been killed there */
+	base_poll(&p, 1, base_deadline(base_now(), BASE_NS_PER_MS));
+	return true;
 }
 
 /* What the rules say of the end that was asked for */
@@ -551,9 +567,7 @@ static void yield_forking(int fd, struct fdent *ent, void *ctx)
 
 	if (!s || !s->gate.listener)
 		return;
-	if (stays(s))
-		s->gate.shared = true;
-	else
+	if (!stays(s))
 		yield(s, CONFIG_REASON_FORKED);
 }
 
@@ -595,7 +609,6 @@ static void leave(int fd, struct fdent *ent, void *ctx)
 	internal_close(s->gate.fd);
 	s->gate.fd = -1;
 	s->gate.beside = false;
-	s->gate.shared = true;
 	device_forgo(s, CONFIG_REASON_FORKED);
 }
 

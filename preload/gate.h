@@ -20,7 +20,6 @@ struct gate {
 	bool served;			       /* atomic: one of the device's was accepted */
 	bool beside;			       /* the kernel listens, too */
 	bool kernel_next;		       /* whose turn it is */
-	bool shared;			       /* a parent has it beside, and a child the socket */
 };
 
 #endif

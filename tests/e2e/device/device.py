@@ -150,6 +150,7 @@ LISTENERS = (
         ("numbers", {}), ("interrupted", {}), ("forks_early", {"FORKED": 1}),
         ("forks_late", {"FORKED": 3}), ("port_twice", {}), ("everywhere", {}),
         ("confined", {"SANDBOXED": 1}))),
+    ("beside: given_away", "given_away", ROCE | {"FAKE_REGIONS": "100000"}, {}),
     ("beside, by the user's wish", "waits", ROCE | VERBS, {"PROVIDER_UNAVAILABLE": 2}),
     ("an iWARP device, which would take the kernel's port", "kernel_alone", {}, {}),
     ("a device elsewhere", "kernel_alone", ROCE | VERBS | {"FAKE_ELSEWHERE": "1"},
@@ -160,7 +161,7 @@ LISTENERS = (
     ("its listener after a fork", "alone_forks", VERBS, {"FORKED": 1, "PROVIDER_UNAVAILABLE": 1}),
 )
 # Peers that are gone before they are heard
-NO_MATTER = {"PEER_CLOSED", "LINGER_EXPIRED"}
+NO_MATTER = {"PEER_CLOSED", "PEER_NOT_MPA", "LINGER_EXPIRED"}
 
 
 def listeners(writer, device):

@@ -9,12 +9,15 @@ import ctypes
 import faulthandler
 import fcntl
 import os
+import queue
 import select
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
@@ -26,6 +29,10 @@ LOOP = "127.0.0.1"
 LIMIT = 40
 fake = ctypes.CDLL("libibverbs.so.1")
 fake.fake_knock.restype = ctypes.c_bool
+
+
+def kind_of(sock):
+    return "device" if b"verbs\0" in sock.getsockopt(SOL_DDP, DDP_INFO, 512) else "kernel"
 
 
 class Server:
@@ -53,7 +60,7 @@ class Server:
             name = addr[0].removeprefix("::ffff:")
             expect(name, LOOP)
             expect(len(addr), 4 if sock.family == socket.AF_INET6 else 2)
-            return "device" if b"verbs\0" in sock.getsockopt(SOL_DDP, DDP_INFO, 512) else "kernel"
+            return kind_of(sock)
 
     def is_empty(self):
         blocks = self.sock.getblocking()
@@ -251,6 +258,43 @@ def forks_late():
     expect(other.accept(), "device")
     in_child(lambda: None)
     expect(other.knock(), False)
+
+
+ACCEPTS = """
+import socket, sys
+listener = socket.socket(fileno=int(sys.argv[1]))
+print("accepts", flush=True)
+while True:
+    listener.accept()[0].close()
+"""
+
+
+def given_away():
+    """To a program that was started with the socket: it takes connections that were there at a
+    look, and nobody waits for the next one away from the device."""
+    server = Server()
+    told = queue.Queue()
+
+    def accepts():
+        while True:
+            with server.sock.accept()[0] as sock:
+                told.put(kind_of(sock))
+
+    fd = server.sock.fileno()
+    with subprocess.Popen([sys.executable, "-c", ACCEPTS, str(fd)], pass_fds=[fd],
+                          stdout=subprocess.PIPE) as other:
+        try:
+            other.stdout.readline()
+            threading.Thread(target=accepts, daemon=True).start()
+            for _ in range(300):
+                socket.create_connection((LOOP, server.port)).close()
+                time.sleep(0.001)
+                server.knock()
+                while told.get(timeout=LIMIT / 2) != "device":
+                    pass
+            expect(other.poll(), None)
+        finally:
+            other.kill()
 
 
 def confined():
