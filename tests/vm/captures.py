@@ -48,15 +48,23 @@ def is_siws_gate(problem):
     return problem.startswith("the responder sends in packet") and "before it may" in problem
 
 
+def is_siws_cut(problem):
+    """siw closes TCP with octets unsent; a grant that comes then ends it in the middle of them."""
+    return problem.endswith((" without its last segment", " are no whole FPDU"))
+
+
 def siws_own(session, connection, both):
     """The complaints about siw's half that are known ways of siw."""
     initiator, responder = decode.who_asks(connection)
     for side, end in enumerate((initiator, responder)):
         if (both or end[0] in SIW) and session.frames[side]:
             problems = []
-            decode.FpduReader(connection.halves[end], session.frames[side].size,
-                              session.marked[side], session.crc, problems).all()
+            fpdus = decode.FpduReader(connection.halves[end], session.frames[side].size,
+                                      session.marked[side], session.crc, problems).all()
             yield from filter(is_siws_pad, problems)
+            if connection.halves[end].rst:
+                decode.rdmap.messages(fpdus, problems)
+                yield from filter(is_siws_cut, problems)
     if (both or responder[0] in SIW) and session.frames[1] and not session.frames[1].p2p:
         yield from filter(is_siws_gate, session.problems)
 

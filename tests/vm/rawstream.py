@@ -406,6 +406,37 @@ def call_unread(stream):
     time.sleep(QUIET)
 
 
+def last_octets(stream, grant):
+    """listen put 12000 close: the program ends with most of it in TCP's hands. How the rest ends,
+    and how much of it came."""
+    stream.give(1, 0x53, 0x200000, 65536, 384)
+    sys.stdin.read()  # to whose end the program has ended
+    if grant:  # its first FPDU is enough
+        stream.tagged(WRITE, stream.theirs["sgl_stag"], stream.theirs["sgl_to"],
+                      struct.pack("<QII", 0x300000, 0x54, 65536))
+        time.sleep(QUIET)
+    data = b""
+    try:
+        while (got := stream.next()) and got != (CTRL, DISCONNECT):
+            data += got[3] if got[:2] == ("write", BUF_AT[0]) else b""
+    except Ended as why:
+        return str(why), len(data)
+    want(data == pattern(0, 12000, 100), f"{len(data)} octets")
+    return "whole", len(data)
+
+
+def call_whole(stream):
+    """without a word from us all of it comes"""
+    how = last_octets(stream, False)
+    want(how == ("whole", 12000), f"{how}")
+
+
+def call_cut(stream):
+    """after a grant of ours it is lost"""
+    how, size = last_octets(stream, True)
+    want(how == "reset" and size < 12000, f"{how}, {size} octets")
+
+
 SERVE = {  # the connection data, where they are not the usual ones
     "shapes": {"octets": 10}, "entries": {"entries": 3}, "one_entry": {"entries": 1},
     "iomap": {"iomap": 4}, "iomap_credits": {"iomap": 4, "credits_": 3}, "byte_order": {"flags": 3},
@@ -463,12 +494,24 @@ def forked(options):
         stream.close()
 
 
+def narrow(addr, port):
+    """A connection with hardly a window: what is not read stays with the peer's TCP."""
+    sock = socket.socket()
+    sock.settimeout(rawpeer.WAIT)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4608)
+    sock.connect((addr, port))
+    return sock
+
+
 def client(options):
     what = options.what[0]
     if what == "forked":
         forked(options)
         return
-    stream = Stream(rawpeer.connect(options.addr, options.port).sock)
+    if what in ("whole", "cut"):
+        stream = Stream(narrow(options.addr, options.port))
+    else:
+        stream = Stream(rawpeer.connect(options.addr, options.port).sock)
     stream.begin(conn_data())
     globals()[f"call_{what}"](stream)
     stream.close()

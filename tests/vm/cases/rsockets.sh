@@ -74,5 +74,20 @@ port=7750
 check "a server's limit forgets mappings" \
 	server leak 0 option rqsize 16 -- get 12 sleep 500 close
 check "DATA beyond its credits is lost" server unread 1 option rqsize 16 -- watch 2500 get 40
+
+# lasting WHAT ABORTS: the server ends, and then the raw client, whose input ends then, goes on
+lasting() {
+	local aborts
+	aborts=$(tcp_aborts)
+	port=$((port + 1))
+	start server "${over_rsockets[@]}" "$program" listen $SIW $port put 12000 close
+	await_port server $port
+	until ! running server; do nap 0.05; done |
+		in_peer timeout -k 2 60 python3 "$raw" client $SIW $port "$1" &&
+		ends server 10 && [ $(($(tcp_aborts) - aborts)) = "$2" ]
+}
+check "a server has ended, the rest is with TCP: it comes" lasting whole 0
+check "a server has ended, the rest is with TCP: a grant makes TCP drop it" lasting cut 1
+
 over_rsockets+=(RDMAV_FORK_SAFE=1)
 check "RDMAV_FORK_SAFE: four zero octets, then MPA on the same port" server forked 0 -- get 5 close

@@ -5,19 +5,28 @@
 port=7200
 over_warpsock=("$apps/warpsock" run --all --mode on --)
 
+# to_theirs OPTIONS...: for streamed(), whose locals it has
+to_theirs() {
+	port=$((port + 1))
+	start server rstream -b "$SIW" -p $port -T v "$@"
+	await_port server $port
+	in_peer "${within[@]}" "${ours[@]}" -s "$SIW" -p $port "$@" && ends server 10
+}
+
+to_ours() {
+	port=$((port + 1))
+	start server in_peer "${ours[@]}" -b "$PEER" -p $port "$@"
+	await_port server $port
+	"${within[@]}" rstream -s "$PEER" -p $port -T v "$@" && ends server 10
+}
+
 # streamed OPTIONS...: given to both; verifies each octet
 streamed() {
-	port=$((port + 1))
 	local within=(timeout -k 2 60) ours=("${over_warpsock[@]}" rstream -T s -T v)
-	if [ $pair = software-librspreload ]; then
-		start server rstream -b "$SIW" -p $port -T v "$@"
-		await_port server $port
-		in_peer "${within[@]}" "${ours[@]}" -s "$SIW" -p $port "$@" && ends server 10
-	else
-		start server in_peer "${ours[@]}" -b "$PEER" -p $port "$@"
-		await_port server $port
-		"${within[@]}" rstream -s "$PEER" -p $port -T v "$@" && ends server 10
-	fi
+	case $pair in
+	software-librspreload) unless_reset to_theirs "$@" ;;
+	*) to_ours "$@" ;;
+	esac
 }
 
 repeat() {
