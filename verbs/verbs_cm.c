@@ -23,7 +23,10 @@
 #define BROKEN_NS (BASE_NS_PER_S / 2)
 #define RESOLVE_MS 100
 #define RESOLVE_MAX_MS 2000
-/* How long nothing is heard, and how long after its beginning a connection may need it */
+/*
+ * How long nothing is heard before the first, each waits twice as long as that before it; and until
+ * when after its beginning a connection's first word may be one to be overlooked
+ */
 #define NUDGE_NS (20 * BASE_NS_PER_MS)
 #define NUDGE_LAST BASE_NS_PER_S
 
@@ -222,7 +225,7 @@ int verbs_cm_accept(struct verbs_conn *c)
 
 /*
  * siw as responder overlooks FPDUs that come while it sends its Reply, until the next segment: an
- * initiator that has sent something and heard nothing sends one Write of no octets
+ * initiator that has sent something and heard nothing sends Writes of no octets
  */
 static void nudge_attend(struct verbs_conn *c)
 {
@@ -234,13 +237,15 @@ static void nudge_attend(struct verbs_conn *c)
 	pthread_mutex_lock(&q->lock);
 	for (unsigned int i = 0; i < q->halves; i++)
 		verbs_half_reap(&q->half[i]);
-	if (!c->first_at && q->sq.ring.tail != c->posted)
-		c->first_at = now;
-	if (q->heard || q->broken || base_deadline_passed(c->nudge_until, now)) {
+	if (!c->nudge_at && q->sq.ring.tail != c->posted)
+		c->nudge_at = base_deadline(now, NUDGE_NS);
+	if (q->heard || q->broken || (!c->nudge_at && base_deadline_passed(c->nudge_until, now))) {
 		c->nudge_until = 0;
-	} else if (c->first_at && now - c->first_at >= NUDGE_NS) {
+	} else if (c->nudge_at && base_deadline_passed(c->nudge_at, now)) {
 		verbs_qp_nudge(q);
-		c->nudge_until = 0;
+		c->nudge_at = base_deadline(now, NUDGE_NS << ++c->nudges);
+		if (c->nudges == VERBS_NUDGES)
+			c->nudge_until = 0;
 	}
 	pthread_mutex_unlock(&q->lock);
 }

@@ -29,9 +29,10 @@ struct verbs_conn {
 	uint64_t start_by;
 	int resolve_ms;	 /* how long the address was waited for */
 	uint64_t end_by; /* 0, or it is broken: when its end is taken for granted */
-	/* active, iWARP: until when a nudge may be due; what was posted before; when more was */
-	uint64_t nudge_until, first_at;
-	uint32_t posted;
+	/* active, iWARP: until when a nudge may become due; when one is; 0: none, not yet */
+	uint64_t nudge_until, nudge_at;
+	uint8_t nudges;
+	uint32_t posted; /* before there was a connection */
 	unsigned int waiters;
 	uint8_t start_pd[VERBS_PD_MAX], start_pd_len;
 	uint8_t peer_pd[VERBS_PD_MAX], peer_pd_len;

@@ -9,6 +9,9 @@
 #include <rdma/rdma_cma.h>
 
 /* The calls that are used, without those that the headers have as inlines */
+/* Writes of no octets that a connection may send by itself, at most (verbs_stream_nudge.c) */
+#define VERBS_NUDGES 6
+
 #define VERBS_CALLS(X)                 \
 	X(ibv, ack_async_event)        \
 	X(ibv, ack_cq_events)          \

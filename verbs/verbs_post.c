@@ -8,10 +8,6 @@
 #include "verbs/verbs_conn.h"
 #include "verbs/verbs_qp.h"
 
-/* The marks by which completions are known: see verbs_wc.c */
-#define MARK_SEND 0
-#define MARK_RECV 1
-
 static const struct {
 	int opcode; /* -1: the device has none */
 	uint8_t wc;
@@ -50,7 +46,6 @@ static bool can(const struct verbs_device *d, const struct warp_send_wr *wr)
 static void wr_translate(struct ibv_send_wr *out, const struct warp_send_wr *wr)
 {
 	out->opcode = (enum ibv_wr_opcode)rows[wr->opcode].opcode;
-	out->wr_id = MARK_SEND;
 	if (wr->flags & WARP_SEND_SOLICITED)
 		out->send_flags |= IBV_SEND_SOLICITED;
 	if (wr->flags & WARP_SEND_FENCE)
@@ -110,7 +105,9 @@ static int pieces_inline(struct verbs_qp *q, struct ibv_send_wr *out, const stru
 static int send_one(struct verbs_qp *q, const struct warp_send_wr *wr)
 {
 	struct ibv_sge sg[VERBS_SGE_MAX];
-	struct ibv_send_wr out = { .sg_list = sg }, *bad;
+	struct ibv_send_wr out = { .wr_id = verbs_queue_mark(&q->sq, VERBS_MARK_SEND),
+				   .sg_list = sg },
+			   *bad;
 	struct verbs_slot *slot;
 	int n;
 
@@ -144,10 +141,12 @@ static int send_one(struct verbs_qp *q, const struct warp_send_wr *wr)
 	return 0;
 }
 
-/* The device's queue has room for one more than the program's; no one looks at its STag */
+/* The device's queue has room for them beside the program's; no one looks at their STag */
 void verbs_qp_nudge(struct verbs_qp *q)
 {
-	struct ibv_send_wr out = { .opcode = IBV_WR_RDMA_WRITE, .wr_id = MARK_SEND }, *bad;
+	struct ibv_send_wr out = { .wr_id = verbs_queue_mark(&q->sq, VERBS_MARK_SEND),
+				   .opcode = IBV_WR_RDMA_WRITE },
+			   *bad;
 
 	out.wr.rdma.rkey = 1;
 	if (!ibv_post_send(q->ibv, &out, &bad))
@@ -184,7 +183,9 @@ int verbs_qp_post_send(struct warp_qp *qp, const struct warp_send_wr *wr, unsign
 static int recv_one(struct verbs_qp *q, const struct warp_recv_wr *wr)
 {
 	struct ibv_sge sg[VERBS_SGE_MAX];
-	struct ibv_recv_wr out = { .wr_id = MARK_RECV, .sg_list = sg }, *bad;
+	struct ibv_recv_wr out = { .wr_id = verbs_queue_mark(&q->rq, VERBS_MARK_RECV),
+				   .sg_list = sg },
+			   *bad;
 	struct verbs_slot *slot;
 	int n;
 

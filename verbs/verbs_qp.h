@@ -12,14 +12,18 @@
 
 struct verbs_conn;
 
-/* What is known of a work request until the device has completed it */
+/* What is known of a work request until it and all before it are complete */
 struct verbs_slot {
 	uint64_t wr_id;
-	uint32_t byte_len; /* of a Read or an atomic */
+	uint32_t byte_len; /* of a Read, an atomic or what was received */
+	uint32_t inv_stag; /* of what was received */
+	uint8_t flags;	   /* the same: enum warp_wc_flag */
+	uint8_t status;	   /* done: enum warp_wc_status */
 	uint8_t opcode;	   /* enum warp_wc_opcode */
 	bool signaled;
 	bool answer; /* it completes when the peer has sent something */
 	bool own;    /* a nudge, of which the program knows nothing */
+	bool done;   /* the device has completed it */
 };
 
 struct verbs_queue {
@@ -28,6 +32,14 @@ struct verbs_queue {
 	uint32_t depth; /* as the program asked for */
 	uint32_t used;	/* of it: those, and completions that nobody has polled */
 };
+
+/* The device's mark of a work request, and of the one that is posted next: its slot, a direction */
+enum verbs_mark { VERBS_MARK_SEND, VERBS_MARK_RECV };
+
+static inline uint64_t verbs_queue_mark(const struct verbs_queue *queue, enum verbs_mark direction)
+{
+	return (uint64_t)(queue->ring.tail & queue->ring.mask) << 1 | direction;
+}
 
 /*
  * The device's completion queue of a queue pair: one for both directions, or one for each. It

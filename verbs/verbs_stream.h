@@ -56,8 +56,6 @@ enum verbs_nudge {
 	VERBS_NUDGE_GATED, /* the peer is to speak first, until the timer */
 };
 
-#define VERBS_NUDGES 6
-
 struct verbs_stream {
 	struct rnic_native native; /* an epoll set of both channels, and of the timer */
 	uint32_t owner;		   /* the process that made it */

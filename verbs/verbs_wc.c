@@ -10,7 +10,9 @@
  * A device flushes before the connection manager tells of the end. A program that sees something
  * flushed asks the connection why, so such completions are held until that can answer.
  *
- * The device's mark of a work request (wr_id) is its slot, and the direction.
+ * The device's mark of a work request (wr_id) is its slot, and the direction. The program hears of
+ * them in the order in which it has posted them, and siw completes a Send that is behind a Read when
+ * it is sent, and the Read when its Response has come: what is complete waits for what is before it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +25,7 @@ int verbs_queue_init(struct verbs_queue *queue, uint32_t depth)
 {
 	uint32_t size = 1;
 
-	while (size <= depth) /* and one of our own */
+	while (size < depth + VERBS_NUDGES)
 		size *= 2;
 	base_ring_init(&queue->ring, size);
 	queue->depth = depth;
@@ -86,40 +88,46 @@ static enum warp_wc_status status_of(enum ibv_wc_status status)
 	}
 }
 
-static void recv_fill(struct warp_wc *wc, const struct ibv_wc *in)
-{
-	wc->byte_len = in->byte_len;
-	if (in->wc_flags & IBV_WC_WITH_INV) {
-		wc->flags |= WARP_WC_WITH_INVALIDATE;
-		wc->inv_stag = in->invalidated_rkey;
-	}
-}
-
-static void push(struct verbs_half *h, const struct verbs_slot *slot, enum warp_wc_status status,
-		 const struct ibv_wc *in)
+static void push(struct verbs_half *h, const struct verbs_slot *slot)
 {
 	struct warp_wc *wc = &h->wc[base_ring_push(&h->ring)];
 
 	*wc = (struct warp_wc){
 		.wr_id = slot->wr_id,
 		.qp = &h->qp->qp,
-		.status = status,
+		.status = slot->status,
 		.opcode = slot->opcode,
-		.byte_len = status == WARP_WC_SUCCESS ? slot->byte_len : 0,
 	};
-	if (status == WARP_WC_SUCCESS && slot->opcode == WARP_WC_RECV)
-		recv_fill(wc, in);
+	if (slot->status != WARP_WC_SUCCESS)
+		return;
+	wc->byte_len = slot->byte_len;
+	wc->flags = slot->flags;
+	wc->inv_stag = slot->inv_stag;
 }
 
-/* The oldest one of its queue: what was posted first is complete first */
-static void complete(struct verbs_half *h, struct verbs_queue *queue, enum warp_wc_status status,
-		     const struct ibv_wc *in)
+/* Those that are complete, up to the first that is not */
+static void deliver(struct verbs_half *h, struct verbs_queue *queue)
 {
-	const struct verbs_slot *slot;
+	while (!base_ring_empty(&queue->ring)) {
+		const struct verbs_slot *slot = &queue->slot[base_ring_at(&queue->ring, 0)];
 
-	if (base_ring_empty(&queue->ring))
-		return;
-	slot = &queue->slot[base_ring_pop(&queue->ring)];
+		if (!slot->done)
+			break;
+		base_ring_pop(&queue->ring);
+		if (slot->own)
+			continue;
+		if (slot->status == WARP_WC_SUCCESS && !slot->signaled)
+			queue->used--;
+		else
+			push(h, slot);
+	}
+}
+
+static void done(struct verbs_half *h, const struct verbs_queue *queue, struct verbs_slot *slot,
+		 enum warp_wc_status status)
+{
+	slot->done = true;
+	slot->status = (uint8_t)status;
 	if (slot->own)
 		return;
 	h->qp->heard |= status == WARP_WC_SUCCESS && slot->answer;
@@ -127,29 +135,54 @@ static void complete(struct verbs_half *h, struct verbs_queue *queue, enum warp_
 	h->qp->cut |= status == WARP_WC_FLUSHED && queue == &h->qp->sq;
 	if (status != WARP_WC_SUCCESS && status != WARP_WC_FLUSHED && !h->qp->failure)
 		h->qp->failure = status;
-	if (status == WARP_WC_SUCCESS && !slot->signaled)
-		queue->used--;
-	else
-		push(h, slot, status, in);
+}
+
+static void received(struct verbs_slot *slot, const struct ibv_wc *in)
+{
+	slot->byte_len = in->byte_len;
+	if (in->wc_flags & IBV_WC_WITH_INV) {
+		slot->flags = WARP_WC_WITH_INVALIDATE;
+		slot->inv_stag = in->invalidated_rkey;
+	}
+}
+
+static void complete(struct verbs_half *h, const struct ibv_wc *in)
+{
+	struct verbs_queue *queue = in->wr_id & VERBS_MARK_RECV ? &h->qp->rq : &h->qp->sq;
+	uint32_t at = (uint32_t)(in->wr_id >> 1) & queue->ring.mask;
+	struct verbs_slot *slot = &queue->slot[at];
+
+	/* Not one of those that the device has */
+	if (((at - queue->ring.head) & queue->ring.mask) >= base_ring_count(&queue->ring) ||
+	    slot->done)
+		return;
+	if (slot->opcode == WARP_WC_RECV && in->status == IBV_WC_SUCCESS)
+		received(slot, in);
+	done(h, queue, slot, status_of(in->status));
+	deliver(h, queue);
 }
 
 void verbs_half_reap(struct verbs_half *h)
 {
-	struct verbs_qp *q = h->qp;
 	struct ibv_wc wc[BATCH];
 	int n;
 
 	do {
 		n = ibv_poll_cq(h->ibv, BATCH, wc);
 		for (int i = 0; i < n; i++)
-			complete(h, wc[i].wr_id ? &q->rq : &q->sq, status_of(wc[i].status), &wc[i]);
+			complete(h, &wc[i]);
 	} while (n == BATCH);
 }
 
 void verbs_queue_flush(struct verbs_half *h, struct verbs_queue *queue)
 {
-	while (!base_ring_empty(&queue->ring))
-		complete(h, queue, WARP_WC_FLUSHED, NULL);
+	for (uint32_t i = 0; i < base_ring_count(&queue->ring); i++) {
+		struct verbs_slot *slot = &queue->slot[base_ring_at(&queue->ring, i)];
+
+		if (!slot->done)
+			done(h, queue, slot, WARP_WC_FLUSHED);
+	}
+	deliver(h, queue);
 }
 
 bool verbs_half_held(const struct verbs_half *h)
