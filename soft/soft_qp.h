@@ -106,6 +106,7 @@ struct soft_conn {
 	bool blocked;	  /* tx: TCP takes no more now */
 	bool out_armed;	  /* tx: the completion queues wait for room, too */
 	bool nudged;	  /* tx: nudge_at has been set */
+	uint8_t nudges;	  /* tx */
 	bool kicked;	  /* rx: there may be something to send */
 	bool recv_gone;	  /* rx: the memory of a receive was not there any more */
 	bool watched;	  /* tx: somebody polls conn_fd() */

@@ -28,7 +28,9 @@
 #define LAST_BUDGET (8 * 1024 * 1024)
 #define LINGER_NS (2 * BASE_NS_PER_S)
 #define CLOSE_NS (30 * BASE_NS_PER_S)
+/* The first one that a peer which is silent gets; each waits twice as long as that before it */
 #define NUDGE_NS (20 * BASE_NS_PER_MS)
+#define NUDGES 6
 
 static void time_set(uint64_t *at, uint64_t when)
 {
@@ -372,12 +374,15 @@ void soft_stage_attend_caller(struct soft_conn *c)
 
 /* --- time --- */
 
+/* The peer may overlook one that comes as early as what it overlooked before */
 static void nudge(struct soft_conn *c)
 {
 	time_set(&c->nudge_at, BASE_NEVER);
 	if (c->stage != SOFT_STAGE_OPEN || c->core.rdmap.ddp.mpa.rx_fpdus)
 		return;
 	soft_sq_nudge(c);
+	if (++c->nudges < NUDGES)
+		time_set(&c->nudge_at, base_deadline(base_now(), NUDGE_NS << c->nudges));
 	soft_stage_send(c); /* waits for room, should it not all have gone */
 }
 

@@ -124,7 +124,7 @@ void peer_send(struct peer *p, const void *octets, size_t n)
 	check(peer_try_send(p, octets, n), "the end closed while the peer was sending");
 }
 
-/* Takes the one empty Write in that a provider may send while its first FPDU is not answered */
+/* Takes an empty Write in that a provider may send while its first FPDU is not answered */
 static bool drop_nudge(struct peer *p)
 {
 	static const uint8_t nudge[16] = { 0, 14, 0xc1, 0x40, 0, 0, 0, 1 };
@@ -132,7 +132,6 @@ static bool drop_nudge(struct peer *p)
 
 	if (!p->nudges || !p->rx_pos || p->fill < 20 || differ(p->in, nudge, 16) < 16)
 		return false;
-	p->nudges = false;
 	return peer_try_recv(p, &s);
 }
 
@@ -153,7 +152,7 @@ void peer_expect_end(struct peer *p)
 {
 	bool more = peer_fill(p, p->fill + 1);
 
-	if (more && peer_fill(p, 20) && drop_nudge(p))
+	while (more && peer_fill(p, 20) && drop_nudge(p))
 		more = peer_fill(p, p->fill + 1);
 	check(!more, "octet %#x came where the end of the connection was due", p->in[p->fill - 1]);
 	check(p->ended || p->broken, "the connection is still there");
