@@ -187,10 +187,11 @@ static int rsock_progress(struct stream *stream)
 	int err = open ? 0 : start(s);
 
 	/* Another process may have opened it */
-	if (rsock_load(&s->counted) && rsock_is_open(s))
+	if (rsock_load(&s->counted) && rsock_is_open(s) && !rsock_nudge_waits(s))
 		rsock_start_leave(s);
 	if (!err) {
 		rsock_pump(s);
+		rsock_nudge_look(s);
 		unblock(s); /* of what was sent, the input may tell */
 	}
 	/* That it is open somebody may wait for, edge or not */
@@ -233,7 +234,8 @@ static bool rsock_owes(struct stream *stream)
 	if (!rsock_is_open(s))
 		return rsock_load(&tx->due);
 	return rsock_load(&tx->owed) || rsock_load(&tx->due) || rsock_grant_due(s) ||
-	       rsock_message_left(s) || rsock_jobs_due(s) || s->rnic->owes(&s->mem);
+	       rsock_message_left(s) || rsock_jobs_due(s) || s->rnic->owes(&s->mem) ||
+	       rsock_nudge_waits(s);
 }
 
 /* Under the locks it is used; the other processes have numbers of their own */

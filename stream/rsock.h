@@ -8,6 +8,7 @@
  *	again.c    back to TCP, over a connection more
  *	send.c     octets out: Write and DATA
  *	push.c     what is due: grants, ends
+ *	nudge.c    a peer that overlooks what comes first
  *	recv.c     octets in: drained, handed to the program
  *	message.c  what the peer's Writes and messages say
  *	chunk.c    octets that wait for their reader
@@ -193,6 +194,15 @@ int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n)
 /* Sends what is due, in order: 0 nothing is left, -EAGAIN, -errno */
 int rsock_push(struct rsock *s);
 bool rsock_grant_due(const struct rsock *s);
+
+/* --- nudge.c --- */
+
+/* Both locks. It is open, and the first word is ours */
+void rsock_nudge_begin(struct rsock *s);
+/* No lock */
+void rsock_nudge_look(struct rsock *s);
+/* May one become due? */
+bool rsock_nudge_waits(const struct rsock *s);
 
 #include "stream/rsock_ext.h"
 #include "stream/rsock_share.h"

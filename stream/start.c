@@ -482,5 +482,6 @@ int rsock_start(struct rsock *s)
 	if (err)
 		return start_failed(s, err);
 	rsock_start_over(s);
+	rsock_nudge_begin(s);
 	return 0;
 }

@@ -109,7 +109,7 @@ struct stream_tx {
 	uint64_t messages;     /* *: sent, ever */
 	uint16_t sent;	       /* *: DATA messages, ever */
 	uint16_t limit;	       /* *: how many the peer may send, as it was told */
-	uint32_t pad;
+	uint32_t nudges;       /* *: that were sent (nudge.c) */
 };
 
 struct stream_rx {
@@ -164,7 +164,7 @@ struct stream_state {
 	uint32_t rejected;	       /* both: we have sent a Reply that says no */
 	uint32_t start_events;	       /* * what start-up waits for */
 	uint32_t lowat_was, lowat_now; /* both: the socket's own SO_RCVLOWAT, 0: as it is; ours */
-	uint64_t start_deadline;       /* * of the Reply; BASE_NEVER when none is waited for */
+	uint64_t start_deadline; /* * of the Reply, then of a nudge; BASE_NEVER: none is due */
 	uint32_t sgl_stag, ring_stag;
 	uint64_t sgl_to, ring_to;
 	uint64_t first_window; /* the peer's */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The first words to a peer that may overlook them.
+ *
+ * siw as responder does not look at what arrives while it sends its Reply, until another segment
+ * comes. So an initiator that has heard nothing 20 ms after it came up sends a Write of no octets,
+ * and again after twice as long, for that one may have come as early. Warpsock, which says so by
+ * the features that it shares, overlooks nothing; a device sends its own (verbs/).
+ *
+ * The time stands where that of the Reply stood, so whoever sleeps for the stream looks again then,
+ * and the attendant, where the program sleeps elsewhere.
+ */
+#include "stream/rsock.h"
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define NUDGE_NS (20 * BASE_NS_PER_MS)
+#define NUDGES 6u
+
+bool rsock_nudge_waits(const struct rsock *s)
+{
+	return rsock_is_open(s) && rsock_load(&s->state->start_deadline) != BASE_NEVER;
+}
+
+static void wait_more(struct rsock *s)
+{
+	uint64_t length = NUDGE_NS << base_min(rsock_load(&s->state->tx.nudges), NUDGES);
+
+	rsock_store(&s->state->start_deadline, base_deadline(base_now(), length));
+}
+
+void rsock_nudge_begin(struct rsock *s)
+{
+	if (!s->initiator || s->mem.native || rsock_load(&s->state->features))
+		return;
+	wait_more(s);
+	rsock_start_join(s);
+}
+
+/* tx lock. What the kernel has no room for is not needed: more than enough is under way */
+static void nudge(struct rsock *s)
+{
+	const struct rnic_stream_wr wr = { .stag = 1 }; /* nobody looks at it */
+
+	if (!rsock_nudge_waits(s) ||
+	    !base_deadline_passed(rsock_load(&s->state->start_deadline), base_now()))
+		return;
+	base_debug("stream: a peer has not answered: a Write of no octets");
+	rsock_post(s, &wr, 1);
+	rsock_store(&s->state->tx.nudges, s->state->tx.nudges + 1);
+	wait_more(s);
+}
+
+void rsock_nudge_look(struct rsock *s)
+{
+	struct rnic_stream_info info;
+
+	if (!rsock_nudge_waits(s))
+		return;
+	s->rnic->info(&s->mem, &info);
+	if (info.rx_fpdus || rsock_out_ended(s) || rsock_load(&s->state->tx.nudges) >= NUDGES) {
+		rsock_start_over(s);
+		return;
+	}
+	if (!base_deadline_passed(rsock_load(&s->state->start_deadline), base_now()))
+		return;
+	rsock_tx_lock(s);
+	nudge(s);
+	rsock_tx_unlock(s);
+}
