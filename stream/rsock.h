@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The parts of the rsockets stream to each other. One file is one noun or one direction:
- *
  *	rsock.c    a stream: made, taken down, its table
  *	start.c    from a TCP connection to an open stream
  *	turn.c     whether a probe's Request may go out yet
@@ -194,15 +193,6 @@ int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n)
 /* Sends what is due, in order: 0 nothing is left, -EAGAIN, -errno */
 int rsock_push(struct rsock *s);
 bool rsock_grant_due(const struct rsock *s);
-
-/* --- nudge.c --- */
-
-/* Both locks. It is open, and the first word is ours */
-void rsock_nudge_begin(struct rsock *s);
-/* No lock */
-void rsock_nudge_look(struct rsock *s);
-/* May one become due? */
-bool rsock_nudge_waits(const struct rsock *s);
 
 #include "stream/rsock_ext.h"
 #include "stream/rsock_share.h"

@@ -116,4 +116,13 @@ int rsock_shutdown(struct stream *stream, int how);
 int rsock_close(struct stream *stream);
 int rsock_close_more(struct stream *stream, bool *safe);
 
+/* --- nudge.c --- */
+
+/* Both locks. It is open, and the first word is ours */
+void rsock_nudge_begin(struct rsock *s);
+/* No lock */
+void rsock_nudge_look(struct rsock *s);
+/* May one become due? */
+bool rsock_nudge_waits(const struct rsock *s);
+
 #endif

@@ -11,8 +11,8 @@
  * flushed asks the connection why, so such completions are held until that can answer.
  *
  * The device's mark of a work request (wr_id) is its slot, and the direction. The program hears of
- * them in the order in which it has posted them, and siw completes a Send that is behind a Read when
- * it is sent, and the Read when its Response has come: what is complete waits for what is before it.
+ * them in the order of posting. siw completes a Send that is behind a Read when it is sent, and the
+ * Read when its Response has come: what is complete waits for what is before it.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -141,7 +141,8 @@ void peer_expect_quiet(struct peer *p)
 
 	for (int turn = 0; turn < 4 || now_ms() < until; turn++) {
 		take(p);
-		drop_nudge(p);
+		while (drop_nudge(p))
+			;
 		check(!p->fill, "%zu octets came that should not, the first is %#x", p->fill,
 		      p->in[0]);
 		wait_a_little(p);
@@ -423,8 +424,8 @@ bool peer_try_recv(struct peer *p, struct seg *s)
 
 void peer_recv(struct peer *p, struct seg *s)
 {
-	if (p->nudges && peer_fill(p, 20))
-		drop_nudge(p);
+	while (p->nudges && peer_fill(p, 20) && drop_nudge(p))
+		;
 	check(peer_try_recv(p, s), "no FPDU came: %zu octets, %s", p->fill,
 	      p->ended || p->broken ? "and the connection ended" : "and time is up");
 }
