@@ -102,16 +102,24 @@ static bool is_entry(uint64_t word, uint64_t h, unsigned int now)
 	return left(word, now) && tag_of(word) == tag_of(h);
 }
 
-/* Where @h stands in its row, or else may stand */
-static uint64_t *slot_find(uint64_t h, unsigned int now)
+/*
+ * Where @h stands in its row, or else may stand, and the word there that this was found by: each
+ * is looked at once, or what another one enters meanwhile would be entered twice
+ */
+static uint64_t *slot_find(uint64_t h, unsigned int now, uint64_t *word)
 {
-	uint64_t *row = row_of(h), *best = row;
+	uint64_t *row = row_of(h), *best = NULL;
 
 	for (unsigned int i = 0; i < WAYS; i++) {
-		if (is_entry(load(&row[i]), h, now))
-			return &row[i];
-		if (left(load(&row[i]), now) < left(load(best), now))
-			best = &row[i];
+		uint64_t is = load(&row[i]);
+		bool found = is_entry(is, h, now);
+
+		if (best && !found && left(is, now) >= left(*word, now))
+			continue;
+		best = &row[i];
+		*word = is;
+		if (found)
+			break;
 	}
 	return best;
 }
@@ -136,9 +144,11 @@ void probe_note(const struct sockaddr *peer, socklen_t len, enum probe_answer an
 {
 	uint64_t h = hash(peer, len);
 	unsigned int s = seconds(now);
+	uint64_t was;
 
 	if (h && answer != PROBE_UNKNOWN)
-		__atomic_store_n(slot_find(h, s), word_of(h, answer, life, s), __ATOMIC_RELAXED);
+		__atomic_store_n(slot_find(h, s, &was), word_of(h, answer, life, s),
+				 __ATOMIC_RELAXED);
 }
 
 enum probe_answer probe_known(const struct sockaddr *peer, socklen_t len, uint64_t now)
@@ -147,7 +157,7 @@ enum probe_answer probe_known(const struct sockaddr *peer, socklen_t len, uint64
 
 	if (!h)
 		return PROBE_UNKNOWN;
-	word = load(slot_find(h, seconds(now)));
+	slot_find(h, seconds(now), &word);
 	if (!is_entry(word, h, seconds(now)) || (word & ANSWER_MASK) == PROBE_ASKED)
 		return PROBE_UNKNOWN;
 	return (enum probe_answer)(word & ANSWER_MASK);
@@ -164,8 +174,7 @@ enum probe_answer probe_turn(const struct sockaddr *peer, socklen_t len, uint64_
 	/* Whole seconds, of which the first and the last are not */
 	mine = word_of(h, PROBE_ASKED, base_deadline(limit, 2 * BASE_NS_PER_S), s);
 	do {
-		slot = slot_find(h, s);
-		word = load(slot);
+		slot = slot_find(h, s, &word);
 		if (is_entry(word, h, s))
 			return (enum probe_answer)(word & ANSWER_MASK);
 	} while (!__atomic_compare_exchange_n(slot, &word, mine, false, __ATOMIC_RELAXED,

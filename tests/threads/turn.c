@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -84,8 +85,8 @@ static void *client(void *arg)
 static bool round_well(void)
 {
 	pthread_t thread[CLIENTS], other;
-	bool well[CLIENTS], all = true;
-	int fd = listen_at();
+	bool well[CLIENTS];
+	int fd = listen_at(), served = 0;
 
 	requests = stop = 0;
 	pthread_create(&other, NULL, server, &fd);
@@ -93,12 +94,13 @@ static bool round_well(void)
 		pthread_create(&thread[i], NULL, client, &well[i]);
 	for (int i = 0; i < CLIENTS; i++) {
 		pthread_join(thread[i], NULL);
-		all &= well[i];
+		served += well[i];
 	}
 	stop = 1;
 	pthread_join(other, NULL);
 	close(fd);
-	return all && requests == 1;
+	printf("# %d of %d were served, Requests: %d\n", served, CLIENTS, requests);
+	return served == CLIENTS && requests == 1;
 }
 
 int main(void)

@@ -7,6 +7,8 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -172,4 +174,41 @@ Test(probe, a_day_at_most)
 	probe_note(&a.any, len, PROBE_DDP, 30 * 24 * HOUR, AT(0));
 	cr_expect_eq(probe_known(&a.any, len, AT(86399)), PROBE_DDP);
 	cr_expect_eq(probe_known(&a.any, len, AT(86400)), PROBE_UNKNOWN);
+}
+
+enum { RIVALS = 2, PEERS = 30000 };
+
+struct race {
+	unsigned int come; /* atomic */
+	int asking[PEERS]; /* atomic */
+};
+
+static void *asks_for_each(void *arg)
+{
+	struct race *race = arg;
+	union address a;
+	socklen_t len = address(&a, "192.0.2.77", 0);
+
+	for (int i = 0; i < PEERS; i++) {
+		a.four.sin_port = htons((uint16_t)(i + 1));
+		__atomic_add_fetch(&race->come, 1, __ATOMIC_ACQ_REL);
+		while (__atomic_load_n(&race->come, __ATOMIC_ACQUIRE) < (i + 1u) * RIVALS)
+			sched_yield();
+		if (probe_turn(&a.any, len, BASE_NS_PER_S, AT(i * 10)) == PROBE_UNKNOWN)
+			__atomic_add_fetch(&race->asking[i], 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+Test(probe, one_of_several_threads_asks)
+{
+	static struct race race;
+	pthread_t thread[RIVALS];
+
+	for (int i = 0; i < RIVALS; i++)
+		cr_assert_eq(pthread_create(&thread[i], NULL, asks_for_each, &race), 0);
+	for (int i = 0; i < RIVALS; i++)
+		pthread_join(thread[i], NULL);
+	for (int i = 0; i < PEERS; i++)
+		cr_expect_eq(race.asking[i], 1, "peer %d: %d ask", i, race.asking[i]);
 }
