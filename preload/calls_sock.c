@@ -184,7 +184,7 @@ long call_accept4(long got, int fd, struct sockaddr *addr, socklen_t *len, int f
 
 	if (got == CALL_THEIRS)
 		got = s ? device_take(s, &c) : -EBADF;
-	else if (got == -EAGAIN && s && device_misled(fd))
+	else if (got == -EAGAIN && s && device_misled(s, fd))
 		got = CALL_RESTART;
 	got = c.native ? device_serve(s, &c) : accepted(s, got);
 	sock_put(s);

@@ -83,7 +83,7 @@ bool device_accepts(int fd);
 /* Takes @c->native, the device's, or else returns what the kernel's accept4() gave */
 long device_take(struct sock *s, struct device_call *c);
 /* Was a process that has the listener, too, at it (device_take()) when the kernel said EAGAIN? */
-bool device_misled(int fd);
+bool device_misled(const struct sock *s, int fd);
 /* Makes a descriptor of @c->native */
 long device_serve(struct sock *s, const struct device_call *c);
 /* A filter is to stand: it would not let through what the libraries of devices do */

@@ -394,9 +394,12 @@ long device_shutdown(struct sock *s, int fd, int how)
  */
 #define FOR_NOW (O_NONBLOCK | O_APPEND)
 
+/* Also where a filter forbids to ask */
 static bool is_nonblock(int fd)
 {
-	return (libc.fcntl(fd, F_GETFL, 0) & FOR_NOW) == O_NONBLOCK;
+	long flags = libc_try(syscall(SYS_fcntl, fd, F_GETFL, 0));
+
+	return flags < 0 || (flags & FOR_NOW) == O_NONBLOCK;
 }
 
 static long kernel_accept(struct device_call *c)
@@ -495,11 +498,11 @@ long device_take(struct sock *s, struct device_call *c)
 	return r;
 }
 
-bool device_misled(int fd)
+bool device_misled(const struct sock *s, int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	if (is_nonblock(fd) || base_sock_timeout(fd, SO_RCVTIMEO) != BASE_NEVER)
+	if (!s->gate.given || is_nonblock(fd) || base_sock_timeout(fd, SO_RCVTIMEO) != BASE_NEVER)
 		return false;
 	/* Who was at it may have been killed there */
 	base_poll(&p, 1, base_deadline(base_now(), BASE_NS_PER_MS));
@@ -609,6 +612,7 @@ static void leave(int fd, struct fdent *ent, void *ctx)
 	internal_close(s->gate.fd);
 	s->gate.fd = -1;
 	s->gate.beside = false;
+	s->gate.given = true;
 	device_forgo(s, CONFIG_REASON_FORKED);
 }
 

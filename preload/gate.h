@@ -20,6 +20,7 @@ struct gate {
 	bool served;			       /* atomic: one of the device's was accepted */
 	bool beside;			       /* the kernel listens, too */
 	bool kernel_next;		       /* whose turn it is */
+	bool given;			       /* by who may have it yet, and a device */
 };
 
 #endif

@@ -47,10 +47,12 @@ static void inherit_unconnected(int fd, int state)
 	if (sock_create(fd))
 		return;
 	s = sock_get(fd);
-	if (s && state == TCP_LISTEN)
+	if (s && state == TCP_LISTEN) {
+		s->gate.given = true;
 		sock_listening(s);
-	else if (s)
+	} else if (s) {
 		__atomic_store_n(&s->abroad, true, __ATOMIC_RELEASE);
+	}
 	sock_put(s);
 	base_info("descriptor %d is inherited and may be for DDP", fd);
 }
