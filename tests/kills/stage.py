@@ -195,6 +195,7 @@ class Play:
                 if what == "point":
                     case.points[names.get(int(pid), who), point] += 1
                 elif int(pid) in names:
+                    case.victim = names[int(pid)]  # in fork() a child may come there first
                     case.locks, case.threads, case.struck = int(locks), int(threads), True
                 else:
                     case.helper = point
