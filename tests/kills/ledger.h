@@ -24,7 +24,7 @@ struct way {
 	/* Who goes on after a killed sender leaves out what is in doubt */
 	uint64_t doubt_from, doubt_to;
 	uint64_t got, asked; /* octets that were right; a recv() up to here may be under way */
-	uint64_t filled;     /* up to here its last recv() that got all it asked for; before @got */
+	uint64_t filled;     /* its last recv() that got all it asked for; noted before @got */
 	uint32_t end;	     /* what its reader was told, and what its sender */
 	uint32_t failed;
 	uint32_t shut;	/* all is sent, and the end said */
