@@ -4,7 +4,8 @@
  *
  * siw as responder does not look at what arrives while it sends its Reply, until another segment
  * comes. So an initiator that has heard nothing 20 ms after it came up sends a Write of no octets,
- * and again after twice as long, for that one may have come as early. Warpsock, which says so by
+ * and again after twice as long, for that one may have come as early; and once more when it hears
+ * something, for siw may speak before it has looked. Warpsock, which says so by
  * the features that it shares, overlooks nothing; a device sends its own (verbs/).
  *
  * The time stands where that of the Reply stood, so whoever sleeps for the stream looks again then,
@@ -39,18 +40,24 @@ void rsock_nudge_begin(struct rsock *s)
 	rsock_start_join(s);
 }
 
-/* tx lock. What the kernel has no room for is not needed: more than enough is under way */
-static void nudge(struct rsock *s)
+/*
+ * tx lock. What the kernel has no room for is not needed: more than enough is under way. The last
+ * one is for a peer that was heard: it may have spoken before it looked, and looks from then on
+ */
+static void nudge(struct rsock *s, bool last)
 {
 	const struct rnic_stream_wr wr = { .stag = 1 }; /* nobody looks at it */
+	bool due = last || base_deadline_passed(rsock_load(&s->state->start_deadline), base_now());
 
-	if (!rsock_nudge_waits(s) ||
-	    !base_deadline_passed(rsock_load(&s->state->start_deadline), base_now()))
+	if (!rsock_nudge_waits(s) || !due)
 		return;
-	base_debug("stream: a peer has not answered: a Write of no octets");
+	base_debug("stream: may a peer have overlooked something? A Write of no octets");
 	rsock_post(s, &wr, 1);
 	rsock_store(&s->state->tx.nudges, s->state->tx.nudges + 1);
-	wait_more(s);
+	if (last)
+		rsock_start_over(s);
+	else
+		wait_more(s);
 }
 
 void rsock_nudge_look(struct rsock *s)
@@ -60,13 +67,14 @@ void rsock_nudge_look(struct rsock *s)
 	if (!rsock_nudge_waits(s))
 		return;
 	s->rnic->info(&s->mem, &info);
-	if (info.rx_fpdus || rsock_out_ended(s) || rsock_load(&s->state->tx.nudges) >= NUDGES) {
+	if (rsock_out_ended(s) || rsock_load(&s->state->tx.nudges) >= NUDGES) {
 		rsock_start_over(s);
 		return;
 	}
-	if (!base_deadline_passed(rsock_load(&s->state->start_deadline), base_now()))
+	if (!info.rx_fpdus &&
+	    !base_deadline_passed(rsock_load(&s->state->start_deadline), base_now()))
 		return;
 	rsock_tx_lock(s);
-	nudge(s);
+	nudge(s, info.rx_fpdus);
 	rsock_tx_unlock(s);
 }

@@ -155,7 +155,9 @@ void verbs_stream_nudge_init(struct verbs_stream *s, bool initiator);
 void verbs_stream_nudge_look(struct verbs_stream *s);
 /* The time is over. True: what may be sent now could not be sent before */
 bool verbs_stream_nudge_go(struct verbs_stream *s);
-/* The peer has been heard, or the connection ends */
+/* The peer has been heard */
+void verbs_stream_nudge_heard(struct verbs_stream *s);
+/* Or the connection ends */
 void verbs_stream_nudge_end(struct verbs_stream *s);
 
 /* What a completion is of */

@@ -95,6 +95,16 @@ static void nudge(struct verbs_stream *s)
 	ibv_post_send(s->id->qp, &wr, &bad);
 }
 
+/* It may have spoken before it has looked, and looks from then on */
+void verbs_stream_nudge_heard(struct verbs_stream *s)
+{
+	bool sent = s->nudge == VERBS_NUDGE_LATER && verbs_load(&s->posted);
+
+	if (sent || s->nudge == VERBS_NUDGE_DUE)
+		nudge(s);
+	verbs_stream_nudge_end(s);
+}
+
 bool verbs_stream_nudge_go(struct verbs_stream *s)
 {
 	bool gated = s->nudge == VERBS_NUDGE_GATED;

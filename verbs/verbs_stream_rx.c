@@ -37,7 +37,7 @@ static int message_take(struct verbs_stream *s, const struct rnic_sink *sink,
 	const char *p = (const char *)s->slots.p + slot * VERBS_STREAM_SLOT;
 	int err = sink->message(sink->ctx, 0, p, wc->byte_len, true);
 
-	verbs_stream_nudge_end(s);
+	verbs_stream_nudge_heard(s);
 	/* What ended meanwhile takes none */
 	if (!err)
 		verbs_stream_slot_post(s, slot);

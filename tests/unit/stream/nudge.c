@@ -101,7 +101,8 @@ static void say_nothing(struct ends_peer *p)
 	ends_peer_write(p, 1, 0, NULL, 0);
 }
 
-Test(nudge, one_that_was_heard_gets_none)
+/* It may have spoken before it has looked */
+Test(nudge, one_that_was_heard_gets_one_more)
 {
 	uint64_t before;
 
@@ -109,12 +110,11 @@ Test(nudge, one_that_was_heard_gets_none)
 	ends_peer_drain(&peer);
 	ends_peer_say(&peer, say_nothing);
 	before = sent();
-	await_deadline();
 	for (int i = 0; i < 5000 && OPS->wait_deadline(s) != BASE_NEVER; i++) {
 		cr_assert_eq(OPS->progress(s), 0);
 		usleep(100);
 	}
-	cr_expect_eq(sent(), before);
+	cr_expect_eq(sent(), before + 1);
 	cr_expect_eq(OPS->wait_deadline(s), BASE_NEVER);
 	cr_expect_eq(stream_starting(), 0u);
 	close_both();
