@@ -2,11 +2,12 @@
 /*
  * The end under test, behind calls and structs of the native API whatever it is made of: the
  * protocol layers with a small driver over an octet stream (end_layers.c), or a provider
- * (end_soft.c).
+ * (end_provider.c).
  */
 #ifndef CONFORMANCE_END_H
 #define CONFORMANCE_END_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -60,10 +61,16 @@ struct end {
 	const struct end_ops *ops;
 };
 
-extern const struct end_ops end_layers_ops, end_soft_ops;
+extern const struct end_ops end_layers_ops, end_provider_ops;
 
-/* The provider's only */
-struct warp_cq *end_soft_cq(struct end *e);
+/*
+ * An end on the device that CONFORMANCE_DEVICE names. As initiator it connects to @at; else it
+ * listens there, and @at is told the port
+ */
+struct end *end_device_create(const struct setup *s, struct sockaddr_in *at);
+
+/* The providers' only */
+struct warp_cq *end_provider_cq(struct end *e);
 
 /* Layers only: build no more than @n FPDUs until told otherwise; -1: no limit */
 void end_layers_limit(struct end *e, int n);

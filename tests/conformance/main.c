@@ -5,6 +5,10 @@
  * 	conformance GROUP            run it
  * 	conformance GROUP 12 mem     this case alone, in this process
  * 	conformance list             every number once, and a reason where a kind is left out
+ *
+ * With CONFORMANCE_DEVICE=verbs:NAME and CONFORMANCE_ADDRESS, its address, in the environment a
+ * group is run on that device and on no other kind of end. What departures.c says that the device
+ * does otherwise must still fail there.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +19,7 @@
 
 #include "suite.h"
 
-enum { CASES = 132, LIMIT_S = 30, DETAIL = 2000 };
+enum { CASES = 132, LIMIT_S = 30, DEVICE_LIMIT_S = 120, DETAIL = 2000 };
 
 static const struct group *const groups[] = { &start_group,	&depth_group,	&fpdu_group,
 					      &ddp_group,	&rdmap_group,	&read_group,
@@ -28,7 +32,8 @@ static const struct {
 	const char *name, *label;
 } kinds[] = { { MEM, "mem", "mem" },
 	      { TCP, "tcp", "tcp" },
-	      { SOFT, "soft", "tcp, soft provider" } };
+	      { SOFT, "soft", "tcp, soft provider" },
+	      { DEVICE, "device", "device" } };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 static int detail_fd = STDOUT_FILENO;
@@ -87,7 +92,7 @@ static bool run_case(const struct row *row, enum kind kind, char detail[DETAIL])
 	if (pid == 0) {
 		close(fds[0]);
 		detail_fd = fds[1];
-		alarm(LIMIT_S);
+		alarm(kind == DEVICE ? DEVICE_LIMIT_S : LIMIT_S);
 		run_here(row, kind);
 		exit(0);
 	}
@@ -121,28 +126,47 @@ static void print_name(const struct row *row, size_t kind)
 		printf("%s: %s [%s]\n", row->ref, row->text, kinds[kind].label);
 }
 
+/* Runs the case, as the @count-th, on this kind: is it as it should be? */
+static bool run_row(const struct row *row, size_t kind, unsigned int count)
+{
+	const struct departure *d = kinds[kind].kind == DEVICE ? departure_of(row->number) : NULL;
+	char detail[DETAIL] = "";
+	bool held = run_case(row, kinds[kind].kind, detail), good = held == !d;
+
+	printf("%sok %u - ", good ? "" : "not ", count);
+	if (d)
+		printf("departure %s: ", d->name);
+	print_name(row, kind);
+	if (!held)
+		fputs(detail, stdout);
+	else if (!good)
+		printf("# it holds now\n");
+	return good;
+}
+
+/* Is the row for this kind, in this run? */
+static bool is_for(const struct row *row, enum kind kind)
+{
+	const struct departure *d = departure_of(row->number);
+	bool on_device = getenv("CONFORMANCE_DEVICE");
+
+	if (on_device != (kind == DEVICE))
+		return false;
+	/* the vectors are for parsers of ours */
+	return row->kinds & kind && (!on_device || (row->number && (!d || d->runs)));
+}
+
 static int run_group(const struct group *g)
 {
 	unsigned int count = 0, failed = 0;
-	char detail[DETAIL] = "";
 
 	for (size_t i = 0; i < g->count; i++) {
 		const struct row *row = &g->rows[i];
 
-		for (size_t k = 0; k < KINDS; k++) {
-			bool good;
-
-			if (!(row->kinds & kinds[k].kind))
-				continue;
-			good = run_case(row, kinds[k].kind, detail);
-			printf("%sok %u - ", good ? "" : "not ", ++count);
-			print_name(row, k);
-			failed += !good;
-			if (!good)
-				fputs(detail, stdout);
-			detail[0] = 0;
-		}
-		if (row->kinds != ALL)
+		for (size_t k = 0; k < KINDS; k++)
+			if (is_for(row, kinds[k].kind))
+				failed += !run_row(row, k, ++count);
+		if (row->kinds != ALL && !getenv("CONFORMANCE_DEVICE"))
 			printf("# case %u is not for every kind of end: %s\n", row->number,
 			       row->why);
 	}
@@ -189,7 +213,8 @@ static int check_list(void)
 	for (unsigned int number = 1; number <= CASES; number++) {
 		const struct row *row = rows_of(number, &n);
 		bool good = n == 1 && row->run && (row->kinds & (TCP | SOFT)) &&
-			    (row->kinds == ALL || row->why);
+			    (row->kinds == ALL || row->why) &&
+			    (row->kinds & DEVICE || !departure_of(number));
 
 		printf("%sok %u - case %u is there once, runs over TCP, and tells where it does "
 		       "not "
@@ -201,22 +226,44 @@ static int check_list(void)
 	return failed ? 1 : 0;
 }
 
+static void print_device(const struct row *row)
+{
+	const struct departure *d = departure_of(row->number);
+
+	if (!(row->kinds & DEVICE))
+		printf(" |\n");
+	else
+		printf("%s |\n", d ? d->name : "holds");
+}
+
+static void print_departures(void)
+{
+	const struct departure *d;
+
+	printf("\n| | what siw does | |\n| --- | --- | --- |\n");
+	for (size_t i = 0; (d = departure_at(i)); i++)
+		printf("| %s | %s | %s |\n", d->name, d->what,
+		       d->runs ? "fails there" : "is not asked");
+}
+
 static int print_table(void)
 {
 	unsigned int n;
 
-	printf("| case | RFC | what must hold | ends |\n| --- | --- | --- | --- |\n");
+	printf("| case | RFC | what must hold | ends | siw |\n| --- | --- | --- | --- | --- |\n");
 	for (unsigned int number = 1; number <= CASES; number++) {
 		const struct row *row = rows_of(number, &n);
 
 		if (!row)
 			return 1;
 		printf("| %u | %s | %s | %s", number, row->ref, row->text,
-		       row->kinds == ALL    ? "all"
-		       : row->kinds == SOFT ? "provider"
-					    : "layers");
-		printf(row->why ? ": %s |\n" : " |\n", row->why);
+		       row->kinds == ALL	? "all"
+		       : !(row->kinds & LAYERS) ? "provider"
+						: "layers");
+		printf(row->why ? ": %s | " : " | ", row->why);
+		print_device(row);
 	}
+	print_departures();
 	return 0;
 }
 

@@ -143,7 +143,7 @@ static void zero_length_send(struct world *w)
 /* Is the queue's descriptor readable, when what has come was taken in? */
 static bool event(struct world *w)
 {
-	struct pollfd fd = { .fd = warp_cq_fd(end_soft_cq(w->end)), .events = POLLIN };
+	struct pollfd fd = { .fd = warp_cq_fd(end_provider_cq(w->end)), .events = POLLIN };
 
 	world_settle(w);
 	return poll(&fd, 1, 0) > 0;
@@ -151,7 +151,7 @@ static bool event(struct world *w)
 
 static void armed(struct world *w)
 {
-	struct warp_cq *cq = end_soft_cq(w->end);
+	struct warp_cq *cq = end_provider_cq(w->end);
 
 	world_recv(w, 0, 64);
 	world_recv(w, 64, 64);
@@ -184,7 +184,7 @@ static void solicited(struct world *w)
 		peer_send_op(&w->peer, ops[i], stag, "hello", 5);
 		check_eq(!!(world_wc(w).flags & WARP_WC_SOLICITED), want);
 	}
-	if (w->kind == SOFT)
+	if (w->kind & PROVIDER)
 		armed(w);
 }
 
@@ -348,7 +348,7 @@ static const struct row rows[] = {
 	CASE(90, "5040 7.2, 8.1.1", "no access by an STag that was invalidated", access_after),
 	CASE(99, "5040 5.5 r12", "a Read sees the Writes before it", read_after_write),
 	CASE_ON(101, "5040 5.5 r15", "completions in the order of submission", completion_order,
-		SOFT, "completion queues are the provider's"),
+		PROVIDER, "completion queues are the provider's"),
 	CASE(102, "5040 5.5 r10", "a Send comes after the Writes before it", writes_before_send),
 	CASE(103, "5040 5.1, 5.2.1", "Writes, Reads and atomics are not told", not_told),
 };

@@ -260,7 +260,7 @@ static void beyond_ird(struct world *w)
 {
 	uint32_t stag = with_region(w, &responder);
 
-	if (w->kind == SOFT)
+	if (w->kind & PROVIDER)
 		overrun_large(w, stag);
 	else
 		overrun_held(w, stag);

@@ -239,8 +239,8 @@ static const struct row rows[] = {
 	CASE(130, "siw", "a peer that goes without a Terminate", gone_without_terminate),
 	CASE_ON(131, "siw", "no TCP segment ends inside PAD or CRC", trailers_whole, SOFT,
 		"who hands octets to TCP is the provider"),
-	CASE_ON(132, "siw", "an Initiator whose first FPDU is not answered sends more", nudge, SOFT,
-		"time is the provider's: the layers have no clock"),
+	CASE_ON(132, "siw", "an Initiator whose first FPDU is not answered sends more", nudge,
+		PROVIDER, "time is the provider's: the layers have no clock"),
 };
 
 ROWS(robust, rows);

@@ -20,16 +20,18 @@
 
 /* What the end is made of */
 enum kind {
-	MEM = 1,  /* the protocol layers over a pair in memory */
-	TCP = 2,  /* the same over TCP on loopback */
-	SOFT = 4, /* the native API with the software provider, over TCP on loopback */
+	MEM = 1,    /* the protocol layers over a pair in memory */
+	TCP = 2,    /* the same over TCP on loopback */
+	SOFT = 4,   /* the native API with the software provider, over TCP on loopback */
+	DEVICE = 8, /* the native API with an RDMA device, at an address of its own */
 	LAYERS = MEM | TCP,
-	ALL = MEM | TCP | SOFT,
+	PROVIDER = SOFT | DEVICE,
+	ALL = LAYERS | PROVIDER,
 };
 
 struct world {
 	enum kind kind;
-	bool open;
+	bool open, initiator; /* the end is */
 	struct peer peer;
 	struct llp *mem[2];
 	struct llp tcp;
@@ -75,6 +77,19 @@ extern const struct group device_group, start_group, depth_group, fpdu_group, dd
 #define ROWS(group_name, rows)                                       \
 	const struct group group_name##_group = { #group_name, rows, \
 						  sizeof(rows) / sizeof((rows)[0]) }
+
+/* --- departures.c: what a device does in another way, or is not asked ----------------------- */
+
+struct departure {
+	const char *name, *what;
+	bool runs;		    /* and must fail */
+	const unsigned char *cases; /* ends with 0 */
+};
+
+/* NULL: over a device, too, the case must hold */
+const struct departure *departure_of(unsigned int number);
+/* The @i-th; NULL: there are no more */
+const struct departure *departure_at(size_t i);
 
 /* --- verdicts ----------------------------------------------------------------------------- */
 

@@ -153,7 +153,7 @@ static void only_one(struct world *w)
 		peer_fpdu(&w->peer, u, 17);
 		peer_fpdu(&w->peer, u, 18);
 		world_settle(w);
-		if (w->kind != SOFT)
+		if (!(w->kind & PROVIDER))
 			world_post(w, WARP_WR_SEND, 0, 5, 0, 0);
 		/* and the end behind it */
 		world_expect_terminate(w, DDP_E_U_MSN, MD);
@@ -252,7 +252,7 @@ static void told_and_flushed(struct world *w)
 	world_post(w, WARP_WR_READ, 0, 8, 1, 2);
 	peer_recv_op(&w->peer, &seg, RDMAP_READ_REQ);
 	check_eq(terminated(w, bounds, sizeof(bounds)).term_received, DDP_E_T_BOUNDS);
-	if (w->kind != SOFT)
+	if (!(w->kind & PROVIDER))
 		return;
 	while (flushed < 3) {
 		wc = world_wc(w);

@@ -33,6 +33,14 @@ void pattern(void *p, size_t n, unsigned int seed)
 		at[i] = (uint8_t)((i + seed) * 2654435761u >> 13);
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
+}
+
 /* --- transports --------------------------------------------------------------------------- */
 
 static void set_mss(int fd, int mss)
@@ -42,26 +50,55 @@ static void set_mss(int fd, int mss)
 		      mss);
 }
 
+static int tcp_socket(int mss)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+
+	check(fd >= 0, "socket: %s", strerror(errno));
+	set_mss(fd, mss);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	return fd;
+}
+
+/* At any port of @at, which is told it */
+static int tcp_listen(struct sockaddr_in *at, int mss)
+{
+	socklen_t len = sizeof(*at);
+	int fd = tcp_socket(mss);
+
+	check(!bind(fd, (struct sockaddr *)at, len) && !listen(fd, 1) &&
+		      !getsockname(fd, (struct sockaddr *)at, &len),
+	      "listen: %s", strerror(errno));
+	return fd;
+}
+
+static int tcp_connect(const struct sockaddr_in *at, int mss)
+{
+	int fd = tcp_socket(mss);
+
+	check(!connect(fd, (const struct sockaddr *)at, sizeof(*at)), "connect: %s",
+	      strerror(errno));
+	return fd;
+}
+
+/* The one connection that @listener gets */
+static int tcp_accept(int listener)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	check(fd >= 0, "accept: %s", strerror(errno));
+	close(listener);
+	return fd;
+}
+
 void tcp_pair(int fds[2], int mss)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(at);
-	int l = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+	int l = tcp_listen(&at, mss);
 
-	fds[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	check(l >= 0 && fds[0] >= 0, "socket: %s", strerror(errno));
-	set_mss(l, mss);
-	set_mss(fds[0], mss);
-	check(!bind(l, (struct sockaddr *)&at, len) && !listen(l, 1) &&
-		      !getsockname(l, (struct sockaddr *)&at, &len),
-	      "listen: %s", strerror(errno));
-	check(!connect(fds[0], (struct sockaddr *)&at, len), "connect: %s", strerror(errno));
-	fds[1] = accept4(l, NULL, NULL, SOCK_CLOEXEC);
-	check(fds[1] >= 0, "accept: %s", strerror(errno));
-	close(l);
-	for (int i = 0; i < 2; i++)
-		setsockopt(fds[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	fds[0] = tcp_connect(&at, mss);
+	fds[1] = tcp_accept(l);
 }
 
 static void pump(void *ctx)
@@ -90,7 +127,44 @@ static void open_tcp(struct world *w, const struct setup *s)
 	peer_init(&w->peer, &w->tcp, pump, w);
 	w->peer.quiet_ms = w->kind == SOFT ? 40 : 15;
 	w->peer.nudges = w->kind == SOFT && s->initiator;
-	w->end = (w->kind == SOFT ? &end_soft_ops : &end_layers_ops)->create(NULL, w->end_fd, s);
+	w->end =
+		(w->kind == SOFT ? &end_provider_ops : &end_layers_ops)->create(NULL, w->end_fd, s);
+}
+
+/* The end connects to the peer: it says so, or fails, in its own time */
+static int await_device(struct world *w, int listener)
+{
+	struct pollfd fd = { .fd = listener, .events = POLLIN };
+	int64_t until = now_ms() + WAIT_MS;
+
+	while (poll(&fd, 1, 1) == 0) {
+		int error = world_info(w).error;
+
+		check(!error, "the device does not connect: %s", strerror(-error));
+		check(now_ms() < until, "the device does not connect");
+		world_pump(w);
+	}
+	return tcp_accept(listener);
+}
+
+/* Both ends are at the device's address; the peer is a socket of the kernel's there */
+static void open_device(struct world *w, const struct setup *s)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	int listener = -1;
+
+	check(inet_pton(AF_INET, getenv("CONFORMANCE_ADDRESS"), &at.sin_addr) == 1, "CONFORMANCE_"
+										    "ADDRESS is "
+										    "none");
+	if (s->initiator)
+		listener = tcp_listen(&at, s->mss);
+	w->end = end_device_create(s, &at);
+	w->fd = s->initiator ? await_device(w, listener) : tcp_connect(&at, s->mss);
+	llp_tcp_init(&w->tcp, w->fd);
+	peer_init(&w->peer, &w->tcp, pump, w);
+	w->peer.quiet_ms = 100;
+	w->peer.any_pad = true; /* siw does not clear it */
+	w->peer.nudges = s->initiator;
 }
 
 /* --- life --------------------------------------------------------------------------------- */
@@ -104,7 +178,13 @@ void world_open(struct world *w, const struct setup *s)
 	memset(w->region, 0xa5, GUARD);
 	memset(w->region + GUARD + REGION, 0xa5, GUARD);
 	w->region += GUARD;
-	(w->kind == MEM ? open_mem : open_tcp)(w, s);
+	w->initiator = s->initiator;
+	if (w->kind == MEM)
+		open_mem(w, s);
+	else if (w->kind == DEVICE)
+		open_device(w, s);
+	else
+		open_tcp(w, s);
 	w->open = true;
 	w->arena_stag = w->end->ops->mr(w->end, w->arena, ARENA, WARP_ACCESS_LOCAL_WRITE, false);
 	check(w->arena_stag, "no region for the arena");
@@ -114,10 +194,15 @@ void world_close(struct world *w)
 {
 	if (!w->open)
 		return;
-	/* the peer goes first: an end may wait for that, so that its Terminate arrives */
-	if (w->kind != MEM)
+	/*
+	 * the peer goes first: an end may wait for that, so that its Terminate arrives. Not where a
+	 * device is: siw loses its listener when a peer goes before it has an answer
+	 */
+	if (w->kind & (TCP | SOFT))
 		close(w->fd);
 	w->end->ops->destroy(w->end);
+	if (w->kind == DEVICE)
+		close(w->fd);
 	if (w->kind == MEM)
 		llp_mem_destroy(w->mem[0], w->mem[1]);
 	free(w->arena);
@@ -136,12 +221,34 @@ static void start_enhanced(struct world *w, const struct setup *s, uint8_t flags
 		peer_send_request(&w->peer, flags | 0x10, 2, enh, 4);
 }
 
+/* Revision and CRC are as the device has them: which it is, its frame says */
+static void start_device(struct world *w, const struct setup *s, uint8_t flags)
+{
+	struct frame f;
+
+	if (s->initiator) {
+		peer_recv_frame(&w->peer, &f);
+		start_enhanced(w, s, flags & (f.flags | ~0x40));
+	} else {
+		start_enhanced(w, s, flags);
+		peer_recv_frame(&w->peer, &f);
+	}
+	w->peer.crc = f.flags & 0x40;
+	w->peer.rx_marked = s->peer_markers;
+	w->peer.tx_marked = s->markers;
+	world_state(w, WARP_CONN_ESTABLISHED);
+}
+
 void world_start(struct world *w, const struct setup *s)
 {
 	uint8_t flags = (s->peer_no_crc ? 0 : 0x40) | (s->peer_markers ? 0x80 : 0);
 	struct frame f;
 
 	world_open(w, s);
+	if (w->kind == DEVICE) {
+		start_device(w, s, flags);
+		return;
+	}
 	if (s->initiator)
 		peer_recv_frame(&w->peer, &f);
 	if (s->rev == 2)
@@ -164,14 +271,6 @@ void world_start(struct world *w, const struct setup *s)
 void world_pump(struct world *w)
 {
 	w->end->ops->progress(w->end);
-}
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
 }
 
 static void nap(const struct world *w)
@@ -288,6 +387,35 @@ void world_post(struct world *w, enum warp_wr_opcode op, size_t off, uint32_t le
 
 /* --- ends --------------------------------------------------------------------------------- */
 
+/*
+ * siw has layer and type in each other's place, the header bits at the other end of their octet,
+ * and counts the payload alone where the length of the segment is due
+ */
+static void siw_terminate(struct seg *s)
+{
+	uint8_t *p = s->ulpdu + (s->payload - s->ulpdu);
+	uint64_t headers;
+
+	p[0] = (uint8_t)(p[0] << 4 | p[0] >> 4);
+	p[2] = (uint8_t)((p[2] & 1) << 7 | (p[2] & 2) << 5 | (p[2] & 4) << 3);
+	if (!(p[2] & 0x80) || s->len < 7)
+		return;
+	headers = p[2] & 0x20 ? 46 : p[6] & 0x80 ? 14 : 18;
+	raw_put(p + 4, 2, raw_get(p + 4, 2) + headers);
+}
+
+/* What a device has sent, and whether that was an end in order, its program is not told */
+static void device_ends(struct world *w)
+{
+	int64_t until = now_ms() + WAIT_MS;
+
+	while (world_info(w).state <= WARP_CONN_ESTABLISHED) {
+		check(now_ms() < until, "the connection has not ended");
+		world_pump(w);
+		nap(w);
+	}
+}
+
 /* The Terminate that must come now, and the end behind it */
 static struct seg *take_terminate(struct world *w, uint32_t *fault)
 {
@@ -296,12 +424,18 @@ static struct seg *take_terminate(struct world *w, uint32_t *fault)
 	peer_recv(&w->peer, &s);
 	check(s.opcode == RDMAP_TERMINATE, "opcode %u where a Terminate was due", s.opcode);
 	check(s.len >= 4, "a Terminate of %zu octets", s.len);
+	if (w->kind == DEVICE)
+		siw_terminate(&s);
 	check_eq(s.payload[3], 0);
 	check_eq(s.mo, 0);
 	check_eq(s.msn, 1);
 	check_eq(s.last, true);
 	*fault = 0x10000 | s.payload[0] << 8 | s.payload[1];
 	peer_expect_end(&w->peer);
+	if (w->kind == DEVICE) {
+		device_ends(w);
+		return &s;
+	}
 	check_eq(world_info(w).term_sent, *fault);
 	check_eq(world_info(w).state, WARP_CONN_ERROR);
 	return &s;
