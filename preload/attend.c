@@ -585,7 +585,7 @@ static void charges_inherit(void)
 {
 	struct base_list *node, *next;
 
-	charges.thread = charges.stop = false;
+	charges.thread = charges.stop = charges.retired = false;
 	internal_close(charges.bell);
 	charges.bell = -1;
 	base_list_foreach(node, next, &charges.list) {
