@@ -50,9 +50,9 @@ void relay_line_uninit(struct relay_line *l)
 
 /* --- sockets of the kernel's --- */
 
-static ssize_t fd_recv(int fd, void *p, size_t n)
+static ssize_t fd_recv(int fd, void *p, size_t n, int flags)
 {
-	ssize_t got = syscall(SYS_recvfrom, fd, p, n, MSG_DONTWAIT, NULL, NULL);
+	ssize_t got = syscall(SYS_recvfrom, fd, p, n, flags | MSG_DONTWAIT, NULL, NULL);
 
 	return got < 0 ? -errno : got;
 }
@@ -90,18 +90,18 @@ static void peer_plain(struct relay_line *l)
 		base_sock_abort(stream_fd(l->stream));
 }
 
-static ssize_t peer_recv(struct relay_line *l, void *p, size_t n)
+static ssize_t peer_recv(struct relay_line *l, void *p, size_t n, int flags)
 {
 	struct iovec iov = { p, n };
 	ssize_t got;
 
 	if (!l->plain) {
-		got = l->stream->ops->recv(l->stream, &iov, 1, 0);
+		got = l->stream->ops->recv(l->stream, &iov, 1, flags);
 		if (got != -ENOMSG)
 			return got;
 		peer_plain(l);
 	}
-	return fd_recv(stream_fd(l->stream), p, n);
+	return fd_recv(stream_fd(l->stream), p, n, flags);
 }
 
 /* The program may be the one who speaks first: a moment, and then as TCP */
@@ -183,6 +183,13 @@ static void line_linger(struct relay_line *l)
 	line_left(l, left, safe || base_deadline_passed(l->linger_end, base_now()));
 }
 
+/* Has the program gone? Then who else has the stream may rely on it */
+static bool is_gone(struct relay_line *l)
+{
+	l->gone |= base_sock_ready(l->local, 0) & POLLHUP;
+	return l->gone;
+}
+
 /* The peer takes nothing more: what the program writes from now on is EPIPE */
 static void out_refused(struct relay_line *l)
 {
@@ -194,8 +201,7 @@ static void out_refused(struct relay_line *l)
 /* So does the program: it has gone, or it has shut this way and only writes */
 static void in_refused(struct relay_line *l)
 {
-	l->gone = base_sock_ready(l->local, 0) & POLLHUP;
-	if (l->gone)
+	if (is_gone(l))
 		return;
 	l->in.at = l->in.end;
 	l->in.ended = l->in.told = true;
@@ -212,7 +218,7 @@ static bool out_fill(struct relay_line *l)
 
 	if (w->at < w->end || w->ended)
 		return false;
-	n = fd_recv(l->local, w->octets, ROOM);
+	n = fd_recv(l->local, w->octets, ROOM, 0);
 	if (n == -EAGAIN || n == -EINTR)
 		return false;
 	if (n < 0)
@@ -232,7 +238,7 @@ static bool out_empty(struct relay_line *l)
 		if (!w->ended || w->told)
 			return false;
 		w->told = true;
-		if (!l->gone)
+		if (!is_gone(l))
 			peer_shut(l);
 		return true;
 	}
@@ -246,6 +252,10 @@ static bool out_empty(struct relay_line *l)
 	return n > 0;
 }
 
+/*
+ * Only what was there while the program was: what comes later is another one's, which may have
+ * waited for the program's end
+ */
 static bool in_fill(struct relay_line *l)
 {
 	struct relay_way *w = &l->in;
@@ -253,7 +263,12 @@ static bool in_fill(struct relay_line *l)
 
 	if (w->at < w->end || w->ended)
 		return false;
-	n = peer_recv(l, w->octets, ROOM);
+	n = peer_recv(l, w->octets, ROOM, MSG_PEEK);
+	if (n > 0) {
+		if (is_gone(l))
+			return false;
+		n = peer_recv(l, w->octets, (size_t)n, 0);
+	}
 	if (n == -EAGAIN || n == -EINTR)
 		return false;
 	if (n < 0)
@@ -304,7 +319,7 @@ static void line_go(struct relay_line *l)
 	}
 	if (!l->plain)
 		l->stream->ops->progress(l->stream);
-	l->gone |= base_sock_ready(l->local, 0) & POLLHUP;
+	is_gone(l);
 	way_go(l, out_fill, out_empty);
 	if (!l->closing && !l->gone)
 		way_go(l, in_fill, in_empty);

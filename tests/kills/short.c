@@ -453,8 +453,10 @@ static void play(bool is_short)
 			printf("BAD %s%s: %s\n", steps[i].name, is_short ? "" : ", with room again",
 			       strerrorname_np(err));
 		bad += err != 0;
-		if (echo(beside, "beside..", WORD)) {
-			printf("BAD %s: the connection beside it suffers\n", steps[i].name);
+		err = echo(beside, "beside..", WORD);
+		if (err) {
+			printf("BAD %s: the connection beside it suffers: %s\n", steps[i].name,
+			       strerrorname_np(err));
 			bad++;
 		}
 	}

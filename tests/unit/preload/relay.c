@@ -27,8 +27,11 @@
 static struct stream *peer;
 static int program, theirs; /* the peer's descriptor */
 static pid_t relay;
-/* The relay's way to receive, if not the stream's own */
+/* The relay's way to receive, to send, if not the stream's own */
 static ssize_t (*recv_by)(struct stream *s, const struct iovec *iov, int n, int flags);
+static ssize_t (*send_by)(struct stream *s, const struct iovec *iov, int n);
+/* It is the relay that has the program's socket, and others have its stream */
+static bool goes;
 
 static void relay_run(struct stream *s, int local, uint64_t grace)
 {
@@ -39,12 +42,20 @@ static void relay_run(struct stream *s, int local, uint64_t grace)
 
 	if (recv_by)
 		ops.recv = recv_by;
+	if (send_by)
+		ops.send = send_by;
 	s->ops = &ops;
 	if (relay_line_init(&l))
 		_exit(1);
 	relay_serve(&l, 1);
 	relay_line_uninit(&l);
 	_exit(0);
+}
+
+static void program_close(void)
+{
+	close(program);
+	program = -1;
 }
 
 /* The relay has @s and its descriptor, and we have not */
@@ -56,7 +67,9 @@ static void relay_start(struct stream *s, uint64_t grace)
 	relay = fork();
 	if (!relay) {
 		alarm(30);
-		close(local[0]);
+		program = local[0];
+		if (!goes)
+			program_close();
 		close(theirs);
 		if (OPS->shared(s))
 			OPS->joined(s);
@@ -75,12 +88,6 @@ static void start(void)
 	peer = s[0];
 	theirs = peer->fd;
 	relay_start(s[1], 0);
-}
-
-static void program_close(void)
-{
-	close(program);
-	program = -1;
 }
 
 static void ends_well(void)
@@ -358,6 +365,68 @@ Test(relay, the_peer_leaves)
 	cr_expect_eq(errno, EPIPE);
 	program_close();
 	ends_well();
+}
+
+/* The relay works for a program that goes just now, and we have its stream as well */
+static struct stream *start_shared(const char *said)
+{
+	struct stream *s[2];
+	int mine;
+
+	goes = true;
+	ends_open(s);
+	peer = s[0];
+	theirs = peer->fd;
+	OPS->share(s[1], STREAM_SHARE_FORK);
+	mine = dup(s[1]->fd);
+	relay_start(s[1], 0);
+	OPS->set_fd(s[1], mine);
+	cr_assert_eq(write(program, said, strlen(said)), (ssize_t)strlen(said));
+	program_close();
+	return s[1];
+}
+
+static ssize_t recv_and_go(struct stream *s, const struct iovec *iov, int n, int flags)
+{
+	if (OPS->recv(s, iov, n, MSG_PEEK) > 0)
+		program_close();
+	return OPS->recv(s, iov, n, flags);
+}
+
+/* What comes when its program has gone is for who else has the stream */
+Test(relay, takes_nothing_when_the_program_has_gone, .timeout = 60)
+{
+	struct stream *s;
+	char buf[8];
+	ssize_t n = 0;
+
+	recv_by = recv_and_go;
+	s = start_shared("");
+	peer_write("theirs", 6);
+	ends_well();
+	cr_assert_eq(n = OPS->recv(s, &(struct iovec){ buf, 8 }, 1, 0), 6, "%zd", n);
+	cr_expect_arr_eq(buf, "theirs", 6);
+}
+
+static ssize_t send_and_go(struct stream *s, const struct iovec *iov, int n)
+{
+	program_close();
+	return OPS->send(s, iov, n);
+}
+
+/* It ends nothing that others have */
+Test(relay, ends_nothing_when_the_program_has_gone, .timeout = 60)
+{
+	struct stream *s;
+	char buf[8];
+	ssize_t n;
+
+	send_by = send_and_go;
+	s = start_shared("last");
+	cr_expect_eq(peer_read(buf, 8), 4);
+	ends_well();
+	cr_assert_eq(OPS->send(s, &(struct iovec){ "more", 4 }, 1), 4);
+	cr_expect_eq(n = peer_read(buf, 8), 4, "%zd", n);
 }
 
 static long cpu_us(void)
