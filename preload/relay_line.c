@@ -160,14 +160,19 @@ static void line_left(struct relay_line *l, int left, bool enough)
 		line_over(l);
 }
 
-/* @hard: something of the peer's did not reach the program, and it is told by a reset */
+/*
+ * @hard: something of the peer's did not reach the program, and it is told by a reset. Others that
+ * have the stream would go on without it: they are told, too
+ */
 static void line_close(struct relay_line *l, bool hard)
 {
 	struct linger reset = { 1, 0 };
 
 	base_fd_close(l->local);
 	l->local = -1;
-	if (hard)
+	if (hard && !l->stream->ops->alone(l->stream))
+		base_sock_abort(stream_fd(l->stream));
+	else if (hard)
 		syscall(SYS_setsockopt, stream_fd(l->stream), SOL_SOCKET, SO_LINGER, &reset,
 			sizeof(reset));
 	l->linger_end = base_deadline(base_now(), l->linger);

@@ -367,13 +367,12 @@ Test(relay, the_peer_leaves)
 	ends_well();
 }
 
-/* The relay works for a program that goes just now, and we have its stream as well */
-static struct stream *start_shared(const char *said)
+/* We have the relay's stream as well */
+static struct stream *start_shared(void)
 {
 	struct stream *s[2];
 	int mine;
 
-	goes = true;
 	ends_open(s);
 	peer = s[0];
 	theirs = peer->fd;
@@ -381,8 +380,6 @@ static struct stream *start_shared(const char *said)
 	mine = dup(s[1]->fd);
 	relay_start(s[1], 0);
 	OPS->set_fd(s[1], mine);
-	cr_assert_eq(write(program, said, strlen(said)), (ssize_t)strlen(said));
-	program_close();
 	return s[1];
 }
 
@@ -400,8 +397,10 @@ Test(relay, takes_nothing_when_the_program_has_gone, .timeout = 60)
 	char buf[8];
 	ssize_t n = 0;
 
+	goes = true;
 	recv_by = recv_and_go;
-	s = start_shared("");
+	s = start_shared();
+	program_close();
 	peer_write("theirs", 6);
 	ends_well();
 	cr_assert_eq(n = OPS->recv(s, &(struct iovec){ buf, 8 }, 1, 0), 6, "%zd", n);
@@ -421,12 +420,31 @@ Test(relay, ends_nothing_when_the_program_has_gone, .timeout = 60)
 	char buf[8];
 	ssize_t n;
 
+	goes = true;
 	send_by = send_and_go;
-	s = start_shared("last");
+	s = start_shared();
+	cr_assert_eq(write(program, "last", 4), 4);
+	program_close();
 	cr_expect_eq(peer_read(buf, 8), 4);
 	ends_well();
 	cr_assert_eq(OPS->send(s, &(struct iovec){ "more", 4 }, 1), 4);
 	cr_expect_eq(n = peer_read(buf, 8), 4, "%zd", n);
+}
+
+/* What its program had, and did not read, is missing to who goes on */
+Test(relay, unread_is_a_reset_for_others_too, .timeout = 60)
+{
+	struct stream *s;
+	char buf[8];
+	ssize_t n;
+
+	s = start_shared();
+	peer_write("unread", 6);
+	cr_assert_gt(poll(&(struct pollfd){ program, POLLIN, 0 }, 1, 10000), 0);
+	program_close();
+	ends_well();
+	cr_expect_eq(n = OPS->recv(s, &(struct iovec){ buf, 8 }, 1, 0), -ECONNRESET, "%zd", n);
+	cr_expect_eq(n = peer_read(buf, 8), -ECONNRESET, "%zd", n);
 }
 
 static long cpu_us(void)
