@@ -134,8 +134,9 @@ def is_shared(case):
 
 
 def has_hurt_side(case):
-    """A child's end is the end of its part of its parent's connection beside: it died in there."""
-    return case.victim == "child" and case.locks and case.ledger.done[2]
+    """A child's end is the end of its part of its parent's connection beside: did it die in
+    there?"""
+    return case.victim == "child" and case.ledger.done[2] and not was_outside(case)
 
 
 def common(case):

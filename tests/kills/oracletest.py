@@ -48,6 +48,16 @@ TABLE = {
 }
 
 
+# victim, locks, had it come to its end, what is found when its parent's connection beside was hurt
+HURT = {
+    "beside a child that had a lock at its end": ("child", 1, 1, NOTHING),
+    "beside a child at its end, and nobody knows": ("child", None, 1, NOTHING),
+    "beside a child outside of locks": ("child", 0, 1, "beside 1 has suffered"),
+    "beside a child at its work": ("child", 1, 0, "beside 1 has suffered"),
+    "beside another one": ("connect", 1, 1, "beside 1 has suffered"),
+}
+
+
 def way_fill(way, values):
     way.total = OCTETS
     for name, value in values.items():
@@ -68,12 +78,25 @@ def case_make(victim, locks, *ways):
     return case
 
 
+def judge(writer, name, case, wanted):
+    found = oracle.problems(case)
+    right = any(wanted in text for text in found) if wanted else not found
+    writer.case(name, [] if right else [f"wanted {wanted or 'nothing'}, found {found}"])
+
+
+def hurt(victim, locks, done):
+    case = case_make(victim, locks, WHOLE, WHOLE)
+    case.ledger.done[2] = done
+    case.ledger.side[1].opened = case.ledger.side[1].wrong = 1
+    return case
+
+
 def main():
     writer = tap.Writer()
     for name, (victim, locks, connects, listens, wanted) in TABLE.items():
-        found = oracle.problems(case_make(victim, locks, connects, listens))
-        right = any(wanted in text for text in found) if wanted else not found
-        writer.case(name, [] if right else [f"wanted {wanted or 'nothing'}, found {found}"])
+        judge(writer, name, case_make(victim, locks, connects, listens), wanted)
+    for name, (*what, wanted) in HURT.items():
+        judge(writer, name, hurt(*what), wanted)
     writer.finish()
 
 
