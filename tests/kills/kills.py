@@ -89,16 +89,25 @@ class Run:
         case = self.theatre.play(shape, SHAPES[shape], None, stage.NOBODY, 1)
         return shape, case, time.monotonic() - begin
 
-    def survey_all(self, pool):
-        for shape, _, seconds in pool.map(self.survey, SHAPES):
-            self.seconds[shape] = seconds
+    def survey_points(self, pool, seed, problems):
         told = pool.map(lambda shape: (shape, self.theatre.play(
-            shape, SHAPES[shape], None, stage.NOBODY, 1, point="?")), SHAPES)
+            shape, SHAPES[shape], None, stage.NOBODY, seed, point="?")), SHAPES)
         for shape, case in told:
-            problems = oracle.whole(case)
-            self.writer.case(f"{shape}: nobody is killed", problems)
+            problems[shape] += oracle.whole(case)
             for (who, point), times in case.points.items():
                 self.reached[point].append((shape, who, times))
+
+    def survey_all(self, pool):
+        problems = defaultdict(list)
+        for shape, _, seconds in pool.map(self.survey, SHAPES):
+            self.seconds[shape] = seconds
+        # Some are come to only where somebody is late, which is not so in each run
+        for seed in range(1, TRIES + 1):
+            self.survey_points(pool, seed, problems)
+            if all(self.reached[point] for point in self.points):
+                break
+        for shape in SHAPES:
+            self.writer.case(f"{shape}: nobody is killed", problems[shape])
 
     # --- kills ---
 
