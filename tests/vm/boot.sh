@@ -32,7 +32,9 @@ shift $((OPTIND - 1))
 [ "${images##*/}" != newest ] || processors=1
 mkdir -p "$out"
 [ "$before" = -- ] || set -- bash "$(readlink -f "$1")" "${@:2}"
-{ printf 'cd %q\nexec' "$PWD"; printf ' %q' "$@"; echo; } >"$out/command"
+# Another guest of the same FOLDER may be about to read it
+{ printf 'cd %q\nexec' "$PWD"; printf ' %q' "$@"; echo; } >"$out/command.$$"
+mv "$out/command.$$" "$out/command"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Runs in the guest: the cases of /tmp/lab/plan ("NAME LIMIT" a line), each in namespaces of its
-# own, and leaves in /tmp/lab/NAME what they said, what the kernel said, and their captures. Of
-# NAME@FAULT the case is run with the build that has that fault (mutate.py).
+# Runs in the guest: the cases of /tmp/lab/plan ("NAME LIMIT PEER" a line) whose peer, a namespace
+# or the host, it has, and that no other guest has begun. Each has namespaces of its own, and leaves
+# in /tmp/lab/NAME what it said, what the kernel said, and its captures. Of NAME@FAULT the case is
+# run with the build that has that fault (mutate.py).
 #
 #	+--- the guest --------------------+     +--- namespace "peer" --------------+
 #	|  rdma-core's programs            |     |  Warpsock's programs              |
@@ -63,8 +64,8 @@ run_case() {
 	local name=${1%@*} fault=${1#"${1%@*}"} limit=$2 dir=$lab/$1
 	export LAB_ONLY=$lab/$1.only LAB_BUILD=
 	[ -z "$fault" ] || LAB_BUILD=$here/../../build-vm/faulty/of/${fault#@}
-	rm -rf /tmp/case "$dir"
-	mkdir -p /tmp/case "$dir"
+	rm -rf /tmp/case
+	mkdir -p /tmp/case
 	echo "lab: $name begins" >/dev/kmsg
 	topology >"$dir/topology" 2>&1 || true
 	setsid --wait timeout -k 2 "$limit" bash -uo pipefail -c "exec 9>/tmp/case/trace.log
@@ -84,8 +85,12 @@ run_case() {
 mkdir /tmp/drivers
 echo driver siw >/tmp/drivers/siw.driver
 mount --bind /tmp/drivers /etc/libibverbs.d
-while read -r name limit; do
+ours=peer
+[ ! -d /sys/class/net/eth0 ] || ours=host
+while read -r name limit whose; do
+	[ "$whose" = $ours ] && mkdir "$lab/$name" 2>/dev/null || continue
 	start=$SECONDS
+	echo "lab: $name begins"
 	run_case "$name" "$limit" || { echo "lab: $name: the kernel complains"; exit 9; }
 	echo "lab: $name: $((SECONDS - start)) s, status $(cat $lab/$name/status)"
 done <$lab/plan

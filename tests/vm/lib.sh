@@ -19,7 +19,7 @@ shopt -s extglob
 
 # The peer is a namespace, or the host
 peer=(nsenter --net=/run/netns/peer)
-[ ! -d /tmp/lab/host ] || peer=(python3 "$lab/ask_host.py")
+[ ! -d /sys/class/net/eth0 ] || peer=(python3 "$lab/ask_host.py")
 in_peer() { "${peer[@]}" "$@"; }
 on_siw() { "$@"; }
 
@@ -71,7 +71,7 @@ start() {
 	if [ "$1" = in_peer ]; then
 		shift
 		set -- "${peer[@]}" "$@"
-		[ ! -d /tmp/lab/host ] || on_host[$name]=yes
+		[ ! -d /sys/class/net/eth0 ] || on_host[$name]=yes
 	fi
 	setsid "$@" >"/tmp/case/$name.log" 2>&1 &
 	pid_of[$name]=$!

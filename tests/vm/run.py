@@ -2,18 +2,21 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Runs the lab's cases in a virtual machine and prints TAP.
 
-    run.py [--list] [--table FILE] [--kernel 6.12] [--only PATTERN]... [CASE...]
+    run.py [--list] [--table FILE] [--kernel 6.12] [--guests N] [--only PATTERN]... [CASE...]
 
-All cases share one boot. Where a guest dies or its kernel complains, that case has failed and the
-others get a fresh one. What the cases left is judged here: their TAP, the kernel's log, and their
-captures by tshark and by the decoder of tests/captures.
+Some guests share the cases out among them. Where one dies or its kernel complains, that case has
+failed and the others get a fresh guest. What the cases left is judged here: their TAP, the
+kernel's log, and their captures by tshark and by the decoder of tests/captures.
 """
 import argparse
 import fcntl
+import os
 import re
 import shutil
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +25,8 @@ ROOT = HERE.parent.parent
 LAB = ROOT / "build-vm"
 OUT = LAB / "out"
 BOOT = 60
+GUESTS = min(4, os.cpu_count() or 1)
+BEGINS = " begins\n"  # what a guest's console says when it takes a case on
 sys.path.insert(0, str(HERE.parent))
 import captures  # noqa: E402
 import host  # noqa: E402
@@ -63,37 +68,63 @@ def scripts():
 # --- boots ----------------------------------------------------------------------------------------
 
 
-def boot(todo, kernel):
-    """Boots once for these scripts; what the console had to say."""
-    (OUT / "plan").write_text("".join(f"{script.label} {script.limit}\n" for script in todo))
+def plan(todo):
+    """What the guests read: each takes the next case that none has begun, the longest first."""
     for script in todo:
         only = "".join(f"{pattern}\n" for pattern in script.only)
         (OUT / f"{script.label}.only").write_text(only)
+    order = sorted(todo, key=lambda script: -script.limit)
+    (OUT / "plan").write_text("".join(
+        f"{script.label} {script.limit} {'host' if script.tap else 'peer'}\n" for script in order))
+
+
+def boot(todo, kernel, over_tap):
+    """Boots a guest for what is left of these scripts; what its console had to say."""
+    if all(script.folder.exists() for script in todo):
+        return ""
     limit = BOOT + sum(script.limit + 10 for script in todo)
     command = [HERE / "boot.sh", "-t", str(limit), "-k", kernel, HERE / "guest.sh"]
-    if todo[0].tap:
+    if over_tap:
         command = ["unshare", "--net", HERE / "host.py", str(limit), kernel, HERE / "guest.sh"]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, errors="replace")
-    shutil.rmtree(OUT / "host", ignore_errors=True)
-    for line in done.stdout.splitlines():
-        if line.startswith("lab: "):
-            print(f"# {line[5:]}", flush=True)
-    return done.stdout
+    said = []
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace") as guest:
+        for line in guest.stdout:
+            said.append(line)
+            if line.startswith("lab: ") and not line.endswith(BEGINS):
+                print(f"# {line[5:].rstrip()}", flush=True)
+    if over_tap:
+        shutil.rmtree(OUT / "host", ignore_errors=True)
+    return "".join(said)
 
 
-def run_all(chosen, kernel):
+def boot_all(todo, kernel, guests):
+    """So many guests at a time; their consoles."""
+    plan(todo)
+    begin = time.monotonic()
+    with ThreadPoolExecutor(guests) as pool:
+        running = []
+        for over_tap in (True, False):
+            part = [script for script in todo if script.tap == over_tap]
+            number = min(len(part), 1 if over_tap else guests)
+            running += [pool.submit(boot, part, kernel, over_tap) for _ in range(number)]
+    print(f"# {len(todo)} cases, {guests} guests: {time.monotonic() - begin:.0f} s", flush=True)
+    return [one.result() for one in running]
+
+
+def run_all(chosen, kernel, guests):
     """Boots until each script has run or was under way when a guest died: label -> console."""
-    died = {}
-    for todo in ([one for one in chosen if one.tap == over] for over in (False, True)):
-        while todo:
-            console = boot(todo, kernel)
-            left = [script for script in todo if not (script.folder / "status").exists()]
-            if len(left) == len(todo):
-                died[left.pop(0).label] = console
-            elif left and (left[0].folder / "tap").exists():
-                died[left.pop(0).label] = console
-            todo = left
+    died, todo = {}, chosen
+    while todo:
+        consoles = boot_all(todo, kernel, guests)
+        left = [script for script in todo if not (script.folder / "status").exists()]
+        begun = [script for script in left if script.folder.exists()]
+        if len(left) == len(todo) and not begun:
+            begun = left[:1]
+        for script in begun:
+            died[script.label] = next((text for text in consoles
+                                       if f"lab: {script.label}{BEGINS}" in text), consoles[-1])
+        todo = [script for script in left if script not in begun]
     return died
 
 
@@ -192,6 +223,8 @@ def main():
                         help="only checks whose name fits")
     parser.add_argument("--kernel", choices=["6.1", "6.12"], default="6.1",
                         help="6.1 of Debian 12, or 6.12 of its backports")
+    parser.add_argument("--guests", type=int, default=GUESTS, metavar="N",
+                        help="so many at a time, of 1.5 GB and two processors each")
     parser.add_argument("cases", nargs="*", metavar="CASE")
     options = parser.parse_args()
     known = {script.name: script for script in scripts()}
@@ -208,7 +241,7 @@ def main():
         prepare(options.kernel)
         lacks = host.lacks()
         able = [script for script in chosen if not (script.tap and lacks)]
-        died = run_all(able, options.kernel)
+        died = run_all(able, options.kernel, options.guests)
         results = [(script, judge(script, died) if script in able else
                     [tap.Case("all of it", "skipped", [lacks])]) for script in chosen]
     if options.table:
