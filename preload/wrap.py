@@ -4,7 +4,7 @@
 
 wrap.h    struct libc_calls, a member for each call, and what preload/ implements: call_NAME
 wrap.c    the exported functions, libc's names, the stand-ins; a look at the table, the edge around
-          a call of ours (preload/edge.h), and no logic
+          a call of ours (preload/guard/edge.h), and no logic
 wrap.map  the version map: an anonymous node, for a named one would silently disable interposition
 """
 import re
@@ -177,9 +177,10 @@ def entry(call):
 def source(calls):
     real = [call for call in calls if call.kind not in NAMES_ONLY]
     out = NOTE + '#include <wrap.h>\n\n#include <stddef.h>\n#include <sys/syscall.h>\n'
-    out += '#include <unistd.h>\n\n#include "preload/device.h"\n#include "preload/edge.h"\n'
-    out += '#include "preload/fdtab.h"\n'
-    out += '#include "preload/files.h"\n#include "preload/libc.h"\n\n'
+    out += '#include <unistd.h>\n\n'
+    out += "".join(f'#include "preload/{name}.h"\n' for name in
+                   ("calls/files", "device/device", "guard/edge", "table/fdtab", "table/libc"))
+    out += "\n"
     out += "".join(stand_in(call) for call in real)
     out += "struct libc_calls libc = {\n"
     out += "".join(f"\t.{call.name} = early_{call.name},\n" for call in real)

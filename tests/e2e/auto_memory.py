@@ -21,7 +21,7 @@ import tap  # noqa: E402
 from launch import Stage, free_port  # noqa: E402
 
 REQUEST = b"MPA ID Req Frame"
-NAMES = 4  # of a listener, preload/host.c
+NAMES = 4  # of a listener, preload/rules/host.c
 ON_DDP, PEER_UNKNOWN, PEER_KNOWN_PLAIN, PEER_NOT_MPA = 0, 4, 5, 100
 # Connects once for each line that it reads, and says what DDP_INFO gives as a reason
 CLIENT = """

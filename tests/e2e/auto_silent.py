@@ -28,7 +28,7 @@ from launch import ECHO_SERVER, Stage, differences  # noqa: E402
 NUMBER = 500
 EACH = 32  # KiB of memory, at most, and as much for a thread of the program's
 SOME = 4
-BELLS = 16  # that are kept for the next who sleeps, preload/wait.c
+BELLS = 16  # that are kept for the next who sleeps, preload/wait/wait.c
 KEY = b"MPA ID Req Frame"
 # By epoll, in one thread; with "greets" it speaks first
 EPOLL = """

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How processes wake each other (stream/sleep.c, preload/others.c): MOVERS processes take in octets
+ * How processes wake each other (stream/sleep.c, preload/sock/others.c): MOVERS processes take in octets
  * for a process with two waiters, a thread that sleeps in a call of its own and an epoll set, which
  * looks only at what it was told of. Both sleep on the process's one bell, too, and on what their
  * own process wakes them by.

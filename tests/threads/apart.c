@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "preload/apart.h"
+#include "preload/process/apart.h"
 #include "tests/e2e/programs/calls.h"
 
 #define SHELLS 40

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A listener that a device has beside the kernel (preload/device_listen.c), used by several threads
+ * A listener that a device has beside the kernel (preload/device/listen.c), used by several threads
  * at once, with the interposer linked in and a device that is made up (fake_rdma.c).
  *
  *	knocker --- the device ---+
@@ -63,7 +63,7 @@ static void listen_open(void)
 	asked[0] = asked[1] = accepted[0] = accepted[1] = stop = 0;
 }
 
-/* Which of the two it is by what it answers (preload/device_ask.c) */
+/* Which of the two it is by what it answers (preload/device/ask.c) */
 static void look_at(int fd)
 {
 	struct sockaddr_in own, peer;

@@ -2,7 +2,7 @@
 /*
  * How processes wake each other.
  */
-#include "preload/bell.h"
+#include "preload/sock/bell.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "preload/internal.h"
+#include "preload/table/internal.h"
 
 static bool rings(int ms)
 {

@@ -2,7 +2,7 @@
 /*
  * The rules as a process asks them: by its name when it started, by role and address.
  */
-#include "preload/choose.h"
+#include "preload/rules/choose.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

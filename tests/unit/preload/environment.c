@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "preload/environment.h"
+#include "preload/process/environment.h"
 
 static char library[512]; /* what an environment without any gets */
 

@@ -2,7 +2,7 @@
 /*
  * What a filter answers: each instruction by small programs, and the machine against the kernel's.
  */
-#include "preload/filter.h"
+#include "preload/guard/filter.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

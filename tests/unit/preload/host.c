@@ -2,7 +2,7 @@
 /*
  * What processes of one host tell each other of their listeners.
  */
-#include "preload/host.h"
+#include "preload/rules/host.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "preload/internal.h"
+#include "preload/table/internal.h"
 
 struct address {
 	struct sockaddr_storage at;

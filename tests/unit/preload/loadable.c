@@ -14,7 +14,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "preload/loadable.h"
+#include "preload/process/loadable.h"
 
 #if defined(__x86_64__)
 #define LINKER "/lib64/ld-linux-x86-64.so.2"

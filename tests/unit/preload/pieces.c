@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <stdint.h>
 
-#include "preload/pieces.h"
+#include "preload/table/pieces.h"
 
 static char octets[100];
 

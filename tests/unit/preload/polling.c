@@ -5,17 +5,17 @@
  * comes to the kernel's socket in the middle of a look, and whoever makes progress then takes it
  * in, after which the kernel has nothing to tell.
  */
-#include "preload/polling.h"
+#include "preload/wait/polling.h"
 
 #include <criterion/criterion.h>
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "preload/device.h"
-#include "preload/epoll.h"
-#include "preload/others.h"
-#include "preload/pieces.h"
-#include "preload/wait.h"
+#include "preload/device/device.h"
+#include "preload/sock/others.h"
+#include "preload/table/pieces.h"
+#include "preload/wait/epoll.h"
+#include "preload/wait/wait.h"
 
 /* Descriptors of the model */
 enum { KERNELS = 3, BUSY, AGAIN, IDLE, SET };

@@ -2,7 +2,7 @@
 /*
  * What a process knows of peers: kept so long and no longer, by address and port.
  */
-#include "preload/probe.h"
+#include "preload/rules/probe.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

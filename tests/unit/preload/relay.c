@@ -18,8 +18,8 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "preload/bell.h"
-#include "preload/relay.h"
+#include "preload/process/relay.h"
+#include "preload/sock/bell.h"
 
 #define PIECE ((size_t)30000)
 #define GRACE (50 * BASE_NS_PER_MS)

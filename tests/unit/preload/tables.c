@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "preload/fdtab.h"
-#include "preload/pool.h"
+#include "preload/table/fdtab.h"
+#include "preload/table/pool.h"
 
 struct thing {
 	struct fdent ent;

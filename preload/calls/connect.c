@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * connect().
+ *
+ * Rules, or the program's own DDP_MODE, say whether a Request goes out. Then connect() waits for
+ * the Reply where the program waits for TCP; where it does not, start-up is part of the
+ * connection that is under way. A client that only tries, in AUTO, falls back (fallback.c). A
+ * listener of the same process cannot answer while this thread waits for it: there connect()
+ * returns, and writes are held until the answer comes. Who that comes from may be another process
+ * all the same, one without DDP.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sockutil.h"
+#include "preload/calls/ddp.h"
+#include "preload/device/device.h"
+#include "preload/guard/barred.h"
+#include "preload/rules/choose.h"
+#include "preload/rules/host.h"
+#include "preload/rules/plain.h"
+#include "preload/rules/probe.h"
+#include "preload/rules/report.h"
+#include "preload/sock/attend.h"
+#include "preload/sock/listens.h"
+#include "preload/sock/sock.h"
+#include "preload/table/libc.h"
+#include "preload/table/pieces.h"
+#include "preload/wait/wait.h"
+
+/* --- TCP: it is not waited for in the kernel, where a signal that was noted wakes nobody --- */
+
+static uint64_t patience(const struct sock *s, int fd)
+{
+	bool never = s && __atomic_load_n(&s->option.never_out, __ATOMIC_RELAXED);
+
+	return base_deadline(base_now(), never ? 0 : base_sock_timeout(fd, SO_SNDTIMEO));
+}
+
+/* A call without a time-out is one that SA_RESTART restarts */
+static long interrupted(uint64_t deadline)
+{
+	return deadline == BASE_NEVER ? CALL_RESTART : -EINTR;
+}
+
+/* Another thread has ended it meanwhile; the kernel would begin again where it is asked */
+static long severed(struct sock *s)
+{
+	int err = s ? __atomic_exchange_n(&s->severed, 0, __ATOMIC_ACQ_REL) : 0;
+
+	/* The kernel's error is told by this */
+	if (err == ECONNRESET)
+		base_sock_error(s->fd);
+	return -err;
+}
+
+/* What has become of a connect() that is under way, as the kernel tells it once */
+static long tcp_wait(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	uint64_t deadline = patience(s, fd);
+	int n = deadline == BASE_NEVER ? wait_sleep(&p, 1, deadline, NULL)
+				       : wait_sleep_final(&p, 1, deadline, NULL);
+	long r;
+
+	if (n == -EINTR)
+		return interrupted(deadline);
+	if (n <= 0)
+		return -EINPROGRESS;
+	r = severed(s);
+	if (r)
+		return r;
+	r = base_sock_connect(fd, addr, len);
+	return r == -EISCONN ? 0 : r;
+}
+
+/* A call that waited in vain says what it found at first */
+static long tcp_connect(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	long first = base_sock_connect(fd, addr, len), r;
+
+	if ((first != -EINPROGRESS && first != -EALREADY) || base_sock_is_nonblock(fd))
+		return first;
+	r = tcp_wait(s, fd, addr, len);
+	return r == -EINPROGRESS ? first : r;
+}
+
+/* --- start-up --- */
+
+/* As the kernel: who has asked for the error before is told that there was one */
+static long start_failed(struct sock *s)
+{
+	int told = s->stream->ops->take_error(s->stream);
+
+	ddp_info_keep(s);
+	sock_forget_stream(s);
+	return told ? -told : -ECONNABORTED;
+}
+
+/* It may begin anew meanwhile, when a device has come to nothing */
+static int levels_wait(struct sock *s, uint64_t deadline)
+{
+	bool device;
+	int err;
+
+	do {
+		device = device_carries(s);
+		err = wait_levels(s, STREAM_WRITABLE, deadline);
+	} while (!err && device && sock_role(s) == SOCK_STREAM_ON && !device_carries(s));
+	return err;
+}
+
+/* Waits for the Reply, which has a time limit of its own, as long as connect() may wait */
+static long start_wait(struct sock *s, int fd)
+{
+	uint64_t deadline = patience(s, fd);
+	int err = levels_wait(s, deadline), state;
+	long gone;
+
+	if (err == -EINTR)
+		return interrupted(deadline); /* and goes on, as TCP's connect() does */
+	gone = severed(s);
+	if (gone)
+		return gone;
+	state = sock_progress(s);
+	if (state == -ENOMSG)
+		return tcp_wait(s, fd, (const struct sockaddr *)&s->peer, s->peer_len);
+	if (state == -EAGAIN)
+		return -EINPROGRESS;
+	if (state)
+		return start_failed(s);
+	s->told = true;
+	return 0;
+}
+
+/* DDP is out of the question */
+static long attach_failed(struct sock *s, int fd, int err, long tcp, bool wait)
+{
+	if (s->mode == CONFIG_USE_AUTO) {
+		sock_give_back(s, sock_reason(err));
+		return wait ? tcp_wait(s, fd, (const struct sockaddr *)&s->peer, s->peer_len) : tcp;
+	}
+	base_sock_abort(s->fd);
+	return err;
+}
+
+/* TCP is connected, or goes on to be; @wait: for the end of that, and for the Reply */
+static long connected(struct sock *s, int fd, long tcp, bool here, bool wait)
+{
+	int err = sock_connect(s, tcp != 0, here);
+
+	if (err)
+		return attach_failed(s, fd, err, tcp, wait);
+	sock_tell(s);
+	if (!tcp && here) {
+		attend_starting(s);
+		return 0;
+	}
+	if (wait)
+		return start_wait(s, fd);
+	sock_progress(s);
+	/* The other end's owner may wait for that one alone */
+	if (here)
+		attend_starting(s);
+	return tcp ? tcp : -EINPROGRESS;
+}
+
+/*
+ * In AUTO a Request goes only where there is reason to expect an answer: plain servers take it for
+ * input, and do all kinds of things.
+ */
+static enum config_reason probe_refused(const struct sockaddr *addr, socklen_t len, bool reason)
+{
+	enum probe_answer known = probe_known(addr, len, base_now());
+
+	if (known == PROBE_PLAIN)
+		return CONFIG_REASON_PEER_KNOWN_PLAIN;
+	if (reason || known == PROBE_DDP || host_listens(addr, len))
+		return CONFIG_REASON_NONE;
+	return CONFIG_REASON_PEER_UNKNOWN;
+}
+
+/* What the program, or the rules, say of a connection to @addr */
+static void connect_choose(struct sock *s, const struct sockaddr *addr, socklen_t len, bool here,
+			   struct choice *out)
+{
+	if (s->fixed)
+		*out = (struct choice){ .mode = s->mode, .reason = CONFIG_REASON_MODE_OFF };
+	else
+		choose_client(addr, len, out);
+	if (out->mode != CONFIG_USE_AUTO)
+		return;
+	out->reason = probe_refused(addr, len, out->named || here);
+	if (out->reason)
+		out->mode = CONFIG_USE_TCP;
+}
+
+static bool is_on_its_way(long tcp)
+{
+	return !tcp || tcp == -EINPROGRESS || tcp == -EINTR || tcp == CALL_RESTART;
+}
+
+static long connect_plain(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len,
+			  enum config_reason reason)
+{
+	long tcp = tcp_connect(s, fd, addr, len);
+
+	if (is_on_its_way(tcp))
+		sock_give_back(s, reason);
+	return tcp;
+}
+
+static long connect_ddp(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len,
+			bool here)
+{
+	bool wait = !base_sock_is_nonblock(fd);
+	long tcp = here ? tcp_connect(s, fd, addr, len) : base_sock_connect(fd, addr, len);
+
+	if (is_on_its_way(tcp))
+		return connected(s, fd, tcp, here, wait && !here);
+	plain_note(fd, CONFIG_REASON_UNREACHABLE);
+	return tcp;
+}
+
+/* CALL_THEIRS: no device leads there, and the socket itself is to be connected */
+static long connect_device(struct sock *s, int fd, const struct sockaddr *peer, socklen_t len)
+{
+	if (device_reach(s, peer, len))
+		return CALL_THEIRS;
+	if (sock_connect(s, true, false)) {
+		device_drop(s);
+		return CALL_THEIRS;
+	}
+	sock_tell(s);
+	if (!base_sock_is_nonblock(fd))
+		return start_wait(s, fd);
+	sock_progress(s);
+	return -EINPROGRESS;
+}
+
+/* No connection of this process can be on DDP */
+static long connect_barred(struct sock *s, const struct sockaddr *peer, socklen_t len,
+			   enum config_reason reason)
+{
+	struct choice choice = { .mode = s->mode, .reason = CONFIG_REASON_MODE_OFF };
+
+	if (!s->fixed)
+		choose_client(peer, len, &choice);
+	if (choice.mode == CONFIG_USE_DDP) {
+		plain_note(s->fd, reason);
+		report_reason(reason, 1);
+		base_err("a connection cannot begin: %s", config_reason_text(reason));
+		return -EOPNOTSUPP;
+	}
+	sock_give_back(s, choice.mode == CONFIG_USE_AUTO ? reason : choice.reason);
+	return CALL_THEIRS;
+}
+
+static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct sockaddr_storage reach;
+	const struct sockaddr *peer = (struct sockaddr *)&reach;
+	socklen_t peer_len = host_reach(addr, len, &reach);
+	enum config_reason barred;
+	struct choice choice;
+	bool here;
+	long r;
+
+	if (!peer_len)
+		return base_sock_connect(fd, addr, len);
+	barred = barred_reason();
+	if (barred)
+		return connect_barred(s, peer, peer_len, barred);
+	here = listens_here(peer, peer_len);
+	connect_choose(s, peer, peer_len, here, &choice);
+	if (choice.mode == CONFIG_USE_TCP)
+		return connect_plain(s, fd, addr, len, choice.reason);
+	sock_remember(s, addr, len);
+	option_prepare(fd, &s->option);
+	s->mode = choice.mode;
+	s->probing = choice.mode == CONFIG_USE_AUTO;
+	device_wish(s, choice.provider);
+	r = here ? CALL_THEIRS : connect_device(s, fd, peer, peer_len);
+	return r == CALL_THEIRS ? connect_ddp(s, fd, addr, len, here) : r;
+}
+
+/* Of a device's connection no kernel tells once that it is there */
+static bool told(struct sock *s)
+{
+	bool before = s->told;
+
+	s->told = true;
+	return before;
+}
+
+/*
+ * Asked again about a connection that is under way, it waits where the kernel would; and the
+ * kernel's answer counts when start-up is over too
+ */
+static long connect_again(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int state = sock_progress(s);
+	/* Not where TCP is connected and its owner does not wait for the Reply */
+	bool waits = state == -EAGAIN &&
+		     !(s->stream->ops->levels(s->stream, NULL) & STREAM_WRITABLE);
+	long r = waits && !base_sock_is_nonblock(fd) ? start_wait(s, fd) : -EINPROGRESS;
+
+	if (waits)
+		return r == -EINPROGRESS ? -EALREADY : r;
+	if (state && state != -EAGAIN && state != -ENOMSG)
+		return start_failed(s);
+	if (!state && device_carries(s))
+		return told(s) ? -EISCONN : 0;
+	return tcp_connect(s, fd, addr, len);
+}
+
+/*
+ * To nowhere: the connection is reset, and the socket as new. The kernel's part of it knows all
+ * that there is to say; of a device's connection there is none
+ */
+static long disconnect(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	long err = device_carries(s) ? -EOPNOTSUPP : base_sock_connect(fd, addr, len);
+
+	if (!err) {
+		plain_note(fd, CONFIG_REASON_ABORTED);
+		sock_forget_stream(s);
+		sock_tell(s);
+	}
+	return err;
+}
+
+/* What is no address the kernel refuses */
+static bool is_sound(const struct sockaddr *addr, socklen_t len)
+{
+	return len >= sizeof(addr->sa_family) && len <= sizeof(struct sockaddr_storage) &&
+	       !pieces_wild(addr, len);
+}
+
+long call_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct sock *s = sock_get(fd);
+	bool sound = is_sound(addr, len), nowhere = sound && addr->sa_family == AF_UNSPEC;
+	enum sock_role role = s && sound ? sock_role(s) : SOCK_PLAIN;
+	long r;
+
+	if (s)
+		__atomic_store_n(&s->severed, nowhere ? EPIPE : 0, __ATOMIC_RELEASE);
+	if (role == SOCK_NEW)
+		r = connect_new(s, fd, addr, len);
+	else if (role == SOCK_STREAM_ON && nowhere)
+		r = disconnect(s, fd, addr, len);
+	else if (role == SOCK_STREAM_ON)
+		r = connect_again(s, fd, addr, len);
+	else
+		r = tcp_connect(s, fd, addr, len);
+	sock_put(s);
+	return r;
+}

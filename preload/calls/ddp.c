@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The options of SOL_DDP (include/warp/ddp.h).
+ *
+ * What stands before the connection is kept in struct sock and given to the stream when there is
+ * one; a listener's goes to those that it accepts. A socket that is not ours is the kernel's,
+ * which knows no such level.
+ */
+#include "preload/calls/ddp.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/sockutil.h"
+#include "preload/sock/attend.h"
+#include "preload/table/libc.h"
+#include "preload/table/pieces.h"
+#include "preload/wait/wait.h"
+#include "rnic/rnic.h"
+
+#define RING_MIN (8 * 1024)
+#define RING_MAX (64 * 1024 * 1024)
+
+int ddp_ready(struct sock *s, int flags)
+{
+	int err = sock_progress(s);
+
+	if (err != -EAGAIN)
+		return err == -ENOMSG ? CALL_THEIRS : err;
+	if (flags & MSG_DONTWAIT || base_sock_is_nonblock(stream_fd(s->stream)))
+		return -EAGAIN;
+	err = wait_levels(s, STREAM_WRITABLE, BASE_NEVER);
+	return err ? err : sock_progress(s);
+}
+
+/* --- before the connection --- */
+
+static int mode_set(int fd, const void *value)
+{
+	static const enum config_transport modes[] = {
+		[DDP_MODE_OFF] = CONFIG_USE_TCP,
+		[DDP_MODE_ON] = CONFIG_USE_DDP,
+		[DDP_MODE_AUTO] = CONFIG_USE_AUTO,
+	};
+	unsigned int mode;
+
+	memcpy(&mode, value, sizeof(mode));
+	return mode < base_array_size(modes) ? sock_set_mode(fd, modes[mode]) : -EINVAL;
+}
+
+static int crc_set(struct sock *s, int value)
+{
+	if (value & ~1)
+		return -EINVAL;
+	s->wish.no_crc = !value;
+	return 0;
+}
+
+static int markers_set(struct sock *s, int value)
+{
+	if (value & ~1)
+		return -EINVAL;
+	s->wish.markers = value;
+	return 0;
+}
+
+static int ring_set(struct sock *s, int value)
+{
+	if (value < RING_MIN || value > RING_MAX)
+		return -EINVAL;
+	s->wish.ring = (uint32_t)value;
+	return 0;
+}
+
+static int provider_set(struct sock *s, const char *name, socklen_t len)
+{
+	char text[sizeof(s->wish.provider)] = "";
+
+	if (len >= sizeof(text))
+		return -EINVAL;
+	memcpy(text, name, len);
+	if (text[0] && !rnic_find(text))
+		return -ENODEV;
+	memcpy(s->wish.provider, text, sizeof(text));
+	s->wish.own = true;
+	return 0;
+}
+
+static long before_set(struct sock *s, int name, const void *value, socklen_t len)
+{
+	static int (*const set[])(struct sock * s, int value) = {
+		[DDP_CRC] = crc_set,
+		[DDP_MARKERS] = markers_set,
+		[DDP_RING] = ring_set,
+	};
+	int number;
+
+	if (sock_role(s) != SOCK_NEW)
+		return -EISCONN;
+	if (name == DDP_PROVIDER)
+		return provider_set(s, value, len);
+	if (len < sizeof(number))
+		return -EINVAL;
+	memcpy(&number, value, sizeof(number));
+	return set[name](s, number);
+}
+
+/* --- memory --- */
+
+static long reg_mr(struct sock *s, const void *value, socklen_t len)
+{
+	struct ddp_reg_mr mr;
+	uint32_t stag;
+	int err;
+
+	if (len < sizeof(mr))
+		return -EINVAL;
+	memcpy(&mr, value, sizeof(mr));
+	if (mr.reserved)
+		return -EINVAL;
+	if (pieces_wild((void *)(uintptr_t)mr.addr, mr.length) ||
+	    pieces_wild((void *)(uintptr_t)mr.stag, sizeof(stag)))
+		return -EFAULT;
+	err = s->stream->ops->region_add(s->stream, (void *)(uintptr_t)mr.addr, mr.length,
+					 mr.access, &stag);
+	if (err)
+		return err;
+	memcpy((void *)(uintptr_t)mr.stag, &stag, sizeof(stag));
+	attend_owing(s);
+	return 0;
+}
+
+static long dereg_mr(struct sock *s, const void *value, socklen_t len)
+{
+	uint32_t stag;
+
+	if (len < sizeof(stag))
+		return -EINVAL;
+	memcpy(&stag, value, sizeof(stag));
+	return s->stream->ops->region_remove(s->stream, stag);
+}
+
+static long memory_set(struct sock *s, int name, const void *value, socklen_t len)
+{
+	int err;
+
+	if (sock_role(s) != SOCK_STREAM_ON)
+		return -ENOTCONN;
+	err = ddp_ready(s, 0);
+	if (err)
+		return err;
+	return name == DDP_REG_MR ? reg_mr(s, value, len) : dereg_mr(s, value, len);
+}
+
+/* --- the calls --- */
+
+static long ours_set(struct sock *s, int name, const void *value, socklen_t len)
+{
+	switch (name) {
+	case DDP_CRC:
+	case DDP_MARKERS:
+	case DDP_PROVIDER:
+	case DDP_RING:
+		return before_set(s, name, value, len);
+	case DDP_REG_MR:
+	case DDP_DEREG_MR:
+		return memory_set(s, name, value, len);
+	default:
+		return -ENOPROTOOPT;
+	}
+}
+
+long ddp_setsockopt(int fd, int name, const void *value, socklen_t len)
+{
+	struct sock *s;
+	long r;
+
+	if (len && pieces_wild(value, len))
+		return -EFAULT;
+	if (name == DDP_MODE)
+		return len < sizeof(int) ? -EINVAL : mode_set(fd, value);
+	s = sock_get(fd);
+	r = s ? ours_set(s, name, value, len) : CALL_THEIRS;
+	sock_put(s);
+	return r;
+}
+
+/* As the kernel has it: no more than there is room for, and *@len says how much it was */
+static long answer(void *value, socklen_t *len, const void *what, size_t size)
+{
+	if (pieces_wild(len, sizeof(*len)) || (*len && pieces_wild(value, *len)))
+		return -EFAULT;
+	*len = base_min(*len, (socklen_t)size);
+	memcpy(value, what, *len);
+	return 0;
+}
+
+static long number_get(struct sock *s, const struct ddp_info *info, int name, void *value,
+		       socklen_t *len)
+{
+	bool connected = info->connected;
+	int number;
+
+	if (name == DDP_MODE)
+		number = (int)info->mode;
+	else if (name == DDP_CRC)
+		number = connected ? info->crc : !s->wish.no_crc;
+	else if (name == DDP_MARKERS)
+		number = connected ? info->rx_markers : s->wish.markers;
+	else
+		number = (int)(connected ? info->ring : s->wish.ring);
+	return answer(value, len, &number, sizeof(number));
+}
+
+static long ours_get(struct sock *s, int name, void *value, socklen_t *len)
+{
+	struct ddp_info info;
+
+	ddp_info_get(s, &info);
+	switch (name) {
+	case DDP_INFO:
+		return answer(value, len, &info, sizeof(info));
+	case DDP_PROVIDER:
+		if (!info.connected)
+			memcpy(info.provider, s->wish.provider, sizeof(info.provider));
+		return answer(value, len, info.provider, strlen(info.provider) + 1);
+	case DDP_MODE:
+	case DDP_CRC:
+	case DDP_MARKERS:
+	case DDP_RING:
+		return number_get(s, &info, name, value, len);
+	default:
+		return -ENOPROTOOPT;
+	}
+}
+
+long ddp_getsockopt(int fd, int name, void *value, socklen_t *len)
+{
+	struct sock *s = sock_get(fd);
+	struct ddp_info info;
+	long r = CALL_THEIRS;
+
+	if (s && sock_role(s) == SOCK_STREAM_ON)
+		sock_progress(s);
+	if (s && sock_role(s) != SOCK_PLAIN)
+		r = ours_get(s, name, value, len);
+	else if (name == DDP_INFO && ddp_plain_info(fd, &info))
+		r = answer(value, len, &info, sizeof(info));
+	sock_put(s);
+	return r;
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * New processes with this one's memory.
+ *
+ * fork(): the child shares its parent's streams. Their state is in memory that both map, and
+ * counts its processes; the one that closes last writes DISCONNECT. No lock of ours may be held
+ * by a thread that the child does not have, so all are taken before, in their order. What libc
+ * forks by itself (daemon) comes here too, by pthread_atfork(). From then on the two wake
+ * each other (others.c).
+ *
+ * A fork that nobody announced, by a bare system call, is found out by a page that
+ * the kernel wipes in a child, when the child closes or ends something.
+ *
+ * vfork(), and clone() with CLONE_VM: the child is a guest in its parent's memory, with
+ * descriptors of its own, until it executes a program or exits. The page is not wiped and holds
+ * another process's number.
+ */
+#include "preload/calls/fork.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/point.h"
+#include "base/process.h"
+#include "preload/calls/files.h"
+#include "preload/device/device.h"
+#include "preload/guard/edge.h"
+#include "preload/process/process.h"
+#include "preload/process/spawn_plan.h"
+#include "preload/rules/report.h"
+#include "preload/sock/attend.h"
+#include "preload/sock/bell.h"
+#include "preload/sock/others.h"
+#include "preload/sock/sock.h"
+#include "preload/table/hidden.h"
+#include "preload/table/libc.h"
+#include "preload/table/pool.h"
+#include "preload/wait/epoll.h"
+#include "preload/wait/wait.h"
+
+unsigned int fork_age;
+
+#define PAGE 4096
+
+static struct life {
+	long pid;     /* atomic */
+	long adopter; /* the thread that sees to it, while pid is ADOPTING */
+} * life;	      /* wiped in a child */
+
+/* Entries with a reference to each */
+struct held {
+	struct fdent **ent;
+	size_t n, room;
+};
+
+/* What is locked while a process is made; fallback.c's lock, which is the first */
+static struct held held;
+static unsigned int round; /* of holding */
+
+/*
+ * A fork() of the program's own comes back to us: what it shared is kept until then, since only the
+ * call's result tells whether there is a child.
+ */
+static __thread bool returns;
+static __thread struct held shared, room;
+static __thread uint32_t born; /* its pid */
+
+/* --- streams --- */
+
+static void each(const struct held *h, void (*fn)(struct fdent *ent))
+{
+	for (size_t i = 0; i < h->n; i++)
+		fn(h->ent[i]);
+}
+
+static void each_held(void (*fn)(struct fdent *ent))
+{
+	each(&held, fn);
+}
+
+static void share(struct fdent *ent)
+{
+	struct stream *stream = sock_stream_of_entry(ent);
+
+	if (stream)
+		stream->ops->share(stream, STREAM_SHARE_FORK);
+}
+
+static void unshare_stream(struct fdent *ent)
+{
+	struct stream *stream = sock_stream_of_entry(ent);
+
+	if (stream)
+		stream->ops->unshare(stream, STREAM_SHARE_FORK);
+}
+
+/* A child that was killed before it could say so itself counts no more, then */
+static void name_child(struct fdent *ent)
+{
+	struct stream *stream = sock_stream_of_entry(ent);
+
+	if (stream)
+		stream->ops->named(stream, born);
+}
+
+static void join(struct fdent *ent)
+{
+	struct stream *stream = sock_stream_of_entry(ent);
+
+	if (stream)
+		stream->ops->joined(stream);
+}
+
+/* --- every socket --- */
+
+static void count_one(int fd, struct fdent *ent, void *ctx)
+{
+	++*(size_t *)ctx;
+}
+
+/* Each once, however many numbers it has */
+static void hold_one(int fd, struct fdent *ent, void *ctx)
+{
+	if (!sock_of_entry(ent) || held.n == held.room || ent->round == round)
+		return;
+	ent->round = round;
+	fdtab_hold(ent);
+	held.ent[held.n++] = ent;
+}
+
+/* What other threads open meanwhile needs room as well */
+#define ROOM_MORE 256
+
+static int room_make(struct held *h)
+{
+	size_t n = 0;
+	int err;
+
+	fdtab_each(count_one, &n);
+	if (!n)
+		return 0;
+	err = base_map_create((n + ROOM_MORE) * sizeof(struct fdent *), (void **)&h->ent);
+	if (!err)
+		h->room = n + ROOM_MORE;
+	return err;
+}
+
+/* fork() has made room before, since it can still say that there is no memory */
+static void hold_all(void)
+{
+	held = room;
+	room = (struct held){ NULL, 0, 0 };
+	round++;
+	if (held.room || !room_make(&held))
+		fdtab_each(hold_one, NULL);
+}
+
+static void let_go(struct held *h)
+{
+	each(h, fdtab_put);
+	base_map_destroy(h->ent, h->room * sizeof(struct fdent *));
+	*h = (struct held){ NULL, 0, 0 };
+}
+
+static void lock(struct fdent *ent)
+{
+	pthread_mutex_lock(&sock_of_entry(ent)->lock);
+}
+
+static void unlock(struct fdent *ent)
+{
+	pthread_mutex_unlock(&sock_of_entry(ent)->lock);
+}
+
+static void lock_again(struct fdent *ent)
+{
+	fork_lock_drop(&sock_of_entry(ent)->lock, true);
+}
+
+/* --- fork() --- */
+
+static void before(void)
+{
+	device_before_fork();
+	aio_before_fork();
+	spawn_before_fork();
+	fallback_before_fork();
+	sock_before_fork();
+	epoll_before_fork();
+	attend_before_fork();
+	hold_all();
+	each_held(lock);
+	wait_before_fork();
+	bell_before_fork();
+	each_held(share);
+	BASE_POINT(preload_fork_shared);
+	files_before_fork();
+	edge_before_fork();
+	hidden_before_fork();
+	pool_before_fork();
+}
+
+/* Two processes have it now: threads that sleep on it must hear of that */
+static void come(struct fdent *ent)
+{
+	if (sock_stream_of_entry(ent))
+		others_come(sock_of_entry(ent));
+}
+
+static void after(bool child)
+{
+	struct held mine = held;
+
+	held = (struct held){ NULL, 0, 0 };
+	pool_after_fork(child);
+	hidden_after_fork(child);
+	edge_after_fork(child);
+	files_after_fork(child);
+	bell_after_fork(child);
+	wait_after_fork(child);
+	each(&mine, child ? lock_again : unlock);
+	attend_after_fork(child);
+	epoll_after_fork(child);
+	sock_after_fork(child);
+	fallback_after_fork();
+	spawn_after_fork(child);
+	aio_after_fork(child);
+	device_after_fork(child);
+	if (child)
+		others_after_fork();
+	each(&mine, come);
+	if (returns && !child)
+		shared = mine;
+	else
+		let_go(&mine);
+}
+
+static void after_in_parent(void)
+{
+	after(false);
+}
+
+static void forget_sleepers(struct fdent *ent)
+{
+	sock_forget_sleepers(sock_of_entry(ent));
+}
+
+static void come_to_life(void)
+{
+	BASE_POINT(preload_fork_born);
+	fork_age++;
+	process_after_fork();
+	report_reset();
+	each_held(forget_sleepers);
+	each_held(join);
+	BASE_POINT(preload_fork_child);
+	after(true);
+}
+
+static void after_in_child(void)
+{
+	life->pid = syscall(SYS_getpid);
+	come_to_life();
+}
+
+/* libc's own fork(), whoever calls it */
+static void before_libc(void)
+{
+	files_list_lock();
+	before();
+}
+
+static void after_libc(void)
+{
+	after_in_parent();
+	files_list_unlock();
+}
+
+/* fork() came back: to the parent with a child, or without */
+static long returned(long pid)
+{
+	returns = false;
+	born = (uint32_t)pid;
+	/* Elsewhere it has another number, and gives itself that */
+	if (pid < 0 || (pid && shared.n && !base_process_is_elsewhere(born)))
+		each(&shared, pid < 0 ? unshare_stream : name_child);
+	let_go(&shared);
+	let_go(&room); /* unless it was used */
+	return pid;
+}
+
+long call_fork(void)
+{
+	if (room_make(&room))
+		return -ENOMEM;
+	returns = true;
+	return returned(libc_try(libc.fork()));
+}
+
+long fork_by(long (*make)(void *ctx), void *ctx)
+{
+	long pid;
+
+	if (!life)
+		return make(ctx);
+	if (room_make(&room))
+		return -ENOMEM;
+	returns = true;
+	before();
+	pid = make(ctx);
+	if (!pid)
+		after_in_child();
+	else
+		after_in_parent();
+	return returned(pid);
+}
+
+void fork_child(void)
+{
+	after_in_child();
+	returned(0);
+}
+
+static long make_alike(void *ctx)
+{
+	return libc_try(libc._Fork());
+}
+
+/* The same without handlers */
+long call__Fork(void)
+{
+	return fork_by(make_alike, NULL);
+}
+
+/* --- processes that nobody announced --- */
+
+#define ADOPTING (-1)
+
+/* Nothing was locked for this child: it takes what it finds */
+static void adopt(void)
+{
+	base_debug("this process was forked behind our back");
+	life->adopter = syscall(SYS_gettid);
+	hold_all();
+	each_held(share);
+	come_to_life();
+	__atomic_store_n(&life->pid, syscall(SYS_getpid), __ATOMIC_RELEASE);
+}
+
+/* A child with threads by now: one of them does it, and the others wait for that */
+static void adopt_once(void)
+{
+	long nobody = 0;
+
+	if (__atomic_compare_exchange_n(&life->pid, &nobody, ADOPTING, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		adopt();
+	while (__atomic_load_n(&life->pid, __ATOMIC_ACQUIRE) == ADOPTING &&
+	       life->adopter != syscall(SYS_gettid))
+		sched_yield();
+}
+
+bool fork_is_guest(void)
+{
+	long pid, owner;
+
+	if (!life)
+		return false;
+	pid = syscall(SYS_getpid);
+	owner = __atomic_load_n(&life->pid, __ATOMIC_ACQUIRE);
+	if (owner == pid || pid < 0)
+		return false; /* nobody may ask: a sandbox, whose processes do not fork */
+	if (owner > 0)
+		return true;
+	adopt_once();
+	return false;
+}
+
+void fork_init(void)
+{
+	/* Without one that is wiped, a fork that nobody announces goes for a guest */
+	static struct life lasting;
+	void *page;
+
+	life = &lasting;
+	if (!base_map_create(PAGE, &page)) {
+		if (madvise(page, PAGE, MADV_WIPEONFORK))
+			base_map_destroy(page, PAGE);
+		else
+			life = page;
+	}
+	life->pid = syscall(SYS_getpid);
+	pthread_atfork(before_libc, after_libc, after_in_child);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * poll() and its kin. A list without any of ours goes to libc as it is.
+ */
+#include "base/clock.h"
+#include "preload/table/libc.h"
+#include "preload/wait/polling.h"
+
+long call_poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+	if (!polling_has_ours(fds, n))
+		return CALL_THEIRS;
+	return polling_list(fds, n, base_deadline_ms(timeout), NULL);
+}
+
+long call___poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room)
+{
+	if (room / sizeof(*fds) < n || !polling_has_ours(fds, n))
+		return CALL_THEIRS;
+	return polling_list(fds, n, base_deadline_ms(timeout), NULL);
+}
+
+long call_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
+{
+	if (base_timespec_bad(timeout) || !polling_has_ours(fds, n))
+		return CALL_THEIRS;
+	return polling_list(fds, n, base_deadline_timespec(timeout), mask);
+}
+
+long call___ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		      const sigset_t *mask, size_t room)
+{
+	if (room / sizeof(*fds) < n || base_timespec_bad(timeout) || !polling_has_ours(fds, n))
+		return CALL_THEIRS;
+	return polling_list(fds, n, base_deadline_timespec(timeout), mask);
+}

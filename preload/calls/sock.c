@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The calls that make, open and end sockets.
+ *
+ * accept() gives what the kernel gives and never waits for a Request.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "base/sockutil.h"
+#include "preload/device/device.h"
+#include "preload/guard/barred.h"
+#include "preload/rules/choose.h"
+#include "preload/rules/host.h"
+#include "preload/rules/plain.h"
+#include "preload/rules/report.h"
+#include "preload/sock/attend.h"
+#include "preload/sock/sock.h"
+#include "preload/table/internal.h"
+#include "preload/table/libc.h"
+#include "preload/wait/epoll.h"
+
+/* --- making --- */
+
+/* With a report wanted, also those that no rule can match: they are counted */
+static bool is_wanted(int domain, int type, int protocol)
+{
+	if (!choose_may(CONFIG_CLIENT) && !choose_may(CONFIG_SERVER) && !sock_config.report[0])
+		return false;
+	return (domain == AF_INET || domain == AF_INET6) &&
+	       (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM &&
+	       (protocol == 0 || protocol == IPPROTO_TCP);
+}
+
+long call_socket(int domain, int type, int protocol)
+{
+	long fd = libc_try(libc.socket(domain, type, protocol));
+	int err;
+
+	if (fd < 0 || !is_wanted(domain, type, protocol))
+		return fd;
+	err = sock_create((int)fd);
+	if (!err)
+		return fd;
+	/* On TCP it would speak to peers for whom that is rubbish, and nobody would know why */
+	base_warn("no socket: %s", strerror(-err));
+	libc.close((int)fd);
+	return err;
+}
+
+/* A listener at a mapped IPv4 address is one at that IPv4 address */
+static void mapped_away(struct sockaddr_storage *name)
+{
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)name;
+	struct sockaddr_storage four;
+
+	if (name->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) &&
+	    host_reach((struct sockaddr *)name, sizeof(*six), &four))
+		*name = four;
+}
+
+void sock_listening(struct sock *s)
+{
+	struct sockaddr *name = (struct sockaddr *)&s->name;
+	socklen_t len = sizeof(s->name);
+
+	if (sock_role(s) != SOCK_NEW || libc.getsockname(s->fd, name, &len))
+		return;
+	mapped_away(&s->name);
+	if (s->fixed ? s->mode != CONFIG_USE_TCP : choose_serves(name, len, NULL))
+		s->announced = host_announce(name, len);
+	__atomic_store_n(&s->role, SOCK_LISTENER, __ATOMIC_RELEASE);
+	epoll_give_back(s);
+}
+
+long call_listen(int fd, int backlog)
+{
+	struct sock *s = sock_get(fd);
+	long err = s ? device_listen(s, fd, backlog) : libc_try(libc.listen(fd, backlog));
+
+	if (!err && s)
+		sock_listening(s);
+	sock_put(s);
+	return err;
+}
+
+/* What the listener's program, or the rules, say of a new connection */
+static void accepted_choose(const struct sock *listener, int fd, struct choice *out)
+{
+	struct sockaddr_storage name;
+	socklen_t len = sizeof(name);
+
+	if (listener->fixed)
+		*out = (struct choice){ listener->mode, CONFIG_REASON_MODE_OFF, true, NULL };
+	else if (libc.getsockname(fd, (struct sockaddr *)&name, &len))
+		*out = (struct choice){ CONFIG_USE_TCP, CONFIG_REASON_RULE_NONE, false, NULL };
+	else
+		choose_server((struct sockaddr *)&name, len, out);
+}
+
+static long plain(long fd, enum config_reason reason)
+{
+	report_plain(reason);
+	plain_note((int)fd, reason);
+	return fd;
+}
+
+/*
+ * No connection of this process can be on DDP. A sandbox may forbid to ask for the name; the rules
+ * go by the listener's then
+ */
+static long barred(const struct sock *listener, long fd, enum config_reason reason)
+{
+	struct choice choice = { listener->mode, CONFIG_REASON_MODE_OFF, true, NULL };
+
+	if (reason != CONFIG_REASON_SANDBOXED)
+		accepted_choose(listener, (int)fd, &choice);
+	else if (!listener->fixed)
+		choose_server((const struct sockaddr *)&listener->name, sizeof(listener->name),
+			      &choice);
+	if (choice.mode == CONFIG_USE_TCP)
+		return plain(fd, choice.reason);
+	if (choice.mode == CONFIG_USE_AUTO)
+		return plain(fd, reason);
+	base_err("a connection cannot be served: %s", config_reason_text(reason));
+	report_reason(reason, 1);
+	libc.close((int)fd);
+	return -ECONNABORTED;
+}
+
+/*
+ * There are a few names for each address. Of more processes than that which listen there, one takes
+ * the place of another that has ended, when it comes to its next connection
+ */
+static void announce_again(struct sock *listener)
+{
+	int none = -1, fd;
+
+	if (__atomic_load_n(&listener->announced, __ATOMIC_ACQUIRE) >= 0)
+		return;
+	fd = host_announce((struct sockaddr *)&listener->name, sizeof(listener->name));
+	if (!__atomic_compare_exchange_n(&listener->announced, &none, fd, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		internal_close(fd);
+}
+
+/* A connection that the kernel gave us */
+static long accepted(struct sock *listener, long fd)
+{
+	enum config_reason reason;
+	struct choice choice;
+	int err;
+
+	if (fd < 0 || !listener || sock_role(listener) != SOCK_LISTENER)
+		return fd;
+	reason = barred_reason();
+	if (reason)
+		return barred(listener, fd, reason);
+	accepted_choose(listener, (int)fd, &choice);
+	if (choice.mode == CONFIG_USE_TCP)
+		return plain(fd, choice.reason);
+	announce_again(listener);
+	err = sock_create_accepted((int)fd, listener, choice.mode, NULL);
+	if (!err)
+		return fd;
+	if (choice.mode == CONFIG_USE_AUTO)
+		return plain(fd, sock_reason(err));
+	base_err("a connection cannot be served: %s", strerror(-err));
+	report_reason(sock_reason(err), 1);
+	base_sock_abort((int)fd);
+	libc.close((int)fd);
+	return -ECONNABORTED;
+}
+
+/* @got: what the kernel gave, or -errno; CALL_THEIRS: it was not asked */
+long call_accept4(long got, int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	struct device_call c = { fd, addr, len, flags, NULL };
+	struct sock *s = sock_get(fd);
+
+	if (got == CALL_THEIRS)
+		got = s ? device_take(s, &c) : -EBADF;
+	else if (got == -EAGAIN && s && device_misled(s, fd))
+		got = CALL_RESTART;
+	got = c.native ? device_serve(s, &c) : accepted(s, got);
+	sock_put(s);
+	return got;
+}
+
+long call_accept(long got, int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return call_accept4(got, fd, addr, len, 0);
+}
+
+/* --- ending --- */
+
+static long stream_shutdown(struct sock *s, int how)
+{
+	long r = s->stream->ops->shutdown(s->stream, how);
+
+	if (!r)
+		__atomic_or_fetch(&s->shut, (uint8_t)(how + 1), __ATOMIC_RELAXED);
+	attend_owing(s);
+	return r;
+}
+
+static bool is_connecting(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	return !libc.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	       info.tcpi_state == TCP_SYN_SENT;
+}
+
+/* Before TCP is connected it is the end of the attempt, and the socket is as new */
+static long attempt_end(struct sock *s, int fd, int how)
+{
+	long r;
+
+	__atomic_store_n(&s->severed, ECONNRESET, __ATOMIC_RELEASE);
+	/* It would take the error that is the program's */
+	attend_forget(s);
+	r = libc_try(libc.shutdown(fd, how));
+	if (!r && sock_role(s) == SOCK_STREAM_ON) {
+		sock_forget_stream(s);
+		sock_tell(s);
+	}
+	return r;
+}
+
+/* In the middle of start-up, TCP is connected and the program knows nothing of the rest */
+static long shutdown_ours(struct sock *s, int fd, int how)
+{
+	int state = sock_role(s) == SOCK_STREAM_ON ? sock_progress(s) : -EAGAIN;
+
+	if (device_listens(s))
+		return device_shutdown(s, fd, how);
+	if (state == -EAGAIN && is_connecting(fd))
+		return attempt_end(s, fd, how);
+	if (sock_role(s) != SOCK_STREAM_ON || (state && state != -EAGAIN))
+		return CALL_THEIRS;
+	return stream_shutdown(s, how);
+}
+
+long call_shutdown(int fd, int how)
+{
+	struct sock *s = sock_get(fd);
+	long r = s ? shutdown_ours(s, fd, how) : CALL_THEIRS;
+
+	sock_put(s);
+	return r;
+}

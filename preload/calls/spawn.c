@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The calls that start a program in a process of its own, which libc makes with a vfork() that
+ * we do not see.
+ *
+ * Streams that the program gets go on there, as in one that is executed
+ * (preload/process/spawn_gift.c). What system() and popen() start is the shell, which finds what it
+ * needs in the environment. A stream that could not go on in it would only be spoilt there: while
+ * it starts, those are close-on-exec (preload/table/hidden.c).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <paths.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "preload/calls/fork.h"
+#include "preload/guard/edge.h"
+#include "preload/process/environment.h"
+#include "preload/process/loadable.h"
+#include "preload/process/spawn_gift.h"
+#include "preload/sock/kept.h"
+#include "preload/sock/others.h"
+#include "preload/sock/sock.h"
+#include "preload/table/hidden.h"
+#include "preload/table/libc.h"
+
+/* --- posix_spawn(): positive errnos --- */
+
+struct spawn {
+	bool search;
+	const char *path;
+	const posix_spawn_file_actions_t *actions;
+	const posix_spawnattr_t *attr;
+	char *const *argv;
+};
+
+static int theirs(const struct spawn *sp, pid_t *pid, const posix_spawn_file_actions_t *actions,
+		  char *const *envp)
+{
+	if (sp->search)
+		return libc.posix_spawnp(pid, sp->path, actions, sp->attr, sp->argv, envp);
+	return libc.posix_spawn(pid, sp->path, actions, sp->attr, sp->argv, envp);
+}
+
+static bool moves_about(const struct spawn_plan *plan)
+{
+	bool moves = false;
+
+	for (unsigned int i = 0; plan && i < plan->n; i++)
+		moves |= plan->act[i].op == SPAWN_CHDIR || plan->act[i].op == SPAWN_FCHDIR;
+	return moves;
+}
+
+/* A file or a user that will be others by then is not looked at */
+static enum loadable judge(const struct spawn *sp, const struct spawn_plan *plan)
+{
+	short flags = 0;
+
+	if (sp->attr)
+		posix_spawnattr_getflags(sp->attr, &flags);
+	if ((sp->path && sp->path[0] != '/' && moves_about(plan)) ||
+	    (flags & POSIX_SPAWN_RESETIDS && geteuid() != getuid()))
+		return LOADABLE_NO;
+	return sp->search ? loadable_find(sp->path) : loadable_at(AT_FDCWD, sp->path, 0);
+}
+
+static int spawn_with(struct spawn_gift *g, const struct spawn *sp, pid_t *pid, char *const *envp)
+{
+	size_t room = g->adopts ? environment_room(envp) : 0;
+
+	if (room)
+		envp = environment_make(__builtin_alloca(room), envp);
+	return theirs(sp, pid, g->relayed ? &g->actions : sp->actions, envp);
+}
+
+static int prepare(struct spawn_gift *g, struct spawn_number *room, unsigned int n,
+		   const struct spawn_plan *plan, enum loadable to)
+{
+	struct edge *e = edge_enter(false);
+	long r = 0;
+	int err;
+
+	spawn_gift_init(g, room, n, plan);
+	err = spawn_gift_prepare(g, plan, to);
+	edge_leave(e, &r);
+	return err;
+}
+
+static int spawn(const struct spawn *sp, pid_t *out, char *const *envp)
+{
+	const struct spawn_plan *plan = spawn_plan_get(sp->actions);
+	unsigned int n = fork_is_guest() ? 0 : spawn_gift_count();
+	enum loadable to = n ? judge(sp, plan) : LOADABLE_NOTHING;
+	struct spawn_gift g;
+	struct edge *e;
+	pid_t pid = 0;
+	long r = 0;
+	int err;
+
+	if (to == LOADABLE_NOTHING)
+		return theirs(sp, out, sp->actions, envp);
+	err = prepare(&g,
+		      __builtin_alloca((n + (plan ? plan->n : 0)) * sizeof(struct spawn_number)), n,
+		      plan, to);
+	if (err)
+		return err;
+	err = spawn_with(&g, sp, &pid, envp);
+	e = edge_enter(false);
+	spawn_gift_end(&g, err ? 0 : pid);
+	edge_leave(e, &r);
+	if (!err && out)
+		*out = pid;
+	return err;
+}
+
+long call_posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+		      const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+	return spawn(&(struct spawn){ false, path, actions, attr, argv }, pid, envp);
+}
+
+long call_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+		       const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+	return spawn(&(struct spawn){ true, file, actions, attr, argv }, pid, envp);
+}
+
+static long added(long err, posix_spawn_file_actions_t *actions, struct spawn_act act)
+{
+	if (!err)
+		spawn_plan_add(actions, &act);
+	return err;
+}
+
+long call_posix_spawn_file_actions_init(posix_spawn_file_actions_t *actions)
+{
+	spawn_plan_forget(actions);
+	return libc.posix_spawn_file_actions_init(actions);
+}
+
+long call_posix_spawn_file_actions_destroy(posix_spawn_file_actions_t *actions)
+{
+	spawn_plan_forget(actions);
+	return libc.posix_spawn_file_actions_destroy(actions);
+}
+
+long call_posix_spawn_file_actions_addopen(posix_spawn_file_actions_t *actions, int fd,
+					   const char *path, int flags, mode_t mode)
+{
+	return added(libc.posix_spawn_file_actions_addopen(actions, fd, path, flags, mode), actions,
+		     (struct spawn_act){ SPAWN_OPEN, fd, flags, mode, path });
+}
+
+long call_posix_spawn_file_actions_addclose(posix_spawn_file_actions_t *actions, int fd)
+{
+	return added(libc.posix_spawn_file_actions_addclose(actions, fd), actions,
+		     (struct spawn_act){ SPAWN_CLOSE, fd, 0, 0, NULL });
+}
+
+long call_posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions, int fd, int to)
+{
+	return added(libc.posix_spawn_file_actions_adddup2(actions, fd, to), actions,
+		     (struct spawn_act){ SPAWN_DUP2, fd, to, 0, NULL });
+}
+
+long call_posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions,
+					       const char *path)
+{
+	return added(libc.posix_spawn_file_actions_addchdir_np(actions, path), actions,
+		     (struct spawn_act){ SPAWN_CHDIR, -1, 0, 0, path });
+}
+
+long call_posix_spawn_file_actions_addfchdir_np(posix_spawn_file_actions_t *actions, int fd)
+{
+	return added(libc.posix_spawn_file_actions_addfchdir_np(actions, fd), actions,
+		     (struct spawn_act){ SPAWN_FCHDIR, fd, 0, 0, NULL });
+}
+
+long call_posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from)
+{
+	return added(libc.posix_spawn_file_actions_addclosefrom_np(actions, from), actions,
+		     (struct spawn_act){ SPAWN_CLOSEFROM, from, 0, 0, NULL });
+}
+
+long call_posix_spawn_file_actions_addtcsetpgrp_np(posix_spawn_file_actions_t *actions, int fd)
+{
+	return added(libc.posix_spawn_file_actions_addtcsetpgrp_np(actions, fd), actions,
+		     (struct spawn_act){ SPAWN_TCSETPGRP, fd, 0, 0, NULL });
+}
+
+/* --- the shell --- */
+
+static struct {
+	pthread_mutex_t lock;
+	unsigned int starts; /* under way */
+} shells = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* One more process will have it; -EOPNOTSUPP: that cannot go on with it */
+static int lend(struct sock *s, bool loads)
+{
+	int err = loads ? s->stream->ops->hand_over(s->stream) : -EOPNOTSUPP;
+
+	if (err || s->lent)
+		return err;
+	kept_write(s);
+	s->stream->ops->share(s->stream, STREAM_SHARE_SPAWN);
+	others_come(s);
+	s->lent = true;
+	return 0;
+}
+
+static bool is_inherited(int fd, struct fdent *ent)
+{
+	long flags = sock_stream_of_entry(ent) ? libc_try(libc.fcntl(fd, F_GETFD, 0)) : -EBADF;
+
+	return flags >= 0 && !(flags & FD_CLOEXEC);
+}
+
+static void lend_or_hide(int fd, struct fdent *ent, void *ctx)
+{
+	if (!is_inherited(fd, ent) || !lend(sock_of_entry(ent), *(const bool *)ctx))
+		return;
+	sock_of_entry(ent)->hidden = true;
+	if (hidden_hide(fd))
+		base_info("descriptor %d is a DDP stream and hidden from a new program", fd);
+}
+
+static void lent_forget(int fd, struct fdent *ent, void *ctx)
+{
+	if (sock_stream_of_entry(ent))
+		sock_of_entry(ent)->lent = false;
+}
+
+static void take_back(int fd, struct fdent *ent, void *ctx)
+{
+	struct sock *s = is_inherited(fd, ent) ? sock_of_entry(ent) : NULL;
+
+	if (!s || s->lent)
+		return;
+	s->stream->ops->unshare(s->stream, STREAM_SHARE_SPAWN);
+	s->lent = true; /* once */
+}
+
+static void show_one(int fd, struct fdent *ent, void *ctx)
+{
+	hidden_show(fd, sock_stream_of_entry(ent) && sock_of_entry(ent)->hidden);
+}
+
+static bool shell_loads(void)
+{
+	return loadable_at(AT_FDCWD, _PATH_BSHELL, 0) == LOADABLE_YES &&
+	       environment_library_readable() && environment_restore();
+}
+
+/* Are there streams at all? */
+static bool shell_begin(void)
+{
+	struct edge *e;
+	bool loads;
+	long r = 0;
+
+	if (!__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED) || fork_is_guest())
+		return false;
+	e = edge_enter(false);
+	pthread_mutex_lock(&shells.lock);
+	shells.starts++;
+	loads = shell_loads();
+	fdtab_each(lend_or_hide, &loads);
+	fdtab_each(lent_forget, NULL);
+	pthread_mutex_unlock(&shells.lock);
+	edge_leave(e, &r);
+	return true;
+}
+
+static void shell_end(bool begun, bool started)
+{
+	struct edge *e;
+	long r = 0;
+
+	if (!begun)
+		return;
+	e = edge_enter(false);
+	pthread_mutex_lock(&shells.lock);
+	if (!started) {
+		fdtab_each(take_back, NULL);
+		fdtab_each(lent_forget, NULL);
+	}
+	if (!--shells.starts)
+		fdtab_each(show_one, NULL);
+	pthread_mutex_unlock(&shells.lock);
+	edge_leave(e, &r);
+}
+
+long call_popen(const char *command, const char *type)
+{
+	bool begun = shell_begin();
+	FILE *file = libc.popen(command, type);
+	long r = file ? (long)file : -errno;
+
+	shell_end(begun, file);
+	return r;
+}
+
+/* Others of its threads may start programs while the command runs */
+long call_system(const char *command)
+{
+	bool begun = command && shell_begin();
+	long r = libc_try(libc.system(command));
+
+	shell_end(begun, r >= 0);
+	return r;
+}
+
+void spawn_before_fork(void)
+{
+	pthread_mutex_lock(&shells.lock);
+	spawn_plan_before_fork();
+}
+
+/* Whoever was starting a shell does not in a child */
+void spawn_after_fork(bool child)
+{
+	spawn_plan_after_fork(child);
+	fork_lock_drop(&shells.lock, child);
+	if (!child)
+		return;
+	shells.starts = 0;
+	fdtab_each(show_one, NULL);
+}
+
+static void standard_become(int fd)
+{
+	for (int i = 0; i <= STDERR_FILENO; i++)
+		call_dup2(fd, i);
+	if (fd > STDERR_FILENO)
+		call_close(fd);
+}
+
+static long null_device(void)
+{
+	int fd = open(_PATH_DEVNULL, O_RDWR);
+
+	if (fd < 0)
+		return -errno;
+	standard_become(fd);
+	return 0;
+}
+
+/* As libc's, but that the parent, which has nothing more to do with its streams, says so */
+long call_daemon(int nochdir, int noclose)
+{
+	long pid = call_fork();
+
+	if (pid < 0)
+		return pid;
+	if (pid)
+		call__exit(0);
+	if (setsid() < 0)
+		return -errno;
+	if (!nochdir && chdir("/"))
+		base_debug("daemon: / cannot be entered");
+	return noclose ? 0 : null_device();
+}
+
+/* libc's own would change numbers 0, 1 and 2 out of our sight */
+long call_login_tty(int fd)
+{
+	setsid();
+	if (libc.ioctl(fd, TIOCSCTTY, 0) < 0)
+		return -errno;
+	standard_become(fd);
+	return 0;
+}
+
+long call_forkpty(int *master, char *name, const struct termios *termios,
+		  const struct winsize *size)
+{
+	int fd, slave;
+	long pid;
+
+	if (openpty(&fd, &slave, name, termios, size))
+		return -errno;
+	pid = call_fork();
+	if (!pid) {
+		call_close(fd);
+		if (call_login_tty(slave))
+			call__exit(1);
+		return 0;
+	}
+	call_close(slave);
+	if (pid < 0)
+		call_close(fd);
+	else
+		*master = fd;
+	return pid;
+}

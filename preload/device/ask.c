@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a socket whose connection, or whose listener, is a device's answers about itself.
+ *
+ * The kernel's socket below was never connected and does not listen, so the kernel's answers are
+ * those of a new one. Here are those of the calls by which programs find out what they have.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/address.h"
+#include "base/bits.h"
+#include "base/sockutil.h"
+#include "preload/device/device.h"
+#include "preload/table/libc.h"
+#include "preload/table/pieces.h"
+#include "rnic/rnic_carrier.h"
+
+bool device_carries(const struct sock *s)
+{
+	return sock_role(s) == SOCK_STREAM_ON && s->stream->carrier >= 0;
+}
+
+/* --- what TCP would call it --- */
+
+static int stream_state(struct sock *s)
+{
+	uint8_t shut = __atomic_load_n(&s->shut, __ATOMIC_RELAXED);
+	unsigned int levels = s->stream->ops->levels(s->stream, NULL);
+
+	if (levels & STREAM_HUP)
+		return TCP_CLOSE;
+	if (!(levels & STREAM_STARTED))
+		return s->accepted ? TCP_ESTABLISHED : TCP_SYN_SENT;
+	if (levels & STREAM_RDHUP)
+		return TCP_CLOSE_WAIT;
+	return shut & (SHUT_WR + 1) ? TCP_FIN_WAIT2 : TCP_ESTABLISHED;
+}
+
+/* 0: that the kernel knows */
+static int state_of(struct sock *s)
+{
+	if (device_carries(s))
+		sock_progress(s);
+	if (device_carries(s))
+		return stream_state(s);
+	return device_listens(s) ? TCP_LISTEN : 0;
+}
+
+/* The rest of it is the socket's, which has moved nothing */
+static long info_get(struct sock *s, void *value, socklen_t *len)
+{
+	uint8_t state = (uint8_t)state_of(s);
+	long err;
+
+	if (!state)
+		return CALL_THEIRS;
+	err = libc_try(libc.getsockopt(s->fd, IPPROTO_TCP, TCP_INFO, value, len));
+	if (!err && *len > offsetof(struct tcp_info, tcpi_state))
+		((struct tcp_info *)value)->tcpi_state = state;
+	return err;
+}
+
+static long listens_get(const struct sock *s, void *value, socklen_t *len)
+{
+	long err = libc_try(libc.getsockopt(s->fd, SOL_SOCKET, SO_ACCEPTCONN, value, len));
+	int listens = 1;
+
+	if (!err)
+		memcpy(value, &listens, base_min((size_t)*len, sizeof(listens)));
+	return err;
+}
+
+long device_option(struct sock *s, int level, int name, void *value, socklen_t *len)
+{
+	if (level == IPPROTO_TCP && name == TCP_INFO)
+		return info_get(s, value, len);
+	if (level == SOL_SOCKET && name == SO_ACCEPTCONN && device_listens(s))
+		return listens_get(s, value, len);
+	return CALL_THEIRS;
+}
+
+/* --- getsockname(), getpeername() --- */
+
+/* A socket of IPv6 shows its IPv4 addresses mapped */
+static void name_map(const struct sock *s, struct sockaddr_storage *name)
+{
+	const struct sockaddr_in *four = (const struct sockaddr_in *)name;
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = four->sin_port };
+
+	if (name->ss_family != AF_INET ||
+	    base_sock_number(s->fd, SOL_SOCKET, SO_DOMAIN) != AF_INET6)
+		return;
+	memset(&six.sin6_addr.s6_addr[10], 0xff, 2);
+	memcpy(&six.sin6_addr.s6_addr[12], &four->sin_addr, sizeof(four->sin_addr));
+	memcpy(name, &six, sizeof(six));
+}
+
+long device_name_give(const struct sock *s, bool peer, struct sockaddr *addr, socklen_t *len)
+{
+	const struct rnic_native *native = s->native;
+	struct sockaddr_storage name;
+	socklen_t own;
+	size_t n;
+
+	if (!native || device_ops(s)->name(native, peer, &name))
+		return -ENOTCONN;
+	if (pieces_wild(len, sizeof(*len)))
+		return -EFAULT;
+	if ((int)*len < 0)
+		return -EINVAL;
+	name_map(s, &name);
+	own = base_address_len(&name);
+	n = base_min(*len, own);
+	if (n && pieces_wild(addr, n))
+		return -EFAULT;
+	memcpy(addr, &name, n);
+	*len = own;
+	return 0;
+}
+
+/* Before the peer has answered, and when both ends are through, there is none */
+static bool has_peer(struct sock *s)
+{
+	int state = state_of(s);
+
+	return state != TCP_SYN_SENT && state != TCP_CLOSE;
+}
+
+static long name_tell(int fd, bool peer, struct sockaddr *addr, socklen_t *len)
+{
+	struct sock *s = sock_get(fd);
+	long r = CALL_THEIRS;
+
+	if (s && device_carries(s) && peer && !has_peer(s))
+		r = -ENOTCONN;
+	/* It may have begun anew by software */
+	if (s && device_carries(s) && r == CALL_THEIRS)
+		r = device_name_give(s, peer, addr, len);
+	sock_put(s);
+	return r;
+}
+
+long call_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return name_tell(fd, true, addr, len);
+}
+
+long call_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return name_tell(fd, false, addr, len);
+}
+
+/* --- bind() --- */
+
+/*
+ * A connected socket has its address: EINVAL. The kernel looks at the argument first, which a
+ * socket that nobody has tells
+ */
+static long bind_refuse(const struct sock *s, const struct sockaddr *addr, socklen_t len)
+{
+	struct sockaddr_storage any = { 0 };
+	int domain = base_sock_number(s->fd, SOL_SOCKET, SO_DOMAIN), fd;
+	long err;
+
+	if (len > sizeof(any))
+		return -EINVAL;
+	if (pieces_wild(addr, len))
+		return -EFAULT;
+	memcpy(&any, addr, len);
+	base_address_set_port(&any, 0); /* another's would be in the way */
+	fd = libc.socket(domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -EINVAL;
+	err = libc_try(libc.bind(fd, (struct sockaddr *)&any, len));
+	libc.close(fd);
+	return err && err != -EADDRINUSE ? err : -EINVAL;
+}
+
+long call_bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct sock *s = sock_get(fd);
+	long r = s && device_carries(s) ? bind_refuse(s, addr, len) : CALL_THEIRS;
+
+	sock_put(s);
+	return r;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The edge: what a thread of the program is while it is inside one of our calls.
+ *
+ * Each thread that ever was inside has a record. Records lie in a pool, so that who looks for
+ * the thread it is to cancel finds memory that is one, and what a thread leaves behind that goes
+ * without its destructors is only lost.
+ *
+ * Cancellation is disabled inside: none of the functions of libc that we use there is a
+ * cancellation point then, also for a thread of the asynchronous kind. A sleeper must be woken
+ * by it all the same, so pthread_cancel() is taken: libc's marks the thread, and we end its nap
+ * (preload/wait/wait.c) by the signal that libc itself would have sent. Then the call comes back as
+ * from a signal, everything is put away on the way, and libc's pthread_testcancel() at the edge
+ * ends the thread.
+ */
+#include "preload/guard/edge.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "preload/calls/fork.h"
+#include "preload/guard/signals.h"
+#include "preload/process/process.h"
+#include "preload/table/pool.h"
+
+/* libc's signal for pthread_cancel(), which no program can have a handler for */
+#define SIGNAL_CANCEL 32
+
+__thread struct edge *edge_self;
+bool edge_cancels;
+bool edge_over;
+
+static struct pool pool = POOL_INIT(struct edge, node, 4);
+static struct {
+	pthread_mutex_t lock;
+	struct base_list list;
+} edges = { PTHREAD_MUTEX_INITIALIZER, BASE_LIST_INIT(edges.list) };
+static pthread_key_t key;
+static bool key_made;
+
+static void edge_fill(struct edge *e)
+{
+	e->depth = 0;
+	e->cancel_off = e->napping = e->canceled = false;
+	e->noted = e->blocked = e->kept = 0;
+	e->thread = pthread_self();
+	e->tid = (int)syscall(SYS_gettid);
+}
+
+/* A handler of the program must not find the locks taken by its own thread */
+struct edge *edge_create(void)
+{
+	sigset_t before;
+	struct edge *e;
+
+	signals_block(&before);
+	e = pool_get(&pool);
+	if (e) {
+		edge_fill(e);
+		pthread_mutex_lock(&edges.lock);
+		base_list_push_back(&edges.list, &e->node);
+		pthread_mutex_unlock(&edges.lock);
+		if (key_made)
+			pthread_setspecific(key, e);
+		edge_self = e;
+	}
+	signals_restore(&before);
+	return e;
+}
+
+/* The thread ends; what its later destructors call makes a new one */
+static void edge_destroy(void *p)
+{
+	struct edge *e = p;
+	sigset_t before;
+
+	signals_block(&before);
+	edge_self = NULL;
+	pthread_mutex_lock(&edges.lock);
+	base_list_remove(&e->node);
+	pthread_mutex_unlock(&edges.lock);
+	pool_put(&pool, e);
+	signals_restore(&before);
+}
+
+/* --- cancellation --- */
+
+/*
+ * The kind first: glibc's handler of the signal asks for the kind alone, and would end a thread of
+ * the asynchronous kind in the middle of us. It has its kind back last, since glibc's
+ * pthread_setcancelstate() forgets the result of a thread that it ends.
+ */
+void edge_cancel_hold(struct edge *e)
+{
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &e->cancel_type);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &e->cancel_state);
+	e->cancel_off = true;
+}
+
+void edge_cancel_release(struct edge *e)
+{
+	e->cancel_off = false;
+	pthread_setcancelstate(e->cancel_state, NULL);
+	if (e->cancel_type != PTHREAD_CANCEL_DEFERRED)
+		pthread_setcanceltype(e->cancel_type, NULL);
+}
+
+/* edges.lock, so the thread is there. Pairs with nap_begin() in preload/wait/wait.c */
+static void nap_end(struct edge *e)
+{
+	__atomic_store_n(&e->canceled, true, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&e->nap.tv_sec, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&e->nap.tv_nsec, 0, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&e->napping, __ATOMIC_SEQ_CST))
+		syscall(SYS_tgkill, getpid(), e->tid, SIGNAL_CANCEL);
+}
+
+long call_pthread_cancel(pthread_t thread)
+{
+	struct base_list *node, *next;
+	long err;
+
+	__atomic_store_n(&edge_cancels, true, __ATOMIC_RELAXED);
+	err = libc.pthread_cancel(thread);
+	if (err)
+		return err;
+	pthread_mutex_lock(&edges.lock);
+	base_list_foreach(node, next, &edges.list) {
+		struct edge *e = base_list_entry(node, struct edge, node);
+
+		if (pthread_equal(e->thread, thread))
+			nap_end(e);
+	}
+	pthread_mutex_unlock(&edges.lock);
+	return 0;
+}
+
+/* --- after a call --- */
+
+bool edge_settle(struct edge *e, long *r)
+{
+	bool interrupted = *r == -EINTR || *r == CALL_RESTART, restart = true;
+
+	process_halt();
+	if (e && e->noted)
+		restart = signals_deliver(e);
+	if (e && interrupted && __atomic_load_n(&e->canceled, __ATOMIC_ACQUIRE))
+		pthread_testcancel();
+	if (*r != CALL_RESTART)
+		return false;
+	if (e && restart)
+		return true;
+	*r = -EINTR;
+	return false;
+}
+
+void edge_pass(void)
+{
+	struct edge *e = edge_self;
+
+	if (!e || e->depth != 1 || !e->noted)
+		return;
+	e->depth = 0;
+	edge_order();
+	signals_deliver(e);
+	edge_order();
+	e->depth = 1;
+}
+
+/* --- processes --- */
+
+void edge_before_fork(void)
+{
+	pthread_mutex_lock(&edges.lock);
+}
+
+/* The child's one thread; what was noted was for the parent */
+static void inherit(void)
+{
+	struct edge *self = edge_self;
+
+	base_list_init(&edges.list);
+	signals_after_fork(self);
+	if (!self)
+		return;
+	self->thread = pthread_self();
+	self->tid = (int)syscall(SYS_gettid);
+	base_list_init(&self->node);
+	base_list_push_back(&edges.list, &self->node);
+}
+
+void edge_after_fork(bool child)
+{
+	fork_lock_drop(&edges.lock, child);
+	if (child)
+		inherit();
+}
+
+void edge_init(void)
+{
+	signals_init();
+	key_made = !pthread_key_create(&key, edge_destroy);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Programs that use io_uring.
+ *
+ * Who makes a ring by libc's syscall() is seen at once. liburing makes its system calls by itself,
+ * for the ring's memory, too, and is mostly linked statically, so there is no name to take. But a
+ * ring has a descriptor, and is mostly made when a program begins, so that its number is a low one.
+ * Those are looked at when connections begin, ten times a second at most, until one is found.
+ *
+ * A look asks for each number what kind of file it is, which is cheap. Few are of none, and only of
+ * those /proc has to say more, which takes the kernel as long as a hundred others. To ask the ring
+ * itself, by io_uring_enter(), would be cheaper still; but there are sandboxes that end the
+ * process for that.
+ */
+#include "preload/guard/uring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "preload/sock/sock.h"
+
+#define NUMBERS 256
+#define LOOK_AGAIN (100 * BASE_NS_PER_MS)
+
+static bool used;	   /* atomic */
+static uint64_t look_next; /* atomic */
+
+/* Of the kernel's own kinds, which have no name */
+static bool is_nameless(int fd)
+{
+	struct stat st;
+
+	return !syscall(SYS_fstat, fd, &st) && !(st.st_mode & S_IFMT);
+}
+
+static bool is_ring(int fd)
+{
+	static const char ring[] = "anon_inode:[io_uring]";
+	char path[32], target[sizeof(ring)];
+	long n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = syscall(SYS_readlinkat, AT_FDCWD, path, target, sizeof(target));
+	return n == sizeof(ring) - 1 && !memcmp(target, ring, sizeof(ring) - 1);
+}
+
+static bool any_ring(void)
+{
+	int saved = errno, fd = 0;
+
+	while (fd < NUMBERS && (fdtab_is_ours(fd) || !is_nameless(fd) || !is_ring(fd)))
+		fd++;
+	errno = saved;
+	return fd < NUMBERS;
+}
+
+bool uring_used(void)
+{
+	uint64_t now, next;
+
+	if (__atomic_load_n(&used, __ATOMIC_RELAXED))
+		return true;
+	now = base_now();
+	next = __atomic_load_n(&look_next, __ATOMIC_RELAXED);
+	if (!base_deadline_passed(next, now) ||
+	    !__atomic_compare_exchange_n(&look_next, &next, base_deadline(now, LOOK_AGAIN), false,
+					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return false;
+	if (any_ring())
+		__atomic_store_n(&used, true, __ATOMIC_RELAXED);
+	return __atomic_load_n(&used, __ATOMIC_RELAXED);
+}
+
+static void note_stream(int fd, struct fdent *ent, void *ctx)
+{
+	*(bool *)ctx |= sock_stream_of_entry(ent) != NULL;
+}
+
+long uring_setup(long (*call)(const long *a), const long *a)
+{
+	bool streams = false;
+	long r;
+
+	fdtab_each(note_stream, &streams);
+	if (streams) {
+		base_err("io_uring: not while there are connections on DDP");
+		return -EPERM;
+	}
+	r = call(a);
+	if (r >= 0)
+		__atomic_store_n(&used, true, __ATOMIC_RELAXED);
+	return r;
+}

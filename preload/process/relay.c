@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The process of a relay.
+ *
+ * It is a process apart (preload/process/apart.c), and has nothing of its maker's but the streams
+ * it is for.
+ *
+ * Until the program has been executed the relay does not touch a stream: it waits for the end
+ * of a pipe, which is close-on-exec. A word in the pipe says that the program could not be
+ * executed, and the relay leaves as if it had not been.
+ */
+#include "preload/process/relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/fdutil.h"
+#include "base/map.h"
+#include "base/sockutil.h"
+#include "preload/process/apart.h"
+#include "preload/rules/report.h"
+#include "preload/sock/others.h"
+#include "preload/wait/octets.h"
+
+#define NAME "warpsock-relay"
+
+struct relay {
+	struct relay_line *lines;
+	struct sock **socks;
+	unsigned int n;
+	int go;
+};
+
+/* --- a process with nothing but its streams --- */
+
+/* The least number from @from on that is the relay's; -1 */
+static int number_next(void *ctx, int from)
+{
+	const struct relay *r = ctx;
+	int least = r->go >= from ? r->go : -1;
+
+	for (unsigned int i = 0; i < r->n; i++) {
+		int two[] = { r->lines[i].local, stream_fd(r->lines[i].stream) };
+
+		for (int j = 0; j < 2; j++)
+			if (two[j] >= from && (least < 0 || two[j] < least))
+				least = two[j];
+	}
+	return least;
+}
+
+/* Threads that another process has, and that slept on it, are nothing to wake */
+static void sock_join(struct sock *s, int fd)
+{
+	pthread_mutex_init(&s->lock, NULL);
+	base_list_init(&s->watches);
+	s->stream->ops->set_fd(s->stream, fd);
+	s->stream->ops->joined(s->stream);
+	others_come(s);
+}
+
+/* Only a server in mode auto may speak first */
+static uint64_t grace_of(const struct sock *s)
+{
+	bool may = s->accepted && s->mode == CONFIG_USE_AUTO;
+
+	return may ? base_max(1ull, octets_grace(s)) : 0;
+}
+
+static int lines_make(struct relay *r, const struct relay_ask *asks, unsigned int n)
+{
+	void *p;
+	int err = base_map_create(n * (sizeof(*r->lines) + sizeof(*r->socks)), &p);
+
+	if (err)
+		return err;
+	r->lines = p;
+	r->socks = (struct sock **)(r->lines + n);
+	for (; !err && r->n < n; r->n++) {
+		struct sock *s = asks[r->n].sock;
+
+		sock_join(s, asks[r->n].fd);
+		r->socks[r->n] = s;
+		r->lines[r->n] = (struct relay_line){
+			.stream = s->stream,
+			.local = asks[r->n].local,
+			.grace = grace_of(s),
+			.linger = sock_config.linger,
+		};
+		err = relay_line_init(&r->lines[r->n]);
+	}
+	return err;
+}
+
+/* Has the program been executed? Or has its process ended, which comes to the same */
+static bool has_begun(const struct relay *r)
+{
+	struct pollfd p = { .fd = r->go, .events = POLLIN };
+	char word;
+
+	while (base_poll(&p, 1, BASE_NEVER) <= 0)
+		;
+	return syscall(SYS_read, r->go, &word, 1) != 1;
+}
+
+static void leave(struct relay *r)
+{
+	for (unsigned int i = 0; i < r->n; i++)
+		r->lines[i].stream->ops->close(r->lines[i].stream);
+}
+
+static void serve(struct relay *r, uint32_t before)
+{
+	for (unsigned int i = 0; before && i < r->n; i++)
+		r->lines[i].stream->ops->left(r->lines[i].stream, before);
+	report_reset();
+	relay_serve(r->lines, r->n);
+	for (unsigned int i = 0; i < r->n; i++)
+		sock_report(r->socks[i]);
+	if (sock_config.report[0])
+		report_write(sock_config.report);
+}
+
+struct plan {
+	const struct relay_ask *asks;
+	unsigned int n;
+	int go;
+	uint32_t before;
+};
+
+static void run(void *ctx)
+{
+	const struct plan *plan = ctx;
+	struct relay r = { .go = plan->go };
+
+	apart_init(NAME);
+	if (lines_make(&r, plan->asks, plan->n))
+		syscall(SYS_exit_group, 1);
+	apart_close_others(number_next, &r);
+	if (has_begun(&r))
+		serve(&r, plan->before);
+	else
+		leave(&r);
+	syscall(SYS_exit_group, 0);
+}
+
+/* --- in the process that makes it --- */
+
+/* The kernel's list of local sockets, and getpeername(), show what it is */
+static void far_name(int far)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	uint64_t cookie = sock_cookie(far);
+	int n = snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1, NAME "-%016llx",
+			 (unsigned long long)cookie);
+
+	syscall(SYS_bind, far, &un, offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+bool relay_is_behind(int fd)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNSPEC };
+	socklen_t len = sizeof(un);
+
+	return !syscall(SYS_getpeername, fd, &un, &len) && un.sun_family == AF_UNIX &&
+	       len > sizeof(NAME) + sizeof(sa_family_t) && !un.sun_path[0] &&
+	       !strncmp(un.sun_path + 1, NAME "-", sizeof(NAME));
+}
+
+int relay_pair(int fd, int *local, int *far)
+{
+	int two[2];
+
+	if (syscall(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, two))
+		return -errno;
+	*local = base_fd_dup_high(two[0]);
+	*far = base_fd_dup_high(two[1]);
+	base_fd_close(two[0]);
+	base_fd_close(two[1]);
+	if (*local < 0 || *far < 0)
+		return -EMFILE;
+	far_name(*far);
+	return base_fd_set_nonblock(*local, base_sock_is_nonblock(fd));
+}
+
+static void share_all(const struct relay_ask *asks, unsigned int n, bool on)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		struct stream *stream = asks[i].sock->stream;
+
+		if (!on) {
+			stream->ops->unshare(stream, STREAM_SHARE_FORK);
+			continue;
+		}
+		stream->ops->share(stream, STREAM_SHARE_FORK);
+		others_come(asks[i].sock);
+	}
+}
+
+int relay_create(const struct relay_ask *asks, unsigned int n, uint32_t before, int *out)
+{
+	struct plan plan = { asks, n, -1, before };
+	int go[2], err;
+
+	if (syscall(SYS_pipe2, go, O_CLOEXEC))
+		return -errno;
+	plan.go = go[0];
+	share_all(asks, n, true);
+	err = apart_create(run, &plan);
+	if (err)
+		share_all(asks, n, false);
+	base_fd_close(go[0]);
+	if (err)
+		base_fd_close(go[1]);
+	else
+		*out = go[1];
+	return err;
+}
+
+void relay_cancel(int go)
+{
+	syscall(SYS_write, go, "", 1);
+	base_fd_close(go);
+}

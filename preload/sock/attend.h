@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PRELOAD_ATTEND_H
+#define PRELOAD_ATTEND_H
+
+#include "preload/sock/sock.h"
+
+/*
+ * Streams that must get on although their program may not call: closed ones that have something
+ * left to do, those whose connect() did not wait for the Reply, and those that owe octets.
+ */
+
+/* Takes over the caller's reference; the socket is worked on by a descriptor of its own */
+void attend_closed(struct sock *s);
+/* The caller waits until there is nothing left to do for a closed one, or it is given up */
+void attend_to_end(struct sock *s);
+/* Until it is open and what was written meanwhile has left */
+void attend_starting(struct sock *s);
+/* After a call: if the kernel did not take all that was accepted, sees to it that it leaves */
+void attend_owing(struct sock *s);
+/* What the thread sleeps on may be another descriptor by now */
+void attend_wake(void);
+/* The stream of an open socket is about to go */
+void attend_forget(struct sock *s);
+/*
+ * Before the process ends: waits until the peers of closed ones have what they were sent, at most
+ * until @deadline. How many have not.
+ */
+unsigned int attend_finish(uint64_t deadline);
+/*
+ * Before a program is executed: the same is done by another process, which has nothing but them.
+ * False: there can be none
+ */
+bool attend_bequeath(void);
+/* So that no descriptor has to be made later */
+void attend_prepare(void);
+/* So many were given up before their peers had what they were sent */
+void attend_expired(unsigned int n);
+/* Ends the thread; it is back when it is needed, if a sandbox lets it */
+void attend_stop(void);
+/* The process ends: the thread goes to no stream any more, for what a device needs ends now */
+void attend_retire(void);
+/* What is closed has no program any more whose flags would count (preload/wait/confine.c) */
+void attend_confine(void);
+/* Threads that are ours */
+unsigned int attend_threads(void);
+/*
+ * Around fork(): nobody is attended meanwhile. In a child the closed ones are the parent's, and
+ * the others have a new attendant.
+ */
+void attend_before_fork(void);
+void attend_after_fork(bool child);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Sockets that come from other processes, or from the program that this process was before.
+ *
+ * The kernel's socket comes by itself, and the stream is found by its cookie. What this side
+ * knows besides (what the program has set and shut, and how the connection was begun) lies in the
+ * stream's state. It is judged when it is read, for others may have written there.
+ *
+ * Sockets that carry frames are marked, so that one whose state cannot be found, for it is another
+ * user's, is not taken for plain TCP.
+ *
+ * A socket whose frames this process cannot take part in is put out of reach: at its number
+ * stands a new one, which has no connection, so that no octet gets among the frames. What others do
+ * with it goes on.
+ */
+#include "preload/sock/kept.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/fdutil.h"
+#include "base/log.h"
+#include "base/point.h"
+#include "base/sockutil.h"
+#include "preload/rules/plain.h"
+#include "preload/rules/report.h"
+#include "preload/sock/attend.h"
+#include "preload/sock/others.h"
+#include "preload/table/hidden.h"
+#include "preload/table/libc.h"
+
+#define KEPT_MAGIC 0x6b657074u
+
+struct kept {
+	uint32_t magic;
+	uint32_t mode; /* enum config_transport */
+	uint8_t accepted, probing, late, unsettled;
+	uint8_t fixed, shut, nodelay, cork;
+	uint64_t acked;
+	uint32_t peer_len;
+	/* Room for either family */
+	uint8_t name[sizeof(struct sockaddr_in6)], peer[sizeof(struct sockaddr_in6)];
+};
+_Static_assert(sizeof(struct kept) <= STREAM_KEPT, "more is kept than there is room for");
+
+void kept_write(struct sock *s)
+{
+	struct kept *k = s->stream->ops->kept(s->stream);
+
+	*k = (struct kept){
+		.magic = KEPT_MAGIC,
+		.mode = s->mode,
+		.accepted = s->accepted,
+		.probing = s->probing,
+		.late = __atomic_load_n(&s->late, __ATOMIC_ACQUIRE),
+		.unsettled = __atomic_load_n(&s->unsettled, __ATOMIC_ACQUIRE),
+		.fixed = s->fixed,
+		.shut = __atomic_load_n(&s->shut, __ATOMIC_RELAXED),
+		.nodelay = s->option.nodelay,
+		.cork = s->option.cork,
+		.acked = __atomic_load_n(&s->acked, __ATOMIC_RELAXED),
+		.peer_len = base_min(s->peer_len, (socklen_t)sizeof(k->peer)),
+	};
+	memcpy(k->name, &s->name, sizeof(k->name));
+	memcpy(k->peer, &s->peer, sizeof(k->peer));
+}
+
+/* A stream that nobody handed over, as when a program was executed behind our back, has none */
+void kept_read(struct sock *s)
+{
+	struct kept k;
+
+	memcpy(&k, s->stream->ops->kept(s->stream), sizeof(k));
+	if (k.magic != KEPT_MAGIC)
+		k = (struct kept){ .mode = CONFIG_USE_DDP };
+	s->mode = k.mode == CONFIG_USE_AUTO ? CONFIG_USE_AUTO : CONFIG_USE_DDP;
+	s->accepted = k.accepted & 1;
+	s->probing = k.probing & 1;
+	s->late = k.late & 1;
+	s->unsettled = k.unsettled & 1;
+	s->fixed = k.fixed & 1;
+	s->shut = k.shut & 3;
+	s->option.nodelay = k.nodelay & 1;
+	s->option.cork = k.cork & 1;
+	s->acked = k.acked;
+	s->peer_len = base_min(k.peer_len, (socklen_t)sizeof(k.peer));
+	memcpy(&s->name, k.name, sizeof(k.name));
+	memcpy(&s->peer, k.peer, sizeof(k.peer));
+}
+
+/*
+ * An option that means nothing to TCP, and that every process which has the socket can read,
+ * whoever it is
+ */
+void kept_mark(int fd, bool on)
+{
+	int value = on;
+
+	libc.setsockopt(fd, IPPROTO_IP, IP_RECVORIGDSTADDR, &value, sizeof(value));
+}
+
+static bool is_marked(int fd)
+{
+	return base_sock_number(fd, IPPROTO_IP, IP_RECVORIGDSTADDR) > 0;
+}
+
+struct search {
+	uint64_t cookie;
+	struct sock *found;
+};
+
+static void search_one(int fd, struct fdent *ent, void *ctx)
+{
+	struct search *search = ctx;
+	struct sock *s = sock_of_entry(ent);
+
+	if (search->found || !s || s->cookie != search->cookie || sock_role(s) != SOCK_STREAM_ON)
+		return;
+	fdtab_hold(ent);
+	search->found = s;
+}
+
+struct sock *kept_find(uint64_t cookie)
+{
+	struct search search = { cookie, NULL };
+
+	if (cookie && __atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED))
+		fdtab_each(search_one, &search);
+	return search.found;
+}
+
+static int number_add(struct sock *s, int fd)
+{
+	int err;
+
+	if (sock_of_entry(fdtab_peek(fd)) == s)
+		return 0;
+	if (!fdtab_number_get(&s->ent))
+		return -EBADF;
+	err = sock_own(s);
+	hidden_forget(fd);
+	if (!err)
+		err = fdtab_set(fd, &s->ent);
+	if (err)
+		fdtab_number_put(&s->ent);
+	return err;
+}
+
+static enum config_reason reason_of(int err)
+{
+	switch (err) {
+	case -EACCES:
+		return CONFIG_REASON_OTHER_USER;
+	case -EXDEV:
+		return CONFIG_REASON_NOT_OWNER;
+	case -ENOENT:
+		return CONFIG_REASON_CLOSED;
+	case -ENODEV:
+		return CONFIG_REASON_PROVIDER_UNAVAILABLE;
+	case -ENOMEM:
+	case -EMFILE:
+		return CONFIG_REASON_NO_MEMORY;
+	default:
+		return CONFIG_REASON_STATE_DAMAGED;
+	}
+}
+
+/* Whoever calls on it is told that it is not connected */
+static void put_away(int fd, int err)
+{
+	long flags = syscall(SYS_fcntl, fd, F_GETFD);
+	int dead = (int)syscall(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (err != -ENOENT)
+		base_err("descriptor %d is a DDP stream that cannot be used here: %s", fd,
+			 config_reason_text(reason_of(err)));
+	if (dead < 0) {
+		syscall(SYS_close, fd);
+		return;
+	}
+	syscall(SYS_dup3, dead, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
+	base_fd_close(dead);
+	plain_note(fd, reason_of(err));
+	report_reason(reason_of(err), 1);
+}
+
+static int adopt_new(int fd)
+{
+	struct sock *s;
+	int err = sock_create_adopted(fd, &s);
+
+	if (err)
+		return err;
+	BASE_POINT(preload_kept_adopted);
+	kept_read(s);
+	err = fdtab_set(fd, &s->ent);
+	if (err) {
+		sock_put(s);
+		return err;
+	}
+	base_info("descriptor %d is a DDP stream of another program's", fd);
+	if (s->stream->ops->shared(s->stream))
+		others_come(s);
+	attend_owing(s);
+	return 0;
+}
+
+/* Of the copies in flight: one that has come to who had it has landed, one looked at has not */
+static void landed(int fd, bool had, enum kept_way way)
+{
+	struct stream *stream = sock_stream_of_entry(fdtab_peek(fd));
+
+	if (had && way == KEPT_RECEIVED)
+		stream->ops->unshare(stream, STREAM_SHARE_FLIGHT);
+	else if (!had && way == KEPT_PEEKED)
+		stream->ops->share(stream, STREAM_SHARE_FLIGHT);
+}
+
+int kept_adopt(int fd, enum kept_way way)
+{
+	struct sock *have = kept_find(sock_cookie(fd));
+	int err = have ? number_add(have, fd) : adopt_new(fd);
+
+	if (!err)
+		landed(fd, have, way);
+	if (err == -ENOENT && is_marked(fd))
+		err = -EACCES;
+	sock_put(have);
+	if (err && err != -ENOENT)
+		put_away(fd, err);
+	return err;
+}
+
+struct catching {
+	const struct fdent *ent;
+	int err;
+};
+
+static void number_put_away(int fd, struct fdent *ent, void *ctx)
+{
+	const struct catching *c = ctx;
+
+	if (ent == c->ent)
+		put_away(fd, c->err);
+}
+
+void kept_catch_up(struct sock *s, int fd)
+{
+	struct catching c = { .ent = &s->ent };
+
+	if (sock_role(s) != SOCK_NEW || !is_marked(fd))
+		return;
+	c.err = sock_overtake(s);
+	if (c.err) {
+		fdtab_each(number_put_away, &c);
+		return;
+	}
+	others_come(s);
+	attend_owing(s);
+}

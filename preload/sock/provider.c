@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Connections that a device carries.
+ *
+ * The program's socket is never connected then, and the kernel knows nothing of its peer: it keeps
+ * the options and the number. Where no device serves, the software provider does, over the
+ * socket itself; the reason is in DDP_INFO and in the report. Where nobody has named a provider,
+ * the route decides, and that it leads over no device is no reason to tell of.
+ */
+#include "preload/device/device.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/address.h"
+#include "base/log.h"
+#include "preload/guard/sandbox.h"
+#include "preload/rules/host.h"
+#include "preload/rules/report.h"
+#include "preload/table/libc.h"
+#include "rnic/rnic.h"
+#include "rnic/rnic_carrier.h"
+#include "rnic/rnic_stream.h"
+
+static const struct rnic_native_ops *ops_of(const struct rnic_ops *rnic)
+{
+	return rnic && rnic->stream ? rnic->stream->native : NULL;
+}
+
+const struct rnic_native_ops *device_ops(const struct sock *s)
+{
+	return s->wish.provider[0] ? ops_of(rnic_find(s->wish.provider)) : NULL;
+}
+
+const struct rnic_ops *device_provider(const struct sock *s)
+{
+	const struct rnic_ops *rnic = NULL;
+
+	if (s->wish.provider[0]) {
+		rnic = rnic_find(s->wish.provider);
+		return ops_of(rnic) ? rnic : NULL;
+	}
+	for (unsigned int i = 0; (rnic = rnic_at(i)); i++)
+		if (ops_of(rnic))
+			break;
+	return rnic;
+}
+
+void device_choose(struct sock *s, const char *provider)
+{
+	memcpy(s->wish.provider, provider, strlen(provider) + 1);
+}
+
+void device_wish(struct sock *s, const char *provider)
+{
+	if (provider && !s->wish.own)
+		device_choose(s, strcmp(provider, "auto") ? provider : "");
+}
+
+void device_forgo(struct sock *s, enum config_reason reason)
+{
+	base_info("descriptor %d: provider %s: %s", s->fd, s->wish.provider,
+		  config_reason_text(reason));
+	report_reason(reason, 1);
+	s->forgone = reason;
+	device_choose(s, "soft");
+}
+
+/* A port of the program's own is the socket's, and a device's connection cannot have it */
+static bool is_bound(const struct sock *s)
+{
+	return base_address_port(&s->name);
+}
+
+enum config_reason device_reason(int err)
+{
+	return err == -EXDEV ? CONFIG_REASON_FORKED : CONFIG_REASON_PROVIDER_UNAVAILABLE;
+}
+
+static int reach(struct sock *s, const struct rnic_native_ops *ops, const struct sockaddr *peer,
+		 socklen_t len)
+{
+	bool by_route = !s->wish.provider[0];
+	struct rnic_native *native;
+	int err;
+
+	if (is_bound(s))
+		return -ENODEV;
+	if (__atomic_load_n(&sandbox_on, __ATOMIC_ACQUIRE))
+		return by_route ? -ENODEV
+				: -EPERM; /* libraries of others make calls of their own */
+	err = ops->reach(peer, len, &native);
+	if (err)
+		return err;
+	/* To an address of this host no route leads over a device, though one may have it */
+	if (by_route && host_is_local(peer, len)) {
+		ops->destroy(native);
+		return -ENODEV;
+	}
+	s->native = native;
+	return 0;
+}
+
+int device_reach(struct sock *s, const struct sockaddr *peer, socklen_t len)
+{
+	bool by_route = !s->wish.provider[0];
+	const struct rnic_ops *rnic = device_provider(s);
+	int err;
+
+	if (!rnic)
+		return -EOPNOTSUPP;
+	err = reach(s, ops_of(rnic), peer, len);
+	if (!err && by_route)
+		device_choose(s, rnic->name);
+	if (!err)
+		return 0;
+	base_debug("descriptor %d: no device leads there: %s", s->fd, strerror(-err));
+	if (!by_route || err != -ENODEV)
+		device_forgo(s, device_reason(err));
+	return -ENODEV;
+}
+
+void device_drop(struct sock *s)
+{
+	device_ops(s)->destroy(s->native);
+	s->native = NULL;
+	device_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
+}

@@ -1,0 +1,655 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Sockets of the program that are ours.
+ *
+ * Life: new, then a listener or a stream; and from the last two it may become plain, which
+ * takes it out of the table for good. The descriptor is a real TCP socket all the time, so what
+ * is not about data needs no word of ours.
+ */
+#include "preload/sock/sock.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/point.h"
+#include "base/sockutil.h"
+#include "preload/calls/fork.h"
+#include "preload/device/device.h"
+#include "preload/rules/plain.h"
+#include "preload/rules/probe.h"
+#include "preload/rules/report.h"
+#include "preload/sock/attend.h"
+#include "preload/sock/kept.h"
+#include "preload/sock/linger.h"
+#include "preload/sock/others.h"
+#include "preload/table/internal.h"
+#include "preload/table/libc.h"
+#include "preload/table/pool.h"
+#include "preload/wait/epoll.h"
+
+struct config sock_config;
+
+static struct pool socks = POOL_INIT(struct sock, watches, 64);
+
+struct sock *sock_get(int fd)
+{
+	struct sock *s = sock_of_entry(fdtab_get(fd, FD_SOCK));
+
+	if (s && __atomic_load_n(&s->abroad, __ATOMIC_RELAXED))
+		kept_catch_up(s, fd);
+	return s;
+}
+
+struct sock *sock_get_stream(int fd)
+{
+	struct sock *s = sock_get(fd);
+
+	if (s && sock_role(s) == SOCK_STREAM_ON)
+		return s;
+	sock_put(s);
+	return NULL;
+}
+
+void sock_put(struct sock *s)
+{
+	if (s)
+		fdtab_put(&s->ent);
+}
+
+void sock_report(struct sock *s)
+{
+	if (__atomic_load_n(&s->stream, __ATOMIC_ACQUIRE) &&
+	    !__atomic_exchange_n(&s->reported, true, __ATOMIC_RELAXED))
+		report_stream(s);
+}
+
+/* What has ended in a process that this one was forked from is that one's */
+static bool is_reported_here(const struct sock *s)
+{
+	unsigned int ended = __atomic_load_n(&s->ended, __ATOMIC_ACQUIRE);
+
+	return !s->heir && (!ended || ended == fork_age + 1);
+}
+
+static void report_object(void *object)
+{
+	struct sock *s = object;
+
+	if (!fdtab_hold_living(&s->ent))
+		return;
+	if (is_reported_here(s))
+		sock_report(s);
+	sock_put(s);
+}
+
+void sock_report_all(void)
+{
+	pool_each(&socks, report_object);
+}
+
+/* With the older ones behind it */
+static void stream_destroy(struct stream *stream)
+{
+	while (stream) {
+		struct stream *older = stream->older;
+
+		stream->ops->destroy(stream);
+		__atomic_sub_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
+		stream = older;
+	}
+}
+
+static void stream_drop(struct sock *s)
+{
+	if (!s->stream)
+		return;
+	sock_report(s);
+	sock_settle(s);
+	stream_destroy(s->stream);
+	s->stream = NULL;
+}
+
+/* Those of the table and of the one who connects */
+#define REFS_ALONE 2
+
+/* Another thread may still be in a call on the stream that was there before */
+static void stream_replace(struct sock *s, struct stream *fresh)
+{
+	if (__atomic_load_n(&s->ent.refs, __ATOMIC_ACQUIRE) > REFS_ALONE)
+		fresh->older = s->stream;
+	else
+		stream_destroy(s->stream);
+	__atomic_store_n(&s->stream, fresh, __ATOMIC_RELEASE);
+}
+
+static void sock_release(struct fdent *ent)
+{
+	struct sock *s = sock_of_entry(ent);
+
+	stream_drop(s);
+	device_unlisten(s);
+	internal_close(s->announced);
+	if (s->own)
+		internal_close(s->fd);
+	pthread_mutex_destroy(&s->lock);
+	pool_put(&socks, s);
+}
+
+static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void own_set(struct sock *s, int high)
+{
+	BASE_POINT(preload_sock_own_moved);
+	s->own = true;
+	__atomic_store_n(&s->fd, high, __ATOMIC_SEQ_CST);
+	if (s->stream)
+		s->stream->ops->set_fd(s->stream, high);
+	epoll_rekey(s);
+}
+
+/*
+ * The old descriptor is still open, but may not be for long. Who was at work by it has left the
+ * stream; sets know the socket by it; and who is about to sleep on it is woken.
+ */
+int sock_own(struct sock *s)
+{
+	int high = 0;
+
+	pthread_mutex_lock(&own_lock);
+	if (!s->own)
+		high = internal_dup(s->fd);
+	if (high > 0)
+		own_set(s, high);
+	pthread_mutex_unlock(&own_lock);
+	if (high <= 0)
+		return high;
+	sock_tell(s);
+	attend_wake();
+	return 0;
+}
+
+static int entry_own(struct fdent *ent)
+{
+	return sock_own(sock_of_entry(ent));
+}
+
+static void stream_end(struct sock *s)
+{
+	int left = s->stream->ops->close(s->stream);
+
+	/* A thread that sleeps in a call finds its end: nothing else may come that wakes it */
+	sock_tell(s);
+	if (left == -ENOMSG)
+		sock_fall_back(s);
+	if (left != -EAGAIN) {
+		/* Over, or another process's to go on with */
+		attend_forget(s);
+		return;
+	}
+	BASE_POINT(preload_sock_lingering);
+	linger_wait(s);
+	fdtab_hold(&s->ent);
+	if (sock_own(s)) {
+		base_warn("no descriptor to finish a connection with: close() waits for it");
+		attend_to_end(s);
+		sock_put(s);
+	} else {
+		attend_closed(s);
+	}
+}
+
+/*
+ * The number becomes free only when the connection has left it. Once: a process that could not
+ * be replaced by another program closes what has ended before.
+ */
+static void sock_end(struct fdent *ent)
+{
+	struct sock *s = sock_of_entry(ent);
+
+	if (!__atomic_compare_exchange_n(&s->ended, &(unsigned int){ 0 }, fork_age + 1, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return;
+	epoll_forget(s);
+	internal_close(s->announced);
+	s->announced = -1;
+	if (sock_role(s) == SOCK_STREAM_ON)
+		stream_end(s);
+	if (s->own)
+		return;
+	if (__atomic_load_n(&s->attended, __ATOMIC_ACQUIRE))
+		attend_forget(s); /* another process may have it still */
+	s->fd = -1;
+	if (s->stream) {
+		s->stream->ops->set_fd(s->stream, -1);
+		sock_tell(s);
+	}
+}
+
+static const struct fdent_ops sock_ops = { sock_release, sock_end, entry_own };
+
+static struct sock *sock_alloc(int fd)
+{
+	struct sock *s = pool_get(&socks);
+
+	if (!s)
+		return NULL;
+	s->role = SOCK_NEW;
+	s->abroad = false;
+	s->ended = 0;
+	s->fd = fd;
+	s->stream = NULL;
+	s->cookie = 0;
+	s->native = NULL;
+	s->gate = (struct gate){ .fd = -1 };
+	s->told = false;
+	s->forgone = CONFIG_REASON_NONE;
+	s->mode = CONFIG_USE_TCP;
+	s->peer_len = 0;
+	s->severed = 0;
+	s->announced = -1;
+	s->probing = s->late = s->wrote = s->unsettled = s->fixed = false;
+	s->accepted = s->attended = s->own = s->heir = s->lent = s->common = false;
+	s->option = (struct option_kept){ 0 };
+	s->turn = (struct turn){ 0 };
+	s->acked = 0;
+	s->confined = false;
+	s->wish = (struct sock_wish){
+		.ring = sock_config.ring,
+		.no_crc = !sock_config.crc,
+		.markers = sock_config.markers,
+	};
+	memcpy(s->wish.provider, sock_config.provider, sizeof(s->wish.provider));
+	s->shut = 0;
+	pthread_mutex_init(&s->lock, NULL);
+	base_list_init(&s->watches);
+	s->ent.kind = FD_SOCK;
+	s->ent.numbers = 1;
+	s->ent.round = 0;
+	s->ent.ops = &sock_ops;
+	__atomic_store_n(&s->ent.refs, 1, __ATOMIC_RELEASE); /* pairs with fdtab_get() */
+	return s;
+}
+
+int sock_create(int fd)
+{
+	struct sock *s = sock_alloc(fd);
+
+	return s ? fdtab_set(fd, &s->ent) : -ENOMEM;
+}
+
+void sock_tell(struct sock *s)
+{
+	struct base_list *node, *next;
+	bool taken = false;
+
+	pthread_mutex_lock(&s->lock);
+	base_list_foreach(node, next, &s->watches) {
+		struct sock_watch *w = base_list_entry(node, struct sock_watch, node);
+
+		if (!taken || !w->exclusive)
+			taken |= w->wake(w);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* An edge has moved: of all that an octet passes, others cost this one question */
+static void changed(void *ctx)
+{
+	struct sock *s = ctx;
+
+	sock_tell(s);
+	if (others_have(s))
+		others_tell(s);
+}
+
+uint64_t sock_cookie(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+	int saved = errno;
+
+	if (syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, &cookie, &len))
+		cookie = 0;
+	errno = saved;
+	return cookie;
+}
+
+bool sock_is_behind(const struct sock *s, int fd)
+{
+	return s->cookie && sock_cookie(fd) == s->cookie;
+}
+
+static void probe_limit(struct stream_param *param)
+{
+	bool computed = sock_config.probe == CONFIG_COMPUTED;
+
+	param->start_limit = computed ? PROBE_LIMIT : sock_config.probe;
+	param->start_rtts = computed ? PROBE_RTTS : 0;
+}
+
+/* Of one that is made and one that is taken over: where its state is, and what it asks us */
+static void param_init(struct stream_param *param, struct sock *s)
+{
+	*param = (struct stream_param){
+		.dir = sock_config.dir,
+		.changed = changed,
+		.may_probe = turn_may_probe,
+		.probed = turn_probed,
+		.ctx = s,
+	};
+}
+
+static void param_wishes(struct stream_param *param, const struct sock *s)
+{
+	param->only = s->mode == CONFIG_USE_DDP;
+	param->no_crc = s->wish.no_crc;
+	param->markers = s->wish.markers;
+	param->ring = s->wish.ring;
+	param->credits = sock_config.credits;
+	param->probe = s->probing;
+	param->peer = &s->peer;
+	param->peer_len = s->peer_len;
+	param->name = &s->name;
+	param->start_limit = sock_config.start;
+	param->apart_limit = sock_config.probe == CONFIG_COMPUTED ? 0 : sock_config.probe;
+	param->provider = s->wish.provider[0] ? s->wish.provider : NULL;
+	param->native = s->native;
+}
+
+static int stream_make(struct sock *s, bool initiator, bool connecting, bool hold)
+{
+	struct stream_param param;
+	struct stream *fresh;
+	int err;
+
+	param_init(&param, s);
+	param_wishes(&param, s);
+	param.initiator = initiator;
+	param.connecting = connecting;
+	param.hold = hold;
+	/* A listener of this process may be long in coming to it, and TCP's has all the time */
+	if (hold && param.only)
+		param.start_limit = 0;
+	else if (s->probing && !hold)
+		probe_limit(&param);
+	s->turn = (struct turn){ 0 };
+	option_prepare(s->fd, &s->option);
+	err = stream_rsock_ops.attach(s->fd, &param, &fresh);
+	if (err)
+		return err;
+	kept_mark(s->fd, true);
+	BASE_POINT(preload_sock_attached);
+	stream_replace(s, fresh);
+	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
+	s->cookie = sock_cookie(s->fd);
+	s->reported = false;
+	/* A dup() meanwhile has not seen the stream */
+	s->stream->ops->set_fd(s->stream, __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST));
+	/* In this order: a set may see an edge too many, and none too few */
+	__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&s->streams, 1, __ATOMIC_ACQ_REL);
+	if (s->native)
+		epoll_rekey(s);
+	/* Who has it from before will find it */
+	if (__atomic_exchange_n(&s->abroad, false, __ATOMIC_ACQ_REL)) {
+		kept_write(s);
+		others_come(s);
+	}
+	return 0;
+}
+
+static int stream_attach(struct sock *s, bool initiator, bool connecting, bool hold)
+{
+	/* The socket itself is connected */
+	if (!s->native && device_ops(s))
+		device_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
+	return stream_make(s, initiator, connecting, hold);
+}
+
+int sock_create_accepted(int fd, const struct sock *listener, enum config_transport mode,
+			 struct rnic_native *native)
+{
+	struct sock *s = sock_alloc(fd);
+	int err;
+
+	if (!s) {
+		device_refuse(listener, native);
+		return -ENOMEM;
+	}
+	s->mode = mode;
+	s->accepted = true;
+	s->option = listener->option;
+	s->wish = listener->wish;
+	s->forgone = listener->forgone;
+	s->native = native;
+	/* The other listener's, which is nobody's fault */
+	if (!native && listener->gate.beside)
+		device_choose(s, "soft");
+	err = stream_attach(s, false, false, false);
+	if (err)
+		device_refuse(listener, native);
+	else
+		err = fdtab_set(fd, &s->ent);
+	if (err)
+		sock_put(s);
+	return err;
+}
+
+/* What the stream's user has kept, and that it is one, is the caller's to see to */
+static int stream_find(struct sock *s)
+{
+	struct stream_param param;
+	struct stream *stream;
+	int err;
+
+	param_init(&param, s);
+	err = stream_rsock_ops.adopt(s->fd, &param, &stream);
+	if (err)
+		return err;
+	s->stream = stream;
+	s->cookie = sock_cookie(s->fd);
+	s->reported = false;
+	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+int sock_create_adopted(int fd, struct sock **out)
+{
+	struct sock *s = sock_alloc(fd);
+	int err = s ? stream_find(s) : -ENOMEM;
+
+	if (err) {
+		sock_put(s);
+		return err;
+	}
+	__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
+	others_come(s);
+	*out = s;
+	return 0;
+}
+
+int sock_overtake(struct sock *s)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&own_lock);
+	if (sock_role(s) == SOCK_NEW && __atomic_load_n(&s->abroad, __ATOMIC_RELAXED)) {
+		err = stream_find(s);
+		if (!err)
+			kept_read(s);
+		if (!err)
+			__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
+		__atomic_add_fetch(&s->streams, 1, __ATOMIC_ACQ_REL);
+	}
+	__atomic_store_n(&s->abroad, false, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&own_lock);
+	return err;
+}
+
+static bool is_tcp(int fd)
+{
+	int domain = base_sock_number(fd, SOL_SOCKET, SO_DOMAIN);
+
+	return (domain == AF_INET || domain == AF_INET6) &&
+	       base_sock_number(fd, SOL_SOCKET, SO_TYPE) == SOCK_STREAM &&
+	       base_sock_number(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP;
+}
+
+/* A socket that no rule wanted, and which is not in the table for that */
+static int adopt(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (!is_tcp(fd))
+		return -ENOPROTOOPT;
+	if (libc.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return -errno;
+	return info.tcpi_state == TCP_CLOSE ? sock_create(fd) : -EISCONN;
+}
+
+int sock_set_mode(int fd, enum config_transport mode)
+{
+	bool known = fdtab_is_ours(fd);
+	int err = known ? 0 : adopt(fd);
+	struct sock *s = err ? NULL : sock_get(fd);
+
+	if (s && !known)
+		epoll_take(s, fd);
+	if (!err && !s)
+		err = -ENOPROTOOPT;
+	if (!err && sock_role(s) != SOCK_NEW)
+		err = -EISCONN;
+	if (!err) {
+		s->mode = mode;
+		s->fixed = true;
+	}
+	sock_put(s);
+	return err;
+}
+
+int sock_connect(struct sock *s, bool connecting, bool hold)
+{
+	__atomic_store_n(&s->unsettled, true, __ATOMIC_RELEASE);
+	return stream_attach(s, true, connecting, hold);
+}
+
+void sock_forget_stream(struct sock *s)
+{
+	__atomic_store_n(&s->role, SOCK_NEW, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&s->streams, 1, __ATOMIC_ACQ_REL);
+	attend_forget(s);
+	sock_report(s);
+	sock_settle(s);
+	kept_mark(s->fd, false);
+	s->native = NULL; /* the stream's to destroy */
+	/* Who is inside must not get at what the descriptor becomes */
+	s->stream->ops->set_fd(s->stream, -1);
+	s->shut = 0;
+}
+
+static void number_take(int fd, struct fdent *ent, void *ctx)
+{
+	if (ent == ctx)
+		fdtab_put(fdtab_take(fd, ent, NULL));
+}
+
+/* What start-up has set goes back to what the program set */
+void sock_give_back(struct sock *s, enum config_reason reason)
+{
+	uint32_t role = __atomic_exchange_n(&s->role, SOCK_PLAIN, __ATOMIC_ACQ_REL);
+
+	if (role == SOCK_PLAIN)
+		return;
+	if (s->stream) {
+		kept_mark(s->fd, false);
+		option_restore(s->fd, &s->option);
+		base_sock_set_lowat(s->fd, (int)s->stream->ops->lowat(s->stream));
+	}
+	if (s->shut && s->accepted)
+		libc.shutdown(s->fd, s->shut - 1);
+	base_info("descriptor %d is plain TCP: %s", s->fd, config_reason_text(reason));
+	/* Of one that spoke first it is told already */
+	if (!__atomic_load_n(&s->late, __ATOMIC_ACQUIRE)) {
+		report_plain(reason);
+		plain_note(s->fd, reason);
+	}
+	epoll_give_back(s);
+	if (s->own)
+		fdtab_each(number_take, &s->ent);
+	else
+		number_take(s->fd, &s->ent, &s->ent);
+}
+
+void sock_progressed(struct sock *s, int err)
+{
+	if (!err && __atomic_load_n(&s->unsettled, __ATOMIC_RELAXED))
+		sock_settle(s);
+	else if (err == -EAGAIN)
+		turn_help(s);
+}
+
+int sock_progress(struct sock *s)
+{
+	int err = s->stream->ops->progress(s->stream);
+
+	if (err == -ENOMSG)
+		sock_fall_back(s);
+	else if (err && err != -EAGAIN && device_carries(s))
+		return device_leave(s, err);
+	else
+		sock_progressed(s, err);
+	return err;
+}
+
+void sock_watch(struct sock *s, struct sock_watch *watch)
+{
+	pthread_mutex_lock(&s->lock);
+	base_list_push_back(&s->watches, &watch->node);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void sock_unwatch(struct sock *s, struct sock_watch *watch)
+{
+	pthread_mutex_lock(&s->lock);
+	base_list_remove(&watch->node);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void sock_forget_sleepers(struct sock *s)
+{
+	struct base_list *node, *next;
+
+	base_list_foreach(node, next, &s->watches) {
+		struct sock_watch *w = base_list_entry(node, struct sock_watch, node);
+
+		if (!w->lasting)
+			base_list_remove(&w->node);
+	}
+}
+
+void sock_before_fork(void)
+{
+	pthread_mutex_lock(&own_lock);
+}
+
+/* Who connects it now? */
+static void go_abroad(int fd, struct fdent *ent, void *ctx)
+{
+	struct sock *s = sock_of_entry(ent);
+
+	if (s && sock_role(s) == SOCK_NEW)
+		__atomic_store_n(&s->abroad, true, __ATOMIC_RELEASE);
+}
+
+void sock_after_fork(bool child)
+{
+	fork_lock_drop(&own_lock, child);
+	fdtab_each(go_abroad, NULL);
+}

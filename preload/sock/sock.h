@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A socket of the program that is ours: a TCP socket of the kernel's and, once it is connected,
+ * a stream over it.
+ */
+#ifndef PRELOAD_SOCK_H
+#define PRELOAD_SOCK_H
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/list.h"
+#include "config/config.h"
+#include "config/reason.h"
+#include "config/rule.h"
+#include "preload/sock/gate.h"
+#include "preload/sock/option.h"
+#include "preload/sock/turn.h"
+#include "preload/table/fdtab.h"
+#include "stream/stream.h"
+
+enum sock_role {
+	SOCK_NEW,
+	SOCK_LISTENER,
+	SOCK_STREAM_ON, /* sock->stream is there */
+	SOCK_PLAIN,	/* given back to the kernel */
+};
+
+/*
+ * Somebody who wants to know when the levels of a socket may have changed. Called under
+ * sock->lock. An exclusive one says whether it takes what happened; then the exclusive ones behind
+ * it are not told.
+ */
+struct sock_watch {
+	struct base_list node;
+	bool exclusive;
+	bool lasting; /* not a thread's that sleeps */
+	bool (*wake)(struct sock_watch *watch);
+};
+
+struct sock {
+	struct fdent ent;
+	uint32_t role; /* atomic */
+	/* What we work by: the program's number or, @own, an internal one. Atomic */
+	int fd;
+	bool own;
+	unsigned int ended; /* atomic: 0, or fork_age + 1 when the last number went */
+	uint64_t cookie;    /* the kernel's name for the socket of a stream */
+	struct stream *stream;
+	uint32_t streams; /* atomic: how often it has got one, or lost it */
+	enum config_transport mode;
+	bool fixed; /* the mode is the program's own wish, and no rule is asked */
+	bool accepted;
+	bool attended; /* atomic; written under the lock of preload/sock/attend.c */
+	bool common;   /* atomic; preload/sock/others.c */
+	bool abroad;   /* atomic: it is new, and another process may connect it */
+	bool heir;     /* preload/process/heirs.c: the next program goes on with it */
+	bool lent;     /* preload/calls/spawn.c, under its lock */
+	bool hidden;   /* the same: it was, by some number */
+	bool reported; /* atomic; its stream is in the report */
+	uint8_t shut;  /* atomic; what shutdown() was told, plus one, as bits */
+	struct option_kept option;
+	uint64_t acked; /* octets of the stream that are known to be acknowledged; atomic */
+	struct sock_wish wish;
+	struct sockaddr_storage name; /* a listener's own; of a client what it was bound to */
+	struct sockaddr_storage peer; /* a client's, from connect() on */
+	socklen_t peer_len;
+	bool probing;	  /* it only tries: else its peer is plain TCP */
+	int announced;	  /* a listener's, preload/rules/host.h; -1 */
+	bool late, wrote; /* atomic: it speaks TCP, but a Request may come; it has written */
+	bool confined;	  /* atomic; preload/wait/confine.c; the time-outs are as they were then */
+	uint64_t timeout_in, timeout_out;
+	bool unsettled; /* atomic: that the peer speaks DDP has not been noted yet */
+	struct turn turn;
+	/*
+	 * sock/provider.c: the connection of a device, its stream's as soon as there is one; has
+	 * connect() told that it is there; why another provider serves than was wished for
+	 */
+	struct rnic_native *native;
+	bool told;
+	enum config_reason forgone;
+	struct gate gate; /* device/listen.c */
+	int severed;	  /* atomic: what a connect() under way is to say, which another ended */
+	pthread_mutex_t lock; /* watches */
+	struct base_list watches;
+};
+
+extern struct config sock_config;
+
+static inline enum sock_role sock_role(const struct sock *s)
+{
+	return (enum sock_role)__atomic_load_n(&s->role, __ATOMIC_ACQUIRE);
+}
+
+/* What a set's engine knows it by */
+static inline int sock_wait_fd(const struct sock *s)
+{
+	bool device = sock_role(s) == SOCK_STREAM_ON && s->stream->carrier >= 0;
+
+	return device ? s->stream->carrier : __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST);
+}
+
+/* NULL: it is something else */
+static inline struct sock *sock_of_entry(struct fdent *ent)
+{
+	return ent && ent->kind == FD_SOCK ? (struct sock *)(void *)ent : NULL;
+}
+
+static inline struct stream *sock_stream_of_entry(struct fdent *ent)
+{
+	struct sock *s = sock_of_entry(ent);
+
+	return s && sock_role(s) == SOCK_STREAM_ON ? s->stream : NULL;
+}
+
+/* The socket behind a descriptor, with a reference; NULL: none of ours */
+struct sock *sock_get(int fd);
+/* The same of one that has a stream */
+struct sock *sock_get_stream(int fd);
+void sock_put(struct sock *s);
+
+/* Has connect() not taken away @stream, that it had, or made another? */
+static inline bool sock_has(const struct sock *s, const struct stream *stream)
+{
+	return __atomic_load_n(&s->stream, __ATOMIC_ACQUIRE) == stream && sock_role(s) != SOCK_NEW;
+}
+
+/* Each enters a new socket into the table */
+int sock_create(int fd);
+/* @native: of a device, taken over in any case; or NULL */
+int sock_create_accepted(int fd, const struct sock *listener, enum config_transport mode,
+			 struct rnic_native *native);
+/* One that other processes have made, and for the table: as stream_ops.adopt */
+int sock_create_adopted(int fd, struct sock **out);
+/* The same for one that is there, and was new until another process connected it */
+int sock_overtake(struct sock *s);
+/*
+ * The program's own wish for a socket that is neither connected nor a listener yet; it goes before
+ * the rules. -ENOPROTOOPT: no TCP socket, -EISCONN: too late
+ */
+int sock_set_mode(int fd, enum config_transport mode);
+/* @connecting: TCP has not answered yet. @hold: connect() will not wait for the Reply */
+int sock_connect(struct sock *s, bool connecting, bool hold);
+/* Before the connect() of a client: its addresses, so that it may connect again */
+void sock_remember(struct sock *s, const struct sockaddr *peer, socklen_t len);
+/* After a connect() that failed: it may be tried again */
+void sock_forget_stream(struct sock *s);
+/* From now on this is the kernel's socket */
+void sock_give_back(struct sock *s, enum config_reason reason);
+/*
+ * Start-up said -ENOMSG, the peer speaks plain TCP: the same, for a client that has tried over a
+ * new TCP connection, which is under way when this returns
+ */
+void sock_fall_back(struct sock *s);
+/* The program speaks first, and no Request has come: its octets are TCP's from now on */
+bool sock_speak_plain(struct sock *s);
+/* The peer of a client speaks DDP, if the stream is open */
+void sock_settle(struct sock *s);
+/* For what is not to be on DDP because of @err */
+enum config_reason sock_reason(int err);
+
+void sock_listening(struct sock *s); /* calls/sock.c */
+/* Work on it goes by an internal descriptor from now on; -errno */
+int sock_own(struct sock *s);
+
+/* The kernel's name for a socket; 0: it is none */
+uint64_t sock_cookie(int fd);
+/* Is it the socket's own file that stands at @fd, whatever the table says? */
+bool sock_is_behind(const struct sock *s, int fd);
+
+/* As stream_ops.progress; a peer without DDP makes the socket plain (-ENOMSG) */
+int sock_progress(struct sock *s);
+void sock_progressed(struct sock *s, int err); /* by who has asked the stream itself */
+/* Its stream's counts go to the report, once */
+void sock_report(struct sock *s);
+/* The same for all that there are, also for one that is closed while another thread is in a call */
+void sock_report_all(void);
+
+/* The levels of a socket may have changed, or it became a stream and is judged otherwise */
+void sock_tell(struct sock *s);
+void sock_watch(struct sock *s, struct sock_watch *watch);
+void sock_unwatch(struct sock *s, struct sock_watch *watch);
+
+/* Around fork(), with the socket's lock held: a child has none of the threads that slept */
+void sock_forget_sleepers(struct sock *s);
+void sock_before_fork(void);
+void sock_after_fork(bool child);
+/* fallback.c: its lock comes before all others */
+void fallback_before_fork(void);
+void fallback_after_fork(void);
+/* In a child that nobody prepared for */
+void fallback_renew(void);
+
+#endif

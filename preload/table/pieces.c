@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Buffers of the program.
+ *
+ * To ask the kernel of each address whether there is memory would cost every call a system call.
+ * What programs do give by mistake is NULL, or a member of what NULL points to; that, and what is
+ * out of the address space, is seen here. Any other bad address is what it would be to memcpy():
+ * docs/limits.md says so.
+ */
+#include "preload/table/pieces.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "base/bits.h"
+#include "stream/cursor.h"
+
+/* As in the kernel: so much is moved by one call at most, in so many pieces */
+#define LEN_MAX 0x7ffff000u
+#define PIECES_MAX 1024
+/* Nobody can map less (vm.mmap_min_addr), or beyond the half of programs */
+#define FIRST 0x10000u
+#define END ((uintptr_t)1 << 56)
+
+static bool is_far(const void *p, size_t len)
+{
+	return (uintptr_t)p >= END || len > END - (uintptr_t)p;
+}
+
+bool pieces_wild(const void *p, size_t len)
+{
+	return (uintptr_t)p < FIRST || is_far(p, len);
+}
+
+int pieces_init(struct pieces *p, const struct iovec *iov, long n)
+{
+	size_t sum = 0;
+
+	if (n < 0 || n > PIECES_MAX)
+		return -EINVAL;
+	if (n && pieces_wild(iov, (size_t)n * sizeof(*iov)))
+		return -EFAULT;
+	*p = (struct pieces){ .iov = iov, .n = (int)n, .n_sound = (int)n };
+	for (int i = 0; i < n; i++) {
+		size_t len = iov[i].iov_len;
+
+		if ((ssize_t)len < 0)
+			return -EINVAL;
+		if (is_far(iov[i].iov_base, len))
+			return -EFAULT;
+		if (len && p->n_sound == n && (uintptr_t)iov[i].iov_base < FIRST) {
+			p->n_sound = i;
+			p->sound = sum;
+		}
+		sum = base_min(sum + len, LEN_MAX);
+	}
+	p->len = sum;
+	if (p->n_sound == n)
+		p->sound = sum;
+	return 0;
+}
+
+int pieces_rest(const struct pieces *p, size_t done, size_t max, struct iovec *rest, int room)
+{
+	struct stream_cursor c = { p->iov, p->n, 0 };
+	int k = 0;
+	char *at;
+
+	stream_cursor_skip(&c, done);
+	while (k < room && max) {
+		size_t len = stream_cursor_next(&c, max, &at);
+
+		if (!len)
+			break;
+		rest[k++] = (struct iovec){ at, len };
+		max -= len;
+	}
+	return k;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Octets in and out.
+ *
+ * The wait is here and not below: a stream never sleeps. How long a call may wait is asked of
+ * the kernel's socket when it comes to that (O_NONBLOCK, SO_RCVTIMEO, SO_SNDTIMEO), because
+ * another process may have changed it.
+ */
+#include "preload/wait/octets.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/quiet.h"
+#include "base/sockutil.h"
+#include "preload/guard/sandbox.h"
+#include "preload/sock/attend.h"
+#include "preload/table/pieces.h"
+#include "preload/wait/confine.h"
+#include "preload/wait/wait.h"
+#include "stream/cursor.h"
+
+uint64_t octets_grace(const struct sock *s)
+{
+	if (sock_config.grace != CONFIG_COMPUTED)
+		return sock_config.grace;
+	return base_max(5 * BASE_NS_PER_MS, 2 * base_sock_rtt(stream_fd(s->stream)));
+}
+
+/*
+ * A server that speaks first waits a moment for a Request before it takes its peer for plain. One
+ * of which a part has come is waited for as anything else is.
+ */
+static long undecided(struct sock *s, uint64_t deadline)
+{
+	int err = sock_progress(s);
+
+	if (err == -EAGAIN)
+		err = wait_levels(s, STREAM_STARTED, deadline);
+	if (err == -EINTR)
+		return CALL_RESTART;
+	return err == -EAGAIN && sock_speak_plain(s) ? OCTETS_THEIRS : 0;
+}
+
+/*
+ * The first octets of who has accepted. With TCP there is always room for them, and programs whose
+ * sockets do not block rely on that; here the peer's Request and its first message come before.
+ */
+static long grace(struct sock *s)
+{
+	uint64_t deadline;
+	long err = 0;
+
+	if (__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
+		return OCTETS_THEIRS;
+	if (!s->accepted || __atomic_load_n(&s->wrote, __ATOMIC_RELAXED))
+		return 0;
+	deadline = base_deadline(base_now(), octets_grace(s));
+	if (s->mode == CONFIG_USE_AUTO)
+		err = undecided(s, deadline);
+	if (!err && wait_levels(s, STREAM_WRITABLE, deadline) == -EINTR)
+		err = CALL_RESTART;
+	if (!err)
+		__atomic_store_n(&s->wrote, true, __ATOMIC_RELAXED);
+	return err;
+}
+
+bool octets_go_plain(struct sock *s)
+{
+	return grace(s) == OCTETS_THEIRS || sock_role(s) != SOCK_STREAM_ON;
+}
+
+#define INPUT (STREAM_READABLE | STREAM_SOME)
+
+/* May the call wait? 0 and until when, or -EAGAIN: the socket's options as they are now */
+static int wait_begin(struct octets_call *c, unsigned int level)
+{
+	const struct option_kept *kept = &c->sock->option;
+	bool out = level == STREAM_WRITABLE;
+	bool never = __atomic_load_n(out ? &kept->never_out : &kept->never_in, __ATOMIC_RELAXED);
+	int option = out ? SO_SNDTIMEO : SO_RCVTIMEO;
+	uint64_t limit;
+
+	if (c->flags & MSG_DONTWAIT)
+		return -EAGAIN;
+	if (c->deadline)
+		return 0;
+	if (confine_is_nonblock(c->sock))
+		return sock_has(c->sock, c->stream) ? -EAGAIN : -EPIPE;
+	limit = never ? 0 : confine_timeout(c->sock, option);
+	c->deadline = limit == BASE_NEVER ? limit : base_deadline(base_now(), limit);
+	return 0;
+}
+
+/* A call without a time-out is one that SA_RESTART restarts */
+int octets_wait(struct octets_call *c, unsigned int level)
+{
+	int err = wait_begin(c, level);
+
+	if (!err)
+		err = wait_once(c->sock, c->stream, level, c->deadline);
+	return err == -EINTR && c->deadline == BASE_NEVER ? CALL_RESTART : err;
+}
+
+#define PIECES 64
+
+/* One try: octets, 0 the end, -EAGAIN, -errno, OCTETS_THEIRS */
+static long take_once(struct octets_call *c, const struct pieces *p, size_t done, size_t *asked)
+{
+	struct iovec rest[PIECES];
+	const struct iovec *iov = p->iov;
+	int n = p->n;
+	long got;
+
+	*asked = p->len - done;
+	if (done) {
+		n = pieces_rest(p, done, *asked, rest, PIECES);
+		iov = rest;
+		*asked = stream_iov_len(rest, n);
+	}
+	got = c->stream->ops->recv(c->stream, iov, n, c->flags & (MSG_PEEK | MSG_TRUNC));
+	if (got == -ENOMSG)
+		sock_fall_back(c->sock);
+	return got;
+}
+
+/* Is it an error of the connection, which is told once? Not a message that is next, or a process */
+bool octets_is_error(long err)
+{
+	return err != -EAGAIN && err != -EINTR && err != CALL_RESTART && err != -EPIPE &&
+	       err != -EBADMSG && err != -EXDEV;
+}
+
+/* The call says what it has; an error that came behind it is for the next one */
+static long sum_or_error(struct octets_call *c, size_t sum, long err)
+{
+	if (!sum)
+		return err;
+	if (err < 0 && octets_is_error(err))
+		c->stream->ops->give_error(c->stream, (int)-err);
+	return (long)sum;
+}
+
+/* How much a call wants before it comes back, as long as it may wait */
+static size_t target_of(const struct octets_call *c, size_t len)
+{
+	if (c->flags & MSG_WAITALL)
+		return len;
+	return base_min(len, c->stream->ops->lowat(c->stream));
+}
+
+static long take(struct octets_call *c, const struct pieces *p)
+{
+	size_t target = target_of(c, p->len), sum = 0, asked;
+	long got;
+
+	do {
+		got = take_once(c, p, sum, &asked);
+		if (got == -EAGAIN && sum < target) {
+			got = octets_wait(c, INPUT);
+			if (!got)
+				continue;
+		}
+		if (got <= 0)
+			break;
+		sum += (size_t)got;
+	} while (sum < target || (sum < p->len && (size_t)got == asked));
+	return sum_or_error(c, sum, got);
+}
+
+/* Nothing else than another octet wakes who has seen some; it looks again so often */
+#define PEEK_AGAIN (20 * BASE_NS_PER_MS)
+
+static int peek_wait(struct octets_call *c)
+{
+	int err = wait_begin(c, INPUT);
+	uint64_t again = base_deadline(base_now(), PEEK_AGAIN);
+
+	if (err)
+		return err;
+	err = wait_once(c->sock, c->stream, 0, base_min(again, c->deadline));
+	return err == -EAGAIN && !base_deadline_passed(c->deadline, base_now()) ? 0 : err;
+}
+
+static long peek(struct octets_call *c, const struct pieces *p)
+{
+	size_t target = target_of(c, p->len), asked;
+	long got, err = 0;
+
+	do {
+		got = take_once(c, p, 0, &asked);
+		if (got == -EAGAIN)
+			err = got = octets_wait(c, INPUT);
+		else if (got <= 0 || (size_t)got >= target ||
+			 c->stream->ops->levels(c->stream, NULL) & (STREAM_RDHUP | STREAM_BOUND))
+			break;
+		else
+			err = peek_wait(c);
+	} while (!err);
+	return got;
+}
+
+/* Is there something to read? 1, 0 the end, -errno */
+static long look(const struct octets_call *c)
+{
+	char octet;
+	struct iovec iov = { &octet, 1 };
+	struct pieces one = { &iov, 1, 1, 1, 1 };
+	struct octets_call looks = *c;
+
+	looks.flags = (c->flags & MSG_DONTWAIT) | MSG_PEEK;
+	return peek(&looks, &one);
+}
+
+/* A buffer that is none: TCP notices when it has something to put there */
+static long take_unsound(struct octets_call *c, struct pieces *p)
+{
+	long got = look(c);
+
+	if (got <= 0)
+		return got;
+	if (c->stream->ops->readable(c->stream) > p->sound)
+		return -EFAULT;
+	p->n = p->n_sound;
+	p->len = p->sound;
+	return take(c, p);
+}
+
+static long in_by_kind(struct octets_call *c, struct pieces *p)
+{
+	if (!p->len) {
+		long got = c->flags & OCTETS_FILE ? 0 : look(c);
+
+		return base_min(got, 0L);
+	}
+	if (p->sound < p->len && !(c->flags & MSG_TRUNC))
+		return take_unsound(c, p);
+	return c->flags & MSG_PEEK ? peek(c, p) : take(c, p);
+}
+
+/* By close(), not by the process's end, which leaves the number */
+static bool is_closed(const struct sock *s)
+{
+	return __atomic_load_n(&s->ended, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&s->ent.numbers, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * What close() took meanwhile is what it is to a call that comes later: no end, for which the peer
+ * would be blamed. Or connect() took the connection away.
+ */
+static long unless_gone(const struct octets_call *c, long r)
+{
+	if (r <= 0 && is_closed(c->sock))
+		return -EBADF;
+	return r != -EXDEV || sock_has(c->sock, c->stream) ? r : -EPIPE;
+}
+
+long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
+{
+	struct octets_call c = { s, s->stream, flags, 0 };
+	struct pieces p;
+	long got = pieces_init(&p, iov, n);
+
+	if (got)
+		return got;
+	if (flags & MSG_ERRQUEUE)
+		return -EAGAIN; /* what is there, only recvmsg() tells */
+	if (flags & MSG_OOB)
+		return -EINVAL;
+	got = unless_gone(&c, in_by_kind(&c, &p));
+	attend_owing(s);
+	return got;
+}
+
+long octets_broken(int flags)
+{
+	if (!(flags & MSG_NOSIGNAL) && sandbox_may(SYS_tgkill))
+		raise(SIGPIPE);
+	else if (!(flags & MSG_NOSIGNAL))
+		base_quiet_raise();
+	return -EPIPE;
+}
+
+/* Octets that went, or why none did */
+static long give(struct octets_call *c, const struct pieces *p)
+{
+	struct iovec rest[PIECES];
+	size_t sum = 0;
+	long sent;
+
+	do {
+		int k = pieces_rest(p, sum, p->len - sum, rest, PIECES);
+
+		sent = c->stream->ops->send(c->stream, rest, k);
+		if (sent > 0)
+			sum += (size_t)sent;
+		else if (sent == -EAGAIN)
+			sent = octets_wait(c, STREAM_WRITABLE);
+	} while (sent >= 0 && sum < p->len);
+	return sum_or_error(c, sum, base_min(sent, 0L));
+}
+
+static long out_by_kind(struct octets_call *c, const struct pieces *p)
+{
+	struct pieces none = { 0 };
+	long err;
+
+	if (!p->len && c->flags & OCTETS_FILE)
+		return 0;
+	if (p->sound == p->len)
+		return give(c, p);
+	err = give(c, &none);
+	return err ? err : -EFAULT;
+}
+
+long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
+{
+	struct octets_call c = { s, s->stream, flags, 0 };
+	struct pieces p;
+	long sent = pieces_init(&p, iov, n);
+
+	if (!sent)
+		sent = grace(s);
+	if (!sent && flags & MSG_OOB)
+		sent = -EOPNOTSUPP;
+	if (sent)
+		return sent;
+	sent = unless_gone(&c, out_by_kind(&c, &p));
+	attend_owing(s);
+	if (sent == -ENOMSG)
+		sock_fall_back(s);
+	return sent == -EPIPE ? octets_broken(flags) : sent;
+}
+
+long octets_recv(int fd, const struct iovec *iov, int n, int flags)
+{
+	struct sock *s = sock_get_stream(fd);
+	long got = s ? octets_in(s, iov, n, flags) : OCTETS_THEIRS;
+
+	sock_put(s);
+	return got;
+}
+
+long octets_send(int fd, const struct iovec *iov, int n, int flags)
+{
+	struct sock *s = sock_get_stream(fd);
+	long sent = s ? octets_out(s, iov, n, flags) : OCTETS_THEIRS;
+
+	sock_put(s);
+	return sent;
+}
+
+/* An address as the kernel takes it from a program: 0 or -errno */
+static int address_check(const struct sockaddr *to, socklen_t tolen)
+{
+	if ((int)tolen < 0 || tolen > sizeof(struct sockaddr_storage))
+		return -EINVAL;
+	return tolen && pieces_wild(to, tolen) ? -EFAULT : 0;
+}
+
+/*
+ * TCP Fast Open without a cookie: connect, then send. Linux does the same on the first connection
+ * to a peer.
+ */
+static long fast_open(int fd, const struct sockaddr *to, socklen_t tolen)
+{
+	struct sock *s = sock_get(fd);
+	enum sock_role role = s ? sock_role(s) : SOCK_PLAIN;
+
+	sock_put(s);
+	if (to && tolen >= sizeof(to->sa_family) && to->sa_family == AF_UNSPEC)
+		return -EOPNOTSUPP;
+	if (role == SOCK_STREAM_ON)
+		return -EISCONN;
+	return role == SOCK_NEW && to ? call_connect(fd, to, tolen) : OCTETS_THEIRS;
+}
+
+long octets_send_to(int fd, const struct iovec *iov, int n, int flags, const struct sockaddr *to,
+		    socklen_t tolen)
+{
+	long err = to ? address_check(to, tolen) : 0;
+
+	if (!err && flags & MSG_FASTOPEN)
+		err = fast_open(fd, to, tolen);
+	return err ? err : octets_send(fd, iov, n, flags);
+}

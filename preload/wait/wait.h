@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef PRELOAD_WAIT_H
+#define PRELOAD_WAIT_H
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+
+#include "preload/sock/sock.h"
+
+/*
+ * The one way to sleep inside a call: until one of @fds is ready, as ppoll(), or @deadline passes
+ * (base/clock.h; 0: not at all). How many, 0, or -EINTR: a signal has been noted, or the thread is
+ * to be cancelled, and the call should come back with what it has. @mask as ppoll() has it, or NULL
+ */
+int wait_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask);
+/* For calls that Linux never restarts: -EINTR also when nothing was noted */
+int wait_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask);
+/* As that, but for -EINVAL of a list that is longer than RLIMIT_NOFILE, as poll() has it */
+int wait_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask);
+/* As wait_sleep_final() on an epoll set */
+int wait_sleep_epoll(int epfd, struct epoll_event *events, int max, uint64_t deadline,
+		     const sigset_t *mask);
+/* What is there, without a sleep that a signal could end */
+int wait_epoll_now(int epfd, struct epoll_event *events, int max);
+
+/*
+ * A sleeper's bell: what another thread took in while this one slept must wake it, since the kernel
+ * will not. A process of one thread has none.
+ */
+struct wait_bell {
+	int fd;	      /* -1: there is none */
+	bool lacking; /* for want of a descriptor */
+};
+
+struct wait_watch {
+	struct sock_watch watch;
+	int bell;
+};
+
+void wait_bell_get(struct wait_bell *bell);
+void wait_bell_put(struct wait_bell *bell);
+/* Until when one may sleep by it: who lacks one looks again soon */
+uint64_t wait_bell_limit(const struct wait_bell *bell);
+/* From now until wait_unwatch() the bell rings when the socket's levels may have changed */
+void wait_watch(struct wait_watch *w, const struct wait_bell *bell, struct sock *s);
+void wait_unwatch(struct wait_watch *w, struct sock *s);
+
+/* So that nobody lacks a bell when no more descriptors can be had */
+void wait_prepare(void);
+void wait_before_fork(void);
+/* A child has no sleepers, and bells of its own */
+void wait_after_fork(bool child);
+
+/* What poll() and epoll say of @levels: their numbers are the same */
+uint32_t wait_level_events(unsigned int levels);
+
+/*
+ * Sleeps until one of the levels @wanted holds: 0, -EAGAIN when @deadline passed, -EINTR, or
+ * -ENOMSG: the socket is plain
+ */
+int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline);
+/*
+ * For who has just tried on @stream and will try again, and so takes in the input himself: returns
+ * 0 also when none of the levels holds, or the socket has another stream
+ */
+int wait_once(struct sock *s, struct stream *stream, unsigned int wanted, uint64_t deadline);
+
+#endif
