@@ -240,9 +240,9 @@ static void print_departures(void)
 {
 	const struct departure *d;
 
-	printf("\n| | what siw does | |\n| --- | --- | --- |\n");
+	printf("\n| | what siw does | where | |\n| --- | --- | --- | --- |\n");
 	for (size_t i = 0; (d = departure_at(i)); i++)
-		printf("| %s | %s | %s |\n", d->name, d->what,
+		printf("| %s | %s | %s | %s |\n", d->name, d->what, d->where,
 		       d->runs ? "fails there" : "is not asked");
 }
 

@@ -82,6 +82,7 @@ extern const struct group device_group, start_group, depth_group, fpdu_group, dd
 
 struct departure {
 	const char *name, *what;
+	const char *where;	    /* file and function in Linux's drivers/infiniband/sw/siw */
 	bool runs;		    /* and must fail */
 	const unsigned char *cases; /* ends with 0 */
 };
