@@ -104,6 +104,9 @@ static void netdev_find(struct device *d)
 	d->netdev[0] = '\0';
 	if (doctor_line(text, CLASS "/%s/ports/1/gid_attrs/ndevs/0", d->name))
 		snprintf(d->netdev, sizeof(d->netdev), "%.*s", IFNAMSIZ - 1, text);
+	/* Linux 6.12 names that of an iWARP device to other namespaces, too */
+	if (!if_nametoindex(d->netdev))
+		d->netdev[0] = '\0';
 	snprintf(folder, sizeof(folder), CLASS "/%.60s/device/net", d->name);
 	if (!d->netdev[0])
 		doctor_each(folder, first, d->netdev);
