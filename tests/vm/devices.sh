@@ -95,12 +95,10 @@ counted() { carried 0 "$1" 0; }
 
 # rxe serves the kernel's first namespace alone, so both ends are here, on one device
 rxe_begins() {
-	local root=$project/build-vm/root kernel module
-	kernel=$(uname -r)
-	[ -d "$root/lib/modules/$kernel" ] || root=$project/build-vm/${kernel%.*-*}/root
+	local module
 	# Without the first one there are no CRCs, and nobody asks for it who could load it
 	for module in crc32_generic rdma_rxe; do
-		modprobe -d "$root" -S "$kernel" $module || return
+		modprobe -d "$images/root" $module || return
 	done
 	echo driver rxe >/etc/libibverbs.d/rxe.driver
 	rdma link delete siw0

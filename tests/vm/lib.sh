@@ -5,6 +5,10 @@ lab=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 project=$(readlink -f "$lab/../..")
 build=${LAB_BUILD:-$project/build}
 apps=$build/apps
+# The kernel, as run.py --kernel has it, and where prepare.sh has put what goes with it
+kernel=$(uname -r | cut -d . -f 1-2)
+images=$project/build-vm
+[ "$kernel" = 6.1 ] || images+=/$kernel
 SIW=10.7.0.1 SIW6=fd07::1
 PEER=10.7.0.2 PEER6=fd07::2
 export PYTHONDONTWRITEBYTECODE=1

@@ -9,7 +9,7 @@ another_siw() {
 	rdma link delete siw0 && rmmod siw && insmod "$1/siw.ko" &&
 		rdma link add siw0 type siw netdev sw0
 }
-check "siw is slow" another_siw "$project/build-vm/siw-slow"
+check "siw is slow" another_siw "$images/siw-slow"
 
 # words FIRST COMMAND...: five brief connections to rsockets; FIRST says who speaks first
 words() {
@@ -36,4 +36,4 @@ rping=(timeout 20 "$apps/examples/warp-rping")
 check "software, queue pairs" pings in_peer "${rping[@]}"
 check "a device, queue pairs" pings "${rping[@]}" --provider verbs:siw0
 stop rping
-check "siw is as it was" another_siw "$project/build-vm/siw"
+check "siw is as it was" another_siw "$images/siw"

@@ -24,8 +24,9 @@ asks() {
 		in_peer timeout -k 2 60 "$warp_rping" -c -a $at -p $port -C "${count:-5}" -V "$@"
 	else
 		timeout -k 2 60 rping -c -a $at -p $port -C "${count:-5}" -V "$@" \
-			>/tmp/case/client.log 2>&1 || return
-		answered /tmp/case/client.log
+			>/tmp/case/client.log 2>&1 && answered /tmp/case/client.log && return
+		tail -n 20 /tmp/case/client.log
+		return 1
 	fi
 }
 
