@@ -22,6 +22,8 @@
 #include "base/map.h"
 #include "preload/calls/fork.h"
 #include "preload/guard/edge.h"
+#include "preload/guard/nap.h"
+#include "preload/table/life.h"
 #include "preload/table/pieces.h"
 #include "preload/table/pool.h"
 #include "preload/wait/octets.h"
@@ -355,7 +357,7 @@ static int wanted_sleep(const struct wanted *w, int bell, uint64_t deadline)
 
 		if (base_deadline_passed(deadline, base_now()))
 			return -EAGAIN;
-		err = wait_sleep(&p, 1, base_min(deadline, again), NULL);
+		err = nap_sleep(&p, 1, base_min(deadline, again), NULL);
 		if (err < 0)
 			return err;
 		if (err)
@@ -572,5 +574,5 @@ void aio_after_fork(bool child)
 		base_list_init(&aio.queues);
 		base_list_init(&aio.sleepers);
 	}
-	fork_lock_drop(&aio.lock, child);
+	life_lock_drop(&aio.lock, child);
 }

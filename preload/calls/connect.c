@@ -19,6 +19,7 @@
 #include "preload/calls/ddp.h"
 #include "preload/device/device.h"
 #include "preload/guard/barred.h"
+#include "preload/guard/nap.h"
 #include "preload/rules/choose.h"
 #include "preload/rules/host.h"
 #include "preload/rules/plain.h"
@@ -62,8 +63,8 @@ static long tcp_wait(struct sock *s, int fd, const struct sockaddr *addr, sockle
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	uint64_t deadline = patience(s, fd);
-	int n = deadline == BASE_NEVER ? wait_sleep(&p, 1, deadline, NULL)
-				       : wait_sleep_final(&p, 1, deadline, NULL);
+	int n = deadline == BASE_NEVER ? nap_sleep(&p, 1, deadline, NULL)
+				       : nap_sleep_final(&p, 1, deadline, NULL);
 	long r;
 
 	if (n == -EINTR)

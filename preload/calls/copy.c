@@ -22,9 +22,9 @@
 #include "base/fdutil.h"
 #include "base/sockutil.h"
 #include "preload/guard/edge.h"
+#include "preload/guard/nap.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/octets.h"
-#include "preload/wait/wait.h"
 
 #define FILE_PIECE (32 * 1024u)
 
@@ -139,7 +139,7 @@ static int pipe_wait(int fd, short events, unsigned int flags)
 {
 	struct pollfd p = { fd, events, 0 };
 	bool now = flags & SPLICE_F_NONBLOCK || base_sock_is_nonblock(fd);
-	int n = wait_sleep(&p, 1, now ? 0 : BASE_NEVER, NULL);
+	int n = nap_sleep(&p, 1, now ? 0 : BASE_NEVER, NULL);
 
 	if (n == -EINTR)
 		return CALL_RESTART;
@@ -187,7 +187,7 @@ static long pipe_fill(int fd, const char *p, size_t len)
 		struct pollfd room = { fd, POLLOUT, 0 };
 		long n = pipe_put(fd, p + done, len - done);
 
-		if (n == -EAGAIN && wait_sleep(&room, 1, BASE_NEVER, NULL) == -EINTR) {
+		if (n == -EAGAIN && nap_sleep(&room, 1, BASE_NEVER, NULL) == -EINTR) {
 			edge_pass();
 			if (edge_self && edge_wanted(edge_self))
 				return -EINTR;

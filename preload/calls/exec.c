@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The calls that execute a program in this process, or in a guest (preload/calls/fork.c).
+ * The calls that execute a program in this process, or in a guest (preload/table/life.c).
  *
  * Streams that are not close-on-exec go on in the new program (preload/process/heirs.c). The others
  * end by their protocol before, which the kernel, closing them at the execution, would not do; so
@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/point.h"
-#include "preload/calls/fork.h"
 #include "preload/device/device.h"
 #include "preload/guard/edge.h"
 #include "preload/process/environment.h"
@@ -19,6 +18,7 @@
 #include "preload/process/loadable.h"
 #include "preload/process/process.h"
 #include "preload/table/libc.h"
+#include "preload/table/life.h"
 
 enum how { AT_PATH, BY_SEARCH, AT_FD, AT_DIR };
 
@@ -89,7 +89,7 @@ static long execute(const struct program *p, char *const *envp)
 	struct heirs h;
 	long err;
 
-	if (!fork_is_guest())
+	if (!life_is_guest())
 		device_before_exec();
 	if (to == LOADABLE_NOTHING)
 		return theirs(p, envp);

@@ -19,8 +19,8 @@
 
 #include "base/list.h"
 #include "base/log.h"
-#include "preload/calls/fork.h"
 #include "preload/table/fdtab.h"
+#include "preload/table/life.h"
 #include "preload/table/pool.h"
 
 #define STANDARD 3
@@ -190,7 +190,7 @@ static bool list_locked; /* under that lock */
 
 void files_after_fork(bool child)
 {
-	fork_lock_drop(&open_files.lock, child);
+	life_lock_drop(&open_files.lock, child);
 	if (child)
 		list_locked = false;
 }

@@ -8,20 +8,13 @@
  * forks by itself (daemon) comes here too, by pthread_atfork(). From then on the two wake
  * each other (others.c).
  *
- * A fork that nobody announced, by a bare system call, is found out by a page that
- * the kernel wipes in a child, when the child closes or ends something.
- *
- * vfork(), and clone() with CLONE_VM: the child is a guest in its parent's memory, with
- * descriptors of its own, until it executes a program or exits. The page is not wiped and holds
- * another process's number.
+ * A child that nobody announced is found out later (preload/table/life.c), and made one here.
  */
 #include "preload/calls/fork.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdint.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,7 +25,7 @@
 #include "preload/calls/files.h"
 #include "preload/device/device.h"
 #include "preload/guard/edge.h"
-#include "preload/process/process.h"
+#include "preload/guard/over.h"
 #include "preload/process/spawn_plan.h"
 #include "preload/rules/report.h"
 #include "preload/sock/attend.h"
@@ -41,18 +34,10 @@
 #include "preload/sock/sock.h"
 #include "preload/table/hidden.h"
 #include "preload/table/libc.h"
+#include "preload/table/life.h"
 #include "preload/table/pool.h"
 #include "preload/wait/epoll.h"
 #include "preload/wait/wait.h"
-
-unsigned int fork_age;
-
-#define PAGE 4096
-
-static struct life {
-	long pid;     /* atomic */
-	long adopter; /* the thread that sees to it, while pid is ADOPTING */
-} * life;	      /* wiped in a child */
 
 /* Entries with a reference to each */
 struct held {
@@ -181,7 +166,7 @@ static void unlock(struct fdent *ent)
 
 static void lock_again(struct fdent *ent)
 {
-	fork_lock_drop(&sock_of_entry(ent)->lock, true);
+	life_lock_drop(&sock_of_entry(ent)->lock, true);
 }
 
 /* --- fork() --- */
@@ -255,8 +240,8 @@ static void forget_sleepers(struct fdent *ent)
 static void come_to_life(void)
 {
 	BASE_POINT(preload_fork_born);
-	fork_age++;
-	process_after_fork();
+	life_age++;
+	over_after_fork();
 	report_reset();
 	each_held(forget_sleepers);
 	each_held(join);
@@ -266,7 +251,7 @@ static void come_to_life(void)
 
 static void after_in_child(void)
 {
-	life->pid = syscall(SYS_getpid);
+	life_born();
 	come_to_life();
 }
 
@@ -308,7 +293,7 @@ long fork_by(long (*make)(void *ctx), void *ctx)
 {
 	long pid;
 
-	if (!life)
+	if (!life_is_known())
 		return make(ctx);
 	if (room_make(&room))
 		return -ENOMEM;
@@ -341,61 +326,17 @@ long call__Fork(void)
 
 /* --- processes that nobody announced --- */
 
-#define ADOPTING (-1)
-
 /* Nothing was locked for this child: it takes what it finds */
 static void adopt(void)
 {
 	base_debug("this process was forked behind our back");
-	life->adopter = syscall(SYS_gettid);
 	hold_all();
 	each_held(share);
 	come_to_life();
-	__atomic_store_n(&life->pid, syscall(SYS_getpid), __ATOMIC_RELEASE);
-}
-
-/* A child with threads by now: one of them does it, and the others wait for that */
-static void adopt_once(void)
-{
-	long nobody = 0;
-
-	if (__atomic_compare_exchange_n(&life->pid, &nobody, ADOPTING, false, __ATOMIC_ACQ_REL,
-					__ATOMIC_ACQUIRE))
-		adopt();
-	while (__atomic_load_n(&life->pid, __ATOMIC_ACQUIRE) == ADOPTING &&
-	       life->adopter != syscall(SYS_gettid))
-		sched_yield();
-}
-
-bool fork_is_guest(void)
-{
-	long pid, owner;
-
-	if (!life)
-		return false;
-	pid = syscall(SYS_getpid);
-	owner = __atomic_load_n(&life->pid, __ATOMIC_ACQUIRE);
-	if (owner == pid || pid < 0)
-		return false; /* nobody may ask: a sandbox, whose processes do not fork */
-	if (owner > 0)
-		return true;
-	adopt_once();
-	return false;
 }
 
 void fork_init(void)
 {
-	/* Without one that is wiped, a fork that nobody announces goes for a guest */
-	static struct life lasting;
-	void *page;
-
-	life = &lasting;
-	if (!base_map_create(PAGE, &page)) {
-		if (madvise(page, PAGE, MADV_WIPEONFORK))
-			base_map_destroy(page, PAGE);
-		else
-			life = page;
-	}
-	life->pid = syscall(SYS_getpid);
+	life_init(adopt);
 	pthread_atfork(before_libc, after_libc, after_in_child);
 }

@@ -5,6 +5,8 @@
  * What streams would need later, a descriptor to linger by, bells, a way to write without
  * SIGPIPE, is made before. Behind a filter there is no attendant that was there before it: a
  * thread that the filter does not hold is a way out of the sandbox.
+ *
+ * An io_uring is the opposite, a way to the kernel that passes by us, and as bad for streams.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -19,6 +21,7 @@
 #include "preload/calls/limit.h"
 #include "preload/device/device.h"
 #include "preload/guard/sandbox.h"
+#include "preload/guard/uring.h"
 #include "preload/sock/attend.h"
 #include "preload/sock/bell.h"
 #include "preload/sock/sock.h"
@@ -170,4 +173,27 @@ long call_prctl(int option, unsigned long a, unsigned long b, unsigned long c, u
 	if (option == PR_SET_SECCOMP && a == SECCOMP_MODE_FILTER)
 		return filter_set((const void *)b, by_prctl, args);
 	return by_prctl(args);
+}
+
+/* --- io_uring --- */
+
+static void note_stream(int fd, struct fdent *ent, void *ctx)
+{
+	*(bool *)ctx |= sock_stream_of_entry(ent) != NULL;
+}
+
+long limit_uring(long (*call)(const long *a), const long *a)
+{
+	bool streams = false;
+	long r;
+
+	fdtab_each(note_stream, &streams);
+	if (streams) {
+		base_err("io_uring: not while there are connections on DDP");
+		return -EPERM;
+	}
+	r = call(a);
+	if (r >= 0)
+		uring_note();
+	return r;
 }

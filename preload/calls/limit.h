@@ -8,4 +8,10 @@
  */
 long limit_seccomp(long (*call)(const long *a), const long *a);
 
+/*
+ * io_uring_setup(2) by libc's syscall(): @a are its arguments, @call makes it. -EPERM while there
+ * are streams, as where the administrator has switched it off.
+ */
+long limit_uring(long (*call)(const long *a), const long *a);
+
 #endif

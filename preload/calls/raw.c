@@ -16,7 +16,6 @@
 #include "preload/calls/fork.h"
 #include "preload/calls/limit.h"
 #include "preload/guard/sandbox.h"
-#include "preload/guard/uring.h"
 #include "preload/table/libc.h"
 #include "preload/table/pieces.h"
 
@@ -130,7 +129,7 @@ static long routed(long n, const long *a)
 	if (n == SYS_seccomp && a[0] <= SECCOMP_SET_MODE_FILTER)
 		return libc_result(limit_seccomp(raw_seccomp, a));
 	if (n == SYS_io_uring_setup)
-		return libc_result(uring_setup(raw_uring, a));
+		return libc_result(limit_uring(raw_uring, a));
 	return libc_route(n, a, &r) || fork_by_number(n, a, made, &r) ? r : made(n, a);
 }
 

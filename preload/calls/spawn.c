@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "preload/calls/fork.h"
 #include "preload/guard/edge.h"
 #include "preload/process/environment.h"
 #include "preload/process/loadable.h"
@@ -29,6 +28,7 @@
 #include "preload/sock/sock.h"
 #include "preload/table/hidden.h"
 #include "preload/table/libc.h"
+#include "preload/table/life.h"
 
 /* --- posix_spawn(): positive errnos --- */
 
@@ -95,7 +95,7 @@ static int prepare(struct spawn_gift *g, struct spawn_number *room, unsigned int
 static int spawn(const struct spawn *sp, pid_t *out, char *const *envp)
 {
 	const struct spawn_plan *plan = spawn_plan_get(sp->actions);
-	unsigned int n = fork_is_guest() ? 0 : spawn_gift_count();
+	unsigned int n = life_is_guest() ? 0 : spawn_gift_count();
 	enum loadable to = n ? judge(sp, plan) : LOADABLE_NOTHING;
 	struct spawn_gift g;
 	struct edge *e;
@@ -265,7 +265,7 @@ static bool shell_begin(void)
 	bool loads;
 	long r = 0;
 
-	if (!__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED) || fork_is_guest())
+	if (!__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED) || life_is_guest())
 		return false;
 	e = edge_enter(false);
 	pthread_mutex_lock(&shells.lock);
@@ -327,7 +327,7 @@ void spawn_before_fork(void)
 void spawn_after_fork(bool child)
 {
 	spawn_plan_after_fork(child);
-	fork_lock_drop(&shells.lock, child);
+	life_lock_drop(&shells.lock, child);
 	if (!child)
 		return;
 	shells.starts = 0;

@@ -35,15 +35,15 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/sockutil.h"
-#include "preload/calls/fork.h"
 #include "preload/device/device.h"
 #include "preload/guard/edge.h"
+#include "preload/guard/nap.h"
 #include "preload/guard/sandbox.h"
 #include "preload/rules/choose.h"
 #include "preload/table/internal.h"
 #include "preload/table/libc.h"
+#include "preload/table/life.h"
 #include "preload/table/pool.h"
-#include "preload/wait/wait.h"
 #include "rnic/rnic.h"
 #include "rnic/rnic_carrier.h"
 #include "rnic/rnic_stream.h"
@@ -466,7 +466,7 @@ static long take_waiting(struct sock *s, struct device_call *c)
 	long r;
 
 	while ((r = take(s, c)) == -EAGAIN) {
-		int n = is_nonblock(c->fd) ? 0 : wait_sleep(&p, 1, deadline, NULL);
+		int n = is_nonblock(c->fd) ? 0 : nap_sleep(&p, 1, deadline, NULL);
 
 		if (n == -EINTR)
 			return deadline == BASE_NEVER ? CALL_RESTART : -EINTR;
@@ -620,5 +620,5 @@ void device_after_fork(bool child)
 {
 	if (child)
 		fdtab_each(leave, NULL);
-	fork_lock_drop(&lock, child);
+	life_lock_drop(&lock, child);
 }

@@ -9,7 +9,7 @@
  * Cancellation is disabled inside: none of the functions of libc that we use there is a
  * cancellation point then, also for a thread of the asynchronous kind. A sleeper must be woken
  * by it all the same, so pthread_cancel() is taken: libc's marks the thread, and we end its nap
- * (preload/wait/wait.c) by the signal that libc itself would have sent. Then the call comes back as
+ * (preload/guard/nap.c) by the signal that libc itself would have sent. Then the call comes back as
  * from a signal, everything is put away on the way, and libc's pthread_testcancel() at the edge
  * ends the thread.
  */
@@ -19,9 +19,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "preload/calls/fork.h"
+#include "preload/guard/over.h"
 #include "preload/guard/signals.h"
-#include "preload/process/process.h"
+#include "preload/table/life.h"
 #include "preload/table/pool.h"
 
 /* libc's signal for pthread_cancel(), which no program can have a handler for */
@@ -29,7 +29,6 @@
 
 __thread struct edge *edge_self;
 bool edge_cancels;
-bool edge_over;
 
 static struct pool pool = POOL_INIT(struct edge, node, 4);
 static struct {
@@ -106,7 +105,7 @@ void edge_cancel_release(struct edge *e)
 		pthread_setcanceltype(e->cancel_type, NULL);
 }
 
-/* edges.lock, so the thread is there. Pairs with nap_begin() in preload/wait/wait.c */
+/* edges.lock, so the thread is there. Pairs with nap_begin() in preload/guard/nap.c */
 static void nap_end(struct edge *e)
 {
 	__atomic_store_n(&e->canceled, true, __ATOMIC_SEQ_CST);
@@ -142,7 +141,7 @@ bool edge_settle(struct edge *e, long *r)
 {
 	bool interrupted = *r == -EINTR || *r == CALL_RESTART, restart = true;
 
-	process_halt();
+	over_halt();
 	if (e && e->noted)
 		restart = signals_deliver(e);
 	if (e && interrupted && __atomic_load_n(&e->canceled, __ATOMIC_ACQUIRE))
@@ -192,7 +191,7 @@ static void inherit(void)
 
 void edge_after_fork(bool child)
 {
-	fork_lock_drop(&edges.lock, child);
+	life_lock_drop(&edges.lock, child);
 	if (child)
 		inherit();
 }

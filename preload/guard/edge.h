@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/list.h"
+#include "preload/guard/over.h"
 #include "preload/table/libc.h"
 
 /*
@@ -47,7 +48,6 @@ struct edge {
 /* The calling thread's; NULL: it was never inside, or there is no memory */
 extern __thread struct edge *edge_self;
 extern bool edge_cancels; /* atomic: pthread_cancel() has been called */
-extern bool edge_over;	  /* atomic: the process ends, preload/process/process.c */
 
 struct edge *edge_create(void);
 void edge_cancel_hold(struct edge *e);
@@ -103,7 +103,7 @@ static inline bool edge_leave(struct edge *e, long *r)
 		return false;
 	edge_order();
 	if (__builtin_expect((e && e->noted) || *r == -EINTR || *r == CALL_RESTART ||
-				     __atomic_load_n(&edge_over, __ATOMIC_RELAXED),
+				     __atomic_load_n(&over_begun, __ATOMIC_RELAXED),
 			     0))
 		return edge_settle(e, r);
 	return false;

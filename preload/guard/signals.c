@@ -4,7 +4,7 @@
  *
  * The kernel has our handler in place of each of the program's, with the program's mask and
  * flags. Outside of our calls it goes straight on to the program's. Inside, it notes the signal
- * with its siginfo, ends a nap (preload/wait/wait.c), and blocks the signal until the edge: so one
+ * with its siginfo, ends a nap (preload/guard/nap.c), and blocks the signal until the edge: so one
  * note for each number is enough, and more of a real-time signal wait in the kernel's queue, in
  * order and within its limits. At the edge the handler runs as the kernel would have run it:
  * with the mask of then, on the alternate stack if it asked for that, with a context whose mask
@@ -98,7 +98,7 @@ static void note(struct edge *e, int sig, const siginfo_t *info, ucontext_t *con
 	after |= e->blocked;
 	memcpy(&context->uc_sigmask, &after, sizeof(after));
 	e->noted |= bit_of(sig);
-	/* Pairs with nap_begin() in preload/wait/wait.c */
+	/* Pairs with nap_begin() in preload/guard/nap.c */
 	__atomic_store_n(&e->nap.tv_sec, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&e->nap.tv_nsec, 0, __ATOMIC_RELAXED);
 	errno = saved;

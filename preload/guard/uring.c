@@ -23,8 +23,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "preload/sock/sock.h"
+#include "preload/table/fdtab.h"
 
 #define NUMBERS 256
 #define LOOK_AGAIN (100 * BASE_NS_PER_MS)
@@ -78,23 +77,7 @@ bool uring_used(void)
 	return __atomic_load_n(&used, __ATOMIC_RELAXED);
 }
 
-static void note_stream(int fd, struct fdent *ent, void *ctx)
+void uring_note(void)
 {
-	*(bool *)ctx |= sock_stream_of_entry(ent) != NULL;
-}
-
-long uring_setup(long (*call)(const long *a), const long *a)
-{
-	bool streams = false;
-	long r;
-
-	fdtab_each(note_stream, &streams);
-	if (streams) {
-		base_err("io_uring: not while there are connections on DDP");
-		return -EPERM;
-	}
-	r = call(a);
-	if (r >= 0)
-		__atomic_store_n(&used, true, __ATOMIC_RELAXED);
-	return r;
+	__atomic_store_n(&used, true, __ATOMIC_RELAXED);
 }

@@ -10,10 +10,7 @@
  */
 bool uring_used(void);
 
-/*
- * io_uring_setup(2) by libc's syscall(): @a are its arguments, @call makes it. -EPERM while there
- * are streams, as where the administrator has switched it off.
- */
-long uring_setup(long (*call)(const long *a), const long *a);
+/* One was made by libc's syscall() */
+void uring_note(void);
 
 #endif

@@ -11,7 +11,7 @@
  * have adopted was never given away, a relay has not begun, and the stream's own socket comes
  * back to its number.
  *
- * A guest (preload/calls/fork.c) has numbers that are in no table: they are found by their sockets'
+ * A guest (preload/table/life.c) has numbers that are in no table: they are found by their sockets'
  * cookies. What it writes down is on its own stack, or in the shared state.
  */
 #include "preload/process/heirs.h"
@@ -26,7 +26,6 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/sockutil.h"
-#include "preload/calls/fork.h"
 #include "preload/process/environment.h"
 #include "preload/process/inherit.h"
 #include "preload/process/relay.h"
@@ -34,6 +33,7 @@
 #include "preload/sock/kept.h"
 #include "preload/sock/others.h"
 #include "preload/table/libc.h"
+#include "preload/table/life.h"
 
 static bool is_inherited(int fd)
 {
@@ -73,7 +73,7 @@ static void count_one(int fd, void *ctx)
 
 unsigned int heirs_count(void)
 {
-	struct heirs h = { .guest = fork_is_guest() };
+	struct heirs h = { .guest = life_is_guest() };
 
 	if (__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED))
 		each_number(h.guest, count_one, &h);
@@ -117,7 +117,7 @@ static void each_number(bool guest, void (*fn)(int fd, void *ctx), void *ctx)
 
 void heirs_init(struct heirs *h, struct heir *room, unsigned int n)
 {
-	*h = (struct heirs){ .heir = room, .room = n, .guest = fork_is_guest(), .relay = -1 };
+	*h = (struct heirs){ .heir = room, .room = n, .guest = life_is_guest(), .relay = -1 };
 	if (n)
 		each_number(h->guest, look_at, h);
 }

@@ -5,7 +5,7 @@
  * At the end the kernel would close the sockets without DISCONNECT, and with a reset where
  * input is unread. So every way out that runs code finishes first: exit() and return from main
  * by our destructor, quick_exit() by its list, _exit() and abort() by their names. A guest
- * (preload/calls/fork.c) has nothing to finish.
+ * (preload/table/life.c) has nothing to finish.
  */
 #include "preload/process/process.h"
 
@@ -23,6 +23,8 @@
 #include "preload/calls/files.h"
 #include "preload/calls/fork.h"
 #include "preload/guard/edge.h"
+#include "preload/guard/nap.h"
+#include "preload/guard/over.h"
 #include "preload/process/environment.h"
 #include "preload/process/inherit.h"
 #include "preload/rules/choose.h"
@@ -33,8 +35,8 @@
 #include "preload/sock/sock.h"
 #include "preload/table/internal.h"
 #include "preload/table/libc.h"
+#include "preload/table/life.h"
 
-static int finished;   /* atomic: the thread that did it */
 static bool any_ended; /* atomic: streams have, then */
 
 /*
@@ -66,47 +68,13 @@ static void closed_finish(bool program_follows)
 		attend_expired(left);
 }
 
-static bool ended_elsewhere(void)
-{
-	int who = __atomic_load_n(&finished, __ATOMIC_ACQUIRE);
-
-	return who && who != (int)syscall(SYS_gettid);
-}
-
-/*
- * With TCP a connection is what it was until the process is gone, and a thread that sleeps on it
- * sleeps. With us it ends before, and other threads must not act on that. An execution that fails
- * lets them go on.
- */
-void process_halt(void)
-{
-	while (ended_elsewhere())
-		base_poll(NULL, 0, base_deadline(base_now(), 20 * BASE_NS_PER_MS));
-}
-
-/* Once; and who comes second must not end the process while the first one is at it */
-static bool finish_claim(void)
-{
-	int self = (int)syscall(SYS_gettid), who = 0;
-
-	while (!__atomic_compare_exchange_n(&finished, &who, self, false, __ATOMIC_ACQ_REL,
-					    __ATOMIC_ACQUIRE)) {
-		if (who == self)
-			return false;
-		process_halt();
-		who = 0;
-	}
-	return true;
-}
-
 static void finish(bool program_follows)
 {
 	struct edge *e;
 	long r = 0;
 
-	if (fork_is_guest() || !finish_claim())
+	if (life_is_guest() || !over_claim())
 		return;
-	__atomic_store_n(&edge_over, true, __ATOMIC_RELEASE);
 	e = edge_enter(false);
 	linger_never(true);
 	fdtab_each(end_one, NULL);
@@ -132,24 +100,17 @@ void process_replace(void)
 
 void process_resume(void)
 {
-	if (!__atomic_exchange_n(&finished, 0, __ATOMIC_ACQ_REL))
+	if (!over_revoke())
 		return;
-	__atomic_store_n(&edge_over, false, __ATOMIC_RELEASE);
 	if (__atomic_exchange_n(&any_ended, false, __ATOMIC_ACQ_REL))
 		base_err("the program could not be executed after its predecessor's streams had "
 			 "ended");
 	report_reset();
 }
 
-void process_after_fork(void)
-{
-	__atomic_store_n(&finished, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&edge_over, false, __ATOMIC_RELEASE);
-}
-
 _Noreturn void call__exit(int status)
 {
-	if (!fork_is_guest())
+	if (!life_is_guest())
 		edge_enter(false);
 	process_finish();
 	libc._exit(status);
@@ -183,7 +144,7 @@ _Noreturn void call_abort(void)
  */
 _Noreturn void call_exit(int status)
 {
-	process_halt();
+	over_halt();
 	libc.exit(status);
 	__builtin_unreachable();
 }
@@ -201,6 +162,7 @@ __attribute__((constructor)) static void begin(void)
 	base_fd_keeper(internal_move, internal_forget);
 	environment_init();
 	config_load(&sock_config);
+	nap_init(sock_config.spin);
 	choose_init();
 	probe_init();
 	if (choose_may(CONFIG_CLIENT) || choose_may(CONFIG_SERVER))

@@ -11,11 +11,7 @@
 void process_finish(void);
 /* The same, but that a program follows, which does not wait for what lingers */
 void process_replace(void);
-/* Stays here while another thread ends the process */
-void process_halt(void);
 /* It does not, after all: what was finished is over, and what comes will be */
 void process_resume(void);
-/* In a child, which lives on whatever its parent was about */
-void process_after_fork(void);
 
 #endif

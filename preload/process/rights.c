@@ -26,6 +26,7 @@
 #include "base/point.h"
 #include "base/sockutil.h"
 #include "preload/guard/edge.h"
+#include "preload/guard/nap.h"
 #include "preload/process/inherit.h"
 #include "preload/sock/kept.h"
 #include "preload/sock/others.h"
@@ -33,7 +34,6 @@
 #include "preload/table/libc.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/octets.h"
-#include "preload/wait/wait.h"
 
 #define PIECES 64
 
@@ -157,7 +157,7 @@ static long send_once(int fd, const struct msghdr *msg, int flags, uint64_t dead
 		sent = libc_try(libc.sendmsg(fd, msg, flags | MSG_DONTWAIT));
 		if (sent != -EAGAIN || !deadline)
 			return sent;
-		sent = wait_sleep(&p, 1, deadline, NULL);
+		sent = nap_sleep(&p, 1, deadline, NULL);
 		if (sent <= 0)
 			return sent < 0 ? sent : -EAGAIN;
 	}

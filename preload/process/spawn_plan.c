@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "preload/calls/fork.h"
 #include "preload/table/libc.h"
+#include "preload/table/life.h"
 
 /* Of which only what is written to is memory */
 #define ROOM (64 * 1024u)
@@ -141,5 +141,5 @@ void spawn_plan_before_fork(void)
 
 void spawn_plan_after_fork(bool child)
 {
-	fork_lock_drop(&plans.lock, child);
+	life_lock_drop(&plans.lock, child);
 }

@@ -30,12 +30,12 @@
 #include "base/map.h"
 #include "base/point.h"
 #include "base/sockutil.h"
-#include "preload/calls/fork.h"
 #include "preload/guard/edge.h"
 #include "preload/guard/sandbox.h"
 #include "preload/process/apart.h"
 #include "preload/rules/report.h"
 #include "preload/table/internal.h"
+#include "preload/table/life.h"
 
 #define BATCH 64
 #define STACK (128 * 1024u)
@@ -602,7 +602,7 @@ static void charges_inherit(void)
 
 void attend_after_fork(bool child)
 {
-	fork_lock_drop(&charges.lock, child);
+	life_lock_drop(&charges.lock, child);
 	if (child)
 		charges_inherit();
 }

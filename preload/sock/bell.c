@@ -26,8 +26,8 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/rand.h"
-#include "preload/calls/fork.h"
 #include "preload/table/internal.h"
+#include "preload/table/life.h"
 
 #define RINGS 64
 
@@ -140,7 +140,7 @@ void bell_after_fork(bool child)
 {
 	int fd = bell.fd;
 
-	fork_lock_drop(&bell.lock, child);
+	life_lock_drop(&bell.lock, child);
 	if (!child)
 		return;
 	bell.name = 0;

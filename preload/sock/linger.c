@@ -18,8 +18,8 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/point.h"
+#include "preload/guard/nap.h"
 #include "preload/table/libc.h"
-#include "preload/wait/wait.h"
 
 #define LOOK_AGAIN BASE_NS_PER_MS
 
@@ -56,7 +56,7 @@ void linger_wait(struct sock *s)
 		struct pollfd p = stream_pollfd(stream, 0);
 		uint64_t again = base_deadline(base_now(), LOOK_AGAIN);
 
-		if (wait_sleep(&p, 1, base_min(again, deadline), NULL) == -EINTR)
+		if (nap_sleep(&p, 1, base_min(again, deadline), NULL) == -EINTR)
 			break;
 	}
 }

@@ -19,7 +19,6 @@
 #include "base/log.h"
 #include "base/point.h"
 #include "base/sockutil.h"
-#include "preload/calls/fork.h"
 #include "preload/device/device.h"
 #include "preload/rules/plain.h"
 #include "preload/rules/probe.h"
@@ -30,6 +29,7 @@
 #include "preload/sock/others.h"
 #include "preload/table/internal.h"
 #include "preload/table/libc.h"
+#include "preload/table/life.h"
 #include "preload/table/pool.h"
 #include "preload/wait/epoll.h"
 
@@ -74,7 +74,7 @@ static bool is_reported_here(const struct sock *s)
 {
 	unsigned int ended = __atomic_load_n(&s->ended, __ATOMIC_ACQUIRE);
 
-	return !s->heir && (!ended || ended == fork_age + 1);
+	return !s->heir && (!ended || ended == life_age + 1);
 }
 
 static void report_object(void *object)
@@ -212,7 +212,7 @@ static void sock_end(struct fdent *ent)
 {
 	struct sock *s = sock_of_entry(ent);
 
-	if (!__atomic_compare_exchange_n(&s->ended, &(unsigned int){ 0 }, fork_age + 1, false,
+	if (!__atomic_compare_exchange_n(&s->ended, &(unsigned int){ 0 }, life_age + 1, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	epoll_forget(s);
@@ -650,6 +650,6 @@ static void go_abroad(int fd, struct fdent *ent, void *ctx)
 
 void sock_after_fork(bool child)
 {
-	fork_lock_drop(&own_lock, child);
+	life_lock_drop(&own_lock, child);
 	fdtab_each(go_abroad, NULL);
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
-#include "preload/calls/fork.h"
+#include "preload/table/life.h"
 
 /* Of all of them: it is held for a moment, and fork() has one to take */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -98,5 +98,5 @@ void pool_before_fork(void)
 
 void pool_after_fork(bool child)
 {
-	fork_lock_drop(&lock, child);
+	life_lock_drop(&lock, child);
 }

@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "base/fdutil.h"
-#include "preload/calls/fork.h"
 #include "preload/sock/others.h"
 #include "preload/table/internal.h"
+#include "preload/table/life.h"
 
 #define ENGINE_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 /* The kernel takes no others with EPOLLEXCLUSIVE */
@@ -195,7 +195,7 @@ int epset_adopt(int epfd, struct epset **out)
 
 bool epset_is_inherited(const struct epset *set)
 {
-	return set->age != fork_age;
+	return set->age != life_age;
 }
 
 int epset_engine_ctl(const struct epset *set, int op, struct epset_reg *r)
@@ -250,7 +250,7 @@ static int engine_make(struct epset *set)
 		engine_close(set);
 	set->bell = internal_move(bell);
 	set->heard = -1;
-	set->age = fork_age;
+	set->age = life_age;
 	__atomic_store_n(&set->engine, internal_move(engine), __ATOMIC_RELEASE);
 	err = engine_fill(set);
 	if (err)

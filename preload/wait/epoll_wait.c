@@ -20,9 +20,9 @@
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/sockutil.h"
+#include "preload/guard/nap.h"
 #include "preload/sock/others.h"
 #include "preload/table/pieces.h"
-#include "preload/wait/wait.h"
 
 #define HARVEST 64
 /* The kernel's limit */
@@ -34,8 +34,8 @@ static int kernel_wait(int epfd, struct epoll_event *events, int max, uint64_t d
 		       const sigset_t *mask)
 {
 	if (!deadline)
-		return wait_epoll_now(epfd, events, max);
-	return wait_sleep_epoll(epfd, events, max, deadline, mask);
+		return nap_epoll_now(epfd, events, max);
+	return nap_epoll(epfd, events, max, deadline, mask);
 }
 
 /* Without those that only say that the set has members of ours now */
@@ -193,7 +193,7 @@ static bool is_hot(struct epset *set)
 
 static int kernel_take(struct epset *set, struct epoll_event *events, int max)
 {
-	int n = max > 0 ? wait_epoll_now(epset_fd(set), events, max) : 0;
+	int n = max > 0 ? nap_epoll_now(epset_fd(set), events, max) : 0;
 
 	return n > 0 ? kicks_drop(set, events, n) : 0;
 }

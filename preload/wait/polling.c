@@ -19,6 +19,7 @@
 #include "base/fdutil.h"
 #include "base/map.h"
 #include "preload/device/device.h"
+#include "preload/guard/nap.h"
 #include "preload/sock/others.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/epoll.h"
@@ -266,12 +267,12 @@ static int list_sleep(struct list *l, uint64_t deadline, const sigset_t *mask)
 	int n;
 
 	if (!l->exact)
-		return wait_sleep_final(l->raw, l->n + BELLS, limit, mask);
-	n = wait_sleep_exact(l->raw, l->n + (bells ? BELLS : 0), limit, mask);
+		return nap_sleep_final(l->raw, l->n + BELLS, limit, mask);
+	n = nap_sleep_exact(l->raw, l->n + (bells ? BELLS : 0), limit, mask);
 	if (n != -EINVAL || !bells)
 		return n;
 	l->full = true;
-	return wait_sleep_exact(l->raw, l->n, base_min(deadline, list_deadline(l)), mask);
+	return nap_sleep_exact(l->raw, l->n, base_min(deadline, list_deadline(l)), mask);
 }
 
 static int list_poll(struct list *l, uint64_t deadline, const sigset_t *mask)

@@ -2,27 +2,10 @@
 #ifndef PRELOAD_WAIT_H
 #define PRELOAD_WAIT_H
 
-#include <poll.h>
-#include <signal.h>
-#include <sys/epoll.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "preload/sock/sock.h"
-
-/*
- * The one way to sleep inside a call: until one of @fds is ready, as ppoll(), or @deadline passes
- * (base/clock.h; 0: not at all). How many, 0, or -EINTR: a signal has been noted, or the thread is
- * to be cancelled, and the call should come back with what it has. @mask as ppoll() has it, or NULL
- */
-int wait_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask);
-/* For calls that Linux never restarts: -EINTR also when nothing was noted */
-int wait_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask);
-/* As that, but for -EINVAL of a list that is longer than RLIMIT_NOFILE, as poll() has it */
-int wait_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask);
-/* As wait_sleep_final() on an epoll set */
-int wait_sleep_epoll(int epfd, struct epoll_event *events, int max, uint64_t deadline,
-		     const sigset_t *mask);
-/* What is there, without a sleep that a signal could end */
-int wait_epoll_now(int epfd, struct epoll_event *events, int max);
 
 /*
  * A sleeper's bell: what another thread took in while this one slept must wake it, since the kernel

@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "preload/device/device.h"
+#include "preload/guard/nap.h"
 #include "preload/sock/others.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/epoll.h"
@@ -114,7 +115,7 @@ uint64_t epoll_poll_limit(struct epset *set)
 }
 
 /* The kernel's own is never ready; what waits for one of ours ends the sleep */
-int wait_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
+int nap_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
 {
 	int ready = 0;
 
@@ -126,9 +127,9 @@ int wait_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, cons
 	return ready;
 }
 
-int wait_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
+int nap_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
 {
-	return wait_sleep_exact(fds, n, deadline, mask);
+	return nap_sleep_exact(fds, n, deadline, mask);
 }
 
 void wait_bell_get(struct wait_bell *bell)

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The one way to sleep inside a call.
+ *
+ * The kernel takes the time of a sleep from the thread's record when it begins. A signal's note,
+ * and pthread_cancel(), set that to nothing: come they before the kernel has read it, there is
+ * no sleep; come they later, they interrupt it. So a nap needs no mask of its own and cannot
+ * miss what it is to wake for.
+ */
+#include "preload/guard/nap.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/select.h"
+#include "base/sockutil.h"
+#include "preload/guard/edge.h"
+
+static uint64_t spin_for; /* ns */
+
+void nap_init(uint64_t spin)
+{
+	spin_for = spin;
+}
+
+/* In parts that fit a time_t of any width */
+static struct timespec nap_length(uint64_t deadline)
+{
+	uint64_t left = deadline ? base_deadline_left(deadline, base_now()) : 0;
+
+	if (left == BASE_NEVER)
+		return (struct timespec){ .tv_sec = INT_MAX };
+	return (struct timespec){ (time_t)(left / BASE_NS_PER_S), (long)(left % BASE_NS_PER_S) };
+}
+
+/*
+ * False: something waits for the call to come back. Pairs with note() in signals.c
+ * and nap_end() in preload/guard/edge.c
+ */
+static bool nap_begin(struct edge *e, struct timespec left)
+{
+	__atomic_store_n(&e->nap.tv_sec, left.tv_sec, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->nap.tv_nsec, left.tv_nsec, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->napping, true, __ATOMIC_SEQ_CST);
+	return !edge_wanted(e);
+}
+
+struct nap {
+	struct pollfd *fds; /* or of an epoll set: */
+	unsigned int n;
+	int epfd;
+	struct epoll_event *events;
+	int max;
+	const sigset_t *mask;
+	bool exact; /* the kernel's bound of a list counts */
+	bool final; /* the call is never restarted */
+};
+
+static long nap_kernel(const struct nap *nap, struct timespec *left)
+{
+	long n;
+
+	if (nap->fds) {
+		n = base_ppoll(nap->fds, nap->n, left, nap->mask);
+		if (n != -EINVAL || nap->exact)
+			return n;
+		return base_select(nap->fds, nap->n, left, nap->mask);
+	}
+	n = syscall(SYS_epoll_pwait2, nap->epfd, nap->events, nap->max, left, nap->mask, _NSIG / 8);
+	return n < 0 ? -errno : n;
+}
+
+/*
+ * Interrupted, and nothing noted: by a handler that we do not know of, one of libc's own, or, of an
+ * epoll set, by a stop and SIGCONT. Linux ends the calls that it never restarts. A thread that was
+ * cancelled, and does not want to be, was woken by that
+ */
+static bool counts(const struct edge *e, const struct nap *nap)
+{
+	return nap->final && !__atomic_load_n(&e->canceled, __ATOMIC_SEQ_CST);
+}
+
+/* -EAGAIN: an interruption that was not meant for the call, once more */
+static long nap_once(struct edge *e, const struct nap *nap, uint64_t deadline)
+{
+	struct timespec left = nap_length(deadline);
+	long n = -EINTR;
+
+	if (!e)
+		return nap_kernel(nap, &left);
+	if (nap_begin(e, left))
+		n = nap_kernel(nap, &e->nap);
+	__atomic_store_n(&e->napping, false, __ATOMIC_RELEASE);
+	if (n > 0 || (n < 0 && n != -EINTR))
+		return n;
+	if (!n)
+		return edge_wanted(e) ? -EINTR : 0;
+	return edge_wanted(e) || counts(e, nap) ? -EINTR : -EAGAIN;
+}
+
+/* The program's own mask comes back with the end of a nap that has another one */
+static void mask_keep(struct edge *e)
+{
+	uint64_t mask = 0;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask));
+	e->kept |= mask & ~e->blocked;
+}
+
+/* Looks for so long, or until there is something, or @deadline */
+static void spin(const struct edge *e, const struct nap *nap, uint64_t deadline)
+{
+	struct pollfd set = { .fd = nap->epfd, .events = POLLIN };
+	uint64_t now, end;
+
+	if (!spin_for || !deadline)
+		return;
+	now = base_now();
+	end = base_min(deadline, base_deadline(now, spin_for));
+	while (!(e && edge_wanted(e)) && !base_deadline_passed(end, base_now()) &&
+	       !base_poll(nap->fds ? nap->fds : &set, nap->fds ? nap->n : 1, 0))
+		;
+}
+
+static int nap_whole(const struct nap *nap, uint64_t deadline)
+{
+	struct edge *e = edge_self;
+	int saved = errno;
+	long n;
+
+	spin(e, nap, deadline);
+	if (e && nap->mask)
+		mask_keep(e);
+	do {
+		n = nap_once(e, nap, deadline);
+		/* A slice (base_ppoll()) is no time-out */
+	} while (n == -EAGAIN || (!n && !base_deadline_passed(deadline, base_now())));
+	/* Else it counts until the handlers have run */
+	if (e && nap->mask && !e->noted)
+		e->kept = 0;
+	errno = saved;
+	return (int)n;
+}
+
+int nap_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
+{
+	struct nap nap = { .fds = fds, .n = n, .mask = mask };
+
+	return nap_whole(&nap, deadline);
+}
+
+int nap_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
+{
+	struct nap nap = { .fds = fds, .n = n, .mask = mask, .final = true };
+
+	return nap_whole(&nap, deadline);
+}
+
+int nap_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
+{
+	struct nap nap = { .fds = fds, .n = n, .mask = mask, .final = true, .exact = true };
+
+	return nap_whole(&nap, deadline);
+}
+
+int nap_epoll(int epfd, struct epoll_event *events, int max, uint64_t deadline,
+	      const sigset_t *mask)
+{
+	struct nap nap = { .epfd = epfd, .events = events, .max = max, .mask = mask };
+	struct pollfd p = { .fd = epfd, .events = POLLIN };
+	int n;
+
+	nap.final = true;
+	n = nap_whole(&nap, deadline);
+	/* Linux before 5.11, or a filter that does not know of it */
+	if (n != -ENOSYS && n != -EPERM)
+		return n;
+	n = nap_sleep_final(&p, 1, deadline, mask);
+	return n > 0 ? nap_epoll_now(epfd, events, max) : n;
+}
+
+int nap_epoll_now(int epfd, struct epoll_event *events, int max)
+{
+	int saved = errno;
+	int n = (int)libc_try(syscall(SYS_epoll_pwait, epfd, events, max, 0, NULL, _NSIG / 8));
+
+#ifdef SYS_epoll_wait
+	if (n == -EPERM)
+		n = (int)libc_try(syscall(SYS_epoll_wait, epfd, events, max, 0));
+#endif
+	errno = saved;
+	return n;
+}

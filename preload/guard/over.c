@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The end of the process, as far as its threads are concerned.
+ *
+ * With TCP a connection is what it was until the process is gone, and a thread that sleeps on it
+ * sleeps. With us it ends before, and other threads must not act on that. An execution that fails
+ * lets them go on.
+ */
+#include "preload/guard/over.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/sockutil.h"
+
+bool over_begun;
+static int finished; /* atomic: the thread that did it */
+
+static bool ended_elsewhere(void)
+{
+	int who = __atomic_load_n(&finished, __ATOMIC_ACQUIRE);
+
+	return who && who != (int)syscall(SYS_gettid);
+}
+
+void over_halt(void)
+{
+	while (ended_elsewhere())
+		base_poll(NULL, 0, base_deadline(base_now(), 20 * BASE_NS_PER_MS));
+}
+
+/* Who comes second must not end the process while the first one is at it */
+static bool finish_claim(void)
+{
+	int self = (int)syscall(SYS_gettid), who = 0;
+
+	while (!__atomic_compare_exchange_n(&finished, &who, self, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE)) {
+		if (who == self)
+			return false;
+		over_halt();
+		who = 0;
+	}
+	return true;
+}
+
+bool over_claim(void)
+{
+	if (!finish_claim())
+		return false;
+	__atomic_store_n(&over_begun, true, __ATOMIC_RELEASE);
+	return true;
+}
+
+bool over_revoke(void)
+{
+	if (!__atomic_exchange_n(&finished, 0, __ATOMIC_ACQ_REL))
+		return false;
+	__atomic_store_n(&over_begun, false, __ATOMIC_RELEASE);
+	return true;
+}
+
+void over_after_fork(void)
+{
+	__atomic_store_n(&finished, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&over_begun, false, __ATOMIC_RELEASE);
+}
