@@ -27,6 +27,7 @@ HEADERS = """#include <aio.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -84,6 +85,8 @@ def header(calls):
         out += f"{result} call_{call.name}({got}{call.params});\n"
         if call.kind == "took":
             out += f"long took_{call.name}(long got, {call.params});\n"
+    out += "\n/* syscall() of a call that we take, as its name is called; false: not ours */\n"
+    out += "bool libc_route(long n, const long *a, long *r);\n"
     return out + "\n#endif\n"
 
 

@@ -3,8 +3,8 @@
  * connect().
  *
  * Rules, or the program's own DDP_MODE, say whether a Request goes out. Then connect() waits for
- * the Reply where the program waits for TCP; where it does not, start-up is part of the
- * connection that is under way. A client that only tries, in AUTO, falls back (fallback.c). A
+ * the Reply where the program waits for TCP; where it does not, start-up is part of the connection
+ * that is under way. A client that only tries, in AUTO, falls back (preload/sock/fallback.c). A
  * listener of the same process cannot answer while this thread waits for it: there connect()
  * returns, and writes are held until the answer comes. Who that comes from may be another process
  * all the same, one without DDP.
@@ -16,8 +16,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sockutil.h"
-#include "preload/calls/ddp.h"
-#include "preload/device/device.h"
 #include "preload/guard/barred.h"
 #include "preload/guard/nap.h"
 #include "preload/rules/choose.h"
@@ -26,7 +24,10 @@
 #include "preload/rules/probe.h"
 #include "preload/rules/report.h"
 #include "preload/sock/attend.h"
+#include "preload/sock/fallback.h"
+#include "preload/sock/info.h"
 #include "preload/sock/listens.h"
+#include "preload/sock/provider.h"
 #include "preload/sock/sock.h"
 #include "preload/table/libc.h"
 #include "preload/table/pieces.h"
@@ -96,7 +97,7 @@ static long start_failed(struct sock *s)
 {
 	int told = s->stream->ops->take_error(s->stream);
 
-	ddp_info_keep(s);
+	info_keep(s);
 	sock_forget_stream(s);
 	return told ? -told : -ECONNABORTED;
 }
@@ -108,9 +109,9 @@ static int levels_wait(struct sock *s, uint64_t deadline)
 	int err;
 
 	do {
-		device = device_carries(s);
+		device = sock_on_device(s);
 		err = wait_levels(s, STREAM_WRITABLE, deadline);
-	} while (!err && device && sock_role(s) == SOCK_STREAM_ON && !device_carries(s));
+	} while (!err && device && sock_role(s) == SOCK_STREAM_ON && !sock_on_device(s));
 	return err;
 }
 
@@ -229,10 +230,10 @@ static long connect_ddp(struct sock *s, int fd, const struct sockaddr *addr, soc
 /* CALL_THEIRS: no device leads there, and the socket itself is to be connected */
 static long connect_device(struct sock *s, int fd, const struct sockaddr *peer, socklen_t len)
 {
-	if (device_reach(s, peer, len))
+	if (provider_reach(s, peer, len))
 		return CALL_THEIRS;
 	if (sock_connect(s, true, false)) {
-		device_drop(s);
+		provider_drop(s);
 		return CALL_THEIRS;
 	}
 	sock_tell(s);
@@ -283,7 +284,7 @@ static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, soc
 	option_prepare(fd, &s->option);
 	s->mode = choice.mode;
 	s->probing = choice.mode == CONFIG_USE_AUTO;
-	device_wish(s, choice.provider);
+	provider_wish(s, choice.provider);
 	r = here ? CALL_THEIRS : connect_device(s, fd, peer, peer_len);
 	return r == CALL_THEIRS ? connect_ddp(s, fd, addr, len, here) : r;
 }
@@ -313,7 +314,7 @@ static long connect_again(struct sock *s, int fd, const struct sockaddr *addr, s
 		return r == -EINPROGRESS ? -EALREADY : r;
 	if (state && state != -EAGAIN && state != -ENOMSG)
 		return start_failed(s);
-	if (!state && device_carries(s))
+	if (!state && sock_on_device(s))
 		return told(s) ? -EISCONN : 0;
 	return tcp_connect(s, fd, addr, len);
 }
@@ -324,7 +325,7 @@ static long connect_again(struct sock *s, int fd, const struct sockaddr *addr, s
  */
 static long disconnect(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
-	long err = device_carries(s) ? -EOPNOTSUPP : base_sock_connect(fd, addr, len);
+	long err = sock_on_device(s) ? -EOPNOTSUPP : base_sock_connect(fd, addr, len);
 
 	if (!err) {
 		plain_note(fd, CONFIG_REASON_ABORTED);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/sockutil.h"
 #include "preload/sock/attend.h"
+#include "preload/sock/info.h"
 #include "preload/table/libc.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/wait.h"
@@ -218,7 +219,7 @@ static long ours_get(struct sock *s, int name, void *value, socklen_t *len)
 {
 	struct ddp_info info;
 
-	ddp_info_get(s, &info);
+	info_get(s, &info);
 	switch (name) {
 	case DDP_INFO:
 		return answer(value, len, &info, sizeof(info));
@@ -246,7 +247,7 @@ long ddp_getsockopt(int fd, int name, void *value, socklen_t *len)
 		sock_progress(s);
 	if (s && sock_role(s) != SOCK_PLAIN)
 		r = ours_get(s, name, value, len);
-	else if (name == DDP_INFO && ddp_plain_info(fd, &info))
+	else if (name == DDP_INFO && info_plain(fd, &info))
 		r = answer(value, len, &info, sizeof(info));
 	sock_put(s);
 	return r;

@@ -13,22 +13,12 @@
  * CALL_THEIRS, for which the kernel has the answer.
  */
 
-/* --- calls/ddp.c: options of SOL_DDP --- */
+/* --- ddp.c: options of SOL_DDP --- */
 
 long ddp_setsockopt(int fd, int name, const void *value, socklen_t len);
 long ddp_getsockopt(int fd, int name, void *value, socklen_t *len);
 /* Start-up is over, or -EAGAIN where the call may not wait, or what it has come to */
 int ddp_ready(struct sock *s, int flags);
-
-/* --- sock/info.c --- */
-
-void ddp_info_get(struct sock *s, struct ddp_info *out);
-/* What became of the stream of a socket that is about to lose it is told by the socket then */
-void ddp_info_keep(struct sock *s);
-/* How its stream has ended, or why it did not come up; CONFIG_REASON_NONE: neither */
-enum config_reason ddp_end(struct sock *s);
-/* The same of a socket that is the kernel's; false: it is no TCP socket */
-bool ddp_plain_info(int fd, struct ddp_info *out);
 
 /* --- ddp_message.c: control messages of SOL_DDP --- */
 

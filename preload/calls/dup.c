@@ -10,11 +10,9 @@
 #include <fcntl.h>
 
 #include "base/fdutil.h"
-#include "base/log.h"
 #include "base/point.h"
 #include "preload/sock/sock.h"
 #include "preload/table/hidden.h"
-#include "preload/table/internal.h"
 #include "preload/table/libc.h"
 #include "preload/table/life.h"
 #include "preload/wait/confine.h"

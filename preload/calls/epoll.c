@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "preload/device/device.h"
+#include "preload/sock/gate.h"
 #include "preload/table/libc.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/epoll.h"
@@ -39,7 +39,7 @@ static struct sock *member_get(int fd)
 
 static long kernel_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	int stands = device_stands(fd, op == EPOLL_CTL_ADD);
+	int stands = gate_stands(fd, op == EPOLL_CTL_ADD);
 	struct epoll_event own;
 
 	if (stands == fd)

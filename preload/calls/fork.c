@@ -6,7 +6,7 @@
  * counts its processes; the one that closes last writes DISCONNECT. No lock of ours may be held
  * by a thread that the child does not have, so all are taken before, in their order. What libc
  * forks by itself (daemon) comes here too, by pthread_atfork(). From then on the two wake
- * each other (others.c).
+ * each other (preload/sock/others.c).
  *
  * A child that nobody announced is found out later (preload/table/life.c), and made one here.
  */
@@ -26,10 +26,10 @@
 #include "preload/device/device.h"
 #include "preload/guard/edge.h"
 #include "preload/guard/over.h"
-#include "preload/process/spawn_plan.h"
 #include "preload/rules/report.h"
 #include "preload/sock/attend.h"
 #include "preload/sock/bell.h"
+#include "preload/sock/fallback.h"
 #include "preload/sock/others.h"
 #include "preload/sock/sock.h"
 #include "preload/table/hidden.h"
@@ -45,7 +45,7 @@ struct held {
 	size_t n, room;
 };
 
-/* What is locked while a process is made; fallback.c's lock, which is the first */
+/* What is locked while a process is made. Under fallback's lock, which is held then */
 static struct held held;
 static unsigned int round; /* of holding */
 

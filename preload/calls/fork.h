@@ -13,12 +13,14 @@ void fork_init(void);
 long fork_by(long (*make)(void *ctx), void *ctx);
 void fork_child(void);
 /*
- * calls/clone.c: a system call of the program's that is a fork() by another name, made by @call as
+ * clone.c: a system call of the program's that is a fork() by another name, made by @call as
  * the kernel has it. False: it is none
  */
 bool fork_by_number(long n, const long *a, long (*call)(long n, const long *a), long *r);
-/* Of calls/aio.c, which has nobody else to tell of it */
+/* aio.c, spawn.c */
 void aio_before_fork(void);
 void aio_after_fork(bool child);
+void spawn_before_fork(void);
+void spawn_after_fork(bool child);
 
 #endif

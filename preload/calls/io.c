@@ -2,12 +2,15 @@
 /*
  * The calls that move octets of a buffer or an iovec.
  */
+#include "preload/calls/io.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "preload/sock/sock.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/octets.h"
 
@@ -163,10 +166,45 @@ long call_send(int fd, const void *buf, size_t len, int flags)
 	return call_sendto(fd, buf, len, flags, NULL, 0);
 }
 
+/* An address as the kernel takes it from a program: 0 or -errno */
+static int address_check(const struct sockaddr *to, socklen_t tolen)
+{
+	if ((int)tolen < 0 || tolen > sizeof(struct sockaddr_storage))
+		return -EINVAL;
+	return tolen && pieces_wild(to, tolen) ? -EFAULT : 0;
+}
+
+/*
+ * TCP Fast Open without a cookie: connect, then send. Linux does the same on the first connection
+ * to a peer.
+ */
+static long fast_open(int fd, const struct sockaddr *to, socklen_t tolen)
+{
+	struct sock *s = sock_get(fd);
+	enum sock_role role = s ? sock_role(s) : SOCK_PLAIN;
+
+	sock_put(s);
+	if (to && tolen >= sizeof(to->sa_family) && to->sa_family == AF_UNSPEC)
+		return -EOPNOTSUPP;
+	if (role == SOCK_STREAM_ON)
+		return -EISCONN;
+	return role == SOCK_NEW && to ? call_connect(fd, to, tolen) : OCTETS_THEIRS;
+}
+
+long io_send_to(int fd, const struct iovec *iov, int n, int flags, const struct sockaddr *to,
+		socklen_t tolen)
+{
+	long err = to ? address_check(to, tolen) : 0;
+
+	if (!err && flags & MSG_FASTOPEN)
+		err = fast_open(fd, to, tolen);
+	return err ? err : octets_send(fd, iov, n, flags);
+}
+
 long call_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,
 		 socklen_t tolen)
 {
 	struct iovec iov = one(buf, len);
 
-	return octets_send_to(fd, &iov, 1, flags & ~OCTETS_FILE, to, tolen);
+	return io_send_to(fd, &iov, 1, flags & ~OCTETS_FILE, to, tolen);
 }

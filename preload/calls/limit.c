@@ -111,7 +111,7 @@ static long filtered(struct sandbox_filter *f, long (*call)(const long *a), cons
 {
 	long r;
 
-	attend_stop();
+	attend_stop(false);
 	device_before_sandbox();
 	sandbox_commit(f);
 	r = call(a);

@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "preload/calls/ddp.h"
+#include "preload/calls/io.h"
 #include "preload/process/rights.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/octets.h"
@@ -188,9 +189,9 @@ static long msg_send(int fd, const struct msghdr *msg, int flags)
 		return err;
 	if (ddp_is_wanted(msg))
 		return ddp_sendmsg(fd, msg, flags & ~OCTETS_FILE);
-	return octets_send_to(
-		fd, msg->msg_iov, (int)msg->msg_iovlen, flags & ~OCTETS_FILE, msg->msg_name,
-		base_min(msg->msg_namelen, (socklen_t)sizeof(struct sockaddr_storage)));
+	return io_send_to(fd, msg->msg_iov, (int)msg->msg_iovlen, flags & ~OCTETS_FILE,
+			  msg->msg_name,
+			  base_min(msg->msg_namelen, (socklen_t)sizeof(struct sockaddr_storage)));
 }
 
 long call_sendmsg(int fd, const struct msghdr *msg, int flags)

@@ -294,27 +294,3 @@ long call_setsockopt(int fd, int level, int name, const void *value, socklen_t l
 	sock_put(s);
 	return r;
 }
-
-/* --- what frames need --- */
-
-static void tcp_set(int fd, int name, int value)
-{
-	libc.setsockopt(fd, IPPROTO_TCP, name, &value, sizeof(value));
-}
-
-/* A cork would hold frames back, and a deferred connect() would send no SYN before a write */
-void option_prepare(int fd, const struct option_kept *kept)
-{
-	if (kept->cork)
-		tcp_set(fd, TCP_CORK, 0);
-	if (kept->fast_open)
-		tcp_set(fd, TCP_FASTOPEN_CONNECT, 0);
-}
-
-void option_restore(int fd, const struct option_kept *kept)
-{
-	tcp_set(fd, TCP_NODELAY, kept->nodelay);
-	tcp_set(fd, TCP_INQ, 0);
-	if (kept->cork)
-		tcp_set(fd, TCP_CORK, 1);
-}

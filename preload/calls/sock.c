@@ -19,10 +19,12 @@
 #include "preload/rules/plain.h"
 #include "preload/rules/report.h"
 #include "preload/sock/attend.h"
+#include "preload/sock/fallback.h"
+#include "preload/sock/gate.h"
+#include "preload/sock/listens.h"
 #include "preload/sock/sock.h"
 #include "preload/table/internal.h"
 #include "preload/table/libc.h"
-#include "preload/wait/epoll.h"
 
 /* --- making --- */
 
@@ -52,38 +54,13 @@ long call_socket(int domain, int type, int protocol)
 	return err;
 }
 
-/* A listener at a mapped IPv4 address is one at that IPv4 address */
-static void mapped_away(struct sockaddr_storage *name)
-{
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)name;
-	struct sockaddr_storage four;
-
-	if (name->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) &&
-	    host_reach((struct sockaddr *)name, sizeof(*six), &four))
-		*name = four;
-}
-
-void sock_listening(struct sock *s)
-{
-	struct sockaddr *name = (struct sockaddr *)&s->name;
-	socklen_t len = sizeof(s->name);
-
-	if (sock_role(s) != SOCK_NEW || libc.getsockname(s->fd, name, &len))
-		return;
-	mapped_away(&s->name);
-	if (s->fixed ? s->mode != CONFIG_USE_TCP : choose_serves(name, len, NULL))
-		s->announced = host_announce(name, len);
-	__atomic_store_n(&s->role, SOCK_LISTENER, __ATOMIC_RELEASE);
-	epoll_give_back(s);
-}
-
 long call_listen(int fd, int backlog)
 {
 	struct sock *s = sock_get(fd);
 	long err = s ? device_listen(s, fd, backlog) : libc_try(libc.listen(fd, backlog));
 
 	if (!err && s)
-		sock_listening(s);
+		listens_begin(s);
 	sock_put(s);
 	return err;
 }
@@ -238,7 +215,7 @@ static long shutdown_ours(struct sock *s, int fd, int how)
 {
 	int state = sock_role(s) == SOCK_STREAM_ON ? sock_progress(s) : -EAGAIN;
 
-	if (device_listens(s))
+	if (gate_listens(s))
 		return device_shutdown(s, fd, how);
 	if (state == -EAGAIN && is_connecting(fd))
 		return attempt_end(s, fd, how);

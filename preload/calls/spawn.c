@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "preload/calls/fork.h"
 #include "preload/guard/edge.h"
 #include "preload/process/environment.h"
 #include "preload/process/loadable.h"

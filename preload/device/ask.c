@@ -5,6 +5,8 @@
  * The kernel's socket below was never connected and does not listen, so the kernel's answers are
  * those of a new one. Here are those of the calls by which programs find out what they have.
  */
+#include "preload/device/device.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -15,15 +17,11 @@
 #include "base/address.h"
 #include "base/bits.h"
 #include "base/sockutil.h"
-#include "preload/device/device.h"
+#include "preload/sock/gate.h"
+#include "preload/sock/provider.h"
 #include "preload/table/libc.h"
 #include "preload/table/pieces.h"
 #include "rnic/rnic_carrier.h"
-
-bool device_carries(const struct sock *s)
-{
-	return sock_role(s) == SOCK_STREAM_ON && s->stream->carrier >= 0;
-}
 
 /* --- what TCP would call it --- */
 
@@ -44,15 +42,15 @@ static int stream_state(struct sock *s)
 /* 0: that the kernel knows */
 static int state_of(struct sock *s)
 {
-	if (device_carries(s))
+	if (sock_on_device(s))
 		sock_progress(s);
-	if (device_carries(s))
+	if (sock_on_device(s))
 		return stream_state(s);
-	return device_listens(s) ? TCP_LISTEN : 0;
+	return gate_listens(s) ? TCP_LISTEN : 0;
 }
 
 /* The rest of it is the socket's, which has moved nothing */
-static long info_get(struct sock *s, void *value, socklen_t *len)
+static long tcp_info_get(struct sock *s, void *value, socklen_t *len)
 {
 	uint8_t state = (uint8_t)state_of(s);
 	long err;
@@ -78,8 +76,8 @@ static long listens_get(const struct sock *s, void *value, socklen_t *len)
 long device_option(struct sock *s, int level, int name, void *value, socklen_t *len)
 {
 	if (level == IPPROTO_TCP && name == TCP_INFO)
-		return info_get(s, value, len);
-	if (level == SOL_SOCKET && name == SO_ACCEPTCONN && device_listens(s))
+		return tcp_info_get(s, value, len);
+	if (level == SOL_SOCKET && name == SO_ACCEPTCONN && gate_listens(s))
 		return listens_get(s, value, len);
 	return CALL_THEIRS;
 }
@@ -107,7 +105,7 @@ long device_name_give(const struct sock *s, bool peer, struct sockaddr *addr, so
 	socklen_t own;
 	size_t n;
 
-	if (!native || device_ops(s)->name(native, peer, &name))
+	if (!native || provider_ops(s)->name(native, peer, &name))
 		return -ENOTCONN;
 	if (pieces_wild(len, sizeof(*len)))
 		return -EFAULT;
@@ -131,28 +129,12 @@ static bool has_peer(struct sock *s)
 	return state != TCP_SYN_SENT && state != TCP_CLOSE;
 }
 
-static long name_tell(int fd, bool peer, struct sockaddr *addr, socklen_t *len)
+long device_name_tell(struct sock *s, bool peer, struct sockaddr *addr, socklen_t *len)
 {
-	struct sock *s = sock_get(fd);
-	long r = CALL_THEIRS;
-
-	if (s && device_carries(s) && peer && !has_peer(s))
-		r = -ENOTCONN;
+	if (sock_on_device(s) && peer && !has_peer(s))
+		return -ENOTCONN;
 	/* It may have begun anew by software */
-	if (s && device_carries(s) && r == CALL_THEIRS)
-		r = device_name_give(s, peer, addr, len);
-	sock_put(s);
-	return r;
-}
-
-long call_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
-{
-	return name_tell(fd, true, addr, len);
-}
-
-long call_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
-{
-	return name_tell(fd, false, addr, len);
+	return sock_on_device(s) ? device_name_give(s, peer, addr, len) : CALL_THEIRS;
 }
 
 /* --- bind() --- */
@@ -181,11 +163,7 @@ static long bind_refuse(const struct sock *s, const struct sockaddr *addr, sockl
 	return err && err != -EADDRINUSE ? err : -EINVAL;
 }
 
-long call_bind(int fd, const struct sockaddr *addr, socklen_t len)
+long device_bind(const struct sock *s, const struct sockaddr *addr, socklen_t len)
 {
-	struct sock *s = sock_get(fd);
-	long r = s && device_carries(s) ? bind_refuse(s, addr, len) : CALL_THEIRS;
-
-	sock_put(s);
-	return r;
+	return sock_on_device(s) ? bind_refuse(s, addr, len) : CALL_THEIRS;
 }

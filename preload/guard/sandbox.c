@@ -5,8 +5,8 @@
  * A filter may end the process for a call that it does not know, so none is tried: the program's
  * filters are copied before they stand, and asked (preload/guard/filter.c). What they say of a
  * number is kept, unless they go by arguments too. As every system call of our own passes one
- * function (calls/raw.c), what is forbidden fails there with EPERM, and the parts below need know
- * no more of sandboxes than that: octets then go by read() and write(), sleeps by poll()
+ * function (preload/calls/raw.c), what is forbidden fails there with EPERM, and the parts below
+ * need know no more of sandboxes than that: octets then go by read() and write(), sleeps by poll()
  * (llp/tcp.c, base/sockutil.c), and what cannot be asked any more has been asked before
  * (preload/wait/confine.c).
  *

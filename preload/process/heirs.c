@@ -25,7 +25,6 @@
 
 #include "base/fdutil.h"
 #include "base/log.h"
-#include "base/sockutil.h"
 #include "preload/process/environment.h"
 #include "preload/process/inherit.h"
 #include "preload/process/relay.h"

@@ -22,6 +22,7 @@
 #include "preload/process/relay.h"
 #include "preload/rules/choose.h"
 #include "preload/sock/kept.h"
+#include "preload/sock/listens.h"
 #include "preload/sock/sock.h"
 #include "preload/table/libc.h"
 
@@ -49,7 +50,7 @@ static void inherit_unconnected(int fd, int state)
 	s = sock_get(fd);
 	if (s && state == TCP_LISTEN) {
 		s->gate.given = true;
-		sock_listening(s);
+		listens_begin(s);
 	} else if (s) {
 		__atomic_store_n(&s->abroad, true, __ATOMIC_RELEASE);
 	}

@@ -20,7 +20,6 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/process.h"
-#include "base/sockutil.h"
 #include "preload/process/environment.h"
 #include "preload/process/relay.h"
 #include "preload/sock/kept.h"

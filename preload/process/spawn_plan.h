@@ -44,10 +44,8 @@ const struct spawn_plan *spawn_plan_get(const posix_spawn_file_actions_t *of);
 /* Adds all of @plan to a list of our own: 0 or a positive errno */
 int spawn_plan_copy(const struct spawn_plan *plan, posix_spawn_file_actions_t *to);
 
-/* Around fork(); so is the lock of calls/spawn.c */
+/* Around fork() */
 void spawn_plan_before_fork(void);
 void spawn_plan_after_fork(bool child);
-void spawn_before_fork(void);
-void spawn_after_fork(bool child);
 
 #endif

@@ -7,12 +7,20 @@
 
 #include <stdint.h>
 
-#include "preload/sock/sock.h"
+#include "base/sockutil.h"
 
 #define ENTRIES 1024u
 #define REASON_BITS 16
 
 static uint64_t entries[ENTRIES]; /* atomic */
+
+/* 0: it is no socket */
+static uint64_t cookie_of(int fd)
+{
+	uint64_t cookie;
+
+	return base_sock_cookie(fd, &cookie) ? 0 : cookie;
+}
 
 /* Cookies are counted up, in lots of which each processor has its own */
 static uint64_t *entry_of(uint64_t cookie)
@@ -22,7 +30,7 @@ static uint64_t *entry_of(uint64_t cookie)
 
 void plain_note(int fd, enum config_reason reason)
 {
-	uint64_t cookie = sock_cookie(fd);
+	uint64_t cookie = cookie_of(fd);
 
 	if (cookie)
 		__atomic_store_n(entry_of(cookie), cookie << REASON_BITS | reason,
@@ -31,7 +39,7 @@ void plain_note(int fd, enum config_reason reason)
 
 enum config_reason plain_reason(int fd)
 {
-	uint64_t cookie = sock_cookie(fd);
+	uint64_t cookie = cookie_of(fd);
 	uint64_t word = __atomic_load_n(entry_of(cookie), __ATOMIC_RELAXED);
 
 	if (!cookie || word >> REASON_BITS != cookie << REASON_BITS >> REASON_BITS)

@@ -20,8 +20,7 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/quiet.h"
-#include "preload/calls/ddp.h"
-#include "preload/sock/sock.h"
+#include "stream/stream.h"
 
 #define REPORT_MAX 4096
 
@@ -87,19 +86,13 @@ void report_reason(enum config_reason reason, unsigned int n)
 	pthread_mutex_unlock(&lock);
 }
 
-void report_stream(struct sock *s)
+void report_stream(const struct stream_stats *stats, enum config_reason why)
 {
-	enum config_reason why = CONFIG_REASON_NONE;
-	struct stream_stats stats;
-
-	s->stream->ops->stats(s->stream, &stats);
-	if (stats.failed)
-		why = ddp_end(s);
 	pthread_mutex_lock(&lock);
-	sums.n[ERRORS] += stats.failed;
-	if (stats.last)
-		stats_add(&stats);
-	if (stats.failed)
+	sums.n[ERRORS] += stats->failed;
+	if (stats->last)
+		stats_add(stats);
+	if (stats->failed)
 		reason_add(why, 1);
 	pthread_mutex_unlock(&lock);
 }

@@ -4,14 +4,14 @@
 
 #include "config/reason.h"
 
-struct sock;
+struct stream_stats;
 
 /*
  * What this process has done, added up, and written into a file at its end. Several processes
  * may have the same file: each adds its own to what it finds there.
  */
-/* Of its stream, and why that did not come up, if so */
-void report_stream(struct sock *s);
+/* Of a stream, and @why it did not come up or ended, if so */
+void report_stream(const struct stream_stats *stats, enum config_reason why);
 /* A connection that stays on TCP, and why */
 void report_plain(enum config_reason reason);
 /* What became of so many besides */

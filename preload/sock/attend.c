@@ -32,8 +32,8 @@
 #include "base/sockutil.h"
 #include "preload/guard/edge.h"
 #include "preload/guard/sandbox.h"
-#include "preload/process/apart.h"
 #include "preload/rules/report.h"
+#include "preload/sock/fallback.h"
 #include "preload/table/internal.h"
 #include "preload/table/life.h"
 
@@ -435,8 +435,7 @@ unsigned int attend_finish(uint64_t deadline)
 
 /* --- by another process, when this one's program goes --- */
 
-/* The least descriptor from @from on that a closed one has; -1 */
-static int closed_next(void *ctx, int from)
+int attend_next(void *ctx, int from)
 {
 	struct base_list *node, *next;
 	int least = -1;
@@ -451,7 +450,7 @@ static int closed_next(void *ctx, int from)
 }
 
 /* Only closed ones are its own, and nobody else is here */
-static void charges_own(void)
+void attend_begin_apart(void)
 {
 	struct base_list *node, *next;
 
@@ -466,17 +465,7 @@ static void charges_own(void)
 		if (!c->closed)
 			base_list_remove(&c->node);
 	}
-}
-
-static void bequeathed(void *ctx)
-{
-	apart_init("warpsock-linger");
-	charges_own();
 	fallback_renew();
-	BASE_POINT(preload_attend_bequeathed);
-	apart_close_others(closed_next, NULL);
-	attend_finish(base_deadline(base_now(), sock_config.linger));
-	syscall(SYS_exit_group, 0);
 }
 
 /* One that goes back to the kernel just now is its process's to finish */
@@ -508,15 +497,13 @@ static void charges_give(void)
 	}
 }
 
-bool attend_bequeath(void)
+bool attend_give(int (*make)(void))
 {
 	int err = 0;
 
-	if (__atomic_load_n(&sandbox_on, __ATOMIC_RELAXED))
-		return false;
 	pthread_mutex_lock(&charges.lock);
 	if (charges.closed)
-		err = any_plain() ? -EBUSY : apart_create(bequeathed, NULL);
+		err = any_plain() ? -EBUSY : make();
 	if (!err)
 		charges_give();
 	pthread_mutex_unlock(&charges.lock);
@@ -528,27 +515,21 @@ void attend_prepare(void)
 	bell_create();
 }
 
-void attend_stop(void)
+void attend_stop(bool for_good)
 {
 	bool there;
 
 	pthread_mutex_lock(&charges.lock);
 	there = charges.thread;
-	charges.stop = there;
+	charges.stop = there || for_good;
+	charges.retired |= for_good;
 	pthread_mutex_unlock(&charges.lock);
-	if (!there)
+	if (!there || for_good)
 		return;
 	base_eventfd_ring(charges.bell);
 	pthread_join(charges.id, NULL);
 	pthread_mutex_lock(&charges.lock);
 	charges.thread = charges.stop = false;
-	pthread_mutex_unlock(&charges.lock);
-}
-
-void attend_retire(void)
-{
-	pthread_mutex_lock(&charges.lock);
-	charges.stop = charges.retired = true;
 	pthread_mutex_unlock(&charges.lock);
 }
 

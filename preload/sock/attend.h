@@ -27,18 +27,23 @@ void attend_forget(struct sock *s);
  */
 unsigned int attend_finish(uint64_t deadline);
 /*
- * Before a program is executed: the same is done by another process, which has nothing but them.
- * False: there can be none
+ * Before a program is executed: the same is left to another process, which @make makes (0) or not.
+ * False: it has not, and nothing has happened
  */
-bool attend_bequeath(void);
+bool attend_give(int (*make)(void));
+/* In that one, which has nothing but them, before attend_finish() */
+void attend_begin_apart(void);
+/* The least descriptor from @from on that one of them has; -1 */
+int attend_next(void *ctx, int from);
 /* So that no descriptor has to be made later */
 void attend_prepare(void);
 /* So many were given up before their peers had what they were sent */
 void attend_expired(unsigned int n);
-/* Ends the thread; it is back when it is needed, if a sandbox lets it */
-void attend_stop(void);
-/* The process ends: the thread goes to no stream any more, for what a device needs ends now */
-void attend_retire(void);
+/*
+ * Ends the thread. It is back when it is needed, if a sandbox lets it; or @for_good, as the process
+ * ends: it goes to no stream any more, for what a device needs ends now, and nobody waits for it
+ */
+void attend_stop(bool for_good);
 /* What is closed has no program any more whose flags would count (preload/wait/confine.c) */
 void attend_confine(void);
 /* Threads that are ours */

@@ -26,13 +26,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sockutil.h"
-#include "preload/device/device.h"
 #include "preload/rules/plain.h"
 #include "preload/rules/probe.h"
 #include "preload/rules/report.h"
+#include "preload/sock/fallback.h"
+#include "preload/sock/provider.h"
+#include "preload/sock/sets.h"
 #include "preload/sock/sock.h"
 #include "preload/table/libc.h"
-#include "preload/wait/epset.h"
 
 /* The first who finds out does it, and the others wait for him. Hardly ever over a sleep. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -128,7 +129,7 @@ static bool is_given_up(const struct sock *s)
 {
 	struct stream_info info;
 
-	if (s->accepted || sock_role(s) != SOCK_STREAM_ON || !device_carries(s))
+	if (s->accepted || sock_role(s) != SOCK_STREAM_ON || !sock_on_device(s))
 		return false;
 	s->stream->ops->info(s->stream, &info);
 	return info.start_error == ENODEV;
@@ -142,7 +143,7 @@ static int begin_anew(struct sock *s)
 
 	__atomic_store_n(&s->reported, true, __ATOMIC_RELAXED); /* it was none yet */
 	sock_forget_stream(s);
-	device_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
+	provider_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
 	tcp = base_sock_connect(s->fd, (struct sockaddr *)&s->peer, s->peer_len);
 	if (tcp && tcp != -EINPROGRESS)
 		return (int)tcp;
@@ -153,7 +154,7 @@ static int begin_anew(struct sock *s)
 	return err;
 }
 
-int device_leave(struct sock *s, int err)
+int sock_leave_device(struct sock *s, int err)
 {
 	bool anew;
 
@@ -163,7 +164,7 @@ int device_leave(struct sock *s, int err)
 		err = begin_anew(s);
 	pthread_mutex_unlock(&lock);
 	if (anew && !err) {
-		epoll_rekey(s);
+		sets_rekey(s);
 		sock_tell(s);
 	}
 	return anew && !err ? s->stream->ops->progress(s->stream) : err;

@@ -5,13 +5,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct rnic_native_listener;
+struct sock;
+
 /* What stands in epoll sets for one of the numbers that the program has it by; never changed */
 struct gate_number {
 	struct gate_number *next;
 	int fd, stands;
 };
 
-/* A socket that a device listens for. Under the lock of device/listen.c, unless it is atomic */
+/* A socket that a device listens for. Under the lock of preload/device/, unless it is atomic */
 struct gate {
 	struct rnic_native_listener *listener; /* atomic; NULL: it does not, or no more */
 	int fd;				       /* atomic: what stands for both; -1: the socket */
@@ -22,5 +25,28 @@ struct gate {
 	bool kernel_next;		       /* whose turn it is */
 	bool given;			       /* by who may have it yet, and a device */
 };
+
+/* Its descriptor; -1: there is none */
+int gate_of(const struct sock *s);
+/* Does a device listen? */
+bool gate_listens(const struct sock *s);
+/* @listener does, from now on; -errno, and it is still the caller's */
+int gate_open(struct sock *s, struct rnic_native_listener *listener);
+/* It does no more */
+void gate_leave(struct sock *s);
+/* Where it was alone, the socket stands there from now on, whatever that is ready for */
+void gate_stay(struct sock *s);
+/* When the socket goes */
+void gate_end(struct sock *s);
+/* In a child: it is the parent's */
+void gate_forget(struct sock *s);
+
+/* What stands for @fd where one waits for it */
+int gate_wait_fd(int fd);
+/*
+ * The same in an epoll set, for as long as the socket is there; @enters: from now on, or -ENOMEM.
+ * @fd itself if it has never been in one
+ */
+int gate_stands(int fd, bool enters);
 
 #endif

@@ -4,20 +4,23 @@
  *
  * A socket that is the kernel's has no entry in the table; preload/rules/plain.c remembers why.
  */
+#include "preload/sock/info.h"
+
+#include <netinet/in.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "base/sockutil.h"
-#include "preload/calls/ddp.h"
 #include "preload/rules/plain.h"
-#include "preload/table/libc.h"
+#include "preload/sock/fallback.h"
+#include "preload/sock/sock.h"
 
 #define X(name, number, group, text, advice) \
 	_Static_assert((int)DDP_REASON_##name == (number), "reason " #name);
 CONFIG_REASON_LIST(X)
 #undef X
 
-bool ddp_plain_info(int fd, struct ddp_info *out)
+bool info_plain(int fd, struct ddp_info *out)
 {
 	if (base_sock_number(fd, SOL_SOCKET, SO_PROTOCOL) != IPPROTO_TCP)
 		return false;
@@ -63,7 +66,7 @@ static enum config_reason end_of(const struct stream_info *i)
 	return CONFIG_REASON_PEER_RESET;
 }
 
-enum config_reason ddp_end(struct sock *s)
+enum config_reason info_end(struct sock *s)
 {
 	struct stream_info i;
 
@@ -73,9 +76,9 @@ enum config_reason ddp_end(struct sock *s)
 	return end_of(&i);
 }
 
-void ddp_info_keep(struct sock *s)
+void info_keep(struct sock *s)
 {
-	plain_note(s->fd, ddp_end(s));
+	plain_note(s->fd, info_end(s));
 }
 
 /* What was kept of a connection, or an attempt, that this socket had before */
@@ -126,7 +129,7 @@ static void stream_info(struct sock *s, struct ddp_info *out)
 	out->operations = i.jobs;
 }
 
-void ddp_info_get(struct sock *s, struct ddp_info *out)
+void info_get(struct sock *s, struct ddp_info *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->mode = mode_of(s);

@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/point.h"
 #include "preload/guard/nap.h"
-#include "preload/table/libc.h"
 
 #define LOOK_AGAIN BASE_NS_PER_MS
 

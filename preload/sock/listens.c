@@ -10,7 +10,9 @@
 #include "base/address.h"
 #include "preload/rules/choose.h"
 #include "preload/rules/host.h"
+#include "preload/sock/sets.h"
 #include "preload/sock/sock.h"
+#include "preload/table/libc.h"
 
 struct search {
 	const struct sockaddr *addr;
@@ -58,4 +60,29 @@ bool listens_here(const struct sockaddr *addr, socklen_t len)
 
 	fdtab_each(search_listener, &search);
 	return search.found && host_is_local(addr, len);
+}
+
+/* A listener at a mapped IPv4 address is one at that IPv4 address */
+static void mapped_away(struct sockaddr_storage *name)
+{
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)name;
+	struct sockaddr_storage four;
+
+	if (name->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) &&
+	    host_reach((struct sockaddr *)name, sizeof(*six), &four))
+		*name = four;
+}
+
+void listens_begin(struct sock *s)
+{
+	struct sockaddr *name = (struct sockaddr *)&s->name;
+	socklen_t len = sizeof(s->name);
+
+	if (sock_role(s) != SOCK_NEW || libc.getsockname(s->fd, name, &len))
+		return;
+	mapped_away(&s->name);
+	if (s->fixed ? s->mode != CONFIG_USE_TCP : choose_serves(name, len, NULL))
+		s->announced = host_announce(name, len);
+	__atomic_store_n(&s->role, SOCK_LISTENER, __ATOMIC_RELEASE);
+	sets_give_back(s);
 }

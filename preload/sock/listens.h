@@ -5,7 +5,12 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
+struct sock;
+
 /* Is there a listener for DDP in this process that a connection to @addr would reach? */
 bool listens_here(const struct sockaddr *addr, socklen_t len);
+
+/* The socket, which was new, is one from now on, for the kernel's or a device's connections */
+void listens_begin(struct sock *s);
 
 #endif

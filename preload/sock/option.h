@@ -8,7 +8,7 @@
 
 /* What a connection is to be made with: the user's, or the program's own by SOL_DDP */
 struct sock_wish {
-	char provider[CONFIG_PROVIDER_MAX + 1]; /* empty: by the route (sock/provider.c) */
+	char provider[CONFIG_PROVIDER_MAX + 1]; /* empty: by the route (provider.c) */
 	uint32_t ring;
 	bool no_crc, markers, own; /* the program has said which provider */
 };

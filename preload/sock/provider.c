@@ -7,7 +7,7 @@
  * socket itself; the reason is in DDP_INFO and in the report. Where nobody has named a provider,
  * the route decides, and that it leads over no device is no reason to tell of.
  */
-#include "preload/device/device.h"
+#include "preload/sock/provider.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "preload/guard/sandbox.h"
 #include "preload/rules/host.h"
 #include "preload/rules/report.h"
-#include "preload/table/libc.h"
+#include "preload/sock/sock.h"
 #include "rnic/rnic.h"
 #include "rnic/rnic_carrier.h"
 #include "rnic/rnic_stream.h"
@@ -27,12 +27,12 @@ static const struct rnic_native_ops *ops_of(const struct rnic_ops *rnic)
 	return rnic && rnic->stream ? rnic->stream->native : NULL;
 }
 
-const struct rnic_native_ops *device_ops(const struct sock *s)
+const struct rnic_native_ops *provider_ops(const struct sock *s)
 {
 	return s->wish.provider[0] ? ops_of(rnic_find(s->wish.provider)) : NULL;
 }
 
-const struct rnic_ops *device_provider(const struct sock *s)
+const struct rnic_ops *provider_of(const struct sock *s)
 {
 	const struct rnic_ops *rnic = NULL;
 
@@ -46,24 +46,24 @@ const struct rnic_ops *device_provider(const struct sock *s)
 	return rnic;
 }
 
-void device_choose(struct sock *s, const char *provider)
+void provider_choose(struct sock *s, const char *provider)
 {
 	memcpy(s->wish.provider, provider, strlen(provider) + 1);
 }
 
-void device_wish(struct sock *s, const char *provider)
+void provider_wish(struct sock *s, const char *provider)
 {
 	if (provider && !s->wish.own)
-		device_choose(s, strcmp(provider, "auto") ? provider : "");
+		provider_choose(s, strcmp(provider, "auto") ? provider : "");
 }
 
-void device_forgo(struct sock *s, enum config_reason reason)
+void provider_forgo(struct sock *s, enum config_reason reason)
 {
 	base_info("descriptor %d: provider %s: %s", s->fd, s->wish.provider,
 		  config_reason_text(reason));
 	report_reason(reason, 1);
 	s->forgone = reason;
-	device_choose(s, "soft");
+	provider_choose(s, "soft");
 }
 
 /* A port of the program's own is the socket's, and a device's connection cannot have it */
@@ -72,7 +72,7 @@ static bool is_bound(const struct sock *s)
 	return base_address_port(&s->name);
 }
 
-enum config_reason device_reason(int err)
+enum config_reason provider_reason(int err)
 {
 	return err == -EXDEV ? CONFIG_REASON_FORKED : CONFIG_REASON_PROVIDER_UNAVAILABLE;
 }
@@ -101,28 +101,34 @@ static int reach(struct sock *s, const struct rnic_native_ops *ops, const struct
 	return 0;
 }
 
-int device_reach(struct sock *s, const struct sockaddr *peer, socklen_t len)
+int provider_reach(struct sock *s, const struct sockaddr *peer, socklen_t len)
 {
 	bool by_route = !s->wish.provider[0];
-	const struct rnic_ops *rnic = device_provider(s);
+	const struct rnic_ops *rnic = provider_of(s);
 	int err;
 
 	if (!rnic)
 		return -EOPNOTSUPP;
 	err = reach(s, ops_of(rnic), peer, len);
 	if (!err && by_route)
-		device_choose(s, rnic->name);
+		provider_choose(s, rnic->name);
 	if (!err)
 		return 0;
 	base_debug("descriptor %d: no device leads there: %s", s->fd, strerror(-err));
 	if (!by_route || err != -ENODEV)
-		device_forgo(s, device_reason(err));
+		provider_forgo(s, provider_reason(err));
 	return -ENODEV;
 }
 
-void device_drop(struct sock *s)
+void provider_drop(struct sock *s)
 {
-	device_ops(s)->destroy(s->native);
+	provider_ops(s)->destroy(s->native);
 	s->native = NULL;
-	device_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
+	provider_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
+}
+
+void provider_refuse(const struct sock *s, struct rnic_native *native)
+{
+	if (native)
+		provider_ops(s)->destroy(native);
 }

@@ -12,26 +12,26 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/point.h"
 #include "base/sockutil.h"
-#include "preload/device/device.h"
 #include "preload/rules/plain.h"
 #include "preload/rules/probe.h"
 #include "preload/rules/report.h"
 #include "preload/sock/attend.h"
+#include "preload/sock/fallback.h"
+#include "preload/sock/gate.h"
+#include "preload/sock/info.h"
 #include "preload/sock/kept.h"
 #include "preload/sock/linger.h"
 #include "preload/sock/others.h"
+#include "preload/sock/provider.h"
+#include "preload/sock/sets.h"
 #include "preload/table/internal.h"
 #include "preload/table/libc.h"
 #include "preload/table/life.h"
 #include "preload/table/pool.h"
-#include "preload/wait/epoll.h"
 
 struct config sock_config;
 
@@ -62,11 +62,22 @@ void sock_put(struct sock *s)
 		fdtab_put(&s->ent);
 }
 
+static void report(struct sock *s)
+{
+	enum config_reason why = CONFIG_REASON_NONE;
+	struct stream_stats stats;
+
+	s->stream->ops->stats(s->stream, &stats);
+	if (stats.failed)
+		why = info_end(s);
+	report_stream(&stats, why);
+}
+
 void sock_report(struct sock *s)
 {
 	if (__atomic_load_n(&s->stream, __ATOMIC_ACQUIRE) &&
 	    !__atomic_exchange_n(&s->reported, true, __ATOMIC_RELAXED))
-		report_stream(s);
+		report(s);
 }
 
 /* What has ended in a process that this one was forked from is that one's */
@@ -133,7 +144,7 @@ static void sock_release(struct fdent *ent)
 	struct sock *s = sock_of_entry(ent);
 
 	stream_drop(s);
-	device_unlisten(s);
+	gate_end(s);
 	internal_close(s->announced);
 	if (s->own)
 		internal_close(s->fd);
@@ -150,7 +161,7 @@ static void own_set(struct sock *s, int high)
 	__atomic_store_n(&s->fd, high, __ATOMIC_SEQ_CST);
 	if (s->stream)
 		s->stream->ops->set_fd(s->stream, high);
-	epoll_rekey(s);
+	sets_rekey(s);
 }
 
 /*
@@ -215,7 +226,7 @@ static void sock_end(struct fdent *ent)
 	if (!__atomic_compare_exchange_n(&s->ended, &(unsigned int){ 0 }, life_age + 1, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
-	epoll_forget(s);
+	sets_forget(s);
 	internal_close(s->announced);
 	s->announced = -1;
 	if (sock_role(s) == SOCK_STREAM_ON)
@@ -310,14 +321,9 @@ static void changed(void *ctx)
 
 uint64_t sock_cookie(int fd)
 {
-	uint64_t cookie = 0;
-	socklen_t len = sizeof(cookie);
-	int saved = errno;
+	uint64_t cookie;
 
-	if (syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, &cookie, &len))
-		cookie = 0;
-	errno = saved;
-	return cookie;
+	return base_sock_cookie(fd, &cookie) ? 0 : cookie;
 }
 
 bool sock_is_behind(const struct sock *s, int fd)
@@ -395,7 +401,7 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 	__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&s->streams, 1, __ATOMIC_ACQ_REL);
 	if (s->native)
-		epoll_rekey(s);
+		sets_rekey(s);
 	/* Who has it from before will find it */
 	if (__atomic_exchange_n(&s->abroad, false, __ATOMIC_ACQ_REL)) {
 		kept_write(s);
@@ -407,8 +413,8 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 static int stream_attach(struct sock *s, bool initiator, bool connecting, bool hold)
 {
 	/* The socket itself is connected */
-	if (!s->native && device_ops(s))
-		device_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
+	if (!s->native && provider_ops(s))
+		provider_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
 	return stream_make(s, initiator, connecting, hold);
 }
 
@@ -419,7 +425,7 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 	int err;
 
 	if (!s) {
-		device_refuse(listener, native);
+		provider_refuse(listener, native);
 		return -ENOMEM;
 	}
 	s->mode = mode;
@@ -430,10 +436,10 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 	s->native = native;
 	/* The other listener's, which is nobody's fault */
 	if (!native && listener->gate.beside)
-		device_choose(s, "soft");
+		provider_choose(s, "soft");
 	err = stream_attach(s, false, false, false);
 	if (err)
-		device_refuse(listener, native);
+		provider_refuse(listener, native);
 	else
 		err = fdtab_set(fd, &s->ent);
 	if (err)
@@ -521,7 +527,7 @@ int sock_set_mode(int fd, enum config_transport mode)
 	struct sock *s = err ? NULL : sock_get(fd);
 
 	if (s && !known)
-		epoll_take(s, fd);
+		sets_take(s, fd);
 	if (!err && !s)
 		err = -ENOPROTOOPT;
 	if (!err && sock_role(s) != SOCK_NEW)
@@ -580,7 +586,7 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 		report_plain(reason);
 		plain_note(s->fd, reason);
 	}
-	epoll_give_back(s);
+	sets_give_back(s);
 	if (s->own)
 		fdtab_each(number_take, &s->ent);
 	else
@@ -601,8 +607,8 @@ int sock_progress(struct sock *s)
 
 	if (err == -ENOMSG)
 		sock_fall_back(s);
-	else if (err && err != -EAGAIN && device_carries(s))
-		return device_leave(s, err);
+	else if (err && err != -EAGAIN && sock_on_device(s))
+		return sock_leave_device(s, err);
 	else
 		sock_progressed(s, err);
 	return err;

@@ -52,8 +52,8 @@ struct sock {
 	enum config_transport mode;
 	bool fixed; /* the mode is the program's own wish, and no rule is asked */
 	bool accepted;
-	bool attended; /* atomic; written under the lock of preload/sock/attend.c */
-	bool common;   /* atomic; preload/sock/others.c */
+	bool attended; /* atomic; written under the lock of attend.c */
+	bool common;   /* atomic; others.c */
 	bool abroad;   /* atomic: it is new, and another process may connect it */
 	bool heir;     /* preload/process/heirs.c: the next program goes on with it */
 	bool lent;     /* preload/calls/spawn.c, under its lock */
@@ -74,14 +74,14 @@ struct sock {
 	bool unsettled; /* atomic: that the peer speaks DDP has not been noted yet */
 	struct turn turn;
 	/*
-	 * sock/provider.c: the connection of a device, its stream's as soon as there is one; has
+	 * provider.c: the connection of a device, its stream's as soon as there is one; has
 	 * connect() told that it is there; why another provider serves than was wished for
 	 */
 	struct rnic_native *native;
 	bool told;
 	enum config_reason forgone;
-	struct gate gate; /* device/listen.c */
-	int severed;	  /* atomic: what a connect() under way is to say, which another ended */
+	struct gate gate;
+	int severed; /* atomic: what a connect() under way is to say, which another ended */
 	pthread_mutex_t lock; /* watches */
 	struct base_list watches;
 };
@@ -93,12 +93,16 @@ static inline enum sock_role sock_role(const struct sock *s)
 	return (enum sock_role)__atomic_load_n(&s->role, __ATOMIC_ACQUIRE);
 }
 
+/* Has it a stream, and a device carries that? */
+static inline bool sock_on_device(const struct sock *s)
+{
+	return sock_role(s) == SOCK_STREAM_ON && s->stream->carrier >= 0;
+}
+
 /* What a set's engine knows it by */
 static inline int sock_wait_fd(const struct sock *s)
 {
-	bool device = sock_role(s) == SOCK_STREAM_ON && s->stream->carrier >= 0;
-
-	return device ? s->stream->carrier : __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST);
+	return sock_on_device(s) ? s->stream->carrier : __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST);
 }
 
 /* NULL: it is something else */
@@ -142,25 +146,10 @@ int sock_overtake(struct sock *s);
 int sock_set_mode(int fd, enum config_transport mode);
 /* @connecting: TCP has not answered yet. @hold: connect() will not wait for the Reply */
 int sock_connect(struct sock *s, bool connecting, bool hold);
-/* Before the connect() of a client: its addresses, so that it may connect again */
-void sock_remember(struct sock *s, const struct sockaddr *peer, socklen_t len);
 /* After a connect() that failed: it may be tried again */
 void sock_forget_stream(struct sock *s);
 /* From now on this is the kernel's socket */
 void sock_give_back(struct sock *s, enum config_reason reason);
-/*
- * Start-up said -ENOMSG, the peer speaks plain TCP: the same, for a client that has tried over a
- * new TCP connection, which is under way when this returns
- */
-void sock_fall_back(struct sock *s);
-/* The program speaks first, and no Request has come: its octets are TCP's from now on */
-bool sock_speak_plain(struct sock *s);
-/* The peer of a client speaks DDP, if the stream is open */
-void sock_settle(struct sock *s);
-/* For what is not to be on DDP because of @err */
-enum config_reason sock_reason(int err);
-
-void sock_listening(struct sock *s); /* calls/sock.c */
 /* Work on it goes by an internal descriptor from now on; -errno */
 int sock_own(struct sock *s);
 
@@ -186,10 +175,5 @@ void sock_unwatch(struct sock *s, struct sock_watch *watch);
 void sock_forget_sleepers(struct sock *s);
 void sock_before_fork(void);
 void sock_after_fork(bool child);
-/* fallback.c: its lock comes before all others */
-void fallback_before_fork(void);
-void fallback_after_fork(void);
-/* In a child that nobody prepared for */
-void fallback_renew(void);
 
 #endif

@@ -2,12 +2,12 @@
 /*
  * Who asks a peer that nobody knows, when several connect to it at once.
  *
- * The first whose TCP connection is there asks, and says so in the cache (probe.c). Those that
- * come while it is asking wait for what comes of it, not longer than they would wait for an
- * answer of their own. So a plain peer is asked once however many connect, and a pool of
- * connections to a peer with DDP is on DDP. They look again after a millisecond, or after an
- * eighth of the time that they have waited for: nobody has to tell them, and it is the same for
- * threads, for sockets of one thread and for processes.
+ * The first whose TCP connection is there asks, and says so in the cache (preload/rules/probe.c).
+ * Those that come while it is asking wait for what comes of it, not longer than they would wait for
+ * an answer of their own. So a plain peer is asked once however many connect, and a pool of
+ * connections to a peer with DDP is on DDP. They look again after a millisecond, or after an eighth
+ * of the time that they have waited for: nobody has to tell them, and it is the same for threads,
+ * for sockets of one thread and for processes.
  *
  * Who asks is seen to by its program, which may do nothing but wait for one of the others. Then
  * the attendant does it.

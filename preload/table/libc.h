@@ -28,9 +28,6 @@ static inline long libc_try(long result)
 	return result < 0 ? -errno : result;
 }
 
-/* syscall() of a call that we take, as its name is called; false: not ours */
-bool libc_route(long n, const long *a, long *r);
-
 /* Finds libc's own functions; until then stand-ins make the system calls */
 void libc_init(void);
 

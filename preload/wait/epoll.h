@@ -43,15 +43,6 @@ bool epoll_poll_look(struct epset *set, int *fd);
 uint64_t epoll_poll_limit(struct epset *set);
 void epoll_poll_end(struct epset *set);
 
-/* The socket is worked on by another descriptor: engines are to know it by that one */
-void epoll_rekey(struct sock *s);
-/* The socket's last descriptor goes: out of every set */
-void epoll_forget(struct sock *s);
-/* The socket, which was the kernel's, is ours: the registrations that it has by this number too */
-void epoll_take(struct sock *s, int fd);
-/* The socket becomes the kernel's: its registrations too */
-void epoll_give_back(struct sock *s);
-
 /* Around fork(): nobody works on a set meanwhile. A child makes engines of its own */
 void epoll_before_fork(void);
 void epoll_after_fork(bool child);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "preload/device/device.h"
+#include "preload/sock/gate.h"
 #include "preload/sock/others.h"
 #include "preload/table/internal.h"
 #include "preload/table/pieces.h"
@@ -349,7 +349,7 @@ static struct epset *first_set(struct sock *s, bool (*so)(const struct epset_reg
 static void give_back(const struct epset_reg *r)
 {
 	bool open = fdtab_peek(r->fd) == &r->sock->ent;
-	int fd = open ? device_stands(r->fd, true) : r->kfd;
+	int fd = open ? gate_stands(r->fd, true) : r->kfd;
 	/* As call_epoll_ctl() of a listener */
 	uint32_t mask = fd == r->fd ? r->mask : r->mask & ~(uint32_t)EPOLLEXCLUSIVE;
 
@@ -378,17 +378,17 @@ static void leave(struct sock *s, bool plain)
 	}
 }
 
-void epoll_forget(struct sock *s)
+static void forget(struct sock *s)
 {
 	leave(s, false);
 }
 
-void epoll_give_back(struct sock *s)
+static void give_all_back(struct sock *s)
 {
 	leave(s, true);
 }
 
-void epoll_rekey(struct sock *s)
+static void rekey(struct sock *s)
 {
 	struct epset *set;
 	struct epset_reg *r;
@@ -408,3 +408,10 @@ void epoll_rekey(struct sock *s)
 	if (err)
 		base_err("epoll: descriptor %d is heard of no more: %s", fd, strerror(-err));
 }
+
+const struct sets_ops epset_of_socks = {
+	.rekey = rekey,
+	.forget = forget,
+	.give_back = give_all_back,
+	.take = epset_take,
+};

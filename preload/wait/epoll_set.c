@@ -19,6 +19,7 @@
 
 #include "base/fdutil.h"
 #include "preload/sock/others.h"
+#include "preload/sock/sets.h"
 #include "preload/table/internal.h"
 #include "preload/table/life.h"
 
@@ -128,6 +129,7 @@ static int set_create(int epfd, struct epset **out)
 
 	if (!set)
 		return -ENOMEM;
+	sets_begin(&epset_of_socks);
 	*set = (struct epset){ .fd = epfd, .engine = -1, .bell = -1, .heard = -1 };
 	pthread_mutex_init(&set->lock, NULL);
 	base_list_init(&set->members);

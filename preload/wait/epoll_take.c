@@ -110,7 +110,7 @@ static void set_take(int epfd, struct fdent *ent, void *ctx)
 	base_fd_close(info);
 }
 
-void epoll_take(struct sock *s, int fd)
+void epset_take(struct sock *s, int fd)
 {
 	struct taking t = { .sock = s, .fd = fd };
 	struct stat st;

@@ -21,6 +21,7 @@
 #include "base/fdutil.h"
 #include "base/sockutil.h"
 #include "preload/guard/nap.h"
+#include "preload/sock/fallback.h"
 #include "preload/sock/others.h"
 #include "preload/table/pieces.h"
 

@@ -26,6 +26,7 @@
 
 #include <pthread.h>
 
+#include "preload/sock/sets.h"
 #include "preload/table/libc.h"
 #include "preload/table/pool.h"
 #include "preload/wait/epoll.h"
@@ -113,6 +114,12 @@ static inline int epset_fd(const struct epset *set)
 {
 	return __atomic_load_n(&set->fd, __ATOMIC_ACQUIRE);
 }
+
+/* --- epoll_ctl.c, epoll_take.c --------------------------------------------------------------- */
+
+/* What becomes of a socket that is in sets, or comes into them */
+extern const struct sets_ops epset_of_socks;
+void epset_take(struct sock *s, int fd);
 
 /* --- epoll_reg.c: set->lock, but for push --------------------------------------------------- */
 

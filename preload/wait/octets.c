@@ -17,6 +17,7 @@
 #include "base/sockutil.h"
 #include "preload/guard/sandbox.h"
 #include "preload/sock/attend.h"
+#include "preload/sock/fallback.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/confine.h"
 #include "preload/wait/wait.h"
@@ -351,39 +352,4 @@ long octets_send(int fd, const struct iovec *iov, int n, int flags)
 
 	sock_put(s);
 	return sent;
-}
-
-/* An address as the kernel takes it from a program: 0 or -errno */
-static int address_check(const struct sockaddr *to, socklen_t tolen)
-{
-	if ((int)tolen < 0 || tolen > sizeof(struct sockaddr_storage))
-		return -EINVAL;
-	return tolen && pieces_wild(to, tolen) ? -EFAULT : 0;
-}
-
-/*
- * TCP Fast Open without a cookie: connect, then send. Linux does the same on the first connection
- * to a peer.
- */
-static long fast_open(int fd, const struct sockaddr *to, socklen_t tolen)
-{
-	struct sock *s = sock_get(fd);
-	enum sock_role role = s ? sock_role(s) : SOCK_PLAIN;
-
-	sock_put(s);
-	if (to && tolen >= sizeof(to->sa_family) && to->sa_family == AF_UNSPEC)
-		return -EOPNOTSUPP;
-	if (role == SOCK_STREAM_ON)
-		return -EISCONN;
-	return role == SOCK_NEW && to ? call_connect(fd, to, tolen) : OCTETS_THEIRS;
-}
-
-long octets_send_to(int fd, const struct iovec *iov, int n, int flags, const struct sockaddr *to,
-		    socklen_t tolen)
-{
-	long err = to ? address_check(to, tolen) : 0;
-
-	if (!err && flags & MSG_FASTOPEN)
-		err = fast_open(fd, to, tolen);
-	return err ? err : octets_send(fd, iov, n, flags);
 }

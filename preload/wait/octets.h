@@ -51,8 +51,5 @@ bool octets_is_error(long err);
 /* The same for a descriptor */
 long octets_recv(int fd, const struct iovec *iov, int n, int flags);
 long octets_send(int fd, const struct iovec *iov, int n, int flags);
-/* With an address, which a connection ignores, and MSG_FASTOPEN, which may make one */
-long octets_send_to(int fd, const struct iovec *iov, int n, int flags, const struct sockaddr *to,
-		    socklen_t tolen);
 
 #endif

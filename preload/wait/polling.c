@@ -18,8 +18,8 @@
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/map.h"
-#include "preload/device/device.h"
 #include "preload/guard/nap.h"
+#include "preload/sock/gate.h"
 #include "preload/sock/others.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/epoll.h"
@@ -197,7 +197,7 @@ static short entry_look(struct entry *e, const struct pollfd *p, struct pollfd *
 		return sock_look(e, p, raw);
 	if (e->sock)
 		sock_leave(e);
-	raw->fd = p->fd >= 0 ? device_wait_fd(p->fd) : -1;
+	raw->fd = p->fd >= 0 ? gate_wait_fd(p->fd) : -1;
 	return 0;
 }
 

@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/fdutil.h"
-#include "base/sockutil.h"
 #include "preload/guard/nap.h"
 #include "preload/sock/others.h"
 #include "preload/table/internal.h"

@@ -11,7 +11,6 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "preload/device/device.h"
 #include "preload/guard/nap.h"
 #include "preload/sock/others.h"
 #include "preload/table/pieces.h"
@@ -159,7 +158,7 @@ uint32_t wait_level_events(unsigned int l)
 	return l & STREAM_READABLE ? EPOLLIN : 0;
 }
 
-int device_wait_fd(int fd)
+int gate_wait_fd(int fd)
 {
 	return fd;
 }

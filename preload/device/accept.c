@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * accept() where a device listens: from the device, from the kernel, or from both in turn.
+ *
+ * The call does not begin in the kernel then, and sleeps at the gate (preload/sock/gate.c).
+ */
+#include "preload/device/device.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/sockutil.h"
+#include "preload/guard/edge.h"
+#include "preload/guard/nap.h"
+#include "preload/rules/choose.h"
+#include "preload/sock/gate.h"
+#include "preload/sock/provider.h"
+#include "preload/table/libc.h"
+#include "rnic/rnic_carrier.h"
+#include "rnic/rnic_stream.h"
+
+/*
+ * Between poll() and accept() another process may have been faster, one that was forked or
+ * that was given the socket. Nobody may sleep in the kernel then, with the lock and away from the
+ * device: so the file, which they share, is non-blocking for that moment. O_APPEND means nothing to
+ * a socket, and tells it from the program's own O_NONBLOCK.
+ */
+#define FOR_NOW (O_NONBLOCK | O_APPEND)
+
+/* Also where a filter forbids to ask */
+static bool is_nonblock(int fd)
+{
+	long flags = libc_try(syscall(SYS_fcntl, fd, F_GETFL, 0));
+
+	return flags < 0 || (flags & FOR_NOW) == O_NONBLOCK;
+}
+
+static long kernel_accept(struct device_call *c)
+{
+	int flags = libc.fcntl(c->fd, F_GETFL, 0);
+	long fd;
+
+	if (!(flags & O_NONBLOCK))
+		libc.fcntl(c->fd, F_SETFL, flags | FOR_NOW);
+	fd = libc_try(libc.accept4(c->fd, c->addr, c->len, c->flags));
+	if (!(flags & O_NONBLOCK))
+		libc.fcntl(c->fd, F_SETFL, flags);
+	return fd;
+}
+
+static long kernel_try(struct sock *s, struct device_call *c)
+{
+	bool ready = s->gate.beside && base_sock_ready(c->fd, POLLIN);
+
+	return ready ? kernel_accept(c) : -EAGAIN;
+}
+
+static long device_try(struct sock *s, struct device_call *c)
+{
+	long err = provider_ops(s)->get(s->gate.listener, &c->native);
+
+	if (!err)
+		__atomic_store_n(&s->gate.served, true, __ATOMIC_RELEASE);
+	return err;
+}
+
+/* Both, and who was not the last first */
+static long both_try(struct sock *s, struct device_call *c)
+{
+	bool kernel = s->gate.kernel_next;
+	long r = kernel ? kernel_try(s, c) : device_try(s, c);
+
+	if (r == -EAGAIN) {
+		kernel = !kernel;
+		r = kernel ? kernel_try(s, c) : device_try(s, c);
+	}
+	if (r >= 0)
+		s->gate.kernel_next = !kernel;
+	return r;
+}
+
+/* When the device has gone it is a call that the kernel sleeps in */
+static long take(struct sock *s, struct device_call *c)
+{
+	long r;
+
+	pthread_mutex_lock(&device_lock);
+	r = s->gate.listener ? both_try(s, c) : CALL_RESTART;
+	pthread_mutex_unlock(&device_lock);
+	return r;
+}
+
+static long take_waiting(struct sock *s, struct device_call *c)
+{
+	bool never = s->option.never_in;
+	uint64_t deadline =
+		base_deadline(base_now(), never ? 0 : base_sock_timeout(c->fd, SO_RCVTIMEO));
+	struct pollfd p = { .fd = gate_of(s), .events = POLLIN };
+	long r;
+
+	while ((r = take(s, c)) == -EAGAIN) {
+		int n = is_nonblock(c->fd) ? 0 : nap_sleep(&p, 1, deadline, NULL);
+
+		if (n == -EINTR)
+			return deadline == BASE_NEVER ? CALL_RESTART : -EINTR;
+		if (n <= 0)
+			return -EAGAIN;
+	}
+	return r;
+}
+
+bool device_accepts(int fd)
+{
+	struct edge *e = edge_enter(false);
+	struct sock *s = sock_get(fd);
+	bool accepts = s && gate_listens(s);
+	long r = 0;
+
+	sock_put(s);
+	edge_leave(e, &r);
+	return accepts;
+}
+
+long device_take(struct sock *s, struct device_call *c)
+{
+	long r;
+
+	__atomic_add_fetch(&s->gate.pinned, 1, __ATOMIC_ACQ_REL);
+	r = take_waiting(s, c);
+	__atomic_sub_fetch(&s->gate.pinned, 1, __ATOMIC_ACQ_REL);
+	return r;
+}
+
+bool device_misled(const struct sock *s, int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	if (!s->gate.given || is_nonblock(fd) || base_sock_timeout(fd, SO_RCVTIMEO) != BASE_NEVER)
+		return false;
+	/* Who was at it may have been killed there */
+	base_poll(&p, 1, base_deadline(base_now(), BASE_NS_PER_MS));
+	return true;
+}
+
+/* What the rules say of the end that was asked for */
+static enum config_transport mode_of(const struct sock *listener, const struct rnic_native *native)
+{
+	struct sockaddr_storage name;
+	struct choice choice;
+
+	if (listener->fixed)
+		return listener->mode;
+	provider_ops(listener)->name(native, false, &name);
+	choose_server((struct sockaddr *)&name, sizeof(name), &choice);
+	return choice.mode;
+}
+
+/* The program's descriptor is a socket that is never connected, and answers for the options */
+static long request_serve(struct sock *s, const struct device_call *c)
+{
+	enum config_transport mode = mode_of(s, c->native);
+	int domain = base_sock_number(s->fd, SOL_SOCKET, SO_DOMAIN);
+	long fd = -ECONNABORTED;
+
+	if (mode != CONFIG_USE_TCP)
+		fd = libc_try(libc.socket(domain, SOCK_STREAM | c->flags, 0));
+	if (fd < 0) {
+		provider_refuse(s, c->native);
+		return fd;
+	}
+	if (!sock_create_accepted((int)fd, s, mode, c->native))
+		return fd;
+	libc.close((int)fd);
+	return -ECONNABORTED;
+}
+
+long device_serve(struct sock *s, const struct device_call *c)
+{
+	long r = request_serve(s, c);
+	struct sock *fresh = r >= 0 ? sock_get((int)r) : NULL;
+
+	if (!fresh)
+		return r;
+	/* The peer waits for the answer */
+	sock_progress(fresh);
+	if (c->addr)
+		device_name_give(fresh, true, c->addr, c->len);
+	sock_put(fresh);
+	return r;
+}

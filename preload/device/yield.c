@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How a device's listener ends while its socket goes on: the kernel's listener stands there then,
+ * and serves by software. By shutdown(); before a seccomp filter stands; before a program is
+ * executed that gets the socket; and by fork().
+ *
+ * It goes with a fork() before the first of its connections was accepted: which process will serve
+ * is not known then, and software serves in all of them. Later it stays the parent's, if that
+ * waits there by a set or a thread; else it goes, too, for who accepts and then forks cannot
+ * serve what a device carries.
+ */
+#include "preload/device/device.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "preload/guard/edge.h"
+#include "preload/sock/gate.h"
+#include "preload/sock/provider.h"
+#include "preload/table/libc.h"
+#include "preload/table/life.h"
+
+pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/*
+ * Lock. The gate is the socket's from here on, whatever that is ready for; @listens: if it was the
+ * device's alone, the kernel is to listen now
+ */
+static void device_go(struct sock *s, bool listens)
+{
+	gate_leave(s);
+	if (s->gate.beside)
+		return;
+	if (listens && libc.listen(s->fd, SOMAXCONN))
+		base_err("descriptor %d listens no more: %s", s->fd, strerror(errno));
+	gate_stay(s);
+}
+
+/* Lock. To the kernel's listener, and to software */
+static void yield(struct sock *s, enum config_reason reason)
+{
+	device_go(s, true);
+	provider_forgo(s, reason);
+}
+
+static void yield_confined(int fd, struct fdent *ent, void *ctx)
+{
+	struct sock *s = sock_of_entry(ent);
+
+	if (s && s->gate.listener)
+		yield(s, CONFIG_REASON_SANDBOXED);
+}
+
+void device_before_sandbox(void)
+{
+	pthread_mutex_lock(&device_lock);
+	fdtab_each(yield_confined, NULL);
+	pthread_mutex_unlock(&device_lock);
+}
+
+/* As of a socket that listens: nothing to send is there that could end */
+long device_shutdown(struct sock *s, int fd, int how)
+{
+	long err = 0;
+
+	if (s->gate.beside)
+		err = libc_try(libc.shutdown(fd, how));
+	else if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
+		err = -EINVAL;
+	if (err || how == SHUT_WR)
+		return err;
+	pthread_mutex_lock(&device_lock);
+	if (s->gate.listener)
+		device_go(s, false);
+	pthread_mutex_unlock(&device_lock);
+	return 0;
+}
+
+/* --- fork() --- */
+
+static bool stays(const struct sock *s)
+{
+	return __atomic_load_n(&s->gate.pinned, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&s->gate.served, __ATOMIC_ACQUIRE);
+}
+
+static void yield_forking(int fd, struct fdent *ent, void *ctx)
+{
+	struct sock *s = sock_of_entry(ent);
+
+	if (!s || !s->gate.listener)
+		return;
+	if (!stays(s))
+		yield(s, CONFIG_REASON_FORKED);
+}
+
+void device_before_fork(void)
+{
+	pthread_mutex_lock(&device_lock);
+	fdtab_each(yield_forking, NULL);
+}
+
+/* The next program has the socket, and no device that listens for it */
+static void yield_executing(int fd, struct fdent *ent, void *ctx)
+{
+	struct sock *s = sock_of_entry(ent);
+
+	if (s && s->gate.listener && !s->gate.beside && !(libc.fcntl(fd, F_GETFD, 0) & FD_CLOEXEC))
+		yield(s, CONFIG_REASON_FORKED);
+}
+
+void device_before_exec(void)
+{
+	struct edge *e = edge_enter(false);
+	long r = 0;
+
+	pthread_mutex_lock(&device_lock);
+	fdtab_each(yield_executing, NULL);
+	pthread_mutex_unlock(&device_lock);
+	edge_leave(e, &r);
+}
+
+/* What stayed the parent's is; beside it the child has the kernel's */
+static void leave(int fd, struct fdent *ent, void *ctx)
+{
+	struct sock *s = sock_of_entry(ent);
+
+	if (!s || !s->gate.listener || !s->gate.beside)
+		return;
+	gate_forget(s);
+	s->gate.beside = false;
+	s->gate.given = true;
+	provider_forgo(s, CONFIG_REASON_FORKED);
+}
+
+void device_after_fork(bool child)
+{
+	if (child)
+		fdtab_each(leave, NULL);
+	life_lock_drop(&device_lock, child);
+}

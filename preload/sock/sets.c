@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What sets of sockets are told. A process without sets has nobody to tell, however early in its
+ * life it has sockets.
+ */
+#include "preload/sock/sets.h"
+
+#include <stddef.h>
+
+static const struct sets_ops *sets; /* atomic */
+
+void sets_begin(const struct sets_ops *ops)
+{
+	__atomic_store_n(&sets, ops, __ATOMIC_RELEASE);
+}
+
+static const struct sets_ops *sets_get(void)
+{
+	return __atomic_load_n(&sets, __ATOMIC_ACQUIRE);
+}
+
+void sets_rekey(struct sock *s)
+{
+	if (sets_get())
+		sets_get()->rekey(s);
+}
+
+void sets_forget(struct sock *s)
+{
+	if (sets_get())
+		sets_get()->forget(s);
+}
+
+void sets_give_back(struct sock *s)
+{
+	if (sets_get())
+		sets_get()->give_back(s);
+}
+
+void sets_take(struct sock *s, int fd)
+{
+	if (sets_get())
+		sets_get()->take(s, fd);
+}
