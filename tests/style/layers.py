@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Checks every #include against tests/style/layers.txt; a case for each folder."""
+"""Checks every #include against tests/style/layers.txt, a case for each folder, and that table."""
 import re
 from collections import defaultdict
 
@@ -8,6 +8,8 @@ import tree
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 FREE = "tests"
+# In these a call upwards could hide behind a declaration further down.
+ROOMS = "preload"
 
 
 def read_rules(path):
@@ -60,13 +62,42 @@ def judge(name, quoted, file, root, rules):
     return f"{rule} may not include {target}"
 
 
+def circles(allowed):
+    """The folders that may include themselves by way of others."""
+    beside = {folder: {rule_for(name, allowed) for name in names} - {folder, None}
+              for folder, names in allowed.items()}
+    for folder in beside:
+        reached, ahead = set(), set(beside[folder])
+        while ahead:
+            name = ahead.pop()
+            reached.add(name)
+            ahead |= beside[name] - reached
+        if folder in reached:
+            yield f"{folder} comes back to itself"
+
+
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+DECLARED = re.compile(r"^(?!static|extern)[a-z][^;{}()=#]*?\b(\w+)\([^;{}]*\);", re.M)
+
+
+def orphans(header, root):
+    """The functions that a header declares, and no file beside it defines."""
+    beside = "\n".join("\n".join(tree.lines(file)) for file in sorted(header.parent.glob("*.c")))
+    for name in DECLARED.findall(COMMENT.sub("", "\n".join(tree.lines(header)))):
+        if not re.search(rf"^\w[^\n;]*\b{name}\([^;{{]*\)\n\{{", beside, re.M):
+            yield f"{header.relative_to(root)}: {name}() is not defined in this folder"
+
+
 def main():
     root, writer = tree.open_check(__doc__)
-    rules = read_rules(tree.ROOT / "tests/style/layers.txt")
-    problems = defaultdict(list)
+    table = root / "tests/style/layers.txt"
+    rules = read_rules(table if table.is_file() else tree.ROOT / "tests/style/layers.txt")
+    problems, undefined = defaultdict(list), []
     for file in tree.ours(root, ".c", ".h"):
         parts = file.relative_to(root).parts
-        found = problems[parts[0] if parts[0] != "include" else "/".join(parts[:2])]
+        if parts[0] == ROOMS and file.suffix == ".h":
+            undefined += orphans(file, root)
+        found = problems[rule_for(file.parent.relative_to(root).as_posix(), rules[0]) or parts[0]]
         if parts[0] == FREE:
             continue
         for number, line in enumerate(tree.lines(file), 1):
@@ -75,6 +106,8 @@ def main():
             if wrong:
                 found.append(f"{file.relative_to(root)}:{number}: {wrong}")
     problems.pop(FREE, None)
+    writer.case("the table has no circle", list(circles(rules[0])))
+    writer.case("a room of preload defines what it declares", undefined)
     for folder in sorted(problems):
         writer.case(f"layers of {folder}", problems[folder])
     writer.finish()

@@ -47,6 +47,10 @@ PLANTS = [
     ("layers", "mpa/deep/up.c", code('#include "ddp/x.h"\n'), "layers of mpa"),
     ("layers", "soft/verbs.c", code("#include <infiniband/verbs.h>\n"), "layers of soft"),
     ("layers", "new/x.c", code('#include "base/a.h"\n'), "layers of new"),
+    ("layers", "preload/new/x.c", code('#include "base/a.h"\n'), "layers of preload"),
+    ("layers", "preload/table/up.c", code('#include "preload/wait/w.h"\n'), "preload/table"),
+    ("layers", "preload/wait/up.h", SPDX + "int x(void);\n", "defines what it declares"),
+    ("layers", "tests/style/layers.txt", "base mpa\nmpa base\ninclude\n", "no circle"),
     ("lengths", "base/l.c", code(function(101)), "over 100 lines"),
     ("lengths", "base/l.c", many(14, 45), "the median function"),
     ("lengths", "base/l.c", many(46, 5), "nine in ten"),
@@ -78,6 +82,7 @@ PLANTS = [
 # The same with nothing wrong: these must stay green.
 FINE = [
     ("layers", "tests/t.c", code('#include "mpa/b.h"\n#include <infiniband/verbs.h>\n')),
+    ("layers", "preload/wait/w.h", SPDX + "/* int y(int); */\nextern int (*z)(void);\n"),
     ("layers", "verbs/v.c", code('#include "base/a.h"\n#include <infiniband/verbs.h>\n')),
     ("lengths", "base/l.c", code(function(100))),
     ("lengths", "build/l.c", code(function(200))),
@@ -103,7 +108,8 @@ def red_cases(check, files):
 
 def targets():
     """What the plants include or name: an #include of nothing would prove nothing."""
-    return {"mpa/b.h": SPDX, "ddp/x.h": SPDX, "tests/t.txt": "some\nwords\n"}
+    headers = ("mpa/b.h", "ddp/x.h", "preload/wait/w.h")
+    return {**dict.fromkeys(headers, SPDX), "tests/t.txt": "some\nwords\n"}
 
 
 def plant_problems(check, path, text, words):
