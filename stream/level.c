@@ -107,7 +107,8 @@ unsigned int rsock_levels(struct stream *stream, struct stream_edges *edges)
 		*edges = (struct stream_edges){ rsock_load(&st->in_edge),
 						rsock_load(&st->out_edge) };
 	levels = stage_levels(s, rsock_load(&st->ends));
-	if (rsock_load(&st->error))
+	/* Whom each call refuses must not sleep for what only the owner will ever hear of */
+	if (rsock_load(&st->error) || rsock_is_anothers(s))
 		levels |= STREAM_ERROR | STREAM_READABLE | STREAM_WRITABLE;
 	return levels;
 }

@@ -76,14 +76,17 @@ void rsock_onesided_uninit(struct rsock *s)
 	base_map_destroy(s->jobs, sizeof(*s->jobs));
 }
 
-bool rsock_is_foreign(const struct rsock *s)
+bool rsock_is_anothers(const struct rsock *s)
 {
 	uint32_t owner = rsock_load(&s->state->owner);
 
-	/* Closed here while another process has it: what fails here must not break it there */
-	if (__atomic_load_n(&s->base.fd, __ATOMIC_ACQUIRE) < 0)
-		return true;
 	return owner && owner != (uint32_t)syscall(SYS_getpid);
+}
+
+bool rsock_is_foreign(const struct rsock *s)
+{
+	/* Closed here while another process has it: what fails here must not break it there */
+	return __atomic_load_n(&s->base.fd, __ATOMIC_ACQUIRE) < 0 || rsock_is_anothers(s);
 }
 
 /* No lock. To the first process that uses them they belong, and there they are made */

@@ -77,7 +77,9 @@ bool rsock_message_next(struct rsock *s, size_t *len);
 /* --- onesided.c */
 
 void rsock_onesided_uninit(struct rsock *s);
-/* Operations of another process: nothing may be done here */
+/* Its operations, or its device, are another process's */
+bool rsock_is_anothers(const struct rsock *s);
+/* So it is, or it was closed here: nothing may be done */
 bool rsock_is_foreign(const struct rsock *s);
 /* tx lock. Sends what may be sent: 0, -EAGAIN, -errno */
 int rsock_jobs_push(struct rsock *s);

@@ -514,6 +514,7 @@ Test(device, told_of_more_than_was_granted)
 /* It is one process's: another one is refused, and leaves it as it is */
 Test(device, a_child_has_nothing_of_it)
 {
+	const unsigned int refused = STREAM_ERROR | STREAM_READABLE | STREAM_WRITABLE;
 	int status = -1;
 	pid_t child;
 	char c;
@@ -525,13 +526,15 @@ Test(device, a_child_has_nothing_of_it)
 	if (!child) {
 		struct iovec iov = { &c, 1 };
 		bool good = OPS->recv(ends[1], &iov, 1, 0) == -EXDEV &&
-			    OPS->send(ends[1], &iov, 1) == -EXDEV && OPS->close(ends[1]) == 0 &&
-			    !devices[0].ended;
+			    OPS->send(ends[1], &iov, 1) == -EXDEV &&
+			    (OPS->levels(ends[1], NULL) & refused) == refused &&
+			    OPS->close(ends[1]) == 0 && !devices[0].ended;
 
 		_exit(good ? 0 : 1);
 	}
 	waitpid(child, &status, 0);
 	cr_assert_eq(status, 0);
+	cr_assert_not(OPS->levels(ends[1], NULL) & STREAM_ERROR);
 	cr_assert_eq(OPS->hand_over(ends[1]), -EXDEV);
 	cr_assert_eq(get(ends[1], 0), 10u);
 	/* Also while another one has it, its owner ends it */
