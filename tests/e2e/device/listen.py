@@ -328,6 +328,10 @@ def everywhere():
         server.knock()
         server.call()
         expect({server.accept(), server.accept()}, {"device", "kernel"})
+    # As Java has its IPv4 addresses
+    server = Server("::ffff:" + LOOP, socket.AF_INET6, dualstack_ipv6=True)
+    expect(server.knock(), True)
+    expect(server.accept(), "device")
     # Without a bind() the kernel chooses the port when it listens
     with socket.socket() as sock:
         sock.listen()

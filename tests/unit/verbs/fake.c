@@ -175,7 +175,14 @@ static void name_keep(struct sockaddr_storage *out, const struct sockaddr *addr)
 
 static int bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 {
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)addr;
+
 	transport_take();
+	/* As the kernel, to which such a one is no device's */
+	if (addr->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
+		errno = ENODEV;
+		return -1;
+	}
 	id->verbs = fake.elsewhere ? NULL : &context;
 	name_keep(&id->route.addr.src_storage, addr);
 	/* As the kernel, which chooses one */
