@@ -32,8 +32,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executors;
 
 public class Http {
+	static final String HOST = System.getenv().getOrDefault("SERVE_AT", "127.0.0.1");
+
 	static InetSocketAddress at(String port) {
-		return new InetSocketAddress("127.0.0.1", Integer.parseInt(port));
+		return new InetSocketAddress(HOST, Integer.parseInt(port));
 	}
 
 	static void serve(String port, String nio) throws Exception {
@@ -107,7 +109,7 @@ public class Http {
 		List<CompletableFuture<HttpResponse<byte[]>>> all = new ArrayList<>();
 		for (String name : names)
 			all.add(client.sendAsync(
-				HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + "/" + name)).build(),
+				HttpRequest.newBuilder(URI.create("http://" + HOST + ":" + port + "/" + name)).build(),
 				HttpResponse.BodyHandlers.ofByteArray()));
 		for (int i = 0; i < names.size(); i++)
 			System.out.println(names.get(i) + " " + digest(all.get(i).join().body()));
@@ -115,7 +117,7 @@ public class Http {
 
 	static void there(String port, String name) throws Exception {
 		byte[] sent = Files.readAllBytes(Path.of(name));
-		try (Socket socket = new Socket("127.0.0.1", Integer.parseInt(port))) {
+		try (Socket socket = new Socket(HOST, Integer.parseInt(port))) {
 			CompletableFuture<Void> writer = CompletableFuture.runAsync(() -> {
 				try {
 					socket.getOutputStream().write(sent);

@@ -10,7 +10,7 @@ const http = require('http');
 const path = require('path');
 
 const [verb, port, ...names] = process.argv.slice(2);
-const host = '127.0.0.1';
+const host = process.env.SERVE_AT || '127.0.0.1';
 
 function digest(stream) {
 	return new Promise((resolve, reject) => {

@@ -10,12 +10,13 @@ import contextlib
 import multiprocessing
 import multiprocessing.connection
 import multiprocessing.reduction
+import os
 import signal
 import socket
 import socketserver
 import sys
 
-HOST = "127.0.0.1"
+HOST = os.environ.get("SERVE_AT", "127.0.0.1")
 WORKERS = 2
 
 
