@@ -105,8 +105,9 @@ struct soft_conn {
 	bool closing;	  /* tx: no more is posted; our end follows what is queued */
 	bool blocked;	  /* tx: TCP takes no more now */
 	bool out_armed;	  /* tx: the completion queues wait for room, too */
-	bool nudged;	  /* tx: nudge_at has been set */
+	bool nudged;	  /* tx: nudge_at has been set, or need not be */
 	uint8_t nudges;	  /* tx */
+	bool heard;	  /* atomic, written under rx: something came from the peer */
 	bool kicked;	  /* rx: there may be something to send */
 	bool recv_gone;	  /* rx: the memory of a receive was not there any more */
 	bool watched;	  /* tx: somebody polls conn_fd() */

@@ -84,7 +84,8 @@ void soft_stage_send(struct soft_conn *c)
 	}
 	if (!c->nudged && c->core.rdmap.ddp.mpa.tx_fpdus) {
 		c->nudged = true;
-		time_set(&c->nudge_at, base_deadline(base_now(), NUDGE_NS));
+		if (!__atomic_load_n(&c->heard, __ATOMIC_RELAXED))
+			time_set(&c->nudge_at, base_deadline(base_now(), NUDGE_NS));
 		soft_progress_update(c);
 	}
 	if (c->blocked != c->out_armed) {
@@ -331,6 +332,8 @@ static void attend_open(struct soft_conn *c)
 	ssize_t got = soft_rx(&c->io, &sink, RX_BUDGET);
 	bool failed;
 
+	if (got > 0 && !c->heard)
+		__atomic_store_n(&c->heard, true, __ATOMIC_RELAXED); /* read by soft_stage_send() */
 	if (open_is_quiet(c, got))
 		return;
 	c->kicked = false;
@@ -374,14 +377,19 @@ void soft_stage_attend_caller(struct soft_conn *c)
 
 /* --- time --- */
 
-/* The peer may overlook one that comes as early as what it overlooked before */
+/*
+ * The peer may overlook one that comes as early as what it overlooked before; and it may have
+ * spoken before it looked, unless it wanted an RTR first, so one more comes when it was heard
+ */
 static void nudge(struct soft_conn *c)
 {
+	const struct mpa_conn *m = &c->core.rdmap.ddp.mpa;
+
 	time_set(&c->nudge_at, BASE_NEVER);
-	if (c->stage != SOFT_STAGE_OPEN || c->core.rdmap.ddp.mpa.rx_fpdus)
+	if (c->stage != SOFT_STAGE_OPEN || c->core.tx_end || (m->rx_fpdus && m->flags & MPA_F_P2P))
 		return;
 	soft_sq_nudge(c);
-	if (++c->nudges < NUDGES)
+	if (!m->rx_fpdus && ++c->nudges < NUDGES)
 		time_set(&c->nudge_at, base_deadline(base_now(), NUDGE_NS << c->nudges));
 	soft_stage_send(c); /* waits for room, should it not all have gone */
 }

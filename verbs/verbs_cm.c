@@ -225,7 +225,8 @@ int verbs_cm_accept(struct verbs_conn *c)
 
 /*
  * siw as responder overlooks FPDUs that come while it sends its Reply, until the next segment: an
- * initiator that has sent something and heard nothing sends Writes of no octets
+ * initiator that has sent something and heard nothing sends Writes of no octets, and one more when
+ * it hears something, for siw may have spoken before it looked
  */
 static void nudge_attend(struct verbs_conn *c)
 {
@@ -240,6 +241,8 @@ static void nudge_attend(struct verbs_conn *c)
 	if (!c->nudge_at && q->sq.ring.tail != c->posted)
 		c->nudge_at = base_deadline(now, NUDGE_NS);
 	if (q->heard || q->broken || (!c->nudge_at && base_deadline_passed(c->nudge_until, now))) {
+		if (c->nudge_at && !q->broken)
+			verbs_qp_nudge(q);
 		c->nudge_until = 0;
 	} else if (c->nudge_at && base_deadline_passed(c->nudge_at, now)) {
 		verbs_qp_nudge(q);

@@ -576,47 +576,6 @@ Test(soft_ends, a_listener_full_of_silent_peers_sleeps)
 	listener_drop(l);
 }
 
-/*
- * A peer may overlook the first frame until another one comes, and that one, too: an initiator
- * sends messages of nothing until it hears something
- */
-Test(soft_ends, a_silent_responder_is_nudged)
-{
-	static const char reply[] = "MPA ID Rep Frame\x00\x01\x00\x00";
-	static const uint8_t nudge[16] = { 0, 14, 0xc1, 0x40, 0, 0, 0, 1 };
-	struct warp_conn_param p = { .flags = WARP_CONN_REV1 | WARP_CONN_NO_CRC };
-	struct warp_conn_info info;
-	uint8_t frames[64];
-	int fd[2];
-
-	if (!end_is_soft())
-		cr_skip_test("a device takes no socket");
-	MUST(warp_device_open(end_provider(), &dev) == 0);
-	end_init(&a, dev, 4);
-	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == 0);
-	cr_assert_eq(warp_connect_fd(a.qp, fd[0], &p, &a.conn), 0);
-	cr_assert_eq(recv(fd[1], frames, 20, MSG_WAITALL), 20);
-	cr_assert_eq(send(fd[1], reply, 20, 0), 20);
-	cr_assert_eq(warp_conn_wait(a.conn, 5000), 0);
-	cr_assert_not(readable(fd[1], 60), "nothing was sent yet that could be overlooked");
-	cr_assert_eq(end_post(&a, (struct warp_send_wr){ .wr_id = 1 }, 0, 8), 1);
-	cr_assert_eq(recv(fd[1], frames, 32, MSG_WAITALL), 32);
-	for (int i = 0; i < 3; i++) {
-		cr_assert(readable(fd[1], 5000));
-		cr_assert_eq(recv(fd[1], frames, 20, MSG_WAITALL), 20);
-		cr_assert_eq(memcmp(frames, nudge, sizeof(nudge)), 0);
-	}
-	/* Which one of nothing is enough for */
-	cr_assert_eq(send(fd[1], frames, 20, 0), 20);
-	while (readable(fd[1], 700))
-		cr_assert_gt(recv(fd[1], frames, sizeof(frames), 0), 0);
-	cr_assert_eq(warp_conn_query(a.conn, &info), 0);
-	cr_assert_lt(info.tx_fpdus, 1 + 6);
-	close(fd[1]);
-	end_uninit(&a);
-	cr_assert_eq(warp_device_close(dev), 0);
-}
-
 /* --- waking --- */
 
 Test(soft_ends, an_armed_queue_wakes_its_descriptor)
