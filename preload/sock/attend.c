@@ -435,6 +435,12 @@ unsigned int attend_finish(uint64_t deadline)
 
 /* --- by another process, when this one's program goes --- */
 
+/* A device's connection is of use to nobody but its owner, who waits for it */
+static bool is_given(const struct charge *c)
+{
+	return c->closed && c->sock->stream->carrier < 0;
+}
+
 int attend_next(void *ctx, int from)
 {
 	struct base_list *node, *next;
@@ -449,7 +455,7 @@ int attend_next(void *ctx, int from)
 	return least;
 }
 
-/* Only closed ones are its own, and nobody else is here */
+/* Only those that it was given are its own, and nobody else is here */
 void attend_begin_apart(void)
 {
 	struct base_list *node, *next;
@@ -462,8 +468,10 @@ void attend_begin_apart(void)
 
 		pthread_mutex_init(&c->sock->lock, NULL);
 		base_list_init(&c->sock->watches);
-		if (!c->closed)
-			base_list_remove(&c->node);
+		if (is_given(c))
+			continue;
+		base_list_remove(&c->node);
+		charges.closed -= c->closed;
 	}
 	fallback_renew();
 }
@@ -480,6 +488,17 @@ static bool any_plain(void)
 	return any;
 }
 
+static bool any_given(void)
+{
+	struct base_list *node, *next;
+	bool any = false;
+
+	base_list_foreach(node, next, &charges.list) {
+		any |= is_given(base_list_entry(node, struct charge, node));
+	}
+	return any;
+}
+
 /* They count as this process's, which is who has closed them */
 static void charges_give(void)
 {
@@ -488,7 +507,7 @@ static void charges_give(void)
 	base_list_foreach(node, next, &charges.list) {
 		struct charge *c = base_list_entry(node, struct charge, node);
 
-		if (!c->closed)
+		if (!is_given(c))
 			continue;
 		sock_report(c->sock);
 		c->sock->stream->ops->disown(c->sock->stream);
@@ -499,15 +518,17 @@ static void charges_give(void)
 
 bool attend_give(int (*make)(void))
 {
+	bool all;
 	int err = 0;
 
 	pthread_mutex_lock(&charges.lock);
-	if (charges.closed)
+	if (any_given())
 		err = any_plain() ? -EBUSY : make();
 	if (!err)
 		charges_give();
+	all = !charges.closed;
 	pthread_mutex_unlock(&charges.lock);
-	return !err;
+	return all;
 }
 
 void attend_prepare(void)

@@ -28,7 +28,7 @@ void attend_forget(struct sock *s);
 unsigned int attend_finish(uint64_t deadline);
 /*
  * Before a program is executed: the same is left to another process, which @make makes (0) or not.
- * False: it has not, and nothing has happened
+ * False: something is left to this one still: there is no other, or a device carries it
  */
 bool attend_give(int (*make)(void));
 /* In that one, which has nothing but them, before attend_finish() */

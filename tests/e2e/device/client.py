@@ -97,6 +97,14 @@ def left():
     os._exit(3)
 
 
+def executed():
+    """What the connection had to do is done before another program takes the process."""
+    sock = socket.create_connection(PEER)
+    sock.sendall(b"x")
+    sock.close()
+    os.execv("/bin/sh", ["sh", "-c", 'test -e "$FAKE_TOLD"'])
+
+
 def owed():
     """The process ends with octets that the device never took."""
     sock = socket.create_connection(PEER)

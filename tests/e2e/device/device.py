@@ -128,14 +128,19 @@ CLIENTS = (
      {"FAKE_CALLS": "100"}, 3),
     ("what a device's stream says of itself", "asked", {}, 0),
     ("and while it is under way", "asked_early", {"FAKE_CONNECTED": TIMEWAIT}, 0),
+    ("a program is executed behind a close()", "executed",
+     {"FAKE_LATE": "300", "WARPSOCK_LINGER": "30"}, 0),
     ("the device's library has ended: nobody comes to it", "owed", {"FAKE_FULL": "1"}, 3),
 )
 
 
 def clients(writer, device):
+    told = device.folder / "told"
     for name, what, env, want in CLIENTS:
+        told.unlink(missing_ok=True)
         try:
-            done = device.client(ALL, VERBS | env, [HERE / "client.py", what])
+            done = device.client(ALL, VERBS | env | {"FAKE_TOLD": str(told)},
+                                 [HERE / "client.py", what])
             wrong = [f"status {done.returncode}", *done.stdout.split("\n")] \
                 if done.returncode != want else []
         except subprocess.TimeoutExpired:

@@ -5,6 +5,7 @@
  */
 #include "tests/unit/verbs/fake.c"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -24,6 +25,26 @@ static int number(const char *name, int otherwise)
 	return value ? atoi(value) : otherwise;
 }
 
+/* So late, in ms, does the peer's end come */
+static void *end_late(void *pair)
+{
+	int late = number("FAKE_LATE", 0);
+
+	nanosleep(&(struct timespec){ late / 1000, late % 1000 * 1000000 }, NULL);
+	hear(queue_of(pair), rs_msg(RS_OP_CTRL, RS_CTRL_DISCONNECT));
+	return NULL;
+}
+
+static void end_of_peer(struct ibv_qp *qp)
+{
+	pthread_t thread;
+
+	if (!number("FAKE_LATE", 0))
+		end_late(qp);
+	else if (!pthread_create(&thread, NULL, end_late, qp))
+		pthread_detach(thread);
+}
+
 static int send_and_end(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	uint32_t message;
@@ -34,7 +55,7 @@ static int send_and_end(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_se
 			continue;
 		memcpy(&message, (void *)(uintptr_t)wr->sg_list->addr, sizeof(message));
 		if (message == rs_msg(RS_OP_CTRL, RS_CTRL_DISCONNECT))
-			hear(queue_of(qp), message);
+			end_of_peer(qp);
 	}
 	return 0;
 }
@@ -70,8 +91,13 @@ __attribute__((destructor)) static void fake_end(void)
 		sleep(1);
 }
 
+/* That the program has ended a connection, a file tells, too */
 static int disconnect_and_tell(struct rdma_cm_id *id)
 {
+	const char *told = getenv("FAKE_TOLD");
+
+	if (told)
+		close(open(told, O_CREAT | O_WRONLY, 0600));
 	push(id, RDMA_CM_EVENT_DISCONNECTED, 0);
 	return disconnect(id);
 }
