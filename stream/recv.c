@@ -47,6 +47,17 @@ static int error_told(int err)
 	}
 }
 
+/*
+ * A device says nothing of how it ended, and what its program was told has left may not have: so no
+ * end without a message is a clean one where either end is a device's. Of the features such a peer
+ * has not INLINE; rsockets, which has none, ends without a message where its program ends so
+ */
+static bool may_be_cut(const struct rsock *s)
+{
+	return s->mem.native ||
+	       (rsock_load(&s->state->features) && !rsock_has(s, STREAM_FEATURE_INLINE));
+}
+
 /* The transport's end: a Write without its DATA, or an end in the middle, is a broken connection */
 static int transport_ended(struct rsock *s, int err)
 {
@@ -55,8 +66,8 @@ static int transport_ended(struct rsock *s, int err)
 
 	if (rsock_load(&st->ends) & STREAM_DRY)
 		return err ? err : -ENOTCONN;
-	/* A device says nothing of how it ended; it may end so when DISCONNECT was said */
-	if (!err && s->mem.native && !(rsock_load(&st->ends) & (STREAM_IN_ENDED | STREAM_SAID)))
+	/* It may end so when DISCONNECT was said */
+	if (!err && may_be_cut(s) && !(rsock_load(&st->ends) & (STREAM_IN_ENDED | STREAM_SAID)))
 		err = -ECONNRESET;
 	/* The kernel has no SIGBUS to fear where it receives to */
 	rsock_memory_judge(s, err == -EFAULT ? -ENOSPC : err);

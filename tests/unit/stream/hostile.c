@@ -333,3 +333,41 @@ Test(hostile, write_without_data_then_fin)
 	OPS->destroy(s);
 	ends_peer_destroy(&p);
 }
+
+/*
+ * A FIN alone: of software it comes behind all that was accepted, of rsockets where its program
+ * does not close; a device, which has no INLINE, may have lost what its program had written
+ */
+Test(hostile, an_end_without_a_message)
+{
+	static const struct {
+		uint32_t without;
+		bool shut; /* SHUTDOWN goes before it */
+		ssize_t want;
+	} cases[] = {
+		{ 0, false, 0 },
+		{ ~0u, false, 0 },
+		{ STREAM_FEATURE_INLINE, false, -ECONNRESET },
+		{ ~(uint32_t)STREAM_FEATURE_ABORT, false, -ECONNRESET },
+		{ ~(uint32_t)STREAM_FEATURE_ABORT, true, 0 },
+	};
+
+	for (size_t i = 0; i < base_array_size(cases); i++) {
+		char octets[16] = "octets";
+		struct iovec out = { octets, 6 }, in = { octets, sizeof(octets) };
+		struct stream *s[2];
+
+		ends_without[0] = cases[i].without;
+		ends_open(s);
+		OPS->progress(s[0]);
+		cr_assert_eq(OPS->send(s[0], &out, 1), 6);
+		if (cases[i].shut)
+			cr_assert_eq(OPS->shutdown(s[0], SHUT_WR), 0);
+		cr_assert_eq(shutdown(s[0]->fd, SHUT_WR), 0);
+		usleep(2000);
+		cr_expect_eq(OPS->recv(s[1], &in, 1, 0), 6, "case %zu", i);
+		cr_expect_eq(OPS->recv(s[1], &in, 1, 0), cases[i].want, "case %zu", i);
+		ends_destroy(s);
+	}
+	ends_without[0] = 0;
+}
