@@ -36,4 +36,14 @@ rping=(timeout 20 "$apps/examples/warp-rping")
 check "software, queue pairs" pings in_peer "${rping[@]}"
 check "a device, queue pairs" pings "${rping[@]}" --provider verbs:siw0
 stop rping
+# The responder speaks before it has looked at what was sent, and then waits for that
+speaks=(accept send 1 got 1 closed -- send 1 got 1 close)
+pair=software-siw
+check "software, queue pairs: the responder speaks first" both "${speaks[@]}"
+in_peer rdma link add siw1 type siw netdev up0
+export SCRIPT_PROVIDER=verbs:siw1
+pair=verbs-siw
+check "a device, queue pairs: the responder speaks first" both "${speaks[@]}"
+pair=
+in_peer rdma link delete siw1
 check "siw is as it was" another_siw "$images/siw"
