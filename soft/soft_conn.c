@@ -265,10 +265,8 @@ static int accept_locked(struct soft_conn *c, const struct warp_conn_param *para
 {
 	int err;
 
-	if (param)
-		c->core.rdmap.ddp.mpa.config = soft_attr_config(param, MPA_RESPONDER);
-	err = soft_start_accept(&c->io, param ? param->private_data : NULL,
-				param ? param->private_data_len : 0);
+	c->core.rdmap.ddp.mpa.config = soft_attr_config(param, MPA_RESPONDER);
+	err = soft_start_accept(&c->io, param->private_data, param->private_data_len);
 	if (err == -EMSGSIZE)
 		return err;
 	c->start_by = base_deadline(base_now(), soft_attr_timeout(param));
