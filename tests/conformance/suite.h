@@ -111,9 +111,11 @@ _Noreturn void fail_at(const char *file, int line, const char *fmt, ...)
 	} while (0)
 #define check_octets(a, b, n)                                                                     \
 	do {                                                                                      \
-		size_t at_ = differ((a), (b), (n));                                               \
+		const uint8_t *a_ = (const void *)(a), *b_ = (const void *)(b);                   \
+		size_t at_ = differ(a_, b_, (n));                                                 \
 		if (at_ < (n))                                                                    \
-			fail("%s differs from %s at octet %zu of %zu", #a, #b, at_, (size_t)(n)); \
+			fail("%s differs from %s at octet %zu of %zu: %#x, not %#x", #a, #b, at_, \
+			     (size_t)(n), a_[at_], b_[at_]);                                      \
 	} while (0)
 
 /* The first octet that differs, or @n */
