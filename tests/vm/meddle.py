@@ -176,6 +176,8 @@ class Fault:
         self.done = False
 
     def __call__(self, side, octets, ulpdu):
+        if self.done and self.change is many_reads and ulpdu and is_response(ulpdu):
+            return  # an answer to a Read of ours would be a fault before theirs is told
         if self.done or side.who != self.who or not ulpdu or not self.fits(ulpdu):
             side.other.sock.sendall(octets)
             return

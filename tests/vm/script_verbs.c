@@ -16,6 +16,8 @@
 
 #include "script.h"
 
+#define FLUSH_MS 5000
+
 static struct rdma_event_channel *channel;
 static struct rdma_cm_id *id, *listener;
 static struct ibv_cq *send_cq, *recv_cq;
@@ -203,11 +205,20 @@ static const void *verbs_private_data(unsigned int *len)
 
 /* --- work --------------------------------------------------------------------------------- */
 
+/* What is posted when the end has come siw keeps for ever: siw_post_send knows only the kernel's */
+static bool is_over(void)
+{
+	struct pollfd p = { .fd = channel->fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
+}
+
 static int completion(struct ibv_cq *cq, struct ibv_wc *wc)
 {
-	for (int i = 0; i < SCRIPT_WAIT_MS; i++) {
+	for (int i = 0, after = 0; i < SCRIPT_WAIT_MS && after < FLUSH_MS; i++) {
 		if (ibv_poll_cq(cq, 1, wc) == 1)
 			return wc->status ? script_wrong("%s", ibv_wc_status_str(wc->status)) : 0;
+		after += is_over();
 		usleep(1000);
 	}
 	return script_wrong("no completion");
