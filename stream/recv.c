@@ -249,15 +249,20 @@ static size_t octets_take(struct rsock *s, const struct iovec *iov, int n, int f
 	return taken + fresh_take(s, c, len - taken, flags);
 }
 
-/* Nothing is there: will there ever be? */
+/*
+ * Nothing was there: will there ever be? Somebody else may have taken in the last octets since, and
+ * the end behind them
+ */
 static ssize_t nothing(struct rsock *s)
 {
+	const struct stream_rx *rx = &s->state->rx;
 	uint32_t there = rsock_load(&s->state->error);
 	int err = there && there != EPIPE ? s->base.ops->take_error(&s->base) : 0;
+	bool over = rsock_load(&s->state->ends) & (STREAM_IN_ENDED | STREAM_SHUT_RD);
 
 	if (err)
 		return -err;
-	return rsock_load(&s->state->ends) & (STREAM_IN_ENDED | STREAM_SHUT_RD) ? 0 : -EAGAIN;
+	return over && rsock_load(&rx->delivered) == rsock_load(&rx->consumed) ? 0 : -EAGAIN;
 }
 
 ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int flags)

@@ -611,6 +611,40 @@ Test(transfer, disconnect_ends_both)
 	scene_close(&c);
 }
 
+static struct scene *late;
+
+/* A reader asks when it has found nothing: now it comes, and another thread takes it in */
+static bool late_owes(const struct rnic_stream_mem *mem)
+{
+	struct scene *c = late;
+
+	late = NULL;
+	if (!c)
+		return false;
+	pour(c, 0, 1, 100);
+	ends_peer_message(&c->p, rs_msg(RS_OP_CTRL, RS_CTRL_DISCONNECT));
+	while (!(rsock_load(&rsock_of(c->s)->state->ends) & STREAM_IN_ENDED))
+		OPS->progress(c->s);
+	return false;
+}
+
+Test(transfer, an_end_behind_a_readers_back_is_not_told_before_its_octets)
+{
+	struct rnic_stream_ops ops;
+	struct scene c;
+	char octet;
+
+	scene_open(&c, 384, 4096);
+	ops = *rsock_of(c.s)->rnic;
+	ops.owes = late_owes;
+	rsock_of(c.s)->rnic = &ops;
+	late = &c;
+	cr_expect_eq(OPS->recv(c.s, &(struct iovec){ &octet, 1 }, 1, 0), -EAGAIN);
+	cr_expect_eq(swallow(&c), 100u);
+	cr_expect_eq(swallow(&c), 0u);
+	scene_close(&c);
+}
+
 /* The kernel tells of it once, and here it is who sends that is told */
 Test(transfer, a_reset_is_no_end)
 {
