@@ -1,91 +1,153 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Real programs and the differential test over devices: siw0 here, siw1 in the namespace
+# Real programs whose server is one process, and the differential test, over devices
 # Limit: 900
+# Table: verbs-software verbs-verbs
 port=8500
-. "$lab/devices.sh"
-ulimit -l unlimited
-file=/tmp/case/file got=/tmp/case/got
-head -c 3000000 /dev/urandom >$file
+. "$lab/served.sh"
 check "a siw device in each namespace" in_peer rdma link add siw1 type siw netdev up0
-under=(timeout -k 2 80 "${verbs[@]}")
 
-# serve COMMAND...: with $port in it; then ask() runs a client, and each of its ends is a device's
-serve() {
-	rm -f $report $got*
-	start server env WARPSOCK_REPORT= "${under[@]}" "$@"
-	await_port server $port
-}
-ask() { in_peer "${under[@]}" "$@"; }
-all='"software": 0, "kernel": 0, "verbs": [1-9][0-9]*, "tcp": 0'
-by_devices() { reports "$all.*\"errors\": 0"; }
-
+unheard=(env WARPSOCK_REPORT= "${soft[@]:2}") # by software, and not in a report
+proved() { clients_said && served_by "$its"; }
 netcat_up() {
-	serve sh -c "exec nc -l $SIW $port </dev/null >$got"
-	ask sh -c "exec nc -N $SIW $port <$file" && ends server 10 && cmp $file $got && by_devices
+	serve sh -c "exec nc -l $at $port </dev/null >$got"
+	ask sh -c "exec nc -N $at $port <$file" && ends server 10 && same && proved
 }
 netcat_down() {
-	serve sh -c "exec nc -l -N $SIW $port <$file"
-	ask sh -c "exec nc -d $SIW $port >$got" && ends server 10 && cmp $file $got && by_devices
+	serve sh -c "exec nc -l -N $at $port <$file"
+	ask sh -c "exec nc -d $at $port >$got" && ends server 10 && same && proved
 }
 # Its server ends with octets unread, which to the client is a reset
 iperf() {
-	serve iperf3 -s -1 -B $SIW -p $port
-	ask iperf3 -c $SIW -p $port -n 2M "$@" && ends server 10 && reports "$all"
+	serve iperf3 -s -1 -B $at -p $port
+	ask iperf3 -c $at -p $port -n 2M "$@" && ends server 10 && reports "$all_verbs" &&
+		served_by "$its"
 }
 http() {
-	serve python3 -m http.server --bind $SIW --directory /tmp/case $port
-	ask curl -sS -o $got http://$SIW:$port/file && cmp $file $got && stop server && by_devices
+	serve python3 -m http.server --bind $at --directory /tmp/case $port
+	ask curl -sSf -o $got "$(url file)" && same && stop server && clients_said
 }
-# In one process: workers come of a fork, and would be software's
+# In one process: workers come of a fork
 web() {
-	mkdir -p /tmp/case/nginx
-	cat >/tmp/case/nginx.conf <<-END
-		daemon off; master_process off; user root; pid /tmp/case/nginx/pid;
-		error_log /tmp/case/nginx.log;
-		events { worker_connections 64; }
-		http { access_log off; client_body_temp_path /tmp/case/nginx/a;
-			proxy_temp_path /tmp/case/nginx/b; fastcgi_temp_path /tmp/case/nginx/c;
-			uwsgi_temp_path /tmp/case/nginx/d; scgi_temp_path /tmp/case/nginx/e;
-			server { listen $SIW:$port; root /tmp/case; } }
+	nginx_folder $at:$port "master_process off;"
+	serve "${nginx[@]}"
+	ask curl -sSf -o $got "$(url file)" -o $got.2 "$(url file)" && same && same $got.2 &&
+		ask curl -sSf -T $file "$(url up/file)" && same $work/up/file && pieces &&
+		ask ab -q -k -n 40 -c 4 "$(url nginx.conf)" >/tmp/case/ab.log &&
+		all_answered 40 && stop server && proved
+}
+tls() {
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=warpsock \
+		-addext "subjectAltName=IP:$at" -keyout $work/key.pem -out $work/cert.pem
+	nginx_folder "$at:$port ssl; ssl_certificate $work/cert.pem;
+		ssl_certificate_key $work/key.pem" "master_process off;"
+	serve "${nginx[@]}"
+	ask curl -sSf --cacert $work/cert.pem -o $got "https://$at:$port/file" && same &&
+		ask curl -sSf --cacert $work/cert.pem -T $file "https://$at:$port/up/tls" &&
+		same $work/up/tls && stop server && proved
+}
+# Behind it stands nginx, by software
+proxy() {
+	local status=0
+	nginx_folder $at:$((port + 1)) "master_process off;"
+	start nginx in_peer timeout -k 2 100 "${unheard[@]}" "${nginx[@]}"
+	await_port nginx $((port + 1))
+	cat >$work/haproxy.cfg <<-END
+		global
+			nbthread 2
+		defaults
+			timeout connect 20s
+			timeout client 40s
+			timeout server 40s
+		listen web
+			mode http
+			bind $at:$port
+			server one $at:$((port + 1)) pool-purge-delay 50ms
 	END
-	serve nginx -p /tmp/case/nginx -c /tmp/case/nginx.conf
-	ask curl -sS -o $got http://$SIW:$port/file -o $got.2 http://$SIW:$port/file &&
-		cmp $file $got && cmp $file $got.2 && stop server && by_devices
+	serve haproxy -db -f $work/haproxy.cfg
+	ask curl -sSf -o $got "$(url file)" -o $got.2 "$(url nginx.conf)" && same &&
+		cmp $work/nginx.conf $got.2 && clients_said || status=1
+	stop server USR1
+	stop nginx
+	[ $status = 0 ] && served_by "$its"
 }
 memcache() {
-	serve memcached -u root -l $SIW -p $port -U 0 -t 2
-	ask python3 "$lab/memcache.py" $SIW $port && running server && stop server && by_devices
+	serve memcached -u root -l $at -p $port -U 0 -t 2
+	ask python3 "$lab/memcache.py" $at $port && running server && stop server && proved
 }
 redis() {
-	serve redis-server --bind $SIW --port $port --save "" --protected-mode no
-	ask redis-cli -h $SIW -p $port -x set key <$file &&
-		ask redis-cli -h $SIW -p $port get key >$got &&
-		[ "$(head -c 3000000 $got | sha256sum)" = "$(sha256sum <$file)" ] && by_devices
+	serve redis-server --bind $at --port $port --save "" --protected-mode no \
+		--repl-diskless-sync-delay 0
+	ask redis-cli -h $at -p $port -x set key <$file &&
+		ask redis-cli -h $at -p $port get key | head -c 1000000 | cmp - $file &&
+		ask redis-benchmark -h $at -p $port -n 200 -c 4 -t set,get -q && clients_said
 }
-redis_bench() {
-	ask redis-benchmark -h $SIW -p $port -n 400 -c 4 -t set,get -q |
-		tr '\r' '\n' | tail -n 2 && stop server && by_devices
+# It is a client here, and gets all that there is from a child of the server
+replica() {
+	local near=(timeout 20 "${unheard[@]}" redis-cli -p $((port + 1)))
+	start replica timeout -k 2 100 "${verbs[@]}" redis-server --bind 127.0.0.1 \
+		--port $((port + 1)) --save "" --dir $work --replicaof $at $port
+	await_port replica $((port + 1))
+	printf 'set last word\nwait 1 30000\n' | ask redis-cli -h $at -p $port | grep -x 1 &&
+		"${near[@]}" get key | head -c 1000000 | cmp - $file &&
+		"${near[@]}" get last | grep -x word
+	local status=$?
+	stop replica
+	stop server
+	[ $status = 0 ] && reports '"software": [1-9][0-9]*, "kernel": 0, "verbs": [2-9]' &&
+		served_by "$its"
 }
+# A second signal would halt its end
 latency() {
-	serve sockperf sr --tcp -i $SIW -p $port
-	ask sockperf pp --tcp -i $SIW -p $port -t 2 -m 100 && stop server INT && by_devices
+	serve sockperf sr --tcp -i $at -p $port
+	ask sockperf pp --tcp -i $at -p $port -t 2 -m 100 &&
+		kill -INT "$(pgrep -g "${pid_of[server]}" -x sockperf)" && ends server 10 && proved
+}
+threads() {
+	serve python3 "$stream" serve $at $port 3
+	ask python3 "$stream" talk $at $port 3 100000 && ends server 20 && proved
+}
+java=(env -C $work SERVE_AT=$at java -Xshare:auto -XX:TieredStopAtLevel=1
+	-cp "$project/build-vm/java" Http)
+java_() {
+	serve "${java[@]}" serve $port $((port + 1))
+	cp $file $work/file
+	ask curl -sSf -o $got "$(url file)" && same &&
+		ask "${java[@]}" echo $((port + 1)) file | grep -x "the same" &&
+		stop server && proved
+}
+node_() {
+	local node=(env -C $work SERVE_AT=$at node "$programs/http.js")
+	cp $file $work/file
+	serve "${node[@]}" serve $port
+	ask "${node[@]}" fetch $port file | grep "^file $(sha256sum <$file | cut -d ' ' -f 1)$" &&
+		stop server && proved
 }
 
-here=("${verbs[@]}") there=("${verbs[@]}") serves=here
-for program in netcat_up netcat_down http web memcache latency; do
-	port=$((port + 1))
-	check "verbs to verbs: $program" $program
-done
-for how in "" -R "-P 3"; do
-	port=$((port + 1))
-	# shellcheck disable=SC2086 # words
-	check "verbs to verbs: iperf3 $how" iperf $how
-done
-port=$((port + 1))
-check "verbs to verbs: redis, 3 MB" redis
-check "verbs to verbs: redis-benchmark, 4 connections" redis_bench
-check "verbs to verbs: Python's threads" echoes 3 100000
-check "Python's threads: each was a device's" by_devices
+both_ends() {
+	program "netcat sends" netcat_up
+	program "netcat is sent" netcat_down
+	program "http.server" http
+	program "nginx: files, ranges, uploads, kept connections" web
+	program "nginx by TLS" tls
+	program "haproxy, before nginx" proxy
+	program "memcached" memcache
+	program "sockperf" latency
+	program "iperf3" iperf
+	program "iperf3 -R" iperf -R
+	program "iperf3 -P 3" iperf -P 3
+	port=$((port + 10))
+	check "redis, and redis-benchmark" redis
+	check "a redis that copies it" replica
+	program "Python's threads" threads
+	program "Java" java_
+	program "Node" node_
+}
+pair=verbs-software server=("${soft[@]}") its=$all_software
+both_ends
+pair=verbs-verbs server=("${by_the_device[@]}") its=$all_verbs
+both_ends
+pair=
+in_peer rdma link delete siw1
 
 # The same random programs over TCP and over the device, which connects to itself
 random_programs() {
@@ -95,4 +157,3 @@ random_programs() {
 check "random programs, one thread" random_programs one 1500
 check "random programs, three threads" random_programs threads 600
 check "random programs, two processes" random_programs two 600
-in_peer rdma link delete siw1

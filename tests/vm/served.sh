@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# What the cases of real programs share: a server in the namespace, and its clients here, over
+# siw0. What they carry is $file, and comes as $got; their folder is $work.
+#
+# $server is what runs the server: software, or the device over there.
+. "$lab/devices.sh"
+served=/tmp/case/served.json # what the server reports
+soft=(env WARPSOCK_REPORT=$served "$apps/warpsock" run --all --mode on --)
+by_the_device=(env WARPSOCK_PROVIDER=verbs "${soft[@]:1}")
+programs=$project/tests/programs
+file=/tmp/case/file got=/tmp/case/got work=/tmp/case/work
+at=$PEER
+mkdir -m 755 $work
+head -c 1000000 /dev/urandom >$file
+ulimit -l unlimited
+
+# serve COMMAND...: with $port in it; another one's report is begun
+serve() {
+	rm -f $report $served $got*
+	start server in_peer timeout -k 2 300 "${server[@]}" "$@"
+	await_port server $port
+}
+ask() { timeout -k 2 100 "${verbs[@]}" "$@"; }
+same() { cmp $file "${1:-$got}"; }
+url() { echo "http://$at:$port/$1"; }
+
+# program NAME FUNCTION: a server, its clients, and what both report; a server that is left ends
+program() {
+	port=$((port + 10))
+	check "$@"
+	[ -z "${pid_of[server]:-}" ] || stop server
+}
+
+# What a report says of connections that were this one's and no other's
+all_software='"software": [1-9][0-9]*, "kernel": 0, "verbs": 0, "tcp": 0'
+all_verbs='"software": 0, "kernel": 0, "verbs": [1-9][0-9]*, "tcp": 0'
+theirs=$all_verbs # the clients'
+clients_said() { reports "$theirs.*\"errors\": 0"; }
+# served_by PATTERN: and so says the server, which has ended
+served_by() { cat $served; grep -qE "$1" $served; }
+
+# nginx_folder LISTEN WORDS...: its configuration, and $file in its folder
+nginx_folder() {
+	mkdir -p $work/up
+	rm -f $work/error.log
+	cp $file $work/file
+	cat >$work/nginx.conf <<-END
+		daemon off; user root; pid $work/nginx.pid; error_log $work/error.log info;
+		${*:2}
+		events { worker_connections 64; }
+		http { access_log off; client_max_body_size 0; client_body_temp_path $work/a;
+			proxy_temp_path $work/b; fastcgi_temp_path $work/c;
+			uwsgi_temp_path $work/d; scgi_temp_path $work/e;
+			server { listen $1; root $work;
+				location /up/ { dav_methods PUT; } } }
+	END
+}
+nginx=(nginx -p $work -c $work/nginx.conf -e $work/error.log)
+# Of $file, over one connection
+pieces() {
+	rm -f $got*
+	ask curl -sSf -r 0-999 -o $got.1 "$(url file)" --next -sSf -r 1000-70000 -o $got.2 \
+		"$(url file)" --next -sSf -r 70001- -o $got.3 "$(url file)" &&
+		cat $got.[123] >$got && same
+}
+# all_answered N: of ab's requests
+all_answered() {
+	cat /tmp/case/ab.log
+	grep -q "^Complete requests: *$1$" /tmp/case/ab.log &&
+		grep -q "^Failed requests: *0$" /tmp/case/ab.log
+}
