@@ -11,6 +11,12 @@
 /* The calls that are used, without those that the headers have as inlines */
 /* Writes of no octets that a connection may send by itself, at most (verbs_stream_nudge.c) */
 #define VERBS_NUDGES 6
+/*
+ * siw sends other octets than those of a message of up to 32 that is one piece and lies on two
+ * pages (docs/interop.md)
+ */
+#define VERBS_SMALL 64u
+#define VERBS_PAGE 4096u
 
 #define VERBS_CALLS(X)                 \
 	X(ibv, ack_async_event)        \

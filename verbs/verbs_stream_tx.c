@@ -3,8 +3,9 @@
  * Octets out: each operation's are copied to memory that the device knows, for they are the
  * program's again when the call returns, and lie there until the device says that they have left.
  *
- * The memory is a ring of octets. tx moves its head, rx its tail; what a completion gives back is
- * all up to the end of its operation, for a queue pair ends operations in their order.
+ * The memory is a ring of octets, whole pages. tx moves its head, rx its tail; what a completion
+ * gives back is all up to the end of its operation, for a queue pair ends operations in their
+ * order.
  */
 #include <errno.h>
 #include <string.h>
@@ -62,18 +63,27 @@ static int ring_pieces(const struct verbs_stream *s, uint64_t at, uint32_t len,
 	return len > first ? 2 : 1;
 }
 
+/* Where it goes: what is small is to lie on one page */
+static uint64_t ring_place(uint64_t at, uint32_t len)
+{
+	uint32_t left = VERBS_PAGE - at % VERBS_PAGE;
+
+	return len <= VERBS_SMALL && len > left ? at + left : at;
+}
+
 /* False: there is no room for it */
 static bool batch_add(struct verbs_stream *s, struct batch *b, const struct rnic_stream_wr *wr)
 {
 	struct ibv_send_wr *w = &b->wr[b->n];
+	uint64_t at = ring_place(b->at, wr->len);
 
-	if (b->n == base_min(BATCH, sends_left(s)) || wr->len > octets_left(s, b->at))
+	if (b->n == base_min(BATCH, sends_left(s)) || at - b->at + wr->len > octets_left(s, b->at))
 		return false;
-	ring_put(s, b->at, wr);
+	ring_put(s, at, wr);
 	*w = (struct ibv_send_wr){
-		.wr_id = verbs_stream_id(false, b->at + wr->len),
+		.wr_id = verbs_stream_id(false, at + wr->len),
 		.sg_list = b->sge[b->n],
-		.num_sge = ring_pieces(s, b->at, wr->len, b->sge[b->n]),
+		.num_sge = ring_pieces(s, at, wr->len, b->sge[b->n]),
 		.opcode = wr->stag ? IBV_WR_RDMA_WRITE : IBV_WR_SEND,
 		.send_flags = IBV_SEND_SIGNALED,
 	};
@@ -81,7 +91,7 @@ static bool batch_add(struct verbs_stream *s, struct batch *b, const struct rnic
 	w->wr.rdma.rkey = wr->stag;
 	if (b->n)
 		b->wr[b->n - 1].next = w;
-	b->at += wr->len;
+	b->at = at + wr->len;
 	b->n++;
 	return true;
 }

@@ -225,6 +225,31 @@ Test(soft_ops, pieces_are_gathered_and_scattered)
 	ends_drop();
 }
 
+/* Behind a Read, so that a device sends them by itself and not in the call */
+Test(soft_ops, small_messages_that_lie_on_two_pages)
+{
+	enum { PAGE = 4096, MESSAGES = 40 };
+	struct warp_send_wr rd = { .opcode = WARP_WR_READ };
+	struct warp_send_wr small = { .opcode = WARP_WR_SEND, .flags = WARP_SEND_FENCE };
+
+	ends_default();
+	fill(a.mem, END_ROOM, 1);
+	rd.remote_stag = warp_mr_stag(b.mr);
+	rd.remote_to = (uintptr_t)b.mem;
+	cr_assert_eq(end_post(&a, rd, END_ROOM / 2, END_ROOM / 2), 1);
+	for (unsigned int i = 0; i < MESSAGES; i++) {
+		cr_assert_eq(end_recv(&b, i, END_ROOM / 2 + i * PAGE, 64), 1);
+		cr_assert_eq(end_post(&a, small, (i + 1) * PAGE - 1 - i % 7, 8 + i), 1);
+	}
+	for (unsigned int i = 0; i < MESSAGES; i++) {
+		cr_assert_eq(end_next(&b, &a).byte_len, 8 + i);
+		cr_assert_eq(memcmp(b.mem + END_ROOM / 2 + i * PAGE,
+				    a.mem + (i + 1) * PAGE - 1 - i % 7, 8 + i),
+			     0, "%u", i);
+	}
+	ends_drop();
+}
+
 Test(soft_ops, inline_octets_are_copied_by_the_call)
 {
 	char text[257] = "taken at once";

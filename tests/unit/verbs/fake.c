@@ -468,6 +468,8 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 {
 	for (; wr; wr = wr->next) {
 		pthread_mutex_lock(&lock);
+		if (wr->num_sge)
+			fake.piece[fake.num_sent % 16] = *wr->sg_list;
 		fake.sent[fake.num_sent++ % 16] = *wr;
 		pthread_mutex_unlock(&lock);
 		if (wr->send_flags & IBV_SEND_SIGNALED)

@@ -25,6 +25,7 @@ struct fake {
 	uint8_t reply_len;
 	unsigned int regions; /* how many can be registered */
 	struct ibv_send_wr sent[16];
+	struct ibv_sge piece[16]; /* the first of each */
 	unsigned int num_sent;
 	unsigned int made, destroyed; /* objects of all kinds */
 };

@@ -294,6 +294,31 @@ Test(stream, a_responder_waits_for_the_first_word)
 	}
 }
 
+/* siw sends other octets than those of a small message that lies on two pages */
+Test(stream, small_messages_lie_on_one_page)
+{
+	static char octets[997];
+	struct iovec iov = { octets, 0 };
+	struct rnic_stream_wr wr = { .iov = &iov, .niov = 1 };
+	struct rnic_stream_mem mem = { 0 };
+	unsigned int crossed = 0;
+
+	open_one(&mem);
+	for (unsigned int i = 0; i < 4000; i++) {
+		const struct ibv_sge *piece = &fake.piece[fake.num_sent % 16];
+
+		wr.len = (uint32_t)(iov.iov_len = i % 2 ? sizeof(octets) : 4 + i / 2 % 60);
+		cr_assert_eq(STREAM.send(&mem, -1, &wr, 1), 1, "%u", i);
+		look(&mem);
+		if (piece->addr % 4096 + wr.len <= 4096)
+			continue;
+		cr_assert_gt(wr.len, 64u, "%u", i);
+		crossed++;
+	}
+	cr_expect_gt(crossed, 0u);
+	close_one(&mem);
+}
+
 static void forget(int fd)
 {
 }
