@@ -64,7 +64,7 @@ forms() {
 	check "${which}the server speaks first" \
 		talk put 70000 get 1 eof close -- sleep 300 get 70000 put 1 close
 	check "${which}3 MB each way at once, with poll" \
-		talk polling trade 3 1000000 eof close -- polling trade 3 1000000 close
+		talk polling trade 3 1000000 put 1 eof close -- polling trade 3 1000000 get 1 close
 	check "${which}the client shuts its direction" \
 		talk get 5000 eof put 5000 close -- put 5000 shut wr get 5000 eof close
 	check "${which}the server shuts its direction" \

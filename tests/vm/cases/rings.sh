@@ -20,16 +20,16 @@ for pair in software-librspreload librspreload-software; do
 		far rcvbuf $size
 		count=$((size < 100 ? 50 * size : 20000))
 		check "a ring of $((size * 2)) octets there" \
-			sockets trade 10 $count close -- trade 10 $count eof close
+			sockets trade 10 $count get 1 close -- trade 10 $count put 1 eof close
 	done
 	for size in 16 31 65535; do
 		far rqsize $size
 		check "$size credits there" \
-			sockets trade 400 5 close -- trade 400 5 eof close
+			sockets trade 400 5 get 1 close -- trade 400 5 put 1 eof close
 	done
 	far sndbuf 1
 	check "the smallest send buffer there" \
-		sockets trade 10 20000 close -- trade 10 20000 eof close
+		sockets trade 10 20000 get 1 close -- trade 10 20000 put 1 eof close
 	server=() client=()
 	far keepalive 1
 	check "keepalives are no octets" sockets \

@@ -32,14 +32,14 @@ first_words() {
 		unset WARPSOCK_CRC
 		export WARPSOCK_RING=8K WARPSOCK_CREDITS=32
 		check "a ring of 8 KiB and 32 credits" \
-			sockets trade 200 2000 close -- trade 200 2000 eof close
+			sockets trade 200 2000 get 1 close -- trade 200 2000 put 1 eof close
 		export WARPSOCK_RING=64M WARPSOCK_CREDITS=32767
 		check "a ring of 64 MiB and 32767 credits" \
-			sockets trade 10 20000 close -- trade 10 20000 eof close
+			sockets trade 10 20000 get 1 close -- trade 10 20000 put 1 eof close
 		unset WARPSOCK_RING WARPSOCK_CREDITS
 		check "by poll, at most 1000 octets at once" sockets \
-			polling piece 1000 trade 10 20000 close -- \
-			polling piece 1000 trade 10 20000 eof close
+			polling piece 1000 trade 10 20000 get 1 close -- \
+			polling piece 1000 trade 10 20000 put 1 eof close
 	done
 }
 

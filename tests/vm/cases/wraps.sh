@@ -9,7 +9,7 @@ limit=90
 # Our report proves the number: a message is at least one FPDU.
 wraps() {
 	mode=(--all --mode on --report /tmp/case/report.json)
-	sockets trade $messages 3 close -- trade $messages 3 eof close || return
+	sockets trade $messages 3 get 1 close -- trade $messages 3 put 1 eof close || return
 	python3 - $messages </tmp/case/report.json <<-'END'
 		import json, sys
 		report = json.load(open("/tmp/case/report.json"))
