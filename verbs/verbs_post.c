@@ -104,9 +104,12 @@ static int pieces_inline(struct verbs_qp *q, struct ibv_send_wr *out, const stru
 /* What is small and lies on two pages is two pieces for siw. How many there are, then */
 static int piece_part(const struct verbs_qp *q, struct ibv_sge *sg, int n)
 {
-	uint32_t left = VERBS_PAGE - sg[0].addr % VERBS_PAGE;
+	uint32_t left;
 
-	if (!q->dev->siw || n != 1 || sg[0].length > VERBS_SMALL || sg[0].length <= left)
+	if (!q->dev->siw || n != 1 || sg[0].length > VERBS_SMALL)
+		return n;
+	left = VERBS_PAGE - sg[0].addr % VERBS_PAGE;
+	if (sg[0].length <= left)
 		return n;
 	sg[1] = (struct ibv_sge){ sg[0].addr + left, sg[0].length - left, sg[0].lkey };
 	sg[0].length = left;
