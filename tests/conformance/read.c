@@ -300,6 +300,9 @@ static void unasked_response(struct world *w)
 			r = take_request(w);
 			answer(w, &r, true, 0, 8);
 			world_wc(w);
+			/* siw says nothing of a fault while it sends, as it may a nudge */
+			if (w->kind == DEVICE)
+				world_settle(w);
 		}
 		peer_tagged(&w->peer, RDMAP_READ_RESP, true, w->arena_stag,
 			    (uintptr_t)w->arena + 100, "8 octets", i == 2 ? 0 : 8);
