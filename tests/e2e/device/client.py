@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 from expect import error_of, expect  # noqa: E402
 
 PEER = ("127.0.0.1", 7)
-OWN = ("127.0.0.1", 40000)
+OWN = ("127.0.0.1", 4000)
 ESTABLISHED, SYN_SENT, CLOSE = 1, 2, 7  # of TCP_INFO
 SO_PEERNAME, IP_MTU, SIOCOUTQ = 28, 14, 0x5411
 libc = ctypes.CDLL(None, use_errno=True)
@@ -73,7 +73,7 @@ def asked():
     with socket.socket(socket.AF_INET6) as dual:
         dual.connect(("::ffff:127.0.0.1", 7))
         expect(dual.getpeername()[:2], ("::ffff:127.0.0.1", 7))
-        expect(dual.getsockname()[:2], ("::ffff:127.0.0.1", 40000))
+        expect(dual.getsockname()[:2], ("::ffff:127.0.0.1", 4000))
 
 
 def asked_early():

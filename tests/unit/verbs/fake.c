@@ -124,13 +124,6 @@ static struct rdma_event_channel *create_event_channel(void)
 	return made(&c->rdma);
 }
 
-static void destroy_event_channel(struct rdma_event_channel *at)
-{
-	close(at->fd);
-	free(base_container_of(at, struct channel, rdma));
-	destroyed();
-}
-
 static int get_cm_event(struct rdma_event_channel *at, struct rdma_cm_event **out)
 {
 	struct channel *c = base_container_of(at, struct channel, rdma);
@@ -166,6 +159,19 @@ static int destroy_id(struct rdma_cm_id *id)
 	pthread_mutex_unlock(&lock);
 	free(id);
 	return destroyed();
+}
+
+static void destroy_event_channel(struct rdma_event_channel *at)
+{
+	struct channel *c = base_container_of(at, struct channel, rdma);
+
+	/* Who asked and was not heard goes with it */
+	for (; c->head != c->tail; c->head++)
+		if (c->event[c->head % 8].event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			destroy_id(c->event[c->head % 8].id);
+	close(at->fd);
+	free(c);
+	destroyed();
 }
 
 static void name_keep(struct sockaddr_storage *out, const struct sockaddr *addr)

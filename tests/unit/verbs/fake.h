@@ -10,8 +10,11 @@
 
 #include "verbs/verbs_lib.h"
 
-/* Of an id that is bound to an address without one, and of peers who ask */
-#define FAKE_PORT 40000
+/*
+ * Of an id that is bound to an address without one, and of peers who ask: none that the kernel
+ * gives out
+ */
+#define FAKE_PORT 4000
 
 struct fake {
 	int load; /* what verbs_lib_load() says */
