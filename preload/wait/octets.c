@@ -107,6 +107,23 @@ int octets_wait(struct octets_call *c, unsigned int level)
 
 #define PIECES 64
 
+/*
+ * Did it fail because a device could not begin? Then the call is to try again, over what has come
+ * in its place, or @r says why nothing has. Another thread may have been first.
+ */
+static bool goes_on(struct octets_call *c, long *r)
+{
+	if (*r > 0 || *r == -EAGAIN || c->stream->carrier < 0)
+		return false;
+	if (!sock_has(c->sock, c->stream) && *r != -ENODEV)
+		return false;
+	*r = sock_leave_device(c->sock, (int)*r);
+	if (sock_has(c->sock, c->stream) || sock_role(c->sock) != SOCK_STREAM_ON)
+		return false;
+	c->stream = __atomic_load_n(&c->sock->stream, __ATOMIC_ACQUIRE);
+	return true;
+}
+
 /* One try: octets, 0 the end, -EAGAIN, -errno, OCTETS_THEIRS */
 static long take_once(struct octets_call *c, const struct pieces *p, size_t done, size_t *asked)
 {
@@ -121,7 +138,9 @@ static long take_once(struct octets_call *c, const struct pieces *p, size_t done
 		iov = rest;
 		*asked = stream_iov_len(rest, n);
 	}
-	got = c->stream->ops->recv(c->stream, iov, n, c->flags & (MSG_PEEK | MSG_TRUNC));
+	do {
+		got = c->stream->ops->recv(c->stream, iov, n, c->flags & (MSG_PEEK | MSG_TRUNC));
+	} while (goes_on(c, &got));
 	if (got == -ENOMSG)
 		sock_fall_back(c->sock);
 	return got;
@@ -295,7 +314,9 @@ static long give(struct octets_call *c, const struct pieces *p)
 	do {
 		int k = pieces_rest(p, sum, p->len - sum, rest, PIECES);
 
-		sent = c->stream->ops->send(c->stream, rest, k);
+		do {
+			sent = c->stream->ops->send(c->stream, rest, k);
+		} while (goes_on(c, &sent));
 		if (sent > 0)
 			sum += (size_t)sent;
 		else if (sent == -EAGAIN)

@@ -86,6 +86,24 @@ def asked_early():
     expect(error_of(sock.getpeername), "ENOTCONN")
 
 
+def unanswered():
+    """By the device, and then by TCP, where nobody listens: which call finds out is no matter."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        nobody = closed.getsockname()
+        for call in (lambda sock: sock.recv(1), lambda sock: sock.send(b"x"),
+                     lambda sock: sock.recv(1, socket.MSG_PEEK)):
+            with socket.socket() as sock:
+                sock.setblocking(False)
+                expect(sock.connect_ex(nobody), errno.EINPROGRESS)
+                said = "EAGAIN"
+                while said == "EAGAIN":
+                    time.sleep(0.01)
+                    said = error_of(call, sock)
+                expect(said, "ECONNREFUSED")
+                expect(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), 0)
+
+
 def left():
     """The process ends while the attendant, which has its lock, is in the device's library."""
     sock = socket.create_connection(PEER)

@@ -128,6 +128,8 @@ CLIENTS = (
      {"FAKE_CALLS": "100"}, 3),
     ("what a device's stream says of itself", "asked", {}, 0),
     ("and while it is under way", "asked_early", {"FAKE_CONNECTED": TIMEWAIT}, 0),
+    ("a call that finds out that nobody has answered", "unanswered",
+     ROCE | {"FAKE_CONNECTED": TIMEWAIT} | SOON, 0),
     ("a program is executed behind a close()", "executed",
      {"FAKE_LATE": "300", "WARPSOCK_LINGER": "30"}, 0),
     ("the device's library has ended: nobody comes to it", "owed", {"FAKE_FULL": "1"}, 3),
