@@ -439,6 +439,7 @@ const struct stream_ops stream_rsock_ops = {
 	.kept = rsock_kept,
 	.progress = rsock_progress,
 	.speak_plain = rsock_speak_plain,
+	.decline = rsock_decline,
 	.send = rsock_send,
 	.recv = rsock_recv,
 	.levels = rsock_levels,

@@ -21,6 +21,7 @@ int rsock_start(struct rsock *s);
 /* Nothing is waited for any more */
 void rsock_start_over(struct rsock *s);
 int rsock_speak_plain(struct stream *stream);
+int rsock_decline(struct stream *stream);
 uint64_t rsock_wait_deadline(struct stream *stream);
 /* Are writes taken before the connection is open? Only when TCP is connected, as the kernel does */
 static inline bool rsock_holds(const struct rsock *s)

@@ -439,6 +439,34 @@ int rsock_speak_plain(struct stream *stream)
 	return err;
 }
 
+/* Both locks */
+static int decline(struct rsock *s)
+{
+	if (rsock_load(&s->state->stage) >= STREAM_STARTING)
+		return -EALREADY;
+	s->rnic->reject(&s->mem, stream_fd(&s->base), NULL, 0);
+	s->state->rejected = true;
+	start_failed(s, -ECONNRESET);
+	/* Who gets the socket finds nothing of it */
+	rsock_memory_unname(s);
+	return 0;
+}
+
+int rsock_decline(struct stream *stream)
+{
+	struct rsock *s = rsock_of(stream);
+	int err;
+
+	if (s->initiator || !s->mem.native || rsock_is_foreign(s))
+		return -EALREADY;
+	rsock_rx_lock(s);
+	rsock_tx_lock(s);
+	err = decline(s);
+	rsock_tx_unlock(s);
+	rsock_rx_unlock(s);
+	return err;
+}
+
 /* A plain writer waits for the kernel's room, and each time something happens there may be some */
 static void room_note(struct rsock *s)
 {

@@ -76,6 +76,8 @@ struct stream_ops {
 	 * -EALREADY: start-up is under way or over.
 	 */
 	int (*speak_plain)(struct stream *s);
+	/* Passive side, of a device: 0, a Request with no answer yet is refused; or -EALREADY */
+	int (*decline)(struct stream *s);
 	/*
 	 * Octets taken or given, 0 the end (recv), -EAGAIN, or -errno. MSG_PEEK, MSG_TRUNC of
 	 * @flags
@@ -92,10 +94,7 @@ struct stream_ops {
 	int (*take_error)(struct stream *s);
 	/* One that was taken, and could not be told */
 	void (*give_error)(struct stream *s, int err);
-	/*
-	 * SO_RCVLOWAT; the transport's own is not the program's, for one octet may be a grant. It
-	 * begins as the socket's was.
-	 */
+	/* SO_RCVLOWAT, at first the socket's; the transport's own may be for a grant */
 	size_t (*lowat)(struct stream *s);
 	void (*set_lowat)(struct stream *s, size_t octets);
 	int (*shutdown)(struct stream *s, int how);

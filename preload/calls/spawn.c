@@ -24,6 +24,7 @@
 #include "preload/process/environment.h"
 #include "preload/process/loadable.h"
 #include "preload/process/spawn_gift.h"
+#include "preload/sock/decline.h"
 #include "preload/sock/kept.h"
 #include "preload/sock/others.h"
 #include "preload/sock/sock.h"
@@ -205,8 +206,11 @@ static struct {
 /* One more process will have it; -EOPNOTSUPP: that cannot go on with it */
 static int lend(struct sock *s, bool loads)
 {
-	int err = loads ? s->stream->ops->hand_over(s->stream) : -EOPNOTSUPP;
+	int err;
 
+	if (sock_decline(s))
+		return 0;
+	err = loads ? s->stream->ops->hand_over(s->stream) : -EOPNOTSUPP;
 	if (err || s->lent)
 		return err;
 	kept_write(s);

@@ -17,6 +17,7 @@
 #include "preload/guard/edge.h"
 #include "preload/guard/nap.h"
 #include "preload/rules/choose.h"
+#include "preload/sock/attend.h"
 #include "preload/sock/gate.h"
 #include "preload/sock/provider.h"
 #include "preload/table/libc.h"
@@ -89,6 +90,7 @@ static long take(struct sock *s, struct device_call *c)
 	long r;
 
 	pthread_mutex_lock(&device_lock);
+	device_yield_declined(s);
 	r = s->gate.listener ? both_try(s, c) : CALL_RESTART;
 	pthread_mutex_unlock(&device_lock);
 	return r;
@@ -185,8 +187,12 @@ long device_serve(struct sock *s, const struct device_call *c)
 
 	if (!fresh)
 		return r;
-	/* The peer waits for the answer */
-	sock_progress(fresh);
+	/* The peer waits for the answer. What can come again by TCP may be for a child yet */
+	__atomic_store_n(&fresh->taker, gettid(), __ATOMIC_RELAXED);
+	if (s->gate.beside)
+		attend_accepted(fresh);
+	else
+		sock_progress(fresh);
 	if (c->addr)
 		device_name_give(fresh, true, c->addr, c->len);
 	sock_put(fresh);

@@ -39,10 +39,16 @@ static int stream_state(struct sock *s)
 	return shut & (SHUT_WR + 1) ? TCP_FIN_WAIT2 : TCP_ESTABLISHED;
 }
 
+/* Servers ask who has come before they fork: that is no answer to the peer yet */
+static bool waits_for_answer(const struct sock *s)
+{
+	return s->accepted && !(s->stream->ops->levels(s->stream, NULL) & STREAM_STARTED);
+}
+
 /* 0: that the kernel knows */
 static int state_of(struct sock *s)
 {
-	if (sock_on_device(s))
+	if (sock_on_device(s) && !waits_for_answer(s))
 		sock_progress(s);
 	if (sock_on_device(s))
 		return stream_state(s);

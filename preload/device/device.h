@@ -52,6 +52,8 @@ long device_serve(struct sock *s, const struct device_call *c);
 /* Of all listeners: who takes from one, or changes it. Before all other locks of preload/ */
 extern pthread_mutex_t device_lock;
 
+/* Lock. Of a process that accepts for others software serves all of them */
+void device_yield_declined(struct sock *s);
 /* As shutdown() of a listener that is a device's */
 long device_shutdown(struct sock *s, int fd, int how);
 /* A filter is to stand: it would not let through what the libraries of devices do */

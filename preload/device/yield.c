@@ -7,7 +7,7 @@
  * It goes with a fork() before the first of its connections was accepted: which process will serve
  * is not known then, and software serves in all of them. Later it stays the parent's, if that
  * waits there by a set or a thread; else it goes, too, for who accepts and then forks cannot
- * serve what a device carries.
+ * serve what a device carries. So it does where that has shown (preload/sock/decline.c).
  */
 #include "preload/device/device.h"
 
@@ -15,9 +15,11 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "preload/guard/edge.h"
+#include "preload/sock/decline.h"
 #include "preload/sock/gate.h"
 #include "preload/sock/provider.h"
 #include "preload/table/libc.h"
@@ -44,6 +46,12 @@ static void yield(struct sock *s, enum config_reason reason)
 {
 	device_go(s, true);
 	provider_forgo(s, reason);
+}
+
+void device_yield_declined(struct sock *s)
+{
+	if (s->gate.listener && s->gate.beside && sock_has_declined())
+		yield(s, CONFIG_REASON_FORKED);
 }
 
 static void yield_confined(int fd, struct fdent *ent, void *ctx)
@@ -83,7 +91,7 @@ long device_shutdown(struct sock *s, int fd, int how)
 
 static bool stays(const struct sock *s)
 {
-	return __atomic_load_n(&s->gate.pinned, __ATOMIC_ACQUIRE) &&
+	return !sock_has_declined() && __atomic_load_n(&s->gate.pinned, __ATOMIC_ACQUIRE) &&
 	       __atomic_load_n(&s->gate.served, __ATOMIC_ACQUIRE);
 }
 
@@ -97,9 +105,21 @@ static void yield_forking(int fd, struct fdent *ent, void *ctx)
 		yield(s, CONFIG_REASON_FORKED);
 }
 
+/* What another thread has just accepted is not for this one's child */
+static void decline(int fd, struct fdent *ent, void *ctx)
+{
+	struct sock *s = sock_of_entry(ent);
+
+	if (s && __atomic_load_n(&s->taker, __ATOMIC_RELAXED) == *(const pid_t *)ctx)
+		sock_decline(s);
+}
+
 void device_before_fork(void)
 {
+	pid_t self = gettid();
+
 	pthread_mutex_lock(&device_lock);
+	fdtab_each(decline, &self);
 	fdtab_each(yield_forking, NULL);
 }
 
@@ -108,7 +128,10 @@ static void yield_executing(int fd, struct fdent *ent, void *ctx)
 {
 	struct sock *s = sock_of_entry(ent);
 
-	if (s && s->gate.listener && !s->gate.beside && !(libc.fcntl(fd, F_GETFD, 0) & FD_CLOEXEC))
+	if (!s || libc.fcntl(fd, F_GETFD, 0) & FD_CLOEXEC)
+		return;
+	sock_decline(s);
+	if (s->gate.listener && !s->gate.beside)
 		yield(s, CONFIG_REASON_FORKED);
 }
 

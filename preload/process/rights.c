@@ -28,6 +28,7 @@
 #include "preload/guard/edge.h"
 #include "preload/guard/nap.h"
 #include "preload/process/inherit.h"
+#include "preload/sock/decline.h"
 #include "preload/sock/kept.h"
 #include "preload/sock/others.h"
 #include "preload/sock/sock.h"
@@ -117,7 +118,8 @@ static int leave(int fd, void *ctx)
 
 	if (!s)
 		return 0;
-	sock_progress(s);
+	if (!sock_decline(s))
+		sock_progress(s);
 	flight->err = sock_role(s) == SOCK_STREAM_ON ? may_leave(s, flight->abroad) : 0;
 	if (flight->err) {
 		base_err("descriptor %d is a DDP stream and cannot be passed on: %s", fd,

@@ -22,6 +22,7 @@
 #include "base/process.h"
 #include "preload/process/environment.h"
 #include "preload/process/relay.h"
+#include "preload/sock/decline.h"
 #include "preload/sock/kept.h"
 #include "preload/sock/others.h"
 #include "preload/table/libc.h"
@@ -150,7 +151,8 @@ static int give(struct spawn_gift *g, struct spawn_number *number, bool loads)
 	struct stream *stream = number->sock->stream;
 	int err;
 
-	sock_progress(number->sock);
+	if (!sock_decline(number->sock))
+		sock_progress(number->sock);
 	if (sock_role(number->sock) != SOCK_STREAM_ON) {
 		number_drop(number);
 		return 0;

@@ -43,6 +43,8 @@
 #define LOOK_AGAIN (100 * BASE_NS_PER_MS)
 /* So long the program is given to call by itself */
 #define LEFT_ALONE BASE_NS_PER_MS
+/* And so long, who has accepted, to fork for what it has */
+#define FORK_TIME (100 * BASE_NS_PER_MS)
 
 struct charge {
 	struct base_list node;
@@ -377,6 +379,11 @@ static void attend_open(struct sock *s, uint64_t begin)
 void attend_starting(struct sock *s)
 {
 	attend_open(s, 0);
+}
+
+void attend_accepted(struct sock *s)
+{
+	attend_open(s, base_deadline(base_now(), FORK_TIME));
 }
 
 /* Where there is no thread, those who come by see to what was closed */

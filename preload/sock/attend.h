@@ -15,6 +15,8 @@ void attend_closed(struct sock *s);
 void attend_to_end(struct sock *s);
 /* Until it is open and what was written meanwhile has left */
 void attend_starting(struct sock *s);
+/* A device's that was accepted, whose peer waits: answered soon, if no call does it before */
+void attend_accepted(struct sock *s);
 /* After a call: if the kernel did not take all that was accepted, sees to it that it leaves */
 void attend_owing(struct sock *s);
 /* What the thread sleeps on may be another descriptor by now */

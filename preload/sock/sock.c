@@ -192,7 +192,12 @@ static int entry_own(struct fdent *ent)
 
 static void stream_end(struct sock *s)
 {
-	int left = s->stream->ops->close(s->stream);
+	int left;
+
+	/* Who accepts and closes has answered */
+	if (s->accepted && sock_on_device(s))
+		s->stream->ops->progress(s->stream);
+	left = s->stream->ops->close(s->stream);
 
 	/* A thread that sleeps in a call finds its end: nothing else may come that wakes it */
 	sock_tell(s);
@@ -259,6 +264,7 @@ static struct sock *sock_alloc(int fd)
 	s->native = NULL;
 	s->gate = (struct gate){ .fd = -1 };
 	s->told = false;
+	s->taker = 0;
 	s->forgone = CONFIG_REASON_NONE;
 	s->mode = CONFIG_USE_TCP;
 	s->peer_len = 0;

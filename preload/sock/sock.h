@@ -79,6 +79,7 @@ struct sock {
 	 */
 	struct rnic_native *native;
 	bool told;
+	pid_t taker; /* atomic: of a device's that was accepted, the thread */
 	enum config_reason forgone;
 	struct gate gate;
 	int severed; /* atomic: what a connect() under way is to say, which another ended */

@@ -5,6 +5,7 @@
     py_pass.py fork PORT     socketserver.ForkingTCPServer, which echoes
     py_pass.py pass PORT     workers, to whom connections go by multiprocessing.reduction
     py_pass.py spawn PORT    the same with workers that were executed
+    py_pass.py unread PORT   as pass, and nobody has read of them before
 """
 import contextlib
 import multiprocessing
@@ -42,7 +43,7 @@ def work(pipe):
                     conn.sendall(octets)
 
 
-def hand_out(port, context):
+def hand_out(port, context, reads=True):
     pipes, workers = [], []
     for _ in range(WORKERS):
         mine, theirs = context.Pipe()
@@ -56,8 +57,8 @@ def hand_out(port, context):
             conn = listener.accept()[0]
             line = b""
             with contextlib.suppress(ConnectionError):
-                line = conn.recv(100)
-            if line:
+                line = conn.recv(100) if reads else b""
+            if line or not reads:
                 pipes[number % WORKERS].send_bytes(line)
                 multiprocessing.reduction.send_handle(pipes[number % WORKERS], conn.fileno(),
                                                       workers[number % WORKERS].pid)
@@ -71,7 +72,8 @@ def main():
     if verb == "fork":
         with Forking((HOST, port), Echo) as server:
             server.serve_forever()
-    hand_out(port, multiprocessing.get_context(verb if verb == "spawn" else "fork"))
+    hand_out(port, multiprocessing.get_context(verb if verb == "spawn" else "fork"),
+             verb != "unread")
 
 
 if __name__ == "__main__":

@@ -157,6 +157,11 @@ LISTENERS = (
         ("numbers", {}), ("interrupted", {}), ("forks_early", {"FORKED": 1}),
         ("forks_late", {"FORKED": 3}), ("port_twice", {}), ("everywhere", {}),
         ("confined", {"SANDBOXED": 1}))),
+    *((f"beside: {what}", what, ROCE, {"FORKED": 2}) for what in (
+        "forks_for_it", "forks_for_six", "forks_when_it_is_in_a_set", "passes_it",
+        "spawns_with_it", "lends_it")),
+    ("beside: executes_with_it", "executes_with_it", ROCE, {"FORKED": 1}),
+    ("beside: answers", "answers", ROCE, {"FORKED": 7}),
     ("beside: given_away", "given_away", ROCE | {"FAKE_REGIONS": "100000"}, {}),
     ("beside, by the user's wish", "waits", ROCE | VERBS, {"PROVIDER_UNAVAILABLE": 2}),
     ("an iWARP device, which would take the kernel's port", "kernel_alone", {}, {}),

@@ -142,6 +142,24 @@ bool fake_knock(int port)
 	return fake_ask((uint16_t)port, &reply, sizeof(reply));
 }
 
+/* How many were refused */
+__attribute__((visibility("default"))) int fake_refused; /* atomic */
+
+static int reject_id(struct rdma_cm_id *id, const void *data, uint8_t len)
+{
+	__atomic_add_fetch(&fake_refused, 1, __ATOMIC_ACQ_REL);
+	return 0;
+}
+
+/* And answered */
+__attribute__((visibility("default"))) int fake_answered; /* atomic */
+
+static int accept_and_count(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	__atomic_add_fetch(&fake_answered, 1, __ATOMIC_ACQ_REL);
+	return accept_id(id, param);
+}
+
 static int nothing(void)
 {
 	return 0;
@@ -165,7 +183,7 @@ SAME(ibv, destroy_cq)
 SAME(ibv, get_cq_event)
 SAME(ibv, query_device)
 SAME(ibv, reg_mr)
-NAME(rdma, accept_id, accept)
+NAME(rdma, accept_and_count, accept)
 SAME(rdma, ack_cm_event)
 SAME(rdma, bind_addr)
 NAME(rdma, connect_id, connect)
@@ -179,6 +197,7 @@ NAME(rdma, disconnect_and_tell, disconnect)
 SAME(rdma, get_cm_event)
 NAME(rdma, listen_id, listen)
 SAME(rdma, migrate_id)
+NAME(rdma, reject_id, reject)
 SAME(rdma, resolve_addr)
 SAME(rdma, resolve_route)
 NONE(ibv, ack_async_event)
@@ -195,5 +214,4 @@ NONE(ibv, open_device)
 NONE(ibv, query_port)
 NONE(rdma, establish)
 NONE(rdma, init_qp_attr)
-NONE(rdma, reject)
 NONE(rdma, set_option)

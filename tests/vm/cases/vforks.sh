@@ -103,10 +103,12 @@ inetd() {
 	echo "$at:$port stream tcp nowait root /bin/cat cat" >$work/inetd.conf
 	echoes_by /usr/sbin/inetd -d $work/inetd.conf
 }
-# Workers that were executed do not live to report when all are told to end at once
+# Workers that alone had a connection, or were executed, do not live to report when all are told to
+# end at once
 python() {
 	serve env SERVE_AT=$at python3 "$programs/py_pass.py" "$1" $port
-	echoed && clients_said && stop server && { [ "$1" = spawn ] || served_by "$its"; }
+	echoed && clients_said && stop server &&
+		{ [ "$1" = spawn ] || [ "$1" = unread ] || served_by "$its"; }
 }
 
 # The connection of a file is accepted too late for DDP (docs/programs.md). In their chroots its
@@ -260,7 +262,15 @@ ask() { timeout -k 2 100 "${verbs[@]}" "$@"; }
 server=(env -u WARPSOCK_PROVIDER "${soft[@]:1}")
 theirs="$all_software.*\"PROVIDER_UNAVAILABLE\": [1-9]"
 program "beside RoCE: nginx, by software" web_alone
-program "beside RoCE: forks for what it accepts: the first ends, software serves then" forking
+# Who accepts for a child or another process: none is lost, the first comes again by TCP
+its="$all_software.*\"FORKED\": 2"
+program "beside RoCE: socat: a process for each connection" relay
+program "beside RoCE: inetd" inetd
+program "beside RoCE: Python: a process for each connection" python fork
+program "beside RoCE: Python: workers get connections unread" python unread
+rm -rf $work/ssh $work/there $work/here
+program "beside RoCE: sshd: a shell, and its status" login
+program "beside RoCE: rsync daemon: a folder up" folder_up
 its=$all_software server=("${soft[@]}")
 program "beside RoCE, told to use soft: inetd" inetd
 rdma link delete rxe0
