@@ -80,8 +80,6 @@ def plan(todo):
 
 def boot(todo, kernel, over_tap):
     """Boots a guest for what is left of these scripts; what its console had to say."""
-    if all(script.folder.exists() for script in todo):
-        return ""
     limit = BOOT + sum(script.limit + 10 for script in todo)
     command = [HERE / "boot.sh", "-t", str(limit), "-k", kernel, HERE / "guest.sh"]
     if over_tap:
@@ -98,6 +96,17 @@ def boot(todo, kernel, over_tap):
     return "".join(said)
 
 
+def boot_on(todo, kernel, over_tap):
+    """A guest after the other, as long as each takes some of these scripts on; their consoles."""
+    said, before = [], None
+    while True:
+        left = [script for script in todo if not script.folder.exists()]
+        if len(left) in (0, before):
+            return said
+        before = len(left)
+        said.append(boot(left, kernel, over_tap))
+
+
 def boot_all(todo, kernel, guests):
     """So many guests at a time; their consoles."""
     plan(todo)
@@ -107,9 +116,9 @@ def boot_all(todo, kernel, guests):
         for over_tap in (True, False):
             part = [script for script in todo if script.tap == over_tap]
             number = min(len(part), 1 if over_tap else guests)
-            running += [pool.submit(boot, part, kernel, over_tap) for _ in range(number)]
+            running += [pool.submit(boot_on, part, kernel, over_tap) for _ in range(number)]
     print(f"# {len(todo)} cases, {guests} guests: {time.monotonic() - begin:.0f} s", flush=True)
-    return [one.result() for one in running]
+    return [console for one in running for console in one.result()]
 
 
 def run_all(chosen, kernel, guests):
