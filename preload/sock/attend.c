@@ -44,7 +44,7 @@
 /* So long the program is given to call by itself */
 #define LEFT_ALONE BASE_NS_PER_MS
 /* And so long, who has accepted, to fork for what it has */
-#define FORK_TIME (100 * BASE_NS_PER_MS)
+#define FORK_TIME BASE_NS_PER_S
 
 struct charge {
 	struct base_list node;
