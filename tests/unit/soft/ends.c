@@ -430,7 +430,7 @@ Test(soft_ends, a_rejection)
 
 Test(soft_ends, nobody_answers)
 {
-	struct warp_conn_param p = { .ird = 1, .ord = 1, .timeout_ms = 100 };
+	struct warp_conn_param p = { .ird = 1, .ord = 1, .timeout_ms = 1000 };
 	struct warp_listener *l;
 
 	listen_and_connect(&l, &p);
