@@ -57,7 +57,7 @@ machine() {
 }
 
 status=0
-machine | tr -d '\r' | tee "$log" | grep --line-buffered -v '^LAB-EXIT:' ||
+machine | sed -u 's/\r//g' | tee "$log" | grep --line-buffered -v '^LAB-EXIT:' ||
 	status=${PIPESTATUS[0]}
 [ "$status" != 124 ] || exit 124
 code=$(sed -n 's/^LAB-EXIT:\([0-9]*\).*/\1/p' "$log" | tail -n 1)
