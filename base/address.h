@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 /* Addresses of IPv4 and IPv6; what is not the one is the other. Ports are in the network's order */
 
@@ -39,6 +40,32 @@ static inline bool base_address_is_any(const void *addr)
 	if (base_address_is_four(addr))
 		return ((const struct sockaddr_in *)addr)->sin_addr.s_addr == htonl(INADDR_ANY);
 	return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)addr)->sin6_addr);
+}
+
+/* An IPv4 address as a socket of IPv6 shows it; there is room for either */
+static inline void base_address_map(void *addr)
+{
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = base_address_port(addr) };
+
+	memset(&six.sin6_addr.s6_addr[10], 0xff, 2);
+	memcpy(&six.sin6_addr.s6_addr[12], &((const struct sockaddr_in *)addr)->sin_addr, 4);
+	memcpy(addr, &six, sizeof(six));
+}
+
+/* Back, if it is one that was mapped */
+static inline void base_address_unmap(void *addr)
+{
+	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = base_address_port(addr) };
+	struct sockaddr_in6 six;
+
+	if (((const struct sockaddr *)addr)->sa_family != AF_INET6)
+		return;
+	memcpy(&six, addr, sizeof(six));
+	if (!IN6_IS_ADDR_V4MAPPED(&six.sin6_addr))
+		return;
+	memcpy(&four.sin_addr, &six.sin6_addr.s6_addr[12], sizeof(four.sin_addr));
+	memset(addr, 0, sizeof(six));
+	memcpy(addr, &four, sizeof(four));
 }
 
 #endif

@@ -165,18 +165,23 @@ static void unblock(struct rsock *s)
 	rsock_tx_unlock(s);
 }
 
-static int start(struct rsock *s)
+int rsock_with_both(struct rsock *s, int (*fn)(struct rsock *s))
 {
 	int err;
 
-	if (s->mem.native && rsock_is_foreign(s))
-		return -EXDEV;
 	rsock_rx_lock(s);
 	rsock_tx_lock(s);
-	err = rsock_start(s);
+	err = fn(s);
 	rsock_tx_unlock(s);
 	rsock_rx_unlock(s);
 	return err;
+}
+
+static int start(struct rsock *s)
+{
+	if (s->mem.native && rsock_is_foreign(s))
+		return -EXDEV;
+	return rsock_with_both(s, rsock_start);
 }
 
 static int rsock_progress(struct stream *stream)

@@ -14,7 +14,10 @@ uint32_t rsock_segment(const struct rsock *s);
 /* INLINE: octets that the peer has room for */
 uint64_t rsock_window_room(const struct rsock *s);
 
-/* --- start.c: both locks, but for the last two, which need none --- */
+/* rsock.c: what @fn says, under both locks */
+int rsock_with_both(struct rsock *s, int (*fn)(struct rsock *s));
+
+/* --- start.c: both locks for the first two; the others take what they need --- */
 
 /* As stream_ops.progress says */
 int rsock_start(struct rsock *s);

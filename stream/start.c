@@ -428,15 +428,7 @@ static int speak_plain(struct rsock *s)
 
 int rsock_speak_plain(struct stream *stream)
 {
-	struct rsock *s = rsock_of(stream);
-	int err;
-
-	rsock_rx_lock(s);
-	rsock_tx_lock(s);
-	err = speak_plain(s);
-	rsock_tx_unlock(s);
-	rsock_rx_unlock(s);
-	return err;
+	return rsock_with_both(rsock_of(stream), speak_plain);
 }
 
 /* Both locks */
@@ -455,16 +447,10 @@ static int decline(struct rsock *s)
 int rsock_decline(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
-	int err;
 
 	if (s->initiator || !s->mem.native || rsock_is_foreign(s))
 		return -EALREADY;
-	rsock_rx_lock(s);
-	rsock_tx_lock(s);
-	err = decline(s);
-	rsock_tx_unlock(s);
-	rsock_rx_unlock(s);
-	return err;
+	return rsock_with_both(s, decline);
 }
 
 /* A plain writer waits for the kernel's room, and each time something happens there may be some */

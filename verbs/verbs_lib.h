@@ -8,7 +8,6 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
-/* The calls that are used, without those that the headers have as inlines */
 /* Writes of no octets that a connection may send by itself, at most (verbs_stream_nudge.c) */
 #define VERBS_NUDGES 6
 /*
@@ -18,6 +17,7 @@
 #define VERBS_SMALL 64u
 #define VERBS_PAGE 4096u
 
+/* The calls that are used, without those that the headers have as inlines */
 #define VERBS_CALLS(X)                 \
 	X(ibv, ack_async_event)        \
 	X(ibv, ack_cq_events)          \

@@ -61,26 +61,12 @@ struct own {
 	bool only_six; /* or its address stands for IPv4, too */
 };
 
-/* An IPv4 address that is mapped is that address to a device, which knows of no other */
-static void mapped_away(struct own *own)
-{
-	struct sockaddr_in four = { .sin_family = AF_INET };
-	struct sockaddr_in6 six;
-
-	memcpy(&six, &own->addr, sizeof(six));
-	if (six.sin6_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&six.sin6_addr))
-		return;
-	memcpy(&four.sin_addr, &six.sin6_addr.s6_addr[12], sizeof(four.sin_addr));
-	own->addr = (struct sockaddr_storage){ 0 };
-	memcpy(&own->addr, &four, sizeof(four));
-}
-
 static struct own own_address(const struct sockaddr *addr, socklen_t len, in_port_t port)
 {
 	struct own own = { 0 };
 
 	memcpy(&own.addr, addr, base_min((size_t)len, sizeof(own.addr)));
-	mapped_away(&own);
+	base_address_unmap(&own.addr); /* a device knows of no mapped ones */
 	base_address_set_port(&own.addr, port);
 	return own;
 }

@@ -93,15 +93,9 @@ long device_option(struct sock *s, int level, int name, void *value, socklen_t *
 /* A socket of IPv6 shows its IPv4 addresses mapped */
 static void name_map(const struct sock *s, struct sockaddr_storage *name)
 {
-	const struct sockaddr_in *four = (const struct sockaddr_in *)name;
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = four->sin_port };
-
-	if (name->ss_family != AF_INET ||
-	    base_sock_number(s->fd, SOL_SOCKET, SO_DOMAIN) != AF_INET6)
-		return;
-	memset(&six.sin6_addr.s6_addr[10], 0xff, 2);
-	memcpy(&six.sin6_addr.s6_addr[12], &four->sin_addr, sizeof(four->sin_addr));
-	memcpy(name, &six, sizeof(six));
+	if (base_address_is_four(name) &&
+	    base_sock_number(s->fd, SOL_SOCKET, SO_DOMAIN) == AF_INET6)
+		base_address_map(name);
 }
 
 long device_name_give(const struct sock *s, bool peer, struct sockaddr *addr, socklen_t *len)

@@ -99,9 +99,7 @@ static void yield_forking(int fd, struct fdent *ent, void *ctx)
 {
 	struct sock *s = sock_of_entry(ent);
 
-	if (!s || !s->gate.listener)
-		return;
-	if (!stays(s))
+	if (s && s->gate.listener && !stays(s))
 		yield(s, CONFIG_REASON_FORKED);
 }
 

@@ -216,22 +216,26 @@ static void in_refused(struct relay_line *l)
 
 /* --- the two ways: true, something was done --- */
 
-static bool out_fill(struct relay_line *l)
+/* What came for a way; who failed ends the line, @hard if it went without having read everything */
+static bool way_filled(struct relay_line *l, struct relay_way *w, ssize_t n, bool hard)
 {
-	struct relay_way *w = &l->out;
-	ssize_t n;
-
-	if (w->at < w->end || w->ended)
-		return false;
-	n = fd_recv(l->local, w->octets, ROOM, 0);
 	if (n == -EAGAIN || n == -EINTR)
 		return false;
 	if (n < 0)
-		line_close(l, true); /* it went without having read everything */
+		line_close(l, hard);
 	w->ended = n == 0;
 	w->at = 0;
 	w->end = (size_t)base_max(n, 0);
 	return !l->closing;
+}
+
+static bool out_fill(struct relay_line *l)
+{
+	struct relay_way *w = &l->out;
+
+	if (w->at < w->end || w->ended)
+		return false;
+	return way_filled(l, w, fd_recv(l->local, w->octets, ROOM, 0), true);
 }
 
 static bool out_empty(struct relay_line *l)
@@ -274,14 +278,7 @@ static bool in_fill(struct relay_line *l)
 			return false;
 		n = peer_recv(l, w->octets, (size_t)n, 0);
 	}
-	if (n == -EAGAIN || n == -EINTR)
-		return false;
-	if (n < 0)
-		line_close(l, false);
-	w->ended = n == 0;
-	w->at = 0;
-	w->end = (size_t)base_max(n, 0);
-	return !l->closing;
+	return way_filled(l, w, n, false);
 }
 
 static bool in_empty(struct relay_line *l)

@@ -41,13 +41,7 @@ static bool address_of(const struct sockaddr *from, socklen_t len, union address
 	memcpy(out, from, len < sizeof(*out) ? len : sizeof(*out));
 	if (out->any.sa_family != AF_INET6)
 		return out->any.sa_family == AF_INET;
-	if (IN6_IS_ADDR_V4MAPPED(&out->six.sin6_addr)) {
-		struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = out->six.sin6_port };
-
-		memcpy(&four.sin_addr, &out->six.sin6_addr.s6_addr[12], sizeof(four.sin_addr));
-		memset(out, 0, sizeof(*out));
-		out->four = four;
-	}
+	base_address_unmap(out);
 	return true;
 }
 

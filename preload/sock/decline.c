@@ -11,14 +11,13 @@
  */
 #include "preload/sock/decline.h"
 
-#include <arpa/inet.h>
-#include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/address.h"
 #include "base/log.h"
 #include "base/sockutil.h"
 #include "config/reason.h"
@@ -38,17 +37,12 @@ bool sock_has_declined(void)
 /* Each family of sockets has it */
 static socklen_t loopback(int domain, struct sockaddr_storage *out)
 {
-	struct sockaddr_in four = { .sin_family = AF_INET,
-				    .sin_addr = { htobe32(INADDR_LOOPBACK) } };
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
+	struct sockaddr_in four = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
 
-	if (domain == AF_INET) {
-		memcpy(out, &four, sizeof(four));
-		return sizeof(four);
-	}
-	inet_pton(AF_INET6, "::ffff:127.0.0.1", &six.sin6_addr);
-	memcpy(out, &six, sizeof(six));
-	return sizeof(six);
+	memcpy(out, &four, sizeof(four));
+	if (domain == AF_INET6)
+		base_address_map(out);
+	return base_address_len(out);
 }
 
 static int reset_by(int fd, int listener, int domain)
