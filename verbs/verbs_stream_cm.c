@@ -134,12 +134,15 @@ static void event_take(struct verbs_stream *s, const struct rdma_cm_event *event
 	}
 }
 
+/* No further than the next phase: a peer that is up may have spoken and gone by now */
 bool verbs_stream_look(struct verbs_stream *s)
 {
+	uint32_t before = verbs_load(&s->phase);
 	struct rdma_cm_event *event;
 	bool any = false;
 
-	while (!verbs_call(rdma_get_cm_event)(s->events, &event)) {
+	while (verbs_load(&s->phase) == before &&
+	       !verbs_call(rdma_get_cm_event)(s->events, &event)) {
 		base_debug("verbs: event %d, status %d", event->event, event->status);
 		event_take(s, event);
 		verbs_call(rdma_ack_cm_event)(event);

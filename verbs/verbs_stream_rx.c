@@ -127,7 +127,7 @@ static int take(struct verbs_stream *s, const struct rnic_sink *sink)
 
 /*
  * Takes in what there is; true: there may be more. Who reads comes back, and need not know that the
- * queue is empty. What came before the end goes before it, so it is taken once the end is seen
+ * queue is empty. What came before the end is in the queue when that is seen
  */
 static bool look(struct verbs_stream *s, const struct rnic_sink *sink, bool reader, ssize_t *sum)
 {
@@ -144,8 +144,8 @@ static bool look(struct verbs_stream *s, const struct rnic_sink *sink, bool read
 		return true;
 	if (!cm)
 		return false;
-	n = take(s, sink);
-	n += verbs_stream_look(s);
+	n = verbs_stream_look(s);
+	n += take(s, sink);
 	*sum += n;
 	return n;
 }

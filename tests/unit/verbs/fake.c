@@ -215,6 +215,29 @@ static int resolve_route(struct rdma_cm_id *id, int ms)
 	return 0;
 }
 
+static struct queue *queue_of(const struct ibv_qp *qp)
+{
+	return base_container_of(qp->send_cq, struct queue, cq);
+}
+
+static void complete(struct queue *q, struct ibv_wc wc)
+{
+	pthread_mutex_lock(&q->lock);
+	q->done[q->done_tail++ % QUEUE] = wc;
+	if (q->armed)
+		eventfd_write(q->channel.fd, 1);
+	q->armed = false;
+	pthread_mutex_unlock(&q->lock);
+}
+
+static void hear(struct queue *q, uint32_t message)
+{
+	unsigned int i = q->recv_head++ % RECEIVES;
+
+	memcpy((void *)(uintptr_t)q->places[i].addr, &message, sizeof(message));
+	complete(q, (struct ibv_wc){ .wr_id = q->received[i].wr_id, .byte_len = sizeof(message) });
+}
+
 static int connect_id(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
 	struct rdma_cm_event *event;
@@ -224,6 +247,10 @@ static int connect_id(struct rdma_cm_id *id, struct rdma_conn_param *param)
 	event->param.conn.private_data = fake.reply;
 	event->param.conn.private_data_len = fake.reply_len;
 	event_tell(event);
+	if (fake.brief) {
+		hear(queue_of(id->qp), 1);
+		event_tell(event_make(id, RDMA_CM_EVENT_DISCONNECTED));
+	}
 	pthread_mutex_unlock(&lock);
 	return 0;
 }
@@ -455,21 +482,6 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *out)
 	return got;
 }
 
-static struct queue *queue_of(const struct ibv_qp *qp)
-{
-	return base_container_of(qp->send_cq, struct queue, cq);
-}
-
-static void complete(struct queue *q, struct ibv_wc wc)
-{
-	pthread_mutex_lock(&q->lock);
-	q->done[q->done_tail++ % QUEUE] = wc;
-	if (q->armed)
-		eventfd_write(q->channel.fd, 1);
-	q->armed = false;
-	pthread_mutex_unlock(&q->lock);
-}
-
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	for (; wr; wr = wr->next) {
@@ -491,14 +503,6 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 	q->received[q->recv_tail % RECEIVES] = *wr;
 	q->places[q->recv_tail++ % RECEIVES] = *wr->sg_list;
 	return 0;
-}
-
-static void hear(struct queue *q, uint32_t message)
-{
-	unsigned int i = q->recv_head++ % RECEIVES;
-
-	memcpy((void *)(uintptr_t)q->places[i].addr, &message, sizeof(message));
-	complete(q, (struct ibv_wc){ .wr_id = q->received[i].wr_id, .byte_len = sizeof(message) });
 }
 
 void fake_hear(uint32_t message)

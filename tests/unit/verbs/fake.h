@@ -24,6 +24,7 @@ struct fake {
 	unsigned int late;		  /* so many rdma_resolve_addr() get no answer in time */
 	enum rdma_cm_event_type resolved; /* what the others come to */
 	enum rdma_cm_event_type connected;
+	bool brief;	   /* the peer says message 1 and ends at once */
 	const void *reply; /* private data */
 	uint8_t reply_len;
 	unsigned int regions; /* how many can be registered */

@@ -231,6 +231,19 @@ Test(stream, a_peer_that_answers)
 	close_one(&mem);
 }
 
+/* Before anybody has looked: it was up, and what it said is taken in before its end */
+Test(stream, a_peer_that_speaks_and_ends)
+{
+	struct rnic_stream_mem mem = { 0 };
+
+	fake.brief = true;
+	open_one(&mem);
+	look(&mem);
+	cr_expect_eq(heard, 1u);
+	cr_expect_eq(STREAM.receive(&mem, -1, &sink, 0), 0, "an end without error");
+	close_one(&mem);
+}
+
 static void accept_one(struct rnic_stream_mem *mem, struct rnic_native_listener **listener)
 {
 	static const struct rnic_stream_param param = { .messages = 20 };
