@@ -147,13 +147,19 @@ void soft_stage_drop(struct soft_conn *c)
 	soft_progress_update(c);
 }
 
+/* Whom we have refused ends first: siw does not read a Reply that comes with a FIN */
+static bool has_last_word(const struct soft_conn *c)
+{
+	return c->state != WARP_CONN_REJECTED || c->core.rdmap.ddp.mpa.role == MPA_INITIATOR;
+}
+
 /* What must still leave: 0 all has, -EAGAIN */
 static int linger_send(struct soft_conn *c)
 {
 	const struct rdmap_source none = { .get = NULL };
 	int err = soft_tx_flush(&c->io, &none, false);
 
-	if (err != -EAGAIN)
+	if (err != -EAGAIN && has_last_word(c))
 		soft_tx_shutdown(&c->io);
 	return err == -EAGAIN ? err : 0;
 }

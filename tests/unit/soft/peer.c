@@ -289,3 +289,33 @@ Test(soft_peer, nobody_watches_what_is_closed)
 	close(other);
 	end_drop();
 }
+
+/* --- refused --- */
+
+/* It reads why as long as no FIN has come behind it (docs/interop.md), and is not waited for */
+Test(soft_peer, who_is_refused_ends_first)
+{
+	static const char request[] = "MPA ID Req Frame\x00\x01\x00\x00";
+	struct warp_conn_param p = { .flags = WARP_CONN_REV1 | WARP_CONN_NO_CRC };
+	struct pollfd there = { .events = POLLIN };
+	char reply[22], more;
+	struct warp_conn *c;
+	int pair[2];
+
+	MUST(warp_device_open("soft", &dev) == 0);
+	raw_pair(pair);
+	there.fd = pair[1];
+	cr_assert_eq(warp_accept_fd(dev, pair[0], &p, &c), 0);
+	MUST(send(pair[1], request, 20, 0) == 20);
+	cr_assert_eq(warp_conn_wait(c, 5000), 0);
+	cr_assert_eq(warp_conn_reject(c, "no", 2), 0);
+	MUST(recv(pair[1], reply, 22, MSG_WAITALL) == 22);
+	cr_expect_eq(memcmp(reply + 20, "no", 2), 0);
+	cr_assert_eq(warp_conn_destroy(c), 0);
+	cr_expect_eq(poll(&there, 1, 300), 0);
+	MUST(shutdown(pair[1], SHUT_WR) == 0);
+	cr_assert_eq(poll(&there, 1, 1000), 1);
+	cr_expect_eq(recv(pair[1], &more, 1, 0), 0);
+	close(pair[1]);
+	cr_assert_eq(warp_device_close(dev), 0);
+}
