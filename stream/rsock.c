@@ -10,6 +10,7 @@
 #include "stream/rsock.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <wire/iwarp_fault.h>
@@ -41,6 +42,7 @@ void rsock_break(struct rsock *s, int err)
 {
 	uint32_t ends = rsock_load(&s->state->ends);
 
+	base_debug("stream: broken: %s, ends %#x", strerror(err), ends);
 	if (!(ends & STREAM_IN_ENDED) || !(ends & (STREAM_OUT_ENDED | STREAM_SHUT_WR)))
 		rsock_store(&s->state->error, ends & STREAM_IN_ENDED ? EPIPE : (uint32_t)err);
 	rsock_store(&s->state->broken,

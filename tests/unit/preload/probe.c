@@ -14,6 +14,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "preload/wait/grace.h"
 
 #define AT(s) (1000 * BASE_NS_PER_S + (s)*BASE_NS_PER_S)
 
@@ -75,6 +76,18 @@ Test(probe, kept_so_long)
 		cr_expect_eq(known("10.0.0.1", port, AT(cases[i].after)), cases[i].then, "case %zu",
 			     i);
 	}
+}
+
+/* A server that speaks first: 5 ms, or two round trips where these are more */
+Test(probe, how_long_a_request_is_waited_for)
+{
+	static const struct {
+		uint64_t rtt, wanted;
+	} cases[] = { { 0, 5000 }, { 2500, 5000 }, { 2501, 5002 }, { 90000, 180000 } };
+
+	for (size_t i = 0; i < base_array_size(cases); i++)
+		cr_expect_eq(grace_by(cases[i].rtt * BASE_NS_PER_US),
+			     cases[i].wanted * BASE_NS_PER_US, "case %zu", i);
 }
 
 Test(probe, an_address_is_not_another)

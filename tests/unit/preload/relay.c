@@ -39,6 +39,7 @@ static void relay_run(struct stream *s, int local, uint64_t grace)
 		.stream = s, .local = local, .grace = grace, .linger = BASE_NS_PER_S
 	};
 	struct stream_ops ops = *OPS;
+	struct pollfd fds[RELAY_POLLS(1)];
 
 	if (recv_by)
 		ops.recv = recv_by;
@@ -47,7 +48,7 @@ static void relay_run(struct stream *s, int local, uint64_t grace)
 	s->ops = &ops;
 	if (relay_line_init(&l))
 		_exit(1);
-	relay_serve(&l, 1);
+	relay_serve(&l, 1, fds);
 	relay_line_uninit(&l);
 	_exit(0);
 }

@@ -128,8 +128,11 @@ static void post(struct ends_peer *p, const struct rnic_stream_wr *wr)
 {
 	int done = -EAGAIN;
 
-	for (int i = 0; i < 1000 && done == -EAGAIN; i++)
+	for (int i = 0; i < 1000 && done == -EAGAIN; i++) {
 		done = p->rnic->send(&p->mem, p->fd, wr, 1);
+		if (done == -EAGAIN)
+			usleep(1000);
+	}
 	cr_assert_eq(done, 1, "the peer could not send: %d", done);
 	for (int i = 0; i < 1000 && p->rnic->owes(&p->mem); i++)
 		p->rnic->flush(&p->mem, p->fd);

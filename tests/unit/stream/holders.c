@@ -12,12 +12,25 @@
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "stream/place.h"
+
+/* So many seconds later than it is: in place of libc's, for files whose time nobody can set */
+static time_t later;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int err = (int)syscall(SYS_clock_gettime, clock, now);
+
+	if (clock == CLOCK_REALTIME)
+		now->tv_sec += later;
+	return err;
+}
 
 TestSuite(holders, .init = place_begin, .fini = place_end, .timeout = 120);
 
@@ -411,5 +424,67 @@ Test(holders, another_layout_is_left_alone)
 	memset(rsock_of(s[0])->state->holder, 0, sizeof(rsock_of(s[0])->state->holder));
 	cr_expect_eq(stream_place_sweep(place_dir, 0), 0);
 	cr_expect_eq(place_files(), 2);
+	ends_destroy(s);
+}
+
+/* --- who sweeps, and when --- */
+
+Test(holders, who_begins_sweeps)
+{
+	struct stream *s[2];
+
+	leave_behind(3);
+	later = 60;
+	ends_open(s);
+	cr_expect_eq(place_files(), 2, "%u files", place_files());
+	ends_destroy(s);
+}
+
+Test(holders, what_is_of_this_minute_stays)
+{
+	struct stream *s[2];
+
+	leave_behind(3);
+	later = 30;
+	ends_open(s);
+	cr_expect_eq(place_files(), 8, "%u files", place_files());
+	ends_destroy(s);
+}
+
+/* To look through a folder is not for each connection */
+Test(holders, it_sweeps_once)
+{
+	struct stream *s[2], *other[2];
+
+	ends_open(s);
+	leave_behind(3);
+	later = 60;
+	ends_open(other);
+	cr_expect_eq(place_files(), 10, "%u files", place_files());
+	ends_destroy(s);
+	ends_destroy(other);
+}
+
+/* Nor for who only goes on with one: the program that it executes is often a short one */
+Test(holders, who_takes_over_does_not_sweep)
+{
+	struct stream *s[2];
+	int channel[2];
+	pid_t pid;
+
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, channel), 0);
+	later = 60;
+	pid = fork();
+	if (!pid) {
+		int err, fd = place_fd_recv(channel[1]);
+
+		_exit(fd < 0 || !place_adopt(fd, &err) || place_files() != 8);
+	}
+	ends_open(s);
+	leave_behind(3);
+	OPS->share(s[1], STREAM_SHARE_FLIGHT);
+	place_fd_send(channel[0], s[1]->fd);
+	cr_expect_eq(place_wait(pid), 0);
+	cr_expect_eq(place_files(), 8, "%u files", place_files());
 	ends_destroy(s);
 }

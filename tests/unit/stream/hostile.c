@@ -371,3 +371,31 @@ Test(hostile, an_end_without_a_message)
 	}
 	ends_without[0] = 0;
 }
+
+/* Who lingers behind its own close waits for nothing more of a peer that is gone by a reset */
+Test(hostile, a_reset_ends_who_lingers)
+{
+	struct linger hard = { .l_onoff = 1 };
+	struct ends_peer p;
+	struct rs_conn_data pd;
+	struct stream *s;
+	int fd[2], tries = 5000;
+	bool safe;
+
+	ends_tcp(fd);
+	s = ends_attach(fd[1], false);
+	ends_peer_init(&p, fd[0]);
+	pd = ends_conn_data(&p, 384, 4096);
+	cr_assert(ends_peer_open(&p, s, &pd, sizeof(pd)));
+	cr_expect_eq(OPS->close(s), -EAGAIN);
+	cr_expect_eq(OPS->close_more(s, &safe), -EAGAIN);
+	cr_assert_eq(setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)), 0);
+	close(fd[0]);
+	while (OPS->close_more(s, &safe) == -EAGAIN && tries-- && !usleep(1000))
+		;
+	cr_expect_eq(OPS->close_more(s, &safe), 0);
+	close(fd[1]);
+	OPS->destroy(s);
+	p.fd = -1;
+	ends_peer_destroy(&p);
+}

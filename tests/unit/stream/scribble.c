@@ -10,11 +10,14 @@
 #include "tests/unit/stream/folder.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -192,6 +195,7 @@ static void do_look(struct stream *s)
 
 	OPS->levels(s, &edges);
 	OPS->stats(s, &stats);
+	expect(stats.probe_error, RSOCK_ERROR_MAX, "stats");
 	OPS->info(s, &info);
 	expect(OPS->wait_events(s, STREAM_READABLE), POLLIN | POLLOUT, "wait_events");
 	expect((ssize_t)OPS->readable(s), rsock_of(s)->ring, "readable");
@@ -250,20 +254,25 @@ static void pair_close(struct stream *s[2])
 
 /* --- by one process, between its calls: the same rubbish each time --- */
 
+static void pair_begin(struct stream *s[2])
+{
+	int fd[2];
+
+	if (below(5)) {
+		pair_open(s);
+		return;
+	}
+	ends_tcp(fd);
+	s[0] = ends_attach(fd[0], true);
+	s[1] = ends_attach(fd[1], false);
+	OPS->progress(s[below(2)]);
+}
+
 static void round_alone(void)
 {
 	struct stream *s[2];
 
-	if (below(5))
-		pair_open(s);
-	else {
-		int fd[2];
-
-		ends_tcp(fd);
-		s[0] = ends_attach(fd[0], true);
-		s[1] = ends_attach(fd[1], false);
-		OPS->progress(s[below(2)]);
-	}
+	pair_begin(s);
 	for (int i = 0; i < STEPS; i++) {
 		if (!below(20))
 			scribble_once(rsock_of(s[below(2)]));
@@ -309,6 +318,115 @@ static void rounds_alone(void)
 Test(scribble, between_calls)
 {
 	expect_survival(rounds_alone, 6);
+}
+
+/* --- before a process that knows nothing of it takes it over, as a program that is executed --- */
+
+enum { REFUSED, TAKEN_OVER };
+
+/* What it finds it believes, or says that it does not */
+static int take_over(int fd)
+{
+	int err;
+	struct stream *s = place_adopt(fd, &err);
+
+	if (!s) {
+		expect(err, 0, "adopt");
+		return REFUSED;
+	}
+	for (int i = 0; i < STEPS; i++) {
+		if (!below(40))
+			scribble_once(rsock_of(s));
+		step(s);
+	}
+	OPS->close(s);
+	for (int i = 0; i < 20; i++)
+		OPS->close_more(s, &(bool){ false });
+	OPS->destroy(s);
+	return TAKEN_OVER;
+}
+
+static int taken_over(struct stream *s)
+{
+	uint64_t seed = next();
+	pid_t pid;
+	int end;
+
+	OPS->share(s, STREAM_SHARE_SPAWN);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		alarm(LIMIT);
+		state = seed;
+		_exit(take_over(s->fd));
+	}
+	OPS->named(s, (uint32_t)pid);
+	end = place_wait(pid);
+	expect(end < 0 ? -5000 : end, TAKEN_OVER, "taken over");
+	return end;
+}
+
+/* Where an address that was scribbled on leads nowhere: a network of lo alone */
+static bool is_confined(void)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd, err = unshare(CLONE_NEWNET);
+
+	if (err)
+		return false;
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	expect(ioctl(fd, SIOCSIFFLAGS, &lo), 0, "SIOCSIFFLAGS");
+	close(fd);
+	return true;
+}
+
+/* The client's would connect again, where that is harmless */
+static int round_over(bool probes)
+{
+	struct sockaddr_storage peer = { .ss_family = AF_INET };
+	struct stream *s[2];
+	int end;
+
+	ends_param.ring = STREAM_RING_MIN;
+	ends_param.probe = probes;
+	ends_param.peer = probes ? &peer : NULL;
+	ends_param.peer_len = sizeof(struct sockaddr_in);
+	pair_begin(s);
+	for (int i = 0; i < STEPS / 3; i++)
+		step(s[below(2)]);
+	if (below(3))
+		for (uint32_t i = 1 + below(3); i; i--)
+			scribble_once(rsock_of(s[0]));
+	else
+		scribble_word((uint8_t *)&rsock_of(s[0])->state->made.flags + 4 * below(8), 4);
+	/* One with jobs is its process's for good */
+	rsock_of(s[0])->state->owner = 0;
+	if (probes && !below(4))
+		rsock_of(s[0])->state->stage = STREAM_AGAIN;
+	end = taken_over(s[0]);
+	for (int i = 0; i < STEPS / 3; i++)
+		step(s[below(2)]);
+	pair_close(s);
+	return end;
+}
+
+#define ROUNDS_OVER 80
+
+static void rounds_over(void)
+{
+	bool confined = is_confined();
+	int taken = 0;
+
+	for (int i = 0; i < ROUNDS_OVER; i++)
+		taken += round_over(confined && below(2)) == TAKEN_OVER;
+	/* Else it says little */
+	if (taken <= ROUNDS_OVER / 2)
+		_exit(3);
+}
+
+Test(scribble, before_it_is_taken_over)
+{
+	expect_survival(rounds_over, 6);
 }
 
 /* --- by another process, at any moment --- */

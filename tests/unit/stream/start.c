@@ -10,6 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/sockutil.h"
+#include "preload/rules/probe.h"
+#include "stream/rsock_ext.h"
+
 static struct rs_conn_data base;
 
 static void nothing(struct rs_conn_data *cd)
@@ -184,6 +189,46 @@ Test(start, a_silent_peer_times_out)
 	close(fd[0]);
 	close(fd[1]);
 	OPS->destroy(s);
+}
+
+/* A limit, and round trips where they take longer; what a client in mode auto has is preload's */
+Test(start, how_long_a_reply_may_take)
+{
+	int fd[2];
+	uint64_t trip;
+
+	ends_tcp(fd);
+	trip = base_sock_rtt(fd[0]);
+	cr_assert(trip > 0 && trip < BASE_NS_PER_S, "%lu", trip);
+
+	const struct {
+		uint64_t limit;
+		unsigned int trips;
+		uint64_t wanted;
+	} cases[] = {
+		{ 0, 0, 0 },
+		{ 0, 4, 0 },
+		{ 1, 0, 1 },
+		{ 1, 4, 4 * trip },
+		{ BASE_NS_PER_S, 1, BASE_NS_PER_S },
+		{ 1, PROBE_RTTS, 4 * trip },
+		{ PROBE_LIMIT, 0, 50 * BASE_NS_PER_MS },
+		{ PROBE_LIMIT, PROBE_RTTS, base_max(50 * BASE_NS_PER_MS, 4 * trip) },
+	};
+
+	for (size_t i = 0; i < base_array_size(cases); i++) {
+		struct stream_param param = { .initiator = true,
+					      .start_limit = cases[i].limit,
+					      .start_rtts = cases[i].trips };
+		struct stream *s;
+
+		cr_assert_eq(OPS->attach(fd[0], &param, &s), 0);
+		cr_expect_eq(rsock_start_limit(rsock_of(s)), cases[i].wanted, "case %zu: %lu", i,
+			     rsock_start_limit(rsock_of(s)));
+		OPS->destroy(s);
+	}
+	close(fd[0]);
+	close(fd[1]);
 }
 
 /* In force is what both ends offer; a peer that offers nothing leaves all as rsockets has it */
