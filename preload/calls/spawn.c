@@ -59,15 +59,13 @@ static bool moves_about(const struct spawn_plan *plan)
 	return moves;
 }
 
-/* A file or a user that will be others by then is not looked at */
+/*
+ * A file that will be another by then is not looked at. POSIX_SPAWN_RESETIDS changes nothing where
+ * the user is the real one, and for others the answer is no
+ */
 static enum loadable judge(const struct spawn *sp, const struct spawn_plan *plan)
 {
-	short flags = 0;
-
-	if (sp->attr)
-		posix_spawnattr_getflags(sp->attr, &flags);
-	if ((sp->path && sp->path[0] != '/' && moves_about(plan)) ||
-	    (flags & POSIX_SPAWN_RESETIDS && geteuid() != getuid()))
+	if (sp->path && sp->path[0] != '/' && moves_about(plan))
 		return LOADABLE_NO;
 	return sp->search ? loadable_find(sp->path) : loadable_at(AT_FDCWD, sp->path, 0);
 }
@@ -135,9 +133,7 @@ long call_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_acti
 
 static long added(long err, posix_spawn_file_actions_t *actions, struct spawn_act act)
 {
-	if (!err)
-		spawn_plan_add(actions, &act);
-	return err;
+	return err ? err : spawn_plan_add(actions, &act);
 }
 
 long call_posix_spawn_file_actions_init(posix_spawn_file_actions_t *actions)

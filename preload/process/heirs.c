@@ -28,7 +28,6 @@
 #include "preload/process/environment.h"
 #include "preload/process/inherit.h"
 #include "preload/process/relay.h"
-#include "preload/rules/report.h"
 #include "preload/sock/kept.h"
 #include "preload/sock/others.h"
 #include "preload/table/libc.h"
@@ -164,28 +163,17 @@ static int share(struct heirs *h, struct heir *heir)
 	return 0;
 }
 
-/* Why the program cannot go on with it: of its own making, or what hand_over() came to */
-static enum config_reason relay_reason(int err, bool loads)
-{
-	if (!loads)
-		return CONFIG_REASON_NOT_LOADED;
-	return err == -EACCES ? CONFIG_REASON_OTHER_USER : CONFIG_REASON_RUNTIME_DIR;
-}
-
 /* The way of @heir's stream; -EXDEV: there is none */
 static int choose(struct heirs *h, struct heir *heir, bool loads)
 {
 	struct stream *stream = heir->sock->stream;
 	int err = stream->ops->hand_over(stream);
-	enum config_reason reason;
 
 	if (err == -EXDEV)
 		return err;
 	if (!err && loads)
 		return share(h, heir);
-	reason = relay_reason(err, loads);
-	base_info("descriptor %d has a relay: %s", heir->fd, config_reason_text(reason));
-	report_reason(reason, 1);
+	relay_explain(heir->fd, err, loads);
 	return relay_pair(heir->fd, &heir->local, &heir->far);
 }
 

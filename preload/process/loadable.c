@@ -50,14 +50,17 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The kernel tells the linker so when the effective user is not the real one, or was given more */
+/*
+ * The kernel tells the linker so when the effective user is not the real one, or was given more.
+ * Who becomes the real user by being executed may load us, but not read what ours has
+ */
 static bool is_privileged(int fd, const struct stat *st)
 {
 	uid_t uid = st->st_mode & S_ISUID ? st->st_uid : geteuid();
 	bool group = (st->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
 	gid_t gid = group ? st->st_gid : getegid();
 
-	return uid != getuid() || gid != getgid() ||
+	return uid != getuid() || geteuid() != getuid() || gid != getgid() ||
 	       syscall(SYS_fgetxattr, fd, "security.capability", NULL, 0) > 0;
 }
 

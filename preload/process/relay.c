@@ -26,6 +26,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/fdutil.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/sockutil.h"
 #include "preload/process/apart.h"
@@ -38,6 +39,7 @@
 struct relay {
 	struct relay_line *lines;
 	struct sock **socks;
+	struct pollfd *fds;
 	unsigned int n;
 	int go;
 };
@@ -78,29 +80,50 @@ static uint64_t grace_of(const struct sock *s)
 	return may ? base_max(1ull, octets_grace(s)) : 0;
 }
 
-static int lines_make(struct relay *r, const struct relay_ask *asks, unsigned int n)
+static size_t room_of(unsigned int n)
+{
+	return n * (sizeof(struct relay_line) + sizeof(struct sock *)) +
+	       RELAY_POLLS(n) * sizeof(struct pollfd);
+}
+
+static void room_destroy(struct relay *r, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		relay_line_uninit(&r->lines[i]);
+	base_map_destroy(r->lines, room_of(n));
+}
+
+/* By the one who makes it, whose call fails when there is none */
+static int room_create(struct relay *r, unsigned int n)
 {
 	void *p;
-	int err = base_map_create(n * (sizeof(*r->lines) + sizeof(*r->socks)), &p);
+	int err = base_map_create(room_of(n), &p);
 
 	if (err)
 		return err;
 	r->lines = p;
 	r->socks = (struct sock **)(r->lines + n);
-	for (; !err && r->n < n; r->n++) {
+	r->fds = (struct pollfd *)(r->socks + n);
+	for (unsigned int i = 0; !err && i < n; i++)
+		err = relay_line_init(&r->lines[i]);
+	if (err)
+		room_destroy(r, n);
+	return err;
+}
+
+static void lines_make(struct relay *r, const struct relay_ask *asks, unsigned int n)
+{
+	for (; r->n < n; r->n++) {
 		struct sock *s = asks[r->n].sock;
+		struct relay_line *l = &r->lines[r->n];
 
 		sock_join(s, asks[r->n].fd);
 		r->socks[r->n] = s;
-		r->lines[r->n] = (struct relay_line){
-			.stream = s->stream,
-			.local = asks[r->n].local,
-			.grace = grace_of(s),
-			.linger = sock_config.linger,
-		};
-		err = relay_line_init(&r->lines[r->n]);
+		l->stream = s->stream;
+		l->local = asks[r->n].local;
+		l->grace = grace_of(s);
+		l->linger = sock_config.linger;
 	}
-	return err;
 }
 
 /* Has the program been executed? Or has its process ended, which comes to the same */
@@ -125,7 +148,7 @@ static void serve(struct relay *r, uint32_t before)
 	for (unsigned int i = 0; before && i < r->n; i++)
 		r->lines[i].stream->ops->left(r->lines[i].stream, before);
 	report_reset();
-	relay_serve(r->lines, r->n);
+	relay_serve(r->lines, r->n, r->fds);
 	for (unsigned int i = 0; i < r->n; i++)
 		sock_report(r->socks[i]);
 	if (sock_config.report[0])
@@ -133,20 +156,19 @@ static void serve(struct relay *r, uint32_t before)
 }
 
 struct plan {
+	struct relay relay;
 	const struct relay_ask *asks;
 	unsigned int n;
-	int go;
 	uint32_t before;
 };
 
 static void run(void *ctx)
 {
 	const struct plan *plan = ctx;
-	struct relay r = { .go = plan->go };
+	struct relay r = plan->relay;
 
 	apart_init(NAME);
-	if (lines_make(&r, plan->asks, plan->n))
-		syscall(SYS_exit_group, 1);
+	lines_make(&r, plan->asks, plan->n);
 	apart_close_others(number_next, &r);
 	if (has_begun(&r))
 		serve(&r, plan->before);
@@ -166,6 +188,21 @@ static void far_name(int far)
 			 (unsigned long long)cookie);
 
 	syscall(SYS_bind, far, &un, offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+static enum config_reason reason_of(int err, bool loads)
+{
+	if (!loads)
+		return CONFIG_REASON_NOT_LOADED;
+	return err == -EACCES ? CONFIG_REASON_OTHER_USER : CONFIG_REASON_RUNTIME_DIR;
+}
+
+void relay_explain(int fd, int err, bool loads)
+{
+	enum config_reason reason = reason_of(err, loads);
+
+	base_info("descriptor %d has a relay: %s", fd, config_reason_text(reason));
+	report_reason(reason, 1);
 }
 
 bool relay_is_behind(int fd)
@@ -210,16 +247,22 @@ static void share_all(const struct relay_ask *asks, unsigned int n, bool on)
 
 int relay_create(const struct relay_ask *asks, unsigned int n, uint32_t before, int *out)
 {
-	struct plan plan = { asks, n, -1, before };
-	int go[2], err;
+	struct plan plan = { .asks = asks, .n = n, .before = before };
+	int go[2], err = room_create(&plan.relay, n);
 
-	if (syscall(SYS_pipe2, go, O_CLOEXEC))
-		return -errno;
-	plan.go = go[0];
+	if (err)
+		return err;
+	if (syscall(SYS_pipe2, go, O_CLOEXEC)) {
+		err = -errno;
+		room_destroy(&plan.relay, n);
+		return err;
+	}
+	plan.relay.go = go[0];
 	share_all(asks, n, true);
 	err = apart_create(run, &plan);
 	if (err)
 		share_all(asks, n, false);
+	room_destroy(&plan.relay, n);
 	base_fd_close(go[0]);
 	if (err)
 		base_fd_close(go[1]);

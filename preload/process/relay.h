@@ -6,6 +6,7 @@
 #ifndef PRELOAD_RELAY_H
 #define PRELOAD_RELAY_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,14 +43,21 @@ struct relay_line {
 /* -ENOMEM */
 int relay_line_init(struct relay_line *l);
 void relay_line_uninit(struct relay_line *l);
+/* What @fds of relay_serve() has room for */
+#define RELAY_POLLS(n) (2 * (size_t)(n) + 1)
 /* Until all of them are over */
-void relay_serve(struct relay_line *lines, unsigned int n);
+void relay_serve(struct relay_line *lines, unsigned int n, struct pollfd *fds);
 
 /*
  * Two ends of a local socket, close-on-exec: for the program, which waits as it would at @fd, and
  * for the relay; -errno
  */
 int relay_pair(int fd, int *local, int *far);
+/*
+ * Notes why the program that is to have @fd cannot go on with it: of its own making, or for what
+ * hand_over() came to
+ */
+void relay_explain(int fd, int err, bool loads);
 /* Is that number a relay's? */
 bool relay_is_behind(int fd);
 

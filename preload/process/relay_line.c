@@ -406,13 +406,8 @@ static void line_poll(struct relay_line *l, struct pollfd fds[2], uint64_t *limi
 		*limit = base_min(*limit, base_deadline(base_now(), LOOK_AGAIN));
 }
 
-void relay_serve(struct relay_line *lines, unsigned int n)
+void relay_serve(struct relay_line *lines, unsigned int n, struct pollfd *fds)
 {
-	size_t size = (2 * (size_t)n + 1) * sizeof(struct pollfd);
-	struct pollfd *fds;
-
-	if (base_map_create(size, (void **)&fds))
-		return;
 	for (;;) {
 		uint64_t limit = BASE_NEVER;
 		unsigned int left = 0;
@@ -430,5 +425,4 @@ void relay_serve(struct relay_line *lines, unsigned int n)
 		if (base_poll(fds, 2 * n + 1, limit) > 0 && fds[2 * (size_t)n].revents)
 			bell_heard();
 	}
-	base_map_destroy(fds, size);
 }

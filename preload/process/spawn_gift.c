@@ -166,6 +166,7 @@ static int give(struct spawn_gift *g, struct spawn_number *number, bool loads)
 	}
 	if (err || !loads) {
 		g->relayed = true;
+		relay_explain(number->fd, err, loads);
 		return -relay_pair(stream_fd(stream), &number->local, &number->far);
 	}
 	kept_write(number->sock);

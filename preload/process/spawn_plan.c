@@ -65,7 +65,7 @@ static bool text_put(struct spawn_plan *plan, struct spawn_act *act)
 	return true;
 }
 
-void spawn_plan_add(const posix_spawn_file_actions_t *of, const struct spawn_act *act)
+int spawn_plan_add(const posix_spawn_file_actions_t *of, const struct spawn_act *act)
 {
 	struct spawn_act copy = *act;
 	struct spawn_plan *plan;
@@ -78,6 +78,7 @@ void spawn_plan_add(const posix_spawn_file_actions_t *of, const struct spawn_act
 			plan->act[plan->n++] = copy;
 	}
 	pthread_mutex_unlock(&plans.lock);
+	return plan ? 0 : ENOMEM;
 }
 
 void spawn_plan_forget(const posix_spawn_file_actions_t *of)

@@ -36,8 +36,8 @@ struct spawn_plan {
 	struct spawn_act act[];
 };
 
-/* Every call that adds one is told of here when it has succeeded */
-void spawn_plan_add(const posix_spawn_file_actions_t *of, const struct spawn_act *act);
+/* Every call that adds one is told of here when it has succeeded: 0 or a positive errno */
+int spawn_plan_add(const posix_spawn_file_actions_t *of, const struct spawn_act *act);
 void spawn_plan_forget(const posix_spawn_file_actions_t *of);
 /* NULL: there is nothing in it. Valid as long as the program does not change it */
 const struct spawn_plan *spawn_plan_get(const posix_spawn_file_actions_t *of);

@@ -20,6 +20,7 @@
 #include "preload/sock/fallback.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/confine.h"
+#include "preload/wait/grace.h"
 #include "preload/wait/wait.h"
 #include "stream/cursor.h"
 
@@ -27,7 +28,7 @@ uint64_t octets_grace(const struct sock *s)
 {
 	if (sock_config.grace != CONFIG_COMPUTED)
 		return sock_config.grace;
-	return base_max(5 * BASE_NS_PER_MS, 2 * base_sock_rtt(stream_fd(s->stream)));
+	return grace_by(base_sock_rtt(stream_fd(s->stream)));
 }
 
 /*
