@@ -4,8 +4,9 @@
  *
  * Each send of a fragment has an order of its own. A SACK tells which fragments are there; one
  * that was sent clearly before another that has arrived is lost and goes again at once. When no
- * SACK comes at all, the time-out resends a single fragment to draw one. The peer's window
- * bounds what is under way.
+ * SACK comes at all, the time-out resends a single fragment to draw one. That SACK may be for the
+ * fragment's earlier copy, when the peer was only late: others count as lost by it if they have not
+ * come until the next time-out. The peer's window bounds what is under way.
  */
 #include "am/bulk.h"
 
@@ -115,7 +116,7 @@ static void fragment_send(struct am_bulk *b, uint32_t i, uint64_t now)
 		b->lost--;
 		ep->xstats.FragmentsRetransmitted++;
 	}
-	if (!b->sample_at) {
+	if (!b->sample_at && b->order + 1 != b->probe) {
 		b->sample_at = now;
 		b->sample_order = b->order;
 	}
@@ -152,16 +153,40 @@ static void fragment_lose(struct am_bulk *b, uint32_t i)
 		b->sample_at = 0;
 }
 
-/* Nothing was heard: the oldest fragment under way goes again, and its SACK tells the rest. */
-static void bulk_expire(struct am_bulk *b, uint64_t now)
+static void losses_find(struct am_bulk *b)
+{
+	uint32_t i;
+
+	while (b->cumulative < b->next && b->state[b->cumulative] == BULK_ARRIVED)
+		b->cumulative++;
+	for (i = b->cumulative; i < b->next; i++) {
+		if (b->state[i] == BULK_SENT && b->orders[i] + REORDER_DEPTH < b->newest)
+			fragment_lose(b, i);
+	}
+}
+
+/* The oldest fragment under way goes again, and its SACK tells the rest. */
+static void probe_send(struct am_bulk *b, uint64_t now)
 {
 	uint32_t i = b->cumulative;
 
-	b->backoff++;
 	while (i < b->next && b->state[i] != BULK_SENT)
 		i++;
-	if (i < b->next)
-		fragment_lose(b, i);
+	if (i == b->next)
+		return;
+	fragment_lose(b, i);
+	b->probe = b->order + 1;
+	fragment_send(b, i, now);
+}
+
+/* Nothing was heard, or nothing since the probe. */
+static void bulk_expire(struct am_bulk *b, uint64_t now)
+{
+	b->backoff++;
+	b->newest = base_max(b->newest, b->heard);
+	b->heard = 0;
+	losses_find(b);
+	probe_send(b, now);
 	b->deadline = now + time_out(b);
 }
 
@@ -188,6 +213,17 @@ void am_bulk_pump(struct amudp_ep *ep, uint64_t now)
 		bulk_send(base_list_entry(node, struct am_bulk, node), now);
 }
 
+/* What tells of the losses before it, and what may be an earlier copy. */
+static void arrival_note(struct am_bulk *b, uint32_t order)
+{
+	if (order == b->probe) {
+		b->heard = order;
+		return;
+	}
+	b->heard = 0;
+	b->newest = base_max(b->newest, order);
+}
+
 static bool fragment_arrive(struct am_bulk *b, uint32_t i, uint64_t now)
 {
 	if (b->state[i] == BULK_ARRIVED || b->state[i] == BULK_UNSENT)
@@ -198,7 +234,7 @@ static bool fragment_arrive(struct am_bulk *b, uint32_t i, uint64_t now)
 		b->lost--;
 	b->state[i] = BULK_ARRIVED;
 	b->arrived++;
-	b->newest = base_max(b->newest, b->orders[i] + 1);
+	arrival_note(b, b->orders[i] + 1);
 	if (b->sample_at && b->orders[i] == b->sample_order) {
 		am_rtt_sample(&b->peer->rtt, now - b->sample_at);
 		b->sample_at = 0;
@@ -219,18 +255,6 @@ static bool sack_apply(struct am_bulk *b, const struct am_frame *f, uint64_t now
 			news |= fragment_arrive(b, f->cumulative + i, now);
 	}
 	return news;
-}
-
-static void losses_find(struct am_bulk *b)
-{
-	uint32_t i;
-
-	while (b->cumulative < b->next && b->state[b->cumulative] == BULK_ARRIVED)
-		b->cumulative++;
-	for (i = b->cumulative; i < b->next; i++) {
-		if (b->state[i] == BULK_SENT && b->orders[i] + REORDER_DEPTH < b->newest)
-			fragment_lose(b, i);
-	}
 }
 
 bool am_bulk_sack(struct am_bulk *b, const struct am_frame *f, uint64_t now)

@@ -125,20 +125,10 @@ static uint32_t receive_bytes(void)
 
 static int nic_open(struct amudp_ep *ep)
 {
-	struct am_nic_config config = { .receive_bytes = receive_bytes() };
-	const char *want = am_env_get("NIC");
-	int ret;
+	int ret = am_path_add(ep, interface_choose(), receive_bytes());
 
-	config.name.sin_family = AF_INET;
-	config.name.sin_addr.s_addr = interface_choose();
-	ret = want && !strcmp(want, am_xdp_ops.name) ? am_xdp_ops.create(&ep->nics[0], &config)
-						     : -EOPNOTSUPP;
-	/* the driver has said why; UDP is always there */
-	if (ret < 0)
-		ret = am_udp_ops.create(&ep->nics[0], &config);
 	if (ret < 0)
 		return ret;
-	ep->num_nics = 1;
 	ep->name = ep->nics[0]->name;
 	am_path_open_all(ep);
 	return 0;

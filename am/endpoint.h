@@ -77,7 +77,8 @@ struct amudp_ep {
 	uint32_t move_serial;
 	uint64_t move_due; /* BASE_NEVER: all peers know our path */
 	uint64_t path_due; /* of the next look at the interface; BASE_NEVER: there is one only */
-	struct am_nic *leaving; /* taken from until all peers know the new place */
+	struct am_nic *leaving; /* taken from until all peers know the new place ... */
+	uint64_t leave_by;	/* ... or this time, for one of them may be dead */
 	uint16_t window_kib;	/* what each peer may have unanswered here */
 	struct base_list peers;
 	struct base_list active;

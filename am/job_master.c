@@ -451,7 +451,8 @@ static void children_check(struct master *m)
 		if (m->workers[i].pid == (uint32_t)pid)
 			break;
 	}
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && i == m->joined)
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && i == m->joined &&
+	    m->config->spawn != AMUDP_SPMDLocalSpawn)
 		return; /* a launcher may end before its workers join */
 	if (WIFSIGNALED(status))
 		say("a worker was killed by signal %d before the job began", WTERMSIG(status));

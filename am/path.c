@@ -22,20 +22,31 @@
 
 #define LOOK_NS (5 * BASE_NS_PER_MS)
 
-static int nic_add(struct amudp_ep *ep, uint32_t ip)
+int am_path_add(struct amudp_ep *ep, uint32_t ip, uint32_t receive_bytes)
 {
-	struct am_nic_config config = { .receive_bytes = ep->nics[0]->receive_bytes };
-	int ret;
+	struct am_nic_config config = { .receive_bytes = receive_bytes };
+	struct am_nic **nic = &ep->nics[ep->num_nics];
+	const char *want = am_env_get("NIC");
+	int ret = -EOPNOTSUPP;
 
 	if (ep->num_nics == AM_MAX_PATHS)
 		return -ENOSPC;
 	config.name.sin_family = AF_INET;
 	config.name.sin_addr.s_addr = ip;
-	ret = am_udp_ops.create(&ep->nics[ep->num_nics], &config);
+	if (want && !strcmp(want, am_xdp_ops.name))
+		ret = am_xdp_ops.create(nic, &config);
+	/* the driver has said why; UDP is always there */
+	if (ret < 0)
+		ret = am_udp_ops.create(nic, &config);
 	if (ret < 0)
 		return ret;
 	ep->num_nics++;
 	return 0;
+}
+
+static int nic_add(struct amudp_ep *ep, uint32_t ip)
+{
+	return am_path_add(ep, ip, ep->nics[0]->receive_bytes);
 }
 
 static bool has_address(const struct amudp_ep *ep, uint32_t ip)
@@ -108,7 +119,8 @@ void am_path_check(struct amudp_ep *ep, uint64_t now)
 	for (i = 0; i < ep->num_nics; i++) {
 		if (ep->nics[i]->ops->state(ep->nics[i]) < 0)
 			continue;
-		base_info("am: path %d is down, path %d takes over", ep->nic, i);
+		base_info("am: path %d is down, path %d takes over, by %s", ep->nic, i,
+			  ep->nics[i]->ops->name);
 		ep->nic = i;
 		am_move_announce(ep);
 		return;
@@ -149,6 +161,7 @@ int AMUDP_MigrateEndpoint(ep_t ep, uint32_t ip)
 	ret = ep->leaving ? -EBUSY : nic_add(ep, ip);
 	if (ret == 0) {
 		ep->leaving = ep->nics[ep->nic];
+		ep->leave_by = base_deadline(base_now(), ep->options.timeout_max);
 		ep->nic = ep->num_nics - 1;
 		paths_changed(ep);
 	}

@@ -28,6 +28,8 @@ struct am_bulk {
 	uint32_t arrived;
 	uint32_t order;	      /* of the next send; each send of a fragment has its own */
 	uint32_t newest;      /* the greatest order known to have arrived, plus one */
+	uint32_t probe;	      /* order of the time-out's last send, plus one; 0: none */
+	uint32_t heard;	      /* the probe's, when it or what it repeats was the last to arrive */
 	uint32_t outstanding; /* window octets in flight */
 	uint32_t backoff;
 	uint64_t started;

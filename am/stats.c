@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "am/bundle.h"
+#include "base/bits.h"
 
 const amudp_stats_t AMUDP_initial_stats = { .RequestMinLatency = UINT64_MAX };
 
@@ -145,7 +146,8 @@ static void print_global(struct text *t, const amudp_stats_t *s)
 
 static void print_latency(struct text *t, const amudp_stats_t *s)
 {
-	uint64_t n = total(s->RepliesReceived);
+	/* of a reply, copies and fragments are counted, too */
+	uint64_t n = base_min(total(s->RepliesReceived), total(s->RequestsSent));
 
 	if (!n || s->RequestMinLatency == UINT64_MAX) {
 		print(t, " Latency (request sent to reply received): no requests\n");

@@ -30,13 +30,13 @@ static amudp_spawnfn_t spawn_find(const char *name)
 	exit(2);
 }
 
-static int number(const char *option, const char *value)
+static int number(const char *option, const char *value, long most)
 {
 	char *end;
 	long n = value ? strtol(value, &end, 10) : 0;
 
-	if (!value || *end || n < 1 || n > AMUDP_MAX_SPMDPROCS) {
-		fprintf(stderr, "amudprun: %s wants a number\n", option);
+	if (!value || *end || n < 1 || n > most) {
+		fprintf(stderr, "amudprun: %s wants a number, at most %ld\n", option, most);
 		exit(2);
 	}
 	return (int)n;
@@ -59,9 +59,9 @@ int main(int argc, char **argv)
 			continue;
 		}
 		if (!strcmp(argv[i], "-np") || !strcmp(argv[i], "-N") || !strcmp(argv[i], "-n"))
-			np = number(argv[i], argv[i + 1]);
+			np = number(argv[i], argv[i + 1], AMUDP_MAX_SPMDPROCS);
 		else if (!strcmp(argv[i], "-depth"))
-			depth = number(argv[i], argv[i + 1]);
+			depth = number(argv[i], argv[i + 1], AMUDP_MAX_NETWORKDEPTH);
 		else if (!strcmp(argv[i], "-spawn") && i + 1 < argc)
 			spawn = spawn_find(argv[i + 1]);
 		else

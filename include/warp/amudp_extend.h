@@ -61,7 +61,7 @@ int AMUDP_GetEndpointExtendedStatistics(ep_t ep, amudp_xstats_t *stats);
 
 extern int AMUDP_VerboseErrors; /* say on stderr what a call found wrong */
 extern int AMUDP_PoliteSync;	/* waits sleep at once instead of spinning first */
-extern int AMUDP_SilentMode;	/* no notices on the console */
+extern int AMUDP_SilentMode;	/* told to workers; there are no notices to leave out */
 extern const char *AMUDP_ProcessLabel;
 void AMUDP_FatalErr(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 

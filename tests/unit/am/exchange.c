@@ -269,16 +269,20 @@ Test(exchange, one_reply_to_a_request)
 	pair_close(&p);
 }
 
-Test(exchange, no_reply_frees_the_slot)
+#define SEQUENCE_NUMBERS 65536
+
+/* Its sequence number begins again, too. */
+Test(exchange, no_reply_frees_the_slot, .timeout = 60)
 {
 	struct pair p;
 	int i;
 
 	open_all(&p, AM_SEQ, 1);
-	for (i = 1; i <= 100; i++) {
+	for (i = 1; i <= SEQUENCE_NUMBERS + 100; i++) {
 		cr_assert_eq(AM_Request0(p.ep[0], 0, H_SILENT), AM_OK);
 		pair_until(&p, seen.requests == i && p.ep[0]->outstanding == 0);
 	}
+	cr_assert_eq(p.ep[0]->translations[0].peer->tx[0].seq, 100);
 	cr_assert_eq(seen.replies, 0);
 	pair_close(&p);
 }
@@ -533,6 +537,49 @@ Test(exchange, batches_share_packets)
 	pair_close(&p);
 }
 
+/* What the first end gives the other one for an answer, as things are */
+static uint64_t timeout_of(const struct pair *p)
+{
+	const struct am_peer *peer = p->ep[0]->translations[0].peer;
+
+	return am_rtt_timeout(&peer->rtt, peer->sleeps, p->ep[0]->options.timeout_initial);
+}
+
+/* One after the other */
+static void trips(struct pair *p, int n)
+{
+	for (int i = 1; i <= n; i++) {
+		AM_Request0(p->ep[0], 0, H_SILENT);
+		pair_until(p, seen.requests == i && p->ep[0]->outstanding == 0);
+	}
+}
+
+Test(exchange, the_time_out_is_measured)
+{
+	struct pair p;
+
+	open_all(&p, AM_SEQ, 1);
+	cr_assert_eq(timeout_of(&p), 100 * BASE_NS_PER_MS);
+	trips(&p, 100);
+	cr_assert_lt(timeout_of(&p), 100 * BASE_NS_PER_MS);
+	pair_close(&p);
+}
+
+/* With one slot nothing overtakes what is lost: only the time-out finds it, a measured one. */
+Test(exchange, losses_cost_a_round_trip, .timeout = 60)
+{
+	amudp_stats_t stats;
+	struct pair p;
+
+	setenv("FAULT_RATE", "0.2", 1);
+	open_all(&p, AM_SEQ, 1);
+	trips(&p, 300);
+	AMUDP_GetEndpointStatistics(p.ep[0], &stats);
+	cr_assert_gt(stats.RequestsRetransmitted[amudp_Short], 60u);
+	cr_assert_lt(stats.RequestSumLatency / 300, 20000u, "%lu us", stats.RequestSumLatency);
+	pair_close(&p);
+}
+
 static void *send_later(void *ep)
 {
 	usleep(100000);
@@ -552,6 +599,10 @@ Test(exchange, waits_for_a_message, .timeout = 20)
 	cr_assert_eq(seen.requests, 1);
 	cr_assert(p.ep[1]->sleeps);
 	pthread_join(sender, NULL);
+	cr_assert_not(p.ep[0]->translations[0].peer->sleeps);
+	pair_until(&p, p.ep[0]->outstanding == 0);
+	cr_assert(p.ep[0]->translations[0].peer->sleeps, "it says so");
+	cr_assert_geq(timeout_of(&p), 2 * BASE_NS_PER_MS);
 	pair_close(&p);
 }
 
@@ -562,4 +613,44 @@ Test(exchange, bulk_as_the_very_first_message, .timeout = 20)
 	open_all(&p, AM_SEQ, 4);
 	transfer(&p, 200000, 0);
 	pair_close(&p);
+}
+
+/* What a plain socket beside the second end is sent: the checksum's flag, and the checksum. */
+static void read_first(const char *checksum, bool *flag, uint32_t *crc)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET };
+	socklen_t len = sizeof(name);
+	uint8_t packet[2048];
+	struct pair p;
+	int fd;
+
+	setenv("AMUDP_CHECKSUM", checksum, 1);
+	pair_open(&p, AM_SEQ);
+	name.sin_addr.s_addr = pair_place(1);
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	cr_assert_eq(bind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
+	cr_assert_eq(getsockname(fd, (struct sockaddr *)&name, &len), 0);
+	pair_place(0);
+	cr_assert_eq(AM_Map(p.ep[0], 0, name, PAIR_TAG), AM_OK);
+	cr_assert_eq(AM_SetExpectedResources(p.ep[0], 1, 4), AM_OK);
+	cr_assert_eq(AM_Request0(p.ep[0], 0, H_SILENT), AM_OK);
+	cr_assert_gt(recv(fd, packet, sizeof(packet), 0), 32);
+	cr_assert_eq(packet[0], 0xA2);
+	*flag = packet[1] & 1;
+	memcpy(crc, packet + 4, sizeof(*crc));
+	close(fd);
+	pair_close(&p);
+}
+
+Test(exchange, checksums_can_be_left_out)
+{
+	uint32_t crc;
+	bool flag;
+
+	read_first("1", &flag, &crc);
+	cr_assert(flag);
+	cr_assert_neq(crc, 0u);
+	read_first("0", &flag, &crc);
+	cr_assert_not(flag);
+	cr_assert_eq(crc, 0u);
 }

@@ -5,6 +5,7 @@
  */
 #include "am/frame.h"
 
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
 
@@ -36,10 +37,6 @@ Test(frame, packet_round_trip)
 	uint8_t p[64];
 
 	put(p, sizeof(p));
-	cr_assert_eq(p[0], 0xA2);
-	cr_assert_eq(p[1], 0x13, "version and flags");
-	cr_assert_eq(p[3], 64, "length");
-	cr_assert_eq(p[8], 0x11, "big endian");
 	cr_assert_eq(am_packet_parse(p, sizeof(p), &out), 0);
 	cr_assert_eq(out.flags, packet.flags);
 	cr_assert_eq(out.window, packet.window);
@@ -48,6 +45,21 @@ Test(frame, packet_round_trip)
 	cr_assert_eq(out.addr, packet.addr);
 	cr_assert_eq(out.port, packet.port);
 	cr_assert_eq(out.nonce, packet.nonce);
+}
+
+Test(frame, packet_octets)
+{
+	static const uint8_t octets[] = { 0xA2, 0x13, 0,    40,	  0xC9, 0xA9, 0x21, 0x97,
+					  0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88,
+					  1,	2,    3,    4,	  5,	6,    7,    8,
+					  127,	0,    0,    1,	  0x30, 0x39, 2,    0x80,
+					  7,	7,    7,    7,	  7,	7,    7,    7 };
+	uint8_t p[sizeof(octets)];
+	size_t i;
+
+	put(p, sizeof(p));
+	for (i = 0; i < sizeof(p); i++)
+		cr_assert_eq(p[i], octets[i], "octet %zu is %#x", i, p[i]);
 }
 
 Test(frame, every_flipped_bit_is_seen)
@@ -275,4 +287,224 @@ Test(frame, small_frames)
 	cr_assert_lt(am_frame_parse(p, 16, &out), 0);
 	p[0] = 0;
 	cr_assert_lt(am_frame_parse(p, 16, &out), 0);
+}
+
+/* Octets as docs/amudp-wire.md has them: what both ends got wrong together would pass otherwise. */
+struct golden {
+	const char *name;
+	struct am_frame frame; /* length: of data, or of the SACK's map */
+	uint32_t there;	       /* octets of data behind the head; a fragment's are fewer than all */
+	size_t count;
+	uint8_t octets[80];
+};
+
+static const int32_t golden_args[] = { 0x01020304, -2, 0x7FFFFFFF };
+static const uint8_t golden_data[] = { 0xD1, 0xD2, 0xD3 };
+
+static const struct golden golden[] = {
+	{ "REQUEST, medium, three arguments",
+	  { .type = AM_FRAME_REQUEST,
+	    .flags = amudp_Medium,
+	    .handler = 0x2A,
+	    .numargs = 3,
+	    .copy = 5,
+	    .slot = 0x0102,
+	    .seq = 0x0304,
+	    .nbytes = 3,
+	    .tag = 0x1112131415161718,
+	    .length = 3 },
+	  3,
+	  43,
+	  { 1,	  1,	0,    43,   1,	  2,	3,    4,    0x2A, 3, 5,	   0,	 0,   0,    0,
+	    3,	  0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 1, 2,	   3,	 4,   0xFF, 0xFF,
+	    0xFF, 0xFE, 0x7F, 0xFF, 0xFF, 0xFF, 0,    0,    0,	  0, 0xD1, 0xD2, 0xD3 } },
+	{ "REQUEST, a get",
+	  { .type = AM_FRAME_REQUEST,
+	    .flags = LONG | AM_MESSAGE_GET,
+	    .handler = 7,
+	    .numargs = 1,
+	    .slot = 9,
+	    .seq = 0xFFFF,
+	    .nbytes = 0x00012345,
+	    .tag = 1,
+	    .offset = 0x2122232425262728,
+	    .source_offset = 0x3132333435363738 },
+	  0,
+	  44,
+	  { 1,	  42,	0,    44,   0,	  9,	0xFF, 0xFF, 7,	  1,	0,
+	    0,	  0,	1,    0x23, 0x45, 0,	0,    0,    0,	  0,	0,
+	    0,	  1,	0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28, 0x31,
+	    0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 1,    2,	  3,	4 } },
+	{ "REPLY, the last fragment of a long one",
+	  { .type = AM_FRAME_REPLY,
+	    .flags = LONG | AM_MESSAGE_FRAGMENT,
+	    .handler = 3,
+	    .copy = 1,
+	    .slot = 1,
+	    .seq = 2,
+	    .nbytes = 0x00010003,
+	    .tag = 4,
+	    .fragment_offset = 0x00010000,
+	    .fragment_size = 0x00008000,
+	    .offset = 0x40 },
+	  3,
+	  43,
+	  { 2, 38, 0, 43, 0, 1, 0, 2, 3, 0,    1, 0, 0, 1, 0, 3, 0,    0, 0,	0,    0,   0,
+	    0, 4,  0, 0,  0, 0, 0, 0, 0, 0x40, 0, 1, 0, 0, 0, 0, 0x80, 0, 0xD1, 0xD2, 0xD3 } },
+	{ "REPLY, automatic",
+	  { .type = AM_FRAME_REPLY,
+	    .flags = AM_MESSAGE_AUTO,
+	    .copy = 2,
+	    .slot = 0x0304,
+	    .seq = 0x0506 },
+	  0,
+	  24,
+	  { 2, 16, 0, 24, 3, 4, 5, 6, 0, 0, 2 } },
+	{ "SACK, of a reply, with a map",
+	  { .type = AM_FRAME_SACK,
+	    .flags = AM_FRAME_OF_REPLY,
+	    .slot = 0x0708,
+	    .seq = 0x090A,
+	    .length = 3,
+	    .cumulative = 0x01020304,
+	    .total = 0x05060708 },
+	  3,
+	  19,
+	  { 3, 1, 0, 19, 7, 8, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8, 0xD1, 0xD2, 0xD3 } },
+	{ "SACK, all is there",
+	  { .type = AM_FRAME_SACK, .slot = 1, .seq = 2 },
+	  0,
+	  16,
+	  { 3, 0, 0, 16, 0, 1, 0, 2 } },
+	{ "REFUSE",
+	  { .type = AM_FRAME_REFUSE, .slot = 1, .seq = 0x0203, .reason = EBADTAG },
+	  0,
+	  16,
+	  { 4, 0, 0, 16, 0, 1, 2, 3, 3 } },
+	{ "REFUSE_ACK",
+	  { .type = AM_FRAME_REFUSE_ACK,
+	    .flags = AM_FRAME_OF_REPLY,
+	    .slot = 0x0100,
+	    .seq = 2,
+	    .reason = EREPLYREJECTED },
+	  0,
+	  16,
+	  { 5, 1, 0, 16, 1, 0, 0, 2, 10 } },
+	{ "RESET",
+	  { .type = AM_FRAME_RESET, .serial = 0x81828384 },
+	  0,
+	  16,
+	  { 6, 0, 0, 16, 0, 0, 0, 0, 0x81, 0x82, 0x83, 0x84 } },
+	{ "MOVE, two places",
+	  { .type = AM_FRAME_MOVE, .serial = 0x00000102 },
+	  0,
+	  32,
+	  { 7,	0, 0, 32, 0,	0,    0, 0, 0,	 0,   1, 2, 0,	  0,	0, 0,
+	    10, 1, 2, 3,  0x12, 0x34, 0, 0, 192, 168, 4, 5, 0x56, 0x78, 0, 0 } },
+	{ "MOVE_ACK",
+	  { .type = AM_FRAME_MOVE_ACK, .serial = 0x00000102 },
+	  0,
+	  16,
+	  { 8, 0, 0, 16, 0, 0, 0, 0, 0, 0, 1, 2 } },
+};
+
+static size_t golden_put(uint8_t *p, const struct golden *g)
+{
+	struct sockaddr_in places[2] = {
+		{ .sin_port = htons(0x1234), .sin_addr.s_addr = htonl(0x0A010203) },
+		{ .sin_port = htons(0x5678), .sin_addr.s_addr = htonl(0xC0A80405) },
+	};
+	size_t n;
+
+	switch (g->frame.type) {
+	case AM_FRAME_REQUEST:
+	case AM_FRAME_REPLY:
+		n = am_frame_put_message(p, &g->frame, golden_args);
+		if (g->frame.fragment_size)
+			am_frame_patch_fragment(p, n, g->frame.fragment_offset, g->there);
+		memcpy(p + n, golden_data, g->there);
+		return n + g->there;
+	case AM_FRAME_SACK:
+		return am_frame_put_sack(p, &g->frame, golden_data);
+	case AM_FRAME_REFUSE:
+	case AM_FRAME_REFUSE_ACK:
+		return am_frame_put_refuse(p, &g->frame);
+	case AM_FRAME_MOVE:
+		return am_frame_put_move(p, &g->frame, places, 2);
+	default:
+		return am_frame_put_number(p, &g->frame);
+	}
+}
+
+static void golden_compare(const struct golden *g, const struct am_frame *out)
+{
+	const struct am_frame *f = &g->frame;
+	uint32_t length = f->type == AM_FRAME_MOVE ? 16 : g->there;
+	int i;
+
+	cr_assert_eq(out->type, f->type, "%s", g->name);
+	cr_assert_eq(out->flags, f->flags, "%s", g->name);
+	cr_assert_eq(out->handler, f->handler, "%s", g->name);
+	cr_assert_eq(out->numargs, f->numargs, "%s", g->name);
+	cr_assert_eq(out->copy, f->copy, "%s", g->name);
+	cr_assert_eq(out->reason, f->reason, "%s", g->name);
+	cr_assert_eq(out->slot, f->slot, "%s", g->name);
+	cr_assert_eq(out->seq, f->seq, "%s", g->name);
+	cr_assert_eq(out->nbytes, f->nbytes, "%s", g->name);
+	cr_assert_eq(out->fragment_offset, f->fragment_offset, "%s", g->name);
+	cr_assert_eq(out->fragment_size, f->fragment_size, "%s", g->name);
+	cr_assert_eq(out->cumulative, f->cumulative, "%s", g->name);
+	cr_assert_eq(out->total, f->total, "%s", g->name);
+	cr_assert_eq(out->serial, f->serial, "%s", g->name);
+	cr_assert_eq(out->tag, f->tag, "%s", g->name);
+	cr_assert_eq(out->offset, f->offset, "%s", g->name);
+	cr_assert_eq(out->source_offset, f->source_offset, "%s", g->name);
+	cr_assert_eq(out->length, length, "%s", g->name);
+	for (i = 0; i < f->numargs; i++)
+		cr_assert_eq((int32_t)base_get_be32(out->args + 4 * i), golden_args[i]);
+	if (g->there)
+		cr_assert_arr_eq(out->data, golden_data, g->there);
+}
+
+Test(frame, golden_octets)
+{
+	struct am_frame out;
+	uint8_t p[128];
+	size_t i, j, n;
+
+	for (i = 0; i < base_array_size(golden); i++) {
+		const struct golden *g = &golden[i];
+
+		memset(p, 0, sizeof(p));
+		n = golden_put(p, g);
+		cr_assert_geq(n, g->count, "%s: %zu octets", g->name, n);
+		for (j = 0; j < n; j++)
+			cr_assert_eq(p[j], g->octets[j], "%s: octet %zu is %#x, not %#x", g->name,
+				     j, p[j], g->octets[j]);
+		cr_assert_geq(am_frame_parse(g->octets, base_align_up(g->count, 8), &out), 0, "%s",
+			      g->name);
+		golden_compare(g, &out);
+	}
+}
+
+Test(frame, places_are_whole_and_few)
+{
+	struct am_frame in = { .type = AM_FRAME_MOVE, .serial = 1 }, out;
+	struct sockaddr_in places[AM_WIRE_MAX_PLACES + 1] = { 0 };
+	uint8_t p[128];
+	int i;
+
+	for (i = 0; i <= AM_WIRE_MAX_PLACES + 1; i++) {
+		size_t n = am_frame_put_move(p, &in, places, i);
+		int ret = am_frame_parse(p, n, &out);
+
+		cr_assert_eq(n, 16u + 8u * (unsigned int)i);
+		cr_assert_eq(ret, i <= AM_WIRE_MAX_PLACES ? (int)n : -EPROTO, "%d places", i);
+	}
+	am_frame_put_move(p, &in, places, 2);
+	for (i = 9; i < 32; i++) {
+		p[3] = (uint8_t)i;
+		cr_assert_eq(am_frame_parse(p, 32, &out) >= 0, i >= 16 && i % 8 == 0, "%d octets",
+			     i);
+	}
 }

@@ -197,6 +197,55 @@ Test(hostile, an_unknown_name_gets_one_refusal)
 	still_served(&p);
 }
 
+/* From the true peer's own socket: what has run already, n times; the kernel hands over all. */
+static void repeat(struct pair *p, int n)
+{
+	uint64_t want = p->ep[1]->stats.RequestsReceived[amudp_Short] + (uint64_t)n;
+	uint64_t end = base_now() + 10 * BASE_NS_PER_S;
+	struct am_packet header = true_header(p);
+	struct am_datagram d[AM_NIC_BATCH];
+	uint8_t packet[256];
+	int i;
+
+	d[0] = (struct am_datagram){ .to = p->name[1], .iov = { { packet, 0 } }, .count = 1 };
+	d[0].length = (uint32_t)forge(p, packet, &header);
+	d[0].iov[0].iov_len = d[0].length;
+	for (i = 1; i < n; i++)
+		d[i] = d[0];
+	cr_assert_eq(p->ep[0]->nics[0]->ops->send(p->ep[0]->nics[0], d, n), n);
+	p->ep[1]->receive_max = AM_NIC_BATCH;
+	while (p->ep[1]->stats.RequestsReceived[amudp_Short] < want) {
+		AM_Poll(p->eb[1]);
+		cr_assert_lt(base_now(), end, "nothing comes");
+	}
+}
+
+/* However many copies one poll brings, one answer will do. */
+Test(hostile, the_same_request_many_times)
+{
+	const amudp_stats_t *s;
+	struct pair p;
+	int i;
+
+	open_served(&p);
+	s = &p.ep[1]->stats;
+	for (i = 1; i <= 3; i++) {
+		uint64_t packets = p.ep[1]->xstats.PacketsSent;
+
+		repeat(&p, 5);
+		cr_assert_eq(ran, 1);
+		cr_assert_eq(s->RequestsReceived[amudp_Short], 1u + 5 * i);
+		cr_assert_eq(s->RepliesSent[amudp_Short], 1u);
+		cr_assert_eq(s->RepliesRetransmitted[amudp_Short], 1u * i);
+		cr_assert_eq(s->RepliesSquashed[amudp_Short], 4u * i);
+		cr_assert_eq(p.ep[1]->xstats.PacketsSent, packets + 1);
+		settle(&p);
+		cr_assert_eq(p.ep[0]->stats.RepliesReceived[amudp_Short], 1u + i);
+		cr_assert_eq(p.ep[0]->stats.OutOfOrderReplies, 1u * i, "nobody waits for them");
+	}
+	still_served(&p);
+}
+
 /* From the true peer's own socket: its first fragment of a message of so many octets. */
 static void fragment_fire(struct pair *p, uint32_t nbytes)
 {

@@ -1,80 +1,47 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Endpoints that change their place under load, and one that takes over a dead one's name:
- * every message runs once, or comes back with a reason.
+ * Endpoints that change their place under load: every message runs once, all peers learn of it,
+ * and the old place is closed when they have, or when who has not must be dead.
  */
-#include "pair.h"
+#include "moving.h"
 
-#include <errno.h>
+#define ROUNDS 5		 /* of telling peers that do not answer */
+#define DEAD_AFTER_US "300000"	 /* REQUESTTIMEOUT_MAX */
+#define DEAD_AFTER_NS 300000000u /* the same */
 
-#define MESSAGES 4000
+/* A further endpoint where the first one stands, polled only when told to. */
+struct third {
+	eb_t eb;
+	ep_t ep;
+	en_t name;
+};
 
-static unsigned char ran[MESSAGES], answered[MESSAGES];
-static int returned;
-
-static void on_request(void *token, void *buf, int nbytes, int i)
+static void third_open(struct third *t, struct pair *p, int index)
 {
-	ran[i]++;
-	AM_ReplyI1(token, 2, buf, nbytes, i);
+	AMUDP_SetUDPInterface(pair_place(0));
+	cr_assert_eq(AM_AllocateBundle(AM_SEQ, &t->eb), AM_OK);
+	cr_assert_eq(AM_AllocateEndpoint(t->eb, &t->ep, &t->name), AM_OK);
+	AM_SetTag(t->ep, PAIR_TAG);
+	handlers_set(t->ep);
+	cr_assert_eq(AM_Map(t->ep, 0, p->name[1], PAIR_TAG), AM_OK);
+	cr_assert_eq(AM_SetExpectedResources(t->ep, 1, 16), AM_OK);
+	pair_place(1);
+	cr_assert_eq(AM_Map(p->ep[1], index, t->name, PAIR_TAG), AM_OK);
 }
 
-static void on_reply(void *token, void *buf, int nbytes, int i)
+static void third_sends(struct third *t, int i)
 {
-	answered[i]++;
+	cr_assert_eq(AM_RequestI1(t->ep, 0, ON_REQUEST, &i, 4, i), AM_OK);
 }
 
-static void on_returned(int status, op_t opcode, void *token)
+static in_addr_t path_of(ep_t ep)
 {
-	returned++;
+	return ep->translations[0].peer->path.sin_addr.s_addr;
 }
 
-static void handlers_set(ep_t ep)
+static const char *wanted_nic(void)
 {
-	AM_SetHandler(ep, 0, on_returned);
-	AM_SetHandler(ep, 1, on_request);
-	AM_SetHandler(ep, 2, on_reply);
-}
-
-static int of(const unsigned char *v, int value)
-{
-	int i, n = 0;
-
-	for (i = 0; i < MESSAGES; i++)
-		n += v[i] == value;
-	return n;
-}
-
-static void start(struct pair *p)
-{
-	int i;
-
-	setenv("AMUDP_REQUESTTIMEOUT_INITIAL", "2000", 1);
-	pair_open(p, AM_SEQ);
-	for (i = 0; i < 2; i++)
-		handlers_set(p->ep[i]);
-}
-
-/* Sends messages from..to, with a few outstanding at any time. */
-static void load(struct pair *p, int from, int to)
-{
-	static char data[600];
-	int i;
-
-	for (i = from; i < to; i++) {
-		while (p->ep[0]->outstanding >= 8)
-			pair_poll(p);
-		cr_assert_eq(AM_RequestI1(p->ep[0], 0, 1, data, i % 600, i), AM_OK);
-		pair_poll(p);
-	}
-}
-
-static void finish(struct pair *p)
-{
-	pair_until(p, p->ep[0]->outstanding == 0);
-	cr_assert_eq(of(ran, 1), MESSAGES, "%d ran once", of(ran, 1));
-	cr_assert_eq(of(answered, 1), MESSAGES);
-	cr_assert_eq(returned, 0);
-	pair_close(p);
+	return getenv("AM_TEST_PLACES") ? "xdp" : "udp";
 }
 
 Test(move, migration_of_the_replier_under_load, .timeout = 60)
@@ -84,13 +51,14 @@ Test(move, migration_of_the_replier_under_load, .timeout = 60)
 	start(&p);
 	pair_map(&p, 16);
 	load(&p, 0, 1000);
-	cr_assert_eq(AMUDP_MigrateEndpoint(p.ep[1], inet_addr("127.0.0.2")), AM_OK);
-	cr_assert_eq(AMUDP_MigrateEndpoint(p.ep[1], inet_addr("127.0.0.3")), AM_ERR_RESOURCE);
+	cr_assert_eq(AMUDP_MigrateEndpoint(p.ep[1], place(1, 1)), AM_OK);
+	cr_assert_eq(AMUDP_MigrateEndpoint(p.ep[1], place(1, 2)), AM_ERR_RESOURCE);
 	load(&p, 1000, 2000);
 	pair_until(&p, !p.ep[1]->leaving);
 	cr_assert_eq(p.ep[1]->num_nics, 1);
-	cr_assert_eq(p.ep[0]->translations[0].peer->path.sin_addr.s_addr, inet_addr("127.0.0.2"));
-	cr_assert_eq(AMUDP_MigrateEndpoint(p.ep[1], inet_addr("127.0.0.3")), AM_OK);
+	cr_assert_eq(path_of(p.ep[0]), place(1, 1));
+	cr_assert_str_eq(AMUDP_GetNic(p.ep[1]), wanted_nic());
+	cr_assert_eq(AMUDP_MigrateEndpoint(p.ep[1], place(1, 2)), AM_OK);
 	load(&p, 2000, MESSAGES);
 	finish(&p);
 }
@@ -98,15 +66,18 @@ Test(move, migration_of_the_replier_under_load, .timeout = 60)
 Test(move, migration_of_both_at_once_with_losses, .timeout = 60)
 {
 	struct pair p;
+	int i;
 
 	setenv("FAULT_RATE", "0.1", 1);
 	start(&p);
-	AMUDP_AddPath(p.ep[0], inet_addr("127.0.0.4"));
-	AMUDP_AddPath(p.ep[1], inet_addr("127.0.0.5"));
+	for (i = 0; i < 2; i++)
+		AMUDP_AddPath(p.ep[i], place(i, 2));
 	pair_map(&p, 16);
 	load(&p, 0, 1000);
-	AMUDP_MigrateEndpoint(p.ep[0], inet_addr("127.0.0.2"));
-	AMUDP_MigrateEndpoint(p.ep[1], inet_addr("127.0.0.3"));
+	for (i = 0; i < 2; i++) {
+		cr_assert_eq(AMUDP_MigrateEndpoint(p.ep[i], place(i, 1)), AM_OK);
+		cr_assert_str_eq(AMUDP_GetNic(p.ep[i]), wanted_nic());
+	}
 	load(&p, 1000, MESSAGES);
 	finish(&p);
 }
@@ -118,13 +89,21 @@ static int down_state(struct am_nic *nic)
 
 Test(move, failing_over_when_the_link_is_down, .timeout = 60)
 {
+	char paths[3][INET_ADDRSTRLEN], list[64];
 	struct am_nic_ops dead;
+	struct in_addr own;
 	struct pair p;
+	int i;
 
 	start(&p);
-	setenv("AMUDP_PATHS", "127.0.0.1 127.0.0.6, 192.0.2.77", 1);
+	for (i = 0; i < 2; i++) {
+		own.s_addr = place(1, (uint32_t)i);
+		inet_ntop(AF_INET, &own, paths[i], sizeof(paths[i]));
+	}
+	snprintf(list, sizeof(list), "%s %s, 192.0.2.77", paths[0], paths[1]);
+	setenv("AMUDP_PATHS", list, 1);
 	pair_drop(&p);
-	AM_AllocateEndpoint(p.eb[1], &p.ep[1], &p.name[1]);
+	pair_endpoint(&p, 1);
 	cr_assert_eq(p.ep[1]->num_nics, 2, "its own and the one that is here");
 	handlers_set(p.ep[1]);
 	AM_SetTag(p.ep[1], PAIR_TAG);
@@ -135,40 +114,87 @@ Test(move, failing_over_when_the_link_is_down, .timeout = 60)
 	p.ep[1]->nics[0]->ops = &dead;
 	load(&p, 1000, MESSAGES);
 	cr_assert_eq(p.ep[1]->nic, 1);
-	cr_assert_eq(p.ep[0]->translations[0].peer->path.sin_addr.s_addr, inet_addr("127.0.0.6"));
+	cr_assert_str_eq(AMUDP_GetNic(p.ep[1]), wanted_nic());
+	cr_assert_eq(path_of(p.ep[0]), place(1, 1));
 	finish(&p);
 }
 
-Test(move, a_replacement_takes_the_name, .timeout = 60)
+/* Polls the pair until the moved one has told its peers so many times more. */
+static void rounds_pass(struct pair *p, int rounds)
 {
+	uint64_t due;
+
+	while (rounds--) {
+		due = p->ep[1]->move_due;
+		pair_until(p, p->ep[1]->move_due != due);
+	}
+}
+
+/* The one that is polled stands between the two that are not. */
+Test(move, all_peers_are_told, .timeout = 60)
+{
+	struct am_peer *known;
+	struct third third[2];
 	struct pair p;
-	en_t dead;
 	int i;
 
 	start(&p);
+	third_open(&third[0], &p, 1);
+	cr_assert_eq(AM_Map(p.ep[1], 0, p.name[0], PAIR_TAG), AM_OK);
+	third_open(&third[1], &p, 2);
+	cr_assert_eq(AM_SetExpectedResources(p.ep[1], 3, 16), AM_OK);
+	pair_place(0);
+	cr_assert_eq(AM_Map(p.ep[0], 0, p.name[1], PAIR_TAG), AM_OK);
+	cr_assert_eq(AM_SetExpectedResources(p.ep[0], 1, 16), AM_OK);
+	load(&p, 0, 1000);
+	for (i = 0; i < 2; i++) {
+		third_sends(&third[i], 1000 + i);
+		pair_until(&p, (AM_Poll(third[i].eb), third[i].ep->outstanding == 0));
+	}
+	cr_assert_eq(AMUDP_MigrateEndpoint(p.ep[1], place(1, 1)), AM_OK);
+	known = p.ep[1]->translations[0].peer;
+	pair_until(&p, known->move_acked == p.ep[1]->move_serial);
+	for (i = 0; i < 2; i++) {
+		rounds_pass(&p, ROUNDS);
+		cr_assert_not_null(p.ep[1]->leaving, "%d do not know", 2 - i);
+		cr_assert_eq(p.ep[1]->num_nics, 2);
+		cr_assert_eq(AMUDP_MigrateEndpoint(p.ep[1], place(1, 2)), AM_ERR_RESOURCE);
+		/* what goes to the old place is taken; then it learns of the new one */
+		third_sends(&third[i], 1002 + i);
+		pair_until(&p, (AM_Poll(third[i].eb), path_of(third[i].ep) == place(1, 1)));
+		pair_until(&p, (AM_Poll(third[i].eb), third[i].ep->outstanding == 0));
+	}
+	pair_until(&p, !p.ep[1]->leaving);
+	cr_assert_eq(p.ep[1]->num_nics, 1);
+	for (i = 0; i < 2; i++) {
+		third_sends(&third[i], 1004 + i);
+		pair_until(&p, (AM_Poll(third[i].eb), third[i].ep->outstanding == 0));
+	}
+	load(&p, 1006, MESSAGES);
+	finish(&p);
+}
+
+Test(move, a_dead_peer_does_not_keep_the_old_place, .timeout = 60)
+{
+	struct third third;
+	uint64_t began;
+	struct pair p;
+
+	setenv("AMUDP_REQUESTTIMEOUT_MAX", DEAD_AFTER_US, 1);
+	start(&p);
+	third_open(&third, &p, 1);
 	pair_map(&p, 16);
 	load(&p, 0, 1000);
-	pair_until(&p, p.ep[0]->outstanding == 0);
-	dead = p.name[1];
-	pair_drop(&p);
-	for (i = 1000; i < 1010; i++)
-		AM_RequestI1(p.ep[0], 0, 1, &i, 4, i);
-	AMUDP_SetUDPInterface(inet_addr("127.0.0.7"));
-	AM_AllocateEndpoint(p.eb[1], &p.ep[1], &p.name[1]);
-	handlers_set(p.ep[1]);
-	AM_SetTag(p.ep[1], PAIR_TAG);
-	AM_SetSeg(p.ep[1], malloc(16), 16);
-	cr_assert_eq(AMUDP_TakeName(p.ep[1], dead), AM_OK);
-	AM_Map(p.ep[1], 0, p.name[0], PAIR_TAG);
-	cr_assert_eq(AMUDP_TakeName(p.ep[1], dead), AM_ERR_RESOURCE);
-	AM_SetExpectedResources(p.ep[1], 1, 16);
-	load(&p, 1010, MESSAGES);
-	/* and requests of its own are new to the peer, whatever the dead one had sent */
-	pair_until(&p, p.ep[0]->outstanding == 0);
-	memset(ran, 0, 1);
-	AM_RequestI1(p.ep[1], 0, 1, &i, 4, 0);
-	pair_until(&p, ran[0] == 1);
-	answered[0] = 1;
+	AM_FreeEndpoint(third.ep);
+	began = base_now();
+	cr_assert_eq(AMUDP_MigrateEndpoint(p.ep[1], place(1, 1)), AM_OK);
+	load(&p, 1000, 2000);
+	pair_until(&p, !p.ep[1]->leaving);
+	cr_assert_geq(base_now() - began, DEAD_AFTER_NS, "it had its time");
+	cr_assert_eq(p.ep[1]->num_nics, 1);
+	load(&p, 2000, 3000);
+	cr_assert_eq(AMUDP_MigrateEndpoint(p.ep[1], place(1, 2)), AM_OK);
+	load(&p, 3000, MESSAGES);
 	finish(&p);
 }
 
@@ -178,6 +204,7 @@ Test(move, arguments)
 	en_t none = { 0 };
 
 	pair_open(&p, AM_SEQ);
+	pair_place(0);
 	cr_assert_eq(AMUDP_AddPath(NULL, 0), AM_ERR_BAD_ARG);
 	cr_assert_eq(AMUDP_AddPath(p.ep[0], inet_addr("192.0.2.1")), AM_ERR_RESOURCE);
 	cr_assert_eq(AMUDP_AddPath(p.ep[0], inet_addr("127.0.0.2")), AM_OK);

@@ -57,6 +57,12 @@ static inline void pair_endpoint(struct pair *p, int end)
 	cr_assert_eq(p->name[end].sin_addr.s_addr, place);
 }
 
+static inline void pair_equip(ep_t ep)
+{
+	cr_assert_eq(AM_SetTag(ep, PAIR_TAG), AM_OK);
+	cr_assert_eq(AM_SetSeg(ep, calloc(1, PAIR_SEGMENT), PAIR_SEGMENT), AM_OK);
+}
+
 static inline void pair_open(struct pair *p, int mode)
 {
 	int i;
@@ -65,8 +71,7 @@ static inline void pair_open(struct pair *p, int mode)
 	for (i = 0; i < 2; i++) {
 		cr_assert_eq(AM_AllocateBundle(mode, &p->eb[i]), AM_OK);
 		pair_endpoint(p, i);
-		cr_assert_eq(AM_SetTag(p->ep[i], PAIR_TAG), AM_OK);
-		cr_assert_eq(AM_SetSeg(p->ep[i], calloc(1, PAIR_SEGMENT), PAIR_SEGMENT), AM_OK);
+		pair_equip(p->ep[i]);
 	}
 }
 

@@ -55,3 +55,37 @@ Test(pauses, few_copies_are_needless, .timeout = 120)
 	cr_assert_leq(copies, BUDGET(ran) + PATIENT, "%lu of %d", copies, ran);
 	pair_close(&p);
 }
+
+#define OCTETS (3 << 20)
+#define PROBES 50u /* one for each time-out, which grow; and those of the machine's pauses */
+
+/* All fragments wait at the peer. One goes again with each time-out; that it came tells nothing. */
+Test(pauses, fragments_are_late_and_not_lost, .timeout = 60)
+{
+	uint8_t *data = calloc(1, OCTETS);
+	const amudp_xstats_t *x;
+	struct pair p;
+	int i;
+
+	setenv("AMUDP_MAX_PACKET", "1400", 1);
+	pair_open(&p, AM_SEQ);
+	x = &p.ep[0]->xstats;
+	AM_SetHandler(p.ep[1], 1, on_request);
+	pair_map(&p, 4);
+	/* Their answers tell of the window, and how soon one is late */
+	for (i = 0; i < QUICK; i++) {
+		AM_Request0(p.ep[0], 0, 1);
+		pair_until(&p, p.ep[0]->outstanding == 0);
+	}
+	for (i = 0; i < 5; i++) {
+		cr_assert_eq(AM_RequestXferAsync0(p.ep[0], 0, 0, 1, data, OCTETS), AM_OK);
+		poll_alone(p.eb[0], PAUSE_NS);
+		pair_until(&p, p.ep[0]->outstanding == 0);
+		cr_assert_gt(x->FragmentsRetransmitted, (uint64_t)i, "it was away for long");
+	}
+	cr_assert_eq(ran, QUICK + 5);
+	cr_assert_leq(x->FragmentsRetransmitted, 5 * PROBES, "%lu of %lu",
+		      x->FragmentsRetransmitted, x->FragmentsSent);
+	free(data);
+	pair_close(&p);
+}

@@ -8,12 +8,14 @@
 #include <criterion/criterion.h>
 
 #include "am/frame.h"
+#include "base/bits.h"
 #include "base/clock.h"
 
 #define LONE 600 /* more than twice what makes a favourite */
 
 static struct am_nic *nic[3];
 static struct am_batch *batch[3];
+static uint64_t receives; /* asked of all */
 
 static void open_three(bool behind)
 {
@@ -57,6 +59,7 @@ static int receive(int i, int max)
 
 	do {
 		n = am_udp_ops.receive(nic[i], batch[i], max);
+		receives++;
 		cr_assert_lt(base_now(), end, "nothing comes");
 	} while (n == 0);
 	return n;
@@ -136,31 +139,116 @@ Test(udp, none_behind_another_driver, .timeout = 60)
 	close_three();
 }
 
-/* Equal ones and a shorter one leave together; however they arrive, each tells its length. */
-Test(udp, a_batch, .timeout = 60)
+/* So many datagrams of these lengths, from the first to the second. */
+static void send_all(const uint32_t *sizes, int count)
 {
-	static const uint32_t sizes[] = { 101, 101, 101, 101, 64, 1000, 1000, 33 };
-	enum { COUNT = sizeof(sizes) / sizeof(sizes[0]) };
-	static uint8_t octets[COUNT][1000];
-	struct am_datagram d[COUNT];
-	uint32_t at, n;
-	int i, j, got, seen = 0;
+	static uint8_t octets[AM_NIC_BATCH][1000];
+	struct am_datagram d[AM_NIC_BATCH];
+	int i, n, done = 0;
 
-	open_three(false);
-	for (i = 0; i < COUNT; i++)
+	for (i = 0; i < count; i++)
 		d[i] = packet(octets[i], sizes[i], 1);
-	cr_assert_eq(am_udp_ops.send(nic[0], d, COUNT), COUNT);
-	cr_assert_eq(nic[0]->calls_send, 1u);
-	while (seen < COUNT) {
+	while (done < count) {
+		n = am_udp_ops.send(nic[0], d + done, count - done);
+		cr_assert_gt(n, 0);
+		done += n;
+	}
+}
+
+struct taken {
+	int useful;	  /* receives that brought something */
+	uint32_t longest; /* of what came as one datagram */
+};
+
+/* However they arrive, each tells its length. */
+static struct taken take_all(const uint32_t *sizes, int count)
+{
+	struct taken t = { 0 };
+	uint32_t at, n;
+	int i, got, seen = 0;
+
+	while (seen < count) {
 		got = receive(1, AM_NIC_BATCH);
+		t.useful++;
 		for (i = 0; i < got; i++) {
 			const struct am_arrival *a = &batch[1]->arrivals[i];
 
-			for (at = 0, j = 0; at < a->length; at += n, j++) {
+			t.longest = base_max(t.longest, a->length);
+			for (at = 0; at < a->length; at += n) {
 				n = (uint32_t)am_packet_length(a->data + at, a->length - at);
+				cr_assert_lt(seen, count);
 				cr_assert_eq(n, sizes[seen++]);
 			}
 		}
 	}
+	cr_assert_eq(nic[1]->calls_receive, receives, "one system call each");
+	return t;
+}
+
+static const uint32_t batch_sizes[] = { 101, 101, 101, 101, 64, 1000, 1000, 33 };
+#define BATCH_COUNT ((int)base_array_size(batch_sizes))
+
+/* Equal ones and a shorter one leave as one, and arrive as one. */
+Test(udp, a_batch, .timeout = 60)
+{
+	struct taken t;
+
+	open_three(false);
+	send_all(batch_sizes, BATCH_COUNT);
+	cr_assert_eq(nic[0]->calls_send, 1u);
+	t = take_all(batch_sizes, BATCH_COUNT);
+	cr_assert_eq(t.longest, 2033u);
+	cr_assert_lt(t.useful, BATCH_COUNT);
+	close_three();
+}
+
+/* Each is longer than the one before: none can go with another, and yet one call takes several. */
+Test(udp, several_in_one_receive, .timeout = 60)
+{
+	static const uint32_t sizes[] = { 33, 34, 35, 36, 37, 38, 39, 40 };
+	enum { COUNT = sizeof(sizes) / sizeof(sizes[0]), ROUNDS = 100 };
+	struct taken t = { .useful = COUNT };
+	int i;
+
+	open_three(false);
+	for (i = 0; i < ROUNDS && t.useful == COUNT; i++) {
+		send_all(sizes, COUNT);
+		cr_assert_eq(nic[0]->calls_send, (uint64_t)i + 1);
+		t = take_all(sizes, COUNT);
+		cr_assert_eq(t.longest, 40u);
+	}
+	cr_assert_lt(t.useful, COUNT);
+	close_three();
+}
+
+/* A socket that may not compute checksums is refused GSO: asked once, then each goes by itself. */
+Test(udp, a_batch_without_gso, .timeout = 60)
+{
+	const int one = 1;
+	struct taken t;
+	int i;
+
+	open_three(false);
+	cr_assert_eq(setsockopt(nic[0]->wait_fd, SOL_SOCKET, SO_NO_CHECK, &one, sizeof(one)), 0);
+	for (i = 0; i < 2; i++) {
+		send_all(batch_sizes, BATCH_COUNT);
+		cr_assert_eq(nic[0]->calls_send, 2u + (uint64_t)i);
+		t = take_all(batch_sizes, BATCH_COUNT);
+		cr_assert_eq(t.longest, 1000u);
+	}
+	close_three();
+}
+
+/* The same when others have left before it is refused. */
+Test(udp, a_batch_without_gso_in_its_midst, .timeout = 60)
+{
+	static const uint32_t sizes[] = { 50, 60, 70, 70, 70 };
+	const int one = 1;
+
+	open_three(false);
+	cr_assert_eq(setsockopt(nic[0]->wait_fd, SOL_SOCKET, SO_NO_CHECK, &one, sizeof(one)), 0);
+	send_all(sizes, 5);
+	cr_assert_eq(nic[0]->calls_send, 3u);
+	take_all(sizes, 5);
 	close_three();
 }
