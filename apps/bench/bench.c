@@ -234,11 +234,14 @@ static int report_judge(const struct bench_plan *plan, const char *path, struct 
 
 static int rounds_run(const struct bench_plan *plan, char **argv, struct bench_sums *sums)
 {
+	unsigned int number = 0;
 	int err = 0;
 
 	for (unsigned int i = 0; i < plan->rounds; i++)
-		for (int via = 0; via < BENCH_VIAS && !err; via++)
+		for (int via = 0; via < BENCH_VIAS && !err; via++) {
+			sums->turn[via][i].number = number++;
 			err = bench_turn_run(plan, (enum bench_via)via, argv, &sums->turn[via][i]);
+		}
 	return err;
 }
 

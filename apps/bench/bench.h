@@ -67,6 +67,7 @@ int bench_plan_parse(struct bench_plan *plan, int argc, char **argv);
 /* --- turn.c --- */
 
 struct bench_turn {
+	unsigned int number; /* from 0, as they were run */
 	double value;
 	char said[BENCH_ROLES][BENCH_SAID];
 };

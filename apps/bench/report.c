@@ -37,6 +37,9 @@ static void figures_json(const char *name, const struct bench_plan *plan,
 	       name, f->median, f->min, f->max, plan->kind->unit);
 	for (unsigned int i = 0; i < plan->rounds; i++)
 		printf("%s%.3f", i ? ", " : "", turn[i].value);
+	printf("], \"turns\": [");
+	for (unsigned int i = 0; i < plan->rounds; i++)
+		printf("%s%u", i ? ", " : "", turn[i].number);
 	printf("], \"server\": %s, \"client\": %s}, ", turn->said[BENCH_SERVER],
 	       turn->said[BENCH_CLIENT]);
 }

@@ -8,6 +8,7 @@ How fast anything is does not matter here.
 """
 import json
 import math
+import os
 import statistics
 import subprocess
 import sys
@@ -31,7 +32,16 @@ def run(warpsock, *args):
                           stderr=subprocess.PIPE, text=True, timeout=120, check=False)
 
 
-def side_problems(name, side, unit):
+def asked(args):
+    """The settings that these options make."""
+    first = sorted(os.sched_getaffinity(0))[:2]
+    cpus = [first[0], first[-1]] if "--cpus" not in args else [0, 0]
+    return {"size": SIZE, "count": COUNT, "seconds": 20, "rounds": ROUNDS,
+            "wait": "spin" if "--spin" in args else "block", "crc": "--no-crc" not in args,
+            "cpus": cpus}
+
+
+def side_problems(name, side, unit, cpus):
     runs = side["runs"]
     wanted = {"median": statistics.median(runs), "min": min(runs), "max": max(runs), "unit": unit}
     problems = [f"{name}.{key}: {side[key]}, not {value}" for key, value in wanted.items()
@@ -39,8 +49,9 @@ def side_problems(name, side, unit):
                 or key != "unit" and not math.isclose(side[key], value, abs_tol=0.002)]
     if len(runs) != ROUNDS or min(runs) <= 0:
         problems.append(f"{name}: runs {runs}")
-    return problems + [f"{name}.{end}: on no processor" for end in ("server", "client")
-                       if side[end]["cpu"] < 0]
+    return problems + [f"{name}.{end}: on processor {side[end]['cpu']}, not {cpu}"
+                       for end, cpu in zip(("server", "client"), cpus)
+                       if side[end]["cpu"] != cpu]
 
 
 def ddp_problems(kind, found, report):
@@ -68,8 +79,12 @@ def problems_of(warpsock, kind, *args):
             return [f"status {done.returncode}: {done.stderr}"]
         found = json.loads(done.stdout)
         report = json.loads(path.read_text()) if kind not in NATIVE else None
-    problems = side_problems("ddp", found["ddp"], UNITS[kind])
-    problems += side_problems("tcp", found["tcp"], UNITS[kind])
+    wanted = asked(args)
+    problems = [] if found["settings"] == wanted else [f"{found['settings']}, not {wanted}"]
+    for place, via in enumerate(("ddp", "tcp")):
+        problems += side_problems(via, found[via], UNITS[kind], wanted["cpus"])
+        if found[via]["turns"] != list(range(place, 2 * ROUNDS, 2)):
+            problems.append(f"{via}: not in turns: {found[via]['turns']}")
     ratio = found["ddp"]["median"] / found["tcp"]["median"]
     if found["bench"] != kind or not math.isclose(found["ratio"], ratio, rel_tol=0.01):
         problems.append(f"{found['bench']}: ratio {found['ratio']}, not {ratio}")
