@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 JOBS = min(2, os.cpu_count() or 1)
 BUILD_LIMIT = 900
 LONG_FACTOR = 10
+WHOLE_LIMIT = 4200  # seconds for all suites that run when none is named
 OUTPUT_SHOWN = 60
 TELLING = re.compile(r"error:|undefined reference|FAILED:")
 
@@ -275,6 +276,15 @@ def plan(suites):
     return planned, failures
 
 
+def whole(usual, seconds):
+    """The time of the whole run: a failed case when it is a usual one, and too long."""
+    cases = []
+    if usual and seconds > WHOLE_LIMIT:
+        cases.append(fail_case("the time", f"{seconds:.0f} s; at most {WHOLE_LIMIT} s"))
+    report("the whole", cases, seconds)
+    return cases
+
+
 def parse_options():
     parser = argparse.ArgumentParser(prog="./dev test", description="Run the tests.")
     parser.add_argument("--list", action="store_true", help="print the plan and end")
@@ -300,12 +310,15 @@ def main():
     if all_cases:
         report("configure", all_cases, 0)
     skips = []
+    began = time.monotonic()
     for suite, tests in planned:
         start = time.monotonic()
         cases = run_suite(suite, tests, options.long)
         report(suite.name, cases, time.monotonic() - start, suite.listed)
         skips += [(suite, case) for case in cases if case.result == "skipped"]
         all_cases += cases
+    usual = not (options.long or options.mutate or options.suites)
+    all_cases += whole(usual, time.monotonic() - began)
     if skips:
         print("skipped:")
     for suite, case in skips:

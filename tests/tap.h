@@ -12,11 +12,23 @@
  */
 static int tap_count;
 static int tap_failed;
+static const char *tap_skipped;
+
+/* What a case returns that cannot be run here */
+static inline bool tap_skip(const char *reason)
+{
+	tap_skipped = reason;
+	return true;
+}
 
 static inline bool tap_case(bool good, const char *name)
 {
-	printf("%sok %d - %s\n", good ? "" : "not ", ++tap_count, name);
+	bool skipped = good && tap_skipped;
+
+	printf("%sok %d - %s%s%s\n", good ? "" : "not ", ++tap_count, name,
+	       skipped ? " # SKIP " : "", skipped ? tap_skipped : "");
 	fflush(stdout);
+	tap_skipped = NULL;
 	tap_failed += !good;
 	return good;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "play.h"
@@ -55,19 +56,24 @@ static bool nothing_in_time(const struct play *p, const struct op *op, const str
 /* Does @more tell of slots for which @why holds, and @less not, and else the same? */
 static bool tells_more(const struct play *p, const struct op *op, const struct outcome *more,
 		       const struct outcome *less,
-		       bool (*why)(const struct play *p, unsigned int side))
+		       bool (*why)(const struct play *p, const struct op *op, unsigned int slot,
+				   long told))
 {
 	bool so = op->kind == OP_EPOLL_WAIT && more->ret > less->ret && less->ret >= 0;
 
 	for (unsigned int i = 0; i < SLOTS && so; i++)
 		so = more->value[i] == less->value[i] ||
-		     (more->value[i] && !less->value[i] && why(p, op_side(i)));
+		     (more->value[i] && !less->value[i] && why(p, op, i, more->value[i]));
 	return so;
 }
 
-static bool sends_no_more(const struct play *p, unsigned int side)
+/* It sends no more; and nothing that is readable has come since this set told of it last */
+static bool sends_no_more(const struct play *p, const struct op *op, unsigned int slot, long told)
 {
-	return p->ended[side];
+	unsigned int side = op_side(slot);
+
+	return p->ended[side] &&
+	       (!(told & (EPOLLIN | EPOLLRDHUP)) || p->heard[op->set][slot] == play_news(p, side));
 }
 
 /* When the peer's TCP acknowledges our FIN, the kernel wakes whoever watches the socket */
@@ -77,8 +83,10 @@ static bool edge_of_fin(const struct play *p, const struct op *op, const struct 
 	return tells_more(p, op, plain, ddp, sends_no_more);
 }
 
-static bool peer_is_deaf(const struct play *p, unsigned int side)
+static bool peer_is_deaf(const struct play *p, const struct op *op, unsigned int slot, long told)
 {
+	unsigned int side = op_side(slot);
+
 	return p->ended[!side] && (p->deaf[!side] || p->gone[!side]);
 }
 

@@ -19,9 +19,16 @@
 
 #include "play.h"
 
+#define NOTHING_HEARD UINT64_MAX
+
 uint64_t play_unread(const struct play *p, unsigned int side)
 {
 	return p->accepted[!side] - p->taken[side];
+}
+
+uint64_t play_news(const struct play *p, unsigned int side)
+{
+	return p->accepted[!side] + p->ended[!side];
 }
 
 bool play_holds_octets(const struct play *p, unsigned int side)
@@ -259,6 +266,19 @@ static void account_end(struct play *p, const struct op *op, long ret)
 	}
 }
 
+/* A registration, new or changed, must tell what there is; and what was told is no news */
+static void account_set(struct play *p, const struct op *op, const struct outcome *out)
+{
+	if (op->kind == OP_EPOLL_CTL && !out->ret) {
+		p->heard[op->set][op->slot] = NOTHING_HEARD;
+		if (out->value[0] == EPOLL_CTL_ADD)
+			p->members[op->set] |= 1u << op->slot;
+	}
+	for (unsigned int i = 0; op->kind == OP_EPOLL_WAIT && out->ret > 0 && i < SLOTS; i++)
+		if (out->value[i])
+			p->heard[op->set][i] = play_news(p, op_side(i));
+}
+
 static void account(struct play *p, const struct op *op, const struct outcome *out)
 {
 	unsigned int side = op_side(op->slot);
@@ -271,8 +291,7 @@ static void account(struct play *p, const struct op *op, const struct outcome *o
 		p->taken[side] += (uint64_t)out->ret;
 	if (op->kind == OP_SETOPT && op->b % 5 == 2)
 		p->timed[side] = op->c & 1;
-	if (op->kind == OP_EPOLL_CTL && !out->ret && out->value[0] == EPOLL_CTL_ADD)
-		p->members[op->set] |= 1u << op->slot;
+	account_set(p, op, out);
 	account_end(p, op, out->ret);
 }
 

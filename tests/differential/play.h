@@ -33,6 +33,7 @@ struct play {
 	bool timed[2];	      /* SO_RCVTIMEO is set */
 	bool released[PROCS]; /* who sleeps in poll for ever is to come back */
 	uint32_t members[SETS];
+	uint64_t heard[SETS][SLOTS]; /* play_news() when a set told of a slot, or had to */
 	struct blocked blocked[PROCS][THREADS];
 	unsigned int executed;
 	bool stop;   /* an exception after which the worlds part */
@@ -51,6 +52,8 @@ void outcome_compare(struct play *p, const struct op *op, struct box *const box[
 /* Has a thread that waits for more taken octets already? */
 bool play_holds_octets(const struct play *p, unsigned int side);
 uint64_t play_unread(const struct play *p, unsigned int side);
+/* What the other side has done that this one can be told of as readable: it only grows */
+uint64_t play_news(const struct play *p, unsigned int side);
 __attribute__((format(printf, 2, 3))) void play_fail(struct play *p, const char *format, ...);
 void op_print(const struct op *op);
 void outcome_print(const char *world, const struct outcome *out);

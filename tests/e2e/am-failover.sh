@@ -3,8 +3,8 @@
 # Links cut under load: am-failover.sh BUILD
 #
 #   namespace A                          namespace B
-#   console, rank 0                      rank 1
-#   10.81.0.1  a1 ------ first ------ b1  10.81.0.2    cut a second after both ranks run
+#   console, rank 0                      ranks 1 and 2
+#   10.81.0.1  a1 ------ first ------ b1  10.81.0.2    cut a second after all ranks run
 #   10.82.0.1  a2 ------ second ----- b2  10.82.0.2
 #   10.83.0.1  a3 ------ console ---- b3  10.83.0.2    TCP only
 set -u
@@ -28,10 +28,13 @@ for i in 1 2 3; do
 done
 export XDG_RUNTIME_DIR=$tmp WARPSOCK_LOG=info
 export MASTERIP=10.83.0.1 CSPAWN_ROUTE_OUTPUT=1 AMUDP_PATHS=10.82.0.1,10.82.0.2
-export CSPAWN_CMD="AMUDP_SLAVE_RANK=0 WORKERIP=10.81.0.1 ip netns exec $A %C & \
-	AMUDP_SLAVE_RANK=1 WORKERIP=10.81.0.2 ip netns exec $B %C & wait"
+two="AMUDP_SLAVE_RANK=0 WORKERIP=10.81.0.1 ip netns exec $A %C & \
+	AMUDP_SLAVE_RANK=1 WORKERIP=10.81.0.2 ip netns exec $B %C &"
+three="$two AMUDP_SLAVE_RANK=2 WORKERIP=10.81.0.2 ip netns exec $B %C &"
+export CSPAWN_CMD="$two wait"
 
-# cut NAME PATTERN COMMAND...: the first link goes down while it runs
+# cut NAME PATTERN COMMAND...: the first link goes down while RANKS of them run, and at least
+# LEAST of them say so, and that they go on by the driver
 cut() {
 	local name=$1 pattern=$2 job code i
 	shift 2
@@ -41,7 +44,7 @@ cut() {
 	timeout 250 ip netns exec "$A" "$@" >"$tmp/out" 2>&1 </dev/null &
 	job=$!
 	for i in $(seq 200); do
-		[ "$(ls "$tmp"/warpsock/am-* 2>/dev/null | wc -l)" -lt 2 ] || break
+		[ "$(ls "$tmp"/warpsock/am-* 2>/dev/null | wc -l)" -lt $ranks ] || break
 		sleep 0.1
 	done
 	sleep 1
@@ -49,7 +52,8 @@ cut() {
 	wait "$job"
 	code=$?
 	if [ $code -eq 0 ] && grep -qE -- "$pattern" "$tmp/out" &&
-		[ "$(grep -c "path 0 is down, path 1 takes over" "$tmp/out")" -ge "$least" ]; then
+		[ "$(grep -c "path 0 is down, path 1 takes over, by $driver" "$tmp/out")" \
+			-ge "$least" ]; then
 		echo "ok $count - $name"
 	else
 		echo "not ok $count - $name"
@@ -58,11 +62,22 @@ cut() {
 	fi
 }
 
-least=2
+ranks=2 least=2 driver=udp
 cut "reductions: no message lost or run twice" ": 0 wrong sums" "$apps/am-reduce" 2 C 4s
 cut "puts and gets" ": 0 damaged" "$apps/am-getput" 2 C 300000 4s
 least=1 # who is in qsort() does not poll, and may be done behind it
 cut "a sort" "sorted" "$apps/am-sort" 2 C 20000000
 least=2
 cut "reductions with faults" ": 0 wrong sums" env AMUDP_FAULT_RATE=0.05 "$apps/am-reduce" 2 C 4s
+ranks=3 least=3 CSPAWN_CMD="$three wait"
+cut "three ranks" ": 0 wrong sums" "$apps/am-reduce" 3 C 4s
+ranks=2 least=2 CSPAWN_CMD="$two wait"
+if [ -e "$build/am/libamudp.so" ] && ldd "$build/am/libamudp.so" | grep -q libxdp; then
+	driver=xdp
+	cut "by AF_XDP on both links" ": 0 damaged" env AMUDP_NIC=xdp \
+		"$apps/am-getput" 2 C 300000 4s
+else
+	count=$((count + 1))
+	echo "ok $count - by AF_XDP on both links # SKIP built without libxdp"
+fi
 echo "1..$count"

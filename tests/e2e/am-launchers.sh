@@ -14,12 +14,9 @@ tmp=$(mktemp -d)
 pids=()
 trap 'kill "${pids[@]}" 2>/dev/null; wait; rm -rf "$tmp"' EXIT
 
-. "$(dirname "$(readlink -f "$0")")/cases.sh"
-
-skip() {
-	count=$((count + 1))
-	echo "ok $count - $1 # SKIP $2"
-}
+here=$(dirname "$(readlink -f "$0")")
+include=$(readlink -f "$here/../../include")
+. "$here/cases.sh"
 
 free_ports() {
 	python3 - "$1" <<'PORTS'
@@ -131,6 +128,13 @@ else
 	cluster_start
 	srun=(srun --mpi=pmix --overcommit --immediate=30)
 	check "under srun, by PMIx" 0 "4 ranks: sorted" "${srun[@]}" -n 4 "$apps/am-sort" 5000
+	gcc -std=gnu11 -I"$include" "$here/am-compat/endings.c" -o "$tmp/endings" \
+		"$build/am/libamudp.so" "-Wl,-rpath,$build/am"
+	# a rank ends by itself or is ended with the step, as it happens; neither is a signal's number
+	check "the exit code under srun" 12 "Exited with exit code 12|: Killed" "${srun[@]}" \
+		-n 3 "$tmp/endings" exit 12
+	check "a rank that is killed under srun" 137 "task 1: Killed" "${srun[@]}" -n 3 \
+		"$tmp/endings" kill
 	check "sums under srun" 0 ": 0 wrong sums" "${srun[@]}" -n 2 "$apps/am-reduce" 100
 fi
 echo "1..$count"

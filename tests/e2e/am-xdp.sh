@@ -5,6 +5,10 @@
 #   namespace A                         namespace B
 #   console, rank 0                     rank 1
 #   10.77.0.1  va ------ veth pair ------ vb  10.77.0.2
+#   10.78.0.1  wa ------ veth pair ------ wb  10.78.0.2   for moves
+#   10.79.0.1  xa ------ veth pair ------ xb  10.79.0.2
+#
+#   10.76.1.1  ra --- namespace C 10.76.1.9, 10.76.2.9 --- rb  10.76.2.2
 #
 # With two interfaces of this machine, whose drivers can do without copies, instead of the pair:
 # tests/vm/zerocopy.sh
@@ -14,7 +18,7 @@ here=$(dirname "$(readlink -f "$0")")
 include=$(readlink -f "$here/../../include")
 apps=$build/apps
 tmp=$(mktemp -d)
-A=am-a-$$ B=am-b-$$
+A=am-a-$$ B=am-b-$$ C=am-c-$$
 count=0
 
 skip() { echo "1..0 # SKIP $1"; exit 0; }
@@ -22,30 +26,48 @@ skip() { echo "1..0 # SKIP $1"; exit 0; }
 [ -e "$build/am/libamudp.so" ] || skip "the library is not built"
 ldd "$build/am/libamudp.so" | grep -q libxdp || skip "built without libxdp"
 ip netns add "$A" 2>/dev/null || skip "no network namespaces here (needs root)"
-trap 'ip netns del "$A"; ip netns del "$B"; rm -rf "$tmp"' EXIT
+trap 'ip netns del "$A"; ip netns del "$B"; ip netns del "$C"; rm -rf "$tmp"' EXIT
 ip netns add "$B"
+ip netns add "$C"
+# join NAMESPACE INTERFACE ADDRESS NAMESPACE INTERFACE ADDRESS: by a veth pair
+join() {
+	ip link add "$2" netns "$1" type veth peer name "$5" netns "$4"
+	ip -n "$1" addr add "$3/24" dev "$2"
+	ip -n "$4" addr add "$6/24" dev "$5"
+}
 if [ $# = 3 ]; then
 	mode="zero-copy, native"
 	hook=$mode
 	ip link set "$2" netns "$A" name va
 	ip link set "$3" netns "$B" name vb
+	ip -n "$A" addr add 10.77.0.1/24 dev va
+	ip -n "$B" addr add 10.77.0.2/24 dev vb
 else
 	mode="copy mode, generic; zero-copy: Operation not supported"
 	hook="copy mode, native"
-	ip link add va netns "$A" type veth peer name vb netns "$B"
+	join "$A" va 10.77.0.1 "$B" vb 10.77.0.2
 fi
-ip -n "$A" addr add 10.77.0.1/24 dev va
-ip -n "$B" addr add 10.77.0.2/24 dev vb
-for link in "$A va" "$A lo" "$B vb" "$B lo"; do
+join "$A" wa 10.78.0.1 "$B" wb 10.78.0.2
+join "$A" xa 10.79.0.1 "$B" xb 10.79.0.2
+join "$A" ra 10.76.1.1 "$C" ca 10.76.1.9
+join "$B" rb 10.76.2.2 "$C" cb 10.76.2.9
+ip netns exec "$C" sysctl -qw net.ipv4.ip_forward=1
+for link in "$A va" "$A wa" "$A xa" "$A ra" "$A lo" "$B vb" "$B wb" "$B xb" "$B rb" "$B lo" \
+	"$C ca" "$C cb"; do
 	# shellcheck disable=SC2086
 	set -- $link
 	ip -n "$1" link set "$2" up
 done
+ip -n "$A" route add 10.76.2.0/24 via 10.76.1.9
+ip -n "$B" route add 10.76.1.0/24 via 10.76.2.9
 
 export XDG_RUNTIME_DIR=$tmp WARPSOCK_LOG=info AMUDP_NIC=xdp
 export MASTERIP=10.77.0.1 CSPAWN_ROUTE_OUTPUT=1
-export CSPAWN_CMD="AMUDP_SLAVE_RANK=0 ip netns exec $A %C & \
-	AMUDP_SLAVE_RANK=1 ip netns exec $B %C & wait"
+ranks() {
+	echo "AMUDP_SLAVE_RANK=0 ${1:-} ip netns exec $A %C & \
+		AMUDP_SLAVE_RANK=1 ${2:-} ip netns exec $B %C & wait"
+}
+export CSPAWN_CMD=$(ranks)
 
 # check NAME PATTERN COMMAND...: in namespace A; ends well, with a line of the output
 check() {
@@ -65,14 +87,19 @@ attached() { ip -n "$A" link show va | grep -q xdp || ip -n "$B" link show vb | 
 
 check "the interface is taken on rank 0: $mode" "AF_XDP on va, $mode" "$apps/am-ping" 2 C 500
 check "the interface is taken on rank 1: $mode" "AF_XDP on vb, $mode" "$apps/am-ping" 2 C 500
-# datagrams that the kernel of A sends while 2000 round trips and some thousand messages are made
+# past NAME COMMAND...: the kernel of A sends few datagrams while thousands of messages are made
 datagrams() { ip netns exec "$A" awk '/^Udp: [0-9]/ { print $5 }' /proc/net/snmp; }
-before=$(datagrams)
-check "round trips" "latency size 64" "$apps/am-ping" 2 C 2000
-kernel=$(($(datagrams) - before))
-count=$((count + 1))
-[ "$kernel" -lt 500 ] && echo "ok $count - they go past the kernel" ||
-	echo "not ok $count - they go past the kernel: it sent $kernel datagrams"
+past() {
+	local name=$1 before kernel
+	shift
+	before=$(datagrams)
+	check "$name" "latency size 64" "$@"
+	kernel=$(($(datagrams) - before))
+	count=$((count + 1))
+	[ "$kernel" -lt 500 ] && echo "ok $count - $name: they go past the kernel" ||
+		echo "not ok $count - $name: it sent $kernel datagrams"
+}
+past "round trips" "$apps/am-ping" 2 C 2000
 check "round trips, waiting blocked" "latency size 64" "$apps/am-ping" 2 C 300 64 block
 check "fragments of long messages" "data checked" "$apps/am-bulk" 2 C 0.05
 check "puts and gets" ": 0 damaged" "$apps/am-getput" 2 C 100000 5
@@ -99,6 +126,30 @@ check "without the right to: UDP, and why" "no AF_XDP on va: .*not permitted" en
 	-all --inh-caps -all %C & AMUDP_SLAVE_RANK=1 ip netns exec $B %C & wait" \
 	"$apps/am-sort" 2 C 20000
 
+# a next hop that is not the destination
+past "behind a router" env CSPAWN_CMD="$(ranks WORKERIP=10.76.1.1 WORKERIP=10.76.2.2)" \
+	"$apps/am-ping" 2 C 2000
+
+# an interface of another hardware address than before, while data go there
+count=$((count + 1))
+sent() { ip netns exec "$A" cat /sys/class/net/wa/statistics/tx_packets; }
+CSPAWN_CMD=$(ranks WORKERIP=10.78.0.1 "WORKERIP=10.78.0.2 AMUDP_NIC=udp") timeout 60 \
+	ip netns exec "$A" "$apps/am-getput" 2 C 300000 4s >"$tmp/out" 2>&1 </dev/null &
+console=$!
+before=$(sent)
+for i in $(seq 200); do
+	[ "$(sent)" -lt $((before + 1000)) ] || break
+	sleep 0.1
+done
+ip -n "$B" link set wb address 02:00:00:00:00:77
+changed=$(sent)
+wait "$console" && grep -q ": 0 damaged" "$tmp/out" && grep -q "AF_XDP on wa" "$tmp/out" &&
+	[ "$(sent)" -gt $((changed + 1000)) ] &&
+	echo "ok $count - a neighbour changes its hardware address" || {
+	echo "not ok $count - a neighbour changes its hardware address"
+	head -20 "$tmp/out" | sed 's/^/# /'
+}
+
 # programs for AMUDP, unchanged
 for kind in classic.c:gnu99:gcc classicpp.cc:gnu++11:g++; do
 	IFS=: read -r source standard compiler <<<"$kind"
@@ -107,9 +158,15 @@ for kind in classic.c:gnu99:gcc classicpp.cc:gnu++11:g++; do
 	check "$source" "^P1 of 2 done" "$tmp/classic" 2 C 200
 done
 
+for language in c:gnu99 c++:gnu++11; do
+	gcc -x "${language%:*}" -std="${language#*:}" -I"$include" "$here/am-compat/interface.c" \
+		-x none -o "$tmp/interface" "$build/am/libamudp.so" "-Wl,-rpath,$build/am"
+	check "every name of the interface, ${language%:*}" "^rank 1: 0 wrong" "$tmp/interface" 2 C
+done
+
 # the unit tests of entry points and messages, an endpoint in each namespace
 export AM_TEST_PLACES="$A 10.77.0.1 $B 10.77.0.2"
-for unit in arguments exchange faults pauses; do
+for unit in arguments exchange faults move pauses replace; do
 	check "unit tests: $unit" "Failing: 0 . Crashing: 0" \
 		"$build/tests/unit/unit_am_$unit" -j1
 done

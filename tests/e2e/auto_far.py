@@ -153,10 +153,21 @@ def meet(warpsock, far, server, client, modes, check):
 
 
 def took(stage, name, word, least):
+    """Not less, nor twice as much."""
     times = [float(line.split()[1]) for line in stage.text(name).splitlines()
              if line.startswith(word)]
-    return [] if times and min(times) >= least else \
+    return [] if times and least <= min(times) < 2 * least else \
         [f"{name} {word} {times}, not after {least} s"]
+
+
+def some_time(times, meeting):
+    """Of so many meetings one, for the machine may be busy: what is wrong with the last."""
+    problems = []
+    for _ in range(times):
+        problems = meeting()
+        if not problems:
+            break
+    return problems
 
 
 def on_ddp(stage):
@@ -189,9 +200,11 @@ def main():
         writer.case("an answer is waited for by the round trip, and so is another's",
                     meet(warpsock, far, ECHOES, (CLIENT, "talks"), ("auto", "auto"), on_ddp))
         writer.case("silence is that for four round trips",
-                    meet(warpsock, far, IS_SILENT, (CLIENT, "looks"), (None, "auto"), on_tcp))
+                    some_time(3, lambda: meet(warpsock, far, IS_SILENT, (CLIENT, "looks"),
+                                              (None, "auto"), on_tcp)))
         writer.case("who speaks first waits two round trips",
-                    meet(warpsock, far, SPEAKS_FIRST, (LISTENS,), ("auto", None), after_grace))
+                    some_time(3, lambda: meet(warpsock, far, SPEAKS_FIRST, (LISTENS,),
+                                              ("auto", None), after_grace)))
     finally:
         far.end()
     writer.finish()

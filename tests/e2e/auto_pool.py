@@ -76,14 +76,19 @@ class Plain:
 
 
 def by_itself(warpsock):
-    """How long an answer is waited for if nobody says it: 50 ms at least."""
-    with Stage(warpsock) as stage, Plain("is silent") as server:
-        stage.run("client", [*POOL, "threads", server.port, "1"],
-                  rules=[f"auto client * 127.0.0.1:{server.port}"])
-        said = re.findall(r"took ([\d.]+) right 1", stage.text("client"))
-        problems = [] if said and float(said[0]) >= 0.05 else \
-            [stage.text("client"), stage.text("client", "err")]
-        return problems + differences(stage.report("client"), {"fallbacks": {"PROBE_TIMEOUT": 1}})
+    """How long an answer is waited for if nobody says it: 50 ms, and what a busy machine adds."""
+    took = []
+    while len(took) < 5 and not (took and took[-1] < 0.5):
+        with Stage(warpsock) as stage, Plain("is silent") as server:
+            stage.run("client", [*POOL, "threads", server.port, "1"],
+                      rules=[f"auto client * 127.0.0.1:{server.port}"])
+            said = re.findall(r"took ([\d.]+) right 1", stage.text("client"))
+            problems = [] if said else [stage.text("client"), stage.text("client", "err")]
+            problems += differences(stage.report("client"), {"fallbacks": {"PROBE_TIMEOUT": 1}})
+            if problems:
+                return problems
+            took.append(float(said[0]))
+    return [] if 0.05 <= min(took) < 0.5 else [f"it took {took} s"]
 
 
 def pool(stage, way, number, port, rule, limit):
@@ -133,6 +138,16 @@ def deaf(warpsock):
         return problems + differences(stage.report("client"), {"fallbacks": {"PROBE_TIMEOUT": 3}})
 
 
+def killed(warpsock):
+    """The same of who is killed as it asks: what it was about stands in memory of them all."""
+    with Stage(warpsock) as stage, Plain("is silent") as server:
+        problems, took = pool(stage, "killed", FEW, server.port,
+                              f"auto client * 127.0.0.1:{server.port}", LIMIT)
+        if not 0.9 * LIMIT <= took < 1.9 * LIMIT or server.requests != 1:
+            problems.append(f"it took {took} s, with {server.requests} Requests")
+        return problems + differences(stage.report("client"), {"fallbacks": {"PROBE_TIMEOUT": FEW}})
+
+
 def executed(warpsock):
     """What is under way in a program that is executed tells it of the peer."""
     with Stage(warpsock) as stage, Plain("is silent") as server:
@@ -162,6 +177,7 @@ def main():
                         plain(warpsock, way, number, kind))
         writer.case(f"{number} by {way}, and the server has DDP", ddp(warpsock, way, number))
     writer.case("who asks is deaf", deaf(warpsock))
+    writer.case("who asks is killed", killed(warpsock))
     writer.case("who asks is executed", executed(warpsock))
     writer.case("the time that nobody has set", by_itself(warpsock))
     writer.finish()

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
 from launch import Stage  # noqa: E402
 
-WAYS = ("close", "shutdown", "return", "exit", "quick_exit", "_exit")
+WAYS = ("close", "shutdown", "return", "exit", "quick_exit", "_exit", "_Exit")
 RING = 512 * 1024
 AMOUNTS = (65536, RING, RING + 1, 10 << 20)
 RATE = 1000000

@@ -5,7 +5,7 @@
     client ==== DDP ==== server --- fork, setuid, dup2, exec ---> program
 
 COPY is linked statically, and served by a relay. Each server is run with both ends under the
-launcher, and in mode auto with a client that knows nothing of DDP.
+launcher, in mode on and in mode auto, and in mode auto with a client that knows nothing of DDP.
 """
 import os
 import re
@@ -57,6 +57,16 @@ thread.join()
 print("whole" if got == data else f"{len(got)} octets", flush=True)
 """ % SIZE
 
+STAYS = """
+import socket, sys
+sock = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=30)
+sock.sendall(b"hello")
+print("got", sock.recv(5, socket.MSG_WAITALL), flush=True)
+try:
+    print("end", sock.recv(1), flush=True)
+except ConnectionError as error:
+    print("end", error.errno, flush=True)
+"""
 PROGRAMS = {"cat": ["cat"], "a script": ["sh", "-c", "exec cat"], "static": [COPY],
             "python": [PYTHON, "-c", "import shutil, sys\n"
                        "shutil.copyfileobj(sys.stdin.buffer, sys.stdout.buffer)"]}
@@ -104,11 +114,29 @@ def inetd(writer, stage, what, command, server_mode, client_mode):
     report = stage.report(f"{name}-client0") or {}
     if client_mode and report.get("connections", {}).get("software") != 1:
         problems.append(f"the client's report: {report}")
-    if server_mode == "on" and what in relayed():
+    if client_mode and what in relayed():
         fallbacks = (stage.report(name) or {}).get("fallbacks")
         if fallbacks != {relayed()[what]: 3}:
             problems.append(f"the server's report: {fallbacks}")
     writer.case(f"inetd, {what}, {server_mode}, client {client_mode or 'plain'}", problems)
+
+
+def relay_killed(writer, stage, session):
+    """Its client is told in time, its program ends, and the next connection has another relay."""
+    server = stage.start("killed", [PYTHON, "-c", SERVER, COPY], mode="on")
+    port = re.search(r"port (\d+)", stage.wait_text("killed")).group(1)
+    client = stage.start("killed-client", [PYTHON, "-c", STAYS, port], mode="on")
+    stage.wait_text("killed-client", "got", LIMIT)
+    relays = relays_of(session)
+    for pid in relays:
+        os.kill(pid, signal.SIGKILL)
+    status, said = stage.end(client), stage.text("killed-client")
+    problems = [] if relays and status == 0 and "end" in said else \
+        [f"relays {relays}, status {status}: {said}{stage.text('killed-client', 'err')}"]
+    problems += clients(stage, "killed-next", port, "on", 1)
+    server.send_signal(signal.SIGTERM)
+    stage.end(server)
+    writer.case("a relay is killed", problems)
 
 
 def socat(writer, stage, command):
@@ -137,7 +165,9 @@ def main():
         os.environ["RELAYS_OF"] = session = f"inetd-{os.getpid()}-{time.monotonic_ns()}"
         for what, command in PROGRAMS.items():
             inetd(writer, stage, what, command, "on", "on")
+            inetd(writer, stage, what, command, "auto", "on")
             inetd(writer, stage, what, command, "auto", None)
+        relay_killed(writer, stage, session)
         socat(writer, stage, "/bin/cat")
         socat(writer, stage, COPY)
         end = time.monotonic() + LIMIT

@@ -6,6 +6,7 @@
 """
 import ctypes.util
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
 from launch import Stage  # noqa: E402
 
+TALK = 100  # so much at least is heard of it
 LIMIT = 300  # one that forks beside busy threads takes most of a minute on a busy machine
 
 
@@ -22,7 +24,21 @@ def problems_of(warpsock, library, program):
         bad = [line for line in stage.text("program").splitlines() if line.startswith("not ok")]
         if status or bad:
             bad.append(f"status {status}: {stage.text('program', 'err')[-1000:]}")
+        said = re.search(r"^# malloc said (\d+)$", stage.text("program"), re.M)
+        if os.path.basename(program) == "talk_malloc":
+            least = TALK if "talkative" in library else 0
+            if not said or (int(said[1]) > least) != (least > 0):
+                bad.append(f"malloc said {said and said[1]}, more than {least} was to come")
     return bad
+
+
+def loaded(warpsock, library):
+    """The launcher preloads a library of its own, beside the one that the user named."""
+    with Stage(warpsock) as stage:
+        stage.run("maps", ["cat", "/proc/self/maps"], env={"LD_PRELOAD": library}, limit=LIMIT)
+        maps = stage.text("maps")
+    wanted = (os.path.basename(library), "libwarpsock-preload.so")
+    return [f"{name} is not loaded" for name in wanted if name not in maps]
 
 
 def main():
@@ -31,6 +47,8 @@ def main():
     writer = tap.Writer()
     for name in ("jemalloc", "tcmalloc_minimal", "talkative"):
         library = talkative if name == "talkative" else ctypes.util.find_library(name)
+        if library:
+            writer.case(f"{name} is loaded", loaded(warpsock, library))
         for program in programs:
             case = f"{os.path.basename(program)} with {name}"
             if library:

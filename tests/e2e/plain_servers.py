@@ -133,7 +133,7 @@ SERVERS = {
         lambda folder, port: ["memcached", "-u", "root", "-l", "127.0.0.1", "-p", str(port), "-vv"],
         talk(b"set a 0 0 1\r\nb\r\nget a\r\n", b"STORED\r\nVALUE a 0 1\r\nb\r\nEND\r\n"),
         "right\nright\nright\n", 3, "PROBE_TIMEOUT",
-        r"using the ascii protocol\n<\d+ connection closed"),
+        r"\n(\d+): Client using the ascii protocol\n(?:(?!\D?\1\D).*\n)*<\1 connection closed"),
     "nginx": Server(["nginx", "curl"], nginx, curl, "the page\nthe page\n", 2, "PEER_NOT_MPA",
                     r'"MPA ID Req Frame.*" 400 '),
     "postgres": Server([str(POSTGRES / "postgres"), "pgbench", "setpriv"], postgres, pgbench,

@@ -9,6 +9,7 @@ program. What DDP_INFO says of the socket, or the report, has to be the code.
 """
 import ctypes
 import os
+import re
 import signal
 import socket
 import struct
@@ -143,7 +144,7 @@ with open("/proc/self/statm") as statm:
     size = int(statm.read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (size + (16 << 20), -1))
 """ + ASK
-# The peer takes in what its kernel has room for, which is little, and no more
+# The peer takes in what its kernel has room for, which is little, and no more until this one ends
 STUCK = """
 import os, select, socket, struct, sys, time
 def info(s):
@@ -152,20 +153,30 @@ listener = socket.socket()
 listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
 listener.bind(("127.0.0.1", 0))
 listener.listen()
+gone, here = os.pipe()
 pid = os.fork()
 if not pid:
+    os.close(here)
     s = listener.accept()[0]
     s.sendall(b"y")
     s.recv(1)
-    time.sleep(120)
+    os.read(gone, 1)
+    got = 0
+    try:
+        while data := s.recv(65536):
+            got += len(data)
+    except OSError as error:
+        print("errno", error.errno)
+    print("told", info(s), got, "came", flush=True)
     os._exit(0)
 s = socket.create_connection(listener.getsockname())
 s.sendall(b"x")
 s.recv(1)
 s.setblocking(False)
+sent = 0
 try:
     while True:
-        s.send(b"unread" * 1000)
+        sent += s.send(b"unread" * 1000)
 except BlockingIOError:
     pass
 """
@@ -179,7 +190,7 @@ print("reason", info(s), flush=True)
 os.kill(pid, 9)
 """
 EXPIRES = STUCK + """
-print("pid", pid, flush=True)
+print("sent", sent, flush=True)
 """
 # A connection that its own program drops
 DROPS = """
@@ -207,6 +218,20 @@ with subprocess.Popen(["cat"], stdin=other, stdout=other):
     one.sendall(b"hello")
     one.shutdown(socket.SHUT_WR)
     print("got", one.makefile("rb").read())
+"""
+# A server that says what became of its client
+SERVES = """
+import socket, struct
+def info(s):
+    return struct.unpack_from("=III", s.getsockopt(5041, 6, 256))[2]
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+s = listener.accept()[0]
+try:
+    s.recv(1)
+except OSError as error:
+    print("errno", error.errno)
+print("reason", info(s), flush=True)
 """
 REQUEST = 20
 CONN_DATA = struct.pack("!BBH3xBQIIQII", 1, 2, 384, 0, 0x10000, 7, 2, 0x100000, 8, 65536)
@@ -270,6 +295,23 @@ def parameters(warpsock):
     if not report or report["fallbacks"] != {"PEER_PARAMETERS": 1}:
         problems.append(str(report))
     return problems
+
+
+def foreign(warpsock, mode):
+    """The same of a server, whose client is told that it is refused."""
+    private = struct.pack("!HH", 1, 0) + b"\x09" + CONN_DATA[1:]
+    with Stage(warpsock) as stage:
+        server = stage.start("server", [sys.executable, "-c", SERVES],
+                             rules=[f"{mode} server * *:*"])
+        port = int(stage.wait_text("server", limit=60))
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as peer:
+            peer.sendall(b"MPA ID Req Frame" + struct.pack("!BBH", 0x50, 2, len(private)) + private)
+            reply = peer.recv(REQUEST, socket.MSG_WAITALL)
+            stage.end(server)
+        problems = says(stage.text("server"), 106)
+        if not reply.startswith(b"MPA ID Rep Frame") or not reply[16] & 0x20:
+            problems.append(f"the client gets {reply}")
+        return problems and problems + [stage.text("server", "err")]
 
 
 def sandboxed(warpsock):
@@ -386,14 +428,17 @@ def alone(warpsock, code, number):
 
 
 def expired(warpsock):
-    """LINGER_EXPIRED: a program ends, and its peer takes in nothing."""
+    """LINGER_EXPIRED: a program ends, and its peer, deaf till then, has all or is told."""
     with Stage(warpsock) as stage:
         stage.run("program", [sys.executable, "-c", EXPIRES], env={"WARPSOCK_LINGER": "1"})
-        said, report = stage.text("program").split(), stage.report("program")
-        if said[:1] == ["pid"]:
-            os.kill(int(said[1]), signal.SIGKILL)
-        return [] if report and report["fallbacks"] == {"LINGER_EXPIRED": 1} else \
-            [str(report), stage.text("program", "err")]
+        said = stage.wait_text("program", "came", 60)
+        report = stage.report("program")
+        problems = [] if report and report["fallbacks"] == {"LINGER_EXPIRED": 1} else [str(report)]
+        sent = re.search(r"sent (\d+)", said)[1]
+        reason, came = re.search(r"told (\d+) (\d+)", said).groups()
+        if reason not in ("301", "302") and (reason, came) != ("300", sent):
+            problems.append(said)
+        return problems and problems + [stage.text("program", "err")]
 
 
 def folderless(warpsock):
@@ -454,6 +499,8 @@ def closed(warpsock):
 def main():
     warpsock, writer = os.path.abspath(sys.argv[1]), tap.Writer()
     writer.case("PEER_PARAMETERS", parameters(warpsock))
+    for mode in ("auto", "ddp"):
+        writer.case(f"PEER_PARAMETERS, a server by a rule for {mode}", foreign(warpsock, mode))
     writer.case("SANDBOXED", sandboxed(warpsock))
     rings(writer, warpsock)
     writer.case("UNREACHABLE", unreachable(warpsock))

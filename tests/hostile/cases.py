@@ -255,6 +255,10 @@ STREAM = {
                           then(lambda p: p.sge(0, to=(1 << 64) - 8), message(SGL, 384))),
     "SHUTDOWN, then DATA": ("any", "0 end",
                             burst(message(CTRL, SHUTDOWN), lambda p: p.say(b"x"))),
+    "SHUTDOWN, then a reset": (NOTHING, "0 end", then(message(CTRL, SHUTDOWN), reset)),
+    "DISCONNECT, then a reset": (NOTHING, "0 end", then(message(CTRL, DISCONNECT), reset)),
+    "octets, SHUTDOWN, then a reset": (NOTHING, "5 end", then(
+        lambda p: p.say(b"hello"), message(CTRL, SHUTDOWN), reset)),
     "an unknown CTRL": ("any", "0 " + RESET, message(CTRL, 9)),
     "operation 1 without INLINE": ("any", "0 " + RESET, message(INLINE, 1, b"x")),
     "operation 2": ("any", "0 " + RESET, message(2, 0)),

@@ -6,6 +6,7 @@
 
 Of each: what the victim answers on the wire, what its program sees, that its memory and its
 processor time stay bounded, and that a good connection which it has all the while still echoes.
+Of a peer that is gone by a reset the victim keeps no socket, also where it lingers.
 """
 import os
 import socket
@@ -23,6 +24,7 @@ from launch import Stage  # noqa: E402
 
 MEMORY = 4 << 20  # more than one connection's ring may ever take
 SECONDS = 2.0
+GONE = 10  # seconds, well below WARPSOCK_LINGER
 LIMIT = 20
 
 
@@ -65,6 +67,22 @@ class Victim:
         return int(Path(f"/proc/{self.proc.pid}/statm").read_text().split()[1]) * os.sysconf(
             "SC_PAGE_SIZE")
 
+    def sockets(self):
+        found = set()
+        for entry in Path(f"/proc/{self.proc.pid}/fd").iterdir():
+            try:
+                found.add(os.readlink(entry))
+            except FileNotFoundError:
+                pass  # closed meanwhile
+        return {name for name in found if name.startswith("socket:")}
+
+    def keeps(self, sockets):
+        """Those of them that it has not closed in time."""
+        limit = time.monotonic() + GONE
+        while sockets & self.sockets() and time.monotonic() < limit:
+            time.sleep(0.01)
+        return sockets & self.sockets()
+
     def seconds(self):
         fields = Path(f"/proc/{self.proc.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -84,7 +102,7 @@ def answer_of(stream, wanted):
     return wanted if wanted == "any" and "/" in said else said
 
 
-def problems_of(victim, good, stream, case):
+def problems_of(victim, good, stream, case, before):
     wanted, program, act = case
     memory, seconds = victim.memory(), victim.seconds()
     problems = []
@@ -109,6 +127,8 @@ def problems_of(victim, good, stream, case):
             problems.append("and does not echo what it got")
     if not echo(good, b"still there?" * 100):
         problems.append("another connection of it has suffered")
+    if not wanted and victim.keeps(victim.sockets() - before):
+        problems.append("it keeps the socket of a peer that is gone")
     return problems
 
 
@@ -126,9 +146,10 @@ def run(victim, good, writer, words):
         for name, case in table.items():
             if words and not any(word in f"{group}: {name}" for word in words):
                 continue
+            before = victim.sockets()
             stream = make()
             try:
-                problems = problems_of(victim, good, stream, case)
+                problems = problems_of(victim, good, stream, case, before)
             except (peer.Ended, ValueError, OSError) as error:
                 problems = [f"{type(error).__name__}: {error}",
                             f"its program says {victim.lines()}",

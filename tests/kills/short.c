@@ -26,6 +26,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <warp/ddp.h>
 
 #define WORD 8
 #define MANY 20000
@@ -188,15 +189,34 @@ static int step_accept_late(void)
 	return result(mine = accept(listener, NULL, NULL));
 }
 
+/* In mode auto, who could not take it on DDP is asked as a plain server is, and called again */
+static int called_again(void)
+{
+	struct pollfd p = { listener, POLLIN, 0 };
+
+	close(mine);
+	mine = -1;
+	if (poll(&p, 1, 30000) != 1)
+		return ETIME;
+	return result(mine = accept(listener, NULL, NULL));
+}
+
 static int step_called(void)
 {
 	char word[WORD];
+	ssize_t n;
+	int err = 0;
 
 	if (mine < 0)
 		return 0;
 	errno = 0;
-	if (recv(mine, word, WORD, MSG_WAITALL) != WORD)
-		return errno ? errno : EPIPE;
+	n = recv(mine, word, WORD, MSG_WAITALL);
+	if (n == WORD && !memcmp(word, "MPA ID Req", WORD)) {
+		err = called_again();
+		n = err ? 0 : recv(mine, word, WORD, MSG_WAITALL);
+	}
+	if (err || n != WORD)
+		return err ? err : errno ? errno : EPIPE;
 	return echo(mine, word, WORD);
 }
 
@@ -345,11 +365,11 @@ static char **inherited_environment(void)
 	return list;
 }
 
-static void inherited_set(void)
+static void inherited_set(int fd)
 {
 	static char number[16];
 
-	snprintf(number, sizeof(number), "%d", client);
+	snprintf(number, sizeof(number), "%d", fd);
 	inherited[2] = number;
 }
 
@@ -363,21 +383,71 @@ static int step_exec(void)
 		return errno;
 	if (pid)
 		return child_result(pid);
-	inherited_set();
+	inherited_set(client);
 	execve("/proc/self/exe", inherited, inherited_environment());
 	_exit(errno);
 }
 
+/* To a program that has it by another number, too */
 static int step_spawn(void)
 {
+	posix_spawn_file_actions_t actions;
 	pid_t pid;
 	int err;
 
 	if (client < 0)
 		return 0;
-	inherited_set();
-	err = posix_spawn(&pid, "/proc/self/exe", NULL, NULL, inherited, inherited_environment());
+	inherited_set(STDIN_FILENO);
+	posix_spawn_file_actions_init(&actions);
+	err = posix_spawn_file_actions_adddup2(&actions, client, STDIN_FILENO);
+	if (!err)
+		err = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, inherited,
+				  inherited_environment());
+	posix_spawn_file_actions_destroy(&actions);
 	return err ? err : child_result(pid);
+}
+
+static int region_add(int fd)
+{
+	static char region[WORD];
+	uint32_t stag;
+	struct ddp_reg_mr mr = { .addr = (uintptr_t)region,
+				 .length = sizeof(region),
+				 .stag = (uintptr_t)&stag,
+				 .access = DDP_ACCESS_REMOTE_WRITE };
+	int err = result(setsockopt(fd, SOL_DDP, DDP_REG_MR, &mr, sizeof(mr)));
+
+	/* TCP's have none */
+	return err == ENOPROTOOPT || err == EOPNOTSUPP ? 0 : err;
+}
+
+#define REGIONS 9 /* more than there is room for at first */
+
+static int regions_add(int fd)
+{
+	int err = 0;
+
+	for (int i = 0; !err && i < REGIONS; i++)
+		err = region_add(fd);
+	return err;
+}
+
+/* Where there was no memory for it there may be later, and octets pass as ever */
+static int step_region(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0), err = result(fd);
+	struct sockaddr_in a = loopback(helper_port);
+
+	if (err)
+		return err;
+	err = result(connect(fd, (struct sockaddr *)&a, sizeof(a)));
+	if (!err) {
+		err = talk(fd) ? EPIPE : regions_add(fd);
+		if (talk(fd) || (err == ENOMEM && regions_add(fd)))
+			err = EPIPE;
+	}
+	close(fd);
+	return err;
 }
 
 static int step_close(void)
@@ -426,6 +496,7 @@ static const struct step steps[] = {
 	{ "posix_spawn", step_spawn, { EAGAIN, ENOMEM, EMFILE, ENFILE, EPIPE } },
 	{ "send and recv after posix_spawn", step_talk, { 0 } },
 	{ "close", step_close, { 0 } },
+	{ "connect and DDP_REG_MR", step_region, { EMFILE, ENFILE, ENOMEM, ENOBUFS } },
 	{ "accept, now", step_accept_late, { EMFILE, ENFILE, ENOMEM, ENOBUFS } },
 };
 

@@ -45,7 +45,8 @@ def play(play):
     for name, size in FILES.items():
         play.blob(name, play.some(size, 0))
     (play.dir / play.marker).write_text(play.marker)
-    pair(play, "http", [("fetch", "2", play.marker, "small"), ("fetch", "8", *FILES)])
+    pair(play, "http", [("fetch", "2", play.marker, "small"), ("fetch", "8", *FILES),
+                         ("get", "50", *FILES)])
     pair(play, "echo", [("talk", "2", play.marker), ("talk", "50", play.marker)])
     pair(play, "lines", [("say", play.marker), ("say", "again"), ("leave", "word")])
     module(play)

@@ -4,6 +4,7 @@
 
     py_side.py http PORT                    http.server with threads, of this folder, and PUT
     py_side.py fetch PORT TASKS NAME..      urllib in threads
+    py_side.py get PORT CLIENTS NAME..      asyncio clients of it, all at once
     py_side.py echo PORT                    an asyncio server
     py_side.py talk PORT CLIENTS TEXT       asyncio clients, all at once
     py_side.py lines PORT / say PORT TEXT   socketserver, socket.makefile and selectors
@@ -50,8 +51,12 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(answer)
 
 
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 64  # so that none of many who ask at once has to ask again
+
+
 def http_server(port):
-    serve_until_told(http.server.ThreadingHTTPServer((HOST, int(port)), Handler))
+    serve_until_told(Server((HOST, int(port)), Handler))
 
 
 def fetch_all(port, names):
@@ -136,6 +141,28 @@ def talk(port, clients, text):
     asyncio.run(talk_all(port, clients, text))
 
 
+async def get_one(port, name):
+    """To the end of the connection, which the server closes."""
+    reader, writer = await asyncio.open_connection(HOST, int(port))
+    writer.write(f"GET /{name} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n".encode())
+    head, _, octets = (await reader.read(-1)).partition(b"\r\n\r\n")
+    writer.close()
+    await writer.wait_closed()
+    with open(name, "rb") as file:
+        wanted = hashlib.sha256(file.read()).digest()
+    if not head.startswith(b"HTTP/1.1 200 ") or hashlib.sha256(octets).digest() != wanted:
+        raise SystemExit(f"GET {name}: {len(octets)} octets, or others; {head[:30]}")
+
+
+async def get_all(port, clients, names):
+    await asyncio.wait_for(asyncio.gather(*(get_one(port, names[number % len(names)])
+                                            for number in range(int(clients)))), 50)
+
+
+def get(port, clients, *names):
+    asyncio.run(get_all(port, clients, names))
+
+
 # --- sockets as files, and selectors ------------------------------------------------------------
 
 
@@ -193,5 +220,5 @@ def reset(port):
 
 
 if __name__ == "__main__":
-    {"http": http_server, "fetch": fetch, "echo": echo, "talk": talk, "lines": lines,
-     "say": say, "leave": leave, "reset": reset}[sys.argv[1]](*sys.argv[2:])
+    {"http": http_server, "fetch": fetch, "get": get, "echo": echo, "talk": talk,
+     "lines": lines, "say": say, "leave": leave, "reset": reset}[sys.argv[1]](*sys.argv[2:])

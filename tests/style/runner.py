@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Checks the test runner: programs that crash, hang, lie or say nothing must count as failed."""
+import contextlib
+import io
 import sys
 import time
 from pathlib import Path
@@ -65,6 +67,11 @@ def main():
     writer.case("a test after the suite's time is failed, not forgotten",
                 [] if run.tally(run.run_test(late, time.monotonic() - 1, False)) == (0, 1, 0)
                 else ["it was not"])
+    with contextlib.redirect_stdout(io.StringIO()):
+        got = [len(run.whole(usual, run.WHOLE_LIMIT + more))
+               for usual, more in ((True, 1), (True, -1), (False, 1))]
+    writer.case("a usual run that takes too long has failed",
+                [str(got)] if got != [1, 0, 0] else [])
     writer.finish()
 
 

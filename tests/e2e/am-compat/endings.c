@@ -88,7 +88,7 @@ int main(int argc, char **argv)
 	uint64_t pid;
 	eb_t eb;
 	ep_t ep;
-	int me, code;
+	int me, code, all[16];
 
 	if (AMX_SPMDStartup(&argc, &argv, 0, &pid, &eb, &ep) != AM_OK)
 		return 1;
@@ -97,6 +97,10 @@ int main(int argc, char **argv)
 	me = AMUDP_SPMDMyProc();
 	if (strcmp(way, "print"))
 		printf("rank %d\n", me);
+	if (!strcmp(way, "stderr"))
+		fprintf(stderr, "rank %d on stderr\n", me);
+	if (me == 1 && !strcmp(way, "mixed"))
+		AMUDP_SPMDAllGather(&me, all, sizeof(me));
 	if (!strcmp(way, "callback"))
 		AMUDP_SPMDSetExitCallback(callback);
 	if (!strcmp(way, "print"))
@@ -114,6 +118,8 @@ int main(int argc, char **argv)
 		depth(ep);
 	if (!strcmp(way, "linger"))
 		poll_for(eb, 3);
+	if (!strcmp(way, "long"))
+		poll_for(eb, 50);
 	if (strcmp(way, "deaf"))
 		AMUDP_SPMDBarrier();
 	AMUDP_SPMDExit(code);

@@ -286,6 +286,7 @@ static void job(char **argv)
 	const amudp_spawnfn_desc_t *d;
 
 	EXPECT(AMX_SPMDIsWorker(argv) == 1);
+	EXPECT(!strncmp(getenv("AMUDP_SLAVE_ARGS"), "1,", 2)); /* as main() asks for silence */
 	EXPECT(AMX_SPMDgetenvMaster("INTERFACE_OF_MASTER") &&
 	       !strcmp(AMX_SPMDgetenvMaster("INTERFACE_OF_MASTER"), "put"));
 	EXPECT(!AMX_SPMDgetenvMaster("INTERFACE_OF_NOBODY"));
@@ -298,6 +299,21 @@ static void job(char **argv)
 				  : d->abbrev == 'L' ? AMUDP_SPMDLocalSpawn
 						     : AMUDP_SPMDCustomSpawn);
 	EXPECT(i == 3 && d - AMUDP_Spawnfn_Desc == 3);
+}
+
+/* What a job refuses that runs already. */
+static void refusals(int argc, char **argv)
+{
+	uint64_t pid;
+	eb_t other_eb;
+	ep_t other_ep;
+	int n = 0;
+
+	EXPECT(AMX_SPMDStartup(&argc, &argv, 64, &pid, &other_eb, &other_ep) == AM_ERR_RESOURCE);
+	EXPECT(AMX_SPMDAllGather(NULL, &n, sizeof(n)) == AM_ERR_BAD_ARG);
+	EXPECT(AMX_SPMDAllGather(&n, NULL, sizeof(n)) == AM_ERR_BAD_ARG);
+	EXPECT(AMX_SPMDAllGather(&n, &n, 0) == AM_ERR_BAD_ARG);
+	EXPECT(AMX_SPMDAllGather(&n, &n, (size_t)1 << 30) == AM_ERR_BAD_ARG);
 }
 
 static void leave(int code)
@@ -326,6 +342,7 @@ int main(int argc, char **argv)
 	values();
 	functions();
 	job(argv);
+	refusals(argc, argv);
 	fatal();
 	handlers_set();
 	memcpy(segment, octets, sizeof(octets));

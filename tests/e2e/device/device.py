@@ -32,6 +32,7 @@ VERBS = {"WARPSOCK_PROVIDER": "verbs"}
 SLOW = {"WARPSOCK_LINGER": "1", "WARPSOCK_PROBE_TIMEOUT": "20s"}
 SOON = {"WARPSOCK_PROBE_TIMEOUT": "1s"}
 ALL = ("--all", "--mode", "on")
+AUTO = {"plain": ("--all",)}  # what listen.py has that is not in mode on
 SOFT, FALLEN = {}, {"PROVIDER_UNAVAILABLE": 2}
 
 # What the device is like and the user wants, and why the two connections were not its own
@@ -153,7 +154,8 @@ def clients(writer, device):
 # Of a server: who listens (listen.py), what the device is, what the user wants, and reasons
 LISTENERS = (
     *((f"beside: {what}", what, ROCE, reasons) for what, reasons in (
-        ("turns", {}), ("waits", {}), ("signals", {}), ("sets", {}), ("duplicates", {}),
+        ("turns", {}), ("plain", {}), ("waits", {}),
+        ("signals", {}), ("sets", {}), ("duplicates", {}),
         ("numbers", {}), ("interrupted", {}), ("forks_early", {"FORKED": 1}),
         ("forks_late", {"FORKED": 3}), ("port_twice", {}), ("everywhere", {}),
         ("confined", {"SANDBOXED": 1}))),
@@ -180,7 +182,7 @@ def listeners(writer, device):
     report = device.folder / "report"
     for name, what, env, want in LISTENERS:
         report.unlink(missing_ok=True)
-        done = device.client(ALL, env | {"WARPSOCK_REPORT": str(report)},
+        done = device.client(AUTO.get(what, ALL), env | {"WARPSOCK_REPORT": str(report)},
                              [HERE / "listen.py", what])
         reasons = json.loads(report.read_text())["fallbacks"] if report.exists() else {}
         reasons = {key: n for key, n in reasons.items() if key not in NO_MATTER}

@@ -114,6 +114,25 @@ def turns():
     expect(server.accept(), "device")
 
 
+def plain():
+    """In mode auto, to clients who know nothing of DDP, whoever speaks first."""
+    server = Server()
+    for turn in 1, 2:
+        expect(server.knock(), True)
+        server.call()
+        kinds = set()
+        for _ in range(2):
+            sock = server.sock.accept()[0]
+            kinds.add(kind_of(sock))
+            if kind_of(sock) == "kernel":
+                ends = (server.clients[-1], sock) if turn == 1 else (sock, server.clients[-1])
+                for one, other in ends, ends[::-1]:
+                    one.sendall(b"octets")
+                    expect(other.recv(6, socket.MSG_WAITALL), b"octets")
+            sock.close()
+        expect(kinds, {"device", "kernel"})
+
+
 def waits():
     server = Server()
     for ask in server.knock, server.call:

@@ -6,8 +6,8 @@
  *	closing read  connect|listen RATE OCTETS [PORT]
  *
  * Who listens prints its port. WAY is how the writer ends: close, shutdown, return, exit,
- * quick_exit, _exit. The reader reads RATE octets in a second through a receive buffer of 16 KiB,
- * compares each, and prints how many came and what came then: "end" or an errno.
+ * quick_exit, _exit, _Exit. The reader reads RATE octets in a second through a receive buffer of
+ * 16 KiB, compares each, and prints how many came and what came then: "end" or an errno.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -83,6 +83,8 @@ static int leave(int fd, const char *way)
 		exit(0);
 	if (!strcmp(way, "quick_exit"))
 		quick_exit(0);
+	if (!strcmp(way, "_Exit"))
+		_Exit(0);
 	_exit(0);
 }
 

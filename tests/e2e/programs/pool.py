@@ -10,6 +10,7 @@
     blind      the first is under way, and nobody looks at it while the second is waited for
     forks      in children of this process, by fork()
     executed   the first is under way, and a program that this one executes connects another
+    killed     by fork(), when one more asks and is killed
     deaf       the first in a child that never looks at it; its parent connects the others
 
 All say hello when all are connected. It says how long it took until then, and how many were right.
@@ -17,6 +18,7 @@ All say hello when all are connected. It says how long it took until then, and h
 import errno
 import os
 import select
+import signal
 import socket
 import sys
 import threading
@@ -129,6 +131,22 @@ def forks(port, number):
         os.wait()
 
 
+def killed(port, number):
+    """Its Request is out by then."""
+    begun, tell = os.pipe()
+    pid = os.fork()
+    if not pid:
+        poll = select.poll()
+        poll.register(begin(port), select.POLLOUT)
+        poll.poll(200)
+        os.write(tell, b"x")
+        signal.pause()
+    os.read(begun, 1)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    forks(port, number)
+
+
 def deaf(port, number):
     begun, tell = os.pipe()
     go, end = os.pipe()
@@ -166,8 +184,8 @@ def main():
     way, port, number = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     if way == "executed":
         executed(port)
-    if way == "forks":
-        forks(port, number)
+    if way in ("forks", "killed"):
+        {"forks": forks, "killed": killed}[way](port, number)
         return
     begun = time.monotonic()
     socks = (WAYS | {"deaf": deaf, "goes_on": goes_on})[way](port, number)

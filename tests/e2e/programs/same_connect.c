@@ -429,16 +429,14 @@ static void loopback(bool up)
 	close(fd);
 }
 
-/* In a network of its own, which only root may have */
-static void user_timeout(int fd[2])
+/* A pair in a network of its own, which only root may have; false: there is none */
+static bool own_network(int fd[2])
 {
 	struct sockaddr_in any = { .sin_family = AF_INET };
 	socklen_t len = sizeof(same_addr);
-	int ms = 500;
-	char c;
 
 	if (R(unshare(CLONE_NEWNET)))
-		return;
+		return false;
 	loopback(true);
 	same_listener = fresh(0);
 	R(bind(same_listener, (struct sockaddr *)&any, sizeof(any)));
@@ -446,6 +444,16 @@ static void user_timeout(int fd[2])
 	R(getsockname(same_listener, (struct sockaddr *)&same_addr, &len));
 	same_addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	same_pair(fd);
+	return true;
+}
+
+static void user_timeout(int fd[2])
+{
+	int ms = 500;
+	char c;
+
+	if (!own_network(fd))
+		return;
 	R(setsockopt(fd[0], IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)));
 	loopback(false);
 	R(write(fd[0], "x", 1));
@@ -454,6 +462,40 @@ static void user_timeout(int fd[2])
 	R(read(fd[0], &c, 1));
 	R(read(fd[0], &c, 1));
 	R(send(fd[0], "x", 1, MSG_NOSIGNAL));
+}
+
+/* One probe, a second after the last octet, and a second for its answer */
+static void keepalive_soon(int fd)
+{
+	int one = 1;
+
+	R(setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &one, sizeof(one)));
+	R(setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &one, sizeof(one)));
+	R(setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &one, sizeof(one)));
+	R(setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one)));
+}
+
+/* Who only reads finds out that nobody is there; by poll(), and asleep in the call */
+static void keepalive(int fd[2])
+{
+	double begin;
+	char c;
+
+	if (!own_network(fd))
+		return;
+	keepalive_soon(fd[0]);
+	put(fd[1], "x");
+	R(read(fd[0], &c, 1));
+	begin = same_now();
+	loopback(false);
+	same_wait(fd[0], POLLIN);
+	same_say("%s", same_now() - begin > 0.9 ? "after its time" : "too early");
+	R(ready(fd[0]));
+	R(read(fd[0], &c, 1));
+	R(read(fd[0], &c, 1));
+	keepalive_soon(fd[1]);
+	R(read(fd[1], &c, 1));
+	R(read(fd[1], &c, 1));
 }
 
 int main(int argc, char **argv)
@@ -480,6 +522,7 @@ int main(int argc, char **argv)
 		SAME("TCP_FASTOPEN_CONNECT", fast_open_connect),
 		SAME("TCP_DEFER_ACCEPT", defer_accept),
 		SAME("TCP_USER_TIMEOUT", user_timeout),
+		SAME("SO_KEEPALIVE", keepalive),
 		DIFFERS("TCP_DEFER_ACCEPT waits for a Request", defer_accept_early, "accepted\n"),
 	};
 

@@ -190,6 +190,45 @@ static void edge_end(int fd[2])
 	WAIT(ep, 8, NOT);
 }
 
+/* Who has said that it sends no more waits for what comes: each octet and the end are edges */
+static void edge_behind_end(int fd[2])
+{
+	int ep = epoll_create1(0);
+
+	ADD(ep, fd[0], EPOLLIN | EPOLLRDHUP | EPOLLET, 'a');
+	R(shutdown(fd[0], SHUT_WR));
+	same_sleep(20);
+	WAIT(ep, 8, NOT);
+	sets_put(fd[1], "xy");
+	WAIT(ep, 8, COMES);
+	sets_take(fd[0], 1);
+	WAIT(ep, 8, NOT);
+	sets_put(fd[1], "z");
+	WAIT(ep, 8, COMES);
+	sets_take(fd[0], 2);
+	sets_put(fd[1], "w");
+	WAIT(ep, 8, COMES);
+	WAIT(ep, 8, NOT);
+	R(shutdown(fd[1], SHUT_WR));
+	WAIT(ep, 8, COMES);
+	WAIT(ep, 8, NOT);
+}
+
+/* Over DDP who receives no more says so, and that is an edge: one */
+static void edge_deaf(int fd[2])
+{
+	int ep = epoll_create1(0);
+
+	ADD(ep, fd[0], EPOLLIN | EPOLLET, 'a');
+	R(shutdown(fd[1], SHUT_WR));
+	WAIT(ep, 8, COMES);
+	WAIT(ep, 8, NOT);
+	R(shutdown(fd[1], SHUT_RD));
+	WAIT(ep, 8, 10 * NOT);
+	WAIT(ep, 8, NOT);
+	WAIT(ep, 8, NOT);
+}
+
 static void edge_room(int fd[2])
 {
 	int ep = epoll_create1(0);
@@ -569,6 +608,18 @@ int main(int argc, char **argv)
 		{ "level", level, NULL },
 		{ "edge", edge, NULL },
 		{ "edge of an end", edge_end, NULL },
+		{ "edges behind its own end", edge_behind_end, NULL },
+		{ "edge of a peer that receives no more", edge_deaf,
+		  "sets_ctl(ep, 1, fd[0], EPOLLIN | EPOLLET, 'a'): 0\n"
+		  "shutdown(fd[1], SHUT_WR): 0\n"
+		  "wait ep: 1\n"
+		  "  a: in\n"
+		  "wait ep: 0\n"
+		  "shutdown(fd[1], SHUT_RD): 0\n"
+		  "wait ep: 1\n"
+		  "  a: in\n"
+		  "wait ep: 0\n"
+		  "wait ep: 0\n" },
 		{ "edge of room", edge_room, NULL },
 		{ "one shot", one_shot, NULL },
 		{ "ends", ends, NULL },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Counts what a call on a socket that is not in DDP mode pays: pass LIBRARY. For each name of
- * class fd, after and msg: how many instructions of the library's were executed, and whether one
- * went backwards or into another function.
+ * class fd, after, took and msg: how many instructions of the library's were executed, and
+ * whether one went backwards or into another function.
  *
  * A child makes the call; its parent lets it go one instruction after the other and looks where it
  * is.
@@ -114,6 +114,16 @@ static struct count measure(const struct reach_call *call, int fd)
 	return follow(pid);
 }
 
+static int is_short(const char *kind)
+{
+	static const char *const kinds[] = { "fd", "after", "took", "msg" };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(kind, kinds[i]))
+			return 1;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct reach_call *call;
@@ -125,8 +135,7 @@ int main(int argc, char **argv)
 	for (call = reach_calls; call->name; call++) {
 		struct count c;
 
-		if (strcmp(call->kind, "fd") && strcmp(call->kind, "after") &&
-		    strcmp(call->kind, "msg"))
+		if (!is_short(call->kind))
 			continue;
 		fflush(stdout);
 		c = measure(call, fd);

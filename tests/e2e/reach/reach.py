@@ -22,8 +22,30 @@ LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
 FORMS = ("__{}_chk", "{}64", "__{}", "{}_unlocked", "__{}_unlocked_chk")
 # Names that may be called in earnest
 CONTROL = ("read", "__recv_chk", "sendmsg", "epoll_wait", "listen")
+# Without one of these a program goes past the library, whatever the list says; tee, copy_file_range
+# and quick_exit, and vfork, whose child changes no table, are not among them (docs/architecture.md)
+LEAST = set("""
+    socket bind listen accept accept4 connect shutdown getsockname getpeername getsockopt setsockopt
+    close close_range closefrom dup dup2 dup3 fcntl fcntl64 ioctl
+    read readv preadv2 preadv64v2 recv recvfrom recvmsg recvmmsg
+    write writev pwritev2 pwritev64v2 send sendto sendmsg sendmmsg sendfile sendfile64 splice
+    __read_chk __recv_chk __recvfrom_chk __poll_chk __ppoll_chk __fgets_chk __fread_chk
+    __fprintf_chk __vfprintf_chk __dprintf_chk __vdprintf_chk
+    poll ppoll select pselect
+    epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2
+    aio_read aio_read64 aio_write aio_write64 aio_suspend aio_suspend64 aio_cancel aio_cancel64
+    lio_listio lio_listio64
+    fdopen freopen freopen64 fileno fileno_unlocked fclose fflush fread fwrite fgets fputs getline
+    getdelim fprintf vfprintf dprintf vdprintf setvbuf
+    sigaction signal sigset sysv_signal bsd_signal ssignal siginterrupt pthread_cancel
+    exit _exit _Exit abort fork _Fork clone daemon forkpty
+    execl execle execlp execv execve execveat execvp execvpe fexecve posix_spawn posix_spawnp popen
+    system prctl setrlimit setrlimit64 prlimit prlimit64 syscall
+""".split())
 # What stands before libc's function when a descriptor is not ours: one look at the table
 INSTRUCTIONS_MAX = 20
+# Behind libc's function there may be descriptors in what it took in
+TOOK_MAX = {"recvmsg": 30, "recvmmsg": 80}
 
 
 def run(*command, preload=None):
@@ -61,7 +83,9 @@ def passes(writer, library, program):
     lines = run(program, library, preload=library).splitlines()
     for line in lines:
         match = re.match(r"(\w+) (\d+) (\w+)$", line)
-        if not match or not 0 < int(match[2]) <= INSTRUCTIONS_MAX or match[3] != "straight":
+        name, count, way = match.groups() if match else ("", "0", "")
+        most = TOOK_MAX.get(name, INSTRUCTIONS_MAX)
+        if not 0 < int(count) <= most or (way != "straight" and name not in TOOK_MAX):
             bad.append(line)
     if len(lines) < 20:
         bad.append("hardly a name was tried")
@@ -75,6 +99,8 @@ def main():
     writer = tap.Writer()
     writer.case("nothing but the names of wrap.list is exported",
                 sorted(exported(library) ^ names))
+    writer.case("the least that a library of sockets must take is in the list",
+                sorted(LEAST - names))
     writer.case("libc has every name", sorted(names - theirs))
     forms = {form.format(name) for name in names for form in FORMS}
     writer.case("libc's other forms of a name are in the list", sorted((forms & theirs) - names))
