@@ -12,6 +12,7 @@ import pcap  # noqa: E402
 
 SIW = {socket.inet_pton(socket.AF_INET, "10.7.0.1"), socket.inet_pton(socket.AF_INET6, "fd07::1")}
 DEVICES = "_devices"  # at the end of a capture's name: both ends are siw's
+CRC_OFF = "_crc_off"  # the same: nobody asks for a CRC
 LIMIT = 120
 
 
@@ -36,6 +37,13 @@ def by_tshark(path):
     if not fpdus:
         bad.append("it sees no FPDU")
     return bad, fpdus, done.stdout.count("(Good CRC32)")
+
+
+def wrong_crcs(path, fpdus, good):
+    """All FPDUs have a CRC, or none; what siw does when nobody asks for one is its own."""
+    want = 0 if path.stem.endswith(CRC_OFF) else fpdus
+    if good != want and not path.stem.endswith(DEVICES):
+        yield f"{good} of {fpdus} FPDUs have a CRC, not {want}"
 
 
 def is_siws_pad(problem):
@@ -69,6 +77,22 @@ def siws_own(session, connection, both):
         yield from filter(is_siws_gate, session.problems)
 
 
+def has_keepalive(session):
+    """As rsockets has it; RTR and what our device sends to wake siw are others."""
+    return any(at and (message.name, message.length, message.stag, message.to) == ("Write", 0, 0, 0)
+               for half in session.messages for at, message in enumerate(half))
+
+
+def is_solicited(session):
+    """Both ends have sent with Solicited Event."""
+    return all(any("SE" in message.name for message in half) for half in session.messages)
+
+
+# What each connection of a capture is like whose name begins so
+HOLDS = {"keepalives": has_keepalive, "solicited": is_solicited,
+         "silence": lambda session: not has_keepalive(session)}
+
+
 def by_decoder(path):
     """Its complaints, and the connections and messages that it saw."""
     bad, messages = [], 0
@@ -78,6 +102,9 @@ def by_decoder(path):
         known = set(siws_own(session, connection, path.stem.endswith(DEVICES)))
         bad += [f"port {session.initiator[1]} -> {session.responder[1]}: {problem}"
                 for problem in session.problems if problem not in known]
+        bad += [f"port {session.initiator[1]} -> {session.responder[1]}: no {name}"
+                for name, holds in HOLDS.items()
+                if path.stem.startswith(name) and not holds(session)]
         messages += len(session.messages[0]) + len(session.messages[1])
     if not messages:
         bad.append("it sees no message")

@@ -13,6 +13,10 @@ SIW=10.7.0.1 SIW6=fd07::1
 PEER=10.7.0.2 PEER6=fd07::2
 export PYTHONDONTWRITEBYTECODE=1
 export WARPSOCK_PROVIDER=soft # where there is a device the route would lead over it
+# Of all that run here, as what user they may; a check that fails shows its end
+log=/tmp/case/warpsock.log
+install -m 666 /dev/null $log
+[ -d /sys/class/net/eth0 ] || export WARPSOCK_LOG=debug WARPSOCK_LOG_FILE=$log
 rsockets=$project/build-vm/rsockets_shim.so:/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so
 over_rsockets=(env LD_PRELOAD="$rsockets")
 stream_pairs=(software-librspreload librspreload-software verbs-software verbs-verbs
@@ -48,6 +52,7 @@ pair=
 check() { # in this shell: ends() waits for its children
 	local name=${pair:+$pair: }$1 out=/tmp/case/check.out status=0
 	chosen "$name" || return 0
+	echo "$name" >>$log
 	shift
 	"$@" >$out 2>&1 || status=$?
 	done_cases=$((done_cases + 1))
@@ -56,6 +61,7 @@ check() { # in this shell: ends() waits for its children
 	else
 		echo "not ok $done_cases - $name"
 		{ cat $out; echo "exit status $status"; } | tail -n 30 | sed 's/^/# /'
+		tail -n 20 $log | sed 's/^/# log: /'
 	fi
 }
 
@@ -93,15 +99,18 @@ mkfifo /tmp/case/idle
 exec {idle}<>/tmp/case/idle
 nap() { read -rt "$1" -u "$idle" || :; }
 
-# gone NAME SECONDS: three times as long, for the host may be busy
-gone() {
+# ceases SECONDS COMMAND...: it no longer holds by then; three times as long, for the host may be busy
+ceases() {
 	local i
-	for ((i = 0; i < $2 * 60; i++)); do
-		running "$1" || return 0
+	for ((i = 0; i < $1 * 60; i++)); do
+		"${@:2}" || return 0
 		nap 0.05
 	done
-	! running "$1"
+	! "${@:2}"
 }
+
+# gone NAME SECONDS: it ends by then
+gone() { ceases "$2" running "$1"; }
 
 # ends NAME SECONDS [STATUS]: it ends by itself within that time, with that exit status
 ends() {
@@ -118,11 +127,14 @@ ends() {
 	return 1
 }
 
-# stop NAME [SIGNAL]: ends it and all that it started
+# Of it, or of what it started, some is left
+any_left() { kill -0 -- "-${pid_of[$1]}" 2>/dev/null; }
+
+# stop NAME [SIGNAL]: ends it and all that it started, which may end after it
 stop() {
 	kill -s "${2:-TERM}" -- "-${pid_of[$1]}" 2>/dev/null
-	gone "$1" 3 || kill -s KILL -- "-${pid_of[$1]}" 2>/dev/null
-	gone "$1" 3 || say "$1 cannot be ended"
+	ceases 3 any_left "$1" || kill -s KILL -- "-${pid_of[$1]}" 2>/dev/null
+	ceases 3 any_left "$1" || say "$1 cannot be ended"
 }
 
 # await_port NAME PORT: it listens there, itself or siw for it (whose sockets are the kernel's)

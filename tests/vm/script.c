@@ -20,7 +20,8 @@
 uint8_t *script_out, *script_in[SCRIPT_RECEIVES], *script_memory;
 unsigned int script_out_size, script_buffer_size = 65536, script_memory_size = 65536;
 unsigned int script_pieces = 1, script_scatter = 1, script_ird = 4, script_ord = 4;
-bool script_readable = true, script_writable = true;
+unsigned int script_receives = SCRIPT_RECEIVES;
+bool script_readable = true, script_writable = true, script_apart;
 
 static bool initiator, any;
 static unsigned int private_len;
@@ -63,9 +64,9 @@ static int take_memory(void)
 	script_out_size = MAX(script_memory_size, script_buffer_size);
 	script_out = calloc(1, script_out_size);
 	script_memory = calloc(1, script_memory_size);
-	for (int i = 0; i < SCRIPT_RECEIVES; i++)
+	for (unsigned int i = 0; i < script_receives; i++)
 		script_in[i] = calloc(1, script_buffer_size);
-	if (!script_out || !script_memory || !script_in[SCRIPT_RECEIVES - 1])
+	if (!script_out || !script_memory || !script_in[script_receives - 1])
 		return script_wrong("no memory");
 	fill(script_memory, script_memory_size, 'm');
 	return 0;
@@ -80,6 +81,20 @@ static int step_memory(char **arg)
 static int step_buffer(char **arg)
 {
 	script_buffer_size = (unsigned int)atoi(arg[0]);
+	return 0;
+}
+
+static int step_receives(char **arg)
+{
+	script_receives = (unsigned int)atoi(arg[0]);
+	if (script_receives > 0 && script_receives <= SCRIPT_RECEIVES)
+		return 0;
+	return script_wrong("receives");
+}
+
+static int step_apart(char **arg)
+{
+	script_apart = true;
 	return 0;
 }
 
@@ -270,6 +285,16 @@ static int step_got(char **arg)
 	return compare(script_in[slot], len, 's') || script_ops.receive_again(slot);
 }
 
+static int step_solicited(char **arg)
+{
+	return script_ops.solicited(true);
+}
+
+static int step_plain(char **arg)
+{
+	return script_ops.solicited(false);
+}
+
 static int step_write(char **arg)
 {
 	unsigned int n = (unsigned int)atoi(arg[0]);
@@ -412,6 +437,8 @@ static const struct step {
 	{ "connect", 2, step_connect },
 	{ "memory", 1, step_memory },
 	{ "buffer", 1, step_buffer },
+	{ "receives", 1, step_receives },
+	{ "apart", 0, step_apart },
 	{ "depth", 2, step_depth },
 	{ "private", 1, step_private },
 	{ "private-is", 1, step_private_is },
@@ -430,6 +457,8 @@ static const struct step {
 	{ "invalidate", 0, step_invalidate },
 	{ "scatter", 1, step_scatter },
 	{ "got", 1, step_got },
+	{ "solicited", 0, step_solicited },
+	{ "plain", 0, step_plain },
 	{ "write", 1, step_write },
 	{ "read", 1, step_read },
 	{ "reads", 1, step_reads },

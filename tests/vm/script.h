@@ -6,6 +6,8 @@
  *	listen ADDR PORT    wait for a Request          connect ADDR PORT
  *	                    (may come again, after the last connection's end)
  *	memory N | buffer N octets that the peer may write and read, and of a message: 65536
+ *	receives N          buffers for messages, at first 4
+ *	apart               our memory is of another protection domain than the connection
  *	rights r|w|rw|none  that the peer has on that memory: at first rw
  *	depth IRD ORD       at first 4 4
  *	private N           of N octets, for the next connect, accept or reject
@@ -20,6 +22,7 @@
  *	scatter N           pieces of each receive, at first 1
  *	send N | got N      a Send of N octets of the pattern, and its receipt
  *	send-se N           with the Solicited Event
+ *	solicited | plain   so was the message that was got last (native API only)
  *	send-inv N          and the peer's region is invalid from then on; send-se-inv N: both
  *	invalidate          our own region
  *	write N | read N    the peer's memory, from its start
@@ -84,6 +87,7 @@ struct script_ops {
 	/* The next message is in script_in[@slot] with @len octets */
 	int (*receive)(unsigned int *slot, unsigned int *len);
 	int (*receive_again)(unsigned int slot);
+	int (*solicited)(bool want); /* the last message */
 	struct script_where (*where)(void);
 	/* Waits for the end of the connection; one in order frees all that it had */
 	int (*ended)(enum script_end how);
@@ -95,8 +99,10 @@ extern const struct script_ops script_ops;
 /* Registered by the back end: for sending and as the sink of Reads; posted; open to the peer */
 extern uint8_t *script_out, *script_in[SCRIPT_RECEIVES], *script_memory;
 extern unsigned int script_out_size, script_buffer_size, script_memory_size;
+extern unsigned int script_receives; /* at most SCRIPT_RECEIVES */
 extern unsigned int script_pieces, script_scatter, script_ird, script_ord;
 extern bool script_readable, script_writable; /* the memory, by the peer */
+extern bool script_apart;		      /* it is of a protection domain of its own */
 
 int script_wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -21,6 +21,7 @@
 static struct rdma_event_channel *channel;
 static struct rdma_cm_id *id, *listener;
 static struct ibv_cq *send_cq, *recv_cq;
+static struct ibv_pd *apart;
 static struct ibv_mr *out, *in[SCRIPT_RECEIVES], *memory;
 static uint8_t private_data[256];
 static unsigned int private_len;
@@ -104,8 +105,9 @@ static int open_qp(void)
 	if (!send_cq || !recv_cq || rdma_create_qp(id, NULL, &attr))
 		return failed("create_qp");
 	out = rdma_reg_msgs(id, script_out, script_out_size);
-	memory = ibv_reg_mr(id->pd, script_memory, script_memory_size, access);
-	for (unsigned int i = 0; i < SCRIPT_RECEIVES; i++) {
+	apart = script_apart ? ibv_alloc_pd(id->verbs) : NULL;
+	memory = ibv_reg_mr(apart ? apart : id->pd, script_memory, script_memory_size, access);
+	for (unsigned int i = 0; i < script_receives; i++) {
 		in[i] = rdma_reg_msgs(id, script_in[i], script_buffer_size);
 		if (!in[i] || receive_again(i))
 			return failed("reg_msgs");
@@ -280,6 +282,11 @@ static int verbs_receive(unsigned int *slot, unsigned int *len)
 	return 0;
 }
 
+static int verbs_solicited(bool want)
+{
+	return script_wrong("siw makes no event of such a message alone");
+}
+
 static struct script_where verbs_where(void)
 {
 	return (struct script_where){ htobe64((uintptr_t)script_memory), htobe32(memory->rkey),
@@ -291,9 +298,11 @@ static void release(void)
 	rdma_destroy_qp(id);
 	ibv_destroy_cq(send_cq);
 	ibv_destroy_cq(recv_cq);
-	for (unsigned int i = 0; i < SCRIPT_RECEIVES; i++)
+	for (unsigned int i = 0; i < script_receives; i++)
 		ibv_dereg_mr(in[i]);
 	ibv_dereg_mr(memory);
+	if (apart)
+		ibv_dealloc_pd(apart);
 	ibv_dereg_mr(out);
 	rdma_destroy_id(id);
 	if (!listener)
@@ -335,6 +344,7 @@ const struct script_ops script_ops = {
 	.post = verbs_post,
 	.receive = verbs_receive,
 	.receive_again = receive_again,
+	.solicited = verbs_solicited,
 	.where = verbs_where,
 	.ended = verbs_ended,
 	.terminated = verbs_terminated,

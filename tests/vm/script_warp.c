@@ -16,6 +16,8 @@ static struct warp_device *device;
 static struct warp_listener *listener;
 static struct warp_conn *request;
 static struct warp_mr *out, *in[SCRIPT_RECEIVES], *memory;
+static struct warp_pd *apart;
+static bool solicited; /* the last message */
 
 static int failed(const char *what, int err)
 {
@@ -78,10 +80,12 @@ static int open_end(void)
 		ret = make_qp();
 	if (!ret)
 		ret = warp_mr_register(end.pd, script_out, script_out_size, local, &out);
+	if (!ret && script_apart)
+		ret = warp_pd_create(device, &apart);
 	if (!ret)
-		ret = warp_mr_register(end.pd, script_memory, script_memory_size, local | remote,
-				       &memory);
-	for (unsigned int i = 0; !ret && i < SCRIPT_RECEIVES; i++) {
+		ret = warp_mr_register(apart ? apart : end.pd, script_memory, script_memory_size,
+				       local | remote, &memory);
+	for (unsigned int i = 0; !ret && i < script_receives; i++) {
 		ret = warp_mr_register(end.pd, script_in[i], script_buffer_size, local, &in[i]);
 		if (!ret && warp_receive_again(i))
 			return 1;
@@ -237,7 +241,13 @@ static int warp_receive(unsigned int *slot, unsigned int *len)
 		return 1;
 	*slot = (unsigned int)wc.wr_id;
 	*len = wc.byte_len;
+	solicited = wc.flags & WARP_WC_SOLICITED;
 	return 0;
+}
+
+static int warp_solicited(bool want)
+{
+	return want == solicited ? 0 : script_wrong("solicited: %d", solicited);
 }
 
 static struct script_where warp_where(void)
@@ -249,9 +259,11 @@ static struct script_where warp_where(void)
 static void release(void)
 {
 	endpoint_detach(&end);
-	for (unsigned int i = 0; i < SCRIPT_RECEIVES; i++)
+	for (unsigned int i = 0; i < script_receives; i++)
 		warp_mr_deregister(in[i]);
 	warp_mr_deregister(memory);
+	if (apart)
+		warp_pd_destroy(apart);
 	warp_mr_deregister(out);
 	endpoint_close(&end);
 }
@@ -307,6 +319,7 @@ const struct script_ops script_ops = {
 	.post = warp_post,
 	.receive = warp_receive,
 	.receive_again = warp_receive_again,
+	.solicited = warp_solicited,
 	.where = warp_where,
 	.ended = warp_ended,
 	.terminated = warp_terminated,

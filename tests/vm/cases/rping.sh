@@ -73,12 +73,12 @@ persistent() {
 
 not() { ! "$@"; }
 
+sizes="26 27 1024 1411 1442 4096 65535"
+
 for pair in software-siw siw-software; do
 	capture $pair
 	check "as it comes" pinged --
-	check "no CRC" pinged --no-crc --
 	check "client-server model" pinged --no-p2p --
-	check "client-server model, no CRC" pinged --no-p2p --no-crc --
 	for form in write read; do
 		if [ $pair = software-siw ]; then
 			check "RTR is a ${form^}" pinged --rtr $form --
@@ -86,9 +86,8 @@ for pair in software-siw siw-software; do
 			departs no-rtr "RTR is a ${form^}" pinged --rtr $form --
 		fi
 	done
-	for size in 26 27 1024 1411 1442 4096 65535; do
+	for size in $sizes; do
 		check "$size octets" pinged -- -S $size
-		check "$size octets, no CRC" pinged --no-crc -- -S $size
 	done
 	addr=$SIW6
 	[ $pair = software-siw ] || addr=$PEER6
@@ -108,5 +107,17 @@ for pair in software-siw siw-software; do
 	check "100 pings" pinged --
 	count=
 	end_capture $pair
+	capture ${pair}_crc_off
+	check "no CRC" pinged --no-crc --
+	check "client-server model, no CRC" pinged --no-p2p --no-crc --
+	for size in $sizes; do
+		check "$size octets, no CRC" pinged --no-crc -- -S $size
+	done
+	end_capture ${pair}_crc_off
+	if [ $pair = software-siw ]; then
+		departs revision "MPA of revision 1" not pinged --rev1 --
+	else
+		check "MPA of revision 1" pinged --rev1 --
+	fi
 	departs markers "markers" not pinged --markers --
 done

@@ -27,9 +27,6 @@ first_words() {
 		check "in AUTO, the client speaks first to a server that sleeps" \
 			sockets sleep 700 get 100000 put 1 eof close -- put 100000 get 1 close
 		mode=(--all --mode on)
-		export WARPSOCK_CRC=off
-		check "no CRC" sockets put 70000 get 70000 close -- put 70000 get 70000 eof close
-		unset WARPSOCK_CRC
 		export WARPSOCK_RING=8K WARPSOCK_CREDITS=32
 		check "a ring of 8 KiB and 32 credits" \
 			sockets trade 200 2000 get 1 close -- trade 200 2000 put 1 eof close
@@ -43,11 +40,24 @@ first_words() {
 	done
 }
 
+# no_crc PAIR...
+no_crc() {
+	export WARPSOCK_CRC=off
+	for pair; do
+		check "no CRC" sockets put 70000 get 70000 close -- put 70000 get 70000 eof close
+	done
+	unset WARPSOCK_CRC
+}
+
 capture first
 first_words software-librspreload librspreload-software verbs-software
 end_capture first
+capture first_crc_off
+no_crc software-librspreload librspreload-software verbs-software
+end_capture first_crc_off
 capture first_devices
 first_words verbs-verbs verbs-librspreload
+no_crc verbs-verbs verbs-librspreload
 end_capture first_devices
 
 # last_words PAIR...
@@ -67,6 +77,12 @@ last_words() {
 			sockets put 10 get 5000 eof close -- get 10 shut rd put 5000 shut wr close
 		check "the server shuts reading, then writing" \
 			sockets get 10 shut rd put 5000 shut wr close -- put 10 get 5000 eof close
+		check "the client shuts writing, then reading" \
+			sockets put 10 get 5000 eof sleep 1000 close -- \
+			get 10 put 5000 shut wr shut rd close
+		check "the server shuts writing, then reading" \
+			sockets get 10 put 5000 shut wr shut rd close -- \
+			put 10 get 5000 eof sleep 1000 close
 		check "the client closes" sockets get 5000 eof close -- put 5000 close
 		check "the server closes" sockets put 5000 close -- get 5000 eof close
 	done
@@ -87,13 +103,22 @@ for pair in "${stream_pairs[@]}"; do
 	check "the client closes with octets unread" \
 		sockets put 5000 over -- get 1 sleep 300 close
 	status_client=137 check "the client is killed" sockets get 5000 over -- put 5000 kill
+	client=(option linger 0)
+	check "the client closes with SO_LINGER of 0" \
+		sockets get 5000 put 1 over -- put 5000 get 1 close
+	client=()
+	resets=() ends_with=0
 	if [ $pair = librspreload-software ]; then
-		departs asleep "the server closes with octets unread"
-		departs asleep "the server is killed"
-	else
-		check "the server closes with octets unread" \
-			sockets get 1 sleep 300 close -- put 5000 over
-		status_server=137 check "the server is killed" \
-			sockets put 5000 kill -- get 5000 over
+		resets=(departs asleep) ends_with=124 limit=25
 	fi
+	status_client=$ends_with
+	server=(option linger 0)
+	${resets[@]:-check} "the server closes with SO_LINGER of 0" \
+		sockets put 5000 get 1 close -- get 5000 put 1 over
+	server=()
+	${resets[@]:-check} "the server closes with octets unread" \
+		sockets get 1 sleep 300 close -- put 5000 over
+	status_server=137 ${resets[@]:-check} "the server is killed" \
+		sockets put 5000 kill -- get 5000 over
+	unset status_client limit
 done

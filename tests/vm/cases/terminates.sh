@@ -60,6 +60,10 @@ for pair in software-siw siw-software; do
 			both accept swap closed -- swap read 8 close
 		before_listen=()
 	fi
+	before_listen=(apart)
+	found "a Write to an STag of another protection domain" 0x1102 0x1102 -- try-write 8
+	found "a Read of an STag of another protection domain" 0x0103 0x0103 -- try-read 8
+	before_listen=()
 	found "no buffer for a Send" 0x1202 0x1202 -- "${send_4[@]}" try-send 1
 	before_listen=(buffer 100)
 	found "a Send longer than its buffer" 0x1202 0x1205 -- try-send 200

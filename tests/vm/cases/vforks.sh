@@ -103,12 +103,11 @@ inetd() {
 	echo "$at:$port stream tcp nowait root /bin/cat cat" >$work/inetd.conf
 	echoes_by /usr/sbin/inetd -d $work/inetd.conf
 }
-# Workers that alone had a connection, or were executed, do not live to report when all are told to
-# end at once
+# All are told to end twice, by stop and by timeout: a worker that was executed has Python take its
+# handlers away when it ends, and dies of the second signal without a report
 python() {
 	serve env SERVE_AT=$at python3 "$programs/py_pass.py" "$1" $port
-	echoed && clients_said && stop server &&
-		{ [ "$1" = spawn ] || [ "$1" = unread ] || served_by "$its"; }
+	echoed && clients_said && stop server && { [ "$1" = spawn ] || served_by "$its"; }
 }
 
 # The connection of a file is accepted too late for DDP (docs/programs.md). In their chroots its

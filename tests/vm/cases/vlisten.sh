@@ -21,13 +21,14 @@ serve() {
 	await_port server $port # the kernel's
 }
 
-# both: at $addr, four connections of each kind, two of them at a time
+# both: at $addr, four connections of each kind, two of them at a time; those that are not the
+# device's are $others
+other=("${soft[@]}") others='"software": 4, "kernel": 0, "verbs": 4, "tcp": 0'
 both() {
-	start other "${soft[@]}" python3 "$stream" talk $addr $port 4 50000 2
+	start other "${other[@]}" python3 "$stream" talk $addr $port 4 50000 2
 	timeout -k 2 60 "${verbs[@]}" python3 "$stream" talk $addr $port 4 50000 2 &&
 		ends other 20 &&
-		ends server 10 && cat $served $report /tmp/case/soft.json &&
-		grep '"software": 4, "kernel": 0, "verbs": 4, "tcp": 0' $served &&
+		ends server 10 && cat $served $report && grep "$others" $served &&
 		counted 4
 }
 threads() { serve python3 "$stream" serve "$1" $((port + 1)) 8 && both; }
@@ -39,6 +40,13 @@ check "beside: in an epoll set" sets $SIW
 addr=$SIW6 check "beside: at an address of IPv6" threads $SIW6
 addr=$SIW6 check "beside: at all addresses of IPv6" threads ::
 
+# Clients of which the others know nothing of DDP
+addr=$SIW other=() others='"software": 0, "kernel": 0, "verbs": 4, "tcp": 4'
+under=(env -u WARPSOCK_PROVIDER WARPSOCK_REPORT=$served "$apps/warpsock" run --all --)
+check "beside: in AUTO, clients of plain TCP" threads $SIW
+check "beside: in AUTO, clients of plain TCP, in an epoll set" sets $SIW
+
+under=(env -u WARPSOCK_PROVIDER WARPSOCK_REPORT=$served "$apps/warpsock" run --all --mode on --)
 forked() {
 	serve python3 "$lab/events.py" fork $SIW $((port + 1))
 	timeout -k 2 60 "${verbs[@]}" python3 "$stream" talk $SIW $port 1 50000 &&
