@@ -32,7 +32,7 @@ check "curves" 0 "^4 drawings of 32 points" bash -c '
 if [ ! -x "$build/bench/am/barexdp" ]; then
 	skip "AF_XDP against UDP" "built without libxdp"
 elif ! ip netns add am-bench-$$ 2>/dev/null; then
-	skip "AF_XDP against UDP" "no network namespaces here (needs root)"
+	skip "AF_XDP against UDP" "no network namespaces (needs root)"
 else
 	ip netns del am-bench-$$
 	check "AF_XDP against UDP" 0 "^4 ratios, 1 verdicts" \

@@ -25,7 +25,7 @@ skip() { echo "1..0 # SKIP $1"; exit 0; }
 
 [ -e "$build/am/libamudp.so" ] || skip "the library is not built"
 ldd "$build/am/libamudp.so" | grep -q libxdp || skip "built without libxdp"
-ip netns add "$A" 2>/dev/null || skip "no network namespaces here (needs root)"
+ip netns add "$A" 2>/dev/null || skip "no network namespaces (needs root)"
 trap 'ip netns del "$A"; ip netns del "$B"; ip netns del "$C"; rm -rf "$tmp"' EXIT
 ip netns add "$B"
 ip netns add "$C"

@@ -569,8 +569,8 @@ def main():
     for mode in ("auto", "on"):
         writer.case(f"a server that speaks first and does not block, mode {mode}",
                     greeting_unblocked(warpsock, mode))
-    if os.getuid() or not shutil.which("ip"):
-        writer.skip("a listener of another host", "no network namespaces without root and ip")
+    if os.getuid():
+        writer.skip("a listener of another host", "no network namespaces without root")
     else:
         writer.case("a listener of another host", proxy(warpsock))
     programs(writer, warpsock)

@@ -141,7 +141,7 @@ def relay_killed(writer, stage, session):
 
 def socat(writer, stage, command):
     if not shutil.which("socat"):
-        writer.case("socat # SKIP there is none", [])
+        writer.skip("socat", "no socat here")
         return
     port = str(free_port())
     server = stage.start("socat", ["socat", f"TCP-LISTEN:{port},fork,reuseaddr,bind=127.0.0.1",

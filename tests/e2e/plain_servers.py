@@ -254,10 +254,10 @@ def main():
     warpsock, writer = os.path.abspath(sys.argv[1]), tap.Writer()
     for name, server in SERVERS.items():
         lacking = [need for need in server.needs if not shutil.which(need)]
-        if name in ("postgres", "sshd") and os.getuid():
-            lacking.append("root")
         if lacking:
             writer.skip(name, f"no {' '.join(lacking)} here")
+        elif name in ("postgres", "sshd") and os.getuid():
+            writer.skip(name, "not root")
         else:
             ask(writer, warpsock, name, server)
     writer.finish()

@@ -88,7 +88,7 @@ def options(writer):
     if socket.has_ipv6 and Path("/proc/net/if_inet6").exists():
         writer.case("IPv6", once(host="::1"))
     else:
-        writer.skip("IPv6", "this machine has none")
+        writer.skip("IPv6", "this machine has no IPv6")
 
 
 def many(writer):

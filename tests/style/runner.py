@@ -3,14 +3,17 @@
 """Checks the test runner: programs that crash, hang, lie or say nothing must count as failed."""
 import contextlib
 import io
+import re
 import sys
 import time
 from pathlib import Path
 
 from tree import tap
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+TESTS = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TESTS))
 import run  # noqa: E402  (found through the line above)
+import skips  # noqa: E402
 
 # what a shell prints and does, its protocol, passed, failed, skipped
 PROGRAMS = [
@@ -53,6 +56,48 @@ REASONS = [
 ]
 
 
+# A reason, and what becomes of it where all packages are installed
+SKIPS = [
+    ("no spin here", "failed"), ("there is no spin here (package spin)", "failed"),
+    ("built without PMIx", "failed"), ("libjemalloc is not installed", "failed"),
+    ("not root", "skipped"), ("the kernel gives no ring", "skipped"),
+    ("no mount of our own: Operation not permitted", "skipped"),
+]
+
+
+def installed(reason):
+    """What a run of one program that skips so comes to, with the options that ./dev gives."""
+    suite = run.Suite("t", "build", ("t",), 60)
+    test = {"name": "t", "cmd": ["printf", f"1..2\\nok 1 - a\\nok 2 - b # SKIP {reason}\\n"],
+            "protocol": "tap", "timeout": 20, "is_parallel": True}
+    options = re.findall(r"tests/run.py ([^\"]*)", (TESTS.parent / "dev").read_text())[0].split()
+    before = run.plan, run.compile_all, sys.argv
+    run.plan, run.compile_all = lambda _: ([(suite, [test])], []), lambda _: None
+    sys.argv = ["run.py", *options, "style"]
+    try:
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            return "skipped" if run.main() == 0 else "failed", out.getvalue()
+    finally:
+        run.plan, run.compile_all, sys.argv = before
+
+
+def unused():
+    """Reasons that no test has any more"""
+    texts = [path.read_text(errors="replace") for path in TESTS.rglob("*")
+             if path.suffix in (".py", ".sh", ".c", ".h") and path.name not in
+             ("skips.py", "runner.py")]
+    return [words for some in skips.MAY.values() for words in some
+            if not any(words in text for text in texts)]
+
+
+def about_skips(writer):
+    for reason, wanted in SKIPS:
+        got, said = installed(reason)
+        writer.case(f"./dev test: skipped, for {reason}, has {wanted}",
+                    said.splitlines() if got != wanted or reason not in said else [])
+    writer.case("each reason for a skip is some test's", unused())
+
+
 def main():
     writer = tap.Writer()
     for name, script, protocol, wanted in PROGRAMS:
@@ -72,6 +117,7 @@ def main():
                for usual, more in ((True, 1), (True, -1), (False, 1))]
     writer.case("a usual run that takes too long has failed",
                 [str(got)] if got != [1, 0, 0] else [])
+    about_skips(writer)
     writer.finish()
 
 
