@@ -130,7 +130,7 @@ else
 	check "under srun, by PMIx" 0 "4 ranks: sorted" "${srun[@]}" -n 4 "$apps/am-sort" 5000
 	gcc -std=gnu11 -I"$include" "$here/am-compat/endings.c" -o "$tmp/endings" \
 		"$build/am/libamudp.so" "-Wl,-rpath,$build/am"
-	# a rank ends by itself or is ended with the step, as it happens; neither is a signal's number
+	# a rank ends by itself or with the step, as it happens; neither is a signal's number
 	check "the exit code under srun" 12 "Exited with exit code 12|: Killed" "${srun[@]}" \
 		-n 3 "$tmp/endings" exit 12
 	check "a rank that is killed under srun" 137 "task 1: Killed" "${srun[@]}" -n 3 \

@@ -99,7 +99,7 @@ mkfifo /tmp/case/idle
 exec {idle}<>/tmp/case/idle
 nap() { read -rt "$1" -u "$idle" || :; }
 
-# ceases SECONDS COMMAND...: it no longer holds by then; three times as long, for the host may be busy
+# ceases SECONDS COMMAND...: it no longer holds by then; three times that, for the host may be busy
 ceases() {
 	local i
 	for ((i = 0; i < $1 * 60; i++)); do
