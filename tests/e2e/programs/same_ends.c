@@ -331,6 +331,101 @@ static void only_writes(int fd[2])
 	}
 }
 
+/* --- waiting for room --- */
+
+static char big[32 << 20];
+
+static void reset_it(void *arg)
+{
+	struct linger none = { 1, 0 };
+
+	setsockopt(*(int *)arg, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+	close(*(int *)arg);
+}
+
+static void shut_sending(void *arg)
+{
+	if (shutdown(*(int *)arg, SHUT_WR))
+		same_say("shutdown: %s", strerror(errno));
+}
+
+/* How much is taken in before is each transport's own */
+static void put_big(int fd)
+{
+	ssize_t n = send(fd, big, sizeof(big), MSG_NOSIGNAL);
+
+	if (n > 0)
+		same_say("%s", n < (ssize_t)sizeof(big) ? "some" : "all");
+	else
+		same_say("%zd %s", n, strerrorname_np(errno));
+}
+
+static void stuff(int fd)
+{
+	while (send(fd, big, 65536, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+		;
+}
+
+/* A sender sleeps: it has given a part of its octets, or none, when the end comes */
+static void no_more_room(int fd[2])
+{
+	static const struct {
+		const char *text;
+		void (*end)(void *fd);
+		int side;
+	} ends[] = { { "the peer closes", close_it, 1 },
+		     { "the peer resets", reset_it, 1 },
+		     { "shut by a thread", shut_sending, 0 } };
+
+	for (size_t i = 0; i < 3 * sizeof(ends) / sizeof(ends[0]); i++) {
+		struct pollfd p = { .events = POLLOUT };
+		int pair[2];
+
+		same_say("%s", ends[i / 3].text);
+		same_pair(pair);
+		if (i % 3)
+			stuff(pair[0]);
+		same_later(100, ends[i / 3].end, &pair[ends[i / 3].side]);
+		p.fd = pair[0];
+		if (i % 3 == 0)
+			put_big(pair[0]);
+		else if (i % 3 == 1)
+			R(send(pair[0], "x", 1, MSG_NOSIGNAL));
+		else
+			R(poll(&p, 1, 20000) > 0 ? p.revents : -1);
+		same_join();
+		R(send(pair[0], "x", 1, MSG_NOSIGNAL));
+		R(send(pair[0], "x", 1, MSG_NOSIGNAL));
+		close(pair[0]);
+		if (!ends[i / 3].side)
+			close(pair[1]);
+	}
+}
+
+/* A peer that reads lets who sleeps go on, to the last octet */
+static long taken;
+
+static void takes_all(void *arg)
+{
+	static char buf[65536];
+	long n;
+
+	while ((n = recv(*(int *)arg, buf, sizeof(buf), 0)) > 0)
+		taken += n;
+}
+
+static void room_at_last(int fd[2])
+{
+	struct pollfd p = { .fd = fd[0], .events = POLLOUT };
+
+	same_later(100, takes_all, &fd[1]);
+	put_big(fd[0]);
+	R(poll(&p, 1, 20000));
+	R(shutdown(fd[0], SHUT_WR));
+	same_join();
+	R(taken);
+}
+
 /* --- what has not been acknowledged --- */
 
 static bool is_bounded(int fd, long sent)
@@ -342,7 +437,6 @@ static bool is_bounded(int fd, long sent)
 
 static void unacknowledged(int fd[2])
 {
-	static char big[1 << 20];
 	long sent = 0, n = 0;
 	bool bounded = true;
 
@@ -350,12 +444,12 @@ static void unacknowledged(int fd[2])
 		ioctl(fd[0], SIOCOUTQ, &left);
 		same_sleep(10);
 	}
-	while ((n = send(fd[0], big, sizeof(big), MSG_DONTWAIT)) > 0) {
+	while ((n = send(fd[0], big, 1 << 20, MSG_DONTWAIT)) > 0) {
 		sent += n;
 		bounded = bounded && is_bounded(fd[0], sent);
 	}
 	while (sent > 0) {
-		n = recv(fd[1], big, sizeof(big), 0);
+		n = recv(fd[1], big, 1 << 20, 0);
 		sent -= n > 0 ? n : sent;
 	}
 	R(bounded);
@@ -375,6 +469,8 @@ int main(int argc, char **argv)
 		SAME("connect ended by another thread", ended_meanwhile),
 		DIFFERS("close while a thread reads", closed_then_put, "-1\n"),
 		SAME("the end, to one who only writes", only_writes),
+		SAME("the end, to one who waits for room", no_more_room),
+		SAME("room, to one who waits for it", room_at_last),
 		SAME("a handler jumps out of a fault", faults),
 		SAME("SIOCOUTQ counts no more than was written", unacknowledged),
 	};
