@@ -137,6 +137,8 @@ static void plan_parse(struct plan *plan, int argc, char **argv)
 
 	rules_args_init(&plan->rules, argc);
 	while ((c = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+		if (optarg && !strcmp(optarg, "--"))
+			launcher_die("run: what stands before -- needs a value");
 		if (c == 'p') {
 			plan->profile = optarg;
 		} else if (c == 'o') {

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -45,6 +46,8 @@ BAD = (
     ([], {"WARPSOCK_LINGER": "-1"}, "", "WARPSOCK_LINGER: expected a time from 0 to 86400s"),
     (["--report", "/nowhere/at/all"], {}, "", "/nowhere/at/all: No such file or directory"),
     (["--report", "/"], {}, "", "/: Is a directory"),
+    (["--report"], {}, "", "run: what stands before -- needs a value"),
+    (["--all", "--mode"], {}, "", "run: what stands before -- needs a value"),
     (["--nothing"], {}, "", "usage: warpsock run"),
 )
 
@@ -411,6 +414,51 @@ def several(writer, warpsock):
                     and list(report["fpdus"]) == ["tx", "rx"] else [str(report)])
 
 
+# Two children outlive the command: one that is served late, and one that never connects
+OUTLIVED = """
+import os, socket, sys, time
+if os.fork():
+    sys.exit()
+if os.fork():
+    os.wait()
+    sys.exit()
+sys.stdin.read()
+with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as sock:
+    sock.sendall(b"late")
+    sock.recv(4)
+"""
+
+
+def outlived(writer, warpsock):
+    """The report is whole when the command's last process has ended, which the command is not."""
+    with Stage(warpsock) as stage:
+        server = stage.start("server", [*SERVER, "127.0.0.1", "1"], rules=["ddp * * *:*"])
+        port = stage.wait_text("server").strip()
+        said, says = os.pipe()
+        client = stage.start("client", [sys.executable, "-c", OUTLIVED, port], stdin=said,
+                             rules=["ddp * * *:*"])
+        os.close(said)
+        problems = [] if stage.end(client) == 0 else [stage.text("client", "err")]
+        report = stage.report("client")
+        if report and any(report["connections"].values()):
+            problems.append(f"before anything was done: {report}")
+        os.close(says)
+        stage.end(server)
+        wanted = {"connections": {"software": 1, "kernel": 0, "verbs": 0, "tcp": 0},
+                  "bytes": {"tx": 4, "rx": 4}, "errors": 0}
+        until = time.monotonic() + LIMIT
+        while differences(stage.report("client"), wanted) and time.monotonic() < until:
+            time.sleep(0.05)
+        writer.case("a report of processes that outlive the command",
+                    problems + differences(stage.report("client"), wanted))
+
+
+def mode_alone(writer, warpsock):
+    done = launch(warpsock, ["run", "--mode", "on", "--", "echo", "runs"])
+    writer.case("--mode without --all is told of", [] if done.stdout == "runs\n" and
+                "there is no --all" in done.stderr else [done.stdout, done.stderr])
+
+
 def main():
     warpsock, writer = os.path.abspath(sys.argv[1]), tap.Writer()
     with Stage(warpsock) as stage:
@@ -426,6 +474,8 @@ def main():
     wishes(writer, warpsock)
     several(writer, warpsock)
     killed(writer, warpsock)
+    outlived(writer, warpsock)
+    mode_alone(writer, warpsock)
     writer.finish()
 
 
