@@ -62,7 +62,7 @@ SUITES = [
     Suite("asan", "build-asan", ("unit", "conformance"), 900),
     Suite("tsan", "build-tsan", ("threads",), 600),
     Suite("conformance", "build", ("conformance",), 600, listed=True),
-    Suite("differential", "build", ("differential",), 900),
+    Suite("differential", "build", ("differential",), 900, listed=True),
     Suite("hostile", "build", ("hostile",), 300),
     Suite("kills", "build-points", ("kills",), 900),
     Suite("e2e", "build", ("e2e",), 1200),

@@ -8,6 +8,8 @@ Both roles, each way to end, and amounts around the ring; the reader takes a meg
 through a receive buffer of 16 KiB. The writer speaks first also where it listens.
 """
 import os
+import re
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,11 +19,17 @@ import tap  # noqa: E402
 from launch import Stage  # noqa: E402
 
 WAYS = ("close", "shutdown", "return", "exit", "quick_exit", "_exit", "_Exit")
-RING = 512 * 1024
-AMOUNTS = (65536, RING, RING + 1, 10 << 20)
 RATE = 1000000
 LIMIT = 150
 SLEEPERS = 8  # they sleep most of the time
+
+
+def amounts(warpsock):
+    """Around the ring that the product has if nobody says another."""
+    said = subprocess.run([warpsock, "options"], capture_output=True, text=True, check=True).stdout
+    number, unit = re.search(r"WARPSOCK_RING +default +(\d+)(\w?)", said).groups()
+    ring = int(number) << {"": 0, "k": 10, "K": 10, "M": 20}[unit]
+    return 65536, ring, ring + 1, 10 << 20
 
 
 def problems_of(warpsock, program, writer, way, octets):
@@ -49,7 +57,7 @@ def problems_of(warpsock, program, writer, way, octets):
 
 def main():
     warpsock, program = sys.argv[1], os.path.abspath(sys.argv[2])
-    cases = [(writer, way, octets) for octets in reversed(AMOUNTS) for way in WAYS
+    cases = [(writer, way, octets) for octets in reversed(amounts(warpsock)) for way in WAYS
              for writer in ("connect", "listen")]
     out = tap.Writer()
     with ThreadPoolExecutor(SLEEPERS) as pool:
