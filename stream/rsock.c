@@ -255,6 +255,12 @@ static void rsock_set_fd(struct stream *stream, int fd)
 	base_lock_pass(&s->state->tx_lock);
 }
 
+/* The program's */
+static uint64_t octets_read(const struct stream_rx *rx)
+{
+	return rsock_load(&rx->consumed) - rsock_load(&rx->headers);
+}
+
 static void rsock_stats(struct stream *stream, struct stream_stats *stats)
 {
 	struct rsock *s = rsock_of(stream);
@@ -265,7 +271,7 @@ static void rsock_stats(struct stream *stream, struct stream_stats *stats)
 	*stats = (struct stream_stats){
 		/* What was held for a peer without DDP goes another way */
 		.tx_octets = rsock_is_open(s) ? rsock_load(&s->state->tx.octets) : 0,
-		.rx_octets = rsock_load(&s->state->rx.consumed),
+		.rx_octets = octets_read(&s->state->rx),
 		.tx_fpdus = info.tx_fpdus,
 		.rx_fpdus = info.rx_fpdus,
 		.opened = rsock_is_open(s),
@@ -313,7 +319,7 @@ static void rsock_info(struct stream *stream, struct stream_info *out)
 		.tx_markers = info.tx_markers,
 		.rx_markers = info.rx_markers,
 		.tx_octets = rsock_load(&st->tx.octets),
-		.rx_octets = rsock_load(&st->rx.consumed),
+		.rx_octets = octets_read(&st->rx),
 		.tx_fpdus = info.tx_fpdus,
 		.rx_fpdus = info.rx_fpdus,
 		.messages_sent = rsock_load(&st->tx.messages),

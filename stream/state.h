@@ -21,7 +21,7 @@
 #include "stream/share.h"
 
 #define STREAM_MAGIC 0x57415250u
-#define STREAM_VERSION 6
+#define STREAM_VERSION 7
 #define STREAM_NO_MESSAGE (~0ull)
 
 /*
@@ -127,6 +127,7 @@ struct stream_rx {
 	uint64_t message_at;
 	uint64_t message_part; /* octets of it in the parts that are here */
 	uint64_t messages;     /* *: received, ever */
+	uint64_t headers;      /* *: octets of what was consumed that are messages' headers */
 	uint8_t message_open;
 	uint8_t sge_here; /* sge was written, its SGL message has not come */
 	uint8_t msg_len;

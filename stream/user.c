@@ -242,6 +242,7 @@ static void message_drop(struct rsock *s, const struct header *h)
 	rsock_chunks_drop(s, consumed, end);
 	rsock_store(&rx->message_first, h->next);
 	rsock_store(&rx->consumed, end);
+	rsock_store(&rx->headers, rx->headers + STREAM_MESSAGE_COST);
 }
 
 /* rx lock: octets given, or -ENODATA */

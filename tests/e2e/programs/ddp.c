@@ -169,6 +169,7 @@ static bool options_before(void)
 	need(setsockopt(fd, SOL_DDP, DDP_MODE, "x", 1) && errno == EINVAL);
 	need(option(fd, DDP_MODE, DDP_MODE_ON) == 0);
 	need(option_get(fd, DDP_MODE) == DDP_MODE_ON);
+	need(option(fd, DDP_MODE, DDP_MODE_AUTO) == 0 && option_get(fd, DDP_MODE) == 2);
 	need(option(fd, DDP_CRC, 2) == EINVAL && option(fd, DDP_RING, 100) == EINVAL);
 	need(option(fd, DDP_CRC, 0) == 0 && option_get(fd, DDP_CRC) == 0);
 	need(option(fd, DDP_CRC, 2) == EINVAL && option_get(fd, DDP_CRC) == 0);
@@ -332,6 +333,182 @@ static bool one_sided(void)
 	return true;
 }
 
+static bool atomics(void)
+{
+	uint64_t *counter = (uint64_t *)(void *)theirs, *got = (uint64_t *)(void *)mine;
+	struct ddp_atomic a = { .cookie = 1, .op = DDP_FETCH_ADD, .operand = 2 };
+	struct ddp_rdma m;
+	int fd[2];
+
+	need(open_pair(fd, DDP_MODE_ON));
+	need(reg(fd[1], DDP_ACCESS_REMOTE_ATOMIC) == 0);
+	*counter = 40;
+	a.addr = (uintptr_t)got;
+	a.remote_to = (uintptr_t)counter;
+	a.remote_stag = stag;
+	need(control(fd[0], DDP_CMSG_ATOMIC, &a, sizeof(a), NULL) == 0);
+	need(completed(fd[0], 1, DDP_STATUS_OK) && *got == 40 && *counter == 42);
+	/* Bits outside of the masks are neither compared nor swapped */
+	*counter = 0x1234;
+	a = (struct ddp_atomic){ 2,	 a.addr, a.remote_to, stag,  DDP_CMP_SWAP,
+				 0x5656, 0xff00, 0x9934,      0x00ff };
+	need(control(fd[0], DDP_CMSG_ATOMIC, &a, sizeof(a), NULL) == 0);
+	need(completed(fd[0], 2, DDP_STATUS_OK) && *got == 0x1234 && *counter == 0x5634);
+	a.op = 2;
+	need(control(fd[0], DDP_CMSG_ATOMIC, &a, sizeof(a), NULL) == -EINVAL);
+	need(info_of(fd[0]).operations == 2);
+	/* Rights are for each kind */
+	m = rdma(3, mine, 8);
+	need(control(fd[0], DDP_CMSG_WRITE, &m, sizeof(m), NULL) == 0);
+	need(control(fd[0], DDP_CMSG_READ, &m, sizeof(m), NULL) <= 0);
+	need(read(fd[1], mine, 1) < 0 && info_of(fd[1]).reason == DDP_REASON_FAULT);
+	need(*counter == 0x5634);
+	close_pair(fd);
+	return true;
+}
+
+/* Completions from @fd, all of them, in their order; how many of each status */
+static bool all_completed(int fd, uint64_t number, uint64_t count[3])
+{
+	const struct ddp_completion *c;
+	struct msghdr msg;
+	struct pollfd p = { .fd = fd };
+	unsigned int last = DDP_STATUS_OK;
+
+	for (uint64_t i = 0; i < number; i++) {
+		need(poll(&p, 1, 20000) == 1);
+		need(receive(fd, NULL, 0, MSG_ERRQUEUE, &msg) == 0);
+		c = control_of(&msg, DDP_CMSG_COMPLETION);
+		need(c && c->cookie == i && c->status >= last && c->status <= DDP_STATUS_REMOTE);
+		need(c->type == DDP_CMSG_READ && !c->length == (c->status != DDP_STATUS_OK));
+		last = c->status;
+		count[last]++;
+	}
+	need(receive(fd, NULL, 0, MSG_ERRQUEUE, &msg) == -EAGAIN);
+	return true;
+}
+
+/* As many as there may be, and the peer goes with most of them under way */
+static bool flushed(void)
+{
+	static char from[1 << 20], to[1 << 20];
+	struct linger none = { 1, 0 };
+	struct ddp_reg_mr mr = { .addr = (uintptr_t)from,
+				 .length = sizeof(from),
+				 .stag = (uintptr_t)&stag,
+				 .access = DDP_ACCESS_REMOTE_READ };
+	uint64_t number = 0, count[3] = { 0 };
+	struct ddp_rdma m;
+	int fd[2], err;
+
+	need(open_pair(fd, DDP_MODE_ON));
+	need(setsockopt(fd[1], SOL_DDP, DDP_REG_MR, &mr, sizeof(mr)) == 0);
+	m = rdma(0, to, sizeof(to));
+	m.remote_to = (uintptr_t)from;
+	while (!(err = control(fd[0], DDP_CMSG_READ, &m, sizeof(m), NULL)) && number < 100000)
+		m.cookie = ++number;
+	need(err == -ENOBUFS);
+	need(setsockopt(fd[1], SOL_SOCKET, SO_LINGER, &none, sizeof(none)) == 0);
+	close(fd[1]);
+	need(all_completed(fd[0], number, count));
+	need(count[DDP_STATUS_FLUSHED] > 0 && !count[DDP_STATUS_REMOTE]);
+	need(control(fd[0], DDP_CMSG_READ, &m, sizeof(m), NULL) < 0);
+	close(fd[0]);
+	return true;
+}
+
+static bool operations_too_late(void)
+{
+	struct ddp_rdma m = rdma(1, mine, 8);
+	int fd[2];
+	char c;
+
+	need(open_pair(fd, DDP_MODE_ON));
+	need(shutdown(fd[0], SHUT_WR) == 0);
+	need(control(fd[0], DDP_CMSG_WRITE, &m, sizeof(m), NULL) == -EPIPE);
+	need(control(fd[0], DDP_CMSG_READ, &m, sizeof(m), NULL) == -EPIPE);
+	need(message(fd[0], "late") == -EPIPE);
+	need(read(fd[1], &c, 1) == 0 && message(fd[1], "in time") == 7);
+	close_pair(fd);
+	return true;
+}
+
+/* Each number of DDP_INFO that the program can know of */
+static bool info_counts(void)
+{
+	struct ddp_info info, other;
+	struct ddp_rdma m;
+	struct msghdr msg;
+	struct {
+		uint32_t mode, connected, not_ours;
+	} begin = { 99, 99, 99 };
+	socklen_t len = 8;
+	char in[16], name[16];
+	int fd[2];
+
+	need(open_pair(fd, DDP_MODE_ON));
+	need(reg(fd[1], DDP_ACCESS_REMOTE_WRITE) == 0);
+	need(send(fd[0], "abc", 3, 0) == 3 && message(fd[0], "first") == 5);
+	m = rdma(1, mine, 8);
+	need(control(fd[0], DDP_CMSG_WRITE, &m, sizeof(m), NULL) == 0);
+	need(completed(fd[0], 1, DDP_STATUS_OK));
+	need(receive(fd[1], in, 3, 0, &msg) == 3 && receive(fd[1], in, 16, 0, &msg) == 5);
+	info = info_of(fd[0]);
+	other = info_of(fd[1]);
+	need(info.tx_octets == 9 && other.rx_octets == 9 && info.rx_octets == 1);
+	need(info.tx_messages == 1 && !info.rx_messages && other.rx_messages == 1);
+	need(info.operations == 1 && !other.operations);
+	need(info.tx_fpdus && info.tx_fpdus == other.rx_fpdus && other.tx_fpdus && info.rx_fpdus);
+	need(info.ord && info.ird && info.mulpdu && info.crc);
+	need(!info.local.present && !info.peer.present && !info.reason);
+	need((info.features & (DDP_FEATURE_MESSAGES | DDP_FEATURE_ONESIDED)) ==
+	     (DDP_FEATURE_MESSAGES | DDP_FEATURE_ONESIDED));
+	need(!getsockopt(fd[0], SOL_DDP, DDP_INFO, &begin, &len) && len == 8);
+	need(begin.mode == DDP_MODE_ON && begin.connected == 1 && begin.not_ours == 99);
+	len = sizeof(name);
+	need(!getsockopt(fd[0], SOL_DDP, DDP_PROVIDER, name, &len) && !strcmp(name, "soft"));
+	close_pair(fd);
+	return true;
+}
+
+/* As long as may be, by the peer's ring; and as many as it takes */
+static bool messages_fill(void)
+{
+	static char big[8192];
+	struct ddp_send m = { .addr = (uintptr_t)big };
+	struct msghdr msg;
+	int fd[2], most, n = 0, got;
+
+	need(open_pair(fd, DDP_MODE_ON));
+	most = (int)info_of(fd[1]).ring / 2 - 16;
+	need(most > DDP_MESSAGE_MAX);
+	close_pair(fd);
+	lfd = socket(AF_INET, SOCK_STREAM, 0);
+	laddr.sin_port = 0;
+	need(option(lfd, DDP_MODE, DDP_MODE_ON) == 0 && option(lfd, DDP_RING, 8192) == 0);
+	need(bind(lfd, (struct sockaddr *)&laddr, sizeof(laddr)) == 0 && listen(lfd, 1) == 0);
+	need(getsockname(lfd, (struct sockaddr *)&laddr, &(socklen_t){ sizeof(laddr) }) == 0);
+	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+	need(option(fd[0], DDP_MODE, DDP_MODE_ON) == 0);
+	need(connect(fd[0], (struct sockaddr *)&laddr, sizeof(laddr)) == 0);
+	fd[1] = accept(lfd, NULL, NULL);
+	need(write(fd[0], "x", 1) == 1 && read(fd[1], big, 1) == 1);
+	need(write(fd[1], "x", 1) == 1 && read(fd[0], big, 1) == 1);
+	m.length = 4096 - 15;
+	need(control(fd[0], DDP_CMSG_SEND, &m, sizeof(m), NULL) == -EMSGSIZE);
+	m.length = 4096 - 16;
+	while ((got = control(fd[0], DDP_CMSG_SEND, &m, sizeof(m), NULL)) == (int)m.length)
+		n++;
+	need(n > 0 && got == -EAGAIN);
+	for (int i = 0; i < n; i++)
+		need(receive(fd[1], big, sizeof(big), 0, &msg) == (int)m.length);
+	need(poll(&(struct pollfd){ .fd = fd[0], .events = POLLOUT }, 1, 20000) == 1);
+	need(message(fd[0], "room") == 4 && receive(fd[1], big, 8, 0, &msg) == 4);
+	close(lfd);
+	close_pair(fd);
+	return true;
+}
+
 /* A Write from @fd[0], which another process may not make */
 static bool other_process(void)
 {
@@ -352,6 +529,25 @@ static bool other_process(void)
 	return true;
 }
 
+static bool wrong_regions(int fd)
+{
+	struct ddp_reg_mr mr = { .addr = (uintptr_t)theirs,
+				 .length = sizeof(theirs),
+				 .stag = 16,
+				 .access = DDP_ACCESS_REMOTE_WRITE };
+
+	need(setsockopt(fd, SOL_DDP, DDP_REG_MR, &mr, sizeof(mr)) && errno == EFAULT);
+	mr.stag = (uintptr_t)&stag;
+	need(setsockopt(fd, SOL_DDP, DDP_REG_MR, &mr, sizeof(mr) - 1) && errno == EINVAL);
+	mr.reserved = 1;
+	need(setsockopt(fd, SOL_DDP, DDP_REG_MR, &mr, sizeof(mr)) && errno == EINVAL);
+	mr.reserved = 0;
+	mr.access = 0x100;
+	need(setsockopt(fd, SOL_DDP, DDP_REG_MR, &mr, sizeof(mr)) && errno == EINVAL);
+	need(setsockopt(fd, SOL_DDP, DDP_DEREG_MR, &stag, 3) && errno == EINVAL);
+	return true;
+}
+
 static bool wrong_controls(void)
 {
 	struct ddp_rdma m = rdma(1, mine, 8);
@@ -367,6 +563,12 @@ static bool wrong_controls(void)
 	need(control(fd[0], DDP_CMSG_SEND, &s, sizeof(s), NULL) == -EMSGSIZE);
 	s = (struct ddp_send){ .addr = 16, .length = 5 };
 	need(control(fd[0], DDP_CMSG_SEND, &s, sizeof(s), NULL) == -EFAULT);
+	m.reserved = 1;
+	need(control(fd[0], DDP_CMSG_READ, &m, sizeof(m), NULL) == -EINVAL);
+	m.reserved = 0;
+	m.addr = 16;
+	need(control(fd[0], DDP_CMSG_READ, &m, sizeof(m), NULL) == -EFAULT);
+	need(wrong_regions(fd[0]));
 	m.length = (1ull << 30) + 1;
 	need(control(fd[0], DDP_CMSG_WRITE, &m, sizeof(m), NULL) == -EINVAL);
 	need(recv(fd[1], &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
@@ -421,7 +623,12 @@ int main(int argc, char **argv)
 	tap_case(mode_of_a_member(), "the mode of a socket that is in an epoll set");
 	tap_case(options_are_kept(), "options of listener and client");
 	tap_case(messages(), "user messages");
+	tap_case(messages_fill(), "user messages, until there is no room");
 	tap_case(one_sided(), "one-sided operations");
+	tap_case(atomics(), "atomics");
+	tap_case(flushed(), "operations that the peer leaves undone");
+	tap_case(operations_too_late(), "operations behind one's own end");
+	tap_case(info_counts(), "what DDP_INFO counts");
 	tap_case(other_process(), "another process");
 	tap_case(wrong_controls(), "control messages that make no sense");
 	return tap_finish();
