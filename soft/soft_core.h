@@ -32,7 +32,8 @@ struct soft_core {
 	__u8 record; /* whole FPDUs in each segment, for a peer whose MPA wants the trailer whole */
 	__u8 rx_end; /* rx: the peer's orderly end has come */
 	__u8 tx_end; /* tx: ours has gone */
-	__u8 pad[6];
+	__u16 pad;
+	__u32 emss_at; /* tx: low bits of tx_fpdus when the segment size was asked for */
 };
 
 /* What a FPDU can take at most: the longest ULPDU, its length, PAD, CRC and markers */

@@ -66,10 +66,12 @@ static unsigned int send_flags(const struct soft_core *c)
 void soft_tx_emss(const struct soft_io *io)
 {
 	struct mpa_conn *m = &io->core->rdmap.ddp.mpa;
+	__u32 fpdus = (__u32)m->tx_fpdus;
 	unsigned int emss;
 
-	if (io->core->phase != SOFT_OPEN || m->tx_fpdus % EMSS_REFRESH)
+	if (io->core->phase != SOFT_OPEN || fpdus - io->core->emss_at < EMSS_REFRESH)
 		return;
+	io->core->emss_at = fpdus;
 	emss = io->llp->ops->emss(io->llp);
 	if (emss && emss != m->emss)
 		mpa_conn_set_emss(m, emss);
