@@ -11,6 +11,7 @@
  * reserved bit; a Reply that accepts must have the form (S or not) of the Request, one that
  * rejects need not; a Reply echoes the revision of the Request. A Read as RTR needs a slot: the
  * initiator that offers it asks for an ORD of 1, the responder that chooses it gives an IRD of 1.
+ * A Reply without A, to a Request with it, is one of a device that waits for no RTR.
  */
 #include "mpa/mpa.h"
 
@@ -238,8 +239,11 @@ static int initiator_settle(struct mpa_conn *c, const struct mpa_startup *in)
 	c->ord = depth_lower(c->ord, in->ird);
 	if (in->ord != MPA_DEPTH_ULP && in->ord > c->ird)
 		return start_fail(c, MPA_E_IRD);
-	if (!(c->flags & MPA_F_P2P))
+	if (!(c->flags & MPA_F_P2P && in->p2p)) {
+		c->flags &= ~MPA_F_P2P;
+		c->rtr = 0;
 		return 0;
+	}
 	c->rtr = rtr_pick(c->rtr & in->rtr & (c->ord ? ~0 : ~MPA_RTR_READ));
 	return c->rtr ? 0 : start_fail(c, MPA_E_RTR);
 }

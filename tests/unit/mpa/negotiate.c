@@ -201,7 +201,7 @@ static const struct {
 	{ "A without a form", { 2, P2P_CRC, W | R, 4, 8 },
 	  REP "50 02 0004 8008 0004", MPA_E_RTR, ENH | P2P_CRC, 0, 4, 8 },
 	{ "forms without A", { 2, P2P_CRC, W | R, 4, 8 },
-	  REP "50 02 0004 0008 c004", MPA_E_RTR, ENH | P2P_CRC, 0, 4, 8 },
+	  REP "50 02 0004 0008 c004", 0, ENH | CRC, 0, 4, 8 },
 	{ "a Read without a slot for it", { 2, P2P_CRC, R, 4, 8 },
 	  REP "50 02 0004 8000 4004", MPA_E_RTR, ENH | P2P_CRC, 0, 4, 0 },
 	{ "a Read as RTR asked for an ORD", { 2, P2P_CRC, R, 4, 0 },
