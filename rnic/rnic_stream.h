@@ -53,7 +53,8 @@ struct rnic_stream_param {
 	bool initiator;
 	bool crc, markers; /* ask for */
 	uint8_t mpa_rev;   /* 1 or 2 */
-	uint8_t rtr; /* RTR forms offered or supported, enum mpa_rtr bits; 0: client-server model */
+	bool p2p;    /* initiator, revision 2: either end may speak first, for there is an RTR */
+	uint8_t rtr; /* forms offered or supported, enum mpa_rtr bits; 0: Write and Read */
 	uint16_t ird, ord;
 	uint16_t messages; /* Sends that the peer may have under way */
 };

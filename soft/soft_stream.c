@@ -93,7 +93,7 @@ static struct mpa_config config_of(const struct rnic_stream_param *p)
 {
 	struct mpa_config c = {
 		.rev = p->mpa_rev,
-		.rtr = p->rtr,
+		.rtr = p->rtr ? p->rtr : MPA_RTR_WRITE | MPA_RTR_READ,
 		.ird = base_min(p->ird, STREAM_DEPTH),
 		.ord = base_min(p->ord, STREAM_DEPTH),
 	};
@@ -104,11 +104,8 @@ static struct mpa_config config_of(const struct rnic_stream_param *p)
 		c.want |= MPA_F_RX_MARKERS;
 	if (p->mpa_rev >= 2)
 		c.want |= MPA_F_ENHANCED;
-	if (p->mpa_rev >= 2 && p->rtr)
+	if (p->mpa_rev >= 2 && p->p2p)
 		c.want |= MPA_F_P2P;
-	/* The initiator may insist on one */
-	if (!p->initiator && !p->rtr)
-		c.rtr = MPA_RTR_WRITE | MPA_RTR_READ;
 	return c;
 }
 

@@ -4,9 +4,10 @@
  * each way.
  *
  * It goes as far as it can without waiting, each time anybody asks. The passive side answers a
- * complete Request at once; a peer whose first octets are no MPA is left as it was. The active
- * side sends its first grant right behind the Reply: it is also the first FPDU, without which
- * the passive side may not send (RFC 5044 section 7.1.2).
+ * complete Request at once; a peer whose first octets are no MPA is left as it was. The passive
+ * side may not send before the first FPDU (RFC 5044 section 7.1.2), and of sockets either may speak
+ * first: so the active side asks for an RTR (RFC 6581 section 9.2), which goes right behind the
+ * Reply. There are devices that serve nobody else.
  */
 #include "stream/rsock.h"
 
@@ -132,7 +133,7 @@ static int features_take(struct rsock *s, const struct stream_ext *ext)
 		return 0;
 	st->rx.window = ext->window;
 	st->tx.granted = s->ring;
-	/* The first FPDU is ours to send, whatever it says */
+	/* The first words are ours */
 	if (s->initiator)
 		__atomic_or_fetch(&st->tx.due, STREAM_DUE_GRANT, __ATOMIC_ACQ_REL);
 	return 0;
@@ -275,6 +276,7 @@ static int provider_begin(struct rsock *s)
 		.crc = !s->no_crc,
 		.markers = s->markers,
 		.mpa_rev = 2,
+		.p2p = true,
 		.ord = s->initiator ? 1 : 0, /* as rsockets says it */
 	};
 	int err;

@@ -155,6 +155,7 @@ Test(soft_stream, every_option_of_start_up)
 			.crc = i & 1,
 			.markers = i & 2,
 			.mpa_rev = i & 4 ? 2 : 1,
+			.p2p = i >> 3,
 			.rtr = i >> 3,
 			.ird = 1,
 			.ord = 1,
@@ -289,6 +290,7 @@ Test(soft_stream, rtr_opens_the_responder_without_the_caller)
 {
 	struct rnic_stream_param p = plain;
 
+	p.p2p = true;
 	for (p.rtr = 1; p.rtr <= 4; p.rtr *= 2) {
 		pair_make(&p);
 		pair_open(&a, &b);
@@ -428,7 +430,9 @@ Test(soft_stream, a_message_of_many_frames)
 	pair_drop();
 	tcp_pair(fd, 1000, 4096);
 	pair_end_init(&b, fd[1], &plain);
-	pair_end_init(&a, fd[0], &(struct rnic_stream_param){ true, true, false, 2, 0, 1, 1, 0 });
+	pair_end_init(&a, fd[0],
+		      &(struct rnic_stream_param){
+			      .initiator = true, .crc = true, .mpa_rev = 2, .ird = 1, .ord = 1 });
 	pair_open(&a, &b);
 	for (unsigned int i = 0; i < sizeof(msg); i++)
 		msg[i] = (uint8_t)(i >> 3);
@@ -454,7 +458,9 @@ Test(soft_stream, what_was_begun_is_not_exchanged)
 	pair_drop();
 	tcp_pair(fd, 1000, 4096);
 	pair_end_init(&b, fd[1], &plain);
-	pair_end_init(&a, fd[0], &(struct rnic_stream_param){ true, true, false, 2, 0, 1, 1, 0 });
+	pair_end_init(&a, fd[0],
+		      &(struct rnic_stream_param){
+			      .initiator = true, .crc = true, .mpa_rev = 2, .ird = 1, .ord = 1 });
 	pair_open(&a, &b);
 	while (PAIR_OPS->owes(&a.mem) || put(&a, 0, 0, msg, sizeof(msg)) == 1)
 		;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -273,5 +274,99 @@ Test(start, abort_tells_why)
 		cr_expect_eq(rsock_of(s[0])->state->aborted, (uint32_t)with);
 		o = (struct iovec){ "unread", 6 };
 		ends_destroy(s);
+	}
+}
+
+/* --- what a device's Reply may say, to an initiator --- */
+
+#define RTR_WRITE "000ec140000000010000000000000000ebd34c5f"
+#define RTR_READ                                                                           \
+	"002e4141000000000000000100000001000000000000000000000000000000000000000000000001" \
+	"0000000000000000ba10e3c9"
+
+static const struct {
+	const char *name;
+	uint16_t ird, ord;
+	const char *first; /* FPDU; NULL: whatever is due */
+} replies[] = {
+	{ "a Write", MPA_ENH_A, MPA_ENH_C, RTR_WRITE },
+	{ "a Read", MPA_ENH_A | 1, MPA_ENH_D, RTR_READ },
+	{ "either, and slots", MPA_ENH_A | 32, MPA_ENH_C | MPA_ENH_D, RTR_WRITE },
+	{ "a Read that has no slot, or a Write", MPA_ENH_A, MPA_ENH_C | MPA_ENH_D, RTR_WRITE },
+	{ "no RTR", 1, 0, NULL },
+};
+
+static ssize_t octets_of(int fd, uint8_t *octets, size_t room)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 1000) == 1 ? recv(fd, octets, room, MSG_DONTWAIT) : 0;
+}
+
+/* Either end of sockets may speak first, so an RTR is asked for (RFC 6581 section 9.2) */
+static void request_judge(int fd)
+{
+	uint8_t octets[MPA_START_MAX];
+	struct mpa_enh enh;
+
+	cr_assert_gt(octets_of(fd, octets, sizeof(octets)), (ssize_t)(MPA_RR_LEN + MPA_ENH_LEN));
+	cr_expect_eq(octets[17], 2);
+	memcpy(&enh, octets + MPA_RR_LEN, sizeof(enh));
+	cr_expect_eq(be16toh(enh.ird), MPA_ENH_A);
+	cr_expect_eq(be16toh(enh.ord), MPA_ENH_C | MPA_ENH_D | 1);
+}
+
+static void reply_say(int fd, uint16_t ird, uint16_t ord)
+{
+	const struct mpa_enh enh = { htobe16(ird), htobe16(ord) };
+	const struct rs_conn_data cd = {
+		.version = RS_VERSION,
+		.credits = htobe16(384),
+		.target_sgl = { htobe64(4096), htobe32(7), htobe32(2) },
+		.data_buf = { htobe64(8192), htobe32(8), htobe32(4096) },
+	};
+	uint8_t octets[MPA_RR_LEN + sizeof(enh) + sizeof(cd)] = MPA_KEY_REP;
+
+	octets[16] = MPA_RR_C | MPA_RR_S;
+	octets[17] = 2;
+	octets[19] = sizeof(enh) + sizeof(cd);
+	memcpy(octets + MPA_RR_LEN, &enh, sizeof(enh));
+	memcpy(octets + MPA_RR_LEN + sizeof(enh), &cd, sizeof(cd));
+	cr_assert_eq(write(fd, octets, sizeof(octets)), (ssize_t)sizeof(octets));
+}
+
+static void first_judge(unsigned int i, int fd)
+{
+	uint8_t octets[64];
+	char hex[2 * sizeof(octets) + 1] = "";
+	ssize_t n = octets_of(fd, octets, sizeof(octets));
+
+	for (ssize_t k = 0; k < n; k++)
+		snprintf(hex + 2 * k, 3, "%02x", octets[k]);
+	cr_expect_not(strncmp(hex, replies[i].first, strlen(replies[i].first)), "%s: %s",
+		      replies[i].name, hex);
+}
+
+Test(start, an_initiator_asks_for_an_rtr)
+{
+	for (unsigned int i = 0; i < base_array_size(replies); i++) {
+		struct stream *s;
+		int fd[2], err = -EAGAIN;
+
+		ends_tcp(fd);
+		s = ends_attach(fd[0], true);
+		cr_expect_eq(OPS->progress(s), -EAGAIN);
+		request_judge(fd[1]);
+		reply_say(fd[1], replies[i].ird, replies[i].ord);
+		for (int k = 0; k < 5000 && err == -EAGAIN; k++) {
+			err = OPS->progress(s);
+			usleep(100);
+		}
+		cr_expect_eq(err, 0, "%s: %d", replies[i].name, err);
+		if (replies[i].first)
+			first_judge(i, fd[1]);
+		close(fd[0]);
+		close(fd[1]);
+		OPS->destroy(s);
 	}
 }
