@@ -36,6 +36,8 @@ struct verbs_device {
 	uint8_t port;	      /* the first active one */
 	bool iwarp;	      /* else InfiniBand or RoCE */
 	bool siw;	      /* Linux's software driver, which has ways of its own */
+	bool own_in_reply;    /* the event of a Reply has its own depths, not the peer's */
+	bool own_in_request;  /* the same, and nothing of the peer's */
 	unsigned int objects; /* atomic: pds, cqs, listeners, connections */
 	pthread_rwlock_t mr_lock;
 	struct base_list mrs[VERBS_MR_BUCKETS]; /* mr_lock: by STag */
@@ -86,6 +88,8 @@ uint32_t verbs_attr_sge(const struct verbs_device *d);
 uint32_t verbs_attr_private_data(const struct verbs_device *d);
 bool verbs_attr_atomics(const struct verbs_device *d);
 bool verbs_attr_invalidation(const struct verbs_device *d);
+/* The driver's own, by the number of the vendor */
+void verbs_attr_ways(struct verbs_device *d);
 /* What a connection asks for: of the program's wish what the device has */
 uint8_t verbs_attr_ird(const struct verbs_device *d, uint16_t asked);
 uint8_t verbs_attr_ord(const struct verbs_device *d, uint16_t asked);

@@ -34,6 +34,20 @@ bool verbs_attr_atomics(const struct verbs_device *d)
  * siw's library loses the STag of a Send with Invalidate: the peer would be sent 0. InfiniBand and
  * RoCE invalidate no region that a program has registered.
  */
+/*
+ * siw's is "bmt", the others' those of PCI. qedr has the peer's depths of a Reply the wrong way
+ * round, which are taken for its own
+ */
+void verbs_attr_ways(struct verbs_device *d)
+{
+	enum { SIW = 0x626d74, INTEL = 0x8086, QLOGIC = 0x1077 };
+	uint32_t vendor = d->attr.vendor_id;
+
+	d->siw = vendor == SIW;
+	d->own_in_request = d->iwarp && vendor == INTEL;
+	d->own_in_reply = d->iwarp && (vendor == SIW || vendor == INTEL || vendor == QLOGIC);
+}
+
 bool verbs_attr_invalidation(const struct verbs_device *d)
 {
 	return d->iwarp && !d->siw && (d->attr.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS);

@@ -67,16 +67,24 @@ static void fail(struct verbs_conn *c, int err)
 /* --- what the events bring ---------------------------------------------------------------- */
 
 /*
- * How many Reads each side may have outstanding is said from the receiver's point of view, except
- * that siw with a Reply says its own
+ * How many Reads each side may have outstanding is said from the receiver's point of view. There
+ * are drivers that say their own: then our ORD, which they have made fit, is what is known of the
+ * peer's IRD, and the other way round
  */
-void verbs_cm_peer_param(struct verbs_conn *c, const struct rdma_conn_param *param)
+static void peer_depths(struct verbs_conn *c, const struct rdma_conn_param *param)
 {
-	bool turned = c->dev->siw && c->active;
+	bool turned = c->active && c->dev->own_in_reply;
 
+	if (!c->active && c->dev->own_in_request)
+		return;
 	c->peer_ord = turned ? param->initiator_depth : param->responder_resources;
 	c->peer_ird = turned ? param->responder_resources : param->initiator_depth;
 	c->ord = (uint8_t)base_min((uint16_t)c->ord, c->peer_ird);
+}
+
+void verbs_cm_peer_param(struct verbs_conn *c, const struct rdma_conn_param *param)
+{
+	peer_depths(c, param);
 	c->peer_pd_len = param->private_data ? param->private_data_len : 0;
 	if (c->peer_pd_len)
 		memcpy(c->peer_pd, param->private_data, c->peer_pd_len);

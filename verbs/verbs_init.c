@@ -15,8 +15,6 @@
 #include "verbs/verbs.h"
 #include "verbs/verbs_stream.h"
 
-#define SIW_VENDOR 0x626d74
-
 static const struct rnic_ops verbs_ops;
 
 int verbs_error(void)
@@ -70,7 +68,7 @@ static int context_open(struct verbs_device *d, struct ibv_device *ibv)
 	if (err)
 		verbs_call(ibv_close_device)(d->ctx);
 	d->iwarp = ibv->transport_type == IBV_TRANSPORT_IWARP;
-	d->siw = d->attr.vendor_id == SIW_VENDOR;
+	verbs_attr_ways(d);
 	return err;
 }
 
