@@ -10,7 +10,8 @@
  * Choices where the RFCs leave one: revision 0 is refused; S in a frame of revision 1 is a
  * reserved bit; a Reply that accepts must have the form (S or not) of the Request, one that
  * rejects need not; a Reply echoes the revision of the Request. A Read as RTR needs a slot: the
- * initiator that offers it asks for an ORD of 1, the responder that chooses it gives an IRD of 1.
+ * initiator that offers it asks for an ORD of 1, the responder that chooses it, or of which
+ * nothing is known, gives an IRD of 1.
  * A Reply without A, to a Request with it, is one of a device that waits for no RTR.
  */
 #include "mpa/mpa.h"
@@ -248,6 +249,12 @@ static int initiator_settle(struct mpa_conn *c, const struct mpa_startup *in)
 	return c->rtr ? 0 : start_fail(c, MPA_E_RTR);
 }
 
+/* Where nothing is agreed there are devices whose first FPDU is a Read all the same */
+static bool read_may_come(const struct mpa_conn *c)
+{
+	return c->rtr == MPA_RTR_READ || !(c->flags & MPA_F_ENHANCED);
+}
+
 static void responder_settle(struct mpa_conn *c)
 {
 	const struct mpa_config *f = &c->config;
@@ -256,7 +263,7 @@ static void responder_settle(struct mpa_conn *c)
 	c->flags |= f->want & (MPA_F_CRC | MPA_F_RX_MARKERS);
 	if (c->flags & MPA_F_P2P)
 		c->rtr = rtr_pick(common ? common : f->rtr);
-	c->ird = c->rtr == MPA_RTR_READ ? base_max(f->ird, 1) : f->ird;
+	c->ird = read_may_come(c) ? base_max(f->ird, 1) : f->ird;
 	c->ord = f->ord;
 }
 

@@ -15,6 +15,7 @@
 #include "base/sockutil.h"
 #include "preload/rules/probe.h"
 #include "stream/rsock_ext.h"
+#include "tests/unit/mpa/mpa_test.h"
 
 static struct rs_conn_data base;
 
@@ -316,15 +317,20 @@ static void request_judge(int fd)
 	cr_expect_eq(be16toh(enh.ord), MPA_ENH_C | MPA_ENH_D | 1);
 }
 
-static void reply_say(int fd, uint16_t ird, uint16_t ord)
+static struct rs_conn_data conn_data(void)
 {
-	const struct mpa_enh enh = { htobe16(ird), htobe16(ord) };
-	const struct rs_conn_data cd = {
+	return (struct rs_conn_data){
 		.version = RS_VERSION,
 		.credits = htobe16(384),
 		.target_sgl = { htobe64(4096), htobe32(7), htobe32(2) },
 		.data_buf = { htobe64(8192), htobe32(8), htobe32(4096) },
 	};
+}
+
+static void reply_say(int fd, uint16_t ird, uint16_t ord)
+{
+	const struct mpa_enh enh = { htobe16(ird), htobe16(ord) };
+	const struct rs_conn_data cd = conn_data();
 	uint8_t octets[MPA_RR_LEN + sizeof(enh) + sizeof(cd)] = MPA_KEY_REP;
 
 	octets[16] = MPA_RR_C | MPA_RR_S;
@@ -369,4 +375,45 @@ Test(start, an_initiator_asks_for_an_rtr)
 		close(fd[1]);
 		OPS->destroy(s);
 	}
+}
+
+/* --- and what one says that is initiator and speaks revision 1 --- */
+
+static void request_say(int fd)
+{
+	const struct rs_conn_data cd = conn_data();
+	uint8_t octets[MPA_RR_LEN + sizeof(cd)] = MPA_KEY_REQ;
+
+	octets[16] = MPA_RR_C;
+	octets[17] = 1;
+	octets[19] = sizeof(cd);
+	memcpy(octets + MPA_RR_LEN, &cd, sizeof(cd));
+	cr_assert_eq(write(fd, octets, sizeof(octets)), (ssize_t)sizeof(octets));
+}
+
+/* Chelsio's and Intel's begin with a Read of no octets, of which revision 1 knows nothing */
+Test(start, a_read_that_nobody_has_agreed_on)
+{
+	static const uint8_t response[] = { 0x00, 0x0e, 0xc1, 0x42 };
+	uint8_t octets[MPA_START_MAX], wire[64];
+	size_t n = test_hex(RTR_READ, wire);
+	struct stream *s;
+	int fd[2];
+
+	ends_tcp(fd);
+	s = ends_attach(fd[1], false);
+	request_say(fd[0]);
+	for (int k = 0; k < 5000 && OPS->progress(s) == -EAGAIN; k++)
+		usleep(100);
+	cr_assert_eq(OPS->progress(s), 0);
+	cr_assert_gt(octets_of(fd[0], octets, sizeof(octets)), MPA_RR_LEN + RS_CONN_DATA_LEN);
+	cr_assert_eq(write(fd[0], wire, n), (ssize_t)n);
+	usleep(2000);
+	cr_expect_eq(OPS->progress(s), 0);
+	cr_assert_geq(octets_of(fd[0], octets, sizeof(octets)), 20);
+	cr_expect_arr_eq(octets, response, sizeof(response));
+	cr_expect(OPS->levels(s, NULL) & STREAM_WRITABLE);
+	close(fd[0]);
+	close(fd[1]);
+	OPS->destroy(s);
 }
