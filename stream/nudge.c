@@ -40,13 +40,24 @@ void rsock_nudge_begin(struct rsock *s)
 	rsock_start_join(s);
 }
 
+/* To where the peer's entries stand: there are devices that look an STag up for no octet */
+static struct rnic_stream_wr nothing(const struct stream_peer *peer)
+{
+	struct rnic_stream_wr wr = { .stag = peer->sgl_stag, .to = peer->sgl_to };
+
+	/* 0 would be a message */
+	if (!wr.stag)
+		wr.stag = 1;
+	return wr;
+}
+
 /*
  * tx lock. What the kernel has no room for is not needed: more than enough is under way. The last
  * one is for a peer that was heard: it may have spoken before it looked, and looks from then on
  */
 static void nudge(struct rsock *s, bool last)
 {
-	const struct rnic_stream_wr wr = { .stag = 1 }; /* nobody looks at it */
+	const struct rnic_stream_wr wr = nothing(&s->state->peer);
 	bool due = last || base_deadline_passed(rsock_load(&s->state->start_deadline), base_now());
 
 	if (!rsock_nudge_waits(s) || !due)

@@ -78,6 +78,9 @@ struct verbs_stream {
 	uint64_t out_done; /* * rx: those that are free again */
 	uint32_t posted;   /* * tx */
 	uint32_t done;	   /* * rx */
+	/* Where the first Write went, written once: * tx; 0: none has */
+	uint32_t window_key;
+	uint64_t window_to;
 };
 
 #define verbs_load(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)

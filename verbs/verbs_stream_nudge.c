@@ -90,7 +90,11 @@ static void nudge(struct verbs_stream *s)
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .wr_id = verbs_stream_id(true, 0) },
 			   *bad;
 
-	wr.wr.rdma.rkey = 1; /* nobody looks at it */
+	/* There are devices that look it up for no octet */
+	wr.wr.rdma.rkey = verbs_load(&s->window_key);
+	wr.wr.rdma.remote_addr = s->window_to;
+	if (!wr.wr.rdma.rkey)
+		wr.wr.rdma.rkey = 1;
 	base_debug("verbs: a peer has not answered: a Write of no octets");
 	ibv_post_send(s->id->qp, &wr, &bad);
 }

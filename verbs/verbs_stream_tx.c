@@ -96,6 +96,15 @@ static bool batch_add(struct verbs_stream *s, struct batch *b, const struct rnic
 	return true;
 }
 
+/* Of the peer's memory that is known */
+static void window_note(struct verbs_stream *s, const struct rnic_stream_wr *wr)
+{
+	if (!wr->stag || s->window_key)
+		return;
+	s->window_to = wr->to;
+	verbs_store(&s->window_key, wr->stag);
+}
+
 /* How many the device took */
 static int batch_post(struct verbs_stream *s, struct batch *b)
 {
@@ -119,7 +128,7 @@ int verbs_stream_send(const struct rnic_stream_mem *mem, int fd, const struct rn
 	if (verbs_load(&s->phase) != VERBS_OPEN)
 		return verbs_load(&s->phase) < VERBS_OPEN ? -EAGAIN : -ECONNRESET;
 	for (unsigned int i = 0; i < n && batch_add(s, &b, &wr[i]); i++)
-		;
+		window_note(s, &wr[i]);
 	return b.n ? batch_post(s, &b) : -EAGAIN;
 }
 

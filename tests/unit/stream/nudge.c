@@ -6,8 +6,10 @@
 #include "tests/unit/stream/ends.h"
 
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
 
 static struct ends_peer peer;
@@ -72,6 +74,23 @@ static void await_deadline(void)
 		usleep(1000);
 }
 
+/* How many Writes of no octets to the peer's entries wait at its socket */
+static unsigned int nudges_there(void)
+{
+	uint8_t nudge[] = { 0, 14, 0xc1, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, octets[1024];
+	ssize_t len = recv(peer.fd, octets, sizeof(octets), MSG_PEEK | MSG_DONTWAIT);
+	const uint8_t *at = octets, *found;
+	unsigned int n = 0;
+
+	base_put_be32(nudge + 4, peer.sgl.stag);
+	base_put_be64(nudge + 8, peer.sgl.to);
+	while (len > 0 && (found = memmem(at, (size_t)(octets + len - at), nudge, sizeof(nudge)))) {
+		at = found + sizeof(nudge);
+		n++;
+	}
+	return n;
+}
+
 Test(nudge, a_silent_peer_gets_six)
 {
 	uint64_t before, begin;
@@ -86,6 +105,7 @@ Test(nudge, a_silent_peer_gets_six)
 		cr_expect_eq(OPS->progress(s), 0);
 		cr_expect_eq(sent(), before + i);
 	}
+	cr_expect_eq(nudges_there(), 6, "it may look up what they are to");
 	cr_expect_geq(base_now() - begin, 1200 * BASE_NS_PER_MS);
 	await_deadline();
 	cr_expect_eq(OPS->progress(s), 0);

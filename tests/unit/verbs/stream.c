@@ -83,6 +83,14 @@ static void say(struct rnic_stream_mem *mem)
 	cr_assert_eq(STREAM.send(mem, -1, &wr, 1), 1);
 }
 
+static void place(struct rnic_stream_mem *mem, uint32_t stag, uint64_t to)
+{
+	struct iovec iov = { "word", 4 };
+	struct rnic_stream_wr wr = { .stag = stag, .to = to, .iov = &iov, .niov = 1, .len = 4 };
+
+	cr_assert_eq(STREAM.send(mem, -1, &wr, 1), 1);
+}
+
 /* Takes in what is there until there is nothing more */
 static void look(struct rnic_stream_mem *mem)
 {
@@ -194,20 +202,23 @@ Test(stream, a_peer_that_overlooks_the_first_word)
 	look(&mem);
 	p = (struct pollfd){ .fd = mem.native->fd, .events = POLLIN };
 	cr_expect_eq(poll(&p, 1, 100), 0, "nothing has been said");
-	say(&mem);
+	place(&mem, 7, 0x1000);
+	place(&mem, 8, 0x2000);
 	look(&mem);
 	for (unsigned int i = 1; i <= VERBS_NUDGES; i++) {
-		cr_assert_eq(fake.num_sent, i);
+		cr_assert_eq(fake.num_sent, i + 1);
 		cr_assert_eq(poll(&p, 1, 10000), 1);
 		look(&mem);
-		cr_expect(is_nudge(&fake.sent[i]));
+		cr_expect(is_nudge(&fake.sent[i + 1]));
+		cr_expect_eq(fake.sent[i + 1].wr.rdma.rkey, 7, "the peer's first");
+		cr_expect_eq(fake.sent[i + 1].wr.rdma.remote_addr, 0x1000);
 	}
 	cr_expect_eq(poll(&p, 1, 100), 0);
 	look(&mem);
 	say(&mem);
 	look(&mem);
 	cr_expect_eq(poll(&p, 1, 100), 0);
-	cr_expect_eq(fake.num_sent, VERBS_NUDGES + 2u);
+	cr_expect_eq(fake.num_sent, VERBS_NUDGES + 3u);
 	close_one(&mem);
 }
 
@@ -228,6 +239,7 @@ Test(stream, a_peer_that_answers)
 	look(&mem);
 	cr_expect_eq(fake.num_sent, 2u, "it may have spoken before it looked");
 	cr_expect(is_nudge(&fake.sent[1]));
+	cr_expect_eq(fake.sent[1].wr.rdma.rkey, 1, "of which none is known");
 	close_one(&mem);
 }
 
