@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "am/move.h"
 #include "am/queue.h"
 #include "base/bits.h"
 #include "base/clock.h"
@@ -175,6 +176,7 @@ static void probe_send(struct am_bulk *b, uint64_t now)
 	if (i == b->next)
 		return;
 	fragment_lose(b, i);
+	am_move_remind(b->peer->ep, b->peer, b->backoff);
 	b->probe = b->order + 1;
 	fragment_send(b, i, now);
 }

@@ -75,10 +75,11 @@ struct amudp_ep {
 	int num_nics;
 	int nic; /* the one in use */
 	uint32_t move_serial;
-	uint64_t move_due; /* BASE_NEVER: all peers know our path */
-	uint64_t path_due; /* of the next look at the interface; BASE_NEVER: there is one only */
-	struct am_nic *leaving; /* taken from until all peers know the new place ... */
-	uint64_t leave_by;	/* ... or this time, for one of them may be dead */
+	uint64_t move_began; /* the telling of our last move, */
+	uint32_t move_copy;  /* so often done again, */
+	uint64_t move_due;   /* and next; BASE_NEVER: all peers know our path, or are given up */
+	uint64_t path_due;   /* of the next look at the interface; BASE_NEVER: there is one only */
+	struct am_nic *leaving; /* taken from until move_due is never */
 	uint16_t window_kib;	/* what each peer may have unanswered here */
 	struct base_list peers;
 	struct base_list active;

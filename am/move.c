@@ -4,15 +4,19 @@
  *
  * An endpoint's name never changes; where its packets come from may, when it goes over to
  * another interface or is migrated. It then tells each peer from the new place, again and again
- * until the peer acknowledges. Slots are bound to names, so what was under way goes on: requests
- * are sent again to the new place and duplicates are known as such.
+ * until the peer acknowledges, less and less often, and gives up when a request would be given
+ * up; from then on only a message that goes to such a peer again takes the news along. Slots are
+ * bound to names, so what was under way goes on: requests are sent again to the new place and
+ * duplicates are known as such.
  */
 #include "am/move.h"
 
 #include "am/queue.h"
+#include "base/bits.h"
 #include "base/clock.h"
 
 #define AGAIN_NS (5 * BASE_NS_PER_MS)
+#define SILENT 4 /* copies, of which none is answered: another may have taken the peer's place */
 
 static void places_take(struct am_peer *peer, const struct am_frame *f)
 {
@@ -69,46 +73,66 @@ static void tell(struct amudp_ep *ep, struct am_peer *peer)
 		am_queue_frame_to(ep, &peer->places[i], peer->incarnation, p, n);
 }
 
-static void tell_all(struct amudp_ep *ep)
+static bool knows(const struct amudp_ep *ep, const struct am_peer *peer)
+{
+	return peer->move_acked == ep->move_serial || peer->local;
+}
+
+/* Returns how many did not know. */
+static int tell_all(struct amudp_ep *ep)
 {
 	struct base_list *node, *next;
+	int n = 0;
 
 	base_list_foreach(node, next, &ep->peers) {
 		struct am_peer *peer = base_list_entry(node, struct am_peer, node);
 
-		if (peer->move_acked != ep->move_serial && !peer->local)
-			tell(ep, peer);
+		if (knows(ep, peer))
+			continue;
+		tell(ep, peer);
+		n++;
 	}
+	return n;
 }
 
-static bool all_know(const struct amudp_ep *ep)
+static void begin(struct amudp_ep *ep, uint64_t now)
 {
-	struct base_list *node, *next;
-
-	base_list_foreach(node, next, &ep->peers) {
-		const struct am_peer *peer = base_list_entry(node, struct am_peer, node);
-
-		if (peer->move_acked != ep->move_serial && !peer->local)
-			return false;
-	}
-	return true;
+	ep->move_began = now;
+	ep->move_due = now + AGAIN_NS;
+	ep->move_copy = 0;
 }
 
 void am_move_announce(struct amudp_ep *ep)
 {
 	ep->move_serial++;
-	ep->move_due = base_now() + AGAIN_NS;
+	begin(ep, base_now());
 	tell_all(ep);
 	am_queue_flush(ep);
 }
 
 bool am_move_run(struct amudp_ep *ep, uint64_t now)
 {
-	if (all_know(ep)) {
-		ep->move_due = BASE_NEVER;
+	uint64_t max = ep->options.timeout_max;
+
+	ep->move_due = BASE_NEVER;
+	if ((max != BASE_NEVER && now >= ep->move_began + max) || !tell_all(ep))
 		return true;
-	}
-	ep->move_due = now + AGAIN_NS;
-	tell_all(ep);
+	ep->move_copy = base_min(ep->move_copy + 1, (uint32_t)UINT8_MAX);
+	ep->move_due = now + am_rtt_backoff(AGAIN_NS, ep->move_copy, ep->options.backoff);
 	return false;
+}
+
+void am_move_remind(struct amudp_ep *ep, struct am_peer *peer, uint32_t copy)
+{
+	if (!knows(ep, peer) || (ep->move_serial && copy >= SILENT))
+		tell(ep, peer);
+}
+
+void am_move_forgotten(struct amudp_ep *ep, struct am_peer *peer)
+{
+	if (!ep->move_serial)
+		return;
+	peer->move_acked = 0;
+	begin(ep, base_now());
+	tell(ep, peer);
 }

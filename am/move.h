@@ -11,7 +11,11 @@ void am_move_receive_ack(struct amudp_ep *ep, struct am_peer *peer, const struct
 
 /* Tells every peer that this endpoint is reached where its packets now come from. */
 void am_move_announce(struct amudp_ep *ep);
-/* It is time: tells those again that have not acknowledged. True when all have. */
+/* It is time: tells those again that have not acknowledged. True when that is over. */
 bool am_move_run(struct amudp_ep *ep, uint64_t now);
+/* A message to this peer goes again: perhaps because nobody there knows where we are. */
+void am_move_remind(struct amudp_ep *ep, struct am_peer *peer, uint32_t copy);
+/* The peer is a new one, which knows us by our name only. */
+void am_move_forgotten(struct amudp_ep *ep, struct am_peer *peer);
 
 #endif

@@ -161,7 +161,6 @@ int AMUDP_MigrateEndpoint(ep_t ep, uint32_t ip)
 	ret = ep->leaving ? -EBUSY : nic_add(ep, ip);
 	if (ret == 0) {
 		ep->leaving = ep->nics[ep->nic];
-		ep->leave_by = base_deadline(base_now(), ep->options.timeout_max);
 		ep->nic = ep->num_nics - 1;
 		paths_changed(ep);
 	}

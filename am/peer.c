@@ -16,6 +16,7 @@
 #include "am/endpoint.h"
 #include "am/env.h"
 #include "am/gather.h"
+#include "am/move.h"
 #include "am/queue.h"
 #include "am/slot.h"
 #include "base/bits.h"
@@ -199,6 +200,7 @@ void am_peer_renew(struct am_peer *peer, uint32_t incarnation)
 	peer->move_serial = 0;
 	if (first)
 		return;
+	am_move_forgotten(peer->ep, peer);
 	rx_slots_forget(peer);
 	base_list_init(&again);
 	while ((node = base_list_pop_front(&peer->waiting)))

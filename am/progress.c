@@ -118,7 +118,7 @@ static void duties_do(struct amudp_ep *ep, uint64_t now)
 		am_timer_run(ep, now);
 	if (now >= ep->path_due)
 		am_path_check(ep, now);
-	if (now >= ep->move_due && (am_move_run(ep, now) || now >= ep->leave_by))
+	if (now >= ep->move_due && am_move_run(ep, now))
 		am_path_left(ep);
 	if (ep->queue.count)
 		am_queue_flush(ep);

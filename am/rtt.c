@@ -18,6 +18,9 @@
 #define FLOOR_NS (50 * BASE_NS_PER_US)
 #define FLOOR_SLEEPS_NS (2 * BASE_NS_PER_MS)
 
+#define BARE 2 /* resends at the bare time-out, for two losses in a row are common */
+#define BACKOFF_MAX_NS (250 * BASE_NS_PER_MS)
+
 #define PATIENCE_NS (20 * BASE_NS_PER_MS)
 #define PATIENCE_MAX_NS (2 * BASE_NS_PER_S)
 
@@ -53,6 +56,15 @@ uint64_t am_rtt_timeout(const struct am_rtt *rtt, bool peer_sleeps, uint64_t ini
 	if (!rtt->srtt)
 		return initial;
 	return base_max(rtt->srtt + 4 * rtt->rttvar, base_max(floor, 4 * rtt->rttvar));
+}
+
+uint64_t am_rtt_backoff(uint64_t timeout, unsigned int n, uint32_t factor)
+{
+	uint64_t ns = timeout;
+
+	for (; n >= BARE && ns < BACKOFF_MAX_NS; n--)
+		ns *= factor;
+	return base_min(ns, base_max(timeout, BACKOFF_MAX_NS));
 }
 
 void am_thrift_init(struct am_thrift *t)

@@ -22,6 +22,8 @@ void am_rtt_init(struct am_rtt *rtt);
 void am_rtt_sample(struct am_rtt *rtt, uint64_t ns);
 /* The time-out before back-off; initial is the answer until there is a sample. */
 uint64_t am_rtt_timeout(const struct am_rtt *rtt, bool peer_sleeps, uint64_t initial);
+/* How long copy number n waits for its answer, with so much as the first time-out. */
+uint64_t am_rtt_backoff(uint64_t timeout, unsigned int n, uint32_t factor);
 
 void am_thrift_init(struct am_thrift *thrift);
 /* Each request earns a little; a retransmission costs one, given back when it proves needed. */

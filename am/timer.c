@@ -10,6 +10,7 @@
 #include "am/timer.h"
 
 #include "am/bulk.h"
+#include "am/move.h"
 #include "am/queue.h"
 #include "am/slot.h"
 #include "base/bits.h"
@@ -18,17 +19,12 @@
 
 #define WORKING_NS (20 * BASE_NS_PER_MS) /* time-out once the peer said it has the request */
 #define REORDER_NS (10 * BASE_NS_PER_US)
-#define BACKOFF_MAX_NS (250 * BASE_NS_PER_MS)
 
-/* The first two resends come at the bare time-out, for two losses in a row are common. */
 static uint64_t slot_due(const struct amudp_ep *ep, const struct am_tx_slot *slot, uint64_t rto)
 {
 	uint64_t ns = slot->received ? base_max(rto, WORKING_NS) : rto;
-	int i;
 
-	for (i = 1; i < slot->copy && ns < BACKOFF_MAX_NS; i++)
-		ns *= ep->options.backoff;
-	return slot->last_sent + base_min(ns, base_max(rto, BACKOFF_MAX_NS));
+	return slot->last_sent + am_rtt_backoff(ns, slot->copy, ep->options.backoff);
 }
 
 static bool is_overtaken(const struct am_peer *peer, const struct am_tx_slot *slot)
@@ -73,6 +69,7 @@ static uint64_t slot_again(struct amudp_ep *ep, struct am_peer *peer, struct am_
 		am_slot_refuse(ep, peer, slot);
 		return now + rto;
 	}
+	am_move_remind(ep, peer, slot->copy);
 	ep->stats.RequestsRetransmitted[slot->message.category]++;
 	am_slot_send(ep, peer, slot, now);
 	return now + rto;

@@ -198,6 +198,37 @@ Test(move, a_dead_peer_does_not_keep_the_old_place, .timeout = 60)
 	finish(&p);
 }
 
+/*
+ * Who is away is told less and less often, and no more when it has had its time; a request to it
+ * takes the news along. The first seven come within the time: 0, 5, 10, 20, 40, 80, 160 ms.
+ */
+Test(move, who_is_away_is_told_later, .timeout = 60)
+{
+	const uint64_t most = 7;
+	struct third third;
+	struct pair p;
+	int i = 1000;
+
+	setenv("AMUDP_REQUESTTIMEOUT_MAX", DEAD_AFTER_US, 1);
+	start(&p);
+	third_open(&third, &p, 1);
+	pair_map(&p, 16);
+	load(&p, 0, 1000);
+	third.ep->fault.drop = UINT32_MAX;
+	third.ep->fault.on = true;
+	cr_assert_eq(AMUDP_MigrateEndpoint(p.ep[1], place(1, 1)), AM_OK);
+	pair_until(&p, (AM_Poll(third.eb), p.ep[1]->move_due == BASE_NEVER));
+	pair_until(&p, (AM_Poll(third.eb), third.ep->xstats.FaultsDropped > 1));
+	cr_assert_leq(third.ep->xstats.FaultsDropped, most);
+	cr_assert_neq(path_of(third.ep), place(1, 1));
+	third.ep->fault.on = false;
+	cr_assert_eq(AM_RequestI1(p.ep[1], 1, ON_REQUEST, &i, 4, i), AM_OK);
+	pair_until(&p, (AM_Poll(third.eb), p.ep[1]->outstanding == 0));
+	cr_assert_eq(path_of(third.ep), place(1, 1));
+	load(&p, 1001, MESSAGES);
+	finish(&p);
+}
+
 Test(move, arguments)
 {
 	struct pair p;

@@ -261,35 +261,86 @@ Test(replace, half_a_reply_was_there, .timeout = 60)
 	finish(&p);
 }
 
-/* Restarted where it was, by a clock that is behind: it says itself that the other one is gone. */
+/* The second endpoint begins anew where it was. */
+static void restart(struct pair *p)
+{
+	struct am_nic_config same = { .name = p->name[1] };
+	struct am_nic *nic;
+
+	pair_place(1);
+	AMUDP_SetUDPInterface(p->name[1].sin_addr.s_addr);
+	cr_assert_eq(AM_AllocateEndpoint(p->eb[1], &p->ep[1], &p->name[1]), AM_OK);
+	nic = p->ep[1]->nics[0];
+	same.receive_bytes = nic->receive_bytes;
+	nic->ops->destroy(nic);
+	cr_assert_eq(am_udp_ops.create(&p->ep[1]->nics[0], &same), 0);
+	p->ep[1]->name = p->name[1] = same.name;
+	pair_equip(p->ep[1]);
+	handlers_set(p->ep[1]);
+}
+
+/* By a clock that is behind: it says itself that the other one is gone. */
 Test(replace, a_clock_that_is_behind, .timeout = 60)
 {
-	struct am_nic_config same = { 0 };
-	struct am_nic *nic;
 	uint32_t known;
 	struct pair p;
 
 	start(&p);
 	pair_map(&p, 16);
-	same.name = p.name[1];
-	same.receive_bytes = p.ep[1]->nics[0]->receive_bytes;
 	known = p.ep[1]->incarnation;
 	die_under_load(&p);
-	pair_place(1);
-	AMUDP_SetUDPInterface(p.name[1].sin_addr.s_addr);
-	cr_assert_eq(AM_AllocateEndpoint(p.eb[1], &p.ep[1], &p.name[1]), AM_OK);
-	nic = p.ep[1]->nics[0];
-	nic->ops->destroy(nic);
-	cr_assert_eq(am_udp_ops.create(&p.ep[1]->nics[0], &same), 0);
-	p.ep[1]->name = p.name[1] = same.name;
+	restart(&p);
 	p.ep[1]->incarnation = known - EARLIER;
-	pair_equip(p.ep[1]);
-	handlers_set(p.ep[1]);
 	stand_in_map(&p);
 	load(&p, 1000 + UNDER_WAY, MESSAGES);
 	cr_assert_eq(p.ep[0]->translations[0].peer->incarnation, known - EARLIER);
 	cr_assert_gt(p.ep[1]->xstats.StaleIncarnations, 0);
 	own_request_runs(&p);
+	finish(&p);
+}
+
+/* It knows its peer by a name where nobody is any more, for the dead one was told of that. */
+Test(replace, its_peer_has_moved, .timeout = 60)
+{
+	struct pair p;
+
+	start(&p);
+	pair_map(&p, 16);
+	cr_assert_eq(AMUDP_MigrateEndpoint(p.ep[0], place(0, 1)), AM_OK);
+	pair_until(&p, !p.ep[0]->leaving);
+	die_under_load(&p);
+	restart(&p);
+	stand_in_map(&p);
+	load(&p, 1000 + UNDER_WAY, MESSAGES);
+	own_request_runs(&p);
+	finish(&p);
+}
+
+static int down_state(struct am_nic *nic)
+{
+	return -ENETDOWN;
+}
+
+/* The same, of a peer that has both places and nothing to say to it. */
+Test(replace, its_peer_has_failed_over, .timeout = 60)
+{
+	struct am_nic_ops dead;
+	struct pair p;
+
+	start(&p);
+	cr_assert_eq(AMUDP_AddPath(p.ep[0], place(0, 1)), AM_OK);
+	pair_map(&p, 16);
+	dead = *p.ep[0]->nics[0]->ops;
+	dead.state = down_state;
+	p.ep[0]->nics[0]->ops = &dead;
+	pair_until(&p, p.ep[0]->nic == 1 && p.ep[0]->move_due == BASE_NEVER);
+	load(&p, 0, 1000);
+	pair_until(&p, p.ep[0]->outstanding == 0);
+	pair_drop(&p);
+	restart(&p);
+	stand_in_map(&p);
+	own_request_runs(&p);
+	load(&p, 1000, MESSAGES);
 	finish(&p);
 }
 
