@@ -217,6 +217,27 @@ check "nothing is dropped for want of room at the receivers" 0 "^0 dropped" unsh
 check "64 ranks" 0 "64 ranks: sorted" "$apps/am-sort" 64 L 2000
 check "the live view" 0 " 1 +127.0.0.1:" sh -c "$tmp/endings 2 L linger &
 	until $apps/am-stat | grep ' 1 .*127.0.0.1:'; do sleep 0.1; done; wait"
+# what it says of a job that is quiet, against what the job says: each number, and none of them 0
+live_agrees() {
+	local job i
+	$faults AMUDP_FAULT_DELAY=0.1 "$tmp/endings" 3 L tell >"$tmp/told" &
+	job=$!
+	for i in $(seq 200); do
+		[ "$(grep -c "^counted" "$tmp/told")" = 3 ] && break
+		sleep 0.1
+	done
+	sleep 0.3
+	"$apps/am-stat" | awk '$2 ~ /^[0-9]+$/ { $1 = "counted"; $3 = ""; print }' | tr -s ' ' |
+		sort >"$tmp/seen"
+	wait $job
+	grep "^counted" "$tmp/told" | sort | diff - "$tmp/seen" || return 1
+	awk '{ for (i = 5; i <= NF; i++) if ($i > 0) n[i]++ }
+		END { for (i in n) good += n[i] > 0; print NR " ranks agree, " good " columns" }' "$tmp/seen"
+}
+export -f live_agrees
+export apps faults="${lossy[*]}"
+check "the live view agrees with the job's own statistics" 0 "^3 ranks agree, 6 columns" \
+	bash -c live_agrees
 
 # exactly once, counted; ten million messages in a long run
 few=20000

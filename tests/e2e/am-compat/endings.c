@@ -82,6 +82,58 @@ static void print(void)
 	}
 }
 
+static int came_back, done;
+
+static void on_returned(int status, op_t opcode, void *token)
+{
+	came_back++;
+}
+
+static void on_done(void *token, void *buf, int n)
+{
+	done++;
+}
+
+static void on_echo(void *token, void *buf, int n)
+{
+	AM_ReplyI0(token, 2, buf, n);
+}
+
+static unsigned long long sum(const uint64_t *v)
+{
+	return v[amudp_Short] + v[amudp_Medium] + v[amudp_Long];
+}
+
+/* In the order of am-stat's columns, from the name's port on; after that nothing happens. */
+static void tell(eb_t eb, ep_t ep)
+{
+	int me = AMUDP_SPMDMyProc(), n = AMUDP_SPMDNumProcs(), i;
+	static char data[700];
+	amudp_xstats_t x;
+	amudp_stats_t s;
+
+	AM_SetHandler(ep, 0, on_returned);
+	AM_SetHandler(ep, 1, on_echo);
+	AM_SetHandler(ep, 2, on_done);
+	AMUDP_SPMDBarrier();
+	for (i = 0; i < 1000 + 100 * me; i++)
+		AM_RequestI0(ep, (me + 1) % n, 1, data, i % 700);
+	for (i = 0; i <= me; i++)
+		AM_Request0(ep, (me + 1) % n, 77);
+	while (done < 1000 + 100 * me || came_back <= me)
+		AM_Poll(eb);
+	AMUDP_SPMDBarrier();
+	poll_for(eb, 0.5);
+	AMUDP_GetEndpointStatistics(ep, &s);
+	AMUDP_GetEndpointExtendedStatistics(ep, &x);
+	printf("counted %d %d 0 %llu %llu %llu %llu %llu %llu\n", me, n, sum(s.RequestsSent),
+	       sum(s.RepliesSent), sum(s.RequestsRetransmitted),
+	       (unsigned long long)x.NeedlessRetransmissions,
+	       (unsigned long long)s.ReturnedMessages, (unsigned long long)s.TotalBytesSent);
+	fflush(stdout);
+	poll_for(eb, 3);
+}
+
 int main(int argc, char **argv)
 {
 	const char *way;
@@ -118,6 +170,8 @@ int main(int argc, char **argv)
 		depth(ep);
 	if (!strcmp(way, "linger"))
 		poll_for(eb, 3);
+	if (!strcmp(way, "tell"))
+		tell(eb, ep);
 	if (!strcmp(way, "long"))
 		poll_for(eb, 50);
 	if (strcmp(way, "deaf"))
