@@ -36,6 +36,7 @@ static void latency_count(struct amudp_ep *ep, const struct am_tx_slot *slot)
 	ep->stats.RequestMinLatency = base_min(ep->stats.RequestMinLatency, us);
 	ep->stats.RequestMaxLatency = base_max(ep->stats.RequestMaxLatency, us);
 	ep->stats.RequestSumLatency += us;
+	ep->xstats.LatencySamples++;
 }
 
 static void slot_refuse(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,

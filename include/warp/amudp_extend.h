@@ -50,6 +50,7 @@ typedef struct {
 	uint64_t FaultsReordered;
 	uint64_t FaultsDelayed;
 	uint64_t FaultsCorrupted;
+	uint64_t LatencySamples; /* requests that RequestSumLatency is the sum of */
 } amudp_xstats_t;
 
 extern const amudp_stats_t AMUDP_initial_stats;

@@ -155,6 +155,7 @@ static void open_counted(struct pair *p)
 Test(statistics, messages_of_known_size)
 {
 	amudp_stats_t a, b;
+	amudp_xstats_t x;
 	char data[1000] = { 0 };
 	struct pair p;
 
@@ -165,6 +166,8 @@ Test(statistics, messages_of_known_size)
 	pair_until(&p, p.ep[0]->outstanding == 0);
 	AMUDP_GetEndpointStatistics(p.ep[0], &a);
 	AMUDP_GetEndpointStatistics(p.ep[1], &b);
+	AMUDP_GetEndpointExtendedStatistics(p.ep[0], &x);
+	cr_assert_eq(x.LatencySamples, 2u);
 	cr_assert_eq(a.RequestsSent[amudp_Medium], 1u);
 	cr_assert_eq(a.RequestsSent[amudp_Short], 1u);
 	cr_assert_eq(a.RequestDataBytesSent[amudp_Medium], 1000u);
@@ -240,6 +243,8 @@ Test(statistics, both_ends_agree, .timeout = 60)
 	a = &ends(&p)->stats[0];
 	b = &ends(&p)->stats[1];
 	cr_assert_eq(total(a->RequestsSent), (uint64_t)ROUNDS);
+	cr_assert_eq(ends(&p)->xstats[0].LatencySamples, (uint64_t)ROUNDS);
+	cr_assert_eq(ends(&p)->xstats[1].LatencySamples, 0u);
 	cr_assert_eq(total(b->RepliesSent), (uint64_t)ROUNDS);
 	/* a request that came is new, or late, or a copy that was answered or not */
 	cr_assert_eq(total(b->RequestsReceived),
