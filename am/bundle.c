@@ -15,6 +15,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "am/gather.h"
 #include "am/progress.h"
 #include "am/queue.h"
 #include "base/bits.h"
@@ -128,6 +129,7 @@ static int wait_set(struct amudp_eb *eb, struct pollfd *fds, uint64_t *deadline)
 	base_list_foreach(node, next, &eb->endpoints) {
 		struct amudp_ep *ep = base_list_entry(node, struct amudp_ep, node);
 
+		am_gather_flush(ep);
 		am_queue_flush(ep);
 		ep->sleeps = true;
 		ep->slept = ep->epoch;

@@ -92,6 +92,7 @@ static void endpoint_init(struct amudp_ep *ep, struct amudp_eb *eb)
 	ep->incarnation = incarnation_next();
 	ep->num_handlers = AMUDP_MAX_NUMHANDLERS;
 	ep->next_deadline = BASE_NEVER;
+	ep->gather_due = BASE_NEVER;
 	ep->move_due = BASE_NEVER;
 	ep->path_due = BASE_NEVER;
 	ep->receive_max = 1;

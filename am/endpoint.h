@@ -85,6 +85,8 @@ struct amudp_ep {
 	struct base_list active;
 	struct base_list bulks;
 	struct base_list gathers;
+	uint64_t gather_due; /* of a SACK for them; BASE_NEVER: nothing has come */
+	uint32_t gathered;   /* window octets of fragments since the last SACK */
 	struct am_peer *hash[AM_PEER_HASH];
 	struct am_queue queue;
 	struct am_fault fault;

@@ -13,8 +13,11 @@
 
 #include "am/queue.h"
 #include "base/bits.h"
+#include "base/clock.h"
 
-#define MAP_OCTETS_MAX 512 /* of a SACK: 4096 fragments beyond the cumulative one */
+#define MAP_OCTETS_MAX 512	      /* of a SACK: 4096 fragments beyond the cumulative one */
+#define HOLD_COST (512u << 10)	      /* window octets of fragments that share a SACK ... */
+#define HOLD_NS (20 * BASE_NS_PER_US) /* ... if they come within so long */
 
 int am_gather_create(struct am_gather **out, struct am_peer *peer, const struct am_frame *f,
 		     bool is_reply)
@@ -71,6 +74,9 @@ int am_gather_add(struct am_gather *g, const struct am_frame *f)
 		return -EPROTO;
 	base_list_remove(&g->node);
 	base_list_push_back(&ep->gathers, &g->node);
+	ep->gathered += am_window_cost(g->fragment_size);
+	if (has(g, i) || i != g->cumulative)
+		ep->gather_due = 0; /* something was lost */
 	if (has(g, i))
 		return 0;
 	base = g->buffer ? g->buffer : ep->segment + g->offset;
@@ -110,6 +116,18 @@ void am_gather_flush(struct amudp_ep *ep)
 
 	while ((node = base_list_pop_front(&ep->gathers)))
 		sack_queue(ep, base_list_entry(node, struct am_gather, node));
+	ep->gathered = 0;
+	ep->gather_due = BASE_NEVER;
+}
+
+void am_gather_run(struct amudp_ep *ep, uint64_t now)
+{
+	uint32_t window = ep->window_kib * 1024u;
+
+	if (ep->gather_due == BASE_NEVER)
+		ep->gather_due = now + HOLD_NS;
+	if (now >= ep->gather_due || ep->gathered >= base_min(HOLD_COST, window / 4))
+		am_gather_flush(ep);
 }
 
 void am_gather_sack_all(struct amudp_ep *ep, struct am_peer *peer, const struct am_frame *f,

@@ -17,6 +17,8 @@ void am_gather_destroy(struct am_gather *g);
 int am_gather_add(struct am_gather *g, const struct am_frame *f);
 /* Queues a SACK for each message that fragments came for since the last time. */
 void am_gather_flush(struct amudp_ep *ep);
+/* The same, if they are worth one by now, or will not wait for more. */
+void am_gather_run(struct amudp_ep *ep, uint64_t now);
 /* Queues the SACK that says all is there. */
 void am_gather_sack_all(struct amudp_ep *ep, struct am_peer *peer, const struct am_frame *f,
 			bool is_reply);

@@ -109,7 +109,7 @@ static void duties_do(struct amudp_ep *ep, uint64_t now)
 	if (ep->fault.held_count)
 		am_fault_release(ep, now);
 	if (!base_list_empty(&ep->gathers))
-		am_gather_flush(ep);
+		am_gather_run(ep, now);
 	if (!base_list_empty(&ep->bulks)) {
 		am_timer_run_bulks(ep, now);
 		am_bulk_pump(ep, now);

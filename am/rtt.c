@@ -18,7 +18,7 @@
 #define FLOOR_NS (50 * BASE_NS_PER_US)
 #define FLOOR_SLEEPS_NS (2 * BASE_NS_PER_MS)
 
-#define BARE 2 /* resends at the bare time-out, for two losses in a row are common */
+#define BARE 3 /* resends at the bare time-out, for losses in a row are common */
 #define BACKOFF_MAX_NS (250 * BASE_NS_PER_MS)
 
 #define PATIENCE_NS (20 * BASE_NS_PER_MS)

@@ -7,8 +7,8 @@
  * so that what was sent as one may arrive as one; packets tell their lengths, so that a receive
  * of one datagram needs no control message and can be a recvfrom, the shortest of its kind.
  *
- * Who is sent many lone datagrams is the favourite: a second socket of our name is connected to
- * it, for then the kernel keeps the route. That socket gets what the favourite sends; what all
+ * Who is sent to many times in a row is the favourite: a second socket of our name is connected
+ * to it, for then the kernel keeps the route. That socket gets what the favourite sends; what all
  * others send comes to the first one, which every few receives look at.
  *
  * Buffers of a batch stand at different offsets of their pages: with equal ones, the headers of
@@ -36,7 +36,7 @@
 #define BUFFERS_SIZE ((size_t)AM_NIC_BATCH * BUFFER_SIZE)
 #define GSO_SEGMENTS 60 /* the kernel takes 64 */
 #define GSO_BYTES 65000
-#define FAVOURITE_ROW 256 /* lone datagrams to one address, until it is the favourite */
+#define FAVOURITE_ROW 256 /* sends to one address, until it is the favourite */
 #define TURN 4		  /* receives, of which one looks at the other socket first */
 
 struct udp_nic {
@@ -45,7 +45,7 @@ struct udp_nic {
 	bool behind;
 	int favourite;		     /* -1: none */
 	struct sockaddr_in target;   /* what it is connected to */
-	struct sockaddr_in last_to;  /* of the datagrams that went alone */
+	struct sockaddr_in last_to;  /* of the last send */
 	uint32_t in_a_row;	     /* of those, to last_to */
 	uint32_t turn;		     /* of receives */
 	char interface[IF_NAMESIZE]; /* empty until somebody asks for its state */
@@ -192,7 +192,7 @@ static void favourite_choose(struct udp_nic *udp, const struct sockaddr_in *to)
 		udp->target = *to;
 }
 
-/* The socket for a datagram that goes alone. */
+/* The socket for datagrams of which all go to one place. */
 static int socket_for(struct udp_nic *udp, const struct sockaddr_in *to)
 {
 	if (same_place(&udp->target, to))
@@ -204,6 +204,17 @@ static int socket_for(struct udp_nic *udp, const struct sockaddr_in *to)
 	if (++udp->in_a_row % FAVOURITE_ROW == 0)
 		favourite_choose(udp, to);
 	return udp->nic.wait_fd;
+}
+
+static int socket_for_many(struct udp_nic *udp, const struct am_datagram *v, int n)
+{
+	int i;
+
+	for (i = 1; i < n; i++) {
+		if (!same_place(&v[i].to, &v->to))
+			return udp->nic.wait_fd;
+	}
+	return socket_for(udp, &v->to);
 }
 
 /* How many datagrams from v on can leave as one GSO send: all of one length, the last shorter. */
@@ -248,7 +259,7 @@ static void put_segment_size(struct msghdr *msg, struct udp_control *control, ui
 
 /* Returns the number of messages. */
 static int outgoing_fill(const struct udp_nic *udp, struct udp_outgoing *o,
-			 const struct am_datagram *v, int n)
+			 const struct am_datagram *v, int n, bool known)
 {
 	int i, j, run, used = 0, count = 0;
 	struct msghdr *msg;
@@ -257,8 +268,8 @@ static int outgoing_fill(const struct udp_nic *udp, struct udp_outgoing *o,
 		run = gso_run(udp, v + i, n - i);
 		msg = &o->msg[count].msg_hdr;
 		memset(msg, 0, sizeof(*msg));
-		msg->msg_name = (void *)&v[i].to;
-		msg->msg_namelen = sizeof(v[i].to);
+		msg->msg_name = known ? NULL : (void *)&v[i].to;
+		msg->msg_namelen = known ? 0 : sizeof(v[i].to);
 		msg->msg_iov = o->iov + used;
 		for (j = i; j < i + run; j++) {
 			memcpy(o->iov + used, v[j].iov, v[j].count * sizeof(struct iovec));
@@ -306,10 +317,11 @@ static bool gso_refused(struct udp_nic *udp, const struct udp_outgoing *o)
 static int send_many(struct udp_nic *udp, const struct am_datagram *v, int n)
 {
 	struct udp_outgoing o;
-	int i, sent, done = 0, count = outgoing_fill(udp, &o, v, n);
+	int i, sent, done = 0, fd = socket_for_many(udp, v, n);
+	int count = outgoing_fill(udp, &o, v, n, fd == udp->favourite);
 
 	udp->nic.calls_send++;
-	sent = sendmmsg(udp->nic.wait_fd, o.msg, (unsigned int)count, MSG_DONTWAIT);
+	sent = sendmmsg(fd, o.msg, (unsigned int)count, MSG_DONTWAIT);
 	if (sent < 0 && gso_refused(udp, &o))
 		return send_many(udp, v, n);
 	if (sent < 0) {

@@ -6,6 +6,8 @@
  */
 #include "pair.h"
 
+#include <netinet/udp.h>
+
 #define ROUNDS 60
 #define DEPTH 64
 #define QUICK 16 /* round trips, after which the estimate is of them */
@@ -53,6 +55,74 @@ Test(pauses, few_copies_are_needless, .timeout = 120)
 	cr_assert_eq(copies, p.ep[0]->stats.RequestsRetransmitted[amudp_Short]);
 	cr_assert_eq(ran, ROUNDS * (QUICK + DEPTH));
 	cr_assert_leq(copies, BUDGET(ran) + PATIENT, "%lu of %d", copies, ran);
+	pair_close(&p);
+}
+
+#define HOLD_NS (20 * BASE_NS_PER_US)
+#define SHORT_OCTETS 100000 /* more than goes to a peer that has not told its window */
+
+/* Fragments, not all of a message, are on their way to the second endpoint; nothing is lost. */
+static void open_fragments(struct pair *p)
+{
+	static uint8_t data[SHORT_OCTETS];
+	const int zero = 0;
+
+	setenv("AMUDP_MAX_PACKET", "1400", 1);
+	pair_open(p, AM_SEQ);
+	AM_SetHandler(p->ep[1], 1, on_request);
+	pair_map(p, 4);
+	/* glued together they would come as one */
+	setsockopt(p->ep[1]->nics[0]->wait_fd, IPPROTO_UDP, UDP_GRO, &zero, sizeof(zero));
+	cr_assert_eq(AM_RequestXferAsync0(p->ep[0], 0, 0, 1, data, SHORT_OCTETS), AM_OK);
+	cr_assert_gt(p->ep[0]->xstats.FragmentsSent, 10u);
+}
+
+Test(pauses, fragments_share_a_sack)
+{
+	const amudp_xstats_t *x;
+	uint64_t began, ns;
+	struct pair p;
+
+	open_fragments(&p);
+	x = &p.ep[1]->xstats;
+	began = base_now();
+	while (x->PacketsReceived < p.ep[0]->xstats.PacketsSent || !x->PacketsSent)
+		AM_Poll(p.eb[1]);
+	ns = base_now() - began;
+	cr_assert_leq(x->PacketsSent, 1 + ns / HOLD_NS, "%lu in %lu ns", x->PacketsSent, ns);
+	pair_until(&p, ran == 1);
+	pair_close(&p);
+}
+
+Test(pauses, nobody_sleeps_over_a_sack)
+{
+	uint64_t spin = 0;
+	struct pair p;
+
+	setenv("AMUDP_SPIN", "0", 1);
+	open_fragments(&p);
+	while (!p.ep[1]->xstats.PacketsReceived)
+		am_bundle_wait(p.eb[1], &spin);
+	cr_assert_eq(p.ep[1]->xstats.PacketsSent, 1u);
+	pair_until(&p, ran == 1);
+	pair_close(&p);
+}
+
+/* What comes behind a gap tells of a loss, and that is said at once. */
+Test(pauses, a_gap_is_told_at_once)
+{
+	struct pair p;
+
+	open_fragments(&p);
+	p.ep[1]->fault.drop = UINT32_MAX;
+	p.ep[1]->fault.on = true;
+	while (!p.ep[1]->xstats.FaultsDropped)
+		AM_Poll(p.eb[1]);
+	p.ep[1]->fault.on = false;
+	while (!p.ep[1]->xstats.PacketsReceived)
+		AM_Poll(p.eb[1]);
+	cr_assert_eq(p.ep[1]->xstats.PacketsSent, 1u);
+	pair_until(&p, ran == 1);
 	pair_close(&p);
 }
 

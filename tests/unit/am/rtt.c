@@ -53,6 +53,18 @@ Test(rtt, follows_the_network)
 	cr_assert_geq(am_rtt_timeout(&r, false, 0), 15 * MS);
 }
 
+/* Three resends at the bare time-out, then ever later ones, up to a quarter of a second. */
+Test(rtt, backoff)
+{
+	static const unsigned int ms[] = { 20, 20, 20, 40, 80, 160, 250, 250 };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(ms) / sizeof(ms[0]); i++)
+		cr_assert_eq(am_rtt_backoff(20 * MS, i, 2), ms[i] * MS, "copy %u", i);
+	cr_assert_eq(am_rtt_backoff(20 * MS, UINT8_MAX, 1), 20 * MS);
+	cr_assert_eq(am_rtt_backoff(300 * MS, UINT8_MAX, 2), 300 * MS, "it is longer by itself");
+}
+
 Test(rtt, budget)
 {
 	struct am_thrift t;
