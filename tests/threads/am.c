@@ -2,16 +2,15 @@
 /*
  * AM_PAR: threads that send, poll and wait on one endpoint at once; every request and every
  * reply runs once, also when packets get lost. Then long data both ways and gets, beside threads
- * that wait blocked.
+ * that wait blocked. Over UDP, or over AF_XDP (am_xdp.sh).
  */
-#include <arpa/inet.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "include/warp/amudp.h"
+#include "tests/am_place.h"
 #include "tests/tap.h"
 
 enum { THREADS = 4, EACH = 1500, TOTAL = THREADS * EACH, REQUEST = 1, REPLY };
@@ -20,6 +19,7 @@ enum { ROUNDS = 60, WAITERS = 2, ALSO_COPIED = 200000, NOT_COPIED = 300000, ROOM
 
 static eb_t eb[2];
 static ep_t ep[2];
+static int wrong_nic;
 static atomic_uchar ran[TOTAL], answered[TOTAL];
 static atomic_int replies, inside, most_inside, met, stop;
 
@@ -211,11 +211,12 @@ static void open_both(void)
 	en_t name[2];
 	int i;
 
-	AMUDP_SetUDPInterface(htonl(INADDR_LOOPBACK));
 	AM_Init();
 	for (i = 0; i < 2; i++) {
+		AMUDP_SetUDPInterface(am_place(i));
 		AM_AllocateBundle(AM_PAR, &eb[i]);
 		AM_AllocateEndpoint(eb[i], &ep[i], &name[i]);
+		wrong_nic |= strcmp(AMUDP_GetNic(ep[i]), am_place_nic());
 		AM_SetTag(ep[i], 7);
 		AM_SetSeg(ep[i], calloc(1, ROOM), ROOM);
 		AM_SetEventMask(eb[i], AM_NOTEMPTY);
@@ -228,6 +229,7 @@ static void open_both(void)
 		AM_SetHandler(ep[i], TOLD, on_told);
 	}
 	for (i = 0; i < 2; i++) {
+		am_place(i);
 		AM_Map(ep[i], 0, name[!i], 7);
 		AM_SetExpectedResources(ep[i], 1, 32);
 	}
@@ -321,5 +323,6 @@ int main(void)
 	run("0.05", "the same with losses");
 	run_long("0", "long data, gets, and threads that wait blocked");
 	run_long("0.02", "the same with losses");
+	tap_case(!wrong_nic, am_place_nic());
 	return tap_finish();
 }

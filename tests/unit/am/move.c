@@ -39,11 +39,6 @@ static in_addr_t path_of(ep_t ep)
 	return ep->translations[0].peer->path.sin_addr.s_addr;
 }
 
-static const char *wanted_nic(void)
-{
-	return getenv("AM_TEST_PLACES") ? "xdp" : "udp";
-}
-
 Test(move, migration_of_the_replier_under_load, .timeout = 60)
 {
 	struct pair p;
@@ -57,7 +52,7 @@ Test(move, migration_of_the_replier_under_load, .timeout = 60)
 	pair_until(&p, !p.ep[1]->leaving);
 	cr_assert_eq(p.ep[1]->num_nics, 1);
 	cr_assert_eq(path_of(p.ep[0]), place(1, 1));
-	cr_assert_str_eq(AMUDP_GetNic(p.ep[1]), wanted_nic());
+	cr_assert_str_eq(AMUDP_GetNic(p.ep[1]), am_place_nic());
 	cr_assert_eq(AMUDP_MigrateEndpoint(p.ep[1], place(1, 2)), AM_OK);
 	load(&p, 2000, MESSAGES);
 	finish(&p);
@@ -76,7 +71,7 @@ Test(move, migration_of_both_at_once_with_losses, .timeout = 60)
 	load(&p, 0, 1000);
 	for (i = 0; i < 2; i++) {
 		cr_assert_eq(AMUDP_MigrateEndpoint(p.ep[i], place(i, 1)), AM_OK);
-		cr_assert_str_eq(AMUDP_GetNic(p.ep[i]), wanted_nic());
+		cr_assert_str_eq(AMUDP_GetNic(p.ep[i]), am_place_nic());
 	}
 	load(&p, 1000, MESSAGES);
 	finish(&p);
@@ -114,7 +109,7 @@ Test(move, failing_over_when_the_link_is_down, .timeout = 60)
 	p.ep[1]->nics[0]->ops = &dead;
 	load(&p, 1000, MESSAGES);
 	cr_assert_eq(p.ep[1]->nic, 1);
-	cr_assert_str_eq(AMUDP_GetNic(p.ep[1]), wanted_nic());
+	cr_assert_str_eq(AMUDP_GetNic(p.ep[1]), am_place_nic());
 	cr_assert_eq(path_of(p.ep[0]), place(1, 1));
 	finish(&p);
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Two endpoints of one process, each in a bundle of its own, that know each other as 0.
- *
- * They are on the loopback; or, for AF_XDP, which needs a wire, each in a network namespace:
- * AM_TEST_PLACES is "NAMESPACE ADDRESS NAMESPACE ADDRESS" then (tests/e2e/am-xdp.sh).
  */
 #ifndef TESTS_AM_PAIR_H
 #define TESTS_AM_PAIR_H
@@ -11,14 +8,11 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "am/bundle.h"
 #include "base/clock.h"
 #include "include/warp/amudp.h"
+#include "tests/am_place.h"
 
 #define PAIR_TAG 0x5A5Au
 #define PAIR_SEGMENT (4u << 20)
@@ -32,19 +26,10 @@ struct pair {
 /* What is made from here on stands where this end does; the address it has there. */
 static inline in_addr_t pair_place(int end)
 {
-	const char *places = getenv("AM_TEST_PLACES");
-	char name[2][64], address[2][64], path[128];
-	int fd;
+	in_addr_t address = am_place(end);
 
-	if (!places)
-		return htonl(INADDR_LOOPBACK);
-	cr_assert_eq(
-		sscanf(places, "%63s %63s %63s %63s", name[0], address[0], name[1], address[1]), 4);
-	snprintf(path, sizeof(path), "/run/netns/%s", name[end]);
-	fd = open(path, O_RDONLY);
-	cr_assert_eq(setns(fd, CLONE_NEWNET), 0, "%s: %s", path, strerror(errno));
-	close(fd);
-	return inet_addr(address[end]);
+	cr_assert_neq(address, INADDR_NONE, "%s", strerror(errno));
+	return address;
 }
 
 static inline void pair_endpoint(struct pair *p, int end)
@@ -53,7 +38,7 @@ static inline void pair_endpoint(struct pair *p, int end)
 
 	AMUDP_SetUDPInterface(place);
 	cr_assert_eq(AM_AllocateEndpoint(p->eb[end], &p->ep[end], &p->name[end]), AM_OK);
-	cr_assert_str_eq(AMUDP_GetNic(p->ep[end]), getenv("AM_TEST_PLACES") ? "xdp" : "udp");
+	cr_assert_str_eq(AMUDP_GetNic(p->ep[end]), am_place_nic());
 	cr_assert_eq(p->name[end].sin_addr.s_addr, place);
 }
 
