@@ -79,10 +79,9 @@ def main():
             good = ratio <= goal if direction == "<=" else ratio >= goal
             met = f"{direction} {goal}: {'met' if good else 'MISSED'}"
         a, b = (statistics.median(side) for side in zip(*pairs))
-        for percent in (1, 10):
-            if name == LOSS.format(percent):
-                met += f" (floor of {FLOOR_US} us: {floor_ratio(percent / 100, b):.2f})"
-        print(f"{name:42} {a:14.2f} {b:14.2f}  ratio {ratio:5.2f}  {met}", flush=True)
+        bound = "".join(f"(by the floor {floor_ratio(percent / 100, b):.2f})  "
+                        for percent in (1, 10) if name == LOSS.format(percent))
+        print(f"{name:42} {a:14.2f} {b:14.2f}  ratio {ratio:5.2f}  {bound}{met}", flush=True)
 
 
 if __name__ == "__main__":

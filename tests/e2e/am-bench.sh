@@ -20,11 +20,13 @@ lines() {
 	cat "$tmp/lines"
 	awk '{ for (i = 1; i < NF; i++) if ($i == "ratio" && $(i + 1) > 0) ratios++ }
 		/: (met|MISSED)$/ { verdicts++ }
-		END { print ratios + 0, "ratios,", verdicts + 0, "verdicts" }' "$tmp/lines"
+		/ \(by the floor [1-9]/ { bounds++ }
+		END { print ratios + 0, "ratios,", verdicts + 0, "verdicts,", bounds + 0, "bounds" }' \
+		"$tmp/lines"
 }
 export -f lines
 
-check "against bare UDP" 0 "^8 ratios, 7 verdicts" bash -c 'lines "$bench/run.py" "$build" 1'
+check "against bare UDP" 0 "^8 ratios, 7 verdicts, 2 bounds" bash -c 'lines "$bench/run.py" "$build" 1'
 check "curves" 0 "^4 drawings of 32 points" bash -c '
 	"$bench/plot.py" "$build" "$tmp/curves" 1 100 &&
 	cd "$tmp/curves" && echo $(ls *.svg | wc -l) drawings of $(cat *.txt | wc -l) points'

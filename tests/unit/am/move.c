@@ -6,6 +6,7 @@
 #include "moving.h"
 
 #define ROUNDS 5		 /* of telling peers that do not answer */
+#define FRAGMENTED 10000	 /* octets */
 #define DEAD_AFTER_US "300000"	 /* REQUESTTIMEOUT_MAX */
 #define DEAD_AFTER_NS 300000000u /* the same */
 
@@ -197,8 +198,9 @@ Test(move, a_dead_peer_does_not_keep_the_old_place, .timeout = 60)
  * Who is away is told less and less often, and no more when it has had its time; a request to it
  * takes the news along. Eight times come within the time: 0, 5, 10, 15, 25, 45, 85, 165 ms.
  */
-Test(move, who_is_away_is_told_later, .timeout = 60)
+static void who_is_away(int octets)
 {
+	static char data[FRAGMENTED];
 	const uint64_t most = 8;
 	struct third third;
 	struct pair p;
@@ -217,11 +219,22 @@ Test(move, who_is_away_is_told_later, .timeout = 60)
 	cr_assert_leq(third.ep->xstats.FaultsDropped, most);
 	cr_assert_neq(path_of(third.ep), place(1, 1));
 	third.ep->fault.on = false;
-	cr_assert_eq(AM_RequestI1(p.ep[1], 1, ON_REQUEST, &i, 4, i), AM_OK);
+	cr_assert_eq(AM_RequestI1(p.ep[1], 1, ON_REQUEST, data, octets, i), AM_OK);
 	pair_until(&p, (AM_Poll(third.eb), p.ep[1]->outstanding == 0));
 	cr_assert_eq(path_of(third.ep), place(1, 1));
 	load(&p, 1001, MESSAGES);
 	finish(&p);
+}
+
+Test(move, who_is_away_is_told_later, .timeout = 60)
+{
+	who_is_away(4);
+}
+
+Test(move, who_is_away_is_told_by_fragments, .timeout = 60)
+{
+	setenv("AMUDP_MAX_PACKET", "1400", 1);
+	who_is_away(FRAGMENTED);
 }
 
 Test(move, arguments)

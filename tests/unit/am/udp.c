@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <errno.h>
 
 #include "am/frame.h"
 #include "base/bits.h"
@@ -199,6 +200,27 @@ Test(udp, a_batch, .timeout = 60)
 	t = take_all(batch_sizes, BATCH_COUNT);
 	cr_assert_eq(t.longest, 2033u);
 	cr_assert_lt(t.useful, BATCH_COUNT);
+	close_three();
+}
+
+/* All that goes to the favourite goes by its socket, which cannot send here; the rest does not. */
+Test(udp, a_batch_to_the_favourite, .timeout = 60)
+{
+	static uint8_t octets[3][64];
+	struct am_datagram d[3];
+	int i;
+
+	open_three(false);
+	for (i = 0; i < LONE; i++)
+		one_passes(0, 1);
+	cr_assert_eq(shutdown(nic[0]->also_fd, SHUT_WR), 0);
+	for (i = 0; i < 3; i++)
+		d[i] = packet(octets[i], sizeof(octets[i]), 1);
+	cr_assert_eq(am_udp_ops.send(nic[0], d, 3), -EPIPE);
+	for (i = 0; i < 3; i++) {
+		d[i].to = nic[2]->name;
+		cr_assert_eq(am_udp_ops.send(nic[0], d, 3), 3, "%d elsewhere", i + 1);
+	}
 	close_three();
 }
 
