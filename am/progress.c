@@ -17,7 +17,7 @@
 #include "base/clock.h"
 
 #define BATCH_OCTETS (256u << 10) /* of a receive, to be read again while the cache has them */
-#define CLOCK_EVERY 8		  /* empty polls */
+#define CLOCK_EVERY 2		  /* empty polls */
 #define SLEEP_MEMORY 1000	  /* polls after which a sleep no longer counts */
 
 static struct am_batch *batch_get(struct am_nic *nic)
@@ -131,7 +131,7 @@ int am_endpoint_poll(struct amudp_ep *ep)
 
 	if (ep->held)
 		am_queue_flush(ep);
-	/* reading the clock is half the price of an empty poll: mostly the last reading will do */
+	/* reading the clock costs as much as the shortest of empty polls: the last will do for a while */
 	if (receive_all(ep) == 0) {
 		if (ep->epoch % CLOCK_EVERY && !ep->queue.count)
 			return 0;
