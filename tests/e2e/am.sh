@@ -232,7 +232,8 @@ live_agrees() {
 	wait $job
 	grep "^counted" "$tmp/told" | sort | diff - "$tmp/seen" || return 1
 	awk '{ for (i = 5; i <= NF; i++) if ($i > 0) n[i]++ }
-		END { for (i in n) good += n[i] > 0; print NR " ranks agree, " good " columns" }' "$tmp/seen"
+		END { for (i in n) good += n[i] > 0; print NR " ranks agree, " good " columns" }' \
+		"$tmp/seen"
 }
 export -f live_agrees
 export apps faults="${lossy[*]}"

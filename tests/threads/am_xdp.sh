@@ -5,7 +5,10 @@
 #   namespace A: 10.77.0.1 va ------ veth pair ------ vb 10.77.0.2 :namespace B
 set -u
 A=am-t-$$ B=am-u-$$
-ip netns add "$A" 2>/dev/null || { echo "1..0 # SKIP no network namespaces here (needs root)"; exit 0; }
+ip netns add "$A" 2>/dev/null || {
+	echo "1..0 # SKIP no network namespaces here (needs root)"
+	exit 0
+}
 trap 'ip netns del "$A"; ip netns del "$B"' EXIT
 ip netns add "$B"
 ip link add va netns "$A" type veth peer name vb netns "$B"
