@@ -131,7 +131,7 @@ int am_endpoint_poll(struct amudp_ep *ep)
 
 	if (ep->held)
 		am_queue_flush(ep);
-	/* reading the clock costs as much as the shortest of empty polls: the last will do for a while */
+	/* reading the clock costs as much as an empty poll can: the last reading will do */
 	if (receive_all(ep) == 0) {
 		if (ep->epoch % CLOCK_EVERY && !ep->queue.count)
 			return 0;

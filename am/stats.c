@@ -146,7 +146,7 @@ static void print_global(struct text *t, const amudp_stats_t *s)
 
 static void print_latency(struct text *t, const amudp_stats_t *s)
 {
-	/* near enough: of a reply, copies and fragments are counted, and a request may be under way */
+	/* near enough: copies and fragments of replies count, too, and some may be under way */
 	uint64_t n = base_min(total(s->RepliesReceived), total(s->RequestsSent));
 
 	if (!n || s->RequestMinLatency == UINT64_MAX) {

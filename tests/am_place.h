@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where the two endpoints of a test stand: on the loopback; or, for AF_XDP, which needs a wire, each
- * in a network namespace: AM_TEST_PLACES is "NAMESPACE ADDRESS NAMESPACE ADDRESS" then
+ * Where the two endpoints of a test stand: on the loopback; or, for AF_XDP, which needs a wire,
+ * each in a network namespace: AM_TEST_PLACES is "NAMESPACE ADDRESS NAMESPACE ADDRESS" then
  * (tests/e2e/am-xdp.sh, tests/threads/am_xdp.sh).
  */
 #ifndef TESTS_AM_PLACE_H
