@@ -29,6 +29,7 @@
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/point.h"
 #include "base/sockutil.h"
 
 enum phase {
@@ -107,6 +108,7 @@ static int connect_again(struct rsock *s)
 		base_warn("a peer without DDP cannot be connected to again: %s", strerror(-err));
 	if (err != -EINPROGRESS)
 		return -ENOMSG;
+	BASE_POINT(stream_again_connecting);
 	a->phase = AGAIN_CONNECT;
 	return look_at(s, a->limit, POLLOUT);
 }
@@ -151,6 +153,7 @@ static int drop(struct rsock *s, uint64_t respite)
 {
 	s->state->again.limit = base_deadline(base_now(), RESPITE + PATIENCE);
 	s->rnic->carrier->abort(&s->mem, stream_fd(&s->base));
+	BASE_POINT(stream_again_dropped);
 	return pause_begin(s, respite);
 }
 
@@ -189,6 +192,7 @@ int rsock_again_go(struct rsock *s)
 
 	if (err == -EAGAIN)
 		return err;
+	BASE_POINT(stream_again_connected);
 	rsock_start_over(s);
 	rsock_store(&s->probe_error,
 		    (int)base_min(base_once(s->state->again.error), RSOCK_ERROR_MAX));
@@ -225,6 +229,7 @@ int rsock_again_begin(struct rsock *s, int error, uint64_t due)
 	a->error = (uint32_t)error;
 	a->pause = 0;
 	rsock_store(&s->state->stage, STREAM_AGAIN);
+	BASE_POINT(stream_again_begun);
 	if (may_close(s, error))
 		end_begin(s, limit);
 	else

@@ -25,6 +25,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/point.h"
 #include "base/sockutil.h"
 #include "preload/rules/plain.h"
 #include "preload/rules/probe.h"
@@ -113,6 +114,7 @@ static void fall_back(struct sock *s)
 	/* Otherwise another process that has the socket too does this, or the peer has spoken */
 	if (stats.probe_error || waived)
 		write_again(s);
+	BASE_POINT(preload_fallback_due);
 	sock_give_back(s, waived ? waived : sock_reason(-stats.probe_error));
 }
 

@@ -59,7 +59,11 @@ SHAPES = {
     "short reads, by turns": ("tq", 200000, 200000, 8192),
     "short reads, by direction": ("fq", 200000, 200000, None),
     "beside a shell": ("y", 60000, 60000, None),
+    "falling back": ("gl", 100000, 100000, None),
+    "falling back, and not waiting": ("glw", 100000, 100000, None),
 }
+FALLING = [shape for shape in SHAPES if "g" in SHAPES[shape][0]]
+FALL = 0.08  # seconds, about
 IDLE = {"idle": ("i", 20000, 20000, None), "idle, long": ("il", 100000, 100000, None)}
 
 
@@ -144,6 +148,17 @@ class Run:
         return f"{shape}: {who} at rest", self.theatre.play(shape, IDLE[shape], who,
                                                             stage.when_idle, seed)
 
+    def falling(self, job):
+        shape, who, seed = job
+        draw = random.Random(seed)
+        for _ in range(TRIES):
+            case = self.theatre.play(shape, SHAPES[shape], who,
+                                     stage.falling_back(draw.random() * FALL), seed)
+            if case.falling or oracle.problems(case):
+                break
+            seed = draw.randrange(1 << 32)
+        return f"{shape}: {who} behind a Request", case
+
     def jobs(self):
         each = [(shape, who) for shape in SHAPES for who in victims_of(shape)]
         half = self.number // 2 or len(each)
@@ -153,6 +168,10 @@ class Run:
         for point in self.points:
             for _ in range(rounds if self.reached[point] else 0):
                 yield self.at_point, (point, self.draw())
+        for shape in FALLING:
+            for who in ("connect", "listen"):
+                for _ in range(max(self.number // 50, 1)):
+                    yield self.falling, (shape, who, self.draw())
         for shape in IDLE:
             for who in ("connect", "listen"):
                 yield self.at_rest, (shape, who, self.draw())
@@ -167,6 +186,8 @@ class Run:
         dead = case.killed or bool(case.helper)
         if not dead and not problems:
             problems = ["nobody was killed"]
+        elif kind == self.falling and not case.falling and not problems:
+            problems = ["its client had fallen back by then"]
         where = f"seed {case.seed}, {case.name}, {case.victim}"
         return name, dead, [f"{where}: {text}" for text in problems]
 

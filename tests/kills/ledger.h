@@ -52,6 +52,8 @@ struct ledger {
 	uint32_t alone;	 /* of two that share, who outlived the other: 1, or 2 for the child */
 	uint32_t joined; /* the child has the connection */
 	uint32_t after;	 /* who was over is another program */
+	uint32_t asked;	 /* who listens, plainly, was sent a Request */
+	uint32_t fallen; /* and has the connection that came behind it */
 	struct side side[ROLES];
 	struct way way[ROLES]; /* octets of who connects, and of who listens */
 };

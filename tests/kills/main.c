@@ -9,6 +9,7 @@
  *
  *	kills LEDGER after SEED FLAGS CONNECTS LISTENS FD ROLE
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -56,16 +57,33 @@ static bool port_wait(struct ledger *l, const uint32_t *port)
 	return true;
 }
 
+/* Of a connect() that did not wait: is there a connection? */
+static bool connect_end(int fd)
+{
+	struct pollfd p = { fd, POLLOUT, 0 };
+	socklen_t len = sizeof(int);
+	int err = errno;
+
+	if (err != EINPROGRESS)
+		return false;
+	while (poll(&p, 1, -1) < 0)
+		;
+	return !getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) && !err;
+}
+
 /* -1: there is nobody any more */
 static int connect_main(struct ledger *l, const struct plan *plan)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	int fd = socket_make(plan);
+	bool waits = !plan_has(plan, 'w');
 
 	if (!port_wait(l, &l->port))
 		return -1;
 	a.sin_port = htons((uint16_t)l->port);
-	if (!connect(fd, (struct sockaddr *)&a, sizeof(a)))
+	if (!waits)
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+	if (!connect(fd, (struct sockaddr *)&a, sizeof(a)) || (!waits && connect_end(fd)))
 		return fd;
 	close(fd);
 	/* The kill may be noted after its effect was felt */
@@ -74,6 +92,37 @@ static int connect_main(struct ledger *l, const struct plan *plan)
 	if (!ledger_load(&l->killed))
 		abort();
 	return -1;
+}
+
+/* What a server that has no DDP makes of a Request: nothing, an answer, its end */
+static void request_answer(const struct plan *plan, int fd)
+{
+	if (plan->seed % 3 == 1)
+		send(fd, "what?\r\n", 7, MSG_NOSIGNAL);
+	else if (plan->seed % 3 == 2)
+		shutdown(fd, SHUT_RDWR);
+}
+
+/* Is it one over which the program of who connects speaks? Others are closed when they end */
+static bool is_program(struct ledger *l, const struct plan *plan, int fd, int side)
+{
+	struct pollfd p = { fd, POLLIN, 0 };
+	char octets[512];
+
+	while (!poll(&p, 1, 20))
+		side_step(l, BY_LISTEN, side);
+	if (recv(fd, octets, 3, MSG_PEEK) != 3 || memcmp(octets, "MPA", 3)) {
+		ledger_store(&l->fallen, ledger_load(&l->asked));
+		return true;
+	}
+	ledger_store(&l->asked, 1);
+	request_answer(plan, fd);
+	do {
+		while (!poll(&p, 1, 20))
+			side_step(l, BY_LISTEN, side);
+	} while (recv(fd, octets, sizeof(octets), 0) > 0);
+	close(fd);
+	return false;
 }
 
 static int accept_main(struct ledger *l, const struct plan *plan, int side)
@@ -91,6 +140,8 @@ static int accept_main(struct ledger *l, const struct plan *plan, int side)
 		late += ledger_load(&l->killed);
 		if (poll(&p, 1, 20) > 0)
 			got = accept(fd, NULL, NULL);
+		if (got >= 0 && plan_has(plan, 'g') && !is_program(l, plan, got, side))
+			got = -1;
 		side_step(l, BY_LISTEN, side);
 	}
 	close(fd);

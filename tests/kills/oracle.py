@@ -155,6 +155,8 @@ def common(case):
 def whole(case):
     """Nobody was killed: everything is there."""
     found = common(case)
+    if "g" in case.shape[0] and not (case.ledger.asked and case.ledger.fallen):
+        found.append("nobody fell back")
     for name, way in zip(("connects", "listens"), case.ledger.way):
         if way.wrong or not is_all(way, case):
             found.append(f"octets by who {name}: {way_text(case)}")

@@ -38,7 +38,7 @@ class Ledger(ctypes.Structure):
     _fields_ = [(name, u32) for name in ("port", "side_port", "killed", "over", "turn",
                                          "child")] + \
                [("idle", u32 * 2), ("done", u32 * 3), ("alone", u32),
-                ("joined", u32), ("after", u32), ("side", Side * 2),
+                ("joined", u32), ("after", u32), ("asked", u32), ("fallen", u32), ("side", Side * 2),
                 ("way", Way * 2)]
 
 
@@ -52,6 +52,7 @@ class Case:
     ledger: Ledger = None
     killed: bool = False
     struck: bool = False  # a child was, at a point or behind its last word
+    falling: bool = False  # what was killed, it was while its client fell back
     helper: str = ""  # the point at which a process of the library's was killed
     locks: int = None  # at a point: how many the victim held
     threads: int = None
@@ -74,6 +75,15 @@ def after(seconds):
             sent = "m" in play.case.shape[0]
             play.wait(lambda: play.ledger.joined if sent else play.ledger.child)
         time.sleep(seconds)
+        play.kill()
+    return kill
+
+
+def falling_back(seconds):
+    def kill(play):
+        play.wait(lambda: play.ledger.asked)
+        time.sleep(seconds)
+        play.case.falling = not play.ledger.fallen
         play.kill()
     return kill
 
@@ -102,12 +112,15 @@ class Play:
             self.env["WARPSOCK_RING"] = str(ring)
         if "y" in flags:
             self.env["WARPSOCK_RUNTIME_DIR"] = "/dev/null"
+        self.auto = "g" in flags
+        if self.auto:
+            self.env.update(theatre.auto, WARPSOCK_RUNTIME_DIR=str(self.states))
         self.program, self.point, self.running = theatre.program, point, {}
         # Inherited, and closed by those whom the library makes: its end is that of all words
         self.heard, self.held = os.pipe()
 
     def start(self, who):
-        env = dict(self.env)
+        env = dict(os.environ) if self.auto and who == "listen" else dict(self.env)
         armed = "listen" if self.case.victim == "child" else self.case.victim
         if self.point and (who == armed or (self.point == "?" and who in ROLES)):
             env["WARPSOCK_TEST_POINT"] = self.point
@@ -220,15 +233,22 @@ class Play:
         return case
 
 
+def environment(warpsock, *args):
+    """What a program has from the launcher."""
+    told = subprocess.run([warpsock, "run", *args, "--", "env", "-0"], stdout=subprocess.PIPE,
+                          check=True).stdout
+    return dict(os.fsdecode(word).split("=", 1) for word in told.split(b"\0") if word)
+
+
 class Theatre:
     def __init__(self, warpsock, program):
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self.program = os.path.abspath(program)
         self.dir = Path(tempfile.mkdtemp(prefix="warpsock-kills-"))
         self.states = Path(tempfile.mkdtemp(prefix="warpsock-kills-", dir="/dev/shm"))
-        told = subprocess.run([warpsock, "run", "--all", "--mode", "on", "--", "env", "-0"],
-                              stdout=subprocess.PIPE, check=True).stdout
-        self.env = dict(os.fsdecode(word).split("=", 1) for word in told.split(b"\0") if word)
+        self.env = environment(warpsock, "--all", "--mode", "on")
+        self.auto = environment(warpsock, "--use", "auto client * 127.0.0.1:*", "--all", "--mode",
+                                "auto")
 
     def play(self, name, shape, victim, when, seed, point=None):
         play = Play(self, name, shape, victim, seed, point)

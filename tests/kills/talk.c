@@ -8,7 +8,8 @@
  * d another number by dup(), t two processes by turns, f two processes by direction, k the child is
  * to be killed, h it executes a program, m it is sent the connection, e shared before its first
  * octet, c its parent closes it at once, r a time to linger, z as much as there is room
- * for and a reader that waits, y who listens starts a shell, q short reads.
+ * for and a reader that waits, y who listens starts a shell, q short reads, g who listens has no
+ * DDP, w who connects does not wait.
  */
 #include <errno.h>
 #include <poll.h>
