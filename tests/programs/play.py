@@ -13,6 +13,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -23,6 +24,7 @@ from wire import Wire, connected, listens, tail, until  # noqa: E402
 
 LIMIT = 60
 MIB = 1 << 20
+DID = re.compile(r"(\d+) (cuts|joins|delays)")  # a proxy, as it says
 
 
 def sha256(path):
@@ -114,13 +116,18 @@ class Play(Stage):
         until(lambda: all(listens(self.doors[port]) for port in ports))
 
     def proxied(self):
-        """Everything did go through the proxies: each says what it had."""
+        """Everything did go through the proxies: each says what it had and did."""
+        did = Counter()
         for name, proc in self.proxies:
             proc.send_signal(signal.SIGTERM)
             status, said = self.end(proc, 10), self.text(name)
             print(f"# {name}: {said.strip()}", flush=True)
-            self.case(f"{name} had connections, and cut them", [] if status == 0 and re.match(
+            did.update({what: int(count) for count, what in DID.findall(said)})
+            self.case(f"{name} had connections", [] if status == 0 and re.match(
                 r"[1-9]\d* connections, [1-9]", said) else [f"status {status}", *self.both(name)])
+        if self.proxies:
+            self.case("streams were cut, joined and delayed",
+                      [f"no {what}" for what in ("cuts", "joins", "delays") if not did[what]])
 
     def both(self, name):
         return tail(self.text(name)) + tail(self.text(name, "err"))

@@ -33,9 +33,11 @@
 /* Octets on their way to a socket, from the other one of its connection */
 struct flow {
 	size_t begin, end;
+	size_t joint;  /* where what came last begins, if it was joined to something */
 	uint64_t when; /* the next piece may leave */
 	uint64_t held; /* for how long, all in all */
 	bool ended, shut;
+	bool waits;  /* there is something, and it may not leave yet */
 	bool broken; /* where it comes from: a reset follows it */
 	uint8_t octets[ROOM];
 };
@@ -56,7 +58,7 @@ static struct connection *connections[CONNECTIONS];
 static struct pollfd fds[LISTENERS + 2 * CONNECTIONS];
 static unsigned int listening, count;
 static struct {
-	unsigned long accepted, pieces, delays;
+	unsigned long accepted, pieces, cuts, joins, delays;
 	size_t smallest, largest;
 	uint64_t held;
 } seen = { .smallest = ROOM };
@@ -151,7 +153,6 @@ static void delay(const struct connection *c, struct flow *f)
 		return;
 	f->held += wait;
 	f->when = t + wait;
-	seen.delays++;
 }
 
 /* fd[@i] was reset: what came from it still goes on, nothing goes there any more */
@@ -170,6 +171,7 @@ static void take_in(struct connection *c, int from)
 	if (f->begin) {
 		memmove(f->octets, f->octets + f->begin, f->end - f->begin);
 		f->end -= f->begin;
+		f->joint -= f->joint < f->begin ? f->joint : f->begin;
 		f->begin = 0;
 	}
 	n = recv(c->fd[from], f->octets + f->end, 1 + pick(ROOM - f->end), 0);
@@ -179,6 +181,8 @@ static void take_in(struct connection *c, int from)
 		lose(c, from);
 	else if (n && !f->end)
 		delay(c, f);
+	if (n > 0)
+		f->joint = f->end;
 	f->end += n > 0 ? (size_t)n : 0;
 	f->ended |= n <= 0;
 }
@@ -191,6 +195,19 @@ static size_t piece_of(const struct flow *f)
 	return size < f->end - f->begin ? size : f->end - f->begin;
 }
 
+/* Does it end within something that came as one, does it hold the end of one and more? */
+static void count_piece(const struct flow *f, size_t n)
+{
+	size_t end = f->begin + n;
+
+	seen.pieces++;
+	seen.delays += f->waits;
+	seen.cuts += end != f->end && end != f->joint;
+	seen.joins += f->begin < f->joint && f->joint < end;
+	seen.smallest = n < seen.smallest ? n : seen.smallest;
+	seen.largest = n > seen.largest ? n : seen.largest;
+}
+
 static void hand_out(struct connection *c, int to)
 {
 	struct flow *f = &c->to[to];
@@ -201,12 +218,12 @@ static void hand_out(struct connection *c, int to)
 		lose(c, to);
 	if (n < 0)
 		return;
+	count_piece(f, (size_t)n);
+	f->waits = false;
 	f->begin += (size_t)n;
 	if (f->begin == f->end)
 		f->begin = f->end = 0;
-	seen.pieces++;
-	seen.smallest = (size_t)n < seen.smallest ? (size_t)n : seen.smallest;
-	seen.largest = (size_t)n > seen.largest ? (size_t)n : seen.largest;
+
 	delay(c, f);
 }
 
@@ -223,6 +240,7 @@ static uint64_t watch(struct connection *c, struct pollfd *p, uint64_t t)
 				      (ready ? POLLOUT : 0));
 		p[i].fd = p[i].events ? c->fd[i] : -1;
 		p[i].revents = 0;
+		out->waits |= out->end && !ready;
 		if (out->end && !ready && out->when < next)
 			next = out->when;
 	}
@@ -312,8 +330,9 @@ int main(int argc, char **argv)
 		sleep_and_look(&before);
 	for (unsigned int i = 0; i < count; i++)
 		drop(connections[i], true);
-	printf("%lu connections, %lu pieces of %zu to %zu octets, %lu delays of %llu ms in all\n",
-	       seen.accepted, seen.pieces, seen.smallest, seen.largest, seen.delays,
-	       (unsigned long long)(seen.held / MS));
+	printf("%lu connections, %lu pieces of %zu to %zu octets, %lu cuts, %lu joins, "
+	       "%lu delays of %llu ms in all\n",
+	       seen.accepted, seen.pieces, seen.smallest, seen.largest, seen.cuts, seen.joins,
+	       seen.delays, (unsigned long long)(seen.held / MS));
 	return 0;
 }
