@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
-#include "base/point.h"
+#include "base/heap.h"
 #include "base/rand.h"
 
 #define STAG_INDEX(stag) ((stag) >> 8)
@@ -33,7 +33,7 @@ int ddp_stag_table_init(struct ddp_stag_table *t, __u32 capacity)
 		return -EINVAL;
 	while (size < 2 * capacity)
 		size *= 2;
-	t->slots = BASE_FAILS(heap) ? NULL : calloc(size, sizeof(*t->slots));
+	t->slots = base_heap_array(size, sizeof(*t->slots));
 	if (!t->slots)
 		return -ENOMEM;
 	t->size = size;
@@ -71,7 +71,7 @@ static int table_grow(struct ddp_stag_table *t)
 {
 	struct ddp_stag_table bigger = { .size = 2 * t->size, .used = t->used };
 
-	bigger.slots = BASE_FAILS(heap) ? NULL : calloc(bigger.size, sizeof(*bigger.slots));
+	bigger.slots = base_heap_array(bigger.size, sizeof(*bigger.slots));
 	if (!bigger.slots)
 		return -ENOMEM;
 	for (__u32 i = 0; i < t->size; i++) {

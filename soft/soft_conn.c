@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fdutil.h"
+#include "base/heap.h"
 #include "base/sockutil.h"
 #include "soft/soft_conn.h"
 #include "soft/soft_fd.h"
@@ -78,7 +79,7 @@ static int conn_pd_keep(struct soft_conn *c, const struct warp_conn_param *param
 int soft_conn_create(struct soft_device *d, int fd, enum mpa_role role, enum soft_stage stage,
 		     const struct warp_conn_param *param, struct soft_conn **out)
 {
-	struct soft_conn *c = calloc(1, sizeof(*c));
+	struct soft_conn *c = base_heap_array(1, sizeof(*c));
 	int err = -ENOMEM;
 
 	if (!c) {
@@ -95,7 +96,7 @@ int soft_conn_create(struct soft_device *d, int fd, enum mpa_role role, enum sof
 	pthread_mutex_init(&c->rx, NULL);
 	pthread_mutex_init(&c->tx, NULL);
 	/* Pages of it that are never used cost nothing */
-	c->memory = malloc(IN_CAP + MPA_PD_MAX + SOFT_FPDU_MAX + SOFT_HELD);
+	c->memory = base_heap_get(IN_CAP + MPA_PD_MAX + SOFT_FPDU_MAX + SOFT_HELD);
 	if (c->memory) {
 		conn_core_init(c, role, param);
 		err = conn_fd_take(c, fd);

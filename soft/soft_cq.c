@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/fdutil.h"
+#include "base/heap.h"
 #include "base/sockutil.h"
 #include "soft/soft_conn.h"
 #include "soft/soft_fd.h"
@@ -44,11 +45,11 @@ int soft_cq_create(struct warp_device *dev, unsigned int entries, struct warp_cq
 
 	if (entries > SOFT_CQE_MAX)
 		return -EINVAL;
-	cq = calloc(1, sizeof(*cq));
+	cq = base_heap_array(1, sizeof(*cq));
 	if (!cq)
 		return -ENOMEM;
 	base_ring_init(&cq->ring, soft_ring_size(entries));
-	cq->wc = calloc(cq->ring.mask + 1, sizeof(*cq->wc));
+	cq->wc = base_heap_array(cq->ring.mask + 1, sizeof(*cq->wc));
 	if (!cq->wc)
 		goto err_free_cq;
 	err = cq_fds_open(cq);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/heap.h"
 #include "soft/soft_conn.h"
 #include "soft/soft_stream.h"
 
@@ -44,7 +45,7 @@ static int device_open(const char *name, struct warp_device **out)
 
 	if (name)
 		return -ENODEV;
-	d = calloc(1, sizeof(*d));
+	d = base_heap_array(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
 	err = ddp_stag_table_init(&d->stags, STAGS_AT_FIRST);

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/fdutil.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/sockutil.h"
 #include "soft/soft_conn.h"
@@ -86,7 +87,7 @@ static int fds_open(struct soft_listener *l, const struct sockaddr *addr, sockle
 int soft_listen(struct warp_device *dev, const struct sockaddr *addr, socklen_t len, int backlog,
 		struct warp_listener **out)
 {
-	struct soft_listener *l = calloc(1, sizeof(*l));
+	struct soft_listener *l = base_heap_array(1, sizeof(*l));
 	int err;
 
 	if (!l)
@@ -165,21 +166,33 @@ static struct soft_conn *list_take(struct soft_listener *l, struct base_list *li
 
 /* --- start-ups, all under listener.lock --- */
 
-static void half_add(struct soft_listener *l, int fd)
+static int half_make(struct soft_listener *l, int fd, struct soft_conn **out)
 {
 	struct soft_conn *c;
 	int err = soft_conn_create(l->dev, fd, MPA_RESPONDER, SOFT_STAGE_START, NULL, &c);
 
 	if (err)
-		return;
+		return err;
 	c->listener = l;
 	err = watch(l, fd, c);
 	/* Last: from here on the thread knows it and alone may free it */
 	if (!err)
 		err = soft_progress_add(c);
 	if (err) {
-		base_err("a connection is dropped: %s", strerror(-err));
 		soft_conn_free(c);
+		return err;
+	}
+	*out = c;
+	return 0;
+}
+
+static void half_add(struct soft_listener *l, int fd)
+{
+	struct soft_conn *c;
+	int err = half_make(l, fd, &c);
+
+	if (err) {
+		base_err("a connection is dropped: %s", strerror(-err));
 		return;
 	}
 	soft_device_get(l->dev);

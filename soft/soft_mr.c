@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/heap.h"
 #include "soft/soft_conn.h"
 
 #define REMOTE (WARP_ACCESS_REMOTE_WRITE | WARP_ACCESS_REMOTE_READ | WARP_ACCESS_REMOTE_ATOMIC)
@@ -22,7 +23,7 @@ _Static_assert((int)WARP_ACCESS_REMOTE_ATOMIC == (int)DDP_REMOTE_ATOMIC, "access
 int soft_pd_create(struct warp_device *dev, struct warp_pd **out)
 {
 	struct soft_device *d = soft_device_of(dev);
-	struct soft_pd *pd = calloc(1, sizeof(*pd));
+	struct soft_pd *pd = base_heap_array(1, sizeof(*pd));
 
 	if (!pd)
 		return -ENOMEM;
@@ -49,7 +50,7 @@ int soft_mr_register(struct warp_pd *pd, void *addr, size_t length, unsigned int
 {
 	struct soft_device *d = soft_device_of(pd->dev);
 	struct soft_pd *p = soft_pd_of(pd);
-	struct soft_mr *mr = calloc(1, sizeof(*mr));
+	struct soft_mr *mr = base_heap_array(1, sizeof(*mr));
 	int err;
 
 	if (!mr)

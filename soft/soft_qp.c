@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/heap.h"
 #include "soft/soft_conn.h"
 
 static bool attr_valid(const struct warp_qp_attr *a)
@@ -37,7 +38,7 @@ int soft_qp_create(struct warp_pd *pd, const struct warp_qp_attr *attr, struct w
 
 	if (!attr_valid(attr))
 		return -EINVAL;
-	q = calloc(1, sizeof(*q));
+	q = base_heap_array(1, sizeof(*q));
 	if (!q)
 		return -ENOMEM;
 	q->qp.pd = pd;

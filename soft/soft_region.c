@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "base/map.h"
-#include "base/point.h"
 
 #define TABLE_FIRST 8
 
@@ -95,7 +95,7 @@ int soft_regions_add(struct rnic_regions *regions, void *addr, size_t len, unsig
 
 	if (!addr || !len || (uintptr_t)addr + len < len || access & ~known || !access)
 		return -EINVAL;
-	region = BASE_FAILS(heap) ? NULL : calloc(1, sizeof(*region));
+	region = base_heap_array(1, sizeof(*region));
 	if (!region)
 		return -ENOMEM;
 	*region = (struct ddp_region){

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/heap.h"
 #include "soft/soft_conn.h"
 
 static struct soft_rwqe *rwqe_at(const struct soft_rq *rq, __u32 index)
@@ -22,9 +23,9 @@ int soft_rq_init(struct soft_rq *rq, __u32 depth, __u32 sge)
 
 	rq->depth = depth;
 	rq->mask = size - 1;
-	rq->ring = calloc(size, sizeof(*rq->ring));
-	rq->iov = calloc((size_t)size * sge, sizeof(*rq->iov));
-	rq->stags = calloc((size_t)size * sge, sizeof(*rq->stags));
+	rq->ring = base_heap_array(size, sizeof(*rq->ring));
+	rq->iov = base_heap_array((size_t)size * sge, sizeof(*rq->iov));
+	rq->stags = base_heap_array((size_t)size * sge, sizeof(*rq->stags));
 	pthread_mutex_init(&rq->lock, NULL);
 	if (!rq->ring || !rq->iov || !rq->stags)
 		return -ENOMEM;

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/heap.h"
 #include "soft/soft_conn.h"
 
 #define RUN_OCTETS (4 * 1024 * 1024)
@@ -45,10 +46,10 @@ int soft_sq_init(struct soft_sq *sq, __u32 depth, __u32 sge, __u32 copy)
 
 	sq->depth = depth;
 	sq->mask = size - 1;
-	sq->ring = calloc(size, sizeof(*sq->ring));
-	sq->iov = calloc((size_t)size * sge, sizeof(*sq->iov));
-	sq->stags = calloc((size_t)size * sge, sizeof(*sq->stags));
-	sq->copy = malloc((size_t)size * copy + 1);
+	sq->ring = base_heap_array(size, sizeof(*sq->ring));
+	sq->iov = base_heap_array((size_t)size * sge, sizeof(*sq->iov));
+	sq->stags = base_heap_array((size_t)size * sge, sizeof(*sq->stags));
+	sq->copy = base_heap_get((size_t)size * copy + 1);
 	if (!sq->ring || !sq->iov || !sq->stags || !sq->copy)
 		return -ENOMEM;
 	for (__u32 i = 0; i < size; i++) {
