@@ -6,6 +6,8 @@
 
     client --- tun near --- a process that holds each packet back --- tun far --- server
     one network namespace                                             another one
+
+At last that process is gone: who sends hears of it by TCP's time, who waits does not.
 """
 import ctypes
 import fcntl
@@ -78,6 +80,32 @@ with socket.create_server(("", int(sys.argv[1]))) as listener:
         sock.sendall(b"welcome")
         print("waited", time.monotonic() - begin, flush=True)
 """
+# Each end, and what it says of a network that goes away; 18 is TCP_USER_TIMEOUT
+LOSES = """
+import os, select, socket, struct, sys
+if sys.argv[1] == "serves":
+    with socket.create_server(("", int(sys.argv[3]))) as listener:
+        print("listens", flush=True)
+        sock = listener.accept()[0]
+    assert sock.recv(1) == b"x"
+    sock.sendall(b"y")
+else:
+    sock = socket.create_connection(("%s", int(sys.argv[3])))
+    sock.sendall(b"x")
+    assert sock.recv(1) == b"y"
+sock.setsockopt(socket.IPPROTO_TCP, 18, 2000)
+print("ready", flush=True)
+sys.stdin.read()
+if sys.argv[2] == "sends":
+    sock.sendall(b"lost")
+    poll = select.poll()
+    poll.register(sock, 0)
+    poll.poll(60000)
+else:
+    select.select([sock], [], [], 4)
+print("reason", struct.unpack_from("=III", sock.getsockopt(5041, 6, 256))[2], flush=True)
+os._exit(0)
+""" % SERVER
 LISTENS = """
 import socket, sys
 with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as sock:
@@ -131,8 +159,10 @@ class Far:
             os._exit(1)
 
     def end(self):
-        os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        self.pid = 0
 
 
 def meet(warpsock, far, server, client, modes, check):
@@ -180,6 +210,33 @@ def after_grace(stage):
     return wrong + differences(stage.report("server"), {"fallbacks": {"GRACE_EXPIRED": 1}}), late
 
 
+# By port: what the server's end does when the network is gone, and the client's
+LOST = {"7001": ("sends", "sends"), "7002": ("waits", "sends"), "7003": ("sends", "waits")}
+TIMED_OUT = {"sends": "reason 308", "waits": "reason 0"}
+
+
+def lose(warpsock, far):
+    """TIMED_OUT, at each end that sends; the others are told nothing."""
+    with Stage(warpsock) as stage:
+        running, wanted = {}, {}
+        for port, does in LOST.items():
+            for end, what in zip(("serves", "connects"), does):
+                name = f"{end}-{port}"
+                running[name] = stage.start(
+                    name, [sys.executable, "-c", LOSES, end, what, port], stdin=subprocess.PIPE,
+                    preexec_fn=far.enter if end == "serves" else None)
+                wanted[name] = TIMED_OUT[what]
+                stage.wait_text(name, "listens" if end == "serves" else "ready", 60)
+            stage.wait_text(f"serves-{port}", "ready", 60)
+        far.end()
+        for proc in running.values():
+            proc.stdin.close()
+        status = [stage.end(proc) for proc in running.values()]
+        said = {name: stage.text(name).splitlines()[-1] for name in running}
+        problems = [f"{name}: {said[name]}" for name in running if said[name] != wanted[name]]
+        return problems + ([f"status {status}"] if any(status) else [])
+
+
 def main():
     warpsock = os.path.abspath(sys.argv[1])
     if not sys.argv[2:]:
@@ -199,6 +256,8 @@ def main():
                 ("who speaks first waits two round trips",
                  SPEAKS_FIRST, (LISTENS,), ("auto", None), after_grace)):
             writer.case(name, in_time(partial(meet, warpsock, far, *what)))
+        writer.case("who sends when the network is gone hears of it, who waits does not",
+                    lose(warpsock, far))
     finally:
         far.end()
     writer.finish()

@@ -161,6 +161,7 @@ if not pid:
     s.sendall(b"y")
     s.recv(1)
     os.read(gone, 1)
+    print("knows", info(s), flush=True)
     got = 0
     try:
         while data := s.recv(65536):
@@ -180,14 +181,16 @@ try:
 except BlockingIOError:
     pass
 """
-# Its kernel gives up, for nothing is taken in
+# Its kernel gives up, for nothing is taken in; its peer does not know, until it takes in what came
 TIMEOUT = STUCK.replace("s.setblocking", "s.setsockopt(socket.IPPROTO_TCP, 18, 2000)\n"
                         "s.setblocking") + """
 poll = select.poll()
 poll.register(s, 0)
 poll.poll(100000)
 print("reason", info(s), flush=True)
-os.kill(pid, 9)
+os.close(here)
+os.waitpid(pid, 0)
+print("sent", sent, flush=True)
 """
 EXPIRES = STUCK + """
 print("sent", sent, flush=True)
@@ -427,6 +430,18 @@ def alone(warpsock, code, number):
         return problems and problems + [stage.text("program", "err")]
 
 
+def timed_out(warpsock):
+    """TIMED_OUT: the other end has whole messages of what was sent, and is told when it answers."""
+    with Stage(warpsock) as stage:
+        stage.run("program", [sys.executable, "-c", TIMEOUT], limit=110)
+        said = stage.text("program")
+        problems = says(said, 308)
+        told = re.search(r"knows 0\nerrno 104\ntold 301 (\d+) came\nsent (\d+)\n", said)
+        if not told or not 0 < int(told[1]) < int(told[2]) or int(told[1]) % 6000:
+            problems.append(said)
+        return problems and problems + [stage.text("program", "err")]
+
+
 def expired(warpsock):
     """LINGER_EXPIRED: a program ends, and its peer, deaf till then, has all or is told."""
     with Stage(warpsock) as stage:
@@ -509,7 +524,7 @@ def main():
         warpsock, "PROVIDER_UNAVAILABLE", ANOTHER))
     writer.case("NO_MEMORY", unavailable(warpsock, "NO_MEMORY", SHORT, WARPSOCK_RING="64M"))
     writer.case("ABORTED", alone(warpsock, DROPS, 306))
-    writer.case("TIMED_OUT", alone(warpsock, TIMEOUT, 308))
+    writer.case("TIMED_OUT", timed_out(warpsock))
     writer.case("LINGER_EXPIRED", expired(warpsock))
     writer.case("RUNTIME_DIR", folderless(warpsock))
     writer.case("FAULT", fault(warpsock))

@@ -5,10 +5,15 @@
     reasons_ends.py WARPSOCK
 
     client, by one rule ---- a connection, or one behind a Request ---- server, by another
+    client ---- somebody who changes an octet of the Request, or of the Reply ---- server
 """
 import os
+import select
+import socket
+import struct
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -70,8 +75,8 @@ if sys.argv[3] != "tells":
 s.close()
 """
 NUMBERS = {"RULE_TCP": 2, "MODE_OFF": 3, "PEER_NOT_MPA": 100, "PROBE_TIMEOUT": 101,
-           "GRACE_EXPIRED": 103, "PEER_CLOSED": 107,
-           "IO_URING": 208, "PEER_RESET": 301, "ABORTED": 306}
+           "REFUSED": 102, "GRACE_EXPIRED": 103, "PEER_PARAMETERS": 106, "PEER_CLOSED": 107,
+           "IO_URING": 208, "CLOSED": 300, "PEER_RESET": 301, "ABORTED": 306}
 
 
 class Case:
@@ -126,6 +131,78 @@ def slow(warpsock):
         return said[2:] if said[:2] == [0, 0] else said
 
 
+class Meddler:
+    """Between a client and a server; says another version of the stream protocol for one of them.
+
+    It is the first octet of what they say privately, behind 4 of depths.
+    """
+    AT = 24
+
+    def __init__(self, port, frame):
+        self.port, self.frame = int(port), frame
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.own = str(self.listener.getsockname()[1])
+
+    def __enter__(self):
+        threading.Thread(target=self.accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+    def accept(self):
+        try:
+            while True:
+                near = self.listener.accept()[0]
+                far = socket.create_connection(("127.0.0.1", self.port))
+                threading.Thread(target=self.carry, args=(near, far), daemon=True).start()
+        except OSError:
+            pass
+
+    def carry(self, near, far):
+        """Until both have ended, or one with a reset, which is then the other's, too."""
+        with near, far:
+            to, first = {near: far, far: near}, {near, far}
+            try:
+                while to:
+                    for sock in select.select(list(to), [], [])[0]:
+                        octets = sock.recv(65536)
+                        if sock in first and octets.startswith(self.frame):
+                            octets = octets[:self.AT] + b"\x09" + octets[self.AT + 1:]
+                        first.discard(sock)
+                        if octets:
+                            to[sock].sendall(octets)
+                        else:
+                            to.pop(sock).shutdown(socket.SHUT_WR)
+            except OSError:
+                for sock in (near, far):
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+# What is changed, mode, what each end says
+CHANGED = ((b"MPA ID Req Frame", "ddp", ["REFUSED"], ["PEER_PARAMETERS"]),
+           (b"MPA ID Req Frame", "auto", ["REFUSED"], ["PEER_PARAMETERS", "PEER_NOT_MPA"]),
+           (b"MPA ID Rep Frame", "ddp", ["PEER_PARAMETERS"], ["PEER_RESET"]),
+           (b"MPA ID Rep Frame", "auto", ["PEER_PARAMETERS"], ["CLOSED", "PEER_NOT_MPA"]))
+
+
+def meddled(warpsock, frame, mode, client, server):
+    with Stage(warpsock) as stage:
+        serves = stage.start("server", [sys.executable, "-c", SERVER, str(len(server)), "client"],
+                             rules=[f"{mode} server * *:*"])
+        with Meddler(stage.wait_text("server", limit=60).split()[0], frame) as between:
+            stage.run("client", [sys.executable, "-c", CLIENT, between.own, "client", ""],
+                      rules=[f"{mode} client * 127.0.0.1:{between.own}"],
+                      env={"WARPSOCK_PROBE_TIMEOUT": "60s"})
+            stage.end(serves)
+        problems = []
+        for end, wanted in (("client", client), ("server", server)):
+            counted = [name for name in wanted if NUMBERS[name] < 300]
+            problems += check(stage, end, wanted, {name: 1 for name in counted})
+        return problems
+
+
 def check(stage, end, wanted, report):
     said = [line.split()[1] for line in stage.text(end).splitlines() if line.startswith("reason")]
     problems = [] if said == [str(NUMBERS[name]) for name in wanted] else \
@@ -164,6 +241,9 @@ def main():
         else:
             writer.case(case.name, problems)
     writer.case("a server that is slow", slow(warpsock))
+    for frame, *case in CHANGED:
+        writer.case(f"{frame.decode()} of another version, mode {case[0]}",
+                    meddled(warpsock, frame, *case))
     writer.finish()
 
 
