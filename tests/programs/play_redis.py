@@ -104,11 +104,12 @@ def rewritten(play):
 
 
 def durable(play):
-    """Each command is logged; the log is written anew, and the server executes itself, under load;
-    what the log gives back is compared."""
+    """Each command is logged before it is answered; the log is written anew, and the server executes
+    itself, under load; what was answered has to be in what the log gives back."""
     port = play.port()
     args = [shutil.which("redis-server"), "--port", port, "--bind", "127.0.0.1", "--save", "",
-            "--dir", play.dir / "aof", "--appendonly", "yes", "--enable-debug-command", "yes"]
+            "--dir", play.dir / "aof", "--appendonly", "yes", "--appendfsync", "always",
+            "--enable-debug-command", "yes"]
     cli = ["redis-cli", "-p", port]
     load = ["redis-benchmark", "-p", port, "-q", "--csv", "-c", "20", "-r", "5000", "-t",
             "set,incr,lpush", "-n"]
@@ -120,16 +121,21 @@ def durable(play):
     play.case("its log is written anew under load", problems + play.account("busy", busy) +
               ([] if until(lambda: rewritten(play)) else play.both("logged")))
     busy = play.begin("cut-off", [*load, 1000000])
+    side = ["python3", HERE / "redis_side.py"]
+    writes = play.begin("written", [*side, "write", port, play.dir / "answered"])
     until(lambda: play.text("cut-off") or busy.poll() is not None, 1)
     problems = play.client("restart", [*cli, "DEBUG", "RESTART"], (0, 1))
+    problems += play.account("written", writes)
     until(lambda: play.text("logged").count("Ready to accept connections") == 2)
     problems += play.client("kept", [*cli, "GET", "kept"]) + play.says("kept", play.marker)
+    problems += play.client("answered", [*side, "read", port, play.dir / "answered"])
     play.case("it starts itself again under load", problems + cut_off(play, busy))
     problems = play.client("digest", [*cli, "DEBUG", "DIGEST"])
     play.stop("logged", server)
     server = play.serve("logged-again", args, port)
     play.wait_text("logged-again", "Ready to accept connections")
     problems += play.client("digest-again", [*cli, "DEBUG", "DIGEST"])
+    problems += play.client("still-there", [*side, "read", port, play.dir / "answered"])
     play.case("what it reads from its log is what it had", problems + play.says(
         "digest-again", play.text("digest")))
     play.stop("logged-again", server)
