@@ -18,6 +18,7 @@ VERSION = ("sh", "-c", "vsftpd -v 0>&1")
 ANSWERED = {"GRACE_EXPIRED", "PEER_NOT_MPA"}  # a client that listens for the file
 ALSO = {"both": {"RULE_TCP"}, "resplit": {"RULE_TCP"}, "client": ANSWERED,
         "asking": {"RULE_TCP"} | ANSWERED}
+UNDONE = {"joins"}  # on its control connections each waits for the other; files go past the proxy
 CONFIG = """
 listen=YES
 listen_address=127.0.0.1
