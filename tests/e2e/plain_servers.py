@@ -9,12 +9,14 @@
         reset
         its octets ---------------------->  as ever
 
-The program notices nothing, one Request at most goes to a server, and it costs its time-out at
-most, once. Without a rule that names it a server sees nothing of us.
+The program notices nothing, one Request at most goes to a server, however many connections begin at
+once and later, and it costs its time-out at most, once. Without a rule that names it a server sees
+nothing of us.
 """
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import time
@@ -44,6 +46,28 @@ for turn in range(3):
             got += data
     print("right" if got == heard else got)
 """
+CROWD = 6
+# Conversations of one program at once, and then one after the other
+MEETING = f"""
+import socket, sys, threading
+port, said, heard = int(sys.argv[1]), *(eval(word) for word in sys.argv[2:4])
+start, right = threading.Barrier({CROWD}), []
+def talk():
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as s:
+        s.sendall(said)
+        right.append(s.recv(len(heard), socket.MSG_WAITALL) == heard)
+def talk_at_once():
+    start.wait()
+    talk()
+threads = [threading.Thread(target=talk_at_once) for _ in range({CROWD})]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+for _ in range({CROWD}):
+    talk()
+print(f"{{right.count(True)}} right")
+"""
 NGINX = """
 daemon off; master_process off; user root; pid {dir}/nginx.pid; error_log {dir}/error.log info;
 events {{ }}
@@ -65,6 +89,10 @@ PasswordAuthentication no
 
 def talk(said, heard):
     return lambda port: [sys.executable, "-c", TALK, str(port), repr(said), repr(heard)]
+
+
+def meet(said, heard):
+    return lambda port: [sys.executable, "-c", MEETING, str(port), repr(said), repr(heard)]
 
 
 def socat(target, *options):
@@ -113,11 +141,14 @@ def pgbench(port):
 
 
 class Server:
-    """How it is started and asked; what a Request is to it: our reason, and what its log says."""
+    """How it is started and asked, once and by many; what a Request is to it: our reason, and what
+    its log says."""
 
-    def __init__(self, needs, args, client, right, connections, reason, log):
+    def __init__(self, needs, args, client, right, connections, many, reason, log):
         self.needs, self.args, self.client, self.right = needs, args, client, right
         self.connections, self.reason, self.log = connections, reason, log
+        # How, what is right, and how many connections
+        self.many = many if len(many) == 3 else (meet(*many), f"{2 * CROWD} right\n", 2 * CROWD)
 
 
 SERVERS = {
@@ -127,32 +158,37 @@ SERVERS = {
                               "debug"],
         lambda port: ["redis-benchmark", "-p", str(port), "-c", "5", "-n", "500", "-q", "-t",
                       "set"],
-        "SET: ", 6, "PROBE_TIMEOUT", "Reading from client: Connection reset by peer"),
+        "SET: ", 6, (b"PING\r\n", b"+PONG\r\n"), "PROBE_TIMEOUT",
+        "Reading from client: Connection reset by peer"),
     "memcached": Server(
         ["memcached"],
         lambda folder, port: ["memcached", "-u", "root", "-l", "127.0.0.1", "-p", str(port), "-vv"],
         talk(b"set a 0 0 1\r\nb\r\nget a\r\n", b"STORED\r\nVALUE a 0 1\r\nb\r\nEND\r\n"),
-        "right\nright\nright\n", 3, "PROBE_TIMEOUT",
+        "right\nright\nright\n", 3, (b"get b\r\n", b"END\r\n"), "PROBE_TIMEOUT",
         r"\n(\d+): Client using the ascii protocol\n(?:(?!\D?\1\D).*\n)*<\1 connection closed"),
-    "nginx": Server(["nginx", "curl"], nginx, curl, "the page\nthe page\n", 2, "PEER_NOT_MPA",
+    "nginx": Server(["nginx", "curl"], nginx, curl, "the page\nthe page\n", 2,
+                    (b"GET /page HTTP/1.0\r\n\r\n", b"HTTP/1.1 200 OK"), "PEER_NOT_MPA",
                     r'"MPA ID Req Frame.*" 400 '),
     "postgres": Server([str(POSTGRES / "postgres"), "pgbench", "setpriv"], postgres, pgbench,
-                       "processed: 4/4\n", 5, "PEER_CLOSED", "invalid length of startup packet"),
+                       "processed: 4/4\n", 5, (struct.pack("!II", 8, 80877103), b"N"),
+                       "PEER_CLOSED", "invalid length of startup packet"),
     "sshd": Server(["/usr/sbin/sshd", "ssh", "ssh-keygen"], sshd, ssh, "let in\n", 1,
-                   "PEER_NOT_MPA", "banner exchange: .* invalid format"),
+                   (b"", b"SSH-2.0-"), "PEER_NOT_MPA", "banner exchange: .* invalid format"),
     "an echo server": Server(["socat"], socat("PIPE"), talk(b"hello" * 999, b"hello" * 999),
-                             "right\nright\nright\n", 3, "PEER_NOT_MPA",
-                             SEEN),
+                             "right\nright\nright\n", 3, (b"hello" * 999, b"hello" * 999),
+                             "PEER_NOT_MPA", SEEN),
     "a discard server": Server(["socat"], socat("OPEN:/dev/null", "-u"), talk(b"hello" * 999, b""),
-                               "right\nright\nright\n", 3, "PROBE_TIMEOUT",
-                               SEEN),
+                               "right\nright\nright\n", 3, (b"hello" * 999, b""),
+                               "PROBE_TIMEOUT", SEEN),
     "a server that speaks first": Server(
         ["socat"], socat("SYSTEM:echo welcome; cat"), talk(b"hello", b"welcome\nhello"),
-        "right\nright\nright\n", 3, "PEER_NOT_MPA", SEEN),
+        "right\nright\nright\n", 3, (b"", b"welcome\n"), "PEER_NOT_MPA", SEEN),
     "iperf3": Server(
         ["iperf3"], lambda folder, port: ["iperf3", "-s", "-p", str(port)],
         lambda port: ["iperf3", "-c", "127.0.0.1", "-p", str(port), "-n", "2M"],
-        "iperf Done.\n", 2, "PEER_NOT_MPA", "unable to receive parameters from client"),
+        "iperf Done.\n", 2,
+        (lambda port: ["iperf3", "-c", "127.0.0.1", "-p", str(port), "-n", "2M", "-P", "5"],
+         "iperf Done.\n", 6), "PEER_NOT_MPA", "unable to receive parameters from client"),
 }
 
 
@@ -194,14 +230,15 @@ class Asked:
     def __exit__(self, *_):
         self.stage.__exit__()
 
-    def client(self, name, **kwargs):
+    def client(self, name, args=None, right=None, **kwargs):
         """(what is wrong, seconds)"""
         begin = time.monotonic()
-        status = self.stage.run(name, [str(word) for word in self.server.client(self.port)],
+        args, right = args or self.server.client, right or self.server.right
+        status = self.stage.run(name, [str(word) for word in args(self.port)],
                                 env={"WARPSOCK_PROBE_TIMEOUT": f"{LIMIT}s"}, **kwargs)
         took = time.monotonic() - begin
         said = self.stage.text(name)
-        if status == 0 and self.server.right in said:
+        if status == 0 and right in said:
             return [], took
         return [f"status {status}", said[-300:], self.stage.text(name, "err")[-300:]], took
 
@@ -228,18 +265,41 @@ def unknown(asked, server):
     return problems
 
 
-def probed(asked, server, plain):
+def probed(asked, name, plain, check, **how):
     """A rule names it: it sees one Request, and the program nothing."""
-    problems, took = asked.client("probed", rules=asked.named())
-    known = {"PEER_KNOWN_PLAIN": server.connections - 1} if server.connections > 1 else {}
-    problems += counts(asked.stage.report("probed"), **{server.reason: 1}, **known)
+    before = asked.shows()
+    problems, took = asked.client(name, rules=asked.named(), **how)
+    problems += check(asked.stage.report(name))
     if took > plain + LIMIT + 0.9 * LIMIT:
         problems.append(f"{took:.1f} s, and {plain:.1f} without warpsock")
-    until(asked.shows, 10)
-    if asked.shows() != 1:
-        problems += [f"its log says {asked.shows()} times what it is said to:",
+    until(lambda: asked.shows() > before, 10)
+    if asked.shows() != before + 1:
+        problems += [f"its log says {asked.shows() - before} times what it is said to:",
                      log_of(asked.stage)[-500:]]
     return problems
+
+
+def by_one(asked, server, plain):
+    known = {"PEER_KNOWN_PLAIN": server.connections - 1} if server.connections > 1 else {}
+    return probed(asked, "probed", plain,
+                  lambda report: counts(report, **{server.reason: 1}, **known))
+
+
+def by_many(asked, server):
+    """Several connections of a program: one Request for all. Who waits for its answer may have
+    waited as long as for one of its own, or be spoken to meanwhile."""
+    args, right, connections = server.many
+
+    def check(report):
+        why = (report or {"fallbacks": {}})["fallbacks"]
+        later = why.get("PEER_KNOWN_PLAIN", 0) - (connections - CROWD)
+        others = set(why) - {server.reason, "PEER_KNOWN_PLAIN", "PROBE_TIMEOUT", "PEER_NOT_MPA"}
+        wrong = others or later < 0 or not why.get(server.reason)
+        return counts(report, **why) + ([f"fallbacks {why}"] if wrong or
+                                        sum(why.values()) != connections else [])
+
+    problems, plain = asked.client("many-plain", args, right, mode=None)
+    return problems or probed(asked, "many", plain, check, args=args, right=right)
 
 
 def ask(writer, warpsock, name, server):
@@ -247,7 +307,9 @@ def ask(writer, warpsock, name, server):
         problems, plain = asked.client("plain", mode=None)
         writer.case(f"{name}: without warpsock", problems)
         writer.case(f"{name}: nothing is asked without a reason", unknown(asked, server))
-        writer.case(f"{name}: one Request, and no error", probed(asked, server, plain))
+        writer.case(f"{name}: one Request, and no error",
+                    by_one(asked, server, plain))
+        writer.case(f"{name}: one Request for many connections", by_many(asked, server))
 
 
 def main():
