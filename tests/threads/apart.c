@@ -5,6 +5,7 @@
  * There is no folder for states here, so that they have to be.
  */
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -126,6 +127,41 @@ static bool made(void)
 	return true;
 }
 
+static void nothing(void *ctx)
+{
+	syscall(SYS_exit_group, 0);
+}
+
+#define LONELY 54321 /* a user who has no process */
+
+/* What comes of making one where so many are allowed */
+static int made_among(unsigned int processes)
+{
+	struct rlimit limit = { processes, processes };
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		syscall(SYS_setresuid, LONELY, LONELY, LONELY);
+		syscall(SYS_prlimit64, 0, RLIMIT_NPROC, &limit, NULL);
+		_exit(-apart_create(nothing, NULL));
+	}
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status);
+}
+
+/* Neither it, nor the one in the middle */
+static bool unmade(void)
+{
+	need(made_among(1) == EAGAIN);
+	/* Others have processes that nobody has counted */
+	need(geteuid() || (made_among(2) == EAGAIN && !made_among(3)));
+	return true;
+}
+
 /* The program is another one before anybody has read what it wrote */
 static bool executed(void)
 {
@@ -198,6 +234,7 @@ int main(void)
 {
 	static const struct call_case cases[] = {
 		{ "a process apart", made },
+		{ "one that there is no room for", unmade },
 		{ "what is closed is finished in one", executed },
 		{ "numbers that threads use are hidden from shells", shells },
 	};
