@@ -4,8 +4,8 @@
  *
  * Two ends of a connection in one process, by the native API: each call of their set-up, some
  * octets, and all given back, three times. WARPSOCK_TEST_FAIL stands for KIND:NTH with another
- * first letter, and is set right for the second time alone. A call that fails says so and is made once
- * more; it and all others must work then, and nothing may be left.
+ * first letter, and is set right for the second time alone. A call that fails says so and is
+ * made once more; it and all others must work then, and nothing may be left.
  */
 #include <dirent.h>
 #include <errno.h>

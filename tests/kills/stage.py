@@ -38,8 +38,8 @@ class Ledger(ctypes.Structure):
     _fields_ = [(name, u32) for name in ("port", "side_port", "killed", "over", "turn",
                                          "child")] + \
                [("idle", u32 * 2), ("done", u32 * 3), ("alone", u32),
-                ("joined", u32), ("after", u32), ("asked", u32), ("fallen", u32), ("side", Side * 2),
-                ("way", Way * 2)]
+                ("joined", u32), ("after", u32), ("asked", u32), ("fallen", u32),
+                ("side", Side * 2), ("way", Way * 2)]
 
 
 @dataclass

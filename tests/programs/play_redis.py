@@ -104,8 +104,8 @@ def rewritten(play):
 
 
 def durable(play):
-    """Each command is logged before it is answered; the log is written anew, and the server executes
-    itself, under load; what was answered has to be in what the log gives back."""
+    """Each command is logged before it is answered; the log is written anew, and the server
+    executes itself, under load; what was answered has to be in what the log gives back."""
     port = play.port()
     args = [shutil.which("redis-server"), "--port", port, "--bind", "127.0.0.1", "--save", "",
             "--dir", play.dir / "aof", "--appendonly", "yes", "--appendfsync", "always",
