@@ -146,6 +146,8 @@ static bool inline_add(struct rsock *s, struct batch *b, struct stream_cursor *c
 					    .len = RS_MSG_LEN + len };
 	b->len[b->n++] = len;
 	rsock_store(&tx->placed, tx->placed + len);
+	/* Here a message ends, if it goes out */
+	BASE_NOTE(tx->placed);
 	return true;
 }
 

@@ -59,6 +59,9 @@ SHAPES = {
     "short reads, by turns": ("tq", 200000, 200000, 8192),
     "short reads, by direction": ("fq", 200000, 200000, None),
     "beside a shell": ("y", 60000, 60000, None),
+    "longer than the ring": ("lv", 1000000, 0, 8192),
+    "longer than the ring, the other way": ("lvb", 0, 600000, 8192),
+    "longer than the ring, by direction": ("flv", 0, 600000, 8192),
     "falling back": ("gl", 100000, 100000, None),
     "falling back, and not waiting": ("glw", 100000, 100000, None),
 }

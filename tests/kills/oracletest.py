@@ -48,6 +48,18 @@ TABLE = {
 }
 
 
+# end of who reads, octets that he has, of a long write's 400 in messages that end at 150 and 300
+LONG = {
+    "a long write to its end": (oracle.STREAM_END, 400, NOTHING),
+    "a part of a long write, and its end": (oracle.STREAM_END, 300, NOTHING),
+    "a part of one that had no end there": (oracle.STREAM_END, 200, CUT),
+    "a long write that was cut": (oracle.RESET, 150, NOTHING),
+    "one that was cut within a message": (oracle.RESET, 200, CUT),
+    "one of which nothing came": (oracle.RESET, 0, NOTHING),
+    "more than the long write had": (oracle.RESET, 450, "octets came"),
+}
+
+
 # victim, locks, had it come to its end, what is found when its parent's connection beside was hurt
 HURT = {
     "beside a child that had a lock at its end": ("child", 1, 1, NOTHING),
@@ -91,8 +103,17 @@ def hurt(victim, locks, done):
     return case
 
 
+def long(end, got):
+    case = case_make("connect", None, {"sent": 0, "upto": 400, "got": got, "end": end}, LOST)
+    case.shape = ("l", *case.shape[1:])
+    case.ends = {"connect": {150, 300, 400}, "listen": {400}}
+    return case
+
+
 def main():
     writer = tap.Writer()
+    for name, (end, got, wanted) in LONG.items():
+        judge(writer, name, long(end, got), wanted)
     for name, (victim, locks, connects, listens, wanted) in TABLE.items():
         judge(writer, name, case_make(victim, locks, connects, listens), wanted)
     for name, (*what, wanted) in HURT.items():

@@ -60,6 +60,7 @@ class Case:
     points: Counter = field(default_factory=Counter)
     left: int = 0  # files of states
     said: str = ""
+    ends: dict = field(default_factory=dict)  # by sender: where its messages may have ended
 
 
 # --- when to kill: called with the ledger, the pids and how to ask whether one lives ---
@@ -124,11 +125,18 @@ class Play:
         armed = "listen" if self.case.victim == "child" else self.case.victim
         if self.point and (who == armed or (self.point == "?" and who in ROLES)):
             env["WARPSOCK_TEST_POINT"] = self.point
+        if who in ROLES:
+            env["WARPSOCK_TEST_NOTES"] = str(self.notes(who))
         with open(self.dir / who, "wb") as out:
             self.running[who] = subprocess.Popen(
                 [self.program, str(self.dir / "ledger"), who, *self.args], env=env,
                 stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.dir,
                 pass_fds=(self.held,))
+
+    def notes(self, who):
+        path = self.dir / f"{who}.notes"
+        path.touch()
+        return path
 
     def wait(self, condition, limit=LIMIT):
         end = time.monotonic() + limit
@@ -202,6 +210,7 @@ class Play:
         """What they said on standard error."""
         case = self.case
         names = {self.running[who].pid: who for who in ROLES} | {self.ledger.child: "child"}
+        case.ends = {who: set(map(int, self.notes(who).read_text().split())) for who in ROLES}
         for who in (*ROLES, "side"):
             text = (self.dir / who).read_text(errors="replace")
             for what, point, pid, locks, threads in SAID.findall(text):

@@ -9,7 +9,7 @@
  * to be killed, h it executes a program, m it is sent the connection, e shared before its first
  * octet, c its parent closes it at once, r a time to linger, z as much as there is room
  * for and a reader that waits, y who listens starts a shell, q short reads, g who listens has no
- * DDP, w who connects does not wait.
+ * DDP, w who connects does not wait, v who sends does, for as long as it takes.
  */
 #include <errno.h>
 #include <poll.h>
@@ -99,7 +99,7 @@ static void out_step(struct end *e)
 	}
 	pattern_put(e->role, w->sent, e->octets, len);
 	ledger_store(&w->upto, w->sent + len);
-	n = send(e->fd, e->octets, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	n = send(e->fd, e->octets, len, MSG_NOSIGNAL | (has(e, 'v') ? 0 : MSG_DONTWAIT));
 	if (n > 0)
 		out_note(e, w->sent + (uint64_t)n);
 	else if (n < 0 && errno != EAGAIN && errno != EINTR)
