@@ -46,6 +46,7 @@ int config_load(struct config *c)
 	text_copy(c->dir, sizeof(c->dir), strcmp(dir, "auto") ? dir : "");
 	c->linger = config_number(&settings, CONFIG_LINGER);
 	c->start = config_number(&settings, CONFIG_START);
+	c->mapper = config_number(&settings, CONFIG_PORT_MAPPER);
 	c->grace = config_number(&settings, CONFIG_GRACE);
 	c->probe = config_number(&settings, CONFIG_PROBE_TIMEOUT);
 	c->forget_plain = config_number(&settings, CONFIG_FORGET_PLAIN);

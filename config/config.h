@@ -22,6 +22,7 @@ struct config {
 	uint64_t linger; /* nanoseconds, as the others: what exit waits for the peer */
 	uint64_t spin;	 /* who waits looks so long itself before it sleeps */
 	uint64_t start;	 /* connect() waits so long for the Reply */
+	uint64_t mapper; /* and before, for the port mapper of the peer's host; 0: none is asked */
 	/* What is known of a peer in mode auto: that it does not speak MPA, and that it does */
 	uint64_t forget_plain, forget_ddp;
 	/* CONFIG_COMPUTED: by the round trip */

@@ -125,6 +125,18 @@ static const struct config_option options[] = {
 		.text = "How long a program in mode auto remembers that a peer spoke MPA, which is "
 			"reason enough to ask it.",
 	},
+	[CONFIG_PORT_MAPPER] = {
+		.name = "WARPSOCK_PORT_MAPPER",
+		.type = CONFIG_TYPE_TIME,
+		.unit = "ms",
+		.fallback = "0",
+		.max = 10 * BASE_NS_PER_S,
+		.text = "How long a connect of software in mode on waits for the port mapper of "
+			"the peer's host (iwpmd, UDP port 3935) to say at which TCP port a "
+			"device's listener stands, before it goes to the port that the program "
+			"has named. 0 is not to ask. An answer, or that there is none, is "
+			"remembered for ten seconds.",
+	},
 	[CONFIG_START] = {
 		.name = "WARPSOCK_START",
 		.type = CONFIG_TYPE_TIME,

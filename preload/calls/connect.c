@@ -11,8 +11,11 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <string.h>
 #include <sys/socket.h>
 
+#include "base/address.h"
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sockutil.h"
@@ -20,6 +23,7 @@
 #include "preload/guard/nap.h"
 #include "preload/rules/choose.h"
 #include "preload/rules/host.h"
+#include "preload/rules/mapper.h"
 #include "preload/rules/plain.h"
 #include "preload/rules/probe.h"
 #include "preload/rules/report.h"
@@ -215,11 +219,26 @@ static long connect_plain(struct sock *s, int fd, const struct sockaddr *addr, s
 	return tcp;
 }
 
+/* Who serves may be a device, whose listener stands elsewhere */
+static long connect_mapped(const struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	uint64_t limit = s->mode == CONFIG_USE_DDP ? sock_config.mapper : 0;
+	in_port_t port = mapper_port(fd, addr, len, limit);
+	struct sockaddr_in6 mapped;
+
+	if (!port)
+		return base_sock_connect(fd, addr, len);
+	len = base_min(len, (socklen_t)sizeof(mapped));
+	memcpy(&mapped, addr, len);
+	base_address_set_port(&mapped, port);
+	return base_sock_connect(fd, (struct sockaddr *)&mapped, len);
+}
+
 static long connect_ddp(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len,
 			bool here)
 {
 	bool wait = !base_sock_is_nonblock(fd);
-	long tcp = here ? tcp_connect(s, fd, addr, len) : base_sock_connect(fd, addr, len);
+	long tcp = here ? tcp_connect(s, fd, addr, len) : connect_mapped(s, fd, addr, len);
 
 	if (is_on_its_way(tcp))
 		return connected(s, fd, tcp, here, wait && !here);

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Asks the mapper of a peer's host for a port.
+ *
+ * The kernel of a host with iWARP devices may give their listeners other TCP ports than those that
+ * programs have chosen, so that they do not meet with sockets. Its port mapper (rdma-core's iwpmd)
+ * knows which, and tells by UDP who asks: a Request, an Accept or a Reject, and an Ack, without
+ * which the Accept is said again.
+ *
+ * The kernel there keeps what the Request says of the connecting end until it has accepted that
+ * connection. So the socket is bound before, and the Request says its port.
+ *
+ * What was told is one word for each address, so that nobody waits for a lock, in a forked child
+ * either. Two addresses of one word take each other's place.
+ */
+#include "preload/rules/mapper.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <wire/portmap.h>
+
+#include "base/address.h"
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/fdutil.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "base/rand.h"
+#include "preload/guard/nap.h"
+
+#define WORDS 64u
+#define LIFE_S 10u
+#define TRIES 3
+
+/* A word: of the address, 32 bits; second to forget it at, 16; port, 16, 0: none. 0 is no entry */
+static uint64_t told[WORDS]; /* atomic */
+
+static uint32_t hash(const struct sockaddr_in6 *addr)
+{
+	const uint8_t *p = (const uint8_t *)addr;
+	uint32_t h = 2166136261u;
+
+	for (socklen_t i = 0; i < base_address_len(addr); i++)
+		h = (h ^ p[i]) * 16777619u;
+	return h | 1;
+}
+
+static uint16_t second(void)
+{
+	return (uint16_t)(base_now() / BASE_NS_PER_S);
+}
+
+static void note(uint32_t h, in_port_t port)
+{
+	uint64_t until = (uint16_t)(second() + LIFE_S);
+
+	__atomic_store_n(&told[h / 2 % WORDS], (uint64_t)h << 32 | until << 16 | port,
+			 __ATOMIC_RELAXED);
+}
+
+static bool known(uint32_t h, in_port_t *port)
+{
+	uint64_t word = __atomic_load_n(&told[h / 2 % WORDS], __ATOMIC_RELAXED);
+	uint16_t left = (uint16_t)((word >> 16) - second());
+
+	if (word >> 32 != h || !left || left > LIFE_S)
+		return false;
+	*port = (in_port_t)word;
+	return true;
+}
+
+static void addr_put(uint8_t to[16], const void *addr)
+{
+	if (base_address_is_four(addr))
+		memcpy(to, &((const struct sockaddr_in *)addr)->sin_addr, 4);
+	else
+		memcpy(to, &((const struct sockaddr_in6 *)addr)->sin6_addr, 16);
+}
+
+static int name_of(int fd, struct sockaddr_in6 *name)
+{
+	socklen_t len = sizeof(*name);
+
+	return syscall(SYS_getsockname, fd, name, &len) ? -errno : 0;
+}
+
+/* Of the socket @tcp, at the address of @own; its program may have bound it */
+static int port_take(int tcp, struct sockaddr_in6 *own)
+{
+	struct sockaddr_in6 name, at = *own;
+	int err = name_of(tcp, &name);
+
+	base_address_set_port(&at, 0);
+	if (!err && base_address_is_four(own) && !base_address_is_four(&name))
+		base_address_map(&at);
+	if (!err && !base_address_port(&name)) {
+		err = syscall(SYS_bind, tcp, &at, base_address_len(&at)) ? -errno : 0;
+		if (!err)
+			err = name_of(tcp, &name);
+	}
+	base_address_set_port(own, err ? 0 : base_address_port(&name));
+	return err;
+}
+
+static int request_put(struct portmap_message *m, const struct sockaddr_in6 *peer, int fd, int tcp)
+{
+	struct sockaddr_in6 own;
+	uint64_t handle;
+	int err = base_rand_u64(&handle);
+
+	if (!err)
+		err = name_of(fd, &own);
+	if (!err)
+		err = port_take(tcp, &own);
+	if (err)
+		return err;
+	*m = (struct portmap_message){
+		.kind = PORTMAP_REQUEST | (base_address_is_four(peer) ? 4 : 6),
+		.mapped_port = base_address_port(&own),
+		.accept_port = base_address_port(peer),
+		.connect_port = base_address_port(&own),
+		.handle = handle,
+	};
+	addr_put(m->accept_addr, peer);
+	addr_put(m->connect_addr, &own);
+	addr_put(m->mapped_addr, &own);
+	return 0;
+}
+
+/* -EAGAIN: what came is no answer to @m */
+static int answer_get(int fd, const struct portmap_message *m, in_port_t *port)
+{
+	struct portmap_message in;
+	long n = syscall(SYS_recvfrom, fd, &in, sizeof(in), MSG_DONTWAIT, NULL, NULL);
+
+	if (n < 0)
+		return -errno;
+	if (n < PORTMAP_ANSWER_LEN || in.handle != m->handle)
+		return -EAGAIN;
+	if (in.kind == (m->kind | PORTMAP_REJECT))
+		return -ENOENT;
+	/* Another address than the one that was asked for is none that the program has chosen */
+	if (in.kind != (m->kind | PORTMAP_ACCEPT) || !in.accept_port ||
+	    memcmp(in.accept_addr, m->accept_addr, sizeof(in.accept_addr)))
+		return -EAGAIN;
+	in.kind = m->kind | PORTMAP_ACK;
+	syscall(SYS_sendto, fd, &in, PORTMAP_ANSWER_LEN, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
+	*port = in.accept_port;
+	return 0;
+}
+
+/* Until @deadline: 0, or why there is no answer. A signal ends it */
+static int answer_wait(int fd, const struct portmap_message *m, uint64_t deadline, in_port_t *port)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int err;
+
+	do {
+		err = nap_sleep(&p, 1, deadline, NULL);
+		if (err <= 0)
+			return err ? err : -ETIMEDOUT;
+		err = answer_get(fd, m, port);
+	} while (err == -EAGAIN);
+	return err;
+}
+
+static int ask(int fd, int tcp, const struct sockaddr_in6 *peer, uint64_t limit, in_port_t *port)
+{
+	struct sockaddr_in6 mapper = *peer;
+	struct portmap_message m;
+	int err;
+
+	base_address_set_port(&mapper, htobe16(PORTMAP_PORT));
+	if (syscall(SYS_connect, fd, &mapper, base_address_len(&mapper)))
+		return -errno;
+	err = request_put(&m, peer, fd, tcp);
+	for (int i = 0; i < TRIES && (!i || err == -ETIMEDOUT); i++) {
+		if (err && !i)
+			return err;
+		if (syscall(SYS_sendto, fd, &m, sizeof(m), MSG_NOSIGNAL, NULL, 0) < 0)
+			return -errno;
+		err = answer_wait(fd, &m, base_deadline(base_now(), limit / TRIES), port);
+	}
+	return err;
+}
+
+static in_port_t port_of(int tcp, const struct sockaddr_in6 *peer, uint64_t limit)
+{
+	int fd = (int)syscall(SYS_socket, base_address_is_four(peer) ? AF_INET : AF_INET6,
+			      SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	in_port_t port = 0;
+	int err;
+
+	if (fd < 0)
+		return 0;
+	fd = base_fd_keep(fd);
+	err = ask(fd, tcp, peer, limit, &port);
+	base_fd_drop(fd);
+	base_fd_close(fd);
+	if (err != -EINTR)
+		note(hash(peer), port);
+	base_debug("the port mapper of a peer: %s, port %u", err ? strerror(-err) : "asked",
+		   be16toh(port));
+	return port;
+}
+
+in_port_t mapper_port(int fd, const struct sockaddr *peer, socklen_t len, uint64_t limit)
+{
+	struct sockaddr_in6 addr = { 0 };
+	int saved = errno;
+	in_port_t port;
+
+	if (!limit || len < sizeof(struct sockaddr_in) || base_process_confined())
+		return 0;
+	memcpy(&addr, peer, base_min((size_t)len, sizeof(addr)));
+	base_address_unmap(&addr);
+	if (!known(hash(&addr), &port))
+		port = port_of(fd, &addr, limit);
+	errno = saved;
+	return port;
+}

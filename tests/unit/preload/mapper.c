@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a port mapper may say, and what is made of it. Mappers are at loopback addresses.
+ */
+#include "preload/rules/mapper.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <wire/portmap.h>
+
+#include "base/address.h"
+#include "base/bits.h"
+#include "base/clock.h"
+#include "preload/guard/nap.h"
+
+#define LIMIT (600 * BASE_NS_PER_MS)
+#define ASKED 7600
+#define MAPPED 40123
+
+enum act {
+	ACT_ACCEPT,
+	ACT_REJECT,
+	ACT_SILENCE,
+	ACT_LATE,      /* the first Request is lost */
+	ACT_STRANGER,  /* answers another Request, then this one */
+	ACT_ELSEWHERE, /* its listener has another address */
+	ACT_SHORT,     /* an octet is missing */
+	ACT_NOWHERE,   /* port 0 */
+};
+
+static const struct {
+	const char *addr;
+	enum act act;
+	uint16_t port;
+	unsigned int requests;
+} rows[] = {
+	{ "127.0.0.11", ACT_ACCEPT, MAPPED, 1 },   { "127.0.0.12", ACT_REJECT, 0, 1 },
+	{ "127.0.0.13", ACT_SILENCE, 0, 3 },	   { "127.0.0.14", ACT_LATE, MAPPED, 2 },
+	{ "127.0.0.15", ACT_STRANGER, MAPPED, 1 }, { "127.0.0.16", ACT_ELSEWHERE, 0, 3 },
+	{ "127.0.0.17", ACT_SHORT, 0, 3 },	   { "127.0.0.18", ACT_NOWHERE, 0, 3 },
+	{ "::1", ACT_ACCEPT, MAPPED, 1 },
+};
+
+struct mapper {
+	int fd;
+	enum act act;
+	struct sockaddr_in6 addr;
+	unsigned int requests, acks;
+	in_port_t port; /* of who asked last */
+	pthread_t thread;
+};
+
+/* --- what mapper.c asks of others --- */
+
+int nap_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
+{
+	return poll(fds, n, base_deadline_poll_ms(deadline, base_now()));
+}
+
+/* --- a mapper --- */
+
+static void say(struct mapper *m, struct portmap_message in, const struct sockaddr_in6 *to)
+{
+	size_t len = PORTMAP_ANSWER_LEN - (m->act == ACT_SHORT);
+
+	in.kind |= m->act == ACT_REJECT ? PORTMAP_REJECT : PORTMAP_ACCEPT;
+	in.accept_port = htobe16(m->act == ACT_NOWHERE ? 0 : MAPPED);
+	in.accept_addr[3] ^= m->act == ACT_ELSEWHERE;
+	if (m->act == ACT_STRANGER) {
+		in.handle = ~in.handle;
+		sendto(m->fd, &in, len, 0, (const void *)to, base_address_len(to));
+		in.handle = ~in.handle;
+	}
+	sendto(m->fd, &in, len, 0, (const void *)to, base_address_len(to));
+}
+
+static void judge(const struct mapper *m, const struct portmap_message *in)
+{
+	bool four = base_address_is_four(&m->addr);
+	const void *own = four ? (const void *)&((const struct sockaddr_in *)&m->addr)->sin_addr
+			       : &m->addr.sin6_addr;
+
+	cr_expect_eq(in->kind, PORTMAP_REQUEST | (four ? 4 : 6));
+	cr_expect_eq(in->accept_port, htobe16(ASKED));
+	cr_expect_arr_eq(in->accept_addr, own, four ? 4 : 16);
+	cr_expect_arr_eq(in->connect_addr, in->mapped_addr, 16);
+	cr_expect_neq(in->connect_addr[four ? 0 : 15], 0, "who asks says its address");
+	cr_expect_neq(in->connect_port, 0, "and its port");
+	cr_expect_eq(in->connect_port, in->mapped_port);
+}
+
+static void *attend(void *ctx)
+{
+	struct mapper *m = ctx;
+	struct portmap_message in;
+	struct sockaddr_in6 from;
+	socklen_t len = sizeof(from);
+	ssize_t n;
+
+	while ((n = recvfrom(m->fd, &in, sizeof(in), 0, (void *)&from, &len)) > 1) {
+		if (n == PORTMAP_ANSWER_LEN) {
+			m->acks += (in.kind & 0xf0) == PORTMAP_ACK;
+			continue;
+		}
+		cr_expect_eq(n, PORTMAP_REQUEST_LEN);
+		judge(m, &in);
+		if (m->act != ACT_SILENCE && (m->requests || m->act != ACT_LATE))
+			say(m, in, &from);
+		m->port = in.connect_port;
+		m->requests++;
+		len = sizeof(from);
+	}
+	return NULL;
+}
+
+static void address_make(struct sockaddr_in6 *out, const char *text, uint16_t port)
+{
+	memset(out, 0, sizeof(*out));
+	out->sin6_family = strchr(text, ':') ? AF_INET6 : AF_INET;
+	if (base_address_is_four(out))
+		cr_assert_eq(inet_pton(AF_INET, text, &((struct sockaddr_in *)out)->sin_addr), 1);
+	else
+		cr_assert_eq(inet_pton(AF_INET6, text, &out->sin6_addr), 1);
+	base_address_set_port(out, htobe16(port));
+}
+
+static void mapper_begin(struct mapper *m, const char *addr, enum act act)
+{
+	*m = (struct mapper){ .act = act };
+	address_make(&m->addr, addr, PORTMAP_PORT);
+	m->fd = socket(m->addr.sin6_family, SOCK_DGRAM, 0);
+	cr_assert_eq(bind(m->fd, (void *)&m->addr, base_address_len(&m->addr)), 0, "%s", addr);
+	cr_assert_eq(pthread_create(&m->thread, NULL, attend, m), 0);
+}
+
+/* A datagram of one octet ends it, behind all others */
+static void mapper_end(struct mapper *m)
+{
+	int fd = socket(m->addr.sin6_family, SOCK_DGRAM, 0);
+
+	cr_assert_eq(sendto(fd, "", 1, 0, (void *)&m->addr, base_address_len(&m->addr)), 1);
+	pthread_join(m->thread, NULL);
+	close(fd);
+	close(m->fd);
+}
+
+static uint16_t port_at(const char *addr, uint64_t limit)
+{
+	struct sockaddr_in6 peer;
+	in_port_t port;
+	int fd;
+
+	address_make(&peer, addr, ASKED);
+	fd = socket(peer.sin6_family, SOCK_STREAM, 0);
+	port = mapper_port(fd, (void *)&peer, base_address_len(&peer), limit);
+	close(fd);
+	return be16toh(port);
+}
+
+Test(mapper, answers)
+{
+	for (size_t i = 0; i < base_array_size(rows); i++) {
+		struct mapper m;
+
+		mapper_begin(&m, rows[i].addr, rows[i].act);
+		cr_expect_eq(port_at(rows[i].addr, LIMIT), rows[i].port, "row %zu", i);
+		cr_expect_eq(port_at(rows[i].addr, LIMIT), rows[i].port, "row %zu, again", i);
+		mapper_end(&m);
+		cr_expect_eq(m.requests, rows[i].requests, "row %zu: %u", i, m.requests);
+		cr_expect_eq(m.acks, rows[i].port ? 1 : 0, "row %zu", i);
+	}
+}
+
+Test(mapper, a_host_without_one)
+{
+	uint64_t before = base_now();
+
+	errno = EDOM;
+	cr_expect_eq(port_at("127.0.0.20", 10 * BASE_NS_PER_S), 0);
+	cr_expect_lt(base_now() - before, BASE_NS_PER_S, "its kernel says so");
+	cr_expect_eq(errno, EDOM);
+}
+
+/* The port that the Request says is the one that the connection comes from */
+Test(mapper, a_socket_of_both_families)
+{
+	struct sockaddr_in6 peer, name;
+	socklen_t len = sizeof(name);
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+	struct mapper m;
+
+	mapper_begin(&m, "127.0.0.22", ACT_ACCEPT);
+	address_make(&peer, "127.0.0.22", ASKED);
+	base_address_map(&peer);
+	cr_expect_eq(mapper_port(fd, (void *)&peer, sizeof(peer), LIMIT), htobe16(MAPPED));
+	cr_expect_eq(getsockname(fd, (void *)&name, &len), 0);
+	mapper_end(&m);
+	cr_expect_neq(m.port, 0);
+	cr_expect_eq(name.sin6_port, m.port);
+	close(fd);
+}
+
+Test(mapper, nobody_is_asked)
+{
+	struct mapper m;
+
+	mapper_begin(&m, "127.0.0.21", ACT_ACCEPT);
+	cr_expect_eq(port_at("127.0.0.21", 0), 0);
+	mapper_end(&m);
+	cr_expect_eq(m.requests, 0);
+}
