@@ -6,6 +6,7 @@
 #include "tests/e2e/programs/calls.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -136,6 +137,54 @@ static bool formatted(void)
 	close(fd[1]);
 	close(fd[0]);
 	need(dprintf(fd[0], "x") < 0 && errno == EBADF);
+	return true;
+}
+
+extern int __fprintf_chk(FILE *file, int flag, const char *format, ...);
+extern int __vfprintf_chk(FILE *file, int flag, const char *format, va_list args);
+extern int __dprintf_chk(int fd, int flag, const char *format, ...);
+extern int __vdprintf_chk(int fd, int flag, const char *format, va_list args);
+extern char *__fgets_chk(char *line, size_t size, int room, FILE *file);
+extern char *__fgets_unlocked_chk(char *line, size_t size, int room, FILE *file);
+extern size_t __fread_chk(void *buf, size_t room, size_t size, size_t n, FILE *file);
+extern size_t __fread_unlocked_chk(void *buf, size_t room, size_t size, size_t n, FILE *file);
+
+/* @form: which of them */
+static int listed(int form, int fd, FILE *file, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = form == 0	? vdprintf(fd, format, args)
+	    : form == 1 ? __vdprintf_chk(fd, 1, format, args)
+	    : form == 2 ? vfprintf(file, format, args)
+			: __vfprintf_chk(file, 1, format, args);
+	va_end(args);
+	return n;
+}
+
+static bool other_forms(void)
+{
+	char line[100];
+	int fd[2];
+	FILE *file;
+
+	need(pair(fd));
+	file = fdopen(fd[0], "r+");
+	for (int form = 0; form < 4; form++) {
+		need(listed(form, fd[0], file, "%d %s\n", form, "x") == 4 && !fflush(file));
+		need(got(fd[1], (char[]){ (char)('0' + form), ' ', 'x', '\n' }, 4));
+	}
+	need(__dprintf_chk(fd[0], 1, "%d\n", 5) == 2 && got_text(fd[1], "5\n"));
+	need(__fprintf_chk(file, 1, "%d\n", 6) == 2 && !fflush(file) && got_text(fd[1], "6\n"));
+	need(write(fd[1], "one\ntwo\nabcdef", 14) == 14);
+	need(__fgets_chk(line, sizeof(line), 50, file) && !strcmp(line, "one\n"));
+	need(__fgets_unlocked_chk(line, sizeof(line), 50, file) && !strcmp(line, "two\n"));
+	need(__fread_chk(line, sizeof(line), 1, 3, file) == 3 && !memcmp(line, "abc", 3));
+	need(__fread_unlocked_chk(line, sizeof(line), 1, 3, file) == 3 && !memcmp(line, "def", 3));
+	fclose(file);
+	close(fd[1]);
 	return true;
 }
 
@@ -404,6 +453,7 @@ int main(void)
 		{ "a FILE for both", both_ways },
 		{ "errors and the end", errors },
 		{ "dprintf", formatted },
+		{ "forms with a list of arguments, and fortified ones", other_forms },
 		{ "freopen", another_file },
 		{ "stdin, stdout and stderr", standard_streams },
 		{ "stdout becomes a socket and a file again", there_and_back },
