@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <warp/ddp.h>
 
@@ -388,30 +389,47 @@ static bool all_completed(int fd, uint64_t number, uint64_t count[3])
 	return true;
 }
 
-/* As many as there may be, and the peer goes with most of them under way */
+/* A process that has memory for its peer, and does nothing any more */
+static pid_t stopped(int fd)
+{
+	struct ddp_reg_mr mr = { .addr = (uintptr_t)theirs,
+				 .length = sizeof(theirs),
+				 .access = DDP_ACCESS_REMOTE_READ };
+	uint32_t *told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status;
+	pid_t pid = fork();
+
+	mr.stag = (uintptr_t)told;
+	if (!pid) {
+		if (!setsockopt(fd, SOL_DDP, DDP_REG_MR, &mr, sizeof(mr)))
+			raise(SIGSTOP);
+		_exit(1);
+	}
+	waitpid(pid, &status, WUNTRACED);
+	stag = *told;
+	munmap(told, sizeof(*told));
+	return WIFSTOPPED(status) ? pid : -1;
+}
+
+/* As many as there may be, and the peer goes with all of them under way */
 static bool flushed(void)
 {
-	static char from[1 << 20], to[1 << 20];
-	struct linger none = { 1, 0 };
-	struct ddp_reg_mr mr = { .addr = (uintptr_t)from,
-				 .length = sizeof(from),
-				 .stag = (uintptr_t)&stag,
-				 .access = DDP_ACCESS_REMOTE_READ };
 	uint64_t number = 0, count[3] = { 0 };
 	struct ddp_rdma m;
 	int fd[2], err;
+	pid_t pid;
 
 	need(open_pair(fd, DDP_MODE_ON));
-	need(setsockopt(fd[1], SOL_DDP, DDP_REG_MR, &mr, sizeof(mr)) == 0);
-	m = rdma(0, to, sizeof(to));
-	m.remote_to = (uintptr_t)from;
+	pid = stopped(fd[1]);
+	need(pid > 0);
+	close(fd[1]);
+	m = rdma(0, mine, sizeof(mine));
 	while (!(err = control(fd[0], DDP_CMSG_READ, &m, sizeof(m), NULL)) && number < 100000)
 		m.cookie = ++number;
 	need(err == -ENOBUFS);
-	need(setsockopt(fd[1], SOL_SOCKET, SO_LINGER, &none, sizeof(none)) == 0);
-	close(fd[1]);
-	need(all_completed(fd[0], number, count));
-	need(count[DDP_STATUS_FLUSHED] > 0 && !count[DDP_STATUS_REMOTE]);
+	need(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid);
+	need(all_completed(fd[0], number, count) && count[DDP_STATUS_FLUSHED] == number);
 	need(control(fd[0], DDP_CMSG_READ, &m, sizeof(m), NULL) < 0);
 	close(fd[0]);
 	return true;
