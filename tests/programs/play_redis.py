@@ -123,6 +123,7 @@ def durable(play):
     busy = play.begin("cut-off", [*load, 1000000])
     side = ["python3", HERE / "redis_side.py"]
     writes = play.begin("written", [*side, "write", port, play.dir / "answered"])
+    play.wait_text("written", "all write", 60)
     until(lambda: play.text("cut-off") or busy.poll() is not None, 1)
     problems = play.client("restart", [*cli, "DEBUG", "RESTART"], (0, 1))
     problems += play.account("written", writes)

@@ -10,6 +10,7 @@ import random
 import socket
 import sys
 import threading
+import time
 from pathlib import Path
 
 CONNECTIONS = 4
@@ -62,6 +63,9 @@ def write(port, path):
                for i in range(CONNECTIONS)]
     for thread in threads:
         thread.start()
+    while min(answered) <= 0 and any(thread.is_alive() for thread in threads):
+        time.sleep(0.01)
+    print("all write", flush=True)
     for thread in threads:
         thread.join()
     path.write_text(" ".join(map(str, answered)))
