@@ -74,7 +74,7 @@ check() {
 	local name=$1 pattern=$2
 	shift 2
 	count=$((count + 1))
-	if timeout 120 ip netns exec "$A" "$@" >"$tmp/out" 2>&1 </dev/null &&
+	if timeout 300 ip netns exec "$A" "$@" >"$tmp/out" 2>&1 </dev/null &&
 		grep -qE -- "$pattern" "$tmp/out"; then
 		echo "ok $count - $name"
 	else
@@ -166,7 +166,7 @@ done
 
 # the unit tests of entry points and messages, an endpoint in each namespace
 export AM_TEST_PLACES="$A 10.77.0.1 $B 10.77.0.2"
-for unit in arguments exchange faults move pauses replace; do
+for unit in arguments errors exchange faults hostile move pauses replace statistics; do
 	check "unit tests: $unit" "Failing: 0 . Crashing: 0" \
 		"$build/tests/unit/unit_am_$unit" -j1
 done

@@ -16,5 +16,5 @@ command -v qemu-system-x86_64 >/dev/null || {
 	exit 0
 }
 "$here/prepare.sh" newest >&2
-exec "$here/boot.sh" -t 900 -k newest -o "$here/../../build-vm/newest/out" -w \
+exec "$here/boot.sh" -t 1500 -k newest -o "$here/../../build-vm/newest/out" -w \
 	"$here/../e2e/am-xdp.sh" "$build" eth0 eth1
