@@ -176,7 +176,7 @@ static void probe_send(struct am_bulk *b, uint64_t now)
 	if (i == b->next)
 		return;
 	fragment_lose(b, i);
-	am_move_remind(b->peer->ep, b->peer, b->backoff);
+	am_move_remind(b->peer->ep, b->peer);
 	b->probe = b->order + 1;
 	fragment_send(b, i, now);
 }

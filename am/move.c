@@ -16,7 +16,7 @@
 #include "base/clock.h"
 
 #define AGAIN_NS (5 * BASE_NS_PER_MS)
-#define SILENT 4 /* copies, of which none is answered: another may have taken the peer's place */
+#define SILENT 4 /* resends, and nothing heard: another may have taken the peer's place */
 
 static void places_take(struct am_peer *peer, const struct am_frame *f)
 {
@@ -122,9 +122,10 @@ bool am_move_run(struct amudp_ep *ep, uint64_t now)
 	return false;
 }
 
-void am_move_remind(struct amudp_ep *ep, struct am_peer *peer, uint32_t copy)
+void am_move_remind(struct amudp_ep *ep, struct am_peer *peer)
 {
-	if (!knows(ep, peer) || (ep->move_serial && copy >= SILENT))
+	peer->silence++;
+	if (!knows(ep, peer) || (ep->move_serial && peer->silence >= SILENT))
 		tell(ep, peer);
 }
 

@@ -14,7 +14,7 @@ void am_move_announce(struct amudp_ep *ep);
 /* It is time: tells those again that have not acknowledged. True when that is over. */
 bool am_move_run(struct amudp_ep *ep, uint64_t now);
 /* A message to this peer goes again: perhaps because nobody there knows where we are. */
-void am_move_remind(struct amudp_ep *ep, struct am_peer *peer, uint32_t copy);
+void am_move_remind(struct amudp_ep *ep, struct am_peer *peer);
 /* The peer is a new one, which knows us by our name only. */
 void am_move_forgotten(struct amudp_ep *ep, struct am_peer *peer);
 

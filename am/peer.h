@@ -126,6 +126,7 @@ struct am_peer {
 	uint32_t inflight;
 	uint32_t move_serial; /* of its last move */
 	uint32_t move_acked;  /* of ours, that it knows */
+	uint32_t silence;     /* what went again since it was last heard */
 	bool local;	      /* ourselves */
 	bool sleeps;
 	int queued; /* index of the packet still open for it, or -1 */

@@ -193,6 +193,7 @@ void am_rx_datagram(struct amudp_ep *ep, const uint8_t *p, uint32_t n,
 	if (a.peer) {
 		if (!incarnation_holds(&a, p, n))
 			return;
+		a.peer->silence = 0;
 		a.peer->sleeps = a.packet.flags & AM_PACKET_SLEEPS;
 		am_peer_window_set(a.peer, a.packet.window);
 	}

@@ -69,7 +69,7 @@ static uint64_t slot_again(struct amudp_ep *ep, struct am_peer *peer, struct am_
 		am_slot_refuse(ep, peer, slot);
 		return now + rto;
 	}
-	am_move_remind(ep, peer, slot->copy);
+	am_move_remind(ep, peer);
 	ep->stats.RequestsRetransmitted[slot->message.category]++;
 	am_slot_send(ep, peer, slot, now);
 	return now + rto;
