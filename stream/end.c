@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#include "base/log.h"
 #include "base/point.h"
 #include "base/sockutil.h"
 
@@ -177,9 +178,11 @@ int rsock_close(struct stream *stream)
 	rsock_pump(s);
 	rsock_onesided_close(s);
 	if (abandons(s)) {
+		base_debug("stream: closed by the last who had it, with a reset");
 		abandon(s);
 		return 0;
 	}
+	base_debug("stream: closed by the last who had it");
 	before = __atomic_fetch_or(&s->state->ends, STREAM_CLOSED | STREAM_SHUT_WR | STREAM_SHUT_RD,
 				   __ATOMIC_ACQ_REL);
 	BASE_POINT(stream_end_closed);

@@ -10,12 +10,8 @@
 
 /* Writes of no octets that a connection may send by itself, at most (verbs_stream_nudge.c) */
 #define VERBS_NUDGES 6
-/*
- * siw sends other octets than those of a message of up to 32 that is one piece and lies on two
- * pages (docs/interop.md)
- */
+/* Sent with the work request itself, for siw may send other octets or end there (docs/interop.md) */
 #define VERBS_SMALL 64u
-#define VERBS_PAGE 4096u
 
 /* The calls that are used, without those that the headers have as inlines */
 #define VERBS_CALLS(X)                 \

@@ -101,19 +101,9 @@ static int pieces_inline(struct verbs_qp *q, struct ibv_send_wr *out, const stru
 	return len ? 1 : 0;
 }
 
-/* What is small and lies on two pages is two pieces for siw. How many there are, then */
-static int piece_part(const struct verbs_qp *q, struct ibv_sge *sg, int n)
+static bool is_small(const struct verbs_qp *q, const struct ibv_sge *sg, int n)
 {
-	uint32_t left;
-
-	if (!q->dev->siw || n != 1 || sg[0].length > VERBS_SMALL)
-		return n;
-	left = VERBS_PAGE - sg[0].addr % VERBS_PAGE;
-	if (sg[0].length <= left)
-		return n;
-	sg[1] = (struct ibv_sge){ sg[0].addr + left, sg[0].length - left, sg[0].lkey };
-	sg[0].length = left;
-	return 2;
+	return q->dev->siw && n == 1 && sg[0].length <= VERBS_SMALL;
 }
 
 /* Under qp.lock, connected */
@@ -140,9 +130,8 @@ static int send_one(struct verbs_qp *q, const struct warp_send_wr *wr)
 				    sg);
 	if (n < 0)
 		return n;
-	/* A Read has one place; octets that are copied by the call lie elsewhere */
-	if (!rows[wr->opcode].answered && !(out.send_flags & IBV_SEND_INLINE))
-		n = piece_part(q, sg, n);
+	if (!rows[wr->opcode].answered && is_small(q, sg, n))
+		out.send_flags |= IBV_SEND_INLINE;
 	out.num_sge = n;
 	n = ibv_post_send(q->ibv, &out, &bad);
 	if (n)

@@ -49,9 +49,9 @@ static struct ibv_qp *device_qp(struct verbs_qp *q, uint32_t copied)
 		.recv_cq = verbs_recv_half(q)->ibv,
 		.cap = { .max_send_wr = q->attr.max_send_wr + VERBS_NUDGES,
 			 .max_recv_wr = base_max(q->attr.max_recv_wr, 1u),
-			 .max_send_sge = base_max(q->attr.max_send_sge, q->dev->siw ? 2u : 1u),
+			 .max_send_sge = base_max(q->attr.max_send_sge, 1u),
 			 .max_recv_sge = base_max(q->attr.max_recv_sge, 1u),
-			 .max_inline_data = copied },
+			 .max_inline_data = base_max(copied, q->dev->siw ? VERBS_SMALL : 0u) },
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
 	};

@@ -133,11 +133,19 @@ static int pair_create(struct verbs_stream *s, unsigned int receives)
 		.cap = { .max_send_wr = VERBS_STREAM_SENDS + VERBS_NUDGES,
 			 .max_recv_wr = receives,
 			 .max_send_sge = 2,
-			 .max_recv_sge = 1 },
+			 .max_recv_sge = 1,
+			 .max_inline_data = VERBS_SMALL },
 	};
+	int err;
 
 	errno = 0;
-	return verbs_call(rdma_create_qp)(s->id, s->pd, &attr) ? error_now() : 0;
+	err = verbs_call(rdma_create_qp)(s->id, s->pd, &attr);
+	if (err && errno == EINVAL) {
+		attr.cap.max_inline_data = 0;
+		err = verbs_call(rdma_create_qp)(s->id, s->pd, &attr);
+	}
+	s->small = base_min(attr.cap.max_inline_data, VERBS_SMALL);
+	return err ? error_now() : 0;
 }
 
 static int slots_create(struct verbs_stream *s, unsigned int n)

@@ -74,6 +74,7 @@ struct verbs_stream {
 	uint8_t data[VERBS_STREAM_PD];
 	uint8_t data_len;
 	struct verbs_memory window[RNIC_WINDOWS], slots, out;
+	uint32_t small;	   /* up to so many octets go with the work request itself */
 	uint64_t out_at;   /* * tx: octets of out that were taken, ever */
 	uint64_t out_done; /* * rx: those that are free again */
 	uint32_t posted;   /* * tx */

@@ -61,7 +61,9 @@ static int completion_take(struct verbs_stream *s, const struct rnic_sink *sink,
 		return wc->wr_id & 1 ? message_take(s, sink, wc) : 0;
 	/* Why it ended, if anybody says so, is the connection manager's to say */
 	if (wc->status != IBV_WC_WR_FLUSH_ERR) {
-		base_debug("verbs: an operation failed with status %d", wc->status);
+		base_debug("verbs: %s failed with status %d, of %u posted %u are done",
+			   wc->wr_id & 1 ? "a message" : "a send", wc->status,
+			   verbs_load(&s->posted), verbs_load(&s->done));
 		verbs_stream_fail(s, -ECONNRESET);
 	}
 	return 0;

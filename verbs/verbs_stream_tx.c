@@ -63,21 +63,13 @@ static int ring_pieces(const struct verbs_stream *s, uint64_t at, uint32_t len,
 	return len > first ? 2 : 1;
 }
 
-/* Where it goes: what is small is to lie on one page */
-static uint64_t ring_place(uint64_t at, uint32_t len)
-{
-	uint32_t left = VERBS_PAGE - at % VERBS_PAGE;
-
-	return len <= VERBS_SMALL && len > left ? at + left : at;
-}
-
 /* False: there is no room for it */
 static bool batch_add(struct verbs_stream *s, struct batch *b, const struct rnic_stream_wr *wr)
 {
 	struct ibv_send_wr *w = &b->wr[b->n];
-	uint64_t at = ring_place(b->at, wr->len);
+	uint64_t at = b->at;
 
-	if (b->n == base_min(BATCH, sends_left(s)) || at - b->at + wr->len > octets_left(s, b->at))
+	if (b->n == base_min(BATCH, sends_left(s)) || wr->len > octets_left(s, at))
 		return false;
 	ring_put(s, at, wr);
 	*w = (struct ibv_send_wr){
@@ -85,7 +77,7 @@ static bool batch_add(struct verbs_stream *s, struct batch *b, const struct rnic
 		.sg_list = b->sge[b->n],
 		.num_sge = ring_pieces(s, at, wr->len, b->sge[b->n]),
 		.opcode = wr->stag ? IBV_WR_RDMA_WRITE : IBV_WR_SEND,
-		.send_flags = IBV_SEND_SIGNALED,
+		.send_flags = IBV_SEND_SIGNALED | (wr->len <= s->small ? IBV_SEND_INLINE : 0),
 	};
 	w->wr.rdma.remote_addr = wr->to;
 	w->wr.rdma.rkey = wr->stag;

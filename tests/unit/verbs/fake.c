@@ -351,6 +351,10 @@ static int create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_ini
 {
 	struct queue *q = base_container_of(attr->send_cq, struct queue, cq);
 
+	if (attr->cap.max_inline_data > fake.inlined) {
+		errno = EINVAL;
+		return -1;
+	}
 	q->pair = (struct ibv_qp){ .context = &context, .send_cq = &q->cq };
 	id->qp = made(&q->pair);
 	return 0;
@@ -486,8 +490,6 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 {
 	for (; wr; wr = wr->next) {
 		pthread_mutex_lock(&lock);
-		if (wr->num_sge)
-			fake.piece[fake.num_sent % 16] = *wr->sg_list;
 		fake.sent[fake.num_sent++ % 16] = *wr;
 		pthread_mutex_unlock(&lock);
 		if (wr->send_flags & IBV_SEND_SIGNALED)
@@ -517,7 +519,8 @@ void fake_reset(void)
 	fake = (struct fake){ .transport = IBV_TRANSPORT_IWARP,
 			      .resolved = RDMA_CM_EVENT_ADDR_RESOLVED,
 			      .connected = RDMA_CM_EVENT_ESTABLISHED,
-			      .regions = 100 };
+			      .regions = 100,
+			      .inlined = 64 };
 	context = (struct ibv_context){ .device = &device,
 					.cmd_fd = -1,
 					.async_fd = -1,

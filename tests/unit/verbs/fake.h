@@ -28,8 +28,8 @@ struct fake {
 	const void *reply; /* private data */
 	uint8_t reply_len;
 	unsigned int regions; /* how many can be registered */
+	uint32_t inlined;     /* octets that a work request may hold */
 	struct ibv_send_wr sent[16];
-	struct ibv_sge piece[16]; /* the first of each */
 	unsigned int num_sent;
 	unsigned int made, destroyed; /* objects of all kinds */
 };
