@@ -50,7 +50,7 @@ chosen() {
 # listens, is its column in the table, NAME its row; without a pair it is in none.
 pair=
 check() { # in this shell: ends() waits for its children
-	local name=${pair:+$pair: }$1 out=/tmp/case/check.out status=0
+	local name=${pair:+$pair: }$1 out=/tmp/case/check.out status=0 since=$SECONDS
 	chosen "$name" || return 0
 	echo "$name" >>$log
 	shift
@@ -63,6 +63,7 @@ check() { # in this shell: ends() waits for its children
 		{ cat $out; echo "exit status $status"; } | tail -n 30 | sed 's/^/# /'
 		tail -n 20 $log | sed 's/^/# log: /'
 	fi
+	((SECONDS - since < 5)) || echo "# $((SECONDS - since)) s for $name"
 }
 
 # departs WHY NAME [COMMAND...]: siw or rsockets does otherwise, WHY is in departures.txt; COMMAND
@@ -175,22 +176,25 @@ tcp_aborts() {
 		END { print aborts }' /proc/net/netstat
 }
 
-# unless_reset COMMAND...: of a client, with librspreload's "server" on siw, which closes TCP while
-# that has octets to send: a grant of ours makes TCP drop them (docs/interop.md). Where TCP has
-# counted a reset, the client met one and the server has ended well, it is done again.
+# unless_reset THEIRS COMMAND...: of two ends of which librspreload's, on siw, closes TCP while that
+# has octets to send: a grant of ours makes TCP drop them (docs/interop.md). Where TCP has counted a
+# reset, our end met one and THEIRS finds that the other has ended well, it is done again.
 unless_reset() {
-	local before i status out=/tmp/case/attempt.out
+	local theirs=$1 before i status out=/tmp/case/attempt.out
+	shift
 	for ((i = 0; i < 10; i++)); do
 		before=$(tcp_aborts) status=0
 		"$@" >$out 2>&1 || status=$?
 		cat $out
 		[ $status != 0 ] || return 0
 		grep -q "Connection reset by peer" $out || return $status
-		[ "$(tcp_aborts)" != "$before" ] && ends server 10 || return $status
-		echo "$pair: $*: reset behind its server's end" >>/tmp/case/resets.log
+		[ "$(tcp_aborts)" != "$before" ] && $theirs || return $status
+		echo "$pair: $*: reset behind the end of librspreload" >>/tmp/case/resets.log
 	done
 	return 1
 }
+server_ended() { ends server 10; }
+client_ended() { grep -q "^the client ends with 0$" /tmp/case/attempt.out; } # of sockets
 
 # answered LOG: of rping's client, which ends with 0 whatever becomes of it
 answered() { ! grep 'wait for ' "$1"; }

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -256,7 +256,9 @@ def main():
         lacks = host.lacks()
         able = [script for script in chosen if not (script.tap and lacks)]
         died = run_all(able, options.kernel, options.guests)
-        results = [(script, judge(script, died) if script in able else
+        with ProcessPoolExecutor() as pool:
+            judged = {script.name: pool.submit(judge, script, died) for script in able}
+        results = [(script, judged[script.name].result() if script in able else
                     [tap.Case("all of it", "skipped", [lacks])]) for script in chosen]
     if options.table:
         table.write(options.table, results, known, options.kernel, bool(options.only))

@@ -24,7 +24,7 @@ to_ours() {
 streamed() {
 	local within=(timeout -k 2 60) ours=("${over_warpsock[@]}" rstream -T s -T v)
 	case $pair in
-	software-librspreload) unless_reset to_theirs "$@" ;;
+	software-librspreload) unless_reset server_ended to_theirs "$@" ;;
 	*) to_ours "$@" ;;
 	esac
 }
