@@ -31,10 +31,6 @@ bool verbs_attr_atomics(const struct verbs_device *d)
 }
 
 /*
- * siw's library loses the STag of a Send with Invalidate: the peer would be sent 0. InfiniBand and
- * RoCE invalidate no region that a program has registered.
- */
-/*
  * siw's is "bmt", the others' those of PCI. qedr has the peer's depths of a Reply the wrong way
  * round, which are taken for its own
  */
@@ -48,6 +44,10 @@ void verbs_attr_ways(struct verbs_device *d)
 	d->own_in_reply = d->iwarp && (vendor == SIW || vendor == INTEL || vendor == QLOGIC);
 }
 
+/*
+ * siw's library loses the STag of a Send with Invalidate: the peer would be sent 0. InfiniBand and
+ * RoCE invalidate no region that a program has registered.
+ */
 bool verbs_attr_invalidation(const struct verbs_device *d)
 {
 	return d->iwarp && !d->siw && (d->attr.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS);
