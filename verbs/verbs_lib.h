@@ -10,7 +10,7 @@
 
 /* Writes of no octets that a connection may send by itself, at most (verbs_stream_nudge.c) */
 #define VERBS_NUDGES 6
-/* Sent with the work request itself, for siw may send other octets or end there (docs/interop.md) */
+/* Goes with the work request: siw may send other octets, or end there (docs/interop.md) */
 #define VERBS_SMALL 64u
 
 /* The calls that are used, without those that the headers have as inlines */
