@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -30,14 +31,28 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "base/rand.h"
+#include "base/sockutil.h"
 #include "preload/guard/nap.h"
 
 #define WORDS 64u
 #define LIFE_S 10u
 #define TRIES 3
 
-/* A word: of the address, 32 bits; second to forget it at, 16; port, 16, 0: none. 0 is no entry */
+/* A word: tag, 24 bits; second to forget it at, 24; port, 16, 0: none. 0 is no entry */
+#define TAG_SHIFT 40
+#define TIME_SHIFT 16
+#define TIME_MASK ((1u << 24) - 1)
 static uint64_t told[WORDS]; /* atomic */
+
+/* What is no part of the place: a program may leave anything there */
+static void rest_clear(struct sockaddr_in6 *addr)
+{
+	if (base_address_is_four(addr))
+		memset((char *)addr + offsetof(struct sockaddr_in, sin_zero), 0,
+		       sizeof(*addr) - offsetof(struct sockaddr_in, sin_zero));
+	else
+		addr->sin6_flowinfo = 0;
+}
 
 static uint32_t hash(const struct sockaddr_in6 *addr)
 {
@@ -46,28 +61,33 @@ static uint32_t hash(const struct sockaddr_in6 *addr)
 
 	for (socklen_t i = 0; i < base_address_len(addr); i++)
 		h = (h ^ p[i]) * 16777619u;
-	return h | 1;
+	return h;
 }
 
-static uint16_t second(void)
+static uint64_t *word_at(uint32_t h)
 {
-	return (uint16_t)(base_now() / BASE_NS_PER_S);
+	return &told[h % WORDS];
+}
+
+static uint32_t second(void)
+{
+	return (uint32_t)(base_now() / BASE_NS_PER_S);
 }
 
 static void note(uint32_t h, in_port_t port)
 {
-	uint64_t until = (uint16_t)(second() + LIFE_S);
+	uint64_t until = (second() + LIFE_S) & TIME_MASK;
+	uint64_t word = (uint64_t)(h >> 8) << TAG_SHIFT | until << TIME_SHIFT | port;
 
-	__atomic_store_n(&told[h / 2 % WORDS], (uint64_t)h << 32 | until << 16 | port,
-			 __ATOMIC_RELAXED);
+	__atomic_store_n(word_at(h), word, __ATOMIC_RELAXED);
 }
 
 static bool known(uint32_t h, in_port_t *port)
 {
-	uint64_t word = __atomic_load_n(&told[h / 2 % WORDS], __ATOMIC_RELAXED);
-	uint16_t left = (uint16_t)((word >> 16) - second());
+	uint64_t word = __atomic_load_n(word_at(h), __ATOMIC_RELAXED);
+	uint32_t left = ((uint32_t)(word >> TIME_SHIFT) - second()) & TIME_MASK;
 
-	if (word >> 32 != h || !left || left > LIFE_S)
+	if (!word || word >> TAG_SHIFT != h >> 8 || !left || left > LIFE_S)
 		return false;
 	*port = (in_port_t)word;
 	return true;
@@ -88,21 +108,42 @@ static int name_of(int fd, struct sockaddr_in6 *name)
 	return syscall(SYS_getsockname, fd, name, &len) ? -errno : 0;
 }
 
-/* Of the socket @tcp, at the address of @own; its program may have bound it */
-static int port_take(int tcp, struct sockaddr_in6 *own)
+static void port_later(int tcp, int on)
+{
+	syscall(SYS_setsockopt, tcp, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+}
+
+/* A port, too, where its program leaves that to connect() */
+static int bind_at(int tcp, const struct sockaddr_in6 *at, struct sockaddr_in6 *name)
+{
+	bool later = base_sock_number(tcp, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT) > 0;
+	int err;
+
+	if (later)
+		port_later(tcp, 0);
+	err = syscall(SYS_bind, tcp, at, base_address_len(at)) ? -errno : name_of(tcp, name);
+	if (later)
+		port_later(tcp, 1);
+	return err;
+}
+
+/* Of the socket @tcp, at the address of @own unless its program has chosen one, or a port */
+static int name_take(int tcp, struct sockaddr_in6 *own)
 {
 	struct sockaddr_in6 name, at = *own;
 	int err = name_of(tcp, &name);
 
-	base_address_set_port(&at, 0);
-	if (!err && base_address_is_four(own) && !base_address_is_four(&name))
+	if (err)
+		return err;
+	if (!base_address_is_any(&name))
+		at = name;
+	else if (base_address_is_four(own) && !base_address_is_four(&name))
 		base_address_map(&at);
-	if (!err && !base_address_port(&name)) {
-		err = syscall(SYS_bind, tcp, &at, base_address_len(&at)) ? -errno : 0;
-		if (!err)
-			err = name_of(tcp, &name);
-	}
-	base_address_set_port(own, err ? 0 : base_address_port(&name));
+	base_address_set_port(&at, base_address_port(&name));
+	if (!base_address_port(&at))
+		err = bind_at(tcp, &at, &at);
+	base_address_unmap(&at);
+	*own = at;
 	return err;
 }
 
@@ -115,7 +156,7 @@ static int request_put(struct portmap_message *m, const struct sockaddr_in6 *pee
 	if (!err)
 		err = name_of(fd, &own);
 	if (!err)
-		err = port_take(tcp, &own);
+		err = name_take(tcp, &own);
 	if (err)
 		return err;
 	*m = (struct portmap_message){
@@ -178,9 +219,9 @@ static int ask(int fd, int tcp, const struct sockaddr_in6 *peer, uint64_t limit,
 	if (syscall(SYS_connect, fd, &mapper, base_address_len(&mapper)))
 		return -errno;
 	err = request_put(&m, peer, fd, tcp);
+	if (err)
+		return err;
 	for (int i = 0; i < TRIES && (!i || err == -ETIMEDOUT); i++) {
-		if (err && !i)
-			return err;
 		if (syscall(SYS_sendto, fd, &m, sizeof(m), MSG_NOSIGNAL, NULL, 0) < 0)
 			return -errno;
 		err = answer_wait(fd, &m, base_deadline(base_now(), limit / TRIES), port);
@@ -218,6 +259,7 @@ in_port_t mapper_port(int fd, const struct sockaddr *peer, socklen_t len, uint64
 		return 0;
 	memcpy(&addr, peer, base_min((size_t)len, sizeof(addr)));
 	base_address_unmap(&addr);
+	rest_clear(&addr);
 	if (!known(hash(&addr), &port))
 		port = port_of(fd, &addr, limit);
 	errno = saved;

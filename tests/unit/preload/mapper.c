@@ -53,6 +53,7 @@ struct mapper {
 	struct sockaddr_in6 addr;
 	unsigned int requests, acks;
 	in_port_t port; /* of who asked last */
+	uint8_t from[4];
 	pthread_t thread;
 };
 
@@ -113,6 +114,7 @@ static void *attend(void *ctx)
 		if (m->act != ACT_SILENCE && (m->requests || m->act != ACT_LATE))
 			say(m, in, &from);
 		m->port = in.connect_port;
+		memcpy(m->from, in.connect_addr, sizeof(m->from));
 		m->requests++;
 		len = sizeof(from);
 	}
@@ -204,6 +206,51 @@ Test(mapper, a_socket_of_both_families)
 	cr_expect_neq(m.port, 0);
 	cr_expect_eq(name.sin6_port, m.port);
 	close(fd);
+}
+
+/* Where a program has chosen the address, and left the port to connect(), that stays */
+Test(mapper, an_address_that_the_program_has_chosen)
+{
+	static const uint8_t chosen[] = { 127, 0, 0, 5 };
+	int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct sockaddr_in6 peer, own;
+	struct sockaddr_in name;
+	socklen_t len = sizeof(name);
+	struct mapper m;
+
+	mapper_begin(&m, "127.0.0.23", ACT_ACCEPT);
+	address_make(&peer, "127.0.0.23", ASKED);
+	address_make(&own, "127.0.0.5", 0);
+	cr_assert_eq(setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one)), 0);
+	cr_assert_eq(bind(fd, (void *)&own, base_address_len(&own)), 0);
+	cr_expect_eq(mapper_port(fd, (void *)&peer, base_address_len(&peer), LIMIT),
+		     htobe16(MAPPED));
+	cr_expect_eq(getsockname(fd, (void *)&name, &len), 0);
+	mapper_end(&m);
+	cr_expect_arr_eq(&name.sin_addr, chosen, 4);
+	cr_expect_arr_eq(m.from, chosen, 4);
+	cr_expect_eq(name.sin_port, m.port);
+	close(fd);
+}
+
+/* sin_zero holds whatever the program has there */
+Test(mapper, what_is_no_part_of_an_address)
+{
+	struct sockaddr_in6 peer;
+	struct mapper m;
+
+	mapper_begin(&m, "127.0.0.24", ACT_ACCEPT);
+	for (int i = 0; i < 2; i++) {
+		int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+		address_make(&peer, "127.0.0.24", ASKED);
+		memset(((struct sockaddr_in *)&peer)->sin_zero, i + 1, 8);
+		cr_expect_eq(mapper_port(fd, (void *)&peer, sizeof(struct sockaddr_in), LIMIT),
+			     htobe16(MAPPED));
+		close(fd);
+	}
+	mapper_end(&m);
+	cr_expect_eq(m.requests, 1u);
 }
 
 Test(mapper, nobody_is_asked)
