@@ -255,10 +255,12 @@ static void rsock_set_fd(struct stream *stream, int fd)
 	base_lock_pass(&s->state->tx_lock);
 }
 
-/* The program's */
+/* The program's. Headers are counted last, so they are read first: never more than consumed */
 static uint64_t octets_read(const struct stream_rx *rx)
 {
-	return rsock_load(&rx->consumed) - rsock_load(&rx->headers);
+	uint64_t headers = rsock_load(&rx->headers);
+
+	return rsock_load(&rx->consumed) - headers;
 }
 
 static void rsock_stats(struct stream *stream, struct stream_stats *stats)
