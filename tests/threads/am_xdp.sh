@@ -6,7 +6,7 @@
 set -u
 A=am-t-$$ B=am-u-$$
 ip netns add "$A" 2>/dev/null || {
-	echo "1..0 # SKIP no network namespaces here (needs root)"
+	echo "1..0 # SKIP no network namespaces (needs root)"
 	exit 0
 }
 trap 'ip netns del "$A"; ip netns del "$B"' EXIT
