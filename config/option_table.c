@@ -135,7 +135,9 @@ static const struct config_option options[] = {
 			"the peer's host (iwpmd, UDP port 3935) to say at which TCP port a "
 			"device's listener stands, before it goes to the port that the program "
 			"has named. 0 is not to ask. An answer, or that there is none, is "
-			"remembered for ten seconds.",
+			"remembered for ten seconds. A connect that does not wait waits for this, "
+			"too; a signal does not end it, and its handler runs behind it. The "
+			"socket is bound to an address and a port before it asks.",
 	},
 	[CONFIG_START] = {
 		.name = "WARPSOCK_START",

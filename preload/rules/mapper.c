@@ -32,7 +32,6 @@
 #include "base/process.h"
 #include "base/rand.h"
 #include "base/sockutil.h"
-#include "preload/guard/nap.h"
 
 #define WORDS 64u
 #define LIFE_S 10u
@@ -194,19 +193,23 @@ static int answer_get(int fd, const struct portmap_message *m, in_port_t *port)
 	return 0;
 }
 
-/* Until @deadline: 0, or why there is no answer. A signal ends it */
+/*
+ * 0, -ENOENT, -ETIMEDOUT, or what the socket has. A signal does not end it: connect() would go
+ * where the listener does not stand
+ */
 static int answer_wait(int fd, const struct portmap_message *m, uint64_t deadline, in_port_t *port)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	int err;
 
 	do {
-		err = nap_sleep(&p, 1, deadline, NULL);
-		if (err <= 0)
-			return err ? err : -ETIMEDOUT;
-		err = answer_get(fd, m, port);
-	} while (err == -EAGAIN);
-	return err;
+		err = base_poll_until(&p, 1, deadline);
+		if (!err)
+			err = answer_get(fd, m, port);
+		if (err != -EAGAIN && err != -EINTR)
+			return err;
+	} while (!base_deadline_passed(deadline, base_now()));
+	return -ETIMEDOUT;
 }
 
 static int ask(int fd, int tcp, const struct sockaddr_in6 *peer, uint64_t limit, in_port_t *port)
@@ -229,6 +232,12 @@ static int ask(int fd, int tcp, const struct sockaddr_in6 *peer, uint64_t limit,
 	return err;
 }
 
+/* Of the peer, and not that it could not be asked from here */
+static bool is_told(int err)
+{
+	return !err || err == -ENOENT || err == -ETIMEDOUT || err == -ECONNREFUSED;
+}
+
 static in_port_t port_of(int tcp, const struct sockaddr_in6 *peer, uint64_t limit)
 {
 	int fd = (int)syscall(SYS_socket, base_address_is_four(peer) ? AF_INET : AF_INET6,
@@ -242,7 +251,7 @@ static in_port_t port_of(int tcp, const struct sockaddr_in6 *peer, uint64_t limi
 	err = ask(fd, tcp, peer, limit, &port);
 	base_fd_drop(fd);
 	base_fd_close(fd);
-	if (err != -EINTR)
+	if (is_told(err))
 		note(hash(peer), port);
 	base_debug("the port mapper of a peer: %s, port %u", err ? strerror(-err) : "asked",
 		   be16toh(port));

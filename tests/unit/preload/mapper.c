@@ -7,9 +7,11 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <wire/portmap.h>
@@ -17,7 +19,6 @@
 #include "base/address.h"
 #include "base/bits.h"
 #include "base/clock.h"
-#include "preload/guard/nap.h"
 
 #define LIMIT (600 * BASE_NS_PER_MS)
 #define ASKED 7600
@@ -32,9 +33,10 @@ enum act {
 	ACT_ELSEWHERE, /* its listener has another address */
 	ACT_SHORT,     /* an octet is missing */
 	ACT_NOWHERE,   /* port 0 */
+	ACT_SIGNAL,    /* comes before the answer */
 };
 
-static const struct {
+static const struct row {
 	const char *addr;
 	enum act act;
 	uint16_t port;
@@ -44,7 +46,7 @@ static const struct {
 	{ "127.0.0.13", ACT_SILENCE, 0, 3 },	   { "127.0.0.14", ACT_LATE, MAPPED, 2 },
 	{ "127.0.0.15", ACT_STRANGER, MAPPED, 1 }, { "127.0.0.16", ACT_ELSEWHERE, 0, 3 },
 	{ "127.0.0.17", ACT_SHORT, 0, 3 },	   { "127.0.0.18", ACT_NOWHERE, 0, 3 },
-	{ "::1", ACT_ACCEPT, MAPPED, 1 },
+	{ "127.0.0.19", ACT_SIGNAL, MAPPED, 1 },
 };
 
 struct mapper {
@@ -54,14 +56,18 @@ struct mapper {
 	unsigned int requests, acks;
 	in_port_t port; /* of who asked last */
 	uint8_t from[4];
-	pthread_t thread;
+	pthread_t thread, asker;
 };
 
-/* --- what mapper.c asks of others --- */
+/* So many seconds later than it is: in place of libc's */
+static time_t later;
 
-int nap_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
+int clock_gettime(clockid_t clock, struct timespec *now)
 {
-	return poll(fds, n, base_deadline_poll_ms(deadline, base_now()));
+	int err = (int)syscall(SYS_clock_gettime, clock, now);
+
+	now->tv_sec += later;
+	return err;
 }
 
 /* --- a mapper --- */
@@ -74,11 +80,30 @@ static void say(struct mapper *m, struct portmap_message in, const struct sockad
 	in.accept_port = htobe16(m->act == ACT_NOWHERE ? 0 : MAPPED);
 	in.accept_addr[3] ^= m->act == ACT_ELSEWHERE;
 	if (m->act == ACT_STRANGER) {
-		in.handle = ~in.handle;
-		sendto(m->fd, &in, len, 0, (const void *)to, base_address_len(to));
-		in.handle = ~in.handle;
+		struct portmap_message other = in;
+
+		other.handle = ~in.handle;
+		other.accept_port = htobe16(MAPPED + 1);
+		sendto(m->fd, &other, len, 0, (const void *)to, base_address_len(to));
 	}
 	sendto(m->fd, &in, len, 0, (const void *)to, base_address_len(to));
+}
+
+static volatile sig_atomic_t signals;
+
+static void signal_note(int number)
+{
+	(void)number;
+	signals++;
+}
+
+static void interrupt(const struct mapper *m)
+{
+	const struct timespec time = { .tv_nsec = 20 * BASE_NS_PER_MS };
+
+	nanosleep(&time, NULL);
+	cr_expect_eq(pthread_kill(m->asker, SIGUSR1), 0);
+	nanosleep(&time, NULL);
 }
 
 static void judge(const struct mapper *m, const struct portmap_message *in)
@@ -111,6 +136,8 @@ static void *attend(void *ctx)
 		}
 		cr_expect_eq(n, PORTMAP_REQUEST_LEN);
 		judge(m, &in);
+		if (m->act == ACT_SIGNAL)
+			interrupt(m);
 		if (m->act != ACT_SILENCE && (m->requests || m->act != ACT_LATE))
 			say(m, in, &from);
 		m->port = in.connect_port;
@@ -134,7 +161,7 @@ static void address_make(struct sockaddr_in6 *out, const char *text, uint16_t po
 
 static void mapper_begin(struct mapper *m, const char *addr, enum act act)
 {
-	*m = (struct mapper){ .act = act };
+	*m = (struct mapper){ .act = act, .asker = pthread_self() };
 	address_make(&m->addr, addr, PORTMAP_PORT);
 	m->fd = socket(m->addr.sin6_family, SOCK_DGRAM, 0);
 	cr_assert_eq(bind(m->fd, (void *)&m->addr, base_address_len(&m->addr)), 0, "%s", addr);
@@ -165,18 +192,81 @@ static uint16_t port_at(const char *addr, uint64_t limit)
 	return be16toh(port);
 }
 
+static void answer_is(const struct row *row)
+{
+	struct mapper m;
+
+	mapper_begin(&m, row->addr, row->act);
+	cr_expect_eq(port_at(row->addr, LIMIT), row->port, "%s", row->addr);
+	cr_expect_eq(port_at(row->addr, LIMIT), row->port, "%s, again", row->addr);
+	mapper_end(&m);
+	cr_expect_eq(m.requests, row->requests, "%s: %u", row->addr, m.requests);
+	cr_expect_eq(m.acks, row->port ? 1 : 0, "%s", row->addr);
+}
+
 Test(mapper, answers)
 {
-	for (size_t i = 0; i < base_array_size(rows); i++) {
-		struct mapper m;
+	signal(SIGUSR1, signal_note);
+	for (size_t i = 0; i < base_array_size(rows); i++)
+		answer_is(&rows[i]);
+	cr_expect_eq(signals, 1);
+}
 
-		mapper_begin(&m, rows[i].addr, rows[i].act);
-		cr_expect_eq(port_at(rows[i].addr, LIMIT), rows[i].port, "row %zu", i);
-		cr_expect_eq(port_at(rows[i].addr, LIMIT), rows[i].port, "row %zu, again", i);
-		mapper_end(&m);
-		cr_expect_eq(m.requests, rows[i].requests, "row %zu: %u", i, m.requests);
-		cr_expect_eq(m.acks, rows[i].port ? 1 : 0, "row %zu", i);
+static void six_or_skip(void)
+{
+	struct sockaddr_in6 at;
+	int err, fd = socket(AF_INET6, SOCK_DGRAM, 0);
+
+	address_make(&at, "::1", 0);
+	err = bind(fd, (void *)&at, sizeof(at));
+	close(fd);
+	if (err)
+		cr_skip_test("this machine has no IPv6");
+}
+
+Test(mapper, an_answer_by_ipv6)
+{
+	six_or_skip();
+	answer_is(&(struct row){ "::1", ACT_ACCEPT, MAPPED, 1 });
+}
+
+/* How often a mapper at @row's address is asked, so many seconds from the beginning */
+static unsigned int requests_at(const struct row *row, time_t seconds)
+{
+	struct mapper m;
+
+	later = seconds;
+	mapper_begin(&m, row->addr, row->act);
+	cr_expect_eq(port_at(row->addr, LIMIT), row->port, "%s", row->addr);
+	mapper_end(&m);
+	return m.requests;
+}
+
+/* A port, and that there is none */
+Test(mapper, what_was_told_is_forgotten)
+{
+	static const struct row told[] = { { "127.0.0.25", ACT_ACCEPT, MAPPED, 1 },
+					   { "127.0.0.26", ACT_REJECT, 0, 1 } };
+
+	for (size_t i = 0; i < base_array_size(told); i++) {
+		cr_expect_eq(requests_at(&told[i], 0), 1u);
+		cr_expect_eq(requests_at(&told[i], 8), 0u, "it is believed");
+		cr_expect_eq(requests_at(&told[i], 11), 1u, "and no longer");
 	}
+}
+
+/* What is no socket gets no port, so that nobody is asked */
+Test(mapper, a_failure_of_ones_own_is_not_remembered)
+{
+	struct sockaddr_in6 peer;
+	struct mapper m;
+
+	mapper_begin(&m, "127.0.0.27", ACT_ACCEPT);
+	address_make(&peer, "127.0.0.27", ASKED);
+	cr_expect_eq(mapper_port(-1, (void *)&peer, base_address_len(&peer), LIMIT), 0);
+	cr_expect_eq(port_at("127.0.0.27", LIMIT), MAPPED);
+	mapper_end(&m);
+	cr_expect_eq(m.requests, 1u);
 }
 
 Test(mapper, a_host_without_one)
@@ -194,9 +284,11 @@ Test(mapper, a_socket_of_both_families)
 {
 	struct sockaddr_in6 peer, name;
 	socklen_t len = sizeof(name);
-	int fd = socket(AF_INET6, SOCK_STREAM, 0);
 	struct mapper m;
+	int fd;
 
+	six_or_skip();
+	fd = socket(AF_INET6, SOCK_STREAM, 0);
 	mapper_begin(&m, "127.0.0.22", ACT_ACCEPT);
 	address_make(&peer, "127.0.0.22", ASKED);
 	base_address_map(&peer);
