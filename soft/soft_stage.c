@@ -148,7 +148,7 @@ void soft_stage_drop(struct soft_conn *c)
 }
 
 /* Whom we have refused ends first: siw does not read a Reply that comes with a FIN */
-static bool has_last_word(const struct soft_conn *c)
+static bool may_end_first(const struct soft_conn *c)
 {
 	return c->state != WARP_CONN_REJECTED || c->core.rdmap.ddp.mpa.role == MPA_INITIATOR;
 }
@@ -159,7 +159,7 @@ static int linger_send(struct soft_conn *c)
 	const struct rdmap_source none = { .get = NULL };
 	int err = soft_tx_flush(&c->io, &none, false);
 
-	if (err != -EAGAIN && has_last_word(c))
+	if (err != -EAGAIN && may_end_first(c))
 		soft_tx_shutdown(&c->io);
 	return err == -EAGAIN ? err : 0;
 }
