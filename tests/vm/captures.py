@@ -88,9 +88,10 @@ def is_solicited(session):
     return all(any("SE" in message.name for message in half) for half in session.messages)
 
 
-# What each connection of a capture is like whose name begins so
-HOLDS = {"keepalives": has_keepalive, "solicited": is_solicited,
-         "silence": lambda session: not has_keepalive(session)}
+# What each connection of a capture is like whose name begins so, and what is said where it is not
+HOLDS = {"keepalives": (has_keepalive, "no keepalive"),
+         "solicited": (is_solicited, "an end sends without Solicited Event"),
+         "silence": (lambda session: not has_keepalive(session), "a keepalive")}
 
 
 def by_decoder(path):
@@ -102,8 +103,8 @@ def by_decoder(path):
         known = set(siws_own(session, connection, path.stem.endswith(DEVICES)))
         bad += [f"port {session.initiator[1]} -> {session.responder[1]}: {problem}"
                 for problem in session.problems if problem not in known]
-        bad += [f"port {session.initiator[1]} -> {session.responder[1]}: no {name}"
-                for name, holds in HOLDS.items()
+        bad += [f"port {session.initiator[1]} -> {session.responder[1]}: {said}"
+                for name, (holds, said) in HOLDS.items()
                 if path.stem.startswith(name) and not holds(session)]
         messages += len(session.messages[0]) + len(session.messages[1])
     if not messages:
