@@ -167,6 +167,19 @@ static void unblock(struct rsock *s)
 	rsock_tx_unlock(s);
 }
 
+/*
+ * Who dies in sending may have entered octets in the books that never left. No grant comes for
+ * them, so who waits for room is to find that out himself
+ */
+static void sender_look(struct rsock *s)
+{
+	if (!rsock_load(&s->state->tx_lock.word) || rsock_is_foreign(s) ||
+	    rsock_levels(&s->base, NULL) & STREAM_WRITABLE)
+		return;
+	rsock_tx_lock(s);
+	rsock_tx_unlock(s);
+}
+
 int rsock_with_both(struct rsock *s, int (*fn)(struct rsock *s))
 {
 	int err;
@@ -200,6 +213,7 @@ static int rsock_progress(struct stream *stream)
 		rsock_pump(s);
 		rsock_nudge_look(s);
 		unblock(s); /* of what was sent, the input may tell */
+		sender_look(s);
 	}
 	/* That it is open somebody may wait for, edge or not */
 	rsock_tell(s, !err && !open ? ~rsock_edges(s) : before);

@@ -66,7 +66,7 @@ SHAPES = {
     "falling back, and not waiting": ("glw", 100000, 100000, None),
 }
 FALLING = [shape for shape in SHAPES if "g" in SHAPES[shape][0]]
-FALL = 0.08  # seconds, about
+FALL = 0.08  # seconds, at most
 IDLE = {"idle": ("i", 20000, 20000, None), "idle, long": ("il", 100000, 100000, None)}
 
 
@@ -154,12 +154,14 @@ class Run:
     def falling(self, job):
         shape, who, seed = job
         draw = random.Random(seed)
+        span = FALL
         for _ in range(TRIES):
             case = self.theatre.play(shape, SHAPES[shape], who,
-                                     stage.falling_back(draw.random() * FALL), seed)
+                                     stage.falling_back(draw.random() * span), seed)
             if case.falling or oracle.problems(case):
                 break
             seed = draw.randrange(1 << 32)
+            span *= 0.6
         return f"{shape}: {who} behind a Request", case
 
     def jobs(self):

@@ -368,6 +368,31 @@ Test(holders, death_inside_a_lock_ends_that_connection)
 	ends_destroy(other);
 }
 
+/* What it had booked has never left, and nobody grants room for it */
+Test(holders, a_death_in_sending_is_found_by_who_waits_for_room)
+{
+	struct stream *s[2];
+	struct stream_state *st;
+	pid_t pid;
+
+	ends_open(s);
+	st = rsock_of(s[1])->state;
+	OPS->share(s[1], STREAM_SHARE_FORK);
+	pid = fork();
+	if (!pid) {
+		OPS->joined(s[1]);
+		rsock_tx_lock(rsock_of(s[1]));
+		rsock_store(&st->tx.placed, rsock_load(&st->rx.window));
+		kill(getpid(), SIGKILL);
+	}
+	cr_assert_eq(place_wait(pid), -SIGKILL);
+	cr_expect_not(OPS->levels(s[1], NULL) & STREAM_WRITABLE);
+	OPS->progress(s[1]);
+	cr_expect(OPS->levels(s[1], NULL) & STREAM_WRITABLE);
+	cr_expect_eq(place_end_of(s[0]), -ECONNRESET);
+	ends_destroy(s);
+}
+
 /* --- what is left behind --- */
 
 /* Killed with both ends of @n connections */
