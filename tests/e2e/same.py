@@ -17,14 +17,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
 
 LIMIT = 60
+TCP_LIMIT = 15
+TCP_TRIES = 4
 HANGS = "it hangs"
 
 
-def said(command):
+def said(command, limit=LIMIT):
     """The lines of a program's output, and how it ended when it did not end well."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=LIMIT, text=True, errors="replace",
+                              timeout=limit, text=True, errors="replace",
                               env=dict(os.environ, WARPSOCK_LOG="err"))
     except subprocess.TimeoutExpired as late:
         return (late.stdout or b"").decode(errors="replace").splitlines() + [HANGS]
@@ -32,9 +34,19 @@ def said(command):
     return done.stdout.splitlines() + ending
 
 
+def tcp_said(command):
+    """The same of the kernel's own sockets. It forgets to wake one of two that splice to one pipe
+    when signals come: Linux 6.18 did so in 2 of 12 runs, without Warpsock."""
+    for _ in range(TCP_TRIES):
+        lines = said(command, TCP_LIMIT)
+        if HANGS not in lines:
+            break
+    return lines
+
+
 def compare(warpsock, program, name):
     expected = said([program, "--ddp", name])
-    tcp = said([program, name])
+    tcp = tcp_said([program, name])
     ddp = said([warpsock, "run", "--all", "--mode", "on", "--", program, name])
     if HANGS in tcp:
         return [f"TCP: {HANGS}"]
