@@ -4,6 +4,7 @@ from play import MIB
 
 NEEDS = ("apache2", "curl", "ab")
 VERSION = ("apache2", "-v")
+SERVED = {"PEER_NOT_MPA", "PEER_CLOSED"}  # ab leaves a connection that it has begun
 ASKED = {"PROBE_TIMEOUT", "PEER_NOT_MPA"}  # it answers once there is an end of line
 CONFIG = """
 ServerRoot /usr/lib/apache2
