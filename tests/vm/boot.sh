@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Boots the lab's kernel under software emulation and runs one script or command in it:
-#	boot.sh [-t SECONDS] [-o FOLDER] [-k KERNEL] [-n TAP | -w] SCRIPT [ARG...] | -- COMMAND...
+#	boot.sh [-t SECONDS] [-o FOLDER] [-k KERNEL] [-p PROCESSORS] [-n TAP | -w] \
+#		SCRIPT [ARG...] | -- COMMAND...
 # -w gives it two network cards, eth0 and eth1, on one wire, which can do AF_XDP without copies.
 # It sees this host's root read-only, /tmp and /run fresh, and FOLDER (build-vm/out) as /tmp/lab.
 # Its output comes here, its exit status is ours; 124 when the time was over, 125 when the guest
@@ -10,11 +11,12 @@ set -euo pipefail
 project=$(readlink -f "$(dirname "$(readlink -f "$0")")/../..")
 lab=$project/build-vm
 limit=300 out=$lab/out images=$lab network=() processors=2
-while getopts t:o:k:n:w option; do
+while getopts t:o:k:p:n:w option; do
 	case $option in
 	t) limit=$OPTARG ;;
 	o) out=$OPTARG ;;
 	k) [ "$OPTARG" = 6.1 ] || images=$lab/$OPTARG ;;
+	p) processors=$OPTARG ;;
 	n) network=(-netdev "tap,id=net,ifname=$OPTARG,script=no,downscript=no"
 		-device "virtio-net-pci,netdev=net,mac=52:54:00:07:00:01") ;;
 	w) for i in 0 1; do # the driver takes memory of AF_XDP's only for such a device

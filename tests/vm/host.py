@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Boots a guest whose peer is this host, over a TAP, and runs here what it asks for.
 
-    unshare --net tests/vm/host.py SECONDS KERNEL SCRIPT
+    unshare --net tests/vm/host.py WORDS-FOR-BOOT.SH...
 
     +--- the guest ---------------+          +--- a namespace of this host ------------+
     |  rdma-core's programs, siw0 |          |  Warpsock's programs                    |
@@ -71,11 +71,10 @@ def serve(machine):
 
 
 def main():
-    limit, kernel, script = sys.argv[1:]
     for command in NETWORK:
         subprocess.run(command.split(), check=True)
     ASKED.mkdir(parents=True, exist_ok=True)
-    machine = subprocess.Popen([HERE / "boot.sh", "-t", limit, "-k", kernel, "-n", "up0", script])
+    machine = subprocess.Popen([HERE / "boot.sh", "-n", "up0", *sys.argv[1:]])
     try:
         serve(machine)
     finally:

@@ -100,7 +100,7 @@ def tried(plan):
     with lab.lock():
         lab.prepare("6.1")
         todo = [script for name, wanted in plan.items() for script in scripts_of(name, wanted)]
-        died = lab.run_all(todo, "6.1", lab.GUESTS)
+        died = lab.run_all(todo, lab.Guests())
         found = {name: (set(), set()) for name in plan}
         for script in todo:
             for into, patterns in zip(found[script.fault], judge(script, died)):

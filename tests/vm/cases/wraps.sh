@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # More than 2^17 messages each way on one connection: every 16-bit counter wraps twice
-# Limit: 900
+# Limit: 2000
 # Table: software-librspreload librspreload-software verbs-software verbs-verbs verbs-librspreload
 port=7900
 messages=132000
-limit=170
+limit=390
 
 # TCP's octets that have gone over the link: less its packets' headers, at most
 carried() {
