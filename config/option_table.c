@@ -131,13 +131,15 @@ static const struct config_option options[] = {
 		.unit = "ms",
 		.fallback = "0",
 		.max = 10 * BASE_NS_PER_S,
-		.text = "How long a connect of software in mode on waits for the port mapper of "
-			"the peer's host (iwpmd, UDP port 3935) to say at which TCP port a "
-			"device's listener stands, before it goes to the port that the program "
-			"has named. 0 is not to ask. An answer, or that there is none, is "
-			"remembered for ten seconds. A connect that does not wait waits for this, "
-			"too; a signal does not end it, and its handler runs behind it. The "
-			"socket is bound to an address and a port before it asks.",
+		.text = "How long a connect of software that sends a Request waits for "
+			"the port mapper of the peer's host (iwpmd, UDP port 3935) to say "
+			"at which TCP port a device's listener stands, before it goes to "
+			"the port that the program has named; in mode auto it goes there, "
+			"too, when it comes to nothing at the other. 0 is not to ask. An "
+			"answer, or that there is none, is remembered for ten seconds. A "
+			"connect that does not wait waits for this, too; a signal does not "
+			"end it, and its handler runs behind it. The socket is bound to an "
+			"address and a port before it asks.",
 	},
 	[CONFIG_START] = {
 		.name = "WARPSOCK_START",

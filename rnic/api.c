@@ -26,7 +26,7 @@
 	 WARP_ACCESS_REMOTE_ATOMIC)
 #define CONN_FLAGS_ALL                                                              \
 	(WARP_CONN_NO_CRC | WARP_CONN_MARKERS | WARP_CONN_REV1 | WARP_CONN_NO_P2P | \
-	 WARP_CONN_RTR_SEND | WARP_CONN_RTR_WRITE | WARP_CONN_RTR_READ)
+	 WARP_CONN_RTR_SEND | WARP_CONN_RTR_WRITE | WARP_CONN_RTR_READ | WARP_CONN_PORT_MAPPER)
 
 const char *warp_version(void)
 {

@@ -11,14 +11,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/heap.h"
 #include "base/sockutil.h"
+#include "llp/mapper.h"
 #include "soft/soft_conn.h"
 #include "soft/soft_fd.h"
 
 #define IN_CAP (2 * SOFT_FPDU_MAX)
+#define MAPPER_NS (3 * BASE_NS_PER_S)
 
 void soft_conn_free(struct soft_conn *c)
 {
@@ -206,20 +209,32 @@ err_free_conn:
 	return err;
 }
 
+/* Who serves may be a device, whose listener stands elsewhere */
+static void ask_mapper(int fd, struct sockaddr_storage *peer, socklen_t len)
+{
+	in_port_t port = llp_mapper_port(fd, (struct sockaddr *)peer, len, MAPPER_NS);
+
+	if (port)
+		base_address_set_port((struct sockaddr_in6 *)peer, port);
+}
+
 int soft_connect(struct warp_qp *qp, const struct sockaddr *addr, socklen_t len,
 		 const struct warp_conn_param *param, struct warp_conn **out)
 {
+	struct sockaddr_storage peer = { 0 };
 	struct soft_qp *q = soft_qp_of(qp);
 	struct soft_conn *c;
-	int err, fd = soft_fd_socket(addr->sa_family);
+	int err, fd;
 
+	if (len > sizeof(peer))
+		return -EINVAL;
+	memcpy(&peer, addr, len);
+	fd = soft_fd_socket(addr->sa_family);
 	if (fd < 0)
 		return fd;
-	if (len > sizeof(c->peer)) {
-		base_fd_close(fd);
-		return -EINVAL;
-	}
-	if (connect(fd, addr, len) && errno != EINPROGRESS) {
+	if (param->flags & WARP_CONN_PORT_MAPPER)
+		ask_mapper(fd, &peer, len);
+	if (connect(fd, (struct sockaddr *)&peer, len) && errno != EINPROGRESS) {
 		err = -errno;
 		base_fd_close(fd);
 		return err;
@@ -227,7 +242,7 @@ int soft_connect(struct warp_qp *qp, const struct sockaddr *addr, socklen_t len,
 	err = soft_conn_create(q->dev, fd, MPA_INITIATOR, SOFT_STAGE_TCP, param, &c);
 	if (err)
 		return err;
-	memcpy(&c->peer, addr, len);
+	c->peer = peer;
 	return initiator_begin(q, c, out);
 }
 

@@ -212,13 +212,13 @@ static int end_begin(struct rsock *s, uint64_t limit)
 }
 
 /*
- * Is it one that may yet close? Not who has closed or said nothing. A device ends both directions;
- * and the program's own port would not be free for a while
+ * Is it one that may yet close? Not who was not there, has closed or said nothing. A device ends
+ * both directions; and the program's own port would not be free for a while
  */
 static bool may_close(const struct rsock *s, int error)
 {
 	return !s->mem.native && !base_address_port(&s->state->again.name) && error != ETIMEDOUT &&
-	       error != ECONNRESET;
+	       error != ECONNRESET && error != EHOSTUNREACH;
 }
 
 int rsock_again_begin(struct rsock *s, int error, uint64_t due)

@@ -62,7 +62,8 @@ static struct stream_made made_of(const struct stream_param *param, const struct
 		.flags = (param->initiator ? STREAM_INITIATOR : 0) |
 			 (param->only ? STREAM_ONLY : 0) | (param->probe ? STREAM_PROBE : 0) |
 			 (param->no_crc ? STREAM_NO_CRC : 0) |
-			 (param->markers ? STREAM_MARKERS : 0),
+			 (param->markers ? STREAM_MARKERS : 0) |
+			 (param->detour ? STREAM_DETOUR : 0),
 		.ring = ring,
 		.chunk = chunk_of(ring),
 		.credits = param->credits ? param->credits : STREAM_CREDITS,
@@ -100,6 +101,7 @@ static void made_take(struct rsock *s, const struct stream_made *made, const str
 	s->probe = made->flags & STREAM_PROBE;
 	s->no_crc = made->flags & STREAM_NO_CRC;
 	s->markers = made->flags & STREAM_MARKERS;
+	s->detour = made->flags & STREAM_DETOUR;
 	s->ring = made->ring;
 	s->chunk = made->chunk;
 	s->credits = (uint16_t)made->credits;

@@ -61,8 +61,9 @@ struct stream_param {
 	 * The active side only tries: when TCP is connected and start-up fails, the connection is
 	 * dropped, and -ENOMSG says so, when the descriptor has connected again to @peer, by
 	 * the port of @name if that has one, or cannot. Without @peer that is the caller's.
+	 * @detour: the descriptor connects elsewhere than to @peer, and the same when it cannot.
 	 */
-	bool probe;
+	bool probe, detour;
 	const struct sockaddr_storage *peer, *name;
 	uint32_t peer_len;
 	bool markers;		 /* ask for them in what the peer sends */

@@ -52,7 +52,7 @@ struct rsock {
 	const char *dir;
 	uint64_t cookie;
 	/* As it was made */
-	bool initiator, only, probe, no_crc, markers;
+	bool initiator, only, probe, detour, no_crc, markers;
 	unsigned int start_rtts;
 	uint16_t credits;
 	uint32_t ring, chunk; /* octets; powers of two */

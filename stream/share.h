@@ -19,6 +19,7 @@ enum stream_made_flag {
 	STREAM_PROBE = 0x04,
 	STREAM_NO_CRC = 0x08,
 	STREAM_MARKERS = 0x10,
+	STREAM_DETOUR = 0x20,
 };
 
 /* How it was made; each process takes its copy when it comes to the stream, and goes by that */

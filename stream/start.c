@@ -382,7 +382,7 @@ static int start_failed(struct rsock *s, int err)
 {
 	/* Who accepts a connection that is reset already finds that where another one connects */
 	bool up = !s->initiator || rsock_load(&s->state->stage) == STREAM_STARTING;
-	bool probed = s->probe && up && !rsock_is_apart(s);
+	bool probed = s->probe && (up || s->detour) && !rsock_is_apart(s);
 	bool plain = probed || (err == -ENOMSG && !s->only);
 	/* What a device would have carried has no TCP connection yet */
 	bool anew = probed || (err == -ENOMSG && s->mem.native);
@@ -391,6 +391,8 @@ static int start_failed(struct rsock *s, int err)
 	rsock_start_over(s);
 	if (rsock_is_apart(s) && err != -ENOMSG)
 		err = -ENODEV;
+	else if (probed && !up)
+		err = -EHOSTUNREACH;
 	rsock_store(&s->start_error, plain || probed ? 0 : (uint32_t)-err);
 	if (err == -ENOMSG && s->only) {
 		base_warn("stream: the peer speaks plain TCP, which is refused");

@@ -27,6 +27,7 @@ static const char usage[] =
 	"  --provider NAME    who does RDMA\n"
 	"  --no-crc, --markers, --rev1, --no-p2p    what to ask for in MPA\n"
 	"  --rtr FORM    send, write or read, may be given several times\n"
+	"  --port-mapper      client: ask the peer's port mapper for the port\n"
 	"  -h, --help    this text;  --version\n";
 
 enum long_option { OPT_PROVIDER = 256, OPT_RTR, OPT_VERSION, OPT_FLAG };
@@ -40,6 +41,7 @@ static const struct option long_options[] = {
 	{ "markers", no_argument, NULL, OPT_FLAG + WARP_CONN_MARKERS },
 	{ "rev1", no_argument, NULL, OPT_FLAG + WARP_CONN_REV1 },
 	{ "no-p2p", no_argument, NULL, OPT_FLAG + WARP_CONN_NO_P2P },
+	{ "port-mapper", no_argument, NULL, OPT_FLAG + WARP_CONN_PORT_MAPPER },
 	{ 0 },
 };
 

@@ -28,6 +28,8 @@ enum warp_conn_flag {
 	WARP_CONN_RTR_SEND = 0x10,
 	WARP_CONN_RTR_WRITE = 0x20,
 	WARP_CONN_RTR_READ = 0x40,
+	/* warp_connect() first asks the peer's port mapper where a device's listener stands */
+	WARP_CONN_PORT_MAPPER = 0x80,
 };
 
 /* ird and ord: the device's default; or not said, the programs see to it (RFC 6581) */

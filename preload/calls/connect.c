@@ -19,11 +19,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sockutil.h"
+#include "llp/mapper.h"
 #include "preload/guard/barred.h"
 #include "preload/guard/nap.h"
 #include "preload/rules/choose.h"
 #include "preload/rules/host.h"
-#include "preload/rules/mapper.h"
 #include "preload/rules/plain.h"
 #include "preload/rules/probe.h"
 #include "preload/rules/report.h"
@@ -220,18 +220,18 @@ static long connect_plain(struct sock *s, int fd, const struct sockaddr *addr, s
 }
 
 /* Who serves may be a device, whose listener stands elsewhere */
-static long connect_mapped(const struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
+static long connect_mapped(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
-	uint64_t limit = s->mode == CONFIG_USE_DDP ? sock_config.mapper : 0;
-	in_port_t port = mapper_port(fd, addr, len, limit);
+	in_port_t port = llp_mapper_port(fd, addr, len, sock_config.mapper);
+	socklen_t mapped_len = base_min(len, (socklen_t)sizeof(struct sockaddr_in6));
 	struct sockaddr_in6 mapped;
 
-	if (!port)
+	s->detour = port && port != base_address_port(addr);
+	if (!s->detour)
 		return base_sock_connect(fd, addr, len);
-	len = base_min(len, (socklen_t)sizeof(mapped));
-	memcpy(&mapped, addr, len);
+	memcpy(&mapped, addr, mapped_len);
 	base_address_set_port(&mapped, port);
-	return base_sock_connect(fd, (struct sockaddr *)&mapped, len);
+	return base_sock_connect(fd, (struct sockaddr *)&mapped, mapped_len);
 }
 
 static long connect_ddp(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len,
@@ -300,6 +300,7 @@ static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, soc
 	if (choice.mode == CONFIG_USE_TCP)
 		return connect_plain(s, fd, addr, len, choice.reason);
 	sock_remember(s, addr, len);
+	s->detour = false;
 	option_prepare(fd, &s->option);
 	s->mode = choice.mode;
 	s->probing = choice.mode == CONFIG_USE_AUTO;

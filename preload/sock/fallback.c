@@ -62,6 +62,7 @@ enum config_reason sock_reason(int err)
 	} reasons[] = {
 		{ ETIMEDOUT, CONFIG_REASON_PROBE_TIMEOUT },
 		{ ECONNREFUSED, CONFIG_REASON_REFUSED },
+		{ EHOSTUNREACH, CONFIG_REASON_UNREACHABLE },
 		{ EPROTONOSUPPORT, CONFIG_REASON_PEER_PARAMETERS },
 		{ ECONNRESET, CONFIG_REASON_PEER_CLOSED },
 		{ EPIPE, CONFIG_REASON_PEER_CLOSED },
@@ -146,6 +147,7 @@ static int begin_anew(struct sock *s)
 	__atomic_store_n(&s->reported, true, __ATOMIC_RELAXED); /* it was none yet */
 	sock_forget_stream(s);
 	provider_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
+	s->detour = false;
 	tcp = base_sock_connect(s->fd, (struct sockaddr *)&s->peer, s->peer_len);
 	if (tcp && tcp != -EINPROGRESS)
 		return (int)tcp;

@@ -270,7 +270,7 @@ static struct sock *sock_alloc(int fd)
 	s->peer_len = 0;
 	s->severed = 0;
 	s->announced = -1;
-	s->probing = s->late = s->wrote = s->unsettled = s->fixed = false;
+	s->probing = s->detour = s->late = s->wrote = s->unsettled = s->fixed = false;
 	s->accepted = s->attended = s->own = s->heir = s->lent = s->common = false;
 	s->option = (struct option_kept){ 0 };
 	s->turn = (struct turn){ 0 };
@@ -365,6 +365,7 @@ static void param_wishes(struct stream_param *param, const struct sock *s)
 	param->ring = s->wish.ring;
 	param->credits = sock_config.credits;
 	param->probe = s->probing;
+	param->detour = s->detour;
 	param->peer = &s->peer;
 	param->peer_len = s->peer_len;
 	param->name = &s->name;

@@ -67,6 +67,7 @@ struct sock {
 	struct sockaddr_storage peer; /* a client's, from connect() on */
 	socklen_t peer_len;
 	bool probing;	  /* it only tries: else its peer is plain TCP */
+	bool detour;	  /* it tries at another port than that of its peer (llp/mapper.h) */
 	int announced;	  /* a listener's, preload/rules/host.h; -1 */
 	bool late, wrote; /* atomic: it speaks TCP, but a Request may come; it has written */
 	bool confined;	  /* atomic; preload/wait/confine.c; the time-outs are as they were then */

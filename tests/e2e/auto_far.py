@@ -4,18 +4,10 @@
 
     auto_far.py WARPSOCK
 
-    client --- tun near --- a process that holds each packet back --- tun far --- server
-    one network namespace                                             another one
-
-At last that process is gone: who sends hears of it by TCP's time, who waits does not.
+At last the way between the two ends is cut (far.py): who sends hears of it by TCP's time, who waits
+does not.
 """
-import ctypes
-import fcntl
-import heapq
 import os
-import select
-import signal
-import struct
 import subprocess
 import sys
 import time
@@ -25,14 +17,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import tap  # noqa: E402
+from far import SERVER, Far, inside  # noqa: E402
 from launch import Stage, differences, in_time  # noqa: E402
 
 WAY = 0.25  # seconds
 TRIP = 2 * WAY
-SERVER, PORT = "10.9.0.2", "7000"
-CLONE_NEWNET = 0x40000000
-TUNSETIFF, IFF_TUN_NO_PI = 0x400454CA, 0x1001
-libc = ctypes.CDLL(None, use_errno=True)
+PORT = "7000"
 UNSET = {"WARPSOCK_PROBE_TIMEOUT": "auto", "WARPSOCK_GRACE": "auto"}
 
 # Two connections at once, and how long each took to answer
@@ -113,58 +103,6 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as sock:
 """
 
 
-def tun(name, address):
-    fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
-    fcntl.ioctl(fd, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TUN_NO_PI))
-    for words in (["addr", "add", address, "dev", name], ["link", "set", name, "up"],
-                  ["link", "set", "lo", "up"]):
-        subprocess.run(["ip", *words], check=True)
-    return fd
-
-
-def hold_back(near, far):
-    """Takes packets from one end to the other, each after WAY."""
-    packets, number = [], 0
-    while True:
-        left = max(packets[0][0] - time.monotonic(), 0) if packets else None
-        for fd in select.select([near, far], [], [], left)[0]:
-            number += 1
-            heapq.heappush(packets, (time.monotonic() + WAY, number,
-                                     far if fd == near else near, os.read(fd, 65536)))
-        while packets and packets[0][0] <= time.monotonic():
-            os.write(*packets[0][2:])
-            heapq.heappop(packets)
-
-
-class Far:
-    """The two namespaces: this process's, and the one in which servers are started."""
-
-    def __init__(self):
-        near = tun("near", "10.9.0.1/24")
-        here = os.open("/proc/self/ns/net", os.O_RDONLY)
-        if libc.unshare(CLONE_NEWNET):
-            raise OSError(ctypes.get_errno(), "unshare")
-        far = tun("far", SERVER + "/24")
-        self.there = os.open("/proc/self/ns/net", os.O_RDONLY)
-        libc.setns(here, CLONE_NEWNET)
-        self.pid = os.fork()
-        if not self.pid:
-            try:
-                hold_back(near, far)
-            finally:
-                os._exit(1)
-
-    def enter(self):
-        if libc.setns(self.there, CLONE_NEWNET):
-            os._exit(1)
-
-    def end(self):
-        if self.pid:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-        self.pid = 0
-
-
 def meet(warpsock, far, server, client, modes, check):
     """@modes: for the launcher, None: without it."""
     with Stage(warpsock) as stage:
@@ -239,14 +177,9 @@ def lose(warpsock, far):
 
 def main():
     warpsock = os.path.abspath(sys.argv[1])
-    if not sys.argv[2:]:
-        unshare = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"])]
-        if subprocess.run([*unshare, sys.executable, "-c", "open('/dev/net/tun', 'r+b', 0)"],
-                          capture_output=True, check=False).returncode:
-            print("1..0 # SKIP no network namespace with a TUN device is to be had")
-            return
-        os.execvp(unshare[0], [*unshare, sys.executable, __file__, warpsock, "inside"])
-    writer, far = tap.Writer(), Far()
+    if not inside():
+        return
+    writer, far = tap.Writer(), Far(WAY)
     try:
         for name, *what in (
                 ("an answer is waited for by the round trip, and so is another's",

@@ -258,7 +258,7 @@ Test(api, post_send_knows_each_opcode)
 
 Test(api, posts_what_stands_before_the_first_bad_one)
 {
-	struct warp_send_wr wr[4] = { [2] = { .flags = 0x80 } };
+	struct warp_send_wr wr[4] = { [2] = { .flags = 0x100 } };
 	struct warp_recv_wr rv[4] = { [3] = { .sg = too_many, .num_sge = 2 } };
 
 	PASSED(warp_qp_post_send(&fake_qp, wr, 4), "qp_post_send", &fake_qp, wr, 2);
@@ -336,8 +336,8 @@ static const struct {
 	{ { NULL, 0, WARP_DEPTH_NONE, WARP_DEPTH_NONE, 0, 0 }, FAKE_ANSWER },
 	{ { NULL, 0, 0x4000, 1, 0, 0 }, -EINVAL },
 	{ { NULL, 0, 1, 0xFFFE, 0, 0 }, -EINVAL },
-	{ { NULL, 0, 1, 1, 0x7F, 1 }, FAKE_ANSWER },
-	{ { NULL, 0, 1, 1, 0x80, 0 }, -EINVAL },
+	{ { NULL, 0, 1, 1, 0xFF, 1 }, FAKE_ANSWER },
+	{ { NULL, 0, 1, 1, 0x100, 0 }, -EINVAL },
 	{ { NULL, 0, 1, 1, 0, -1 }, -EINVAL },
 };
 
@@ -411,7 +411,7 @@ static bool is_open(int fd)
 
 Test(api, socket_is_taken_over_also_on_failure)
 {
-	struct warp_conn_param bad = { .flags = 0x80 };
+	struct warp_conn_param bad = { .flags = 0x100 };
 	int fd = eventfd(0, 0);
 
 	PASSED(warp_connect_fd(&fake_qp, fd, NULL, &conn_out), "connect_fd", &fake_qp, &conn_out,

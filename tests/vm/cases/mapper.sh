@@ -43,6 +43,17 @@ met() {
 	if [ $status = 0 ]; then ends server 20; else stop server; fi
 }
 
+# pinged STANDS NAMED OPTION...: rping on siw at one port, warp-rping that names another one
+pinged() {
+	local status=0
+	start server rping -s -a $SIW -p $1
+	await_port server $1
+	in_peer timeout -k 2 60 "$apps/examples/warp-rping" -c -a $SIW -p $2 -C 3 "${@:3}" ||
+		status=$?
+	gone server 2 || stop server
+	return $status
+}
+
 start mapper iwpmd -s
 mapper=${pid_of[mapper]}
 for ((i = 0; i < 100; i++)); do
@@ -57,6 +68,12 @@ capture mapped
 check "the port mapper says where the listener stands" met librspreload 7702 software 7701
 check "a listener that stands where it says" met librspreload 7703 software 7703
 check "a host without a port mapper" met software 7704 software 7704
+mapped 7706 7707
+mode=(--use "auto client * $SIW:*")
+check "in mode auto" met librspreload 7707 software 7706
+mode=(--all --mode on)
+mapped 7708 7709
+check "of queue pairs" pinged 7709 7708 --port-mapper
 end_capture mapped
 stop mapper
 check "the port mapper is gone" met librspreload 7705 software 7705

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#ifndef PRELOAD_MAPPER_H
-#define PRELOAD_MAPPER_H
+#ifndef LLP_MAPPER_H
+#define LLP_MAPPER_H
 
 #include <netinet/in.h>
 #include <stdint.h>
@@ -11,6 +11,6 @@
  * @limit ns, in the network's order; 0: it tells none, and the listener stands where it says. What
  * was told is believed for some seconds. Where it is asked, @fd, which is to connect, gets a port.
  */
-in_port_t mapper_port(int fd, const struct sockaddr *peer, socklen_t len, uint64_t limit);
+in_port_t llp_mapper_port(int fd, const struct sockaddr *peer, socklen_t len, uint64_t limit);
 
 #endif

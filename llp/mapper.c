@@ -13,7 +13,7 @@
  * What was told is one word for each address, so that nobody waits for a lock, in a forked child
  * either. Two addresses of one word take each other's place.
  */
-#include "preload/rules/mapper.h"
+#include "llp/mapper.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -258,7 +258,7 @@ static in_port_t port_of(int tcp, const struct sockaddr_in6 *peer, uint64_t limi
 	return port;
 }
 
-in_port_t mapper_port(int fd, const struct sockaddr *peer, socklen_t len, uint64_t limit)
+in_port_t llp_mapper_port(int fd, const struct sockaddr *peer, socklen_t len, uint64_t limit)
 {
 	struct sockaddr_in6 addr = { 0 };
 	int saved = errno;

@@ -2,7 +2,7 @@
 /*
  * What a port mapper may say, and what is made of it. Mappers are at loopback addresses.
  */
-#include "preload/rules/mapper.h"
+#include "llp/mapper.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -187,7 +187,7 @@ static uint16_t port_at(const char *addr, uint64_t limit)
 
 	address_make(&peer, addr, ASKED);
 	fd = socket(peer.sin6_family, SOCK_STREAM, 0);
-	port = mapper_port(fd, (void *)&peer, base_address_len(&peer), limit);
+	port = llp_mapper_port(fd, (void *)&peer, base_address_len(&peer), limit);
 	close(fd);
 	return be16toh(port);
 }
@@ -263,7 +263,7 @@ Test(mapper, a_failure_of_ones_own_is_not_remembered)
 
 	mapper_begin(&m, "127.0.0.27", ACT_ACCEPT);
 	address_make(&peer, "127.0.0.27", ASKED);
-	cr_expect_eq(mapper_port(-1, (void *)&peer, base_address_len(&peer), LIMIT), 0);
+	cr_expect_eq(llp_mapper_port(-1, (void *)&peer, base_address_len(&peer), LIMIT), 0);
 	cr_expect_eq(port_at("127.0.0.27", LIMIT), MAPPED);
 	mapper_end(&m);
 	cr_expect_eq(m.requests, 1u);
@@ -292,7 +292,7 @@ Test(mapper, a_socket_of_both_families)
 	mapper_begin(&m, "127.0.0.22", ACT_ACCEPT);
 	address_make(&peer, "127.0.0.22", ASKED);
 	base_address_map(&peer);
-	cr_expect_eq(mapper_port(fd, (void *)&peer, sizeof(peer), LIMIT), htobe16(MAPPED));
+	cr_expect_eq(llp_mapper_port(fd, (void *)&peer, sizeof(peer), LIMIT), htobe16(MAPPED));
 	cr_expect_eq(getsockname(fd, (void *)&name, &len), 0);
 	mapper_end(&m);
 	cr_expect_neq(m.port, 0);
@@ -315,7 +315,7 @@ Test(mapper, an_address_that_the_program_has_chosen)
 	address_make(&own, "127.0.0.5", 0);
 	cr_assert_eq(setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one)), 0);
 	cr_assert_eq(bind(fd, (void *)&own, base_address_len(&own)), 0);
-	cr_expect_eq(mapper_port(fd, (void *)&peer, base_address_len(&peer), LIMIT),
+	cr_expect_eq(llp_mapper_port(fd, (void *)&peer, base_address_len(&peer), LIMIT),
 		     htobe16(MAPPED));
 	cr_expect_eq(getsockname(fd, (void *)&name, &len), 0);
 	mapper_end(&m);
@@ -337,7 +337,7 @@ Test(mapper, what_is_no_part_of_an_address)
 
 		address_make(&peer, "127.0.0.24", ASKED);
 		memset(((struct sockaddr_in *)&peer)->sin_zero, i + 1, 8);
-		cr_expect_eq(mapper_port(fd, (void *)&peer, sizeof(struct sockaddr_in), LIMIT),
+		cr_expect_eq(llp_mapper_port(fd, (void *)&peer, sizeof(struct sockaddr_in), LIMIT),
 			     htobe16(MAPPED));
 		close(fd);
 	}
