@@ -428,6 +428,7 @@ static void linger(struct verbs_conn *c)
 int verbs_conn_destroy(struct warp_conn *conn)
 {
 	struct verbs_conn *c = verbs_conn_of(conn);
+	struct verbs_device *d = c->dev;
 
 	verbs_progress_remove(c);
 	if (c->closing)
@@ -440,7 +441,7 @@ int verbs_conn_destroy(struct warp_conn *conn)
 	pthread_mutex_unlock(&c->lock);
 	if (c->qp)
 		qp_detach(c, c->qp);
-	verbs_device_put(c->dev);
 	verbs_conn_free(c);
+	verbs_device_put(d);
 	return 0;
 }

@@ -87,12 +87,13 @@ int verbs_cq_create(struct warp_device *dev, unsigned int entries, struct warp_c
 
 int verbs_cq_destroy(struct warp_cq *wcq)
 {
+	struct verbs_device *d = verbs_device_of(wcq->dev);
 	struct verbs_cq *cq = verbs_cq_of(wcq);
 
 	if (__atomic_load_n(&cq->users, __ATOMIC_ACQUIRE)) /* pairs with verbs_qp_destroy() */
 		return -EBUSY;
-	verbs_device_put(verbs_device_of(wcq->dev));
 	cq_free(cq);
+	verbs_device_put(d);
 	return 0;
 }
 

@@ -80,9 +80,10 @@ int verbs_listen(struct warp_device *dev, const struct sockaddr *addr, socklen_t
 int verbs_listener_destroy(struct warp_listener *wl)
 {
 	struct verbs_listener *l = listener_of(wl);
+	struct verbs_device *d = l->dev;
 
-	verbs_device_put(l->dev);
 	listener_free(l);
+	verbs_device_put(d);
 	return 0;
 }
 

@@ -161,12 +161,12 @@ static bool attr_valid(const struct verbs_device *d, const struct warp_qp_attr *
 	       a->max_recv_sge <= sge && a->max_inline <= VERBS_INLINE_MAX;
 }
 
-static void users_add(const struct verbs_qp *q, unsigned int n)
+static void users_add(struct verbs_pd *pd, const struct warp_qp_attr *attr, unsigned int n)
 {
 	/* Pairs with the look of each object's destroy */
-	__atomic_add_fetch(&q->pd->users, n, __ATOMIC_RELEASE);
-	__atomic_add_fetch(&verbs_cq_of(q->attr.send_cq)->users, n, __ATOMIC_RELEASE);
-	__atomic_add_fetch(&verbs_cq_of(q->attr.recv_cq)->users, n, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&pd->users, n, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&verbs_cq_of(attr->send_cq)->users, n, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&verbs_cq_of(attr->recv_cq)->users, n, __ATOMIC_RELEASE);
 }
 
 static void qp_free(struct verbs_qp *q)
@@ -239,7 +239,7 @@ int verbs_qp_create(struct warp_pd *pd, const struct warp_qp_attr *attr, struct 
 		return err;
 	}
 	halves_link(q, true);
-	users_add(q, 1);
+	users_add(q->pd, attr, 1);
 	*out = &q->qp;
 	return 0;
 }
@@ -247,6 +247,8 @@ int verbs_qp_create(struct warp_pd *pd, const struct warp_qp_attr *attr, struct 
 int verbs_qp_destroy(struct warp_qp *qp)
 {
 	struct verbs_qp *q = verbs_qp_of(qp);
+	const struct warp_qp_attr attr = q->attr;
+	struct verbs_pd *pd = q->pd;
 	bool busy;
 
 	pthread_mutex_lock(&q->lock);
@@ -257,7 +259,8 @@ int verbs_qp_destroy(struct warp_qp *qp)
 	halves_link(q, false);
 	if (q->ibv)
 		verbs_call(ibv_destroy_qp)(q->ibv);
-	users_add(q, -1u);
 	qp_free(q);
+	/* Last: who waits for it destroys the others at once */
+	users_add(pd, &attr, -1u);
 	return 0;
 }
