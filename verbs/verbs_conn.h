@@ -70,7 +70,7 @@ static inline uint8_t verbs_conn_ord(const struct verbs_conn *c)
 
 /* --- verbs_conn.c ------------------------------------------------------------------------- */
 
-/* @id's connection, in @state; on failure the id is still the caller's */
+/* In @state, and without an id: that is the caller's to find */
 int verbs_conn_create(struct verbs_device *d, enum warp_conn_state state, struct verbs_conn **out);
 /* With its id and without a queue pair */
 void verbs_conn_free(struct verbs_conn *c);

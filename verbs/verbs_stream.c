@@ -201,7 +201,7 @@ static struct rdma_conn_param conn_param(const struct verbs_stream *s, const voi
 	return (struct rdma_conn_param){
 		.private_data = pd,
 		.private_data_len = (uint8_t)len,
-		/* As rsockets says it */
+		/* As rsockets asks; what answers there echoes it, ours says 0: nobody Reads */
 		.initiator_depth = verbs_load(&s->phase) == VERBS_RESOLVED,
 		.flow_control = 1,
 		.retry_count = 7,
