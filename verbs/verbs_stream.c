@@ -361,7 +361,7 @@ static void carrier_abort(const struct rnic_stream_mem *mem, int fd)
 	while (verbs_load(&s->phase) == VERBS_OPEN && !verbs_stream_idle(s) &&
 	       !base_deadline_passed(limit, base_now()))
 		if (ibv_poll_cq(s->cq, 1, &wc) == 1 && !(wc.wr_id & 1))
-			verbs_store(&s->done, s->done + 1);
+			verbs_stream_done(s);
 		else
 			base_poll(NULL, 0, base_deadline(base_now(), BASE_NS_PER_MS));
 	verbs_call(rdma_disconnect)(s->id);

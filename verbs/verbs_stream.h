@@ -78,7 +78,7 @@ struct verbs_stream {
 	uint64_t out_at;   /* * tx: octets of out that were taken, ever */
 	uint64_t out_done; /* * rx: those that are free again */
 	uint32_t posted;   /* * tx */
-	uint32_t done;	   /* * rx */
+	uint32_t done;	   /* * atomic: rx, and the end without a lock */
 	/* Where the first Write went, written once: * tx; 0: none has */
 	uint32_t window_key;
 	uint64_t window_to;
@@ -163,6 +163,12 @@ bool verbs_stream_nudge_go(struct verbs_stream *s);
 void verbs_stream_nudge_heard(struct verbs_stream *s);
 /* Or the connection ends */
 void verbs_stream_nudge_end(struct verbs_stream *s);
+
+/* One that was posted is over, whoever has found it */
+static inline void verbs_stream_done(struct verbs_stream *s)
+{
+	__atomic_add_fetch(&s->done, 1, __ATOMIC_RELEASE); /* pairs with verbs_load() */
+}
 
 /* What a completion is of */
 static inline uint64_t verbs_stream_id(bool received, uint64_t number)

@@ -47,7 +47,7 @@ static int message_take(struct verbs_stream *s, const struct rnic_sink *sink,
 static void sent_note(struct verbs_stream *s, const struct rnic_sink *sink, const struct ibv_wc *wc)
 {
 	verbs_store(&s->out_done, wc->wr_id >> 1);
-	verbs_store(&s->done, s->done + 1);
+	verbs_stream_done(s);
 	sink->room(sink->ctx);
 }
 

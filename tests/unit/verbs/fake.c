@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -474,15 +475,29 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited)
 	return 0;
 }
 
+/* Until another thread has got one, too */
+static void pair_wait(void)
+{
+	static unsigned int takers;
+	unsigned int n = __atomic_add_fetch(&takers, 1, __ATOMIC_RELAXED);
+
+	while (n & 1 && __atomic_load_n(&takers, __ATOMIC_RELAXED) == n)
+		sched_yield();
+}
+
 static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *out)
 {
 	struct queue *q = base_container_of(cq, struct queue, cq);
 	int got = 0;
 
+	if (fake.paired)
+		n = 1;
 	pthread_mutex_lock(&q->lock);
 	while (got < n && q->done_head != q->done_tail)
 		out[got++] = q->done[q->done_head++ % QUEUE];
 	pthread_mutex_unlock(&q->lock);
+	if (got && fake.paired)
+		pair_wait();
 	return got;
 }
 

@@ -32,6 +32,7 @@ struct fake {
 	struct ibv_send_wr sent[16];
 	unsigned int num_sent;
 	unsigned int made, destroyed; /* objects of all kinds */
+	bool paired; /* two threads that poll get a completion each, at the same time */
 };
 
 extern struct fake fake;

@@ -7,18 +7,22 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/fdutil.h"
 #include "fake.h"
 #include "verbs/verbs_stream.h"
 
 #define NATIVE verbs_native_ops
 #define STREAM verbs_stream_ops
+#define ROUNDS 3000
 
 static unsigned int heard;
 
@@ -381,5 +385,44 @@ Test(stream, a_child_while_the_timer_runs)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	NATIVE.unlisten(listener);
+	close_one(&mem);
+}
+
+static bool over; /* atomic */
+
+static void *receive(void *mem)
+{
+	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE))
+		STREAM.receive(mem, -1, &sink, 0);
+	return NULL;
+}
+
+/* The other thread may be slow to count */
+static bool is_idle_soon(const struct rnic_stream_mem *mem)
+{
+	uint64_t limit = base_deadline(base_now(), 10 * BASE_NS_PER_S);
+
+	while (!verbs_stream_idle(verbs_stream_of(mem)) && !base_deadline_passed(limit, base_now()))
+		sched_yield();
+	return verbs_stream_idle(verbs_stream_of(mem));
+}
+
+/* The last words of who ends it are not waited for when they have left, whoever has seen that */
+Test(stream, an_end_while_another_thread_receives)
+{
+	struct rnic_stream_mem mem = { 0 };
+	pthread_t thread;
+
+	open_one(&mem);
+	fake.paired = true;
+	cr_assert_eq(pthread_create(&thread, NULL, receive, &mem), 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		say(&mem);
+		say(&mem);
+		STREAM.carrier->abort(&mem, -1);
+		cr_assert(is_idle_soon(&mem), "round %d", i);
+	}
+	__atomic_store_n(&over, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
 	close_one(&mem);
 }
