@@ -5,7 +5,8 @@
  * They are not linked with, because libwarp and the interposer come into every program: these
  * two would bring libnl and a file descriptor or two along, on hosts without a device, too. So
  * the kernel is asked first whether there is one, and only then they are loaded, once and for
- * good: their drivers are plug-ins that cannot be unloaded safely.
+ * good: their drivers are plug-ins that cannot be unloaded safely. A host that has none of them
+ * hears of it once in each process.
  */
 #include "verbs/verbs_lib.h"
 
@@ -27,7 +28,8 @@
 struct verbs_lib verbs_lib;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool loaded; /* lock */
+/* Lock: what became of it; before, and as long as the host has no device, EAGAIN */
+static int loaded = -EAGAIN;
 
 /* Where any connect() may ask, and that takes none of the program's memory */
 static bool host_has_device(void)
@@ -103,13 +105,12 @@ static int load(void)
 
 int verbs_lib_load(void)
 {
-	int err = 0;
+	int err;
 
 	pthread_mutex_lock(&lock);
-	if (!loaded) {
-		err = host_has_device() ? load() : -ENODEV;
-		loaded = !err;
-	}
+	if (loaded == -EAGAIN && host_has_device())
+		loaded = load();
+	err = loaded == -EAGAIN ? -ENODEV : loaded;
 	pthread_mutex_unlock(&lock);
 	return err;
 }

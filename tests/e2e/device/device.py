@@ -122,6 +122,21 @@ def providers(writer, device):
                         wrong and [*wrong, *done.stdout.split("\n")])
 
 
+def unloadable(writer, device):
+    """A host that has the device and not the libraries: it is told of that once."""
+    folder = device.folder / "unloadable"
+    folder.mkdir()
+    (folder / "libibverbs.so.1").touch()
+    done, report = device.served(ALL, VERBS | {"LD_LIBRARY_PATH": str(folder)},
+                                 (ROOT / "vm/stream.py", "talk", "50000"))
+    lines = [line for line in done.stdout.split("\n") if "libibverbs" in line]
+    wrong = [] if not done.returncode and len(lines) == 1 else [f"status {done.returncode}"]
+    if report.get("fallbacks") != FALLEN:
+        wrong.append(f"reasons: {report.get('fallbacks')}")
+    writer.case("libraries that cannot be loaded: software serves, and one line says so",
+                wrong and [*wrong, *done.stdout.split("\n")])
+
+
 # Of a client (client.py): what it shows, the device, and how it ends
 CLIENTS = (
     ("a device's stream, close() of all there is, and connect() to nowhere", "carried", {}, 0),
@@ -207,6 +222,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         device = Device(warpsock, library, Path(folder))
         providers(writer, device)
+        unloadable(writer, device)
         clients(writer, device)
         listeners(writer, device)
     writer.finish()
