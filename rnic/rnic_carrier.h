@@ -81,7 +81,7 @@ struct rnic_native_ops {
 	int (*listens)(const struct sockaddr *addr, socklen_t len);
 	/* -ENODEV: no device has that address; -EXDEV */
 	int (*listen)(const struct rnic_native_address *at, struct rnic_native_listener **out);
-	/* Who asked first, for a responder's stream; -EAGAIN */
+	/* Who asked first, for a responder's stream; -EAGAIN. Else who asked is still there */
 	int (*get)(struct rnic_native_listener *l, struct rnic_native **out);
 	void (*unlisten)(struct rnic_native_listener *l);
 };

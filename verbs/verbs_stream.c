@@ -106,6 +106,7 @@ static int queue_create(struct verbs_stream *s, unsigned int receives)
 	int err;
 
 	context_keep(s->id->verbs);
+	verbs_stream_spare_drop(s);
 	errno = 0;
 	s->pd = verbs_call(ibv_alloc_pd)(s->id->verbs);
 	if (s->pd)

@@ -70,6 +70,7 @@ struct verbs_stream {
 	uint32_t nudge;	     /* * rx: enum verbs_nudge */
 	unsigned int nudges; /* rx */
 	int timer;
+	int spare; /* of one that a peer asks for: kept until it has a completion channel; -1 */
 	int resolve_ms; /* how long the address was waited for */
 	uint8_t data[VERBS_STREAM_PD];
 	uint8_t data_len;
@@ -114,6 +115,8 @@ void verbs_events_destroy(struct rdma_event_channel *events);
 int verbs_stream_create(enum verbs_phase phase, struct verbs_stream **out);
 /* In a child nothing may be touched: the device's objects are the parent's, by the same handles */
 void verbs_stream_destroy(struct rnic_native *n);
+/* Its descriptor is another's from now on, or nobody's */
+void verbs_stream_spare_drop(struct verbs_stream *s);
 /* The peer's private data */
 void verbs_stream_data_keep(struct verbs_stream *s, const struct rdma_conn_param *conn);
 

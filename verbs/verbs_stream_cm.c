@@ -202,6 +202,7 @@ int verbs_stream_create(enum verbs_phase phase, struct verbs_stream **out)
 		return err;
 	s->owner = base_process_self().pid;
 	s->phase = phase;
+	s->spare = -1;
 	err = verbs_events_create(&s->events);
 	if (err)
 		goto err_free;
@@ -217,6 +218,15 @@ err_free:
 	return err;
 }
 
+void verbs_stream_spare_drop(struct verbs_stream *s)
+{
+	if (s->spare < 0)
+		return;
+	base_fd_drop(s->spare);
+	base_fd_close(s->spare);
+	s->spare = -1;
+}
+
 void verbs_stream_destroy(struct rnic_native *n)
 {
 	struct verbs_stream *s = base_container_of(n, struct verbs_stream, native);
@@ -224,6 +234,7 @@ void verbs_stream_destroy(struct rnic_native *n)
 	if (!n || !is_ours(s->owner))
 		return;
 	verbs_stream_nudge_end(s);
+	verbs_stream_spare_drop(s);
 	verbs_stream_uninit(s);
 	if (s->id)
 		verbs_call(rdma_destroy_id)(s->id);

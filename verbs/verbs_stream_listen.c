@@ -10,12 +10,15 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 
 #include "base/address.h"
+#include "base/fdutil.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/process.h"
+#include "base/sockutil.h"
 #include "verbs/verbs_stream.h"
 
 #define IDS 16
@@ -26,6 +29,8 @@ struct listener {
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id[IDS];
 	unsigned int n;
+	/* Of the next Request, before it is taken: what was taken cannot be put back */
+	struct verbs_stream *next;
 };
 
 /* --- which devices --- */
@@ -127,6 +132,8 @@ void verbs_stream_unlisten(struct rnic_native_listener *n)
 
 	if (!n || l->owner != base_process_self().pid)
 		return;
+	if (l->next)
+		verbs_stream_destroy(&l->next->native);
 	while (l->n)
 		verbs_call(rdma_destroy_id)(l->id[--l->n]);
 	verbs_events_destroy(l->events);
@@ -220,40 +227,68 @@ int verbs_stream_listen(const struct rnic_native_address *at, struct rnic_native
 /* --- who asks --- */
 
 /* Takes over event->id, and acknowledges the event: from here on its own are its own channel's */
-static int request_take(struct rdma_cm_event *event, struct rnic_native **out)
+static int request_take(struct listener *l, struct rdma_cm_event *event, struct rnic_native **out)
 {
+	struct verbs_stream *s = l->next;
 	struct rdma_cm_id *id = event->id;
-	struct verbs_stream *s = NULL;
+	int err;
+
+	verbs_stream_data_keep(s, &event->param.conn);
+	verbs_call(rdma_ack_cm_event)(event);
+	errno = 0;
+	err = verbs_error_of(verbs_call(rdma_migrate_id)(id, s->events));
+	if (err) {
+		base_warn("verbs: a Request is refused: %s", strerror(-err));
+		verbs_call(rdma_destroy_id)(id);
+		return -EAGAIN;
+	}
+	s->id = id;
+	l->next = NULL;
+	*out = &s->native;
+	return 0;
+}
+
+/* With a descriptor for its completion channel, which it can have only when it has a device */
+static int next_create(struct listener *l)
+{
+	struct verbs_stream *s;
 	int err = verbs_stream_create(VERBS_REQUEST, &s);
 
-	if (!err)
-		verbs_stream_data_keep(s, &event->param.conn);
-	verbs_call(rdma_ack_cm_event)(event);
-	if (!err) {
-		s->id = id;
-		errno = 0;
-		err = verbs_error_of(verbs_call(rdma_migrate_id)(id, s->events));
-	} else {
-		verbs_call(rdma_destroy_id)(id);
-	}
-	if (err && s)
+	if (err)
+		return err;
+	err = base_eventfd_create(&s->spare);
+	if (err) {
 		verbs_stream_destroy(&s->native);
-	if (!err)
-		*out = &s->native;
-	return err;
+		return err;
+	}
+	s->spare = base_fd_keep(s->spare);
+	l->next = s;
+	return 0;
+}
+
+static int next_take(struct listener *l, struct rnic_native **out)
+{
+	struct rdma_cm_event *event;
+
+	if (verbs_call(rdma_get_cm_event)(l->events, &event))
+		return -EAGAIN;
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		return request_take(l, event, out);
+	verbs_call(rdma_ack_cm_event)(event);
+	return -EAGAIN;
 }
 
 int verbs_stream_get(struct rnic_native_listener *n, struct rnic_native **out)
 {
 	struct listener *l = base_container_of(n, struct listener, native);
-	struct rdma_cm_event *event;
+	int err = -EAGAIN;
 
 	if (l->owner != base_process_self().pid)
 		return -EXDEV;
-	while (!verbs_call(rdma_get_cm_event)(l->events, &event)) {
-		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-			return request_take(event, out);
-		verbs_call(rdma_ack_cm_event)(event);
+	while (err == -EAGAIN && base_sock_ready(n->fd, POLLIN)) {
+		err = l->next ? 0 : next_create(l);
+		if (!err)
+			err = next_take(l, out);
 	}
-	return -EAGAIN;
+	return err;
 }

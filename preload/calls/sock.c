@@ -156,7 +156,7 @@ static long accepted(struct sock *listener, long fd)
 /* @got: what the kernel gave, or -errno; CALL_THEIRS: it was not asked */
 long call_accept4(long got, int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
-	struct device_call c = { fd, addr, len, flags, NULL };
+	struct device_call c = { fd, addr, len, flags, NULL, -1 };
 	struct sock *s = sock_get(fd);
 
 	if (got == CALL_THEIRS)

@@ -12,7 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
+#include "base/fdutil.h"
 #include "base/sockutil.h"
 #include "preload/guard/edge.h"
 #include "preload/guard/nap.h"
@@ -60,10 +62,28 @@ static long kernel_try(struct sock *s, struct device_call *c)
 	return ready ? kernel_accept(c) : -EAGAIN;
 }
 
+/*
+ * The program's descriptor, a socket that is never connected and answers for the options. It comes
+ * before the connection, which nobody can put back: where there is none, that goes on waiting
+ */
+static long socket_make(const struct sock *s, struct device_call *c)
+{
+	int domain = base_sock_number(s->fd, SOL_SOCKET, SO_DOMAIN);
+
+	if (c->made < 0)
+		c->made = libc_try(libc.socket(domain, SOCK_STREAM | c->flags, 0));
+	return base_min(c->made, 0);
+}
+
 static long device_try(struct sock *s, struct device_call *c)
 {
-	long err = provider_ops(s)->get(s->gate.listener, &c->native);
+	long err;
 
+	if (!base_sock_ready(s->gate.listener->fd, POLLIN))
+		return -EAGAIN;
+	err = socket_make(s, c);
+	if (!err)
+		err = provider_ops(s)->get(s->gate.listener, &c->native);
 	if (!err)
 		__atomic_store_n(&s->gate.served, true, __ATOMIC_RELEASE);
 	return err;
@@ -131,9 +151,12 @@ long device_take(struct sock *s, struct device_call *c)
 {
 	long r;
 
+	c->made = -1;
 	__atomic_add_fetch(&s->gate.pinned, 1, __ATOMIC_ACQ_REL);
 	r = take_waiting(s, c);
 	__atomic_sub_fetch(&s->gate.pinned, 1, __ATOMIC_ACQ_REL);
+	if (!c->native)
+		base_fd_close((int)c->made);
 	return r;
 }
 
@@ -161,22 +184,15 @@ static enum config_transport mode_of(const struct sock *listener, const struct r
 	return choice.mode;
 }
 
-/* The program's descriptor is a socket that is never connected, and answers for the options */
 static long request_serve(struct sock *s, const struct device_call *c)
 {
 	enum config_transport mode = mode_of(s, c->native);
-	int domain = base_sock_number(s->fd, SOL_SOCKET, SO_DOMAIN);
-	long fd = -ECONNABORTED;
 
-	if (mode != CONFIG_USE_TCP)
-		fd = libc_try(libc.socket(domain, SOCK_STREAM | c->flags, 0));
-	if (fd < 0) {
+	if (mode == CONFIG_USE_TCP)
 		provider_refuse(s, c->native);
-		return fd;
-	}
-	if (!sock_create_accepted((int)fd, s, mode, c->native))
-		return fd;
-	libc.close((int)fd);
+	else if (!sock_create_accepted((int)c->made, s, mode, c->native))
+		return c->made;
+	libc.close((int)c->made);
 	return -ECONNABORTED;
 }
 

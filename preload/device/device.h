@@ -36,6 +36,7 @@ struct device_call {
 	socklen_t *len;
 	int flags;
 	struct rnic_native *native; /* out */
+	long made;		    /* the same: the descriptor for it */
 };
 
 /* Is accept() to be made by device_take()? Without a reference */

@@ -169,7 +169,7 @@ def clients(writer, device):
 # Of a server: who listens (listen.py), what the device is, what the user wants, and reasons
 LISTENERS = (
     *((f"beside: {what}", what, ROCE, reasons) for what, reasons in (
-        ("turns", {}), ("plain", {}), ("waits", {}),
+        ("turns", {}), ("plain", {}), ("waits", {}), ("at_the_limit", {}),
         ("signals", {}), ("sets", {}), ("duplicates", {}),
         ("numbers", {}), ("interrupted", {}), ("forks_early", {"FORKED": 1}),
         ("forks_late", {"FORKED": 3}), ("port_twice", {}), ("everywhere", {}),

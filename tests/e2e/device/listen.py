@@ -11,6 +11,7 @@ import faulthandler
 import fcntl
 import os
 import queue
+import resource
 import select
 import signal
 import socket
@@ -158,6 +159,31 @@ def signals():
         expect(server.accept(), "device")
         later.join()
     signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def at_the_limit():
+    """Without a descriptor a client waits, and there are some for all that it takes or for none."""
+    server = Server()
+    server.sock.setblocking(False)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    others = []
+    while error_of(lambda: others.append(os.dup(0))) != "EMFILE":
+        pass
+    server.knock()
+    tries = 0
+    while (said := error_of(lambda: others.append(server.sock.accept()[0]))) == "EMFILE":
+        expect(ready_by_poll(server), True)
+        os.close(others.pop(0))
+        tries += 1
+    expect(said, "none")
+    expect(tries > 2, True)
+    expect(error_of(others[-1].send, b"x"), "none")
+    expect(kind_of(others[-1]), "device")
+    expect((count_of("answered"), count_of("refused")), (1, 0))
+
+
+def ready_by_poll(server):
+    return bool(select.select([server.sock], [], [], 0)[0])
 
 
 def sets():

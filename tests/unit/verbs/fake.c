@@ -115,13 +115,17 @@ static void push(struct rdma_cm_id *id, enum rdma_cm_event_type what, int status
 static struct rdma_event_channel *create_event_channel(void)
 {
 	struct channel *c;
+	int fd;
 
 	if (fake.channel_errno) {
 		errno = fake.channel_errno;
 		return NULL;
 	}
+	fd = event_fd(EFD_SEMAPHORE);
+	if (fd < 0)
+		return NULL;
 	c = calloc(1, sizeof(*c));
-	c->rdma.fd = event_fd(EFD_SEMAPHORE);
+	c->rdma.fd = fd;
 	return made(&c->rdma);
 }
 
@@ -383,10 +387,14 @@ static int dealloc_pd(struct ibv_pd *pd)
 
 static struct ibv_comp_channel *create_comp_channel(struct ibv_context *ctx)
 {
-	struct queue *q = calloc(1, sizeof(*q));
+	struct queue *q;
+	int fd = event_fd(0);
 
+	if (fd < 0)
+		return NULL;
+	q = calloc(1, sizeof(*q));
 	pthread_mutex_init(&q->lock, NULL);
-	q->channel.fd = event_fd(0);
+	q->channel.fd = fd;
 	__atomic_store_n(&last, q, __ATOMIC_RELEASE);
 	return made(&q->channel);
 }

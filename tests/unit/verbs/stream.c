@@ -277,6 +277,31 @@ static void accept_one(struct rnic_stream_mem *mem, struct rnic_native_listener 
 	cr_assert_eq(STREAM.accept(mem, -1, "x", 1), 0);
 }
 
+/* Who asks stays where it is, until there is what a connection takes */
+Test(stream, a_request_for_which_there_is_nothing)
+{
+	static const struct sockaddr_in own = { .sin_family = AF_INET };
+	const struct rnic_native_address at = { .addr = (const struct sockaddr *)&own,
+						.len = sizeof(own),
+						.backlog = 1 };
+	static const int lacks[] = { EMFILE, ENOMEM };
+	struct rnic_native_listener *listener;
+	struct rnic_stream_mem mem = { 0 };
+
+	cr_assert_eq(NATIVE.listen(&at, &listener), 0);
+	for (size_t i = 0; i < base_array_size(lacks); i++) {
+		fake.channel_errno = lacks[i];
+		cr_expect_eq(NATIVE.get(listener, &mem.native), -EAGAIN, "nobody has asked");
+		cr_assert(fake_ask(FAKE_PORT, NULL, 0));
+		cr_expect_eq(NATIVE.get(listener, &mem.native), -lacks[i]);
+		fake.channel_errno = 0;
+		cr_assert_eq(NATIVE.get(listener, &mem.native), 0);
+		NATIVE.destroy(mem.native);
+	}
+	NATIVE.unlisten(listener);
+	cr_assert_eq(fake.made, fake.destroyed, "%u made, %u destroyed", fake.made, fake.destroyed);
+}
+
 static bool may_send(const struct rnic_stream_mem *mem)
 {
 	struct rnic_stream_info info;
