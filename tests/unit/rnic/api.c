@@ -258,7 +258,7 @@ Test(api, post_send_knows_each_opcode)
 
 Test(api, posts_what_stands_before_the_first_bad_one)
 {
-	struct warp_send_wr wr[4] = { [2] = { .flags = 0x100 } };
+	struct warp_send_wr wr[4] = { [2] = { .flags = 0x80 } };
 	struct warp_recv_wr rv[4] = { [3] = { .sg = too_many, .num_sge = 2 } };
 
 	PASSED(warp_qp_post_send(&fake_qp, wr, 4), "qp_post_send", &fake_qp, wr, 2);
