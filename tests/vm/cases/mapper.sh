@@ -54,7 +54,9 @@ pinged() {
 	return $status
 }
 
-start mapper iwpmd -s
+# iw_cm asks it before it has noted for whom (iwpm_msg.c, iwpm_register_pid): an answer at once is
+# an oops. Idle, it runs when iw_cm has gone to sleep.
+start mapper chrt --idle 0 iwpmd -s
 mapper=${pid_of[mapper]}
 for ((i = 0; i < 100; i++)); do
 	! grep -q ":0F5F " /proc/net/udp || break
