@@ -106,6 +106,7 @@ struct rnic_stream_info {
 	bool heard; /* of the peer's start-up frame something has been taken in */
 	uint16_t mulpdu;
 	uint64_t tx_fpdus, rx_fpdus;
+	uint64_t queued; /* a device's: octets that it has not said have left, of all kinds */
 };
 
 struct rnic_stream_ops {

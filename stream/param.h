@@ -30,6 +30,7 @@ enum stream_broken {
 struct stream_stats {
 	uint64_t tx_octets, rx_octets; /* the program's */
 	uint64_t tx_fpdus, rx_fpdus;
+	uint64_t queued; /* octets that a device has not said have left, control ones, too */
 	bool opened, broken;
 	bool failed; /* it never came up, because of the peer; in the process that saw it */
 	bool device; /* one carries it */

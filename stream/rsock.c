@@ -290,6 +290,7 @@ static void rsock_stats(struct stream *stream, struct stream_stats *stats)
 		.rx_octets = octets_read(&s->state->rx),
 		.tx_fpdus = info.tx_fpdus,
 		.rx_fpdus = info.rx_fpdus,
+		.queued = info.queued,
 		.opened = rsock_is_open(s),
 		.broken = rsock_load(&s->state->broken),
 		.failed = rsock_load(&s->failed),

@@ -322,11 +322,13 @@ static void stream_info(const struct rnic_stream_mem *mem, struct rnic_stream_in
 	};
 	const struct verbs_stream *s = verbs_stream_of(mem);
 	uint32_t phase = verbs_load(&s->phase);
+	uint64_t done = verbs_load(&s->out_done); /* first: it follows */
 
 	*info = (struct rnic_stream_info){
 		.state = states[phase],
 		.may_send = phase == VERBS_OPEN && verbs_load(&s->nudge) != VERBS_NUDGE_GATED,
 		.heard = phase >= VERBS_REQUEST,
+		.queued = verbs_load(&s->out_at) - done,
 	};
 }
 

@@ -35,6 +35,16 @@ static long readable(struct sock *s)
 	return (long)s->stream->ops->readable(s->stream);
 }
 
+/* A device does not tell what it has from what it has sent */
+static long carrier_count(struct sock *s, unsigned long request, const struct stream_stats *stats)
+{
+	int frames = 0;
+
+	if (stats->device)
+		return (long)stats->queued;
+	return libc.ioctl(stream_fd(s->stream), request, (long)&frames) ? -errno : frames;
+}
+
 /*
  * Accepted, and not acknowledged, or not even sent (SIOCOUTQNSD). The kernel's number counts
  * frames and grants as well: it bounds ours, and where it is nought, so is ours. What was
@@ -44,12 +54,13 @@ static long unacked(struct sock *s, unsigned long request)
 {
 	struct stream_stats stats;
 	uint64_t since;
-	int frames = 0;
+	long frames;
 
 	s->stream->ops->stats(s->stream, &stats);
 	since = stats.tx_octets - __atomic_load_n(&s->acked, __ATOMIC_RELAXED);
-	if (libc.ioctl(stream_fd(s->stream), request, (long)&frames))
-		return -errno;
+	frames = carrier_count(s, request, &stats);
+	if (frames < 0)
+		return frames;
 	if (!frames && request == SIOCOUTQ && !s->stream->ops->owes(s->stream)) {
 		__atomic_store_n(&s->acked, stats.tx_octets, __ATOMIC_RELAXED);
 		return 0;

@@ -23,6 +23,9 @@
 #include "preload/table/pieces.h"
 #include "rnic/rnic_carrier.h"
 
+#define HEADERS_FOUR 40u /* of IPv4 and TCP */
+#define HEADERS_SIX 60u
+
 /* --- what TCP would call it --- */
 
 static int stream_state(struct sock *s)
@@ -79,16 +82,13 @@ static long listens_get(const struct sock *s, void *value, socklen_t *len)
 	return err;
 }
 
-long device_option(struct sock *s, int level, int name, void *value, socklen_t *len)
-{
-	if (level == IPPROTO_TCP && name == TCP_INFO)
-		return tcp_info_get(s, value, len);
-	if (level == SOL_SOCKET && name == SO_ACCEPTCONN && gate_listens(s))
-		return listens_get(s, value, len);
-	return CALL_THEIRS;
-}
+/* --- its addresses --- */
 
-/* --- getsockname(), getpeername() --- */
+/* As the device has it; false: there is none */
+static bool carried_name(const struct sock *s, bool peer, struct sockaddr_storage *out)
+{
+	return s->native && !provider_ops(s)->name(s->native, peer, out);
+}
 
 /* A socket of IPv6 shows its IPv4 addresses mapped */
 static void name_map(const struct sock *s, struct sockaddr_storage *name)
@@ -98,14 +98,103 @@ static void name_map(const struct sock *s, struct sockaddr_storage *name)
 		base_address_map(name);
 }
 
+/* --- options --- */
+
+/* As the kernel, to which a longer buffer than the name is wrong */
+static long peer_get(const struct sock *s, void *value, socklen_t *len)
+{
+	struct sockaddr_storage name;
+
+	if (!carried_name(s, true, &name))
+		return -ENOTCONN;
+	if (pieces_wild(len, sizeof(*len)))
+		return -EFAULT;
+	name_map(s, &name);
+	if (*len > base_address_len(&name))
+		return -EINVAL;
+	if (*len && pieces_wild(value, *len))
+		return -EFAULT;
+	memcpy(value, &name, *len);
+	return 0;
+}
+
+/* What the kernel says of a socket that is connected to @peer: by the device's route */
+static long route_get(const struct sockaddr_storage *peer, int level, int name, void *value,
+		      socklen_t *len)
+{
+	int fd = libc.socket(peer->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	long err;
+
+	if (fd < 0)
+		return CALL_THEIRS;
+	err = libc_try(libc.connect(fd, (const struct sockaddr *)peer, base_address_len(peer)));
+	if (!err)
+		err = libc_try(libc.getsockopt(fd, level, name, value, len));
+	libc.close(fd);
+	return err;
+}
+
+static long mtu_get(const struct sock *s, int level, int name, void *value, socklen_t *len)
+{
+	struct sockaddr_storage peer;
+
+	if (!carried_name(s, true, &peer))
+		return -ENOTCONN;
+	name_map(s, &peer);
+	return route_get(&peer, level, name, value, len);
+}
+
+/* What a segment would hold there, unless the program has said how long one may be */
+static long segment_get(const struct sock *s, void *value, socklen_t *len)
+{
+	long err = libc_try(libc.getsockopt(s->fd, IPPROTO_TCP, TCP_MAXSEG, value, len));
+	unsigned int own = 0, mtu;
+	socklen_t size = sizeof(mtu);
+	struct sockaddr_storage peer;
+	bool four;
+
+	if (err || *len < sizeof(own) || !carried_name(s, true, &peer))
+		return err;
+	memcpy(&own, value, sizeof(own));
+	four = base_address_is_four(&peer);
+	if (own != TCP_MSS_DEFAULT || route_get(&peer, four ? IPPROTO_IP : IPPROTO_IPV6,
+						four ? IP_MTU : IPV6_MTU, &mtu, &size))
+		return 0;
+	own = mtu - (four ? HEADERS_FOUR : HEADERS_SIX);
+	memcpy(value, &own, sizeof(own));
+	return 0;
+}
+
+/* Of a connection; CALL_THEIRS: the kernel knows */
+static long carried_get(struct sock *s, int level, int name, void *value, socklen_t *len)
+{
+	if (level == SOL_SOCKET && name == SO_PEERNAME)
+		return peer_get(s, value, len);
+	if ((level == IPPROTO_IP && name == IP_MTU) || (level == IPPROTO_IPV6 && name == IPV6_MTU))
+		return mtu_get(s, level, name, value, len);
+	if (level == IPPROTO_TCP && name == TCP_MAXSEG)
+		return segment_get(s, value, len);
+	return CALL_THEIRS;
+}
+
+long device_option(struct sock *s, int level, int name, void *value, socklen_t *len)
+{
+	if (level == IPPROTO_TCP && name == TCP_INFO)
+		return tcp_info_get(s, value, len);
+	if (level == SOL_SOCKET && name == SO_ACCEPTCONN && gate_listens(s))
+		return listens_get(s, value, len);
+	return sock_on_device(s) ? carried_get(s, level, name, value, len) : CALL_THEIRS;
+}
+
+/* --- getsockname(), getpeername() --- */
+
 long device_name_give(const struct sock *s, bool peer, struct sockaddr *addr, socklen_t *len)
 {
-	const struct rnic_native *native = s->native;
 	struct sockaddr_storage name;
 	socklen_t own;
 	size_t n;
 
-	if (!native || provider_ops(s)->name(native, peer, &name))
+	if (!carried_name(s, peer, &name))
 		return -ENOTCONN;
 	if (pieces_wild(len, sizeof(*len)))
 		return -EFAULT;

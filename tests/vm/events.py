@@ -9,12 +9,17 @@
     events.py fork ADDR PORT                  a child serves one connection
     events.py bound ADDR PORT FROM            a client that has bound a port before
     events.py chosen                          listens where the kernel says, and connects there
+    events.py asks ADDR PORT MTU              a client that asks what its connection is like
 """
 import asyncio
 import os
 import random
 import socket
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from answers import answers  # noqa: E402
 
 SOL_DDP, DDP_INFO = 5041, 6
 OCTETS = 150000
@@ -100,11 +105,21 @@ def chosen():
                 return 0 if peer.recv(1) == b"x" else 1
 
 
+def asks(addr, port, mtu):
+    with socket.create_connection((addr, port)) as sock:
+        answers(sock, mtu)
+        exchange(sock)
+        answers(sock, mtu)
+    return 0
+
+
 def main(what, addr="", port=0, *rest):
     if what == "chosen":
         return chosen()
     if what == "bound":
         return bound(addr, int(port), rest[0])
+    if what == "asks":
+        return asks(addr, int(port), int(rest[0]))
     if what == "fork":
         return fork(addr, int(port))
     if what == "serve":

@@ -9,17 +9,20 @@ import errno
 import fcntl
 import os
 import socket
+import struct
 import sys
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+from answers import SO_PEERNAME, answers, name_of  # noqa: E402
 from expect import error_of, expect  # noqa: E402
 
 PEER = ("127.0.0.1", 7)
 OWN = ("127.0.0.1", 4000)
+LOOP_MTU = 65535  # of IP; the link's may be more
 ESTABLISHED, SYN_SENT, CLOSE = 1, 2, 7  # of TCP_INFO
-SO_PEERNAME, IP_MTU, SIOCOUTQ = 28, 14, 0x5411
+SIOCOUTQ, SIOCOUTQNSD = 0x5411, 0x894b
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -65,15 +68,33 @@ def asked():
     expect(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN), 0)
     sock.sendall(b"x" * 1000)
     expect(sock.getsockname(), OWN)
-    # What only TCP would know
-    expect(error_of(sock.getsockopt, socket.SOL_SOCKET, SO_PEERNAME, 16), "ENOTCONN")
-    expect(error_of(sock.getsockopt, socket.IPPROTO_IP, IP_MTU), "ENOTCONN")
-    expect(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG), 536)
-    expect(fcntl.ioctl(sock, SIOCOUTQ, b"1234"), bytes(4))
+    answers(sock, LOOP_MTU)
+    for size, said in (15, "none"), (17, "EINVAL"):
+        expect(error_of(sock.getsockopt, socket.SOL_SOCKET, SO_PEERNAME, size), said)
+    expect(sock.getsockopt(socket.SOL_SOCKET, SO_PEERNAME, 3), name_of(sock)[:3])
     with socket.socket(socket.AF_INET6) as dual:
         dual.connect(("::ffff:127.0.0.1", 7))
         expect(dual.getpeername()[:2], ("::ffff:127.0.0.1", 7))
         expect(dual.getsockname()[:2], ("::ffff:127.0.0.1", 4000))
+        answers(dual, LOOP_MTU)
+    with socket.socket() as short:
+        short.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 1000)
+        short.connect(PEER)
+        expect(short.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG), 1000)
+
+
+def queued():
+    """Octets count as long as the device has not said that they have left."""
+    sock = socket.create_connection(PEER)
+    holding = ctypes.c_int.in_dll(ctypes.CDLL("libibverbs.so.1"), "fake_holding")
+    for _ in range(2):
+        holding.value = 1
+        for sent in 1000, 2000:
+            sock.sendall(b"x" * 1000)
+            expect([fcntl.ioctl(sock, what, b"1234") for what in (SIOCOUTQ, SIOCOUTQNSD)],
+                   [struct.pack("i", sent)] * 2)
+        holding.value = 0
+        expect(fcntl.ioctl(sock, SIOCOUTQ, b"1234"), bytes(4))
 
 
 def asked_early():
@@ -84,6 +105,8 @@ def asked_early():
     expect(state(sock), SYN_SENT)
     expect(sock.getsockname(), OWN)
     expect(error_of(sock.getpeername), "ENOTCONN")
+    # As TCP has it, which knows by then whom it asks
+    expect(sock.getsockopt(socket.SOL_SOCKET, SO_PEERNAME, 16)[2:4], (7).to_bytes(2, "big"))
 
 
 def unanswered():

@@ -143,6 +143,7 @@ CLIENTS = (
     ("an end while the device's library is at work for the attendant", "left",
      {"FAKE_CALLS": "100"}, 3),
     ("what a device's stream says of itself", "asked", {}, 0),
+    ("octets that the device still has", "queued", {}, 0),
     ("and while it is under way", "asked_early", {"FAKE_CONNECTED": TIMEWAIT}, 0),
     ("a call that finds out that nobody has answered", "unanswered",
      ROCE | {"FAKE_CONNECTED": TIMEWAIT} | SOON, 0),

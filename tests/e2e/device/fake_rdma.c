@@ -74,13 +74,15 @@ static int send_one(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_w
 	return *bad ? ENOMEM : 0;
 }
 
+/* Of what it was given it says nothing, as long as the program wishes that */
+__attribute__((visibility("default"))) int fake_holding; /* atomic */
 static bool gone;
 
 static int poll_unless_gone(struct ibv_cq *cq, int n, struct ibv_wc *out)
 {
 	if (__atomic_load_n(&gone, __ATOMIC_ACQUIRE))
 		abort();
-	return poll_cq(cq, n, out);
+	return __atomic_load_n(&fake_holding, __ATOMIC_ACQUIRE) ? 0 : poll_cq(cq, n, out);
 }
 
 /* The library's own end, as long as somebody may need to come to it */

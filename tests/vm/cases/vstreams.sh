@@ -47,6 +47,16 @@ serves=there
 check "verbs to software: 5 connections in epoll sets" epolls 5
 check "epoll sets: each was the device's" counted 10
 
+asked() {
+	port=$((port + 1))
+	start server in_peer "${there[@]}" python3 "$stream" serve $PEER $port 1
+	await_port server $port
+	timeout -k 2 60 "${here[@]}" python3 "$events" asks $PEER $port 1500 &&
+		ends server 10 && grep '"verbs": 1,' /tmp/case/verbs.json
+}
+rm -f /tmp/case/verbs.json
+check "what a client is told of its connection" asked
+
 # The child of a fork serves by software
 forked() {
 	port=$((port + 1))
