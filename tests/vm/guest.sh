@@ -60,13 +60,26 @@ teardown() {
 	ip netns delete peer
 }
 
+# said_since LABEL: what the kernel has said since that case began
+said_since() {
+	dmesg | awk -v mark="lab: $1 begins" '
+		{ line[++n] = $0 }
+		index($0, mark) { begun = 1; n = 0 }
+		END {
+			for (i = 1; i <= n; i++)
+				print line[i]
+			if (!begun)
+				print "lab: WARNING: the log has lost where the case began"
+		}'
+}
+
 run_case() {
 	local name=${1%@*} fault=${1#"${1%@*}"} limit=$2 dir=$lab/$1
 	export LAB_ONLY=$lab/$1.only LAB_BUILD=
 	[ -z "$fault" ] || LAB_BUILD=$here/../../build-vm/faulty/of/${fault#@}
 	rm -rf /tmp/case
 	mkdir -p /tmp/case
-	echo "lab: $name begins" >/dev/kmsg
+	echo "lab: $1 begins" >/dev/kmsg
 	topology >"$dir/topology" 2>&1 || true
 	setsid --wait timeout -k 2 "$limit" bash -uo pipefail -c "exec 9>/tmp/case/trace.log
 		BASH_XTRACEFD=9 PS4='+ \$EPOCHREALTIME '; set -x
@@ -74,7 +87,7 @@ run_case() {
 		>"$dir/tap" 2>"$dir/stderr" </dev/null
 	echo $? >/tmp/case/status
 	teardown >>"$dir/topology" 2>&1
-	dmesg | sed "1,/lab: $name begins/d" >"$dir/dmesg"
+	said_since "$1" >"$dir/dmesg"
 	grep -E "$trouble" "$dir/dmesg" >"$dir/trouble"
 	cp /tmp/case/*.log /tmp/case/*.pcap /tmp/case/*.tap /tmp/case/*.ended "$dir/" 2>/dev/null
 	cp /tmp/case/status "$dir/status" # last: the host believes nothing without it
