@@ -45,8 +45,8 @@ class BadFault(Exception):
 # --- the table ----------------------------------------------------------------------------------
 
 
-def parse(text, origin):
-    """The faults of one table, each a dict of its fields."""
+def parse(text, origin, more=frozenset()):
+    """The faults of one table, each a dict of its fields; more: other fields that it may have."""
     faults, fault = [], {}
     for number, line in enumerate([*text.splitlines(), ""], 1):
         key, colon, value = line.partition(":")
@@ -57,7 +57,7 @@ def parse(text, origin):
                 raise BadFault(f"{origin}:{number}: no {' '.join(sorted(REQUIRED - fault.keys()))}")
             faults += [fault] if fault else []
             fault = {}
-        elif not colon or key not in FIELDS or key in fault:
+        elif not colon or key not in FIELDS | more or key in fault:
             raise BadFault(f"{origin}:{number}: not understood: {line}")
         else:
             fault[key] = value.strip()

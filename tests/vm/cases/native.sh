@@ -4,5 +4,5 @@
 ulimit -l unlimited
 export END_PROVIDER=verbs:siw0 END_ADDRESS=$SIW
 check "the device is there" rdma link show siw0/1
-adopt operations "$project/build/tests/unit/unit_soft_ops" --tap -j1
-adopt ends "$project/build/tests/unit/unit_soft_ends" --tap -j1
+adopt operations "$build/tests/unit/unit_soft_ops" --tap -j1
+adopt ends "$build/tests/unit/unit_soft_ends" --tap -j1

@@ -152,7 +152,7 @@ in_peer rdma link delete siw1
 # The same random programs over TCP and over the device, which connects to itself
 random_programs() {
 	env DIFFERENTIAL_ADDRESS=$SIW timeout -k 2 200 "${verbs[@]}" \
-		"$project/build/tests/differential/differential" "$1" 1 "$2"
+		"$build/tests/differential/differential" "$1" 1 "$2"
 }
 check "random programs, one thread" random_programs one 1500
 check "random programs, three threads" random_programs threads 600
