@@ -38,26 +38,20 @@ nothing_left() {
 	return 1
 }
 
-# way HOW...: of the routes between the two; what TCP knows of older ones is forgotten
-way() {
-	ip route replace 10.7.0.0/24 dev sw0 src $SIW "$@"
-	in_peer ip route replace 10.7.0.0/24 dev up0 src $PEER "$@"
-	ip tcp_metrics flush all
-	in_peer ip tcp_metrics flush all
-}
-
-# far COMMAND...: 20 ms away, and two segments under way at a time: who has written much has most
-# of it yet to send when it closes, and there come grants, one behind each 32 of 112 messages
+# far COMMAND...: 80 ms away, and the far end takes two segments at a time: who has written much has
+# most of it yet to send when it closes, on a busy host, too, and there come grants, one behind each
+# 32 of 112 messages
 far() {
-	local status
-	tc qdisc add dev sw0 root netem delay 20ms
-	in_peer tc qdisc add dev up0 root netem delay 20ms
-	way initcwnd 2 cwnd lock 2
+	local status room
+	room=$(in_peer sysctl -n net.ipv4.tcp_rmem)
+	in_peer sysctl -qw net.ipv4.tcp_rmem="4096 8192 8192"
+	tc qdisc add dev sw0 root netem delay 80ms
+	in_peer tc qdisc add dev up0 root netem delay 80ms
 	WARPSOCK_CREDITS=64 "$@"
 	status=$?
-	way
 	tc qdisc delete dev sw0 root
 	in_peer tc qdisc delete dev up0 root
+	in_peer sysctl -qw net.ipv4.tcp_rmem="$room"
 	return $status
 }
 
