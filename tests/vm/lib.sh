@@ -73,6 +73,12 @@ departs() {
 	check "$2" "${@:3}"
 }
 
+# needed NAME COMMAND...: a check whatever is chosen, for others build on what it does
+needed() {
+	local only=()
+	check "$@"
+}
+
 finished() { echo "1..$done_cases"; }
 
 # start NAME COMMAND...: runs it in the background with its output in NAME.log
