@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # The lab itself: rping on siw against a peer of a few lines that shares nothing with Warpsock
+# No fault: Warpsock has no part in it
 # Limit: 400
 # Faulty captures: faults
 raw=$lab/rawpeer.py

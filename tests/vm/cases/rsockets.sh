@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # rsockets itself, seen by a peer of a few lines: what docs/stream-wire.md says of it
+# No fault: Warpsock has no part in it
 # Limit: 900
 raw=$lab/rawstream.py
 program=$project/build-vm/script_sockets
