@@ -76,6 +76,11 @@ struct rnic_native_ops {
 	uint32_t (*messages)(const struct rnic_native *n);
 	/* Nothing has come of it, and @fd goes on by itself: is to be waited for as well */
 	void (*follow)(struct rnic_native *n, int fd);
+	/*
+	 * Where nothing has come or left for so long, from the next receive() on, the peer is to be
+	 * asked whether it is there: then receive() may say -ETIMEDOUT. 0: it is not
+	 */
+	void (*keepalive)(struct rnic_native *n, uint64_t ns);
 	void (*destroy)(struct rnic_native *n);
 	/* How those with that address would listen, of all addresses all; -ENODEV, -EXDEV */
 	int (*listens)(const struct sockaddr *addr, socklen_t len);

@@ -113,7 +113,7 @@ static int queue_create(struct verbs_stream *s, unsigned int receives)
 		s->channel = verbs_call(ibv_create_comp_channel)(s->id->verbs);
 	if (s->channel)
 		s->cq = verbs_call(ibv_create_cq)(
-			s->id->verbs, (int)(receives + VERBS_STREAM_SENDS + VERBS_NUDGES), NULL,
+			s->id->verbs, (int)(receives + VERBS_STREAM_SENDS + VERBS_STREAM_OWN), NULL,
 			s->channel, 0);
 	if (!s->cq)
 		return error_now();
@@ -131,7 +131,7 @@ static int pair_create(struct verbs_stream *s, unsigned int receives)
 		.send_cq = s->cq,
 		.recv_cq = s->cq,
 		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = VERBS_STREAM_SENDS + VERBS_NUDGES,
+		.cap = { .max_send_wr = VERBS_STREAM_SENDS + VERBS_STREAM_OWN,
 			 .max_recv_wr = receives,
 			 .max_send_sge = 2,
 			 .max_recv_sge = 1,

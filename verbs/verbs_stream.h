@@ -8,6 +8,7 @@
  *	verbs_stream_tx.c  octets out
  *	verbs_stream_rx.c  octets in, and what became of those that went out
  *	verbs_stream_nudge.c  a peer that overlooks what comes first
+ *	verbs_stream_keep.c  a peer that may be gone
  *
  * Members marked tx or rx are written under that lock of the stream's, those with an asterisk are
  * read without it; the others are written before the stream is open, under both.
@@ -23,6 +24,9 @@
 
 #define VERBS_STREAM_PD 255 /* the most that librdmacm can say */
 #define VERBS_STREAM_SENDS 256u
+/* Work requests beside them: nudges, and a keepalive, whose completion has that number */
+#define VERBS_STREAM_OWN (VERBS_NUDGES + 1)
+#define VERBS_STREAM_KEEP UINT64_MAX
 #define VERBS_STREAM_OUT (512 * 1024u)
 /* Octets of one Write; what is larger is none of ours */
 #define VERBS_STREAM_SEGMENT (32 * 1024u)
@@ -75,11 +79,16 @@ struct verbs_stream {
 	uint8_t data[VERBS_STREAM_PD];
 	uint8_t data_len;
 	struct verbs_memory window[RNIC_WINDOWS], slots, out;
-	uint32_t small;	   /* up to so many octets go with the work request itself */
-	uint64_t out_at;   /* * tx: octets of out that were taken, ever */
-	uint64_t out_done; /* * rx: those that are free again */
-	uint32_t posted;   /* * tx */
-	uint32_t done;	   /* * atomic: rx, and the end without a lock */
+	uint32_t small;	    /* up to so many octets go with the work request itself */
+	uint64_t out_at;    /* * tx: octets of out that were taken, ever */
+	uint64_t out_done;  /* * rx: those that are free again */
+	uint32_t posted;    /* * tx */
+	uint32_t done;	    /* * atomic: rx, and the end without a lock */
+	uint64_t keep_wish; /* atomic: ns, 0: none */
+	uint64_t keep_ns;   /* rx: the one that the timer knows; when something came or left */
+	uint64_t moved;
+	int keep_timer; /* rx; -1 */
+	bool keep_out;	/* rx: it has not completed */
 	/* Where the first Write went, written once: * tx; 0: none has */
 	uint32_t window_key;
 	uint64_t window_to;
@@ -115,7 +124,6 @@ void verbs_events_destroy(struct rdma_event_channel *events);
 int verbs_stream_create(enum verbs_phase phase, struct verbs_stream **out);
 /* In a child nothing may be touched: the device's objects are the parent's, by the same handles */
 void verbs_stream_destroy(struct rnic_native *n);
-/* Its descriptor is another's from now on, or nobody's */
 void verbs_stream_spare_drop(struct verbs_stream *s);
 /* The peer's private data */
 void verbs_stream_data_keep(struct verbs_stream *s, const struct rdma_conn_param *conn);
@@ -162,10 +170,20 @@ void verbs_stream_nudge_init(struct verbs_stream *s, bool initiator);
 void verbs_stream_nudge_look(struct verbs_stream *s);
 /* The time is over. True: what may be sent now could not be sent before */
 bool verbs_stream_nudge_go(struct verbs_stream *s);
+/* Makes @wr one of no octets that any device sends */
+void verbs_stream_nothing(const struct verbs_stream *s, struct ibv_send_wr *wr);
 /* The peer has been heard */
 void verbs_stream_nudge_heard(struct verbs_stream *s);
 /* Or the connection ends */
 void verbs_stream_nudge_end(struct verbs_stream *s);
+
+/* --- verbs_stream_keep.c: rx, but for the first, which is verbs_native_ops' */
+
+void verbs_stream_keepalive(struct rnic_native *n, uint64_t ns);
+/* The program's wish may be another one; the timer has gone off; the connection ends */
+void verbs_stream_keep_look(struct verbs_stream *s);
+void verbs_stream_keep_go(struct verbs_stream *s);
+void verbs_stream_keep_end(struct verbs_stream *s);
 
 /* One that was posted is over, whoever has found it */
 static inline void verbs_stream_done(struct verbs_stream *s)

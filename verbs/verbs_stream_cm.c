@@ -202,7 +202,7 @@ int verbs_stream_create(enum verbs_phase phase, struct verbs_stream **out)
 		return err;
 	s->owner = base_process_self().pid;
 	s->phase = phase;
-	s->spare = -1;
+	s->spare = s->keep_timer = -1;
 	err = verbs_events_create(&s->events);
 	if (err)
 		goto err_free;
@@ -218,6 +218,7 @@ err_free:
 	return err;
 }
 
+/* Its descriptor is another's from now on, or nobody's */
 void verbs_stream_spare_drop(struct verbs_stream *s)
 {
 	if (s->spare < 0)
@@ -234,6 +235,7 @@ void verbs_stream_destroy(struct rnic_native *n)
 	if (!n || !is_ours(s->owner))
 		return;
 	verbs_stream_nudge_end(s);
+	verbs_stream_keep_end(s);
 	verbs_stream_spare_drop(s);
 	verbs_stream_uninit(s);
 	if (s->id)
@@ -319,7 +321,7 @@ static uint32_t native_messages(const struct rnic_native *n)
 	if (verbs_call(ibv_query_device)(s->id->verbs, &attr))
 		return 0;
 	return (uint32_t)base_min(attr.max_qp_wr,
-				  attr.max_cqe - (int)VERBS_STREAM_SENDS - VERBS_NUDGES);
+				  attr.max_cqe - (int)VERBS_STREAM_SENDS - VERBS_STREAM_OWN);
 }
 
 static void native_follow(struct rnic_native *n, int fd)
@@ -335,6 +337,7 @@ const struct rnic_native_ops verbs_native_ops = {
 	.memory = native_memory,
 	.messages = native_messages,
 	.follow = native_follow,
+	.keepalive = verbs_stream_keepalive,
 	.destroy = verbs_stream_destroy,
 	.listens = verbs_stream_listens,
 	.listen = verbs_stream_listen,

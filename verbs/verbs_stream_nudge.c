@@ -84,17 +84,22 @@ void verbs_stream_nudge_end(struct verbs_stream *s)
 	verbs_store(&s->nudge, VERBS_NUDGE_OVER);
 }
 
+/* There are devices that look the STag up for no octet */
+void verbs_stream_nothing(const struct verbs_stream *s, struct ibv_send_wr *wr)
+{
+	wr->wr.rdma.rkey = verbs_load(&s->window_key);
+	wr->wr.rdma.remote_addr = s->window_to;
+	if (!wr->wr.rdma.rkey)
+		wr->wr.rdma.rkey = 1;
+}
+
 /* It completes only if it fails, and then as a message that has not come */
 static void nudge(struct verbs_stream *s)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .wr_id = verbs_stream_id(true, 0) },
 			   *bad;
 
-	/* There are devices that look it up for no octet */
-	wr.wr.rdma.rkey = verbs_load(&s->window_key);
-	wr.wr.rdma.remote_addr = s->window_to;
-	if (!wr.wr.rdma.rkey)
-		wr.wr.rdma.rkey = 1;
+	verbs_stream_nothing(s, &wr);
 	base_debug("verbs: a peer has not answered: a Write of no octets");
 	ibv_post_send(s->id->qp, &wr, &bad);
 }

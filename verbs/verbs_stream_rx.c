@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/process.h"
 #include "verbs/verbs_stream.h"
@@ -55,16 +56,21 @@ static void sent_note(struct verbs_stream *s, const struct rnic_sink *sink, cons
 static int completion_take(struct verbs_stream *s, const struct rnic_sink *sink,
 			   const struct ibv_wc *wc)
 {
+	bool message = wc->wr_id & 1 && wc->wr_id != VERBS_STREAM_KEEP;
+
 	if (!(wc->wr_id & 1))
 		sent_note(s, sink, wc);
+	else if (!message)
+		s->keep_out = false;
 	if (wc->status == IBV_WC_SUCCESS)
-		return wc->wr_id & 1 ? message_take(s, sink, wc) : 0;
+		return message ? message_take(s, sink, wc) : 0;
 	/* Why it ended, if anybody says so, is the connection manager's to say */
 	if (wc->status != IBV_WC_WR_FLUSH_ERR) {
 		base_debug("verbs: %s failed with status %d, of %u posted %u are done",
 			   wc->wr_id & 1 ? "a message" : "a send", wc->status,
 			   verbs_load(&s->posted), verbs_load(&s->done));
-		verbs_stream_fail(s, -ECONNRESET);
+		/* As TCP says it of a peer that was asked and is silent */
+		verbs_stream_fail(s, wc->wr_id == VERBS_STREAM_KEEP ? -ETIMEDOUT : -ECONNRESET);
 	}
 	return 0;
 }
@@ -81,6 +87,8 @@ static int queue_empty(struct verbs_stream *s, const struct rnic_sink *sink)
 				return -EPROTO;
 		sum += n;
 	}
+	if (sum && s->keep_ns)
+		s->moved = base_now();
 	return sum;
 }
 
@@ -103,16 +111,20 @@ static bool arm(struct verbs_stream *s, bool event)
 /* Of which channel something is to be read; @any: something else has happened */
 static bool channels_look(struct verbs_stream *s, bool *cm, bool *any)
 {
-	struct epoll_event events[3];
-	bool cq = false, timer = false;
-	long n = syscall(SYS_epoll_pwait, s->native.fd, events, 3, 0, NULL, 0);
+	struct epoll_event events[4];
+	bool cq = false, timer = false, keep = false;
+	long n = syscall(SYS_epoll_pwait, s->native.fd, events, 4, 0, NULL, 0);
 
-	*cm = false;
 	for (long i = 0; i < n; i++) {
 		const void *of = events[i].data.ptr;
 
-		*(of == s->channel ? &cq : of == &s->timer ? &timer : cm) = true;
+		cq |= of == s->channel;
+		timer |= of == &s->timer;
+		keep |= of == &s->keep_timer;
 	}
+	*cm = n > cq + timer + keep;
+	if (keep)
+		verbs_stream_keep_go(s);
 	*any = timer && verbs_stream_nudge_go(s);
 	return cq;
 }
@@ -161,6 +173,7 @@ ssize_t verbs_stream_receive(const struct rnic_stream_mem *mem, int fd,
 
 	if (s->owner != base_process_self().pid)
 		return -EAGAIN;
+	verbs_stream_keep_look(s);
 	while (verbs_load(&s->phase) < VERBS_REJECTED && look(s, sink, budget, &sum))
 		;
 	errno = saved;

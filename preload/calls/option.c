@@ -302,6 +302,8 @@ long call_setsockopt(int fd, int level, int name, const void *value, socklen_t l
 		return ddp_setsockopt(fd, name, value, len);
 	s = sock_get(fd);
 	r = s ? sock_set(s, option_find(level, name), value, len) : CALL_THEIRS;
+	if (s && r == CALL_THEIRS)
+		r = device_option_set(s, level, name, value, len);
 	sock_put(s);
 	return r;
 }

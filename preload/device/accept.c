@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -60,6 +62,20 @@ static long kernel_try(struct sock *s, struct device_call *c)
 	bool ready = s->gate.beside && base_sock_ready(c->fd, POLLIN);
 
 	return ready ? kernel_accept(c) : -EAGAIN;
+}
+
+/* As what TCP accepts has them from its listener */
+static void keepalive_inherit(int listener, int fd)
+{
+	static const int names[] = { TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT };
+	int value = base_sock_number(listener, SOL_SOCKET, SO_KEEPALIVE);
+
+	if (value > 0)
+		libc.setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &value, sizeof(value));
+	for (unsigned int i = 0; i < base_array_size(names) && value > 0; i++) {
+		value = base_sock_number(listener, IPPROTO_TCP, names[i]);
+		libc.setsockopt(fd, IPPROTO_TCP, names[i], &value, sizeof(value));
+	}
 }
 
 /*
@@ -188,6 +204,7 @@ static long request_serve(struct sock *s, const struct device_call *c)
 {
 	enum config_transport mode = mode_of(s, c->native);
 
+	keepalive_inherit(s->fd, (int)c->made);
 	if (mode == CONFIG_USE_TCP)
 		provider_refuse(s, c->native);
 	else if (!sock_create_accepted((int)c->made, s, mode, c->native))

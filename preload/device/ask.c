@@ -186,6 +186,23 @@ long device_option(struct sock *s, int level, int name, void *value, socklen_t *
 	return sock_on_device(s) ? carried_get(s, level, name, value, len) : CALL_THEIRS;
 }
 
+/* The socket keeps it, and the device's connection does it */
+long device_option_set(struct sock *s, int level, int name, const void *value, socklen_t len)
+{
+	bool keeps = (level == SOL_SOCKET && name == SO_KEEPALIVE) ||
+		     (level == IPPROTO_TCP && name == TCP_KEEPIDLE);
+	long err;
+
+	if (!keeps || !sock_on_device(s))
+		return CALL_THEIRS;
+	err = libc_try(libc.setsockopt(s->fd, level, name, value, len));
+	if (err)
+		return err;
+	provider_keepalive(s);
+	sock_progress(s);
+	return 0;
+}
+
 /* --- getsockname(), getpeername() --- */
 
 long device_name_give(const struct sock *s, bool peer, struct sockaddr *addr, socklen_t *len)

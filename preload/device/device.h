@@ -22,6 +22,8 @@ long device_name_tell(struct sock *s, bool peer, struct sockaddr *addr, socklen_
 long device_bind(const struct sock *s, const struct sockaddr *addr, socklen_t len);
 /* As getsockopt(); CALL_THEIRS: the kernel knows */
 long device_option(struct sock *s, int level, int name, void *value, socklen_t *len);
+/* As setsockopt(), likewise */
+long device_option_set(struct sock *s, int level, int name, const void *value, socklen_t len);
 
 /* --- listen() (listen.c) --- */
 

@@ -10,10 +10,15 @@
 #include "preload/sock/provider.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 
 #include "base/address.h"
+#include "base/bits.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/sockutil.h"
 #include "preload/guard/sandbox.h"
 #include "preload/rules/host.h"
 #include "preload/rules/report.h"
@@ -131,4 +136,13 @@ void provider_refuse(const struct sock *s, struct rnic_native *native)
 {
 	if (native)
 		provider_ops(s)->destroy(native);
+}
+
+void provider_keepalive(const struct sock *s)
+{
+	bool on = base_sock_number(s->fd, SOL_SOCKET, SO_KEEPALIVE) > 0;
+	int idle = on ? base_sock_number(s->fd, IPPROTO_TCP, TCP_KEEPIDLE) : 0;
+
+	if (s->native)
+		provider_ops(s)->keepalive(s->native, (uint64_t)base_max(idle, 0) * BASE_NS_PER_S);
 }

@@ -34,6 +34,8 @@ void provider_forgo(struct sock *s, enum config_reason reason);
 int provider_reach(struct sock *s, const struct sockaddr *peer, socklen_t len);
 /* No stream has come of it: the software provider is to serve */
 void provider_drop(struct sock *s);
+/* What the program wishes of a device's connection by options that the socket keeps */
+void provider_keepalive(const struct sock *s);
 /* A connection that nobody is to have; NULL is fine */
 void provider_refuse(const struct sock *s, struct rnic_native *native);
 

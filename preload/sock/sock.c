@@ -407,8 +407,10 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 	/* In this order: a set may see an edge too many, and none too few */
 	__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&s->streams, 1, __ATOMIC_ACQ_REL);
-	if (s->native)
+	if (s->native) {
+		provider_keepalive(s);
 		sets_rekey(s);
+	}
 	/* Who has it from before will find it */
 	if (__atomic_exchange_n(&s->abroad, false, __ATOMIC_ACQ_REL)) {
 		kept_write(s);

@@ -90,8 +90,7 @@ def is_solicited(session):
 
 # What each connection of a capture is like whose name begins so, and what is said where it is not
 HOLDS = {"keepalives": (has_keepalive, "no keepalive"),
-         "solicited": (is_solicited, "an end sends without Solicited Event"),
-         "silence": (lambda session: not has_keepalive(session), "a keepalive is in it")}
+         "solicited": (is_solicited, "an end sends without Solicited Event")}
 
 
 def by_decoder(path):

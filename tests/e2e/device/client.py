@@ -109,6 +109,27 @@ def asked_early():
     expect(sock.getsockopt(socket.SOL_SOCKET, SO_PEERNAME, 16)[2:4], (7).to_bytes(2, "big"))
 
 
+def kept():
+    """By SO_KEEPALIVE from before connect(), and from behind it, while it sleeps."""
+    fake = ctypes.CDLL("libibverbs.so.1")
+    nothings = ctypes.c_int.in_dll(fake, "fake_nothings")
+    for early in True, False:
+        before = nothings.value
+        with socket.socket() as sock:
+            for connects in early, not early:
+                if connects:
+                    sock.connect(PEER)
+                else:
+                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 2, 500000))
+            expect(error_of(sock.recv, 1), "EAGAIN")
+            expect(nothings.value - before >= 1, True)
+            ctypes.c_int.in_dll(fake, "fake_silent").value = not early
+            if not early:
+                expect(error_of(sock.recv, 1), "ETIMEDOUT")
+
+
 def unanswered():
     """By the device, and then by TCP, where nobody listens: which call finds out is no matter."""
     with socket.socket() as closed:

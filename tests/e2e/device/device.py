@@ -144,6 +144,7 @@ CLIENTS = (
      {"FAKE_CALLS": "100"}, 3),
     ("what a device's stream says of itself", "asked", {}, 0),
     ("octets that the device still has", "queued", {}, 0),
+    ("a peer that may be gone", "kept", ROCE, 0),
     ("and while it is under way", "asked_early", {"FAKE_CONNECTED": TIMEWAIT}, 0),
     ("a call that finds out that nobody has answered", "unanswered",
      ROCE | {"FAKE_CONNECTED": TIMEWAIT} | SOON, 0),
@@ -171,6 +172,7 @@ def clients(writer, device):
 LISTENERS = (
     *((f"beside: {what}", what, ROCE, reasons) for what, reasons in (
         ("turns", {}), ("plain", {}), ("waits", {}), ("at_the_limit", {}),
+        ("keeps", {}),
         ("signals", {}), ("sets", {}), ("duplicates", {}),
         ("numbers", {}), ("interrupted", {}), ("forks_early", {"FORKED": 1}),
         ("forks_late", {"FORKED": 3}), ("port_twice", {}), ("everywhere", {}),

@@ -182,6 +182,19 @@ def at_the_limit():
     expect((count_of("answered"), count_of("refused")), (1, 0))
 
 
+def keeps():
+    """SO_KEEPALIVE is the listener's, as with TCP."""
+    server = Server()
+    server.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    server.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)
+    server.knock()
+    with server.sock.accept()[0] as sock:
+        expect(sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE), 1)
+        expect(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE), 1)
+        while not count_of("nothings"):
+            select.select([sock], [], [], 5)
+
+
 def ready_by_poll(server):
     return bool(select.select([server.sock], [], [], 0)[0])
 

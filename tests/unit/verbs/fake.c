@@ -516,7 +516,8 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 		fake.sent[fake.num_sent++ % 16] = *wr;
 		pthread_mutex_unlock(&lock);
 		if (wr->send_flags & IBV_SEND_SIGNALED)
-			complete(queue_of(qp), (struct ibv_wc){ .wr_id = wr->wr_id });
+			complete(queue_of(qp),
+				 (struct ibv_wc){ .wr_id = wr->wr_id, .status = fake.sent_status });
 	}
 	return 0;
 }

@@ -32,6 +32,7 @@ struct fake {
 	struct ibv_send_wr sent[16];
 	unsigned int num_sent;
 	unsigned int made, destroyed; /* objects of all kinds */
+	enum ibv_wc_status sent_status;
 	bool paired; /* two threads that poll get a completion each, at the same time */
 };
 

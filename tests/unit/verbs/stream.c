@@ -373,6 +373,80 @@ Test(stream, small_messages_go_with_their_work_request)
 	}
 }
 
+static bool is_keepalive(const struct ibv_send_wr *wr)
+{
+	return wr->opcode == IBV_WR_RDMA_WRITE && !wr->num_sge && wr->send_flags;
+}
+
+/* One of RoCE, which sends no nudges */
+static void open_kept(struct rnic_stream_mem *mem, uint64_t ns)
+{
+	fake.transport = IBV_TRANSPORT_IB;
+	open_one(mem);
+	NATIVE.keepalive(mem->native, ns);
+	look(mem);
+}
+
+/* As long as the program wishes it, and as often as nothing comes for so long */
+Test(stream, a_peer_that_may_be_gone)
+{
+	struct rnic_stream_mem mem = { 0 };
+	struct pollfd p = { .events = POLLIN };
+	uint64_t before;
+
+	open_kept(&mem, 50 * BASE_NS_PER_MS);
+	p.fd = mem.native->fd;
+	for (unsigned int i = 0; i < 3; i++) {
+		before = base_now();
+		while (fake.num_sent == i) {
+			cr_assert_eq(poll(&p, 1, 10000), 1);
+			look(&mem);
+		}
+		cr_expect_geq(base_now() - before, 40 * BASE_NS_PER_MS);
+		cr_expect(is_keepalive(&fake.sent[i]));
+		cr_expect_neq(fake.sent[i].wr.rdma.rkey, 0u);
+	}
+	cr_expect(verbs_stream_idle(verbs_stream_of(&mem)), "it is not what was sent");
+	NATIVE.keepalive(mem.native, 0);
+	look(&mem);
+	cr_expect_eq(poll(&p, 1, 200), 0);
+	cr_expect_eq(fake.num_sent, 3u);
+	close_one(&mem);
+}
+
+Test(stream, a_peer_that_is_heard_is_there)
+{
+	struct rnic_stream_mem mem = { 0 };
+	uint64_t until;
+
+	open_kept(&mem, BASE_NS_PER_S);
+	until = base_now() + 2 * BASE_NS_PER_S;
+	while (base_now() < until) {
+		fake_hear(1);
+		look(&mem);
+		usleep(20000);
+	}
+	cr_expect_eq(fake.num_sent, 0u);
+	close_one(&mem);
+}
+
+Test(stream, a_peer_that_is_gone)
+{
+	struct rnic_stream_mem mem = { 0 };
+	struct pollfd p = { .events = POLLIN };
+	ssize_t said;
+
+	open_kept(&mem, 50 * BASE_NS_PER_MS);
+	p.fd = mem.native->fd;
+	fake.sent_status = IBV_WC_RETRY_EXC_ERR;
+	do {
+		cr_assert_eq(poll(&p, 1, 10000), 1);
+		said = STREAM.receive(&mem, -1, &sink, 0);
+	} while (said > 0 || said == -EAGAIN);
+	cr_expect_eq(said, -ETIMEDOUT);
+	close_one(&mem);
+}
+
 static void forget(int fd)
 {
 }
