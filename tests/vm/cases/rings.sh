@@ -39,14 +39,12 @@ over_device() {
 	local pair=verbs-librspreload
 	"$@"
 }
-# Ours asks, and says so: to a peer of rsockets these look as what wakes siw does
+# Ours asks, and says so: on the wire that looks as what wakes siw does
 asks() {
-	local asked=/tmp/case/asks_$port.log status=0
 	client=(option keepalive 1)
-	WARPSOCK_LOG=debug sockets put 10 get 10 silent 2500 put 10 close -- \
-		get 10 put 10 silent 1500 get 10 eof close >$asked 2>&1 || status=$?
-	tail -n 5 $asked
-	[ $status = 0 ] && grep "nothing has come for a while" $asked
+	sockets put 10 get 10 silent 2500 put 10 close -- \
+		get 10 put 10 silent 1500 get 10 eof close &&
+		grep "nothing has come for a while" "$WARPSOCK_LOG_FILE"
 }
 
 capture rings
