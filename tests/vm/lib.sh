@@ -230,10 +230,12 @@ end_capture() {
 }
 
 # end_of WHO COMMAND...: in $run, the command at that end of a pair of streams: "software" is under
-# warpsock in the peer, "librspreload" over rsockets on siw, "verbs" under warpsock on siw.
-mode=(--all --mode on)
+# warpsock in the peer, "librspreload" over rsockets on siw, "verbs" under warpsock on siw. What
+# stands in $beneath runs warpsock.
+mode=(--all --mode on) beneath=()
 end_of() {
-	local within=(timeout -k 2 "${limit:-100}") ours=("$apps/warpsock" run "${mode[@]}" --)
+	local within=(timeout -k 2 "${limit:-100}")
+	local ours=("${beneath[@]}" "$apps/warpsock" run "${mode[@]}" --)
 	case $1 in
 	software) run=(in_peer "${within[@]}" "${ours[@]}" "${@:2}") ;;
 	librspreload) run=("${within[@]}" "${over_rsockets[@]}" "${@:2}") ;;
@@ -247,12 +249,18 @@ server_at() {
 	at=$PEER
 	case $pair in
 	*-software) ;;
-	verbs-*)
+	verbs-* | *-verbs)
 		[ -n "$device_there" ] || in_peer rdma link add siw1 type siw netdev up0
 		device_there=siw1
 		;;
 	*) at=$SIW ;;
 	esac
+}
+
+# server_of COMMAND...: in $run, that of $pair at $at
+server_of() {
+	end_of "${pair#*-}" "$@"
+	case $pair in *-software) ;; verbs-* | *-verbs) run=(in_peer "${run[@]}") ;; esac
 }
 
 # part WORDS... -- WORDS...: in $first and $rest, which are the caller's
@@ -274,8 +282,7 @@ sockets() {
 	port=$((port + 1))
 	part "$@"
 	server_at
-	end_of "${pair#*-}" "$program" "${server[@]}" listen $at $port "${first[@]}"
-	case $pair in verbs-verbs | verbs-librspreload) run=(in_peer "${run[@]}") ;; esac
+	server_of "$program" "${server[@]}" listen $at $port "${first[@]}"
 	start server "${run[@]}"
 	await_port server $port
 	end_of "${pair%-*}" "$program" "${client[@]}" connect $at $port "${rest[@]}"

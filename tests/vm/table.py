@@ -14,7 +14,7 @@ import tap
 
 HERE = Path(__file__).resolve().parent
 PAIRS = ["software-siw", "siw-software", "software-librspreload", "librspreload-software",
-         "verbs-software", "verbs-verbs", "verbs-librspreload"]
+         "verbs-software", "verbs-verbs", "verbs-librspreload", "librspreload-verbs"]
 RESULTS = "# What was run last\n"  # in the page; what stands before it is kept
 SHARE = 10  # at most one cell in so many may be a departure
 LATER = "not run"
