@@ -32,7 +32,9 @@ topology_host() {
 topology() {
 	[ ! -d /sys/class/net/eth0 ] || { topology_host; return; }
 	ip netns add peer
-	ip link add sw0 type veth peer name up0 netns peer
+	# Whoever listens at all addresses does so at every device, and siw tells them apart by the
+	# index of the interface, also of another namespace
+	ip link add sw0 index 70 type veth peer name up0 netns peer
 	ethtool -K sw0 tso off gso off >/dev/null
 	ip netns exec peer ethtool -K up0 tso off gso off >/dev/null
 	ip addr add 10.7.0.1/24 dev sw0

@@ -154,6 +154,7 @@ await_port() {
 		return
 	fi
 	for ((i = 0; i < 1000; i++)); do
+		running "$1" || break
 		mapfile -t lines <"/proc/$pid/net/tcp"
 		mapfile -t -O ${#lines[@]} lines <"/proc/$pid/net/tcp6"
 		[[ "${lines[*]}" != *":$hex "*([0-9A-F]):0000" 0A "* ]] || return 0

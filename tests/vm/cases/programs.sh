@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Unmodified programs of poll, select, threads: over librspreload and siw there, under warpsock here
+# Unmodified programs of poll, select, threads: over librspreload and siw there, here under warpsock
 # Limit: 900
-# Table: software-librspreload librspreload-software
+# Table: software-librspreload librspreload-software verbs-librspreload librspreload-verbs
 port=8300
-warpsock=(in_peer timeout -k 2 200 "$apps/warpsock" run --all --mode on --)
-rsockets=(timeout -k 2 200 "${over_rsockets[@]}")
+ulimit -l unlimited # siw counts what root has pinned, too
+limit=200
 file=/tmp/case/file got=/tmp/case/got
 head -c 3000000 /dev/urandom >$file
 
 # sides: who serves and who asks, as $pair says, and where
 sides() {
-	port=$((port + 1)) at=$PEER serving=("${warpsock[@]}") asking=("${rsockets[@]}")
-	[ $pair != software-librspreload ] ||
-		at=$SIW serving=("${rsockets[@]}") asking=("${warpsock[@]}")
+	local run
+	port=$((port + 1))
+	server_at
+	server_of
+	serving=("${run[@]}")
+	end_of "${pair%-*}"
+	asking=("${run[@]}")
 	rm -f $got*
 }
 
@@ -74,29 +78,26 @@ redis() {
 
 # rcopy speaks the API of rsockets itself: sockets_shim.so makes that calls of sockets.
 rcopies() {
-	local shim=$project/build-vm/sockets_shim.so
-	local ours=(in_peer timeout -k 2 200 env LD_PRELOAD="$shim" "$apps/warpsock" run --all
-		--mode on -- rcopy)
-	local theirs=(timeout -k 2 200 rcopy)
+	local beneath=(env LD_PRELOAD="$project/build-vm/sockets_shim.so") over_rsockets=()
 	sides
-	serving=("${ours[@]}") asking=("${theirs[@]}")
-	[ $pair != software-librspreload ] || serving=("${theirs[@]}") asking=("${ours[@]}")
-	start server "${serving[@]}" -p $port
+	start server "${serving[@]}" rcopy -p $port
 	await_port server $port
-	"${asking[@]}" $file $at:$got -p $port && cmp $file $got && running server && stop server
+	"${asking[@]}" rcopy $file $at:$got -p $port && cmp $file $got && running server &&
+		stop server
 }
 
 # riostream maps memory, for which Warpsock offers no slots: its client there is refused, and ends.
 riostream_ends() {
 	sides
-	start server in_peer "$apps/warpsock" run --all --mode on -- \
-		"$project/build-vm/script_sockets" listen $PEER $port over
+	start server "${serving[@]}" "$project/build-vm/script_sockets" listen $at $port over
 	await_port server $port
-	! timeout -k 2 30 riostream -s $PEER -p $port -S 1000 -C 2 -I 1 && ends server 10
+	! timeout -k 2 30 riostream -s $at -p $port -S 1000 -C 2 -I 1 && ends server 10
 }
 
-for pair in software-librspreload librspreload-software; do
-	capture $pair
+for pair in software-librspreload librspreload-software verbs-librspreload librspreload-verbs; do
+	devices=
+	[ $pair = "${pair/verbs/}" ] || devices=_devices
+	capture $pair$devices
 	check "netcat, 3 MB to the server" netcat_up
 	check "netcat, 3 MB to the client" netcat_down
 	check "iperf, 2 MB" iperf_copy
@@ -104,8 +105,8 @@ for pair in software-librspreload librspreload-software; do
 	check "curl and Python's http.server" http
 	check "memcached without epoll, and Python" memcache
 	check "rcopy, 3 MB" rcopies
-	end_capture $pair
-	if [ $pair = software-librspreload ]; then
+	end_capture $pair$devices
+	if [ "${pair#*-}" = librspreload ]; then
 		departs epoll "redis-server and redis-cli"
 		departs mapping "riostream"
 	else
