@@ -7,14 +7,18 @@
  * goes wrong aborts.
  *
  * END_PROVIDER and END_ADDRESS in the environment run the same tests on another provider, at an
- * address of its device; see tests/vm/cases/native.sh.
+ * address of its device; with END_PEER who listens is on that one, in the network namespace
+ * END_PEER_NAMESPACE. See tests/vm/cases/native.sh.
  */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <warp/rdma.h>
 
 #define END_ROOM (1 << 20)
@@ -85,6 +89,52 @@ static inline struct sockaddr_in end_address(void)
 	return sin;
 }
 
+/* To @namespace, and back to the one that is returned */
+static inline int end_move(int namespace)
+{
+	int before = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+
+	MUST(before >= 0 && setns(namespace, CLONE_NEWNET) == 0);
+	close(namespace);
+	return before;
+}
+
+/* END_PEER's, if it is not this one; end_return() of what it returns goes back */
+static inline int end_visit(void)
+{
+	const char *namespace = getenv("END_PEER_NAMESPACE");
+
+	return namespace ? end_move(open(namespace, O_RDONLY | O_CLOEXEC)) : -1;
+}
+
+static inline void end_return(int home)
+{
+	if (home >= 0)
+		close(end_move(home));
+}
+
+/* That of who connects, and of who listens, which may be the same */
+static inline void end_devices_open(struct warp_device **dev, struct warp_device **there)
+{
+	const char *peer = getenv("END_PEER");
+	int home;
+
+	MUST(warp_device_open(end_provider(), dev) == 0);
+	*there = *dev;
+	if (!peer)
+		return;
+	home = end_visit();
+	MUST(warp_device_open(peer, there) == 0);
+	end_return(home);
+}
+
+static inline void end_devices_close(struct warp_device *dev, struct warp_device *there)
+{
+	MUST(warp_device_close(dev) == 0);
+	if (there != dev)
+		MUST(warp_device_close(there) == 0);
+}
+
 static inline void end_init(struct end *e, struct warp_device *dev, uint32_t depth)
 {
 	struct warp_device_attr has;
@@ -121,8 +171,10 @@ static inline struct warp_listener *end_listen(struct warp_device *dev, struct s
 {
 	struct sockaddr_in sin = end_address();
 	struct warp_listener *l;
+	int home = end_visit();
 
 	MUST(warp_listen(dev, (struct sockaddr *)&sin, sizeof(sin), 16, &l) == 0);
+	end_return(home);
 	MUST(warp_listener_addr(l, at) == 0);
 	return l;
 }

@@ -9,14 +9,14 @@
 #include <errno.h>
 #include <unistd.h>
 
-static struct warp_device *dev;
+static struct warp_device *dev, *there;
 static struct end a, b;
 
 static void ends_make(const struct warp_conn_param *ip, const struct warp_conn_param *rp)
 {
-	MUST(warp_device_open(end_provider(), &dev) == 0);
+	end_devices_open(&dev, &there);
 	end_init(&a, dev, 64);
-	end_init(&b, dev, 64);
+	end_init(&b, there, 64);
 	ends_connect(&a, &b, ip, rp);
 }
 
@@ -24,7 +24,7 @@ static void ends_drop(void)
 {
 	end_uninit(&a);
 	end_uninit(&b);
-	cr_assert_eq(warp_device_close(dev), 0);
+	end_devices_close(dev, there);
 }
 
 static void ends_default(void)
