@@ -10,7 +10,8 @@
     py_side.py lines PORT / say PORT TEXT   socketserver, socket.makefile and selectors
     py_side.py leave PORT TEXT              ends while a thread of its is in recv()
 
-What a client got is compared by SHA-256 or as text; servers end by SIGTERM.
+What a client got is compared by SHA-256 or as text; servers end by SIGTERM. They are at SERVE_AT of
+the environment, or at 127.0.0.1.
 """
 import asyncio
 import hashlib
@@ -26,7 +27,7 @@ import sys
 import threading
 import time
 
-HOST = "127.0.0.1"
+HOST = os.environ.get("SERVE_AT", "127.0.0.1")
 SIZES = (1, 1000, 65537, 1 << 20, 3_000_000)
 
 

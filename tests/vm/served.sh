@@ -2,7 +2,8 @@
 # What the cases of real programs share: a server in the namespace, and its clients here, over
 # siw0. What they carry is $file, and comes as $got; their folder is $work.
 #
-# $server is what runs the server: software, or the device over there.
+# $server is what runs the server: software, or the device over there; $serves, where it does so,
+# and $asks, what its clients run in.
 . "$lab/devices.sh"
 served=/tmp/case/served.json # what the server reports
 soft=(env WARPSOCK_REPORT=$served "$apps/warpsock" run --all --mode on --)
@@ -14,13 +15,18 @@ mkdir -m 755 $work
 head -c 1000000 /dev/urandom >$file
 ulimit -l unlimited
 
+serves=(in_peer timeout -k 2 300) asks=(timeout -k 2 100 "${verbs[@]}")
 # serve COMMAND...: with $port in it; another one's report is begun
 serve() {
 	rm -f $report $served $got*
-	start server in_peer timeout -k 2 300 "${server[@]}" "$@"
+	start server "${serves[@]}" "${server[@]}" "$@"
 	await_port server $port
 }
-ask() { timeout -k 2 100 "${verbs[@]}" "$@"; }
+ask() { "${asks[@]}" "$@"; }
+fetched() { ask curl -sSf -o $got "$(url file)" && same; }
+# says NAME TEXT: a client that was started does, soon
+silent() { ! grep -q "$2" "/tmp/case/$1.log"; }
+says() { ceases 10 silent "$@"; }
 same() { cmp $file "${1:-$got}"; }
 url() { echo "http://$at:$port/$1"; }
 
@@ -39,13 +45,15 @@ clients_said() { reports "$theirs.*\"errors\": 0"; }
 # served_by PATTERN: and so says the server, which has ended
 served_by() { cat $served; grep -qE "$1" $served; }
 
-# nginx_folder LISTEN WORDS...: its configuration, and $file in its folder
+# nginx_folder LISTEN WORDS...: its configuration, $file in its folder, and in $nginx its command
 nginx_folder() {
+	errors=/tmp/case/nginx-$port.log
+	nginx=(nginx -p $work -c $work/nginx.conf -e $errors)
 	mkdir -p $work/up
-	rm -f $work/error.log
+	rm -f $errors
 	cp $file $work/file
 	cat >$work/nginx.conf <<-END
-		daemon off; user root; pid $work/nginx.pid; error_log $work/error.log info;
+		daemon off; user root; pid $work/nginx.pid; error_log $errors info;
 		${*:2}
 		events { worker_connections 64; }
 		http { access_log off; client_max_body_size 0; client_body_temp_path $work/a;
@@ -55,7 +63,6 @@ nginx_folder() {
 				location /up/ { dav_methods PUT; } } }
 	END
 }
-nginx=(nginx -p $work -c $work/nginx.conf -e $work/error.log)
 # Of $file, over one connection
 pieces() {
 	rm -f $got*
@@ -68,4 +75,30 @@ all_answered() {
 	cat /tmp/case/ab.log
 	grep -q "^Complete requests: *$1$" /tmp/case/ab.log &&
 		grep -q "^Failed requests: *0$" /tmp/case/ab.log
+}
+
+# apache_folder WAY: its configuration, and $file in its folder
+apache_folder() {
+	cp $file $work/file
+	cat >$work/apache.conf <<-END
+		ServerRoot /usr/lib/apache2
+		LoadModule mpm_$1_module modules/mod_mpm_$1.so
+		LoadModule authz_core_module modules/mod_authz_core.so
+		Listen $at:$port
+		ServerName lab
+		User nobody
+		Group nogroup
+		PidFile $work/apache.pid
+		ErrorLog $work/apache.log
+		DefaultRuntimeDir $work
+		DocumentRoot $work
+	END
+}
+# apache WAY COMMAND...: its report is written by another user
+apache() {
+	apache_folder "$1"
+	serve "${@:2}" -f $work/apache.conf
+	install -m 666 /dev/null $served
+	fetched && ask ab -q -k -n 40 -c 4 "$(url apache.conf)" >/tmp/case/ab.log &&
+		all_answered 40 && stop server && clients_said && served_by "$its"
 }

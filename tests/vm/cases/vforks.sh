@@ -6,7 +6,6 @@ port=9000
 . "$lab/served.sh"
 pair=verbs-software server=("${soft[@]}") its=$all_software
 
-fetched() { ask curl -sSf -o $got "$(url file)" && same; }
 web() {
 	nginx_folder $at:$port "worker_processes 2;"
 	serve "${nginx[@]}"
@@ -22,7 +21,12 @@ reload() {
 	kill -HUP "$(cat $work/nginx.pid)"
 	wait $ab
 	all_answered 60 && fetched && stop server QUIT && reports "$theirs" &&
-		served_by "$its" && [ "$(grep -c "start worker process " $work/error.log)" = 4 ]
+		served_by "$its" && [ "$(grep -c "start worker process " $errors)" = 4 ]
+}
+
+by_events() {
+	apache event apache2 -D FOREGROUND -c "StartServers 2" -c "ThreadsPerChild 8" \
+		-c "MinSpareThreads 4"
 }
 
 postgres=/usr/lib/postgresql/15/bin
@@ -39,15 +43,23 @@ copied() {
 	seq 1 2000 | sed 's/$/\ttext &/' >$work/rows
 	sql -c 'CREATE TABLE t (n int, s text)' -c "\\copy t from '$work/rows'" \
 		-c "\\copy (table t order by n) to '$work/back'" &&
-		cmp $work/rows $work/back
+		cmp $work/rows $work/back &&
+		sql -c 'LISTEN c' -c "NOTIFY c, 'word'" | grep 'notification "c" with payload "word"'
 }
 postgres() { postgres_serves && copied; }
+# In the table that it has by now: pgbench's own take longer to make than all of this
 transactions() {
-	local of=(-h $at -p $port -U postgres)
-	ask $postgres/pgbench -i -q "${of[@]}" postgres &&
-		ask $postgres/pgbench -c 4 -j 2 -t 5 "${of[@]}" postgres |
-		grep "actually processed: 20/20$" && stop server INT && clients_said &&
-		served_by "$its"
+	cat >$work/transaction <<-END
+		\set n random(1, 2000)
+		BEGIN;
+		UPDATE t SET s = 'changed' WHERE n = :n;
+		SELECT s FROM t WHERE n = :n;
+		END;
+	END
+	ask $postgres/pgbench -n -f $work/transaction -c 4 -j 2 -t 5 -h $at -p $port \
+		-U postgres postgres | grep "actually processed: 20/20$" &&
+		sql -c "SELECT count(*) > 0 FROM t WHERE s = 'changed'" | grep -x t &&
+		stop server INT && clients_said && served_by "$its"
 }
 
 # bash would read the files of root's home, which are the host's, for a shell of SHLVL 1
@@ -88,7 +100,9 @@ login() {
 }
 copies() {
 	ask scp -q -F $work/ssh/config $file $at:$work/ssh/up && same $work/ssh/up &&
-		ask scp -q -F $work/ssh/config $at:$work/ssh/up $got && same && stop server &&
+		ask scp -q -F $work/ssh/config $at:$work/ssh/up $got && same &&
+		echo "get $work/ssh/up $got.2" | ask sftp -q -F $work/ssh/config -b - $at &&
+		same $got.2 && stop server &&
 		clients_said && served_by "$its"
 }
 
@@ -115,7 +129,7 @@ python() {
 ftp() {
 	local tcp=(--use "tcp * * *:$((port + 1))" --)
 	local server=("${soft[@]::${#soft[@]}-1}" "${tcp[@]}")
-	local verbs=("${verbs[@]::${#verbs[@]}-1}" "${tcp[@]}")
+	local asks=("${asks[@]::${#asks[@]}-1}" "${tcp[@]}")
 	install -d $work/empty $work/root
 	install -d -o ftp $work/root/up
 	cp $file $work/root/file
@@ -205,21 +219,23 @@ program "Python: workers that were executed get them" python spawn
 port=9100
 check "nginx: two workers, files, ranges, uploads" web
 check "nginx: a reload under load" reload
-port=9110
-check "PostgreSQL: COPY in and out" postgres
+program "apache: processes and threads, by events" by_events
+program "apache: a process for each connection" apache prefork apache2 -D FOREGROUND
+port=9130
+check "PostgreSQL: COPY in and out, NOTIFY" postgres
 check "PostgreSQL: pgbench" transactions
-port=9120
-check "sshd: a shell, and its status" login
-check "sshd: scp there and back" copies
-program "vsftpd: a file there and back" ftp
 port=9140
+check "sshd: a shell, and its status" login
+check "sshd: scp there and back, and sftp" copies
+program "vsftpd: a file there and back" ftp
+port=9160
 check "rsync daemon: a folder up" folder_up
 pair=
 check "rsync over a device: its child is refused, and it ends" \
 	refused "Invalid cross-device link" rsync -a rsync://$at:$port/m/ $work/none/
 check "rsync by software: a folder down" folder_down
 pair=verbs-software
-port=9150
+port=9170
 check "git daemon: clone" repository
 pair=
 check "git push over a device: pack-objects is refused" refused "Operation not supported" \
@@ -227,18 +243,14 @@ check "git push over a device: pack-objects is refused" refused "Operation not s
 check "git push by software" pushed
 
 # Servers here, to which the device is named, and clients by software
-at=$SIW
-serve() {
-	rm -f $report $served $got*
-	start server timeout -k 2 300 "${server[@]}" "$@"
-	await_port server $port
-}
-ask() { in_peer timeout -k 2 100 env WARPSOCK_REPORT=$report "${soft[@]:2}" "$@"; }
+at=$SIW serves=(timeout -k 2 300)
+asks=(in_peer timeout -k 2 100 env WARPSOCK_REPORT=$report "${soft[@]:2}")
 theirs=$all_software server=("${by_the_device[@]}") its="$all_software.*\"FORKED\": [1-9]"
 port=9200
 check "forks before it accepts, software serves: nginx" web
 check "forks before it accepts, software serves: nginx, a reload" reload
-port=9210
+program "forks before it accepts, software serves: apache, by events" by_events
+port=9220
 check "forks before it accepts, software serves: PostgreSQL" postgres
 check "forks before it accepts, software serves: pgbench" transactions
 
@@ -257,7 +269,7 @@ program "forks for what it accepts: the first ends, software serves then" forkin
 
 # Over RoCE, where nobody has named a provider to the server: it has both listeners
 rxe_begins >/tmp/case/rxe.log 2>&1
-ask() { timeout -k 2 100 "${verbs[@]}" "$@"; }
+asks=(timeout -k 2 100 "${verbs[@]}")
 server=(env -u WARPSOCK_PROVIDER "${soft[@]:1}")
 theirs="$all_software.*\"PROVIDER_UNAVAILABLE\": [1-9]"
 program "beside RoCE: nginx, by software" web_alone
