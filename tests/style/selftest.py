@@ -39,6 +39,11 @@ def limits(*rows):
     return "| a | b | c | d |\n| --- | --- | --- | --- |\n" + "\n".join(rows) + "\n"
 
 
+def programs(*checks):
+    return ("## Over an RDMA device\n\n| a | b | c |\n| --- | --- | --- |\n" + "".join(
+        f"| curl | x | {check} |\n" for check in checks) + "\n## Other\n\n### curl 1.2\n")
+
+
 # check, what the planted file is, its text, words of the one case that must fail
 PLANTS = [
     ("layers", "base/up.c", code('#include "mpa/b.h"\n'), "layers of base"),
@@ -74,6 +79,10 @@ PLANTS = [
     ("limits", "docs/limits.md", limits("| b | x | | `t.txt`: some words |"), "that exists"),
     ("limits", "docs/limits.md", limits("| b | x | y | `t.txt`: some words |",
                                         "| A | x | y | `t.txt`: some words |"), "in order"),
+    ("programs", "docs/programs.md", programs(), "has a row"),
+    ("programs", "docs/programs.md", programs("`t`: a; c"), "that there are"),
+    ("programs", "docs/programs.md", programs("`u`: a"), "that there are"),
+    ("programs", "docs/programs.md", programs("a"), "that there are"),
     ("headers", "include/warp/h.h", SPDX + "size_t x(void);\n", "warp/h.h as C"),
     ("headers", "include/warp/h.h", SPDX + "#define int ;\nstruct { } x;\n", "warp/h.h as C"),
     ("headers", "include/warp/h.h", SPDX + "int class(int new);\n", "warp/h.h as C++"),
@@ -88,6 +97,7 @@ FINE = [
     ("lengths", "build/l.c", code(function(200))),
     ("limits", "docs/limits.md", limits("| b | x | y | `t.txt`: some words; `t.txt`: words |",
                                         "| C | x | y | `t.txt`: some words |")),
+    ("programs", "docs/programs.md", programs("`t`: a; b; `t`: b")),
     ("words", "base/w.c", code('char *name = "/tmp/x-XX' 'XXXX";\n')),
     ("words", "include/warp/amudp_x.h", SPDX + "typedef struct x { int y; } x_t;\n"),
 ]
@@ -109,7 +119,8 @@ def red_cases(check, files):
 def targets():
     """What the plants include or name: an #include of nothing would prove nothing."""
     headers = ("mpa/b.h", "ddp/x.h", "preload/wait/w.h")
-    return {**dict.fromkeys(headers, SPDX), "tests/t.txt": "some\nwords\n"}
+    return {**dict.fromkeys(headers, SPDX), "tests/t.txt": "some\nwords\n",
+            "tests/vm/cases/t.sh": f'# {SPDX[3:-4]}\ncheck "a" a\ncheck "b" b\n'}
 
 
 def plant_problems(check, path, text, words):
@@ -121,7 +132,7 @@ def plant_problems(check, path, text, words):
 
 def main():
     writer = tap.Writer()
-    for check in ("layers", "lengths", "format", "words", "limits", "headers"):
+    for check in ("layers", "lengths", "format", "words", "limits", "programs", "headers"):
         red = red_cases(check, GOOD)
         writer.case(f"{check} passes a good tree", [f"red: {red}"] if red else [])
     for check, path, text, words in PLANTS:
