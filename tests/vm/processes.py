@@ -126,6 +126,14 @@ def client(what, addr, port):
             exchange(sock)
 
 
+def another_user(sock):
+    """The kernel lets nobody go on with what he has opened as another one."""
+    os.setgroups([])
+    os.setuid(65534)
+    expect(error_of(sock.send, b"x"), "EPIPE")
+    return True
+
+
 def serve_one(epoll, listener):
     epoll.poll()
     peer, _ = listener.accept()

@@ -109,6 +109,9 @@ check "connect() to nowhere is refused" process nowhere
 check "each was the device's" counted 7
 check "the connections of a forked child are software's" process connects_in_child 2
 check "and that has a reason" reports '"software": 1,.*"verbs": 1,' '"FORKED": 1'
+becomes_another() { WARPSOCK_LINGER=200ms process another_user; }
+check "who becomes another user loses it" becomes_another
+rm -f $report
 serves=here
 waited_for() {
 	port=$((port + 1))
