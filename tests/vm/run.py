@@ -32,7 +32,7 @@ GUESTS = min(4, 2 * (os.cpu_count() or 1))
 PROCESSORS = 1
 # As measured, the longest first; the others by their limits
 LONGEST = """wraps operations streams vprograms vforks vstreams conformance abrupt programs vrules
-    rings terminates rping script rxe preload rsockets rstream""".split()
+    rings rstream terminates rping script rxe preload rsockets""".split()
 BEGINS = " begins\n"  # what a guest's console says when it takes a case on
 sys.path.insert(0, str(HERE.parent))
 import captures  # noqa: E402

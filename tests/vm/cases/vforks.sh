@@ -44,7 +44,8 @@ copied() {
 	sql -c 'CREATE TABLE t (n int, s text)' -c "\\copy t from '$work/rows'" \
 		-c "\\copy (table t order by n) to '$work/back'" &&
 		cmp $work/rows $work/back &&
-		sql -c 'LISTEN c' -c "NOTIFY c, 'word'" | grep 'notification "c" with payload "word"'
+		sql -c 'LISTEN c' -c "NOTIFY c, 'word'" |
+		grep 'notification "c" with payload "word"'
 }
 postgres() { postgres_serves && copied; }
 # In the table that it has by now: pgbench's own take longer to make than all of this
