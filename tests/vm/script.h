@@ -10,6 +10,7 @@
  *	apart               our memory is of another protection domain than the connection
  *	rights r|w|rw|none  that the peer has on that memory: at first rw
  *	depth IRD ORD       at first 4 4
+ *	no-rtr              the initiator asks for none: the client-server model (native API only)
  *	private N           of N octets, for the next connect, accept or reject
  *	private-is N        what the peer gave
  *	stream N | stream-block N
@@ -17,6 +18,7 @@
  *	                    block; octets that mean nothing fill it up
  *	stream-is N         the peer gave a stream's
  *	accept | reject     of what came                refused    the peer has rejected us
+ *	try-accept          which may fail as well
  *	swap                tell each other where our memory is: initiator first
  *	pieces N            of which Sends and Writes are gathered from here on
  *	scatter N           pieces of each receive, at first 1
@@ -35,6 +37,7 @@
  *	fails               the connection ends with an error
  *	over                it ends, in order or not
  *	any                 from here on a step may fail, which ends the script, as a success
+ *	torn                the same, but then the connection must have ended with an error
  *	sleep MS | mark FILE   which is made then
  *	kill | leave        the process ends, by SIGKILL or without closing anything
  *	terminate CODE      as 0xLTCC: layer, type, code of the Terminate (native API only)
@@ -47,7 +50,7 @@
 #include <stdint.h>
 
 #define SCRIPT_RECEIVES 4
-#define SCRIPT_PIECES 6	   /* as many as siw has */
+#define SCRIPT_PIECES 16   /* of a message, where both ends' devices have as many: siw has 6 */
 #define SCRIPT_REQUESTS 64 /* at a time */
 #define SCRIPT_WAIT_MS 300000
 
@@ -103,6 +106,7 @@ extern unsigned int script_receives; /* at most SCRIPT_RECEIVES */
 extern unsigned int script_pieces, script_scatter, script_ird, script_ord;
 extern bool script_readable, script_writable; /* the memory, by the peer */
 extern bool script_apart;		      /* it is of a protection domain of its own */
+extern bool script_no_rtr;
 
 int script_wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

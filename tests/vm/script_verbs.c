@@ -17,6 +17,7 @@
 #include "script.h"
 
 #define FLUSH_MS 5000
+#define SIW_PIECES 6
 
 static struct rdma_event_channel *channel;
 static struct rdma_cm_id *id, *listener;
@@ -93,7 +94,7 @@ static int receive_again(unsigned int slot)
 static int open_qp(void)
 {
 	struct ibv_qp_init_attr attr = {
-		.cap = { SCRIPT_REQUESTS, SCRIPT_RECEIVES, SCRIPT_PIECES, SCRIPT_PIECES, 0 },
+		.cap = { SCRIPT_REQUESTS, SCRIPT_RECEIVES, SIW_PIECES, SIW_PIECES, 0 },
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
 	};

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <time.h>
 
 #include "apps/examples/endpoint.h"
@@ -57,10 +58,13 @@ static int make_qp(void)
 				     .recv_cq = end.cq,
 				     .max_send_wr = SCRIPT_REQUESTS,
 				     .max_recv_wr = SCRIPT_RECEIVES,
-				     .max_send_sge = SCRIPT_PIECES,
-				     .max_recv_sge = SCRIPT_PIECES,
 				     .signal_all = true };
+	struct warp_device_attr limits;
+	int ret = warp_device_query(device, &limits);
 
+	if (ret)
+		return ret;
+	attr.max_send_sge = attr.max_recv_sge = MIN(limits.max_sge, SCRIPT_PIECES);
 	warp_qp_destroy(end.qp);
 	end.qp = NULL;
 	return warp_qp_create(end.pd, &attr, &end.qp);
@@ -98,7 +102,11 @@ static int open_end(void)
 static struct warp_conn_param param_of(const void *pd, unsigned int len)
 {
 	return (struct warp_conn_param){
-		.private_data = pd, .private_data_len = len, .ird = script_ird, .ord = script_ord
+		.private_data = pd,
+		.private_data_len = len,
+		.ird = script_ird,
+		.ord = script_ord,
+		.flags = script_no_rtr ? WARP_CONN_NO_P2P : 0,
 	};
 }
 
