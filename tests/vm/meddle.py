@@ -8,7 +8,8 @@ is told of it, is a whole stack on both sides.
 takes one connection on PORT for the first WHAT and goes on to TO-PORT, PORT + 1 and TO-PORT + 1 for
 the second, and so on. Each WHAT is
 
-    NAME                        one FPDU goes on as FAULTS[NAME] has it, with its CRC made right
+    NAME                        one FPDU goes on as FAULTS[NAME] has it, with its CRC made right,
+                                or the Reply as REPLIES[NAME] has it
     WHO:FRAME:OCTETS:HOW        when WHO (initiator, responder) has sent so many octets (or all) of
                                 its frame of that number, of which 0 is the Request or Reply, both
                                 connections end, by HOW: FIN or RST
@@ -121,6 +122,13 @@ FAULTS = {
 }
 
 
+# What becomes of the Reply, of which IRD and ORD are the first octets of private data
+REPLIES = {
+    "reply-ord": lambda octets: add(octets, rawpeer.HEAD + 2, ">H", 8000),
+    "reply-key": lambda octets: put(octets, 0, "16s", b"MPA ID Rep Fraud"),
+}
+
+
 # --- the two sides --------------------------------------------------------------------------------
 
 
@@ -193,6 +201,19 @@ class Fault:
             side.other.put(one)
 
 
+class Reply:
+    """Changes the Reply."""
+
+    def __init__(self, name):
+        self.change = REPLIES[name]
+
+    def __call__(self, side, octets, ulpdu):
+        if side.who == "responder" and not side.frames:
+            octets = self.change(octets)
+            side.say(f"changed into {octets.hex()}")
+        side.other.sock.sendall(octets)
+
+
 class Cut:
     """Ends both connections in the middle."""
 
@@ -216,7 +237,7 @@ class Cut:
 
 
 def serve(listener, to, what):
-    change = Fault(what) if what in FAULTS else Cut(what)
+    change = (Fault if what in FAULTS else Reply if what in REPLIES else Cut)(what)
     initiator = Side(listener.accept()[0], f"{what}: the initiator", rawpeer.REQUEST)
     responder = Side(socket.create_connection(to), f"{what}: the responder", rawpeer.REPLY)
     initiator.other, responder.other = responder, initiator

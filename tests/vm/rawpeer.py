@@ -22,6 +22,7 @@ import tap  # noqa: E402
 REQUEST, REPLY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
 M, C, R, S = 0x80, 0x40, 0x20, 0x10
 WRITE, READ_REQUEST, READ_RESPONSE, SEND, TERMINATE = 0, 1, 2, 3, 7
+HEAD = 20  # octets of a Request or Reply before the private data
 P2P, BY_SEND = 0x8000, 0x4000  # in the word of IRD
 BY_WRITE, BY_READ = 0x8000, 0x4000  # in the word of ORD
 WAIT = 5

@@ -2,6 +2,7 @@
 # Every fault that an end can be given: who finds it says which, the other end is told, both end
 # Limit: 900
 # Table: software-siw siw-software
+# No others: a program of sockets is told of no Terminate, and over a device of none either
 port=8000
 
 # unless_lost COMMAND...: siw keeps its Terminate to itself when it is in the middle of sending a
@@ -15,7 +16,7 @@ lost() {
 unless_lost() {
 	local so_far
 	so_far=$(lost)
-	"$@" || { ! grep 'Terminate sent' /tmp/case/check.out && [ "$(lost)" != "$so_far" ] &&
+	"$@" || { ! grep -q 'Terminate sent' /tmp/case/check.out && [ "$(lost)" != "$so_far" ] &&
 		ends responder 15; }
 }
 
@@ -29,7 +30,7 @@ found() {
 	part "${@:4}"
 	ours="fails terminate $code"
 	local departure=
-	[ $code != none ] || departure=unsaid ours=over
+	[ $code != none ] || departure=unsaid ours="over terminate 0"
 	if [ $pair = software-siw ]; then
 		check "$name" ${unless:-} \
 			both accept swap "${first[@]}" $theirs -- swap "${rest[@]}" $ours
@@ -47,6 +48,8 @@ rights() {
 
 send_4=(send 1 send 1 send 1 send 1)
 for pair in software-siw siw-software; do
+	# Our Terminates are judged, siw's are not the RFC's.
+	[ $pair = software-siw ] || capture told
 	found "a Write to an unknown STag" 0x1100 0x1100 -- write-stag
 	found "a Write beyond the region" 0x1101 0x1101 -- write-end
 	rights r "a Write that the rights do not allow" 0x1100 0x1100 -- try-write 8
@@ -69,6 +72,7 @@ for pair in software-siw siw-software; do
 	found "a Send longer than its buffer" 0x1202 0x1205 -- try-send 200
 	found "a Send of several segments longer than its buffer" 0x1202 0x1205 -- try-send 9000
 	before_listen=()
+	[ $pair = software-siw ] || end_capture told
 done
 
 # Faults that neither end would make: meddle.py does. Each line: what it does, what siw says, what
@@ -153,3 +157,19 @@ for pair in software-siw siw-software; do
 	done <<<"$faults"
 	unmeddle
 done
+
+# In start-up: siw, as initiator, cannot agree to a Reply. Its Terminate, which is the first FPDU, is
+# bare: the field of its CRC is 0.
+bare() {
+	local pair=siw-software
+	both try-accept terminate $1 -- swap
+}
+pair=siw-software before=(any)
+port=$((port + 100))
+meddle reply-ord reply-key
+pair=
+check "siw gets a Reply whose ORD is above its IRD: its Terminate is read" bare 0x2006
+port=$((meddled + 1))
+check "siw gets a Reply that begins otherwise: its Terminate is read" bare 0x2004
+before=()
+unmeddle
