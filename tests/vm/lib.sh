@@ -66,10 +66,11 @@ check() { # in this shell: ends() waits for its children
 	((SECONDS - since < 5)) || echo "# $((SECONDS - since)) s for $name"
 }
 
-# departs WHY NAME [COMMAND...]: siw or rsockets does otherwise, WHY is in departures.txt; COMMAND
-# shows that it still does
+# departs WHY NAME COMMAND...: siw or rsockets does otherwise, WHY is in departures.txt; COMMAND
+# shows that it still does, and fails where it does no longer
 departs() {
 	local departure=$1
+	: "${3:?nothing shows that $1 is still so}"
 	check "$2" "${@:3}"
 }
 
@@ -297,7 +298,7 @@ sockets() {
 meddled=
 meddle() {
 	local at=$PEER
-	[ $pair != software-siw ] || at=$SIW
+	case $pair in software-siw | software-librspreload) at=$SIW ;; esac
 	start meddler in_peer python3 "$lab/meddle.py" $PEER $((port + 1001)) $at $((port + 1)) \
 		"$@"
 	await_port meddler $((port + 1000 + $#))

@@ -3,7 +3,7 @@
 """Runs the lab's cases in a virtual machine and prints TAP.
 
     run.py [--list] [--table FILE] [--kernel 6.12] [--guests N] [--processors N]
-           [--only PATTERN]... [CASE...]
+           [--seed N] [--only PATTERN]... [CASE...]
 
 Some guests share the cases out among them. Where one dies or its kernel complains, that case has
 failed and the others get a fresh guest. What the cases left is judged here: their TAP, the
@@ -31,8 +31,8 @@ BOOT = 60
 GUESTS = min(4, 2 * (os.cpu_count() or 1))
 PROCESSORS = 1
 # As measured, the longest first; the others by their limits
-LONGEST = """wraps operations streams vprograms vforks vstreams conformance abrupt programs vrules
-    rings rstream terminates rping script rxe preload rsockets""".split()
+LONGEST = """wraps operations streams vprograms vforks vstreams conformance abrupt kills programs
+    vrules rings rstream terminates rping script rxe preload rsockets""".split()
 BEGINS = " begins\n"  # what a guest's console says when it takes a case on
 sys.path.insert(0, str(HERE.parent))
 import captures  # noqa: E402
@@ -48,7 +48,9 @@ class Script:
     limit: int
     wrong: set  # captures that hold faults on purpose
     table: list  # its columns, of table.PAIRS, or None
+    others: str  # why it has no others
     tap: bool  # the peer is this host
+    dies: str  # what the kernel says when the case has ended the guest, as it must
     fault: str = ""  # of mutate.py: the build that has it
     only: tuple = ()  # patterns
 
@@ -66,6 +68,7 @@ class Guests:
     kernel: str = "6.1"
     number: int = GUESTS  # at a time
     processors: int = PROCESSORS  # of each
+    seed: int = 0  # of what chance chooses
 
 
 def scripts():
@@ -75,15 +78,20 @@ def scripts():
         what = re.search(r"^# (?!SPDX)(.*)$", text, re.M)
         wrong = re.search(r"^# Faulty captures: (.*)$", text, re.M)
         pairs = re.search(r"^# Table: (.*)$", text, re.M)
+        others = re.search(r"^# No others: (.*)$", text, re.M)
+        dies = re.search(r"^# Dies: (.*)$", text, re.M)
         yield Script(path.stem, what[1], int(limit[1]), set(wrong[1].split()) if wrong else set(),
-                     pairs and pairs[1].split(), "\n# Network: tap\n" in text)
+                     pairs and pairs[1].split(), others[1] if others else "",
+                     "\n# Network: tap\n" in text, dies[1] if dies else "")
+
 
 
 # --- boots ----------------------------------------------------------------------------------------
 
 
-def plan(todo):
+def plan(todo, seed):
     """What the guests read: each takes the next case that none has begun, the longest first."""
+    (OUT / "seed").write_text(f"{seed}\n")
     for script in todo:
         only = "".join(f"{pattern}\n" for pattern in script.only)
         (OUT / f"{script.label}.only").write_text(only)
@@ -124,7 +132,7 @@ def boot_on(todo, guests, over_tap):
 
 def boot_all(todo, guests):
     """So many guests at a time; their consoles."""
-    plan(todo)
+    plan(todo, guests.seed)
     begin = time.monotonic()
     with ThreadPoolExecutor(guests.number) as pool:
         running = []
@@ -198,6 +206,10 @@ def capture_cases(script):
 
 
 def judge(script, died):
+    if script.dies and script.dies in died.get(script.label, ""):
+        return [tap.Case(f"the guest ends by a {script.dies}", "passed")]
+    if script.dies and script.label not in died:
+        return [tap.Case(f"the guest ends by a {script.dies}", "failed", ["it lives"])]
     if script.label in died:
         tap_file = script.folder / "tap"
         said = tap_file.read_text(errors="replace").splitlines() if tap_file.exists() else []
@@ -253,6 +265,8 @@ def main():
                         help="so many at a time, of 1.5 GB each")
     parser.add_argument("--processors", type=int, default=PROCESSORS, metavar="N",
                         help="of each guest")
+    parser.add_argument("--seed", type=int, default=int(time.time()) % 32768, metavar="N",
+                        help="of what chance chooses in case kills")
     parser.add_argument("cases", nargs="*", metavar="CASE")
     options = parser.parse_args()
     known = {script.name: script for script in scripts()}
@@ -269,7 +283,8 @@ def main():
         prepare(options.kernel)
         lacks = host.lacks()
         able = [script for script in chosen if not (script.tap and lacks)]
-        guests = Guests(options.kernel, options.guests, options.processors)
+        guests = Guests(options.kernel, options.guests, options.processors, options.seed)
+        print(f"# seed {options.seed}", flush=True)
         died = run_all(able, guests)
         with ProcessPoolExecutor() as pool:
             judged = {script.name: pool.submit(judge, script, died) for script in able}

@@ -10,6 +10,7 @@
  *	listen ADDR PORT    and takes one connection    connect ADDR PORT
  *	refused ADDR PORT   a connect that must fail
  *	sleep MS            with no call on the socket
+ *	mark FILE           which is made then
  *	polling             from here on poll before each octet is read
  *	piece N             octets of one send or recv, at most (at first 65536)
  *	put N | get N       octets
@@ -17,6 +18,7 @@
  *	echo                what comes, until the end
  *	silent MS           nothing can be read for that time
  *	watch MS            polls for that time and reads nothing
+ *	hung-up             poll says so though there are octets to read, as rsockets' does
  *	shut rd|wr|both | eof | close
  *	fails               sends until that fails      breaks    recv fails
  *	over                the end or an error, after octets that are not looked at
@@ -296,6 +298,13 @@ static int step_sleep(char **arg)
 	return 0;
 }
 
+static int step_mark(char **arg)
+{
+	FILE *f = fopen(arg[0], "w");
+
+	return f ? fclose(f) : wrong(arg[0]);
+}
+
 static int step_silent(char **arg)
 {
 	return ready(POLLIN, atoi(arg[0])) ? wrong("something can be read") : 0;
@@ -308,6 +317,14 @@ static int step_watch(char **arg)
 		rest(1);
 	}
 	return 0;
+}
+
+static int step_hung_up(char **arg)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	poll(&p, 1, WAIT_MS);
+	return p.revents == (POLLIN | POLLHUP) ? 0 : wrong("not hung up with octets to read");
 }
 
 static int step_polling(char **arg)
@@ -395,7 +412,8 @@ static const struct step {
 	{ "close", 0, step_close },	{ "fails", 0, step_fails },
 	{ "breaks", 0, step_breaks },	{ "leave", 0, step_leave },
 	{ "watch", 1, step_watch },	{ "over", 0, step_over },
-	{ "kill", 0, step_kill },
+	{ "kill", 0, step_kill },	{ "mark", 1, step_mark },
+	{ "hung-up", 0, step_hung_up },
 };
 
 static const struct step *find(const char *name)
