@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The table of docs/interop.md: rows are the checks of a case, columns the pairs that they ran on.
 
-A case names its columns on a line `# Table: PAIR...`, and its checks say their pair before their
-name (lib.sh). A cell has passed, or its check ends with ` # departure NAME` of the closed list
-departures.txt. A case without that line, and checks without a pair, are in no cell.
+A case names its columns on a line `# Table: PAIR...`, says on another, `# No others: WHY`, why it
+has not all, and its checks say their pair before their name (lib.sh). A cell has passed, or its
+check ends with ` # departure NAME` of the closed list departures.txt; none is skipped. A case
+without such a line, and checks without a pair, are in no cell.
 """
 import re
 import subprocess
@@ -59,7 +60,9 @@ class Grid:
             for pair in self.pairs:
                 if pair not in row:
                     yield f"no cell: {pair}: {name}"
-                elif row[pair] not in {"passed", "failed", "skipped", *known}:
+                elif row[pair] == "skipped":
+                    yield f"{pair}: {name}: skipped"
+                elif row[pair] not in {"passed", "failed", *known}:
                     yield f"{pair}: {name}: no such departure: {row[pair]}"
 
     def cells(self):
@@ -88,6 +91,8 @@ def judged(results, whole):
     known = departures()
     grids = [Grid(script.table, cases) for script, cases in results if script.table]
     problems = [problem for grid in grids for problem in grid.problems(known)]
+    problems += [f"{script.name}: nothing says why it has not all columns" for script, _ in results
+                 if script.table and len(script.table) < len(PAIRS) and not script.others]
     cells = [cell for grid in grids for cell in grid.cells()]
     odd = sum(cell in known for cell in cells)
     if whole and odd * SHARE > len(cells):
@@ -156,15 +161,16 @@ def section(script, cases):
     return "".join([*lines, *grid.lines(), *other_lines(grid.other)])
 
 
-def summary_lines(grids):
-    """Rows the cases, columns the pairs"""
+def summary_lines(grids, others):
+    """Rows the cases, columns the pairs, and why a case has not all"""
     yield ("\nIn the name of a column the first connects, the second listens. A cell is empty "
-           "where a case is not about that pair;\na name with a number is a departure, and in how "
-           "many rows.\n\n")
-    yield f"| case | rows | {' | '.join(PAIRS)} |\n|{' --- |' * (len(PAIRS) + 2)}\n"
+           "where a case is not about that pair,\nfor the reason in its last cell; "
+           "a name with a number is a departure, and in how many rows.\n\n")
+    yield (f"| case | rows | {' | '.join(PAIRS)} | why no others |\n"
+           f"|{' --- |' * (len(PAIRS) + 3)}\n")
     for name, grid in grids.items():
         cells = " | ".join(grid.column(pair) for pair in PAIRS)
-        yield f"| {name} | {len(grid.rows)} | {cells} |\n"
+        yield f"| {name} | {len(grid.rows)} | {cells} | {others[name]} |\n"
     cells = Counter(cell for grid in grids.values() for cell in grid.cells())
     known = departures()
     odd = sum(cells[name] for name in known)
@@ -191,5 +197,6 @@ def write(path, results, known, kernel, chosen):
              "| | version |\n| --- | --- |\n", f"| Linux, siw | {linux(kernel)} |\n"]
     for name, package in (("librdmacm", "librdmacm1"), ("tshark", "tshark")):
         lines.append(f"| {name} | {version(package)} |\n")
-    page.write_text("".join([*lines, *summary_lines(grids),
+    others = {name: script.others for name, script in known.items()}
+    page.write_text("".join([*lines, *summary_lines(grids, others),
                              *("\n" + text for text in sections.values())]))

@@ -2,6 +2,7 @@
 # A stream's connection data of every length, with and without our extension block, by librdmacm
 # Limit: 300
 # Table: siw-software software-siw
+# No others: queue pairs give what a stream would; streams themselves do in every case
 port=7480
 ours=70 # octets of Warpsock's, with its block
 ulimit -l unlimited # siw counts what root has pinned, too
@@ -53,6 +54,7 @@ replies() {
 		python3 -c "$connects" $SIW $port $(($3 - $2 + 1)) && ends server 20
 }
 
+# Not captured: siw ends some by a Terminate, which is not the RFC's.
 pair=software-siw
 check "40 to 251 octets, without a block" replies stream 40 251
 check "54 to 251 octets, with a block" replies stream-block 54 251

@@ -2,6 +2,7 @@
 # Two kernels: Warpsock on the host, rdma-core's programs on siw in the guest, a TAP between them
 # Limit: 600
 # Table: software-siw siw-software
+# No others: streams are in hosts_streams, and a device here would be the guest's at both ends
 # Network: tap
 port=7050
 

@@ -2,6 +2,7 @@
 # Two kernels: streams between the host under warpsock and the guest under librspreload on siw
 # Limit: 600
 # Table: software-librspreload librspreload-software
+# No others: queue pairs are in hosts, and a device here would be the guest's at both ends
 # Network: tap
 port=7650
 

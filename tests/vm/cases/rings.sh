@@ -2,6 +2,7 @@
 # Rings and credits of all sizes at rsockets' end, and keepalives
 # Limit: 900
 # Table: software-librspreload librspreload-software verbs-librspreload
+# No others: rsockets is at one end, and queue pairs have no rings
 port=7800
 ulimit -l unlimited # siw counts what root has pinned, too
 
@@ -80,12 +81,30 @@ check "over a device: SO_KEEPALIVE here" asks
 end_capture asks_devices
 server=() client=()
 
+# zeroes: the first octets that a program gets from such a server are none of its program's
+zeroes() {
+	local run at read='import socket, sys
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+octets = s.recv(4, socket.MSG_WAITALL)
+print(octets)
+sys.exit(octets != bytes(4))'
+	port=$((port + 1))
+	rm -f /dev/shm/sem.rsocket_fork # the last such server was killed with it in its hands
+	server_at
+	server_of "$project/build-vm/script_sockets" listen $at $port put 5000 over
+	start server "${run[@]}"
+	await_port server $port
+	end_of "${pair%-*}" python3 -c "$read" $at $port
+	"${run[@]}" || return
+	stop server
+}
+
 # Not captured: it is TCP
-for pair in software-librspreload verbs-librspreload; do
-	departs forked "in AUTO, RDMAV_FORK_SAFE on the other side"
-done
-pair=librspreload-software
 mode=(--use "use auto * * *:*")
 over_rsockets+=(RDMAV_FORK_SAFE=1)
+for pair in software-librspreload verbs-librspreload; do
+	departs forked "in AUTO, RDMAV_FORK_SAFE on the other side" zeroes
+done
+pair=librspreload-software
 check "in AUTO, RDMAV_FORK_SAFE on the other side" \
 	sockets put 5000 get 5000 eof close -- get 5000 put 5000 close

@@ -2,6 +2,7 @@
 # rstream over rsockets on siw and rstream on TCP sockets under warpsock, by software or a device
 # Limit: 900
 # Table: software-librspreload librspreload-software verbs-librspreload librspreload-verbs
+# No others: rsockets is at one end, and queue pairs are no streams
 port=7200
 over_rsockets=() # it speaks their API itself, or that of sockets
 ulimit -l unlimited # siw counts what root has pinned, too
@@ -24,6 +25,12 @@ streamed() {
 	software-librspreload) unless_reset server_ended stream "$@" ;;
 	*) stream "$@" ;;
 	esac
+}
+
+# hung_up OCTETS: by then its peer has sent so many and ended; rstream ends by such a poll
+hung_up() {
+	local over_rsockets=(env LD_PRELOAD="$rsockets")
+	sockets get 1 put "$1" close -- put 1 sleep 700 hung-up get "$1" eof close
 }
 
 repeat() {
@@ -53,7 +60,7 @@ for pair in software-librspreload librspreload-software verbs-librspreload librs
 		check "poll" streamed -S 5000 -C 20 -I 2 -T a
 		check "poll, short" repeat 5 streamed -S 100 -C 2 -I 1 -T a
 	else
-		departs pollhup "poll"
-		departs pollhup "poll, short"
+		departs pollhup "poll" hung_up 5000
+		departs pollhup "poll, short" hung_up 100
 	fi
 done

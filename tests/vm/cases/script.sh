@@ -2,6 +2,7 @@
 # Our native API and librdmacm on siw step by step: private data, rejection, operations
 # Limit: 900
 # Table: software-siw siw-software verbs-software verbs-verbs
+# No others: its steps are queue pairs', and streams have their own in streams
 port=7500
 ulimit -l unlimited # siw counts what root has pinned, too
 

@@ -2,6 +2,7 @@
 # A program of sockets step by step at both ends: who speaks first, rings, and every way to end
 # Limit: 900
 # Table: software-librspreload librspreload-software verbs-software verbs-verbs verbs-librspreload
+# No others: queue pairs are in script and operations
 port=7600
 ulimit -l unlimited # siw counts what root has pinned, too
 export WARPSOCK_PROBE_TIMEOUT=10s # under emulation an answer may take its time
@@ -83,6 +84,16 @@ last_words() {
 		check "the server shuts writing, then reading" \
 			sockets get 10 put 5000 shut wr shut rd close -- \
 			put 10 get 5000 eof sleep 1000 close
+		check "the client shuts reading, the server goes on sending" \
+			sockets put 10 get 5000 put 3000 close -- \
+			get 10 shut rd put 5000 sleep 500 close
+		check "the server shuts reading, the client goes on sending" \
+			sockets get 10 shut rd put 5000 sleep 500 close -- \
+			put 10 get 5000 put 3000 close
+		client=(option linger 3)
+		check "the client closes with SO_LINGER of 3" \
+			sockets get 5000 eof close -- put 5000 close
+		client=()
 		check "the client closes" sockets get 5000 eof close -- put 5000 close
 		check "the server closes" sockets put 5000 close -- get 5000 eof close
 	done

@@ -2,6 +2,7 @@
 # Streams over a device end at any moment, and behind octets that have a long way to go
 # Limit: 300
 # Table: verbs-software verbs-verbs
+# No others: software's ends are in abrupt, kills and streams
 port=8300
 . "$lab/devices.sh"
 ulimit -l unlimited # siw counts what root has pinned, too

@@ -2,6 +2,7 @@
 # The provider verbs on siw, either as server: with the software provider, rping, and itself
 # Limit: 200
 # Table: verbs-software verbs-verbs
+# No others: software's rping is in rping, and streams are in vstreams
 warp_rping=$apps/examples/warp-rping
 port=7800
 ulimit -l unlimited
@@ -25,6 +26,7 @@ pings() {
 	return $status
 }
 
+capture first_devices
 serve=(-s -S 65535)
 verbs0=("$warp_rping" --provider verbs:siw0)
 verbs1=("$warp_rping" --provider verbs:siw1)
@@ -77,6 +79,8 @@ check "warp-kv puts by the software provider what verbs serves" \
 check "warp-kv gets by verbs, 100 times" \
 	in_peer timeout 20 "$kv" get -a $SIW -p 7990 --provider verbs:siw1 -r 100 key
 stop store INT
+
+end_capture first_devices
 
 # The device goes with its network interface otherwise, under those who have it
 needed "the device can be removed" in_peer rdma link delete siw1

@@ -2,6 +2,7 @@
 # Real servers of many processes, by software, and their clients over a device; what forks over one
 # Limit: 900
 # Table: verbs-software
+# No others: what a device has belongs to one process: only the clients can be over one
 port=9000
 . "$lab/served.sh"
 pair=verbs-software server=("${soft[@]}") its=$all_software

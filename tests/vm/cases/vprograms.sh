@@ -2,6 +2,7 @@
 # Real programs whose server is one process, and the differential test, over devices
 # Limit: 900
 # Table: verbs-software verbs-verbs
+# No others: software and rsockets are in programs
 port=8500
 . "$lab/served.sh"
 needed "a siw device in each namespace" in_peer rdma link add siw1 type siw netdev up0

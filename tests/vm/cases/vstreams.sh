@@ -2,6 +2,7 @@
 # Programs of sockets under warpsock over siw's device, at one end or both
 # Limit: 700
 # Table: verbs-software verbs-verbs verbs-librspreload
+# No others: software and rsockets are in streams and preload
 port=7700
 . "$lab/devices.sh"
 rspreload=(env LD_PRELOAD="$rsockets")

@@ -2,6 +2,7 @@
 # More than 2^17 messages each way on one connection: every 16-bit counter wraps twice
 # Limit: 2000
 # Table: software-librspreload librspreload-software verbs-software verbs-verbs verbs-librspreload
+# No others: a queue pair counts its messages in 32 bits
 port=7900
 messages=132000
 limit=390
