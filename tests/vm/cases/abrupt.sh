@@ -17,8 +17,8 @@ done
 begin=(initiator:0:all:RST)
 begin+=(responder:0:3:RST responder:0:21:FIN responder:0:all:RST)
 
-# cut WHO:FRAME:OCTETS:HOW: both programs end, neither by a signal or by our time limit; and for ours
-# a reset, or an end inside what siw sends, is an error
+# cut WHO:FRAME:OCTETS:HOW: both programs end, neither by a signal or by our time limit; and for
+# ours a reset, or an end inside what siw sends, is an error
 cut() {
 	local who frame octets how ours=any last=over
 	IFS=: read -r who frame octets how <<<"$1"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Offered a Send alone for an RTR, siw wants a Write: who ends the connection for that ends the guest
+# Offered a Send alone for an RTR, siw wants a Write: who ends it for that ends the guest
 # Limit: 60
+# No fault: what it shows is siw's
 # Dies: kernel BUG at drivers/infiniband/core/iwcm.c
 port=9450
 start server rping -s -a $SIW -p $port

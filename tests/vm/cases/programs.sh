@@ -96,7 +96,7 @@ no_epoll() {
 	grep 'error creating .*accept handler' /tmp/case/server.log
 }
 
-# riostream maps memory. Warpsock offers no slots for that: there riomap() fails, and riostream ends.
+# riostream maps memory. Warpsock offers no slots for that: riomap() fails, and riostream ends.
 unmapped() {
 	local log=/tmp/case/server.log program=$project/build-vm/script_sockets over_rsockets=()
 	sides

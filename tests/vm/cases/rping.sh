@@ -88,7 +88,7 @@ fails_by() {
 	grep -q "$2" "/tmp/case/$1.log"
 }
 
-# asked_for_none OURS... --: as pinged; in siw's Request, of which the capture has the last, A is clear
+# asked_for_none OURS... --: as pinged; in siw's Request, the capture's last, A is clear
 asked_for_none() {
 	pinged "$@" && python3 -c 'import sys
 octets = open(sys.argv[1], "rb").read()

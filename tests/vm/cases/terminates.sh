@@ -158,8 +158,8 @@ for pair in software-siw siw-software; do
 	unmeddle
 done
 
-# In start-up: siw, as initiator, cannot agree to a Reply. Its Terminate, which is the first FPDU, is
-# bare: the field of its CRC is 0.
+# In start-up: siw, as initiator, cannot agree to a Reply. Its Terminate, which is the first FPDU,
+# is bare: the field of its CRC is 0.
 bare() {
 	local pair=siw-software
 	both try-accept terminate $1 -- swap
