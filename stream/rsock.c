@@ -281,12 +281,16 @@ static void rsock_stats(struct stream *stream, struct stream_stats *stats)
 {
 	struct rsock *s = rsock_of(stream);
 	struct rnic_stream_info info = { 0 };
+	uint64_t octets = 0;
 
-	if (rsock_is_open(s))
+	/* What was held for a peer without DDP goes another way */
+	if (rsock_is_open(s)) {
+		/* First: of what is sent meanwhile nobody is to think that nothing of it waits */
+		octets = rsock_load(&s->state->tx.octets);
 		s->rnic->info(&s->mem, &info);
+	}
 	*stats = (struct stream_stats){
-		/* What was held for a peer without DDP goes another way */
-		.tx_octets = rsock_is_open(s) ? rsock_load(&s->state->tx.octets) : 0,
+		.tx_octets = octets,
 		.rx_octets = octets_read(&s->state->rx),
 		.tx_fpdus = info.tx_fpdus,
 		.rx_fpdus = info.rx_fpdus,

@@ -61,7 +61,7 @@ enum verbs_nudge {
 };
 
 struct verbs_stream {
-	struct rnic_native native; /* an epoll set of both channels, and of the timer */
+	struct rnic_native native; /* an epoll set of both channels, and of timers */
 	uint32_t owner;		   /* the process that made it */
 	uint32_t phase;		   /* * rx: enum verbs_phase */
 	int error;		   /* rx: -errno */

@@ -8,7 +8,6 @@
  * A timer stands in the connection's epoll set as long as the program wishes it, so it goes when
  * somebody waits for the connection, or comes by.
  */
-#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -19,31 +18,31 @@
 #include "base/log.h"
 #include "verbs/verbs_stream.h"
 
-static int timer_set(int fd, uint64_t ns)
+static void timer_set(int fd, uint64_t ns)
 {
 	struct itimerspec when = { .it_value = { (time_t)(ns / BASE_NS_PER_S),
 						 (long)(ns % BASE_NS_PER_S) } };
 
-	return syscall(SYS_timerfd_settime, fd, 0, &when, NULL) ? -errno : 0;
+	syscall(SYS_timerfd_settime, fd, 0, &when, NULL);
 }
 
-/* Once for a connection: one that is not set tells nothing */
-static int timer_make(struct verbs_stream *s)
+/* Once for a connection: one that is not set tells nothing. False: there is none */
+static bool timer_make(struct verbs_stream *s)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = &s->keep_timer };
 	int fd = (int)syscall(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 
 	if (fd < 0)
-		return -errno;
+		return false;
 	/* Before it enters the set, which gives it up by its number */
 	fd = base_fd_keep(fd);
 	if (syscall(SYS_epoll_ctl, s->native.fd, EPOLL_CTL_ADD, fd, &event)) {
 		base_fd_drop(fd);
 		base_fd_close(fd);
-		return -EPERM;
+		return false;
 	}
 	s->keep_timer = fd;
-	return 0;
+	return true;
 }
 
 /* Pairs with verbs_stream_keep_look() */
@@ -61,7 +60,7 @@ void verbs_stream_keep_look(struct verbs_stream *s)
 		return;
 	s->keep_ns = wish;
 	s->moved = base_now();
-	if (s->keep_timer < 0 && timer_make(s))
+	if (s->keep_timer < 0 && !timer_make(s))
 		return;
 	timer_set(s->keep_timer, wish);
 }

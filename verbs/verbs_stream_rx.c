@@ -52,6 +52,13 @@ static void sent_note(struct verbs_stream *s, const struct rnic_sink *sink, cons
 	sink->room(sink->ctx);
 }
 
+static const char *work_name(uint64_t wr_id)
+{
+	if (wr_id == VERBS_STREAM_KEEP)
+		return "a keepalive";
+	return wr_id & 1 ? "a message" : "a send";
+}
+
 /* 0; -EPROTO: the peer said what must not be */
 static int completion_take(struct verbs_stream *s, const struct rnic_sink *sink,
 			   const struct ibv_wc *wc)
@@ -67,8 +74,8 @@ static int completion_take(struct verbs_stream *s, const struct rnic_sink *sink,
 	/* Why it ended, if anybody says so, is the connection manager's to say */
 	if (wc->status != IBV_WC_WR_FLUSH_ERR) {
 		base_debug("verbs: %s failed with status %d, of %u posted %u are done",
-			   wc->wr_id & 1 ? "a message" : "a send", wc->status,
-			   verbs_load(&s->posted), verbs_load(&s->done));
+			   work_name(wc->wr_id), wc->status, verbs_load(&s->posted),
+			   verbs_load(&s->done));
 		/* As TCP says it of a peer that was asked and is silent */
 		verbs_stream_fail(s, wc->wr_id == VERBS_STREAM_KEEP ? -ETIMEDOUT : -ECONNRESET);
 	}

@@ -87,7 +87,11 @@ static long listens_get(const struct sock *s, void *value, socklen_t *len)
 /* As the device has it; false: there is none */
 static bool carried_name(const struct sock *s, bool peer, struct sockaddr_storage *out)
 {
-	return s->native && !provider_ops(s)->name(s->native, peer, out);
+	const struct rnic_native_ops *ops = provider_ops(s);
+	struct rnic_native *native = base_once(s->native);
+
+	/* Another thread may find that the device came to nothing */
+	return ops && native && !ops->name(native, peer, out);
 }
 
 /* A socket of IPv6 shows its IPv4 addresses mapped */

@@ -142,7 +142,10 @@ void provider_keepalive(const struct sock *s)
 {
 	bool on = base_sock_number(s->fd, SOL_SOCKET, SO_KEEPALIVE) > 0;
 	int idle = on ? base_sock_number(s->fd, IPPROTO_TCP, TCP_KEEPIDLE) : 0;
+	const struct rnic_native_ops *ops = provider_ops(s);
+	struct rnic_native *native = base_once(s->native);
 
-	if (s->native)
-		provider_ops(s)->keepalive(s->native, (uint64_t)base_max(idle, 0) * BASE_NS_PER_S);
+	/* Another thread may find that the device came to nothing */
+	if (ops && native)
+		ops->keepalive(native, (uint64_t)base_max(idle, 0) * BASE_NS_PER_S);
 }

@@ -417,16 +417,20 @@ Test(stream, a_peer_that_may_be_gone)
 Test(stream, a_peer_that_is_heard_is_there)
 {
 	struct rnic_stream_mem mem = { 0 };
-	uint64_t until;
+	uint64_t begin, before, now, longest = 0;
 
 	open_kept(&mem, BASE_NS_PER_S);
-	until = base_now() + 2 * BASE_NS_PER_S;
-	while (base_now() < until) {
+	begin = before = base_now();
+	while (before - begin < 2 * BASE_NS_PER_S) {
 		fake_hear(1);
 		look(&mem);
 		usleep(20000);
+		now = base_now();
+		longest = base_max(longest, now - before);
+		before = now;
 	}
-	cr_expect_eq(fake.num_sent, 0u);
+	/* Unless the machine itself was silent for so long */
+	cr_expect(!fake.num_sent || longest >= BASE_NS_PER_S / 2);
 	close_one(&mem);
 }
 
