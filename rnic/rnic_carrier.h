@@ -42,9 +42,10 @@ struct rnic_native {
 	bool apart;
 };
 
-/* @fd is readable when a request may wait */
+/* @fd is readable when a request may wait; @owner: the process whose it is */
 struct rnic_native_listener {
 	int fd;
+	uint32_t owner;
 };
 
 /* How devices listen at an address, as bits */
@@ -86,7 +87,10 @@ struct rnic_native_ops {
 	int (*listens)(const struct sockaddr *addr, socklen_t len);
 	/* -ENODEV: no device has that address; -EXDEV */
 	int (*listen)(const struct rnic_native_address *at, struct rnic_native_listener **out);
-	/* Who asked first, for a responder's stream; -EAGAIN. Else who asked is still there */
+	/*
+	 * Who asked first, for a responder's stream; -EAGAIN, -EXDEV. Else who asked is still there,
+	 * and with other errors than those of a lack (ENOMEM, EMFILE, ENFILE) nobody is to be had
+	 */
 	int (*get)(struct rnic_native_listener *l, struct rnic_native **out);
 	void (*unlisten)(struct rnic_native_listener *l);
 };

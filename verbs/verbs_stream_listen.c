@@ -25,7 +25,6 @@
 
 struct listener {
 	struct rnic_native_listener native;
-	uint32_t owner;
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id[IDS];
 	unsigned int n;
@@ -130,7 +129,7 @@ void verbs_stream_unlisten(struct rnic_native_listener *n)
 {
 	struct listener *l = base_container_of(n, struct listener, native);
 
-	if (!n || l->owner != base_process_self().pid)
+	if (!n || n->owner != base_process_self().pid)
 		return;
 	if (l->next)
 		verbs_stream_destroy(&l->next->native);
@@ -208,7 +207,7 @@ int verbs_stream_listen(const struct rnic_native_address *at, struct rnic_native
 	err = base_map_create(sizeof(*l), (void **)&l);
 	if (err)
 		return err;
-	l->owner = base_process_self().pid;
+	l->native.owner = base_process_self().pid;
 	err = verbs_events_create(&l->events);
 	if (err) {
 		base_map_destroy(l, sizeof(*l));
@@ -226,8 +225,11 @@ int verbs_stream_listen(const struct rnic_native_address *at, struct rnic_native
 
 /* --- who asks --- */
 
-/* Takes over event->id, and acknowledges the event: from here on its own are its own channel's */
-static int request_take(struct listener *l, struct rdma_cm_event *event, struct rnic_native **out)
+/*
+ * Takes over event->id, and acknowledges the event: from here on its own are its own channel's.
+ * NULL: it is refused
+ */
+static struct rnic_native *request_take(struct listener *l, struct rdma_cm_event *event)
 {
 	struct verbs_stream *s = l->next;
 	struct rdma_cm_id *id = event->id;
@@ -240,12 +242,11 @@ static int request_take(struct listener *l, struct rdma_cm_event *event, struct 
 	if (err) {
 		base_warn("verbs: a Request is refused: %s", strerror(-err));
 		verbs_call(rdma_destroy_id)(id);
-		return -EAGAIN;
+		return NULL;
 	}
 	s->id = id;
 	l->next = NULL;
-	*out = &s->native;
-	return 0;
+	return &s->native;
 }
 
 /* With a descriptor for its completion channel, which it can have only when it has a device */
@@ -266,29 +267,40 @@ static int next_create(struct listener *l)
 	return 0;
 }
 
+/* One event; it may be nobody's who is to be served */
 static int next_take(struct listener *l, struct rnic_native **out)
 {
 	struct rdma_cm_event *event;
+	int err;
 
-	if (verbs_call(rdma_get_cm_event)(l->events, &event))
-		return -EAGAIN;
+	errno = 0;
+	err = verbs_error_of(verbs_call(rdma_get_cm_event)(l->events, &event));
+	if (err)
+		return err;
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		return request_take(l, event, out);
-	verbs_call(rdma_ack_cm_event)(event);
-	return -EAGAIN;
+		*out = request_take(l, event);
+	else
+		verbs_call(rdma_ack_cm_event)(event);
+	return 0;
 }
 
 int verbs_stream_get(struct rnic_native_listener *n, struct rnic_native **out)
 {
 	struct listener *l = base_container_of(n, struct listener, native);
-	int err = -EAGAIN;
+	struct rnic_native *got = NULL;
+	int err = 0;
 
-	if (l->owner != base_process_self().pid)
+	if (n->owner != base_process_self().pid)
 		return -EXDEV;
-	while (err == -EAGAIN && base_sock_ready(n->fd, POLLIN)) {
+	/* It may be readable and nothing is to be had: to another user the kernel gives no event */
+	while (!err && !got && base_sock_ready(n->fd, POLLIN)) {
 		err = l->next ? 0 : next_create(l);
 		if (!err)
-			err = next_take(l, out);
+			err = next_take(l, &got);
 	}
+	if (!err && !got)
+		err = -EAGAIN;
+	if (!err)
+		*out = got;
 	return err;
 }

@@ -132,8 +132,13 @@ static struct rdma_event_channel *create_event_channel(void)
 static int get_cm_event(struct rdma_event_channel *at, struct rdma_cm_event **out)
 {
 	struct channel *c = base_container_of(at, struct channel, rdma);
+	int refused = __atomic_load_n(&fake.event_errno, __ATOMIC_ACQUIRE);
 	eventfd_t one;
 
+	if (refused) {
+		errno = refused;
+		return -1;
+	}
 	if (eventfd_read(at->fd, &one))
 		return -1;
 	pthread_mutex_lock(&lock);
@@ -336,6 +341,18 @@ bool fake_ask(uint16_t port, const void *data, uint8_t len)
 	listener = listener_at(port);
 	if (listener)
 		ask(listener, port, data, len);
+	pthread_mutex_unlock(&lock);
+	return listener;
+}
+
+bool fake_stir(uint16_t port)
+{
+	struct rdma_cm_id *listener;
+
+	pthread_mutex_lock(&lock);
+	listener = listener_at(port);
+	if (listener)
+		event_tell(event_make(listener, RDMA_CM_EVENT_ADDR_CHANGE));
 	pthread_mutex_unlock(&lock);
 	return listener;
 }

@@ -21,6 +21,7 @@ struct fake {
 	enum ibv_transport_type transport;
 	bool elsewhere;			  /* the address is no device's */
 	int channel_errno;		  /* why there is no event channel */
+	int event_errno;		  /* atomic: why no event is given to who asks for it */
 	unsigned int late;		  /* so many rdma_resolve_addr() get no answer in time */
 	enum rdma_cm_event_type resolved; /* what the others come to */
 	enum rdma_cm_event_type connected;
@@ -42,6 +43,8 @@ extern struct fake fake;
 void fake_reset(void);
 /* A peer asks at that port; false: nobody listens */
 bool fake_ask(uint16_t port, const void *data, uint8_t len);
+/* To who listens at that port, an event that is nobody's Request; false: nobody listens */
+bool fake_stir(uint16_t port);
 /* A message of four octets into the receive that was posted first; wakes the completion channel */
 void fake_hear(uint32_t message);
 

@@ -302,6 +302,34 @@ Test(stream, a_request_for_which_there_is_nothing)
 	cr_assert_eq(fake.made, fake.destroyed, "%u made, %u destroyed", fake.made, fake.destroyed);
 }
 
+/* As behind setuid(): the channel is readable all the while, and the call comes back */
+Test(stream, events_that_are_refused, .timeout = 10)
+{
+	static const struct sockaddr_in own = { .sin_family = AF_INET };
+	const struct rnic_native_address at = { .addr = (const struct sockaddr *)&own,
+						.len = sizeof(own),
+						.backlog = 1 };
+	static const int refused[] = { EACCES, ENOMEM, EAGAIN };
+	struct rnic_native_listener *listener;
+	struct rnic_stream_mem mem = { 0 };
+
+	cr_assert_eq(NATIVE.listen(&at, &listener), 0);
+	cr_expect_eq(listener->owner, (uint32_t)getpid());
+	for (size_t i = 0; i < base_array_size(refused); i++) {
+		cr_assert(fake_stir(FAKE_PORT));
+		cr_assert(fake_ask(FAKE_PORT, NULL, 0));
+		fake.event_errno = refused[i];
+		cr_expect_eq(NATIVE.get(listener, &mem.native), -refused[i]);
+		fake.event_errno = 0;
+		cr_assert_eq(NATIVE.get(listener, &mem.native), 0, "behind what is no Request");
+		NATIVE.destroy(mem.native);
+	}
+	cr_assert(fake_stir(FAKE_PORT));
+	cr_expect_eq(NATIVE.get(listener, &mem.native), -EAGAIN);
+	NATIVE.unlisten(listener);
+	cr_assert_eq(fake.made, fake.destroyed, "%u made, %u destroyed", fake.made, fake.destroyed);
+}
+
 static bool may_send(const struct rnic_stream_mem *mem)
 {
 	struct rnic_stream_info info;
