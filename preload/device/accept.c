@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,6 +18,8 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/fdutil.h"
+#include "base/log.h"
+#include "base/process.h"
 #include "base/sockutil.h"
 #include "preload/guard/edge.h"
 #include "preload/guard/nap.h"
@@ -80,29 +83,49 @@ static void keepalive_inherit(int listener, int fd)
 
 /*
  * The program's descriptor, a socket that is never connected and answers for the options. It comes
- * before the connection, which nobody can put back: where there is none, that goes on waiting
+ * before the connection, which nobody can put back: where there is none, that goes on waiting. It
+ * is not left open while the call sleeps: the program sees its number, and a child gets it
  */
-static long socket_make(const struct sock *s, struct device_call *c)
+static long device_get(struct sock *s, struct device_call *c)
 {
 	int domain = base_sock_number(s->fd, SOL_SOCKET, SO_DOMAIN);
+	long made = libc_try(libc.socket(domain, SOCK_STREAM | c->flags, 0));
+	long err;
 
-	if (c->made < 0)
-		c->made = libc_try(libc.socket(domain, SOCK_STREAM | c->flags, 0));
-	return base_min(c->made, 0);
+	if (made < 0)
+		return made;
+	err = provider_ops(s)->get(s->gate.listener, &c->native);
+	if (err)
+		base_fd_close((int)made);
+	else
+		c->made = made;
+	return err;
 }
 
+/* Of these the program is told, and comes again */
+static bool may_pass(long err)
+{
+	return err == -EAGAIN || err == -EINTR || err == -EMFILE || err == -ENFILE ||
+	       err == -ENOMEM;
+}
+
+/* Where the device gives nobody any more, as behind setuid(), it would look ready for ever */
 static long device_try(struct sock *s, struct device_call *c)
 {
 	long err;
 
+	if (s->gate.listener->owner != base_process_self().pid)
+		return -EXDEV;
 	if (!base_sock_ready(s->gate.listener->fd, POLLIN))
 		return -EAGAIN;
-	err = socket_make(s, c);
-	if (!err)
-		err = provider_ops(s)->get(s->gate.listener, &c->native);
+	err = device_get(s, c);
 	if (!err)
 		__atomic_store_n(&s->gate.served, true, __ATOMIC_RELEASE);
-	return err;
+	if (!err || may_pass(err))
+		return err;
+	base_warn("descriptor %d: the device listens no more: %s", s->fd, strerror((int)-err));
+	device_yield(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
+	return CALL_RESTART;
 }
 
 /* Both, and who was not the last first */
@@ -167,12 +190,9 @@ long device_take(struct sock *s, struct device_call *c)
 {
 	long r;
 
-	c->made = -1;
 	__atomic_add_fetch(&s->gate.pinned, 1, __ATOMIC_ACQ_REL);
 	r = take_waiting(s, c);
 	__atomic_sub_fetch(&s->gate.pinned, 1, __ATOMIC_ACQ_REL);
-	if (!c->native)
-		base_fd_close((int)c->made);
 	return r;
 }
 

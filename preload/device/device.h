@@ -55,6 +55,8 @@ long device_serve(struct sock *s, const struct device_call *c);
 /* Of all listeners: who takes from one, or changes it. Before all other locks of preload/ */
 extern pthread_mutex_t device_lock;
 
+/* Lock. To the kernel's listener, and to software */
+void device_yield(struct sock *s, enum config_reason reason);
 /* Lock. Of a process that accepts for others software serves all of them */
 void device_yield_declined(struct sock *s);
 /* As shutdown() of a listener that is a device's */

@@ -7,7 +7,8 @@
  * It goes with a fork() before the first of its connections was accepted: which process will serve
  * is not known then, and software serves in all of them. Later it stays the parent's, if that
  * waits there by a set or a thread; else it goes, too, for who accepts and then forks cannot
- * serve what a device carries. So it does where that has shown (preload/sock/decline.c).
+ * serve what a device carries. So it does where that has shown (preload/sock/decline.c). And where
+ * the device gives nobody any more: behind setuid() the kernel refuses what was opened before.
  */
 #include "preload/device/device.h"
 
@@ -41,8 +42,7 @@ static void device_go(struct sock *s, bool listens)
 	gate_stay(s);
 }
 
-/* Lock. To the kernel's listener, and to software */
-static void yield(struct sock *s, enum config_reason reason)
+void device_yield(struct sock *s, enum config_reason reason)
 {
 	device_go(s, true);
 	provider_forgo(s, reason);
@@ -51,7 +51,7 @@ static void yield(struct sock *s, enum config_reason reason)
 void device_yield_declined(struct sock *s)
 {
 	if (s->gate.listener && s->gate.beside && sock_has_declined())
-		yield(s, CONFIG_REASON_FORKED);
+		device_yield(s, CONFIG_REASON_FORKED);
 }
 
 static void yield_confined(int fd, struct fdent *ent, void *ctx)
@@ -59,7 +59,7 @@ static void yield_confined(int fd, struct fdent *ent, void *ctx)
 	struct sock *s = sock_of_entry(ent);
 
 	if (s && s->gate.listener)
-		yield(s, CONFIG_REASON_SANDBOXED);
+		device_yield(s, CONFIG_REASON_SANDBOXED);
 }
 
 void device_before_sandbox(void)
@@ -100,7 +100,7 @@ static void yield_forking(int fd, struct fdent *ent, void *ctx)
 	struct sock *s = sock_of_entry(ent);
 
 	if (s && s->gate.listener && !stays(s))
-		yield(s, CONFIG_REASON_FORKED);
+		device_yield(s, CONFIG_REASON_FORKED);
 }
 
 /* What another thread has just accepted is not for this one's child */
@@ -130,7 +130,7 @@ static void yield_executing(int fd, struct fdent *ent, void *ctx)
 		return;
 	sock_decline(s);
 	if (s->gate.listener && !s->gate.beside)
-		yield(s, CONFIG_REASON_FORKED);
+		device_yield(s, CONFIG_REASON_FORKED);
 }
 
 void device_before_exec(void)

@@ -191,6 +191,12 @@ LISTENERS = (
     ("its listener in another program", "alone_executes", VERBS,
      {"FORKED": 1, "PROVIDER_UNAVAILABLE": 2}),
     ("its listener after a fork", "alone_forks", VERBS, {"FORKED": 1, "PROVIDER_UNAVAILABLE": 1}),
+    ("its listener in a child, when it has served", "alone_forks_late", VERBS, {}),
+    *((f"{name}: {what}", what, env, {}) for name, env in (("beside", ROCE), ("alone", VERBS))
+      for what in ("lacks", "stirred")),
+    ("beside: refused", "refused", ROCE, {"PROVIDER_UNAVAILABLE": 2}),
+    # The clients, too, are to have a device
+    ("alone: refused", "refused", VERBS, {"PROVIDER_UNAVAILABLE": 5}),
 )
 # Peers that are gone before they are heard
 NO_MATTER = {"PEER_CLOSED", "PEER_NOT_MPA", "LINGER_EXPIRED"}

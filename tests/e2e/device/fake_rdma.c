@@ -151,6 +151,22 @@ bool fake_knock(int port)
 	return fake_ask((uint16_t)port, &reply, sizeof(reply));
 }
 
+/* Something happens to the device at that port, and nobody asks */
+__attribute__((visibility("default"))) bool fake_stir_at(int port);
+
+bool fake_stir_at(int port)
+{
+	return fake_stir((uint16_t)port);
+}
+
+/* From now on no event is given to who asks for it, for that reason; 0: each is */
+__attribute__((visibility("default"))) void fake_refuse(int why);
+
+void fake_refuse(int why)
+{
+	__atomic_store_n(&fake.event_errno, why, __ATOMIC_RELEASE);
+}
+
 /* How many were refused */
 __attribute__((visibility("default"))) int fake_refused; /* atomic */
 

@@ -7,6 +7,7 @@ finds. device.py runs it.
 """
 import contextlib
 import ctypes
+import errno
 import faulthandler
 import fcntl
 import os
@@ -31,7 +32,7 @@ TCP_ESTABLISHED, TCP_LISTEN = 1, 10
 LOOP = "127.0.0.1"
 LIMIT = 40
 fake = ctypes.CDLL("libibverbs.so.1")
-fake.fake_knock.restype = ctypes.c_bool
+fake.fake_knock.restype = fake.fake_stir_at.restype = ctypes.c_bool
 
 
 def kind_of(sock):
@@ -576,6 +577,90 @@ def device_alone():
     server.sock.listen()
     expect(server.accepted_by_thread(lambda: server.sock.shutdown(socket.SHUT_RDWR)), "EINVAL")
     expect(server.knock(), False)
+
+
+def lacks():
+    """Without memory for an event a client waits, and the program is told."""
+    server = Server()
+    server.knock()
+    fake.fake_refuse(errno.ENOMEM)
+    expect(error_of(server.accept), "ENOMEM")
+    fake.fake_refuse(0)
+    expect(server.accept(), "device")
+
+
+def refused():
+    """As behind setuid(), no event is to be had: software serves the next client."""
+    for blocks in False, True:
+        server = Server()
+        with select.epoll() as epoll:
+            epoll.register(server.sock, select.EPOLLIN)
+            server.knock()
+            expect(server.accept(), "device")
+            server.knock()
+            fake.fake_refuse(errno.EACCES)
+            expect(epoll.poll(LIMIT), [(server.sock.fileno(), select.EPOLLIN)])
+            if blocks:
+                expect(server.accepted_by_thread(lambda: calls_behind(server)), "none")
+            else:
+                server.is_empty()
+            expect(ready(server), False)
+            expect(epoll.poll(0), [])
+            expect(server.knock(), False)
+            server.call()
+            expect(epoll.poll(LIMIT), [(server.sock.fileno(), select.EPOLLIN)])
+            expect(server.accept(), "kernel")
+        fake.fake_refuse(0)
+
+
+def calls_behind(server):
+    """When nobody is at the device any more, and the kernel's listener is there."""
+    listens = f":{server.port:04X} 00000000:0000 0A"
+    while ready_by_poll(server) or listens not in Path("/proc/net/tcp").read_text():
+        time.sleep(0.01)
+    server.call()
+
+
+def lowest_free():
+    number = os.dup(0)
+    os.close(number)
+    return number
+
+
+def stirred():
+    """An event that is no client's, while accept() sleeps: it has no number open then."""
+    server = Server()
+
+    def stirs():
+        fake.fake_stir_at(server.port)
+        until = time.monotonic() + LIMIT / 2
+        while ready_by_poll(server) or lowest_free() != before:
+            expect(time.monotonic() < until, True)
+            time.sleep(0.01)
+        server.knock()
+
+    before = lowest_free()
+    expect(server.accepted_by_thread(stirs), "none")
+
+
+def alone_forks_late():
+    """The device has the port alone, and is the parent's: its child has nobody, and is told."""
+    server = Server()
+    with select.epoll() as epoll:
+        epoll.register(server.sock, select.EPOLLIN)
+        server.knock()
+        expect(server.accept(), "device")
+        in_child(lambda: told_by_both(server, "EXDEV"))
+        server.knock()
+        in_child(lambda: told_by_both(server, "EXDEV"))
+        expect(epoll.poll(LIMIT), [(server.sock.fileno(), select.EPOLLIN)])
+        expect(server.accept(), "device")
+
+
+def told_by_both(server, what):
+    for blocks in False, True:
+        server.sock.setblocking(blocks)
+        expect(error_of(server.accept), what)
 
 
 def alone_forks():
