@@ -5,6 +5,7 @@
     processes.py serve ADDR PORT CONNECTIONS    echoes, one after the other
     processes.py early ADDR PORT                a listener in an epoll set, and a fork
     processes.py late ADDR PORT                 the same, when it has served one
+    processes.py listens ADDR PORT              a listener whose process becomes another user
     processes.py WHAT ADDR PORT                 a client, see below
 """
 import ctypes
@@ -126,10 +127,14 @@ def client(what, addr, port):
             exchange(sock)
 
 
-def another_user(sock):
-    """The kernel lets nobody go on with what he has opened as another one."""
+def become_another():
     os.setgroups([])
     os.setuid(65534)
+
+
+def another_user(sock):
+    """The kernel lets nobody go on with what he has opened as another one."""
+    become_another()
     expect(error_of(sock.send, b"x"), "EPIPE")
     return True
 
@@ -139,6 +144,15 @@ def serve_one(epoll, listener):
     peer, _ = listener.accept()
     with peer:
         echo(peer)
+
+
+def listens(addr, port):
+    """Serves one as it was; of those behind it the first may be reset."""
+    with socket.create_server((addr, port)) as listener, select.epoll() as epoll:
+        epoll.register(listener, select.EPOLLIN)
+        serve_one(epoll, listener)
+        become_another()
+        serve_one(epoll, listener)
 
 
 def forks_with(listener, want):
@@ -165,6 +179,8 @@ def main(what, addr, port, *rest):
         serve(addr, int(port), *rest)
     elif what in ("early", "late"):
         waited_for(addr, int(port), what == "late")
+    elif what == "listens":
+        listens(addr, int(port))
     else:
         client(globals()[what], addr, int(port))
 

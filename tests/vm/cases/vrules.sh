@@ -123,5 +123,25 @@ waited_for() {
 late() { waited_for late 2 && counted 2; }
 check "a listener that serves and is waited for stays the parent's: a child's accept() is EXDEV" \
 	late
+# The kernel has a user for its sockets, too; the report is that user's
+becomes_another_there() {
+	local report=/tmp/nobody/listens.json tries=0
+	local here=("${here[@]/WARPSOCK_REPORT=*/WARPSOCK_REPORT=$report}")
+	mkdir -p /tmp/nobody
+	chown 65534 /tmp/nobody
+	port=$((port + 1))
+	start server "${here[@]}" python3 "$apart" listens $SIW $port
+	await_port server $port
+	talks_once || return
+	until talks_once; do
+		tries=$((tries + 1))
+		[ $tries -lt 3 ] || return 1
+	done
+	ends server 10 && reports '"software": 1,.*"verbs": 1,' '"PROVIDER_UNAVAILABLE": 1'
+}
+talks_once() {
+	in_peer timeout -k 2 20 "${there[@]}" python3 "$stream" talk $SIW $port 1 50000
+}
+check "who listens and becomes another user goes on by software" becomes_another_there
 early() { waited_for early 1 && reports '"software": 1,.*"verbs": 0,' '"FORKED": 1'; }
 check "before it has served one, a fork leaves it to software" early
