@@ -88,7 +88,7 @@ struct rnic_native_ops {
 	/* -ENODEV: no device has that address; -EXDEV */
 	int (*listen)(const struct rnic_native_address *at, struct rnic_native_listener **out);
 	/*
-	 * Who asked first, for a responder's stream; -EAGAIN, -EXDEV. Else who asked is still there,
+	 * Who asked first, for a responder's stream; -EAGAIN, -EXDEV. Else who asked is there yet,
 	 * and with other errors than those of a lack (ENOMEM, EMFILE, ENFILE) nobody is to be had
 	 */
 	int (*get)(struct rnic_native_listener *l, struct rnic_native **out);
