@@ -216,13 +216,22 @@ static void unwritten(const char *path, int err)
 		base_warn("the report cannot be written to %s: %s", path, strerror(err));
 }
 
+/* Others add to it for a moment. False: errno; a signal is no reason to give up */
+static bool file_lock(int fd)
+{
+	while (syscall(SYS_flock, fd, LOCK_EX) < 0)
+		if (errno != EINTR)
+			return false;
+	return true;
+}
+
 void report_write(const char *path)
 {
 	struct text text = { .len = 0 };
 	struct sums all;
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 
-	if (fd < 0 || syscall(SYS_flock, fd, LOCK_EX) < 0) {
+	if (fd < 0 || !file_lock(fd)) {
 		unwritten(path, errno);
 		base_fd_close(fd);
 		return;

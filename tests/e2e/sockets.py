@@ -4,8 +4,11 @@
 
     sockets.py WARPSOCK ECHO
 """
+import fcntl
 import os
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -28,6 +31,21 @@ time.sleep(1)
 client.sendall(b"late")
 server = listener.accept()[0]
 print(server.recv(11, socket.MSG_WAITALL).decode())
+"""
+
+# Signals come until it is gone; Python's own end would not leave their handler
+BUSY = """
+import ctypes, signal, socket, sys
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(listener.getsockname())
+server = listener.accept()[0]
+client.sendall(b"a word")
+server.recv(6, socket.MSG_WAITALL)
+signal.signal(signal.SIGALRM, lambda number, frame: None)
+signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+print("over", flush=True)
+sys.stdin.read()
+ctypes.CDLL(None).exit(0)
 """
 
 # A thread sleeps in a call and is stopped there when the socket is closed and the program ends
@@ -136,6 +154,21 @@ def held(writer, warpsock):
         writer.case(name, problems + differences(stage.report("held"), report_of(2, 6, 6)))
 
 
+def interrupted(warpsock):
+    """Others have the report locked, and a signal comes while the program waits for that."""
+    with Stage(warpsock) as stage:
+        busy = stage.start("busy", [sys.executable, "-c", BUSY], stdin=subprocess.PIPE)
+        stage.wait_text("busy", "over", 60)
+        with open(stage.dir / "busy.json", "a", encoding="ascii") as report:
+            fcntl.flock(report, fcntl.LOCK_EX)
+            busy.stdin.close()
+            time.sleep(0.5)
+        status = stage.end(busy)
+        if status or not (stage.dir / "busy.json").stat().st_size:
+            return [f"status {status}, no report: {stage.text('busy', 'err')}"]
+        return differences(stage.report("busy"), report_of(2, 6, 6))
+
+
 def twice(warpsock, how):
     with Stage(warpsock) as stage:
         status = stage.run("twice", [sys.executable, "-c", TWICE, how])
@@ -155,6 +188,7 @@ def main():
                     drip(warpsock, program, octets))
     writer.case("who connects to itself may accept when WARPSOCK_START is over", late(warpsock))
     held(writer, warpsock)
+    writer.case("a signal does not end the wait for a report that is locked", interrupted(warpsock))
     for how in ("exit", "quick_exit", "_exit"):
         writer.case(f"{how}() by a second thread does not cut the first one's exit() short",
                     twice(warpsock, how))
