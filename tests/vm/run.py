@@ -31,8 +31,9 @@ BOOT = 60
 GUESTS = min(4, 2 * (os.cpu_count() or 1))
 PROCESSORS = 1
 # As measured, the longest first; the others by their limits
-LONGEST = """wraps operations streams vprograms vforks vstreams conformance abrupt kills programs
-    vrules rings rstream terminates rping script rxe preload rsockets""".split()
+LONGEST = """wraps_devices wraps_device operations streams vprograms wraps vforks vstreams
+    conformance abrupt kills programs vrules rings rstream terminates rping script rxe preload
+    rsockets""".split()
 BEGINS = " begins\n"  # what a guest's console says when it takes a case on
 sys.path.insert(0, str(HERE.parent))
 import captures  # noqa: E402

@@ -142,8 +142,8 @@ for ends in software-librspreload:responder librspreload-software:initiator; do
 	pair=${ends%:*} port=$((port + 100)) i=0
 	meddle ${ends#*:}:12:20:FIN ${ends#*:}:12:all:FIN ${ends#*:}:13:1:FIN
 	pair=
-	check "${ends%:*}: a FIN inside an FPDU is a reset" cut_inside ${ends%:*}
-	check "${ends%:*}: a FIN between a Write and its message is a reset" cut_inside ${ends%:*}
-	check "${ends%:*}: a FIN in an FPDU's length is a reset" cut_inside ${ends%:*}
+	check "a FIN inside an FPDU is a reset, ${ends%:*}" cut_inside ${ends%:*}
+	check "a FIN between a Write and its message is a reset, ${ends%:*}" cut_inside ${ends%:*}
+	check "a FIN in an FPDU's length is a reset, ${ends%:*}" cut_inside ${ends%:*}
 	unmeddle
 done

@@ -1,34 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # More than 2^17 messages each way on one connection: every 16-bit counter wraps twice
-# Limit: 2000
-# Table: software-librspreload librspreload-software verbs-software verbs-verbs verbs-librspreload
-# No others: a queue pair counts its messages in 32 bits
-port=7900
-messages=132000
-limit=390
+# Limit: 900
+# Table: software-librspreload librspreload-software
+# No others: over devices it is in wraps_device and wraps_devices; a queue pair counts in 32 bits
+. "$lab/wraps.sh"
 
-# TCP's octets that have gone over the link: less its packets' headers, at most
-carried() {
-	local bytes packets link=/sys/class/net/sw0/statistics
-	read -r bytes <$link/$1_bytes
-	read -r packets <$link/$1_packets
-	echo $((bytes - packets * 66))
-}
-
-# A message of 3 octets is a Write of 24 and a Send of 28; fewer and longer ones would cost less.
-wraps() {
-	local way before after
-	local -A begin=([tx]=$(carried tx) [rx]=$(carried rx))
-	mode=(--all --mode on --report /tmp/case/report.json)
-	sockets trade $messages 3 get 1 close -- trade $messages 3 put 1 eof close || return
-	for way in tx rx; do
-		before=${begin[$way]} after=$(carried $way)
-		echo "$way: $((after - before)) octets"
-		((after - before >= messages * 52)) || return
-	done
-	grep '"tcp": 0}' /tmp/case/report.json
-}
-
-for pair in "${stream_pairs[@]}"; do
+for pair in software-librspreload librspreload-software; do
 	check "$messages messages each way" wraps
 done
