@@ -223,8 +223,11 @@ int wait_once(struct sock *s, struct stream *stream, unsigned int wanted, uint64
 		err = sleep_once(s, wanted, &bell, deadline, limit, &events);
 	wait_unwatch(&watch, s);
 	wait_bell_put(&bell);
-	/* Room in the kernel is no reader's affair, yet it must not wake one for ever */
-	if (!err && events & ~POLLIN)
+	/*
+	 * Room in the kernel is no reader's affair, nor is what the stream does when its time has
+	 * come; yet they must not wake one for ever
+	 */
+	if (!err && events != POLLIN)
 		sock_progress(s);
 	return err;
 }

@@ -241,12 +241,14 @@ CONN_DATA = struct.pack("!BBH3xBQIIQII", 1, 2, 384, 0, 0x10000, 7, 2, 0x100000, 
 
 
 class Raw:
-    """A peer that answers a Request with a Reply of its making, and goes on with what it likes."""
+    """A peer that answers a Request with a Reply of its making, and goes on with what it likes.
+    heard is what came behind the Request."""
 
     def __init__(self, private, then=b"", ends=False):
         private = struct.pack("!HH", 1, 0) + private  # IRD and ORD
         self.reply = b"MPA ID Rep Frame" + struct.pack("!BBH", 0x50, 2, len(private)) + private
         self.then, self.ends = then, ends
+        self.heard = b""
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = str(self.listener.getsockname()[1])
         threading.Thread(target=self.serve, daemon=True).start()
@@ -268,12 +270,12 @@ class Raw:
             conn.recv(struct.unpack("!H", head[18:20])[0], socket.MSG_WAITALL)
             try:
                 conn.sendall(self.reply)
-                conn.recv(1)
+                self.heard += conn.recv(1)
                 conn.sendall(self.then)
                 if self.ends:
                     conn.shutdown(socket.SHUT_WR)
-                while conn.recv(65536):
-                    pass
+                while data := conn.recv(65536):
+                    self.heard += data
             except OSError:
                 pass
 
