@@ -174,7 +174,8 @@ static int xsk_create(struct xdp_nic *x)
 			usleep(10000);
 		ret = copy ? -ECANCELED : xsk_open(x, XDP_ZEROCOPY);
 		x->copies = -ret;
-		if (ret < 0)
+		/* before the queue is free it is not known what it can do */
+		if (ret < 0 && (ret != -EBUSY || i + 1 == BUSY_TRIES))
 			ret = xsk_open(x, XDP_COPY);
 	}
 	return ret;

@@ -106,6 +106,8 @@ check "puts and gets" ": 0 damaged" "$apps/am-getput" 2 C 100000 5
 check "a sort" "sorted" "$apps/am-sort" 2 C 20000
 check "a sort with faults" "sorted" env AMUDP_FAULT_RATE=0.1 AMUDP_FAULT_REORDER=0.1 \
 	AMUDP_REQUESTTIMEOUT_INITIAL=5000 "$apps/am-sort" 2 C 20000
+check "a queue that is busy for a moment is waited for: $mode" "AF_XDP on va, $mode" env \
+	LD_PRELOAD="$build/tests/e2e/am-compat/libam_busy.so" "$apps/am-ping" 2 C 100
 check "copy mode by choice" "AF_XDP on va, copy mode, .*; zero-copy: not wanted" env \
 	AMUDP_XDP_COPY=1 "$apps/am-ping" 2 C 100
 check "the driver's hook by choice" "AF_XDP on va, $hook" env AMUDP_XDP_GENERIC=0 \
