@@ -9,8 +9,11 @@
 
 The other one goes on: it has a plain connection, or, where the dead one had begun to change its
 state, a reset. Never does it wait for ever.
+
+Each holds an end of a pipe, by which this test knows when both have gone.
 """
 import os
+import select
 import signal
 import sys
 import time
@@ -68,13 +71,34 @@ class Server(Plain):
             time.sleep(0.5)
 
 
+class Gone:
+    """A pipe whose writing end processes inherit: the end of them all."""
+
+    def __enter__(self):
+        self.ours, self.theirs = os.pipe()
+        return self
+
+    def wait(self):
+        os.close(self.theirs)
+        self.theirs = -1
+        if not select.select([self.ours], [], [], 60)[0]:
+            raise RuntimeError("a process has not ended")
+
+    def __exit__(self, *_):
+        for fd in (self.ours, self.theirs):
+            if fd >= 0:
+                os.close(fd)
+
+
 def attempt(warpsock, kind, victim, delay):
-    with Stage(warpsock) as stage, Server(kind) as server:
+    with Stage(warpsock) as stage, Server(kind) as server, Gone() as gone:
         proc = stage.start("pair", [sys.executable, "-c", PROGRAM, server.port, victim,
                                     str(delay)], rules=[f"auto client * 127.0.0.1:{server.port}"],
-                           env={"WARPSOCK_PROBE_TIMEOUT": "100"})
-        said = stage.wait_text("pair", "came to", 70)
+                           env={"WARPSOCK_PROBE_TIMEOUT": "100"}, pass_fds=[gone.theirs])
+        stage.wait_text("pair", "came to", 70)
         status = stage.end(proc)
+        gone.wait()
+        said = stage.text("pair")
     wanted = -signal.SIGKILL if victim == "parent" else 0
     return said.split() + ([] if status == wanted else [f"status {status}"])
 
