@@ -73,7 +73,7 @@ struct verbs_stream {
 	bool armed;	     /* rx */
 	uint32_t nudge;	     /* * rx: enum verbs_nudge */
 	unsigned int nudges; /* rx */
-	int timer;
+	int timer;	     /* rx; -1 */
 	int spare; /* of one that a peer asks for: kept until it has a completion channel; -1 */
 	int resolve_ms; /* how long the address was waited for */
 	uint8_t data[VERBS_STREAM_PD];

@@ -202,7 +202,7 @@ int verbs_stream_create(enum verbs_phase phase, struct verbs_stream **out)
 		return err;
 	s->owner = base_process_self().pid;
 	s->phase = phase;
-	s->spare = s->keep_timer = -1;
+	s->spare = s->timer = s->keep_timer = -1;
 	err = verbs_events_create(&s->events);
 	if (err)
 		goto err_free;

@@ -12,49 +12,20 @@
  *
  * A timer stands in the connection's epoll set meanwhile, for who waits sleeps there.
  */
-#include <errno.h>
-#include <sys/epoll.h>
-#include <sys/syscall.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
-
 #include "base/clock.h"
-#include "base/fdutil.h"
 #include "base/log.h"
 #include "verbs/verbs_stream.h"
+#include "verbs/verbs_timer.h"
 
 #define NUDGE_NS (20 * BASE_NS_PER_MS)
 #define GATE_NS (100 * BASE_NS_PER_MS)
 
-static int timer_set(int fd, uint64_t ns)
-{
-	struct itimerspec when = { .it_value.tv_nsec = (long)ns };
-
-	return syscall(SYS_timerfd_settime, fd, 0, &when, NULL) ? -errno : 0;
-}
-
-static int timer_create_in(struct verbs_stream *s, uint64_t ns)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = &s->timer };
-	int fd = (int)syscall(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-
-	if (fd < 0)
-		return -errno;
-	/* Before it enters the set, which knows it by its number, too, and gives it up by that */
-	fd = base_fd_keep(fd);
-	if (timer_set(fd, ns) || syscall(SYS_epoll_ctl, s->native.fd, EPOLL_CTL_ADD, fd, &event)) {
-		base_fd_drop(fd);
-		base_fd_close(fd);
-		return -EPERM;
-	}
-	s->timer = fd;
-	return 0;
-}
-
 /* Without a descriptor for it the peer is left as it is */
 static void wait_begin(struct verbs_stream *s, enum verbs_nudge what, uint64_t ns)
 {
-	verbs_store(&s->nudge, timer_create_in(s, ns) ? VERBS_NUDGE_OVER : what);
+	int err = verbs_timer_set(&s->timer, s->native.fd, ns);
+
+	verbs_store(&s->nudge, err ? VERBS_NUDGE_OVER : what);
 }
 
 void verbs_stream_nudge_init(struct verbs_stream *s, bool initiator)
@@ -73,14 +44,9 @@ void verbs_stream_nudge_look(struct verbs_stream *s)
 		wait_begin(s, VERBS_NUDGE_DUE, NUDGE_NS);
 }
 
-/* A child may have the timer too, and then the set would keep it */
 void verbs_stream_nudge_end(struct verbs_stream *s)
 {
-	if (s->nudge >= VERBS_NUDGE_DUE) {
-		syscall(SYS_epoll_ctl, s->native.fd, EPOLL_CTL_DEL, s->timer, NULL);
-		base_fd_drop(s->timer);
-		base_fd_close(s->timer);
-	}
+	verbs_timer_end(&s->timer, s->native.fd);
 	verbs_store(&s->nudge, VERBS_NUDGE_OVER);
 }
 
@@ -122,7 +88,8 @@ bool verbs_stream_nudge_go(struct verbs_stream *s)
 		nudge(s);
 		s->nudges++;
 	}
-	if (gated || s->nudges == VERBS_NUDGES || timer_set(s->timer, NUDGE_NS << s->nudges))
+	if (gated || s->nudges == VERBS_NUDGES ||
+	    verbs_timer_set(&s->timer, s->native.fd, NUDGE_NS << s->nudges))
 		verbs_stream_nudge_end(s);
 	return gated;
 }
