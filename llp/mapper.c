@@ -258,19 +258,22 @@ static in_port_t port_of(int tcp, const struct sockaddr_in6 *peer, uint64_t limi
 	return port;
 }
 
-in_port_t llp_mapper_port(int fd, const struct sockaddr *peer, socklen_t len, uint64_t limit)
+bool llp_mapper_move(int fd, void *peer, socklen_t len, uint64_t limit)
 {
 	struct sockaddr_in6 addr = { 0 };
 	int saved = errno;
 	in_port_t port;
 
 	if (!limit || len < sizeof(struct sockaddr_in) || base_process_confined())
-		return 0;
+		return false;
 	memcpy(&addr, peer, base_min((size_t)len, sizeof(addr)));
 	base_address_unmap(&addr);
 	rest_clear(&addr);
 	if (!known(hash(&addr), &port))
 		port = port_of(fd, &addr, limit);
 	errno = saved;
-	return port;
+	if (!port || port == base_address_port(peer))
+		return false;
+	base_address_set_port(peer, port);
+	return true;
 }

@@ -2,15 +2,15 @@
 #ifndef LLP_MAPPER_H
 #define LLP_MAPPER_H
 
-#include <netinet/in.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
 /*
- * Where a device's listener for this address stands: the port that its host's mapper tells within
- * @limit ns, in the network's order; 0: it tells none, and the listener stands where it says. What
- * was told is believed for some seconds. Where it is asked, @fd, which is to connect, gets a port.
+ * Who serves may be a device, whose listener stands elsewhere: gives the address @peer the port
+ * that its host's mapper tells within @limit ns. True: it is another one. What was told is believed
+ * for some seconds. Where the mapper is asked, @fd, which is to connect, gets a port.
  */
-in_port_t llp_mapper_port(int fd, const struct sockaddr *peer, socklen_t len, uint64_t limit);
+bool llp_mapper_move(int fd, void *peer, socklen_t len, uint64_t limit);
 
 #endif

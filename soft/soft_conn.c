@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/address.h"
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/heap.h"
@@ -209,15 +208,6 @@ err_free_conn:
 	return err;
 }
 
-/* Who serves may be a device, whose listener stands elsewhere */
-static void ask_mapper(int fd, struct sockaddr_storage *peer, socklen_t len)
-{
-	in_port_t port = llp_mapper_port(fd, (struct sockaddr *)peer, len, MAPPER_NS);
-
-	if (port)
-		base_address_set_port((struct sockaddr_in6 *)peer, port);
-}
-
 int soft_connect(struct warp_qp *qp, const struct sockaddr *addr, socklen_t len,
 		 const struct warp_conn_param *param, struct warp_conn **out)
 {
@@ -233,7 +223,7 @@ int soft_connect(struct warp_qp *qp, const struct sockaddr *addr, socklen_t len,
 	if (fd < 0)
 		return fd;
 	if (param->flags & WARP_CONN_PORT_MAPPER)
-		ask_mapper(fd, &peer, len);
+		llp_mapper_move(fd, &peer, len, MAPPER_NS);
 	if (connect(fd, (struct sockaddr *)&peer, len) && errno != EINPROGRESS) {
 		err = -errno;
 		base_fd_close(fd);

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/address.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -219,18 +218,15 @@ static long connect_plain(struct sock *s, int fd, const struct sockaddr *addr, s
 	return tcp;
 }
 
-/* Who serves may be a device, whose listener stands elsewhere */
 static long connect_mapped(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
-	in_port_t port = llp_mapper_port(fd, addr, len, sock_config.mapper);
 	socklen_t mapped_len = base_min(len, (socklen_t)sizeof(struct sockaddr_in6));
 	struct sockaddr_in6 mapped;
 
-	s->detour = port && port != base_address_port(addr);
+	memcpy(&mapped, addr, mapped_len);
+	s->detour = llp_mapper_move(fd, &mapped, mapped_len, sock_config.mapper);
 	if (!s->detour)
 		return base_sock_connect(fd, addr, len);
-	memcpy(&mapped, addr, mapped_len);
-	base_address_set_port(&mapped, port);
 	return base_sock_connect(fd, (struct sockaddr *)&mapped, mapped_len);
 }
 

@@ -33,6 +33,7 @@ enum act {
 	ACT_ELSEWHERE, /* its listener has another address */
 	ACT_SHORT,     /* an octet is missing */
 	ACT_NOWHERE,   /* port 0 */
+	ACT_THERE,     /* the port that was asked for */
 	ACT_SIGNAL,    /* comes before the answer */
 };
 
@@ -77,7 +78,8 @@ static void say(struct mapper *m, struct portmap_message in, const struct sockad
 	size_t len = PORTMAP_ANSWER_LEN - (m->act == ACT_SHORT);
 
 	in.kind |= m->act == ACT_REJECT ? PORTMAP_REJECT : PORTMAP_ACCEPT;
-	in.accept_port = htobe16(m->act == ACT_NOWHERE ? 0 : MAPPED);
+	if (m->act != ACT_THERE)
+		in.accept_port = htobe16(m->act == ACT_NOWHERE ? 0 : MAPPED);
 	in.accept_addr[3] ^= m->act == ACT_ELSEWHERE;
 	if (m->act == ACT_STRANGER) {
 		struct portmap_message other = in;
@@ -182,14 +184,15 @@ static void mapper_end(struct mapper *m)
 static uint16_t port_at(const char *addr, uint64_t limit)
 {
 	struct sockaddr_in6 peer;
-	in_port_t port;
+	bool moved;
 	int fd;
 
 	address_make(&peer, addr, ASKED);
 	fd = socket(peer.sin6_family, SOCK_STREAM, 0);
-	port = llp_mapper_port(fd, (void *)&peer, base_address_len(&peer), limit);
+	moved = llp_mapper_move(fd, &peer, base_address_len(&peer), limit);
 	close(fd);
-	return be16toh(port);
+	cr_expect(moved || be16toh(base_address_port(&peer)) == ASKED);
+	return moved ? be16toh(base_address_port(&peer)) : 0;
 }
 
 static void answer_is(const struct row *row)
@@ -230,6 +233,16 @@ Test(mapper, an_answer_by_ipv6)
 	answer_is(&(struct row){ "::1", ACT_ACCEPT, MAPPED, 1 });
 }
 
+Test(mapper, a_listener_that_stands_where_it_says)
+{
+	struct mapper m;
+
+	mapper_begin(&m, "127.0.0.28", ACT_THERE);
+	cr_expect_eq(port_at("127.0.0.28", LIMIT), 0);
+	mapper_end(&m);
+	cr_expect_eq(m.acks, 1u);
+}
+
 /* How often a mapper at @row's address is asked, so many seconds from the beginning */
 static unsigned int requests_at(const struct row *row, time_t seconds)
 {
@@ -263,7 +276,7 @@ Test(mapper, a_failure_of_ones_own_is_not_remembered)
 
 	mapper_begin(&m, "127.0.0.27", ACT_ACCEPT);
 	address_make(&peer, "127.0.0.27", ASKED);
-	cr_expect_eq(llp_mapper_port(-1, (void *)&peer, base_address_len(&peer), LIMIT), 0);
+	cr_expect_not(llp_mapper_move(-1, &peer, base_address_len(&peer), LIMIT));
 	cr_expect_eq(port_at("127.0.0.27", LIMIT), MAPPED);
 	mapper_end(&m);
 	cr_expect_eq(m.requests, 1u);
@@ -292,7 +305,8 @@ Test(mapper, a_socket_of_both_families)
 	mapper_begin(&m, "127.0.0.22", ACT_ACCEPT);
 	address_make(&peer, "127.0.0.22", ASKED);
 	base_address_map(&peer);
-	cr_expect_eq(llp_mapper_port(fd, (void *)&peer, sizeof(peer), LIMIT), htobe16(MAPPED));
+	cr_expect(llp_mapper_move(fd, &peer, sizeof(peer), LIMIT));
+	cr_expect_eq(base_address_port(&peer), htobe16(MAPPED));
 	cr_expect_eq(getsockname(fd, (void *)&name, &len), 0);
 	mapper_end(&m);
 	cr_expect_neq(m.port, 0);
@@ -315,8 +329,8 @@ Test(mapper, an_address_that_the_program_has_chosen)
 	address_make(&own, "127.0.0.5", 0);
 	cr_assert_eq(setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one)), 0);
 	cr_assert_eq(bind(fd, (void *)&own, base_address_len(&own)), 0);
-	cr_expect_eq(llp_mapper_port(fd, (void *)&peer, base_address_len(&peer), LIMIT),
-		     htobe16(MAPPED));
+	cr_expect(llp_mapper_move(fd, &peer, base_address_len(&peer), LIMIT));
+	cr_expect_eq(base_address_port(&peer), htobe16(MAPPED));
 	cr_expect_eq(getsockname(fd, (void *)&name, &len), 0);
 	mapper_end(&m);
 	cr_expect_arr_eq(&name.sin_addr, chosen, 4);
@@ -337,8 +351,8 @@ Test(mapper, what_is_no_part_of_an_address)
 
 		address_make(&peer, "127.0.0.24", ASKED);
 		memset(((struct sockaddr_in *)&peer)->sin_zero, i + 1, 8);
-		cr_expect_eq(llp_mapper_port(fd, (void *)&peer, sizeof(struct sockaddr_in), LIMIT),
-			     htobe16(MAPPED));
+		cr_expect(llp_mapper_move(fd, &peer, sizeof(struct sockaddr_in), LIMIT));
+		cr_expect_eq(base_address_port(&peer), htobe16(MAPPED));
 		close(fd);
 	}
 	mapper_end(&m);
