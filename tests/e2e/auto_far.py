@@ -7,18 +7,12 @@
 At last the way between the two ends is cut (far.py): who sends hears of it by TCP's time, who waits
 does not.
 """
-import os
 import subprocess
 import sys
-import time
 from functools import partial
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-import tap  # noqa: E402
-from far import SERVER, Far, inside  # noqa: E402
-from launch import Stage, differences, in_time  # noqa: E402
+from far import SERVER, main
+from launch import Stage, differences, in_time
 
 WAY = 0.25  # seconds
 TRIP = 2 * WAY
@@ -175,25 +169,17 @@ def lose(warpsock, far):
         return problems + ([f"status {status}"] if any(status) else [])
 
 
-def main():
-    warpsock = os.path.abspath(sys.argv[1])
-    if not inside():
-        return
-    writer, far = tap.Writer(), Far(WAY)
-    try:
-        for name, *what in (
-                ("an answer is waited for by the round trip, and so is another's",
-                 ECHOES, (CLIENT, "talks"), ("auto", "auto"), on_ddp),
-                ("silence is that for four round trips",
-                 IS_SILENT, (CLIENT, "looks"), (None, "auto"), on_tcp),
-                ("who speaks first waits two round trips",
-                 SPEAKS_FIRST, (LISTENS,), ("auto", None), after_grace)):
-            writer.case(name, in_time(partial(meet, warpsock, far, *what)))
-        writer.case("who sends when the network is gone hears of it, who waits does not",
-                    lose(warpsock, far))
-    finally:
-        far.end()
-    writer.finish()
+def cases(warpsock, writer, far):
+    for name, *what in (
+            ("an answer is waited for by the round trip, and so is another's",
+             ECHOES, (CLIENT, "talks"), ("auto", "auto"), on_ddp),
+            ("silence is that for four round trips",
+             IS_SILENT, (CLIENT, "looks"), (None, "auto"), on_tcp),
+            ("who speaks first waits two round trips",
+             SPEAKS_FIRST, (LISTENS,), ("auto", None), after_grace)):
+        writer.case(name, in_time(partial(meet, warpsock, far, *what)))
+    writer.case("who sends when the network is gone hears of it, who waits does not",
+                lose(warpsock, far))
 
 
-main()
+main(WAY, cases)

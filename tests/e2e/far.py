@@ -14,6 +14,10 @@ import struct
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import tap  # noqa: E402
 
 CLIENT, SERVER = "10.9.0.1", "10.9.0.2"
 CLONE_NEWNET = 0x40000000
@@ -84,3 +88,16 @@ class Far:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
         self.pid = 0
+
+
+def main(way, cases):
+    """@cases: takes the launcher, a tap.Writer and a Far, whose way is that long."""
+    warpsock = os.path.abspath(sys.argv[1])
+    if not inside():
+        return
+    writer, far = tap.Writer(), Far(way)
+    try:
+        cases(warpsock, writer, far)
+    finally:
+        far.end()
+    writer.finish()

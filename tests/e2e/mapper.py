@@ -6,15 +6,10 @@
 
 In mode auto a client whose way to the mapped port ends nowhere goes where its program said.
 """
-import os
 import sys
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-import tap  # noqa: E402
-from far import SERVER, Far, inside  # noqa: E402
-from launch import Stage  # noqa: E402
+from far import SERVER, main
+from launch import Stage
 
 WAY = 0.01  # seconds
 DDP, PLAIN, NOBODY = 7000, 7001, 7002
@@ -92,33 +87,25 @@ def meet(warpsock, far, row, here, how):
         return [f"{said}, not {wanted}; status {status}", stage.text("client", "err")]
 
 
-def main():
-    warpsock = os.path.abspath(sys.argv[1])
-    if not inside():
-        return
-    writer, far = tap.Writer(), Far(WAY)
-    try:
-        with Stage(warpsock) as stage:
-            programs = {
-                "mapper": (MAPPER, [f"{port}:{to}" for port, to in MAPPED.items()], None),
-                "ddp": (NAMES, [f"ddp:{DDP}"], "on"),
-                "plain": (NAMES, [f"wrong:{PLAIN}", "named:7011", "named:7012"], None)}
-            for name, (text, words, mode) in programs.items():
-                stage.start(name, [sys.executable, "-c", text, *words], mode=mode,
-                            preexec_fn=far.enter)
-                stage.wait_text(name, "ready", 60)
-            for row in ROWS:
-                for here in (False, True):
-                    for how in ("waits", "polls"):
-                        writer.case(f"{row[0]}, {'of this host' if here else 'far'}, {how}",
-                                    meet(warpsock, far, row, here, how))
-            asked = sorted(stage.text("mapper").split()[2::2])
-            writer.case("the mapper is asked once by each program",
-                        [] if asked == sorted(str(row[2]) for row in ROWS for _ in range(4))
-                        else [f"asked {asked}"])
-    finally:
-        far.end()
-    writer.finish()
+def cases(warpsock, writer, far):
+    with Stage(warpsock) as stage:
+        programs = {
+            "mapper": (MAPPER, [f"{port}:{to}" for port, to in MAPPED.items()], None),
+            "ddp": (NAMES, [f"ddp:{DDP}"], "on"),
+            "plain": (NAMES, [f"wrong:{PLAIN}", "named:7011", "named:7012"], None)}
+        for name, (text, words, mode) in programs.items():
+            stage.start(name, [sys.executable, "-c", text, *words], mode=mode,
+                        preexec_fn=far.enter)
+            stage.wait_text(name, "ready", 60)
+        for row in ROWS:
+            for here in (False, True):
+                for how in ("waits", "polls"):
+                    writer.case(f"{row[0]}, {'of this host' if here else 'far'}, {how}",
+                                meet(warpsock, far, row, here, how))
+        asked = sorted(stage.text("mapper").split()[2::2])
+        writer.case("the mapper is asked once by each program",
+                    [] if asked == sorted(str(row[2]) for row in ROWS for _ in range(4))
+                    else [f"asked {asked}"])
 
 
-main()
+main(WAY, cases)
