@@ -79,7 +79,7 @@ def meet(warpsock, far, row, here, how):
     with Stage(warpsock) as stage:
         status = stage.run("client", [sys.executable, "-c", CLIENT, SERVER, str(port), how],
                            rules=[f"{transport} client * {SERVER}:*"],
-                           env={"WARPSOCK_PORT_MAPPER": "10s"},
+                           env={"WARPSOCK_PORT_MAPPER": "10s", "WARPSOCK_PROBE_TIMEOUT": "10s"},
                            preexec_fn=far.enter if here else None)
         said = stage.text("client").strip()
         if said == wanted and status == 0:
