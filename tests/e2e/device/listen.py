@@ -88,6 +88,19 @@ def await_sleep(tid):
         pass
 
 
+@contextlib.contextmanager
+def waited_for(**how):
+    """A server that is in a set, and the set."""
+    server = Server(**how)
+    with select.epoll() as epoll:
+        epoll.register(server.sock, select.EPOLLIN)
+        yield server, epoll
+
+
+def await_event(server, epoll):
+    expect(epoll.poll(LIMIT), [(server.sock.fileno(), select.EPOLLIN)])
+
+
 def ready(server):
     """What poll(), select() and epoll say of it: the same."""
     poll = select.poll()
@@ -290,30 +303,26 @@ def in_child(what):
 
 def forks_early():
     """Also where it is in a set already, and a thread sleeps there."""
-    server = Server()
-    with select.epoll() as epoll:
-        epoll.register(server.sock, select.EPOLLIN)
+    with waited_for() as (server, epoll):
         expect(server.accepted_by_thread(
             lambda: (in_child(lambda: None), server.call())), "none")
         expect(server.knock(), False)
         server.call()
-        expect(epoll.poll(LIMIT), [(server.sock.fileno(), select.EPOLLIN)])
+        await_event(server, epoll)
         in_child(lambda: expect(server.accept(), "kernel"))
         expect(epoll.poll(0), [])
 
 
 def forks_late():
     """One that serves and is waited for stays the parent's; its child has the kernel's."""
-    server = Server()
-    with select.epoll() as epoll:
-        epoll.register(server.sock, select.EPOLLIN)
+    with waited_for() as (server, epoll):
         server.knock()
         expect(server.accept(), "device")
         server.call()
         in_child(lambda: (expect(server.accept(), "kernel"), server.is_empty()))
         expect(server.knock(), True)
         server.call()
-        expect(epoll.poll(LIMIT), [(server.sock.fileno(), select.EPOLLIN)])
+        await_event(server, epoll)
         expect({server.accept(), server.accept()}, {"device", "kernel"})
         expect(fcntl.fcntl(server.sock, fcntl.F_GETFL) & os.O_NONBLOCK, 0)
         expect(epoll.poll(0), [])
@@ -350,7 +359,7 @@ def goes_on(server, epoll):
     expect(count_of("refused"), 1)
     expect(count_of("answered"), 0)
     server.call()
-    expect(epoll.poll(LIMIT), [(server.sock.fileno(), select.EPOLLIN)])
+    await_event(server, epoll)
     expect(server.accept(), "kernel")
     expect(epoll.poll(0), [])
     expect(server.knock(), False)
@@ -373,11 +382,9 @@ def in_time():
 @in_time()
 def given(gives, **how):
     """A connection that is accepted, and then another process is to have it, by @gives."""
-    server = Server(**how)
-    with select.epoll() as epoll:
-        epoll.register(server.sock, select.EPOLLIN)
+    with waited_for(**how) as (server, epoll):
         server.knock()
-        expect(epoll.poll(LIMIT), [(server.sock.fileno(), select.EPOLLIN)])
+        await_event(server, epoll)
         sock = server.sock.accept()[0]
         expect(sock.getpeername()[0].removeprefix("::ffff:"), LOOP)
         expect(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0], TCP_ESTABLISHED)
@@ -592,14 +599,12 @@ def lacks():
 def refused():
     """As behind setuid(), no event is to be had: software serves the next client."""
     for blocks in False, True:
-        server = Server()
-        with select.epoll() as epoll:
-            epoll.register(server.sock, select.EPOLLIN)
+        with waited_for() as (server, epoll):
             server.knock()
             expect(server.accept(), "device")
             server.knock()
             fake.fake_refuse(errno.EACCES)
-            expect(epoll.poll(LIMIT), [(server.sock.fileno(), select.EPOLLIN)])
+            await_event(server, epoll)
             if blocks:
                 expect(server.accepted_by_thread(lambda: calls_behind(server)), "none")
             else:
@@ -608,7 +613,7 @@ def refused():
             expect(epoll.poll(0), [])
             expect(server.knock(), False)
             server.call()
-            expect(epoll.poll(LIMIT), [(server.sock.fileno(), select.EPOLLIN)])
+            await_event(server, epoll)
             expect(server.accept(), "kernel")
         fake.fake_refuse(0)
 
@@ -645,15 +650,13 @@ def stirred():
 
 def alone_forks_late():
     """The device has the port alone, and is the parent's: its child has nobody, and is told."""
-    server = Server()
-    with select.epoll() as epoll:
-        epoll.register(server.sock, select.EPOLLIN)
+    with waited_for() as (server, epoll):
         server.knock()
         expect(server.accept(), "device")
         in_child(lambda: told_by_both(server, "EXDEV"))
         server.knock()
         in_child(lambda: told_by_both(server, "EXDEV"))
-        expect(epoll.poll(LIMIT), [(server.sock.fileno(), select.EPOLLIN)])
+        await_event(server, epoll)
         expect(server.accept(), "device")
 
 
@@ -664,13 +667,11 @@ def told_by_both(server, what):
 
 
 def alone_forks():
-    server = Server()
-    with select.epoll() as epoll:
-        epoll.register(server.sock, select.EPOLLIN)
+    with waited_for() as (server, epoll):
         in_child(lambda: None)
         expect(server.knock(), False)
         server.call()
-        expect(epoll.poll(LIMIT), [(server.sock.fileno(), select.EPOLLIN)])
+        await_event(server, epoll)
         expect(server.accept(), "kernel")
 
 
