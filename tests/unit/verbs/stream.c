@@ -102,6 +102,14 @@ static void look(struct rnic_stream_mem *mem)
 		;
 }
 
+/* Is there something for who waits, within @ms? */
+static int poll_one(const struct rnic_stream_mem *mem, int ms)
+{
+	struct pollfd p = { .fd = mem->native->fd, .events = POLLIN };
+
+	return poll(&p, 1, ms);
+}
+
 TestSuite(stream, .init = fake_reset);
 
 Test(stream, where_no_device_leads)
@@ -200,28 +208,26 @@ static bool is_nudge(const struct ibv_send_wr *wr)
 Test(stream, a_peer_that_overlooks_the_first_word)
 {
 	struct rnic_stream_mem mem = { 0 };
-	struct pollfd p;
 
 	open_one(&mem);
 	look(&mem);
-	p = (struct pollfd){ .fd = mem.native->fd, .events = POLLIN };
-	cr_expect_eq(poll(&p, 1, 100), 0, "nothing has been said");
+	cr_expect_eq(poll_one(&mem, 100), 0, "nothing has been said");
 	place(&mem, 7, 0x1000);
 	place(&mem, 8, 0x2000);
 	look(&mem);
 	for (unsigned int i = 1; i <= VERBS_NUDGES; i++) {
 		cr_assert_eq(fake.num_sent, i + 1);
-		cr_assert_eq(poll(&p, 1, 10000), 1);
+		cr_assert_eq(poll_one(&mem, 10000), 1);
 		look(&mem);
 		cr_expect(is_nudge(&fake.sent[i + 1]));
 		cr_expect_eq(fake.sent[i + 1].wr.rdma.rkey, 7, "the peer's first");
 		cr_expect_eq(fake.sent[i + 1].wr.rdma.remote_addr, 0x1000);
 	}
-	cr_expect_eq(poll(&p, 1, 100), 0);
+	cr_expect_eq(poll_one(&mem, 100), 0);
 	look(&mem);
 	say(&mem);
 	look(&mem);
-	cr_expect_eq(poll(&p, 1, 100), 0);
+	cr_expect_eq(poll_one(&mem, 100), 0);
 	cr_expect_eq(fake.num_sent, VERBS_NUDGES + 3u);
 	close_one(&mem);
 }
@@ -229,17 +235,15 @@ Test(stream, a_peer_that_overlooks_the_first_word)
 Test(stream, a_peer_that_answers)
 {
 	struct rnic_stream_mem mem = { 0 };
-	struct pollfd p;
 
 	open_one(&mem);
-	p = (struct pollfd){ .fd = mem.native->fd, .events = POLLIN };
 	say(&mem);
 	look(&mem);
 	fake_hear(1);
-	cr_assert_eq(poll(&p, 1, 10000), 1);
+	cr_assert_eq(poll_one(&mem, 10000), 1);
 	look(&mem);
 	cr_expect_eq(heard, 1u);
-	cr_expect_eq(poll(&p, 1, 100), 0, "and no timer is left");
+	cr_expect_eq(poll_one(&mem, 100), 0, "and no timer is left");
 	look(&mem);
 	cr_expect_eq(fake.num_sent, 2u, "it may have spoken before it looked");
 	cr_expect(is_nudge(&fake.sent[1]));
@@ -260,16 +264,22 @@ Test(stream, a_peer_that_speaks_and_ends)
 	close_one(&mem);
 }
 
-static void accept_one(struct rnic_stream_mem *mem, struct rnic_native_listener **listener)
+static void listen_one(struct rnic_native_listener **listener)
 {
-	static const struct rnic_stream_param param = { .messages = 20 };
 	static const struct sockaddr_in own = { .sin_family = AF_INET };
 	const struct rnic_native_address at = { .addr = (const struct sockaddr *)&own,
 						.len = sizeof(own),
 						.backlog = 1 };
-	short events;
 
 	cr_assert_eq(NATIVE.listen(&at, listener), 0);
+}
+
+static void accept_one(struct rnic_stream_mem *mem, struct rnic_native_listener **listener)
+{
+	static const struct rnic_stream_param param = { .messages = 20 };
+	short events;
+
+	listen_one(listener);
 	cr_assert(fake_ask(FAKE_PORT, NULL, 0));
 	cr_assert_eq(NATIVE.get(*listener, &mem->native), 0);
 	cr_assert_eq(STREAM.init(mem, -1, &param), 0);
@@ -280,15 +290,11 @@ static void accept_one(struct rnic_stream_mem *mem, struct rnic_native_listener 
 /* Who asks stays where it is, until there is what a connection takes */
 Test(stream, a_request_for_which_there_is_nothing)
 {
-	static const struct sockaddr_in own = { .sin_family = AF_INET };
-	const struct rnic_native_address at = { .addr = (const struct sockaddr *)&own,
-						.len = sizeof(own),
-						.backlog = 1 };
 	static const int lacks[] = { EMFILE, ENOMEM };
 	struct rnic_native_listener *listener;
 	struct rnic_stream_mem mem = { 0 };
 
-	cr_assert_eq(NATIVE.listen(&at, &listener), 0);
+	listen_one(&listener);
 	for (size_t i = 0; i < base_array_size(lacks); i++) {
 		fake.channel_errno = lacks[i];
 		cr_expect_eq(NATIVE.get(listener, &mem.native), -EAGAIN, "nobody has asked");
@@ -305,15 +311,11 @@ Test(stream, a_request_for_which_there_is_nothing)
 /* As behind setuid(): the channel is readable all the while, and the call comes back */
 Test(stream, events_that_are_refused, .timeout = 10)
 {
-	static const struct sockaddr_in own = { .sin_family = AF_INET };
-	const struct rnic_native_address at = { .addr = (const struct sockaddr *)&own,
-						.len = sizeof(own),
-						.backlog = 1 };
 	static const int refused[] = { EACCES, ENOMEM, EAGAIN };
 	struct rnic_native_listener *listener;
 	struct rnic_stream_mem mem = { 0 };
 
-	cr_assert_eq(NATIVE.listen(&at, &listener), 0);
+	listen_one(&listener);
 	cr_expect_eq(listener->owner, (uint32_t)getpid());
 	for (size_t i = 0; i < base_array_size(refused); i++) {
 		cr_assert(fake_stir(FAKE_PORT));
@@ -353,23 +355,21 @@ Test(stream, a_responder_waits_for_the_first_word)
 	for (size_t i = 0; i < base_array_size(cases); i++) {
 		struct rnic_native_listener *listener;
 		struct rnic_stream_mem mem = { 0 };
-		struct pollfd p = { .events = POLLIN };
 
 		fake_reset();
 		fake.transport = cases[i].transport;
 		accept_one(&mem, &listener);
-		p.fd = mem.native->fd;
 		cr_expect_not(may_send(&mem), "case %zu", i);
 		cr_assert_gt(STREAM.receive(&mem, -1, &sink, 0), 0, "it is established");
 		if (cases[i].waits) {
 			cr_expect_not(may_send(&mem), "case %zu", i);
 			if (cases[i].hears)
 				fake_hear(1);
-			cr_assert_eq(poll(&p, 1, 10000), 1);
+			cr_assert_eq(poll_one(&mem, 10000), 1);
 			cr_assert_gt(STREAM.receive(&mem, -1, &sink, 0), 0, "who waits is told");
 		}
 		cr_expect(may_send(&mem), "case %zu", i);
-		cr_expect_eq(poll(&p, 1, 0), 0, "case %zu", i);
+		cr_expect_eq(poll_one(&mem, 0), 0, "case %zu", i);
 		cr_expect_eq(fake.num_sent, 0u, "case %zu", i);
 		NATIVE.unlisten(listener);
 		close_one(&mem);
@@ -419,15 +419,13 @@ static void open_kept(struct rnic_stream_mem *mem, uint64_t ns)
 Test(stream, a_peer_that_may_be_gone)
 {
 	struct rnic_stream_mem mem = { 0 };
-	struct pollfd p = { .events = POLLIN };
 	uint64_t before;
 
 	open_kept(&mem, 50 * BASE_NS_PER_MS);
-	p.fd = mem.native->fd;
 	for (unsigned int i = 0; i < 3; i++) {
 		before = base_now();
 		while (fake.num_sent == i) {
-			cr_assert_eq(poll(&p, 1, 10000), 1);
+			cr_assert_eq(poll_one(&mem, 10000), 1);
 			look(&mem);
 		}
 		cr_expect_geq(base_now() - before, 40 * BASE_NS_PER_MS);
@@ -437,7 +435,7 @@ Test(stream, a_peer_that_may_be_gone)
 	cr_expect(verbs_stream_idle(verbs_stream_of(&mem)), "it is not what was sent");
 	NATIVE.keepalive(mem.native, 0);
 	look(&mem);
-	cr_expect_eq(poll(&p, 1, 200), 0);
+	cr_expect_eq(poll_one(&mem, 200), 0);
 	cr_expect_eq(fake.num_sent, 3u);
 	close_one(&mem);
 }
@@ -465,14 +463,12 @@ Test(stream, a_peer_that_is_heard_is_there)
 Test(stream, a_peer_that_is_gone)
 {
 	struct rnic_stream_mem mem = { 0 };
-	struct pollfd p = { .events = POLLIN };
 	ssize_t said;
 
 	open_kept(&mem, 50 * BASE_NS_PER_MS);
-	p.fd = mem.native->fd;
 	fake.sent_status = IBV_WC_RETRY_EXC_ERR;
 	do {
-		cr_assert_eq(poll(&p, 1, 10000), 1);
+		cr_assert_eq(poll_one(&mem, 10000), 1);
 		said = STREAM.receive(&mem, -1, &sink, 0);
 	} while (said > 0 || said == -EAGAIN);
 	cr_expect_eq(said, -ETIMEDOUT);
@@ -496,7 +492,6 @@ Test(stream, a_child_while_the_timer_runs)
 {
 	struct rnic_native_listener *listener;
 	struct rnic_stream_mem mem = { 0 };
-	struct pollfd p = { .events = POLLIN };
 	pid_t pid;
 
 	base_fd_keeper(move_high, forget);
@@ -508,10 +503,9 @@ Test(stream, a_child_while_the_timer_runs)
 		pause();
 		_exit(0);
 	}
-	p.fd = mem.native->fd;
-	cr_assert_eq(poll(&p, 1, 10000), 1);
+	cr_assert_eq(poll_one(&mem, 10000), 1);
 	cr_expect_gt(STREAM.receive(&mem, -1, &sink, 0), 0);
-	cr_expect_eq(poll(&p, 1, 0), 0, "it is over");
+	cr_expect_eq(poll_one(&mem, 0), 0, "it is over");
 	cr_expect_eq(fake.num_sent, 0u);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
