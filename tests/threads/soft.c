@@ -3,7 +3,6 @@
  * Queue pairs under several threads: callers at both ends, callers beside the progress thread,
  * and memory that goes away under a peer's Writes.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -12,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/entries.h"
 #include "tests/tap.h"
 #include "tests/unit/soft/end.h"
 
@@ -591,17 +591,6 @@ static bool idle_connections_cost_nothing(void)
 
 /* --- storms --- */
 
-static int fds_open(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
-
 #define STORM 40
 
 static void *storm(void *arg)
@@ -657,7 +646,7 @@ static bool storms_leave_nothing(void)
 	struct sockaddr_storage at;
 	struct warp_listener *l;
 	pthread_t t[4];
-	int before = fds_open();
+	int before = entries("/proc/self/fd");
 
 	MUST(warp_device_open("soft", &dev) == 0);
 	l = end_listen(dev, &at);
@@ -669,7 +658,7 @@ static bool storms_leave_nothing(void)
 		pthread_join(t[i], NULL);
 	MUST(warp_listener_destroy(l) == 0);
 	MUST(warp_device_close(dev) == 0);
-	return fds_open() == before;
+	return entries("/proc/self/fd") == before;
 }
 
 int main(void)

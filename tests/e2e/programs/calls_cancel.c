@@ -4,8 +4,8 @@
  * being of use to the others. To be run by itself and under the launcher, as calls.c.
  */
 #include "tests/e2e/programs/calls.h"
+#include "tests/entries.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -25,17 +25,6 @@ static void nap(long us)
 
 	while (nanosleep(&ts, &ts))
 		;
-}
-
-static int open_files(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
 }
 
 static void clean(void *arg)
@@ -197,12 +186,12 @@ static bool cancel_many(long (*call)(void))
 	need(stage());
 	for (int i = 0; i < TIMES; i++) {
 		if (i == 4)
-			files = open_files();
+			files = entries("/proc/self/fd");
 		need(cancel_one(call, i % 2 ? 2000 : i * 30));
 		if (i % 10 == 0)
 			need(still_good());
 	}
-	need(open_files() == files && still_good());
+	need(entries("/proc/self/fd") == files && still_good());
 	return strike();
 }
 

@@ -4,22 +4,11 @@
  * it, fork, write to the same connection. To be run by itself and under the launcher, as calls.c.
  */
 #include "tests/e2e/programs/calls_signal.h"
+#include "tests/entries.h"
 
-#include <dirent.h>
 #include <sys/epoll.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-
-static int open_files(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
 
 #define STORM_SECONDS 4
 
@@ -55,7 +44,7 @@ static bool jumps(void)
 	p = (struct pollfd){ .fd = fd[0], .events = POLLIN };
 	for (volatile int i = 0; i < 300; i++) {
 		if (i == 30)
-			files = open_files();
+			files = entries("/proc/self/fd");
 		if (!sigsetjmp(jump, 1)) {
 			alarm_in(300);
 			if (i % 5 == 0)
@@ -70,7 +59,7 @@ static bool jumps(void)
 		}
 		need(seen == i + 1);
 	}
-	need(open_files() == files);
+	need(entries("/proc/self/fd") == files);
 	need(write(fd[1], "j", 1) == 1 && epoll_wait(ep, &e, 1, 1000) == 1);
 	need(read(fd[0], &c, 1) == 1 && c == 'j');
 	need(write(fd[0], "k", 1) == 1 && read(fd[1], &c, 1) == 1 && c == 'k');

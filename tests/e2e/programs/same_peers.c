@@ -4,7 +4,6 @@
  * (rdma-core, July 2026), its other defects, and what users of libvma, Onload and VPP's LDP have
  * complained of, as far as calls can show it.
  */
-#include <dirent.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -13,18 +12,7 @@
 #include <sys/time.h>
 
 #include "tests/e2e/programs/same_sets.h"
-
-static int entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	int n = 0;
-
-	while (dir && readdir(dir))
-		n++;
-	if (dir)
-		closedir(dir);
-	return n;
-}
+#include "tests/entries.h"
 
 static void alarm_in(int ms)
 {
