@@ -161,6 +161,20 @@ static inline bool in_child(pid_t pid)
 	return true;
 }
 
+/* Of a process or a thread, as ps tells it */
+static inline char state_of(pid_t pid)
+{
+	char path[64], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "r");
+	if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		abort();
+	fclose(file);
+	return state;
+}
+
 struct call_case {
 	const char *name;
 	bool (*run)(void);

@@ -186,19 +186,6 @@ static bool one_looks(void)
 	return true;
 }
 
-static char state_of(pid_t pid)
-{
-	char path[64], state = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "r");
-	if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-		abort();
-	fclose(file);
-	return state;
-}
-
 static bool until_is(pid_t pid, char state)
 {
 	for (int times = 0, tries = 0; times < 3; tries++) {

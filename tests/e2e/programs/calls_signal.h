@@ -39,24 +39,11 @@ struct sender {
 	int connect;	      /* or somebody connects */
 };
 
-static inline bool asleep(int tid)
-{
-	char path[64], state = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
-	file = fopen(path, "r");
-	if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-		abort();
-	fclose(file);
-	return state == 'S';
-}
-
 /* It has nothing else to sleep for than the call */
 static inline void until_asleep(int tid)
 {
 	for (int times = 0, tries = 0; times < 4 && tries < 2000; tries++) {
-		times = asleep(tid) ? times + 1 : 0;
+		times = state_of(tid) == 'S' ? times + 1 : 0;
 		nap(5);
 	}
 }
