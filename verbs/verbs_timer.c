@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Times that a connection keeps by itself: who waits for it sleeps in its epoll set. */
+/*
+ * Times that a connection keeps by itself: who waits for it sleeps in its epoll set.
+ */
 #include "verbs/verbs_timer.h"
 
 #include <errno.h>
