@@ -5,15 +5,17 @@
  *
  *	bare pingpong SIZE ITERATIONS spin|block    microseconds a round trip
  *	bare rate SIZE SECONDS                      datagrams a second, both ways counted
- *	bare bulk SECONDS [OCTETS]                  octets a second, one way, by UDP GSO
+ *	bare bulk SECONDS [OCTETS [sum]]            octets a second, one way, by UDP GSO
  *
- * Bulk data are those of a buffer that the sender's cache keeps, or stand in OCTETS of memory.
+ * Bulk data are those of a buffer that the sender's cache keeps, or stand in OCTETS of memory. With
+ * "sum" each datagram begins with the CRC32c of the rest, and only those count where it holds.
  */
 #include <arpa/inet.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/crc32c.h"
 
 #define BATCH 32
 #define WINDOW 128
@@ -163,7 +167,27 @@ static void flood(int fd, const struct sockaddr_in *to, size_t size, double seco
 	printf("%.0f\n", 2 * (double)got / (now() - t));
 }
 
-static void pour(int fd, const struct sockaddr_in *to, size_t octets)
+static uint32_t sum_of(const char *data)
+{
+	return base_crc32c(BASE_CRC32C_INIT, data + sizeof(uint32_t), BULK - sizeof(uint32_t));
+}
+
+static void sum_put(char *data)
+{
+	uint32_t sum = sum_of(data);
+
+	memcpy(data, &sum, sizeof(sum));
+}
+
+static bool sum_holds(const char *data, ssize_t n)
+{
+	uint32_t sum;
+
+	memcpy(&sum, data, sizeof(sum));
+	return n == BULK && sum == sum_of(data);
+}
+
+static void pour(int fd, const struct sockaddr_in *to, size_t octets, bool summed)
 {
 	char *data = malloc(octets + BULK);
 	int segment = SEGMENT;
@@ -172,13 +196,15 @@ static void pour(int fd, const struct sockaddr_in *to, size_t octets)
 	memset(data, 2, octets + BULK);
 	setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
 	for (;;) {
+		if (summed)
+			sum_put(data + at);
 		sendto(fd, data + at, BULK, 0, (const struct sockaddr *)to, sizeof(*to));
 		at = at + BULK < octets ? at + BULK : 0;
 	}
 }
 
 /* What arrives is put where a program wants it, as a bulk transfer does. */
-static void drain(int fd, double seconds)
+static void drain(int fd, double seconds, bool summed)
 {
 	static char memory[16 << 20];
 	double t, end;
@@ -192,7 +218,8 @@ static void drain(int fd, double seconds)
 	end = t + seconds;
 	while (now() < end) {
 		n = recv(fd, memory + at, BULK, 0);
-		octets += n > 0 ? (size_t)n : 0;
+		if (n > 0 && (!summed || sum_holds(memory + at, n)))
+			octets += (size_t)n;
 		at = (at + BULK) % (sizeof(memory) - BULK);
 	}
 	printf("%.0f\n", (double)octets / (now() - t));
@@ -220,6 +247,7 @@ int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[1] : "";
 	struct sockaddr_in a, b;
+	bool summed = argc > 4 && !strcmp(argv[4], "sum");
 	int x, y, flags = 0;
 	pid_t pid;
 
@@ -234,7 +262,7 @@ int main(int argc, char **argv)
 		else if (!strcmp(what, "rate"))
 			echo(y, &a);
 		else if (!strcmp(what, "bulk"))
-			pour(y, &a, argc > 3 ? strtoul(argv[3], NULL, 10) : 0);
+			pour(y, &a, argc > 3 ? strtoul(argv[3], NULL, 10) : 0, summed);
 		return 1;
 	}
 	if (!strcmp(what, "pingpong") && argc > 4)
@@ -242,7 +270,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "rate") && argc > 3)
 		flood(x, &b, (size_t)atoi(argv[2]), atof(argv[3]));
 	else if (!strcmp(what, "bulk"))
-		drain(x, atof(argv[2]));
+		drain(x, atof(argv[2]), summed);
 	else
 		fprintf(stderr, "usage: bare pingpong|rate|bulk ...\n");
 	kill(pid, SIGKILL);

@@ -56,6 +56,8 @@ def measures(build):
          lambda: run(*am, "bulk", 0.4), lambda: run(bare, "bulk", 0.4)),
         ("bulk octets a second, both from memory", ">=", 0.9,
          lambda: run(*am, "bulk", 0.4), lambda: run(bare, "bulk", 0.4, MEMORY)),
+        ("bulk octets a second, both checksummed", ">=", None,
+         lambda: run(*am, "bulk", 0.4), lambda: run(bare, "bulk", 0.4, MEMORY, "sum")),
         ("bulk octets a second, no checksum", ">=", 0.9,
          lambda: run(*am, "bulk", 0.4, env={"AMUDP_CHECKSUM": "0"}),
          lambda: run(bare, "bulk", 0.4)),
