@@ -26,7 +26,7 @@ lines() {
 }
 export -f lines
 
-check "against bare UDP" 0 "^8 ratios, 7 verdicts, 2 bounds" \
+check "against bare UDP" 0 "^9 ratios, 7 verdicts, 2 bounds" \
 	bash -c 'lines "$bench/run.py" "$build" 1'
 check "curves" 0 "^4 drawings of 32 points" bash -c '
 	"$bench/plot.py" "$build" "$tmp/curves" 1 100 &&
