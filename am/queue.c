@@ -121,9 +121,19 @@ void am_queue_frame_to(struct amudp_ep *ep, const struct sockaddr_in *to, uint32
 }
 
 /*
- * The kernel copies data that no cache has at half the speed at which they can be fetched. The
- * checksum, where there is one, has fetched them.
+ * AMD's processors copy data that no cache has, in the kernel, at half the speed at which they can
+ * be fetched. Intel's fetch ahead while they copy: to fetch the data first costs 13 % there.
  */
+static bool copy_fetches(void)
+{
+#if defined(__x86_64__)
+	return __builtin_cpu_is("intel");
+#else
+	return false;
+#endif
+}
+
+/* The checksum, where there is one, has fetched them. */
 static void data_fetch(const struct iovec *data)
 {
 	size_t i;
@@ -134,6 +144,7 @@ static void data_fetch(const struct iovec *data)
 
 static void packets_close(struct amudp_ep *ep, struct am_datagram *v)
 {
+	bool fetch = !ep->options.checksum && !copy_fetches();
 	struct am_queued *q;
 	int i;
 
@@ -144,7 +155,7 @@ static void packets_close(struct amudp_ep *ep, struct am_datagram *v)
 		q->datagram.iov[0] = (struct iovec){ q->buffer, q->used };
 		q->datagram.length += q->used;
 		am_packet_seal(q->datagram.iov, q->datagram.count);
-		if (q->datagram.count > 1 && !ep->options.checksum)
+		if (q->datagram.count > 1 && fetch)
 			data_fetch(&q->datagram.iov[1]);
 		ep->stats.TotalBytesSent += q->datagram.length;
 		v[i] = q->datagram;
