@@ -12,6 +12,7 @@
  *	sleep MS            with no call on the socket
  *	mark FILE           which is made then
  *	polling             from here on poll before each octet is read
+ *	slow MS             from here on rest so long before octets are read
  *	piece N             octets of one send or recv, at most (at first 65536)
  *	put N | get N       octets
  *	trade N SIZE        sends N times SIZE octets and gets as many, both at once
@@ -49,6 +50,7 @@
 
 static int fd = -1;
 static bool polling;
+static long slow_ms;
 static size_t piece = 65536;
 /* Of the patterns: how far either direction has come, and whose is whose */
 static uint64_t sent, got;
@@ -206,6 +208,8 @@ static ssize_t take(size_t len)
 	static uint8_t buf[PIECE_MAX];
 	ssize_t n;
 
+	if (slow_ms)
+		rest(slow_ms);
 	if (polling && !ready(POLLIN, WAIT_MS))
 		return -1;
 	n = recv(fd, buf, len < piece ? len : piece, 0);
@@ -333,6 +337,12 @@ static int step_polling(char **arg)
 	return 0;
 }
 
+static int step_slow(char **arg)
+{
+	slow_ms = atol(arg[0]);
+	return 0;
+}
+
 static int step_piece(char **arg)
 {
 	piece = strtoul(arg[0], NULL, 0);
@@ -413,7 +423,7 @@ static const struct step {
 	{ "breaks", 0, step_breaks },	{ "leave", 0, step_leave },
 	{ "watch", 1, step_watch },	{ "over", 0, step_over },
 	{ "kill", 0, step_kill },	{ "mark", 1, step_mark },
-	{ "hung-up", 0, step_hung_up },
+	{ "hung-up", 0, step_hung_up }, { "slow", 1, step_slow },
 };
 
 static const struct step *find(const char *name)

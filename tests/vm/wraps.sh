@@ -13,12 +13,14 @@ carried() {
 	echo $((bytes - packets * 66))
 }
 
-# A message of 3 octets is a Write of 24 and a Send of 28; fewer and longer ones would cost less.
+# A message of 3 octets is a Write of 24 and a Send of 28; fewer and longer ones would cost less. Who
+# reads wakes for many messages at a time, or most of the time would go by in waking.
 wraps() {
 	local way before after
 	local -A begin=([tx]=$(carried tx) [rx]=$(carried rx))
 	mode=(--all --mode on --report /tmp/case/report.json)
-	sockets trade $messages 3 get 1 close -- trade $messages 3 put 1 eof close || return
+	sockets slow 20 trade $messages 3 get 1 close -- \
+		slow 20 trade $messages 3 put 1 eof close || return
 	for way in tx rx; do
 		before=${begin[$way]} after=$(carried $way)
 		echo "$way: $((after - before)) octets"
