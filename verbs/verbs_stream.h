@@ -73,6 +73,7 @@ struct verbs_stream {
 	bool armed;	     /* rx */
 	uint32_t nudge;	     /* * rx: enum verbs_nudge */
 	unsigned int nudges; /* rx */
+	bool heard;	     /* rx: the peer has sent a message */
 	int timer;	     /* rx; -1 */
 	int spare; /* of one that a peer asks for: kept until it has a completion channel; -1 */
 	int resolve_ms; /* how long the address was waited for */

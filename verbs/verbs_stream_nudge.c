@@ -34,7 +34,7 @@ void verbs_stream_nudge_init(struct verbs_stream *s, bool initiator)
 		return;
 	if (initiator)
 		verbs_store(&s->nudge, VERBS_NUDGE_LATER);
-	else
+	else if (!s->heard) /* its words may be here before the manager's, that it is open */
 		wait_begin(s, VERBS_NUDGE_GATED, GATE_NS);
 }
 
@@ -75,6 +75,7 @@ void verbs_stream_nudge_heard(struct verbs_stream *s)
 {
 	bool sent = s->nudge == VERBS_NUDGE_LATER && verbs_load(&s->posted);
 
+	s->heard = true;
 	if (sent || s->nudge == VERBS_NUDGE_DUE)
 		nudge(s);
 	verbs_stream_nudge_end(s);

@@ -376,6 +376,23 @@ Test(stream, a_responder_waits_for_the_first_word)
 	}
 }
 
+/* The program may see that the connection is open later than what the peer has said on it */
+Test(stream, a_first_word_before_the_event)
+{
+	struct rnic_native_listener *listener;
+	struct rnic_stream_mem mem = { 0 };
+
+	accept_one(&mem, &listener);
+	fake_hear(1);
+	while (STREAM.receive(&mem, -1, &sink, 0) > 0)
+		;
+	cr_expect_eq(heard, 1u);
+	cr_expect(may_send(&mem));
+	cr_expect_eq(poll_one(&mem, 200), 0, "and there is no timer");
+	NATIVE.unlisten(listener);
+	close_one(&mem);
+}
+
 /* siw may send other octets than those of a small message, or end there, unless it has them */
 Test(stream, small_messages_go_with_their_work_request)
 {
