@@ -13,7 +13,7 @@
 
 #include "suite.h"
 
-enum { WAIT_MS = 4000, MEM_CAPACITY = 1 << 18 };
+enum { WAIT_MS = 4000, MEM_CAPACITY = 1 << 18, PORT_TRIES = 5 };
 
 size_t differ(const void *a, const void *b, size_t n)
 {
@@ -131,7 +131,10 @@ static void open_tcp(struct world *w, const struct setup *s)
 		(w->kind == SOFT ? &end_provider_ops : &end_layers_ops)->create(NULL, w->end_fd, s);
 }
 
-/* The end connects to the peer: it says so, or fails, in its own time */
+/*
+ * The end connects to the peer: it says so, or fails, in its own time. -1: the connection manager
+ * has chosen a port that the kernel, which siw asks, has given away
+ */
 static int await_device(struct world *w, int listener)
 {
 	struct pollfd fd = { .fd = listener, .events = POLLIN };
@@ -140,6 +143,8 @@ static int await_device(struct world *w, int listener)
 	while (poll(&fd, 1, 1) == 0) {
 		int error = world_info(w).error;
 
+		if (error == -EADDRINUSE)
+			return -1;
 		check(!error, "the device does not connect: %s", strerror(-error));
 		check(now_ms() < until, "the device does not connect");
 		world_pump(w);
@@ -160,6 +165,12 @@ static void open_device(struct world *w, const struct setup *s)
 		listener = tcp_listen(&at, s->mss);
 	w->end = end_device_create(s, &at);
 	w->fd = s->initiator ? await_device(w, listener) : tcp_connect(&at, s->mss);
+	for (int i = 0; i < PORT_TRIES && w->fd < 0; i++) {
+		w->end->ops->destroy(w->end);
+		w->end = end_device_create(s, &at);
+		w->fd = await_device(w, listener);
+	}
+	check(w->fd >= 0, "the device does not connect: each port is in use");
 	llp_tcp_init(&w->tcp, w->fd);
 	peer_init(&w->peer, &w->tcp, pump, w);
 	w->peer.quiet_ms = 100;

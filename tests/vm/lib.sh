@@ -277,14 +277,16 @@ part() {
 
 # sockets STEPS... -- STEPS...: of script_sockets' server and client, at the ends of $pair. Before
 # these come the steps in $server and $client; what warpsock is told is in $mode, its environment
-# ours. They end with $status_server, $status_client.
+# ours. They end with $status_server, $status_client. A server over rsockets may have its first word
+# on the way while siw's initiator still reads the Reply, who fails then: it rests.
 server=() client=()
 sockets() {
-	local program=$project/build-vm/script_sockets first rest status=0 run at
+	local program=$project/build-vm/script_sockets first rest status=0 run at late=()
 	port=$((port + 1))
 	part "$@"
 	server_at
-	server_of "$program" "${server[@]}" listen $at $port "${first[@]}"
+	[ $pair != verbs-librspreload ] || late=(sleep 100)
+	server_of "$program" "${server[@]}" listen $at $port "${late[@]}" "${first[@]}"
 	start server "${run[@]}"
 	await_port server $port
 	end_of "${pair%-*}" "$program" "${client[@]}" connect $at $port "${rest[@]}"
