@@ -70,10 +70,9 @@ struct verbs_stream {
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
-	bool armed;	     /* rx */
+	bool armed, heard;   /* rx: the queue is; the peer has sent a message */
 	uint32_t nudge;	     /* * rx: enum verbs_nudge */
 	unsigned int nudges; /* rx */
-	bool heard;	     /* rx: the peer has sent a message */
 	int timer;	     /* rx; -1 */
 	int spare; /* of one that a peer asks for: kept until it has a completion channel; -1 */
 	int resolve_ms; /* how long the address was waited for */

@@ -19,8 +19,8 @@ carried() {
 	echo $((bytes - packets * 66))
 }
 
-# A message of 3 octets is a Write of 24 and a Send of 28; fewer and longer ones would cost less. Who
-# reads wakes for many messages at a time, or most of the time would go by in waking.
+# A message of 3 octets is a Write of 24 and a Send of 28; fewer and longer ones would cost less.
+# Who reads wakes for many messages at a time, or most of the time would go by in waking.
 wraps() {
 	local way before after
 	local -A begin=([tx]=$(carried tx) [rx]=$(carried rx))
