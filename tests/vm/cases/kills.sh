@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Either end dies by SIGKILL at a moment that chance chooses, from its start into 1 MB each way
 # Limit: 600
+# No fault: what a cut is taken for has faults in abrupt and vends, and here chance decides
 # Table: software-siw siw-software software-librspreload librspreload-software
 # No others: of a device's ends vends has the moments
 port=9500
