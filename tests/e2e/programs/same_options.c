@@ -537,18 +537,23 @@ static void info_frames(int fd[2])
 }
 
 /* TCP's own idea of when to acknowledge: it ends with what this side says, and grants are that */
+/* The kernel begins it anew by itself when an acknowledgement has been late, as on a busy host */
 static void quick_ack(int fd[2])
 {
+	int on = 1, tries = 0;
+	socklen_t len = sizeof(on);
 	char buf[1000] = "";
-	int on = 1;
 
 	setsockopt(fd[1], IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on));
 	get_int(fd[1], "TCP_QUICKACK", IPPROTO_TCP, TCP_QUICKACK);
-	for (int i = 0; i < 2000; i++)
-		if (write(fd[0], buf, sizeof(buf)) != sizeof(buf) ||
-		    recv(fd[1], buf, sizeof(buf), MSG_WAITALL) != sizeof(buf))
-			same_say("quick_ack: %s", strerror(errno));
-	get_int(fd[1], "TCP_QUICKACK", IPPROTO_TCP, TCP_QUICKACK);
+	do {
+		for (int i = 0; i < 2000; i++)
+			if (write(fd[0], buf, sizeof(buf)) != sizeof(buf) ||
+			    recv(fd[1], buf, sizeof(buf), MSG_WAITALL) != sizeof(buf))
+				same_say("quick_ack: %s", strerror(errno));
+		getsockopt(fd[1], IPPROTO_TCP, TCP_QUICKACK, &on, &len);
+	} while (on && ++tries < 20);
+	same_say("at last %d", on);
 }
 
 static void stamps(int fd[2])
@@ -640,7 +645,7 @@ int main(int argc, char **argv)
 		DIFFERS("TCP_INFO counts frames", info_frames, "more than was written\nstate 1\n"),
 		DIFFERS("TCP_QUICKACK ends with a grant", quick_ack,
 			"TCP_QUICKACK: 1, length 4\n"
-			"TCP_QUICKACK: 0, length 4\n"),
+			"at last 0\n"),
 		DIFFERS("options that are refused", refused,
 			"SO_ZEROCOPY = 1: EOPNOTSUPP\n"
 			"SO_ZEROCOPY: 0, length 4\n"
