@@ -4,6 +4,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+from play import until
 
 BIN = max(Path("/usr/lib/postgresql").glob("*/bin"), default=Path("/usr/lib/postgresql/bin"))
 NEEDS = (str(BIN / "postgres"), "psql", "pgbench")
@@ -48,6 +49,8 @@ def play(play):
     server = play.serve("server", ["postgres", "-D", data, "-c", "listen_addresses=127.0.0.1",
                                    "-p", port, "-k", play.dir, "-c", "fsync=off"], port, user=USER,
                         env={"PATH": f"{BIN}:/usr/bin:/bin"})
+    # It listens before it serves: who comes meanwhile is refused
+    until(lambda: "ready to accept connections" in play.text("server", "err"))
     with play.wire("postgres", port):
         problems = sql(play, "select", port, f"SELECT '{play.marker}'")
         play.case("psql", problems + play.says("select", f"{play.marker}\n"))
