@@ -44,12 +44,13 @@ static void observe(struct play *p)
 	}
 }
 
-/* Has what was sent come, and what ended? */
+/* Has what was sent come, and what ended? And who waits for more has taken what there is */
 static bool plain_rests(const struct play *p)
 {
 	for (unsigned int i = 0; i < SLOTS; i++) {
 		const struct seen *seen = &p->seen[PLAIN][i];
 		unsigned int side = op_side(i);
+		uint64_t unread = play_holds_octets(p, side) ? 0 : play_unread(p, side);
 
 		if (!seen->open)
 			continue;
@@ -60,7 +61,7 @@ static bool plain_rests(const struct play *p)
 		}
 		if (seen->events & (POLLERR | POLLHUP))
 			continue;
-		if (!play_holds_octets(p, side) && seen->unread != (int)play_unread(p, side))
+		if (seen->unread != (int)unread)
 			return false;
 		if (p->ended[!side] && !(seen->events & POLLRDHUP))
 			return false;
