@@ -7,7 +7,7 @@ limit=790
 
 # siw sends by a thread, which on one processor waits for the program's slice to be over: a message
 # a tick
-siw_threads() { pgrep '^siw_tx/' | xargs -n 1 chrt "$@" -p; }
+siw_threads() { pgrep '^siw_tx/' | xargs -n 1 chrt "$1" -p "$2"; }
 trap 'siw_threads --other 0' EXIT
 siw_threads --fifo 1
 
