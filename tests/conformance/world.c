@@ -156,7 +156,7 @@ static int await_device(struct world *w, int listener)
 static void open_device(struct world *w, const struct setup *s)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET };
-	int listener = -1;
+	int listener = -1, tries = PORT_TRIES;
 
 	check(inet_pton(AF_INET, getenv("CONFORMANCE_ADDRESS"), &at.sin_addr) == 1, "CONFORMANCE_"
 										    "ADDRESS is "
@@ -164,13 +164,11 @@ static void open_device(struct world *w, const struct setup *s)
 	if (s->initiator)
 		listener = tcp_listen(&at, s->mss);
 	w->end = end_device_create(s, &at);
-	w->fd = s->initiator ? await_device(w, listener) : tcp_connect(&at, s->mss);
-	for (int i = 0; i < PORT_TRIES && w->fd < 0; i++) {
+	while ((w->fd = s->initiator ? await_device(w, listener) : tcp_connect(&at, s->mss)) < 0) {
+		check(tries--, "the device does not connect: each port is in use");
 		w->end->ops->destroy(w->end);
 		w->end = end_device_create(s, &at);
-		w->fd = await_device(w, listener);
 	}
-	check(w->fd >= 0, "the device does not connect: each port is in use");
 	llp_tcp_init(&w->tcp, w->fd);
 	peer_init(&w->peer, &w->tcp, pump, w);
 	w->peer.quiet_ms = 100;
