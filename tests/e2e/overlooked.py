@@ -9,10 +9,12 @@ Writes of no octets, and sleeps in between.
 """
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "captures")]
+import decode  # noqa: E402
 import tap  # noqa: E402
 from launch import Stage  # noqa: E402
 from reasons import CONN_DATA, Raw  # noqa: E402
@@ -41,13 +43,13 @@ CALLS = {"recv": "sock.recv(100)", "recv of all": "sock.recv(100, socket.MSG_WAI
                                   "struct.pack('ll', 30, 0)), sock.recv(100))"}
 
 
-def ulpdus(octets):
-    at, found = 0, []
-    while at + 2 <= len(octets):
-        length = int.from_bytes(octets[at:at + 2], "big")
-        found.append(octets[at + 2:at + 2 + length])
-        at += (2 + length + 3) // 4 * 4 + 4  # padding and CRC
-    return found
+@dataclass
+class Heard:
+    """One direction of a connection that nobody captured."""
+    octets: bytes
+
+    def packet_of(self, _):
+        return 0
 
 
 def is_empty_write(ulpdu):
@@ -66,7 +68,8 @@ def waits(warpsock, call):
     server.listener.close()
     if not problems and float(said[1]) > WORK:
         problems.append(f"it worked {said[1]} s while nothing came")
-    writes = sum(is_empty_write(ulpdu) for ulpdu in ulpdus(server.heard))
+    fpdus = decode.FpduReader(Heard(server.heard), 0, False, True, problems).all()
+    writes = sum(is_empty_write(fpdu.ulpdu) for fpdu in fpdus)
     if writes != NUDGES:
         problems.append(f"{writes} Writes of no octets, not {NUDGES}")
     return problems
