@@ -240,11 +240,18 @@ static int parse_number(const uint8_t *p, size_t left, struct am_frame *f)
 	return 0;
 }
 
+/* ASK and ABSENT: the frame's head says all */
+static int parse_bare(const uint8_t *p, size_t left, struct am_frame *f)
+{
+	return left ? -EPROTO : 0;
+}
+
 static int (*const parsers[AM_FRAME_TYPES])(const uint8_t *, size_t, struct am_frame *) = {
 	[AM_FRAME_REQUEST] = parse_message,   [AM_FRAME_REPLY] = parse_message,
 	[AM_FRAME_SACK] = parse_sack,	      [AM_FRAME_REFUSE] = parse_refuse,
 	[AM_FRAME_REFUSE_ACK] = parse_refuse, [AM_FRAME_RESET] = parse_number,
 	[AM_FRAME_MOVE] = parse_move,	      [AM_FRAME_MOVE_ACK] = parse_number,
+	[AM_FRAME_ASK] = parse_bare,	      [AM_FRAME_ABSENT] = parse_bare,
 };
 
 int am_frame_parse(const uint8_t *p, size_t n, struct am_frame *out)
@@ -379,4 +386,10 @@ size_t am_frame_put_number(uint8_t *p, const struct am_frame *f)
 	base_put_be32(p + FRAME_SIZE + 4, 0);
 	put_frame(p, f, FRAME_SIZE + 8);
 	return FRAME_SIZE + 8;
+}
+
+size_t am_frame_put_bare(uint8_t *p, const struct am_frame *f)
+{
+	put_frame(p, f, FRAME_SIZE);
+	return FRAME_SIZE;
 }

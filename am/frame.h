@@ -81,5 +81,6 @@ size_t am_frame_put_refuse(uint8_t *p, const struct am_frame *f);
 size_t am_frame_put_move(uint8_t *p, const struct am_frame *f, const struct sockaddr_in *places,
 			 int count);
 size_t am_frame_put_number(uint8_t *p, const struct am_frame *f);
+size_t am_frame_put_bare(uint8_t *p, const struct am_frame *f);
 
 #endif

@@ -76,12 +76,14 @@ struct am_tx_slot {
 	uint8_t copy; /* number of the last copy sent */
 	uint8_t backoff;
 	uint8_t reason; /* REFUSING */
+	uint8_t asked;	/* so often for the answer */
 	bool received;	/* the peer has it all and works on it */
 	uint32_t cost;	/* window octets */
 	amudp_node_t dest;
 	uint64_t first_sent;
 	uint64_t before_sent; /* the copy before the last */
 	uint64_t last_sent;
+	uint64_t ask_at; /* BASE_NEVER: not for this copy */
 	struct am_message message;
 	struct am_bulk *bulk;
 	struct am_gather *gather; /* of the reply */

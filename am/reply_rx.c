@@ -167,6 +167,14 @@ void am_reply_receive_sack(struct amudp_ep *ep, struct am_peer *peer, const stru
 	}
 }
 
+void am_reply_receive_absent(struct amudp_ep *ep, struct am_peer *peer, const struct am_frame *f)
+{
+	struct am_tx_slot *slot = slot_at(ep, peer, f);
+
+	if (is_awaited(slot, f))
+		am_timer_absent(ep, peer, slot, f->flags, ep->last_poll);
+}
+
 void am_reply_receive_refusal(struct amudp_ep *ep, struct am_peer *peer, const struct am_frame *f)
 {
 	struct am_tx_slot *slot = slot_at(ep, peer, f);

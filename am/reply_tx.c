@@ -30,6 +30,8 @@ void am_reply_send(struct amudp_ep *ep, struct am_peer *peer, struct am_rx_slot 
 	am_frame_patch_copy(m->head, copy);
 	if (again)
 		ep->stats.RepliesRetransmitted[m->category]++;
+	if (copy == AM_COPY_ASKED)
+		ep->xstats.QuestionsAnswered++;
 	if (!m->fragment_size)
 		am_queue_message(ep, peer, m->head, m->head_len, m->data, m->length);
 	else

@@ -12,6 +12,9 @@ void am_request_receive_sack(struct amudp_ep *ep, struct am_peer *peer, const st
 void am_request_receive_refusal(struct amudp_ep *ep, struct am_peer *peer,
 				const struct am_frame *f);
 
+/* The requester misses the answer: it is sent again, or the request has never come. */
+void am_request_receive_ask(struct amudp_ep *ep, struct am_peer *peer, const struct am_frame *f);
+
 /* reply_tx.c: sends the saved reply of a slot; again: it is a duplicate's */
 void am_reply_send(struct amudp_ep *ep, struct am_peer *peer, struct am_rx_slot *rx, uint16_t slot,
 		   uint8_t copy, bool again);
@@ -27,5 +30,6 @@ void am_reply_receive_sack(struct amudp_ep *ep, struct am_peer *peer, const stru
 void am_reply_receive_refusal(struct amudp_ep *ep, struct am_peer *peer, const struct am_frame *f);
 void am_reply_receive_refuse_ack(struct amudp_ep *ep, struct am_peer *peer,
 				 const struct am_frame *f);
+void am_reply_receive_absent(struct amudp_ep *ep, struct am_peer *peer, const struct am_frame *f);
 
 #endif

@@ -43,9 +43,12 @@ static void slot_refuse(struct amudp_ep *ep, struct am_peer *peer, struct am_rx_
 	refuse(ep, peer, f, reason);
 }
 
-/* The saved answer again; once per poll is enough, however many copies one poll brings. */
+/*
+ * The saved answer again, drawn by this copy; once per poll is enough, however many copies one
+ * poll brings.
+ */
 static void answer_again(struct amudp_ep *ep, struct am_peer *peer, struct am_rx_slot *rx,
-			 const struct am_frame *f)
+			 const struct am_frame *f, uint8_t copy)
 {
 	if (rx->epoch == ep->epoch) {
 		ep->stats.RepliesSquashed[rx->reply.category]++;
@@ -54,7 +57,7 @@ static void answer_again(struct amudp_ep *ep, struct am_peer *peer, struct am_rx
 	rx->epoch = ep->epoch;
 	switch (rx->state) {
 	case AM_RX_REPLIED:
-		am_reply_send(ep, peer, rx, f->slot, f->copy, true);
+		am_reply_send(ep, peer, rx, f->slot, copy, true);
 		break;
 	case AM_RX_REFUSED:
 		refuse(ep, peer, f, rx->reason);
@@ -185,7 +188,7 @@ static void slot_receive(struct amudp_ep *ep, struct am_peer *peer, const struct
 	}
 	if (rx->state != AM_RX_FRESH && ahead == 0) {
 		if (rx->state != AM_RX_GATHERING) {
-			answer_again(ep, peer, rx, f);
+			answer_again(ep, peer, rx, f, f->copy);
 			return;
 		}
 	} else if (rx->state == AM_RX_RUNNING) {
@@ -212,6 +215,29 @@ void am_request_receive(struct amudp_ep *ep, struct am_peer *peer, const struct 
 		refuse(ep, peer, f, EUNREACHABLE);
 	else if (am_peer_rx_ready(peer) == 0)
 		slot_receive(ep, peer, f);
+}
+
+static void absent_tell(struct amudp_ep *ep, struct am_peer *peer, const struct am_frame *ask)
+{
+	struct am_frame f = { .type = AM_FRAME_ABSENT,
+			      .flags = ask->flags,
+			      .slot = ask->slot,
+			      .seq = ask->seq };
+	uint8_t p[8];
+
+	am_queue_frame(ep, peer, p, (uint32_t)am_frame_put_bare(p, &f));
+}
+
+void am_request_receive_ask(struct amudp_ep *ep, struct am_peer *peer, const struct am_frame *f)
+{
+	struct am_rx_slot *rx = peer->rx && f->slot < ep->depth ? &peer->rx[f->slot] : NULL;
+	int16_t ahead = rx && rx->state != AM_RX_FRESH ? (int16_t)(f->seq - rx->seq) : 1;
+
+	if (ahead > 0)
+		absent_tell(ep, peer, f);
+	/* it may have been asked before the answer of the last poll was there */
+	else if (ahead == 0 && rx->state != AM_RX_GATHERING && ep->epoch - rx->epoch > 1)
+		answer_again(ep, peer, rx, f, AM_COPY_ASKED);
 }
 
 /* The slot whose reply a frame of the requester's speaks of, or NULL. */

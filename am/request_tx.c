@@ -11,6 +11,7 @@
 #include "am/queue.h"
 #include "am/self.h"
 #include "am/slot.h"
+#include "am/timer.h"
 #include "base/bits.h"
 #include "base/clock.h"
 
@@ -38,6 +39,7 @@ static void slot_begin(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_s
 	slot->seq++;
 	slot->state = AM_TX_WAITING;
 	slot->copy = 0;
+	slot->asked = 0;
 	slot->backoff = 0;
 	slot->received = false;
 	slot->first_sent = now;
@@ -74,13 +76,6 @@ static void wait_until_answered(struct amudp_ep *ep, const struct am_tx_slot *sl
 
 	while (slot->state == AM_TX_WAITING && slot->seq == seq)
 		am_bundle_wait(ep->bundle, &spin);
-}
-
-static void timer_set(struct amudp_ep *ep, struct am_peer *peer, uint64_t now)
-{
-	uint64_t due = now + am_rtt_timeout(&peer->rtt, peer->sleeps, ep->options.timeout_initial);
-
-	ep->next_deadline = base_min(ep->next_deadline, due);
 }
 
 static void flush_unless_held(struct amudp_ep *ep)
@@ -122,7 +117,7 @@ static int request_remote(struct amudp_ep *ep, amudp_node_t dest, struct am_fram
 	total_bytes_count(ep->stats.RequestTotalBytesSent, ep->stats.RequestDataBytesSent,
 			  &slot->message);
 	am_thrift_earn(&ep->thrift);
-	timer_set(ep, peer, now);
+	am_timer_set(ep, peer, slot, now);
 	if (slot->bulk)
 		am_bulk_pump(ep, now);
 	flush_unless_held(ep);

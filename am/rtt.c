@@ -18,6 +18,8 @@
 #define FLOOR_NS (50 * BASE_NS_PER_US)
 #define FLOOR_SLEEPS_NS (2 * BASE_NS_PER_MS)
 
+#define ASK_FLOOR_NS (10 * BASE_NS_PER_US)
+
 #define BARE 3 /* resends at the bare time-out, for losses in a row are common */
 #define BACKOFF_MAX_NS (250 * BASE_NS_PER_MS)
 
@@ -58,6 +60,13 @@ uint64_t am_rtt_timeout(const struct am_rtt *rtt, bool peer_sleeps, uint64_t ini
 	return base_max(rtt->srtt + 4 * rtt->rttvar, base_max(floor, 4 * rtt->rttvar));
 }
 
+uint64_t am_rtt_patience(const struct am_rtt *rtt, bool peer_sleeps)
+{
+	if (!rtt->srtt || peer_sleeps)
+		return BASE_NEVER;
+	return base_max(rtt->srtt + base_max(rtt->srtt, 4 * rtt->rttvar), ASK_FLOOR_NS);
+}
+
 uint64_t am_rtt_backoff(uint64_t timeout, unsigned int n, uint32_t factor)
 {
 	uint64_t ns = timeout;
@@ -83,6 +92,11 @@ bool am_thrift_spend(struct am_thrift *t)
 		return false;
 	t->budget -= BUDGET_COST;
 	return true;
+}
+
+bool am_thrift_ask(struct am_thrift *t)
+{
+	return t->budget >= BUDGET_START / 2 + BUDGET_COST && am_thrift_spend(t);
 }
 
 void am_thrift_refund(struct am_thrift *t)

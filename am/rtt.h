@@ -22,6 +22,8 @@ void am_rtt_init(struct am_rtt *rtt);
 void am_rtt_sample(struct am_rtt *rtt, uint64_t ns);
 /* The time-out before back-off; initial is the answer until there is a sample. */
 uint64_t am_rtt_timeout(const struct am_rtt *rtt, bool peer_sleeps, uint64_t initial);
+/* After how long an answer is late enough to ask for it; BASE_NEVER: that is not known. */
+uint64_t am_rtt_patience(const struct am_rtt *rtt, bool peer_sleeps);
 /* How long copy number n waits for its answer, with so much as the first time-out. */
 uint64_t am_rtt_backoff(uint64_t timeout, unsigned int n, uint32_t factor);
 
@@ -29,6 +31,8 @@ void am_thrift_init(struct am_thrift *thrift);
 /* Each request earns a little; a retransmission costs one, given back when it proves needed. */
 void am_thrift_earn(struct am_thrift *thrift);
 bool am_thrift_spend(struct am_thrift *thrift);
+/* The same for a question, which leaves half of the first budget to retransmissions. */
+bool am_thrift_ask(struct am_thrift *thrift);
 void am_thrift_refund(struct am_thrift *thrift);
 /* A retransmission was needless: the next one without a budget waits longer. */
 void am_thrift_regret(struct am_thrift *thrift);

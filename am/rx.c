@@ -76,6 +76,16 @@ static void receive_move_ack(struct arrival *a, const struct am_frame *f)
 	am_move_receive_ack(a->ep, a->peer, f);
 }
 
+static void receive_ask(struct arrival *a, const struct am_frame *f)
+{
+	am_request_receive_ask(a->ep, a->peer, f);
+}
+
+static void receive_absent(struct arrival *a, const struct am_frame *f)
+{
+	am_reply_receive_absent(a->ep, a->peer, f);
+}
+
 /* What a RESET tells stands in its packet's header, and has been acted on. */
 static void receive_reset(struct arrival *a, const struct am_frame *f)
 {
@@ -90,6 +100,8 @@ static void (*const receivers[AM_FRAME_TYPES])(struct arrival *, const struct am
 	[AM_FRAME_RESET] = receive_reset,
 	[AM_FRAME_MOVE] = receive_move,
 	[AM_FRAME_MOVE_ACK] = receive_move_ack,
+	[AM_FRAME_ASK] = receive_ask,
+	[AM_FRAME_ABSENT] = receive_absent,
 };
 
 static bool path_holds(const struct am_peer *peer, const struct sockaddr_in *from)

@@ -19,6 +19,8 @@
 
 #define WORKING_NS (20 * BASE_NS_PER_MS) /* time-out once the peer said it has the request */
 #define REORDER_NS (10 * BASE_NS_PER_US)
+#define COPY_MAX (AM_COPY_ASKED - 1)
+#define ASKED_MAX 4 /* of one request */
 
 static uint64_t slot_due(const struct amudp_ep *ep, const struct am_tx_slot *slot, uint64_t rto)
 {
@@ -47,6 +49,16 @@ static void slot_give_up(struct amudp_ep *ep, struct am_peer *peer, struct am_tx
 		am_slot_return(ep, peer, slot, ECONGESTION);
 }
 
+static void copy_send(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
+		      uint64_t now)
+{
+	if (slot->copy < COPY_MAX)
+		slot->copy++;
+	am_move_remind(ep, peer);
+	ep->stats.RequestsRetransmitted[slot->message.category]++;
+	am_slot_send(ep, peer, slot, now);
+}
+
 /* Sends it again if the budget allows; returns when to look at it next. */
 static uint64_t slot_again(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
 			   uint64_t rto, uint64_t now)
@@ -62,20 +74,17 @@ static uint64_t slot_again(struct amudp_ep *ep, struct am_peer *peer, struct am_
 	peer->probe_at = now + (paid ? rto : ep->thrift.patience);
 	if (!paid)
 		ep->thrift.probe_at = peer->probe_at;
-	if (slot->copy < UINT8_MAX)
-		slot->copy++;
 	if (slot->state == AM_TX_REFUSING) {
+		slot->copy = base_min(slot->copy + 1, COPY_MAX);
 		slot->last_sent = now;
 		am_slot_refuse(ep, peer, slot);
 		return now + rto;
 	}
-	am_move_remind(ep, peer);
-	ep->stats.RequestsRetransmitted[slot->message.category]++;
-	am_slot_send(ep, peer, slot, now);
+	copy_send(ep, peer, slot, now);
 	return now + rto;
 }
 
-static uint64_t peer_run(struct amudp_ep *ep, struct am_peer *peer, uint64_t now)
+static uint64_t resend(struct amudp_ep *ep, struct am_peer *peer, uint64_t now)
 {
 	uint64_t rto = am_rtt_timeout(&peer->rtt, peer->sleeps, ep->options.timeout_initial);
 	uint64_t due, next = BASE_NEVER;
@@ -103,6 +112,55 @@ static uint64_t peer_run(struct amudp_ep *ep, struct am_peer *peer, uint64_t now
 		next = base_min(next, due);
 	}
 	return next;
+}
+
+static void ask(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot, uint64_t now)
+{
+	struct am_frame f = { .type = AM_FRAME_ASK,
+			      .flags = slot->copy,
+			      .slot = slot->index,
+			      .seq = slot->seq };
+	uint8_t p[8];
+
+	slot->asked++;
+	slot->ask_at = now + slot->asked * am_rtt_patience(&peer->rtt, false);
+	ep->xstats.QuestionsSent++;
+	am_queue_frame(ep, peer, p, (uint32_t)am_frame_put_bare(p, &f));
+}
+
+/*
+ * Asks for the answer to the oldest request, when it is late; returns when to look again. A
+ * question costs the peer next to nothing, so it may come long before the time-out.
+ */
+static uint64_t inquire(struct amudp_ep *ep, struct am_peer *peer, uint64_t now)
+{
+	struct base_list *node = base_list_first(&peer->waiting);
+	struct am_tx_slot *slot = node ? base_list_entry(node, struct am_tx_slot, node) : NULL;
+
+	if (!slot || slot->state != AM_TX_WAITING || slot->received || peer->sleeps ||
+	    slot->message.fragment_size || slot->asked == ASKED_MAX)
+		return BASE_NEVER;
+	if (slot->ask_at > now)
+		return slot->ask_at;
+	if (!am_thrift_ask(&ep->thrift))
+		return BASE_NEVER;
+	ask(ep, peer, slot, now);
+	return slot->ask_at;
+}
+
+static uint64_t peer_run(struct amudp_ep *ep, struct am_peer *peer, uint64_t now)
+{
+	uint64_t due = resend(ep, peer, now);
+
+	return due > now ? base_min(due, inquire(ep, peer, now)) : due;
+}
+
+void am_timer_set(struct amudp_ep *ep, const struct am_peer *peer, const struct am_tx_slot *slot,
+		  uint64_t now)
+{
+	uint64_t rto = am_rtt_timeout(&peer->rtt, peer->sleeps, ep->options.timeout_initial);
+
+	ep->next_deadline = base_min(ep->next_deadline, base_min(now + rto, slot->ask_at));
 }
 
 void am_timer_run(struct amudp_ep *ep, uint64_t now)
@@ -166,18 +224,39 @@ static void overtaken_check(struct amudp_ep *ep, struct am_peer *peer)
 		ep->next_deadline = 0;
 }
 
+void am_timer_absent(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
+		     uint8_t copy, uint64_t now)
+{
+	/* of another copy, which has gone since, nothing is known */
+	if (slot->message.fragment_size || copy != slot->copy)
+		return;
+	am_thrift_spend(&ep->thrift);
+	copy_send(ep, peer, slot, now);
+	am_timer_set(ep, peer, slot, now);
+}
+
+static void refund(struct amudp_ep *ep, unsigned int n)
+{
+	while (n--)
+		am_thrift_refund(&ep->thrift);
+}
+
 void am_timer_answered(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
 		       uint8_t copy, uint64_t now)
 {
 	uint64_t sent_at;
-	uint8_t i;
 
-	if (slot->message.fragment_size || slot->received || slot->copy == UINT8_MAX ||
-	    copy > slot->copy)
+	if (slot->message.fragment_size || slot->received)
+		return;
+	if (copy == AM_COPY_ASKED) {
+		refund(ep, slot->asked); /* it had been lost */
+		return;
+	}
+	if (slot->copy == COPY_MAX || copy > slot->copy)
 		return;
 	/* what went before the copy that drew the answer was lost, or its answer was */
-	for (i = 0; i < copy; i++)
-		am_thrift_refund(&ep->thrift);
+	if (copy)
+		refund(ep, copy + slot->asked);
 	if (copy == slot->copy) {
 		sent_at = slot->last_sent;
 	} else {

@@ -51,10 +51,12 @@ enum am_frame_type {
 	AM_FRAME_RESET = 6,
 	AM_FRAME_MOVE = 7,
 	AM_FRAME_MOVE_ACK = 8,
+	AM_FRAME_ASK = 9,
+	AM_FRAME_ABSENT = 10,
 	AM_FRAME_TYPES,
 };
 
-/* Opens each frame. */
+/* Opens each frame. ASK and ABSENT are nothing else; their flags are a copy's number. */
 struct am_wire_frame {
 	__u8 type;
 	__u8 flags;
@@ -77,6 +79,8 @@ enum {
 enum {
 	AM_FRAME_OF_REPLY = 1 << 0, /* it speaks of the slot's reply, not of its request */
 };
+
+#define AM_COPY_ASKED 255 /* no copy's number: an ASK drew the reply */
 
 /*
  * REQUEST and REPLY: frame, message, [offset], [fragment], [get], 4 * numargs octets of
