@@ -219,10 +219,9 @@ void am_request_receive(struct amudp_ep *ep, struct am_peer *peer, const struct 
 
 static void absent_tell(struct amudp_ep *ep, struct am_peer *peer, const struct am_frame *ask)
 {
-	struct am_frame f = { .type = AM_FRAME_ABSENT,
-			      .flags = ask->flags,
-			      .slot = ask->slot,
-			      .seq = ask->seq };
+	struct am_frame f = {
+		.type = AM_FRAME_ABSENT, .flags = ask->flags, .slot = ask->slot, .seq = ask->seq
+	};
 	uint8_t p[8];
 
 	am_queue_frame(ep, peer, p, (uint32_t)am_frame_put_bare(p, &f));
@@ -233,10 +232,14 @@ void am_request_receive_ask(struct amudp_ep *ep, struct am_peer *peer, const str
 	struct am_rx_slot *rx = peer->rx && f->slot < ep->depth ? &peer->rx[f->slot] : NULL;
 	int16_t ahead = rx && rx->state != AM_RX_FRESH ? (int16_t)(f->seq - rx->seq) : 1;
 
-	if (ahead > 0)
+	if (ahead > 0) {
 		absent_tell(ep, peer, f);
+		return;
+	}
+	if (ahead < 0 || rx->state == AM_RX_GATHERING)
+		return;
 	/* it may have been asked before the answer of the last poll was there */
-	else if (ahead == 0 && rx->state != AM_RX_GATHERING && ep->epoch - rx->epoch > 1)
+	if (rx->state == AM_RX_RUNNING || ep->epoch - rx->epoch > 1)
 		answer_again(ep, peer, rx, f, AM_COPY_ASKED);
 }
 

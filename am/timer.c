@@ -116,10 +116,9 @@ static uint64_t resend(struct amudp_ep *ep, struct am_peer *peer, uint64_t now)
 
 static void ask(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot, uint64_t now)
 {
-	struct am_frame f = { .type = AM_FRAME_ASK,
-			      .flags = slot->copy,
-			      .slot = slot->index,
-			      .seq = slot->seq };
+	struct am_frame f = {
+		.type = AM_FRAME_ASK, .flags = slot->copy, .slot = slot->index, .seq = slot->seq
+	};
 	uint8_t p[8];
 
 	slot->asked++;

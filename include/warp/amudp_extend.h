@@ -50,8 +50,8 @@ typedef struct {
 	uint64_t FaultsReordered;
 	uint64_t FaultsDelayed;
 	uint64_t FaultsCorrupted;
-	uint64_t LatencySamples; /* requests that RequestSumLatency is the sum of */
-	uint64_t QuestionsSent;	 /* for answers that were late */
+	uint64_t LatencySamples;    /* requests that RequestSumLatency is the sum of */
+	uint64_t QuestionsSent;	    /* for answers that were late */
 	uint64_t QuestionsAnswered; /* by a reply's retransmission */
 } amudp_xstats_t;
 

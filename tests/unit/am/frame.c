@@ -283,6 +283,12 @@ Test(frame, small_frames)
 	cr_assert_eq(am_frame_put_number(p, &in), 16u);
 	cr_assert_eq(am_frame_parse(p, 16, &out), 16);
 	cr_assert_eq(out.serial, 0x80000001u);
+
+	in.type = AM_FRAME_ASK;
+	cr_assert_eq(am_frame_put_bare(p, &in), 8u);
+	cr_assert_eq(am_frame_parse(p, 8, &out), 8);
+	base_put_be16(p + 2, 16);
+	cr_assert_lt(am_frame_parse(p, 16, &out), 0, "there is nothing behind it");
 	p[0] = AM_FRAME_TYPES;
 	cr_assert_lt(am_frame_parse(p, 16, &out), 0);
 	p[0] = 0;
@@ -406,6 +412,16 @@ static const struct golden golden[] = {
 	  0,
 	  16,
 	  { 8, 0, 0, 16, 0, 0, 0, 0, 0, 0, 1, 2 } },
+	{ "ASK",
+	  { .type = AM_FRAME_ASK, .flags = 2, .slot = 0x0102, .seq = 0x0304 },
+	  0,
+	  8,
+	  { 9, 2, 0, 8, 1, 2, 3, 4 } },
+	{ "ABSENT",
+	  { .type = AM_FRAME_ABSENT, .flags = 254, .slot = 0x0102, .seq = 0x0304 },
+	  0,
+	  8,
+	  { 10, 254, 0, 8, 1, 2, 3, 4 } },
 };
 
 static size_t golden_put(uint8_t *p, const struct golden *g)
@@ -431,6 +447,9 @@ static size_t golden_put(uint8_t *p, const struct golden *g)
 		return am_frame_put_refuse(p, &g->frame);
 	case AM_FRAME_MOVE:
 		return am_frame_put_move(p, &g->frame, places, 2);
+	case AM_FRAME_ASK:
+	case AM_FRAME_ABSENT:
+		return am_frame_put_bare(p, &g->frame);
 	default:
 		return am_frame_put_number(p, &g->frame);
 	}

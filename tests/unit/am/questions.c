@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Answers that are late are asked for: docs/amudp-wire.md, section 7. When that is due is set
+ * here by hand, so that no pause of the machine makes the time-out come first.
+ */
+#include "pair.h"
+
+#include "am/request.h"
+
+#define WARM 16 /* round trips: now both ends know how long one takes */
+#define LATE (60 * BASE_NS_PER_S)
+
+static int ran, answered;
+
+static void on_request(void *token)
+{
+	ran++;
+	AM_Reply0(token, 2);
+}
+
+static void on_reply(void *token)
+{
+	answered++;
+}
+
+static void open_warm(struct pair *p)
+{
+	int i;
+
+	pair_open(p, AM_SEQ);
+	AM_SetHandler(p->ep[1], 1, on_request);
+	AM_SetHandler(p->ep[0], 2, on_reply);
+	pair_map(p, 4);
+	for (i = 0; i < WARM; i++) {
+		AM_Request0(p->ep[0], 0, 1);
+		pair_until(p, answered == i + 1);
+	}
+	ran = answered = 0;
+}
+
+/* All that comes to this end is lost, until it is made whole again. */
+static void deafen(struct pair *p, int end)
+{
+	p->ep[end]->fault.drop = UINT32_MAX;
+	p->ep[end]->fault.on = true;
+}
+
+/* It has lost what was under way. */
+static void lose(struct pair *p, int end)
+{
+	uint64_t before = p->ep[end]->xstats.FaultsDropped;
+
+	pair_until(p, p->ep[end]->xstats.FaultsDropped > before);
+	p->ep[end]->fault.on = false;
+}
+
+/* One request, its slot; the time-out is far away. */
+static struct am_tx_slot *request(struct pair *p)
+{
+	struct am_peer *peer = p->ep[0]->translations[0].peer;
+	struct am_tx_slot *slot;
+
+	cr_assert_eq(AM_Request0(p->ep[0], 0, 1), AM_OK);
+	slot = base_list_entry(base_list_first(&peer->waiting), struct am_tx_slot, node);
+	slot->last_sent += LATE;
+	slot->ask_at = BASE_NEVER;
+	return slot;
+}
+
+/* The next poll of the requester asks, and no other one. */
+static void ask(struct pair *p, struct am_tx_slot *slot)
+{
+	uint64_t before = p->ep[0]->xstats.QuestionsSent;
+
+	slot->ask_at = 0;
+	p->ep[0]->next_deadline = 0;
+	while (p->ep[0]->xstats.QuestionsSent == before)
+		AM_Poll(p->eb[0]);
+	slot->ask_at = BASE_NEVER;
+}
+
+static uint64_t again(const struct pair *p)
+{
+	return p->ep[0]->stats.RequestsRetransmitted[amudp_Short];
+}
+
+Test(questions, a_lost_request_goes_again)
+{
+	struct am_tx_slot *slot;
+	struct pair p;
+	int32_t budget;
+
+	open_warm(&p);
+	budget = p.ep[0]->thrift.budget;
+	deafen(&p, 1);
+	slot = request(&p);
+	lose(&p, 1);
+	ask(&p, slot);
+	pair_until(&p, answered == 1);
+	cr_assert_eq(ran, 1);
+	cr_assert_eq(again(&p), 1u);
+	cr_assert_eq(p.ep[0]->xstats.NeedlessRetransmissions, 0u);
+	cr_assert_geq(p.ep[0]->thrift.budget, budget, "what was needed costs nothing");
+	pair_close(&p);
+}
+
+Test(questions, a_lost_answer_comes_again)
+{
+	struct am_tx_slot *slot;
+	struct pair p;
+	int32_t budget;
+	uint64_t srtt;
+
+	open_warm(&p);
+	budget = p.ep[0]->thrift.budget;
+	srtt = p.ep[0]->translations[0].peer->rtt.srtt;
+	deafen(&p, 0);
+	slot = request(&p);
+	lose(&p, 0);
+	AM_Poll(p.eb[1]);
+	ask(&p, slot);
+	pair_until(&p, answered == 1);
+	cr_assert_eq(ran, 1);
+	cr_assert_eq(again(&p), 0u);
+	cr_assert_eq(p.ep[1]->xstats.QuestionsAnswered, 1u);
+	cr_assert_geq(p.ep[0]->thrift.budget, budget);
+	cr_assert_eq(p.ep[0]->translations[0].peer->rtt.srtt, srtt, "no round trip was measured");
+	pair_close(&p);
+}
+
+/* The question, as it comes to the second endpoint. */
+static struct am_frame question(const struct am_tx_slot *slot)
+{
+	return (struct am_frame){
+		.type = AM_FRAME_ASK, .flags = slot->copy, .slot = slot->index, .seq = slot->seq
+	};
+}
+
+/* It met the answer on its way: who asked before a poll's answers went is told in the next. */
+Test(questions, an_answer_under_way_is_not_sent_twice)
+{
+	struct am_tx_slot *slot;
+	struct am_frame f;
+	struct pair p;
+	struct am_peer *asks;
+	uint64_t before;
+
+	open_warm(&p);
+	asks = p.ep[1]->translations[0].peer;
+	slot = request(&p);
+	f = question(slot);
+	while (!ran)
+		AM_Poll(p.eb[1]);
+	before = asks->rx[slot->index].epoch;
+	p.ep[1]->epoch = before + 1;
+	am_request_receive_ask(p.ep[1], asks, &f);
+	cr_assert_eq(p.ep[1]->xstats.QuestionsAnswered, 0u);
+	p.ep[1]->epoch = before + 2;
+	am_request_receive_ask(p.ep[1], asks, &f);
+	cr_assert_eq(p.ep[1]->xstats.QuestionsAnswered, 1u);
+	pair_until(&p, answered == 1);
+	pair_close(&p);
+}
+
+/* Of a slot that nobody has, of one that was never used, of a request that is long over. */
+Test(questions, any_question_may_come)
+{
+	struct am_frame f = { .type = AM_FRAME_ASK, .slot = 60000 };
+	struct am_tx_slot *slot;
+	struct am_peer *asks;
+	struct pair p;
+
+	open_warm(&p);
+	asks = p.ep[1]->translations[0].peer;
+	am_request_receive_ask(p.ep[1], asks, &f);
+	cr_assert_eq(p.ep[1]->queue.count, 1, "it is not here");
+	f.slot = 3;
+	am_request_receive_ask(p.ep[1], asks, &f);
+	slot = request(&p);
+	pair_until(&p, answered == 1);
+	f = question(slot);
+	f.seq -= 2;
+	p.ep[1]->epoch += 100;
+	am_request_receive_ask(p.ep[1], asks, &f);
+	cr_assert_eq(p.ep[1]->queue.count, 0, "a straggler's question");
+	cr_assert_eq(p.ep[1]->xstats.QuestionsAnswered, 0u);
+	cr_assert_eq(again(&p), 0u);
+	pair_close(&p);
+}
+
+/* What is not there is sent once for each copy that was missed, and only while it is awaited. */
+Test(questions, who_has_nothing_is_believed_once)
+{
+	struct am_tx_slot *slot;
+	struct am_frame f;
+	struct am_peer *peer;
+	struct pair p;
+	int i;
+
+	open_warm(&p);
+	peer = p.ep[0]->translations[0].peer;
+	deafen(&p, 1);
+	slot = request(&p);
+	f = question(slot);
+	f.type = AM_FRAME_ABSENT;
+	for (i = 0; i < 3; i++)
+		am_reply_receive_absent(p.ep[0], peer, &f);
+	cr_assert_eq(again(&p), 1u);
+	f.flags = 7;
+	am_reply_receive_absent(p.ep[0], peer, &f);
+	f.flags = slot->copy;
+	f.seq--;
+	am_reply_receive_absent(p.ep[0], peer, &f);
+	f.slot = 60000;
+	am_reply_receive_absent(p.ep[0], peer, &f);
+	cr_assert_eq(again(&p), 1u);
+	p.ep[1]->fault.on = false;
+	pair_until(&p, answered == 1);
+	cr_assert_eq(ran, 1);
+	pair_close(&p);
+}
+
+static int asked_in_handler;
+static struct pair *in_handler;
+
+static void on_long_request(void *token)
+{
+	struct am_tx_slot *slot =
+		base_list_entry(base_list_first(&in_handler->ep[0]->translations[0].peer->waiting),
+				struct am_tx_slot, node);
+
+	ran++;
+	ask(in_handler, slot);
+	pair_until(in_handler, slot->received);
+	asked_in_handler++;
+	AM_Reply0(token, 2);
+}
+
+Test(questions, who_is_at_work_says_so)
+{
+	struct pair p;
+
+	open_warm(&p);
+	in_handler = &p;
+	AM_SetHandler(p.ep[1], 1, on_long_request);
+	request(&p);
+	pair_until(&p, answered == 1);
+	cr_assert_eq(ran, 1);
+	cr_assert_eq(asked_in_handler, 1);
+	cr_assert_eq(again(&p), 0u);
+	pair_close(&p);
+}
+
+/* Asks as often as it may; how often that is. */
+static uint64_t ask_on(struct pair *p, struct am_tx_slot *slot)
+{
+	uint64_t before = p->ep[0]->xstats.QuestionsSent;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		slot->ask_at = 0;
+		p->ep[0]->next_deadline = 0;
+		/* the clock is read in one of two empty polls */
+		AM_Poll(p->eb[0]);
+		AM_Poll(p->eb[0]);
+	}
+	return p->ep[0]->xstats.QuestionsSent - before;
+}
+
+Test(questions, there_is_an_end_to_them)
+{
+	struct am_tx_slot *slot;
+	struct pair p;
+
+	open_warm(&p);
+	slot = request(&p);
+	cr_assert_eq(ask_on(&p, slot), 4u);
+	pair_until(&p, answered == 1);
+	slot = request(&p);
+	p.ep[0]->thrift.budget = 6999;
+	cr_assert_eq(ask_on(&p, slot), 2u, "half of the first budget is for what goes again");
+	pair_until(&p, answered == 2);
+	slot = request(&p);
+	p.ep[0]->translations[0].peer->sleeps = true;
+	p.ep[0]->thrift.budget = 32000;
+	cr_assert_eq(ask_on(&p, slot), 0u, "it wakes first");
+	pair_until(&p, answered == 3);
+	pair_close(&p);
+}
+
+/* Once a round trip is known, a question is due at twice its time, or at 10 us. */
+Test(questions, when)
+{
+	struct am_rtt rtt;
+	int i;
+
+	am_rtt_init(&rtt);
+	cr_assert_eq(am_rtt_patience(&rtt, false), BASE_NEVER);
+	for (i = 0; i < 100; i++)
+		am_rtt_sample(&rtt, 3000);
+	cr_assert_eq(am_rtt_patience(&rtt, false), 10000u);
+	cr_assert_eq(am_rtt_patience(&rtt, true), BASE_NEVER);
+	for (i = 0; i < 100; i++)
+		am_rtt_sample(&rtt, 8000);
+	cr_assert_eq(am_rtt_patience(&rtt, false), 2 * rtt.srtt);
+	am_rtt_sample(&rtt, 80000);
+	cr_assert_eq(am_rtt_patience(&rtt, false), rtt.srtt + 4 * rtt.rttvar);
+}
