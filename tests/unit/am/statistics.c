@@ -246,7 +246,7 @@ Test(statistics, both_ends_agree, .timeout = 60)
 	cr_assert_eq(ends(&p)->xstats[0].LatencySamples, (uint64_t)ROUNDS);
 	cr_assert_eq(ends(&p)->xstats[1].LatencySamples, 0u);
 	cr_assert_eq(total(b->RepliesSent), (uint64_t)ROUNDS);
-	/* a request that came is new, or late, or a copy that was answered or not; some were asked for */
+	/* who came is new, or late, or a copy that was answered or not; others asked */
 	cr_assert_eq(total(b->RequestsReceived) + ends(&p)->xstats[1].QuestionsAnswered,
 		     total(b->RepliesSent) + total(b->RepliesRetransmitted) +
 			     total(b->RepliesSquashed) + b->OutOfOrderRequests);
