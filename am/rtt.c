@@ -60,7 +60,7 @@ uint64_t am_rtt_timeout(const struct am_rtt *rtt, bool peer_sleeps, uint64_t ini
 	return base_max(rtt->srtt + 4 * rtt->rttvar, base_max(floor, 4 * rtt->rttvar));
 }
 
-uint64_t am_rtt_patience(const struct am_rtt *rtt, bool peer_sleeps)
+uint64_t am_rtt_late(const struct am_rtt *rtt, bool peer_sleeps)
 {
 	if (!rtt->srtt || peer_sleeps)
 		return BASE_NEVER;

@@ -23,7 +23,7 @@ void am_rtt_sample(struct am_rtt *rtt, uint64_t ns);
 /* The time-out before back-off; initial is the answer until there is a sample. */
 uint64_t am_rtt_timeout(const struct am_rtt *rtt, bool peer_sleeps, uint64_t initial);
 /* After how long an answer is late enough to ask for it; BASE_NEVER: that is not known. */
-uint64_t am_rtt_patience(const struct am_rtt *rtt, bool peer_sleeps);
+uint64_t am_rtt_late(const struct am_rtt *rtt, bool peer_sleeps);
 /* How long copy number n waits for its answer, with so much as the first time-out. */
 uint64_t am_rtt_backoff(uint64_t timeout, unsigned int n, uint32_t factor);
 

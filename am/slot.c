@@ -20,7 +20,7 @@ void am_slot_send(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *
 
 	slot->before_sent = slot->last_sent;
 	slot->last_sent = now;
-	slot->ask_at = base_deadline(now, am_rtt_patience(&peer->rtt, peer->sleeps));
+	slot->ask_at = base_deadline(now, am_rtt_late(&peer->rtt, peer->sleeps));
 	am_frame_patch_copy(m->head, slot->copy);
 	base_list_remove(&slot->node);
 	base_list_push_back(&peer->waiting, &slot->node);

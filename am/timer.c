@@ -122,7 +122,7 @@ static void ask(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *sl
 	uint8_t p[8];
 
 	slot->asked++;
-	slot->ask_at = now + slot->asked * am_rtt_patience(&peer->rtt, false);
+	slot->ask_at = now + slot->asked * am_rtt_late(&peer->rtt, false);
 	ep->xstats.QuestionsSent++;
 	am_queue_frame(ep, peer, p, (uint32_t)am_frame_put_bare(p, &f));
 }

@@ -295,14 +295,14 @@ Test(questions, when)
 	int i;
 
 	am_rtt_init(&rtt);
-	cr_assert_eq(am_rtt_patience(&rtt, false), BASE_NEVER);
+	cr_assert_eq(am_rtt_late(&rtt, false), BASE_NEVER);
 	for (i = 0; i < 100; i++)
 		am_rtt_sample(&rtt, 3000);
-	cr_assert_eq(am_rtt_patience(&rtt, false), 10000u);
-	cr_assert_eq(am_rtt_patience(&rtt, true), BASE_NEVER);
+	cr_assert_eq(am_rtt_late(&rtt, false), 10000u);
+	cr_assert_eq(am_rtt_late(&rtt, true), BASE_NEVER);
 	for (i = 0; i < 100; i++)
 		am_rtt_sample(&rtt, 8000);
-	cr_assert_eq(am_rtt_patience(&rtt, false), 2 * rtt.srtt);
+	cr_assert_eq(am_rtt_late(&rtt, false), 2 * rtt.srtt);
 	am_rtt_sample(&rtt, 80000);
-	cr_assert_eq(am_rtt_patience(&rtt, false), rtt.srtt + 4 * rtt.rttvar);
+	cr_assert_eq(am_rtt_late(&rtt, false), rtt.srtt + 4 * rtt.rttvar);
 }
