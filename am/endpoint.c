@@ -64,7 +64,7 @@ static void options_read(struct am_options *o)
 	o->backoff = (uint32_t)base_max(am_env_int("REQUESTTIMEOUT_BACKOFF", 2), 1);
 	o->send_depth = (int)am_env_int("SENDDEPTH", 0);
 	o->spin = (uint64_t)base_max(am_env_int("SPIN", 50), 0) * BASE_NS_PER_US;
-	o->checksum = am_env_bool("CHECKSUM", true);
+	o->checksum = am_env_choice("CHECKSUM");
 	o->batch = (int)am_env_int("BATCH", 0);
 }
 

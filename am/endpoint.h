@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "am/env.h"
 #include "am/error.h"
 #include "am/fault.h"
 #include "am/nic.h"
@@ -31,6 +32,7 @@ struct am_queued {
 	struct am_peer *peer; /* NULL: for an address only */
 	uint32_t used;	      /* of buffer */
 	bool closed;	      /* takes no further frame */
+	bool sealed;	      /* with a checksum */
 	struct am_datagram datagram;
 	uint8_t buffer[AM_QUEUE_BUFFER];
 };
@@ -48,7 +50,7 @@ struct am_options {
 	uint32_t backoff;
 	int send_depth; /* requests outstanding to all peers; 0: unlimited */
 	uint64_t spin;	/* ns */
-	bool checksum;
+	enum am_choice checksum;
 	int batch;
 };
 
@@ -115,5 +117,15 @@ static inline bool am_endpoint_valid(const struct amudp_ep *ep)
 
 /* The depth and the number of peers are known: windows and limits follow. */
 void am_endpoint_resources_set(struct amudp_ep *ep, int peers);
+
+/* Packets of this peer's, or of a stranger's (NULL), may come without a checksum. */
+static inline bool am_endpoint_takes_unsealed(const struct amudp_ep *ep,
+					      const struct am_peer *peer)
+{
+	if (ep->options.checksum != AM_CHOICE_AUTO)
+		return ep->options.checksum == AM_CHOICE_NO;
+	/* what is altered here on purpose has to be found */
+	return peer && peer->near && !ep->fault.corrupt;
+}
 
 #endif

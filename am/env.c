@@ -76,12 +76,24 @@ double am_env_double(const char *name, double fallback)
 	return *end ? fallback : d;
 }
 
+static bool is_yes(const char *value)
+{
+	return !strcmp(value, "1") || !strcasecmp(value, "yes") || !strcasecmp(value, "y") ||
+	       !strcasecmp(value, "true") || !strcasecmp(value, "on");
+}
+
 bool am_env_bool(const char *name, bool fallback)
 {
 	const char *value = am_env_get(name);
 
-	if (!value || !*value)
-		return fallback;
-	return !strcmp(value, "1") || !strcasecmp(value, "yes") || !strcasecmp(value, "y") ||
-	       !strcasecmp(value, "true") || !strcasecmp(value, "on");
+	return value && *value ? is_yes(value) : fallback;
+}
+
+enum am_choice am_env_choice(const char *name)
+{
+	const char *value = am_env_get(name);
+
+	if (!value || !*value || !strcasecmp(value, "auto"))
+		return AM_CHOICE_AUTO;
+	return is_yes(value) ? AM_CHOICE_YES : AM_CHOICE_NO;
 }

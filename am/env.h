@@ -14,6 +14,10 @@ int64_t am_env_int(const char *name, int64_t fallback);
 double am_env_double(const char *name, double fallback);
 bool am_env_bool(const char *name, bool fallback);
 
+/* A question that may be left to us: "auto", or nothing said. */
+enum am_choice { AM_CHOICE_NO, AM_CHOICE_YES, AM_CHOICE_AUTO };
+enum am_choice am_env_choice(const char *name);
+
 /* The copy that a worker got: NUL-terminated strings, an empty one last. */
 extern const char *am_env_console;
 const char *am_env_console_get(const char *name);

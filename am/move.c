@@ -43,8 +43,7 @@ void am_move_receive(struct amudp_ep *ep, struct am_peer *peer, const struct am_
 	if (ahead > 0) {
 		places_take(peer, f);
 		peer->move_serial = f->serial;
-		peer->path = *from;
-		peer->path.sin_family = AF_INET;
+		am_peer_path_set(peer, from);
 		ep->next_deadline = 0; /* what went to the old place may be lost */
 	}
 	am_queue_frame(ep, peer, p, (uint32_t)am_frame_put_number(p, &ack));

@@ -20,6 +20,7 @@
 #include "am/queue.h"
 #include "am/slot.h"
 #include "base/bits.h"
+#include "base/fdutil.h"
 
 #define WINDOW_INITIAL (64 * 1024) /* until the peer says */
 #define UDP_IP_HEADERS 28
@@ -42,20 +43,50 @@ struct am_peer *am_peer_find(struct amudp_ep *ep, uint32_t addr, uint16_t port)
 	return peer;
 }
 
+/* A socket to ask the kernel by what it thinks of the path; it sends nothing. Or -1 */
+static int path_ask(const struct sockaddr_in *to)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && connect(fd, (const struct sockaddr *)to, sizeof(*to)) < 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
 /* What one packet to this address may be long, by the kernel's idea of the path. */
 static uint32_t path_mtu(const struct sockaddr_in *to)
 {
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = path_ask(to);
 	int mtu = 0;
 	socklen_t len = sizeof(mtu);
 
-	if (fd < 0)
-		return MTU_FALLBACK;
-	if (connect(fd, (const struct sockaddr *)to, sizeof(*to)) < 0 ||
-	    getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &len) < 0 || mtu < 576)
+	if (getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &len) < 0 || mtu < 576)
 		mtu = MTU_FALLBACK;
-	close(fd);
+	base_fd_close(fd);
 	return (uint32_t)mtu;
+}
+
+/*
+ * Is the address one of this host's? To those the kernel speaks from the same address. bind()
+ * would be no answer: where net.ipv4.ip_nonlocal_bind is set it takes all. Of a second address in
+ * one subnet it speaks from the first: such a one is not found, and has its checksums.
+ */
+static bool path_is_near(const struct sockaddr_in *to)
+{
+	struct sockaddr_in source = { 0 };
+	socklen_t len = sizeof(source);
+	bool near;
+	int fd;
+
+	if (ntohl(to->sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET)
+		return true;
+	fd = path_ask(to);
+	near = getsockname(fd, (struct sockaddr *)&source, &len) == 0 &&
+	       source.sin_addr.s_addr == to->sin_addr.s_addr;
+	base_fd_close(fd);
+	return near;
 }
 
 static uint32_t frame_max_of(const struct sockaddr_in *to)
@@ -78,7 +109,7 @@ int am_peer_create(struct am_peer **out, struct amudp_ep *ep, const struct socka
 	peer->ep = ep;
 	peer->name = *name;
 	peer->name.sin_family = AF_INET;
-	peer->path = peer->name;
+	am_peer_path_set(peer, &peer->name);
 	peer->frame_max = frame_max_of(&peer->path);
 	peer->window = WINDOW_INITIAL;
 	peer->queued = -1;
@@ -157,6 +188,14 @@ void am_peer_window_set(struct am_peer *peer, uint16_t kib)
 	peer->window = base_max((uint32_t)kib * 1024, 4096u);
 }
 
+void am_peer_path_set(struct am_peer *peer, const struct sockaddr_in *path)
+{
+	peer->path = *path;
+	peer->path.sin_family = AF_INET;
+	peer->near = path_is_near(&peer->path);
+	peer->takes_unsealed = false;
+}
+
 static void rx_slots_forget(struct am_peer *peer)
 {
 	struct am_rx_slot *rx;
@@ -198,6 +237,7 @@ void am_peer_renew(struct am_peer *peer, uint32_t incarnation)
 
 	peer->incarnation = incarnation;
 	peer->move_serial = 0;
+	peer->takes_unsealed = false;
 	if (first)
 		return;
 	am_move_forgotten(peer->ep, peer);

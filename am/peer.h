@@ -130,7 +130,9 @@ struct am_peer {
 	uint32_t move_acked;  /* of ours, that it knows */
 	uint32_t silence;     /* what went again since it was last heard */
 	bool local;	      /* ourselves */
+	bool near;	      /* the path is an address of this host */
 	bool sleeps;
+	bool takes_unsealed; /* our packets without a checksum, by its last packet */
 	int queued; /* index of the packet still open for it, or -1 */
 	struct am_rtt rtt;
 	struct base_list waiting;
@@ -149,6 +151,8 @@ struct am_peer *am_peer_find(struct amudp_ep *ep, uint32_t addr, uint16_t port);
 int am_peer_tx_ready(struct am_peer *peer);
 int am_peer_rx_ready(struct am_peer *peer);
 void am_peer_window_set(struct am_peer *peer, uint16_t kib);
+/* It is reached there from now on; what it said of the way to the old place is forgotten. */
+void am_peer_path_set(struct am_peer *peer, const struct sockaddr_in *path);
 /* It has been replaced or restarted: forget what it sent, send it again what is unanswered. */
 void am_peer_renew(struct am_peer *peer, uint32_t incarnation);
 

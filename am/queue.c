@@ -21,6 +21,18 @@
 #define COPY_MAX 512		/* data octets worth copying into a shared packet */
 #define OCTETS_MAX (256u << 10) /* of data: the cache has them still when the kernel copies them */
 
+/*
+ * Between two ends on one host the octets never leave the memory, and a checksum finds nothing:
+ * it is left out for who has said that it takes such packets. Who has been silent since something
+ * went again may have a successor, which wants them all, and does not answer before.
+ */
+static bool must_seal(const struct amudp_ep *ep, const struct am_peer *peer)
+{
+	if (ep->options.checksum != AM_CHOICE_AUTO)
+		return ep->options.checksum == AM_CHOICE_YES;
+	return !peer || !peer->near || !peer->takes_unsealed || peer->silence;
+}
+
 static struct am_queued *packet_open(struct amudp_ep *ep, struct am_peer *peer,
 				     const struct sockaddr_in *to, uint32_t incarnation)
 {
@@ -39,8 +51,9 @@ static struct am_queued *packet_open(struct amudp_ep *ep, struct am_peer *peer,
 	q->datagram.to = *to;
 	q->datagram.count = 1;
 	q->datagram.length = 0;
-	header.flags = (ep->options.checksum ? AM_PACKET_CRC : 0) |
-		       (ep->sleeps ? AM_PACKET_SLEEPS : 0);
+	q->sealed = must_seal(ep, peer);
+	header.flags = (q->sealed ? AM_PACKET_CRC : 0) | (ep->sleeps ? AM_PACKET_SLEEPS : 0) |
+		       (am_endpoint_takes_unsealed(ep, peer) ? AM_PACKET_UNSEALED : 0);
 	header.window = ep->window_kib;
 	header.source_inc = ep->incarnation;
 	header.nonce = ep->nonce;
@@ -144,7 +157,7 @@ static void data_fetch(const struct iovec *data)
 
 static void packets_close(struct amudp_ep *ep, struct am_datagram *v)
 {
-	bool fetch = !ep->options.checksum && !copy_fetches();
+	bool fetch = !copy_fetches();
 	struct am_queued *q;
 	int i;
 
@@ -155,7 +168,7 @@ static void packets_close(struct amudp_ep *ep, struct am_datagram *v)
 		q->datagram.iov[0] = (struct iovec){ q->buffer, q->used };
 		q->datagram.length += q->used;
 		am_packet_seal(q->datagram.iov, q->datagram.count);
-		if (q->datagram.count > 1 && fetch)
+		if (q->datagram.count > 1 && fetch && !q->sealed)
 			data_fetch(&q->datagram.iov[1]);
 		ep->stats.TotalBytesSent += q->datagram.length;
 		v[i] = q->datagram;

@@ -2,10 +2,10 @@
 /*
  * Datagrams coming in: who sent them, and to which file their frames go.
  *
- * Order of the questions: is it ours (magic, version, checksum), is it of our job (nonce), is it
- * meant for this incarnation, do we know the sender and the path, is the sender's incarnation
- * the latest one. Only then are frames looked at. A stranger gets at most one refusal, which is
- * shorter than what it sent.
+ * Order of the questions: is it ours (magic, version, checksum, or a sender that may do without),
+ * is it of our job (nonce), is it meant for this incarnation, do we know the sender and the path,
+ * is the sender's incarnation the latest one. Only then are frames looked at. A stranger gets at
+ * most one refusal, which is shorter than what it sent.
  */
 #include "am/rx.h"
 
@@ -138,6 +138,13 @@ static bool incarnation_holds(struct arrival *a, const uint8_t *p, uint32_t n)
 	return true;
 }
 
+static bool unsealed_holds(const struct arrival *a)
+{
+	bool known = a->peer && path_holds(a->peer, a->from);
+
+	return am_endpoint_takes_unsealed(a->ep, known ? a->peer : NULL);
+}
+
 static bool packet_check(struct arrival *a, const uint8_t *p, uint32_t n)
 {
 	struct amudp_ep *ep = a->ep;
@@ -150,7 +157,8 @@ static bool packet_check(struct arrival *a, const uint8_t *p, uint32_t n)
 			ep->xstats.BadPackets++;
 		return false;
 	}
-	if (ep->options.checksum && !(a->packet.flags & AM_PACKET_CRC)) {
+	a->peer = am_peer_find(ep, a->packet.addr, a->packet.port);
+	if (!(a->packet.flags & AM_PACKET_CRC) && !unsealed_holds(a)) {
 		ep->xstats.BadChecksums++;
 		return false;
 	}
@@ -192,7 +200,6 @@ void am_rx_datagram(struct amudp_ep *ep, const uint8_t *p, uint32_t n,
 		return;
 	p += PACKET_SIZE;
 	n -= (uint32_t)PACKET_SIZE;
-	a.peer = am_peer_find(ep, a.packet.addr, a.packet.port);
 	if (!n || !source_allows(&a, p[0])) {
 		ep->xstats.Strangers++;
 		return;
@@ -207,6 +214,8 @@ void am_rx_datagram(struct amudp_ep *ep, const uint8_t *p, uint32_t n,
 			return;
 		a.peer->silence = 0;
 		a.peer->sleeps = a.packet.flags & AM_PACKET_SLEEPS;
+		if (path_holds(a.peer, from))
+			a.peer->takes_unsealed = a.packet.flags & AM_PACKET_UNSEALED;
 		am_peer_window_set(a.peer, a.packet.window);
 	}
 	frames_receive(&a, p, n);

@@ -209,7 +209,12 @@ check "a sort" 0 "sorted" "$apps/am-sort" 8 L 20000
 check "a sort with faults" 0 "sorted" "${lossy[@]}" "$apps/am-sort" 4 L 50000
 check "waiting blocked" 0 "latency size 64" "$apps/am-ping" 2 L 500 64 block
 check "8 ranks, without spinning" 0 ": 0 wrong sums" env AMUDP_SPIN=0 "$apps/am-reduce" 8 L 100
-check "without checksums" 0 ": 0 damaged" env AMUDP_CHECKSUM=0 "$apps/am-getput" 3 L 50000 3
+check "puts and gets, octets altered on the way" 0 ": 0 damaged" env AMUDP_FAULT_CORRUPT=0.05 \
+	AMUDP_REQUESTTIMEOUT_INITIAL=5000 "$apps/am-getput" 3 L 50000 3
+for checksum in yes no; do
+	check "checksums: $checksum" 0 ": 0 damaged" env AMUDP_CHECKSUM=$checksum \
+		"$apps/am-getput" 3 L 50000 3
+done
 check "nothing is dropped for want of room at the receivers" 0 "^0 dropped" unshare --net sh -c "
 	ip link set lo up; export RECVDEPTH=16; $apps/am-getput 4 L 3000000 2
 	$counter 8 L 2000

@@ -228,7 +228,7 @@ static ep_t endpoint_under(const char *variable, const char *value, const char *
 
 #define OPTION(member) offsetof(struct amudp_ep, member), sizeof(((struct amudp_ep *)0)->member)
 
-/* What endpoints read of the environment, by both of its names; nonsense is as if it were unset. */
+/* What endpoints read of the environment, by both of its names; a number that is none is as if it were unset. */
 Test(arguments, environment)
 {
 	static const struct {
@@ -245,8 +245,12 @@ Test(arguments, environment)
 		{ "SENDDEPTH", "5", OPTION(options.send_depth), 5 },
 		{ "SENDDEPTH", "-1", OPTION(options.send_depth), (uint32_t)-1 },
 		{ "SPIN", "9", OPTION(options.spin), 9000 },
-		{ "CHECKSUM", "no", OPTION(options.checksum), 0 },
-		{ "CHECKSUM", "yes", OPTION(options.checksum), 1 },
+		{ "CHECKSUM", "no", OPTION(options.checksum), AM_CHOICE_NO },
+		{ "CHECKSUM", "yes", OPTION(options.checksum), AM_CHOICE_YES },
+		{ "CHECKSUM", "1", OPTION(options.checksum), AM_CHOICE_YES },
+		{ "CHECKSUM", "Auto", OPTION(options.checksum), AM_CHOICE_AUTO },
+		{ "CHECKSUM", "", OPTION(options.checksum), AM_CHOICE_AUTO },
+		{ "CHECKSUM", "perhaps", OPTION(options.checksum), AM_CHOICE_NO },
 		{ "BATCH", "7", OPTION(options.batch), 7 },
 		{ "FAULT_DELAY_US", "6", OPTION(fault.delay_ns), 6000 },
 		{ "FAULT_RATE", "0.5", OPTION(fault.drop), 1u << 31 },

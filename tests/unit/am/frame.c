@@ -100,7 +100,7 @@ Test(frame, packet_refused)
 	put(p, sizeof(p));
 	cr_assert_eq(am_packet_parse(p, 31, &out), -EPROTO);
 	cr_assert_eq(am_packet_parse(p, 56, &out), -EPROTO, "shorter than it says");
-	p[1] = 0x17;
+	p[1] = 0x19;
 	cr_assert_eq(am_packet_parse(p, sizeof(p), &out), -EPROTO, "a flag not known");
 	p[1] = 0x23;
 	cr_assert_eq(am_packet_parse(p, sizeof(p), &out), -EPROTONOSUPPORT);
