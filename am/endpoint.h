@@ -119,8 +119,7 @@ static inline bool am_endpoint_valid(const struct amudp_ep *ep)
 void am_endpoint_resources_set(struct amudp_ep *ep, int peers);
 
 /* Packets of this peer's, or of a stranger's (NULL), may come without a checksum. */
-static inline bool am_endpoint_takes_unsealed(const struct amudp_ep *ep,
-					      const struct am_peer *peer)
+static inline bool am_endpoint_takes_unsealed(const struct amudp_ep *ep, const struct am_peer *peer)
 {
 	if (ep->options.checksum != AM_CHOICE_AUTO)
 		return ep->options.checksum == AM_CHOICE_NO;

@@ -133,7 +133,7 @@ struct am_peer {
 	bool near;	      /* the path is an address of this host */
 	bool sleeps;
 	bool takes_unsealed; /* our packets without a checksum, by its last packet */
-	int queued; /* index of the packet still open for it, or -1 */
+	int queued;	     /* index of the packet still open for it, or -1 */
 	struct am_rtt rtt;
 	struct base_list waiting;
 	struct base_list active; /* on ep->active while anything waits */

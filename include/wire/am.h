@@ -13,8 +13,8 @@
 
 /* The low four bits of am_wire_packet.version_flags; the version stands above. */
 enum {
-	AM_PACKET_CRC = 1 << 0,	   /* crc is filled in */
-	AM_PACKET_SLEEPS = 1 << 1, /* the sender blocks while it waits: answers take longer */
+	AM_PACKET_CRC = 1 << 0,	     /* crc is filled in */
+	AM_PACKET_SLEEPS = 1 << 1,   /* the sender blocks while it waits: answers take longer */
 	AM_PACKET_UNSEALED = 1 << 2, /* the sender takes this receiver's packets without crc */
 	AM_PACKET_KNOWN = AM_PACKET_CRC | AM_PACKET_SLEEPS | AM_PACKET_UNSEALED,
 };

@@ -228,7 +228,10 @@ static ep_t endpoint_under(const char *variable, const char *value, const char *
 
 #define OPTION(member) offsetof(struct amudp_ep, member), sizeof(((struct amudp_ep *)0)->member)
 
-/* What endpoints read of the environment, by both of its names; a number that is none is as if it were unset. */
+/*
+ * What endpoints read of the environment, by both of its names. A number that is none is as if it
+ * were unset.
+ */
 Test(arguments, environment)
 {
 	static const struct {
