@@ -55,6 +55,7 @@ int am_reply_make(struct am_token *token, struct am_frame *f, const int32_t *arg
 		return AM_ERR_RESOURCE;
 	}
 	rx->state = AM_RX_REPLIED;
+	rx->epoch = ep->epoch;
 	am_reply_send(ep, token->peer, rx, token->slot, token->copy, false);
 	bytes_count(ep, &rx->reply);
 	return AM_OK;

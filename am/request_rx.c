@@ -236,11 +236,13 @@ void am_request_receive_ask(struct amudp_ep *ep, struct am_peer *peer, const str
 		absent_tell(ep, peer, f);
 		return;
 	}
-	if (ahead < 0 || rx->state == AM_RX_GATHERING)
+	if (ahead < 0 || rx->state == AM_RX_GATHERING || rx->state == AM_RX_RUNNING)
 		return;
-	/* it may have been asked before the answer of the last poll was there */
-	if (rx->state == AM_RX_RUNNING || ep->epoch - rx->epoch > 1)
+	/* it may have been asked before the answer was there, and so may those behind it */
+	if (ep->epoch - rx->epoch > 1)
 		answer_again(ep, peer, rx, f, AM_COPY_ASKED);
+	else
+		rx->epoch = ep->epoch;
 }
 
 /* The slot whose reply a frame of the requester's speaks of, or NULL. */

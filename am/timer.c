@@ -2,7 +2,7 @@
 /*
  * Requests that wait too long: docs/amudp-wire.md, section 7.
  *
- * Two things make a request go again. An answer to one that was sent clearly later: then it is
+ * Three things make a request go again. Its peer says that it is not there, when asked. An answer to one that was sent clearly later: then it is
  * lost, for a peer takes requests in the order they come. Or the time-out, with only the oldest
  * request of a peer sent as a probe: when the peer merely lost its processor, all the others
  * would be sent in vain. Both spend from the budget of rtt.c.
@@ -248,7 +248,7 @@ void am_timer_answered(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_s
 	if (slot->message.fragment_size || slot->received)
 		return;
 	if (copy == AM_COPY_ASKED) {
-		refund(ep, slot->asked); /* it had been lost */
+		refund(ep, slot->asked + slot->copy); /* it had been lost, and copies with it */
 		return;
 	}
 	if (slot->copy == COPY_MAX || copy > slot->copy)

@@ -8,8 +8,8 @@
  * and a request that the requester was told is done has run. With GIVE_UP a request may be
  * returned; it then runs at most once, and never after a later one of its slot.
  *
- * A question (ASK) does what a copy of the request would, but that it never runs one, and ABSENT only
- * chooses when the next copy goes: so they need no place here.
+ * A question (ASK) does what a copy of the request would, but that it never runs one, and ABSENT
+ * only chooses when the next copy goes: so they need no place here.
  *
  * Sequence numbers do not wrap here: on the wire they have 16 bits, and a packet would have to
  * survive 32768 uses of its slot to be mistaken. -DONE_BIT models a one-bit number instead, for

@@ -36,6 +36,12 @@ static void open_warm(struct pair *p)
 		pair_until(p, answered == i + 1);
 	}
 	ran = answered = 0;
+	/* as if the machine had made no pause until here */
+	for (i = 0; i < 2; i++) {
+		memset(&p->ep[i]->stats, 0, sizeof(p->ep[i]->stats));
+		memset(&p->ep[i]->xstats, 0, sizeof(p->ep[i]->xstats));
+	}
+	am_thrift_init(&p->ep[0]->thrift);
 }
 
 /* All that comes to this end is lost, until it is made whole again. */
@@ -54,7 +60,14 @@ static void lose(struct pair *p, int end)
 	p->ep[end]->fault.on = false;
 }
 
-/* One request, its slot; the time-out is far away. */
+/* Nothing goes again by itself. */
+static void rest(struct am_tx_slot *slot)
+{
+	slot->last_sent += LATE;
+	slot->ask_at = BASE_NEVER;
+}
+
+/* One request, its slot. */
 static struct am_tx_slot *request(struct pair *p)
 {
 	struct am_peer *peer = p->ep[0]->translations[0].peer;
@@ -62,8 +75,7 @@ static struct am_tx_slot *request(struct pair *p)
 
 	cr_assert_eq(AM_Request0(p->ep[0], 0, 1), AM_OK);
 	slot = base_list_entry(base_list_first(&peer->waiting), struct am_tx_slot, node);
-	slot->last_sent += LATE;
-	slot->ask_at = BASE_NEVER;
+	rest(slot);
 	return slot;
 }
 
@@ -96,6 +108,8 @@ Test(questions, a_lost_request_goes_again)
 	slot = request(&p);
 	lose(&p, 1);
 	ask(&p, slot);
+	pair_until(&p, again(&p) == 1);
+	rest(slot);
 	pair_until(&p, answered == 1);
 	cr_assert_eq(ran, 1);
 	cr_assert_eq(again(&p), 1u);
@@ -152,10 +166,10 @@ Test(questions, an_answer_under_way_is_not_sent_twice)
 	while (!ran)
 		AM_Poll(p.eb[1]);
 	before = asks->rx[slot->index].epoch;
-	p.ep[1]->epoch = before + 1;
-	am_request_receive_ask(p.ep[1], asks, &f);
+	for (p.ep[1]->epoch = before + 1; p.ep[1]->epoch < before + 4; p.ep[1]->epoch++)
+		am_request_receive_ask(p.ep[1], asks, &f);
 	cr_assert_eq(p.ep[1]->xstats.QuestionsAnswered, 0u);
-	p.ep[1]->epoch = before + 2;
+	p.ep[1]->epoch++;
 	am_request_receive_ask(p.ep[1], asks, &f);
 	cr_assert_eq(p.ep[1]->xstats.QuestionsAnswered, 1u);
 	pair_until(&p, answered == 1);
@@ -169,13 +183,16 @@ Test(questions, any_question_may_come)
 	struct am_tx_slot *slot;
 	struct am_peer *asks;
 	struct pair p;
+	uint32_t used;
 
 	open_warm(&p);
 	asks = p.ep[1]->translations[0].peer;
 	am_request_receive_ask(p.ep[1], asks, &f);
 	cr_assert_eq(p.ep[1]->queue.count, 1, "it is not here");
+	used = p.ep[1]->queue.packets[0].used;
 	f.slot = 3;
 	am_request_receive_ask(p.ep[1], asks, &f);
+	cr_assert_eq(p.ep[1]->queue.packets[0].used, used + 8, "nor that");
 	slot = request(&p);
 	pair_until(&p, answered == 1);
 	f = question(slot);
@@ -225,18 +242,25 @@ static struct pair *in_handler;
 
 static void on_long_request(void *token)
 {
+	struct am_peer *peer = in_handler->ep[1]->translations[0].peer;
 	struct am_tx_slot *slot =
 		base_list_entry(base_list_first(&in_handler->ep[0]->translations[0].peer->waiting),
 				struct am_tx_slot, node);
+	struct am_frame f = question(slot);
 
 	ran++;
-	ask(in_handler, slot);
-	pair_until(in_handler, slot->received);
+	in_handler->ep[1]->epoch += 100;
+	am_request_receive_ask(in_handler->ep[1], peer, &f);
+	cr_assert_eq(in_handler->ep[1]->queue.count, 0);
 	asked_in_handler++;
 	AM_Reply0(token, 2);
+	in_handler->ep[1]->epoch++;
+	am_request_receive_ask(in_handler->ep[1], peer, &f);
+	cr_assert_eq(in_handler->ep[1]->xstats.QuestionsAnswered, 0u, "it has hardly gone");
 }
 
-Test(questions, who_is_at_work_says_so)
+/* Its answer will come, or a time-out. */
+Test(questions, who_is_at_work_says_nothing)
 {
 	struct pair p;
 
@@ -248,6 +272,31 @@ Test(questions, who_is_at_work_says_so)
 	cr_assert_eq(ran, 1);
 	cr_assert_eq(asked_in_handler, 1);
 	cr_assert_eq(again(&p), 0u);
+	pair_close(&p);
+}
+
+/* The request, and then the answer to its copy: both were needed, and both are given back. */
+Test(questions, two_losses_cost_nothing)
+{
+	struct am_tx_slot *slot;
+	struct pair p;
+	int32_t budget;
+
+	open_warm(&p);
+	budget = p.ep[0]->thrift.budget;
+	deafen(&p, 1);
+	slot = request(&p);
+	lose(&p, 1);
+	ask(&p, slot);
+	pair_until(&p, again(&p) == 1);
+	rest(slot);
+	deafen(&p, 0);
+	lose(&p, 0);
+	AM_Poll(p.eb[1]);
+	ask(&p, slot);
+	pair_until(&p, answered == 1);
+	cr_assert_eq(ran, 1);
+	cr_assert_geq(p.ep[0]->thrift.budget, budget);
 	pair_close(&p);
 }
 
@@ -274,6 +323,7 @@ Test(questions, there_is_an_end_to_them)
 
 	open_warm(&p);
 	slot = request(&p);
+	p.ep[0]->thrift.budget = 32000;
 	cr_assert_eq(ask_on(&p, slot), 4u);
 	pair_until(&p, answered == 1);
 	slot = request(&p);
