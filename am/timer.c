@@ -2,10 +2,11 @@
 /*
  * Requests that wait too long: docs/amudp-wire.md, section 7.
  *
- * Three things make a request go again. Its peer says that it is not there, when asked. An answer to one that was sent clearly later: then it is
- * lost, for a peer takes requests in the order they come. Or the time-out, with only the oldest
- * request of a peer sent as a probe: when the peer merely lost its processor, all the others
- * would be sent in vain. Both spend from the budget of rtt.c.
+ * Three things make a request go again. The peer says that it is not there: it was asked, for the
+ * answer was late. Or an answer to one that was sent clearly later: then it is lost, for a peer
+ * takes requests in the order they come. Or the time-out, with only the oldest request of a peer
+ * sent as a probe: when the peer merely lost its processor, all the others would be sent in vain.
+ * All spend from the budget of rtt.c.
  */
 #include "am/timer.h"
 
