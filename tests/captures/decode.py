@@ -266,7 +266,9 @@ def decode(connection):
         reader = FpduReader(half, session.frames[side].size, session.marked[side], session.crc,
                             session.problems)
         session.fpdus[side] = reader.all()
-        session.messages[side] = rdmap.messages(session.fpdus[side], session.problems)
+    for side in (0, 1):
+        told = rdmap.ends_with_terminate(session.fpdus[1 - side])
+        session.messages[side] = rdmap.messages(session.fpdus[side], session.problems, told)
     if reply.rejected:
         if session.fpdus[0] or session.fpdus[1]:
             session.problems.append("FPDUs after a Reply with R")

@@ -217,20 +217,28 @@ class Assembler:
         if layer == 2 and bits:
             self.wrong("headers in a Terminate of MPA", seg)
 
-    def finish(self):
+    def finish(self, told):
         if self.open:
-            self.problems.append(f"a {ROWS[self.open[0].opcode].name} without its last segment")
+            if not told:
+                name = ROWS[self.open[0].opcode].name
+                self.problems.append(f"a {name} without its last segment")
             self.found.append(self.message(False))
         return self.found
 
 
-def messages(fpdus, problems):
+def ends_with_terminate(fpdus):
+    last = [segment(fpdu, []) for fpdu in fpdus[-1:]]
+    return bool(last and last[0] and last[0].opcode == 7)
+
+
+def messages(fpdus, problems, told=False):
+    """told: the other end has sent a Terminate, behind which a message may stop."""
     assembler = Assembler(problems)
     for fpdu in fpdus:
         seg = segment(fpdu, problems)
         if seg is not None:
             assembler.add(seg)
-    return assembler.finish()
+    return assembler.finish(told)
 
 
 # --- both directions ----------------------------------------------------------------------------

@@ -141,6 +141,9 @@ GOOD = {
     "a Terminate that cuts a message off": lambda: session(
         (A, frame()), (B, frame(False)), (A, fpdus([read_request(size=3)])),
         (B, fpdus([tagged(2, b"a", 7, 0x1000, False), untagged(7, b"\0\x01\0\0", 1, 2)]))),
+    "a Terminate at which the other end stops": lambda: session(
+        (A, frame()), (B, frame(False)), (A, fpdus([untagged(3, b"a", last=False)])),
+        (B, fpdus([untagged(7, b"\x12\x05\0\0", 1, 2)]))),
     "no CRC": lambda: session((A, frame(flags=0)), (B, frame(False, 0)),
                               (A, fpdus([untagged(3)], spoil=-1))),
 }
@@ -166,6 +169,9 @@ BAD = [
      "offset"),
     ("two messages in one another",
      lambda: plain(untagged(3, b"ab", last=False), tagged(0, b"c")), "inside of one"),
+    ("no last segment, whatever else the other end says",
+     lambda: session((A, frame()), (B, frame(False)), (A, fpdus([untagged(3, b"a", last=False)])),
+                     (B, fpdus([untagged(3, b"b")]))), "last segment"),
     ("no last segment", lambda: plain(untagged(3, b"ab", last=False)), "last segment"),
     ("DDP version 2", lambda: plain(untagged(3, ddp=2)), "DDP's version"),
     ("RDMAP version 0", lambda: plain(untagged(3, rv=0)), "RDMAP's version"),
