@@ -31,9 +31,15 @@ class Forking(socketserver.ForkingTCPServer):
     allow_reuse_address = True
 
 
+def end(*_):
+    """Once only: at its end Python takes its handlers away, and a second signal would kill it."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit()
+
+
 def work(pipe):
     """The first line was read by who accepted the connection, and comes along."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    signal.signal(signal.SIGTERM, end)
     while True:
         line = pipe.recv_bytes()
         with socket.socket(fileno=multiprocessing.reduction.recv_handle(pipe)) as conn:
@@ -68,7 +74,7 @@ def hand_out(port, context, reads=True):
 
 def main():
     verb, port = sys.argv[1], int(sys.argv[2])
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    signal.signal(signal.SIGTERM, end)
     if verb == "fork":
         with Forking((HOST, port), Echo) as server:
             server.serve_forever()

@@ -119,11 +119,9 @@ inetd() {
 	echo "$at:$port stream tcp nowait root /bin/cat cat" >$work/inetd.conf
 	echoes_by /usr/sbin/inetd -d $work/inetd.conf
 }
-# All are told to end twice, by stop and by timeout: a worker that was executed has Python take its
-# handlers away when it ends, and dies of the second signal without a report
 python() {
 	serve env SERVE_AT=$at python3 "$programs/py_pass.py" "$1" $port
-	echoed && clients_said && stop server && { [ "$1" = spawn ] || served_by "$its"; }
+	echoed && clients_said && stop server && served_by "$its"
 }
 
 # The connection of a file is accepted too late for DDP (docs/programs.md). In their chroots its
