@@ -100,7 +100,9 @@ static void take_fragment(struct amudp_ep *ep, struct am_peer *peer, struct am_t
 	int ret;
 
 	if (!slot->gather && am_gather_create(&slot->gather, peer, f, true) < 0)
-		return;	       /* without memory now: as if it had been lost */
+		return; /* without memory now: as if it had been lost */
+	if (!slot->received)
+		am_timer_answered(ep, peer, slot, f->copy, ep->last_poll);
 	slot->received = true; /* whatever the reply is made of, the request has been taken */
 	g = slot->gather;
 	ret = am_gather_add(g, f);

@@ -237,6 +237,45 @@ Test(questions, who_has_nothing_is_believed_once)
 	pair_close(&p);
 }
 
+#define BULK 100000
+
+static void on_bulk_request(void *token)
+{
+	static uint8_t data[BULK];
+
+	ran++;
+	AM_ReplyXfer0(token, 0, 3, data, BULK);
+}
+
+static void on_bulk_reply(void *token, void *data, int octets)
+{
+	cr_assert_eq(octets, BULK);
+	answered++;
+}
+
+/* The first fragment of an answer says what the whole of a shorter one would. */
+Test(questions, a_long_answer_gives_back, .timeout = 30)
+{
+	struct am_tx_slot *slot;
+	struct pair p;
+	int32_t budget;
+
+	open_warm(&p);
+	AM_SetHandler(p.ep[1], 1, on_bulk_request);
+	AM_SetHandler(p.ep[0], 3, on_bulk_reply);
+	budget = p.ep[0]->thrift.budget;
+	deafen(&p, 1);
+	slot = request(&p);
+	lose(&p, 1);
+	ask(&p, slot);
+	pair_until(&p, again(&p) == 1);
+	rest(slot);
+	pair_until(&p, answered == 1);
+	cr_assert_eq(ran, 1);
+	cr_assert_geq(p.ep[0]->thrift.budget, budget);
+	pair_close(&p);
+}
+
 static int asked_in_handler;
 static struct pair *in_handler;
 
