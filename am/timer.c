@@ -50,11 +50,16 @@ static void slot_give_up(struct amudp_ep *ep, struct am_peer *peer, struct am_tx
 		am_slot_return(ep, peer, slot, ECONGESTION);
 }
 
+/* The request, or its refusal of the reply, once more. */
 static void copy_send(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
 		      uint64_t now)
 {
-	if (slot->copy < COPY_MAX)
-		slot->copy++;
+	slot->copy = base_min(slot->copy + 1, COPY_MAX);
+	if (slot->state == AM_TX_REFUSING) {
+		slot->last_sent = now;
+		am_slot_refuse(ep, peer, slot);
+		return;
+	}
 	am_move_remind(ep, peer);
 	ep->stats.RequestsRetransmitted[slot->message.category]++;
 	am_slot_send(ep, peer, slot, now);
@@ -75,12 +80,6 @@ static uint64_t slot_again(struct amudp_ep *ep, struct am_peer *peer, struct am_
 	peer->probe_at = now + (paid ? rto : ep->thrift.patience);
 	if (!paid)
 		ep->thrift.probe_at = peer->probe_at;
-	if (slot->state == AM_TX_REFUSING) {
-		slot->copy = base_min(slot->copy + 1, COPY_MAX);
-		slot->last_sent = now;
-		am_slot_refuse(ep, peer, slot);
-		return now + rto;
-	}
 	copy_send(ep, peer, slot, now);
 	return now + rto;
 }
