@@ -96,20 +96,28 @@ static uint64_t again(const struct pair *p)
 	return p->ep[0]->stats.RequestsRetransmitted[amudp_Short];
 }
 
-Test(questions, a_lost_request_goes_again)
+/* A request that was lost, asked for, and sent again; its slot. */
+static struct am_tx_slot *sent_again(struct pair *p)
 {
 	struct am_tx_slot *slot;
+
+	deafen(p, 1);
+	slot = request(p);
+	lose(p, 1);
+	ask(p, slot);
+	pair_until(p, again(p) == 1);
+	rest(slot);
+	return slot;
+}
+
+Test(questions, a_lost_request_goes_again)
+{
 	struct pair p;
 	int32_t budget;
 
 	open_warm(&p);
 	budget = p.ep[0]->thrift.budget;
-	deafen(&p, 1);
-	slot = request(&p);
-	lose(&p, 1);
-	ask(&p, slot);
-	pair_until(&p, again(&p) == 1);
-	rest(slot);
+	sent_again(&p);
 	pair_until(&p, answered == 1);
 	cr_assert_eq(ran, 1);
 	cr_assert_eq(again(&p), 1u);
@@ -256,7 +264,6 @@ static void on_bulk_reply(void *token, void *data, int octets)
 /* The first fragment of an answer says what the whole of a shorter one would. */
 Test(questions, a_long_answer_gives_back, .timeout = 30)
 {
-	struct am_tx_slot *slot;
 	struct pair p;
 	int32_t budget;
 
@@ -264,12 +271,7 @@ Test(questions, a_long_answer_gives_back, .timeout = 30)
 	AM_SetHandler(p.ep[1], 1, on_bulk_request);
 	AM_SetHandler(p.ep[0], 3, on_bulk_reply);
 	budget = p.ep[0]->thrift.budget;
-	deafen(&p, 1);
-	slot = request(&p);
-	lose(&p, 1);
-	ask(&p, slot);
-	pair_until(&p, again(&p) == 1);
-	rest(slot);
+	sent_again(&p);
 	pair_until(&p, answered == 1);
 	cr_assert_eq(ran, 1);
 	cr_assert_geq(p.ep[0]->thrift.budget, budget);
@@ -323,12 +325,7 @@ Test(questions, two_losses_cost_nothing)
 
 	open_warm(&p);
 	budget = p.ep[0]->thrift.budget;
-	deafen(&p, 1);
-	slot = request(&p);
-	lose(&p, 1);
-	ask(&p, slot);
-	pair_until(&p, again(&p) == 1);
-	rest(slot);
+	slot = sent_again(&p);
 	deafen(&p, 0);
 	lose(&p, 0);
 	AM_Poll(p.eb[1]);
