@@ -464,6 +464,24 @@ static void user_timeout(int fd[2])
 	R(send(fd[0], "x", 1, MSG_NOSIGNAL));
 }
 
+/*
+ * Until the peer's TCP has acknowledged all that @fd sent: who waits for an acknowledgement sends
+ * no probe, and one that is under way when the network goes is lost
+ */
+static void acknowledged(int fd)
+{
+	double end = same_now() + 30;
+	struct tcp_info info = { .tcpi_unacked = 1 };
+	socklen_t len;
+
+	do {
+		len = sizeof(info);
+		if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
+			break;
+	} while (info.tcpi_unacked && same_now() < end);
+	same_say("%u unacknowledged", info.tcpi_unacked);
+}
+
 /* One probe, a second after the last octet, and a second for its answer */
 static void keepalive_soon(int fd)
 {
@@ -487,6 +505,8 @@ static void keepalive(int fd[2])
 	put(fd[1], "x");
 	R(read(fd[0], &c, 1));
 	begin = same_now();
+	acknowledged(fd[0]);
+	acknowledged(fd[1]);
 	loopback(false);
 	same_wait(fd[0], POLLIN);
 	same_say("%s", same_now() - begin > 0.9 ? "after its time" : "too early");
