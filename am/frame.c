@@ -168,6 +168,8 @@ static bool kind_agrees(const struct am_frame *f)
 {
 	if (f->flags & ~AM_MESSAGE_KNOWN)
 		return false;
+	if (f->type == AM_FRAME_REQUEST && f->copy == AM_COPY_ASKED)
+		return false;
 	if (f->flags & AM_MESSAGE_GET)
 		return f->type == AM_FRAME_REQUEST && !(f->flags & AM_MESSAGE_FRAGMENT) &&
 		       !f->length;
@@ -243,7 +245,7 @@ static int parse_number(const uint8_t *p, size_t left, struct am_frame *f)
 /* ASK and ABSENT: the frame's head says all */
 static int parse_bare(const uint8_t *p, size_t left, struct am_frame *f)
 {
-	return left ? -EPROTO : 0;
+	return left || f->flags == AM_COPY_ASKED ? -EPROTO : 0;
 }
 
 static int (*const parsers[AM_FRAME_TYPES])(const uint8_t *, size_t, struct am_frame *) = {

@@ -244,6 +244,21 @@ Test(frame, messages)
 	}
 }
 
+Test(frame, only_a_reply_says_that_it_was_asked_for)
+{
+	struct am_frame out, in = { .type = AM_FRAME_REQUEST, .flags = amudp_Short };
+	uint8_t p[64];
+	size_t n = am_frame_put_message(p, &in, NULL);
+
+	am_frame_patch_copy(p, AM_COPY_ASKED - 1);
+	cr_assert_eq(am_frame_parse(p, n, &out), (int)n);
+	am_frame_patch_copy(p, AM_COPY_ASKED);
+	cr_assert_lt(am_frame_parse(p, n, &out), 0);
+	p[0] = AM_FRAME_REPLY;
+	cr_assert_eq(am_frame_parse(p, n, &out), (int)n);
+	cr_assert_eq(out.copy, AM_COPY_ASKED);
+}
+
 Test(frame, truncated_anywhere_is_refused)
 {
 	uint8_t p[2048];
@@ -287,6 +302,9 @@ Test(frame, small_frames)
 	in.type = AM_FRAME_ASK;
 	cr_assert_eq(am_frame_put_bare(p, &in), 8u);
 	cr_assert_eq(am_frame_parse(p, 8, &out), 8);
+	p[1] = AM_COPY_ASKED;
+	cr_assert_lt(am_frame_parse(p, 8, &out), 0, "no copy has that number");
+	p[1] = 0;
 	base_put_be16(p + 2, 16);
 	cr_assert_lt(am_frame_parse(p, 16, &out), 0, "there is nothing behind it");
 	p[0] = AM_FRAME_TYPES;
