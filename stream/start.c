@@ -391,6 +391,8 @@ static int start_failed(struct rsock *s, int err)
 	rsock_start_over(s);
 	if (rsock_is_apart(s) && err != -ENOMSG)
 		err = -ENODEV;
+	else if (s->mem.native && !probed && err == -EPROTO)
+		err = -ENODEV; /* software may be able to use the answer that the device cannot */
 	else if (probed && !up)
 		err = -EHOSTUNREACH;
 	rsock_store(&s->start_error, plain || probed ? 0 : (uint32_t)-err);

@@ -88,6 +88,15 @@ static int status_of(const struct rdma_cm_event *event, int other)
 	return event->status < 0 ? event->status : event->status > 0 ? -event->status : other;
 }
 
+/*
+ * siw says EINVAL of an answer that it cannot use, cxgb4 EPROTO. It may be no Reply, or one whose
+ * sender spoke at once: octets behind a Reply are a fault to both, if they are there when it is read
+ */
+static int connect_error(const struct verbs_stream *s, int err)
+{
+	return err == -EINVAL && verbs_load(&s->phase) == VERBS_CONNECTING ? -EPROTO : err;
+}
+
 static void event_take(struct verbs_stream *s, const struct rdma_cm_event *event)
 {
 	int err;
@@ -114,7 +123,7 @@ static void event_take(struct verbs_stream *s, const struct rdma_cm_event *event
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
-		verbs_stream_fail(s, status_of(event, -ETIMEDOUT));
+		verbs_stream_fail(s, connect_error(s, status_of(event, -ETIMEDOUT)));
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		verbs_store(&s->phase, VERBS_REJECTED);

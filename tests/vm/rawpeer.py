@@ -106,12 +106,15 @@ class Peer:
 
     # --- FPDUs
 
-    def put(self, ulpdu, crc=None):
+    def fpdu(self, ulpdu, crc=None):
         octets = struct.pack(">H", len(ulpdu)) + ulpdu
         octets += bytes(-len(octets) % 4)
         if crc is None:
             crc = crc32c(octets) if self.crc else 0
-        self.sock.sendall(octets + struct.pack("<I", crc))
+        return octets + struct.pack("<I", crc)
+
+    def put(self, ulpdu, crc=None):
+        self.sock.sendall(self.fpdu(ulpdu, crc))
 
     def get(self):
         """The next ULPDU."""

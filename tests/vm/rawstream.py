@@ -16,7 +16,8 @@ import time
 
 import rawpeer
 import tap
-from rawpeer import READ_REQUEST, REQUEST, SEND, TERMINATE, WRITE, Ended, R, S, enhanced, frame
+from rawpeer import (READ_REQUEST, REQUEST, SEND, TERMINATE, WRITE, C, Ended, R, S, enhanced,
+                     frame)
 
 DATA, SGL, IOMAP, CTRL = 0, 4, 6, 7
 DISCONNECT, SHUTDOWN = 0, 2
@@ -59,8 +60,10 @@ class Stream(rawpeer.Peer):
         self.theirs["enhanced"] = struct.unpack(">HH", private[:4])
 
     def await_request(self, reply):
-        self.take_conn_data(self.take_frame(REQUEST)[2])
-        self.sock.sendall(frame(rawpeer.REPLY, S, 2, enhanced(1, 0, reply)))
+        flags, _, private = self.take_frame(REQUEST)
+        self.take_conn_data(private)
+        self.crc = bool(flags & C)
+        self.sock.sendall(frame(rawpeer.REPLY, flags & C | S, 2, enhanced(1, 0, reply)))
 
     def begin(self, request):
         self.take_conn_data(self.ask(S, 2, enhanced(0, 1, request))[2])
@@ -456,9 +459,30 @@ def rejected(listener):
         want(octets == pattern(0, 5, 0), f"the second connection begins with {octets}")
 
 
+def early(listener):
+    """who speaks at once loses siw as a peer, and its program comes again by software"""
+    with listener.accept()[0] as sock:
+        first = Stream(sock)
+        first.take_conn_data(first.take_frame(REQUEST)[2])
+        said = struct.pack(">BBIQ", 0xC1, 0x40 | WRITE, *SGL_AT)
+        sock.sendall(frame(rawpeer.REPLY, S, 2, enhanced(1, 0, conn_data())) + first.fpdu(said))
+        try:
+            want(False, f"siw says {first.take(1)}")
+        except Ended as how:
+            want(str(how) == "reset", f"the end is {how}")
+    second = Stream(listener.accept()[0])
+    second.await_request(conn_data())
+    sink = Buffers(second, [(*BUF_AT, 65536)])
+    while sink.said < 5:
+        sink.take()
+    want(sink.got == pattern(0, 5, 0), "the octets are others")
+    want(second.skip_to(CTRL) == DISCONNECT, "no DISCONNECT")
+    second.close()
+
+
 def serve(listener, what):
-    if what == "rejected":
-        rejected(listener)
+    if what in ("rejected", "early"):
+        globals()[what](listener)
         return
     stream = Stream(listener.accept()[0])
     stream.await_request(conn_data(**SERVE.get(what, {})))
@@ -478,7 +502,7 @@ def server(options):
         except (Wrong, Ended, ValueError, OSError) as why:
             problems = [str(why)]
         listener.close()
-        writer.case(globals().get(f"serve_{what}", rejected).__doc__, problems)
+        writer.case((globals().get(f"serve_{what}") or globals()[what]).__doc__, problems)
     writer.finish()
 
 

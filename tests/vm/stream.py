@@ -39,13 +39,16 @@ def finish(threads):
 
 
 def echo(sock):
-    """Returns to the peer what it sends, until its end."""
-    while True:
-        octets = sock.recv(random.randrange(1, 100000))
-        if not octets:
-            break
-        sock.sendall(octets)
-    sock.close()
+    """Returns to the peer what it sends, until its end. Who only asks for MPA may reset it."""
+    first = b""
+    with sock:
+        try:
+            while octets := sock.recv(random.randrange(20, 100000)):
+                first = first or octets
+                sock.sendall(octets)
+        except (ConnectionResetError, BrokenPipeError):
+            if not first.startswith(b"MPA ID Req Frame"):
+                raise
 
 
 def serve(addr, port, connections):

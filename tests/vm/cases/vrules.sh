@@ -54,9 +54,8 @@ plain() {
 	port=$((port + 1))
 	start server in_peer python3 "$stream" serve $PEER $port 2
 	await_port server $port
-	# The server may fail: it finds the connection that asked it reset
 	timeout -k 2 60 "${under[@]}" --use "use auto * * $PEER:*" -- \
-		python3 "$stream" talk $PEER $port 1 50000 && gone server 10 && carried 0 0 1
+		python3 "$stream" talk $PEER $port 1 50000 && ends server 10 && carried 0 0 1
 }
 check "in AUTO over a device, plain TCP to a server without DDP" plain
 
@@ -85,6 +84,15 @@ no_permission() {
 	return $status
 }
 check "the user may not: software serves" no_permission
+early() {
+	port=$((port + 1))
+	start server in_peer python3 "$lab/rawstream.py" server $PEER $port early
+	await_port server $port
+	timeout -k 2 60 "${under[@]}" --all --mode on -- \
+		"$project/build-vm/script_sockets" connect $PEER $port put 5 close &&
+		ends server 10 && grep '"PROVIDER_UNAVAILABLE": 1' $report && carried 1 0 0
+}
+check "the peer speaks before siw has looked: software serves" early
 down() {
 	rdma link delete siw0
 	local status=0
