@@ -31,6 +31,9 @@ peer=(nsenter --net=/run/netns/peer)
 in_peer() { "${peer[@]}" "$@"; }
 on_siw() { "$@"; }
 
+# A server of rsockets' with RDMAV_FORK_SAFE that is killed while it waits takes its semaphore along
+free_fork() { rm -f /dev/shm/sem.rsocket_fork; }
+
 # say TEXT: an explanation in the output
 say() { printf '# %s\n' "$*"; }
 

@@ -89,7 +89,7 @@ octets = s.recv(4, socket.MSG_WAITALL)
 print(octets)
 sys.exit(octets != bytes(4))'
 	port=$((port + 1))
-	rm -f /dev/shm/sem.rsocket_fork # the last such server was killed with it in its hands
+	free_fork
 	server_at
 	server_of "$project/build-vm/script_sockets" listen $at $port put 5000 over
 	start server "${run[@]}"
@@ -106,5 +106,6 @@ for pair in software-librspreload verbs-librspreload; do
 	departs forked "in AUTO, RDMAV_FORK_SAFE on the other side" zeroes
 done
 pair=librspreload-software
+free_fork
 check "in AUTO, RDMAV_FORK_SAFE on the other side" \
 	sockets put 5000 get 5000 eof close -- get 5000 put 5000 close

@@ -91,4 +91,5 @@ check "a server has ended, the rest is with TCP: it comes" lasting whole 0
 check "a server has ended, the rest is with TCP: a grant makes TCP drop it" lasting cut 1
 
 over_rsockets+=(RDMAV_FORK_SAFE=1)
+free_fork
 check "RDMAV_FORK_SAFE: four zero octets, then MPA on the same port" server forked 0 -- get 5 close
