@@ -4,6 +4,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "captures"))
@@ -23,20 +24,50 @@ def lost(path):
     return dropped and dropped[0]
 
 
+def tshark(path, *options):
+    return subprocess.run(["tshark", "-r", path, *options], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, errors="replace",
+                          timeout=LIMIT).stdout
+
+
+def pieces(path, folder):
+    """The capture, in files none of which has the same two ports twice: what its dissector of MPA
+    knows of the first connection it takes for the second one's."""
+    ends = ("ip.src", "ipv6.src", "tcp.srcport", "ip.dst", "ipv6.dst", "tcp.dstport")
+    fields = [word for name in ("tcp.stream", *ends) for word in ("-e", name)]
+    began, again = {}, {}
+    for line in tshark(path, "-Y", "tcp.flags.syn == 1 && tcp.flags.ack == 0", "-T", "fields",
+                       *fields).splitlines():
+        number, *who = line.split("\t")
+        streams = began.setdefault(tuple(who), [])
+        if number not in streams:
+            streams.append(number)
+    for streams in began.values():
+        for time, number in enumerate(streams[1:], 1):
+            again.setdefault(time, []).append(number)
+    if not again:
+        return [path]
+    later = [f"tcp.stream in {{{','.join(numbers)}}}" for numbers in again.values()]
+    filters = [f"!({' || '.join(later)})", *later]
+    files = [folder / f"{i}.pcap" for i in range(len(filters))]
+    for file, words in zip(files, filters):
+        tshark(path, "-Y", words, "-w", file)
+    return files
+
+
 def by_tshark(path):
     """Its complaints, the FPDUs that it saw, and those whose CRC it found good."""
-    done = subprocess.run(
-        ["tshark", "-r", path, "-o", "tcp.try_heuristic_first:TRUE", "-o",
-         "tcp.reassemble_out_of_order:TRUE", "--disable-protocol",
-         "rpcordma", "-V", "-Y", "iwarp_mpa"],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace",
-        timeout=LIMIT)
-    fpdus = done.stdout.count("ULPDU length:")
-    bad = [line.strip() for line in done.stdout.splitlines()
+    with tempfile.TemporaryDirectory() as folder:
+        said = "".join(
+            tshark(piece, "-o", "tcp.try_heuristic_first:TRUE", "-o",
+                   "tcp.reassemble_out_of_order:TRUE", "--disable-protocol", "rpcordma", "-V",
+                   "-Y", "iwarp_mpa") for piece in pieces(path, Path(folder)))
+    fpdus = said.count("ULPDU length:")
+    bad = [line.strip() for line in said.splitlines()
            if "Bad CRC32" in line or "Malformed" in line]
     if not fpdus:
         bad.append("it sees no FPDU")
-    return bad, fpdus, done.stdout.count("(Good CRC32)")
+    return bad, fpdus, said.count("(Good CRC32)")
 
 
 def wrong_crcs(path, fpdus, good):
