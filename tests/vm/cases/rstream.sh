@@ -23,6 +23,7 @@ stream() {
 streamed() {
 	case $pair in
 	software-librspreload) unless_reset server_ended stream "$@" ;;
+	verbs-librspreload) unless_early stream "$@" ;;
 	*) stream "$@" ;;
 	esac
 }
