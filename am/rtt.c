@@ -99,9 +99,9 @@ bool am_thrift_ask(struct am_thrift *t)
 	return t->budget >= BUDGET_START / 2 + BUDGET_COST && am_thrift_spend(t);
 }
 
-void am_thrift_refund(struct am_thrift *t)
+void am_thrift_refund(struct am_thrift *t, unsigned int n)
 {
-	t->budget = base_min(t->budget + BUDGET_COST, BUDGET_MAX);
+	t->budget = (int32_t)base_min(t->budget + (int64_t)n * BUDGET_COST, BUDGET_MAX);
 	t->patience = PATIENCE_NS;
 	t->probe_at = 0;
 }

@@ -33,7 +33,7 @@ void am_thrift_earn(struct am_thrift *thrift);
 bool am_thrift_spend(struct am_thrift *thrift);
 /* The same for a question, which leaves half of the first budget to retransmissions. */
 bool am_thrift_ask(struct am_thrift *thrift);
-void am_thrift_refund(struct am_thrift *thrift);
+void am_thrift_refund(struct am_thrift *thrift, unsigned int n);
 /* A retransmission was needless: the next one without a budget waits longer. */
 void am_thrift_regret(struct am_thrift *thrift);
 

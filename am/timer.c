@@ -76,6 +76,7 @@ static uint64_t slot_again(struct amudp_ep *ep, struct am_peer *peer, struct am_
 		patient = base_max(patient, ep->thrift.probe_at);
 	if (!paid && now < patient)
 		return patient;
+	slot->spent += paid;
 	/* without a budget, one copy tells as much as one of each request */
 	peer->probe_at = now + (paid ? rto : ep->thrift.patience);
 	if (!paid)
@@ -122,6 +123,7 @@ static void ask(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *sl
 	uint8_t p[8];
 
 	slot->asked++;
+	slot->spent++;
 	slot->ask_at = now + slot->asked * am_rtt_late(&peer->rtt, false);
 	ep->xstats.QuestionsSent++;
 	am_queue_frame(ep, peer, p, (uint32_t)am_frame_put_bare(p, &f));
@@ -223,21 +225,26 @@ static void overtaken_check(struct amudp_ep *ep, struct am_peer *peer)
 		ep->next_deadline = 0;
 }
 
+/*
+ * So much of what the request has cost was needed. Where something is lost more will be: one is
+ * earned besides.
+ */
+static void give_back(struct amudp_ep *ep, struct am_tx_slot *slot, unsigned int n)
+{
+	n = base_min(n, slot->spent);
+	slot->spent -= n;
+	am_thrift_refund(&ep->thrift, n + 1);
+}
+
 void am_timer_absent(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
 		     uint8_t copy, uint64_t now)
 {
 	/* of another copy, which has gone since, nothing is known */
 	if (slot->message.fragment_size || copy != slot->copy)
 		return;
-	am_thrift_spend(&ep->thrift);
+	give_back(ep, slot, 1);
 	copy_send(ep, peer, slot, now);
 	am_timer_set(ep, peer, slot, now);
-}
-
-static void refund(struct amudp_ep *ep, unsigned int n)
-{
-	while (n--)
-		am_thrift_refund(&ep->thrift);
 }
 
 void am_timer_answered(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
@@ -248,14 +255,14 @@ void am_timer_answered(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_s
 	if (slot->message.fragment_size || slot->received)
 		return;
 	if (copy == AM_COPY_ASKED) {
-		refund(ep, slot->asked + slot->copy); /* it had been lost, and copies with it */
+		give_back(ep, slot, slot->spent); /* it had been lost, and copies with it */
 		return;
 	}
 	if (slot->copy == COPY_MAX || copy > slot->copy)
 		return;
 	/* what went before the copy that drew the answer was lost, or its answer was */
 	if (copy)
-		refund(ep, copy + slot->asked);
+		give_back(ep, slot, copy + slot->asked);
 	if (copy == slot->copy) {
 		sent_at = slot->last_sent;
 	} else {

@@ -336,6 +336,36 @@ Test(questions, two_losses_cost_nothing)
 	pair_close(&p);
 }
 
+/* Each time that the peer has nothing the question is given back, and one more is earned. */
+Test(questions, what_is_not_there_costs_nothing)
+{
+	struct am_tx_slot *slot;
+	struct pair p;
+	unsigned int i, poll;
+
+	open_warm(&p);
+	deafen(&p, 1);
+	slot = request(&p);
+	lose(&p, 1);
+	p.ep[0]->thrift.budget = 5000; /* for one question */
+	for (i = 1; i <= 3; i++) {
+		ask(&p, slot);
+		for (poll = 0; poll < 8; poll++) /* of its sockets one at a time */
+			AM_Poll(p.eb[1]);
+		deafen(&p, 1);
+		while (again(&p) < i)
+			AM_Poll(p.eb[0]);
+		lose(&p, 1);
+		rest(slot);
+		cr_assert_eq(p.ep[0]->thrift.budget, (int)(5000 + i * 1000));
+	}
+	ask(&p, slot);
+	pair_until(&p, answered == 1);
+	cr_assert_eq(ran, 1);
+	cr_assert_eq(p.ep[0]->thrift.budget, 10000, "one more for ABSENT, one for the answer");
+	pair_close(&p);
+}
+
 /* Asks as often as it may; how often that is. */
 static uint64_t ask_on(struct pair *p, struct am_tx_slot *slot)
 {

@@ -79,7 +79,7 @@ Test(rtt, budget)
 		spent += am_thrift_spend(&t);
 	}
 	cr_assert_eq(spent, 11, "three in a thousand requests: %d", spent);
-	am_thrift_refund(&t);
+	am_thrift_refund(&t, 1);
 	cr_assert(am_thrift_spend(&t), "one that was needed costs nothing");
 }
 
@@ -95,6 +95,6 @@ Test(rtt, patience)
 	for (i = 0; i < 100; i++)
 		am_thrift_regret(&t);
 	cr_assert_eq(t.patience, 2000 * MS);
-	am_thrift_refund(&t);
+	am_thrift_refund(&t, 1);
 	cr_assert_eq(t.patience, 20 * MS, "losses are real again");
 }
