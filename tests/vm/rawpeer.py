@@ -106,7 +106,7 @@ class Peer:
 
     # --- FPDUs
 
-    def fpdu(self, ulpdu, crc=None):
+    def framed(self, ulpdu, crc=None):
         octets = struct.pack(">H", len(ulpdu)) + ulpdu
         octets += bytes(-len(octets) % 4)
         if crc is None:
@@ -114,7 +114,7 @@ class Peer:
         return octets + struct.pack("<I", crc)
 
     def put(self, ulpdu, crc=None):
-        self.sock.sendall(self.fpdu(ulpdu, crc))
+        self.sock.sendall(self.framed(ulpdu, crc))
 
     def get(self):
         """The next ULPDU."""

@@ -465,7 +465,7 @@ def early(listener):
         first = Stream(sock)
         first.take_conn_data(first.take_frame(REQUEST)[2])
         said = struct.pack(">BBIQ", 0xC1, 0x40 | WRITE, *SGL_AT)
-        sock.sendall(frame(rawpeer.REPLY, S, 2, enhanced(1, 0, conn_data())) + first.fpdu(said))
+        sock.sendall(frame(rawpeer.REPLY, S, 2, enhanced(1, 0, conn_data())) + first.framed(said))
         try:
             want(False, f"siw says {first.take(1)}")
         except Ended as how:
