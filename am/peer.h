@@ -77,7 +77,8 @@ struct am_tx_slot {
 	uint8_t backoff;
 	uint8_t reason; /* REFUSING */
 	uint8_t asked;	/* so often for the answer */
-	uint16_t spent; /* of the budget; not more than is not given back yet */
+	uint8_t drawn;	/* copies that ABSENT drew, which cost nothing */
+	uint16_t spent; /* of the budget, and not given back yet */
 	bool received;	/* the peer has it all and works on it */
 	uint32_t cost;	/* window octets */
 	amudp_node_t dest;

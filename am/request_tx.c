@@ -40,6 +40,7 @@ static void slot_begin(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_s
 	slot->state = AM_TX_WAITING;
 	slot->copy = 0;
 	slot->asked = 0;
+	slot->drawn = 0;
 	slot->spent = 0;
 	slot->backoff = 0;
 	slot->received = false;

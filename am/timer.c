@@ -6,7 +6,7 @@
  * answer was late. Or an answer to one that was sent clearly later: then it is lost, for a peer
  * takes requests in the order they come. Or the time-out, with only the oldest request of a peer
  * sent as a probe: when the peer merely lost its processor, all the others would be sent in vain.
- * All spend from the budget of rtt.c.
+ * Questions and time-outs spend from the budget of rtt.c, and what proves needless does.
  */
 #include "am/timer.h"
 
@@ -226,23 +226,37 @@ static void overtaken_check(struct amudp_ep *ep, struct am_peer *peer)
 }
 
 /*
- * So much of what the request has cost was needed. Where something is lost more will be: one is
- * earned besides.
+ * What the request has cost was needed, but for so many copies. Where something is lost more will
+ * be: one is earned besides.
  */
-static void give_back(struct amudp_ep *ep, struct am_tx_slot *slot, unsigned int n)
+static void give_back(struct amudp_ep *ep, struct am_tx_slot *slot, unsigned int needless)
 {
-	n = base_min(n, slot->spent);
+	unsigned int n = slot->spent - base_min(slot->spent, needless);
+
 	slot->spent -= n;
 	am_thrift_refund(&ep->thrift, n + 1);
+}
+
+/* Copies that the peer seemed to want: they cost what others cost after all. */
+static void charge(struct amudp_ep *ep, const struct am_tx_slot *slot, unsigned int needless)
+{
+	for (needless = base_min(needless, slot->drawn); needless; needless--)
+		am_thrift_spend(&ep->thrift);
 }
 
 void am_timer_absent(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
 		     uint8_t copy, uint64_t now)
 {
-	/* of another copy, which has gone since, nothing is known */
-	if (slot->message.fragment_size || copy != slot->copy)
+	if (slot->message.fragment_size || slot->received || !slot->asked)
 		return;
-	give_back(ep, slot, 1);
+	/* of another copy, which has gone since, nothing is known */
+	if (copy != slot->copy || copy == COPY_MAX)
+		return;
+	if (slot->spent) {
+		slot->spent--;
+		am_thrift_refund(&ep->thrift, 1);
+	}
+	slot->drawn++;
 	copy_send(ep, peer, slot, now);
 	am_timer_set(ep, peer, slot, now);
 }
@@ -250,23 +264,27 @@ void am_timer_absent(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slo
 void am_timer_answered(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
 		       uint8_t copy, uint64_t now)
 {
+	unsigned int needless;
 	uint64_t sent_at;
 
 	if (slot->message.fragment_size || slot->received)
 		return;
 	if (copy == AM_COPY_ASKED) {
-		give_back(ep, slot, slot->spent); /* it had been lost, and copies with it */
+		if (slot->asked)
+			give_back(ep, slot, 0); /* it had been lost, and copies with it */
 		return;
 	}
 	if (slot->copy == COPY_MAX || copy > slot->copy)
 		return;
 	/* what went before the copy that drew the answer was lost, or its answer was */
+	needless = slot->copy - copy;
 	if (copy)
-		give_back(ep, slot, copy + slot->asked);
-	if (copy == slot->copy) {
+		give_back(ep, slot, needless);
+	if (!needless) {
 		sent_at = slot->last_sent;
 	} else {
-		ep->xstats.NeedlessRetransmissions += (uint8_t)(slot->copy - copy);
+		ep->xstats.NeedlessRetransmissions += needless;
+		charge(ep, slot, needless);
 		am_thrift_regret(&ep->thrift);
 		if (copy + 1 != slot->copy && copy)
 			return;

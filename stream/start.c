@@ -391,7 +391,7 @@ static int start_failed(struct rsock *s, int err)
 	rsock_start_over(s);
 	if (rsock_is_apart(s) && err != -ENOMSG)
 		err = -ENODEV;
-	else if (s->mem.native && !probed && err == -EPROTO)
+	else if (!probed && err == -EBADMSG)
 		err = -ENODEV; /* software may be able to use the answer that the device cannot */
 	else if (probed && !up)
 		err = -EHOSTUNREACH;

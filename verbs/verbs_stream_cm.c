@@ -95,7 +95,9 @@ static int status_of(const struct rdma_cm_event *event, int other)
  */
 static int connect_error(const struct verbs_stream *s, int err)
 {
-	return err == -EINVAL && verbs_load(&s->phase) == VERBS_CONNECTING ? -EPROTO : err;
+	bool unread = err == -EINVAL || err == -EPROTO;
+
+	return unread && verbs_load(&s->phase) == VERBS_CONNECTING ? -EBADMSG : err;
 }
 
 static void event_take(struct verbs_stream *s, const struct rdma_cm_event *event)

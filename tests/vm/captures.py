@@ -24,14 +24,14 @@ def lost(path):
     return dropped and dropped[0]
 
 
-def tshark(path, *options):
+def tshark(path, *options, check=False):
     return subprocess.run(["tshark", "-r", path, *options], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True, errors="replace",
-                          timeout=LIMIT).stdout
+                          timeout=LIMIT, check=check).stdout
 
 
 def pieces(path, folder):
-    """The capture, in files none of which has the same two ports twice: what its dissector of MPA
+    """The capture, in files none of which has the same two ends twice: what its dissector of MPA
     knows of the first connection it takes for the second one's."""
     ends = ("ip.src", "ipv6.src", "tcp.srcport", "ip.dst", "ipv6.dst", "tcp.dstport")
     fields = [word for name in ("tcp.stream", *ends) for word in ("-e", name)]
@@ -51,7 +51,7 @@ def pieces(path, folder):
     filters = [f"!({' || '.join(later)})", *later]
     files = [folder / f"{i}.pcap" for i in range(len(filters))]
     for file, words in zip(files, filters):
-        tshark(path, "-Y", words, "-w", file)
+        tshark(path, "-Y", words, "-w", file, check=True)
     return files
 
 

@@ -5,7 +5,8 @@
     rawstream.py server ADDR PORT WHAT...   for clients of rsockets on PORT, PORT + 1 ..; prints TAP
     rawstream.py client ADDR PORT WHAT      to a server of rsockets
 
-Each WHAT is a function below; what the program at the other end does is in cases/rsockets.sh.
+Each WHAT is a function below; what the program at the other end does is in cases/rsockets.sh, and
+for "early", which is for Warpsock over siw, in cases/vrules.sh.
 docs/stream-wire.md tells what was found.
 """
 import argparse

@@ -478,7 +478,7 @@ static void acknowledged(int fd)
 		len = sizeof(info);
 		if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
 			break;
-	} while (info.tcpi_unacked && same_now() < end);
+	} while (info.tcpi_unacked && same_now() < end && !usleep(1000));
 	same_say("%u unacknowledged", info.tcpi_unacked);
 }
 

@@ -9,6 +9,7 @@
 
 #define WARM 16 /* round trips: now both ends know how long one takes */
 #define LATE (60 * BASE_NS_PER_S)
+#define EARNED 1003 /* by a request, and by a loss */
 
 static int ran, answered;
 
@@ -122,7 +123,7 @@ Test(questions, a_lost_request_goes_again)
 	cr_assert_eq(ran, 1);
 	cr_assert_eq(again(&p), 1u);
 	cr_assert_eq(p.ep[0]->xstats.NeedlessRetransmissions, 0u);
-	cr_assert_geq(p.ep[0]->thrift.budget, budget, "what was needed costs nothing");
+	cr_assert_eq(p.ep[0]->thrift.budget, budget + EARNED, "what was needed costs nothing");
 	pair_close(&p);
 }
 
@@ -145,7 +146,7 @@ Test(questions, a_lost_answer_comes_again)
 	cr_assert_eq(ran, 1);
 	cr_assert_eq(again(&p), 0u);
 	cr_assert_eq(p.ep[1]->xstats.QuestionsAnswered, 1u);
-	cr_assert_geq(p.ep[0]->thrift.budget, budget);
+	cr_assert_eq(p.ep[0]->thrift.budget, budget + EARNED);
 	cr_assert_eq(p.ep[0]->translations[0].peer->rtt.srtt, srtt, "no round trip was measured");
 	pair_close(&p);
 }
@@ -228,6 +229,9 @@ Test(questions, who_has_nothing_is_believed_once)
 	slot = request(&p);
 	f = question(slot);
 	f.type = AM_FRAME_ABSENT;
+	am_reply_receive_absent(p.ep[0], peer, &f);
+	cr_assert_eq(again(&p), 0u, "nobody has asked");
+	slot->asked = 1;
 	for (i = 0; i < 3; i++)
 		am_reply_receive_absent(p.ep[0], peer, &f);
 	cr_assert_eq(again(&p), 1u);
@@ -274,7 +278,7 @@ Test(questions, a_long_answer_gives_back, .timeout = 30)
 	sent_again(&p);
 	pair_until(&p, answered == 1);
 	cr_assert_eq(ran, 1);
-	cr_assert_geq(p.ep[0]->thrift.budget, budget);
+	cr_assert_eq(p.ep[0]->thrift.budget, budget + EARNED);
 	pair_close(&p);
 }
 
@@ -332,12 +336,12 @@ Test(questions, two_losses_cost_nothing)
 	ask(&p, slot);
 	pair_until(&p, answered == 1);
 	cr_assert_eq(ran, 1);
-	cr_assert_geq(p.ep[0]->thrift.budget, budget);
+	cr_assert_eq(p.ep[0]->thrift.budget, budget + EARNED);
 	pair_close(&p);
 }
 
-/* Each time that the peer has nothing the question is given back, and one more is earned. */
-Test(questions, what_is_not_there_costs_nothing)
+/* Each time that the peer has nothing the question is given back. */
+Test(questions, what_is_not_there_costs_nothing, .timeout = 30)
 {
 	struct am_tx_slot *slot;
 	struct pair p;
@@ -355,15 +359,71 @@ Test(questions, what_is_not_there_costs_nothing)
 		deafen(&p, 1);
 		while (again(&p) < i)
 			AM_Poll(p.eb[0]);
-		lose(&p, 1);
 		rest(slot);
-		cr_assert_eq(p.ep[0]->thrift.budget, (int)(5000 + i * 1000));
+		lose(&p, 1);
+		cr_assert_eq(p.ep[0]->thrift.budget, 5000);
 	}
 	ask(&p, slot);
 	pair_until(&p, answered == 1);
 	cr_assert_eq(ran, 1);
-	cr_assert_eq(p.ep[0]->thrift.budget, 10000, "one more for ABSENT, one for the answer");
+	cr_assert_eq(p.ep[0]->thrift.budget, 6000, "the answer shows that there are losses");
 	pair_close(&p);
+}
+
+/* Told falsely that it is not there: the answer is to the first copy, and the second one costs. */
+Test(questions, what_was_drawn_in_vain_costs)
+{
+	struct am_tx_slot *slot;
+	struct am_frame f;
+	struct pair p;
+	int32_t budget;
+
+	open_warm(&p);
+	slot = request(&p);
+	budget = p.ep[0]->thrift.budget;
+	f = question(slot);
+	f.type = AM_FRAME_ABSENT;
+	slot->asked = 1;
+	am_reply_receive_absent(p.ep[0], p.ep[0]->translations[0].peer, &f);
+	cr_assert_eq(again(&p), 1u);
+	rest(slot);
+	pair_until(&p, answered == 1);
+	cr_assert_eq(ran, 1);
+	cr_assert_eq(p.ep[0]->xstats.NeedlessRetransmissions, 1u);
+	cr_assert_eq(p.ep[0]->thrift.budget, budget - 1000);
+	pair_close(&p);
+}
+
+/* Two copies that were paid: the answer to the first of them leaves the second's price spent. */
+Test(questions, what_a_time_out_sent_is_given_back, .timeout = 30)
+{
+	struct am_tx_slot *slot;
+	struct pair p;
+	unsigned int lost;
+
+	for (lost = 0; lost < 2; lost++) {
+		ran = answered = 0;
+		open_warm(&p);
+		deafen(&p, 1);
+		slot = request(&p);
+		lose(&p, 1);
+		p.ep[0]->thrift.budget = 3000;
+		while (again(&p) < 2) {
+			slot->last_sent = 0;
+			p.ep[0]->translations[0].peer->probe_at = 0;
+			p.ep[0]->next_deadline = 0;
+			AM_Poll(p.eb[0]);
+			rest(slot);
+			if (lost && again(&p) == 1) {
+				deafen(&p, 1);
+				lose(&p, 1);
+			}
+		}
+		pair_until(&p, answered == 1);
+		cr_assert_eq(ran, 1);
+		cr_assert_eq(p.ep[0]->thrift.budget, lost ? 4000 : 3000);
+		pair_close(&p);
+	}
 }
 
 /* Asks as often as it may; how often that is. */

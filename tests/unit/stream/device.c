@@ -368,6 +368,8 @@ Test(device, start_up_that_fails)
 		{ -ENODEV, 0, false, true, -ENODEV, ENODEV },
 		{ 0, -ETIMEDOUT, false, false, -ETIMEDOUT, ETIMEDOUT },
 		{ 0, RNIC_STREAM_REJECTED, false, false, -ECONNREFUSED, ECONNREFUSED },
+		{ 0, -EBADMSG, false, false, -ENODEV, ENODEV }, /* software may read it */
+		{ 0, -EPROTO, false, false, -EPROTO, EPROTO },
 		{ 0, -ETIMEDOUT, true, false, -ENODEV, ENODEV },
 		{ 0, RNIC_STREAM_REJECTED, true, false, -ENODEV, ENODEV },
 		{ 0, RNIC_STREAM_REJECTED, true, true, -ENODEV, ENODEV },

@@ -84,7 +84,7 @@ no_permission() {
 	return $status
 }
 check "the user may not: software serves" no_permission
-early() {
+speaks_early() {
 	port=$((port + 1))
 	start server in_peer python3 "$lab/rawstream.py" server $PEER $port early
 	await_port server $port
@@ -92,7 +92,7 @@ early() {
 		"$project/build-vm/script_sockets" connect $PEER $port put 5 close &&
 		ends server 10 && grep '"PROVIDER_UNAVAILABLE": 1' $report && carried 1 0 0
 }
-check "the peer speaks before siw has looked: software serves" early
+check "the peer speaks before siw has looked: software serves" speaks_early
 down() {
 	rdma link delete siw0
 	local status=0
