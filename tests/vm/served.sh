@@ -30,11 +30,14 @@ says() { ceases 10 silent "$@"; }
 same() { cmp $file "${1:-$got}"; }
 url() { echo "http://$at:$port/$1"; }
 
+# Who starts a server may not be among the checks that were chosen
+stop_left() { [ -z "${pid_of[server]:-}" ] || stop server; }
+
 # program NAME FUNCTION: a server, its clients, and what both report; a server that is left ends
 program() {
 	port=$((port + 10))
 	check "$@"
-	[ -z "${pid_of[server]:-}" ] || stop server
+	stop_left
 }
 
 # What a report says of connections that were this one's and no other's

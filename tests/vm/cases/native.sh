@@ -4,8 +4,8 @@
 ulimit -l unlimited
 export END_PROVIDER=verbs:siw0 END_ADDRESS=$PEER
 export END_PEER=verbs:siw1 END_PEER_NAMESPACE=/run/netns/peer
-check "the device is there" rdma link show siw0/1
-check "the other one, too" in_peer rdma link add siw1 type siw netdev up0
+needed "the device is there" rdma link show siw0/1
+needed "the other one, too" in_peer rdma link add siw1 type siw netdev up0
 adopt operations "$build/tests/unit/unit_soft_ops" --tap -j1
 adopt ends "$build/tests/unit/unit_soft_ends" --tap -j1
 in_peer rdma link delete siw1

@@ -227,7 +227,7 @@ program "software to verbs: memcached, by its own tools" memcached_tools
 port=$((port + 10))
 check "software to verbs: redis" redis
 check "software to verbs: redis: SUBSCRIBE, PUBLISH, MONITOR" publishes
-stop server
+stop_left
 program "software to verbs: Python's asyncio" asynchronous
 
 # The same random programs over TCP and over the device, which connects to itself
