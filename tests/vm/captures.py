@@ -12,7 +12,8 @@ import decode  # noqa: E402
 import pcap  # noqa: E402
 
 SIW = {socket.inet_pton(socket.AF_INET, "10.7.0.1"), socket.inet_pton(socket.AF_INET6, "fd07::1")}
-DEVICES = "_devices"  # at the end of a capture's name: both ends are siw's
+DEVICES = "_devices"  # at the end of a capture's name: both ends are siw's, which asks for no CRC
+MIXED = "_mixed"  # the same: some connections are as in the one, some as in the other
 CRC_OFF = "_crc_off"  # the same: nobody asks for a CRC
 LIMIT = 120
 
@@ -71,9 +72,9 @@ def by_tshark(path):
 
 
 def wrong_crcs(path, fpdus, good):
-    """All FPDUs have a CRC, or none; what siw does when nobody asks for one is its own."""
-    want = 0 if path.stem.endswith(CRC_OFF) else fpdus
-    if good != want and not path.stem.endswith(DEVICES):
+    """All FPDUs have a CRC, or none."""
+    want = 0 if path.stem.endswith((CRC_OFF, DEVICES)) else fpdus
+    if good != want and not path.stem.endswith(MIXED):
         yield f"{good} of {fpdus} FPDUs have a CRC, not {want}"
 
 
@@ -125,18 +126,19 @@ HOLDS = {"keepalives": (has_keepalive, "no keepalive"),
 
 
 def by_decoder(path):
-    """Its complaints, and the connections and messages that it saw."""
-    bad, messages = [], 0
+    """Its complaints, and the connections, messages and FPDUs that it saw."""
+    bad, messages, fpdus = [], 0, 0
     connections = pcap.connections(path)
     for connection in connections:
         session = decode.decode(connection)
-        known = set(siws_own(session, connection, path.stem.endswith(DEVICES)))
+        known = set(siws_own(session, connection, path.stem.endswith((DEVICES, MIXED))))
         bad += [f"port {session.initiator[1]} -> {session.responder[1]}: {problem}"
                 for problem in session.problems if problem not in known]
         bad += [f"port {session.initiator[1]} -> {session.responder[1]}: {said}"
                 for name, (holds, said) in HOLDS.items()
                 if path.stem.startswith(name) and not holds(session)]
         messages += len(session.messages[0]) + len(session.messages[1])
+        fpdus += len(session.fpdus[0]) + len(session.fpdus[1])
     if not messages:
         bad.append("it sees no message")
-    return bad, len(connections), messages
+    return bad, len(connections), messages, fpdus

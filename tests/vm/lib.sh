@@ -252,16 +252,31 @@ end_capture() {
 
 # end_of WHO COMMAND...: in $run, the command at that end of a pair of streams: "software" is under
 # warpsock in the peer, "librspreload" over rsockets on siw, "verbs" under warpsock on siw. What
-# stands in $beneath runs warpsock.
+# stands in $beneath runs warpsock. Ours report in PAIR-WHO.json.
 mode=(--all --mode on) beneath=()
 end_of() {
 	local within=(timeout -k 2 "${limit:-100}")
 	local ours=("${beneath[@]}" "$apps/warpsock" run "${mode[@]}" --)
+	local reports=(env WARPSOCK_REPORT="/tmp/case/$pair-$1.json")
 	case $1 in
-	software) run=(in_peer "${within[@]}" "${ours[@]}" "${@:2}") ;;
+	software) run=(in_peer "${reports[@]}" "${within[@]}" "${ours[@]}" "${@:2}") ;;
 	librspreload) run=("${within[@]}" "${over_rsockets[@]}" "${@:2}") ;;
-	verbs) run=(env WARPSOCK_PROVIDER=verbs "${within[@]}" "${ours[@]}" "${@:2}") ;;
+	verbs) run=("${reports[@]}" WARPSOCK_PROVIDER=verbs "${within[@]}" "${ours[@]}" "${@:2}") ;;
 	esac
+}
+
+# by_provider PAIR WHO: so says each of that end's programs that has ended by itself
+by_provider() {
+	local report=/tmp/case/$1-$2.json
+	local none='"software": 0, "kernel": 0, "verbs": 0, "tcp": 0'
+	cat "$report"
+	grep -qE "${none/\"$2\": 0/\"$2\": [1-9][0-9]*}" "$report"
+}
+
+# by_devices PAIR...: no end that is verbs' was served by what else there is; in no cell
+by_devices() {
+	local of pair=
+	for of; do check "each end of verbs of $of is a device's" by_provider "$of" verbs; done
 }
 
 # Where the server of $pair is: here, or in the peer, with a device there when both ends need one

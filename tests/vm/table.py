@@ -98,6 +98,8 @@ def judged(results, whole):
     if whole and odd * SHARE > len(cells):
         problems.append(f"{odd} of {len(cells)} cells are departures")
     if whole:
+        problems += [f"{script.name}: has no cell" for script, cases in results
+                     if script.table and not Grid(script.table, cases).rows]
         used = {cell for cell in cells if cell in known}
         problems += [f"no cell says {name}" for name in sorted(set(known) - used)]
     return tap.Case(f"{len(cells)} cells, {odd} of them departures of a closed list",

@@ -22,9 +22,8 @@ carried() {
 # A message of 3 octets is a Write of 24 and a Send of 28; fewer and longer ones would cost less.
 # Who reads wakes for many messages at a time, or most of the time would go by in waking.
 wraps() {
-	local way before after
+	local way who before after
 	local -A begin=([tx]=$(carried tx) [rx]=$(carried rx))
-	mode=(--all --mode on --report /tmp/case/report.json)
 	sockets slow 20 trade $messages 3 get 1 close -- \
 		slow 20 trade $messages 3 put 1 eof close || return
 	for way in tx rx; do
@@ -32,5 +31,7 @@ wraps() {
 		echo "$way: $((after - before)) octets"
 		((after - before >= messages * 52)) || return
 	done
-	grep '"tcp": 0}' /tmp/case/report.json
+	for who in ${pair/-/ }; do
+		[ $who = librspreload ] || by_provider $pair $who || return
+	done
 }

@@ -135,3 +135,4 @@ for pair in software-librspreload librspreload-software verbs-librspreload librs
 	fi
 	departs mapping "riostream" unmapped
 done
+by_devices verbs-librspreload librspreload-verbs

@@ -80,6 +80,7 @@ capture asks_devices
 check "over a device: SO_KEEPALIVE here" asks
 end_capture asks_devices
 server=() client=()
+by_devices verbs-librspreload
 
 # zeroes: the first octets that a program gets from such a server are none of its program's
 zeroes() {

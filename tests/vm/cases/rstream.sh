@@ -65,3 +65,4 @@ for pair in software-librspreload librspreload-software verbs-librspreload librs
 		departs pollhup "poll, short" hung_up 100
 	fi
 done
+by_devices verbs-librspreload librspreload-verbs

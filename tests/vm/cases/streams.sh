@@ -133,3 +133,4 @@ for pair in "${stream_pairs[@]}"; do
 		sockets put 5000 kill -- get 5000 over
 	unset status_client limit
 done
+by_devices verbs-software verbs-verbs verbs-librspreload

@@ -26,7 +26,7 @@ pings() {
 	return $status
 }
 
-capture first_devices
+capture first_mixed
 serve=(-s -S 65535)
 verbs0=("$warp_rping" --provider verbs:siw0)
 verbs1=("$warp_rping" --provider verbs:siw1)
@@ -80,7 +80,7 @@ check "warp-kv gets by verbs, 100 times" \
 	in_peer timeout 20 "$kv" get -a $SIW -p 7990 --provider verbs:siw1 -r 100 key
 stop store INT
 
-end_capture first_devices
+end_capture first_mixed
 
 # The device goes with its network interface otherwise, under those who have it
 needed "the device can be removed" in_peer rdma link delete siw1

@@ -25,7 +25,7 @@ iperf() {
 }
 http() {
 	serve python3 -m http.server --bind $at --directory /tmp/case $port
-	fetched && stop server && clients_said
+	fetched && stop server INT && clients_said && served_by "$its"
 }
 # In one process: workers come of a fork
 web() {
@@ -232,8 +232,9 @@ program "software to verbs: Python's asyncio" asynchronous
 
 # The same random programs over TCP and over the device, which connects to itself
 random_programs() {
+	rm -f $report
 	env DIFFERENTIAL_ADDRESS=$SIW timeout -k 2 200 "${verbs[@]}" \
-		"$build/tests/differential/differential" "$1" 1 "$2"
+		"$build/tests/differential/differential" "$1" 1 "$2" && reports "$all_verbs"
 }
 check "random programs, one thread" random_programs one 1500
 check "random programs, three threads" random_programs threads 600
