@@ -230,12 +230,14 @@ check "software to verbs: redis: SUBSCRIBE, PUBLISH, MONITOR" publishes
 stop_left
 program "software to verbs: Python's asyncio" asynchronous
 
-# The same random programs over TCP and over the device, which connects to itself
+# The same random programs over TCP and over the device, which connects to itself. Who connects to
+# a listener of its own process cannot wait for the device, and begins by software.
+both_here='"software": [1-9][0-9]*, "kernel": 0, "verbs": [1-9][0-9]*, "tcp": 0'
 random_programs() {
 	rm -f $report
 	env DIFFERENTIAL_ADDRESS=$SIW timeout -k 2 200 "${verbs[@]}" \
-		"$build/tests/differential/differential" "$1" 1 "$2" && reports "$all_verbs"
+		"$build/tests/differential/differential" "$1" 1 "$2" && reports "$3"
 }
-check "random programs, one thread" random_programs one 1500
-check "random programs, three threads" random_programs threads 600
-check "random programs, two processes" random_programs two 600
+check "random programs, one thread" random_programs one 1500 "$both_here"
+check "random programs, three threads" random_programs threads 600 "$both_here"
+check "random programs, two processes" random_programs two 600 "$all_verbs"
