@@ -1,21 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Exactly once, counted: am_count N L MESSAGES. Every rank sends so many numbered requests to the
- * other ranks in turn; each receiver marks which numbers of which sender have run, each sender
- * which were answered, and a number that comes twice or never fails the job. How many copies
- * were sent that were not needed is told for the caller to judge. Faults that the environment
- * asks for and nobody saw fail the job, too. With the word "block" behind the number, who waits for
- * answers sleeps, and that at least once in fifty messages.
+ * Exactly once, counted: am_count N L MESSAGES [block] [size OCTETS]. Every rank sends so many
+ * numbered requests to the other ranks in turn, or ("4s") as many as it can in so many seconds;
+ * each receiver marks which numbers of which sender have run, each sender which were answered, and
+ * a number that comes twice or never fails the job. How many copies and fragments were sent again
+ * is told for the caller to judge, who knows whether anything was lost. Faults that the environment
+ * asks for and nobody saw fail the job, too. With "block", who waits for answers sleeps, and that
+ * at least once in fifty messages. With "size", requests and replies are long messages.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "include/warp/amudp_spmd.h"
 
+#define MOST (64 << 20) /* messages of a rank that sends for a time */
+
 enum { COUNT = 1, COUNTED };
-enum { RAN, ANSWERED, TWICE, RETURNED, NEEDLESS, DROPPED, DUPLICATED, REORDERED, SLEPT, SUMS };
+enum {
+	SENT,
+	RAN,
+	ANSWERED,
+	TWICE,
+	RETURNED,
+	NEEDLESS,
+	QUESTIONS,
+	FRAGMENTS,
+	FRAGMENTS_AGAIN,
+	DROPPED,
+	DUPLICATED,
+	REORDERED,
+	SLEPT,
+	SUMS
+};
 
 static const struct {
 	const char *variable;
@@ -29,7 +48,8 @@ static const struct {
 static unsigned char **ran; /* by sender: a bit for each number */
 static unsigned char *answered;
 static long twice, replies, returned;
-static int block;
+static int block, messages, seconds, size;
+static char *data;
 
 static void mark(unsigned char *bits, int i)
 {
@@ -43,7 +63,10 @@ static void on_count(void *token, void *buf, int n, int i)
 
 	AMUDP_GetSourceId(token, &source);
 	mark(ran[source], i);
-	AM_ReplyI1(token, COUNTED, buf, n, i);
+	if (size)
+		AM_ReplyXfer1(token, 0, COUNTED, data, size, i);
+	else
+		AM_ReplyI1(token, COUNTED, buf, n, i);
 }
 
 static void on_counted(void *token, void *buf, int n, int i)
@@ -66,25 +89,30 @@ static long bits_set(const unsigned char *bits, long n)
 	return sum;
 }
 
-static void send_all(eb_t eb, ep_t ep, int messages)
+/* Returns how many. */
+static int send_all(eb_t eb, ep_t ep)
 {
-	int me = AMUDP_SPMDMyProc(), n = AMUDP_SPMDNumProcs(), i;
-	static char data[256];
+	int me = AMUDP_SPMDMyProc(), n = AMUDP_SPMDNumProcs(), i, to;
+	time_t end = time(NULL) + seconds;
 
 	AMUDP_SetBatch(ep, 16);
-	for (i = 0; i < messages; i++) {
-		AM_RequestI1(ep, (me + 1 + i % (n - 1)) % n, COUNT, data, i % 200, i);
+	for (i = 0; i < messages && (!seconds || time(NULL) < end); i++) {
+		to = (me + 1 + i % (n - 1)) % n;
+		if ((size ? AM_RequestXfer1(ep, to, 0, COUNT, data, size, i)
+			  : AM_RequestI1(ep, to, COUNT, data, i % 200, i)) != AM_OK)
+			AMUDP_FatalErr("message %d cannot be sent", i);
 		if (i % 64 == 0)
 			AM_Poll(eb);
 	}
 	AMUDP_SetBatch(ep, 0);
 	AMUDP_Flush(ep);
-	while (replies + returned < messages) {
+	while (replies + returned < i) {
 		if (block)
 			AM_WaitSema(eb);
 		else
 			AM_Poll(eb);
 	}
+	return i;
 }
 
 /* How often this process has gone to sleep. */
@@ -104,6 +132,9 @@ static void sums_count(ep_t ep, long *sums)
 	if (AMUDP_GetEndpointExtendedStatistics(ep, &stats) != AM_OK)
 		AMUDP_FatalErr("no statistics");
 	sums[NEEDLESS] = (long)stats.NeedlessRetransmissions;
+	sums[QUESTIONS] = (long)stats.QuestionsSent;
+	sums[FRAGMENTS] = (long)stats.FragmentsSent;
+	sums[FRAGMENTS_AGAIN] = (long)stats.FragmentsRetransmitted;
 	sums[DROPPED] = (long)stats.FaultsDropped;
 	sums[DUPLICATED] = (long)stats.FaultsDuplicated;
 	sums[REORDERED] = (long)stats.FaultsReordered;
@@ -128,56 +159,87 @@ static int missing(const long *total)
 	return n;
 }
 
+static void arguments(int argc, char **argv)
+{
+	const char *count = argc > 1 ? argv[1] : "100000";
+	int i;
+
+	messages = atoi(count);
+	if (strchr(count, 's')) {
+		seconds = messages;
+		messages = MOST;
+	}
+	for (i = 2; i < argc; i++) {
+		if (!strcmp(argv[i], "block"))
+			block = 1;
+		else if (!strcmp(argv[i], "size") && i + 1 < argc)
+			size = atoi(argv[++i]);
+		else
+			AMUDP_FatalErr("what is %s?", argv[i]);
+	}
+}
+
+static void begin(ep_t ep, int n)
+{
+	int i;
+
+	ran = calloc((size_t)n, sizeof(*ran));
+	for (i = 0; i < n; i++)
+		ran[i] = calloc(1, (size_t)messages / 8 + 1);
+	answered = calloc(1, (size_t)messages / 8 + 1);
+	data = calloc(1, 256 + (size_t)size);
+	if (size)
+		AM_SetSeg(ep, malloc((size_t)size), (size_t)size);
+	AM_SetHandler(ep, 0, on_returned);
+	AM_SetHandler(ep, COUNT, on_count);
+	AM_SetHandler(ep, COUNTED, on_counted);
+}
+
+static void tell(const long *total)
+{
+	printf("%ld messages: %ld ran, %ld answered, %ld twice, %ld returned\n", total[SENT],
+	       total[RAN], total[ANSWERED], total[TWICE], total[RETURNED]);
+	printf("%ld of %ld sent again needlessly\n", total[NEEDLESS], total[SENT]);
+	printf("%ld of %ld fragments sent again\n", total[FRAGMENTS_AGAIN], total[FRAGMENTS]);
+	printf("%ld questions, %ld times asleep\n", total[QUESTIONS], total[SLEPT]);
+}
+
 int main(int argc, char **argv)
 {
-	long sums[SUMS], all[SUMS * 1024], total[SUMS] = { 0 }, slept;
-	int i, j, n, messages, wrong;
+	long sums[SUMS] = { 0 }, all[SUMS * 1024], total[SUMS] = { 0 }, slept;
+	int i, j, n, wrong;
 	uint64_t pid;
 	eb_t eb;
 	ep_t ep;
 
 	if (AMX_SPMDStartup(&argc, &argv, 0, &pid, &eb, &ep) != AM_OK)
 		return 1;
-	messages = argc > 1 ? atoi(argv[1]) : 100000;
 	n = AMUDP_SPMDNumProcs();
 	if (n < 2 || n > 1024)
 		AMUDP_FatalErr("2 to 1024 ranks");
-	ran = calloc((size_t)n, sizeof(*ran));
-	for (i = 0; i < n; i++)
-		ran[i] = calloc(1, (size_t)messages / 8 + 1);
-	answered = calloc(1, (size_t)messages / 8 + 1);
-	AM_SetHandler(ep, 0, on_returned);
-	AM_SetHandler(ep, COUNT, on_count);
-	AM_SetHandler(ep, COUNTED, on_counted);
-	block = argc > 2 && !strcmp(argv[2], "block");
+	arguments(argc, argv);
+	begin(ep, n);
 	AM_SetEventMask(eb, AM_NOTEMPTY);
 	AMUDP_SPMDBarrier();
 	slept = sleeps();
-	send_all(eb, ep, messages);
-	slept = sleeps() - slept;
+	sums[SENT] = send_all(eb, ep);
+	sums[SLEPT] = sleeps() - slept;
 	AMUDP_SPMDBarrier();
-	memset(sums, 0, sizeof(sums));
 	for (i = 0; i < n; i++)
 		sums[RAN] += bits_set(ran[i], messages);
 	sums[ANSWERED] = bits_set(answered, messages);
 	sums[TWICE] = twice;
 	sums[RETURNED] = returned;
-	sums[SLEPT] = slept;
 	sums_count(ep, sums);
 	AMUDP_SPMDAllGather(sums, all, sizeof(sums));
 	for (i = 0; i < n; i++) {
 		for (j = 0; j < SUMS; j++)
 			total[j] += all[SUMS * i + j];
 	}
-	if (AMUDP_SPMDMyProc() == 0) {
-		printf("%ld messages: %ld ran, %ld answered, %ld twice, %ld returned\n",
-		       (long)messages * n, total[RAN], total[ANSWERED], total[TWICE],
-		       total[RETURNED]);
-		printf("%ld of %ld sent again needlessly\n", total[NEEDLESS], (long)messages * n);
-		printf("%ld times asleep\n", total[SLEPT]);
-	}
-	wrong = missing(total) || (block && total[SLEPT] * 50 < (long)messages * n);
+	if (AMUDP_SPMDMyProc() == 0)
+		tell(total);
+	wrong = missing(total) || (block && total[SLEPT] * 50 < total[SENT]);
 	AMUDP_SPMDBarrier();
-	AMUDP_SPMDExit(wrong || total[RAN] != (long)messages * n || total[ANSWERED] != total[RAN] ||
+	AMUDP_SPMDExit(wrong || total[RAN] != total[SENT] || total[ANSWERED] != total[SENT] ||
 		       total[TWICE] || total[RETURNED]);
 }

@@ -10,6 +10,7 @@
 set -u
 build=$(readlink -f "$1")
 apps=$build/apps
+counter=$build/tests/e2e/am-compat/am_count
 tmp=$(mktemp -d)
 A=am-f-$$ B=am-g-$$
 count=0
@@ -65,6 +66,8 @@ cut() {
 ranks=2 least=2 driver=udp
 cut "reductions: no message lost or run twice" ": 0 wrong sums" "$apps/am-reduce" 2 C 4s
 cut "puts and gets" ": 0 damaged" "$apps/am-getput" 2 C 300000 4s
+cut "many messages under way, counted" " 0 twice, 0 returned" "$counter" 2 C 3s
+cut "many transfers under way, counted" " 0 twice, 0 returned" "$counter" 2 C 3s size 100000
 least=1 # who is in qsort() does not poll, and may be done behind it
 cut "a sort" "sorted" "$apps/am-sort" 2 C 20000000
 least=2
@@ -74,8 +77,13 @@ cut "three ranks" ": 0 wrong sums" "$apps/am-reduce" 3 C 4s
 ranks=2 least=2 CSPAWN_CMD="$two wait"
 if [ -e "$build/am/libamudp.so" ] && ldd "$build/am/libamudp.so" | grep -q libxdp; then
 	driver=xdp
-	cut "by AF_XDP on both links" ": 0 damaged" env AMUDP_NIC=xdp \
-		"$apps/am-getput" 2 C 300000 4s
+	export AMUDP_NIC=xdp
+	cut "by AF_XDP on both links" ": 0 damaged" "$apps/am-getput" 2 C 300000 4s
+	cut "many messages by AF_XDP, counted" " 0 twice, 0 returned" "$counter" 2 C 3s
+	cut "many transfers by AF_XDP, counted" " 0 twice, 0 returned" "$counter" 2 C 3s \
+		size 100000
+	least=1
+	cut "a sort by AF_XDP" "sorted" "$apps/am-sort" 2 C 20000000
 else
 	count=$((count + 1))
 	echo "ok $count - by AF_XDP on both links # SKIP built without libxdp"
