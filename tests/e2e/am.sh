@@ -44,6 +44,10 @@ check "every name of the interface, in C" 0 "^rank 1: 0 wrong" "$tmp/interface" 
 check "every name of the interface, in C++" 0 "^rank 2: 0 wrong" "$tmp/interfacepp" 3 L
 check "every macro of a message, in C" 0 "^rank 1: 102 answers, 0 wrong" "$tmp/macros" 2 L
 check "every macro of a message, in C++" 0 "^rank 0: 102 answers, 0 wrong" "$tmp/macrospp" 2 L
+check "every name of the interface, 8 ranks" 0 "^rank 7: 0 wrong" "$tmp/interface" 8 L
+check "every macro of a message, 8 ranks" 0 "^rank 7: 102 answers, 0 wrong" "$tmp/macros" 8 L
+check "every name of the interface, polled" 0 "^rank 7: 0 wrong" "$tmp/interface" 8 L poll
+check "every macro of a message, polled" 0 "^rank 7: 102 answers, 0 wrong" "$tmp/macros" 8 L poll
 check "a process leaves by its own way" 0 "^rank 1 leaves by its own way" "$tmp/interface" 2 L
 check "amudprun" 0 "^3 ranks: sorted" "$apps/amudprun" -np 3 -spawn L "$apps/am-sort" 1000
 check "amudprun -N" 0 "^2 ranks: sorted" "$apps/amudprun" -N 2 -spawn l "$apps/am-sort" 1000
@@ -258,6 +262,14 @@ blocked=(env AMUDP_SPIN=0 AMUDP_NETWORKDEPTH=4 AMUDP_FAULT_RATE=0.1 timeout 15 "
 check "exactly once, asleep" 0 " 0 twice, 0 returned" "${blocked[@]}" 2 L 500 block
 check "exactly once, 8 ranks asleep" 0 " 0 twice, 0 returned" "${blocked[@]}" 8 L 2000 block
 check "exactly once, 8 ranks" 0 " 0 twice, 0 returned" env AMUDP_FAULT_RATE=0.1 "$counter" 8 L 2000
+
+# a rank goes to other addresses and back, with transfers and gets under way
+move=("$build/tests/e2e/am-compat/am_migrate" 3 L 20 127.0.0.11 127.0.0.12 127.0.0.13 127.0.0.1)
+check "a rank migrates under load" 0 "^20 moves, " "${move[@]}"
+check "a rank migrates under load, in many fragments" 0 "^20 moves, " env AMUDP_MAX_PACKET=1400 \
+	"${move[@]}"
+check "a rank migrates under load, with faults" 0 "^20 moves, " "${lossy[@]}" \
+	AMUDP_MAX_PACKET=1400 "${move[@]}"
 
 # nothing is lost here, and yet the machine is busy: at most one request in a hundred goes again
 needless() {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The documented interface, name by name: types, values, the signature of every function, and each
- * form of a message. Compiled as gnu99 and as C++, run as "interface N L" with two ranks or more.
+ * form of a message. Compiled as gnu99 and as C++, run as "interface N L" with two ranks or more;
+ * "interface N L poll" waits by AM_Poll.
  */
 #include <amudp.h>
 #include <amudp_spmd.h>
@@ -16,7 +17,7 @@
 
 enum { SHORT = 1, MEDIUM, LONG, REPLY_SHORT, REPLY_MEDIUM, REPLY_LONG, GOT, UNHEARD, NOWHERE = 99 };
 
-static int wrong, replies, returned[8];
+static int wrong, replies, returned[8], polls;
 static eb_t eb;
 static ep_t ep;
 static char octets[16] = "sixteen octets.";
@@ -27,6 +28,11 @@ static void expect(int good, int line, const char *what)
 		return;
 	wrong++;
 	printf("line %d: not %s\n", line, what);
+}
+
+static void wait_some(void)
+{
+	EXPECT((polls ? AM_Poll(eb) : AM_WaitSema(eb)) == AM_OK);
 }
 
 /* A pointer to another type than the documented one does not compile. */
@@ -236,13 +242,13 @@ static void messages(int next)
 	EXPECT(AM_RequestXfer1(ep, next, 0, LONG, octets, 16, 0) == AM_OK);
 	EXPECT(AM_RequestXferAsync1(ep, next, 0, LONG, octets, 16, 1) == AM_OK);
 	while (replies < 10)
-		AM_WaitSema(eb);
+		wait_some();
 	EXPECT(AMUDP_GetXfer(ep, next, 0, GOT, 128, 16, 0, 1, 0) == AM_OK);
 	EXPECT(GetXfer(ep, next, 0, GOT, 128, 16, 1, 1, 1) == AM_OK);
 	EXPECT(AM_GetXfer1(ep, next, 0, GOT, 128, 16, 0) == AM_OK);
 	EXPECT(AM_GetXferAsync1(ep, next, 0, GOT, 128, 16, 0) == AM_OK);
 	while (replies < 14)
-		AM_WaitSema(eb);
+		wait_some();
 	EXPECT(replies == 14);
 }
 
@@ -256,7 +262,7 @@ static void returns(int next)
 	EXPECT(AM_RequestXfer1(ep, next, 0, LONG, octets, 16, UNHEARD) == AM_OK);
 	while (!returned[AM_REQUEST_M] || !returned[AM_REQUEST_IM] ||
 	       !returned[AM_REQUEST_XFER_M] || !returned[AM_REPLY_IM] || !returned[AM_REPLY_XFER_M])
-		AM_WaitSema(eb);
+		wait_some();
 }
 
 static void fatal(void)
@@ -336,6 +342,7 @@ int main(int argc, char **argv)
 	AMUDP_SilentMode = 1;
 	if (AMX_SPMDStartup(&argc, &argv, 64, &networkpid, &eb, &ep) != AM_OK)
 		return 1;
+	polls = argc > 1 && !strcmp(argv[1], "poll");
 	AMUDP_ProcessLabel = "interface";
 	AMX_SPMDkillmyprocess = leave;
 	types();

@@ -2,7 +2,7 @@
 /*
  * Every message macro, each form with 0 to 16 arguments: how many arrive, which values in which
  * order, and the data where they belong. Compiled as gnu99 and as C++, run as "macros N L" with
- * two ranks or more; each rank asks the next one.
+ * two ranks or more; each rank asks the next one. "macros N L poll" waits by AM_Poll.
  *
  * The callback before a handler is told how many arguments a message has. The first is its number,
  * from which the others follow; that of a message without arguments is 0.
@@ -46,7 +46,7 @@ enum { REQUEST_SHORT = 1, REQUEST_MEDIUM, REQUEST_LONG, ANSWER_SHORT, ANSWER_MED
 		a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15 \
 	}
 
-static int wrong, answers, arrived;
+static int wrong, answers, arrived, polls;
 static eb_t eb;
 static ep_t ep;
 static char segment[2 * PLACES * LENGTH];
@@ -206,8 +206,12 @@ static void ask(const char *what, int n, int sent)
 
 	if (sent != AM_OK)
 		say(what, n);
-	while (sent == AM_OK && answers == seen)
-		AM_WaitSema(eb);
+	while (sent == AM_OK && answers == seen) {
+		if (polls)
+			AM_Poll(eb);
+		else
+			AM_WaitSema(eb);
+	}
 	if (arrived != n)
 		say(what, n);
 }
@@ -268,6 +272,7 @@ int main(int argc, char **argv)
 
 	if (AMX_SPMDStartup(&argc, &argv, 0, &networkpid, &eb, &ep) != AM_OK)
 		return 1;
+	polls = argc > 1 && !strcmp(argv[1], "poll");
 	AM_SetHandler(ep, REQUEST_SHORT, on_short);
 	AM_SetHandler(ep, REQUEST_MEDIUM, on_medium);
 	AM_SetHandler(ep, REQUEST_LONG, on_long);
