@@ -10,6 +10,10 @@
 #
 #   10.76.1.1  ra --- namespace C 10.76.1.9, 10.76.2.9 --- rb  10.76.2.2
 #
+#   10.75.0.1  ea --- bridge in C --- eb  10.75.0.2
+#   10.75.0.3  ed ----+        +----- ee  10.75.0.4
+#     namespace D                   namespace E
+#
 # With two interfaces of this machine, whose drivers can do without copies, instead of the pair:
 # tests/vm/zerocopy.sh
 set -u
@@ -17,8 +21,9 @@ build=$(readlink -f "$1")
 here=$(dirname "$(readlink -f "$0")")
 include=$(readlink -f "$here/../../include")
 apps=$build/apps
+counter=$build/tests/e2e/am-compat/am_count
 tmp=$(mktemp -d)
-A=am-a-$$ B=am-b-$$ C=am-c-$$
+A=am-a-$$ B=am-b-$$ C=am-c-$$ D=am-d-$$ E=am-e-$$
 count=0
 
 skip() { echo "1..0 # SKIP $1"; exit 0; }
@@ -26,9 +31,8 @@ skip() { echo "1..0 # SKIP $1"; exit 0; }
 [ -e "$build/am/libamudp.so" ] || skip "the library is not built"
 ldd "$build/am/libamudp.so" | grep -q libxdp || skip "built without libxdp"
 ip netns add "$A" 2>/dev/null || skip "no network namespaces (needs root)"
-trap 'ip netns del "$A"; ip netns del "$B"; ip netns del "$C"; rm -rf "$tmp"' EXIT
-ip netns add "$B"
-ip netns add "$C"
+trap 'for i in "$A" "$B" "$C" "$D" "$E"; do ip netns del "$i"; done; rm -rf "$tmp"' EXIT
+for i in "$B" "$C" "$D" "$E"; do ip netns add "$i"; done
 # join NAMESPACE INTERFACE ADDRESS NAMESPACE INTERFACE ADDRESS: by a veth pair
 join() {
 	ip link add "$2" netns "$1" type veth peer name "$5" netns "$4"
@@ -57,6 +61,17 @@ for link in "$A va" "$A wa" "$A xa" "$A ra" "$A lo" "$B vb" "$B wb" "$B xb" "$B 
 	# shellcheck disable=SC2086
 	set -- $link
 	ip -n "$1" link set "$2" up
+done
+ip -n "$C" link add bridge type bridge
+ip -n "$C" link set bridge up
+i=0
+for namespace in "$A:ea" "$B:eb" "$D:ed" "$E:ee"; do
+	i=$((i + 1))
+	ip link add "${namespace#*:}" netns "${namespace%:*}" type veth peer name "e$i" netns "$C"
+	ip -n "$C" link set "e$i" master bridge up
+	ip -n "${namespace%:*}" addr add "10.75.0.$i/24" dev "${namespace#*:}"
+	ip -n "${namespace%:*}" link set "${namespace#*:}" up
+	ip -n "${namespace%:*}" link set lo up
 done
 ip -n "$A" route add 10.76.2.0/24 via 10.76.1.9
 ip -n "$B" route add 10.76.1.0/24 via 10.76.2.9
@@ -132,6 +147,29 @@ check "without the right to: UDP, and why" "no AF_XDP on va: .*not permitted" en
 past "behind a router" env CSPAWN_CMD="$(ranks WORKERIP=10.76.1.1 WORKERIP=10.76.2.2)" \
 	"$apps/am-ping" 2 C 2000
 
+# four ranks, all on interfaces of their own
+four="" i=0
+for namespace in "$A" "$B" "$D" "$E"; do
+	i=$((i + 1))
+	four="$four AMUDP_SLAVE_RANK=$((i - 1)) WORKERIP=10.75.0.$i ip netns exec $namespace %C &"
+done
+of_four() { check "4 ranks, $1" "$2" env MASTERIP=10.75.0.1 CSPAWN_CMD="$four wait" "${@:3}"; }
+of_four "a sort" "^4 ranks: sorted" "$apps/am-sort" 4 C 50000
+for name in ea eb ed ee; do
+	count=$((count + 1))
+	grep -q "AF_XDP on $name, copy mode" "$tmp/out" &&
+		echo "ok $count - 4 ranks: $name is taken" ||
+		echo "not ok $count - 4 ranks: $name is taken"
+done
+of_four "messages, counted" " 0 twice, 0 returned" "$counter" 4 C 20000
+of_four "transfers, counted" " 0 twice, 0 returned" "$counter" 4 C 300 size 100000
+of_four "with faults" " 0 twice, 0 returned" env AMUDP_FAULT_RATE=0.1 AMUDP_FAULT_DUPLICATE=0.1 \
+	"$counter" 4 C 5000
+
+# a rank goes to other interfaces and back, with transfers and gets under way
+check "a rank migrates under load" "^6 moves, " "$build/tests/e2e/am-compat/am_migrate" 2 C 6 \
+	10.78.0.2 10.79.0.2 10.77.0.2
+
 # an interface of another hardware address than before, while data go there
 count=$((count + 1))
 sent() { ip netns exec "$A" cat /sys/class/net/wa/statistics/tx_packets; }
@@ -164,11 +202,15 @@ for language in c:gnu99 c++:gnu++11; do
 	gcc -x "${language%:*}" -std="${language#*:}" -I"$include" "$here/am-compat/interface.c" \
 		-x none -o "$tmp/interface" "$build/am/libamudp.so" "-Wl,-rpath,$build/am"
 	check "every name of the interface, ${language%:*}" "^rank 1: 0 wrong" "$tmp/interface" 2 C
+	gcc -x "${language%:*}" -std="${language#*:}" -I"$include" "$here/am-compat/macros.c" \
+		-x none -o "$tmp/macros" "$build/am/libamudp.so" "-Wl,-rpath,$build/am"
+	check "every macro of a message, ${language%:*}" "^rank 1: 102 answers, 0 wrong" \
+		"$tmp/macros" 2 C
 done
 
 # the unit tests of entry points and messages, an endpoint in each namespace
 export AM_TEST_PLACES="$A 10.77.0.1 $B 10.77.0.2"
-for unit in arguments errors exchange faults hostile move pauses replace statistics; do
+for unit in arguments errors exchange faults hostile move overtaken pauses replace statistics; do
 	check "unit tests: $unit" "Failing: 0 . Crashing: 0" \
 		"$build/tests/unit/unit_am_$unit" -j1
 done
