@@ -4,9 +4,10 @@
 
     pages.py BUILD [--root ROOT]
 
-Each exported call and each installed program has a page, what a page shows of a struct or of a
-call is what the header says, no page refers to one of ours that is not there, and mandoc has
-nothing to complain about.
+Each exported call and each installed program has a page, each exported variable, macro of a public
+header and environment variable is explained on one, what a page shows of a struct or of a call is
+what the header says, no page refers to one of ours that is not there, and mandoc has nothing to
+complain about.
 """
 import argparse
 import json
@@ -24,6 +25,14 @@ STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\};", re.M | re.S)
 ATTRIBUTE = re.compile(r"\s*__attribute__\(\(.*\)\)")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 VARIABLE = re.compile(r'"(WARPSOCK_[A-Z_]+)"')
+# am/'s helpers that take a variable's name; the console sets SLAVE_* for its workers
+AM_VARIABLE = re.compile(r'\b(?:am_env_[a-z]+|microseconds|rate)\("([A-Z_]+)"'
+                         r'|\badd_directory\(&?\w+, "([A-Z_]+)"'
+                         r'|\bgetenv\("AMUDP_(?!SLAVE_)([A-Z_]+)"')
+MACRO = re.compile(r"^#define (\w+)(\(?)", re.M)
+# include guards, and what only other macros use: AMUDP_QX and so on
+INNER = re.compile(r"WARP_\w+_H|AMUDP_([A-Z]{1,2}|A\d+|DECLARE)")
+FORM = re.compile(r"(AM_(?:Request|GetXfer|Reply)\w*?)\d+")
 OPTION = re.compile(r'^\t+\{ "([a-z-]+)", (?:no|required|optional)_argument', re.M)
 CALL = re.compile(r"^(\w[\w *]*?)(\*?)((?:warp_|_?AM)\w+)\(([^;{]*)\);", re.M)
 
@@ -41,10 +50,11 @@ def name_section(text):
     return text.partition(".Sh NAME")[2].partition(".Sh")[0]
 
 
-def exported(library):
+def exported(library, data=False):
+    """The calls of a library, or its variables."""
     out = run(["nm", "-D", "--defined-only", str(library)]).stdout
     return sorted({line.split()[2].partition("@")[0] for line in out.splitlines()
-                   if line.split()[1] not in "ABDR"})
+                   if line.split()[1] != "A" and (line.split()[1] in "BDR") == data})
 
 
 def programs(build):
@@ -108,6 +118,40 @@ def variables(root):
     return sorted({name for path in files for name in VARIABLE.findall(path.read_text())})
 
 
+def am_variables(root):
+    """Those that am/ reads, which may have AMUDP_ before them."""
+    text = "".join(path.read_text() for path in tree.ours(root / "am", ".c"))
+    return {"".join(names) for names in AM_VARIABLE.findall(text)}
+
+
+def am_variables_shown(text):
+    """Those that a page has entries for."""
+    return {name for line in text.splitlines() if line.startswith(".It Ev ")
+            for name in re.findall(r"\bEv (\w+)", line)}
+
+
+def macros(headers):
+    """The macros of public headers, from name to whether it is called; N is any number."""
+    return {FORM.sub(r"\1N", name): bool(bracket) for name, bracket in MACRO.findall(headers)
+            if not INNER.fullmatch(name)}
+
+
+def unexplained_macros(headers, pages):
+    """One that is called has a name of its own; other words, and those under AMX_, have a place."""
+    named = {name for text in pages for name in NAME.findall(name_section(text))}
+    words = {word for text in pages for word in re.findall(r"\w+", text)}
+    for name, is_called in macros(headers).items():
+        if name not in (named if is_called and not name.startswith("AMX_") else words):
+            yield f"{name} is on no page"
+
+
+def unexplained_data(names, pages):
+    for name in names:
+        entry = re.compile(rf"^\.(Nm|It Va .*) \*?{name}\b", re.M)
+        if not any(entry.search(text) for text in pages):
+            yield f"{name} is on no page"
+
+
 def lint(writer, pages):
     if not shutil.which("mandoc"):
         writer.skip("mandoc finds nothing wrong", "no mandoc here")
@@ -132,6 +176,13 @@ def main():
                 [f"{name} has none" for library in ("lib/libwarp.so", "am/libamudp.so")
                  for name in exported(given.build / library)
                  if (name, "3") not in names])
+    interfaces = [text for page, text in pages.items() if page.suffix in (".3", ".7")]
+    data = exported(given.build / "lib/libwarp.so", data=True) + exported(
+        given.build / "am/libamudp.so", data=True)
+    writer.case("each exported variable is explained", list(unexplained_data(data, interfaces)))
+    public = "\n".join(path.read_text() for path in sorted((root / "include/warp").glob("*.h")))
+    writer.case("each macro of the public headers is explained",
+                list(unexplained_macros(public, interfaces)))
     writer.case("each installed program has a page",
                 [f"{name} has none" for name in programs(given.build)
                  if (name, "1") not in names])
@@ -145,6 +196,9 @@ def main():
     writer.case("each environment variable is explained",
                 [f"{name} is on no page" for name in variables(root)
                  if not any(f".It Ev {name}\n" in text for text in pages.values())])
+    read, shown = am_variables(root), am_variables_shown((root / "man/amudp.7").read_text())
+    writer.case("each environment variable of jobs is explained, and read",
+                [f"{name} is read or explained only" for name in sorted(read ^ shown)])
     manual = (root / "man/warpsock.1").read_text()
     options = OPTION.findall("".join(path.read_text()
                                      for path in sorted((root / "apps/warpsock").glob("*.[ch]"))))
@@ -158,8 +212,10 @@ def main():
     writer.case("calls are shown as they are",
                 [wrong for page, text in pages.items()
                  for wrong in wrong_calls(page, text, declared)])
-    writer.case("the header's calls and the launcher's options are seen",
-                [] if len(declared) > 30 and options else [str(declared), str(options)])
+    writer.case("what is to be explained is seen",
+                [f"too few: {len(some)}, {some}"
+                 for some, least in [(declared, 30), (options, 1), (data, 7), (read, 30),
+                                     (macros(public), 70)] if len(some) < least])
     writer.finish()
 
 

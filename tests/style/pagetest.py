@@ -58,6 +58,51 @@ def complaints(text):
             *pages.wrong_calls(page, text, pages.calls(HEADER))]
 
 
+MACROS = """
+#define WARP_X_H
+#define AMUDP_QX(a) a
+#define AMUDP_A16(a) a
+#define AM_RequestI0(a) AMUDP_QX(a)
+#define AM_RequestI16(a) AMUDP_QX(a)
+#define AMX_Go(a) a
+#define EBAD 1
+"""
+EXPLAINED = """.Sh NAME
+.Nm AM_RequestIN ,
+.Nm a_table
+.Sh DESCRIPTION
+.Fn AMX_Go
+fails with
+.Dv EBAD .
+.Bl -tag
+.It Va const char *a_label
+.It Ev DEPTH , Ev DELAY
+.El
+"""
+
+# what is changed in the page that explains names, into what, how many complaints there are then
+GAPS = [
+    ("nothing", "", "", 0),
+    ("a macro that is only mentioned", ".Nm AM_RequestIN ,", ".Nm x ,\n.Fn AM_RequestIN ,", 1),
+    ("a family by one of its members", "AM_RequestIN", "AM_RequestI0", 1),
+    ("an alias", "AMX_Go", "AMX_Stop", 1),
+    ("a constant", "EBAD", "EGOOD", 1),
+    ("a part of a constant's name", "EBAD", "EBADLY", 1),
+    ("a variable of a library", "a_table", "a_tables", 1),
+    ("its entry", ".It Va const char *a_label", ".Va a_label", 1),
+    ("a variable of the environment", " , Ev DELAY", "", 1),
+    ("one that nobody reads", "Ev DELAY", "Ev DELAY , Ev DREAM", 1),
+]
+
+
+def gaps(text):
+    read = {"".join(names) for names in pages.AM_VARIABLE.findall(
+        'am_env_int("DEPTH", 1); getenv("AMUDP_SLAVE_RANK"); microseconds("DELAY", 2);')}
+    return [*pages.unexplained_macros(MACROS, [text]),
+            *pages.unexplained_data(["a_table", "a_label"], [text]),
+            *(read ^ pages.am_variables_shown(text))]
+
+
 def lint_of(text):
     """What mandoc says of a page."""
     with tempfile.TemporaryDirectory() as name:
@@ -71,6 +116,9 @@ def main():
     for what, old, new, count in LIES:
         found = complaints(PAGE.replace(old, new, 1) if old else PAGE)
         writer.case(f"changed: {what}", [] if len(found) == count else [str(found)])
+    for what, old, new, count in GAPS:
+        found = gaps(EXPLAINED.replace(old, new, 1) if old else EXPLAINED)
+        writer.case(f"left out: {what}", [] if len(found) == count else [str(found)])
     names = pages.NAME.findall(pages.name_section(PAGE))
     writer.case("names of a page", [] if names == ["warp_one", "warp_two"] else [str(names)])
     found = pages.REFERENCE.findall(PAGE)

@@ -13,7 +13,7 @@
 
 #define SETTLE_NS (20 * BASE_NS_PER_MS) /* which a wire takes at most */
 
-static int ran, returned;
+static int ran, returned, why, what;
 
 static void on_request(void *token)
 {
@@ -23,6 +23,8 @@ static void on_request(void *token)
 static void on_returned(int status, op_t opcode, void *token)
 {
 	returned++;
+	why = status;
+	what = opcode;
 }
 
 static int stranger(void)
@@ -298,4 +300,26 @@ Test(hostile, fragments_that_disagree)
 	pair_until(&p, rx->state == AM_RX_REFUSED);
 	cr_assert_eq(rx->reason, EBADARGS);
 	still_served(&p);
+}
+
+/* What stands in the slot of a true message's fragments: its sender is told. */
+Test(hostile, fragments_that_disagree_with_a_true_message)
+{
+	static uint8_t data[3000];
+	struct pair p;
+
+	setenv("AMUDP_MAX_PACKET", "1400", 1);
+	open_served(&p);
+	fragment_fire(&p, 1600);
+	AM_Request0(p.ep[0], 0, 1); /* it takes the slot that was used */
+	AM_RequestI0(p.ep[0], 0, 1, data, sizeof(data));
+	pair_until(&p, returned && p.ep[0]->outstanding == 0);
+	cr_assert_eq(why, EBADARGS);
+	cr_assert_eq(what, AM_REQUEST_IM);
+	settle(&p);
+	cr_assert_eq(returned, 1);
+	cr_assert_eq(ran, 2);
+	AM_Request0(p.ep[0], 0, 1);
+	pair_until(&p, ran == 3 && p.ep[0]->outstanding == 0);
+	pair_close(&p);
 }
