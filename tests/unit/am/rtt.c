@@ -28,6 +28,22 @@ Test(rtt, first_sample)
 	cr_assert_eq(am_rtt_timeout(&r, false, 0), 2400 * US);
 }
 
+/* The gains are 1/8 and 1/4, and the deviation is from the estimate that was. */
+Test(rtt, second_and_third_sample)
+{
+	struct am_rtt r;
+
+	am_rtt_init(&r);
+	am_rtt_sample(&r, 800 * US);
+	am_rtt_sample(&r, 1600 * US);
+	cr_assert_eq(r.srtt, 900 * US);
+	cr_assert_eq(r.rttvar, 500 * US);
+	am_rtt_sample(&r, 100 * US);
+	cr_assert_eq(r.srtt, 800 * US);
+	cr_assert_eq(r.rttvar, 575 * US);
+	cr_assert_eq(am_rtt_timeout(&r, false, 0), 3100 * US);
+}
+
 Test(rtt, floors)
 {
 	struct am_rtt r;
