@@ -113,6 +113,7 @@ static int boot_receive(bool *route)
 
 static int output_route(uint32_t channel, int target, FILE *stream)
 {
+	size_t size = (size_t)base_max(am_env_int("LINEBUFFERSZ", 1024), 64);
 	int fd = channel_open(channel, (uint32_t)am_job.rank);
 
 	if (fd < 0)
@@ -120,7 +121,8 @@ static int output_route(uint32_t channel, int target, FILE *stream)
 	fflush(stream);
 	dup2(fd, target);
 	close(fd);
-	setvbuf(stream, NULL, _IOLBF, (size_t)base_max(am_env_int("LINEBUFFERSZ", 1024), 64));
+	/* without memory of ours libc makes it as long as it likes; it is the stream's for good */
+	setvbuf(stream, malloc(size), _IOLBF, size);
 	return 0;
 }
 

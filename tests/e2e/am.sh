@@ -96,6 +96,7 @@ check "ssh takes the servers in turn" 0 "^alpha alpha beta" \
 check "a custom command" 0 "^P1 of 2 done" env MASTERIP=127.0.0.1 CSPAWN_ROUTE_OUTPUT=1 \
 	CSPAWN_CMD='for i in $(seq %N); do %C & done; wait' "$tmp/classic" 2 C 10
 check "no machines for ssh" 1 "SSH_SERVERS names no machine" "$tmp/classic" 2 S
+check "ssh is the way unless another is named" 1 "SSH_SERVERS names no machine" "$tmp/classic" 2
 
 check "the exit code is the job's" 7 "^rank 2" "$tmp/endings" 3 L exit 7
 check "a rank that is killed" 137 "rank 1 .*killed by signal 9" "$tmp/endings" 3 L kill
@@ -139,7 +140,7 @@ console_dies() {
 export -f console_dies gone
 check "the console is killed, and no worker is left" 0 "^ +3 ended" bash -c console_dies
 check "lines are whole and complete" 0 "^ok: 4000 whole lines" sh -c \
-	"$tmp/endings 4 L print | grep -cE '^<[0-9a-f]{60}>\$' | sed 's/^4000\$/ok: & whole lines/'"
+	"$tmp/endings 4 L print | grep -cE '^<[0-9a-f]{200}>\$' | sed 's/^4000\$/ok: & whole lines/'"
 
 # the environment, as far as unit tests do not see it
 cat >"$tmp/env" <<'ENV'
@@ -184,8 +185,10 @@ done
 check "the letters of CSPAWN_CMD" 0 "^2 a,b .*/endings /there %" env CSPAWN_SERVERS=a,b \
 	CSPAWN_DIRECTORY=/there MASTERIP=127.0.0.1 \
 	CSPAWN_CMD='echo %N %M %P %D %%; %C & %C & wait' "$tmp/endings" 2 C
-check "LINEBUFFERSZ" 0 "^ok: 4000 whole lines" sh -c "LINEBUFFERSZ=64 \
-	$tmp/endings 4 L print | grep -cE '^<[0-9a-f]{60}>\$' | sed 's/^4000\$/ok: & whole lines/'"
+check "LINEBUFFERSZ" 0 "^room for 64\$" env LINEBUFFERSZ=64 "$tmp/endings" 2 L buffer
+check "the same unless set" 0 "^room for 1024\$" "$tmp/endings" 2 L buffer
+check "a line may be longer than LINEBUFFERSZ" 0 "^ok: 4000 whole lines" sh -c "LINEBUFFERSZ=64 \
+	$tmp/endings 4 L print | grep -cE '^<[0-9a-f]{200}>\$' | sed 's/^4000\$/ok: & whole lines/'"
 check "VERBOSEENV" 0 "ENV parameter: NETWORKDEPTH = 6" env VERBOSEENV=1 NETWORKDEPTH=6 \
 	"$tmp/endings" 2 L
 check "FS_SYNC" 0 "^the file system is synced" env FS_SYNC=YES "$tmp/endings" 2 L

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -76,7 +77,7 @@ static void print(void)
 
 	for (i = 0; i < 1000; i++) {
 		putchar('<');
-		for (j = 0; j < 60; j++)
+		for (j = 0; j < 200; j++)
 			putchar("0123456789abcdef"[(i + j) % 16]);
 		puts(">");
 	}
@@ -168,6 +169,8 @@ int main(int argc, char **argv)
 		pause();
 	if (!strcmp(way, "depth"))
 		depth(ep);
+	if (!strcmp(way, "buffer"))
+		printf("room for %zu\n", __fbufsize(stdout));
 	if (!strcmp(way, "linger"))
 		poll_for(eb, 3);
 	if (!strcmp(way, "tell"))
