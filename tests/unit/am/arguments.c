@@ -243,6 +243,7 @@ Test(arguments, environment)
 		{ "REQUESTTIMEOUT_INITIAL", "often", OPTION(options.timeout_initial), 100000000 },
 		{ "REQUESTTIMEOUT_MAX", "80", OPTION(options.timeout_max), 80000 },
 		{ "REQUESTTIMEOUT_MAX", "0", OPTION(options.timeout_max), BASE_NEVER },
+		{ "REQUESTTIMEOUT_MAX", "-1", OPTION(options.timeout_max), BASE_NEVER },
 		{ "REQUESTTIMEOUT_BACKOFF", "3", OPTION(options.backoff), 3 },
 		{ "REQUESTTIMEOUT_BACKOFF", "0", OPTION(options.backoff), 1 },
 		{ "SENDDEPTH", "5", OPTION(options.send_depth), 5 },
