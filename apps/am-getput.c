@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * am-getput: every rank puts a block into each rank's segment, gets it back and compares.
+ * am-getput: every rank puts a block into each rank's segment, gets it back and compares. Timed
+ * are the transfers alone, and those to itself only when there is nobody else.
  *
  *	am-getput N L [OCTETS [ROUNDS|SECONDSs]]
  */
@@ -14,7 +15,21 @@
 
 enum { PUT = 1, DONE, GOT };
 
+struct result {
+	int bad;
+	double seconds;
+	double octets;
+};
+
 static int done, got;
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
 
 static void on_put(void *token, void *buf, int n)
 {
@@ -31,24 +46,57 @@ static void on_got(void *token, void *buf, int n)
 	got++;
 }
 
+static void fill(unsigned char *block, int octets, int value)
+{
+	int i;
+
+	for (i = 0; i < octets; i++)
+		block[i] = (unsigned char)(value + (i >> 8) * 31 + i);
+}
+
 /* The segment: a block from each rank, then one block to get into. */
-static int round_trip(eb_t eb, ep_t ep, unsigned char *segment, unsigned char *block, int octets,
-		      int peer, int value)
+static void round_trip(eb_t eb, ep_t ep, unsigned char *segment, unsigned char *block, int octets,
+		       int peer, int value, struct result *result)
 {
 	int me = AMUDP_SPMDMyProc(), n = AMUDP_SPMDNumProcs();
 	uintptr_t mine = (uintptr_t)me * (uintptr_t)octets;
 	uintptr_t back = (uintptr_t)n * (uintptr_t)octets;
+	double start;
 
-	memset(block, value, (size_t)octets);
+	fill(block, octets, value);
 	memset(segment + back, ~value, (size_t)octets);
 	done = got = 0;
+	start = now();
 	AM_RequestXfer0(ep, peer, mine, PUT, block, octets);
 	while (!done)
 		AM_Poll(eb);
 	AM_GetXfer0(ep, peer, mine, GOT, back, octets);
 	while (!got)
 		AM_Poll(eb);
-	return memcmp(segment + back, block, (size_t)octets) != 0;
+	if (peer != me || n == 1) {
+		result->seconds += now() - start;
+		result->octets += 2.0 * octets;
+	}
+	result->bad += memcmp(segment + back, block, (size_t)octets) != 0;
+}
+
+/* All ranks move octets at once: the time is that of the one that took longest. */
+static int report(const struct result *all, int n, int rounds, int octets)
+{
+	struct result sum = { 0 };
+	int i;
+
+	for (i = 0; i < n; i++) {
+		sum.bad += all[i].bad;
+		sum.octets += all[i].octets;
+		if (all[i].seconds > sum.seconds)
+			sum.seconds = all[i].seconds;
+	}
+	if (AMUDP_SPMDMyProc() == 0)
+		printf("%d ranks, %d rounds of %d octets: %d damaged, %.6f s, %.0f octets/s\n", n,
+		       rounds, octets, sum.bad, sum.seconds,
+		       sum.seconds > 0 ? sum.octets / sum.seconds : 0.0);
+	return sum.bad;
 }
 
 static bool is_over(const char *limit, int round, time_t start)
@@ -60,9 +108,9 @@ int main(int argc, char **argv)
 {
 	const char *limit;
 	time_t start = time(NULL);
-	int octets, i, r, n, bad = 0, total = 0;
+	struct result mine = { 0 }, *all;
 	unsigned char *segment, *block;
-	int *all;
+	int octets, i, r, n, bad;
 	uint64_t pid;
 	eb_t eb;
 	ep_t ep;
@@ -74,7 +122,8 @@ int main(int argc, char **argv)
 	n = AMUDP_SPMDNumProcs();
 	segment = malloc((size_t)(n + 1) * (size_t)octets);
 	block = malloc((size_t)octets);
-	all = calloc((size_t)n, sizeof(int));
+	all = calloc((size_t)n, sizeof(*all));
+	memset(segment, 0, (size_t)(n + 1) * (size_t)octets); /* so that its pages are there */
 	AM_SetSeg(ep, segment, (uintptr_t)(n + 1) * (uintptr_t)octets);
 	AM_SetHandler(ep, PUT, on_put);
 	AM_SetHandler(ep, DONE, on_done);
@@ -82,13 +131,10 @@ int main(int argc, char **argv)
 	AMUDP_SPMDBarrier();
 	for (r = 0; !is_over(limit, r, start); r++) {
 		for (i = 0; i < n; i++)
-			bad += round_trip(eb, ep, segment, block, octets, i, r * 7 + i);
+			round_trip(eb, ep, segment, block, octets, i, r * 7 + i, &mine);
 	}
-	AMUDP_SPMDAllGather(&bad, all, sizeof(bad));
-	for (i = 0; i < n; i++)
-		total += all[i];
-	if (AMUDP_SPMDMyProc() == 0)
-		printf("%d ranks, %d rounds of %d octets: %d damaged\n", n, r, octets, total);
+	AMUDP_SPMDAllGather(&mine, all, sizeof(mine));
+	bad = report(all, n, r, octets);
 	AMUDP_SPMDBarrier();
-	AMUDP_SPMDExit(total != 0);
+	AMUDP_SPMDExit(bad != 0);
 }

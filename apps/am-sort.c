@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * am-sort: a distributed sort. Each rank has random keys, sends each to the rank that owns its
- * range in blocks, sorts what came, and the ranks check order, number and sum together.
+ * range in blocks, sorts what came, and the ranks check order, number and sum together. Timed are
+ * sending and sorting, until the last rank has done.
  *
  *	am-sort N L [KEYS-PER-RANK]
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "include/warp/amudp_spmd.h"
 
@@ -24,6 +26,14 @@ struct summary {
 static uint32_t *mine;
 static size_t have, room;
 static long taken;
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
 
 static void on_keys(void *token, void *buf, int n)
 {
@@ -124,8 +134,9 @@ static int check(const struct summary *before, const struct summary *after, int 
 int main(int argc, char **argv)
 {
 	struct summary before, after, *all_before, *all_after;
+	double seconds, keys = 0;
 	uint64_t pid;
-	int n, bad;
+	int i, n, bad;
 	eb_t eb;
 	ep_t ep;
 
@@ -137,15 +148,21 @@ int main(int argc, char **argv)
 	AM_SetHandler(ep, KEYS, on_keys);
 	AM_SetHandler(ep, TAKEN, on_taken);
 	AMUDP_SPMDBarrier();
+	seconds = now();
 	before = scatter(eb, ep, n, argc > 1 ? atol(argv[1]) : 100000);
 	AMUDP_SPMDBarrier();
 	qsort(mine, have, sizeof(uint32_t), by_value);
+	AMUDP_SPMDBarrier();
+	seconds = now() - seconds;
 	after = summarise(n);
 	AMUDP_SPMDAllGather(&before, all_before, sizeof(before));
 	AMUDP_SPMDAllGather(&after, all_after, sizeof(after));
 	bad = check(all_before, all_after, n);
+	for (i = 0; i < n; i++)
+		keys += (double)all_before[i].count;
 	if (AMUDP_SPMDMyProc() == 0)
-		printf("%d ranks: %s\n", n, bad ? "WRONG" : "sorted");
+		printf("%d ranks: %s, %.0f keys, %.6f s, %.0f keys/s\n", n,
+		       bad ? "WRONG" : "sorted", keys, seconds, keys / seconds);
 	AMUDP_SPMDBarrier();
 	AMUDP_SPMDExit(bad);
 }

@@ -21,7 +21,7 @@ MAY = {
         "no network of its own is to be had",
         "no network namespace with a TUN device is to be had", "no namespace or TAP: ",
         "this host has no /dev/net/tun", "the kernel gives no ring",
-        "the kernel's buffers hold too little",
+        "the kernel's buffers hold too little", "this machine has too little memory",
         "threads cannot be traced here", "this machine has no IPv6",
     ),
     "the host's set-up": (
