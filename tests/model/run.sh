@@ -35,6 +35,11 @@ model am_slot "exactly once, 3 messages, 2 packets each way" 0
 model am_slot "exactly once, 4 messages, 3 packets each way" 0 -DMESSAGES=4 -DCAPACITY=3
 model am_slot "returned or once, 3 messages" 0 -DGIVE_UP
 model am_slot "a one-bit number is not enough when packets overtake" some -DONE_BIT -DMESSAGES=4
+model am_slot "refused or once, of requests and of replies" 0 -DREFUSES
+model am_slot "that a reply was refused must be kept" some -DREFUSES -DTOLD_AGAIN
+model am_slot "a new incarnation runs what was not answered, once" 0 -DRENEWS
+model am_slot "packets must tell which incarnation they are for" some -DRENEWS -DUNNAMED
+model am_slot "answers of a predecessor must not be taken" some -DRENEWS -DBELATED
 one_mover=(-DMOVERS=1 -DOCTETS=3)
 model bell "who sleeps is woken, two others" 0
 model bell "who sleeps is woken, one other" 0 "${one_mover[@]}"
