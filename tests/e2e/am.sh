@@ -139,8 +139,8 @@ console_dies() {
 }
 export -f console_dies gone
 check "the console is killed, and no worker is left" 0 "^ +3 ended" bash -c console_dies
-check "lines are whole and complete" 0 "^ok: 4000 whole lines" sh -c \
-	"$tmp/endings 4 L print | grep -cE '^<[0-9a-f]{200}>\$' | sed 's/^4000\$/ok: & whole lines/'"
+check "lines are whole and complete" 0 "^ok: 4000 whole lines" sh -c "$tmp/endings 4 L print |
+	grep -cE '^<[0-9a-f]{200}>\$' | sed 's/^4000\$/ok: & whole lines/'"
 
 # the environment, as far as unit tests do not see it
 cat >"$tmp/env" <<'ENV'
