@@ -23,11 +23,70 @@
 
 #define IDLE_POLLS 256	     /* empty polls, each time a process gives its processor away ... */
 #define IDLE_POLLS_CROWDED 8 /* ... and those before each of the rest, with too many processes */
-#define WAIT_FDS 32
+
+bool am_crowded;
 
 static struct base_list bundles = BASE_LIST_INIT(bundles);
 static int bundle_count;
 static pthread_mutex_t bundles_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* What one thread sleeps on: sets stay with the bundle, as many as ever slept in it at once. */
+struct am_wait_set {
+	struct am_wait_set *next;
+	nfds_t room;
+	struct pollfd fds[];
+};
+
+static nfds_t descriptors_count(const struct amudp_eb *eb)
+{
+	const struct base_list *node;
+	nfds_t n = 1; /* of a collective */
+
+	for (node = eb->endpoints.next; node != &eb->endpoints; node = node->next)
+		n += 2 * (nfds_t)base_list_entry(node, struct amudp_ep, node)->num_nics;
+	return n;
+}
+
+static struct am_wait_set *wait_set_grow(struct am_wait_set *set, nfds_t room)
+{
+	struct am_wait_set *bigger = realloc(set, sizeof(*set) + room * sizeof(set->fds[0]));
+
+	if (!bigger)
+		return NULL;
+	if (!set)
+		bigger->next = NULL;
+	bigger->room = room;
+	return bigger;
+}
+
+/* One with room for all; NULL: no memory. */
+static struct am_wait_set *wait_set_get(struct amudp_eb *eb)
+{
+	struct am_wait_set *set = eb->wait_sets;
+	nfds_t room = descriptors_count(eb);
+
+	if (!set || set->room < room)
+		set = wait_set_grow(set, room);
+	if (set)
+		eb->wait_sets = set->next;
+	return set;
+}
+
+static void wait_set_put(struct amudp_eb *eb, struct am_wait_set *set)
+{
+	set->next = eb->wait_sets;
+	eb->wait_sets = set;
+}
+
+static void wait_sets_free(struct amudp_eb *eb)
+{
+	struct am_wait_set *set;
+
+	while ((set = eb->wait_sets)) {
+		eb->wait_sets = set->next;
+		free(set);
+	}
+}
 
 int AM_AllocateBundle(int type, eb_t *endb)
 {
@@ -71,6 +130,7 @@ int AM_FreeBundle(eb_t bundle)
 	base_list_remove(&bundle->node);
 	bundle_count--;
 	pthread_mutex_unlock(&bundles_lock);
+	wait_sets_free(bundle);
 	pthread_mutex_destroy(&bundle->lock);
 	bundle->magic = 0;
 	free(bundle);
@@ -99,7 +159,7 @@ int am_bundle_poll(struct amudp_eb *eb)
 /* A yield that finds nobody takes as long as many polls of a driver past the kernel. */
 static bool should_yield(const struct amudp_eb *eb)
 {
-	if (eb->crowded)
+	if (am_crowded)
 		return eb->idle > IDLE_POLLS_CROWDED;
 	return eb->idle && eb->idle % IDLE_POLLS == 0;
 }
@@ -119,13 +179,12 @@ int AM_Poll(eb_t bundle)
 	return AM_OK;
 }
 
-/* Adds the descriptors to wait for; returns their number, and when to wake up anyway. */
-static int wait_set(struct amudp_eb *eb, struct pollfd *fds, uint64_t *deadline)
+/* What is held goes out before a sleep; returns when to wake up anyway. */
+static uint64_t sleep_prepare(struct amudp_eb *eb)
 {
+	uint64_t deadline = BASE_NEVER;
 	struct base_list *node, *next;
-	int i, n = 0;
 
-	*deadline = BASE_NEVER;
 	base_list_foreach(node, next, &eb->endpoints) {
 		struct amudp_ep *ep = base_list_entry(node, struct amudp_ep, node);
 
@@ -133,31 +192,47 @@ static int wait_set(struct amudp_eb *eb, struct pollfd *fds, uint64_t *deadline)
 		am_queue_flush(ep);
 		ep->sleeps = true;
 		ep->slept = ep->epoch;
-		*deadline = base_min(*deadline, am_endpoint_deadline(ep));
-		for (i = 0; i < ep->num_nics && n < WAIT_FDS - 2; i++) {
-			/* poll() passes a negative descriptor over */
+		deadline = base_min(deadline, am_endpoint_deadline(ep));
+	}
+	return deadline;
+}
+
+/* Returns the number of descriptors; poll() passes a negative one over. */
+static nfds_t wait_set_fill(const struct amudp_eb *eb, struct pollfd *fds)
+{
+	const struct base_list *node;
+	nfds_t n = 0;
+	int i;
+
+	for (node = eb->endpoints.next; node != &eb->endpoints; node = node->next) {
+		const struct amudp_ep *ep = base_list_entry(node, struct amudp_ep, node);
+
+		for (i = 0; i < ep->num_nics; i++) {
 			fds[n++] = (struct pollfd){ .fd = ep->nics[i]->wait_fd, .events = POLLIN };
 			fds[n++] = (struct pollfd){ .fd = ep->nics[i]->also_fd, .events = POLLIN };
 		}
 	}
-	if (eb->extra_fd >= 0)
-		fds[n++] = (struct pollfd){ .fd = eb->extra_fd, .events = POLLIN };
+	fds[n++] = (struct pollfd){ .fd = eb->extra_fd, .events = POLLIN };
 	return n;
 }
 
 static void bundle_sleep(struct amudp_eb *eb)
 {
-	struct pollfd fds[WAIT_FDS];
+	uint64_t left = base_deadline_left(sleep_prepare(eb), base_now());
+	struct am_wait_set *set = wait_set_get(eb);
 	struct timespec ts;
-	uint64_t deadline, left;
-	int n = wait_set(eb, fds, &deadline);
+	nfds_t n = 0;
 
-	left = base_deadline_left(deadline, base_now());
-	left = base_min(left, BASE_NS_PER_S);
+	/* without a set nothing wakes us: look again soon */
+	left = base_min(left, set ? BASE_NS_PER_S : BASE_NS_PER_MS);
+	if (set)
+		n = wait_set_fill(eb, set->fds);
 	ts = (struct timespec){ (time_t)(left / BASE_NS_PER_S), (long)(left % BASE_NS_PER_S) };
 	am_bundle_unlock(eb);
-	ppoll(fds, (nfds_t)n, &ts, NULL);
+	ppoll(set ? set->fds : NULL, n, &ts, NULL);
 	am_bundle_lock(eb);
+	if (set)
+		wait_set_put(eb, set);
 }
 
 void am_bundle_wait(struct amudp_eb *eb, uint64_t *spin_until)
@@ -172,7 +247,7 @@ void am_bundle_wait(struct amudp_eb *eb, uint64_t *spin_until)
 	}
 	now = base_now();
 	if (!*spin_until)
-		*spin_until = now + (ep && !eb->crowded ? ep->options.spin : 0);
+		*spin_until = now + (ep && !am_crowded ? ep->options.spin : 0);
 	if (AMUDP_PoliteSync || now >= *spin_until)
 		bundle_sleep(eb);
 }

@@ -12,6 +12,7 @@
 
 #include "am/bundle.h"
 #include "am/env.h"
+#include "am/job.h"
 #include "am/live.h"
 #include "am/path.h"
 #include "am/queue.h"
@@ -189,6 +190,7 @@ int AM_FreeEndpoint(ep_t ea)
 		am_return_error(AM_ERR_BAD_ARG, "no endpoint");
 	eb = ea->bundle;
 	am_bundle_lock(eb);
+	am_job_endpoint_forget(ea);
 	am_queue_flush(ea);
 	base_list_remove(&ea->node);
 	endpoint_destroy(ea);

@@ -55,13 +55,32 @@ static bool readable(int fd)
 	return poll(&pfd, 1, 0) > 0;
 }
 
+/* poll() passes a negative descriptor over. */
+static void wait_unpolled(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	while (poll(&pfd, 1, -1) <= 0)
+		;
+}
+
+void am_job_endpoint_forget(const struct amudp_ep *ep)
+{
+	if (ep == am_job.endpoint)
+		am_job.endpoint = NULL;
+}
+
 void am_job_wait_fd(int fd)
 {
-	struct amudp_eb *eb = am_job.bundle;
+	struct amudp_eb *eb;
 	uint64_t spin = 0;
 
-	if (!eb)
+	if (!am_job.endpoint) {
+		wait_unpolled(fd);
 		return;
+	}
+	/* the program may have moved it since the job began */
+	eb = am_job.endpoint->bundle;
 	am_bundle_lock(eb);
 	eb->extra_fd = fd;
 	while (fd < 0 || !readable(fd))

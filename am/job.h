@@ -27,14 +27,15 @@ struct am_job {
 	uint64_t nonce;
 	uint32_t address; /* to bind to, network order */
 	bool ending;
-	eb_t bundle;
-	ep_t endpoint;
+	ep_t endpoint; /* NULL: the program has freed it */
 	void (*exit_callback)(int code);
 };
 
 extern struct am_job am_job;
 
-/* Polls the job's bundle until the descriptor can be read. */
+/* The endpoint is being freed: if it is the job's, nobody polls it any more. */
+void am_job_endpoint_forget(const struct amudp_ep *ep);
+/* Polls the bundle that the job's endpoint is in until the descriptor can be read. */
 void am_job_wait_fd(int fd);
 /* Flushes what the program printed, as far as no other thread holds the stream, and leaves. */
 void am_job_leave(int code) __attribute__((noreturn));

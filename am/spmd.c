@@ -35,7 +35,7 @@ static int depth_choose(int networkdepth)
 	return base_min(base_max(depth, 1), AMUDP_MAX_NETWORKDEPTH);
 }
 
-static int endpoint_make(void)
+static int endpoint_make(eb_t *eb)
 {
 	en_t name;
 	int ret;
@@ -43,9 +43,9 @@ static int endpoint_make(void)
 	AMUDP_SetUDPInterface(am_job.address);
 	ret = AM_Init();
 	if (ret == AM_OK)
-		ret = AM_AllocateBundle(AM_SEQ, &am_job.bundle);
+		ret = AM_AllocateBundle(AM_SEQ, eb);
 	if (ret == AM_OK)
-		ret = AM_AllocateEndpoint(am_job.bundle, &am_job.endpoint, &name);
+		ret = AM_AllocateEndpoint(*eb, &am_job.endpoint, &name);
 	if (ret == AM_OK)
 		ret = AMUDP_SetJobNonce(am_job.endpoint, am_job.nonce);
 	if (ret == AM_OK)
@@ -71,7 +71,7 @@ static void crowd_check(const struct sockaddr_in *names)
 
 	for (i = 0; i < am_job.size; i++)
 		here += names[i].sin_addr.s_addr == names[am_job.rank].sin_addr.s_addr;
-	am_job.bundle->crowded = here > sysconf(_SC_NPROCESSORS_ONLN);
+	am_crowded = here > sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 static int ranks_connect(int networkdepth)
@@ -111,14 +111,13 @@ static int worker_start(int networkdepth, uint64_t *networkpid, eb_t *eb, ep_t *
 
 	am_live_rank = (uint32_t)am_job.rank;
 	freeze_wait();
-	ret = endpoint_make();
+	ret = endpoint_make(eb);
 	if (ret == AM_OK)
 		ret = ranks_connect(networkdepth);
 	if (ret != AM_OK)
 		return ret;
 	if (networkpid)
 		*networkpid = am_job.id;
-	*eb = am_job.bundle;
 	*ep = am_job.endpoint;
 	return AM_OK;
 }

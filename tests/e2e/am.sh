@@ -33,7 +33,9 @@ gcc -std=gnu99 -I"$include" "$here/am-compat/classic.c" -o "$tmp/classic" "${lin
 	g++ -x c++ -Wall -Werror -I"$include" "$here/am-compat/macros.c" -x none \
 		-o "$tmp/macrospp" "${link[@]}" &&
 	gcc -std=gnu11 -Wall -I"$include" "$here/am-compat/endings.c" -o "$tmp/endings" \
-		"${link[@]}" ||
+		"${link[@]}" &&
+	gcc -std=gnu11 -Wall -I"$include" "$here/am-compat/parallel.c" -o "$tmp/parallel" \
+		-pthread "${link[@]}" ||
 	{ echo "1..0 # SKIP programs do not compile against this build"; exit 1; }
 
 check "a C program for AMUDP, 1 rank" 0 "^P0 of 1 done" "$tmp/classic" 1 L
@@ -49,6 +51,10 @@ check "every macro of a message, 8 ranks" 0 "^rank 7: 102 answers, 0 wrong" "$tm
 check "every name of the interface, polled" 0 "^rank 7: 0 wrong" "$tmp/interface" 8 L poll
 check "every macro of a message, polled" 0 "^rank 7: 102 answers, 0 wrong" "$tmp/macros" 8 L poll
 check "a process leaves by its own way" 0 "^rank 1 leaves by its own way" "$tmp/interface" 2 L
+check "ranks with threads, in a bundle for them" 0 "^rank 3: 0 wrong" "$tmp/parallel" 4 L
+check "ranks with threads, without spinning" 0 "^rank 2: 0 wrong" env AMUDP_SPIN=0 \
+	"$tmp/parallel" 4 L
+check "ranks that leave without an endpoint" 0 "^rank 3: 0 wrong" "$tmp/parallel" 4 L free
 check "amudprun" 0 "^3 ranks: sorted" "$apps/amudprun" -np 3 -spawn L "$apps/am-sort" 1000
 check "amudprun -N" 0 "^2 ranks: sorted" "$apps/amudprun" -N 2 -spawn l "$apps/am-sort" 1000
 check "amudprun -n" 0 "^4 ranks: sorted" "$apps/amudprun" -n 4 -spawn L "$apps/am-sort" 1000
