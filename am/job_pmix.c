@@ -5,12 +5,18 @@
  * The launcher has the console, the exit codes and the killing; ranks are told by PMIx, and
  * collectives are a put, a fence that collects, and a get of each rank's data. Fences do not
  * poll: a thread waits in one while the caller serves its endpoint.
+ *
+ * A good end is one for all, and leaves them time to flush what they printed, which PMIx's abort
+ * does not. It is published, and every rank has a look-up under way that is answered then. Slurm
+ * does not publish; it passes an event on, to the ranks of the same machine. To Open MPI's mpirun
+ * an event is no way: version 4.1 hangs of it.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <pmix.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,8 +33,9 @@
  * The library is loaded when a launcher asks for it and not before: programs that are started
  * otherwise need not have it.
  */
-#define PMIX_CALLS(x) \
-	x(Abort) x(Commit) x(Fence) x(Finalize) x(Get) x(Info_load) x(Init) x(Put) x(Value_destruct)
+#define PMIX_CALLS(x)                                                                    \
+	x(Abort) x(Commit) x(Fence) x(Finalize) x(Get) x(Info_load) x(Init) x(Lookup_nb) \
+		x(Notify_event) x(Publish) x(Put) x(Register_event_handler) x(Value_destruct)
 
 static struct {
 #define MEMBER(name) __typeof__(&PMIx_##name) name;
@@ -58,6 +65,8 @@ static int library_load(void)
 #undef LOOK_UP
 	return 0;
 }
+
+#define END_EVENT (PMIX_EXTERNAL_ERR_BASE - 0xA2)
 
 static pmix_proc_t self;
 static uint32_t serial; /* of collectives: every put has a key of its own */
@@ -92,6 +101,14 @@ static void *fence_wait(void *arg)
 	f->status = pmix.Fence(&all, 1, &info, 1);
 	base_eventfd_ring(f->done_fd);
 	return NULL;
+}
+
+/* The thread that leaves has closed PMIx behind us: this one only waits for the end. */
+static int failed(int ret)
+{
+	while (ret < 0 && __atomic_load_n(&am_job.ending, __ATOMIC_ACQUIRE)) /* with end_claim's */
+		pause();
+	return ret;
 }
 
 static int fence(bool collect)
@@ -152,21 +169,109 @@ static int pmix_gather(const void *source, void *dest, size_t len)
 		ret = fence(true);
 	for (i = 0; i < am_job.size && ret == 0; i++)
 		ret = pmix_get(i, key, (uint8_t *)dest + (size_t)i * len, len);
-	return ret;
+	return failed(ret);
 }
 
 static int pmix_barrier(void)
 {
-	return fence(false);
+	return failed(fence(false));
 }
 
-/* A good end is the launcher's to see when all have left; a bad one ends the others. */
+/* One thread of a rank leaves: the program's by its call, or the one that heard of another's. */
+static bool end_claim(void)
+{
+	return !__atomic_exchange_n(&am_job.ending, true, __ATOMIC_ACQ_REL); /* with failed's */
+}
+
+static void *leave(void *unused)
+{
+	pmix.Finalize(NULL, 0);
+	am_job_leave(0);
+}
+
+/* On PMIx's own thread, which must not close it. */
+static void end_heard(void)
+{
+	sigset_t all, old;
+	pthread_t thread;
+
+	if (!end_claim())
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (pthread_create(&thread, NULL, leave, NULL) != 0)
+		am_job_leave(0);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void end_looked_up(pmix_status_t status, pmix_pdata_t *data, size_t n, void *unused)
+{
+	if (status == PMIX_SUCCESS && n > 0)
+		end_heard();
+}
+
+static void end_event(size_t id, pmix_status_t status, const pmix_proc_t *source,
+		      pmix_info_t *info, size_t n, pmix_info_t *results, size_t num_results,
+		      pmix_event_notification_cbfunc_fn_t done, void *arg)
+{
+	if (done)
+		done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, arg);
+	end_heard();
+}
+
+static void info_range(pmix_info_t *info)
+{
+	pmix_data_range_t range = PMIX_RANGE_SESSION;
+
+	PMIX_INFO_CONSTRUCT(info);
+	PMIX_INFO_LOAD(info, PMIX_RANGE, &range, PMIX_DATA_RANGE);
+}
+
+static char end_key[PMIX_MAX_NSLEN + 16];
+
+/* Which of the two the launcher can do, it says of each by itself. */
+static void end_listen(void)
+{
+	pmix_status_t code = END_EVENT;
+	char *keys[] = { end_key, NULL };
+	pmix_info_t info[2];
+	int one = 1;
+
+	snprintf(end_key, sizeof(end_key), "amudp.end.%s", self.nspace);
+	info_range(&info[0]);
+	PMIX_INFO_CONSTRUCT(&info[1]);
+	PMIX_INFO_LOAD(&info[1], PMIX_WAIT, &one, PMIX_INT);
+	pmix.Register_event_handler(&code, 1, NULL, 0, end_event, NULL, NULL);
+	pmix.Lookup_nb(keys, info, 2, end_looked_up, NULL);
+}
+
+static void end_tell(void)
+{
+	pmix_info_t info[2];
+	uint32_t code = 0;
+	bool yes = true;
+
+	info_range(&info[0]);
+	PMIX_INFO_CONSTRUCT(&info[1]);
+	PMIX_INFO_LOAD(&info[1], end_key, &code, PMIX_UINT32);
+	if (pmix.Publish(info, 2) != PMIX_ERR_NOT_SUPPORTED)
+		return;
+	/* by default Slurm itself hears every event, and kills the job */
+	PMIX_INFO_LOAD(&info[1], PMIX_EVENT_NON_DEFAULT, &yes, PMIX_BOOL);
+	pmix.Notify_event(END_EVENT, &self, PMIX_RANGE_NAMESPACE, &info[1], 1, NULL, NULL);
+}
+
+/* A bad end is the launcher's, which kills the others. */
 static void __attribute__((noreturn)) pmix_end(int code)
 {
-	if (code == 0)
+	while (!end_claim())
+		am_job_wait_fd(-1);
+	if (code == 0) {
+		end_tell();
 		pmix.Finalize(NULL, 0);
-	else
+	} else {
 		pmix.Abort(code, "AMUDP_SPMDExit", NULL, 0);
+	}
 	am_job_leave(code);
 }
 
@@ -220,6 +325,7 @@ int am_pmix_join(void)
 		return -EIO;
 	am_job.rank = (int)self.rank;
 	am_job.ops = &pmix_ops;
+	end_listen();
 	ret = size_get();
 	if (ret == 0)
 		ret = nonce_agree();

@@ -130,6 +130,12 @@ else
 	check "under srun, by PMIx" 0 "4 ranks: sorted" "${srun[@]}" -n 4 "$apps/am-sort" 5000
 	gcc -std=gnu11 -I"$include" "$here/am-compat/endings.c" -o "$tmp/endings" \
 		"$build/am/libamudp.so" "-Wl,-rpath,$build/am"
+	check "rank 0 ends the job under srun" 0 "callback of rank 2: 0" "${srun[@]}" -n 3 \
+		"$tmp/endings" first 0
+	gcc -std=gnu99 -I"$include" "$here/am-compat/interface.c" -o "$tmp/interface" \
+		"$build/am/libamudp.so" "-Wl,-rpath,$build/am"
+	check "every name of the interface, under srun" 0 "rank 2: 0 wrong" "${srun[@]}" -n 3 \
+		"$tmp/interface"
 	# a rank ends by itself or with the step, as it happens; neither is a signal's number
 	check "the exit code under srun" 12 "Exited with exit code 12|: Killed" "${srun[@]}" \
 		-n 3 "$tmp/endings" exit 12

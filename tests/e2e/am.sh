@@ -105,6 +105,10 @@ check "no machines for ssh" 1 "SSH_SERVERS names no machine" "$tmp/classic" 2 S
 check "ssh is the way unless another is named" 1 "SSH_SERVERS names no machine" "$tmp/classic" 2
 
 check "the exit code is the job's" 7 "^rank 2" "$tmp/endings" 3 L exit 7
+for code in 0 8; do
+	check "rank 0 ends the job, with $code" $code "callback of rank 2: $code" \
+		"$tmp/endings" 3 L first $code
+done
 check "a rank that is killed" 137 "rank 1 .*killed by signal 9" "$tmp/endings" 3 L kill
 check "a rank that returns" 3 "rank 1 .*code 3 without AMUDP_SPMDExit" "$tmp/endings" 3 L return
 check "a rank that aborts" 134 "rank 1 .*signal 6" "$tmp/endings" 3 L abort
@@ -171,6 +175,11 @@ check "AMUDP_NETWORKDEPTH is the same, and goes first" 0 "^7 under way" env NETW
 check "amudprun -depth" 0 "^8 under way" "$apps/amudprun" -np 2 -spawn L -depth 8 "$tmp/endings" \
 	depth
 check "SENDDEPTH" 0 "^5 under way" env NETWORKDEPTH=9 SENDDEPTH=5 "$tmp/endings" 2 L depth
+without=(env NETWORKDEPTH=9 SENDDEPTH=5 MASTERIP=127.0.0.1)
+check "what the console has, ranks without it take" 0 "^5 under way" "${without[@]}" \
+	CSPAWN_CMD='env -u SENDDEPTH %C & env -u SENDDEPTH %C & wait' "$tmp/endings" 2 C depth
+check "what a rank has itself goes first" 0 "^4 under way" "${without[@]}" \
+	CSPAWN_CMD='SENDDEPTH=4 %C & SENDDEPTH=4 %C & wait' "$tmp/endings" 2 C depth
 check "ENV_CMD and SSH_REMOTE_PATH" 0 "^$here\$" bash -c "notes env SSH_CMD=$tmp/ssh \
 	HOSTS=$tmp/hosts SSH_SERVERS=a MASTERIP=127.0.0.1 ENV_CMD=$tmp/env SSH_REMOTE_PATH=$here \
 	$tmp/endings 2 S"
@@ -333,6 +342,10 @@ done
 if command -v mpirun >/dev/null && grep -q PMIx_Fence "$build/am/libamudp.so"; then
 	mpi=(mpirun --allow-run-as-root --oversubscribe)
 	check "under mpirun, by PMIx" 0 "4 ranks: sorted" "${mpi[@]}" -np 4 "$apps/am-sort" 5000
+	check "every name of the interface, under mpirun" 0 "^rank 2: 0 wrong" "${mpi[@]}" -np 3 \
+		"$tmp/interface"
+	check "rank 0 ends the job under mpirun" 0 "^callback of rank 2: 0" "${mpi[@]}" -np 3 \
+		"$tmp/endings" first 0
 	check "the exit code under mpirun" 9 "^rank 1" "${mpi[@]}" -np 3 "$tmp/endings" exit 9
 	check "a rank that is killed under mpirun" 137 "rank 1 .*signal 9" "${mpi[@]}" -np 3 \
 		"$tmp/endings" kill

@@ -135,6 +135,21 @@ static void tell(eb_t eb, ep_t ep)
 	poll_for(eb, 3);
 }
 
+/* Rank 0 ends the job; the others poll for ever, or wait for it in a barrier. */
+static void first(int code, eb_t eb)
+{
+	AMUDP_SPMDSetExitCallback(callback);
+	AMUDP_SPMDBarrier();
+	if (AMUDP_SPMDMyProc() == 0)
+		AMUDP_SPMDExit(code);
+	if (AMUDP_SPMDMyProc() == 2) {
+		AMUDP_SPMDBarrier();
+		puts("a barrier without rank 0");
+	}
+	for (;;)
+		AM_Poll(eb);
+}
+
 int main(int argc, char **argv)
 {
 	const char *way;
@@ -165,6 +180,8 @@ int main(int argc, char **argv)
 		return 3;
 	if (me == 1 && !strcmp(way, "abort"))
 		abort();
+	if (!strcmp(way, "first"))
+		first(code, eb);
 	if (me == 1 && !strcmp(way, "deaf"))
 		pause();
 	if (!strcmp(way, "depth"))
