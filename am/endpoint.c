@@ -282,14 +282,36 @@ int AMUDP_Flush(ep_t ep)
 
 /*
  * Half of the kernel's buffer is shared out to the peers as the octets they may have unanswered
- * here; the other half is for the answers to our own requests, which we bound ourselves.
+ * here; the other half is for the answers to our own requests, which we bound ourselves. Of several
+ * paths any may be the next.
  */
+static uint32_t half_of_buffer(const struct amudp_ep *ep)
+{
+	uint32_t bytes = UINT32_MAX;
+	int i;
+
+	for (i = 0; i < ep->num_nics; i++)
+		bytes = base_min(bytes, ep->nics[i]->receive_bytes);
+	return bytes / 2;
+}
+
+void am_endpoint_window_set(struct amudp_ep *ep)
+{
+	uint32_t kib;
+
+	if (!ep->expected)
+		return;
+	kib = half_of_buffer(ep) / (uint32_t)ep->expected / 1024;
+	ep->window_kib = (uint16_t)base_min(base_max(kib, 4u), (uint32_t)UINT16_MAX);
+}
+
 void am_endpoint_resources_set(struct amudp_ep *ep, int peers)
 {
-	uint32_t bytes = ep->nics[ep->nic]->receive_bytes / 2 / (uint32_t)base_max(peers, 1);
 	int depth = ep->depth * base_min(base_max(peers - 1, 1), 4);
 
-	ep->window_kib = (uint16_t)base_min(base_max(bytes / 1024, 4u), (uint32_t)UINT16_MAX);
+	ep->expected = base_max(peers, 1);
+	am_endpoint_window_set(ep);
 	if (ep->options.send_depth == 0)
-		ep->options.send_depth = depth;
+		ep->options.send_depth =
+			base_min(depth, (int)(half_of_buffer(ep) / am_window_cost(0)));
 }

@@ -105,6 +105,7 @@ struct amudp_ep {
 	uint64_t last_poll;
 	uint64_t next_deadline;
 	uint64_t messages; /* taken in so far, of any use */
+	int expected;	   /* peers; 0: not told yet */
 
 	amudp_stats_t stats;
 	amudp_xstats_t xstats;
@@ -117,6 +118,8 @@ static inline bool am_endpoint_valid(const struct amudp_ep *ep)
 
 /* The depth and the number of peers are known: windows and limits follow. */
 void am_endpoint_resources_set(struct amudp_ep *ep, int peers);
+/* Anew when there is another driver than before. */
+void am_endpoint_window_set(struct amudp_ep *ep);
 
 /* Packets of this peer's, or of a stranger's (NULL), may come without a checksum. */
 static inline bool am_endpoint_takes_unsealed(const struct amudp_ep *ep, const struct am_peer *peer)

@@ -8,7 +8,7 @@
 
 struct amudp_ep;
 
-#define AM_LIVE_MAGIC 0x414D4C32u /* "AML2" */
+#define AM_LIVE_MAGIC 0x414D4C33u /* "AML3" */
 
 /*
  * What a running endpoint shows: a file of this layout, am-PID-PORT in the directory of

@@ -54,6 +54,8 @@ struct am_nic_ops {
 	int (*receive)(struct am_nic *nic, struct am_batch *batch, int max);
 	/* -ENETDOWN when the interface cannot carry anything now. */
 	int (*state)(struct am_nic *nic);
+	/* Arrivals that the kernel threw away so far, because too many were not yet looked at. */
+	uint64_t (*dropped)(struct am_nic *nic);
 };
 
 struct am_nic {
@@ -61,10 +63,11 @@ struct am_nic {
 	struct sockaddr_in name;
 	int wait_fd;
 	int also_fd;		/* one more to wait for; -1: none */
-	uint32_t receive_bytes; /* granted */
+	uint32_t receive_bytes; /* granted; of am_window_cost, not of data */
 	uint64_t calls_send;	/* system calls */
 	uint64_t calls_receive;
-	struct am_batch *free; /* batches not in use */
+	struct am_batch *free;	 /* batches not in use */
+	uint64_t dropped_before; /* the statistics were reset */
 };
 
 extern const struct am_nic_ops am_udp_ops;

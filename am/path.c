@@ -41,6 +41,7 @@ int am_path_add(struct amudp_ep *ep, uint32_t ip, uint32_t receive_bytes)
 	if (ret < 0)
 		return ret;
 	ep->num_nics++;
+	am_endpoint_window_set(ep);
 	return 0;
 }
 

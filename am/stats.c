@@ -38,6 +38,8 @@ int AMUDP_GetEndpointExtendedStatistics(ep_t ep, amudp_xstats_t *stats)
 	for (i = 0; i < ep->num_nics; i++) {
 		stats->SystemCallsSend += ep->nics[i]->calls_send;
 		stats->SystemCallsReceive += ep->nics[i]->calls_receive;
+		stats->ArrivalsDropped +=
+			ep->nics[i]->ops->dropped(ep->nics[i]) - ep->nics[i]->dropped_before;
 	}
 	am_bundle_unlock(ep->bundle);
 	return AM_OK;
@@ -55,6 +57,7 @@ int AMUDP_ResetEndpointStatistics(ep_t ep)
 	for (i = 0; i < ep->num_nics; i++) {
 		ep->nics[i]->calls_send = 0;
 		ep->nics[i]->calls_receive = 0;
+		ep->nics[i]->dropped_before = ep->nics[i]->ops->dropped(ep->nics[i]);
 	}
 	am_bundle_unlock(ep->bundle);
 	return AM_OK;

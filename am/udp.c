@@ -16,6 +16,7 @@
  */
 #include <errno.h>
 #include <ifaddrs.h>
+#include <linux/sock_diag.h>
 #include <net/if.h>
 #include <netinet/udp.h>
 #include <stdio.h>
@@ -450,6 +451,20 @@ static int udp_state(struct am_nic *nic)
 	return (request.ifr_flags & IFF_UP) && (request.ifr_flags & IFF_RUNNING) ? 0 : -ENETDOWN;
 }
 
+static uint64_t socket_dropped(int fd)
+{
+	uint32_t memory[SK_MEMINFO_VARS] = { 0 };
+	socklen_t len = sizeof(memory);
+
+	getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &len);
+	return memory[SK_MEMINFO_DROPS];
+}
+
+static uint64_t udp_dropped(struct am_nic *nic)
+{
+	return socket_dropped(nic->wait_fd) + (nic->also_fd < 0 ? 0 : socket_dropped(nic->also_fd));
+}
+
 const struct am_nic_ops am_udp_ops = {
 	.name = "udp",
 	.create = udp_create,
@@ -459,4 +474,5 @@ const struct am_nic_ops am_udp_ops = {
 	.batch_destroy = udp_batch_destroy,
 	.receive = udp_receive,
 	.state = udp_state,
+	.dropped = udp_dropped,
 };

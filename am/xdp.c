@@ -28,6 +28,7 @@
 
 #include "am/env.h"
 #include "am/nic.h"
+#include "am/peer.h"
 #include "am/xdp_frame.h"
 #include "am/xdp_program.h"
 #include "am/xdp_route.h"
@@ -40,6 +41,7 @@
 #define FRAME_SIZE 4096u
 #define TX_FRAMES (FRAMES / 2)
 #define RING (FRAMES / 2)
+#define RECEIVE_BYTES (RING * am_window_cost(0)) /* a frame for each packet, however short */
 #define HEADROOM 6	  /* puts a datagram's octets on a multiple of 8 */
 #define IDLE_MIN 16u	  /* receives without a frame, before the socket behind is looked at: ... */
 #define IDLE_MAX 2048u	  /* ... from these to those, by how long it has had nothing */
@@ -221,7 +223,7 @@ static int xdp_open(struct xdp_nic *x, struct am_nic_config *config)
 	if (ret < 0)
 		return ret;
 	x->nic.name = x->udp->name;
-	x->nic.receive_bytes = x->udp->receive_bytes;
+	x->nic.receive_bytes = base_min(x->udp->receive_bytes, RECEIVE_BYTES);
 	ret = interface_find(x, x->nic.name.sin_addr.s_addr);
 	if (ret < 0)
 		return refuse(x, "no interface with the endpoint's address", ret);
@@ -431,6 +433,16 @@ static int xdp_state(struct am_nic *nic)
 	return am_udp_ops.state(xdp_of(nic)->udp);
 }
 
+static uint64_t xdp_dropped(struct am_nic *nic)
+{
+	struct xdp_nic *x = xdp_of(nic);
+	struct xdp_statistics stats = { 0 };
+	socklen_t len = sizeof(stats);
+
+	getsockopt(xsk_socket__fd(x->xsk), SOL_XDP, XDP_STATISTICS, &stats, &len);
+	return stats.rx_dropped + stats.rx_ring_full + am_udp_ops.dropped(x->udp);
+}
+
 const struct am_nic_ops am_xdp_ops = {
 	.name = "xdp",
 	.create = xdp_create,
@@ -440,4 +452,5 @@ const struct am_nic_ops am_xdp_ops = {
 	.batch_destroy = xdp_batch_destroy,
 	.receive = xdp_receive,
 	.state = xdp_state,
+	.dropped = xdp_dropped,
 };

@@ -53,6 +53,7 @@ typedef struct {
 	uint64_t LatencySamples;    /* requests that RequestSumLatency is the sum of */
 	uint64_t QuestionsSent;	    /* for answers that were late */
 	uint64_t QuestionsAnswered; /* by a reply's retransmission */
+	uint64_t ArrivalsDropped;   /* by the kernel, when too many were not looked at */
 } amudp_xstats_t;
 
 extern const amudp_stats_t AMUDP_initial_stats;

@@ -237,6 +237,23 @@ Test(move, who_is_away_is_told_by_fragments, .timeout = 60)
 	who_is_away(FRAGMENTED);
 }
 
+Test(move, a_path_with_less_room_takes_from_the_window, .timeout = 20)
+{
+	struct pair p;
+	int before;
+
+	start(&p);
+	pair_map(&p, 16);
+	before = p.ep[0]->window_kib;
+	p.ep[0]->nics[0]->receive_bytes /= 8; /* what the next is given, too */
+	pair_place(0);
+	cr_assert_eq(AMUDP_AddPath(p.ep[0], place(0, 1)), AM_OK);
+	cr_assert_eq(p.ep[0]->window_kib, before / 8);
+	load(&p, 0, MESSAGES);
+	cr_assert_eq(p.ep[1]->translations[0].peer->window, before / 8 * 1024u);
+	finish(&p);
+}
+
 Test(move, arguments)
 {
 	struct pair p;

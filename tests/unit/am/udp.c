@@ -11,6 +11,7 @@
 #include "am/frame.h"
 #include "base/bits.h"
 #include "base/clock.h"
+#include "include/warp/amudp.h"
 
 #define LONE 600 /* more than twice what makes a favourite */
 
@@ -126,6 +127,42 @@ Test(udp, a_peer_that_is_gone, .timeout = 60)
 	cr_assert_eq(am_udp_ops.batch_create(nic[1], &batch[1]), 0);
 	one_passes(0, 1);
 	one_passes(1, 0);
+	close_three();
+}
+
+static uint64_t dropped(ep_t ep)
+{
+	amudp_xstats_t stats;
+
+	cr_assert_eq(AMUDP_GetEndpointExtendedStatistics(ep, &stats), AM_OK);
+	return stats.ArrivalsDropped;
+}
+
+Test(udp, what_finds_no_room_is_counted, .timeout = 60)
+{
+	uint8_t p[1400] = { 0 };
+	struct am_datagram d;
+	en_t name;
+	eb_t eb;
+	ep_t ep;
+	int i;
+
+	open_three(false);
+	cr_assert_eq(AM_Init(), AM_OK);
+	cr_assert_eq(AM_AllocateBundle(AM_SEQ, &eb), AM_OK);
+	setenv("RECVDEPTH", "1", 1);
+	AMUDP_SetUDPInterface(htonl(INADDR_LOOPBACK));
+	cr_assert_eq(AM_AllocateEndpoint(eb, &ep, &name), AM_OK);
+	cr_assert_eq(dropped(ep), 0u);
+	d = packet(p, sizeof(p), 2);
+	d.to = name;
+	for (i = 0; i < LONE; i++)
+		cr_assert_eq(am_udp_ops.send(nic[0], &d, 1), 1);
+	cr_assert_gt(dropped(ep), 0u);
+	cr_assert_lt(dropped(ep), LONE);
+	cr_assert_eq(AMUDP_ResetEndpointStatistics(ep), AM_OK);
+	cr_assert_eq(dropped(ep), 0u);
+	AM_Terminate();
 	close_three();
 }
 
