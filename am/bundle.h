@@ -33,8 +33,8 @@ struct amudp_eb {
 	pthread_mutex_t lock; /* AM_PAR: of the bundle and all in it; handlers run without */
 	struct base_list endpoints;
 	struct am_wait_set *wait_sets; /* not in use */
-	int idle;     /* polls in a row that found nothing */
-	int extra_fd; /* also waited for: a collective's answer; -1 none */
+	int idle;		       /* polls in a row that found nothing */
+	int extra_fd;		       /* also waited for: a collective's answer; -1 none */
 };
 
 extern bool am_crowded; /* more processes than processors: yield when idle */

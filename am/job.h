@@ -26,8 +26,8 @@ struct am_job {
 	uint64_t id; /* what tags are made of */
 	uint64_t nonce;
 	uint32_t address; /* to bind to, network order */
-	bool ending; /* a thread is about to leave; only job_pmix.c */
-	ep_t endpoint; /* NULL: the program has freed it */
+	bool ending;	  /* a thread is about to leave; only job_pmix.c */
+	ep_t endpoint;	  /* NULL: the program has freed it */
 	void (*exit_callback)(int code);
 };
 

@@ -210,8 +210,8 @@ static void end_looked_up(pmix_status_t status, pmix_pdata_t *data, size_t n, vo
 		end_heard();
 }
 
-static void end_event(size_t id, pmix_status_t status, const pmix_proc_t *source,
-		      pmix_info_t *info, size_t n, pmix_info_t *results, size_t num_results,
+static void end_event(size_t id, pmix_status_t status, const pmix_proc_t *source, pmix_info_t *info,
+		      size_t n, pmix_info_t *results, size_t num_results,
 		      pmix_event_notification_cbfunc_fn_t done, void *arg)
 {
 	if (done)

@@ -42,7 +42,7 @@
 #define TX_FRAMES (FRAMES / 2)
 #define RING (FRAMES / 2)
 #define RECEIVE_BYTES (RING * am_window_cost(0)) /* a frame for each packet, however short */
-#define HEADROOM 6	  /* puts a datagram's octets on a multiple of 8 */
+#define HEADROOM 6				 /* puts a datagram's octets on a multiple of 8 */
 #define IDLE_MIN 16u	  /* receives without a frame, before the socket behind is looked at: ... */
 #define IDLE_MAX 2048u	  /* ... from these to those, by how long it has had nothing */
 #define BUSY_TRIES 50	  /* of 10 ms: a socket that was just closed lets go a little later */

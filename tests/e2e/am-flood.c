@@ -66,7 +66,8 @@ int main(int argc, char **argv)
 	AMUDP_SPMDBarrier();
 	AMUDP_GetEndpointExtendedStatistics(ep, &stats);
 	if (AMUDP_SPMDMyProc() == 0)
-		printf("rank 0 by %s: %ld dropped\n", AMUDP_GetNic(ep), (long)stats.ArrivalsDropped);
+		printf("rank 0 by %s: %ld dropped\n", AMUDP_GetNic(ep),
+		       (long)stats.ArrivalsDropped);
 	AMUDP_SPMDBarrier();
 	AMUDP_SPMDExit(0);
 }
