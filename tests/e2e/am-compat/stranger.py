@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Strangers at a job's console: stranger.py COMMAND-OF-A-WORKER (what %C of CSPAWN_CMD stands for)
+
+None of those who do not know the secret may come in, whatever connection they say they are; then
+one that does know it is the job's only rank, so what the others said was right but for that.
+"""
+import re
+import socket
+import struct
+import sys
+
+MAGIC, CONTROL, COLLECTIVE, STDOUT, STDERR = 0x414D4A31, 0, 1, 2, 3
+BOOT, EXIT = ord("O"), ord("E")
+ANY = 0xFFFFFFFF
+SILENT = 100  # connections that say nothing: more than the console keeps
+
+text = " ".join(sys.argv)
+host, port = re.search(r"AMUDP_SLAVE_ARGS=\d,([^:]+):(\d+)", text).groups()
+secret = int(re.search(r"AMUDP_SLAVE_SECRET=([0-9a-f]+)", text).group(1), 16)
+
+
+def connect(said):
+    s = socket.create_connection((host, int(port)), timeout=10)
+    s.sendall(said)
+    return s
+
+
+def hello(magic, channel, secret, rank=ANY):
+    return struct.pack(">IIQII", magic, channel, secret, rank, 1)
+
+
+def is_refused(said):
+    with connect(said) as s:
+        try:
+            return s.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
+
+def refusals():
+    for wrong in (secret ^ 1, secret ^ 1 << 63, 0, (1 << 64) - 1):
+        yield hello(MAGIC, CONTROL, wrong)
+    for channel in (COLLECTIVE, STDOUT, STDERR, 77):
+        yield hello(MAGIC, channel, secret ^ 1, 0)
+    yield hello(MAGIC + 1, CONTROL, secret)
+    yield b"GET / HTTP/1.0\r\nHost: here\r\n\r\n"
+
+
+def receive(s, n):
+    got = b""
+    while len(got) < n:
+        got += s.recv(n - len(got)) or sys.exit("the console has closed the connection")
+    return got
+
+
+refused = [is_refused(said) for said in refusals()]
+silent = [connect(b"") for i in range(SILENT)]
+with connect(hello(MAGIC, CONTROL, secret)) as s:
+    kind, value, length = struct.unpack(">III", receive(s, 12))
+    receive(s, length)
+    # a place that is taken already, and the same by one who does not know the secret
+    refused.append(is_refused(hello(MAGIC, CONTROL, secret)))
+    refused.append(is_refused(hello(MAGIC, COLLECTIVE, secret ^ 1, 0)))
+    print(f"{refused.count(True)} of {len(refused)} refused, then", "a rank" * (kind == BOOT),
+          flush=True)
+    s.sendall(struct.pack(">III", EXIT, 0, 0))
+    receive(s, 12)
