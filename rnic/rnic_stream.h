@@ -185,9 +185,10 @@ struct rnic_stream_ops {
 	void (*info)(const struct rnic_stream_mem *mem, struct rnic_stream_info *info);
 	/* tx: our FIN, after the rest is sent (-EAGAIN: not yet) */
 	int (*shutdown)(const struct rnic_stream_mem *mem, int fd);
-	const struct rnic_onesided_ops *onesided; /* NULL: it has none, nor long Sends */
+	const struct rnic_onesided_ops *onesided; /* NULL: it has none */
 	const struct rnic_carrier_ops *carrier;
-	const struct rnic_native_ops *native; /* NULL: connections are the socket's */
+	/* NULL: connections are the socket's; else: Sends are of four octets */
+	const struct rnic_native_ops *native;
 };
 
 #endif

@@ -22,6 +22,7 @@ struct stream_job {
 	uint32_t len;
 	uint32_t stag; /* the peer's */
 	uint64_t to;
+	bool mapped; /* a Write: @to is an offset of what the peer has mapped, and @stag nothing */
 	uint64_t data, mask, compare, compare_mask; /* atomics, as struct warp_send_wr has them */
 };
 

@@ -67,8 +67,9 @@ static struct stream_made made_of(const struct stream_param *param, const struct
 		.ring = ring,
 		.chunk = chunk_of(ring),
 		.credits = param->credits ? param->credits : STREAM_CREDITS,
-		.offered = (rnic->stream->onesided ? RSOCK_FEATURES : FEATURES_SHORT) &
+		.offered = (rnic->stream->native ? FEATURES_SHORT : RSOCK_FEATURES) &
 			   ~param->without,
+		.slots = param->slots,
 		.start_rtts = param->start_rtts,
 		.start_limit = param->start_limit,
 	};
@@ -82,7 +83,7 @@ static bool made_is_sane(const struct stream_made *made)
 	return base_is_pow2(made->ring) && made->ring >= STREAM_RING_MIN &&
 	       made->ring <= STREAM_RING_MAX && made->chunk == chunk_of(made->ring) &&
 	       made->credits && made->credits <= UINT16_MAX && !(made->offered & ~RSOCK_FEATURES) &&
-	       memchr(made->provider, 0, sizeof(made->provider));
+	       made->slots <= STREAM_SLOTS && memchr(made->provider, 0, sizeof(made->provider));
 }
 
 static const struct rnic_ops *provider_find(const char *name)
@@ -106,6 +107,7 @@ static void made_take(struct rsock *s, const struct stream_made *made, const str
 	s->chunk = made->chunk;
 	s->credits = (uint16_t)made->credits;
 	s->offered = made->offered;
+	s->slots = made->slots;
 	s->start_rtts = made->start_rtts;
 	s->start_limit = made->start_limit;
 }

@@ -86,6 +86,8 @@ static int sgl_write(struct rsock_drain *d, uint64_t off, const uint8_t *p, size
 static int sink_write(void *ctx, const struct rnic_window *w, uint64_t off, const void *p,
 		      size_t len)
 {
+	if (w->tag == RSOCK_SGL && off >= RS_SGL_LEN)
+		return rsock_slot_write(((struct rsock_drain *)ctx)->s, off - RS_SGL_LEN, p, len);
 	if (rsock_has(((struct rsock_drain *)ctx)->s, STREAM_FEATURE_INLINE))
 		return refuse("wrote where Sends were agreed on");
 	return w->tag == RSOCK_SGL ? sgl_write(ctx, off, p, len) : ring_write(ctx, off, p, len);
@@ -263,7 +265,7 @@ static const struct {
 	[RS_OP_MESSAGE] = { body_message, 0, take_message },
 	[RS_OP_SGL] = { body_none, 0, take_sgl },
 	[RS_OP_WINDOW] = { body_window, sizeof(struct stream_window), take_window },
-	[RS_OP_IOMAP_SGL] = { body_none, 0, take_nothing }, /* we advertise no slots */
+	[RS_OP_IOMAP_SGL] = { body_none, 0, rsock_slot_take },
 	[RS_OP_CTRL] = { body_none, 0, take_ctrl },
 };
 
@@ -303,6 +305,8 @@ static int landed(struct rsock_drain *d, uint32_t msg)
 {
 	if (rs_msg_op(msg) == RS_OP_DATA)
 		return ring_landed(d, rs_msg_data(msg));
+	if (rs_msg_op(msg) == RS_OP_IOMAP_SGL)
+		return rsock_slot_landed(d->s, rs_msg_data(msg));
 	return rs_msg_op(msg) == RS_OP_SGL ? sgl_landed(d) : 0;
 }
 

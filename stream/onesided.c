@@ -55,7 +55,7 @@ static int jobs_create(struct rsock *s)
 	uint16_t ird = base_min(s->state->peer.ord, RSOCK_DEPTH),
 		 ord = base_min(s->state->peer.ird, RSOCK_DEPTH);
 	struct rsock_jobs *jobs;
-	int err = base_map_create(sizeof(*jobs), (void **)&jobs);
+	int err = s->rnic->onesided ? base_map_create(sizeof(*jobs), (void **)&jobs) : -EOPNOTSUPP;
 
 	if (err)
 		return err;
@@ -74,6 +74,7 @@ void rsock_onesided_uninit(struct rsock *s)
 	if (s->mem.regions)
 		s->rnic->onesided->destroy(s->mem.regions);
 	base_map_destroy(s->jobs, sizeof(*s->jobs));
+	rsock_maps_uninit(s);
 }
 
 bool rsock_is_anothers(const struct rsock *s)
@@ -109,31 +110,46 @@ static int own(struct rsock *s)
 	return err;
 }
 
-/* Is the stream such that the call makes sense? */
-static int ready(struct rsock *s)
+int rsock_onesided_ready(struct rsock *s, bool can)
 {
 	int err = rsock_is_open(s) ? 0 : s->base.ops->progress(&s->base);
 
 	if (err)
 		return err;
-	return rsock_has(s, STREAM_FEATURE_ONESIDED) ? own(s) : -EOPNOTSUPP;
+	return can || rsock_has(s, STREAM_FEATURE_ONESIDED) ? own(s) : -EOPNOTSUPP;
 }
 
 /* --- memory --- */
+
+int rsock_region_enter(struct rsock *s, void *addr, size_t len, unsigned int access, uint32_t *stag)
+{
+	int err = s->rnic->onesided->add(s->mem.regions, addr, len, access, stag);
+
+	if (!err)
+		__atomic_add_fetch(&s->regions, 1, __ATOMIC_ACQ_REL);
+	return err;
+}
+
+int rsock_region_strike(struct rsock *s, uint32_t stag)
+{
+	int err = s->rnic->onesided->remove(s->mem.regions, stag);
+
+	if (!err)
+		__atomic_sub_fetch(&s->regions, 1, __ATOMIC_ACQ_REL);
+	return err;
+}
 
 int rsock_region_add(struct stream *stream, void *addr, size_t len, unsigned int access,
 		     uint32_t *stag)
 {
 	struct rsock *s = rsock_of(stream);
-	int err = ready(s);
+	int err = rsock_onesided_ready(s, false);
 
 	if (err)
 		return err;
 	rsock_rx_lock(s);
 	rsock_tx_lock(s);
-	err = s->rnic->onesided->add(s->mem.regions, addr, len, access, stag);
-	if (!err)
-		__atomic_add_fetch(&s->regions, 1, __ATOMIC_ACQ_REL);
+	err = rsock_region_enter(s, addr, len, access, stag);
 	rsock_tx_unlock(s);
 	rsock_rx_unlock(s);
 	return err;
@@ -142,15 +158,13 @@ int rsock_region_add(struct stream *stream, void *addr, size_t len, unsigned int
 int rsock_region_remove(struct stream *stream, uint32_t stag)
 {
 	struct rsock *s = rsock_of(stream);
-	int err = ready(s);
+	int err = rsock_onesided_ready(s, false);
 
 	if (err)
 		return err;
 	rsock_rx_lock(s);
 	rsock_tx_lock(s);
-	err = s->rnic->onesided->remove(s->mem.regions, stag);
-	if (!err)
-		__atomic_sub_fetch(&s->regions, 1, __ATOMIC_ACQ_REL);
+	err = rsock_region_strike(s, stag);
 	rsock_tx_unlock(s);
 	rsock_rx_unlock(s);
 	return err;
@@ -307,12 +321,15 @@ static int job_enter(struct rsock *s, const struct stream_job *job)
 	return 0;
 }
 
-int rsock_post_job(struct stream *stream, const struct stream_job *job)
+int rsock_post_job(struct stream *stream, const struct stream_job *wanted)
 {
 	struct rsock *s = rsock_of(stream);
+	struct stream_job copy = *wanted, *job = &copy;
 	uint64_t before = rsock_edges(s);
-	int err = ready(s);
+	int err = rsock_onesided_ready(s, job->mapped && s->slots);
 
+	if (!err && job->mapped)
+		err = rsock_mapping_find(s, job);
 	if (!err)
 		err = job_check(job);
 	if (!err && rsock_load(&s->state->ends) & (STREAM_OUT_ENDED | STREAM_SHUT_WR))

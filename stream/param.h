@@ -11,6 +11,12 @@
 
 struct rnic_native;
 
+/* Grow when something happened that a waiter may have waited for */
+struct stream_edges {
+	uint32_t in;  /* octets or an end came */
+	uint32_t out; /* room came */
+};
+
 enum stream_await {
 	STREAM_AWAIT_NEW = 0x01,  /* it was not awaited: who has looked before looks again */
 	STREAM_AWAIT_RUNG = 0x02, /* the bell was rung for it since */
@@ -49,6 +55,9 @@ enum stream_share {
 	STREAM_SHARE_FLIGHT, /* who receives the descriptor (SCM_RIGHTS): adopt() */
 };
 
+/* Slots for mappings, ours and the peer's, at most; rsockets can say more */
+#define STREAM_SLOTS 128u
+
 /* Octets of a stream's state that are its user's */
 #define STREAM_KEPT 384
 
@@ -70,6 +79,7 @@ struct stream_param {
 	bool markers;		 /* ask for them in what the peer sends */
 	uint32_t ring;		 /* octets, 8 KiB to 64 MiB; 0: 512 KiB. Made a power of two. */
 	uint16_t credits;	 /* messages that a peer of rsockets may send at once; 0: 384 */
+	uint16_t slots;		 /* for mappings of the peer's, up to STREAM_SLOTS */
 	uint32_t without;	 /* features that are not offered; all: no extension block */
 	uint64_t start_limit;	 /* ns that the Reply may take; 0: any time */
 	uint64_t apart_limit;	 /* at most that, 1 s at least, where a device is not TCP's */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is due, in this order: the rest of a cut frame, a DATA message whose Write has gone,
+ * What is due, in this order: the rest of a cut frame, a message whose Write has gone alone,
  * octets held since before the connection was open, the rest of a user message, grants, one-sided
  * operations, SHUTDOWN, DISCONNECT, ABORT, the FIN.
  * Whoever finds something due may push it; what the transport does not take stays due.
@@ -83,7 +83,7 @@ static int push_owed(struct rsock *s)
 {
 	struct stream_tx *tx = &s->state->tx;
 	uint32_t owed = base_once(tx->owed);
-	int err = owed ? message_post(s, rs_msg(RS_OP_DATA, rs_msg_data(owed))) : 0;
+	int err = owed ? message_post(s, owed) : 0;
 
 	if (!err)
 		rsock_store(&tx->owed, 0);

@@ -18,6 +18,7 @@
  *	sleep.c    which of them are to be woken
  *	user.c     user messages
  *	onesided.c  one-sided operations and memory for the peer's
+ *	iomap.c    the same by rsockets' means
  *	end.c      shutdown, close and what lingers
  */
 #ifndef STREAM_RSOCK_H
@@ -57,6 +58,7 @@ struct rsock {
 	uint16_t credits;
 	uint32_t ring, chunk; /* octets; powers of two */
 	uint32_t offered;     /* features */
+	uint32_t slots;	      /* for mappings of the peer's */
 	uint64_t start_limit, apart_limit;
 	/* What this process saw, and did */
 	bool disowned, left;
@@ -68,6 +70,7 @@ struct rsock {
 	int slot;			  /* atomic: its own place among the holders; -1: none */
 	uint32_t reserved[STREAM_CHUNKS]; /* rx: octets of each that have memory for certain */
 	struct rsock_jobs *jobs;	  /* NULL: there have never been any */
+	struct rsock_maps *maps;	  /* the same */
 	unsigned int regions;		  /* atomic */
 	bool resting;			  /* atomic: no thread of this process goes on */
 	uint64_t spared; /* rx: rsock_moved() when the transport was empty, and 1 */
@@ -185,14 +188,6 @@ bool rsock_may_data(const struct rsock *s);
 ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n);
 ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n);
 size_t rsock_held(struct stream *stream, const void **out);
-
-/* --- push.c: tx lock --- */
-
-/* Up to RSOCK_BATCH pairs of Write and message. How many operations were accepted, -errno */
-int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n);
-/* Sends what is due, in order: 0 nothing is left, -EAGAIN, -errno */
-int rsock_push(struct rsock *s);
-bool rsock_grant_due(const struct rsock *s);
 
 #include "stream/rsock_ext.h"
 #include "stream/rsock_share.h"

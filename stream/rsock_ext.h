@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Start-up; what only two Warpsock ends have: octets in messages, user messages, one-sided
- * operations; and what waiters know.
+ * What is due; start-up; what only two Warpsock ends have: octets in messages, user messages,
+ * one-sided operations; mappings; and what waiters know.
  * Part of stream/rsock.h.
  */
 #ifndef STREAM_RSOCK_EXT_H
 #define STREAM_RSOCK_EXT_H
 
-/* tx lock. One message of four octets and a body of @len: 0, -EAGAIN, -errno */
+/* --- push.c: tx lock --- */
+
+/* Up to RSOCK_BATCH pairs of Write and message. How many operations were accepted, -errno */
+int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n);
+/* Sends what is due, in order: 0 nothing is left, -EAGAIN, -errno */
+int rsock_push(struct rsock *s);
+bool rsock_grant_due(const struct rsock *s);
+/* One message of four octets and a body of @len: 0, -EAGAIN, -errno */
 int rsock_body_post(struct rsock *s, uint32_t msg, void *body, uint32_t len);
+
+/* --- send.c --- */
+
 /* Octets of a Send's FPDU behind the message's four */
 uint32_t rsock_segment(const struct rsock *s);
 /* INLINE: octets that the peer has room for */
@@ -96,6 +106,12 @@ bool rsock_jobs_over(const struct rsock *s);
 void rsock_onesided_close(struct rsock *s);
 /* rx lock: rnic_sink.done */
 void rsock_job_done(struct rsock *s, uint64_t cookie, uint64_t value);
+/* No lock. It is open, @can use them without ONESIDED, and they are this process's: 0, -errno */
+int rsock_onesided_ready(struct rsock *s, bool can);
+/* Both locks: a region more, and one less */
+int rsock_region_enter(struct rsock *s, void *addr, size_t len, unsigned int access,
+		       uint32_t *stag);
+int rsock_region_strike(struct rsock *s, uint32_t stag);
 int rsock_region_add(struct stream *stream, void *addr, size_t len, unsigned int access,
 		     uint32_t *stag);
 int rsock_region_remove(struct stream *stream, uint32_t stag);
@@ -103,6 +119,18 @@ int rsock_post_job(struct stream *stream, const struct stream_job *job);
 int rsock_complete(struct stream *stream, struct stream_completion *out);
 bool rsock_serves(struct stream *stream);
 uint64_t rsock_jobs_count(const struct rsock *s);
+
+/* --- iomap.c --- */
+
+/* rx lock. The peer's mappings: octets @off.. of the slots; slot @i; and its message: 0, -errno */
+int rsock_slot_write(struct rsock *s, uint64_t off, const uint8_t *p, size_t len);
+int rsock_slot_landed(struct rsock *s, uint32_t i);
+int rsock_slot_take(struct rsock *s, uint32_t i);
+/* No lock. Makes of a mapped Write one that names STag and offset: 0, -ENXIO */
+int rsock_mapping_find(struct rsock *s, struct stream_job *job);
+int rsock_map(struct stream *stream, void *addr, size_t len, uint64_t offset);
+int rsock_unmap(struct stream *stream, const void *addr, size_t len);
+void rsock_maps_uninit(struct rsock *s);
 
 /* --- level.c --- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The parts of the state that processes share it by: how the stream was made, where it connects
- * again, and who has it.
+ * again, what the peer has mapped, and who has it.
  */
 #ifndef STREAM_SHARE_H
 #define STREAM_SHARE_H
@@ -29,7 +29,9 @@ struct stream_made {
 	uint32_t ring, chunk; /* octets */
 	uint32_t credits;
 	uint32_t offered; /* features */
+	uint32_t slots;
 	uint32_t start_rtts;
+	uint32_t pad;
 	uint64_t start_limit;
 };
 
@@ -41,6 +43,14 @@ struct stream_again {
 	uint32_t phase;
 	uint32_t pad;
 	uint64_t pause, limit; /* ns; base/clock.h */
+};
+
+/* Memory of the peer's that it has mapped at @offset; octets 0: none */
+struct stream_mapping {
+	uint64_t offset;
+	uint64_t to;
+	uint32_t stag;
+	uint32_t octets;
 };
 
 enum stream_holder_kind {

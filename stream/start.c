@@ -90,6 +90,7 @@ static size_t start_data_put(const struct rsock *s, uint8_t pd[START_DATA_MAX])
 		.version = RS_VERSION,
 		.flags = RS_CONN_IOMAP,
 		.credits = htobe16(s->credits),
+		.target_iomap_size = (uint8_t)s->slots,
 		.target_sgl = { htobe64(st->sgl_to), htobe32(st->sgl_stag),
 				htobe32(RS_SGL_ENTRIES) },
 		.data_buf = { htobe64(st->ring_to), htobe32(st->ring_stag),
@@ -112,6 +113,14 @@ static bool buffer_fits(uint64_t to, uint64_t len)
 static uint16_t reserve_of(uint16_t credits)
 {
 	return credits >= 32 ? 16 : credits >= 16 ? 8 : 0;
+}
+
+/* More than 128 are told of in units of 256 */
+static uint32_t slots_of(const struct rs_conn_data *cd)
+{
+	uint32_t n = cd->flags & RS_CONN_IOMAP ? cd->target_iomap_size : 0;
+
+	return n > 128 ? (n & 0x7F) << 8 : n;
 }
 
 /* What both ends offer is in force; the order of two counts on what it needs */
@@ -145,7 +154,7 @@ static int conn_data_take(struct rsock *s, const uint8_t *pd, size_t len)
 	struct stream_state *st = s->state;
 	struct stream_ext ext;
 	struct rs_conn_data cd;
-	uint32_t entries, room;
+	uint32_t entries, slots, room;
 	int err;
 
 	if (len < sizeof(cd))
@@ -155,11 +164,14 @@ static int conn_data_take(struct rsock *s, const uint8_t *pd, size_t len)
 	if (err)
 		return err;
 	entries = be32toh(cd.target_sgl.length);
+	slots = slots_of(&cd);
 	room = be32toh(cd.data_buf.length);
 	if (cd.version != RS_VERSION || cd.flags & RS_CONN_NET)
 		return -EPROTONOSUPPORT;
 	if (entries < RS_SGL_ENTRIES || !buffer_fits(be64toh(cd.data_buf.addr), room) ||
-	    !buffer_fits(be64toh(cd.target_sgl.addr), entries * (uint64_t)sizeof(struct rs_sge)))
+	    !buffer_fits(be64toh(cd.target_sgl.addr),
+			 entries * (uint64_t)sizeof(struct rs_sge) +
+				 slots * (uint64_t)sizeof(struct rs_iomap)))
 		return -EPROTO;
 	st->peer = (struct stream_peer){
 		.sgl_to = be64toh(cd.target_sgl.addr),
@@ -167,6 +179,7 @@ static int conn_data_take(struct rsock *s, const uint8_t *pd, size_t len)
 		.sgl_entries = entries,
 		.credits = be16toh(cd.credits),
 		.reserve = reserve_of(be16toh(cd.credits)),
+		.slots = (uint16_t)base_min(slots, STREAM_SLOTS),
 	};
 	st->rx.entry[0] =
 		(struct stream_entry){ be64toh(cd.data_buf.addr), be32toh(cd.data_buf.key), room };
@@ -268,7 +281,7 @@ static int provider_begin(struct rsock *s)
 {
 	struct stream_state *st = s->state;
 	struct rnic_window sgl = { .to = RSOCK_SGL_TO,
-				   .len = RS_SGL_ENTRIES * sizeof(struct rs_sge),
+				   .len = RS_SGL_LEN + s->slots * sizeof(struct rs_iomap),
 				   .tag = RSOCK_SGL };
 	struct rnic_window ring = { .to = RSOCK_RING_TO, .len = s->ring, .tag = RSOCK_RING };
 	struct rnic_stream_param param = {

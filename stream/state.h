@@ -21,7 +21,7 @@
 #include "stream/share.h"
 
 #define STREAM_MAGIC 0x57415250u
-#define STREAM_VERSION 7
+#define STREAM_VERSION 8
 #define STREAM_NO_MESSAGE (~0ull)
 
 /*
@@ -91,6 +91,7 @@ struct stream_peer {
 	uint16_t credits;
 	uint16_t ird, ord; /* of one-sided operations; 0: it has none */
 	uint16_t reserve;  /* credits that DATA leaves to control messages */
+	uint16_t slots;	   /* for mappings of ours */
 };
 
 struct stream_tx {
@@ -98,7 +99,7 @@ struct stream_tx {
 	uint64_t placed;  /* *: INLINE: octets of the peer's window used, ever */
 	uint64_t granted; /* *: octets of our ring that the peer was told of, ever */
 	uint32_t filled;  /* *: entries used up; entry[filled % 2] is in use */
-	uint32_t owed;	  /* octets of a Write whose DATA message has not gone */
+	uint32_t owed;	  /* the message of a Write that has gone alone; 0: none */
 	uint32_t due;	  /* *: enum stream_due */
 	uint32_t blocked; /* *: the transport took less than it was given */
 	uint32_t hold_at, hold_end;
@@ -128,6 +129,9 @@ struct stream_rx {
 	uint64_t message_part; /* octets of it in the parts that are here */
 	uint64_t messages;     /* *: received, ever */
 	uint64_t headers;      /* *: octets of what was consumed that are messages' headers */
+	struct rs_iomap map;
+	uint8_t map_here; /* map was written to slot map_here - 1, its message has not come */
+	uint8_t maps;	  /* slots up to the last one that has ever had a mapping */
 	uint8_t message_open;
 	uint8_t sge_here; /* sge was written, its SGL message has not come */
 	uint8_t msg_len;
@@ -188,6 +192,7 @@ struct stream_memory {
 	uint8_t rest[RNIC_STREAM_REST] __attribute__((aligned(4096)));
 	uint8_t in[RNIC_STREAM_IN] __attribute__((aligned(4096)));
 	uint8_t hold[STREAM_HOLD] __attribute__((aligned(4096)));
+	struct stream_mapping mapping[STREAM_SLOTS] __attribute__((aligned(4096))); /* rx */
 	uint8_t chunk[] __attribute__((aligned(4096))); /* STREAM_CHUNKS, as long as rsock.chunk */
 };
 

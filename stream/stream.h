@@ -32,12 +32,6 @@ enum stream_level {
 	STREAM_BOUND = 0x80,   /* a user message, behind octets or next: reads end there */
 };
 
-/* Grow when something happened that a waiter may have waited for */
-struct stream_edges {
-	uint32_t in;  /* octets or an end came */
-	uint32_t out; /* room came */
-};
-
 struct stream_ops {
 	const char *name;
 	/* A new connection over @fd, which stays the caller's; takes param->native over */
@@ -166,6 +160,12 @@ struct stream_ops {
 	int (*region_add)(struct stream *s, void *addr, size_t len, unsigned int access,
 			  uint32_t *stag);
 	int (*region_remove)(struct stream *s, uint32_t stag);
+	/*
+	 * The same with a peer of rsockets: memory that it may write to by @offset; post() with
+	 * @mapped writes to its own. Errors as warp/ddp.h has them; -EAGAIN: for STREAM_WRITABLE
+	 */
+	int (*map)(struct stream *s, void *addr, size_t len, uint64_t offset);
+	int (*unmap)(struct stream *s, const void *addr, size_t len);
 	int (*post)(struct stream *s, const struct stream_job *job);
 	int (*complete)(struct stream *s, struct stream_completion *out);
 	/* Has it memory that the peer may use at any time? Then somebody must call progress */

@@ -392,6 +392,7 @@ const struct rnic_stream_ops verbs_stream_ops = {
 	.receive = verbs_stream_receive,
 	.info = stream_info,
 	.shutdown = stream_shutdown,
+	.onesided = &verbs_stream_regions,
 	.carrier = &verbs_carrier_ops,
 	.native = &verbs_native_ops,
 };

@@ -7,8 +7,8 @@
  *	verbs_stream.c     the stream front, and what a connection is made of
  *	verbs_stream_tx.c  octets out
  *	verbs_stream_rx.c  octets in, and what became of those that went out
- *	verbs_stream_nudge.c  a peer that overlooks what comes first
- *	verbs_stream_keep.c  a peer that may be gone
+ *	verbs_stream_nudge.c, _keep.c  a peer that overlooks what comes first; one that may be gone
+ *	verbs_stream_region.c  memory of the program's for the peer
  *
  * Members marked tx or rx are written under that lock of the stream's, those with an asterisk are
  * read without it; the others are written before the stream is open, under both.
@@ -127,7 +127,6 @@ void verbs_stream_destroy(struct rnic_native *n);
 void verbs_stream_spare_drop(struct verbs_stream *s);
 /* The peer's private data */
 void verbs_stream_data_keep(struct verbs_stream *s, const struct rdma_conn_param *conn);
-
 /* rx: takes in what the connection manager has; has there been anything? */
 bool verbs_stream_look(struct verbs_stream *s);
 /* rx: it is over by @err */
@@ -140,9 +139,10 @@ int verbs_stream_listen(const struct rnic_native_address *at, struct rnic_native
 int verbs_stream_get(struct rnic_native_listener *n, struct rnic_native **out);
 void verbs_stream_unlisten(struct rnic_native_listener *n);
 
-/* --- verbs_stream.c */
+/* --- verbs_stream.c, verbs_stream_region.c */
 
 extern const struct rnic_stream_ops verbs_stream_ops;
+extern const struct rnic_onesided_ops verbs_stream_regions;
 
 /* What init() and window() have made */
 void verbs_stream_uninit(struct verbs_stream *s);

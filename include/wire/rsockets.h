@@ -45,6 +45,15 @@ struct rs_sge {
 	__le32 length;
 } WIRE_PACKED;
 WIRE_SIZE(struct rs_sge, 16);
+/* Octets of a target SGL that has no more of them; slots lie behind it */
+#define RS_SGL_LEN (RS_SGL_ENTRIES * sizeof(struct rs_sge))
+
+/* What the peer writes into a slot behind the target SGL: memory of its own that we may write to */
+struct rs_iomap {
+	__le64 offset;
+	struct rs_sge sge;
+} WIRE_PACKED;
+WIRE_SIZE(struct rs_iomap, 24);
 
 /* The four octets of a Send: operation << 29 | data */
 #define RS_MSG_LEN 4

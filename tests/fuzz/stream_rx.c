@@ -304,11 +304,31 @@ static void peer_inline(void)
 	peer_message((uint32_t)1 << 29 | len, body, len);
 }
 
+/* There are slots for two */
+static void peer_map(uint8_t slot)
+{
+	struct said *s = say(true, RSOCK_SGL, RS_SGL_LEN + slot * sizeof(struct rs_iomap),
+			     sizeof(struct rs_iomap));
+
+	if (!s)
+		return;
+	base_put_le32(s->octets, word(1));
+	base_put_le32(s->octets + 12, word(4));
+	base_put_le32(s->octets + 16, STAGS + 50);
+	base_put_le32(s->octets + 20, word(2));
+	peer_message(rs_msg(RS_OP_IOMAP_SGL, slot), "", 0);
+}
+
 static void peer_sge(void)
 {
-	struct said *s =
-		say(true, RSOCK_SGL, octet() % 3 * sizeof(struct rs_sge), sizeof(struct rs_sge));
+	uint8_t slot = octet();
+	struct said *s;
 
+	if (slot & 0x80) {
+		peer_map(slot % 3);
+		return;
+	}
+	s = say(true, RSOCK_SGL, slot % 3 * sizeof(struct rs_sge), sizeof(struct rs_sge));
 	if (!s)
 		return;
 	base_put_le32(s->octets, 0x1000);
@@ -378,9 +398,11 @@ static void program_send(struct stream *s)
 {
 	static const uint8_t buf[3 * BODY];
 	struct iovec iov = { (void *)buf, word(2) % sizeof(buf) };
+	struct stream_job job = { .addr = (void *)buf, .len = 10, .to = octet(), .mapped = true };
 	ssize_t sent = s->ops->send(s, &iov, 1);
 
 	need(sent <= (ssize_t)iov.iov_len);
+	s->ops->post(s, &job);
 }
 
 static void program_looks(struct stream *s)
@@ -492,6 +514,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	w.end = data + size;
 	begin();
 	param.initiator = w.initiator;
+	param.slots = 2;
 	if (stream_rsock_ops.attach(fd[0], &param, &s))
 		abort();
 	s->ops->progress(s);

@@ -238,6 +238,31 @@ static const struct rnic_native_ops native = { .memory = native_memory,
 					       .destroy = native_destroy,
 					       .follow = native_follow };
 
+/* Memory of the program's: nobody writes there */
+static int regions_create(const struct rnic_stream_mem *mem, uint16_t ird, uint16_t ord,
+			  struct rnic_regions **out)
+{
+	static struct rnic_regions regions;
+
+	*out = &regions;
+	return 0;
+}
+
+static int regions_add(struct rnic_regions *regions, void *addr, size_t len, unsigned int access,
+		       uint32_t *stag)
+{
+	*stag = 200;
+	return access == RNIC_REMOTE_WRITE ? 0 : -EINVAL;
+}
+
+static void regions_end(struct rnic_regions *regions)
+{
+}
+
+static const struct rnic_onesided_ops onesided = {
+	.create = regions_create, .add = regions_add, .close = regions_end, .destroy = regions_end
+};
+
 static const struct rnic_stream_ops device_stream = {
 	.init = device_init,
 	.window = device_window,
@@ -253,6 +278,7 @@ static const struct rnic_stream_ops device_stream = {
 	.receive = device_receive,
 	.info = device_info,
 	.shutdown = device_shutdown,
+	.onesided = &onesided,
 	.carrier = &carrier,
 	.native = &native,
 };
@@ -269,6 +295,7 @@ static void attach(unsigned int i)
 				      .connecting = true,
 				      .only = true,
 				      .ring = 64 * 1024,
+				      .slots = 2,
 				      .provider = "memory",
 				      .native = &devices[i].native };
 
@@ -511,6 +538,56 @@ Test(device, told_of_more_than_the_ring_has)
 Test(device, told_of_more_than_was_granted)
 {
 	cr_assert(ended_by(rs_msg(RS_OP_DATA, 64 * 1024), rs_msg(RS_OP_DATA, 1)));
+}
+
+static uint8_t *slot(unsigned int end, unsigned int i)
+{
+	return devices[end].window[RSOCK_SGL] + RS_SGL_LEN + i * sizeof(struct rs_iomap);
+}
+
+static int write_at(uint64_t offset, char *octets, uint32_t len)
+{
+	struct stream_job job = { .addr = octets, .len = len, .to = offset, .mapped = true };
+
+	return OPS->post(ends[0], &job);
+}
+
+/* Slots lie where the device places them; the message says when to look */
+Test(device, mappings_land)
+{
+	uint8_t memory[10], *far;
+	struct rs_iomap map = { htole64(7), { .key = htole32(101), .length = htole32(10) } };
+	struct stream_info info;
+
+	open_both();
+	far = devices[1].window[RSOCK_RING] + 40000;
+	map.sge.addr = htole64((uintptr_t)far);
+	memcpy(slot(0, 1), &map, sizeof(map));
+	OPS->progress(ends[0]);
+	cr_expect_eq(write_at(7, "0123456789", 10), -ENXIO);
+	say(&devices[0], rs_msg(RS_OP_IOMAP_SGL, 1));
+	OPS->progress(ends[0]);
+	cr_expect_eq(write_at(8, "0123456789", 10), -ENXIO);
+	cr_assert_eq(write_at(8, "012345678", 9), 0);
+	cr_expect_arr_eq(far,
+			 "\0"
+			 "012345678",
+			 10);
+	/* The same from here: the slot, then the message */
+	cr_assert_eq(OPS->map(ends[1], memory, sizeof(memory), 99), 0);
+	memcpy(&map, slot(0, 0), sizeof(map));
+	cr_expect_eq(le64toh(map.offset), 99);
+	cr_expect_eq(le64toh(map.sge.addr), (uintptr_t)memory);
+	cr_expect_eq(le32toh(map.sge.key), 200);
+	cr_expect_eq(devices[0].message[(devices[0].said - 1) % QUEUE], rs_msg(RS_OP_IOMAP_SGL, 0));
+	OPS->progress(ends[0]);
+	cr_expect_eq(write_at(98, "0", 1), -ENXIO);
+	/* Of a slot that nothing has come to */
+	say(&devices[1], rs_msg(RS_OP_IOMAP_SGL, 0));
+	OPS->progress(ends[1]);
+	OPS->info(ends[1], &info);
+	cr_expect(info.broken);
+	close_both();
 }
 
 /* It is one process's: another one is refused, and leaves it as it is */

@@ -77,7 +77,7 @@ void ends_peer_init(struct ends_peer *p, int fd)
 		.mem = { .state = calloc(1, RNIC_STREAM_STATE),
 			 .rest = calloc(1, RNIC_STREAM_REST),
 			 .in = calloc(1, RNIC_STREAM_IN) },
-		.sgl = { .to = 0x1000, .len = 32, .tag = RSOCK_SGL },
+		.sgl = { .to = 0x1000, .len = 128, .tag = RSOCK_SGL },
 		.ring = { .to = 0x200000, .len = 1 << 20, .tag = RSOCK_RING },
 	};
 	cr_assert_eq(p->rnic->init(&p->mem, fd, &param), 0);

@@ -568,3 +568,38 @@ Test(stream, an_end_while_another_thread_receives)
 	pthread_join(thread, NULL);
 	close_one(&mem);
 }
+
+/* Memory of the program's: the device knows it until it is taken back, or the connection ends */
+Test(stream, memory_for_the_peer)
+{
+	struct rnic_stream_mem mem = { 0 };
+	struct rnic_regions *regions;
+	uint32_t stag = 0;
+	char memory[64];
+	int status = -1;
+	pid_t child;
+
+	fake.regions = 8;
+	open_one(&mem);
+	cr_assert_eq(STREAM.onesided->create(&mem, 0, 0, &regions), 0);
+	cr_expect_eq(STREAM.onesided->add(regions, memory, 64, RNIC_REMOTE_READ, &stag),
+		     -EOPNOTSUPP);
+	cr_expect_eq(STREAM.onesided->add(regions, memory, 64, RNIC_REMOTE_WRITE, &stag), 0);
+	cr_expect_eq(STREAM.onesided->remove(regions, stag + 1), -EINVAL);
+	cr_expect_eq(STREAM.onesided->remove(regions, stag), 0);
+	cr_expect_eq(STREAM.onesided->remove(regions, stag), -EINVAL);
+	cr_expect_eq(STREAM.onesided->add(regions, memory, 64, RNIC_REMOTE_WRITE, &stag), 0);
+	fake.regions = 0;
+	cr_expect_eq(STREAM.onesided->add(regions, memory, 64, RNIC_REMOTE_WRITE, &stag), -ENOMEM);
+	child = fork();
+	if (!child) {
+		unsigned int before = fake.destroyed;
+
+		STREAM.onesided->destroy(regions);
+		_exit(fake.destroyed == before ? 0 : 1);
+	}
+	waitpid(child, &status, 0);
+	cr_expect_eq(status, 0);
+	STREAM.onesided->destroy(regions);
+	close_one(&mem);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Mappings: one-sided Writes as rsockets has them (riomap, riowrite).
+ *
+ * An end offers slots behind its target SGL. The other one maps memory of its own there: a Write of
+ * where that lies and what offset it goes by, and a message with the slot's number. From then on
+ * who offered the slot may write to the memory, which has neither message nor credit.
+ *
+ * What the peer has mapped is part of the state, for it may come before a process has made the
+ * connection's one-sided operations its own. What we have mapped is that process's.
+ *
+ * The message takes a credit, which rsockets does not give back: it counts none that it receives.
+ * And it gives new ones when half of them are used up. So what is mapped to it in all must leave as
+ * many as that.
+ */
+#include "stream/rsock.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/log.h"
+#include "base/map.h"
+
+struct map {
+	void *addr;
+	size_t len; /* 0: the slot is free */
+	uint32_t stag;
+};
+
+/* Both locks */
+struct rsock_maps {
+	uint32_t told; /* messages, ever */
+	struct map map[STREAM_SLOTS];
+};
+
+/* --- the peer's --- */
+
+static int refuse(const char *why)
+{
+	base_warn("stream: the peer %s", why);
+	return -EPROTO;
+}
+
+int rsock_slot_write(struct rsock *s, uint64_t off, const uint8_t *p, size_t len)
+{
+	struct stream_rx *rx = &s->state->rx;
+
+	if (len != sizeof(rx->map) || off % sizeof(rx->map))
+		return refuse("wrote beside a slot for mappings");
+	if (rx->map_here)
+		return refuse("wrote a mapping before it told of the last one");
+	memcpy(&rx->map, p, len);
+	rx->map_here = (uint8_t)(off / sizeof(rx->map) + 1);
+	return 0;
+}
+
+/* A slot that was never written says that nothing is mapped */
+int rsock_slot_landed(struct rsock *s, uint32_t i)
+{
+	const uint8_t *sgl = s->rnic->native->memory(s->mem.native, RSOCK_SGL);
+	struct rs_iomap map;
+
+	if (i >= s->slots)
+		return 0; /* its message is refused */
+	memcpy(&map, sgl + RS_SGL_LEN + i * sizeof(map), sizeof(map));
+	return rsock_slot_write(s, i * sizeof(map), (const uint8_t *)&map, sizeof(map));
+}
+
+static int slot_fill(struct rsock *s, uint32_t i, const struct rs_iomap *map)
+{
+	struct stream_mapping *to = &s->memory->mapping[i], m = {
+		.offset = le64toh(map->offset),
+		.to = le64toh(map->sge.addr),
+		.stag = le32toh(map->sge.key),
+		.octets = le32toh(map->sge.length),
+	};
+
+	if (!m.octets || !m.stag || m.offset + m.octets < m.offset || m.to + m.octets < m.to)
+		return refuse("mapped what cannot be");
+	if (rsock_reserve(s, to, sizeof(*to))) {
+		rsock_spoilt(s, STREAM_NO_MEMORY);
+		return 0;
+	}
+	*to = m;
+	s->state->rx.maps = (uint8_t)base_max((uint32_t)base_once(s->state->rx.maps), i + 1);
+	return 0;
+}
+
+int rsock_slot_take(struct rsock *s, uint32_t i)
+{
+	struct stream_state *st = s->state;
+	struct stream_rx *rx = &st->rx;
+
+	if (i >= s->slots)
+		return refuse("mapped to a slot that there is not");
+	if (rx->map_here != i + 1)
+		return refuse("told of a mapping that it did not write");
+	if (rsock_load(&st->ends) & STREAM_IN_ENDED)
+		return refuse("mapped memory after its end");
+	rx->map_here = 0;
+	if (!rsock_has(s, STREAM_FEATURE_INLINE)) {
+		if (rx->got == rsock_load(&st->tx.limit))
+			return refuse("sent more messages than it has credit for");
+		rsock_store(&rx->got, (uint16_t)(rx->got + 1));
+	}
+	return slot_fill(s, i, &rx->map);
+}
+
+static bool is_within(const struct stream_mapping *m, const struct stream_job *job)
+{
+	return job->to >= m->offset && job->to - m->offset < m->octets &&
+	       job->len <= m->octets - (job->to - m->offset);
+}
+
+int rsock_mapping_find(struct rsock *s, struct stream_job *job)
+{
+	int err = -ENXIO;
+	uint32_t n;
+
+	rsock_rx_lock(s);
+	/* Where none has been there is no memory to look at */
+	n = base_min((uint32_t)base_once(s->state->rx.maps), s->slots);
+	for (uint32_t i = 0; i < n && err; i++) {
+		struct stream_mapping m = s->memory->mapping[i];
+
+		if (!is_within(&m, job))
+			continue;
+		job->to = m.to + (job->to - m.offset);
+		job->stag = m.stag;
+		err = 0;
+	}
+	rsock_rx_unlock(s);
+	return err;
+}
+
+/* --- ours --- */
+
+void rsock_maps_uninit(struct rsock *s)
+{
+	base_map_destroy(s->maps, sizeof(*s->maps));
+}
+
+/* The slot of @addr, @len; NULL and 0: a free one. NULL: there is none */
+static struct map *map_find(struct rsock *s, const void *addr, size_t len)
+{
+	for (uint32_t i = 0; s->maps && i < base_min(s->state->peer.slots, STREAM_SLOTS); i++) {
+		struct map *m = &s->maps->map[i];
+
+		if (m->len == len && m->addr == addr)
+			return m;
+	}
+	return NULL;
+}
+
+/* Another Warpsock counts them: none is lost */
+static bool credits_suffice(const struct rsock *s)
+{
+	uint32_t half = s->state->peer.credits / 2, reserve = s->state->peer.reserve;
+
+	return rsock_has(s, STREAM_FEATURE_ABORT) || s->maps->told + reserve < half;
+}
+
+static bool credit_is_here(const struct rsock *s)
+{
+	const struct stream_state *st = s->state;
+	uint16_t left = (uint16_t)(rsock_load(&st->rx.limit) - rsock_load(&st->tx.sent));
+
+	return rsock_has(s, STREAM_FEATURE_INLINE) || left > st->peer.reserve;
+}
+
+/* The slot's octets and the message, in the books before they go: 0, -EAGAIN, -errno */
+static int map_post(struct rsock *s, uint32_t i, const struct rs_iomap *map)
+{
+	struct stream_state *st = s->state;
+	uint64_t table = st->peer.sgl_to + st->peer.sgl_entries * (uint64_t)sizeof(struct rs_sge);
+	uint32_t told = rs_msg(RS_OP_IOMAP_SGL, i);
+	uint8_t msg[RS_MSG_LEN];
+	struct iovec iov[2] = { { (void *)map, sizeof(*map) }, { msg, sizeof(msg) } };
+	struct rnic_stream_wr wr[2] = {
+		{ st->peer.sgl_stag, table + i * sizeof(*map), &iov[0], 1, sizeof(*map), NULL },
+		{ .iov = &iov[1], .niov = 1, .len = sizeof(msg) },
+	};
+	int done;
+
+	base_put_le32(msg, told);
+	rsock_store(&st->tx.sent, (uint16_t)(st->tx.sent + 1));
+	done = rsock_post(s, wr, 2);
+	if (done <= 0)
+		rsock_store(&st->tx.sent, (uint16_t)(st->tx.sent - 1));
+	if (done == 1)
+		rsock_store(&st->tx.owed, told);
+	return done > 0 ? 0 : done < 0 ? done : -EAGAIN;
+}
+
+/* Both locks; the slot is free */
+static int map_fill(struct rsock *s, struct map *m, void *addr, size_t len, uint64_t offset)
+{
+	struct rs_iomap wire = {
+		.offset = htole64(offset),
+		.sge = { .addr = htole64((uintptr_t)addr), .length = htole32((uint32_t)len) },
+	};
+	uint32_t stag;
+	int err = rsock_region_enter(s, addr, len, RNIC_REMOTE_WRITE, &stag);
+
+	if (err)
+		return err;
+	wire.sge.key = htole32(stag);
+	err = map_post(s, (uint32_t)(m - s->maps->map), &wire);
+	if (err) {
+		rsock_region_strike(s, stag);
+		return err;
+	}
+	*m = (struct map){ addr, len, stag };
+	s->maps->told++;
+	return 0;
+}
+
+/* Both locks. What was accepted before goes before */
+static int map_enter(struct rsock *s, void *addr, size_t len, uint64_t offset)
+{
+	struct map *m;
+	int err = rsock_is_foreign(s) ? -EXDEV : 0;
+
+	if (!err && !s->maps)
+		err = base_map_create(sizeof(*s->maps), (void **)&s->maps);
+	if (err)
+		return err;
+	m = map_find(s, NULL, 0);
+	if (!m)
+		return -ENOMEM;
+	if (!credits_suffice(s))
+		return -ENOBUFS;
+	err = rsock_push(s);
+	if (!err && rsock_out_ended(s))
+		err = -EPIPE;
+	if (!err && (rsock_jobs_left(s) || !credit_is_here(s)))
+		err = -EAGAIN;
+	return err ? err : map_fill(s, m, addr, len, offset);
+}
+
+/* Before the connection becomes this process's alone: is there any use in that? */
+static int ready(struct rsock *s)
+{
+	int err = rsock_is_open(s) ? 0 : s->base.ops->progress(&s->base);
+
+	if (!err && !base_once(s->state->peer.slots))
+		err = -EOPNOTSUPP;
+	return err ? err : rsock_onesided_ready(s, true);
+}
+
+int rsock_map(struct stream *stream, void *addr, size_t len, uint64_t offset)
+{
+	struct rsock *s = rsock_of(stream);
+	uint64_t before = rsock_edges(s);
+	int err = ready(s);
+
+	if (!err && (!len || len > UINT32_MAX || offset + len < offset))
+		err = -EINVAL;
+	if (err)
+		return err;
+	/* Credits and room come as input, and who waits for them does not take it in */
+	rsock_pump(s);
+	rsock_rx_lock(s);
+	rsock_tx_lock(s);
+	err = map_enter(s, addr, len, offset);
+	rsock_tx_unlock(s);
+	rsock_rx_unlock(s);
+	rsock_tell(s, before);
+	return err;
+}
+
+int rsock_unmap(struct stream *stream, const void *addr, size_t len)
+{
+	struct rsock *s = rsock_of(stream);
+	int err = ready(s);
+	struct map *m;
+
+	if (err)
+		return err;
+	rsock_rx_lock(s);
+	rsock_tx_lock(s);
+	m = len ? map_find(s, addr, len) : NULL;
+	err = m ? rsock_region_strike(s, m->stag) : -EINVAL;
+	if (m)
+		*m = (struct map){ 0 };
+	rsock_tx_unlock(s);
+	rsock_rx_unlock(s);
+	return err;
+}
