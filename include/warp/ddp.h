@@ -23,8 +23,9 @@
 
 /*
  * "before": of a socket that is neither connected nor listening, else EISCONN; a listener's are
- * those of the sockets that it accepts. DDP_CRC to DDP_RING: ENOPROTOOPT for a socket that
- * neither DDP_MODE nor a rule has made one for DDP. EINVAL: a size or a value that makes no sense.
+ * those of the sockets that it accepts. DDP_CRC to DDP_RING, DDP_MAPS: ENOPROTOOPT for a socket
+ * that neither DDP_MODE nor a rule has made one for DDP. EINVAL: a size or a value that makes no
+ * sense.
  */
 enum ddp_option {
 	DDP_MODE = 1,	  /* int, enum ddp_mode; before */
@@ -36,6 +37,10 @@ enum ddp_option {
 	DDP_INFO = 6,	  /* struct ddp_info, to read; a shorter one gets its beginning */
 	DDP_REG_MR = 7,	  /* struct ddp_reg_mr, to set */
 	DDP_DEREG_MR = 8, /* __u32, an STag of DDP_REG_MR, to set: then no peer reaches it */
+	DDP_MAPS = 9,	/* int, 0 to 128: mappings that the peer may have; before, but a listener */
+			/* may be set, too: then for those that it accepts later */
+	DDP_MAP = 10,	/* struct ddp_map, to set */
+	DDP_UNMAP = 11, /* struct ddp_map of a DDP_MAP, to set: then no peer reaches it */
 };
 
 enum ddp_mode {
@@ -100,14 +105,27 @@ struct ddp_reg_mr {
 	__u32 reserved; /* 0 */
 };
 
+/*
+ * Memory that the peer may write to by DDP_CMSG_WRITE_MAPPED, or, where it is a program of
+ * rsockets, by riowrite(): there it begins at @offset, which the program chooses. As DDP_REG_MR,
+ * and: EOPNOTSUPP: the peer offers no mappings; ENOMEM: it offers no more; ENOBUFS: to rsockets no
+ * more can be told of over this connection, for it does not give back what each costs; EAGAIN: as
+ * of a send() that would wait. DDP_UNMAP: EINVAL: it was not mapped; the peer is not told.
+ */
+struct ddp_map {
+	__u64 addr, length; /* up to 4 GiB less 1 */
+	__u64 offset;	    /* DDP_UNMAP: not looked at */
+};
+
 /* --- control messages: level SOL_DDP, one in a sendmsg() ---------------------------------- */
 
 enum ddp_cmsg {
-	DDP_CMSG_SEND = 1,	 /* struct ddp_send; sendmsg() and recvmsg() */
-	DDP_CMSG_WRITE = 2,	 /* struct ddp_rdma; sendmsg() */
-	DDP_CMSG_READ = 3,	 /* struct ddp_rdma; sendmsg() */
-	DDP_CMSG_ATOMIC = 4,	 /* struct ddp_atomic; sendmsg() */
-	DDP_CMSG_COMPLETION = 5, /* struct ddp_completion; recvmsg() with MSG_ERRQUEUE */
+	DDP_CMSG_SEND = 1,	   /* struct ddp_send; sendmsg() and recvmsg() */
+	DDP_CMSG_WRITE = 2,	   /* struct ddp_rdma; sendmsg() */
+	DDP_CMSG_READ = 3,	   /* struct ddp_rdma; sendmsg() */
+	DDP_CMSG_ATOMIC = 4,	   /* struct ddp_atomic; sendmsg() */
+	DDP_CMSG_COMPLETION = 5,   /* struct ddp_completion; recvmsg() with MSG_ERRQUEUE */
+	DDP_CMSG_WRITE_MAPPED = 6, /* struct ddp_rdma; sendmsg() */
 };
 
 /*
@@ -130,6 +148,10 @@ struct ddp_send {
  * leaves later, before all that is sent later. ENOBUFS: take completions first. EOPNOTSUPP,
  * EXDEV as above; EINVAL: longer than 1 GiB, or a msg_iov that is not empty; EPIPE: our side is
  * shut.
+ *
+ * DDP_CMSG_WRITE_MAPPED is a Write to what the peer has mapped, and completes as one: remote_to is
+ * the offset, remote_stag 0. ENXIO: the peer has not mapped all of it in one mapping. What it has
+ * mapped before it sends an octet is known when that is here.
  */
 struct ddp_rdma {
 	__u64 cookie; /* comes back with the completion */

@@ -18,6 +18,7 @@
 #include "preload/sock/info.h"
 #include "preload/table/libc.h"
 #include "preload/table/pieces.h"
+#include "preload/wait/octets.h"
 #include "preload/wait/wait.h"
 #include "rnic/rnic.h"
 
@@ -75,6 +76,14 @@ static int ring_set(struct sock *s, int value)
 	return 0;
 }
 
+static int maps_set(struct sock *s, int value)
+{
+	if (value < 0 || value > (int)STREAM_SLOTS)
+		return -EINVAL;
+	s->wish.maps = (uint16_t)value;
+	return 0;
+}
+
 static int provider_set(struct sock *s, const char *name, socklen_t len)
 {
 	char text[sizeof(s->wish.provider)] = "";
@@ -95,10 +104,11 @@ static long before_set(struct sock *s, int name, const void *value, socklen_t le
 		[DDP_CRC] = crc_set,
 		[DDP_MARKERS] = markers_set,
 		[DDP_RING] = ring_set,
+		[DDP_MAPS] = maps_set,
 	};
 	int number;
 
-	if (sock_role(s) != SOCK_NEW)
+	if (sock_role(s) != SOCK_NEW && !(name == DDP_MAPS && sock_role(s) == SOCK_LISTENER))
 		return -EISCONN;
 	if (name == DDP_PROVIDER)
 		return provider_set(s, value, len);
@@ -143,16 +153,51 @@ static long dereg_mr(struct sock *s, const void *value, socklen_t len)
 	return s->stream->ops->region_remove(s->stream, stag);
 }
 
+static long map(struct sock *s, const void *value, socklen_t len)
+{
+	struct octets_call c = { s, s->stream, 0, 0 };
+	struct ddp_map m;
+	int err;
+
+	if (len < sizeof(m))
+		return -EINVAL;
+	memcpy(&m, value, sizeof(m));
+	if (pieces_wild((void *)(uintptr_t)m.addr, m.length))
+		return -EFAULT;
+	do {
+		err = c.stream->ops->map(c.stream, (void *)(uintptr_t)m.addr, m.length, m.offset);
+		if (err != -EAGAIN)
+			break;
+		err = (int)octets_wait(&c, STREAM_WRITABLE);
+	} while (!err);
+	attend_owing(s);
+	return err;
+}
+
+static long unmap(struct sock *s, const void *value, socklen_t len)
+{
+	struct ddp_map m;
+
+	if (len < sizeof(m))
+		return -EINVAL;
+	memcpy(&m, value, sizeof(m));
+	return s->stream->ops->unmap(s->stream, (void *)(uintptr_t)m.addr, m.length);
+}
+
 static long memory_set(struct sock *s, int name, const void *value, socklen_t len)
 {
+	static long (*const set[])(struct sock * s, const void *value, socklen_t len) = {
+		[DDP_REG_MR] = reg_mr,
+		[DDP_DEREG_MR] = dereg_mr,
+		[DDP_MAP] = map,
+		[DDP_UNMAP] = unmap,
+	};
 	int err;
 
 	if (sock_role(s) != SOCK_STREAM_ON)
 		return -ENOTCONN;
 	err = ddp_ready(s, 0);
-	if (err)
-		return err;
-	return name == DDP_REG_MR ? reg_mr(s, value, len) : dereg_mr(s, value, len);
+	return err ? err : set[name](s, value, len);
 }
 
 /* --- the calls --- */
@@ -164,9 +209,12 @@ static long ours_set(struct sock *s, int name, const void *value, socklen_t len)
 	case DDP_MARKERS:
 	case DDP_PROVIDER:
 	case DDP_RING:
+	case DDP_MAPS:
 		return before_set(s, name, value, len);
 	case DDP_REG_MR:
 	case DDP_DEREG_MR:
+	case DDP_MAP:
+	case DDP_UNMAP:
 		return memory_set(s, name, value, len);
 	default:
 		return -ENOPROTOOPT;
@@ -210,6 +258,8 @@ static long number_get(struct sock *s, const struct ddp_info *info, int name, vo
 		number = connected ? info->crc : !s->wish.no_crc;
 	else if (name == DDP_MARKERS)
 		number = connected ? info->rx_markers : s->wish.markers;
+	else if (name == DDP_MAPS)
+		number = s->wish.maps;
 	else
 		number = (int)(connected ? info->ring : s->wish.ring);
 	return answer(value, len, &number, sizeof(number));
@@ -231,6 +281,7 @@ static long ours_get(struct sock *s, int name, void *value, socklen_t *len)
 	case DDP_CRC:
 	case DDP_MARKERS:
 	case DDP_RING:
+	case DDP_MAPS:
 		return number_get(s, &info, name, value, len);
 	default:
 		return -ENOPROTOOPT;

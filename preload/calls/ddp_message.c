@@ -85,7 +85,7 @@ static long job_do(struct sock *s, const struct stream_job *job, bool reserved)
 	return err;
 }
 
-static long rdma_do(struct sock *s, const void *data, enum stream_job_kind kind)
+static long rdma_do(struct sock *s, const void *data, enum stream_job_kind kind, bool mapped)
 {
 	struct ddp_rdma m;
 	struct stream_job job;
@@ -98,18 +98,24 @@ static long rdma_do(struct sock *s, const void *data, enum stream_job_kind kind)
 		.len = (uint32_t)base_min(m.length, (__u64)STREAM_JOB_MAX + 1),
 		.stag = m.remote_stag,
 		.to = m.remote_to,
+		.mapped = mapped,
 	};
-	return job_do(s, &job, m.reserved);
+	return job_do(s, &job, m.reserved || (mapped && m.remote_stag));
 }
 
 static long write_do(struct sock *s, const void *data, int flags)
 {
-	return rdma_do(s, data, STREAM_JOB_WRITE);
+	return rdma_do(s, data, STREAM_JOB_WRITE, false);
+}
+
+static long write_mapped_do(struct sock *s, const void *data, int flags)
+{
+	return rdma_do(s, data, STREAM_JOB_WRITE, true);
 }
 
 static long read_do(struct sock *s, const void *data, int flags)
 {
-	return rdma_do(s, data, STREAM_JOB_READ);
+	return rdma_do(s, data, STREAM_JOB_READ, false);
 }
 
 static long atomic_do(struct sock *s, const void *data, int flags)
@@ -141,6 +147,7 @@ static const struct {
 	[DDP_CMSG_WRITE] = { sizeof(struct ddp_rdma), write_do },
 	[DDP_CMSG_READ] = { sizeof(struct ddp_rdma), read_do },
 	[DDP_CMSG_ATOMIC] = { sizeof(struct ddp_atomic), atomic_do },
+	[DDP_CMSG_WRITE_MAPPED] = { sizeof(struct ddp_rdma), write_mapped_do },
 };
 
 static long control_do(struct sock *s, const struct msghdr *msg, int flags)

@@ -10,6 +10,7 @@
 struct sock_wish {
 	char provider[CONFIG_PROVIDER_MAX + 1]; /* empty: by the route (provider.c) */
 	uint32_t ring;
+	uint16_t maps;
 	bool no_crc, markers, own; /* the program has said which provider */
 };
 

@@ -363,6 +363,7 @@ static void param_wishes(struct stream_param *param, const struct sock *s)
 	param->no_crc = s->wish.no_crc;
 	param->markers = s->wish.markers;
 	param->ring = s->wish.ring;
+	param->slots = s->wish.maps;
 	param->credits = sock_config.credits;
 	param->probe = s->probing;
 	param->detour = s->detour;

@@ -435,6 +435,52 @@ static bool flushed(void)
 	return true;
 }
 
+static int map(int fd, int name, uint64_t offset)
+{
+	struct ddp_map m = { .addr = (uintptr_t)theirs, .length = 100, .offset = offset };
+
+	return setsockopt(fd, SOL_DDP, name, &m, sizeof(m)) ? errno : 0;
+}
+
+/* The client has what the server offers, which was told so when it listened already */
+static bool mappings(void)
+{
+	struct ddp_rdma m = rdma(5, mine, 10);
+	int fd[2];
+	char c;
+
+	m.remote_stag = 0;
+	m.remote_to = 7090;
+	lfd = socket(AF_INET, SOCK_STREAM, 0);
+	laddr.sin_port = 0;
+	need(option(lfd, DDP_MODE, DDP_MODE_ON) == 0);
+	need(bind(lfd, (struct sockaddr *)&laddr, sizeof(laddr)) == 0 && listen(lfd, 1) == 0);
+	need(option(lfd, DDP_MAPS, 129) == EINVAL && option(lfd, DDP_MAPS, -1) == EINVAL);
+	need(option(lfd, DDP_MAPS, 2) == 0 && option_get(lfd, DDP_MAPS) == 2);
+	need(getsockname(lfd, (struct sockaddr *)&laddr, &(socklen_t){ sizeof(laddr) }) == 0);
+	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+	need(option(fd[0], DDP_MODE, DDP_MODE_ON) == 0 && map(fd[0], DDP_MAP, 0) == ENOTCONN);
+	need(connect(fd[0], (struct sockaddr *)&laddr, sizeof(laddr)) == 0);
+	fd[1] = accept(lfd, NULL, NULL);
+	need(write(fd[0], "x", 1) == 1 && read(fd[1], &c, 1) == 1);
+	need(option(fd[0], DDP_MAPS, 1) == EISCONN && map(fd[1], DDP_MAP, 0) == EOPNOTSUPP);
+	need(!map(fd[0], DDP_MAP, 7000) && !map(fd[0], DDP_MAP, 0));
+	need(write(fd[0], "x", 1) == 1 && read(fd[1], &c, 1) == 1);
+	memset(mine, 'm', 10);
+	need(control(fd[1], DDP_CMSG_WRITE_MAPPED, &m, sizeof(m), NULL) == 0);
+	need(completed(fd[1], 5, DDP_STATUS_OK));
+	need(write(fd[1], "x", 1) == 1 && read(fd[0], &c, 1) == 1);
+	need(!memcmp(theirs + 90, mine, 10));
+	m.remote_to++;
+	need(control(fd[1], DDP_CMSG_WRITE_MAPPED, &m, sizeof(m), NULL) == -ENXIO);
+	m.reserved = 1;
+	need(control(fd[1], DDP_CMSG_WRITE_MAPPED, &m, sizeof(m), NULL) == -EINVAL);
+	need(!map(fd[0], DDP_UNMAP, 0) && !map(fd[0], DDP_UNMAP, 0));
+	close(lfd);
+	close_pair(fd);
+	return true;
+}
+
 static bool operations_too_late(void)
 {
 	struct ddp_rdma m = rdma(1, mine, 8);
@@ -645,6 +691,7 @@ int main(int argc, char **argv)
 	tap_case(one_sided(), "one-sided operations");
 	tap_case(atomics(), "atomics");
 	tap_case(flushed(), "operations that the peer leaves undone");
+	tap_case(mappings(), "mappings");
 	tap_case(operations_too_late(), "operations behind one's own end");
 	tap_case(info_counts(), "what DDP_INFO counts");
 	tap_case(other_process(), "another process");
