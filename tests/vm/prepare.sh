@@ -20,9 +20,9 @@ mkdir -p "$lab"
 gcc -O1 -g -Wall -I "$here" -I include -o "$lab/script_verbs" \
 	"$here/script.c" "$here/script_verbs.c" -lrdmacm -libverbs
 gcc -O1 -g -Wall -o "$lab/script_iomap" "$here/script_iomap.c" -lrdmacm
-gcc -O1 -g -Wall -pthread -o "$lab/script_sockets" "$here/script_sockets.c"
+gcc -O1 -g -Wall -pthread -I include -o "$lab/script_sockets" "$here/script_sockets.c"
 for shim in rsockets_shim sockets_shim; do
-	gcc -O1 -g -Wall -shared -fPIC -o "$lab/$shim.so" "$here/$shim.c"
+	gcc -O1 -g -Wall -shared -fPIC -I include -o "$lab/$shim.so" "$here/$shim.c"
 done
 [ "$lab/java/Http.class" -nt "$here/../programs/Http.java" ] ||
 	javac -d "$lab/java" "$here/../programs/Http.java"

@@ -6,7 +6,7 @@
  * doubled or moved is seen.
  *
  *	option NAME VALUE   for the next listen or connect: rcvbuf, sndbuf, linger, or of
- *	                    rsockets: rqsize, sqsize; keepalive: idle time, in s, of the connection
+ *	                    rsockets: rqsize, sqsize, maps; keepalive: idle s of the connection
  *	listen ADDR PORT    and takes one connection    connect ADDR PORT
  *	refused ADDR PORT   a connect that must fail
  *	sleep MS            with no call on the socket
@@ -17,6 +17,7 @@
  *	put N | get N       octets
  *	trade N SIZE        sends N times SIZE octets and gets as many, both at once
  *	echo                what comes, until the end
+ *	map N               under warpsock: N times memory for the peer, and not once more
  *	silent MS           nothing can be read for that time
  *	watch MS            polls for that time and reads nothing
  *	hung-up             poll says so though there are octets to read, as rsockets' does
@@ -41,12 +42,14 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include <warp/ddp.h>
 
 #define PIECE_MAX 1048576
 #define WAIT_MS 20000
 #define SOL_RDMA 0x10000 /* of rdma/rsocket.h */
 #define RDMA_SQSIZE 0
 #define RDMA_RQSIZE 1
+#define RDMA_IOMAPSIZE 3
 
 static int fd = -1;
 static bool polling;
@@ -60,9 +63,10 @@ static struct option {
 	int level, number;
 	int value; /* -1: as it is */
 } options[] = {
-	{ "rcvbuf", SOL_SOCKET, SO_RCVBUF, -1 }, { "sndbuf", SOL_SOCKET, SO_SNDBUF, -1 },
-	{ "rqsize", SOL_RDMA, RDMA_RQSIZE, -1 }, { "sqsize", SOL_RDMA, RDMA_SQSIZE, -1 },
-	{ "linger", SOL_SOCKET, SO_LINGER, -1 }, { "keepalive", IPPROTO_TCP, TCP_KEEPIDLE, -1 },
+	{ "rcvbuf", SOL_SOCKET, SO_RCVBUF, -1 },	{ "sndbuf", SOL_SOCKET, SO_SNDBUF, -1 },
+	{ "rqsize", SOL_RDMA, RDMA_RQSIZE, -1 },	{ "sqsize", SOL_RDMA, RDMA_SQSIZE, -1 },
+	{ "maps", SOL_RDMA, RDMA_IOMAPSIZE, -1 },	{ "linger", SOL_SOCKET, SO_LINGER, -1 },
+	{ "keepalive", IPPROTO_TCP, TCP_KEEPIDLE, -1 },
 };
 #define NUM_OPTIONS (sizeof(options) / sizeof(options[0]))
 
@@ -378,6 +382,19 @@ static int step_fails(char **arg)
 	return wrong("sends do not fail");
 }
 
+static int step_map(char **arg)
+{
+	struct ddp_map map = { .addr = (uintptr_t)&sent, .length = sizeof(sent) };
+	int n = 0;
+
+	while (!setsockopt(fd, SOL_DDP, DDP_MAP, &map, sizeof(map))) {
+		n++;
+		if (setsockopt(fd, SOL_DDP, DDP_UNMAP, &map, sizeof(map)))
+			return wrong("DDP_UNMAP");
+	}
+	return n == atoi(arg[0]) && errno == ENOBUFS ? 0 : wrong("DDP_MAP");
+}
+
 static int step_close(char **arg)
 {
 	return close(fd) ? wrong("close") : 0;
@@ -424,6 +441,7 @@ static const struct step {
 	{ "watch", 1, step_watch },	{ "over", 0, step_over },
 	{ "kill", 0, step_kill },	{ "mark", 1, step_mark },
 	{ "hung-up", 0, step_hung_up }, { "slow", 1, step_slow },
+	{ "map", 1, step_map },
 };
 
 static const struct step *find(const char *name)

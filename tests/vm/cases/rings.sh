@@ -25,6 +25,17 @@ credits() {
 	far rqsize $1
 	sockets trade 400 5 get 1 close -- trade 400 5 put 1 eof close
 }
+# It gives new ones when half are used up, and none back for a mapping
+maps() {
+	far rqsize 64
+	if [ $pair = librspreload-software ]; then
+		client+=(option maps 1)
+		sockets map 16 trade 400 5 get 1 close -- trade 400 5 put 1 eof close
+	else
+		server+=(option maps 1)
+		sockets trade 400 5 get 1 close -- map 16 trade 400 5 put 1 eof close
+	fi
+}
 small_buffer() {
 	far sndbuf 1
 	sockets trade 10 20000 get 1 close -- trade 10 20000 put 1 eof close
@@ -53,6 +64,7 @@ sizes() {
 	for size in 16 31 65535; do
 		check "$size credits there" credits $size
 	done
+	check "16 mappings of ours take 16 of 64 credits there" maps
 	check "the smallest send buffer there" small_buffer
 }
 
