@@ -8,7 +8,8 @@
  *
  * With CONFORMANCE_DEVICE=verbs:NAME and CONFORMANCE_ADDRESS, its address, in the environment a
  * group is run on that device and on no other kind of end. What departures.c says that the device
- * does otherwise must still fail there.
+ * does otherwise must still fail there, in the same way, and where that is a part of a case only,
+ * the rest of it must hold.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,11 +58,11 @@ void fail_at(const char *file, int line, const char *fmt, ...)
 
 /* --- one case ----------------------------------------------------------------------------- */
 
-static void run_here(const struct row *row, enum kind kind)
+static void run_here(const struct row *row, enum kind kind, unsigned int without)
 {
 	static struct world w;
 
-	w = (struct world){ .kind = kind, .arg = row->arg };
+	w = (struct world){ .kind = kind, .arg = row->arg, .without = without };
 	row->run(&w);
 	world_close(&w);
 }
@@ -78,7 +79,8 @@ static bool judge(int status, char *detail, size_t have)
 	return false;
 }
 
-static bool run_case(const struct row *row, enum kind kind, char detail[DETAIL])
+static bool run_case(const struct row *row, enum kind kind, unsigned int without,
+		     char detail[DETAIL])
 {
 	int fds[2], status;
 	ssize_t n;
@@ -93,7 +95,7 @@ static bool run_case(const struct row *row, enum kind kind, char detail[DETAIL])
 		close(fds[0]);
 		detail_fd = fds[1];
 		alarm(kind == DEVICE ? DEVICE_LIMIT_S : LIMIT_S);
-		run_here(row, kind);
+		run_here(row, kind, without);
 		exit(0);
 	}
 	close(fds[1]);
@@ -117,43 +119,88 @@ static const struct group *find(const char *name)
 	return NULL;
 }
 
-static void print_name(const struct row *row, size_t kind)
+/* @part: in brackets, too, unless it is NULL */
+static void print_name(const struct row *row, size_t kind, const char *part)
 {
 	if (row->number)
-		printf("case %u (%s): %s [%s]\n", row->number, row->ref, row->text,
-		       kinds[kind].label);
+		printf("case %u (%s): %s [%s%s%s]\n", row->number, row->ref, row->text,
+		       kinds[kind].label, part ? ": " : "", part ? part : "");
 	else
 		printf("%s: %s [%s]\n", row->ref, row->text, kinds[kind].label);
 }
 
-/* Runs the case, as the @count-th, on this kind: is it as it should be? */
-static bool run_row(const struct row *row, size_t kind, unsigned int count)
+/* Runs the case, as the @count-th, without these parts: does it hold? */
+static bool holds(const struct row *row, size_t kind, unsigned int without, unsigned int count)
 {
-	const struct departure *d = kinds[kind].kind == DEVICE ? departure_of(row->number) : NULL;
 	char detail[DETAIL] = "";
-	bool held = run_case(row, kinds[kind].kind, detail), good = held == !d;
+	bool held = run_case(row, kinds[kind].kind, without, detail);
 
-	printf("%sok %u - ", good ? "" : "not ", count);
-	if (d)
-		printf("departure %s: ", d->name);
-	print_name(row, kind);
+	printf("%sok %u - ", held ? "" : "not ", count);
+	print_name(row, kind, without ? "the rest" : NULL);
 	if (!held)
 		fputs(detail, stdout);
-	else if (!good)
-		printf("# it holds now\n");
+	return held;
+}
+
+/* Do the words behind file and line, or what came of a signal, begin with one of @shows? */
+static bool is_as_shown(const char *detail, const char *shows)
+{
+	const char *words = strstr(detail, ": ");
+
+	for (const char *end; words && *shows; shows = end + (*end == '|')) {
+		end = shows + strcspn(shows, "|");
+		if (!strncmp(words + 2, shows, (size_t)(end - shows)))
+			return true;
+	}
+	return false;
+}
+
+/* The same of a case that must fail, as its departure has it */
+static bool departs(const struct row *row, size_t kind, size_t i, unsigned int count)
+{
+	const struct departing *how;
+	const struct departure *d = departure_of(row->number, i, &how);
+	unsigned int without = departure_parts(row->number) & ~how->part;
+	char detail[DETAIL] = "";
+	bool held = run_case(row, kinds[kind].kind, without, detail);
+	bool good = !held && is_as_shown(detail, how->shows);
+
+	printf("%sok %u - departure %s: ", good ? "" : "not ", count, d->name);
+	print_name(row, kind, how->part ? departure_part_text(how->part) : NULL);
+	if (!held)
+		fputs(detail, stdout);
+	if (!good)
+		printf("# %s: %s\n", held ? "it holds now" : "it should be", how->shows);
 	return good;
+}
+
+/* Runs the case on this kind as often as it has parts there: how many are not as they should be? */
+static unsigned int run_row(const struct row *row, size_t kind, unsigned int *count)
+{
+	const bool on_device = kinds[kind].kind == DEVICE;
+	const unsigned int parts = on_device ? departure_parts(row->number) : 0;
+	const struct departing *how;
+	unsigned int failed = 0;
+	size_t i;
+
+	for (i = 0; on_device && departure_of(row->number, i, &how); i++)
+		failed += !departs(row, kind, i, ++*count);
+	if (!i || parts)
+		failed += !holds(row, kind, parts, ++*count);
+	return failed;
 }
 
 /* Is the row for this kind, in this run? */
 static bool is_for(const struct row *row, enum kind kind)
 {
-	const struct departure *d = departure_of(row->number);
-	bool on_device = getenv("CONFORMANCE_DEVICE");
+	const struct departing *how;
+	const bool on_device = getenv("CONFORMANCE_DEVICE");
+	const bool asked = !departure_of(row->number, 0, &how) || how->shows;
 
 	if (on_device != (kind == DEVICE))
 		return false;
 	/* the vectors are for parsers of ours */
-	return row->kinds & kind && (!on_device || (row->number && (!d || d->runs)));
+	return row->kinds & kind && (!on_device || (row->number && asked));
 }
 
 static int run_group(const struct group *g)
@@ -165,7 +212,7 @@ static int run_group(const struct group *g)
 
 		for (size_t k = 0; k < KINDS; k++)
 			if (is_for(row, kinds[k].kind))
-				failed += !run_row(row, k, ++count);
+				failed += run_row(row, k, &count);
 		if (row->kinds != ALL && !getenv("CONFORMANCE_DEVICE"))
 			printf("# case %u is not for every kind of end: %s\n", row->number,
 			       row->why);
@@ -179,8 +226,8 @@ static int run_one(const struct group *g, unsigned int number, const char *kind)
 	for (size_t i = 0; i < g->count; i++) {
 		for (size_t k = 0; k < KINDS; k++) {
 			if (g->rows[i].number == number && !strcmp(kinds[k].name, kind)) {
-				run_here(&g->rows[i], kinds[k].kind);
-				print_name(&g->rows[i], k);
+				run_here(&g->rows[i], kinds[k].kind, 0);
+				print_name(&g->rows[i], k, NULL);
 				return 0;
 			}
 		}
@@ -208,13 +255,14 @@ static const struct row *rows_of(unsigned int number, unsigned int *n)
 
 static int check_list(void)
 {
+	const struct departing *how;
 	unsigned int n, failed = 0;
 
 	for (unsigned int number = 1; number <= CASES; number++) {
 		const struct row *row = rows_of(number, &n);
 		bool good = n == 1 && row->run && (row->kinds & (TCP | SOFT)) &&
 			    (row->kinds == ALL || row->why) &&
-			    (row->kinds & DEVICE || !departure_of(number));
+			    (row->kinds & DEVICE || !departure_of(number, 0, &how));
 
 		printf("%sok %u - case %u is there once, runs over TCP, and tells where it does "
 		       "not "
@@ -226,14 +274,47 @@ static int check_list(void)
 	return failed ? 1 : 0;
 }
 
+/* What becomes of cases over a device, and of how many */
+static struct {
+	unsigned int asked, held, parted, departed, spared;
+} shares;
+
+static void count_shares(unsigned int number)
+{
+	const struct departing *how;
+	const bool holds_whole = !departure_of(number, 0, &how);
+
+	shares.asked++;
+	if (holds_whole)
+		shares.held++;
+	else if (!how->shows)
+		shares.spared++;
+	else if (departure_parts(number))
+		shares.parted++;
+	else
+		shares.departed++;
+}
+
 static void print_device(const struct row *row)
 {
-	const struct departure *d = departure_of(row->number);
+	const struct departing *how;
+	const struct departure *d;
 
-	if (!(row->kinds & DEVICE))
+	if (!(row->kinds & DEVICE)) {
 		printf(" |\n");
-	else
-		printf("%s |\n", d ? d->name : "holds");
+		return;
+	}
+	count_shares(row->number);
+	if (!departure_of(row->number, 0, &how))
+		printf("holds");
+	for (size_t i = 0; (d = departure_of(row->number, i, &how)); i++)
+		printf("%s%s%s%s",
+		       i	   ? ", "
+		       : how->part ? "holds but for: "
+				   : "",
+		       how->part ? departure_part_text(how->part) : "", how->part ? ": " : "",
+		       d->name);
+	printf(" |\n");
 }
 
 static void print_departures(void)
@@ -243,7 +324,11 @@ static void print_departures(void)
 	printf("\n| | what siw does | where | |\n| --- | --- | --- | --- |\n");
 	for (size_t i = 0; (d = departure_at(i)); i++)
 		printf("| %s | %s | %s | %s |\n", d->name, d->what, d->where,
-		       d->runs ? "fails there" : "is not asked");
+		       d->cases->shows ? "fails there" : "is not asked");
+	printf("\nOf %u cases that are for a device, siw keeps to %u, and to another %u but for a "
+	       "part; %u it fails, which is %u in a hundred, and %u it is not asked.\n",
+	       shares.asked, shares.held, shares.parted, shares.departed,
+	       (shares.departed * 100 + shares.asked / 2) / shares.asked, shares.spared);
 }
 
 static int print_table(void)

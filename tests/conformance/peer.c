@@ -155,7 +155,8 @@ void peer_expect_end(struct peer *p)
 
 	while (more && peer_fill(p, 20) && drop_nudge(p))
 		more = peer_fill(p, p->fill + 1);
-	check(!more, "octet %#x came where the end of the connection was due", p->in[p->fill - 1]);
+	check(!more, "octet %#x came where the end of the connection was due, the first of %zu",
+	      p->in[0], p->fill);
 	check(p->ended || p->broken, "the connection is still there");
 }
 

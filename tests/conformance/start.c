@@ -31,14 +31,48 @@ static void open_and_take(struct world *w, const struct setup *s, struct frame *
 		peer_recv_frame(&w->peer, f);
 }
 
+/* Revision and CRC of a Reply are to be those that siw asks for, whatever the case wants */
+static bool as_siw_asks(const struct world *w)
+{
+	return w->initiator && !world_asks(w, REV_1);
+}
+
+/* Octets of @out that such a Reply takes */
+static size_t reply_as_asked(uint8_t *out, uint8_t flags, const void *pd, size_t len)
+{
+	uint8_t data[512];
+
+	raw_enhanced(data, 0, 8, 0, 8);
+	memcpy(data + 4, pd, len);
+	return raw_frame(out, raw_rep_key, (flags & ~0x40) | 0x10, 2, data, 4 + len);
+}
+
+static size_t build_reply(const struct world *w, uint8_t *out, uint8_t flags, uint8_t rev,
+			  const void *pd, size_t len)
+{
+	if (as_siw_asks(w))
+		return reply_as_asked(out, flags, pd, len);
+	return raw_frame(out, raw_rep_key, flags, rev, pd, len);
+}
+
 /* The peer's frame: a Request or Reply */
 static void send_frame(struct world *w, const struct setup *s, uint8_t flags, uint8_t rev,
 		       const void *pd, size_t len)
 {
+	uint8_t out[20 + 516];
+
 	if (s->initiator)
-		peer_send_reply(&w->peer, flags, rev, pd, len);
+		peer_send(&w->peer, out, build_reply(w, out, flags, rev, pd, len));
 	else
 		peer_send_request(&w->peer, flags, rev, pd, len);
+}
+
+/* The frames are there: FPDUs may go */
+static void start_up_is_done(struct world *w)
+{
+	w->peer.crc = !as_siw_asks(w);
+	if (w->initiator || w->kind == DEVICE)
+		world_state(w, WARP_CONN_ESTABLISHED);
 }
 
 /* --- 1 to 10 ------------------------------------------------------------------------------ */
@@ -73,6 +107,8 @@ static void wrong_key(struct world *w)
 		uint8_t out[20];
 		struct frame f;
 
+		if (!world_plays(w, s))
+			continue;
 		open_and_take(w, s, &f);
 		raw_frame(out, s->initiator ? raw_rep_key : raw_req_key, 0x40, 1, NULL, 0);
 		if (i < 32)
@@ -137,7 +173,7 @@ static void octet_by_octet(struct world *w)
 		w->peer.cut = 0;
 		if (!s->initiator)
 			peer_recv_frame(&w->peer, &f);
-		w->peer.crc = true;
+		start_up_is_done(w);
 		world_works(w);
 		check_eq(world_info(w).private_data_len, 16);
 	}
@@ -151,14 +187,14 @@ static void with_flags(struct world *w, uint8_t flags)
 		struct frame f;
 
 		/* in a Reply R has its meaning */
-		if (s->initiator && flags & 0x20)
+		if ((s->initiator && flags & 0x20) || !world_plays(w, s))
 			continue;
 		open_and_take(w, s, &f);
 		send_frame(w, s, 0x40 | flags, 1, NULL, 0);
 		if (!s->initiator)
 			peer_recv_frame(&w->peer, &f);
 		check_eq(f.flags & 0x2f, 0);
-		w->peer.crc = true;
+		start_up_is_done(w);
 		world_works(w);
 	}
 }
@@ -253,15 +289,23 @@ static void pd_not_beyond(struct world *w)
 
 	open_and_take(w, &initiator, &f);
 	world_recv(w, 0, 64);
-	w->peer.crc = true;
-	n = raw_frame(out, raw_rep_key, 0x40, 1, "12345678", 8);
+	w->peer.crc = !as_siw_asks(w);
+	n = build_reply(w, out, 0x40, 1, "12345678", 8);
+	if (!world_asks(w, BEHIND)) {
+		peer_send(&w->peer, out, n);
+		world_state(w, WARP_CONN_ESTABLISHED);
+		n = 0;
+	}
 	raw_untagged(u, 0x41, 0x43, 0, 0, 1, 0);
 	memcpy(u + 18, "hello", 5);
 	n += raw_fpdu(&w->peer, out + n, u, 23);
 	peer_send(&w->peer, out, n);
+	world_state(w, WARP_CONN_ESTABLISHED);
 	check_eq(world_wc(w).byte_len, 5);
 	check_eq(world_info(w).private_data_len, 8);
 	check_octets(world_info(w).private_data, "12345678", 8);
+	if (w->kind == DEVICE)
+		return; /* it does not even connect */
 	pd_refused(w, 1, 513);
 	pd_refused(w, 1, 600);
 }
@@ -286,9 +330,11 @@ static void revision_sent(struct world *w)
 {
 	struct frame f;
 
-	open_and_take(w, &initiator, &f);
-	check_eq(f.rev, 1);
-	check_eq(f.flags & 0x10, 0);
+	if (world_asks(w, WISHES)) {
+		open_and_take(w, &initiator, &f);
+		check_eq(f.rev, 1);
+		check_eq(f.flags & 0x10, 0);
+	}
 	open_and_take(w, &initiator2, &f);
 	check_eq(f.rev, 2);
 	check_eq(f.flags & 0x10, 0x10);
@@ -304,6 +350,8 @@ static void revision_unknown(struct world *w)
 	for (size_t i = 0; i < 4 * sizeof(revs); i++) {
 		struct setup s = { .initiator = i & 1, .rev = i & 2 ? 2 : 1 };
 
+		if (!world_plays(w, &s) || (!revs[i / 4] && !world_asks(w, REV_0)))
+			continue;
 		open_and_take(w, &s, &f);
 		send_frame(w, &s, i & 2 ? 0x50 : 0x40, revs[i / 4], enh, i & 2 ? 4 : 0);
 		expect_refused(w);
@@ -322,7 +370,8 @@ static void revision_1_taken(struct world *w)
 	check_eq(f.pd_len, 0);
 	w->peer.crc = true;
 	world_works(w);
-	check_eq(world_info(w).mpa_rev, 1);
+	if (world_asks(w, TOLD))
+		check_eq(world_info(w).mpa_rev, 1);
 }
 
 static void s_answers_s(struct world *w)
@@ -394,7 +443,7 @@ static void rejected(struct world *w)
 	struct frame f;
 
 	open_and_take(w, &initiator, &f);
-	peer_send_reply(&w->peer, 0x60, 1, "no", 2);
+	send_frame(w, &initiator, 0x60, 1, "no", 2);
 	info = world_state(w, WARP_CONN_REJECTED);
 	check_eq(info.private_data_len, 2);
 	check_octets(info.private_data, "no", 2);
@@ -433,14 +482,15 @@ static void fpdu_behind_reply(struct world *w)
 	open_and_take(w, &initiator, &f);
 	world_recv(w, 0, 64);
 	world_recv(w, 64, 64);
-	w->peer.crc = true;
-	n = raw_frame(out, raw_rep_key, 0x40, 1, NULL, 0);
+	w->peer.crc = !as_siw_asks(w);
+	n = build_reply(w, out, 0x40, 1, NULL, 0);
 	for (uint32_t msn = 1; msn <= 2; msn++) {
 		raw_untagged(u, 0x41, 0x43, 0, 0, msn, 0);
 		memcpy(u + 18, "hello", 5);
 		n += raw_fpdu(&w->peer, out + n, u, 23);
 	}
 	peer_send(&w->peer, out, n);
+	world_state(w, WARP_CONN_ESTABLISHED);
 	check_eq(world_wc(w).wr_id, 0);
 	check_eq(world_wc(w).wr_id, 64);
 	check_octets(w->arena + 64, "hello", 5);
@@ -474,12 +524,16 @@ static void markers_by_direction(struct world *w)
 					 .peer_markers = i & 4 };
 		struct frame f;
 
+		if ((s.markers && !world_asks(w, WISHES)) ||
+		    (s.peer_markers && !world_asks(w, MARKERS)))
+			continue;
 		open_and_take(w, &s, &f);
 		send_frame(w, &s, 0x40 | (s.peer_markers ? 0x80 : 0), 1, NULL, 0);
 		if (!s.initiator)
 			peer_recv_frame(&w->peer, &f);
+		check(s.initiator || !(f.flags & 0x20), "the Request is refused");
 		check_eq(!!(f.flags & 0x80), s.markers);
-		w->peer.crc = true;
+		start_up_is_done(w);
 		w->peer.rx_marked = s.peer_markers;
 		w->peer.tx_marked = s.markers;
 		both_ways(w);
@@ -496,9 +550,13 @@ static void crc_by_either(struct world *w)
 					 .peer_no_crc = i & 4 };
 		bool on = !s.no_crc || !s.peer_no_crc;
 
+		/* as initiator siw does not let the peer choose either */
+		if (on && (s.initiator || s.peer_no_crc) && !world_asks(w, WISHES))
+			continue;
 		world_start(w, &s);
 		both_ways(w);
-		check_eq(world_info(w).crc, on);
+		if (world_asks(w, TOLD))
+			check_eq(world_info(w).crc, on);
 		world_recv(w, 0, 64);
 		w->peer.crc_change = 1;
 		peer_send_message(&w->peer, "hello", 5);

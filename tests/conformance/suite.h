@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "departures.h"
 #include "end.h"
 #include "peer.h"
 
@@ -32,6 +33,7 @@ enum kind {
 struct world {
 	enum kind kind;
 	bool open, initiator; /* the end is */
+	unsigned int without; /* parts of the case that are left out */
 	struct peer peer;
 	struct llp *mem[2];
 	struct llp tcp;
@@ -78,20 +80,6 @@ extern const struct group device_group, start_group, depth_group, fpdu_group, dd
 	const struct group group_name##_group = { #group_name, rows, \
 						  sizeof(rows) / sizeof((rows)[0]) }
 
-/* --- departures.c: what a device does in another way, or is not asked ----------------------- */
-
-struct departure {
-	const char *name, *what;
-	const char *where;	    /* file and function in Linux's drivers/infiniband/sw/siw */
-	bool runs;		    /* and must fail */
-	const unsigned char *cases; /* ends with 0 */
-};
-
-/* NULL: over a device, too, the case must hold */
-const struct departure *departure_of(unsigned int number);
-/* The @i-th; NULL: there are no more */
-const struct departure *departure_at(size_t i);
-
 /* --- verdicts ----------------------------------------------------------------------------- */
 
 _Noreturn void fail_at(const char *file, int line, const char *fmt, ...)
@@ -132,6 +120,12 @@ void pattern(void *p, size_t n, unsigned int seed);
 void world_open(struct world *w, const struct setup *s);
 /* The same, and start-up done: with revision 1 and CRC unless @s says otherwise */
 void world_start(struct world *w, const struct setup *s);
+static inline bool world_asks(const struct world *w, enum part part)
+{
+	return !(w->without & part);
+}
+/* The case is to have the end in this role */
+bool world_plays(const struct world *w, const struct setup *s);
 void world_close(struct world *w);
 
 /* Lets the end work once */
@@ -172,6 +166,8 @@ uint32_t world_expect_terminates(struct world *w, const uint32_t *faults);
 void world_expect_close(struct world *w);
 /* A Send from the peer is still delivered */
 void world_works(struct world *w);
+/* The connection ends, whatever the program is told of it */
+void world_ends(struct world *w);
 /* No receive was completed well meanwhile */
 void world_nothing_delivered(struct world *w);
 
