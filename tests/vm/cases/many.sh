@@ -6,27 +6,36 @@
 warp_rping=$apps/examples/warp-rping
 clients=10
 
-# count PORT: how many connections with that port there are now; $most is the most of them so far
-most=0
-count() {
-	local lines hex
+# fewer PORT N: not so many connections with that port are there
+fewer() {
+	local hex
 	printf -v hex '%04X' "$1"
-	lines=$(grep -cE ":($hex [0-9A-F]*:[0-9A-F]*|[0-9A-F]* [0-9A-F]*:$hex) 01 " /proc/net/tcp)
-	((lines <= most)) || most=$lines
+	together=$(grep -cE ":($hex [0-9A-F]*:[0-9A-F]*|[0-9A-F]* [0-9A-F]*:$hex) 01 " \
+		/proc/net/tcp)
+	((together < $2))
 }
 
-# all_end PREFIX PORT: the clients of that name succeed, and were there together
+still_fewer() { running "$1" && fewer "$2" "$3"; }
+
+# waits NAME PORT N: it is connected, as the N-th, and then waits for the others
+waits() {
+	ceases 10 still_fewer "$@"
+	nap 0.1
+	kill -s STOP -- "-${pid_of[$1]}"
+}
+
+# all_end PREFIX PORT: the clients of that name, all of which are there now, succeed
 all_end() {
 	local i status=0
+	! fewer "$2" $clients || status=1
+	echo "$together at a time"
 	for ((i = 0; i < clients; i++)); do
-		while running "$1$i" && ((SECONDS < until)); do
-			count "$2"
-			nap 0.1
-		done
-		ends "$1$i" 1 && answered "/tmp/case/$1$i.log" || status=1
+		kill -s CONT -- "-${pid_of[$1$i]}"
 	done
-	echo "at most $most at a time"
-	((most >= 3)) && return $status
+	for ((i = 0; i < clients; i++)); do
+		ends "$1$i" 40 && answered "/tmp/case/$1$i.log" || status=1
+	done
+	return $status
 }
 
 start rping rping -s -P -a $SIW -p 7400
@@ -35,21 +44,21 @@ await_port rping 7400
 # all from the kernel; when such a client gives up, its FIN takes siw's listener with it.
 for ((i = 0; i < clients; i++)); do
 	start ours$i in_peer "$warp_rping" -c -a $SIW -p 7400 -C 600 -V -t 30
-	nap 0.5
-	count 7400
+	waits ours$i 7400 $((i + 1))
 done
-pair=software-siw until=$((SECONDS + 40))
+pair=software-siw
 check "$clients clients on one persistent server" all_end ours 7400
 check "the persistent server still runs" running rping
 stop rping
 
 capture theirs
-start server in_peer "$warp_rping" -s -P -a $PEER -p 7401
+start server in_peer "$warp_rping" -s -P -a $PEER -p 7401 -t 30
 await_port server 7401
 for ((i = 0; i < clients; i++)); do
-	start theirs$i rping -c -a $PEER -p 7401 -C 50 -V
+	start theirs$i rping -c -a $PEER -p 7401 -C 100 -V
+	waits theirs$i 7401 $((i + 1))
 done
-pair=siw-software most=0 until=$((SECONDS + 40))
+pair=siw-software
 check "$clients clients on one persistent server" all_end theirs 7401
 check "the persistent server still runs" running server
 stop server
