@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """warp-kv with itself over loopback: looking up, changing, and reading what is being changed.
 
-    kv.py WARP-KV
+    kv.py WARP-KV [ADDRESS PROVIDER]    at another address, by another provider than software's
 """
 import re
 import sys
@@ -13,15 +13,16 @@ import tap  # noqa: E402
 from example import Server, finish, run, start  # noqa: E402
 
 KV = sys.argv[1]
-HOST = "127.0.0.1"
+HOST = sys.argv[2] if sys.argv[2:] else "127.0.0.1"
+PROVIDER = ("--provider", sys.argv[3]) if sys.argv[2:] else ()
 
 
 def server(*options):
-    return Server(KV, "serve", "-a", HOST, "-p", "0", *options)
+    return Server(KV, "serve", "-a", HOST, "-p", "0", *PROVIDER, *options)
 
 
 def args(s, verb, *words):
-    return [KV, verb, "-a", HOST, "-p", s.port, *words]
+    return [KV, verb, "-a", HOST, "-p", s.port, *PROVIDER, *words]
 
 
 def do(s, verb, *words):

@@ -78,11 +78,11 @@ def scripts():
         limit = re.search(r"^# Limit: (\d+)$", text, re.M)
         what = re.search(r"^# (?!SPDX)(.*)$", text, re.M)
         wrong = re.search(r"^# Faulty captures: (.*)$", text, re.M)
-        pairs = re.search(r"^# Table: (.*)$", text, re.M)
+        pairs = " ".join(re.findall(r"^# Table: (.*)$", text, re.M)).split()
         others = re.search(r"^# No others: (.*)$", text, re.M)
         dies = re.search(r"^# Dies: (.*)$", text, re.M)
         yield Script(path.stem, what[1], int(limit[1]), set(wrong[1].split()) if wrong else set(),
-                     pairs and pairs[1].split(), others[1] if others else "",
+                     pairs or None, others[1] if others else "",
                      "\n# Network: tap\n" in text, dies[1] if dies else "")
 
 

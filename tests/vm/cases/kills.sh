@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Either end dies by SIGKILL at a moment that chance chooses, from its start into 1 MB each way
 # Limit: 600
-# No fault: what a cut is taken for has faults in abrupt and vends, and here chance decides
 # Table: software-siw siw-software software-librspreload librspreload-software
-# No others: of a device's ends vends has the moments
+# Table: verbs-software verbs-verbs
+# No others: verbs-librspreload has a device and rsockets, each of which is in another
 port=9500
 times=5
 ulimit -l unlimited # siw counts what root has pinned, too
@@ -12,11 +12,12 @@ RANDOM=$seed
 begun=/tmp/case/begun up=/tmp/case/up
 
 # Each gives the other a megabyte. The server says when it has a connection; the client, if it is
-# ours, when it has one: siw must not lose one whose RTR it waits for (docs/lab.md).
+# ours, when it has one: siw must not lose one whose RTR it waits for, or that it has yet to accept
+# (docs/lab.md).
 streams() {
 	local program=$project/build-vm/script_sockets run at
 	server_at
-	end_of "${pair#*-}" "$program" listen $at $port mark $begun trade 100 10000 get 1 close
+	server_of "$program" listen $at $port mark $begun trade 100 10000 get 1 close
 	start server "${run[@]}"
 	await_port server $port
 	end_of "${pair%-*}" "$program" connect $at $port mark $up trade 100 10000 put 1 eof close
@@ -83,7 +84,7 @@ stays() {
 	wait "${pid_of[$1]}" || status=$?
 	sed "s/^/$1: /" "$log" | tee -a /tmp/case/killed.log
 	case $pair/$1 in
-	software-*/client | *-software/server)
+	software-*/client | *-software/server | verbs-*/client | *-verbs/server)
 		case $status in
 		0) late=$((late + 1)) most=$((ms + 1)) ;;
 		1) grep -q 'failed$' "$log" ;;
@@ -100,7 +101,9 @@ killed() {
 	for ((i = 0; i < times || (i < 4 * times && early + late == i); i++)); do
 		begin
 		ms=$((RANDOM % most))
-		case $1/$pair in client/software-*) ceases 5 waits; ms=$((ms / 2)) ;; esac
+		case $1/$pair in
+		client/software-* | client/verbs-verbs) ceases 5 waits; ms=$((ms / 2)) ;;
+		esac
 		nap $((ms / 1000)).$(printf %03d $((ms % 1000)))
 		echo "$pair, seed $seed: SIGKILL for the $1, after $ms ms" |
 			tee -a /tmp/case/killed.log
@@ -113,7 +116,8 @@ killed() {
 	((early + late < i))
 }
 
-for pair in software-siw siw-software software-librspreload librspreload-software; do
+for pair in software-siw siw-software software-librspreload librspreload-software \
+	verbs-software verbs-verbs; do
 	check "1 MB each way, and nobody dies" untouched
 	check "the client dies $times times" killed client server
 	check "the server dies $times times" killed server client

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Streams over a device end at any moment, and behind octets that have a long way to go
 # Limit: 300
-# Table: verbs-software verbs-verbs
+# Table: verbs-software verbs-verbs verbs-librspreload
 # No others: software's ends are in abrupt, kills and streams
 port=8300
 . "$lab/devices.sh"
@@ -25,6 +25,36 @@ abruptly() {
 	fi
 	echo "the client ends with $status"
 	[ $status = $connects ] && ends server 20 $listens
+}
+
+# beside_rsockets WHO: it dies, while the other sleeps, has octets to read, or has read an end; one
+# connection after the other, for what rsockets' end is told, and whether, is not to be relied on
+beside_rsockets() {
+	local kill=(sleep 300 kill)
+	case $serves/$1 in
+	there/connect)
+		local status_client=137
+		talk get 1 over -- put 1 "${kill[@]}" &&
+			talk get 1 over -- put 500 kill &&
+			talk get 5000 eof over -- put 5000 shut wr "${kill[@]}"
+		;;
+	there/listen)
+		local status_server=137
+		talk get 1 put 1 "${kill[@]}" -- put 1 get 1 breaks &&
+			talk get 1 put 500 kill -- put 1 over &&
+			talk get 1 put 5000 shut wr "${kill[@]}" -- put 1 get 5000 eof fails
+		;;
+	here/connect)
+		local status_client=137
+		talk get 1 breaks -- put 1 "${kill[@]}" &&
+			talk over -- put 500 kill &&
+			talk get 5000 eof fails -- put 5000 shut wr "${kill[@]}"
+		;;
+	here/listen) # the client is not woken
+		local status_server=137 status_client=124 limit=6
+		talk get 1 put 1 "${kill[@]}" -- put 1 get 1 over
+		;;
+	esac
 }
 
 # No object of the devices' that belonged to who has died
@@ -56,24 +86,26 @@ far() {
 	return $status
 }
 
-# rows: of $pair
+# rows HOW WHERE...: of $pair; how ends come, and the check in which siw's server dies
 rows() {
 	serves=there
-	check "the client ends without order" abruptly connect
-	check "the server ends without order" abruptly listen
+	check "the client ends without order" $1 connect
+	check "the server ends without order" $1 listen
 	check "the client closes far away" far \
 		talk get 56000 eof close -- piece 500 put 56000 close
 	serves=here
-	check "verbs serves: the client ends without order" abruptly connect
-	check "verbs serves: the server ends without order" abruptly listen
+	check "verbs serves: the client ends without order" $1 connect
+	"${@:2}" "verbs serves: the server ends without order" $1 listen
 	check "verbs serves: the server ends far away" far \
 		talk piece 500 put 56000 leave -- get 56000 eof close
 	check "nothing is left of who has died" nothing_left
 }
 
 pair=verbs-software here=("${verbs[@]}") there=("${soft[@]}")
-rows
+rows abruptly check
 in_peer rdma link add siw1 type siw netdev up0
 pair=verbs-verbs there=("${verbs[@]}")
-rows
+rows abruptly check
+pair=verbs-librspreload there=("${over_rsockets[@]}")
+rows beside_rsockets departs asleep
 in_peer rdma link delete siw1

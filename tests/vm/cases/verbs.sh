@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # The provider verbs on siw, either as server: with the software provider, rping, and itself
-# Limit: 200
+# Limit: 300
 # Table: verbs-software verbs-verbs
 # No others: software's rping is in rping, and streams are in vstreams
 warp_rping=$apps/examples/warp-rping
@@ -78,9 +78,15 @@ check "warp-kv puts by the software provider what verbs serves" \
 	in_peer timeout 20 "$kv" put -a $SIW -p 7990 key value
 check "warp-kv gets by verbs, 100 times" \
 	in_peer timeout 20 "$kv" get -a $SIW -p 7990 --provider verbs:siw1 -r 100 key
+check "warp-kv puts by verbs" \
+	in_peer timeout 20 "$kv" put -a $SIW -p 7990 --provider verbs:siw1 key other
+brings() { [ "$(in_peer timeout 20 "$kv" get -a $SIW -p 7990 key)" = "$1" ]; }
+check "warp-kv gets by the software provider what verbs has put" brings other
 stop store INT
 
 end_capture first_mixed
+adopt kv "$project/tests/e2e/kv.py" "$kv" $SIW verbs:siw0
+adopt rping "$project/tests/e2e/rping.py" "$warp_rping" $SIW verbs:siw0
 
 # The device goes with its network interface otherwise, under those who have it
 needed "the device can be removed" in_peer rdma link delete siw1
