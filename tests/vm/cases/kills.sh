@@ -122,6 +122,7 @@ for pair in software-siw siw-software software-librspreload librspreload-softwar
 	check "the client dies $times times" killed client server
 	check "the server dies $times times" killed server client
 done
+by_devices verbs-software verbs-verbs
 
 # cut_inside: what rsockets sends ends in the middle, of an FPDU or of a Write's: ours is told of it
 cut_inside() {

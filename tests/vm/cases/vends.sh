@@ -86,6 +86,12 @@ far() {
 	return $status
 }
 
+# by_device: no end of verbs' was served by what else there is
+by_device() {
+	cat $report
+	grep -q '"verbs": [1-9]' $report && ! grep -E '"(software|kernel|tcp)": [1-9]' $report
+}
+
 # rows HOW WHERE...: of $pair; how ends come, and the check in which siw's server dies
 rows() {
 	serves=there
@@ -108,4 +114,6 @@ pair=verbs-verbs there=("${verbs[@]}")
 rows abruptly check
 pair=verbs-librspreload there=("${over_rsockets[@]}")
 rows beside_rsockets departs asleep
+pair=
+check "each end of verbs is a device's" by_device
 in_peer rdma link delete siw1
