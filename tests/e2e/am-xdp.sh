@@ -117,10 +117,12 @@ past() {
 past "round trips" "$apps/am-ping" 2 C 2000
 check "round trips, waiting blocked" "latency size 64" "$apps/am-ping" 2 C 300 64 block
 check "fragments of long messages" "data checked" "$apps/am-bulk" 2 C 0.05
-# rank 0 alone has frames for all; what it lets the others send while it looks away finds room
+# rank 0 alone has frames for all; what it lets the others send while it looks away finds room.
+# Not on QEMU's virtual wire: its device breaks down of it ("bogus descriptor or out of resources").
 crowd="AMUDP_SLAVE_RANK=0 ip netns exec $A %C & for rank in 1 2 3; do
 	AMUDP_SLAVE_RANK=\$rank ip netns exec $B %C & done; wait"
 for octets in 8 5000; do
+	[ "$mode" != "zero-copy, native" ] || break
 	check "nothing is dropped for want of frames, $octets octets" "^rank 0 by xdp: 0 dropped" \
 		env CSPAWN_CMD="$crowd" "$build/tests/e2e/am-compat/am_flood" 4 C 10 "$octets"
 done
