@@ -615,6 +615,24 @@ __attribute__((no_sanitize("thread"))) static void stream_info(const struct rnic
 
 /* --- one-sided operations --- */
 
+/* Slots of another process are no use here: those that are in use are the state's own */
+static bool slots_are_here(const struct rdmap_stream *s)
+{
+	return rdmap_ring_count(s->in_head, s->in_tail, STREAM_IN_SLOTS) <= STREAM_IN_SLOTS &&
+	       rdmap_ring_count(s->out_head, s->out_tail, STREAM_OUT_SLOTS) <= STREAM_OUT_SLOTS;
+}
+
+/* A Read as RTR may be under way, of either end */
+static void slots_move(const struct stream *st, struct soft_regions *r)
+{
+	__u32 in = st->core.rdmap.in_head, out = st->core.rdmap.out_head;
+
+	for (unsigned int n = STREAM_IN_SLOTS; n; n--, in++)
+		r->in[in % SOFT_REGION_IN_SLOTS] = st->in[in % STREAM_IN_SLOTS];
+	for (unsigned int n = STREAM_OUT_SLOTS; n; n--, out++)
+		r->out[out % SOFT_REGION_OUT_SLOTS] = st->out[out % STREAM_OUT_SLOTS];
+}
+
 static int onesided_create(const struct rnic_stream_mem *mem, uint16_t ird, uint16_t ord,
 			   struct rnic_regions **out)
 {
@@ -623,17 +641,18 @@ static int onesided_create(const struct rnic_stream_mem *mem, uint16_t ird, uint
 	struct soft_regions *r;
 	int err = base_once(st->magic) == STREAM_MAGIC ? 0 : -EBADMSG;
 
-	/* Slots of another process are no use here, and those that are empty no loss */
-	if (!err && (s->in_tail != s->in_head || s->out_tail != s->out_head))
+	if (!err && !slots_are_here(s))
 		err = -EBUSY;
 	if (!err)
 		err = soft_regions_create(&r);
 	if (err)
 		return err;
+	slots_move(st, r);
 	s->in_cap = SOFT_REGION_IN_SLOTS;
 	s->out_cap = SOFT_REGION_OUT_SLOTS;
-	s->ddp.mpa.ird = base_min(ird, SOFT_REGION_DEPTH);
-	s->ddp.mpa.ord = base_min(ord, SOFT_REGION_DEPTH);
+	/* Not less than was agreed on: the Read may be still to come, or to go */
+	s->ddp.mpa.ird = base_max(s->ddp.mpa.ird, base_min(ird, SOFT_REGION_DEPTH));
+	s->ddp.mpa.ord = base_max(s->ddp.mpa.ord, base_min(ord, SOFT_REGION_DEPTH));
 	*out = &r->regions;
 	return 0;
 }

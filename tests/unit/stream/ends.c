@@ -22,6 +22,7 @@
 struct stream_param ends_param;
 bool ends_auto;
 uint32_t ends_without[2];
+uint8_t ends_rtr;
 
 void ends_tcp(int fd[2])
 {
@@ -69,7 +70,12 @@ void ends_destroy(struct stream *s[2])
 
 void ends_peer_init(struct ends_peer *p, int fd)
 {
-	struct rnic_stream_param param = { .initiator = true, .crc = true, .mpa_rev = 2, .ord = 1 };
+	struct rnic_stream_param param = { .initiator = true,
+					   .crc = true,
+					   .mpa_rev = 2,
+					   .p2p = ends_rtr,
+					   .rtr = ends_rtr,
+					   .ord = 1 };
 
 	*p = (struct ends_peer){
 		.fd = fd,

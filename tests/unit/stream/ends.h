@@ -23,6 +23,8 @@ extern struct stream_param ends_param;
 extern bool ends_auto;
 /* Features that the initiator, the responder does not offer */
 extern uint32_t ends_without[2];
+/* The form of RTR that a raw peer has, enum mpa_rtr; 0: none */
+extern uint8_t ends_rtr;
 /* A stream over a socket */
 struct stream *ends_attach(int fd, bool initiator);
 /* Both as streams, open */

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "mpa/mpa.h"
+
 #define SLOTS 4
 #define AT 5000u /* the offset of far */
 
@@ -403,6 +405,80 @@ Test(iomap, a_peer_that_writes_where_it_may_not)
 		cr_expect_eq(far[49] + far[150], 0, "case %u", i);
 		peer_close(&p, s);
 	}
+}
+
+/*
+ * A device's first FPDU may be a Read of no octets, as RTR. It is answered also where the program,
+ * which knows nothing of it, has mapped memory before
+ */
+Test(iomap, a_peer_that_begins_with_a_read)
+{
+	struct ends_peer p;
+	struct stream *s;
+	struct rs_conn_data pd;
+	short events;
+	int fd[2];
+
+	ends_rtr = MPA_RTR_READ;
+	ends_tcp(fd);
+	s = ends_attach(fd[1], false);
+	ends_peer_init(&p, fd[0]);
+	pd = ends_conn_data(&p, 384, 4096);
+	pd.target_iomap_size = SLOTS;
+	p.rnic->start(&p.mem, p.fd, &pd, sizeof(pd), &events);
+	for (int i = 0; i < 1000 && OPS->progress(s); i++)
+		usleep(200);
+	cr_expect_eq(OPS->map(s, far, 100, AT), -EAGAIN);
+	cr_assert(ends_peer_open(&p, s, &pd, sizeof(pd)));
+	usleep(2000);
+	cr_expect_eq(OPS->map(s, far, 100, AT), 0);
+	ends_peer_drain(&p);
+	cr_expect_not(p.ended);
+	peer_close(&p, s);
+}
+
+/* And ours may be one, which such a device answers while the program maps memory */
+Test(iomap, a_peer_that_wants_a_read)
+{
+	static const struct rnic_stream_param param = { .mpa_rev = 2,
+							.rtr = MPA_RTR_READ,
+							.ird = 1 };
+	struct stream_edges before, after;
+	struct ends_peer p;
+	struct stream *s;
+	struct rs_conn_data pd;
+	short events;
+	int fd[2], state = -EAGAIN;
+
+	ends_tcp(fd);
+	s = ends_attach(fd[0], true);
+	ends_peer_init(&p, fd[1]);
+	memset(p.mem.state, 0, RNIC_STREAM_STATE);
+	cr_assert_eq(p.rnic->init(&p.mem, fd[1], &param), 0);
+	cr_assert_eq(p.rnic->window(&p.mem, 0, &p.sgl), 0);
+	cr_assert_eq(p.rnic->window(&p.mem, 1, &p.ring), 0);
+	pd = ends_conn_data(&p, 384, 4096);
+	pd.target_iomap_size = SLOTS;
+	for (int i = 0; i < 1000 && state != RNIC_STREAM_REQUEST; i++) {
+		OPS->progress(s);
+		usleep(200);
+		state = p.rnic->start(&p.mem, p.fd, NULL, 0, &events);
+	}
+	cr_assert_eq(p.rnic->accept(&p.mem, p.fd, &pd, sizeof(pd)), 0);
+	for (int i = 0; i < 1000 && OPS->progress(s); i++)
+		usleep(200);
+	cr_expect_eq(OPS->map(s, far, 100, AT), 0);
+	OPS->levels(s, &before);
+	ends_peer_drain(&p);
+	p.rnic->flush(&p.mem, p.fd);
+	usleep(2000);
+	cr_expect_eq(OPS->map(s, far, 100, AT), 0);
+	OPS->levels(s, &after);
+	/* The answer is none to the program */
+	cr_expect_eq(after.in, before.in);
+	ends_peer_drain(&p);
+	cr_expect_not(p.ended);
+	peer_close(&p, s);
 }
 
 /* Each mapping counts: rsockets, which counts them as sender, has its limit raised by as many */
