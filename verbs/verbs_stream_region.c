@@ -14,6 +14,7 @@
 struct regions {
 	struct rnic_regions regions;
 	struct verbs_stream *stream;
+	bool closed;
 	struct ibv_mr *mr[REGIONS]; /* NULL: free */
 };
 
@@ -43,6 +44,9 @@ static int regions_add(struct rnic_regions *regions, void *addr, size_t len, uns
 
 	if (access != RNIC_REMOTE_WRITE)
 		return -EOPNOTSUPP;
+	/* Nobody would take it back before the connection is gone */
+	if (r->closed)
+		return -EPIPE;
 	while (i < REGIONS && r->mr[i])
 		i++;
 	if (i == REGIONS)
@@ -76,6 +80,7 @@ static void regions_close(struct rnic_regions *regions)
 
 	if (r->stream->owner != base_process_self().pid)
 		return;
+	r->closed = true;
 	for (unsigned int i = 0; i < REGIONS; i++) {
 		if (r->mr[i])
 			verbs_call(ibv_dereg_mr)(r->mr[i]);

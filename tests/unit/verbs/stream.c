@@ -600,6 +600,9 @@ Test(stream, memory_for_the_peer)
 	}
 	waitpid(child, &status, 0);
 	cr_expect_eq(status, 0);
+	fake.regions = 8;
+	STREAM.onesided->close(regions);
+	cr_expect_eq(STREAM.onesided->add(regions, memory, 64, RNIC_REMOTE_WRITE, &stag), -EPIPE);
 	STREAM.onesided->destroy(regions);
 	close_one(&mem);
 }
