@@ -144,7 +144,9 @@ void rsock_maps_uninit(struct rsock *s)
 /* The slot of @addr, @len; NULL and 0: a free one. NULL: there is none */
 static struct map *map_find(struct rsock *s, const void *addr, size_t len)
 {
-	for (uint32_t i = 0; s->maps && i < base_min(s->state->peer.slots, STREAM_SLOTS); i++) {
+	uint32_t n = base_min((uint32_t)base_once(s->state->peer.slots), STREAM_SLOTS);
+
+	for (uint32_t i = 0; s->maps && i < n; i++) {
 		struct map *m = &s->maps->map[i];
 
 		if (m->len == len && m->addr == addr)

@@ -174,8 +174,9 @@ bool rsock_serves(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
 
-	return rsock_load(&s->regions) && !(rsock_load(&s->state->ends) & STREAM_DRY) &&
-	       !rsock_is_foreign(s);
+	/* A device serves its memory by itself */
+	return !s->mem.native && rsock_load(&s->regions) &&
+	       !(rsock_load(&s->state->ends) & STREAM_DRY) && !rsock_is_foreign(s);
 }
 
 /* --- sending --- */

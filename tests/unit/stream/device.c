@@ -575,6 +575,7 @@ Test(device, mappings_land)
 			 10);
 	/* The same from here: the slot, then the message */
 	cr_assert_eq(OPS->map(ends[1], memory, sizeof(memory), 99), 0);
+	cr_expect_not(OPS->serves(ends[1]));
 	memcpy(&map, slot(0, 0), sizeof(map));
 	cr_expect_eq(le64toh(map.offset), 99);
 	cr_expect_eq(le64toh(map.sge.addr), (uintptr_t)memory);
