@@ -57,6 +57,9 @@ static void answer_again(struct amudp_ep *ep, struct am_peer *peer, struct am_rx
 	rx->epoch = ep->epoch;
 	switch (rx->state) {
 	case AM_RX_REPLIED:
+		/* the reply may wait for room that the request's fragments take until then */
+		if (rx->bulk)
+			am_gather_sack_all(ep, peer, f, false);
 		am_reply_send(ep, peer, rx, f->slot, copy, true);
 		break;
 	case AM_RX_REFUSED:
