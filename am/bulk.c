@@ -7,6 +7,10 @@
  * SACK comes at all, the time-out resends a single fragment to draw one. That SACK may be for the
  * fragment's earlier copy, when the peer was only late: others count as lost by it if they have not
  * come until the next time-out. The peer's window bounds what is under way.
+ *
+ * A time-out counts only when nothing is left to be read behind it: who has lost the processor
+ * finds all deadlines over, and the SACKs too. And what makes one message late makes all late: the
+ * peer's others wait for the first one's probe.
  */
 #include "am/bulk.h"
 
@@ -20,6 +24,7 @@
 #include "base/log.h"
 
 #define REORDER_DEPTH 8 /* later sends that arrive before an earlier one counts as lost */
+#define READ_ENOUGH 256 /* polls after which what had come has been read */
 #define PUMP_MAX 64	/* fragments in one go, so that arrivals are looked at in between */
 
 static uint32_t fragment_length(const struct am_message *m, uint32_t i)
@@ -83,11 +88,6 @@ static void fragment_queue(struct amudp_ep *ep, struct am_peer *peer, struct am_
 	ep->xstats.FragmentsSent++;
 }
 
-void am_bulk_send_last(struct amudp_ep *ep, struct am_peer *peer, struct am_message *m)
-{
-	fragment_queue(ep, peer, m, (m->length - 1) / m->fragment_size);
-}
-
 static void outstanding_add(struct am_bulk *b, uint32_t cost)
 {
 	b->outstanding += cost;
@@ -100,13 +100,17 @@ static void outstanding_sub(struct am_bulk *b, uint32_t cost)
 	b->peer->inflight -= cost;
 }
 
-static uint64_t time_out(const struct am_bulk *b)
+static uint64_t first_time_out(const struct am_peer *peer)
 {
-	const struct amudp_ep *ep = b->peer->ep;
-	uint64_t ns = am_rtt_timeout(&b->peer->rtt, b->peer->sleeps, ep->options.timeout_initial);
+	uint64_t ns = am_rtt_timeout(&peer->rtt, peer->sleeps, peer->ep->options.timeout_initial);
 
 	/* a batch of fragments takes its time to be taken in */
-	return base_max(ns, BASE_NS_PER_MS) << base_min(b->backoff, 6u);
+	return base_max(ns, BASE_NS_PER_MS);
+}
+
+static uint64_t time_out(const struct am_bulk *b)
+{
+	return first_time_out(b->peer) << base_min(b->backoff, 6u);
 }
 
 static void fragment_send(struct am_bulk *b, uint32_t i, uint64_t now)
@@ -181,9 +185,31 @@ static void probe_send(struct am_bulk *b, uint64_t now)
 	fragment_send(b, i, now);
 }
 
+uint64_t am_bulk_deadline(const struct am_bulk *b)
+{
+	return b->backoff ? b->deadline : base_max(b->deadline, b->peer->bulk_probe_at);
+}
+
+/* The deadline is over, and whatever had come by it has been read. */
+static bool is_over(struct am_bulk *b, uint64_t now)
+{
+	const struct amudp_ep *ep = b->peer->ep;
+
+	if (!b->outstanding)
+		b->deadline = BASE_NEVER; /* until one is sent */
+	if (now < am_bulk_deadline(b))
+		return false;
+	if (b->over != b->deadline) {
+		b->over = b->deadline;
+		b->over_epoch = ep->epoch;
+	}
+	return ep->drained >= b->deadline || ep->epoch - b->over_epoch > READ_ENOUGH;
+}
+
 /* Nothing was heard, or nothing since the probe. */
 static void bulk_expire(struct am_bulk *b, uint64_t now)
 {
+	b->peer->bulk_probe_at = now + first_time_out(b->peer);
 	b->backoff++;
 	b->newest = base_max(b->newest, b->heard);
 	b->heard = 0;
@@ -197,7 +223,7 @@ static void bulk_send(struct am_bulk *b, uint64_t now)
 	uint32_t i, scan = b->cumulative;
 	int sent;
 
-	if (now >= b->deadline)
+	if (is_over(b, now))
 		bulk_expire(b, now);
 	for (sent = 0; sent < PUMP_MAX && window_open(b); sent++) {
 		i = fragment_next(b, &scan);
@@ -265,6 +291,7 @@ bool am_bulk_sack(struct am_bulk *b, const struct am_frame *f, uint64_t now)
 		return false;
 	if (sack_apply(b, f, now)) {
 		b->backoff = 0;
+		b->peer->bulk_probe_at = 0;
 		b->started = now;
 		b->deadline = now + time_out(b);
 	}

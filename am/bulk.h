@@ -11,9 +11,9 @@ void am_bulk_destroy(struct am_bulk *bulk);
 
 /* Sends what the windows allow and what is due again. */
 void am_bulk_pump(struct amudp_ep *ep, uint64_t now);
+/* When the pump has to be called next for it. */
+uint64_t am_bulk_deadline(const struct am_bulk *bulk);
 /* What a SACK says; true when all fragments are there. */
 bool am_bulk_sack(struct am_bulk *bulk, const struct am_frame *f, uint64_t now);
-/* One fragment again, to draw the answer that was lost. */
-void am_bulk_send_last(struct amudp_ep *ep, struct am_peer *peer, struct am_message *m);
 
 #endif

@@ -102,6 +102,7 @@ struct amudp_ep {
 	int receive_max;  /* datagrams to ask for next */
 	int receive_full; /* receives in a row that got them all */
 	uint32_t epoch;	  /* of polls */
+	uint64_t drained; /* nothing had come that was older than this and was not read */
 	uint64_t last_poll;
 	uint64_t next_deadline;
 	uint64_t messages; /* taken in so far, of any use */

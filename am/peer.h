@@ -34,6 +34,8 @@ struct am_bulk {
 	uint32_t backoff;
 	uint64_t started;
 	uint64_t deadline;
+	uint64_t over;	       /* the deadline that was found to be over ... */
+	uint32_t over_epoch;   /* ... in this poll */
 	uint32_t *orders;      /* of each fragment's last send */
 	uint32_t lost;	       /* fragments to send again */
 	uint32_t sample_order; /* the send being timed */
@@ -141,6 +143,8 @@ struct am_peer {
 	struct base_list active; /* on ep->active while anything waits */
 	struct base_list free;
 	uint64_t probe_at;	  /* no time-out resends before; one probe at a time */
+	uint64_t bulk_probe_at;	  /* the same of the first time-outs of fragments */
+	uint64_t answer_at;	  /* no question before for the answer to what it has */
 	uint64_t newest_answered; /* when the newest request that has an answer was sent */
 	struct am_tx_slot *tx;	  /* depth of them, or NULL until first used */
 	struct am_rx_slot *rx;

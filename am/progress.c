@@ -127,12 +127,13 @@ static void duties_do(struct amudp_ep *ep, uint64_t now)
 
 int am_endpoint_poll(struct amudp_ep *ep)
 {
-	uint64_t before = ep->messages;
+	uint64_t before = ep->messages, began = ep->last_poll;
 
 	if (ep->held)
 		am_queue_flush(ep);
 	/* reading the clock costs as much as an empty poll can: the last reading will do */
 	if (receive_all(ep) == 0) {
+		ep->drained = began;
 		if (ep->epoch % CLOCK_EVERY && !ep->queue.count)
 			return 0;
 		ep->last_poll = base_now();
@@ -147,7 +148,7 @@ uint64_t am_endpoint_deadline(struct amudp_ep *ep)
 	struct base_list *node, *next;
 
 	base_list_foreach(node, next, &ep->bulks)
-		due = base_min(due, base_list_entry(node, struct am_bulk, node)->deadline);
+		due = base_min(due, am_bulk_deadline(base_list_entry(node, struct am_bulk, node)));
 	due = base_min(due, ep->move_due);
 	return base_min(due, ep->path_due);
 }

@@ -103,7 +103,10 @@ static void take_fragment(struct amudp_ep *ep, struct am_peer *peer, struct am_t
 		return; /* without memory now: as if it had been lost */
 	if (!slot->received)
 		am_timer_answered(ep, peer, slot, f->copy, ep->last_poll);
+	am_bulk_destroy(slot->bulk);
+	slot->bulk = NULL;
 	slot->received = true; /* whatever the reply is made of, the request has been taken */
+	slot->last_sent = ep->last_poll;
 	g = slot->gather;
 	ret = am_gather_add(g, f);
 	if (ret < 0)

@@ -26,8 +26,6 @@ void am_slot_send(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *
 	base_list_push_back(&peer->waiting, &slot->node);
 	if (!m->fragment_size)
 		am_queue_message(ep, peer, m->head, m->head_len, m->data, m->length);
-	else if (slot->received)
-		am_bulk_send_last(ep, peer, m);
 	else if (!slot->bulk &&
 		 am_bulk_create(&slot->bulk, peer, m, false, slot->index, slot->seq) < 0)
 		return; /* without memory now; the time-out tries again */

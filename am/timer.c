@@ -7,6 +7,8 @@
  * takes requests in the order they come. Or the time-out, with only the oldest request of a peer
  * sent as a probe: when the peer merely lost its processor, all the others would be sent in vain.
  * Questions and time-outs spend from the budget of rtt.c, and what proves needless does.
+ *
+ * What the peer has does not go again: it is asked for the answer, for that may be lost.
  */
 #include "am/timer.h"
 
@@ -19,15 +21,22 @@
 #include "base/log.h"
 
 #define WORKING_NS (20 * BASE_NS_PER_MS) /* time-out once the peer said it has the request */
+#define READ_NS BASE_NS_PER_S		 /* after which whatever had come has been read */
 #define REORDER_NS (10 * BASE_NS_PER_US)
 #define COPY_MAX (AM_COPY_ASKED - 1)
 #define ASKED_MAX 4 /* of one request */
 
+static bool is_received(const struct am_tx_slot *slot)
+{
+	return slot->received && slot->state == AM_TX_WAITING;
+}
+
 static uint64_t slot_due(const struct amudp_ep *ep, const struct am_tx_slot *slot, uint64_t rto)
 {
 	uint64_t ns = slot->received ? base_max(rto, WORKING_NS) : rto;
+	unsigned int n = is_received(slot) ? slot->asked : slot->copy;
 
-	return slot->last_sent + am_rtt_backoff(ns, slot->copy, ep->options.backoff);
+	return slot->last_sent + am_rtt_backoff(ns, n, ep->options.backoff);
 }
 
 static bool is_overtaken(const struct am_peer *peer, const struct am_tx_slot *slot)
@@ -85,6 +94,41 @@ static uint64_t slot_again(struct amudp_ep *ep, struct am_peer *peer, struct am_
 	return now + rto;
 }
 
+static void question_queue(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot)
+{
+	struct am_frame f = {
+		.type = AM_FRAME_ASK, .flags = slot->copy, .slot = slot->index, .seq = slot->seq
+	};
+	uint8_t p[8];
+
+	slot->asked = base_min(slot->asked + 1, UINT8_MAX);
+	ep->xstats.QuestionsSent++;
+	am_queue_frame(ep, peer, p, (uint32_t)am_frame_put_bare(p, &f));
+}
+
+/*
+ * Asks for the answer to a request that the peer has; returns when to look again. It may be here,
+ * and not read: when we lost the processor, all answers look late. One question at a time is enough
+ * for a peer, until an answer proves to have been lost.
+ */
+static uint64_t answer_ask(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
+			   uint64_t rto, uint64_t now)
+{
+	uint64_t due = slot_due(ep, slot, rto);
+
+	if (ep->drained < due && now < due + READ_NS)
+		return now + 1;
+	if (now < peer->answer_at)
+		return peer->answer_at;
+	peer->answer_at = now + WORKING_NS;
+	am_move_remind(peer->ep, peer);
+	slot->last_sent = now;
+	base_list_remove(&slot->node);
+	base_list_push_back(&peer->waiting, &slot->node);
+	question_queue(ep, peer, slot);
+	return slot_due(ep, slot, rto);
+}
+
 static uint64_t resend(struct amudp_ep *ep, struct am_peer *peer, uint64_t now)
 {
 	uint64_t rto = am_rtt_timeout(&peer->rtt, peer->sleeps, ep->options.timeout_initial);
@@ -107,6 +151,10 @@ static uint64_t resend(struct amudp_ep *ep, struct am_peer *peer, uint64_t now)
 			slot_give_up(ep, peer, slot);
 			return now; /* its handler may have changed the list */
 		}
+		if (is_received(slot)) {
+			next = base_min(next, answer_ask(ep, peer, slot, rto, now));
+			continue;
+		}
 		if (now < peer->probe_at && !is_overtaken(peer, slot))
 			return base_min(next, peer->probe_at);
 		due = slot_again(ep, peer, slot, rto, now);
@@ -117,16 +165,9 @@ static uint64_t resend(struct amudp_ep *ep, struct am_peer *peer, uint64_t now)
 
 static void ask(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot, uint64_t now)
 {
-	struct am_frame f = {
-		.type = AM_FRAME_ASK, .flags = slot->copy, .slot = slot->index, .seq = slot->seq
-	};
-	uint8_t p[8];
-
-	slot->asked++;
+	question_queue(ep, peer, slot);
 	slot->spent++;
 	slot->ask_at = now + slot->asked * am_rtt_late(&peer->rtt, false);
-	ep->xstats.QuestionsSent++;
-	am_queue_frame(ep, peer, p, (uint32_t)am_frame_put_bare(p, &f));
 }
 
 /*
@@ -267,6 +308,8 @@ void am_timer_answered(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_s
 	unsigned int needless;
 	uint64_t sent_at;
 
+	if (copy == AM_COPY_ASKED)
+		peer->answer_at = 0;
 	if (slot->message.fragment_size || slot->received)
 		return;
 	if (copy == AM_COPY_ASKED) {
