@@ -178,6 +178,7 @@ Test(move, a_dead_peer_does_not_keep_the_old_place, .timeout = 60)
 
 	setenv("AMUDP_REQUESTTIMEOUT_MAX", DEAD_AFTER_US, 1);
 	start(&p);
+	p.ep[0]->options.timeout_max = BASE_NEVER; /* a busy machine takes as long, too */
 	third_open(&third, &p, 1);
 	pair_map(&p, 16);
 	load(&p, 0, 1000);
@@ -208,6 +209,7 @@ static void who_is_away(int octets)
 
 	setenv("AMUDP_REQUESTTIMEOUT_MAX", DEAD_AFTER_US, 1);
 	start(&p);
+	p.ep[0]->options.timeout_max = BASE_NEVER; /* a busy machine takes as long, too */
 	third_open(&third, &p, 1);
 	pair_map(&p, 16);
 	load(&p, 0, 1000);
