@@ -37,8 +37,9 @@ static void handlers_set(ep_t ep)
 struct crowd {
 	eb_t sender_eb, eb;
 	ep_t sender, ep[MANY];
-	uint64_t sent; /* when */
-	int waked;
+	uint64_t sent;	 /* when */
+	int waked, back; /* who waited: soon, and at all */
+	int over;	 /* nothing more is sent */
 };
 
 static void crowd_open(struct crowd *c, int mode)
@@ -65,16 +66,35 @@ static void crowd_open(struct crowd *c, int mode)
 	AM_SetEventMask(c->eb, AM_NOTEMPTY);
 }
 
+static void send_one(struct crowd *c, int number)
+{
+	AM_RequestI1(c->sender, MANY - 1, ON_REQUEST, data, 8, number);
+	while (!replies[number])
+		AM_Poll(c->sender_eb);
+	replies[number] = 0;
+}
+
 static void *send_to_last(void *arg)
 {
 	struct crowd *c = arg;
 
 	usleep(100000);
 	__atomic_store_n(&c->sent, base_now(), __ATOMIC_RELAXED);
-	AM_RequestI1(c->sender, MANY - 1, ON_REQUEST, data, 8, 0);
-	while (!replies[0])
-		AM_Poll(c->sender_eb);
-	replies[0] = 0;
+	send_one(c, 0);
+	return NULL;
+}
+
+/* Who began to wait when it was over needs another one. */
+static void *send_to_all(void *arg)
+{
+	struct crowd *c = arg;
+
+	send_to_last(c);
+	while (__atomic_load_n(&c->back, __ATOMIC_RELAXED) < WAITERS) {
+		usleep(100000);
+		send_one(c, 1);
+	}
+	__atomic_store_n(&c->over, 1, __ATOMIC_RELAXED);
 	return NULL;
 }
 
@@ -110,6 +130,7 @@ static void *await(void *arg)
 	AM_WaitSema(c->eb);
 	if (lag(c) < LAG_NS)
 		__atomic_add_fetch(&c->waked, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&c->back, 1, __ATOMIC_RELAXED);
 	return NULL;
 }
 
@@ -122,11 +143,14 @@ Test(bundle, threads_that_wait_for_many_endpoints, .timeout = 60)
 
 	crowd_open(&c, AM_PAR);
 	for (tries = 0; tries < TRIES && !c.waked; tries++) {
+		c.back = c.over = 0;
 		for (i = 0; i < WAITERS; i++)
 			cr_assert_eq(pthread_create(&waiters[i], NULL, await, &c), 0);
-		cr_assert_eq(pthread_create(&sender, NULL, send_to_last, &c), 0);
+		cr_assert_eq(pthread_create(&sender, NULL, send_to_all, &c), 0);
 		for (i = 0; i < WAITERS; i++)
 			pthread_join(waiters[i], NULL);
+		while (!__atomic_load_n(&c.over, __ATOMIC_RELAXED))
+			AM_Poll(c.eb);
 		pthread_join(sender, NULL);
 		cr_assert_eq(requests[0], tries + 1);
 	}
