@@ -16,7 +16,7 @@
 	}
 
 #define NO_REPLY "the connection is error (error -22), not established"
-/* That of 6.12 may not look at the last octets of a Reply until others come */
+/* Of a Reply in many pieces it may not look at the last ones until others come */
 #define UNREAD "the connection is connecting (error 0), not established"
 #define REFUSED "the connection is rejected (error -111), not established"
 #define UNSUPPORTED "the device does not connect: Operation not supported"

@@ -115,6 +115,8 @@ bool peer_try_send(struct peer *p, const void *octets, size_t n)
 		n -= (size_t)sent;
 		if (p->cut)
 			p->pump(p->ctx);
+		if (p->pace_ms)
+			poll(NULL, 0, (int)p->pace_ms);
 	}
 	return true;
 }

@@ -29,6 +29,7 @@ struct peer {
 	bool nudges;	       /* the end may send empty Writes on its own: case 132 */
 	bool any_pad;	       /* the end does not clear PAD */
 	size_t cut;	       /* send so many octets at a time; 0: all at once */
+	unsigned int pace_ms;  /* so long after each of these */
 
 	bool crc, tx_marked, rx_marked;
 	uint64_t tx_pos, rx_pos; /* octets of FPDUs so far */

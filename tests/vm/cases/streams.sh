@@ -125,12 +125,12 @@ for pair in "${stream_pairs[@]}"; do
 	status_client=$ends_with
 	server=(option linger 0)
 	${resets[@]:-check} "the server closes with SO_LINGER of 0" \
-		sockets put 5000 get 1 close -- get 5000 put 1 over
+		sockets put 5000 get 1 sleep 300 close -- get 5000 put 1 over
 	server=()
 	${resets[@]:-check} "the server closes with octets unread" \
 		sockets get 1 sleep 300 close -- put 5000 over
 	status_server=137 ${resets[@]:-check} "the server is killed" \
-		sockets put 5000 kill -- get 5000 over
+		sockets put 5000 sleep 300 kill -- get 5000 over
 	unset status_client limit
 done
 by_devices verbs-software verbs-verbs verbs-librspreload
