@@ -70,7 +70,8 @@ bridge_four() {
 	ip -n "$C" link set bridge up
 	for namespace in "$A:ea" "$B:eb" "$D:ed" "$E:ee"; do
 		i=$((i + 1))
-		ip link add "${namespace#*:}" netns "${namespace%:*}" type veth peer name "e$i" netns "$C"
+		ip link add "${namespace#*:}" netns "${namespace%:*}" type veth \
+			peer name "e$i" netns "$C"
 		ip -n "$C" link set "e$i" master bridge up
 		ip -n "${namespace%:*}" addr add "10.75.0.$i/24" dev "${namespace#*:}"
 		ip -n "${namespace%:*}" link set "${namespace#*:}" up
@@ -179,8 +180,8 @@ all_four() {
 	done
 	of_four "messages, counted" " 0 twice, 0 returned" "$counter" 4 C 20000
 	of_four "transfers, counted" " 0 twice, 0 returned" "$counter" 4 C 300 size 100000
-	of_four "with faults" " 0 twice, 0 returned" env AMUDP_FAULT_RATE=0.1 AMUDP_FAULT_DUPLICATE=0.1 \
-		"$counter" 4 C 5000
+	of_four "with faults" " 0 twice, 0 returned" \
+		env AMUDP_FAULT_RATE=0.1 AMUDP_FAULT_DUPLICATE=0.1 "$counter" 4 C 5000
 }
 [ -z "$veths" ] || all_four
 
