@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/log.h"
 #include "base/map.h"
 
 struct map {
@@ -36,20 +35,14 @@ struct rsock_maps {
 
 /* --- the peer's --- */
 
-static int refuse(const char *why)
-{
-	base_warn("stream: the peer %s", why);
-	return -EPROTO;
-}
-
 int rsock_slot_write(struct rsock *s, uint64_t off, const uint8_t *p, size_t len)
 {
 	struct stream_rx *rx = &s->state->rx;
 
 	if (len != sizeof(rx->map) || off % sizeof(rx->map))
-		return refuse("wrote beside a slot for mappings");
+		return rsock_refuse("wrote beside a slot for mappings");
 	if (rx->map_here)
-		return refuse("wrote a mapping before it told of the last one");
+		return rsock_refuse("wrote a mapping before it told of the last one");
 	memcpy(&rx->map, p, len);
 	rx->map_here = (uint8_t)(off / sizeof(rx->map) + 1);
 	return 0;
@@ -77,7 +70,7 @@ static int slot_fill(struct rsock *s, uint32_t i, const struct rs_iomap *map)
 	};
 
 	if (!m.octets || !m.stag || m.offset + m.octets < m.offset || m.to + m.octets < m.to)
-		return refuse("mapped what cannot be");
+		return rsock_refuse("mapped what cannot be");
 	if (rsock_reserve(s, to, sizeof(*to))) {
 		rsock_spoilt(s, STREAM_NO_MEMORY);
 		return 0;
@@ -89,22 +82,18 @@ static int slot_fill(struct rsock *s, uint32_t i, const struct rs_iomap *map)
 
 int rsock_slot_take(struct rsock *s, uint32_t i)
 {
-	struct stream_state *st = s->state;
-	struct stream_rx *rx = &st->rx;
+	struct stream_rx *rx = &s->state->rx;
+	int err;
 
 	if (i >= s->slots)
-		return refuse("mapped to a slot that there is not");
+		return rsock_refuse("mapped to a slot that there is not");
 	if (rx->map_here != i + 1)
-		return refuse("told of a mapping that it did not write");
-	if (rsock_load(&st->ends) & STREAM_IN_ENDED)
-		return refuse("mapped memory after its end");
+		return rsock_refuse("told of a mapping that it did not write");
+	if (rsock_load(&s->state->ends) & STREAM_IN_ENDED)
+		return rsock_refuse("mapped memory after its end");
 	rx->map_here = 0;
-	if (!rsock_has(s, STREAM_FEATURE_INLINE)) {
-		if (rx->got == rsock_load(&st->tx.limit))
-			return refuse("sent more messages than it has credit for");
-		rsock_store(&rx->got, (uint16_t)(rx->got + 1));
-	}
-	return slot_fill(s, i, &rx->map);
+	err = rsock_has(s, STREAM_FEATURE_INLINE) ? 0 : rsock_credit_take(s);
+	return err ? err : slot_fill(s, i, &rx->map);
 }
 
 static bool is_within(const struct stream_mapping *m, const struct stream_job *job)

@@ -19,7 +19,7 @@
 #include "base/point.h"
 #include "stream/cursor.h"
 
-static int refuse(const char *why)
+int rsock_refuse(const char *why)
 {
 	base_warn("stream: the peer %s", why);
 	return -EPROTO;
@@ -52,9 +52,9 @@ static int octets_arrive(struct rsock_drain *d, const uint8_t *p, size_t len)
 	struct stream_rx *rx = &st->rx;
 
 	if (len > rsock_load(&st->tx.granted) - rx->placed)
-		return refuse("wrote more than it was granted");
+		return rsock_refuse("wrote more than it was granted");
 	if (rsock_load(&st->ends) & STREAM_IN_ENDED)
-		return refuse("wrote after its end");
+		return rsock_refuse("wrote after its end");
 	if (!(rsock_load(&st->ends) & STREAM_CLOSED))
 		octets_put(d, p, len);
 	BASE_POINT(stream_message_placed);
@@ -65,7 +65,7 @@ static int octets_arrive(struct rsock_drain *d, const uint8_t *p, size_t len)
 static int ring_write(struct rsock_drain *d, uint64_t off, const uint8_t *p, size_t len)
 {
 	if (off != d->s->state->rx.placed % d->s->ring)
-		return refuse("wrote into the ring out of turn");
+		return rsock_refuse("wrote into the ring out of turn");
 	return octets_arrive(d, p, len);
 }
 
@@ -75,9 +75,9 @@ static int sgl_write(struct rsock_drain *d, uint64_t off, const uint8_t *p, size
 	struct stream_rx *rx = &st->rx;
 
 	if (len != sizeof(rx->sge) || off != rx->entries % RS_SGL_ENTRIES * sizeof(rx->sge))
-		return refuse("wrote beside the SGE whose turn it is");
+		return rsock_refuse("wrote beside the SGE whose turn it is");
 	if (rx->sge_here || rx->entries - rsock_load(&st->tx.filled) >= RS_SGL_ENTRIES)
-		return refuse("wrote over an SGE that is in use");
+		return rsock_refuse("wrote over an SGE that is in use");
 	memcpy(&rx->sge, p, len);
 	rx->sge_here = 1;
 	return 0;
@@ -89,7 +89,7 @@ static int sink_write(void *ctx, const struct rnic_window *w, uint64_t off, cons
 	if (w->tag == RSOCK_SGL && off >= RS_SGL_LEN)
 		return rsock_slot_write(((struct rsock_drain *)ctx)->s, off - RS_SGL_LEN, p, len);
 	if (rsock_has(((struct rsock_drain *)ctx)->s, STREAM_FEATURE_INLINE))
-		return refuse("wrote where Sends were agreed on");
+		return rsock_refuse("wrote where Sends were agreed on");
 	return w->tag == RSOCK_SGL ? sgl_write(ctx, off, p, len) : ring_write(ctx, off, p, len);
 }
 
@@ -100,30 +100,37 @@ static int octets_deliver(struct rsock *s, uint32_t octets)
 	struct stream_rx *rx = &st->rx;
 
 	if (rsock_load(&st->ends) & STREAM_IN_ENDED)
-		return refuse("sent octets after its end");
+		return rsock_refuse("sent octets after its end");
 	if (!octets || rx->message_open || octets != rx->placed - rx->delivered)
-		return refuse("told of other octets than it sent");
+		return rsock_refuse("told of other octets than it sent");
 	rsock_store(&rx->delivered, rx->placed);
 	BASE_POINT(stream_message_delivered);
 	__atomic_add_fetch(&st->in_edge, 1, __ATOMIC_ACQ_REL);
 	return 0;
 }
 
-static int take_data(struct rsock *s, uint32_t octets)
+int rsock_credit_take(struct rsock *s)
 {
 	struct stream_state *st = s->state;
 	struct stream_rx *rx = &st->rx;
 
 	if (rx->got == rsock_load(&st->tx.limit))
-		return refuse("sent more messages than it has credit for");
+		return rsock_refuse("sent more messages than it has credit for");
 	rsock_store(&rx->got, (uint16_t)(rx->got + 1));
-	return octets_deliver(s, octets);
+	return 0;
+}
+
+static int take_data(struct rsock *s, uint32_t octets)
+{
+	int err = rsock_credit_take(s);
+
+	return err ? err : octets_deliver(s, octets);
 }
 
 static int take_inline(struct rsock *s, uint32_t octets)
 {
 	if (!rsock_has(s, STREAM_FEATURE_INLINE))
-		return refuse("sent octets in a message without leave");
+		return rsock_refuse("sent octets in a message without leave");
 	return octets_deliver(s, octets);
 }
 
@@ -134,7 +141,7 @@ static int sge_accept(struct stream_rx *rx)
 	uint32_t len = le32toh(rx->sge.length);
 
 	if (!len || to + len < to)
-		return refuse("granted a buffer that cannot be");
+		return rsock_refuse("granted a buffer that cannot be");
 	*e = (struct stream_entry){ .to = to, .stag = le32toh(rx->sge.key), .room = len };
 	rx->sge_here = 0;
 	rsock_store(&rx->entries, rx->entries + 1);
@@ -147,7 +154,7 @@ static int take_sgl(struct rsock *s, uint32_t limit)
 	int err;
 
 	if (rsock_has(s, STREAM_FEATURE_INLINE))
-		return refuse("granted credit where a window was agreed on");
+		return rsock_refuse("granted credit where a window was agreed on");
 	err = st->rx.sge_here ? sge_accept(&st->rx) : 0;
 	if (err)
 		return err;
@@ -163,14 +170,14 @@ static int take_message(struct rsock *s, uint32_t value)
 	uint64_t before = rx->message_part;
 
 	if (!rsock_has(s, STREAM_FEATURE_MESSAGES))
-		return refuse("sent a user message without leave");
+		return rsock_refuse("sent a user message without leave");
 	if (rsock_load(&s->state->ends) & STREAM_IN_ENDED)
-		return refuse("sent a user message after its end");
+		return rsock_refuse("sent a user message after its end");
 	if (rsock_message_begin(s))
-		return refuse("sent more than it was granted");
+		return rsock_refuse("sent more than it was granted");
 	rx->message_part = rx->placed - rx->message_at - STREAM_MESSAGE_COST;
 	if (rx->message_part - before != (value & ~STREAM_MESSAGE_MORE))
-		return refuse("told of other octets than its message has");
+		return rsock_refuse("told of other octets than its message has");
 	return value & STREAM_MESSAGE_MORE ? 0 : rsock_message_end(s);
 }
 
@@ -180,10 +187,10 @@ static int take_window(struct rsock *s, uint32_t data)
 	struct stream_window w;
 
 	if (!rsock_has(s, STREAM_FEATURE_INLINE))
-		return refuse("granted a window without leave");
+		return rsock_refuse("granted a window without leave");
 	memcpy(&w, rx->body, sizeof(w));
 	if (le64toh(w.limit) < rx->window)
-		return refuse("took back what it had granted");
+		return rsock_refuse("took back what it had granted");
 	rsock_store(&rx->window, le64toh(w.limit));
 	BASE_POINT(stream_message_window);
 	__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
@@ -203,18 +210,18 @@ static int take_ctrl(struct rsock *s, uint32_t what)
 		return 0;
 	case RS_CTRL_ABORT:
 		if (!rsock_has(s, STREAM_FEATURE_ABORT))
-			return refuse("aborted in a way that was not agreed on");
+			return rsock_refuse("aborted in a way that was not agreed on");
 		rsock_store(&s->state->aborted, 1);
 		rsock_break(s, ECONNRESET);
 		return 0;
 	default:
-		return refuse("sent a control message that there is not");
+		return rsock_refuse("sent a control message that there is not");
 	}
 }
 
 static int take_nothing(struct rsock *s, uint32_t data)
 {
-	return refuse("sent a message that must not be");
+	return rsock_refuse("sent a message that must not be");
 }
 
 /* Bodies: octets @off.. behind a message's four */
@@ -280,7 +287,7 @@ static int ring_landed(struct rsock_drain *d, uint32_t octets)
 	int err;
 
 	if (octets > s->ring)
-		return refuse("told of more octets than the ring has");
+		return rsock_refuse("told of more octets than the ring has");
 	err = octets_arrive(d, ring + at, first);
 	return err || first == octets ? err : octets_arrive(d, ring, octets - first);
 }
@@ -317,7 +324,7 @@ static int message_take(struct rsock *s, size_t len)
 	enum rs_op op = rs_msg_op(msg);
 
 	if (rows[op].body_len && len != rows[op].body_len)
-		return refuse("sent a message of the wrong length");
+		return rsock_refuse("sent a message of the wrong length");
 	return rows[op].take(s, rs_msg_data(msg));
 }
 
@@ -337,7 +344,7 @@ static int sink_message(void *ctx, uint64_t off, const void *p, size_t len, bool
 	if (err || !last)
 		return err;
 	if (end < RS_MSG_LEN)
-		return refuse("sent a message of the wrong length");
+		return rsock_refuse("sent a message of the wrong length");
 	err = d->s->mem.native ? landed(d, base_get_le32(rx->msg)) : 0;
 	return err ? err : message_take(d->s, end - RS_MSG_LEN);
 }

@@ -158,6 +158,10 @@ struct rsock_drain {
 	struct rsock *s;
 	struct rsock_target *target;
 };
+/* What the peer did is against the protocol: -EPROTO */
+int rsock_refuse(const char *why);
+/* A message that counts has come: 0, -EPROTO */
+int rsock_credit_take(struct rsock *s);
 
 struct rnic_sink rsock_sink(struct rsock_drain *drain);
 
