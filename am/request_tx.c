@@ -42,7 +42,6 @@ static void slot_begin(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_s
 	slot->asked = 0;
 	slot->drawn = 0;
 	slot->spent = 0;
-	slot->backoff = 0;
 	slot->received = false;
 	slot->first_sent = now;
 	slot->last_sent = 0;
