@@ -4,7 +4,7 @@
  * socket behind it, once in a second: docs/amudp.md, section 4. That datagram is held back here.
  * By UDP all go by the socket, and the others pass.
  */
-#include "pair.h"
+#include "counted.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -14,9 +14,8 @@
 #include "am/request.h"
 
 #define WARM 16 /* round trips: now both ends know how long one takes */
-#define LATE (60 * BASE_NS_PER_S)
 
-static int ran, answered, by_socket;
+static int by_socket;
 
 static struct {
 	bool armed, is_held;
@@ -59,17 +58,6 @@ __attribute__((visibility("default"))) long syscall(long number, ...)
 	if (!next)
 		*(void **)&next = dlsym(RTLD_NEXT, "syscall");
 	return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-}
-
-static void on_request(void *token)
-{
-	ran++;
-	AM_Reply0(token, 2);
-}
-
-static void on_reply(void *token)
-{
-	answered++;
 }
 
 /* One request, its slot. Nothing goes again by itself. */
@@ -126,10 +114,7 @@ Test(overtaken, a_question_overtakes_its_request, .timeout = 60)
 	struct pair p;
 	int i;
 
-	pair_open(&p, AM_SEQ);
-	AM_SetHandler(p.ep[1], 1, on_request);
-	AM_SetHandler(p.ep[0], 2, on_reply);
-	pair_map(&p, 4);
+	counted_open(&p);
 	/* until the way past the kernel is known, too */
 	for (i = 0; i < WARM || (is_xdp && by_socket); i++) {
 		by_socket = 0;

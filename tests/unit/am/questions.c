@@ -3,35 +3,18 @@
  * Answers that are late are asked for: docs/amudp-wire.md, section 7. When that is due is set
  * here by hand, so that no pause of the machine makes the time-out come first.
  */
-#include "pair.h"
+#include "counted.h"
 
 #include "am/request.h"
 
-#define WARM 16 /* round trips: now both ends know how long one takes */
-#define LATE (60 * BASE_NS_PER_S)
+#define WARM 16	    /* round trips: now both ends know how long one takes */
 #define EARNED 1003 /* by a request, and by a loss */
-
-static int ran, answered;
-
-static void on_request(void *token)
-{
-	ran++;
-	AM_Reply0(token, 2);
-}
-
-static void on_reply(void *token)
-{
-	answered++;
-}
 
 static void open_warm(struct pair *p)
 {
 	int i;
 
-	pair_open(p, AM_SEQ);
-	AM_SetHandler(p->ep[1], 1, on_request);
-	AM_SetHandler(p->ep[0], 2, on_reply);
-	pair_map(p, 4);
+	counted_open(p);
 	for (i = 0; i < WARM; i++) {
 		AM_Request0(p->ep[0], 0, 1);
 		pair_until(p, answered == i + 1);

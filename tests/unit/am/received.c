@@ -4,24 +4,10 @@
  * asked for. When that is due is set here by hand. And that the peer has it gets known, although
  * the reply cannot begin.
  */
-#include "pair.h"
+#include "counted.h"
 
-#define LATE (60 * BASE_NS_PER_S)
 #define OCTETS 30000 /* in fragments */
 #define REQUESTS 400 /* many more than both windows take */
-
-static int ran, answered;
-
-static void on_request(void *token)
-{
-	ran++;
-	AM_Reply0(token, 2);
-}
-
-static void on_reply(void *token)
-{
-	answered++;
-}
 
 Test(received, its_answer_is_asked_for, .timeout = 60)
 {
@@ -29,10 +15,7 @@ Test(received, its_answer_is_asked_for, .timeout = 60)
 	struct am_peer *peer;
 	struct pair p;
 
-	pair_open(&p, AM_SEQ);
-	AM_SetHandler(p.ep[1], 1, on_request);
-	AM_SetHandler(p.ep[0], 2, on_reply);
-	pair_map(&p, 4);
+	counted_open(&p);
 	AM_Request0(p.ep[0], 0, 1);
 	pair_until(&p, answered == 1);
 	memset(&p.ep[0]->stats, 0, sizeof(p.ep[0]->stats));
