@@ -265,12 +265,17 @@ end_of() {
 	esac
 }
 
+# all_by WHO: what a report says of connections that were this one's and no other's
+all_by() {
+	local none='"software": 0, "kernel": 0, "verbs": 0, "tcp": 0'
+	echo "${none/\"$1\": 0/\"$1\": [1-9][0-9]*}"
+}
+
 # by_provider PAIR WHO: so says each of that end's programs that has ended by itself
 by_provider() {
 	local report=/tmp/case/$1-$2.json
-	local none='"software": 0, "kernel": 0, "verbs": 0, "tcp": 0'
 	cat "$report"
-	grep -qE "${none/\"$2\": 0/\"$2\": [1-9][0-9]*}" "$report"
+	grep -qE "$(all_by "$2")" "$report"
 }
 
 # by_devices PAIR...: no end that is verbs' was served by what else there is; in no cell

@@ -40,9 +40,7 @@ program() {
 	stop_left
 }
 
-# What a report says of connections that were this one's and no other's
-all_software='"software": [1-9][0-9]*, "kernel": 0, "verbs": 0, "tcp": 0'
-all_verbs='"software": 0, "kernel": 0, "verbs": [1-9][0-9]*, "tcp": 0'
+all_software=$(all_by software) all_verbs=$(all_by verbs)
 theirs=$all_verbs # the clients'
 clients_said() { reports "$theirs.*\"errors\": 0"; }
 # served_by PATTERN: and so says the server, which has ended
