@@ -75,7 +75,7 @@ struct am_tx_slot {
 	uint16_t index;
 	uint16_t seq;
 	uint8_t state;
-	uint8_t copy; /* number of the last copy sent */
+	uint8_t copy;	/* number of the last copy sent */
 	uint8_t reason; /* REFUSING */
 	uint8_t asked;	/* so often for the answer */
 	uint8_t drawn;	/* copies that ABSENT drew, which cost nothing */
