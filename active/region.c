@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Regions that a server exports, and what clients may do with them.
+ *
+ * Programs see a region at its address in this process, which is its tagged offset for RDMA too,
+ * so a pointer that a program stores is good for one-sided operations as well.
+ *
+ * Memory of the server's own has room up to the next power of two, without access, and a page
+ * behind that: the engine's check of an access is the quickest there, and a processor that guesses
+ * wrong finds nothing (SECURITY.md).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "active/inside.h"
+#include "base/bits.h"
+
+_Static_assert((int)EBPF_MAY_READ == (int)WARP_ACTIVE_READ, "rights");
+_Static_assert((int)EBPF_MAY_WRITE == (int)WARP_ACTIVE_WRITE, "rights");
+_Static_assert((int)EBPF_MAY_ATOMIC == (int)WARP_ACTIVE_ATOMIC, "rights");
+_Static_assert((int)ACTIVE_RIGHT_READ == (int)WARP_ACTIVE_READ, "rights");
+_Static_assert((int)ACTIVE_RIGHT_WRITE == (int)WARP_ACTIVE_WRITE, "rights");
+_Static_assert((int)ACTIVE_RIGHT_ATOMIC == (int)WARP_ACTIVE_ATOMIC, "rights");
+_Static_assert((int)ACTIVE_RIGHT_RUN == (int)WARP_ACTIVE_RUN, "rights");
+
+enum { RIGHTS = WARP_ACTIVE_READ | WARP_ACTIVE_WRITE | WARP_ACTIVE_ATOMIC | WARP_ACTIVE_RUN };
+
+static int memory_map(struct warp_active_region *r)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), room = page;
+	uint8_t *map;
+
+	while (room < r->size)
+		room *= 2;
+	map = mmap(NULL, room + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		   0);
+	if (map == MAP_FAILED)
+		return -ENOMEM;
+	if (mprotect(map, base_align_up(r->size, page), PROT_READ | PROT_WRITE)) {
+		munmap(map, room + page);
+		return -ENOMEM;
+	}
+	r->memory = map;
+	r->room = room;
+	r->mapped = room + page;
+	return 0;
+}
+
+static int heap_make(struct warp_active_region *r, size_t offset)
+{
+	r->heap_offset = base_align_up(offset, ACTIVE_HEAP_UNIT);
+	if (r->heap_offset < offset || r->heap_offset >= r->size)
+		return -EINVAL;
+	return active_heap_create(r->size - r->heap_offset, &r->heap);
+}
+
+static int region_create(const struct warp_active_region_attr *attr,
+			 struct warp_active_region **out)
+{
+	struct warp_active_region *r = calloc(1, sizeof(*r));
+	int ret = 0;
+
+	if (!r)
+		return -ENOMEM;
+	memcpy(r->name, attr->name, strlen(attr->name));
+	r->memory = attr->memory;
+	r->size = attr->size;
+	r->rights = attr->rights;
+	r->flags = attr->flags;
+	if (!r->memory)
+		ret = memory_map(r);
+	if (!ret && (r->flags & WARP_ACTIVE_HEAP))
+		ret = heap_make(r, attr->heap_offset);
+	if (ret)
+		active_region_destroy(r);
+	else
+		*out = r;
+	return ret;
+}
+
+void active_region_destroy(struct warp_active_region *r)
+{
+	active_heap_destroy(r->heap);
+	if (r->mapped)
+		munmap(r->memory, r->mapped);
+	free(r);
+}
+
+static bool attr_good(const struct warp_active_region_attr *a)
+{
+	return a->name && strlen(a->name) <= ACTIVE_WIRE_NAME_MAX && a->size &&
+	       a->size <= SIZE_MAX / 4 && !(a->rights & ~(unsigned int)RIGHTS) &&
+	       !(a->flags & ~(unsigned int)(WARP_ACTIVE_HEAP | WARP_ACTIVE_NO_RDMA)) &&
+	       (uintptr_t)a->memory + a->size >= a->size &&
+	       (uintptr_t)a->memory + a->size < EBPF_OWN_ADDR;
+}
+
+/* Under server.lock: programs need regions that are apart */
+static int place_check(struct warp_active_server *server, const struct warp_active_region_attr *a)
+{
+	const uint8_t *memory = a->memory;
+	struct base_list *at, *next;
+
+	if (server->region_count >= ACTIVE_REGIONS_MAX)
+		return -E2BIG;
+	base_list_foreach(at, next, &server->regions) {
+		const struct warp_active_region *r =
+			base_list_entry(at, struct warp_active_region, link);
+
+		if (!strcmp(r->name, a->name))
+			return -EEXIST;
+		if (memory && memory < r->memory + r->size && r->memory < memory + a->size)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+int warp_active_export(struct warp_active_server *server,
+		       const struct warp_active_region_attr *attr, struct warp_active_region **out)
+{
+	struct warp_active_region *r;
+	int ret;
+
+	if (!server || !attr || !out || !attr_good(attr))
+		return -EINVAL;
+	pthread_mutex_lock(&server->lock);
+	ret = place_check(server, attr);
+	if (!ret)
+		ret = region_create(attr, &r);
+	if (!ret) {
+		r->server = server;
+		base_list_push_back(&server->regions, &r->link);
+		server->region_count++;
+		*out = r;
+	}
+	pthread_mutex_unlock(&server->lock);
+	return ret;
+}
+
+void *warp_active_region_memory(const struct warp_active_region *region)
+{
+	return region ? region->memory : NULL;
+}
+
+static int view_register(struct active_session *s, struct active_view *v)
+{
+	static const struct {
+		unsigned int right, access;
+	} rows[] = { { WARP_ACTIVE_READ, WARP_ACCESS_REMOTE_READ },
+		     { WARP_ACTIVE_WRITE, WARP_ACCESS_REMOTE_WRITE | WARP_ACCESS_LOCAL_WRITE },
+		     { WARP_ACTIVE_ATOMIC, WARP_ACCESS_REMOTE_ATOMIC | WARP_ACCESS_LOCAL_WRITE } };
+	unsigned int access = 0;
+
+	for (size_t i = 0; i < base_array_size(rows); i++)
+		if (v->rights & rows[i].right)
+			access |= rows[i].access;
+	if (!access || (v->region->flags & WARP_ACTIVE_NO_RDMA))
+		return 0;
+	return warp_mr_register(s->pd, v->region->memory, v->region->size, access, &v->mr);
+}
+
+int warp_active_grant(const struct warp_active_peer *peer, struct warp_active_region *region,
+		      unsigned int rights)
+{
+	struct active_session *s = peer ? (void *)peer->session : NULL;
+	struct active_view *v;
+	int ret;
+
+	if (!s || !region || region->server != s->server || (rights & ~region->rights))
+		return -EINVAL;
+	for (unsigned int i = 0; i < s->view_count; i++)
+		if (s->views[i].region == region)
+			return -EEXIST;
+	v = &s->views[s->view_count];
+	*v = (struct active_view){ .region = region, .rights = rights };
+	ret = view_register(s, v);
+	if (ret)
+		return ret;
+	s->view_count++;
+	s->may_run |= rights & WARP_ACTIVE_RUN;
+	return 0;
+}
+
+struct ebpf_region active_region_ebpf(const struct active_view *view, unsigned int rights)
+{
+	const struct warp_active_region *r = view->region;
+
+	return (struct ebpf_region){ .host = r->memory,
+				     .addr = (uintptr_t)r->memory,
+				     .size = r->size,
+				     .room = r->room,
+				     .rights = rights & ~(unsigned int)WARP_ACTIVE_RUN };
+}
