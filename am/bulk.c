@@ -84,7 +84,7 @@ static void fragment_queue(struct amudp_ep *ep, struct am_peer *peer, struct am_
 	uint32_t offset = i * m->fragment_size;
 
 	am_frame_patch_fragment(m->head, m->head_len, offset, length);
-	am_queue_message(ep, peer, m->head, m->head_len, m->data + offset, length);
+	am_queue_fragment(ep, peer, m->head, m->head_len, m->data + offset, length);
 	ep->xstats.FragmentsSent++;
 }
 

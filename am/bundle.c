@@ -25,6 +25,8 @@
 #define IDLE_POLLS_CROWDED 8 /* ... and those before each of the rest, with too many processes */
 
 bool am_crowded;
+void (*am_bundle_interrupt)(void);
+int am_bundle_interrupt_fd = -1;
 
 static struct base_list bundles = BASE_LIST_INIT(bundles);
 static int bundle_count;
@@ -40,7 +42,7 @@ struct am_wait_set {
 static nfds_t descriptors_count(const struct amudp_eb *eb)
 {
 	const struct base_list *node;
-	nfds_t n = 1; /* of a collective */
+	nfds_t n = 2; /* of a collective, of an interruption */
 
 	for (node = eb->endpoints.next; node != &eb->endpoints; node = node->next)
 		n += 2 * (nfds_t)base_list_entry(node, struct amudp_ep, node)->num_nics;
@@ -145,11 +147,25 @@ void am_bundles_free(void)
 		AM_FreeBundle(base_list_entry(node, struct amudp_eb, node));
 }
 
+void am_bundle_interrupt_serve(void)
+{
+	/* with am_job_end_heard's store */
+	void (*interrupt)(void) = __atomic_load_n(&am_bundle_interrupt, __ATOMIC_ACQUIRE);
+
+	if (interrupt)
+		interrupt();
+}
+
 int am_bundle_poll(struct amudp_eb *eb)
 {
 	struct base_list *node, *next;
 	int messages = 0;
 
+	if (__atomic_load_n(&am_bundle_interrupt, __ATOMIC_RELAXED)) {
+		am_bundle_unlock(eb);
+		am_bundle_interrupt_serve();
+		am_bundle_lock(eb);
+	}
 	base_list_foreach(node, next, &eb->endpoints)
 		messages += am_endpoint_poll(base_list_entry(node, struct amudp_ep, node));
 	eb->idle = messages ? 0 : eb->idle + 1;
@@ -213,6 +229,7 @@ static nfds_t wait_set_fill(const struct amudp_eb *eb, struct pollfd *fds)
 		}
 	}
 	fds[n++] = (struct pollfd){ .fd = eb->extra_fd, .events = POLLIN };
+	fds[n++] = (struct pollfd){ .fd = am_bundle_interrupt_fd, .events = POLLIN };
 	return n;
 }
 
@@ -235,20 +252,34 @@ static void bundle_sleep(struct amudp_eb *eb)
 		wait_set_put(eb, set);
 }
 
-void am_bundle_wait(struct amudp_eb *eb, uint64_t *spin_until)
+static uint64_t spin_length(const struct amudp_eb *eb)
 {
 	struct base_list *first = base_list_first(&eb->endpoints);
-	const struct amudp_ep *ep = first ? base_list_entry(first, struct amudp_ep, node) : NULL;
+
+	if (AMUDP_PoliteSync || am_crowded || !first)
+		return 0;
+	return base_list_entry(first, struct amudp_ep, node)->options.spin;
+}
+
+#define SPIN_OVER 1 /* this wait sleeps whenever there is nothing */
+
+void am_bundle_wait(struct amudp_eb *eb, uint64_t *spin_until)
+{
 	uint64_t now;
 
 	if (am_bundle_poll(eb) > 0) {
+		if (*spin_until > SPIN_OVER)
+			am_spin_paid(&eb->spin);
 		*spin_until = 0;
 		return;
 	}
 	now = base_now();
 	if (!*spin_until)
-		*spin_until = now + (ep && !am_crowded ? ep->options.spin : 0);
-	if (AMUDP_PoliteSync || now >= *spin_until)
+		*spin_until = base_max(am_spin_begin(&eb->spin, now, spin_length(eb)),
+				       (uint64_t)SPIN_OVER);
+	else if (*spin_until > SPIN_OVER && !am_spin_goes_on(&eb->spin, *spin_until, now))
+		*spin_until = SPIN_OVER;
+	if (*spin_until == SPIN_OVER)
 		bundle_sleep(eb);
 }
 

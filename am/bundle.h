@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "am/endpoint.h"
+#include "am/spin.h"
 
 #define AM_BUNDLE_MAGIC 0xA2B0D1E5u
 
@@ -18,6 +19,8 @@ struct am_token {
 	bool may_reply;
 	bool replied;
 	uint8_t copy;
+	uint8_t handler;
+	uint8_t category;
 	uint16_t slot;
 	uint16_t seq;
 	tag_t tag;
@@ -35,9 +38,19 @@ struct amudp_eb {
 	struct am_wait_set *wait_sets; /* not in use */
 	int idle;		       /* polls in a row that found nothing */
 	int extra_fd;		       /* also waited for: a collective's answer; -1 none */
+	struct am_spin spin;	       /* how its waits went */
 };
 
 extern bool am_crowded; /* more processes than processors: yield when idle */
+
+/*
+ * Atomic: called by the next poll, with no lock held; it need not return. Who sets it then makes
+ * the descriptor readable, so that sleepers poll; -1: there is none.
+ */
+extern void (*am_bundle_interrupt)(void);
+extern int am_bundle_interrupt_fd;
+/* Calls it, if it is set. */
+void am_bundle_interrupt_serve(void);
 
 static inline bool am_bundle_valid(const struct amudp_eb *eb)
 {
@@ -59,7 +72,11 @@ static inline void am_bundle_unlock(struct amudp_eb *eb)
 void am_bundles_free(void);
 /* With the lock held; returns messages taken in. */
 int am_bundle_poll(struct amudp_eb *eb);
-/* Spins, then sleeps until something comes or is due; the lock is dropped while it sleeps. */
+/*
+ * Polls once, and when that finds nothing may sleep until something comes or is due; the lock is
+ * dropped while it sleeps. *spin_until is the caller's for as long as he waits for one thing, and 0
+ * at first.
+ */
 void am_bundle_wait(struct amudp_eb *eb, uint64_t *spin_until);
 
 #endif

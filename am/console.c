@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Output of workers: lines of many processes must not be mixed within a line. A line longer than
- * the buffer is passed on in parts.
+ * Output of workers: lines of many processes must not be mixed within a line, unless the user wants
+ * to see parts of lines at once. A line longer than the buffer is passed on in parts.
  */
 #include "am/console.h"
 
@@ -29,7 +29,7 @@ static void lines_put(struct am_console *c)
 	const char *last = memrchr(c->buffer, '\n', c->used);
 	size_t n = last ? (size_t)(last + 1 - c->buffer) : 0;
 
-	if (!last && c->used == sizeof(c->buffer))
+	if (c->parts || (!last && c->used == sizeof(c->buffer)))
 		n = c->used;
 	put(c->out, c->buffer, n);
 	memmove(c->buffer, c->buffer + n, c->used - n);

@@ -9,6 +9,7 @@
 struct am_console {
 	int in;
 	int out;
+	bool parts; /* of lines are passed on, too, as they come */
 	size_t used;
 	char buffer[8192];
 };

@@ -110,8 +110,17 @@ static void endpoint_init(struct amudp_ep *ep, struct amudp_eb *eb)
 
 static void returned_by_default(int status, op_t opcode, void *token)
 {
-	AMUDP_FatalErr("a message was returned (status %d, opcode %d) and handler 0 is not set",
-		       status, opcode);
+	char ip[INET_ADDRSTRLEN] = "";
+	en_t name = { .sin_port = 0 };
+	int rank = -1;
+
+	AM_GetSourceEndpoint(token, &name);
+	AMUDP_GetSourceId(token, &rank);
+	inet_ntop(AF_INET, &name.sin_addr, ip, sizeof(ip));
+	AMUDP_FatalErr("a message was returned (%s, %s) from %s:%u, translation %d, and handler 0 "
+		       "is not set",
+		       am_status_name(status), am_opcode_name(opcode), ip,
+		       (unsigned int)ntohs(name.sin_port), rank);
 }
 
 /* RECVDEPTH is in datagrams, which may be of the greatest length. */
@@ -162,6 +171,8 @@ int AM_AllocateEndpoint(eb_t bundle, ep_t *endp, en_t *endpoint_name)
 		am_return_error(AM_ERR_NOT_INIT, "AM_Init comes first");
 	if (!am_bundle_valid(bundle) || !endp || !endpoint_name)
 		am_return_error(AM_ERR_BAD_ARG, "no bundle or no place for the answer");
+	if (am_env_check() < 0)
+		am_return_error(AM_ERR_BAD_ARG, "a variable of the environment is wrong");
 	ep = calloc(1, sizeof(*ep));
 	if (!ep)
 		am_return_error(AM_ERR_RESOURCE, "no memory");
@@ -224,7 +235,8 @@ int AM_GetSeg(ep_t ea, void **addr, uintptr_t *nbytes)
 
 int AM_SetSeg(ep_t ea, void *addr, uintptr_t nbytes)
 {
-	if (!am_endpoint_valid(ea) || (!addr && nbytes))
+	/* from nowhere for as long as it can be: all of the address space, offsets are addresses */
+	if (!am_endpoint_valid(ea) || (!addr && nbytes && nbytes != AMUDP_MAX_SEGLENGTH))
 		am_return_error(AM_ERR_BAD_ARG, "no endpoint or no memory");
 	ea->segment = addr;
 	ea->segment_len = nbytes;

@@ -112,6 +112,12 @@ struct amudp_ep {
 	amudp_xstats_t xstats;
 };
 
+/* Where an offset of a long message leads; of the whole address space, offsets are addresses. */
+static inline uint8_t *am_segment_at(const struct amudp_ep *ep, uint64_t offset)
+{
+	return (uint8_t *)((uintptr_t)ep->segment + offset);
+}
+
 static inline bool am_endpoint_valid(const struct amudp_ep *ep)
 {
 	return ep && ep->magic == AM_ENDPOINT_MAGIC;

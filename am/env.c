@@ -1,16 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The environment: each variable may be spelled AMUDP_X or bare X, and a worker also sees what
- * the console process had when the job began.
+ * The environment: each variable may be spelled AMUDP_X or bare X, or with another word before it
+ * that the program or its user has chosen; a worker also sees what the console process had when
+ * the job began.
+ *
+ * Readers take a wrong value for an unset one. They never see one: an endpoint is not made, and a
+ * job is not started, before env_check.c has found every value good.
  */
 #include "am/env.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "am/error.h"
+#include "base/bits.h"
+#include "include/warp/amudp.h"
+
+#define PREFIX_MAX 31
+
 const char *am_env_console;
+
+static char chosen[PREFIX_MAX + 1];
 
 const char *am_env_console_get(const char *name)
 {
@@ -24,76 +39,183 @@ const char *am_env_console_get(const char *name)
 	return NULL;
 }
 
-/* VERBOSEENV: what the environment decided, on the console's stderr. */
-static void tell(const char *name, const char *value)
+static bool prefix_good(const char *word)
+{
+	size_t i, n = strlen(word);
+
+	for (i = 0; i < n; i++) {
+		if (!isalnum((unsigned char)word[i]) && word[i] != '_')
+			return false;
+	}
+	return n && n <= PREFIX_MAX;
+}
+
+int AMUDP_SetEnvPrefix(const char *word)
+{
+	if (!word || !prefix_good(word))
+		am_return_error(AM_ERR_BAD_ARG, "1 to 31 letters, digits and underscores");
+	memcpy(chosen, word, strlen(word) + 1);
+	return AM_OK;
+}
+
+/* The words that may stand before a name, the first one first; NULL ends them. */
+static const char *prefix(int i)
+{
+	const char *word = chosen[0] ? chosen : getenv("AMUDP_ENV_PREFIX");
+
+	if (!word)
+		word = am_env_console_get("AMUDP_ENV_PREFIX");
+	if (!word || !prefix_good(word))
+		i++;
+	return i == 0 ? word : i == 1 ? "AMUDP" : i == 2 ? "" : NULL;
+}
+
+static void spell(char *out, const char *word, const char *name)
+{
+	snprintf(out, AM_ENV_NAME_MAX, "%s%s%s", word, *word ? "_" : "", name);
+}
+
+static const char *find_in(const char *(*get)(const char *), const char *name, char *spelled)
+{
+	const char *value = NULL;
+	int i;
+
+	for (i = 0; !value && prefix(i); i++) {
+		spell(spelled, prefix(i), name);
+		value = get(spelled);
+	}
+	return value;
+}
+
+static const char *process_get(const char *name)
+{
+	return getenv(name);
+}
+
+const char *am_env_find(const char *name, char *spelled)
+{
+	const char *value = find_in(process_get, name, spelled);
+
+	return value ? value : find_in(am_env_console_get, name, spelled);
+}
+
+const char *am_env_name(const char *name)
+{
+	static __thread char spelled[AM_ENV_NAME_MAX];
+
+	spell(spelled, prefix(0), name);
+	return spelled;
+}
+
+static bool told(void)
 {
 	static int on = -1;
+	char spelled[AM_ENV_NAME_MAX];
+	const char *value;
 
-	if (on < 0)
-		on = getenv("AMUDP_VERBOSEENV") || getenv("VERBOSEENV");
-	if (on)
-		fprintf(stderr, "ENV parameter: %s = %s\n", name, value ? value : "(default)");
+	if (on < 0) {
+		value = am_env_find("VERBOSEENV", spelled);
+		on = value && *value && am_env_truth(value) != 0;
+	}
+	return on;
+}
+
+void am_env_tell(const char *name, const char *fmt, ...)
+{
+	char text[256];
+	va_list args;
+
+	if (!told())
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	fprintf(stderr, "ENV parameter: %s = %s\n", name, text);
+}
+
+/* The value that is good, NULL for the default; an empty one is as if it were unset. */
+static const char *value_of(const char *name)
+{
+	char spelled[AM_ENV_NAME_MAX];
+	const char *value = am_env_find(name, spelled);
+
+	return value && *value ? value : NULL;
+}
+
+static const char *origin(const char *value)
+{
+	return value ? "" : " (default)";
 }
 
 const char *am_env_get(const char *name)
 {
-	char prefixed[64];
-	const char *value;
+	const char *value = value_of(name);
 
-	snprintf(prefixed, sizeof(prefixed), "AMUDP_%s", name);
-	value = getenv(prefixed);
-	if (!value)
-		value = getenv(name);
-	if (!value)
-		value = am_env_console_get(prefixed);
-	if (!value)
-		value = am_env_console_get(name);
-	tell(name, value);
+	am_env_tell(name, "%s", value ? value : "(not set)");
 	return value;
 }
 
 int64_t am_env_int(const char *name, int64_t fallback)
 {
-	const char *value = am_env_get(name);
+	const char *value = value_of(name);
+	int64_t n = fallback;
 	char *end;
-	int64_t n;
 
-	if (!value || !*value)
-		return fallback;
-	n = strtoll(value, &end, 0);
-	return *end ? fallback : n;
+	if (value) {
+		n = strtoll(value, &end, 0);
+		n = *end ? fallback : n;
+	}
+	am_env_tell(name, "%lld%s", (long long)n, origin(value));
+	return n;
 }
 
 double am_env_double(const char *name, double fallback)
 {
-	const char *value = am_env_get(name);
+	const char *value = value_of(name);
+	double d = fallback;
 	char *end;
-	double d;
 
-	if (!value || !*value)
-		return fallback;
-	d = strtod(value, &end);
-	return *end ? fallback : d;
+	if (value) {
+		d = strtod(value, &end);
+		d = *end ? fallback : d;
+	}
+	am_env_tell(name, "%g%s", d, origin(value));
+	return d;
 }
 
-static bool is_yes(const char *value)
+int am_env_truth(const char *value)
 {
-	return !strcmp(value, "1") || !strcasecmp(value, "yes") || !strcasecmp(value, "y") ||
-	       !strcasecmp(value, "true") || !strcasecmp(value, "on");
+	static const char *const words[][2] = {
+		{ "no", "yes" }, { "n", "y" }, { "false", "true" }, { "off", "on" }, { "0", "1" },
+	};
+	size_t i, j;
+
+	for (i = 0; i < base_array_size(words); i++) {
+		for (j = 0; j < 2; j++) {
+			if (!strcasecmp(value, words[i][j]))
+				return (int)j;
+		}
+	}
+	return -EINVAL;
 }
 
 bool am_env_bool(const char *name, bool fallback)
 {
-	const char *value = am_env_get(name);
+	const char *value = value_of(name);
+	int truth = value ? am_env_truth(value) : -EINVAL;
+	bool yes = truth < 0 ? fallback : truth;
 
-	return value && *value ? is_yes(value) : fallback;
+	am_env_tell(name, "%s%s", yes ? "yes" : "no", origin(value));
+	return yes;
 }
 
 enum am_choice am_env_choice(const char *name)
 {
-	const char *value = am_env_get(name);
+	static const char *const words[] = { "no", "yes", "auto" };
+	const char *value = value_of(name);
+	int truth = value ? am_env_truth(value) : -EINVAL;
+	enum am_choice choice = truth < 0 ? AM_CHOICE_AUTO : (enum am_choice)truth;
 
-	if (!value || !*value || !strcasecmp(value, "auto"))
-		return AM_CHOICE_AUTO;
-	return is_yes(value) ? AM_CHOICE_YES : AM_CHOICE_NO;
+	am_env_tell(name, "%s%s", words[choice], origin(value));
+	return choice;
 }

@@ -3,11 +3,13 @@
 #define AM_ENV_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
- * Environment variables of AMUDP: name X is looked up as AMUDP_X, then as X, in the process and
- * then, in a worker of a job, in the copy of the console's environment.
+ * Environment variables of AMUDP: name X is looked up as PREFIX_X, if there is a prefix, as AMUDP_X
+ * and as X, in the process, and then in the copy that a worker has of the console's environment.
+ * Values have been checked: am_env_check() comes first.
  */
 const char *am_env_get(const char *name);
 int64_t am_env_int(const char *name, int64_t fallback);
@@ -17,6 +19,19 @@ bool am_env_bool(const char *name, bool fallback);
 /* A question that may be left to us: "auto", or nothing said. */
 enum am_choice { AM_CHOICE_NO, AM_CHOICE_YES, AM_CHOICE_AUTO };
 enum am_choice am_env_choice(const char *name);
+
+/* As am_env_get(), but VERBOSEENV does not show it, and *spelled is the name that was found. */
+#define AM_ENV_NAME_MAX 96
+const char *am_env_find(const char *name, char *spelled);
+/* The first spelling of a name, for messages that tell what to set; good until the next call. */
+const char *am_env_name(const char *name);
+/* VERBOSEENV: what was decided about a name, whatever its value says. */
+void am_env_tell(const char *name, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* env_check.c: 0, or -EINVAL when it has said on stderr which values are wrong. */
+int am_env_check(void);
+/* What a word of the table of truth says: 1, 0, -EINVAL. */
+int am_env_truth(const char *value);
 
 /* The copy that a worker got: NUL-terminated strings, an empty one last. */
 extern const char *am_env_console;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bits.h"
 #include "include/warp/amudp.h"
 
 int AMUDP_VerboseErrors;
@@ -25,6 +26,39 @@ static const char *const error_names[] = {
 	[AM_ERR_NOT_SENT] = "AM_ERR_NOT_SENT",
 	[AM_ERR_IN_USE] = "AM_ERR_IN_USE",
 };
+
+static const char *const status_names[] = {
+	[EBADARGS] = "EBADARGS",	 [EBADENTRY] = "EBADENTRY",
+	[EBADTAG] = "EBADTAG",		 [EBADHANDLER] = "EBADHANDLER",
+	[EBADSEGOFF] = "EBADSEGOFF",	 [EBADLENGTH] = "EBADLENGTH",
+	[EBADENDPOINT] = "EBADENDPOINT", [ECONGESTION] = "ECONGESTION",
+	[EUNREACHABLE] = "EUNREACHABLE", [EREPLYREJECTED] = "EREPLYREJECTED",
+};
+
+static const char *const opcode_names[] = {
+	[AM_REQUEST_M] = "AM_REQUEST_M",
+	[AM_REQUEST_IM] = "AM_REQUEST_IM",
+	[AM_REQUEST_XFER_M] = "AM_REQUEST_XFER_M",
+	[AM_REPLY_M] = "AM_REPLY_M",
+	[AM_REPLY_IM] = "AM_REPLY_IM",
+	[AM_REPLY_XFER_M] = "AM_REPLY_XFER_M",
+	[AM_GET_XFER_M] = "AM_GET_XFER_M",
+};
+
+static const char *name_of(const char *const *names, size_t count, int n)
+{
+	return n > 0 && (size_t)n < count ? names[n] : "unknown";
+}
+
+const char *am_status_name(int status)
+{
+	return name_of(status_names, base_array_size(status_names), status);
+}
+
+const char *am_opcode_name(int opcode)
+{
+	return name_of(opcode_names, base_array_size(opcode_names), opcode);
+}
 
 int am_error(int code, const char *function, const char *what)
 {

@@ -79,7 +79,7 @@ int am_gather_add(struct am_gather *g, const struct am_frame *f)
 		ep->gather_due = 0; /* something was lost */
 	if (has(g, i))
 		return 0;
-	base = g->buffer ? g->buffer : ep->segment + g->offset;
+	base = g->buffer ? g->buffer : am_segment_at(ep, g->offset);
 	memcpy(base + f->fragment_offset, f->data, f->length);
 	g->map[i / 64] |= 1ull << (i % 64);
 	g->arrived++;

@@ -65,6 +65,8 @@ void am_handler_run(struct am_token *token, const struct am_frame *f, const stru
 	const int32_t *a = args->v;
 	uint32_t words[AMUDP_MAX_SHORT];
 
+	token->handler = f->handler;
+	token->category = (uint8_t)category;
 	token_push(token);
 	if (ep->pre) {
 		memcpy(words, a, sizeof(words));
@@ -80,10 +82,18 @@ void am_handler_run(struct am_token *token, const struct am_frame *f, const stru
 	token_pop(token);
 }
 
+static amudp_category_t category_of(int opcode)
+{
+	return opcode == AM_GET_XFER_M ? amudp_Long
+				       : (amudp_category_t)((opcode - 1) % amudp_NumCategories);
+}
+
 void am_handler_return(struct am_token *token, int reason, int opcode)
 {
 	token->ep->stats.ReturnedMessages++;
 	token->ep->messages++; /* who waits for one finds that this has run */
+	token->handler = 0;
+	token->category = (uint8_t)category_of(opcode);
 	token_push(token);
 	((returned_fn)token->ep->handlers[0])(reason, opcode, token);
 	token_pop(token);
@@ -96,7 +106,7 @@ static bool tag_allows(const struct amudp_ep *ep, tag_t tag)
 
 static int range_refusal(const struct amudp_ep *ep, uint64_t offset, uint32_t nbytes)
 {
-	if (!ep->segment || !ep->segment_len)
+	if (!ep->segment_len)
 		return EBADSEGOFF;
 	if (offset > ep->segment_len || nbytes > ep->segment_len - offset)
 		return EBADLENGTH;
@@ -205,6 +215,24 @@ int AM_GetMsgTag(void *token, tag_t *tag)
 		am_return_error(AM_ERR_BAD_ARG, "not the token of a running handler");
 	*tag = t->tag;
 	return AM_OK;
+}
+
+int AMUDP_GetTokenInfo(void *token, handler_t *handler, amudp_category_t *category, int *isrequest)
+{
+	struct am_token *t = am_token_check(token);
+
+	if (!t || !handler || !category || !isrequest)
+		am_return_error(AM_ERR_BAD_ARG, "not the token of a running handler");
+	*handler = t->handler;
+	*category = (amudp_category_t)t->category;
+	*isrequest = t->is_request;
+	return AM_OK;
+}
+
+int AMUDP_enEqual(en_t a, en_t b)
+{
+	return a.sin_family == b.sin_family && a.sin_port == b.sin_port &&
+	       a.sin_addr.s_addr == b.sin_addr.s_addr;
 }
 
 int AMUDP_GetSourceId(void *token, int *srcid)

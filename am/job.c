@@ -12,10 +12,16 @@
 #include "am/bundle.h"
 #include "am/env.h"
 #include "am/live.h"
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/fdutil.h"
 
 #define FLUSH_TRIES 100
+#define LINE_MIN 64
+#define EXIT_TIMEOUT_S 60
+#define LEAVE_TRIES 50 /* of 100 ms, until another thread that is leaving has left */
 
-struct am_job am_job = { .rank = -1 };
+struct am_job am_job = { .rank = -1, .wanted = -1 };
 
 void (*AMUDP_SPMDkillmyprocess)(int exitcode) = _exit;
 
@@ -34,8 +40,22 @@ static void stream_flush(FILE *stream)
 	}
 }
 
+/* A thread that comes second finds that the first one does not end, and ends for it. */
+static void leave_alone(int code)
+{
+	static bool leaving;
+	int i;
+
+	if (!__atomic_exchange_n(&leaving, true, __ATOMIC_ACQ_REL)) /* with itself */
+		return;
+	for (i = 0; i < LEAVE_TRIES; i++)
+		usleep(100000);
+	_exit(code);
+}
+
 void am_job_leave(int code)
 {
+	leave_alone(code);
 	if (am_job.exit_callback)
 		am_job.exit_callback(code);
 	stream_flush(stdout);
@@ -58,10 +78,43 @@ static bool readable(int fd)
 /* poll() passes a negative descriptor over. */
 static void wait_unpolled(int fd)
 {
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	struct pollfd fds[] = { { .fd = fd, .events = POLLIN },
+				{ .fd = am_bundle_interrupt_fd, .events = POLLIN } };
 
-	while (poll(&pfd, 1, -1) <= 0)
-		;
+	do {
+		poll(fds, 2, -1);
+		am_bundle_interrupt_serve();
+	} while (!fds[0].revents);
+}
+
+size_t am_job_line_size(void)
+{
+	int64_t size = am_env_int("LINEBUFFERSZ", 1024);
+
+	return size ? (size_t)base_max(size, (int64_t)LINE_MIN) : 0;
+}
+
+int am_job_end_prepare(void)
+{
+	double seconds = am_env_double("EXITTIMEOUT", EXIT_TIMEOUT_S);
+
+	am_job.exit_ns = seconds > 0 ? (uint64_t)(seconds * BASE_NS_PER_S) : BASE_NEVER;
+	return am_bundle_interrupt_fd < 0 ? base_eventfd_create(&am_bundle_interrupt_fd) : 0;
+}
+
+void am_job_end_heard(void (*leave)(void))
+{
+	/* with am_bundle_interrupt_serve's load */
+	__atomic_store_n(&am_bundle_interrupt, leave, __ATOMIC_RELEASE);
+	base_eventfd_ring(am_bundle_interrupt_fd);
+}
+
+void am_job_end_await(void)
+{
+	for (;;) {
+		am_job_wait_fd(am_bundle_interrupt_fd);
+		am_bundle_interrupt_serve();
+	}
 }
 
 void am_job_endpoint_forget(const struct amudp_ep *ep)

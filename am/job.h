@@ -21,12 +21,14 @@ struct am_job_ops {
 struct am_job {
 	const struct am_job_ops *ops; /* NULL: this process is in no job */
 	int rank;
+	int wanted; /* rank; -1: any */
 	int size;
 	int depth;   /* 0: the program's own */
 	uint64_t id; /* what tags are made of */
 	uint64_t nonce;
 	uint32_t address; /* to bind to, network order */
 	bool ending;	  /* a thread is about to leave; only job_pmix.c */
+	uint64_t exit_ns; /* after another rank's good end; BASE_NEVER: no limit */
 	ep_t endpoint;	  /* NULL: the program has freed it */
 	void (*exit_callback)(int code);
 };
@@ -37,12 +39,22 @@ extern struct am_job am_job;
 void am_job_endpoint_forget(const struct amudp_ep *ep);
 /* Polls the bundle that the job's endpoint is in until the descriptor can be read. */
 void am_job_wait_fd(int fd);
+/* Octets of a line of output; 0: lines are not kept together. */
+size_t am_job_line_size(void);
+/* Before the job can end: what sleepers need to hear of it; 0 or -errno. */
+int am_job_end_prepare(void);
+/* Another rank has ended the job with 0: the next thread that polls calls leave. */
+void am_job_end_heard(void (*leave)(void));
+/* Waits until then, polling, and calls it. */
+void am_job_end_await(void) __attribute__((noreturn));
 /* Flushes what the program printed, as far as no other thread holds the stream, and leaves. */
 void am_job_leave(int code) __attribute__((noreturn));
 
 /* job_worker.c: our own console's worker; 0 or -errno. */
 bool am_worker_is(void);
 int am_worker_join(const char *args);
+/* The console that is meant, for messages. */
+const char *am_worker_console(void);
 
 /* job_master.c: runs the job and never returns. */
 struct am_master_config {
@@ -50,7 +62,8 @@ struct am_master_config {
 	int depth;
 	amudp_spawnfn_t spawn;
 	int argc;
-	char **argv; /* of the workers */
+	char **argv;	  /* of the workers */
+	uint32_t address; /* of the console, network order */
 };
 void am_master_run(const struct am_master_config *config) __attribute__((noreturn));
 

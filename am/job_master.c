@@ -4,8 +4,9 @@
  *
  * One loop over all connections. Workers join with the job's secret; when all are there each
  * gets its rank. Collectives wait until every worker has asked. The first worker to call
- * AMUDP_SPMDExit, or to die, ends the job: everybody is told, output is passed on to its end,
- * and stragglers are killed.
+ * AMUDP_SPMDExit, or to die, ends the job: every worker is told, output is passed on to its end,
+ * and stragglers are killed: 5 s later, or, where the code is 0 and workers may come to their own
+ * end, after EXITTIMEOUT.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +33,8 @@
 #define PENDING_MAX 64 /* connections that have not said who they are */
 #define END_GRACE_NS (5 * BASE_NS_PER_S)
 #define REASON_WAIT_MS 500
+#define PATIENCE_NS (10 * BASE_NS_PER_S) /* with workers that do not come, before it is said */
+#define DESCRIPTORS_OWN 16		 /* the listener's, those of standard streams, ... */
 
 struct worker {
 	int fd[AM_JOB_CHANNELS];
@@ -59,10 +63,14 @@ struct master {
 	uint32_t asked_kind;
 	uint32_t asked_len;
 	uint8_t *gathered;
+	bool route; /* output comes by us */
+	bool parts; /* ... and not only by whole lines */
 	bool booted;
 	bool ending;
 	int code;
 	uint64_t end_at;
+	uint64_t patience; /* until when nothing is said of workers that have not come */
+	struct sockaddr_in name;
 	struct pending pending[PENDING_MAX];
 	int num_pending;
 	struct pollfd *fds;
@@ -94,46 +102,42 @@ static void fd_close(int *fd)
 	*fd = -1;
 }
 
-static void end_begin(struct master *m, int code)
+static uint64_t end_limit(int code)
+{
+	if (code)
+		return base_now() + END_GRACE_NS;
+	return am_job.exit_ns == BASE_NEVER ? BASE_NEVER
+					    : base_now() + am_job.exit_ns + END_GRACE_NS;
+}
+
+static void end_tell(struct master *m, int code)
 {
 	int i;
 
-	if (m->ending)
-		return;
 	m->ending = true;
 	m->code = code;
-	m->end_at = base_now() + END_GRACE_NS;
+	m->end_at = end_limit(code);
 	for (i = 0; i < m->joined; i++)
 		am_job_send(m->workers[i].fd[AM_JOB_CONTROL], AM_JOB_EXIT, (uint32_t)code, NULL, 0);
 }
 
-static uint32_t master_address(const struct master *m)
+static void end_begin(struct master *m, int code)
 {
-	const char *ip = am_env_get("MASTERIP");
-	char host[256];
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9) };
-	socklen_t len = sizeof(to);
-	int fd;
+	if (!m->ending)
+		end_tell(m, code);
+}
 
-	if (ip && inet_addr(ip) != INADDR_NONE)
-		return inet_addr(ip);
-	if (m->config->spawn == AMUDP_SPMDLocalSpawn || gethostname(host, sizeof(host)) < 0)
-		return htonl(INADDR_LOOPBACK);
-	/* the address from which other machines are reached; nothing is sent */
-	to.sin_addr.s_addr = inet_addr("192.0.2.1");
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 ||
-	    getsockname(fd, (struct sockaddr *)&to, &len) < 0)
-		to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	close(fd);
-	return to.sin_addr.s_addr;
+/* A rank or the user says so: while the ranks come to a good end, another code goes before it. */
+static void end_demand(struct master *m, int code)
+{
+	if (!m->ending || (m->code == 0 && code))
+		end_tell(m, code);
 }
 
 static int listener_open(struct master *m, struct sockaddr_in *name)
 {
 	socklen_t len = sizeof(*name);
-
-	uint32_t address = master_address(m);
+	uint32_t address = m->config->address;
 
 	/* other machines have no business at a console that they cannot have workers of */
 	*name = (struct sockaddr_in){ .sin_family = AF_INET };
@@ -148,14 +152,14 @@ static int listener_open(struct master *m, struct sockaddr_in *name)
 	return 0;
 }
 
-static int workers_spawn(struct master *m, const struct sockaddr_in *name)
+static int workers_spawn(struct master *m)
 {
 	char args[128], secret[64], ip[INET_ADDRSTRLEN];
 	char *extra[] = { args, secret, NULL };
 
-	inet_ntop(AF_INET, &name->sin_addr, ip, sizeof(ip));
+	inet_ntop(AF_INET, &m->name.sin_addr, ip, sizeof(ip));
 	snprintf(args, sizeof(args), "%s=%d,%s:%u,%s", AM_JOB_ENV_ARGS, AMUDP_SilentMode ? 1 : 2,
-		 ip, (unsigned int)ntohs(name->sin_port), ip);
+		 ip, (unsigned int)ntohs(m->name.sin_port), ip);
 	snprintf(secret, sizeof(secret), "%s=%llx", AM_JOB_ENV_SECRET,
 		 (unsigned long long)m->secret);
 	return m->config->spawn(m->config->size, m->config->argc, m->config->argv, extra);
@@ -176,9 +180,9 @@ static char *environment_copy(size_t *length)
 }
 
 /* A command of the user's mostly has its own way to bring output home. */
-static bool output_routed(const struct master *m)
+static bool output_routed(const struct am_master_config *config)
 {
-	if (m->config->spawn == AMUDP_SPMDCustomSpawn)
+	if (config->spawn == AMUDP_SPMDCustomSpawn)
 		return am_env_bool("CSPAWN_ROUTE_OUTPUT", false);
 	return am_env_bool("ROUTE_OUTPUT", true);
 }
@@ -188,7 +192,7 @@ static void boot_send(struct master *m, int rank, const char *environment, size_
 	struct am_job_boot boot = { htobe32((uint32_t)rank),
 				    htobe32((uint32_t)m->config->size),
 				    htobe32((uint32_t)m->config->depth),
-				    htobe32(output_routed(m)),
+				    htobe32(m->route),
 				    htobe64(m->id),
 				    htobe64(m->nonce) };
 	struct am_job_message head = { htobe32(AM_JOB_BOOT), 0,
@@ -275,17 +279,23 @@ static void channel_join(struct master *m, int fd, uint32_t channel, uint32_t ra
 	w = &m->workers[rank];
 	w->fd[channel] = fd;
 	if (channel == AM_JOB_STDOUT)
-		w->console[0] = (struct am_console){ .in = fd, .out = STDOUT_FILENO };
+		w->console[0] = (struct am_console){ fd, STDOUT_FILENO, m->parts, 0, "" };
 	if (channel == AM_JOB_STDERR)
-		w->console[1] = (struct am_console){ .in = fd, .out = STDERR_FILENO };
+		w->console[1] = (struct am_console){ fd, STDERR_FILENO, m->parts, 0, "" };
 }
 
 static void pending_accept(struct master *m)
 {
 	int one = 1, fd = accept4(m->listener, NULL, NULL, SOCK_CLOEXEC);
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+			say("the console can take no connection: %s; the job ends",
+			    strerror(errno));
+			end_begin(m, 1);
+		}
 		return;
+	}
 	if (m->num_pending == PENDING_MAX) {
 		/* the oldest has had its chance: a worker says hello at once */
 		close(m->pending[0].fd);
@@ -367,7 +377,7 @@ static void control_read(struct master *m, int rank)
 		return;
 	}
 	if (msg.kind == AM_JOB_EXIT)
-		end_begin(m, (int)msg.value);
+		end_demand(m, (int)msg.value);
 }
 
 static void collective_finish(struct master *m)
@@ -440,10 +450,32 @@ static void worker_read(struct master *m, int rank, int channel)
 		output_read(&m->workers[rank], channel);
 }
 
+/*
+ * A child of a rank may keep the rank's connections open behind it, so their end is not all that
+ * tells of the rank's.
+ */
+static void dead_check(struct master *m)
+{
+	siginfo_t info = { .si_pid = 0 };
+	int i;
+
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || !info.si_pid)
+		return;
+	for (i = 0; i < m->joined; i++) {
+		if (m->workers[i].pid == (uint32_t)info.si_pid && !m->workers[i].gone) {
+			worker_lost(m, i);
+			return;
+		}
+	}
+	/* a launcher, or a rank whose end is known */
+	waitpid(info.si_pid, NULL, WNOHANG);
+}
+
+/* Those that a spawn function started, until all have joined. */
 static void children_check(struct master *m)
 {
 	int status, i;
-	pid_t pid = m->booted || m->ending ? 0 : waitpid(-1, &status, WNOHANG);
+	pid_t pid = waitpid(-1, &status, WNOHANG);
 
 	if (pid <= 0)
 		return;
@@ -537,13 +569,63 @@ static void master_serve(struct master *m)
 		pending_accept(m);
 }
 
+/* What all connections of all workers need, and the strangers' whom the console lets wait. */
+static rlim_t descriptors_needed(const struct master *m)
+{
+	rlim_t each = m->route ? AM_JOB_CHANNELS : AM_JOB_STDOUT;
+
+	return (rlim_t)m->config->size * each + PENDING_MAX + DESCRIPTORS_OWN;
+}
+
+static void descriptors_check(const struct master *m)
+{
+	rlim_t needed = descriptors_needed(m);
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || needed <= limit.rlim_max)
+		return;
+	say("the console of a job of %d ranks needs %llu descriptors, and the limit is %llu: "
+	    "ulimit -Hn",
+	    m->config->size, (unsigned long long)needed, (unsigned long long)limit.rlim_max);
+	exit(1);
+}
+
+/* Only once the workers are started: their limit is as it was. */
+static void descriptors_raise(const struct master *m)
+{
+	rlim_t needed = descriptors_needed(m);
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || needed <= limit.rlim_cur)
+		return;
+	limit.rlim_cur = needed;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* Once: a firewall, or a launcher that waits, would keep the user waiting for nothing. */
+static void missing_tell(struct master *m)
+{
+	char ip[INET_ADDRSTRLEN];
+
+	if (m->booted || m->ending || base_now() < m->patience)
+		return;
+	m->patience = BASE_NEVER;
+	inet_ntop(AF_INET, &m->name.sin_addr, ip, sizeof(ip));
+	say("%d of %d workers have joined at %s:%u in %d s; the console waits for the others",
+	    m->joined, m->config->size, ip, (unsigned int)ntohs(m->name.sin_port),
+	    (int)(PATIENCE_NS / BASE_NS_PER_S));
+}
+
 static void master_init(struct master *m)
 {
 	int size = m->config->size;
 
+	m->route = output_routed(m->config);
+	m->parts = am_job_line_size() == 0;
 	m->workers = calloc((size_t)size, sizeof(*m->workers));
 	m->fds = calloc((size_t)size * AM_JOB_CHANNELS + PENDING_MAX + 1, sizeof(*m->fds));
-	if (!m->workers || !m->fds || base_rand_u64(&m->secret) < 0 || base_rand_u64(&m->nonce) < 0)
+	if (am_job_end_prepare() < 0 || !m->workers || !m->fds || base_rand_u64(&m->secret) < 0 ||
+	    base_rand_u64(&m->nonce) < 0)
 		AMUDP_FatalErr("no memory for %d workers", size);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGINT, on_signal);
@@ -554,21 +636,29 @@ static void master_init(struct master *m)
 void am_master_run(const struct am_master_config *config)
 {
 	struct master m = { .config = config };
-	struct sockaddr_in name;
+	int ret;
 
 	master_init(&m);
-	if (listener_open(&m, &name) < 0)
-		AMUDP_FatalErr("the console cannot listen: %s", strerror(errno));
-	m.id = (uint64_t)ntohl(name.sin_addr.s_addr) << 32 | ((uint32_t)getpid() & 0xFFFF);
-	if (!workers_spawn(&m, &name)) {
+	descriptors_check(&m);
+	ret = listener_open(&m, &m.name);
+	if (ret < 0)
+		AMUDP_FatalErr("the console cannot listen: %s", strerror(-ret));
+	m.id = (uint64_t)ntohl(m.name.sin_addr.s_addr) << 32 | ((uint32_t)getpid() & 0xFFFF);
+	if (!workers_spawn(&m)) {
 		say("the workers cannot be started");
 		exit(1);
 	}
+	descriptors_raise(&m);
+	m.patience = base_now() + PATIENCE_NS;
 	while (!m.ending || (anyone_left(&m) && base_now() < m.end_at)) {
 		master_serve(&m);
-		children_check(&m);
+		if (!m.booted && !m.ending)
+			children_check(&m);
+		if (m.booted && !m.ending)
+			dead_check(&m);
+		missing_tell(&m);
 		if (interrupted)
-			end_begin(&m, 128 + interrupted);
+			end_demand(&m, 128 + interrupted);
 	}
 	stragglers_kill(&m);
 	exit(m.code & 0xFF);

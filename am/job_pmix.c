@@ -24,7 +24,9 @@
 #include "am/bundle.h"
 #include "am/env.h"
 #include "am/job.h"
+#include "am/job_address.h"
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/rand.h"
@@ -183,10 +185,27 @@ static bool end_claim(void)
 	return !__atomic_exchange_n(&am_job.ending, true, __ATOMIC_ACQ_REL); /* with failed's */
 }
 
-static void *leave(void *unused)
+/* The thread that comes second is ended by the first one's leaving. */
+static void leave(void)
 {
+	while (!end_claim())
+		pause();
 	pmix.Finalize(NULL, 0);
 	am_job_leave(0);
+}
+
+static bool heard;
+
+/* A rank that polls no more, for as long as it may. */
+static void *leave_late(void *unused)
+{
+	uint64_t ns = am_job.exit_ns;
+
+	usleep((useconds_t)(ns % BASE_NS_PER_S / BASE_NS_PER_US));
+	for (ns /= BASE_NS_PER_S; ns; ns--)
+		sleep(1);
+	leave();
+	return NULL;
 }
 
 /* On PMIx's own thread, which must not close it. */
@@ -195,13 +214,21 @@ static void end_heard(void)
 	sigset_t all, old;
 	pthread_t thread;
 
-	if (!end_claim())
+	if (__atomic_exchange_n(&heard, true, __ATOMIC_ACQ_REL)) /* with itself, and at_exit's */
 		return;
+	am_job_end_heard(leave);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	if (pthread_create(&thread, NULL, leave, NULL) != 0)
-		am_job_leave(0);
+	if (am_job.exit_ns != BASE_NEVER && pthread_create(&thread, NULL, leave_late, NULL) == 0)
+		pthread_detach(thread);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/* A rank that returns from main after a good end: the launcher takes it for lost otherwise. */
+static void at_exit(void)
+{
+	if (__atomic_load_n(&heard, __ATOMIC_ACQUIRE) && end_claim()) /* with end_heard's */
+		pmix.Finalize(NULL, 0);
 }
 
 static void end_looked_up(pmix_status_t status, pmix_pdata_t *data, size_t n, void *unused)
@@ -316,7 +343,6 @@ static int nonce_agree(void)
 
 int am_pmix_join(void)
 {
-	const char *ip = am_env_get("WORKERIP");
 	int ret = library_load();
 
 	if (ret < 0)
@@ -325,11 +351,11 @@ int am_pmix_join(void)
 		return -EIO;
 	am_job.rank = (int)self.rank;
 	am_job.ops = &pmix_ops;
+	if (am_job_end_prepare() < 0 || atexit(at_exit) != 0)
+		return -ENOMEM;
 	end_listen();
 	ret = size_get();
 	if (ret == 0)
 		ret = nonce_agree();
-	if (ip && inet_addr(ip) != INADDR_NONE)
-		am_job.address = inet_addr(ip);
-	return ret;
+	return ret < 0 ? ret : am_address_of_worker(&am_job.address);
 }

@@ -4,12 +4,15 @@
  *
  * Four connections to the console: control, collectives, stdout, stderr. A thread waits on the
  * control connection and ends the process when the console says so or is gone; it costs nothing
- * until then, and no call of the program is needed for the job to end.
+ * until then, and no call of the program is needed for the job to end. An end with code 0 it only
+ * passes on to the next thread that polls, so that a rank which is not done yet comes to its own
+ * end, as long as am_job.exit_ns allows.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,13 +23,24 @@
 #include "am/bundle.h"
 #include "am/env.h"
 #include "am/job.h"
+#include "am/job_address.h"
 #include "am/job_wire.h"
 #include "base/bits.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define CONNECT_SYNS 4 /* tries of TCP behind the first one: half a minute */
 
 static struct sockaddr_in console;
 static uint64_t secret;
 static int control = -1, collective = -1;
 static char *environment;
+static char place[400] = "no console";
+
+const char *am_worker_console(void)
+{
+	return place;
+}
 
 bool am_worker_is(void)
 {
@@ -41,13 +55,35 @@ static int address_parse(const char *args)
 	char host[256], port[16];
 	int flag;
 
-	if (sscanf(args, "%d,%255[^:]:%15[0-9]", &flag, host, port) != 3)
+	if (sscanf(args, "%d,%255[^:]:%15[0-9]", &flag, host, port) != 3) {
+		snprintf(place, sizeof(place), "%s=%s", AM_JOB_ENV_ARGS, args);
 		return -EINVAL;
+	}
+	snprintf(place, sizeof(place), "%s:%s", host, port);
 	if (getaddrinfo(host, port, &hints, &found) != 0)
 		return -EHOSTUNREACH;
 	memcpy(&console, found->ai_addr, sizeof(console));
 	freeaddrinfo(found);
 	return 0;
+}
+
+/* A signal of the program's timer ends the call, and not the connecting. */
+static int console_connect(int fd)
+{
+	int syns = CONNECT_SYNS, error = 0;
+	socklen_t len = sizeof(error);
+	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
+
+	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &syns, sizeof(syns));
+	if (connect(fd, (struct sockaddr *)&console, sizeof(console)) == 0)
+		return 0;
+	if (errno != EINTR)
+		return -errno;
+	while (poll(&pfd, 1, -1) < 0) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? -errno : -error;
 }
 
 static int channel_open(uint32_t channel, uint32_t rank)
@@ -59,9 +95,8 @@ static int channel_open(uint32_t channel, uint32_t rank)
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (connect(fd, (struct sockaddr *)&console, sizeof(console)) < 0)
-		ret = -errno;
-	else
+	ret = console_connect(fd);
+	if (ret == 0)
 		ret = am_job_write(fd, &hello, sizeof(hello));
 	if (ret < 0) {
 		close(fd);
@@ -70,16 +105,15 @@ static int channel_open(uint32_t channel, uint32_t rank)
 	return fd;
 }
 
-static void address_choose(void)
+/* That of WORKERIP; else the one by which the console is reached. */
+static int address_choose(void)
 {
-	const char *ip = am_env_get("WORKERIP");
 	struct sockaddr_in self;
 	socklen_t len = sizeof(self);
 
-	if (ip && inet_addr(ip) != INADDR_NONE)
-		am_job.address = inet_addr(ip);
-	else if (getsockname(control, (struct sockaddr *)&self, &len) == 0)
+	if (getsockname(control, (struct sockaddr *)&self, &len) == 0)
 		am_job.address = self.sin_addr.s_addr;
+	return am_address_of_worker(&am_job.address);
 }
 
 static int boot_receive(bool *route)
@@ -113,7 +147,7 @@ static int boot_receive(bool *route)
 
 static int output_route(uint32_t channel, int target, FILE *stream)
 {
-	size_t size = (size_t)base_max(am_env_int("LINEBUFFERSZ", 1024), 64);
+	size_t size = am_job_line_size();
 	int fd = channel_open(channel, (uint32_t)am_job.rank);
 
 	if (fd < 0)
@@ -121,19 +155,52 @@ static int output_route(uint32_t channel, int target, FILE *stream)
 	fflush(stream);
 	dup2(fd, target);
 	close(fd);
+	/* Log lines go where standard error is now */
+	base_log_init();
 	/* without memory of ours libc makes it as long as it likes; it is the stream's for good */
-	setvbuf(stream, malloc(size), _IOLBF, size);
+	if (size)
+		setvbuf(stream, malloc(size), _IOLBF, size);
+	else
+		setvbuf(stream, NULL, _IONBF, 0);
 	return 0;
 }
 
-/* The end comes from the console: because somebody called AMUDP_SPMDExit, died, or it is gone. */
-static void *control_watch(void *unused)
+/* What the console says: the code; 1 when it is gone. */
+static int end_receive(void)
 {
 	struct am_job_message m;
 
-	if (am_job_receive(control, &m) < 0 || m.kind != AM_JOB_EXIT)
-		m.value = 1;
-	am_job_leave((int)m.value);
+	return am_job_receive(control, &m) < 0 || m.kind != AM_JOB_EXIT ? 1 : (int)m.value;
+}
+
+static void leave_well(void)
+{
+	am_job_leave(0);
+}
+
+/* False: nothing came until the time was over. */
+static bool control_wait(uint64_t ns)
+{
+	struct pollfd pfd = { .fd = control, .events = POLLIN };
+	uint64_t now = base_now(), until = ns == BASE_NEVER ? ns : now + ns;
+
+	for (; now < until; now = base_now()) {
+		if (poll(&pfd, 1, (int)base_min((until - now) / BASE_NS_PER_MS + 1, 1000u)) > 0)
+			return true;
+	}
+	return false;
+}
+
+/* The end comes from the console: because a rank called AMUDP_SPMDExit, died, or it is gone. */
+static void *control_watch(void *unused)
+{
+	int code = end_receive();
+
+	if (code == 0) {
+		am_job_end_heard(leave_well);
+		code = control_wait(am_job.exit_ns) ? end_receive() : 0;
+	}
+	am_job_leave(code);
 }
 
 static int watch_start(void)
@@ -185,8 +252,7 @@ static void __attribute__((noreturn)) worker_end(int code)
 	fflush(stdout);
 	fflush(stderr);
 	am_job_send(control, AM_JOB_EXIT, (uint32_t)code, NULL, 0);
-	for (;;)
-		am_job_wait_fd(-1);
+	am_job_end_await();
 }
 
 static const struct am_job_ops worker_ops = {
@@ -195,23 +261,58 @@ static const struct am_job_ops worker_ops = {
 	.end = worker_end,
 };
 
+/* From standard input one octet at a time: what is behind the line is the program's. */
+static int secret_read(char *hex, size_t size)
+{
+	size_t n = 0, told = strlen(place);
+
+	while (n < size - 1 && read(STDIN_FILENO, hex + n, 1) == 1 && hex[n] != '\n')
+		n++;
+	if (!n || hex[n] != '\n') {
+		snprintf(place + told, sizeof(place) - told,
+			 " without its secret, which comes by standard input: does SSH_CMD pass "
+			 "that on");
+		return -ENODATA;
+	}
+	hex[n] = 0;
+	return 0;
+}
+
+static int secret_take(void)
+{
+	const char *given = getenv(AM_JOB_ENV_SECRET);
+	char line[32] = "";
+	int ret = 0;
+
+	if (given && !strcmp(given, AM_JOB_BY_INPUT)) {
+		ret = secret_read(line, sizeof(line));
+		given = line;
+	}
+	secret = ret == 0 && given ? strtoull(given, NULL, 16) : 0;
+	unsetenv(AM_JOB_ENV_SECRET);
+	return ret;
+}
+
 int am_worker_join(const char *args)
 {
-	const char *hex = getenv(AM_JOB_ENV_SECRET);
-	const char *rank = getenv("AMUDP_SLAVE_RANK");
 	bool route = true;
 	int ret = address_parse(args);
 
+	if (ret == 0)
+		ret = secret_take();
 	if (ret < 0)
 		return ret;
-	secret = hex ? strtoull(hex, NULL, 16) : 0;
-	control = channel_open(AM_JOB_CONTROL, rank ? (uint32_t)atoi(rank) : UINT32_MAX);
+	if (am_job.wanted < 0)
+		am_job.wanted = (int)am_env_int("SLAVE_RANK", -1);
+	control = channel_open(AM_JOB_CONTROL, (uint32_t)am_job.wanted);
 	if (control < 0)
 		return control;
 	ret = boot_receive(&route);
 	if (ret < 0)
 		return ret;
-	address_choose();
+	ret = address_choose();
+	if (ret < 0)
+		return ret;
 	collective = channel_open(AM_JOB_COLLECTIVE, (uint32_t)am_job.rank);
 	if (collective < 0)
 		return collective;
@@ -219,7 +320,8 @@ int am_worker_join(const char *args)
 		ret = output_route(AM_JOB_STDOUT, STDOUT_FILENO, stdout);
 	if (route && ret == 0)
 		ret = output_route(AM_JOB_STDERR, STDERR_FILENO, stderr);
-	unsetenv(AM_JOB_ENV_SECRET);
 	am_job.ops = &worker_ops;
+	if (ret == 0)
+		ret = am_job_end_prepare();
 	return ret < 0 ? ret : watch_start();
 }

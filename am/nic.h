@@ -17,6 +17,7 @@ struct am_datagram {
 	struct iovec iov[2];
 	uint32_t count;
 	uint32_t length;
+	bool bulk; /* it has a fragment of a longer message */
 };
 
 /* What came: one packet, or several that the kernel has glued together; they know their lengths. */
@@ -64,6 +65,7 @@ struct am_nic {
 	int wait_fd;
 	int also_fd;		/* one more to wait for; -1: none */
 	uint32_t receive_bytes; /* granted; of am_window_cost, not of data */
+	uint32_t datagram_max;	/* that it sends the short way; 0: any */
 	uint64_t calls_send;	/* system calls */
 	uint64_t calls_receive;
 	struct am_batch *free;	 /* batches not in use */

@@ -26,20 +26,22 @@ int am_path_add(struct amudp_ep *ep, uint32_t ip, uint32_t receive_bytes)
 {
 	struct am_nic_config config = { .receive_bytes = receive_bytes };
 	struct am_nic **nic = &ep->nics[ep->num_nics];
-	const char *want = am_env_get("NIC");
+	char spelled[AM_ENV_NAME_MAX];
+	const char *want = am_env_find("NIC", spelled);
 	int ret = -EOPNOTSUPP;
 
 	if (ep->num_nics == AM_MAX_PATHS)
 		return -ENOSPC;
 	config.name.sin_family = AF_INET;
 	config.name.sin_addr.s_addr = ip;
-	if (want && !strcmp(want, am_xdp_ops.name))
+	if (want && !strcasecmp(want, am_xdp_ops.name))
 		ret = am_xdp_ops.create(nic, &config);
 	/* the driver has said why; UDP is always there */
 	if (ret < 0)
 		ret = am_udp_ops.create(nic, &config);
 	if (ret < 0)
 		return ret;
+	am_env_tell("NIC", "%s", (*nic)->ops->name);
 	ep->num_nics++;
 	am_endpoint_window_set(ep);
 	return 0;

@@ -89,11 +89,13 @@ static bool path_is_near(const struct sockaddr_in *to)
 	return near;
 }
 
-static uint32_t frame_max_of(const struct sockaddr_in *to)
+static uint32_t frame_max_of(const struct amudp_ep *ep, const struct sockaddr_in *to)
 {
 	uint32_t datagram = base_min(path_mtu(to) - UDP_IP_HEADERS, (uint32_t)AM_WIRE_MAX_DATAGRAM);
 	int64_t limit = am_env_int("MAX_PACKET", AM_WIRE_MAX_DATAGRAM);
 
+	if (ep->num_nics && ep->nics[ep->nic]->datagram_max)
+		datagram = base_min(datagram, ep->nics[ep->nic]->datagram_max);
 	if (limit >= PACKET_MIN)
 		datagram = (uint32_t)base_min((int64_t)datagram, limit);
 	return datagram - (uint32_t)sizeof(struct am_wire_packet);
@@ -110,7 +112,7 @@ int am_peer_create(struct am_peer **out, struct amudp_ep *ep, const struct socka
 	peer->name = *name;
 	peer->name.sin_family = AF_INET;
 	am_peer_path_set(peer, &peer->name);
-	peer->frame_max = frame_max_of(&peer->path);
+	peer->frame_max = frame_max_of(ep, &peer->path);
 	peer->window = WINDOW_INITIAL;
 	peer->queued = -1;
 	peer->index = -1;

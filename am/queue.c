@@ -51,6 +51,7 @@ static struct am_queued *packet_open(struct amudp_ep *ep, struct am_peer *peer,
 	q->datagram.to = *to;
 	q->datagram.count = 1;
 	q->datagram.length = 0;
+	q->datagram.bulk = false;
 	q->sealed = must_seal(ep, peer);
 	header.flags = (q->sealed ? AM_PACKET_CRC : 0) | (ep->sleeps ? AM_PACKET_SLEEPS : 0) |
 		       (am_endpoint_takes_unsealed(ep, peer) ? AM_PACKET_UNSEALED : 0);
@@ -99,8 +100,9 @@ void am_queue_frame(struct amudp_ep *ep, struct am_peer *peer, const uint8_t *p,
 	append_padding(q);
 }
 
-void am_queue_message(struct amudp_ep *ep, struct am_peer *peer, const uint8_t *head,
-		      uint32_t head_len, const uint8_t *data, uint32_t length)
+static struct am_queued *message_queue(struct amudp_ep *ep, struct am_peer *peer,
+				       const uint8_t *head, uint32_t head_len, const uint8_t *data,
+				       uint32_t length)
 {
 	struct am_queued *q;
 	uint32_t padded = (uint32_t)base_align_up(head_len + length, 8);
@@ -111,7 +113,7 @@ void am_queue_message(struct amudp_ep *ep, struct am_peer *peer, const uint8_t *
 		append(q, head, head_len);
 		append(q, data, length);
 		append_padding(q);
-		return;
+		return q;
 	}
 	q = packet_open(ep, peer, &peer->path, peer->incarnation);
 	append(q, head, head_len);
@@ -120,8 +122,27 @@ void am_queue_message(struct amudp_ep *ep, struct am_peer *peer, const uint8_t *
 	q->datagram.length = length;
 	q->closed = true;
 	ep->queue.octets += length;
+	return q;
+}
+
+static void queue_bound(struct amudp_ep *ep)
+{
 	if (ep->queue.octets >= OCTETS_MAX)
 		am_queue_flush(ep);
+}
+
+void am_queue_message(struct amudp_ep *ep, struct am_peer *peer, const uint8_t *head,
+		      uint32_t head_len, const uint8_t *data, uint32_t length)
+{
+	message_queue(ep, peer, head, head_len, data, length);
+	queue_bound(ep);
+}
+
+void am_queue_fragment(struct amudp_ep *ep, struct am_peer *peer, const uint8_t *head,
+		       uint32_t head_len, const uint8_t *data, uint32_t length)
+{
+	message_queue(ep, peer, head, head_len, data, length)->datagram.bulk = true;
+	queue_bound(ep);
 }
 
 void am_queue_frame_to(struct amudp_ep *ep, const struct sockaddr_in *to, uint32_t incarnation,

@@ -7,6 +7,9 @@
 /* Frames on their way into packets. The head is copied; data stay in place until the flush. */
 void am_queue_message(struct amudp_ep *ep, struct am_peer *peer, const uint8_t *head,
 		      uint32_t head_len, const uint8_t *data, uint32_t length);
+/* The same of a fragment, which a driver may send another way than messages. */
+void am_queue_fragment(struct amudp_ep *ep, struct am_peer *peer, const uint8_t *head,
+		       uint32_t head_len, const uint8_t *data, uint32_t length);
 /* A small frame to a peer. */
 void am_queue_frame(struct amudp_ep *ep, struct am_peer *peer, const uint8_t *p, uint32_t n);
 /* A small frame to an address that is no peer, or not at that address. */

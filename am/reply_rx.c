@@ -83,7 +83,7 @@ static void take_whole(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_s
 	amudp_node_t dest = slot->dest;
 
 	if (am_frame_category(f) == amudp_Long) {
-		buffer = ep->segment + f->offset;
+		buffer = am_segment_at(ep, f->offset);
 		if (f->nbytes)
 			memcpy(buffer, f->data, f->nbytes);
 	}
@@ -117,7 +117,7 @@ static void take_fragment(struct amudp_ep *ep, struct am_peer *peer, struct am_t
 	base_list_remove(&g->node);
 	am_gather_sack_all(ep, peer, f, true);
 	slot_answered(ep, peer, slot, f);
-	run(ep, peer, dest, f, g->buffer ? g->buffer : ep->segment + f->offset);
+	run(ep, peer, dest, f, g->buffer ? g->buffer : am_segment_at(ep, f->offset));
 	am_gather_destroy(g);
 }
 

@@ -111,7 +111,7 @@ static void get_serve(struct am_token *token, const struct am_frame *f, const st
 				  .nbytes = f->nbytes,
 				  .offset = f->offset };
 
-	am_reply_make(token, &reply, args->v, token->ep->segment + f->source_offset);
+	am_reply_make(token, &reply, args->v, am_segment_at(token->ep, f->source_offset));
 }
 
 static void slot_run(struct amudp_ep *ep, struct am_peer *peer, struct am_rx_slot *rx,
@@ -143,7 +143,7 @@ static void run_whole(struct amudp_ep *ep, struct am_peer *peer, struct am_rx_sl
 	uint8_t *buffer = (uint8_t *)f->data;
 
 	if (am_frame_category(f) == amudp_Long && !(f->flags & AM_MESSAGE_GET)) {
-		buffer = ep->segment + f->offset;
+		buffer = am_segment_at(ep, f->offset);
 		if (f->nbytes)
 			memcpy(buffer, f->data, f->nbytes);
 	}
@@ -154,7 +154,7 @@ static void run_gathered(struct amudp_ep *ep, struct am_peer *peer, struct am_rx
 			 const struct am_frame *f)
 {
 	struct am_gather *g = rx->gather;
-	uint8_t *buffer = g->buffer ? g->buffer : ep->segment + f->offset;
+	uint8_t *buffer = g->buffer ? g->buffer : am_segment_at(ep, f->offset);
 
 	/* it stays ours through the handler, which must not find it gone */
 	rx->gather = NULL;

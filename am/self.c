@@ -30,8 +30,8 @@ static void deliver(struct am_token *token, const struct am_frame *f, const int3
 		return;
 	case amudp_Long:
 		if (f->nbytes)
-			memmove(ep->segment + f->offset, data, f->nbytes);
-		am_handler_run(token, f, &a, ep->segment + f->offset);
+			memmove(am_segment_at(ep, f->offset), data, f->nbytes);
+		am_handler_run(token, f, &a, am_segment_at(ep, f->offset));
 		return;
 	default:
 		copy = malloc(base_max(f->nbytes, 1u));
@@ -86,7 +86,7 @@ static void get(struct am_token *token, struct am_frame *f, const int32_t *args)
 		return;
 	}
 	f->flags &= (uint8_t)~AM_MESSAGE_GET;
-	am_self_reply(token, f, args, token->ep->segment + f->source_offset);
+	am_self_reply(token, f, args, am_segment_at(token->ep, f->source_offset));
 }
 
 void am_self_request(struct amudp_ep *ep, amudp_node_t dest, struct am_frame *f,

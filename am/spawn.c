@@ -3,18 +3,22 @@
  * Starting the workers of a job: on this machine, by ssh, or by a command of the user's.
  *
  * Remote workers get their variables on the command line, through ENV_CMD; every word is quoted
- * for the remote shell.
+ * for the remote shell. Every user of a machine can read command lines, so the job's secret goes
+ * another way where there is one: by ssh's standard input, or in the environment of the command.
  */
 #include "am/spawn.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "am/env.h"
+#include "am/job_wire.h"
 
 #define COMMAND_MAX (128 * 1024)
 #define SERVERS_MAX 4096
@@ -46,8 +50,11 @@ int AMUDP_SPMDLocalSpawn(int nproc, int argc, char **argv, char **extra_env)
 	fflush(NULL);
 	for (i = 0; i < nproc; i++) {
 		pid = fork();
-		if (pid < 0)
+		if (pid < 0) {
+			fprintf(stderr, "cannot start worker %d of %d: %s\n", i + 1, nproc,
+				strerror(errno));
 			return 0;
+		}
 		if (pid > 0)
 			continue;
 		for (j = 0; extra_env[j]; j++)
@@ -99,16 +106,33 @@ static void add_quoted(struct command *c, const char *word)
 	add(c, "'");
 }
 
-/* ENV_CMD VARIABLE=... PROGRAM ARGUMENTS, for a shell */
-static void add_worker(struct command *c, char **argv, char **extra_env)
+static bool is_secret(const char *variable)
+{
+	return !strncmp(variable, AM_JOB_ENV_SECRET "=", sizeof(AM_JOB_ENV_SECRET));
+}
+
+/* NULL: the workers of a spawn function of the program's own need none. */
+static char *secret_find(char **extra_env)
+{
+	while (*extra_env && !is_secret(*extra_env))
+		extra_env++;
+	return *extra_env;
+}
+
+/* ENV_CMD VARIABLE=... PROGRAM ARGUMENTS, for a shell; secret stands for the job's, NULL: itself */
+static void add_worker(struct command *c, char **argv, char **extra_env, const char *secret)
 {
 	const char *env = am_env_get("ENV_CMD");
 	int i;
 
 	add(c, env && *env ? env : "env");
 	for (i = 0; extra_env[i]; i++) {
+		const char *word = secret && is_secret(extra_env[i]) ? secret : extra_env[i];
+
+		if (!*word)
+			continue;
 		add(c, " ");
-		add_quoted(c, extra_env[i]);
+		add_quoted(c, word);
 	}
 	for (i = 0; argv[i]; i++) {
 		add(c, " ");
@@ -127,7 +151,38 @@ static void add_directory(struct command *c, const char *name)
 		add_quoted(c, path);
 }
 
-static int shell_start(const struct command *c)
+/* A descriptor that gives this line, and its end behind it; -1: none to be had. */
+static int line_open(const char *text)
+{
+	int fds[2], n = (int)strlen(text);
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -1;
+	if (write(fds[1], text, (size_t)n) != n || write(fds[1], "\n", 1) != 1) {
+		close(fds[0]);
+		fds[0] = -1;
+	}
+	close(fds[1]);
+	return fds[0];
+}
+
+/* The secret goes by standard input where that is asked for, else in the environment. */
+static void __attribute__((noreturn))
+shell_become(const struct command *c, char *secret, bool by_input)
+{
+	int fd = by_input ? line_open(secret ? strchr(secret, '=') + 1 : "") : -1;
+
+	if (by_input && fd < 0)
+		_exit(127);
+	if (by_input)
+		dup2(fd, STDIN_FILENO);
+	else if (secret)
+		putenv(secret);
+	execl("/bin/sh", "sh", "-c", c->text, (char *)NULL);
+	_exit(127);
+}
+
+static int shell_start(const struct command *c, char *secret, bool by_input)
 {
 	pid_t pid;
 
@@ -137,10 +192,10 @@ static int shell_start(const struct command *c)
 	}
 	fflush(NULL);
 	pid = fork();
-	if (pid == 0) {
-		execl("/bin/sh", "sh", "-c", c->text, (char *)NULL);
-		_exit(127);
-	}
+	if (pid == 0)
+		shell_become(c, secret, by_input);
+	if (pid < 0)
+		fprintf(stderr, "cannot start a shell: %s\n", strerror(errno));
 	return pid > 0;
 }
 
@@ -166,7 +221,7 @@ static int ssh_start(const char *server, char **argv, char **extra_env)
 	add(&remote, "cd ");
 	add_directory(&remote, "SSH_REMOTE_PATH");
 	add(&remote, " && exec ");
-	add_worker(&remote, argv, extra_env);
+	add_worker(&remote, argv, extra_env, AM_JOB_ENV_SECRET "=" AM_JOB_BY_INPUT);
 	add(&local, "exec ");
 	add(&local, ssh && *ssh ? ssh : "ssh");
 	add(&local, " ");
@@ -175,19 +230,23 @@ static int ssh_start(const char *server, char **argv, char **extra_env)
 	add_quoted(&local, server);
 	add(&local, " ");
 	add_quoted(&local, remote.text);
-	add(&local, " </dev/null");
 	local.full |= remote.full;
-	return shell_start(&local);
+	return shell_start(&local, secret_find(extra_env), true);
 }
 
 int AMUDP_SPMDSshSpawn(int nproc, int argc, char **argv, char **extra_env)
 {
 	const char *list = am_env_get("SSH_SERVERS");
 	char *servers[SERVERS_MAX], *copy;
+	char spelled[AM_ENV_NAME_MAX];
 	int i, n, ok = 1;
 
+	snprintf(spelled, sizeof(spelled), "%s", am_env_name("SPAWNFN"));
 	if (!list || !*list) {
-		fprintf(stderr, "SSH_SERVERS names no machine to start workers on\n");
+		fprintf(stderr,
+			"%s names no machine to start workers on; letter L, amudprun "
+			"-spawn L, or %s=L starts them on this machine\n",
+			am_env_name("SSH_SERVERS"), spelled);
 		return 0;
 	}
 	copy = strdup(list);
@@ -200,7 +259,10 @@ int AMUDP_SPMDSshSpawn(int nproc, int argc, char **argv, char **extra_env)
 	return ok;
 }
 
-/* %N processes, %C worker command, %D directory, %M machines, %P program, %% a per cent sign */
+/*
+ * %N processes, %C worker command, %W the same without the secret, %D directory, %M machines,
+ * %P program, %% a per cent sign
+ */
 static void add_expanded(struct command *c, const char *format, int nproc, char **argv,
 			 char **extra_env)
 {
@@ -218,7 +280,10 @@ static void add_expanded(struct command *c, const char *format, int nproc, char 
 			add(c, number);
 			break;
 		case 'C':
-			add_worker(c, argv, extra_env);
+			add_worker(c, argv, extra_env, NULL);
+			break;
+		case 'W':
+			add_worker(c, argv, extra_env, "");
 			break;
 		case 'D':
 			add_directory(c, "CSPAWN_DIRECTORY");
@@ -241,9 +306,10 @@ int AMUDP_SPMDCustomSpawn(int nproc, int argc, char **argv, char **extra_env)
 	static struct command c;
 
 	if (!format || !*format) {
-		fprintf(stderr, "CSPAWN_CMD is not set: it starts %%N workers of command %%C\n");
+		fprintf(stderr, "%s is not set: it starts %%N workers of command %%C\n",
+			am_env_name("CSPAWN_CMD"));
 		return 0;
 	}
 	add_expanded(&c, format, nproc, argv, extra_env);
-	return shell_start(&c);
+	return shell_start(&c, secret_find(extra_env), false);
 }

@@ -8,7 +8,9 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@
 #include "am/bundle.h"
 #include "am/env.h"
 #include "am/job.h"
+#include "am/job_address.h"
 #include "am/live.h"
 #include "am/spawn.h"
 #include "base/bits.h"
@@ -64,14 +67,29 @@ static int map_all(const struct sockaddr_in *names)
 	return ret;
 }
 
-/* More ranks here than processors: who finds nothing to do must give way. */
-static void crowd_check(const struct sockaddr_in *names)
+/* More ranks than the processors that they may use: who finds nothing to do must give way. */
+static int crowd_check(const struct sockaddr_in *names)
 {
-	int i, here = 0;
+	size_t size = (size_t)am_job.size;
+	cpu_set_t own, *all = calloc(size, sizeof(*all));
+	bool *here = calloc(size, sizeof(*here));
+	size_t i;
+	int ret = -ENOMEM;
 
-	for (i = 0; i < am_job.size; i++)
-		here += names[i].sin_addr.s_addr == names[am_job.rank].sin_addr.s_addr;
-	am_crowded = here > sysconf(_SC_NPROCESSORS_ONLN);
+	CPU_ZERO(&own);
+	/* more processors than a set has bits for: enough of them */
+	if (sched_getaffinity(0, sizeof(own), &own) < 0)
+		memset(&own, 0xFF, sizeof(own));
+	if (all && here)
+		ret = am_job.ops->gather(&own, all, sizeof(own));
+	for (i = 0; ret == 0 && i < size; i++)
+		here[i] = names[i].sin_addr.s_addr == names[am_job.rank].sin_addr.s_addr;
+	if (ret == 0)
+		am_crowded = am_spin_crowded((uint8_t *)all, sizeof(own), here, am_job.size,
+					     am_job.rank);
+	free(here);
+	free(all);
+	return ret < 0 ? AM_ERR_RESOURCE : AM_OK;
 }
 
 static int ranks_connect(int networkdepth)
@@ -87,7 +105,7 @@ static int ranks_connect(int networkdepth)
 		ret = AM_SetExpectedResources(am_job.endpoint, am_job.size,
 					      depth_choose(networkdepth));
 	if (ret == AM_OK)
-		crowd_check(names);
+		ret = crowd_check(names);
 	free(names);
 	/* nobody sends before everybody knows everybody */
 	if (ret == AM_OK && am_job.ops->barrier() < 0)
@@ -109,6 +127,10 @@ static int worker_start(int networkdepth, uint64_t *networkpid, eb_t *eb, ep_t *
 {
 	int ret;
 
+	if (am_job.wanted >= 0 && am_job.wanted != am_job.rank)
+		AMUDP_FatalErr("rank %d cannot be had: another worker has it, or the job has only "
+			       "%d ranks",
+			       am_job.wanted, am_job.size);
 	am_live_rank = (uint32_t)am_job.rank;
 	freeze_wait();
 	ret = endpoint_make(eb);
@@ -153,7 +175,7 @@ static int arguments_take(int *argc, char **argv, struct am_master_config *confi
 	if (!config->spawn) {
 		const char *name = am_env_get("SPAWNFN");
 
-		config->spawn = am_spawn_find(name && *name ? name[0] : 'S');
+		config->spawn = am_spawn_find(name ? name[0] : 'S');
 	}
 	return config->spawn ? 0 : -EINVAL;
 }
@@ -166,6 +188,16 @@ static void usage_tell(const char *program)
 		program);
 	for (d = AMUDP_Spawnfn_Desc; d->abbrev; d++)
 		fprintf(stderr, "   %c  %s\n", d->abbrev, d->desc);
+}
+
+/* Comes back only when MASTERIP is wrong, which has been said then. */
+static int console_become(struct am_master_config *config)
+{
+	bool local = config->spawn == AMUDP_SPMDLocalSpawn;
+
+	if (am_address_of_console(local, &config->address) < 0)
+		return AM_ERR_BAD_ARG;
+	am_master_run(config);
 }
 
 static int master_start(int *argc, char ***argv, struct am_master_config *config)
@@ -182,20 +214,35 @@ static int master_start(int *argc, char ***argv, struct am_master_config *config
 		(*argv)[0] = self;
 	config->argc = *argc;
 	config->argv = *argv;
-	am_master_run(config);
+	return console_become(config);
+}
+
+/* A connection of ours that took the place of a closed one would get what the program prints. */
+static void standard_streams_open(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
 }
 
 int AMUDP_SPMDStartup(int *argc, char ***argv, int nproc, int networkdepth, amudp_spawnfn_t spawnfn,
 		      uint64_t *networkpid, eb_t *eb, ep_t *ep)
 {
-	struct am_master_config config = { nproc, networkdepth, spawnfn, 0, NULL };
+	struct am_master_config config = { nproc, networkdepth, spawnfn, 0, NULL, 0 };
 	int ret;
 
 	if (am_job.ops)
 		am_return_error(AM_ERR_RESOURCE, "once in a process");
+	if (am_env_check() < 0)
+		am_return_error(AM_ERR_BAD_ARG, "a variable of the environment is wrong");
 	if (!argc || !argv || !eb || !ep || nproc < 0 || nproc > AMUDP_MAX_SPMDPROCS ||
 	    networkdepth < 0 || networkdepth > AMUDP_MAX_NETWORKDEPTH)
 		am_return_error(AM_ERR_BAD_ARG, "no place for an answer, or numbers out of range");
+	standard_streams_open();
 	if (am_worker_is())
 		ret = am_worker_join(getenv("AMUDP_SLAVE_ARGS"));
 	else if (am_pmix_is())
@@ -203,20 +250,26 @@ int AMUDP_SPMDStartup(int *argc, char ***argv, int nproc, int networkdepth, amud
 	else
 		return master_start(argc, argv, &config);
 	if (ret < 0)
-		AMUDP_FatalErr("cannot join the job: %s", strerror(-ret));
+		AMUDP_FatalErr("cannot join the job at %s: %s",
+			       am_pmix_is() && !am_worker_is() ? "the launcher's PMIx server"
+							       : am_worker_console(),
+			       strerror(-ret));
 	return worker_start(networkdepth, networkpid, eb, ep);
 }
 
 int AMUDP_SPMDLaunch(int nproc, int networkdepth, amudp_spawnfn_t spawnfn, int argc, char **argv)
 {
-	struct am_master_config config = { nproc, networkdepth, spawnfn, argc, argv };
+	struct am_master_config config = { nproc, networkdepth, spawnfn, argc, argv, 0 };
 
+	if (am_env_check() < 0)
+		am_return_error(AM_ERR_BAD_ARG, "a variable of the environment is wrong");
 	if (nproc < 1 || nproc > AMUDP_MAX_SPMDPROCS || argc < 1 || !argv || networkdepth < 0 ||
 	    networkdepth > AMUDP_MAX_NETWORKDEPTH)
 		am_return_error(AM_ERR_BAD_ARG, "no program, or numbers out of range");
+	standard_streams_open();
 	if (!config.spawn && arguments_take(&argc, argv, &config) < 0)
 		am_return_error(AM_ERR_BAD_ARG, "SPAWNFN names no spawn function");
-	am_master_run(&config);
+	return console_become(&config);
 }
 
 int AMUDP_SPMDIsWorker(char **argv)
@@ -238,6 +291,16 @@ int AMUDP_SPMDMyProc(void)
 	return am_job.rank;
 }
 
+int AMUDP_SPMDSetProc(int rank)
+{
+	if (rank < 0 || rank >= AMUDP_MAX_SPMDPROCS)
+		am_return_error(AM_ERR_BAD_ARG, "no rank");
+	if (am_job.ops && rank != am_job.rank)
+		am_return_error(AM_ERR_RESOURCE, "before AMUDP_SPMDStartup");
+	am_job.wanted = rank;
+	return AM_OK;
+}
+
 int AMUDP_SPMDBarrier(void)
 {
 	if (!am_job.ops)
@@ -254,6 +317,15 @@ int AMUDP_SPMDAllGather(void *source, void *dest, size_t len)
 	return am_job.ops->gather(source, dest, len) < 0 ? AM_ERR_RESOURCE : AM_OK;
 }
 
+int AMUDP_SPMDHandleControlTraffic(int *served)
+{
+	if (served)
+		*served = 0;
+	/* the console's words are read by a thread; what is left to do is to leave */
+	am_bundle_interrupt_serve();
+	return AM_OK;
+}
+
 int AMUDP_SPMDSetExitCallback(void (*fp)(int exitcode))
 {
 	am_job.exit_callback = fp;
@@ -265,6 +337,25 @@ int AMUDP_SPMDExit(int exitcode)
 	if (!am_job.ops)
 		am_return_error(AM_ERR_NOT_INIT, "AMUDP_SPMDStartup comes first");
 	am_job.ops->end(exitcode);
+}
+
+const char *AMUDP_check_env_prefix(const char *prefix)
+{
+	const char *at = am_env_console;
+	size_t len = prefix ? strlen(prefix) : 0;
+	char **e;
+
+	if (!prefix)
+		return NULL;
+	for (; at && *at; at += strlen(at) + 1) {
+		if (!strncmp(at, prefix, len))
+			return at;
+	}
+	for (e = environ; !am_env_console && *e; e++) {
+		if (!strncmp(*e, prefix, len))
+			return *e;
+	}
+	return NULL;
 }
 
 const char *AMUDP_SPMDgetenvMaster(const char *keyname)

@@ -8,6 +8,10 @@
  * frame: to this machine, to a next hop not known yet, or too long. The program takes only
  * packets for exactly our address and port and passes everything else on. It hangs on a BPF link,
  * so that the kernel detaches it when the process ends, however that happens.
+ *
+ * Where frames are copied, the kernel makes a socket buffer of each. Of a run of fragments it makes
+ * a single one, up to 64 KiB, when the UDP socket sends them, and the device has their checksums to
+ * compute. So bulk data go by that socket, and the rest by frames.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -43,7 +47,7 @@
 #define RING (FRAMES / 2)
 #define RECEIVE_BYTES (RING * am_window_cost(0)) /* a frame for each packet, however short */
 #define HEADROOM 6				 /* puts a datagram's octets on a multiple of 8 */
-#define IDLE_MIN 16u	  /* receives without a frame, before the socket behind is looked at: ... */
+#define IDLE_MIN 1u	  /* receives without a frame, before the socket behind is looked at: ... */
 #define IDLE_MAX 2048u	  /* ... from these to those, by how long it has had nothing */
 #define BUSY_TRIES 50	  /* of 10 ms: a socket that was just closed lets go a little later */
 #define DATAGRAM_MAX 3400 /* with headers and headroom in one frame */
@@ -212,6 +216,15 @@ static int refuse(const struct xdp_nic *x, const char *what, int ret)
 	return ret;
 }
 
+/* What the socket behind sends comes to a socket behind, if the receiver has AF_XDP, too. */
+static void bulk_mark(const struct xdp_nic *x)
+{
+	const int tos = AM_XDP_TOS_BULK;
+
+	if (x->copies)
+		setsockopt(x->udp->wait_fd, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
+}
+
 static int xdp_open(struct xdp_nic *x, struct am_nic_config *config)
 {
 	struct am_nic_config behind = *config;
@@ -235,10 +248,15 @@ static int xdp_open(struct xdp_nic *x, struct am_nic_config *config)
 		return refuse(x, "interface", ret);
 	ret = memory_create(x);
 	if (ret < 0)
-		return refuse(x, "memory for frames", ret);
+		return refuse(x,
+			      ret == -ENOBUFS ? "memory for frames, within ulimit -l"
+					      : "memory for frames",
+			      ret);
 	ret = xsk_create(x);
 	if (ret < 0)
 		return refuse(x, "socket", ret);
+	bulk_mark(x);
+	x->nic.datagram_max = x->copies ? 0 : DATAGRAM_MAX;
 	target.socket = xsk_socket__fd(x->xsk);
 	/* the generic hook has no frames but its own */
 	target.generic = x->copies && am_env_bool("XDP_GENERIC", generic_is_better(x));
@@ -320,6 +338,19 @@ static void kick(struct xdp_nic *x)
 		base_debug("am: %s: %s", x->interface, strerror(errno));
 }
 
+/*
+ * Of the datagrams from v on, the first that are bulk data: sent by the socket behind, or 0. All
+ * fragments go one way, for those that overtake others look as if these were lost.
+ */
+static int bulk_send(struct xdp_nic *x, const struct am_datagram *v, int n)
+{
+	int i = 0;
+
+	while (x->copies && i < n && v[i].bulk)
+		i++;
+	return i ? x->udp->ops->send(x->udp, v, i) : 0;
+}
+
 static int xdp_send(struct am_nic *nic, const struct am_datagram *v, int n)
 {
 	struct xdp_nic *x = xdp_of(nic);
@@ -329,6 +360,13 @@ static int xdp_send(struct am_nic *nic, const struct am_datagram *v, int n)
 
 	sent_reclaim(x);
 	for (i = 0; i < n; i++) {
+		sent = bulk_send(x, &v[i], n - i);
+		if (sent > 0) {
+			i += sent - 1;
+			continue;
+		}
+		if (v[i].bulk && x->copies)
+			break;
 		mac = v[i].length <= DATAGRAM_MAX
 			      ? am_routes_find(&x->routes, v[i].to.sin_addr.s_addr, now)
 			      : NULL;

@@ -6,7 +6,8 @@
  * It is two dozen instructions, written as such, with the address and the port as constants: no
  * compiler for BPF is needed to build, and there is nothing to look up at run time. IP options,
  * fragments and what does not fit our frames are the kernel's: a large MTU, or UDP GSO's packets,
- * which the generic hook sees uncut.
+ * which the generic hook sees uncut. So are packets marked as bulk: of a row of them some are glued
+ * together and some are not, and all must go one way to come in their order.
  */
 #include "am/xdp_program.h"
 
@@ -25,6 +26,7 @@
 enum {
 	AT_ETHER_TYPE = 12,
 	AT_IP_VERSION = 14,
+	AT_IP_TOS = 15,
 	AT_IP_FRAGMENT = 20,
 	AT_IP_PROTOCOL = 23,
 	AT_IP_DESTINATION = 30,
@@ -58,6 +60,9 @@ static int program_load(int map, const struct am_xdp_target *target)
 		UNLESS(5, htons(ETH_P_IP)),
 		LOAD(BPF_B, 5, 2, AT_IP_VERSION),
 		UNLESS(5, 0x45),
+		LOAD(BPF_B, 5, 2, AT_IP_TOS),
+		INSN(BPF_ALU64 | BPF_AND | BPF_K, 5, 0, 0, AM_XDP_TOS_BULK),
+		UNLESS(5, 0),
 		LOAD(BPF_B, 5, 2, AT_IP_PROTOCOL),
 		UNLESS(5, IPPROTO_UDP),
 		LOAD(BPF_H, 5, 2, AT_IP_FRAGMENT),

@@ -14,6 +14,8 @@ struct am_xdp_program {
 	bool native;
 };
 
+#define AM_XDP_TOS_BULK 0x08 /* of IP's type of service: the kernel's to receive */
+
 void am_xdp_program_clear(struct am_xdp_program *p);
 /* What the program is made for. */
 struct am_xdp_target {

@@ -13,6 +13,12 @@ int main(int argc, char **argv)
 {
 	double seconds = argc > 1 ? atof(argv[1]) : 0;
 
+	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+		printf("usage: am-stat [SECONDS]\n\n"
+		       "The endpoints of Active Messages that run now, once, or again each "
+		       "SECONDS.\n");
+		return 0;
+	}
 	if (argc > 2 || (argc == 2 && seconds <= 0)) {
 		fprintf(stderr, "usage: am-stat [SECONDS]\n");
 		return 2;

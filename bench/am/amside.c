@@ -5,6 +5,11 @@
  *	pingpong SIZE ITERATIONS spin|block    microseconds a round trip
  *	rate SIZE SECONDS [DEPTH [BATCH]]      messages a second, requests and replies counted
  *	bulk SECONDS [OCTETS]                  octets a second, one way
+ *
+ * and with any even number of ranks, none of which is bound to a processor:
+ *
+ *	pairs SIZE ITERATIONS                  microseconds a round trip, all pairs at once, by
+ *	                                       AM_WaitSema on both sides
  */
 #include <sched.h>
 #include <stdio.h>
@@ -18,7 +23,7 @@
 enum { PING = 1, PONG, STORE };
 #define SEGMENT (16 << 20)
 
-static long pongs;
+static long pings, pongs;
 static eb_t eb;
 static ep_t ep;
 static char data[SEGMENT];
@@ -42,6 +47,7 @@ static void pin(int cpu)
 
 static void on_ping(void *token, void *buf, int n)
 {
+	pings++;
 	AM_ReplyI0(token, PONG, buf, n);
 }
 
@@ -73,6 +79,28 @@ static void pingpong(int size, int iters, int block)
 		}
 	}
 	printf("%.3f\n", (now() - t) / iters * 1e6);
+}
+
+/* Even ranks ask, odd ones answer; rank 0 tells the mean of all. */
+static void pairs(int size, int iters)
+{
+	int me = AMUDP_SPMDMyProc(), ranks = AMUDP_SPMDNumProcs(), i;
+	double t = now(), sum = 0, *all = calloc((size_t)ranks, sizeof(*all));
+
+	for (i = 0; i < iters; i++) {
+		pongs = 0;
+		if (me % 2 == 0)
+			AM_RequestI0(ep, me + 1, PING, data, size);
+		while (me % 2 ? pings <= i : !pongs)
+			AM_WaitSema(eb);
+	}
+	t = now() - t;
+	AMUDP_SPMDAllGather(&t, all, sizeof(t));
+	for (i = 0; i < ranks; i += 2)
+		sum += all[i];
+	if (me == 0)
+		printf("%.3f\n", sum / (ranks / 2) / iters * 1e6);
+	free(all);
 }
 
 static void rate(int size, double seconds, int depth, int batch)
@@ -132,10 +160,16 @@ int main(int argc, char **argv)
 	AM_SetHandler(ep, PONG, on_pong);
 	AM_SetHandler(ep, STORE, on_store);
 	AM_SetEventMask(eb, AM_NOTEMPTY);
-	pin(AMUDP_SPMDMyProc());
+	if (strcmp(what, "pairs"))
+		pin(AMUDP_SPMDMyProc());
 	if (argc > 4 && !strcmp(argv[4], "block"))
 		AMUDP_PoliteSync = 1;
 	AMUDP_SPMDBarrier();
+	if (!strcmp(what, "pairs")) {
+		pairs(atoi(argv[2]), number(argc, argv, 3, 1000));
+		AMUDP_SPMDBarrier();
+		AMUDP_SPMDExit(0);
+	}
 	if (AMUDP_SPMDMyProc() == 0) {
 		if (!strcmp(what, "pingpong"))
 			pingpong(atoi(argv[2]), number(argc, argv, 3, 10000), AMUDP_PoliteSync);

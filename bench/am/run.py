@@ -5,8 +5,10 @@
     run.py [--realtime] BUILD [ROUNDS]
 
 With --realtime (root) the programs run before all others, for machines that others use too.
-Prints for each measure the medians, the ratio and its goal. A ratio is the median of the ratios
-of the rounds, so that a machine whose speed changes in between does not matter.
+The waits of AM_WaitSema are compared with such as never spin: with AMUDP_SPIN=0.
+Prints for each measure the medians, the ratio, its least and greatest, and its goal. A ratio is the
+median of the ratios of the rounds, so that a machine whose speed changes in between does not
+matter.
 """
 import os
 import statistics
@@ -34,12 +36,21 @@ def measures(build):
     fault = {f"{rate}": {"AMUDP_FAULT_RATE": str(rate)} for rate in (0.01, 0.1)}
     ping = ["pingpong", 64, 10000, "spin"]
     lossy = ["pingpong", 64, 5000, "spin"]
+    cpus = len(os.sched_getaffinity(0))
+
+    def pairs(each, env=None):
+        """Round trips of all ranks at once, each asleep until its message; even many of them."""
+        ranks = max(2, each * cpus // 2 * 2)
+        return run(am[0], ranks, "L", "pairs", 64, 8000 // ranks, env=env)
     return [
         ("64 B round trip, spinning, us", "<=", 1.15,
          lambda: run(*am, *ping), lambda: run(bare, *ping)),
         ("64 B round trip, blocking, us", "<=", None,
          lambda: run(*am, "pingpong", 64, 2000, "block"),
          lambda: run(bare, "pingpong", 64, 2000, "block")),
+        *[(f"AM_WaitSema, {each} ranks a processor, us", "<=", 1.15,
+           lambda each=each: pairs(each),
+           lambda each=each: pairs(each, {"AMUDP_SPIN": "0"})) for each in (1, 2, 4)],
         ("64 B messages a second", ">=", 0.8,
          lambda: run(*am, "rate", 64, 0.4), lambda: run(bare, "rate", 64, 0.4)),
         ("bulk octets a second", ">=", 0.9,
@@ -63,13 +74,15 @@ def main():
     build, rounds = args[0], int(args[1]) if len(args) > 1 else 5
     for name, direction, goal, ours, theirs in measures(os.path.abspath(build)):
         pairs = [(ours(), theirs()) for _ in range(rounds)]
-        ratio = statistics.median(a / b for a, b in pairs)
+        ratios = [a / b for a, b in pairs]
+        ratio = statistics.median(ratios)
         met = ""
         if goal:
             good = ratio <= goal if direction == "<=" else ratio >= goal
             met = f"{direction} {goal}: {'met' if good else 'MISSED'}"
         a, b = (statistics.median(side) for side in zip(*pairs))
-        print(f"{name:42} {a:14.2f} {b:14.2f}  ratio {ratio:5.2f}  {met}", flush=True)
+        print(f"{name:42} {a:14.2f} {b:14.2f}  ratio {ratio:5.2f} "
+              f"({min(ratios):.2f} to {max(ratios):.2f})  {met}", flush=True)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "amudp_const.h"
+
 #if defined(__cplusplus)
 extern "C" {
 #endif
@@ -41,19 +43,6 @@ typedef enum {
 	amudp_Long = 2,
 	amudp_NumCategories = 3
 } amudp_category_t;
-typedef enum { AM_NOEVENTS, AM_NOTEMPTY, AM_NUMEVENTMASKS } amudp_eventmask_t;
-typedef enum { AM_SEQ, AM_PAR, AM_NUM_BUNDLE_MODES } amudp_bundle_mode_t;
-
-#define AM_ALL ((tag_t)1)  /* an endpoint with this tag takes any message */
-#define AM_NONE ((tag_t)0) /* ... and with this one, none */
-
-/* what the calls return */
-#define AM_OK 0
-#define AM_ERR_NOT_INIT 1
-#define AM_ERR_BAD_ARG 2
-#define AM_ERR_RESOURCE 3
-#define AM_ERR_NOT_SENT 4
-#define AM_ERR_IN_USE 5
 
 /* status of a returned message, the first argument of handler 0 */
 #define EBADARGS 1
@@ -66,36 +55,6 @@ typedef enum { AM_SEQ, AM_PAR, AM_NUM_BUNDLE_MODES } amudp_bundle_mode_t;
 #define ECONGESTION 8
 #define EUNREACHABLE 9
 #define EREPLYREJECTED 10
-
-/* opcode of a returned message, the second argument of handler 0 */
-#define AM_REQUEST_M 1
-#define AM_REQUEST_IM 2
-#define AM_REQUEST_XFER_M 3
-#define AM_REPLY_M 4
-#define AM_REPLY_IM 5
-#define AM_REPLY_XFER_M 6
-#define AM_GET_XFER_M 7
-
-#define AMUDP_MAX_SHORT 16
-#define AMUDP_MAX_MEDIUM 65000
-#define AMUDP_MAX_LONG 65000	 /* octets that any build of AMUDP takes in one transfer */
-#define AMUDP_MAX_XFER (1 << 30) /* octets that this one takes */
-#define AMUDP_MAX_NUMHANDLERS 256
-#define AMUDP_INIT_NUMTRANSLATIONS 256
-#define AMUDP_MAX_NUMTRANSLATIONS (1 << 20)
-#define AMUDP_MAX_SEGLENGTH ((uintptr_t)-1)
-#define AMUDP_MAX_BUNDLES 255
-#define AMUDP_MAX_NETWORKDEPTH 1024
-#define AMUDP_DEFAULT_NETWORKDEPTH 128
-#define AMUDP_MAX_RECVDEPTH 65534
-#define AMUDP_MAX_SPMDPROCS (1 << 20)
-
-#define AM_MaxShort() AMUDP_MAX_SHORT
-#define AM_MaxMedium() AMUDP_MAX_MEDIUM
-#define AM_MaxLong() AMUDP_MAX_LONG
-#define AM_MaxNumHandlers() AMUDP_MAX_NUMHANDLERS
-#define AM_MaxNumTranslations(p) (*(p) = AMUDP_MAX_NUMTRANSLATIONS, AM_OK)
-#define AMUDP_MaxXfer() AMUDP_MAX_XFER
 
 int AM_Init(void);
 int AM_Startup(void); /* the report's name for AM_Init */

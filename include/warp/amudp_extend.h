@@ -10,6 +10,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+typedef uint64_t amx_tick_t; /* of latencies: microseconds */
+
 /* Arrays are by category. Received counts include retransmissions; latencies are in us. */
 typedef struct {
 	uint64_t RequestsSent[amudp_NumCategories];
@@ -22,9 +24,9 @@ typedef struct {
 	uint64_t ReturnedMessages;
 	uint64_t OutOfOrderRequests;
 	uint64_t OutOfOrderReplies;
-	uint64_t RequestMinLatency;
-	uint64_t RequestMaxLatency;
-	uint64_t RequestSumLatency;
+	amx_tick_t RequestMinLatency;
+	amx_tick_t RequestMaxLatency;
+	amx_tick_t RequestSumLatency;
 	uint64_t RequestDataBytesSent[amudp_NumCategories];
 	uint64_t ReplyDataBytesSent[amudp_NumCategories];
 	uint64_t RequestTotalBytesSent[amudp_NumCategories];
@@ -80,6 +82,16 @@ int AMUDP_SetHandlerCallbacks(ep_t ep, AMUDP_preHandlerCallback_t preHandlerCall
 int AMUDP_SetUDPInterface(uint32_t ip);
 int AMUDP_SetTranslationTag(ep_t ea, int index, tag_t tag);
 int AMUDP_GetSourceId(void *token, int *srcid);
+/* Of the message whose handler runs: its handler, its category, and 1 for a request. */
+int AMUDP_GetTokenInfo(void *token, handler_t *handler, amudp_category_t *category, int *isrequest);
+int AMUDP_enEqual(en_t a, en_t b); /* 1: the same name */
+
+/*
+ * The word that stands before names of variables, for a program whose users know another one than
+ * AMUDP: with GASNET, GASNET_X goes before AMUDP_X, and that before X. Letters, digits and
+ * underscores. Environment: AMUDP_ENV_PREFIX, for programs that do not call this.
+ */
+int AMUDP_SetEnvPrefix(const char *prefix);
 
 /*
  * Another place where the endpoint can be reached: an address of this machine, network byte
@@ -122,14 +134,6 @@ int AMUDP_SetJobNonce(ep_t ep, uint64_t nonce);
 }
 #endif
 
-#define AMX_SetTranslationTag AMUDP_SetTranslationTag
-#define AMX_VerboseErrors AMUDP_VerboseErrors
-#define AMX_GetEndpointStatistics AMUDP_GetEndpointStatistics
-#define AMX_DumpStatistics AMUDP_DumpStatistics
-#define AMX_AggregateStatistics AMUDP_AggregateStatistics
-#define AMX_initial_stats AMUDP_initial_stats
-#define AMX_FatalErr AMUDP_FatalErr
-typedef amudp_stats_t amx_stats_t;
-typedef amudp_handler_fn_t amx_handler_fn_t;
+#include "amudp_amx.h"
 
 #endif

@@ -25,7 +25,7 @@ lines() {
 }
 export -f lines
 
-check "against bare UDP" 0 "^8 ratios, 6 verdicts$" \
+check "against bare UDP" 0 "^11 ratios, 9 verdicts$" \
 	bash -c 'lines "$bench/run.py" "$build" 1'
 check "curves" 0 "^4 drawings of 32 points" bash -c '
 	"$bench/plot.py" "$build" "$tmp/curves" 1 100 &&
@@ -37,7 +37,7 @@ elif ! ip netns add am-bench-$$ 2>/dev/null; then
 	skip "AF_XDP against UDP" "no network namespaces (needs root)"
 else
 	ip netns del am-bench-$$
-	check "AF_XDP against UDP" 0 "^4 ratios, 1 verdicts$" \
+	check "AF_XDP against UDP" 0 "^4 ratios, 2 verdicts$" \
 		bash -c 'lines "$bench/xdp.sh" "$build" 1'
 fi
 echo "1..$count"

@@ -132,6 +132,16 @@ for octets in 8 5000; do
 	check "nothing is dropped for want of frames, $octets octets" "^rank 0 by xdp: 0 dropped" \
 		env CSPAWN_CMD="$crowd" "$build/tests/e2e/am-compat/am_flood" 4 C 10 "$octets"
 done
+# where frames are copied, bulk data pass the wire uncut: 16 MB would be 11,000 frames of its MTU
+packets() { ip netns exec "$A" cat /sys/class/net/va/statistics/tx_packets; }
+if [ -n "$veths" ]; then
+	before=$(packets)
+	check "bulk data" ": 0 damaged" "$apps/am-getput" 2 C 4000000 4
+	sent=$(($(packets) - before))
+	count=$((count + 1))
+	[ "$sent" -lt 5000 ] && echo "ok $count - bulk data are not cut into frames" ||
+		echo "not ok $count - bulk data are not cut into frames: $sent packets"
+fi
 check "puts and gets" ": 0 damaged" "$apps/am-getput" 2 C 100000 5
 check "a sort" "sorted" "$apps/am-sort" 2 C 20000
 check "a sort with faults" "sorted" env AMUDP_FAULT_RATE=0.1 AMUDP_FAULT_REORDER=0.1 \
@@ -156,6 +166,11 @@ check "another process has the queue: UDP, and why" "no AF_XDP on va: socket: .*
 check "without the right to: UDP, and why" "no AF_XDP on va: .*not permitted" env \
 	CSPAWN_CMD="AMUDP_SLAVE_RANK=0 ip netns exec $A setpriv --bounding-set \
 	-all --inh-caps -all %C & AMUDP_SLAVE_RANK=1 ip netns exec $B %C & wait" \
+	"$apps/am-sort" 2 C 20000
+
+check "without memory that may be locked: UDP, and why" "no AF_XDP on va: .*within ulimit -l" env \
+	CSPAWN_CMD="ulimit -l 64; AMUDP_SLAVE_RANK=0 ip netns exec $A setpriv --bounding-set \
+	-ipc_lock --inh-caps -ipc_lock %C & AMUDP_SLAVE_RANK=1 ip netns exec $B %C & wait" \
 	"$apps/am-sort" 2 C 20000
 
 # a next hop that is not the destination

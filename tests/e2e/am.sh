@@ -34,6 +34,12 @@ gcc -std=gnu99 -I"$include" "$here/am-compat/classic.c" -o "$tmp/classic" "${lin
 		-o "$tmp/macrospp" "${link[@]}" &&
 	gcc -std=gnu11 -Wall -I"$include" "$here/am-compat/endings.c" -o "$tmp/endings" \
 		"${link[@]}" &&
+	gcc -std=gnu11 -Wall -DGASNET_NDEBUG=1 -I"$include" "$here/am-compat/endings.c" \
+		-o "$tmp/endings-gasnet" "${link[@]}" &&
+	gcc -std=gnu99 -Wall -Werror -DGASNET_NDEBUG=1 -I"$include" "$here/am-compat/runtime.c" \
+		-o "$tmp/runtime" "${link[@]}" &&
+	g++ -x c++ -Wall -Werror -DGASNET_NDEBUG=1 -I"$include" "$here/am-compat/runtime.c" \
+		-x none -o "$tmp/runtimepp" "${link[@]}" &&
 	gcc -std=gnu11 -Wall -I"$include" "$here/am-compat/parallel.c" -o "$tmp/parallel" \
 		-pthread "${link[@]}" ||
 	{ echo "1..0 # SKIP programs do not compile against this build"; exit 1; }
@@ -50,6 +56,16 @@ check "every name of the interface, 8 ranks" 0 "^rank 7: 0 wrong" "$tmp/interfac
 check "every macro of a message, 8 ranks" 0 "^rank 7: 102 answers, 0 wrong" "$tmp/macros" 8 L
 check "every name of the interface, polled" 0 "^rank 7: 0 wrong" "$tmp/interface" 8 L poll
 check "every macro of a message, polled" 0 "^rank 7: 102 answers, 0 wrong" "$tmp/macros" 8 L poll
+check "what a run-time system calls, 2 ranks" 0 "^rank 1: 0 wrong" "$tmp/runtime" 2
+check "what a run-time system calls, 4 ranks" 0 "^rank 3: 0 wrong" "$tmp/runtime" 4
+check "what a run-time system calls, in C++" 0 "^rank 2: 0 wrong" "$tmp/runtimepp" 3
+check "what a run-time system calls, with faults" 0 "^rank 3: 0 wrong" \
+	env GASNET_FAULT_RATE=0.1 "$tmp/runtime" 4
+# the example of the manual page, as it stands there
+sed -n '/^#include <amudp.h>/,/^\.Ed/p' "$here/../../man/amudp.7" | sed '/^\.Ed/d; s/\\e/\\/g' \
+	>"$tmp/square.c"
+gcc -Wall -Werror -I"$include" "$tmp/square.c" -o "$tmp/square" "${link[@]}"
+check "the example of amudp(7)" 0 "^rank 3 of 4: 9" "$tmp/square" 4 L
 check "a process leaves by its own way" 0 "^rank 1 leaves by its own way" "$tmp/interface" 2 L
 check "ranks with threads, in a bundle for them" 0 "^rank 3: 0 wrong" "$tmp/parallel" 4 L
 check "ranks with threads, without spinning" 0 "^rank 2: 0 wrong" env AMUDP_SPIN=0 \
@@ -99,11 +115,40 @@ check "ssh" 0 "^P2 of 3 done" env HOSTS="$tmp/hosts" SSH_CMD="$tmp/ssh" SSH_OPTI
 	SSH_SERVERS="alpha, beta" MASTERIP=127.0.0.1 "$tmp/classic" 3 S 10
 check "ssh takes the servers in turn" 0 "^alpha alpha beta" \
 	sh -c "sort $tmp/hosts | tr '\n' ' '"
+# the secret is on no command line, which all users of a machine can read
+cat >"$tmp/ssh-seen" <<'SSH'
+#!/bin/sh
+# what ssh does; what is seen of it in the list of processes is told
+tr '\0' ' ' </proc/$$/cmdline | sed 's/^.* cd /seen: cd /' >&2
+shift
+exec sh -c "$*"
+SSH
+cat >"$tmp/ssh-deaf" <<'SSH'
+#!/bin/sh
+# what ssh -n does
+shift
+exec sh -c "$*" </dev/null
+SSH
+cat >"$tmp/ssh-more" <<'SSH'
+#!/bin/sh
+shift
+(cat; echo behind it) | sh -c "$*"
+SSH
+chmod +x "$tmp/ssh-seen" "$tmp/ssh-deaf" "$tmp/ssh-more"
+by_ssh=(env SSH_SERVERS=alpha MASTERIP=127.0.0.1)
+check "ssh passes the secret on unseen" 0 "^seen: cd .* 'AMUDP_SLAVE_SECRET=-' '/" \
+	"${by_ssh[@]}" SSH_CMD="$tmp/ssh-seen" "$tmp/classic" 2 S 10
+check "an ssh that passes no input on" 134 "without its secret, which comes by standard input" \
+	"${by_ssh[@]}" SSH_CMD="$tmp/ssh-deaf" "$tmp/classic" 1 S 10
+check "a program reads its own input behind the secret" 0 "^rank 0 reads: behind it\$" \
+	"${by_ssh[@]}" SSH_CMD="$tmp/ssh-more" "$tmp/endings" 1 S input
+check "a custom command without the secret on it" 0 "^as env AMUDP_SLAVE_ARGS=[^ ]* /" env \
+	MASTERIP=127.0.0.1 CSPAWN_CMD='echo as %W; %W & %W & wait' "$tmp/classic" 2 C 10
 check "a custom command" 0 "^P1 of 2 done" env MASTERIP=127.0.0.1 CSPAWN_ROUTE_OUTPUT=1 \
 	CSPAWN_CMD='for i in $(seq %N); do %C & done; wait' "$tmp/classic" 2 C 10
 check "who does not know the secret does not come in" 0 "^12 of 12 refused, then a rank" env \
 	MASTERIP=127.0.0.1 CSPAWN_CMD="'$here/am-compat/stranger.py' %C" "$tmp/classic" 1 C
-check "no machines for ssh" 1 "SSH_SERVERS names no machine" "$tmp/classic" 2 S
+check "no machines for ssh" 1 "SSH_SERVERS names no machine .*-spawn L" "$tmp/classic" 2 S
 check "ssh is the way unless another is named" 1 "SSH_SERVERS names no machine" "$tmp/classic" 2
 
 check "the exit code is the job's" 7 "^rank 2" "$tmp/endings" 3 L exit 7
@@ -111,7 +156,41 @@ for code in 0 8; do
 	check "rank 0 ends the job, with $code" $code "callback of rank 2: $code" \
 		"$tmp/endings" 3 L first $code
 done
+# after a good end the other ranks come to their own: each line of theirs is heard
+late() {
+	timeout 20 "$tmp/endings" 3 L "late-$1" "${2:-0}" >"$tmp/late" 2>&1
+	code=$?
+	cat "$tmp/late"
+	echo "$(grep -c '^rank . is done$' "$tmp/late") lines," \
+		"$(grep -c '^callback of rank' "$tmp/late") callbacks," \
+		"$(grep -c 'after the end' "$tmp/late") too far"
+	return $code
+}
+export -f late
+export tmp
+check "rank 0 ends the job, the others by SPMDExit" 0 "^3 lines, 3 callbacks, 0 too far" \
+	bash -c "late exit"
+check "rank 0 ends the job, the others return from main" 0 "^3 lines, 1 callbacks, 0 too far" \
+	bash -c "late return"
+for how in poll control sleep; do
+	check "rank 0 ends the job, the others: $how" 0 "^3 lines, 3 callbacks, 0 too far" \
+		bash -c "late $how"
+done
+check "a rank fails after rank 0's good end" 4 "^rank [12] is done" bash -c "late exit 4"
+check "a rank that comes to no end is ended after EXITTIMEOUT" 0 "^3 lines, 3 callbacks" \
+	env AMUDP_EXITTIMEOUT=1.5 bash -c "late never"
 check "a rank that is killed" 137 "rank 1 .*killed by signal 9" "$tmp/endings" 3 L kill
+check "a rank that is killed, and has a child that is not" 137 "rank 1 .*killed by signal 9" \
+	timeout 9 "$tmp/endings" 3 L orphan
+check "ranks that a timer interrupts" 0 "^rank 2" "$tmp/endings" 3 L timer
+check "too few descriptors for the console" 1 "16 ranks needs 144 descriptors, .* limit is 40" \
+	sh -c "ulimit -n 40; exec $tmp/endings 16 L"
+check "a limit of descriptors that can be raised" 0 "^64 ranks: sorted" \
+	bash -c "ulimit -Sn 100; exec $apps/am-sort 64 L 100"
+check "workers that do not come are asked after" 0 "^\*\*\* AMUDP: 1 of 2 workers have joined at" \
+	env MASTERIP=127.0.0.1 CSPAWN_CMD='%W & sleep 11; %W & wait' "$tmp/endings" 2 C
+check "standard streams that are closed" 0 "^ended well" \
+	sh -c "$tmp/endings 3 L >&- 2>&- <&- && $tmp/endings 3 L >&- && echo ended well"
 check "a rank that returns" 3 "rank 1 .*code 3 without AMUDP_SPMDExit" "$tmp/endings" 3 L return
 check "a rank that aborts" 134 "rank 1 .*signal 6" "$tmp/endings" 3 L abort
 check "the exit callback runs" 5 "callback of rank 2: 5" "$tmp/endings" 3 L callback 5
@@ -171,6 +250,45 @@ chmod +x "$tmp/env" "$tmp/ssh-quiet"
 notes() { rm -f "$tmp/notes"; "$@"; cat "$tmp/notes"; }
 export -f notes
 export NOTES=$tmp/notes tmp
+# the console says what is wrong before it starts anything; and who cannot join, where
+wrong() {
+	check "wrong: $1" 1 "^\*\*\* AMUDP: $1: the value must be " env "$1" "$tmp/endings" 2 L
+}
+for value in FAULT_RATE=x FAULT_RATE=7 NIC=foo CHECKSUM=maybe NETWORKDEPTH=99999 \
+	AMUDP_BATCH=-1 MASTERIP=no.such.host.invalid WORKERIP=240.0.0.0/24; do
+	[ "${value%%=*}" = WORKERIP ] || wrong "$value"
+done
+check "amudprun with a wrong value" 2 "^\*\*\* AMUDP: NIC=foo: the value must be one of udp xdp" \
+	env NIC=foo "$apps/amudprun" -np 2 -spawn L true
+check "amudprun with a console that has no address" 2 \
+	"MASTERIP=no.such.host.invalid: the value must" env MASTERIP=no.such.host.invalid \
+	"$apps/amudprun" -np 2 -spawn L true
+check "a subnet where a worker is not" 134 \
+	"^\*\*\* AMUDP: WORKERIP=240.0.0.0/24: the value must be .* it has .*127.0.0.1" \
+	env WORKERIP=240.0.0.0/24 "$tmp/endings" 1 L
+check "a console that is not there" 134 "cannot join the job at 127.0.0.1:9: Connection refused" \
+	env AMUDP_SLAVE_ARGS=1,127.0.0.1:9,127.0.0.1 "$tmp/endings"
+check "a console of no address" 134 "cannot join the job at no.such.host.invalid:9: No route" \
+	env AMUDP_SLAVE_ARGS=1,no.such.host.invalid:9,127.0.0.1 "$tmp/endings"
+check "arguments for a worker that are none" 134 "cannot join the job at AMUDP_SLAVE_ARGS=1,x: " \
+	env AMUDP_SLAVE_ARGS=1,x "$tmp/endings"
+check "two workers that ask for one rank" 1 "rank 0 cannot be had: another worker has it" \
+	env MASTERIP=127.0.0.1 CSPAWN_CMD='AMUDP_SLAVE_RANK=0 %C & AMUDP_SLAVE_RANK=0 %C & wait' \
+	"$tmp/endings" 2 C
+check "a rank that the job does not have" 1 "rank 7 cannot be had: .* only 2 ranks" \
+	env MASTERIP=127.0.0.1 CSPAWN_CMD='AMUDP_SLAVE_RANK=7 %C & %C & wait' "$tmp/endings" 2 C
+check "a rank that is none" 1 "AMUDP_SLAVE_RANK=first: the value must be a whole number from 0" \
+	env AMUDP_SLAVE_ARGS=1,127.0.0.1:9,127.0.0.1 AMUDP_SLAVE_RANK=first "$tmp/endings"
+check "a message that comes back to no handler is named" 134 \
+	"a message was returned \(EBADHANDLER, AM_REQUEST_M\)" "$tmp/endings" 2 L unheard
+check "the word before names: a variable" 0 "^3 under way" env AMUDP_ENV_PREFIX=GASNET \
+	NETWORKDEPTH=6 GASNET_NETWORKDEPTH=3 "$tmp/endings" 2 L depth
+check "the word before names: compiled in" 0 "^4 under way" env NETWORKDEPTH=6 \
+	GASNET_NETWORKDEPTH=4 "$tmp/endings-gasnet" 2 L depth
+check "a program with another word has no MASTERIP" 1 "^\*\*\* AMUDP: GASNET_MASTERIP=no.such" \
+	env GASNET_MASTERIP=no.such.host.invalid "$tmp/endings-gasnet" 2 L
+check "no machines for ssh, by another word" 1 "^GASNET_SSH_SERVERS names no machine" \
+	"$tmp/endings-gasnet" 2 S
 check "NETWORKDEPTH" 0 "^6 under way" env NETWORKDEPTH=6 "$tmp/endings" 2 L depth
 check "AMUDP_NETWORKDEPTH is the same, and goes first" 0 "^7 under way" env NETWORKDEPTH=6 \
 	AMUDP_NETWORKDEPTH=7 "$tmp/endings" 2 L depth
@@ -206,8 +324,28 @@ check "LINEBUFFERSZ" 0 "^room for 64\$" env LINEBUFFERSZ=64 "$tmp/endings" 2 L b
 check "the same unless set" 0 "^room for 1024\$" "$tmp/endings" 2 L buffer
 check "a line may be longer than LINEBUFFERSZ" 0 "^ok: 4000 whole lines" sh -c "LINEBUFFERSZ=64 \
 	$tmp/endings 4 L print | grep -cE '^<[0-9a-f]{200}>\$' | sed 's/^4000\$/ok: & whole lines/'"
-check "VERBOSEENV" 0 "ENV parameter: NETWORKDEPTH = 6" env VERBOSEENV=1 NETWORKDEPTH=6 \
-	"$tmp/endings" 2 L
+# part of a line, seen while the rank is still at work
+partial() {
+	local job i seen=later
+	LINEBUFFERSZ=$1 "$tmp/endings" 1 L partial >"$tmp/part" &
+	job=$!
+	for i in $(seq 20); do
+		grep -q begun "$tmp/part" && kill -0 $job && seen=early && break
+		sleep 0.1
+	done
+	wait $job
+	echo "$seen, $(grep -c begun "$tmp/part") times"
+}
+export -f partial
+check "LINEBUFFERSZ=0 passes on parts of lines" 0 "^early, 1 times" bash -c "partial 0"
+check "another one keeps lines together" 0 "^later, 1 times" bash -c "partial 512"
+for decided in "NETWORKDEPTH = 6" "SPIN = 50 \(default\)" "MASTERIP = 127.0.0.1" \
+	"WORKERIP = 127.0.0.1" "CHECKSUM = auto \(default\)" "NIC = udp"; do
+	check "VERBOSEENV: $decided" 0 "ENV parameter: $decided\$" env VERBOSEENV=1 NETWORKDEPTH=6 \
+		"$tmp/endings" 2 L
+done
+check "VERBOSEENV=0" 0 "^0 lines" sh -c "VERBOSEENV=0 $tmp/endings 2 L 2>&1 | grep -c 'ENV param' |
+	sed 's/\$/ lines/'"
 check "FS_SYNC" 0 "^the file system is synced" env FS_SYNC=YES "$tmp/endings" 2 L
 check "FREEZE" 0 "^rank 0" bash -c "AMUDP_FREEZE=1 $tmp/endings 1 L 2>$tmp/frozen & job=\$!
 	until pid=\$(sed -n 's/.*is process \([0-9]*\), and stops.*/\1/p' $tmp/frozen) &&
@@ -233,6 +371,18 @@ check "reductions with faults" 0 ": 0 wrong sums" "${lossy[@]}" "$apps/am-reduce
 check "a sort" 0 "sorted, 160000 keys, [0-9.]+ s, [1-9][0-9]* keys/s\$" "$apps/am-sort" 8 L 20000
 check "a sort with faults" 0 "sorted" "${lossy[@]}" "$apps/am-sort" 4 L 50000
 check "waiting blocked" 0 "latency size 64" "$apps/am-ping" 2 L 500 64 block
+# two ranks of one processor: who spins keeps the other one from its answer
+least() { for _ in 1 2 3 4 5; do "$@" pairs 64 2000; done | sort -n | head -1; }
+one_processor() {
+	local side=("$build/bench/am/amside" 2 L) spinning sleeping
+	spinning=$(taskset -c 0 bash -c 'least "$@"' - "${side[@]}")
+	sleeping=$(AMUDP_SPIN=0 taskset -c 0 bash -c 'least "$@"' - "${side[@]}")
+	echo "$spinning us, $sleeping us where it never spins"
+	awk -v a="$spinning" -v b="$sleeping" \
+		'BEGIN { print (a > 0 && b > 0 && a <= 2 * b) ? "as soon" : "later" }'
+}
+export -f least one_processor
+check "two ranks of one processor wait as if they never spun" 0 "^as soon" bash -c one_processor
 check "8 ranks, without spinning" 0 ": 0 wrong sums" env AMUDP_SPIN=0 "$apps/am-reduce" 8 L 100
 check "puts and gets, octets altered on the way" 0 ": 0 damaged" env AMUDP_FAULT_CORRUPT=0.05 \
 	AMUDP_REQUESTTIMEOUT_INITIAL=5000 "$apps/am-getput" 3 L 50000 3
@@ -256,6 +406,8 @@ check "nothing is dropped for want of room at the receivers" 0 "^0 dropped" unsh
 	$counter 8 L 2000
 	awk '/^Udp: [0-9]/ { print \$6, \"dropped\" }' /proc/net/snmp"
 check "64 ranks" 0 "64 ranks: sorted" "$apps/am-sort" 64 L 2000
+check "am-stat --help" 0 "^usage: am-stat" "$apps/am-stat" --help
+check "am-stat with a word that is none" 2 "^usage: am-stat" "$apps/am-stat" often
 check "the live view" 0 " 1 +127.0.0.1:" sh -c "$tmp/endings 2 L linger &
 	until $apps/am-stat | grep ' 1 .*127.0.0.1:'; do sleep 0.1; done; wait"
 # what it says of a job that is quiet, against what the job says: each number, and none of them 0

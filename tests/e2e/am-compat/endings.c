@@ -9,6 +9,7 @@
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 /* In the place of libc's, which FS_SYNC calls. */
@@ -31,6 +32,39 @@ static void poll_for(eb_t eb, double seconds)
 		AM_Poll(eb);
 		usleep(1000);
 	}
+}
+
+static void on_alarm(int number)
+{
+}
+
+/* As profilers and schedulers of threads have it: all that can be interrupted is. */
+static void timer_start(void)
+{
+	struct itimerval often = { { 0, 200 }, { 0, 200 } };
+	struct sigaction action = { .sa_handler = on_alarm };
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+}
+
+/* A child that has the rank's connections, and outlives it. */
+static void orphan(int me)
+{
+	if (fork() == 0) {
+		sleep(10);
+		_exit(0);
+	}
+	if (me == 1)
+		kill(getpid(), SIGKILL);
+}
+
+static void input_tell(void)
+{
+	char line[64];
+
+	while (fgets(line, sizeof(line), stdin))
+		printf("rank %d reads: %s", AMUDP_SPMDMyProc(), line);
 }
 
 static void on_nothing(void *token, void *buf, int n)
@@ -81,6 +115,15 @@ static void print(void)
 			putchar("0123456789abcdef"[(i + j) % 16]);
 		puts(">");
 	}
+}
+
+/* Nobody listens to what comes back. */
+static void unheard(eb_t eb, ep_t ep)
+{
+	AMUDP_SPMDBarrier();
+	if (AMUDP_SPMDMyProc() == 0)
+		AM_Request0(ep, 1, 99);
+	poll_for(eb, 5);
 }
 
 static int came_back, done;
@@ -150,6 +193,39 @@ static void first(int code, eb_t eb)
 		AM_Poll(eb);
 }
 
+/*
+ * Rank 0 ends the job while the others are still at work and do not poll: how each comes to its own
+ * end then, by SPMDExit, by returning from main, by leaving at a poll, or not at all.
+ */
+static int late(const char *how, int code, eb_t eb)
+{
+	int me = AMUDP_SPMDMyProc(), served = 7;
+
+	AMUDP_SPMDSetExitCallback(callback);
+	AMUDP_SPMDBarrier();
+	if (me > 0)
+		usleep(400000);
+	printf("rank %d is done\n", me);
+	if (me > 0 && !strcmp(how, "return"))
+		return 0;
+	if (me > 0 && !strcmp(how, "poll")) {
+		AM_Poll(eb);
+		puts("a poll after the end");
+	}
+	if (me > 0 && !strcmp(how, "control")) {
+		AMUDP_SPMDHandleControlTraffic(&served);
+		puts("a call after the end");
+	}
+	if (me > 0 && !strcmp(how, "sleep")) {
+		AM_SetEventMask(eb, AM_NOTEMPTY);
+		AM_WaitSema(eb);
+	}
+	if (me > 0 && !strcmp(how, "never"))
+		pause();
+	AMUDP_SPMDExit(me ? code : 0);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	const char *way;
@@ -158,6 +234,8 @@ int main(int argc, char **argv)
 	ep_t ep;
 	int me, code, all[16];
 
+	if (argc > 1 && !strcmp(argv[1], "timer"))
+		timer_start();
 	if (AMX_SPMDStartup(&argc, &argv, 0, &pid, &eb, &ep) != AM_OK)
 		return 1;
 	way = argc > 1 ? argv[1] : "exit";
@@ -176,20 +254,32 @@ int main(int argc, char **argv)
 	AMUDP_SPMDBarrier();
 	if (me == 1 && !strcmp(way, "kill"))
 		kill(getpid(), SIGKILL);
+	if (!strcmp(way, "orphan"))
+		orphan(me);
 	if (me == 1 && !strcmp(way, "return"))
 		return 3;
 	if (me == 1 && !strcmp(way, "abort"))
 		abort();
 	if (!strcmp(way, "first"))
 		first(code, eb);
+	if (!strncmp(way, "late-", 5))
+		return late(way + 5, code, eb);
 	if (me == 1 && !strcmp(way, "deaf"))
 		pause();
 	if (!strcmp(way, "depth"))
 		depth(ep);
 	if (!strcmp(way, "buffer"))
 		printf("room for %zu\n", __fbufsize(stdout));
+	if (!strcmp(way, "partial")) {
+		printf("begun");
+		poll_for(eb, 3);
+	}
+	if (!strcmp(way, "input"))
+		input_tell();
 	if (!strcmp(way, "linger"))
 		poll_for(eb, 3);
+	if (!strcmp(way, "unheard"))
+		unheard(eb, ep);
 	if (!strcmp(way, "tell"))
 		tell(eb, ep);
 	if (!strcmp(way, "long"))

@@ -34,9 +34,12 @@ static void poll_alone(eb_t eb, uint64_t ns)
 		AM_Poll(eb);
 }
 
+/* Frames that an interface without room may throw away: the test runs over AF_XDP, too */
+#define LOST 2
+
 Test(pauses, few_copies_are_needless, .timeout = 120)
 {
-	uint64_t copies;
+	uint64_t copies, again;
 	struct pair p;
 	int i, j;
 
@@ -54,7 +57,9 @@ Test(pauses, few_copies_are_needless, .timeout = 120)
 		pair_until(&p, p.ep[0]->outstanding == 0);
 	}
 	copies = p.ep[0]->xstats.NeedlessRetransmissions;
-	cr_assert_eq(copies, p.ep[0]->stats.RequestsRetransmitted[amudp_Short]);
+	again = p.ep[0]->stats.RequestsRetransmitted[amudp_Short];
+	cr_assert(copies <= again && again - copies <= LOST, "%lu of %lu are needless",
+		  (unsigned long)copies, (unsigned long)again);
 	cr_assert_eq(ran, ROUNDS * (QUICK + DEPTH));
 	cr_assert_leq(copies, BUDGET(ran) + PATIENT, "%lu of %d", copies, ran);
 	pair_close(&p);
@@ -75,6 +80,7 @@ static void open_fragments(struct pair *p)
 	pair_map(p, 4);
 	/* glued together they would come as one */
 	setsockopt(p->ep[1]->nics[0]->wait_fd, IPPROTO_UDP, UDP_GRO, &zero, sizeof(zero));
+	setsockopt(p->ep[1]->nics[0]->also_fd, IPPROTO_UDP, UDP_GRO, &zero, sizeof(zero));
 	cr_assert_eq(AM_RequestXferAsync0(p->ep[0], 0, 0, 1, data, SHORT_OCTETS), AM_OK);
 	cr_assert_gt(p->ep[0]->xstats.FragmentsSent, 10u);
 }
