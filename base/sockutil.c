@@ -10,6 +10,7 @@
 #include <netinet/tcp.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -150,29 +151,41 @@ void base_sock_set_lowat(int fd, int octets)
 	errno = saved;
 }
 
-int base_sock_connect(int fd, const struct sockaddr *addr, socklen_t len)
+int base_sock_connect_flagged(int fd, const struct sockaddr *addr, socklen_t len, bool *nonblock)
 {
-	bool waits = !base_sock_is_nonblock(fd);
 	int saved = errno;
-	long err;
+	long flags = result(syscall(SYS_fcntl, fd, F_GETFL, 0), saved), err;
+	bool waits = flags < 0 || !(flags & O_NONBLOCK);
 
-	if (waits)
-		base_fd_set_nonblock(fd, true);
+	if (flags >= 0 && waits)
+		syscall(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK);
 	err = result(syscall(SYS_connect, fd, addr, len), saved);
-	if (waits)
-		base_fd_set_nonblock(fd, false);
+	if (flags >= 0 && waits)
+		syscall(SYS_fcntl, fd, F_SETFL, flags);
+	errno = saved;
+	*nonblock = !waits;
 	return (int)err;
 }
 
-int base_sock_send_all(int fd, const void *p, size_t len, uint64_t deadline)
+int base_sock_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	bool nonblock;
+
+	return base_sock_connect_flagged(fd, addr, len, &nonblock);
+}
+
+int base_sock_send_all(int fd, const void *p, size_t len, size_t urgent, uint64_t deadline)
 {
 	struct pollfd room = { .fd = fd, .events = POLLOUT };
 	int saved = errno;
 	long n;
 
 	while (len) {
-		n = result(syscall(SYS_sendto, fd, p, len, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0),
-			   saved);
+		/* The urgent one goes alone: of what the kernel takes in part, another is */
+		size_t part = urgent > 1 ? urgent - 1 : urgent ? 1 : len;
+		int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (urgent == 1 ? MSG_OOB : 0);
+
+		n = result(syscall(SYS_sendto, fd, p, part, flags, NULL, 0), saved);
 		if (n < 0 && n != -EAGAIN && n != -EINTR)
 			return (int)n;
 		if (n < 0 && base_deadline_passed(deadline, base_now()))
@@ -181,6 +194,7 @@ int base_sock_send_all(int fd, const void *p, size_t len, uint64_t deadline)
 			base_poll(&room, 1, deadline);
 		p = (const char *)p + base_max(n, 0L);
 		len -= (size_t)base_max(n, 0L);
+		urgent -= base_min(urgent, (size_t)base_max(n, 0L));
 	}
 	return 0;
 }
@@ -205,15 +219,30 @@ bool base_sock_is_nonblock(int fd)
 	return flags >= 0 && (flags & O_NONBLOCK);
 }
 
-uint64_t base_sock_rtt(int fd)
+static void info_get(int fd, struct tcp_info *info, socklen_t len)
 {
-	struct tcp_info info = { 0 };
-	socklen_t len = sizeof(info);
 	int saved = errno;
 
-	syscall(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+	memset(info, 0, sizeof(*info));
+	syscall(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, info, &len);
 	errno = saved;
+}
+
+uint64_t base_sock_rtt(int fd)
+{
+	struct tcp_info info;
+
+	info_get(fd, &info, sizeof(info));
 	return info.tcpi_rtt * BASE_NS_PER_US;
+}
+
+/* The state is the first octet */
+bool base_sock_is_connected(int fd)
+{
+	struct tcp_info info;
+
+	info_get(fd, &info, sizeof(info.tcpi_state));
+	return info.tcpi_state == TCP_ESTABLISHED;
 }
 
 bool base_sock_is_hard(int fd)

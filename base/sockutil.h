@@ -45,11 +45,18 @@ int base_sock_lowat(int fd);
 void base_sock_set_lowat(int fd, int octets);
 /* connect() that never waits, whatever O_NONBLOCK says: 0, -EINPROGRESS, -EALREADY or -errno */
 int base_sock_connect(int fd, const struct sockaddr *addr, socklen_t len);
-/* Plain octets, all of them, as soon as there is room: 0, -EAGAIN at the deadline, -errno */
-int base_sock_send_all(int fd, const void *p, size_t len, uint64_t deadline);
+/* The same, and what O_NONBLOCK says, which it has to ask for */
+int base_sock_connect_flagged(int fd, const struct sockaddr *addr, socklen_t len, bool *nonblock);
+/*
+ * Plain octets, all of them, as soon as there is room: 0, -EAGAIN at the deadline, -errno. The last
+ * one of the first @urgent is urgent.
+ */
+int base_sock_send_all(int fd, const void *p, size_t len, size_t urgent, uint64_t deadline);
 /* Drops the connection with a reset; the descriptor stays */
 void base_sock_abort(int fd);
 bool base_sock_is_nonblock(int fd);
+/* Has TCP a connection, of which the peer has not ended its side? False: perhaps */
+bool base_sock_is_connected(int fd);
 /* The round trip as TCP has measured it, in nanoseconds; 0: not yet */
 uint64_t base_sock_rtt(int fd);
 /* SO_LINGER is on with no time: close() is to reset */

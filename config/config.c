@@ -17,7 +17,7 @@ static struct config_settings settings;
 static void report(void *ctx, bool bad, const struct config_error *what)
 {
 	if (bad)
-		base_warn("%s", what->text);
+		base_log_each(BASE_LOG_WARN, "%s", what->text);
 	else
 		base_info("%s", what->text);
 }
@@ -41,11 +41,17 @@ int config_load(struct config *c)
 	c->ring = (uint32_t)config_number(&settings, CONFIG_RING);
 	c->credits = (uint16_t)config_number(&settings, CONFIG_CREDITS);
 	c->spin = config_number(&settings, CONFIG_SPIN);
+	c->spin_always = config_number(&settings, CONFIG_SPIN_ALWAYS);
+	c->tcp_spin = config_number(&settings, CONFIG_TCP_SPIN);
 	text_copy(c->provider, sizeof(c->provider), strcmp(provider, "auto") ? provider : "");
 	text_copy(c->report, sizeof(c->report), config_text(&settings, CONFIG_REPORT));
+	text_copy(c->command, sizeof(c->command), config_text(&settings, CONFIG_COMMAND));
 	text_copy(c->dir, sizeof(c->dir), strcmp(dir, "auto") ? dir : "");
+	c->uring = config_number(&settings, CONFIG_URING);
 	c->linger = config_number(&settings, CONFIG_LINGER);
 	c->start = config_number(&settings, CONFIG_START);
+	c->strict = config_number(&settings, CONFIG_CONNECT);
+	c->ask = (uint16_t)config_number(&settings, CONFIG_ASK);
 	c->mapper = config_number(&settings, CONFIG_PORT_MAPPER);
 	c->grace = config_number(&settings, CONFIG_GRACE);
 	c->probe = config_number(&settings, CONFIG_PROBE_TIMEOUT);

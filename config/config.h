@@ -14,15 +14,21 @@
 struct config {
 	bool crc;				/* ask for one on each FPDU */
 	bool markers;				/* ask for them */
-	uint32_t ring;				/* octets */
+	bool uring;				/* programs may have rings of io_uring */
+	uint32_t ring;				/* bytes */
 	uint16_t credits;			/* messages of a peer that counts them */
 	char provider[CONFIG_PROVIDER_MAX + 1]; /* empty: the default one */
 	char report[CONFIG_TEXT_MAX + 1];	/* file for the summary at exit; empty: none */
+	char command[CONFIG_TEXT_MAX + 1];	/* PID:FILE, preload/rules/report.c; empty: none */
 	char dir[CONFIG_TEXT_MAX + 1]; /* of the state of connections; empty: by the user */
-	uint64_t linger; /* nanoseconds, as the others: what exit waits for the peer */
-	uint64_t spin;	 /* who waits looks so long itself before it sleeps */
-	uint64_t start;	 /* connect() waits so long for the Reply */
-	uint64_t mapper; /* and before, for the port mapper of the peer's host; 0: none is asked */
+	uint64_t linger;  /* nanoseconds, as the others: what exit waits for the peer */
+	uint64_t spin;	  /* a wait spins so long at most before it sleeps; 0: never */
+	bool spin_always; /* for tests */
+	bool tcp_spin;	  /* waits on sockets without DDP spin, too */
+	uint64_t start;	  /* start-up may take so long */
+	bool strict;	  /* connect() in mode on waits for the Reply */
+	uint16_t ask;	  /* UDP port of the question beside a connection; 0: nobody is asked */
+	uint64_t mapper;  /* and before, for the port mapper of the peer's host; 0: none is asked */
 	/* What is known of a peer in mode auto: that it does not speak MPA, and that it does */
 	uint64_t forget_plain, forget_ddp;
 	/* CONFIG_COMPUTED: by the round trip */

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Makes pages from the tables of config/, or checks that they are what it would make.
 
-    docs.py TABLES --write    writes docs/options.md, docs/reasons.md and man/warpsock.conf.5
-    docs.py TABLES            compares them with what is there; a case for each
+    docs.py TABLES WARPSOCK --write    writes docs/options.md, docs/reasons.md, and the manual
+                                       pages of man/*.in
+    docs.py TABLES WARPSOCK            compares them with what is there; a case for each
 
-TABLES is the program built from config/tables.c. The manual page is man/warpsock.conf.5.in with
-the lines @OPTIONS@, @PROFILES@ and @EXAMPLE@ replaced. What reasons mean at the other end is
-config/reason_ends.md. Examples of rules in the pages are read by
-the code that reads rules.
+TABLES is the program built from config/tables.c, WARPSOCK the launcher, which has the table of
+commands. A manual page is its .in file with lines like @OPTIONS@ replaced. What reasons mean at
+the other end is config/reason_ends.md. Examples of rules in the pages are read by the code that
+reads rules.
 """
 import argparse
 import difflib
@@ -25,17 +26,19 @@ import tap  # noqa: E402  (found through the line above)
 
 EXAMPLE = ROOT / "docs/warpsock.conf.example"
 TEMPLATE = ROOT / "man/warpsock.conf.5.in"
+LAUNCHER = ROOT / "man/warpsock.1.in"
+BENCH = ROOT / "man/warpsock-bench.1.in"
 ENDS = ROOT / "config/reason_ends.md"
 
 OPTIONS_HEAD = """\
 # Options
 
-Each option is an environment variable. A bad value is an error: `warpsock run` says what was
+Each option is an environment variable. A bad value is an error: `warpsock run` prints what was
 expected and does not start the program. A variable that begins with `WARPSOCK_` and is not
 listed here is reported with the name that was probably meant.
 
-A number may have a unit: `k`, `M` or `G` for octets (powers of 1024), `ns`, `us`, `ms` or `s` for
-times. Without one it is octets, or the unit given in the table. On is `on` or `1`, off is `off` or
+A number may have a unit: `k`, `M` or `G` for bytes (powers of 1024), `ns`, `us`, `ms` or `s` for
+times. Without one it is bytes, or the unit given in the table. On is `on` or `1`, off is `off` or
 `0`. What is marked *(planned)* is read and checked, but has no effect yet.
 
 This page is made from config/option_table.c and config/profile.c: `ninja -C build docs`.
@@ -44,16 +47,16 @@ This page is made from config/option_table.c and config/profile.c: `ninja -C bui
 PROFILES_HEAD = """\
 ## Profiles
 
-A profile is a set of options under a name. A variable that is set goes before it.
+A profile is a set of options under a name. A variable that is set overrides it.
 """
 
 REASONS_HEAD = """\
 # Reasons
 
-Every connection that is not on DDP can say why, and every connection that was can say how it ended:
-by one of these names in reports and logs, by its number in `DDP_INFO`. Numbers are never used
-again for something else.
-What the program at the other end is told stands [below](#at-the-other-end).
+A reason code tells why a connection is not on DDP, or how one that was on DDP ended. Reports and
+logs have the name, `DDP_INFO` has the number; a number is never used again for something else.
+`warpsock explain CODE` shows one row of this page, and takes an errno, too. What the program at the
+other end is told stands [below](#at-the-other-end).
 
 This page is made from config/reason_list.h and config/reason_ends.md: `ninja -C build docs`.
 """
@@ -148,23 +151,86 @@ def example_mdoc():
     return ".Bd -literal\n" + re.sub(r"^([.'])", r"\\&\1", text, flags=re.M) + ".Ed\n"
 
 
+def page(template, parts):
+    text = template.read_text()
+    for mark, part in parts.items():
+        if text.count(mark + "\n") != 1:
+            sys.exit(f"{template}: {text.count(mark)} lines {mark}")
+        text = text.replace(mark + "\n", part)
+    return text
+
+
 def page_mdoc(tables):
-    parts = {"@OPTIONS@\n": options_mdoc(tables), "@PROFILES@\n": profiles_mdoc(tables),
-             "@EXAMPLE@\n": example_mdoc()}
-    page = TEMPLATE.read_text()
-    for mark, text in parts.items():
-        if page.count(mark) != 1:
-            sys.exit(f"{TEMPLATE}: {page.count(mark)} lines {mark.strip()}")
-        page = page.replace(mark, text)
-    return page
+    return page(TEMPLATE, {"@OPTIONS@": options_mdoc(tables), "@PROFILES@": profiles_mdoc(tables),
+                           "@EXAMPLE@": example_mdoc()})
+
+
+# --- commands -----------------------------------------------------------------------------------
+
+
+def flag_mdoc(option):
+    letter = f"Fl {option['letter']} , " if option["letter"] else ""
+    value = f" Ar {option['arg']}" if option["arg"] else ""
+    return f"{letter}Fl -{option['name']}{value}"
+
+
+def synopsis_mdoc(command, name=""):
+    """A form on a line of its own, with the options in the first."""
+    text = ""
+    for number, form in enumerate(command["args"].split("\n")):
+        text += f".Nm{name}\n.Cm {command['name']}\n"
+        for option in command["options"] if not number else []:
+            value = f" Ar {option['arg']}" if option["arg"] else ""
+            text += f".Op Fl -{option['name']}{value}\n"
+        text += f".Ar {form.replace('|', ' | ')}\n" if form else ""
+    return text
+
+
+def flags_mdoc(command):
+    if not command["options"]:
+        return ""
+    items = "".join(f".It {flag_mdoc(option)}\n" + roff(option["text"])
+                    for option in command["options"])
+    return ".Bl -tag -width Ds\n" + items + ".El\n"
+
+
+def command_mdoc(command):
+    text = f".Ss {command['name']}\n" + roff(command["summary"])
+    text += roff(command["text"]) if command["text"] else ""
+    if command["name"] == "bench":
+        return text + ".Xr warpsock-bench 1\nhas its options.\n"
+    text += flags_mdoc(command)
+    if command["examples"]:
+        lines = [line.strip() for line in command["examples"].splitlines()]
+        text += ".Bd -literal -offset indent\n" + roff_lines(lines) + ".Ed\n"
+    return text
+
+
+def roff_lines(lines):
+    text = "\n".join(lines).replace("\\", "\\e").replace("-", "\\-")
+    return re.sub(r"^([.'])", r"\\&\1", text, flags=re.M) + "\n"
+
+
+def launcher_mdoc(commands):
+    others = [command for command in commands if command["name"] != "bench"]
+    return page(LAUNCHER, {
+        "@SYNOPSIS@": "".join(map(synopsis_mdoc, others)),
+        "@COMMANDS@": "Each has\n.Fl -help .\n" + "".join(map(command_mdoc, commands))})
+
+
+def bench_mdoc(commands):
+    command, = (command for command in commands if command["name"] == "bench")
+    return page(BENCH, {"@SYNOPSIS@": synopsis_mdoc(command, " warpsock"),
+                        "@OPTIONS@": flags_mdoc(command)})
 
 
 # --- what is there ------------------------------------------------------------------------------
 
 
-def made(tables):
+def made(tables, commands):
     return {"docs/options.md": options_md(tables), "docs/reasons.md": reasons_md(tables),
-            "man/warpsock.conf.5": page_mdoc(tables)}
+            "man/warpsock.conf.5": page_mdoc(tables), "man/warpsock.1": launcher_mdoc(commands),
+            "man/warpsock-bench.1": bench_mdoc(commands)}
 
 
 def differences(name, page):
@@ -192,25 +258,30 @@ def rules_shown():
     return "\n".join(lines).replace("\\-", "-").replace("\\e", "\\")
 
 
-def check(program, tables):
+def check(program, tables, commands):
     writer = tap.Writer()
-    for name, page in made(tables).items():
+    for name, page in made(tables, commands).items():
         writer.case(f"{name} is what the tables give", differences(name, page))
     writer.case("the example is rules", rules_wrong(program, EXAMPLE.read_text()))
     writer.case("the rules in the page are rules", rules_wrong(program, rules_shown()))
     writer.finish()
 
 
+def asked(*args):
+    done = subprocess.run(args, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tables")
+    parser.add_argument("warpsock")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    done = subprocess.run([options.tables], check=True, stdout=subprocess.PIPE, text=True)
-    tables = json.loads(done.stdout)
+    tables, commands = asked(options.tables), asked(options.warpsock, "help", "--json")
     if not options.write:
-        check(options.tables, tables)
-    for name, page in made(tables).items():
+        check(options.tables, tables, commands)
+    for name, page in made(tables, commands).items():
         (ROOT / name).write_text(page)
 
 

@@ -17,7 +17,7 @@ void config_error_set(struct config_error *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 #define CONFIG_QUOTE_MAX 64
-/* The @n octets at @p in quotes, shortened and escaped, to be shown in an error. Returns @out. */
+/* The @n bytes at @p in quotes, shortened and escaped, to be shown in an error. Returns @out. */
 const char *config_quote(const char *p, size_t n, char out[CONFIG_QUOTE_MAX]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Patterns, matched without recursion: on a mismatch the last * takes one octet more and the
+ * Patterns, matched without recursion: on a mismatch the last * takes one byte more and the
  * rest is tried again. An earlier * never needs to be taken up again, for what stood between
  * the two was found at its first possible place. fnmatch() itself is no choice: it depends on
  * the locale, takes memory, and may not be called in a signal handler.
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* One octet of a set, escaped or not; false at the end of the pattern. */
+/* One byte of a set, escaped or not; false at the end of the pattern. */
 static bool set_octet(const char **p, unsigned char *out)
 {
 	*p += **p == '\\';
@@ -54,7 +54,7 @@ static bool set_match(const char **pattern, unsigned char c)
 	return found != negated;
 }
 
-/* Matches one octet with what stands at *pattern, which moves on if it does. */
+/* Matches one byte with what stands at *pattern, which moves on if it does. */
 static bool octet_match(const char **pattern, char c)
 {
 	const char *p = *pattern;
@@ -101,7 +101,7 @@ static const char *set_check(const char **pattern)
 		member = p;
 		if (p[0] == '[' && p[1] && strchr(":.=", p[1])) {
 			*pattern = p;
-			return "single octets and ranges between [ and ]";
+			return "single bytes and ranges between [ and ]";
 		}
 		if (!set_range(&p, &low, &high))
 			return "a ] to end the [";
@@ -124,7 +124,7 @@ const char *config_glob_check(const char *pattern, size_t *where)
 		else if (*p == '/')
 			wrong = "a base name without /";
 		else if (*p == '\\' && !p[1])
-			wrong = "an octet after the \\";
+			wrong = "a byte after the \\";
 		else
 			p += 1 + (*p == '\\');
 	}

@@ -206,7 +206,7 @@ static void number_range(const struct config_option *o, char *out, size_t size)
 {
 	static const char *const kinds[] = {
 		[CONFIG_TYPE_COUNT] = "a number",
-		[CONFIG_TYPE_SIZE] = "octets",
+		[CONFIG_TYPE_SIZE] = "bytes",
 		[CONFIG_TYPE_TIME] = "a time",
 	};
 	char min[32], max[32];
@@ -228,7 +228,7 @@ const char *config_option_range(enum config_option_id id, char *out, size_t size
 	else if (o->type == CONFIG_TYPE_RULES)
 		snprintf(out, size, "rules");
 	else if (o->type == CONFIG_TYPE_TEXT)
-		snprintf(out, size, "text of %s%u octets", o->min ? "1 to " : "at most ",
+		snprintf(out, size, "text of %s%u bytes", o->min ? "1 to " : "at most ",
 			 (unsigned int)o->max);
 	else
 		number_range(o, out, size);

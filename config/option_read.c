@@ -7,13 +7,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/bits.h"
+#include "config/nearest.h"
 #include "config/option.h"
 
 #define PREFIX "WARPSOCK_"
-#define NAME_MAX_LEN 32
-/* More edits than these, and the two have nothing to do with each other. */
-#define EDITS_MAX 3
 
 enum config_option_id config_option_find(const char *name)
 {
@@ -28,49 +25,19 @@ enum config_option_id config_option_find(const char *name)
 	return CONFIG_OPTIONS;
 }
 
-/* How many octets to insert, remove or replace (Levenshtein); @b has at most NAME_MAX_LEN */
-static unsigned int edits(const char *a, size_t a_len, const char *b, size_t b_len)
+static const char *name_at(unsigned int i)
 {
-	unsigned int row[NAME_MAX_LEN + 1];
+	const struct config_option *o = i < CONFIG_OPTIONS ? config_option_get(i) : NULL;
 
-	for (size_t j = 0; j <= b_len; j++)
-		row[j] = (unsigned int)j;
-	for (size_t i = 0; i < a_len; i++) {
-		unsigned int corner = row[0];
-
-		row[0]++;
-		for (size_t j = 0; j < b_len; j++) {
-			unsigned int replace = corner + (a[i] != b[j]);
-
-			corner = row[j + 1];
-			row[j + 1] = base_min(replace, base_min(row[j], corner) + 1);
-		}
-	}
-	return row[b_len];
-}
-
-/* The name that @name was probably meant to be, or NULL */
-static const char *nearest(const char *name, size_t len)
-{
-	const char *best = NULL;
-	unsigned int least = EDITS_MAX + 1;
-
-	for (enum config_option_id id = 0; id < CONFIG_OPTIONS; id++) {
-		const struct config_option *o = config_option_get(id);
-		unsigned int n = edits(name, len, o->name, strlen(o->name));
-
-		if (!o->internal && n < least) {
-			least = n;
-			best = o->name;
-		}
-	}
-	return best;
+	if (!o)
+		return NULL;
+	return o->internal ? "" : o->name;
 }
 
 static void unknown_report(const char *name, config_report_fn report, void *ctx)
 {
 	size_t len = strcspn(name, "=");
-	const char *meant = nearest(name, base_min(len, (size_t)NAME_MAX_LEN));
+	const char *meant = config_nearest(name, len, name_at);
 	char quoted[CONFIG_QUOTE_MAX];
 	struct config_error err;
 

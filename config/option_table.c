@@ -2,7 +2,7 @@
 /*
  * The rows: what can be set, its limits, its default, and the sentences that docs/options.md and
  * warpsock.conf(5) print. An option that is not here does not exist; to change a page, change
- * its row and run `ninja docs`. Times are in nanoseconds, sizes in octets.
+ * its row and run `ninja docs`. Times are in nanoseconds, sizes in bytes.
  */
 #include "base/bits.h"
 #include "base/clock.h"
@@ -45,7 +45,7 @@ static const struct config_option options[] = {
 		.fallback = "512k",
 		.min = 8 * KIB,
 		.max = 64 * MIB,
-		.text = "How many octets a peer may write before the program has read them, made a "
+		.text = "How many bytes a peer may write before the program has read them, made a "
 			"power of two.",
 	},
 	[CONFIG_CREDITS] = {
@@ -55,7 +55,7 @@ static const struct config_option options[] = {
 		.min = 32,
 		.max = 32767,
 		.text = "How many messages a peer may send before it is granted more. It counts "
-			"for peers that run under rsockets; another warpsock goes by octets alone.",
+			"for peers that run under rsockets; another warpsock goes by bytes alone.",
 	},
 	[CONFIG_CRC] = {
 		.name = "WARPSOCK_CRC",
@@ -77,10 +77,21 @@ static const struct config_option options[] = {
 		.name = "WARPSOCK_SPIN",
 		.type = CONFIG_TYPE_TIME,
 		.unit = "us",
-		.fallback = "0",
+		.fallback = "50",
 		.max = BASE_NS_PER_S,
-		.text = "How long a call that waits looks for input itself before it sleeps in "
-			"the kernel. It takes a processor for as long.",
+		.text = "How long a call that waits may spin: look for input itself before "
+			"it sleeps in the kernel. It spins only where the last waits of the same "
+			"socket, set or thread say that input comes soon, and not where another "
+			"program wants the processor. 0 is never to spin.",
+	},
+	[CONFIG_TCP_SPIN] = {
+		.name = "WARPSOCK_TCP_SPIN",
+		.type = CONFIG_TYPE_SWITCH,
+		.fallback = "off",
+		.max = 1,
+		.text = "Whether calls that wait on TCP sockets without DDP spin, too. It counts "
+			"for input, and for sockets that the program has made or accepted itself; "
+			"warpsock run --mode spin sets it.",
 	},
 	[CONFIG_GRACE] = {
 		.name = "WARPSOCK_GRACE",
@@ -88,9 +99,10 @@ static const struct config_option options[] = {
 		.unit = "ms",
 		.fallback = "auto",
 		.max = 10 * BASE_NS_PER_S,
-		.text = "How long the first write of a program that accepted a connection waits "
-			"for the peer's MPA Request before the connection becomes plain TCP. auto "
-			"is 5 ms or two round trips, whichever is more.",
+		.text = "How long a connection that was accepted in mode auto waits for the "
+			"peer's MPA Request before the program may write, which makes it plain "
+			"TCP. auto is 5 ms or two round trips, whichever is more, and at most "
+			"50 ms.",
 	},
 	[CONFIG_PROBE_TIMEOUT] = {
 		.name = "WARPSOCK_PROBE_TIMEOUT",
@@ -125,6 +137,16 @@ static const struct config_option options[] = {
 		.text = "How long a program in mode auto remembers that a peer spoke MPA, which is "
 			"reason enough to ask it.",
 	},
+	[CONFIG_ASK] = {
+		.name = "WARPSOCK_ASK",
+		.type = CONFIG_TYPE_COUNT,
+		.fallback = "5041",
+		.max = 32767,
+		.text = "The UDP port of the question whether there is a listener for DDP, which a "
+			"program that connects in mode auto asks the peer's host beside the "
+			"connection, and at which a program with such a listener answers for its "
+			"host. Both hosts need the same port. 0 is neither to ask nor to answer.",
+	},
 	[CONFIG_PORT_MAPPER] = {
 		.name = "WARPSOCK_PORT_MAPPER",
 		.type = CONFIG_TYPE_TIME,
@@ -148,8 +170,21 @@ static const struct config_option options[] = {
 		.fallback = "10s",
 		.min = BASE_NS_PER_MS,
 		.max = 3600 * BASE_NS_PER_S,
-		.text = "How long a connect in mode on waits for the answer to its MPA Request "
-			"before it fails.",
+		.text = "How long the peer's MPA frame may take in mode on, counted from the TCP "
+			"connection: the Reply for a program that connects, the Request for one "
+			"that accepts. Then the connection is reset.",
+	},
+	[CONFIG_CONNECT] = {
+		.name = "WARPSOCK_CONNECT",
+		.type = CONFIG_TYPE_CHOICE,
+		.fallback = "early",
+		.words = "early strict",
+		.text = "When a connect in mode on returns. early is with the MPA Reply, or "
+			"without it after 50 ms or four round trips, whichever is more, as TCP's "
+			"connect does not wait for the peer's program; up to 64 KiB of writes are "
+			"kept until the Reply comes. strict is with the Reply alone, for programs "
+			"that choose among addresses by connect. Over an RDMA device it is always "
+			"strict.",
 	},
 	[CONFIG_LINGER] = {
 		.name = "WARPSOCK_LINGER",
@@ -171,6 +206,16 @@ static const struct config_option options[] = {
 			"hand connections to each other need the same folder. Where it is not fit, "
 			"connections belong to the process that made them and its forked "
 			"children.",
+	},
+	[CONFIG_URING] = {
+		.name = "WARPSOCK_URING",
+		.type = CONFIG_TYPE_CHOICE,
+		.fallback = "refuse",
+		.words = "refuse allow",
+		.text = "What io_uring_setup() returns in a program whose sockets a rule takes. "
+			"refuse is EPERM, as in containers, and runtimes go on without a ring. "
+			"allow gives the ring; connections that begin then stay on TCP, with the "
+			"reason IO_URING.",
 	},
 	[CONFIG_LOG] = {
 		.name = "WARPSOCK_LOG",
@@ -202,6 +247,23 @@ static const struct config_option options[] = {
 		.fallback = "",
 		.text = "The table of all rules, made by the launcher for the interposer. It "
 			"takes the place of every other source.",
+	},
+	[CONFIG_COMMAND] = {
+		.name = "WARPSOCK_COMMAND",
+		.type = CONFIG_TYPE_TEXT,
+		.internal = true,
+		.fallback = "",
+		.max = CONFIG_TEXT_MAX,
+		.text = "The command's own process and, behind a colon, the file of the counts of "
+			"all of its processes, made by the launcher for the interposer.",
+	},
+	[CONFIG_SPIN_ALWAYS] = {
+		.name = "WARPSOCK_SPIN_ALWAYS",
+		.type = CONFIG_TYPE_SWITCH,
+		.internal = true,
+		.fallback = "off",
+		.max = 1,
+		.text = "Each wait spins, whatever speaks against it: for the project's own tests.",
 	},
 	[CONFIG_LONG] = {
 		.name = "WARPSOCK_LONG",

@@ -9,9 +9,14 @@
 #include "config/option.h"
 
 static const struct config_profile_value latency[] = {
-	{ CONFIG_SPIN, "50us" },
+	{ CONFIG_SPIN, "200us" },
 	{ CONFIG_RING, "128k" },
 	{ CONFIG_CRC, "on" },
+	{ CONFIG_OPTIONS, NULL },
+};
+
+static const struct config_profile_value cpu[] = {
+	{ CONFIG_SPIN, "0" },
 	{ CONFIG_OPTIONS, NULL },
 };
 
@@ -28,9 +33,10 @@ static const struct config_profile_value safe[] = {
 };
 
 static const struct config_profile profiles[] = {
-	{ "latency", "Short messages and few connections: a call that waits looks for input first.",
+	{ "latency", "Short messages and few connections: a call that waits may spin for longer.",
 	  latency },
-	{ "throughput", "Long transfers: more octets and messages may be on their way.",
+	{ "cpu", "Processors that others need: a call that waits never spins.", cpu },
+	{ "throughput", "Long transfers: more bytes and messages may be on their way.",
 	  throughput },
 	{ "safe", "Nothing but the best tested ways, and patience with slow networks.", safe },
 };

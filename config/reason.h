@@ -35,5 +35,13 @@ const struct config_reason_row *config_reason_at(unsigned int i);
 /* Never NULL: a number that does not exist is "UNKNOWN". */
 const char *config_reason_name(unsigned int number);
 const char *config_reason_text(unsigned int number);
+const char *config_reason_advice(unsigned int number);
+
+/*
+ * What start-up that failed with @error (errno, positive) is told as; an errno that says nothing
+ * in particular is PEER_NOT_MPA. And by place in that table, for who shows it: 0 behind the end.
+ */
+enum config_reason config_reason_of_error(int error);
+int config_reason_error_at(unsigned int i, enum config_reason *out);
 
 #endif

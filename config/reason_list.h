@@ -14,20 +14,22 @@
 	X(NONE, 0, CHOICE, "The connection is on DDP.", "")                                      \
 	X(RULE_NONE, 1, CHOICE, "No rule matches the socket, and the program did not ask.",      \
 	  "Add a rule, or use --all.")                                                           \
-	X(RULE_TCP, 2, CHOICE, "The first rule that matches says tcp.",                          \
+	X(RULE_TCP, 2, CHOICE, "The first rule that matches is a tcp rule.",                     \
 	  "Change the rule, or put another one before it.")                                      \
 	X(MODE_OFF, 3, CHOICE, "The program set DDP_MODE to OFF.", "")                           \
 	X(PEER_UNKNOWN, 4, CHOICE,                                                               \
 	  "Mode auto has no reason to believe that the peer speaks MPA: no rule gives its "      \
-	  "address, no listener on this host has it, and it never answered a Request.",          \
+	  "address, no listener on this host has it, it never answered a Request, and its host " \
+	  "is not near enough to be asked, or asking is off.",                                   \
 	  "Give its address in a rule, or use mode on.")                                         \
 	X(PEER_KNOWN_PLAIN, 5, CHOICE, "The peer did not speak MPA a short while ago.",          \
 	  "The answer is forgotten after a minute.")                                             \
-	X(PEER_NOT_MPA, 100, PEER, "The peer's first octets are no MPA start-up.",               \
+	X(PEER_NOT_MPA, 100, PEER, "The peer's first bytes are no MPA start-up.",                \
 	  "Run the peer under warpsock, or name it in a tcp rule.")                              \
 	X(PROBE_TIMEOUT, 101, PEER, "The peer did not answer the MPA Request in time.",          \
-	  "Run the peer under warpsock; on a slow network raise WARPSOCK_PROBE_TIMEOUT.")        \
-	X(REFUSED, 102, PEER, "The peer rejected the MPA Request.", "Ask the peer's log.")       \
+	  "Run the peer under warpsock; on a slow network raise WARPSOCK_PROBE_TIMEOUT (mode "   \
+	  "auto) or WARPSOCK_START (mode on).")                                                  \
+	X(REFUSED, 102, PEER, "The peer rejected the MPA Request.", "Read the peer's log.")      \
 	X(GRACE_EXPIRED, 103, PEER,                                                              \
 	  "The program wrote first, and no MPA Request had come by then.",                       \
 	  "If the peer is under warpsock, raise WARPSOCK_GRACE.")                                \
@@ -37,8 +39,21 @@
 	X(PEER_PARAMETERS, 106, PEER,                                                            \
 	  "The peer speaks MPA, but not the stream protocol, or with values out of range.",      \
 	  "Streams need rsockets or warpsock at the other end.")                                 \
-	X(PEER_CLOSED, 107, PEER, "The peer closed the connection during start-up.", "")         \
-	X(UNREACHABLE, 108, PEER, "TCP could not connect.", "")                                  \
+	X(PEER_CLOSED, 107, PEER, "The peer closed the connection during start-up.",             \
+	  "Run the peer under warpsock, or name it in a tcp rule.")                              \
+	X(UNREACHABLE, 108, PEER, "TCP could not connect.",                                      \
+	  "See whether the server runs, its address and port, and the firewalls on the way.")    \
+	X(ASK_NO, 109, PEER,                                                                     \
+	  "The peer's host was asked, and has no listener for DDP at this address and port.",    \
+	  "Run the server under warpsock. The answer is forgotten after a minute.")              \
+	X(ASK_SILENT, 110, PEER,                                                                 \
+	  "The peer's host was asked for a listener for DDP, and has not answered in time.",     \
+	  "Run the server under warpsock, and let UDP port 5041 through (docs/firewalls.md).")   \
+	X(ASK_WRONG, 111, PEER,                                                                  \
+	  "The peer's host answered that there is a listener for DDP, but the connection "       \
+	  "reached a program that does not speak MPA: a port may be forwarded, or an address "   \
+	  "shared.",                                                                             \
+	  "Name the peer in a rule with ask never, or in a tcp rule.")                           \
 	X(PROVIDER_UNAVAILABLE, 200, HOST,                                                       \
 	  "The provider that is asked for is not there, or a device could not begin a "          \
 	  "connection; software serves it.",                                                     \
@@ -48,12 +63,14 @@
 	  "The state of connections cannot be kept: the folder for it is missing, full, or not " \
 	  "the user's own. Another program that is given one has a relay.",                      \
 	  "See WARPSOCK_RUNTIME_DIR.")                                                           \
-	X(FORKED, 206, HOST, "The process forked, and the provider's resources did not follow.", \
+	X(FORKED, 206, HOST,                                                                     \
+	  "The process forked, and a child does not get the provider's resources.",              \
 	  "Use the provider soft.")                                                              \
 	X(SANDBOXED, 207, HOST, "The process is in a sandbox that forbids the calls DDP needs.", \
 	  "")                                                                                    \
-	X(IO_URING, 208, HOST, "The program uses io_uring, which passes by the interposer.",     \
-	  "Switch io_uring off in the program.")                                                 \
+	X(IO_URING, 208, HOST,                                                                   \
+	  "The program uses io_uring, whose operations the interposer does not see.",            \
+	  "Switch io_uring off in the program, and do not set WARPSOCK_URING=allow.")            \
 	X(OTHER_USER, 209, HOST, "The socket came from another user's process.", "")             \
 	X(NOT_OWNER, 210, HOST, "The connection's memory and queues belong to another process.", \
 	  "")                                                                                    \
@@ -71,11 +88,11 @@
 	X(PEER_ABORTED, 305, END, "The peer's program aborted the connection.", "")              \
 	X(ABORTED, 306, END, "The program aborted the connection.", "")                          \
 	X(LINGER_EXPIRED, 307, END,                                                              \
-	  "The program ended and its last octets could not be delivered in time.",               \
+	  "The program ended and its last bytes could not be delivered in time.",                \
 	  "Raise WARPSOCK_LINGER.")                                                              \
-	X(TIMED_OUT, 308, END, "TCP heard nothing from the peer for too long.", "")              \
+	X(TIMED_OUT, 308, END, "TCP received nothing from the peer for too long.", "")           \
 	X(SHARER_DIED, 309, END,                                                                 \
 	  "A process that shares the connection died while it changed its state.", "")           \
-	X(STATE_DAMAGED, 310, END, "The shared state of the connection makes no sense.", "")
+	X(STATE_DAMAGED, 310, END, "The shared state of the connection is inconsistent.", "")
 
 #endif

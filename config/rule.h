@@ -17,7 +17,7 @@
  *	static struct config_rules rules;
  *	struct config_error err;
  *
- *	if (config_rules_inherit(&rules, &err))
+ *	if (config_rules_inherit(&rules, NULL, &err))
  *		base_err("%s", err.text);
  *	...
  *	how = config_rule_match(&rules, CONFIG_CLIENT, program_invocation_short_name, peer, len);
@@ -55,13 +55,20 @@ enum config_rule_by {
 	CONFIG_BY_VERBS,
 };
 
+/* Whether peers are asked beside the connection for a listener, and listeners told of when asked */
+enum config_rule_ask {
+	CONFIG_ASK_NEAR,   /* the rule does not say: a client asks hosts that are near */
+	CONFIG_ASK_ALWAYS, /* a client asks each, also where the rule names the destination */
+	CONFIG_ASK_NEVER,  /* a client asks nobody, and of a listener nobody is told */
+};
+
 #define CONFIG_PROGRAM_MAX 255
 #define CONFIG_FILE_DEFAULT "/etc/warpsock.conf"
 #define CONFIG_FILE_MAX (256 * 1024)
 
 /* Integers are in the host's order: a table does not leave its machine. */
 struct config_rule {
-	uint16_t size; /* octets of this rule, program included; a multiple of 4 */
+	uint16_t size; /* bytes of this rule, program included; a multiple of 4 */
 	uint8_t transport;
 	uint8_t roles; /* one or both of enum config_role */
 	uint8_t family;
@@ -71,17 +78,19 @@ struct config_rule {
 	uint8_t by;    /* enum config_rule_by */
 	uint32_t line; /* in its source; of the command line: which --use */
 	uint8_t addr[16];
+	uint8_t ask; /* enum config_rule_ask */
+	uint8_t zero[3];
 	char program[]; /* a pattern, ends with NUL */
 };
-_Static_assert(sizeof(struct config_rule) == 32, "a rule has no holes");
+_Static_assert(sizeof(struct config_rule) == 36, "a rule has no holes");
 
 #define CONFIG_RULES_OCTETS 65536
-#define CONFIG_RULES_MAGIC 0x57524C32u /* "WRL2": the layout's version is part of it */
+#define CONFIG_RULES_MAGIC 0x57524C33u /* "WRL3": the layout's version is part of it */
 
 struct config_rules {
 	uint32_t magic;
 	uint32_t count;
-	uint32_t size; /* octets of octets[] in use */
+	uint32_t size; /* bytes of octets[] in use */
 	uint32_t zero;
 	uint8_t octets[CONFIG_RULES_OCTETS - 16];
 };
@@ -100,17 +109,16 @@ const struct config_rule *config_rule_find(const struct config_rules *rules, enu
 enum config_transport config_rule_match(const struct config_rules *rules, enum config_role role,
 					const char *program, const struct sockaddr *addr,
 					socklen_t len);
-
 /* The provider that it names, as WARPSOCK_PROVIDER would; NULL: none */
 const char *config_rule_provider(const struct config_rule *rule);
-
 /* Whether it is one for programs of this name, whatever the address */
 bool config_rule_is_for(const struct config_rule *rule, const char *program);
-
 /* All rules in their order: NULL begins, NULL ends. */
 const struct config_rule *config_rule_next(const struct config_rules *rules,
 					   const struct config_rule *rule);
-
+/* One that is before @rule, for which @rule can never decide; NULL: it may */
+const struct config_rule *config_rule_shadow(const struct config_rules *rules,
+					     const struct config_rule *rule);
 /* Whether it names a destination, which is a reason for AUTO to probe it; "*" names none. */
 static inline int config_rule_names_peer(const struct config_rule *rule)
 {
@@ -119,6 +127,9 @@ static inline int config_rule_names_peer(const struct config_rule *rule)
 
 /* --- making ------------------------------------------------------------------------------ */
 
+/* Is told of each mistake; where there is none to be told, the first one ends the work */
+typedef void (*config_mistake_fn)(const struct config_error *mistake);
+
 /* Text with rules, separated by newlines or ';'. */
 struct config_text {
 	enum config_source source;
@@ -126,14 +137,16 @@ struct config_text {
 	uint32_t line;	  /* the number of its first line */
 	const char *octets;
 	size_t len;
+	config_mistake_fn mistake; /* or NULL */
 };
 
 void config_rules_init(struct config_rules *rules);
 
 /*
  * Adds the rules of @text behind those that are there. On -EINVAL (syntax) and -ENOSPC (the
- * table is full) @rules is as it was, and @err says "NAME:LINE:COLUMN: expected ..., got ...".
- * Lines and columns count from 1, columns in octets.
+ * table is full) @rules is as it was, and @err says "NAME:LINE:COLUMN: expected ..., got ..."
+ * of the last mistake that was looked for.
+ * Lines and columns count from 1, columns in bytes.
  */
 int config_rules_add(struct config_rules *rules, const struct config_text *text,
 		     struct config_error *err);
@@ -145,6 +158,7 @@ struct config_sources {
 	enum config_transport all_transport; /* ... that says this */
 	const char *environment;	     /* the value of WARPSOCK_USE, or NULL */
 	const char *file; /* a path; NULL: the default one, which may be absent; "": none */
+	config_mistake_fn mistake; /* NULL: the first one ends the work */
 };
 
 /* Nothing from a command line; the rest from WARPSOCK_USE and WARPSOCK_CONFIG. */
@@ -177,8 +191,10 @@ int config_rules_decode(struct config_rules *rules, const char *text);
 
 /*
  * The table that a launcher left in WARPSOCK_RULES, or without one what config_rules_load() makes
- * of the environment and the file. Fails as that does.
+ * of the environment and the file. Fails as that does; @mistake, if it is not NULL, is told of
+ * each mistake in them.
  */
-int config_rules_inherit(struct config_rules *rules, struct config_error *err);
+int config_rules_inherit(struct config_rules *rules, config_mistake_fn mistake,
+			 struct config_error *err);
 
 #endif

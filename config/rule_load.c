@@ -36,10 +36,12 @@ void config_sources_init(struct config_sources *sources)
 	};
 }
 
-static int string_add(struct config_rules *rules, enum config_source source, const char *name,
-		      uint32_t line, const char *octets, struct config_error *err)
+static int string_add(struct config_rules *rules, const struct config_sources *sources,
+		      enum config_source source, const char *name, uint32_t line,
+		      const char *octets, struct config_error *err)
 {
 	struct config_text text = {
+		.mistake = sources->mistake,
 		.source = source,
 		.name = name,
 		.line = line,
@@ -48,6 +50,17 @@ static int string_add(struct config_rules *rules, enum config_source source, con
 	};
 
 	return config_rules_add(rules, &text, err);
+}
+
+/* Who wants all mistakes has the other sources read, too */
+static bool goes_on(const struct config_sources *sources, int bad)
+{
+	return !bad || sources->mistake;
+}
+
+static int worse(int bad, int err)
+{
+	return bad ? bad : err;
 }
 
 static int command_add(struct config_rules *rules, const struct config_sources *sources,
@@ -60,15 +73,16 @@ static int command_add(struct config_rules *rules, const struct config_sources *
 	};
 	int bad = 0;
 
-	for (unsigned int i = 0; i < sources->uses && !bad; i++)
-		bad = string_add(rules, CONFIG_FROM_COMMAND, "--use", i + 1, sources->use[i], err);
-	if (!bad && sources->all)
-		bad = string_add(rules, CONFIG_FROM_COMMAND, "--all", sources->uses + 1,
-				 all[sources->all_transport], err);
+	for (unsigned int i = 0; i < sources->uses && goes_on(sources, bad); i++)
+		bad = worse(bad, string_add(rules, sources, CONFIG_FROM_COMMAND, "--use", i + 1,
+					    sources->use[i], err));
+	if (goes_on(sources, bad) && sources->all)
+		bad = worse(bad, string_add(rules, sources, CONFIG_FROM_COMMAND, "--all",
+					    sources->uses + 1, all[sources->all_transport], err));
 	return bad;
 }
 
-/* All octets of @fd, which need not be a regular file; -EFBIG when they do not fit */
+/* All bytes of @fd, which need not be a regular file; -EFBIG when they do not fit */
 static ssize_t octets_read(int fd, char *buf, size_t size)
 {
 	size_t at = 0;
@@ -95,11 +109,12 @@ static ssize_t file_read(const char *path, char *buf, size_t size)
 	return n;
 }
 
-static int file_parse(struct config_rules *rules, const char *path, char *buf,
-		      struct config_error *err)
+static int file_parse(struct config_rules *rules, const struct config_sources *sources,
+		      const char *path, char *buf, struct config_error *err)
 {
 	ssize_t n = file_read(path, buf, CONFIG_FILE_MAX + 1);
 	struct config_text text = {
+		.mistake = sources->mistake,
 		.source = CONFIG_FROM_FILE,
 		.name = path,
 		.line = 1,
@@ -111,11 +126,15 @@ static int file_parse(struct config_rules *rules, const char *path, char *buf,
 		return config_rules_add(rules, &text, err);
 	/* unlike strerror(), without the locale */
 	config_error_set(err, "%.255s: cannot be read: %s", path, strerrordesc_np((int)-n));
+	if (sources->mistake)
+		sources->mistake(err);
 	return (int)n;
 }
 
-static int file_add(struct config_rules *rules, const char *path, struct config_error *err)
+static int file_add(struct config_rules *rules, const struct config_sources *sources,
+		    struct config_error *err)
 {
+	const char *path = sources->file;
 	size_t size = CONFIG_FILE_MAX + 1;
 	void *buf;
 	int bad;
@@ -130,7 +149,7 @@ static int file_add(struct config_rules *rules, const char *path, struct config_
 		config_error_set(err, "%.255s: no memory to read it", path);
 		return -ENOMEM;
 	}
-	bad = file_parse(rules, path, buf, err);
+	bad = file_parse(rules, sources, path, buf, err);
 	munmap(buf, size);
 	return bad;
 }
@@ -142,17 +161,18 @@ int config_rules_load(struct config_rules *rules, const struct config_sources *s
 
 	config_rules_init(rules);
 	bad = command_add(rules, sources, err);
-	if (!bad && sources->environment)
-		bad = string_add(rules, CONFIG_FROM_ENVIRONMENT, "WARPSOCK_USE", 1,
-				 sources->environment, err);
-	if (!bad)
-		bad = file_add(rules, sources->file, err);
+	if (goes_on(sources, bad) && sources->environment)
+		bad = worse(bad, string_add(rules, sources, CONFIG_FROM_ENVIRONMENT, "WARPSOCK_USE",
+					    1, sources->environment, err));
+	if (goes_on(sources, bad))
+		bad = worse(bad, file_add(rules, sources, err));
 	if (bad)
 		config_rules_init(rules);
 	return bad;
 }
 
-int config_rules_inherit(struct config_rules *rules, struct config_error *err)
+int config_rules_inherit(struct config_rules *rules, config_mistake_fn mistake,
+			 struct config_error *err)
 {
 	const char *table = getenv("WARPSOCK_RULES");
 	struct config_sources sources;
@@ -160,10 +180,13 @@ int config_rules_inherit(struct config_rules *rules, struct config_error *err)
 
 	if (!table) {
 		config_sources_init(&sources);
+		sources.mistake = mistake;
 		return config_rules_load(rules, &sources, err);
 	}
 	bad = config_rules_decode(rules, table);
 	if (bad)
 		config_error_set(err, "WARPSOCK_RULES: expected a table as warpsock run makes it");
+	if (bad && mistake)
+		mistake(err);
 	return bad;
 }

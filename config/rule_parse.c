@@ -3,9 +3,10 @@
  * From text to the table.
  *
  * One pass, word by word: a word goes on to the next blank, newline or ';', and \ takes the
- * octet behind it into the word. A rule is laid down behind the end of the table and belongs to
+ * byte behind it into the word. A rule is laid down behind the end of the table and belongs to
  * it only when the whole text was good, so a bad text leaves no rule behind. Each fail() says
- * what was expected, because what was found is quoted anyway.
+ * what was expected, because what was found is quoted anyway. Where all mistakes are wanted, the
+ * rest of a bad rule is passed over, and the next one is read.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -117,6 +118,12 @@ static const struct choice providers[] = {
 	{ NULL, 0 },
 };
 
+static const struct choice asks[] = {
+	{ "always", CONFIG_ASK_ALWAYS },
+	{ "never", CONFIG_ASK_NEVER },
+	{ NULL, 0 },
+};
+
 static bool word_is(struct config_word w, const char *text)
 {
 	return w.len == strlen(text) && !memcmp(w.at, text, w.len);
@@ -154,7 +161,7 @@ static int program_take(struct parser *p, struct config_word w, struct config_ru
 		return fail(p, (struct config_word){ w.at + where, 1 },
 			    "a program without control characters");
 	if (w.len > CONFIG_PROGRAM_MAX)
-		return fail(p, w, "a pattern of at most 255 octets");
+		return fail(p, w, "a pattern of at most 255 bytes");
 	memcpy(r->program, w.at, w.len);
 	r->program[w.len] = 0;
 	wrong = config_glob_check(r->program, &where);
@@ -176,18 +183,39 @@ static int endpoint_take(struct parser *p, struct config_word w, struct config_r
 	return fail(p, w, expected);
 }
 
-/* What may follow; plain TCP has no provider */
+/* @name and a word of @choices, if they come next; *@w is the word behind them */
+static int clause_take(struct parser *p, struct config_word *w, const char *name,
+		       const struct choice *choices, const char *expected, uint8_t *out)
+{
+	int err;
+
+	if (!word_is(*w, name))
+		return 0;
+	err = choice_take(p, next_word(p), choices, expected, out);
+	*w = next_word(p);
+	return err;
+}
+
+static int clauses_take(struct parser *p, struct config_word *w, struct config_rule *r)
+{
+	bool by = word_is(*w, "provider");
+	int err = clause_take(p, w, "provider", providers, "auto, soft or verbs", &r->by);
+
+	if (err)
+		return err;
+	if (w->len && !word_is(*w, "ask"))
+		return fail(p, *w,
+			    by ? "ask or the end of the rule"
+			       : "provider, ask or the end of the rule");
+	return clause_take(p, w, "ask", asks, "always or never", &r->ask);
+}
+
+/* What may follow; plain TCP has neither a provider nor anybody to ask */
 static int end_take(struct parser *p, struct config_rule *r)
 {
 	struct config_word w = next_word(p);
-	int err = 0;
+	int err = r->transport == CONFIG_USE_TCP ? 0 : clauses_take(p, &w, r);
 
-	if (r->transport != CONFIG_USE_TCP && w.len) {
-		if (!word_is(w, "provider"))
-			return fail(p, w, "provider or the end of the rule");
-		err = choice_take(p, next_word(p), providers, "auto, soft or verbs", &r->by);
-		w = next_word(p);
-	}
 	if (err)
 		return err;
 	return w.len ? fail(p, w, "the end of the rule") : 0;
@@ -249,6 +277,13 @@ static int rule_take(struct parser *p)
 	return err ? err : rule_append(p, first, &space.rule);
 }
 
+/* With a comment, which may hold what would end a rule */
+static void rest_pass(struct parser *p)
+{
+	while (next_word(p).len)
+		;
+}
+
 void config_rules_init(struct config_rules *rules)
 {
 	rules->magic = CONFIG_RULES_MAGIC;
@@ -271,13 +306,21 @@ int config_rules_add(struct config_rules *rules, const struct config_text *text,
 		.size = rules->size,
 		.err = err,
 	};
-	int bad;
+	int bad = 0;
 
 	do {
-		bad = rule_take(&p);
-		if (bad)
-			return bad;
-	} while (next_rule(&p));
+		int err = rule_take(&p);
+
+		if (err && !text->mistake)
+			return err;
+		if (err) {
+			text->mistake(p.err);
+			rest_pass(&p);
+			bad = err;
+		}
+	} while (bad != -ENOSPC && next_rule(&p));
+	if (bad)
+		return bad;
 	rules->count = p.count;
 	rules->size = p.size;
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Rules and the table as text: for a user, and for the environment of the programs that a
- * launcher starts. The latter is base64 (RFC 4648 section 5) of the header and the octets in
+ * launcher starts. The latter is base64 (RFC 4648 section 5) of the header and the bytes in
  * use. It comes from the environment, so decoding checks all that matching relies on.
  */
 #include <arpa/inet.h>
@@ -28,6 +28,12 @@ static const char *const role_names[] = {
 	[CONFIG_CLIENT] = "client",
 	[CONFIG_SERVER] = "server",
 	[CONFIG_CLIENT | CONFIG_SERVER] = "*",
+};
+
+static const char *const ask_texts[] = {
+	[CONFIG_ASK_NEAR] = "",
+	[CONFIG_ASK_ALWAYS] = " ask always",
+	[CONFIG_ASK_NEVER] = " ask never",
 };
 
 static void address_format(const struct config_rule *r, char *out, size_t size)
@@ -62,9 +68,9 @@ const char *config_rule_format(const struct config_rule *r, char *out, size_t si
 
 	address_format(r, addr, sizeof(addr));
 	ports_format(r, ports, sizeof(ports));
-	snprintf(out, size, "use %s %s %s %s:%s%s%s", transport_names[r->transport],
+	snprintf(out, size, "use %s %s %s %s:%s%s%s%s", transport_names[r->transport],
 		 role_names[r->roles], r->program, addr, ports, by ? " provider " : "",
-		 by ? by : "");
+		 by ? by : "", ask_texts[r->ask]);
 	return out;
 }
 
@@ -79,7 +85,7 @@ static int digit_value(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* A group of up to three octets becomes one digit more than it has octets */
+/* A group of up to three bytes becomes one digit more than it has bytes */
 static size_t group_encode(const uint8_t *in, size_t n, char *out)
 {
 	uint32_t v = 0;
@@ -109,7 +115,7 @@ int config_rules_encode(const struct config_rules *rules, char *out, size_t size
 	return 0;
 }
 
-/* Octets given, or -1 where @in is no group; bits that no octet takes must be 0 */
+/* Bytes given, or -1 where @in is no group; bits that no byte takes must be 0 */
 static int group_decode(const char *in, size_t n, uint8_t *out)
 {
 	uint32_t v = 0;
@@ -128,7 +134,7 @@ static int group_decode(const char *in, size_t n, uint8_t *out)
 	return (int)n - 1;
 }
 
-/* Octets given, or 0 */
+/* Bytes given, or 0 */
 static size_t text_decode(const char *text, uint8_t *out, size_t size)
 {
 	size_t len = strlen(text), at = 0;
@@ -158,7 +164,8 @@ static bool rule_is_sound(const struct config_rule *r, size_t room)
 		return false;
 	return r->transport <= CONFIG_USE_DDP && r->roles && r->roles <= 3 &&
 	       r->family <= CONFIG_IPV6 && r->source <= CONFIG_FROM_FILE &&
-	       r->by <= CONFIG_BY_VERBS && r->prefix <= (r->family == CONFIG_IPV4 ? 32 : 128);
+	       r->by <= CONFIG_BY_VERBS && r->ask <= CONFIG_ASK_NEVER &&
+	       r->prefix <= (r->family == CONFIG_IPV4 ? 32 : 128);
 }
 
 static bool table_is_sound(const struct config_rules *rules, size_t len)

@@ -18,7 +18,7 @@ static const char *const groups[] = {
 	[CONFIG_REASON_END] = "end",
 };
 
-/* The tables are printable ASCII (a test looks), so only two octets need an escape. */
+/* The tables are printable ASCII (a test looks), so only two bytes need an escape. */
 static void string_put(const char *name, const char *text)
 {
 	printf("\"%s\": \"", name);

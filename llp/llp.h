@@ -52,7 +52,7 @@ void llp_tcp_init(struct llp *l, int fd);
 void llp_tcp_view(struct llp *l, int fd);
 /*
  * Looks at the first octets that wait and leaves them there: their number, 0 at the end, -EAGAIN,
- * -errno. *@ended: nothing will follow them.
+ * -errno. *@ended: fewer than @n, and nothing will follow them.
  */
 ssize_t llp_tcp_peek(int fd, void *p, size_t n, bool *ended);
 

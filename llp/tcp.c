@@ -106,19 +106,30 @@ static ssize_t tcp_recv(struct llp *l, const struct iovec *iov, unsigned int n)
 	return got == -EPERM ? plain_recv(l, iov) : got;
 }
 
-ssize_t llp_tcp_peek(int fd, void *p, size_t n, bool *ended)
+static ssize_t peek(int fd, void *p, size_t n)
 {
 	int saved = errno;
 	long got;
 
-	/*
-	 * The end first: octets that come in between are followed by it and show at the next look
-	 */
-	*ended = base_sock_ready(fd, POLLRDHUP);
 	do {
 		got = syscall(SYS_recvfrom, fd, p, n, MSG_DONTWAIT | MSG_PEEK, NULL, NULL);
 	} while (got < 0 && errno == EINTR);
 	return result(got, saved);
+}
+
+ssize_t llp_tcp_peek(int fd, void *p, size_t n, bool *ended)
+{
+	ssize_t got = peek(fd, p, n);
+
+	*ended = false;
+	/* Whether what is missing will come: who has all, or nothing, does not ask */
+	if (got <= 0 || (size_t)got == n)
+		return got;
+	/*
+	 * The end first: octets that come in between are followed by it and show at the next look
+	 */
+	*ended = base_sock_ready(fd, POLLRDHUP);
+	return peek(fd, p, n);
 }
 
 static int tcp_wait_fd(const struct llp *l)

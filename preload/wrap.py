@@ -11,14 +11,14 @@ import re
 import sys
 from dataclasses import dataclass
 
-KINDS = "fd|any|out|after|took|end|file|var|also|self|msg"
+KINDS = "fd|any|out|after|took|end|file|var|also|self|other|msg"
 LINE = re.compile(rf"({KINDS})(\*?)\s+(.*?)(\w+)\((.*)\)\s+:\s+(.+)$")
 NOTE = """/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Made of wrap.list by wrap.py */
 """
 
 # Classes that are no calls of libc's to us, but names for others
-NAMES_ONLY = ("var", "also", "self")
+NAMES_ONLY = ("var", "also", "self", "other")
 
 HEADERS = """#include <aio.h>
 #include <poll.h>
@@ -123,8 +123,9 @@ def ours(call):
     out += "\tstruct edge *e;\n"
     if call.kind == "after":
         out += "\tlong r;\n\n\tdo {\n"
-        out += "\t\tr = device_accepts(fd) ? CALL_THEIRS\n"
-        out += f"\t\t\t: libc_try(libc.{call.name}({call.args}));\n"
+        out += "\t\tbool theirs = device_accepts(fd);\n\n"
+        out += "\t\tr = theirs ? CALL_THEIRS : kernel_accept_begin(fd);\n"
+        out += f"\t\tif (!r)\n\t\t\tr = libc_try(libc.{call.name}({call.args}));\n"
         out += "\t\te = edge_enter(r == CALL_THEIRS);\n"
         out += f"\t\tr = call_{call.name}(r, {call.args});\n"
         out += "\t} while (edge_leave(e, &r));\n"
@@ -142,7 +143,7 @@ def stood_in(call):
 
 def entry(call):
     export = '__attribute__((visibility("default")))'
-    if call.kind == "self":
+    if call.kind in ("self", "other"):
         return ""
     if call.kind == "also":
         return (f"{export} {call.result} wrap_{call.name}({call.params}) __asm__(\"{call.name}\")\n"
@@ -182,7 +183,8 @@ def source(calls):
     out = NOTE + '#include <wrap.h>\n\n#include <stddef.h>\n#include <sys/syscall.h>\n'
     out += '#include <unistd.h>\n\n'
     out += "".join(f'#include "preload/{name}.h"\n' for name in
-                   ("calls/files", "device/device", "guard/edge", "table/fdtab", "table/libc"))
+                   ("calls/files", "device/device", "guard/edge", "table/fdtab", "table/libc",
+                    "wait/kernel"))
     out += "\n"
     out += "".join(stand_in(call) for call in real)
     out += "struct libc_calls libc = {\n"

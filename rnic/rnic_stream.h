@@ -86,6 +86,8 @@ struct rnic_stream_wr {
 	unsigned int niov;
 	uint32_t len; /* also of a Read */
 	const struct rnic_onesided *op;
+	/* Of the last one: shutdown() follows at once, and what leaves may wait for it */
+	bool final;
 };
 
 enum rnic_stream_state {

@@ -104,6 +104,8 @@ void soft_tx_note(struct soft_tx *t, __u32 op, __u32 off, bool last);
  * -EAGAIN, or -errno for good. The others have not happened. The batch is empty afterwards.
  */
 int soft_tx_push(struct soft_tx *t);
+/* The same, and more is handed over at once: what is not a record may wait for that */
+int soft_tx_push_more(struct soft_tx *t);
 /* The rest of a cut frame: 0 none left, -EAGAIN, -errno */
 int soft_tx_rest(const struct soft_io *io);
 /* Octets that are to go before all others; what is not taken becomes the rest */

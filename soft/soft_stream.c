@@ -369,7 +369,7 @@ static int batch_send(struct view *v, const struct rnic_stream_wr *wr, unsigned 
 		got = frame_build(&t, v, &wr[next.op], &next);
 	if (!t.count)
 		return got ? got : -EAGAIN;
-	got = soft_tx_push(&t);
+	got = wr[n - 1].final && next.op == n ? soft_tx_push_more(&t) : soft_tx_push(&t);
 	if (got <= 0)
 		return got;
 	f = &t.frame[got - 1];

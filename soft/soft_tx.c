@@ -179,7 +179,7 @@ static int batch_settle(struct soft_tx *t, __u64 sent)
 	return err ? err : (int)n;
 }
 
-int soft_tx_push(struct soft_tx *t)
+static int batch_push(struct soft_tx *t, unsigned int flags)
 {
 	const struct soft_io *io = t->io;
 	ssize_t sent;
@@ -187,7 +187,7 @@ int soft_tx_push(struct soft_tx *t)
 
 	if (!t->count)
 		return 0;
-	sent = io->llp->ops->send(io->llp, t->iov, t->v.niov, send_flags(io->core));
+	sent = io->llp->ops->send(io->llp, t->iov, t->v.niov, flags);
 	BASE_POINT(soft_tx_sent);
 	n = batch_settle(t, sent > 0 ? (__u64)sent : 0);
 	if (sent < 0 && sent != -EAGAIN)
@@ -199,6 +199,18 @@ int soft_tx_push(struct soft_tx *t)
 	t->v.octets = 0;
 	rdmap_tx_mark(&io->core->rdmap, &t->start);
 	return n ? n : -EAGAIN;
+}
+
+int soft_tx_push(struct soft_tx *t)
+{
+	return batch_push(t, send_flags(t->io->core));
+}
+
+int soft_tx_push_more(struct soft_tx *t)
+{
+	unsigned int flags = send_flags(t->io->core);
+
+	return batch_push(t, flags ? flags : LLP_MORE);
 }
 
 int soft_tx_rest(const struct soft_io *io)

@@ -193,7 +193,7 @@ int rsock_again_go(struct rsock *s)
 	if (err == -EAGAIN)
 		return err;
 	BASE_POINT(stream_again_connected);
-	rsock_start_over(s);
+	rsock_undecided_end(s);
 	rsock_store(&s->probe_error,
 		    (int)base_min(base_once(s->state->again.error), RSOCK_ERROR_MAX));
 	rsock_store(&s->state->stage, STREAM_PLAIN);

@@ -73,7 +73,8 @@ static void end_say(struct rsock *s, uint32_t message)
 /* Both directions have ended, or it broke: there is no connection to shut down any more */
 static bool is_over(const struct rsock *s, uint32_t ends)
 {
-	return (ends & STREAM_IN_ENDED && ends & STREAM_SHUT_WR) || rsock_load(&s->state->broken);
+	return (ends & STREAM_IN_ENDED && ends & STREAM_SHUT_WR) || ends & STREAM_LOST ||
+	       rsock_load(&s->state->broken);
 }
 
 static bool is_starting(const struct rsock *s)
@@ -161,6 +162,18 @@ static int keep(struct rsock *s, bool *safe)
 	return *safe ? 0 : -EAGAIN;
 }
 
+/*
+ * Is there something to end in order, although the connection is not open yet? Octets are held; or
+ * the peer is, or may be, in the middle of its start-up, and a plain close() would reset it
+ */
+static bool is_begun(const struct rsock *s)
+{
+	if (rsock_load(&s->state->hold) && rsock_load(&s->state->tx.hold_end))
+		return true;
+	return rsock_load(&s->state->stage) == STREAM_STARTING && !s->mem.native &&
+	       !rsock_load(&s->state->late);
+}
+
 int rsock_close(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
@@ -170,8 +183,7 @@ int rsock_close(struct stream *stream)
 	rsock_store(&s->last, rsock_leave(s));
 	if (!rsock_load(&s->last))
 		return keep(s, &safe);
-	if (!rsock_is_open(s) &&
-	    !(rsock_load(&s->state->hold) && rsock_load(&s->state->tx.hold_end)))
+	if (!rsock_is_open(s) && !is_begun(s))
 		return 0;
 	if (rsock_is_foreign(s))
 		return 0; /* the end is the socket's own */
@@ -190,6 +202,7 @@ int rsock_close(struct stream *stream)
 		end_say(s, STREAM_DUE_DISCONNECT);
 	due(s, STREAM_DUE_FIN);
 	BASE_POINT(stream_end_due);
+	rsock_undecided_hurry(s);
 	push_locked(s);
 	return rsock_close_more(stream, &safe);
 }

@@ -169,7 +169,8 @@ static int map_post(struct rsock *s, uint32_t i, const struct rs_iomap *map)
 	uint8_t msg[RS_MSG_LEN];
 	struct iovec iov[2] = { { (void *)map, sizeof(*map) }, { msg, sizeof(msg) } };
 	struct rnic_stream_wr wr[2] = {
-		{ st->peer.sgl_stag, table + i * sizeof(*map), &iov[0], 1, sizeof(*map), NULL },
+		{ st->peer.sgl_stag, table + i * sizeof(*map), &iov[0], 1, sizeof(*map), NULL,
+		  false },
 		{ .iov = &iov[1], .niov = 1, .len = sizeof(msg) },
 	};
 	int done;

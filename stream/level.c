@@ -41,17 +41,21 @@ static unsigned int open_levels(const struct rsock *s, uint32_t ends)
 	uint64_t there = rsock_load(&st->rx.delivered) - consumed;
 	bool over = ends & (STREAM_IN_ENDED | STREAM_SHUT_RD);
 	unsigned int levels = 0;
+	uint64_t all = there;
 
+	if (rsock_load(&st->urgent.octet))
+		levels |= rsock_urgent_levels(s, &there);
 	if (there >= base_min(rsock_load(&st->lowat), rsock_half(s)) || over ||
 	    rsock_load(&st->rx.message_first) != STREAM_NO_MESSAGE)
 		levels |= STREAM_READABLE;
-	else if (there)
+	else if (all)
 		levels |= STREAM_SOME;
 	if (rsock_load(&st->rx.message_first) != STREAM_NO_MESSAGE)
 		levels |= STREAM_BOUND;
 	if (ends & (STREAM_OUT_ENDED | STREAM_SHUT_WR))
 		levels |= STREAM_WRITABLE;
-	else if (rsock_load(&st->may_send) && !rsock_is_blocked(s) && may_send(s))
+	else if (rsock_load(&st->may_send) ? !rsock_is_blocked(s) && may_send(s)
+					   : rsock_hold_room(s))
 		levels |= STREAM_WRITABLE;
 	if (rsock_jobs_over(s))
 		levels |= STREAM_ERROR;
@@ -63,24 +67,9 @@ static unsigned int open_levels(const struct rsock *s, uint32_t ends)
 	 * unread.
 	 */
 	if (ends & (STREAM_IN_ENDED | STREAM_SHUT_RD) &&
-	    (ends & STREAM_SHUT_WR || rsock_load(&st->broken)))
+	    (ends & (STREAM_SHUT_WR | STREAM_LOST) || rsock_load(&st->broken)))
 		levels |= STREAM_HUP;
 	return levels;
-}
-
-/*
- * A passive side that has not heard of its peer may take it for a plain one and speak first; if it
- * has, its octets are TCP's
- */
-static unsigned int starting_levels(const struct rsock *s)
-{
-	if (rsock_holds(s))
-		return rsock_load(&s->state->tx.hold_end) < STREAM_HOLD ? STREAM_WRITABLE : 0;
-	if (s->initiator || s->only)
-		return 0;
-	if (rsock_load(&s->state->late) && !base_sock_ready(stream_fd(&s->base), POLLOUT))
-		return 0;
-	return STREAM_WRITABLE;
 }
 
 static unsigned int stage_levels(const struct rsock *s, uint32_t ends)
@@ -92,7 +81,7 @@ static unsigned int stage_levels(const struct rsock *s, uint32_t ends)
 		return STREAM_STARTED | STREAM_READABLE | STREAM_WRITABLE | STREAM_RDHUP |
 		       STREAM_HUP;
 	default:
-		return starting_levels(s);
+		return rsock_undecided_levels(s, ends);
 	}
 }
 

@@ -72,6 +72,9 @@ static struct stream_made made_of(const struct stream_param *param, const struct
 		.slots = param->slots,
 		.start_rtts = param->start_rtts,
 		.start_limit = param->start_limit,
+		.decide_rtts = param->decide_rtts,
+		.decide_limit = param->decide_limit,
+		.decide_max = param->decide_max,
 	};
 
 	strncpy(made.provider, rnic->name, sizeof(made.provider) - 1);
@@ -110,6 +113,9 @@ static void made_take(struct rsock *s, const struct stream_made *made, const str
 	s->slots = made->slots;
 	s->start_rtts = made->start_rtts;
 	s->start_limit = made->start_limit;
+	s->decide_rtts = made->decide_rtts;
+	s->decide_limit = made->decide_limit;
+	s->decide_max = made->decide_max;
 }
 
 /* Also of who may make few system calls only: then it is believed to be there */
@@ -222,7 +228,7 @@ static void state_init(struct rsock *s, const struct stream_made *made, uint64_t
 	base_lock_init(&st->rx_lock);
 	base_lock_init(&st->tx_lock);
 	st->stage = STREAM_CONNECTING;
-	st->start_deadline = BASE_NEVER;
+	st->start_deadline = st->decide_deadline = BASE_NEVER;
 	st->tx.granted = rsock_half(s);
 	st->tx.limit = s->credits;
 	st->rx.message_first = STREAM_NO_MESSAGE;
@@ -308,7 +314,7 @@ int rsock_memory_adopt(struct rsock *s, const struct stream_param *param)
 	if (!err && rsock_load(&s->state->owner))
 		err = -EXDEV;
 	if (err) {
-		base_warn("stream: the state of a connection is of no use here: %d", err);
+		base_warn("stream: the state of a connection cannot be used here: %d", err);
 		base_map_destroy(s->memory, s->size);
 		return err;
 	}

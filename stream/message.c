@@ -93,8 +93,11 @@ static int sink_write(void *ctx, const struct rnic_window *w, uint64_t off, cons
 	return w->tag == RSOCK_SGL ? sgl_write(ctx, off, p, len) : ring_write(ctx, off, p, len);
 }
 
-/* All that was placed since the last message, and so many octets, are the program's */
-static int octets_deliver(struct rsock *s, uint32_t octets)
+/*
+ * All that was placed since the last message, and so many octets, are the program's; @urgent: the
+ * last one is. Who sees them delivered sees that, too
+ */
+static int octets_deliver(struct rsock *s, uint32_t octets, bool urgent)
 {
 	struct stream_state *st = s->state;
 	struct stream_rx *rx = &st->rx;
@@ -103,6 +106,8 @@ static int octets_deliver(struct rsock *s, uint32_t octets)
 		return rsock_refuse("sent octets after its end");
 	if (!octets || rx->message_open || octets != rx->placed - rx->delivered)
 		return rsock_refuse("told of other octets than it sent");
+	if (urgent)
+		rsock_urgent_arrive(s);
 	rsock_store(&rx->delivered, rx->placed);
 	BASE_POINT(stream_message_delivered);
 	__atomic_add_fetch(&st->in_edge, 1, __ATOMIC_ACQ_REL);
@@ -124,14 +129,21 @@ static int take_data(struct rsock *s, uint32_t octets)
 {
 	int err = rsock_credit_take(s);
 
-	return err ? err : octets_deliver(s, octets);
+	return err ? err : octets_deliver(s, octets, false);
 }
 
-static int take_inline(struct rsock *s, uint32_t octets)
+static bool is_urgent(const struct rsock *s, uint32_t value)
 {
+	return value & STREAM_INLINE_URGENT && rsock_has(s, STREAM_FEATURE_URGENT);
+}
+
+static int take_inline(struct rsock *s, uint32_t value)
+{
+	bool urgent = is_urgent(s, value);
+
 	if (!rsock_has(s, STREAM_FEATURE_INLINE))
 		return rsock_refuse("sent octets in a message without leave");
-	return octets_deliver(s, octets);
+	return octets_deliver(s, urgent ? value & ~STREAM_INLINE_URGENT : value, urgent);
 }
 
 static int sge_accept(struct stream_rx *rx)
@@ -201,7 +213,7 @@ static int take_ctrl(struct rsock *s, uint32_t what)
 {
 	switch (what) {
 	case RS_CTRL_DISCONNECT:
-		rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED);
+		rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_LEFT);
 		return 0;
 	case RS_CTRL_SHUTDOWN:
 		rsock_end(s, STREAM_IN_ENDED);
@@ -235,6 +247,9 @@ static int body_inline(struct rsock_drain *d, size_t off, const uint8_t *p, size
 {
 	if (!rsock_has(d->s, STREAM_FEATURE_INLINE) || d->s->state->rx.message_open)
 		return -EMSGSIZE;
+	/* A reader's buffer ends before an urgent octet, and what is behind it comes later */
+	if (is_urgent(d->s, rs_msg_data(base_get_le32(d->s->state->rx.msg))))
+		d->target = NULL;
 	return octets_arrive(d, p, len);
 }
 

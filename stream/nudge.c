@@ -66,7 +66,7 @@ static void nudge(struct rsock *s, bool last)
 	rsock_post(s, &wr, 1);
 	rsock_store(&s->state->tx.nudges, s->state->tx.nudges + 1);
 	if (last)
-		rsock_start_over(s);
+		rsock_undecided_end(s);
 	else
 		wait_more(s);
 }
@@ -79,7 +79,7 @@ void rsock_nudge_look(struct rsock *s)
 		return;
 	s->rnic->info(&s->mem, &info);
 	if (rsock_out_ended(s) || rsock_load(&s->state->tx.nudges) >= NUDGES) {
-		rsock_start_over(s);
+		rsock_undecided_end(s);
 		return;
 	}
 	if (!info.rx_fpdus &&

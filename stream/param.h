@@ -11,6 +11,23 @@
 
 struct rnic_native;
 
+/* A flag of recv, beside MSG_PEEK and MSG_TRUNC */
+#define STREAM_STOP 0x01000000
+
+enum stream_level {
+	STREAM_READABLE = 0x01, /* octets (SO_RCVLOWAT), an end or an error are there to be read */
+	STREAM_WRITABLE = 0x02,
+	STREAM_RDHUP = 0x04, /* the peer sends no more */
+	STREAM_HUP = 0x08,   /* both directions are over */
+	STREAM_ERROR = 0x10,
+	STREAM_SOME = 0x20,    /* octets, but less than SO_RCVLOWAT: not readable */
+	STREAM_STARTED = 0x40, /* start-up is over, one way or the other */
+	STREAM_BOUND =
+		0x80, /* reads end behind octets or before them: at a message, or an urgent octet */
+	STREAM_URGENT = 0x100,	/* an urgent octet waits for recv(MSG_OOB) */
+	STREAM_AT_MARK = 0x200, /* the octet that is next is the urgent one, taken or not */
+};
+
 /* Grow when something happened that a waiter may have waited for */
 struct stream_edges {
 	uint32_t in;  /* octets or an end came */
@@ -64,7 +81,7 @@ enum stream_share {
 struct stream_param {
 	bool initiator;
 	bool connecting; /* TCP's connect() has not finished yet */
-	bool hold;	 /* take up to 64 KiB of writes while start-up is under way */
+	bool hold;	 /* take up to 64 KiB of writes from the beginning of start-up */
 	bool no_crc;	 /* do not ask for one on each FPDU; the peer may */
 	bool only;	 /* a peer that speaks plain TCP is refused by a reset */
 	/*
@@ -81,9 +98,18 @@ struct stream_param {
 	uint16_t credits;	 /* messages that a peer of rsockets may send at once; 0: 384 */
 	uint16_t slots;		 /* for mappings of the peer's, up to STREAM_SLOTS */
 	uint32_t without;	 /* features that are not offered; all: no extension block */
-	uint64_t start_limit;	 /* ns that the Reply may take; 0: any time */
+	uint64_t start_limit;	 /* ns that the peer's frame may take; 0: any time */
 	uint64_t apart_limit;	 /* at most that, 1 s at least, where a device is not TCP's */
 	unsigned int start_rtts; /* it may take at least so many round trips, if there is a limit */
+	/*
+	 * How long a connection that is not decided is not writable: ns, at least so many round
+	 * trips, at most decide_max (0: no bound). Behind that an initiator takes writes as with
+	 * @hold; a responder that is not @only may speak_plain(), and a piece of a key that is not
+	 * continued for as long is its program's. 0: an initiator waits for the Reply, a responder
+	 * may speak at once.
+	 */
+	uint64_t decide_limit, decide_max;
+	unsigned int decide_rtts;
 	const char *provider;
 	struct rnic_native *native; /* of that provider; NULL: the descriptor carries the octets */
 	/*
@@ -102,6 +128,8 @@ struct stream_param {
 	 */
 	int (*may_probe)(void *ctx, uint64_t limit, uint64_t *when);
 	void (*probed)(void *ctx);
+	/* Under the lock for what comes: an urgent octet has. NULL is fine. */
+	void (*urgent)(void *ctx);
 	void *ctx;
 };
 

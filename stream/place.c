@@ -52,6 +52,16 @@ int stream_place_path(char path[BASE_RUNFILE_PATH], const char *dir, uint64_t co
 	return 0;
 }
 
+int stream_place_file(char path[BASE_RUNFILE_PATH], const char *dir, const char *name)
+{
+	int n = folder(path, dir);
+
+	if (n < 0)
+		return n;
+	snprintf(path + n, (size_t)(BASE_RUNFILE_PATH - n), "/%s", name);
+	return 0;
+}
+
 static void unfit_say(const char *path, int err)
 {
 	static bool said; /* atomic */

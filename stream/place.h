@@ -16,6 +16,8 @@ int stream_place_prepare(const char *dir, bool make);
 void stream_place_lost(const char *dir);
 /* -ENAMETOOLONG */
 int stream_place_path(char path[BASE_RUNFILE_PATH], const char *dir, uint64_t cookie);
+/* The same of a file that is no state */
+int stream_place_file(char path[BASE_RUNFILE_PATH], const char *dir, const char *name);
 /*
  * Removes states that nobody has who lives, and that nobody has touched for @age nanoseconds:
  * how many. Bounded.

@@ -79,6 +79,19 @@ static int message_post(struct rsock *s, uint32_t msg)
 	return rsock_body_post(s, msg, NULL, 0);
 }
 
+/* Our last word; the FIN goes in the same segment */
+static int last_post(struct rsock *s, uint32_t msg)
+{
+	uint8_t octets[RS_MSG_LEN];
+	struct iovec iov = { octets, sizeof(octets) };
+	struct rnic_stream_wr wr = { .iov = &iov, .niov = 1, .len = RS_MSG_LEN, .final = true };
+	int done;
+
+	base_put_le32(octets, msg);
+	done = rsock_post(s, &wr, 1);
+	return done > 0 ? 0 : done < 0 ? done : -EAGAIN;
+}
+
 static int push_owed(struct rsock *s)
 {
 	struct stream_tx *tx = &s->state->tx;
@@ -95,10 +108,15 @@ static int push_held(struct rsock *s)
 	struct stream_tx *tx = &s->state->tx;
 
 	uint32_t at = base_once(tx->hold_at), end = base_min(base_once(tx->hold_end), STREAM_HOLD);
+	uint32_t urgent = base_min(base_once(s->state->urgent.held), end);
 
+	/* Before the peer's first FPDU more may be written behind it */
+	if (!rsock_load(&s->state->may_send))
+		return at < end ? -EAGAIN : 0;
 	while (at < end) {
-		struct iovec iov = { s->memory->hold + at, end - at };
-		ssize_t sent = rsock_send_data(s, &iov, 1);
+		uint32_t to = at < urgent ? urgent : end;
+		struct iovec iov = { s->memory->hold + at, to - at };
+		ssize_t sent = rsock_send_data(s, &iov, 1, to == urgent);
 
 		if (sent < 0)
 			return (int)sent;
@@ -109,6 +127,7 @@ static int push_held(struct rsock *s)
 	}
 	tx->hold_at = 0;
 	rsock_store(&tx->hold_end, 0);
+	rsock_store(&s->state->urgent.held, 0);
 	rsock_store(&s->state->hold, 0);
 	return 0;
 }
@@ -157,7 +176,7 @@ static int ring_grant(struct rsock *s, uint16_t limit)
 	struct iovec iov[2] = { { &sge, sizeof(sge) }, { msg, sizeof(msg) } };
 	struct rnic_stream_wr wr[2] = {
 		{ st->peer.sgl_stag, st->peer.sgl_to + slot * sizeof(sge), &iov[0], 1, sizeof(sge),
-		  NULL },
+		  NULL, false },
 		{ .iov = &iov[1], .niov = 1, .len = sizeof(msg) },
 	};
 	int done;
@@ -243,9 +262,13 @@ static int push_ends(struct rsock *s)
 	int err = rsock_jobs_left(s) ? -EAGAIN : 0;
 
 	for (unsigned int i = 0; i < base_array_size(ends) && !err; i++) {
-		if (!(rsock_load(&tx->due) & ends[i].due))
+		uint32_t due = rsock_load(&tx->due), msg = rs_msg(RS_OP_CTRL, ends[i].ctrl);
+		bool last = ends[i].due == STREAM_DUE_DISCONNECT && due & STREAM_DUE_FIN &&
+			    !(due & STREAM_DUE_ABORT);
+
+		if (!(due & ends[i].due))
 			continue;
-		err = message_post(s, rs_msg(RS_OP_CTRL, ends[i].ctrl));
+		err = last ? last_post(s, msg) : message_post(s, msg);
 		BASE_POINT(stream_push_ended);
 		if (!err)
 			__atomic_and_fetch(&tx->due, ~ends[i].due, __ATOMIC_ACQ_REL);

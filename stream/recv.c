@@ -58,6 +58,15 @@ static bool may_be_cut(const struct rsock *s)
 	       (rsock_load(&s->state->features) && !rsock_has(s, STREAM_FEATURE_INLINE));
 }
 
+/*
+ * A peer that ends in order has said DISCONNECT. One that was killed before its first message may
+ * have taken octets of its program's, which it held until our Reply
+ */
+static bool may_have_held(const struct rsock *s)
+{
+	return !s->initiator && !rsock_load(&s->state->may_send);
+}
+
 /* The transport's end: a Write without its DATA, or an end in the middle, is a broken connection */
 static int transport_ended(struct rsock *s, int err)
 {
@@ -67,7 +76,8 @@ static int transport_ended(struct rsock *s, int err)
 	if (rsock_load(&st->ends) & STREAM_DRY)
 		return err ? err : -ENOTCONN;
 	/* It may end so when DISCONNECT was said */
-	if (!err && may_be_cut(s) && !(rsock_load(&st->ends) & (STREAM_IN_ENDED | STREAM_SAID)))
+	if (!err && (may_be_cut(s) || may_have_held(s)) &&
+	    !(rsock_load(&st->ends) & (STREAM_IN_ENDED | STREAM_SAID)))
 		err = -ECONNRESET;
 	/* The kernel has no SIGBUS to fear where it receives to */
 	rsock_memory_judge(s, err == -EFAULT ? -ENOSPC : err);
@@ -76,7 +86,7 @@ static int transport_ended(struct rsock *s, int err)
 		if (!err)
 			rsock_store(&st->broken, STREAM_CUT);
 	} else {
-		rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
+		rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY | STREAM_LEFT);
 	}
 	return err ? err : -ENOTCONN;
 }
@@ -128,8 +138,11 @@ int rsock_drain(struct rsock *s, struct rsock_target *target)
 		return transport_ended(s, (int)got);
 	s->rnic->info(&s->mem, &info);
 	if (!rsock_load(&s->state->may_send) && info.may_send) {
+		bool room = rsock_hold_room(s);
+
 		rsock_store(&s->state->may_send, 1);
-		__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
+		if (!room)
+			__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
 	}
 	if (info.state != RNIC_STREAM_OPEN)
 		return rsock_drain(s, target);
@@ -201,19 +214,33 @@ void rsock_pump(struct rsock *s)
 static size_t waiting_take(struct rsock *s, struct stream_cursor c, int flags)
 {
 	struct stream_rx *rx = &s->state->rx;
-	size_t left = rsock_message_limit(s), taken = 0, len;
 	uint64_t consumed = base_once(rx->consumed);
+	size_t taken = 0, left, len;
+	uint32_t over;
 	char *p;
 
+	left = rsock_urgent_reach(s, flags & STREAM_STOP, &over);
 	for (; left && (len = stream_cursor_next(&c, left, &p)); left -= len, taken += len)
 		if (!(flags & MSG_TRUNC))
-			rsock_chunks_get(s, consumed + taken, p, len);
-	if (!(flags & MSG_PEEK) && taken) {
-		rsock_chunks_drop(s, consumed, consumed + taken);
+			rsock_chunks_get(s, consumed + over + taken, p, len);
+	if (!(flags & MSG_PEEK) && over + taken) {
+		rsock_chunks_drop(s, consumed, consumed + over + taken);
 		BASE_POINT(stream_recv_dropped);
-		rsock_store(&rx->consumed, consumed + taken);
+		rsock_store(&rx->consumed, consumed + over + taken);
+		rsock_urgent_passed(s);
 	}
 	return taken;
+}
+
+/* What came behind that a reader's buffer was not for: an urgent octet, or one before it */
+static size_t behind_take(struct rsock *s, struct stream_cursor c, size_t filled, int flags)
+{
+	const struct stream_rx *rx = &s->state->rx;
+
+	if (rx->delivered == rx->consumed)
+		return 0;
+	stream_cursor_skip(&c, filled);
+	return waiting_take(s, c, filled ? flags | STREAM_STOP : flags);
 }
 
 /* rx lock. Octets that the transport has, and no chunk yet */
@@ -221,14 +248,14 @@ static size_t fresh_take(struct rsock *s, struct stream_cursor c, size_t len, in
 {
 	struct rsock_target t = { c, len, 0 };
 
-	if (flags || s->state->rx.placed != s->state->rx.consumed) {
+	if (flags & ~STREAM_STOP || s->state->rx.placed != s->state->rx.consumed) {
 		rsock_drain(s, NULL);
 		return waiting_take(s, c, flags);
 	}
 	rsock_drain(s, &t);
 	BASE_POINT(stream_recv_drained);
 	target_settle(s, c, &t);
-	return t.filled;
+	return t.filled + behind_take(s, c, t.filled, flags);
 }
 
 /*
@@ -240,12 +267,19 @@ static size_t octets_take(struct rsock *s, const struct iovec *iov, int n, int f
 	size_t len = stream_iov_len(iov, n), taken;
 	struct stream_cursor c = { iov, n, 0 };
 
+	if (!len)
+		return 0;
 	taken = waiting_take(s, c, flags);
-	if (taken == len || (!flags && spare_take(s, taken)))
+	if (taken == len || (!(flags & ~STREAM_STOP) && spare_take(s, taken)))
 		return taken;
 	if (flags & MSG_PEEK)
 		return fresh_take(s, c, len, flags);
+	/* Before an urgent octet it is over, whatever comes: a later one may take that out */
+	if (taken && rsock_urgent_next(s))
+		return taken;
 	stream_cursor_skip(&c, taken);
+	if (taken)
+		flags |= STREAM_STOP;
 	return taken + fresh_take(s, c, len - taken, flags);
 }
 
@@ -259,10 +293,14 @@ static ssize_t nothing(struct rsock *s)
 	uint32_t there = rsock_load(&s->state->error);
 	int err = there && there != EPIPE ? s->base.ops->take_error(&s->base) : 0;
 	bool over = rsock_load(&s->state->ends) & (STREAM_IN_ENDED | STREAM_SHUT_RD);
+	uint64_t left = rsock_load(&rx->delivered) - rsock_load(&rx->consumed);
 
 	if (err)
 		return -err;
-	return over && rsock_load(&rx->delivered) == rsock_load(&rx->consumed) ? 0 : -EAGAIN;
+	/* A look that passed over an urgent octet has not taken it */
+	if (left)
+		rsock_urgent_levels(s, &left);
+	return over && !left ? 0 : -EAGAIN;
 }
 
 ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int flags)
@@ -270,37 +308,46 @@ ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int fl
 	struct rsock *s = rsock_of(stream);
 	uint64_t before = rsock_edges(s);
 	size_t taken, len;
-	bool message;
+	bool message, mark;
 	int err = rsock_is_open(s) ? 0 : stream->ops->progress(stream);
 
+	if (err == -EAGAIN && rsock_load(&s->state->ends) & STREAM_SHUT_RD)
+		return 0;
 	if (err)
 		return err == -EAGAIN || err == -ENOMSG ? err : nothing(s);
 	if (rsock_is_foreign(s))
 		return -EXDEV;
 	rsock_rx_lock(s);
-	taken = rsock_rx_agrees(s) ? octets_take(s, iov, n, flags & (MSG_PEEK | MSG_TRUNC)) : 0;
+	taken = rsock_rx_agrees(s) ? octets_take(s, iov, n, flags) : 0;
 	/* The peer's end may be among what the transport still has: then nothing is granted */
 	if (rsock_grant_due(s))
 		rsock_drain(s, NULL);
 	message = !taken && rsock_message_next(s, &len);
+	mark = !taken && flags & STREAM_STOP && rsock_urgent_next(s);
 	rsock_rx_unlock(s);
 	push(s);
 	rsock_tell(s, before);
 	if (message)
 		return -EBADMSG;
+	if (mark && stream_iov_len(iov, n))
+		return -ESTALE;
 	return taken || !stream_iov_len(iov, n) ? (ssize_t)taken : nothing(s);
 }
 
 size_t rsock_readable(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
+	bool in_line = rsock_load(&s->state->urgent.in_line);
+	uint32_t over;
 	size_t len;
 
-	if (rsock_load(&s->state->rx.message_first) == STREAM_NO_MESSAGE)
+	if (in_line && rsock_load(&s->state->rx.message_first) == STREAM_NO_MESSAGE)
 		return rsock_message_limit(s);
+	if (rsock_load(&s->state->rx.message_first) == STREAM_NO_MESSAGE)
+		return rsock_urgent_reach(s, true, &over);
 	rsock_rx_lock(s);
 	if (!rsock_message_next(s, &len))
-		len = rsock_message_limit(s);
+		len = in_line ? rsock_message_limit(s) : rsock_urgent_reach(s, true, &over);
 	rsock_rx_unlock(s);
 	return len;
 }

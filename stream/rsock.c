@@ -43,6 +43,8 @@ void rsock_break(struct rsock *s, int err)
 	uint32_t ends = rsock_load(&s->state->ends);
 
 	base_debug("stream: broken: %s, ends %#x", strerror(err), ends);
+	if (!(ends & STREAM_IN_ENDED))
+		rsock_store(&s->state->urgent.lost, 1);
 	if (!(ends & STREAM_IN_ENDED) || !(ends & (STREAM_OUT_ENDED | STREAM_SHUT_WR)))
 		rsock_store(&s->state->error, ends & STREAM_IN_ENDED ? EPIPE : (uint32_t)err);
 	rsock_store(&s->state->broken,
@@ -77,6 +79,7 @@ static void rx_forget(struct rsock *s)
 	rx->placed = rx->consumed;
 	rsock_store(&rx->delivered, rx->placed);
 	rsock_store(&rx->message_first, STREAM_NO_MESSAGE);
+	rsock_store(&s->state->urgent.octet, 0);
 	rsock_store(&s->state->error, ECONNRESET);
 }
 
@@ -349,10 +352,13 @@ static void rsock_info(struct stream *stream, struct stream_info *out)
 	};
 }
 
-/* The program's is ours from now on, and the socket is to wake for each octet */
-static void lowat_take(struct rsock *s)
+/* The program's SO_RCVLOWAT is ours from now on, and the socket is to wake for each octet */
+static void options_take(struct rsock *s)
 {
 	int lowat = base_sock_lowat(stream_fd(&s->base));
+	int in_line = base_sock_number(stream_fd(&s->base), SOL_SOCKET, SO_OOBINLINE);
+
+	s->state->urgent.in_line = in_line > 0;
 
 	s->state->lowat = (uint32_t)base_max(1, base_min(lowat, (int)rsock_half(s)));
 	if (lowat != 1)
@@ -371,6 +377,7 @@ static int rsock_create(int fd, const struct stream_param *param, struct rsock *
 			.changed = param->changed,
 			.may_probe = param->may_probe,
 			.probed = param->probed,
+			.urgent = param->urgent,
 			.ctx = param->ctx,
 			.slot = -1,
 		};
@@ -389,7 +396,7 @@ static int rsock_attach(int fd, const struct stream_param *param, struct stream 
 		base_map_destroy(s, sizeof(*s));
 		return err;
 	}
-	lowat_take(s);
+	options_take(s);
 	*out = &s->base;
 	return 0;
 }
@@ -476,6 +483,10 @@ const struct stream_ops stream_rsock_ops = {
 	.decline = rsock_decline,
 	.send = rsock_send,
 	.recv = rsock_recv,
+	.urgent_send = rsock_urgent_send,
+	.urgent_recv = rsock_urgent_recv,
+	.set_inline = rsock_set_inline,
+	.urgent_may = rsock_urgent_may,
 	.levels = rsock_levels,
 	.wait_events = rsock_wait_events,
 	.wait_deadline = rsock_wait_deadline,

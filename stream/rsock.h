@@ -2,13 +2,13 @@
 /*
  * The parts of the rsockets stream to each other. One file is one noun or one direction:
  *	rsock.c    a stream: made, taken down, its table
- *	start.c    from a TCP connection to an open stream
+ *	start.c, undecided.c  from a TCP connection to an open stream; meanwhile
  *	turn.c     whether a probe's Request may go out yet
  *	again.c    back to TCP, over a connection more
  *	send.c     octets out: Write and DATA
  *	push.c     what is due: grants, ends
  *	nudge.c    a peer that overlooks what comes first
- *	recv.c     octets in: drained, handed to the program
+ *	recv.c     octets in: drained, handed over
  *	message.c  what the peer's Writes and messages say
  *	chunk.c    octets that wait for their reader
  *	extension.c  what two Warpsock ends tell each other at the start
@@ -17,6 +17,7 @@
  *	holder.c   which processes have it
  *	sleep.c    which of them are to be woken
  *	user.c     user messages
+ *	urgent.c   urgent octets
  *	onesided.c  one-sided operations and memory for the peer's
  *	iomap.c    the same by rsockets' means
  *	end.c      shutdown, close and what lingers
@@ -33,7 +34,7 @@ enum rsock_window { RSOCK_SGL, RSOCK_RING };
 /* What we have to offer to another Warpsock end */
 #define RSOCK_FEATURES                                                       \
 	(STREAM_FEATURE_CUT | STREAM_FEATURE_ABORT | STREAM_FEATURE_INLINE | \
-	 STREAM_FEATURE_MESSAGES | STREAM_FEATURE_ONESIDED)
+	 STREAM_FEATURE_MESSAGES | STREAM_FEATURE_ONESIDED | STREAM_FEATURE_URGENT)
 #define RSOCK_DEPTH 16
 #define RSOCK_ERROR_MAX 4095u
 /* Tagged offsets of our own; any would do, and a device has its own */
@@ -54,12 +55,13 @@ struct rsock {
 	uint64_t cookie;
 	/* As it was made */
 	bool initiator, only, probe, detour, no_crc, markers;
-	unsigned int start_rtts;
+	unsigned int start_rtts, decide_rtts;
 	uint16_t credits;
 	uint32_t ring, chunk; /* octets; powers of two */
 	uint32_t offered;     /* features */
 	uint32_t slots;	      /* for mappings of the peer's */
 	uint64_t start_limit, apart_limit;
+	uint64_t decide_limit, decide_max;
 	/* What this process saw, and did */
 	bool disowned, left;
 	/* Atomic: it never came up; is the one that ends it; is among those that start */
@@ -74,7 +76,7 @@ struct rsock {
 	unsigned int regions;		  /* atomic */
 	bool resting;			  /* atomic: no thread of this process goes on */
 	uint64_t spared; /* rx: rsock_moved() when the transport was empty, and 1 */
-	void (*changed)(void *ctx), (*probed)(void *ctx), *ctx;
+	void (*changed)(void *ctx), (*probed)(void *ctx), (*urgent)(void *ctx), *ctx;
 	int (*may_probe)(void *ctx, uint64_t limit, uint64_t *when);
 };
 
@@ -188,10 +190,9 @@ size_t rsock_readable(struct stream *stream);
 
 /* tx lock. Credits and room for DATA? */
 bool rsock_may_data(const struct rsock *s);
-/* tx lock. Octets that left, -EAGAIN or -errno */
-ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n);
+/* tx lock. Octets that left, -EAGAIN or -errno; @urgent: the last one is */
+ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n, bool urgent);
 ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n);
-size_t rsock_held(struct stream *stream, const void **out);
 
 #include "stream/rsock_ext.h"
 #include "stream/rsock_share.h"

@@ -31,15 +31,35 @@ int rsock_with_both(struct rsock *s, int (*fn)(struct rsock *s));
 
 /* As stream_ops.progress says */
 int rsock_start(struct rsock *s);
-/* Nothing is waited for any more */
-void rsock_start_over(struct rsock *s);
 int rsock_speak_plain(struct stream *stream);
 int rsock_decline(struct stream *stream);
+
+/* --- undecided.c: both locks for those of start-up; the others take what they need --- */
+
+/* Start-up begins: the times of this connection are counted from now on */
+void rsock_undecided_begin(struct rsock *s);
+/* The peer's frame is not whole yet. True: look again, octets may have come since the last look */
+bool rsock_undecided_again(struct rsock *s);
+/* The same: -EAGAIN, or what start-up has come to because of the time or our own end */
+int rsock_undecided_look(struct rsock *s);
+/* Start-up is over: nothing is waited for any more */
+void rsock_undecided_end(struct rsock *s);
+/* No lock. The program has closed it: its peer is not waited for as long as it was */
+void rsock_undecided_hurry(struct rsock *s);
+/* No lock. The levels of a connection whose start-up is under way */
+unsigned int rsock_undecided_levels(const struct rsock *s, uint32_t ends);
 uint64_t rsock_wait_deadline(struct stream *stream);
-/* Are writes taken before the connection is open? Only when TCP is connected, as the kernel does */
+
+/* Are writes taken before the connection can send? When TCP is connected, as the kernel does */
 static inline bool rsock_holds(const struct rsock *s)
 {
 	return rsock_load(&s->state->hold) && rsock_load(&s->state->stage) != STREAM_CONNECTING;
+}
+
+/* And has the hold room? */
+static inline bool rsock_hold_room(const struct rsock *s)
+{
+	return rsock_holds(s) && rsock_load(&s->state->tx.hold_end) < STREAM_HOLD;
 }
 
 /* A peer that such a device does not reach may be there by TCP, and that is not to be late */
@@ -158,5 +178,7 @@ void rsock_nudge_begin(struct rsock *s);
 void rsock_nudge_look(struct rsock *s);
 /* May one become due? */
 bool rsock_nudge_waits(const struct rsock *s);
+
+#include "stream/rsock_urgent.h"
 
 #endif

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/point.h"
 
 #define BATCH 8
@@ -30,6 +31,8 @@ struct batch {
 	unsigned int ops; /* operations of a pair: 2, or 1 where octets travel in the message */
 	uint32_t len[BATCH];
 	bool last[BATCH]; /* the pair filled its entry */
+	bool urgent;	  /* the last octet of all is */
+	size_t left;	  /* octets that are in no message yet */
 	uint8_t msg[BATCH][RS_MSG_LEN];
 	struct iovec msg_iov[BATCH];
 	struct iovec piece[PIECES];
@@ -54,7 +57,7 @@ bool rsock_may_data(const struct rsock *s)
 	uint16_t left = (uint16_t)(rsock_load(&st->rx.limit) - rsock_load(&st->tx.sent));
 
 	if (rsock_has(s, STREAM_FEATURE_INLINE))
-		return rsock_window_room(s);
+		return rsock_urgent_room(s, false);
 	return rsock_load(&st->tx.filled) != rsock_load(&st->rx.entries) && left > st->peer.reserve;
 }
 
@@ -120,8 +123,11 @@ static bool pair_add(struct rsock *s, struct batch *b, struct stream_cursor *c, 
 		return false;
 	base_put_le32(b->msg[i], rs_msg(RS_OP_DATA, len));
 	b->msg_iov[i] = (struct iovec){ b->msg[i], RS_MSG_LEN };
-	wr[0] = (struct rnic_stream_wr){ e->stag,	    e->to, &b->piece[first],
-					 b->pieces - first, len,   NULL };
+	wr[0] = (struct rnic_stream_wr){ .stag = e->stag,
+					 .to = e->to,
+					 .iov = &b->piece[first],
+					 .niov = b->pieces - first,
+					 .len = len };
 	wr[1] = (struct rnic_stream_wr){ .iov = &b->msg_iov[i], .niov = 1, .len = RS_MSG_LEN };
 	pair_enter(s, b, len);
 	return true;
@@ -132,15 +138,17 @@ static bool inline_add(struct rsock *s, struct batch *b, struct stream_cursor *c
 {
 	struct stream_tx *tx = &s->state->tx;
 	unsigned int i = b->n, first = b->pieces;
-	uint32_t len;
+	uint32_t len, value;
 
 	if (i == BATCH || first == PIECES)
 		return false;
 	b->piece[b->pieces++] = (struct iovec){ b->msg[i], RS_MSG_LEN };
-	len = pair_gather(b, c, base_min(rsock_window_room(s), segment));
+	len = pair_gather(b, c, base_min(rsock_urgent_room(s, b->urgent), segment));
 	if (!len)
 		return false;
-	base_put_le32(b->msg[i], rs_msg(RS_OP_INLINE, len));
+	b->left -= len;
+	value = b->urgent && !b->left ? len | STREAM_INLINE_URGENT : len;
+	base_put_le32(b->msg[i], rs_msg(RS_OP_INLINE, value));
 	b->wr[i] = (struct rnic_stream_wr){ .iov = &b->piece[first],
 					    .niov = b->pieces - first,
 					    .len = RS_MSG_LEN + len };
@@ -173,7 +181,7 @@ static size_t batch_settle(struct rsock *s, struct batch *b, unsigned int done)
 	return octets;
 }
 
-ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n)
+ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n, bool urgent)
 {
 	struct stream_cursor c = { iov, n, 0 };
 	bool pairs = !rsock_has(s, STREAM_FEATURE_INLINE);
@@ -183,6 +191,8 @@ ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n)
 	int want, done;
 
 	b.ops = pairs ? 2 : 1;
+	b.urgent = urgent && rsock_has(s, STREAM_FEATURE_URGENT);
+	b.left = stream_iov_len(iov, n);
 	do {
 		b.n = b.pieces = 0;
 		segment = pairs ? s->rnic->segment(&s->mem, RS_MSG_LEN) : rsock_segment(s);
@@ -199,13 +209,13 @@ ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n)
 	return done < 0 ? done : -EAGAIN;
 }
 
-/* connect() could not wait: octets are kept until the connection is open */
-static ssize_t hold(struct rsock *s, const struct iovec *iov, int n)
+/* Octets are kept until the connection can send */
+static ssize_t hold(struct rsock *s, const struct iovec *iov, int n, bool urgent)
 {
 	struct stream_tx *tx = &s->state->tx;
 	struct stream_cursor c = { iov, n, 0 };
 	uint32_t end = base_once(tx->hold_end);
-	size_t sum = 0, len;
+	size_t all = stream_iov_len(iov, n), sum = 0, len;
 	char *p;
 
 	while (end < STREAM_HOLD && (len = stream_cursor_next(&c, STREAM_HOLD - end, &p))) {
@@ -216,37 +226,64 @@ static ssize_t hold(struct rsock *s, const struct iovec *iov, int n)
 		rsock_store(&tx->hold_end, end);
 		sum += len;
 	}
+	if (urgent && sum == all)
+		rsock_store(&s->state->urgent.held, end);
 	return sum ? (ssize_t)sum : -EAGAIN;
 }
 
-size_t rsock_held(struct stream *stream, const void **out)
+size_t rsock_held(struct stream *stream, const void **out, size_t *urgent)
 {
 	struct rsock *s = rsock_of(stream);
+	size_t len = base_min(rsock_load(&s->state->tx.hold_end), STREAM_HOLD);
 
 	*out = s->memory->hold;
-	if (rsock_load(&s->state->stage) != STREAM_PLAIN)
-		return 0;
-	return base_min(rsock_load(&s->state->tx.hold_end), STREAM_HOLD);
+	*urgent = base_min((size_t)rsock_load(&s->state->urgent.held), len);
+	return rsock_load(&s->state->stage) == STREAM_PLAIN ? len : 0;
 }
 
 /* tx lock */
-static ssize_t octets_send(struct rsock *s, const struct iovec *iov, int n)
+static ssize_t octets_send(struct rsock *s, const struct iovec *iov, int n, bool urgent)
 {
 	int err;
 
 	/* What is held by then goes over another connection, and nothing may go behind it */
 	if (rsock_load(&s->state->stage) == STREAM_PLAIN)
 		return -ENOMSG;
-	if (!rsock_is_open(s))
-		return rsock_holds(s) ? hold(s, iov, n) : -EAGAIN;
-	if (!rsock_load(&s->state->may_send))
-		return -EAGAIN;
+	if (urgent && rsock_is_open(s) && !rsock_has(s, STREAM_FEATURE_URGENT))
+		return -EOPNOTSUPP;
+	if (!rsock_is_open(s) || !rsock_load(&s->state->may_send))
+		return rsock_holds(s) ? hold(s, iov, n, urgent) : -EAGAIN;
 	err = rsock_push(s);
 	if (!err && rsock_out_ended(s))
 		err = -EPIPE; /* the end may have gone just now */
 	if (!err && rsock_jobs_left(s))
 		err = -EAGAIN; /* what is sent later comes later */
-	return err ? err : rsock_send_data(s, iov, n);
+	return err ? err : rsock_send_data(s, iov, n, urgent);
+}
+
+/* Would a first write find the peer gone, and not know it, if this were TCP? */
+static bool finds_out(const struct rsock *s)
+{
+	const uint32_t telling = STREAM_LEFT | STREAM_LOST | STREAM_SHUT_WR;
+
+	return (rsock_load(&s->state->ends) & telling) == STREAM_LEFT;
+}
+
+/*
+ * TCP takes the first write behind the peer's close(), and finds out by the reset that answers it:
+ * the next one fails, and poll() tells of an error. So a client that writes once to a server that
+ * has gone reads the end, and is not killed by SIGPIPE. What was taken is dropped here.
+ */
+static bool lose(struct rsock *s)
+{
+	if (!finds_out(s) ||
+	    __atomic_fetch_or(&s->state->ends, STREAM_LOST, __ATOMIC_ACQ_REL) & STREAM_LOST)
+		return false;
+	base_debug("stream: what is written behind the peer's end is dropped");
+	s->base.ops->give_error(&s->base, EPIPE);
+	__atomic_add_fetch(&s->state->in_edge, 1, __ATOMIC_ACQ_REL);
+	__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
+	return true;
 }
 
 static ssize_t ended(struct rsock *s)
@@ -257,13 +294,13 @@ static ssize_t ended(struct rsock *s)
 }
 
 /* The end is looked for under the lock: shutdown() says it there, and nothing may go behind it */
-static ssize_t send_once(struct rsock *s, const struct iovec *iov, int n)
+static ssize_t send_once(struct rsock *s, const struct iovec *iov, int n, bool urgent)
 {
 	ssize_t sent;
 
 	rsock_tx_lock(s);
 	/* -EPIPE, or what ended() says, which says it once */
-	sent = rsock_out_ended(s) ? -EPIPE : octets_send(s, iov, n);
+	sent = rsock_out_ended(s) ? -EPIPE : octets_send(s, iov, n, urgent);
 	if (sent > 0) {
 		rsock_store(&s->state->tx.octets, s->state->tx.octets + (uint64_t)sent);
 		BASE_POINT(stream_send_counted);
@@ -286,7 +323,18 @@ static void look(struct rsock *s)
 	rsock_pump(s);
 }
 
-ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n)
+/* May it leave now, after input? */
+static bool may_go(const struct rsock *s, bool urgent)
+{
+	return (urgent || rsock_may_data(s)) && !rsock_is_blocked(s);
+}
+
+static bool is_end(ssize_t err)
+{
+	return err < 0 && err != -EAGAIN && err != -ENOMSG && err != -EOPNOTSUPP;
+}
+
+static ssize_t send_any(struct stream *stream, const struct iovec *iov, int n, bool urgent)
 {
 	struct rsock *s = rsock_of(stream);
 	uint64_t before = rsock_edges(s);
@@ -296,23 +344,33 @@ ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n)
 	if (err && err != -EAGAIN)
 		return err == -ENOMSG ? err : ended(s);
 	if (!stream_iov_len(iov, n))
-		return rsock_out_ended(s) ? ended(s) : 0;
+		return rsock_out_ended(s) && !finds_out(s) ? ended(s) : 0;
 	if (rsock_is_foreign(s))
 		return -EXDEV;
 	if (rsock_is_open(s))
 		look(s);
-	sent = send_once(s, iov, n);
+	sent = send_once(s, iov, n, urgent);
 	if (sent == -EAGAIN && rsock_is_open(s)) {
 		/* Credits and room come as input */
 		rsock_pump(s);
-		if (rsock_may_data(s) && !rsock_is_blocked(s))
-			sent = send_once(s, iov, n);
+		if (may_go(s, urgent))
+			sent = send_once(s, iov, n, urgent);
 	}
-	if (sent < 0 && sent != -EAGAIN && sent != -ENOMSG) {
+	if (is_end(sent)) {
 		/* The peer's last words say why, and count more than a reset */
 		rsock_pump(s);
-		sent = ended(s);
+		sent = lose(s) ? (ssize_t)stream_iov_len(iov, n) : ended(s);
 	}
 	rsock_tell(s, before);
 	return sent;
+}
+
+ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n)
+{
+	return send_any(stream, iov, n, false);
+}
+
+ssize_t rsock_urgent_send(struct stream *stream, const struct iovec *iov, int n)
+{
+	return send_any(stream, iov, n, true);
 }

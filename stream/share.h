@@ -30,9 +30,9 @@ struct stream_made {
 	uint32_t credits;
 	uint32_t offered; /* features */
 	uint32_t slots;
-	uint32_t start_rtts;
-	uint32_t pad;
+	uint32_t start_rtts, decide_rtts;
 	uint64_t start_limit;
+	uint64_t decide_limit, decide_max;
 };
 
 /* A client that connects again, plainly; of an IPv4 address the family and what follows. Both */
@@ -43,6 +43,21 @@ struct stream_again {
 	uint32_t phase;
 	uint32_t pad;
 	uint64_t pause, limit; /* ns; base/clock.h */
+};
+
+/* In struct stream_urgent.octet; the low bits are the octet itself */
+enum stream_urgent_bit {
+	STREAM_URGENT_WAITS = 0x100, /* for recv(MSG_OOB) */
+	STREAM_URGENT_TAKEN = 0x200, /* by that; its place still stops reads */
+};
+
+/* The urgent octet that came last, until it is read past, and one that is held */
+struct stream_urgent {
+	uint64_t at;	  /* * rx: where it lies in the ring, as rx.placed counts */
+	uint32_t octet;	  /* * rx: 0: there is none */
+	uint32_t in_line; /* *: the program's SO_OOBINLINE */
+	uint32_t held;	  /* * tx: octets of the hold up to an urgent one, that included; 0: none */
+	uint32_t lost;	  /* *: the connection has ended out of order, and no octet is to be had */
 };
 
 /* Memory of the peer's that it has mapped at @offset; octets 0: none */

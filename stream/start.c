@@ -24,59 +24,6 @@
 /* Messages that credits do not count, and that a peer may send besides (docs/stream-wire.md) */
 #define UNCOUNTED 16
 
-static unsigned int starting; /* atomic */
-
-unsigned int stream_starting(void)
-{
-	return rsock_load(&starting);
-}
-
-uint64_t rsock_wait_deadline(struct stream *stream)
-{
-	return rsock_load(&rsock_of(stream)->state->start_deadline);
-}
-
-uint64_t rsock_start_limit(const struct rsock *s)
-{
-	uint64_t limit = s->start_limit;
-
-	if (limit && rsock_is_apart(s))
-		limit = base_min(limit, s->apart_limit);
-	if (limit && s->start_rtts)
-		limit = base_max(limit, s->start_rtts * base_sock_rtt(stream_fd(&s->base)));
-	return limit;
-}
-
-static void reply_wait(struct rsock *s)
-{
-	uint64_t limit = rsock_start_limit(s);
-
-	if (!s->initiator || !limit)
-		return;
-	rsock_store(&s->state->start_deadline, base_deadline(base_now(), limit));
-	rsock_start_join(s);
-}
-
-void rsock_start_join(struct rsock *s)
-{
-	if (rsock_load(&s->state->start_deadline) == BASE_NEVER)
-		return;
-	if (!__atomic_exchange_n(&s->counted, true, __ATOMIC_ACQ_REL))
-		__atomic_add_fetch(&starting, 1, __ATOMIC_ACQ_REL);
-}
-
-void rsock_start_leave(struct rsock *s)
-{
-	if (__atomic_exchange_n(&s->counted, false, __ATOMIC_ACQ_REL))
-		__atomic_sub_fetch(&starting, 1, __ATOMIC_ACQ_REL);
-}
-
-void rsock_start_over(struct rsock *s)
-{
-	rsock_store(&s->state->start_deadline, BASE_NEVER);
-	rsock_start_leave(s);
-}
-
 #define START_DATA_MAX (RS_CONN_DATA_LEN + STREAM_EXT_MAX)
 
 /* Our private data into @pd: its length */
@@ -133,7 +80,7 @@ static int features_take(struct rsock *s, const struct stream_ext *ext)
 		return -EPROTO;
 	features = ext->features & s->offered;
 	if (!(features & STREAM_FEATURE_INLINE))
-		features &= ~(uint32_t)STREAM_FEATURE_MESSAGES;
+		features &= ~(uint32_t)(STREAM_FEATURE_MESSAGES | STREAM_FEATURE_URGENT);
 	rsock_store(&st->features, features);
 	st->peer.ird = rsock_has(s, STREAM_FEATURE_ONESIDED) ? base_min(ext->ird, RSOCK_DEPTH) : 0;
 	st->peer.ord = ext->ord;
@@ -209,7 +156,7 @@ static void opened(struct rsock *s)
 	rsock_store(&st->may_send, info.may_send);
 	BASE_POINT(stream_start_opening);
 	/* Where writes were taken before, there has been room all the time */
-	room = rsock_holds(s) && rsock_load(&st->tx.hold_end) < STREAM_HOLD;
+	room = rsock_hold_room(s);
 	rsock_store(&st->stage, STREAM_OPEN);
 	if (!room)
 		__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
@@ -308,7 +255,7 @@ static int provider_begin(struct rsock *s)
 	st->ring_stag = ring.stag;
 	st->ring_to = ring.to;
 	rsock_store(&st->stage, STREAM_STARTING);
-	reply_wait(s);
+	rsock_undecided_begin(s);
 	return 0;
 }
 
@@ -353,42 +300,38 @@ static int start_go(struct rsock *s)
 	return judge(s, state);
 }
 
-static void lowat_restore(struct rsock *s)
-{
-	struct stream_state *st = s->state;
-
-	if (st->lowat_was)
-		base_sock_set_lowat(stream_fd(&s->base), (int)st->lowat_was);
-	st->lowat_was = st->lowat_now = 0;
-}
-
 /*
- * A key that has come in part must not make a sleeper spin: the kernel is to wake it for more
- * than that. True: look again, for some of the octets that are there may have come after the
- * last look, and then they would wake nobody.
+ * connect() may say why. A program that accepted, or whose connect() has returned, is told that the
+ * connection was reset
  */
-static bool lowat_raise(struct rsock *s)
-{
-	int unread = base_sock_unread(stream_fd(&s->base));
-	struct stream_state *st = s->state;
-
-	if (s->initiator || unread <= 0 || !(s->state->start_events & POLLIN)) {
-		lowat_restore(s);
-		return false;
-	}
-	if (st->lowat_now == (uint32_t)unread + 1)
-		return false;
-	if (!st->lowat_was)
-		st->lowat_was = (uint32_t)base_sock_lowat(stream_fd(&s->base));
-	st->lowat_now = (uint32_t)unread + 1;
-	base_sock_set_lowat(stream_fd(&s->base), (int)st->lowat_now);
-	return true;
-}
-
-/* connect() may say why; to who accepted, a connection that never came up was reset */
 static uint32_t told_error(const struct rsock *s, int err)
 {
-	return s->initiator ? (uint32_t)-err : ECONNRESET;
+	return s->initiator && !rsock_load(&s->state->hold) ? (uint32_t)-err : ECONNRESET;
+}
+
+/* A responder's peer has ended it in order, and has said nothing: so it is told to the program */
+static bool is_empty(const struct rsock *s, int err)
+{
+	return err == -ENOMSG && !s->initiator && s->only && !s->mem.native &&
+	       base_sock_unread(stream_fd(&s->base)) <= 0;
+}
+
+/* What was closed with nothing to deliver does not connect again, nor reset a silent peer */
+static bool is_closed(const struct rsock *s)
+{
+	return rsock_load(&s->state->ends) & STREAM_CLOSED && !rsock_load(&s->state->tx.hold_end);
+}
+
+/* Nothing was said, and nobody waits for anything: TCP's end is enough */
+static int end_unheard(struct rsock *s)
+{
+	rsock_undecided_end(s);
+	rsock_store(&s->start_error, ECONNRESET);
+	rsock_store(&s->failed, true);
+	base_debug("stream: ended before anything was said");
+	rsock_store(&s->state->stage, STREAM_FAILED);
+	rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
+	return -ECONNRESET;
 }
 
 static int start_failed(struct rsock *s, int err)
@@ -401,7 +344,9 @@ static int start_failed(struct rsock *s, int err)
 	bool anew = probed || (err == -ENOMSG && s->mem.native);
 	uint64_t due = rsock_load(&s->state->start_deadline);
 
-	rsock_start_over(s);
+	if (is_empty(s, err) || (is_closed(s) && !rsock_load(&s->state->heard) && !s->initiator))
+		return end_unheard(s);
+	rsock_undecided_end(s);
 	if (rsock_is_apart(s) && err != -ENOMSG)
 		err = -ENODEV;
 	else if (!probed && err == -EBADMSG)
@@ -410,14 +355,14 @@ static int start_failed(struct rsock *s, int err)
 		err = -EHOSTUNREACH;
 	rsock_store(&s->start_error, plain || probed ? 0 : (uint32_t)-err);
 	if (err == -ENOMSG && s->only) {
-		base_warn("stream: the peer speaks plain TCP, which is refused");
+		base_debug("stream: the peer speaks plain TCP, which is refused");
 		err = -ECONNRESET;
 	}
 	rsock_store(&s->failed, up && !plain);
 	base_debug("stream: start-up ended with %d", err);
 	if (probed && s->probed)
 		s->probed(s->ctx);
-	if (anew && base_once(s->state->again.peer_len))
+	if (anew && base_once(s->state->again.peer_len) && !is_closed(s))
 		return rsock_again_begin(s, probed ? -err : ETIMEDOUT, due);
 	if ((anew || !plain) && !s->state->rejected)
 		s->rnic->carrier->abort(&s->mem, stream_fd(&s->base));
@@ -472,20 +417,6 @@ int rsock_decline(struct stream *stream)
 	return rsock_with_both(s, decline);
 }
 
-/* A plain writer waits for the kernel's room, and each time something happens there may be some */
-static void room_note(struct rsock *s)
-{
-	if (rsock_load(&s->state->late) && base_sock_ready(stream_fd(&s->base), POLLOUT) & POLLOUT)
-		__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
-}
-
-/* The Reply. Whose turn has not come is asked again then, and who connects again as well */
-static bool is_overdue(const struct stream_state *st)
-{
-	return rsock_load(&st->stage) == STREAM_STARTING &&
-	       base_deadline_passed(rsock_load(&st->start_deadline), base_now());
-}
-
 int rsock_start(struct rsock *s)
 {
 	int err;
@@ -504,17 +435,14 @@ int rsock_start(struct rsock *s)
 	}
 	do {
 		err = start_go(s);
-	} while (err == -EAGAIN && lowat_raise(s));
-	if (err == -EAGAIN && is_overdue(s->state))
-		err = -ETIMEDOUT;
-	if (err == -EAGAIN) {
-		room_note(s);
+	} while (err == -EAGAIN && rsock_undecided_again(s));
+	if (err == -EAGAIN)
+		err = rsock_undecided_look(s);
+	if (err == -EAGAIN)
 		return err;
-	}
-	lowat_restore(s);
 	if (err)
 		return start_failed(s, err);
-	rsock_start_over(s);
+	rsock_undecided_end(s);
 	rsock_nudge_begin(s);
 	return 0;
 }

@@ -21,13 +21,12 @@
 #include "stream/share.h"
 
 #define STREAM_MAGIC 0x57415250u
-#define STREAM_VERSION 8
+#define STREAM_VERSION 9
 #define STREAM_NO_MESSAGE (~0ull)
 
 /*
- * The ring that the peer writes to is address space: two halves, granted in turn. By default a
- * half is some segments of the longest kind, so that neither a grant nor a short segment comes
- * with each.
+ * The ring that the peer writes to is address space: two halves, granted in turn. By default a half
+ * is some of the longest segments, so that neither a grant nor a short segment comes with each.
  */
 #define STREAM_HALF (256 * 1024u)
 #define STREAM_RING (2 * STREAM_HALF)
@@ -43,7 +42,7 @@
 #define STREAM_CHUNKS 33
 #define STREAM_NO_CHUNK 0xFF
 
-/* Octets written before the connection is open, where connect() could not wait */
+/* Octets written before the connection is open */
 #define STREAM_HOLD (64 * 1024u)
 
 enum stream_stage {
@@ -64,6 +63,8 @@ enum stream_end {
 	STREAM_CLOSED = 0x10, /* the last descriptor is gone: what arrives is thrown away */
 	STREAM_DRY = 0x20,    /* the transport brings nothing more: FIN or broken */
 	STREAM_SAID = 0x40,   /* our DISCONNECT is due or sent */
+	STREAM_LEFT = 0x80,   /* the peer has ended in good order: DISCONNECT, or FIN */
+	STREAM_LOST = 0x100, /* bytes were written behind that, and dropped: as after TCP's reset */
 };
 
 enum stream_due {
@@ -72,7 +73,7 @@ enum stream_due {
 	STREAM_DUE_DISCONNECT = 0x04,
 	STREAM_DUE_FIN = 0x08,
 	STREAM_DUE_ABORT = 0x10,
-	/* It is in the books; who finds that it is not sent finds why */
+	/* In the books; who finds that it is not sent finds why */
 	STREAM_DUE_GRANTING = 0x20,
 };
 
@@ -167,14 +168,17 @@ struct stream_state {
 	uint32_t late;		       /* * the program spoke TCP before a Request came */
 	uint32_t hold;		       /* * tx: writes are taken before the connection is open */
 	uint32_t rejected;	       /* both: we have sent a Reply that says no */
+	uint32_t heard;		       /* * responder: octets of a Request have been taken in */
 	uint32_t start_events;	       /* * what start-up waits for */
 	uint32_t lowat_was, lowat_now; /* both: the socket's own SO_RCVLOWAT, 0: as it is; ours */
-	uint64_t start_deadline; /* * of the Reply, then of a nudge; BASE_NEVER: none is due */
+	uint64_t start_deadline;  /* * of the peer's frame, then of a nudge; BASE_NEVER: none */
+	uint64_t decide_deadline; /* * until then it is not writable; BASE_NEVER: passed, or none */
 	uint32_t sgl_stag, ring_stag;
 	uint64_t sgl_to, ring_to;
 	uint64_t first_window; /* the peer's */
 	struct stream_peer peer;
 	struct stream_again again;
+	struct stream_urgent urgent;
 	struct stream_tx tx;
 	struct stream_rx rx;
 	struct stream_holder holder[STREAM_HOLDERS];
@@ -183,10 +187,7 @@ struct stream_state {
 };
 _Static_assert(sizeof(struct stream_state) <= 4096, "state has outgrown its page");
 
-/*
- * One mapping, of a file that the socket's cookie names where that can be; what nobody touches
- * takes no memory
- */
+/* One mapping, of a file that the socket's cookie names; what nobody touches takes no memory */
 struct stream_memory {
 	struct stream_state state;
 	uint8_t rest[RNIC_STREAM_REST] __attribute__((aligned(4096)));

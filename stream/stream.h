@@ -21,17 +21,6 @@
 
 struct stream;
 
-enum stream_level {
-	STREAM_READABLE = 0x01, /* octets (SO_RCVLOWAT), an end or an error are there to be read */
-	STREAM_WRITABLE = 0x02,
-	STREAM_RDHUP = 0x04, /* the peer sends no more */
-	STREAM_HUP = 0x08,   /* both directions are over */
-	STREAM_ERROR = 0x10,
-	STREAM_SOME = 0x20,    /* octets, but less than SO_RCVLOWAT: not readable */
-	STREAM_STARTED = 0x40, /* start-up is over, one way or the other */
-	STREAM_BOUND = 0x80,   /* a user message, behind octets or next: reads end there */
-};
-
 struct stream_ops {
 	const char *name;
 	/* A new connection over @fd, which stays the caller's; takes param->native over */
@@ -73,11 +62,18 @@ struct stream_ops {
 	/* Passive side, of a device: 0, a Request with no answer yet is refused; or -EALREADY */
 	int (*decline)(struct stream *s);
 	/*
-	 * Octets taken or given, 0 the end (recv), -EAGAIN, or -errno. MSG_PEEK, MSG_TRUNC of
-	 * @flags
+	 * Octets taken or given, 0 the end (recv), -EAGAIN, or -errno. MSG_PEEK, MSG_TRUNC and
+	 * STREAM_STOP of @flags: with that -ESTALE when the urgent octet is next, else it is
+	 * passed over, or with set_inline() taken like others.
 	 */
 	ssize_t (*send)(struct stream *s, const struct iovec *iov, int n);
 	ssize_t (*recv)(struct stream *s, const struct iovec *iov, int n, int flags);
+	/* As send, and the last octet is urgent, or -EOPNOTSUPP. The one that came: 1, -errno */
+	ssize_t (*urgent_send)(struct stream *s, const struct iovec *iov, int n);
+	int (*urgent_recv)(struct stream *s, uint8_t *octet, int flags);
+	void (*set_inline)(struct stream *s, bool on);
+	/* May one come? Then somebody must call progress for who is to have SIGURG */
+	bool (*urgent_may)(struct stream *s);
 	/* enum stream_level; never blocks, may be out of date when it returns */
 	unsigned int (*levels)(struct stream *s, struct stream_edges *edges);
 	/* What to poll the descriptor for so that one of the levels @wanted may come */
@@ -133,8 +129,11 @@ struct stream_ops {
 	unsigned int (*await)(struct stream *s, uint64_t bell);
 	unsigned int (*sleepers)(struct stream *s, uint64_t *bells, unsigned int max);
 	void (*unheard)(struct stream *s, uint64_t bell);
-	/* Of a probe that came to nothing: octets that were taken meanwhile, and where they are */
-	size_t (*held)(struct stream *s, const void **out);
+	/*
+	 * Of a probe that came to nothing: octets that were taken meanwhile, where they are, and
+	 * how many there are up to an urgent one; 0: none is
+	 */
+	size_t (*held)(struct stream *s, const void **out, size_t *urgent);
 	/* It is another process's, and not to be counted here */
 	void (*disown)(struct stream *s);
 	/* Of what was accepted, or is due, something has not left: somebody must call progress */

@@ -42,6 +42,6 @@ int rsock_turn(struct rsock *s)
 	err = s->may_probe(s->ctx, rsock_start_limit(s), &when);
 	if (err == -EAGAIN && !peer_speaks(s))
 		return wait_until(s, when);
-	rsock_start_over(s);
+	rsock_undecided_end(s);
 	return err == -EAGAIN ? -ENOMSG : err;
 }

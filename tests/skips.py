@@ -23,10 +23,15 @@ MAY = {
         "this host has no /dev/net/tun", "the kernel gives no ring",
         "the kernel's buffers hold too little", "this machine has too little memory",
         "threads cannot be traced here", "this machine has no IPv6",
+        "the kernel has no nftables",
+        "the kernel does not allow bpf(2)",
+        "no 32-bit programs on this processor",
     ),
     "the host's set-up": (
-        "this host has RDMA devices", "/etc/warpsock.conf is there",
+        "this host has RDMA devices", "this host allows too few descriptors",
+        "/etc/warpsock.conf is there",
     ),
+    "the processor": ("the machine has no JIT", "this machine has one processor"),
     "a device, of those that one test is run over": (
         "the device ", "a device ", "what a device does ", "no queue of a device's overflows",
     ),

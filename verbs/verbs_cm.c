@@ -131,7 +131,8 @@ static void on_no_address(struct verbs_conn *c, int err)
 static void on_address(struct verbs_conn *c)
 {
 	if (!is_on_device(c)) {
-		base_info("verbs: the way to the peer is not over %s", verbs_device_name(c->dev));
+		base_info("verbs: the route to the peer does not lead over %s",
+			  verbs_device_name(c->dev));
 		fail(c, -EHOSTUNREACH);
 		return;
 	}

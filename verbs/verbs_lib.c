@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/log.h"
 
@@ -30,6 +31,9 @@ struct verbs_lib verbs_lib;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Lock: what became of it; before, and as long as the host has no device, EAGAIN */
 static int loaded = -EAGAIN;
+/* Lock: a host that had no device is asked again then, for each connect() comes by here */
+#define LOOK_AGAIN BASE_NS_PER_S
+static uint64_t look_next;
 
 /* Where any connect() may ask, and that takes none of the program's memory */
 static bool host_has_device(void)
@@ -103,12 +107,22 @@ static int load(void)
 	return err;
 }
 
+static bool may_look(void)
+{
+	uint64_t now = base_now();
+
+	if (!base_deadline_passed(look_next, now))
+		return false;
+	look_next = base_deadline(now, LOOK_AGAIN);
+	return true;
+}
+
 int verbs_lib_load(void)
 {
 	int err;
 
 	pthread_mutex_lock(&lock);
-	if (loaded == -EAGAIN && host_has_device())
+	if (loaded == -EAGAIN && may_look() && host_has_device())
 		loaded = load();
 	err = loaded == -EAGAIN ? -ENODEV : loaded;
 	pthread_mutex_unlock(&lock);

@@ -18,6 +18,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "apps/warpsock/command.h"
+#include "config/nearest.h"
+
 #define SOCKETS(server, client)                                                    \
 	{                                                                          \
 		[BENCH_DDP] = { server, client }, [BENCH_TCP] = { server, client } \
@@ -41,21 +44,6 @@ static const struct bench_kind kinds[] = {
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
-
-static const char usage[] = "usage: warpsock bench pingpong|stream|rdma-write|rdma-read "
-			    "[OPTION..]\n"
-			    "\n"
-			    "Measures DDP and plain TCP in turns, over loopback.\n"
-			    "  --json         tell it as JSON\n"
-			    "  --size N       octets of a message\n"
-			    "  --count N      messages of a run at most\n"
-			    "  --seconds N    of a run at most (1)\n"
-			    "  --rounds N     runs over each (5)\n"
-			    "  --spin         both ends look for input all the time\n"
-			    "  --block        both ends sleep until there is some; the default\n"
-			    "  --cpus A,B     processors of server and client\n"
-			    "  --no-crc       FPDUs without CRC\n"
-			    "  --report FILE  keep the interposer's report of the runs over DDP\n";
 
 static int bad(const char *what, const char *text)
 {
@@ -110,7 +98,7 @@ static int option_take(struct bench_plan *plan, int c)
 	int err = 0;
 
 	switch (c) {
-	case 'j':
+	case 'J':
 		plan->json = true;
 		return 0;
 	case 's':
@@ -127,61 +115,55 @@ static int option_take(struct bench_plan *plan, int c)
 		err = number("--rounds", optarg, 1, BENCH_ROUNDS, &n);
 		plan->rounds = (unsigned int)n;
 		return err;
-	case 'p':
-	case 'b':
-		plan->spin = c == 'p';
+	case 'S':
+	case 'B':
+		plan->spin = c == 'S';
 		return 0;
-	case 'c':
+	case 'C':
 		return cpus_parse(plan, optarg);
-	case 'x':
+	case 'X':
 		plan->crc = false;
 		return 0;
-	case 'f':
+	case 'F':
 		plan->report = optarg;
 		return 0;
 	default:
-		fputs(usage, stderr);
 		return 125;
 	}
 }
 
+static const char *kind_name(unsigned int i)
+{
+	return i < KINDS ? kinds[i].name : NULL;
+}
+
 static int kind_find(struct bench_plan *plan, const char *name)
 {
+	const char *meant;
+
 	for (size_t i = 0; i < KINDS; i++)
 		if (!strcmp(kinds[i].name, name))
 			plan->kind = &kinds[i];
 	if (plan->kind)
 		return 0;
-	return bad("there is no such measurement", name);
+	meant = config_nearest(name, strlen(name), kind_name);
+	return command_wrong("bench", "there is no measurement \"%s\"%s%s%s", name,
+			     meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
 }
 
 int bench_plan_parse(struct bench_plan *plan, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "size", required_argument, NULL, 's' },
-		{ "count", required_argument, NULL, 'n' },
-		{ "seconds", required_argument, NULL, 't' },
-		{ "rounds", required_argument, NULL, 'r' },
-		{ "spin", no_argument, NULL, 'p' },
-		{ "block", no_argument, NULL, 'b' },
-		{ "cpus", required_argument, NULL, 'c' },
-		{ "no-crc", no_argument, NULL, 'x' },
-		{ "report", required_argument, NULL, 'f' },
-		{ .name = NULL },
-	};
 	int c, err = 0;
 
 	*plan = (struct bench_plan){ .seconds = 1, .rounds = 5, .crc = true };
 	cpus_choose(plan);
-	while (!err && (c = getopt_long(argc, argv, "", options, NULL)) != -1)
+	while (!err && (c = command_next("bench", argc, argv)) != -1)
 		err = option_take(plan, c);
 	if (err)
 		return err;
-	if (optind != argc - 1) {
-		fputs(usage, stderr);
-		return 125;
-	}
+	if (optind != argc - 1)
+		return command_wrong("bench", "which measurement: pingpong, stream, rdma-write or "
+					      "rdma-read?");
 	err = kind_find(plan, argv[optind]);
 	if (!err && !plan->size)
 		plan->size = plan->kind->size;
@@ -270,10 +252,6 @@ int bench_main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "end"))
 		return bench_end_main(argc - 1, argv + 1);
-	if (argc == 2 && !strcmp(argv[1], "--help")) {
-		fputs(usage, stdout);
-		return 0;
-	}
 	err = bench_plan_parse(&plan, argc, argv);
 	return err ? err : measure(&plan, argv);
 }

@@ -66,7 +66,7 @@ static void text(const struct bench_plan *plan, const struct figures *f, double 
 {
 	static const char *const names[] = { "DDP", "TCP" };
 
-	printf("%s, %zu octets, %s, CRC %s, processors %d and %d, %u runs each\n", plan->kind->name,
+	printf("%s, %zu bytes, %s, CRC %s, processors %d and %d, %u runs each\n", plan->kind->name,
 	       plan->size, plan->spin ? "spinning" : "blocking", plan->crc ? "on" : "off",
 	       plan->cpu[BENCH_SERVER], plan->cpu[BENCH_CLIENT], plan->rounds);
 	for (int via = 0; via < BENCH_VIAS; via++)

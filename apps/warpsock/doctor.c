@@ -1,30 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * `warpsock doctor`: who can do RDMA here, and why something cannot.
+ * `warpsock doctor`: what can do RDMA here, and why something cannot.
  *
  * It looks as the user who calls it, and changes nothing.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
-#include <limits.h>
-#include <linux/magic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <warp/rdma.h>
 
+#include "apps/warpsock/command.h"
 #include "apps/warpsock/doctor.h"
 #include "apps/warpsock/launcher.h"
 
 #define TROUBLE 1
-/* Less is used up by the ring and the receives of a few connections */
-#define MEMLOCK_LEAST (8ul << 20)
 
 const char *doctor_root = "";
 unsigned int doctor_troubles;
@@ -130,42 +125,6 @@ static bool is_there(const char *path, int mode)
 	return !access(at, mode);
 }
 
-/* By /proc, which a made-up host has, too: false when it cannot be read; ULONG_MAX: no limit */
-static bool memlock_read(unsigned long *out)
-{
-	char path[DOCTOR_PATH], line[DOCTOR_TEXT];
-	bool found = false;
-	FILE *f;
-
-	doctor_path(path, "/proc/self/limits");
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	*out = ULONG_MAX;
-	while (!found && fgets(line, sizeof(line), f)) {
-		found = !strncmp(line, "Max locked memory", 17);
-		if (found)
-			sscanf(line + 17, "%lu", out);
-	}
-	fclose(f);
-	return found;
-}
-
-static void memlock_put(unsigned int devices)
-{
-	unsigned long limit;
-
-	if (!memlock_read(&limit))
-		return;
-	if (limit == ULONG_MAX)
-		puts("  memory that may be locked: no limit");
-	else
-		printf("  memory that may be locked: %lu KiB\n", limit >> 10);
-	if (devices && limit < MEMLOCK_LEAST)
-		doctor_trouble("registered memory counts against it: ulimit -l, or LimitMEMLOCK= "
-			       "of the service");
-}
-
 /* Only devices need it: without any it is no trouble */
 static void manager_put(unsigned int devices)
 {
@@ -187,71 +146,14 @@ static void manager_put(unsigned int devices)
 	}
 }
 
-static const char *dir_wrong(const char *path)
-{
-	struct statfs fs;
-	struct stat st;
-
-	if (lstat(path, &st))
-		return errno == ENOENT ? NULL : strerror(errno);
-	if (!S_ISDIR(st.st_mode))
-		return "it is no folder";
-	if (st.st_uid != geteuid())
-		return "it is another user's";
-	if (st.st_mode & (S_IRWXG | S_IRWXO))
-		return "others may use it: its mode must be 0700";
-	if (statfs(path, &fs))
-		return strerror(errno);
-	if (fs.f_type != TMPFS_MAGIC && fs.f_type != RAMFS_MAGIC)
-		return "it is on no tmpfs";
-	return NULL;
-}
-
-static void count(const char *name, void *ctx)
-{
-	++*(unsigned int *)ctx;
-}
-
-/* Where streams are kept that several processes share; the first one makes it */
-static void runtime_put(void)
-{
-	static struct config_settings settings;
-	char path[DOCTOR_PATH], below[DOCTOR_PATH];
-	unsigned int streams = 0;
-	const char *wrong, *dir;
-
-	settings_load(&settings, NULL);
-	dir = config_text(&settings, CONFIG_RUNTIME_DIR);
-	if (strcmp(dir, "auto"))
-		snprintf(below, sizeof(below), "%s", dir);
-	else
-		snprintf(below, sizeof(below), "/dev/shm/warpsock-%u", (unsigned int)geteuid());
-	doctor_path(path, "%s", below);
-	wrong = dir_wrong(path);
-	doctor_each(below, count, &streams);
-	printf("  runtime folder: %s, %s", path, access(path, F_OK) ? "not made yet" : "there");
-	if (streams)
-		printf(", connections: %u", streams);
-	putchar('\n');
-	if (wrong)
-		doctor_trouble("%s; connections end with the process that made them", wrong);
-}
-
 int doctor_main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "root", required_argument, NULL, 'r' },
-		{ .name = NULL },
-	};
 	unsigned int devices;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) == 'r')
+	while (command_next("doctor", argc, argv) != -1)
 		doctor_root = optarg;
-	if (c != -1 || optind != argc) {
-		fputs(launcher_usage, stderr);
-		return LAUNCHER_FAILED;
-	}
+	if (argc > optind + 1)
+		return command_wrong("doctor", "one program, not %d", argc - optind);
 	providers_put();
 	puts("RDMA devices");
 	devices = doctor_devices();
@@ -259,7 +161,9 @@ int doctor_main(int argc, char **argv)
 		puts("  none: the software provider does not need any");
 	puts("host");
 	manager_put(devices);
-	memlock_put(devices);
-	runtime_put();
+	doctor_limits(devices);
+	doctor_runtime();
+	if (argc > optind)
+		doctor_program(argv[optind]);
 	return doctor_troubles ? TROUBLE : 0;
 }

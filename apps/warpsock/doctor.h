@@ -27,4 +27,9 @@ unsigned int doctor_each(const char *folder, void (*each)(const char *name, void
 /* doctor_device.c: how many RDMA devices there are */
 unsigned int doctor_devices(void);
 
+/* doctor_host.c */
+void doctor_limits(unsigned int devices);
+void doctor_runtime(void);
+void doctor_program(const char *name);
+
 #endif

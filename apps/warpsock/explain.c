@@ -5,10 +5,14 @@
 #include <getopt.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "apps/warpsock/command.h"
 #include "apps/warpsock/launcher.h"
 #include "config/endpoint.h"
+#include "config/nearest.h"
 #include "config/reason.h"
 
 /* --- codes --- */
@@ -27,27 +31,75 @@ static void code_put(const struct config_reason_row *r)
 		printf("    %s\n", r->advice);
 }
 
-/* All of them without a name. How many were found. */
-static unsigned int codes_put(const char *name)
+static void all_put(void)
 {
 	const struct config_reason_row *r;
-	unsigned int found = 0;
+
+	for (unsigned int i = 0; (r = config_reason_at(i)); i++)
+		code_put(r);
+}
+
+static const char *code_name(unsigned int i)
+{
+	const struct config_reason_row *r = config_reason_at(i);
+
+	return r ? r->name : NULL;
+}
+
+/* By its name, in any case, or its number */
+static bool by_code(const char *word)
+{
+	const struct config_reason_row *r;
+	char *end;
+	unsigned long number = strtoul(word, &end, 10);
+	bool is_number = word[0] >= '0' && word[0] <= '9' && !*end;
 
 	for (unsigned int i = 0; (r = config_reason_at(i)); i++) {
-		if (name && strcmp(r->name, name))
+		if (is_number ? r->number != number : strcasecmp(r->name, word) != 0)
 			continue;
 		code_put(r);
-		found++;
+		return true;
+	}
+	return false;
+}
+
+/* An errno that a connection in mode on fails with, by its name or its number */
+static bool by_errno(const char *word)
+{
+	enum config_reason reason;
+	bool found = false;
+	int error;
+
+	for (unsigned int i = 0; (error = config_reason_error_at(i, &reason)); i++) {
+		char number[16];
+
+		snprintf(number, sizeof(number), "%d", error);
+		if (strcasecmp(strerrorname_np(error), word) && strcmp(number, word))
+			continue;
+		if (found)
+			puts("or");
+		else
+			printf("%s (errno %d) of a connection in mode on: %s\n",
+			       strerrorname_np(error), error, strerrordesc_np(error));
+		by_code(config_reason_name(reason));
+		found = true;
 	}
 	return found;
 }
 
-static int code_explain(const char *name)
+static int code_explain(const char *word)
 {
-	if (codes_put(name))
+	const char *meant;
+	bool code = by_code(word);
+
+	if (by_errno(word) || code)
 		return 0;
-	fprintf(stderr, "warpsock: no reason code is called \"%s\"; warpsock explain lists them\n",
-		name);
+	meant = config_nearest(word, strlen(word), code_name);
+	fprintf(stderr, "warpsock: no reason code is called \"%s\"; ", word);
+	if (meant)
+		fprintf(stderr, "did you mean %s?\n", meant);
+	else
+		fputs("warpsock explain lists them\n", stderr);
 	return 1;
 }
 
@@ -87,20 +139,38 @@ static socklen_t address_parse(const char *text, struct sockaddr_storage *out)
 	return sizeof(*six);
 }
 
-static void source_put(const struct config_rule *r, const struct rules_args *args)
+/* A client in mode auto: whose word it needs before it sends a Request */
+static const char *asked(const struct config_rule *r)
 {
-	struct config_sources sources;
+	static const char *const words[] = {
+		[CONFIG_ASK_NEAR] = "DDP where the peer speaks it, else TCP; the rule names no "
+				    "address, so the "
+				    "peer's host is asked beside the connection if it is near "
+				    "(warpsock.conf(5)) "
+				    "and has neither a listener under warpsock that this host "
+				    "knows nor spoken "
+				    "DDP before",
+		[CONFIG_ASK_ALWAYS] = "DDP where the peer speaks it, else TCP; the peer's host is "
+				      "asked beside the connection, wherever it is",
+		[CONFIG_ASK_NEVER] = "DDP where the peer speaks it, else TCP; the rule names no "
+				     "address, so the "
+				     "peer is sent a Request only if it is a listener under "
+				     "warpsock on this "
+				     "host or has spoken DDP before",
+	};
 
-	config_sources_init(&sources);
-	if (r->source == CONFIG_FROM_FILE)
-		printf("    from %s, line %u\n", sources.file ? sources.file : CONFIG_FILE_DEFAULT,
-		       r->line);
-	else if (r->source == CONFIG_FROM_ENVIRONMENT)
-		printf("    from WARPSOCK_USE, line %u\n", r->line);
-	else if (r->line > args->uses)
-		puts("    from --all");
-	else
-		printf("    from --use, number %u\n", r->line);
+	if (config_rule_names_peer(r) && r->ask != CONFIG_ASK_ALWAYS)
+		return "DDP where the peer speaks it, else TCP; the rule names the address, so the "
+		       "peer is sent a Request at once";
+	return words[r->ask];
+}
+
+static const char *server_meaning(const struct config_rule *r)
+{
+	if (r->ask == CONFIG_ASK_NEVER)
+		return "DDP where the peer asks for it, else TCP; other hosts that ask for a "
+		       "listener are not told of it";
+	return "DDP where the peer asks for it, else TCP";
 }
 
 static const char *meaning(const struct config_rule *r, enum config_role role)
@@ -110,15 +180,8 @@ static const char *meaning(const struct config_rule *r, enum config_role role)
 	if (r->transport == CONFIG_USE_DDP)
 		return "only DDP: a connection to a peer that does not speak it fails";
 	if (role == CONFIG_SERVER)
-		return "DDP where the peer asks for it, else TCP";
-	return config_rule_names_peer(r) ? "DDP where the peer speaks it, else TCP; the rule names "
-					   "the address, so the "
-					   "peer is asked"
-					 : "DDP where the peer speaks it, else TCP; the rule names "
-					   "no address, so the "
-					   "peer is asked only if it is a listener under warpsock "
-					   "on this host or has "
-					   "spoken DDP before";
+		return server_meaning(r);
+	return asked(r);
 }
 
 static int socket_explain(const struct rules_args *args, char **words)
@@ -128,40 +191,33 @@ static int socket_explain(const struct rules_args *args, char **words)
 	socklen_t len = address_parse(words[2], &addr);
 	const struct config_rule *r = config_rule_find(rules_load(args), role, words[1],
 						       (const struct sockaddr *)&addr, len);
-	char text[CONFIG_RULE_TEXT_MAX];
+	char text[CONFIG_RULE_TEXT_MAX], source[PATH_MAX + 32];
 
 	if (!r) {
 		puts("no rule matches: plain TCP");
-		codes_put("RULE_NONE");
+		by_code("RULE_NONE");
 		return 0;
 	}
 	puts(config_rule_format(r, text, sizeof(text)));
-	source_put(r, args);
+	printf("    from %s\n", rules_source(r, args, source, sizeof(source)));
 	printf("    %s\n", meaning(r, role));
 	return 0;
 }
 
 int explain_main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "use", required_argument, NULL, 'u' },
-		{ "all", no_argument, NULL, 'a' },
-		{ "mode", required_argument, NULL, 'm' },
-		{ .name = NULL },
-	};
 	struct rules_args args;
 	int c;
 
 	rules_args_init(&args, argc);
-	while ((c = getopt_long(argc, argv, "+", options, NULL)) != -1)
-		if (!rules_args_take(&args, c, optarg))
-			break;
-	if (c == -1 && argc - optind == 3)
+	while ((c = command_next("explain", argc, argv)) != -1)
+		rules_args_take(&args, c, optarg);
+	if (argc - optind == 3)
 		return socket_explain(&args, argv + optind);
-	if (c == -1 && argc - optind == 1)
+	if (argc - optind == 1)
 		return code_explain(argv[optind]);
-	if (c == -1 && argc == optind)
-		return !codes_put(NULL);
-	fputs(launcher_usage, stderr);
-	return LAUNCHER_FAILED;
+	if (argc != optind)
+		return command_wrong("explain", "a role, a program and an address, or one code");
+	all_put();
+	return 0;
 }

@@ -2,36 +2,15 @@
 /*
  * warpsock: the launcher and what tells a user about it.
  */
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/bench/bench.h"
+#include "apps/warpsock/command.h"
 #include "apps/warpsock/launcher.h"
-
-const char launcher_usage[] =
-	"usage: warpsock run [OPTION..] [--] COMMAND [ARG..]\n"
-	"       warpsock explain [--use RULE].. [--all] [--mode on|auto] client|server PROGRAM "
-	"ADDRESS:PORT\n"
-	"       warpsock explain [CODE]\n"
-	"       warpsock options [--profile NAME]\n"
-	"       warpsock doctor\n"
-	"       warpsock bench KIND [OPTION..]\n"
-	"       warpsock --version | --help\n"
-	"\n"
-	"run starts COMMAND with its TCP sockets over iWARP, as rules say: those of the command\n"
-	"line, then WARPSOCK_USE, then /etc/warpsock.conf or WARPSOCK_CONFIG.\n"
-	"  --use RULE       ddp|auto|tcp client|server|* PROGRAM ADDRESS[/LEN]:PORT[-PORT]\n"
-	"  --all            a rule for every TCP socket, behind those\n"
-	"  --mode MODE      what --all says. on: only DDP, else a connection fails; auto: DDP\n"
-	"                   where the peer speaks it\n"
-	"  --profile NAME   a set of options: latency, throughput, safe\n"
-	"  --provider NAME  who does RDMA\n"
-	"  --report FILE    at exit, write there what was done, as JSON\n"
-	"explain tells which rule decides about a socket, or what a reason code means.\n"
-	"options shows every option with its value and where it comes from.\n"
-	"doctor tells which RDMA devices there are, and why one cannot be used.\n";
+#include "config/nearest.h"
 
 void launcher_die(const char *fmt, ...)
 {
@@ -42,35 +21,80 @@ void launcher_die(const char *fmt, ...)
 	vfprintf(stderr, fmt, args);
 	va_end(args);
 	fputc('\n', stderr);
-	exit(LAUNCHER_FAILED);
+	exit(COMMAND_FAILED);
 }
 
-static int version_main(int argc, char **argv)
+int help_main(int argc, char **argv)
 {
-	puts("warpsock " WARPSOCK_VERSION);
+	const struct command *c = NULL;
+
+	if (command_next("help", argc, argv) == 'J') {
+		command_json();
+		return 0;
+	}
+	if (argc > optind + 1)
+		return command_wrong("help", "one command, not %d", argc - optind);
+	if (argc > optind) {
+		c = command_find(argv[optind]);
+		if (!c)
+			return command_unknown(argv[optind]);
+	}
+	command_help(c);
 	return 0;
 }
 
-static int help_main(int argc, char **argv)
+/* 0: it is none; else what is to be done: 'h'elp or 'v'ersion, '?' of one that there is not */
+static int option_of(const char *word)
 {
-	fputs(launcher_usage, stdout);
+	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
+		return 'h';
+	if (!strcmp(word, "--version"))
+		return 'v';
+	return word[0] == '-' ? '?' : 0;
+}
+
+static const char *option_name(unsigned int i)
+{
+	static const char *const names[] = { "help", "version", NULL };
+
+	return names[i];
+}
+
+static int option_unknown(const char *word)
+{
+	size_t dashes = strspn(word, "-");
+	const char *meant = config_nearest(word + dashes, strlen(word + dashes), option_name);
+
+	fprintf(stderr, "warpsock: there is no option %s%s%s%s\nSee: warpsock help\n", word,
+		meant ? "; did you mean --" : "", meant ? meant : "", meant ? "?" : "");
+	return COMMAND_FAILED;
+}
+
+/* What follows --help may be a command; nothing follows --version */
+static int option_do(int option, int argc, char **argv)
+{
+	if (option == '?')
+		return option_unknown(argv[0]);
+	if (option == 'h')
+		return help_main(argc, argv);
+	if (argc > 1)
+		launcher_die("--version has no argument, and got \"%s\"", argv[1]);
+	puts("warpsock " WARPSOCK_VERSION);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		int (*main)(int argc, char **argv);
-	} commands[] = {
-		{ "run", run_main },	 { "options", options_main }, { "explain", explain_main },
-		{ "bench", bench_main }, { "doctor", doctor_main },   { "--version", version_main },
-		{ "--help", help_main },
-	};
+	const struct command *c;
+	int option;
 
-	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (!strcmp(argv[1], commands[i].name))
-			return commands[i].main(argc - 1, argv + 1);
-	fputs(launcher_usage, stderr);
-	return LAUNCHER_FAILED;
+	if (argc < 2) {
+		fputs("warpsock: which command?\nSee: warpsock help\n", stderr);
+		return COMMAND_FAILED;
+	}
+	option = option_of(argv[1]);
+	if (option)
+		return option_do(option, argc - 1, argv + 1);
+	c = command_find(argv[1]);
+	return c ? c->main(argc - 1, argv + 1) : command_unknown(argv[1]);
 }

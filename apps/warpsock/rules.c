@@ -4,7 +4,9 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "apps/warpsock/command.h"
 #include "apps/warpsock/launcher.h"
 
 void rules_args_init(struct rules_args *args, int argc)
@@ -26,12 +28,19 @@ bool rules_args_take(struct rules_args *args, int c, const char *value)
 		return true;
 	case 'm':
 		args->moded = true;
-		if (config_mode_parse(value, &args->mode))
-			launcher_die("--mode: expected on or auto, got \"%s\"", value);
+		args->spins = !strcmp(value, "spin");
+		args->mode = CONFIG_USE_TCP;
+		if (!args->spins && config_mode_parse(value, &args->mode))
+			launcher_die("--mode: expected on, auto or spin, got \"%s\"", value);
 		return true;
 	default:
 		return false;
 	}
+}
+
+static void mistake_tell(const struct config_error *mistake)
+{
+	fprintf(stderr, "warpsock: %s\n", mistake->text);
 }
 
 const struct config_rules *rules_load(const struct rules_args *args)
@@ -41,13 +50,34 @@ const struct config_rules *rules_load(const struct rules_args *args)
 	struct config_error err;
 
 	if (args->moded && !args->all)
-		fputs("warpsock: --mode says what --all means, and there is no --all\n", stderr);
+		launcher_die("--mode sets what --all does, and there is no --all");
 	config_sources_init(&sources);
 	sources.use = args->use;
 	sources.uses = args->uses;
 	sources.all = args->all;
 	sources.all_transport = args->mode;
+	sources.mistake = mistake_tell;
 	if (config_rules_load(&rules, &sources, &err))
-		launcher_die("%s", err.text);
+		exit(COMMAND_FAILED);
 	return &rules;
+}
+
+const char *rules_source(const struct config_rule *r, const struct rules_args *args, char *out,
+			 size_t size)
+{
+	struct config_sources sources;
+
+	config_sources_init(&sources);
+	if (r->source == CONFIG_FROM_FILE)
+		snprintf(out, size, "%s, line %u",
+			 sources.file ? sources.file : CONFIG_FILE_DEFAULT, r->line);
+	else if (r->source == CONFIG_FROM_ENVIRONMENT)
+		snprintf(out, size, "WARPSOCK_USE, line %u", r->line);
+	else if (args->inherited)
+		snprintf(out, size, "the command line, number %u", r->line);
+	else if (r->line > args->uses)
+		snprintf(out, size, "--all");
+	else
+		snprintf(out, size, "--use, number %u", r->line);
+	return out;
 }

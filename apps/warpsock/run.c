@@ -1,41 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * `warpsock run`: puts the interposer, the rules and the options into the environment and becomes
- * COMMAND. Whatever is wrong with any of them is told before, and then nothing is started.
+ * COMMAND, or its parent where something is to be printed behind it. Whatever is wrong with any of
+ * them is told before, and then nothing is started.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "apps/warpsock/command.h"
 #include "apps/warpsock/launcher.h"
-
-#define PRELOAD "libwarpsock-preload.so"
 
 struct plan {
 	struct rules_args rules;
 	const char *profile, *provider, *report;
+	bool verbose;
+	char counts[PATH_MAX]; /* the file of the command's report; empty: none */
+	char shared[PATH_MAX]; /* what its processes share; empty: none */
+	bool kept;	       /* the user asked for it, and by that name */
 };
-
-static void environment_put(const char *name, const char *value)
-{
-	if (setenv(name, value, 1))
-		launcher_die("%s: %s", name, strerror(errno));
-}
-
-static void option_put(enum config_option_id id, const char *value)
-{
-	static struct config_settings scratch;
-	struct config_error err;
-
-	if (config_settings_set(&scratch, id, value, CONFIG_ENVIRONMENT, &err))
-		launcher_die("%s", err.text);
-	environment_put(config_option_get(id)->name, value);
-}
 
 /* What the user has set goes before it */
 static void profile_put(const char *name)
@@ -44,132 +30,126 @@ static void profile_put(const char *name)
 
 	for (const struct config_profile_value *v = p ? p->values : NULL; v && v->value; v++)
 		if (!getenv(config_option_get(v->id)->name))
-			option_put(v->id, v->value);
+			environment_option(v->id, v->value);
 }
 
-static void rules_put(const struct config_rules *rules)
+/* More than that the user may have asked for by the variable */
+static void verbose_put(struct config_settings *settings)
 {
-	static char text[CONFIG_RULES_TEXT_MAX];
+	char level[8];
 
-	if (config_rules_encode(rules, text, sizeof(text)))
-		launcher_die("the rules are too many");
-	environment_put(config_option_get(CONFIG_RULES)->name, text);
-}
-
-/* Nothing stands there, and something can */
-static void report_try(const char *path)
-{
-	int fd;
-
-	if (unlink(path) && errno != ENOENT)
-		launcher_die("%s: %s", path, strerror(errno));
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	if (fd < 0)
-		launcher_die("%s: %s", path, strerror(errno));
-	close(fd);
-	unlink(path);
-}
-
-/* The program may change its directory before it ends */
-static void report_put(const char *file)
-{
-	char path[PATH_MAX], here[PATH_MAX];
-
-	if (file[0] == '/') {
-		snprintf(path, sizeof(path), "%s", file);
-	} else {
-		if (!getcwd(here, sizeof(here)))
-			launcher_die("the working directory: %s", strerror(errno));
-		if (snprintf(path, sizeof(path), "%s/%s", here, file) >= (int)sizeof(path))
-			launcher_die("%s: %s", file, strerror(ENAMETOOLONG));
-	}
-	report_try(path);
-	option_put(CONFIG_REPORT, path);
-}
-
-/* Beside the launcher, in the build tree or installed */
-static void preload_find(char *path, size_t room)
-{
-	static const char *const places[] = { "%s/" PRELOAD, "%s/../preload/" PRELOAD,
-					      "%s/../lib/warpsock/" PRELOAD,
-					      "%s/../" WARPSOCK_LIBDIR "/warpsock/" PRELOAD };
-	char exe[PATH_MAX], real[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-
-	if (n < 0)
-		launcher_die("/proc/self/exe: %s", strerror(errno));
-	exe[n] = '\0';
-	*strrchr(exe, '/') = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(path, room, places[i], exe);
-		if (realpath(path, real) && !access(real, R_OK)) {
-			snprintf(path, room, "%s", real);
-			return;
-		}
-	}
-	launcher_die(PRELOAD " is not where it should be, beside %s", exe);
-}
-
-static void preload_put(void)
-{
-	const char *before = getenv("LD_PRELOAD");
-	char path[PATH_MAX], *all;
-
-	preload_find(path, sizeof(path));
-	if (asprintf(&all, "%s%s%s", path, before ? ":" : "", before ? before : "") < 0)
-		launcher_die("%s", strerror(errno));
-	environment_put("LD_PRELOAD", all);
-	free(all);
+	config_settings_format(settings, CONFIG_LOG, level, sizeof(level));
+	if (strcmp(level, "debug"))
+		environment_option(CONFIG_LOG, "info");
 }
 
 static void plan_parse(struct plan *plan, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "use", required_argument, NULL, 'u' },
-		{ "all", no_argument, NULL, 'a' },
-		{ "mode", required_argument, NULL, 'm' },
-		{ "profile", required_argument, NULL, 'p' },
-		{ "provider", required_argument, NULL, 'o' },
-		{ "report", required_argument, NULL, 'r' },
-		{ .name = NULL },
-	};
 	int c;
 
 	rules_args_init(&plan->rules, argc);
-	while ((c = getopt_long(argc, argv, "+", options, NULL)) != -1) {
-		if (optarg && !strcmp(optarg, "--"))
-			launcher_die("run: what stands before -- needs a value");
-		if (c == 'p') {
+	while ((c = command_next("run", argc, argv)) != -1) {
+		if (c == 'P')
 			plan->profile = optarg;
-		} else if (c == 'o') {
+		else if (c == 'O')
 			plan->provider = optarg;
-		} else if (c == 'r') {
+		else if (c == 'r')
 			plan->report = optarg;
-		} else if (!rules_args_take(&plan->rules, c, optarg)) {
-			fputs(launcher_usage, stderr);
-			exit(LAUNCHER_FAILED);
-		}
+		else if (c == 'v')
+			plan->verbose = true;
+		else
+			rules_args_take(&plan->rules, c, optarg);
 	}
 	if (optind == argc)
-		launcher_die("run: which command?");
+		exit(command_wrong("run", "which command?"));
+}
+
+static bool prints(const struct plan *plan)
+{
+	return plan->verbose || (plan->report && !strcmp(plan->report, "-"));
+}
+
+/*
+ * The variable may name a file already, which is like --report, but begins with what it has. The
+ * file that we read at the end ourselves is as if it were asked for, too: the command's process
+ * leaves it to us
+ */
+static void counts_put(struct plan *plan, const char *named)
+{
+	char command[PATH_MAX + 16];
+
+	plan->kept = named[0] || (plan->report && strcmp(plan->report, "-"));
+	counts_private(plan->shared);
+	if (plan->report && strcmp(plan->report, "-"))
+		counts_report(plan->report, plan->counts);
+	else if (named[0])
+		counts_named(named, plan->counts);
+	else
+		snprintf(plan->counts, sizeof(plan->counts), "%s", plan->shared);
+	if (plan->kept || prints(plan))
+		environment_option(CONFIG_REPORT, plan->counts);
+	snprintf(command, sizeof(command), "%d:%s", getpid(), plan->shared);
+	environment_option(CONFIG_COMMAND, command);
+}
+
+/*
+ * The command itself is a program that could not be interposed. If we do not wait for it, nobody
+ * would remove what its processes share
+ */
+static void plain_count(const struct plan *plan)
+{
+	static const struct config_report one = { .n[CONFIG_REPORT_NOT_INTERPOSED] = 1 };
+	struct config_report all;
+
+	counts_add(plan->counts, &one, &all);
+	if (prints(plan))
+		return;
+	unlink(plan->shared);
+	environment_option(CONFIG_COMMAND, "");
+}
+
+static int start(const struct plan *plan, char **argv)
+{
+	bool json = plan->report && !strcmp(plan->report, "-");
+	int err;
+
+	if (prints(plan))
+		return watch_command(argv, &(struct watch){ plan->counts, plan->shared,
+							    plan->verbose, json });
+	execvp(argv[0], argv);
+	err = errno;
+	fprintf(stderr, "warpsock: %s: %s\n", argv[0], strerror(err));
+	unlink(plan->shared);
+	return err == ENOENT ? 127 : 126;
 }
 
 int run_main(int argc, char **argv)
 {
 	static struct config_settings settings;
-	struct plan plan = { .profile = NULL };
+	static struct plan plan;
+	const struct config_rules *rules;
+	enum target target;
 
 	plan_parse(&plan, argc, argv);
 	if (plan.provider)
-		option_put(CONFIG_PROVIDER, plan.provider);
+		environment_option(CONFIG_PROVIDER, plan.provider);
 	settings_load(&settings, plan.profile);
-	rules_put(rules_load(&plan.rules));
+	rules = rules_load(&plan.rules);
+	if (!rules->count)
+		fputs("warpsock: there is no rule, so every socket stays on TCP: give --all or "
+		      "--use, or write /etc/warpsock.conf\n",
+		      stderr);
+	environment_rules(rules);
+	if (plan.rules.spins)
+		environment_option(CONFIG_TCP_SPIN, "on");
 	profile_put(plan.profile);
-	target_check(argv[optind]);
-	if (plan.report)
-		report_put(plan.report);
-	preload_put();
-	execvp(argv[optind], argv + optind);
-	fprintf(stderr, "warpsock: %s: %s\n", argv[optind], strerror(errno));
-	return errno == ENOENT ? 127 : 126;
+	if (plan.verbose)
+		verbose_put(&settings);
+	target = target_check(argv[optind], rules);
+	if (target != TARGET_PLAIN_UNLOADED)
+		environment_preload();
+	counts_put(&plan, config_text(&settings, CONFIG_REPORT));
+	if (target != TARGET_INTERPOSED)
+		plain_count(&plan);
+	return start(&plan, argv + optind);
 }

@@ -9,22 +9,33 @@
 
 #include <warp/rdma.h>
 
+#include "apps/warpsock/command.h"
 #include "apps/warpsock/launcher.h"
+#include "config/nearest.h"
 
 static void complain(void *ctx, bool bad, const struct config_error *what)
 {
 	fprintf(stderr, "warpsock: %s\n", what->text);
 }
 
+static const char *profile_name(unsigned int i)
+{
+	const struct config_profile *p = config_profile_at(i);
+
+	return p ? p->name : NULL;
+}
+
 __attribute__((noreturn)) static void no_profile(const char *name)
 {
+	const char *meant = config_nearest(name, strlen(name), profile_name);
 	const struct config_profile *p;
 	char names[256] = "";
 
 	for (unsigned int i = 0; (p = config_profile_at(i)); i++)
 		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
 			 i ? ", " : "", p->name);
-	launcher_die("--profile: expected one of %s, got \"%s\"", names, name);
+	launcher_die("--profile: expected one of %s, got \"%s\"%s%s%s", names, name,
+		     meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
 }
 
 /* With or without a device's name behind a colon */
@@ -63,6 +74,6 @@ void settings_load(struct config_settings *settings, const char *profile)
 	if (p)
 		config_profile_apply(settings, p);
 	if (config_settings_read(settings, environ, complain, NULL))
-		exit(LAUNCHER_FAILED);
+		exit(COMMAND_FAILED);
 	provider_check(config_text(settings, CONFIG_PROVIDER));
 }

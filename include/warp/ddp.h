@@ -56,6 +56,7 @@ enum ddp_feature {
 	DDP_FEATURE_INLINE = 0x04,
 	DDP_FEATURE_MESSAGES = 0x08, /* DDP_CMSG_SEND */
 	DDP_FEATURE_ONESIDED = 0x10, /* DDP_REG_MR, DDP_CMSG_WRITE, _READ, _ATOMIC */
+	DDP_FEATURE_URGENT = 0x20,   /* MSG_OOB */
 };
 
 /* A Terminate's fields (RFC 5040 section 4.8) */

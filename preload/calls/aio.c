@@ -357,7 +357,7 @@ static int wanted_sleep(const struct wanted *w, int bell, uint64_t deadline)
 
 		if (base_deadline_passed(deadline, base_now()))
 			return -EAGAIN;
-		err = nap_sleep(&p, 1, base_min(deadline, again), NULL);
+		err = nap_sleep(&p, 1, base_min(deadline, again), NULL, NULL);
 		if (err < 0)
 			return err;
 		if (err)

@@ -4,10 +4,12 @@
  *
  * Rules, or the program's own DDP_MODE, say whether a Request goes out. Then connect() waits for
  * the Reply where the program waits for TCP; where it does not, start-up is part of the connection
- * that is under way. A client that only tries, in AUTO, falls back (preload/sock/fallback.c). A
- * listener of the same process cannot answer while this thread waits for it: there connect()
- * returns, and writes are held until the answer comes. Who that comes from may be another process
- * all the same, one without DDP.
+ * that is under way. In mode on it does not wait for long: TCP's connect() needs the peer's kernel
+ * alone, and the peer's program may be busy. The connection is undecided then, and writes are held
+ * until the Reply comes (stream/undecided.c). A client that only tries, in AUTO, falls back
+ * (preload/sock/fallback.c). A listener of the same process cannot answer while this thread waits
+ * for it: there connect() returns at once. The Reply may come from another process all the same,
+ * one without DDP.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -21,6 +23,7 @@
 #include "llp/mapper.h"
 #include "preload/guard/barred.h"
 #include "preload/guard/nap.h"
+#include "preload/rules/ask.h"
 #include "preload/rules/choose.h"
 #include "preload/rules/host.h"
 #include "preload/rules/plain.h"
@@ -67,8 +70,9 @@ static long tcp_wait(struct sock *s, int fd, const struct sockaddr *addr, sockle
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	uint64_t deadline = patience(s, fd);
-	int n = deadline == BASE_NEVER ? nap_sleep(&p, 1, deadline, NULL)
-				       : nap_sleep_final(&p, 1, deadline, NULL);
+	struct spin_place *place = spin_of_connects();
+	int n = deadline == BASE_NEVER ? nap_sleep(&p, 1, deadline, NULL, place)
+				       : nap_sleep_final(&p, 1, deadline, NULL, place);
 	long r;
 
 	if (n == -EINTR)
@@ -85,9 +89,10 @@ static long tcp_wait(struct sock *s, int fd, const struct sockaddr *addr, sockle
 /* A call that waited in vain says what it found at first */
 static long tcp_connect(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
-	long first = base_sock_connect(fd, addr, len), r;
+	bool nonblock;
+	long first = base_sock_connect_flagged(fd, addr, len, &nonblock), r;
 
-	if ((first != -EINPROGRESS && first != -EALREADY) || base_sock_is_nonblock(fd))
+	if ((first != -EINPROGRESS && first != -EALREADY) || nonblock)
 		return first;
 	r = tcp_wait(s, fd, addr, len);
 	return r == -EINPROGRESS ? first : r;
@@ -108,17 +113,30 @@ static long start_failed(struct sock *s)
 /* It may begin anew meanwhile, when a device has come to nothing */
 static int levels_wait(struct sock *s, uint64_t deadline)
 {
+	struct spin_place *place = spin_of_connects(), *own = &s->places[1], none = { 0 };
 	bool device;
 	int err;
 
+	/* What the thread's last connections say counts: of this one nothing is known */
+	if (place)
+		spin_place_take(own, place);
 	do {
 		device = sock_on_device(s);
 		err = wait_levels(s, STREAM_WRITABLE, deadline);
 	} while (!err && device && sock_role(s) == SOCK_STREAM_ON && !sock_on_device(s));
+	if (place)
+		spin_place_take(place, own);
+	spin_place_take(own, &none);
 	return err;
 }
 
-/* Waits for the Reply, which has a time limit of its own, as long as connect() may wait */
+/* Start-up goes on, and TCP's connect() would have returned */
+static bool is_undecided(const struct sock *s)
+{
+	return s->stream->ops->levels(s->stream, NULL) & STREAM_WRITABLE;
+}
+
+/* Waits for the Reply, or for the time without one, as long as connect() may wait */
 static long start_wait(struct sock *s, int fd)
 {
 	uint64_t deadline = patience(s, fd);
@@ -133,9 +151,9 @@ static long start_wait(struct sock *s, int fd)
 	state = sock_progress(s);
 	if (state == -ENOMSG)
 		return tcp_wait(s, fd, (const struct sockaddr *)&s->peer, s->peer_len);
-	if (state == -EAGAIN)
+	if (state == -EAGAIN && !is_undecided(s))
 		return -EINPROGRESS;
-	if (state)
+	if (state && state != -EAGAIN)
 		return start_failed(s);
 	s->told = true;
 	return 0;
@@ -173,32 +191,55 @@ static long connected(struct sock *s, int fd, long tcp, bool here, bool wait)
 	return tcp ? tcp : -EINPROGRESS;
 }
 
+/* No reason is known: the peer's host is asked beside the connection, if it may be */
+static enum config_reason ask_refused(struct sock *s, const struct sockaddr *addr, socklen_t len,
+				      enum config_rule_ask how)
+{
+	switch (ask_begin(addr, len, how)) {
+	case ASK_KNOWN_ASKED:
+	case ASK_KNOWN_YES:
+		/* A Request goes behind a yes only */
+		s->asked = s->sure = true;
+		return CONFIG_REASON_NONE;
+	case ASK_KNOWN_NO:
+		return CONFIG_REASON_ASK_NO;
+	case ASK_KNOWN_SILENT:
+		return CONFIG_REASON_ASK_SILENT;
+	default:
+		return CONFIG_REASON_PEER_UNKNOWN;
+	}
+}
+
 /*
  * In AUTO a Request goes only where there is reason to expect an answer: plain servers take it for
  * input, and do all kinds of things.
  */
-static enum config_reason probe_refused(const struct sockaddr *addr, socklen_t len, bool reason)
+static enum config_reason probe_refused(struct sock *s, const struct sockaddr *addr, socklen_t len,
+					const struct choice *choice, bool here)
 {
 	enum probe_answer known = probe_known(addr, len, base_now());
 
 	if (known == PROBE_PLAIN)
 		return CONFIG_REASON_PEER_KNOWN_PLAIN;
-	if (reason || known == PROBE_DDP || host_listens(addr, len))
+	s->sure = host_listens(addr, len);
+	if (here || known == PROBE_DDP || s->sure ||
+	    (choice->named && choice->ask != CONFIG_ASK_ALWAYS))
 		return CONFIG_REASON_NONE;
-	return CONFIG_REASON_PEER_UNKNOWN;
+	return ask_refused(s, addr, len, choice->ask);
 }
 
-/* What the program, or the rules, say of a connection to @addr */
+/* What the program, or the rules, say of a connection to @addr. s->sure: there is DDP */
 static void connect_choose(struct sock *s, const struct sockaddr *addr, socklen_t len, bool here,
 			   struct choice *out)
 {
+	s->sure = s->asked = false;
 	if (s->fixed)
 		*out = (struct choice){ .mode = s->mode, .reason = CONFIG_REASON_MODE_OFF };
 	else
 		choose_client(addr, len, out);
 	if (out->mode != CONFIG_USE_AUTO)
 		return;
-	out->reason = probe_refused(addr, len, out->named || here);
+	out->reason = probe_refused(s, addr, len, out, here);
 	if (out->reason)
 		out->mode = CONFIG_USE_TCP;
 }
@@ -218,7 +259,8 @@ static long connect_plain(struct sock *s, int fd, const struct sockaddr *addr, s
 	return tcp;
 }
 
-static long connect_mapped(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
+static long connect_mapped(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len,
+			   bool *nonblock)
 {
 	socklen_t mapped_len = base_min(len, (socklen_t)sizeof(struct sockaddr_in6));
 	struct sockaddr_in6 mapped;
@@ -226,18 +268,19 @@ static long connect_mapped(struct sock *s, int fd, const struct sockaddr *addr, 
 	memcpy(&mapped, addr, mapped_len);
 	s->detour = llp_mapper_move(fd, &mapped, mapped_len, sock_config.mapper);
 	if (!s->detour)
-		return base_sock_connect(fd, addr, len);
-	return base_sock_connect(fd, (struct sockaddr *)&mapped, mapped_len);
+		return base_sock_connect_flagged(fd, addr, len, nonblock);
+	return base_sock_connect_flagged(fd, (struct sockaddr *)&mapped, mapped_len, nonblock);
 }
 
 static long connect_ddp(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len,
 			bool here)
 {
-	bool wait = !base_sock_is_nonblock(fd);
-	long tcp = here ? tcp_connect(s, fd, addr, len) : connect_mapped(s, fd, addr, len);
+	bool nonblock = true;
+	long tcp = here ? tcp_connect(s, fd, addr, len)
+			: connect_mapped(s, fd, addr, len, &nonblock);
 
 	if (is_on_its_way(tcp))
-		return connected(s, fd, tcp, here, wait && !here);
+		return connected(s, fd, tcp, here, !nonblock);
 	plain_note(fd, CONFIG_REASON_UNREACHABLE);
 	return tcp;
 }
@@ -269,7 +312,7 @@ static long connect_barred(struct sock *s, const struct sockaddr *peer, socklen_
 	if (choice.mode == CONFIG_USE_DDP) {
 		plain_note(s->fd, reason);
 		report_reason(reason, 1);
-		base_err("a connection cannot begin: %s", config_reason_text(reason));
+		report_failed_at(peer, reason);
 		return -EOPNOTSUPP;
 	}
 	sock_give_back(s, choice.mode == CONFIG_USE_AUTO ? reason : choice.reason);
@@ -305,7 +348,7 @@ static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, soc
 	return r == CALL_THEIRS ? connect_ddp(s, fd, addr, len, here) : r;
 }
 
-/* Of a device's connection no kernel tells once that it is there */
+/* The kernel tells once that a connection is there, and of a device's nothing */
 static bool told(struct sock *s)
 {
 	bool before = s->told;
@@ -322,8 +365,7 @@ static long connect_again(struct sock *s, int fd, const struct sockaddr *addr, s
 {
 	int state = sock_progress(s);
 	/* Not where TCP is connected and its owner does not wait for the Reply */
-	bool waits = state == -EAGAIN &&
-		     !(s->stream->ops->levels(s->stream, NULL) & STREAM_WRITABLE);
+	bool waits = state == -EAGAIN && !is_undecided(s);
 	long r = waits && !base_sock_is_nonblock(fd) ? start_wait(s, fd) : -EINPROGRESS;
 
 	if (waits)
@@ -332,6 +374,9 @@ static long connect_again(struct sock *s, int fd, const struct sockaddr *addr, s
 		return start_failed(s);
 	if (!state && sock_on_device(s))
 		return told(s) ? -EISCONN : 0;
+	/* connect() that waited has told, and has asked the kernel without waiting */
+	if (s->told && state != -ENOMSG)
+		return -EISCONN;
 	return tcp_connect(s, fd, addr, len);
 }
 

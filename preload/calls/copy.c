@@ -105,7 +105,7 @@ long call_sendfile(int fd, int in, off_t *offset, size_t len)
 	struct sock *s;
 	long r = CALL_THEIRS;
 
-	if (!fdtab_is_ours(fd))
+	if (!fdtab_is_carried(fd))
 		return offset ? CALL_THEIRS : call_splice(in, NULL, fd, NULL, len, 0);
 	s = sock_get_stream(fd);
 	if (s)
@@ -139,7 +139,7 @@ static int pipe_wait(int fd, short events, unsigned int flags)
 {
 	struct pollfd p = { fd, events, 0 };
 	bool now = flags & SPLICE_F_NONBLOCK || base_sock_is_nonblock(fd);
-	int n = nap_sleep(&p, 1, now ? 0 : BASE_NEVER, NULL);
+	int n = nap_sleep(&p, 1, now ? 0 : BASE_NEVER, NULL, NULL);
 
 	if (n == -EINTR)
 		return CALL_RESTART;
@@ -187,7 +187,7 @@ static long pipe_fill(int fd, const char *p, size_t len)
 		struct pollfd room = { fd, POLLOUT, 0 };
 		long n = pipe_put(fd, p + done, len - done);
 
-		if (n == -EAGAIN && nap_sleep(&room, 1, BASE_NEVER, NULL) == -EINTR) {
+		if (n == -EAGAIN && nap_sleep(&room, 1, BASE_NEVER, NULL, NULL) == -EINTR) {
 			edge_pass();
 			if (edge_self && edge_wanted(edge_self))
 				return -EINTR;
@@ -277,10 +277,10 @@ long call_splice(int in, off64_t *in_off, int out, off64_t *out_off, size_t len,
 	/* What the kernel refuses, whatever the descriptors are */
 	if (in_off || out_off || !len || flags & ~SPLICE_FLAGS)
 		return CALL_THEIRS;
-	if (fdtab_is_ours(in) && is_pipe(out, O_WRONLY)) {
+	if (fdtab_is_carried(in) && is_pipe(out, O_WRONLY)) {
 		s = sock_get_stream(in);
 		r = s ? splice_in(s, out, len, flags) : CALL_THEIRS;
-	} else if (fdtab_is_ours(out) && is_pipe(in, O_RDONLY)) {
+	} else if (fdtab_is_carried(out) && is_pipe(in, O_RDONLY)) {
 		s = sock_get_stream(out);
 		r = s ? splice_out(s, in, len, flags) : CALL_THEIRS;
 	} else {

@@ -33,7 +33,7 @@ int ddp_ready(struct sock *s, int flags)
 		return err == -ENOMSG ? CALL_THEIRS : err;
 	if (flags & MSG_DONTWAIT || base_sock_is_nonblock(stream_fd(s->stream)))
 		return -EAGAIN;
-	err = wait_levels(s, STREAM_WRITABLE, BASE_NEVER);
+	err = wait_levels(s, STREAM_STARTED, BASE_NEVER);
 	return err ? err : sock_progress(s);
 }
 

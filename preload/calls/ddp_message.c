@@ -289,5 +289,6 @@ _Static_assert(DDP_ACCESS_REMOTE_WRITE == RNIC_REMOTE_WRITE &&
 _Static_assert((int)DDP_FEATURE_ABORT == (int)STREAM_FEATURE_ABORT &&
 		       (int)DDP_FEATURE_INLINE == (int)STREAM_FEATURE_INLINE &&
 		       (int)DDP_FEATURE_MESSAGES == (int)STREAM_FEATURE_MESSAGES &&
-		       (int)DDP_FEATURE_ONESIDED == (int)STREAM_FEATURE_ONESIDED,
+		       (int)DDP_FEATURE_ONESIDED == (int)STREAM_FEATURE_ONESIDED &&
+		       (int)DDP_FEATURE_URGENT == (int)STREAM_FEATURE_URGENT,
 	       "features go through as they are");

@@ -12,6 +12,7 @@
 #include "base/fdutil.h"
 #include "base/point.h"
 #include "preload/sock/sock.h"
+#include "preload/sock/urgent.h"
 #include "preload/table/hidden.h"
 #include "preload/table/libc.h"
 #include "preload/table/life.h"
@@ -137,6 +138,24 @@ static long file_flags(int fd, int cmd, long arg)
 
 	if (s)
 		r = cmd == F_GETFL ? confine_flags_get(s) : confine_flags_set(s, (int)arg);
+	if (s && cmd == F_SETFL && r == CALL_THEIRS) {
+		r = libc_try(libc.fcntl(fd, cmd, arg));
+		sock_waits_changed(s);
+	}
+	sock_put(s);
+	return r;
+}
+
+static long owner_set(int fd, int cmd, long arg)
+{
+	struct sock *s = sock_get(fd);
+	long r;
+
+	if (s)
+		urgent_owner_begin(s);
+	r = libc_try(libc.fcntl(fd, cmd, arg));
+	if (s && r >= 0)
+		urgent_owner_set(s);
 	sock_put(s);
 	return r;
 }
@@ -149,6 +168,8 @@ long call_fcntl(int fd, int cmd, long arg)
 		return hidden_flags(fd, cmd, arg);
 	if (cmd == F_GETFL || cmd == F_SETFL)
 		return file_flags(fd, cmd, arg);
+	if (cmd == F_SETOWN || cmd == F_SETOWN_EX)
+		return owner_set(fd, cmd, arg);
 	return libc_try(libc.fcntl(fd, cmd, arg));
 }
 

@@ -5,7 +5,9 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "preload/guard/mask.h"
 #include "preload/sock/gate.h"
+#include "preload/table/fdtab.h"
 #include "preload/table/libc.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/epoll.h"
@@ -42,6 +44,9 @@ static long kernel_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	int stands = gate_stands(fd, op == EPOLL_CTL_ADD);
 	struct epoll_event own;
 
+	if (op == EPOLL_CTL_ADD && fdtab_is_ours(fd) && !fdtab_is_carried(fd))
+		epoll_hint(epfd, fd);
+
 	if (stands == fd)
 		return CALL_THEIRS;
 	if (stands < 0)
@@ -75,8 +80,16 @@ long call_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 static long wait_for(int epfd, const struct epoll_wait *w)
 {
 	struct epset *set = epoll_get(epfd);
-	long n = set ? epoll_set_wait(set, w) : CALL_THEIRS;
+	struct mask_hold hold;
+	long n;
 
+	if (!set)
+		return CALL_THEIRS;
+	n = mask_begin(&hold, w->mask);
+	if (!n) {
+		n = epoll_set_wait(set, w);
+		mask_end(&hold, n == -EINTR);
+	}
 	epoll_put(set);
 	return n;
 }

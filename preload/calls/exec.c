@@ -60,6 +60,15 @@ static long with_environment(const struct program *p, char *const *envp)
 	return theirs(p, envp);
 }
 
+static long without_us(const struct program *p, char *const *envp)
+{
+	size_t room = environment_bare_room(envp);
+
+	if (room)
+		envp = environment_bare(__builtin_alloca(room), envp);
+	return theirs(p, envp);
+}
+
 static long prepare(struct heirs *h, struct heir *room, unsigned int n, enum loadable to)
 {
 	struct edge *e = edge_enter(false);
@@ -100,7 +109,10 @@ static long execute(const struct program *p, char *const *envp)
 		process_replace();
 	heirs_leave(&h);
 	BASE_POINT(preload_exec_left);
-	err = h.adopts ? with_environment(p, envp) : theirs(p, envp);
+	if (to == LOADABLE_BREAKS)
+		err = without_us(p, envp);
+	else
+		err = h.adopts ? with_environment(p, envp) : theirs(p, envp);
 	come_back(&h);
 	return err;
 }

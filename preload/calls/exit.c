@@ -2,24 +2,33 @@
 /*
  * The calls that end the process; and its beginning and end, which stand around all calls.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 
 #include "base/fdutil.h"
+#include "base/log.h"
 #include "preload/calls/files.h"
 #include "preload/calls/fork.h"
 #include "preload/guard/edge.h"
-#include "preload/guard/nap.h"
+#include "preload/guard/lease.h"
 #include "preload/guard/over.h"
+#include "preload/guard/quota.h"
+#include "preload/guard/spin.h"
 #include "preload/process/environment.h"
 #include "preload/process/inherit.h"
 #include "preload/process/process.h"
+#include "preload/rules/answerer.h"
+#include "preload/rules/ask.h"
 #include "preload/rules/choose.h"
 #include "preload/rules/probe.h"
+#include "preload/rules/report.h"
+#include "preload/sock/provider.h"
 #include "preload/sock/sock.h"
 #include "preload/table/internal.h"
 #include "preload/table/libc.h"
 #include "preload/table/life.h"
+#include "stream/place.h"
 
 _Noreturn void call__exit(int status)
 {
@@ -52,8 +61,8 @@ _Noreturn void call_abort(void)
 }
 
 /*
- * Our part is in the destructor. Until then it is libc's; but a second thread would find nothing
- * left to do, and end the process while the first one finishes.
+ * Our part is in last(). Until then it is libc's; but a second thread would find nothing left to
+ * do, and end the process while the first one finishes.
  */
 _Noreturn void call_exit(int status)
 {
@@ -67,25 +76,83 @@ _Noreturn void call__Exit(int status)
 	call__exit(status);
 }
 
+static void last(void *unused)
+{
+	files_flush(); /* libc does it after us */
+	process_finish();
+}
+
+/*
+ * exit() calls it behind the destructors of all libraries, for which sockets are to work and
+ * threads to go on: a destructor would come first, since a preloaded library is initialised last.
+ * libc registers its call of the destructors later, when the program begins. A function of no
+ * library is not forgotten with one: so exit() finds the first, and a quick_exit() that another
+ * thread calls meanwhile the second.
+ */
+int __cxa_atexit(void (*fn)(void *arg), void *arg, void *library);
+int __cxa_at_quick_exit(void (*fn)(void *arg), void *library);
+
+static void quick(void *unused)
+{
+	process_finish();
+}
+
+/* The folder is cleared when the first connection comes, and made now, if need be */
+static bool folder_is_fit(void)
+{
+	int err = stream_place_prepare(sock_config.dir, false);
+
+	return !err || (err == -ENOENT && !stream_place_prepare(sock_config.dir, true));
+}
+
+/*
+ * A program of which no rule takes a socket spins, if at all, by a page of its own. The page's name
+ * has the number of its layout
+ */
+static void spin_prepare(void)
+{
+	bool shared = choose_may(CONFIG_CLIENT) || choose_may(CONFIG_SERVER) ||
+		      sock_config.tcp_spin;
+	char path[BASE_RUNFILE_PATH];
+
+	if (!sock_config.spin)
+		return;
+	shared = shared && folder_is_fit() && !stream_place_file(path, sock_config.dir, "leases-1");
+	lease_init(shared ? path : NULL);
+	spin_init(sock_config.spin, quota_is_low(""));
+	if (sock_config.spin_always)
+		spin_force();
+}
+
 __attribute__((constructor)) static void begin(void)
 {
+	__cxa_atexit(last, NULL, NULL);
+	__cxa_at_quick_exit(quick, NULL);
 	libc_init();
 	fork_init();
 	edge_init();
 	base_fd_keeper(internal_move, internal_forget);
 	environment_init();
+	base_log_init(); /* which may have run already, or not: mistakes of rules are logged here */
 	config_load(&sock_config);
-	nap_init(sock_config.spin);
+	report_init(&sock_config);
 	choose_init();
+	spin_prepare();
 	probe_init();
+	ask_init(sock_config.ask, sock_config.forget_plain);
+	answerer_init(sock_config.ask);
 	if (choose_may(CONFIG_CLIENT) || choose_may(CONFIG_SERVER))
 		files_init();
+	if (choose_may(CONFIG_CLIENT))
+		ask_prepare();
+	if (choose_may(CONFIG_SERVER))
+		edge_create(); /* so that the end of the first thread is noticed */
 	inherit_sockets();
-	at_quick_exit(process_finish);
 }
 
+/* Libraries of devices end by destructors of their own, and what they have made must end before */
 __attribute__((destructor)) static void end(void)
 {
-	files_flush(); /* libc does it after us */
-	process_finish();
+	if (provider_is_used())
+		last(NULL);
 }

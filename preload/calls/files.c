@@ -257,7 +257,7 @@ static void swap(int fd, bool in)
 /* What stands in the table at one of their numbers has changed */
 static void standard_look(int fd)
 {
-	bool in = fdtab_is_ours(fd);
+	bool in = fdtab_is_carried(fd);
 
 	/* Raw octets would be no part of a stream */
 	if (fd == STDERR_FILENO)

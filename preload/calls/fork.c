@@ -5,7 +5,7 @@
  * fork(): the child shares its parent's streams. Their state is in memory that both map, and
  * counts its processes; the one that closes last writes DISCONNECT. No lock of ours may be held
  * by a thread that the child does not have, so all are taken before, in their order. What libc
- * forks by itself (daemon) comes here too, by pthread_atfork(). From then on the two wake
+ * forks by itself (daemon) comes here too, by libc's handlers of fork(). From then on the two wake
  * each other (preload/sock/others.c).
  *
  * A child that nobody announced is found out later (preload/table/life.c), and made one here.
@@ -26,6 +26,7 @@
 #include "preload/device/device.h"
 #include "preload/guard/edge.h"
 #include "preload/guard/over.h"
+#include "preload/rules/answerer.h"
 #include "preload/rules/report.h"
 #include "preload/sock/attend.h"
 #include "preload/sock/bell.h"
@@ -180,6 +181,7 @@ static void before(void)
 	sock_before_fork();
 	epoll_before_fork();
 	attend_before_fork();
+	answerer_before_fork();
 	hold_all();
 	each_held(lock);
 	wait_before_fork();
@@ -211,6 +213,7 @@ static void after(bool child)
 	bell_after_fork(child);
 	wait_after_fork(child);
 	each(&mine, child ? lock_again : unlock);
+	answerer_after_fork(child);
 	attend_after_fork(child);
 	epoll_after_fork(child);
 	sock_after_fork(child);
@@ -249,9 +252,11 @@ static void come_to_life(void)
 	after(true);
 }
 
-static void after_in_child(void)
+/* @bare: libc has not made its own locks new */
+static void after_in_child(bool bare)
 {
 	life_born();
+	life_bare = bare;
 	come_to_life();
 }
 
@@ -266,6 +271,12 @@ static void after_libc(void)
 {
 	after_in_parent();
 	files_list_unlock();
+}
+
+static void after_libc_in_child(void)
+{
+	after_in_child(false);
+	answerer_forked();
 }
 
 /* fork() came back: to the parent with a child, or without */
@@ -301,7 +312,7 @@ long fork_by(long (*make)(void *ctx), void *ctx)
 	before();
 	pid = make(ctx);
 	if (!pid)
-		after_in_child();
+		after_in_child(true);
 	else
 		after_in_parent();
 	return returned(pid);
@@ -309,7 +320,7 @@ long fork_by(long (*make)(void *ctx), void *ctx)
 
 void fork_child(void)
 {
-	after_in_child();
+	after_in_child(true);
 	returned(0);
 }
 
@@ -330,13 +341,21 @@ long call__Fork(void)
 static void adopt(void)
 {
 	base_debug("this process was forked behind our back");
+	life_bare = true;
 	hold_all();
 	each_held(share);
 	come_to_life();
 }
 
+/*
+ * pthread_atfork() of no library: libc forgets a library's own before the destructors of others,
+ * which may fork, and before the process's end is ours (preload/calls/exit.c)
+ */
+int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+		      void *library);
+
 void fork_init(void)
 {
 	life_init(adopt);
-	pthread_atfork(before_libc, after_libc, after_in_child);
+	__register_atfork(before_libc, after_libc, after_libc_in_child, NULL);
 }

@@ -22,6 +22,8 @@
 #include "preload/device/device.h"
 #include "preload/guard/sandbox.h"
 #include "preload/guard/uring.h"
+#include "preload/rules/answerer.h"
+#include "preload/rules/choose.h"
 #include "preload/sock/attend.h"
 #include "preload/sock/bell.h"
 #include "preload/sock/sock.h"
@@ -37,7 +39,8 @@ static void prepare_one(int fd, struct fdent *ent, void *ctx)
 	if (s && sock_role(s) == SOCK_STREAM_ON) {
 		*(bool *)ctx = true;
 		if (sock_own(s))
-			base_warn("descriptor %d may not end well: there is no other for it", fd);
+			base_warn("no descriptor to finish the connection of descriptor %d with",
+				  fd);
 	}
 	sock_put(s);
 }
@@ -112,11 +115,13 @@ static long filtered(struct sandbox_filter *f, long (*call)(const long *a), cons
 	long r;
 
 	attend_stop(false);
+	answerer_stop();
 	device_before_sandbox();
 	sandbox_commit(f);
 	r = call(a);
 	if (r < 0)
 		sandbox_revert(f);
+	answerer_resume();
 	return r;
 }
 
@@ -182,11 +187,25 @@ static void note_stream(int fd, struct fdent *ent, void *ctx)
 	*(bool *)ctx |= sock_stream_of_entry(ent) != NULL;
 }
 
+/* Once, for a runtime that is refused asks again */
+static void refusal_say(void)
+{
+	static bool said; /* atomic */
+
+	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+		base_info("io_uring: refused, for a rule takes sockets of this program; "
+			  "WARPSOCK_URING=allow gives it");
+}
+
 long limit_uring(long (*call)(const long *a), const long *a)
 {
 	bool streams = false;
 	long r;
 
+	if (!sock_config.uring && choose_takes()) {
+		refusal_say();
+		return -EPERM;
+	}
 	fdtab_each(note_stream, &streams);
 	if (streams) {
 		base_err("io_uring: not while there are connections on DDP");

@@ -9,7 +9,8 @@
 long limit_seccomp(long (*call)(const long *a), const long *a);
 
 /*
- * io_uring_setup(2) by libc's syscall(): @a are its arguments, @call makes it. -EPERM while there
+ * A ring is to be made: @a are the arguments, @call makes it. -EPERM where a rule takes sockets of
+ * the program, as in a container, unless WARPSOCK_URING is allow; also then while there
  * are streams, as where the administrator has switched it off.
  */
 long limit_uring(long (*call)(const long *a), const long *a);

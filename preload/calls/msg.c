@@ -15,6 +15,7 @@
 #include "preload/calls/io.h"
 #include "preload/process/rights.h"
 #include "preload/table/pieces.h"
+#include "preload/wait/kernel.h"
 #include "preload/wait/octets.h"
 
 #define PIECES_MAX 1024
@@ -49,7 +50,7 @@ static long msg_recv(int fd, struct msghdr *msg, int flags)
 
 	if (flags & MSG_ERRQUEUE)
 		return got ? got : ddp_errqueue(fd, msg);
-	if (!got && ddp_may_recv(msg))
+	if (!got && !(flags & MSG_OOB) && ddp_may_recv(msg))
 		return control_recv(fd, msg, flags & ~OCTETS_FILE);
 	if (!got)
 		got = octets_recv(fd, msg->msg_iov, (int)msg->msg_iovlen, flags & ~OCTETS_FILE);
@@ -59,11 +60,17 @@ static long msg_recv(int fd, struct msghdr *msg, int flags)
 		msg->msg_namelen = 0;
 	msg->msg_controllen = 0;
 	msg->msg_flags = flags & MSG_CMSG_CLOEXEC;
+	if (flags & MSG_OOB)
+		msg->msg_flags |= MSG_OOB | (got ? 0 : MSG_TRUNC);
 	return got;
 }
 
 long call_recvmsg(int fd, struct msghdr *msg, int flags)
 {
+	if (!fdtab_is_carried(fd))
+		return msg_check(msg) ? CALL_THEIRS
+				      : kernel_input(fd, msg->msg_iov, (int)msg->msg_iovlen,
+						     flags & ~OCTETS_FILE);
 	return msg_recv(fd, msg, flags);
 }
 
@@ -139,6 +146,8 @@ static long msgs_recv(int fd, struct mmsghdr *msgs, unsigned int n, int flags,
 long call_recvmmsg(int fd, struct mmsghdr *msgs, unsigned int n, int flags,
 		   struct timespec *timeout)
 {
+	if (!fdtab_is_carried(fd))
+		return CALL_THEIRS;
 	return msgs_recv(fd, msgs, n, flags, timeout);
 }
 
@@ -196,7 +205,7 @@ static long msg_send(int fd, const struct msghdr *msg, int flags)
 
 long call_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	return fdtab_is_ours(fd) ? msg_send(fd, msg, flags) : rights_send(fd, msg, flags);
+	return fdtab_is_carried(fd) ? msg_send(fd, msg, flags) : rights_send(fd, msg, flags);
 }
 
 /* One that goes in part is the last */
@@ -223,6 +232,6 @@ static long msgs_send(int fd, struct mmsghdr *msgs, unsigned int n, int flags)
 
 long call_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int n, int flags)
 {
-	return fdtab_is_ours(fd) ? msgs_send(fd, msgs, n, flags)
-				 : rights_send_many(fd, msgs, n, flags);
+	return fdtab_is_carried(fd) ? msgs_send(fd, msgs, n, flags)
+				    : rights_send_many(fd, msgs, n, flags);
 }

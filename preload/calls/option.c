@@ -23,6 +23,7 @@
 #include "preload/device/device.h"
 #include "preload/sock/option.h"
 #include "preload/sock/sock.h"
+#include "preload/sock/urgent.h"
 #include "preload/table/hidden.h"
 #include "preload/table/libc.h"
 #include "preload/table/pieces.h"
@@ -68,16 +69,49 @@ static long unacked(struct sock *s, unsigned long request)
 	return (long)base_min(since, (uint64_t)frames);
 }
 
+static long int_tell(int *value, int answer)
+{
+	if (pieces_wild(value, sizeof(*value)))
+		return -EFAULT;
+	*value = answer;
+	return 0;
+}
+
 static long stream_count(struct sock *s, unsigned long request, int *value)
 {
 	long count = request == FIONREAD ? readable(s) : unacked(s, request);
 
 	if (count < 0)
 		return count;
-	if (pieces_wild(value, sizeof(*value)))
-		return -EFAULT;
-	*value = (int)count;
-	return 0;
+	return int_tell(value, (int)count);
+}
+
+static long mark_look(struct sock *s, int *value)
+{
+	unsigned int levels = s->stream->ops->levels(s->stream, NULL);
+
+	return int_tell(value, !!(levels & STREAM_AT_MARK));
+}
+
+/* libc's own goes to the kernel by a name that is not to be had */
+long call_sockatmark(int fd)
+{
+	int at = 0;
+	long r = call_ioctl(fd, SIOCATMARK, (long)&at);
+
+	return r ? r : at;
+}
+
+/* Somebody must look, then, for what the owner is to be told of */
+static long owner_set(struct sock *s, unsigned long request, long arg)
+{
+	long r;
+
+	urgent_owner_begin(s);
+	r = libc_try(libc.ioctl(s->fd, request, arg));
+	if (!r)
+		urgent_owner_set(s);
+	return r;
 }
 
 long call_ioctl(int fd, unsigned long request, long arg)
@@ -91,9 +125,17 @@ long call_ioctl(int fd, unsigned long request, long arg)
 	s = sock_get(fd);
 	if (s && counts && sock_role(s) == SOCK_STREAM_ON && !sock_progress(s))
 		r = stream_count(s, request, (int *)arg);
+	if (s && request == SIOCATMARK && sock_role(s) == SOCK_STREAM_ON && !sock_progress(s))
+		r = mark_look(s, (int *)arg);
+	if (s && (request == FIOSETOWN || request == SIOCSPGRP))
+		r = owner_set(s, request, arg);
 	if (s && request == FIONBIO && sock_role(s) == SOCK_STREAM_ON &&
 	    !pieces_wild((void *)arg, sizeof(int)))
 		r = confine_nonblock_set(s, *(int *)arg);
+	if (s && request == FIONBIO && r == CALL_THEIRS) {
+		r = libc_try(libc.ioctl(fd, request, arg));
+		sock_waits_changed(s);
+	}
 	sock_put(s);
 	return r;
 }
@@ -102,9 +144,10 @@ long call_ioctl(int fd, unsigned long request, long arg)
 
 enum option_rule {
 	OPTION_KERNEL,
-	OPTION_KEPT,  /* a member of struct option_kept, 0 or 1 */
-	OPTION_TIME,  /* a member: is it less than nothing? */
-	OPTION_LOWAT, /* SO_RCVLOWAT, which a stream has for itself */
+	OPTION_KEPT,   /* a member of struct option_kept, 0 or 1 */
+	OPTION_TIME,   /* a member: is it less than nothing? */
+	OPTION_LOWAT,  /* SO_RCVLOWAT, which a stream has for itself */
+	OPTION_INLINE, /* SO_OOBINLINE, which the kernel's socket has as well */
 	OPTION_ERROR,
 	OPTION_REFUSED, /* by a stream */
 	OPTION_NEVER,	/* by every socket that may become one */
@@ -127,6 +170,7 @@ static const struct option *option_find(int level, int name)
 		{ SOL_SOCKET, SO_RCVTIMEO, OPTION_TIME, offsetof(struct option_kept, never_in) },
 		{ SOL_SOCKET, SO_SNDTIMEO, OPTION_TIME, offsetof(struct option_kept, never_out) },
 		{ SOL_SOCKET, SO_RCVLOWAT, OPTION_LOWAT, 0 },
+		{ SOL_SOCKET, SO_OOBINLINE, OPTION_INLINE, 0 },
 		{ SOL_SOCKET, SO_ERROR, OPTION_ERROR, 0 },
 		{ IPPROTO_TCP, TCP_ULP, OPTION_REFUSED, 0 },
 		{ IPPROTO_TCP, TCP_REPAIR, OPTION_REFUSED, 0 },
@@ -181,6 +225,7 @@ static long stream_get(struct sock *s, const struct option *o, void *value, sock
 	switch (o->rule) {
 	case OPTION_KERNEL:
 	case OPTION_TIME:
+	case OPTION_INLINE:
 	case OPTION_NEVER:
 		return CALL_THEIRS;
 	case OPTION_REFUSED:
@@ -268,7 +313,18 @@ static long time_set(struct sock *s, const struct option *o, const void *value, 
 		return err;
 	memcpy(&tv, value, sizeof(tv));
 	kept_set(s, o, tv.tv_sec < 0);
+	sock_waits_changed(s);
 	return 0;
+}
+
+static long inline_set(struct sock *s, const struct option *o, const void *value, socklen_t len)
+{
+	long err = libc_try(libc.setsockopt(s->fd, o->level, o->name, value, len));
+	int n;
+
+	if (!err && !int_value(value, len, &n))
+		s->stream->ops->set_inline(s->stream, n != 0);
+	return err;
 }
 
 static bool is_streams_own(const struct option *o)
@@ -286,6 +342,8 @@ static long sock_set(struct sock *s, const struct option *o, const void *value, 
 		return -EOPNOTSUPP;
 	if (o->rule == OPTION_TIME)
 		return time_set(s, o, value, len);
+	if (stream && o->rule == OPTION_INLINE)
+		return inline_set(s, o, value, len);
 	if (stream && is_streams_own(o))
 		return stream_set(s, o, value, len);
 	if (o->rule == OPTION_KEPT && !stream)

@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/map.h"
+#include "preload/guard/mask.h"
 #include "preload/table/fdtab.h"
 #include "preload/table/libc.h"
 #include "preload/table/pieces.h"
@@ -121,11 +122,15 @@ static bool leave_out(struct pollfd *fds, unsigned int k)
 static int list_select(const struct sets *sets, struct pollfd *fds, unsigned int k,
 		       uint64_t deadline, const sigset_t *mask)
 {
-	int ready;
+	struct mask_hold hold;
+	int ready = mask_begin(&hold, mask);
 
+	if (ready)
+		return ready;
 	do {
 		ready = polling_sets(fds, k, deadline, mask);
 	} while (ready > 0 && leave_out(fds, k));
+	mask_end(&hold, ready == -EINTR);
 	for (unsigned int i = 0; i < k; i++)
 		fds[i].fd = base_max(fds[i].fd, ~fds[i].fd);
 	if (ready < 0)

@@ -15,7 +15,6 @@
 #include "preload/device/device.h"
 #include "preload/guard/barred.h"
 #include "preload/rules/choose.h"
-#include "preload/rules/host.h"
 #include "preload/rules/plain.h"
 #include "preload/rules/report.h"
 #include "preload/sock/attend.h"
@@ -23,19 +22,25 @@
 #include "preload/sock/gate.h"
 #include "preload/sock/listens.h"
 #include "preload/sock/sock.h"
-#include "preload/table/internal.h"
+#include "preload/sock/waited.h"
 #include "preload/table/libc.h"
+#include "preload/wait/kernel.h"
 
 /* --- making --- */
+
+static bool is_tcp(int domain, int type, int protocol)
+{
+	return (domain == AF_INET || domain == AF_INET6) &&
+	       (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM &&
+	       (protocol == 0 || protocol == IPPROTO_TCP);
+}
 
 /* With a report wanted, also those that no rule can match: they are counted */
 static bool is_wanted(int domain, int type, int protocol)
 {
 	if (!choose_may(CONFIG_CLIENT) && !choose_may(CONFIG_SERVER) && !sock_config.report[0])
 		return false;
-	return (domain == AF_INET || domain == AF_INET6) &&
-	       (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM &&
-	       (protocol == 0 || protocol == IPPROTO_TCP);
+	return is_tcp(domain, type, protocol);
 }
 
 long call_socket(int domain, int type, int protocol)
@@ -43,6 +48,8 @@ long call_socket(int domain, int type, int protocol)
 	long fd = libc_try(libc.socket(domain, type, protocol));
 	int err;
 
+	if (fd >= 0 && !is_wanted(domain, type, protocol) && is_tcp(domain, type, protocol))
+		waited_add((int)fd);
 	if (fd < 0 || !is_wanted(domain, type, protocol))
 		return fd;
 	err = sock_create((int)fd);
@@ -61,6 +68,8 @@ long call_listen(int fd, int backlog)
 
 	if (!err && s)
 		listens_begin(s);
+	if (!err)
+		waited_listens(fd);
 	sock_put(s);
 	return err;
 }
@@ -72,17 +81,20 @@ static void accepted_choose(const struct sock *listener, int fd, struct choice *
 	socklen_t len = sizeof(name);
 
 	if (listener->fixed)
-		*out = (struct choice){ listener->mode, CONFIG_REASON_MODE_OFF, true, NULL };
+		*out = (struct choice){ .mode = listener->mode,
+					.reason = CONFIG_REASON_MODE_OFF,
+					.named = true };
 	else if (libc.getsockname(fd, (struct sockaddr *)&name, &len))
-		*out = (struct choice){ CONFIG_USE_TCP, CONFIG_REASON_RULE_NONE, false, NULL };
+		*out = (struct choice){ .mode = CONFIG_USE_TCP, .reason = CONFIG_REASON_RULE_NONE };
 	else
 		choose_server((struct sockaddr *)&name, len, out);
 }
 
 static long plain(long fd, enum config_reason reason)
 {
-	report_plain(reason);
+	report_plain((int)fd, reason);
 	plain_note((int)fd, reason);
+	waited_add((int)fd);
 	return fd;
 }
 
@@ -92,7 +104,9 @@ static long plain(long fd, enum config_reason reason)
  */
 static long barred(const struct sock *listener, long fd, enum config_reason reason)
 {
-	struct choice choice = { listener->mode, CONFIG_REASON_MODE_OFF, true, NULL };
+	struct choice choice = { .mode = listener->mode,
+				 .reason = CONFIG_REASON_MODE_OFF,
+				 .named = true };
 
 	if (reason != CONFIG_REASON_SANDBOXED)
 		accepted_choose(listener, (int)fd, &choice);
@@ -103,26 +117,10 @@ static long barred(const struct sock *listener, long fd, enum config_reason reas
 		return plain(fd, choice.reason);
 	if (choice.mode == CONFIG_USE_AUTO)
 		return plain(fd, reason);
-	base_err("a connection cannot be served: %s", config_reason_text(reason));
+	report_failed((int)fd, reason);
 	report_reason(reason, 1);
 	libc.close((int)fd);
 	return -ECONNABORTED;
-}
-
-/*
- * There are a few names for each address. Of more processes than that which listen there, one takes
- * the place of another that has ended, when it comes to its next connection
- */
-static void announce_again(struct sock *listener)
-{
-	int none = -1, fd;
-
-	if (__atomic_load_n(&listener->announced, __ATOMIC_ACQUIRE) >= 0)
-		return;
-	fd = host_announce((struct sockaddr *)&listener->name, sizeof(listener->name));
-	if (!__atomic_compare_exchange_n(&listener->announced, &none, fd, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
-		internal_close(fd);
 }
 
 /* A connection that the kernel gave us */
@@ -132,6 +130,8 @@ static long accepted(struct sock *listener, long fd)
 	struct choice choice;
 	int err;
 
+	if (fd >= 0 && !listener)
+		waited_add((int)fd);
 	if (fd < 0 || !listener || sock_role(listener) != SOCK_LISTENER)
 		return fd;
 	reason = barred_reason();
@@ -140,13 +140,13 @@ static long accepted(struct sock *listener, long fd)
 	accepted_choose(listener, (int)fd, &choice);
 	if (choice.mode == CONFIG_USE_TCP)
 		return plain(fd, choice.reason);
-	announce_again(listener);
+	listens_again(listener);
 	err = sock_create_accepted((int)fd, listener, choice.mode, NULL);
 	if (!err)
 		return fd;
 	if (choice.mode == CONFIG_USE_AUTO)
 		return plain(fd, sock_reason(err));
-	base_err("a connection cannot be served: %s", strerror(-err));
+	report_failed((int)fd, sock_reason(err));
 	report_reason(sock_reason(err), 1);
 	base_sock_abort((int)fd);
 	libc.close((int)fd);
@@ -159,6 +159,7 @@ long call_accept4(long got, int fd, struct sockaddr *addr, socklen_t *len, int f
 	struct device_call c = { fd, addr, len, flags, NULL, -1 };
 	struct sock *s = sock_get(fd);
 
+	kernel_accept_end(fd, got >= 0);
 	if (got == CALL_THEIRS)
 		got = s ? device_take(s, &c) : -EBADF;
 	else if (got == -EAGAIN && s && device_misled(s, fd))
@@ -181,6 +182,9 @@ static long stream_shutdown(struct sock *s, int how)
 
 	if (!r)
 		__atomic_or_fetch(&s->shut, (uint8_t)(how + 1), __ATOMIC_RELAXED);
+	/* The end may be what decides it: nobody may call again */
+	if (!r && sock_progress(s) == -ENOMSG)
+		return r;
 	attend_owing(s);
 	return r;
 }

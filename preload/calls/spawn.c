@@ -70,6 +70,16 @@ static enum loadable judge(const struct spawn *sp, const struct spawn_plan *plan
 	return sp->search ? loadable_find(sp->path) : loadable_at(AT_FDCWD, sp->path, 0);
 }
 
+static int without_us(const struct spawn *sp, pid_t *pid, const posix_spawn_file_actions_t *actions,
+		      char *const *envp)
+{
+	size_t room = environment_bare_room(envp);
+
+	if (room)
+		envp = environment_bare(__builtin_alloca(room), envp);
+	return theirs(sp, pid, actions, envp);
+}
+
 static int spawn_with(struct spawn_gift *g, const struct spawn *sp, pid_t *pid, char *const *envp)
 {
 	size_t room = g->adopts ? environment_room(envp) : 0;
@@ -96,21 +106,26 @@ static int spawn(const struct spawn *sp, pid_t *out, char *const *envp)
 {
 	const struct spawn_plan *plan = spawn_plan_get(sp->actions);
 	unsigned int n = life_is_guest() ? 0 : spawn_gift_count();
-	enum loadable to = n ? judge(sp, plan) : LOADABLE_NOTHING;
+	enum loadable to = judge(sp, plan);
 	struct spawn_gift g;
 	struct edge *e;
 	pid_t pid = 0;
 	long r = 0;
 	int err;
 
-	if (to == LOADABLE_NOTHING)
+	if (to == LOADABLE_BREAKS && !n)
+		return without_us(sp, out, sp->actions, envp);
+	if (to == LOADABLE_NOTHING || !n)
 		return theirs(sp, out, sp->actions, envp);
 	err = prepare(&g,
 		      __builtin_alloca((n + (plan ? plan->n : 0)) * sizeof(struct spawn_number)), n,
 		      plan, to);
 	if (err)
 		return err;
-	err = spawn_with(&g, sp, &pid, envp);
+	if (to == LOADABLE_BREAKS)
+		err = without_us(sp, &pid, g.relayed ? &g.actions : sp->actions, envp);
+	else
+		err = spawn_with(&g, sp, &pid, envp);
 	e = edge_enter(false);
 	spawn_gift_end(&g, err ? 0 : pid);
 	edge_leave(e, &r);

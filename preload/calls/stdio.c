@@ -48,7 +48,7 @@ static bool file_leave(FILE *file)
 {
 	int fd = fileno(file);
 
-	if (fd < 0 || !fdtab_is_ours(fd))
+	if (fd < 0 || !fdtab_is_carried(fd))
 		return false;
 	fflush(file);
 	number_keep(fd);

@@ -38,6 +38,8 @@
  * a socket, and tells it from the program's own O_NONBLOCK.
  */
 #define FOR_NOW (O_NONBLOCK | O_APPEND)
+/* So long the program is given to fork for what it has accepted */
+#define FORK_TIME BASE_NS_PER_S
 
 /* Also where a filter forbids to ask */
 static bool is_nonblock(int fd)
@@ -88,7 +90,8 @@ static void keepalive_inherit(int listener, int fd)
  */
 static long device_get(struct sock *s, struct device_call *c)
 {
-	int domain = base_sock_number(s->fd, SOL_SOCKET, SO_DOMAIN);
+	int fd = __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST); /* pairs with own_set() in sock.c */
+	int domain = base_sock_number(fd, SOL_SOCKET, SO_DOMAIN);
 	long made = libc_try(libc.socket(domain, SOCK_STREAM | c->flags, 0));
 	long err;
 
@@ -164,7 +167,7 @@ static long take_waiting(struct sock *s, struct device_call *c)
 	long r;
 
 	while ((r = take(s, c)) == -EAGAIN) {
-		int n = is_nonblock(c->fd) ? 0 : nap_sleep(&p, 1, deadline, NULL);
+		int n = is_nonblock(c->fd) ? 0 : nap_sleep(&p, 1, deadline, NULL, NULL);
 
 		if (n == -EINTR)
 			return deadline == BASE_NEVER ? CALL_RESTART : -EINTR;
@@ -243,7 +246,7 @@ long device_serve(struct sock *s, const struct device_call *c)
 	/* The peer waits for the answer. What can come again by TCP may be for a child yet */
 	__atomic_store_n(&fresh->taker, gettid(), __ATOMIC_RELAXED);
 	if (s->gate.beside)
-		attend_accepted(fresh);
+		attend_accepted(fresh, FORK_TIME);
 	else
 		sock_progress(fresh);
 	if (c->addr)

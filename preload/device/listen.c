@@ -28,14 +28,13 @@
 
 static bool is_wanted(struct sock *s, const struct sockaddr *name, socklen_t len)
 {
-	const char *provider = NULL;
-	bool wanted;
+	struct choice choice;
 
 	if (s->fixed)
 		return s->mode != CONFIG_USE_TCP;
-	wanted = choose_serves(name, len, &provider);
-	provider_wish(s, provider);
-	return wanted;
+	choose_serves(name, len, &choice);
+	provider_wish(s, choice.provider);
+	return choice.mode != CONFIG_USE_TCP;
 }
 
 static socklen_t own_name(const struct sock *s, struct sockaddr_storage *out)
@@ -87,6 +86,7 @@ static int open_at(struct sock *s, int backlog)
 	if (len && base_address_port(&name))
 		err = provider_ops(s)->listen(&at, &listener);
 	if (!err) {
+		provider_use();
 		err = gate_open(s, listener);
 		if (err)
 			provider_ops(s)->unlisten(listener);

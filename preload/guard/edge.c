@@ -21,6 +21,7 @@
 
 #include "preload/guard/over.h"
 #include "preload/guard/signals.h"
+#include "preload/guard/thread.h"
 #include "preload/table/life.h"
 #include "preload/table/pool.h"
 
@@ -42,7 +43,8 @@ static void edge_fill(struct edge *e)
 {
 	e->depth = 0;
 	e->cancel_off = e->napping = e->canceled = false;
-	e->noted = e->blocked = e->kept = 0;
+	e->noted = e->blocked = e->kept = e->muted = e->notes = e->swapped = 0;
+	e->spin = (struct spin_thread){ 0 };
 	e->thread = pthread_self();
 	e->tid = (int)syscall(SYS_gettid);
 }
@@ -68,6 +70,11 @@ struct edge *edge_create(void)
 	return e;
 }
 
+struct spin_thread *spin_self(void)
+{
+	return edge_self ? &edge_self->spin : NULL;
+}
+
 /* The thread ends; what its later destructors call makes a new one */
 static void edge_destroy(void *p)
 {
@@ -79,6 +86,8 @@ static void edge_destroy(void *p)
 	pthread_mutex_lock(&edges.lock);
 	base_list_remove(&e->node);
 	pthread_mutex_unlock(&edges.lock);
+	if (e->tid == getpid())
+		thread_first_ends();
 	pool_put(&pool, e);
 	signals_restore(&before);
 }
@@ -180,6 +189,7 @@ static void inherit(void)
 	struct edge *self = edge_self;
 
 	base_list_init(&edges.list);
+	thread_after_fork();
 	signals_after_fork(self);
 	if (!self)
 		return;

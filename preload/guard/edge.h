@@ -11,6 +11,7 @@
 
 #include "base/list.h"
 #include "preload/guard/over.h"
+#include "preload/guard/spin.h"
 #include "preload/table/libc.h"
 
 /*
@@ -25,7 +26,8 @@
 struct edge_note {
 	siginfo_t info;
 	void (*handler)(int, siginfo_t *, void *);
-	uint64_t mask; /* what the handler is to run with */
+	uint64_t mask;	/* what the handler is to run with */
+	uint64_t order; /* of the thread's notes */
 };
 
 struct edge {
@@ -36,9 +38,13 @@ struct edge {
 	uint64_t noted;	     /* bit n - 1: signal n waits in note[n - 1] */
 	uint64_t blocked;    /* of these, the ones that we block until then */
 	uint64_t kept;	     /* blocked by the program, but for a sleep with a mask of its own */
+	uint64_t muted;	     /* notes of these do not end a wait: a handler or a call blocks them */
+	uint64_t notes;	     /* how many were taken */
+	uint64_t swapped;    /* a call has a mask that differs from the thread's in these */
 	struct timespec nap; /* atomic: of a sleep, what the kernel reads as its time-out */
 	bool napping;	     /* atomic */
 	bool canceled;	     /* atomic: pthread_cancel() was called for the thread */
+	struct spin_thread spin;
 	pthread_t thread;
 	int tid;
 	struct base_list node;
@@ -64,8 +70,8 @@ void edge_after_fork(bool child);
 /* Does something wait for the call to come back: a signal, or that the thread is to end? */
 static inline bool edge_wanted(const struct edge *e)
 {
-	return e->noted || (__atomic_load_n(&e->canceled, __ATOMIC_SEQ_CST) && e->cancel_off &&
-			    e->cancel_state == PTHREAD_CANCEL_ENABLE);
+	return e->noted & ~e->muted || (__atomic_load_n(&e->canceled, __ATOMIC_SEQ_CST) &&
+					e->cancel_off && e->cancel_state == PTHREAD_CANCEL_ENABLE);
 }
 
 /* Handlers of the same thread see done what stands before it */

@@ -19,21 +19,16 @@
 #include "base/select.h"
 #include "base/sockutil.h"
 #include "preload/guard/edge.h"
-
-static uint64_t spin_for; /* ns */
-
-void nap_init(uint64_t spin)
-{
-	spin_for = spin;
-}
+#include "preload/guard/signals.h"
 
 /* In parts that fit a time_t of any width */
 static struct timespec nap_length(uint64_t deadline)
 {
-	uint64_t left = deadline ? base_deadline_left(deadline, base_now()) : 0;
+	uint64_t left;
 
-	if (left == BASE_NEVER)
+	if (deadline == BASE_NEVER)
 		return (struct timespec){ .tv_sec = INT_MAX };
+	left = deadline ? base_deadline_left(deadline, base_now()) : 0;
 	return (struct timespec){ (time_t)(left / BASE_NS_PER_S), (long)(left % BASE_NS_PER_S) };
 }
 
@@ -56,8 +51,9 @@ struct nap {
 	struct epoll_event *events;
 	int max;
 	const sigset_t *mask;
-	bool exact; /* the kernel's bound of a list counts */
-	bool final; /* the call is never restarted */
+	struct spin_place *place; /* NULL: it never spins */
+	bool exact;		  /* the kernel's bound of a list counts */
+	bool final;		  /* the call is never restarted */
 };
 
 static long nap_kernel(const struct nap *nap, struct timespec *left)
@@ -84,6 +80,23 @@ static bool counts(const struct edge *e, const struct nap *nap)
 	return nap->final && !__atomic_load_n(&e->canceled, __ATOMIC_SEQ_CST);
 }
 
+/*
+ * For a signal that came before the sleep, or while the kernel looked at a long list. Linux looks
+ * before it says EINTR: what was ready before the signal goes first
+ */
+static int look(const struct nap *nap)
+{
+	struct pollfd set = { .fd = nap->epfd, .events = POLLIN };
+	struct timespec none = { 0 };
+	int n;
+
+	/* With the mask, for others that it lets through come together with the first */
+	n = base_ppoll(nap->fds ? nap->fds : &set, nap->fds ? nap->n : 1, &none, nap->mask);
+	if (n > 0 && !nap->fds)
+		n = nap_epoll_now(nap->epfd, nap->events, nap->max);
+	return n > 0 ? n : -EINTR;
+}
+
 /* -EAGAIN: an interruption that was not meant for the call, once more */
 static long nap_once(struct edge *e, const struct nap *nap, uint64_t deadline)
 {
@@ -94,6 +107,8 @@ static long nap_once(struct edge *e, const struct nap *nap, uint64_t deadline)
 		return nap_kernel(nap, &left);
 	if (nap_begin(e, left))
 		n = nap_kernel(nap, &e->nap);
+	if (n == -EINTR && e->noted & ~e->muted)
+		n = look(nap);
 	__atomic_store_n(&e->napping, false, __ATOMIC_RELEASE);
 	if (n > 0 || (n < 0 && n != -EINTR))
 		return n;
@@ -102,28 +117,61 @@ static long nap_once(struct edge *e, const struct nap *nap, uint64_t deadline)
 	return edge_wanted(e) || counts(e, nap) ? -EINTR : -EAGAIN;
 }
 
-/* The program's own mask comes back with the end of a nap that has another one */
-static void mask_keep(struct edge *e)
+/* With the call's mask: a signal that it lets through must not wait until the sleep */
+static long turn(const struct nap *nap)
 {
-	uint64_t mask = 0;
+	struct timespec none = { 0 };
+	long n;
 
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask));
-	e->kept |= mask & ~e->blocked;
+	if (nap->fds)
+		return base_ppoll(nap->fds, nap->n, &none, nap->mask);
+	n = syscall(SYS_epoll_pwait, nap->epfd, nap->events, nap->max, 0, nap->mask, _NSIG / 8);
+	return n < 0 ? -errno : n;
 }
 
-/* Looks for so long, or until there is something, or @deadline */
-static void spin(const struct edge *e, const struct nap *nap, uint64_t deadline)
+/* How many are ready; else the wait sleeps, which finds out the reason */
+static long spin(const struct edge *e, const struct nap *nap, struct spin *s)
 {
-	struct pollfd set = { .fd = nap->epfd, .events = POLLIN };
-	uint64_t now, end;
+	uint64_t now;
+	long n;
 
-	if (!spin_for || !deadline)
-		return;
-	now = base_now();
-	end = base_min(deadline, base_deadline(now, spin_for));
-	while (!(e && edge_wanted(e)) && !base_deadline_passed(end, base_now()) &&
-	       !base_poll(nap->fds ? nap->fds : &set, nap->fds ? nap->n : 1, 0))
-		;
+	do {
+		n = turn(nap);
+		now = base_now();
+	} while (!n && !edge_wanted(e) && spin_goes_on(s, now));
+	spin_end(s, n > 0, n < 0 || edge_wanted(e), now);
+	return base_max(n, 0L);
+}
+
+static long sleep_whole(struct edge *e, const struct nap *nap, uint64_t deadline)
+{
+	long n;
+
+	do {
+		n = nap_once(e, nap, deadline);
+		/* A slice (base_ppoll()) is no time-out */
+	} while (n == -EAGAIN || (!n && !base_deadline_passed(deadline, base_now())));
+	return n;
+}
+
+/* A wait that spins, or is noted, before and behind its sleep */
+static long wait_whole(struct edge *e, const struct nap *nap, uint64_t deadline)
+{
+	struct spin s;
+	uint64_t began;
+	long n;
+
+	if (spin_rests(nap->place))
+		return sleep_whole(e, nap, deadline);
+	began = base_now();
+	if (spin_begin(&s, nap->place, began, deadline)) {
+		n = spin(e, nap, &s);
+		return n ? n : sleep_whole(e, nap, deadline);
+	}
+	n = sleep_whole(e, nap, deadline);
+	if (n >= 0)
+		spin_note(nap->place, n ? base_now() - began : BASE_NEVER);
+	return n;
 }
 
 static int nap_whole(const struct nap *nap, uint64_t deadline)
@@ -132,45 +180,62 @@ static int nap_whole(const struct nap *nap, uint64_t deadline)
 	int saved = errno;
 	long n;
 
-	spin(e, nap, deadline);
-	if (e && nap->mask)
-		mask_keep(e);
-	do {
-		n = nap_once(e, nap, deadline);
-		/* A slice (base_ppoll()) is no time-out */
-	} while (n == -EAGAIN || (!n && !base_deadline_passed(deadline, base_now())));
-	/* Else it counts until the handlers have run */
-	if (e && nap->mask && !e->noted)
-		e->kept = 0;
+	if (e && e->noted & e->muted)
+		signals_unmute(e);
+	/* Where no wait spins, the history is still of use: octets.c */
+	n = e && nap->place && deadline ? wait_whole(e, nap, deadline)
+					: sleep_whole(e, nap, deadline);
 	errno = saved;
 	return (int)n;
 }
 
-int nap_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
+int nap_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,
+	      struct spin_place *place)
 {
-	struct nap nap = { .fds = fds, .n = n, .mask = mask };
+	struct nap nap = { .fds = fds, .n = n, .mask = mask, .place = place };
 
 	return nap_whole(&nap, deadline);
 }
 
-int nap_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
+int nap_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,
+		    struct spin_place *place)
 {
-	struct nap nap = { .fds = fds, .n = n, .mask = mask, .final = true };
+	struct nap nap = { .fds = fds, .n = n, .mask = mask, .place = place, .final = true };
 
 	return nap_whole(&nap, deadline);
 }
 
-int nap_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
+int nap_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,
+		    struct spin_place *place)
 {
-	struct nap nap = { .fds = fds, .n = n, .mask = mask, .final = true, .exact = true };
+	struct nap nap = {
+		.fds = fds, .n = n, .mask = mask, .place = place, .final = true, .exact = true
+	};
 
 	return nap_whole(&nap, deadline);
+}
+
+int nap_spin(struct pollfd *fds, unsigned int n, struct spin_place *place)
+{
+	struct nap nap = { .fds = fds, .n = n, .place = place };
+	struct edge *e = edge_self;
+	int saved = errno;
+	struct spin s;
+	long got;
+
+	if (!e || !spin_begin(&s, place, base_now(), BASE_NEVER))
+		return -EAGAIN;
+	got = spin(e, &nap, &s);
+	errno = saved;
+	return !got && edge_wanted(e) ? -EINTR : (int)got;
 }
 
 int nap_epoll(int epfd, struct epoll_event *events, int max, uint64_t deadline,
-	      const sigset_t *mask)
+	      const sigset_t *mask, struct spin_place *place)
 {
-	struct nap nap = { .epfd = epfd, .events = events, .max = max, .mask = mask };
+	struct nap nap = {
+		.epfd = epfd, .events = events, .max = max, .mask = mask, .place = place
+	};
 	struct pollfd p = { .fd = epfd, .events = POLLIN };
 	int n;
 
@@ -179,7 +244,7 @@ int nap_epoll(int epfd, struct epoll_event *events, int max, uint64_t deadline,
 	/* Linux before 5.11, or a filter that does not know of it */
 	if (n != -ENOSYS && n != -EPERM)
 		return n;
-	n = nap_sleep_final(&p, 1, deadline, mask);
+	n = nap_sleep_final(&p, 1, deadline, mask, NULL);
 	return n > 0 ? nap_epoll_now(epfd, events, max) : n;
 }
 

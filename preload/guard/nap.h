@@ -7,22 +7,30 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
-/* Before each sleep it is looked for so long (WARPSOCK_SPIN, ns) whether there is one to be */
-void nap_init(uint64_t spin);
+#include "preload/guard/spin.h"
 
 /*
  * The one way to sleep inside a call: until one of @fds is ready, as ppoll(), or @deadline passes
  * (base/clock.h; 0: not at all). How many, 0, or -EINTR: a signal has been noted, or the thread is
- * to be cancelled, and the call should come back with what it has. @mask as ppoll() has it, or NULL
+ * to be cancelled, and the call should come back with what it has. @mask as ppoll() has it, or
+ * NULL. It spins before it sleeps where the history of @place says so; NULL: never
  */
-int nap_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask);
+int nap_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,
+	      struct spin_place *place);
 /* For calls that Linux never restarts: -EINTR also when nothing was noted */
-int nap_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask);
+int nap_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,
+		    struct spin_place *place);
 /* As that, but for -EINVAL of a list that is longer than RLIMIT_NOFILE, as poll() has it */
-int nap_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask);
+int nap_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,
+		    struct spin_place *place);
+/*
+ * The spin alone, before a call that the kernel sleeps in: how many are ready, 0, -EINTR as
+ * nap_sleep(); -EAGAIN: it does not spin now
+ */
+int nap_spin(struct pollfd *fds, unsigned int n, struct spin_place *place);
 /* As nap_sleep_final() on an epoll set */
 int nap_epoll(int epfd, struct epoll_event *events, int max, uint64_t deadline,
-	      const sigset_t *mask);
+	      const sigset_t *mask, struct spin_place *place);
 /* What is there, without a sleep that a signal could end */
 int nap_epoll_now(int epfd, struct epoll_event *events, int max);
 

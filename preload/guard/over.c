@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/sockutil.h"
+#include "preload/guard/thread.h"
 
 bool over_begun;
 static int finished; /* atomic: the thread that did it */
@@ -24,9 +25,13 @@ static bool ended_elsewhere(void)
 	return who && who != (int)syscall(SYS_gettid);
 }
 
+/*
+ * A thread of ours is joined by the one that ends the process: what libc frees for it last may be
+ * a call of ours, where the program's malloc makes calls
+ */
 void over_halt(void)
 {
-	while (ended_elsewhere())
+	while (!thread_is_ours && ended_elsewhere())
 		base_poll(NULL, 0, base_deadline(base_now(), 20 * BASE_NS_PER_MS));
 }
 

@@ -31,6 +31,7 @@ static struct {
 	void (*fn)(int sig, siginfo_t *info, void *context); /* atomic */
 	bool info;					     /* the program set SA_SIGINFO */
 	int flags;					     /* as it was installed */
+	uint64_t mask;					     /* sa_mask */
 } handlers[EDGE_SIGNALS + 1];
 
 static bool changing;	      /* atomic, a lock: one change at a time, with signals blocked */
@@ -80,24 +81,43 @@ static bool is_fault(int sig, const siginfo_t *info)
 }
 
 /*
+ * With SA_NODEFER the kernel may have made two frames of one number at once. The one below goes
+ * back to the kernel, which has it blocked.
+ */
+static void note_keep(struct edge *e, int sig, const siginfo_t *info, uint64_t mask)
+{
+	struct edge_note *n = &e->note[sig - 1];
+
+	if (e->noted & bit_of(sig)) {
+		syscall(SYS_rt_tgsigqueueinfo, getpid(), e->tid, sig, info);
+		return;
+	}
+	n->info = *info;
+	n->handler = __atomic_load_n(&handlers[sig].fn, __ATOMIC_ACQUIRE);
+	/* Without what other notes block only until the edge */
+	n->mask = (mask & ~e->blocked & ~e->swapped) | handlers[sig].mask;
+	if (!(handlers[sig].flags & SA_NODEFER))
+		n->mask |= bit_of(sig);
+	n->order = e->notes++;
+	e->noted |= bit_of(sig);
+}
+
+/*
  * That all are blocked here is for the notes of others that come in between: they would be
  * unblocked again by our return
  */
 static void note(struct edge *e, int sig, const siginfo_t *info, ucontext_t *context)
 {
-	struct edge_note *n = &e->note[sig - 1];
 	int saved = errno;
-	uint64_t after;
+	uint64_t after, mask;
 
-	mask_swap(SIG_BLOCK, ~0ull, &n->mask);
-	n->info = *info;
-	n->handler = __atomic_load_n(&handlers[sig].fn, __ATOMIC_ACQUIRE);
+	mask_swap(SIG_BLOCK, ~0ull, &mask);
 	memcpy(&after, &context->uc_sigmask, sizeof(after));
 	if (!(after & bit_of(sig)))
 		e->blocked |= bit_of(sig);
 	after |= e->blocked;
 	memcpy(&context->uc_sigmask, &after, sizeof(after));
-	e->noted |= bit_of(sig);
+	note_keep(e, sig, info, mask);
 	/* Pairs with nap_begin() in preload/guard/nap.c */
 	__atomic_store_n(&e->nap.tv_sec, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&e->nap.tv_nsec, 0, __ATOMIC_RELAXED);
@@ -116,15 +136,19 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 static void fault(struct edge *e, int sig, siginfo_t *info, void *context)
 {
 	unsigned int depth = e->depth;
+	uint64_t muted = e->muted, swapped = e->swapped;
 	bool held = e->cancel_off;
 
 	if (held)
 		edge_cancel_release(e);
 	e->depth = 0;
+	e->muted = e->swapped = 0;
 	edge_order();
 	pass_on(sig, info, context);
 	edge_order();
 	e->depth = depth;
+	e->muted = muted;
+	e->swapped = swapped;
 	if (held)
 		edge_cancel_hold(e);
 }
@@ -215,7 +239,7 @@ static uint64_t others_return(struct edge *e, int sig)
 static bool note_run(struct edge *e, int sig)
 {
 	struct run r = { .note = e->note[sig - 1], .sig = sig };
-	uint64_t over = others_return(e, sig) | bit_of(sig), before;
+	uint64_t over = others_return(e, sig) | bit_of(sig), muted = e->muted, before;
 	struct sigaction action = { .sa_flags = handlers[sig].flags };
 	stack_t stack;
 
@@ -226,11 +250,40 @@ static bool note_run(struct edge *e, int sig)
 	e->noted &= ~over;
 	e->blocked &= ~over;
 	r.mask = r.note.mask | (over & ~bit_of(sig)) | e->noted;
+	/* Those that are left are blocked while it runs: they do not end its own waits */
+	e->muted |= e->noted;
 	if (action.sa_flags & SA_ONSTACK && stack_is_free(&stack))
 		run_on(&r, &stack);
 	else
 		run_here(&r);
+	e->muted = muted;
 	return action.sa_flags & SA_RESTART;
+}
+
+/*
+ * The one that was taken first. Of signals that come at once the kernel calls the last handler
+ * first, and so ours are noted in the order in which it would have run the program's
+ */
+static int note_first(const struct edge *e)
+{
+	uint64_t left = e->noted & ~e->muted;
+	int first = __builtin_ctzll(left) + 1;
+
+	while (left &= left - 1) {
+		int sig = __builtin_ctzll(left) + 1;
+
+		if (e->note[sig - 1].order < e->note[first - 1].order)
+			first = sig;
+	}
+	return first;
+}
+
+void signals_unmute(struct edge *e)
+{
+	uint64_t mask = 0;
+
+	if (!syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask)))
+		e->muted &= mask;
 }
 
 bool signals_deliver(struct edge *e)
@@ -238,10 +291,12 @@ bool signals_deliver(struct edge *e)
 	int saved = errno;
 	bool restart = true;
 
+	if (e->noted & e->muted)
+		signals_unmute(e);
 	e->blocked &= ~e->kept;
 	e->kept = 0;
-	while (e->noted)
-		restart &= note_run(e, __builtin_ctzll(e->noted) + 1);
+	while (e->noted & ~e->muted)
+		restart &= note_run(e, note_first(e));
 	errno = saved;
 	return restart;
 }
@@ -252,7 +307,7 @@ void signals_after_fork(struct edge *e)
 	if (!e)
 		return;
 	mask_swap(SIG_UNBLOCK, e->blocked & ~e->kept, NULL);
-	e->noted = e->blocked = e->kept = 0;
+	e->noted = e->blocked = e->kept = e->muted = e->swapped = 0;
 }
 
 /* --- installing --- */
@@ -276,6 +331,7 @@ static int action_swap(int sig, const struct sigaction *action, struct sigaction
 		__atomic_store_n(&handlers[sig].fn, action->sa_sigaction, __ATOMIC_RELEASE);
 		handlers[sig].info = action->sa_flags & SA_SIGINFO;
 		handlers[sig].flags = action->sa_flags;
+		memcpy(&handlers[sig].mask, &action->sa_mask, sizeof(handlers[sig].mask));
 		ours.sa_sigaction = on_signal;
 		ours.sa_flags |= SA_SIGINFO;
 	}

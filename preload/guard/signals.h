@@ -13,6 +13,8 @@ void signals_restore(const sigset_t *before);
 
 /* Runs the handlers of what was noted, outside. May the call be restarted, as far as they go? */
 bool signals_deliver(struct edge *e);
+/* Notes whose signals nobody blocks any more, as after a jump out of a handler, count again */
+void signals_unmute(struct edge *e);
 /* In a child, whose parent will run them; @e: the thread's, or NULL */
 void signals_after_fork(struct edge *e);
 /* Handlers that were installed before we were there */

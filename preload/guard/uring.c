@@ -2,20 +2,22 @@
 /*
  * Programs that use io_uring.
  *
- * Who makes a ring by libc's syscall() is seen at once. liburing makes its system calls by itself,
- * for the ring's memory, too, and is mostly linked statically, so there is no name to take. But a
+ * A ring that a program makes by libc's syscall() or by the shared liburing is refused
+ * (preload/calls/limit.c), or noted where it is allowed. A program that has liburing's code inside
+ * makes its system calls by itself, for the ring's memory, too, so there is no name to take. But a
  * ring has a descriptor, and is mostly made when a program begins, so that its number is a low one.
  * Those are looked at when connections begin, ten times a second at most, until one is found.
  *
- * A look asks for each number what kind of file it is, which is cheap. Few are of none, and only of
- * those /proc has to say more, which takes the kernel as long as a hundred others. To ask the ring
- * itself, by io_uring_enter(), would be cheaper still; but there are sandboxes that end the
- * process for that.
+ * A look asks once which of the numbers are open, by a poll() that waits for nothing. Of those that
+ * are and are not ours it asks what kind of file each is. Few are of none, and only of those /proc
+ * has to say more, which takes the kernel as long as a hundred others. To ask the ring itself, by
+ * io_uring_enter(), would be cheaper still; but there are sandboxes that end the process for that.
  */
 #include "preload/guard/uring.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/sockutil.h"
 #include "preload/table/fdtab.h"
 
 #define NUMBERS 256
@@ -50,14 +53,30 @@ static bool is_ring(int fd)
 	return n == sizeof(ring) - 1 && !memcmp(target, ring, sizeof(ring) - 1);
 }
 
+/* The numbers that may be a ring's, into @fds: how many */
+static unsigned int numbers_list(struct pollfd fds[NUMBERS])
+{
+	unsigned int n = 0;
+
+	for (int fd = 0; fd < NUMBERS; fd++)
+		if (!fdtab_is_ours(fd))
+			fds[n++] = (struct pollfd){ .fd = fd };
+	return n;
+}
+
 static bool any_ring(void)
 {
-	int saved = errno, fd = 0;
+	struct pollfd fds[NUMBERS];
+	unsigned int n = numbers_list(fds);
+	/* Where it fails nothing is known to be closed */
+	int saved = errno, got = base_poll(fds, n, 0);
+	bool found = false;
 
-	while (fd < NUMBERS && (fdtab_is_ours(fd) || !is_nameless(fd) || !is_ring(fd)))
-		fd++;
+	for (unsigned int i = 0; i < n && !found; i++)
+		found = (got < 0 || !(fds[i].revents & POLLNVAL)) && is_nameless(fds[i].fd) &&
+			is_ring(fds[i].fd);
 	errno = saved;
-	return fd < NUMBERS;
+	return found;
 }
 
 bool uring_used(void)

@@ -10,7 +10,7 @@
  */
 bool uring_used(void);
 
-/* One was made by libc's syscall() */
+/* One was made by a name that we take */
 void uring_note(void);
 
 #endif

@@ -89,13 +89,19 @@ static const char *value_in(char *const *envp, const char *entry)
 	return NULL;
 }
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 /* Whatever its folder is: it was loaded from there, or from where we were */
 static bool names_library(const char *list)
 {
-	const char *name = strrchr(kept.library, '/');
+	const char *name = base_name(kept.library);
 	size_t n;
 
-	name = name ? name + 1 : kept.library;
 	for (; list && *list; list += n + (list[n] != '\0')) {
 		size_t len = strlen(name);
 
@@ -161,6 +167,51 @@ char **environment_make(void *room, char *const *envp)
 	for (size_t i = 0; i < kept.n; i++)
 		if (!value_in(envp, kept.list[i]))
 			*at++ = kept.list[i];
+	*at = NULL;
+	return out;
+}
+
+/* --- without the interposer --- */
+
+size_t environment_bare_room(char *const *envp)
+{
+	const char *value = kept.library[0] ? value_in(envp, PRELOAD) : NULL;
+
+	if (!value || !names_library(value))
+		return 0;
+	return (count(envp) + 1) * sizeof(char *) + strlen(PRELOAD) + strlen(value) + 1;
+}
+
+/* The other names of the list @from */
+static void others_copy(char *to, const char *from)
+{
+	const char *name = base_name(kept.library), *begin = from;
+	size_t len = strlen(name), n;
+
+	for (to = stpcpy(to, PRELOAD); *from; from += n + (from[n] != '\0')) {
+		n = strcspn(from, ": ");
+		if (n >= len && !memcmp(from + n - len, name, len))
+			continue;
+		if (from > begin && to[-1] != '=')
+			*to++ = ':';
+		to = mempcpy(to, from, n);
+	}
+	*to = '\0';
+}
+
+char **environment_bare(void *room, char *const *envp)
+{
+	char **out = room, **at = out, *text = (char *)(out + count(envp) + 1);
+
+	for (char *const *e = envp; *e; e++) {
+		if (strncmp(*e, PRELOAD, strlen(PRELOAD))) {
+			*at++ = *e;
+			continue;
+		}
+		others_copy(text, *e + strlen(PRELOAD));
+		if (text[strlen(PRELOAD)])
+			*at++ = text;
+	}
 	*at = NULL;
 	return out;
 }

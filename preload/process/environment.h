@@ -19,6 +19,10 @@ size_t environment_room(char *const *envp);
 /* @envp with what it lacks, in @room */
 char **environment_make(void *room, char *const *envp);
 
+/* The same for a program that cannot load the interposer and fails with it: @envp without it */
+size_t environment_bare_room(char *const *envp);
+char **environment_bare(void *room, char *const *envp);
+
 /* The program's own has what it lacks again, for good; false: there is no memory */
 bool environment_restore(void);
 

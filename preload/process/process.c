@@ -4,8 +4,8 @@
  *
  * At the end the kernel would close the sockets without DISCONNECT, and with a reset where
  * input is unread. So every way out that runs code finishes first: exit() and return from main
- * by our destructor, quick_exit() by its list, _exit() and abort() by their names. A guest
- * (preload/table/life.c) has nothing to finish.
+ * by the last of exit()'s functions, quick_exit() by its list, _exit() and abort() by their names.
+ * A guest (preload/table/life.c) has nothing to finish.
  */
 #include "preload/process/process.h"
 
@@ -18,8 +18,10 @@
 #include "preload/guard/edge.h"
 #include "preload/guard/over.h"
 #include "preload/process/bequest.h"
+#include "preload/rules/answerer.h"
 #include "preload/rules/report.h"
 #include "preload/sock/attend.h"
+#include "preload/sock/charge.h"
 #include "preload/sock/linger.h"
 #include "preload/sock/sock.h"
 #include "preload/table/life.h"
@@ -52,17 +54,22 @@ static void closed_finish(bool program_follows)
 		return;
 	left = attend_finish(base_deadline(base_now(), sock_config.linger));
 	if (left)
-		attend_expired(left);
+		charges_expired(left);
 }
 
-static void finish(bool program_follows)
+/*
+ * Not behind over_claim(), which halts the program's threads: one that ends may be in libc's lock
+ * of stacks, where the program's malloc makes calls, and to join a thread takes that lock
+ */
+static bool claim(void)
 {
-	struct edge *e;
-	long r = 0;
+	if (!__atomic_load_n(&over_begun, __ATOMIC_ACQUIRE))
+		answerer_stop();
+	return over_claim();
+}
 
-	if (life_is_guest() || !over_claim())
-		return;
-	e = edge_enter(false);
+static void all_end(bool program_follows)
+{
 	linger_never(true);
 	fdtab_each(end_one, NULL);
 	linger_never(false);
@@ -70,8 +77,19 @@ static void finish(bool program_follows)
 	sock_report_all();
 	if (!program_follows)
 		attend_stop(true);
-	if (sock_config.report[0])
-		report_write(sock_config.report);
+	report_end(!program_follows);
+}
+
+static void finish(bool program_follows)
+{
+	struct edge *e;
+	long r = 0;
+
+	if (life_is_guest())
+		return;
+	e = edge_enter(false);
+	if (claim())
+		all_end(program_follows);
 	edge_leave(e, &r);
 }
 
@@ -89,6 +107,7 @@ void process_resume(void)
 {
 	if (!over_revoke())
 		return;
+	answerer_resume();
 	if (__atomic_exchange_n(&any_ended, false, __ATOMIC_ACQ_REL))
 		base_err("the program could not be executed after its predecessor's streams had "
 			 "ended");

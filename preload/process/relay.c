@@ -147,12 +147,14 @@ static void serve(struct relay *r, uint32_t before)
 {
 	for (unsigned int i = 0; before && i < r->n; i++)
 		r->lines[i].stream->ops->left(r->lines[i].stream, before);
+	/* The program has urgent octets in their places among the others */
+	for (unsigned int i = 0; i < r->n; i++)
+		r->lines[i].stream->ops->set_inline(r->lines[i].stream, true);
 	report_reset();
 	relay_serve(r->lines, r->n, r->fds);
 	for (unsigned int i = 0; i < r->n; i++)
 		sock_report(r->socks[i]);
-	if (sock_config.report[0])
-		report_write(sock_config.report);
+	report_end(false);
 }
 
 struct plan {
@@ -217,10 +219,12 @@ bool relay_is_behind(int fd)
 
 int relay_pair(int fd, int *local, int *far)
 {
-	int two[2];
+	int two[2], on = 1;
 
 	if (syscall(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, two))
 		return -errno;
+	/* What is urgent to the program is an octet among others here, and not left out */
+	syscall(SYS_setsockopt, two[0], SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 	*local = base_fd_dup_high(two[0]);
 	*far = base_fd_dup_high(two[1]);
 	base_fd_close(two[0]);

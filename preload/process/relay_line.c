@@ -81,11 +81,11 @@ static void peer_plain(struct relay_line *l)
 {
 	struct stream_stats stats;
 	const void *held;
-	size_t len = l->stream->ops->held(l->stream, &held);
+	size_t urgent, len = l->stream->ops->held(l->stream, &held, &urgent);
 
 	l->plain = true;
 	l->stream->ops->stats(l->stream, &stats);
-	if (stats.probe_error && base_sock_send_all(stream_fd(l->stream), held, len,
+	if (stats.probe_error && base_sock_send_all(stream_fd(l->stream), held, len, urgent,
 						    base_deadline(base_now(), l->linger)))
 		base_sock_abort(stream_fd(l->stream));
 }

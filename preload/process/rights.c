@@ -159,7 +159,7 @@ static long send_once(int fd, const struct msghdr *msg, int flags, uint64_t dead
 		sent = libc_try(libc.sendmsg(fd, msg, flags | MSG_DONTWAIT));
 		if (sent != -EAGAIN || !deadline)
 			return sent;
-		sent = nap_sleep(&p, 1, deadline, NULL);
+		sent = nap_sleep(&p, 1, deadline, NULL, NULL);
 		if (sent <= 0)
 			return sent < 0 ? sent : -EAGAIN;
 	}

@@ -24,6 +24,7 @@
 #include "base/fdutil.h"
 #include "preload/table/internal.h"
 
+/* And as many more, of which other hosts are not told */
 #define NAMES 4u
 
 union address {
@@ -81,15 +82,16 @@ static int unix_socket(void)
 	return (int)syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 }
 
-int host_announce(const struct sockaddr *name, socklen_t len)
+int host_announce(const struct sockaddr *name, socklen_t len, bool told)
 {
+	unsigned int first = told ? 0 : NAMES;
 	int saved = errno, fd = -1;
 	struct sockaddr_un un;
 	union address a;
 
 	if (address_of(name, len, &a))
 		fd = unix_socket();
-	for (unsigned int i = 0; fd >= 0 && i < NAMES; i++) {
+	for (unsigned int i = first; fd >= 0 && i < first + NAMES; i++) {
 		len = name_make(&a, base_address_is_any(&a), i, &un);
 		if (!syscall(SYS_bind, fd, &un, len)) {
 			errno = saved;
@@ -126,11 +128,11 @@ bool host_is_local(const struct sockaddr *addr, socklen_t len)
 	return local;
 }
 
-static bool is_announced(int fd, const union address *a, bool any)
+static bool is_announced(int fd, const union address *a, bool any, unsigned int names)
 {
 	struct sockaddr_un un;
 
-	for (unsigned int i = 0; i < NAMES; i++) {
+	for (unsigned int i = 0; i < names; i++) {
 		socklen_t len = name_make(a, any, i, &un);
 
 		if (!syscall(SYS_connect, fd, &un, len))
@@ -148,7 +150,23 @@ bool host_listens(const struct sockaddr *peer, socklen_t len)
 	if (address_of(peer, len, &a) && is_local(&a))
 		fd = unix_socket();
 	if (fd >= 0)
-		found = is_announced(fd, &a, false) || is_announced(fd, &a, true);
+		found = is_announced(fd, &a, false, 2 * NAMES) ||
+			is_announced(fd, &a, true, 2 * NAMES);
+	base_fd_close(fd);
+	errno = saved;
+	return found;
+}
+
+bool host_tells(const struct sockaddr *addr, socklen_t len, bool any)
+{
+	int saved = errno, fd = -1;
+	union address a;
+	bool found = false;
+
+	if (address_of(addr, len, &a))
+		fd = unix_socket();
+	if (fd >= 0)
+		found = is_announced(fd, &a, any, NAMES);
 	base_fd_close(fd);
 	errno = saved;
 	return found;

@@ -15,11 +15,16 @@
  * for none in particular. Its length; 0: no address of IP
  */
 socklen_t host_reach(const struct sockaddr *addr, socklen_t len, struct sockaddr_storage *out);
-/* A descriptor of ours that stands for it until it is closed; negative: nobody will know */
-int host_announce(const struct sockaddr *name, socklen_t len);
+/*
+ * A descriptor of ours that stands for it until it is closed; negative: nobody will know. @told:
+ * other hosts that ask are told of it, too
+ */
+int host_announce(const struct sockaddr *name, socklen_t len, bool told);
 /* Is the address one of this host's? */
 bool host_is_local(const struct sockaddr *addr, socklen_t len);
 /* Would a connection to @peer reach one of them? */
 bool host_listens(const struct sockaddr *peer, socklen_t len);
+/* Is there one of exactly this address, or of all of them (@any), that other hosts are told of? */
+bool host_tells(const struct sockaddr *addr, socklen_t len, bool any);
 
 #endif

@@ -51,8 +51,7 @@ static uint64_t hash_in6(const struct in6_addr *addr, uint32_t scope, in_port_t 
 	return mix(mix(mix(part[0]) ^ part[1]) ^ ((uint64_t)scope << 16 | port));
 }
 
-/* An IPv4 address counts as the IPv6 address that it is mapped to. 0: it is no IP address */
-static uint64_t hash(const struct sockaddr *addr, socklen_t len)
+uint64_t probe_hash(const struct sockaddr *addr, socklen_t len)
 {
 	struct in6_addr mapped = { .s6_addr = { [10] = 0xff, [11] = 0xff } };
 	struct sockaddr_in6 six = { .sin6_port = 0 };
@@ -142,7 +141,7 @@ void probe_init(void)
 void probe_note(const struct sockaddr *peer, socklen_t len, enum probe_answer answer, uint64_t life,
 		uint64_t now)
 {
-	uint64_t h = hash(peer, len);
+	uint64_t h = probe_hash(peer, len);
 	unsigned int s = seconds(now);
 	uint64_t was;
 
@@ -153,7 +152,7 @@ void probe_note(const struct sockaddr *peer, socklen_t len, enum probe_answer an
 
 enum probe_answer probe_known(const struct sockaddr *peer, socklen_t len, uint64_t now)
 {
-	uint64_t h = hash(peer, len), word;
+	uint64_t h = probe_hash(peer, len), word;
 
 	if (!h)
 		return PROBE_UNKNOWN;
@@ -166,7 +165,7 @@ enum probe_answer probe_known(const struct sockaddr *peer, socklen_t len, uint64
 enum probe_answer probe_turn(const struct sockaddr *peer, socklen_t len, uint64_t limit,
 			     uint64_t now)
 {
-	uint64_t h = hash(peer, len), *slot, word, mine;
+	uint64_t h = probe_hash(peer, len), *slot, word, mine;
 	unsigned int s = seconds(now);
 
 	if (!h)
@@ -180,4 +179,27 @@ enum probe_answer probe_turn(const struct sockaddr *peer, socklen_t len, uint64_
 	} while (!__atomic_compare_exchange_n(slot, &word, mine, false, __ATOMIC_RELAXED,
 					      __ATOMIC_RELAXED));
 	return PROBE_UNKNOWN;
+}
+
+static void forget(const struct sockaddr *peer, socklen_t len, enum probe_answer answer,
+		   uint64_t now)
+{
+	uint64_t h = probe_hash(peer, len), *slot, word;
+
+	if (!h)
+		return;
+	slot = slot_find(h, seconds(now), &word);
+	if (is_entry(word, h, seconds(now)) && (word & ANSWER_MASK) == answer)
+		__atomic_compare_exchange_n(slot, &word, 0, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
+}
+
+void probe_turn_end(const struct sockaddr *peer, socklen_t len, uint64_t now)
+{
+	forget(peer, len, PROBE_ASKED, now);
+}
+
+void probe_doubt(const struct sockaddr *peer, socklen_t len, uint64_t now)
+{
+	forget(peer, len, PROBE_DDP, now);
 }

@@ -33,6 +33,8 @@ void probe_init(void);
 /* Kept for @life, which is counted in whole seconds; @now: base/clock.h */
 void probe_note(const struct sockaddr *peer, socklen_t len, enum probe_answer answer, uint64_t life,
 		uint64_t now);
+/* What stands for an address and port, one of IPv4 for the same mapped to IPv6; 0: none of IP */
+uint64_t probe_hash(const struct sockaddr *addr, socklen_t len);
 enum probe_answer probe_known(const struct sockaddr *peer, socklen_t len, uint64_t now);
 /*
  * As probe_known(), for who is about to send a Request. PROBE_UNKNOWN is said to one: the others
@@ -40,5 +42,9 @@ enum probe_answer probe_known(const struct sockaddr *peer, socklen_t len, uint64
  */
 enum probe_answer probe_turn(const struct sockaddr *peer, socklen_t len, uint64_t limit,
 			     uint64_t now);
+/* The one who was told PROBE_UNKNOWN has given up: the next one is */
+void probe_turn_end(const struct sockaddr *peer, socklen_t len, uint64_t now);
+/* A peer that answered before has not answered now: nothing is known of it */
+void probe_doubt(const struct sockaddr *peer, socklen_t len, uint64_t now);
 
 #endif

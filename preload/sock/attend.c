@@ -1,289 +1,182 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The attendant: a thread of our own for streams that nobody may call for.
+ * The worker thread: it attends to streams for which nobody may call.
  *
  * Closed streams still have the rest of their octets to send, DISCONNECT and the FIN, and to read
  * what arrives until the peer's FIN, since to close with input unread, or to be sent something
- * after the close, resets the connection. A stream whose connect() did not wait has a Reply to
- * take in while its program may sleep elsewhere, on the other end perhaps. And what a full kernel
- * did not take of something accepted must leave when there is room, also if the program never
- * calls again; since it mostly does, that one is left alone for a moment.
+ * after the close, resets the connection. A connection that was accepted has a Request to answer,
+ * and one whose connect() did not wait a Reply to take in, while its program may sleep elsewhere.
+ * And what a full kernel did not take of something accepted must leave when there is room, also if
+ * the program never calls again; since it mostly does, that one is left alone for a moment.
  *
- * The thread is started by the first stream that needs it, blocks all signals, and sleeps when
- * there is nothing. At exit the caller attends the closed ones itself, and is content with an
- * acknowledgement of all that was sent (stream/end.c says why that is enough).
- *
- * A stream whose peer turns out to speak plain TCP goes back to the kernel here (fallback.c), since
- * its program may wait for what the peer makes of octets that are held. That takes locks which come
- * before ours, so it is noted, and done with ours free; `busy` is who does it.
+ * The thread is started by the first stream that needs it, blocks all signals, sleeps as
+ * preload/sock/charge.c says, and ends when there has been nothing for a while. At exit the caller
+ * attends to the closed ones itself, and is content with an acknowledgement of all that was sent
+ * (stream/end.c says why that is enough).
  */
 #include "preload/sock/attend.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/point.h"
 #include "base/sockutil.h"
 #include "preload/guard/edge.h"
 #include "preload/guard/sandbox.h"
-#include "preload/rules/report.h"
+#include "preload/guard/thread.h"
 #include "preload/sock/fallback.h"
 #include "preload/table/internal.h"
 #include "preload/table/life.h"
 
 #define BATCH 64
 #define STACK (128 * 1024u)
-/* More of them than one poll takes, or one that nothing wakes for, are looked at so often */
+/* A stream that is waited for at its end is looked at so often */
 #define LOOK_AGAIN (100 * BASE_NS_PER_MS)
 /* So long the program is given to call by itself */
 #define LEFT_ALONE BASE_NS_PER_MS
-/* And so long, who has accepted, to fork for what it has */
-#define FORK_TIME BASE_NS_PER_S
+/* With nothing to attend to the thread stays for so long */
+#define IDLE (100 * BASE_NS_PER_MS)
 
-struct charge {
-	struct base_list node;
-	struct sock *sock;
-	bool closed;
-	bool safe; /* closed: all that was sent is acknowledged */
-	bool plain, busy;
-	uint64_t begin;	   /* not to be touched before */
-	uint64_t deadline; /* closed: given up then */
-};
-
+/* Under the lock of charges */
 static struct {
-	pthread_mutex_t lock;
-	struct base_list list;
-	unsigned int closed;
-	bool thread;
-	bool stop;    /* the thread is to end */
-	bool retired; /* and nobody waits for it */
-	bool apart;
+	bool there;
+	bool stop;    /* it is to end */
+	bool ended;   /* it has ended by itself, and nobody has joined it */
+	bool retired; /* nobody joins it */
 	pthread_t id;
-	int bell;
-} charges = {
-	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.list = BASE_LIST_INIT(charges.list),
-	.bell = -1,
-};
+} thread;
 
-void attend_expired(unsigned int n)
+/* --- the thread --- */
+
+static void sleep_until(uint64_t limit)
 {
-	base_warn("%u connections: %s", n, config_reason_text(CONFIG_REASON_LINGER_EXPIRED));
-	report_reason(CONFIG_REASON_LINGER_EXPIRED, n);
+	struct pollfd fds[2] = { { .fd = charges.bell, .events = POLLIN },
+				 { .fd = charges.set, .events = POLLIN } };
+
+	base_poll(fds, 2, limit);
+	if (fds[0].revents)
+		base_eventfd_drain(charges.bell);
 }
 
-static void charge_end(struct charge *c)
+/* Under the lock. True: there has been nothing to do since @idle, and nobody wants it to stay */
+static bool is_idle(uint64_t *idle, uint64_t *limit)
 {
-	base_list_remove(&c->node);
-	/* Threads that are not here may have held what a socket is given back by */
-	if (charges.apart) {
-		charges.closed -= c->closed;
-		base_fd_close(stream_fd(c->sock->stream));
-		return;
-	}
-	BASE_POINT(preload_attend_ended);
-	__atomic_store_n(&c->sock->attended, false, __ATOMIC_RELEASE);
-	charges.closed -= c->closed;
-	sock_put(c->sock);
-	base_map_destroy(c, sizeof(*c));
-}
+	uint64_t now = base_now();
 
-static int charge_more(struct charge *c)
-{
-	struct stream *stream = c->sock->stream;
-
-	return c->closed ? stream->ops->close_more(stream, &c->safe)
-			 : stream->ops->progress(stream);
-}
-
-static bool charge_expired(const struct charge *c)
-{
-	if (!base_deadline_passed(c->deadline, base_now()))
+	if (!base_list_empty(&charges.list)) {
+		*idle = 0;
 		return false;
-	if (!c->safe)
-		attend_expired(1);
-	return true;
-}
-
-/* Is there nothing more to do for it? @content: an acknowledgement will do */
-static bool charge_over(struct charge *c, bool content)
-{
-	struct stream *stream = c->sock->stream;
-	int left = charge_more(c);
-
-	c->plain = left == -ENOMSG;
-	if (c->plain)
-		return false;
-	if (!left && !c->closed)
-		sock_settle(c->sock);
-	if (!c->closed)
-		return left != -EAGAIN && !stream->ops->owes(stream) &&
-		       !stream->ops->serves(stream);
-	return left != -EAGAIN || (content && c->safe) || charge_expired(c);
-}
-
-/* Under the lock: one of which the peer is plain, for the caller alone; NULL */
-static struct charge *plain_find(void)
-{
-	struct base_list *node, *next;
-
-	base_list_foreach(node, next, &charges.list) {
-		struct charge *c = base_list_entry(node, struct charge, node);
-
-		if (c->plain && !c->busy)
-			return c;
 	}
-	return NULL;
-}
-
-/* Under the lock, which is free meanwhile */
-static void plain_go(void)
-{
-	struct charge *c;
-
-	while ((c = plain_find())) {
-		c->busy = true;
-		pthread_mutex_unlock(&charges.lock);
-		sock_fall_back(c->sock);
-		pthread_mutex_lock(&charges.lock);
-		charge_end(c);
-	}
+	if (!*idle)
+		*idle = now;
+	*limit = base_deadline(*idle, IDLE);
+	return base_deadline_passed(*limit, now);
 }
 
 /* Under the lock */
-static void charges_go(bool content)
+static void looked_after(void)
 {
-	struct base_list *node, *next;
+	uint64_t idle = 0, limit;
 
-	base_list_foreach(node, next, &charges.list) {
-		struct charge *c = base_list_entry(node, struct charge, node);
-
-		if (!c->plain && base_deadline_passed(c->begin, base_now()) &&
-		    charge_over(c, content))
-			charge_end(c);
+	for (;;) {
+		charges.asleep = 0;
+		if (thread.stop)
+			return;
+		charges_hear();
+		charges_go(false, false);
+		limit = charges_arm();
+		thread.ended = is_idle(&idle, &limit);
+		if (thread.ended)
+			return;
+		charges.asleep = limit;
+		pthread_mutex_unlock(&charges.lock);
+		sleep_until(limit);
+		pthread_mutex_lock(&charges.lock);
 	}
-	plain_go();
-}
-
-/*
- * Input of an open stream is its program's, and only room is waited for here; unless the peer may
- * use memory of ours, whatever the program does
- */
-static short charge_events(const struct charge *c)
-{
-	struct stream *stream = c->sock->stream;
-	short events = stream->ops->wait_events(stream, 0);
-
-	return events & POLLOUT && !c->closed && !stream->ops->serves(stream) ? POLLOUT : events;
-}
-
-/* What has nothing to be polled for would say for ever that it has ended */
-static unsigned int charge_poll(const struct charge *c, struct pollfd *out, uint64_t *limit)
-{
-	struct stream *stream = c->sock->stream;
-	short events = c->plain ? 0 : charge_events(c);
-
-	if (!c->plain)
-		*limit = base_min(*limit, stream->ops->wait_deadline(stream));
-	*out = (struct pollfd){ .fd = stream_wait_fd(stream), .events = events };
-	return events != 0;
-}
-
-/* Under the lock: what to poll for the first of them, and until when */
-static unsigned int charges_poll_list(struct pollfd *fds, uint64_t *limit)
-{
-	struct base_list *node, *next;
-	uint64_t now = base_now();
-	unsigned int n = 0;
-
-	*limit = base_list_empty(&charges.list) ? BASE_NEVER : base_deadline(now, LOOK_AGAIN);
-	base_list_foreach(node, next, &charges.list) {
-		struct charge *c = base_list_entry(node, struct charge, node);
-
-		if (n == BATCH)
-			break;
-		if (base_deadline_passed(c->begin, now))
-			n += charge_poll(c, &fds[n], limit);
-		else
-			*limit = base_min(*limit, c->begin);
-	}
-	return n;
 }
 
 static void *attendant(void *arg)
 {
-	struct pollfd fds[BATCH + 1];
-	uint64_t limit;
-	unsigned int n;
-
 	/* It never leaves: a device's libraries call libc by names that are ours, under the lock */
 	edge_enter(false);
-	for (;;) {
-		pthread_mutex_lock(&charges.lock);
-		if (charges.stop)
-			break;
-		charges_go(false);
-		n = charges_poll_list(fds, &limit);
-		pthread_mutex_unlock(&charges.lock);
-		fds[n] = (struct pollfd){ .fd = charges.bell, .events = POLLIN };
-		base_poll(fds, n + 1, limit);
-		base_eventfd_drain(charges.bell);
-	}
-	if (charges.retired)
+	pthread_mutex_lock(&charges.lock);
+	looked_after();
+	if (thread.retired)
 		pthread_detach(pthread_self());
 	pthread_mutex_unlock(&charges.lock);
 	return arg;
 }
 
-static int attendant_create(void)
+/* One that has ended by itself is joined before there is another, or none */
+static void attendant_join(void)
 {
-	sigset_t all, before;
-	pthread_attr_t attr;
-	int err;
+	pthread_t id;
+	bool ended;
 
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = BASE_FAILS(thread) ? EAGAIN : pthread_create(&charges.id, &attr, attendant, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return -err;
+	pthread_mutex_lock(&charges.lock);
+	ended = thread.ended;
+	id = thread.id;
+	if (ended)
+		thread.ended = thread.there = false;
+	pthread_mutex_unlock(&charges.lock);
+	if (ended)
+		pthread_join(id, NULL);
 }
 
 static bool attendant_claim(void)
 {
 	bool mine;
 
+	attendant_join();
 	pthread_mutex_lock(&charges.lock);
-	mine = !charges.thread && !base_list_empty(&charges.list);
-	charges.thread |= mine;
+	mine = !thread.there && !base_list_empty(&charges.list);
+	thread.there |= mine;
 	pthread_mutex_unlock(&charges.lock);
 	return mine;
 }
 
-/* What a sandbox forbids would end the process, by a hand that is not ours */
+/* What a sandbox forbids would end the process */
 static bool thread_may_be(void)
 {
-	return sandbox_may(SYS_clone) && sandbox_may(SYS_clone3);
+	return !life_bare && sandbox_may(SYS_clone) && sandbox_may(SYS_clone3);
 }
 
-static int bell_create(void)
+/* The set is a help, and not needed */
+static int set_create(void)
 {
-	int fd, err;
+	int saved = errno, fd;
+
+	fd = BASE_FAILS(epoll) ? -1 : (int)syscall(SYS_epoll_create1, EPOLL_CLOEXEC);
+	errno = saved;
+	return fd < 0 ? -1 : internal_move(fd);
+}
+
+static int wakers_create(void)
+{
+	int set, bell, err;
 
 	if (__atomic_load_n(&charges.bell, __ATOMIC_ACQUIRE) >= 0)
 		return 0;
-	err = base_eventfd_create(&fd);
-	if (!err)
-		__atomic_store_n(&charges.bell, internal_move(fd), __ATOMIC_RELEASE);
-	return err;
+	err = base_eventfd_create(&bell);
+	if (err)
+		return err;
+	bell = internal_move(bell);
+	set = set_create();
+	pthread_mutex_lock(&charges.lock);
+	if (charges.bell < 0) {
+		charges.set = set;
+		__atomic_store_n(&charges.bell, bell, __ATOMIC_RELEASE);
+		set = bell = -1;
+	}
+	pthread_mutex_unlock(&charges.lock);
+	/* Another thread was first */
+	internal_close(set);
+	internal_close(bell);
+	return 0;
 }
 
 /*
@@ -296,18 +189,18 @@ static void attendant_start(void)
 
 	if (!thread_may_be() || !attendant_claim())
 		return;
-	err = bell_create();
+	err = wakers_create();
 	if (!err)
-		err = attendant_create();
+		err = thread_begin(&thread.id, STACK, attendant);
 	if (!err)
 		return;
 	base_warn("no thread for closed connections: %s", strerror(-err));
 	pthread_mutex_lock(&charges.lock);
-	charges.thread = false;
+	thread.there = false;
 	pthread_mutex_unlock(&charges.lock);
 }
 
-void attend_wake(void)
+static void attend_wake(void)
 {
 	int bell = __atomic_load_n(&charges.bell, __ATOMIC_ACQUIRE);
 
@@ -315,35 +208,22 @@ void attend_wake(void)
 		base_eventfd_ring(bell);
 }
 
-/* Under the lock */
-static int charge_add(struct sock *s, bool closed, uint64_t begin)
+void attend_moved(struct sock *s)
 {
-	struct charge *c;
-	int err = base_map_create(sizeof(*c), (void **)&c);
-
-	if (err)
-		return err;
-	c->sock = s;
-	c->closed = closed;
-	c->begin = begin;
-	c->deadline = base_deadline(base_now(), sock_config.linger);
-	__atomic_store_n(&s->attended, true, __ATOMIC_RELEASE);
-	base_list_push_back(&charges.list, &c->node);
-	BASE_POINT(preload_attend_charged);
-	charges.closed += closed;
-	attend_wake();
-	return 0;
+	pthread_mutex_lock(&charges.lock);
+	if (s->charge.listed) {
+		charge_unwatch(&s->charge);
+		s->charge.ready = true;
+		attend_wake();
+	}
+	pthread_mutex_unlock(&charges.lock);
 }
 
 void attend_closed(struct sock *s)
 {
-	int err;
-
 	pthread_mutex_lock(&charges.lock);
-	err = charge_add(s, true, 0);
+	charge_add(s, true, false, 0);
 	pthread_mutex_unlock(&charges.lock);
-	if (err)
-		sock_put(s);
 	attendant_start();
 }
 
@@ -364,13 +244,12 @@ void attend_to_end(struct sock *s)
 		sock_fall_back(s);
 }
 
-static void attend_open(struct sock *s, uint64_t begin)
+static void attend_open(struct sock *s, bool undecided, uint64_t begin)
 {
 	pthread_mutex_lock(&charges.lock);
-	if (!s->attended) {
+	if (!s->charge.listed) {
 		fdtab_hold(&s->ent);
-		if (charge_add(s, false, begin))
-			sock_put(s);
+		charge_add(s, false, undecided, begin);
 	}
 	pthread_mutex_unlock(&charges.lock);
 	attendant_start();
@@ -378,20 +257,30 @@ static void attend_open(struct sock *s, uint64_t begin)
 
 void attend_starting(struct sock *s)
 {
-	attend_open(s, 0);
+	attend_open(s, false, 0);
 }
 
-void attend_accepted(struct sock *s)
+void attend_accepted(struct sock *s, uint64_t ns)
 {
-	attend_open(s, base_deadline(base_now(), FORK_TIME));
+	attend_open(s, true, base_deadline(base_now(), ns));
+}
+
+void attend_decided(struct sock *s)
+{
+	pthread_mutex_lock(&charges.lock);
+	if (s->charge.undecided && charge_is_awaited(s))
+		charge_decided(&s->charge);
+	else if (s->charge.undecided && !s->charge.closed && !s->charge.busy)
+		charge_end(&s->charge);
+	pthread_mutex_unlock(&charges.lock);
 }
 
 /* Where there is no thread, those who come by see to what was closed */
 static void closed_go(void)
 {
 	pthread_mutex_lock(&charges.lock);
-	if (charges.closed && !charges.thread)
-		charges_go(false);
+	if (charges.closed && !thread.there)
+		charges_go(true, false);
 	pthread_mutex_unlock(&charges.lock);
 }
 
@@ -399,23 +288,17 @@ void attend_owing(struct sock *s)
 {
 	if (__atomic_load_n(&sandbox_on, __ATOMIC_RELAXED))
 		closed_go();
-	if (s->stream->ops->serves(s->stream))
-		attend_open(s, 0);
+	if (charge_is_awaited(s))
+		attend_open(s, false, 0);
 	else if (s->stream->ops->owes(s->stream))
-		attend_open(s, base_deadline(base_now(), LEFT_ALONE));
+		attend_open(s, false, base_deadline(base_now(), LEFT_ALONE));
 }
 
 void attend_forget(struct sock *s)
 {
-	struct base_list *node, *next;
-
 	pthread_mutex_lock(&charges.lock);
-	base_list_foreach(node, next, &charges.list) {
-		struct charge *c = base_list_entry(node, struct charge, node);
-
-		if (c->sock == s && !c->busy)
-			charge_end(c);
-	}
+	if (s->charge.listed && !s->charge.busy)
+		charge_end(&s->charge);
 	pthread_mutex_unlock(&charges.lock);
 }
 
@@ -427,9 +310,9 @@ unsigned int attend_finish(uint64_t deadline)
 
 	for (;;) {
 		pthread_mutex_lock(&charges.lock);
-		charges_go(true);
+		charges_go(true, true);
 		BASE_POINT(preload_attend_finishing);
-		n = charges_poll_list(fds, &limit);
+		n = charges_poll_list(fds, BATCH, &limit);
 		left = charges.closed;
 		pthread_mutex_unlock(&charges.lock);
 		if (!left || base_deadline_passed(deadline, base_now()))
@@ -443,9 +326,9 @@ unsigned int attend_finish(uint64_t deadline)
 /* --- by another process, when this one's program goes --- */
 
 /* A device's connection is of use to nobody but its owner, who waits for it */
-static bool is_given(const struct charge *c)
+static bool is_given(struct charge *c)
 {
-	return c->closed && c->sock->stream->carrier < 0;
+	return c->closed && charge_sock(c)->stream->carrier < 0;
 }
 
 int attend_next(void *ctx, int from)
@@ -454,7 +337,7 @@ int attend_next(void *ctx, int from)
 	int least = -1;
 
 	base_list_foreach(node, next, &charges.list) {
-		int fd = stream_fd(base_list_entry(node, struct charge, node)->sock->stream);
+		int fd = stream_fd(charge_sock(base_list_entry(node, struct charge, node))->stream);
 
 		if (fd >= from && (least < 0 || fd < least))
 			least = fd;
@@ -468,16 +351,17 @@ void attend_begin_apart(void)
 	struct base_list *node, *next;
 
 	pthread_mutex_init(&charges.lock, NULL);
-	charges.bell = -1;
+	charges.bell = charges.set = -1;
 	charges.apart = true;
 	base_list_foreach(node, next, &charges.list) {
 		struct charge *c = base_list_entry(node, struct charge, node);
 
-		pthread_mutex_init(&c->sock->lock, NULL);
-		base_list_init(&c->sock->watches);
+		pthread_mutex_init(&charge_sock(c)->lock, NULL);
+		base_list_init(&charge_sock(c)->watches);
 		if (is_given(c))
 			continue;
 		base_list_remove(&c->node);
+		c->listed = false;
 		charges.closed -= c->closed;
 	}
 	fallback_renew();
@@ -516,8 +400,8 @@ static void charges_give(void)
 
 		if (!is_given(c))
 			continue;
-		sock_report(c->sock);
-		c->sock->stream->ops->disown(c->sock->stream);
+		sock_report(charge_sock(c));
+		charge_sock(c)->stream->ops->disown(charge_sock(c)->stream);
 		charge_end(c);
 		BASE_POINT(preload_attend_given);
 	}
@@ -540,24 +424,25 @@ bool attend_give(int (*make)(void))
 
 void attend_prepare(void)
 {
-	bell_create();
+	wakers_create();
 }
 
 void attend_stop(bool for_good)
 {
 	bool there;
 
+	attendant_join();
 	pthread_mutex_lock(&charges.lock);
-	there = charges.thread;
-	charges.stop = there || for_good;
-	charges.retired |= for_good;
+	there = thread.there;
+	thread.stop = there || for_good;
+	thread.retired |= for_good;
 	pthread_mutex_unlock(&charges.lock);
 	if (!there || for_good)
 		return;
 	base_eventfd_ring(charges.bell);
-	pthread_join(charges.id, NULL);
+	pthread_join(thread.id, NULL);
 	pthread_mutex_lock(&charges.lock);
-	charges.thread = charges.stop = false;
+	thread.there = thread.stop = thread.ended = false;
 	pthread_mutex_unlock(&charges.lock);
 }
 
@@ -570,7 +455,7 @@ void attend_confine(void)
 		struct charge *c = base_list_entry(node, struct charge, node);
 
 		if (c->closed)
-			base_fd_set_nonblock(stream_fd(c->sock->stream), true);
+			base_fd_set_nonblock(stream_fd(charge_sock(c)->stream), true);
 	}
 	pthread_mutex_unlock(&charges.lock);
 }
@@ -579,8 +464,9 @@ unsigned int attend_threads(void)
 {
 	bool there;
 
+	attendant_join();
 	pthread_mutex_lock(&charges.lock);
-	there = charges.thread;
+	there = thread.there;
 	pthread_mutex_unlock(&charges.lock);
 	return there;
 }
@@ -590,20 +476,25 @@ void attend_before_fork(void)
 	pthread_mutex_lock(&charges.lock);
 }
 
+/* The set is one with the parent's, and its entries are the parent's */
 static void charges_inherit(void)
 {
 	struct base_list *node, *next;
 
-	charges.thread = charges.stop = charges.retired = false;
+	thread.there = thread.stop = thread.ended = thread.retired = false;
 	internal_close(charges.bell);
-	charges.bell = -1;
+	internal_close(charges.set);
+	charges.bell = charges.set = -1;
+	charges.asleep = 0;
 	base_list_foreach(node, next, &charges.list) {
 		struct charge *c = base_list_entry(node, struct charge, node);
 
 		c->plain = c->busy = false;
+		c->watched = -1;
+		c->ready = true;
 		if (!c->closed)
 			continue;
-		c->sock->stream->ops->disown(c->sock->stream);
+		charge_sock(c)->stream->ops->disown(charge_sock(c)->stream);
 		charge_end(c);
 	}
 	attendant_start();

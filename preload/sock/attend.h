@@ -15,12 +15,14 @@ void attend_closed(struct sock *s);
 void attend_to_end(struct sock *s);
 /* Until it is open and what was written meanwhile has left */
 void attend_starting(struct sock *s);
-/* A device's that was accepted, whose peer waits: answered soon, if no call does it before */
-void attend_accepted(struct sock *s);
+/* One that was accepted: its Request is answered after @ns if no call has done it before */
+void attend_accepted(struct sock *s, uint64_t ns);
 /* After a call: if the kernel did not take all that was accepted, sees to it that it leaves */
 void attend_owing(struct sock *s);
-/* What the thread sleeps on may be another descriptor by now */
-void attend_wake(void);
+/* Its descriptor is another one from now on, and that of before may be another file's soon */
+void attend_moved(struct sock *s);
+/* One that was accepted is open: its program sees to it */
+void attend_decided(struct sock *s);
 /* The stream of an open socket is about to go */
 void attend_forget(struct sock *s);
 /*
@@ -39,8 +41,6 @@ void attend_begin_apart(void);
 int attend_next(void *ctx, int from);
 /* So that no descriptor has to be made later */
 void attend_prepare(void);
-/* So many were given up before their peers had what they were sent */
-void attend_expired(unsigned int n);
 /*
  * Ends the thread. It is back when it is needed, if a sandbox lets it; or @for_good, as the process
  * ends: it goes to no stream any more, for what a device needs ends now, and nobody waits for it

@@ -81,7 +81,7 @@ uint64_t bell_name(void)
 	pthread_mutex_lock(&bell.lock);
 	err = bell.name ? 0 : make();
 	if (err && !bell.told)
-		base_info("no bell to be rung by other processes: %s", strerror(-err));
+		base_info("no wakeup fd for other processes: %s", strerror(-err));
 	bell.told |= err;
 	name = bell.name;
 	pthread_mutex_unlock(&bell.lock);

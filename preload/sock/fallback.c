@@ -32,6 +32,7 @@
 #include "preload/rules/report.h"
 #include "preload/sock/fallback.h"
 #include "preload/sock/provider.h"
+#include "preload/sock/reset.h"
 #include "preload/sock/sets.h"
 #include "preload/sock/sock.h"
 #include "preload/table/libc.h"
@@ -56,24 +57,7 @@ void fallback_renew(void)
 
 enum config_reason sock_reason(int err)
 {
-	static const struct {
-		int error;
-		enum config_reason reason;
-	} reasons[] = {
-		{ ETIMEDOUT, CONFIG_REASON_PROBE_TIMEOUT },
-		{ ECONNREFUSED, CONFIG_REASON_REFUSED },
-		{ EHOSTUNREACH, CONFIG_REASON_UNREACHABLE },
-		{ EPROTONOSUPPORT, CONFIG_REASON_PEER_PARAMETERS },
-		{ ECONNRESET, CONFIG_REASON_PEER_CLOSED },
-		{ EPIPE, CONFIG_REASON_PEER_CLOSED },
-		{ ENOMEM, CONFIG_REASON_NO_MEMORY },
-		{ ENODEV, CONFIG_REASON_PROVIDER_UNAVAILABLE },
-	};
-
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		if (reasons[i].error == -err)
-			return reasons[i].reason;
-	return CONFIG_REASON_PEER_NOT_MPA;
+	return config_reason_of_error(-err);
 }
 
 void sock_remember(struct sock *s, const struct sockaddr *peer, socklen_t len)
@@ -94,16 +78,32 @@ void sock_remember(struct sock *s, const struct sockaddr *peer, socklen_t len)
 static void write_again(struct sock *s)
 {
 	const void *p;
-	size_t len = s->stream->ops->held(s->stream, &p);
+	size_t urgent, len = s->stream->ops->held(s->stream, &p, &urgent);
 	uint64_t deadline = base_deadline(base_now(), sock_config.linger);
+	int err = base_sock_send_all(s->fd, p, len, urgent, deadline);
 
-	if (base_sock_send_all(s->fd, p, len, deadline)) {
-		base_warn("descriptor %d: a new connection had no room for its first octets",
-			  s->fd);
-		base_sock_abort(s->fd);
-	} else if (s->shut) {
+	if (!err && s->shut)
 		libc.shutdown(s->fd, s->shut - 1);
-	}
+	/* A program that knows that it is connected is told that it is no longer */
+	if (!err && !(s->told && base_sock_ready(s->fd, POLLIN) & (POLLERR | POLLHUP)))
+		return;
+	if (err)
+		base_warn("descriptor %d: the peer did not take the connection's first bytes: %s",
+			  s->fd, strerror(-err));
+	base_sock_abort(s->fd);
+	reset_make(s->fd);
+}
+
+/* Why a Request came to nothing; the word of the peer's host, that it would not, was wrong */
+static enum config_reason probe_reason(const struct sock *s, int err)
+{
+	enum config_reason reason = sock_reason(err);
+
+	if (s->asked &&
+	    (reason == CONFIG_REASON_PEER_NOT_MPA || reason == CONFIG_REASON_PROBE_TIMEOUT ||
+	     reason == CONFIG_REASON_PEER_CLOSED))
+		return CONFIG_REASON_ASK_WRONG;
+	return reason;
 }
 
 static void fall_back(struct sock *s)
@@ -116,7 +116,7 @@ static void fall_back(struct sock *s)
 	if (stats.probe_error || waived)
 		write_again(s);
 	BASE_POINT(preload_fallback_due);
-	sock_give_back(s, waived ? waived : sock_reason(-stats.probe_error));
+	sock_give_back(s, waived ? waived : probe_reason(s, -stats.probe_error));
 }
 
 void sock_fall_back(struct sock *s)
@@ -180,8 +180,7 @@ bool sock_speak_plain(struct sock *s)
 		return false;
 	if (__atomic_exchange_n(&s->late, true, __ATOMIC_ACQ_REL))
 		return true;
-	base_info("descriptor %d: %s", s->fd, config_reason_text(CONFIG_REASON_GRACE_EXPIRED));
-	report_plain(CONFIG_REASON_GRACE_EXPIRED);
+	report_plain(s->fd, CONFIG_REASON_GRACE_EXPIRED);
 	plain_note(s->fd, CONFIG_REASON_GRACE_EXPIRED);
 	return true;
 }
@@ -193,8 +192,11 @@ void sock_settle(struct sock *s)
 	if (!__atomic_exchange_n(&s->unsettled, false, __ATOMIC_ACQ_REL))
 		return;
 	s->stream->ops->stats(s->stream, &stats);
+	if (!stats.opened) {
+		turn_give_up(s);
+		return;
+	}
 	__atomic_store_n(&s->turn.asks, false, __ATOMIC_RELEASE);
-	if (stats.opened)
-		probe_note((struct sockaddr *)&s->peer, s->peer_len, PROBE_DDP,
-			   sock_config.forget_ddp, base_now());
+	probe_note((struct sockaddr *)&s->peer, s->peer_len, PROBE_DDP, sock_config.forget_ddp,
+		   base_now());
 }

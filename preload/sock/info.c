@@ -3,22 +3,35 @@
  * DDP_INFO: what a connection is like, or why it is not on DDP.
  *
  * A socket that is the kernel's has no entry in the table; preload/rules/plain.c remembers why.
+ *
+ * And the line that the log has for a connection, as soon as it is known what became of it.
  */
 #include "preload/sock/info.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/bits.h"
+#include "base/log.h"
 #include "base/sockutil.h"
 #include "preload/rules/plain.h"
+#include "preload/rules/report.h"
 #include "preload/sock/fallback.h"
+#include "preload/sock/provider.h"
 #include "preload/sock/sock.h"
+#include "preload/table/libc.h"
+#include "rnic/rnic_carrier.h"
 
 #define X(name, number, group, text, advice) \
 	_Static_assert((int)DDP_REASON_##name == (number), "reason " #name);
 CONFIG_REASON_LIST(X)
 #undef X
+
+/* A user would wonder: the least time for which a Request has had no answer */
+#define UNANSWERED_MS 250u
 
 bool info_plain(int fd, struct ddp_info *out)
 {
@@ -139,4 +152,97 @@ void info_get(struct sock *s, struct ddp_info *out)
 		out->reason = before(s);
 	if (__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
 		out->reason = out->reason ? CONFIG_REASON_LATE_REQUEST : plain_reason(s->fd);
+}
+
+/* --- the line in the log --- */
+
+/* By a call that a filter may forbid (preload/calls/raw.c) */
+static bool peer_ask(int fd, struct sockaddr_storage *out, socklen_t *len)
+{
+	return syscall(SYS_getpeername, fd, out, len) < 0;
+}
+
+/* NULL: nobody knows. A device's connection has no socket of the kernel's that would tell */
+static const struct sockaddr *peer_find(struct sock *s, struct sockaddr_storage *out)
+{
+	const struct rnic_native_ops *ops = provider_ops(s);
+	struct rnic_native *native = base_once(s->native);
+	socklen_t len = sizeof(*out);
+
+	if (ops && native)
+		return ops->name(native, true, out) ? NULL : (struct sockaddr *)out;
+	if (s->peer_len)
+		return (struct sockaddr *)&s->peer;
+	return peer_ask(s->fd, out, &len) ? NULL : (struct sockaddr *)out;
+}
+
+static void tell_up(struct sock *s, const struct stream_info *i)
+{
+	struct sockaddr_storage peer;
+
+	if (base_log_on(BASE_LOG_INFO))
+		report_up(peer_find(s, &peer), s->accepted, i);
+}
+
+/* In mode auto it is plain TCP now, which has a line of its own; and TCP may fail without DDP */
+static void tell_failed(struct sock *s, enum config_reason reason)
+{
+	struct sockaddr_storage room;
+	const struct sockaddr *peer;
+
+	if (s->mode != CONFIG_USE_DDP || reason == CONFIG_REASON_UNREACHABLE)
+		return;
+	peer = peer_find(s, &room);
+	if (peer)
+		report_failed_at(peer, reason);
+	else
+		report_failed(s->fd, reason);
+}
+
+void info_tell(struct sock *s)
+{
+	struct stream_info i;
+
+	if (__atomic_load_n(&s->said, __ATOMIC_RELAXED) || !s->stream)
+		return;
+	s->stream->ops->info(s->stream, &i);
+	if ((!i.open && !i.start_error) || __atomic_exchange_n(&s->said, true, __ATOMIC_RELAXED))
+		return;
+	if (i.open)
+		tell_up(s, &i);
+	else
+		tell_failed(s, info_end(s));
+}
+
+/* The Request went this long ago: a peer that can answer has, but for one far away */
+static bool unanswered(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return !libc.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	       info.tcpi_last_data_sent >= base_max(UNANSWERED_MS, 4 * info.tcpi_rtt / 1000);
+}
+
+/* Bytes that were written before the Reply are delivered behind close() */
+static bool holds_bytes(struct sock *s)
+{
+	const void *p;
+	size_t urgent;
+
+	return s->stream && s->stream->ops->held(s->stream, &p, &urgent);
+}
+
+/* The program has given up a connection that TCP has, and that the peer has not answered */
+void info_tell_close(struct sock *s)
+{
+	struct sockaddr_storage peer;
+	socklen_t len = sizeof(peer);
+
+	info_tell(s);
+	if (__atomic_load_n(&s->said, __ATOMIC_RELAXED) || s->accepted || holds_bytes(s) ||
+	    peer_ask(s->fd, &peer, &len) || !unanswered(s->fd))
+		return;
+	if (!__atomic_exchange_n(&s->said, true, __ATOMIC_RELAXED))
+		tell_failed(s, CONFIG_REASON_PROBE_TIMEOUT);
 }

@@ -14,6 +14,10 @@ void info_get(struct sock *s, struct ddp_info *out);
 bool info_plain(int fd, struct ddp_info *out);
 /* How its stream has ended, or why it did not come up; CONFIG_REASON_NONE: neither */
 enum config_reason info_end(struct sock *s);
+/* Its line in the log, once, as soon as start-up is over; cheap when it is told already */
+void info_tell(struct sock *s);
+/* The same at the program's close() */
+void info_tell_close(struct sock *s);
 /* What became of the stream of a socket that is about to lose it is told by the socket then */
 void info_keep(struct sock *s);
 

@@ -39,7 +39,8 @@
 
 struct kept {
 	uint32_t magic;
-	uint32_t mode; /* enum config_transport */
+	uint16_t mode; /* enum config_transport */
+	uint16_t asked;
 	uint8_t accepted, probing, late, unsettled;
 	uint8_t fixed, shut, nodelay, cork;
 	uint64_t acked;
@@ -55,7 +56,8 @@ void kept_write(struct sock *s)
 
 	*k = (struct kept){
 		.magic = KEPT_MAGIC,
-		.mode = s->mode,
+		.mode = (uint16_t)s->mode,
+		.asked = s->asked,
 		.accepted = s->accepted,
 		.probing = s->probing,
 		.late = __atomic_load_n(&s->late, __ATOMIC_ACQUIRE),
@@ -80,6 +82,7 @@ void kept_read(struct sock *s)
 	if (k.magic != KEPT_MAGIC)
 		k = (struct kept){ .mode = CONFIG_USE_DDP };
 	s->mode = k.mode == CONFIG_USE_AUTO ? CONFIG_USE_AUTO : CONFIG_USE_DDP;
+	s->asked = k.asked & 1;
 	s->accepted = k.accepted & 1;
 	s->probing = k.probing & 1;
 	s->late = k.late & 1;

@@ -55,7 +55,7 @@ void linger_wait(struct sock *s)
 		struct pollfd p = stream_pollfd(stream, 0);
 		uint64_t again = base_deadline(base_now(), LOOK_AGAIN);
 
-		if (nap_sleep(&p, 1, base_min(again, deadline), NULL) == -EINTR)
+		if (nap_sleep(&p, 1, base_min(again, deadline), NULL, NULL) == -EINTR)
 			break;
 	}
 }

@@ -2,17 +2,43 @@
 /*
  * The listeners of this process, for one who connects to it: whether what it reaches speaks DDP is
  * known here, and nobody has to be asked.
+ *
+ * Each connect() asks, so the table is searched only where there may be such a listener: they are
+ * counted by port, several ports to a counter.
  */
 #include "preload/sock/listens.h"
 
 #include <netinet/in.h>
 
 #include "base/address.h"
+#include "preload/rules/answerer.h"
 #include "preload/rules/choose.h"
 #include "preload/rules/host.h"
 #include "preload/sock/sets.h"
 #include "preload/sock/sock.h"
+#include "preload/table/internal.h"
 #include "preload/table/libc.h"
+
+#define COUNTERS 256u
+
+static uint32_t ports[COUNTERS]; /* atomic: listeners */
+
+static uint32_t *counter_of(const void *addr)
+{
+	return &ports[ntohs(base_address_port(addr)) % COUNTERS];
+}
+
+static void count_in(struct sock *s)
+{
+	if (!__atomic_exchange_n(&s->counted, true, __ATOMIC_ACQ_REL))
+		__atomic_add_fetch(counter_of(&s->name), 1, __ATOMIC_ACQ_REL);
+}
+
+static void count_out(struct sock *s)
+{
+	if (__atomic_exchange_n(&s->counted, false, __ATOMIC_ACQ_REL))
+		__atomic_sub_fetch(counter_of(&s->name), 1, __ATOMIC_ACQ_REL);
+}
 
 struct search {
 	const struct sockaddr *addr;
@@ -58,6 +84,8 @@ bool listens_here(const struct sockaddr *addr, socklen_t len)
 {
 	struct search search = { addr, len, false };
 
+	if (!__atomic_load_n(counter_of(addr), __ATOMIC_ACQUIRE))
+		return false;
 	fdtab_each(search_listener, &search);
 	return search.found && host_is_local(addr, len);
 }
@@ -73,6 +101,58 @@ static void mapped_away(struct sockaddr_storage *name)
 		*name = four;
 }
 
+/* A thread answers for it, if other hosts are to be told */
+static int announce(const struct sock *s, bool told)
+{
+	int fd = host_announce((const struct sockaddr *)&s->name, sizeof(s->name), told);
+
+	if (fd >= 0 && told)
+		answerer_listener(1);
+	return fd;
+}
+
+static void announced_close(const struct sock *s, int fd)
+{
+	if (fd >= 0 && s->told_of)
+		answerer_listener(-1);
+	internal_close(fd);
+}
+
+/* Is it for DDP? Then also whether other hosts are told of it */
+static bool is_served(struct sock *s, socklen_t len)
+{
+	struct choice choice = { .mode = s->mode };
+
+	if (!s->fixed)
+		choose_serves((struct sockaddr *)&s->name, len, &choice);
+	s->told_of = choice.ask != CONFIG_ASK_NEVER;
+	return choice.mode != CONFIG_USE_TCP;
+}
+
+/*
+ * There are a few names for each address. Of more processes than that which listen there, one takes
+ * the place of another that has ended, when it comes to its next connection
+ */
+void listens_again(struct sock *s)
+{
+	int none = -1, fd;
+
+	if (__atomic_load_n(&s->announced, __ATOMIC_ACQUIRE) >= 0) {
+		answerer_look();
+		return;
+	}
+	fd = announce(s, s->told_of);
+	if (!__atomic_compare_exchange_n(&s->announced, &none, fd, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		announced_close(s, fd);
+}
+
+void listens_end(struct sock *s)
+{
+	count_out(s);
+	announced_close(s, __atomic_exchange_n(&s->announced, -1, __ATOMIC_ACQ_REL));
+}
+
 void listens_begin(struct sock *s)
 {
 	struct sockaddr *name = (struct sockaddr *)&s->name;
@@ -81,8 +161,10 @@ void listens_begin(struct sock *s)
 	if (sock_role(s) != SOCK_NEW || libc.getsockname(s->fd, name, &len))
 		return;
 	mapped_away(&s->name);
-	if (s->fixed ? s->mode != CONFIG_USE_TCP : choose_serves(name, len, NULL))
-		s->announced = host_announce(name, len);
+	if (is_served(s, len))
+		s->announced = announce(s, s->told_of);
+	/* Before it is one: who finds none counted is certain of it */
+	count_in(s);
 	__atomic_store_n(&s->role, SOCK_LISTENER, __ATOMIC_RELEASE);
 	sets_give_back(s);
 }

@@ -12,5 +12,9 @@ bool listens_here(const struct sockaddr *addr, socklen_t len);
 
 /* The socket, which was new, is one from now on, for the kernel's or a device's connections */
 void listens_begin(struct sock *s);
+/* It has a connection: others are told of the listener again, where nobody could be before */
+void listens_again(struct sock *s);
+/* Nobody is told of it any more; harmless for others */
+void listens_end(struct sock *s);
 
 #endif

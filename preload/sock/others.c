@@ -51,6 +51,7 @@ static void grow(void)
 void others_come(struct sock *s)
 {
 	__atomic_store_n(&s->common, true, __ATOMIC_RELEASE);
+	sock_waits_changed(s);
 	grow();
 	sock_tell(s);
 }
@@ -141,10 +142,12 @@ static void look_one(int fd, struct fdent *ent, void *ctx)
 
 	if (!s)
 		return;
-	if (is_shared(s, look->count))
+	if (is_shared(s, look->count)) {
 		look->any = true;
-	else
+	} else {
 		__atomic_store_n(&s->common, false, __ATOMIC_RELEASE);
+		sock_waits_changed(s);
+	}
 	if (!is_watched(s))
 		return;
 	others_await(s);

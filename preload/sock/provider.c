@@ -82,6 +82,18 @@ enum config_reason provider_reason(int err)
 	return err == -EXDEV ? CONFIG_REASON_FORKED : CONFIG_REASON_PROVIDER_UNAVAILABLE;
 }
 
+static bool used; /* atomic */
+
+void provider_use(void)
+{
+	__atomic_store_n(&used, true, __ATOMIC_RELAXED);
+}
+
+bool provider_is_used(void)
+{
+	return __atomic_load_n(&used, __ATOMIC_RELAXED);
+}
+
 static int reach(struct sock *s, const struct rnic_native_ops *ops, const struct sockaddr *peer,
 		 socklen_t len)
 {
@@ -103,6 +115,7 @@ static int reach(struct sock *s, const struct rnic_native_ops *ops, const struct
 		return -ENODEV;
 	}
 	s->native = native;
+	provider_use();
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 #ifndef PRELOAD_PROVIDER_H
 #define PRELOAD_PROVIDER_H
 
+#include <stdbool.h>
 #include <sys/socket.h>
 
 #include "config/reason.h"
@@ -38,5 +39,8 @@ void provider_drop(struct sock *s);
 void provider_keepalive(const struct sock *s);
 /* A connection that nobody is to have; NULL is fine */
 void provider_refuse(const struct sock *s, struct rnic_native *native);
+/* A device has a listener or a connection of this process, or had one */
+void provider_use(void);
+bool provider_is_used(void);
 
 #endif

@@ -12,7 +12,10 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/point.h"
 #include "base/sockutil.h"
@@ -25,15 +28,22 @@
 #include "preload/sock/info.h"
 #include "preload/sock/kept.h"
 #include "preload/sock/linger.h"
+#include "preload/sock/listens.h"
 #include "preload/sock/others.h"
+#include "preload/sock/param.h"
 #include "preload/sock/provider.h"
 #include "preload/sock/sets.h"
+#include "preload/sock/urgent.h"
+#include "preload/sock/waited.h"
 #include "preload/table/internal.h"
 #include "preload/table/libc.h"
 #include "preload/table/life.h"
 #include "preload/table/pool.h"
 
 struct config sock_config;
+
+/* So long the program is given to decide, by a call, what it has accepted */
+#define UNDECIDED_TIME (2 * BASE_NS_PER_MS)
 
 static struct pool socks = POOL_INIT(struct sock, watches, 64);
 
@@ -70,6 +80,8 @@ static void report(struct sock *s)
 	s->stream->ops->stats(s->stream, &stats);
 	if (stats.failed)
 		why = info_end(s);
+	if (stats.last)
+		info_tell(s);
 	report_stream(&stats, why);
 }
 
@@ -145,7 +157,7 @@ static void sock_release(struct fdent *ent)
 
 	stream_drop(s);
 	gate_end(s);
-	internal_close(s->announced);
+	listens_end(s);
 	if (s->own)
 		internal_close(s->fd);
 	pthread_mutex_destroy(&s->lock);
@@ -181,7 +193,7 @@ int sock_own(struct sock *s)
 	if (high <= 0)
 		return high;
 	sock_tell(s);
-	attend_wake();
+	attend_moved(s);
 	return 0;
 }
 
@@ -194,6 +206,7 @@ static void stream_end(struct sock *s)
 {
 	int left;
 
+	info_tell_close(s);
 	/* Who accepts and closes has answered */
 	if (s->accepted && sock_on_device(s))
 		s->stream->ops->progress(s->stream);
@@ -232,8 +245,7 @@ static void sock_end(struct fdent *ent)
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	sets_forget(s);
-	internal_close(s->announced);
-	s->announced = -1;
+	listens_end(s);
 	if (sock_role(s) == SOCK_STREAM_ON)
 		stream_end(s);
 	if (s->own)
@@ -270,11 +282,17 @@ static struct sock *sock_alloc(int fd)
 	s->peer_len = 0;
 	s->severed = 0;
 	s->announced = -1;
-	s->probing = s->detour = s->late = s->wrote = s->unsettled = s->fixed = false;
+	s->told_of = s->asked = s->counted = false;
+	s->probing = s->sure = s->detour = s->late = s->wrote = s->unsettled = s->fixed = false;
 	s->accepted = s->attended = s->own = s->heir = s->lent = s->common = false;
 	s->option = (struct option_kept){ 0 };
+	s->charge = (struct charge){ .watched = -1 };
+	s->changes = 1;
+	s->endless[0] = s->endless[1] = 0;
 	s->turn = (struct turn){ 0 };
+	s->places[0] = s->places[1] = (struct spin_place){ 0 };
 	s->acked = 0;
+	s->said = true;
 	s->confined = false;
 	s->wish = (struct sock_wish){
 		.ring = sock_config.ring,
@@ -320,6 +338,7 @@ static void changed(void *ctx)
 {
 	struct sock *s = ctx;
 
+	info_tell(s);
 	sock_tell(s);
 	if (others_have(s))
 		others_tell(s);
@@ -337,62 +356,19 @@ bool sock_is_behind(const struct sock *s, int fd)
 	return s->cookie && sock_cookie(fd) == s->cookie;
 }
 
-static void probe_limit(struct stream_param *param)
-{
-	bool computed = sock_config.probe == CONFIG_COMPUTED;
-
-	param->start_limit = computed ? PROBE_LIMIT : sock_config.probe;
-	param->start_rtts = computed ? PROBE_RTTS : 0;
-}
-
-/* Of one that is made and one that is taken over: where its state is, and what it asks us */
-static void param_init(struct stream_param *param, struct sock *s)
-{
-	*param = (struct stream_param){
-		.dir = sock_config.dir,
-		.changed = changed,
-		.may_probe = turn_may_probe,
-		.probed = turn_probed,
-		.ctx = s,
-	};
-}
-
-static void param_wishes(struct stream_param *param, const struct sock *s)
-{
-	param->only = s->mode == CONFIG_USE_DDP;
-	param->no_crc = s->wish.no_crc;
-	param->markers = s->wish.markers;
-	param->ring = s->wish.ring;
-	param->slots = s->wish.maps;
-	param->credits = sock_config.credits;
-	param->probe = s->probing;
-	param->detour = s->detour;
-	param->peer = &s->peer;
-	param->peer_len = s->peer_len;
-	param->name = &s->name;
-	param->start_limit = sock_config.start;
-	param->apart_limit = sock_config.probe == CONFIG_COMPUTED ? 0 : sock_config.probe;
-	param->provider = s->wish.provider[0] ? s->wish.provider : NULL;
-	param->native = s->native;
-}
-
 static int stream_make(struct sock *s, bool initiator, bool connecting, bool hold)
 {
-	struct stream_param param;
+	struct stream_param param = { .changed = changed };
 	struct stream *fresh;
 	int err;
 
-	param_init(&param, s);
-	param_wishes(&param, s);
+	sock_param_init(&param, s);
 	param.initiator = initiator;
 	param.connecting = connecting;
 	param.hold = hold;
-	/* A listener of this process may be long in coming to it, and TCP's has all the time */
-	if (hold && param.only)
-		param.start_limit = 0;
-	else if (s->probing && !hold)
-		probe_limit(&param);
+	sock_param_wishes(&param, s);
 	s->turn = (struct turn){ 0 };
+	s->places[0] = s->places[1] = (struct spin_place){ 0 };
 	option_prepare(s->fd, &s->option);
 	err = stream_rsock_ops.attach(s->fd, &param, &fresh);
 	if (err)
@@ -402,7 +378,7 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 	stream_replace(s, fresh);
 	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
 	s->cookie = sock_cookie(s->fd);
-	s->reported = false;
+	s->reported = s->said = false;
 	/* A dup() meanwhile has not seen the stream */
 	s->stream->ops->set_fd(s->stream, __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST));
 	/* In this order: a set may see an edge too many, and none too few */
@@ -428,6 +404,26 @@ static int stream_attach(struct sock *s, bool initiator, bool connecting, bool h
 	return stream_make(s, initiator, connecting, hold);
 }
 
+/* A Request that is here already is answered at once, and one that comes by the worker thread */
+static void accepted_begin(int fd)
+{
+	struct sock *s = sock_get_stream(fd);
+
+	if (s && sock_progress(s) == -EAGAIN)
+		attend_accepted(s, UNDECIDED_TIME);
+	sock_put(s);
+}
+
+/* In mode on a connection that fails is told of with its peer: a reset socket has none */
+static void accepted_peer(struct sock *s)
+{
+	socklen_t len = sizeof(s->peer);
+
+	if (s->mode == CONFIG_USE_DDP && !s->native && base_log_on(BASE_LOG_WARN) &&
+	    !syscall(SYS_getpeername, s->fd, &s->peer, &len))
+		s->peer_len = base_min(len, (socklen_t)sizeof(s->peer));
+}
+
 int sock_create_accepted(int fd, const struct sock *listener, enum config_transport mode,
 			 struct rnic_native *native)
 {
@@ -447,30 +443,34 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 	/* The other listener's, which is nobody's fault */
 	if (!native && listener->gate.beside)
 		provider_choose(s, "soft");
-	err = stream_attach(s, false, false, false);
+	err = stream_attach(s, false, false, mode == CONFIG_USE_DDP && !native);
+	accepted_peer(s);
 	if (err)
 		provider_refuse(listener, native);
 	else
 		err = fdtab_set(fd, &s->ent);
 	if (err)
 		sock_put(s);
+	else if (!native)
+		accepted_begin(fd);
 	return err;
 }
 
 /* What the stream's user has kept, and that it is one, is the caller's to see to */
 static int stream_find(struct sock *s)
 {
-	struct stream_param param;
+	struct stream_param param = { .changed = changed };
 	struct stream *stream;
 	int err;
 
-	param_init(&param, s);
+	sock_param_init(&param, s);
 	err = stream_rsock_ops.adopt(s->fd, &param, &stream);
 	if (err)
 		return err;
 	s->stream = stream;
 	s->cookie = sock_cookie(s->fd);
 	s->reported = false;
+	urgent_owner_find(s);
 	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
 	return 0;
 }
@@ -532,7 +532,7 @@ static int adopt(int fd)
 
 int sock_set_mode(int fd, enum config_transport mode)
 {
-	bool known = fdtab_is_ours(fd);
+	bool known = sock_of_entry(fdtab_peek(fd));
 	int err = known ? 0 : adopt(fd);
 	struct sock *s = err ? NULL : sock_get(fd);
 
@@ -572,8 +572,10 @@ void sock_forget_stream(struct sock *s)
 
 static void number_take(int fd, struct fdent *ent, void *ctx)
 {
-	if (ent == ctx)
-		fdtab_put(fdtab_take(fd, ent, NULL));
+	if (ent != ctx)
+		return;
+	fdtab_put(fdtab_take(fd, ent, NULL));
+	waited_add(fd);
 }
 
 /* What start-up has set goes back to what the program set */
@@ -583,6 +585,7 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 
 	if (role == SOCK_PLAIN)
 		return;
+	attend_forget(s);
 	if (s->stream) {
 		kept_mark(s->fd, false);
 		option_restore(s->fd, &s->option);
@@ -590,10 +593,9 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 	}
 	if (s->shut && s->accepted)
 		libc.shutdown(s->fd, s->shut - 1);
-	base_info("descriptor %d is plain TCP: %s", s->fd, config_reason_text(reason));
 	/* Of one that spoke first it is told already */
 	if (!__atomic_load_n(&s->late, __ATOMIC_ACQUIRE)) {
-		report_plain(reason);
+		report_plain(s->fd, reason);
 		plain_note(s->fd, reason);
 	}
 	sets_give_back(s);
@@ -603,12 +605,34 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 		number_take(s->fd, &s->ent, &s->ent);
 }
 
+/* Its connect() has returned, or will: the program may not call before it waits for the peer */
+static bool is_undecided_client(const struct sock *s)
+{
+	unsigned int levels = s->stream->ops->levels(s->stream, NULL);
+
+	return !s->accepted && !__atomic_load_n(&s->attended, __ATOMIC_ACQUIRE) &&
+	       (levels & (STREAM_WRITABLE | STREAM_STARTED)) == STREAM_WRITABLE;
+}
+
+static void still_starting(struct sock *s)
+{
+	turn_help(s);
+	if (is_undecided_client(s))
+		attend_starting(s);
+}
+
 void sock_progressed(struct sock *s, int err)
 {
-	if (!err && __atomic_load_n(&s->unsettled, __ATOMIC_RELAXED))
+	if (err == -EAGAIN)
+		still_starting(s);
+	else
+		info_tell(s);
+	if (err)
+		return;
+	if (__atomic_load_n(&s->unsettled, __ATOMIC_RELAXED))
 		sock_settle(s);
-	else if (err == -EAGAIN)
-		turn_help(s);
+	else if (s->accepted && __atomic_load_n(&s->attended, __ATOMIC_RELAXED))
+		attend_decided(s);
 }
 
 int sock_progress(struct sock *s)

@@ -14,6 +14,8 @@
 #include "config/config.h"
 #include "config/reason.h"
 #include "config/rule.h"
+#include "preload/guard/spin.h"
+#include "preload/sock/charge.h"
 #include "preload/sock/gate.h"
 #include "preload/sock/option.h"
 #include "preload/sock/turn.h"
@@ -52,28 +54,38 @@ struct sock {
 	enum config_transport mode;
 	bool fixed; /* the mode is the program's own wish, and no rule is asked */
 	bool accepted;
-	bool attended; /* atomic; written under the lock of attend.c */
+	bool attended; /* atomic; written under the lock of charges */
+	struct charge charge;
 	bool common;   /* atomic; others.c */
 	bool abroad;   /* atomic: it is new, and another process may connect it */
+	bool owned;    /* atomic: the program has set who is to have SIGURG */
 	bool heir;     /* preload/process/heirs.c: the next program goes on with it */
 	bool lent;     /* preload/calls/spawn.c, under its lock */
 	bool hidden;   /* the same: it was, by some number */
 	bool reported; /* atomic; its stream is in the report */
+	bool said;     /* atomic; the log has its line (preload/sock/info.c), or another process */
 	uint8_t shut;  /* atomic; what shutdown() was told, plus one, as bits */
 	struct option_kept option;
 	uint64_t acked; /* octets of the stream that are known to be acknowledged; atomic */
 	struct sock_wish wish;
 	struct sockaddr_storage name; /* a listener's own; of a client what it was bound to */
-	struct sockaddr_storage peer; /* a client's, from connect() on */
+	struct sockaddr_storage peer; /* a client's, from connect() on; a server's in mode on */
 	socklen_t peer_len;
 	bool probing;	  /* it only tries: else its peer is plain TCP */
+	bool sure;	  /* and who listens there has DDP, or will have said so */
 	bool detour;	  /* it tries at another port than that of its peer (llp/mapper.h) */
-	int announced;	  /* a listener's, preload/rules/host.h; -1 */
+	bool asked;	  /* its peer's host is asked first (preload/rules/ask.h) */
+	int announced;	  /* a listener's, preload/rules/host.h; -1. Atomic */
+	bool told_of;	  /* other hosts that ask are told of it */
+	bool counted;	  /* a listener's, by listens.c; atomic */
 	bool late, wrote; /* atomic: it speaks TCP, but a Request may come; it has written */
 	bool confined;	  /* atomic; preload/wait/confine.c; the time-outs are as they were then */
 	uint64_t timeout_in, timeout_out;
 	bool unsettled; /* atomic: that the peer speaks DDP has not been noted yet */
+	/* Atomic: changes of what waits go by, and at which of them they had no end: in, out */
+	uint32_t changes, endless[2];
 	struct turn turn;
+	struct spin_place places[2]; /* of waits for octets, and for room */
 	/*
 	 * provider.c: the connection of a device, its stream's as soon as there is one; has
 	 * connect() told that it is there; why another provider serves than was wished for
@@ -89,6 +101,12 @@ struct sock {
 };
 
 extern struct config sock_config;
+
+/* After the kernel has set what waits go by, or others may have had it set */
+static inline void sock_waits_changed(struct sock *s)
+{
+	__atomic_add_fetch(&s->changes, 1, __ATOMIC_SEQ_CST);
+}
 
 static inline enum sock_role sock_role(const struct sock *s)
 {

@@ -11,8 +11,12 @@ struct sock;
 
 /* A client in mode auto beside others that connect to the same peer */
 struct turn {
-	uint64_t since;	 /* under the stream's locks: when it began to wait; 0: it has not */
+	uint64_t since; /* under the stream's locks: when it began to wait; 0: it has not */
+	uint64_t heard; /* the same: for the answer of the peer's host, and how long at most */
+	uint64_t patience;
 	uint32_t waived; /* atomic; enum config_reason: why its Request does not go */
+	int32_t asker;	 /* the process that asks; a child has a copy of the socket */
+	bool knew;	 /* the peer had answered before */
 	bool asks;	 /* atomic: the others wait for what comes of it */
 	bool waits;	 /* atomic: for longer than an answer mostly takes */
 	bool helped;	 /* atomic: somebody sees to the one who asks */
@@ -21,6 +25,9 @@ struct turn {
 /* Of stream_param, with the socket */
 int turn_may_probe(void *sock, uint64_t limit, uint64_t *when);
 void turn_probed(void *sock);
+
+/* It has ended without an answer: another one may ask */
+void turn_give_up(struct sock *s);
 
 /* No lock. To wait for it may be all that its thread does: the attendant sees to who asks */
 void turn_help(struct sock *s);

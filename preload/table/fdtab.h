@@ -16,6 +16,7 @@ enum fd_kind {
 	FD_SOCK = 1,
 	FD_EPOLL,
 	FD_INTERNAL, /* a descriptor of our own (preload/table/internal.h) */
+	FD_WAITED,   /* the kernel's, but for its waits (preload/sock/waited.h) */
 };
 
 struct fdent;
@@ -65,6 +66,14 @@ FDTAB_INLINE bool fdtab_is_ours(int fd)
 
 /* Told when the entry at 0, 1 or 2 has changed; NULL: nobody */
 extern void (*fdtab_standard)(int fd);
+
+/* The same, and not for the sake of its waits alone */
+FDTAB_INLINE bool fdtab_is_carried(int fd)
+{
+	struct fdent *ent = fdtab_peek(fd);
+
+	return ent && ent->kind != FD_WAITED;
+}
 
 /* NULL, or an entry with a reference for the caller: of any kind, or of @kind */
 struct fdent *fdtab_ref(int fd);

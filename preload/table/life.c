@@ -20,6 +20,7 @@
 
 #define PAGE 4096
 
+bool life_bare;
 unsigned int life_age;
 
 static struct life {

@@ -30,4 +30,10 @@ static inline void life_lock_drop(pthread_mutex_t *lock, bool child)
 		pthread_mutex_init(lock, NULL);
 }
 
+/*
+ * This process was made by _Fork() or clone(): locks of libc's may have been another thread's then,
+ * and it begins no thread
+ */
+extern bool life_bare;
+
 #endif

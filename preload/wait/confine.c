@@ -120,7 +120,9 @@ void confine(struct sock *s)
 	if (!file_of(s)) {
 		file_note(s, base_sock_is_nonblock(fd));
 		if (base_fd_set_nonblock(fd, true))
-			base_err("descriptor %d may wait where it should not", s->fd);
+			base_err("a call on descriptor %d may wait, as it cannot be made "
+				 "non-blocking",
+				 s->fd);
 	}
 	__atomic_store_n(&s->confined, true, __ATOMIC_RELEASE);
 }

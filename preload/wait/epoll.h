@@ -27,6 +27,9 @@ void epoll_born(int epfd);
 struct epset *epoll_get(int epfd);
 void epoll_put(struct epset *set);
 
+/* The set waits for the socket @fd, too, which is the kernel's: it may tell where the peer runs */
+void epoll_hint(int epfd, int fd);
+
 /* A member that is ours, or that is a set */
 int epoll_sock_ctl(int epfd, int op, int fd, struct sock *s, const struct epoll_event *event);
 int epoll_nest_ctl(int epfd, int op, int fd, struct epset *inner, const struct epoll_event *event);

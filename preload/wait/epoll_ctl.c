@@ -79,7 +79,9 @@ static int number_add(struct epset_reg *r, int fd)
 	r->own = true;
 	return epset_engine_ctl(r->set, EPOLL_CTL_ADD, r);
 }
-static int sock_add(struct epset *set, int fd, struct sock *s, const struct epoll_event *event)
+
+static int sock_add(struct epset *set, int fd, struct sock *s, const struct epoll_event *event,
+		    struct epset_look *look)
 {
 	struct epset_reg *r;
 	int err;
@@ -104,17 +106,18 @@ static int sock_add(struct epset *set, int fd, struct sock *s, const struct epol
 	if (sock_role(s) == SOCK_STREAM_ON && others_have(s))
 		others_await(s);
 	epset_count(r);
+	epset_settle(set, r, true, look);
 	return 0;
 }
 
 static int sock_change(struct epset *set, int op, int fd, struct sock *s,
-		       const struct epoll_event *event)
+		       const struct epoll_event *event, struct epset_look *look)
 {
 	struct epset_reg *r;
 	int err = 0;
 
 	if (op == EPOLL_CTL_ADD)
-		return sock_add(set, fd, s, event);
+		return sock_add(set, fd, s, event, look);
 	if (op != EPOLL_CTL_MOD && op != EPOLL_CTL_DEL)
 		return -EINVAL;
 	r = sock_find(set, s, fd);
@@ -124,6 +127,7 @@ static int sock_change(struct epset *set, int op, int fd, struct sock *s,
 		return -EINVAL;
 	if (op == EPOLL_CTL_MOD) {
 		epset_reg_arm(r, event);
+		epset_settle(set, r, false, look);
 		return 0;
 	}
 	err = epset_engine_ctl(set, EPOLL_CTL_DEL, r);
@@ -172,6 +176,7 @@ static int ctl_error(int err)
 
 int epoll_sock_ctl(int epfd, int op, int fd, struct sock *s, const struct epoll_event *event)
 {
+	struct epset_look look = { NULL };
 	struct epset *set = NULL;
 	int err = ctl_begin(epfd, op, event, NULL, &set);
 
@@ -179,8 +184,9 @@ int epoll_sock_ctl(int epfd, int op, int fd, struct sock *s, const struct epoll_
 		err = epset_engage(set);
 	if (!err) {
 		pthread_mutex_lock(&set->lock);
-		err = sock_change(set, op, fd, s, event);
+		err = sock_change(set, op, fd, s, event, &look);
 		pthread_mutex_unlock(&set->lock);
+		epset_settled(set, &look);
 	}
 	epoll_put(set);
 	return ctl_error(err);
@@ -406,7 +412,7 @@ static void rekey(struct sock *s)
 		epoll_put(set);
 	}
 	if (err)
-		base_err("epoll: descriptor %d is heard of no more: %s", fd, strerror(-err));
+		base_err("epoll: no more events of descriptor %d: %s", fd, strerror(-err));
 }
 
 const struct sets_ops epset_of_socks = {

@@ -9,7 +9,7 @@
  *
  * Only hot ones are looked at. They stand on a stack that anybody may push to without a lock,
  * because a push comes from inside a socket's watch list; whoever waits moves them, under the
- * set's lock, to the list of candidates.
+ * set's lock, to the list of candidates (epoll_list.c).
  *
  * A registration is freed only by who holds the set's lock, and not while it is on the stack:
  * `stacked` says so, and `dead` that it is to go.
@@ -51,7 +51,7 @@ void epset_reg_speak(struct epset_reg *r)
 	epset_reg_push(r, true);
 }
 
-static void reg_free(struct epset_reg *r)
+void epset_reg_free(struct epset_reg *r)
 {
 	base_list_remove(&r->node);
 	base_list_remove(&r->member);
@@ -62,20 +62,6 @@ static void reg_free(struct epset_reg *r)
 	sock_put(r->sock);
 	r->set = NULL;
 	pool_put(&epset_regs, r);
-}
-
-void epset_stack_empty(struct epset *set)
-{
-	struct epset_reg *r = __atomic_exchange_n(&set->stack, NULL, __ATOMIC_SEQ_CST), *next;
-
-	for (; r; r = next) {
-		next = r->next;
-		__atomic_store_n(&r->stacked, false, __ATOMIC_RELEASE);
-		if (__atomic_load_n(&r->dead, __ATOMIC_ACQUIRE))
-			reg_free(r);
-		else if (base_list_empty(&r->node))
-			base_list_push_back(&set->candidates, &r->node);
-	}
 }
 
 /* --- looking --- */
@@ -201,8 +187,7 @@ static bool edge_new(const struct epset_reg *r, const struct stream_edges *now)
 	return (in && r->mask & INPUT_EVENTS) || (out && r->mask & OUTPUT_EVENTS);
 }
 
-/* The events to tell, 0 none; then it is a candidate no longer */
-static uint32_t reg_judge(struct epset_reg *r, struct stream_edges *now, struct epset_look *look)
+uint32_t epset_reg_judge(struct epset_reg *r, struct stream_edges *now, struct epset_look *look)
 {
 	uint32_t events = 0;
 
@@ -215,7 +200,7 @@ static uint32_t reg_judge(struct epset_reg *r, struct stream_edges *now, struct 
 	return events;
 }
 
-static void reg_told(struct epset_reg *r, const struct stream_edges *now)
+void epset_reg_told(struct epset_reg *r, const struct stream_edges *now)
 {
 	r->fresh = false;
 	r->seen = *now;
@@ -223,58 +208,6 @@ static void reg_told(struct epset_reg *r, const struct stream_edges *now)
 		base_list_remove(&r->node);
 	if (r->mask & EPOLLONESHOT)
 		r->mask &= EPSET_PRIVATE;
-}
-
-/* Who is about to sleep and has looked before must look again. Pairs with harvest() */
-static void candidates_left(struct epset *set)
-{
-	if (!base_list_empty(&set->candidates))
-		__atomic_add_fetch(&set->left, 1, __ATOMIC_SEQ_CST);
-}
-
-bool epset_peek(struct epset *set, struct epset_look *look)
-{
-	struct base_list *node, *next;
-	struct stream_edges now;
-
-	epset_stack_empty(set);
-	base_list_foreach(node, next, &set->candidates) {
-		if (reg_judge(base_list_entry(node, struct epset_reg, node), &now, look)) {
-			candidates_left(set);
-			return true;
-		}
-	}
-	return false;
-}
-
-int epset_collect(struct epset *set, struct epoll_event *events, int max, struct epset_look *look)
-{
-	struct base_list *node, *next, told;
-	struct stream_edges now;
-	int n = 0;
-
-	base_list_init(&told);
-	epset_stack_empty(set);
-	base_list_foreach(node, next, &set->candidates) {
-		struct epset_reg *r = base_list_entry(node, struct epset_reg, node);
-		uint32_t what;
-
-		if (n == max)
-			break;
-		what = reg_judge(r, &now, look);
-		if (!what)
-			continue;
-		events[n++] = (struct epoll_event){ .events = what, .data = r->data };
-		reg_told(r, &now);
-		if (!base_list_empty(&r->node)) {
-			base_list_remove(&r->node);
-			base_list_push_back(&told, &r->node);
-		}
-	}
-	while ((node = base_list_pop_front(&told)))
-		base_list_push_back(&set->candidates, node);
-	candidates_left(set);
-	return n;
 }
 
 /* --- its life --- */

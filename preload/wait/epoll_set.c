@@ -47,6 +47,15 @@ void epoll_put(struct epset *set)
 		fdtab_put(&set->ent);
 }
 
+void epoll_hint(int epfd, int fd)
+{
+	struct epset *set = epoll_get(epfd);
+
+	if (set)
+		spin_place_of(&set->place, fd);
+	epoll_put(set);
+}
+
 /* --- made and ended --- */
 
 static void engine_close(struct epset *set)
@@ -136,6 +145,8 @@ static int set_create(int epfd, struct epset **out)
 	base_list_init(&set->candidates);
 	base_list_init(&set->starting);
 	base_list_init(&set->watches);
+	base_list_init(&set->program.node);
+	set->program.set = set;
 	set->ent.kind = FD_EPOLL;
 	set->ent.numbers = 1;
 	set->ent.ops = &set_ops;
@@ -218,7 +229,7 @@ static int engine_fill(struct epset *set)
 
 	if (!err)
 		err = (int)epset_kernel_ctl(epset_engine(set), EPOLL_CTL_ADD, epset_fd(set),
-					    EPOLLIN, (uintptr_t)&set->fd);
+					    EPOLLIN, (uintptr_t)&set->program);
 	base_list_foreach(node, next, &set->members) {
 		struct epset_reg *r = base_list_entry(node, struct epset_reg, member);
 

@@ -51,7 +51,7 @@ static void take(const struct taking *t, const struct epoll_event *event)
 	if (!err)
 		err = epoll_sock_ctl(t->epfd, EPOLL_CTL_ADD, t->fd, t->sock, event);
 	if (err)
-		base_err("epoll: descriptor %d is heard of no more: %s", t->fd, strerror(-err));
+		base_err("epoll: no more events of descriptor %d: %s", t->fd, strerror(-err));
 }
 
 static void line_take(const struct taking *t, const char *line)

@@ -2,8 +2,8 @@
 /*
  * Waiting for a set.
  *
- * One with members of ours sleeps on its engine, then asks both sides: our registrations, and, when
- * the engine says so, the program's own descriptor. A set without sleeps on the latter; when a
+ * One with members of ours sleeps on its engine, then tells what stands in the list (epoll_list.c).
+ * A set without sleeps on the latter; when a
  * first member comes, who sleeps there is woken by an event that is none of the program's.
  *
  * A thread that leaves something behind (there was no room for it, or it is a level that holds)
@@ -32,22 +32,11 @@
 /* --- the kernel's side --- */
 
 static int kernel_wait(int epfd, struct epoll_event *events, int max, uint64_t deadline,
-		       const sigset_t *mask)
+		       const sigset_t *mask, struct spin_place *place)
 {
 	if (!deadline)
 		return nap_epoll_now(epfd, events, max);
-	return nap_epoll(epfd, events, max, deadline, mask);
-}
-
-/* Without those that only say that the set has members of ours now */
-static int kicks_drop(const struct epset *set, struct epoll_event *events, int n)
-{
-	int kept = 0;
-
-	for (int i = 0; i < n; i++)
-		if (events[i].data.ptr != set)
-			events[kept++] = events[i];
-	return kept;
+	return nap_epoll(epfd, events, max, deadline, mask, place);
 }
 
 static unsigned int load(const unsigned int *p)
@@ -58,42 +47,55 @@ static unsigned int load(const unsigned int *p)
 /* Events, 0, -errno, or -ENOMSG: members of ours have come */
 static int stranger_wait(struct epset *set, const struct epoll_wait *w)
 {
+	struct spin_place *place = sock_config.tcp_spin ? &set->place : NULL;
 	int n = -ENOMSG, kept;
 
 	epset_stranger_enter(set);
 	if (!load(&set->ours))
-		n = kernel_wait(epset_fd(set), w->events, w->max, w->deadline, w->mask);
+		n = kernel_wait(epset_fd(set), w->events, w->max, w->deadline, w->mask, place);
 	epset_stranger_leave(set);
 	if (n <= 0)
 		return n;
-	kept = kicks_drop(set, w->events, n);
+	kept = epset_kicks_drop(set, w->events, n);
 	return kept ? kept : -ENOMSG;
 }
 
 /* --- the engine's --- */
 
-/*
- * Under the set's lock: what the engine says of ours; true: the program's descriptor is ready.
- * *@others: other processes have something to say
- */
-static bool harvest_sort(struct epset *set, const struct epoll_event *got, int n, bool *others)
+/* set->lock. What the engine says of members, in its order; true: other processes say something */
+static bool harvest_sort(struct epset *set, const struct epoll_event *got, int n)
 {
-	bool kernel = false;
+	bool others = false;
 
 	for (int i = 0; i < n; i++) {
 		struct epset_reg *r = got[i].data.ptr;
 
-		if (got[i].data.ptr == &set->fd)
-			kernel = true;
-		else if (got[i].data.ptr == &set->heard)
-			*others = true;
+		if (got[i].data.ptr == &set->heard)
+			others = true;
 		else if (got[i].data.ptr != set && r->set == set) { /* else it was freed since */
 			if (got[i].events & (EPOLLERR | EPOLLHUP))
 				__atomic_store_n(&r->broken, true, __ATOMIC_RELEASE);
-			epset_reg_speak(r);
+			spin_place_of(&set->place, r->kfd);
+			epset_hear_of(r);
 		}
 	}
-	return kernel;
+	return others;
+}
+
+/*
+ * set->lock. All that the engine has to say, of which @n came with @got: what is left there would
+ * come behind members that this wait tells of. A busy member is told of again and again, so no
+ * more often than there are members.
+ */
+static bool harvest_all(struct epset *set, struct epoll_event *got, int n)
+{
+	bool others = harvest_sort(set, got, n);
+
+	for (unsigned int i = load(&set->ours) / HARVEST; n == HARVEST && i; i--) {
+		n = nap_epoll_now(epset_engine(set), got, HARVEST);
+		others |= harvest_sort(set, got, n);
+	}
+	return others;
 }
 
 /*
@@ -101,21 +103,21 @@ static bool harvest_sort(struct epset *set, const struct epoll_event *got, int n
  * left candidates since the count of that was @left. How much it said, or -errno
  */
 static int harvest(struct epset *set, const struct epoll_wait *w, uint64_t deadline,
-		   unsigned int left, bool *kernel)
+		   unsigned int left)
 {
 	struct epoll_event got[HARVEST];
-	bool others = false;
+	bool others;
 	int n;
 
 	__atomic_add_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&set->stack, __ATOMIC_SEQ_CST) || load(&set->left) != left)
 		deadline = 0;
-	n = kernel_wait(epset_engine(set), got, HARVEST, deadline, w->mask);
+	n = kernel_wait(epset_engine(set), got, HARVEST, deadline, w->mask, &set->place);
 	__atomic_sub_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
 	if (n <= 0)
 		return n;
 	pthread_mutex_lock(&set->lock);
-	*kernel |= harvest_sort(set, got, n, &others);
+	others = harvest_all(set, got, n);
 	pthread_mutex_unlock(&set->lock);
 	if (others)
 		others_heard();
@@ -192,21 +194,14 @@ static bool is_hot(struct epset *set)
 	return hot;
 }
 
-static int kernel_take(struct epset *set, struct epoll_event *events, int max)
-{
-	int n = max > 0 ? nap_epoll_now(epset_fd(set), events, max) : 0;
-
-	return n > 0 ? kicks_drop(set, events, n) : 0;
-}
-
-static int ours_take(struct epset *set, struct epoll_event *events, int max)
+static int take(struct epset *set, const struct epoll_wait *w)
 {
 	struct epset_look look = { NULL };
 	bool more;
 	int n;
 
 	pthread_mutex_lock(&set->lock);
-	n = epset_collect(set, events, max, &look);
+	n = epset_collect(set, w->events, w->max, &look);
 	more = !base_list_empty(&set->candidates);
 	pthread_mutex_unlock(&set->lock);
 	if (more && load(&set->sleepers))
@@ -215,17 +210,17 @@ static int ours_take(struct epset *set, struct epoll_event *events, int max)
 	return n;
 }
 
-/* When ours have filled the program's array, the kernel's go first the next time */
-static int take(struct epset *set, const struct epoll_wait *w, bool kernel)
+/* Is there anything that a look would be at? */
+static bool is_queued(struct epset *set)
 {
-	bool first = kernel && __atomic_load_n(&set->kernel_first, __ATOMIC_RELAXED);
-	int n = first ? kernel_take(set, w->events, w->max) : 0;
+	bool queued = __atomic_load_n(&set->stack, __ATOMIC_SEQ_CST);
 
-	n += ours_take(set, w->events + n, w->max - n);
-	__atomic_store_n(&set->kernel_first, kernel && !first && n == w->max, __ATOMIC_RELAXED);
-	if (kernel && !first)
-		n += kernel_take(set, w->events + n, w->max - n);
-	return n;
+	if (!queued) {
+		pthread_mutex_lock(&set->lock);
+		queued = !base_list_empty(&set->candidates);
+		pthread_mutex_unlock(&set->lock);
+	}
+	return queued;
 }
 
 /* Before the look at members: until when other processes allow to sleep */
@@ -239,22 +234,36 @@ static uint64_t look_begin(struct epset *set)
 	return others_limit();
 }
 
+/*
+ * Is there something to tell? What the engine has is heard first: of a member that stands in the
+ * list it may be the reason to stay there, and it loses its place when it is found to be not ready
+ */
+static bool look(struct epset *set, const struct epoll_wait *w)
+{
+	if (!is_queued(set))
+		return false;
+	if (harvest(set, w, 0, 0) > 0)
+		outer_tell(set);
+	return is_hot(set);
+}
+
 static int engine_wait(struct epset *set, const struct epoll_wait *w)
 {
 	for (;;) {
 		unsigned int left = load(&set->left);
 		uint64_t limit = base_min(w->deadline, look_begin(set));
-		bool hot = is_hot(set), kernel = false;
-		int n;
+		bool hot = look(set, w);
+		int n = 0;
 
 		/* The look may have set new times */
 		limit = base_min(limit, starting_look(set, false));
-		n = harvest(set, w, hot ? 0 : limit, left, &kernel);
+		if (!hot)
+			n = harvest(set, w, limit, left);
+		if (n < 0)
+			return n;
 		if (n > 0)
 			outer_tell(set);
-		if (n < 0 && !hot)
-			return n;
-		n = take(set, w, kernel);
+		n = take(set, w);
 		if (n || base_deadline_passed(w->deadline, base_now()))
 			return n;
 	}
@@ -280,21 +289,43 @@ int epoll_set_wait(struct epset *set, const struct epoll_wait *w)
 	return n;
 }
 
+/* --- a member that has come, or changed --- */
+
+/*
+ * Linux looks at it at once: one that is ready goes to the end of the list, another comes there
+ * when it is. The engine tells at once that a new member's socket has room, which is no arrival.
+ */
+void epset_settle(struct epset *set, struct epset_reg *r, bool is_new, struct epset_look *look)
+{
+	struct epoll_event got[HARVEST];
+	int n = is_new ? nap_epoll_now(epset_engine(set), got, HARVEST) : 0;
+
+	/* Of other processes the engine will speak again */
+	harvest_all(set, got, n);
+	if (epset_place(set, r, look) && load(&set->sleepers) + load(&set->nested))
+		base_eventfd_ring(set->bell);
+}
+
+void epset_settled(struct epset *set, struct epset_look *look)
+{
+	epset_look_end(look);
+	outer_tell(set);
+}
+
 /* --- a set that is looked at from outside --- */
 
 bool epset_is_ready(struct epset *set, struct epset_look *look)
 {
 	static const struct epoll_wait now;
-	bool kernel = false, hot;
+	bool hot;
 
 	if (!epset_has_engine(set))
 		return base_sock_ready(epset_fd(set), POLLIN) & POLLIN;
 	starting_look(set, true);
-	harvest(set, &now, 0, 0, &kernel);
+	harvest(set, &now, 0, 0);
 	pthread_mutex_lock(&set->lock);
 	hot = epset_peek(set, look);
 	pthread_mutex_unlock(&set->lock);
-	hot = hot || base_sock_ready(epset_fd(set), POLLIN) & POLLIN;
 	/* What woke this one is gone from the engine */
 	if (hot && load(&set->sleepers) + load(&set->nested) > 1)
 		base_eventfd_ring(set->bell);

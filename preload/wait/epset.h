@@ -3,6 +3,7 @@
  * The parts of an epoll set to each other. One file is one noun or one verb:
  *
  *	epoll_reg.c	a registration: what it is ready for, and whether that is to be told
+ *	epoll_list.c	which of them are told first
  *	epoll_ctl.c	members come, change and go
  *	epoll_set.c	a set: its engine, its end, sets in sets, fork
  *	epoll_wait.c	waiting
@@ -26,6 +27,7 @@
 
 #include <pthread.h>
 
+#include "preload/guard/spin.h"
 #include "preload/sock/sets.h"
 #include "preload/table/libc.h"
 #include "preload/table/pool.h"
@@ -71,6 +73,7 @@ struct epset {
 	unsigned int sleepers;	 /* on the engine; atomic */
 	unsigned int nested;	 /* registrations of this set in engines; atomic */
 	unsigned int strangers;	 /* sleepers on the program's descriptor; atomic */
+	struct spin_place place; /* of its waits */
 	bool kicked;		 /* the bell stands there for them */
 	unsigned int left;	 /* how often candidates were left for others; atomic */
 	struct epset_reg *stack; /* atomic */
@@ -79,7 +82,7 @@ struct epset {
 	struct base_list candidates;
 	struct base_list starting; /* whose peers owe a Reply, and all sets */
 	struct base_list watches;  /* registrations of this set, under nest */
-	bool kernel_first;	   /* whose turn it is when there is too much; atomic */
+	struct epset_reg program;  /* in the candidates' list: the members that are the kernel's */
 	bool fork_locked;
 	struct epset *fork_next; /* of those */
 };
@@ -129,15 +132,28 @@ void epset_reg_push(struct epset_reg *r, bool quiet);
 bool epset_reg_wake(struct sock_watch *watch);
 /* The kernel said something of it */
 void epset_reg_speak(struct epset_reg *r);
+/* The events to tell, 0 none; then it is a candidate no longer */
+uint32_t epset_reg_judge(struct epset_reg *r, struct stream_edges *now, struct epset_look *look);
+void epset_reg_told(struct epset_reg *r, const struct stream_edges *now);
 /* What the program wants to know */
 void epset_reg_arm(struct epset_reg *r, const struct epoll_event *event);
 void epset_reg_kill(struct epset_reg *r);
+void epset_reg_free(struct epset_reg *r);
+
+/* --- epoll_list.c: set->lock ---------------------------------------------------------------- */
+
+/* The engine said something of it */
+void epset_hear_of(struct epset_reg *r);
 /* Hot ones become candidates, dead ones go */
 void epset_stack_empty(struct epset *set);
 /* Is there something to tell? */
 bool epset_peek(struct epset *set, struct epset_look *look);
-/* Events of our members; those told go to the end */
+/* One that is not ready is a candidate no longer. Are there any? */
+bool epset_place(struct epset *set, struct epset_reg *r, struct epset_look *look);
+/* The first @max events */
 int epset_collect(struct epset *set, struct epoll_event *events, int max, struct epset_look *look);
+/* Without those that only say that the set has members of ours now */
+int epset_kicks_drop(const struct epset *set, struct epoll_event *events, int n);
 
 /* --- epoll_set.c ---------------------------------------------------------------------------- */
 
@@ -164,5 +180,8 @@ int epset_engine_ctl(const struct epset *set, int op, struct epset_reg *r);
 /* Would a wait return at once? Under the lock of a set that it is in, or none */
 bool epset_is_ready(struct epset *set, struct epset_look *look);
 void epset_look_end(struct epset_look *look);
+/* set->lock. A registration that was armed takes its place in the list; then, without the lock */
+void epset_settle(struct epset *set, struct epset_reg *r, bool is_new, struct epset_look *look);
+void epset_settled(struct epset *set, struct epset_look *look);
 
 #endif

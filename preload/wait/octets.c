@@ -15,12 +15,15 @@
 #include "base/clock.h"
 #include "base/quiet.h"
 #include "base/sockutil.h"
+#include "preload/guard/edge.h"
 #include "preload/guard/sandbox.h"
 #include "preload/sock/attend.h"
 #include "preload/sock/fallback.h"
+#include "preload/sock/grace.h"
+#include "preload/sock/others.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/confine.h"
-#include "preload/wait/grace.h"
+#include "preload/wait/kernel.h"
 #include "preload/wait/wait.h"
 #include "stream/cursor.h"
 
@@ -31,69 +34,57 @@ uint64_t octets_grace(const struct sock *s)
 	return grace_by(base_sock_rtt(stream_fd(s->stream)));
 }
 
-/*
- * A server that speaks first waits a moment for a Request before it takes its peer for plain. One
- * of which a part has come is waited for as anything else is.
- */
-static long undecided(struct sock *s, uint64_t deadline)
+bool octets_go_plain(struct sock *s)
 {
 	int err = sock_progress(s);
 
-	if (err == -EAGAIN)
-		err = wait_levels(s, STREAM_STARTED, deadline);
-	if (err == -EINTR)
-		return CALL_RESTART;
-	return err == -EAGAIN && sock_speak_plain(s) ? OCTETS_THEIRS : 0;
-}
-
-/*
- * The first octets of who has accepted. With TCP there is always room for them, and programs whose
- * sockets do not block rely on that; here the peer's Request and its first message come before.
- */
-static long grace(struct sock *s)
-{
-	uint64_t deadline;
-	long err = 0;
-
-	if (__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
-		return OCTETS_THEIRS;
-	if (!s->accepted || __atomic_load_n(&s->wrote, __ATOMIC_RELAXED))
-		return 0;
-	deadline = base_deadline(base_now(), octets_grace(s));
-	if (s->mode == CONFIG_USE_AUTO)
-		err = undecided(s, deadline);
-	if (!err && wait_levels(s, STREAM_WRITABLE, deadline) == -EINTR)
-		err = CALL_RESTART;
-	if (!err)
-		__atomic_store_n(&s->wrote, true, __ATOMIC_RELAXED);
-	return err;
-}
-
-bool octets_go_plain(struct sock *s)
-{
-	return grace(s) == OCTETS_THEIRS || sock_role(s) != SOCK_STREAM_ON;
+	if (err == -EAGAIN && s->accepted && s->mode == CONFIG_USE_AUTO)
+		wait_levels(s, STREAM_STARTED | STREAM_WRITABLE,
+			    base_deadline(base_now(), octets_grace(s)));
+	/* Behind the grace it is writable, plainly, and not decided */
+	return (err == -EAGAIN && sock_speak_plain(s)) || sock_role(s) != SOCK_STREAM_ON;
 }
 
 #define INPUT (STREAM_READABLE | STREAM_SOME)
 
 /* May the call wait? 0 and until when, or -EAGAIN: the socket's options as they are now */
-static int wait_begin(struct octets_call *c, unsigned int level)
+static int options_ask(struct octets_call *c, bool out)
 {
 	const struct option_kept *kept = &c->sock->option;
-	bool out = level == STREAM_WRITABLE;
 	bool never = __atomic_load_n(out ? &kept->never_out : &kept->never_in, __ATOMIC_RELAXED);
 	int option = out ? SO_SNDTIMEO : SO_RCVTIMEO;
 	uint64_t limit;
 
-	if (c->flags & MSG_DONTWAIT)
-		return -EAGAIN;
-	if (c->deadline)
-		return 0;
 	if (confine_is_nonblock(c->sock))
 		return sock_has(c->sock, c->stream) ? -EAGAIN : -EPIPE;
 	limit = never ? 0 : confine_timeout(c->sock, option);
 	c->deadline = limit == BASE_NEVER ? limit : base_deadline(base_now(), limit);
 	return 0;
+}
+
+/*
+ * Nearly all calls wait without an end, and so does the next one, unless this process has set
+ * something since, or another one has the socket, too
+ */
+static int wait_begin(struct octets_call *c, unsigned int level)
+{
+	bool out = level & STREAM_WRITABLE;
+	uint32_t *endless = &c->sock->endless[out];
+	uint32_t changes = __atomic_load_n(&c->sock->changes, __ATOMIC_SEQ_CST);
+	int err;
+
+	if (c->flags & MSG_DONTWAIT)
+		return -EAGAIN;
+	if (c->deadline)
+		return 0;
+	if (__atomic_load_n(endless, __ATOMIC_RELAXED) == changes && !others_have(c->sock)) {
+		c->deadline = BASE_NEVER;
+		return 0;
+	}
+	err = options_ask(c, out);
+	if (!err && c->deadline == BASE_NEVER)
+		__atomic_store_n(endless, changes, __ATOMIC_RELAXED);
+	return err;
 }
 
 /* A call without a time-out is one that SA_RESTART restarts */
@@ -125,6 +116,35 @@ static bool goes_on(struct octets_call *c, long *r)
 	return true;
 }
 
+static long recv_once(struct octets_call *c, const struct iovec *iov, int n, int stop)
+{
+	int flags = (c->flags & (MSG_PEEK | MSG_TRUNC)) | stop;
+	long got;
+
+	do {
+		got = c->stream->ops->recv(c->stream, iov, n, flags);
+	} while (goes_on(c, &got));
+	return got;
+}
+
+/*
+ * The urgent octet is next. With octets in hand the call ends before it. Else, as Linux has it, a
+ * signal goes first, which may be the one for that octet; then the octet is passed over.
+ */
+static long pass(struct octets_call *c, const struct iovec *iov, int n, bool some)
+{
+	int err;
+
+	if (some)
+		return -ESTALE;
+	if (!edge_self || !edge_wanted(edge_self))
+		return recv_once(c, iov, n, 0);
+	err = wait_begin(c, INPUT);
+	if (err)
+		return err;
+	return c->deadline == BASE_NEVER ? CALL_RESTART : -EINTR;
+}
+
 /* One try: octets, 0 the end, -EAGAIN, -errno, OCTETS_THEIRS */
 static long take_once(struct octets_call *c, const struct pieces *p, size_t done, size_t *asked)
 {
@@ -139,19 +159,19 @@ static long take_once(struct octets_call *c, const struct pieces *p, size_t done
 		iov = rest;
 		*asked = stream_iov_len(rest, n);
 	}
-	do {
-		got = c->stream->ops->recv(c->stream, iov, n, c->flags & (MSG_PEEK | MSG_TRUNC));
-	} while (goes_on(c, &got));
+	got = recv_once(c, iov, n, STREAM_STOP);
+	if (got == -ESTALE)
+		got = pass(c, iov, n, done);
 	if (got == -ENOMSG)
 		sock_fall_back(c->sock);
 	return got;
 }
 
-/* Is it an error of the connection, which is told once? Not a message that is next, or a process */
+/* Is it an error of the connection, which is told once? Not a message or an octet that is next */
 bool octets_is_error(long err)
 {
 	return err != -EAGAIN && err != -EINTR && err != CALL_RESTART && err != -EPIPE &&
-	       err != -EBADMSG && err != -EXDEV;
+	       err != -EBADMSG && err != -ESTALE && err != -EXDEV;
 }
 
 /* The call says what it has; an error that came behind it is for the next one */
@@ -172,13 +192,29 @@ static size_t target_of(const struct octets_call *c, size_t len)
 	return base_min(len, c->stream->ops->lowat(c->stream));
 }
 
+/*
+ * A look into the kernel that most likely finds nothing is left out: the wait, which looks at what
+ * has been taken in already, sees what is there, too. A device is to be looked at before one sleeps
+ */
+static bool looks_in_vain(struct octets_call *c)
+{
+	const unsigned int rest = STREAM_STARTED | STREAM_WRITABLE;
+
+	if (c->stream->carrier >= 0 || !spin_lasts(&c->sock->places[0]) || others_have(c->sock))
+		return false;
+	/* Nothing else is to be told, as an error or the end would be */
+	return (c->stream->ops->levels(c->stream, NULL) | STREAM_WRITABLE) == rest &&
+	       !wait_begin(c, INPUT);
+}
+
 static long take(struct octets_call *c, const struct pieces *p)
 {
 	size_t target = target_of(c, p->len), sum = 0, asked;
 	long got;
 
 	do {
-		got = take_once(c, p, sum, &asked);
+		got = !sum && !c->deadline && looks_in_vain(c) ? -EAGAIN
+							       : take_once(c, p, sum, &asked);
 		if (got == -EAGAIN && sum < target) {
 			got = octets_wait(c, INPUT);
 			if (!got)
@@ -189,6 +225,12 @@ static long take(struct octets_call *c, const struct pieces *p)
 		sum += (size_t)got;
 	} while (sum < target || (sum < p->len && (size_t)got == asked));
 	return sum_or_error(c, sum, got);
+}
+
+/* Is the urgent octet next, and nothing behind it? Where that is passed over, it is no input */
+static bool only_urgent(const struct octets_call *c)
+{
+	return c->stream->ops->levels(c->stream, NULL) & STREAM_AT_MARK;
 }
 
 /* Nothing else than another octet wakes who has seen some; it looks again so often */
@@ -213,7 +255,7 @@ static long peek(struct octets_call *c, const struct pieces *p)
 	do {
 		got = take_once(c, p, 0, &asked);
 		if (got == -EAGAIN)
-			err = got = octets_wait(c, INPUT);
+			err = got = only_urgent(c) ? peek_wait(c) : octets_wait(c, INPUT);
 		else if (got <= 0 || (size_t)got >= target ||
 			 c->stream->ops->levels(c->stream, NULL) & (STREAM_RDHUP | STREAM_BOUND))
 			break;
@@ -252,7 +294,7 @@ static long take_unsound(struct octets_call *c, struct pieces *p)
 static long in_by_kind(struct octets_call *c, struct pieces *p)
 {
 	if (!p->len) {
-		long got = c->flags & OCTETS_FILE ? 0 : look(c);
+		long got = c->flags & OCTETS_FILE || only_urgent(c) ? 0 : look(c);
 
 		return base_min(got, 0L);
 	}
@@ -279,6 +321,36 @@ static long unless_gone(const struct octets_call *c, long r)
 	return r != -EXDEV || sock_has(c->sock, c->stream) ? r : -EPIPE;
 }
 
+/* Into the first room that there is */
+static void octet_put(const struct pieces *p, uint8_t octet)
+{
+	struct stream_cursor cursor = { p->iov, p->n, 0 };
+	char *to;
+
+	if (stream_cursor_next(&cursor, 1, &to))
+		*to = (char)octet;
+}
+
+/* What recvmsg() says with it stands in its msg_flags: 0 where there is no room for the octet */
+static long urgent_in(struct octets_call *c, const struct pieces *p)
+{
+	uint8_t octet;
+	long got = c->stream->ops->urgent_recv(c->stream, &octet, c->flags);
+
+	if (got == -ENOMSG)
+		sock_fall_back(c->sock);
+	if (got <= 0)
+		return unless_gone(c, got);
+	attend_owing(c->sock);
+	if (!p->len)
+		return 0;
+	if (!(c->flags & MSG_TRUNC) && !p->sound)
+		return -EFAULT;
+	if (!(c->flags & MSG_TRUNC))
+		octet_put(p, octet);
+	return 1;
+}
+
 long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 {
 	struct octets_call c = { s, s->stream, flags, 0 };
@@ -290,7 +362,7 @@ long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 	if (flags & MSG_ERRQUEUE)
 		return -EAGAIN; /* what is there, only recvmsg() tells */
 	if (flags & MSG_OOB)
-		return -EINVAL;
+		return urgent_in(&c, &p);
 	got = unless_gone(&c, in_by_kind(&c, &p));
 	attend_owing(s);
 	return got;
@@ -308,15 +380,19 @@ long octets_broken(int flags)
 /* Octets that went, or why none did */
 static long give(struct octets_call *c, const struct pieces *p)
 {
+	const struct stream_ops *ops = c->stream->ops;
 	struct iovec rest[PIECES];
 	size_t sum = 0;
 	long sent;
 
 	do {
 		int k = pieces_rest(p, sum, p->len - sum, rest, PIECES);
+		/* Of all octets the last one is urgent */
+		bool urgent = c->flags & MSG_OOB && stream_iov_len(rest, k) == p->len - sum;
 
 		do {
-			sent = c->stream->ops->send(c->stream, rest, k);
+			sent = urgent ? ops->urgent_send(c->stream, rest, k)
+				      : ops->send(c->stream, rest, k);
 		} while (goes_on(c, &sent));
 		if (sent > 0)
 			sum += (size_t)sent;
@@ -339,6 +415,38 @@ static long out_by_kind(struct octets_call *c, const struct pieces *p)
 	return err ? err : -EFAULT;
 }
 
+/* Start-up is under way, and the program may speak: of a server, a peer that may be plain */
+static bool may_speak(const struct sock *s)
+{
+	return s->stream->ops->levels(s->stream, NULL) & STREAM_WRITABLE;
+}
+
+/*
+ * The first octets of a server in mode auto. Its socket is not writable before its peer is known
+ * or the grace is over; behind that the octets are TCP's. A peer of which a part of the Request
+ * has come is waited for as any other is.
+ */
+static long decide(struct octets_call *c)
+{
+	struct sock *s = c->sock;
+	int err;
+
+	if (__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
+		return OCTETS_THEIRS;
+	if (!s->accepted || s->mode != CONFIG_USE_AUTO ||
+	    __atomic_load_n(&s->wrote, __ATOMIC_RELAXED))
+		return 0;
+	while ((err = sock_progress(s)) == -EAGAIN && !(s->shut & (SHUT_WR + 1))) {
+		if (may_speak(s) && sock_speak_plain(s))
+			return OCTETS_THEIRS;
+		err = octets_wait(c, STREAM_WRITABLE | STREAM_STARTED);
+		if (err)
+			return err;
+	}
+	__atomic_store_n(&s->wrote, !err, __ATOMIC_RELAXED);
+	return 0;
+}
+
 long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
 {
 	struct octets_call c = { s, s->stream, flags, 0 };
@@ -346,9 +454,7 @@ long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
 	long sent = pieces_init(&p, iov, n);
 
 	if (!sent)
-		sent = grace(s);
-	if (!sent && flags & MSG_OOB)
-		sent = -EOPNOTSUPP;
+		sent = decide(&c);
 	if (sent)
 		return sent;
 	sent = unless_gone(&c, out_by_kind(&c, &p));
@@ -361,7 +467,7 @@ long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
 long octets_recv(int fd, const struct iovec *iov, int n, int flags)
 {
 	struct sock *s = sock_get_stream(fd);
-	long got = s ? octets_in(s, iov, n, flags) : OCTETS_THEIRS;
+	long got = s ? octets_in(s, iov, n, flags) : kernel_input(fd, iov, n, flags);
 
 	sock_put(s);
 	return got;

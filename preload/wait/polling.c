@@ -233,6 +233,8 @@ static int list_answer(struct list *l)
 	if (l->raw[l->n + 1].revents)
 		others_heard();
 	for (unsigned int i = 0; i < l->n; i++) {
+		if (l->raw[i].revents && spin_self())
+			spin_place_of(spin_of_polls(), l->raw[i].fd);
 		if (l->entry[i].sock || l->entry[i].set)
 			continue;
 		l->fds[i].revents = l->raw[i].revents;
@@ -264,15 +266,16 @@ static int list_sleep(struct list *l, uint64_t deadline, const sigset_t *mask)
 {
 	bool bells = (l->bell.fd >= 0 || l->raw[l->n + 1].fd >= 0) && !l->full;
 	uint64_t limit = deadline ? base_min(deadline, list_deadline(l)) : 0;
+	struct spin_place *place = spin_of_polls();
 	int n;
 
 	if (!l->exact)
-		return nap_sleep_final(l->raw, l->n + BELLS, limit, mask);
-	n = nap_sleep_exact(l->raw, l->n + (bells ? BELLS : 0), limit, mask);
+		return nap_sleep_final(l->raw, l->n + BELLS, limit, mask, place);
+	n = nap_sleep_exact(l->raw, l->n + (bells ? BELLS : 0), limit, mask, place);
 	if (n != -EINVAL || !bells)
 		return n;
 	l->full = true;
-	return nap_sleep_exact(l->raw, l->n, base_min(deadline, list_deadline(l)), mask);
+	return nap_sleep_exact(l->raw, l->n, base_min(deadline, list_deadline(l)), mask, place);
 }
 
 static int list_poll(struct list *l, uint64_t deadline, const sigset_t *mask)
@@ -281,7 +284,8 @@ static int list_poll(struct list *l, uint64_t deadline, const sigset_t *mask)
 
 	for (;;) {
 		ready = list_look(l);
-		n = list_sleep(l, ready ? 0 : deadline, mask);
+		/* A call that has something to tell leaves pending what its mask lets through */
+		n = list_sleep(l, ready ? 0 : deadline, ready ? NULL : mask);
 		if (n < 0)
 			return ready && n == -EINTR ? ready : n;
 		ready += list_answer(l);

@@ -119,7 +119,7 @@ void wait_unwatch(struct wait_watch *w, struct sock *s)
 
 _Static_assert(EPOLLIN == POLLIN && EPOLLRDNORM == POLLRDNORM && EPOLLOUT == POLLOUT &&
 		       EPOLLWRNORM == POLLWRNORM && EPOLLRDHUP == POLLRDHUP &&
-		       EPOLLHUP == POLLHUP && EPOLLERR == POLLERR,
+		       EPOLLHUP == POLLHUP && EPOLLERR == POLLERR && EPOLLPRI == POLLPRI,
 	       "poll() and epoll have names of their own for the same bits");
 
 uint32_t wait_level_events(unsigned int levels)
@@ -131,20 +131,33 @@ uint32_t wait_level_events(unsigned int levels)
 	events |= levels & STREAM_RDHUP ? EPOLLRDHUP : 0;
 	events |= levels & STREAM_HUP ? EPOLLHUP : 0;
 	events |= levels & STREAM_ERROR ? EPOLLERR : 0;
+	events |= levels & STREAM_URGENT ? EPOLLPRI : 0;
 	return events;
 }
 
+typedef int sleep_fn(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,
+		     struct spin_place *place);
+
 /* As many as the kernel lets us look at; else looks again. @final: the call is never restarted */
-static int sleep_on(struct pollfd *fds, unsigned int n, bool final, uint64_t deadline)
+static int sleep_on(struct pollfd *fds, unsigned int n, bool final, uint64_t deadline,
+		    struct spin_place *place)
 {
-	int (*sleep)(struct pollfd * fds, unsigned int n, uint64_t deadline, const sigset_t *mask) =
-		final ? nap_sleep_final : nap_sleep;
-	int got = sleep(fds, n, deadline, NULL);
+	sleep_fn *sleep = final ? nap_sleep_final : nap_sleep;
+	int got = sleep(fds, n, deadline, NULL, place);
 
 	while (got == -EINVAL && n--)
-		got = sleep(fds, n, base_min(deadline, base_deadline(base_now(), LOOK_AGAIN)),
+		got = sleep(fds, n, base_min(deadline, base_deadline(base_now(), LOOK_AGAIN)), NULL,
 			    NULL);
 	return got;
+}
+
+/* Each direction waits for something else of the peer: octets, or room */
+static struct spin_place *place_of(struct sock *s, unsigned int wanted, int fd)
+{
+	struct spin_place *place = &s->places[(wanted & STREAM_WRITABLE) != 0];
+
+	spin_place_of(place, fd);
+	return place;
 }
 
 /* Before the last look; until when other processes allow to sleep */
@@ -172,7 +185,8 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 	unsigned int n = fds[2].fd >= 0 ? 3 : fds[1].fd >= 0 ? 2 : 1;
 	uint64_t bells = base_min(limit, wait_bell_limit(bell));
 	uint64_t look = base_min(bells, stream->ops->wait_deadline(stream));
-	int got = sleep_on(fds, n, deadline != BASE_NEVER, base_min(deadline, look));
+	struct spin_place *place = place_of(s, wanted, fds[0].fd);
+	int got = sleep_on(fds, n, deadline != BASE_NEVER, base_min(deadline, look), place);
 
 	if (got > 0 && fds[1].revents)
 		base_eventfd_drain(bell->fd);

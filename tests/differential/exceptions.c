@@ -11,21 +11,21 @@
 
 #include "play.h"
 
-/* TCP finds out by the answer to the first write; DISCONNECT has said it before */
-static bool write_after_close(const struct play *p, const struct op *op,
-			      const struct outcome *plain, const struct outcome *ddp)
+/* TCP keeps the first part, so nothing answers it with a reset before the second one */
+static bool more_after_close(const struct play *p, const struct op *op, const struct outcome *plain,
+			     const struct outcome *ddp)
 {
 	unsigned int peer = !op_side(op->slot);
 
-	return op_is_send(op->kind) && p->ended[peer] && (p->gone[peer] || p->deaf[peer]) &&
-	       !p->reset && plain->ret == (long)op->a && ddp->ret == -1 && ddp->err == EPIPE;
+	return op->kind == OP_SEND_MORE && p->ended[peer] && (p->gone[peer] || p->deaf[peer]) &&
+	       plain->ret == (long)op->a && ddp->ret == -1 && ddp->err == EPIPE;
 }
 
 static bool shut_and_reset(const struct play *p, unsigned int side)
 {
 	bool shut = (p->deaf[side] && p->ended[side]) || p->deaf[!side];
 
-	return p->gone[!side] && shut && p->reset;
+	return (p->gone[!side] || p->late[!side]) && shut && p->reset;
 }
 
 /*
@@ -101,8 +101,9 @@ static bool edge_of_deafness(const struct play *p, const struct op *op, const st
 static bool peer_name_after_end(const struct play *p, const struct op *op,
 				const struct outcome *plain, const struct outcome *ddp)
 {
-	return op->kind == OP_NAMES && op->b & 1 && p->ended[0] && p->ended[1] &&
-	       plain->err == ENOTCONN && !ddp->ret;
+	bool over = (p->ended[0] && p->ended[1]) || p->late[op_side(op->slot)];
+
+	return op->kind == OP_NAMES && op->b & 1 && over && plain->err == ENOTCONN && !ddp->ret;
 }
 
 /* Who has said DISCONNECT is told nothing more, not even that the peer has ended, too */
@@ -122,7 +123,7 @@ static struct exception {
 	bool stops; /* after it the worlds are different for good */
 	unsigned long count;
 } exceptions[] = {
-	{ "write after the peer's close", write_after_close, true, 0 },
+	{ "MSG_MORE after the peer's close", more_after_close, true, 0 },
 	{ "reset after shutdown(SHUT_RDWR)", reset_after_both_shut, true, 0 },
 	{ "recv() of no octets with SO_RCVTIMEO", nothing_in_time, false, 0 },
 	{ "an edge when a FIN is acknowledged", edge_of_fin, true, 0 },

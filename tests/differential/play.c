@@ -279,14 +279,19 @@ static void account_set(struct play *p, const struct op *op, const struct outcom
 			p->heard[op->set][i] = play_news(p, op_side(i));
 }
 
+static void account_send(struct play *p, unsigned int side, long ret)
+{
+	p->accepted[side] += (uint64_t)ret;
+	p->late[side] |= p->ended[!side] && (p->gone[!side] || p->deaf[!side]);
+	p->reset |= p->late[side];
+}
+
 static void account(struct play *p, const struct op *op, const struct outcome *out)
 {
 	unsigned int side = op_side(op->slot);
 
-	if (op_is_send(op->kind) && out->ret > 0) {
-		p->accepted[side] += (uint64_t)out->ret;
-		p->reset |= p->gone[!side];
-	}
+	if (op_is_send(op->kind) && out->ret > 0)
+		account_send(p, side, out->ret);
 	if (op_is_receive(op->kind) && out->ret > 0 && !(recv_flags(op) & MSG_PEEK))
 		p->taken[side] += (uint64_t)out->ret;
 	if (op->kind == OP_SETOPT && op->b % 5 == 2)

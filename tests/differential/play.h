@@ -29,6 +29,7 @@ struct play {
 	bool ended[2];			/* a side sends no more */
 	bool deaf[2];			/* a side has shut its receiving */
 	bool gone[2];			/* all its descriptors are closed */
+	bool late[2];			/* a side has written behind the other's end */
 	bool reset;
 	bool timed[2];	      /* SO_RCVTIMEO is set */
 	bool released[PROCS]; /* who sleeps in poll for ever is to come back */

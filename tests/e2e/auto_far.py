@@ -16,6 +16,7 @@ from launch import Stage, differences, in_time
 
 WAY = 0.25  # seconds
 TRIP = 2 * WAY
+GRACE_MAX = 0.05
 PORT = "7000"
 UNSET = {"WARPSOCK_PROBE_TIMEOUT": "auto", "WARPSOCK_GRACE": "auto"}
 
@@ -55,12 +56,14 @@ with socket.create_server(("", int(sys.argv[1]))):
     print("listens", flush=True)
     sys.stdin.read()
 """
+# The grace counts from accept() on
 SPEAKS_FIRST = """
-import socket, sys, time
+import select, socket, sys, time
 with socket.create_server(("", int(sys.argv[1]))) as listener:
     print("listens", flush=True)
+    select.select([listener], [], [])
+    begin = time.monotonic()
     with listener.accept()[0] as sock:
-        begin = time.monotonic()
         sock.sendall(b"welcome")
         print("waited", time.monotonic() - begin, flush=True)
 """
@@ -90,6 +93,26 @@ else:
 print("reason", struct.unpack_from("=III", sock.getsockopt(5041, 6, 256))[2], flush=True)
 os._exit(0)
 """ % SERVER
+# Calls nothing until the server has spoken
+NAPS = """
+import socket, sys, time
+with socket.socket() as sock:
+    sock.setblocking(False)
+    sock.connect_ex((sys.argv[1], int(sys.argv[2])))
+    time.sleep(1.5)
+    sock.setblocking(True)
+    assert sock.recv(7, socket.MSG_WAITALL) == b"welcome"
+    sock.sendall(b"thanks")
+    assert sock.recv(1) == b""
+"""
+SPEAKS_AND_HEARS = """
+import socket, sys
+with socket.create_server(("", int(sys.argv[1]))) as listener:
+    print("listens", flush=True)
+    with listener.accept()[0] as sock:
+        sock.sendall(b"welcome")
+        print("heard", sock.recv(6, socket.MSG_WAITALL), flush=True)
+"""
 LISTENS = """
 import socket, sys
 with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as sock:
@@ -138,8 +161,13 @@ def on_tcp(stage):
 
 
 def after_grace(stage):
-    wrong, late = took(stage, "server", "waited", 2 * TRIP)
+    wrong, late = took(stage, "server", "waited", GRACE_MAX)
     return wrong + differences(stage.report("server"), {"fallbacks": {"GRACE_EXPIRED": 1}}), late
+
+
+def session(stage):
+    said = stage.text("server").splitlines()[1:]
+    return ([] if said == ["heard b'thanks'"] else [f"the server says: {said}"]), []
 
 
 # By port: what the server's end does when the network is gone, and the client's
@@ -175,8 +203,10 @@ def cases(warpsock, writer, far):
              ECHOES, (CLIENT, "talks"), ("auto", "auto"), on_ddp),
             ("silence is that for four round trips",
              IS_SILENT, (CLIENT, "looks"), (None, "auto"), on_tcp),
-            ("who speaks first waits two round trips",
-             SPEAKS_FIRST, (LISTENS,), ("auto", None), after_grace)):
+            ("who speaks first does not wait as long as a round trip takes",
+             SPEAKS_FIRST, (LISTENS,), ("auto", None), after_grace),
+            ("a client that calls nothing while its server speaks gets no Request in between",
+             SPEAKS_AND_HEARS, (NAPS,), ("auto", "auto"), session)):
         writer.case(name, in_time(partial(meet, warpsock, far, *what)))
     writer.case("who sends when the network is gone hears of it, who waits does not",
                 lose(warpsock, far))

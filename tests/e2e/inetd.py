@@ -57,6 +57,16 @@ thread.join()
 print("whole" if got == data else f"{len(got)} octets", flush=True)
 """ % SIZE
 
+URGENT = """
+import socket, sys
+sock = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=60)
+sock.sendall(b"ab")
+sock.send(b"u", socket.MSG_OOB)
+sock.sendall(b"c")
+sock.shutdown(socket.SHUT_WR)
+print(b"".join(iter(lambda: sock.recv(100), b"")).decode(), flush=True)
+"""
+
 STAYS = """
 import socket, sys
 sock = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=30)
@@ -139,6 +149,18 @@ def relay_killed(writer, stage, session):
     writer.case("a relay is killed", problems)
 
 
+def urgent(writer, stage):
+    """Its program has a local socket, and the octet in its place among the others."""
+    server = stage.start("urgent", [PYTHON, "-c", SERVER, COPY], mode="on")
+    port = re.search(r"port (\d+)", stage.wait_text("urgent")).group(1)
+    stage.run("urgent-client", [PYTHON, "-c", URGENT, port], mode="on", limit=LIMIT)
+    said = stage.text("urgent-client")
+    server.send_signal(signal.SIGTERM)
+    stage.end(server)
+    writer.case("an urgent octet for a program with a relay",
+                [] if said == "abuc\n" else [said, stage.text("urgent-client", "err")])
+
+
 def socat(writer, stage, command):
     if not shutil.which("socat"):
         writer.skip("socat", "no socat here")
@@ -168,6 +190,7 @@ def main():
             inetd(writer, stage, what, command, "auto", "on")
             inetd(writer, stage, what, command, "auto", None)
         relay_killed(writer, stage, session)
+        urgent(writer, stage)
         socat(writer, stage, "/bin/cat")
         socat(writer, stage, COPY)
         end = time.monotonic() + LIMIT

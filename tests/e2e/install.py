@@ -37,6 +37,21 @@ int main(void)
 }
 """
 
+ACTIVE_PROGRAM = """
+#include <stdio.h>
+#include <warp/active.h>
+#include <warp/active_bpf.h>
+int main(void)
+{
+\tstruct warp_active_server *server;
+\tint ret = warp_active_server_create(NULL, &server);
+
+\tprintf("%d %s\\n", !ret, warp_active_code_text(WARP_ACTIVE_OK));
+\twarp_active_server_destroy(server);
+\treturn 0;
+}
+"""
+
 
 def run(args, **kwargs):
     return subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -59,19 +74,20 @@ def declared(headers):
     return {name for text in texts for name in CALL.findall(text)}
 
 
-def check_symbols(writer, library, headers):
+def check_symbols(writer, library, headers, node="WARP"):
+    name = library.name
     pairs = exported(library)
     names = {name for name, _ in pairs}
     wanted = declared(headers)
-    writer.case("exports what the headers declare, and nothing else",
+    writer.case(f"{name} exports what the headers declare, and nothing else",
                 [f"{name} is declared, not exported" for name in sorted(wanted - names)]
                 + [f"{name} is exported, not declared" for name in sorted(names - wanted)])
-    writer.case("each export has a version",
+    writer.case(f"each export of {name} has a version",
                 [f"{name} has version {version!r}" for name, version in sorted(pairs)
-                 if not re.fullmatch(r"WARP_\d+\.\d+", version)])
+                 if not re.fullmatch(node + r"_\d+\.\d+", version)])
     dynamic = run(["readelf", "-d", str(library)]).stdout
-    writer.case("the shared object's name carries its ABI's number",
-                [] if "[libwarp.so.0]" in dynamic else dynamic.splitlines())
+    writer.case(f"the name of {name} carries its ABI's number",
+                [] if f"[{name}.0]" in dynamic else dynamic.splitlines())
 
 
 def check_program(writer, root, libdir, language, compiler, suffix):
@@ -113,6 +129,24 @@ def check_amudp(writer, root, libdir, language, compiler):
     writer.case(f"a {language} program of Active Messages builds by pkg-config and runs", problems)
 
 
+def check_active(writer, root, libdir, compiler, suffix):
+    if not shutil.which(compiler):
+        writer.skip(f"a program of Active RDMA by {compiler}", f"no {compiler} here")
+        return
+    env = dict(os.environ, PKG_CONFIG_PATH=str(libdir / "pkgconfig"),
+               PKG_CONFIG_SYSROOT_DIR=str(root), LD_LIBRARY_PATH=str(libdir))
+    flags = run(["pkg-config", "--cflags", "--libs", "warp-active"], env=env)
+    source, program = root / f"active{suffix}", root / f"active-{compiler}"
+    source.write_text(ACTIVE_PROGRAM)
+    problems = problems_of(flags) or problems_of(run(
+        [compiler, "-Wall", "-Wextra", "-Werror", str(source), "-o", str(program),
+         *flags.stdout.split()]))
+    if not problems:
+        done = run([str(program)], env=env)
+        problems = [] if done.stdout == "1 done\n" else [done.stdout, str(done.returncode)]
+    writer.case(f"a program of Active RDMA builds by pkg-config and {compiler}, and runs", problems)
+
+
 def main():
     build, writer = Path(sys.argv[1]), tap.Writer()
     with tempfile.TemporaryDirectory(prefix="warpsock-install-") as name:
@@ -124,9 +158,13 @@ def main():
             prefix = next(root.rglob("include/warp")).parent.parent
             headers = sorted((prefix / "include/warp").glob("rdma*.h"))
             check_symbols(writer, libdir / "libwarp.so", headers)
+            headers = [path for path in sorted((prefix / "include/warp").glob("active*.h"))
+                       if path.name != "active_bpf.h"]
+            check_symbols(writer, libdir / "libwarp-active.so", headers, "WARP_ACTIVE")
             for language, compiler, suffix in (("C", "gcc", ".c"), ("C++", "g++", ".cc")):
                 check_program(writer, root, libdir, language, compiler, suffix)
                 check_amudp(writer, root, libdir, language, compiler)
+                check_active(writer, root, libdir, compiler, suffix)
     writer.finish()
 
 

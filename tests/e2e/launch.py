@@ -41,7 +41,11 @@ class Stage:
             proc.terminate()  # some have processes of their own to end
         for proc in list(self.running):
             self.end(proc, 5)
-        shutil.rmtree(self.dir)
+        try:
+            shutil.rmtree(self.dir)
+        except OSError:  # a process that ends late has just written its report
+            time.sleep(1)
+            shutil.rmtree(self.dir)
 
     def start(self, name, args, mode="on", rules=None, env=None, **kwargs):
         """mode None: without the launcher; rules: these, and not all. What it says goes to
@@ -95,6 +99,12 @@ def free_port():
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return sock.getsockname()[1]
+
+
+def counts_left(user):
+    """Files of commands of this user that have ended."""
+    return [name for name in os.listdir("/dev/shm") if name.startswith(f"warpsock-counts-{user}-")
+            and not os.path.exists("/proc/" + name.rpartition("-")[2])]
 
 
 def in_time(meeting):

@@ -154,10 +154,10 @@ class Server:
 SERVERS = {
     "redis": Server(
         ["redis-server", "redis-benchmark"],
-        lambda folder, port: ["redis-server", "--port", str(port), "--save", "", "--loglevel",
-                              "debug"],
-        lambda port: ["redis-benchmark", "-p", str(port), "-c", "5", "-n", "500", "-q", "-t",
-                      "set"],
+        lambda folder, port: ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--save",
+                              "", "--loglevel", "debug", "--protected-mode", "no"],
+        lambda port: ["redis-benchmark", "-h", "127.0.0.1", "-p", str(port), "-c", "5", "-n",
+                      "500", "-q", "-t", "set"],
         "SET: ", 6, (b"PING\r\n", b"+PONG\r\n"), "PROBE_TIMEOUT",
         "Reading from client: Connection reset by peer"),
     "memcached": Server(
@@ -192,11 +192,11 @@ SERVERS = {
 }
 
 
-def listens(port):
+def listens(port, net="/proc/net"):
     wanted = f":{port:04X}"
     return any(line.split()[1].endswith(wanted) and line.split()[3] == "0A"
-               for table in ("/proc/net/tcp", "/proc/net/tcp6")
-               for line in Path(table).read_text().splitlines()[1:])
+               for table in ("tcp", "tcp6")
+               for line in Path(net, table).read_text().splitlines()[1:])
 
 
 def until(condition, limit=30):

@@ -89,16 +89,36 @@ if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, prog, 0, 0):
     sys.exit("no filter")
 s.connect(("127.0.0.1", int(sys.argv[1])))
 """
-# A ring, made in one of two ways; then it connects, serves, or had done so before
+# A ring, made in one of several ways; then it connects, serves, or had done so before. INLINE is
+# io_uring_setup() by a system call of the program's own
 RING = """
-import ctypes, errno, socket, struct, sys
+import ctypes, errno, mmap, platform, socket, struct, sys
+INLINE = {"x86_64": "b8a90100000f05c3", "aarch64": "283580d2010000d4c0035fd6"}
 def info(s):
     return struct.unpack_from("=III", s.getsockopt(5041, 6, 256))[2]
+def inline(room):
+    code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    code.write(bytes.fromhex(INLINE[platform.machine()]))
+    at = ctypes.addressof(ctypes.c_char.from_buffer(code))
+    return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint, ctypes.c_char_p)(at)(4, room)
 def ring():
     ctypes.set_errno(0)
     room = ctypes.create_string_buffer(4096)
+    if sys.argv[1] == "inline":
+        return inline(room)
+    if sys.argv[1] != "syscall":
+        alone = sys.argv[1] in ("liburing", "probe")
+        lib = ctypes.CDLL("liburing.so.2", ctypes.RTLD_LOCAL if alone else ctypes.RTLD_GLOBAL)
+        lib.io_uring_get_probe.restype = ctypes.c_void_p
     if sys.argv[1] == "liburing":
-        return ctypes.CDLL("liburing.so.2").io_uring_queue_init(4, room, 0)
+        return lib.io_uring_queue_init(4, room, 0)
+    if sys.argv[1] == "global":
+        params = ctypes.create_string_buffer(200)
+        return ctypes.CDLL(None).io_uring_queue_init_params(4, room, params)
+    if sys.argv[1] == "setup":
+        return ctypes.CDLL(None).io_uring_setup(4, room)
+    if sys.argv[1] == "probe":
+        return 0 if lib.io_uring_get_probe() else -1
     r = ctypes.CDLL(None, use_errno=True).syscall(425, 4, room)
     return -ctypes.get_errno() if r < 0 else r
 def client():
@@ -126,7 +146,16 @@ def serving():
         listener.accept()
     except OSError as error:
         print("accepted not", error.errno)
-if sys.argv[2] != "before" and ring() < 0:
+def given():
+    print("ring", min(ring(), 0))
+def pair():
+    given()
+    listener = socket.create_server(("127.0.0.1", 0))
+    one = socket.create_connection(listener.getsockname())
+    other = listener.accept()[0]
+    one.sendall(b"x")
+    print("got", other.recv(1), info(one))
+if sys.argv[2] not in ("before", "given", "pair") and ring() < 0:
     print("no ring here")
 else:
     globals()[sys.argv[2]]()
@@ -328,12 +357,15 @@ def sandboxed(warpsock):
     return [] if report and report["fallbacks"] == {"SANDBOXED": 1} else [str(report), said]
 
 
-def ring(warpsock, how, what, mode, wanted, fallbacks):
-    """IO_URING: connections of a program that uses io_uring."""
+def ring(warpsock, how, what, mode, allow, wanted, fallbacks):
+    """IO_URING: connections of a program that uses io_uring; rings that are refused."""
+    way = {"rules": ["tcp * * *:*", "ddp * * *:*"]} if mode == "tcp" else {"mode": mode}
+    if allow:
+        way["env"] = {"WARPSOCK_URING": "allow"}
     with Stage(warpsock) as stage, socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
-        stage.run("client", [sys.executable, "-c", RING, how, what, port], mode=mode)
-        report, said = stage.report("client"), stage.text("client").strip()
+        stage.run("client", [sys.executable, "-c", RING, how, what, port], **way)
+        report, said = stage.report("client"), stage.text("client").strip().replace("\n", ", ")
         if said == "no ring here":
             return None
         problems = [] if said == wanted else [f"{said}, not {wanted}", stage.text("client", "err")]
@@ -343,11 +375,22 @@ def ring(warpsock, how, what, mode, wanted, fallbacks):
 
 
 RINGS = (
-    ("syscall", "client", "auto", "connect 0 208", {"IO_URING": 1}),
-    ("liburing", "client", "auto", "connect 0 208", {"IO_URING": 1}),
-    ("syscall", "client", "on", "connect 95 208", {"IO_URING": 1}),
-    ("syscall", "server", "auto", "accepted 208", {"IO_URING": 2}),
-    ("syscall", "before", "on", "ring -1", {}),
+    ("syscall", "client", "auto", True, "connect 0 208", {"IO_URING": 1}),
+    ("liburing", "client", "auto", True, "connect 0 208", {"IO_URING": 1}),
+    ("inline", "client", "auto", False, "connect 0 208", {"IO_URING": 1}),
+    ("syscall", "client", "on", True, "connect 95 208", {"IO_URING": 1}),
+    ("inline", "client", "on", False, "connect 95 208", {"IO_URING": 1}),
+    ("syscall", "server", "auto", True, "accepted 208", {"IO_URING": 2}),
+    ("syscall", "before", "on", True, "ring -1", {}),
+    ("syscall", "pair", "on", False, "ring -1, got b'x' 0", {}),
+    ("liburing", "pair", "on", False, "ring -1, got b'x' 0", {}),
+    ("global", "pair", "on", False, "ring -1, got b'x' 0", {}),
+    ("setup", "pair", "on", False, "ring -1, got b'x' 0", {}),
+    ("probe", "pair", "on", False, "ring -1, got b'x' 0", {}),
+    ("global", "given", "on", True, "ring 0", {}),
+    ("setup", "given", "on", True, "ring 0", {}),
+    ("syscall", "given", "auto", False, "ring -1", {}),
+    ("liburing", "given", "tcp", False, "ring 0", {}),
 )
 
 
@@ -356,7 +399,7 @@ def ring_serves(warpsock):
     port = free_port()
     with Stage(warpsock) as stage:
         server = stage.start("server", [sys.executable, "-c", RING, "syscall", "serving",
-                                        str(port)])
+                                        str(port)], env={"WARPSOCK_URING": "allow"})
         try:
             stage.wait_text("server", limit=60)
         except RuntimeError:
@@ -379,12 +422,12 @@ def rings(writer, warpsock):
         writer.skip("IO_URING, a server in mode on", "the kernel gives no ring")
     else:
         writer.case("IO_URING, a server in mode on", problems)
-    for how, what, mode, wanted, fallbacks in RINGS:
-        name = f"IO_URING, {how}, {what}, mode {mode}"
+    for how, what, mode, allow, wanted, fallbacks in RINGS:
+        name = f"IO_URING, {how}, {what}, mode {mode}{', allowed' if allow else ''}"
         try:
-            if how == "liburing":
+            if how not in ("syscall", "inline"):
                 ctypes.CDLL("liburing.so.2")
-            problems = ring(warpsock, how, what, mode, wanted, fallbacks)
+            problems = ring(warpsock, how, what, mode, allow, wanted, fallbacks)
         except OSError:
             writer.skip(name, "no liburing here")
             continue

@@ -22,7 +22,7 @@ import tap  # noqa: E402
 from launch import Stage  # noqa: E402
 
 INFO = """
-import ctypes, socket, struct, sys
+import ctypes, socket, struct, sys, time
 def info(s):
     return struct.unpack_from("=III", s.getsockopt(5041, 6, 256))[2]
 """
@@ -39,6 +39,7 @@ for _ in range(int(sys.argv[1])):
     said = "nothing"
     try:
         if sys.argv[2] == "server":
+            time.sleep(0.2)  # one that has spoken is sent no Request
             conn.sendall(b"welcome")
         while data := conn.recv(100):
             if data == b"hello":
@@ -120,7 +121,7 @@ def slow(warpsock):
         port = stage.wait_text("server", limit=60).split()[0]
         client = stage.start("client", [sys.executable, "-c", CLIENT, port, "client", "tells"],
                              rules=[f"auto client * 127.0.0.1:{port}"],
-                             env={"WARPSOCK_PROBE_TIMEOUT": "1s"})
+                             env={"WARPSOCK_START": "1s", "WARPSOCK_CONNECT": "strict"})
         stage.wait_text("client", "reason", 60)
         server.stdin.write(b"\n\n")
         server.stdin.close()
@@ -220,7 +221,7 @@ def run(warpsock, case):
         port = stage.wait_text("server", limit=60).split()[0]
         stage.run("client", [sys.executable, "-c", CLIENT, port, case.first, case.does],
                   rules=[f"{case.client} client * 127.0.0.1:{port}"],
-                  env={"WARPSOCK_START": "2s",
+                  env={"WARPSOCK_START": "2s", "WARPSOCK_URING": "allow",
                        "WARPSOCK_PROBE_TIMEOUT": "2s" if case.first == "client" else "60s"})
         if "no ring here" in stage.text("client", "err"):
             return None

@@ -39,16 +39,27 @@ BAD = (
      "FILE:1:15: expected the lower port first"),
     ([], {"WARPSOCK_CONFIG": "/nowhere/at/all"}, "",
      "/nowhere/at/all: cannot be read: No such file"),
-    (["--profile", "fast"], {}, "", 'expected one of latency, throughput, safe, got "fast"'),
+    (["--profile", "fast"], {}, "", 'expected one of latency, cpu, throughput, safe, got "fast"'),
     (["--provider", "none"], {}, "", 'provider: expected one of auto, soft'),
     ([], {"WARPSOCK_PROVIDER": "none"}, "", 'provider: expected one of auto, soft'),
-    (["--all", "--mode", "off"], {}, "", '--mode: expected on or auto, got "off"'),
+    (["--all", "--mode", "off"], {}, "", '--mode: expected on, auto or spin, got "off"'),
     ([], {"WARPSOCK_LINGER": "-1"}, "", "WARPSOCK_LINGER: expected a time from 0 to 86400s"),
     (["--report", "/nowhere/at/all"], {}, "", "/nowhere/at/all: No such file or directory"),
     (["--report", "/"], {}, "", "/: Is a directory"),
-    (["--report"], {}, "", "run: what stands before -- needs a value"),
-    (["--all", "--mode"], {}, "", "run: what stands before -- needs a value"),
-    (["--nothing"], {}, "", "usage: warpsock run"),
+    (["--report", ""], {}, "", '--report: expected a path or -, got ""'),
+    (["--report"], {}, "", "run: --report needs a value"),
+    (["--all", "--mode"], {}, "", "run: --mode needs a value: MODE"),
+    (["--nothing"], {}, "", "run: there is no option --nothing\nSee: warpsock help run"),
+    (["--rport=x"], {}, "", "run: there is no option --rport; did you mean --report?"),
+    (["--all=x"], {}, "", "run: --all has no value"),
+    (["-x"], {}, "", "run: there is no option -x"),
+    (["--mode", "on"], {}, "", "--mode sets what --all does, and there is no --all"),
+    (["--profile", "saef"], {}, "", 'got "saef"; did you mean safe?'),
+    (["--use", "x", "--use", "y"], {"WARPSOCK_CONFIG": "FILE"}, "use z\nuse ddp * * *:*\nuse\n",
+     '--use:1:1: expected ddp, auto or tcp, got "x"\n'
+     'warpsock: --use:2:1: expected ddp, auto or tcp, got "y"\n'
+     'warpsock: FILE:1:5: expected ddp, auto or tcp, got "z"\n'
+     'warpsock: FILE:3:4: expected ddp, auto or tcp, got the end of the rule\n'),
 )
 
 
@@ -67,30 +78,13 @@ def bad(writer, warpsock, stage):
         problems = [] if complaint in done.stderr else [f"said {done.stderr!r}"]
         problems += [] if done.returncode == 125 else [f"status {done.returncode}"]
         problems += ["the program was started"] if witness.exists() else []
-        writer.case(f"refused: {complaint.replace(str(path), 'FILE')}", problems)
+        name = complaint.replace(str(path), "FILE").splitlines()[0]
+        writer.case(f"refused: {name}", problems)
 
 
 def targets(writer, warpsock, stage):
     source = stage.dir / "nothing.c"
     source.write_text("int main(void) { return 0; }\n")
-    for name, flags, mode, words in (("static", ["-static"], 0o755, "linked statically"),
-                                     ("pie", ["-static-pie"], 0o755, "linked statically"),
-                                     ("setuid", [], 0o4755, "setuid")):
-        path = stage.dir / name
-        if not shutil.which("cc"):
-            writer.skip(f"a target that is {name}", "no compiler here")
-            continue
-        subprocess.run(["cc", *flags, "-o", str(path), str(source)], check=True)
-        if name == "setuid":
-            if os.getuid():
-                writer.skip("a target that is setuid", "not root")
-                continue
-            os.chown(path, 65534, 65534)
-        path.chmod(mode)
-        done = launch(warpsock, ["run", "--all", "--", str(path)])
-        writer.case(f"a target that is {name}",
-                    [] if done.returncode == 126 and words in done.stderr
-                    else [f"status {done.returncode}: {done.stderr}"])
     script = stage.dir / "script"
     script.write_text("#!/bin/sh -e\necho from a script $1\n")
     script.chmod(0o755)
@@ -111,9 +105,26 @@ EXPLAIN = (
      r"use ddp .*\n    from --all\n.*only"),
     (["--use", "tcp * y *:*", "--use", "auto client x 10.0.0.0/8:*", "client", "x", "10.0.0.1:80"],
      0, r"use auto client x 10.0.0.0/8:\*\n    from --use, number 2\n.*the rule names the address"),
+    (["--all", "client", "x", "10.0.0.1:80"], 0,
+     "host is asked beside the connection if it is near"),
+    (["--use", "auto * * *:* ask never", "client", "x", "10.0.0.1:80"], 0,
+     r"use auto \* \* \*:\* ask never\n.*\n.*sent a Request only if"),
+    (["--use", "auto * * *:* ask never", "server", "x", "10.0.0.1:80"], 0, "are not told of it"),
+    (["--use", "auto client * 10.0.0.0/8:* ask always", "client", "x", "10.0.0.1:80"], 0,
+     "asked beside the connection, wherever it is"),
+    (["ASK_SILENT"], 0, r"ASK_SILENT \(110, the peer\)\n.*\n.*docs/firewalls.md"),
     (["--use", "tcp server * [::ffff:1.2.3.4]:*", "server", "x", "1.2.3.4:1"], 0, "plain TCP"),
     (["PEER_UNKNOWN"], 0, r"PEER_UNKNOWN \(4, a choice of this end\)\n    Mode auto"),
-    (["PEER_UNKOWN"], 1, "no reason code"),
+    (["PEER_UNKOWN"], 1, 'no reason code is called "PEER_UNKOWN"; did you mean PEER_UNKNOWN'),
+    (["nothing at all"], 1, "no reason code .* lists them"),
+    (["peer_unknown"], 0, r"PEER_UNKNOWN \(4,"),
+    (["100"], 0, r"^PEER_NOT_MPA \(100,"),
+    (["108"], 0, r"^UNREACHABLE \(108,"),
+    (["econnrefused"], 0, r"^ECONNREFUSED \(errno 111\).*\nREFUSED \(102,"),
+    (["ECONNREFUSED"], 0, r"(?s)^ECONNREFUSED .*REFUSED \(102,.*\nor\nUNREACHABLE \(108,"),
+    (["104"], 0, r"(?s)^LATE_REQUEST \(104,.*ECONNRESET \(errno 104\).*\nPEER_CLOSED \(107,"),
+    (["110"], 0, r"^ASK_SILENT \(110,(.*\n)+ETIMEDOUT \(errno 110\).*\nPROBE_TIMEOUT \(101,"),
+    (["one", "two"], 125, "explain: a role, a program and an address, or one code"),
     ([], 0, r"(?s)^NONE \(0.*LATE_REQUEST \(104.*STATE_DAMAGED \(310"),
     (["client", "x", "10.0.0.1"], 125, "expected an address, a colon"),
     (["client", "x", "*:80"], 125, "expected one address and one port"),
@@ -133,6 +144,49 @@ def words(writer, warpsock):
               "WARPSOCK_START": ["default", "10s"], "WARPSOCK_PROVIDER": ["profile", "soft"]}
     writer.case("options with their values and where they come from",
                 [f"{name}: {rows.get(name)}" for name in wanted if rows.get(name) != wanted[name]])
+    for args, status, wanted in OPTIONS:
+        done = launch(warpsock, ["options", *args], {"WARPSOCK_LINGER": "3"})
+        ok = done.returncode == status and re.search(wanted, done.stdout + done.stderr)
+        writer.case(f"options {' '.join(args)}",
+                    [] if ok else [f"status {done.returncode}", done.stdout, done.stderr])
+
+
+def table(writer, warpsock, stage):
+    """`warpsock rules`, alone and below `run`."""
+    path = stage.dir / "table"
+    path.write_text("# ours\nuse auto client * 10.0.0.0/8:*\nuse tcp client ssh 10.1.0.0/16:22\n")
+    env = {"WARPSOCK_CONFIG": str(path), "WARPSOCK_USE": "tcp server * *:22"}
+    whole = (f"--use\n    1  use ddp * a *:*\nWARPSOCK_USE\n    1  use tcp server * *:22\n{path}\n"
+             f"    2  use auto client * 10.0.0.0/8:*\n    3  use tcp client ssh 10.1.0.0/16:22\n"
+             f"       never decides: {path}, line 2 comes before it\n")
+    use = ["--use", "ddp * a *:*"]
+    for name, args, wanted in (
+            ("rules by their source", ["rules", *use], whole),
+            ("the rules of a command, seen from within",
+             ["run", *use, "--", warpsock, "rules"],
+             whole.replace("--use\n", "the command line\n")),
+            ("rules behind --all", ["rules", "--all"],
+             whole.replace("--use\n    1  use ddp * a *:*", "--all\n    1  use auto * * *:*"))):
+        done = launch(warpsock, args, env)
+        got = done.stdout
+        if name == "rules behind --all":
+            got = re.sub(r"       never decides: --all comes before it\n", "", got)
+            wanted = re.sub(r"       never decides:.*\n", "", wanted)
+        writer.case(name, [] if got == wanted and not done.returncode else [got, done.stderr])
+    done = launch(warpsock, ["rules"], {"WARPSOCK_CONFIG": ""})
+    writer.case("no rule at all", [] if done.stdout == "there is no rule: every socket stays on "
+                "TCP\n" else [done.stdout, done.stderr])
+
+
+OPTIONS = (
+    (["WARPSOCK_LINGER"], 0, r"(?s)^WARPSOCK_LINGER\n    How long.*value: 3s \(environment\)\n"
+     r"    default: 30s\n    may be: a time from 0 to 86400s\n$"),
+    (["spin"], 0, r"(?s)^WARPSOCK_SPIN\n.*value: 50us \(default\)\n    default: 50us\n"),
+    (["--profile", "latency", "spin"], 0, r"value: 200us \(profile\)"),
+    (["sipn"], 125, r"no option is called sipn; did you mean WARPSOCK_SPIN\?"),
+    (["rules"], 125, "no option is called rules"),
+    (["one", "two"], 125, "options: one name, not 2"),
+)
 
 
 def outcome(report):
@@ -277,6 +331,13 @@ def alone(writer, warpsock):
             got = outcome(stage.report("server"))
         writer.case(f"without a launcher: {rules or 'no rule'}",
                     [] if status == 0 and got == wanted else [f"status {status}, {got}"])
+    done = subprocess.run(["true"], env={"LD_PRELOAD": library, "WARPSOCK_USE": "x; ddp * * *:*; y",
+                                         "WARPSOCK_CONFIG": ""}, capture_output=True, text=True,
+                          timeout=LIMIT)
+    wanted = "".join(rf"warpsock\[\d+\] err: WARPSOCK_USE:1:{column}: expected ddp, auto or tcp, "
+                     rf'got "{word}"; no rule holds\n' for column, word in ((1, "x"), (17, "y")))
+    writer.case("without a launcher: each mistake is logged",
+                [] if re.fullmatch(wanted, done.stderr) else [done.stderr])
 
 
 KILLED = """
@@ -410,7 +471,8 @@ def several(writer, warpsock):
         writer.case("a report of several processes", problems)
         report = stage.report("client") or {}
         writer.case("has these parts and no others",
-                    [] if list(report) == ["connections", "fallbacks", "bytes", "fpdus", "errors"]
+                    [] if list(report) == ["connections", "fallbacks", "bytes", "fpdus", "programs",
+                                            "waits", "errors"]
                     and list(report["fpdus"]) == ["tx", "rx"] else [str(report)])
 
 
@@ -453,17 +515,12 @@ def outlived(writer, warpsock):
                     problems + differences(stage.report("client"), wanted))
 
 
-def mode_alone(writer, warpsock):
-    done = launch(warpsock, ["run", "--mode", "on", "--", "echo", "runs"])
-    writer.case("--mode without --all is told of", [] if done.stdout == "runs\n" and
-                "there is no --all" in done.stderr else [done.stdout, done.stderr])
-
-
 def main():
     warpsock, writer = os.path.abspath(sys.argv[1]), tap.Writer()
     with Stage(warpsock) as stage:
         bad(writer, warpsock, stage)
         targets(writer, warpsock, stage)
+        table(writer, warpsock, stage)
     words(writer, warpsock)
     kinds(writer, warpsock)
     sources(writer, warpsock)
@@ -475,7 +532,6 @@ def main():
     several(writer, warpsock)
     killed(writer, warpsock)
     outlived(writer, warpsock)
-    mode_alone(writer, warpsock)
     writer.finish()
 
 

@@ -43,7 +43,7 @@ static void refused(const struct config_text *text, const struct config_error *e
 
 static void taken_as_text(void)
 {
-	struct config_text text = { CONFIG_FROM_FILE, "f", 1, written, 0 };
+	struct config_text text = { CONFIG_FROM_FILE, "f", 1, written, 0, NULL };
 	const struct config_rule *r = NULL, *s = NULL;
 	char rule[CONFIG_RULE_TEXT_MAX];
 	struct config_error err;
@@ -92,7 +92,7 @@ static void ask(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char first[] = "use tcp client first 127.0.0.1:1";
-	struct config_text text = { CONFIG_FROM_FILE, "f", 1, first, sizeof(first) - 1 };
+	struct config_text text = { CONFIG_FROM_FILE, "f", 1, first, sizeof(first) - 1, NULL };
 	struct config_error err;
 
 	if (!size)

@@ -297,11 +297,12 @@ static void peer_data(void)
 static void peer_inline(void)
 {
 	uint8_t body[BODY];
-	uint32_t len = word(2) % BODY;
+	uint32_t drawn = word(2), len = drawn % BODY;
 
 	say_octets(body, len);
 	w.told = w.at;
-	peer_message((uint32_t)1 << 29 | len, body, len);
+	peer_message((uint32_t)1 << 29 | (drawn & 0x8000 ? STREAM_INLINE_URGENT : 0) | len, body,
+		     len);
 }
 
 /* There are slots for two */
@@ -371,24 +372,47 @@ static void program_recv(struct stream *s)
 	int flag = flags[octet() % 6];
 	size_t len = word(2) % sizeof(buf), half = len / 2;
 	struct iovec iov[2] = { { buf, half }, { buf + half, len - half } };
-	ssize_t got = s->ops->recv(s, iov, 2, flag);
+	ssize_t got = s->ops->recv(s, iov, 2, flag | STREAM_STOP);
+	struct stream_stats stats;
 
+	/* An urgent octet may be left out, also one behind what was read; it counts as read */
+	if (got == -ESTALE && !(flag & MSG_PEEK))
+		got = s->ops->recv(s, iov, 2, flag);
 	need(got <= (ssize_t)len);
+	s->ops->stats(s, &stats);
+	w.read = stats.rx_octets - (got > 0 && !(flag & MSG_PEEK) ? (uint64_t)got : 0);
+	if (got > 0 && w.read && !(flag & (MSG_PEEK | MSG_TRUNC)) && buf[0] != pattern(w.read))
+		w.read--;
 	for (ssize_t i = 0; i < got && !(flag & MSG_TRUNC) && !w.messages; i++)
 		need(buf[i] == pattern(w.read + (uint64_t)i));
-	if (got > 0 && !(flag & MSG_PEEK))
-		w.read += (uint64_t)got;
-	need(w.messages || w.read <= w.told);
+	need(w.messages || stats.rx_octets <= w.told);
+}
+
+static void program_urgent(struct stream *s, struct iovec *iov)
+{
+	uint8_t which = octet(), urgent;
+	int got;
+
+	if (which & 1)
+		s->ops->urgent_send(s, iov, 1);
+	else if (which & 2)
+		s->ops->set_inline(s, which & 4);
+	got = s->ops->urgent_recv(s, &urgent, which & 8 ? MSG_PEEK : 0);
+	need(got < 0 || got == 1);
+	need(got < 0 || s->ops->levels(s, NULL) & STREAM_URGENT || !(which & 8));
 }
 
 static void program_message(struct stream *s)
 {
-	uint8_t buf[256];
+	uint8_t buf[256], which;
 	struct iovec iov = { buf, octet() };
 	size_t len = 0;
 
 	memset(buf, 1, sizeof(buf));
-	if (octet() & 1)
+	which = octet();
+	if (which & 2)
+		program_urgent(s, &iov);
+	else if (which & 1)
 		s->ops->message_send(s, buf, iov.iov_len);
 	else
 		s->ops->message_recv(s, &iov, 1, octet() & 1 ? MSG_PEEK : 0, &len);
@@ -478,7 +502,7 @@ static void private_data(uint8_t features)
 	if (!features)
 		return;
 	memcpy(w.pd + w.pd_len, head, sizeof(head));
-	w.pd[w.pd_len + sizeof(head)] = features & 0x0F;
+	w.pd[w.pd_len + sizeof(head)] = features & (STREAM_FEATURE_URGENT | 0x0F);
 	memcpy(w.pd + w.pd_len + sizeof(head) + 1, window, sizeof(window));
 	w.pd_len += sizeof(head) + 1 + sizeof(window);
 }
@@ -488,7 +512,7 @@ static void begin(void)
 	uint8_t how = octet();
 
 	w.initiator = how & 1;
-	private_data(how >> 4);
+	private_data((uint8_t)(how >> 4 | (how & 8 ? STREAM_FEATURE_URGENT : 0)));
 	/* Now and then octets of it are the input's */
 	for (unsigned int i = how & 2 ? octet() % 8 : 0; i; i--)
 		w.pd[octet() % w.pd_len] = octet();

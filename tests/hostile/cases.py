@@ -11,12 +11,12 @@ import time
 import peer
 import rawpeer
 from peer import (ABORT, ABORTS, CTRL, CUT, DATA, DISCONNECT, INLINE, INLINES, KEEPALIVE, RING_TO,
-                  ROOM, SGL, SHUTDOWN, WINDOW, conn_data, extension, value)
+                  ROOM, SGL, SHUTDOWN, URGENT, URGENTS, WINDOW, conn_data, extension, value)
 from rawpeer import C, M, R, REPLY, REQUEST, S, enhanced, frame
 
 RESET = "ECONNRESET"
 NOTHING = None
-FEATURES = CUT | ABORTS | INLINES
+FEATURES = CUT | ABORTS | INLINES | URGENTS
 RING = 32768  # of the victim
 GOOD = frame(REQUEST, S | C, 2, enhanced(0, 1, conn_data()))
 
@@ -71,7 +71,7 @@ def unfinished(p):
 
 # name: (the victim's answer, what its program sees, act); the peer asks
 STARTUP = {
-    "silence, then FIN": ("RST", "0 " + RESET, finish),
+    "silence, then FIN": ("FIN", "0 end", finish),
     "silence, then a reset": (NOTHING, "0 " + RESET, reset),
     "half a key, then FIN": ("RST", "0 " + RESET, raw(GOOD[:8], finish)),
     "half a key, then a reset": (NOTHING, "0 " + RESET, raw(GOOD[:8], reset)),
@@ -281,6 +281,15 @@ INLINED = {
     "INLINE of more than it has": ("any", "0 " + RESET, message(INLINE, 9, b"12345678")),
     "INLINE of less": ("any", "0 " + RESET, message(INLINE, 7, b"12345678")),
     "INLINE of nothing": ("any", "0 " + RESET, message(INLINE, 0)),
+    "an urgent octet of more than it has": ("any", "0 " + RESET,
+                                            message(INLINE, URGENT | 9, b"12345678")),
+    "an urgent octet of none": ("any", "0 " + RESET, message(INLINE, URGENT)),
+    "an urgent octet": ("open", "7 open", message(INLINE, URGENT | 8, b"12345678")),
+    "two urgent octets": ("open", "7 open", burst(message(INLINE, URGENT | 4, b"1234"),
+                                                  message(INLINE, URGENT | 4, b"5678"))),
+    "endless urgent octets": ("open", "5 open", flood(5000, message(INLINE, URGENT | 1, b"u"))),
+    "urgent octets behind SHUTDOWN": ("any", "0 end", burst(message(CTRL, SHUTDOWN),
+                                                            message(INLINE, URGENT | 1, b"u"))),
     "more than the window": ("any", "32000 " + RESET,
                              burst(*2 * [lambda p: p.say(bytes(32000))])),
     "a window taken back": ("any", "0 " + RESET, message(WINDOW, 0, struct.pack("<Q", 5))),

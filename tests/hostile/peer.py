@@ -15,7 +15,8 @@ from rawpeer import C, REPLY, REQUEST, S, Ended, enhanced, frame  # noqa: E402
 
 DATA, INLINE, WINDOW, SGL, CTRL = 0, 1, 5, 4, 7
 DISCONNECT, KEEPALIVE, SHUTDOWN, ABORT = 0, 1, 2, 3
-CUT, ABORTS, INLINES = 1, 2, 4
+CUT, ABORTS, INLINES, URGENTS = 1, 2, 4, 32
+URGENT = 1 << 28  # in the value of INLINE: the last octet is urgent
 RING_TO, RING_STAG, SGL_TO, SGL_STAG = 0x100000, 77, 0x5000, 78
 ROOM = 1 << 16
 QUIET = 0.4

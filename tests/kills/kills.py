@@ -62,6 +62,9 @@ SHAPES = {
     "longer than the ring": ("lv", 1000000, 0, 8192),
     "longer than the ring, the other way": ("lvb", 0, 600000, 8192),
     "longer than the ring, by direction": ("flv", 0, 600000, 8192),
+    "accepted late": ("lu", 150000, 0, None),
+    "accepted late, both ways": ("u", 60000, 60000, 65536),
+    "looked at late": ("o", 60000, 60000, None),
     "falling back": ("gl", 100000, 100000, None),
     "falling back, and not waiting": ("glw", 100000, 100000, None),
 }

@@ -4,8 +4,8 @@
  *
  * One process of a case; the numbers are the octets that each end has to send. kills.py starts
  * three of them, kills one and reads in the ledger what became of the others. More flags: s the
- * kernel has little room, n it has little for what goes out, p it executes a program behind its
- * end:
+ * kernel has little room, n it has little for what goes out, u the server accepts late, o it has
+ * accepted and looks late, p a process executes a program behind its end:
  *
  *	kills LEDGER after SEED FLAGS CONNECTS LISTENS FD ROLE
  */
@@ -21,6 +21,10 @@
 #include <unistd.h>
 
 #include "ledger.h"
+
+/* us: a client holds its octets meanwhile, and the worker thread answers */
+#define ACCEPTS_AFTER 150000
+#define LOOKS_AFTER 30000
 
 static struct ledger *ledger_map(const char *path)
 {
@@ -136,6 +140,8 @@ static int accept_main(struct ledger *l, const struct plan *plan, int side)
 	    getsockname(fd, (struct sockaddr *)&a, &len))
 		abort();
 	ledger_store(&l->port, (uint32_t)ntohs(a.sin_port));
+	if (plan_has(plan, 'u'))
+		usleep(ACCEPTS_AFTER);
 	while (got < 0 && late < 5) {
 		late += ledger_load(&l->killed);
 		if (poll(&p, 1, 20) > 0)
@@ -145,6 +151,8 @@ static int accept_main(struct ledger *l, const struct plan *plan, int side)
 		side_step(l, BY_LISTEN, side);
 	}
 	close(fd);
+	if (plan_has(plan, 'o'))
+		usleep(LOOKS_AFTER);
 	return got;
 }
 

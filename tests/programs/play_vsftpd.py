@@ -3,9 +3,9 @@
 
 An FTP connection of a file is accepted late: a client of a passive server connects before it says
 what it wants, upon which the server accepts; a server that connects waits for that before it says
-150, upon which curl accepts. Who connects in mode on would wait for an answer that nobody can give
-yet, and in mode auto asks in vain, so a rule has these as plain TCP, also where the server is one
-process (one_process_model). By default it would not have them on DDP either: the process of
+150, upon which curl accepts. A client in mode on would wait for an answer that the server cannot
+give yet, and one in mode auto asks in vain, so a rule has these as plain TCP, also where the server
+is one process (one_process_model). By default it would not have them on DDP either: the process of
 another user, to which they are passed, has no way to their state. In their chroots they can write
 no report: that the server speaks DDP is in its clients'.
 """

@@ -22,7 +22,7 @@ import tap
 
 PAGE = HERE.parent.parent / "docs/programs.md"
 BEGIN, END = "<!-- begin: tests/programs/run.py -->", "<!-- end -->"
-HEAD = ("| command | connections | octets out | octets in | FPDUs out | FPDUs in |",
+HEAD = ("| command | connections | bytes out | bytes in | FPDUs out | FPDUs in |",
         "| --- | ---: | ---: | ---: | ---: | ---: |")
 ALL = ("redis", "memcached", "nginx", "apache", "haproxy", "tls", "iperf3", "sockperf", "python",
        "socat", "rsync", "postgres", "sshd", "vsftpd", "inetd", "git", "processes", "java", "node")

@@ -19,6 +19,7 @@ from pathlib import Path
 import tree
 from tree import tap
 
+LIBRARIES = ("lib/libwarp.so", "am/libamudp.so", "active/libwarp-active.so")
 NAME = re.compile(r"^\.Nm (\S+)", re.M)
 REFERENCE = re.compile(r"^\.Xr (warp\S*) (\d)", re.M)
 STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\};", re.M | re.S)
@@ -33,7 +34,7 @@ MACRO = re.compile(r"^#define (\w+)(\(?)", re.M)
 # include guards, and what only other macros use: AMUDP_QX and so on
 INNER = re.compile(r"WARP_\w+_H|AMUDP_([A-Z]{1,2}|A\d+|DECLARE)")
 FORM = re.compile(r"(AM_(?:Request|GetXfer|Reply)\w*?)\d+")
-OPTION = re.compile(r'^\t+\{ "([a-z-]+)", (?:no|required|optional)_argument', re.M)
+OPTION = re.compile(r'"([a-z-]+)", \'[a-zA-Z]\', (?:NULL|")')
 CALL = re.compile(r"^(\w[\w *]*?)(\*?)((?:warp_|_?AM)\w+)\(([^;{]*)\);", re.M)
 
 
@@ -169,16 +170,17 @@ def main():
     pages = {page: page.read_text() for page in sorted((root / "man").glob("*.[1-9]"))}
     names = {(name, page.suffix[1:]) for page, text in pages.items()
              for name in NAME.findall(name_section(text))}
-    headers = "\n".join(ATTRIBUTE.sub("", path.read_text()) for pattern in ("rdma*.h", "amudp*.h")
+    headers = "\n".join(ATTRIBUTE.sub("", path.read_text())
+                        for pattern in ("rdma*.h", "amudp*.h", "active*.h")
                         for path in sorted((root / "include/warp").glob(pattern)))
     lint(writer, pages)
     writer.case("each exported call has a page",
-                [f"{name} has none" for library in ("lib/libwarp.so", "am/libamudp.so")
+                [f"{name} has none" for library in LIBRARIES
                  for name in exported(given.build / library)
                  if (name, "3") not in names])
     interfaces = [text for page, text in pages.items() if page.suffix in (".3", ".7")]
-    data = exported(given.build / "lib/libwarp.so", data=True) + exported(
-        given.build / "am/libamudp.so", data=True)
+    data = [name for library in LIBRARIES
+            for name in exported(given.build / library, data=True)]
     writer.case("each exported variable is explained", list(unexplained_data(data, interfaces)))
     public = "\n".join(path.read_text() for path in sorted((root / "include/warp").glob("*.h")))
     writer.case("each macro of the public headers is explained",
@@ -199,12 +201,13 @@ def main():
     read, shown = am_variables(root), am_variables_shown((root / "man/amudp.7").read_text())
     writer.case("each environment variable of jobs is explained, and read",
                 [f"{name} is read or explained only" for name in sorted(read ^ shown)])
-    manual = (root / "man/warpsock.1").read_text()
+    manual = "".join((root / "man" / name).read_text() for name in ("warpsock.1",
+                                                                    "warpsock-bench.1"))
     options = OPTION.findall("".join(path.read_text()
                                      for path in sorted((root / "apps/warpsock").glob("*.[ch]"))))
     writer.case("each option of the launcher is explained",
-                [f"{name} is not in warpsock.1" for name in options
-                 if f".It Fl -{name}" not in manual])
+                [f"{name} is on no page" for name in options
+                 if not re.search(rf"^\.It .*\bFl -{name}\b", manual, re.M)])
     writer.case("structs are shown as they are",
                 [wrong for page, text in pages.items()
                  for wrong in wrong_structs(page, text, structs(headers))])

@@ -123,7 +123,7 @@ def main():
     writer.case("names of a page", [] if names == ["warp_one", "warp_two"] else [str(names)])
     found = pages.REFERENCE.findall(PAGE)
     writer.case("references", [] if found == [("warp_rdma", "7")] else [str(found)])
-    table = '\t\t{ "all", no_argument, NULL, 1 },\n\t\t{ "mode", required_argument, NULL, 2 },\n'
+    table = '{ "all", \'a\', NULL, NULL,\n "text" },\n{\n"mode", \'M\', "MODE", "on auto",\n'
     found = pages.OPTION.findall(table)
     writer.case("options", [] if found == ["all", "mode"] else [str(found)])
     if pages.shutil.which("mandoc"):

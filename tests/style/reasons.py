@@ -12,7 +12,7 @@ import tree
 
 LIST = "config/reason_list.h"
 ROWS = "tests/style/reasons.txt"
-GIVERS = ("apps", "lib", "preload", "stream")
+GIVERS = ("apps", "config", "lib", "preload", "stream")
 
 
 def codes(root):

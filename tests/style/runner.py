@@ -82,8 +82,9 @@ def installed(reason):
 
 
 def unused():
-    """Reasons that no test has any more"""
-    texts = [path.read_text(errors="replace") for path in TESTS.rglob("*")
+    """Reasons that no test, and no benchmark that a test runs, has any more"""
+    texts = [path.read_text(errors="replace")
+             for folder in (TESTS, TESTS.parent / "bench") for path in folder.rglob("*")
              if path.suffix in (".py", ".sh", ".c", ".h") and path.name not in
              ("skips.py", "runner.py")]
     return [words for some in skips.MAY.values() for words in some

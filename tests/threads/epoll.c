@@ -255,7 +255,7 @@ static void first_member(void)
 
 static void *server(void *arg)
 {
-	struct epoll_event e[4], in = { .events = EPOLLIN | EPOLLRDHUP };
+	struct epoll_event e[4], in = { .events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT };
 	int ep = *(int *)arg;
 
 	while (!stop && !is_late()) {
@@ -266,7 +266,6 @@ static void *server(void *arg)
 
 			if (fd == listener) {
 				in.data.fd = accept(listener, NULL, NULL);
-				in.events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT;
 				if (in.data.fd >= 0)
 					epoll_ctl(ep, EPOLL_CTL_ADD, in.data.fd, &in);
 				continue;
@@ -289,9 +288,10 @@ static void *client(void *arg)
 	for (int i = 0; i < 40 && !is_late(); i++) {
 		int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-		if (!connect(fd, (struct sockaddr *)&address, sizeof(address)) &&
-		    write(fd, "0123456789", 10) != 10)
-			perror("client");
+		if (connect(fd, (struct sockaddr *)&address, sizeof(address)))
+			perror("client: connect");
+		else if (write(fd, "0123456789", 10) != 10)
+			perror("client: write");
 		close(fd);
 	}
 	return NULL;

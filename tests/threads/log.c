@@ -19,7 +19,7 @@ static char path[] = "/tmp/warpsock-threads-log-XXXXXX";
 static void *lines_write(void *arg)
 {
 	for (int i = 0; i < LINES; i++)
-		base_err("writer %d line %d end", *(int *)arg, i);
+		base_log_each(BASE_LOG_ERR, "writer %d line %d end", *(int *)arg, i);
 	return NULL;
 }
 

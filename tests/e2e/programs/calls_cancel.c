@@ -191,7 +191,8 @@ static bool cancel_many(long (*call)(void))
 		if (i % 10 == 0)
 			need(still_good());
 	}
-	need(entries("/proc/self/fd") == files && still_good());
+	/* The worker thread has two, from when it is needed for the first time */
+	need(entries("/proc/self/fd") <= files + 2 && still_good());
 	return strike();
 }
 

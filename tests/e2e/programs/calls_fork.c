@@ -242,7 +242,7 @@ static bool flushing(void)
 /* Those of libc do not work in a child */
 static bool has_ddp(void)
 {
-	return getenv("LD_PRELOAD");
+	return getenv("LD_PRELOAD") && !getenv("WARPSOCK_TCP_SPIN");
 }
 
 static bool requests(void)

@@ -180,6 +180,59 @@ static bool old_kernels(void)
 	return true;
 }
 
+/* --- several signals in one call --- */
+
+#define HIGHER 50
+
+static volatile sig_atomic_t runs;
+static bool other_blocked, other_pending;
+
+static void look_at_other(int sig)
+{
+	sigset_t set;
+
+	if (sig != HIGHER || runs++)
+		return;
+	sigprocmask(SIG_BLOCK, NULL, &set);
+	other_blocked = sigismember(&set, SIGUSR1);
+	sigpending(&set);
+	other_pending = sigismember(&set, SIGUSR1);
+}
+
+static void *send_two(void *arg)
+{
+	struct timespec ts = { .tv_nsec = 50000000 };
+
+	nanosleep(&ts, NULL);
+	return pthread_kill(main_thread, SIGUSR1) || pthread_kill(main_thread, HIGHER) ? arg : NULL;
+}
+
+/* Linux has both handlers' frames on the stack, and neither signal is pending or blocked */
+static bool others_of_a_call(void)
+{
+	struct sigaction action = { .sa_handler = look_at_other, .sa_flags = SA_NODEFER };
+	struct timespec limit = { .tv_nsec = 300000000 };
+	struct pollfd p = { .events = POLLIN };
+	pthread_t thread;
+	sigset_t both;
+	int fd[2];
+
+	need(pair(fd));
+	p.fd = fd[0];
+	sigemptyset(&both);
+	sigaddset(&both, SIGUSR1);
+	sigaddset(&both, HIGHER);
+	main_thread = pthread_self();
+	need(!sigaction(SIGUSR1, &action, NULL) && !sigaction(HIGHER, &action, NULL));
+	pthread_sigmask(SIG_BLOCK, &both, NULL);
+	need(!pthread_create(&thread, NULL, send_two, fd));
+	pthread_sigmask(SIG_UNBLOCK, &both, NULL);
+	need(ppoll(&p, 1, &limit, &both) == 0 && runs == 1);
+	need(!pthread_join(thread, NULL) && other_blocked && other_pending);
+	done(fd);
+	return true;
+}
+
 int main(void)
 {
 	static const struct call_case cases[] = {
@@ -189,6 +242,7 @@ int main(void)
 		{ "registers in a handler's context do not count", context_registers },
 #endif
 		{ "a FILE is no wide one", wide },
+		{ "a handler blocks the others of its call", others_of_a_call },
 		{ "without epoll_pwait2", old_kernels },
 	};
 

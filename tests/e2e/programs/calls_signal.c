@@ -172,8 +172,17 @@ static bool connect_interrupts(void)
 	send_later(SIGUSR1, 1, 0, -1);
 	need(connect(fd[7], (struct sockaddr *)&addr, len) < 0 && errno == EINTR && seen == 1);
 	sent();
-	for (int i = 0; i < 8; i++)
+	/* One place is taken, by one of them */
+	for (int i = 1; i < 8; i++)
 		close(fd[i]);
+	fd[7] = socket(AF_INET, SOCK_STREAM, 0);
+	install(SIGUSR1, look, SA_RESTART);
+	send_later(SIGUSR1, 1, 0, -1);
+	sender.accept = full;
+	need(!connect(fd[7], (struct sockaddr *)&addr, len) && seen == 2);
+	sent();
+	close(fd[0]);
+	close(fd[7]);
 	return !close(full);
 }
 
@@ -391,6 +400,146 @@ static bool masks_of_waits(void)
 	return !close(ep);
 }
 
+/* --- four waits with a mask, by their number --- */
+
+enum { PPOLL, PSELECT, PWAIT, PWAIT2, WAITS };
+
+static int wait_fd, wait_set;
+
+static int wait_by(int how, int ms, const sigset_t *mask)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000L }, *limit = ms < 0 ? NULL : &ts;
+	struct pollfd p = { .fd = wait_fd, .events = POLLIN };
+	struct epoll_event e;
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(wait_fd, &set);
+	switch (how) {
+	case PPOLL:
+		return ppoll(&p, 1, limit, mask);
+	case PSELECT:
+		return pselect(wait_fd + 1, &set, NULL, NULL, limit, mask);
+	case PWAIT:
+		return epoll_pwait(wait_set, &e, 1, ms, mask);
+	default:
+		return epoll_pwait2(wait_set, &e, 1, limit, mask);
+	}
+}
+
+static bool wait_pair(int fd[2])
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	need(pair(fd));
+	wait_fd = fd[0];
+	wait_set = epoll_create1(EPOLL_CLOEXEC);
+	return !epoll_ctl(wait_set, EPOLL_CTL_ADD, wait_fd, &e);
+}
+
+static sigset_t set_of(int first, int second, int third)
+{
+	int sig[] = { first, second, third };
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (int i = 0; i < 3; i++)
+		if (sig[i])
+			sigaddset(&set, sig[i]);
+	return set;
+}
+
+/* The wait goes on to its time-out; the handler runs behind it, with the thread's mask */
+static bool blocked_in_a_wait(void)
+{
+	sigset_t usr1 = set_of(SIGUSR1, 0, 0), full;
+	int fd[2];
+
+	need(wait_pair(fd));
+	sigfillset(&full);
+	for (int i = 0; i < 2 * WAITS; i++) {
+		install(SIGUSR1, look, i & 1 ? SA_RESTART : 0);
+		look_reset();
+		send_later(SIGUSR1, 1, 0, -1);
+		need(wait_by(i / 2, 400, i & 1 ? &full : &usr1) == 0 && seen == 1);
+		need(!sigismember(&last_mask, SIGUSR2) && !blocked(SIGUSR1));
+		sent();
+	}
+	close(wait_set);
+	done(fd);
+	return true;
+}
+
+/* What is ready goes before a signal that the mask lets through, and that stays pending */
+static bool ready_and_pending(void)
+{
+	sigset_t usr1 = set_of(SIGUSR1, 0, 0), none = set_of(0, 0, 0);
+	int fd[2];
+	char c;
+
+	need(wait_pair(fd));
+	install(SIGUSR1, look, 0);
+	for (int i = 0; i < WAITS; i++) {
+		look_reset();
+		sigprocmask(SIG_BLOCK, &usr1, NULL);
+		raise(SIGUSR1);
+		need(write(fd[1], "x", 1) == 1 && wait_by(PPOLL, -1, NULL) == 1);
+		need(wait_by(i, -1, &none) == 1 && seen == 0);
+		need(read(fd[0], &c, 1) == 1);
+		if (i == PPOLL || i == PSELECT)
+			need(wait_by(i, 0, &none) < 0 && errno == EINTR && seen == 1);
+		else
+			need(wait_by(i, 0, &none) == 0 && seen == 0);
+		sigprocmask(SIG_UNBLOCK, &usr1, NULL);
+		need(seen == 1);
+	}
+	close(wait_set);
+	done(fd);
+	return true;
+}
+
+static int order[8];
+static sigset_t order_mask[8];
+
+static void look_number(int sig, siginfo_t *info, void *context)
+{
+	sigprocmask(SIG_BLOCK, NULL, &order_mask[seen % 8]);
+	order[seen++ % 8] = sig;
+}
+
+/* The kernel stacks their frames, so the last number runs first, whoever blocks them until when */
+static bool several_at_once(void)
+{
+	const int sig[] = { SIGUSR1, SIGUSR2, SIGRTMIN + 2 };
+	sigset_t all = set_of(SIGUSR1, SIGUSR2, SIGRTMIN + 2), none = set_of(0, 0, 0);
+	int fd[2];
+
+	need(wait_pair(fd));
+	for (int i = 0; i < 3; i++)
+		install(sig[i], look_number, 0);
+	for (int i = 0; i < 2 * WAITS; i++) {
+		look_reset();
+		sigprocmask(i & 1 ? SIG_BLOCK : SIG_UNBLOCK, &all, NULL);
+		if (i & 1) {
+			for (int k = 0; k < 3; k++)
+				raise(sig[k]);
+			need(wait_by(i / 2, -1, &none) < 0 && errno == EINTR);
+		} else {
+			send_later(SIGUSR1, 1, SIGUSR2, -1);
+			need(wait_by(i / 2, 300, &all) == 0);
+			sent();
+		}
+		need(seen == (i & 1 ? 3 : 2));
+		need(order[seen - 1] == SIGUSR1 && order[seen - 2] == SIGUSR2);
+		need(sigismember(&order_mask[seen - 2], SIGUSR1) &&
+		     !sigismember(&order_mask[seen - 1], SIGUSR2));
+		sigprocmask(SIG_UNBLOCK, &all, NULL);
+	}
+	close(wait_set);
+	done(fd);
+	return true;
+}
+
 static bool signals_as_octets(void)
 {
 	struct pollfd p[2];
@@ -458,6 +607,9 @@ int main(void)
 		{ "what is installed can be asked", what_was_installed },
 		{ "masks of ppoll, pselect, epoll_pwait", masks_of_waits },
 		{ "a mask of before", mask_of_before },
+		{ "a signal that a wait's mask blocks", blocked_in_a_wait },
+		{ "what is ready, and a signal that is pending", ready_and_pending },
+		{ "several signals at once", several_at_once },
 		{ "signalfd and sigwait", signals_as_octets },
 	};
 

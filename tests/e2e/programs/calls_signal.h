@@ -37,6 +37,7 @@ struct sender {
 	int sig, times, also; /* also: another signal, at the same time */
 	int fd;		      /* gets an octet; -1: none */
 	int connect;	      /* or somebody connects */
+	int accept;	      /* or a listener has room again */
 };
 
 /* It has nothing else to sleep for than the call */
@@ -60,6 +61,8 @@ static inline void *sender_run(void *arg)
 	nap(40);
 	if (s->fd >= 0 && write(s->fd, "x", 1) != 1)
 		abort();
+	if (s->accept)
+		close(accept(s->accept, NULL, NULL));
 	if (s->connect) {
 		int fd = socket(AF_INET, SOCK_STREAM, 0);
 
@@ -76,7 +79,7 @@ static inline void send_later(int sig, int times, int also, int fd)
 {
 	sigset_t all, before;
 
-	sender = (struct sender){ pthread_self(), 0, gettid(), sig, times, also, fd, 0 };
+	sender = (struct sender){ pthread_self(), 0, gettid(), sig, times, also, fd, 0, 0 };
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_create(&sender.thread, NULL, sender_run, &sender);

@@ -396,7 +396,11 @@ static void linger_late(int fd[2])
 {
 	struct linger l = { 1, 1 };
 	double begin;
+	char c;
 
+	/* What comes while a connection starts is taken in with it */
+	put(fd[0], "a");
+	R(recv(fd[1], &c, 1, 0));
 	setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &l, sizeof(l));
 	same_nonblock(fd[0]);
 	fill(fd[0]);

@@ -9,7 +9,7 @@ import wrap  # noqa: E402
 
 
 def main():
-    calls = wrap.parse(sys.argv[1])
+    calls = [call for call in wrap.parse(sys.argv[1]) if call.kind != "other"]
     out = wrap.NOTE.replace("wrap.py", "calls.py") + '#include <stddef.h>\n\n'
     out += "struct reach_call {\n\tconst char *name, *kind;\n\tlong (*call)(long fd);\n};\n\n"
     for call in calls:

@@ -94,11 +94,13 @@ def passes(writer, library, program):
 
 def main():
     library, pass_exe, lazy, now, noplt = (os.path.realpath(arg) for arg in sys.argv[1:])
-    names = {call.name for call in wrap.parse(ROOT / "preload/wrap.list")}
+    calls = wrap.parse(ROOT / "preload/wrap.list")
+    others = {call.name for call in calls if call.kind == "other"}
+    names = {call.name for call in calls} - others
     theirs = exported(LIBC)
     writer = tap.Writer()
     writer.case("nothing but the names of wrap.list is exported",
-                sorted(exported(library) ^ names))
+                sorted(exported(library) ^ (names | others)))
     writer.case("the least that a library of sockets must take is in the list",
                 sorted(LEAST - names))
     writer.case("libc has every name", sorted(names - theirs))

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -124,7 +126,7 @@ Test(log, long_lines_are_cut_and_marked)
 		size_t want = BASE_LOG_LINE_MAX - (over < 0);
 
 		cr_assert_eq(truncate(path, 0), 0);
-		base_err("%.*s", n, filler);
+		base_log_each(BASE_LOG_ERR, "%.*s", n, filler);
 		cr_assert_eq(strlen(logged()), want, "over %d", over);
 		cr_assert_eq(text[want - 1], '\n');
 		cr_assert_eq(!strcmp(text + want - 4, "...\n"), over > 0, "over %d", over);
@@ -158,4 +160,121 @@ Test(log, appends_and_leaves_no_descriptor)
 	cr_assert_eq(dup(0), next);
 	cr_assert_not_null(strstr(logged(), "one\n"));
 	cr_assert_not_null(strstr(logged(), "two\n"));
+}
+
+/* Standard error is @fd from the beginning */
+static void log_to(int fd)
+{
+	dup2(fd, STDERR_FILENO);
+	unsetenv("WARPSOCK_LOG_FILE");
+	base_log_init();
+}
+
+/* All that is there, of a descriptor that does not block */
+static size_t drained(int fd)
+{
+	size_t sum = 0;
+	ssize_t n;
+
+	while ((n = read(fd, text, sizeof(text) - 1)) > 0) {
+		text[n] = 0;
+		sum += (size_t)n;
+	}
+	return sum;
+}
+
+/* What nobody reads, and what would make each write() wait */
+static void lines_into(int out, int in)
+{
+	log_to(out);
+	alarm(20);
+	for (int i = 0; i < 20000; i++)
+		base_log_each(BASE_LOG_ERR, "line %d", i);
+	fcntl(in, F_SETFL, O_NONBLOCK);
+	cr_assert_gt(drained(in), 1000);
+	base_err("there is room again");
+	drained(in);
+	cr_assert_not_null(strstr(text, " lines were lost: there was no room for them\n"), "%s",
+			   text);
+	cr_assert_not_null(strstr(text, "err: there is room again\n"));
+	alarm(0);
+}
+
+Test(log, a_pipe_that_nobody_reads)
+{
+	int fds[2];
+
+	cr_assert_eq(pipe(fds), 0);
+	lines_into(fds[1], fds[0]);
+}
+
+Test(log, a_socket_that_nobody_reads)
+{
+	int fds[2];
+
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	lines_into(fds[1], fds[0]);
+}
+
+Test(log, a_named_pipe_that_nobody_reads)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s.pipe", path);
+	cr_assert_eq(mkfifo(name, 0600), 0);
+	setenv("WARPSOCK_LOG_FILE", name, 1);
+	base_log_init();
+	alarm(20);
+	base_err("nobody is there");
+	alarm(0);
+	unlink(name);
+}
+
+/* A program that has closed descriptor 2, and opens its data */
+Test(log, another_file_at_descriptor_2_is_not_written_to)
+{
+	int fds[2], before;
+	struct stat st;
+
+	cr_assert_eq(pipe(fds), 0);
+	log_to(fds[1]);
+	before = dup(STDERR_FILENO);
+	cr_assert_neq(dup2(open(path, O_RDWR), STDERR_FILENO), -1);
+	base_err("among the records");
+	cr_assert_eq(fstat(STDERR_FILENO, &st), 0);
+	cr_expect_eq(st.st_size, 0);
+	close(STDERR_FILENO);
+	base_err("nowhere");
+	dup2(before, STDERR_FILENO);
+	base_err("as before");
+	cr_assert_gt(read(fds[0], text, sizeof(text) - 1), 0);
+	cr_assert_not_null(strstr(text, "as before\n"));
+	cr_assert_null(strstr(text, "nowhere"));
+}
+
+static void hundred_lines(void)
+{
+	for (int i = 0; i < 100; i++)
+		base_warn("number %d", i);
+}
+
+/* One place in the code has so many lines a second, and others theirs */
+Test(log, a_burst_is_cut_and_counted)
+{
+	char want[64];
+
+	unsetenv("WARPSOCK_LOG");
+	base_log_init();
+	hundred_lines();
+	base_warn("another place");
+	snprintf(want, sizeof(want), "number %d\n", BASE_LOG_BURST - 1);
+	cr_assert_not_null(strstr(logged(), want));
+	snprintf(want, sizeof(want), "number %d\n", BASE_LOG_BURST);
+	cr_assert_null(strstr(text, want));
+	cr_assert_not_null(strstr(text, "another place\n"));
+	usleep(1100000);
+	hundred_lines();
+	snprintf(want, sizeof(want), "%d lines like the next one were left out\n",
+		 100 - BASE_LOG_BURST);
+	cr_assert_not_null(strstr(logged(), want));
 }

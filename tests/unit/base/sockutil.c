@@ -33,6 +33,28 @@ Test(sockutil, readiness_and_octets)
 	close(fd[1]);
 }
 
+/* The one before @urgent, and no other */
+Test(sockutil, send_all)
+{
+	char buf[8] = "", c = '-';
+	int fd[2];
+
+	for (size_t urgent = 0; urgent <= 5; urgent++) {
+		tcp_pair(fd, 0, 0);
+		cr_expect_eq(base_sock_send_all(fd[0], "abcde", 5, urgent, 0), 0);
+		usleep(2000);
+		cr_expect_eq(recv(fd[1], &c, 1, MSG_OOB), urgent ? 1 : -1);
+		if (urgent)
+			cr_expect_eq(c, "abcde"[urgent - 1]);
+		cr_expect_eq(recv(fd[1], buf, sizeof(buf), MSG_DONTWAIT),
+			     urgent == 1 ? 4
+			     : urgent	 ? (ssize_t)urgent - 1
+					 : 5);
+		close(fd[0]);
+		close(fd[1]);
+	}
+}
+
 Test(sockutil, poll_keeps_its_deadline)
 {
 	struct pollfd p = { .fd = -1 };

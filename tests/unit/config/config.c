@@ -30,6 +30,7 @@ Test(config, defaults)
 	cr_expect_eq(config.probe, CONFIG_COMPUTED);
 	cr_expect_eq(config.start, 10 * BASE_NS_PER_S);
 	cr_expect_eq(config.mapper, 0);
+	cr_expect_eq(config.ask, 5041);
 	cr_expect_eq(config.forget_plain, 60 * BASE_NS_PER_S);
 	cr_expect_eq(config.forget_ddp, 3600 * BASE_NS_PER_S);
 }
@@ -43,6 +44,7 @@ Test(config, environment)
 	setenv("WARPSOCK_PROBE_TIMEOUT", "80", 1);
 	setenv("WARPSOCK_START", "2s", 1);
 	setenv("WARPSOCK_PORT_MAPPER", "300", 1);
+	setenv("WARPSOCK_ASK", "4711", 1);
 	setenv("WARPSOCK_FORGET_PLAIN", "5", 1);
 	setenv("WARPSOCK_FORGET_DDP", "6s", 1);
 	cr_assert_eq(config_load(&config), 0);
@@ -53,6 +55,7 @@ Test(config, environment)
 	cr_expect_eq(config.probe, 80 * BASE_NS_PER_MS);
 	cr_expect_eq(config.start, 2 * BASE_NS_PER_S);
 	cr_expect_eq(config.mapper, 300 * BASE_NS_PER_MS);
+	cr_expect_eq(config.ask, 4711);
 	cr_expect_eq(config.forget_plain, 5 * BASE_NS_PER_S);
 	cr_expect_eq(config.forget_ddp, 6 * BASE_NS_PER_S);
 }

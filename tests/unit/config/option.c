@@ -85,25 +85,25 @@ static const struct {
 	const char *value;
 	const char *want;
 } bad[] = {
-	{ CONFIG_RING, "", "WARPSOCK_RING: expected octets from 8k to 64M, got \"\"" },
-	{ CONFIG_RING, "8191", "WARPSOCK_RING: expected octets from 8k to 64M, got \"8191\"" },
-	{ CONFIG_RING, "65M", "WARPSOCK_RING: expected octets from 8k to 64M, got \"65M\"" },
-	{ CONFIG_RING, "1G", "WARPSOCK_RING: expected octets from 8k to 64M, got \"1G\"" },
-	{ CONFIG_RING, "128kb", "WARPSOCK_RING: expected octets from 8k to 64M, got \"128kb\"" },
-	{ CONFIG_RING, "128 k", "WARPSOCK_RING: expected octets from 8k to 64M, got \"128 k\"" },
-	{ CONFIG_RING, "k", "WARPSOCK_RING: expected octets from 8k to 64M, got \"k\"" },
-	{ CONFIG_RING, " 128k", "WARPSOCK_RING: expected octets from 8k to 64M, got \" 128k\"" },
-	{ CONFIG_RING, "+128k", "WARPSOCK_RING: expected octets from 8k to 64M, got \"+128k\"" },
-	{ CONFIG_RING, "-1", "WARPSOCK_RING: expected octets from 8k to 64M, got \"-1\"" },
-	{ CONFIG_RING, "0x8000", "WARPSOCK_RING: expected octets from 8k to 64M, got \"0x8000\"" },
-	{ CONFIG_RING, "1.5M", "WARPSOCK_RING: expected octets from 8k to 64M, got \"1.5M\"" },
-	{ CONFIG_RING, "auto", "WARPSOCK_RING: expected octets from 8k to 64M, got \"auto\"" },
-	{ CONFIG_RING, "5ms", "WARPSOCK_RING: expected octets from 8k to 64M, got \"5ms\"" },
+	{ CONFIG_RING, "", "WARPSOCK_RING: expected bytes from 8k to 64M, got \"\"" },
+	{ CONFIG_RING, "8191", "WARPSOCK_RING: expected bytes from 8k to 64M, got \"8191\"" },
+	{ CONFIG_RING, "65M", "WARPSOCK_RING: expected bytes from 8k to 64M, got \"65M\"" },
+	{ CONFIG_RING, "1G", "WARPSOCK_RING: expected bytes from 8k to 64M, got \"1G\"" },
+	{ CONFIG_RING, "128kb", "WARPSOCK_RING: expected bytes from 8k to 64M, got \"128kb\"" },
+	{ CONFIG_RING, "128 k", "WARPSOCK_RING: expected bytes from 8k to 64M, got \"128 k\"" },
+	{ CONFIG_RING, "k", "WARPSOCK_RING: expected bytes from 8k to 64M, got \"k\"" },
+	{ CONFIG_RING, " 128k", "WARPSOCK_RING: expected bytes from 8k to 64M, got \" 128k\"" },
+	{ CONFIG_RING, "+128k", "WARPSOCK_RING: expected bytes from 8k to 64M, got \"+128k\"" },
+	{ CONFIG_RING, "-1", "WARPSOCK_RING: expected bytes from 8k to 64M, got \"-1\"" },
+	{ CONFIG_RING, "0x8000", "WARPSOCK_RING: expected bytes from 8k to 64M, got \"0x8000\"" },
+	{ CONFIG_RING, "1.5M", "WARPSOCK_RING: expected bytes from 8k to 64M, got \"1.5M\"" },
+	{ CONFIG_RING, "auto", "WARPSOCK_RING: expected bytes from 8k to 64M, got \"auto\"" },
+	{ CONFIG_RING, "5ms", "WARPSOCK_RING: expected bytes from 8k to 64M, got \"5ms\"" },
 	/* those that would fit if they were cut to 64 bits */
 	{ CONFIG_RING, "18446744073709560832",
-	  "WARPSOCK_RING: expected octets from 8k to 64M, got \"18446744073709560832\"" },
+	  "WARPSOCK_RING: expected bytes from 8k to 64M, got \"18446744073709560832\"" },
 	{ CONFIG_RING, "18014398509481992k",
-	  "WARPSOCK_RING: expected octets from 8k to 64M, got \"18014398509481992k\"" },
+	  "WARPSOCK_RING: expected bytes from 8k to 64M, got \"18014398509481992k\"" },
 	{ CONFIG_CREDITS, "31",
 	  "WARPSOCK_CREDITS: expected a number from 32 to 32767, got \"31\"" },
 	{ CONFIG_CREDITS, "32768",
@@ -131,9 +131,9 @@ static const struct {
 	{ CONFIG_LOG, "2", "WARPSOCK_LOG: expected off, err, warn, info or debug, got \"2\"" },
 	{ CONFIG_LOG, "war\n",
 	  "WARPSOCK_LOG: expected off, err, warn, info or debug, got \"war\\x0a\"" },
-	{ CONFIG_PROVIDER, "", "WARPSOCK_PROVIDER: expected text of 1 to 15 octets, got \"\"" },
+	{ CONFIG_PROVIDER, "", "WARPSOCK_PROVIDER: expected text of 1 to 15 bytes, got \"\"" },
 	{ CONFIG_PROVIDER, "0123456789abcdef",
-	  "WARPSOCK_PROVIDER: expected text of 1 to 15 octets, got \"0123456789abcdef\"" },
+	  "WARPSOCK_PROVIDER: expected text of 1 to 15 bytes, got \"0123456789abcdef\"" },
 };
 
 Test(option, bad_changes_nothing)
@@ -253,7 +253,7 @@ Test(option, profiles)
 				     before.origin[id] == CONFIG_ENVIRONMENT);
 		}
 	}
-	cr_expect_eq(n, 3);
+	cr_expect_eq(n, 4);
 	cr_expect_null(config_profile_find("fast"));
 	cr_expect_null(config_profile_find(""));
 }

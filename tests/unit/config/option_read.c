@@ -54,7 +54,7 @@ Test(option_read, bad_values)
 {
 	cr_expect_eq(read_env(ENV("WARPSOCK_RING=1", "WARPSOCK_LINGER=5", "WARPSOCK_CRC=maybe")),
 		     -EINVAL);
-	cr_expect_str_eq(said, "bad WARPSOCK_RING: expected octets from 8k to 64M, got \"1\"\n"
+	cr_expect_str_eq(said, "bad WARPSOCK_RING: expected bytes from 8k to 64M, got \"1\"\n"
 			       "bad WARPSOCK_CRC: expected on or off, got \"maybe\"\n");
 	cr_expect_eq(config_number(&settings, CONFIG_RING), 512 * 1024);
 	cr_expect_eq(config_number(&settings, CONFIG_LINGER), 5 * BASE_NS_PER_S);
@@ -87,7 +87,7 @@ static const struct {
 	{ "WARPSOCK_RINGS=1", "no option is called \"WARPSOCK_RINGS\"; did you mean "
 			      "WARPSOCK_RING?" },
 	{ "WARPSOCK_RIGN=1", "no option is called \"WARPSOCK_RIGN\"; did you mean WARPSOCK_RING?" },
-	{ "WARPSOCK_ring=1", "no option is called \"WARPSOCK_ring\"" },
+	{ "WARPSOCK_ring=1", "no option is called \"WARPSOCK_ring\"; did you mean WARPSOCK_RING?" },
 	{ "WARPSOCK_LOGFILE=x", "no option is called \"WARPSOCK_LOGFILE\"; did you mean "
 				"WARPSOCK_LOG_FILE?" },
 	{ "WARPSOCK_CREDIT=1", "no option is called \"WARPSOCK_CREDIT\"; did you mean "

@@ -5,6 +5,7 @@
 #include "config/reason.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -68,4 +69,23 @@ Test(reason, every_number_has_words)
 	cr_expect_str_eq(config_reason_name(99), "UNKNOWN");
 	cr_expect_str_eq(config_reason_name(0xFFFFFFFF), "UNKNOWN");
 	cr_expect_gt(strlen(config_reason_text(99)), 10);
+}
+
+/* Who shows the table, and who asks it, see the same */
+Test(reason, of_errors)
+{
+	enum config_reason reason;
+	unsigned int i = 0;
+	int error;
+
+	for (; (error = config_reason_error_at(i, &reason)); i++)
+		if (i < 9 || error == ENETUNREACH)
+			cr_expect_eq(config_reason_of_error(error), reason, "errno %d", error);
+		else
+			cr_expect_neq(config_reason_of_error(error), reason, "errno %d", error);
+	cr_expect_geq(i, 13);
+	cr_expect_eq(config_reason_of_error(ETIMEDOUT), CONFIG_REASON_PROBE_TIMEOUT);
+	cr_expect_eq(config_reason_of_error(EDOM), CONFIG_REASON_PEER_NOT_MPA);
+	cr_expect_str_empty(config_reason_advice(9999));
+	cr_expect_str_not_empty(config_reason_advice(CONFIG_REASON_PROBE_TIMEOUT));
 }

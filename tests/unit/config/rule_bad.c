@@ -26,11 +26,11 @@
 #define PROGRAM "a program or a pattern"
 #define SET_END "a ] to end the ["
 #define RANGE_UP "a range that goes up"
-#define NO_CLASS "single octets and ranges between [ and ]"
+#define NO_CLASS "single bytes and ranges between [ and ]"
 #define BASE_NAME "a base name without /"
 #define NO_CONTROL "a program without control characters"
-#define SHORTER "a pattern of at most 255 octets"
-#define ESCAPED "an octet after the \\"
+#define SHORTER "a pattern of at most 255 bytes"
+#define ESCAPED "a byte after the \\"
 #define ENDPOINT "an address, a colon and a port or *"
 #define ADDRESS "an IPv4 address, an IPv6 address in [ ], or *"
 #define BRACKETS "an IPv6 address in brackets, as in [::1]:80"
@@ -48,7 +48,9 @@
 #define Q(word) "\"" word "\""
 #define END "the end of the rule"
 #define BLANK "a blank"
-#define MORE "provider or the end of the rule"
+#define MORE "provider, ask or the end of the rule"
+#define ASK_OR_END "ask or the end of the rule"
+#define ASK "always or never"
 #define PROVIDER "auto, soft or verbs"
 
 #define ROW(text, ...)                              \
@@ -111,7 +113,14 @@ static const struct {
 	ROW("use ddp * * *:* provider", "1:25", PROVIDER, END),
 	ROW("use ddp * * *:* provider rdma", "1:26", PROVIDER, Q("rdma")),
 	ROW("use auto * * *:* provider verbs:siw0", "1:27", PROVIDER, Q("verbs:siw0")),
-	ROW("use ddp * * *:* provider soft soft", "1:31", END, Q("soft")),
+	ROW("use ddp * * *:* provider soft soft", "1:31", ASK_OR_END, Q("soft")),
+	ROW("use auto * * *:* ask", "1:21", ASK, END),
+	ROW("use auto * * *:* ask yes", "1:22", ASK, Q("yes")),
+	ROW("use auto * * *:* ask never ask", "1:28", END, Q("ask")),
+	ROW("use auto * * *:* ask never provider soft", "1:28", END, Q("provider")),
+	ROW("use auto * * *:* provider soft ask", "1:35", ASK, END),
+	ROW("use auto * * *:* provider soft ask always x", "1:43", END, Q("x")),
+	ROW("use tcp * * *:* ask never", "1:17", END, Q("ask")),
 	ROW("use ddp * * *:* Provider soft", "1:17", MORE, Q("Provider")),
 	ROW("use tcp * * *:* provider soft", "1:17", END, Q("provider")),
 	ROW("use ddp *", "1:10", PROGRAM, END),
@@ -342,7 +351,7 @@ Test(rule_bad, table_is_full)
 	while (!(got = text_add(&rules, CONFIG_FROM_FILE, "f", text, &err)))
 		n++;
 	cr_expect_eq(got, -ENOSPC);
-	cr_expect_eq(n, sizeof(rules.octets) / 36);
+	cr_expect_eq(n, sizeof(rules.octets) / 40);
 	cr_expect_eq(rules.count, n);
 	cr_expect_str_eq(err.text, "f:1:1: expected fewer rules: they fill the table of 64 KiB, "
 				   "got one more");

@@ -58,6 +58,10 @@ static const struct {
 	{ "use ddp * [a[] *:80", "use ddp * [a[] *:80" },
 	{ "use ddp * " X255 " *:80", "use ddp * " X255 " *:80" },
 	{ "use ddp client x *:80", "use ddp client x *:80" },
+	{ "use auto * x *:80 ask never", "use auto * x *:80 ask never" },
+	{ "use auto * x *:80 ask  always;", "use auto * x *:80 ask always" },
+	{ "use ddp * ask *:80 provider soft ask always", "use ddp * ask *:80 provider soft ask "
+							 "always" },
 	{ "use ddp * x *:80 provider verbs", "use ddp * x *:80 provider verbs" },
 	{ "use auto * x *:80 provider  soft # y", "use auto * x *:80 provider soft" },
 	{ "use ddp server provider 10.0.0.1:80 provider auto; ", "use ddp server provider "

@@ -5,7 +5,9 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -232,13 +234,60 @@ Test(rule_load, a_table_left_by_a_launcher_goes_before_all)
 	setenv("WARPSOCK_USE", "ddp * b *:2", 1);
 	setenv("WARPSOCK_CONFIG", "", 1);
 	unsetenv("WARPSOCK_RULES");
-	cr_assert_eq(config_rules_inherit(&rules, &err), 0);
+	cr_assert_eq(config_rules_inherit(&rules, NULL, &err), 0);
 	cr_expect_str_eq(table(), "use ddp * b *:2");
 	setenv("WARPSOCK_RULES", encoded, 1);
-	cr_assert_eq(config_rules_inherit(&rules, &err), 0);
+	cr_assert_eq(config_rules_inherit(&rules, NULL, &err), 0);
 	cr_expect_str_eq(table(), "use auto * a *:1");
 	setenv("WARPSOCK_RULES", encoded + 4, 1);
-	cr_expect_eq(config_rules_inherit(&rules, &err), -EINVAL);
+	cr_expect_eq(config_rules_inherit(&rules, NULL, &err), -EINVAL);
 	cr_expect_str_eq(err.text, "WARPSOCK_RULES: expected a table as warpsock run makes it");
 	cr_expect_str_eq(table(), "");
+}
+
+static unsigned int mistakes;
+static char all_of_them[2048];
+
+static void mistake_note(const struct config_error *mistake)
+{
+	mistakes++;
+	snprintf(all_of_them + strlen(all_of_them), sizeof(all_of_them) - strlen(all_of_them),
+		 "%s\n", mistake->text);
+}
+
+Test(rule_load, all_mistakes)
+{
+	static const char *const use[] = { "ddp * * *:*", "dpd * * *:*" };
+	struct config_sources sources = {
+		.use = use,
+		.uses = 2,
+		.environment = "auto client\ntcp both * *:* # ; none\nddp * * *:*",
+		.file = path,
+		.mistake = mistake_note,
+	};
+	char wanted[2048];
+
+	file_set("use ddp * * *:1\nddp * * *:2; use ddp * * *:x\nuse tcp * * *:3\n\nuse\n");
+	cr_expect_eq(config_rules_load(&rules, &sources, &err), -EINVAL);
+	snprintf(wanted, sizeof(wanted),
+		 "--use:2:1: expected ddp, auto or tcp, got \"dpd\"\n"
+		 "WARPSOCK_USE:1:12: expected a program or a pattern, got the end of the rule\n"
+		 "WARPSOCK_USE:2:5: expected client, server or *, got \"both\"\n"
+		 "%s:2:1: expected use, got \"ddp\"\n"
+		 "%s:2:28: expected a port or *, got \"x\"\n"
+		 "%s:5:4: expected ddp, auto or tcp, got the end of the rule\n",
+		 path, path, path);
+	cr_expect_str_eq(all_of_them, wanted, "%s", all_of_them);
+	cr_expect_str_eq(table(), "", "no rule of any source holds");
+}
+
+Test(rule_load, a_file_that_cannot_be_read_among_mistakes)
+{
+	static const char *const use[] = { "x" };
+	struct config_sources sources = {
+		.use = use, .uses = 1, .file = "/nowhere/at/all", .mistake = mistake_note
+	};
+
+	cr_expect_lt(config_rules_load(&rules, &sources, &err), 0);
+	cr_expect_eq(mistakes, 2, "%s", all_of_them);
 }

@@ -11,7 +11,7 @@ static inline int octets_add(struct config_rules *rules, enum config_source sour
 			     const char *name, const char *octets, size_t len,
 			     struct config_error *err)
 {
-	struct config_text text = { source, name, 1, octets, len };
+	struct config_text text = { source, name, 1, octets, len, NULL };
 
 	return config_rules_add(rules, &text, err);
 }

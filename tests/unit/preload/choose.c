@@ -51,6 +51,34 @@ static struct choice server(const char *addr, uint16_t port)
 	return c;
 }
 
+Test(choose, rules_that_take_sockets)
+{
+	static const struct {
+		const char *rules;
+		bool takes;
+	} cases[] = {
+		{ "", false },
+		{ "use tcp * * *:*", false },
+		{ "use ddp * * *:*", true },
+		{ "use auto client * 10.0.0.0/8:*", true },
+		{ "use ddp * another *:*", false },
+		{ "use tcp * * *:*; use ddp * * *:*", false },
+		{ "use tcp * server *:*; use auto * * *:*", false },
+		{ "use tcp * another *:*; use auto * * *:*", true },
+		{ "use tcp client * *:*; use auto client * *:*", false },
+		{ "use tcp client * *:*; use auto * * *:*", true },
+		{ "use tcp client * *:*; use tcp server * *:*; use auto * * *:*", false },
+		{ "use tcp * * 10.0.0.0/8:*; use auto * * *:*", true },
+		{ "use tcp * * *:80; use auto * * *:*", true },
+		{ "use ddp * * *:*; use tcp * * *:*", true },
+	};
+
+	for (size_t i = 0; i < base_array_size(cases); i++) {
+		load(cases[i].rules);
+		cr_expect_eq(choose_takes(), cases[i].takes, "%s", cases[i].rules);
+	}
+}
+
 Test(choose, which_roles_there_are_rules_for)
 {
 	static const struct {
@@ -80,10 +108,18 @@ Test(choose, what_a_rule_says_and_why)
 		uint16_t port;
 		struct choice want;
 	} cases[] = {
-		{ "10.1.2.3", 80, { CONFIG_USE_DDP, CONFIG_REASON_NONE, true, NULL } },
-		{ "10.1.2.3", 81, { CONFIG_USE_AUTO, CONFIG_REASON_NONE, false, NULL } },
-		{ "10.9.2.3", 81, { CONFIG_USE_TCP, CONFIG_REASON_RULE_TCP, true, NULL } },
-		{ "11.1.2.3", 82, { CONFIG_USE_TCP, CONFIG_REASON_RULE_NONE, false, NULL } },
+		{ "10.1.2.3",
+		  80,
+		  { CONFIG_USE_DDP, CONFIG_REASON_NONE, true, NULL, CONFIG_ASK_NEAR } },
+		{ "10.1.2.3",
+		  81,
+		  { CONFIG_USE_AUTO, CONFIG_REASON_NONE, false, NULL, CONFIG_ASK_NEAR } },
+		{ "10.9.2.3",
+		  81,
+		  { CONFIG_USE_TCP, CONFIG_REASON_RULE_TCP, true, NULL, CONFIG_ASK_NEAR } },
+		{ "11.1.2.3",
+		  82,
+		  { CONFIG_USE_TCP, CONFIG_REASON_RULE_NONE, false, NULL, CONFIG_ASK_NEAR } },
 	};
 
 	load("ddp client * 10.1.0.0/16:80; tcp client * 10.9.0.0/16:*; auto client * *:80-81");
@@ -108,12 +144,11 @@ Test(choose, a_server_by_its_own_end)
 static const char *listener(const char *addr, uint16_t port, bool serves)
 {
 	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(port) };
-	const char *provider = "untouched";
+	struct choice choice;
 
 	inet_pton(AF_INET, addr, &sin.sin_addr);
-	cr_expect_eq(choose_serves((struct sockaddr *)&sin, sizeof(sin), &provider), serves);
-	cr_expect_eq(choose_serves((struct sockaddr *)&sin, sizeof(sin), NULL), serves);
-	return provider ? provider : "none";
+	cr_expect_eq(choose_serves((struct sockaddr *)&sin, sizeof(sin), &choice), serves);
+	return choice.provider ? choice.provider : "none";
 }
 
 Test(choose, which_provider_a_rule_names)

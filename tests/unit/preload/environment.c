@@ -97,3 +97,24 @@ Test(environment, the_library_is_readable, .init = init)
 {
 	cr_expect(environment_library_readable());
 }
+
+/* For a program that fails with it; what else is preloaded stays */
+Test(environment, without_the_library, .init = init)
+{
+	static _Alignas(char *) char memory[65536];
+	char some[1024];
+	char *envp[] = { "A=1", library, "WARPSOCK_LOG=info", NULL };
+
+	cr_assert_leq(environment_bare_room(envp), sizeof(memory));
+	expect(environment_bare(memory, envp),
+	       (const char *[]){ "A=1", "WARPSOCK_LOG=info", NULL });
+	snprintf(some, sizeof(some), "LD_PRELOAD=/a.so:/x/%s /b.so:%s", name_of_library(),
+		 name_of_library());
+	envp[1] = some;
+	expect(environment_bare(memory, envp),
+	       (const char *[]){ "A=1", "LD_PRELOAD=/a.so:/b.so", "WARPSOCK_LOG=info", NULL });
+	envp[1] = "LD_PRELOAD=/a.so";
+	cr_expect_eq(environment_bare_room(envp), 0, "it is not named");
+	cr_expect_eq(environment_bare_room(envp + 2), 0, "nothing is preloaded");
+	cr_expect_eq(environment_bare_room(NULL), 0);
+}

@@ -51,7 +51,7 @@ static int announce(const char *text, in_port_t port)
 {
 	struct address a = address(text, port);
 
-	return host_announce((struct sockaddr *)&a.at, a.len);
+	return host_announce((struct sockaddr *)&a.at, a.len, true);
 }
 
 static bool listens(const char *text, in_port_t port)
@@ -173,5 +173,56 @@ Test(host, nothing_is_left_behind)
 	cr_expect(listens("127.0.0.1", port));
 	kill(pid, SIGKILL);
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_expect_not(listens("127.0.0.1", port));
+}
+
+/* --- what other hosts are told --- */
+
+static bool tells(const char *text, in_port_t port, bool any)
+{
+	struct address a = address(text, port);
+
+	return host_tells((struct sockaddr *)&a.at, a.len, any);
+}
+
+static int announce_untold(const char *text, in_port_t port)
+{
+	struct address a = address(text, port);
+
+	return host_announce((struct sockaddr *)&a.at, a.len, false);
+}
+
+Test(host, who_asks_is_told_of_the_very_address)
+{
+	in_port_t port = own_port();
+	int fd = announce("10.1.2.3", port), any;
+
+	cr_expect(tells("10.1.2.3", port, false));
+	cr_expect(tells("::ffff:10.1.2.3", port, false));
+	cr_expect_not(tells("10.1.2.3", port, true));
+	cr_expect_not(tells("10.1.2.4", port, false));
+	cr_expect_not(tells("10.1.2.3", htons((uint16_t)(ntohs(port) ^ 1)), false));
+	any = announce("0.0.0.0", port);
+	cr_expect(tells("10.1.2.4", port, true));
+	cr_expect_not(tells("10.1.2.4", port, false));
+	internal_close(fd);
+	cr_expect_not(tells("10.1.2.3", port, false));
+	internal_close(any);
+	cr_expect_not(tells("10.1.2.3", port, true));
+}
+
+Test(host, some_listeners_are_this_host_s_alone)
+{
+	in_port_t port = own_port();
+	int fd = announce_untold("127.0.0.1", port), told;
+
+	cr_expect(listens("127.0.0.1", port));
+	cr_expect_not(tells("127.0.0.1", port, false));
+	told = announce("127.0.0.1", port);
+	cr_expect(tells("127.0.0.1", port, false));
+	internal_close(told);
+	cr_expect_not(tells("127.0.0.1", port, false));
+	cr_expect(listens("127.0.0.1", port));
+	internal_close(fd);
 	cr_expect_not(listens("127.0.0.1", port));
 }

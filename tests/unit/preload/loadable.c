@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "preload/process/loadable.h"
+#include "preload/rules/choose.h"
+#include "preload/rules/report.h"
 
 #if defined(__x86_64__)
 #define LINKER "/lib64/ld-linux-x86-64.so.2"
@@ -25,6 +27,27 @@
 #define MACHINE EM_AARCH64
 #define OTHER EM_X86_64
 #endif
+
+/* What the user would be told */
+static struct {
+	bool wanted; /* by a rule */
+	char name[64], file[64];
+	enum config_loads why;
+	unsigned int times;
+} told;
+
+bool choose_wants(const char *name)
+{
+	snprintf(told.name, sizeof(told.name), "%s", name ? name : "");
+	return told.wanted;
+}
+
+void report_unloadable(const char *file, enum config_loads why)
+{
+	snprintf(told.file, sizeof(told.file), "%s", file);
+	told.why = why;
+	told.times++;
+}
 
 static char dir[] = "/tmp/warpsock-loadable-XXXXXX";
 
@@ -98,7 +121,7 @@ Test(loadable, programs, .init = init, .fini = fini)
 		{ "ours", ELFCLASS64, MACHINE, LINKER, 0755, LOADABLE_YES },
 		{ "elsewhere", ELFCLASS64, MACHINE, "/opt/x" LINKER, 0755, LOADABLE_YES },
 		{ "static", ELFCLASS64, MACHINE, NULL, 0755, LOADABLE_NO },
-		{ "musl", ELFCLASS64, MACHINE, "/lib/ld-musl-x86_64.so.1", 0755, LOADABLE_NO },
+		{ "musl", ELFCLASS64, MACHINE, "/lib/ld-musl-x86_64.so.1", 0755, LOADABLE_BREAKS },
 		{ "narrow", ELFCLASS32, MACHINE, LINKER, 0755, LOADABLE_NO },
 		{ "other machine", ELFCLASS64, OTHER, LINKER, 0755, LOADABLE_NO },
 		{ "no program", ELFCLASS64, MACHINE, LINKER, 0644, LOADABLE_NOTHING },
@@ -201,6 +224,20 @@ Test(loadable, by_descriptor, .init = init, .fini = fini)
 	close(there);
 }
 
+static int as_nobody(const char *path, bool whole)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		if (whole ? setgid(65534) || setuid(65534) : seteuid(65534))
+			_exit(99);
+		_exit(loadable_at(AT_FDCWD, path, 0));
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 Test(loadable, privileges, .init = init, .fini = fini)
 {
 	/* cap_net_bind_service, effective */
@@ -218,22 +255,10 @@ Test(loadable, privileges, .init = init, .fini = fini)
 	cr_assert_eq(chmod("program", 02745), 0);
 	cr_expect_eq(loadable_at(AT_FDCWD, "program", 0), LOADABLE_YES, "no setgid without g+x");
 	cr_assert_eq(chmod("program", 0755), 0);
-	if (!setxattr("program", "security.capability", caps, sizeof(caps), 0))
-		cr_expect_eq(loadable_at(AT_FDCWD, "program", 0), LOADABLE_NO, "capabilities");
-}
-
-static int as_nobody(const char *path, bool whole)
-{
-	pid_t pid = fork();
-	int status;
-
-	if (!pid) {
-		if (whole ? setgid(65534) || setuid(65534) : seteuid(65534))
-			_exit(99);
-		_exit(loadable_at(AT_FDCWD, path, 0));
-	}
-	cr_assert_eq(waitpid(pid, &status, 0), pid);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	if (setxattr("program", "security.capability", caps, sizeof(caps), 0))
+		return;
+	cr_expect_eq(loadable_at(AT_FDCWD, "program", 0), LOADABLE_YES, "root has them anyway");
+	cr_expect_eq(as_nobody("program", true), LOADABLE_NO, "capabilities");
 }
 
 Test(loadable, of_another_user, .init = init, .fini = fini)
@@ -250,4 +275,68 @@ Test(loadable, of_another_user, .init = init, .fini = fini)
 	cr_expect_eq(as_nobody("program", false), LOADABLE_NO, "effective, and not real");
 	cr_expect_eq(as_nobody("program", true), LOADABLE_YES);
 	cr_expect_eq(as_nobody("unreadable", true), LOADABLE_NO);
+}
+
+/* A table of names is all that is looked at */
+static void go_make(const char *name, const char *sections, size_t len)
+{
+	struct {
+		Elf64_Ehdr e;
+		Elf64_Phdr ph;
+		char linker[64];
+		Elf64_Shdr sh;
+		char names[64];
+	} file = { .e = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB },
+			  .e_type = ET_EXEC,
+			  .e_machine = MACHINE,
+			  .e_phentsize = sizeof(Elf64_Phdr),
+			  .e_phnum = 1,
+			  .e_shentsize = sizeof(Elf64_Shdr),
+			  .e_shnum = 1 },
+		   .linker = LINKER };
+
+	file.e.e_phoff = (size_t)((char *)&file.ph - (char *)&file);
+	file.e.e_shoff = (size_t)((char *)&file.sh - (char *)&file);
+	file.ph = (Elf64_Phdr){ .p_type = PT_INTERP,
+				.p_offset = (size_t)((char *)file.linker - (char *)&file),
+				.p_filesz = sizeof(LINKER) };
+	file.sh.sh_offset = (size_t)((char *)file.names - (char *)&file);
+	file.sh.sh_size = len;
+	memcpy(file.names, sections, len);
+	file_make(name, &file, sizeof(file), 0755);
+}
+
+Test(loadable, go, .init = init, .fini = fini)
+{
+	static const char go[] = "\0.text\0.go.buildinfo", other[] = "\0.text\0.go.buildinfos",
+			  inner[] = "\0.text.go.buildinfo";
+
+	go_make("program", go, sizeof(go));
+	cr_expect_eq(loadable_at(AT_FDCWD, "program", 0), LOADABLE_NO);
+	cr_expect_eq(config_loads_at(AT_FDCWD, "program", 0), CONFIG_LOADS_GO);
+	go_make("program", other, sizeof(other));
+	cr_expect_eq(loadable_at(AT_FDCWD, "program", 0), LOADABLE_YES, "a longer name");
+	go_make("program", inner, sizeof(inner));
+	cr_expect_eq(loadable_at(AT_FDCWD, "program", 0), LOADABLE_YES, "another beginning");
+	go_make("program", go, sizeof(go) - 1);
+	cr_expect_eq(loadable_at(AT_FDCWD, "program", 0), LOADABLE_YES, "cut short");
+}
+
+/* Of what runs without the interposer, if a rule is for it */
+Test(loadable, the_user_is_told, .init = init, .fini = fini)
+{
+	elf_make("static", ELFCLASS64, MACHINE, NULL, 0755);
+	text_make("words", "echo hi\n");
+	loadable_at(AT_FDCWD, "./static", 0);
+	cr_expect_eq(told.times, 0, "no rule is for it");
+	cr_expect_str_eq(told.name, "static");
+	told.wanted = true;
+	loadable_at(AT_FDCWD, "./static", 0);
+	cr_expect_eq(told.times, 1);
+	cr_expect_str_eq(told.file, "./static");
+	cr_expect_eq(told.why, CONFIG_LOADS_STATIC);
+	loadable_at(AT_FDCWD, "/bin/true", 0);
+	loadable_at(AT_FDCWD, "missing", 0);
+	loadable_at(AT_FDCWD, "words", 0);
+	cr_expect_eq(told.times, 1, "what loads, what there is not, what may be no program");
 }

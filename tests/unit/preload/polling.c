@@ -114,7 +114,8 @@ uint64_t epoll_poll_limit(struct epset *set)
 }
 
 /* The kernel's own is never ready; what waits for one of ours ends the sleep */
-int nap_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
+int nap_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,
+		    struct spin_place *place)
 {
 	int ready = 0;
 
@@ -126,9 +127,15 @@ int nap_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const
 	return ready;
 }
 
-int nap_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask)
+int nap_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,
+		    struct spin_place *place)
 {
-	return nap_sleep_exact(fds, n, deadline, mask);
+	return nap_sleep_exact(fds, n, deadline, mask, place);
+}
+
+struct spin_thread *spin_self(void)
+{
+	return NULL;
 }
 
 void wait_bell_get(struct wait_bell *bell)

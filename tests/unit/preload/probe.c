@@ -14,7 +14,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "preload/wait/grace.h"
+#include "preload/sock/grace.h"
 
 #define AT(s) (1000 * BASE_NS_PER_S + (s)*BASE_NS_PER_S)
 
@@ -78,12 +78,12 @@ Test(probe, kept_so_long)
 	}
 }
 
-/* A server that speaks first: 5 ms, or two round trips where these are more */
+/* A server that speaks first: 5 ms, or two round trips where these are more, up to 50 ms */
 Test(probe, how_long_a_request_is_waited_for)
 {
 	static const struct {
 		uint64_t rtt, wanted;
-	} cases[] = { { 0, 5000 }, { 2500, 5000 }, { 2501, 5002 }, { 90000, 180000 } };
+	} cases[] = { { 0, 5000 }, { 2500, 5000 }, { 2501, 5002 }, { 90000, 50000 } };
 
 	for (size_t i = 0; i < base_array_size(cases); i++)
 		cr_expect_eq(grace_by(cases[i].rtt * BASE_NS_PER_US),
@@ -187,6 +187,33 @@ Test(probe, a_day_at_most)
 	probe_note(&a.any, len, PROBE_DDP, 30 * 24 * HOUR, AT(0));
 	cr_expect_eq(probe_known(&a.any, len, AT(86399)), PROBE_DDP);
 	cr_expect_eq(probe_known(&a.any, len, AT(86400)), PROBE_UNKNOWN);
+}
+
+Test(probe, an_asker_that_gives_up_leaves_its_turn)
+{
+	union address a;
+	socklen_t len = address(&a, "192.0.2.78", 80);
+
+	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_S, AT(1)), PROBE_UNKNOWN);
+	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_S, AT(1)), PROBE_ASKED);
+	probe_turn_end(&a.any, len, AT(1));
+	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_S, AT(1)), PROBE_UNKNOWN);
+	probe_note(&a.any, len, PROBE_PLAIN, 10 * BASE_NS_PER_S, AT(1));
+	probe_turn_end(&a.any, len, AT(1));
+	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_S, AT(1)), PROBE_PLAIN, "an answer stays");
+}
+
+Test(probe, one_that_answered_before_is_doubted)
+{
+	union address a;
+	socklen_t len = address(&a, "192.0.2.79", 80);
+
+	probe_note(&a.any, len, PROBE_DDP, 10 * BASE_NS_PER_S, AT(1));
+	probe_doubt(&a.any, len, AT(1));
+	cr_expect_eq(probe_known(&a.any, len, AT(1)), PROBE_UNKNOWN);
+	probe_note(&a.any, len, PROBE_PLAIN, 10 * BASE_NS_PER_S, AT(1));
+	probe_doubt(&a.any, len, AT(1));
+	cr_expect_eq(probe_known(&a.any, len, AT(1)), PROBE_PLAIN, "what others found stays");
 }
 
 enum { RIVALS = 2, PEERS = 30000 };

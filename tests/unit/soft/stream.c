@@ -82,7 +82,7 @@ static struct rnic_window window_add(struct pair_end *e)
 static int put(struct pair_end *e, uint32_t stag, uint64_t to, const void *p, uint32_t len)
 {
 	struct iovec iov = { (void *)p, len };
-	struct rnic_stream_wr wr = { stag, to, &iov, 1, len, NULL };
+	struct rnic_stream_wr wr = { stag, to, &iov, 1, len, NULL, false };
 
 	return PAIR_OPS->send(&e->mem, e->fd, &wr, 1);
 }
@@ -308,8 +308,8 @@ Test(soft_stream, rtr_opens_the_responder_without_the_caller)
 Test(soft_stream, a_batch_is_counted)
 {
 	struct iovec iov = { "data", 4 };
-	struct rnic_stream_wr wr[3] = { { 0, 0, &iov, 1, 4, NULL },
-					{ 0, 0, &iov, 1, 4, NULL },
+	struct rnic_stream_wr wr[3] = { { 0, 0, &iov, 1, 4, NULL, false },
+					{ 0, 0, &iov, 1, 4, NULL, false },
 					{ 0 } };
 
 	open_plain();
@@ -423,7 +423,7 @@ Test(soft_stream, a_message_of_many_frames)
 {
 	static uint8_t msg[60000];
 	struct iovec iov = { msg, sizeof(msg) };
-	struct rnic_stream_wr wr = { 0, 0, &iov, 1, sizeof(msg), NULL };
+	struct rnic_stream_wr wr = { 0, 0, &iov, 1, sizeof(msg), NULL, false };
 	int fd[2], got = -EAGAIN;
 
 	pair_make(&plain);

@@ -375,6 +375,7 @@ Test(device, octets_both_ways)
 	OPS->info(ends[0], &info);
 	cr_assert_str_eq(info.provider, "memory");
 	cr_assert_eq(info.features, STREAM_FEATURE_ABORT);
+	cr_expect_eq(OPS->urgent_send(ends[0], &(struct iovec){ (void *)"u", 1 }, 1), -EOPNOTSUPP);
 	close_both();
 }
 

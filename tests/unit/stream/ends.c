@@ -166,7 +166,7 @@ void ends_peer_write(struct ends_peer *p, uint32_t stag, uint64_t to, const void
 		     uint32_t len)
 {
 	struct iovec iov = { (void *)data, len };
-	struct rnic_stream_wr wr = { stag, to, &iov, 1, len, NULL };
+	struct rnic_stream_wr wr = { stag, to, &iov, 1, len, NULL, false };
 
 	post(p, &wr);
 }

@@ -324,7 +324,7 @@ Test(inline, a_sender_keeps_to_the_window)
 	struct stream_edges before, after;
 	struct scene c;
 
-	scene_open(&c, RSOCK_FEATURES);
+	scene_open(&c, RSOCK_FEATURES & ~STREAM_FEATURE_URGENT);
 	window(&c.p, WINDOW, 8);
 	usleep(2000);
 	OPS->progress(c.s);

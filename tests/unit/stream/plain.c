@@ -135,6 +135,7 @@ Test(plain, what_it_hears_then_is_its_own)
 	struct stream *s;
 	int fd[2];
 
+	ends_param.decide_limit = 10 * BASE_NS_PER_S;
 	s = spoken(fd);
 	say(fd[0], KEY, 7);
 	cr_expect_eq(OPS->progress(s), -EAGAIN);

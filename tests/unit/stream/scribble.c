@@ -94,6 +94,7 @@ static const struct range {
 	RANGE(rx_lock, holders),
 	RANGE(stage, in_edge),
 	RANGE(peer, tx),
+	RANGE(urgent, tx),
 	RANGE(tx, rx),
 	RANGE(rx.placed, rx.entry),
 	RANGE(rx.message_first, rx.msg_len),
@@ -164,7 +165,19 @@ static void do_recv(struct stream *s)
 {
 	struct iovec iov = { octets, 1 + below(below(4) ? 3000 : sizeof(octets)) };
 
-	expect(OPS->recv(s, &iov, 1, below(4) ? 0 : MSG_PEEK), iov.iov_len, "recv");
+	int flags = (below(4) ? 0 : MSG_PEEK) | (below(2) ? 0 : STREAM_STOP);
+
+	expect(OPS->recv(s, &iov, 1, flags), iov.iov_len, "recv");
+}
+
+static void do_urgent(struct stream *s)
+{
+	struct iovec iov = { octets, 1 + below(below(4) ? 3 : sizeof(octets)) };
+	uint8_t octet;
+
+	expect(OPS->urgent_send(s, &iov, 1), iov.iov_len, "urgent_send");
+	expect(OPS->urgent_recv(s, &octet, below(2) ? 0 : MSG_PEEK), 1, "urgent_recv");
+	OPS->set_inline(s, below(2));
 }
 
 static void do_messages(struct stream *s)
@@ -220,8 +233,8 @@ static void do_shutdown(struct stream *s)
 static void step(struct stream *s)
 {
 	static void (*const calls[])(struct stream *) = {
-		do_send, do_send,     do_send, do_recv, do_recv,     do_recv,
-		do_look, do_messages, do_jobs, do_look, do_progress, do_shutdown,
+		do_send,     do_send, do_send, do_recv,	    do_recv,	 do_recv,   do_look,
+		do_messages, do_jobs, do_look, do_progress, do_shutdown, do_urgent,
 	};
 
 	calls[below(base_array_size(calls))](s);

@@ -123,7 +123,7 @@ Test(start, private_data_is_judged)
 
 Test(start, plain_peer_is_refused_or_left_alone)
 {
-	struct stream_param param = { .initiator = false };
+	struct stream_param param = { .initiator = false, .decide_limit = 10 * BASE_NS_PER_S };
 	struct stream *s;
 	char c[4];
 	int fd[2];
@@ -136,7 +136,7 @@ Test(start, plain_peer_is_refused_or_left_alone)
 		cr_assert_eq(write(fd[0], "MPA", 3), 3);
 		usleep(2000);
 		cr_expect_eq(OPS->progress(s), -EAGAIN);
-		cr_expect_eq(OPS->levels(s, NULL), only ? 0u : STREAM_WRITABLE);
+		cr_expect_eq(OPS->levels(s, NULL), 0u);
 		cr_assert_eq(write(fd[0], "!", 1), 1);
 		usleep(2000);
 		if (only) {
@@ -389,6 +389,28 @@ static void request_say(int fd)
 	octets[19] = sizeof(cd);
 	memcpy(octets + MPA_RR_LEN, &cd, sizeof(cd));
 	cr_assert_eq(write(fd, octets, sizeof(octets)), (ssize_t)sizeof(octets));
+}
+
+/* A server may write before its peer's first FPDU, also when something else is due by then */
+Test(start, room_until_the_first_fpdu)
+{
+	struct stream *s;
+	int fd[2];
+
+	ends_tcp(fd);
+	ends_param.hold = true;
+	s = ends_attach(fd[1], false);
+	request_say(fd[0]);
+	for (int k = 0; k < 5000 && OPS->progress(s) == -EAGAIN; k++)
+		usleep(100);
+	cr_assert(OPS->levels(s, NULL) & STREAM_WRITABLE, "answered");
+	cr_assert_eq(OPS->shutdown(s, SHUT_RD), 0);
+	cr_expect(OPS->levels(s, NULL) & STREAM_WRITABLE, "its reading side is shut");
+	cr_expect_eq(OPS->send(s, &(struct iovec){ "x", 1 }, 1), 1);
+	ends_param.hold = false;
+	close(fd[0]);
+	close(fd[1]);
+	OPS->destroy(s);
 }
 
 /* Chelsio's and Intel's begin with a Read of no octets, of which revision 1 knows nothing */

@@ -586,7 +586,7 @@ Test(transfer, close_disconnects_and_lingers)
 	scene_close(&c);
 }
 
-/* DISCONNECT is the end of both directions, at once */
+/* DISCONNECT is the end of both directions, at once; the first write behind it is taken and lost */
 Test(transfer, disconnect_ends_both)
 {
 	char octet = 'x';
@@ -603,10 +603,14 @@ Test(transfer, disconnect_ends_both)
 	cr_expect_eq(OPS->levels(c.s, NULL), over);
 	cr_expect_eq(swallow(&c), 100u);
 	cr_expect_eq(OPS->recv(c.s, &iov, 1, 0), 0);
+	cr_expect_eq(OPS->send(c.s, &(struct iovec){ &octet, 0 }, 1), 0);
+	cr_expect_eq(OPS->send(c.s, &iov, 1), 1);
+	cr_expect_eq(OPS->levels(c.s, NULL), over | STREAM_HUP | STREAM_ERROR);
+	cr_expect_eq(OPS->recv(c.s, &iov, 1, 0), 0);
 	cr_expect_eq(OPS->send(c.s, &iov, 1), -EPIPE);
-	cr_expect_eq(OPS->levels(c.s, NULL), over);
-	OPS->shutdown(c.s, SHUT_WR);
-	cr_expect(OPS->levels(c.s, NULL) & STREAM_HUP);
+	cr_expect_eq(OPS->levels(c.s, NULL), over | STREAM_HUP);
+	cr_expect_eq(rsock_of(c.s)->state->tx.octets, 0u, "what was lost was not sent");
+	cr_expect_eq(OPS->shutdown(c.s, SHUT_WR), -ENOTCONN);
 	cr_expect_eq(OPS->close(c.s), -EAGAIN);
 	scene_close(&c);
 }

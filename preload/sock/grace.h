@@ -8,15 +8,16 @@
 #include "base/clock.h"
 
 /*
- * How long a server that speaks first waits for a Request where nobody has said: so long or so many
- * round trips, whichever is more
+ * How long a server that speaks first waits for a Request where no option says it: so long or so
+ * many round trips, whichever is more, up to a limit: the peer's kernel measures the round trip
  */
 #define GRACE_LIMIT (5 * BASE_NS_PER_MS)
 #define GRACE_RTTS 2
+#define GRACE_MAX (50 * BASE_NS_PER_MS)
 
 static inline uint64_t grace_by(uint64_t rtt)
 {
-	return base_max(GRACE_LIMIT, GRACE_RTTS * rtt);
+	return base_min(base_max(GRACE_LIMIT, GRACE_RTTS * rtt), GRACE_MAX);
 }
 
 #endif

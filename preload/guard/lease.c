@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The page of leases.
+ *
+ * A slot has a line of the cache to itself. All its memory is taken when the page is made, for to
+ * touch it on a full tmpfs would be SIGBUS. A file that is of another size, another user's or not
+ * closed to others is not used; what stands in it is judged each time it is read.
+ */
+#include "preload/guard/lease.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/runfile.h"
+
+/* After the first time that others were found to want a processor, then twice that, and so on */
+#define BUSY_FIRST (10 * BASE_NS_PER_MS)
+#define BUSY_STEPS 5
+/* So long after its end it is remembered how long that was */
+#define BUSY_MEMORY (20 * BASE_NS_PER_MS)
+
+struct slot {
+	uint64_t lease; /* atomic: until when; pairs with the other spinners' */
+	uint64_t busy;	/* atomic: until when others want the processor */
+	uint32_t steps; /* atomic: how long that was, the last time */
+	uint32_t pad[11];
+};
+_Static_assert(sizeof(struct slot) == 64, "a slot is a line of the cache");
+
+#define PAGE_SIZE (LEASE_SLOTS * sizeof(struct slot))
+
+static struct slot *slots;
+
+/* Others may be about to make it: it is no file of this size until they have */
+#define TRIES 100
+
+static int page_find(const char *path, void **out, size_t *size)
+{
+	int err = base_runfile_open(path, PAGE_SIZE, out, size);
+
+	for (int i = 0; err == -EPROTO && i < TRIES; i++) {
+		syscall(SYS_sched_yield);
+		err = base_runfile_open(path, PAGE_SIZE, out, size);
+	}
+	return err;
+}
+
+static int page_open(const char *path, void **out)
+{
+	size_t size = 0;
+	int err = page_find(path, out, &size);
+
+	if (err == -ENOENT) {
+		err = base_runfile_create(path, PAGE_SIZE, out);
+		size = PAGE_SIZE;
+	}
+	/* Another process was first */
+	if (err == -EEXIST)
+		err = page_find(path, out, &size);
+	if (!err && (size != PAGE_SIZE || base_runfile_reserve(*out, PAGE_SIZE))) {
+		base_map_destroy(*out, size);
+		err = -EPROTO;
+	}
+	return err;
+}
+
+void lease_init(const char *path)
+{
+	void *page = NULL;
+
+	base_map_destroy(slots, PAGE_SIZE);
+	slots = NULL;
+	if ((path && !page_open(path, &page)) || !base_map_create_shared(PAGE_SIZE, &page))
+		slots = page;
+}
+
+static struct slot *slot_of(unsigned int cpu)
+{
+	return slots && cpu < LEASE_SLOTS ? &slots[cpu] : NULL;
+}
+
+static bool is_ahead(uint64_t time, uint64_t now)
+{
+	return time > now && time - now <= LEASE_MAX;
+}
+
+bool lease_take(unsigned int cpu, uint64_t now, uint64_t end)
+{
+	struct slot *s = slot_of(cpu);
+	uint64_t old = s ? __atomic_load_n(&s->lease, __ATOMIC_RELAXED) : 0;
+
+	if (!s || is_ahead(old, now))
+		return false;
+	return __atomic_compare_exchange_n(&s->lease, &old, end, false, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED);
+}
+
+void lease_give(unsigned int cpu, uint64_t end)
+{
+	struct slot *s = slot_of(cpu);
+
+	if (s)
+		__atomic_compare_exchange_n(&s->lease, &end, 0, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
+}
+
+bool lease_is_busy(unsigned int cpu, uint64_t now)
+{
+	struct slot *s = slot_of(cpu);
+
+	return s && is_ahead(__atomic_load_n(&s->busy, __ATOMIC_RELAXED), now);
+}
+
+/* Whether others still want it can only be found out by a spin, so the time of rest grows */
+void lease_busy(unsigned int cpu, uint64_t now)
+{
+	struct slot *s = slot_of(cpu);
+	uint64_t before = s ? __atomic_load_n(&s->busy, __ATOMIC_RELAXED) : 0;
+	uint32_t steps = 0;
+
+	if (!s)
+		return;
+	if (before && before <= now && now - before <= BUSY_MEMORY)
+		steps = __atomic_load_n(&s->steps, __ATOMIC_RELAXED) % BUSY_STEPS + 1;
+	steps = base_min(steps, (uint32_t)BUSY_STEPS - 1);
+	__atomic_store_n(&s->steps, steps, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->busy, now + (BUSY_FIRST << steps), __ATOMIC_RELAXED);
+}

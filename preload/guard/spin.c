@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whether a wait spins, and for how long.
+ *
+ * It spins only when all of these say so, the cheapest first:
+ *
+ *	the history of the place	(history.h)
+ *	the thread and its cgroup	no real-time class, two processors' time
+ *	the processor			no other program wants it, the peer is elsewhere, and no
+ *					other thread spins on it (lease.h)
+ *
+ * and only for as long as it keeps the processor. A gap between two turns says that something else
+ * ran here. When that was a thread, the processor is left alone for a while by all who know of the
+ * page, because who is to send may be waiting for it; else this wait alone sleeps.
+ *
+ * A thread that may run on one processor only spins when it is known that its peer runs on
+ * another: the kernel could not move it out of the peer's way.
+ */
+#include "preload/guard/spin.h"
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "preload/guard/lease.h"
+#include "preload/guard/sandbox.h"
+
+#define GAP (20 * BASE_NS_PER_US)
+
+static uint64_t spin_cap;
+static bool quota_low, forced;
+static uint64_t counts[SPIN_FATES]; /* atomic */
+
+void spin_init(uint64_t cap, bool low)
+{
+	spin_cap = cap;
+	quota_low = low;
+}
+
+void spin_force(void)
+{
+	forced = true;
+}
+
+bool spin_may(void)
+{
+	return spin_cap;
+}
+
+uint64_t spin_count(enum spin_fate fate)
+{
+	return __atomic_load_n(&counts[fate], __ATOMIC_RELAXED);
+}
+
+void spin_forget(void)
+{
+	for (unsigned int i = 0; i < SPIN_FATES; i++)
+		__atomic_store_n(&counts[i], 0, __ATOMIC_RELAXED);
+}
+
+static void count(enum spin_fate fate)
+{
+	__atomic_add_fetch(&counts[fate], 1, __ATOMIC_RELAXED);
+}
+
+/* Threads may wait in one place at once: what one of them notes is lost then, which is no harm */
+static struct spin_history history_load(struct spin_place *place)
+{
+	struct spin_history h;
+
+	__atomic_load(&place->history, &h, __ATOMIC_RELAXED);
+	return h;
+}
+
+static void history_store(struct spin_place *place, struct spin_history h)
+{
+	__atomic_store(&place->history, &h, __ATOMIC_RELAXED);
+}
+
+bool spin_rests(struct spin_place *place)
+{
+	struct spin_history h = history_load(place);
+
+	if (!h.skip || forced)
+		return false;
+	h.skip--;
+	history_store(place, h);
+	count(SPIN_UNLIKELY);
+	return true;
+}
+
+static bool is_likely(struct spin_place *place)
+{
+	struct spin_history h = history_load(place);
+	uint16_t skip = h.skip;
+	bool pays = history_pays(&h, spin_cap);
+
+	if (h.skip != skip)
+		history_store(place, h);
+	return pays;
+}
+
+/* Less than that is as long as a look takes, or two */
+#define LASTS (2 * BASE_NS_PER_US)
+
+bool spin_lasts(struct spin_place *place)
+{
+	struct spin_history h = history_load(place);
+
+	return h.known && h.mean > LASTS;
+}
+
+bool spin_might(struct spin_place *place)
+{
+	struct spin_history h = history_load(place);
+
+	h.skip = 0;
+	return forced || history_pays(&h, spin_cap);
+}
+
+static enum spin_fate thread_judge(struct processor_thread *t, uint64_t now)
+{
+	if (quota_low)
+		return SPIN_QUOTA;
+	processor_look(t, now);
+	return t->urgent ? SPIN_URGENT : SPIN_FOUND;
+}
+
+static enum spin_fate processor_judge(const struct processor_thread *t, struct spin_place *place,
+				      int here, uint64_t now)
+{
+	int fd = __atomic_load_n(&place->fd, __ATOMIC_RELAXED) - 1;
+	enum processor_peer peer;
+
+	if (lease_is_busy((unsigned int)here, now))
+		return SPIN_BUSY;
+	peer = processor_of_peer(fd, here);
+	if (peer == PROCESSOR_SAME)
+		return SPIN_PEER_HERE;
+	return t->confined && peer == PROCESSOR_UNKNOWN ? SPIN_ALONE : SPIN_FOUND;
+}
+
+/* What will not change from one wait to the next is not asked for each time */
+static bool refused(struct spin_place *place, enum spin_fate fate)
+{
+	struct spin_history h = history_load(place);
+
+	history_rest(&h);
+	history_store(place, h);
+	count(fate);
+	return false;
+}
+
+/* SPIN_FOUND: nothing speaks against it */
+static enum spin_fate judge(struct processor_thread *t, struct spin_place *place, int here,
+			    uint64_t now)
+{
+	enum spin_fate fate = here < 0 ? SPIN_ALONE : thread_judge(t, now);
+
+	return fate == SPIN_FOUND ? processor_judge(t, place, here, now) : fate;
+}
+
+bool spin_begin(struct spin *s, struct spin_place *place, uint64_t now, uint64_t deadline)
+{
+	struct spin_thread *t = spin_self();
+	enum spin_fate fate = SPIN_FOUND;
+	int here;
+
+	if (!spin_cap || !t || __atomic_load_n(&sandbox_on, __ATOMIC_RELAXED))
+		return false;
+	if (!forced && !is_likely(place)) {
+		count(SPIN_UNLIKELY);
+		return false;
+	}
+	here = processor_here();
+	if (!forced)
+		fate = judge(&t->processor, place, here, now);
+	if (fate != SPIN_FOUND)
+		return refused(place, fate);
+	*s = (struct spin){ place, now, base_min(deadline, base_deadline(now, spin_cap)), now,
+			    (unsigned int)here };
+	if (lease_take(s->cpu, now, s->end))
+		return true;
+	count(SPIN_TAKEN);
+	return false;
+}
+
+/* Where the kernel's answer takes that long by itself, as for a very long list, it is no use */
+static bool lost(struct spin *s, uint64_t now)
+{
+	if (processor_was_taken(&spin_self()->processor))
+		lease_busy(s->cpu, now);
+	count(SPIN_GAP);
+	return false;
+}
+
+bool spin_goes_on(struct spin *s, uint64_t now)
+{
+	uint64_t gap = now - s->turn;
+
+	s->turn = now;
+	if (gap > GAP && !forced)
+		return lost(s, now);
+	if (processor_here() != (int)s->cpu && !forced) {
+		count(SPIN_MOVED);
+		return false;
+	}
+	if (now < s->end)
+		return true;
+	count(SPIN_ENDED);
+	return false;
+}
+
+void spin_end(struct spin *s, bool found, bool stopped, uint64_t now)
+{
+	struct spin_history h = history_load(s->place);
+	uint64_t waited = now - s->began;
+
+	lease_give(s->cpu, s->end);
+	if (found)
+		count(SPIN_FOUND);
+	if (stopped && !found)
+		return;
+	history_note_spin(&h, waited, found, spin_cap);
+	history_store(s->place, h);
+}
+
+void spin_note(struct spin_place *place, uint64_t waited)
+{
+	struct spin_history h = history_load(place);
+
+	history_note(&h, waited, spin_cap);
+	history_store(place, h);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The list of streams that the worker thread attends to (preload/sock/attend.c): what each waits
+ * for, and the one look at those whose time has come.
+ */
+#ifndef PRELOAD_CHARGE_H
+#define PRELOAD_CHARGE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+
+struct pollfd;
+struct sock;
+
+/* A socket's entry in the list. Under the list's lock */
+struct charge {
+	struct base_list node;
+	bool listed;
+	bool closed;
+	bool undecided;	   /* it was accepted, and its Request has not come */
+	bool safe;	   /* closed: all that was sent is acknowledged */
+	bool plain, busy;  /* its peer is plain TCP; somebody gives it back to the kernel */
+	bool ready;	   /* the kernel spoke of it, or nobody has looked yet */
+	int watched;	   /* the descriptor that stands for it in the set; -1: none */
+	uint64_t begin;	   /* not to be looked at before */
+	uint64_t look;	   /* to be looked at in any case */
+	uint64_t deadline; /* closed: given up then */
+};
+
+struct charges {
+	pthread_mutex_t lock;
+	struct base_list list;
+	unsigned int closed, undecided; /* so many of them are */
+	uint64_t asleep;		/* the thread sleeps until then; 0: it does not */
+	int set;    /* an epoll set, in which each is armed for one event; -1: none */
+	int bell;   /* wakes the thread; -1: none */
+	bool apart; /* in a process of ours, which has nothing but them */
+};
+
+extern struct charges charges;
+
+/* All of these under charges.lock */
+
+/*
+ * Enters a socket, of which the caller gives up a reference, or makes an open one a closed one;
+ * @begin: not to be looked at before
+ */
+void charge_add(struct sock *s, bool closed, bool undecided, uint64_t begin);
+/* Takes it out of the list, with its reference */
+void charge_end(struct charge *c);
+struct sock *charge_sock(struct charge *c);
+/* It is open, or was refused */
+void charge_decided(struct charge *c);
+/* The peer may use memory of ours, or an urgent octet may come, whatever the program does */
+bool charge_is_awaited(struct sock *s);
+/* Its descriptor is about to be another one */
+void charge_unwatch(struct charge *c);
+/*
+ * Looks at those that are ready or whose time has come, or at @all; the lock is free while one
+ * goes back to the kernel. @content: a closed one is over when what it sent is acknowledged
+ */
+void charges_go(bool all, bool content);
+/* Behind a look: asks the kernel about each that was looked at; when to look at the latest */
+uint64_t charges_arm(void);
+/* What the set says, without waiting */
+void charges_hear(void);
+/* Without a set: what to poll for the first @max of them, and until when */
+unsigned int charges_poll_list(struct pollfd *fds, unsigned int max, uint64_t *limit);
+
+/* So many closed ones were given up before their peers had what they were sent */
+void charges_expired(unsigned int n);
+
+#endif

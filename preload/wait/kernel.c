@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Waits for what the kernel is to give.
+ *
+ * accept() sleeps in the kernel, which wakes one of all who wait for a listener: so before it there
+ * is a spin and no sleep, and how long it took is noted behind it. A signal that comes during the
+ * spin interrupts the call, as it would interrupt the sleep.
+ */
+#include "preload/wait/kernel.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/sockutil.h"
+#include "preload/guard/edge.h"
+#include "preload/guard/nap.h"
+#include "preload/sock/sock.h"
+#include "preload/sock/waited.h"
+#include "preload/table/libc.h"
+#include "preload/table/pieces.h"
+#include "preload/wait/octets.h"
+
+static uint64_t deadline_of(int fd)
+{
+	return base_deadline(base_now(), base_sock_timeout(fd, SO_RCVTIMEO));
+}
+
+/* A call without a time-out is one that SA_RESTART restarts */
+static long interrupted(uint64_t deadline)
+{
+	return deadline == BASE_NEVER ? CALL_RESTART : -EINTR;
+}
+
+static long input_wait(int fd, struct spin_place *place)
+{
+	uint64_t deadline = deadline_of(fd);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int n = deadline == BASE_NEVER ? nap_sleep(&p, 1, deadline, NULL, place)
+				       : nap_sleep_final(&p, 1, deadline, NULL, place);
+
+	if (n == -EINTR)
+		return interrupted(deadline);
+	return n ? CALL_THEIRS : -EAGAIN;
+}
+
+/* What the kernel answers without waiting, whatever there is */
+static bool is_at_once(const struct iovec *iov, int n, int flags)
+{
+	struct pieces p;
+
+	return flags & (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB) || pieces_init(&p, iov, n) ||
+	       (flags & OCTETS_FILE && !p.len);
+}
+
+long kernel_input(int fd, const struct iovec *iov, int n, int flags)
+{
+	struct waited *w = waited_get(fd);
+	long r = CALL_THEIRS;
+
+	if (w && !__atomic_load_n(&w->listens, __ATOMIC_RELAXED) && !is_at_once(iov, n, flags) &&
+	    !base_sock_is_nonblock(fd))
+		r = input_wait(fd, &w->place);
+	waited_put(w);
+	return r;
+}
+
+/* --- accept() --- */
+
+/* A listener's waits are for connections, and those for octets of one that is none */
+static struct spin_place *place_of(struct sock *s, struct waited *w)
+{
+	if (w)
+		return &w->place;
+	return s && sock_role(s) == SOCK_LISTENER ? &s->places[0] : NULL;
+}
+
+static long accept_spin(int fd, struct spin_place *place, struct spin_thread *t)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	int n = -EAGAIN;
+
+	t->accept = base_now();
+	if (spin_might(place) && !base_sock_is_nonblock(fd))
+		n = nap_spin(&p, 1, place);
+	if (n != -EAGAIN)
+		t->accept = 0; /* the spin has noted how long it took, or that is of no use */
+	return n == -EINTR ? interrupted(deadline_of(fd)) : 0;
+}
+
+static long accept_begin(int fd)
+{
+	struct spin_thread *t = spin_self();
+	struct sock *s = t && spin_may() ? sock_get(fd) : NULL;
+	struct waited *w = t && spin_may() && !s ? waited_get(fd) : NULL;
+	struct spin_place *place = place_of(s, w);
+	long r = place ? accept_spin(fd, place, t) : 0;
+
+	waited_put(w);
+	sock_put(s);
+	return r;
+}
+
+long kernel_accept_begin(int fd)
+{
+	struct edge *e;
+	long r;
+
+	do {
+		e = edge_enter(false);
+		r = accept_begin(fd);
+	} while (edge_leave(e, &r));
+	return r;
+}
+
+void kernel_accept_end(int fd, bool got)
+{
+	struct spin_thread *t = spin_self();
+	uint64_t began = t ? t->accept : 0;
+	struct sock *s = began ? sock_get(fd) : NULL;
+	struct waited *w = began && !s ? waited_get(fd) : NULL;
+	struct spin_place *place = place_of(s, w);
+
+	if (place && got)
+		spin_note(place, base_now() - began);
+	if (t)
+		t->accept = 0;
+	waited_put(w);
+	sock_put(s);
+}

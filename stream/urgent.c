@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Urgent data between two Warpsock ends (docs/stream-wire.md), as Linux has it for TCP.
+ *
+ * Out: the last octet of a message is urgent, which a bit of that message says: the octet and what
+ * it is arrive together. Some octets of the window are left to messages with an urgent one, so
+ * that it arrives also where the reader has stopped reading. What is held before the connection
+ * is open has one place for an urgent octet, since a later one would take its rank anyway.
+ *
+ * In: an urgent octet lies among the others. It has a copy in the state, for recv(MSG_OOB), and
+ * its place stops a read once. A read that begins there passes over it, or takes it like others
+ * with SO_OOBINLINE. A later one takes the rank of an earlier one, which is an ordinary octet then,
+ * unless the reader stands at it. The place lies in memory that processes share: it is only ever
+ * compared with what is there, and any value of it makes a read shorter at most.
+ */
+#include "stream/rsock.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+/* --- out --- */
+
+/* Octets of the window that only messages with an urgent octet may use */
+#define RESERVE 16u
+/* No more than this part of a small window */
+#define RESERVE_PART 64
+
+uint64_t rsock_urgent_room(const struct rsock *s, bool urgent)
+{
+	uint64_t room = rsock_window_room(s), kept = 0;
+
+	if (!urgent && rsock_has(s, STREAM_FEATURE_URGENT))
+		kept = base_min((uint64_t)RESERVE, s->state->first_window / RESERVE_PART);
+	return room - base_min(room, kept);
+}
+
+bool rsock_urgent_may(struct stream *stream)
+{
+	const struct rsock *s = rsock_of(stream);
+
+	return rsock_is_open(s) && rsock_has(s, STREAM_FEATURE_URGENT) &&
+	       !(rsock_load(&s->state->ends) & STREAM_IN_ENDED);
+}
+
+/* --- in --- */
+
+/* Octets from @consumed on to the urgent one; more than there are: there is none */
+static uint64_t ahead(const struct rsock *s, uint64_t consumed)
+{
+	const struct stream_urgent *u = &s->state->urgent;
+
+	return rsock_load(&u->octet) ? rsock_load(&u->at) - consumed : UINT64_MAX;
+}
+
+static bool is_inline(const struct rsock *s)
+{
+	return rsock_load(&s->state->urgent.in_line);
+}
+
+bool rsock_urgent_next(const struct rsock *s)
+{
+	const struct stream_rx *rx = &s->state->rx;
+	uint64_t consumed = rsock_load(&rx->consumed);
+
+	return rsock_load(&rx->delivered) != consumed && !ahead(s, consumed);
+}
+
+/* As Linux: of two that wait, the first is left out where the reader stands at it */
+static void earlier_leave(struct rsock *s)
+{
+	struct stream_rx *rx = &s->state->rx;
+	uint64_t consumed = base_once(rx->consumed);
+
+	if (!rsock_urgent_next(s) || is_inline(s))
+		return;
+	rsock_chunks_drop(s, consumed, consumed + 1);
+	rsock_store(&rx->consumed, consumed + 1);
+}
+
+void rsock_urgent_arrive(struct rsock *s)
+{
+	struct stream_urgent *u = &s->state->urgent;
+	uint64_t at = s->state->rx.placed - 1;
+	uint8_t octet;
+
+	if (rsock_load(&s->state->ends) & STREAM_CLOSED)
+		return;
+	earlier_leave(s);
+	rsock_chunks_get(s, at, &octet, 1);
+	rsock_store(&u->octet, 0);
+	rsock_store(&u->at, at);
+	rsock_store(&u->octet, STREAM_URGENT_WAITS | octet);
+	if (s->urgent)
+		s->urgent(s->ctx);
+}
+
+uint64_t rsock_urgent_reach(const struct rsock *s, bool stop, uint32_t *over)
+{
+	uint64_t left = rsock_message_limit(s),
+		 before = ahead(s, rsock_load(&s->state->rx.consumed));
+
+	*over = 0;
+	if (before >= left)
+		return left;
+	if (before || stop)
+		return before;
+	*over = !is_inline(s);
+	return left - *over;
+}
+
+void rsock_urgent_passed(struct rsock *s)
+{
+	struct stream_urgent *u = &s->state->urgent;
+
+	if (rsock_load(&u->octet) && rsock_load(&u->at) < rsock_load(&s->state->rx.consumed))
+		rsock_store(&u->octet, 0);
+}
+
+unsigned int rsock_urgent_levels(const struct rsock *s, uint64_t *there)
+{
+	uint32_t octet = rsock_load(&s->state->urgent.octet);
+	uint64_t before = ahead(s, rsock_load(&s->state->rx.consumed));
+	unsigned int levels = octet & STREAM_URGENT_WAITS ? STREAM_URGENT : 0;
+
+	if (before && before < *there)
+		levels |= STREAM_BOUND;
+	if (!before)
+		levels |= STREAM_AT_MARK;
+	if (!before && *there && !is_inline(s))
+		--*there;
+	return levels;
+}
+
+/* rx lock. As Linux: the end of the connection otherwise than in order takes it away */
+static int octet_take(struct rsock *s, uint8_t *octet, int flags)
+{
+	struct stream_urgent *u = &s->state->urgent;
+	uint32_t here = rsock_load(&u->octet);
+
+	if (is_inline(s) || !(here & STREAM_URGENT_WAITS))
+		return -EINVAL;
+	if (rsock_load(&u->lost))
+		return -ENOTCONN;
+	*octet = (uint8_t)here;
+	if (!(flags & MSG_PEEK))
+		rsock_store(&u->octet, STREAM_URGENT_TAKEN);
+	return 1;
+}
+
+int rsock_urgent_recv(struct stream *stream, uint8_t *octet, int flags)
+{
+	struct rsock *s = rsock_of(stream);
+	int r = stream->ops->progress(stream);
+
+	if (r)
+		return r == -ENOMSG ? r : -EINVAL;
+	if (rsock_is_foreign(s))
+		return -EXDEV;
+	rsock_rx_lock(s);
+	r = octet_take(s, octet, flags);
+	rsock_rx_unlock(s);
+	return r;
+}
+
+void rsock_set_inline(struct stream *stream, bool on)
+{
+	/* As in Linux nobody is woken: a level may be another one, but nothing came */
+	rsock_store(&rsock_of(stream)->state->urgent.in_line, (uint32_t)on);
+}
