@@ -1,155 +1,284 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Unmodified programs over DDP and over plain TCP, in turns: medians and their ratio.
+"""Unmodified programs, under the launcher or not: rates, latencies and processor time.
 
-    programs.py [--rounds N] [--only WORD] [WARPSOCK]
-
-Both ends of a run are under the launcher, or neither is. Of a latency lower is better, of all
-else higher. A run over DDP counts only when its report names no connection on TCP.
+A server of each arm runs all the while, and its clients take turns.
 """
-import argparse
 import csv
 import json
 import os
 import re
-import statistics
-import sys
+import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
-TOP = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(TOP / "tests/programs"))
+from ends import Failed, cpu_of, free_port
+from session import LESS, MORE, Figure
 
-from play import Stage, ddp_problems, free_port, listens, until  # noqa: E402
-
+POSTGRES = max(Path("/usr/lib/postgresql").glob("*/bin"), default=Path("/usr/lib/postgresql/bin"))
+USER = "postgres"  # it does not run as root
 NGINX = """
-daemon off; worker_processes 1; pid {dir}/nginx.pid; error_log {dir}/error.log; {user}
+daemon off; worker_processes 1; pid {folder}/{port}.pid; error_log {folder}/{port}.error; {user}
 events {{ worker_connections 512; }}
 http {{
-	access_log off; sendfile on; keepalive_requests 100000000; client_body_temp_path {dir}/body;
-	proxy_temp_path {dir}/proxy; fastcgi_temp_path {dir}/fastcgi; uwsgi_temp_path {dir}/uwsgi;
-	scgi_temp_path {dir}/scgi; server {{ listen 127.0.0.1:{port}; root {dir}; }}
+	access_log off; sendfile {sendfile}; keepalive_requests 100000000;
+	client_body_temp_path {folder}/{port}-body; proxy_temp_path {folder}/{port}-proxy;
+	fastcgi_temp_path {folder}/{port}-fastcgi; uwsgi_temp_path {folder}/{port}-uwsgi;
+	scgi_temp_path {folder}/{port}-scgi;
+	server {{ listen {host}:{port} backlog=1024; root {folder}; }}
 }}
 """
-SIZES = {"page": 1024, "middle": 65536, "large": 4 << 20}
+FILES = {"1 KiB": 1 << 10, "64 KiB": 64 << 10, "1 MiB": 1 << 20}
 
 
 @dataclass
-class Measure:
+class Load:
+    """One client of a program, and what it prints."""
     name: str
-    server: str
-    client: tuple  # {port} is the server's
-    read: callable  # what the client printed -> a number
-    unit: str
+    args: list  # {port} and {host} are the server's
+    figures: list
+    read: callable  # what it printed -> values by the figures' keys
+    work: callable = None  # what it printed -> in how many units the processor time is divided
 
 
-def redis_rate(word):
-    def read(text):
-        rows = list(csv.reader(text.splitlines()))
-        return float(next(row[1] for row in rows if row[0] == word)) / 1000
-    return read
+class Program:
+    """A server for each arm, its processor time, and its clients."""
+
+    def __init__(self, session, place, args, ready=None, **kwargs):
+        self.session, self.place, self.args = session, place, args
+        self.ready, self.kwargs, self.found = ready, kwargs, {}
+
+    def of(self, arm):
+        if arm.key not in self.found:
+            port = free_port()
+            proc = self.session.ends.serve(arm, self.place, self.args(port), port, **self.kwargs)
+            if self.ready:
+                self.ready(arm, port)
+            self.found[arm.key] = port, proc
+        return self.found[arm.key]
+
+    def run(self, arm, load):
+        port, server = self.of(arm)
+        args = [str(arg).replace("{port}", str(port)).replace("{host}", self.session.host)
+                for arg in load.args]
+        before = cpu_of(server.pid)
+        done = self.session.ends.client(arm, self.place, args)
+        cpu = cpu_of(server.pid) - before + done.cpu
+        values = load.read(done.text)
+        if load.work:
+            work = load.work(done.text)
+            if work <= 0:
+                raise Failed(f"it did nothing: {done.text[-300:]}")
+            values["cpu"] = cpu / work
+        return values
+
+    def compare(self, loads):
+        for load in loads:
+            self.session.compare(load.name, self.place.title, load.figures,
+                                 lambda arm, load=load: self.run(arm, load))
+        self.session.ends.stop()
 
 
-def iperf_rate(text):
-    return json.loads(text)["end"]["sum_received"]["bits_per_second"] / 1e9
+def matched(pattern, text, scale=1):
+    found = re.search(pattern, text)
+    if not found:
+        raise Failed(f"no {pattern!r} in: {text[-200:]}")
+    return float(found[1]) / scale
 
 
-def number(pattern, scale=1):
-    return lambda text: float(re.search(pattern, text)[1]) / scale
+def cpu(unit):
+    return Figure("cpu", f"CPU per {unit}", "s", LESS)
 
 
-def redis(name, word, *args):
-    return Measure(name, "redis", ("redis-benchmark", "-p", "{port}", "--csv", "-t", word.lower(),
-                                   *args), redis_rate(word), "k/s")
+MILLION = cpu("million requests")
 
 
-def wrk(name, clients, file):
-    return Measure(name, "nginx", ("wrk", "-t", "1", "-c", str(clients), "-d", "2s",
-                                   f"http://127.0.0.1:{{port}}/{file}"),
-                   number(r"Requests/sec: *([\d.]+)", 1000), "k/s")
+def main_place(session):
+    return session.places.get("two") or session.places["one"]
 
 
-def iperf(name, *args):
-    return Measure(name, "iperf3", ("iperf3", "-c", "127.0.0.1", "-p", "{port}", "-J", "-t", "2",
-                                    *args), iperf_rate, "Gb/s")
+# --- redis ------------------------------------------------------------------------------------
 
 
-MEASURES = [
-    redis("redis GET, 50 clients", "GET", "-c", "50", "-n", "60000"),
-    redis("redis SET, 50 clients", "SET", "-c", "50", "-n", "60000"),
-    redis("redis GET, 50 clients, pipeline 16", "GET", "-c", "50", "-n", "400000", "-P", "16"),
-    redis("redis SET of 4 KiB, 50 clients", "SET", "-c", "50", "-n", "60000", "-d", "4096"),
-    redis("redis GET, 1 client", "GET", "-c", "1", "-n", "15000"),
-    wrk("nginx 1 KiB, 50 clients", 50, "page"),
-    wrk("nginx 64 KiB, 50 clients", 50, "middle"),
-    wrk("nginx 4 MiB, 4 clients", 4, "large"),
-    iperf("iperf3"),
-    iperf("iperf3 -R", "-R"),
-    iperf("iperf3 -P 4", "-P", "4"),
-    Measure("sockperf ping-pong 64", "sockperf",
-            ("sockperf", "ping-pong", "--tcp", "-i", "127.0.0.1", "-p", "{port}", "-t", "2", "-m",
-             "64"), number(r"Latency is ([\d.]+)"), "us"),
-]
+def redis_values(text):
+    rows = {row[0]: row[1] for row in csv.reader(text.splitlines()) if len(row) > 1}
+    return {word: float(rows[word]) / 1000 for word in ("GET", "SET")}
 
 
-def server_command(stage, kind, port):
-    if kind == "redis":
-        return ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
-    if kind == "iperf3":
-        return ["iperf3", "-s", "-B", "127.0.0.1", "-p", str(port)]
-    if kind == "sockperf":
-        return ["sockperf", "server", "--tcp", "-i", "127.0.0.1", "-p", str(port)]
-    for name, size in SIZES.items():
-        (stage.dir / name).write_bytes(os.urandom(size))
-    conf = stage.dir / "nginx.conf"
-    conf.write_text(NGINX.format(dir=stage.dir, port=port,
-                                 user="user root;" if os.geteuid() == 0 else ""))
-    return ["nginx", "-p", str(stage.dir), "-c", str(conf), "-e", str(stage.dir / "error.log")]
+def redis_load(session, clients, size, pipeline=1, slower=1):
+    """slower: by how much a round trip takes longer than over loopback."""
+    rate = 20000 if clients == 1 else 50000 * pipeline
+    number = session.scale.count(rate / slower, 100)
+    name = f"{clients} client{'s' if clients > 1 else ''}, {size} B"
+    args = ["redis-benchmark", "-h", "{host}", "-p", "{port}", "--csv", "-t", "set,get", "-c",
+            clients, "-n", number, "-d", size, "-P", pipeline]
+    return Load(name + (f", pipeline {pipeline}" if pipeline > 1 else ""), args,
+                [Figure("GET", "GET", "k/s", MORE), Figure("SET", "SET", "k/s", MORE), MILLION],
+                redis_values, lambda text: 2 * number / 1e6)
 
 
-def once(warpsock, measure, mode):
-    """One run, with a server of its own."""
-    with Stage(warpsock) as stage:
-        port = free_port()
-        stage.start("server", server_command(stage, measure.server, port), mode=mode)
-        if not until(lambda: listens(port)):
-            raise SystemExit(f"{measure.server} does not start: {stage.text('server', 'err')}")
-        args = [word.replace("{port}", str(port)) for word in measure.client]
-        status = stage.run("client", args, mode=mode)
-        if status or (mode and ddp_problems(stage.report("client"))):
-            raise SystemExit(f"{measure.name}: {args[0]} ended with {status}, "
-                             f"{stage.report('client')}: {stage.text('client', 'err')}")
-        return measure.read(stage.text("client"))
+def redis_program(session):
+    args = ["redis-server", "--bind", session.host, "--save", "", "--protected-mode", "no"]
+    return Program(session, main_place(session), lambda port: [*args, "--port", port])
 
 
-def compare(warpsock, measure, rounds):
-    """Medians over DDP and over TCP."""
-    found = {"on": [], None: []}
-    for turn in range(rounds):
-        for mode in sorted(found, key=str, reverse=turn % 2):
-            found[mode].append(once(warpsock, measure, mode))
-    return found["on"], found[None]
+def redis(session):
+    program = redis_program(session)
+    loads = [(clients, size) for size in (64, 4096) for clients in (1, 30, 50)
+             if session.scale.whole or size == 64 or clients == 50]
+    program.compare([redis_load(session, *load) for load in loads]
+                    + [redis_load(session, 50, 64, 16)])
 
 
-def table(warpsock, rounds, only=""):
-    print(f"{'':36}{'DDP':>9}{'TCP':>9}        ratio    DDP's range")
-    for measure in MEASURES:
-        if only not in measure.name:
+# --- memcached --------------------------------------------------------------------------------
+
+
+# Without a file memaslap makes one in the folder of its user
+MEMASLAP = """key
+64 64 1
+value
+1024 1024 1
+cmd
+0 0.1
+1 0.9
+"""
+
+
+def memcached(session):
+    conf = session.ends.folder / "memaslap.cnf"
+    conf.write_text(MEMASLAP)
+    args = ["memcached", "-u", "root", "-l", session.host, "-U", "0", "-t", "1", "-m", "64"]
+    program = Program(session, main_place(session), lambda port: [*args, "-p", port])
+    number = session.scale.count(50000, 500)
+    program.compare([Load(
+        "memaslap, 16 clients, 1 KiB", ["memcaslap", "-s", "{host}:{port}", "-T", "1", "-c", "16",
+                                        "-x", number, "-F", conf, "-w", "1k"],
+        [Figure("rate", "", "k/s", MORE), MILLION],
+        lambda text: {"rate": matched(r"TPS: (\d+)", text, 1000)},
+        lambda text: matched(r"Ops: (\d+)", text, 1e6))])
+
+
+# --- nginx ------------------------------------------------------------------------------------
+
+
+def nginx_program(session, sendfile):
+    def args(port):
+        folder = session.ends.folder
+        for name, size in FILES.items():
+            path = folder / name.replace(" ", "")
+            if not path.exists():
+                path.write_bytes(os.urandom(size))
+        conf = folder / f"nginx-{port}.conf"
+        conf.write_text(NGINX.format(folder=folder, port=port, host=session.host,
+                                     sendfile=sendfile,
+                                     user="user root;" if os.geteuid() == 0 else ""))
+        return ["nginx", "-p", folder, "-c", conf, "-e", folder / f"{port}.error"]
+    return Program(session, main_place(session), args)
+
+
+def wrk(name):
+    path = name.replace(" ", "")
+    return ["wrk", "-t", "1", "-c", "50", "-d", "1s", "http://{host}:{port}/" + path]
+
+
+def nginx(session):
+    for sendfile in ("on", "off"):
+        names = FILES if session.scale.whole else ("1 KiB", "64 KiB")
+        if session.scale.short or sendfile == "off" and not session.scale.whole:
+            names = ("64 KiB",)
+        nginx_program(session, sendfile).compare([Load(
+            f"wrk, 50 clients, {name}, sendfile {sendfile}", wrk(name),
+            [Figure("rate", "", "k/s", MORE), MILLION],
+            lambda text: {"rate": matched(r"Requests/sec: *([\d.]+)", text, 1000)},
+            lambda text: matched(r"(\d+) requests in", text, 1e6)) for name in names])
+
+
+def ab(session):
+    number = session.scale.count(10000, 100)
+    nginx_program(session, "on").compare([Load(
+        "no keep-alive, 16 clients, 1 KiB",
+        ["ab", "-q", "-n", number, "-c", "16", "http://{host}:{port}/1KiB"],
+        [Figure("rate", "", "k/s", MORE), MILLION],
+        lambda text: {"rate": matched(r"Requests per second: *([\d.]+)", text, 1000)},
+        lambda text: matched(r"Complete requests: *(\d+)", text, 1e6))])
+
+
+# --- iperf3 and sockperf ----------------------------------------------------------------------
+
+
+def iperf_end(text):
+    end = json.loads(text)["end"]
+    return end["sum_received"]
+
+
+def iperf3(session):
+    program = Program(session, main_place(session),
+                      lambda port: ["iperf3", "-s", "-B", session.host, "-p", port])
+    amount = session.scale.count(1500, 200)
+    program.compare([Load(
+        title, ["iperf3", "-c", "{host}", "-p", "{port}", "-J", "-n", f"{amount}M",
+                *title.split()[1:]],
+        [Figure("rate", "", "Gb/s", MORE), cpu("GB")],
+        lambda text: {"rate": iperf_end(text)["bits_per_second"] / 1e9},
+        lambda text: iperf_end(text)["bytes"] / 1e9)
+        for title in ("iperf3", "iperf3 -R", "iperf3 -P 4")])
+
+
+def sockperf(session):
+    for place in session.places.values():
+        if place.key == "free" or place.key == "one" and not session.scale.whole:
             continue
-        ddp, tcp = compare(warpsock, measure, rounds)
-        medians = statistics.median(ddp), statistics.median(tcp)
-        print(f"{measure.name:36}{medians[0]:9.2f}{medians[1]:9.2f} {measure.unit:5}"
-              f"{medians[0] / medians[1]:8.3f}    {min(ddp):.2f}-{max(ddp):.2f}", flush=True)
+        program = Program(session, place, lambda port: [
+            "sockperf", "server", "--tcp", "-i", session.host, "-p", port])
+        program.compare([Load(
+            "ping-pong, 64 B", ["sockperf", "ping-pong", "--tcp", "-i", "{host}", "-p", "{port}",
+                                "-t", "1", "-m", "64"],
+            [Figure("us", "latency", "us", LESS), cpu("million messages")],
+            lambda text: {"us": matched(r"Latency is ([\d.]+)", text)},
+            lambda text: 2 * matched(r"ReceivedMessages=(\d+)", text, 1e6))])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="", help="measurements whose name has this word")
-    parser.add_argument("warpsock", nargs="?", default=TOP / "build/apps/warpsock")
-    given = parser.parse_args()
-    table(given.warpsock, given.rounds, given.only)
+# --- PostgreSQL -------------------------------------------------------------------------------
 
 
-if __name__ == "__main__":
-    main()
+def as_user():
+    return {"user": USER} if os.geteuid() == 0 else {}
+
+
+def cluster(session, port):
+    """A copy of a data folder that is made once."""
+    made, mine = session.ends.folder / "data", session.ends.folder / f"data-{port}"
+    if not made.exists():
+        subprocess.run([POSTGRES / "initdb", "-D", made, "-A", "trust", "--no-sync", "-U", USER],
+                       check=True, timeout=120, cwd=session.ends.folder, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, **as_user())
+    subprocess.run(["cp", "-a", made, mine], check=True, timeout=60)
+    return mine
+
+
+def postgres(session):
+    client = ["pgbench", "-h", session.host, "-U", USER, "-p"]
+
+    def args(port):
+        return [POSTGRES / "postgres", "-D", cluster(session, port), "-c",
+                f"listen_addresses={session.host}", "-p", port, "-k", session.ends.folder, "-c",
+                "fsync=off", "-c", "autovacuum=off"]
+
+    def ready(arm, port):
+        for _ in range(100):  # it listens before it serves: an early client is refused
+            try:
+                session.ends.client(arm, place, [*client, port, "-i", "-q", USER])
+                return
+            except Failed:
+                time.sleep(0.1)
+        raise Failed("postgres does not serve")
+
+    place = main_place(session)
+    program = Program(session, place, args, ready, **as_user())
+    program.compare([Load(
+        f"pgbench -S, {clients} client{'s' if clients > 1 else ''}",
+        [*client, "{port}", "-n", "-S", "-c", clients, "-t",
+         session.scale.count(10000 // clients if clients == 1 else 20000 // clients), USER],
+        [Figure("rate", "", "k/s", MORE), MILLION],
+        lambda text: {"rate": matched(r"tps = ([\d.]+) \(without", text, 1000)},
+        lambda text: matched(r"actually processed: (\d+)", text, 1e6)) for clients in (1, 8)])
