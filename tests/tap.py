@@ -20,6 +20,7 @@ class Case:
     name: str
     result: str  # passed, failed or skipped
     detail: list = field(default_factory=list)  # a skipped case: its reason
+    unsteady: list = field(default_factory=list)  # its test failed once, and said this
 
     @property
     def reason(self):

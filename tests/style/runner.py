@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Checks the test runner: programs that crash, hang, lie or say nothing must count as failed."""
+import argparse
 import contextlib
 import io
 import re
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -81,6 +83,51 @@ def installed(reason):
         run.plan, run.compile_all, sys.argv = before
 
 
+# What a test does at its first run and at its second; how often it runs, passed and failed
+LOOKS = [
+    ("a test that fails once", "not ok 1 - a", "ok 1 - a", True, (2, 1, 0)),
+    ("a test that fails twice", "not ok 1 - a", "not ok 1 - a", True, (2, 0, 1)),
+    ("a test that passes", "ok 1 - a", "not ok 1 - a", True, (1, 1, 0)),
+    ("a test of a suite without time", "not ok 1 - a", "ok 1 - a", False, (1, 0, 1)),
+]
+
+
+def looks(first, second, timed, more=()):
+    """How often a test of a suite was run; its suite's cases."""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Path(folder) / "runs"
+        script = (f"echo >>{runs}; echo 1..1; "
+                  f"if [ $(wc -l <{runs}) = 1 ]; then echo {first!r}; else echo {second!r}; fi")
+        tests = [{"name": "t", "cmd": ["sh", "-c", script], "protocol": "tap", "timeout": 20,
+                  "is_parallel": True}, *more]
+        suite = run.Suite("t", "build", ("t",), 60, timed=timed)
+        before, run.compile_all = run.compile_all, lambda _: None
+        try:
+            cases = run.run_suite(suite, tests, argparse.Namespace(long=False, once=False))
+        finally:
+            run.compile_all = before
+        return len(runs.read_text()), cases
+
+
+def about_looks(writer):
+    for name, first, second, timed, wanted in LOOKS:
+        count, cases = looks(first, second, timed)
+        got = count, *run.tally(cases)[:2]
+        told = bool(cases[0].unsteady) == (wanted == (2, 1, 0))
+        writer.case(f"second look: {name}", [] if got == wanted and told else [str(cases)])
+    bad = {"name": "bad", "cmd": ["false"], "protocol": "exitcode", "timeout": 20,
+           "is_parallel": True}
+    count, _ = looks("not ok 1 - a", "ok 1 - a", True, [bad] * run.SECOND_LOOKS)
+    writer.case("second look: none where many failed", [] if count == 1 else [str(count)])
+    script = "echo '1..1\nok 1 - a'; echo bad >$(expr $ASAN_OPTIONS : 'log_path=\\([^:]*\\)').1"
+    test = {"name": "t", "cmd": ["sh", "-c", script], "protocol": "tap", "timeout": 20}
+    done = [(test, run.run_test(test, time.monotonic() + 60, False))]
+    test["cmd"] = ["sh", "-c", "echo '1..1\nok 1 - a'"]
+    run.second_looks(done, time.monotonic() + 60, False)
+    writer.case("second look: none for a sanitizer's report",
+                [] if run.tally(done[0][1]) == (1, 1, 0) else [str(done)])
+
+
 def unused():
     """Reasons that no test, and no benchmark that a test runs, has any more"""
     texts = [path.read_text(errors="replace")
@@ -119,6 +166,7 @@ def main():
     writer.case("a usual run that takes too long has failed",
                 [str(got)] if got != [1, 0, 0] else [])
     about_skips(writer)
+    about_looks(writer)
     writer.finish()
 
 
