@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,34 +96,72 @@ static bool counts_read(const struct watch *w, struct config_tally *tally, struc
 	return counts_add(w->counts, &more, r);
 }
 
-static void reasons_put(const struct config_report *r)
+static void reasons_put(FILE *out, const struct config_report *r)
 {
 	for (unsigned int i = 0; i < CONFIG_REPORT_REASONS; i++) {
 		const struct config_reason_row *row = config_reason_at(i);
 
 		if (r->reason[i])
-			fprintf(stderr, "warpsock:   %llu %s: %s%s%s\n", r->reason[i], row->name,
+			fprintf(out, "warpsock:   %llu %s: %s%s%s\n", r->reason[i], row->name,
 				row->text, row->advice[0] ? " " : "", row->advice);
 	}
 }
 
-static void summary_put(const struct config_report *r)
+static void summary_put(FILE *out, const struct config_report *r)
 {
 	const unsigned long long *n = r->n;
 	unsigned long long ddp = n[CONFIG_REPORT_SOFTWARE] + n[CONFIG_REPORT_VERBS];
 
-	fprintf(stderr,
+	fprintf(out,
 		"warpsock: connections: %llu on DDP (%llu by software, %llu by a device), "
 		"%llu on TCP, %llu failed or broken\n",
 		ddp, n[CONFIG_REPORT_SOFTWARE], n[CONFIG_REPORT_VERBS], n[CONFIG_REPORT_TCP],
 		n[CONFIG_REPORT_ERRORS]);
 	if (ddp)
-		fprintf(stderr, "warpsock: bytes over DDP: %llu sent, %llu received\n",
+		fprintf(out, "warpsock: bytes over DDP: %llu sent, %llu received\n",
 			n[CONFIG_REPORT_BYTES_TX], n[CONFIG_REPORT_BYTES_RX]);
 	if (n[CONFIG_REPORT_NOT_INTERPOSED])
-		fprintf(stderr, "warpsock: programs that could not be interposed: %llu\n",
+		fprintf(out, "warpsock: programs that could not be interposed: %llu\n",
 			n[CONFIG_REPORT_NOT_INTERPOSED]);
-	reasons_put(r);
+	reasons_put(out, r);
+}
+
+/* Where poll() tells of room in a pipe, these many bytes find it */
+#define PIECE 512
+#define ROOM_WAIT_MS 1000
+
+static void text_give(int fd, const char *text, size_t left)
+{
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
+
+	while (left && poll(&room, 1, ROOM_WAIT_MS) > 0 && room.revents == POLLOUT) {
+		ssize_t n = write(fd, text, left < PIECE ? left : PIECE);
+
+		if (n < 0)
+			return;
+		text += n;
+		left -= (size_t)n;
+	}
+}
+
+static void summary_give(const struct config_report *r)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *out = open_memstream(&text, &n);
+
+	if (!out)
+		return;
+	summary_put(out, r);
+	if (!fclose(out))
+		text_give(STDERR_FILENO, text, n);
+	free(text);
+}
+
+static void report_give(const char *text)
+{
+	if (fputs(text, stdout) < 0 || fflush(stdout))
+		fprintf(stderr, "warpsock: the report: %s\n", strerror(errno));
 }
 
 /* As the child ended, without another core */
@@ -163,6 +202,7 @@ int watch_command(char **argv, const struct watch *w)
 	child = begin(argv, w);
 	status = wait_for(child);
 	child = 0;
+	signal(SIGPIPE, SIG_IGN);
 	if (!counts_read(w, tally, &r)) {
 		fprintf(stderr, "warpsock: the counts of the command are gone: %s\n", w->counts);
 		return end_as(status);
@@ -170,8 +210,8 @@ int watch_command(char **argv, const struct watch *w)
 	unlink(w->shared);
 	config_report_format(&r, text);
 	if (w->json)
-		fputs(text, stdout);
+		report_give(text);
 	if (w->summary)
-		summary_put(&r);
+		summary_give(&r);
 	return end_as(status);
 }

@@ -313,6 +313,37 @@ def verbose(writer, desk):
          r"^warpsock: connections: 0 on DDP .*, 0 on TCP, 0 failed or broken\n$")
 
 
+def unread(writer, desk):
+    """A standard error that nobody reads: closed at its other end, or full."""
+    argv = [sys.argv[1], "run", "--all", "--verbose", "--report", "-", "--", "sh", "-c", "exit 3"]
+    for name in "broken", "full":
+        read, write = os.pipe()
+        if name == "broken":
+            os.close(read)
+        else:
+            os.set_blocking(write, False)
+            while True:
+                try:
+                    os.write(write, bytes(4096))
+                except BlockingIOError:
+                    break
+            os.set_blocking(write, True)
+        began = time.monotonic()
+        done = subprocess.run(argv, stderr=write, stdout=subprocess.PIPE, text=True, timeout=20,
+                              check=False)
+        took = time.monotonic() - began
+        writer.case(f"a {name} standard error changes nothing of a command's end",
+                    [] if done.returncode == 3 and took < 8 and json.loads(done.stdout)
+                    else [f"status {done.returncode} after {took:.1f} s", done.stdout])
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(argv, stdout=write, stderr=subprocess.PIPE, text=True, timeout=20,
+                          check=False)
+    writer.case("a report that cannot be written is told of",
+                [] if done.returncode == 3 and "warpsock: the report: Broken pipe" in done.stderr
+                else [f"status {done.returncode}", done.stderr])
+
+
 def signals(writer, desk):
     """The command is a child, and nobody notices."""
     terminal = desk.terminal
@@ -460,7 +491,8 @@ def completions(writer, desk):
 
 def main():
     writer = tap.Writer()
-    for part in (typed, plain, failing, refusing, verbose, signals, reports, checks, completions):
+    for part in (typed, plain, failing, refusing, verbose, unread, signals,
+                 reports, checks, completions):
         if len(sys.argv) > 2 and part.__name__ not in sys.argv[2:]:
             continue
         with Desk(sys.argv[1]) as desk:
