@@ -11,7 +11,7 @@ import re
 import sys
 from dataclasses import dataclass
 
-KINDS = "fd|any|out|after|took|end|file|var|also|self|other|msg"
+KINDS = "fd|list|any|out|after|took|end|file|var|also|self|other|msg"
 LINE = re.compile(rf"({KINDS})(\*?)\s+(.*?)(\w+)\((.*)\)\s+:\s+(.+)$")
 NOTE = """/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Made of wrap.list by wrap.py */
@@ -170,7 +170,9 @@ def entry(call):
         out += f"{call.args}));\n\t}}\n"
     elif call.kind != "any":
         theirs = "!fdtab_is_ours(fd)"
-        if call.kind == "msg":
+        if call.kind == "list":
+            theirs = "!polling_has_ours(fds, n)"
+        elif call.kind == "msg":
             theirs += " && !__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED)"
         out += f"\tif ({theirs})\n\t\t{ret}libc.{call.name}({call.args});\n"
         if not ret:
@@ -184,7 +186,7 @@ def source(calls):
     out += '#include <unistd.h>\n\n'
     out += "".join(f'#include "preload/{name}.h"\n' for name in
                    ("calls/files", "device/device", "guard/edge", "table/fdtab", "table/libc",
-                    "wait/kernel"))
+                    "wait/kernel", "wait/polling"))
     out += "\n"
     out += "".join(stand_in(call) for call in real)
     out += "struct libc_calls libc = {\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * poll() and its kin. A list without any of ours goes to libc as it is.
+ * poll() and its kin, for a list with some of ours (preload/wrap.list).
  */
 #include "base/clock.h"
 #include "preload/guard/mask.h"
@@ -9,14 +9,12 @@
 
 long call_poll(struct pollfd *fds, nfds_t n, int timeout)
 {
-	if (!polling_has_ours(fds, n))
-		return CALL_THEIRS;
 	return polling_list(fds, n, base_deadline_ms(timeout), NULL);
 }
 
 long call___poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room)
 {
-	if (room / sizeof(*fds) < n || !polling_has_ours(fds, n))
+	if (room / sizeof(*fds) < n)
 		return CALL_THEIRS;
 	return polling_list(fds, n, base_deadline_ms(timeout), NULL);
 }
@@ -28,7 +26,7 @@ static long list_masked(struct pollfd *fds, nfds_t n, const struct timespec *tim
 	struct mask_hold hold;
 	long r;
 
-	if (base_timespec_bad(timeout) || !polling_has_ours(fds, n))
+	if (base_timespec_bad(timeout))
 		return CALL_THEIRS;
 	r = mask_begin(&hold, mask);
 	if (r)

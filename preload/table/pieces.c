@@ -18,19 +18,6 @@
 /* As in the kernel: so much is moved by one call at most, in so many pieces */
 #define LEN_MAX 0x7ffff000u
 #define PIECES_MAX 1024
-/* Nobody can map less (vm.mmap_min_addr), or beyond the half of programs */
-#define FIRST 0x10000u
-#define END ((uintptr_t)1 << 56)
-
-static bool is_far(const void *p, size_t len)
-{
-	return (uintptr_t)p >= END || len > END - (uintptr_t)p;
-}
-
-bool pieces_wild(const void *p, size_t len)
-{
-	return (uintptr_t)p < FIRST || is_far(p, len);
-}
 
 int pieces_init(struct pieces *p, const struct iovec *iov, long n)
 {
@@ -46,9 +33,9 @@ int pieces_init(struct pieces *p, const struct iovec *iov, long n)
 
 		if ((ssize_t)len < 0)
 			return -EINVAL;
-		if (is_far(iov[i].iov_base, len))
+		if (pieces_far(iov[i].iov_base, len))
 			return -EFAULT;
-		if (len && p->n_sound == n && (uintptr_t)iov[i].iov_base < FIRST) {
+		if (len && p->n_sound == n && (uintptr_t)iov[i].iov_base < PIECES_FIRST) {
 			p->n_sound = i;
 			p->sound = sum;
 		}

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/uio.h>
 
 /* What a program gave as buffers, judged as the kernel does before anything moves */
@@ -24,7 +25,19 @@ int pieces_init(struct pieces *p, const struct iovec *iov, long n);
  */
 int pieces_rest(const struct pieces *p, size_t done, size_t max, struct iovec *rest, int room);
 
+/* Nobody can map less (vm.mmap_min_addr), or beyond the half of programs */
+#define PIECES_FIRST 0x10000u
+#define PIECES_END ((uintptr_t)1 << 56)
+
+static inline bool pieces_far(const void *p, size_t len)
+{
+	return (uintptr_t)p >= PIECES_END || len > PIECES_END - (uintptr_t)p;
+}
+
 /* Can no memory of a program be there? */
-bool pieces_wild(const void *p, size_t len);
+static inline bool pieces_wild(const void *p, size_t len)
+{
+	return (uintptr_t)p < PIECES_FIRST || pieces_far(p, len);
+}
 
 #endif

@@ -56,16 +56,16 @@ static bool is_too_long(unsigned int n)
 {
 	struct rlimit limit;
 
-	return n > SMALL && !syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) &&
-	       n > limit.rlim_cur;
+	return !syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) && n > limit.rlim_cur;
 }
 
 bool polling_has_ours(const struct pollfd *fds, nfds_t n)
 {
-	if (pieces_wild(fds, (unsigned int)n * sizeof(*fds)) || is_too_long((unsigned int)n))
+	if (pieces_wild(fds, (unsigned int)n * sizeof(*fds)) ||
+	    (n > SMALL && is_too_long((unsigned int)n)))
 		return false; /* libc gives the error */
 	for (unsigned int i = 0; i < (unsigned int)n; i++)
-		if (fds[i].fd >= 0 && fdtab_is_ours(fds[i].fd))
+		if (fdtab_is_ours(fds[i].fd))
 			return true;
 	return false;
 }
