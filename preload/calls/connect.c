@@ -33,6 +33,7 @@
 #include "preload/sock/fallback.h"
 #include "preload/sock/info.h"
 #include "preload/sock/listens.h"
+#include "preload/sock/older.h"
 #include "preload/sock/provider.h"
 #include "preload/sock/sock.h"
 #include "preload/table/libc.h"
@@ -420,6 +421,8 @@ long call_connect(int fd, const struct sockaddr *addr, socklen_t len)
 		r = connect_again(s, fd, addr, len);
 	else
 		r = tcp_connect(s, fd, addr, len);
+	if (s)
+		older_drop(s);
 	sock_put(s);
 	return r;
 }

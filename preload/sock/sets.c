@@ -37,6 +37,11 @@ void sets_give_back(struct sock *s)
 		sets_get()->give_back(s);
 }
 
+unsigned int sets_pass(struct sock *s)
+{
+	return sets_get() ? sets_get()->pass(s) : 0;
+}
+
 void sets_take(struct sock *s, int fd)
 {
 	if (sets_get())

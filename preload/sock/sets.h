@@ -15,6 +15,11 @@ struct sets_ops {
 	void (*forget)(struct sock *s);
 	/* It becomes the kernel's: its registrations too */
 	void (*give_back)(struct sock *s);
+	/*
+	 * How many registrations it has, each of which has a reference. None of them looks any more
+	 * at a stream that it had before the call. Not for a caller that a set has called
+	 */
+	unsigned int (*pass)(struct sock *s);
 	/* It was the kernel's, and is ours: the registrations that it has by this number too */
 	void (*take)(struct sock *s, int fd);
 };
@@ -25,6 +30,7 @@ void sets_begin(const struct sets_ops *ops);
 void sets_rekey(struct sock *s);
 void sets_forget(struct sock *s);
 void sets_give_back(struct sock *s);
+unsigned int sets_pass(struct sock *s);
 void sets_take(struct sock *s, int fd);
 
 #endif

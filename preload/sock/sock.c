@@ -29,6 +29,7 @@
 #include "preload/sock/kept.h"
 #include "preload/sock/linger.h"
 #include "preload/sock/listens.h"
+#include "preload/sock/older.h"
 #include "preload/sock/others.h"
 #include "preload/sock/param.h"
 #include "preload/sock/provider.h"
@@ -116,39 +117,14 @@ void sock_report_all(void)
 	pool_each(&socks, report_object);
 }
 
-/* With the older ones behind it */
-static void stream_destroy(struct stream *stream)
-{
-	while (stream) {
-		struct stream *older = stream->older;
-
-		stream->ops->destroy(stream);
-		__atomic_sub_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
-		stream = older;
-	}
-}
-
 static void stream_drop(struct sock *s)
 {
 	if (!s->stream)
 		return;
 	sock_report(s);
 	sock_settle(s);
-	stream_destroy(s->stream);
+	older_destroy(s->stream);
 	s->stream = NULL;
-}
-
-/* Those of the table and of the one who connects */
-#define REFS_ALONE 2
-
-/* Another thread may still be in a call on the stream that was there before */
-static void stream_replace(struct sock *s, struct stream *fresh)
-{
-	if (__atomic_load_n(&s->ent.refs, __ATOMIC_ACQUIRE) > REFS_ALONE)
-		fresh->older = s->stream;
-	else
-		stream_destroy(s->stream);
-	__atomic_store_n(&s->stream, fresh, __ATOMIC_RELEASE);
 }
 
 static void sock_release(struct fdent *ent)
@@ -375,7 +351,7 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 		return err;
 	kept_mark(s->fd, true);
 	BASE_POINT(preload_sock_attached);
-	stream_replace(s, fresh);
+	older_replace(s, fresh);
 	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
 	s->cookie = sock_cookie(s->fd);
 	s->reported = s->said = false;

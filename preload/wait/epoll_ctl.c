@@ -326,8 +326,12 @@ static bool is_stale(const struct epset_reg *r)
 	return !r->own && r->kfd != sock_wait_fd(r->sock);
 }
 
-/* The first registration of a socket that is @so, its set with a reference; NULL: none */
-static struct epset *first_set(struct sock *s, bool (*so)(const struct epset_reg *r), int *fd)
+/*
+ * The registration of a socket that is @so behind @skip others, its set with a reference; NULL:
+ * none
+ */
+static struct epset *next_set(struct sock *s, bool (*so)(const struct epset_reg *r),
+			      unsigned int skip, int *fd)
 {
 	struct base_list *node, *next;
 	struct epset *set = NULL;
@@ -337,7 +341,7 @@ static struct epset *first_set(struct sock *s, bool (*so)(const struct epset_reg
 		struct sock_watch *w = base_list_entry(node, struct sock_watch, node);
 		struct epset_reg *r = base_container_of(w, struct epset_reg, watch);
 
-		if (!is_reg(w) || !so(r))
+		if (!is_reg(w) || !so(r) || skip--)
 			continue;
 		set = r->set;
 		*fd = r->fd;
@@ -369,7 +373,7 @@ static void leave(struct sock *s, bool plain)
 	struct epset_reg *r;
 	int fd;
 
-	while ((set = first_set(s, is_any, &fd))) {
+	while ((set = next_set(s, is_any, 0, &fd))) {
 		pthread_mutex_lock(&set->lock);
 		r = sock_find(set, s, fd);
 		if (r) {
@@ -400,7 +404,7 @@ static void rekey(struct sock *s)
 	struct epset_reg *r;
 	int fd, err = 0;
 
-	while (!err && (set = first_set(s, is_stale, &fd))) {
+	while (!err && (set = next_set(s, is_stale, 0, &fd))) {
 		pthread_mutex_lock(&set->lock);
 		r = sock_find(set, s, fd);
 		if (r) {
@@ -415,9 +419,26 @@ static void rekey(struct sock *s)
 		base_err("epoll: no more events of descriptor %d: %s", fd, strerror(-err));
 }
 
+/* A look at a member is made under its set's lock */
+static unsigned int pass(struct sock *s)
+{
+	unsigned int n = 0;
+	struct epset *set;
+	int fd;
+
+	while ((set = next_set(s, is_any, n, &fd))) {
+		pthread_mutex_lock(&set->lock);
+		pthread_mutex_unlock(&set->lock);
+		epoll_put(set);
+		n++;
+	}
+	return n;
+}
+
 const struct sets_ops epset_of_socks = {
 	.rekey = rekey,
 	.forget = forget,
 	.give_back = give_all_back,
+	.pass = pass,
 	.take = epset_take,
 };

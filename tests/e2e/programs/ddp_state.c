@@ -11,9 +11,11 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -317,6 +319,50 @@ static const struct {
 	{ "rubbish, and the descriptor is on its way", sent },
 };
 
+/* --- a socket that connects again and again --- */
+
+/* Mappings of this process */
+static unsigned int mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned int n = 0;
+	int c;
+
+	need(f != NULL, "maps");
+	while ((c = fgetc(f)) != EOF)
+		n += c == '\n';
+	fclose(f);
+	return n;
+}
+
+/* It is in a set all the time; what it had before is given back */
+static bool connects_again(void)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+	struct epoll_event e = { .events = EPOLLIN | EPOLLOUT | EPOLLET };
+	int listener = socket(AF_INET, SOCK_STREAM, 0), set = epoll_create1(0), fd, peer;
+	socklen_t len = sizeof(a);
+	unsigned int before = 0, after;
+
+	need(!bind(listener, (struct sockaddr *)&a, len) && !listen(listener, 1), "listen");
+	need(!getsockname(listener, (struct sockaddr *)&a, &len), "getsockname");
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	need(!epoll_ctl(set, EPOLL_CTL_ADD, fd, &e), "epoll_ctl");
+	for (unsigned int i = 0; i < 50; i++) {
+		need(!connect(fd, (struct sockaddr *)&a, len), "connect");
+		peer = accept(listener, NULL, NULL);
+		need(write(peer, "x", 1) == 1 && epoll_wait(set, &e, 1, 1000) == 1, "epoll_wait");
+		need(!close(peer) && !connect(fd, &nowhere, sizeof(nowhere)), "disconnect");
+		before = i == 9 ? mappings() : before;
+	}
+	after = mappings();
+	close(fd);
+	close(set);
+	close(listener);
+	return after < before + 20;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int n = sizeof(cases) / sizeof(cases[0]), more = sizeof(ways) / sizeof(ways[0]);
@@ -324,7 +370,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1)
 		return goes_on(atoi(argv[1]));
-	printf("1..%u\n", n + more);
+	printf("1..%u\n", n + more + 1);
 	for (unsigned int i = 0; i < n; i++) {
 		well = damaged(cases[i].damage, cases[i].reason);
 		printf("%s %u - %s\n", well ? "ok" : "not ok", i + 1, cases[i].name);
@@ -340,5 +386,7 @@ int main(int argc, char **argv)
 		printf("%s %u - %s%s\n", well ? "ok" : "not ok", n + i + 1, ways[i].name,
 		       confined ? "" : " # SKIP no network of its own is to be had");
 	}
+	printf("%s %u - a socket that connects again and again keeps what it needs\n",
+	       connects_again() ? "ok" : "not ok", n + more + 1);
 	return 0;
 }
