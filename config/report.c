@@ -12,8 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 
 static const struct row {
 	const char *section, *key;
@@ -191,5 +195,23 @@ int config_report_parse(struct config_report *r, const char *text)
 	for (unsigned int i = 0; i < CONFIG_REPORT_REASONS; i++)
 		r->reason[i] = number_at(text, "fallbacks", config_reason_at(i)->name);
 	peer_parse(r, text);
+	return 0;
+}
+
+/* --- the file --- */
+
+#define LOCK_PATIENCE (2 * BASE_NS_PER_S)
+#define LOCK_PAUSE_NS 5000000
+
+int config_report_lock(int fd)
+{
+	const struct timespec pause = { 0, LOCK_PAUSE_NS };
+	uint64_t until = base_now() + LOCK_PATIENCE;
+
+	while (syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK || base_now() >= until)
+			return -errno;
+		syscall(SYS_nanosleep, &pause, NULL);
+	}
 	return 0;
 }

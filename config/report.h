@@ -80,6 +80,12 @@ enum config_tally_peer { CONFIG_TALLY_NO_PEER, CONFIG_TALLY_WRITES_PEER, CONFIG_
 #define CONFIG_TALLY_SIZE (CONFIG_TALLY_AT + sizeof(struct config_tally))
 _Static_assert(CONFIG_REPORT_MAX <= CONFIG_TALLY_AT, "the text has room");
 
+/*
+ * Each process of a command adds to the report's file under a lock on it. 0 or -errno. Another
+ * user who may read the file can lock it as well, so it is tried for two seconds: -EWOULDBLOCK.
+ */
+int config_report_lock(int fd);
+
 /* The sums as they are; @take: they are nought then, for they are added to the report now */
 void config_tally_read(struct config_tally *t, bool take, struct config_report *out);
 

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -142,7 +141,7 @@ bool counts_add(const char *path, const struct config_report *more, struct confi
 
 	if (fd < 0)
 		return false;
-	good = !flock(fd, LOCK_EX) && pread(fd, text, sizeof(text) - 1, 0) > 0 &&
+	good = !config_report_lock(fd) && pread(fd, text, sizeof(text) - 1, 0) > 0 &&
 	       !config_report_parse(all, text);
 	if (good) {
 		size_t len;

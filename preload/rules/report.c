@@ -23,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -344,24 +343,16 @@ static void unwritten(int err)
 		base_warn("the report cannot be written to %s: %s", file.path, strerror(err));
 }
 
-/* Others add to it for a moment. False: errno; a signal is no reason to give up */
-static bool file_lock(int fd)
-{
-	while (syscall(SYS_flock, fd, LOCK_EX) < 0)
-		if (errno != EINTR)
-			return false;
-	return true;
-}
-
 /* Locked; negative: it was told why. Nobody makes one again that its command has removed */
 static int file_open(void)
 {
 	int flags = O_RDWR | O_CLOEXEC | (file.asked ? O_CREAT : O_NOFOLLOW);
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, file.path, flags, 0644);
+	int err = fd < 0 ? -errno : config_report_lock(fd);
 
-	if (fd >= 0 && file_lock(fd))
+	if (!err)
 		return fd;
-	unwritten(errno);
+	unwritten(-err);
 	base_fd_close(fd);
 	return -1;
 }

@@ -387,6 +387,16 @@ def reports(writer, desk):
     seen, status = desk.terminal.type("mkfifo f; warpsock run --all --report f -- echo runs")
     case(writer, "no report takes the place of what is no regular file, as /dev/null", seen, status,
          r"^warpsock: .*/f: Not a regular file; --report - is standard output\n$", 125)
+    holder = desk.script("holder", "import fcntl, time\nfile = open('held', 'w')\n"
+                         "fcntl.flock(file, fcntl.LOCK_EX)\nprint('held', flush=True)\n"
+                         "time.sleep(8)\n")
+    began = time.monotonic()
+    seen, status = desk.terminal.type("touch held; warpsock run --all --report held -- sh -c "
+                                      f"'{holder} & sleep 0.5; exit 3'")
+    took = time.monotonic() - began
+    case(writer, "a report that another process has locked is waited for a while", seen, status,
+         "the report cannot be written to .*/held: Resource temporarily unavailable", 3)
+    writer.case("and no longer", [] if took < 15 else [f"{took:.0f} s"])
     port, client = desk.server(ECHO, "on"), desk.script("client", CLIENT)
     seen, status = desk.terminal.type(f"warpsock run -am on --report - -- {client} {port} 2")
     found = json.loads(seen) if seen.startswith("{") else {}
