@@ -197,6 +197,43 @@ assert conn.recv(1) == b""
 """
 
 
+# Speaks first, without waiting
+SPEAKER = """
+import select, socket, sys, time
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+conn = listener.accept()[0]
+conn.setblocking(False)
+poller = select.poll()
+poller.register(conn, select.POLLOUT)
+begin = time.monotonic()
+room, sent = bool(poller.poll(0)), "EAGAIN"
+try:
+    sent = conn.send(b"hello")
+except BlockingIOError:
+    pass
+print("at once:", room, sent, time.monotonic() - begin < 1, "said", flush=True)
+if sys.argv[1] == "auto":
+    poller.poll(20000)
+    conn.sendall(b"hello")
+sys.stdin.read(1)
+"""
+
+
+def speaks_first(warpsock, mode, wanted):
+    """A server that does not wait, and whose client is plain and says nothing."""
+    with Stage(warpsock) as stage:
+        stage.start("server", [sys.executable, "-c", SPEAKER, mode], mode=mode,
+                    env={"WARPSOCK_GRACE": "3s", "WARPSOCK_START": "20s"}, stdin=subprocess.PIPE)
+        port = int(stage.wait_text("server").strip())
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as peer:
+            said = stage.wait_text("server", "said")
+            problems = [] if wanted in said else [said]
+            if mode == "auto":
+                problems += [] if peer.recv(10) == b"hello" else ["the client hears nothing"]
+        return problems
+
+
 def alone(warpsock, mode):
     with Stage(warpsock) as stage:
         status = stage.run("both", [sys.executable, "-c", THREADS], mode=mode)
@@ -506,6 +543,10 @@ def main():
                 meet(warpsock, "auto", lambda peer: peer.sendall(b"M"), "got b'M'"))
     writer.case("a peer that sends its Request in pieces, mode auto",
                 meet(warpsock, "auto", in_pieces, reset, 0.9))
+    writer.case("a server that speaks first has room at once, mode on",
+                speaks_first(warpsock, "on", "at once: True 5 True"))
+    writer.case("a server that speaks first and does not block goes on, mode auto",
+                speaks_first(warpsock, "auto", "at once: False EAGAIN True"))
     for how in ("close", "shutdown"):
         writer.case(f"a plain peer whose server ends at once by {how}(), mode auto",
                     shy(warpsock, how))
