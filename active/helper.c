@@ -5,8 +5,8 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <warp/active_bpf.h>
 
+#include "active/helper_list.h"
 #include "active/inside.h"
 #include "base/bits.h"
 
@@ -158,16 +158,7 @@ static int release(struct ebpf_run *run, const uint64_t arg[5], uint64_t *result
 	return 0;
 }
 
-static const struct ebpf_helper list[] = {
-	{ "warp_output", WARP_ACTIVE_HELPER_OUTPUT, 2, ebpf_helper_output },
-	{ "warp_alloc", WARP_ACTIVE_HELPER_ALLOC, 2, alloc },
-	{ "warp_free", WARP_ACTIVE_HELPER_FREE, 1, release },
-	{ "warp_region", WARP_ACTIVE_HELPER_REGION, 1, region },
-	{ "warp_region_size", WARP_ACTIVE_HELPER_REGION_SIZE, 1, region_size },
-	{ "warp_copy", WARP_ACTIVE_HELPER_COPY, 3, copy },
-	{ "warp_fill", WARP_ACTIVE_HELPER_FILL, 3, fill },
-	{ "warp_compare", WARP_ACTIVE_HELPER_COMPARE, 3, compare },
-	{ "warp_find", WARP_ACTIVE_HELPER_FIND, 3, find },
-};
+#define ROW(name, number, args, call) { name, number, args, call },
+static const struct ebpf_helper list[] = { ACTIVE_HELPER_LIST(ROW) };
 
 const struct ebpf_helpers active_helpers = { list, base_array_size(list) };

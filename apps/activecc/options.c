@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "active/helper_list.h"
 #include "apps/activecc/activecc.h"
 
 enum { LONG_ONLY = 256, OPTIONS_MAX = 16 };
@@ -17,7 +18,7 @@ enum { LONG_ONLY = 256, OPTIONS_MAX = 16 };
 const struct activecc_option activecc_table[] = {
 	{ "output", 'o', "FILE", "the object to write (the source's name, with .o)" },
 	{ "list", 'l', NULL, "print the instructions with their source lines" },
-	{ "helper", 0, "NAME:ID:ARGS", "a function that the server has, besides output" },
+	{ "helper", 0, "NAME:ID:ARGS", "a function of the server that warp/program.h lacks" },
 	{ "clang", 0, "PROGRAM", "the compiler (clang)" },
 	{ NULL, 'O', "LEVEL", "optimisation, as clang takes it (2)" },
 	{ NULL, 'D', "NAME[=VALUE]", "define a macro" },
@@ -71,10 +72,40 @@ static int wrong(const char *what, const char *value)
 	return ACTIVECC_USAGE;
 }
 
+static int helper_add(struct activecc_options *opt, const char *name, size_t len, uint32_t id,
+		      uint32_t args)
+{
+	struct ebpf_helper *h = &opt->helpers[opt->helper_count];
+
+	if (opt->helper_count == ACTIVECC_HELPERS_MAX)
+		return wrong("too many helpers: ", name);
+	*h = (struct ebpf_helper){ strndup(name, len), id, args, NULL };
+	if (!h->name)
+		return wrong("out of memory: ", name);
+	for (size_t i = 0; i < opt->helper_count; i++)
+		if (opt->helpers[i].id == id || !strcmp(opt->helpers[i].name, h->name)) {
+			free((char *)h->name);
+			return wrong("two helpers of one name or number: ", name);
+		}
+	opt->helper_count++;
+	return -1;
+}
+
+/* Those that servers have */
+static int helpers_add(struct activecc_options *opt)
+{
+#define ROW(name, number, args, call) { name, number, args, NULL },
+	static const struct ebpf_helper list[] = { ACTIVE_HELPER_LIST(ROW) };
+	int ret = -1;
+
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]) && ret < 0; i++)
+		ret = helper_add(opt, list[i].name, strlen(list[i].name), list[i].id, list[i].args);
+	return ret;
+}
+
 /* NAME:ID:ARGS */
 static int helper_read(struct activecc_options *opt, const char *text)
 {
-	struct ebpf_helper *h = &opt->helpers[opt->helper_count];
 	const char *colon = strchr(text, ':');
 	unsigned int id, args;
 	int end = 0;
@@ -82,18 +113,7 @@ static int helper_read(struct activecc_options *opt, const char *text)
 	if (!colon || colon == text || sscanf(colon, ":%u:%u%n", &id, &args, &end) != 2 ||
 	    colon[end] || args > 5)
 		return wrong("a helper is NAME:ID:ARGS, with 0 to 5 arguments, not ", text);
-	if (opt->helper_count == ACTIVECC_HELPERS_MAX)
-		return wrong("too many helpers: ", text);
-	*h = (struct ebpf_helper){ strndup(text, (size_t)(colon - text)), id, args, NULL };
-	if (!h->name)
-		return wrong("out of memory: ", text);
-	for (size_t i = 0; i < opt->helper_count; i++)
-		if (opt->helpers[i].id == id || !strcmp(opt->helpers[i].name, h->name)) {
-			free((char *)h->name);
-			return wrong("two helpers of one name or number: ", text);
-		}
-	opt->helper_count++;
-	return -1;
+	return helper_add(opt, text, (size_t)(colon - text), id, args);
 }
 
 static int pass(struct activecc_options *opt, int letter, const char *value)
@@ -203,7 +223,7 @@ int activecc_options_read(struct activecc_options *opt, int argc, char **argv)
 	int ret, value;
 
 	*opt = (struct activecc_options){ .clang = "clang", .level = "2" };
-	ret = helper_read(opt, "output:1:2");
+	ret = helpers_add(opt);
 	table_convert(longs, letters);
 	opterr = 0;
 	while (ret < 0 && (value = getopt_long(argc, argv, letters, longs, NULL)) != -1) {

@@ -9,27 +9,12 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include <warp/active_bpf.h> /* the functions of the server */
 
 /*
  * What is in a region, at the address by which client and server know it. Addresses have 64 bits
  * and may be stored in regions as numbers.
  */
 #define WARP_AT(type, addr) ((type *)(uintptr_t)(addr))
-
-/* --- functions of the server ------------------------------------------------------------------ */
-
-/*
- * Appends @len bytes to what the client gets, and returns how many these are by now, or -7 (E2BIG)
- * if the client takes no more; then nothing is appended.
- */
-extern int64_t output(const void *from, uint64_t len);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

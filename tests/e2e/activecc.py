@@ -37,7 +37,7 @@ uint64_t walk(uint64_t args, uint64_t len)
 	for (int i = 0; i < 8; i++) /* no call of memset() */
 		copy[i] = 0;
 	copy[len & 7] = sum;
-	output(copy, sizeof(copy));
+	warp_output(copy, sizeof(copy));
 	return sum;
 }
 """
@@ -116,7 +116,7 @@ USAGE = [
     (("--helper", ":2:1", "a.c"), "a helper is NAME:ID:ARGS"),
     (("--helper", "sum:2:1x", "a.c"), "a helper is NAME:ID:ARGS"),
     (("--helper", "sum:1:1", "a.c"), "two helpers of one name or number: sum:1:1"),
-    (("--helper", "output:2:1", "a.c"), "two helpers of one name or number"),
+    (("--helper", "warp_output:70:1", "a.c"), "two helpers of one name or number"),
     (("--completion", "csh"), "expected bash, zsh or fish, got csh"),
     (("-O", "9" * 70, "good.c"), "no such level of optimisation"),
 ]
@@ -203,9 +203,9 @@ def passed_on(writer):
         [] if "r0 = 42\n" in listed.out else [listed.out]))
     Path("nobody.c").write_text("long nobody(long a, long b);\nlong f(long a)\n{\n"
                                 "\treturn nobody(nobody(a, 1), 2);\n}\n")
-    writer.case("--helper", cc("--helper", "nobody:7:2", "nobody.c").problems(0))
+    writer.case("--helper", cc("--helper", "nobody:70:2", "nobody.c").problems(0))
     writer.case("--helper that takes more arguments than it gets",
-                cc("--helper", "nobody:7:4", "nobody.c").problems(1, "", "r3 is not initialised"))
+                cc("--helper", "nobody:70:4", "nobody.c").problems(1, "", "r3 is not initialised"))
 
 
 def refused(writer):
