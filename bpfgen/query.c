@@ -213,39 +213,60 @@ static void loop_end(struct bpfgen_code *c, const struct loop *l)
 	bpfgen_here(c, l->done);
 }
 
-int bpfgen_query_count(struct bpfgen_expr *where, struct bpfgen_code **out,
-		       struct bpfgen_error *err)
+/* A program over the records of @of: what comes before its loop */
+static int records_begin(struct bpfgen_code **c, struct loop *l, const struct bpfgen_expr *of,
+			 struct bpfgen_error *err)
 {
-	struct loop l = { .size = bpfgen_expr_record(where) };
-	struct bpfgen_code *c;
-	int ret = begin(&c, err);
+	int ret = begin(c, err);
 
 	if (ret)
 		return ret;
-	l.bad = bpfgen_label(c);
-	records_read(c, l.size, l.bad);
+	*l = (struct loop){ .size = bpfgen_expr_record(of), .bad = bpfgen_label(*c) };
+	records_read(*c, l->size, l->bad);
+	return 0;
+}
+
+/* And what comes behind it; r0 is the result. @more may be NULL */
+static int records_end(struct bpfgen_code *c, const struct loop *l, struct bpfgen_expr *of,
+		       struct bpfgen_expr *more, struct bpfgen_code **out, struct bpfgen_error *err)
+{
+	int ret;
+
+	bpfgen_exit(c);
+	bad_write(c, l->bad);
+	ret = bpfgen_expr_functions(of, c, err);
+	if (!ret && more)
+		ret = bpfgen_expr_functions(more, c, err);
+	return finish(c, ret, out, err);
+}
+
+int bpfgen_query_count(struct bpfgen_expr *where, struct bpfgen_code **out,
+		       struct bpfgen_error *err)
+{
+	struct bpfgen_code *c;
+	struct loop l;
+	int ret = records_begin(&c, &l, where, err);
+
+	if (ret)
+		return ret;
 	bpfgen_alu_imm(c, EBPF_MOV, R_COUNT, 0);
 	loop_begin(c, &l, NULL);
 	bpfgen_expr_truth(where, c, R_HERE);
 	bpfgen_alu(c, EBPF_ADD, R_COUNT, 0);
 	loop_end(c, &l);
 	bpfgen_alu(c, EBPF_MOV, 0, R_COUNT);
-	bpfgen_exit(c);
-	bad_write(c, l.bad);
-	return finish(c, bpfgen_expr_functions(where, c, err), out, err);
+	return records_end(c, &l, where, NULL, out, err);
 }
 
 int bpfgen_query_select(struct bpfgen_expr *where, struct bpfgen_code **out,
 			struct bpfgen_error *err)
 {
-	struct loop l = { .size = bpfgen_expr_record(where) };
 	struct bpfgen_code *c;
-	int ret = begin(&c, err);
+	struct loop l;
+	int ret = records_begin(&c, &l, where, err);
 
 	if (ret)
 		return ret;
-	l.bad = bpfgen_label(c);
-	records_read(c, l.size, l.bad);
 	loop_begin(c, &l, where);
 	bpfgen_alu(c, EBPF_MOV, 1, R_HERE);
 	bpfgen_alu_imm(c, EBPF_MOV, 2, (int32_t)l.size);
@@ -254,9 +275,7 @@ int bpfgen_query_select(struct bpfgen_expr *where, struct bpfgen_code **out,
 	loop_end(c, &l);
 	bpfgen_alu(c, EBPF_MOV, 0, R_HERE);
 	bpfgen_alu(c, EBPF_SUB, 0, R_START);
-	bpfgen_exit(c);
-	bad_write(c, l.bad);
-	return finish(c, bpfgen_expr_functions(where, c, err), out, err);
+	return records_end(c, &l, where, NULL, out, err);
 }
 
 /* --- aggregates ------------------------------------------------------------------------------- */
@@ -305,19 +324,17 @@ static void aggregate_add(struct bpfgen_code *c, bool is_signed)
 	member_replace(c, MEMBER(greatest), is_signed ? EBPF_JSLE : EBPF_JLE);
 }
 
-static void aggregate_write(struct bpfgen_code *c, struct bpfgen_expr *value,
+static void aggregate_write(struct bpfgen_code *c, struct loop *l, struct bpfgen_expr *value,
 			    struct bpfgen_expr *where)
 {
-	struct loop l = { .size = bpfgen_expr_record(value), .bad = bpfgen_label(c) };
 	bool is_signed = bpfgen_expr_is_signed(value);
 	unsigned int given = bpfgen_label(c);
 
-	records_read(c, l.size, l.bad);
 	aggregate_begin(c, is_signed);
-	loop_begin(c, &l, where);
+	loop_begin(c, l, where);
 	bpfgen_expr_value(value, c, R_HERE);
 	aggregate_add(c, is_signed);
-	loop_end(c, &l);
+	loop_end(c, l);
 	bpfgen_alu(c, EBPF_MOV, 1, R_FRAME);
 	bpfgen_alu_imm(c, EBPF_ADD, 1, LARGEST);
 	bpfgen_alu_imm(c, EBPF_MOV, 2, sizeof(struct bpfgen_aggregate));
@@ -325,24 +342,20 @@ static void aggregate_write(struct bpfgen_code *c, struct bpfgen_expr *value,
 	bpfgen_if_imm(c, EBPF_JSLT, 0, 0, given);
 	bpfgen_alu_imm(c, EBPF_MOV, 0, 0);
 	bpfgen_here(c, given);
-	bpfgen_exit(c);
-	bad_write(c, l.bad);
 }
 
 int bpfgen_query_aggregate(struct bpfgen_expr *value, struct bpfgen_expr *where,
 			   struct bpfgen_code **out, struct bpfgen_error *err)
 {
 	struct bpfgen_code *c;
+	struct loop l;
 	int ret;
 
 	if (where && bpfgen_expr_record(where) != bpfgen_expr_record(value))
 		return bpfgen_refuse(err, -EINVAL, BPFGEN_NOWHERE, "records of two sizes");
-	ret = begin(&c, err);
+	ret = records_begin(&c, &l, value, err);
 	if (ret)
 		return ret;
-	aggregate_write(c, value, where);
-	ret = bpfgen_expr_functions(value, c, err);
-	if (!ret && where)
-		ret = bpfgen_expr_functions(where, c, err);
-	return finish(c, ret, out, err);
+	aggregate_write(c, &l, value, where);
+	return records_end(c, &l, value, where, out, err);
 }

@@ -128,12 +128,18 @@ static bool queue_full(void)
 	return busy >= 6 && busy <= 8 && busy + late == 10;
 }
 
-static bool deadline_in_the_queue(void)
+/*
+ * Behind a run that has the only worker: @second, which may be cancelled, ends with @wanted before
+ * it began; the first one ends with its own time
+ */
+static bool second_in_the_queue(const struct world_call *second, bool cancelled,
+				enum warp_active_code wanted, double least)
 {
 	const struct warp_active_server_attr attr = { .at_once = 1, .workers = 1 };
-	struct warp_active_request *first, *second;
+	static const struct world_call spin = { "spin", .timeout_us = 500000 };
+	struct warp_active_request *r[2];
 	struct warp_active_client *c;
-	struct warp_active_result r;
+	struct warp_active_result result;
 	double begin, took;
 	struct world w;
 	bool good;
@@ -142,81 +148,67 @@ static bool deadline_in_the_queue(void)
 	c = world_client(&w);
 	world_run(&w, c, CALL("sum"));
 	begin = world_now();
-	first = world_start(&w, c, CALL("spin", .timeout_us = 500000));
-	second = world_start(&w, c, CALL("sum", .timeout_us = 50000));
-	r = world_wait(second);
+	r[0] = world_start(&w, c, &spin);
+	r[1] = world_start(&w, c, second);
+	if (cancelled)
+		warp_active_cancel(r[1]);
+	result = world_wait(r[1]);
 	took = world_now() - begin;
-	good = code(&r, WARP_ACTIVE_FUEL, "before it began") && took > 0.045 && took < 0.4;
-	r = world_wait(first);
-	good = good && code(&r, WARP_ACTIVE_FUEL, "the time is used up") &&
+	good = code(&result, wanted, "before it began") && took > least && took < 0.4;
+	result = world_wait(r[0]);
+	good = good && code(&result, WARP_ACTIVE_FUEL, "the time is used up") &&
 	       world_now() - begin > 0.45;
 	warp_active_disconnect(c);
 	world_close(&w);
 	return good;
 }
 
+static bool deadline_in_the_queue(void)
+{
+	return second_in_the_queue(CALL("sum", .timeout_us = 50000), false, WARP_ACTIVE_FUEL,
+				   0.045);
+}
+
 /* One that waits is given up at once, and not when its turn comes */
 static bool cancel_in_the_queue(void)
 {
-	const struct warp_active_server_attr attr = { .at_once = 1, .workers = 1 };
-	struct warp_active_request *first, *second;
-	struct warp_active_client *c;
+	return second_in_the_queue(CALL("spin", .timeout_us = 800000), true, WARP_ACTIVE_CANCELLED,
+				   0);
+}
+
+/* The server's own limits, whatever the client asks for: what is said, and the fuel, if not 0 */
+static bool limit_of_the_server(const struct warp_active_server_attr *attr, const char *text,
+				uint64_t fuel)
+{
 	struct warp_active_result r;
-	double begin;
+	struct warp_active_client *c;
 	struct world w;
+	double begin;
 	bool good;
 
-	world_spawn(&w, &attr);
+	world_spawn(&w, attr);
 	c = world_client(&w);
-	world_run(&w, c, CALL("sum"));
 	begin = world_now();
-	first = world_start(&w, c, CALL("spin", .timeout_us = 800000));
-	second = world_start(&w, c, CALL("spin", .timeout_us = 800000));
-	warp_active_cancel(second);
-	r = world_wait(second);
-	good = code(&r, WARP_ACTIVE_CANCELLED, "before it began") && world_now() - begin < 0.5;
-	r = world_wait(first);
-	good = good && code(&r, WARP_ACTIVE_FUEL, "the time is used up");
+	r = world_run(&w, c, CALL("spin", .fuel = 1ull << 60));
+	good = code(&r, WARP_ACTIVE_FUEL, text) && world_now() - begin < 2 &&
+	       (!fuel || r.fuel == fuel);
 	warp_active_disconnect(c);
 	world_close(&w);
 	return good;
 }
 
-/* The server's own limits, whatever the client asks for */
 static bool limits_of_the_server(void)
 {
 	const struct warp_active_server_attr attr = { .fuel = 50000, .time_ms = 100 };
-	struct warp_active_result r;
-	struct warp_active_client *c;
-	struct world w;
-	bool good;
 
-	world_spawn(&w, &attr);
-	c = world_client(&w);
-	r = world_run(&w, c, CALL("spin", .fuel = 1ull << 60));
-	good = code(&r, WARP_ACTIVE_FUEL, "the fuel is used up") && r.fuel == 50000;
-	warp_active_disconnect(c);
-	world_close(&w);
-	return good;
+	return limit_of_the_server(&attr, "the fuel is used up", 50000);
 }
 
 static bool time_of_the_server(void)
 {
 	const struct warp_active_server_attr attr = { .time_ms = 100 };
-	struct warp_active_result r;
-	struct warp_active_client *c;
-	struct world w;
-	double begin;
-	bool good;
 
-	world_spawn(&w, &attr);
-	c = world_client(&w);
-	begin = world_now();
-	r = world_run(&w, c, CALL("spin"));
-	good = code(&r, WARP_ACTIVE_FUEL, "the time is used up") && world_now() - begin < 2;
-	warp_active_disconnect(c);
-	world_close(&w);
-	return good;
+	return limit_of_the_server(&attr, "the time is used up", 0);
 }
 
 static bool heap_most(void)
