@@ -12,7 +12,7 @@
 #include "endpoint.h"
 
 int active_end_open(struct active_end *e, const struct sockaddr_storage *addr, unsigned int spin_us,
-		    const char *region, const void *elf, size_t len)
+		    const char *region)
 {
 	const struct warp_active_client_attr attr = { .spin_us = spin_us };
 	int ret = warp_active_connect((const struct sockaddr *)addr, endpoint_addr_len(addr), &attr,
@@ -20,7 +20,10 @@ int active_end_open(struct active_end *e, const struct sockaddr_storage *addr, u
 
 	if (!ret)
 		ret = warp_active_region_find(e->client, region, &e->region);
-	return ret ? ret : warp_active_object_create(elf, len, &e->object);
+	return ret ? ret
+		   : warp_active_object_create(active_object,
+					       (size_t)(active_object_end - active_object),
+					       &e->object);
 }
 
 void active_end_close(struct active_end *e)
@@ -78,7 +81,7 @@ static double now_us(void)
 
 int active_end_time(int (*what)(void *arg), void *arg, unsigned long times, double *median)
 {
-	double *took = calloc(times, sizeof(*took));
+	double *took = calloc(times + 1, sizeof(*took));
 	int ret = took ? what(arg) : -ENOMEM;
 
 	for (unsigned long i = 0; i < times && !ret; i++) {
@@ -87,7 +90,7 @@ int active_end_time(int (*what)(void *arg), void *arg, unsigned long times, doub
 		ret = what(arg);
 		took[i] = now_us() - begin;
 	}
-	if (!ret) {
+	if (!ret && times) {
 		qsort(took, times, sizeof(*took), by_size);
 		*median = took[times / 2];
 	}

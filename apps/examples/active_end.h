@@ -14,9 +14,12 @@ struct active_end {
 	struct warp_active_region_info region;
 };
 
-/* @elf: the object that the build made. What was opened is closed also after a failure */
+/* The object that the build made of the program's source (object.S) */
+extern const unsigned char active_object[], active_object_end[];
+
+/* What was opened is closed also after a failure */
 int active_end_open(struct active_end *e, const struct sockaddr_storage *addr, unsigned int spin_us,
-		    const char *region, const void *elf, size_t len);
+		    const char *region);
 void active_end_close(struct active_end *e);
 /* One operation of RDMA; result->value is what an atomic one found */
 int active_end_access(struct active_end *e, const struct warp_active_access *access,
@@ -25,7 +28,7 @@ int active_end_access(struct active_end *e, const struct warp_active_access *acc
 int active_end_run(struct active_end *e, const char *function, unsigned int rights,
 		   const void *args, size_t args_len, void *output, size_t room,
 		   struct warp_active_result *result);
-/* Does it once, and then so often: the median, in microseconds */
+/* Does it once, and then so often more: the median, in microseconds, if it is more than 0 times */
 int active_end_time(int (*what)(void *arg), void *arg, unsigned long times, double *median);
 
 #endif

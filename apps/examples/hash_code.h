@@ -3,15 +3,15 @@
 #define APPS_EXAMPLES_HASH_CODE_H
 
 /*
- * A hash table in a region, for its client and for the program that the client sends: one source.
- * Who includes it says how memory is reached: hash_load(), hash_store(), hash_swap() and
- * hash_take(), each with the place that all pass on. The client does it by RDMA, one round trip for
- * each; the program by pointers.
+ * A hash table in a region, for its client and for the program that the client sends: one source
+ * (place.h).
  *
  * The region begins with the offset of its free memory, which only grows, and at HASH_BINS_AT the
  * bins: addresses of the first entry of each, or 0. Entries are put in front of their bin by a
  * compare-and-swap, when they are complete, and never go; so readers need no lock.
  */
+
+#include "place.h"
 
 enum { HASH_BINS = 1024, HASH_BINS_AT = 64, HASH_ENTRIES_AT = HASH_BINS_AT + HASH_BINS * 8 };
 
@@ -27,19 +27,6 @@ struct hash_args {
 	unsigned long table; /* the region's address */
 	unsigned long size;
 };
-
-struct hash_place;
-
-static inline int hash_load(struct hash_place *place, unsigned long addr, void *to,
-			    unsigned long len);
-static inline int hash_store(struct hash_place *place, unsigned long addr, const void *from,
-			     unsigned long len);
-/* What was there is left in *old */
-static inline int hash_swap(struct hash_place *place, unsigned long addr, unsigned long *old,
-			    unsigned long value);
-/* Adds to a number; what was there before into *old */
-static inline int hash_take(struct hash_place *place, unsigned long addr, unsigned long add,
-			    unsigned long *old);
 
 static inline unsigned long hash_bin(const struct hash_args *args)
 {
@@ -61,66 +48,71 @@ static inline int hash_same(const char *a, const char *b)
 	return 1;
 }
 
-/* The entry with this key, its address into *at; or 0 there, and the bin's first one in *first */
-static inline int hash_find(struct hash_place *place, const struct hash_args *args,
-			    struct hash_entry *found, unsigned long *at, unsigned long *first)
+/*
+ * The entry with this key, its address into *at; or 0 there, and the bin's first one in *first. A
+ * bin with more entries than there can be has been damaged.
+ */
+static inline int hash_find(struct place *place, const struct hash_args *args, unsigned long *at,
+			    unsigned long *value, unsigned long *first)
 {
-	int ret = hash_load(place, hash_bin(args), first, sizeof(*first));
+	unsigned long most = args->size / sizeof(struct hash_entry);
+	int ret = place_load(place, hash_bin(args), first);
 
-	for (*at = *first; !ret && *at; *at = found->next) {
-		ret = hash_load(place, *at, found, sizeof(*found));
-		if (!ret && hash_same(found->key, args->entry.key))
+	for (*at = *first; !ret && *at; most--) {
+		struct hash_entry buffer;
+		const struct hash_entry *e = place_see(place, *at, &buffer, sizeof(buffer));
+
+		if (!e)
+			return place_error(place);
+		*value = e->value;
+		if (hash_same(e->key, args->entry.key))
 			return 0;
+		if (!most)
+			return PLACE_DAMAGED;
+		*at = e->next;
 	}
 	return ret;
 }
 
 /* 1: it is there, its value in *value; 0: it is not; or an error */
-static inline int hash_get(struct hash_place *place, const struct hash_args *args,
-			   unsigned long *value)
+static inline int hash_get(struct place *place, const struct hash_args *args, unsigned long *value)
 {
-	struct hash_entry found;
 	unsigned long at, first;
-	int ret = hash_find(place, args, &found, &at, &first);
+	int ret = hash_find(place, args, &at, value, &first);
 
-	if (ret || !at)
-		return ret;
-	*value = found.value;
-	return 1;
+	return ret ? ret : !!at;
 }
 
 /* A new entry in front of its bin; those that others put there meanwhile come behind it */
-static inline int hash_add(struct hash_place *place, const struct hash_args *args,
-			   unsigned long first)
+static inline int hash_add(struct place *place, const struct hash_args *args, unsigned long first)
 {
 	struct hash_entry entry = args->entry;
-	unsigned long offset, seen = first;
-	int ret = hash_take(place, args->table, sizeof(entry), &offset);
+	unsigned long offset = 0, seen = first;
+	int ret = place_add(place, args->table, sizeof(entry), &offset);
 
-	if (!ret && offset + sizeof(entry) > args->size)
-		return -28; /* ENOSPC */
+	if (!ret && (offset > args->size || args->size - offset < sizeof(entry)))
+		return PLACE_FULL;
 	do {
 		entry.next = first = seen;
 		if (!ret)
-			ret = hash_store(place, args->table + offset, &entry, sizeof(entry));
+			ret = place_store(place, args->table + offset, &entry, sizeof(entry));
 		if (!ret)
-			ret = hash_swap(place, hash_bin(args), &seen, args->table + offset);
+			ret = place_swap(place, hash_bin(args), &seen, args->table + offset);
 	} while (!ret && seen != first);
 	return ret;
 }
 
 /* 0, or an error. Two that put a new key at the same time may both add it: the later one counts */
-static inline int hash_put(struct hash_place *place, const struct hash_args *args)
+static inline int hash_put(struct place *place, const struct hash_args *args)
 {
-	struct hash_entry found;
-	unsigned long at, first;
-	int ret = hash_find(place, args, &found, &at, &first);
+	unsigned long at, value, first;
+	int ret = hash_find(place, args, &at, &value, &first);
 
 	if (ret)
 		return ret;
 	if (!at)
 		return hash_add(place, args, first);
-	return hash_store(place, at + 8, &args->entry.value, sizeof(args->entry.value));
+	return place_store(place, at + 8, &args->entry.value, sizeof(args->entry.value));
 }
 
 #endif
