@@ -67,6 +67,7 @@ static inline long store_give(struct place *place, const void *from, unsigned lo
 
 static int one_sided(struct side *s)
 {
+	s->length = 0;
 	return s->code(&s->place, s->args, s->buffer);
 }
 
