@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What Active RDMA is measured against: a server in C for just this question, which polls, and its
+ * What Active RDMA is measured against: a server in C for just these questions, which polls, and its
  * client, over the same native API.
  */
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <warp/rdma.h>
 
+#include "apps/examples/btree_fill.h"
 #include "speed.h"
 
 enum { RECEIVES = 16 };
@@ -21,7 +22,7 @@ struct rpc {
 	struct warp_qp *qp;
 	struct warp_conn *conn;
 	struct warp_mr *mr;
-	struct walk in[RECEIVES];
+	struct question in[RECEIVES];
 };
 
 static void receive(struct rpc *r, uint64_t i)
@@ -79,28 +80,39 @@ static struct rpc *end_open(void)
 	return r;
 }
 
+static unsigned long tree_make(unsigned long keys)
+{
+	void *memory = calloc(1, btree_fill_size(keys));
+
+	if (!memory)
+		fail("no memory", 0);
+	btree_fill(memory, keys);
+	return (unsigned long)memory;
+}
+
 void rpc_serve(int tell)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET,
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	static struct node nodes[NODES];
+	struct told told = { .first = (unsigned long)nodes };
 	struct rpc *r = end_open();
 	struct warp_listener *l;
-	struct sockaddr_storage addr;
-	unsigned long first = (unsigned long)nodes;
 
 	list_fill(nodes);
+	for (int i = 0; i < TREES; i++)
+		told.tree[i] = tree_make(tree_keys[i]);
 	if (warp_listen(r->dev, (struct sockaddr *)&any, sizeof(any), 1, &l) ||
-	    warp_listener_addr(l, &addr))
+	    warp_listener_addr(l, &told.addr))
 		fail("no listener", 0);
-	if (write(tell, &addr, sizeof(addr)) != sizeof(addr) ||
-	    write(tell, &first, sizeof(first)) != sizeof(first))
+	if (write(tell, &told, sizeof(told)) != sizeof(told))
 		fail("nobody to tell", 0);
 	if (warp_listener_get(l, -1, &r->conn) || warp_conn_accept(r->conn, r->qp, NULL))
 		fail("no client", 0);
 	for (;;) {
 		uint64_t i = hear(r);
-		unsigned long value = list_walk(&r->in[i]);
+		const struct question *q = &r->in[i];
+		unsigned long value = q->tree ? tree_find(q->tree, q->key) : list_walk(q);
 
 		receive(r, i);
 		say(r, &value, sizeof(value));
@@ -118,12 +130,12 @@ struct rpc *rpc_connect(const struct sockaddr_storage *addr)
 	return r;
 }
 
-unsigned long rpc_call(struct rpc *r, const struct walk *walk)
+unsigned long rpc_call(struct rpc *r, const struct question *q)
 {
 	unsigned long value;
 	uint64_t i;
 
-	say(r, walk, sizeof(*walk));
+	say(r, q, sizeof(*q));
 	i = hear(r);
 	memcpy(&value, &r->in[i], sizeof(value));
 	receive(r, i);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Active RDMA against one-sided Reads and against a server in C, along a list, all ends polling.
+"""Active RDMA against one-sided Reads and a server in C: a list, B-trees. All ends poll.
 
     run.py [--rounds N] [--samples N] [BUILD]
 """
@@ -18,11 +18,11 @@ def main():
     parser.add_argument("--samples", type=int, default=1000, help="of each way, each round")
     parser.add_argument("build", nargs="?", type=Path, default=HERE.parent.parent / "build")
     given = parser.parse_args()
-    program = given.build / "apps/examples/list.object"
-    if not program.exists():
-        sys.exit(f"{program} is not there: it is made where clang is. Install clang, then: "
+    programs = [given.build / f"apps/examples/{name}.object" for name in ("list", "btree")]
+    if not programs[0].exists():
+        sys.exit(f"{programs[0]} is not there: it is made where clang is. Install clang, then: "
                  f"meson setup --reconfigure {given.build}")
-    done = subprocess.run([str(given.build / "bench/active/active_speed"), str(program),
+    done = subprocess.run([str(given.build / "bench/active/active_speed"), *map(str, programs),
                            str(given.rounds), str(given.samples)], timeout=900)
     sys.exit(done.returncode)
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Round trips along a list: an RDMA Read for each hop, one program by Active RDMA, one call of a
- * server in C. All ends poll. Server and client have a processor each, and of the two servers one
- * is stopped while the other is measured.
+ * Round trips along a list and in B-trees: an RDMA Read for each node, one program by Active RDMA,
+ * one call of a server in C. All ends poll. Server and client have a processor each, and of the two
+ * servers one is stopped while the other is measured.
  *
- *   active_speed OBJECT [ROUNDS [SAMPLES]]
+ *   active_speed LIST-OBJECT BTREE-OBJECT [ROUNDS [SAMPLES]]
  *
- * The object is that of warp-list. Each round measures everything; what is printed is the median of
+ * The objects are those of warp-list and warp-btree. Each round measures everything; what is printed is the median of
  * the rounds' medians, in microseconds, and the ratios of those.
  */
 #include "speed.h"
@@ -23,16 +23,17 @@
 #include <unistd.h>
 #include <warp/active.h>
 
+#include "apps/examples/btree_fill.h"
+
 enum { ONE_SIDED, ACTIVE, RPC, WAYS, ROUNDS_MAX = 100, SAMPLES_MAX = 100000 };
 
-static const unsigned long hops[] = { 1, 8, 64, 1000 };
-enum { ROWS = sizeof(hops) / sizeof(hops[0]) };
+const unsigned long tree_keys[TREES] = { 10000, 1000000 };
 
 static struct warp_active_client *client;
 static struct warp_active_object *object;
 static struct warp_active_region_info list;
 static struct rpc *rpc;
-static unsigned long rpc_first;
+static struct told active_told, rpc_told;
 static double took[SAMPLES_MAX];
 
 void fail(const char *what, int err)
@@ -55,11 +56,11 @@ void list_fill(struct node *nodes)
 	}
 }
 
-unsigned long list_walk(const struct walk *walk)
+unsigned long list_walk(const struct question *q)
 {
-	const struct node *node = (const struct node *)walk->first;
+	const struct node *node = (const struct node *)q->first;
 
-	for (unsigned long i = 0; i < walk->hops; i++)
+	for (unsigned long i = 0; i < q->hops; i++)
 		node = (const struct node *)node->next;
 	return node->value;
 }
@@ -76,33 +77,42 @@ static void pin(int cpu)
 
 /* --- servers ------------------------------------------------------------------------------ */
 
+static void *region_export(struct warp_active_server *server, const char *name, size_t size)
+{
+	const struct warp_active_region_attr attr = { .name = name, .size = size, .rights = 15 };
+	struct warp_active_region *region;
+
+	if (warp_active_export(server, &attr, &region))
+		fail("no region", 0);
+	return warp_active_region_memory(region);
+}
+
 static void active_serve(int tell)
 {
+	static const char *const names[TREES] = { "tree0", "tree1" };
 	const struct warp_active_server_attr attr = { .spin_us = SPIN_US };
-	const struct warp_active_region_attr region = { .name = "list",
-							.size = NODES * sizeof(struct node),
-							.rights = 15 };
 	struct sockaddr_in any = { .sin_family = AF_INET,
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct warp_active_server *server;
-	struct warp_active_region *r;
-	struct sockaddr_storage addr;
-	unsigned long first;
+	struct told told = { .first = 0 };
+	struct node *nodes;
 
-	if (warp_active_server_create(&attr, &server) || warp_active_export(server, &region, &r))
+	if (warp_active_server_create(&attr, &server))
 		fail("no server", 0);
-	list_fill(warp_active_region_memory(r));
-	first = (unsigned long)warp_active_region_memory(r);
+	nodes = region_export(server, "list", NODES * sizeof(*nodes));
+	list_fill(nodes);
+	for (int i = 0; i < TREES; i++)
+		btree_fill(region_export(server, names[i], btree_fill_size(tree_keys[i])),
+			   tree_keys[i]);
 	if (warp_active_server_listen(server, (struct sockaddr *)&any, sizeof(any)) ||
-	    warp_active_server_addr(server, &addr) ||
-	    write(tell, &addr, sizeof(addr)) != sizeof(addr) ||
-	    write(tell, &first, sizeof(first)) != sizeof(first))
+	    warp_active_server_addr(server, &told.addr) ||
+	    write(tell, &told, sizeof(told)) != sizeof(told))
 		fail("no listener", 0);
 	for (;;)
 		pause();
 }
 
-static pid_t server_start(void (*serve)(int), struct sockaddr_storage *addr, unsigned long *first)
+static pid_t server_start(void (*serve)(int), struct told *told)
 {
 	int tell[2];
 	pid_t pid;
@@ -115,8 +125,7 @@ static pid_t server_start(void (*serve)(int), struct sockaddr_storage *addr, uns
 		pin(1);
 		serve(tell[1]);
 	}
-	if (read(tell[0], addr, sizeof(*addr)) != sizeof(*addr) ||
-	    read(tell[0], first, sizeof(*first)) != sizeof(*first))
+	if (read(tell[0], told, sizeof(*told)) != sizeof(*told))
 		fail("the server does not start", 0);
 	close(tell[0]);
 	close(tell[1]);
@@ -149,11 +158,11 @@ static unsigned long walk_one_sided(unsigned long count)
 
 static unsigned long walk_active(unsigned long count)
 {
-	const struct walk args = { list.addr, count, 0 };
+	const unsigned long args[] = { list.addr, count, 0 };
 	const struct warp_active_grant grant = { list.number, WARP_ACTIVE_READ };
 	const struct warp_active_run run = { .object = object,
 					     .function = "walk",
-					     .args = &args,
+					     .args = args,
 					     .args_len = sizeof(args),
 					     .grants = &grant,
 					     .grant_count = 1 };
@@ -166,7 +175,37 @@ static unsigned long walk_active(unsigned long count)
 
 static unsigned long walk_rpc(unsigned long count)
 {
-	return rpc_call(rpc, &(const struct walk){ rpc_first, count, 0 });
+	return rpc_call(rpc, &(const struct question){ rpc_told.first, count, 0, 0 });
+}
+
+/* A key of the tree, another one each time and the same ones for each way */
+static unsigned long key_next(unsigned long tree)
+{
+	static unsigned int seed = 1;
+
+	return (unsigned long)rand_r(&seed) % tree_keys[tree] + 1;
+}
+
+static unsigned long find_one_sided(unsigned long tree)
+{
+	unsigned long key = key_next(tree);
+
+	return tree_read((unsigned int)tree, key) == key ? tree : ~0ul;
+}
+
+static unsigned long find_active(unsigned long tree)
+{
+	unsigned long key = key_next(tree);
+
+	return tree_run((unsigned int)tree, key) == key ? tree : ~0ul;
+}
+
+static unsigned long find_rpc(unsigned long tree)
+{
+	unsigned long key = key_next(tree);
+	const struct question q = { 0, 0, rpc_told.tree[tree], key };
+
+	return rpc_call(rpc, &q) == key ? tree : ~0ul;
 }
 
 static unsigned long read_64(unsigned long count)
@@ -213,58 +252,88 @@ static double median(double *values, int n)
 	return values[n / 2];
 }
 
-int main(int argc, char **argv)
-{
-	static double found[ROWS][WAYS][ROUNDS_MAX], reads[ROUNDS_MAX];
-	const struct warp_active_client_attr attr = { .spin_us = SPIN_US };
-	int rounds = argc > 2 ? atoi(argv[2]) : 7, samples = argc > 3 ? atoi(argv[3]) : 1000;
-	struct sockaddr_storage addr[2];
-	unsigned long first;
-	pid_t pid[2];
-	double read;
+/* What is measured: each way gets the number and gives it back; hops of a list, or a tree */
+static const struct row {
+	const char *name;
+	unsigned long number;
+	unsigned long (*way[WAYS])(unsigned long);
+} rows[] = {
+	{ "list, 1 hop", 1, { walk_one_sided, walk_active, walk_rpc } },
+	{ "list, 8 hops", 8, { walk_one_sided, walk_active, walk_rpc } },
+	{ "list, 64 hops", 64, { walk_one_sided, walk_active, walk_rpc } },
+	{ "list, 1000 hops", 1000, { walk_one_sided, walk_active, walk_rpc } },
+	{ "B-tree, 10^4 keys", 0, { find_one_sided, find_active, find_rpc } },
+	{ "B-tree, 10^6 keys", 1, { find_one_sided, find_active, find_rpc } },
+};
+enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-	if (argc < 2 || rounds < 1 || rounds > ROUNDS_MAX || samples < 1 || samples > SAMPLES_MAX)
-		fail("usage: active_speed OBJECT [ROUNDS [SAMPLES]]", 0);
-	if (warp_active_object_open(argv[1], &object))
-		fail("there is no such object", 0);
-	pid[0] = server_start(active_serve, &addr[0], &first);
-	pid[1] = server_start(rpc_serve, &addr[1], &rpc_first);
-	pin(0);
-	if (warp_active_connect((struct sockaddr *)&addr[0], sizeof(struct sockaddr_in), &attr,
-				&client) ||
-	    warp_active_region_find(client, "list", &list))
-		fail("no connection", 0);
-	rpc = rpc_connect(&addr[1]);
-	walk_active(1);
-	walk_rpc(1);
-	for (int round = 0; round < rounds; round++) {
-		kill(pid[1], SIGSTOP);
-		kill(pid[0], SIGCONT);
-		reads[round] = measure(read_64, 0, samples);
-		for (int i = 0; i < ROWS; i++) {
-			found[i][ONE_SIDED][round] =
-				measure(walk_one_sided, hops[i], samples / (int)hops[i] + 3);
-			found[i][ACTIVE][round] = measure(walk_active, hops[i], samples);
-		}
-		kill(pid[0], SIGSTOP);
-		kill(pid[1], SIGCONT);
-		for (int i = 0; i < ROWS; i++)
-			found[i][RPC][round] = measure(walk_rpc, hops[i], samples);
+static double found[ROWS][WAYS][ROUNDS_MAX], reads[ROUNDS_MAX];
+
+static void row_measure(const struct row *row, int way, int round, int samples)
+{
+	int n = way == ONE_SIDED && row->number ? samples / (int)row->number + 3 : samples;
+
+	found[row - rows][way][round] = measure(row->way[way], row->number, n);
+}
+
+static void round_measure(int round, int samples, const pid_t pid[2])
+{
+	kill(pid[1], SIGSTOP);
+	kill(pid[0], SIGCONT);
+	reads[round] = measure(read_64, 0, samples);
+	for (int i = 0; i < ROWS; i++) {
+		row_measure(&rows[i], ONE_SIDED, round, samples);
+		row_measure(&rows[i], ACTIVE, round, samples);
 	}
-	for (int i = 0; i < 2; i++)
-		kill(pid[i], SIGKILL);
-	read = median(reads, rounds);
+	kill(pid[0], SIGSTOP);
+	kill(pid[1], SIGCONT);
+	for (int i = 0; i < ROWS; i++)
+		row_measure(&rows[i], RPC, round, samples);
+}
+
+static void table_print(int rounds)
+{
+	double read = median(reads, rounds);
+
 	printf("one Read of 64 bytes: %.2f us\n\n", read);
-	printf("%5s  %10s  %8s  %8s  %13s  %10s  %14s\n", "hops", "one-sided", "active", "rpc",
+	printf("%-18s  %9s  %8s  %8s  %13s  %12s  %18s\n", "", "one-sided", "active", "rpc",
 	       "active / Read", "active / rpc", "one-sided / active");
 	for (int i = 0; i < ROWS; i++) {
 		double t[WAYS];
 
 		for (int way = 0; way < WAYS; way++)
 			t[way] = median(found[i][way], rounds);
-		printf("%5lu  %10.2f  %8.2f  %8.2f  %13.2f  %12.2f  %18.1f\n", hops[i],
+		printf("%-18s  %9.2f  %8.2f  %8.2f  %13.2f  %12.2f  %18.1f\n", rows[i].name,
 		       t[ONE_SIDED], t[ACTIVE], t[RPC], t[ACTIVE] / read, t[ACTIVE] / t[RPC],
 		       t[ONE_SIDED] / t[ACTIVE]);
 	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct warp_active_client_attr attr = { .spin_us = SPIN_US };
+	int rounds = argc > 3 ? atoi(argv[3]) : 7, samples = argc > 4 ? atoi(argv[4]) : 1000;
+	pid_t pid[2];
+
+	if (argc < 3 || rounds < 1 || rounds > ROUNDS_MAX || samples < 1 || samples > SAMPLES_MAX)
+		fail("usage: active_speed LIST-OBJECT BTREE-OBJECT [ROUNDS [SAMPLES]]", 0);
+	if (warp_active_object_open(argv[1], &object))
+		fail("there is no such object", 0);
+	pid[0] = server_start(active_serve, &active_told);
+	pid[1] = server_start(rpc_serve, &rpc_told);
+	pin(0);
+	if (warp_active_connect((struct sockaddr *)&active_told.addr, sizeof(struct sockaddr_in),
+				&attr, &client) ||
+	    warp_active_region_find(client, "list", &list))
+		fail("no connection", 0);
+	tree_open(client, argv[2]);
+	rpc = rpc_connect(&rpc_told.addr);
+	walk_active(1);
+	walk_rpc(1);
+	for (int round = 0; round < rounds; round++)
+		round_measure(round, samples, pid);
+	for (int i = 0; i < 2; i++)
+		kill(pid[i], SIGKILL);
+	table_print(rounds);
 	return 0;
 }
