@@ -171,6 +171,10 @@ void active_region_destroy(struct warp_active_region *region);
 /* The engine's region for a run with these rights */
 struct ebpf_region active_region_ebpf(const struct active_view *view, unsigned int rights);
 
+/* Where programs see their arguments: below the engine's own addresses, and where no process has
+ * memory */
+#define ACTIVE_ARGS_ADDR 0x7fff000000000000u
+
 /* active/helper.c */
 extern const struct ebpf_helpers active_helpers;
 

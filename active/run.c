@@ -17,9 +17,6 @@
 #include "base/bits.h"
 #include "base/clock.h"
 
-/* Below the engine's own addresses, and where no process has memory */
-#define ARGS_ADDR 0x7fff000000000000u
-
 /* An instruction takes so much longer where there is no JIT */
 enum { INTERPRETER = 16 };
 
@@ -84,7 +81,7 @@ static size_t regions_fill(const struct active_task *task, struct ebpf_region *r
 		while (room < task->m.args.len)
 			room *= 2;
 		regions[n++] = (struct ebpf_region){ .host = (void *)(uintptr_t)task->m.args.at,
-						     .addr = ARGS_ADDR,
+						     .addr = ACTIVE_ARGS_ADDR,
 						     .size = task->m.args.len,
 						     .room = room,
 						     .rights = EBPF_MAY_READ | EBPF_MAY_WRITE };
@@ -140,7 +137,7 @@ static int program_start(struct active_task *task, uint32_t entry, struct active
 	struct active_session *s = task->session;
 	struct ebpf_region regions[ACTIVE_WIRE_REGIONS_MAX + 1];
 	struct ebpf_params params = { .entry = entry,
-				      .arg = { ARGS_ADDR, task->m.args.len },
+				      .arg = { ACTIVE_ARGS_ADDR, task->m.args.len },
 				      .regions = regions,
 				      .output = active_answer_output(s, (unsigned int)task->answer),
 				      .output_room = task->m.output_room,

@@ -31,8 +31,6 @@ enum {
 	ARGS_MAX = ACTIVE_UDP_MAX / 4,
 };
 
-#define ARGS_ADDR 0x7fff000000000000u
-
 struct code {
 	uint8_t md5[BASE_MD5_SIZE], sha[BASE_SHA256_SIZE];
 	bool used;
@@ -223,12 +221,12 @@ static int program_start(struct active_udp *u, struct program *p)
 
 	if (ebpf_object_entry(obj, "execute", &params.entry))
 		ebpf_object_entry(obj, NULL, &params.entry);
-	params.arg[0] = ARGS_ADDR;
+	params.arg[0] = ACTIVE_ARGS_ADDR;
 	params.arg[1] = p->args_len;
 	if (params.arg[1])
 		regions[params.count++] =
 			(struct ebpf_region){ .host = p->args,
-					      .addr = ARGS_ADDR,
+					      .addr = ACTIVE_ARGS_ADDR,
 					      .size = params.arg[1],
 					      .rights = EBPF_MAY_READ | EBPF_MAY_WRITE };
 	return ebpf_run_start(p->run, obj, &params);

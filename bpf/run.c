@@ -178,6 +178,16 @@ enum ebpf_status ebpf_run_continue(struct ebpf_run *run, uint64_t fuel, struct e
 	return run->result.status;
 }
 
+const uint64_t *ebpf_run_registers(const struct ebpf_run *run)
+{
+	return run->reg;
+}
+
+uint64_t ebpf_run_owed(const struct ebpf_run *run)
+{
+	return run->owed;
+}
+
 void *ebpf_run_cookie(const struct ebpf_run *run)
 {
 	return run->cookie;

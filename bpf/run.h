@@ -82,6 +82,11 @@ int ebpf_run_start(struct ebpf_run *run, const struct ebpf_object *obj,
  */
 enum ebpf_status ebpf_run_continue(struct ebpf_run *run, uint64_t fuel, struct ebpf_result *result);
 
+/* For those who follow a run: r0 to r10, as they are behind the last instruction */
+const uint64_t *ebpf_run_registers(const struct ebpf_run *run);
+/* Fuel for helpers that the next turn pays before it executes anything */
+uint64_t ebpf_run_owed(const struct ebpf_run *run);
+
 /* --- for helpers -------------------------------------------------------------------------- */
 
 void *ebpf_run_cookie(const struct ebpf_run *run);

@@ -48,23 +48,23 @@ int command_wrong(const char *name, const char *fmt, ...)
 {
 	va_list args;
 
-	fprintf(stderr, "warpsock: %s: ", name);
+	fprintf(stderr, "%s: %s: ", command_program.name, name);
 	va_start(args, fmt);
 	vfprintf(stderr, fmt, args);
 	va_end(args);
-	fprintf(stderr, "\nSee: warpsock help %s\n", name);
-	return COMMAND_FAILED;
+	fprintf(stderr, "\nSee: %s help %s\n", command_program.name, name);
+	return command_program.failed;
 }
 
 int command_unknown(const char *name)
 {
 	const char *meant = config_nearest(name, strlen(name), command_name);
 
-	fprintf(stderr, "warpsock: there is no command \"%s\"", name);
+	fprintf(stderr, "%s: there is no command \"%s\"", command_program.name, name);
 	if (meant)
 		fprintf(stderr, "; did you mean %s?", meant);
-	fputs("\nSee: warpsock help\n", stderr);
-	return COMMAND_FAILED;
+	fprintf(stderr, "\nSee: %s help\n", command_program.name);
+	return command_program.failed;
 }
 
 static int option_wrong(const struct command *c, const char *word)
@@ -106,8 +106,7 @@ static void options_make(const struct command *c, struct option *out)
 /* Of those that have a short form */
 static void letters_make(const struct command *c, char *out)
 {
-	/* What stands behind the command of `run` is the command's */
-	out = stpcpy(out, strcmp(c->name, "run") ? ":h" : "+:h");
+	out = stpcpy(out, c->leaves_rest ? "+:h" : ":h");
 	for (const struct command_option *o = c->options; o->name; o++) {
 		if (o->letter >= 'A' && o->letter <= 'Z')
 			continue;
@@ -188,7 +187,7 @@ static void usage_put(const struct command *c)
 	do {
 		size_t n = strcspn(line, "\n");
 
-		printf("%swarpsock %s%s%s%.*s\n", begin, c->name,
+		printf("%s%s %s%s%s%.*s\n", begin, command_program.name, c->name,
 		       c->options[0].name ? " [OPTION..]" : "", n ? " " : "", (int)n, line);
 		begin = "       ";
 		line += n + (line[n] == '\n');
@@ -199,14 +198,12 @@ static void commands_put(void)
 {
 	const struct command *c;
 
-	puts("usage: warpsock COMMAND [OPTION..] [ARGUMENT..]\n"
-	     "       warpsock --version\n"
-	     "\n"
-	     "Runs programs with their TCP sockets over iWARP (RDMA over TCP), unchanged.\n");
+	printf("usage: %s COMMAND [OPTION..] [ARGUMENT..]\n"
+	       "       %s --version\n\n%s\n\n",
+	       command_program.name, command_program.name, command_program.about);
 	for (unsigned int i = 0; (c = command_at(i)); i++)
 		printf("  %-11s %s\n", c->name, c->summary);
-	puts("\nwarpsock help COMMAND tells more. To begin with, on two hosts:\n"
-	     "  warpsock run --all --verbose -- COMMAND [ARG..]");
+	printf("\n%s help COMMAND tells more. %s\n", command_program.name, command_program.begin);
 }
 
 void command_help(const struct command *c)

@@ -10,6 +10,13 @@
 #include "apps/warpsock/command.h"
 #include "apps/warpsock/launcher.h"
 
+const struct command_program command_program = {
+	.name = "warpsock",
+	.about = "Runs programs with their TCP sockets over iWARP (RDMA over TCP), unchanged.",
+	.begin = "To begin with, on two hosts:\n  warpsock run --all --verbose -- COMMAND [ARG..]",
+	.failed = COMMAND_FAILED,
+};
+
 #define RULES_OPTIONS                                                                            \
 	{ "use", 'u', "RULE", NULL,                                                              \
 	  "A rule: ddp|auto|tcp client|server|* PROGRAM ADDRESS[/LENGTH]:PORT[-PORT]. May be "   \
@@ -34,6 +41,7 @@ static const struct command commands[] = {
 	{
 		.name = "run",
 		.args = "[--] COMMAND [ARG..]",
+		.leaves_rest = true,
 		.words = "@program",
 		.summary = "Run a command with its TCP sockets over iWARP, as rules say.",
 		.text = "Rules come from the command line, then from WARPSOCK_USE, then from "

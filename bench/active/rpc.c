@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What Active RDMA is measured against: a server in C for just these questions, which polls, and its
- * client, over the same native API.
+ * What Active RDMA is measured against: a server in C for just these questions, which polls, and
+ * its client, over the same native API.
  */
 #include <errno.h>
 #include <netinet/in.h>

@@ -6,8 +6,8 @@
  *
  *   active_speed LIST-OBJECT BTREE-OBJECT [ROUNDS [SAMPLES]]
  *
- * The objects are those of warp-list and warp-btree. Each round measures everything; what is printed is the median of
- * the rounds' medians, in microseconds, and the ratios of those.
+ * The objects are those of warp-list and warp-btree. Each round measures everything; what is
+ * printed is the median of the rounds' medians, in microseconds, and the ratios of those.
  */
 #include "speed.h"
 
