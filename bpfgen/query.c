@@ -18,11 +18,14 @@ static_assert(sizeof(struct bpfgen_range) == 24 && sizeof(struct bpfgen_aggregat
 											  "g");
 static_assert(-LARGEST <= EBPF_FRAME_SIZE, "beside what expressions use");
 
-/* r6, r7, r8 = the range; to @bad if r2 is no length of one or from lies behind its end */
-static void range_read(struct bpfgen_code *c, unsigned int bad)
+/*
+ * r6, r7, r8 = the range; to @bad if r2 is not its length and @more, or from lies behind its end.
+ * r1 stays the range's address.
+ */
+static void range_read(struct bpfgen_code *c, size_t more, unsigned int bad)
 {
 	bpfgen_function(c, bpfgen_label(c), "main");
-	bpfgen_if_imm(c, EBPF_JNE, 2, sizeof(struct bpfgen_range), bad);
+	bpfgen_if_imm(c, EBPF_JNE, 2, (int32_t)(sizeof(struct bpfgen_range) + more), bad);
 	bpfgen_load(c, EBPF_DW, R_ADDR, 1, offsetof(struct bpfgen_range, addr));
 	bpfgen_load(c, EBPF_DW, R_END, 1, offsetof(struct bpfgen_range, length));
 	bpfgen_load(c, EBPF_DW, R_FROM, 1, offsetof(struct bpfgen_range, from));
@@ -109,7 +112,7 @@ static void lines_write(struct bpfgen_code *c, enum bpfgen_lines what, unsigned 
 	unsigned int loop = bpfgen_label(c), done = bpfgen_label(c);
 	unsigned int full = bpfgen_label(c), bad = bpfgen_label(c);
 
-	range_read(c, bad);
+	range_read(c, 0, bad);
 	bpfgen_alu(c, EBPF_ADD, R_NEXT, R_ADDR);
 	bpfgen_alu(c, EBPF_ADD, R_END, R_ADDR);
 	bpfgen_alu_imm(c, EBPF_MOV, R_COUNT, 0);
@@ -173,11 +176,11 @@ int bpfgen_query_lines(const struct bpfgen_regex *re, enum bpfgen_lines what,
 /* --- records ---------------------------------------------------------------------------------- */
 
 /* r9 = the range's addr, r6 = the first record, r7 = the end; to @bad if a record is cut */
-static void records_read(struct bpfgen_code *c, uint32_t size, unsigned int bad)
+static void records_read(struct bpfgen_code *c, uint32_t size, size_t more, unsigned int bad)
 {
 	const unsigned int whole[] = { R_END, R_FROM };
 
-	range_read(c, bad);
+	range_read(c, more, bad);
 	for (int i = 0; i < 2; i++) {
 		bpfgen_alu(c, EBPF_MOV, 0, whole[i]);
 		bpfgen_alu_imm(c, EBPF_MOD, 0, (int32_t)size);
@@ -213,16 +216,16 @@ static void loop_end(struct bpfgen_code *c, const struct loop *l)
 	bpfgen_here(c, l->done);
 }
 
-/* A program over the records of @of: what comes before its loop */
+/* A program over the records of @of, with @more bytes of arguments: what comes before its loop */
 static int records_begin(struct bpfgen_code **c, struct loop *l, const struct bpfgen_expr *of,
-			 struct bpfgen_error *err)
+			 size_t more, struct bpfgen_error *err)
 {
 	int ret = begin(c, err);
 
 	if (ret)
 		return ret;
 	*l = (struct loop){ .size = bpfgen_expr_record(of), .bad = bpfgen_label(*c) };
-	records_read(*c, l->size, l->bad);
+	records_read(*c, l->size, more, l->bad);
 	return 0;
 }
 
@@ -240,12 +243,21 @@ static int records_end(struct bpfgen_code *c, const struct loop *l, struct bpfge
 	return finish(c, ret, out, err);
 }
 
+/* @where may be NULL */
+static int records_same(const struct bpfgen_expr *value, const struct bpfgen_expr *where,
+			struct bpfgen_error *err)
+{
+	if (!where || bpfgen_expr_record(where) == bpfgen_expr_record(value))
+		return 0;
+	return bpfgen_refuse(err, -EINVAL, BPFGEN_NOWHERE, "records of two sizes");
+}
+
 int bpfgen_query_count(struct bpfgen_expr *where, struct bpfgen_code **out,
 		       struct bpfgen_error *err)
 {
 	struct bpfgen_code *c;
 	struct loop l;
-	int ret = records_begin(&c, &l, where, err);
+	int ret = records_begin(&c, &l, where, 0, err);
 
 	if (ret)
 		return ret;
@@ -263,7 +275,7 @@ int bpfgen_query_select(struct bpfgen_expr *where, struct bpfgen_code **out,
 {
 	struct bpfgen_code *c;
 	struct loop l;
-	int ret = records_begin(&c, &l, where, err);
+	int ret = records_begin(&c, &l, where, 0, err);
 
 	if (ret)
 		return ret;
@@ -351,11 +363,97 @@ int bpfgen_query_aggregate(struct bpfgen_expr *value, struct bpfgen_expr *where,
 	struct loop l;
 	int ret;
 
-	if (where && bpfgen_expr_record(where) != bpfgen_expr_record(value))
-		return bpfgen_refuse(err, -EINVAL, BPFGEN_NOWHERE, "records of two sizes");
-	ret = records_begin(&c, &l, value, err);
+	ret = records_same(value, where, err);
+	if (!ret)
+		ret = records_begin(&c, &l, value, 0, err);
 	if (ret)
 		return ret;
 	aggregate_write(c, &l, value, where);
+	return records_end(c, &l, value, where, out, err);
+}
+
+/* --- the greatest ----------------------------------------------------------------------------- */
+
+/* r8 is how many bytes of the table are in use; the table's address is in the frame */
+enum { R_USED = 8, TABLE = -BPFGEN_EXPR_FRAME - 8, ENTRY = sizeof(struct bpfgen_top) };
+
+static_assert(sizeof(struct bpfgen_top) == 16, "without padding");
+
+/* r2 = the place for one more entry, the last one's if all are in use; to @next if r0 is no more */
+static void top_room(struct bpfgen_code *c, unsigned int count, bool is_signed, unsigned int next)
+{
+	unsigned int room = bpfgen_label(c), end = bpfgen_label(c);
+
+	bpfgen_load(c, EBPF_DW, 1, R_FRAME, TABLE);
+	bpfgen_alu(c, EBPF_MOV, 2, 1);
+	bpfgen_alu(c, EBPF_ADD, 2, R_USED);
+	bpfgen_if_imm(c, EBPF_JNE, R_USED, (int32_t)(count * ENTRY), room);
+	bpfgen_alu_imm(c, EBPF_SUB, 2, ENTRY);
+	bpfgen_load(c, EBPF_DW, 3, 2, 0);
+	bpfgen_if(c, is_signed ? EBPF_JSLE : EBPF_JLE, 0, 3, next);
+	bpfgen_goto(c, end);
+	bpfgen_here(c, room);
+	bpfgen_alu_imm(c, EBPF_ADD, R_USED, ENTRY);
+	bpfgen_here(c, end);
+}
+
+/* Those that are less make way, from r2 on down to the table's beginning in r1 */
+static void top_insert(struct bpfgen_code *c, bool is_signed)
+{
+	unsigned int again = bpfgen_label(c), place = bpfgen_label(c);
+
+	bpfgen_here(c, again);
+	bpfgen_if(c, EBPF_JEQ, 2, 1, place);
+	bpfgen_load(c, EBPF_DW, 3, 2, -ENTRY);
+	bpfgen_if(c, is_signed ? EBPF_JSLE : EBPF_JLE, 0, 3, place);
+	bpfgen_load(c, EBPF_DW, 4, 2, -ENTRY + 8);
+	bpfgen_store(c, EBPF_DW, 2, 0, 3);
+	bpfgen_store(c, EBPF_DW, 2, 8, 4);
+	bpfgen_alu_imm(c, EBPF_SUB, 2, ENTRY);
+	bpfgen_goto(c, again);
+	bpfgen_here(c, place);
+	bpfgen_store(c, EBPF_DW, 2, 0, 0);
+	bpfgen_alu(c, EBPF_MOV, 3, R_HERE);
+	bpfgen_alu(c, EBPF_SUB, 3, R_START);
+	bpfgen_store(c, EBPF_DW, 2, 8, 3);
+}
+
+static void top_write(struct bpfgen_code *c, struct loop *l, struct bpfgen_expr *value,
+		      struct bpfgen_expr *where, unsigned int count)
+{
+	bool is_signed = bpfgen_expr_is_signed(value);
+	unsigned int given = bpfgen_label(c);
+
+	bpfgen_alu_imm(c, EBPF_ADD, 1, sizeof(struct bpfgen_range));
+	bpfgen_store(c, EBPF_DW, R_FRAME, TABLE, 1);
+	bpfgen_alu_imm(c, EBPF_MOV, R_USED, 0);
+	loop_begin(c, l, where);
+	bpfgen_expr_value(value, c, R_HERE);
+	top_room(c, count, is_signed, l->next);
+	top_insert(c, is_signed);
+	loop_end(c, l);
+	bpfgen_load(c, EBPF_DW, 1, R_FRAME, TABLE);
+	bpfgen_alu(c, EBPF_MOV, 2, R_USED);
+	bpfgen_call_helper(c, BPFGEN_OUTPUT);
+	bpfgen_if_imm(c, EBPF_JSLT, 0, 0, given);
+	bpfgen_alu(c, EBPF_MOV, 0, R_USED);
+	bpfgen_alu_imm(c, EBPF_DIV, 0, ENTRY);
+	bpfgen_here(c, given);
+}
+
+int bpfgen_query_top(struct bpfgen_expr *value, struct bpfgen_expr *where, unsigned int count,
+		     struct bpfgen_code **out, struct bpfgen_error *err)
+{
+	struct bpfgen_code *c;
+	struct loop l;
+	int ret = records_same(value, where, err);
+
+	if (!ret && (!count || count > BPFGEN_TOP_MAX))
+		ret = bpfgen_refuse(err, -EINVAL, BPFGEN_NOWHERE, "no number from 1 to 1000");
+	if (!ret)
+		ret = records_begin(&c, &l, value, (size_t)count * ENTRY, err);
+	if (ret)
+		return ret;
+	top_write(c, &l, value, where, count);
 	return records_end(c, &l, value, where, out, err);
 }

@@ -55,4 +55,20 @@ struct bpfgen_aggregate {
 int bpfgen_query_aggregate(struct bpfgen_expr *value, struct bpfgen_expr *where,
 			   struct bpfgen_code **out, struct bpfgen_error *err);
 
+/* What bpfgen_query_top() finds: the value, and the offset of the record that has it */
+struct bpfgen_top {
+	uint64_t value, offset;
+};
+
+enum { BPFGEN_TOP_MAX = 1000 };
+
+/*
+ * The @count records with the greatest @value of those for which @where, which may be NULL, is not
+ * 0: the greatest first, and of equal ones that which comes first. Behind the struct bpfgen_range
+ * "main" needs room for @count of struct bpfgen_top, which r2 includes and which it may write to.
+ * r0 is how many there are; the output is these. -EINVAL: no @count from 1 to BPFGEN_TOP_MAX
+ */
+int bpfgen_query_top(struct bpfgen_expr *value, struct bpfgen_expr *where, unsigned int count,
+		     struct bpfgen_code **out, struct bpfgen_error *err);
+
 #endif

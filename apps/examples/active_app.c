@@ -84,8 +84,8 @@ static void letters_make(const struct active_app *app, char *to)
 static int option_take(const struct active_app *app, int letter)
 {
 	const struct active_option common[] = {
-		{ 'p', "PORT", "", &app->common->port, 0, 65535 },
-		{ 's', "US", "", &app->common->spin_us, 0, 1000000 },
+		{ 'p', "PORT", "", &app->common->port, 0, 65535, NULL },
+		{ 's', "US", "", &app->common->spin_us, 0, 1000000, NULL },
 	};
 	const struct active_option *o = letter == 'p'	? &common[0]
 					: letter == 's' ? &common[1]
@@ -93,13 +93,15 @@ static int option_take(const struct active_app *app, int letter)
 
 	if (letter == 'a')
 		app->common->host = optarg;
+	else if (o && o->string)
+		*o->string = optarg;
 	else if (o && !o->arg)
 		*o->value = 1;
 	else if (o && endpoint_number(optarg, o->min, o->max, o->value))
 		fprintf(stderr, "%s: %s is no value for -%c\n", app->name, optarg, letter);
 	else if (o)
 		return 0;
-	return letter == 'a' || (o && !o->arg) ? 0 : -1;
+	return letter == 'a' || (o && (o->string || !o->arg)) ? 0 : -1;
 }
 
 /* 0, or the status to exit with plus one */
@@ -170,7 +172,8 @@ int active_app_ask(const struct active_app *app, struct active_end *end, const c
 		   int (*way)(void *arg), void *arg, unsigned long repeat, double *median)
 {
 	const struct active_common *common = app->common;
-	int ret = active_end_open(end, &common->addr, (unsigned int)common->spin_us, region);
+	int ret = active_end_open(end, &common->addr, (unsigned int)common->spin_us, region,
+				  app->object, (size_t)(app->object_end - app->object));
 
 	if (!ret)
 		ret = active_end_time(way, arg, repeat, median);

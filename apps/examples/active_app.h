@@ -20,12 +20,13 @@ struct active_common {
 	unsigned long port, spin_us;
 };
 
-/* An option of one program: a number from min to max, or a flag, which sets 1 */
+/* An option of one program: a number from min to max; or a flag, which sets 1; or a text */
 struct active_option {
 	int letter;
 	const char *arg; /* NULL: a flag */
 	const char *text;
 	unsigned long *value, min, max;
+	const char **string; /* of a text; else NULL */
 };
 
 struct active_verb {
@@ -41,7 +42,11 @@ struct active_app {
 	const struct active_verb *verbs; /* the first one is the server's; ends with a NULL name */
 	const struct active_option *options; /* ends with letter 0 */
 	const char *absent;		     /* what status 1 means, or NULL */
+	const unsigned char *object, *object_end;
 };
+
+/* The object that the build made of the program's source (object.S) */
+extern const unsigned char active_object[], active_object_end[];
 
 /* Reads the command line and runs the verb: the status to exit with */
 int active_app_main(const struct active_app *app, int argc, char **argv);

@@ -12,7 +12,7 @@
 #include "endpoint.h"
 
 int active_end_open(struct active_end *e, const struct sockaddr_storage *addr, unsigned int spin_us,
-		    const char *region)
+		    const char *region, const void *elf, size_t len)
 {
 	const struct warp_active_client_attr attr = { .spin_us = spin_us };
 	int ret = warp_active_connect((const struct sockaddr *)addr, endpoint_addr_len(addr), &attr,
@@ -20,10 +20,7 @@ int active_end_open(struct active_end *e, const struct sockaddr_storage *addr, u
 
 	if (!ret)
 		ret = warp_active_region_find(e->client, region, &e->region);
-	return ret ? ret
-		   : warp_active_object_create(active_object,
-					       (size_t)(active_object_end - active_object),
-					       &e->object);
+	return ret ? ret : warp_active_object_create(elf, len, &e->object);
 }
 
 void active_end_close(struct active_end *e)

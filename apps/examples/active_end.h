@@ -14,12 +14,9 @@ struct active_end {
 	struct warp_active_region_info region;
 };
 
-/* The object that the build made of the program's source (object.S) */
-extern const unsigned char active_object[], active_object_end[];
-
-/* What was opened is closed also after a failure */
+/* @elf: an object. What was opened is closed also after a failure */
 int active_end_open(struct active_end *e, const struct sockaddr_storage *addr, unsigned int spin_us,
-		    const char *region);
+		    const char *region, const void *elf, size_t len);
 void active_end_close(struct active_end *e);
 /* One operation of RDMA; result->value is what an atomic one found */
 int active_end_access(struct active_end *e, const struct warp_active_access *access,

@@ -209,14 +209,18 @@ static const struct active_verb verbs[] = {
 };
 
 static const struct active_option options[] = {
-	{ 'n', "KEYS", "the keys there are at first: 1 to KEYS (10000)", &keys, 0, 1 << 24 },
-	{ 'm', "MIB", "memory for what is put (64)", &mib, 0, 1 << 16 },
-	{ '1', NULL, "one-sided: by RDMA alone, without a program at the server", &alone, 0, 0 },
-	{ 'r', "TIMES", "do it so often more, and tell the median time", &repeat, 1, 10000000 },
+	{ 'n', "KEYS", "the keys there are at first: 1 to KEYS (10000)", &keys, 0, 1 << 24, NULL },
+	{ 'm', "MIB", "memory for what is put (64)", &mib, 0, 1 << 16, NULL },
+	{ '1', NULL, "one-sided: by RDMA alone, without a program at the server", &alone, 0, 0,
+	  NULL },
+	{ 'r', "TIMES", "do it so often more, and tell the median time", &repeat, 1, 10000000,
+	  NULL },
 	{ 0 },
 };
 
-static const struct active_app app = { "warp-btree", &common, verbs, options, "no such key, " };
+static const struct active_app app = { "warp-btree",	 &common,	  verbs,
+				       options,		 "no such key, ", active_object,
+				       active_object_end };
 
 int main(int argc, char **argv)
 {

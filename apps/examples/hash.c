@@ -139,13 +139,18 @@ static const struct active_verb verbs[] = {
 };
 
 static const struct active_option options[] = {
-	{ 'n', "ENTRIES", "how many entries there is room for (10000)", &entries, 1, 1 << 24 },
-	{ '1', NULL, "one-sided: by RDMA alone, without a program at the server", &alone, 0, 0 },
-	{ 'r', "TIMES", "do it so often more, and tell the median time", &repeat, 1, 10000000 },
+	{ 'n', "ENTRIES", "how many entries there is room for (10000)", &entries, 1, 1 << 24,
+	  NULL },
+	{ '1', NULL, "one-sided: by RDMA alone, without a program at the server", &alone, 0, 0,
+	  NULL },
+	{ 'r', "TIMES", "do it so often more, and tell the median time", &repeat, 1, 10000000,
+	  NULL },
 	{ 0 },
 };
 
-static const struct active_app app = { "warp-hash", &common, verbs, options, "no such key, " };
+static const struct active_app app = { "warp-hash",	 &common,	  verbs,
+				       options,		 "no such key, ", active_object,
+				       active_object_end };
 
 int main(int argc, char **argv)
 {

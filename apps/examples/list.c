@@ -144,15 +144,16 @@ static const struct active_verb verbs[] = {
 };
 
 static const struct active_option options[] = {
-	{ 'n', "NODES", "how long the list is at first (1001)", &nodes, 2, NODES_MAX },
-	{ 'k', "HOPS", "how far to go (64)", &hops, 0, NODES_MAX },
+	{ 'n', "NODES", "how long the list is at first (1001)", &nodes, 2, NODES_MAX, NULL },
+	{ 'k', "HOPS", "how far to go (64)", &hops, 0, NODES_MAX, NULL },
 	{ 'r', "TIMES", "do it so often, and tell the median (1000; append: 1)", &repeat, 1,
-	  10000000 },
-	{ 'v', "VALUE", "of the new node (0)", &new_value, 0, ~0ul },
+	  10000000, NULL },
+	{ 'v', "VALUE", "of the new node (0)", &new_value, 0, ~0ul, NULL },
 	{ 0 },
 };
 
-static const struct active_app app = { "warp-list", &common, verbs, options, NULL };
+static const struct active_app app = { "warp-list",   &common,		verbs, options, NULL,
+				       active_object, active_object_end };
 
 int main(int argc, char **argv)
 {

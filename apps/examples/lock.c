@@ -160,15 +160,18 @@ static const struct active_verb verbs[] = {
 };
 
 static const struct active_option options[] = {
-	{ 'n', "CLIENTS", "how many may wait at once (1024)", &nodes, 1, 1 << 20 },
-	{ '1', NULL, "one-sided: by RDMA alone, without a program at the server", &alone, 0, 0 },
-	{ 'r', "TIMES", "do it so often more, and tell the median time", &repeat, 1, 10000000 },
-	{ 'w', "MS", "wait so long for the lock (10000)", &wait_ms, 0, 1000000 },
-	{ 'k', "US", "keep it so long (0)", &hold_us, 0, 100000000 },
+	{ 'n', "CLIENTS", "how many may wait at once (1024)", &nodes, 1, 1 << 20, NULL },
+	{ '1', NULL, "one-sided: by RDMA alone, without a program at the server", &alone, 0, 0,
+	  NULL },
+	{ 'r', "TIMES", "do it so often more, and tell the median time", &repeat, 1, 10000000,
+	  NULL },
+	{ 'w', "MS", "wait so long for the lock (10000)", &wait_ms, 0, 1000000, NULL },
+	{ 'k', "US", "keep it so long (0)", &hold_us, 0, 100000000, NULL },
 	{ 0 },
 };
 
-static const struct active_app app = { "warp-lock", &common, verbs, options, NULL };
+static const struct active_app app = { "warp-lock",   &common,		verbs, options, NULL,
+				       active_object, active_object_end };
 
 int main(int argc, char **argv)
 {

@@ -171,13 +171,17 @@ static const struct active_verb verbs[] = {
 };
 
 static const struct active_option options[] = {
-	{ 'm', "MIB", "memory for keys and values (64)", &mib, 1, 1 << 16 },
-	{ '1', NULL, "one-sided: by RDMA alone, without a program at the server", &alone, 0, 0 },
-	{ 'r', "TIMES", "do it so often more, and tell the median time", &repeat, 1, 10000000 },
+	{ 'm', "MIB", "memory for keys and values (64)", &mib, 1, 1 << 16, NULL },
+	{ '1', NULL, "one-sided: by RDMA alone, without a program at the server", &alone, 0, 0,
+	  NULL },
+	{ 'r', "TIMES", "do it so often more, and tell the median time", &repeat, 1, 10000000,
+	  NULL },
 	{ 0 },
 };
 
-static const struct active_app app = { "warp-store", &common, verbs, options, "no such key, " };
+static const struct active_app app = { "warp-store",	 &common,	  verbs,
+				       options,		 "no such key, ", active_object,
+				       active_object_end };
 
 int main(int argc, char **argv)
 {

@@ -248,6 +248,99 @@ Test(bpfgen_query, aggregates)
 	cr_assert_eq((int64_t)a.greatest, INT64_MIN);
 }
 
+/* The table stands behind the range */
+static int64_t top(const char *value, const char *where, unsigned int count, size_t items)
+{
+	static struct bpfgen_top table[ITEMS];
+	struct bpfgen_range range = { ADDR, items * sizeof(struct item), 0 };
+	const size_t room = count * sizeof(table[0]);
+	const struct ebpf_region regions[] = {
+		{ memory, ADDR, ITEMS * sizeof(struct item), 0, EBPF_MAY_READ },
+		{ &range, ARGS, sizeof(range), 0, EBPF_MAY_READ },
+		{ table, ARGS + sizeof(range), room, 0, EBPF_MAY_READ | EBPF_MAY_WRITE },
+	};
+	const uint64_t arg[5] = { ARGS, sizeof(range) + room };
+	struct bpfgen_expr *v = expr(value), *w = where ? expr(where) : NULL;
+	struct bpfgen_error err = { 0 };
+	struct bpfgen_code *c = NULL;
+	const char *wrong;
+	uint64_t found = 0;
+
+	items_fill();
+	cr_assert_not(bpfgen_query_top(v, w, count, &c, &err), "%s", err.text);
+	wrong = both_open(&both, c);
+	if (!wrong)
+		wrong = both_run(&both, "main", arg, regions, 3, &found);
+	cr_assert_null(wrong, "%s", wrong);
+	both_close(&both);
+	bpfgen_code_destroy(c);
+	bpfgen_expr_destroy(v);
+	bpfgen_expr_destroy(w);
+	cr_assert_eq(both.output_len, found * sizeof(struct bpfgen_top));
+	return (int64_t)found;
+}
+
+static struct bpfgen_top top_get(size_t i)
+{
+	struct bpfgen_top t;
+
+	memcpy(&t, both.output + i * sizeof(t), sizeof(t));
+	return t;
+}
+
+static uint64_t item_at(size_t i)
+{
+	return i * sizeof(struct item);
+}
+
+Test(bpfgen_query, the_greatest)
+{
+	/* price is i - 50, the name "pear" but for each third */
+	cr_assert_eq(top("price", NULL, 3, ITEMS), 3);
+	for (size_t i = 0; i < 3; i++) {
+		cr_assert_eq((int64_t)top_get(i).value, 49 - (int64_t)i);
+		cr_assert_eq(top_get(i).offset, item_at(ITEMS - 1 - i));
+	}
+	cr_assert_eq(top("-price", "name == \"pear\"", 2, ITEMS), 2);
+	cr_assert_eq((int64_t)top_get(0).value, 49);
+	cr_assert_eq(top_get(0).offset, item_at(1));
+	cr_assert_eq((int64_t)top_get(1).value, 48);
+	/* unsigned, -1 is the greatest */
+	cr_assert_eq(top("price + 0u", NULL, 1, ITEMS), 1);
+	cr_assert_eq(top_get(0).value, UINT64_MAX);
+	cr_assert_eq(top_get(0).offset, item_at(49));
+	/* of equal ones the first */
+	cr_assert_eq(top("price / 10", "price >= 0", 4, ITEMS), 4);
+	for (size_t i = 0; i < 4; i++) {
+		cr_assert_eq(top_get(i).value, 4);
+		cr_assert_eq(top_get(i).offset, item_at(90 + i));
+	}
+}
+
+Test(bpfgen_query, the_greatest_of_few)
+{
+	cr_assert_eq(top("price", NULL, 5, 3), 3);
+	cr_assert_eq((int64_t)top_get(0).value, -48);
+	cr_assert_eq((int64_t)top_get(2).value, -50);
+	cr_assert_eq(top("price", "0", 5, ITEMS), 0);
+	cr_assert_eq(top("price", NULL, 5, 0), 0);
+	cr_assert_eq(top("price", NULL, ITEMS, ITEMS), ITEMS);
+	for (size_t i = 0; i < ITEMS; i++)
+		cr_assert_eq(top_get(i).offset, item_at(ITEMS - 1 - i));
+}
+
+Test(bpfgen_query, no_number_of_the_greatest)
+{
+	struct bpfgen_expr *v = expr("id");
+	struct bpfgen_error err = { 0 };
+	struct bpfgen_code *c = NULL;
+
+	cr_assert_eq(bpfgen_query_top(v, NULL, 0, &c, &err), -EINVAL);
+	cr_assert_eq(bpfgen_query_top(v, NULL, BPFGEN_TOP_MAX + 1, &c, &err), -EINVAL);
+	cr_assert_str_eq(err.text, "no number from 1 to 1000");
+	bpfgen_expr_destroy(v);
+}
+
 Test(bpfgen_query, records_of_two_sizes)
 {
 	struct bpfgen_layout *l = NULL;
