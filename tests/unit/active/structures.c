@@ -11,17 +11,43 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Swaps go through a place_swap() of this file */
+#define place_swap place_swap_plain
+#include "apps/examples/place_memory.h"
+#undef place_swap
+
+static inline int place_swap(struct place *p, unsigned long addr, unsigned long *old,
+			     unsigned long value);
+
 #include "apps/examples/btree_code.h"
 #include "apps/examples/btree_fill.h"
 #include "apps/examples/hash_code.h"
 #include "apps/examples/lock_code.h"
-#include "apps/examples/place_memory.h"
 #include "apps/examples/store_code.h"
 
 enum { MEMORY = 64 << 20, KEYS = 3000, OPERATIONS = 30000, THREADS = 4 };
 
 static unsigned long *memory;
 static unsigned int seed = 11;
+
+/* What another client does just before the next swap of this thread, or before a value is given */
+static __thread void (*meanwhile)(void);
+
+static void meanwhile_do(void)
+{
+	void (*what)(void) = meanwhile;
+
+	meanwhile = NULL;
+	if (what)
+		what();
+}
+
+static inline int place_swap(struct place *p, unsigned long addr, unsigned long *old,
+			     unsigned long value)
+{
+	meanwhile_do();
+	return place_swap_plain(p, addr, old, value);
+}
 
 static unsigned long at(void)
 {
@@ -161,6 +187,24 @@ Test(active_structures, btree_from_several_threads, .init = fresh, .fini = gone)
 	tree_check(model);
 }
 
+static void tree_put_another(void)
+{
+	cr_assert_eq(tree_put(7, 8), 0);
+}
+
+/* A root that another client enters in between is not lost */
+Test(active_structures, btree_whose_root_changes, .init = fresh, .fini = gone)
+{
+	unsigned long value;
+
+	memory[BTREE_FREE_AT / 8] = BTREE_NODES_AT;
+	cr_assert_eq(tree_put(1, 2), 0);
+	meanwhile = tree_put_another;
+	cr_assert_eq(tree_put(3, 4), 0);
+	cr_assert_eq(tree_get(7, &value), 1);
+	cr_assert_eq(tree_get(3, &value), 1);
+}
+
 /* What cannot be is an error, and ends */
 Test(active_structures, btree_that_is_damaged, .init = fresh, .fini = gone)
 {
@@ -237,6 +281,35 @@ Test(active_structures, lock_from_several_threads, .init = fresh, .fini = gone, 
 		cr_assert_eq(((struct lock_node *)(at() + LOCK_NODES_AT))[i].state, LOCK_UNUSED);
 }
 
+static struct lock_args late;
+
+/* Its node stands behind the one that gives up: it enters while that is taken out of the queue */
+static void enter_late(void)
+{
+	late = lock_args(0);
+	cr_assert_eq(lock_enter(NULL, &late, &late.node), 0);
+}
+
+static void give_up_then_enter(void)
+{
+	meanwhile = enter_late;
+}
+
+Test(active_structures, lock_entered_behind_one_that_gave_up, .init = fresh, .fini = gone)
+{
+	struct lock_args owner = lock_args(0), gone_one = lock_args(0);
+
+	cr_assert_eq(lock_enter(NULL, &owner, &owner.node), 1);
+	cr_assert_eq(lock_enter(NULL, &gone_one, &gone_one.node), 0);
+	cr_assert_eq(lock_give_up(NULL, &gone_one), 0);
+	/* the first swap is that of the state, the second that of the queue's end */
+	meanwhile = give_up_then_enter;
+	cr_assert_eq(lock_leave(NULL, &owner), 0);
+	cr_assert_eq(lock_look(NULL, &late), 1);
+	cr_assert_eq(lock_leave(NULL, &late), 0);
+	cr_assert_eq(memory[LOCK_TAIL_AT / 8], 0);
+}
+
 Test(active_structures, lock_that_is_damaged, .init = fresh, .fini = gone)
 {
 	struct lock_args args = lock_args(0);
@@ -264,6 +337,7 @@ static inline long store_give(struct place *place, const void *from, unsigned lo
 {
 	memcpy(value_given, from, len);
 	length_given = len;
+	meanwhile_do();
 	return 0;
 }
 
@@ -323,6 +397,33 @@ Test(active_structures, store_against_a_model, .init = store_fresh, .fini = gone
 				value_check(bytes[name], model[name] - 1);
 		}
 	}
+}
+
+static void put_another(void)
+{
+	static struct request r;
+
+	request_make(&r, 1, 'b', 500);
+	cr_assert_eq(store_put(NULL, &r.args, NULL), 0);
+}
+
+/* A value that is replaced while it is read, and a put that another one overtakes */
+Test(active_structures, store_while_others_change_it, .init = store_fresh, .fini = gone)
+{
+	static struct request r;
+
+	request_make(&r, 1, 'a', 500);
+	cr_assert_eq(store_put(NULL, &r.args, NULL), 0);
+	meanwhile = put_another;
+	cr_assert_eq(store_get(NULL, &r.args, NULL), PLACE_AGAIN);
+	cr_assert_eq(store_get(NULL, &r.args, NULL), 1);
+	value_check('b', 500);
+	meanwhile = put_another;
+	cr_assert_eq(store_put(NULL, &r.args, NULL), 0);
+	cr_assert_eq(store_get(NULL, &r.args, NULL), 1);
+	value_check('a', 500);
+	cr_assert_eq(store_delete(NULL, &r.args, NULL), 1);
+	cr_assert_eq(store_delete(NULL, &r.args, NULL), 0);
 }
 
 /* Values of one byte each: a value of two kinds would be parts of two values */
@@ -387,6 +488,32 @@ static void *pool_user(void *arg)
 		}
 	}
 	return NULL;
+}
+
+static unsigned long other[2];
+
+static void take_both_and_give_one(void)
+{
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(pool_take(NULL, at(), STORE, 0, &other[i]), 0);
+	cr_assert_eq(pool_give(NULL, at(), 0, other[0]), 0);
+}
+
+/* The first block of a list is the same again, but another one stands behind it */
+Test(active_structures, allocator_whose_list_changed_and_looks_the_same, .init = store_fresh,
+     .fini = gone)
+{
+	unsigned long block[2];
+
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(pool_take(NULL, at(), STORE, 0, &block[i]), 0);
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(pool_give(NULL, at(), 0, block[i]), 0);
+	meanwhile = take_both_and_give_one;
+	cr_assert_eq(pool_take(NULL, at(), STORE, 0, &block[0]), 0);
+	cr_assert_eq(pool_take(NULL, at(), STORE, 0, &block[1]), 0);
+	cr_assert_neq(block[0], other[1]);
+	cr_assert_neq(block[1], other[1]);
 }
 
 /* No block has two owners, and all come back */

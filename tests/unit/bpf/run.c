@@ -288,6 +288,33 @@ Test(bpf_run, a_helper_takes_fuel_of_later_turns)
 	}
 }
 
+/* One instruction at a time: registers are those behind it, and what a helper took is known */
+Test(bpf_run, is_followed)
+{
+	static const struct ebpf_insn insns[] = { MOV(1, 25), CALL(14), MOV(0, 7), EXIT };
+	const struct ebpf_params params = { .arg = { 3, 4 } };
+	struct ebpf_object *obj;
+	struct ebpf_result r;
+	struct ebpf_run *run;
+
+	for (unsigned int flags = 0; flags <= EBPF_LOAD_NO_JIT; flags++) {
+		cr_assert_not(ebpf_object_assemble(insns, base_array_size(insns), &helpers, flags,
+						   &obj, NULL));
+		cr_assert_not(ebpf_run_create(&run));
+		cr_assert_not(ebpf_run_start(run, obj, &params));
+		cr_assert(ebpf_run_registers(run)[1] == 3 && ebpf_run_registers(run)[2] == 4);
+		cr_assert_eq(ebpf_run_continue(run, 1, &r), EBPF_FUEL);
+		cr_assert(ebpf_run_registers(run)[1] == 25 && r.pc == 1 && !ebpf_run_owed(run));
+		cr_assert_eq(ebpf_run_continue(run, 1, &r), EBPF_FUEL);
+		cr_assert(r.pc == 2 && ebpf_run_owed(run) == 25);
+		cr_assert_eq(ebpf_run_continue(run, 1 + 25, &r), EBPF_FUEL);
+		cr_assert(ebpf_run_registers(run)[0] == 7 && r.pc == 3 && !ebpf_run_owed(run));
+		cr_assert_eq(ebpf_run_continue(run, 1, &r), EBPF_DONE);
+		ebpf_run_destroy(run);
+		ebpf_object_destroy(obj);
+	}
+}
+
 Test(bpf_run, output)
 {
 	struct ebpf_result r = RUN_WITH(BOTH_FUEL, MOV(1, ADDR), MOV(2, 10), CALL(15), MOVX(6, 0),
