@@ -7,10 +7,9 @@
  * POOL_CLASSES sizes. A block's number is its offset in units of 64 bytes.
  *
  * The region begins with the offset of memory that was never used, and for each size the list of
- * free blocks: the number of the first in the lower half, and in the upper one a count of the
- * list's changes, for a block may come back while somebody takes it. A free block begins with the
- * number of the next. All is changed by compare-and-swap, so a client that dies costs one block at
- * most.
+ * free blocks: the number of the first in the lower half, and in the upper one how often a block was
+ * taken, for one may come back while somebody else takes it. A free block begins with the number of
+ * the next. All is changed by compare-and-swap, so a client that dies costs one block at most.
  */
 
 #include "place.h"
@@ -112,7 +111,7 @@ static inline int pool_give(struct place *place, unsigned long pool, unsigned in
 		ret = place_store(place, pool + pool_block_addr(block), &next, sizeof(next));
 		if (!ret)
 			ret = place_swap(place, list, &head,
-					 (block & 0xffffffff) | ((head >> 32) + 1) << 32);
+					 (block & 0xffffffff) | (head >> 32) << 32);
 		if (!ret && head == seen)
 			return 0;
 	}
