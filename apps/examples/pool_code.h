@@ -7,9 +7,10 @@
  * POOL_CLASSES sizes. A block's number is its offset in units of 64 bytes.
  *
  * The region begins with the offset of memory that was never used, and for each size the list of
- * free blocks: the number of the first in the lower half, and in the upper one how often a block was
- * taken, for one may come back while somebody else takes it. A free block begins with the number of
- * the next. All is changed by compare-and-swap, so a client that dies costs one block at most.
+ * free blocks: the number of the first in the lower half, and in the upper one how often a block
+ * was taken, for one may come back while somebody else takes it. A free block begins with the
+ * number of the next. All is changed by compare-and-swap, so a client that dies costs one block at
+ * most.
  */
 
 #include "place.h"

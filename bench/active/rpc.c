@@ -90,12 +90,36 @@ static unsigned long tree_make(unsigned long keys)
 	return (unsigned long)memory;
 }
 
+static unsigned long hash_make(void)
+{
+	void *memory = calloc(1, hash_size());
+
+	if (!memory)
+		fail("no memory", 0);
+	hash_fill(memory);
+	return (unsigned long)memory;
+}
+
+static unsigned long answer(const struct question *q)
+{
+	switch (q->structure) {
+	case TREE:
+		return tree_find(q->at, q->key);
+	case HASH_GET:
+		return hash_near_get(q->at, q->key);
+	case HASH_PUT:
+		return hash_near_put(q->at, q->key);
+	default:
+		return list_walk(q);
+	}
+}
+
 void rpc_serve(int tell)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET,
 				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	static struct node nodes[NODES];
-	struct told told = { .first = (unsigned long)nodes };
+	struct told told = { .first = (unsigned long)nodes, .hash = hash_make() };
 	struct rpc *r = end_open();
 	struct warp_listener *l;
 
@@ -111,8 +135,7 @@ void rpc_serve(int tell)
 		fail("no client", 0);
 	for (;;) {
 		uint64_t i = hear(r);
-		const struct question *q = &r->in[i];
-		unsigned long value = q->tree ? tree_find(q->tree, q->key) : list_walk(q);
+		unsigned long value = answer(&r->in[i]);
 
 		receive(r, i);
 		say(r, &value, sizeof(value));

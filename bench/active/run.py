@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Active RDMA against one-sided Reads and a server in C: a list, B-trees. All ends poll.
+"""Active RDMA against one-sided Reads and a server in C: list, B-trees, hash table. All ends poll.
 
     run.py [--rounds N] [--samples N] [BUILD]
 """
@@ -18,7 +18,7 @@ def main():
     parser.add_argument("--samples", type=int, default=1000, help="of each way, each round")
     parser.add_argument("build", nargs="?", type=Path, default=HERE.parent.parent / "build")
     given = parser.parse_args()
-    programs = [given.build / f"apps/examples/{name}.object" for name in ("list", "btree")]
+    programs = [given.build / f"apps/examples/{name}.object" for name in ("list", "btree", "hash")]
     if not programs[0].exists():
         sys.exit(f"{programs[0]} is not there: it is made where clang is. Install clang, then: "
                  f"meson setup --reconfigure {given.build}")

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Round trips along a list and in B-trees: an RDMA Read for each node, one program by Active RDMA,
- * one call of a server in C. All ends poll. Server and client have a processor each, and of the two
- * servers one is stopped while the other is measured.
+ * Round trips along a list, in B-trees and in a hash table: RDMA for each node, one program by
+ * Active RDMA, one call of a server in C. All ends poll. Server and client have a processor each,
+ * and of the two servers one is stopped while the other is measured.
  *
- *   active_speed LIST-OBJECT BTREE-OBJECT [ROUNDS [SAMPLES]]
+ *   active_speed LIST-OBJECT BTREE-OBJECT HASH-OBJECT [ROUNDS [SAMPLES]]
  *
- * The objects are those of warp-list and warp-btree. Each round measures everything; what is
- * printed is the median of the rounds' medians, in microseconds, and the ratios of those.
+ * The objects are those of the examples. Each round measures everything; what is printed is the
+ * median of the rounds' medians, in microseconds, and the ratios of those.
  */
 #include "speed.h"
 
@@ -58,7 +58,7 @@ void list_fill(struct node *nodes)
 
 unsigned long list_walk(const struct question *q)
 {
-	const struct node *node = (const struct node *)q->first;
+	const struct node *node = (const struct node *)q->at;
 
 	for (unsigned long i = 0; i < q->hops; i++)
 		node = (const struct node *)node->next;
@@ -104,6 +104,7 @@ static void active_serve(int tell)
 	for (int i = 0; i < TREES; i++)
 		btree_fill(region_export(server, names[i], btree_fill_size(tree_keys[i])),
 			   tree_keys[i]);
+	hash_fill(region_export(server, "hash", hash_size()));
 	if (warp_active_server_listen(server, (struct sockaddr *)&any, sizeof(any)) ||
 	    warp_active_server_addr(server, &told.addr) ||
 	    write(tell, &told, sizeof(told)) != sizeof(told))
@@ -175,7 +176,7 @@ static unsigned long walk_active(unsigned long count)
 
 static unsigned long walk_rpc(unsigned long count)
 {
-	return rpc_call(rpc, &(const struct question){ rpc_told.first, count, 0, 0 });
+	return rpc_call(rpc, &(const struct question){ LIST, rpc_told.first, count, 0 });
 }
 
 /* A key of the tree, another one each time and the same ones for each way */
@@ -203,9 +204,62 @@ static unsigned long find_active(unsigned long tree)
 static unsigned long find_rpc(unsigned long tree)
 {
 	unsigned long key = key_next(tree);
-	const struct question q = { 0, 0, rpc_told.tree[tree], key };
+	const struct question q = { TREE, rpc_told.tree[tree], 0, key };
 
 	return rpc_call(rpc, &q) == key ? tree : ~0ul;
+}
+
+static unsigned long hash_key_next(void)
+{
+	static unsigned int seed = 1;
+
+	return (unsigned long)rand_r(&seed) % HASH_KEYS + 1;
+}
+
+static unsigned long get_one_sided(unsigned long number)
+{
+	unsigned long key = hash_key_next();
+
+	return hash_read(key) == key ? number : ~0ul;
+}
+
+static unsigned long get_active(unsigned long number)
+{
+	unsigned long key = hash_key_next();
+
+	return hash_run("get", key) == key ? number : ~0ul;
+}
+
+static unsigned long put_one_sided(unsigned long number)
+{
+	unsigned long key = hash_key_next();
+
+	return hash_write(key) == key ? number : ~0ul;
+}
+
+static unsigned long put_active(unsigned long number)
+{
+	unsigned long key = hash_key_next();
+
+	return hash_run("put", key) == key ? number : ~0ul;
+}
+
+static unsigned long hash_rpc(enum structure structure)
+{
+	unsigned long key = hash_key_next();
+	const struct question q = { structure, rpc_told.hash, 0, key };
+
+	return rpc_call(rpc, &q) == key ? 0 : ~0ul;
+}
+
+static unsigned long get_rpc(unsigned long number)
+{
+	return hash_rpc(HASH_GET) + number;
+}
+
+static unsigned long put_rpc(unsigned long number)
+{
+	return hash_rpc(HASH_PUT) + number;
 }
 
 static unsigned long read_64(unsigned long count)
@@ -264,6 +318,8 @@ static const struct row {
 	{ "list, 1000 hops", 1000, { walk_one_sided, walk_active, walk_rpc } },
 	{ "B-tree, 10^4 keys", 0, { find_one_sided, find_active, find_rpc } },
 	{ "B-tree, 10^6 keys", 1, { find_one_sided, find_active, find_rpc } },
+	{ "hash, get", 0, { get_one_sided, get_active, get_rpc } },
+	{ "hash, put", 0, { put_one_sided, put_active, put_rpc } },
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
@@ -312,11 +368,12 @@ static void table_print(int rounds)
 int main(int argc, char **argv)
 {
 	const struct warp_active_client_attr attr = { .spin_us = SPIN_US };
-	int rounds = argc > 3 ? atoi(argv[3]) : 7, samples = argc > 4 ? atoi(argv[4]) : 1000;
+	int rounds = argc > 4 ? atoi(argv[4]) : 7, samples = argc > 5 ? atoi(argv[5]) : 1000;
 	pid_t pid[2];
 
-	if (argc < 3 || rounds < 1 || rounds > ROUNDS_MAX || samples < 1 || samples > SAMPLES_MAX)
-		fail("usage: active_speed LIST-OBJECT BTREE-OBJECT [ROUNDS [SAMPLES]]", 0);
+	if (argc < 4 || rounds < 1 || rounds > ROUNDS_MAX || samples < 1 || samples > SAMPLES_MAX)
+		fail("usage: active_speed LIST-OBJECT BTREE-OBJECT HASH-OBJECT [ROUNDS [SAMPLES]]",
+		     0);
 	if (warp_active_object_open(argv[1], &object))
 		fail("there is no such object", 0);
 	pid[0] = server_start(active_serve, &active_told);
@@ -326,7 +383,7 @@ int main(int argc, char **argv)
 				&attr, &client) ||
 	    warp_active_region_find(client, "list", &list))
 		fail("no connection", 0);
-	tree_open(client, argv[2]);
+	far_open(client, argv[2], argv[3]);
 	rpc = rpc_connect(&rpc_told.addr);
 	walk_active(1);
 	walk_rpc(1);

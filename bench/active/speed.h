@@ -12,19 +12,23 @@ enum { NODES = 2001, SPIN_US = 1000000000 }; /* for ever: Reads give the server 
 enum { TREES = 2 };
 extern const unsigned long tree_keys[TREES];
 
+enum { HASH_KEYS = 2000 };
+
 struct node {
 	unsigned long value, next;
 };
 
-/* Asks for a walk, or with a tree's address for a look-up; the answer is the value that is found */
+/* Asks for a walk; or with an address for a look-up. The answer is the value that is found */
+enum structure { LIST, TREE, HASH_GET, HASH_PUT };
 struct question {
-	unsigned long first, hops, tree, key;
+	unsigned long structure, at;
+	unsigned long hops, key; /* of a list; of the others */
 };
 
-/* What a server tells: where it listens, and where the list and the trees are */
+/* What a server tells: where it listens, and where the structures are */
 struct told {
 	struct sockaddr_storage addr;
-	unsigned long first, tree[TREES];
+	unsigned long first, tree[TREES], hash;
 };
 
 void fail(const char *what, int err);
@@ -38,12 +42,22 @@ void rpc_serve(int tell);
 struct rpc *rpc_connect(const struct sockaddr_storage *addr);
 unsigned long rpc_call(struct rpc *rpc, const struct question *q);
 
-/* tree_near.c: the look-up by pointers; 0: there is no such key */
+/* near.c: structures by pointers; 0: there is no such key */
 unsigned long tree_find(unsigned long tree, unsigned long key);
-/* tree_far.c: the same by a Read for each node, and by a program */
+unsigned long hash_size(void);
+/* A table with the keys 1 to HASH_KEYS, each with itself as its value */
+void hash_fill(void *memory);
+unsigned long hash_near_get(unsigned long table, unsigned long key);
+/* Enters the value that is there: the key, or 0 when that failed */
+unsigned long hash_near_put(unsigned long table, unsigned long key);
+
+/* far.c: the same from the client, by RDMA and by programs */
 struct warp_active_client;
-void tree_open(struct warp_active_client *client, const char *path);
+void far_open(struct warp_active_client *client, const char *tree, const char *hash);
 unsigned long tree_read(unsigned int tree, unsigned long key);
 unsigned long tree_run(unsigned int tree, unsigned long key);
+unsigned long hash_read(unsigned long key);
+unsigned long hash_write(unsigned long key);
+unsigned long hash_run(const char *function, unsigned long key);
 
 #endif
