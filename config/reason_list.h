@@ -93,6 +93,9 @@
 	X(TIMED_OUT, 308, END, "TCP received nothing from the peer for too long.", "")           \
 	X(SHARER_DIED, 309, END,                                                                 \
 	  "A process that shares the connection died while it changed its state.", "")           \
-	X(STATE_DAMAGED, 310, END, "The shared state of the connection is inconsistent.", "")
+	X(STATE_DAMAGED, 310, END, "The shared state of the connection is inconsistent.", "")    \
+	X(FLOODED, 311, END,                                                                     \
+	  "The peer sent messages that bring nothing, one after the other, and was reset.",      \
+	  "The peer is faulty, or means harm.")
 
 #endif

@@ -28,6 +28,7 @@ static enum iwarp_fault place(const struct rdmap_in *in, unsigned int access)
 
 	if (!f && in->seg->len)
 		f = in->sink->place(in->sink->ctx, in->seg, access);
+	in->s->rx_empty += !in->seg->len;
 	if (!f)
 		ddp_rx_accept(&in->s->ddp, in->seg);
 	return f;
@@ -225,6 +226,7 @@ enum iwarp_fault rdmap_take_read(const struct rdmap_in *in)
 	request.read.sink_stag = be32toh(h.sink_stag);
 	request.read.sink_to = be64toh(h.sink_to);
 	request.read.size = be32toh(h.size);
+	in->s->rx_empty += !request.read.size;
 	return request_enter(in, &request);
 }
 

@@ -84,6 +84,7 @@ struct rdmap_stream {
 	__u32 in_tail;	/* rx */
 	__u32 out_head; /* rx */
 	__u32 out_tail; /* tx */
+	__u32 rx_empty; /* rx: segments that brought nothing, ever */
 	struct rdmap_term_info term, peer_term;
 };
 

@@ -106,7 +106,9 @@ struct rnic_stream_info {
 	uint8_t mpa_rev;
 	bool crc, tx_markers, rx_markers, may_send;
 	bool heard; /* of the peer's start-up frame something has been taken in */
+	bool more;  /* the last receive() stopped at its bound */
 	uint16_t mulpdu;
+	uint32_t rx_empty; /* Writes and Reads of no octets that have come, ever */
 	uint64_t tx_fpdus, rx_fpdus;
 	uint64_t queued; /* a device's: octets that it has not said have left, of all kinds */
 };
@@ -174,11 +176,12 @@ struct rnic_stream_ops {
 	/*
 	 * rx: takes in what is there. @budget 0: until the socket is empty; else at least one recv,
 	 * and no further one when that many octets have come or the socket gave less than it was
-	 * asked for. Octets taken; an end or a fault behind them is told by the next call, so
-	 * call until no octets come. -EAGAIN none; 0 the peer's end; -errno broken: -EPROTO a
-	 * fault that we found (flush() sends its Terminate), -ECONNRESET a Terminate of the peer's
-	 * or a cut, or TCP's own. Once broken, each call throws away what has come and says so
-	 * again.
+	 * asked for. In any case it stops behind a MiB or a thousand FPDUs and one recv more; then
+	 * info() has `more`, and nobody need be woken for what is left. Octets taken; an end or a
+	 * fault behind them is told by the next call, so call until no octets come. -EAGAIN none;
+	 * 0 the peer's end; -errno broken: -EPROTO a fault that we found (flush() sends its
+	 * Terminate), -ECONNRESET a Terminate of the peer's or a cut, or TCP's own. Once broken,
+	 * each call throws away what has come and says so again.
 	 */
 	ssize_t (*receive)(const struct rnic_stream_mem *mem, int fd, const struct rnic_sink *sink,
 			   size_t budget);

@@ -32,7 +32,8 @@ struct soft_core {
 	__u8 record; /* whole FPDUs in each segment, for a peer whose MPA wants the trailer whole */
 	__u8 rx_end; /* rx: the peer's orderly end has come */
 	__u8 tx_end; /* tx: ours has gone */
-	__u16 pad;
+	__u8 rx_more; /* rx: the last soft_rx() stopped at its bound */
+	__u8 pad;
 	__u32 emss_at; /* tx: low bits of tx_fpdus when the segment size was asked for */
 };
 
@@ -124,9 +125,10 @@ int soft_tx_shutdown(const struct soft_io *io);
 /* --- soft_rx.c: all under rx --- */
 
 /*
- * Receives until no more is there, or at least @budget octets came (0: no limit) and the carrier
- * ran dry or not. Octets taken; -EAGAIN none; 0 the orderly end; -errno broken. A found fault is
- * in core->rdmap; its Terminate is tx's.
+ * Receives until no more is there, or at least @budget octets came (0: the carrier's end alone
+ * counts), or as much as one call takes in at most: then core->rx_more is set. Octets taken;
+ * -EAGAIN none; 0 the orderly end; -errno broken. A found fault is in core->rdmap; its Terminate
+ * is tx's.
  */
 ssize_t soft_rx(const struct soft_io *io, const struct rdmap_sink *sink, size_t budget);
 /* Takes apart what is in `in` already: 0 or -errno */

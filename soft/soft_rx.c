@@ -8,6 +8,9 @@
  * away: a socket that is closed with octets unread resets the connection, and our Terminate might
  * be lost with it (RFC 5040 section 6.2.1). The end of the octets inside a frame is a broken
  * connection, at a frame's edge an orderly one (RFC 5044 section 8).
+ *
+ * A peer may send faster than a frame is taken apart, and frames without octets for ever. So one
+ * call ends at a bound, also where more waits: its caller holds a lock, and others wait for it.
  */
 #include "soft/soft_core.h"
 
@@ -17,6 +20,11 @@
 #include "base/bits.h"
 #include "base/log.h"
 #include "base/point.h"
+
+/* What one call takes in at most, and one recv more */
+#define OCTETS_MAX (1 << 20)
+#define FPDUS_MAX 1000
+#define RECVS_MAX 64
 
 /* Where octets lie in `in`, as it was read once */
 struct span {
@@ -164,23 +172,33 @@ static ssize_t rx_once(const struct soft_io *io, const struct rdmap_sink *sink, 
 	return err ? err : got;
 }
 
+/* So many octets and frames, and this recv: is it enough for one call? */
+static bool is_enough(ssize_t octets, __u64 fpdus, unsigned int recvs)
+{
+	return octets >= OCTETS_MAX || fpdus >= FPDUS_MAX || recvs >= RECVS_MAX;
+}
+
 ssize_t soft_rx(const struct soft_io *io, const struct rdmap_sink *sink, size_t budget)
 {
 	struct soft_core *c = io->core;
+	const __u64 *fpdus = &c->rdmap.ddp.mpa.rx_fpdus, before = *fpdus;
+	bool less = false, more = true, enough = false;
+	unsigned int recvs = 0;
 	ssize_t got = 0, sum = 0;
-	bool less = false, more = true;
 
 	if (c->rx_error)
 		return discard(io);
 	if (c->rx_end)
 		return end_told(c);
-	while (more) {
+	while (more && !enough) {
 		got = rx_once(io, sink, &less);
 		if (got <= 0)
 			break;
 		sum += got;
 		more = budget ? !less && (size_t)sum < budget : !io->llp->empty;
+		enough = is_enough(sum, *fpdus - before, ++recvs);
 	}
+	__atomic_store_n(&c->rx_more, more && enough && got > 0, __ATOMIC_RELAXED);
 	/* An end is told by the next call: octets before it count first */
 	return sum ? sum : got;
 }

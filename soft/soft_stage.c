@@ -25,7 +25,7 @@
 #include "soft/soft_fd.h"
 
 #define RX_BUDGET (256 * 1024)
-#define LAST_BUDGET (8 * 1024 * 1024)
+#define LAST_LOOKS 64
 #define LINGER_NS (2 * BASE_NS_PER_S)
 #define CLOSE_NS (30 * BASE_NS_PER_S)
 /* The first one that a peer which is silent gets; each waits twice as long as that before it */
@@ -349,8 +349,11 @@ static void attend_open(struct soft_conn *c)
 	failed = c->core.tx_error && rdmap_state_of(&c->core.rdmap) == RDMAP_OPEN;
 	pthread_mutex_unlock(&c->tx);
 	/* Where sending failed the peer may have said why, behind answers to what we asked */
-	if (failed)
-		got = soft_rx(&c->io, &sink, LAST_BUDGET);
+	for (int i = 0; failed && i < LAST_LOOKS; i++) {
+		got = soft_rx(&c->io, &sink, 0);
+		if (got <= 0 || !c->core.rx_more)
+			break;
+	}
 	pthread_mutex_lock(&c->tx);
 	open_end(c, got);
 	pthread_mutex_unlock(&c->tx);

@@ -602,6 +602,8 @@ __attribute__((no_sanitize("thread"))) static void stream_info(const struct rnic
 		.tx_markers = m->flags & MPA_F_TX_MARKERS,
 		.rx_markers = m->flags & MPA_F_RX_MARKERS,
 		.may_send = mpa_conn_may_send(m),
+		.more = c->rx_more,
+		.rx_empty = c->rdmap.rx_empty,
 		.heard = c->in_fill || c->phase >= SOFT_REQUEST,
 		.mulpdu = m->mulpdu,
 		.tx_fpdus = m->tx_fpdus,

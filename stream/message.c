@@ -170,6 +170,7 @@ static int take_sgl(struct rsock *s, uint32_t limit)
 	err = st->rx.sge_here ? sge_accept(&st->rx) : 0;
 	if (err)
 		return err;
+	st->rx.idle.row++;
 	rsock_store(&st->rx.limit, (uint16_t)limit);
 	__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
 	return 0;
@@ -203,6 +204,7 @@ static int take_window(struct rsock *s, uint32_t data)
 	memcpy(&w, rx->body, sizeof(w));
 	if (le64toh(w.limit) < rx->window)
 		return rsock_refuse("took back what it had granted");
+	rx->idle.row++;
 	rsock_store(&rx->window, le64toh(w.limit));
 	BASE_POINT(stream_message_window);
 	__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
@@ -219,6 +221,7 @@ static int take_ctrl(struct rsock *s, uint32_t what)
 		rsock_end(s, STREAM_IN_ENDED);
 		return 0;
 	case RS_CTRL_KEEPALIVE:
+		s->state->rx.idle.row++;
 		return 0;
 	case RS_CTRL_ABORT:
 		if (!rsock_has(s, STREAM_FEATURE_ABORT))

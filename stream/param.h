@@ -48,6 +48,15 @@ enum stream_broken {
 	STREAM_SHARER_DIED, /* a process that has it too, in the middle of something */
 	STREAM_DAMAGED,	    /* by what another process wrote to its state */
 	STREAM_NO_MEMORY,   /* for its state */
+	STREAM_FLOODED,	    /* by messages that bring nothing */
+};
+
+/* Of the peer: messages in a row that brought nothing (recv.c) */
+struct stream_idle {
+	uint64_t moved; /* octets and messages that had gone either way when it began */
+	uint64_t since;
+	uint32_t row;
+	uint32_t empty; /* of the provider's such frames, those that are counted */
 };
 
 struct stream_stats {

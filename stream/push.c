@@ -244,7 +244,8 @@ static int push_grants(struct rsock *s)
 {
 	int err = 0;
 
-	while (!err && granting(s) &&
+	/* The peer's end may be among what is still there, and then it would answer with a reset */
+	while (!err && granting(s) && !rsock_more(&s->base) &&
 	       (rsock_load(&s->state->tx.due) & STREAM_DUE_GRANT || rsock_grant_due(s)))
 		err = grant_once(s);
 	return err;

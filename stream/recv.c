@@ -2,19 +2,23 @@
 /*
  * Octets in: from the transport to the program.
  *
- * Draining takes in all that the transport has, which the ring bounds; it never waits for the
- * program to read, for the peer's grants come the same way. When a reader waits and no older
+ * Draining takes in all that the transport has; it never waits for the program to read, for the
+ * peer's grants come the same way. Octets are bounded by the ring. What brings none is not: so a
+ * look ends behind a MiB or a thousand FPDUs, and rx.more says that it did. A peer that sends
+ * nothing else, and a lot of it, is ended (STREAM_FLOODED). When a reader waits and no older
  * octets do, new ones are copied once, into its buffer. Those among them that no DATA message
  * has told of by the end of the drain are not the program's yet and go back to chunks: the next
  * call may bring another buffer.
  *
- * Grants are sent after draining, never before (docs/architecture.md, closing).
+ * Grants are sent after draining, never before (docs/architecture.md, closing): not while more is
+ * there, for the peer's end may be among it.
  */
 #include "stream/rsock.h"
 
 #include <errno.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/point.h"
 
 /* Of what a reader's buffer took, only what DATA has told of is delivered */
@@ -91,20 +95,53 @@ static int transport_ended(struct rsock *s, int err)
 	return err ? err : -ENOTCONN;
 }
 
+/* A reader takes in so often what brings it nothing */
+#define TURNS 16
+
 /*
  * Octets from the transport, or what receive() says. Who only waits has to know that the socket
- * is empty; a reader that got something comes back, and is spared the question.
+ * is empty; a reader that got something comes back, and is spared the question. *@info: behind it
  */
-static ssize_t intake(struct rsock *s, const struct rnic_sink *sink, bool reader)
+static ssize_t intake(struct rsock *s, const struct rnic_sink *sink, bool reader,
+		      struct rnic_stream_info *info)
 {
 	const struct stream_rx *rx = &s->state->rx;
 	ssize_t got, sum = 0;
+	int turns = TURNS;
 
 	do {
 		got = s->rnic->receive(&s->mem, stream_fd(&s->base), sink, reader ? SIZE_MAX : 0);
 		sum += base_max(got, 0);
-	} while (got > 0 && reader && rx->delivered == rx->consumed);
+		s->rnic->info(&s->mem, info);
+	} while (got > 0 && reader && !info->more && --turns && rx->delivered == rx->consumed);
+	rsock_store(&s->state->rx.more, got > 0 && (info->more || !turns));
 	return sum ? sum : got;
+}
+
+/* So many messages that bring nothing, one after the other and in so short a time, are a flood */
+#define IDLE_MAX 16384
+#define IDLE_TIME BASE_NS_PER_S
+
+/*
+ * rx lock. What the peer may say for ever, and nobody is served by. Grants are paid for by octets
+ * that have left; and a row that lasts is no flood.
+ */
+static bool is_flooded(struct rsock *s, const struct rnic_stream_info *info)
+{
+	const struct stream_tx *tx = &s->state->tx;
+	struct stream_idle *idle = &s->state->rx.idle;
+	uint64_t moved, now;
+
+	idle->row += info->rx_empty - idle->empty;
+	idle->empty = info->rx_empty;
+	if (!idle->row)
+		return false;
+	moved = s->state->rx.placed + rsock_load(&tx->octets) + rsock_load(&tx->messages);
+	now = base_now();
+	if (moved == idle->moved && now - idle->since < IDLE_TIME)
+		return idle->row > IDLE_MAX;
+	*idle = (struct stream_idle){ .moved = moved, .since = now, .empty = info->rx_empty };
+	return false;
 }
 
 /*
@@ -129,14 +166,17 @@ int rsock_drain(struct rsock *s, struct rsock_target *target)
 		return -ENOTCONN;
 	if (!rsock_rx_agrees(s))
 		return -ECONNRESET;
-	got = intake(s, &sink, target);
+	got = intake(s, &sink, target, &info);
 	if (got == -EAGAIN)
 		return 0;
 	if (got == 0)
 		got = end_confirm(s, &sink);
 	if (got <= 0)
 		return transport_ended(s, (int)got);
-	s->rnic->info(&s->mem, &info);
+	if (is_flooded(s, &info)) {
+		rsock_spoilt(s, STREAM_FLOODED);
+		return -ECONNRESET;
+	}
 	if (!rsock_load(&s->state->may_send) && info.may_send) {
 		bool room = rsock_hold_room(s);
 
@@ -204,10 +244,22 @@ void rsock_pump(struct rsock *s)
 	if (rsock_is_foreign(s))
 		return;
 	rsock_rx_lock(s);
-	if (!rsock_drain(s, NULL))
+	if (!rsock_drain(s, NULL) && !rsock_more(&s->base))
 		spare_note(s, since);
 	rsock_rx_unlock(s);
 	push(s);
+}
+
+/* Looks that the longest socket buffer with the shortest frames does not need */
+#define LOOKS_MAX 256
+
+void rsock_pump_end(struct rsock *s)
+{
+	int looks = LOOKS_MAX;
+
+	do {
+		rsock_pump(s);
+	} while (rsock_more(&s->base) && --looks);
 }
 
 /* rx lock. Octets that wait in chunks */
@@ -332,6 +384,15 @@ ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int fl
 	if (mark && stream_iov_len(iov, n))
 		return -ESTALE;
 	return taken || !stream_iov_len(iov, n) ? (ssize_t)taken : nothing(s);
+}
+
+/* Another process's look may have stopped; who may not look is not told */
+bool rsock_more(struct stream *stream)
+{
+	const struct rsock *s = rsock_of(stream);
+
+	return rsock_load(&s->state->rx.more) && !(rsock_load(&s->state->ends) & STREAM_DRY) &&
+	       !rsock_is_foreign(s);
 }
 
 size_t rsock_readable(struct stream *stream)

@@ -58,6 +58,7 @@ void rsock_spoilt(struct rsock *s, enum stream_broken how)
 		[STREAM_SHARER_DIED] = "a process died inside the connection",
 		[STREAM_DAMAGED] = "another process has spoilt a connection",
 		[STREAM_NO_MEMORY] = "there is no memory for a connection",
+		[STREAM_FLOODED] = "a peer sends messages that bring nothing, and nothing else",
 	};
 
 	if (rsock_load(&s->state->broken))
@@ -490,6 +491,7 @@ const struct stream_ops stream_rsock_ops = {
 	.levels = rsock_levels,
 	.wait_events = rsock_wait_events,
 	.wait_deadline = rsock_wait_deadline,
+	.more = rsock_more,
 	.readable = rsock_readable,
 	.take_error = rsock_take_error,
 	.give_error = rsock_give_error,

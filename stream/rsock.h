@@ -177,7 +177,7 @@ void rsock_chunks_drop(struct rsock *s, uint64_t from, uint64_t to);
 
 /* --- recv.c --- */
 
-/* rx lock. Takes in what is there: 0, or -errno when the transport has ended */
+/* rx lock. Takes in what is there, up to a bound: 0, or -errno when the transport has ended */
 int rsock_drain(struct rsock *s, struct rsock_target *target);
 /* A stream of this process has sent something */
 void rsock_moved(void);

@@ -170,6 +170,12 @@ int rsock_shutdown(struct stream *stream, int how);
 int rsock_close(struct stream *stream);
 int rsock_close_more(struct stream *stream, bool *safe);
 
+/* --- recv.c --- */
+
+/* No lock. rsock_pump() behind the peer's end, whose last words are to be heard, and finite */
+void rsock_pump_end(struct rsock *s);
+bool rsock_more(struct stream *stream);
+
 /* --- nudge.c --- */
 
 /* Both locks. It is open, and the first word is ours */

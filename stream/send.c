@@ -358,7 +358,7 @@ static ssize_t send_any(struct stream *stream, const struct iovec *iov, int n, b
 	}
 	if (is_end(sent)) {
 		/* The peer's last words say why, and count more than a reset */
-		rsock_pump(s);
+		rsock_pump_end(s);
 		sent = lose(s) ? (ssize_t)stream_iov_len(iov, n) : ended(s);
 	}
 	rsock_tell(s, before);

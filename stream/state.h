@@ -21,7 +21,7 @@
 #include "stream/share.h"
 
 #define STREAM_MAGIC 0x57415250u
-#define STREAM_VERSION 9
+#define STREAM_VERSION 10
 #define STREAM_NO_MESSAGE (~0ull)
 
 /*
@@ -130,6 +130,7 @@ struct stream_rx {
 	uint64_t message_part; /* octets of it in the parts that are here */
 	uint64_t messages;     /* *: received, ever */
 	uint64_t headers;      /* *: octets of what was consumed that are messages' headers */
+	struct stream_idle idle;
 	struct rs_iomap map;
 	uint8_t map_here; /* map was written to slot map_here - 1, its message has not come */
 	uint8_t maps;	  /* slots up to the last one that has ever had a mapping */
@@ -138,8 +139,7 @@ struct stream_rx {
 	uint8_t msg_len;
 	uint8_t msg[RS_MSG_LEN];
 	uint8_t body[sizeof(struct stream_window)];
-	uint8_t chunks_free;
-	uint8_t pad;
+	uint8_t chunks_free, more;	 /* more *: the last look stopped at its bound */
 	uint8_t chunk_of[STREAM_CHUNKS]; /* by place in the ring of chunks, STREAM_NO_CHUNK */
 	uint8_t free_chunk[STREAM_CHUNKS];
 };

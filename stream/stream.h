@@ -80,10 +80,11 @@ struct stream_ops {
 	short (*wait_events)(struct stream *s, unsigned int wanted);
 	/* When to call progress again even though nothing came; BASE_NEVER */
 	uint64_t (*wait_deadline)(struct stream *s);
+	/* Progress stopped at its bound, and nobody is woken for the rest: to be called again */
+	bool (*more)(struct stream *s);
 	size_t (*readable)(struct stream *s);
 	int (*take_error)(struct stream *s);
-	/* One that was taken, and could not be told */
-	void (*give_error)(struct stream *s, int err);
+	void (*give_error)(struct stream *s, int err); /* one that was taken, and not told */
 	/* SO_RCVLOWAT, at first the socket's; the transport's own may be for a grant */
 	size_t (*lowat)(struct stream *s);
 	void (*set_lowat)(struct stream *s, size_t octets);

@@ -139,7 +139,7 @@ int rsock_message_send(struct stream *stream, const void *p, size_t len)
 		err = send_once(s, p, len);
 	}
 	if (err && err != -EAGAIN && err != -EMSGSIZE) {
-		rsock_pump(s);
+		rsock_pump_end(s);
 		err = stream->ops->take_error(stream);
 		err = err ? -err : -EPIPE;
 	}

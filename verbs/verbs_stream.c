@@ -328,6 +328,7 @@ static void stream_info(const struct rnic_stream_mem *mem, struct rnic_stream_in
 		.state = states[phase],
 		.may_send = phase == VERBS_OPEN && verbs_load(&s->nudge) != VERBS_NUDGE_GATED,
 		.heard = phase >= VERBS_REQUEST,
+		.more = verbs_load(&s->more),
 		.queued = verbs_load(&s->out_at) - done,
 	};
 }

@@ -87,8 +87,8 @@ struct verbs_stream {
 	uint64_t keep_wish; /* atomic: ns, 0: none */
 	uint64_t keep_ns;   /* rx: the one that the timer knows; when something came or left */
 	uint64_t moved;
-	int keep_timer; /* rx; -1 */
-	bool keep_out;	/* rx: it has not completed */
+	int keep_timer;	     /* rx; -1 */
+	bool keep_out, more; /* rx: it has not completed; receive() stopped at its bound */
 	/* Where the first Write went, written once: * tx; 0: none has */
 	uint32_t window_key;
 	uint64_t window_to;

@@ -17,6 +17,8 @@
 #include "verbs/verbs_stream.h"
 
 #define BATCH 16
+/* Completions that one call takes at most, and a batch more */
+#define TAKEN_MAX 1000
 
 int verbs_stream_slot_post(struct verbs_stream *s, unsigned int i)
 {
@@ -82,13 +84,13 @@ static int completion_take(struct verbs_stream *s, const struct rnic_sink *sink,
 	return 0;
 }
 
-/* All that is in the queue: how many, or -EPROTO */
+/* What is in the queue, up to a bound: how many, or -EPROTO */
 static int queue_empty(struct verbs_stream *s, const struct rnic_sink *sink)
 {
 	struct ibv_wc wc[BATCH];
 	int n, sum = 0;
 
-	while ((n = ibv_poll_cq(s->cq, BATCH, wc)) > 0) {
+	while (sum < TAKEN_MAX && (n = ibv_poll_cq(s->cq, BATCH, wc)) > 0) {
 		for (int i = 0; i < n; i++)
 			if (completion_take(s, sink, &wc[i]))
 				return -EPROTO;
@@ -181,8 +183,10 @@ ssize_t verbs_stream_receive(const struct rnic_stream_mem *mem, int fd,
 	if (s->owner != base_process_self().pid)
 		return -EAGAIN;
 	verbs_stream_keep_look(s);
-	while (verbs_load(&s->phase) < VERBS_REJECTED && look(s, sink, budget, &sum))
+	while (sum < TAKEN_MAX && verbs_load(&s->phase) < VERBS_REJECTED &&
+	       look(s, sink, budget, &sum))
 		;
+	verbs_store(&s->more, sum >= TAKEN_MAX);
 	errno = saved;
 	if (sum)
 		return sum;

@@ -155,7 +155,7 @@ static long dereg_mr(struct sock *s, const void *value, socklen_t len)
 
 static long map(struct sock *s, const void *value, socklen_t len)
 {
-	struct octets_call c = { s, s->stream, 0, 0 };
+	struct octets_call c = { s, s->stream, 0, 0, 0 };
 	struct ddp_map m;
 	int err;
 

@@ -53,7 +53,7 @@ static bool is_far(uint64_t addr, uint64_t len)
 
 static long send_do(struct sock *s, const void *data, int flags)
 {
-	struct octets_call c = { s, s->stream, flags, 0 };
+	struct octets_call c = { s, s->stream, flags, 0, 0 };
 	struct ddp_send m;
 	long err;
 

@@ -60,6 +60,7 @@ static enum config_reason end_of(const struct stream_info *i)
 		[STREAM_SHARER_DIED] = CONFIG_REASON_SHARER_DIED,
 		[STREAM_DAMAGED] = CONFIG_REASON_STATE_DAMAGED,
 		[STREAM_NO_MEMORY] = CONFIG_REASON_NO_MEMORY,
+		[STREAM_FLOODED] = CONFIG_REASON_FLOODED,
 	};
 
 	if (i->start_error)

@@ -44,6 +44,8 @@ void epoll_poll_begin(struct epset *set);
 bool epoll_poll_look(struct epset *set, int *fd);
 /* Behind it: when another look is due in any case */
 uint64_t epoll_poll_limit(struct epset *set);
+/* A look at a member has stopped at its bound: no sleep before the next one */
+bool epoll_poll_more(struct epset *set);
 void epoll_poll_end(struct epset *set);
 
 /* Around fork(): nobody works on a set meanwhile. A child makes engines of its own */

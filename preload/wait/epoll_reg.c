@@ -4,6 +4,7 @@
  * told (level, edge, one-shot).
  *
  *	the kernel says something of it		hot, and drained before it is judged
+ *	that look stops at its bound		hot again, for the kernel says nothing more
  *	a thread took in something elsewhere	hot, and the doorbell rings for sleepers
  *	ADD, MOD, or a level told before	hot
  *
@@ -120,6 +121,9 @@ static uint32_t stream_look(struct epset_reg *r, bool drain, struct stream_edges
 		if (!err && __atomic_load_n(&r->broken, __ATOMIC_ACQUIRE))
 			err = stream->ops->progress(stream);
 		__atomic_store_n(&r->looking, false, __ATOMIC_SEQ_CST);
+		/* The engine has told all that it had to tell */
+		if (stream->ops->more(stream))
+			epset_reg_speak(r);
 	}
 	if (err == -ENOMSG)
 		return reg_plain(r, look);
@@ -150,8 +154,13 @@ static uint32_t reg_look(struct epset_reg *r, struct stream_edges *edges, struct
 		return stream_look(r, drain, edges, look);
 	r->spoken += drain;
 	*edges = (struct stream_edges){ r->spoken, r->spoken };
-	if (r->inner)
-		return epset_is_ready(r->inner, look) ? EPOLLIN | EPOLLRDNORM : 0;
+	if (r->inner) {
+		bool ready = epset_is_ready(r->inner, look);
+
+		if (!ready && epset_is_hot(r->inner))
+			epset_reg_speak(r);
+		return ready ? EPOLLIN | EPOLLRDNORM : 0;
+	}
 	return wait_level_events(kernel_levels(r));
 }
 

@@ -24,6 +24,7 @@
 #include "preload/sock/fallback.h"
 #include "preload/sock/others.h"
 #include "preload/table/pieces.h"
+#include "preload/wait/wait.h"
 
 #define HARVEST 64
 /* The kernel's limit */
@@ -110,7 +111,7 @@ static int harvest(struct epset *set, const struct epoll_wait *w, uint64_t deadl
 	int n;
 
 	__atomic_add_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&set->stack, __ATOMIC_SEQ_CST) || load(&set->left) != left)
+	if (epset_is_hot(set) || load(&set->left) != left)
 		deadline = 0;
 	n = kernel_wait(epset_engine(set), got, HARVEST, deadline, w->mask, &set->place);
 	__atomic_sub_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
@@ -213,7 +214,7 @@ static int take(struct epset *set, const struct epoll_wait *w)
 /* Is there anything that a look would be at? */
 static bool is_queued(struct epset *set)
 {
-	bool queued = __atomic_load_n(&set->stack, __ATOMIC_SEQ_CST);
+	bool queued = epset_is_hot(set);
 
 	if (!queued) {
 		pthread_mutex_lock(&set->lock);
@@ -249,6 +250,9 @@ static bool look(struct epset *set, const struct epoll_wait *w)
 
 static int engine_wait(struct epset *set, const struct epoll_wait *w)
 {
+	unsigned int vain = 0;
+	int ends = 0;
+
 	for (;;) {
 		unsigned int left = load(&set->left);
 		uint64_t limit = base_min(w->deadline, look_begin(set));
@@ -266,6 +270,10 @@ static int engine_wait(struct epset *set, const struct epoll_wait *w)
 		n = take(set, w);
 		if (n || base_deadline_passed(w->deadline, base_now()))
 			return n;
+		/* What has come brings nothing: that was the last look */
+		if (ends)
+			return ends;
+		ends = wait_ends(w->deadline, w->mask, ++vain);
 	}
 }
 
@@ -342,6 +350,11 @@ void epoll_poll_end(struct epset *set)
 {
 	epset_stranger_leave(set);
 	__atomic_sub_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
+}
+
+bool epoll_poll_more(struct epset *set)
+{
+	return epset_is_hot(set);
 }
 
 uint64_t epoll_poll_limit(struct epset *set)

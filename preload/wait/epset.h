@@ -113,6 +113,12 @@ static inline bool epset_has_engine(const struct epset *set)
 	return epset_engine(set) >= 0;
 }
 
+/* Is a member to be looked at, of which the kernel says nothing more? */
+static inline bool epset_is_hot(const struct epset *set)
+{
+	return __atomic_load_n(&set->stack, __ATOMIC_SEQ_CST);
+}
+
 static inline int epset_fd(const struct epset *set)
 {
 	return __atomic_load_n(&set->fd, __ATOMIC_ACQUIRE);

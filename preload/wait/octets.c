@@ -93,7 +93,9 @@ int octets_wait(struct octets_call *c, unsigned int level)
 	int err = wait_begin(c, level);
 
 	if (!err)
-		err = wait_once(c->sock, c->stream, level, c->deadline);
+		err = c->ends ? c->ends : wait_once(c->sock, c->stream, level, c->deadline);
+	if (!err)
+		c->ends = wait_ends(c->deadline, NULL, 0);
 	return err == -EINTR && c->deadline == BASE_NEVER ? CALL_RESTART : err;
 }
 
@@ -244,6 +246,8 @@ static int peek_wait(struct octets_call *c)
 	if (err)
 		return err;
 	err = wait_once(c->sock, c->stream, 0, base_min(again, c->deadline));
+	if (!err)
+		err = wait_ends(c->deadline, NULL, 0);
 	return err == -EAGAIN && !base_deadline_passed(c->deadline, base_now()) ? 0 : err;
 }
 
@@ -353,7 +357,7 @@ static long urgent_in(struct octets_call *c, const struct pieces *p)
 
 long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 {
-	struct octets_call c = { s, s->stream, flags, 0 };
+	struct octets_call c = { s, s->stream, flags, 0, 0 };
 	struct pieces p;
 	long got = pieces_init(&p, iov, n);
 
@@ -449,7 +453,7 @@ static long decide(struct octets_call *c)
 
 long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
 {
-	struct octets_call c = { s, s->stream, flags, 0 };
+	struct octets_call c = { s, s->stream, flags, 0, 0 };
 	struct pieces p;
 	long sent = pieces_init(&p, iov, n);
 

@@ -42,6 +42,7 @@ struct octets_call {
 	struct stream *stream; /* connect() may make another, which is not the call's */
 	int flags;
 	uint64_t deadline; /* 0: it has not waited yet */
+	int ends;	   /* what the next wait is to say, unless a look finds something */
 };
 
 int octets_wait(struct octets_call *call, unsigned int level);

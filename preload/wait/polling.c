@@ -45,6 +45,7 @@ struct list {
 	struct wait_bell bell;
 	bool exact; /* as poll(), which looks at no more than there may be descriptors */
 	bool full;  /* the kernel takes no more: no room for bells */
+	bool more;  /* a look has stopped at its bound: no sleep before the next one */
 	void *map;  /* both of them, when the list is long */
 	size_t map_len;
 	struct pollfd small_raw[SMALL + BELLS];
@@ -154,11 +155,13 @@ static unsigned int wanted_of(short events)
  * What a stream is ready for and was asked for; @raw: what to ask the kernel. One that has ended
  * is always ready for the kernel, which is asked only about what may change
  */
-static short sock_look(const struct entry *e, const struct pollfd *p, struct pollfd *raw)
+static short sock_look(struct list *l, const struct entry *e, const struct pollfd *p,
+		       struct pollfd *raw)
 {
 	struct stream *stream = e->sock->stream;
 	uint32_t ready = wait_level_events(stream->ops->levels(stream, NULL));
 
+	l->more |= stream->ops->more(stream);
 	raw->events = stream->ops->wait_events(stream, wanted_of(p->events));
 	raw->fd = raw->events ? stream_wait_fd(stream) : -1;
 	return (short)ready & (p->events | POLLERR | POLLHUP);
@@ -189,12 +192,14 @@ static void entry_move(struct entry *e, struct pollfd *p, struct pollfd *raw)
 		sock_leave(e);
 }
 
-static short entry_look(struct entry *e, const struct pollfd *p, struct pollfd *raw)
+static short entry_look(struct list *l, struct entry *e, const struct pollfd *p, struct pollfd *raw)
 {
-	if (e->set)
+	if (e->set) {
+		l->more |= epoll_poll_more(e->set);
 		return p->revents;
+	}
 	if (e->sock && sock_role(e->sock) == SOCK_STREAM_ON)
-		return sock_look(e, p, raw);
+		return sock_look(l, e, p, raw);
 	if (e->sock)
 		sock_leave(e);
 	raw->fd = p->fd >= 0 ? gate_wait_fd(p->fd) : -1;
@@ -212,10 +217,11 @@ static int list_look(struct list *l)
 	int ready = 0;
 
 	others_await_all();
+	l->more = false;
 	for (unsigned int i = 0; i < l->n; i++)
 		entry_move(&l->entry[i], &l->fds[i], &l->raw[i]);
 	for (unsigned int i = 0; i < l->n; i++) {
-		l->fds[i].revents = entry_look(&l->entry[i], &l->fds[i], &l->raw[i]);
+		l->fds[i].revents = entry_look(l, &l->entry[i], &l->fds[i], &l->raw[i]);
 		ready += l->fds[i].revents != 0;
 	}
 	l->raw[l->n] = (struct pollfd){ .fd = l->bell.fd, .events = POLLIN };
@@ -280,17 +286,22 @@ static int list_sleep(struct list *l, uint64_t deadline, const sigset_t *mask)
 
 static int list_poll(struct list *l, uint64_t deadline, const sigset_t *mask)
 {
-	int ready, n;
+	unsigned int vain = 0;
+	int ready, n, ends = 0;
 
 	for (;;) {
 		ready = list_look(l);
 		/* A call that has something to tell leaves pending what its mask lets through */
-		n = list_sleep(l, ready ? 0 : deadline, ready ? NULL : mask);
+		n = list_sleep(l, ready || l->more ? 0 : deadline, ready ? NULL : mask);
 		if (n < 0)
 			return ready && n == -EINTR ? ready : n;
 		ready += list_answer(l);
-		if (ready || (!n && base_deadline_passed(deadline, base_now())))
+		if (ready || (!n && !l->more && base_deadline_passed(deadline, base_now())))
 			return ready;
+		/* What has come brings nothing: that was the last look */
+		if (ends)
+			return ends == -EAGAIN ? 0 : ends;
+		ends = wait_ends(deadline, mask, ++vain);
 	}
 }
 

@@ -10,14 +10,18 @@
 #include <errno.h>
 #include <sys/single_threaded.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/fdutil.h"
+#include "preload/guard/edge.h"
 #include "preload/guard/nap.h"
 #include "preload/sock/others.h"
 #include "preload/table/internal.h"
 #include "preload/table/life.h"
 
 #define BELLS 16
+/* Looks that found nothing, after each of which something had come */
+#define VAIN_MAX 8
 /* Where the kernel takes no descriptor more, a look so often */
 #define LOOK_AGAIN (10 * BASE_NS_PER_MS)
 
@@ -169,6 +173,21 @@ static uint64_t others_begin(struct sock *s)
 	return others_limit();
 }
 
+int wait_ends(uint64_t deadline, const sigset_t *mask, unsigned int vain)
+{
+	struct pollfd none = { .fd = -1 };
+
+	if (deadline != BASE_NEVER && base_deadline_passed(deadline, base_now()))
+		return -EAGAIN;
+	/*
+	 * What only the call's mask lets through comes in a sleep, also in one of no time. A call
+	 * that has something to tell leaves it pending, so not while that may still be
+	 */
+	if (mask && vain > VAIN_MAX)
+		return base_min(nap_sleep_final(&none, 1, 0, mask, NULL), 0);
+	return edge_self && edge_wanted(edge_self) ? -EINTR : 0;
+}
+
 /*
  * One sleep: 0 something happened (*@events), or it is time to look again, -EAGAIN, -EINTR. @limit
  * as others_begin() gave it
@@ -186,13 +205,17 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 	uint64_t bells = base_min(limit, wait_bell_limit(bell));
 	uint64_t look = base_min(bells, stream->ops->wait_deadline(stream));
 	struct spin_place *place = place_of(s, wanted, fds[0].fd);
-	int got = sleep_on(fds, n, deadline != BASE_NEVER, base_min(deadline, look), place);
+	bool more = stream->ops->more(stream);
+	int got = sleep_on(fds, n, deadline != BASE_NEVER, more ? 0 : base_min(deadline, look),
+			   more ? NULL : place);
 
 	if (got > 0 && fds[1].revents)
 		base_eventfd_drain(bell->fd);
 	if (got > 0 && fds[2].revents)
 		others_heard();
 	*events = fds[0].revents;
+	if (more && got >= 0)
+		return 0;
 	return got < 0 ? got : !got && base_deadline_passed(deadline, base_now()) ? -EAGAIN : 0;
 }
 
@@ -203,7 +226,7 @@ int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline)
 	struct wait_watch watch;
 	uint64_t limit;
 	short events;
-	int err = 0;
+	int err = 0, ends = 0;
 
 	wait_bell_get(&bell);
 	wait_watch(&watch, &bell, s);
@@ -215,7 +238,8 @@ int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline)
 		}
 		if (s->stream->ops->levels(s->stream, NULL) & (wanted | STREAM_HUP))
 			break;
-		err = sleep_once(s, wanted, &bell, deadline, limit, &events);
+		err = ends ? ends : sleep_once(s, wanted, &bell, deadline, limit, &events);
+		ends = wait_ends(deadline, NULL, 0);
 	}
 	wait_unwatch(&watch, s);
 	wait_bell_put(&bell);

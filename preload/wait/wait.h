@@ -2,6 +2,7 @@
 #ifndef PRELOAD_WAIT_H
 #define PRELOAD_WAIT_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -48,5 +49,12 @@ int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline);
  * 0 also when none of the levels holds, or the socket has another stream
  */
 int wait_once(struct sock *s, struct stream *stream, unsigned int wanted, uint64_t deadline);
+
+/*
+ * For who waits in a loop, behind a wait that ended with input: -EAGAIN, the time is up, -EINTR, a
+ * signal waits: then the next look is the last one, also where what keeps coming brings nothing. 0:
+ * neither. @mask: what the wait blocks, or NULL; @vain: so many looks have found nothing
+ */
+int wait_ends(uint64_t deadline, const sigset_t *mask, unsigned int vain);
 
 #endif

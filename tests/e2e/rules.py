@@ -125,7 +125,7 @@ EXPLAIN = (
     (["104"], 0, r"(?s)^LATE_REQUEST \(104,.*ECONNRESET \(errno 104\).*\nPEER_CLOSED \(107,"),
     (["110"], 0, r"^ASK_SILENT \(110,(.*\n)+ETIMEDOUT \(errno 110\).*\nPROBE_TIMEOUT \(101,"),
     (["one", "two"], 125, "explain: a role, a program and an address, or one code"),
-    ([], 0, r"(?s)^NONE \(0.*LATE_REQUEST \(104.*STATE_DAMAGED \(310"),
+    ([], 0, r"(?s)^NONE \(0.*LATE_REQUEST \(104.*STATE_DAMAGED \(310.*FLOODED \(311"),
     (["client", "x", "10.0.0.1"], 125, "expected an address, a colon"),
     (["client", "x", "*:80"], 125, "expected one address and one port"),
     (["both", "x", "10.0.0.1:1"], 125, "expected client or server"),

@@ -56,6 +56,7 @@ Test(reason, numbers)
 		{ 208, "IO_URING" },
 		{ 300, "CLOSED" },
 		{ 307, "LINGER_EXPIRED" },
+		{ 311, "FLOODED" },
 	};
 
 	for (size_t i = 0; i < base_array_size(rows); i++)

@@ -52,7 +52,13 @@ static uint64_t wait_deadline(struct stream *s)
 	return BASE_NEVER;
 }
 
+static bool more(struct stream *s)
+{
+	return false;
+}
+
 static const struct stream_ops ops = {
+	.more = more,
 	.levels = levels,
 	.wait_events = wait_events,
 	.wait_deadline = wait_deadline,
@@ -106,6 +112,16 @@ bool epoll_poll_look(struct epset *set, int *fd)
 	*fd = SET;
 	sock_progress((struct sock *)(void *)set);
 	return false;
+}
+
+bool epoll_poll_more(struct epset *set)
+{
+	return false;
+}
+
+int wait_ends(uint64_t deadline, const sigset_t *mask, unsigned int vain)
+{
+	return 0;
 }
 
 uint64_t epoll_poll_limit(struct epset *set)
