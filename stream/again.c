@@ -128,17 +128,26 @@ static int failed(struct rsock *s)
 	return -ENOMSG;
 }
 
-/* Has the server nothing more to say? What it says is nobody's */
+/* A server that says more than so much is not about to close */
+#define LAST_WORDS (64 * 1024)
+
+/* Has the server nothing more to say, or more than is waited for? What it says is nobody's */
 static bool is_closed(int fd)
 {
 	int saved = errno;
 	char octets[512];
+	size_t sum = 0;
 	bool closed;
 	long n;
 
 	do {
 		n = syscall(SYS_recvfrom, fd, octets, sizeof(octets), MSG_DONTWAIT, NULL, NULL);
-	} while (n > 0);
+		sum += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && sum < LAST_WORDS);
+	if (n > 0) {
+		errno = saved;
+		return true;
+	}
 	closed = !n || (errno != EAGAIN && errno != EINTR);
 	errno = saved;
 	return closed;
