@@ -192,7 +192,9 @@ static const struct config_option options[] = {
 		.unit = "s",
 		.fallback = "30",
 		.max = 86400 * BASE_NS_PER_S,
-		.text = "How long a program that ends is held to deliver what it has written.",
+		.text = "How long a program that ends is held to deliver what it has written. "
+			"While it lives there is no such limit; a closed connection whose peer has "
+			"all, and does not close, is kept for as long.",
 	},
 	[CONFIG_RUNTIME_DIR] = {
 		.name = "WARPSOCK_RUNTIME_DIR",

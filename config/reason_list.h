@@ -96,6 +96,10 @@
 	X(STATE_DAMAGED, 310, END, "The shared state of the connection is inconsistent.", "")    \
 	X(FLOODED, 311, END,                                                                     \
 	  "The peer sent messages that bring nothing, one after the other, and was reset.",      \
-	  "The peer is faulty, or means harm.")
+	  "The peer is faulty, or means harm.")                                                  \
+	X(LINGER_CROWDED, 312, END,                                                              \
+	  "Closed connections took too many descriptors: TCP alone went on with one, and its "   \
+	  "last bytes may be lost.",                                                             \
+	  "Raise the limit of open files (RLIMIT_NOFILE).")
 
 #endif

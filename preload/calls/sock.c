@@ -160,6 +160,8 @@ long call_accept4(long got, int fd, struct sockaddr *addr, socklen_t *len, int f
 	struct sock *s = sock_get(fd);
 
 	kernel_accept_end(fd, got >= 0);
+	if ((got == -EMFILE || got == -ENFILE) && attend_room(true))
+		got = CALL_RESTART;
 	if (got == CALL_THEIRS)
 		got = s ? device_take(s, &c) : -EBADF;
 	else if (got == -EAGAIN && s && device_misled(s, fd))

@@ -9,6 +9,10 @@
  * And what a full kernel did not take of something accepted must leave when there is room, also if
  * the program never calls again; since it mostly does, that one is left alone for a moment.
  *
+ * A closed one has a descriptor, and its peer may take its time. Those of which the peer's TCP has
+ * everything may have an eighth of what the process may open, and all of them a half: who comes
+ * then lets others go, the oldest first. close() does not wait.
+ *
  * The thread is started by the first stream that needs it, blocks all signals, sleeps as
  * preload/sock/charge.c says, and ends when there has been nothing for a while. At exit the caller
  * attends to the closed ones itself, and is content with an acknowledgement of all that was sent
@@ -17,9 +21,12 @@
 #include "preload/sock/attend.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/log.h"
@@ -34,8 +41,15 @@
 
 #define BATCH 64
 #define STACK (128 * 1024u)
-/* A stream that is waited for at its end is looked at so often */
-#define LOOK_AGAIN (100 * BASE_NS_PER_MS)
+/* Parts of the descriptors that closed ones may have: when their peers have all, and in any case */
+#define PART_ACKED 8
+#define PART_ALL 2
+/* So many are let go by one who comes */
+#define LET_GO_MAX 4
+/* Another thread may take what was given up */
+#define OWN_TRIES 4
+/* Descriptors beyond the limit that the program has set itself */
+#define BEYOND 1024
 /* So long the program is given to call by itself */
 #define LEFT_ALONE BASE_NS_PER_MS
 /* With nothing to attend to the thread stays for so long */
@@ -67,7 +81,7 @@ static bool is_idle(uint64_t *idle, uint64_t *limit)
 {
 	uint64_t now = base_now();
 
-	if (!base_list_empty(&charges.list)) {
+	if (!base_list_empty(&charges.list) || !base_list_empty(&charges.quiet)) {
 		*idle = 0;
 		return false;
 	}
@@ -133,7 +147,8 @@ static bool attendant_claim(void)
 
 	attendant_join();
 	pthread_mutex_lock(&charges.lock);
-	mine = !thread.there && !base_list_empty(&charges.list);
+	mine = !thread.there &&
+	       (!base_list_empty(&charges.list) || !base_list_empty(&charges.quiet));
 	thread.there |= mine;
 	pthread_mutex_unlock(&charges.lock);
 	return mine;
@@ -212,42 +227,105 @@ void attend_moved(struct sock *s)
 {
 	pthread_mutex_lock(&charges.lock);
 	if (s->charge.listed) {
-		charge_unwatch(&s->charge);
-		s->charge.ready = true;
+		charge_rouse(&s->charge);
 		attend_wake();
 	}
 	pthread_mutex_unlock(&charges.lock);
 }
 
+/* Descriptors that the process may have */
+static unsigned int descriptors(void)
+{
+	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
+	int saved = errno;
+
+	syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
+	errno = saved;
+	return (unsigned int)base_min(limit.rlim_cur, (rlim_t)UINT_MAX);
+}
+
+/* Under the lock */
+static void room_make(unsigned int most)
+{
+	for (int i = 0; i < LET_GO_MAX && charges.closed >= most / PART_ACKED; i++)
+		if (!charges_let_go())
+			break;
+	if (charges.closed >= most / PART_ALL)
+		charges_leave();
+}
+
+bool attend_room(bool acked)
+{
+	bool room;
+
+	pthread_mutex_lock(&charges.lock);
+	room = charges_let_go() || (!acked && charges_leave());
+	pthread_mutex_unlock(&charges.lock);
+	return room;
+}
+
+/* The program may have lowered its limit, and may raise it: beyond it there is room. 0, -errno */
+static int own_beyond(struct sock *s)
+{
+	struct rlimit was, more;
+	int saved = errno, err = -EMFILE;
+
+	if (!__atomic_load_n(&sandbox_on, __ATOMIC_RELAXED) &&
+	    !syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &was)) {
+		more = was;
+		more.rlim_cur = base_min(was.rlim_max, was.rlim_cur + BEYOND);
+		syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &more, NULL);
+		err = sock_own(s);
+		syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &was, NULL);
+	}
+	errno = saved;
+	return err;
+}
+
+/* Closed ones that need theirs no more give one: 0, -errno */
+static int own_late(struct sock *s)
+{
+	int err = sock_own(s), tries = OWN_TRIES;
+
+	while (err && tries-- && attend_room(true))
+		err = sock_own(s);
+	if (err)
+		err = own_beyond(s);
+	return err && attend_room(false) ? sock_own(s) : err;
+}
+
+static void left_alone(struct sock *s)
+{
+	struct stream *stream = s->stream;
+	bool safe;
+	int left = stream->ops->close_more(stream, &safe);
+
+	if (left == -ENOMSG)
+		sock_fall_back(s);
+	else if (left == -EAGAIN && !safe)
+		charges_crowded();
+}
+
 void attend_closed(struct sock *s)
 {
+	unsigned int most = descriptors();
+
+	if (own_late(s)) {
+		left_alone(s);
+		return;
+	}
+	fdtab_hold(&s->ent);
 	pthread_mutex_lock(&charges.lock);
+	room_make(most);
 	charge_add(s, true, false, 0);
 	pthread_mutex_unlock(&charges.lock);
 	attendant_start();
 }
 
-void attend_to_end(struct sock *s)
-{
-	struct stream *stream = s->stream;
-	uint64_t deadline = base_deadline(base_now(), sock_config.linger);
-	bool safe;
-	int left;
-
-	while ((left = stream->ops->close_more(stream, &safe)) == -EAGAIN &&
-	       !base_deadline_passed(deadline, base_now())) {
-		struct pollfd p = stream_pollfd(stream, 0);
-
-		base_poll(&p, 1, base_min(deadline, base_deadline(base_now(), LOOK_AGAIN)));
-	}
-	if (left == -ENOMSG)
-		sock_fall_back(s);
-}
-
 static void attend_open(struct sock *s, bool undecided, uint64_t begin)
 {
 	pthread_mutex_lock(&charges.lock);
-	if (!s->charge.listed) {
+	if (!s->charge.listed || s->charge.dropped) {
 		fdtab_hold(&s->ent);
 		charge_add(s, false, undecided, begin);
 	}
@@ -297,8 +375,8 @@ void attend_owing(struct sock *s)
 void attend_forget(struct sock *s)
 {
 	pthread_mutex_lock(&charges.lock);
-	if (s->charge.listed && !s->charge.busy)
-		charge_end(&s->charge);
+	if (s->charge.listed)
+		charge_drop(&s->charge);
 	pthread_mutex_unlock(&charges.lock);
 }
 
@@ -412,7 +490,7 @@ bool attend_give(int (*make)(void))
 	bool all;
 	int err = 0;
 
-	pthread_mutex_lock(&charges.lock);
+	charges_lock();
 	if (any_given())
 		err = any_plain() ? -EBUSY : make();
 	if (!err)
@@ -432,8 +510,9 @@ void attend_stop(bool for_good)
 	bool there;
 
 	attendant_join();
-	pthread_mutex_lock(&charges.lock);
+	charges_lock();
 	there = thread.there;
+	charges.over = for_good;
 	thread.stop = there || for_good;
 	thread.retired |= for_good;
 	pthread_mutex_unlock(&charges.lock);
@@ -450,7 +529,7 @@ void attend_confine(void)
 {
 	struct base_list *node, *next;
 
-	pthread_mutex_lock(&charges.lock);
+	charges_lock();
 	base_list_foreach(node, next, &charges.list) {
 		struct charge *c = base_list_entry(node, struct charge, node);
 
@@ -473,7 +552,7 @@ unsigned int attend_threads(void)
 
 void attend_before_fork(void)
 {
-	pthread_mutex_lock(&charges.lock);
+	charges_lock();
 }
 
 /* The set is one with the parent's, and its entries are the parent's */
@@ -489,7 +568,7 @@ static void charges_inherit(void)
 	base_list_foreach(node, next, &charges.list) {
 		struct charge *c = base_list_entry(node, struct charge, node);
 
-		c->plain = c->busy = false;
+		c->plain = c->busy = c->dropped = false;
 		c->watched = -1;
 		c->ready = true;
 		if (!c->closed)

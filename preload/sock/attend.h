@@ -9,10 +9,16 @@
  * left to do, those whose connect() did not wait for the Reply, and those that owe octets.
  */
 
-/* Takes over the caller's reference; the socket is worked on by a descriptor of its own */
+/*
+ * By a descriptor of its own, from now on; where there is none, TCP alone goes on with what the
+ * kernel has
+ */
 void attend_closed(struct sock *s);
-/* The caller waits until there is nothing left to do for a closed one, or it is given up */
-void attend_to_end(struct sock *s);
+/*
+ * There are no descriptors any more: lets a closed one go, of which the peer has everything, or not
+ * @acked: of which it may not. False: there is none
+ */
+bool attend_room(bool acked);
 /* Until it is open and what was written meanwhile has left */
 void attend_starting(struct sock *s);
 /* One that was accepted: its Request is answered after @ns if no call has done it before */

@@ -5,11 +5,15 @@
  * An entry is part of its socket, so to enter one takes no memory, and to take one out no search.
  * The thread sleeps on an epoll set in which each is armed for one event: so a look costs what is
  * ready, not what is there, and an entry that is left in the set by mistake speaks once. Where
- * there is no set (a filter, no descriptors) all are looked at by rounds.
+ * there is no set (a filter, no descriptors) all are looked at by rounds. Closed ones whose peers
+ * have everything, or will have it by TCP's doing, may be many, and stay for as long as their peers
+ * do: they stand in a list of their own, and nobody walks over them.
+ *
+ * The lock is not held while a thread works on an entry: `busy` says that one does, and only that
+ * one ends it. Who must have all of them at rest waits for those (charges_lock()).
  *
  * A stream whose peer turns out to speak plain TCP goes back to the kernel (fallback.c), since its
- * program may wait for what the peer makes of octets that are held. That takes locks which come
- * before this one, so it is noted, and done with this one free; `busy` is who does it.
+ * program may wait for what the peer makes of octets that are held.
  */
 #include "preload/sock/charge.h"
 
@@ -35,12 +39,19 @@
 #define BATCH 64
 /* What wakes nobody is looked at so often: acknowledgements, and what other processes do */
 #define LOOK_AGAIN (100 * BASE_NS_PER_MS)
+/* A closed one stays for so long at least, if its peer has not closed, and there is room for it */
+#define STAY_LEAST BASE_NS_PER_S
+/* Who looks for one that may go looks at so many */
+#define TRIES 16
+/* Who waits for others to be at rest looks so often */
+#define REST_LOOK (100 * BASE_NS_PER_US)
 /* Connections of a process that may be undecided */
 #define UNDECIDED_MAX 4096
 
 struct charges charges = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.list = BASE_LIST_INIT(charges.list),
+	.quiet = BASE_LIST_INIT(charges.quiet),
 	.set = -1,
 	.bell = -1,
 };
@@ -56,6 +67,12 @@ void charges_expired(unsigned int n)
 	report_reason(CONFIG_REASON_LINGER_EXPIRED, n);
 }
 
+void charges_crowded(void)
+{
+	base_warn("a closed connection: %s", config_reason_text(CONFIG_REASON_LINGER_CROWDED));
+	report_reason(CONFIG_REASON_LINGER_CROWDED, 1);
+}
+
 /* --- the set --- */
 
 static int set_ctl(int op, int fd, short events, struct charge *c)
@@ -69,7 +86,7 @@ static int set_ctl(int op, int fd, short events, struct charge *c)
 	return err;
 }
 
-void charge_unwatch(struct charge *c)
+static void charge_unwatch(struct charge *c)
 {
 	if (c->watched >= 0 && charges.set >= 0)
 		set_ctl(EPOLL_CTL_DEL, c->watched, 0, NULL);
@@ -94,6 +111,51 @@ static int charge_watch(struct charge *c, int fd, short events)
 	return err;
 }
 
+/* To be looked at, or armed */
+static void list_put(struct charge *c)
+{
+	base_list_remove(&c->node);
+	base_list_push_back(&charges.list, &c->node);
+}
+
+/* As TCP keeps what is closed at one end alone: not for ever, if the peer has all */
+static void stay(struct charge *c)
+{
+	c->let_go = base_deadline(base_now(), base_max(sock_config.linger, STAY_LEAST));
+}
+
+/* All stay for as long, so the order of coming is that of their times, or nearly */
+static void quiet_put(struct charge *c)
+{
+	c->look = c->let_go;
+	base_list_remove(&c->node);
+	base_list_push_back(&charges.quiet, &c->node);
+}
+
+void charge_rouse(struct charge *c)
+{
+	charge_unwatch(c);
+	c->ready = true;
+	if (!c->busy)
+		list_put(c);
+}
+
+void charges_lock(void)
+{
+	struct base_list *node;
+
+	pthread_mutex_lock(&charges.lock);
+	charges.waiting++;
+	while (charges.working) {
+		pthread_mutex_unlock(&charges.lock);
+		base_poll(NULL, 0, base_deadline(base_now(), REST_LOOK));
+		pthread_mutex_lock(&charges.lock);
+	}
+	charges.waiting--;
+	while ((node = base_list_first(&charges.quiet)))
+		list_put(base_list_entry(node, struct charge, node));
+}
+
 void charges_hear(void)
 {
 	struct epoll_event got[BATCH];
@@ -106,6 +168,8 @@ void charges_hear(void)
 		struct charge *c = got[i].data.ptr;
 
 		c->ready = c->listed; /* else it has ended since */
+		if (c->ready && !c->busy)
+			list_put(c);
 	}
 }
 
@@ -117,7 +181,7 @@ void charge_end(struct charge *c)
 
 	charge_unwatch(c);
 	base_list_remove(&c->node);
-	c->listed = false;
+	c->listed = c->dropped = false;
 	charges.closed -= c->closed;
 	charges.undecided -= c->undecided;
 	c->closed = c->undecided = false;
@@ -129,6 +193,14 @@ void charge_end(struct charge *c)
 	BASE_POINT(preload_attend_ended);
 	__atomic_store_n(&s->attended, false, __ATOMIC_RELEASE);
 	sock_put(s);
+}
+
+void charge_drop(struct charge *c)
+{
+	if (c->busy)
+		c->dropped = true;
+	else
+		charge_end(c);
 }
 
 /* The oldest makes room: in mode on it is reset, in auto it waits for its program's calls */
@@ -152,8 +224,7 @@ static void undecided_drop(void)
 static void closed_note(struct charge *c)
 {
 	c->closed = true;
-	c->safe = false;
-	c->deadline = base_deadline(base_now(), sock_config.linger);
+	stay(c);
 	charges.closed++;
 }
 
@@ -178,7 +249,10 @@ void charge_add(struct sock *s, bool closed, bool undecided, uint64_t begin)
 		base_list_push_back(&charges.list, &c->node);
 	}
 	c->ready = true;
+	c->dropped = false;
 	c->begin = begin;
+	if (!c->busy)
+		list_put(c);
 	if (closed && !c->closed)
 		closed_note(c);
 	__atomic_store_n(&s->attended, true, __ATOMIC_RELEASE);
@@ -189,23 +263,6 @@ void charge_add(struct sock *s, bool closed, bool undecided, uint64_t begin)
 }
 
 /* --- looking --- */
-
-static int charge_more(struct charge *c)
-{
-	struct stream *stream = charge_sock(c)->stream;
-
-	return c->closed ? stream->ops->close_more(stream, &c->safe)
-			 : stream->ops->progress(stream);
-}
-
-static bool charge_expired(const struct charge *c)
-{
-	if (!base_deadline_passed(c->deadline, base_now()))
-		return false;
-	if (!c->safe)
-		charges_expired(1);
-	return true;
-}
 
 void charge_decided(struct charge *c)
 {
@@ -218,25 +275,71 @@ bool charge_is_awaited(struct sock *s)
 	return s->stream->ops->serves(s->stream) || urgent_is_awaited(s);
 }
 
-/* Is there nothing more to do for it? @content: an acknowledgement will do */
-static bool charge_over(struct charge *c, bool content)
+/*
+ * No lock. What is left to do for a closed one: -EAGAIN, -ENOMSG, 0. @content: an acknowledgement
+ * will do. Its time alone ends nothing: as long as TCP has something to deliver, it has all of it
+ */
+static int closed_work(struct charge *c, bool content)
+{
+	struct stream *stream = charge_sock(c)->stream;
+	bool safe, late = base_deadline_passed(c->let_go, base_now());
+	int left = stream->ops->close_more(stream, &safe);
+
+	if (left == -EAGAIN && safe && (content || late))
+		return 0;
+	if (late)
+		stay(c);
+	return left;
+}
+
+/* No lock. The same for an open one; 0 and worse: its program sees to it */
+static int open_work(struct charge *c)
 {
 	struct sock *s = charge_sock(c);
 	struct stream *stream = s->stream;
-	int left = charge_more(c);
+	int left = stream->ops->progress(stream);
 
-	c->plain = left == -ENOMSG;
-	if (c->plain)
-		return false;
-	if (c->closed)
-		return left != -EAGAIN || (content && c->safe) || charge_expired(c);
-	if (left != -EAGAIN)
-		charge_decided(c);
 	if (!left)
 		sock_settle(s);
-	else if (left != -EAGAIN)
+	else if (left != -EAGAIN && left != -ENOMSG)
 		info_tell(s);
-	return left != -EAGAIN && !stream->ops->owes(stream) && !charge_is_awaited(s);
+	return left;
+}
+
+/* An open one: is there nothing more to do for it? */
+static bool open_over(struct charge *c, int left)
+{
+	struct sock *s = charge_sock(c);
+
+	if (left != -EAGAIN)
+		charge_decided(c);
+	return left != -EAGAIN && !s->stream->ops->owes(s->stream) && !charge_is_awaited(s);
+}
+
+/* One look, with the lock free meanwhile; is it over, and gone? */
+static bool charge_go(struct charge *c, bool content)
+{
+	bool closed = c->closed;
+	int left;
+
+	list_put(c);
+	c->ready = false;
+	c->look = 0; /* it was looked at, and is to be armed */
+	c->busy = true;
+	charges.working++;
+	pthread_mutex_unlock(&charges.lock);
+	left = closed ? closed_work(c, content) : open_work(c);
+	BASE_POINT(preload_charge_worked);
+	pthread_mutex_lock(&charges.lock);
+	charges.working--;
+	c->busy = false;
+	c->plain = left == -ENOMSG && !c->dropped;
+	if (c->plain || (!c->dropped && closed != c->closed))
+		return false;
+	if (!c->dropped && (closed ? left == -EAGAIN : !open_over(c, left)))
+		return false;
+	charge_end(c);
+	return true;
 }
 
 /* One of which the peer is plain, for the caller alone; NULL */
@@ -258,40 +361,111 @@ static void plain_go(void)
 	struct charge *c;
 
 	while ((c = plain_find())) {
+		list_put(c);
 		c->busy = true;
 		pthread_mutex_unlock(&charges.lock);
 		sock_fall_back(charge_sock(c));
 		pthread_mutex_lock(&charges.lock);
+		c->busy = false;
 		charge_end(c);
 	}
 }
 
 static bool is_due(const struct charge *c, bool all, uint64_t now)
 {
-	if (c->plain || !base_deadline_passed(c->begin, now))
+	if (c->plain || c->busy || !base_deadline_passed(c->begin, now))
 		return false;
 	return all || c->ready || base_deadline_passed(c->look, now);
 }
 
-void charges_go(bool all, bool content)
+/* Those whose time has come stand in the list then */
+static void quiet_wake(bool all, uint64_t now)
+{
+	struct base_list *node;
+
+	while ((node = base_list_first(&charges.quiet))) {
+		struct charge *c = base_list_entry(node, struct charge, node);
+
+		if (!all && !base_deadline_passed(c->look, now))
+			break;
+		list_put(c);
+	}
+}
+
+/* Each once, though others may enter and end some meanwhile: who comes takes it out of @todo */
+static void due_find(bool all, uint64_t now, struct base_list *todo)
 {
 	struct base_list *node, *next;
-	bool plain = false;
 
+	quiet_wake(all, now);
+	base_list_foreach(node, next, &charges.list) {
+		if (!is_due(base_list_entry(node, struct charge, node), all, now))
+			continue;
+		base_list_remove(node);
+		base_list_push_back(todo, node);
+	}
+}
+
+void charges_go(bool all, bool content)
+{
+	struct base_list todo = BASE_LIST_INIT(todo), *node;
+
+	due_find(all, base_now(), &todo);
+	while ((node = base_list_first(&todo))) {
+		struct charge *c = base_list_entry(node, struct charge, node);
+
+		c->ready = true;
+		if (charges.waiting || charges.over)
+			list_put(c);
+		else
+			charge_go(c, content);
+	}
+	plain_go();
+}
+
+/* The worker thread may not have come to the last ones yet */
+static struct charge *closed_first(void)
+{
+	struct base_list *node = base_list_first(&charges.quiet), *next;
+
+	if (node)
+		return base_list_entry(node, struct charge, node);
 	base_list_foreach(node, next, &charges.list) {
 		struct charge *c = base_list_entry(node, struct charge, node);
 
-		if (!is_due(c, all, base_now()))
-			continue;
-		c->ready = false;
-		c->look = 0; /* it was looked at, and is to be armed */
-		if (charge_over(c, content))
-			charge_end(c);
-		else
-			plain |= c->plain;
+		if (c->closed && !c->busy && !c->plain)
+			return c;
 	}
-	if (plain)
-		plain_go();
+	return NULL;
+}
+
+bool charges_let_go(void)
+{
+	struct charge *c;
+
+	for (int i = 0; i < TRIES && (c = closed_first()); i++) {
+		bool armed = c->look && c->watched >= 0;
+
+		if (charge_go(c, true))
+			return true;
+		/* The kernel tells of it as before */
+		if (armed && c->listed && c->closed && !c->busy && !c->ready && !c->plain)
+			quiet_put(c);
+		else
+			wake_for(0);
+	}
+	return false;
+}
+
+bool charges_leave(void)
+{
+	struct charge *c = closed_first();
+
+	if (!c)
+		return false;
+	charges_crowded();
+	charge_end(c);
+	return true;
 }
 
 /* --- what to wait for --- */
@@ -309,13 +483,27 @@ static void charge_arm(struct charge *c, uint64_t now)
 {
 	struct stream *stream = charge_sock(c)->stream;
 	short events = charge_events(c);
-	bool rounds = c->closed || stream->ops->shared(stream) || !events ||
+	/* What an acknowledgement changes, or another process, wakes nobody; nor does a device */
+	bool rounds = stream->ops->shared(stream) || !events ||
+		      (c->closed && stream->carrier >= 0) ||
 		      charge_watch(c, stream_wait_fd(stream), events);
 
-	c->look = stream->ops->wait_deadline(stream);
+	c->look = stream->ops->more(stream) ? now : stream->ops->wait_deadline(stream);
 	if (rounds)
 		c->look = base_min(c->look, base_deadline(now, LOOK_AGAIN));
 	c->look = base_max(c->look, 1ull);
+	if (c->closed && c->look == BASE_NEVER)
+		quiet_put(c);
+}
+
+/* When it is to be looked at; 0: at once */
+static uint64_t arm_time(const struct charge *c, bool begun)
+{
+	if (!begun)
+		return c->begin;
+	if (c->plain)
+		return BASE_NEVER;
+	return c->ready ? 0 : c->look;
 }
 
 uint64_t charges_arm(void)
@@ -327,11 +515,14 @@ uint64_t charges_arm(void)
 		struct charge *c = base_list_entry(node, struct charge, node);
 		bool begun = base_deadline_passed(c->begin, now);
 
-		if (begun && !c->look && !c->plain)
+		if (c->busy)
+			continue;
+		if (begun && !c->ready && !c->look && !c->plain)
 			charge_arm(c, now);
-		first = base_min(first, begun ? c->look : c->begin);
+		first = base_min(first, arm_time(c, begun));
 	}
-	return first;
+	node = base_list_first(&charges.quiet);
+	return node ? base_min(first, base_list_entry(node, struct charge, node)->look) : first;
 }
 
 /* What has nothing to be polled for would say for ever that it has ended */

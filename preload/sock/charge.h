@@ -20,20 +20,25 @@ struct charge {
 	struct base_list node;
 	bool listed;
 	bool closed;
-	bool undecided;	   /* it was accepted, and its Request has not come */
-	bool safe;	   /* closed: all that was sent is acknowledged */
-	bool plain, busy;  /* its peer is plain TCP; somebody gives it back to the kernel */
-	bool ready;	   /* the kernel spoke of it, or nobody has looked yet */
-	int watched;	   /* the descriptor that stands for it in the set; -1: none */
-	uint64_t begin;	   /* not to be looked at before */
-	uint64_t look;	   /* to be looked at in any case */
-	uint64_t deadline; /* closed: given up then */
+	bool undecided;	 /* it was accepted, and its Request has not come */
+	bool plain;	 /* its peer is plain TCP */
+	bool busy;	 /* a thread works on it, without the lock; nobody else ends it */
+	bool dropped;	 /* it is to end when that one has come back */
+	bool ready;	 /* the kernel spoke of it, or nobody has looked yet */
+	int watched;	 /* the descriptor that stands for it in the set; -1: none */
+	uint64_t begin;	 /* not to be looked at before */
+	uint64_t look;	 /* to be looked at in any case */
+	uint64_t let_go; /* closed: from then on an acknowledgement is enough */
 };
 
 struct charges {
 	pthread_mutex_t lock;
 	struct base_list list;
+	/* Closed ones of which only the kernel has something to tell, in the order of time */
+	struct base_list quiet;
 	unsigned int closed, undecided; /* so many of them are */
+	unsigned int working, waiting;	/* threads that are at work on one; that wait for those */
+	bool over;			/* nobody works on any more */
 	uint64_t asleep;		/* the thread sleeps until then; 0: it does not */
 	int set;    /* an epoll set, in which each is armed for one event; -1: none */
 	int bell;   /* wakes the thread; -1: none */
@@ -44,6 +49,9 @@ extern struct charges charges;
 
 /* All of these under charges.lock */
 
+/* Without it: takes it when nobody is at work on one. The list has all of them then */
+void charges_lock(void);
+
 /*
  * Enters a socket, of which the caller gives up a reference, or makes an open one a closed one;
  * @begin: not to be looked at before
@@ -51,18 +59,29 @@ extern struct charges charges;
 void charge_add(struct sock *s, bool closed, bool undecided, uint64_t begin);
 /* Takes it out of the list, with its reference */
 void charge_end(struct charge *c);
+/* The same, now or when who works on it has come back */
+void charge_drop(struct charge *c);
 struct sock *charge_sock(struct charge *c);
 /* It is open, or was refused */
 void charge_decided(struct charge *c);
 /* The peer may use memory of ours, or an urgent octet may come, whatever the program does */
 bool charge_is_awaited(struct sock *s);
-/* Its descriptor is about to be another one */
-void charge_unwatch(struct charge *c);
+/* Its descriptor is another one: to be looked at, and armed by that */
+void charge_rouse(struct charge *c);
 /*
- * Looks at those that are ready or whose time has come, or at @all; the lock is free while one
- * goes back to the kernel. @content: a closed one is over when what it sent is acknowledged
+ * Looks at those that are ready or whose time has come, or at @all; the lock is free meanwhile.
+ * @content: a closed one is over when what it sent is acknowledged
  */
 void charges_go(bool all, bool content);
+/*
+ * The lock is free meanwhile. Lets go the first of a few closed ones, the oldest first, of which
+ * all is acknowledged. False: there is none
+ */
+bool charges_let_go(void);
+/* The oldest closed one goes, whatever it waits for: TCP goes on with what the kernel has */
+bool charges_leave(void);
+/* One is left to TCP alone, for want of descriptors */
+void charges_crowded(void);
 /* Behind a look: asks the kernel about each that was looked at; when to look at the latest */
 uint64_t charges_arm(void);
 /* What the set says, without waiting */

@@ -199,14 +199,7 @@ static void stream_end(struct sock *s)
 	}
 	BASE_POINT(preload_sock_lingering);
 	linger_wait(s);
-	fdtab_hold(&s->ent);
-	if (sock_own(s)) {
-		base_warn("no descriptor to finish a connection with: close() waits for it");
-		attend_to_end(s);
-		sock_put(s);
-	} else {
-		attend_closed(s);
-	}
+	attend_closed(s);
 }
 
 /*
