@@ -6,7 +6,8 @@
  * held it is a member of its thread's list, by pointers that lie in the mutex. Here the word
  * names the owner's process, and a waiter who has slept for a while asks whether that one lives.
  * A process dies as a whole, so its threads need no names. Where that cannot be known, and
- * where the word is rubbish that happens to name the living, patience ends.
+ * where the word is rubbish that happens to name the living, patience ends; but not with an owner
+ * that stands still, by SIGSTOP or in a debugger, for it goes on where it was.
  */
 #include "base/lock.h"
 
@@ -70,6 +71,13 @@ static bool is_orphan(uint32_t word, const struct waiter *w)
 	return w->may && !w->may(w->ctx, (word & SPACE) >> SPACE_SHIFT);
 }
 
+/* Patience begins anew when the owner goes on */
+static bool is_stopped(uint32_t word, const struct waiter *w)
+{
+	return (word & SPACE) == (own_word(w->self) & SPACE) &&
+	       base_process_is_stopped((struct base_process){ word & PID, w->self.space });
+}
+
 /* The same number may be another process's by now: then time tells */
 static int wait(struct base_lock *lock, const struct waiter *w)
 {
@@ -80,6 +88,10 @@ static int wait(struct base_lock *lock, const struct waiter *w)
 		uint32_t word = __atomic_load_n(&lock->word, __ATOMIC_RELAXED);
 		bool late = base_deadline_passed(until, base_now());
 
+		if (late && is_stopped(word, w)) {
+			until = base_deadline(base_now(), BASE_LOCK_PATIENCE);
+			late = false;
+		}
 		if (!word || (sleep > SLEEP_MIN && (late || is_orphan(word, w)))) {
 			if (try(lock, word, mine))
 				return word ? -EOWNERDEAD : 0;

@@ -242,6 +242,19 @@ bool base_process_lives(struct base_process p, uint64_t since)
 	return yes;
 }
 
+bool base_process_is_stopped(struct base_process p)
+{
+	struct own o = own_get();
+	int saved = errno;
+	uint64_t state = 0;
+	char text[1024];
+
+	if (p.space == o.self.space && o.proc && stat_read(p.pid, text, sizeof(text)))
+		stat_parse(text, &state, 1);
+	errno = saved;
+	return state == 'T' || state == 't';
+}
+
 bool base_process_is_elsewhere(uint32_t pid)
 {
 	struct own o = own_get();

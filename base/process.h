@@ -27,6 +27,12 @@ uint64_t base_process_clock(void);
  */
 bool base_process_lives(struct base_process p, uint64_t since);
 
+/*
+ * Does it stand still, by a signal or a debugger, with whatever it holds? When it cannot be known,
+ * no
+ */
+bool base_process_is_stopped(struct base_process p);
+
 /* Has a process that the caller sees another PID namespace? When it cannot be known, no */
 bool base_process_is_elsewhere(uint32_t pid);
 

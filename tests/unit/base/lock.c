@@ -128,6 +128,34 @@ Test(lock, who_passes_does_not_wait_for_other_processes, .timeout = 60)
 	base_map_destroy(s, sizeof(*s));
 }
 
+#define STOPPED_MS 10500
+
+/* The child holds the lock, and stands still for longer than a waiter's patience */
+Test(lock, waits_for_an_owner_that_is_stopped, .timeout = 60)
+{
+	struct shared *s = shared_create();
+	siginfo_t info;
+	pid_t pid = fork(), waker;
+
+	if (pid == 0) {
+		base_lock_take(&s->lock, NULL, NULL);
+		raise(SIGSTOP);
+		base_lock_drop(&s->lock);
+		_exit(0);
+	}
+	cr_assert_eq(waitid(P_PID, (id_t)pid, &info, WSTOPPED), 0);
+	waker = fork();
+	if (waker == 0) {
+		usleep(STOPPED_MS * 1000);
+		_exit(kill(pid, SIGCONT));
+	}
+	cr_expect_eq(base_lock_take(&s->lock, NULL, NULL), 0);
+	base_lock_drop(&s->lock);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	cr_assert_eq(waitpid(waker, NULL, 0), waker);
+	base_map_destroy(s, sizeof(*s));
+}
+
 Test(lock, private_memory_is_zeroed_and_not_shared)
 {
 	pid_t pid;

@@ -102,16 +102,20 @@ Test(process, lives_while_it_is_stopped)
 	pid_t pid = child_start(sleep_on);
 	siginfo_t info;
 
+	cr_expect_not(base_process_is_stopped(child_of(pid)));
 	kill(pid, SIGSTOP);
 	cr_assert_eq(waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOWAIT), 0);
 	cr_expect(base_process_lives(child_of(pid), 0));
+	cr_expect(base_process_is_stopped(child_of(pid)));
 	kill(pid, SIGCONT);
 	cr_assert_eq(ptrace(PTRACE_SEIZE, pid, NULL, NULL), 0);
 	cr_assert_eq(ptrace(PTRACE_INTERRUPT, pid, NULL, NULL), 0);
 	cr_assert_eq(waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOWAIT), 0);
 	cr_expect(base_process_lives(child_of(pid), 0));
+	cr_expect(base_process_is_stopped(child_of(pid)));
 	child_end(pid);
 	cr_expect_not(base_process_lives(child_of(pid), 0));
+	cr_expect_not(base_process_is_stopped(child_of(pid)));
 }
 
 /* Its memory takes a while to go, in which it does nothing any more */
