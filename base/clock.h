@@ -13,12 +13,12 @@
 #define BASE_NS_PER_S 1000000000ull
 #define BASE_NEVER UINT64_MAX
 
+/* The kernel's, in nanoseconds */
+uint64_t base_clock(clockid_t clock);
+
 static inline uint64_t base_now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * BASE_NS_PER_S + (uint64_t)ts.tv_nsec;
+	return base_clock(CLOCK_MONOTONIC);
 }
 
 /* The deadline ns after now; one too far to count is never. */

@@ -17,7 +17,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -114,10 +113,7 @@ struct base_process base_process_self(void)
 
 uint64_t base_process_clock(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (uint64_t)t.tv_sec * BASE_NS_PER_S + (uint64_t)t.tv_nsec;
+	return base_clock(CLOCK_BOOTTIME);
 }
 
 #define PROC_MAX (sizeof("/proc//ns/pid") + 10)

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -108,15 +107,13 @@ static bool is_name(const char *name)
 
 static bool is_old(const char *path, uint64_t age)
 {
-	struct timespec now;
 	struct stat st;
+	int64_t changed;
 
 	if (syscall(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW))
 		return false;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (now.tv_sec - st.st_ctim.tv_sec) * (int64_t)BASE_NS_PER_S + now.tv_nsec -
-		       st.st_ctim.tv_nsec >=
-	       (int64_t)age;
+	changed = st.st_ctim.tv_sec * (int64_t)BASE_NS_PER_S + st.st_ctim.tv_nsec;
+	return (int64_t)base_clock(CLOCK_REALTIME) - changed >= (int64_t)age;
 }
 
 /*

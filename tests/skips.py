@@ -17,7 +17,7 @@ MAY = {
     ),
     "the kernel, or the sandbox around it": (
         "no mount namespace to be had", "no mount namespace is to be had",
-        "no mount of our own: ", "no PID namespace is to be had",
+        "no mount of our own: ", "no PID namespace is to be had", "no user namespace is to be had",
         "no network of its own is to be had",
         "no network namespace with a TUN device is to be had", "no namespace or TAP: ",
         "this host has no /dev/net/tun", "the kernel gives no ring",

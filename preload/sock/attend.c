@@ -525,6 +525,11 @@ void attend_stop(bool for_good)
 	pthread_mutex_unlock(&charges.lock);
 }
 
+void attend_resume(void)
+{
+	attendant_start();
+}
+
 void attend_confine(void)
 {
 	struct base_list *node, *next;

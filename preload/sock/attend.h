@@ -52,6 +52,8 @@ void attend_prepare(void);
  * ends: it goes to no stream any more, for what a device needs ends now, and nobody waits for it
  */
 void attend_stop(bool for_good);
+/* Begins it anew behind attend_stop(), if there is anything to attend to */
+void attend_resume(void);
 /* What is closed has no program any more whose flags would count (preload/wait/confine.c) */
 void attend_confine(void);
 /* Threads that are ours */

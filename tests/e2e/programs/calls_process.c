@@ -133,6 +133,37 @@ static bool range_unshared(void)
 	return true;
 }
 
+#define NO_NAMESPACE 77
+
+/* The kernel grants both to a process of one thread. What is closed at one end lingers */
+static int namespace_main(int fd[2], int lingers[2])
+{
+	int mounts = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	char c;
+
+	if (close(lingers[0]) || (setns(mounts, 0) && errno != EPERM))
+		return 1;
+	if (unshare(CLONE_NEWUSER))
+		return errno == EPERM || errno == ENOSPC ? NO_NAMESPACE : 2;
+	return talk(fd[0], fd[1]) && threads_talk(fd[0], fd[1]) && !read(lingers[1], &c, 1) ? 0 : 3;
+}
+
+static bool own_namespace(void)
+{
+	int fd[2], lingers[2], status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(pair(fd) && pair(lingers) ? namespace_main(fd, lingers) : 4);
+	need(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	if (WEXITSTATUS(status) == NO_NAMESPACE)
+		return tap_skip("no user namespace is to be had");
+	need(!WEXITSTATUS(status));
+	return true;
+}
+
 /* --- processes --- */
 
 static bool vforked(void)
@@ -644,6 +675,7 @@ int main(int argc, char **argv)
 		{ "close_range, closefrom", range_ends },
 		{ "close_range with flags", range_flags },
 		{ "close_range in a table of its own", range_unshared },
+		{ "unshare() and setns() of a process of one thread", own_namespace },
 		{ "vfork", vforked },
 		{ "forks that libc has not made", forked_raw },
 		{ "fork without handlers", forked_without_handlers },
