@@ -23,6 +23,7 @@
 #include "preload/calls/fork.h"
 #include "preload/guard/edge.h"
 #include "preload/guard/nap.h"
+#include "preload/guard/thread.h"
 #include "preload/table/life.h"
 #include "preload/table/pieces.h"
 #include "preload/table/pool.h"
@@ -91,7 +92,7 @@ static int thread_create(void *(*fn)(void *arg), void *arg, const sigset_t *mask
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	if (stack)
-		pthread_attr_setstacksize(&attr, stack);
+		thread_stack_set(&attr, stack);
 	pthread_sigmask(SIG_SETMASK, mask, &before);
 	err = pthread_create(&thread, &attr, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -209,5 +209,6 @@ void edge_after_fork(bool child)
 void edge_init(void)
 {
 	signals_init();
+	thread_init();
 	key_made = !pthread_key_create(&key, edge_destroy);
 }

@@ -21,6 +21,8 @@
 #include "preload/guard/edge.h"
 #include "preload/guard/signals.h"
 
+#define CHORE_AGAIN (2 * BASE_NS_PER_MS)
+
 /* In parts that fit a time_t of any width */
 static struct timespec nap_length(uint64_t deadline)
 {
@@ -143,13 +145,25 @@ static long spin(const struct edge *e, const struct nap *nap, struct spin *s)
 	return base_max(n, 0L);
 }
 
+bool (*nap_chore)(void); /* atomic */
+
+/* How long to sleep at once: not for long while the caller has a thread's work to do */
+static uint64_t chore_do(uint64_t deadline)
+{
+	bool (*chore)(void) = __atomic_load_n(&nap_chore, __ATOMIC_ACQUIRE);
+
+	if (!deadline || !chore || !chore())
+		return deadline;
+	return base_min(deadline, base_deadline(base_now(), CHORE_AGAIN));
+}
+
 static long sleep_whole(struct edge *e, const struct nap *nap, uint64_t deadline)
 {
 	long n;
 
 	do {
-		n = nap_once(e, nap, deadline);
-		/* A slice (base_ppoll()) is no time-out */
+		n = nap_once(e, nap, chore_do(deadline));
+		/* A slice (also base_ppoll()'s) is no time-out */
 	} while (n == -EAGAIN || (!n && !base_deadline_passed(deadline, base_now())));
 	return n;
 }

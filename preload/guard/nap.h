@@ -31,6 +31,11 @@ int nap_spin(struct pollfd *fds, unsigned int n, struct spin_place *place);
 /* As nap_sleep_final() on an epoll set */
 int nap_epoll(int epfd, struct epoll_event *events, int max, uint64_t deadline,
 	      const sigset_t *mask, struct spin_place *place);
+/*
+ * Where a thread of ours cannot be had, who sleeps does its work: called before each sleep and
+ * from time to time in it, with nothing held. True: there is more. NULL: nothing to do
+ */
+extern bool (*nap_chore)(void); /* atomic */
 /* What is there, without a sleep that a signal could end */
 int nap_epoll_now(int epfd, struct epoll_event *events, int max);
 

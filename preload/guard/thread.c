@@ -6,6 +6,10 @@
  * child that the program makes by clone() it never would. So the caller goes on when the thread
  * runs, and no fork of a program of one thread can fall between.
  *
+ * libc takes the thread-local memory of all libraries from the stack of each thread, which may be
+ * more than all that a thread of ours needs, so it comes on top. Nobody but libc knows how much it
+ * is; the function that tells it is the one that Rust and Java ask.
+ *
  * libc ends a process with its last thread, and counts ours. Where the first thread has left by
  * pthread_exit(), the kernel is asked how many there are.
  */
@@ -24,6 +28,7 @@
 #include "base/fdutil.h"
 #include "base/point.h"
 #include "base/sockutil.h"
+#include "preload/table/libc.h"
 
 #define LOOK_AGAIN (20 * BASE_NS_PER_US)
 
@@ -51,6 +56,18 @@ static void *first(void *arg)
 	return result;
 }
 
+static size_t (*least_stack)(const pthread_attr_t *attr); /* thread-local memory is part of it */
+
+void thread_init(void)
+{
+	libc_find("__pthread_get_minstack", &least_stack);
+}
+
+int thread_stack_set(pthread_attr_t *attr, size_t need)
+{
+	return pthread_attr_setstacksize(attr, need + (least_stack ? least_stack(attr) : 0));
+}
+
 int thread_begin(pthread_t *id, size_t stack, void *(*run)(void *arg))
 {
 	struct start start = { .run = run };
@@ -60,7 +77,7 @@ int thread_begin(pthread_t *id, size_t stack, void *(*run)(void *arg))
 
 	sigfillset(&all);
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, stack);
+	thread_stack_set(&attr, stack);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = BASE_FAILS(thread) ? EAGAIN : pthread_create(id, &attr, first, &start);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -6,9 +6,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Once, before any thread */
+void thread_init(void);
+/* A stack with so much for the thread's own use */
+int thread_stack_set(pthread_attr_t *attr, size_t need);
+
 /*
- * A thread of ours, with all signals blocked. It runs when this returns: 0, or -errno. Takes memory
- * of the program's malloc, so no lock may be held
+ * A thread of ours, with all signals blocked, and @stack for its own use. It runs when this
+ * returns: 0, or -errno. Takes memory of the program's malloc, so no lock may be held
  */
 int thread_begin(pthread_t *id, size_t stack, void *(*run)(void *arg));
 

@@ -52,7 +52,7 @@ static struct {
 	int listeners;	   /* atomic */
 	unsigned int held; /* by who has stopped it */
 	enum phase phase;  /* atomic */
-	bool warned;
+	bool warned, thread_warned;
 	pthread_t id;
 	int bell; /* atomic */
 } life = { .lock = PTHREAD_MUTEX_INITIALIZER, .bell = -1 };
@@ -173,15 +173,18 @@ static bool claim(void)
 static void start(void)
 {
 	int saved = errno, err;
+	bool said;
 
 	if (!sandbox_may(SYS_clone) || !sandbox_may(SYS_clone3) || !claim())
 		return;
 	err = thread_begin(&life.id, STACK, run);
-	if (err)
-		base_warn("no thread to answer questions for listeners: %s", strerror(-err));
 	pthread_mutex_lock(&life.lock);
 	phase_set(err ? NONE : RUNNING);
+	said = life.thread_warned;
+	life.thread_warned |= err != 0;
 	pthread_mutex_unlock(&life.lock);
+	if (err && !said)
+		base_warn("no thread to answer questions for listeners: %s", strerror(-err));
 	ring();
 	errno = saved;
 }

@@ -33,6 +33,7 @@
 #include "base/point.h"
 #include "base/sockutil.h"
 #include "preload/guard/edge.h"
+#include "preload/guard/nap.h"
 #include "preload/guard/sandbox.h"
 #include "preload/guard/thread.h"
 #include "preload/sock/fallback.h"
@@ -154,6 +155,34 @@ static bool attendant_claim(void)
 	return mine;
 }
 
+/* Where there is no thread, who sleeps in a call does its work. False: nothing is left to do */
+static bool callers_go(void)
+{
+	bool more;
+
+	pthread_mutex_lock(&charges.lock);
+	if (!thread.there)
+		charges_go(true, false);
+	more = !thread.there && !base_list_empty(&charges.list);
+	pthread_mutex_unlock(&charges.lock);
+	return more;
+}
+
+/* Said once, for it is tried again with the next stream that needs it */
+static void not_begun(int err)
+{
+	static bool said; /* atomic */
+
+	pthread_mutex_lock(&charges.lock);
+	thread.there = false;
+	pthread_mutex_unlock(&charges.lock);
+	__atomic_store_n(&nap_chore, callers_go, __ATOMIC_RELEASE);
+	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+		base_warn("no thread for connections that nobody calls on, which wait for calls "
+			  "of the program: %s",
+			  strerror(-err));
+}
+
 /* What a sandbox forbids would end the process */
 static bool thread_may_be(void)
 {
@@ -196,7 +225,7 @@ static int wakers_create(void)
 
 /*
  * Not under the lock: a thread takes memory of the program's malloc, which may call us. Without it
- * the closed ones wait for other calls, or the exit, and the others for their callers.
+ * calls that wait do its work, on whatever they wait, and the exit the rest.
  */
 static void attendant_start(void)
 {
@@ -207,12 +236,10 @@ static void attendant_start(void)
 	err = wakers_create();
 	if (!err)
 		err = thread_begin(&thread.id, STACK, attendant);
-	if (!err)
-		return;
-	base_warn("no thread for closed connections: %s", strerror(-err));
-	pthread_mutex_lock(&charges.lock);
-	thread.there = false;
-	pthread_mutex_unlock(&charges.lock);
+	if (err)
+		not_begun(err);
+	else
+		__atomic_store_n(&nap_chore, NULL, __ATOMIC_RELEASE);
 }
 
 static void attend_wake(void)

@@ -89,6 +89,18 @@ static long accept_spin(int fd, struct spin_place *place, struct spin_thread *t)
 	return n == -EINTR ? interrupted(deadline_of(fd)) : 0;
 }
 
+/* The kernel's sleep would leave a thread's work undone, so the wait is here as far as it goes */
+static long accept_wait(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	uint64_t deadline = deadline_of(fd);
+	int n = base_sock_is_nonblock(fd) ? 1 : nap_sleep(&p, 1, deadline, NULL, NULL);
+
+	if (n == -EINTR)
+		return interrupted(deadline);
+	return n ? 0 : -EAGAIN;
+}
+
 static long accept_begin(int fd)
 {
 	struct spin_thread *t = spin_self();
@@ -97,6 +109,8 @@ static long accept_begin(int fd)
 	struct spin_place *place = place_of(s, w);
 	long r = place ? accept_spin(fd, place, t) : 0;
 
+	if (!r && __atomic_load_n(&nap_chore, __ATOMIC_ACQUIRE))
+		r = accept_wait(fd);
 	waited_put(w);
 	sock_put(s);
 	return r;

@@ -43,7 +43,8 @@ static int bell_create(void)
 void wait_bell_get(struct wait_bell *bell)
 {
 	*bell = (struct wait_bell){ .fd = -1 };
-	if (__libc_single_threaded)
+	/* Who does a thread's work may move what it waits for */
+	if (__libc_single_threaded && !__atomic_load_n(&nap_chore, __ATOMIC_RELAXED))
 		return;
 	pthread_mutex_lock(&bells.lock);
 	if (bells.n)

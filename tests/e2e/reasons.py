@@ -7,6 +7,7 @@
 Each case is a program under warpsock and a peer that is this test, or a process of the same
 program. What DDP_INFO says of the socket, or the report, has to be the code.
 """
+import errno
 import ctypes
 import os
 import re
@@ -88,6 +89,31 @@ prog = ctypes.create_string_buffer(struct.pack("@HP", 4, ctypes.addressof(buf)))
 if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, prog, 0, 0):
     sys.exit("no filter")
 s.connect(("127.0.0.1", int(sys.argv[1])))
+"""
+# Executes a program that has both ends of a connection in one thread, behind a filter that it
+# cannot read and that refuses eventfd2()
+REFUSED = """
+import ctypes, os, platform, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+eventfd2 = {"x86_64": 290, "aarch64": 19}[platform.machine()]
+code = struct.pack("=" + "HBBI" * 4, 0x20, 0, 0, 0, 0x15, 0, 1, eventfd2, 0x06, 0, 0, 0x50001,
+                   0x06, 0, 0, 0x7fff0000)
+buf = ctypes.create_string_buffer(code)
+prog = ctypes.create_string_buffer(struct.pack("@HP", 4, ctypes.addressof(buf)))
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, prog, 0, 0):
+    sys.exit("no filter")
+os.execv(sys.executable, [sys.executable, "-c", sys.argv[1]])
+"""
+BOTH = """
+import socket
+listener = socket.create_server(("127.0.0.1", 0))
+try:
+    one = socket.create_connection(listener.getsockname())
+    other = listener.accept()[0]
+    one.sendall(b"a")
+    print(other.recv(1).decode())
+except OSError as e:
+    print(e.errno)
 """
 # A ring, made in one of several ways; then it connects, serves, or had done so before. INLINE is
 # io_uring_setup() by a system call of the program's own
@@ -357,6 +383,16 @@ def sandboxed(warpsock):
     return [] if report and report["fallbacks"] == {"SANDBOXED": 1} else [str(report), said]
 
 
+def sandboxed_outside(warpsock, mode, wanted, times):
+    """SANDBOXED: a program behind a filter that stood before it began."""
+    with Stage(warpsock) as stage:
+        stage.run("program", [sys.executable, "-c", REFUSED, BOTH], mode=mode)
+        report, said = stage.report("program"), stage.text("program").strip()
+        err = stage.text("program", "err")
+    good = report and report["fallbacks"] == {"SANDBOXED": times} and said == wanted
+    return [] if good else [str(report), said, err]
+
+
 def ring(warpsock, how, what, mode, allow, wanted, fallbacks):
     """IO_URING: connections of a program that uses io_uring; rings that are refused."""
     way = {"rules": ["tcp * * *:*", "ddp * * *:*"]} if mode == "tcp" else {"mode": mode}
@@ -562,6 +598,10 @@ def main():
     for mode in ("auto", "ddp"):
         writer.case(f"PEER_PARAMETERS, a server by a rule for {mode}", foreign(warpsock, mode))
     writer.case("SANDBOXED", sandboxed(warpsock))
+    writer.case("SANDBOXED, by a filter of others, mode auto",
+                sandboxed_outside(warpsock, "auto", "a", 2))
+    writer.case("SANDBOXED, by a filter of others, mode on",
+                sandboxed_outside(warpsock, "on", str(errno.EOPNOTSUPP), 1))
     rings(writer, warpsock)
     writer.case("UNREACHABLE", unreachable(warpsock))
     writer.case("a plain peer, in mode on", plain_peer(warpsock))
