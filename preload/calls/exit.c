@@ -66,7 +66,7 @@ _Noreturn void call_abort(void)
  */
 _Noreturn void call_exit(int status)
 {
-	over_halt();
+	over_halt_for_good();
 	libc.exit(status);
 	__builtin_unreachable();
 }

@@ -114,7 +114,7 @@ static long filtered(struct sandbox_filter *f, long (*call)(const long *a), cons
 {
 	long r;
 
-	attend_stop(false);
+	attend_stop();
 	answerer_stop();
 	device_before_sandbox();
 	sandbox_commit(f);

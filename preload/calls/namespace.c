@@ -39,7 +39,7 @@ static long move_alone(const struct move *m)
 {
 	long r;
 
-	attend_stop(false);
+	attend_stop();
 	answerer_stop();
 	r = move(m);
 	for (int i = 0; r == -EINVAL && i < TRIES; i++) {

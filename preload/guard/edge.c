@@ -150,7 +150,9 @@ bool edge_settle(struct edge *e, long *r)
 {
 	bool interrupted = *r == -EINTR || *r == CALL_RESTART, restart = true;
 
-	over_halt();
+	/* It slept while its connection was ended */
+	if (over_halt() && *r != CALL_THEIRS)
+		*r = -EPIPE;
 	if (e && e->noted)
 		restart = signals_deliver(e);
 	if (e && interrupted && __atomic_load_n(&e->canceled, __ATOMIC_ACQUIRE))

@@ -4,7 +4,8 @@
  *
  * With TCP a connection is what it was until the process is gone, and a thread that sleeps on it
  * sleeps. With us it ends before, and other threads must not act on that. An execution that fails
- * lets them go on.
+ * lets them go on. So does a process that is still there a while after all has been delivered: then
+ * a function of exit() behind ours may wait for them.
  */
 #include "preload/guard/over.h"
 
@@ -16,7 +17,8 @@
 #include "preload/guard/thread.h"
 
 bool over_begun;
-static int finished; /* atomic: the thread that did it */
+static int finished;	   /* atomic: the thread that did it */
+static uint64_t delivered; /* atomic: since when nothing is left to do; 0: something is */
 
 static bool ended_elsewhere(void)
 {
@@ -25,14 +27,40 @@ static bool ended_elsewhere(void)
 	return who && who != (int)syscall(SYS_gettid);
 }
 
+/* The process has mostly ended by then */
+#define WHILE (50 * BASE_NS_PER_MS)
+
+static bool is_delivered(void)
+{
+	uint64_t since = __atomic_load_n(&delivered, __ATOMIC_ACQUIRE);
+
+	return since && base_deadline_passed(base_deadline(since, WHILE), base_now());
+}
+
+static void sleep_shortly(void)
+{
+	base_poll(NULL, 0, base_deadline(base_now(), 20 * BASE_NS_PER_MS));
+}
+
 /*
  * A thread of ours is joined by the one that ends the process: what libc frees for it last may be
  * a call of ours, where the program's malloc makes calls
  */
-void over_halt(void)
+bool over_halt(void)
+{
+	bool halted = false;
+
+	while (!thread_is_ours && ended_elsewhere() && !is_delivered()) {
+		halted = true;
+		sleep_shortly();
+	}
+	return halted;
+}
+
+void over_halt_for_good(void)
 {
 	while (!thread_is_ours && ended_elsewhere())
-		base_poll(NULL, 0, base_deadline(base_now(), 20 * BASE_NS_PER_MS));
+		sleep_shortly();
 }
 
 /* Who comes second must not end the process while the first one is at it */
@@ -44,7 +72,7 @@ static bool finish_claim(void)
 					    __ATOMIC_ACQUIRE)) {
 		if (who == self)
 			return false;
-		over_halt();
+		over_halt_for_good();
 		who = 0;
 	}
 	return true;
@@ -58,6 +86,11 @@ bool over_claim(void)
 	return true;
 }
 
+void over_done(void)
+{
+	__atomic_store_n(&delivered, base_now(), __ATOMIC_RELEASE);
+}
+
 bool over_revoke(void)
 {
 	if (!__atomic_exchange_n(&finished, 0, __ATOMIC_ACQ_REL))
@@ -68,6 +101,7 @@ bool over_revoke(void)
 
 void over_after_fork(void)
 {
+	__atomic_store_n(&delivered, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&finished, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&over_begun, false, __ATOMIC_RELEASE);
 }

@@ -63,8 +63,10 @@ static void closed_finish(bool program_follows)
  */
 static bool claim(void)
 {
-	if (!__atomic_load_n(&over_begun, __ATOMIC_ACQUIRE))
+	if (!__atomic_load_n(&over_begun, __ATOMIC_ACQUIRE)) {
 		answerer_stop();
+		attend_join();
+	}
 	return over_claim();
 }
 
@@ -76,7 +78,7 @@ static void all_end(bool program_follows)
 	closed_finish(program_follows);
 	sock_report_all();
 	if (!program_follows)
-		attend_stop(true);
+		attend_retire();
 	report_end(!program_follows);
 }
 
@@ -88,8 +90,11 @@ static void finish(bool program_follows)
 	if (life_is_guest())
 		return;
 	e = edge_enter(false);
-	if (claim())
+	if (claim()) {
 		all_end(program_follows);
+		if (!program_follows)
+			over_done();
+	}
 	edge_leave(e, &r);
 }
 

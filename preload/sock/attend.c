@@ -34,6 +34,7 @@
 #include "base/sockutil.h"
 #include "preload/guard/edge.h"
 #include "preload/guard/nap.h"
+#include "preload/guard/over.h"
 #include "preload/guard/sandbox.h"
 #include "preload/guard/thread.h"
 #include "preload/sock/fallback.h"
@@ -82,7 +83,9 @@ static bool is_idle(uint64_t *idle, uint64_t *limit)
 {
 	uint64_t now = base_now();
 
-	if (!base_list_empty(&charges.list) || !base_list_empty(&charges.quiet)) {
+	/* At the end of the process nobody joins it any more */
+	if (!base_list_empty(&charges.list) || !base_list_empty(&charges.quiet) ||
+	    __atomic_load_n(&over_begun, __ATOMIC_ACQUIRE)) {
 		*idle = 0;
 		return false;
 	}
@@ -127,7 +130,7 @@ static void *attendant(void *arg)
 }
 
 /* One that has ended by itself is joined before there is another, or none */
-static void attendant_join(void)
+void attend_join(void)
 {
 	pthread_t id;
 	bool ended;
@@ -146,7 +149,7 @@ static bool attendant_claim(void)
 {
 	bool mine;
 
-	attendant_join();
+	attend_join();
 	pthread_mutex_lock(&charges.lock);
 	mine = !thread.there &&
 	       (!base_list_empty(&charges.list) || !base_list_empty(&charges.quiet));
@@ -532,23 +535,28 @@ void attend_prepare(void)
 	wakers_create();
 }
 
-void attend_stop(bool for_good)
+void attend_stop(void)
 {
 	bool there;
 
-	attendant_join();
+	attend_join();
 	charges_lock();
 	there = thread.there;
-	charges.over = for_good;
-	thread.stop = there || for_good;
-	thread.retired |= for_good;
+	thread.stop = there;
 	pthread_mutex_unlock(&charges.lock);
-	if (!there || for_good)
+	if (!there)
 		return;
 	base_eventfd_ring(charges.bell);
 	pthread_join(thread.id, NULL);
 	pthread_mutex_lock(&charges.lock);
 	thread.there = thread.stop = thread.ended = false;
+	pthread_mutex_unlock(&charges.lock);
+}
+
+void attend_retire(void)
+{
+	charges_lock();
+	charges.over = thread.stop = thread.retired = true;
 	pthread_mutex_unlock(&charges.lock);
 }
 
@@ -575,7 +583,7 @@ unsigned int attend_threads(void)
 {
 	bool there;
 
-	attendant_join();
+	attend_join();
 	pthread_mutex_lock(&charges.lock);
 	there = thread.there;
 	pthread_mutex_unlock(&charges.lock);

@@ -47,11 +47,15 @@ void attend_begin_apart(void);
 int attend_next(void *ctx, int from);
 /* So that no descriptor has to be made later */
 void attend_prepare(void);
+/* Ends the thread. It is back when it is needed, if a sandbox lets it */
+void attend_stop(void);
+/* One that has ended by itself is no more */
+void attend_join(void);
 /*
- * Ends the thread. It is back when it is needed, if a sandbox lets it; or @for_good, as the process
- * ends: it goes to no stream any more, for what a device needs ends now, and nobody waits for it
+ * As the process ends: the thread goes to no stream any more, for what a device needs ends now, and
+ * nobody waits for it
  */
-void attend_stop(bool for_good);
+void attend_retire(void);
 /* Begins it anew behind attend_stop(), if there is anything to attend to */
 void attend_resume(void);
 /* What is closed has no program any more whose flags would count (preload/wait/confine.c) */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A process ends while a library of its own has a connection: what the library's destructor
- * writes arrives, and the thread that it joins comes to its end. The other end is this process's
- * parent, which gives it ten seconds.
+ * writes arrives, and the thread that it joins comes to its end; and so do those that are joined
+ * behind all destructors. The other end is this process's parent, which gives it ten seconds.
  *
  * And a process whose first thread has left by pthread_exit() ends with its last one.
  */
@@ -81,6 +81,32 @@ static bool ends_with_last_thread(int listener)
 	       waitpid(child, &status, 0) == child && !status;
 }
 
+/* Full, for nobody reads until it sleeps in send() */
+static bool joins_late(int listener)
+{
+	static char buf[65536];
+	pid_t child = fork();
+	int fd, status;
+
+	if (!child) {
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		alarm(SECONDS);
+		if (connect(fd, (struct sockaddr *)&address, sizeof(address)))
+			_exit(1);
+		library_use_late(fd);
+		sleep(1);
+		exit(0);
+	}
+	fd = accept(listener, NULL, NULL);
+	if (read(fd, buf, 1) != 1)
+		return false;
+	usleep(1500000);
+	while (read(fd, buf, sizeof(buf)) > 0)
+		;
+	close(fd);
+	return waitpid(child, &status, 0) == child && !status;
+}
+
 int main(void)
 {
 	int listener = socket(AF_INET, SOCK_STREAM, 0), status;
@@ -102,6 +128,7 @@ int main(void)
 		tap_case(waitpid(child, &status, 0) == child && !status,
 			 returns ? "return from main: the process ends" : "exit: the process ends");
 	}
+	tap_case(joins_late(listener), "behind all destructors threads that sleep are joined");
 	tap_case(ends_with_last_thread(listener), "a process ends with its last thread");
 	return tap_finish();
 }

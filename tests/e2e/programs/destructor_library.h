@@ -7,4 +7,10 @@
 /* The library reads from @connection, and says LAST_WORDS there when the process ends */
 void library_use(int connection);
 
+/*
+ * The library reads from @connection and writes to it, in threads that it joins behind all
+ * destructors
+ */
+void library_use_late(int connection);
+
 #endif
