@@ -24,7 +24,7 @@ void base_quiet_init(int taker, int broken);
  * As writev() to a non-blocking descriptor, by one write() for each @BASE_QUIET_MAX octets, and
  * without a signal: octets taken, or -errno
  */
-#define BASE_QUIET_MAX 16384
+#define BASE_QUIET_MAX 4096
 long base_quiet_write(int fd, const struct iovec *iov, unsigned int n);
 
 /*

@@ -10,6 +10,8 @@
 #ifndef SOFT_CORE_H
 #define SOFT_CORE_H
 
+#include <assert.h>
+
 #include "llp/llp.h"
 #include "rdmap/rdmap.h"
 
@@ -53,13 +55,17 @@ struct soft_io {
 };
 
 /*
- * Also the limits of one batch: iovec entries of the longest FPDU with markers; frames; octets
- * worth building ahead
+ * Also the limits of one batch: iovec entries of the longest FPDU; frames; octets worth building
+ * ahead. Each marker takes two entries more, so FPDUs with markers have SOFT_TX_MARKED at most
  */
-#define SOFT_TX_IOV 384
-#define SOFT_TX_SCRATCH 2048
+#define SOFT_TX_IOV 132
+#define SOFT_TX_SCRATCH 1280
 #define SOFT_TX_FRAMES 16
 #define SOFT_TX_OCTETS (128 * 1024)
+#define SOFT_TX_MARKED (16 * 1024)
+/* The first may come at once */
+#define SOFT_TX_MARKERS (SOFT_TX_MARKED / MPA_MARKER_EVERY + 1)
+static_assert(SOFT_TX_IOV >= DDP_SGE_MAX + 2 + 2 * SOFT_TX_MARKERS, "the longest FPDU has room");
 
 struct soft_tx_frame {
 	struct rdmap_tx_mark mark; /* behind the frame */
@@ -94,6 +100,8 @@ int soft_core_told(const __s32 *error);
  * called: who promised a length must keep it
  */
 void soft_tx_emss(const struct soft_io *io);
+/* The same at once, when start-up has settled whether there are markers */
+void soft_tx_emss_set(const struct soft_io *io, unsigned int emss);
 void soft_tx_begin(struct soft_tx *t, const struct soft_io *io);
 bool soft_tx_full(const struct soft_tx *t);
 /* Not full for a message of which @len octets of payload are to go */

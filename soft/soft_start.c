@@ -78,7 +78,7 @@ static int stream_open(const struct soft_io *io)
 	struct soft_core *c = io->core;
 	enum iwarp_fault f;
 
-	mpa_conn_set_emss(&c->rdmap.ddp.mpa, io->llp->ops->emss(io->llp));
+	soft_tx_emss_set(io, io->llp->ops->emss(io->llp));
 	c->record = (c->rdmap.ddp.mpa.flags & MPA_F_CRC) != 0;
 	f = rdmap_stream_started(&c->rdmap);
 	phase_set(c, SOFT_OPEN);
@@ -120,7 +120,7 @@ static int initiator_reply(const struct soft_io *io)
 	if (err == -ECONNREFUSED)
 		phase_set(c, SOFT_REJECTED);
 	if (err == -EPROTO && fault_is_told(&c->rdmap.ddp.mpa)) {
-		mpa_conn_set_emss(&c->rdmap.ddp.mpa, io->llp->ops->emss(io->llp));
+		soft_tx_emss_set(io, io->llp->ops->emss(io->llp));
 		rdmap_fault(&c->rdmap, c->rdmap.ddp.mpa.fault);
 		phase_set(c, SOFT_OPEN);
 	}

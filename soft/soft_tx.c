@@ -63,18 +63,25 @@ static unsigned int send_flags(const struct soft_core *c)
 	return c->record ? LLP_RECORD : 0;
 }
 
+void soft_tx_emss_set(const struct soft_io *io, unsigned int emss)
+{
+	struct mpa_conn *m = &io->core->rdmap.ddp.mpa;
+
+	if (m->flags & MPA_F_TX_MARKERS)
+		emss = base_min(emss, (unsigned int)SOFT_TX_MARKED);
+	if (emss)
+		mpa_conn_set_emss(m, emss);
+}
+
 void soft_tx_emss(const struct soft_io *io)
 {
 	struct mpa_conn *m = &io->core->rdmap.ddp.mpa;
 	__u32 fpdus = (__u32)m->tx_fpdus;
-	unsigned int emss;
 
 	if (io->core->phase != SOFT_OPEN || fpdus - io->core->emss_at < EMSS_REFRESH)
 		return;
 	io->core->emss_at = fpdus;
-	emss = io->llp->ops->emss(io->llp);
-	if (emss && emss != m->emss)
-		mpa_conn_set_emss(m, emss);
+	soft_tx_emss_set(io, io->llp->ops->emss(io->llp));
 }
 
 void soft_tx_begin(struct soft_tx *t, const struct soft_io *io)

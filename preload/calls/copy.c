@@ -23,24 +23,25 @@
 #include "base/sockutil.h"
 #include "preload/guard/edge.h"
 #include "preload/guard/nap.h"
+#include "preload/table/bounce.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/octets.h"
 
-#define FILE_PIECE (32 * 1024u)
-
 /* --- a file to a stream --- */
 
+#define FILE_PIECE (BOUNCE_SIZE / 2)
+
 /* Octets of the file at *@offset, or where it stands; what is not sent is not taken */
-static long file_piece(struct sock *s, int in, off_t *offset, size_t len)
+static long file_piece(struct sock *s, int in, off_t *offset, size_t len, char *buf)
 {
-	char buf[FILE_PIECE];
 	struct iovec iov = { buf, 0 };
 	long n, sent;
 
+	len = base_min(len, FILE_PIECE);
 	if (offset)
-		n = libc_try(syscall(SYS_pread64, in, buf, base_min(len, sizeof(buf)), *offset));
+		n = libc_try(syscall(SYS_pread64, in, buf, len, *offset));
 	else
-		n = libc_try(syscall(SYS_read, in, buf, base_min(len, sizeof(buf))));
+		n = libc_try(syscall(SYS_read, in, buf, len));
 	if (n <= 0)
 		return n;
 	iov.iov_len = (size_t)n;
@@ -54,13 +55,15 @@ static long file_piece(struct sock *s, int in, off_t *offset, size_t len)
 
 static long file_send(struct sock *s, int in, off_t *offset, size_t len)
 {
+	char *buf = bounce_get();
 	size_t sum = 0;
-	long n = 1;
+	long n = buf ? 1 : -ENOMEM;
 
 	while (n > 0 && sum < len) {
-		n = file_piece(s, in, offset, len - sum);
+		n = file_piece(s, in, offset, len - sum, buf);
 		sum += (size_t)base_max(n, 0L);
 	}
+	bounce_put(buf);
 	return sum ? (long)sum : n == 1 ? 0 : n;
 }
 
@@ -123,7 +126,6 @@ long call_sendfile64(int fd, int in, off_t *offset, size_t len)
 
 /* --- a pipe and a stream --- */
 
-#define SPLICE_PIECE (64 * 1024u)
 #define SPLICE_FLAGS (SPLICE_F_MOVE | SPLICE_F_NONBLOCK | SPLICE_F_MORE | SPLICE_F_GIFT)
 
 /* The end of a pipe, opened @mode */
@@ -200,9 +202,8 @@ static long pipe_fill(int fd, const char *p, size_t len)
 }
 
 /* A stream to a pipe: one piece, as soon as there is something */
-static long splice_in(struct sock *s, int out, size_t len, unsigned int flags)
+static long splice_in(struct sock *s, int out, size_t len, unsigned int flags, char *buf)
 {
-	char buf[SPLICE_PIECE];
 	struct iovec iov = { buf, 1 };
 	long got = has_reader(out) ? pipe_wait(out, POLLOUT, flags) : -EPIPE;
 
@@ -215,19 +216,17 @@ static long splice_in(struct sock *s, int out, size_t len, unsigned int flags)
 		got = octets_in(s, &iov, 1, MSG_PEEK);
 		if (got <= 0)
 			return got;
-		iov.iov_len = base_min(base_min(len, sizeof(buf)), pipe_room(out));
+		iov.iov_len = base_min(base_min(len, BOUNCE_SIZE), pipe_room(out));
 		got = octets_in(s, &iov, 1, MSG_DONTWAIT);
 	} while (got == -EAGAIN); /* another thread was faster */
 	return got > 0 ? pipe_fill(out, buf, (size_t)got) : got;
 }
 
-/* What has gone leaves the pipe */
-static void pipe_drop(int in, size_t len)
+/* What has gone leaves the pipe; by @buf, which nobody needs any more */
+static void pipe_drop(int in, size_t len, char *buf)
 {
-	char buf[FILE_PIECE];
-
 	while (len) {
-		long n = libc_try(syscall(SYS_read, in, buf, base_min(len, sizeof(buf))));
+		long n = libc_try(syscall(SYS_read, in, buf, base_min(len, BOUNCE_SIZE)));
 
 		if (n <= 0 && n != -EINTR)
 			break;
@@ -252,40 +251,46 @@ static long pipe_look(int in, char *buf, size_t len)
 }
 
 /* A pipe to a stream: one piece */
-static long splice_out(struct sock *s, int in, size_t len, unsigned int flags)
+static long splice_out(struct sock *s, int in, size_t len, unsigned int flags, char *buf)
 {
-	char buf[SPLICE_PIECE];
 	struct iovec iov = { buf, 0 };
 	long n = pipe_wait(in, POLLIN, flags);
 
 	if (!n)
-		n = pipe_look(in, buf, base_min(len, sizeof(buf)));
+		n = pipe_look(in, buf, base_min(len, BOUNCE_SIZE));
 	if (n <= 0)
 		return n;
 	iov.iov_len = (size_t)n;
 	n = octets_out(s, &iov, 1, 0);
 	if (n > 0)
-		pipe_drop(in, (size_t)n);
+		pipe_drop(in, (size_t)n, buf);
 	return n;
+}
+
+/* Between @pipe and the stream @fd, by one of the two above */
+static long splice_by(int fd, int pipe, size_t len, unsigned int flags,
+		      long (*splice)(struct sock *s, int pipe, size_t len, unsigned int flags,
+				     char *buf))
+{
+	struct sock *s = sock_get_stream(fd);
+	char *buf = s ? bounce_get() : NULL;
+	long r = s ? -ENOMEM : CALL_THEIRS;
+
+	if (buf)
+		r = splice(s, pipe, len, flags, buf);
+	bounce_put(buf);
+	sock_put(s);
+	return r;
 }
 
 long call_splice(int in, off64_t *in_off, int out, off64_t *out_off, size_t len, unsigned int flags)
 {
-	struct sock *s;
-	long r;
-
 	/* What the kernel refuses, whatever the descriptors are */
 	if (in_off || out_off || !len || flags & ~SPLICE_FLAGS)
 		return CALL_THEIRS;
-	if (fdtab_is_carried(in) && is_pipe(out, O_WRONLY)) {
-		s = sock_get_stream(in);
-		r = s ? splice_in(s, out, len, flags) : CALL_THEIRS;
-	} else if (fdtab_is_carried(out) && is_pipe(in, O_RDONLY)) {
-		s = sock_get_stream(out);
-		r = s ? splice_out(s, in, len, flags) : CALL_THEIRS;
-	} else {
-		return CALL_THEIRS;
-	}
-	sock_put(s);
-	return r;
+	if (fdtab_is_carried(in) && is_pipe(out, O_WRONLY))
+		return splice_by(in, out, len, flags, splice_in);
+	if (fdtab_is_carried(out) && is_pipe(in, O_RDONLY))
+		return splice_by(out, in, len, flags, splice_out);
+	return CALL_THEIRS;
 }

@@ -21,6 +21,7 @@
 
 #define PROCESSORS 2
 #define TEXT 4096
+#define PATH 768 /* a longer one is passed over */
 
 /* False: it is not there, or longer than @size */
 static bool file_read(const char *path, char *out, size_t size)
@@ -46,7 +47,7 @@ static bool is_less(long long quota, long long period)
 /* "max 100000" or "150000 100000" */
 static bool unified_is_low(const char *dir)
 {
-	char path[TEXT], text[64];
+	char path[PATH], text[64];
 	long long quota, period;
 
 	if (snprintf(path, sizeof(path), "%s/cpu.max", dir) >= (int)sizeof(path) ||
@@ -57,7 +58,7 @@ static bool unified_is_low(const char *dir)
 
 static long long number_read(const char *dir, const char *name)
 {
-	char path[TEXT], text[64];
+	char path[PATH], text[64];
 
 	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path) ||
 	    !file_read(path, text, sizeof(text)))
@@ -75,7 +76,7 @@ static bool split_is_low(const char *dir)
 static bool any_is_low(const char *mount, const char *group, bool (*is_low)(const char *dir))
 {
 	size_t top = strlen(mount);
-	char dir[TEXT], *slash;
+	char dir[PATH], *slash;
 
 	if (snprintf(dir, sizeof(dir), "%s%s", mount, group) >= (int)sizeof(dir))
 		return false;
@@ -100,7 +101,7 @@ static bool has_cpu(const char *names)
 static bool line_is_low(const char *root, char *line)
 {
 	char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
-	char mount[TEXT];
+	char mount[PATH];
 
 	if (!group)
 		return false;
@@ -118,7 +119,7 @@ static bool line_is_low(const char *root, char *line)
 
 bool quota_is_low(const char *root)
 {
-	char path[TEXT], text[TEXT], *line, *rest = NULL;
+	char path[PATH], text[TEXT], *line, *rest = NULL;
 
 	snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
 	if (!file_read(path, text, sizeof(text)))

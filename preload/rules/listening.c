@@ -23,6 +23,7 @@
 #include "base/address.h"
 #include "base/bits.h"
 #include "base/fdutil.h"
+#include "base/map.h"
 
 struct sought {
 	struct sockaddr_in6 addr; /* of either family */
@@ -104,6 +105,9 @@ static bool part_look(const void *buf, size_t len, const struct sought *s, enum 
 	return false;
 }
 
+/* The kernel gives no message longer than it is asked for, and no stack has that much */
+#define PART 32768
+
 static enum listening list_look(int fd, sa_family_t family, const struct sought *s)
 {
 	struct {
@@ -119,16 +123,19 @@ static enum listening list_look(int fd, sa_family_t family, const struct sought 
 			  .id.idiag_sport = base_address_port(&s->addr) },
 	};
 	enum listening best = LISTENING_NOT;
-	uint32_t buf[4096];
 	bool all = false;
+	void *buf;
 
-	if (syscall(SYS_sendto, fd, &ask, sizeof(ask), 0, NULL, 0) < 0)
+	if (base_map_create(PART, &buf))
 		return LISTENING_NOT;
+	if (syscall(SYS_sendto, fd, &ask, sizeof(ask), 0, NULL, 0) < 0)
+		all = true;
 	while (!all) {
-		long n = syscall(SYS_recvfrom, fd, buf, sizeof(buf), MSG_DONTWAIT, NULL, NULL);
+		long n = syscall(SYS_recvfrom, fd, buf, PART, MSG_DONTWAIT, NULL, NULL);
 
 		all = n <= 0 || part_look(buf, (size_t)n, s, &best);
 	}
+	base_map_destroy(buf, PART);
 	return best;
 }
 

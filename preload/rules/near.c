@@ -23,6 +23,7 @@
 #include "base/address.h"
 #include "base/bits.h"
 #include "base/fdutil.h"
+#include "base/map.h"
 
 struct place {
 	bool four;
@@ -127,6 +128,9 @@ static int part_look(const void *buf, size_t len, const struct place *p)
 	return 0;
 }
 
+/* The kernel gives no message longer than it is asked for, and no stack has that much */
+#define PART 32768
+
 static bool list_look(int fd, const struct place *p)
 {
 	struct {
@@ -138,16 +142,19 @@ static bool list_look(int fd, const struct place *p)
 			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
 		.body = { .ifa_family = p->four ? AF_INET : AF_INET6 },
 	};
-	uint32_t buf[2048];
 	int found = 0;
+	void *buf;
 
-	if (syscall(SYS_sendto, fd, &ask, sizeof(ask), 0, NULL, 0) < 0)
+	if (base_map_create(PART, &buf))
 		return false;
+	if (syscall(SYS_sendto, fd, &ask, sizeof(ask), 0, NULL, 0) < 0)
+		found = -1;
 	while (!found) {
-		long n = syscall(SYS_recvfrom, fd, buf, sizeof(buf), MSG_DONTWAIT, NULL, NULL);
+		long n = syscall(SYS_recvfrom, fd, buf, PART, MSG_DONTWAIT, NULL, NULL);
 
 		found = n <= 0 ? -1 : part_look(buf, (size_t)n, p);
 	}
+	base_map_destroy(buf, PART);
 	return found > 0;
 }
 

@@ -351,6 +351,14 @@ static unsigned int formula(unsigned int emss, bool marked)
 	return emss - over > 64768 ? 64768 : emss - over;
 }
 
+/* The software provider makes FPDUs with markers no longer: soft/soft_core.h, SOFT_TX_MARKED */
+static unsigned int used_emss(const struct world *w, bool marked)
+{
+	unsigned int emss = real_emss(w), most = 16384;
+
+	return w->kind == SOFT && marked && emss > most ? most : emss;
+}
+
 static void mulpdu(struct world *w)
 {
 	for (size_t i = 0; i < 2 * sizeof(mulpdus) / sizeof(mulpdus[0]); i++) {
@@ -364,7 +372,7 @@ static void mulpdu(struct world *w)
 			s.mss = 0;
 		world_start(w, &s);
 		if (w->kind != MEM)
-			want = formula(real_emss(w), marked);
+			want = formula(used_emss(w, marked), marked);
 		check_eq(world_info(w).mulpdu, want);
 		world_post(w, WARP_WR_SEND, 0, 3 * want, 0, 0);
 		do {
