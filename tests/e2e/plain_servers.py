@@ -180,8 +180,9 @@ SERVERS = {
     "a discard server": Server(["socat"], socat("OPEN:/dev/null", "-u"), talk(b"hello" * 999, b""),
                                "right\nright\nright\n", 3, (b"hello" * 999, b""),
                                "PROBE_TIMEOUT", SEEN),
+    # Not so soon that it comes before the Request of a client that is slow
     "a server that speaks first": Server(
-        ["socat"], socat("SYSTEM:echo welcome; cat"), talk(b"hello", b"welcome\nhello"),
+        ["socat"], socat("SYSTEM:sleep 0.2; echo welcome; cat"), talk(b"hello", b"welcome\nhello"),
         "right\nright\nright\n", 3, (b"", b"welcome\n"), "PEER_NOT_MPA", SEEN),
     "iperf3": Server(
         ["iperf3"], lambda folder, port: ["iperf3", "-s", "-p", str(port)],
