@@ -121,20 +121,26 @@ static bool is_too_long(size_t size)
 }
 
 /* A folder without a limit says that it has no blocks */
-static int room_find(int fd, size_t size)
+static int room_judge(const struct statfs *fs, size_t room)
+{
+	return fs->f_blocks && (uint64_t)fs->f_bavail * (uint64_t)fs->f_bsize < room ? -ENOSPC : 0;
+}
+
+int base_rundir_room(const char *dir, size_t room)
+{
+	struct statfs fs;
+	int err = (int)call(SYS_statfs, dir, &fs);
+
+	return err ? err : room_judge(&fs, room);
+}
+
+static int file_fill(int fd, size_t size, size_t room, void **out)
 {
 	struct statfs fs;
 	int err = (int)call(SYS_fstatfs, fd, &fs);
 
-	if (err)
-		return err;
-	return fs.f_blocks && (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize < size ? -ENOSPC : 0;
-}
-
-static int file_fill(int fd, size_t size, void **out)
-{
-	int err = room_find(fd, size);
-
+	if (!err)
+		err = room_judge(&fs, room);
 	if (!err)
 		err = (int)call(SYS_fallocate, fd, 0, 0, PAGE);
 	if (!err)
@@ -142,7 +148,7 @@ static int file_fill(int fd, size_t size, void **out)
 	return err ? err : base_map_create_file(fd, size, out);
 }
 
-int base_runfile_create(const char *path, size_t size, void **out)
+int base_runfile_create(const char *path, size_t size, size_t room, void **out)
 {
 	int fd, err;
 
@@ -154,7 +160,7 @@ int base_runfile_create(const char *path, size_t size, void **out)
 		       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return fd;
-	err = file_fill(fd, size, out);
+	err = file_fill(fd, size, room, out);
 	call(SYS_close, fd);
 	if (err)
 		base_runfile_remove(path);
@@ -202,6 +208,13 @@ int base_runfile_open(const char *path, size_t min, void **out, size_t *size)
 	return err;
 }
 
+int base_runfile_link(const char *path, const char *name)
+{
+	if (BASE_FAILS(runfile))
+		return -ENOSPC;
+	return (int)call(SYS_linkat, AT_FDCWD, path, AT_FDCWD, name, 0);
+}
+
 int base_runfile_remove(const char *path)
 {
 	return (int)call(SYS_unlinkat, AT_FDCWD, path, 0);
@@ -215,4 +228,9 @@ int base_runfile_reserve(void *p, size_t len)
 	int err = (int)call(SYS_madvise, from, to - from, MADV_POPULATE_WRITE);
 
 	return err == -EFAULT || err == -ENOMEM ? -ENOSPC : 0;
+}
+
+void base_runfile_release(void *p, size_t len)
+{
+	call(SYS_madvise, p, len, MADV_REMOVE);
 }

@@ -25,12 +25,16 @@
 int base_rundir_prepare(const char *dir, bool make);
 /* Nothing is known of it any more */
 void base_rundir_forget(void);
+/* Has it room for so many bytes? 0, -ENOSPC, -errno */
+int base_rundir_room(const char *dir, size_t room);
 
 /*
  * A new file, mapped: zeros, of which the first page has memory. -EEXIST, -EFBIG (RLIMIT_FSIZE),
- * -ENOSPC: there is no room for all of it; -errno.
+ * -ENOSPC: there is no room for @room bytes of it; -errno.
  */
-int base_runfile_create(const char *path, size_t size, void **out);
+int base_runfile_create(const char *path, size_t size, size_t room, void **out);
+/* One name more for the file at @path: 0, -EEXIST, -ENOENT, -errno */
+int base_runfile_link(const char *path, const char *name);
 /*
  * An old one, mapped. -ENOENT, -EACCES: not this user's alone; -EPROTO: no plain file, or
  * smaller than @min; -errno.
@@ -42,5 +46,7 @@ int base_runfile_remove(const char *path);
  * them would be SIGBUS
  */
 int base_runfile_reserve(void *p, size_t len);
+/* These pages of a shared mapping are zeroes again, and take no memory */
+void base_runfile_release(void *p, size_t len);
 
 #endif

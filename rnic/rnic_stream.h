@@ -169,6 +169,10 @@ struct rnic_stream_ops {
 	 */
 	bool (*owes)(const struct rnic_stream_mem *mem);
 	/*
+	 * rx, of @in, or @tx, of @rest: does it hold bytes? Else it may be other memory later
+	 */
+	bool (*uses)(const struct rnic_stream_mem *mem, bool tx);
+	/*
 	 * tx: @on: segments hold whole FPDUs, for a peer that may be siw. So from the start when
 	 * CRC is in use
 	 */

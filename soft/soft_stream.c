@@ -81,9 +81,10 @@ static int view_init(struct view *v, const struct rnic_stream_mem *mem, int fd)
 		.core = &st->core,
 		.llp = &v->llp,
 		.slots = slots_view(st, r),
-		.rest = mem->rest,
+		/* Of each only who has its lock makes use */
+		.rest = base_once(mem->rest),
 		.reserve = mem->reserve,
-		.in = mem->in,
+		.in = base_once(mem->in),
 		.in_cap = STREAM_IN_CAP,
 	};
 	return 0;
@@ -440,6 +441,13 @@ static bool stream_owes(const struct rnic_stream_mem *mem)
 	return soft_tx_pending(&stream_of(mem)->core);
 }
 
+static bool stream_uses(const struct rnic_stream_mem *mem, bool tx)
+{
+	const struct soft_core *c = &stream_of(mem)->core;
+
+	return tx ? base_once(c->rest_len) : base_once(c->in_off) != base_once(c->in_fill);
+}
+
 static void stream_align(const struct rnic_stream_mem *mem, bool on)
 {
 	stream_of(mem)->core.record = on;
@@ -678,6 +686,7 @@ const struct rnic_stream_ops soft_stream_ops = {
 	.segment = stream_segment,
 	.flush = stream_flush,
 	.owes = stream_owes,
+	.uses = stream_uses,
 	.align = stream_align,
 	.receive = stream_receive,
 	.info = stream_info,

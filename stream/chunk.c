@@ -49,15 +49,16 @@ static uint8_t chunk_find(struct rsock *s, uint64_t at)
 /* The folder may be full, and to touch what has no memory yet would be SIGBUS */
 static int chunk_reserve(struct rsock *s, uint8_t chunk, size_t end)
 {
-	uint8_t *p = s->memory->chunk + chunk * (size_t)s->chunk;
+	uint8_t *p = s->chunks + chunk * (size_t)s->chunk;
 	uint32_t want = end <= STREAM_CHUNK_MIN ? STREAM_CHUNK_MIN : s->chunk;
+	uint32_t *reserved = s->slab->reserved[s->rx];
 	int err;
 
-	if (want <= s->reserved[chunk])
+	if (want <= reserved[chunk])
 		return 0;
 	err = rsock_reserve(s, p, want);
 	if (!err)
-		s->reserved[chunk] = want;
+		reserved[chunk] = want;
 	return err;
 }
 
@@ -71,7 +72,7 @@ static uint8_t *chunk_memory(struct rsock *s, uint64_t at, size_t len)
 		return NULL;
 	if (chunk_reserve(s, chunk, off + len))
 		return NULL;
-	return s->memory->chunk + chunk * (size_t)s->chunk + off;
+	return s->chunks + chunk * (size_t)s->chunk + off;
 }
 
 static void chunk_free(struct rsock *s, uint64_t at)

@@ -317,6 +317,7 @@ static const enum stream_holder_kind shares[] = {
 
 void rsock_share(struct stream *stream, enum stream_share how)
 {
+	rsock_slab_share(rsock_of(stream));
 	enter(rsock_of(stream)->state, shares[how]);
 }
 

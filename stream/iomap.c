@@ -62,7 +62,7 @@ int rsock_slot_landed(struct rsock *s, uint32_t i)
 
 static int slot_fill(struct rsock *s, uint32_t i, const struct rs_iomap *map)
 {
-	struct stream_mapping *to = &s->memory->mapping[i], m = {
+	struct stream_mapping *to = &s->slab->maps[s->cell].slot[i], m = {
 		.offset = le64toh(map->offset),
 		.to = le64toh(map->sge.addr),
 		.stag = le32toh(map->sge.key),
@@ -111,7 +111,7 @@ int rsock_mapping_find(struct rsock *s, struct stream_job *job)
 	/* Where none has been there is no memory to look at */
 	n = base_min((uint32_t)base_once(s->state->rx.maps), s->slots);
 	for (uint32_t i = 0; i < n && err; i++) {
-		struct stream_mapping m = s->memory->mapping[i];
+		struct stream_mapping m = s->slab->maps[s->cell].slot[i];
 
 		if (!is_within(&m, job))
 			continue;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The memory of a stream: a file that has the socket's cookie for a name, in the folder of its
- * user, mapped and at once closed.
+ * The state of a stream: a cell of a file that has the socket's cookie for a name, in the folder of
+ * its user, mapped and at once closed.
  *
  * The cookie is the kernel's name of the socket, for as long as the machine runs, in whatever
  * process and at whatever number it turns up. So who finds a socket finds its state, without a
- * descriptor or an environment that would have to be handed on. The file goes when the last one who
+ * descriptor or an environment that would have to be handed on. The name goes when the last one who
  * has the stream open closes it; what is left behind by those who were killed is swept.
  *
- * Where no file is to be had the mapping has no name, and children by fork() alone share it.
+ * Where no file is to be had the memory has no name, and children by fork() alone share it.
  *
  * Nothing in it is believed. What says how the memory is laid out is judged once, when the
  * process comes to the stream, and it goes by its own copy from then on; the rest is judged where
@@ -33,11 +33,6 @@
 
 /* Those that need no more than Writes and messages of four octets */
 #define FEATURES_SHORT STREAM_FEATURE_ABORT
-
-static size_t memory_size(uint32_t chunk)
-{
-	return sizeof(struct stream_memory) + STREAM_CHUNKS * (size_t)chunk;
-}
 
 static uint32_t chunk_of(uint32_t ring)
 {
@@ -137,15 +132,10 @@ void rsock_memory_judge(struct rsock *s, int err)
 		rsock_spoilt(s, STREAM_DAMAGED);
 }
 
-static void memory_take(struct rsock *s, struct stream_memory *memory, size_t size)
+static void memory_take(struct rsock *s)
 {
-	s->memory = memory;
-	s->size = size;
-	s->state = &memory->state;
 	s->mem = (struct rnic_stream_mem){
 		.state = s->state->rnic,
-		.rest = memory->rest,
-		.in = memory->in,
 		.reserve = s->is_file ? part_reserve : NULL,
 	};
 }
@@ -153,38 +143,88 @@ static void memory_take(struct rsock *s, struct stream_memory *memory, size_t si
 /* --- a new one --- */
 
 /* A stream that was here before, on the same socket, is history: that has connected again */
-static void file_replace(const char *path)
+static void name_replace(const char *path, uint64_t cookie)
 {
-	struct stream_state *old;
-	size_t size;
+	struct stream_state *old = NULL;
+	struct rsock_slab_cells c;
 
-	if (!base_runfile_open(path, sizeof(*old), (void **)&old, &size)) {
+	if (!rsock_slab_map(path, &c)) {
 		/* Whoever still has it takes no more name away */
-		rsock_store(&old->closer, base_process_self().pid);
-		base_map_destroy(old, size);
+		while ((old = rsock_slab_find(&c, cookie, old)))
+			rsock_store(&old->closer, base_process_self().pid);
+		base_map_destroy(c.at, c.size);
 	}
 	base_runfile_remove(path);
 }
 
-static int file_create(const char *dir, uint64_t cookie, size_t size, void **out)
+/* A cell of a file that has others: the name is one more. -ENOENT: there is no such file */
+static int file_join(const struct rsock_slab_kind *kind, const char *path, struct rsock **out)
+{
+	char from[BASE_RUNFILE_PATH];
+	uint64_t source;
+	struct rsock *s;
+	int err = rsock_slab_take(kind, &s, &source);
+
+	if (err)
+		return err;
+	err = stream_place_path(from, kind->dir, source);
+	if (!err)
+		err = base_runfile_link(from, path);
+	if (!err) {
+		*out = s;
+		return 0;
+	}
+	if (err != -EEXIST)
+		rsock_slab_retire(s);
+	rsock_slab_put(s);
+	return err == -EEXIST ? err : -ENOENT;
+}
+
+/* The name is there, and the file behind it this process's alone; or neither is */
+static int file_try(const struct rsock_slab_kind *kind, const char *path, struct rsock **out)
+{
+	size_t room = rsock_slab_room(kind->chunk);
+	int err = stream_place_room(kind->dir, room);
+
+	if (err)
+		return err;
+	err = file_join(kind, path, out);
+	if (err == -ENOENT)
+		err = rsock_slab_create(kind, path, room, out);
+	BASE_POINT(stream_memory_made);
+	return err;
+}
+
+static int file_create(const struct rsock_slab_kind *kind, uint64_t cookie, struct rsock **out)
 {
 	char path[BASE_RUNFILE_PATH];
-	int err = stream_place_prepare(dir, true);
+	int err = stream_place_prepare(kind->dir, true);
 
 	if (!err)
-		err = stream_place_path(path, dir, cookie);
-	for (int tries = 0; !err && tries < 2; tries++) {
-		err = base_runfile_create(path, size, out);
-		BASE_POINT(stream_memory_made);
+		err = stream_place_path(path, kind->dir, cookie);
+	for (int tries = 0; !err && tries < 3; tries++) {
+		err = file_try(kind, path, out);
 		if (err == -EEXIST)
-			file_replace(path);
+			name_replace(path, cookie);
 		else if (err == -ENOENT)
-			stream_place_lost(dir);
+			stream_place_lost(kind->dir);
 		else
 			return err;
 		err = 0;
 	}
 	return err ? err : -EEXIST;
+}
+
+/* The cell is to be written to; of a file that is full that would be SIGBUS */
+static int cell_reserve(struct rsock *s)
+{
+	int err = part_reserve(s->state, sizeof(*s->state));
+
+	if (err) {
+		rsock_memory_unname(s);
+		rsock_slab_put(s);
+	}
+	return err;
 }
 
 static void unnamed_say(int err)
@@ -197,33 +237,50 @@ static void unnamed_say(int err)
 			  strerror(-err));
 }
 
-static int map_create(struct rsock *s, const struct stream_param *param, size_t size,
-		      uint64_t *cookie)
+static int file_begin(int fd, const struct rsock_slab_kind *kind, struct rsock **out)
 {
-	int err = param->dir ? base_sock_cookie(stream_fd(&s->base), cookie) : -ENOENT;
-	void *p;
+	uint64_t cookie;
+	struct rsock *s;
+	int err = base_sock_cookie(fd, &cookie);
 
 	if (!err)
-		err = file_create(param->dir, *cookie, size, &p);
-	s->is_file = !err;
-	s->user = (uid_t)syscall(SYS_geteuid);
-	if (err && param->dir)
-		unnamed_say(err);
+		err = file_create(kind, cookie, &s);
 	if (err)
-		err = base_map_create_shared(size, &p);
+		return err;
+	s->dir = kind->dir;
+	s->cookie = cookie;
+	s->is_file = true;
+	rsock_slab_name(s, true);
+	err = cell_reserve(s);
 	if (!err)
-		memory_take(s, p, size);
+		*out = s;
 	return err;
 }
 
-static void state_init(struct rsock *s, const struct stream_made *made, uint64_t cookie)
+/* Without a name */
+static int memory_begin(struct rsock_slab_kind kind, struct rsock **out)
+{
+	kind.dir = NULL;
+	return rsock_slab_take(&kind, out, NULL) ? rsock_slab_create(&kind, NULL, 0, out) : 0;
+}
+
+static int cell_create(int fd, const struct rsock_slab_kind *kind, struct rsock **out)
+{
+	int err = kind->dir ? file_begin(fd, kind, out) : -ENOENT;
+
+	if (err && kind->dir)
+		unnamed_say(err);
+	return err ? memory_begin(*kind, out) : 0;
+}
+
+static void state_init(struct rsock *s, const struct stream_made *made)
 {
 	struct stream_state *st = s->state;
 
 	st->version = STREAM_VERSION;
 	st->size = sizeof(*st);
-	st->octets = s->size;
-	st->cookie = cookie;
+	st->octets = s->slab->size;
+	st->cookie = s->cookie;
 	st->made = *made;
 	base_lock_init(&st->rx_lock);
 	base_lock_init(&st->tx_lock);
@@ -237,23 +294,26 @@ static void state_init(struct rsock *s, const struct stream_made *made, uint64_t
 	rsock_store(&st->magic, STREAM_MAGIC);
 }
 
-int rsock_memory_create(struct rsock *s, const struct stream_param *param)
+int rsock_memory_create(int fd, const struct stream_param *param, struct rsock **out)
 {
 	const struct rnic_ops *rnic = provider_find(param->provider);
+	struct rsock_slab_kind kind = { .dir = param->dir, .user = (uid_t)syscall(SYS_geteuid) };
 	struct stream_made made;
-	uint64_t cookie = 0;
+	struct rsock *s;
 	int err;
 
 	if (!rnic || !rnic->stream->native != !param->native)
 		return -ENODEV;
 	made = made_of(param, rnic);
-	made_take(s, &made, rnic);
-	err = map_create(s, param, memory_size(made.chunk), &cookie);
+	kind.chunk = made.chunk;
+	err = cell_create(fd, &kind, &s);
 	if (err)
 		return err;
-	s->dir = param->dir;
-	s->cookie = cookie;
-	state_init(s, &made, cookie);
+	rsock_init(s, fd, param);
+	s->user = kind.user;
+	memory_take(s);
+	made_take(s, &made, rnic);
+	state_init(s, &made);
 	s->state->hold = param->hold;
 	rsock_again_init(s, param);
 	if (param->native) {
@@ -262,67 +322,89 @@ int rsock_memory_create(struct rsock *s, const struct stream_param *param)
 		s->state->owner = base_process_self().pid;
 	}
 	rsock_holder_enter(s);
+	*out = s;
 	return 0;
 }
 
 /* --- one that others have made --- */
 
-static int judge(const struct stream_state *st, size_t size, uint64_t cookie,
-		 struct stream_made *made)
+static int judge(const struct rsock *s, uint64_t cookie, struct stream_made *made)
 {
+	const struct stream_state *st = s->state;
+
 	if (rsock_load(&st->magic) != STREAM_MAGIC || st->version != STREAM_VERSION ||
-	    st->size != sizeof(*st) || st->octets != size || st->cookie != cookie)
+	    st->size != sizeof(*st) || st->octets != s->slab->size || st->cookie != cookie)
 		return -EPROTO;
 	*made = *(const volatile struct stream_made *)&st->made;
-	return made_is_sane(made) && size == memory_size(made->chunk) ? 0 : -EPROTO;
+	return made_is_sane(made) && made->chunk == s->slab->chunk ? 0 : -EPROTO;
 }
 
-static int file_adopt(struct rsock *s, const char *dir, uint64_t cookie)
+static int file_adopt(const char *dir, uint64_t cookie, struct rsock **out)
 {
 	char path[BASE_RUNFILE_PATH];
 	int err = stream_place_path(path, dir, cookie);
-	size_t size;
-	void *p;
 
-	if (!err)
-		err = base_runfile_open(path, sizeof(struct stream_memory), &p, &size);
-	s->is_file = !err;
-	if (!err)
-		memory_take(s, p, size);
-	return err;
+	return err ? err : rsock_slab_open(path, cookie, out);
 }
 
-int rsock_memory_adopt(struct rsock *s, const struct stream_param *param)
+/*
+ * It may have been closed meanwhile, and its cell be another connection's: who gives that out again
+ * has closed it before it looks whether the cell is shared
+ */
+static int cell_enter(struct rsock *s, uint64_t cookie)
+{
+	rsock_slab_share(s);
+	rsock_holder_enter(s);
+	if (!__atomic_load_n(&s->state->closer, __ATOMIC_SEQ_CST) &&
+	    base_once(s->state->cookie) == cookie)
+		return 0;
+	rsock_holder_leave(s);
+	return -ENOENT;
+}
+
+static int adopt(struct rsock *s, uint64_t cookie, struct stream_made *made,
+		 const struct rnic_ops **rnic)
+{
+	int err = judge(s, cookie, made);
+
+	*rnic = err ? NULL : provider_find(made->provider);
+	if (!err && !*rnic)
+		err = -ENODEV;
+	if (!err && rsock_load(&s->state->owner))
+		err = -EXDEV;
+	return err ? err : cell_enter(s, cookie);
+}
+
+int rsock_memory_adopt(int fd, const struct stream_param *param, struct rsock **out)
 {
 	const struct rnic_ops *rnic;
 	struct stream_made made;
 	uint64_t cookie;
-	int err = base_sock_cookie(stream_fd(&s->base), &cookie);
+	struct rsock *s;
+	int err = base_sock_cookie(fd, &cookie);
 
 	if (err || !param->dir)
 		return -ENOENT;
 	/* A folder that is not fit for it says nothing of the socket */
 	if (stream_place_prepare(param->dir, false))
 		return -ENOENT;
-	err = file_adopt(s, param->dir, cookie);
+	err = file_adopt(param->dir, cookie, &s);
 	if (err)
 		return err;
-	err = judge(s->state, s->size, cookie, &made);
-	rnic = err ? NULL : provider_find(made.provider);
-	if (!err && !rnic)
-		err = -ENODEV;
-	if (!err && rsock_load(&s->state->owner))
-		err = -EXDEV;
-	if (err) {
-		base_warn("stream: the state of a connection cannot be used here: %d", err);
-		base_map_destroy(s->memory, s->size);
-		return err;
-	}
-	made_take(s, &made, rnic);
+	rsock_init(s, fd, param);
+	s->is_file = true;
 	s->user = (uid_t)syscall(SYS_geteuid);
 	s->dir = param->dir;
 	s->cookie = cookie;
-	rsock_holder_enter(s);
+	memory_take(s);
+	err = adopt(s, cookie, &made, &rnic);
+	if (err) {
+		base_warn("stream: the state of a connection cannot be used here: %d", err);
+		rsock_slab_put(s);
+		return err;
+	}
+	made_take(s, &made, rnic);
+	*out = s;
 	return 0;
 }
 
@@ -335,10 +417,13 @@ void rsock_memory_unname(struct rsock *s)
 	if (!s->is_file || stream_place_path(path, s->dir, s->cookie))
 		return;
 	s->is_file = false;
+	rsock_slab_name(s, false);
 	base_runfile_remove(path);
 }
 
-void rsock_memory_destroy(struct rsock *s)
+void rsock_memory_destroy(struct rsock *s, bool last)
 {
-	base_map_destroy(s->memory, s->size);
+	if (last || !rsock_load(&s->state->common))
+		rsock_blocks_end(s);
+	rsock_slab_put(s);
 }

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -85,6 +86,14 @@ int stream_place_prepare(const char *dir, bool make)
 	return err;
 }
 
+int stream_place_room(const char *dir, size_t room)
+{
+	char path[BASE_RUNFILE_PATH];
+	int n = folder(path, dir);
+
+	return n < 0 ? n : base_rundir_room(path, room);
+}
+
 void stream_place_lost(const char *dir)
 {
 	base_rundir_forget();
@@ -116,23 +125,40 @@ static bool is_old(const char *path, uint64_t age)
 	return (int64_t)base_clock(CLOCK_REALTIME) - changed >= (int64_t)age;
 }
 
+/* Of the connections of this name, has anybody one who lives? */
+static bool is_held(const struct rsock_slab_cells *c, uint64_t cookie)
+{
+	struct stream_state *st = NULL;
+
+	while ((st = rsock_slab_find(c, cookie, st)))
+		if (rsock_load(&st->magic) &&
+		    (base_once(st->version) != STREAM_VERSION || rsock_holder_any(st)))
+			return true;
+	return false;
+}
+
 /*
  * Whose maker died over it is none yet. What is of another layout may be one of another version:
  * then nobody can say who lives
  */
-static bool is_left(const char *path)
+static bool is_left(const char *path, uint64_t cookie)
 {
-	struct stream_state *st;
+	struct rsock_slab_cells c;
+	uint32_t *magic;
 	size_t size;
 	bool left;
+	int err = rsock_slab_map(path, &c);
 
-	int err = base_runfile_open(path, sizeof(*st), (void **)&st, &size);
-
+	if (!err) {
+		left = !is_held(&c, cookie);
+		base_map_destroy(c.at, c.size);
+		return left;
+	}
+	err = base_runfile_open(path, sizeof(struct stream_slab), (void **)&magic, &size);
 	if (err)
 		return err == -EPROTO;
-	left = !rsock_load(&st->magic) || (st->magic == STREAM_MAGIC &&
-					   st->version == STREAM_VERSION && !rsock_holder_any(st));
-	base_map_destroy(st, size);
+	left = !rsock_load(magic);
+	base_map_destroy(magic, size);
 	return left;
 }
 
@@ -145,7 +171,7 @@ static void sweep_one(struct sweep *sw, const char *name)
 	if (!is_old(sw->path, sw->age))
 		return;
 	sw->files++;
-	if (is_left(sw->path) && !base_runfile_remove(sw->path))
+	if (is_left(sw->path, strtoull(name, NULL, 16)) && !base_runfile_remove(sw->path))
 		sw->removed++;
 }
 

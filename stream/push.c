@@ -115,7 +115,7 @@ static int push_held(struct rsock *s)
 		return at < end ? -EAGAIN : 0;
 	while (at < end) {
 		uint32_t to = at < urgent ? urgent : end;
-		struct iovec iov = { s->memory->hold + at, to - at };
+		struct iovec iov = { s->hold + at, to - at };
 		ssize_t sent = rsock_send_data(s, &iov, 1, to == urgent);
 
 		if (sent < 0)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A stream: an RDMA connection of a provider's stream front, one mapping that holds all of its
- * state, and the calls of a stream socket over it.
+ * A stream: an RDMA connection of a provider's stream front, a state that holds all there is of it,
+ * and the calls of a stream socket over it.
  *
  * Locks: rx for what comes, tx for what goes, rx before tx, neither over a sleep. They lie in
- * the mapping and survive the death of their owner; whoever finds a dead one ends the
+ * the state and survive the death of their owner; whoever finds a dead one ends the
  * connection, since what the lock guarded is half changed.
  */
 #include "stream/rsock.h"
@@ -366,37 +366,25 @@ static void options_take(struct rsock *s)
 		base_sock_set_lowat(stream_fd(&s->base), 1);
 }
 
-/* Not by the program's malloc, which may be what called */
-static int rsock_create(int fd, const struct stream_param *param, struct rsock **out)
+void rsock_init(struct rsock *s, int fd, const struct stream_param *param)
 {
-	int err = base_map_create(sizeof(**out), (void **)out);
-
-	if (!err)
-		**out = (struct rsock){
-			.base = { .ops = &stream_rsock_ops, .fd = fd, .carrier = -1 },
-			.apart_limit = base_max(param->apart_limit, BASE_NS_PER_S),
-			.changed = param->changed,
-			.may_probe = param->may_probe,
-			.probed = param->probed,
-			.urgent = param->urgent,
-			.ctx = param->ctx,
-			.slot = -1,
-		};
-	return err;
+	s->base = (struct stream){ .ops = &stream_rsock_ops, .fd = fd, .carrier = -1 };
+	s->apart_limit = base_max(param->apart_limit, BASE_NS_PER_S);
+	s->changed = param->changed;
+	s->may_probe = param->may_probe;
+	s->probed = param->probed;
+	s->urgent = param->urgent;
+	s->ctx = param->ctx;
+	s->slot = -1;
 }
 
 static int rsock_attach(int fd, const struct stream_param *param, struct stream **out)
 {
 	struct rsock *s;
-	int err = rsock_create(fd, param, &s);
+	int err = rsock_memory_create(fd, param, &s);
 
 	if (err)
 		return err;
-	err = rsock_memory_create(s, param);
-	if (err) {
-		base_map_destroy(s, sizeof(*s));
-		return err;
-	}
 	options_take(s);
 	*out = &s->base;
 	return 0;
@@ -405,19 +393,13 @@ static int rsock_attach(int fd, const struct stream_param *param, struct stream 
 static int rsock_adopt(int fd, const struct stream_param *param, struct stream **out)
 {
 	struct rsock *s;
-	int err = rsock_create(fd, param, &s);
+	int err = rsock_memory_adopt(fd, param, &s);
 
 	if (err)
 		return err;
-	err = rsock_memory_adopt(s, param);
-	if (err)
-		goto err_free;
 	rsock_start_join(s);
 	*out = &s->base;
 	return 0;
-err_free:
-	base_map_destroy(s, sizeof(*s));
-	return err;
 }
 
 static int rsock_hand_over(struct stream *stream)
@@ -461,16 +443,16 @@ bool rsock_leave(struct rsock *s)
 static void rsock_destroy(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
+	bool last;
 
 	if (!stream)
 		return;
-	rsock_leave(s);
+	last = rsock_leave(s) || rsock_load(&s->last);
 	rsock_start_leave(s);
 	rsock_onesided_uninit(s);
 	if (s->mem.native)
 		s->rnic->native->destroy(s->mem.native);
-	rsock_memory_destroy(s);
-	base_map_destroy(s, sizeof(*s));
+	rsock_memory_destroy(s, last);
 }
 
 const struct stream_ops stream_rsock_ops = {

@@ -13,7 +13,9 @@
  *	chunk.c    octets that wait for their reader
  *	extension.c  what two Warpsock ends tell each other at the start
  *	level.c    what a waiter may know
- *	memory.c   the mapping: made, found again, judged
+ *	memory.c   the state: made, found again, judged
+ *	slab.c     files that hold states
+ *	block.c    memory for bytes, while there are any
  *	holder.c   which processes have it
  *	sleep.c    which of them are to be woken
  *	user.c     user messages
@@ -30,6 +32,8 @@
 #include "stream/state.h"
 #include "stream/stream.h"
 
+struct rsock_slab;
+
 enum rsock_window { RSOCK_SGL, RSOCK_RING };
 /* What we have to offer to another Warpsock end */
 #define RSOCK_FEATURES                                                       \
@@ -45,12 +49,16 @@ struct rsock {
 	struct stream base;
 	const struct rnic_stream_ops *rnic;
 	const char *provider;
-	struct stream_memory *memory;
+	struct rsock_slab *slab;
+	uint32_t cell; /* which of its states it is */
 	struct stream_state *state;
 	struct rnic_stream_mem mem;
-	size_t size;  /* of the mapping */
-	bool is_file; /* it has a name */
-	uid_t user;   /* the file's */
+	uint8_t *chunks; /* rx: of the block in use */
+	uint32_t rx;	 /* rx: which that is */
+	uint8_t *hold;	 /* tx */
+	bool is_file;	 /* it has a name */
+	bool spent;	 /* the state is for no other connection */
+	uid_t user;	 /* the file's */
 	const char *dir;
 	uint64_t cookie;
 	/* As it was made */
@@ -66,16 +74,15 @@ struct rsock {
 	bool disowned, left;
 	/* Atomic: it never came up; is the one that ends it; is among those that start */
 	bool failed, last, counted;
-	uint64_t looked;		  /* atomic: when a writer looked for input */
-	int probe_error;		  /* atomic */
-	uint32_t start_error;		  /* atomic */
-	int slot;			  /* atomic: its own place among the holders; -1: none */
-	uint32_t reserved[STREAM_CHUNKS]; /* rx: octets of each that have memory for certain */
-	struct rsock_jobs *jobs;	  /* NULL: there have never been any */
-	struct rsock_maps *maps;	  /* the same */
-	unsigned int regions;		  /* atomic */
-	bool resting;			  /* atomic: no thread of this process goes on */
-	uint64_t spared; /* rx: rsock_moved() when the transport was empty, and 1 */
+	uint64_t looked;	 /* atomic: when a writer looked for input */
+	int probe_error;	 /* atomic */
+	uint32_t start_error;	 /* atomic */
+	int slot;		 /* atomic: its own place among the holders; -1: none */
+	struct rsock_jobs *jobs; /* NULL: there have never been any */
+	struct rsock_maps *maps; /* the same */
+	unsigned int regions;	 /* atomic */
+	bool resting;		 /* atomic: no thread of this process goes on */
+	uint64_t spared;	 /* rx: rsock_moved() when the transport was empty, and 1 */
 	void (*changed)(void *ctx), (*probed)(void *ctx), (*urgent)(void *ctx), *ctx;
 	int (*may_probe)(void *ctx, uint64_t limit, uint64_t *when);
 };
@@ -89,30 +96,6 @@ static inline struct rsock *rsock_of(struct stream *s)
 
 #define rsock_load(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define rsock_store(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
-
-/* A lock whose owner died inside ends the connection; the lock is held in any case */
-void rsock_lock(struct rsock *s, struct base_lock *lock);
-void rsock_unlock(struct base_lock *lock);
-
-static inline void rsock_rx_lock(struct rsock *s)
-{
-	rsock_lock(s, &s->state->rx_lock);
-}
-
-static inline void rsock_rx_unlock(struct rsock *s)
-{
-	rsock_unlock(&s->state->rx_lock);
-}
-
-static inline void rsock_tx_lock(struct rsock *s)
-{
-	rsock_lock(s, &s->state->tx_lock);
-}
-
-static inline void rsock_tx_unlock(struct rsock *s)
-{
-	rsock_unlock(&s->state->tx_lock);
-}
 
 /* Edges as they were, to see whether a call has moved them */
 static inline uint64_t rsock_edges(const struct rsock *s)
@@ -195,6 +178,8 @@ ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n, bool ur
 ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n);
 
 #include "stream/rsock_ext.h"
+#include "stream/rsock_lock.h"
 #include "stream/rsock_share.h"
+#include "stream/slab.h"
 
 #endif

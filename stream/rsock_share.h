@@ -7,6 +7,8 @@
 
 /* --- rsock.c --- */
 
+/* What of @s does not depend on its memory */
+void rsock_init(struct rsock *s, int fd, const struct stream_param *param);
 /* No lock. This process has it no more, once; true: it was the last one, and is to end it */
 bool rsock_leave(struct rsock *s);
 
@@ -25,11 +27,12 @@ int rsock_reserve(struct rsock *s, void *p, size_t len);
 /* --- memory.c --- */
 
 /* As stream_ops has them */
-int rsock_memory_create(struct rsock *s, const struct stream_param *param);
-int rsock_memory_adopt(struct rsock *s, const struct stream_param *param);
+int rsock_memory_create(int fd, const struct stream_param *param, struct rsock **out);
+int rsock_memory_adopt(int fd, const struct stream_param *param, struct rsock **out);
 /* The name goes, the memory stays */
 void rsock_memory_unname(struct rsock *s);
-void rsock_memory_destroy(struct rsock *s);
+/* @s is no more; @last: nobody else has the connection */
+void rsock_memory_destroy(struct rsock *s, bool last);
 
 /* --- holder.c --- */
 

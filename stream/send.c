@@ -219,9 +219,9 @@ static ssize_t hold(struct rsock *s, const struct iovec *iov, int n, bool urgent
 	char *p;
 
 	while (end < STREAM_HOLD && (len = stream_cursor_next(&c, STREAM_HOLD - end, &p))) {
-		if (rsock_reserve(s, s->memory->hold + end, len))
+		if (rsock_reserve(s, s->hold + end, len))
 			return sum ? (ssize_t)sum : -ENOBUFS;
-		memcpy(s->memory->hold + end, p, len);
+		memcpy(s->hold + end, p, len);
 		end += (uint32_t)len;
 		rsock_store(&tx->hold_end, end);
 		sum += len;
@@ -236,7 +236,7 @@ size_t rsock_held(struct stream *stream, const void **out, size_t *urgent)
 	struct rsock *s = rsock_of(stream);
 	size_t len = base_min(rsock_load(&s->state->tx.hold_end), STREAM_HOLD);
 
-	*out = s->memory->hold;
+	*out = rsock_hold(s);
 	*urgent = base_min((size_t)rsock_load(&s->state->urgent.held), len);
 	return rsock_load(&s->state->stage) == STREAM_PLAIN ? len : 0;
 }

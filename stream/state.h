@@ -155,6 +155,7 @@ struct stream_state {
 	uint32_t holders;	       /* * atomic: about how many there are, for a quick look */
 	uint32_t overflow;	       /* * atomic: those that found no slot */
 	uint32_t closer;	       /* * atomic: it was closed for good by this process */
+	uint32_t common;	       /* * atomic: another process may have come to it, ever */
 	uint32_t stage;		       /* * both locks; enum stream_stage */
 	uint32_t ends;		       /* * atomic; enum stream_end */
 	uint32_t error;		       /* * atomic; errno that one call is still to be told */
@@ -184,17 +185,6 @@ struct stream_state {
 	struct stream_holder holder[STREAM_HOLDERS];
 	uint8_t kept[STREAM_KEPT] __attribute__((aligned(8))); /* its user's; not ours to judge */
 	uint8_t rnic[RNIC_STREAM_STATE] __attribute__((aligned(8)));
-};
-_Static_assert(sizeof(struct stream_state) <= 4096, "state has outgrown its page");
-
-/* One mapping, of a file that the socket's cookie names; what nobody touches takes no memory */
-struct stream_memory {
-	struct stream_state state;
-	uint8_t rest[RNIC_STREAM_REST] __attribute__((aligned(4096)));
-	uint8_t in[RNIC_STREAM_IN] __attribute__((aligned(4096)));
-	uint8_t hold[STREAM_HOLD] __attribute__((aligned(4096)));
-	struct stream_mapping mapping[STREAM_SLOTS] __attribute__((aligned(4096))); /* rx */
-	uint8_t chunk[] __attribute__((aligned(4096))); /* STREAM_CHUNKS, as long as rsock.chunk */
-};
+} __attribute__((aligned(64)));
 
 #endif

@@ -190,8 +190,10 @@ static inline int stream_fd(const struct stream *s)
 int stream_wait_fd(const struct stream *s);
 struct pollfd stream_pollfd(struct stream *s, unsigned int wanted);
 
-/* Streams of this process that have such a deadline */
+/* Streams of this process that have such a deadline; and around fork(): none is made meanwhile */
 unsigned int stream_starting(void);
+void stream_before_fork(void);
+void stream_after_fork(bool child);
 
 /* The stream protocol of rsockets over the stream front of an RDMA provider */
 extern const struct stream_ops stream_rsock_ops;

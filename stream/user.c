@@ -37,7 +37,7 @@ static int part_push(struct rsock *s)
 
 	if (tx->message_none)
 		len = more = 0;
-	err = rsock_body_post(s, rs_msg(RS_OP_MESSAGE, len | more), s->memory->hold + at, len);
+	err = rsock_body_post(s, rs_msg(RS_OP_MESSAGE, len | more), s->hold + at, len);
 	if (err)
 		return err;
 	tx->message_at = at + len;
@@ -73,7 +73,7 @@ static void message_hold(struct rsock *s, const void *p, size_t len)
 	struct stream_tx *tx = &s->state->tx;
 
 	if (len)
-		memcpy(s->memory->hold, p, len);
+		memcpy(s->hold, p, len);
 	tx->message_at = 0;
 	tx->message_none = !len;
 	rsock_store(&tx->message_end, (uint32_t)base_max(len, 1u));
@@ -94,7 +94,7 @@ static int message_accept(struct rsock *s, const void *p, size_t len)
 		err = -EAGAIN;
 	if (err)
 		return err;
-	if (rsock_reserve(s, s->memory->hold, len))
+	if (rsock_reserve(s, s->hold, len))
 		return -EAGAIN;
 	message_hold(s, p, len);
 	err = rsock_message_push(s);

@@ -192,6 +192,7 @@ static void before(void)
 	edge_before_fork();
 	hidden_before_fork();
 	pool_before_fork();
+	stream_before_fork();
 }
 
 /* Two processes have it now: threads that sleep on it must hear of that */
@@ -206,6 +207,7 @@ static void after(bool child)
 	struct held mine = held;
 
 	held = (struct held){ NULL, 0, 0 };
+	stream_after_fork(child);
 	pool_after_fork(child);
 	hidden_after_fork(child);
 	edge_after_fork(child);

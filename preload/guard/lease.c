@@ -56,7 +56,7 @@ static int page_open(const char *path, void **out)
 	int err = page_find(path, out, &size);
 
 	if (err == -ENOENT) {
-		err = base_runfile_create(path, PAGE_SIZE, out);
+		err = base_runfile_create(path, PAGE_SIZE, PAGE_SIZE, out);
 		size = PAGE_SIZE;
 	}
 	/* Another process was first */

@@ -28,7 +28,7 @@
 
 #include "base/process.h"
 #include "stream/extension.h"
-#include "stream/state.h"
+#include "stream/rsock.h"
 
 #define SPACE_SHIFT 24 /* base/lock.c */
 
@@ -64,7 +64,7 @@ static struct stream_state *state_of(int fd)
 	unsigned long long cookie = 0;
 	socklen_t len = sizeof(cookie);
 	char path[256];
-	void *p;
+	struct stream_slab *slab;
 	int file, n;
 
 	need(!getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len), "SO_COOKIE");
@@ -73,10 +73,15 @@ static struct stream_state *state_of(int fd)
 	snprintf(path + n, sizeof(path) - (size_t)n, "/%016llx", cookie);
 	file = open(path, O_RDWR);
 	need(file >= 0, path);
-	p = mmap(NULL, sizeof(struct stream_state), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	need(p != MAP_FAILED, "mmap");
+	slab = mmap(NULL, sizeof(*slab) + STREAM_CELLS * sizeof(struct stream_state),
+		    PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	need(slab != MAP_FAILED, "mmap");
 	close(file);
-	return p;
+	for (uint32_t i = 0; i < slab->cells; i++)
+		if (slab->cell[i].cookie == cookie)
+			return &slab->cell[i];
+	need(false, "a state of this cookie");
+	return NULL;
 }
 
 /* The lock is held by a process that is no more */

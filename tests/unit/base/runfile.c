@@ -42,8 +42,8 @@ Test(runfile, is_one_memory_for_all_who_open_it)
 	size_t size;
 
 	errno = 0;
-	cr_assert_eq(base_runfile_create(path, SIZE, (void **)&a), 0);
-	cr_assert_eq(base_runfile_create(path, SIZE, (void **)&b), -EEXIST);
+	cr_assert_eq(base_runfile_create(path, SIZE, SIZE, (void **)&a), 0);
+	cr_assert_eq(base_runfile_create(path, SIZE, SIZE, (void **)&b), -EEXIST);
 	cr_assert_eq(base_runfile_open(path, SIZE, (void **)&b, &size), 0);
 	cr_expect_eq(errno, 0);
 	cr_expect_eq(size, SIZE);
@@ -69,7 +69,7 @@ Test(runfile, no_descriptor_stays_open)
 
 	close(before);
 	cr_assert_eq(base_rundir_prepare(dir, true), 0);
-	cr_assert_eq(base_runfile_create(path, SIZE, &p), 0);
+	cr_assert_eq(base_runfile_create(path, SIZE, SIZE, &p), 0);
 	cr_assert_eq(base_runfile_open(path, SIZE, &q, &size), 0);
 	cr_assert_eq(base_runfile_open(path, SIZE + 1, &q, &size), -EPROTO);
 	after = dup(0);
@@ -103,13 +103,13 @@ Test(runfile, a_full_folder_says_so)
 	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("none", dir, "tmpfs", 0, "size=80k,mode=0700"))
 		cr_skip_test("no mount namespace to be had");
-	cr_assert_eq(base_runfile_create(path, SIZE, (void **)&p), 0);
+	cr_assert_eq(base_runfile_create(path, SIZE, SIZE, (void **)&p), 0);
 	cr_expect_eq(base_runfile_reserve(p, SIZE / 2), 0);
 	memset(p, 1, SIZE / 2);
 	snprintf(path, sizeof(path), "%s/other", dir);
-	cr_assert_eq(base_runfile_create(path, SIZE, (void **)&p), -ENOSPC, "not all of it");
+	cr_assert_eq(base_runfile_create(path, SIZE, SIZE, (void **)&p), -ENOSPC, "not all of it");
 	cr_expect_eq(access(path, F_OK), -1);
-	cr_assert_eq(base_runfile_create(path, SIZE / 2, (void **)&p), 0);
+	cr_assert_eq(base_runfile_create(path, SIZE / 2, SIZE / 2, (void **)&p), 0);
 	cr_expect_eq(base_runfile_reserve(p, SIZE / 2), 0);
 	cr_expect_eq(base_runfile_reserve(p, SIZE / 2), 0, "it has it already");
 	snprintf(path, sizeof(path), "%s/file", dir);

@@ -29,7 +29,6 @@
 TestSuite(scribble, .init = place_begin, .fini = place_end, .timeout = 900);
 
 #define STEPS 60
-#define PAGE 4096
 /* A lock that names a living process costs patience, each time */
 #define LIMIT 300
 
@@ -48,12 +47,10 @@ static uint32_t below(uint32_t n)
 
 /* --- rubbish --- */
 
-/* Mostly the state itself, for the rest of the memory is octets */
-static size_t anywhere(const struct rsock *s, size_t len)
+/* The state itself: the rest of the memory is bytes, or what other connections share */
+static size_t anywhere(size_t len)
 {
-	size_t size = below(10) ? sizeof(struct stream_state) : s->size;
-
-	return below((uint32_t)(size - len));
+	return below((uint32_t)(sizeof(struct stream_state) - len));
 }
 
 static uint64_t word(void)
@@ -106,11 +103,11 @@ static const struct range {
 	{ CORE - 20, 20 },
 };
 
-static size_t somewhere(const struct rsock *s, size_t len)
+static size_t somewhere(size_t len)
 {
 	const struct range *r = &ranges[below(base_array_size(ranges))];
 
-	return below(3) ? r->at + below((uint32_t)r->len) : anywhere(s, len);
+	return below(3) ? r->at + below((uint32_t)r->len) : anywhere(len);
 }
 
 static void scribble_word(uint8_t *p, size_t len)
@@ -122,21 +119,21 @@ static void scribble_word(uint8_t *p, size_t len)
 	memcpy(p, &w, len);
 }
 
-/* How much of it at once: a page, some octets, a word */
+/* How much of it at once: all, some octets, a word */
 static void scribble_once(struct rsock *s)
 {
-	uint8_t *p = (uint8_t *)s->memory;
+	uint8_t *p = (uint8_t *)s->state;
 	uint32_t size = below(60);
 	size_t n;
 
 	if (size == 0) {
-		fill(p + (below(3) ? 0 : below((uint32_t)(s->size / PAGE)) * PAGE), PAGE, below(3));
+		fill(p, sizeof(struct stream_state), below(3));
 	} else if (size == 1) {
 		n = 1 + below(200);
-		fill(p + anywhere(s, n), n, below(3));
+		fill(p + anywhere(n), n, below(3));
 	} else {
 		n = 1u << below(4);
-		scribble_word(p + (somewhere(s, 8) & ~(n - 1)), n);
+		scribble_word(p + (somewhere(8) & ~(n - 1)), n);
 	}
 }
 

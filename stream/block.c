@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Memory for bytes, taken when a lock is taken and given back with it when nothing is in it: then a
+ * connection that rests has its state and no more. So many blocks as connections lie in a slab, and
+ * which are free is a word there, for each process that has one of these connections. The lowest is
+ * taken first, so that the same few pages serve connections that take turns.
+ *
+ * The first blocks of a slab keep their memory, since they are used all the time, but for what many
+ * bytes at once have taken: that is given back from time to time. The others keep none.
+ *
+ * A process that dies between the two words leaves a block that nobody has. What stands in either
+ * may be rubbish: then two connections may write over each other's bytes, and nothing else.
+ */
+#include "stream/rsock.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/point.h"
+#include "base/process.h"
+#include "base/runfile.h"
+
+/* Blocks of a slab that keep their memory */
+#define STAYING 4u
+#define TRIM_PAUSE (100 * BASE_NS_PER_MS)
+
+static size_t block_size(const struct rsock_slab *slab)
+{
+	return sizeof(struct stream_block) + STREAM_CHUNKS * (size_t)slab->chunk;
+}
+
+static struct stream_block *block_at(const struct rsock_slab *slab, uint32_t i)
+{
+	return (struct stream_block *)(void *)(slab->blocks + i * block_size(slab));
+}
+
+/* --- taking --- */
+
+/* The lowest that is free; STREAM_CELLS: none is */
+static uint32_t free_take(const struct rsock_slab *slab, uint32_t *free)
+{
+	uint32_t was = __atomic_load_n(free, __ATOMIC_RELAXED), valid = ~0u >> (32 - slab->cells);
+
+	do {
+		if (!(was & valid))
+			return STREAM_CELLS;
+	} while (!__atomic_compare_exchange_n(free, &was, was & ~(was & valid & -(was & valid)),
+					      false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+	return (uint32_t)__builtin_ctz(was & valid);
+}
+
+/* Memory that another process may have given back, or whoever had the block before */
+static void reserved_forget(struct rsock_slab *slab, uint32_t i, bool had)
+{
+	if (base_once(slab->at->common) || (!had && i >= STAYING))
+		memset(slab->reserved[i], 0, sizeof(slab->reserved[i]));
+}
+
+/* The block that @at tells, or a free one; where none is, that of the cell's number, as it is */
+static uint32_t block_take(struct rsock *s, uint8_t *at, uint32_t *free)
+{
+	uint32_t have = base_once(*at), i;
+
+	if (have && have <= s->slab->cells)
+		return have - 1;
+	i = have ? STREAM_CELLS : free_take(s->slab, free);
+	if (i == STREAM_CELLS) {
+		rsock_spoilt(s, STREAM_DAMAGED);
+		return s->cell;
+	}
+	BASE_POINT(stream_block_taken);
+	__atomic_store_n(at, (uint8_t)(i + 1), __ATOMIC_RELAXED);
+	return i;
+}
+
+void rsock_rx_take(struct rsock *s)
+{
+	struct stream_slab *slab = s->slab->at;
+	bool had = base_once(slab->rx_block[s->cell]);
+	uint32_t i = block_take(s, &slab->rx_block[s->cell], &slab->rx_free);
+	struct stream_block *block = block_at(s->slab, i);
+
+	reserved_forget(s->slab, i, had);
+	s->rx = i;
+	s->chunks = block->chunk;
+	__atomic_store_n(&s->mem.in, block->in, __ATOMIC_RELAXED);
+}
+
+void rsock_tx_take(struct rsock *s)
+{
+	struct stream_slab *slab = s->slab->at;
+	uint32_t i = block_take(s, &slab->tx_block[s->cell], &slab->tx_free);
+	struct stream_block *block = block_at(s->slab, i);
+
+	s->hold = block->hold;
+	__atomic_store_n(&s->mem.rest, block->rest, __ATOMIC_RELAXED);
+}
+
+const uint8_t *rsock_hold(const struct rsock *s)
+{
+	uint32_t at = rsock_load(&s->slab->at->tx_block[s->cell]);
+
+	return block_at(s->slab, at && at <= s->slab->cells ? at - 1 : s->cell)->hold;
+}
+
+/* --- giving back --- */
+
+/* A process that may make few system calls only keeps what it has */
+static void memory_release(void *p, size_t len)
+{
+	if (!base_process_confined())
+		base_runfile_release(p, len);
+}
+
+/* Were many bytes in it? */
+static bool is_big(const struct rsock_slab *slab, uint32_t i)
+{
+	for (unsigned int k = 1; k < STREAM_CHUNKS; k++)
+		if (slab->reserved[i][k])
+			return true;
+	return false;
+}
+
+/* Who always has many bytes there is not to ask for the same memory all the time */
+static bool is_time(struct rsock_slab *slab, uint32_t i)
+{
+	uint64_t now = base_now();
+
+	if (now - slab->trimmed[i] < TRIM_PAUSE)
+		return false;
+	slab->trimmed[i] = now;
+	return true;
+}
+
+static void rx_trim(struct rsock_slab *slab, uint32_t i)
+{
+	struct stream_block *block = block_at(slab, i);
+
+	if (i < STAYING && (!is_big(slab, i) || !is_time(slab, i)))
+		return;
+	memory_release(block->in, sizeof(block->in));
+	memory_release(block->chunk, STREAM_CHUNKS * (size_t)slab->chunk);
+	memset(slab->reserved[i], 0, sizeof(slab->reserved[i]));
+}
+
+static void free_give(uint32_t *free, uint32_t i)
+{
+	__atomic_fetch_or(free, 1u << i, __ATOMIC_RELEASE);
+}
+
+static void rx_give(struct rsock *s)
+{
+	uint32_t at = base_once(s->slab->at->rx_block[s->cell]);
+
+	if (!at || at > s->slab->cells)
+		return;
+	rx_trim(s->slab, at - 1);
+	__atomic_store_n(&s->slab->at->rx_block[s->cell], 0, __ATOMIC_RELAXED);
+	free_give(&s->slab->at->rx_free, at - 1);
+}
+
+static void tx_give(struct rsock *s)
+{
+	uint32_t at = base_once(s->slab->at->tx_block[s->cell]);
+	struct stream_block *block;
+
+	if (!at || at > s->slab->cells)
+		return;
+	block = block_at(s->slab, at - 1);
+	if (at > STAYING)
+		memory_release(block->rest, sizeof(block->rest) + sizeof(block->hold));
+	__atomic_store_n(&s->slab->at->tx_block[s->cell], 0, __ATOMIC_RELEASE);
+	free_give(&s->slab->at->tx_free, at - 1);
+}
+
+/* A device has no use for such memory */
+static bool uses(const struct rsock *s, bool tx)
+{
+	return s->rnic->uses && s->rnic->uses(&s->mem, tx);
+}
+
+/* Start-up keeps what it has to its end */
+void rsock_rx_rest(struct rsock *s)
+{
+	if (!rsock_is_open(s) || base_once(s->state->rx.chunks_free) != STREAM_CHUNKS ||
+	    uses(s, false))
+		return;
+	/* The first chunk is the first one used again */
+	rsock_chunks_init(&s->state->rx);
+	rx_give(s);
+}
+
+void rsock_tx_rest(struct rsock *s)
+{
+	const struct stream_tx *tx = &s->state->tx;
+
+	if (rsock_is_open(s) && !base_once(tx->hold_end) && !base_once(tx->message_end) &&
+	    !uses(s, true))
+		tx_give(s);
+}
+
+void rsock_blocks_end(struct rsock *s)
+{
+	rx_give(s);
+	tx_give(s);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Locks, and the memory for bytes that there is under them. Part of stream/rsock.h.
+ */
+#ifndef STREAM_RSOCK_LOCK_H
+#define STREAM_RSOCK_LOCK_H
+
+/* --- rsock.c --- */
+
+/* A lock whose owner died inside ends the connection; the lock is held in any case */
+void rsock_lock(struct rsock *s, struct base_lock *lock);
+void rsock_unlock(struct base_lock *lock);
+
+/* --- block.c: under the lock that is named --- */
+
+/* Memory for bytes is there from now on, */
+void rsock_rx_take(struct rsock *s);
+void rsock_tx_take(struct rsock *s);
+/* and is given back if nothing is in it */
+void rsock_rx_rest(struct rsock *s);
+void rsock_tx_rest(struct rsock *s);
+/* No lock: nobody has the connection any more */
+void rsock_blocks_end(struct rsock *s);
+/* Where bytes are that were written before the connection was open */
+const uint8_t *rsock_hold(const struct rsock *s);
+
+static inline void rsock_rx_lock(struct rsock *s)
+{
+	rsock_lock(s, &s->state->rx_lock);
+	rsock_rx_take(s);
+}
+
+static inline void rsock_rx_unlock(struct rsock *s)
+{
+	rsock_rx_rest(s);
+	rsock_unlock(&s->state->rx_lock);
+}
+
+static inline void rsock_tx_lock(struct rsock *s)
+{
+	rsock_lock(s, &s->state->tx_lock);
+	rsock_tx_take(s);
+}
+
+static inline void rsock_tx_unlock(struct rsock *s)
+{
+	rsock_tx_rest(s);
+	rsock_unlock(&s->state->tx_lock);
+}
+
+#endif

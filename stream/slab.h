@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Files that hold the states of some connections each, as this process has them mapped. Part of
+ * stream/rsock.h.
+ */
+#ifndef STREAM_SLAB_H
+#define STREAM_SLAB_H
+
+#include "base/list.h"
+
+/* --- what lies in the file --- */
+
+/* Connections of one file, at most; as many as bits of a word of struct stream_slab */
+#define STREAM_CELLS 32u
+
+/*
+ * Memory for bytes: in and chunk are of one connection, rest and hold of one, which may be another.
+ * A connection has it while there are such bytes.
+ */
+struct stream_block {
+	uint8_t in[RNIC_STREAM_IN] __attribute__((aligned(4096)));
+	uint8_t rest[RNIC_STREAM_REST] __attribute__((aligned(4096)));
+	uint8_t hold[STREAM_HOLD] __attribute__((aligned(4096)));
+	uint8_t chunk[] __attribute__((aligned(4096))); /* STREAM_CHUNKS of them */
+};
+
+/* What the peer has mapped: rx */
+struct stream_maps {
+	struct stream_mapping slot[STREAM_SLOTS];
+} __attribute__((aligned(4096)));
+
+/*
+ * The file of some connections: this head, their states, as many blocks, as many tables of
+ * mappings. What nobody touches takes no memory.
+ */
+struct stream_slab {
+	uint32_t magic, version;
+	uint32_t cells;
+	uint32_t chunk;		   /* bytes of one, of each connection */
+	uint64_t octets;	   /* of the file */
+	uint32_t rx_free, tx_free; /* atomic: blocks; a bit for each that nobody has */
+	uint32_t common;	   /* atomic: another process may have come to one of them, ever */
+	uint32_t pad;
+	/* rx; tx of each connection: the block that it has, plus one; 0: none */
+	uint8_t rx_block[STREAM_CELLS], tx_block[STREAM_CELLS];
+	struct stream_state cell[] __attribute__((aligned(64)));
+};
+
+/* --- this process's view --- */
+
+/* A file, or a mapping without one, as this process has it */
+struct rsock_slab {
+	struct base_list node; /* lock: among those that have room for more */
+	struct stream_slab *at;
+	size_t size, own; /* bytes of it, and of this struct with what follows */
+	uint32_t cells, chunk;
+	uint8_t *blocks;
+	struct stream_maps *maps;
+	const char *dir; /* NULL: it has no name */
+	uid_t user;
+	unsigned int age;     /* of the process that takes cells of it */
+	uint32_t free, named; /* lock: cells that nobody has; that have a name */
+	unsigned int refs;    /* lock */
+	bool retired;	      /* lock: no more cells are taken */
+	/* Who has the block: bytes of each chunk that have memory for certain; when it lost some */
+	uint64_t trimmed[STREAM_CELLS];
+	uint32_t reserved[STREAM_CELLS][STREAM_CHUNKS];
+	struct rsock rsock[]; /* of each cell */
+};
+
+/* Which files are alike */
+struct rsock_slab_kind {
+	const char *dir; /* NULL: without a name */
+	uid_t user;
+	uint32_t chunk;
+};
+
+/*
+ * A cell, all zeroes, and the stream over it. The cookie of a stream whose name is another one of
+ * the same file goes to *@source; -ENOENT: there is no such file. Without a name any cell will do.
+ */
+int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, uint64_t *source);
+/* The same of a new file at @path, or of new memory without a name: 0, -EEXIST, -errno */
+int rsock_slab_create(const struct rsock_slab_kind *kind, const char *path, size_t room,
+		      struct rsock **out);
+/* It has the name of @s->cookie now; or no more */
+void rsock_slab_name(struct rsock *s, bool on);
+/* No name can be added to this file: no more cells are taken of it */
+void rsock_slab_retire(struct rsock *s);
+/* The cell of @cookie in the file at @path, which others have made: 0, -EPROTO, -errno */
+int rsock_slab_open(const char *path, uint64_t cookie, struct rsock **out);
+/* The cell is free, unless another process may have come to it; @s is no more */
+void rsock_slab_put(struct rsock *s);
+
+/* Memory of one connection, at most */
+size_t rsock_slab_room(uint32_t chunk);
+/* Another process may come to the cell: it is never used again */
+void rsock_slab_share(struct rsock *s);
+
+struct rsock_slab_cells {
+	struct stream_slab *at;
+	size_t size;
+	uint32_t cells, chunk;
+};
+
+/* For who only looks: the file at @path, judged, and mapped: 0, -EPROTO, -errno */
+int rsock_slab_map(const char *path, struct rsock_slab_cells *out);
+/* The state of @cookie after @after (NULL: the first one), or NULL */
+struct stream_state *rsock_slab_find(const struct rsock_slab_cells *c, uint64_t cookie,
+				     struct stream_state *after);
+
+#endif

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Connections that share a file: whose cell is whose, what is given back, and what is not believed.
+ */
+#include "tests/unit/stream/folder.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+TestSuite(slab, .init = place_begin, .fini = place_end, .timeout = 120);
+
+#define SOME 1000
+
+static const struct stream_slab *slab_of(const struct stream *s)
+{
+	return rsock_of((struct stream *)s)->slab->at;
+}
+
+static struct stat file_of(const struct stream *s)
+{
+	struct stat st;
+
+	cr_assert_eq(stat(place_path(s->fd), &st), 0);
+	return st;
+}
+
+/* Everything that came has been read, and everything has left */
+static void expect_rest(const struct stream *s)
+{
+	const struct rsock *r = rsock_of((struct stream *)s);
+	uint32_t all = ~0u >> (32 - r->slab->cells);
+
+	cr_expect_eq(r->slab->at->rx_block[r->cell], 0);
+	cr_expect_eq(r->slab->at->tx_block[r->cell], 0);
+	cr_expect_eq(r->slab->at->rx_free, all, "%#x", r->slab->at->rx_free);
+	cr_expect_eq(r->slab->at->tx_free, all, "%#x", r->slab->at->tx_free);
+}
+
+static void both_ways(struct stream *s[2])
+{
+	place_send(s[0], 0, SOME);
+	place_recv(s[1], 0, SOME);
+	place_send(s[1], 0, SOME);
+	place_recv(s[0], 0, SOME);
+}
+
+/* --- cells --- */
+
+Test(slab, connections_are_names_of_one_file)
+{
+	struct stream *s[2], *more[2];
+
+	ends_open(s);
+	ends_open(more);
+	cr_expect_eq(file_of(s[0]).st_ino, file_of(s[1]).st_ino);
+	cr_expect_eq(file_of(s[0]).st_ino, file_of(more[1]).st_ino);
+	cr_expect_eq(file_of(s[0]).st_nlink, 4);
+	ends_destroy(s);
+	cr_expect_eq(file_of(more[0]).st_nlink, 2, "those that are closed are none");
+	both_ways(more);
+	ends_destroy(more);
+	cr_expect_eq(place_files(), 0);
+}
+
+Test(slab, a_cell_is_used_again_and_by_one_at_a_time)
+{
+	struct stream *s[2], *more[2];
+	struct stream_state *was;
+
+	ends_open(s);
+	ends_open(more);
+	for (int i = 0; i < 2; i++)
+		for (int k = 0; k < 2; k++)
+			cr_expect_neq(rsock_of(s[i])->state, rsock_of(more[k])->state);
+	was = rsock_of(s[1])->state;
+	ends_destroy(s);
+	ends_open(s);
+	cr_expect(rsock_of(s[0])->state == was || rsock_of(s[1])->state == was);
+	both_ways(s);
+	both_ways(more);
+	ends_destroy(s);
+	ends_destroy(more);
+}
+
+/* Whoever else may have it mapped would take the next connection for this one */
+Test(slab, a_cell_that_was_shared_is_spent)
+{
+	struct stream *s[2], *keep[2], *fresh[4][2];
+	struct stream_state *was[2];
+
+	ends_open(keep);
+	ends_open(s);
+	for (int i = 0; i < 2; i++) {
+		was[i] = rsock_of(s[i])->state;
+		OPS->share(s[i], STREAM_SHARE_FORK);
+		OPS->unshare(s[i], STREAM_SHARE_FORK);
+	}
+	ends_destroy(s);
+	for (int i = 0; i < 4; i++)
+		ends_open(fresh[i]);
+	for (int i = 0; i < 8; i++)
+		for (int k = 0; k < 2; k++)
+			cr_expect_neq(rsock_of(fresh[i / 2][i % 2])->state, was[k]);
+	for (int i = 0; i < 4; i++)
+		ends_destroy(fresh[i]);
+	ends_destroy(keep);
+	cr_expect_eq(place_files(), 0);
+}
+
+/* A name is made from another one, which must be of this file for certain */
+Test(slab, no_name_is_made_from_one_that_others_have)
+{
+	struct stream *s[2], *more[2];
+	int err;
+
+	ends_open(s);
+	OPS->share(s[0], STREAM_SHARE_SPAWN);
+	OPS->share(s[1], STREAM_SHARE_SPAWN);
+	ends_open(more);
+	cr_expect_neq(file_of(s[0]).st_ino, file_of(more[0]).st_ino);
+	cr_assert_not_null(place_adopt(s[1]->fd, &err), "%d", err);
+	cr_assert_not_null(place_adopt(more[1]->fd, &err), "%d", err);
+	both_ways(s);
+	both_ways(more);
+}
+
+/* The child has its parent's, and takes none of the cells that its parent takes */
+static int make_one(const struct stream_slab *parents)
+{
+	struct stream *s[2];
+	bool same;
+
+	ends_open(s);
+	both_ways(s);
+	same = slab_of(s[0]) == parents || slab_of(s[1]) == parents;
+	ends_destroy(s);
+	return same;
+}
+
+static void fork_and_make(const char *dir)
+{
+	struct stream *s[2];
+	pid_t pid;
+
+	ends_param.dir = dir;
+	ends_open(s);
+	for (int i = 0; i < 2; i++)
+		OPS->share(s[i], STREAM_SHARE_FORK);
+	stream_before_fork();
+	pid = fork();
+	stream_after_fork(!pid);
+	if (!pid) {
+		OPS->joined(s[0]);
+		OPS->joined(s[1]);
+		_exit(make_one(slab_of(s[0])));
+	}
+	cr_expect_eq(place_wait(pid), 0);
+	both_ways(s);
+	ends_destroy(s);
+	cr_expect_eq(place_files(), 0);
+}
+
+Test(slab, a_child_has_cells_of_its_own)
+{
+	fork_and_make(place_dir);
+	fork_and_make(NULL);
+}
+
+/* As a process has that sends itself a descriptor: neither waits for the other */
+Test(slab, one_connection_twice, .timeout = 5)
+{
+	struct stream *s[2], *again;
+	int err;
+
+	ends_open(s);
+	OPS->share(s[1], STREAM_SHARE_FLIGHT);
+	again = place_adopt(s[1]->fd, &err);
+	cr_assert_not_null(again, "%d", err);
+	place_send(s[0], 0, SOME);
+	place_recv(again, 0, SOME);
+	OPS->close(s[1]);
+	OPS->destroy(s[1]);
+	place_send(s[0], 0, SOME);
+	place_recv(again, 0, SOME);
+	s[1] = again;
+	ends_destroy(s);
+}
+
+static unsigned int mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	unsigned int n = 0;
+	int c;
+
+	while ((c = fgetc(f)) != EOF)
+		n += c == '\n';
+	fclose(f);
+	return n;
+}
+
+Test(slab, many_connections_need_few_mappings)
+{
+	enum { MANY = 400 };
+	static struct stream *s[MANY][2];
+	struct rlimit limit = { 4096, 4096 };
+	unsigned int before = mappings();
+
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (int i = 0; i < MANY; i++)
+		ends_open(s[i]);
+	cr_expect_lt(mappings() - before, MANY / 4, "%u more", mappings() - before);
+	cr_expect_eq(place_files(), 2 * MANY);
+	for (int i = 0; i < MANY; i++)
+		ends_destroy(s[i]);
+	cr_expect_leq(mappings(), before + 20, "%u more", mappings() - before);
+	cr_expect_eq(place_files(), 0);
+}
+
+/* --- memory for bytes --- */
+
+Test(slab, who_rests_has_none)
+{
+	struct stream *s[2];
+
+	ends_open(s);
+	both_ways(s);
+	for (int i = 0; i < 2; i++)
+		expect_rest(s[i]);
+	/* It waits for its reader, and is then given back */
+	place_send(s[0], 0, SOME);
+	for (int i = 0; i < 1000 && OPS->readable(s[1]) < SOME; i++) {
+		OPS->progress(s[1]);
+		usleep(100);
+	}
+	cr_expect_neq(slab_of(s[1])->rx_block[rsock_of(s[1])->cell], 0);
+	place_recv(s[1], 0, SOME);
+	expect_rest(s[1]);
+	ends_destroy(s);
+}
+
+static void fill(struct stream *s[2], size_t len)
+{
+	place_send(s[0], 0, len);
+	for (int i = 0; i < 10000 && OPS->readable(s[1]) < len; i++) {
+		OPS->progress(s[1]);
+		usleep(100);
+	}
+	cr_assert_eq(OPS->readable(s[1]), len);
+}
+
+/* What many connections at once have needed: of the first ones only so much as is used again */
+Test(slab, what_was_needed_at_once_is_given_back)
+{
+	enum { MANY = 24, LEN = 100000 };
+	struct stream *s[MANY][2];
+	blkcnt_t rest, full, after;
+
+	for (int i = 0; i < MANY; i++)
+		ends_open(s[i]);
+	rest = file_of(s[MANY - 1][1]).st_blocks;
+	for (int i = 0; i < MANY; i++)
+		fill(s[i], LEN);
+	full = file_of(s[MANY - 1][1]).st_blocks;
+	for (int i = MANY; i-- > 0;)
+		place_recv(s[i][1], 0, LEN);
+	after = file_of(s[MANY - 1][1]).st_blocks;
+	cr_expect_gt((full - rest) * 512, 4 * LEN, "%ld", (long)(full - rest));
+	cr_expect_lt((after - rest) * 512, 2 * LEN, "%ld", (long)(after - rest));
+	for (int i = 0; i < MANY; i++)
+		ends_destroy(s[i]);
+}
+
+/* --- rubbish --- */
+
+static void expect_damage(void (*damage)(struct rsock *s), const char *name)
+{
+	struct stream *s[2], *sound[2];
+	struct stream_info info;
+
+	ends_open(sound);
+	ends_open(s);
+	damage(rsock_of(s[1]));
+	OPS->progress(s[1]);
+	OPS->send(s[1], &(struct iovec){ "x", 1 }, 1);
+	OPS->info(s[1], &info);
+	cr_expect_eq(info.broken, STREAM_DAMAGED, "%s: %u", name, info.broken);
+	ends_destroy(s);
+	ends_destroy(sound);
+}
+
+static void block_too_big(struct rsock *s)
+{
+	s->slab->at->rx_block[s->cell] = STREAM_CELLS + 1;
+}
+
+static void other_block_too_big(struct rsock *s)
+{
+	s->slab->at->tx_block[s->cell] = 255;
+}
+
+static void none_is_free(struct rsock *s)
+{
+	s->slab->at->rx_free = 0;
+}
+
+Test(slab, a_block_that_cannot_be)
+{
+	expect_damage(block_too_big, "of bytes that came");
+	expect_damage(other_block_too_big, "of bytes that go");
+	expect_damage(none_is_free, "none is free");
+}
+
+static const struct {
+	const char *name;
+	size_t at;
+	uint32_t value;
+} damages[] = {
+	{ "magic", offsetof(struct stream_slab, magic), 1 },
+	{ "version", offsetof(struct stream_slab, version), STREAM_VERSION - 1 },
+	{ "no cells", offsetof(struct stream_slab, cells), 0 },
+	{ "cells", offsetof(struct stream_slab, cells), STREAM_CELLS + 1 },
+	{ "other cells", offsetof(struct stream_slab, cells), 1 },
+	{ "chunk", offsetof(struct stream_slab, chunk), 8192 },
+	{ "no chunk", offsetof(struct stream_slab, chunk), 0 },
+	{ "odd chunk", offsetof(struct stream_slab, chunk), 4097 },
+	{ "octets", offsetof(struct stream_slab, octets), 4096 },
+};
+
+Test(slab, a_head_that_cannot_be_believed)
+{
+	struct stream *s[2];
+	int err;
+
+	ends_open(s);
+	for (size_t i = 0; i < base_array_size(damages); i++) {
+		uint32_t *at = (uint32_t *)(void *)((char *)slab_of(s[1]) + damages[i].at);
+		uint32_t was = *at;
+
+		*at = damages[i].value;
+		cr_expect_null(place_adopt(s[1]->fd, &err), "%s", damages[i].name);
+		cr_expect_eq(err, -EPROTO, "%s: %d", damages[i].name, err);
+		*at = was;
+	}
+	ends_destroy(s);
+}
+
+/* One that has been closed for good is none, also while its cell still has its cookie */
+Test(slab, one_that_is_closed_is_not_found)
+{
+	struct stream *s[2];
+	char path[128], kept[128];
+	int err;
+
+	ends_open(s);
+	strcpy(path, place_path(s[1]->fd));
+	snprintf(kept, sizeof(kept), "%s/kept", place_dir);
+	cr_assert_eq(link(path, kept), 0);
+	OPS->close(s[1]);
+	cr_assert_eq(link(kept, path), 0);
+	cr_expect_null(place_adopt(s[1]->fd, &err));
+	cr_expect_eq(err, -EPROTO, "%d", err);
+	ends_destroy(s);
+}
