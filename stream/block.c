@@ -38,16 +38,16 @@ static struct stream_block *block_at(const struct rsock_slab *slab, uint32_t i)
 /* --- taking --- */
 
 /* The lowest that is free; STREAM_CELLS: none is */
-static uint32_t free_take(const struct rsock_slab *slab, uint32_t *free)
+static uint32_t free_take(const struct rsock_slab *slab, uint64_t *free)
 {
-	uint32_t was = __atomic_load_n(free, __ATOMIC_RELAXED), valid = ~0u >> (32 - slab->cells);
+	uint64_t was = __atomic_load_n(free, __ATOMIC_RELAXED), valid = ~0ull >> (64 - slab->cells);
 
 	do {
 		if (!(was & valid))
 			return STREAM_CELLS;
 	} while (!__atomic_compare_exchange_n(free, &was, was & ~(was & valid & -(was & valid)),
 					      false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
-	return (uint32_t)__builtin_ctz(was & valid);
+	return (uint32_t)__builtin_ctzll(was & valid);
 }
 
 /* Memory that another process may have given back, or whoever had the block before */
@@ -58,7 +58,7 @@ static void reserved_forget(struct rsock_slab *slab, uint32_t i, bool had)
 }
 
 /* The block that @at tells, or a free one; where none is, that of the cell's number, as it is */
-static uint32_t block_take(struct rsock *s, uint8_t *at, uint32_t *free)
+static uint32_t block_take(struct rsock *s, uint8_t *at, uint64_t *free)
 {
 	uint32_t have = base_once(*at), i;
 
@@ -144,9 +144,9 @@ static void rx_trim(struct rsock_slab *slab, uint32_t i)
 	memset(slab->reserved[i], 0, sizeof(slab->reserved[i]));
 }
 
-static void free_give(uint32_t *free, uint32_t i)
+static void free_give(uint64_t *free, uint32_t i)
 {
-	__atomic_fetch_or(free, 1u << i, __ATOMIC_RELEASE);
+	__atomic_fetch_or(free, 1ull << i, __ATOMIC_RELEASE);
 }
 
 static void rx_give(struct rsock *s)

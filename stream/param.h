@@ -85,7 +85,7 @@ enum stream_share {
 #define STREAM_SLOTS 128u
 
 /* Octets of a stream's state that are its user's */
-#define STREAM_KEPT 384
+#define STREAM_KEPT 96
 
 struct stream_param {
 	bool initiator;
@@ -100,7 +100,8 @@ struct stream_param {
 	 * @detour: the descriptor connects elsewhere than to @peer, and the same when it cannot.
 	 */
 	bool probe, detour;
-	const struct sockaddr_storage *peer, *name;
+	const void *peer; /* an address of either family */
+	const struct sockaddr_storage *name;
 	uint32_t peer_len;
 	bool markers;		 /* ask for them in what the peer sends */
 	uint32_t ring;		 /* octets, 8 KiB to 64 MiB; 0: 512 KiB. Made a power of two. */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Processes that have a place of their own; those beyond are counted */
-#define STREAM_HOLDERS 32
+#define STREAM_HOLDERS 16
 #define STREAM_PROVIDER_MAX 16
 
 enum stream_made_flag {

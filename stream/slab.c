@@ -50,9 +50,9 @@ static void slabs_unlock(void)
 
 /* --- what a file looks like --- */
 
-static uint32_t cells_mask(uint32_t cells)
+static uint64_t cells_mask(uint32_t cells)
 {
-	return ~0u >> (32 - cells);
+	return ~0ull >> (64 - cells);
 }
 
 static size_t head_size(uint32_t cells)
@@ -169,7 +169,7 @@ static struct rsock *cell_init(struct rsock_slab *slab, struct rsock *s, uint32_
 /* Lock. @slab has room */
 static struct rsock *cell_take(struct rsock_slab *slab)
 {
-	uint32_t cell = (uint32_t)__builtin_ctz(slab->free);
+	uint32_t cell = (uint32_t)__builtin_ctzll(slab->free);
 
 	slab->free &= slab->free - 1;
 	slab->refs++;
@@ -187,8 +187,8 @@ static bool is_kind(const struct rsock_slab *slab, const struct rsock_slab_kind 
 /* Lock. A stream whose name is for certain one of this file */
 static bool source_find(const struct rsock_slab *slab, uint64_t *cookie)
 {
-	for (uint32_t left = slab->named; left; left &= left - 1) {
-		const struct rsock *s = &slab->rsock[__builtin_ctz(left)];
+	for (uint64_t left = slab->named; left; left &= left - 1) {
+		const struct rsock *s = &slab->rsock[__builtin_ctzll(left)];
 
 		if (rsock_load(&s->state->closer) || rsock_load(&s->state->common))
 			continue;
@@ -289,7 +289,7 @@ int rsock_slab_create(const struct rsock_slab_kind *kind, const char *path, size
 
 void rsock_slab_name(struct rsock *s, bool on)
 {
-	uint32_t bit = 1u << s->cell;
+	uint64_t bit = 1ull << s->cell;
 
 	if (s->slab->age == AGE_NONE)
 		return;
@@ -352,7 +352,7 @@ static bool cell_clear(struct rsock *s)
 /* Lock */
 static void cell_give(struct rsock_slab *slab, uint32_t cell)
 {
-	slab->free |= 1u << cell;
+	slab->free |= 1ull << cell;
 	if (!slab->retired && slab->refs && base_list_empty(&slab->node))
 		base_list_push_front(&roomy, &slab->node);
 }
@@ -366,7 +366,7 @@ void rsock_slab_put(struct rsock *s)
 	slabs_lock();
 	live--;
 	last = !--slab->refs;
-	slab->named &= ~(1u << cell);
+	slab->named &= ~(1ull << cell);
 	if (clear)
 		cell_give(slab, cell);
 	if (last)

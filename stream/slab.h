@@ -11,7 +11,7 @@
 /* --- what lies in the file --- */
 
 /* Connections of one file, at most; as many as bits of a word of struct stream_slab */
-#define STREAM_CELLS 32u
+#define STREAM_CELLS 64u
 
 /*
  * Memory for bytes: in and chunk are of one connection, rest and hold of one, which may be another.
@@ -38,7 +38,7 @@ struct stream_slab {
 	uint32_t cells;
 	uint32_t chunk;		   /* bytes of one, of each connection */
 	uint64_t octets;	   /* of the file */
-	uint32_t rx_free, tx_free; /* atomic: blocks; a bit for each that nobody has */
+	uint64_t rx_free, tx_free; /* atomic: blocks; a bit for each that nobody has */
 	uint32_t common;	   /* atomic: another process may have come to one of them, ever */
 	uint32_t pad;
 	/* rx; tx of each connection: the block that it has, plus one; 0: none */
@@ -59,7 +59,7 @@ struct rsock_slab {
 	const char *dir; /* NULL: it has no name */
 	uid_t user;
 	unsigned int age;     /* of the process that takes cells of it */
-	uint32_t free, named; /* lock: cells that nobody has; that have a name */
+	uint64_t free, named; /* lock: cells that nobody has; that have a name */
 	unsigned int refs;    /* lock */
 	bool retired;	      /* lock: no more cells are taken */
 	/* Who has the block: bytes of each chunk that have memory for certain; when it lost some */

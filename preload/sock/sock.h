@@ -69,7 +69,8 @@ struct sock {
 	uint64_t acked; /* octets of the stream that are known to be acknowledged; atomic */
 	struct sock_wish wish;
 	struct sockaddr_storage name; /* a listener's own; of a client what it was bound to */
-	struct sockaddr_storage peer; /* a client's, from connect() on; a server's in mode on */
+	/* Of either family: a client's, from connect() on; a server's in mode on */
+	struct sockaddr_in6 peer;
 	socklen_t peer_len;
 	bool probing;	  /* it only tries: else its peer is plain TCP */
 	bool sure;	  /* and who listens there has DDP, or will have said so */

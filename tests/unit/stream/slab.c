@@ -35,12 +35,12 @@ static struct stat file_of(const struct stream *s)
 static void expect_rest(const struct stream *s)
 {
 	const struct rsock *r = rsock_of((struct stream *)s);
-	uint32_t all = ~0u >> (32 - r->slab->cells);
+	uint64_t all = ~0ull >> (64 - r->slab->cells);
 
 	cr_expect_eq(r->slab->at->rx_block[r->cell], 0);
 	cr_expect_eq(r->slab->at->tx_block[r->cell], 0);
-	cr_expect_eq(r->slab->at->rx_free, all, "%#x", r->slab->at->rx_free);
-	cr_expect_eq(r->slab->at->tx_free, all, "%#x", r->slab->at->tx_free);
+	cr_expect_eq(r->slab->at->rx_free, all, "%#llx", (unsigned long long)r->slab->at->rx_free);
+	cr_expect_eq(r->slab->at->tx_free, all, "%#llx", (unsigned long long)r->slab->at->tx_free);
 }
 
 static void both_ways(struct stream *s[2])
