@@ -219,6 +219,9 @@ static void landed(int fd, bool had, enum kept_way way)
 {
 	struct stream *stream = sock_stream_of_entry(fdtab_peek(fd));
 
+	/* The worker thread may have found it to be plain */
+	if (!stream)
+		return;
 	if (had && way == KEPT_RECEIVED)
 		stream->ops->unshare(stream, STREAM_SHARE_FLIGHT);
 	else if (!had && way == KEPT_PEEKED)
