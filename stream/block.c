@@ -23,6 +23,7 @@
 
 /* Blocks of a slab that keep their memory */
 #define STAYING 4u
+#define CHUNKS_STAYING 4u
 #define TRIM_PAUSE (100 * BASE_NS_PER_MS)
 
 static size_t block_size(const struct rsock_slab *slab)
@@ -116,7 +117,7 @@ static void memory_release(void *p, size_t len)
 /* Were many bytes in it? */
 static bool is_big(const struct rsock_slab *slab, uint32_t i)
 {
-	for (unsigned int k = 1; k < STREAM_CHUNKS; k++)
+	for (unsigned int k = CHUNKS_STAYING; k < STREAM_CHUNKS; k++)
 		if (slab->reserved[i][k])
 			return true;
 	return false;
@@ -133,15 +134,23 @@ static bool is_time(struct rsock_slab *slab, uint32_t i)
 	return true;
 }
 
+static void chunks_release(struct rsock_slab *slab, uint32_t i, unsigned int from)
+{
+	memory_release(block_at(slab, i)->chunk + from * (size_t)slab->chunk,
+		       (STREAM_CHUNKS - from) * (size_t)slab->chunk);
+	memset(&slab->reserved[i][from], 0, (STREAM_CHUNKS - from) * sizeof(uint32_t));
+}
+
 static void rx_trim(struct rsock_slab *slab, uint32_t i)
 {
 	struct stream_block *block = block_at(slab, i);
 
-	if (i < STAYING && (!is_big(slab, i) || !is_time(slab, i)))
-		return;
-	memory_release(block->in, sizeof(block->in));
-	memory_release(block->chunk, STREAM_CHUNKS * (size_t)slab->chunk);
-	memset(slab->reserved[i], 0, sizeof(slab->reserved[i]));
+	if (i >= STAYING) {
+		memory_release(block->in, sizeof(block->in));
+		chunks_release(slab, i, 0);
+	} else if (is_big(slab, i) && is_time(slab, i)) {
+		chunks_release(slab, i, CHUNKS_STAYING);
+	}
 }
 
 static void free_give(uint64_t *free, uint32_t i)
@@ -180,9 +189,25 @@ static bool uses(const struct rsock *s, bool tx)
 	return s->rnic->uses && s->rnic->uses(&s->mem, tx);
 }
 
+/* Bytes of it are missing, so it is no use to keep the others: what it has is of use elsewhere */
+static void rx_drop(struct rsock *s)
+{
+	struct stream_rx *rx = &s->state->rx;
+
+	rx->placed = rx->consumed;
+	rsock_store(&rx->delivered, rx->placed);
+	rsock_store(&rx->message_first, STREAM_NO_MESSAGE);
+	rsock_chunks_init(rx);
+	rx_give(s);
+}
+
 /* Start-up keeps what it has to its end */
 void rsock_rx_rest(struct rsock *s)
 {
+	if (s->starved) {
+		rx_drop(s);
+		return;
+	}
 	if (!rsock_is_open(s) || base_once(s->state->rx.chunks_free) != STREAM_CHUNKS ||
 	    uses(s, false))
 		return;

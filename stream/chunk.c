@@ -101,10 +101,12 @@ void rsock_chunks_put(struct rsock *s, uint64_t at, const void *p, size_t len)
 		size_t n = chunk_span(s, at, len);
 		uint8_t *to = chunk_memory(s, at, n);
 
-		if (to)
+		if (to) {
 			memcpy(to, from, n);
-		else
+		} else {
 			rsock_spoilt(s, STREAM_NO_MEMORY);
+			s->starved = true;
+		}
 		at += n;
 		from += n;
 		len -= n;

@@ -55,6 +55,7 @@ struct rsock {
 	struct rnic_stream_mem mem;
 	uint8_t *chunks; /* rx: of the block in use */
 	uint32_t rx;	 /* rx: which that is */
+	bool starved;	 /* rx: bytes are lost, for there was no memory for them */
 	uint8_t *hold;	 /* tx */
 	bool is_file;	 /* it has a name */
 	bool spent;	 /* the state is for no other connection */
