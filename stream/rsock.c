@@ -243,6 +243,7 @@ static void rsock_disown(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
 
+	rsock_slab_share(s);
 	s->disowned = true;
 	rsock_store(&s->last, false);
 }

@@ -114,6 +114,25 @@ Test(slab, a_cell_that_was_shared_is_spent)
 	cr_expect_eq(place_files(), 0);
 }
 
+/* So is one that a process apart ends, which nobody has announced */
+Test(slab, a_cell_that_is_disowned_is_spent)
+{
+	struct stream *s[2], *fresh[2][2];
+	struct stream_state *was;
+
+	ends_open(s);
+	was = rsock_of(s[1])->state;
+	OPS->disown(s[1]);
+	OPS->destroy(s[1]);
+	cr_expect_eq(was->magic, STREAM_MAGIC, "it is as it was");
+	for (int i = 0; i < 2; i++)
+		ends_open(fresh[i]);
+	for (int i = 0; i < 4; i++)
+		cr_expect_neq(rsock_of(fresh[i / 2][i % 2])->state, was);
+	for (int i = 0; i < 2; i++)
+		ends_destroy(fresh[i]);
+}
+
 /* A name is made from another one, which must be of this file for certain */
 Test(slab, no_name_is_made_from_one_that_others_have)
 {
