@@ -351,6 +351,7 @@ static const struct {
 	{ "no cells", offsetof(struct stream_slab, cells), 0 },
 	{ "cells", offsetof(struct stream_slab, cells), STREAM_CELLS + 1 },
 	{ "other cells", offsetof(struct stream_slab, cells), 1 },
+	{ "more cells than there are", offsetof(struct stream_slab, cells), 8 },
 	{ "chunk", offsetof(struct stream_slab, chunk), 8192 },
 	{ "no chunk", offsetof(struct stream_slab, chunk), 0 },
 	{ "odd chunk", offsetof(struct stream_slab, chunk), 4097 },
