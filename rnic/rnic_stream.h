@@ -168,9 +168,7 @@ struct rnic_stream_ops {
 	 * nothing
 	 */
 	bool (*owes)(const struct rnic_stream_mem *mem);
-	/*
-	 * rx, of @in, or @tx, of @rest: does it hold bytes? Else it may be other memory later
-	 */
+	/* rx, of @in, or @tx, of @rest: does it hold bytes? Else it may be other memory later */
 	bool (*uses)(const struct rnic_stream_mem *mem, bool tx);
 	/*
 	 * tx: @on: segments hold whole FPDUs, for a peer that may be siw. So from the start when
@@ -180,12 +178,11 @@ struct rnic_stream_ops {
 	/*
 	 * rx: takes in what is there. @budget 0: until the socket is empty; else at least one recv,
 	 * and no further one when that many octets have come or the socket gave less than it was
-	 * asked for. In any case it stops behind a MiB or a thousand FPDUs and one recv more; then
-	 * info() has `more`, and nobody need be woken for what is left. Octets taken; an end or a
-	 * fault behind them is told by the next call, so call until no octets come. -EAGAIN none;
-	 * 0 the peer's end; -errno broken: -EPROTO a fault that we found (flush() sends its
-	 * Terminate), -ECONNRESET a Terminate of the peer's or a cut, or TCP's own. Once broken,
-	 * each call throws away what has come and says so again.
+	 * asked for. It stops behind a MiB or 1,000 FPDUs and one recv more: info() has `more`.
+	 * Octets taken; an end or a fault behind them is told by the next call, so call until no
+	 * octets come. -EAGAIN none; 0 the peer's end; -errno broken: -EPROTO a fault that we found
+	 * (flush() sends its Terminate), -ECONNRESET a Terminate of the peer's or a cut, or TCP's
+	 * own. Once broken, each call throws away what has come and says so again.
 	 */
 	ssize_t (*receive)(const struct rnic_stream_mem *mem, int fd, const struct rnic_sink *sink,
 			   size_t budget);

@@ -80,8 +80,7 @@ struct stream_ops {
 	short (*wait_events)(struct stream *s, unsigned int wanted);
 	/* When to call progress again even though nothing came; BASE_NEVER */
 	uint64_t (*wait_deadline)(struct stream *s);
-	/* Progress stopped at its bound, and nobody is woken for the rest: to be called again */
-	bool (*more)(struct stream *s);
+	bool (*more)(struct stream *s); /* progress() stopped at its bound: to be called again */
 	size_t (*readable)(struct stream *s);
 	int (*take_error)(struct stream *s);
 	void (*give_error)(struct stream *s, int err); /* one that was taken, and not told */
