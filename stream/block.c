@@ -13,8 +13,6 @@
  */
 #include "stream/rsock.h"
 
-#include <string.h>
-
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/point.h"
@@ -51,11 +49,21 @@ static uint32_t free_take(const struct rsock_slab *slab, uint64_t *free)
 	return (uint32_t)__builtin_ctzll(was & valid);
 }
 
+/*
+ * Atomic, for it goes with the block, and a thread may have that from another one by way of another
+ * process
+ */
+static void reserved_clear(struct rsock_slab *slab, uint32_t i, unsigned int from)
+{
+	for (unsigned int k = from; k < STREAM_CHUNKS; k++)
+		rsock_store(&slab->reserved[i][k], 0);
+}
+
 /* Memory that another process may have given back, or whoever had the block before */
 static void reserved_forget(struct rsock_slab *slab, uint32_t i, bool had)
 {
 	if (base_once(slab->at->common) || (!had && i >= STAYING))
-		memset(slab->reserved[i], 0, sizeof(slab->reserved[i]));
+		reserved_clear(slab, i, 0);
 }
 
 /* The block that @at tells, or a free one; where none is, that of the cell's number, as it is */
@@ -118,7 +126,7 @@ static void memory_release(void *p, size_t len)
 static bool is_big(const struct rsock_slab *slab, uint32_t i)
 {
 	for (unsigned int k = CHUNKS_STAYING; k < STREAM_CHUNKS; k++)
-		if (slab->reserved[i][k])
+		if (rsock_load(&slab->reserved[i][k]))
 			return true;
 	return false;
 }
@@ -138,7 +146,7 @@ static void chunks_release(struct rsock_slab *slab, uint32_t i, unsigned int fro
 {
 	memory_release(block_at(slab, i)->chunk + from * (size_t)slab->chunk,
 		       (STREAM_CHUNKS - from) * (size_t)slab->chunk);
-	memset(&slab->reserved[i][from], 0, (STREAM_CHUNKS - from) * sizeof(uint32_t));
+	reserved_clear(slab, i, from);
 }
 
 static void rx_trim(struct rsock_slab *slab, uint32_t i)

@@ -54,11 +54,11 @@ static int chunk_reserve(struct rsock *s, uint8_t chunk, size_t end)
 	uint32_t *reserved = s->slab->reserved[s->rx];
 	int err;
 
-	if (want <= reserved[chunk])
+	if (want <= rsock_load(&reserved[chunk]))
 		return 0;
 	err = rsock_reserve(s, p, want);
 	if (!err)
-		reserved[chunk] = want;
+		rsock_store(&reserved[chunk], want);
 	return err;
 }
 

@@ -35,7 +35,7 @@
 
 static struct base_lock lock; /* of all that follows, and of the slabs */
 static struct base_list roomy = BASE_LIST_INIT(roomy);
-static unsigned int live;    /* streams of this process */
+static unsigned int live;    /* streams of this process; atomic */
 static unsigned int age = 1; /* grows in each child */
 
 static void slabs_lock(void)
@@ -173,7 +173,7 @@ static struct rsock *cell_take(struct rsock_slab *slab)
 
 	slab->free &= slab->free - 1;
 	slab->refs++;
-	live++;
+	__atomic_add_fetch(&live, 1, __ATOMIC_RELAXED);
 	if (!slab->free)
 		base_list_remove(&slab->node);
 	return cell_init(slab, &slab->rsock[cell], cell);
@@ -364,7 +364,7 @@ void rsock_slab_put(struct rsock *s)
 	uint32_t cell = s->cell;
 
 	slabs_lock();
-	live--;
+	__atomic_sub_fetch(&live, 1, __ATOMIC_RELAXED);
 	last = !--slab->refs;
 	slab->named &= ~(1ull << cell);
 	if (clear)

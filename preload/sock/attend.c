@@ -553,10 +553,19 @@ void attend_stop(void)
 	pthread_mutex_unlock(&charges.lock);
 }
 
+/* What lingers still has had its time */
 void attend_retire(void)
 {
+	struct base_list *node, *next;
+
 	charges_lock();
 	charges.over = thread.stop = thread.retired = true;
+	base_list_foreach(node, next, &charges.list) {
+		struct charge *c = base_list_entry(node, struct charge, node);
+
+		if (c->closed)
+			charge_end(c);
+	}
 	pthread_mutex_unlock(&charges.lock);
 }
 
