@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 
 static char text[300000];
+/* Each byte of an unbuffered FILE is a message, and a look takes a thousand of them at most */
+#define LOOK_EACH 500
 
 /* What comes until @len octets are there */
 static bool got(int fd, const char *wanted, size_t len)
@@ -70,7 +72,8 @@ static bool writing(void)
 	need(!setvbuf(file, NULL, _IONBF, 0) && putc('x', file) == 'x');
 	need(got_text(fd[1], "restx"));
 	for (size_t i = 0; i < sizeof(text); i++)
-		need(fputc((char)(i * 7), file) != EOF && (i % 60000 || ready(fd[1], 0, 0) == 0));
+		need(fputc((char)(i * 7), file) != EOF &&
+		     (i % LOOK_EACH || ready(fd[1], 0, 0) == 0));
 	need(!fclose(file));
 	for (size_t sum = 0; sum < sizeof(text);) {
 		char piece[1000];
