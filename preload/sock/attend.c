@@ -84,8 +84,7 @@ static bool is_idle(uint64_t *idle, uint64_t *limit)
 	uint64_t now = base_now();
 
 	/* At the end of the process nobody joins it any more */
-	if (!base_list_empty(&charges.list) || !base_list_empty(&charges.quiet) ||
-	    __atomic_load_n(&over_begun, __ATOMIC_ACQUIRE)) {
+	if (charges_any() || __atomic_load_n(&over_begun, __ATOMIC_ACQUIRE)) {
 		*idle = 0;
 		return false;
 	}
@@ -151,8 +150,7 @@ static bool attendant_claim(void)
 
 	attend_join();
 	pthread_mutex_lock(&charges.lock);
-	mine = !thread.there &&
-	       (!base_list_empty(&charges.list) || !base_list_empty(&charges.quiet));
+	mine = !thread.there && charges_any();
 	thread.there |= mine;
 	pthread_mutex_unlock(&charges.lock);
 	return mine;
@@ -166,7 +164,7 @@ static bool callers_go(void)
 	pthread_mutex_lock(&charges.lock);
 	if (!thread.there)
 		charges_go(true, false);
-	more = !thread.there && !base_list_empty(&charges.list);
+	more = !thread.there && charges_any();
 	pthread_mutex_unlock(&charges.lock);
 	return more;
 }

@@ -49,6 +49,11 @@ extern struct charges charges;
 
 /* All of these under charges.lock */
 
+static inline bool charges_any(void)
+{
+	return !base_list_empty(&charges.list) || !base_list_empty(&charges.quiet);
+}
+
 /* Without it: takes it when nobody is at work on one. The list has all of them then */
 void charges_lock(void);
 
