@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -213,6 +214,11 @@ int base_runfile_link(const char *path, const char *name)
 	if (BASE_FAILS(runfile))
 		return -ENOSPC;
 	return (int)call(SYS_linkat, AT_FDCWD, path, AT_FDCWD, name, 0);
+}
+
+int base_runfile_rename(const char *path, const char *name)
+{
+	return (int)call(SYS_renameat2, AT_FDCWD, path, AT_FDCWD, name, RENAME_NOREPLACE);
 }
 
 int base_runfile_remove(const char *path)

@@ -35,6 +35,8 @@ int base_rundir_room(const char *dir, size_t room);
 int base_runfile_create(const char *path, size_t size, size_t room, void **out);
 /* One name more for the file at @path: 0, -EEXIST, -ENOENT, -errno */
 int base_runfile_link(const char *path, const char *name);
+/* Its name is @name now: 0, -EEXIST, -ENOENT, -errno */
+int base_runfile_rename(const char *path, const char *name);
 /*
  * An old one, mapped. -ENOENT, -EACCES: not this user's alone; -EPROTO: no plain file, or
  * smaller than @min; -errno.

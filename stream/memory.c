@@ -157,25 +157,36 @@ static void name_replace(const char *path, uint64_t cookie)
 	base_runfile_remove(path);
 }
 
+static int name_add(const struct rsock_slab_kind *kind, const char *path,
+		    const struct rsock_slab_source *source)
+{
+	char from[BASE_RUNFILE_PATH];
+	int err = source->spare ? stream_place_spare(from, kind->dir, source->cookie)
+				: stream_place_path(from, kind->dir, source->cookie);
+
+	if (err)
+		return err;
+	return source->spare ? base_runfile_rename(from, path) : base_runfile_link(from, path);
+}
+
 /* A cell of a file that has others: the name is one more. -ENOENT: there is no such file */
 static int file_join(const struct rsock_slab_kind *kind, const char *path, struct rsock **out)
 {
-	char from[BASE_RUNFILE_PATH];
-	uint64_t source;
+	struct rsock_slab_source source;
 	struct rsock *s;
 	int err = rsock_slab_take(kind, &s, &source);
 
 	if (err)
 		return err;
-	err = stream_place_path(from, kind->dir, source);
-	if (!err)
-		err = base_runfile_link(from, path);
+	err = name_add(kind, path, &source);
 	if (!err) {
 		*out = s;
 		return 0;
 	}
 	if (err != -EEXIST)
 		rsock_slab_retire(s);
+	else if (source.spare)
+		rsock_slab_name_spare(s, source.cookie);
 	rsock_slab_put(s);
 	return err == -EEXIST ? err : -ENOENT;
 }
@@ -419,6 +430,19 @@ void rsock_memory_unname(struct rsock *s)
 	s->is_file = false;
 	rsock_slab_name(s, false);
 	base_runfile_remove(path);
+}
+
+void rsock_memory_leave(struct rsock *s)
+{
+	char path[BASE_RUNFILE_PATH], to[BASE_RUNFILE_PATH];
+
+	if (s->is_file && rsock_slab_name_last(s) && !stream_place_path(path, s->dir, s->cookie) &&
+	    !stream_place_spare(to, s->dir, s->cookie) && !base_runfile_rename(path, to)) {
+		s->is_file = false;
+		rsock_slab_name_spare(s, s->cookie);
+		return;
+	}
+	rsock_memory_unname(s);
 }
 
 void rsock_memory_destroy(struct rsock *s, bool last)

@@ -28,6 +28,8 @@
 #define PLACE "/dev/shm/warpsock-%u"
 #define NAME "%016llx"
 #define NAME_LEN 16
+#define SPARE "s" NAME
+#define SPARE_LEN (1 + NAME_LEN)
 /* Names that one sweep reads, and files of them that it opens */
 #define SWEEP_NAMES 2048
 #define SWEEP_FILES 128
@@ -39,7 +41,7 @@ static int folder(char path[BASE_RUNFILE_PATH], const char *dir)
 	int n = *dir ? snprintf(path, BASE_RUNFILE_PATH, "%s", dir)
 		     : snprintf(path, BASE_RUNFILE_PATH, PLACE, (unsigned int)syscall(SYS_geteuid));
 
-	return n < BASE_RUNFILE_PATH - NAME_LEN - 1 ? n : -ENAMETOOLONG;
+	return n < BASE_RUNFILE_PATH - SPARE_LEN - 1 ? n : -ENAMETOOLONG;
 }
 
 int stream_place_path(char path[BASE_RUNFILE_PATH], const char *dir, uint64_t cookie)
@@ -50,6 +52,22 @@ int stream_place_path(char path[BASE_RUNFILE_PATH], const char *dir, uint64_t co
 		return n;
 	snprintf(path + n, (size_t)(BASE_RUNFILE_PATH - n), "/" NAME, (unsigned long long)cookie);
 	return 0;
+}
+
+int stream_place_spare(char path[BASE_RUNFILE_PATH], const char *dir, uint64_t cookie)
+{
+	char name[SPARE_LEN + 1];
+
+	snprintf(name, sizeof(name), SPARE, (unsigned long long)cookie);
+	return stream_place_file(path, dir, name);
+}
+
+void stream_place_spare_remove(const char *dir, uint64_t cookie)
+{
+	char path[BASE_RUNFILE_PATH];
+
+	if (!stream_place_spare(path, dir, cookie))
+		base_runfile_remove(path);
 }
 
 int stream_place_file(char path[BASE_RUNFILE_PATH], const char *dir, const char *name)
@@ -114,6 +132,12 @@ static bool is_name(const char *name)
 	return strlen(name) == NAME_LEN && strspn(name, "0123456789abcdef") == NAME_LEN;
 }
 
+/* Whoever lives and has it makes another one */
+static bool is_spare(const char *name)
+{
+	return *name == 's' && is_name(name + 1);
+}
+
 static bool is_old(const char *path, uint64_t age)
 {
 	struct stat st;
@@ -164,14 +188,17 @@ static bool is_left(const char *path, uint64_t cookie)
 
 static void sweep_one(struct sweep *sw, const char *name)
 {
-	if (!is_name(name) || sw->files >= SWEEP_FILES)
+	bool spare = is_spare(name);
+
+	if ((!spare && !is_name(name)) || sw->files >= SWEEP_FILES)
 		return;
 	sw->path[sw->len] = '/';
-	memcpy(sw->path + sw->len + 1, name, NAME_LEN + 1);
+	strcpy(sw->path + sw->len + 1, name);
 	if (!is_old(sw->path, sw->age))
 		return;
 	sw->files++;
-	if (is_left(sw->path, strtoull(name, NULL, 16)) && !base_runfile_remove(sw->path))
+	if ((spare || is_left(sw->path, strtoull(name, NULL, 16))) &&
+	    !base_runfile_remove(sw->path))
 		sw->removed++;
 }
 

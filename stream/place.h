@@ -18,6 +18,9 @@ void stream_place_lost(const char *dir);
 int stream_place_room(const char *dir, size_t room);
 /* -ENAMETOOLONG */
 int stream_place_path(char path[BASE_RUNFILE_PATH], const char *dir, uint64_t cookie);
+/* The same of a file that no connection has, and that was @cookie's */
+int stream_place_spare(char path[BASE_RUNFILE_PATH], const char *dir, uint64_t cookie);
+void stream_place_spare_remove(const char *dir, uint64_t cookie);
 /* The same of a file that is no state */
 int stream_place_file(char path[BASE_RUNFILE_PATH], const char *dir, const char *name);
 /*
@@ -25,5 +28,10 @@ int stream_place_file(char path[BASE_RUNFILE_PATH], const char *dir, const char 
  * how many. Bounded.
  */
 unsigned int stream_place_sweep(const char *dir, uint64_t age);
+/*
+ * May the file of connections that are no more be kept for new ones? Off where the program ends, or
+ * another one follows
+ */
+void stream_spare_allow(bool on);
 
 #endif

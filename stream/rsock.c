@@ -437,7 +437,7 @@ bool rsock_leave(struct rsock *s)
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return false;
 	BASE_POINT(stream_rsock_leaving);
-	rsock_memory_unname(s);
+	rsock_memory_leave(s);
 	return true;
 }
 

@@ -21,6 +21,8 @@ void rsock_rx_rest(struct rsock *s);
 void rsock_tx_rest(struct rsock *s);
 /* No lock: nobody has the connection any more */
 void rsock_blocks_end(struct rsock *s);
+/* Nobody has a block of @slab: it is to take little memory */
+void rsock_blocks_trim(struct rsock_slab *slab);
 /* Where bytes are that were written before the connection was open */
 const uint8_t *rsock_hold(const struct rsock *s);
 

@@ -15,6 +15,10 @@
  * slab takes no more connections.
  *
  * Who adopts a connection maps its file for itself, also in the process that made it.
+ *
+ * To make a file, to map it and to touch its pages takes longer than the rest of a short
+ * connection. So the slab that lost its last connection last is kept, with a name that is no
+ * connection's, and the next connection renames it.
  */
 #include "stream/rsock.h"
 
@@ -25,6 +29,7 @@
 #include "base/lock.h"
 #include "base/map.h"
 #include "base/runfile.h"
+#include "stream/place.h"
 
 #define PAGE 4096u
 #define CELLS_MIN 4u
@@ -37,6 +42,9 @@ static struct base_lock lock; /* of all that follows, and of the slabs */
 static struct base_list roomy = BASE_LIST_INIT(roomy);
 static unsigned int live;    /* streams of this process; atomic */
 static unsigned int age = 1; /* grows in each child */
+/* lock: nobody has a cell of it, and it is among the roomy all the same */
+static struct rsock_slab *spare;
+static bool no_spare; /* lock */
 
 static void slabs_lock(void)
 {
@@ -153,6 +161,8 @@ static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct 
 
 static void slab_destroy(struct rsock_slab *slab)
 {
+	if (slab->spare_name && slab->age == age)
+		stream_place_spare_remove(slab->dir, slab->spare_name);
 	base_map_destroy(slab->at, slab->size);
 	base_map_destroy(slab, slab->own);
 }
@@ -173,6 +183,8 @@ static struct rsock *cell_take(struct rsock_slab *slab)
 
 	slab->free &= slab->free - 1;
 	slab->refs++;
+	if (slab == spare)
+		spare = NULL;
 	__atomic_add_fetch(&live, 1, __ATOMIC_RELAXED);
 	if (!slab->free)
 		base_list_remove(&slab->node);
@@ -184,15 +196,20 @@ static bool is_kind(const struct rsock_slab *slab, const struct rsock_slab_kind 
 	return slab->dir == kind->dir && slab->user == kind->user && slab->chunk == kind->chunk;
 }
 
-/* Lock. A stream whose name is for certain one of this file */
-static bool source_find(const struct rsock_slab *slab, uint64_t *cookie)
+/* Lock. A name that is for certain one of this file; a spare one is the caller's then */
+static bool source_find(struct rsock_slab *slab, struct rsock_slab_source *source)
 {
+	if (slab->spare_name) {
+		*source = (struct rsock_slab_source){ slab->spare_name, true };
+		slab->spare_name = 0;
+		return true;
+	}
 	for (uint64_t left = slab->named; left; left &= left - 1) {
 		const struct rsock *s = &slab->rsock[__builtin_ctzll(left)];
 
 		if (rsock_load(&s->state->closer) || rsock_load(&s->state->common))
 			continue;
-		*cookie = s->cookie;
+		*source = (struct rsock_slab_source){ s->cookie, false };
 		return true;
 	}
 	return false;
@@ -205,7 +222,8 @@ static void retire(struct rsock_slab *slab)
 	base_list_remove(&slab->node);
 }
 
-int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, uint64_t *source)
+int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out,
+		    struct rsock_slab_source *source)
 {
 	struct base_list *node, *next;
 	int err = -ENOENT;
@@ -298,6 +316,30 @@ void rsock_slab_name(struct rsock *s, bool on)
 	slabs_unlock();
 }
 
+bool rsock_slab_name_last(struct rsock *s)
+{
+	struct rsock_slab *slab = s->slab;
+	uint64_t bit = 1ull << s->cell;
+	bool last;
+
+	if (slab->age == AGE_NONE)
+		return false;
+	slabs_lock();
+	last = slab->age == age && !no_spare && !slab->retired && slab->named == bit &&
+	       slab->refs == 1 && !base_once(slab->at->common);
+	if (last)
+		slab->named = 0;
+	slabs_unlock();
+	return last;
+}
+
+void rsock_slab_name_spare(struct rsock *s, uint64_t cookie)
+{
+	slabs_lock();
+	s->slab->spare_name = cookie;
+	slabs_unlock();
+}
+
 void rsock_slab_retire(struct rsock *s)
 {
 	slabs_lock();
@@ -353,27 +395,68 @@ static bool cell_clear(struct rsock *s)
 static void cell_give(struct rsock_slab *slab, uint32_t cell)
 {
 	slab->free |= 1ull << cell;
-	if (!slab->retired && slab->refs && base_list_empty(&slab->node))
+	if (!slab->retired && base_list_empty(&slab->node))
 		base_list_push_front(&roomy, &slab->node);
+}
+
+/* Lock. Is it worth keeping, and is there a way to a name? */
+static bool is_kept(const struct rsock_slab *slab)
+{
+	return slab->age == age && slab->free && !slab->retired && !no_spare &&
+	       !base_once(slab->at->common) && (slab->spare_name || !slab->dir);
+}
+
+/* Lock. Nobody has a cell of @slab: the slab that is to be destroyed, or NULL */
+static struct rsock_slab *last_put(struct rsock_slab *slab)
+{
+	struct rsock_slab *old = slab;
+
+	if (is_kept(slab)) {
+		memset(slab->at->rx_block, 0, sizeof(slab->at->rx_block));
+		memset(slab->at->tx_block, 0, sizeof(slab->at->tx_block));
+		head_init(slab->at, slab->cells, slab->chunk);
+		rsock_blocks_trim(slab);
+		old = spare;
+		spare = slab;
+	}
+	if (old)
+		base_list_remove(&old->node);
+	return old;
 }
 
 void rsock_slab_put(struct rsock *s)
 {
-	struct rsock_slab *slab = s->slab;
-	bool clear = cell_clear(s), last;
+	struct rsock_slab *slab = s->slab, *old = NULL;
+	bool clear = cell_clear(s);
 	uint32_t cell = s->cell;
 
 	slabs_lock();
 	__atomic_sub_fetch(&live, 1, __ATOMIC_RELAXED);
-	last = !--slab->refs;
+	slab->refs--;
 	slab->named &= ~(1ull << cell);
 	if (clear)
 		cell_give(slab, cell);
-	if (last)
-		base_list_remove(&slab->node);
+	if (!slab->refs)
+		old = last_put(slab);
 	slabs_unlock();
-	if (last)
-		slab_destroy(slab);
+	if (old)
+		slab_destroy(old);
+}
+
+void stream_spare_allow(bool on)
+{
+	struct rsock_slab *old;
+
+	slabs_lock();
+	no_spare = !on;
+	old = on ? NULL : spare;
+	if (old) {
+		spare = NULL;
+		base_list_remove(&old->node);
+	}
+	slabs_unlock();
+	if (old)
+		slab_destroy(old);
 }
 
 /* --- fork() --- */
@@ -394,4 +477,9 @@ void stream_after_fork(bool child)
 		;
 	age++;
 	base_lock_init(&lock);
+	no_spare = false;
+	/* Its name is the parent's */
+	if (spare)
+		slab_destroy(spare);
+	spare = NULL;
 }

@@ -62,6 +62,8 @@ struct rsock_slab {
 	uint64_t free, named; /* lock: cells that nobody has; that have a name */
 	unsigned int refs;    /* lock */
 	bool retired;	      /* lock: no more cells are taken */
+	uint64_t spare_name;  /* lock: of a cookie: nobody's connection, and a name all the same */
+	uint64_t touched;     /* atomic: blocks that may have memory, of those that keep it */
 	/* Who has the block: bytes of each chunk that have memory for certain; when it lost some */
 	uint64_t trimmed[STREAM_CELLS];
 	uint32_t reserved[STREAM_CELLS][STREAM_CHUNKS];
@@ -75,16 +77,27 @@ struct rsock_slab_kind {
 	uint32_t chunk;
 };
 
+/* A name of a file, from which another one can be made */
+struct rsock_slab_source {
+	uint64_t cookie;
+	bool spare; /* no connection has it: it is renamed */
+};
+
 /*
- * A cell, all zeroes, and the stream over it. The cookie of a stream whose name is another one of
- * the same file goes to *@source; -ENOENT: there is no such file. Without a name any cell will do.
+ * A cell, all zeroes, and the stream over it. A name that the file has goes to *@source; -ENOENT:
+ * there is no such file. Without a name any cell will do.
  */
-int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, uint64_t *source);
+int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out,
+		    struct rsock_slab_source *source);
 /* The same of a new file at @path, or of new memory without a name: 0, -EEXIST, -errno */
 int rsock_slab_create(const struct rsock_slab_kind *kind, const char *path, size_t room,
 		      struct rsock **out);
 /* It has the name of @s->cookie now; or no more */
 void rsock_slab_name(struct rsock *s, bool on);
+/* Is its name the last of the file, and is the file to be kept? Then it has this name no more */
+bool rsock_slab_name_last(struct rsock *s);
+/* The file has a name that no connection has: it goes when the file goes, unless it is taken */
+void rsock_slab_name_spare(struct rsock *s, uint64_t cookie);
 /* No name can be added to this file: no more cells are taken of it */
 void rsock_slab_retire(struct rsock *s);
 /* The cell of @cookie in the file at @path, which others have made: 0, -EPROTO, -errno */
