@@ -131,8 +131,11 @@ int base_rundir_room(const char *dir, size_t room)
 {
 	struct statfs fs;
 	int err = (int)call(SYS_statfs, dir, &fs);
+	uint64_t half = (uint64_t)fs.f_blocks / 2;
 
-	return err ? err : room_judge(&fs, room);
+	if (err || !fs.f_blocks)
+		return err;
+	return (uint64_t)fs.f_bavail > half && room <= half * (uint64_t)fs.f_bsize ? 0 : -ENOSPC;
 }
 
 static int file_fill(int fd, size_t size, size_t room, void **out)

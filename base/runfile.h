@@ -25,7 +25,10 @@
 int base_rundir_prepare(const char *dir, bool make);
 /* Nothing is known of it any more */
 void base_rundir_forget(void);
-/* Has it room for so many bytes? 0, -ENOSPC, -errno */
+/*
+ * Is less than half of its memory used, and are @room bytes at most half of it? 0, -ENOSPC, -errno.
+ * The other half is for others
+ */
 int base_rundir_room(const char *dir, size_t room);
 
 /*

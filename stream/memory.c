@@ -113,10 +113,18 @@ static void made_take(struct rsock *s, const struct stream_made *made, const str
 	s->decide_max = made->decide_max;
 }
 
-/* Also of who may make few system calls only: then it is believed to be there */
+/*
+ * Where the folder has little left, bytes lie elsewhere, if other processes need not find them. A
+ * process that may make few system calls only believes that the memory is there
+ */
 static int part_reserve(void *p, size_t len)
 {
-	return base_process_confined() ? 0 : base_runfile_reserve(p, len);
+	if (base_process_confined())
+		return 0;
+	if (!stream_place_is_scarce() && !base_runfile_reserve(p, len))
+		return 0;
+	rsock_part_move(p);
+	return base_runfile_reserve(p, len);
 }
 
 int rsock_reserve(struct rsock *s, void *p, size_t len)
@@ -364,13 +372,16 @@ static int file_adopt(const char *dir, uint64_t cookie, struct rsock **out)
  */
 static int cell_enter(struct rsock *s, uint64_t cookie)
 {
+	bool closed;
+
 	rsock_slab_share(s);
 	rsock_holder_enter(s);
-	if (!__atomic_load_n(&s->state->closer, __ATOMIC_SEQ_CST) &&
+	closed = __atomic_load_n(&s->slab->at->closed, __ATOMIC_SEQ_CST);
+	if (!closed && !__atomic_load_n(&s->state->closer, __ATOMIC_SEQ_CST) &&
 	    base_once(s->state->cookie) == cookie)
 		return 0;
 	rsock_holder_leave(s);
-	return -ENOENT;
+	return closed ? -ESTALE : -ENOENT;
 }
 
 static int adopt(struct rsock *s, uint64_t cookie, struct stream_made *made,

@@ -34,6 +34,8 @@
 #define SWEEP_NAMES 2048
 #define SWEEP_FILES 128
 #define SWEEP_AGE (60 * BASE_NS_PER_S)
+/* Between two looks at the room that is left */
+#define SCARCE_PAUSE (10 * BASE_NS_PER_MS)
 
 /* @dir as its user gave it: a folder's name, or empty */
 static int folder(char path[BASE_RUNFILE_PATH], const char *dir)
@@ -104,12 +106,29 @@ int stream_place_prepare(const char *dir, bool make)
 	return err;
 }
 
+static const char *latest; /* atomic: the folder that was asked last */
+
 int stream_place_room(const char *dir, size_t room)
 {
 	char path[BASE_RUNFILE_PATH];
 	int n = folder(path, dir);
 
+	__atomic_store_n(&latest, dir, __ATOMIC_RELEASE);
 	return n < 0 ? n : base_rundir_room(path, room);
+}
+
+bool stream_place_is_scarce(void)
+{
+	static uint64_t looked; /* atomic */
+	static bool scarce;	/* atomic */
+	const char *dir = __atomic_load_n(&latest, __ATOMIC_ACQUIRE);
+	uint64_t now = base_now();
+
+	if (dir && now - __atomic_load_n(&looked, __ATOMIC_RELAXED) >= SCARCE_PAUSE) {
+		__atomic_store_n(&looked, now, __ATOMIC_RELAXED);
+		__atomic_store_n(&scarce, stream_place_room(dir, 0) == -ENOSPC, __ATOMIC_RELAXED);
+	}
+	return __atomic_load_n(&scarce, __ATOMIC_RELAXED);
 }
 
 void stream_place_lost(const char *dir)

@@ -14,8 +14,10 @@
 int stream_place_prepare(const char *dir, bool make);
 /* It was there, and is gone: what prepare() knew of it is forgotten, and it is made again */
 void stream_place_lost(const char *dir);
-/* Has it room for so many bytes? 0, -ENOSPC, -errno */
+/* As base_rundir_room() has it */
 int stream_place_room(const char *dir, size_t room);
+/* Was half of its memory used, or more, some milliseconds ago? */
+bool stream_place_is_scarce(void);
 /* -ENAMETOOLONG */
 int stream_place_path(char path[BASE_RUNFILE_PATH], const char *dir, uint64_t cookie);
 /* The same of a file that no connection has, and that was @cookie's */

@@ -413,7 +413,7 @@ static int rsock_hand_over(struct stream *stream)
 		return -EOPNOTSUPP;
 	if (s->user != (uid_t)syscall(SYS_geteuid))
 		return -EACCES;
-	return 0;
+	return rsock_slab_share_name(s) ? 0 : -EOPNOTSUPP;
 }
 
 static void *rsock_kept(struct stream *stream)

@@ -40,6 +40,8 @@
 
 static struct base_lock lock; /* of all that follows, and of the slabs */
 static struct base_list roomy = BASE_LIST_INIT(roomy);
+static struct base_list files = BASE_LIST_INIT(files);
+static size_t names;	     /* lock: of connections, that this process made */
 static unsigned int live;    /* streams of this process; atomic */
 static unsigned int age = 1; /* grows in each child */
 /* lock: nobody has a cell of it, and it is among the roomy all the same */
@@ -82,7 +84,7 @@ static size_t slab_size(uint32_t cells, uint32_t chunk)
 
 size_t rsock_slab_room(uint32_t chunk)
 {
-	return slab_size(1, chunk);
+	return (base_once(names) + 1) * slab_size(1, chunk);
 }
 
 static void head_init(struct stream_slab *at, uint32_t cells, uint32_t chunk)
@@ -155,6 +157,7 @@ static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct 
 	slab->maps = (struct stream_maps *)(void *)(slab->blocks + c->cells * block_size(c->chunk));
 	slab->age = AGE_NONE;
 	base_list_init(&slab->node);
+	base_list_init(&slab->made);
 	*out = slab;
 	return 0;
 }
@@ -300,19 +303,29 @@ int rsock_slab_create(const struct rsock_slab_kind *kind, const char *path, size
 	slabs_lock();
 	slab->age = age;
 	base_list_push_front(&roomy, &slab->node);
+	if (kind->dir)
+		base_list_push_front(&files, &slab->made);
 	*out = cell_take(slab);
 	slabs_unlock();
 	return 0;
 }
 
+/* Lock */
+static void named_set(struct rsock_slab *slab, uint32_t cell, bool on)
+{
+	uint64_t bit = 1ull << cell;
+
+	if (slab->age == age && on != !!(slab->named & bit))
+		names += on ? 1 : -1ul;
+	slab->named = on ? slab->named | bit : slab->named & ~bit;
+}
+
 void rsock_slab_name(struct rsock *s, bool on)
 {
-	uint64_t bit = 1ull << s->cell;
-
 	if (s->slab->age == AGE_NONE)
 		return;
 	slabs_lock();
-	s->slab->named = on ? s->slab->named | bit : s->slab->named & ~bit;
+	named_set(s->slab, s->cell, on);
 	slabs_unlock();
 }
 
@@ -328,7 +341,7 @@ bool rsock_slab_name_last(struct rsock *s)
 	last = slab->age == age && !no_spare && !slab->retired && slab->named == bit &&
 	       slab->refs == 1 && !base_once(slab->at->common);
 	if (last)
-		slab->named = 0;
+		named_set(slab, s->cell, false);
 	slabs_unlock();
 	return last;
 }
@@ -380,6 +393,66 @@ void rsock_slab_share(struct rsock *s)
 	__atomic_store_n(&s->state->common, 1, __ATOMIC_SEQ_CST);
 }
 
+bool rsock_slab_share_name(struct rsock *s)
+{
+	bool named;
+
+	slabs_lock();
+	named = !s->slab->closed;
+	if (named)
+		rsock_slab_share(s);
+	slabs_unlock();
+	return named;
+}
+
+/* Lock */
+static void names_remove(struct rsock_slab *slab)
+{
+	char path[BASE_RUNFILE_PATH];
+
+	for (uint64_t left = slab->named; left; left &= left - 1) {
+		uint32_t cell = (uint32_t)__builtin_ctzll(left);
+		const struct rsock *s = &slab->rsock[cell];
+
+		named_set(slab, cell, false);
+		if (!stream_place_path(path, s->dir, s->cookie))
+			base_runfile_remove(path);
+	}
+}
+
+/* Lock. Whoever comes by a name shares first, and then looks whether it is closed */
+static bool close_to_others(struct rsock_slab *slab)
+{
+	__atomic_store_n(&slab->at->closed, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&slab->at->common, __ATOMIC_SEQ_CST)) {
+		rsock_store(&slab->at->closed, 0);
+		return false;
+	}
+	if (!slab->closed) {
+		slab->closed = true;
+		names_remove(slab);
+		retire(slab);
+	}
+	return true;
+}
+
+struct rsock_slab *rsock_slab_close(const void *p)
+{
+	struct rsock_slab *found = NULL;
+	struct base_list *node, *next;
+
+	slabs_lock();
+	base_list_foreach(node, next, &files) {
+		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, made);
+
+		if (slab->age == age && (const uint8_t *)p >= slab->blocks &&
+		    (const uint8_t *)p < (const uint8_t *)slab->maps)
+			found = close_to_others(slab) ? slab : NULL;
+	}
+	slabs_unlock();
+	return found;
+}
+
 /* --- its end --- */
 
 /* It is all zeroes again, and of this process alone */
@@ -406,6 +479,13 @@ static bool is_kept(const struct rsock_slab *slab)
 	       !base_once(slab->at->common) && (slab->spare_name || !slab->dir);
 }
 
+/* Lock */
+static void lists_leave(struct rsock_slab *slab)
+{
+	base_list_remove(&slab->node);
+	base_list_remove(&slab->made);
+}
+
 /* Lock. Nobody has a cell of @slab: the slab that is to be destroyed, or NULL */
 static struct rsock_slab *last_put(struct rsock_slab *slab)
 {
@@ -420,7 +500,7 @@ static struct rsock_slab *last_put(struct rsock_slab *slab)
 		spare = slab;
 	}
 	if (old)
-		base_list_remove(&old->node);
+		lists_leave(old);
 	return old;
 }
 
@@ -433,7 +513,7 @@ void rsock_slab_put(struct rsock *s)
 	slabs_lock();
 	__atomic_sub_fetch(&live, 1, __ATOMIC_RELAXED);
 	slab->refs--;
-	slab->named &= ~(1ull << cell);
+	named_set(slab, cell, false);
 	if (clear)
 		cell_give(slab, cell);
 	if (!slab->refs)
@@ -452,7 +532,7 @@ void stream_spare_allow(bool on)
 	old = on ? NULL : spare;
 	if (old) {
 		spare = NULL;
-		base_list_remove(&old->node);
+		lists_leave(old);
 	}
 	slabs_unlock();
 	if (old)
@@ -475,6 +555,9 @@ void stream_after_fork(bool child)
 	}
 	while (base_list_pop_front(&roomy))
 		;
+	while (base_list_pop_front(&files))
+		;
+	names = 0;
 	age++;
 	base_lock_init(&lock);
 	no_spare = false;

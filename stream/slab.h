@@ -40,7 +40,7 @@ struct stream_slab {
 	uint64_t octets;	   /* of the file */
 	uint64_t rx_free, tx_free; /* atomic: blocks; a bit for each that nobody has */
 	uint32_t common;	   /* atomic: another process may have come to one of them, ever */
-	uint32_t pad;
+	uint32_t closed; /* atomic: it has no names any more, and parts of it lie elsewhere */
 	/* rx; tx of each connection: the block that it has, plus one; 0: none */
 	uint8_t rx_block[STREAM_CELLS], tx_block[STREAM_CELLS];
 	struct stream_state cell[] __attribute__((aligned(64)));
@@ -51,6 +51,7 @@ struct stream_slab {
 /* A file, or a mapping without one, as this process has it */
 struct rsock_slab {
 	struct base_list node; /* lock: among those that have room for more */
+	struct base_list made; /* lock: among the files of this process */
 	struct stream_slab *at;
 	size_t size, own; /* bytes of it, and of this struct with what follows */
 	uint32_t cells, chunk;
@@ -62,8 +63,10 @@ struct rsock_slab {
 	uint64_t free, named; /* lock: cells that nobody has; that have a name */
 	unsigned int refs;    /* lock */
 	bool retired;	      /* lock: no more cells are taken */
+	bool closed;	      /* lock: as the file has it */
 	uint64_t spare_name;  /* lock: of a cookie: nobody's connection, and a name all the same */
 	uint64_t touched;     /* atomic: blocks that may have memory, of those that keep it */
+	uint64_t moved[STREAM_CELLS]; /* atomic: parts of each block that lie elsewhere (move.c) */
 	/* Who has the block: bytes of each chunk that have memory for certain; when it lost some */
 	uint64_t trimmed[STREAM_CELLS];
 	uint32_t reserved[STREAM_CELLS][STREAM_CHUNKS];
@@ -105,10 +108,17 @@ int rsock_slab_open(const char *path, uint64_t cookie, struct rsock **out);
 /* The cell is free, unless another process may have come to it; @s is no more */
 void rsock_slab_put(struct rsock *s);
 
-/* Memory of one connection, at most */
+/* Memory that connections of this process with a name, and one more, may come to need */
 size_t rsock_slab_room(uint32_t chunk);
 /* Another process may come to the cell: it is never used again */
 void rsock_slab_share(struct rsock *s);
+/* The same by its name; false: it has none that is of use */
+bool rsock_slab_share_name(struct rsock *s);
+/*
+ * The slab of this process with @p in it, which no other process has or comes to any more: its
+ * names are gone. NULL: there is none, or others have it
+ */
+struct rsock_slab *rsock_slab_close(const void *p);
 
 struct rsock_slab_cells {
 	struct stream_slab *at;
