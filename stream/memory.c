@@ -33,6 +33,9 @@
 
 /* Those that need no more than Writes and messages of four octets */
 #define FEATURES_SHORT STREAM_FEATURE_ABORT
+/* Between two looks for what the dead have left, when a file is made; the same without room */
+#define CLEAN (10 * BASE_NS_PER_S)
+#define CLEAN_FULL BASE_NS_PER_S
 
 static uint32_t chunk_of(uint32_t ring)
 {
@@ -205,11 +208,15 @@ static int file_try(const struct rsock_slab_kind *kind, const char *path, struct
 	size_t room = rsock_slab_room(kind->chunk);
 	int err = stream_place_room(kind->dir, room);
 
+	if (err == -ENOSPC && stream_place_clean(kind->dir, CLEAN_FULL))
+		err = stream_place_room(kind->dir, room);
 	if (err)
 		return err;
 	err = file_join(kind, path, out);
-	if (err == -ENOENT)
+	if (err == -ENOENT) {
+		stream_place_clean(kind->dir, CLEAN);
 		err = rsock_slab_create(kind, path, room, out);
+	}
 	BASE_POINT(stream_memory_made);
 	return err;
 }

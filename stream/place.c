@@ -3,9 +3,9 @@
  * The folder of the states. Its name goes by the user alone, so that a program that is executed,
  * or that receives a descriptor, comes to the same one whatever its environment.
  *
- * Whoever is killed leaves files behind. A process looks for them when it makes its first stream:
- * those that are no longer new and that no living process has. It looks at so many and no more;
- * what is left is the next one's.
+ * A process that is killed leaves files behind. Others look for them when they make their first
+ * stream, now and then later, and where the folder has no room: for those whose maker is dead, or
+ * that are old, and that no living process has. A look is bounded; what is left is the next one's.
  */
 #include "stream/place.h"
 
@@ -93,7 +93,6 @@ static void unfit_say(const char *path, int err)
 
 int stream_place_prepare(const char *dir, bool make)
 {
-	static bool swept; /* atomic */
 	char path[BASE_RUNFILE_PATH];
 	int err = folder(path, dir);
 
@@ -101,9 +100,19 @@ int stream_place_prepare(const char *dir, bool make)
 		err = base_rundir_prepare(path, make);
 	if (err)
 		unfit_say(path, err);
-	else if (make && !__atomic_exchange_n(&swept, true, __ATOMIC_RELAXED))
-		stream_place_sweep(dir, SWEEP_AGE);
 	return err;
+}
+
+bool stream_place_clean(const char *dir, uint64_t pause)
+{
+	static uint64_t swept; /* atomic: when */
+	uint64_t now = base_now(), last = __atomic_load_n(&swept, __ATOMIC_RELAXED);
+
+	if ((last && now - last < pause) ||
+	    !__atomic_compare_exchange_n(&swept, &last, now, false, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED))
+		return false;
+	return stream_place_sweep(dir, SWEEP_AGE) != 0;
 }
 
 static const char *latest; /* atomic: the folder that was asked last */
@@ -143,6 +152,7 @@ struct sweep {
 	char path[BASE_RUNFILE_PATH];
 	size_t len; /* of the folder's */
 	uint64_t age;
+	ino_t made; /* a file whose maker lives */
 	unsigned int names, files, removed;
 };
 
@@ -157,14 +167,10 @@ static bool is_spare(const char *name)
 	return *name == 's' && is_name(name + 1);
 }
 
-static bool is_old(const char *path, uint64_t age)
+static bool is_old(const struct stat *st, uint64_t age)
 {
-	struct stat st;
-	int64_t changed;
+	int64_t changed = st->st_ctim.tv_sec * (int64_t)BASE_NS_PER_S + st->st_ctim.tv_nsec;
 
-	if (syscall(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW))
-		return false;
-	changed = st.st_ctim.tv_sec * (int64_t)BASE_NS_PER_S + st.st_ctim.tv_nsec;
 	return (int64_t)base_clock(CLOCK_REALTIME) - changed >= (int64_t)age;
 }
 
@@ -184,40 +190,53 @@ static bool is_held(const struct rsock_slab_cells *c, uint64_t cookie)
  * Whose maker died over it is none yet. What is of another layout may be one of another version:
  * then nobody can say who lives
  */
-static bool is_left(const char *path, uint64_t cookie)
+static bool is_none_yet(const char *path)
 {
-	struct rsock_slab_cells c;
 	uint32_t *magic;
 	size_t size;
-	bool left;
-	int err = rsock_slab_map(path, &c);
+	bool none;
+	int err = base_runfile_open(path, sizeof(struct stream_slab), (void **)&magic, &size);
 
-	if (!err) {
-		left = !is_held(&c, cookie);
-		base_map_destroy(c.at, c.size);
-		return left;
-	}
-	err = base_runfile_open(path, sizeof(struct stream_slab), (void **)&magic, &size);
 	if (err)
 		return err == -EPROTO;
-	left = !rsock_load(magic);
+	none = !rsock_load(magic);
 	base_map_destroy(magic, size);
+	return none;
+}
+
+/* A name that is new may be of a connection that its maker is about to make */
+static bool is_left(struct sweep *sw, const char *name, ino_t file, bool old)
+{
+	struct rsock_slab_cells c;
+	bool left, spare = is_spare(name);
+
+	if (rsock_slab_map(sw->path, &c))
+		return old && is_none_yet(sw->path);
+	left = old || !rsock_slab_has_maker(&c);
+	if (!left)
+		sw->made = file;
+	if (!spare)
+		left = left && !is_held(&c, strtoull(name, NULL, 16));
+	base_map_destroy(c.at, c.size);
 	return left;
 }
 
 static void sweep_one(struct sweep *sw, const char *name)
 {
-	bool spare = is_spare(name);
+	struct stat st;
+	bool old;
 
-	if ((!spare && !is_name(name)) || sw->files >= SWEEP_FILES)
+	if ((!is_spare(name) && !is_name(name)) || sw->files >= SWEEP_FILES)
 		return;
 	sw->path[sw->len] = '/';
 	strcpy(sw->path + sw->len + 1, name);
-	if (!is_old(sw->path, sw->age))
+	if (syscall(SYS_newfstatat, AT_FDCWD, sw->path, &st, AT_SYMLINK_NOFOLLOW))
+		return;
+	old = is_old(&st, sw->age);
+	if (!old && st.st_ino == sw->made)
 		return;
 	sw->files++;
-	if ((spare || is_left(sw->path, strtoull(name, NULL, 16))) &&
-	    !base_runfile_remove(sw->path))
+	if (is_left(sw, name, st.st_ino, old) && !base_runfile_remove(sw->path))
 		sw->removed++;
 }
 

@@ -28,6 +28,7 @@
 #include "base/bits.h"
 #include "base/lock.h"
 #include "base/map.h"
+#include "base/process.h"
 #include "base/runfile.h"
 #include "stream/place.h"
 
@@ -89,10 +90,15 @@ size_t rsock_slab_room(uint32_t chunk)
 
 static void head_init(struct stream_slab *at, uint32_t cells, uint32_t chunk)
 {
+	struct base_process self = base_process_self();
+
 	at->version = STREAM_VERSION;
 	at->cells = cells;
 	at->chunk = chunk;
 	at->octets = slab_size(cells, chunk);
+	at->since = base_process_clock();
+	at->pid = self.pid;
+	at->space = self.space;
 	at->rx_free = at->tx_free = cells_mask(cells);
 	/* Last: before, it is nothing to adopt */
 	rsock_store(&at->magic, STREAM_MAGIC);
@@ -136,6 +142,13 @@ struct stream_state *rsock_slab_find(const struct rsock_slab_cells *c, uint64_t 
 		if (base_once(c->at->cell[i].cookie) == cookie)
 			return &c->at->cell[i];
 	return NULL;
+}
+
+bool rsock_slab_has_maker(const struct rsock_slab_cells *c)
+{
+	struct base_process maker = { base_once(c->at->pid), base_once(c->at->space) };
+
+	return base_process_lives(maker, base_once(c->at->since));
 }
 
 /* --- this process's view --- */

@@ -38,6 +38,8 @@ struct stream_slab {
 	uint32_t cells;
 	uint32_t chunk;		   /* bytes of one, of each connection */
 	uint64_t octets;	   /* of the file */
+	uint64_t since;		   /* base_process_clock(), when it was made */
+	uint32_t pid, space;	   /* the process that made it, as base_process has them */
 	uint64_t rx_free, tx_free; /* atomic: blocks; a bit for each that nobody has */
 	uint32_t common;	   /* atomic: another process may have come to one of them, ever */
 	uint32_t closed; /* atomic: it has no names any more, and parts of it lie elsewhere */
@@ -131,5 +133,7 @@ int rsock_slab_map(const char *path, struct rsock_slab_cells *out);
 /* The state of @cookie after @after (NULL: the first one), or NULL */
 struct stream_state *rsock_slab_find(const struct rsock_slab_cells *c, uint64_t cookie,
 				     struct stream_state *after);
+/* Does the process that made it live? */
+bool rsock_slab_has_maker(const struct rsock_slab_cells *c);
 
 #endif
