@@ -61,7 +61,7 @@ static void pages_copy(uint8_t *to, uint8_t *from, size_t len)
 static int part_replace(const struct part *part)
 {
 	uint8_t *fresh;
-	int saved = errno, err = base_map_create_shared(part->len, (void **)&fresh);
+	int saved = errno, err = base_map_create_sparse(part->len, (void **)&fresh);
 	long done;
 
 	if (err)

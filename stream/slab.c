@@ -277,6 +277,13 @@ static uint32_t cells_wanted(uint32_t chunk)
 	return cells;
 }
 
+/* A process that may make few system calls only makes no others */
+static int nameless(size_t size, void **at)
+{
+	return base_process_confined() ? base_map_create_shared(size, at)
+				       : base_map_create_sparse(size, at);
+}
+
 static int memory_create(struct rsock_slab_cells *c, const char *path, size_t room)
 {
 	void **at = (void **)&c->at;
@@ -285,9 +292,8 @@ static int memory_create(struct rsock_slab_cells *c, const char *path, size_t ro
 	/* Limits of the process may be narrow */
 	for (c->cells = cells_wanted(c->chunk); c->cells; c->cells /= 2) {
 		c->size = slab_size(c->cells, c->chunk);
-		err = path ? base_runfile_create(path, c->size, room, at)
-			   : base_map_create_shared(c->size, at);
-		if (err != -EFBIG && err != -ENOMEM)
+		err = path ? base_runfile_create(path, c->size, room, at) : nameless(c->size, at);
+		if (err != -EFBIG && err != -ENOMEM && err != -EAGAIN)
 			break;
 	}
 	return err;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -144,6 +145,41 @@ Test(slab, what_is_kept_takes_little_memory)
 	cr_assert_eq(stream_place_spare(path, place_dir, last), 0);
 	cr_assert_eq(stat(path, &st), 0);
 	cr_expect_lt(st.st_blocks * 512, 400000, "%ld", (long)st.st_blocks * 512);
+}
+
+static size_t resident(const struct rsock_slab *slab)
+{
+	unsigned char *pages = malloc(slab->size / 4096);
+	size_t sum = 0;
+
+	cr_assert_eq(mincore(slab->at, slab->size, pages), 0);
+	for (size_t i = 0; i < slab->size / 4096; i++)
+		sum += pages[i] & 1;
+	free(pages);
+	return sum * 4096;
+}
+
+static void expect_lazy(const char *dir)
+{
+	struct stream *s[2];
+	struct rsock_slab *slab;
+
+	ends_param.dir = dir;
+	ends_open(s);
+	both_ways(s);
+	slab = rsock_of(s[0])->slab;
+	cr_expect_geq(slab->size, 1 << 20);
+	cr_expect_lt(resident(slab), 200000, "%zu of %zu", resident(slab), slab->size);
+	ends_destroy(s);
+}
+
+/* Memory that is mostly never touched is not filled because the program's is locked */
+Test(slab, with_locked_memory)
+{
+	if (mlockall(MCL_FUTURE))
+		cr_skip_test("only root may lock memory here");
+	expect_lazy(place_dir);
+	expect_lazy(NULL);
 }
 
 /* A name that is taken away, as by one who sweeps */
