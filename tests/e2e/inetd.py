@@ -163,6 +163,41 @@ def urgent(writer, stage):
                 [] if said == "abuc\n" else [said, stage.text("urgent-client", "err")])
 
 
+# Takes what is left behind by processes that it has started, and counts it
+REAPER = """
+import ctypes, os, socket, sys
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+listener = socket.create_server(("127.0.0.1", 0))
+print("port", listener.getsockname()[1], flush=True)
+connection = listener.accept()[0]
+pid = os.fork()
+if not pid:
+    for number in 0, 1, 2:
+        os.dup2(connection.fileno(), number)
+    os.closerange(3, 256)
+    os.execv(sys.argv[1], sys.argv[1:])
+connection.close()
+seen = []
+while True:
+    try:
+        seen.append(os.wait()[0])
+    except ChildProcessError:
+        break
+print("made", seen.count(pid), "others", len(seen) - seen.count(pid), flush=True)
+"""
+
+
+def reaper(writer, stage):
+    """A subreaper, as PID 1 is one, is told of the relay's end."""
+    server = stage.start("reaper", [PYTHON, "-c", REAPER, COPY], mode="on")
+    port = re.search(r"port (\d+)", stage.wait_text("reaper")).group(1)
+    problems = clients(stage, "reaper", port, "on", 1)
+    stage.end(server)
+    said = stage.text("reaper").splitlines()[1:]
+    problems += [] if said == ["made 1 others 1"] else [f"it says {said}"]
+    writer.case("a subreaper is told of the relay", problems)
+
+
 def slow(writer, stage):
     """The program has gone, and what it wrote takes longer than WARPSOCK_LINGER to arrive."""
     server = stage.start("slow", [PYTHON, "-c", SERVER, COPY], mode="on",
@@ -214,6 +249,7 @@ def main():
         relay_killed(writer, stage, session)
         urgent(writer, stage)
         slow(writer, stage)
+        reaper(writer, stage)
         socat(writer, stage, "/bin/cat")
         socat(writer, stage, COPY)
         end = time.monotonic() + LIMIT
