@@ -37,6 +37,14 @@ static int control = -1, collective = -1;
 static char *environment;
 static char place[400] = "no console";
 
+/* What is wrong with it */
+static void place_add(const char *text)
+{
+	size_t told = strlen(place);
+
+	snprintf(place + told, sizeof(place) - told, "%s", text);
+}
+
 const char *am_worker_console(void)
 {
 	return place;
@@ -216,6 +224,8 @@ static int watch_start(void)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret == 0)
 		pthread_detach(thread);
+	else
+		place_add(" without a thread that hears of its end");
 	return -ret;
 }
 
@@ -264,14 +274,13 @@ static const struct am_job_ops worker_ops = {
 /* From standard input one octet at a time: what is behind the line is the program's. */
 static int secret_read(char *hex, size_t size)
 {
-	size_t n = 0, told = strlen(place);
+	size_t n = 0;
 
 	while (n < size - 1 && read(STDIN_FILENO, hex + n, 1) == 1 && hex[n] != '\n')
 		n++;
 	if (!n || hex[n] != '\n') {
-		snprintf(place + told, sizeof(place) - told,
-			 " without its secret, which comes by standard input: does SSH_CMD pass "
-			 "that on");
+		place_add(" without its secret, which comes by standard input: does SSH_CMD pass "
+			  "that on");
 		return -ENODATA;
 	}
 	hex[n] = 0;

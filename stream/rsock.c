@@ -259,7 +259,7 @@ static bool rsock_owes(struct stream *stream)
 		return false;
 	if (!rsock_is_open(s))
 		return rsock_load(&tx->due);
-	return rsock_load(&tx->owed) || rsock_load(&tx->due) || rsock_grant_due(s) ||
+	return rsock_load(&tx->owed) || rsock_due(s) || rsock_grant_due(s) ||
 	       rsock_message_left(s) || rsock_jobs_due(s) || s->rnic->owes(&s->mem) ||
 	       rsock_nudge_waits(s);
 }

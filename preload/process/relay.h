@@ -31,11 +31,12 @@ struct relay_line {
 	 * Request may take. 0: the peer is for DDP
 	 */
 	uint64_t grace;
-	uint64_t linger; /* ns that the peer is given at the end */
+	uint64_t linger; /* ns that a peer which acknowledges nothing is given at the end */
 	uint64_t grace_end, linger_end;
-	bool plain; /* the peer speaks TCP */
-	bool late;  /* we do, and listen whether it does */
-	bool gone;  /* the program has closed its end */
+	uint64_t acked; /* octets, as of the last look */
+	bool plain;	/* the peer speaks TCP */
+	bool late;	/* we do, and listen whether it does */
+	bool gone;	/* the program has closed its end */
 	bool closing, over;
 	struct relay_way out, in; /* to the peer, from it */
 };

@@ -486,6 +486,14 @@ check "needless fragments of 4 ranks asleep" 0 "^few" bash -c \
 	"needless $asleep $counter 4 L 1000 block size 100000"
 check "needless fragments of 16 ranks" 0 "^few" bash -c "needless $counter 16 L 300 size 100000"
 
+for reason in "EAGAIN=Resource temporarily unavailable" "EINVAL=Invalid argument"; do
+	name=${reason%%=*}
+	none=(env LD_PRELOAD="$build/tests/e2e/libno_thread.so")
+	[ $name = EAGAIN ] || none+=(NO_THREAD=$name)
+	check "ranks without a thread: $name" 134 "without a thread .*: ${reason#*=}" "${none[@]}" \
+		"$tmp/classic" 2 L
+done
+
 # a rank of 64 dies while all send to all; a random one, three times
 for i in 1 2 3; do
 	count=$((count + 1))

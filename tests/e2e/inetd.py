@@ -20,10 +20,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
 from launch import Stage, free_port  # noqa: E402
+from lingering import network  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 COPY = os.path.abspath(sys.argv[2])
 SIZE = 1 << 20
+SLOW = 500 << 10  # octets; the ring takes all of them
 LIMIT = 60
 
 SERVER = """
@@ -161,6 +163,61 @@ def urgent(writer, stage):
                 [] if said == "abuc\n" else [said, stage.text("urgent-client", "err")])
 
 
+# Takes what is left behind by processes that it has started, and counts it
+REAPER = """
+import ctypes, os, socket, sys
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+listener = socket.create_server(("127.0.0.1", 0))
+print("port", listener.getsockname()[1], flush=True)
+connection = listener.accept()[0]
+pid = os.fork()
+if not pid:
+    for number in 0, 1, 2:
+        os.dup2(connection.fileno(), number)
+    os.closerange(3, 256)
+    os.execv(sys.argv[1], sys.argv[1:])
+connection.close()
+seen = []
+while True:
+    try:
+        seen.append(os.wait()[0])
+    except ChildProcessError:
+        break
+print("made", seen.count(pid), "others", len(seen) - seen.count(pid), flush=True)
+"""
+
+
+def reaper(writer, stage):
+    """A subreaper, as PID 1 is one, is told of the relay's end."""
+    server = stage.start("reaper", [PYTHON, "-c", REAPER, COPY], mode="on")
+    port = re.search(r"port (\d+)", stage.wait_text("reaper")).group(1)
+    problems = clients(stage, "reaper", port, "on", 1)
+    stage.end(server)
+    said = stage.text("reaper").splitlines()[1:]
+    problems += [] if said == ["made 1 others 1"] else [f"it says {said}"]
+    writer.case("a subreaper is told of the relay", problems)
+
+
+def slow(writer, stage):
+    """The program has gone, and what it wrote takes longer than WARPSOCK_LINGER to arrive."""
+    server = stage.start("slow", [PYTHON, "-c", SERVER, COPY], mode="on",
+                         env={"WARPSOCK_LINGER": "1s"})
+    port = re.search(r"port (\d+)", stage.wait_text("slow")).group(1)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = stage.start("slow-client", [PYTHON, "-c", CLIENT.replace(str(SIZE), str(SLOW)),
+                                             str(listener.getsockname()[1])], mode="on")
+        network(listener, int(port))
+        begin = time.monotonic()
+        stage.end(client, LIMIT)
+        spent = time.monotonic() - begin
+    said = stage.text("slow-client")
+    problems = [] if said == "whole\n" else [said, stage.text("slow-client", "err")]
+    problems += [] if spent > 2 else [f"the network was quick: {spent:.3f} s"]
+    server.send_signal(signal.SIGTERM)
+    stage.end(server)
+    writer.case("a relay whose peer takes longer than WARPSOCK_LINGER", problems)
+
+
 def socat(writer, stage, command):
     if not shutil.which("socat"):
         writer.skip("socat", "no socat here")
@@ -191,6 +248,8 @@ def main():
             inetd(writer, stage, what, command, "auto", None)
         relay_killed(writer, stage, session)
         urgent(writer, stage)
+        slow(writer, stage)
+        reaper(writer, stage)
         socat(writer, stage, "/bin/cat")
         socat(writer, stage, COPY)
         end = time.monotonic() + LIMIT
