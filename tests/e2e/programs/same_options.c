@@ -602,21 +602,14 @@ static bool single(int fd)
 /* Each is a frame, and nobody takes the frames out of the kernel */
 static void singles(int fd[2])
 {
-	long sum = 0, left;
-	char buf[4096];
+	static char buf[SINGLES];
+	ssize_t sum = 0;
 
 	same_nonblock(fd[0]);
 	while (sum < SINGLES && single(fd[0]))
 		sum++;
 	same_say(sum < SINGLES ? "it stops" : "it goes on");
-	for (left = sum; left > 0;) {
-		ssize_t n = recv(fd[1], buf, sizeof(buf), 0);
-
-		if (n <= 0)
-			break;
-		left -= n;
-	}
-	same_say(left ? "some are missing" : "all of them");
+	same_say(recv(fd[1], buf, (size_t)sum, MSG_WAITALL) == sum ? "all of them" : "too few");
 }
 
 /* How much a writer may be ahead of its reader is the ring's affair */
