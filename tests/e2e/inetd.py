@@ -88,7 +88,7 @@ def relays_of(session):
     for path in Path("/proc").glob("[0-9]*/comm"):
         try:
             if path.read_text() == "warpsock-relay\n" and \
-                    (path.parent / "environ").read_bytes().find(session.encode()) >= 0:
+                    session.encode() in (path.parent / "environ").read_bytes():
                 found.append(int(path.parent.name))
         except OSError:
             continue
@@ -184,7 +184,7 @@ def main():
     writer = tap.Writer()
     with Stage(sys.argv[1]) as stage:
         os.chmod(stage.dir, 0o755)
-        os.environ["RELAYS_OF"] = session = f"inetd-{os.getpid()}-{time.monotonic_ns()}"
+        session = str(stage.dir)  # in WARPSOCK_REPORT
         for what, command in PROGRAMS.items():
             inetd(writer, stage, what, command, "on", "on")
             inetd(writer, stage, what, command, "auto", "on")
