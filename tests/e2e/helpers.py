@@ -151,6 +151,8 @@ def small(writer, stage):
             if "python" in line.read():
                 problems.append("its command line is its maker's")
     problems += served.end()
+    if (stage.report("small") or {}).get("connections", {}).get("software") != 1:
+        problems.append(f"the server's report: {stage.report('small')}")
     writer.case("a relay has little memory, and no wait() sees it", problems)
 
 
