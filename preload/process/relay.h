@@ -62,6 +62,18 @@ void relay_explain(int fd, int err, bool loads);
 /* Is that number a relay's? */
 bool relay_is_behind(int fd);
 
+/* The name of its process */
+#define RELAY_NAME "warpsock-relay"
+
+/* What a relay is told of a line when it goes on as another program */
+struct relay_given {
+	int fd, local;
+	uint64_t grace;
+};
+
+/* In that program, until all of them are over; 0 or -errno */
+int relay_go_on(const struct relay_given *given, unsigned int n);
+
 /* What a relay is to take over: the number by which the process has it, the relay's local end */
 struct relay_ask {
 	struct sock *sock;

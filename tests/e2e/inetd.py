@@ -90,7 +90,7 @@ def relays_of(session):
     for path in Path("/proc").glob("[0-9]*/comm"):
         try:
             if path.read_text() == "warpsock-relay\n" and \
-                    (path.parent / "environ").read_bytes().find(session.encode()) >= 0:
+                    session.encode() in (path.parent / "environ").read_bytes():
                 found.append(int(path.parent.name))
         except OSError:
             continue
@@ -163,41 +163,6 @@ def urgent(writer, stage):
                 [] if said == "abuc\n" else [said, stage.text("urgent-client", "err")])
 
 
-# Takes what is left behind by processes that it has started, and counts it
-REAPER = """
-import ctypes, os, socket, sys
-ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
-listener = socket.create_server(("127.0.0.1", 0))
-print("port", listener.getsockname()[1], flush=True)
-connection = listener.accept()[0]
-pid = os.fork()
-if not pid:
-    for number in 0, 1, 2:
-        os.dup2(connection.fileno(), number)
-    os.closerange(3, 256)
-    os.execv(sys.argv[1], sys.argv[1:])
-connection.close()
-seen = []
-while True:
-    try:
-        seen.append(os.wait()[0])
-    except ChildProcessError:
-        break
-print("made", seen.count(pid), "others", len(seen) - seen.count(pid), flush=True)
-"""
-
-
-def reaper(writer, stage):
-    """A subreaper, as PID 1 is one, is told of the relay's end."""
-    server = stage.start("reaper", [PYTHON, "-c", REAPER, COPY], mode="on")
-    port = re.search(r"port (\d+)", stage.wait_text("reaper")).group(1)
-    problems = clients(stage, "reaper", port, "on", 1)
-    stage.end(server)
-    said = stage.text("reaper").splitlines()[1:]
-    problems += [] if said == ["made 1 others 1"] else [f"it says {said}"]
-    writer.case("a subreaper is told of the relay", problems)
-
-
 def slow(writer, stage):
     """The program has gone, and what it wrote takes longer than WARPSOCK_LINGER to arrive."""
     server = stage.start("slow", [PYTHON, "-c", SERVER, COPY], mode="on",
@@ -241,7 +206,7 @@ def main():
     writer = tap.Writer()
     with Stage(sys.argv[1]) as stage:
         os.chmod(stage.dir, 0o755)
-        os.environ["RELAYS_OF"] = session = f"inetd-{os.getpid()}-{time.monotonic_ns()}"
+        session = str(stage.dir)  # in WARPSOCK_REPORT
         for what, command in PROGRAMS.items():
             inetd(writer, stage, what, command, "on", "on")
             inetd(writer, stage, what, command, "auto", "on")
@@ -249,7 +214,6 @@ def main():
         relay_killed(writer, stage, session)
         urgent(writer, stage)
         slow(writer, stage)
-        reaper(writer, stage)
         socat(writer, stage, "/bin/cat")
         socat(writer, stage, COPY)
         end = time.monotonic() + LIMIT
