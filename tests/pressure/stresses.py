@@ -6,10 +6,12 @@ problems. A stress that costs both servers the same processor time takes turns w
 """
 import contextlib
 import os
+import resource
 import signal
 import threading
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import watch
 
@@ -96,6 +98,16 @@ def doomed(arm):
 
 
 @contextlib.contextmanager
+def refused(arm):
+    """The server gets some memory more, and then none: connections need not be served."""
+    status = Path(f"/proc/{arm.server.pid}/status").read_text()
+    size = (int(status.split("VmSize:")[1].split()[0]) << 10) + ROOM
+    resource.prlimit(arm.server.pid, resource.RLIMIT_AS, (size, size))
+    with clients(arm, "crowd", 100):
+        yield
+
+
+@contextlib.contextmanager
 def nothing(_arm):
     yield
 
@@ -119,6 +131,7 @@ class Stress:
 
 
 MANY = 60
+ROOM = 16 << 20  # half of what 100 connections over DDP would take
 STOPPED = 5000
 NO_CRC = {"WARPSOCK_CRC": "off"}
 
@@ -130,7 +143,8 @@ STRESSES = (
     Stress("shm 64M", acting(clients, "fill", 80), shm="64m"),
     Stress("shm 4M", acting(clients, "fill", 30), shm="4m"),
     Stress("no threads", acting(clients, "quit", 50), preload=True),
-    Stress("address space", acting(clients, "fill", 50), limits={"as": 512 << 20}),
+    Stress("address space", acting(clients, "fill", 50), limits={"as": 256 << 20}),
+    Stress("memory refused", refused, new=False),
     Stress("log full", acting(strangers, "bad", ""), env={"WARPSOCK_LOG_FILE": "/dev/full"},
            turns=True),
     Stress("log pipe", acting(strangers, "bad", ""), errors="pipe", turns=True),
