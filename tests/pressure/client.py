@@ -19,6 +19,7 @@ from protocols import BIG, PROTOCOLS, Lost, compare, exchange, pattern, take
 KEPT = 3
 NEW_EACH = 8  # one exchange of so many is over a new connection
 BIG_EACH = 8
+BEGIN = 1.0  # seconds for connections of which some are not accepted
 PATIENCE = 30
 SLOW_PIECE, SLOW_PAUSE = 600, 0.1  # bytes of each connection, seconds: 6 kB/s
 
@@ -118,7 +119,14 @@ def begun(port, number):
         sock.setblocking(False)
         sock.connect_ex(("127.0.0.1", port))
         socks.append(sock)
-    time.sleep(0.5)
+    waiting, end = select.poll(), time.monotonic() + BEGIN
+    for sock in socks:
+        waiting.register(sock, select.POLLOUT)
+    left = {sock.fileno() for sock in socks}
+    while left and time.monotonic() < end:
+        for fd, _ in waiting.poll(100):
+            waiting.unregister(fd)
+            left.discard(fd)
     return socks
 
 
