@@ -21,7 +21,6 @@ from protocols import PROTOCOLS  # noqa: E402
 from rawpeer import C, S, enhanced, frame  # noqa: E402
 
 REQUEST = frame(peer.REQUEST, S | C, 2, enhanced(0, 1, peer.conn_data()))
-PAUSE = 0.002
 
 
 def over(seconds=0):
@@ -176,11 +175,11 @@ def stop(arm, protocol, port, number):
 # --- clients that send what is no protocol ------------------------------------------------------
 
 
-def bad(_arm, _protocol, port, _word):
-    """Each would be a line in a log."""
+def bad(_arm, _protocol, port, pause):
+    """Each would be a line in a log; with a pause, in seconds, between two."""
     choice = random.Random(1)
     for number in range(1 << 30):
-        if number == 100:
+        if number == 50:
             print("on", flush=True)
         try:
             with plain(port) as sock:
@@ -189,7 +188,7 @@ def bad(_arm, _protocol, port, _word):
                     closed_by_reset(sock)
         except OSError:
             pass
-        if over(PAUSE):
+        if over(float(pause)):
             break
 
 

@@ -38,6 +38,11 @@ def acting(how, kind, word):
     return lambda arm: how(arm, kind, word)
 
 
+def bad(arm):
+    """As many as a server can take that makes a process for each"""
+    return strangers(arm, "bad", "0.03" if arm.program.processes else "0.002")
+
+
 def stopping(arm):
     return strangers(arm, "stop", str(arm.cell.count(STOPPED)))
 
@@ -145,9 +150,8 @@ STRESSES = (
     Stress("no threads", acting(clients, "quit", 50), preload=True),
     Stress("address space", acting(clients, "fill", 50), limits={"as": 256 << 20}),
     Stress("memory refused", refused, new=False),
-    Stress("log full", acting(strangers, "bad", ""), env={"WARPSOCK_LOG_FILE": "/dev/full"},
-           turns=True),
-    Stress("log pipe", acting(strangers, "bad", ""), errors="pipe", turns=True),
+    Stress("log full", bad, env={"WARPSOCK_LOG_FILE": "/dev/full"}, turns=True),
+    Stress("log pipe", bad, errors="pipe", turns=True),
     Stress("slow readers", acting(clients, "slow", 10)),
     Stress("flood of Writes", acting(strangers, "flood", "Writes of no octets"), env=NO_CRC,
            turns=True),
