@@ -22,6 +22,15 @@ LIMIT = 120  # seconds, for what takes one at most
 FILES = 20000
 PORTS = (15000, 30000)
 WARM_UP = 0.2  # seconds: every worker has what it keeps
+# With itself
+CONNECTS = """
+import socket
+listener = socket.create_server(("127.0.0.1", 0))
+one = socket.create_connection(listener.getsockname())
+other = listener.accept()[0]
+one.sendall(b"x")
+other.recv(1)
+"""
 MOUNT = 'mount -t tmpfs -o mode=1777,size="$0" tmpfs /dev/shm && exec "$@"'
 
 
@@ -220,6 +229,13 @@ class Arm:
     def settled(self, before, grown):
         return watch.settled(self.server.pid, self.names(), before, grown)
 
+    def sweep(self, folder):
+        """A program that makes a connection removes what killed processes have left there."""
+        args = [self.stage.warpsock, "run", "--all", "--mode", "on", "--", sys.executable, "-c",
+                CONNECTS]
+        subprocess.run(args, check=False, timeout=LIMIT, capture_output=True,
+                       env=dict(os.environ, WARPSOCK_RUNTIME_DIR=str(folder)))
+
     def close(self):
         """Ends all; returns what is wrong, among it names that are left."""
         wrong = self.end(self.probe)
@@ -229,7 +245,10 @@ class Arm:
             if not report or not report["connections"]["software"]:
                 wrong.append(f"{self.name}: nothing was on DDP: {report}")
         for folder in self.runtime.glob("*"):
-            left = 0 if folder.name in self.stress.leaves else watch.left_in(folder)
+            if folder.name in self.stress.leaves:
+                continue
+            self.sweep(folder)
+            left = watch.left_in(folder)
             if left:
                 wrong.append(f"{self.name}: {left} names of the {folder.name} are left")
         return self.problems + wrong

@@ -37,10 +37,7 @@ ROUNDS = 8
 AT_ONCE = 2  # cells, which wait most of the time
 LONG = bool(os.environ.get("WARPSOCK_LONG"))
 # Cells, by words of their name, that are known to fail, and why
-EXPECTED = {
-    "fork, log ": "a name stays behind plain clients of a server that forks for each",
-    ", kill -9, ": "a server that starts at once does not sweep the names of a killed one",
-}
+EXPECTED = {}
 
 
 @dataclass

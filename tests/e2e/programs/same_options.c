@@ -382,7 +382,6 @@ static void linger_delivered(int fd[2])
 {
 	struct linger l = { 1, 20 };
 	double begin;
-
 	long sent;
 
 	setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &l, sizeof(l));
