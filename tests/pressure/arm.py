@@ -111,7 +111,7 @@ class Arm:
         if self.stress.preload:
             env["LD_PRELOAD"] = self.cell.no_thread
         if self.pipe:
-            args = ["sh", "-c", f'exec "$@" 2>&{self.pipe[1]}', "-", *args]
+            args = ["sh", "-c", f'exec "$@" 2>/proc/self/fd/{self.pipe[1]}', "-", *args]
         if self.stress.shm:
             args = ["unshare", "-m", "--propagation", "private", "sh", "-c", MOUNT,
                     self.stress.shm, *args]
