@@ -42,7 +42,7 @@
 static struct base_lock lock; /* of all that follows, and of the slabs */
 static struct base_list roomy = BASE_LIST_INIT(roomy);
 static struct base_list files = BASE_LIST_INIT(files);
-static size_t names;	     /* lock: of connections, that this process made */
+static size_t names;	     /* atomic: of connections, that this process made */
 static unsigned int live;    /* streams of this process; atomic */
 static unsigned int age = 1; /* grows in each child */
 /* lock: nobody has a cell of it, and it is among the roomy all the same */
@@ -335,7 +335,7 @@ static void named_set(struct rsock_slab *slab, uint32_t cell, bool on)
 	uint64_t bit = 1ull << cell;
 
 	if (slab->age == age && on != !!(slab->named & bit))
-		names += on ? 1 : -1ul;
+		__atomic_add_fetch(&names, on ? 1 : -1ul, __ATOMIC_RELAXED);
 	slab->named = on ? slab->named | bit : slab->named & ~bit;
 }
 
