@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -130,8 +131,11 @@ int base_rundir_room(const char *dir, size_t room)
 {
 	struct statfs fs;
 	int err = (int)call(SYS_statfs, dir, &fs);
+	uint64_t half = (uint64_t)fs.f_blocks / 2;
 
-	return err ? err : room_judge(&fs, room);
+	if (err || !fs.f_blocks)
+		return err;
+	return (uint64_t)fs.f_bavail > half && room <= half * (uint64_t)fs.f_bsize ? 0 : -ENOSPC;
 }
 
 static int file_fill(int fd, size_t size, size_t room, void **out)
@@ -213,6 +217,11 @@ int base_runfile_link(const char *path, const char *name)
 	if (BASE_FAILS(runfile))
 		return -ENOSPC;
 	return (int)call(SYS_linkat, AT_FDCWD, path, AT_FDCWD, name, 0);
+}
+
+int base_runfile_rename(const char *path, const char *name)
+{
+	return (int)call(SYS_renameat2, AT_FDCWD, path, AT_FDCWD, name, RENAME_NOREPLACE);
 }
 
 int base_runfile_remove(const char *path)

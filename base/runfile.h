@@ -25,7 +25,10 @@
 int base_rundir_prepare(const char *dir, bool make);
 /* Nothing is known of it any more */
 void base_rundir_forget(void);
-/* Has it room for so many bytes? 0, -ENOSPC, -errno */
+/*
+ * Is less than half of its memory used, and are @room bytes at most half of it? 0, -ENOSPC, -errno.
+ * The other half is for others
+ */
 int base_rundir_room(const char *dir, size_t room);
 
 /*
@@ -35,6 +38,8 @@ int base_rundir_room(const char *dir, size_t room);
 int base_runfile_create(const char *path, size_t size, size_t room, void **out);
 /* One name more for the file at @path: 0, -EEXIST, -ENOENT, -errno */
 int base_runfile_link(const char *path, const char *name);
+/* Its name is @name now: 0, -EEXIST, -ENOENT, -errno */
+int base_runfile_rename(const char *path, const char *name);
 /*
  * An old one, mapped. -ENOENT, -EACCES: not this user's alone; -EPROTO: no plain file, or
  * smaller than @min; -errno.

@@ -33,6 +33,9 @@
 
 /* Those that need no more than Writes and messages of four octets */
 #define FEATURES_SHORT STREAM_FEATURE_ABORT
+/* Between two looks for what the dead have left, when a file is made; the same without room */
+#define CLEAN (10 * BASE_NS_PER_S)
+#define CLEAN_FULL BASE_NS_PER_S
 
 static uint32_t chunk_of(uint32_t ring)
 {
@@ -113,10 +116,18 @@ static void made_take(struct rsock *s, const struct stream_made *made, const str
 	s->decide_max = made->decide_max;
 }
 
-/* Also of who may make few system calls only: then it is believed to be there */
+/*
+ * Where the folder has little left, bytes lie elsewhere, if other processes need not find them. A
+ * process that may make few system calls only believes that the memory is there
+ */
 static int part_reserve(void *p, size_t len)
 {
-	return base_process_confined() ? 0 : base_runfile_reserve(p, len);
+	if (base_process_confined())
+		return 0;
+	if (!stream_place_is_scarce() && !base_runfile_reserve(p, len))
+		return 0;
+	rsock_part_move(p);
+	return base_runfile_reserve(p, len);
 }
 
 int rsock_reserve(struct rsock *s, void *p, size_t len)
@@ -157,25 +168,36 @@ static void name_replace(const char *path, uint64_t cookie)
 	base_runfile_remove(path);
 }
 
+static int name_add(const struct rsock_slab_kind *kind, const char *path,
+		    const struct rsock_slab_source *source)
+{
+	char from[BASE_RUNFILE_PATH];
+	int err = source->spare ? stream_place_spare(from, kind->dir, source->cookie)
+				: stream_place_path(from, kind->dir, source->cookie);
+
+	if (err)
+		return err;
+	return source->spare ? base_runfile_rename(from, path) : base_runfile_link(from, path);
+}
+
 /* A cell of a file that has others: the name is one more. -ENOENT: there is no such file */
 static int file_join(const struct rsock_slab_kind *kind, const char *path, struct rsock **out)
 {
-	char from[BASE_RUNFILE_PATH];
-	uint64_t source;
+	struct rsock_slab_source source;
 	struct rsock *s;
 	int err = rsock_slab_take(kind, &s, &source);
 
 	if (err)
 		return err;
-	err = stream_place_path(from, kind->dir, source);
-	if (!err)
-		err = base_runfile_link(from, path);
+	err = name_add(kind, path, &source);
 	if (!err) {
 		*out = s;
 		return 0;
 	}
 	if (err != -EEXIST)
 		rsock_slab_retire(s);
+	else if (source.spare)
+		rsock_slab_name_spare(s, source.cookie);
 	rsock_slab_put(s);
 	return err == -EEXIST ? err : -ENOENT;
 }
@@ -186,11 +208,15 @@ static int file_try(const struct rsock_slab_kind *kind, const char *path, struct
 	size_t room = rsock_slab_room(kind->chunk);
 	int err = stream_place_room(kind->dir, room);
 
+	if (err == -ENOSPC && stream_place_clean(kind->dir, CLEAN_FULL))
+		err = stream_place_room(kind->dir, room);
 	if (err)
 		return err;
 	err = file_join(kind, path, out);
-	if (err == -ENOENT)
+	if (err == -ENOENT) {
+		stream_place_clean(kind->dir, CLEAN);
 		err = rsock_slab_create(kind, path, room, out);
+	}
 	BASE_POINT(stream_memory_made);
 	return err;
 }
@@ -353,13 +379,16 @@ static int file_adopt(const char *dir, uint64_t cookie, struct rsock **out)
  */
 static int cell_enter(struct rsock *s, uint64_t cookie)
 {
+	bool closed;
+
 	rsock_slab_share(s);
 	rsock_holder_enter(s);
-	if (!__atomic_load_n(&s->state->closer, __ATOMIC_SEQ_CST) &&
+	closed = __atomic_load_n(&s->slab->at->closed, __ATOMIC_SEQ_CST);
+	if (!closed && !__atomic_load_n(&s->state->closer, __ATOMIC_SEQ_CST) &&
 	    base_once(s->state->cookie) == cookie)
 		return 0;
 	rsock_holder_leave(s);
-	return -ENOENT;
+	return closed ? -ESTALE : -ENOENT;
 }
 
 static int adopt(struct rsock *s, uint64_t cookie, struct stream_made *made,
@@ -419,6 +448,19 @@ void rsock_memory_unname(struct rsock *s)
 	s->is_file = false;
 	rsock_slab_name(s, false);
 	base_runfile_remove(path);
+}
+
+void rsock_memory_leave(struct rsock *s)
+{
+	char path[BASE_RUNFILE_PATH], to[BASE_RUNFILE_PATH];
+
+	if (s->is_file && rsock_slab_name_last(s) && !stream_place_path(path, s->dir, s->cookie) &&
+	    !stream_place_spare(to, s->dir, s->cookie) && !base_runfile_rename(path, to)) {
+		s->is_file = false;
+		rsock_slab_name_spare(s, s->cookie);
+		return;
+	}
+	rsock_memory_unname(s);
 }
 
 void rsock_memory_destroy(struct rsock *s, bool last)

@@ -194,7 +194,7 @@ static int take_message(struct rsock *s, uint32_t value)
 	return value & STREAM_MESSAGE_MORE ? 0 : rsock_message_end(s);
 }
 
-static int take_window(struct rsock *s, uint32_t data)
+static int take_window(struct rsock *s, uint32_t value)
 {
 	struct stream_rx *rx = &s->state->rx;
 	struct stream_window w;
@@ -205,6 +205,8 @@ static int take_window(struct rsock *s, uint32_t data)
 	if (le64toh(w.limit) < rx->window)
 		return rsock_refuse("took back what it had granted");
 	rx->idle.row++;
+	if (!(value & STREAM_WINDOW_HELD))
+		rx->settled = 1;
 	rsock_store(&rx->window, le64toh(w.limit));
 	BASE_POINT(stream_message_window);
 	__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);

@@ -10,20 +10,32 @@
 
 #include "base/runfile.h"
 
-/* Is the folder fit? @make: makes it, and clears it once of what the dead have left. 0, -errno */
+/* Is the folder fit? @make: makes it. 0, -errno */
 int stream_place_prepare(const char *dir, bool make);
 /* It was there, and is gone: what prepare() knew of it is forgotten, and it is made again */
 void stream_place_lost(const char *dir);
-/* Has it room for so many bytes? 0, -ENOSPC, -errno */
+/* As base_rundir_room() has it */
 int stream_place_room(const char *dir, size_t room);
+/* Was half of its memory used, or more, some milliseconds ago? */
+bool stream_place_is_scarce(void);
 /* -ENAMETOOLONG */
 int stream_place_path(char path[BASE_RUNFILE_PATH], const char *dir, uint64_t cookie);
+/* The same of a file that no connection has, and that was @cookie's */
+int stream_place_spare(char path[BASE_RUNFILE_PATH], const char *dir, uint64_t cookie);
+void stream_place_spare_remove(const char *dir, uint64_t cookie);
 /* The same of a file that is no state */
 int stream_place_file(char path[BASE_RUNFILE_PATH], const char *dir, const char *name);
 /*
- * Removes states that nobody has who lives, and that nobody has touched for @age nanoseconds:
- * how many. Bounded.
+ * Removes states that nobody has who lives: those whose maker is dead, or that nobody has touched
+ * for @age nanoseconds. How many; bounded.
  */
 unsigned int stream_place_sweep(const char *dir, uint64_t age);
+/* The same if this process has not done so for @pause nanoseconds. Has it removed any? */
+bool stream_place_clean(const char *dir, uint64_t pause);
+/*
+ * May the file of connections that are no more be kept for new ones? Off where the program ends, or
+ * another one follows
+ */
+void stream_spare_allow(bool on);
 
 #endif

@@ -36,9 +36,10 @@ struct rsock_slab;
 
 enum rsock_window { RSOCK_SGL, RSOCK_RING };
 /* What we have to offer to another Warpsock end */
-#define RSOCK_FEATURES                                                       \
-	(STREAM_FEATURE_CUT | STREAM_FEATURE_ABORT | STREAM_FEATURE_INLINE | \
-	 STREAM_FEATURE_MESSAGES | STREAM_FEATURE_ONESIDED | STREAM_FEATURE_URGENT)
+#define RSOCK_FEATURES                                                               \
+	(STREAM_FEATURE_CUT | STREAM_FEATURE_ABORT | STREAM_FEATURE_INLINE |         \
+	 STREAM_FEATURE_MESSAGES | STREAM_FEATURE_ONESIDED | STREAM_FEATURE_URGENT | \
+	 STREAM_FEATURE_HELD)
 #define RSOCK_DEPTH 16
 #define RSOCK_ERROR_MAX 4095u
 /* Tagged offsets of our own; any would do, and a device has its own */

@@ -66,6 +66,7 @@ SUITES = [
     Suite("conformance", "build", ("conformance",), 600, listed=True),
     Suite("differential", "build", ("differential",), 900, listed=True),
     Suite("hostile", "build", ("hostile",), 300),
+    Suite("pressure", "build", ("pressure",), 1500, listed=True),
     Suite("kills", "build-points", ("kills",), 900),
     Suite("e2e", "build", ("e2e",), 2100),
     Suite("bench", "build", ("bench",), 400),

@@ -48,6 +48,8 @@ static unsigned int each_file(bool remove_it)
 
 unsigned int place_files(void)
 {
+	stream_spare_allow(false);
+	stream_spare_allow(true);
 	return each_file(false);
 }
 
