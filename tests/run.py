@@ -30,7 +30,8 @@ BUILD_LIMIT = 900
 LONG_FACTOR = 10
 WHOLE_LIMIT = 4200  # seconds for all suites that run when none is named
 OUTPUT_SHOWN = 60
-SECOND_LOOKS = 4  # failed tests of a suite that are run once more; where more failed, none is
+SECOND_LOOKS = 4  # failed tests of a suite that are run once more, or one test in SHARE of it;
+SHARE = 8  # where more failed, none is
 TELLING = re.compile(r"error:|undefined reference|FAILED:")
 
 # Without this a build directory that was made before Criterion came would quietly have no tests.
@@ -62,7 +63,7 @@ SUITES = [
     Suite("unit", "build", ("unit",), 300),
     Suite("unit-clang", "build-clang", ("unit",), 300),
     Suite("asan", "build-asan", ("unit", "conformance"), 900),
-    Suite("tsan", "build-tsan", ("threads",), 600, timed=False),
+    Suite("tsan", "build-tsan", ("threads",), 600),
     Suite("conformance", "build", ("conformance",), 600, listed=True),
     Suite("differential", "build", ("differential",), 900, listed=True),
     Suite("hostile", "build", ("hostile",), 300),
@@ -77,7 +78,7 @@ SUITES = [
     Suite("vm", "build", ("vm",), 3600, timed=False),
     Suite("mutate", "build", ("mutate",), 3600, listed=True, timed=False),
 ]
-ONLY_WHEN_ASKED = {"vm", "mutate"}
+ONLY_WHEN_ASKED = {"pressure", "vm", "mutate"}
 
 
 REPORT = "sanitizer report"
@@ -229,7 +230,7 @@ def second_looks(done, deadline, long):
     A sanitizer's report is a fault however seldom it comes, and has no second look.
     """
     failed = [at for at, (_, cases) in enumerate(done) if tally(cases)[1]]
-    if len(failed) > SECOND_LOOKS:
+    if len(failed) > max(SECOND_LOOKS, len(done) // SHARE):
         return
     for at in failed:
         test, first = done[at]
@@ -243,10 +244,12 @@ def second_looks(done, deadline, long):
 
 
 def run_suite(suite, tests, options):
+    began = time.monotonic()
     try:
         compile_all(suite.build)
     except RuntimeError as error:
         return [fail_case("the build", build_errors(str(error)))]
+    print(f"{suite.name:<13} built in {time.monotonic() - began:.1f} s", flush=True)
     deadline = time.monotonic() + suite.limit * (LONG_FACTOR if options.long else 1)
 
     def pair(test):
@@ -287,7 +290,7 @@ def choose(options):
         sys.exit(f"no such suite: {' '.join(sorted(unknown))} (there are: {names})")
     wanted = set(options.suites) or known - ONLY_WHEN_ASKED
     if options.long and not options.suites:
-        wanted.add("vm")
+        wanted |= {"pressure", "vm"}
     if options.mutate:
         wanted.add("mutate")
     return [suite for suite in SUITES if suite.name in wanted]
@@ -345,7 +348,7 @@ def main():
         return 0
     if all_cases:
         report("configure", all_cases, 0)
-    skips, unsteady = [], []
+    skips, unsteady, broken = [], [], []
     began = time.monotonic()
     for suite, tests in planned:
         start = time.monotonic()
@@ -355,6 +358,7 @@ def main():
         report(suite.name, cases, time.monotonic() - start, suite.listed)
         skips += [(suite, case) for case in cases if case.result == "skipped"]
         unsteady += [f"{suite.name}: {case.name}" for case in cases if case.unsteady]
+        broken += [f"{suite.name}: {case.name}" for case in cases if case.result == "failed"]
         all_cases += cases
     usual = not (options.long or options.mutate or options.suites)
     all_cases += whole(usual, time.monotonic() - began)
@@ -364,6 +368,8 @@ def main():
         print(f"  {suite.name}: {case.name}: {case.reason}")
     if unsteady:
         print("unsteady, failed once and passed when run again:", *unsteady, sep="\n  ")
+    if broken:
+        print("failed:", *broken, sep="\n  ")
     passed, failed, skipped = tally(all_cases)
     print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
     return 1 if failed or not passed else 0
