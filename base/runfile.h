@@ -17,12 +17,12 @@
 #define BASE_RUNFILE_PATH 1088
 
 /*
- * Is the folder fit for it? @make: makes it if there is none (-ENOENT). -EACCES: it is another
- * user's, or others may use it; -ENOTDIR: it is none, or a symbolic link to one; -EMEDIUMTYPE: it
- * is on no tmpfs; -errno. What was found to be good is not looked at again until the user of this
- * process is another one.
+ * Is the folder fit for @user's files? @make: makes it if there is none (-ENOENT). -EACCES: it is
+ * another user's, or others may use it; -ENOTDIR: it is none, or a symbolic link to one;
+ * -EMEDIUMTYPE: it is on no tmpfs; -errno. What was found to be good is not looked at again until
+ * @user is another one.
  */
-int base_rundir_prepare(const char *dir, bool make);
+int base_rundir_prepare(const char *dir, uid_t user, bool make);
 /* Nothing is known of it any more */
 void base_rundir_forget(void);
 /*

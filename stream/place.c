@@ -37,18 +37,22 @@
 /* Between two looks at the room that is left */
 #define SCARCE_PAUSE (10 * BASE_NS_PER_MS)
 
-/* @dir as its user gave it: a folder's name, or empty */
-static int folder(char path[BASE_RUNFILE_PATH], const char *dir)
+struct stream_place stream_place_of(const char *dir)
 {
-	int n = *dir ? snprintf(path, BASE_RUNFILE_PATH, "%s", dir)
-		     : snprintf(path, BASE_RUNFILE_PATH, PLACE, (unsigned int)syscall(SYS_geteuid));
+	return (struct stream_place){ dir, (uid_t)syscall(SYS_geteuid) };
+}
+
+static int folder(char path[BASE_RUNFILE_PATH], struct stream_place place)
+{
+	int n = *place.dir ? snprintf(path, BASE_RUNFILE_PATH, "%s", place.dir)
+			   : snprintf(path, BASE_RUNFILE_PATH, PLACE, (unsigned int)place.user);
 
 	return n < BASE_RUNFILE_PATH - SPARE_LEN - 1 ? n : -ENAMETOOLONG;
 }
 
-int stream_place_path(char path[BASE_RUNFILE_PATH], const char *dir, uint64_t cookie)
+int stream_place_path(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t cookie)
 {
-	int n = folder(path, dir);
+	int n = folder(path, place);
 
 	if (n < 0)
 		return n;
@@ -56,25 +60,25 @@ int stream_place_path(char path[BASE_RUNFILE_PATH], const char *dir, uint64_t co
 	return 0;
 }
 
-int stream_place_spare(char path[BASE_RUNFILE_PATH], const char *dir, uint64_t cookie)
+int stream_place_spare(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t cookie)
 {
 	char name[SPARE_LEN + 1];
 
 	snprintf(name, sizeof(name), SPARE, (unsigned long long)cookie);
-	return stream_place_file(path, dir, name);
+	return stream_place_file(path, place, name);
 }
 
-void stream_place_spare_remove(const char *dir, uint64_t cookie)
+void stream_place_spare_remove(struct stream_place place, uint64_t cookie)
 {
 	char path[BASE_RUNFILE_PATH];
 
-	if (!stream_place_spare(path, dir, cookie))
+	if (!stream_place_spare(path, place, cookie))
 		base_runfile_remove(path);
 }
 
-int stream_place_file(char path[BASE_RUNFILE_PATH], const char *dir, const char *name)
+int stream_place_file(char path[BASE_RUNFILE_PATH], struct stream_place place, const char *name)
 {
-	int n = folder(path, dir);
+	int n = folder(path, place);
 
 	if (n < 0)
 		return n;
@@ -91,19 +95,19 @@ static void unfit_say(const char *path, int err)
 			  strerror(-err));
 }
 
-int stream_place_prepare(const char *dir, bool make)
+int stream_place_prepare(struct stream_place place, bool make)
 {
 	char path[BASE_RUNFILE_PATH];
-	int err = folder(path, dir);
+	int err = folder(path, place);
 
 	if (err >= 0)
-		err = base_rundir_prepare(path, make);
+		err = base_rundir_prepare(path, place.user, make);
 	if (err)
 		unfit_say(path, err);
 	return err;
 }
 
-bool stream_place_clean(const char *dir, uint64_t pause)
+bool stream_place_clean(struct stream_place place, uint64_t pause)
 {
 	static uint64_t swept; /* atomic: when */
 	uint64_t now = base_now(), last = __atomic_load_n(&swept, __ATOMIC_RELAXED);
@@ -112,17 +116,17 @@ bool stream_place_clean(const char *dir, uint64_t pause)
 	    !__atomic_compare_exchange_n(&swept, &last, now, false, __ATOMIC_RELAXED,
 					 __ATOMIC_RELAXED))
 		return false;
-	return stream_place_sweep(dir, SWEEP_AGE) != 0;
+	return stream_place_sweep(place, SWEEP_AGE) != 0;
 }
 
 static const char *latest; /* atomic: the folder that was asked last */
 
-int stream_place_room(const char *dir, size_t room)
+int stream_place_room(struct stream_place place, size_t room)
 {
 	char path[BASE_RUNFILE_PATH];
-	int n = folder(path, dir);
+	int n = folder(path, place);
 
-	__atomic_store_n(&latest, dir, __ATOMIC_RELEASE);
+	__atomic_store_n(&latest, place.dir, __ATOMIC_RELEASE);
 	return n < 0 ? n : base_rundir_room(path, room);
 }
 
@@ -135,15 +139,16 @@ bool stream_place_is_scarce(void)
 
 	if (dir && now - __atomic_load_n(&looked, __ATOMIC_RELAXED) >= SCARCE_PAUSE) {
 		__atomic_store_n(&looked, now, __ATOMIC_RELAXED);
-		__atomic_store_n(&scarce, stream_place_room(dir, 0) == -ENOSPC, __ATOMIC_RELAXED);
+		__atomic_store_n(&scarce, stream_place_room(stream_place_of(dir), 0) == -ENOSPC,
+				 __ATOMIC_RELAXED);
 	}
 	return __atomic_load_n(&scarce, __ATOMIC_RELAXED);
 }
 
-void stream_place_lost(const char *dir)
+void stream_place_lost(struct stream_place place)
 {
 	base_rundir_forget();
-	stream_place_prepare(dir, true);
+	stream_place_prepare(place, true);
 }
 
 /* --- what is left behind --- */
@@ -250,11 +255,11 @@ static void sweep_names(struct sweep *sw, const char *at, const char *end)
 	}
 }
 
-unsigned int stream_place_sweep(const char *dir, uint64_t age)
+unsigned int stream_place_sweep(struct stream_place place, uint64_t age)
 {
 	_Alignas(struct dirent64) char names[4096];
 	struct sweep sw = { .age = age };
-	int saved = errno, n = folder(sw.path, dir);
+	int saved = errno, n = folder(sw.path, place);
 	long fd, got;
 
 	if (n < 0)

@@ -353,7 +353,7 @@ int rsock_push(struct rsock *s)
 							  rsock_jobs_push,    push_ends };
 	int err;
 
-	if (!rsock_is_open(s) || rsock_is_foreign(s))
+	if (!rsock_is_open(s) || rsock_is_foreign(s) || rsock_is_shut_here(s))
 		return -EAGAIN;
 	err = owed_flush(s);
 	blocked_note(s, err == -EAGAIN);

@@ -165,7 +165,7 @@ int rsock_drain(struct rsock *s, struct rsock_target *target)
 	struct rnic_stream_info info;
 	ssize_t got;
 
-	if (!rsock_is_open(s) || rsock_load(&s->state->ends) & STREAM_DRY)
+	if (!rsock_is_open(s) || rsock_load(&s->state->ends) & STREAM_DRY || rsock_is_shut_here(s))
 		return -ENOTCONN;
 	if (!rsock_rx_agrees(s))
 		return -ECONNRESET;

@@ -411,7 +411,7 @@ static int rsock_hand_over(struct stream *stream)
 		return -EXDEV;
 	if (!s->is_file)
 		return -EOPNOTSUPP;
-	if (s->user != (uid_t)syscall(SYS_geteuid))
+	if (s->place.user != (uid_t)syscall(SYS_geteuid))
 		return -EACCES;
 	return rsock_slab_share_name(s) ? 0 : -EOPNOTSUPP;
 }

@@ -29,6 +29,7 @@
 
 #include "stream/cursor.h"
 #include "stream/extension.h"
+#include "stream/place.h"
 #include "stream/state.h"
 #include "stream/stream.h"
 
@@ -54,14 +55,13 @@ struct rsock {
 	uint32_t cell; /* which of its states it is */
 	struct stream_state *state;
 	struct rnic_stream_mem mem;
-	uint8_t *chunks; /* rx: of the block in use */
-	uint32_t rx;	 /* rx: which that is */
-	bool starved;	 /* rx: bytes are lost, for there was no memory for them */
-	uint8_t *hold;	 /* tx */
-	bool is_file;	 /* it has a name */
-	bool spent;	 /* the state is for no other connection */
-	uid_t user;	 /* the file's */
-	const char *dir;
+	uint8_t *chunks;	   /* rx: of the block in use */
+	uint32_t rx;		   /* rx: which that is */
+	bool starved;		   /* rx: bytes are lost, for there was no memory for them */
+	uint8_t *hold;		   /* tx */
+	bool is_file;		   /* it has a name */
+	bool spent;		   /* the state is for no other connection */
+	struct stream_place place; /* of the file */
 	uint64_t cookie;
 	/* As it was made */
 	bool initiator, only, probe, detour, no_crc, markers;
@@ -95,6 +95,15 @@ static inline struct rsock *rsock_of(struct stream *s)
 }
 
 /* --- rsock.c --- */
+
+/*
+ * A lock. Is the descriptor of this process closed? Another process may go on with the connection,
+ * and a thread here that comes late is not to end it
+ */
+static inline bool rsock_is_shut_here(const struct rsock *s)
+{
+	return !s->mem.native && stream_fd(&s->base) < 0;
+}
 
 #define rsock_load(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define rsock_store(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)

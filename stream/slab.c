@@ -178,7 +178,7 @@ static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct 
 static void slab_destroy(struct rsock_slab *slab)
 {
 	if (slab->spare_name && slab->age == age)
-		stream_place_spare_remove(slab->dir, slab->spare_name);
+		stream_place_spare_remove(slab->place, slab->spare_name);
 	base_map_destroy(slab->at, slab->size);
 	base_map_destroy(slab, slab->own);
 }
@@ -209,7 +209,8 @@ static struct rsock *cell_take(struct rsock_slab *slab)
 
 static bool is_kind(const struct rsock_slab *slab, const struct rsock_slab_kind *kind)
 {
-	return slab->dir == kind->dir && slab->user == kind->user && slab->chunk == kind->chunk;
+	return slab->place.dir == kind->place.dir && slab->place.user == kind->place.user &&
+	       slab->chunk == kind->chunk;
 }
 
 /* Lock. A name that is for certain one of this file; a spare one is the caller's then */
@@ -250,7 +251,7 @@ int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out,
 
 		if (!is_kind(slab, kind))
 			continue;
-		if (kind->dir && !source_find(slab, source)) {
+		if (kind->place.dir && !source_find(slab, source)) {
 			retire(slab);
 			continue;
 		}
@@ -316,13 +317,12 @@ int rsock_slab_create(const struct rsock_slab_kind *kind, const char *path, size
 		return err;
 	}
 	head_init(c.at, c.cells, c.chunk);
-	slab->dir = kind->dir;
-	slab->user = kind->user;
+	slab->place = kind->place;
 	slab->free = cells_mask(c.cells);
 	slabs_lock();
 	slab->age = age;
 	base_list_push_front(&roomy, &slab->node);
-	if (kind->dir)
+	if (kind->place.dir)
 		base_list_push_front(&files, &slab->made);
 	*out = cell_take(slab);
 	slabs_unlock();
@@ -434,7 +434,7 @@ static void names_remove(struct rsock_slab *slab)
 		const struct rsock *s = &slab->rsock[cell];
 
 		named_set(slab, cell, false);
-		if (!stream_place_path(path, s->dir, s->cookie))
+		if (!stream_place_path(path, s->place, s->cookie))
 			base_runfile_remove(path);
 	}
 }
@@ -495,7 +495,7 @@ static void cell_give(struct rsock_slab *slab, uint32_t cell)
 static bool is_kept(const struct rsock_slab *slab)
 {
 	return slab->age == age && slab->free && !slab->retired && !no_spare &&
-	       !base_once(slab->at->common) && (slab->spare_name || !slab->dir);
+	       !base_once(slab->at->common) && (slab->spare_name || !slab->place.dir);
 }
 
 /* Lock */

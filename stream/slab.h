@@ -59,15 +59,15 @@ struct rsock_slab {
 	uint32_t cells, chunk;
 	uint8_t *blocks;
 	struct stream_maps *maps;
-	const char *dir; /* NULL: it has no name */
-	uid_t user;
-	unsigned int age;     /* of the process that takes cells of it */
-	uint64_t free, named; /* lock: cells that nobody has; that have a name */
-	unsigned int refs;    /* lock */
-	bool retired;	      /* lock: no more cells are taken */
-	bool closed;	      /* lock: as the file has it */
-	uint64_t spare_name;  /* lock: of a cookie: nobody's connection, and a name all the same */
-	uint64_t touched;     /* atomic: blocks that may have memory, of those that keep it */
+	struct stream_place place; /* dir is NULL: it has no name */
+	unsigned int age;	   /* of the process that takes cells of it */
+	uint64_t free, named;	   /* lock: cells that nobody has; that have a name */
+	unsigned int refs;	   /* lock */
+	bool retired;		   /* lock: no more cells are taken */
+	bool closed;		   /* lock: as the file has it */
+	uint64_t spare_name; /* lock: of a cookie: nobody's connection, and a name all the same */
+	uint64_t present;    /* atomic: cells whose memory is there for certain */
+	uint64_t touched;    /* atomic: blocks that may have memory, of those that keep it */
 	uint64_t moved[STREAM_CELLS]; /* atomic: parts of each block that lie elsewhere (move.c) */
 	/* Who has the block: bytes of each chunk that have memory for certain; when it lost some */
 	uint64_t trimmed[STREAM_CELLS];
@@ -77,8 +77,7 @@ struct rsock_slab {
 
 /* Which files are alike */
 struct rsock_slab_kind {
-	const char *dir; /* NULL: without a name */
-	uid_t user;
+	struct stream_place place; /* dir is NULL: without a name */
 	uint32_t chunk;
 };
 

@@ -422,6 +422,8 @@ int rsock_start(struct rsock *s)
 {
 	int err;
 
+	if (rsock_is_shut_here(s))
+		return -ENOTCONN;
 	switch (rsock_load(&s->state->stage)) {
 	case STREAM_OPEN:
 		return 0;

@@ -61,7 +61,7 @@ SUITES = [
     Suite("style", "build", ("style",), 180, timed=False),
     Suite("headers", "build", ("headers",), 120, timed=False),
     Suite("unit", "build", ("unit",), 300),
-    Suite("unit-clang", "build-clang", ("unit",), 300),
+    Suite("unit-clang", "build-clang", ("unit",), 300),  # asan has these, too, by clang
     Suite("asan", "build-asan", ("unit", "conformance"), 900),
     Suite("tsan", "build-tsan", ("threads",), 600),
     Suite("conformance", "build", ("conformance",), 600, listed=True),
@@ -78,7 +78,7 @@ SUITES = [
     Suite("vm", "build", ("vm",), 3600, timed=False),
     Suite("mutate", "build", ("mutate",), 3600, listed=True, timed=False),
 ]
-ONLY_WHEN_ASKED = {"pressure", "vm", "mutate"}
+ONLY_WHEN_ASKED = {"unit-clang", "pressure", "vm", "mutate"}
 
 
 REPORT = "sanitizer report"
@@ -290,7 +290,7 @@ def choose(options):
         sys.exit(f"no such suite: {' '.join(sorted(unknown))} (there are: {names})")
     wanted = set(options.suites) or known - ONLY_WHEN_ASKED
     if options.long and not options.suites:
-        wanted |= {"pressure", "vm"}
+        wanted |= {"unit-clang", "pressure", "vm"}
     if options.mutate:
         wanted.add("mutate")
     return [suite for suite in SUITES if suite.name in wanted]

@@ -25,7 +25,7 @@ MAY = {
         "threads cannot be traced here", "this machine has no IPv6",
         "the kernel has no nftables",
         "the kernel does not allow bpf(2)",
-        "no 32-bit programs on this processor",
+        "no 32-bit programs on this processor", "no 32-bit programs on this kernel",
     ),
     "the host's set-up": (
         "this host has RDMA devices", "this host allows too few descriptors",

@@ -99,11 +99,11 @@ static void quick(void *unused)
 }
 
 /* The folder is cleared when the first connection comes, and made now, if need be */
-static bool folder_is_fit(void)
+static bool folder_is_fit(struct stream_place place)
 {
-	int err = stream_place_prepare(sock_config.dir, false);
+	int err = stream_place_prepare(place, false);
 
-	return !err || (err == -ENOENT && !stream_place_prepare(sock_config.dir, true));
+	return !err || (err == -ENOENT && !stream_place_prepare(place, true));
 }
 
 /*
@@ -114,11 +114,12 @@ static void spin_prepare(void)
 {
 	bool shared = choose_may(CONFIG_CLIENT) || choose_may(CONFIG_SERVER) ||
 		      sock_config.tcp_spin;
+	struct stream_place place = stream_place_of(sock_config.dir);
 	char path[BASE_RUNFILE_PATH];
 
 	if (!sock_config.spin)
 		return;
-	shared = shared && folder_is_fit() && !stream_place_file(path, sock_config.dir, "leases-1");
+	shared = shared && folder_is_fit(place) && !stream_place_file(path, place, "leases-1");
 	lease_init(shared ? path : NULL);
 	spin_init(sock_config.spin, quota_is_low(""));
 	if (sock_config.spin_always)

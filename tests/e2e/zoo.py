@@ -250,6 +250,11 @@ def narrow(zoo):
         zoo.writer.skip(name, "no 32-bit programs on this processor")
         return
     path = compiled(zoo.stage, "narrow", "gcc", "-m32")
+    try:
+        subprocess.run([path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT)
+    except OSError:
+        zoo.writer.skip(name, "no 32-bit programs on this kernel")
+        return
     done, made = zoo.run("on", [str(path), zoo.port])
     zoo.case(f"{name}: refused in mode on", done, done.returncode == 126 and MACHINE in done.stderr)
     done, made = zoo.run("auto", [str(path), zoo.port])

@@ -137,6 +137,58 @@ Test(adopt, before_it_has_started)
 	cr_expect_eq(place_files(), 0);
 }
 
+/* As a worker thread that comes late to what its program has closed */
+static void come_late(struct stream *s, pid_t pid)
+{
+	OPS->named(s, (uint32_t)pid);
+	cr_assert_leq(OPS->close(s), 0);
+	OPS->set_fd(s, -1);
+	for (int i = 0; i < 10; i++)
+		OPS->progress(s);
+}
+
+/* The others go on as if it had not come */
+Test(adopt, a_process_that_has_closed_it)
+{
+	struct stream *s[2];
+	pid_t pid;
+
+	ends_open(s);
+	strcpy(OPS->kept(s[1]), "kept");
+	OPS->share(s[1], STREAM_SHARE_SPAWN);
+	pid = fork();
+	if (!pid)
+		_exit(begin_anew(s[1]->fd));
+	come_late(s[1], pid);
+	place_send(s[0], 0, SOME);
+	place_recv(s[0], 0, SOME);
+	cr_expect_eq(place_wait(pid), 0);
+	ends_destroy(s);
+}
+
+/* The same of one that has not started */
+Test(adopt, a_process_that_has_closed_it_at_once)
+{
+	struct stream *s[2];
+	int fd[2];
+	pid_t pid;
+
+	ends_tcp(fd);
+	s[0] = ends_attach(fd[0], true);
+	s[1] = ends_attach(fd[1], false);
+	strcpy(OPS->kept(s[1]), "kept");
+	OPS->share(s[1], STREAM_SHARE_SPAWN);
+	pid = fork();
+	if (!pid)
+		_exit(begin_anew(fd[1]));
+	OPS->progress(s[0]);
+	come_late(s[1], pid);
+	place_send(s[0], 0, SOME);
+	place_recv(s[0], 0, SOME);
+	cr_expect_eq(place_wait(pid), 0);
+	ends_destroy(s);
+}
+
 struct damage {
 	const char *name;
 	size_t at;

@@ -428,16 +428,17 @@ Test(holders, what_the_dead_leave_is_swept)
 	cr_expect_eq(place_files(), 2, "who makes a file clears the folder first");
 	leave_behind(3, 0);
 	cr_expect_eq(place_files(), 8);
-	cr_expect_eq(stream_place_sweep(place_dir, 60 * BASE_NS_PER_S), 6, "new or old");
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 60 * BASE_NS_PER_S), 6,
+		     "new or old");
 	cr_expect_eq(place_files(), 2, "the living stay");
 	/* What is none of ours, and what was begun and not finished */
 	snprintf(path, sizeof(path), "%s/readme", place_dir);
 	fclose(fopen(path, "w"));
 	snprintf(path, sizeof(path), "%s/0123456789abcdef", place_dir);
 	fclose(fopen(path, "w"));
-	cr_expect_eq(stream_place_sweep(place_dir, 60 * BASE_NS_PER_S), 0,
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 60 * BASE_NS_PER_S), 0,
 		     "it may be about to be made");
-	cr_expect_eq(stream_place_sweep(place_dir, 0), 1);
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 1);
 	cr_expect_eq(place_files(), 3);
 	ends_destroy(s);
 }
@@ -449,9 +450,9 @@ Test(holders, what_the_living_are_about_to_make_stays)
 
 	ends_open(s);
 	memset(rsock_of(s[0])->state->holder, 0, sizeof(rsock_of(s[0])->state->holder));
-	cr_expect_eq(stream_place_sweep(place_dir, 60 * BASE_NS_PER_S), 0);
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 60 * BASE_NS_PER_S), 0);
 	cr_expect_eq(place_files(), 2);
-	cr_expect_eq(stream_place_sweep(place_dir, 0), 1, "but not for ever");
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 1, "but not for ever");
 }
 
 /* A process that is killed has the file that it keeps for its next connection, too */
@@ -469,7 +470,8 @@ Test(holders, what_was_kept_is_swept)
 	cr_expect_eq(place_files(), 1);
 	ends_open(s);
 	ends_destroy(s);
-	cr_expect_eq(stream_place_sweep(place_dir, 60 * BASE_NS_PER_S), 0, "its own stays");
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 60 * BASE_NS_PER_S), 0,
+		     "its own stays");
 	cr_expect_eq(place_files(), 0);
 }
 
@@ -502,8 +504,8 @@ Test(holders, a_sweep_is_bounded)
 {
 	leave_behind(80, 0);
 	cr_expect_eq(place_files(), 160);
-	cr_expect_eq(stream_place_sweep(place_dir, 0), 128);
-	cr_expect_eq(stream_place_sweep(place_dir, 0), 32);
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 128);
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 32);
 	cr_expect_eq(place_files(), 0);
 }
 
@@ -514,7 +516,7 @@ Test(holders, another_layout_is_left_alone)
 	ends_open(s);
 	rsock_of(s[0])->state->version++;
 	memset(rsock_of(s[0])->state->holder, 0, sizeof(rsock_of(s[0])->state->holder));
-	cr_expect_eq(stream_place_sweep(place_dir, 0), 0);
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 0);
 	cr_expect_eq(place_files(), 2);
 	ends_destroy(s);
 }
