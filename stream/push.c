@@ -202,11 +202,15 @@ static int ring_grant(struct rsock *s, uint16_t limit)
 	return done == 2 ? 0 : done < 0 ? done : -EAGAIN;
 }
 
-/* All the ring that is free: 0, -EAGAIN, -errno */
+/*
+ * All the ring that is free, if enough is; who has only to say what is held grants nothing by it, for
+ * each grant wakes the peer's writers: 0, -EAGAIN, -errno
+ */
 static int window_grant(struct rsock *s)
 {
 	struct stream_tx *tx = &s->state->tx;
-	uint64_t before = tx->granted, limit = rsock_load(&s->state->rx.consumed) + s->ring;
+	uint64_t before = tx->granted;
+	uint64_t limit = ring_due(s) ? rsock_load(&s->state->rx.consumed) + s->ring : before;
 	struct stream_window w = { htole64(limit) };
 	bool held = rsock_has(s, STREAM_FEATURE_HELD) && rsock_load(&tx->hold_end);
 	uint32_t msg = rs_msg(RS_OP_WINDOW, held ? STREAM_WINDOW_HELD : 0);
