@@ -41,6 +41,7 @@ static uint32_t file_of(const struct sock *s)
 static void file_note(struct sock *s, bool nonblock)
 {
 	__atomic_store_n(file_word(s), nonblock ? FILE_DOES_NOT : FILE_BLOCKS, __ATOMIC_RELEASE);
+	sock_waits_changed(s);
 }
 
 bool confine_is_nonblock(const struct sock *s)
