@@ -19,6 +19,7 @@
 #include "active/pool.h"
 #include "active/session.h"
 #include "base/bits.h"
+#include "base/log.h"
 
 static bool attr_good(const struct warp_active_server_attr *a)
 {
@@ -142,12 +143,19 @@ int warp_active_server_listen(struct warp_active_server *server, const struct so
 	if (server->listener)
 		return -EALREADY;
 	ret = warp_listen(server->dev, addr, len, 128, &server->listener);
-	if (!ret)
-		ret = active_pool_start(&server->pool, server->attr.workers);
-	if (!ret)
+	if (ret)
+		return ret;
+	ret = active_pool_start(&server->pool, server->attr.workers);
+	if (!ret && !server->lane_runs)
 		ret = active_lane_start(server);
 	if (!ret)
 		ret = active_door_start(server);
+	if (ret) {
+		base_err("active: no thread to serve with: %s", strerror(-ret));
+		/* Clients are refused, and it may be tried again */
+		warp_listener_destroy(server->listener);
+		server->listener = NULL;
+	}
 	return ret;
 }
 

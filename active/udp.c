@@ -429,8 +429,11 @@ static int udp_create(struct warp_active_server *server, struct warp_active_regi
 	u->size = base_min(region->size, (size_t)1 << 32);
 	u->fd = -1;
 	ret = socket_open(addr, len, &u->fd);
-	if (!ret)
+	if (!ret) {
 		ret = -pthread_create(&u->thread, NULL, answer_all, u);
+		if (ret)
+			base_err("active: no thread to serve with: %s", strerror(-ret));
+	}
 	u->runs = !ret;
 	if (ret)
 		active_udp_destroy(u);
@@ -443,6 +446,7 @@ int warp_active_udp_serve(struct warp_active_server *server, struct warp_active_
 			  const struct sockaddr *addr, socklen_t len)
 {
 	uint32_t free_from = 0;
+	int ret;
 
 	if (!server || !region || !addr || region->server != server || region->size < 4 ||
 	    (region->rights & 15) != 15 || (uintptr_t)region->memory % 4 ||
@@ -453,10 +457,13 @@ int warp_active_udp_serve(struct warp_active_server *server, struct warp_active_
 	/* Where the next memory can be had, which the prototype's clients move by CAS */
 	__atomic_compare_exchange_n((uint32_t *)(void *)region->memory, &free_from, htole32(4),
 				    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-	base_log(BASE_LOG_WARN,
-		 "active: region %s is open to whoever reaches the UDP port, without protection",
-		 region->name);
-	return udp_create(server, region, addr, len, &server->udp);
+	ret = udp_create(server, region, addr, len, &server->udp);
+	if (!ret)
+		base_log(BASE_LOG_WARN,
+			 "active: region %s is open to whoever reaches the UDP port, without "
+			 "protection",
+			 region->name);
+	return ret;
 }
 
 int warp_active_udp_addr(const struct warp_active_server *server, struct sockaddr_storage *addr)

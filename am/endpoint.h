@@ -128,13 +128,13 @@ void am_endpoint_resources_set(struct amudp_ep *ep, int peers);
 /* Anew when there is another driver than before. */
 void am_endpoint_window_set(struct amudp_ep *ep);
 
-/* Packets of this peer's, or of a stranger's (NULL), may come without a checksum. */
+/* Packets of this peer's may come without a checksum; those of a stranger (NULL) never. */
 static inline bool am_endpoint_takes_unsealed(const struct amudp_ep *ep, const struct am_peer *peer)
 {
-	if (ep->options.checksum != AM_CHOICE_AUTO)
-		return ep->options.checksum == AM_CHOICE_NO;
+	if (!peer || ep->options.checksum != AM_CHOICE_AUTO)
+		return peer && ep->options.checksum == AM_CHOICE_NO;
 	/* what is altered here on purpose has to be found */
-	return peer && peer->near && !ep->fault.corrupt;
+	return peer->near && !ep->fault.corrupt;
 }
 
 #endif

@@ -219,3 +219,41 @@ enum am_choice am_env_choice(const char *name)
 	am_env_tell(name, "%s%s", words[choice], origin(value));
 	return choice;
 }
+
+/* --- which of the console's go to other machines --- */
+
+/* One of the list PASS_ENV: a name, or what names begin with and a star. */
+static bool is_named(const char *word, size_t n, const char *name, size_t len)
+{
+	bool star = n && word[n - 1] == '*';
+
+	return star ? len >= n - 1 && !memcmp(word, name, n - 1)
+		    : n == len && !memcmp(word, name, n);
+}
+
+static bool is_asked_for(const char *name, size_t len)
+{
+	char spelled[AM_ENV_NAME_MAX];
+	const char *list = am_env_find("PASS_ENV", spelled);
+	size_t n;
+
+	for (; list && *list; list += n + (list[n] != '\0')) {
+		n = strcspn(list, " ,\t\n");
+		if (n && is_named(list, n, name, len))
+			return true;
+	}
+	return false;
+}
+
+bool am_env_passes(const char *entry)
+{
+	size_t len = strcspn(entry, "=");
+
+	for (int i = 0; prefix(i); i++) {
+		size_t n = strlen(prefix(i));
+
+		if (n && len > n && !memcmp(entry, prefix(i), n) && entry[n] == '_')
+			return true;
+	}
+	return am_env_is_ours(entry, len) || is_asked_for(entry, len);
+}

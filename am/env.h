@@ -28,8 +28,13 @@ const char *am_env_name(const char *name);
 /* VERBOSEENV: what was decided about a name, whatever its value says. */
 void am_env_tell(const char *name, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Goes NAME=VALUE of the console's to workers on other machines? amudp(7) has the list. */
+bool am_env_passes(const char *entry);
+
 /* env_check.c: 0, or -EINVAL when it has said on stderr which values are wrong. */
 int am_env_check(void);
+/* Is this a name that the library reads, without a word before it? */
+bool am_env_is_ours(const char *name, size_t len);
 /* What a word of the table of truth says: 1, 0, -EINVAL. */
 int am_env_truth(const char *value);
 

@@ -160,3 +160,25 @@ int am_env_check(void)
 	}
 	return ret;
 }
+
+/* Those whose values are anything */
+static const char *const free_names[] = {
+	"MASTERIP",	  "WORKERIP",	"VERBOSEENV",	    "PASS_ENV", "SECRET_DIRECTORY",
+	"SSH_SERVERS",	  "SSH_CMD",	"SSH_OPTIONS",	    "ENV_CMD",	"SSH_REMOTE_PATH",
+	"CSPAWN_SERVERS", "CSPAWN_CMD", "CSPAWN_DIRECTORY",
+};
+
+bool am_env_is_ours(const char *name, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < base_array_size(rows); i++) {
+		if (strlen(rows[i].name) == len && !memcmp(rows[i].name, name, len))
+			return true;
+	}
+	for (i = 0; i < base_array_size(free_names); i++) {
+		if (strlen(free_names[i]) == len && !memcmp(free_names[i], name, len))
+			return true;
+	}
+	return false;
+}

@@ -26,6 +26,7 @@
 #include "am/env.h"
 #include "am/job.h"
 #include "am/job_wire.h"
+#include "am/spawn.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/rand.h"
@@ -165,17 +166,23 @@ static int workers_spawn(struct master *m)
 	return m->config->spawn(m->config->size, m->config->argc, m->config->argv, extra);
 }
 
+/* Workers on this machine have inherited it; others get what the job asks for. */
+static bool is_passed(const struct master *m, const char *entry)
+{
+	return m->config->spawn == AMUDP_SPMDLocalSpawn || am_env_passes(entry);
+}
+
 /* The environment as one block of strings; the caller frees it. */
-static char *environment_copy(size_t *length)
+static char *environment_copy(const struct master *m, size_t *length)
 {
 	char **e, *block, *at;
 
 	*length = 1;
 	for (e = environ; *e; e++)
-		*length += strlen(*e) + 1;
+		*length += is_passed(m, *e) ? strlen(*e) + 1 : 0;
 	at = block = calloc(1, *length);
 	for (e = environ; block && *e; e++)
-		at = stpcpy(at, *e) + 1;
+		at = is_passed(m, *e) ? stpcpy(at, *e) + 1 : at;
 	return block;
 }
 
@@ -238,9 +245,10 @@ static void ranks_assign(struct master *m)
 static void job_boot(struct master *m)
 {
 	size_t length;
-	char *environment = environment_copy(&length);
+	char *environment = environment_copy(m, &length);
 	int i;
 
+	am_spawn_end();
 	ranks_assign(m);
 	m->booted = true;
 	for (i = 0; i < m->config->size; i++)
@@ -644,6 +652,7 @@ void am_master_run(const struct am_master_config *config)
 	if (ret < 0)
 		AMUDP_FatalErr("the console cannot listen: %s", strerror(-ret));
 	m.id = (uint64_t)ntohl(m.name.sin_addr.s_addr) << 32 | ((uint32_t)getpid() & 0xFFFF);
+	atexit(am_spawn_end);
 	if (!workers_spawn(&m)) {
 		say("the workers cannot be started");
 		exit(1);

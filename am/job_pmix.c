@@ -126,6 +126,8 @@ static int fence(bool collect)
 		am_job_wait_fd(f.done_fd);
 		pthread_join(thread, NULL);
 		ret = f.status == PMIX_SUCCESS ? 0 : -EIO;
+	} else {
+		base_err("am: no thread to wait for the other ranks: %s", strerror(-ret));
 	}
 	base_fd_close(f.done_fd);
 	return ret;
@@ -213,15 +215,21 @@ static void end_heard(void)
 {
 	sigset_t all, old;
 	pthread_t thread;
+	int err;
 
 	if (__atomic_exchange_n(&heard, true, __ATOMIC_ACQ_REL)) /* with itself, and at_exit's */
 		return;
 	am_job_end_heard(leave);
+	if (am_job.exit_ns == BASE_NEVER)
+		return;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	if (am_job.exit_ns != BASE_NEVER && pthread_create(&thread, NULL, leave_late, NULL) == 0)
-		pthread_detach(thread);
+	err = pthread_create(&thread, NULL, leave_late, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		base_err("am: no thread to end a rank that does not poll: %s", strerror(err));
+	else
+		pthread_detach(thread);
 }
 
 /* A rank that returns from main after a good end: the launcher takes it for lost otherwise. */

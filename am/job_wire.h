@@ -9,7 +9,9 @@
 #define AM_JOB_MAGIC 0x414D4A31u /* "AMJ1" */
 #define AM_JOB_ENV_ARGS "AMUDP_SLAVE_ARGS"
 #define AM_JOB_ENV_SECRET "AMUDP_SLAVE_SECRET"
-#define AM_JOB_BY_INPUT "-" /* instead of the secret: the first line of standard input is it */
+/* Instead of the secret: the first line of standard input is it; or, with '/', of that file */
+#define AM_JOB_BY_INPUT "-"
+#define AM_JOB_SECRET_MAX 32
 #define AM_JOB_LENGTH_MAX (1u << 30)
 
 enum am_job_channel {

@@ -10,14 +10,18 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "am/bundle.h"
@@ -36,6 +40,17 @@ static uint64_t secret;
 static int control = -1, collective = -1;
 static char *environment;
 static char place[400] = "no console";
+
+/* What is wrong with it */
+static void __attribute__((format(printf, 1, 2))) place_add(const char *fmt, ...)
+{
+	size_t told = strlen(place);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(place + told, sizeof(place) - told, fmt, args);
+	va_end(args);
+}
 
 const char *am_worker_console(void)
 {
@@ -216,6 +231,8 @@ static int watch_start(void)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret == 0)
 		pthread_detach(thread);
+	else
+		place_add(" without a thread that hears of its end");
 	return -ret;
 }
 
@@ -261,33 +278,67 @@ static const struct am_job_ops worker_ops = {
 	.end = worker_end,
 };
 
-/* From standard input one octet at a time: what is behind the line is the program's. */
-static int secret_read(char *hex, size_t size)
+/* One octet at a time: what is behind the line of standard input is the program's. */
+static int line_read(int fd, char *hex, size_t size)
 {
-	size_t n = 0, told = strlen(place);
+	size_t n = 0;
 
-	while (n < size - 1 && read(STDIN_FILENO, hex + n, 1) == 1 && hex[n] != '\n')
+	while (n < size - 1 && read(fd, hex + n, 1) == 1 && hex[n] != '\n')
 		n++;
-	if (!n || hex[n] != '\n') {
-		snprintf(place + told, sizeof(place) - told,
-			 " without its secret, which comes by standard input: does SSH_CMD pass "
-			 "that on");
+	if (!n || hex[n] != '\n')
 		return -ENODATA;
-	}
 	hex[n] = 0;
 	return 0;
+}
+
+/* A file that others could have written, or read, is none of our console's. */
+static int secret_file_read(const char *path, char *hex, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), ret = -errno;
+	struct stat st;
+
+	if (fd < 0) {
+		place_add(": the file of its secret, %s: %s: do all machines see it "
+			  "(SECRET_DIRECTORY)",
+			  path, strerror(errno));
+		return ret;
+	}
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    st.st_mode & (S_IRWXG | S_IRWXO))
+		ret = -EPERM;
+	else
+		ret = line_read(fd, hex, size);
+	close(fd);
+	if (ret < 0)
+		place_add(": the file of its secret, %s, is not this user's alone, or has none",
+			  path);
+	return ret;
+}
+
+static int secret_input_read(char *hex, size_t size)
+{
+	int ret = line_read(STDIN_FILENO, hex, size);
+
+	if (ret < 0)
+		place_add(" without its secret, which comes by standard input: does SSH_CMD pass "
+			  "that on");
+	return ret;
 }
 
 static int secret_take(void)
 {
 	const char *given = getenv(AM_JOB_ENV_SECRET);
-	char line[32] = "";
+	char line[AM_JOB_SECRET_MAX] = "";
+	bool by_input = given && !strcmp(given, AM_JOB_BY_INPUT);
+	bool by_file = given && given[0] == '/';
 	int ret = 0;
 
-	if (given && !strcmp(given, AM_JOB_BY_INPUT)) {
-		ret = secret_read(line, sizeof(line));
+	if (by_input)
+		ret = secret_input_read(line, sizeof(line));
+	if (by_file)
+		ret = secret_file_read(given, line, sizeof(line));
+	if (by_input || by_file)
 		given = line;
-	}
 	secret = ret == 0 && given ? strtoull(given, NULL, 16) : 0;
 	unsetenv(AM_JOB_ENV_SECRET);
 	return ret;

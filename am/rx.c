@@ -140,7 +140,9 @@ static bool incarnation_holds(struct arrival *a, const uint8_t *p, uint32_t n)
 
 static bool unsealed_holds(const struct arrival *a)
 {
-	bool known = a->peer && path_holds(a->peer, a->from);
+	/* Who never has them, and tells of a new path from there, has none on that either */
+	bool known = a->peer &&
+		     (a->ep->options.checksum == AM_CHOICE_NO || path_holds(a->peer, a->from));
 
 	return am_endpoint_takes_unsealed(a->ep, known ? a->peer : NULL);
 }

@@ -4,7 +4,8 @@
  *
  * Remote workers get their variables on the command line, through ENV_CMD; every word is quoted
  * for the remote shell. Every user of a machine can read command lines, so the job's secret goes
- * another way where there is one: by ssh's standard input, or in the environment of the command.
+ * another way: by ssh's standard input, in the environment of the command, or in a file of this
+ * user's alone, of which the command line has the name.
  */
 #include "am/spawn.h"
 
@@ -119,7 +120,65 @@ static char *secret_find(char **extra_env)
 	return *extra_env;
 }
 
-/* ENV_CMD VARIABLE=... PROGRAM ARGUMENTS, for a shell; secret stands for the job's, NULL: itself */
+/* --- the file of the secret --- */
+
+static char secret_path[512];
+
+void am_spawn_end(void)
+{
+	if (secret_path[0])
+		unlink(secret_path);
+	secret_path[0] = '\0';
+}
+
+static const char *secret_directory(void)
+{
+	const char *path = am_env_get("SECRET_DIRECTORY");
+
+	if (!path || *path != '/')
+		path = getenv("XDG_RUNTIME_DIR");
+	return path && *path == '/' ? path : "/tmp";
+}
+
+/* mkostemp() gives the file to its user alone */
+static bool secret_file_make(const char *secret)
+{
+	int fd, n = snprintf(secret_path, sizeof(secret_path), "%s/amudp-secret-XXXXXX",
+			     secret_directory());
+	size_t len = strlen(secret);
+
+	fd = (size_t)n < sizeof(secret_path) ? mkostemp(secret_path, O_CLOEXEC) : -1;
+	if (fd < 0) {
+		fprintf(stderr, "no file for the job's secret in %s: %s\n", secret_directory(),
+			strerror(errno));
+		secret_path[0] = '\0';
+		return false;
+	}
+	if (write(fd, secret, len) != (ssize_t)len || write(fd, "\n", 1) != 1) {
+		fprintf(stderr, "%s: %s\n", secret_path, strerror(errno));
+		am_spawn_end();
+	}
+	close(fd);
+	return secret_path[0];
+}
+
+/* What stands for the secret on a command line; NULL: there is no file for it. */
+static const char *secret_stand_in(char **extra_env)
+{
+	static char word[sizeof(AM_JOB_ENV_SECRET) + sizeof(secret_path)];
+	const char *secret = secret_find(extra_env);
+
+	if (!secret)
+		return "";
+	if (!secret_path[0] && !secret_file_make(strchr(secret, '=') + 1))
+		return NULL;
+	snprintf(word, sizeof(word), "%s=%s", AM_JOB_ENV_SECRET, secret_path);
+	return word;
+}
+
+/* --- commands --- */
+
+/* ENV_CMD VARIABLE=... PROGRAM ARGUMENTS, for a shell; @secret stands for the job's variable */
 static void add_worker(struct command *c, char **argv, char **extra_env, const char *secret)
 {
 	const char *env = am_env_get("ENV_CMD");
@@ -127,7 +186,7 @@ static void add_worker(struct command *c, char **argv, char **extra_env, const c
 
 	add(c, env && *env ? env : "env");
 	for (i = 0; extra_env[i]; i++) {
-		const char *word = secret && is_secret(extra_env[i]) ? secret : extra_env[i];
+		const char *word = is_secret(extra_env[i]) ? secret : extra_env[i];
 
 		if (!*word)
 			continue;
@@ -260,11 +319,11 @@ int AMUDP_SPMDSshSpawn(int nproc, int argc, char **argv, char **extra_env)
 }
 
 /*
- * %N processes, %C worker command, %W the same without the secret, %D directory, %M machines,
- * %P program, %% a per cent sign
+ * %N processes, %C worker command, %W the same without the secret's file, %D directory, %M
+ * machines, %P program, %% a per cent sign
  */
 static void add_expanded(struct command *c, const char *format, int nproc, char **argv,
-			 char **extra_env)
+			 char **extra_env, const char *stand_in)
 {
 	const char *servers = am_env_get("CSPAWN_SERVERS");
 	char number[16];
@@ -280,7 +339,7 @@ static void add_expanded(struct command *c, const char *format, int nproc, char 
 			add(c, number);
 			break;
 		case 'C':
-			add_worker(c, argv, extra_env, NULL);
+			add_worker(c, argv, extra_env, stand_in);
 			break;
 		case 'W':
 			add_worker(c, argv, extra_env, "");
@@ -302,7 +361,7 @@ static void add_expanded(struct command *c, const char *format, int nproc, char 
 
 int AMUDP_SPMDCustomSpawn(int nproc, int argc, char **argv, char **extra_env)
 {
-	const char *format = am_env_get("CSPAWN_CMD");
+	const char *format = am_env_get("CSPAWN_CMD"), *stand_in = "";
 	static struct command c;
 
 	if (!format || !*format) {
@@ -310,6 +369,10 @@ int AMUDP_SPMDCustomSpawn(int nproc, int argc, char **argv, char **extra_env)
 			am_env_name("CSPAWN_CMD"));
 		return 0;
 	}
-	add_expanded(&c, format, nproc, argv, extra_env);
+	if (strstr(format, "%C"))
+		stand_in = secret_stand_in(extra_env);
+	if (!stand_in)
+		return 0;
+	add_expanded(&c, format, nproc, argv, extra_env, stand_in);
 	return shell_start(&c, secret_find(extra_env), false);
 }

@@ -6,5 +6,7 @@
 
 /* The function that this letter names, in either case; NULL: none. */
 amudp_spawnfn_t am_spawn_find(char letter);
+/* All workers have come, or none will: what only they needed goes. May come twice. */
+void am_spawn_end(void);
 
 #endif

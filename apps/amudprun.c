@@ -12,8 +12,8 @@ static void usage(FILE *to)
 {
 	const amudp_spawnfn_desc_t *d;
 
-	fprintf(to, "usage: amudprun [-np N|-N N|-n N] [-spawn LETTER] [-depth N] [-v] [-h] "
-		    "program [arguments]\n");
+	fprintf(to, "usage: amudprun [-np N|-N N|-n N] [-spawn LETTER] [-depth N] [-env LIST] "
+		    "[-v] [-h] program [arguments]\n");
 	for (d = AMUDP_Spawnfn_Desc; d->abbrev; d++)
 		fprintf(to, "   -spawn %c   %s\n", d->abbrev, d->desc);
 }
@@ -64,6 +64,8 @@ int main(int argc, char **argv)
 			depth = number(argv[i], argv[i + 1], AMUDP_MAX_NETWORKDEPTH);
 		else if (!strcmp(argv[i], "-spawn") && i + 1 < argc)
 			spawn = spawn_find(argv[i + 1]);
+		else if (!strcmp(argv[i], "-env") && i + 1 < argc)
+			setenv("AMUDP_PASS_ENV", argv[i + 1], 1);
 		else
 			break;
 		i++;

@@ -34,15 +34,40 @@ static int memory_put(void *p, size_t len)
 }
 #endif
 
-static int map(size_t len, int flags, int fd, void **out)
+static int map_as(size_t len, int prot, int flags, int fd, void **out)
 {
 	int saved = errno;
-	void *p = memory_get(NULL, len, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, fd, 0);
+	void *p = memory_get(NULL, len, prot, flags | MAP_NORESERVE, fd, 0);
 	int err = p == MAP_FAILED ? -errno : 0;
 
 	errno = saved;
 	if (!err)
 		*out = p;
+	return err;
+}
+
+static int map(size_t len, int flags, int fd, void **out)
+{
+	return map_as(len, PROT_READ | PROT_WRITE, flags, fd, out);
+}
+
+/*
+ * After mlockall(MCL_FUTURE) the kernel fills a mapping that may be read at once: all of what is
+ * mostly never touched
+ */
+static int map_sparse(size_t len, int flags, int fd, void **out)
+{
+	int saved, err = map_as(len, PROT_NONE, flags, fd, out);
+
+	if (err)
+		return err;
+	saved = errno;
+	syscall(SYS_munlock, *out, len);
+	if (syscall(SYS_mprotect, *out, len, PROT_READ | PROT_WRITE))
+		err = -errno;
+	errno = saved;
+	if (err)
+		base_map_destroy(*out, len);
 	return err;
 }
 
@@ -56,9 +81,15 @@ int base_map_create_shared(size_t len, void **out)
 	return BASE_FAILS(map_shared) ? -ENOMEM : map(len, MAP_SHARED | MAP_ANONYMOUS, -1, out);
 }
 
+int base_map_create_sparse(size_t len, void **out)
+{
+	return BASE_FAILS(map_shared) ? -ENOMEM
+				      : map_sparse(len, MAP_SHARED | MAP_ANONYMOUS, -1, out);
+}
+
 int base_map_create_file(int fd, size_t len, void **out)
 {
-	return BASE_FAILS(map_file) ? -ENOMEM : map(len, MAP_SHARED, fd, out);
+	return BASE_FAILS(map_file) ? -ENOMEM : map_sparse(len, MAP_SHARED, fd, out);
 }
 
 void base_map_destroy(void *p, size_t len)

@@ -10,7 +10,9 @@
  */
 int base_map_create(size_t len, void **out);
 int base_map_create_shared(size_t len, void **out);
-/* The file's own, which is that long; it does not need the descriptor any more */
+/* As the one above, and mlockall() does not fill it */
+int base_map_create_sparse(size_t len, void **out);
+/* The same, the file's own, which is that long; it does not need the descriptor any more */
 int base_map_create_file(int fd, size_t len, void **out);
 /* NULL is fine. */
 void base_map_destroy(void *p, size_t len);

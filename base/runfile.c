@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -50,12 +51,7 @@ static long result(long n, int saved)
 		result(syscall(__VA_ARGS__), call_saved_); \
 	})
 
-static uid_t user(void)
-{
-	return (uid_t)syscall(SYS_geteuid);
-}
-
-static int dir_judge(int fd)
+static int dir_judge(int fd, uid_t user)
 {
 	struct stat st;
 	struct statfs fs;
@@ -65,7 +61,7 @@ static int dir_judge(int fd)
 		err = (int)call(SYS_fstatfs, fd, &fs);
 	if (err)
 		return err;
-	if (st.st_uid != user() || st.st_mode & (S_IRWXG | S_IRWXO))
+	if (st.st_uid != user || st.st_mode & (S_IRWXG | S_IRWXO))
 		return -EACCES;
 	return fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC ? 0 : -EMEDIUMTYPE;
 }
@@ -80,7 +76,7 @@ static int dir_make(const char *dir)
 	return err == -EEXIST ? 0 : err;
 }
 
-static int dir_prepare(const char *dir, bool make)
+static int dir_prepare(const char *dir, uid_t user, bool make)
 {
 	int err = make ? dir_make(dir) : 0, fd;
 
@@ -89,19 +85,19 @@ static int dir_prepare(const char *dir, bool make)
 	fd = (int)call(SYS_openat, AT_FDCWD, dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return fd == -ELOOP ? -ENOTDIR : fd;
-	err = dir_judge(fd);
+	err = dir_judge(fd, user);
 	call(SYS_close, fd);
 	return err;
 }
 
-int base_rundir_prepare(const char *dir, bool make)
+int base_rundir_prepare(const char *dir, uid_t user, bool make)
 {
-	uint64_t whose = (uint64_t)user() + 1;
+	uint64_t whose = (uint64_t)user + 1;
 	int err;
 
 	if (__atomic_load_n(&good, __ATOMIC_ACQUIRE) == whose)
 		return 0;
-	err = dir_prepare(dir, make);
+	err = dir_prepare(dir, user, make);
 	if (!err)
 		__atomic_store_n(&good, whose, __ATOMIC_RELEASE);
 	return err;
@@ -130,8 +126,11 @@ int base_rundir_room(const char *dir, size_t room)
 {
 	struct statfs fs;
 	int err = (int)call(SYS_statfs, dir, &fs);
+	uint64_t half = (uint64_t)fs.f_blocks / 2;
 
-	return err ? err : room_judge(&fs, room);
+	if (err || !fs.f_blocks)
+		return err;
+	return (uint64_t)fs.f_bavail > half && room <= half * (uint64_t)fs.f_bsize ? 0 : -ENOSPC;
 }
 
 static int file_fill(int fd, size_t size, size_t room, void **out)
@@ -174,7 +173,7 @@ static int file_judge(int fd, size_t min, size_t *size)
 
 	if (err)
 		return err;
-	if (st.st_uid != user())
+	if (st.st_uid != (uid_t)syscall(SYS_geteuid))
 		return -EACCES;
 	if (!S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size < min)
 		return -EPROTO;
@@ -213,6 +212,11 @@ int base_runfile_link(const char *path, const char *name)
 	if (BASE_FAILS(runfile))
 		return -ENOSPC;
 	return (int)call(SYS_linkat, AT_FDCWD, path, AT_FDCWD, name, 0);
+}
+
+int base_runfile_rename(const char *path, const char *name)
+{
+	return (int)call(SYS_renameat2, AT_FDCWD, path, AT_FDCWD, name, RENAME_NOREPLACE);
 }
 
 int base_runfile_remove(const char *path)

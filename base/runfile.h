@@ -17,15 +17,18 @@
 #define BASE_RUNFILE_PATH 1088
 
 /*
- * Is the folder fit for it? @make: makes it if there is none (-ENOENT). -EACCES: it is another
- * user's, or others may use it; -ENOTDIR: it is none, or a symbolic link to one; -EMEDIUMTYPE: it
- * is on no tmpfs; -errno. What was found to be good is not looked at again until the user of this
- * process is another one.
+ * Is the folder fit for @user's files? @make: makes it if there is none (-ENOENT). -EACCES: it is
+ * another user's, or others may use it; -ENOTDIR: it is none, or a symbolic link to one;
+ * -EMEDIUMTYPE: it is on no tmpfs; -errno. What was found to be good is not looked at again until
+ * @user is another one.
  */
-int base_rundir_prepare(const char *dir, bool make);
+int base_rundir_prepare(const char *dir, uid_t user, bool make);
 /* Nothing is known of it any more */
 void base_rundir_forget(void);
-/* Has it room for so many bytes? 0, -ENOSPC, -errno */
+/*
+ * Is less than half of its memory used, and are @room bytes at most half of it? 0, -ENOSPC, -errno.
+ * The other half is for others
+ */
 int base_rundir_room(const char *dir, size_t room);
 
 /*
@@ -35,6 +38,8 @@ int base_rundir_room(const char *dir, size_t room);
 int base_runfile_create(const char *path, size_t size, size_t room, void **out);
 /* One name more for the file at @path: 0, -EEXIST, -ENOENT, -errno */
 int base_runfile_link(const char *path, const char *name);
+/* Its name is @name now: 0, -EEXIST, -ENOENT, -errno */
+int base_runfile_rename(const char *path, const char *name);
 /*
  * An old one, mapped. -ENOENT, -EACCES: not this user's alone; -EPROTO: no plain file, or
  * smaller than @min; -errno.

@@ -131,6 +131,24 @@ int base_sock_unacked(int fd)
 	return int_ioctl(fd, SIOCOUTQ);
 }
 
+/* The kernel's struct goes on where libc's ends */
+struct tcp_info_more {
+	struct tcp_info info;
+	uint64_t pacing_rate, max_pacing_rate, bytes_acked;
+};
+_Static_assert(offsetof(struct tcp_info_more, bytes_acked) == 120, "as linux/tcp.h has it");
+
+uint64_t base_sock_acked(int fd)
+{
+	struct tcp_info_more more = { .bytes_acked = 0 };
+	socklen_t len = sizeof(more);
+	int saved = errno;
+
+	syscall(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, &more, &len);
+	errno = saved;
+	return more.bytes_acked;
+}
+
 int base_sock_unread(int fd)
 {
 	return int_ioctl(fd, SIOCINQ);

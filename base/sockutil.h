@@ -36,6 +36,8 @@ int base_sock_number(int fd, int level, int option);
 int base_sock_error(int fd);
 /* Octets that the peer has not acknowledged, our FIN among them; -errno, -EPERM: nobody may ask */
 int base_sock_unacked(int fd);
+/* Octets that the peer has acknowledged, ever; 0: nobody may ask */
+uint64_t base_sock_acked(int fd);
 /* Octets that wait to be read; -errno */
 int base_sock_unread(int fd);
 /* The kernel's name of the socket, unique as long as the machine runs */

@@ -227,8 +227,12 @@ def route(calls):
     return out + "\tdefault:\n\t\treturn false;\n\t}\n}\n"
 
 
+# No call of libc's: what preload/helper_main.c looks up
+HELPER = "warpsock_helper"
+
+
 def version_map(calls):
-    names = "".join(f"\t{call.name};\n" for call in calls)
+    names = f"\t{HELPER};\n" + "".join(f"\t{call.name};\n" for call in calls)
     return "{\nglobal:\n" + names + "local:\n\t*;\n};\n"
 
 

@@ -47,10 +47,10 @@ struct soft_io {
 	struct soft_core *core;
 	struct llp *llp;
 	struct rdmap_slots slots;
+	/* Memory for bytes of what follows: 0, -errno; NULL: it is there */
+	int (*reserve)(void *p, size_t len);
 	__u8 *rest; /* SOFT_FPDU_MAX */
-	int (*reserve)(void *p,
-		       size_t len); /* memory for octets of it: 0, -errno; NULL: is there */
-	__u8 *in; /* in_cap for octets, then MPA_PD_MAX for the peer's private data */
+	__u8 *in;   /* in_cap for bytes, then MPA_PD_MAX for the peer's private data */
 	__u32 in_cap;
 };
 
@@ -140,6 +140,8 @@ int soft_tx_shutdown(const struct soft_io *io);
  */
 ssize_t soft_rx(const struct soft_io *io, const struct rdmap_sink *sink, size_t budget);
 /* Takes apart what is in `in` already: 0 or -errno */
+/* Bytes to @at of io->in, as llp's recv() has it */
+ssize_t soft_rx_recv(const struct soft_io *io, __u32 at, size_t len);
 int soft_rx_parse(const struct soft_io *io, const struct rdmap_sink *sink);
 
 /* --- soft_start.c: tx and rx --- */

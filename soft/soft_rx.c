@@ -145,19 +145,28 @@ static int discard(const struct soft_io *io)
 	return soft_core_told(&io->core->rx_error);
 }
 
+/* The kernel takes nothing from the socket where there is no memory for it */
+ssize_t soft_rx_recv(const struct soft_io *io, __u32 at, size_t len)
+{
+	struct iovec iov = { io->in + at, len };
+	ssize_t got = io->llp->ops->recv(io->llp, &iov, 1);
+
+	if (got != -EFAULT || !io->reserve || io->reserve(iov.iov_base, len))
+		return got;
+	return io->llp->ops->recv(io->llp, &iov, 1);
+}
+
 /* One recv and what it brought; *@less: than there was room for */
 static ssize_t rx_once(const struct soft_io *io, const struct rdmap_sink *sink, bool *less)
 {
 	struct soft_core *c = io->core;
-	struct iovec iov;
 	struct span in;
 	ssize_t got;
 	int err;
 
 	if (!span_get(io, &in))
 		return rx_fail(c, -EBADMSG);
-	iov = (struct iovec){ io->in + in.fill, io->in_cap - in.fill };
-	got = io->llp->ops->recv(io->llp, &iov, 1);
+	got = soft_rx_recv(io, in.fill, io->in_cap - in.fill);
 	if (got == -EAGAIN)
 		return got;
 	if (got < 0)
@@ -165,7 +174,7 @@ static ssize_t rx_once(const struct soft_io *io, const struct rdmap_sink *sink, 
 	if (got == 0)
 		return rx_ended(io, in);
 	BASE_POINT(soft_rx_received);
-	*less = (size_t)got < iov.iov_len;
+	*less = (size_t)got < io->in_cap - in.fill;
 	in.fill += (__u32)got;
 	span_put(io, in);
 	err = soft_rx_parse(io, sink);

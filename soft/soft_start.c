@@ -20,10 +20,15 @@ static void phase_set(struct soft_core *c, enum soft_phase phase)
 	__atomic_store_n(&c->phase, (__u8)phase, __ATOMIC_RELEASE);
 }
 
-static void private_data_keep(const struct soft_io *io, const struct mpa_startup *in)
+static int private_data_keep(const struct soft_io *io, const struct mpa_startup *in)
 {
+	int err = in->pd_len && io->reserve ? io->reserve(io->in + io->in_cap, in->pd_len) : 0;
+
+	if (err)
+		return err;
 	memcpy(io->in + io->in_cap, in->pd, in->pd_len);
 	io->core->pd_len = in->pd_len;
+	return 0;
 }
 
 /*
@@ -32,8 +37,7 @@ static void private_data_keep(const struct soft_io *io, const struct mpa_startup
  */
 static int frame_fill(const struct soft_io *io, size_t fill, size_t need)
 {
-	struct iovec iov = { io->in + fill, need - fill };
-	ssize_t got = io->llp->ops->recv(io->llp, &iov, 1);
+	ssize_t got = soft_rx_recv(io, (__u32)fill, need - fill);
 
 	if (got == 0)
 		return -ECONNRESET;
@@ -113,10 +117,12 @@ static int initiator_reply(const struct soft_io *io)
 	struct soft_core *c = io->core;
 	struct mpa_startup in = { .pd_len = 0 };
 	__u8 frame[MPA_START_MAX];
-	int err = frame_get(io, mpa_start_reply_get, frame, &in);
+	int err = frame_get(io, mpa_start_reply_get, frame, &in), kept = 0;
 
 	if (!err || err == -ECONNREFUSED)
-		private_data_keep(io, &in);
+		kept = private_data_keep(io, &in);
+	if (kept)
+		return kept;
 	if (err == -ECONNREFUSED)
 		phase_set(c, SOFT_REJECTED);
 	if (err == -EPROTO && fault_is_told(&c->rdmap.ddp.mpa)) {
@@ -156,7 +162,9 @@ int soft_start_responder(const struct soft_io *io, short *events)
 	if (err)
 		return err;
 	BASE_POINT(soft_start_request);
-	private_data_keep(io, &in);
+	err = private_data_keep(io, &in);
+	if (err)
+		return err;
 	phase_set(io->core, SOFT_REQUEST);
 	return 0;
 }

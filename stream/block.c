@@ -66,6 +66,12 @@ static void reserved_forget(struct rsock_slab *slab, uint32_t i, bool had)
 		reserved_clear(slab, i, 0);
 }
 
+static void touch(struct rsock_slab *slab, uint32_t i)
+{
+	if (i < STAYING && !(base_once(slab->touched) & 1ull << i))
+		__atomic_fetch_or(&slab->touched, 1ull << i, __ATOMIC_RELAXED);
+}
+
 /* The block that @at tells, or a free one; where none is, that of the cell's number, as it is */
 static uint32_t block_take(struct rsock *s, uint8_t *at, uint64_t *free)
 {
@@ -78,6 +84,7 @@ static uint32_t block_take(struct rsock *s, uint8_t *at, uint64_t *free)
 		rsock_spoilt(s, STREAM_DAMAGED);
 		return s->cell;
 	}
+	touch(s->slab, i);
 	BASE_POINT(stream_block_taken);
 	__atomic_store_n(at, (uint8_t)(i + 1), __ATOMIC_RELAXED);
 	return i;
@@ -159,6 +166,19 @@ static void rx_trim(struct rsock_slab *slab, uint32_t i)
 	} else if (is_big(slab, i) && is_time(slab, i)) {
 		chunks_release(slab, i, CHUNKS_STAYING);
 	}
+}
+
+/* Nobody has a block: the first one keeps its few pages, the others take no memory */
+void rsock_blocks_trim(struct rsock_slab *slab)
+{
+	if (is_big(slab, 0))
+		chunks_release(slab, 0, CHUNKS_STAYING);
+	for (uint32_t i = 1; i < STAYING; i++)
+		if (base_once(slab->touched) & 1ull << i) {
+			memory_release(block_at(slab, i), block_size(slab));
+			reserved_clear(slab, i, 0);
+		}
+	slab->touched = 0;
 }
 
 static void free_give(uint64_t *free, uint32_t i)

@@ -18,8 +18,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -33,6 +31,9 @@
 
 /* Those that need no more than Writes and messages of four octets */
 #define FEATURES_SHORT STREAM_FEATURE_ABORT
+/* Between two looks for what the dead have left, when a file is made; the same without room */
+#define CLEAN (10 * BASE_NS_PER_S)
+#define CLEAN_FULL BASE_NS_PER_S
 
 static uint32_t chunk_of(uint32_t ring)
 {
@@ -113,10 +114,18 @@ static void made_take(struct rsock *s, const struct stream_made *made, const str
 	s->decide_max = made->decide_max;
 }
 
-/* Also of who may make few system calls only: then it is believed to be there */
+/*
+ * Where the folder has little left, bytes lie elsewhere, if other processes need not find them. A
+ * process that may make few system calls only believes that the memory is there
+ */
 static int part_reserve(void *p, size_t len)
 {
-	return base_process_confined() ? 0 : base_runfile_reserve(p, len);
+	if (base_process_confined())
+		return 0;
+	if (!stream_place_is_scarce() && !base_runfile_reserve(p, len))
+		return 0;
+	rsock_part_move(p);
+	return base_runfile_reserve(p, len);
 }
 
 int rsock_reserve(struct rsock *s, void *p, size_t len)
@@ -157,25 +166,55 @@ static void name_replace(const char *path, uint64_t cookie)
 	base_runfile_remove(path);
 }
 
-/* A cell of a file that has others: the name is one more. -ENOENT: there is no such file */
-static int file_join(const struct rsock_slab_kind *kind, const char *path, struct rsock **out)
+static int name_add(const struct rsock_slab_kind *kind, const char *path,
+		    const struct rsock_slab_source *source)
 {
 	char from[BASE_RUNFILE_PATH];
-	uint64_t source;
+	int err = source->spare ? stream_place_spare(from, kind->place, source->cookie)
+				: stream_place_path(from, kind->place, source->cookie);
+
+	if (err)
+		return err;
+	return source->spare ? base_runfile_rename(from, path) : base_runfile_link(from, path);
+}
+
+/* For one connection more; what the dead have left may have to go first */
+static int room_ask(const struct rsock_slab_kind *kind)
+{
+	size_t room = rsock_slab_room(kind->chunk);
+	int err = stream_place_room(kind->place, room);
+
+	if (err == -ENOSPC && stream_place_clean(kind->place, CLEAN_FULL))
+		err = stream_place_room(kind->place, room);
+	return err;
+}
+
+/*
+ * A cell of a file that has others: the name is one more. What a kept file has needs no room.
+ * -ENOENT: there is no such file
+ */
+static int file_join(const struct rsock_slab_kind *kind, const char *path, struct rsock **out)
+{
+	struct rsock_slab_source source;
 	struct rsock *s;
 	int err = rsock_slab_take(kind, &s, &source);
 
 	if (err)
 		return err;
-	err = stream_place_path(from, kind->dir, source);
-	if (!err)
-		err = base_runfile_link(from, path);
+	err = source.spare ? 0 : room_ask(kind);
+	if (err) {
+		rsock_slab_put(s);
+		return err;
+	}
+	err = name_add(kind, path, &source);
 	if (!err) {
 		*out = s;
 		return 0;
 	}
 	if (err != -EEXIST)
 		rsock_slab_retire(s);
+	else if (source.spare)
+		rsock_slab_name_spare(s, source.cookie);
 	rsock_slab_put(s);
 	return err == -EEXIST ? err : -ENOENT;
 }
@@ -183,14 +222,15 @@ static int file_join(const struct rsock_slab_kind *kind, const char *path, struc
 /* The name is there, and the file behind it this process's alone; or neither is */
 static int file_try(const struct rsock_slab_kind *kind, const char *path, struct rsock **out)
 {
-	size_t room = rsock_slab_room(kind->chunk);
-	int err = stream_place_room(kind->dir, room);
+	int err = file_join(kind, path, out);
 
-	if (err)
-		return err;
-	err = file_join(kind, path, out);
-	if (err == -ENOENT)
-		err = rsock_slab_create(kind, path, room, out);
+	if (err == -ENOENT) {
+		err = room_ask(kind);
+		if (err)
+			return err;
+		stream_place_clean(kind->place, CLEAN);
+		err = rsock_slab_create(kind, path, rsock_slab_room(kind->chunk), out);
+	}
 	BASE_POINT(stream_memory_made);
 	return err;
 }
@@ -198,16 +238,16 @@ static int file_try(const struct rsock_slab_kind *kind, const char *path, struct
 static int file_create(const struct rsock_slab_kind *kind, uint64_t cookie, struct rsock **out)
 {
 	char path[BASE_RUNFILE_PATH];
-	int err = stream_place_prepare(kind->dir, true);
+	int err = stream_place_prepare(kind->place, true);
 
 	if (!err)
-		err = stream_place_path(path, kind->dir, cookie);
+		err = stream_place_path(path, kind->place, cookie);
 	for (int tries = 0; !err && tries < 3; tries++) {
 		err = file_try(kind, path, out);
 		if (err == -EEXIST)
 			name_replace(path, cookie);
 		else if (err == -ENOENT)
-			stream_place_lost(kind->dir);
+			stream_place_lost(kind->place);
 		else
 			return err;
 		err = 0;
@@ -215,11 +255,19 @@ static int file_create(const struct rsock_slab_kind *kind, uint64_t cookie, stru
 	return err ? err : -EEXIST;
 }
 
-/* The cell is to be written to; of a file that is full that would be SIGBUS */
+/*
+ * The cell is to be written to; of a file that is full that would be SIGBUS. Its memory stays as
+ * long as the file
+ */
 static int cell_reserve(struct rsock *s)
 {
-	int err = part_reserve(s->state, sizeof(*s->state));
+	uint64_t bit = 1ull << s->cell;
+	int err = 0;
 
+	if (!(base_once(s->slab->present) & bit))
+		err = part_reserve(s->state, sizeof(*s->state));
+	if (!err)
+		__atomic_fetch_or(&s->slab->present, bit, __ATOMIC_RELAXED);
 	if (err) {
 		rsock_memory_unname(s);
 		rsock_slab_put(s);
@@ -247,7 +295,7 @@ static int file_begin(int fd, const struct rsock_slab_kind *kind, struct rsock *
 		err = file_create(kind, cookie, &s);
 	if (err)
 		return err;
-	s->dir = kind->dir;
+	s->place = kind->place;
 	s->cookie = cookie;
 	s->is_file = true;
 	rsock_slab_name(s, true);
@@ -260,15 +308,15 @@ static int file_begin(int fd, const struct rsock_slab_kind *kind, struct rsock *
 /* Without a name */
 static int memory_begin(struct rsock_slab_kind kind, struct rsock **out)
 {
-	kind.dir = NULL;
+	kind.place.dir = NULL;
 	return rsock_slab_take(&kind, out, NULL) ? rsock_slab_create(&kind, NULL, 0, out) : 0;
 }
 
 static int cell_create(int fd, const struct rsock_slab_kind *kind, struct rsock **out)
 {
-	int err = kind->dir ? file_begin(fd, kind, out) : -ENOENT;
+	int err = kind->place.dir ? file_begin(fd, kind, out) : -ENOENT;
 
-	if (err && kind->dir)
+	if (err && kind->place.dir)
 		unnamed_say(err);
 	return err ? memory_begin(*kind, out) : 0;
 }
@@ -297,7 +345,7 @@ static void state_init(struct rsock *s, const struct stream_made *made)
 int rsock_memory_create(int fd, const struct stream_param *param, struct rsock **out)
 {
 	const struct rnic_ops *rnic = provider_find(param->provider);
-	struct rsock_slab_kind kind = { .dir = param->dir, .user = (uid_t)syscall(SYS_geteuid) };
+	struct rsock_slab_kind kind = { .place = stream_place_of(param->dir) };
 	struct stream_made made;
 	struct rsock *s;
 	int err;
@@ -310,7 +358,6 @@ int rsock_memory_create(int fd, const struct stream_param *param, struct rsock *
 	if (err)
 		return err;
 	rsock_init(s, fd, param);
-	s->user = kind.user;
 	memory_take(s);
 	made_take(s, &made, rnic);
 	state_init(s, &made);
@@ -339,10 +386,10 @@ static int judge(const struct rsock *s, uint64_t cookie, struct stream_made *mad
 	return made_is_sane(made) && made->chunk == s->slab->chunk ? 0 : -EPROTO;
 }
 
-static int file_adopt(const char *dir, uint64_t cookie, struct rsock **out)
+static int file_adopt(struct stream_place place, uint64_t cookie, struct rsock **out)
 {
 	char path[BASE_RUNFILE_PATH];
-	int err = stream_place_path(path, dir, cookie);
+	int err = stream_place_path(path, place, cookie);
 
 	return err ? err : rsock_slab_open(path, cookie, out);
 }
@@ -353,13 +400,16 @@ static int file_adopt(const char *dir, uint64_t cookie, struct rsock **out)
  */
 static int cell_enter(struct rsock *s, uint64_t cookie)
 {
+	bool closed;
+
 	rsock_slab_share(s);
 	rsock_holder_enter(s);
-	if (!__atomic_load_n(&s->state->closer, __ATOMIC_SEQ_CST) &&
+	closed = __atomic_load_n(&s->slab->at->closed, __ATOMIC_SEQ_CST);
+	if (!closed && !__atomic_load_n(&s->state->closer, __ATOMIC_SEQ_CST) &&
 	    base_once(s->state->cookie) == cookie)
 		return 0;
 	rsock_holder_leave(s);
-	return -ENOENT;
+	return closed ? -ESTALE : -ENOENT;
 }
 
 static int adopt(struct rsock *s, uint64_t cookie, struct stream_made *made,
@@ -377,6 +427,7 @@ static int adopt(struct rsock *s, uint64_t cookie, struct stream_made *made,
 
 int rsock_memory_adopt(int fd, const struct stream_param *param, struct rsock **out)
 {
+	struct stream_place place = stream_place_of(param->dir);
 	const struct rnic_ops *rnic;
 	struct stream_made made;
 	uint64_t cookie;
@@ -386,15 +437,14 @@ int rsock_memory_adopt(int fd, const struct stream_param *param, struct rsock **
 	if (err || !param->dir)
 		return -ENOENT;
 	/* A folder that is not fit for it says nothing of the socket */
-	if (stream_place_prepare(param->dir, false))
+	if (stream_place_prepare(place, false))
 		return -ENOENT;
-	err = file_adopt(param->dir, cookie, &s);
+	err = file_adopt(place, cookie, &s);
 	if (err)
 		return err;
 	rsock_init(s, fd, param);
 	s->is_file = true;
-	s->user = (uid_t)syscall(SYS_geteuid);
-	s->dir = param->dir;
+	s->place = place;
 	s->cookie = cookie;
 	memory_take(s);
 	err = adopt(s, cookie, &made, &rnic);
@@ -414,11 +464,25 @@ void rsock_memory_unname(struct rsock *s)
 {
 	char path[BASE_RUNFILE_PATH];
 
-	if (!s->is_file || stream_place_path(path, s->dir, s->cookie))
+	if (!s->is_file || stream_place_path(path, s->place, s->cookie))
 		return;
 	s->is_file = false;
 	rsock_slab_name(s, false);
 	base_runfile_remove(path);
+}
+
+void rsock_memory_leave(struct rsock *s)
+{
+	char path[BASE_RUNFILE_PATH], to[BASE_RUNFILE_PATH];
+
+	if (s->is_file && rsock_slab_name_last(s) &&
+	    !stream_place_path(path, s->place, s->cookie) &&
+	    !stream_place_spare(to, s->place, s->cookie) && !base_runfile_rename(path, to)) {
+		s->is_file = false;
+		rsock_slab_name_spare(s, s->cookie);
+		return;
+	}
+	rsock_memory_unname(s);
 }
 
 void rsock_memory_destroy(struct rsock *s, bool last)

@@ -194,18 +194,24 @@ static int take_message(struct rsock *s, uint32_t value)
 	return value & STREAM_MESSAGE_MORE ? 0 : rsock_message_end(s);
 }
 
-static int take_window(struct rsock *s, uint32_t data)
+static int take_window(struct rsock *s, uint32_t value)
 {
 	struct stream_rx *rx = &s->state->rx;
 	struct stream_window w;
+	uint64_t limit;
 
 	if (!rsock_has(s, STREAM_FEATURE_INLINE))
 		return rsock_refuse("granted a window without leave");
 	memcpy(&w, rx->body, sizeof(w));
-	if (le64toh(w.limit) < rx->window)
+	limit = le64toh(w.limit);
+	if (limit < rx->window)
 		return rsock_refuse("took back what it had granted");
 	rx->idle.row++;
-	rsock_store(&rx->window, le64toh(w.limit));
+	if (!(value & STREAM_WINDOW_HELD))
+		rx->settled = 1;
+	if (limit == rx->window)
+		return 0; /* only to say what is held: there is no more room than before */
+	rsock_store(&rx->window, limit);
 	BASE_POINT(stream_message_window);
 	__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
 	return 0;

@@ -3,9 +3,9 @@
  * The folder of the states. Its name goes by the user alone, so that a program that is executed,
  * or that receives a descriptor, comes to the same one whatever its environment.
  *
- * Whoever is killed leaves files behind. A process looks for them when it makes its first stream:
- * those that are no longer new and that no living process has. It looks at so many and no more;
- * what is left is the next one's.
+ * A process that is killed leaves files behind. Others look for them when they make their first
+ * stream, now and then later, and where the folder has no room: for those whose maker is dead, or
+ * that are old, and that no living process has. A look is bounded; what is left is the next one's.
  */
 #include "stream/place.h"
 
@@ -28,23 +28,31 @@
 #define PLACE "/dev/shm/warpsock-%u"
 #define NAME "%016llx"
 #define NAME_LEN 16
+#define SPARE "s" NAME
+#define SPARE_LEN (1 + NAME_LEN)
 /* Names that one sweep reads, and files of them that it opens */
 #define SWEEP_NAMES 2048
 #define SWEEP_FILES 128
 #define SWEEP_AGE (60 * BASE_NS_PER_S)
+/* Between two looks at the room that is left */
+#define SCARCE_PAUSE (10 * BASE_NS_PER_MS)
 
-/* @dir as its user gave it: a folder's name, or empty */
-static int folder(char path[BASE_RUNFILE_PATH], const char *dir)
+struct stream_place stream_place_of(const char *dir)
 {
-	int n = *dir ? snprintf(path, BASE_RUNFILE_PATH, "%s", dir)
-		     : snprintf(path, BASE_RUNFILE_PATH, PLACE, (unsigned int)syscall(SYS_geteuid));
-
-	return n < BASE_RUNFILE_PATH - NAME_LEN - 1 ? n : -ENAMETOOLONG;
+	return (struct stream_place){ dir, (uid_t)syscall(SYS_geteuid) };
 }
 
-int stream_place_path(char path[BASE_RUNFILE_PATH], const char *dir, uint64_t cookie)
+static int folder(char path[BASE_RUNFILE_PATH], struct stream_place place)
 {
-	int n = folder(path, dir);
+	int n = *place.dir ? snprintf(path, BASE_RUNFILE_PATH, "%s", place.dir)
+			   : snprintf(path, BASE_RUNFILE_PATH, PLACE, (unsigned int)place.user);
+
+	return n < BASE_RUNFILE_PATH - SPARE_LEN - 1 ? n : -ENAMETOOLONG;
+}
+
+int stream_place_path(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t cookie)
+{
+	int n = folder(path, place);
 
 	if (n < 0)
 		return n;
@@ -52,9 +60,25 @@ int stream_place_path(char path[BASE_RUNFILE_PATH], const char *dir, uint64_t co
 	return 0;
 }
 
-int stream_place_file(char path[BASE_RUNFILE_PATH], const char *dir, const char *name)
+int stream_place_spare(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t cookie)
 {
-	int n = folder(path, dir);
+	char name[SPARE_LEN + 1];
+
+	snprintf(name, sizeof(name), SPARE, (unsigned long long)cookie);
+	return stream_place_file(path, place, name);
+}
+
+void stream_place_spare_remove(struct stream_place place, uint64_t cookie)
+{
+	char path[BASE_RUNFILE_PATH];
+
+	if (!stream_place_spare(path, place, cookie))
+		base_runfile_remove(path);
+}
+
+int stream_place_file(char path[BASE_RUNFILE_PATH], struct stream_place place, const char *name)
+{
+	int n = folder(path, place);
 
 	if (n < 0)
 		return n;
@@ -71,33 +95,60 @@ static void unfit_say(const char *path, int err)
 			  strerror(-err));
 }
 
-int stream_place_prepare(const char *dir, bool make)
+int stream_place_prepare(struct stream_place place, bool make)
 {
-	static bool swept; /* atomic */
 	char path[BASE_RUNFILE_PATH];
-	int err = folder(path, dir);
+	int err = folder(path, place);
 
 	if (err >= 0)
-		err = base_rundir_prepare(path, make);
+		err = base_rundir_prepare(path, place.user, make);
 	if (err)
 		unfit_say(path, err);
-	else if (make && !__atomic_exchange_n(&swept, true, __ATOMIC_RELAXED))
-		stream_place_sweep(dir, SWEEP_AGE);
 	return err;
 }
 
-int stream_place_room(const char *dir, size_t room)
+bool stream_place_clean(struct stream_place place, uint64_t pause)
+{
+	static uint64_t swept; /* atomic: when */
+	uint64_t now = base_now(), last = __atomic_load_n(&swept, __ATOMIC_RELAXED);
+
+	if ((last && now - last < pause) ||
+	    !__atomic_compare_exchange_n(&swept, &last, now, false, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED))
+		return false;
+	return stream_place_sweep(place, SWEEP_AGE) != 0;
+}
+
+static const char *latest; /* atomic: the folder that was asked last */
+
+int stream_place_room(struct stream_place place, size_t room)
 {
 	char path[BASE_RUNFILE_PATH];
-	int n = folder(path, dir);
+	int n = folder(path, place);
 
+	__atomic_store_n(&latest, place.dir, __ATOMIC_RELEASE);
 	return n < 0 ? n : base_rundir_room(path, room);
 }
 
-void stream_place_lost(const char *dir)
+bool stream_place_is_scarce(void)
+{
+	static uint64_t looked; /* atomic */
+	static bool scarce;	/* atomic */
+	const char *dir = __atomic_load_n(&latest, __ATOMIC_ACQUIRE);
+	uint64_t now = base_now();
+
+	if (dir && now - __atomic_load_n(&looked, __ATOMIC_RELAXED) >= SCARCE_PAUSE) {
+		__atomic_store_n(&looked, now, __ATOMIC_RELAXED);
+		__atomic_store_n(&scarce, stream_place_room(stream_place_of(dir), 0) == -ENOSPC,
+				 __ATOMIC_RELAXED);
+	}
+	return __atomic_load_n(&scarce, __ATOMIC_RELAXED);
+}
+
+void stream_place_lost(struct stream_place place)
 {
 	base_rundir_forget();
-	stream_place_prepare(dir, true);
+	stream_place_prepare(place, true);
 }
 
 /* --- what is left behind --- */
@@ -106,6 +157,7 @@ struct sweep {
 	char path[BASE_RUNFILE_PATH];
 	size_t len; /* of the folder's */
 	uint64_t age;
+	ino_t made; /* a file whose maker lives */
 	unsigned int names, files, removed;
 };
 
@@ -114,14 +166,16 @@ static bool is_name(const char *name)
 	return strlen(name) == NAME_LEN && strspn(name, "0123456789abcdef") == NAME_LEN;
 }
 
-static bool is_old(const char *path, uint64_t age)
+/* Whoever lives and has it makes another one */
+static bool is_spare(const char *name)
 {
-	struct stat st;
-	int64_t changed;
+	return *name == 's' && is_name(name + 1);
+}
 
-	if (syscall(SYS_newfstatat, AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW))
-		return false;
-	changed = st.st_ctim.tv_sec * (int64_t)BASE_NS_PER_S + st.st_ctim.tv_nsec;
+static bool is_old(const struct stat *st, uint64_t age)
+{
+	int64_t changed = st->st_ctim.tv_sec * (int64_t)BASE_NS_PER_S + st->st_ctim.tv_nsec;
+
 	return (int64_t)base_clock(CLOCK_REALTIME) - changed >= (int64_t)age;
 }
 
@@ -141,37 +195,53 @@ static bool is_held(const struct rsock_slab_cells *c, uint64_t cookie)
  * Whose maker died over it is none yet. What is of another layout may be one of another version:
  * then nobody can say who lives
  */
-static bool is_left(const char *path, uint64_t cookie)
+static bool is_none_yet(const char *path)
 {
-	struct rsock_slab_cells c;
 	uint32_t *magic;
 	size_t size;
-	bool left;
-	int err = rsock_slab_map(path, &c);
+	bool none;
+	int err = base_runfile_open(path, sizeof(struct stream_slab), (void **)&magic, &size);
 
-	if (!err) {
-		left = !is_held(&c, cookie);
-		base_map_destroy(c.at, c.size);
-		return left;
-	}
-	err = base_runfile_open(path, sizeof(struct stream_slab), (void **)&magic, &size);
 	if (err)
 		return err == -EPROTO;
-	left = !rsock_load(magic);
+	none = !rsock_load(magic);
 	base_map_destroy(magic, size);
+	return none;
+}
+
+/* A name that is new may be of a connection that its maker is about to make */
+static bool is_left(struct sweep *sw, const char *name, ino_t file, bool old)
+{
+	struct rsock_slab_cells c;
+	bool left, spare = is_spare(name);
+
+	if (rsock_slab_map(sw->path, &c))
+		return old && is_none_yet(sw->path);
+	left = old || !rsock_slab_has_maker(&c);
+	if (!left)
+		sw->made = file;
+	if (!spare)
+		left = left && !is_held(&c, strtoull(name, NULL, 16));
+	base_map_destroy(c.at, c.size);
 	return left;
 }
 
 static void sweep_one(struct sweep *sw, const char *name)
 {
-	if (!is_name(name) || sw->files >= SWEEP_FILES)
+	struct stat st;
+	bool old;
+
+	if ((!is_spare(name) && !is_name(name)) || sw->files >= SWEEP_FILES)
 		return;
 	sw->path[sw->len] = '/';
-	memcpy(sw->path + sw->len + 1, name, NAME_LEN + 1);
-	if (!is_old(sw->path, sw->age))
+	strcpy(sw->path + sw->len + 1, name);
+	if (syscall(SYS_newfstatat, AT_FDCWD, sw->path, &st, AT_SYMLINK_NOFOLLOW))
+		return;
+	old = is_old(&st, sw->age);
+	if (!old && st.st_ino == sw->made)
 		return;
 	sw->files++;
-	if (is_left(sw->path, strtoull(name, NULL, 16)) && !base_runfile_remove(sw->path))
+	if (is_left(sw, name, st.st_ino, old) && !base_runfile_remove(sw->path))
 		sw->removed++;
 }
 
@@ -185,11 +255,11 @@ static void sweep_names(struct sweep *sw, const char *at, const char *end)
 	}
 }
 
-unsigned int stream_place_sweep(const char *dir, uint64_t age)
+unsigned int stream_place_sweep(struct stream_place place, uint64_t age)
 {
 	_Alignas(struct dirent64) char names[4096];
 	struct sweep sw = { .age = age };
-	int saved = errno, n = folder(sw.path, dir);
+	int saved = errno, n = folder(sw.path, place);
 	long fd, got;
 
 	if (n < 0)

@@ -7,23 +7,44 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/runfile.h"
 
-/* Is the folder fit? @make: makes it, and clears it once of what the dead have left. 0, -errno */
-int stream_place_prepare(const char *dir, bool make);
+/* A folder, and whose */
+struct stream_place {
+	const char *dir; /* as its user gave it, or empty; NULL: there is none */
+	uid_t user;
+};
+
+/* The effective user's */
+struct stream_place stream_place_of(const char *dir);
+/* Is the folder fit? @make: makes it. 0, -errno */
+int stream_place_prepare(struct stream_place place, bool make);
 /* It was there, and is gone: what prepare() knew of it is forgotten, and it is made again */
-void stream_place_lost(const char *dir);
-/* Has it room for so many bytes? 0, -ENOSPC, -errno */
-int stream_place_room(const char *dir, size_t room);
+void stream_place_lost(struct stream_place place);
+/* As base_rundir_room() has it */
+int stream_place_room(struct stream_place place, size_t room);
+/* Was half of its memory used, or more, some milliseconds ago? */
+bool stream_place_is_scarce(void);
 /* -ENAMETOOLONG */
-int stream_place_path(char path[BASE_RUNFILE_PATH], const char *dir, uint64_t cookie);
+int stream_place_path(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t cookie);
+/* The same of a file that no connection has, and that was @cookie's */
+int stream_place_spare(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t cookie);
+void stream_place_spare_remove(struct stream_place place, uint64_t cookie);
 /* The same of a file that is no state */
-int stream_place_file(char path[BASE_RUNFILE_PATH], const char *dir, const char *name);
+int stream_place_file(char path[BASE_RUNFILE_PATH], struct stream_place place, const char *name);
 /*
- * Removes states that nobody has who lives, and that nobody has touched for @age nanoseconds:
- * how many. Bounded.
+ * Removes states that nobody has who lives: those whose maker is dead, or that nobody has touched
+ * for @age nanoseconds. How many; bounded.
  */
-unsigned int stream_place_sweep(const char *dir, uint64_t age);
+unsigned int stream_place_sweep(struct stream_place place, uint64_t age);
+/* The same if this process has not done so for @pause nanoseconds. Has it removed any? */
+bool stream_place_clean(struct stream_place place, uint64_t pause);
+/*
+ * May the file of connections that are no more be kept for new ones? Off where the program ends, or
+ * another one follows
+ */
+void stream_spare_allow(bool on);
 
 #endif

@@ -125,6 +125,9 @@ static int push_held(struct rsock *s)
 		if (tx->owed)
 			return -EAGAIN;
 	}
+	/* The peer is told so */
+	if (end && rsock_has(s, STREAM_FEATURE_HELD))
+		__atomic_or_fetch(&tx->due, STREAM_DUE_GRANT, __ATOMIC_ACQ_REL);
 	tx->hold_at = 0;
 	rsock_store(&tx->hold_end, 0);
 	rsock_store(&s->state->urgent.held, 0);
@@ -135,6 +138,14 @@ static int push_held(struct rsock *s)
 static bool granting(const struct rsock *s)
 {
 	return !(rsock_load(&s->state->ends) & (STREAM_IN_ENDED | STREAM_CLOSED));
+}
+
+/* Is a window due for what it says of octets that are held? The peer may have ended its side */
+static bool word_due(const struct rsock *s)
+{
+	return rsock_has(s, STREAM_FEATURE_HELD) &&
+	       rsock_load(&s->state->tx.due) & STREAM_DUE_GRANT &&
+	       !(rsock_load(&s->state->ends) & STREAM_CLOSED);
 }
 
 static bool ring_due(const struct rsock *s)
@@ -191,17 +202,23 @@ static int ring_grant(struct rsock *s, uint16_t limit)
 	return done == 2 ? 0 : done < 0 ? done : -EAGAIN;
 }
 
-/* All the ring that is free: 0, -EAGAIN, -errno */
+/*
+ * All the ring that is free, if enough is; who has only to say what is held grants nothing by it, for
+ * each grant wakes the peer's writers: 0, -EAGAIN, -errno
+ */
 static int window_grant(struct rsock *s)
 {
 	struct stream_tx *tx = &s->state->tx;
-	uint64_t before = tx->granted, limit = rsock_load(&s->state->rx.consumed) + s->ring;
+	uint64_t before = tx->granted;
+	uint64_t limit = ring_due(s) ? rsock_load(&s->state->rx.consumed) + s->ring : before;
 	struct stream_window w = { htole64(limit) };
+	bool held = rsock_has(s, STREAM_FEATURE_HELD) && rsock_load(&tx->hold_end);
+	uint32_t msg = rs_msg(RS_OP_WINDOW, held ? STREAM_WINDOW_HELD : 0);
 	int err;
 
 	rsock_store(&tx->granted, limit);
 	BASE_POINT(stream_push_granted);
-	err = rsock_body_post(s, rs_msg(RS_OP_WINDOW, 0), &w, sizeof(w));
+	err = rsock_body_post(s, msg, &w, sizeof(w));
 	if (err)
 		rsock_store(&tx->granted, before);
 	return err;
@@ -240,15 +257,34 @@ static int grant_once(struct rsock *s)
 	return err;
 }
 
+static bool grants(const struct rsock *s)
+{
+	bool due = rsock_load(&s->state->tx.due) & STREAM_DUE_GRANT;
+
+	return word_due(s) || (granting(s) && (due || rsock_grant_due(s)));
+}
+
 static int push_grants(struct rsock *s)
 {
 	int err = 0;
 
 	/* The peer's end may be among what is still there, and then it would answer with a reset */
-	while (!err && granting(s) && !rsock_more(&s->base) &&
-	       (rsock_load(&s->state->tx.due) & STREAM_DUE_GRANT || rsock_grant_due(s)))
+	while (!err && !rsock_more(&s->base) && grants(s))
 		err = grant_once(s);
 	return err;
+}
+
+/*
+ * What is held waits for the peer's room. A peer that holds more than our ring waits for ours: it
+ * gets what room there is
+ */
+static void push_around(struct rsock *s)
+{
+	const struct stream_tx *tx = &s->state->tx;
+
+	if (rsock_load(&tx->hold_end) && !base_once(tx->owed) && !s->rnic->owes(&s->mem) &&
+	    !(rsock_load(&s->state->ends) & STREAM_OUT_ENDED) && rsock_grant_due(s))
+		push_grants(s);
 }
 
 static int push_ends(struct rsock *s)
@@ -330,5 +366,7 @@ int rsock_push(struct rsock *s)
 	for (unsigned int i = 0; i < base_array_size(parts) && !err; i++)
 		if (!(rsock_load(&s->state->ends) & STREAM_OUT_ENDED))
 			err = parts[i](s);
+	if (err == -EAGAIN)
+		push_around(s); /* an error of its own has ended the sending side */
 	return err == -EAGAIN ? err : push_fin(s);
 }

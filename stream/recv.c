@@ -63,11 +63,14 @@ static bool may_be_cut(const struct rsock *s)
 }
 
 /*
- * A peer that ends in order has said DISCONNECT. One that was killed before its first message may
- * have taken octets of its program's, which it held until our Reply
+ * A peer that ends in order has said DISCONNECT. One that was killed may have taken octets of its
+ * program's, which it held until it could send: so it says when they have gone, or that there are
+ * none. Of an older peer only this is known: before its first message it may have held some
  */
 static bool may_have_held(const struct rsock *s)
 {
+	if (rsock_has(s, STREAM_FEATURE_HELD))
+		return !s->state->rx.settled;
 	return !s->initiator && !rsock_load(&s->state->may_send);
 }
 
@@ -194,7 +197,7 @@ static bool push_wanted(const struct rsock *s)
 {
 	const struct stream_tx *tx = &s->state->tx;
 
-	return rsock_load(&tx->due) || rsock_load(&tx->owed) || rsock_load(&tx->hold_end) ||
+	return rsock_due(s) || rsock_load(&tx->owed) || rsock_load(&tx->hold_end) ||
 	       rsock_grant_due(s) || rsock_message_left(s) || rsock_jobs_due(s) ||
 	       s->rnic->owes(&s->mem);
 }

@@ -259,7 +259,7 @@ static bool rsock_owes(struct stream *stream)
 		return false;
 	if (!rsock_is_open(s))
 		return rsock_load(&tx->due);
-	return rsock_load(&tx->owed) || rsock_load(&tx->due) || rsock_grant_due(s) ||
+	return rsock_load(&tx->owed) || rsock_due(s) || rsock_grant_due(s) ||
 	       rsock_message_left(s) || rsock_jobs_due(s) || s->rnic->owes(&s->mem) ||
 	       rsock_nudge_waits(s);
 }
@@ -411,9 +411,9 @@ static int rsock_hand_over(struct stream *stream)
 		return -EXDEV;
 	if (!s->is_file)
 		return -EOPNOTSUPP;
-	if (s->user != (uid_t)syscall(SYS_geteuid))
+	if (s->place.user != (uid_t)syscall(SYS_geteuid))
 		return -EACCES;
-	return 0;
+	return rsock_slab_share_name(s) ? 0 : -EOPNOTSUPP;
 }
 
 static void *rsock_kept(struct stream *stream)
@@ -437,7 +437,7 @@ bool rsock_leave(struct rsock *s)
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return false;
 	BASE_POINT(stream_rsock_leaving);
-	rsock_memory_unname(s);
+	rsock_memory_leave(s);
 	return true;
 }
 

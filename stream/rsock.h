@@ -29,6 +29,7 @@
 
 #include "stream/cursor.h"
 #include "stream/extension.h"
+#include "stream/place.h"
 #include "stream/state.h"
 #include "stream/stream.h"
 
@@ -36,9 +37,10 @@ struct rsock_slab;
 
 enum rsock_window { RSOCK_SGL, RSOCK_RING };
 /* What we have to offer to another Warpsock end */
-#define RSOCK_FEATURES                                                       \
-	(STREAM_FEATURE_CUT | STREAM_FEATURE_ABORT | STREAM_FEATURE_INLINE | \
-	 STREAM_FEATURE_MESSAGES | STREAM_FEATURE_ONESIDED | STREAM_FEATURE_URGENT)
+#define RSOCK_FEATURES                                                               \
+	(STREAM_FEATURE_CUT | STREAM_FEATURE_ABORT | STREAM_FEATURE_INLINE |         \
+	 STREAM_FEATURE_MESSAGES | STREAM_FEATURE_ONESIDED | STREAM_FEATURE_URGENT | \
+	 STREAM_FEATURE_HELD)
 #define RSOCK_DEPTH 16
 #define RSOCK_ERROR_MAX 4095u
 /* Tagged offsets of our own; any would do, and a device has its own */
@@ -53,14 +55,13 @@ struct rsock {
 	uint32_t cell; /* which of its states it is */
 	struct stream_state *state;
 	struct rnic_stream_mem mem;
-	uint8_t *chunks; /* rx: of the block in use */
-	uint32_t rx;	 /* rx: which that is */
-	bool starved;	 /* rx: bytes are lost, for there was no memory for them */
-	uint8_t *hold;	 /* tx */
-	bool is_file;	 /* it has a name */
-	bool spent;	 /* the state is for no other connection */
-	uid_t user;	 /* the file's */
-	const char *dir;
+	uint8_t *chunks;	   /* rx: of the block in use */
+	uint32_t rx;		   /* rx: which that is */
+	bool starved;		   /* rx: bytes are lost, for there was no memory for them */
+	uint8_t *hold;		   /* tx */
+	bool is_file;		   /* it has a name */
+	bool spent;		   /* the state is for no other connection */
+	struct stream_place place; /* of the file */
 	uint64_t cookie;
 	/* As it was made */
 	bool initiator, only, probe, detour, no_crc, markers;

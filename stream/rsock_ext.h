@@ -14,6 +14,13 @@ int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n)
 /* Sends what is due, in order: 0 nothing is left, -EAGAIN, -errno */
 int rsock_push(struct rsock *s);
 bool rsock_grant_due(const struct rsock *s);
+/* No lock. What is due and may go: a window waits for the peer's first word */
+static inline uint32_t rsock_due(const struct rsock *s)
+{
+	uint32_t due = rsock_load(&s->state->tx.due);
+
+	return rsock_load(&s->state->may_send) ? due : due & ~(uint32_t)STREAM_DUE_GRANT;
+}
 /* One message of four octets and a body of @len: 0, -EAGAIN, -errno */
 int rsock_body_post(struct rsock *s, uint32_t msg, void *body, uint32_t len);
 

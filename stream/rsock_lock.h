@@ -21,6 +21,13 @@ void rsock_rx_rest(struct rsock *s);
 void rsock_tx_rest(struct rsock *s);
 /* No lock: nobody has the connection any more */
 void rsock_blocks_end(struct rsock *s);
+/*
+ * Lock of the part of a block with @p in it: it lies in memory of this process and its children, no
+ * longer in a file. 0; -ENOENT: others may have the file, or it is none; -ENOMEM
+ */
+int rsock_part_move(void *p);
+/* Nobody has a block of @slab: it is to take little memory */
+void rsock_blocks_trim(struct rsock_slab *slab);
 /* Where bytes are that were written before the connection was open */
 const uint8_t *rsock_hold(const struct rsock *s);
 

@@ -31,6 +31,8 @@ int rsock_memory_create(int fd, const struct stream_param *param, struct rsock *
 int rsock_memory_adopt(int fd, const struct stream_param *param, struct rsock **out);
 /* The name goes, the memory stays */
 void rsock_memory_unname(struct rsock *s);
+/* The same of a connection that nobody has any more: its slab may be used again */
+void rsock_memory_leave(struct rsock *s);
 /* @s is no more; @last: nobody else has the connection */
 void rsock_memory_destroy(struct rsock *s, bool last);
 

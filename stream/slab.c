@@ -15,6 +15,10 @@
  * slab takes no more connections.
  *
  * Who adopts a connection maps its file for itself, also in the process that made it.
+ *
+ * To make a file, to map it and to touch its pages takes longer than the rest of a short
+ * connection. So the slab that lost its last connection last is kept, with a name that is no
+ * connection's, and the next connection renames it.
  */
 #include "stream/rsock.h"
 
@@ -24,7 +28,9 @@
 #include "base/bits.h"
 #include "base/lock.h"
 #include "base/map.h"
+#include "base/process.h"
 #include "base/runfile.h"
+#include "stream/place.h"
 
 #define PAGE 4096u
 #define CELLS_MIN 4u
@@ -35,8 +41,13 @@
 
 static struct base_lock lock; /* of all that follows, and of the slabs */
 static struct base_list roomy = BASE_LIST_INIT(roomy);
+static struct base_list files = BASE_LIST_INIT(files);
+static size_t names;	     /* atomic: of connections, that this process made */
 static unsigned int live;    /* streams of this process; atomic */
 static unsigned int age = 1; /* grows in each child */
+/* lock: nobody has a cell of it, and it is among the roomy all the same */
+static struct rsock_slab *spare;
+static bool no_spare; /* lock */
 
 static void slabs_lock(void)
 {
@@ -74,15 +85,20 @@ static size_t slab_size(uint32_t cells, uint32_t chunk)
 
 size_t rsock_slab_room(uint32_t chunk)
 {
-	return slab_size(1, chunk);
+	return (base_once(names) + 1) * slab_size(1, chunk);
 }
 
 static void head_init(struct stream_slab *at, uint32_t cells, uint32_t chunk)
 {
+	struct base_process self = base_process_self();
+
 	at->version = STREAM_VERSION;
 	at->cells = cells;
 	at->chunk = chunk;
 	at->octets = slab_size(cells, chunk);
+	at->since = base_process_clock();
+	at->pid = self.pid;
+	at->space = self.space;
 	at->rx_free = at->tx_free = cells_mask(cells);
 	/* Last: before, it is nothing to adopt */
 	rsock_store(&at->magic, STREAM_MAGIC);
@@ -128,6 +144,13 @@ struct stream_state *rsock_slab_find(const struct rsock_slab_cells *c, uint64_t 
 	return NULL;
 }
 
+bool rsock_slab_has_maker(const struct rsock_slab_cells *c)
+{
+	struct base_process maker = { base_once(c->at->pid), base_once(c->at->space) };
+
+	return base_process_lives(maker, base_once(c->at->since));
+}
+
 /* --- this process's view --- */
 
 static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct rsock_slab **out)
@@ -147,12 +170,15 @@ static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct 
 	slab->maps = (struct stream_maps *)(void *)(slab->blocks + c->cells * block_size(c->chunk));
 	slab->age = AGE_NONE;
 	base_list_init(&slab->node);
+	base_list_init(&slab->made);
 	*out = slab;
 	return 0;
 }
 
 static void slab_destroy(struct rsock_slab *slab)
 {
+	if (slab->spare_name && slab->age == age)
+		stream_place_spare_remove(slab->place, slab->spare_name);
 	base_map_destroy(slab->at, slab->size);
 	base_map_destroy(slab, slab->own);
 }
@@ -173,6 +199,8 @@ static struct rsock *cell_take(struct rsock_slab *slab)
 
 	slab->free &= slab->free - 1;
 	slab->refs++;
+	if (slab == spare)
+		spare = NULL;
 	__atomic_add_fetch(&live, 1, __ATOMIC_RELAXED);
 	if (!slab->free)
 		base_list_remove(&slab->node);
@@ -181,18 +209,24 @@ static struct rsock *cell_take(struct rsock_slab *slab)
 
 static bool is_kind(const struct rsock_slab *slab, const struct rsock_slab_kind *kind)
 {
-	return slab->dir == kind->dir && slab->user == kind->user && slab->chunk == kind->chunk;
+	return slab->place.dir == kind->place.dir && slab->place.user == kind->place.user &&
+	       slab->chunk == kind->chunk;
 }
 
-/* Lock. A stream whose name is for certain one of this file */
-static bool source_find(const struct rsock_slab *slab, uint64_t *cookie)
+/* Lock. A name that is for certain one of this file; a spare one is the caller's then */
+static bool source_find(struct rsock_slab *slab, struct rsock_slab_source *source)
 {
+	if (slab->spare_name) {
+		*source = (struct rsock_slab_source){ slab->spare_name, true };
+		slab->spare_name = 0;
+		return true;
+	}
 	for (uint64_t left = slab->named; left; left &= left - 1) {
 		const struct rsock *s = &slab->rsock[__builtin_ctzll(left)];
 
 		if (rsock_load(&s->state->closer) || rsock_load(&s->state->common))
 			continue;
-		*cookie = s->cookie;
+		*source = (struct rsock_slab_source){ s->cookie, false };
 		return true;
 	}
 	return false;
@@ -205,7 +239,8 @@ static void retire(struct rsock_slab *slab)
 	base_list_remove(&slab->node);
 }
 
-int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, uint64_t *source)
+int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out,
+		    struct rsock_slab_source *source)
 {
 	struct base_list *node, *next;
 	int err = -ENOENT;
@@ -216,7 +251,7 @@ int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, uint
 
 		if (!is_kind(slab, kind))
 			continue;
-		if (kind->dir && !source_find(slab, source)) {
+		if (kind->place.dir && !source_find(slab, source)) {
 			retire(slab);
 			continue;
 		}
@@ -243,6 +278,13 @@ static uint32_t cells_wanted(uint32_t chunk)
 	return cells;
 }
 
+/* A process that may make few system calls only makes no others */
+static int nameless(size_t size, void **at)
+{
+	return base_process_confined() ? base_map_create_shared(size, at)
+				       : base_map_create_sparse(size, at);
+}
+
 static int memory_create(struct rsock_slab_cells *c, const char *path, size_t room)
 {
 	void **at = (void **)&c->at;
@@ -251,9 +293,8 @@ static int memory_create(struct rsock_slab_cells *c, const char *path, size_t ro
 	/* Limits of the process may be narrow */
 	for (c->cells = cells_wanted(c->chunk); c->cells; c->cells /= 2) {
 		c->size = slab_size(c->cells, c->chunk);
-		err = path ? base_runfile_create(path, c->size, room, at)
-			   : base_map_create_shared(c->size, at);
-		if (err != -EFBIG && err != -ENOMEM)
+		err = path ? base_runfile_create(path, c->size, room, at) : nameless(c->size, at);
+		if (err != -EFBIG && err != -ENOMEM && err != -EAGAIN)
 			break;
 	}
 	return err;
@@ -276,25 +317,58 @@ int rsock_slab_create(const struct rsock_slab_kind *kind, const char *path, size
 		return err;
 	}
 	head_init(c.at, c.cells, c.chunk);
-	slab->dir = kind->dir;
-	slab->user = kind->user;
+	slab->place = kind->place;
 	slab->free = cells_mask(c.cells);
 	slabs_lock();
 	slab->age = age;
 	base_list_push_front(&roomy, &slab->node);
+	if (kind->place.dir)
+		base_list_push_front(&files, &slab->made);
 	*out = cell_take(slab);
 	slabs_unlock();
 	return 0;
 }
 
+/* Lock */
+static void named_set(struct rsock_slab *slab, uint32_t cell, bool on)
+{
+	uint64_t bit = 1ull << cell;
+
+	if (slab->age == age && on != !!(slab->named & bit))
+		__atomic_add_fetch(&names, on ? 1 : -1ul, __ATOMIC_RELAXED);
+	slab->named = on ? slab->named | bit : slab->named & ~bit;
+}
+
 void rsock_slab_name(struct rsock *s, bool on)
 {
-	uint64_t bit = 1ull << s->cell;
-
 	if (s->slab->age == AGE_NONE)
 		return;
 	slabs_lock();
-	s->slab->named = on ? s->slab->named | bit : s->slab->named & ~bit;
+	named_set(s->slab, s->cell, on);
+	slabs_unlock();
+}
+
+bool rsock_slab_name_last(struct rsock *s)
+{
+	struct rsock_slab *slab = s->slab;
+	uint64_t bit = 1ull << s->cell;
+	bool last;
+
+	if (slab->age == AGE_NONE)
+		return false;
+	slabs_lock();
+	last = slab->age == age && !no_spare && !slab->retired && slab->named == bit &&
+	       slab->refs == 1 && !base_once(slab->at->common);
+	if (last)
+		named_set(slab, s->cell, false);
+	slabs_unlock();
+	return last;
+}
+
+void rsock_slab_name_spare(struct rsock *s, uint64_t cookie)
+{
+	slabs_lock();
+	s->slab->spare_name = cookie;
 	slabs_unlock();
 }
 
@@ -338,6 +412,66 @@ void rsock_slab_share(struct rsock *s)
 	__atomic_store_n(&s->state->common, 1, __ATOMIC_SEQ_CST);
 }
 
+bool rsock_slab_share_name(struct rsock *s)
+{
+	bool named;
+
+	slabs_lock();
+	named = !s->slab->closed;
+	if (named)
+		rsock_slab_share(s);
+	slabs_unlock();
+	return named;
+}
+
+/* Lock */
+static void names_remove(struct rsock_slab *slab)
+{
+	char path[BASE_RUNFILE_PATH];
+
+	for (uint64_t left = slab->named; left; left &= left - 1) {
+		uint32_t cell = (uint32_t)__builtin_ctzll(left);
+		const struct rsock *s = &slab->rsock[cell];
+
+		named_set(slab, cell, false);
+		if (!stream_place_path(path, s->place, s->cookie))
+			base_runfile_remove(path);
+	}
+}
+
+/* Lock. Whoever comes by a name shares first, and then looks whether it is closed */
+static bool close_to_others(struct rsock_slab *slab)
+{
+	__atomic_store_n(&slab->at->closed, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&slab->at->common, __ATOMIC_SEQ_CST)) {
+		rsock_store(&slab->at->closed, 0);
+		return false;
+	}
+	if (!slab->closed) {
+		slab->closed = true;
+		names_remove(slab);
+		retire(slab);
+	}
+	return true;
+}
+
+struct rsock_slab *rsock_slab_close(const void *p)
+{
+	struct rsock_slab *found = NULL;
+	struct base_list *node, *next;
+
+	slabs_lock();
+	base_list_foreach(node, next, &files) {
+		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, made);
+
+		if (slab->age == age && (const uint8_t *)p >= slab->blocks &&
+		    (const uint8_t *)p < (const uint8_t *)slab->maps)
+			found = close_to_others(slab) ? slab : NULL;
+	}
+	slabs_unlock();
+	return found;
+}
+
 /* --- its end --- */
 
 /* It is all zeroes again, and of this process alone */
@@ -353,27 +487,75 @@ static bool cell_clear(struct rsock *s)
 static void cell_give(struct rsock_slab *slab, uint32_t cell)
 {
 	slab->free |= 1ull << cell;
-	if (!slab->retired && slab->refs && base_list_empty(&slab->node))
+	if (!slab->retired && base_list_empty(&slab->node))
 		base_list_push_front(&roomy, &slab->node);
+}
+
+/* Lock. Is it worth keeping, and is there a way to a name? */
+static bool is_kept(const struct rsock_slab *slab)
+{
+	return slab->age == age && slab->free && !slab->retired && !no_spare &&
+	       !base_once(slab->at->common) && (slab->spare_name || !slab->place.dir);
+}
+
+/* Lock */
+static void lists_leave(struct rsock_slab *slab)
+{
+	base_list_remove(&slab->node);
+	base_list_remove(&slab->made);
+}
+
+/* Lock. Nobody has a cell of @slab: the slab that is to be destroyed, or NULL */
+static struct rsock_slab *last_put(struct rsock_slab *slab)
+{
+	struct rsock_slab *old = slab;
+
+	if (is_kept(slab)) {
+		memset(slab->at->rx_block, 0, sizeof(slab->at->rx_block));
+		memset(slab->at->tx_block, 0, sizeof(slab->at->tx_block));
+		head_init(slab->at, slab->cells, slab->chunk);
+		rsock_blocks_trim(slab);
+		old = spare;
+		spare = slab;
+	}
+	if (old)
+		lists_leave(old);
+	return old;
 }
 
 void rsock_slab_put(struct rsock *s)
 {
-	struct rsock_slab *slab = s->slab;
-	bool clear = cell_clear(s), last;
+	struct rsock_slab *slab = s->slab, *old = NULL;
+	bool clear = cell_clear(s);
 	uint32_t cell = s->cell;
 
 	slabs_lock();
 	__atomic_sub_fetch(&live, 1, __ATOMIC_RELAXED);
-	last = !--slab->refs;
-	slab->named &= ~(1ull << cell);
+	slab->refs--;
+	named_set(slab, cell, false);
 	if (clear)
 		cell_give(slab, cell);
-	if (last)
-		base_list_remove(&slab->node);
+	if (!slab->refs)
+		old = last_put(slab);
 	slabs_unlock();
-	if (last)
-		slab_destroy(slab);
+	if (old)
+		slab_destroy(old);
+}
+
+void stream_spare_allow(bool on)
+{
+	struct rsock_slab *old;
+
+	slabs_lock();
+	no_spare = !on;
+	old = on ? NULL : spare;
+	if (old) {
+		spare = NULL;
+		lists_leave(old);
+	}
+	slabs_unlock();
+	if (old)
+		slab_destroy(old);
 }
 
 /* --- fork() --- */
@@ -392,6 +574,14 @@ void stream_after_fork(bool child)
 	}
 	while (base_list_pop_front(&roomy))
 		;
+	while (base_list_pop_front(&files))
+		;
+	names = 0;
 	age++;
 	base_lock_init(&lock);
+	no_spare = false;
+	/* Its name is the parent's */
+	if (spare)
+		slab_destroy(spare);
+	spare = NULL;
 }

@@ -38,9 +38,11 @@ struct stream_slab {
 	uint32_t cells;
 	uint32_t chunk;		   /* bytes of one, of each connection */
 	uint64_t octets;	   /* of the file */
+	uint64_t since;		   /* base_process_clock(), when it was made */
+	uint32_t pid, space;	   /* the process that made it, as base_process has them */
 	uint64_t rx_free, tx_free; /* atomic: blocks; a bit for each that nobody has */
 	uint32_t common;	   /* atomic: another process may have come to one of them, ever */
-	uint32_t pad;
+	uint32_t closed; /* atomic: it has no names any more, and parts of it lie elsewhere */
 	/* rx; tx of each connection: the block that it has, plus one; 0: none */
 	uint8_t rx_block[STREAM_CELLS], tx_block[STREAM_CELLS];
 	struct stream_state cell[] __attribute__((aligned(64)));
@@ -51,17 +53,22 @@ struct stream_slab {
 /* A file, or a mapping without one, as this process has it */
 struct rsock_slab {
 	struct base_list node; /* lock: among those that have room for more */
+	struct base_list made; /* lock: among the files of this process */
 	struct stream_slab *at;
 	size_t size, own; /* bytes of it, and of this struct with what follows */
 	uint32_t cells, chunk;
 	uint8_t *blocks;
 	struct stream_maps *maps;
-	const char *dir; /* NULL: it has no name */
-	uid_t user;
-	unsigned int age;     /* of the process that takes cells of it */
-	uint64_t free, named; /* lock: cells that nobody has; that have a name */
-	unsigned int refs;    /* lock */
-	bool retired;	      /* lock: no more cells are taken */
+	struct stream_place place; /* dir is NULL: it has no name */
+	unsigned int age;	   /* of the process that takes cells of it */
+	uint64_t free, named;	   /* lock: cells that nobody has; that have a name */
+	unsigned int refs;	   /* lock */
+	bool retired;		   /* lock: no more cells are taken */
+	bool closed;		   /* lock: as the file has it */
+	uint64_t spare_name; /* lock: of a cookie: nobody's connection, and a name all the same */
+	uint64_t present;    /* atomic: cells whose memory is there for certain */
+	uint64_t touched;    /* atomic: blocks that may have memory, of those that keep it */
+	uint64_t moved[STREAM_CELLS]; /* atomic: parts of each block that lie elsewhere (move.c) */
 	/* Who has the block: bytes of each chunk that have memory for certain; when it lost some */
 	uint64_t trimmed[STREAM_CELLS];
 	uint32_t reserved[STREAM_CELLS][STREAM_CHUNKS];
@@ -70,21 +77,31 @@ struct rsock_slab {
 
 /* Which files are alike */
 struct rsock_slab_kind {
-	const char *dir; /* NULL: without a name */
-	uid_t user;
+	struct stream_place place; /* dir is NULL: without a name */
 	uint32_t chunk;
 };
 
+/* A name of a file, from which another one can be made */
+struct rsock_slab_source {
+	uint64_t cookie;
+	bool spare; /* no connection has it: it is renamed */
+};
+
 /*
- * A cell, all zeroes, and the stream over it. The cookie of a stream whose name is another one of
- * the same file goes to *@source; -ENOENT: there is no such file. Without a name any cell will do.
+ * A cell, all zeroes, and the stream over it. A name that the file has goes to *@source; -ENOENT:
+ * there is no such file. Without a name any cell will do.
  */
-int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, uint64_t *source);
+int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out,
+		    struct rsock_slab_source *source);
 /* The same of a new file at @path, or of new memory without a name: 0, -EEXIST, -errno */
 int rsock_slab_create(const struct rsock_slab_kind *kind, const char *path, size_t room,
 		      struct rsock **out);
 /* It has the name of @s->cookie now; or no more */
 void rsock_slab_name(struct rsock *s, bool on);
+/* Is its name the last of the file, and is the file to be kept? Then it has this name no more */
+bool rsock_slab_name_last(struct rsock *s);
+/* The file has a name that no connection has: it goes when the file goes, unless it is taken */
+void rsock_slab_name_spare(struct rsock *s, uint64_t cookie);
 /* No name can be added to this file: no more cells are taken of it */
 void rsock_slab_retire(struct rsock *s);
 /* The cell of @cookie in the file at @path, which others have made: 0, -EPROTO, -errno */
@@ -92,10 +109,17 @@ int rsock_slab_open(const char *path, uint64_t cookie, struct rsock **out);
 /* The cell is free, unless another process may have come to it; @s is no more */
 void rsock_slab_put(struct rsock *s);
 
-/* Memory of one connection, at most */
+/* Memory that connections of this process with a name, and one more, may come to need */
 size_t rsock_slab_room(uint32_t chunk);
 /* Another process may come to the cell: it is never used again */
 void rsock_slab_share(struct rsock *s);
+/* The same by its name; false: it has none that is of use */
+bool rsock_slab_share_name(struct rsock *s);
+/*
+ * The slab of this process with @p in it, which no other process has or comes to any more: its
+ * names are gone. NULL: there is none, or others have it
+ */
+struct rsock_slab *rsock_slab_close(const void *p);
 
 struct rsock_slab_cells {
 	struct stream_slab *at;
@@ -108,5 +132,7 @@ int rsock_slab_map(const char *path, struct rsock_slab_cells *out);
 /* The state of @cookie after @after (NULL: the first one), or NULL */
 struct stream_state *rsock_slab_find(const struct rsock_slab_cells *c, uint64_t cookie,
 				     struct stream_state *after);
+/* Does the process that made it live? */
+bool rsock_slab_has_maker(const struct rsock_slab_cells *c);
 
 #endif

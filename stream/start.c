@@ -80,7 +80,8 @@ static int features_take(struct rsock *s, const struct stream_ext *ext)
 		return -EPROTO;
 	features = ext->features & s->offered;
 	if (!(features & STREAM_FEATURE_INLINE))
-		features &= ~(uint32_t)(STREAM_FEATURE_MESSAGES | STREAM_FEATURE_URGENT);
+		features &= ~(uint32_t)(STREAM_FEATURE_MESSAGES | STREAM_FEATURE_URGENT |
+					STREAM_FEATURE_HELD);
 	rsock_store(&st->features, features);
 	st->peer.ird = rsock_has(s, STREAM_FEATURE_ONESIDED) ? base_min(ext->ird, RSOCK_DEPTH) : 0;
 	st->peer.ord = ext->ord;
@@ -89,8 +90,8 @@ static int features_take(struct rsock *s, const struct stream_ext *ext)
 		return 0;
 	st->rx.window = ext->window;
 	st->tx.granted = s->ring;
-	/* The first words are ours */
-	if (s->initiator)
+	/* The first words are ours; and a peer that is to know what is held is told by a window */
+	if (s->initiator || rsock_has(s, STREAM_FEATURE_HELD))
 		__atomic_or_fetch(&st->tx.due, STREAM_DUE_GRANT, __ATOMIC_ACQ_REL);
 	return 0;
 }

@@ -21,7 +21,7 @@
 #include "stream/share.h"
 
 #define STREAM_MAGIC 0x57415250u
-#define STREAM_VERSION 10
+#define STREAM_VERSION 11
 #define STREAM_NO_MESSAGE (~0ull)
 
 /*
@@ -139,7 +139,8 @@ struct stream_rx {
 	uint8_t msg_len;
 	uint8_t msg[RS_MSG_LEN];
 	uint8_t body[sizeof(struct stream_window)];
-	uint8_t chunks_free, more;	 /* more *: the last look stopped at its bound */
+	uint8_t settled;	   /* HELD: the peer has said that it holds nothing any more */
+	uint8_t chunks_free, more; /* more *: the last look stopped at its bound */
 	uint8_t chunk_of[STREAM_CHUNKS]; /* by place in the ring of chunks, STREAM_NO_CHUNK */
 	uint8_t free_chunk[STREAM_CHUNKS];
 };

@@ -67,6 +67,7 @@ SUITES = [
     Suite("conformance", "build", ("conformance",), 600, listed=True),
     Suite("differential", "build", ("differential",), 900, listed=True),
     Suite("hostile", "build", ("hostile",), 300),
+    Suite("pressure", "build", ("pressure",), 1500, listed=True),
     Suite("kills", "build-points", ("kills",), 900),
     Suite("e2e", "build", ("e2e",), 2100),
     Suite("bench", "build", ("bench",), 400),
@@ -77,7 +78,7 @@ SUITES = [
     Suite("vm", "build", ("vm",), 3600, timed=False),
     Suite("mutate", "build", ("mutate",), 3600, listed=True, timed=False),
 ]
-ONLY_WHEN_ASKED = {"unit-clang", "vm", "mutate"}
+ONLY_WHEN_ASKED = {"unit-clang", "pressure", "vm", "mutate"}
 
 
 REPORT = "sanitizer report"
@@ -289,7 +290,7 @@ def choose(options):
         sys.exit(f"no such suite: {' '.join(sorted(unknown))} (there are: {names})")
     wanted = set(options.suites) or known - ONLY_WHEN_ASKED
     if options.long and not options.suites:
-        wanted |= {"unit-clang", "vm"}
+        wanted |= {"unit-clang", "pressure", "vm"}
     if options.mutate:
         wanted.add("mutate")
     return [suite for suite in SUITES if suite.name in wanted]

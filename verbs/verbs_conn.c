@@ -228,7 +228,10 @@ int verbs_conn_accept(struct warp_conn *conn, struct warp_qp *qp,
 
 	if (verbs_conn_state(c) != WARP_CONN_REQUEST)
 		return -EINVAL;
-	err = qp_attach(c, q);
+	/* Else the peer would have an answer, and the caller an error */
+	err = verbs_progress_begin(&c->dev->progress);
+	if (!err)
+		err = qp_attach(c, q);
 	if (err)
 		return err;
 	pthread_mutex_lock(&c->lock);

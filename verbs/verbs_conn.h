@@ -97,7 +97,12 @@ struct rdma_cm_event *verbs_cm_next(struct rdma_event_channel *channel);
 
 /* --- verbs_progress.c ----------------------------------------------------------------------- */
 
-/* A thread attends to @c as long as it moves, or until it is removed. No lock is held. */
+/* There is a thread from now on: 0, -errno */
+int verbs_progress_begin(struct verbs_progress *progress);
+/*
+ * It attends to @c as long as that moves, or until it is removed: 0, or -errno, if there was none
+ * and can be none. No lock is held.
+ */
 int verbs_progress_add(struct verbs_conn *c);
 void verbs_progress_remove(struct verbs_conn *c);
 

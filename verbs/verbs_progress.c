@@ -90,14 +90,23 @@ static int thread_start(struct verbs_progress *progress)
 	return err;
 }
 
-int verbs_progress_add(struct verbs_conn *c)
+int verbs_progress_begin(struct verbs_progress *progress)
 {
-	struct verbs_progress *progress = &c->dev->progress;
 	int err = 0;
 
 	pthread_mutex_lock(&progress->lock);
 	if (!progress->running)
 		err = thread_start(progress);
+	pthread_mutex_unlock(&progress->lock);
+	return err;
+}
+
+int verbs_progress_add(struct verbs_conn *c)
+{
+	struct verbs_progress *progress = &c->dev->progress;
+	int err = verbs_progress_begin(progress);
+
+	pthread_mutex_lock(&progress->lock);
 	if (!err) {
 		base_list_remove(&c->progress_link);
 		base_list_push_back(&progress->conns, &c->progress_link);

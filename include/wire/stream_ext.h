@@ -58,6 +58,7 @@ enum stream_feature {
 	STREAM_FEATURE_MESSAGES = 0x08, /* user messages; needs INLINE */
 	STREAM_FEATURE_ONESIDED = 0x10, /* Writes, Reads and Atomics on registered memory */
 	STREAM_FEATURE_URGENT = 0x20,	/* urgent octets; needs INLINE */
+	STREAM_FEATURE_HELD = 0x40,	/* says when no octets are held any more; needs INLINE */
 };
 
 /* Operations beyond rsockets', in the place of DATA and SGL; a body follows the four octets */
@@ -65,6 +66,7 @@ enum stream_feature {
 #define RS_OP_MESSAGE 3 /* a part of a user message, as many octets as the value says */
 #define RS_OP_WINDOW 5	/* struct stream_window */
 
+#define STREAM_WINDOW_HELD 1 /* in the value of WINDOW: the sender holds octets, with HELD */
 #define STREAM_INLINE_URGENT 0x10000000u /* in the value of INLINE: its last octet is urgent */
 #define STREAM_MESSAGE_MORE 0x10000000u	 /* in the value: not the last part */
 #define STREAM_MESSAGE_COST 16 /* octets of the window that a message takes beside its own */

@@ -16,6 +16,7 @@
 #include "preload/guard/quota.h"
 #include "preload/guard/spin.h"
 #include "preload/process/environment.h"
+#include "preload/process/helper.h"
 #include "preload/process/inherit.h"
 #include "preload/process/process.h"
 #include "preload/rules/answerer.h"
@@ -98,11 +99,11 @@ static void quick(void *unused)
 }
 
 /* The folder is cleared when the first connection comes, and made now, if need be */
-static bool folder_is_fit(void)
+static bool folder_is_fit(struct stream_place place)
 {
-	int err = stream_place_prepare(sock_config.dir, false);
+	int err = stream_place_prepare(place, false);
 
-	return !err || (err == -ENOENT && !stream_place_prepare(sock_config.dir, true));
+	return !err || (err == -ENOENT && !stream_place_prepare(place, true));
 }
 
 /*
@@ -113,11 +114,12 @@ static void spin_prepare(void)
 {
 	bool shared = choose_may(CONFIG_CLIENT) || choose_may(CONFIG_SERVER) ||
 		      sock_config.tcp_spin;
+	struct stream_place place = stream_place_of(sock_config.dir);
 	char path[BASE_RUNFILE_PATH];
 
 	if (!sock_config.spin)
 		return;
-	shared = shared && folder_is_fit() && !stream_place_file(path, sock_config.dir, "leases-1");
+	shared = shared && folder_is_fit(place) && !stream_place_file(path, place, "leases-1");
 	lease_init(shared ? path : NULL);
 	spin_init(sock_config.spin, quota_is_low(""));
 	if (sock_config.spin_always)
@@ -133,6 +135,7 @@ __attribute__((constructor)) static void begin(void)
 	edge_init();
 	base_fd_keeper(internal_move, internal_forget);
 	environment_init();
+	helper_init();
 	base_log_init(); /* which may have run already, or not: mistakes of rules are logged here */
 	config_load(&sock_config);
 	report_init(&sock_config);

@@ -73,6 +73,11 @@ void environment_init(void)
 	list_copy(environ);
 }
 
+const char *environment_library(void)
+{
+	return kept.library;
+}
+
 bool environment_library_readable(void)
 {
 	return kept.library[0] && !euidaccess(kept.library, R_OK);

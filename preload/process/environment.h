@@ -12,6 +12,8 @@
 
 /* At the start: from the environment as it was given, of which programs make what they like */
 void environment_init(void);
+/* Where our library stands; empty: we are part of the program */
+const char *environment_library(void);
 /* Can a program of this process's user read our library where it stands? */
 bool environment_library_readable(void);
 /* Room that environment_make() needs for what @envp (may be NULL) lacks; 0: nothing */

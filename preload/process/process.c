@@ -25,6 +25,7 @@
 #include "preload/sock/linger.h"
 #include "preload/sock/sock.h"
 #include "preload/table/life.h"
+#include "stream/place.h"
 
 static bool any_ended; /* atomic: streams have, then */
 
@@ -72,6 +73,7 @@ static bool claim(void)
 
 static void all_end(bool program_follows)
 {
+	stream_spare_allow(false);
 	linger_never(true);
 	fdtab_each(end_one, NULL);
 	linger_never(false);
@@ -112,6 +114,7 @@ void process_resume(void)
 {
 	if (!over_revoke())
 		return;
+	stream_spare_allow(true);
 	answerer_resume();
 	if (__atomic_exchange_n(&any_ended, false, __ATOMIC_ACQ_REL))
 		base_err("the program could not be executed after its predecessor's streams had "

@@ -7,7 +7,9 @@
  *
  * Until the program has been executed the relay does not touch a stream: it waits for the end
  * of a pipe, which is close-on-exec. A word in the pipe says that the program could not be
- * executed, and the relay leaves as if it had not been.
+ * executed, and the relay leaves as if it had not been. From then on it is a program of its own
+ * (preload/process/relay_again.c), where the states of all its streams can be found by another
+ * program; else it goes on as the copy that it is, with its maker's memory.
  */
 #include "preload/process/relay.h"
 
@@ -30,16 +32,19 @@
 #include "base/map.h"
 #include "base/sockutil.h"
 #include "preload/process/apart.h"
+#include "preload/process/relay_again.h"
 #include "preload/rules/report.h"
+#include "preload/sock/attend.h"
 #include "preload/sock/others.h"
 #include "preload/wait/octets.h"
 
-#define NAME "warpsock-relay"
+#define NAME RELAY_NAME
 
 struct relay {
 	struct relay_line *lines;
 	struct sock **socks;
 	struct pollfd *fds;
+	void *again; /* room for relay_again() */
 	unsigned int n;
 	int go;
 };
@@ -83,7 +88,7 @@ static uint64_t grace_of(const struct sock *s)
 static size_t room_of(unsigned int n)
 {
 	return n * (sizeof(struct relay_line) + sizeof(struct sock *)) +
-	       RELAY_POLLS(n) * sizeof(struct pollfd);
+	       RELAY_POLLS(n) * sizeof(struct pollfd) + relay_again_room(n);
 }
 
 static void room_destroy(struct relay *r, unsigned int n)
@@ -91,6 +96,14 @@ static void room_destroy(struct relay *r, unsigned int n)
 	for (unsigned int i = 0; i < n; i++)
 		relay_line_uninit(&r->lines[i]);
 	base_map_destroy(r->lines, room_of(n));
+}
+
+static void room_divide(struct relay *r, void *p, unsigned int n)
+{
+	r->lines = p;
+	r->socks = (struct sock **)(r->lines + n);
+	r->again = r->socks + n;
+	r->fds = (struct pollfd *)(void *)((char *)r->again + relay_again_room(n));
 }
 
 /* By the one who makes it, whose call fails when there is none */
@@ -101,9 +114,7 @@ static int room_create(struct relay *r, unsigned int n)
 
 	if (err)
 		return err;
-	r->lines = p;
-	r->socks = (struct sock **)(r->lines + n);
-	r->fds = (struct pollfd *)(r->socks + n);
+	room_divide(r, p, n);
 	for (unsigned int i = 0; !err && i < n; i++)
 		err = relay_line_init(&r->lines[i]);
 	if (err)
@@ -143,10 +154,8 @@ static void leave(struct relay *r)
 		r->lines[i].stream->ops->close(r->lines[i].stream);
 }
 
-static void serve(struct relay *r, uint32_t before)
+static void serve(struct relay *r)
 {
-	for (unsigned int i = 0; before && i < r->n; i++)
-		r->lines[i].stream->ops->left(r->lines[i].stream, before);
 	/* The program has urgent octets in their places among the others */
 	for (unsigned int i = 0; i < r->n; i++)
 		r->lines[i].stream->ops->set_inline(r->lines[i].stream, true);
@@ -164,6 +173,14 @@ struct plan {
 	uint32_t before;
 };
 
+static void begin(struct relay *r, uint32_t before)
+{
+	for (unsigned int i = 0; before && i < r->n; i++)
+		r->lines[i].stream->ops->left(r->lines[i].stream, before);
+	relay_again(r->again, r->lines, r->socks, r->n);
+	serve(r);
+}
+
 static void run(void *ctx)
 {
 	const struct plan *plan = ctx;
@@ -173,10 +190,51 @@ static void run(void *ctx)
 	lines_make(&r, plan->asks, plan->n);
 	apart_close_others(number_next, &r);
 	if (has_begun(&r))
-		serve(&r, plan->before);
+		begin(&r, plan->before);
 	else
 		leave(&r);
 	syscall(SYS_exit_group, 0);
+}
+
+/* --- as a program of its own --- */
+
+static int line_adopt(struct relay *r, const struct relay_given *given)
+{
+	struct relay_line *l = &r->lines[r->n];
+	struct sock *s = sock_get_stream(given->fd);
+	int err = s ? relay_line_init(l) : -ENOENT;
+
+	if (err) {
+		sock_put(s);
+		return err;
+	}
+	/* It begins anew with each program that adopts a stream, and here nobody else calls */
+	attend_forget(s);
+	r->socks[r->n++] = s;
+	l->stream = s->stream;
+	l->local = given->local;
+	l->grace = given->grace;
+	l->linger = sock_config.linger;
+	return 0;
+}
+
+int relay_go_on(const struct relay_given *given, unsigned int n)
+{
+	struct relay r = { .go = -1 };
+	size_t size = room_of(n);
+	void *p;
+	int err = base_map_create(size, &p);
+
+	if (err)
+		return err;
+	room_divide(&r, p, n);
+	for (unsigned int i = 0; i < n; i++)
+		if (line_adopt(&r, &given[i]))
+			base_fd_close(given[i].local);
+	attend_stop();
+	serve(&r);
+	base_map_destroy(p, size);
+	return 0;
 }
 
 /* --- in the process that makes it --- */

@@ -31,11 +31,12 @@ struct relay_line {
 	 * Request may take. 0: the peer is for DDP
 	 */
 	uint64_t grace;
-	uint64_t linger; /* ns that the peer is given at the end */
+	uint64_t linger; /* ns that a peer which acknowledges nothing is given at the end */
 	uint64_t grace_end, linger_end;
-	bool plain; /* the peer speaks TCP */
-	bool late;  /* we do, and listen whether it does */
-	bool gone;  /* the program has closed its end */
+	uint64_t acked; /* octets, as of the last look */
+	bool plain;	/* the peer speaks TCP */
+	bool late;	/* we do, and listen whether it does */
+	bool gone;	/* the program has closed its end */
 	bool closing, over;
 	struct relay_way out, in; /* to the peer, from it */
 };
@@ -60,6 +61,18 @@ int relay_pair(int fd, int *local, int *far);
 void relay_explain(int fd, int err, bool loads);
 /* Is that number a relay's? */
 bool relay_is_behind(int fd);
+
+/* The name of its process */
+#define RELAY_NAME "warpsock-relay"
+
+/* What a relay is told of a line when it goes on as another program */
+struct relay_given {
+	int fd, local;
+	uint64_t grace;
+};
+
+/* In that program, until all of them are over; 0 or -errno */
+int relay_go_on(const struct relay_given *given, unsigned int n);
 
 /* What a relay is to take over: the number by which the process has it, the relay's local end */
 struct relay_ask {

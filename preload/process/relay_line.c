@@ -180,11 +180,23 @@ static void line_close(struct relay_line *l, bool hard)
 	line_left(l, l->stream->ops->close(l->stream), false);
 }
 
+/* A peer that takes something is not given up, as slow as it may be */
+static void linger_on(struct relay_line *l)
+{
+	uint64_t acked = base_sock_acked(stream_fd(l->stream));
+
+	if (acked == l->acked)
+		return;
+	l->acked = acked;
+	l->linger_end = base_deadline(base_now(), l->linger);
+}
+
 static void line_linger(struct relay_line *l)
 {
 	bool safe = false;
 	int left = l->stream->ops->close_more(l->stream, &safe);
 
+	linger_on(l);
 	line_left(l, left, safe || base_deadline_passed(l->linger_end, base_now()));
 }
 

@@ -17,6 +17,7 @@
 # With two interfaces of this machine, whose drivers can do without copies, instead of the pair, and
 # without the bridge, whose links can't: tests/vm/zerocopy.sh
 set -u
+export PASS_ENV=A_TEST_KEY # of classic.c
 build=$(readlink -f "$1")
 here=$(dirname "$(readlink -f "$0")")
 include=$(readlink -f "$here/../../include")

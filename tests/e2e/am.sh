@@ -111,8 +111,8 @@ shift
 exec sh -c "$*"
 SSH
 chmod +x "$tmp/ssh"
-check "ssh" 0 "^P2 of 3 done" env HOSTS="$tmp/hosts" SSH_CMD="$tmp/ssh" SSH_OPTIONS=-q \
-	SSH_SERVERS="alpha, beta" MASTERIP=127.0.0.1 "$tmp/classic" 3 S 10
+check "ssh" 0 "^P2 of 3 done" env PASS_ENV=A_TEST_KEY HOSTS="$tmp/hosts" SSH_CMD="$tmp/ssh" \
+	SSH_OPTIONS=-q SSH_SERVERS="alpha, beta" MASTERIP=127.0.0.1 "$tmp/classic" 3 S 10
 check "ssh takes the servers in turn" 0 "^alpha alpha beta" \
 	sh -c "sort $tmp/hosts | tr '\n' ' '"
 # the secret is on no command line, which all users of a machine can read
@@ -135,17 +135,52 @@ shift
 (cat; echo behind it) | sh -c "$*"
 SSH
 chmod +x "$tmp/ssh-seen" "$tmp/ssh-deaf" "$tmp/ssh-more"
-by_ssh=(env SSH_SERVERS=alpha MASTERIP=127.0.0.1)
+by_ssh=(env PASS_ENV="A_TEST_*" SSH_SERVERS=alpha MASTERIP=127.0.0.1)
 check "ssh passes the secret on unseen" 0 "^seen: cd .* 'AMUDP_SLAVE_SECRET=-' '/" \
 	"${by_ssh[@]}" SSH_CMD="$tmp/ssh-seen" "$tmp/classic" 2 S 10
 check "an ssh that passes no input on" 134 "without its secret, which comes by standard input" \
 	"${by_ssh[@]}" SSH_CMD="$tmp/ssh-deaf" "$tmp/classic" 1 S 10
 check "a program reads its own input behind the secret" 0 "^rank 0 reads: behind it\$" \
 	"${by_ssh[@]}" SSH_CMD="$tmp/ssh-more" "$tmp/endings" 1 S input
+check "no command line has the secret, by ssh" 0 \
+	"^by standard input: [0-9]+ characters, on 0 command lines" \
+	"${by_ssh[@]}" SSH_CMD="$here/am-compat/watch.py" "$tmp/classic" 1 S 10
+check "no command line has the secret, by a custom command" 0 \
+	"^mode 600: [0-9]+ characters, on 0 command lines" env MASTERIP=127.0.0.1 \
+	CSPAWN_CMD="'$here/am-compat/watch.py' %C & '$here/am-compat/watch.py' %C & wait" \
+	"$tmp/endings" 2 C
+check "no file with a secret is left" 0 "^0 files" \
+	sh -c "ls $tmp | grep -c amudp-secret | sed 's/\$/ files/'"
+check "a folder for the file with the secret" 0 "^AMUDP_SLAVE_SECRET=$tmp/own/amudp-secret-" env \
+	MASTERIP=127.0.0.1 SECRET_DIRECTORY="$tmp/own" CSPAWN_ROUTE_OUTPUT=1 CSPAWN_CMD='
+	echo %C | tr -d "'"'"'" | tr " " "\n" | grep SECRET=; %C' \
+	sh -c "mkdir -p $tmp/own; exec $tmp/endings 1 C"
+check "a file with a secret that others may read" 134 "is not this user's alone" env \
+	MASTERIP=127.0.0.1 CSPAWN_CMD="chmod 644 $tmp/amudp-secret-*; %C" "$tmp/endings" 1 C
+check "no folder for the file with the secret" 1 "no file for the job's secret in /nowhere" env \
+	MASTERIP=127.0.0.1 SECRET_DIRECTORY=/nowhere CSPAWN_CMD=%C "$tmp/endings" 1 C
+# what a worker on another machine is told of the console's environment
+told() {
+	env A_WORD=1 AB_WORD=2 AMUDP_SPIN=3 BATCH=4 MASTERIP=127.0.0.1 SSH_SERVERS=alpha \
+		SSH_CMD="$tmp/ssh" HOSTS="$tmp/hosts" "$@" variables A_WORD AB_WORD AMUDP_SPIN BATCH
+}
+export -f told
+check "variables that no job asks for" 0 \
+	"^A_WORD unknown; AB_WORD unknown; AMUDP_SPIN 3; BATCH 4; told" \
+	bash -c "told $tmp/endings 1 S"
+check "variables that a job asks for" 0 "^A_WORD unknown; AB_WORD 2; AMUDP_SPIN 3; BATCH 4; told" \
+	bash -c "told $apps/amudprun -env 'AB_*' -spawn S $tmp/endings"
+check "all variables" 0 "^A_WORD 1; AB_WORD 2; " bash -c "PASS_ENV='*' told $tmp/endings 1 S"
+check "a word of the program's before a variable" 0 "^A_WORD 1; AB_WORD unknown; " \
+	bash -c "AMUDP_ENV_PREFIX=A told $tmp/endings 1 S"
+check "variables of workers on this machine" 0 "^A_WORD 1; AB_WORD 2; " \
+	bash -c "told $tmp/endings 1 L"
 check "a custom command without the secret on it" 0 "^as env AMUDP_SLAVE_ARGS=[^ ]* /" env \
-	MASTERIP=127.0.0.1 CSPAWN_CMD='echo as %W; %W & %W & wait' "$tmp/classic" 2 C 10
-check "a custom command" 0 "^P1 of 2 done" env MASTERIP=127.0.0.1 CSPAWN_ROUTE_OUTPUT=1 \
-	CSPAWN_CMD='for i in $(seq %N); do %C & done; wait' "$tmp/classic" 2 C 10
+	PASS_ENV=A_TEST_KEY MASTERIP=127.0.0.1 CSPAWN_CMD='echo as %W; %W & %W & wait' \
+	"$tmp/classic" 2 C 10
+check "a custom command" 0 "^P1 of 2 done" env PASS_ENV=A_TEST_KEY MASTERIP=127.0.0.1 \
+	CSPAWN_ROUTE_OUTPUT=1 CSPAWN_CMD='for i in $(seq %N); do %C & done; wait' \
+	"$tmp/classic" 2 C 10
 check "who does not know the secret does not come in" 0 "^12 of 12 refused, then a rank" env \
 	MASTERIP=127.0.0.1 CSPAWN_CMD="'$here/am-compat/stranger.py' %C" "$tmp/classic" 1 C
 check "no machines for ssh" 1 "SSH_SERVERS names no machine .*-spawn L" "$tmp/classic" 2 S
@@ -485,6 +520,14 @@ check "needless fragments of 4 ranks" 0 "^few" bash -c "needless $counter 4 L 10
 check "needless fragments of 4 ranks asleep" 0 "^few" bash -c \
 	"needless $asleep $counter 4 L 1000 block size 100000"
 check "needless fragments of 16 ranks" 0 "^few" bash -c "needless $counter 16 L 300 size 100000"
+
+for reason in "EAGAIN=Resource temporarily unavailable" "EINVAL=Invalid argument"; do
+	name=${reason%%=*}
+	none=(env LD_PRELOAD="$build/tests/e2e/libno_thread.so")
+	[ $name = EAGAIN ] || none+=(NO_THREAD=$name)
+	check "ranks without a thread: $name" 134 "without a thread .*: ${reason#*=}" "${none[@]}" \
+		"$tmp/classic" 2 L
+done
 
 # a rank of 64 dies while all send to all; a random one, three times
 for i in 1 2 3; do

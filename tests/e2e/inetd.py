@@ -20,10 +20,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
 from launch import Stage, free_port  # noqa: E402
+from lingering import network  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 COPY = os.path.abspath(sys.argv[2])
 SIZE = 1 << 20
+SLOW = 500 << 10  # octets; the ring takes all of them
 LIMIT = 60
 
 SERVER = """
@@ -88,7 +90,7 @@ def relays_of(session):
     for path in Path("/proc").glob("[0-9]*/comm"):
         try:
             if path.read_text() == "warpsock-relay\n" and \
-                    (path.parent / "environ").read_bytes().find(session.encode()) >= 0:
+                    session.encode() in (path.parent / "environ").read_bytes():
                 found.append(int(path.parent.name))
         except OSError:
             continue
@@ -161,6 +163,26 @@ def urgent(writer, stage):
                 [] if said == "abuc\n" else [said, stage.text("urgent-client", "err")])
 
 
+def slow(writer, stage):
+    """The program has gone, and what it wrote takes longer than WARPSOCK_LINGER to arrive."""
+    server = stage.start("slow", [PYTHON, "-c", SERVER, COPY], mode="on",
+                         env={"WARPSOCK_LINGER": "1s"})
+    port = re.search(r"port (\d+)", stage.wait_text("slow")).group(1)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = stage.start("slow-client", [PYTHON, "-c", CLIENT.replace(str(SIZE), str(SLOW)),
+                                             str(listener.getsockname()[1])], mode="on")
+        network(listener, int(port))
+        begin = time.monotonic()
+        stage.end(client, LIMIT)
+        spent = time.monotonic() - begin
+    said = stage.text("slow-client")
+    problems = [] if said == "whole\n" else [said, stage.text("slow-client", "err")]
+    problems += [] if spent > 2 else [f"the network was quick: {spent:.3f} s"]
+    server.send_signal(signal.SIGTERM)
+    stage.end(server)
+    writer.case("a relay whose peer takes longer than WARPSOCK_LINGER", problems)
+
+
 def socat(writer, stage, command):
     if not shutil.which("socat"):
         writer.skip("socat", "no socat here")
@@ -184,13 +206,14 @@ def main():
     writer = tap.Writer()
     with Stage(sys.argv[1]) as stage:
         os.chmod(stage.dir, 0o755)
-        os.environ["RELAYS_OF"] = session = f"inetd-{os.getpid()}-{time.monotonic_ns()}"
+        session = str(stage.dir)  # in WARPSOCK_REPORT
         for what, command in PROGRAMS.items():
             inetd(writer, stage, what, command, "on", "on")
             inetd(writer, stage, what, command, "auto", "on")
             inetd(writer, stage, what, command, "auto", None)
         relay_killed(writer, stage, session)
         urgent(writer, stage)
+        slow(writer, stage)
         socat(writer, stage, "/bin/cat")
         socat(writer, stage, COPY)
         end = time.monotonic() + LIMIT

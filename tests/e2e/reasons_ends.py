@@ -185,7 +185,7 @@ class Meddler:
 CHANGED = ((b"MPA ID Req Frame", "ddp", ["REFUSED"], ["PEER_PARAMETERS"]),
            (b"MPA ID Req Frame", "auto", ["REFUSED"], ["PEER_PARAMETERS", "PEER_NOT_MPA"]),
            (b"MPA ID Rep Frame", "ddp", ["PEER_PARAMETERS"], ["PEER_RESET"]),
-           (b"MPA ID Rep Frame", "auto", ["PEER_PARAMETERS"], ["CLOSED", "PEER_NOT_MPA"]))
+           (b"MPA ID Rep Frame", "auto", ["PEER_PARAMETERS"], ["PEER_RESET", "PEER_NOT_MPA"]))
 
 
 def meddled(warpsock, frame, mode, client, server):

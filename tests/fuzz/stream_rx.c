@@ -502,7 +502,8 @@ static void private_data(uint8_t features)
 	if (!features)
 		return;
 	memcpy(w.pd + w.pd_len, head, sizeof(head));
-	w.pd[w.pd_len + sizeof(head)] = features & (STREAM_FEATURE_URGENT | 0x0F);
+	w.pd[w.pd_len + sizeof(head)] = features &
+					(STREAM_FEATURE_URGENT | STREAM_FEATURE_HELD | 0x0F);
 	memcpy(w.pd + w.pd_len + sizeof(head) + 1, window, sizeof(window));
 	w.pd_len += sizeof(head) + 1 + sizeof(window);
 }
@@ -512,7 +513,8 @@ static void begin(void)
 	uint8_t how = octet();
 
 	w.initiator = how & 1;
-	private_data((uint8_t)(how >> 4 | (how & 8 ? STREAM_FEATURE_URGENT : 0)));
+	private_data(
+		(uint8_t)(how >> 4 | (how & 8 ? STREAM_FEATURE_URGENT | STREAM_FEATURE_HELD : 0)));
 	/* Now and then octets of it are the input's */
 	for (unsigned int i = how & 2 ? octet() % 8 : 0; i; i--)
 		w.pd[octet() % w.pd_len] = octet();

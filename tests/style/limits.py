@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Checks docs/limits.md: each row names tests that there are, and rows stand in order.
+"""Checks docs/limits.md and docs/strangers.md: each row names tests that there are, in order.
 
 The last cell of a row is `FILE`: WORDS, and more of them behind "; `". FILE is below tests/ and
 has the words in it, at one place, however its lines break.
@@ -9,7 +9,7 @@ import re
 
 import tree
 
-PAGE = "docs/limits.md"
+PAGES = ("docs/limits.md", "docs/strangers.md")
 TEST = re.compile(r"`([^`]+)`: (.+?)(?:; (?=`)|$)")
 CELLS = 4
 
@@ -43,20 +43,26 @@ def missing(root, cell):
             yield f"tests/{name} has no \"{words}\""
 
 
-def main():
-    root, writer = tree.open_check(__doc__)
-    path = root / PAGE
+def judge(root, page):
+    """What is wrong with rows, and with their order."""
     problems, unsorted, before = [], [], (0, "")
+    path = root / page
     for number, cells in rows(tree.lines(path)) if path.exists() else []:
         if len(cells) != CELLS or not all(cells):
-            problems.append(f"{PAGE}:{number}: {CELLS} cells are wanted, none of them empty")
+            problems.append(f"{page}:{number}: {CELLS} cells are wanted, none of them empty")
             continue
-        problems += [f"{PAGE}:{number}: {what}" for what in missing(root, cells[-1])]
+        problems += [f"{page}:{number}: {what}" for what in missing(root, cells[-1])]
         if before[0] == number - 1 and before[1].lower() > cells[0].lower():
-            unsorted.append(f"{PAGE}:{number}: {cells[0]} stands behind {before[1]}")
+            unsorted.append(f"{page}:{number}: {cells[0]} stands behind {before[1]}")
         before = (number, cells[0])
-    writer.case("each difference has a test that exists", problems)
-    writer.case("rows stand in order", unsorted)
+    return problems, unsorted
+
+
+def main():
+    root, writer = tree.open_check(__doc__)
+    found = [judge(root, page) for page in PAGES]
+    writer.case("each difference has a test that exists", sum((each[0] for each in found), []))
+    writer.case("rows stand in order", sum((each[1] for each in found), []))
     writer.finish()
 
 

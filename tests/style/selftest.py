@@ -75,6 +75,7 @@ PLANTS = [
     ("words", "base/w.h", SPDX + "#if 0\nint x;\n#endif\n", "switched off"),
     ("limits", "docs/limits.md", limits("| b | x | y | `t.txt`: other words |"), "that exists"),
     ("limits", "docs/limits.md", limits("| b | x | y | `u.txt`: some words |"), "that exists"),
+    ("limits", "docs/strangers.md", limits("| b | x | y | `u.txt`: some words |"), "that exists"),
     ("limits", "docs/limits.md", limits("| b | x | y | some words |"), "that exists"),
     ("limits", "docs/limits.md", limits("| b | x | | `t.txt`: some words |"), "that exists"),
     ("limits", "docs/limits.md", limits("| b | x | y | `t.txt`: some words |",

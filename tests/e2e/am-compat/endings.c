@@ -226,6 +226,17 @@ static int late(const char *how, int code, eb_t eb)
 	return 1;
 }
 
+/* What a worker is told of the console's environment */
+static void variables(char **names)
+{
+	for (; *names; names++) {
+		const char *value = AMUDP_SPMDgetenvMaster(*names);
+
+		printf("%s %s; ", *names, value ? value : "unknown");
+	}
+	printf("told\n");
+}
+
 int main(int argc, char **argv)
 {
 	const char *way;
@@ -274,6 +285,8 @@ int main(int argc, char **argv)
 		printf("begun");
 		poll_for(eb, 3);
 	}
+	if (!strcmp(way, "variables"))
+		variables(argv + 2);
 	if (!strcmp(way, "input"))
 		input_tell();
 	if (!strcmp(way, "linger"))

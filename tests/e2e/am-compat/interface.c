@@ -357,6 +357,7 @@ int main(int argc, char **argv)
 
 	if (!launched() && !getenv("AMUDP_SLAVE_ARGS")) {
 		putenv(variable);
+		setenv("PASS_ENV", "INTERFACE_*", 1);
 		EXPECT(AMX_SPMDIsWorker(argv) == 0);
 	}
 	AMUDP_SilentMode = 1;

@@ -17,7 +17,8 @@ SILENT = 100  # connections that say nothing: more than the console keeps
 
 text = " ".join(sys.argv)
 host, port = re.search(r"AMUDP_SLAVE_ARGS=\d,([^:]+):(\d+)", text).groups()
-secret = int(re.search(r"AMUDP_SLAVE_SECRET=([0-9a-f]+)", text).group(1), 16)
+with open(re.search(r"AMUDP_SLAVE_SECRET=(/\S+)", text).group(1)) as file:
+    secret = int(file.read(), 16)
 
 
 def connect(said):

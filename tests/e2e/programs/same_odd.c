@@ -526,6 +526,35 @@ static void closed_raw(int fd[2])
 	R(read(file, buf, 1));
 }
 
+/* A file beside this program's */
+static void *beside(const char *name, int how)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	char *end;
+
+	if (n < 0)
+		return NULL;
+	path[n] = '\0';
+	end = strrchr(path, '/') + 1;
+	snprintf(end, sizeof(path) - (size_t)(end - path), "%s", name);
+	return dlopen(path, how);
+}
+
+/* Its calls do not pass through names of ours: it reads what is in the kernel */
+static void plugin_reads(int fd[2])
+{
+	void *plugin = beside("libdeepbind.so", RTLD_NOW | RTLD_DEEPBIND);
+	ssize_t (*get)(int fd, void *p, size_t n) = NULL;
+	char buf[5] = "";
+
+	if (plugin)
+		*(void **)&get = dlsym(plugin, "deepbind_read");
+	put(fd[0], "hello");
+	if (get && get(fd[1], buf, sizeof(buf)) == sizeof(buf))
+		same_say(memcmp(buf, "hello", sizeof(buf)) ? "frames" : "bytes");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct same_case cases[] = {
@@ -544,6 +573,7 @@ int main(int argc, char **argv)
 		SAME("time-outs of less than nothing", never_waits),
 		SAME("flags and owners, by a duplicate", flags_and_dup),
 		SAME("fortified calls", fortified),
+		DIFFERS("a plug-in of RTLD_DEEPBIND reads", plugin_reads, "frames\n"),
 		DIFFERS("a number is closed by a system call of its own", closed_raw,
 			"raw(SYS_close, fd[0]): 0\n"
 			"file == fd[0]: 1\n"

@@ -382,7 +382,6 @@ static void linger_delivered(int fd[2])
 {
 	struct linger l = { 1, 20 };
 	double begin;
-
 	long sent;
 
 	setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &l, sizeof(l));
@@ -586,6 +585,32 @@ static void lowat_most(int fd[2])
 	SET(fd[1], SOL_SOCKET, SO_RCVLOWAT, 1 << 30);
 }
 
+/* Bytes that TCP takes one by one in any case */
+#define SINGLES 300000
+
+static bool single(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+
+	while (send(fd, "x", 1, MSG_NOSIGNAL) != 1)
+		if (errno != EAGAIN || poll(&p, 1, 500) <= 0)
+			return false;
+	return true;
+}
+
+/* Each is a frame, and nobody takes the frames out of the kernel */
+static void singles(int fd[2])
+{
+	static char buf[SINGLES];
+	ssize_t sum = 0;
+
+	same_nonblock(fd[0]);
+	while (sum < SINGLES && single(fd[0]))
+		sum++;
+	same_say(sum < SINGLES ? "it stops" : "it goes on");
+	same_say(recv(fd[1], buf, (size_t)sum, MSG_WAITALL) == sum ? "all of them" : "too few");
+}
+
 /* How much a writer may be ahead of its reader is the ring's affair */
 static void room(int fd[2])
 {
@@ -649,6 +674,8 @@ int main(int argc, char **argv)
 			"SO_TIMESTAMP: 1, length 4\n"
 			"recvmsg(fd[1], &msg, 0): 3\n"
 			"no control message\n"),
+		DIFFERS("a writer of single bytes, whose peer looks at nothing", singles,
+			"it stops\nall of them\n"),
 		DIFFERS("a writer is ahead by a ring", room,
 			"recv(a, big, 1, 0): 1\nrecv(s, big, 1, 0): 1\nmany octets\n"),
 		DIFFERS("TCP_INFO counts frames", info_frames, "more than was written\nstate 1\n"),

@@ -203,15 +203,15 @@ Test(checksums, one_that_has_none_and_one_that_insists, .timeout = 60)
 	pair_close(&p);
 }
 
-/* A short frame in the second end's name at the first end, as if it came from there. */
-static void arrives(struct pair *p, uint8_t flags, uint32_t incarnation, struct am_frame f,
-		    const struct sockaddr_in *from)
+/* A short frame in this name at the first end, as if it came from there. */
+static void arrives_of(struct pair *p, const struct sockaddr_in *name, uint8_t flags,
+		       uint32_t incarnation, struct am_frame f, const struct sockaddr_in *from)
 {
 	struct am_packet header = { .flags = flags,
 				    .window = 64,
 				    .source_inc = incarnation,
-				    .addr = p->name[1].sin_addr.s_addr,
-				    .port = p->name[1].sin_port,
+				    .addr = name->sin_addr.s_addr,
+				    .port = name->sin_port,
 				    .nonce = p->ep[0]->nonce };
 	uint8_t packet[64];
 	struct iovec iov = { packet, sizeof(struct am_wire_packet) };
@@ -222,12 +222,53 @@ static void arrives(struct pair *p, uint8_t flags, uint32_t incarnation, struct 
 	am_rx_datagram(p->ep[0], packet, (uint32_t)iov.iov_len, from);
 }
 
+/* The same in the second end's name. */
+static void arrives(struct pair *p, uint8_t flags, uint32_t incarnation, struct am_frame f,
+		    const struct sockaddr_in *from)
+{
+	arrives_of(p, &p->name[1], flags, incarnation, f, from);
+}
+
 static struct sockaddr_in far_away(void)
 {
 	/* TEST-NET-1, which no host has */
 	return (struct sockaddr_in){ .sin_family = AF_INET,
 				     .sin_port = htons(9),
 				     .sin_addr.s_addr = inet_addr("192.0.2.77") };
+}
+
+/* Packets of a name that the program has not mapped, which were refused for want of a checksum */
+static uint64_t stranger_refused(struct pair *p, const struct sockaddr_in *name, uint8_t flags)
+{
+	struct am_frame f = { .type = AM_FRAME_MOVE_ACK };
+	uint64_t before = p->ep[0]->xstats.BadChecksums;
+
+	arrives_of(p, name, flags, 1, f, name);
+	return p->ep[0]->xstats.BadChecksums - before;
+}
+
+/* Whatever this end is set to; one that is mapped is the program's own choice. */
+Test(checksums, strangers_have_them, .timeout = 60)
+{
+	static const char *const settings[] = { "no", "auto", "yes" };
+	struct am_frame f = { .type = AM_FRAME_MOVE_ACK };
+	struct sockaddr_in here, there = far_away();
+	struct pair p;
+
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		open_as(&p, settings[i], settings[i]);
+		here = p.name[1];
+		here.sin_port = htons(9);
+		cr_expect_eq(stranger_refused(&p, &here, 0), 1u, "%s", settings[i]);
+		cr_expect_eq(stranger_refused(&p, &there, 0), 1u, "%s", settings[i]);
+		cr_expect_eq(stranger_refused(&p, &there, AM_PACKET_CRC), 0u, "%s", settings[i]);
+		if (!i) {
+			ask(&p, 0);
+			arrives(&p, 0, p.ep[1]->incarnation, f, &there);
+			cr_expect_eq(p.ep[0]->xstats.BadChecksums, 2u);
+		}
+		pair_close(&p);
+	}
 }
 
 static void moves(struct pair *p, uint32_t serial, const struct sockaddr_in *to)

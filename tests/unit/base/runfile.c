@@ -68,7 +68,7 @@ Test(runfile, no_descriptor_stays_open)
 	void *p, *q;
 
 	close(before);
-	cr_assert_eq(base_rundir_prepare(dir, true), 0);
+	cr_assert_eq(base_rundir_prepare(dir, geteuid(), true), 0);
 	cr_assert_eq(base_runfile_create(path, SIZE, SIZE, &p), 0);
 	cr_assert_eq(base_runfile_open(path, SIZE, &q, &size), 0);
 	cr_assert_eq(base_runfile_open(path, SIZE + 1, &q, &size), -EPROTO);
@@ -79,18 +79,19 @@ Test(runfile, no_descriptor_stays_open)
 
 Test(runfile, folder_is_judged_once_for_a_user)
 {
-	cr_expect_eq(base_rundir_prepare("/proc", false), -EACCES);
-	cr_expect_eq(base_rundir_prepare("/dev/shm/warpsock-no-such-folder", false), -ENOENT);
-	cr_expect_eq(base_rundir_prepare(dir, false), 0);
+	cr_expect_eq(base_rundir_prepare("/proc", geteuid(), false), -EACCES);
+	cr_expect_eq(base_rundir_prepare("/dev/shm/warpsock-no-such-folder", geteuid(), false),
+		     -ENOENT);
+	cr_expect_eq(base_rundir_prepare(dir, geteuid(), false), 0);
 	cr_assert_eq(chmod(dir, 0755), 0);
-	cr_expect_eq(base_rundir_prepare(dir, false), 0, "it was good");
+	cr_expect_eq(base_rundir_prepare(dir, geteuid(), false), 0, "it was good");
 	base_rundir_forget();
-	cr_expect_eq(base_rundir_prepare(dir, false), -EACCES);
+	cr_expect_eq(base_rundir_prepare(dir, geteuid(), false), -EACCES);
 	cr_assert_eq(chmod(dir, 0700), 0);
-	cr_expect_eq(base_rundir_prepare(dir, false), 0);
+	cr_expect_eq(base_rundir_prepare(dir, geteuid(), false), 0);
 	if (!geteuid()) {
 		cr_assert_eq(seteuid(65534), 0);
-		cr_expect_eq(base_rundir_prepare(dir, false), -EACCES);
+		cr_expect_eq(base_rundir_prepare(dir, geteuid(), false), -EACCES);
 		cr_assert_eq(seteuid(0), 0);
 	}
 }

@@ -33,6 +33,22 @@ Test(sockutil, readiness_and_octets)
 	close(fd[1]);
 }
 
+Test(sockutil, acknowledged)
+{
+	uint64_t before;
+	int fd[2];
+
+	tcp_pair(fd, 0, 0);
+	before = base_sock_acked(fd[0]);
+	cr_assert_eq(write(fd[0], "abc", 3), 3);
+	for (int i = 0; i < 1000 && base_sock_unacked(fd[0]); i++)
+		usleep(1000);
+	cr_expect_eq(base_sock_acked(fd[0]) - before, 3);
+	cr_expect_eq(base_sock_acked(-1), 0);
+	close(fd[0]);
+	close(fd[1]);
+}
+
 /* The one before @urgent, and no other */
 Test(sockutil, send_all)
 {

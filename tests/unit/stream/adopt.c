@@ -17,6 +17,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 TestSuite(adopt, .init = place_begin, .fini = place_end, .timeout = 120);
@@ -417,8 +419,8 @@ Test(adopt, full_folder)
 	umount2(place_dir, MNT_DETACH);
 }
 
-/* All of it, by a file of somebody's */
-static void fill_folder(void)
+/* All of it, or so many bytes, by a file of somebody's */
+static void fill_folder(size_t len)
 {
 	static const char octets[4096];
 	char path[80];
@@ -427,8 +429,8 @@ static void fill_folder(void)
 	snprintf(path, sizeof(path), "%s/filler", place_dir);
 	fd = open(path, O_CREAT | O_WRONLY, 0600);
 	cr_assert_geq(fd, 0);
-	while (write(fd, octets, sizeof(octets)) > 0)
-		;
+	for (size_t sum = 0; sum < len && write(fd, octets, sizeof(octets)) > 0;)
+		sum += sizeof(octets);
 	close(fd);
 }
 
@@ -446,16 +448,100 @@ static int send_until_the_end(struct stream *s[2])
 	return (int)n;
 }
 
-/*
- * It becomes full when the streams are there: who needs memory is reset, and touches none that it
- * has not; the others go on
- */
+#define MANY 200000
+
+/* What they need then, they have without a name */
 Test(adopt, folder_that_fills_up)
+{
+	struct stream *s[2], *other[2];
+
+	if (!small_folder("size=16m,mode=0700"))
+		cr_skip_test("no mount namespace to be had");
+	ends_open(other);
+	place_send(other[0], 0, SOME);
+	for (int i = 0; i < 1000 && OPS->readable(other[1]) < SOME; i++)
+		OPS->progress(other[1]);
+	ends_open(s);
+	fill_folder(SIZE_MAX);
+	place_send(s[0], 0, MANY);
+	place_recv(s[1], 0, MANY);
+	place_send(s[1], 0, MANY);
+	place_recv(s[0], 0, MANY);
+	place_recv(other[1], 0, SOME);
+	place_send(other[0], SOME, MANY);
+	place_recv(other[1], SOME, MANY);
+	cr_expect_eq(OPS->hand_over(s[0]), -EOPNOTSUPP, "no other process finds it");
+	cr_expect_eq(place_files(), 1, "the filler");
+	ends_destroy(s);
+	ends_destroy(other);
+	umount2(place_dir, MNT_DETACH);
+}
+
+static unsigned long folder_free(void)
+{
+	struct statfs fs;
+
+	cr_assert_eq(statfs(place_dir, &fs), 0);
+	return fs.f_bavail;
+}
+
+/* One half is for other programs */
+Test(adopt, folder_of_which_half_is_used)
+{
+	const struct timespec pause = { 0, 20000000 };
+	struct stream *s[2], *late[2];
+	unsigned long left;
+
+	if (!small_folder("size=16m,mode=0700"))
+		cr_skip_test("no mount namespace to be had");
+	ends_open(s);
+	fill_folder(9 << 20);
+	nanosleep(&pause, NULL);
+	left = folder_free();
+	ends_open(late);
+	cr_expect_eq(OPS->hand_over(late[0]), -EOPNOTSUPP, "it has no name");
+	place_send(s[0], 0, MANY);
+	place_send(late[0], 0, MANY);
+	cr_expect_geq(folder_free(), left);
+	place_recv(s[1], 0, MANY);
+	place_recv(late[1], 0, MANY);
+	ends_destroy(s);
+	ends_destroy(late);
+	umount2(place_dir, MNT_DETACH);
+}
+
+/* What connections may come to need together is at most one half */
+Test(adopt, folder_with_room_for_few)
+{
+	struct stream *s[8][2];
+	unsigned int named = 0;
+
+	if (!small_folder("size=8m,mode=0700"))
+		cr_skip_test("no mount namespace to be had");
+	for (int i = 0; i < 8; i++)
+		ends_open(s[i]);
+	for (int i = 0; i < 16; i++)
+		named += OPS->hand_over(s[i / 2][i % 2]) == 0;
+	cr_expect(named >= 2 && named <= 8, "%u", named);
+	for (int i = 0; i < 8; i++)
+		place_send(s[i][0], 0, MANY);
+	for (int i = 0; i < 8; i++) {
+		place_recv(s[i][1], 0, MANY);
+		ends_destroy(s[i]);
+	}
+	umount2(place_dir, MNT_DETACH);
+}
+
+/*
+ * Another process may find them by now: who needs memory is reset, and touches none that it has
+ * not; the others go on
+ */
+Test(adopt, folder_that_fills_up_where_others_may_come)
 {
 	struct stream *s[2], *other[2];
 	int err;
 
-	if (!small_folder("size=4m,mode=0700"))
+	if (!small_folder("size=16m,mode=0700"))
 		cr_skip_test("no mount namespace to be had");
 	ends_open(other);
 	place_send(other[0], 0, SOME);
@@ -463,7 +549,7 @@ Test(adopt, folder_that_fills_up)
 		OPS->progress(other[1]);
 	ends_open(s);
 	cr_assert_eq(OPS->hand_over(s[0]), 0);
-	fill_folder();
+	fill_folder(SIZE_MAX);
 	err = send_until_the_end(s);
 	cr_expect_eq(err, -ECONNRESET, "%d", err);
 	place_recv(other[1], 0, SOME);

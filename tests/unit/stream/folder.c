@@ -48,6 +48,8 @@ static unsigned int each_file(bool remove_it)
 
 unsigned int place_files(void)
 {
+	stream_spare_allow(false);
+	stream_spare_allow(true);
 	return each_file(false);
 }
 
@@ -63,7 +65,7 @@ const char *place_path(int fd)
 	uint64_t cookie;
 
 	cr_assert_eq(base_sock_cookie(fd, &cookie), 0);
-	cr_assert_eq(stream_place_path(path, place_dir, cookie), 0);
+	cr_assert_eq(stream_place_path(path, stream_place_of(place_dir), cookie), 0);
 	return path;
 }
 

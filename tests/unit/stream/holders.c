@@ -5,9 +5,12 @@
 #include "tests/unit/stream/folder.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -394,16 +397,22 @@ Test(holders, a_death_in_sending_is_found_by_who_waits_for_room)
 
 /* --- what is left behind --- */
 
-/* Killed with both ends of @n connections */
-static void leave_behind(int n)
+/* Killed with both ends of @n connections, and @len unread bytes each way */
+static void leave_behind(int n, size_t len)
 {
-	pid_t pid = fork();
+	pid_t pid;
 
+	stream_before_fork();
+	pid = fork();
+	stream_after_fork(!pid);
 	if (!pid) {
 		struct stream *s[2];
 
-		for (int i = 0; i < n; i++)
+		for (int i = 0; i < n; i++) {
 			ends_open(s);
+			place_send(s[0], 0, len);
+			place_send(s[1], 0, len);
+		}
 		kill(getpid(), SIGKILL);
 	}
 	cr_assert_eq(place_wait(pid), -SIGKILL);
@@ -414,28 +423,89 @@ Test(holders, what_the_dead_leave_is_swept)
 	struct stream *s[2];
 	char path[BASE_RUNFILE_PATH];
 
-	leave_behind(3);
+	leave_behind(3, 0);
 	ends_open(s);
+	cr_expect_eq(place_files(), 2, "who makes a file clears the folder first");
+	leave_behind(3, 0);
 	cr_expect_eq(place_files(), 8);
-	cr_expect_eq(stream_place_sweep(place_dir, 60 * BASE_NS_PER_S), 0, "they are new");
-	cr_expect_eq(stream_place_sweep(place_dir, 0), 6);
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 60 * BASE_NS_PER_S), 6,
+		     "new or old");
 	cr_expect_eq(place_files(), 2, "the living stay");
 	/* What is none of ours, and what was begun and not finished */
 	snprintf(path, sizeof(path), "%s/readme", place_dir);
 	fclose(fopen(path, "w"));
 	snprintf(path, sizeof(path), "%s/0123456789abcdef", place_dir);
 	fclose(fopen(path, "w"));
-	cr_expect_eq(stream_place_sweep(place_dir, 0), 1);
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 60 * BASE_NS_PER_S), 0,
+		     "it may be about to be made");
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 1);
 	cr_expect_eq(place_files(), 3);
 	ends_destroy(s);
 }
 
+/* The name of a connection that nobody has yet: its maker is about to */
+Test(holders, what_the_living_are_about_to_make_stays)
+{
+	struct stream *s[2];
+
+	ends_open(s);
+	memset(rsock_of(s[0])->state->holder, 0, sizeof(rsock_of(s[0])->state->holder));
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 60 * BASE_NS_PER_S), 0);
+	cr_expect_eq(place_files(), 2);
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 1, "but not for ever");
+}
+
+/* A process that is killed has the file that it keeps for its next connection, too */
+Test(holders, what_was_kept_is_swept)
+{
+	pid_t pid = fork();
+	struct stream *s[2];
+
+	if (!pid) {
+		ends_open(s);
+		ends_destroy(s);
+		kill(getpid(), SIGKILL);
+	}
+	cr_assert_eq(place_wait(pid), -SIGKILL);
+	cr_expect_eq(place_files(), 1);
+	ends_open(s);
+	ends_destroy(s);
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 60 * BASE_NS_PER_S), 0,
+		     "its own stays");
+	cr_expect_eq(place_files(), 0);
+}
+
+/* Without room it looks again, and then there is some */
+Test(holders, what_the_dead_leave_is_swept_for_room)
+{
+	static const char filler[3400 << 10];
+	char path[BASE_RUNFILE_PATH];
+	struct stream *s[2], *late[2];
+	int fd;
+
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		cr_skip_test("no mount namespace to be had");
+	cr_assert_eq(mount("none", place_dir, "tmpfs", 0, "size=8m,mode=0700"), 0);
+	snprintf(path, sizeof(path), "%s/filler", place_dir);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	cr_assert_eq(write(fd, filler, sizeof(filler)), sizeof(filler));
+	close(fd);
+	ends_open(s);
+	leave_behind(2, 200000);
+	nanosleep(&(struct timespec){ 1, 100000000 }, NULL);
+	ends_open(late);
+	cr_expect_eq(OPS->hand_over(late[0]), 0, "it has a name");
+	ends_destroy(s);
+	ends_destroy(late);
+	umount2(place_dir, MNT_DETACH);
+}
+
 Test(holders, a_sweep_is_bounded)
 {
-	leave_behind(80);
+	leave_behind(80, 0);
 	cr_expect_eq(place_files(), 160);
-	cr_expect_eq(stream_place_sweep(place_dir, 0), 128);
-	cr_expect_eq(stream_place_sweep(place_dir, 0), 32);
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 128);
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 32);
 	cr_expect_eq(place_files(), 0);
 }
 
@@ -446,7 +516,7 @@ Test(holders, another_layout_is_left_alone)
 	ends_open(s);
 	rsock_of(s[0])->state->version++;
 	memset(rsock_of(s[0])->state->holder, 0, sizeof(rsock_of(s[0])->state->holder));
-	cr_expect_eq(stream_place_sweep(place_dir, 0), 0);
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 0);
 	cr_expect_eq(place_files(), 2);
 	ends_destroy(s);
 }
@@ -457,21 +527,9 @@ Test(holders, who_begins_sweeps)
 {
 	struct stream *s[2];
 
-	leave_behind(3);
-	later = 60;
+	leave_behind(3, 0);
 	ends_open(s);
 	cr_expect_eq(place_files(), 2, "%u files", place_files());
-	ends_destroy(s);
-}
-
-Test(holders, what_is_of_this_minute_stays)
-{
-	struct stream *s[2];
-
-	leave_behind(3);
-	later = 30;
-	ends_open(s);
-	cr_expect_eq(place_files(), 8, "%u files", place_files());
 	ends_destroy(s);
 }
 
@@ -481,7 +539,7 @@ Test(holders, it_sweeps_once)
 	struct stream *s[2], *other[2];
 
 	ends_open(s);
-	leave_behind(3);
+	leave_behind(3, 0);
 	later = 60;
 	ends_open(other);
 	cr_expect_eq(place_files(), 10, "%u files", place_files());
@@ -505,7 +563,7 @@ Test(holders, who_takes_over_does_not_sweep)
 		_exit(fd < 0 || !place_adopt(fd, &err) || place_files() != 8);
 	}
 	ends_open(s);
-	leave_behind(3);
+	leave_behind(3, 0);
 	OPS->share(s[1], STREAM_SHARE_FLIGHT);
 	place_fd_send(channel[0], s[1]->fd);
 	cr_expect_eq(place_wait(pid), 0);

@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "stream/place.h"
 
 TestSuite(slab, .init = place_begin, .fini = place_end, .timeout = 120);
 
@@ -91,6 +93,137 @@ Test(slab, a_cell_is_used_again_and_by_one_at_a_time)
 	ends_destroy(more);
 }
 
+static ino_t one_more(uint64_t *cookie)
+{
+	struct stream *s[2];
+	ino_t file;
+
+	ends_open(s);
+	both_ways(s);
+	file = file_of(s[0]).st_ino;
+	*cookie = rsock_of(s[0])->cookie;
+	ends_destroy(s);
+	return file;
+}
+
+static bool is_there(uint64_t cookie)
+{
+	char path[BASE_RUNFILE_PATH];
+
+	cr_assert_eq(stream_place_path(path, stream_place_of(place_dir), cookie), 0);
+	return !access(path, F_OK);
+}
+
+Test(slab, connections_one_after_another_have_the_same_file)
+{
+	uint64_t first, second;
+	ino_t file = one_more(&first);
+
+	cr_expect_not(is_there(first), "it is nobody's name");
+	cr_expect_eq(one_more(&second), file);
+	cr_expect_not(is_there(second));
+	cr_expect_eq(place_files(), 0, "what is kept goes when it is told to");
+}
+
+Test(slab, what_is_kept_takes_little_memory)
+{
+	struct stream *s[4][2];
+	struct stat st;
+	char path[BASE_RUNFILE_PATH];
+	uint64_t last;
+
+	for (int i = 0; i < 4; i++) {
+		ends_open(s[i]);
+		place_send(s[i][0], 0, 200000);
+	}
+	for (int i = 0; i < 4; i++)
+		place_recv(s[i][1], 0, 200000);
+	for (int i = 0; i < 4; i++) {
+		last = rsock_of(s[i][1])->cookie;
+		ends_destroy(s[i]);
+	}
+	cr_assert_eq(stream_place_spare(path, stream_place_of(place_dir), last), 0);
+	cr_assert_eq(stat(path, &st), 0);
+	cr_expect_lt(st.st_blocks * 512, 400000, "%ld", (long)st.st_blocks * 512);
+}
+
+static size_t resident(const struct rsock_slab *slab)
+{
+	unsigned char *pages = malloc(slab->size / 4096);
+	size_t sum = 0;
+
+	cr_assert_eq(mincore(slab->at, slab->size, pages), 0);
+	for (size_t i = 0; i < slab->size / 4096; i++)
+		sum += pages[i] & 1;
+	free(pages);
+	return sum * 4096;
+}
+
+static void expect_lazy(const char *dir)
+{
+	struct stream *s[2];
+	struct rsock_slab *slab;
+
+	ends_param.dir = dir;
+	ends_open(s);
+	both_ways(s);
+	slab = rsock_of(s[0])->slab;
+	cr_expect_geq(slab->size, 1 << 20);
+	cr_expect_lt(resident(slab), 200000, "%zu of %zu", resident(slab), slab->size);
+	ends_destroy(s);
+}
+
+/* Memory that is mostly never touched is not filled because the program's is locked */
+Test(slab, with_locked_memory)
+{
+	if (mlockall(MCL_FUTURE))
+		cr_skip_test("only root may lock memory here");
+	expect_lazy(place_dir);
+	expect_lazy(NULL);
+}
+
+/* A name that is taken away, as by one who sweeps */
+Test(slab, a_kept_file_without_its_name_is_of_no_use)
+{
+	struct stream *s[2];
+	uint64_t cookie;
+	char path[BASE_RUNFILE_PATH];
+
+	one_more(&cookie);
+	ends_open(s);
+	cookie = rsock_of(s[1])->cookie;
+	ends_destroy(s);
+	cr_assert_eq(stream_place_spare(path, stream_place_of(place_dir), cookie), 0);
+	cr_assert_eq(unlink(path), 0);
+	ends_open(s);
+	both_ways(s);
+	ends_destroy(s);
+	cr_expect_eq(place_files(), 0);
+}
+
+Test(slab, a_child_leaves_its_parents_kept_file_alone)
+{
+	uint64_t cookie;
+	ino_t file = one_more(&cookie);
+	pid_t pid;
+
+	stream_before_fork();
+	pid = fork();
+	stream_after_fork(!pid);
+	if (!pid) {
+		struct stream *s[2];
+		bool same;
+
+		ends_open(s);
+		same = file_of(s[0]).st_ino == file;
+		ends_destroy(s);
+		stream_spare_allow(false);
+		_exit(same);
+	}
+	cr_expect_eq(place_wait(pid), 0);
+	cr_expect_eq(one_more(&cookie), file);
+}
+
 /* Whoever else may have it mapped would take the next connection for this one */
 Test(slab, a_cell_that_was_shared_is_spent)
 {
@@ -162,6 +295,7 @@ static int make_one(const struct stream_slab *parents)
 	both_ways(s);
 	same = slab_of(s[0]) == parents || slab_of(s[1]) == parents;
 	ends_destroy(s);
+	stream_spare_allow(false);
 	return same;
 }
 
