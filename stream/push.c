@@ -52,7 +52,7 @@ int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n)
 	if (!rsock_load(&s->state->may_send))
 		return 0;
 	done = s->rnic->send(&s->mem, stream_fd(&s->base), wr, n);
-	rsock_moved();
+	rsock_spare_sent(s);
 	BASE_POINT(stream_push_posted);
 	if (done < 0 && done != -EAGAIN)
 		return post_failed(s, done);
@@ -203,8 +203,8 @@ static int ring_grant(struct rsock *s, uint16_t limit)
 }
 
 /*
- * All the ring that is free, if enough is; who has only to say what is held grants nothing by it, for
- * each grant wakes the peer's writers: 0, -EAGAIN, -errno
+ * All the ring that is free, if enough is; who has only to say what is held grants nothing by it,
+ * for each grant wakes the peer's writers: 0, -EAGAIN, -errno
  */
 static int window_grant(struct rsock *s)
 {

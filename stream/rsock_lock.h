@@ -26,6 +26,10 @@ void rsock_blocks_end(struct rsock *s);
  * longer in a file. 0; -ENOENT: others may have the file, or it is none; -ENOMEM
  */
 int rsock_part_move(void *p);
+/* rx lock: @len bytes of chunk @chunk of the block @i have memory for certain */
+void rsock_block_reserved(struct rsock_slab *slab, uint32_t i, unsigned int chunk, uint32_t len);
+/* @slab goes, and its memory with it */
+void rsock_blocks_forget(struct rsock_slab *slab);
 /* Nobody has a block of @slab: it is to take little memory */
 void rsock_blocks_trim(struct rsock_slab *slab);
 /* Where bytes are that were written before the connection was open */

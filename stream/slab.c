@@ -179,6 +179,7 @@ static void slab_destroy(struct rsock_slab *slab)
 {
 	if (slab->spare_name && slab->age == age)
 		stream_place_spare_remove(slab->place, slab->spare_name);
+	rsock_blocks_forget(slab);
 	base_map_destroy(slab->at, slab->size);
 	base_map_destroy(slab, slab->own);
 }

@@ -43,6 +43,7 @@ struct stream_slab {
 	uint64_t rx_free, tx_free; /* atomic: blocks; a bit for each that nobody has */
 	uint32_t common;	   /* atomic: another process may have come to one of them, ever */
 	uint32_t closed; /* atomic: it has no names any more, and parts of it lie elsewhere */
+	uint32_t lost[STREAM_CELLS]; /* atomic: of each block, how often its chunks lost memory */
 	/* rx; tx of each connection: the block that it has, plus one; 0: none */
 	uint8_t rx_block[STREAM_CELLS], tx_block[STREAM_CELLS];
 	struct stream_state cell[] __attribute__((aligned(64)));
@@ -67,10 +68,12 @@ struct rsock_slab {
 	bool closed;		   /* lock: as the file has it */
 	uint64_t spare_name; /* lock: of a cookie: nobody's connection, and a name all the same */
 	uint64_t present;    /* atomic: cells whose memory is there for certain */
-	uint64_t touched;    /* atomic: blocks that may have memory, of those that keep it */
+	uint64_t touched;    /* atomic: blocks that may have memory */
+	size_t kept;	     /* atomic: bytes of chunks that have memory for certain */
 	uint64_t moved[STREAM_CELLS]; /* atomic: parts of each block that lie elsewhere (move.c) */
 	/* Who has the block: bytes of each chunk that have memory for certain; when it lost some */
 	uint64_t trimmed[STREAM_CELLS];
+	uint32_t lost[STREAM_CELLS]; /* as the file had it when this process looked last */
 	uint32_t reserved[STREAM_CELLS][STREAM_CHUNKS];
 	struct rsock rsock[]; /* of each cell */
 };
