@@ -6,7 +6,9 @@
  * taken first, so that the same few pages serve connections that take turns.
  *
  * The first blocks of a slab keep their memory, since they are used all the time, but for what many
- * bytes at once have taken: that is given back from time to time. The others keep none.
+ * bytes at once have taken: that is given back from time to time. So do the others, while the
+ * process has little memory of this kind: to give back and to take anew costs a server with some
+ * fifty busy connections more than all else that it does for a message.
  *
  * A process that dies between the two words leaves a block that nobody has. What stands in either
  * may be rubbish: then two connections may write over each other's bytes, and nothing else.
@@ -22,6 +24,8 @@
 /* Blocks of a slab that keep their memory */
 #define STAYING 4u
 #define CHUNKS_STAYING 4u
+/* Bytes of chunks that blocks of a process may keep, beyond the first ones */
+#define KEPT_MAX (4ul << 20)
 #define TRIM_PAUSE (100 * BASE_NS_PER_MS)
 
 static size_t block_size(const struct rsock_slab *slab)
@@ -49,21 +53,44 @@ static uint32_t free_take(const struct rsock_slab *slab, uint64_t *free)
 	return (uint32_t)__builtin_ctzll(was & valid);
 }
 
+static size_t kept; /* atomic: bytes of chunks of all slabs that have memory for certain */
+
 /*
  * Atomic, for it goes with the block, and a thread may have that from another one by way of another
  * process
  */
+void rsock_block_reserved(struct rsock_slab *slab, uint32_t i, unsigned int chunk, uint32_t len)
+{
+	uint32_t was = rsock_load(&slab->reserved[i][chunk]);
+
+	if (was == len)
+		return;
+	rsock_store(&slab->reserved[i][chunk], len);
+	__atomic_add_fetch(&slab->kept, (size_t)len - was, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&kept, (size_t)len - was, __ATOMIC_RELAXED);
+}
+
 static void reserved_clear(struct rsock_slab *slab, uint32_t i, unsigned int from)
 {
 	for (unsigned int k = from; k < STREAM_CHUNKS; k++)
-		rsock_store(&slab->reserved[i][k], 0);
+		rsock_block_reserved(slab, i, k, 0);
 }
 
-/* Memory that another process may have given back, or whoever had the block before */
-static void reserved_forget(struct rsock_slab *slab, uint32_t i, bool had)
+/* Memory that another process has given back */
+static void reserved_forget(struct rsock_slab *slab, uint32_t i)
 {
-	if (base_once(slab->at->common) || (!had && i >= STAYING))
-		reserved_clear(slab, i, 0);
+	uint32_t lost = rsock_load(&slab->at->lost[i]);
+
+	if (lost == rsock_load(&slab->lost[i]))
+		return;
+	rsock_store(&slab->lost[i], lost);
+	reserved_clear(slab, i, 0);
+}
+
+void rsock_blocks_forget(struct rsock_slab *slab)
+{
+	__atomic_sub_fetch(&kept, slab->kept, __ATOMIC_RELAXED);
+	slab->kept = 0;
 }
 
 /* The block that @at tells, or a free one; where none is, that of the cell's number, as it is */
@@ -86,11 +113,10 @@ static uint32_t block_take(struct rsock *s, uint8_t *at, uint64_t *free)
 void rsock_rx_take(struct rsock *s)
 {
 	struct stream_slab *slab = s->slab->at;
-	bool had = base_once(slab->rx_block[s->cell]);
 	uint32_t i = block_take(s, &slab->rx_block[s->cell], &slab->rx_free);
 	struct stream_block *block = block_at(s->slab, i);
 
-	reserved_forget(s->slab, i, had);
+	reserved_forget(s->slab, i);
 	s->rx = i;
 	s->chunks = block->chunk;
 	__atomic_store_n(&s->mem.in, block->in, __ATOMIC_RELAXED);
@@ -142,18 +168,25 @@ static bool is_time(struct rsock_slab *slab, uint32_t i)
 	return true;
 }
 
+/* Others are told first: they ask for memory that is there, rather than use memory that is not */
 static void chunks_release(struct rsock_slab *slab, uint32_t i, unsigned int from)
 {
+	rsock_store(&slab->lost[i], __atomic_add_fetch(&slab->at->lost[i], 1, __ATOMIC_RELAXED));
 	memory_release(block_at(slab, i)->chunk + from * (size_t)slab->chunk,
 		       (STREAM_CHUNKS - from) * (size_t)slab->chunk);
 	reserved_clear(slab, i, from);
+}
+
+static bool may_stay(void)
+{
+	return __atomic_load_n(&kept, __ATOMIC_RELAXED) <= KEPT_MAX;
 }
 
 static void rx_trim(struct rsock_slab *slab, uint32_t i)
 {
 	struct stream_block *block = block_at(slab, i);
 
-	if (i >= STAYING) {
+	if (i >= STAYING && !may_stay()) {
 		memory_release(block->in, sizeof(block->in));
 		chunks_release(slab, i, 0);
 	} else if (is_big(slab, i) && is_time(slab, i)) {

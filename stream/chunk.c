@@ -51,14 +51,13 @@ static int chunk_reserve(struct rsock *s, uint8_t chunk, size_t end)
 {
 	uint8_t *p = s->chunks + chunk * (size_t)s->chunk;
 	uint32_t want = end <= STREAM_CHUNK_MIN ? STREAM_CHUNK_MIN : s->chunk;
-	uint32_t *reserved = s->slab->reserved[s->rx];
 	int err;
 
-	if (want <= rsock_load(&reserved[chunk]))
+	if (want <= rsock_load(&s->slab->reserved[s->rx][chunk]))
 		return 0;
 	err = rsock_reserve(s, p, want);
 	if (!err)
-		rsock_store(&reserved[chunk], want);
+		rsock_block_reserved(s->slab, s->rx, chunk, want);
 	return err;
 }
 

@@ -21,6 +21,10 @@ void rsock_rx_rest(struct rsock *s);
 void rsock_tx_rest(struct rsock *s);
 /* No lock: nobody has the connection any more */
 void rsock_blocks_end(struct rsock *s);
+/* rx lock: @len bytes of chunk @chunk of the block @i have memory for certain */
+void rsock_block_reserved(struct rsock_slab *slab, uint32_t i, unsigned int chunk, uint32_t len);
+/* @slab goes, and its memory with it */
+void rsock_blocks_forget(struct rsock_slab *slab);
 /* Where bytes are that were written before the connection was open */
 const uint8_t *rsock_hold(const struct rsock *s);
 

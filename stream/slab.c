@@ -153,6 +153,7 @@ static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct 
 
 static void slab_destroy(struct rsock_slab *slab)
 {
+	rsock_blocks_forget(slab);
 	base_map_destroy(slab->at, slab->size);
 	base_map_destroy(slab, slab->own);
 }

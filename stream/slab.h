@@ -41,6 +41,7 @@ struct stream_slab {
 	uint64_t rx_free, tx_free; /* atomic: blocks; a bit for each that nobody has */
 	uint32_t common;	   /* atomic: another process may have come to one of them, ever */
 	uint32_t pad;
+	uint32_t lost[STREAM_CELLS]; /* atomic: of each block, how often its chunks lost memory */
 	/* rx; tx of each connection: the block that it has, plus one; 0: none */
 	uint8_t rx_block[STREAM_CELLS], tx_block[STREAM_CELLS];
 	struct stream_state cell[] __attribute__((aligned(64)));
@@ -61,9 +62,11 @@ struct rsock_slab {
 	unsigned int age;     /* of the process that takes cells of it */
 	uint64_t free, named; /* lock: cells that nobody has; that have a name */
 	unsigned int refs;    /* lock */
+	size_t kept;	      /* atomic: bytes of chunks that have memory for certain */
 	bool retired;	      /* lock: no more cells are taken */
 	/* Who has the block: bytes of each chunk that have memory for certain; when it lost some */
 	uint64_t trimmed[STREAM_CELLS];
+	uint32_t lost[STREAM_CELLS]; /* as the file had it when this process looked last */
 	uint32_t reserved[STREAM_CELLS][STREAM_CHUNKS];
 	struct rsock rsock[]; /* of each cell */
 };

@@ -21,7 +21,7 @@
 #include "stream/share.h"
 
 #define STREAM_MAGIC 0x57415250u
-#define STREAM_VERSION 10
+#define STREAM_VERSION 11
 #define STREAM_NO_MESSAGE (~0ull)
 
 /*
