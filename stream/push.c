@@ -52,7 +52,7 @@ int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n)
 	if (!rsock_load(&s->state->may_send))
 		return 0;
 	done = s->rnic->send(&s->mem, stream_fd(&s->base), wr, n);
-	rsock_moved();
+	rsock_spare_sent(s);
 	BASE_POINT(stream_push_posted);
 	if (done < 0 && done != -EAGAIN)
 		return post_failed(s, done);

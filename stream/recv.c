@@ -208,44 +208,15 @@ static void push(struct rsock *s)
 	rsock_tx_unlock(s);
 }
 
-/*
- * A program that waited, and reads what came, would ask a transport again that was found empty
- * a moment ago. It is spared that once, if it reads little, and nothing was sent by this process
- * since: what others sent meanwhile wakes it later. Where much comes, a reader does well to take
- * it all.
- */
-#define SPARED_MAX 4096
-
-static uint64_t moves;
-
-void rsock_moved(void)
-{
-	__atomic_add_fetch(&moves, 1, __ATOMIC_RELAXED);
-}
-
-static void spare_note(struct rsock *s, uint64_t since)
-{
-	s->spared = since + 1;
-}
-
-/* rx lock */
-static bool spare_take(struct rsock *s, size_t taken)
-{
-	bool spared = s->spared == __atomic_load_n(&moves, __ATOMIC_RELAXED) + 1;
-
-	s->spared = 0;
-	return spared && taken && taken <= SPARED_MAX;
-}
-
 void rsock_pump(struct rsock *s)
 {
-	uint64_t since = __atomic_load_n(&moves, __ATOMIC_RELAXED);
+	struct rsock_spare since = rsock_spare_begin(s);
 
 	if (rsock_is_foreign(s))
 		return;
 	rsock_rx_lock(s);
 	if (!rsock_drain(s, NULL) && !rsock_more(&s->base))
-		spare_note(s, since);
+		s->spare = since;
 	rsock_rx_unlock(s);
 	push(s);
 }
@@ -322,7 +293,7 @@ static size_t octets_take(struct rsock *s, const struct iovec *iov, int n, int f
 	if (!len)
 		return 0;
 	taken = waiting_take(s, c, flags);
-	if (taken == len || (!(flags & ~STREAM_STOP) && spare_take(s, taken)))
+	if (taken == len || (!(flags & ~STREAM_STOP) && rsock_spare_take(s, taken)))
 		return taken;
 	if (flags & MSG_PEEK)
 		return fresh_take(s, c, len, flags);

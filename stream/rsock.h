@@ -29,6 +29,7 @@
 
 #include "stream/cursor.h"
 #include "stream/extension.h"
+#include "stream/spare.h"
 #include "stream/state.h"
 #include "stream/stream.h"
 
@@ -75,15 +76,17 @@ struct rsock {
 	bool disowned, left;
 	/* Atomic: it never came up; is the one that ends it; is among those that start */
 	bool failed, last, counted;
-	uint64_t looked;	 /* atomic: when a writer looked for input */
-	int probe_error;	 /* atomic */
-	uint32_t start_error;	 /* atomic */
-	int slot;		 /* atomic: its own place among the holders; -1: none */
-	struct rsock_jobs *jobs; /* NULL: there have never been any */
-	struct rsock_maps *maps; /* the same */
-	unsigned int regions;	 /* atomic */
-	bool resting;		 /* atomic: no thread of this process goes on */
-	uint64_t spared;	 /* rx: rsock_moved() when the transport was empty, and 1 */
+	uint64_t looked;	  /* atomic: when a writer looked for input */
+	int probe_error;	  /* atomic */
+	uint32_t start_error;	  /* atomic */
+	int slot;		  /* atomic: its own place among the holders; -1: none */
+	struct rsock_jobs *jobs;  /* NULL: there have never been any */
+	struct rsock_maps *maps;  /* the same */
+	unsigned int regions;	  /* atomic */
+	bool resting;		  /* atomic: no thread of this process goes on */
+	struct rsock_spare spare; /* rx */
+	uint32_t pair;		  /* atomic: of ports; 0: unknown */
+	unsigned int sends;	  /* tx: while it is unknown */
 	void (*changed)(void *ctx), (*probed)(void *ctx), (*urgent)(void *ctx), *ctx;
 	int (*may_probe)(void *ctx, uint64_t limit, uint64_t *when);
 };
@@ -172,8 +175,6 @@ void rsock_chunks_drop(struct rsock *s, uint64_t from, uint64_t to);
 
 /* rx lock. Takes in what is there, up to a bound: 0, or -errno when the transport has ended */
 int rsock_drain(struct rsock *s, struct rsock_target *target);
-/* A stream of this process has sent something */
-void rsock_moved(void);
 /* No lock. Drains and sends what became due */
 void rsock_pump(struct rsock *s);
 ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int flags);
