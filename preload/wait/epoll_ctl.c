@@ -101,7 +101,7 @@ static int sock_add(struct epset *set, int fd, struct sock *s, const struct epol
 	fdtab_hold(&s->ent);
 	r->sock = s;
 	base_list_push_back(&set->members, &r->member);
-	epset_reg_arm(r, event);
+	epset_reg_arm(r, event, true);
 	sock_watch(s, &r->watch);
 	if (sock_role(s) == SOCK_STREAM_ON && others_have(s))
 		others_await(s);
@@ -126,7 +126,7 @@ static int sock_change(struct epset *set, int op, int fd, struct sock *s,
 	if (op == EPOLL_CTL_MOD && r->watch.exclusive)
 		return -EINVAL;
 	if (op == EPOLL_CTL_MOD) {
-		epset_reg_arm(r, event);
+		epset_reg_arm(r, event, false);
 		epset_settle(set, r, false, look);
 		return 0;
 	}
@@ -246,7 +246,7 @@ static int nest_add(struct epset *set, int fd, struct epset *inner, const struct
 	r->mask = event->events;
 	r->data = event->data;
 	if (!r->kernels) {
-		epset_reg_arm(r, event);
+		epset_reg_arm(r, event, true);
 		epset_count(r);
 	}
 	pthread_mutex_unlock(&set->lock);
@@ -264,7 +264,7 @@ static int nest_mod(struct epset_reg *r, const struct epoll_event *event)
 		err = (int)epset_kernel_ctl(epset_fd(r->set), EPOLL_CTL_MOD, r->fd, event->events,
 					    event->data.u64);
 	} else {
-		epset_reg_arm(r, event);
+		epset_reg_arm(r, event, true);
 	}
 	pthread_mutex_unlock(&r->set->lock);
 	return err;

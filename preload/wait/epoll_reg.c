@@ -221,13 +221,17 @@ void epset_reg_told(struct epset_reg *r, const struct stream_edges *now)
 
 /* --- its life --- */
 
-/* An error and a hang-up are always told, as the kernel does */
-void epset_reg_arm(struct epset_reg *r, const struct epoll_event *event)
+/*
+ * An error and a hang-up are always told, as the kernel does. Of what comes in for a stream the
+ * engine tells, whatever the mask is, so one that changes needs no drain
+ */
+void epset_reg_arm(struct epset_reg *r, const struct epoll_event *event, bool is_new)
 {
 	r->mask = event->events | EPOLLERR | EPOLLHUP;
 	r->data = event->data;
 	r->fresh = true;
-	__atomic_store_n(&r->drain, true, __ATOMIC_RELEASE);
+	if (is_new)
+		__atomic_store_n(&r->drain, true, __ATOMIC_RELEASE);
 	epset_reg_push(r, false);
 }
 

@@ -142,7 +142,7 @@ void epset_reg_speak(struct epset_reg *r);
 uint32_t epset_reg_judge(struct epset_reg *r, struct stream_edges *now, struct epset_look *look);
 void epset_reg_told(struct epset_reg *r, const struct stream_edges *now);
 /* What the program wants to know */
-void epset_reg_arm(struct epset_reg *r, const struct epoll_event *event);
+void epset_reg_arm(struct epset_reg *r, const struct epoll_event *event, bool is_new);
 void epset_reg_kill(struct epset_reg *r);
 void epset_reg_free(struct epset_reg *r);
 
