@@ -92,6 +92,8 @@ int conn_tx_push(struct conn *c)
 		list_del(&f->list);
 		fpdu_free(f);
 	}
+	if (c->rx.kicked)
+		schedule_work(&c->work);
 	return 0;
 }
 
@@ -122,19 +124,26 @@ static int control_build(struct conn *c, struct mpa_txv *v)
 	return rc > 0 ? rc : rdmap_tx_terminate(&c->s, v);
 }
 
+/*
+ * One FPDU waits for TCP at most, so that a peer which asks and does not read runs out of IRD; the
+ * others are built when it has left.
+ */
 void conn_tx_control(struct conn *c)
 {
 	struct conn_fpdu *f;
 
 	mulpdu_update(c);
-	while ((f = fpdu_get(c))) {
+	while (!conn_tx_push(c)) {
+		f = fpdu_get(c);
+		if (!f)
+			return;
 		if (control_build(c, &f->v) <= 0) {
 			fpdu_free(f);
-			break;
+			return;
 		}
 		fpdu_queue(f, &c->unsent);
 	}
-	conn_tx_push(c);
+	c->rx.kicked = true;
 }
 
 /* --- sendmsg() -------------------------------------------------------------------------------- */
@@ -256,7 +265,7 @@ int conn_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 {
 	int rc;
 
-	if (msg->msg_flags & MSG_OOB)
+	if (msg->msg_flags & (MSG_OOB | MSG_ZEROCOPY))
 		return -EOPNOTSUPP;
 	if (len > DDP_KERNEL_SEND_MAX)
 		return -EMSGSIZE;

@@ -58,8 +58,10 @@ static void conn_end(struct conn *c)
 {
 	struct sock *sk = c->sk;
 
+	conn_tx_drain(c);
 	conn_tx_control(c);
 	conn_tx_drain(c);
+	c->rx.kicked = false;
 	c->state = CONN_ENDED;
 	conn_tx_uninit(c);
 	if (!(sk->sk_shutdown & SEND_SHUTDOWN)) {
@@ -83,7 +85,7 @@ static void ulp_work(struct work_struct *work)
 		if (rdmap_state_of(&c->s) != RDMAP_OPEN) {
 			conn_end(c);
 		} else {
-			c->rx.kicked = false;
+			c->rx.kicked = false; /* or again, if TCP is full */
 			conn_tx_control(c);
 			c->write_space(sk);
 		}
@@ -150,6 +152,12 @@ static ssize_t ulp_splice_read(struct socket *sock, loff_t *pos, struct pipe_ino
 			       size_t len, unsigned int flags)
 {
 	return -EOPNOTSUPP;
+}
+
+/* A message is ready when it is whole, and TCP must tell of each octet */
+static int ulp_set_rcvlowat(struct sock *sk, int value)
+{
+	return 0;
 }
 
 static void conn_detach(struct conn *c)
@@ -231,6 +239,7 @@ static int ops_prepare(enum family f, const struct proto_ops *base)
 		ops[f].mmap = sock_no_mmap;
 		ops[f].read_sock = NULL;
 		ops[f].peek_len = NULL;
+		ops[f].set_rcvlowat = ulp_set_rcvlowat;
 		ops_base[f] = base;
 	} else if (ops_base[f] != base) {
 		rc = -EBUSY;
@@ -251,6 +260,7 @@ int kmod_ulp_take(struct conn *c)
 	c->write_space = sk->sk_write_space;
 	c->state = CONN_DDP;
 	tcp_sk(sk)->nonagle |= TCP_NAGLE_OFF | TCP_NAGLE_PUSH;
+	WRITE_ONCE(sk->sk_rcvlowat, 1);
 	sk->sk_data_ready = ulp_data_ready;
 	sk->sk_write_space = ulp_write_space;
 	WRITE_ONCE(sk->sk_prot, &handed[f]);

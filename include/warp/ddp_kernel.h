@@ -15,7 +15,7 @@
  * and the rest is gone. DDP_INFO of warp/ddp.h tells of the connection; its other options are
  * ENOPROTOOPT. ECONNRESET: the connection ended by a fault, and DDP_INFO has the fields of the
  * Terminate.
- * EMSGSIZE: a message longer than DDP_KERNEL_SEND_MAX. EOPNOTSUPP: MSG_OOB, splice() from it,
+ * EMSGSIZE: a message longer than DDP_KERNEL_SEND_MAX. EOPNOTSUPP: MSG_OOB, MSG_ZEROCOPY, splice() from it,
  * TCP_REPAIR and other ways to TCP's own octets.
  */
 #ifndef WARP_DDP_KERNEL_H

@@ -76,6 +76,9 @@ def description(module):
         yield "its licence is not the kernel's"
     if depends - DEPENDS:
         yield f"it needs {depends - DEPENDS}"
+    version = re.search(r'PACKAGE_VERSION="(.*)"', (ROOT / "kmod/dkms.conf").read_text())[1]
+    if field(module, "version") != [version]:
+        yield f"its version is {field(module, 'version')}, DKMS's {version}"
     for gone in ("retpoline", "vermagic"):
         if not field(module, gone):
             yield f"{gone} is missing"

@@ -4,7 +4,10 @@
 
     module.py calls             prints TAP
     module.py cycles N          so many connections, one after the other
+    module.py chance SEED SECONDS   streams of changed FPDUs, until the time is over
     module.py hold              one connection until it is killed
+    module.py asks ADDR PORT CRC SIZE...    over TCP to script_verbs on siw: a message of each
+    module.py serves ADDR PORT CRC SIZE...  size each way, and the end; who starts sends first
 
 An end is a socket that was handed over, or a peer made of a plain socket (rawpeer.py), which can
 send what no stack sends.
@@ -468,6 +471,7 @@ def calls():
             case(one.__name__.replace("_", " "), one())
         except (OSError, ValueError, rawpeer.Ended) as error:
             case(one.__name__.replace("_", " "), [repr(error)])
+    case("a flood of Reads", flood())
     case("a FIN between two FPDUs", cut_off(0, (b"", 0)))
     for octets in 1, 2, 7, 27:
         case(f"a FIN behind {octets} octets of an FPDU", cut_off(octets, errno.ECONNRESET))
@@ -481,13 +485,73 @@ def calls():
 
 
 def cycles(number):
-    for seed in range(number):
+    for seed in range(int(number)):
         with kernel_pair(CRC) as (a, b):
             a.send(message(100, seed))
             if take(b)[0] != message(100, seed):
                 sys.exit(f"connection {seed} has another message")
             if seed % 3 == 0:
                 a.send(b"unread")
+
+
+def changed(chance, peer, wire):
+    """Octets of a few FPDUs, most of them right, with something changed in one."""
+    ulpdu = bytearray(head(msn=chance.randrange(1, 4), mo=chance.choice([0, 0, 0, 7])) + bytes(
+        chance.choice([0, 1, 100, 1500, 20000])))
+    for _ in range(chance.randrange(4)):
+        ulpdu[chance.randrange(min(len(ulpdu), 32))] = chance.randrange(256)
+    if chance.random() < 0.3:
+        del ulpdu[chance.randrange(len(ulpdu)):]
+    wire += peer.framed(bytes(ulpdu), chance.choice([None, None, None, 5]))
+    if chance.random() < 0.2:
+        wire[chance.randrange(len(wire))] ^= 1 << chance.randrange(8)
+
+
+def chance(seed, seconds):
+    """Whatever comes, the connection ends or goes on, and the program is told."""
+    import random
+    dice, end, tries = random.Random(int(seed)), time.monotonic() + int(seconds), 0
+    while time.monotonic() < end:
+        flags = dice.choice([0, CRC, CRC | RX_MARKERS]) | dice.choice([0, GATED, ALIGNED])
+        server, peer = raw_pair(flags, recv_max=dice.choice([0, 1, 30000]),
+                                depth=dice.choice([0, 2, 16]))
+        wire = bytearray()
+        for _ in range(dice.randrange(1, 6)):
+            changed(dice, peer, wire)
+        with Closing([server, peer.sock]):
+            try:
+                while wire:
+                    n = dice.randrange(1, len(wire) + 1)
+                    peer.sock.sendall(wire[:n])
+                    del wire[:n]
+                peer.sock.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass  # it has ended
+            if dice.random() < 0.8:
+                try:
+                    while take(server)[1] & socket.MSG_EOR:
+                        pass
+                except OSError as error:
+                    if error.errno != errno.ECONNRESET:
+                        sys.exit(f"seed {seed}, try {tries}: {error}")
+        tries += 1
+    print(f"{tries} streams")
+
+
+def flood():
+    """A peer that asks and does not listen gets no more than it was promised."""
+    server, peer = raw_pair(CRC, depth=1)
+    with Closing([server, peer.sock]):
+        peer.sock.settimeout(2)
+        peer.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        wire = b"".join(peer.framed(struct.pack(">BBIIIIIQIIQ", 0x41, 0x41, 0, 1, number, 0, 1, 0,
+                                                0, 1, 0)) for number in range(1, 40000))
+        try:
+            peer.sock.sendall(wire)
+            return ["it was never told"] if not info(server)["local"][0] else []
+        except OSError:
+            pass
+        return expect((info(server)["local"], (1, 1, 2, 2)))
 
 
 def hold():
@@ -500,9 +564,57 @@ def hold():
         time.sleep(1000)
 
 
+def siw_message(size):
+    """As script_verbs makes and wants it."""
+    return bytes((i * 7 + (i >> 8) + (i >> 16) + ord("s")) % 256 for i in range(size))
+
+
+def exchange(sock, sizes, first):
+    for size in sizes:
+        for ours in first, not first:
+            if ours:
+                sock.sendmsg([siw_message(size)])
+            elif take(sock)[0] != siw_message(size):
+                sys.exit(f"a message of {size} octets is another")
+
+
+def ended(sock):
+    octets, how = take(sock)
+    if octets or how & socket.MSG_EOR:
+        sys.exit(f"{len(octets)} octets more")
+
+
+def patient(sock):
+    sock.settimeout(None)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("qq", WAIT, 0))
+    return sock
+
+
+def asks(addr, port, crc, *sizes):
+    peer = rawpeer.connect(addr, int(port))
+    peer.ask(rawpeer.S | (rawpeer.C if int(crc) else 0), 2, rawpeer.ORDINARY)
+    time.sleep(rawpeer.SETTLE)
+    sock = patient(hand(peer.sock, CRC if peer.crc else 0))
+    exchange(sock, [int(size) for size in sizes], True)
+    sock.shutdown(socket.SHUT_WR)
+    ended(sock)
+
+
+def serves(addr, port, crc, *sizes):
+    with socket.create_server((addr, int(port))) as listener:
+        peer = rawpeer.Peer(listener.accept()[0])
+    flags, rev, _ = peer.take_frame(rawpeer.REQUEST)
+    wanted = rawpeer.C if int(crc) else 0
+    peer.sock.sendall(rawpeer.frame(rawpeer.REPLY, rawpeer.S | wanted, rev, rawpeer.ORDINARY))
+    crc = CRC if (flags | wanted) & rawpeer.C else 0
+    sock = patient(hand(peer.sock, crc | RESPONDER | GATED))
+    exchange(sock, [int(size) for size in sizes], False)
+    ended(sock)
+
+
 def main():
-    what, *numbers = sys.argv[1:]
-    globals()[what](*map(int, numbers))
+    what, *words = sys.argv[1:]
+    globals()[what](*words)
 
 
 if __name__ == "__main__":
