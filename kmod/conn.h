@@ -73,6 +73,8 @@ struct conn {
 	struct rdmap_inbound in[2 * DDP_KERNEL_DEPTH_MAX];
 	struct rdmap_outbound out[DDP_KERNEL_DEPTH_MAX];
 	struct rdmap_slots slots;
+	struct ddp_stag_table stags; /* without slots until memory is registered */
+	struct list_head regions;
 	struct list_head unsent; /* FPDUs, whole messages */
 	struct conn_rx rx;
 };

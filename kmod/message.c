@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 
 #include "kmod/conn.h"
+#include "kmod/region.h"
 
 #define CHUNK_ROOM 2048 /* of chunks that gather small segments */
 #define CHUNK_OWN 1024	/* octets from which on a segment keeps its chunk */
@@ -143,15 +144,16 @@ static void sink_recv_done(void *ctx, const struct rdmap_recv *recv)
 	c->rx_octets += m->len;
 }
 
-/* There is no registered memory yet */
 static enum iwarp_fault sink_place(void *ctx, const struct ddp_seg *seg, unsigned int access)
 {
-	return ddp_stag_fault_tagged(DDP_STAG_INVALID);
+	return conn_region_place(ctx, seg, access);
 }
 
 static enum ddp_stag_error sink_invalidate(void *ctx, __u32 stag)
 {
-	return DDP_STAG_INVALID;
+	struct conn *c = ctx;
+
+	return c->stags.slots ? ddp_stag_invalidate(&c->stags, stag, 0) : DDP_STAG_INVALID;
 }
 
 static void sink_done(void *ctx, __u64 cookie, __u64 value)

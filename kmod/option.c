@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 
 #include "kmod/conn.h"
+#include "kmod/region.h"
 #include "kmod/ulp.h"
 
 #include <warp/ddp.h>
@@ -128,9 +129,50 @@ static int handover_set(struct conn *c, sockptr_t value, unsigned int len)
 	return rc;
 }
 
+/* --- registered memory ------------------------------------------------------------------------ */
+
+static int reg_set(struct conn *c, sockptr_t value, unsigned int len)
+{
+	struct ddp_reg_mr reg;
+	__u32 stag;
+	int rc;
+
+	if (len != sizeof(reg) || sockptr_is_kernel(value))
+		return -EINVAL;
+	if (copy_from_sockptr(&reg, value, sizeof(reg)))
+		return -EFAULT;
+	if (reg.access & DDP_ACCESS_REMOTE_ATOMIC)
+		return -EOPNOTSUPP;
+	rc = conn_region_add(c, &reg, &stag);
+	if (rc || !put_user(stag, (__u32 __user *)u64_to_user_ptr(reg.stag)))
+		return rc;
+	conn_region_remove(c, stag);
+	return -EFAULT;
+}
+
+static int dereg_set(struct conn *c, sockptr_t value, unsigned int len)
+{
+	__u32 stag;
+
+	if (len != sizeof(stag))
+		return -EINVAL;
+	if (copy_from_sockptr(&stag, value, sizeof(stag)))
+		return -EFAULT;
+	return conn_region_remove(c, stag);
+}
+
 int conn_option_set(struct conn *c, int name, sockptr_t value, unsigned int len)
 {
-	return name == DDP_HANDOVER ? handover_set(c, value, len) : -ENOPROTOOPT;
+	switch (name) {
+	case DDP_HANDOVER:
+		return handover_set(c, value, len);
+	case DDP_REG_MR:
+		return reg_set(c, value, len);
+	case DDP_DEREG_MR:
+		return dereg_set(c, value, len);
+	default:
+		return -ENOPROTOOPT;
+	}
 }
 
 /* --- DDP_INFO --------------------------------------------------------------------------------- */

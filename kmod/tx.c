@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 
 #include "kmod/conn.h"
+#include "kmod/region.h"
 
 #define EMSS_MAX 16384 /* loopback has a larger one; the peer must find memory for an FPDU */
 
@@ -108,20 +109,44 @@ void conn_tx_drain(struct conn *c)
 
 /* --- what the protocol sends ------------------------------------------------------------------ */
 
-static enum ddp_stag_error no_memory(void *ctx, __u32 stag, __u64 to, __u64 len,
-				     unsigned int access, __u8 **addr)
+/* An answer to a Read, and what it is read from */
+struct answer {
+	struct conn *c;
+	struct conn_fpdu *f;
+	__u32 stag;
+};
+
+static enum ddp_stag_error answer_get(void *ctx, __u32 stag, __u64 to, __u64 len,
+				      unsigned int access, __u8 **addr)
 {
-	return DDP_STAG_INVALID;
+	struct answer *a = ctx;
+
+	a->stag = stag;
+	return conn_region_check(a->c, stag, to, len, access, addr);
+}
+
+/* The program may write to the memory meanwhile, so what leaves is a copy */
+static const __u8 *answer_hold(void *ctx, const __u8 *addr, size_t len)
+{
+	struct answer *a = ctx;
+
+	a->f->payload = kvmalloc(len, GFP_KERNEL_ACCOUNT);
+	if (a->f->payload)
+		conn_region_read(a->c, a->stag, addr, a->f->payload, len);
+	return a->f->payload;
 }
 
 /* The next FPDU of the protocol's own: 1, or 0: there is none */
-static int control_build(struct conn *c, struct mpa_txv *v)
+static int control_build(struct conn *c, struct conn_fpdu *f)
 {
-	static const struct rdmap_source source = { .get = no_memory };
-	int rc = rdmap_tx_response(&c->s, &c->slots, v, &source);
+	struct answer a = { c, f, 0 };
+	const struct rdmap_source source = { .get = answer_get, .hold = answer_hold, .ctx = &a };
+	int rc = rdmap_tx_response(&c->s, &c->slots, &f->v, &source);
 
 	rdmap_tx_commit(&c->s);
-	return rc > 0 ? rc : rdmap_tx_terminate(&c->s, v);
+	if (rc == -ENOBUFS) /* of memory: the FPDU has room */
+		rdmap_fault(&c->s, RDMAP_E_LOCAL);
+	return rc > 0 ? rc : rdmap_tx_terminate(&c->s, &f->v);
 }
 
 /*
@@ -137,7 +162,7 @@ void conn_tx_control(struct conn *c)
 		f = fpdu_get(c);
 		if (!f)
 			return;
-		if (control_build(c, &f->v) <= 0) {
+		if (control_build(c, f) <= 0) {
 			fpdu_free(f);
 			return;
 		}

@@ -17,6 +17,7 @@
 
 #include "kmod/compat/version.h"
 #include "kmod/conn.h"
+#include "kmod/region.h"
 #include "kmod/ulp.h"
 
 #include <warp/ddp.h>
@@ -82,13 +83,13 @@ static void ulp_work(struct work_struct *work)
 	lock_sock(sk);
 	if (!c->closing && c->state == CONN_DDP) {
 		conn_rx_pump(c, GFP_KERNEL);
-		if (rdmap_state_of(&c->s) != RDMAP_OPEN) {
-			conn_end(c);
-		} else {
+		if (rdmap_state_of(&c->s) == RDMAP_OPEN) {
 			c->rx.kicked = false; /* or again, if TCP is full */
 			conn_tx_control(c);
 			c->write_space(sk);
 		}
+		if (rdmap_state_of(&c->s) != RDMAP_OPEN)
+			conn_end(c);
 		if (conn_readable(c))
 			c->data_ready(sk);
 	}
@@ -182,6 +183,7 @@ static void conn_free(struct conn *c)
 {
 	conn_rx_uninit(&c->rx);
 	conn_tx_uninit(c);
+	conn_regions_uninit(c);
 	kfree(c);
 }
 
@@ -219,6 +221,7 @@ static int ulp_init(struct sock *sk)
 	c->slots = (struct rdmap_slots)RDMAP_SLOTS(c->in, c->out);
 	INIT_WORK(&c->work, ulp_work);
 	INIT_LIST_HEAD(&c->unsent);
+	INIT_LIST_HEAD(&c->regions);
 	conn_rx_init(&c->rx, 0);
 	rcu_assign_pointer(inet_csk(sk)->icsk_ulp_data, c);
 	sk->sk_user_data = c; /* nobody else is to take the socket over */

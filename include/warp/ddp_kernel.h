@@ -12,10 +12,12 @@
  *
  * Behind DDP_HANDOVER each sendmsg() is one Send of RDMAP, and each recvmsg() takes one: MSG_EOR is
  * set, a message of no octets included, so 0 without it is the end; MSG_TRUNC where it did not fit,
- * and the rest is gone. DDP_INFO of warp/ddp.h tells of the connection; its other options are
- * ENOPROTOOPT. ECONNRESET: the connection ended by a fault, and DDP_INFO has the fields of the
- * Terminate. EMSGSIZE: a message longer than DDP_KERNEL_SEND_MAX. EOPNOTSUPP: MSG_OOB, MSG_ZEROCOPY,
- * splice() from it, TCP_REPAIR and other ways to TCP's own octets.
+ * and the rest is gone. DDP_INFO, DDP_REG_MR and DDP_DEREG_MR are those of warp/ddp.h, but that
+ * DDP_ACCESS_REMOTE_ATOMIC is EOPNOTSUPP, a length above 1 GiB EINVAL, and memory beyond
+ * RLIMIT_MEMLOCK ENOMEM; its other options are ENOPROTOOPT. ECONNRESET: the connection ended by a
+ * fault, and DDP_INFO has the fields of the Terminate. EMSGSIZE: a message longer than
+ * DDP_KERNEL_SEND_MAX. EOPNOTSUPP: MSG_OOB, MSG_ZEROCOPY, splice() from it, TCP_REPAIR and other
+ * ways to TCP's own octets.
  */
 #ifndef WARP_DDP_KERNEL_H
 #define WARP_DDP_KERNEL_H

@@ -12,9 +12,13 @@
 An end is a socket that was handed over, or a peer made of a plain socket (rawpeer.py), which can
 send what no stack sends.
 """
+import ctypes
 import errno
+import mmap
 import os
+import resource
 import select
+import signal
 import socket
 import struct
 import sys
@@ -26,7 +30,8 @@ import rawpeer  # noqa: E402
 from rawpeer import tap  # noqa: E402
 
 SOL_TCP, TCP_ULP, TCP_REPAIR = 6, 31, 19
-SOL_DDP, DDP_INFO, DDP_HANDOVER = 5041, 6, 64
+SOL_DDP, DDP_INFO, DDP_REG_MR, DDP_DEREG_MR, DDP_HANDOVER = 5041, 6, 7, 8, 64
+REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC = 2, 4, 8
 RESPONDER, CRC, TX_MARKERS, RX_MARKERS, GATED, ALIGNED = 1, 2, 4, 8, 16, 32
 HANDOVER = "<IIIHH4I4IHHIQII"
 INFO = "<IIII16sBBBBIIHH4B4B7Q"
@@ -59,7 +64,6 @@ def tcp_pair(family=socket.AF_INET, mss=None):
 
 
 def handover(flags, mulpdu=0, recv_max=0, depth=0, msn=1, left=b"", phase=0, reserved=0):
-    import ctypes
     buffer = ctypes.create_string_buffer(left, max(len(left), 1))
     packed = struct.pack(HANDOVER, flags, mulpdu, recv_max, depth, depth, *[msn] * 4, *[msn] * 4,
                          phase, phase, len(left), ctypes.addressof(buffer), reserved, 0)
@@ -408,6 +412,160 @@ def closed_behind():
         return expect((take(b)[0], b""))
 
 
+# --- registered memory ----------------------------------------------------------------------------
+
+
+class Memory:
+    """Of this process: at no page's start, over several pages."""
+
+    def __init__(self, size=70000, at=123):
+        self.map = mmap.mmap(-1, size + at)
+        self.size, self.at = size, at
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.map)) + at
+
+    def register(self, sock, access, reserved=0):
+        stag = ctypes.c_uint32()
+        sock.setsockopt(SOL_DDP, DDP_REG_MR, struct.pack(
+            "<QQQII", self.address, self.size, ctypes.addressof(stag), access, reserved))
+        return stag.value
+
+    def octets(self):
+        return self.map[self.at:self.at + self.size]
+
+
+def write(peer, stag, to, octets, step=1000):
+    for at in range(0, len(octets), step):
+        part = octets[at:at + step]
+        peer.tagged(rawpeer.WRITE, stag, to + at, part, at + len(part) == len(octets))
+
+
+def read(peer, stag, to, size):
+    """By a Read Request of the peer's, into its own memory 9."""
+    peer.memory[9] = bytearray(size)
+    peer.read(9, 0, size, stag, to)
+    while peer.serve(peer.get()) != rawpeer.READ_RESPONSE:
+        pass
+    return bytes(peer.memory[9])
+
+
+def locked():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmLck"))
+
+
+def written_and_read():
+    memory, before = Memory(), locked()
+    server, peer = raw_pair(depth=2)
+    with Closing([server, peer.sock]):
+        stag = memory.register(server, REMOTE_WRITE | REMOTE_READ)
+        counted = locked() - before
+        write(peer, stag, memory.address, message(70000))
+        peer.send(b"it is there")
+        bad = expect((take(server)[0], b"it is there"), (memory.octets() == message(70000), True),
+                     (read(peer, stag, memory.address + 5, 69000) == message(70000)[5:69005], True),
+                     (counted, 72))
+        server.setsockopt(SOL_DDP, DDP_DEREG_MR, struct.pack("<I", stag))
+        bad += expect((locked(), before)) + expect_errno(
+            errno.EINVAL, server.setsockopt, SOL_DDP, DDP_DEREG_MR, struct.pack("<I", stag))
+        memory.register(server, REMOTE_READ)
+    return bad + expect((locked(), before))
+
+
+# What is asked of memory with the rights, at its STag, its address and its size
+RIGHTS = {
+    "a Write without the right": (REMOTE_READ, (1, 1, 0), lambda p, s, a, n: write(p, s, a, b"x")),
+    "a Write of another key": (REMOTE_WRITE, (1, 1, 0),
+                               lambda p, s, a, n: write(p, s ^ 1, a, b"x")),
+    "a Write before it": (REMOTE_WRITE, (1, 1, 1), lambda p, s, a, n: write(p, s, a - 1, b"xy")),
+    "a Write behind it": (REMOTE_WRITE, (1, 1, 1),
+                          lambda p, s, a, n: write(p, s, a + n - 1, b"xy")),
+    "a Write that wraps": (REMOTE_WRITE, (1, 1, 3),
+                           lambda p, s, a, n: write(p, s, (1 << 64) - 1, b"xy")),
+    "a Read without the right": (REMOTE_WRITE, (0, 1, 2), lambda p, s, a, n: p.read(9, 0, 1, s, a)),
+    "a Read behind it": (REMOTE_READ, (0, 1, 1), lambda p, s, a, n: p.read(9, 0, 2, s, a + n - 1)),
+    "an Atomic": (REMOTE_WRITE | REMOTE_READ, (0, 1, 2), lambda p, s, a, n: p.untagged(
+        10, 1, struct.pack(">IIIQQQQQ", 0, 1, s, a + 5, 1, 0, 0, 0))),
+}
+
+
+def right(rights, wanted, act):
+    memory = Memory()
+    server, peer = raw_pair(depth=2)
+    with Closing([server, peer.sock]):
+        stag = memory.register(server, rights)
+        act(peer, stag, memory.address, memory.size)
+        return expect((terminate_of(peer), (wanted, "FIN")), (memory.octets(), bytes(70000)),
+                      (info(server)["local"], (1, *wanted)))
+
+
+def deregistered():
+    memory = Memory()
+    server, peer = raw_pair()
+    with Closing([server, peer.sock]):
+        stag = memory.register(server, REMOTE_WRITE)
+        server.setsockopt(SOL_DDP, DDP_DEREG_MR, struct.pack("<I", stag))
+        write(peer, stag, memory.address, b"late")
+        return expect((terminate_of(peer), ((1, 1, 0), "FIN")), (memory.octets()[:4], bytes(4)))
+
+
+def invalidated():
+    memory = Memory()
+    server, peer = raw_pair()
+    with Closing([server, peer.sock]):
+        stag = memory.register(server, REMOTE_WRITE)
+        peer.put(struct.pack(SEND, 0x41, 0x44, stag, 0, 1, 0) + b"done with it")
+        got = take(server)[0]
+        write(peer, stag, memory.address, b"late")
+        return expect((got, b"done with it"), (terminate_of(peer), ((1, 1, 0), "FIN")))
+
+
+def stopped():
+    """The owner is stopped, and its memory is written and read all the same."""
+    memory = Memory()
+    server, peer = raw_pair(depth=1)
+    with Closing([server, peer.sock]):
+        stag = memory.register(server, REMOTE_WRITE | REMOTE_READ)
+        away = os.fork()  # the peer is the child: the owner is the process that has registered
+        if not away:
+            os.kill(os.getppid(), signal.SIGSTOP)
+            try:
+                write(peer, stag, memory.address, message(50000))
+                good = read(peer, stag, memory.address, 50000) == message(50000)
+            finally:
+                with open(f"/proc/{os.getppid()}/stat") as stat:
+                    state = stat.read().split()[2]
+                os.kill(os.getppid(), signal.SIGCONT)
+            os._exit(0 if good and state == "T" else 1)
+        return expect((os.waitpid(away, 0)[1], 0),
+                      (memory.octets()[:50000] == message(50000), True))
+
+
+def beyond_the_limit():
+    memory = Memory()
+    server, peer = raw_pair()
+    with Closing([server, peer.sock]):
+        child = os.fork()
+        if not child:
+            resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
+            os.setuid(65534)
+            bad = expect_errno(errno.ENOMEM, memory.register, server, REMOTE_WRITE)
+            os._exit(len(bad))
+        return expect((os.waitpid(child, 0)[1], 0))
+
+
+def bad_registrations():
+    memory = Memory()
+    with kernel_pair(CRC) as (a, _):
+        bad = expect_errno(errno.EINVAL, memory.register, a, 0)
+        bad += expect_errno(errno.EINVAL, memory.register, a, 1)
+        bad += expect_errno(errno.EOPNOTSUPP, memory.register, a, REMOTE_ATOMIC)
+        bad += expect_errno(errno.EINVAL, memory.register, a, REMOTE_READ, 1)
+        memory.address = 4096 * 3
+        bad += expect_errno(errno.EFAULT, memory.register, a, REMOTE_READ)
+        memory.size = 0
+        return bad + expect_errno(errno.EINVAL, memory.register, a, REMOTE_READ)
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 
@@ -471,6 +629,11 @@ def calls():
             case(one.__name__.replace("_", " "), one())
         except (OSError, ValueError, rawpeer.Ended) as error:
             case(one.__name__.replace("_", " "), [repr(error)])
+    for one in (written_and_read, deregistered, invalidated, stopped, beyond_the_limit,
+                bad_registrations):
+        case(f"memory: {one.__name__.replace('_', ' ')}", one())
+    for name, (rights, wanted, act) in RIGHTS.items():
+        case(f"memory: {name}", right(rights, wanted, act))
     case("a flood of Reads", flood())
     case("a FIN between two FPDUs", cut_off(0, (b"", 0)))
     for octets in 1, 2, 7, 27:
