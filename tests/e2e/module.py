@@ -17,6 +17,8 @@ import tap  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KERNELS = {"6.1": Path("/usr/src"), "6.12": ROOT / "build-vm/6.12/root/usr/src"}
+# ./dev installs the first, and only the lab has the other
+ABSENT = {"6.1": "no headers of Linux 6.1 here", "6.12": "no headers of Linux 6.12 here"}
 FRAME_MAX = 1024
 DEPENDS = {"libcrc32c"}
 LAYERS = ("mpa", "ddp", "rdmap")
@@ -114,7 +116,7 @@ def main():
         if headers:
             judge(writer, kernel, headers)
         else:
-            writer.skip(f"{kernel}: it builds", f"no headers of Linux {kernel} here")
+            writer.skip(f"{kernel}: it builds", ABSENT[kernel])
     writer.finish()
 
 
