@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # The kernel module: its self-test, connections over loopback and with siw, faults, unloading
-# Limit: 300
+# Limit: 500
 # No fault: faults are planted in builds of user space; the module has the same codec
 module=$images/module/kmod/warp_ddp.ko
 said() { dmesg | grep -q "warp_ddp: $1"; }
