@@ -4,10 +4,12 @@
 A ratio is one of medians; behind it stand the least and the greatest run, over the same median.
 """
 import statistics
+import textwrap
 
 from arms import BASE
 
 NOTHING = 1e-9
+COLUMNS = 100
 
 
 def number(value):
@@ -85,6 +87,10 @@ def settings(found):
     return lines
 
 
+def fold(text):
+    return textwrap.fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False)
+
+
 def left_out(found):
     lines = [f"- {name}: {why}" for name, why in found["left_out"].items()]
     for entry in found["skipped"]:
@@ -95,10 +101,10 @@ def left_out(found):
 
 def markdown(found, texts):
     """All of it; texts: a line about each benchmark."""
-    lines = "\n\n".join(settings(found)).split("\n")
+    lines = "\n\n".join(map(fold, settings(found))).split("\n")
     benches = list(dict.fromkeys(row["bench"] for row in found["rows"]))
     for bench in benches:
         rows = [row for row in found["rows"] if row["bench"] == bench]
         text = "; ".join(filter(None, (texts.get(bench), found["notes"].get(bench))))
-        lines += ["", f"### {bench}", "", text, "", *table(rows, found["arms"])]
+        lines += ["", f"### {bench}", "", fold(text), "", *table(rows, found["arms"])]
     return "\n".join(lines + left_out(found)) + "\n"

@@ -40,7 +40,9 @@ struct ddp_tx_msg {
 	unsigned int nsg;
 };
 
+#ifndef DDP_SGE_MAX    /* the kernel's stack has room for fewer */
 #define DDP_SGE_MAX 64 /* pieces of one segment */
+#endif
 
 /*
  * Appends the segment of @m that begins at payload octet @off. Returns the payload

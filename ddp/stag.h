@@ -15,7 +15,7 @@
 #include <wire/iwarp.h>
 #include <wire/iwarp_fault.h>
 
-enum ddp_access {
+enum ddp_stag_access {
 	DDP_LOCAL_WRITE = 0x1,
 	DDP_REMOTE_WRITE = 0x2,
 	DDP_REMOTE_READ = 0x4,
@@ -28,7 +28,7 @@ struct ddp_region {
 	__u8 *addr;
 	__u32 pd;    /* protection domain */
 	__u32 stag;  /* written by ddp_stag_insert() */
-	__u8 access; /* enum ddp_access */
+	__u8 access; /* enum ddp_stag_access */
 	bool valid;  /* false after an invalidation */
 	bool shared; /* may not be invalidated by a peer */
 };

@@ -128,8 +128,8 @@ struct parts {
 	__u32 ulpdu, pad;
 };
 
-static __attribute__((noinline)) void fpdu_marked(struct mpa_conn *c, struct mpa_txv *v,
-						  const struct parts *f)
+static __attribute__((__noinline__)) void fpdu_marked(struct mpa_conn *c, struct mpa_txv *v,
+						      const struct parts *f)
 {
 	const __u32 gap = mpa_marker_gap(c->tx_phase);
 	struct cut k = { v, gap, 0, mpa_marker_start(gap), BASE_CRC32C_INIT };

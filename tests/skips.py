@@ -30,6 +30,7 @@ MAY = {
     "the host's set-up": (
         "this host has RDMA devices", "this host allows too few descriptors",
         "/etc/warpsock.conf is there",
+        "no headers of Linux 6.12 here",
     ),
     "the processor": ("the machine has no JIT", "this machine has one processor"),
     "a device, of those that one test is run over": (

@@ -69,6 +69,7 @@ PLANTS = [
     ("words", "base/w.c", SPDX + "int x;\n", "opens with a chapter"),
     ("words", "base/w.c", SPDX + "/*\n * Short.\n */\n", "opens with a chapter"),
     ("words", "base/w.h", SPDX + "\t\t\t" + "x" * 77 + "\n", "100 columns"),
+    ("words", "docs/w.md", "word " * 25 + "word\n", "of a page is over"),
     ("words", "base/w.h", SPDX + "/* TO" "DO: all */\n", "left to be done"),
     ("words", "base/w.py", "# " + SPDX[3:-4] + "\n# XX" "X why\n", "left to be done"),
     ("words", "base/w.h", SPDX + "typedef struct x { int y; } x_t;\n", "typedef of a struct"),

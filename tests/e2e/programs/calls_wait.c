@@ -5,6 +5,7 @@
  */
 #include "tests/e2e/programs/calls.h"
 
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -354,8 +355,8 @@ static bool reset_behind(uint32_t mode)
 	return !close(ep);
 }
 
-/* Octets that come between a wait and the read are read with the others, if they have arrived */
-static bool behind_a_wait(void)
+/* Bytes that come between a wait and the read are read with the others, if they have arrived */
+static bool behind_wait(int sent_before)
 {
 	struct epoll_event e = { .events = EPOLLIN };
 	int fd[2], ep = epoll_create1(0);
@@ -363,6 +364,10 @@ static bool behind_a_wait(void)
 	char c[8];
 
 	need(pair(fd) && !epoll_ctl(ep, EPOLL_CTL_ADD, fd[0], &e));
+	need(!setsockopt(fd[1], IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int)));
+	while (sent_before--)
+		need(write(fd[0], "0", 1) == 1 && read(fd[1], c, 1) == 1 &&
+		     write(fd[1], "0", 1) == 1 && read(fd[0], c, 1) == 1);
 	for (int i = 0; i < 100 && got != 4; i++) {
 		need(write(fd[1], "12", 2) == 2 && wait_one(ep, &e, 5000) == 1);
 		need(write(fd[1], "34", 2) == 2);
@@ -372,6 +377,17 @@ static bool behind_a_wait(void)
 	need(got == 4);
 	done(fd);
 	return !close(ep);
+}
+
+static bool behind_a_wait(void)
+{
+	return behind_wait(0);
+}
+
+/* Then what each end sends is counted by the connection */
+static bool behind_a_wait_later(void)
+{
+	return behind_wait(50);
 }
 
 static bool reset_level(void)
@@ -522,6 +538,7 @@ int main(void)
 		{ "epoll: one shot", epoll_once },
 		{ "epoll: mixed members", epoll_mixed },
 		{ "epoll: what came behind a wait is read", behind_a_wait },
+		{ "epoll: the same of ends that have sent much", behind_a_wait_later },
 		{ "epoll: a reset behind octets, by level", reset_level },
 		{ "epoll: a reset behind octets, by edge", reset_edge },
 		{ "two readers of one socket", two_readers },

@@ -1,43 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whole FPDUs, octet by octet: those of RFC 5044 and some that Wireshark's dissector has called
- * good. Each is built and compared, then received in every cut. Conformance cases 39 to 43, 46,
- * 48, 52, 56.
+ * The FPDUs of tests/vectors: each is built and compared, then received in every cut. Conformance
+ * cases 39 to 43, 46, 48, 52, 56.
  */
 #include "mpa_test.h"
+#include "tests/vectors/fpdu.h"
 
-#define CRC MPA_F_CRC
-#define BOTH (MPA_F_TX_MARKERS | MPA_F_RX_MARKERS)
-#define Z24 "000000000000000000000000000000000000000000000000"
-#define SEND_1 "4143 00000000 00000000 00000001 00000000"
-#define SEND_2 "4143 00000000 00000000 00000002 00000000"
-
-static const struct vector {
-	const char *name;
-	uint8_t flags;
-	uint16_t phase;
-	const char *ulpdu;
-	const char *wire;
-} vectors[] = {
-	{ "RFC 5044 figure 5", CRC | BOTH, 0, SEND_1 Z24, "00000000 002a" SEND_1 Z24 "52239983" },
-	{ "RFC 5044 figure 5 without its marker", CRC, 0, SEND_1 Z24,
-	  "002a" SEND_1 Z24 "b7243ec3" },
-	{ "RFC 5044 figure 6", CRC | BOTH, 492, SEND_2 Z24,
-	  "002a" SEND_2 "00000014" Z24 "84925898" },
-	{ "Send of hello", CRC, 0, SEND_1 "68656c6c6f",
-	  "0017" SEND_1 "68656c6c6f 000000 b990b10c" },
-	{ "RTR Write", CRC, 0, "c140 00000001 0000000000000000",
-	  "000e c140 00000001 0000000000000000 ebd34c5f" },
-	{ "RTR Read", CRC, 0,
-	  "4141 00000000 00000001 00000001 00000000 00000000 0000000000000000 00000000 00000001"
-	  "0000000000000000",
-	  "002e 4141 00000000 00000001 00000001 00000000 00000000 0000000000000000 00000000"
-	  "00000001 0000000000000000 ba10e3c9" },
-	{ "RTR Send", CRC, 0, SEND_1, "0012" SEND_1 "587be8c4" },
-	{ "RTR Send, CRC off", 0, 0, SEND_1, "0012" SEND_1 "00000000" },
-};
-
-static size_t build(const struct vector *row, struct test_out *o)
+static size_t build(const struct fpdu_vector *row, struct test_out *o)
 {
 	struct mpa_conn c = test_conn(row->flags, row->phase);
 	uint8_t ulpdu[128];
@@ -55,19 +24,19 @@ Test(vectors, are_built)
 {
 	static struct test_out o;
 
-	for (size_t i = 0; i < base_array_size(vectors); i++) {
+	for (size_t i = 0; i < base_array_size(fpdu_vectors); i++) {
 		uint8_t want[128];
-		size_t n = test_hex(vectors[i].wire, want);
+		size_t n = test_hex(fpdu_vectors[i].wire, want);
 
-		cr_assert_eq(build(&vectors[i], &o), n, "%s", vectors[i].name);
-		cr_expect_arr_eq(o.wire, want, n, "%s", vectors[i].name);
-		cr_expect_eq(o.v.niov, 1, "%s: scratch in one piece", vectors[i].name);
+		cr_assert_eq(build(&fpdu_vectors[i], &o), n, "%s", fpdu_vectors[i].name);
+		cr_expect_arr_eq(o.wire, want, n, "%s", fpdu_vectors[i].name);
+		cr_expect_eq(o.v.niov, 1, "%s: scratch in one piece", fpdu_vectors[i].name);
 	}
 }
 
 /* --- in every cut --------------------------------------------------------------------------- */
 
-static void expect_ulpdu(const struct vector *row, const struct mpa_fpdu *f)
+static void expect_ulpdu(const struct fpdu_vector *row, const struct mpa_fpdu *f)
 {
 	uint8_t want[128];
 	size_t n = test_hex(row->ulpdu, want);
@@ -78,8 +47,8 @@ static void expect_ulpdu(const struct vector *row, const struct mpa_fpdu *f)
 
 Test(vectors, are_received_in_steps_of_any_size)
 {
-	for (size_t i = 0; i < base_array_size(vectors); i++) {
-		const struct vector *row = &vectors[i];
+	for (size_t i = 0; i < base_array_size(fpdu_vectors); i++) {
+		const struct fpdu_vector *row = &fpdu_vectors[i];
 		uint8_t wire[128];
 		size_t n = test_hex(row->wire, wire);
 
@@ -97,7 +66,8 @@ Test(vectors, are_received_in_steps_of_any_size)
 }
 
 /* The stream comes in three pieces, [0, a) [a, b) [b, n), into a buffer that holds rubbish */
-static void receive_cut(const struct vector *row, const uint8_t *wire, size_t n, size_t a, size_t b)
+static void receive_cut(const struct fpdu_vector *row, const uint8_t *wire, size_t n, size_t a,
+			size_t b)
 {
 	struct mpa_conn c = test_conn(row->flags, row->phase);
 	const size_t ends[] = { a, b, n };
@@ -119,13 +89,13 @@ static void receive_cut(const struct vector *row, const uint8_t *wire, size_t n,
 
 Test(vectors, are_received_in_every_two_cuts)
 {
-	for (size_t i = 0; i < base_array_size(vectors); i++) {
+	for (size_t i = 0; i < base_array_size(fpdu_vectors); i++) {
 		uint8_t wire[128];
-		size_t n = test_hex(vectors[i].wire, wire);
+		size_t n = test_hex(fpdu_vectors[i].wire, wire);
 
 		for (size_t a = 0; a <= n; a++) {
 			for (size_t b = a; b <= n; b++)
-				receive_cut(&vectors[i], wire, n, a, b);
+				receive_cut(&fpdu_vectors[i], wire, n, a, b);
 		}
 	}
 }
@@ -133,7 +103,7 @@ Test(vectors, are_received_in_every_two_cuts)
 /* --- no bit may differ ---------------------------------------------------------------------- */
 
 /* A longer length is an error only when the octets that it asks for have come */
-static void expect_flip_caught(const struct vector *row, uint8_t *buf, size_t n, size_t bit)
+static void expect_flip_caught(const struct fpdu_vector *row, uint8_t *buf, size_t n, size_t bit)
 {
 	struct mpa_conn c = test_conn(row->flags, row->phase);
 	struct mpa_fpdu f;
@@ -154,12 +124,12 @@ Test(vectors, a_flipped_bit_is_a_crc_error)
 {
 	static uint8_t buf[TEST_FPDU_MAX];
 
-	for (size_t i = 0; i < base_array_size(vectors); i++) {
-		size_t n = test_hex(vectors[i].wire, buf);
+	for (size_t i = 0; i < base_array_size(fpdu_vectors); i++) {
+		size_t n = test_hex(fpdu_vectors[i].wire, buf);
 
-		for (size_t bit = 0; bit < n * 8 && (vectors[i].flags & CRC); bit++) {
+		for (size_t bit = 0; bit < n * 8 && (fpdu_vectors[i].flags & MPA_F_CRC); bit++) {
 			buf[bit / 8] ^= 0x80 >> bit % 8;
-			expect_flip_caught(&vectors[i], buf, n, bit);
+			expect_flip_caught(&fpdu_vectors[i], buf, n, bit);
 			buf[bit / 8] ^= 0x80 >> bit % 8;
 		}
 	}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * DDP sockets of the kernel module warp_ddp: how a connection is handed over to it. See
+ * docs/kernel-module.md.
+ *
+ *	setsockopt(fd, SOL_TCP, TCP_ULP, "ddp", 4);
+ *	setsockopt(fd, SOL_DDP, DDP_HANDOVER, &handover, sizeof(handover));
+ *
+ * TCP_ULP, on a connected TCP socket: ENOENT: the module is not there; ENOTCONN; EEXIST: it has
+ * another upper-layer protocol; EBUSY: somebody else, such as a sockmap, has taken it over. Until
+ * DDP_HANDOVER the socket stays one of TCP, so that start-up may also come in between.
+ *
+ * Behind DDP_HANDOVER each sendmsg() is one Send of RDMAP, and each recvmsg() takes one: MSG_EOR is
+ * set, a message of no octets included, so 0 without it is the end; MSG_TRUNC where it did not fit,
+ * and the rest is gone. DDP_INFO, DDP_REG_MR and DDP_DEREG_MR are those of warp/ddp.h, but that
+ * DDP_ACCESS_REMOTE_ATOMIC is EOPNOTSUPP, a length above 1 GiB EINVAL, and memory beyond
+ * RLIMIT_MEMLOCK ENOMEM; its other options are ENOPROTOOPT. ECONNRESET: the connection ended by a
+ * fault, and DDP_INFO has the fields of the Terminate. EMSGSIZE: a message longer than
+ * DDP_KERNEL_SEND_MAX. EOPNOTSUPP: MSG_OOB, MSG_ZEROCOPY, splice() from it, TCP_REPAIR and other
+ * ways to TCP's own octets.
+ */
+#ifndef WARP_DDP_KERNEL_H
+#define WARP_DDP_KERNEL_H
+
+#include <linux/types.h>
+
+#define DDP_ULP_NAME "ddp"
+#define DDP_KERNEL_SEND_MAX 65536
+#define DDP_KERNEL_RECV_MAX 1048576
+#define DDP_KERNEL_LEFT_MAX 131072
+#define DDP_KERNEL_DEPTH_MAX 16
+
+enum ddp_kernel_option {
+	DDP_HANDOVER = 64, /* struct ddp_handover, to set, once */
+};
+
+enum ddp_handover_flag {
+	DDP_HANDOVER_RESPONDER = 0x01,	/* we sent the Reply */
+	DDP_HANDOVER_CRC = 0x02,	/* agreed, for both directions */
+	DDP_HANDOVER_TX_MARKERS = 0x04, /* the peer asked for them */
+	DDP_HANDOVER_RX_MARKERS = 0x08, /* we asked for them */
+	DDP_HANDOVER_GATED = 0x10,	/* a responder's: no FPDU has come yet, so none may leave */
+	DDP_HANDOVER_ALIGNED = 0x20,	/* each FPDU is to begin a TCP segment */
+};
+
+/*
+ * What start-up came to. Numbers are in host order. EINVAL: a value out of its range, an unknown
+ * flag, another size, or reserved octets that are not 0; EALREADY: it was handed over; ENOTCONN;
+ * EFAULT; ENOMEM.
+ */
+struct ddp_handover {
+	__u32 flags;	/* enum ddp_handover_flag */
+	__u32 mulpdu;	/* 128 to 64768: send none longer; 0: what a TCP segment holds */
+	__u32 recv_max; /* octets of the longest message to receive; 0: 65536 */
+	__u16 ird, ord; /* as agreed, up to DDP_KERNEL_DEPTH_MAX */
+	__u32 tx_msn[4], rx_msn[4]; /* by queue: MSN of the next message; 1 where none was sent */
+	__u16 tx_phase, rx_phase;   /* octets since the last marker position, 0 to 508 */
+	__u32 left_len;		    /* octets behind start-up that were read from the socket */
+	__u64 left;		    /* their address */
+	__u32 reserved[2];	    /* 0 */
+};
+
+#endif

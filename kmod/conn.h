@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A connection that the module has, and what its files promise each other.
+ *
+ * The socket's lock (owned by a process, or the spinlock in a softirq) is over all of it. Softirqs
+ * only receive; what sends runs in process context: a call of the program's, or conn->work.
+ */
+#ifndef KMOD_CONN_H
+#define KMOD_CONN_H
+
+#include <linux/uio.h>
+#include <linux/workqueue.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "base/bits.h"
+#include "rdmap/rdmap.h"
+
+#include <warp/ddp_kernel.h>
+
+/* Received octets of one FPDU or of several */
+struct conn_chunk {
+	struct list_head list;
+	__u32 off, len, cap; /* what is a message's of data */
+	__u8 data[];
+};
+
+/* A message, or the beginning of one */
+struct conn_message {
+	struct list_head list;
+	struct list_head chunks;
+	__u32 len;
+};
+
+/* An FPDU on its way to TCP */
+struct conn_fpdu {
+	struct list_head list;
+	struct mpa_txv v;
+	struct iov_iter iter; /* what TCP has not taken */
+	__u8 *payload;
+};
+
+struct conn_rx {
+	__u8 head[16]; /* of the next FPDU, until its length is known */
+	__u32 have, need;
+	struct conn_chunk *chunk; /* the FPDU, once need > sizeof(head) */
+	struct conn_chunk *spare;
+	struct conn_message *spare_message;
+	struct conn_message *message; /* in progress */
+	struct list_head messages;    /* whole ones */
+	__u32 held;		      /* octets of memory in messages and message */
+	__u32 recv_max;
+	struct conn_chunk *left; /* of DDP_HANDOVER */
+	bool starved;		 /* there was no memory: the work tries again */
+	bool kicked;		 /* the protocol has something to send */
+	bool eof;
+};
+
+/* What has become of the connection; each value comes after those above it */
+enum conn_state { CONN_TCP, CONN_DDP, CONN_ENDED };
+
+struct conn {
+	struct sock *sk;
+	struct proto *base;
+	struct work_struct work;
+	void (*data_ready)(struct sock *sk);
+	void (*write_space)(struct sock *sk);
+	enum conn_state state;
+	bool aligned, closing;
+	__u32 mulpdu_max;
+	__u64 tx_octets, rx_octets, tx_messages, rx_messages;
+	struct rdmap_stream s;
+	struct rdmap_inbound in[2 * DDP_KERNEL_DEPTH_MAX];
+	struct rdmap_outbound out[DDP_KERNEL_DEPTH_MAX];
+	struct rdmap_slots slots;
+	struct ddp_stag_table stags; /* without slots until memory is registered */
+	struct list_head regions;
+	struct list_head unsent; /* FPDUs, whole messages */
+	struct conn_rx rx;
+};
+
+static inline struct conn *conn_of(const struct sock *sk)
+{
+	return (__force struct conn *)inet_csk(sk)->icsk_ulp_data;
+}
+
+/* option.c: the levels of the module, else -ENOPROTOOPT */
+int conn_option_set(struct conn *c, int name, sockptr_t value, unsigned int len);
+int conn_option_get(struct conn *c, int name, char __user *value, int __user *len);
+
+/* rx.c */
+void conn_rx_init(struct conn_rx *rx, __u32 recv_max);
+void conn_rx_uninit(struct conn_rx *rx);
+/* Takes in what TCP and the hand-over have left; sees whether the stream has ended */
+void conn_rx_pump(struct conn *c, gfp_t gfp);
+int conn_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int *addr_len);
+/* Is there something that recvmsg() would return? */
+bool conn_readable(const struct conn *c);
+
+/* message.c */
+void conn_message_free(struct conn_rx *rx, struct conn_message *m);
+ssize_t conn_message_copy(const struct conn_message *m, struct msghdr *msg, size_t len);
+/* -ENOMEM: what the next FPDU may need is not there */
+int conn_message_prepare(struct conn_rx *rx, gfp_t gfp);
+struct conn_chunk *conn_chunk_get(size_t cap, gfp_t gfp);
+extern const struct rdmap_sink conn_sink; /* without its ctx */
+
+/* tx.c */
+int conn_sendmsg(struct sock *sk, struct msghdr *msg, size_t len);
+/* Hands TCP what it takes now; 0: all of it */
+int conn_tx_push(struct conn *c);
+/* What the protocol has to send by itself: the RTR's answer, a Terminate */
+void conn_tx_control(struct conn *c);
+/* TCP takes all that is unsent, whatever its buffer's size: before the stream is shut */
+void conn_tx_drain(struct conn *c);
+void conn_tx_uninit(struct conn *c);
+
+#endif

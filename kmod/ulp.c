@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The TCP upper-layer protocol "ddp": how a socket comes to the module and leaves it.
+ *
+ * As kernel TLS does, the socket's operations are replaced by copies, and the file's socket stays
+ * what it is. Attached (TCP_ULP) a socket is still TCP's, but can be handed over; from DDP_HANDOVER
+ * on it sends and receives messages. close() gives TCP its operations back before TCP closes, so
+ * no code of the module is called for a socket that nobody has; the core holds a reference to the
+ * module until the socket is gone.
+ */
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/splice.h>
+#include <net/inet_common.h>
+#include <net/transp_v6.h>
+
+#include "kmod/compat/version.h"
+#include "kmod/conn.h"
+#include "kmod/region.h"
+#include "kmod/ulp.h"
+
+#include <warp/ddp.h>
+
+enum family { V4, V6, FAMILIES };
+
+static struct proto attached[FAMILIES], handed[FAMILIES];
+static struct proto_ops ops[FAMILIES];
+static const struct proto_ops *ops_base[FAMILIES]; /* NULL: ops is not filled in yet */
+static DEFINE_MUTEX(ops_lock);
+
+static enum family family_of(const struct conn *c)
+{
+	return c->base == &tcp_prot ? V4 : V6;
+}
+
+/* --- what TCP calls --------------------------------------------------------------------------- */
+
+static void ulp_data_ready(struct sock *sk)
+{
+	struct conn *c = conn_of(sk);
+
+	conn_rx_pump(c, GFP_ATOMIC | __GFP_NOWARN);
+	if (conn_readable(c))
+		c->data_ready(sk);
+}
+
+static void ulp_write_space(struct sock *sk)
+{
+	struct conn *c = conn_of(sk);
+
+	if (!list_empty(&c->unsent))
+		schedule_work(&c->work);
+	c->write_space(sk);
+}
+
+/* Says what was found, to the peer and to the program */
+static void conn_end(struct conn *c)
+{
+	struct sock *sk = c->sk;
+
+	conn_tx_drain(c);
+	conn_tx_control(c);
+	conn_tx_drain(c);
+	c->rx.kicked = false;
+	c->state = CONN_ENDED;
+	conn_tx_uninit(c);
+	if (!(sk->sk_shutdown & SEND_SHUTDOWN)) {
+		sk->sk_shutdown |= SEND_SHUTDOWN;
+		c->base->shutdown(sk, SEND_SHUTDOWN);
+	}
+	if (!sk->sk_err)
+		sk->sk_err = ECONNRESET;
+	sk_error_report(sk);
+	sk->sk_state_change(sk);
+}
+
+static void ulp_work(struct work_struct *work)
+{
+	struct conn *c = container_of(work, struct conn, work);
+	struct sock *sk = c->sk;
+
+	lock_sock(sk);
+	if (!c->closing && c->state == CONN_DDP) {
+		conn_rx_pump(c, GFP_KERNEL);
+		if (rdmap_state_of(&c->s) == RDMAP_OPEN) {
+			c->rx.kicked = false; /* or again, if TCP is full */
+			conn_tx_control(c);
+			c->write_space(sk);
+		}
+		if (rdmap_state_of(&c->s) != RDMAP_OPEN)
+			conn_end(c);
+		if (conn_readable(c))
+			c->data_ready(sk);
+	}
+	release_sock(sk);
+}
+
+/* --- what the program calls ------------------------------------------------------------------- */
+
+static int ulp_setsockopt(struct sock *sk, int level, int name, sockptr_t value, unsigned int len)
+{
+	struct conn *c = conn_of(sk);
+
+	if (level == SOL_DDP)
+		return conn_option_set(c, name, value, len);
+	if (level == SOL_TCP && name == TCP_REPAIR)
+		return -EOPNOTSUPP;
+	return c->base->setsockopt(sk, level, name, value, len);
+}
+
+static int ulp_getsockopt(struct sock *sk, int level, int name, char __user *value, int __user *len)
+{
+	struct conn *c = conn_of(sk);
+
+	if (level == SOL_DDP)
+		return conn_option_get(c, name, value, len);
+	if (level == SOL_TCP && name == TCP_ZEROCOPY_RECEIVE && c->state != CONN_TCP)
+		return -EOPNOTSUPP;
+	return c->base->getsockopt(sk, level, name, value, len);
+}
+
+static int ulp_disconnect(struct sock *sk, int flags)
+{
+	return -EOPNOTSUPP;
+}
+
+static void ulp_shutdown(struct sock *sk, int how)
+{
+	struct conn *c = conn_of(sk);
+
+	if (how & SEND_SHUTDOWN) {
+		sk->sk_shutdown &= ~SEND_SHUTDOWN; /* TCP takes nothing behind it */
+		conn_tx_drain(c);
+		sk->sk_shutdown |= SEND_SHUTDOWN;
+	}
+	c->base->shutdown(sk, how);
+}
+
+static __poll_t ulp_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait)
+{
+	const struct conn *c = conn_of(sock->sk);
+	__poll_t mask = tcp_poll(file, sock, wait) & ~(EPOLLIN | EPOLLRDNORM);
+
+	if (conn_readable(c))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (c->state == CONN_DDP && !mpa_conn_may_send(&c->s.ddp.mpa))
+		mask &= ~(EPOLLOUT | EPOLLWRNORM);
+	return mask;
+}
+
+static ssize_t ulp_splice_read(struct socket *sock, loff_t *pos, struct pipe_inode_info *pipe,
+			       size_t len, unsigned int flags)
+{
+	return -EOPNOTSUPP;
+}
+
+/* A message is ready when it is whole, and TCP must tell of each octet */
+static int ulp_set_rcvlowat(struct sock *sk, int value)
+{
+	return 0;
+}
+
+static void conn_detach(struct conn *c)
+{
+	struct sock *sk = c->sk;
+
+	if (c->state != CONN_TCP) {
+		if (c->state == CONN_DDP && !list_empty(&c->rx.messages)) {
+			sock_set_flag(sk, SOCK_LINGER); /* as TCP does with octets unread */
+			sk->sk_lingertime = 0;
+		}
+		conn_tx_drain(c);
+		sk->sk_data_ready = c->data_ready;
+		sk->sk_write_space = c->write_space;
+	}
+	c->closing = true;
+	sk->sk_user_data = NULL;
+	WRITE_ONCE(sk->sk_prot, c->base);
+}
+
+static void conn_free(struct conn *c)
+{
+	conn_rx_uninit(&c->rx);
+	conn_tx_uninit(c);
+	conn_regions_uninit(c);
+	kfree(c);
+}
+
+static void ulp_close(struct sock *sk, long timeout)
+{
+	struct conn *c = conn_of(sk);
+	struct proto *base = c->base;
+
+	lock_sock(sk);
+	conn_detach(c);
+	release_sock(sk);
+	cancel_work_sync(&c->work);
+	lock_sock(sk);
+	rcu_assign_pointer(inet_csk(sk)->icsk_ulp_data, NULL);
+	release_sock(sk);
+	conn_free(c);
+	base->close(sk, timeout);
+}
+
+/* --- attaching -------------------------------------------------------------------------------- */
+
+static int ulp_init(struct sock *sk)
+{
+	struct conn *c;
+
+	if (sk->sk_state != TCP_ESTABLISHED)
+		return -ENOTCONN;
+	if ((sk->sk_prot != &tcp_prot && sk->sk_prot != &tcpv6_prot) || sk->sk_user_data)
+		return -EBUSY;
+	c = kzalloc(sizeof(*c), GFP_KERNEL_ACCOUNT);
+	if (!c)
+		return -ENOMEM;
+	c->sk = sk;
+	c->base = sk->sk_prot;
+	c->slots = (struct rdmap_slots)RDMAP_SLOTS(c->in, c->out);
+	INIT_WORK(&c->work, ulp_work);
+	INIT_LIST_HEAD(&c->unsent);
+	INIT_LIST_HEAD(&c->regions);
+	conn_rx_init(&c->rx, 0);
+	rcu_assign_pointer(inet_csk(sk)->icsk_ulp_data, c);
+	sk->sk_user_data = c; /* nobody else is to take the socket over */
+	WRITE_ONCE(sk->sk_prot, &attached[family_of(c)]);
+	return 0;
+}
+
+/* Copies the family's operations when the first socket of it comes: IPv6's are not exported */
+static int ops_prepare(enum family f, const struct proto_ops *base)
+{
+	int rc = 0;
+
+	mutex_lock(&ops_lock);
+	if (!ops_base[f]) {
+		ops[f] = *base;
+		ops[f].poll = ulp_poll;
+		ops[f].splice_read = ulp_splice_read;
+		ops[f].mmap = sock_no_mmap;
+		ops[f].read_sock = NULL;
+		ops[f].peek_len = NULL;
+		ops[f].set_rcvlowat = ulp_set_rcvlowat;
+		ops_base[f] = base;
+	} else if (ops_base[f] != base) {
+		rc = -EBUSY;
+	}
+	mutex_unlock(&ops_lock);
+	return rc;
+}
+
+int kmod_ulp_take(struct conn *c)
+{
+	struct sock *sk = c->sk;
+	enum family f = family_of(c);
+	int rc = ops_prepare(f, sk->sk_socket->ops);
+
+	if (rc)
+		return rc;
+	c->data_ready = sk->sk_data_ready;
+	c->write_space = sk->sk_write_space;
+	c->state = CONN_DDP;
+	tcp_sk(sk)->nonagle |= TCP_NAGLE_OFF | TCP_NAGLE_PUSH;
+	WRITE_ONCE(sk->sk_rcvlowat, 1);
+	sk->sk_data_ready = ulp_data_ready;
+	sk->sk_write_space = ulp_write_space;
+	WRITE_ONCE(sk->sk_prot, &handed[f]);
+	WRITE_ONCE(sk->sk_socket->ops, &ops[f]);
+	return 0;
+}
+
+static struct tcp_ulp_ops ulp_ops __read_mostly = {
+	.name = DDP_ULP_NAME,
+	.owner = THIS_MODULE,
+	.init = ulp_init,
+};
+
+static void protos_fill(enum family f, const struct proto *base)
+{
+	attached[f] = *base;
+	attached[f].close = ulp_close;
+	attached[f].setsockopt = ulp_setsockopt;
+	attached[f].getsockopt = ulp_getsockopt;
+	attached[f].disconnect = ulp_disconnect;
+	handed[f] = attached[f];
+	handed[f].sendmsg = conn_sendmsg;
+	handed[f].recvmsg = conn_recvmsg;
+	handed[f].shutdown = ulp_shutdown;
+	compat_no_sendpage(&handed[f]);
+}
+
+int kmod_ulp_init(void)
+{
+	protos_fill(V4, &tcp_prot);
+	protos_fill(V6, &tcpv6_prot);
+	return tcp_register_ulp(&ulp_ops);
+}
+
+void kmod_ulp_exit(void)
+{
+	tcp_unregister_ulp(&ulp_ops);
+}

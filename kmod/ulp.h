@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef KMOD_ULP_H
+#define KMOD_ULP_H
+
+struct conn;
+
+/* Before any socket comes, and when none is left */
+int kmod_ulp_init(void);
+void kmod_ulp_exit(void);
+
+/* The connection is the module's from now on; with the socket's lock. EBUSY: operations unknown */
+int kmod_ulp_take(struct conn *c);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whole FPDUs, octet by octet: those of RFC 5044 and some that Wireshark's dissector has called
+ * good. The unit tests and the kernel module's self-test read them.
+ */
+#ifndef TESTS_VECTORS_FPDU_H
+#define TESTS_VECTORS_FPDU_H
+
+#include "mpa/mpa.h"
+
+#define VECTOR_FPDU_MAX 128 /* octets of the longest here */
+#define VECTOR_CRC MPA_F_CRC
+#define VECTOR_MARKED (MPA_F_CRC | MPA_F_TX_MARKERS | MPA_F_RX_MARKERS)
+#define VECTOR_Z24 "000000000000000000000000000000000000000000000000"
+#define VECTOR_SEND_1 "4143 00000000 00000000 00000001 00000000"
+#define VECTOR_SEND_2 "4143 00000000 00000000 00000002 00000000"
+
+static const struct fpdu_vector {
+	const char *name;
+	__u8 flags;
+	__u16 phase;
+	const char *ulpdu;
+	const char *wire;
+} fpdu_vectors[] = {
+	{ "RFC 5044 figure 5", VECTOR_MARKED, 0, VECTOR_SEND_1 VECTOR_Z24,
+	  "00000000 002a" VECTOR_SEND_1 VECTOR_Z24 "52239983" },
+	{ "RFC 5044 figure 5 without its marker", VECTOR_CRC, 0, VECTOR_SEND_1 VECTOR_Z24,
+	  "002a" VECTOR_SEND_1 VECTOR_Z24 "b7243ec3" },
+	{ "RFC 5044 figure 6", VECTOR_MARKED, 492, VECTOR_SEND_2 VECTOR_Z24,
+	  "002a" VECTOR_SEND_2 "00000014" VECTOR_Z24 "84925898" },
+	{ "Send of hello", VECTOR_CRC, 0, VECTOR_SEND_1 "68656c6c6f",
+	  "0017" VECTOR_SEND_1 "68656c6c6f 000000 b990b10c" },
+	{ "RTR Write", VECTOR_CRC, 0, "c140 00000001 0000000000000000",
+	  "000e c140 00000001 0000000000000000 ebd34c5f" },
+	{ "RTR Read", VECTOR_CRC, 0,
+	  "4141 00000000 00000001 00000001 00000000 00000000 0000000000000000 00000000 00000001"
+	  "0000000000000000",
+	  "002e 4141 00000000 00000001 00000001 00000000 00000000 0000000000000000 00000000"
+	  "00000001 0000000000000000 ba10e3c9" },
+	{ "RTR Send", VECTOR_CRC, 0, VECTOR_SEND_1, "0012" VECTOR_SEND_1 "587be8c4" },
+	{ "RTR Send, CRC off", 0, 0, VECTOR_SEND_1, "0012" VECTOR_SEND_1 "00000000" },
+};
+
+#endif
