@@ -29,7 +29,7 @@ struct file {
 /* What the line program changes, and what it never changes */
 struct machine {
 	uint64_t addr;
-	int64_t line;
+	uint64_t line; /* what is below 0 has wrapped, and counts as none */
 	uint64_t file;
 	uint32_t section;
 	int line_base;
@@ -167,7 +167,7 @@ static uint32_t section_of(const struct file *f, uint64_t offset)
 static bool row_add(struct dwarf_lines *lines, const struct machine *m)
 {
 	struct dwarf_row row = { m->section, (uint32_t)m->addr,
-				 m->file || m->line < 0 ? 0 : (uint32_t)m->line };
+				 m->file || m->line > UINT32_MAX ? 0 : (uint32_t)m->line };
 	struct dwarf_row *last = lines->count ? &lines->rows[lines->count - 1] : NULL, *more;
 
 	if (!m->section)
@@ -211,7 +211,7 @@ static void standard(struct span *s, struct machine *m, uint8_t opcode)
 		m->addr += unsigned_read(s) * m->unit;
 		break;
 	case 3:
-		m->line += signed_read(s);
+		m->line += (uint64_t)signed_read(s);
 		break;
 	case 4:
 		m->file = unsigned_read(s);
@@ -240,7 +240,7 @@ static bool program_run(const struct file *f, struct span *s, struct machine *m,
 			unsigned int step = opcode - m->opcode_base;
 
 			m->addr += (uint64_t)(step / m->line_range) * m->unit;
-			m->line += m->line_base + (int)(step % m->line_range);
+			m->line += (uint64_t)(int64_t)m->line_base + step % m->line_range;
 			good = row_add(lines, m);
 		} else if (opcode == 1) {
 			good = row_add(lines, m);

@@ -326,7 +326,7 @@ static void print_departures(void)
 		printf("| %s | %s | %s | %s |\n", d->name, d->what, d->where,
 		       d->cases->shows ? "fails there" : "is not asked");
 	printf("\nOf %u cases that are for a device, siw keeps to %u, and to another %u but for a "
-	       "part; %u it fails, which is %u in a hundred, and %u it is not asked.\n",
+	       "part; %u it fails,\nwhich is %u in a hundred, and %u it is not asked.\n",
 	       shares.asked, shares.held, shares.parted, shares.departed,
 	       (shares.departed * 100 + shares.asked / 2) / shares.asked, shares.spared);
 }
