@@ -7,7 +7,8 @@
  * the FIN, and the socket lives on, its input thrown away, until the peer's FIN has come. Where
  * that cannot be waited for, at exit, it is enough that the peer's TCP has acknowledged
  * everything up to our FIN: a peer that drains before it grants finds DISCONNECT behind the
- * octets and never sends again.
+ * octets and never sends again. A process that is short of descriptors does not wait for the
+ * acknowledgement of the end itself, which a peer's kernel may put off for 40 ms.
  *
  * Who sends the descriptor in a message and closes its own may be the last all the same, since
  * nobody tells when a message is thrown away. So it keeps the socket until what was sent is
@@ -24,6 +25,9 @@
 #include "base/log.h"
 #include "base/point.h"
 #include "base/sockutil.h"
+
+/* DISCONNECT's FPDU with a marker, and the FIN; no other FPDU would fit in beside the first */
+#define END_OCTETS (28 + 4 + 1)
 
 static void due(struct rsock *s, uint32_t what)
 {
@@ -139,8 +143,8 @@ static bool done(const struct rsock *s)
 	return rsock_load(&s->state->ends) & STREAM_DRY;
 }
 
-/* Is nothing under way to the peer any more? */
-static bool is_safe(const struct rsock *s)
+/* Has the peer's kernel acknowledged all that was sent, but for @most octets? */
+static bool is_acked(const struct rsock *s, int most)
 {
 	/* Who is closed grants nothing any more, also what was due before */
 	uint32_t due = rsock_load(&s->state->tx.due) &
@@ -148,7 +152,7 @@ static bool is_safe(const struct rsock *s)
 	/* Where nobody may ask, only the peer's end is certain */
 	int unacked = s->rnic->carrier->unacked(&s->mem, stream_fd(&s->base));
 
-	return !due && !rsock_load(&s->state->tx.hold_end) && unacked <= 0 && unacked != -EPERM;
+	return !due && !rsock_load(&s->state->tx.hold_end) && unacked <= most && unacked != -EPERM;
 }
 
 /* It is a message's to carry: 0, or -EAGAIN while it is to be kept */
@@ -158,7 +162,7 @@ static int keep(struct rsock *s, bool *safe)
 	if (s->disowned || s->mem.native || !rsock_is_open(s) || !rsock_holder_flight(s) ||
 	    s->base.ops->progress(&s->base) || done(s))
 		return 0;
-	*safe = is_safe(s);
+	*safe = is_acked(s, 0);
 	return *safe ? 0 : -EAGAIN;
 }
 
@@ -220,6 +224,14 @@ int rsock_close_more(struct stream *stream, bool *safe)
 		return err;
 	if (done(s) || (err && err != -EAGAIN))
 		return 0;
-	*safe = is_safe(s);
+	*safe = is_acked(s, 0);
 	return -EAGAIN;
+}
+
+bool rsock_only_end_left(struct stream *stream)
+{
+	struct rsock *s = rsock_of(stream);
+
+	return rsock_load(&s->last) && rsock_load(&s->state->ends) & STREAM_SAID &&
+	       is_acked(s, END_OCTETS);
 }

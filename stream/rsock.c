@@ -483,6 +483,7 @@ const struct stream_ops stream_rsock_ops = {
 	.shutdown = rsock_shutdown,
 	.close = rsock_close,
 	.close_more = rsock_close_more,
+	.only_end_left = rsock_only_end_left,
 	.share = rsock_share,
 	.unshare = rsock_unshare,
 	.joined = rsock_joined,

@@ -176,6 +176,7 @@ void rsock_set_lowat(struct stream *stream, size_t octets);
 int rsock_shutdown(struct stream *stream, int how);
 int rsock_close(struct stream *stream);
 int rsock_close_more(struct stream *stream, bool *safe);
+bool rsock_only_end_left(struct stream *stream);
 
 /* --- recv.c --- */
 

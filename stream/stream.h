@@ -2,9 +2,8 @@
 /*
  * The seam of stream sockets: what a connected socket in DDP mode is to the calls of a program.
  * Nothing here sleeps, sets errno or raises a signal; who has to wait polls stream_wait_fd() for
- * stream_ops.wait_events and calls progress.
- *
- * Several threads may use a stream at once; processes share only the state behind it.
+ * stream_ops.wait_events and calls progress. Several threads may use a stream at once; processes
+ * share only the state behind it.
  */
 #ifndef STREAM_STREAM_H
 #define STREAM_STREAM_H
@@ -96,6 +95,7 @@ struct stream_ops {
 	int (*close)(struct stream *s);
 	/* The same: the peer's end has come, or it is gone; *@safe: all we sent is acknowledged */
 	int (*close_more)(struct stream *s, bool *safe);
+	bool (*only_end_left)(struct stream *s); /* closed; all but the end is acknowledged */
 	/*
 	 * One process more will have it: before fork(), posix_spawn() or sendmsg(), once for each
 	 * copy that leaves. Where that failed, or a flight came to a process that had the stream

@@ -104,7 +104,7 @@ static void looked_after(void)
 		if (thread.stop)
 			return;
 		charges_hear();
-		charges_go(false, false);
+		charges_go(false, CHARGE_PEER_ENDED);
 		limit = charges_arm();
 		thread.ended = is_idle(&idle, &limit);
 		if (thread.ended)
@@ -163,7 +163,7 @@ static bool callers_go(void)
 
 	pthread_mutex_lock(&charges.lock);
 	if (!thread.there)
-		charges_go(true, false);
+		charges_go(true, CHARGE_PEER_ENDED);
 	more = !thread.there && charges_any();
 	pthread_mutex_unlock(&charges.lock);
 	return more;
@@ -386,7 +386,7 @@ static void closed_go(void)
 {
 	pthread_mutex_lock(&charges.lock);
 	if (charges.closed && !thread.there)
-		charges_go(true, false);
+		charges_go(true, CHARGE_PEER_ENDED);
 	pthread_mutex_unlock(&charges.lock);
 }
 
@@ -416,7 +416,7 @@ unsigned int attend_finish(uint64_t deadline)
 
 	for (;;) {
 		pthread_mutex_lock(&charges.lock);
-		charges_go(true, true);
+		charges_go(true, CHARGE_ALL_ACKED);
 		BASE_POINT(preload_attend_finishing);
 		n = charges_poll_list(fds, BATCH, &limit);
 		left = charges.closed;

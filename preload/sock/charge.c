@@ -276,16 +276,18 @@ bool charge_is_awaited(struct sock *s)
 }
 
 /*
- * No lock. What is left to do for a closed one: -EAGAIN, -ENOMSG, 0. @content: an acknowledgement
- * will do. Its time alone ends nothing: as long as TCP has something to deliver, it has all of it
+ * No lock. What is left to do for a closed one: -EAGAIN, -ENOMSG, 0. Its time alone ends nothing:
+ * as long as TCP has something to deliver, it has all of it
  */
-static int closed_work(struct charge *c, bool content)
+static int closed_work(struct charge *c, enum charge_enough enough)
 {
 	struct stream *stream = charge_sock(c)->stream;
 	bool safe, late = base_deadline_passed(c->let_go, base_now());
 	int left = stream->ops->close_more(stream, &safe);
 
-	if (left == -EAGAIN && safe && (content || late))
+	if (left == -EAGAIN && safe && (enough != CHARGE_PEER_ENDED || late))
+		return 0;
+	if (left == -EAGAIN && enough == CHARGE_DATA_ACKED && stream->ops->only_end_left(stream))
 		return 0;
 	if (late)
 		stay(c);
@@ -317,7 +319,7 @@ static bool open_over(struct charge *c, int left)
 }
 
 /* One look, with the lock free meanwhile; is it over, and gone? */
-static bool charge_go(struct charge *c, bool content)
+static bool charge_go(struct charge *c, enum charge_enough enough)
 {
 	bool closed = c->closed;
 	int left;
@@ -328,7 +330,7 @@ static bool charge_go(struct charge *c, bool content)
 	c->busy = true;
 	charges.working++;
 	pthread_mutex_unlock(&charges.lock);
-	left = closed ? closed_work(c, content) : open_work(c);
+	left = closed ? closed_work(c, enough) : open_work(c);
 	BASE_POINT(preload_charge_worked);
 	pthread_mutex_lock(&charges.lock);
 	charges.working--;
@@ -406,7 +408,7 @@ static void due_find(bool all, uint64_t now, struct base_list *todo)
 	}
 }
 
-void charges_go(bool all, bool content)
+void charges_go(bool all, enum charge_enough enough)
 {
 	struct base_list todo = BASE_LIST_INIT(todo), *node;
 
@@ -418,7 +420,7 @@ void charges_go(bool all, bool content)
 		if (charges.waiting || charges.over)
 			list_put(c);
 		else
-			charge_go(c, content);
+			charge_go(c, enough);
 	}
 	plain_go();
 }
@@ -446,7 +448,7 @@ bool charges_let_go(void)
 	for (int i = 0; i < TRIES && (c = closed_first()); i++) {
 		bool armed = c->look && c->watched >= 0;
 
-		if (charge_go(c, true))
+		if (charge_go(c, CHARGE_DATA_ACKED))
 			return true;
 		/* The kernel tells of it as before */
 		if (armed && c->listed && c->closed && !c->busy && !c->ready && !c->plain)

@@ -73,14 +73,13 @@ void charge_decided(struct charge *c);
 bool charge_is_awaited(struct sock *s);
 /* Its descriptor is another one: to be looked at, and armed by that */
 void charge_rouse(struct charge *c);
-/*
- * Looks at those that are ready or whose time has come, or at @all; the lock is free meanwhile.
- * @content: a closed one is over when what it sent is acknowledged
- */
-void charges_go(bool all, bool content);
+/* When a closed one is over: the peer has ended too, or it has acknowledged so much */
+enum charge_enough { CHARGE_PEER_ENDED, CHARGE_ALL_ACKED, CHARGE_DATA_ACKED };
+/* Looks at those that are ready or whose time has come, or at @all; the lock is free meanwhile */
+void charges_go(bool all, enum charge_enough enough);
 /*
  * The lock is free meanwhile. Lets go the first of a few closed ones, the oldest first, of which
- * all is acknowledged. False: there is none
+ * all data is acknowledged. False: there is none
  */
 bool charges_let_go(void);
 /* The oldest closed one goes, whatever it waits for: TCP goes on with what the kernel has */

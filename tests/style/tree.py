@@ -11,11 +11,12 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def ours(root, *suffixes):
-    """Files below root with these suffixes, without hidden and build directories, sorted."""
+    """Files below root with these suffixes, without hidden ones and what is made, sorted."""
     def walk(folder):
         for path in sorted(folder.iterdir()):
             hidden = path.name.startswith(".") or path.name == "__pycache__"
-            if path.is_symlink() or hidden or (folder == root and path.name.startswith("build")):
+            made = folder == root and path.name.startswith(("build", "bench-results"))
+            if path.is_symlink() or hidden or made:
                 continue
             if path.is_dir():
                 yield from walk(path)

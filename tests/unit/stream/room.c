@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/sockutil.h"
+
 /* As much as the kernel takes, at once: octets */
 static uint64_t stuff(struct stream *s)
 {
@@ -123,6 +125,30 @@ Test(room, of_what_is_in_flight_is_waited_for)
 	OPS->set_fd(s[0], -1);
 	got += take_all(s[1]);
 	cr_expect_eq(got, sum);
+	ends_destroy(s);
+}
+
+/* A process that is short of descriptors lets go when only the end may be under way */
+Test(room, an_end_alone_is_told_from_octets)
+{
+	struct stream *s[2];
+	bool safe = false;
+
+	ends_param.ring = STREAM_RING_MAX;
+	ends_open(s);
+	cr_expect_not(OPS->only_end_left(s[0]), "nobody has closed it");
+	stuff(s[0]);
+	cr_expect_eq(OPS->close(s[0]), -EAGAIN);
+	for (int i = 0; i < 10000 && !safe; i++) {
+		bool only = OPS->only_end_left(s[0]);
+
+		cr_expect(!only || base_sock_unacked(s[0]->fd) <= 33);
+		take_all(s[1]);
+		OPS->close_more(s[0], &safe);
+		usleep(100);
+	}
+	cr_expect(safe);
+	cr_expect(OPS->only_end_left(s[0]), "all of it is acknowledged");
 	ends_destroy(s);
 }
 
