@@ -17,8 +17,8 @@
  * Who adopts a connection maps its file for itself, also in the process that made it.
  *
  * To make a file, to map it and to touch its pages takes longer than the rest of a short
- * connection. So the slab that lost its last connection last is kept, with a name that is no
- * connection's, and the next connection renames it.
+ * connection. So a slab that loses its last name gets one that is no connection's, which the next
+ * connection renames; and the slab that lost its last connection last is kept.
  */
 #include "stream/rsock.h"
 
@@ -359,7 +359,7 @@ bool rsock_slab_name_last(struct rsock *s)
 		return false;
 	slabs_lock();
 	last = slab->age == age && !no_spare && !slab->retired && slab->named == bit &&
-	       slab->refs == 1 && !base_once(slab->at->common);
+	       !base_once(slab->at->common);
 	if (last)
 		named_set(slab, s->cell, false);
 	slabs_unlock();
@@ -543,12 +543,30 @@ void rsock_slab_put(struct rsock *s)
 		slab_destroy(old);
 }
 
+/* Lock */
+static void spare_names_remove(void)
+{
+	struct base_list *node, *next;
+
+	base_list_foreach(node, next, &files) {
+		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, made);
+
+		if (!slab->spare_name || slab->age != age)
+			continue;
+		stream_place_spare_remove(slab->place, slab->spare_name);
+		slab->spare_name = 0;
+		retire(slab);
+	}
+}
+
 void stream_spare_allow(bool on)
 {
 	struct rsock_slab *old;
 
 	slabs_lock();
 	no_spare = !on;
+	if (!on)
+		spare_names_remove();
 	old = on ? NULL : spare;
 	if (old) {
 		spare = NULL;

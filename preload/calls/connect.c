@@ -114,20 +114,25 @@ static long start_failed(struct sock *s)
 /* It may begin anew meanwhile, when a device has come to nothing */
 static int levels_wait(struct sock *s, uint64_t deadline)
 {
-	struct spin_place *place = spin_of_connects(), *own = &s->places[1], none = { 0 };
+	struct spin_place *place = spin_of_connects(), *own = &s->places[1];
 	bool device;
 	int err;
 
 	/* What the thread's last connections say counts: of this one nothing is known */
-	if (place)
+	if (place) {
 		spin_place_take(own, place);
+		spin_place_peer(own, place);
+	}
 	do {
 		device = sock_on_device(s);
 		err = wait_levels(s, STREAM_WRITABLE, deadline);
 	} while (!err && device && sock_role(s) == SOCK_STREAM_ON && !sock_on_device(s));
-	if (place)
+	if (place) {
 		spin_place_take(place, own);
-	spin_place_take(own, &none);
+		if (!err)
+			spin_place_learn(place, stream_fd(s->stream));
+	}
+	*own = (struct spin_place){ 0 };
 	return err;
 }
 

@@ -159,7 +159,7 @@ long call_accept4(long got, int fd, struct sockaddr *addr, socklen_t *len, int f
 	struct device_call c = { fd, addr, len, flags, NULL, -1 };
 	struct sock *s = sock_get(fd);
 
-	kernel_accept_end(fd, got >= 0);
+	kernel_accept_end(fd, got);
 	if ((got == -EMFILE || got == -ENFILE) && attend_room(true))
 		got = CALL_RESTART;
 	if (got == CALL_THEIRS)

@@ -127,15 +127,26 @@ static enum spin_fate thread_judge(struct processor_thread *t, uint64_t now)
 static enum spin_fate processor_judge(const struct processor_thread *t, struct spin_place *place,
 				      int here, uint64_t now)
 {
-	int fd = __atomic_load_n(&place->fd, __ATOMIC_RELAXED) - 1;
-	enum processor_peer peer;
+	int fd = __atomic_load_n(&place->fd, __ATOMIC_RELAXED);
+	enum processor_peer peer = __atomic_load_n(&place->peer, __ATOMIC_RELAXED);
 
 	if (lease_is_busy((unsigned int)here, now))
 		return SPIN_BUSY;
-	peer = processor_of_peer(fd, here);
+	if (fd >= 0)
+		peer = processor_of_peer(fd - 1, here);
 	if (peer == PROCESSOR_SAME)
 		return SPIN_PEER_HERE;
 	return t->confined && peer == PROCESSOR_UNKNOWN ? SPIN_ALONE : SPIN_FOUND;
+}
+
+void spin_place_learn(struct spin_place *place, int fd)
+{
+	enum processor_peer peer;
+
+	if (!spin_cap)
+		return;
+	peer = processor_of_peer(fd, processor_here());
+	__atomic_store_n(&place->peer, peer, __ATOMIC_RELAXED);
 }
 
 /* What will not change from one wait to the next is not asked for each time */

@@ -26,7 +26,10 @@
 /* Where one waits: a socket and direction, a set, a thread's poll(). Zeros are a new one */
 struct spin_place {
 	struct spin_history history; /* atomic, as a whole */
-	int fd; /* atomic: the socket whose input came last, plus one; 0: not known */
+	/* Atomic: the socket whose input came last, plus one; 0: not known. -1: @peer tells */
+	int fd;
+	/* Atomic: where who sent there before runs; a new socket knows of the handshake alone */
+	enum processor_peer peer;
 };
 
 struct spin {
@@ -58,8 +61,8 @@ void spin_force(void);
 /* What a thread has of its own */
 struct spin_thread {
 	struct processor_thread processor;
-	struct spin_place polls, connects;
-	uint64_t accept; /* when accept() began; 0: that is of no use */
+	struct spin_place polls, connects, accepted; /* the latter: first waits of accepted ones */
+	uint64_t accept;			     /* when accept() began; 0: that is of no use */
 };
 
 /* The calling thread's (preload/guard/edge.c); NULL: it has none, and does not spin */
@@ -89,6 +92,13 @@ static inline struct spin_place *spin_of_connects(void)
 	return t ? &t->connects : NULL;
 }
 
+static inline struct spin_place *spin_of_accepted(void)
+{
+	struct spin_thread *t = spin_self();
+
+	return t ? &t->accepted : NULL;
+}
+
 /* Does any wait spin? */
 bool spin_may(void);
 /* How often; for the report and for tests */
@@ -113,7 +123,20 @@ void spin_note(struct spin_place *place, uint64_t waited);
 /* Who sends in that place */
 static inline void spin_place_of(struct spin_place *place, int fd)
 {
-	__atomic_store_n(&place->fd, fd + 1, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&place->fd, __ATOMIC_RELAXED) >= 0)
+		__atomic_store_n(&place->fd, fd + 1, __ATOMIC_RELAXED);
 }
+
+/* As far as @from knows who sends: its socket is not asked */
+static inline void spin_place_peer(struct spin_place *to, struct spin_place *from)
+{
+	enum processor_peer peer = __atomic_load_n(&from->peer, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&to->peer, peer, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->fd, -1, __ATOMIC_RELAXED);
+}
+
+/* Something came at @fd in that place */
+void spin_place_learn(struct spin_place *place, int fd);
 
 #endif

@@ -52,6 +52,8 @@
 #define OWN_TRIES 4
 /* Descriptors beyond the limit that the program has set itself */
 #define BEYOND 1024
+/* So long a closed one that has sent all is left alone: by then most peers have ended, too */
+#define CLOSED_ALONE (2 * BASE_NS_PER_MS)
 /* So long the program is given to call by itself */
 #define LEFT_ALONE BASE_NS_PER_MS
 /* With nothing to attend to the thread stays for so long */
@@ -336,6 +338,8 @@ static void left_alone(struct sock *s)
 
 void attend_closed(struct sock *s)
 {
+	bool owes = s->stream->ops->owes(s->stream);
+	uint64_t begin = owes ? 0 : base_deadline(base_now(), CLOSED_ALONE);
 	unsigned int most = descriptors();
 
 	if (own_late(s)) {
@@ -345,7 +349,7 @@ void attend_closed(struct sock *s)
 	fdtab_hold(&s->ent);
 	pthread_mutex_lock(&charges.lock);
 	room_make(most);
-	charge_add(s, true, false, 0);
+	charge_add(s, true, false, begin);
 	pthread_mutex_unlock(&charges.lock);
 	attendant_start();
 }

@@ -375,7 +375,7 @@ static void plain_go(void)
 
 static bool is_due(const struct charge *c, bool all, uint64_t now)
 {
-	if (c->plain || c->busy || !base_deadline_passed(c->begin, now))
+	if (c->plain || c->busy || !(base_deadline_passed(c->begin, now) || (all && c->closed)))
 		return false;
 	return all || c->ready || base_deadline_passed(c->look, now);
 }

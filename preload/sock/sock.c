@@ -178,11 +178,21 @@ static int entry_own(struct fdent *ent)
 	return sock_own(sock_of_entry(ent));
 }
 
+/* A new connection's waits begin with what those of the thread's last one have come to */
+static void accepted_waits(struct sock *s, bool ends)
+{
+	struct spin_place *last = s->accepted ? spin_of_accepted() : NULL;
+
+	if (last)
+		spin_place_take(ends ? last : &s->places[0], ends ? &s->places[0] : last);
+}
+
 static void stream_end(struct sock *s)
 {
 	int left;
 
 	info_tell_close(s);
+	accepted_waits(s, true);
 	/* Who accepts and closes has answered */
 	if (s->accepted && sock_on_device(s))
 		s->stream->ops->progress(s->stream);
@@ -413,6 +423,7 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 	if (!native && listener->gate.beside)
 		provider_choose(s, "soft");
 	err = stream_attach(s, false, false, mode == CONFIG_USE_DDP && !native);
+	accepted_waits(s, false);
 	accepted_peer(s);
 	if (err)
 		provider_refuse(listener, native);

@@ -70,9 +70,13 @@ long kernel_input(int fd, const struct iovec *iov, int n, int flags)
 /* A listener's waits are for connections, and those for octets of one that is none */
 static struct spin_place *place_of(struct sock *s, struct waited *w)
 {
-	if (w)
-		return &w->place;
-	return s && sock_role(s) == SOCK_LISTENER ? &s->places[0] : NULL;
+	struct spin_place *place = w ? &w->place : s ? &s->places[0] : NULL;
+
+	if (!w && s && sock_role(s) != SOCK_LISTENER)
+		return NULL;
+	if (place)
+		spin_place_peer(place, place);
+	return place;
 }
 
 static long accept_spin(int fd, struct spin_place *place, struct spin_thread *t)
@@ -128,7 +132,7 @@ long kernel_accept_begin(int fd)
 	return r;
 }
 
-void kernel_accept_end(int fd, bool got)
+void kernel_accept_end(int fd, int got)
 {
 	struct spin_thread *t = spin_self();
 	uint64_t began = t ? t->accept : 0;
@@ -136,8 +140,10 @@ void kernel_accept_end(int fd, bool got)
 	struct waited *w = began && !s ? waited_get(fd) : NULL;
 	struct spin_place *place = place_of(s, w);
 
-	if (place && got)
+	if (place && got >= 0) {
 		spin_note(place, base_now() - began);
+		spin_place_learn(place, got);
+	}
 	if (t)
 		t->accept = 0;
 	waited_put(w);

@@ -21,6 +21,6 @@ long kernel_input(int fd, const struct iovec *iov, int n, int flags);
  */
 long kernel_accept_begin(int fd);
 /* Behind it; @got: a connection has come */
-void kernel_accept_end(int fd, bool got);
+void kernel_accept_end(int fd, int got);
 
 #endif

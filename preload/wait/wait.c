@@ -98,15 +98,20 @@ void wait_after_fork(bool child)
 		internal_close(bells.fd[--bells.n]);
 }
 
+/* What a thread moves itself it sees without a bell */
 static bool wake(struct sock_watch *watch)
 {
-	base_eventfd_ring(base_container_of(watch, struct wait_watch, watch)->bell);
+	struct wait_watch *w = base_container_of(watch, struct wait_watch, watch);
+
+	if (!__atomic_load_n(&w->looks, __ATOMIC_RELAXED) || w->looks != pthread_self())
+		base_eventfd_ring(w->bell);
 	return false;
 }
 
 void wait_watch(struct wait_watch *w, const struct wait_bell *bell, struct sock *s)
 {
 	w->bell = bell->fd;
+	w->looks = 0;
 	w->watch.wake = wake;
 	w->watch.exclusive = w->watch.lasting = false;
 	base_list_init(&w->watch.node);
@@ -118,6 +123,16 @@ void wait_unwatch(struct wait_watch *w, struct sock *s)
 {
 	if (w->bell >= 0)
 		sock_unwatch(s, &w->watch);
+}
+
+int wait_progress(struct wait_watch *w, struct sock *s)
+{
+	int left;
+
+	__atomic_store_n(&w->looks, pthread_self(), __ATOMIC_RELAXED);
+	left = sock_progress(s);
+	__atomic_store_n(&w->looks, 0, __ATOMIC_RELAXED);
+	return left;
 }
 
 /* --- on a socket --- */
@@ -233,7 +248,7 @@ int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline)
 	wait_watch(&watch, &bell, s);
 	while (!err && sock_has(s, stream)) {
 		limit = others_begin(s);
-		if (sock_progress(s) == -ENOMSG) {
+		if (wait_progress(&watch, s) == -ENOMSG) {
 			err = -ENOMSG;
 			break;
 		}

@@ -20,6 +20,7 @@ struct wait_bell {
 struct wait_watch {
 	struct sock_watch watch;
 	int bell;
+	pthread_t looks; /* its thread, while it moves the stream and looks behind that; else 0 */
 };
 
 void wait_bell_get(struct wait_bell *bell);
@@ -29,6 +30,8 @@ uint64_t wait_bell_limit(const struct wait_bell *bell);
 /* From now until wait_unwatch() the bell rings when the socket's levels may have changed */
 void wait_watch(struct wait_watch *w, const struct wait_bell *bell, struct sock *s);
 void wait_unwatch(struct wait_watch *w, struct sock *s);
+/* sock_progress() by the thread that watches, which looks at the levels next */
+int wait_progress(struct wait_watch *w, struct sock *s);
 
 /* So that nobody lacks a bell when no more descriptors can be had */
 void wait_prepare(void);

@@ -328,3 +328,24 @@ Test(spin, each_place_has_its_own_history)
 	cr_expect_not(spin_begin(&s, &other, now, BASE_NEVER));
 	cr_expect(spins(&s));
 }
+
+/* Of a new socket the kernel knows which processor made the handshake, which is the caller's own */
+Test(spin, a_new_socket_is_not_asked_who_sends)
+{
+	struct spin_place fresh = { 0 };
+	struct spin s;
+
+	spin_note(&fresh, 5 * US);
+	spin_place_learn(&place, 7);
+	cr_expect_eq(world.peer_fd, 7);
+	world.peer = PROCESSOR_SAME;
+	spin_place_peer(&fresh, &place);
+	spin_place_of(&fresh, 8);
+	cr_expect(spin_begin(&s, &fresh, now, BASE_NEVER), "the last one's peer ran elsewhere");
+	cr_expect_eq(world.peer_fd, 7);
+	spin_end(&s, true, false, now);
+	spin_place_learn(&place, 8);
+	spin_place_peer(&fresh, &place);
+	cr_expect_not(spin_begin(&s, &fresh, now, BASE_NEVER));
+	cr_expect_eq(spin_count(SPIN_PEER_HERE), 1);
+}

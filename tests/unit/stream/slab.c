@@ -201,6 +201,24 @@ Test(slab, a_kept_file_without_its_name_is_of_no_use)
 	cr_expect_eq(place_files(), 0);
 }
 
+/* Closed at both ends and not destroyed yet: as what lingers */
+Test(slab, what_lingers_leaves_its_file_to_the_next_connection)
+{
+	struct stream *s[2], *more[2];
+	struct stat file;
+
+	ends_open(s);
+	file = file_of(s[0]);
+	for (int i = 0; i < 2; i++)
+		OPS->close(s[i]);
+	ends_open(more);
+	cr_expect_eq(file_of(more[0]).st_ino, file.st_ino);
+	both_ways(more);
+	ends_destroy(more);
+	cr_expect_eq(place_files(), 0, "names that are nobody's go while something lingers, too");
+	ends_destroy(s);
+}
+
 Test(slab, a_child_leaves_its_parents_kept_file_alone)
 {
 	uint64_t cookie;
