@@ -28,8 +28,8 @@ static bool is_reg(const struct sock_watch *w)
 	return w->wake == epset_reg_wake;
 }
 
-/* set->lock */
-static struct epset_reg *sock_find(struct epset *set, struct sock *s, int fd)
+/* set->lock. Also one that the program has removed */
+static struct epset_reg *reg_find(struct epset *set, struct sock *s, int fd)
 {
 	struct base_list *node, *next;
 	struct epset_reg *found = NULL;
@@ -44,6 +44,13 @@ static struct epset_reg *sock_find(struct epset *set, struct sock *s, int fd)
 	}
 	pthread_mutex_unlock(&s->lock);
 	return found;
+}
+
+static struct epset_reg *sock_find(struct epset *set, struct sock *s, int fd)
+{
+	struct epset_reg *r = reg_find(set, s, fd);
+
+	return r && !r->parked ? r : NULL;
 }
 
 static struct epset_reg *reg_create(struct epset *set, int fd, const struct epoll_event *event)
@@ -80,14 +87,42 @@ static int number_add(struct epset_reg *r, int fd)
 	return epset_engine_ctl(r->set, EPOLL_CTL_ADD, r);
 }
 
+static int reg_remove(struct epset_reg *r)
+{
+	int err = epset_engine_ctl(r->set, EPOLL_CTL_DEL, r);
+
+	epset_reg_kill(r);
+	return err;
+}
+
+/*
+ * Programs remove a socket and add it again for each message: then the engine still has it, and has
+ * told of all that came
+ */
+static bool sock_add_again(struct epset *set, struct epset_reg *r, const struct epoll_event *event,
+			   struct epset_look *look)
+{
+	if (!r)
+		return false;
+	if (event->events & EPOLLEXCLUSIVE) {
+		reg_remove(r);
+		return false;
+	}
+	epset_reg_arm(r, event, false);
+	epset_settle(set, r, false, look);
+	return true;
+}
+
 static int sock_add(struct epset *set, int fd, struct sock *s, const struct epoll_event *event,
 		    struct epset_look *look)
 {
-	struct epset_reg *r;
+	struct epset_reg *r = reg_find(set, s, fd);
 	int err;
 
-	if (sock_find(set, s, fd))
+	if (r && !r->parked)
 		return -EEXIST;
+	if (sock_add_again(set, r, event, look))
+		return 0;
 	r = reg_create(set, fd, event);
 	if (!r)
 		return -ENOMEM;
@@ -130,8 +165,10 @@ static int sock_change(struct epset *set, int op, int fd, struct sock *s,
 		epset_settle(set, r, false, look);
 		return 0;
 	}
-	err = epset_engine_ctl(set, EPOLL_CTL_DEL, r);
-	epset_reg_kill(r);
+	if (sock_role(s) == SOCK_STREAM_ON && !r->watch.exclusive)
+		epset_reg_park(r);
+	else
+		err = reg_remove(r);
 	epset_stack_empty(set);
 	return err;
 }
@@ -375,10 +412,10 @@ static void leave(struct sock *s, bool plain)
 
 	while ((set = next_set(s, is_any, 0, &fd))) {
 		pthread_mutex_lock(&set->lock);
-		r = sock_find(set, s, fd);
+		r = reg_find(set, s, fd);
 		if (r) {
 			epset_engine_ctl(set, EPOLL_CTL_DEL, r);
-			if (plain)
+			if (plain && !r->parked)
 				give_back(r);
 			epset_reg_kill(r);
 		}
@@ -406,8 +443,11 @@ static void rekey(struct sock *s)
 
 	while (!err && (set = next_set(s, is_stale, 0, &fd))) {
 		pthread_mutex_lock(&set->lock);
-		r = sock_find(set, s, fd);
-		if (r) {
+		r = reg_find(set, s, fd);
+		if (r && r->parked) {
+			reg_remove(r);
+			epset_stack_empty(set);
+		} else if (r) {
 			epset_engine_ctl(set, EPOLL_CTL_DEL, r);
 			err = number_add(r, sock_wait_fd(s));
 			epset_reg_speak(r);

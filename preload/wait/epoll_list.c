@@ -49,6 +49,11 @@ void epset_stack_empty(struct epset *set)
 void epset_hear_of(struct epset_reg *r)
 {
 	__atomic_store_n(&r->drain, true, __ATOMIC_RELEASE);
+	if (r->parked) {
+		epset_engine_ctl(r->set, EPOLL_CTL_DEL, r);
+		epset_reg_kill(r);
+		return;
+	}
 	if (base_list_empty(&r->node))
 		base_list_push_back(&r->set->candidates, &r->node);
 }

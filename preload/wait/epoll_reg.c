@@ -170,7 +170,7 @@ bool epset_reg_wake(struct sock_watch *watch)
 	bool looking = __atomic_load_n(&r->looking, __ATOMIC_SEQ_CST);
 	struct stream *stream = r->sock->stream;
 
-	if (!looking)
+	if (!looking && !__atomic_load_n(&r->parked, __ATOMIC_SEQ_CST))
 		epset_reg_push(r, false);
 	if (!watch->exclusive || !stream)
 		return false;
@@ -230,9 +230,18 @@ void epset_reg_arm(struct epset_reg *r, const struct epoll_event *event, bool is
 	r->mask = event->events | EPOLLERR | EPOLLHUP;
 	r->data = event->data;
 	r->fresh = true;
+	__atomic_store_n(&r->parked, false, __ATOMIC_SEQ_CST);
 	if (is_new)
 		__atomic_store_n(&r->drain, true, __ATOMIC_RELEASE);
 	epset_reg_push(r, false);
+}
+
+void epset_reg_park(struct epset_reg *r)
+{
+	__atomic_store_n(&r->parked, true, __ATOMIC_SEQ_CST);
+	r->mask = 0;
+	base_list_remove(&r->node);
+	base_list_remove(&r->starting);
 }
 
 /* Not to be told of again; its memory goes when it is off the stack */

@@ -235,7 +235,9 @@ static int engine_fill(struct epset *set)
 
 		if (err)
 			break;
-		if (r->kernels)
+		if (r->parked)
+			epset_reg_kill(r);
+		if (r->kernels || r->parked)
 			continue;
 		if (r->inner)
 			err = epset_engage_nested(r->inner);

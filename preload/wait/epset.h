@@ -60,6 +60,7 @@ struct epset_reg {
 	bool drain;	 /* atomic: the kernel said something */
 	bool broken;	 /* atomic: it spoke of an error */
 	bool looking;	 /* atomic: its levels are about to be looked at */
+	bool parked;	 /* atomic, written under the set's lock: the program has removed it */
 };
 
 struct epset {
@@ -143,12 +144,14 @@ uint32_t epset_reg_judge(struct epset_reg *r, struct stream_edges *now, struct e
 void epset_reg_told(struct epset_reg *r, const struct stream_edges *now);
 /* What the program wants to know */
 void epset_reg_arm(struct epset_reg *r, const struct epoll_event *event, bool is_new);
+/* The program has removed it, and may add it again: the engine has it until it speaks of it */
+void epset_reg_park(struct epset_reg *r);
 void epset_reg_kill(struct epset_reg *r);
 void epset_reg_free(struct epset_reg *r);
 
 /* --- epoll_list.c: set->lock ---------------------------------------------------------------- */
 
-/* The engine said something of it */
+/* The engine said something of it; a parked one goes */
 void epset_hear_of(struct epset_reg *r);
 /* Hot ones become candidates, dead ones go */
 void epset_stack_empty(struct epset *set);
