@@ -119,19 +119,14 @@ static int levels_wait(struct sock *s, uint64_t deadline)
 	int err;
 
 	/* What the thread's last connections say counts: of this one nothing is known */
-	if (place) {
+	if (place)
 		spin_place_take(own, place);
-		spin_place_peer(own, place);
-	}
 	do {
 		device = sock_on_device(s);
 		err = wait_levels(s, STREAM_WRITABLE, deadline);
 	} while (!err && device && sock_role(s) == SOCK_STREAM_ON && !sock_on_device(s));
-	if (place) {
+	if (place)
 		spin_place_take(place, own);
-		if (!err)
-			spin_place_learn(place, stream_fd(s->stream));
-	}
 	*own = (struct spin_place){ 0 };
 	return err;
 }

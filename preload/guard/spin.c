@@ -28,6 +28,7 @@
 static uint64_t spin_cap;
 static bool quota_low, forced;
 static uint64_t counts[SPIN_FATES]; /* atomic */
+static unsigned int own_runs;	    /* atomic: how often threads of the library's own ran */
 
 void spin_init(uint64_t cap, bool low)
 {
@@ -132,7 +133,7 @@ static enum spin_fate processor_judge(const struct processor_thread *t, struct s
 
 	if (lease_is_busy((unsigned int)here, now))
 		return SPIN_BUSY;
-	if (fd >= 0)
+	if (fd)
 		peer = processor_of_peer(fd - 1, here);
 	if (peer == PROCESSOR_SAME)
 		return SPIN_PEER_HERE;
@@ -143,20 +144,22 @@ void spin_place_learn(struct spin_place *place, int fd)
 {
 	enum processor_peer peer;
 
-	if (!spin_cap)
+	if (!spin_might(place))
 		return;
 	peer = processor_of_peer(fd, processor_here());
 	__atomic_store_n(&place->peer, peer, __ATOMIC_RELAXED);
 }
 
-/* What will not change from one wait to the next is not asked for each time */
+/* What will not change from one wait to the next, and is dear, is not asked for each time */
 static bool refused(struct spin_place *place, enum spin_fate fate)
 {
 	struct spin_history h = history_load(place);
 
+	count(fate);
+	if (fate == SPIN_BUSY)
+		return false;
 	history_rest(&h);
 	history_store(place, h);
-	count(fate);
 	return false;
 }
 
@@ -194,13 +197,26 @@ bool spin_begin(struct spin *s, struct spin_place *place, uint64_t now, uint64_t
 	return false;
 }
 
+void spin_disturb(void)
+{
+	__atomic_add_fetch(&own_runs, 1, __ATOMIC_RELAXED);
+}
+
 /* Where the kernel's answer takes that long by itself, as for a very long list, it is no use */
 static bool lost(struct spin *s, uint64_t now)
 {
-	if (processor_was_taken(&spin_self()->processor))
+	struct spin_thread *t = spin_self();
+	bool taken = processor_was_taken(&t->processor);
+	unsigned int own = __atomic_load_n(&own_runs, __ATOMIC_RELAXED);
+
+	if (taken && own != t->own_runs) {
+		t->own_runs = own;
+		return false;
+	}
+	if (taken)
 		lease_busy(s->cpu, now);
 	count(SPIN_GAP);
-	return false;
+	return true;
 }
 
 bool spin_goes_on(struct spin *s, uint64_t now)
@@ -208,8 +224,8 @@ bool spin_goes_on(struct spin *s, uint64_t now)
 	uint64_t gap = now - s->turn;
 
 	s->turn = now;
-	if (gap > GAP && !forced)
-		return lost(s, now);
+	if (gap > GAP && !forced && lost(s, now))
+		return false;
 	if (processor_here() != (int)s->cpu && !forced) {
 		count(SPIN_MOVED);
 		return false;

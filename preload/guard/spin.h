@@ -26,10 +26,9 @@
 /* Where one waits: a socket and direction, a set, a thread's poll(). Zeros are a new one */
 struct spin_place {
 	struct spin_history history; /* atomic, as a whole */
-	/* Atomic: the socket whose input came last, plus one; 0: not known. -1: @peer tells */
+	/* Atomic: the socket whose input came last, to be asked for its peer, plus one; 0: none */
 	int fd;
-	/* Atomic: where who sent there before runs; a new socket knows of the handshake alone */
-	enum processor_peer peer;
+	enum processor_peer peer; /* atomic: where @fd is 0: as it was when input came last */
 };
 
 struct spin {
@@ -61,20 +60,24 @@ void spin_force(void);
 /* What a thread has of its own */
 struct spin_thread {
 	struct processor_thread processor;
-	struct spin_place polls, connects, accepted; /* the latter: first waits of accepted ones */
-	uint64_t accept;			     /* when accept() began; 0: that is of no use */
+	struct spin_place polls, connects;
+	struct spin_place accepted; /* waits of accepted sockets */
+	uint64_t accept;	    /* when accept() began; 0: that is of no use */
+	unsigned int own_runs;	    /* spin.c: as it was when a preemption was looked into last */
 };
 
 /* The calling thread's (preload/guard/edge.c); NULL: it has none, and does not spin */
 struct spin_thread *spin_self(void);
 
-/* The history of one place goes to another */
+/* What is known of one place goes to another */
 static inline void spin_place_take(struct spin_place *to, struct spin_place *from)
 {
+	enum processor_peer peer = __atomic_load_n(&from->peer, __ATOMIC_RELAXED);
 	struct spin_history h;
 
 	__atomic_load(&from->history, &h, __ATOMIC_RELAXED);
 	__atomic_store(&to->history, &h, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->peer, peer, __ATOMIC_RELAXED);
 }
 
 /* Places of the calling thread; or NULL */
@@ -99,6 +102,8 @@ static inline struct spin_place *spin_of_accepted(void)
 	return t ? &t->accepted : NULL;
 }
 
+/* A thread of the library's own runs: the gap that it makes is nobody else's need */
+void spin_disturb(void);
 /* Does any wait spin? */
 bool spin_may(void);
 /* How often; for the report and for tests */
@@ -123,20 +128,13 @@ void spin_note(struct spin_place *place, uint64_t waited);
 /* Who sends in that place */
 static inline void spin_place_of(struct spin_place *place, int fd)
 {
-	if (__atomic_load_n(&place->fd, __ATOMIC_RELAXED) >= 0)
-		__atomic_store_n(&place->fd, fd + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&place->fd, fd + 1, __ATOMIC_RELAXED);
 }
 
-/* As far as @from knows who sends: its socket is not asked */
-static inline void spin_place_peer(struct spin_place *to, struct spin_place *from)
-{
-	enum processor_peer peer = __atomic_load_n(&from->peer, __ATOMIC_RELAXED);
-
-	__atomic_store_n(&to->peer, peer, __ATOMIC_RELAXED);
-	__atomic_store_n(&to->fd, -1, __ATOMIC_RELAXED);
-}
-
-/* Something came at @fd in that place */
+/*
+ * Input has just come at @fd in that place. Later the socket may tell of an acknowledgement, which
+ * the peer's kernel sends on the processor of who is acknowledged
+ */
 void spin_place_learn(struct spin_place *place, int fd);
 
 #endif

@@ -13,6 +13,9 @@
  * everything may have an eighth of what the process may open, and all of them a half: who comes
  * then lets others go, the oldest first. close() does not wait.
  *
+ * Peers mostly end soon. So what has sent all is looked at by the next close(), which finds many of
+ * them over; the thread comes later, and takes the processor from nobody for each of them.
+ *
  * The thread is started by the first stream that needs it, blocks all signals, sleeps as
  * preload/sock/charge.c says, and ends when there has been nothing for a while. At exit the caller
  * attends to the closed ones itself, and is content with an acknowledgement of all that was sent
@@ -52,8 +55,9 @@
 #define OWN_TRIES 4
 /* Descriptors beyond the limit that the program has set itself */
 #define BEYOND 1024
-/* So long a closed one that has sent all is left alone: by then most peers have ended, too */
-#define CLOSED_ALONE (2 * BASE_NS_PER_MS)
+/* So long the thread leaves a closed one alone that has sent all, and the next close() does */
+#define CLOSED_ALONE (50 * BASE_NS_PER_MS)
+#define CLOSED_YOUNG BASE_NS_PER_MS
 /* So long the program is given to call by itself */
 #define LEFT_ALONE BASE_NS_PER_MS
 /* With nothing to attend to the thread stays for so long */
@@ -114,6 +118,7 @@ static void looked_after(void)
 		charges.asleep = limit;
 		pthread_mutex_unlock(&charges.lock);
 		sleep_until(limit);
+		spin_disturb();
 		pthread_mutex_lock(&charges.lock);
 	}
 }
@@ -339,7 +344,7 @@ static void left_alone(struct sock *s)
 void attend_closed(struct sock *s)
 {
 	bool owes = s->stream->ops->owes(s->stream);
-	uint64_t begin = owes ? 0 : base_deadline(base_now(), CLOSED_ALONE);
+	uint64_t now = base_now(), begin = owes ? 0 : base_deadline(now, CLOSED_ALONE);
 	unsigned int most = descriptors();
 
 	if (own_late(s)) {
@@ -350,6 +355,7 @@ void attend_closed(struct sock *s)
 	pthread_mutex_lock(&charges.lock);
 	room_make(most);
 	charge_add(s, true, false, begin);
+	charges_tidy(base_deadline(now, CLOSED_ALONE - CLOSED_YOUNG));
 	pthread_mutex_unlock(&charges.lock);
 	attendant_start();
 }

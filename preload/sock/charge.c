@@ -425,6 +425,26 @@ void charges_go(bool all, enum charge_enough enough)
 	plain_go();
 }
 
+/* Each is looked at once: the thread arms it if it is not over */
+static bool is_for_callers(const struct charge *c, uint64_t begin)
+{
+	return c->closed && c->ready && c->begin && c->begin < begin && !c->busy && !c->plain;
+}
+
+void charges_tidy(uint64_t begin)
+{
+	struct base_list *node = base_list_first(&charges.list);
+
+	for (int i = 0; i < TRIES && node && !charges.waiting && !charges.over; i++) {
+		struct charge *c = base_list_entry(node, struct charge, node);
+
+		if (!is_for_callers(c, begin))
+			return;
+		charge_go(c, CHARGE_PEER_ENDED);
+		node = base_list_first(&charges.list);
+	}
+}
+
 /* The worker thread may not have come to the last ones yet */
 static struct charge *closed_first(void)
 {

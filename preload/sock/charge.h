@@ -77,6 +77,8 @@ void charge_rouse(struct charge *c);
 enum charge_enough { CHARGE_PEER_ENDED, CHARGE_ALL_ACKED, CHARGE_DATA_ACKED };
 /* Looks at those that are ready or whose time has come, or at @all; the lock is free meanwhile */
 void charges_go(bool all, enum charge_enough enough);
+/* The same at a few closed ones that the thread leaves alone until a time before @begin */
+void charges_tidy(uint64_t begin);
 /*
  * The lock is free meanwhile. Lets go the first of a few closed ones, the oldest first, of which
  * all data is acknowledged. False: there is none

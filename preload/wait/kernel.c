@@ -70,13 +70,9 @@ long kernel_input(int fd, const struct iovec *iov, int n, int flags)
 /* A listener's waits are for connections, and those for octets of one that is none */
 static struct spin_place *place_of(struct sock *s, struct waited *w)
 {
-	struct spin_place *place = w ? &w->place : s ? &s->places[0] : NULL;
-
-	if (!w && s && sock_role(s) != SOCK_LISTENER)
-		return NULL;
-	if (place)
-		spin_place_peer(place, place);
-	return place;
+	if (w)
+		return &w->place;
+	return s && sock_role(s) == SOCK_LISTENER ? &s->places[0] : NULL;
 }
 
 static long accept_spin(int fd, struct spin_place *place, struct spin_thread *t)

@@ -172,12 +172,9 @@ static int sleep_on(struct pollfd *fds, unsigned int n, bool final, uint64_t dea
 }
 
 /* Each direction waits for something else of the peer: octets, or room */
-static struct spin_place *place_of(struct sock *s, unsigned int wanted, int fd)
+static struct spin_place *place_of(struct sock *s, unsigned int wanted)
 {
-	struct spin_place *place = &s->places[(wanted & STREAM_WRITABLE) != 0];
-
-	spin_place_of(place, fd);
-	return place;
+	return &s->places[(wanted & STREAM_WRITABLE) != 0];
 }
 
 /* Before the last look; until when other processes allow to sleep */
@@ -220,11 +217,13 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 	unsigned int n = fds[2].fd >= 0 ? 3 : fds[1].fd >= 0 ? 2 : 1;
 	uint64_t bells = base_min(limit, wait_bell_limit(bell));
 	uint64_t look = base_min(bells, stream->ops->wait_deadline(stream));
-	struct spin_place *place = place_of(s, wanted, fds[0].fd);
+	struct spin_place *place = place_of(s, wanted);
 	bool more = stream->ops->more(stream);
 	int got = sleep_on(fds, n, deadline != BASE_NEVER, more ? 0 : base_min(deadline, look),
 			   more ? NULL : place);
 
+	if (got > 0 && fds[0].revents & POLLIN)
+		spin_place_learn(place, fds[0].fd);
 	if (got > 0 && fds[1].revents)
 		base_eventfd_drain(bell->fd);
 	if (got > 0 && fds[2].revents)

@@ -70,6 +70,7 @@ static void begin(void)
 	spin_init(CAP, false);
 	spin_forget();
 	spin_note(&place, 5 * US);
+	spin_place_of(&place, 5);
 }
 
 TestSuite(spin, .init = begin);
@@ -329,23 +330,36 @@ Test(spin, each_place_has_its_own_history)
 	cr_expect(spins(&s));
 }
 
-/* Of a new socket the kernel knows which processor made the handshake, which is the caller's own */
-Test(spin, a_new_socket_is_not_asked_who_sends)
+/* Behind the input an acknowledgement may have come, on the processor of who is acknowledged */
+Test(spin, who_sends_is_asked_when_input_has_come)
 {
 	struct spin_place fresh = { 0 };
 	struct spin s;
 
-	spin_note(&fresh, 5 * US);
+	spin_place_of(&place, -1);
 	spin_place_learn(&place, 7);
 	cr_expect_eq(world.peer_fd, 7);
 	world.peer = PROCESSOR_SAME;
-	spin_place_peer(&fresh, &place);
-	spin_place_of(&fresh, 8);
-	cr_expect(spin_begin(&s, &fresh, now, BASE_NEVER), "the last one's peer ran elsewhere");
-	cr_expect_eq(world.peer_fd, 7);
+	world.peer_fd = 0;
+	spin_place_take(&fresh, &place);
+	cr_expect(spin_begin(&s, &fresh, now, BASE_NEVER));
+	cr_expect_eq(world.peer_fd, 0, "the next place knows what the last one has learnt");
 	spin_end(&s, true, false, now);
-	spin_place_learn(&place, 8);
-	spin_place_peer(&fresh, &place);
+	spin_place_learn(&fresh, 8);
 	cr_expect_not(spin_begin(&s, &fresh, now, BASE_NEVER));
 	cr_expect_eq(spin_count(SPIN_PEER_HERE), 1);
+}
+
+Test(spin, a_thread_of_our_own_makes_no_processor_busy)
+{
+	struct spin s;
+
+	cr_assert(spins(&s));
+	world.taken = true;
+	spin_disturb();
+	now += 30 * US;
+	cr_expect(spin_goes_on(&s, now));
+	now += 30 * US;
+	cr_expect_not(spin_goes_on(&s, now));
+	cr_expect(lease_is_busy(1, now), "that was another one");
 }
