@@ -12,7 +12,7 @@
 
 #include "base/map.h"
 
-uint32_t fdtab_streams;
+uint32_t fdtab_streams, fdtab_entries;
 struct fdent **fdtab_pages[FDTAB_MAX / FDTAB_PAGE];
 void (*fdtab_standard)(int fd);
 
@@ -115,6 +115,17 @@ static struct fdent **slot_of(int fd)
 	return &have[(unsigned int)fd % FDTAB_PAGE];
 }
 
+/* NULL @ent: none. What stood there, or NULL */
+static struct fdent *slot_put(struct fdent **slot, struct fdent *ent)
+{
+	struct fdent *old;
+
+	__atomic_add_fetch(&fdtab_entries, ent != NULL, __ATOMIC_ACQ_REL);
+	old = __atomic_exchange_n(slot, ent, __ATOMIC_ACQ_REL);
+	__atomic_sub_fetch(&fdtab_entries, old != NULL, __ATOMIC_ACQ_REL);
+	return old;
+}
+
 static void number_told(int fd)
 {
 	if (fd <= 2 && fdtab_standard)
@@ -127,7 +138,7 @@ int fdtab_set(int fd, struct fdent *ent)
 
 	if (!slot)
 		return -ENOMEM;
-	old = __atomic_exchange_n(slot, ent, __ATOMIC_ACQ_REL);
+	old = slot_put(slot, ent);
 	if (old)
 		number_drop(old);
 	fdtab_put(old);
@@ -141,7 +152,7 @@ int fdtab_replace(int fd, struct fdent *ent)
 
 	if (!slot)
 		return ent ? -ENOMEM : 0;
-	number_gone(__atomic_exchange_n(slot, ent, __ATOMIC_ACQ_REL));
+	number_gone(slot_put(slot, ent));
 	number_told(fd);
 	return 0;
 }
@@ -156,6 +167,7 @@ struct fdent *fdtab_take(int fd, struct fdent *ent, bool *last)
 	if (!__atomic_compare_exchange_n(slot_of(fd), &have, NULL, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return NULL;
+	__atomic_sub_fetch(&fdtab_entries, 1, __ATOMIC_ACQ_REL);
 	number_told(fd);
 	none = number_drop(have);
 	if (last)

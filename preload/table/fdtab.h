@@ -42,6 +42,8 @@ struct fdent {
 
 /* Streams there are; atomic. Without any, a message can pass none on */
 extern uint32_t fdtab_streams;
+/* Entries, or more, that there are; atomic. Without any, no list has one of ours */
+extern uint32_t fdtab_entries;
 
 extern struct fdent **fdtab_pages[FDTAB_MAX / FDTAB_PAGE];
 

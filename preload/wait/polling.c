@@ -62,7 +62,8 @@ static bool is_too_long(unsigned int n)
 
 bool polling_has_ours(const struct pollfd *fds, nfds_t n)
 {
-	if (pieces_wild(fds, (unsigned int)n * sizeof(*fds)) ||
+	if (!__atomic_load_n(&fdtab_entries, __ATOMIC_ACQUIRE) ||
+	    pieces_wild(fds, (unsigned int)n * sizeof(*fds)) ||
 	    (n > SMALL && is_too_long((unsigned int)n)))
 		return false; /* libc gives the error */
 	for (unsigned int i = 0; i < (unsigned int)n; i++)

@@ -30,6 +30,7 @@ static bool waits_in_kernel, taken;
 /* --- what polling.c asks of others --- */
 
 struct fdent **fdtab_pages[FDTAB_MAX / FDTAB_PAGE];
+uint32_t fdtab_entries = 1;
 unsigned int others_age;
 
 unsigned int stream_starting(void)
