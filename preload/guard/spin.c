@@ -142,9 +142,11 @@ static enum spin_fate processor_judge(const struct processor_thread *t, struct s
 
 void spin_place_learn(struct spin_place *place, int fd)
 {
+	struct spin_history h = history_load(place);
 	enum processor_peer peer;
 
-	if (!spin_might(place))
+	/* Only for a wait that it decides about */
+	if (h.skip || !history_pays(&h, spin_cap))
 		return;
 	peer = processor_of_peer(fd, processor_here());
 	__atomic_store_n(&place->peer, peer, __ATOMIC_RELAXED);
