@@ -9,7 +9,7 @@
  * the features that it shares, overlooks nothing; a device sends its own (verbs/).
  *
  * The time stands where that of the Reply stood, so whoever sleeps for the stream looks again then,
- * and the attendant, where the program sleeps elsewhere.
+ * and the worker thread, where the program sleeps elsewhere.
  */
 #include "stream/rsock.h"
 

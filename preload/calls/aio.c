@@ -188,7 +188,7 @@ static void *worker(void *arg)
 	struct job *job;
 	long result;
 
-	edge_enter(false); /* for good, as the attendant (preload/sock/attend.c) */
+	edge_enter(false); /* for good, as the worker thread (preload/sock/attend.c) */
 	pthread_mutex_lock(&aio.lock);
 	while ((job = queue_first(q))) {
 		pthread_mutex_unlock(&aio.lock);

@@ -94,7 +94,7 @@ static unsigned long threads(void)
 }
 
 /*
- * A thread with descriptors of its own would leave our table, and our attendant, behind; to a
+ * A thread with descriptors of its own would leave our table, and our worker thread, behind; to a
  * program of one thread it makes no difference.
  */
 static long unshared(struct range r)

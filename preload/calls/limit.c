@@ -3,7 +3,7 @@
  * The calls by which a process gives up what it could do: fewer descriptors, fewer system calls.
  *
  * What streams would need later, a descriptor to linger by, bells, a way to write without
- * SIGPIPE, is made before. Behind a filter there is no attendant that was there before it: a
+ * SIGPIPE, is made before. Behind a filter there is no worker thread that was there before it: a
  * thread that the filter does not hold is a way out of the sandbox.
  *
  * An io_uring is the opposite, a way to the kernel that passes by us, and as bad for streams.

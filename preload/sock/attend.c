@@ -123,7 +123,7 @@ static void looked_after(void)
 	}
 }
 
-static void *attendant(void *arg)
+static void *worker(void *arg)
 {
 	/* It never leaves: a device's libraries call libc by names that are ours, under the lock */
 	edge_enter(false);
@@ -151,7 +151,7 @@ void attend_join(void)
 		pthread_join(id, NULL);
 }
 
-static bool attendant_claim(void)
+static bool worker_claim(void)
 {
 	bool mine;
 
@@ -235,15 +235,15 @@ static int wakers_create(void)
  * Not under the lock: a thread takes memory of the program's malloc, which may call us. Without it
  * calls that wait do its work, on whatever they wait, and the exit the rest.
  */
-static void attendant_start(void)
+static void worker_start(void)
 {
 	int err;
 
-	if (!thread_may_be() || !attendant_claim())
+	if (!thread_may_be() || !worker_claim())
 		return;
 	err = wakers_create();
 	if (!err)
-		err = thread_begin(&thread.id, STACK, attendant);
+		err = thread_begin(&thread.id, STACK, worker);
 	if (err)
 		not_begun(err);
 	else
@@ -357,7 +357,7 @@ void attend_closed(struct sock *s)
 	charge_add(s, true, false, begin);
 	charges_tidy(base_deadline(now, CLOSED_ALONE - CLOSED_YOUNG));
 	pthread_mutex_unlock(&charges.lock);
-	attendant_start();
+	worker_start();
 }
 
 static void attend_open(struct sock *s, bool undecided, uint64_t begin)
@@ -368,7 +368,7 @@ static void attend_open(struct sock *s, bool undecided, uint64_t begin)
 		charge_add(s, false, undecided, begin);
 	}
 	pthread_mutex_unlock(&charges.lock);
-	attendant_start();
+	worker_start();
 }
 
 void attend_starting(struct sock *s)
@@ -579,7 +579,7 @@ void attend_retire(void)
 
 void attend_resume(void)
 {
-	attendant_start();
+	worker_start();
 }
 
 void attend_confine(void)
@@ -633,7 +633,7 @@ static void charges_inherit(void)
 		charge_sock(c)->stream->ops->disown(charge_sock(c)->stream);
 		charge_end(c);
 	}
-	attendant_start();
+	worker_start();
 }
 
 void attend_after_fork(bool child)

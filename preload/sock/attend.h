@@ -64,7 +64,7 @@ void attend_confine(void);
 unsigned int attend_threads(void);
 /*
  * Around fork(): nobody is attended meanwhile. In a child the closed ones are the parent's, and
- * the others have a new attendant.
+ * the others have a new worker thread.
  */
 void attend_before_fork(void);
 void attend_after_fork(bool child);

@@ -4,8 +4,8 @@
  *
  * A device's connection is its process's, and that a server accepts for a child, or for a worker,
  * shows only behind accept(). Beside the kernel's listener the peer is not answered before that: by
- * the first call that would move octets or wait for some, or soon by the attendant. If a fork() of
- * the same thread comes first, an execution or a message, the peer is refused. It comes again by
+ * the first call that would move octets or wait for some, or soon by the worker thread. If a fork()
+ * of the same thread comes first, an execution or a message, the peer is refused. It comes again by
  * TCP, so the program has its connection by software; of the first one it finds that its peer has
  * reset it.
  */

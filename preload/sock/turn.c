@@ -14,7 +14,7 @@
  * long as one more takes. It had all of the first one's time, for the question went with the SYN.
  *
  * Who asks is seen to by its program, which may do nothing but wait for one of the others. Then
- * the attendant does it.
+ * the worker thread does it.
  */
 #include "preload/sock/turn.h"
 

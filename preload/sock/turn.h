@@ -29,7 +29,7 @@ void turn_probed(void *sock);
 /* It has ended without an answer: another one may ask */
 void turn_give_up(struct sock *s);
 
-/* No lock. To wait for it may be all that its thread does: the attendant sees to who asks */
+/* No lock. To wait for it may be all that its thread does: the worker thread sees to who asks */
 void turn_help(struct sock *s);
 
 /* Why it is plain, though it asked nobody; CONFIG_REASON_NONE: it did */

@@ -4,8 +4,8 @@
  *
  * The owner stands in the kernel's file, which all processes share that have the socket. It is
  * asked for when an octet has come, under the lock of what comes: whoever finds the octet there
- * finds the signal sent. A socket notes whether an owner was ever set, for then the attendant looks
- * for input.
+ * finds the signal sent. A socket notes whether an owner was ever set, for then the worker thread
+ * looks for input.
  */
 #include "preload/sock/urgent.h"
 

@@ -35,7 +35,7 @@ MAY_FAIL = {"process": 2, "SHORT_EXEC_FAIL": 4}
 MAY_FAIL_WITH_RELAYS = 3
 # What is needed only where there is no folder for states, or there for other things, too
 FOLDERS = {"map_shared": ["/dev/null"], "process": ["/dev/null"], "map": [None, "/dev/null"]}
-# An attendant begins when something is left to do behind a call, which is not so in each run
+# A worker thread begins when something is left to do behind a call, which is not so in each run
 AGAIN = {"thread": 9}
 # Nothing comes late for a busy host's sake, and a port is another listener's soon
 PATIENT = {"WARPSOCK_PROBE_TIMEOUT": "10000", "WARPSOCK_FORGET_PLAIN": "1"}

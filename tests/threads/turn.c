@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Threads that connect at once to a peer that nobody knows, with the interposer linked in, in mode
- * auto: one of them asks, the others wait for it, and an attendant may help. The peer is a thread
- * of this program that speaks plainly.
+ * auto: one of them asks, the others wait for it, and a worker thread may help. The peer is a
+ * thread of this program that speaks plainly.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -149,7 +149,7 @@ def unanswered():
 
 
 def left():
-    """The process ends while the attendant, which has its lock, is in the device's library."""
+    """The process ends while the worker thread, which has its lock, is in the device's library."""
     sock = socket.create_connection(PEER)
     sock.sendall(b"x")
     sock.close()

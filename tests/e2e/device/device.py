@@ -140,7 +140,7 @@ def unloadable(writer, device):
 # Of a client (client.py): what it shows, the device, and how it ends
 CLIENTS = (
     ("a device's stream, close() of all there is, and connect() to nowhere", "carried", {}, 0),
-    ("an end while the device's library is at work for the attendant", "left",
+    ("an end while the device's library is at work for the worker thread", "left",
      {"FAKE_CALLS": "100"}, 3),
     ("what a device's stream says of itself", "asked", {}, 0),
     ("octets that the device still has", "queued", {}, 0),
