@@ -311,13 +311,13 @@ static ssize_t send_once(struct rsock *s, const struct iovec *iov, int n, bool u
 }
 
 /* Who only writes hears of the peer's end all the same: it looks for input so often */
-#define LOOK_AGAIN BASE_NS_PER_MS
+#define INPUT_POLL BASE_NS_PER_MS
 
 static void look(struct rsock *s)
 {
 	uint64_t now = base_now();
 
-	if (now - rsock_load(&s->looked) < LOOK_AGAIN)
+	if (now - rsock_load(&s->looked) < INPUT_POLL)
 		return;
 	rsock_store(&s->looked, now);
 	rsock_pump(s);

@@ -32,7 +32,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Lock: what became of it; before, and as long as the host has no device, EAGAIN */
 static int loaded = -EAGAIN;
 /* Lock: a host that had no device is asked again then, for each connect() comes by here */
-#define LOOK_AGAIN BASE_NS_PER_S
+#define DEVICE_POLL BASE_NS_PER_S
 static uint64_t look_next;
 
 /* Where any connect() may ask, and that takes none of the program's memory */
@@ -113,7 +113,7 @@ static bool may_look(void)
 
 	if (!base_deadline_passed(look_next, now))
 		return false;
-	look_next = base_deadline(now, LOOK_AGAIN);
+	look_next = base_deadline(now, DEVICE_POLL);
 	return true;
 }
 

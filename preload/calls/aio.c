@@ -33,7 +33,7 @@
 #define STACK (256 * 1024u)
 #define PRIORITY_MAX 20
 /* Nobody tells us of the end of a request of libc's */
-#define LOOK_AGAIN (5 * BASE_NS_PER_MS)
+#define LIBC_DONE_POLL (5 * BASE_NS_PER_MS)
 
 struct job {
 	struct base_list node; /* of its queue */
@@ -354,7 +354,7 @@ static int wanted_sleep(const struct wanted *w, int bell, uint64_t deadline)
 
 	while (!wanted_is_there(w)) {
 		struct pollfd p = { bell, POLLIN, 0 };
-		uint64_t again = base_deadline(base_now(), LOOK_AGAIN);
+		uint64_t again = base_deadline(base_now(), LIBC_DONE_POLL);
 
 		if (base_deadline_passed(deadline, base_now()))
 			return -EAGAIN;

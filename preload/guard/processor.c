@@ -21,7 +21,7 @@
 #include "base/sockutil.h"
 
 /* A thread may be confined, or get another class, at any time */
-#define LOOK_AGAIN (10 * BASE_NS_PER_MS)
+#define THREAD_REFRESH (10 * BASE_NS_PER_MS)
 
 /* Room for the mask of 8192 processors; a kernel of more refuses, and nobody is confined */
 #define MASK_WORDS 128
@@ -54,7 +54,7 @@ void processor_look(struct processor_thread *t, uint64_t now)
 {
 	long policy;
 
-	if (t->looked && now - t->looked < LOOK_AGAIN)
+	if (t->looked && now - t->looked < THREAD_REFRESH)
 		return;
 	policy = syscall(SYS_sched_getscheduler, 0);
 	if (policy >= 0)

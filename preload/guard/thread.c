@@ -30,7 +30,7 @@
 #include "base/sockutil.h"
 #include "preload/table/libc.h"
 
-#define LOOK_AGAIN (20 * BASE_NS_PER_US)
+#define STARTED_POLL (20 * BASE_NS_PER_US)
 
 __thread bool thread_is_ours;
 void (*thread_first_ended)(void);
@@ -83,7 +83,7 @@ int thread_begin(pthread_t *id, size_t stack, void *(*run)(void *arg))
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	while (!err && !__atomic_load_n(&start.runs, __ATOMIC_ACQUIRE))
-		base_poll(NULL, 0, base_deadline(base_now(), LOOK_AGAIN));
+		base_poll(NULL, 0, base_deadline(base_now(), STARTED_POLL));
 	return -err;
 }
 

@@ -29,7 +29,7 @@
 #include "preload/table/fdtab.h"
 
 #define NUMBERS 256
-#define LOOK_AGAIN (100 * BASE_NS_PER_MS)
+#define RINGS_REFRESH (100 * BASE_NS_PER_MS)
 
 static bool used;	   /* atomic */
 static uint64_t look_next; /* atomic */
@@ -88,8 +88,8 @@ bool uring_used(void)
 	now = base_now();
 	next = __atomic_load_n(&look_next, __ATOMIC_RELAXED);
 	if (!base_deadline_passed(next, now) ||
-	    !__atomic_compare_exchange_n(&look_next, &next, base_deadline(now, LOOK_AGAIN), false,
-					 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	    !__atomic_compare_exchange_n(&look_next, &next, base_deadline(now, RINGS_REFRESH),
+					 false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return false;
 	if (any_ring())
 		__atomic_store_n(&used, true, __ATOMIC_RELAXED);

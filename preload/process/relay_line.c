@@ -29,7 +29,7 @@
 /* One way is worked on so often before the other one has its turn */
 #define TURN 16
 /* Acknowledgements wake nobody, nor do processes that share a stream and cannot ring */
-#define LOOK_AGAIN (20 * BASE_NS_PER_MS)
+#define ACKED_POLL (20 * BASE_NS_PER_MS)
 /* One of those may have died before it rang */
 #define LOOK_BESIDE_OTHERS (500 * BASE_NS_PER_MS)
 
@@ -396,7 +396,7 @@ static uint64_t line_await(struct relay_line *l)
 	if (l->over || l->closing || l->plain || !ops->shared(l->stream))
 		return BASE_NEVER;
 	if (ops->await(l->stream, bell_name()) & STREAM_AWAIT_DEAF)
-		return base_deadline(base_now(), LOOK_AGAIN);
+		return base_deadline(base_now(), ACKED_POLL);
 	return base_deadline(base_now(), LOOK_BESIDE_OTHERS);
 }
 
@@ -415,7 +415,7 @@ static void line_poll(struct relay_line *l, struct pollfd fds[2], uint64_t *limi
 	if (l->grace_end && !l->late && is_starting(l))
 		*limit = base_min(*limit, l->grace_end);
 	if (l->closing)
-		*limit = base_min(*limit, base_deadline(base_now(), LOOK_AGAIN));
+		*limit = base_min(*limit, base_deadline(base_now(), ACKED_POLL));
 }
 
 void relay_serve(struct relay_line *lines, unsigned int n, struct pollfd *fds)

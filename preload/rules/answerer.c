@@ -36,7 +36,7 @@
 #define STACK (128 * 1024u)
 #define TRY_AGAIN BASE_NS_PER_S
 /* Where the program's first thread has ended: are there others? */
-#define LOOK_AGAIN (100 * BASE_NS_PER_MS)
+#define THREADS_POLL (100 * BASE_NS_PER_MS)
 
 enum phase {
 	NONE,
@@ -119,7 +119,7 @@ static void idle(void)
 		n += limit == BASE_NEVER;
 	}
 	if (thread_first_has_ended())
-		limit = base_min(limit, base_deadline(base_now(), LOOK_AGAIN));
+		limit = base_min(limit, base_deadline(base_now(), THREADS_POLL));
 	base_poll(fds, n, limit);
 	base_eventfd_drain(life.bell);
 }

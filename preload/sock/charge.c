@@ -38,7 +38,7 @@
 
 #define BATCH 64
 /* What wakes nobody is looked at so often: acknowledgements, and what other processes do */
-#define LOOK_AGAIN (100 * BASE_NS_PER_MS)
+#define ACKED_POLL (100 * BASE_NS_PER_MS)
 /* A closed one stays for so long at least, if its peer has not closed, and there is room for it */
 #define STAY_LEAST BASE_NS_PER_S
 /* Who looks for one that may go looks at so many */
@@ -512,7 +512,7 @@ static void charge_arm(struct charge *c, uint64_t now)
 
 	c->look = stream->ops->more(stream) ? now : stream->ops->wait_deadline(stream);
 	if (rounds)
-		c->look = base_min(c->look, base_deadline(now, LOOK_AGAIN));
+		c->look = base_min(c->look, base_deadline(now, ACKED_POLL));
 	c->look = base_max(c->look, 1ull);
 	if (c->closed && c->look == BASE_NEVER)
 		quiet_put(c);
@@ -565,7 +565,7 @@ unsigned int charges_poll_list(struct pollfd *fds, unsigned int max, uint64_t *l
 	uint64_t now = base_now();
 	unsigned int n = 0;
 
-	*limit = base_list_empty(&charges.list) ? BASE_NEVER : base_deadline(now, LOOK_AGAIN);
+	*limit = base_list_empty(&charges.list) ? BASE_NEVER : base_deadline(now, ACKED_POLL);
 	base_list_foreach(node, next, &charges.list) {
 		struct charge *c = base_list_entry(node, struct charge, node);
 

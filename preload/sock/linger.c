@@ -20,7 +20,7 @@
 #include "base/point.h"
 #include "preload/guard/nap.h"
 
-#define LOOK_AGAIN BASE_NS_PER_MS
+#define ACKED_POLL BASE_NS_PER_MS
 
 static bool never; /* atomic */
 
@@ -53,7 +53,7 @@ void linger_wait(struct sock *s)
 	while (deadline && !safe && !base_deadline_passed(deadline, base_now()) &&
 	       stream->ops->close_more(stream, &safe) == -EAGAIN) {
 		struct pollfd p = stream_pollfd(stream, 0);
-		uint64_t again = base_deadline(base_now(), LOOK_AGAIN);
+		uint64_t again = base_deadline(base_now(), ACKED_POLL);
 
 		if (nap_sleep(&p, 1, base_min(again, deadline), NULL, NULL) == -EINTR)
 			break;

@@ -25,8 +25,8 @@
 #include "base/clock.h"
 #include "preload/sock/bell.h"
 
-#define LOOK_AGAIN (500 * BASE_NS_PER_MS)
-#define LOOK_AGAIN_DEAF (20 * BASE_NS_PER_MS)
+#define SLEEPERS_POLL (500 * BASE_NS_PER_MS)
+#define SLEEPERS_POLL_DEAF (20 * BASE_NS_PER_MS)
 #define COUNT_EVERY 16u
 #define BELLS 8u
 
@@ -179,8 +179,8 @@ uint64_t others_limit(void)
 	limit = __atomic_load_n(&next, __ATOMIC_ACQUIRE);
 	if (!base_deadline_passed(limit, now))
 		return limit;
-	later = base_deadline(now, __atomic_load_n(&deaf, __ATOMIC_ACQUIRE) ? LOOK_AGAIN_DEAF
-									    : LOOK_AGAIN);
+	later = base_deadline(now, __atomic_load_n(&deaf, __ATOMIC_ACQUIRE) ? SLEEPERS_POLL_DEAF
+									    : SLEEPERS_POLL);
 	if (__atomic_compare_exchange_n(&next, &limit, later, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE))
 		look();

@@ -29,7 +29,7 @@
 #define SMALL 64
 #define BELLS 2
 /* Where the kernel takes no descriptor more, the bell is replaced by a look so often */
-#define LOOK_AGAIN (10 * BASE_NS_PER_MS)
+#define NO_BELL_POLL (10 * BASE_NS_PER_MS)
 
 struct entry {
 	struct sock *sock; /* with a stream */
@@ -260,7 +260,7 @@ static uint64_t entry_deadline(const struct entry *e)
 /* The first time at which one of ours must be looked at again */
 static uint64_t list_deadline(const struct list *l)
 {
-	uint64_t first = l->full ? base_deadline(base_now(), LOOK_AGAIN) : BASE_NEVER;
+	uint64_t first = l->full ? base_deadline(base_now(), NO_BELL_POLL) : BASE_NEVER;
 
 	first = base_min(first, base_min(others_limit(), wait_bell_limit(&l->bell)));
 	for (unsigned int i = 0; i < l->n && stream_starting(); i++)

@@ -23,7 +23,7 @@
 /* Looks that found nothing, after each of which something had come */
 #define VAIN_MAX 8
 /* Where the kernel takes no descriptor more, a look so often */
-#define LOOK_AGAIN (10 * BASE_NS_PER_MS)
+#define NO_BELL_POLL (10 * BASE_NS_PER_MS)
 
 /* --- bells --- */
 
@@ -57,7 +57,7 @@ void wait_bell_get(struct wait_bell *bell)
 
 uint64_t wait_bell_limit(const struct wait_bell *bell)
 {
-	return bell->lacking ? base_deadline(base_now(), LOOK_AGAIN) : BASE_NEVER;
+	return bell->lacking ? base_deadline(base_now(), NO_BELL_POLL) : BASE_NEVER;
 }
 
 void wait_bell_put(struct wait_bell *bell)
@@ -166,8 +166,8 @@ static int sleep_on(struct pollfd *fds, unsigned int n, bool final, uint64_t dea
 	int got = sleep(fds, n, deadline, NULL, place);
 
 	while (got == -EINVAL && n--)
-		got = sleep(fds, n, base_min(deadline, base_deadline(base_now(), LOOK_AGAIN)), NULL,
-			    NULL);
+		got = sleep(fds, n, base_min(deadline, base_deadline(base_now(), NO_BELL_POLL)),
+			    NULL, NULL);
 	return got;
 }
 
