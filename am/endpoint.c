@@ -99,7 +99,7 @@ static void endpoint_init(struct amudp_ep *ep, struct amudp_eb *eb)
 	ep->receive_max = 1;
 	ep->window_kib = 64;
 	ep->stats = AMUDP_initial_stats;
-	am_thrift_init(&ep->thrift);
+	am_retransmit_init(&ep->retransmit);
 	base_list_init(&ep->peers);
 	base_list_init(&ep->active);
 	base_list_init(&ep->bulks);

@@ -92,7 +92,7 @@ struct amudp_ep {
 	struct am_peer *hash[AM_PEER_HASH];
 	struct am_queue queue;
 	struct am_fault fault;
-	struct am_thrift thrift;
+	struct am_retransmit retransmit;
 	int outstanding;      /* requests to all peers */
 	int held;	      /* requests in the queue for the sake of batching */
 	bool sleeps;	      /* we block while we wait */

@@ -117,7 +117,7 @@ static int request_remote(struct amudp_ep *ep, amudp_node_t dest, struct am_fram
 	ep->stats.RequestsSent[slot->message.category]++;
 	total_bytes_count(ep->stats.RequestTotalBytesSent, ep->stats.RequestDataBytesSent,
 			  &slot->message);
-	am_thrift_earn(&ep->thrift);
+	am_retransmit_earn(&ep->retransmit);
 	am_timer_set(ep, peer, slot, now);
 	if (slot->bulk)
 		am_bulk_pump(ep, now);

@@ -5,8 +5,8 @@
  * Samples are unambiguous (each answer names the copy that drew it), so Karn's rule is not
  * needed. A short time-out hits a peer that lost its CPU for a few milliseconds as well as a
  * lost packet, and when we lost ours, all peers look late. The endpoint's budget keeps those under
- * one in three hundred requests: when it is spent, the time-out is the patient one, and a single
- * request goes again, until retransmissions prove needed. Patience doubles with each needless
+ * one in three hundred requests: when it is spent, the time-out is a longer one, and a single
+ * request goes again, until retransmissions prove needed. That time doubles with each needless
  * one, so that it outgrows the pauses of a crowded machine, however long they are; the first loss
  * that is one brings it back.
  */
@@ -23,8 +23,8 @@
 #define BARE 3 /* resends at the bare time-out, for losses in a row are common */
 #define BACKOFF_MAX_NS (250 * BASE_NS_PER_MS)
 
-#define PATIENCE_NS (20 * BASE_NS_PER_MS)
-#define PATIENCE_MAX_NS (2 * BASE_NS_PER_S)
+#define DELAY_NS (20 * BASE_NS_PER_MS)
+#define DELAY_MAX_NS (2 * BASE_NS_PER_S)
 
 #define BUDGET_EARN 3
 #define BUDGET_COST 1000
@@ -76,17 +76,17 @@ uint64_t am_rtt_backoff(uint64_t timeout, unsigned int n, uint32_t factor)
 	return base_min(ns, base_max(timeout, BACKOFF_MAX_NS));
 }
 
-void am_thrift_init(struct am_thrift *t)
+void am_retransmit_init(struct am_retransmit *t)
 {
-	*t = (struct am_thrift){ .budget = BUDGET_START, .patience = PATIENCE_NS };
+	*t = (struct am_retransmit){ .budget = BUDGET_START, .delay = DELAY_NS };
 }
 
-void am_thrift_earn(struct am_thrift *t)
+void am_retransmit_earn(struct am_retransmit *t)
 {
 	t->budget = base_min(t->budget + BUDGET_EARN, BUDGET_MAX);
 }
 
-bool am_thrift_spend(struct am_thrift *t)
+bool am_retransmit_spend(struct am_retransmit *t)
 {
 	if (t->budget < BUDGET_COST)
 		return false;
@@ -94,19 +94,19 @@ bool am_thrift_spend(struct am_thrift *t)
 	return true;
 }
 
-bool am_thrift_ask(struct am_thrift *t)
+bool am_retransmit_ask(struct am_retransmit *t)
 {
-	return t->budget >= BUDGET_START / 2 + BUDGET_COST && am_thrift_spend(t);
+	return t->budget >= BUDGET_START / 2 + BUDGET_COST && am_retransmit_spend(t);
 }
 
-void am_thrift_refund(struct am_thrift *t, unsigned int n)
+void am_retransmit_refund(struct am_retransmit *t, unsigned int n)
 {
 	t->budget = (int32_t)base_min(t->budget + (int64_t)n * BUDGET_COST, BUDGET_MAX);
-	t->patience = PATIENCE_NS;
+	t->delay = DELAY_NS;
 	t->probe_at = 0;
 }
 
-void am_thrift_regret(struct am_thrift *t)
+void am_retransmit_penalty(struct am_retransmit *t)
 {
-	t->patience = base_min(t->patience * 2, PATIENCE_MAX_NS);
+	t->delay = base_min(t->delay * 2, DELAY_MAX_NS);
 }

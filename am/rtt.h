@@ -12,9 +12,9 @@ struct am_rtt {
 };
 
 /* What an endpoint may send again, to all its peers. */
-struct am_thrift {
+struct am_retransmit {
 	int32_t budget;	   /* thousandths of a retransmission that may prove needless */
-	uint64_t patience; /* the time-out when the budget is spent */
+	uint64_t delay;	   /* the time-out when the budget is spent */
 	uint64_t probe_at; /* no retransmission without a budget before */
 };
 
@@ -27,14 +27,14 @@ uint64_t am_rtt_late(const struct am_rtt *rtt, bool peer_sleeps);
 /* How long copy number n waits for its answer, with so much as the first time-out. */
 uint64_t am_rtt_backoff(uint64_t timeout, unsigned int n, uint32_t factor);
 
-void am_thrift_init(struct am_thrift *thrift);
+void am_retransmit_init(struct am_retransmit *retransmit);
 /* Each request earns a little; a retransmission costs one, given back when it proves needed. */
-void am_thrift_earn(struct am_thrift *thrift);
-bool am_thrift_spend(struct am_thrift *thrift);
+void am_retransmit_earn(struct am_retransmit *retransmit);
+bool am_retransmit_spend(struct am_retransmit *retransmit);
 /* The same for a question, which leaves half of the first budget to retransmissions. */
-bool am_thrift_ask(struct am_thrift *thrift);
-void am_thrift_refund(struct am_thrift *thrift, unsigned int n);
+bool am_retransmit_ask(struct am_retransmit *retransmit);
+void am_retransmit_refund(struct am_retransmit *retransmit, unsigned int n);
 /* A retransmission was needless: the next one without a budget waits longer. */
-void am_thrift_regret(struct am_thrift *thrift);
+void am_retransmit_penalty(struct am_retransmit *retransmit);
 
 #endif

@@ -78,18 +78,18 @@ static void copy_send(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_sl
 static uint64_t slot_again(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
 			   uint64_t rto, uint64_t now)
 {
-	uint64_t patient = slot_due(ep, slot, base_max(rto, ep->thrift.patience));
-	bool paid = am_thrift_spend(&ep->thrift);
+	uint64_t delayed = slot_due(ep, slot, base_max(rto, ep->retransmit.delay));
+	bool paid = am_retransmit_spend(&ep->retransmit);
 
 	if (!is_overtaken(peer, slot))
-		patient = base_max(patient, ep->thrift.probe_at);
-	if (!paid && now < patient)
-		return patient;
+		delayed = base_max(delayed, ep->retransmit.probe_at);
+	if (!paid && now < delayed)
+		return delayed;
 	slot->spent += paid;
 	/* without a budget, one copy tells as much as one of each request */
-	peer->probe_at = now + (paid ? rto : ep->thrift.patience);
+	peer->probe_at = now + (paid ? rto : ep->retransmit.delay);
 	if (!paid)
-		ep->thrift.probe_at = peer->probe_at;
+		ep->retransmit.probe_at = peer->probe_at;
 	copy_send(ep, peer, slot, now);
 	return now + rto;
 }
@@ -184,7 +184,7 @@ static uint64_t inquire(struct amudp_ep *ep, struct am_peer *peer, uint64_t now)
 		return BASE_NEVER;
 	if (slot->ask_at > now)
 		return slot->ask_at;
-	if (!am_thrift_ask(&ep->thrift))
+	if (!am_retransmit_ask(&ep->retransmit))
 		return BASE_NEVER;
 	ask(ep, peer, slot, now);
 	return slot->ask_at;
@@ -275,14 +275,14 @@ static void give_back(struct amudp_ep *ep, struct am_tx_slot *slot, unsigned int
 	unsigned int n = slot->spent - base_min(slot->spent, needless);
 
 	slot->spent -= n;
-	am_thrift_refund(&ep->thrift, n + 1);
+	am_retransmit_refund(&ep->retransmit, n + 1);
 }
 
 /* Copies that the peer seemed to want: they cost what others cost after all. */
 static void charge(struct amudp_ep *ep, const struct am_tx_slot *slot, unsigned int needless)
 {
 	for (needless = base_min(needless, slot->drawn); needless; needless--)
-		am_thrift_spend(&ep->thrift);
+		am_retransmit_spend(&ep->retransmit);
 }
 
 void am_timer_absent(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
@@ -295,7 +295,7 @@ void am_timer_absent(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slo
 		return;
 	if (slot->spent) {
 		slot->spent--;
-		am_thrift_refund(&ep->thrift, 1);
+		am_retransmit_refund(&ep->retransmit, 1);
 	}
 	slot->drawn++;
 	copy_send(ep, peer, slot, now);
@@ -328,7 +328,7 @@ void am_timer_answered(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_s
 	} else {
 		ep->xstats.NeedlessRetransmissions += needless;
 		charge(ep, slot, needless);
-		am_thrift_regret(&ep->thrift);
+		am_retransmit_penalty(&ep->retransmit);
 		if (copy + 1 != slot->copy && copy)
 			return;
 		sent_at = copy ? slot->before_sent : slot->first_sent;

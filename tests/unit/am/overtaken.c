@@ -90,7 +90,7 @@ static struct am_tx_slot *request_held(struct pair *p)
 
 static void ask(struct pair *p, struct am_tx_slot *slot)
 {
-	am_thrift_init(&p->ep[0]->thrift);
+	am_retransmit_init(&p->ep[0]->retransmit);
 	slot->asked = 0;
 	slot->ask_at = 0;
 	p->ep[0]->next_deadline = 0;

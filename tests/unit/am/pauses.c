@@ -15,9 +15,9 @@
 #define QUICK 16 /* round trips, after which the estimate is of them */
 #define PAUSE_NS (30 * BASE_NS_PER_MS)
 
-/* What may go needlessly: the budget, and without one a copy for each time patience doubles. */
+/* What may go needlessly: the budget, and without one a copy for each time the delay doubles. */
 #define BUDGET(requests) (8u + (uint64_t)(requests)*3 / 1000)
-#define PATIENT 10u
+#define DELAYS 10u
 
 static int ran;
 
@@ -61,7 +61,7 @@ Test(pauses, few_copies_are_needless, .timeout = 120)
 	cr_assert(copies <= again && again - copies <= LOST, "%lu of %lu are needless",
 		  (unsigned long)copies, (unsigned long)again);
 	cr_assert_eq(ran, ROUNDS * (QUICK + DEPTH));
-	cr_assert_leq(copies, BUDGET(ran) + PATIENT, "%lu of %d", copies, ran);
+	cr_assert_leq(copies, BUDGET(ran) + DELAYS, "%lu of %d", copies, ran);
 	pair_close(&p);
 }
 

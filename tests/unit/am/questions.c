@@ -25,7 +25,7 @@ static void open_warm(struct pair *p)
 		memset(&p->ep[i]->stats, 0, sizeof(p->ep[i]->stats));
 		memset(&p->ep[i]->xstats, 0, sizeof(p->ep[i]->xstats));
 	}
-	am_thrift_init(&p->ep[0]->thrift);
+	am_retransmit_init(&p->ep[0]->retransmit);
 }
 
 /* All that comes to this end is lost, until it is made whole again. */
@@ -100,13 +100,13 @@ Test(questions, a_lost_request_goes_again)
 	int32_t budget;
 
 	open_warm(&p);
-	budget = p.ep[0]->thrift.budget;
+	budget = p.ep[0]->retransmit.budget;
 	sent_again(&p);
 	pair_until(&p, answered == 1);
 	cr_assert_eq(ran, 1);
 	cr_assert_eq(again(&p), 1u);
 	cr_assert_eq(p.ep[0]->xstats.NeedlessRetransmissions, 0u);
-	cr_assert_eq(p.ep[0]->thrift.budget, budget + EARNED, "what was needed costs nothing");
+	cr_assert_eq(p.ep[0]->retransmit.budget, budget + EARNED, "what was needed costs nothing");
 	pair_close(&p);
 }
 
@@ -118,7 +118,7 @@ Test(questions, a_lost_answer_comes_again)
 	uint64_t srtt;
 
 	open_warm(&p);
-	budget = p.ep[0]->thrift.budget;
+	budget = p.ep[0]->retransmit.budget;
 	srtt = p.ep[0]->translations[0].peer->rtt.srtt;
 	deafen(&p, 0);
 	slot = request(&p);
@@ -129,7 +129,7 @@ Test(questions, a_lost_answer_comes_again)
 	cr_assert_eq(ran, 1);
 	cr_assert_eq(again(&p), 0u);
 	cr_assert_eq(p.ep[1]->xstats.QuestionsAnswered, 1u);
-	cr_assert_eq(p.ep[0]->thrift.budget, budget + EARNED);
+	cr_assert_eq(p.ep[0]->retransmit.budget, budget + EARNED);
 	cr_assert_eq(p.ep[0]->translations[0].peer->rtt.srtt, srtt, "no round trip was measured");
 	pair_close(&p);
 }
@@ -257,11 +257,11 @@ Test(questions, a_long_answer_gives_back, .timeout = 30)
 	open_warm(&p);
 	AM_SetHandler(p.ep[1], 1, on_bulk_request);
 	AM_SetHandler(p.ep[0], 3, on_bulk_reply);
-	budget = p.ep[0]->thrift.budget;
+	budget = p.ep[0]->retransmit.budget;
 	sent_again(&p);
 	pair_until(&p, answered == 1);
 	cr_assert_eq(ran, 1);
-	cr_assert_eq(p.ep[0]->thrift.budget, budget + EARNED);
+	cr_assert_eq(p.ep[0]->retransmit.budget, budget + EARNED);
 	pair_close(&p);
 }
 
@@ -311,7 +311,7 @@ Test(questions, two_losses_cost_nothing)
 	int32_t budget;
 
 	open_warm(&p);
-	budget = p.ep[0]->thrift.budget;
+	budget = p.ep[0]->retransmit.budget;
 	slot = sent_again(&p);
 	deafen(&p, 0);
 	lose(&p, 0);
@@ -319,7 +319,7 @@ Test(questions, two_losses_cost_nothing)
 	ask(&p, slot);
 	pair_until(&p, answered == 1);
 	cr_assert_eq(ran, 1);
-	cr_assert_eq(p.ep[0]->thrift.budget, budget + EARNED);
+	cr_assert_eq(p.ep[0]->retransmit.budget, budget + EARNED);
 	pair_close(&p);
 }
 
@@ -334,7 +334,7 @@ Test(questions, what_is_not_there_costs_nothing, .timeout = 30)
 	deafen(&p, 1);
 	slot = request(&p);
 	lose(&p, 1);
-	p.ep[0]->thrift.budget = 5000; /* for one question */
+	p.ep[0]->retransmit.budget = 5000; /* for one question */
 	for (i = 1; i <= 3; i++) {
 		ask(&p, slot);
 		for (poll = 0; poll < 8; poll++) /* of its sockets one at a time */
@@ -344,12 +344,12 @@ Test(questions, what_is_not_there_costs_nothing, .timeout = 30)
 			AM_Poll(p.eb[0]);
 		rest(slot);
 		lose(&p, 1);
-		cr_assert_eq(p.ep[0]->thrift.budget, 5000);
+		cr_assert_eq(p.ep[0]->retransmit.budget, 5000);
 	}
 	ask(&p, slot);
 	pair_until(&p, answered == 1);
 	cr_assert_eq(ran, 1);
-	cr_assert_eq(p.ep[0]->thrift.budget, 6000, "the answer shows that there are losses");
+	cr_assert_eq(p.ep[0]->retransmit.budget, 6000, "the answer shows that there are losses");
 	pair_close(&p);
 }
 
@@ -363,7 +363,7 @@ Test(questions, what_was_drawn_in_vain_costs)
 
 	open_warm(&p);
 	slot = request(&p);
-	budget = p.ep[0]->thrift.budget;
+	budget = p.ep[0]->retransmit.budget;
 	f = question(slot);
 	f.type = AM_FRAME_ABSENT;
 	slot->asked = 1;
@@ -373,7 +373,7 @@ Test(questions, what_was_drawn_in_vain_costs)
 	pair_until(&p, answered == 1);
 	cr_assert_eq(ran, 1);
 	cr_assert_eq(p.ep[0]->xstats.NeedlessRetransmissions, 1u);
-	cr_assert_eq(p.ep[0]->thrift.budget, budget - 1000);
+	cr_assert_eq(p.ep[0]->retransmit.budget, budget - 1000);
 	pair_close(&p);
 }
 
@@ -390,7 +390,7 @@ Test(questions, what_a_time_out_sent_is_given_back, .timeout = 30)
 		deafen(&p, 1);
 		slot = request(&p);
 		lose(&p, 1);
-		p.ep[0]->thrift.budget = 3000;
+		p.ep[0]->retransmit.budget = 3000;
 		while (again(&p) < 2) {
 			slot->last_sent = 0;
 			p.ep[0]->translations[0].peer->probe_at = 0;
@@ -404,7 +404,7 @@ Test(questions, what_a_time_out_sent_is_given_back, .timeout = 30)
 		}
 		pair_until(&p, answered == 1);
 		cr_assert_eq(ran, 1);
-		cr_assert_eq(p.ep[0]->thrift.budget, lost ? 4000 : 3000);
+		cr_assert_eq(p.ep[0]->retransmit.budget, lost ? 4000 : 3000);
 		pair_close(&p);
 	}
 }
@@ -432,16 +432,16 @@ Test(questions, there_is_an_end_to_them)
 
 	open_warm(&p);
 	slot = request(&p);
-	p.ep[0]->thrift.budget = 32000;
+	p.ep[0]->retransmit.budget = 32000;
 	cr_assert_eq(ask_on(&p, slot), 4u);
 	pair_until(&p, answered == 1);
 	slot = request(&p);
-	p.ep[0]->thrift.budget = 6999;
+	p.ep[0]->retransmit.budget = 6999;
 	cr_assert_eq(ask_on(&p, slot), 2u, "half of the first budget is for what goes again");
 	pair_until(&p, answered == 2);
 	slot = request(&p);
 	p.ep[0]->translations[0].peer->sleeps = true;
-	p.ep[0]->thrift.budget = 32000;
+	p.ep[0]->retransmit.budget = 32000;
 	cr_assert_eq(ask_on(&p, slot), 0u, "it wakes first");
 	pair_until(&p, answered == 3);
 	pair_close(&p);

@@ -83,34 +83,34 @@ Test(rtt, backoff)
 
 Test(rtt, budget)
 {
-	struct am_thrift t;
+	struct am_retransmit t;
 	int spent = 0, i;
 
-	am_thrift_init(&t);
-	while (am_thrift_spend(&t))
+	am_retransmit_init(&t);
+	while (am_retransmit_spend(&t))
 		spent++;
 	cr_assert_eq(spent, 8);
 	for (i = 0; i < 1000; i++) {
-		am_thrift_earn(&t);
-		spent += am_thrift_spend(&t);
+		am_retransmit_earn(&t);
+		spent += am_retransmit_spend(&t);
 	}
 	cr_assert_eq(spent, 11, "three in a thousand requests: %d", spent);
-	am_thrift_refund(&t, 1);
-	cr_assert(am_thrift_spend(&t), "one that was needed costs nothing");
+	am_retransmit_refund(&t, 1);
+	cr_assert(am_retransmit_spend(&t), "one that was needed costs nothing");
 }
 
-Test(rtt, patience)
+Test(rtt, delay_without_a_budget)
 {
-	struct am_thrift t;
+	struct am_retransmit t;
 	int i;
 
-	am_thrift_init(&t);
-	cr_assert_eq(t.patience, 20 * MS);
-	am_thrift_regret(&t);
-	cr_assert_eq(t.patience, 40 * MS);
+	am_retransmit_init(&t);
+	cr_assert_eq(t.delay, 20 * MS);
+	am_retransmit_penalty(&t);
+	cr_assert_eq(t.delay, 40 * MS);
 	for (i = 0; i < 100; i++)
-		am_thrift_regret(&t);
-	cr_assert_eq(t.patience, 2000 * MS);
-	am_thrift_refund(&t, 1);
-	cr_assert_eq(t.patience, 20 * MS, "losses are real again");
+		am_retransmit_penalty(&t);
+	cr_assert_eq(t.delay, 2000 * MS);
+	am_retransmit_refund(&t, 1);
+	cr_assert_eq(t.delay, 20 * MS, "losses are real again");
 }
