@@ -6,8 +6,8 @@
  * held it is a member of its thread's list, by pointers that lie in the mutex. Here the word
  * names the owner's process, and a waiter who has slept for a while asks whether that one lives.
  * A process dies as a whole, so its threads need no names. Where that cannot be known, and
- * where the word is rubbish that happens to name the living, patience ends; but not with an owner
- * that stands still, by SIGSTOP or in a debugger, for it goes on where it was.
+ * where the word is rubbish that happens to name the living, a wait has an end; but not with an
+ * owner that stands still, by SIGSTOP or in a debugger, for it goes on where it was.
  */
 #include "base/lock.h"
 
@@ -71,7 +71,7 @@ static bool is_orphan(uint32_t word, const struct waiter *w)
 	return w->may && !w->may(w->ctx, (word & SPACE) >> SPACE_SHIFT);
 }
 
-/* Patience begins anew when the owner goes on */
+/* The time begins anew when the owner goes on */
 static bool is_stopped(uint32_t word, const struct waiter *w)
 {
 	return (word & SPACE) == (own_word(w->self) & SPACE) &&
@@ -81,7 +81,7 @@ static bool is_stopped(uint32_t word, const struct waiter *w)
 /* The same number may be another process's by now: then time tells */
 static int wait(struct base_lock *lock, const struct waiter *w)
 {
-	uint64_t until = base_deadline(base_now(), BASE_LOCK_PATIENCE), sleep = SLEEP_MIN;
+	uint64_t until = base_deadline(base_now(), BASE_LOCK_TIMEOUT), sleep = SLEEP_MIN;
 	uint32_t mine = own_word(w->self) | WAITERS;
 
 	for (;;) {
@@ -89,7 +89,7 @@ static int wait(struct base_lock *lock, const struct waiter *w)
 		bool late = base_deadline_passed(until, base_now());
 
 		if (late && is_stopped(word, w)) {
-			until = base_deadline(base_now(), BASE_LOCK_PATIENCE);
+			until = base_deadline(base_now(), BASE_LOCK_TIMEOUT);
 			late = false;
 		}
 		if (!word || (sleep > SLEEP_MIN && (late || is_orphan(word, w)))) {
@@ -129,7 +129,7 @@ void base_lock_drop(struct base_lock *lock)
 
 void base_lock_pass(struct base_lock *lock)
 {
-	uint64_t until = base_deadline(base_now(), BASE_LOCK_PATIENCE);
+	uint64_t until = base_deadline(base_now(), BASE_LOCK_TIMEOUT);
 	uint32_t mine = own_word(base_process_self()), word;
 	int saved = errno;
 

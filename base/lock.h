@@ -29,9 +29,9 @@ typedef bool base_lock_may_fn(const void *ctx, uint32_t space);
 #define BASE_LOCK_SPACE 0x7fu
 /*
  * 0, or -EOWNERDEAD: held as well, but the owner before died in it, or nobody gave it back in
- * BASE_LOCK_PATIENCE, and its owner was not stopped
+ * BASE_LOCK_TIMEOUT, and its owner was not stopped
  */
-#define BASE_LOCK_PATIENCE (10 * 1000000000ull)
+#define BASE_LOCK_TIMEOUT (10 * 1000000000ull)
 int base_lock_take(struct base_lock *lock, base_lock_may_fn *may, const void *ctx);
 void base_lock_drop(struct base_lock *lock);
 /*

@@ -200,13 +200,13 @@ int config_report_parse(struct config_report *r, const char *text)
 
 /* --- the file --- */
 
-#define LOCK_PATIENCE (2 * BASE_NS_PER_S)
+#define LOCK_TIMEOUT (2 * BASE_NS_PER_S)
 #define LOCK_PAUSE_NS 5000000
 
 int config_report_lock(int fd)
 {
 	const struct timespec pause = { 0, LOCK_PAUSE_NS };
-	uint64_t until = base_now() + LOCK_PATIENCE;
+	uint64_t until = base_now() + LOCK_TIMEOUT;
 
 	while (syscall(SYS_flock, fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK || base_now() >= until)

@@ -38,7 +38,7 @@ enum phase {
 	AGAIN_CONNECT, /* the other one is under way */
 };
 
-#define PATIENCE BASE_NS_PER_S
+#define TIMEOUT BASE_NS_PER_S
 #define RESPITE (20 * BASE_NS_PER_MS)
 #define PAUSE_MIN BASE_NS_PER_MS
 #define PAUSE_MAX (64 * BASE_NS_PER_MS)
@@ -160,7 +160,7 @@ static bool is_due(const struct stream_state *st)
 
 static int drop(struct rsock *s, uint64_t respite)
 {
-	s->state->again.limit = base_deadline(base_now(), RESPITE + PATIENCE);
+	s->state->again.limit = base_deadline(base_now(), RESPITE + TIMEOUT);
 	s->rnic->carrier->abort(&s->mem, stream_fd(&s->base));
 	BASE_POINT(stream_again_dropped);
 	return pause_begin(s, respite);
@@ -233,7 +233,7 @@ static bool may_close(const struct rsock *s, int error)
 int rsock_again_begin(struct rsock *s, int error, uint64_t due)
 {
 	struct stream_again *a = &s->state->again;
-	uint64_t limit = base_min(due, base_deadline(base_now(), PATIENCE));
+	uint64_t limit = base_min(due, base_deadline(base_now(), TIMEOUT));
 
 	a->error = (uint32_t)error;
 	a->pause = 0;

@@ -42,7 +42,7 @@
 
 /* --- TCP: it is not waited for in the kernel, where a signal that was noted wakes nobody --- */
 
-static uint64_t patience(const struct sock *s, int fd)
+static uint64_t deadline_of(const struct sock *s, int fd)
 {
 	bool never = s && __atomic_load_n(&s->option.never_out, __ATOMIC_RELAXED);
 
@@ -70,7 +70,7 @@ static long severed(struct sock *s)
 static long tcp_wait(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
-	uint64_t deadline = patience(s, fd);
+	uint64_t deadline = deadline_of(s, fd);
 	struct spin_place *place = spin_of_connects();
 	int n = deadline == BASE_NEVER ? nap_sleep(&p, 1, deadline, NULL, place)
 				       : nap_sleep_final(&p, 1, deadline, NULL, place);
@@ -140,7 +140,7 @@ static bool is_undecided(const struct sock *s)
 /* Waits for the Reply, or for the time without one, as long as connect() may wait */
 static long start_wait(struct sock *s, int fd)
 {
-	uint64_t deadline = patience(s, fd);
+	uint64_t deadline = deadline_of(s, fd);
 	int err = levels_wait(s, deadline), state;
 	long gone;
 

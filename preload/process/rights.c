@@ -185,7 +185,7 @@ static long send_rest(int fd, const struct msghdr *msg, int flags, uint64_t dead
 	return done;
 }
 
-static uint64_t patience(int fd, int flags)
+static uint64_t deadline_of(int fd, int flags)
 {
 	if (flags & MSG_DONTWAIT || base_sock_is_nonblock(fd))
 		return 0;
@@ -194,7 +194,7 @@ static uint64_t patience(int fd, int flags)
 
 static long send_streams(int fd, const struct msghdr *msg, int flags)
 {
-	uint64_t deadline = patience(fd, flags);
+	uint64_t deadline = deadline_of(fd, flags);
 	struct flight flight = { .abroad = is_another_users(fd) };
 	long sent;
 
@@ -233,7 +233,7 @@ long rights_send_many(int fd, struct mmsghdr *msgs, unsigned int n, int flags)
 	for (; i < n; i++) {
 		sent = rights_send(fd, &msgs[i].msg_hdr, flags);
 		if (sent == CALL_THEIRS)
-			sent = send_once(fd, &msgs[i].msg_hdr, flags, patience(fd, flags));
+			sent = send_once(fd, &msgs[i].msg_hdr, flags, deadline_of(fd, flags));
 		if (sent < 0)
 			break;
 		msgs[i].msg_len = (unsigned int)sent;

@@ -81,17 +81,17 @@ static void hear_begin(struct sock *s, uint64_t now)
 	uint64_t rtt = base_sock_rtt(s->fd);
 
 	t->heard = now;
-	t->patience = s->native ? ASK_WAIT_DEVICE : base_max(ASK_WAIT, rtt);
+	t->timeout = s->native ? ASK_WAIT_DEVICE : base_max(ASK_WAIT, rtt);
 	if (!syn_was_lost(s))
 		return;
 	ask_repeat(peer, s->peer_len);
-	t->patience += rtt;
+	t->timeout += rtt;
 }
 
 static int hear_wait(struct sock *s, uint64_t now, uint64_t *when)
 {
 	const struct turn *t = &s->turn;
-	uint64_t end = base_deadline(t->heard, t->patience);
+	uint64_t end = base_deadline(t->heard, t->timeout);
 
 	if (base_deadline_passed(end, now)) {
 		ask_expire((struct sockaddr *)&s->peer, s->peer_len);

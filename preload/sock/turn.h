@@ -13,7 +13,7 @@ struct sock;
 struct turn {
 	uint64_t since; /* under the stream's locks: when it began to wait; 0: it has not */
 	uint64_t heard; /* the same: for the answer of the peer's host, and how long at most */
-	uint64_t patience;
+	uint64_t timeout;
 	uint32_t waived; /* atomic; enum config_reason: why its Request does not go */
 	int32_t asker;	 /* the process that asks; a child has a copy of the socket */
 	bool knew;	 /* the peer had answered before */

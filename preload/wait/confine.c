@@ -88,7 +88,7 @@ long confine_nonblock_set(struct sock *s, bool on)
 }
 
 /* As long as a server that speaks first waits, or whoever will have DDP or nothing */
-static uint64_t patience(const struct sock *s)
+static uint64_t start_timeout(const struct sock *s)
 {
 	if (s->accepted && s->mode == CONFIG_USE_AUTO)
 		return octets_grace(s);
@@ -98,7 +98,7 @@ static uint64_t patience(const struct sock *s)
 /* Brings start-up to an end: is it up? */
 static bool settle(struct sock *s)
 {
-	uint64_t deadline = base_deadline(base_now(), patience(s));
+	uint64_t deadline = base_deadline(base_now(), start_timeout(s));
 	int err;
 
 	if (sock_progress(s) == -EAGAIN)

@@ -65,7 +65,7 @@ Test(lock, survives_its_owner, .timeout = 60)
 	cr_assert_eq(waitpid(pid, NULL, 0), pid);
 	begin = base_now();
 	cr_expect_eq(base_lock_take(&s->lock, NULL, NULL), -EOWNERDEAD);
-	cr_expect_lt(base_now() - begin, BASE_LOCK_PATIENCE / 2, "who is dead is not waited for");
+	cr_expect_lt(base_now() - begin, BASE_LOCK_TIMEOUT / 2, "who is dead is not waited for");
 	base_lock_drop(&s->lock);
 	cr_expect_eq(base_lock_take(&s->lock, NULL, NULL), 0);
 	base_lock_drop(&s->lock);
@@ -121,7 +121,7 @@ Test(lock, who_passes_does_not_wait_for_other_processes, .timeout = 60)
 	cr_assert_eq(waitid(P_PID, (id_t)pid, &info, WSTOPPED), 0);
 	begin = base_now();
 	base_lock_pass(&s->lock);
-	cr_expect_lt(base_now() - begin, BASE_LOCK_PATIENCE / 2);
+	cr_expect_lt(base_now() - begin, BASE_LOCK_TIMEOUT / 2);
 	cr_expect_neq(s->lock.word, 0);
 	kill(pid, SIGKILL);
 	cr_assert_eq(waitpid(pid, NULL, 0), pid);

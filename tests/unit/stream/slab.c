@@ -365,7 +365,7 @@ Test(slab, one_connection_twice)
 	place_recv(again, 0, SOME);
 	s[1] = again;
 	ends_destroy(s);
-	cr_expect_lt(base_now() - begin, BASE_LOCK_PATIENCE / 2);
+	cr_expect_lt(base_now() - begin, BASE_LOCK_TIMEOUT / 2);
 }
 
 static unsigned int mappings(void)
