@@ -170,7 +170,8 @@ static int name_add(const struct rsock_slab_kind *kind, const char *path,
 		    const struct rsock_slab_source *source)
 {
 	char from[BASE_RUNFILE_PATH];
-	int err = stream_place_path(from, kind->place, source->cookie);
+	int err = source->spare ? stream_place_spare(from, kind->place, source->cookie)
+				: stream_place_path(from, kind->place, source->cookie);
 
 	if (err)
 		return err;
@@ -472,10 +473,16 @@ void rsock_memory_unname(struct rsock *s)
 
 void rsock_memory_leave(struct rsock *s)
 {
-	if (s->is_file && rsock_slab_name_last(s))
+	char path[BASE_RUNFILE_PATH], to[BASE_RUNFILE_PATH];
+
+	if (s->is_file && rsock_slab_name_last(s) &&
+	    !stream_place_path(path, s->place, s->cookie) &&
+	    !stream_place_spare(to, s->place, s->cookie) && !base_runfile_rename(path, to)) {
 		s->is_file = false;
-	else
-		rsock_memory_unname(s);
+		rsock_slab_name_spare(s, s->cookie);
+		return;
+	}
+	rsock_memory_unname(s);
 }
 
 void rsock_memory_destroy(struct rsock *s, bool last)

@@ -28,6 +28,8 @@
 #define PLACE "/dev/shm/warpsock-%u"
 #define NAME "%016llx"
 #define NAME_LEN 16
+#define SPARE "s" NAME
+#define SPARE_LEN (1 + NAME_LEN)
 /* Names that one sweep reads, and files of them that it opens */
 #define SWEEP_NAMES 2048
 #define SWEEP_FILES 128
@@ -45,7 +47,7 @@ static int folder(char path[BASE_RUNFILE_PATH], struct stream_place place)
 	int n = *place.dir ? snprintf(path, BASE_RUNFILE_PATH, "%s", place.dir)
 			   : snprintf(path, BASE_RUNFILE_PATH, PLACE, (unsigned int)place.user);
 
-	return n < BASE_RUNFILE_PATH - NAME_LEN - 1 ? n : -ENAMETOOLONG;
+	return n < BASE_RUNFILE_PATH - SPARE_LEN - 1 ? n : -ENAMETOOLONG;
 }
 
 int stream_place_path(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t cookie)
@@ -58,11 +60,19 @@ int stream_place_path(char path[BASE_RUNFILE_PATH], struct stream_place place, u
 	return 0;
 }
 
-void stream_place_remove(struct stream_place place, uint64_t cookie)
+int stream_place_spare(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t cookie)
+{
+	char name[SPARE_LEN + 1];
+
+	snprintf(name, sizeof(name), SPARE, (unsigned long long)cookie);
+	return stream_place_file(path, place, name);
+}
+
+void stream_place_spare_remove(struct stream_place place, uint64_t cookie)
 {
 	char path[BASE_RUNFILE_PATH];
 
-	if (!stream_place_path(path, place, cookie))
+	if (!stream_place_spare(path, place, cookie))
 		base_runfile_remove(path);
 }
 
@@ -156,6 +166,12 @@ static bool is_name(const char *name)
 	return strlen(name) == NAME_LEN && strspn(name, "0123456789abcdef") == NAME_LEN;
 }
 
+/* Whoever lives and has it makes another one */
+static bool is_spare(const char *name)
+{
+	return *name == 's' && is_name(name + 1);
+}
+
 static bool is_old(const struct stat *st, uint64_t age)
 {
 	int64_t changed = st->st_ctim.tv_sec * (int64_t)BASE_NS_PER_S + st->st_ctim.tv_nsec;
@@ -197,14 +213,15 @@ static bool is_none_yet(const char *path)
 static bool is_left(struct sweep *sw, const char *name, ino_t file, bool old)
 {
 	struct rsock_slab_cells c;
-	bool left;
+	bool left, spare = is_spare(name);
 
 	if (rsock_slab_map(sw->path, &c))
 		return old && is_none_yet(sw->path);
 	left = old || !rsock_slab_has_maker(&c);
 	if (!left)
 		sw->made = file;
-	left = left && !is_held(&c, strtoull(name, NULL, 16));
+	if (!spare)
+		left = left && !is_held(&c, strtoull(name, NULL, 16));
 	base_map_destroy(c.at, c.size);
 	return left;
 }
@@ -214,7 +231,7 @@ static void sweep_one(struct sweep *sw, const char *name)
 	struct stat st;
 	bool old;
 
-	if (!is_name(name) || sw->files >= SWEEP_FILES)
+	if ((!is_spare(name) && !is_name(name)) || sw->files >= SWEEP_FILES)
 		return;
 	sw->path[sw->len] = '/';
 	strcpy(sw->path + sw->len + 1, name);

@@ -29,7 +29,9 @@ int stream_place_room(struct stream_place place, size_t room);
 bool stream_place_is_scarce(void);
 /* -ENAMETOOLONG */
 int stream_place_path(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t cookie);
-void stream_place_remove(struct stream_place place, uint64_t cookie);
+/* The same of a file that no connection has, and that was @cookie's */
+int stream_place_spare(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t cookie);
+void stream_place_spare_remove(struct stream_place place, uint64_t cookie);
 /* The same of a file that is no state */
 int stream_place_file(char path[BASE_RUNFILE_PATH], struct stream_place place, const char *name);
 /*

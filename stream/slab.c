@@ -17,8 +17,8 @@
  * Who adopts a connection maps its file for itself, also in the process that made it.
  *
  * To make a file, to map it and to touch its pages takes longer than the rest of a short
- * connection. So a slab keeps its last name when that connection has ended, and the next one
- * renames it; and the slab that lost its last connection last is kept.
+ * connection. So a slab that loses its last name gets one that is no connection's, which the next
+ * connection renames; and the slab that lost its last connection last is kept.
  */
 #include "stream/rsock.h"
 
@@ -178,7 +178,7 @@ static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct 
 static void slab_destroy(struct rsock_slab *slab)
 {
 	if (slab->spare_name && slab->age == age)
-		stream_place_remove(slab->place, slab->spare_name);
+		stream_place_spare_remove(slab->place, slab->spare_name);
 	rsock_blocks_forget(slab);
 	base_map_destroy(slab->at, slab->size);
 	base_map_destroy(slab, slab->own);
@@ -360,10 +360,8 @@ bool rsock_slab_name_last(struct rsock *s)
 	slabs_lock();
 	last = slab->age == age && !no_spare && !slab->retired && slab->named == bit &&
 	       !base_once(slab->at->common);
-	if (last) {
+	if (last)
 		named_set(slab, s->cell, false);
-		slab->spare_name = s->cookie;
-	}
 	slabs_unlock();
 	return last;
 }
@@ -555,7 +553,7 @@ static void spare_names_remove(void)
 
 		if (!slab->spare_name || slab->age != age)
 			continue;
-		stream_place_remove(slab->place, slab->spare_name);
+		stream_place_spare_remove(slab->place, slab->spare_name);
 		slab->spare_name = 0;
 		retire(slab);
 	}

@@ -101,12 +101,9 @@ int rsock_slab_create(const struct rsock_slab_kind *kind, const char *path, size
 		      struct rsock **out);
 /* It has the name of @s->cookie now; or no more */
 void rsock_slab_name(struct rsock *s, bool on);
-/*
- * Is its name the last of the file, and is the file to be kept? Then the name is no connection's,
- * and goes when the file goes, unless a connection takes it
- */
+/* Is its name the last of the file, and is the file to be kept? Then it has this name no more */
 bool rsock_slab_name_last(struct rsock *s);
-/* Nobody could take that name of the file, which was no connection's */
+/* The file has a name that no connection has: it goes when the file goes, unless it is taken */
 void rsock_slab_name_spare(struct rsock *s, uint64_t cookie);
 /* No name can be added to this file: no more cells are taken of it */
 void rsock_slab_retire(struct rsock *s);

@@ -142,7 +142,7 @@ Test(slab, what_is_kept_takes_little_memory)
 		last = rsock_of(s[i][1])->cookie;
 		ends_destroy(s[i]);
 	}
-	cr_assert_eq(stream_place_path(path, stream_place_of(place_dir), last), 0);
+	cr_assert_eq(stream_place_spare(path, stream_place_of(place_dir), last), 0);
 	cr_assert_eq(stat(path, &st), 0);
 	cr_expect_lt(st.st_blocks * 512, 400000, "%ld", (long)st.st_blocks * 512);
 }
@@ -193,7 +193,7 @@ Test(slab, a_kept_file_without_its_name_is_of_no_use)
 	ends_open(s);
 	cookie = rsock_of(s[1])->cookie;
 	ends_destroy(s);
-	cr_assert_eq(stream_place_path(path, stream_place_of(place_dir), cookie), 0);
+	cr_assert_eq(stream_place_spare(path, stream_place_of(place_dir), cookie), 0);
 	cr_assert_eq(unlink(path), 0);
 	ends_open(s);
 	both_ways(s);
