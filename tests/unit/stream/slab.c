@@ -201,6 +201,25 @@ Test(slab, a_kept_file_without_its_name_is_of_no_use)
 	cr_expect_eq(place_files(), 0);
 }
 
+/* The socket may live on as plain TCP, and go to a program that looks for its state */
+Test(slab, a_kept_file_has_the_name_of_no_socket)
+{
+	struct stream *s[2];
+	int fd[2], err;
+
+	ends_open(s);
+	for (int i = 0; i < 2; i++) {
+		fd[i] = dup(s[i]->fd);
+		cr_assert_geq(fd[i], 0);
+	}
+	ends_destroy(s);
+	for (int i = 0; i < 2; i++) {
+		cr_expect_null(place_adopt(fd[i], &err));
+		cr_expect_eq(err, -ENOENT, "%d", err);
+		close(fd[i]);
+	}
+}
+
 /* Closed at both ends and not destroyed yet: as what lingers */
 Test(slab, what_lingers_leaves_its_file_to_the_next_connection)
 {
