@@ -43,12 +43,14 @@ static void option_set(int fd, int level, int option, int value)
 	syscall(SYS_setsockopt, fd, level, option, &value, sizeof(value));
 }
 
+/* At once an internal descriptor: meanwhile the program may count on the lowest number */
 static int socket_make(sa_family_t family)
 {
 	int fd = (int)syscall(SYS_socket, family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return -errno;
+	fd = internal_move(fd);
 	option_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	option_set(fd, IPPROTO_IP, IP_PKTINFO, 1);
 	option_set(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
@@ -69,9 +71,9 @@ static int bound_make(in_port_t port)
 	if (fd < 0)
 		return fd;
 	if (!syscall(SYS_bind, fd, &name, base_address_len(&name)))
-		return internal_move(fd);
+		return fd;
 	err = -errno;
-	syscall(SYS_close, fd);
+	internal_close(fd);
 	return err;
 }
 
