@@ -292,28 +292,6 @@ static void channel_join(struct master *m, int fd, uint32_t channel, uint32_t ra
 		w->console[1] = (struct am_console){ fd, STDERR_FILENO, m->parts, 0, "" };
 }
 
-static void pending_accept(struct master *m)
-{
-	int one = 1, fd = accept4(m->listener, NULL, NULL, SOCK_CLOEXEC);
-
-	if (fd < 0) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-			say("the console can take no connection: %s; the job ends",
-			    strerror(errno));
-			end_begin(m, 1);
-		}
-		return;
-	}
-	if (m->num_pending == PENDING_MAX) {
-		/* the oldest has had its chance: a worker says hello at once */
-		close(m->pending[0].fd);
-		memmove(m->pending, m->pending + 1, (PENDING_MAX - 1) * sizeof(struct pending));
-		m->num_pending--;
-	}
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	m->pending[m->num_pending++] = (struct pending){ .fd = fd };
-}
-
 /* True when the connection is no longer pending. */
 static bool pending_read(struct master *m, struct pending *p)
 {
@@ -333,6 +311,45 @@ static bool pending_read(struct master *m, struct pending *p)
 	else
 		channel_join(m, p->fd, be32toh(p->hello.channel), be32toh(p->hello.rank));
 	return true;
+}
+
+/* False: nobody else waits to be accepted. */
+static bool pending_accept(struct master *m)
+{
+	int one = 1, fd = accept4(m->listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+			say("the console can take no connection: %s; the job ends",
+			    strerror(errno));
+			end_begin(m, 1);
+		}
+		return false;
+	}
+	if (m->num_pending == PENDING_MAX) {
+		/* the oldest has had its chance: a worker says hello at once */
+		close(m->pending[0].fd);
+		memmove(m->pending, m->pending + 1, (PENDING_MAX - 1) * sizeof(struct pending));
+		m->num_pending--;
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	m->pending[m->num_pending] = (struct pending){ .fd = fd };
+	if (!pending_read(m, &m->pending[m->num_pending]))
+		m->num_pending++;
+	return true;
+}
+
+static void pending_serve(struct master *m)
+{
+	int i, kept = 0;
+
+	for (i = 0; i < m->num_pending; i++) {
+		if (!pending_read(m, &m->pending[i]))
+			m->pending[kept++] = m->pending[i];
+	}
+	m->num_pending = kept;
+	for (i = 0; i < PENDING_MAX && pending_accept(m); i++)
+		;
 }
 
 /* How a process of ours ended, as a shell would say it; -1: not known. */
@@ -367,6 +384,9 @@ static void worker_lost(struct master *m, int rank)
 	char reason[128];
 	int code;
 
+	/* its output may wait to be accepted still, with its last words; workers are sorted at boot */
+	if (m->booted)
+		pending_serve(m);
 	fd_close(&w->fd[AM_JOB_CONTROL]);
 	w->gone = true;
 	if (m->ending)
@@ -544,22 +564,9 @@ static int poll_set(struct master *m)
 	return n;
 }
 
-static void pending_serve(struct master *m, int count)
-{
-	int i, kept = 0;
-
-	for (i = 0; i < m->num_pending; i++) {
-		if (i < count && (m->fds[1 + i].revents && pending_read(m, &m->pending[i])))
-			continue;
-		m->pending[kept++] = m->pending[i];
-	}
-	m->num_pending = kept;
-}
-
 static void master_serve(struct master *m)
 {
 	int pending = m->num_pending, joined = m->joined, i, c, n = poll_set(m);
-	bool booted = m->booted;
 	struct pollfd *fds = m->fds + 1 + pending;
 
 	if (poll(m->fds, (nfds_t)n, 50) <= 0)
@@ -572,9 +579,7 @@ static void master_serve(struct master *m)
 				worker_read(m, i, c);
 		}
 	}
-	pending_serve(m, pending);
-	if (m->booted == booted && m->fds[0].revents)
-		pending_accept(m);
+	pending_serve(m);
 }
 
 /* What all connections of all workers need, and the strangers' whom the console lets wait. */
