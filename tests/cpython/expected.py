@@ -15,12 +15,13 @@ import tap  # noqa: E402
 
 LIST = HERE / "expected.txt"
 LIMITS = HERE.parent.parent / "docs/limits.md"
-LINE = re.compile(r"(on|auto|both) (test\.(\w+)\.\S+): (.+)")
+LINE = re.compile(r"(sometimes )?(on|auto|both) (test\.(\w+)\.\S+): (.+)")
 MODES = ("on", "auto")
 
 
 @dataclass(frozen=True)
 class Difference:
+    always: bool
     modes: tuple
     test: str
     module: str
@@ -33,16 +34,17 @@ def read():
     for number, line in enumerate(LIST.read_text().splitlines(), 1):
         match = LINE.fullmatch(line)
         if match:
-            modes = MODES if match[1] == "both" else (match[1],)
-            found.append(Difference(modes, match[2], match[3], match[4]))
+            modes = MODES if match[2] == "both" else (match[2],)
+            found.append(Difference(not match[1], modes, *match.groups()[2:]))
         elif line and not line.startswith("#"):
             wrong.append(f"{LIST.name}:{number}: {line}")
     return found, wrong
 
 
 def of(module, mode):
-    """Names of the tests of a module that are known to differ."""
-    return {one.test for one in read()[0] if one.module == module and mode in one.modes}
+    """Tests of a module that are known to differ, and whether they do so always."""
+    return {one.test: one.always for one in read()[0]
+            if one.module == module and mode in one.modes}
 
 
 def main():
