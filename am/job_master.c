@@ -384,7 +384,7 @@ static void worker_lost(struct master *m, int rank)
 	char reason[128];
 	int code;
 
-	/* its output may wait to be accepted still, with its last words; workers are sorted at boot */
+	/* its output may wait to be accepted still; workers are sorted at boot */
 	if (m->booted)
 		pending_serve(m);
 	fd_close(&w->fd[AM_JOB_CONTROL]);
