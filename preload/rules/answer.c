@@ -59,44 +59,49 @@ static int socket_make(sa_family_t family)
 }
 
 /* One socket for both families; where the host has no IPv6, one of IPv4 */
-static int bound_make(in_port_t port)
-{
-	struct sockaddr_in6 name = { .sin6_family = AF_INET6, .sin6_port = port };
-	int fd = socket_make(AF_INET6), err;
-
-	if (fd < 0) {
-		name.sin6_family = AF_INET;
-		fd = socket_make(AF_INET);
-	}
-	if (fd < 0)
-		return fd;
-	if (!syscall(SYS_bind, fd, &name, base_address_len(&name)))
-		return fd;
-	err = -errno;
-	internal_close(fd);
-	return err;
-}
-
-int answer_open(struct answer *a, in_port_t port)
+int answer_make(struct answer *a)
 {
 	int saved = errno, fd;
 
+	if (a->fd >= 0)
+		return 0;
 	memset(&a->rate, 0, sizeof(a->rate));
 	if (base_rand_fill(&a->key, sizeof(a->key)))
 		return -EIO;
-	fd = bound_make(port);
+	a->family = AF_INET6;
+	fd = socket_make(a->family);
+	if (fd < 0) {
+		a->family = AF_INET;
+		fd = socket_make(a->family);
+	}
 	errno = saved;
 	if (fd < 0)
 		return fd;
 	a->fd = fd;
-	a->port = port;
 	return 0;
+}
+
+int answer_open(struct answer *a, in_port_t port)
+{
+	struct sockaddr_in6 name = { .sin6_port = port };
+	int saved = errno, err = answer_make(a);
+
+	if (err)
+		return err;
+	name.sin6_family = a->family;
+	if (syscall(SYS_bind, a->fd, &name, base_address_len(&name)))
+		err = -errno;
+	else
+		a->port = port;
+	errno = saved;
+	return err;
 }
 
 void answer_close(struct answer *a)
 {
 	internal_close(a->fd);
 	a->fd = -1;
+	a->port = 0;
 }
 
 /* --- questions --- */

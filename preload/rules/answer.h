@@ -14,7 +14,8 @@
  */
 struct answer {
 	int fd;
-	in_port_t port;
+	sa_family_t family;
+	in_port_t port; /* 0: it has none yet */
 	struct base_siphash_key key;
 	struct answer_rate rate;
 };
@@ -24,7 +25,12 @@ struct answer {
 		.fd = -1 \
 	}
 
-/* 0; -EADDRINUSE: another process answers; -errno */
+/*
+ * The socket, without a port. It takes the lowest descriptor for a moment, so it is for a thread of
+ * the program's own to make: one that runs beside may count on that number. 0 or -errno
+ */
+int answer_make(struct answer *a);
+/* The port, and the socket if there is none yet. 0; -EADDRINUSE: another process answers; -errno */
 int answer_open(struct answer *a, in_port_t port);
 void answer_close(struct answer *a);
 /* Answers what has come. When to look again: BASE_NEVER, when more comes, or later than that */

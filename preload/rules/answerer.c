@@ -93,7 +93,7 @@ static bool go_on(void)
 	/* Who makes the thread says that it is made, before anything else becomes of it */
 	starting = life.phase == STARTING;
 	wanted = starting || (life.phase != ENDING && is_wanted() && !thread_is_only_ours());
-	if (wanted && !starting && answer.fd < 0)
+	if (wanted && !starting && !answer.port)
 		err = answer_open(&answer, life.port);
 	if (err)
 		not_opened(err);
@@ -114,7 +114,7 @@ static void idle(void)
 	uint64_t limit = base_deadline(base_now(), TRY_AGAIN);
 	unsigned int n = 1;
 
-	if (answer.fd >= 0) {
+	if (answer.port) {
 		limit = answer_serve(&answer);
 		n += limit == BASE_NEVER;
 	}
@@ -152,7 +152,10 @@ static void ring(void)
 		base_eventfd_ring(bell);
 }
 
-/* Is it the caller's to make a thread? The one before was about to end, and is joined */
+/*
+ * Is it the caller's to make a thread? The one before was about to end, and is joined. What the
+ * thread is short of, it tries to make itself.
+ */
 static bool claim(void)
 {
 	enum phase before;
@@ -161,8 +164,10 @@ static bool claim(void)
 	pthread_mutex_lock(&life.lock);
 	before = life.phase;
 	mine = is_wanted() && (before == NONE || before == ENDED) && !bell_create();
-	if (mine)
+	if (mine) {
 		phase_set(STARTING);
+		answer_make(&answer);
+	}
 	pthread_mutex_unlock(&life.lock);
 	if (mine && before == ENDED)
 		pthread_join(life.id, NULL);
