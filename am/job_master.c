@@ -314,6 +314,15 @@ static void pending_accept(struct master *m)
 	m->pending[m->num_pending++] = (struct pending){ .fd = fd };
 }
 
+/* The process is one number: those that waitid() and kill() take for many are nobody's. */
+static bool hello_holds(const struct master *m, const struct am_job_hello *hello)
+{
+	uint32_t pid = be32toh(hello->pid);
+
+	return be32toh(hello->magic) == AM_JOB_MAGIC && be64toh(hello->secret) == m->secret &&
+	       pid > 0 && pid <= INT32_MAX;
+}
+
 /* True when the connection is no longer pending. */
 static bool pending_read(struct master *m, struct pending *p)
 {
@@ -325,8 +334,7 @@ static bool pending_read(struct master *m, struct pending *p)
 	p->used += n > 0 ? (size_t)n : 0;
 	if (n > 0 && p->used < sizeof(p->hello))
 		return false;
-	if (n <= 0 || be32toh(p->hello.magic) != AM_JOB_MAGIC ||
-	    be64toh(p->hello.secret) != m->secret)
+	if (n <= 0 || !hello_holds(m, &p->hello))
 		close(p->fd);
 	else if (be32toh(p->hello.channel) == AM_JOB_CONTROL)
 		worker_join(m, p->fd, &p->hello);
