@@ -10,6 +10,7 @@ import re
 import socket
 import struct
 import sys
+import time
 
 MAGIC, CONTROL, COLLECTIVE, STDOUT, STDERR = 0x414D4A31, 0, 1, 2, 3
 BOOT, EXIT = ord("O"), ord("E")
@@ -60,8 +61,12 @@ def receive(s, n):
 
 
 refused = [is_refused(said) for said in refusals()]
+# they do not push out a worker that is about to say hello
+worker = connect(b"")
 silent = [connect(b"") for i in range(SILENT)]
-with connect(hello(MAGIC, CONTROL, secret)) as s:
+time.sleep(0.3)
+with worker as s:
+    s.sendall(hello(MAGIC, CONTROL, secret))
     kind, value, length = struct.unpack(">III", receive(s, 12))
     receive(s, length)
     # a place that is taken already, and the same by one who does not know the secret
