@@ -31,7 +31,8 @@
 #include "base/clock.h"
 #include "base/rand.h"
 
-#define PENDING_MAX 64 /* connections that have not said who they are */
+#define PENDING_MAX 64	/* connections that have not said who they are */
+#define HELLO_WAIT_S 10 /* the kernel keeps those that say nothing to itself */
 #define END_GRACE_NS (5 * BASE_NS_PER_S)
 #define REASON_WAIT_MS 500
 #define PATIENCE_NS (10 * BASE_NS_PER_S) /* with workers that do not come, before it is said */
@@ -139,6 +140,7 @@ static int listener_open(struct master *m, struct sockaddr_in *name)
 {
 	socklen_t len = sizeof(*name);
 	uint32_t address = m->config->address;
+	int seconds = HELLO_WAIT_S;
 
 	/* other machines have no business at a console that they cannot have workers of */
 	*name = (struct sockaddr_in){ .sin_family = AF_INET };
@@ -149,6 +151,8 @@ static int listener_open(struct master *m, struct sockaddr_in *name)
 	    listen(m->listener, 1024) < 0 ||
 	    getsockname(m->listener, (struct sockaddr *)name, &len) < 0)
 		return -errno;
+	/* a flood of the silent must not push out a worker between its connect() and its hello */
+	setsockopt(m->listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds));
 	name->sin_addr.s_addr = address;
 	return 0;
 }
@@ -292,6 +296,15 @@ static void channel_join(struct master *m, int fd, uint32_t channel, uint32_t ra
 		w->console[1] = (struct am_console){ fd, STDERR_FILENO, m->parts, 0, "" };
 }
 
+/* The process is one number: those that waitid() and kill() take for many are nobody's. */
+static bool hello_holds(const struct master *m, const struct am_job_hello *hello)
+{
+	uint32_t pid = be32toh(hello->pid);
+
+	return be32toh(hello->magic) == AM_JOB_MAGIC && be64toh(hello->secret) == m->secret &&
+	       pid > 0 && pid <= INT32_MAX;
+}
+
 /* True when the connection is no longer pending. */
 static bool pending_read(struct master *m, struct pending *p)
 {
@@ -303,8 +316,7 @@ static bool pending_read(struct master *m, struct pending *p)
 	p->used += n > 0 ? (size_t)n : 0;
 	if (n > 0 && p->used < sizeof(p->hello))
 		return false;
-	if (n <= 0 || be32toh(p->hello.magic) != AM_JOB_MAGIC ||
-	    be64toh(p->hello.secret) != m->secret)
+	if (n <= 0 || !hello_holds(m, &p->hello))
 		close(p->fd);
 	else if (be32toh(p->hello.channel) == AM_JOB_CONTROL)
 		worker_join(m, p->fd, &p->hello);
@@ -317,6 +329,7 @@ static bool pending_read(struct master *m, struct pending *p)
 static bool pending_accept(struct master *m)
 {
 	int one = 1, fd = accept4(m->listener, NULL, NULL, SOCK_CLOEXEC);
+	struct pending new = { .fd = fd };
 
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
@@ -326,16 +339,16 @@ static bool pending_accept(struct master *m)
 		}
 		return false;
 	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (pending_read(m, &new))
+		return true;
 	if (m->num_pending == PENDING_MAX) {
 		/* the oldest has had its chance: a worker says hello at once */
 		close(m->pending[0].fd);
 		memmove(m->pending, m->pending + 1, (PENDING_MAX - 1) * sizeof(struct pending));
 		m->num_pending--;
 	}
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	m->pending[m->num_pending] = (struct pending){ .fd = fd };
-	if (!pending_read(m, &m->pending[m->num_pending]))
-		m->num_pending++;
+	m->pending[m->num_pending++] = new;
 	return true;
 }
 

@@ -4,8 +4,8 @@
  *
  * Order of the questions: is it ours (magic, version, checksum, or a sender that may do without),
  * is it of our job (nonce), is it meant for this incarnation, do we know the sender and the path,
- * is the sender's incarnation the latest one. Only then are frames looked at. A stranger gets at
- * most one refusal, which is shorter than what it sent.
+ * is the sender's incarnation the latest one. Only then are frames looked at. Of a stranger's only
+ * the first: it gets at most one refusal, which is shorter than what it sent.
  */
 #include "am/rx.h"
 
@@ -187,6 +187,9 @@ static void frames_receive(struct arrival *a, const uint8_t *p, uint32_t n)
 			receivers[f.type](a, &f);
 		else
 			a->ep->xstats.Strangers++;
+		/* its name may be forged: a refusal of each frame would flood another host */
+		if (!a->peer)
+			return;
 		p += used;
 		n -= (uint32_t)used;
 	}

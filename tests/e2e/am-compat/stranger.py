@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Strangers at a job's console: stranger.py COMMAND-OF-A-WORKER (what %C of CSPAWN_CMD stands for)
 
-None of those who do not know the secret may come in, whatever connection they say they are; then
-one that does know it is the job's only rank, so what the others said was right but for that.
+None of those who do not know the secret may come in, whatever connection they say they are, nor one
+whose process number stands for many processes; then one that does know the secret is the job's only
+rank, so what the others said was right but for that.
 """
 import re
 import socket
 import struct
 import sys
+import time
 
 MAGIC, CONTROL, COLLECTIVE, STDOUT, STDERR = 0x414D4A31, 0, 1, 2, 3
 BOOT, EXIT = ord("O"), ord("E")
@@ -27,8 +29,8 @@ def connect(said):
     return s
 
 
-def hello(magic, channel, secret, rank=ANY):
-    return struct.pack(">IIQII", magic, channel, secret, rank, 1)
+def hello(magic, channel, secret, rank=ANY, pid=1):
+    return struct.pack(">IIQII", magic, channel, secret, rank, pid)
 
 
 def is_refused(said):
@@ -45,6 +47,9 @@ def refusals():
     for channel in (COLLECTIVE, STDOUT, STDERR, 77):
         yield hello(MAGIC, channel, secret ^ 1, 0)
     yield hello(MAGIC + 1, CONTROL, secret)
+    # what kill() takes for all processes of the user, for a group, and for the console's own
+    for pid in (0xFFFFFFFF, 0xFFFFFFFE, 0x80000000, 0):
+        yield hello(MAGIC, CONTROL, secret, pid=pid)
     yield b"GET / HTTP/1.0\r\nHost: here\r\n\r\n"
 
 
@@ -56,8 +61,12 @@ def receive(s, n):
 
 
 refused = [is_refused(said) for said in refusals()]
+# they do not push out a worker that is about to say hello
+worker = connect(b"")
 silent = [connect(b"") for i in range(SILENT)]
-with connect(hello(MAGIC, CONTROL, secret)) as s:
+time.sleep(0.3)
+with worker as s:
+    s.sendall(hello(MAGIC, CONTROL, secret))
     kind, value, length = struct.unpack(">III", receive(s, 12))
     receive(s, length)
     # a place that is taken already, and the same by one who does not know the secret

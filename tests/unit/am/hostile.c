@@ -201,6 +201,34 @@ Test(hostile, an_unknown_name_gets_one_refusal)
 	still_served(&p);
 }
 
+/* As many requests as its packet has room for: still one refusal, which is not longer. */
+Test(hostile, an_unknown_name_gets_one_refusal_of_many_requests)
+{
+	struct am_frame f = { .type = AM_FRAME_REQUEST, .handler = 1, .seq = 1, .tag = PAIR_TAG };
+	struct am_packet header;
+	struct sockaddr_in self;
+	socklen_t len = sizeof(self);
+	uint8_t packet[1024], answer[256];
+	struct iovec iov = { packet, sizeof(struct am_wire_packet) };
+	struct pair p;
+	int i, fd = stranger();
+
+	open_served(&p);
+	getsockname(fd, (struct sockaddr *)&self, &len);
+	header = true_header(&p);
+	header.port = self.sin_port;
+	am_packet_put(packet, &header);
+	for (i = 0; i < 30; i++, f.slot++)
+		iov.iov_len += am_frame_put_message(packet + iov.iov_len, &f, NULL);
+	am_packet_seal(&iov, 1);
+	fire(&p, fd, packet, iov.iov_len);
+	settle(&p);
+	cr_assert_gt(recv(fd, answer, sizeof(answer), MSG_DONTWAIT), 32);
+	cr_assert_lt(recv(fd, answer, sizeof(answer), MSG_DONTWAIT), 0, "a second answer");
+	close(fd);
+	still_served(&p);
+}
+
 /*
  * From the true peer's own socket: what has run already, n times. Returns how many polls took it
  * in: one where the kernel hands over all at once, more where a wire is between.
