@@ -656,6 +656,7 @@ void am_master_run(const struct am_master_config *config)
 	atexit(am_spawn_end);
 	if (!workers_spawn(&m)) {
 		say("the workers cannot be started");
+		am_spawn_cancel();
 		exit(1);
 	}
 	descriptors_raise(&m);
@@ -670,6 +671,8 @@ void am_master_run(const struct am_master_config *config)
 		if (interrupted)
 			end_demand(&m, 128 + interrupted);
 	}
+	if (!m.booted)
+		am_spawn_cancel();
 	stragglers_kill(&m);
 	if (!m.code && am_console_failed())
 		m.code = 1;
