@@ -2,6 +2,7 @@
 #ifndef AM_CONSOLE_H
 #define AM_CONSOLE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -13,6 +14,12 @@ struct am_console {
 	size_t used;
 	char buffer[8192];
 };
+
+/* Where the number of the signal that ends the job will stand. */
+void am_console_init(const volatile sig_atomic_t *signal_number);
+
+/* Output could not be written, though its reader has not left: that has been said. */
+bool am_console_failed(void);
 
 /* Passes on what is there; false at the end of the stream, after the rest is out. */
 bool am_console_forward(struct am_console *c);

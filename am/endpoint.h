@@ -98,6 +98,7 @@ struct amudp_ep {
 	bool sleeps;	      /* we block while we wait */
 	uint32_t slept;	      /* epoch of the last sleep */
 	struct am_live *live; /* what others may look at; NULL: nothing */
+	int live_fd;	      /* holds the lock on it while it is there */
 	uint64_t live_due;
 	int receive_max;  /* datagrams to ask for next */
 	int receive_full; /* receives in a row that got them all */

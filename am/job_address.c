@@ -115,22 +115,24 @@ static bool is_in(const struct subnet *subnet, const struct ifaddrs *i)
 	return mask && (address & mask) == (subnet->address & mask);
 }
 
+/* By one call: lines of several workers must not mix. */
 static int refuse(const char *spelled, const char *value, const struct ifaddrs *all)
 {
+	char text[INET_ADDRSTRLEN], has[1024] = "";
 	const struct ifaddrs *i;
-	char text[INET_ADDRSTRLEN];
+	size_t used = 0;
 
+	for (i = all; i && used < sizeof(has) - sizeof(text) - 1; i = i->ifa_next) {
+		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET)
+			continue;
+		inet_ntop(AF_INET, &((struct sockaddr_in *)i->ifa_addr)->sin_addr, text,
+			  sizeof(text));
+		used += (size_t)snprintf(has + used, sizeof(has) - used, " %s", text);
+	}
 	fprintf(stderr,
 		"*** AMUDP: %s=%s: the value must be an address of this machine, or a "
-		"subnet in which it has one, as 10.1.0.0/16; it has",
-		spelled, value);
-	for (i = all; i; i = i->ifa_next) {
-		if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET)
-			fprintf(stderr, " %s",
-				inet_ntop(AF_INET, &((struct sockaddr_in *)i->ifa_addr)->sin_addr,
-					  text, sizeof(text)));
-	}
-	fputc('\n', stderr);
+		"subnet in which it has one, as 10.1.0.0/16; it has%s\n",
+		spelled, value, has);
 	return -EADDRNOTAVAIL;
 }
 

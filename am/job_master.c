@@ -653,6 +653,7 @@ static void master_init(struct master *m)
 	if (am_job_end_prepare() < 0 || !m->workers || !m->fds || base_rand_u64(&m->secret) < 0 ||
 	    base_rand_u64(&m->nonce) < 0)
 		AMUDP_FatalErr("no memory for %d workers", size);
+	am_console_init(&interrupted);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
@@ -673,6 +674,7 @@ void am_master_run(const struct am_master_config *config)
 	atexit(am_spawn_end);
 	if (!workers_spawn(&m)) {
 		say("the workers cannot be started");
+		am_spawn_cancel();
 		exit(1);
 	}
 	descriptors_raise(&m);
@@ -687,6 +689,10 @@ void am_master_run(const struct am_master_config *config)
 		if (interrupted)
 			end_demand(&m, 128 + interrupted);
 	}
+	if (!m.booted)
+		am_spawn_cancel();
 	stragglers_kill(&m);
+	if (!m.code && am_console_failed())
+		m.code = 1;
 	exit(m.code & 0xFF);
 }

@@ -139,6 +139,9 @@ static int boot_receive(bool *route)
 
 	if (ret < 0)
 		return ret;
+	/* it has been ended before all had come */
+	if (m.kind == AM_JOB_EXIT)
+		am_job_leave((int)m.value);
 	if (m.kind != AM_JOB_BOOT || m.length < sizeof(boot))
 		return -EPROTO;
 	ret = am_job_read(control, &boot, sizeof(boot));

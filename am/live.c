@@ -12,9 +12,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,8 +43,10 @@ const char *am_live_directory(void)
 {
 	static char path[256];
 	const char *run = getenv("XDG_RUNTIME_DIR");
+	struct stat st;
 
-	if (run)
+	/* what su has left of another user's is none of ours */
+	if (run && *run == '/' && stat(run, &st) == 0 && st.st_uid == geteuid())
 		snprintf(path, sizeof(path), "%s/warpsock", run);
 	else
 		snprintf(path, sizeof(path), "/tmp/warpsock-%u", (unsigned int)geteuid());
@@ -74,17 +76,22 @@ void am_live_publish(struct amudp_ep *ep)
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	/* room that is missing later would be SIGBUS */
-	if (posix_fallocate(fd, 0, sizeof(struct am_live)) == 0) {
+	/*
+	 * Who looks at a file that is not locked takes its process for dead; it has no length
+	 * before it is locked. Room that is missing later would be SIGBUS.
+	 */
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	    posix_fallocate(fd, 0, sizeof(struct am_live)) == 0) {
 		p = mmap(NULL, sizeof(struct am_live), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (p != MAP_FAILED) {
 			ep->live = p;
+			ep->live_fd = fd;
 			ep->live_due = 0;
+			return;
 		}
 	}
+	unlink(path);
 	close(fd);
-	if (!ep->live)
-		unlink(path);
 }
 
 void am_live_unlink(const struct amudp_ep *ep)
@@ -103,6 +110,7 @@ void am_live_unpublish(struct amudp_ep *ep)
 		return;
 	am_live_unlink(ep);
 	munmap(ep->live, sizeof(*ep->live));
+	close(ep->live_fd);
 	ep->live = NULL;
 }
 
@@ -139,21 +147,12 @@ void am_live_update(struct amudp_ep *ep, uint64_t now)
 	__atomic_store_n(&l->serial, (l->serial | 1) + 1, __ATOMIC_RELEASE);
 }
 
-int am_live_read(const char *path, struct am_live *out)
+static int copy(int fd, struct am_live *out)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), i, ret = -EAGAIN;
-	const struct am_live *l;
+	const struct am_live *l = mmap(NULL, sizeof(*l), PROT_READ, MAP_SHARED, fd, 0);
+	int i, ret = -EAGAIN;
 	uint32_t serial;
-	struct stat st;
 
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(*l)) {
-		close(fd);
-		return -EINVAL;
-	}
-	l = mmap(NULL, sizeof(*l), PROT_READ, MAP_SHARED, fd, 0);
-	close(fd);
 	if (l == MAP_FAILED)
 		return -errno;
 	for (i = 0; i < READ_TRIES && ret < 0; i++) {
@@ -164,6 +163,29 @@ int am_live_read(const char *path, struct am_live *out)
 			ret = out->magic == AM_LIVE_MAGIC ? 0 : -EINVAL;
 	}
 	munmap((void *)l, sizeof(*l));
+	return ret;
+}
+
+/*
+ * A process that was killed leaves its file behind, and not its lock. Its number says less: it may
+ * be of another PID namespace, or have gone to another process.
+ */
+static int read_or_remove(const char *path, struct am_live *out)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), ret = -EINVAL;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		st.st_size = 0;
+	if (st.st_size >= (off_t)sizeof(*out))
+		ret = copy(fd, out);
+	if (st.st_size && flock(fd, LOCK_SH | LOCK_NB) == 0) {
+		unlink(path);
+		ret = -ESRCH;
+	}
+	close(fd);
 	return ret;
 }
 
@@ -188,15 +210,6 @@ static void line_print(FILE *to, const struct am_live *l)
 		l->stats.ReturnedMessages, l->stats.TotalBytesSent);
 }
 
-/* A process that was killed leaves its file behind. */
-static bool alive(const struct am_live *l, const char *path)
-{
-	if (kill((pid_t)l->pid, 0) == 0 || errno == EPERM)
-		return true;
-	unlink(path);
-	return false;
-}
-
 int AMUDP_DumpLive(void *fp)
 {
 	const char *directory = am_live_directory();
@@ -214,7 +227,7 @@ int AMUDP_DumpLive(void *fp)
 		if (strncmp(entry->d_name, "am-", 3))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
-		if (am_live_read(path, &l) < 0 || !alive(&l, path))
+		if (read_or_remove(path, &l) < 0)
 			continue;
 		line_print(to, &l);
 		n++;

@@ -31,15 +31,12 @@ struct am_live {
 
 extern uint32_t am_live_rank; /* of this process in its job */
 
-/* XDG_RUNTIME_DIR/warpsock, or /tmp/warpsock-UID; empty when it cannot be had. */
+/* XDG_RUNTIME_DIR/warpsock if it is ours, or /tmp/warpsock-UID; empty when it cannot be had. */
 const char *am_live_directory(void);
 void am_live_publish(struct amudp_ep *ep);
 void am_live_unpublish(struct amudp_ep *ep);
 /* At the end of the process, when another thread may still be writing. */
 void am_live_unlink(const struct amudp_ep *ep);
 void am_live_update(struct amudp_ep *ep, uint64_t now);
-
-/* A consistent copy; 0 or -errno. */
-int am_live_read(const char *path, struct am_live *out);
 
 #endif

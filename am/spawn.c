@@ -12,14 +12,17 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "am/env.h"
 #include "am/job_wire.h"
+#include "base/bits.h"
 
 #define COMMAND_MAX (128 * 1024)
 #define SERVERS_MAX 4096
@@ -42,6 +45,35 @@ amudp_spawnfn_t am_spawn_find(char letter)
 	return NULL;
 }
 
+/* --- what has been started, until all workers have come --- */
+
+static pid_t *started;
+static int num_started, room_started;
+
+/* Where there is no memory for its number it is not ended by us. */
+static void started_add(pid_t pid)
+{
+	int room = base_max(2 * room_started, 64);
+	pid_t *p = num_started < room_started ? started : realloc(started, room * sizeof(*p));
+
+	if (!p)
+		return;
+	room_started = num_started < room_started ? room_started : room;
+	started = p;
+	started[num_started++] = pid;
+}
+
+void am_spawn_cancel(void)
+{
+	int i;
+
+	for (i = 0; i < num_started; i++) {
+		/* a number that is not a child's any more is another's */
+		if (waitpid(started[i], NULL, WNOHANG) == 0)
+			kill(started[i], SIGTERM);
+	}
+}
+
 int AMUDP_SPMDLocalSpawn(int nproc, int argc, char **argv, char **extra_env)
 {
 	char rank[16];
@@ -56,8 +88,10 @@ int AMUDP_SPMDLocalSpawn(int nproc, int argc, char **argv, char **extra_env)
 				strerror(errno));
 			return 0;
 		}
-		if (pid > 0)
+		if (pid > 0) {
+			started_add(pid);
 			continue;
+		}
 		for (j = 0; extra_env[j]; j++)
 			putenv(extra_env[j]);
 		snprintf(rank, sizeof(rank), "%d", i);
@@ -255,6 +289,8 @@ static int shell_start(const struct command *c, char *secret, bool by_input)
 		shell_become(c, secret, by_input);
 	if (pid < 0)
 		fprintf(stderr, "cannot start a shell: %s\n", strerror(errno));
+	else
+		started_add(pid);
 	return pid > 0;
 }
 

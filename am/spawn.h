@@ -8,5 +8,7 @@
 amudp_spawnfn_t am_spawn_find(char letter);
 /* All workers have come, or none will: what only they needed goes. May come twice. */
 void am_spawn_end(void);
+/* The job ends before all have come: who has been started and still runs is told to end. */
+void am_spawn_cancel(void);
 
 #endif

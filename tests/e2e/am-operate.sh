@@ -1,0 +1,137 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Jobs as an operator meets them: am-operate.sh BUILD. Output that nobody takes, jobs that are ended
+# before they have begun, and the live view of what is dead, or of another PID namespace.
+set -u
+build=$(readlink -f "$1")
+here=$(dirname "$(readlink -f "$0")")
+apps=$build/apps
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+export XDG_RUNTIME_DIR=$tmp
+
+. "$here/cases.sh"
+
+gcc -std=gnu11 -Wall -I"$here/../../include" "$here/am-compat/endings.c" -o "$tmp/endings" \
+	"$build/am/libamudp.so" "-Wl,-rpath,$build/am" ||
+	{ echo "1..0 # SKIP a program does not compile against this build"; exit 1; }
+export apps tmp
+
+cat >"$tmp/unread.py" <<'PY'
+"""unread.py nonblock|never COMMAND...: its output is a pipe that is read late, or never"""
+import os, signal, subprocess, sys, time
+read, write = os.pipe()
+os.set_blocking(write, sys.argv[1] != "nonblock")
+job = subprocess.Popen(sys.argv[2:], stdout=write)
+os.close(write)
+time.sleep(1)
+if sys.argv[1] == "nonblock":
+    lines = sum(1 for _ in os.fdopen(read))
+    print(lines, "lines, code", job.wait())
+else:
+    begun = time.monotonic()
+    job.send_signal(signal.SIGTERM)
+    print("code", job.wait(), "at once" if time.monotonic() - begun < 5 else "late")
+PY
+check "all output comes, where a write would block" 0 "^4000 lines, code 0" \
+	python3 "$tmp/unread.py" nonblock "$tmp/endings" 4 L print
+check "SIGTERM ends a job whose output nobody reads" 0 "^code 143 at once" \
+	python3 "$tmp/unread.py" never "$tmp/endings" 4 L print
+check "output that has no room is said" 1 "output of the job is lost, .*: No space left" \
+	sh -c "exec $tmp/endings 2 L print >/dev/full"
+check "the job's own code goes before that" 7 "output of the job is lost" \
+	sh -c "exec $tmp/endings 2 L exit 7 >/dev/full"
+check "a reader that has left is no error" 0 "^code 0" \
+	bash -c "$tmp/endings 2 L print | head -1; echo code \${PIPESTATUS[0]}"
+
+# a process that is gone, or waits for its parent to ask for its code
+gone() { ! grep -qs '^State:.[^ZX]' "/proc/$1/status"; }
+# what has been started and has not joined; the console is told to end
+cancelled() {
+	local console pid i left=0 code
+	"$@" >"$tmp/said" 2>&1 &
+	console=$!
+	for i in $(seq 100); do
+		[ "$(pgrep -cf "^sleep 7[7]7" --parent $console)" = 2 ] && break
+		sleep 0.1
+	done
+	set -- $(pgrep -P $console)
+	kill -TERM $console
+	wait $console
+	code=$?
+	sleep 0.5
+	for pid in "$@"; do
+		gone "$pid" || { left=$((left + 1)); kill -9 "$pid"; }
+	done
+	cat "$tmp/said"
+	echo "code $code, $# started, $left left, $(grep -c FATAL "$tmp/said") cannot join"
+}
+export -f cancelled gone
+cat >"$tmp/ssh" <<'SSH'
+#!/bin/sh
+exec sleep 777
+SSH
+cat >"$tmp/second" <<'SSH'
+#!/bin/sh
+# the first one joins, the second one never does
+mkdir "$tmp/first" 2>/dev/null || exec sleep 777
+shift
+exec sh -c "$*"
+SSH
+chmod +x "$tmp/ssh" "$tmp/second"
+check "programs that never join are ended with the console" 0 "^code 143, 2 started, 0 left, 0 " \
+	bash -c "cancelled $apps/amudprun -np 2 -spawn L sleep 777"
+check "an ssh that waits is ended with the console" 0 "^code 143, 2 started, 0 left, 0 " env \
+	SSH_SERVERS=alpha SSH_CMD="$tmp/ssh" MASTERIP=127.0.0.1 bash -c "cancelled $tmp/endings 2 S"
+check "a worker that waits for others ends quietly" 0 "^1 of 2 .* code 143, 0 FATAL" env \
+	SSH_SERVERS=alpha SSH_CMD="$tmp/second" MASTERIP=127.0.0.1 bash -c "
+	$tmp/endings 2 S >$tmp/said 2>&1 & console=\$!
+	until grep -q 'have joined' $tmp/said; do sleep 0.2; done
+	kill -TERM \$console; wait \$console; code=\$?
+	echo \$(sed 's/.*AMUDP: //' $tmp/said) code \$code, \$(grep -c FATAL $tmp/said) FATAL"
+for number in 2x 1048577 99999999; do
+	check "no number of processes: $number" 1 "^usage: " "$tmp/endings" $number L
+done
+# a job of two ranks that is seen, and what is done meanwhile
+seen() {
+	local job i
+	"$tmp/endings" 2 L long >"$tmp/long" 2>&1 &
+	job=$!
+	for i in $(seq 100); do
+		[ "$("$apps/am-stat" | grep -c 127.0.0.1)" = 2 ] && break
+		sleep 0.1
+	done
+	"$@" $job
+	echo "$("$apps/am-stat" | grep -c 127.0.0.1) seen," \
+		"$(ls "$tmp/warpsock" | grep -c ^am-) files"
+	kill -9 $(pgrep -P $job) $job 2>/dev/null
+	wait $job 2>/dev/null
+	return 0
+}
+elsewhere() { unshare --pid --fork "$apps/am-stat" | grep -c 127.0.0.1 | sed 's/$/ there,/'; }
+one_dies() { kill -9 $(pgrep -P "$1") "$1"; sleep 0.5; }
+export -f seen elsewhere one_dies
+check "another PID namespace sees the ranks" 0 "^2 there," bash -c "seen elsewhere"
+check "... and does not hide them" 0 "^2 seen, 2 files" bash -c "seen elsewhere"
+check "am-stat removes what the dead have left" 0 "^0 seen, 0 files" bash -c "seen one_dies"
+# its first count had not been written: such a file has no process either
+check "... also when they had shown nothing" 0 "^0 files" sh -c "
+	head -c 520 /dev/zero >$tmp/warpsock/am-1-1; $apps/am-stat
+	ls $tmp/warpsock | grep -c ^am- | sed 's/\$/ files/'"
+check "an XDG_RUNTIME_DIR that is empty, or none" 0 "^0 folders" sh -c "cd $tmp
+	for d in '' nowhere; do XDG_RUNTIME_DIR=\$d $apps/am-stat; done
+	ls -d /warpsock nowhere 2>/dev/null | grep -c . | sed 's/\$/ folders/'"
+if [ "$(id -u)" = 0 ]; then
+	check "an XDG_RUNTIME_DIR of another user is left alone" 0 "^0 folders" sh -c "
+		mkdir $tmp/theirs; chown 65534 $tmp/theirs
+		XDG_RUNTIME_DIR=$tmp/theirs $apps/am-stat
+		ls $tmp/theirs | grep -c . | sed 's/\$/ folders/'"
+else
+	skip "an XDG_RUNTIME_DIR of another user is left alone" "only root can make one"
+fi
+for seconds in nan 1x 0 1e30; do
+	check "am-stat every $seconds seconds" 2 "^usage: am-stat" "$apps/am-stat" $seconds
+done
+check "am-stat that cannot write" 2 "am-stat: cannot write: No space left" \
+	sh -c "exec $apps/am-stat 0.1 >/dev/full"
+echo "1..$count"
