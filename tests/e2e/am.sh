@@ -217,6 +217,13 @@ check "a rank that comes to no end is ended after EXITTIMEOUT" 0 "^3 lines, 3 ca
 check "a rank that is killed" 137 "rank 1 .*killed by signal 9" "$tmp/endings" 3 L kill
 check "a rank that is killed, and has a child that is not" 137 "rank 1 .*killed by signal 9" \
 	timeout 9 "$tmp/endings" 3 L orphan
+for code in 0 7; do
+	check "a child of a rank ends the job, with $code" $code "^rank 2" \
+		timeout 9 "$tmp/endings" 3 L child $code
+done
+check "no child is left then" 1 "^\$" sh -c "echo; pgrep -f '^$tmp/endings child'"
+check "a barrier that is over is left before the job" 0 "^rank 1 is behind the barrier" \
+	"$tmp/endings" 2 L held
 check "ranks that a timer interrupts" 0 "^rank 2" "$tmp/endings" 3 L timer
 check "too few descriptors for the console" 1 "16 ranks needs 144 descriptors, .* limit is 40" \
 	sh -c "ulimit -n 40; exec $tmp/endings 16 L"
