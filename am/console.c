@@ -6,8 +6,32 @@
 #include "am/console.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Standard output may be one that another program has made non-blocking. */
+static bool may_again(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
+
+	if (errno != EAGAIN)
+		return errno == EINTR;
+	poll(&pfd, 1, -1);
+	return true;
+}
+
+/* A reader that has gone knows. */
+static void loss_say(int fd)
+{
+	static bool said;
+
+	if (fd != STDOUT_FILENO || errno == EPIPE || said)
+		return;
+	said = true;
+	fprintf(stderr, "*** AMUDP: what the ranks print is lost: %s\n", strerror(errno));
+}
 
 static void put(int fd, const char *p, size_t n)
 {
@@ -15,8 +39,10 @@ static void put(int fd, const char *p, size_t n)
 
 	while (n) {
 		done = write(fd, p, n);
-		if (done < 0 && errno != EINTR)
-			return; /* nobody reads our output: the job goes on */
+		if (done < 0 && !may_again(fd)) {
+			loss_say(fd); /* and the job goes on */
+			return;
+		}
 		if (done > 0) {
 			p += done;
 			n -= (size_t)done;

@@ -224,6 +224,10 @@ done
 check "no child is left then" 1 "^\$" sh -c "echo; pgrep -f '^$tmp/endings child'"
 check "a barrier that is over is left before the job" 0 "^rank 1 is behind the barrier" \
 	"$tmp/endings" 2 L held
+check "output to a full disk" 0 "ranks print is lost: No space left on device" \
+	sh -c "$tmp/endings 2 L print >/dev/full"
+check "output that does not block, and is read late" 0 "^406000 octets, code 0" \
+	"$here/am-compat/reader.py" "$tmp/endings" 2 L print
 check "ranks that a timer interrupts" 0 "^rank 2" "$tmp/endings" 3 L timer
 check "too few descriptors for the console" 1 "16 ranks needs 144 descriptors, .* limit is 40" \
 	sh -c "ulimit -n 40; exec $tmp/endings 16 L"
