@@ -153,13 +153,22 @@ static void arguments_drop(int *argc, char **argv, int n)
 	*argc -= n;
 }
 
+/* 0: no number of processes that a job can have */
+static int number_read(const char *text)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	return !*end && n >= 1 && n <= AMUDP_MAX_SPMDPROCS ? (int)n : 0;
+}
+
 /* argv[1] is the number of processes; a single letter behind it chooses how they are started. */
 static int arguments_take(int *argc, char **argv, struct am_master_config *config)
 {
 	int n = 0;
 
 	if (!config->size) {
-		config->size = *argc > 1 ? atoi(argv[1]) : 0;
+		config->size = *argc > 1 ? number_read(argv[1]) : 0;
 		n = 1;
 		if (config->size < 1)
 			return -EINVAL;

@@ -100,6 +100,9 @@ check "each job has a nonce of its own" 0 "^2 nonces" bash -c \
 check "a spawn function that fails" 1 "the workers cannot be started" \
 	"$build/tests/e2e/am-compat/am_spmd"
 check "no number of processes" 1 "^usage" "$tmp/classic"
+for number in 0 2x 4294967298; do
+	check "a number of processes that is none: $number" 1 "^usage" "$tmp/classic" $number L
+done
 check "a letter that means nothing" 1 "^usage" "$tmp/classic" 2 X
 
 cat >"$tmp/ssh" <<'SSH'
