@@ -68,7 +68,7 @@ void am_job_leave(int code)
 	_exit(code);
 }
 
-static bool readable(int fd)
+bool am_job_readable(int fd)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 
@@ -136,7 +136,7 @@ void am_job_wait_fd(int fd)
 	eb = am_job.endpoint->bundle;
 	am_bundle_lock(eb);
 	eb->extra_fd = fd;
-	while (fd < 0 || !readable(fd))
+	while (fd < 0 || !am_job_readable(fd))
 		am_bundle_wait(eb, &spin);
 	eb->extra_fd = -1;
 	am_bundle_unlock(eb);

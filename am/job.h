@@ -39,6 +39,7 @@ extern struct am_job am_job;
 void am_job_endpoint_forget(const struct amudp_ep *ep);
 /* Polls the bundle that the job's endpoint is in until the descriptor can be read. */
 void am_job_wait_fd(int fd);
+bool am_job_readable(int fd);
 /* Octets of a line of output; 0: lines are not kept together. */
 size_t am_job_line_size(void);
 /* Before the job can end: what sleepers need to hear of it; 0 or -errno. */

@@ -38,6 +38,8 @@
 static struct sockaddr_in console;
 static uint64_t secret;
 static int control = -1, collective = -1;
+static bool awaiting; /* an answer; atomic */
+static pid_t joined;
 static char *environment;
 static char place[400] = "no console";
 
@@ -191,9 +193,11 @@ static int end_receive(void)
 	return am_job_receive(control, &m) < 0 || m.kind != AM_JOB_EXIT ? 1 : (int)m.value;
 }
 
+/* An answer that is there came before the end: the program goes on behind its collective call. */
 static void leave_well(void)
 {
-	am_job_leave(0);
+	if (!__atomic_load_n(&awaiting, __ATOMIC_ACQUIRE) || !am_job_readable(collective))
+		am_job_leave(0);
 }
 
 /* False: nothing came until the time was over. */
@@ -245,7 +249,9 @@ static int answer_take(uint32_t kind, void *dest, size_t length)
 	struct am_job_message m;
 	int ret;
 
+	__atomic_store_n(&awaiting, true, __ATOMIC_RELEASE);
 	am_job_wait_fd(collective);
+	__atomic_store_n(&awaiting, false, __ATOMIC_RELEASE);
 	ret = am_job_receive(collective, &m);
 	if (ret == 0 && (m.kind != kind || m.length != length))
 		ret = -EPROTO;
@@ -272,6 +278,9 @@ static void __attribute__((noreturn)) worker_end(int code)
 	fflush(stdout);
 	fflush(stderr);
 	am_job_send(control, AM_JOB_EXIT, (uint32_t)code, NULL, 0);
+	/* a child of fork has no thread that hears the answer, and must not poll for the rank */
+	if (getpid() != joined)
+		_exit(code);
 	am_job_end_await();
 }
 
@@ -356,6 +365,7 @@ int am_worker_join(const char *args)
 		ret = secret_take();
 	if (ret < 0)
 		return ret;
+	joined = getpid();
 	if (am_job.wanted < 0)
 		am_job.wanted = (int)am_env_int("SLAVE_RANK", -1);
 	control = channel_open(AM_JOB_CONTROL, (uint32_t)am_job.wanted);

@@ -14,6 +14,7 @@
  * Buffers of a batch stand at different offsets of their pages: with equal ones, the headers of
  * a batch would all fall in one cache set.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <linux/sock_diag.h>
@@ -91,6 +92,7 @@ static int udp_create(struct am_nic **out, struct am_nic_config *config)
 {
 	struct udp_nic *udp = calloc(1, sizeof(*udp));
 	socklen_t len = sizeof(udp->nic.name);
+	char address[INET_ADDRSTRLEN];
 	int fd, ret;
 
 	if (!udp)
@@ -113,7 +115,9 @@ static int udp_create(struct am_nic **out, struct am_nic_config *config)
 
 err_close:
 	ret = -errno;
-	base_warn("am: no UDP socket on port %u: %s", ntohs(config->name.sin_port), strerror(-ret));
+	inet_ntop(AF_INET, &config->name.sin_addr, address, sizeof(address));
+	base_warn("am: no UDP socket on %s, port %u: %s", address, ntohs(config->name.sin_port),
+		  strerror(-ret));
 	close(fd);
 	free(udp);
 	return ret;

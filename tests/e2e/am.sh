@@ -100,6 +100,9 @@ check "each job has a nonce of its own" 0 "^2 nonces" bash -c \
 check "a spawn function that fails" 1 "the workers cannot be started" \
 	"$build/tests/e2e/am-compat/am_spmd"
 check "no number of processes" 1 "^usage" "$tmp/classic"
+for number in 0 2x 4294967298; do
+	check "a number of processes that is none: $number" 1 "^usage" "$tmp/classic" $number L
+done
 check "a letter that means nothing" 1 "^usage" "$tmp/classic" 2 X
 
 cat >"$tmp/ssh" <<'SSH'
@@ -217,6 +220,17 @@ check "a rank that comes to no end is ended after EXITTIMEOUT" 0 "^3 lines, 3 ca
 check "a rank that is killed" 137 "rank 1 .*killed by signal 9" "$tmp/endings" 3 L kill
 check "a rank that is killed, and has a child that is not" 137 "rank 1 .*killed by signal 9" \
 	timeout 9 "$tmp/endings" 3 L orphan
+for code in 0 7; do
+	check "a child of a rank ends the job, with $code" $code "^rank 2" \
+		timeout 9 "$tmp/endings" 3 L child $code
+done
+check "no child is left then" 1 "^\$" sh -c "echo; pgrep -f '^$tmp/endings child'"
+check "a barrier that is over is left before the job" 0 "^rank 1 is behind the barrier" \
+	"$tmp/endings" 2 L held
+check "output to a full disk" 1 "cannot write it: No space left on device" \
+	sh -c "$tmp/endings 2 L print >/dev/full"
+check "output that does not block, and is read late" 0 "^406000 octets, code 0" \
+	"$here/am-compat/reader.py" "$tmp/endings" 2 L print
 check "ranks that a timer interrupts" 0 "^rank 2" "$tmp/endings" 3 L timer
 check "too few descriptors for the console" 1 "16 ranks needs 144 descriptors, .* limit is 40" \
 	sh -c "ulimit -n 40; exec $tmp/endings 16 L"

@@ -59,6 +59,35 @@ static void orphan(int me)
 		kill(getpid(), SIGKILL);
 }
 
+/* A child of rank 1 ends the job of all, itself among them. */
+static void child(int code, eb_t eb)
+{
+	if (AMUDP_SPMDMyProc() == 1 && fork() == 0)
+		AMUDP_SPMDExit(code);
+	poll_for(eb, 30);
+}
+
+static void on_alarm_held(int number)
+{
+	usleep(600000);
+}
+
+/* A barrier that all have come to, and rank 0 ends the job while a signal holds the others in it */
+static void held(ep_t ep)
+{
+	struct sigaction action = { .sa_handler = on_alarm_held };
+
+	AM_FreeEndpoint(ep);
+	sigaction(SIGALRM, &action, NULL);
+	if (AMUDP_SPMDMyProc() == 0)
+		usleep(400000);
+	else
+		ualarm(200000, 0);
+	AMUDP_SPMDBarrier();
+	printf("rank %d is behind the barrier\n", AMUDP_SPMDMyProc());
+	AMUDP_SPMDExit(0);
+}
+
 static void input_tell(void)
 {
 	char line[64];
@@ -267,6 +296,10 @@ int main(int argc, char **argv)
 		kill(getpid(), SIGKILL);
 	if (!strcmp(way, "orphan"))
 		orphan(me);
+	if (!strcmp(way, "child"))
+		child(code, eb);
+	if (!strcmp(way, "held"))
+		held(ep);
 	if (me == 1 && !strcmp(way, "return"))
 		return 3;
 	if (me == 1 && !strcmp(way, "abort"))
