@@ -292,8 +292,10 @@ void active_run_end(struct active_task *task)
 {
 	struct warp_active_server *server = task->session->server;
 
-	if (task->run)
+	if (task->run) {
+		active_locks_break(&task->call);
 		run_put(&server->pool, task->run);
+	}
 	if (task->object)
 		active_cache_put(server->cache, task->object);
 	if (task->upload)
