@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -96,6 +95,3 @@ class World:
         self.server.__exit__(*error)
         self.folder.cleanup()
 
-
-def settle(seconds):
-    time.sleep(seconds)
