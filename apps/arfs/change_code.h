@@ -67,9 +67,10 @@ ARFS_FAR void arfs_undo_all(struct arfs_place *p)
 	volatile struct arfs_undo *log =
 		(volatile struct arfs_undo *)(p->base + (uint64_t)s->undo_at * ARFS_BLOCK);
 
+	if (s->undo > ARFS_UNDO_MAX)
+		s->undo = 0;
 	for (uint64_t n = s->undo; n; n--) {
-		if (n <= ARFS_UNDO_MAX)
-			*arfs_word(p, log[n - 1].at) = log[n - 1].was;
+		*arfs_word(p, log[n - 1].at) = log[n - 1].was;
 		s->undo = n - 1;
 	}
 	s->seq = (s->seq | 1) + 1;
@@ -190,7 +191,7 @@ static inline int arfs_numbers(struct arfs_place *p, struct arfs_inode *i, uint3
 ARFS_FAR int arfs_map_place(struct arfs_place *p, struct arfs_inode *i, uint64_t index,
 			    uint32_t **out)
 {
-	uint32_t block;
+	uint32_t block = 0;
 	int ret;
 
 	if (index < ARFS_DIRECT) {
@@ -453,14 +454,16 @@ ARFS_FAR int arfs_entry_add(struct arfs_place *p, struct arfs_inode *dir, const 
 			    uint32_t len, uint64_t inode_type)
 {
 	uint64_t blocks = dir->size / ARFS_BLOCK;
-	uint32_t block;
+	uint32_t block = 0;
 	int ret;
 
 	for (uint64_t n = 0; n < blocks; n++) {
 		long room;
 
 		ret = arfs_map(p, dir, n, &block);
-		room = ret ? ret : block ? arfs_room_find(p, block, arfs_entry_length(len)) : 0;
+		room = ret     ? ret
+		       : block ? arfs_room_find(p, block, arfs_entry_length(len))
+			       : ARFS_DAMAGED;
 		if (room < 0 && room > -4096)
 			return (int)room;
 		if (room) {
@@ -496,11 +499,11 @@ ARFS_FAR int arfs_dir_empty(struct arfs_place *p, const struct arfs_inode *dir)
 	uint64_t blocks = dir->size / ARFS_BLOCK;
 
 	for (uint64_t n = 0; n < blocks; n++) {
-		uint32_t block, at = 0;
+		uint32_t block = 0, at = 0;
 		int ret = arfs_map(p, dir, n, &block);
 
-		if (ret)
-			return ret;
+		if (ret || !block)
+			return ret ? ret : ARFS_DAMAGED;
 		while (at < ARFS_BLOCK) {
 			const struct arfs_entry *e =
 				(const struct arfs_entry *)((char *)arfs_block(p, block) + at);

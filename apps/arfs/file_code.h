@@ -185,6 +185,8 @@ ARFS_FAR int arfs_orphan_take(struct arfs_place *p, uint32_t inode)
 	}
 	if (*at != inode || !inode)
 		return -ENOENT;
+	if (!i->mode || !i->kept)
+		return ARFS_DAMAGED;
 	ARFS_SET(p, *at, i->next);
 	ARFS_SET(p, i->kept, 0);
 	ARFS_SET(p, i->size, 0);

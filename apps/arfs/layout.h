@@ -24,6 +24,7 @@ enum {
 	ARFS_NAME_MAX = 255,
 	ARFS_TARGET_MAX = 4095, /* of a symbolic link */
 	ARFS_LINK_MAX = 65000,
+	ARFS_DEPTH_MAX = 1 << 16, /* of directories in one another */
 	ARFS_UNDO_BLOCKS = 16,
 	ARFS_UNDO_MAX = ARFS_UNDO_BLOCKS * ARFS_BLOCK / 16,
 	ARFS_BLOCKS_MIN = 64,

@@ -82,7 +82,7 @@ static inline void arfs_inode_fill(struct arfs_place *p, uint32_t inode, const s
 static inline int arfs_target_write(struct arfs_place *p, struct arfs_inode *i,
 				    const struct arfs_ask *ask)
 {
-	uint32_t block;
+	uint32_t block = 0;
 	int ret;
 
 	if (!ask->other_len || ask->other_len > ARFS_TARGET_MAX)
@@ -235,7 +235,7 @@ ARFS_FAR int arfs_remove(struct arfs_place *p, const struct arfs_ask *ask, int d
 /* -EINVAL: @inode is above the directory @dir, or is it */
 ARFS_FAR int arfs_not_above(struct arfs_place *p, uint32_t inode, uint32_t dir)
 {
-	for (uint32_t n = arfs_inodes(p); n; n--) {
+	for (uint32_t n = ARFS_DEPTH_MAX; n; n--) {
 		if (dir == inode)
 			return -EINVAL;
 		if (dir == ARFS_ROOT)
