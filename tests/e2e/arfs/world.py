@@ -20,14 +20,15 @@ LONG = os.environ.get("WARPSOCK_LONG") == "1"
 WAYS = {"active": [], "one-sided": ["-1"]}
 
 
-def enter(writer):
-    """The rest of the test runs where its mounts are its own, or does not."""
+def enter(writer, network=False):
+    """The rest of the test runs where its mounts, and its network, are its own; or does not."""
     if not os.path.exists("/dev/fuse"):
         writer.skip("all of it", "no mount of our own: there is no /dev/fuse")
         writer.finish()
     if os.environ.get("ARFS_INSIDE"):
         return
     how = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-Urm"]
+    how += ["-n"] if network else []
     if subprocess.run([*how, "true"], capture_output=True, check=False).returncode:
         writer.skip("all of it", "no mount namespace is to be had")
         writer.finish()

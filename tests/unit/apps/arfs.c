@@ -134,7 +134,7 @@ static void stopped(const char *what, struct arfs_ask ask, const char *name, con
 			return;
 		}
 		recovered_check(what, fuel);
-		/* Every second time the next one is another client's, else it is the change again */
+		/* The next one is the change again, or each second time another client's */
 		if (fuel % 2)
 			continue;
 		cr_assert_not(client_simple(client, "mend", 0, 0));
@@ -214,8 +214,8 @@ static void words_spoil(unsigned int *seed, size_t from, size_t to, int count)
 }
 
 /*
- * Rubbish in the superblock, in inodes, or anywhere: calls of clients end, and the server's own code
- * says what it thinks of it.
+ * Rubbish in the superblock, in inodes, or anywhere: calls of clients end, and the server's own
+ * code says what it thinks of it.
  */
 Test(arfs, rubbish_harms_nobody)
 {
