@@ -5,13 +5,21 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "active/helper_list.h"
 #include "active/inside.h"
 #include "base/bits.h"
 
 /* A call cannot be interrupted, so it is short */
-enum { BYTES_PER_FUEL = 32, ALLOC_FUEL = 64, CALL_MAX = 1 << 20 };
+enum {
+	BYTES_PER_FUEL = 32,
+	ALLOC_FUEL = 64,
+	CALL_MAX = 1 << 20,
+	LOCK_FUEL = 8,
+	BUSY_FUEL = 4000, /* so that a run which waits for the lock has few tries in a turn */
+	TURN_FUEL = 1 << 20,
+};
 
 /* Memory of the program's and the fuel for going through it; *out is not changed for no bytes */
 static int memory_of(struct ebpf_run *run, uint64_t addr, uint64_t len, unsigned int rights,
@@ -155,6 +163,79 @@ static int release(struct ebpf_run *run, const uint64_t arg[5], uint64_t *result
 		}
 	}
 	ebpf_run_charge(run, ALLOC_FUEL);
+	return 0;
+}
+
+/* --- the lock of a region ------------------------------------------------------------------- */
+
+/* A run that may change it, or NULL */
+static struct warp_active_region *writable(struct ebpf_run *run, uint64_t number)
+{
+	const struct active_call *call = ebpf_run_cookie(run);
+	const struct active_view *view = view_of(run, number);
+
+	return view && (call->rights[number] & WARP_ACTIVE_WRITE) ? view->region : NULL;
+}
+
+/* Does not wait, for this thread may be the one that the owner needs */
+static int lock(struct ebpf_run *run, const uint64_t arg[5], uint64_t *result)
+{
+	struct warp_active_region *r = writable(run, arg[0]);
+	struct active_call *none = NULL;
+
+	if (!r)
+		return -EACCES;
+	ebpf_run_charge(run, LOCK_FUEL);
+	*result = (uint64_t)-EBUSY;
+	/* Behind unlock() or active_locks_break() of the last owner */
+	if (__atomic_compare_exchange_n(&r->owner, &none, ebpf_run_cookie(run), false,
+					__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		*result = __atomic_exchange_n(&r->broken, false, __ATOMIC_RELAXED);
+	else
+		ebpf_run_charge(run, BUSY_FUEL);
+	return 0;
+}
+
+static int unlock(struct ebpf_run *run, const uint64_t arg[5], uint64_t *result)
+{
+	struct warp_active_region *r = writable(run, arg[0]);
+	struct active_call *call = ebpf_run_cookie(run);
+
+	if (!r)
+		return -EACCES;
+	/* With RELEASE: what this run wrote is there for the next owner, in lock() */
+	*result = __atomic_compare_exchange_n(&r->owner, &call, NULL, false, __ATOMIC_RELEASE,
+					      __ATOMIC_RELAXED)
+			  ? 0
+			  : (uint64_t)-EPERM;
+	return 0;
+}
+
+void active_locks_break(struct active_call *call)
+{
+	for (size_t i = 0; i < call->count; i++) {
+		struct warp_active_region *r = call->views[i]->region;
+
+		if (__atomic_load_n(&r->owner, __ATOMIC_RELAXED) != call)
+			continue;
+		__atomic_store_n(&r->broken, true, __ATOMIC_RELAXED);
+		__atomic_store_n(&r->owner, NULL, __ATOMIC_RELEASE); /* lock() acquires */
+	}
+}
+
+/* The disk takes its time, so the thread must be one that nobody waits for */
+static int sync_back(struct ebpf_run *run, const uint64_t arg[5], uint64_t *result)
+{
+	struct warp_active_region *r = writable(run, arg[0]);
+	const struct active_call *call = ebpf_run_cookie(run);
+
+	if (!r)
+		return -EACCES;
+	*result = 1;
+	if (call->brief)
+		ebpf_run_charge(run, TURN_FUEL);
+	else
+		*result = msync(r->memory, r->size, MS_SYNC) ? (uint64_t) - (int64_t)errno : 0;
 	return 0;
 }
 

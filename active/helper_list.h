@@ -18,6 +18,9 @@
 	X("warp_copy", WARP_ACTIVE_HELPER_COPY, 3, copy)                      \
 	X("warp_fill", WARP_ACTIVE_HELPER_FILL, 3, fill)                      \
 	X("warp_compare", WARP_ACTIVE_HELPER_COMPARE, 3, compare)             \
-	X("warp_find", WARP_ACTIVE_HELPER_FIND, 3, find)
+	X("warp_find", WARP_ACTIVE_HELPER_FIND, 3, find)                      \
+	X("warp_lock", WARP_ACTIVE_HELPER_LOCK, 1, lock)                      \
+	X("warp_unlock", WARP_ACTIVE_HELPER_UNLOCK, 1, unlock)                \
+	X("warp_sync", WARP_ACTIVE_HELPER_SYNC, 1, sync_back)
 
 #endif

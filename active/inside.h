@@ -38,7 +38,9 @@ struct warp_active_region {
 	size_t size, room, mapped; /* mapped: 0, or the bytes of our own mapping */
 	unsigned int rights, flags;
 	size_t heap_offset;
-	struct active_heap *heap; /* or NULL */
+	struct active_heap *heap;  /* or NULL */
+	struct active_call *owner; /* the run that has the lock, or NULL; atomic, active/helper.c */
+	bool broken;		   /* a run ended as its owner; atomic, before owner */
 	struct warp_active_server *server;
 };
 
@@ -55,6 +57,7 @@ struct active_call {
 	unsigned int rights[ACTIVE_WIRE_REGIONS_MAX];
 	size_t count;
 	uint64_t *heap_used, heap_max; /* of the client; atomic: programs run at once */
+	bool brief;		       /* in this turn others wait for the thread */
 };
 
 /*
@@ -177,6 +180,8 @@ struct ebpf_region active_region_ebpf(const struct active_view *view, unsigned i
 
 /* active/helper.c */
 extern const struct ebpf_helpers active_helpers;
+/* The run has ended: the locks that it still has are free, and their next owners are told */
+void active_locks_break(struct active_call *call);
 
 /* active/request.c: a message of a client. False: it makes no sense, and the connection ends */
 bool active_request_take(struct active_task *task, size_t len, bool alone, uint64_t now);

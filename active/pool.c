@@ -155,6 +155,7 @@ static void task_turn(struct active_task *task, uint64_t fuel, uint64_t start)
 	struct active_message m;
 	bool over = false;
 
+	task->call.brief = fuel == FIRST_TURN;
 	if (task->fresh) {
 		task->fresh = false;
 		over = active_run_begin(task, &m, text);

@@ -245,14 +245,16 @@ static bool program_turn(struct active_task *task, uint64_t fuel, struct active_
 	ebpf_run_continue(task->run, turn, &r);
 	task->fuel -= turn - r.fuel;
 	active_count(task->session->server, fuel, turn - r.fuel);
-	if (r.status != EBPF_FUEL) {
-		answer_fill(task, &r, m, text);
-		return true;
-	}
-	why = stop_reason(task);
+	why = r.status == EBPF_FUEL ? stop_reason(task) : NULL;
+	if (r.status == EBPF_FUEL && !why)
+		return false;
+	/* Before the answer: its client may take the lock again at once */
+	active_locks_break(&task->call);
 	if (why)
 		stopped_fill(task, &r, why, m, text);
-	return why;
+	else
+		answer_fill(task, &r, m, text);
+	return true;
 }
 
 /* An object cannot be interrupted: loader and verifier take a bounded number of steps */

@@ -323,6 +323,7 @@ static void program_turn(struct active_udp *u, struct program *p)
 	active_count(u->server, fuel, turn - r.fuel);
 	if (r.status == EBPF_FUEL && p->fuel && base_now() < p->due)
 		return;
+	active_locks_break(&p->call);
 	active_count(u->server, runs, 1);
 	program_answer(u, p, &r);
 	active_cache_put(u->server->cache, p->object);

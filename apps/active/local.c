@@ -138,7 +138,10 @@ int local_open(struct local *l, struct given *g, unsigned int flags)
 
 int local_start(struct local *l)
 {
-	int ret = ebpf_run_start(l->run, l->object, &l->params);
+	int ret;
+
+	active_locks_break(&l->call);
+	ret = ebpf_run_start(l->run, l->object, &l->params);
 
 	return ret ? complain("a run", ret == -EINVAL ? "the regions overlap" : strerror(-ret))
 		   : DONE;

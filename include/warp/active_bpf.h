@@ -28,6 +28,9 @@ enum warp_active_helper {
 	WARP_ACTIVE_HELPER_FILL = 7,
 	WARP_ACTIVE_HELPER_COMPARE = 8,
 	WARP_ACTIVE_HELPER_FIND = 9,
+	WARP_ACTIVE_HELPER_LOCK = 10,
+	WARP_ACTIVE_HELPER_UNLOCK = 11,
+	WARP_ACTIVE_HELPER_SYNC = 12,
 };
 
 /* Appends to the output: its length now, or a negative number when there is no room */
@@ -45,6 +48,16 @@ long warp_fill(void *to, int byte, unsigned long len);
 long warp_compare(const void *a, const void *b, unsigned long len);
 /* How far behind @from the first such byte is, or @len when there is none */
 unsigned long warp_find(const void *from, int byte, unsigned long len);
+/*
+ * The lock of region @region of this run, which needs the right to write there. 0: it is this
+ * run's; 1: the same, and the last owner's run ended without warp_unlock(); negative: another run
+ * has it, so try again.
+ */
+long warp_lock(unsigned long region);
+/* 0, or a negative number: it is not this run's */
+long warp_unlock(unsigned long region);
+/* Writes a mapped file back: 0; 1: not now, call it again; or a negative number: it failed */
+long warp_sync(unsigned long region);
 
 #ifdef __cplusplus
 }

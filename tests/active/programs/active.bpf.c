@@ -156,6 +156,37 @@ u64 touch(const u64 *args, u64 len)
 	}
 }
 
+/* Takes the lock of a region and ends with it, or gives it back: what warp_lock() said, plus 10 */
+u64 seize(const u64 *args, u64 len)
+{
+	long taken = warp_lock(args[0]);
+
+	if (taken >= 0 && args[1] && warp_unlock(args[0]))
+		return 0;
+	return (u64)(taken + 10);
+}
+
+/* The same, and goes on until the fuel or the time is over */
+u64 seize_for_ever(const u64 *args, u64 len)
+{
+	if (warp_lock(args[0]) < 0)
+		return 0;
+	while (warp_region(args[0]))
+		;
+	return 1;
+}
+
+/* How often it was to be called again; negative: it failed */
+u64 sync_all(const u64 *args, u64 len)
+{
+	u64 again = 0;
+	long ret;
+
+	while ((ret = warp_sync(args[0])) > 0)
+		again++;
+	return ret ? (u64)ret : again;
+}
+
 /* As many pieces of 1,000 bytes as there is room for */
 u64 flood(const u64 *args, u64 len)
 {
