@@ -4,8 +4,10 @@
 
 Which tests there are is asked of meson, so a test is registered in one place only. A suite is a
 view of a build directory: some meson suites of a build with one compiler and one set of
-sanitizers. Every program runs in a process group of its own with a time limit, and its output
-goes to files: nothing that it leaves behind can hold the run up.
+sanitizers. A run has whole suites, or those of their tests that names (names.py) or changed files
+(changed.py) pick; for these only what they need is built. Every program runs in a process group of
+its own with a time limit, and its output goes to files: nothing that it leaves behind can hold the
+run up.
 """
 import argparse
 import json
@@ -18,14 +20,17 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import changed
+import names
 import tap
 from skips import judged
 
 ROOT = Path(__file__).resolve().parent.parent
-JOBS = min(2, os.cpu_count() or 1)
+CORES = os.cpu_count() or 1
+JOBS = min(2, CORES)
 BUILD_LIMIT = 900
 LONG_FACTOR = 10
 WHOLE_LIMIT = 4200  # seconds for all suites that run when none is named
@@ -55,6 +60,7 @@ class Suite:
     limit: int  # seconds for the whole of it
     listed: bool = False  # each case is printed, not only those that failed
     timed: bool = True  # its tests have ends that meet in time: load can make one of them fail
+    part: bool = False  # only tests of it that were picked: by the machine's cores, and timed each
 
 
 SUITES = [
@@ -79,6 +85,9 @@ SUITES = [
     Suite("mutate", "build", ("mutate",), 3600, listed=True, timed=False),
 ]
 ONLY_WHEN_ASKED = {"unit-clang", "pressure", "vm", "mutate"}
+TAKE_ALL = {"vm"}  # suites whose tests take what they need of build/ without a declaration
+INSTALLER = (ROOT / "dev", "packages")
+PACKAGES = {"vm"}  # suites that need a list of packages of that name, which is long
 
 
 REPORT = "sanitizer report"
@@ -143,10 +152,27 @@ def tests_of(build):
     return tests
 
 
-def compile_all(build):
-    status, out = command(["nice", "ninja", "-k", "0", "-j", str(JOBS), "-C", build])
+def compile_all(build, targets=(), jobs=JOBS):
+    """Builds these targets; all where there are none."""
+    status, out = command(["nice", "ninja", "-k", "0", "-j", str(jobs), "-C", build, *targets])
     if status:
         raise RuntimeError(out)
+
+
+def compile_for(suite, tests):
+    """Builds what a suite needs: all, or what those of its tests need that were picked."""
+    if not suite.part:
+        compile_all(suite.build)
+        return
+    build = ROOT / suite.build
+    # What is given the whole build directory may take anything of it
+    if suite.name in TAKE_ALL or any(str(build) in test["cmd"] for test in tests):
+        compile_all(suite.build, jobs=CORES)
+        return
+    files = changed.targets(build)
+    needed = sorted({file for test in tests for name in test["depends"] for file in files[name]})
+    if needed:
+        compile_all(suite.build, needed, CORES)
 
 
 # --- one test program ---------------------------------------------------------------------------
@@ -246,16 +272,20 @@ def second_looks(done, deadline, long):
 def run_suite(suite, tests, options):
     began = time.monotonic()
     try:
-        compile_all(suite.build)
+        compile_for(suite, tests)
     except RuntimeError as error:
         return [fail_case("the build", build_errors(str(error)))]
     print(f"{suite.name:<13} built in {time.monotonic() - began:.1f} s", flush=True)
     deadline = time.monotonic() + suite.limit * (LONG_FACTOR if options.long else 1)
 
     def pair(test):
-        return test, run_test(test, deadline, options.long)
+        start = time.monotonic()
+        cases = run_test(test, deadline, options.long)
+        if suite.part:
+            print(f"{time.monotonic() - start:8.1f} s  {test['name']}", flush=True)
+        return test, cases
 
-    with ThreadPoolExecutor(JOBS) as pool:
+    with ThreadPoolExecutor(CORES if suite.part else JOBS) as pool:
         done = list(pool.map(pair, (test for test in tests if test["is_parallel"])))
     done += [pair(test) for test in tests if not test["is_parallel"]]
     if suite.timed and not options.once:
@@ -282,33 +312,64 @@ def report(name, cases, seconds, listed=False):
     sys.stdout.flush()
 
 
-def choose(options):
-    known = {suite.name for suite in SUITES}
-    unknown = set(options.suites) - known
-    if unknown:
-        names = " ".join(suite.name for suite in SUITES)
-        sys.exit(f"no such suite: {' '.join(sorted(unknown))} (there are: {names})")
-    wanted = set(options.suites) or known - ONLY_WHEN_ASKED
-    if options.long and not options.suites:
-        wanted |= {"unit-clang", "pressure", "vm"}
+def whole_suites(options):
+    """The suites that run as a whole."""
+    wanted = {suite.name for suite in SUITES} & set(options.names)
+    if not options.names and options.changed is None:
+        wanted = {suite.name for suite in SUITES} - ONLY_WHEN_ASKED
+        if options.long:
+            wanted |= {"unit-clang", "pressure", "vm"}
     if options.mutate:
         wanted.add("mutate")
-    return [suite for suite in SUITES if suite.name in wanted]
+    return wanted
 
 
-def plan(suites):
-    """Pairs of suite and tests, without the suites that have none; and failed configurations."""
-    found, planned, failures = {}, [], []
-    for build in dict.fromkeys(suite.build for suite in suites):
-        try:
-            found[build] = configure(build)
-        except RuntimeError as error:
-            failures.append(fail_case(f"{build}: configuration", str(error)))
-    for suite in suites:
-        tests = pick(suite, found.get(suite.build, []))
+class Lists:
+    """The tests of the suites. A build directory is configured when it is first asked for."""
+
+    def __init__(self):
+        self.known, self.failures = {}, []
+
+    def tests(self, suite):
+        if suite.build not in self.known:
+            self.known[suite.build] = []
+            try:
+                self.known[suite.build] = configure(suite.build)
+            except RuntimeError as error:
+                self.failures.append(fail_case(f"{suite.build}: configuration", str(error)))
+        return pick(suite, self.known[suite.build])
+
+    def may_have(self, suite, word):
+        """Whether it is worth while to ask. To configure a directory of its own takes seconds, and
+        a test's name, or the last part of it, stands in its folder's meson.build."""
+        if suite.build == "build" or (ROOT / suite.build / ".configured").exists():
+            return True
+        texts = [(ROOT / "tests" / folder / "meson.build").read_text() for folder in suite.takes]
+        pieces = re.split(r"[][*?]", word.rpartition("/")[2])
+        return any(all(piece in text for piece in pieces) for text in texts)
+
+
+def plan(options):
+    """Pairs of suite and tests, without the suites that have none; and failed configurations.
+
+    Raises names.Unknown where a name means nothing.
+    """
+    wanted, lists = whole_suites(options), Lists()
+    search = names.Search(SUITES, ONLY_WHEN_ASKED, lists)
+    try:
+        parts = search.find([name for name in options.names if name not in wanted], options.exact)
+        if options.changed is not None:
+            names.add(parts, changed.choose(options.changed, search, compile_all))
+    except names.Unknown:
+        if not lists.failures:
+            raise
+        return [], lists.failures
+    planned = []
+    for suite in SUITES:
+        tests = lists.tests(suite) if suite.name in wanted else parts.get(suite.name)
         if tests:
-            planned.append((suite, tests))
-    return planned, failures
+            planned.append((replace(suite, part=suite.name not in wanted), tests))
+    return planned, lists.failures
 
 
 def whole(usual, seconds):
@@ -320,6 +381,13 @@ def whole(usual, seconds):
     return cases
 
 
+def install_for(planned):
+    """Installs what the planned suites need beyond what each run needs."""
+    lists = [suite.name for suite, _ in planned if suite.name in PACKAGES]
+    if lists and subprocess.run([*INSTALLER, *lists], stdin=subprocess.DEVNULL).returncode:
+        sys.exit(f"the packages of {' '.join(lists)} could not be installed")
+
+
 def parse_options():
     parser = argparse.ArgumentParser(prog="./dev test", description="Run the tests.")
     parser.add_argument("--list", action="store_true", help="print the plan and end")
@@ -329,7 +397,12 @@ def parse_options():
                         help="no second look: a test that fails has failed")
     parser.add_argument("--installed", action="store_true",
                         help="all packages are: what is skipped for want of one has failed")
-    parser.add_argument("suites", nargs="*", metavar="SUITE")
+    parser.add_argument("--exact", action="store_true",
+                        help="a NAME is the whole name of a test, or a pattern as of a shell")
+    parser.add_argument("--changed", nargs="?", const="HEAD", metavar="REV",
+                        help="the tests that concern what differs from a revision (HEAD)")
+    parser.add_argument("names", nargs="*", metavar="NAME",
+                        help="a suite, or any part of the names of tests")
     return parser.parse_args()
 
 
@@ -338,7 +411,10 @@ def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     options = parse_options()
-    planned, all_cases = plan(choose(options))
+    try:
+        planned, all_cases = plan(options)
+    except (names.Unknown, changed.Wrong) as error:
+        sys.exit(str(error))
     print("plan: " + ", ".join(f"{suite.name} {len(tests)}" for suite, tests in planned)
           + " (test programs)", flush=True)
     if options.list:
@@ -346,6 +422,8 @@ def main():
             for test in tests:
                 print(f"  {suite.name:<12} {test['name']}")
         return 0
+    if options.installed:
+        install_for(planned)
     if all_cases:
         report("configure", all_cases, 0)
     skips, unsteady, broken = [], [], []
@@ -360,7 +438,7 @@ def main():
         unsteady += [f"{suite.name}: {case.name}" for case in cases if case.unsteady]
         broken += [f"{suite.name}: {case.name}" for case in cases if case.result == "failed"]
         all_cases += cases
-    usual = not (options.long or options.mutate or options.suites)
+    usual = not (options.long or options.mutate or options.names or options.changed)
     all_cases += whole(usual, time.monotonic() - began)
     if skips:
         print("skipped:")
