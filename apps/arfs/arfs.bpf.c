@@ -101,64 +101,63 @@ static inline long change_end(struct arfs_place *p, int ret)
 	return ret;
 }
 
-static inline long changed_give(long ret, const struct arfs_changed *changed)
-{
-	return ret || warp_output(changed, sizeof(*changed)) >= 0 ? ret : -EINVAL;
-}
+/* What a change does between change_begin() and change_end() */
+typedef int arfs_change(struct arfs_place *p, const struct arfs_ask *ask,
+			struct arfs_changed *changed);
 
-/* Each of these: 0, and a struct arfs_changed */
-long create(const struct arfs_ask *ask, unsigned long len)
+/* Always inline, so that no call is by a pointer. 0, and a struct arfs_changed */
+static inline __attribute__((always_inline)) long change(const struct arfs_ask *ask,
+							 arfs_change *what)
 {
 	struct arfs_changed changed = { 0 };
 	struct arfs_place p;
+	long ret;
 
 	change_begin(&p);
-	return changed_give(change_end(&p, arfs_make(&p, ask, &changed)), &changed);
+	ret = change_end(&p, what(&p, ask, &changed));
+	return ret || warp_output(&changed, sizeof(changed)) >= 0 ? ret : -EINVAL;
+}
+
+static inline int unlink_one(struct arfs_place *p, const struct arfs_ask *ask,
+			     struct arfs_changed *changed)
+{
+	return arfs_remove(p, ask, 0, changed);
+}
+
+static inline int rmdir_one(struct arfs_place *p, const struct arfs_ask *ask,
+			    struct arfs_changed *changed)
+{
+	return arfs_remove(p, ask, 1, changed);
+}
+
+long create(const struct arfs_ask *ask, unsigned long len)
+{
+	return change(ask, arfs_make);
 }
 
 long link(const struct arfs_ask *ask, unsigned long len)
 {
-	struct arfs_changed changed = { 0 };
-	struct arfs_place p;
-
-	change_begin(&p);
-	return changed_give(change_end(&p, arfs_link(&p, ask, &changed)), &changed);
+	return change(ask, arfs_link);
 }
 
 long unlink(const struct arfs_ask *ask, unsigned long len)
 {
-	struct arfs_changed changed = { 0 };
-	struct arfs_place p;
-
-	change_begin(&p);
-	return changed_give(change_end(&p, arfs_remove(&p, ask, 0, &changed)), &changed);
+	return change(ask, unlink_one);
 }
 
 long rmdir(const struct arfs_ask *ask, unsigned long len)
 {
-	struct arfs_changed changed = { 0 };
-	struct arfs_place p;
-
-	change_begin(&p);
-	return changed_give(change_end(&p, arfs_remove(&p, ask, 1, &changed)), &changed);
+	return change(ask, rmdir_one);
 }
 
 long rename(const struct arfs_ask *ask, unsigned long len)
 {
-	struct arfs_changed changed = { 0 };
-	struct arfs_place p;
-
-	change_begin(&p);
-	return changed_give(change_end(&p, arfs_rename(&p, ask, &changed)), &changed);
+	return change(ask, arfs_rename);
 }
 
 long setattr(const struct arfs_ask *ask, unsigned long len)
 {
-	struct arfs_changed changed = { 0 };
-	struct arfs_place p;
-
-	change_begin(&p);
-	return changed_give(change_end(&p, arfs_setattr(&p, ask, &changed)), &changed);
+	return change(ask, arfs_setattr);
 }
 
 /* 0, and a struct arfs_written */
