@@ -12,26 +12,7 @@
 #include <unistd.h>
 #include <warp/rdma.h>
 
-#include "tests/active/world.h"
-
-static struct world w;
-static struct warp_active_client *c;
-
-static void open_all(void)
-{
-	world_open(&w, NULL);
-	c = world_client(&w);
-}
-
-static void close_all(void)
-{
-	cr_assert_not(warp_active_disconnect(c));
-	world_close(&w);
-}
-
-#define RUN(...) world_run(&w, c, &(const struct world_call){ __VA_ARGS__ })
-#define CHECK(result, wanted) \
-	cr_assert_eq((result).code, wanted, "%d: %s", (result).code, (result).text)
+#include "tests/unit/active/one_client.h"
 
 TestSuite(active_serve, .init = open_all, .fini = close_all, .timeout = 60);
 
