@@ -26,15 +26,25 @@ __attribute__((target("sse4.2"))) static uint32_t crc_short(uint32_t crc, const 
 							    size_t n)
 {
 	uint64_t word, wide = crc;
+	uint32_t half;
+	uint16_t pair;
 
 	for (; n >= sizeof(word); p += sizeof(word), n -= sizeof(word)) {
 		memcpy(&word, p, sizeof(word));
 		wide = __builtin_ia32_crc32di(wide, word);
 	}
 	crc = (uint32_t)wide;
-	for (; n; p++, n--)
-		crc = __builtin_ia32_crc32qi(crc, *p);
-	return crc;
+	if (n & sizeof(half)) {
+		memcpy(&half, p, sizeof(half));
+		crc = __builtin_ia32_crc32si(crc, half);
+		p += sizeof(half);
+	}
+	if (n & sizeof(pair)) {
+		memcpy(&pair, p, sizeof(pair));
+		crc = __builtin_ia32_crc32hi(crc, pair);
+		p += sizeof(pair);
+	}
+	return n & 1 ? __builtin_ia32_crc32qi(crc, *p) : crc;
 }
 
 #else

@@ -104,26 +104,35 @@ static int wait(struct base_lock *lock, const struct waiter *w)
 	}
 }
 
-int base_lock_take(struct base_lock *lock, base_lock_may_fn *may, const void *ctx)
+/* Somebody has it, or had it just now */
+static __attribute__((noinline)) int taken(struct base_lock *lock, const struct waiter *w)
 {
-	const struct waiter w = { base_process_self(), may, ctx };
 	int saved = errno, err;
 
-	for (int i = 0; i < TRIES; i++)
+	for (int i = 1; i < TRIES; i++)
 		if (!__atomic_load_n(&lock->word, __ATOMIC_RELAXED) &&
-		    try(lock, 0, own_word(w.self)))
+		    try(lock, 0, own_word(w->self)))
 			return 0;
-	err = wait(lock, &w);
+	err = wait(lock, w);
 	errno = saved;
 	return err;
 }
 
+int base_lock_take(struct base_lock *lock, base_lock_may_fn *may, const void *ctx)
+{
+	const struct waiter w = { base_process_self(), may, ctx };
+
+	return try(lock, 0, own_word(w.self)) ? 0 : taken(lock, &w);
+}
+
 void base_lock_drop(struct base_lock *lock)
 {
-	int saved = errno;
+	int saved;
 
-	if (__atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) & WAITERS)
-		syscall(SYS_futex, &lock->word, FUTEX_WAKE, 1, NULL, NULL, 0);
+	if (!(__atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) & WAITERS))
+		return;
+	saved = errno;
+	syscall(SYS_futex, &lock->word, FUTEX_WAKE, 1, NULL, NULL, 0);
 	errno = saved;
 }
 

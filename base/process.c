@@ -108,7 +108,14 @@ static struct own own_get(void)
 
 struct base_process base_process_self(void)
 {
-	return own_get().self;
+	const struct own *page = __atomic_load_n(&own, __ATOMIC_ACQUIRE);
+	struct base_process self = { page ? __atomic_load_n(&page->self.pid, __ATOMIC_ACQUIRE) : 0,
+				     0 };
+
+	if (!self.pid)
+		return own_get().self;
+	self.space = __atomic_load_n(&page->self.space, __ATOMIC_RELAXED);
+	return self;
 }
 
 uint64_t base_process_clock(void)

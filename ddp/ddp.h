@@ -52,6 +52,13 @@ struct ddp_tx_msg {
 ssize_t ddp_tx_segment(struct ddp_stream *s, struct mpa_txv *v, const struct ddp_tx_msg *m,
 		       __u32 off, bool *last);
 
+/*
+ * An untagged message of one segment by itself (mpa_tx_single()); @m->sg is @m->len octets long.
+ * False: it is not to be sent so
+ */
+bool ddp_tx_single(const struct ddp_stream *s, struct mpa_single *f, const struct ddp_tx_msg *m);
+void ddp_tx_single_count(struct ddp_stream *s, const struct mpa_single *f, __u32 qn);
+
 /* A received segment taken apart; pointers are into the ULPDU */
 struct ddp_seg {
 	bool tagged, last;

@@ -105,3 +105,17 @@ ssize_t ddp_tx_segment(struct ddp_stream *s, struct mpa_txv *v, const struct ddp
 	*last = end;
 	return (ssize_t)n;
 }
+
+bool ddp_tx_single(const struct ddp_stream *s, struct mpa_single *f, const struct ddp_tx_msg *m)
+{
+	if (m->qn >= DDP_QUEUES || segment_len(s, m, 0) < m->len)
+		return false;
+	put_untagged(f->head + MPA_LEN_FIELD, m, s->tx_msn[m->qn], 0, DDP_L);
+	return mpa_tx_single(&s->mpa, f, DDP_UNTAGGED_LEN, m->sg, m->nsg, m->len);
+}
+
+void ddp_tx_single_count(struct ddp_stream *s, const struct mpa_single *f, __u32 qn)
+{
+	mpa_tx_single_count(&s->mpa, f);
+	s->tx_msn[qn]++;
+}

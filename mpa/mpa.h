@@ -151,6 +151,26 @@ struct mpa_txv {
 int mpa_tx_fpdu(struct mpa_conn *c, struct mpa_txv *v, const void *hdr, size_t hdr_len,
 		const struct iovec *pl, unsigned int npl);
 
+/*
+ * One FPDU by itself, without markers: what goes before its payload and behind it. Nothing of the
+ * connection changes before it is counted, so one that does not leave need not be taken back.
+ */
+struct mpa_single {
+	__u8 head[MPA_LEN_FIELD + IWARP_HDR_MAX]; /* the layers above write behind the length */
+	__u8 tail[2 * MPA_CRC_LEN];
+	__u32 head_len, tail_len;
+	__u32 octets; /* with the payload */
+};
+
+/*
+ * @hdr_len octets of header stand in @f; @pl: @npl pieces, @len octets. False: there are markers,
+ * or it is too long for one FPDU
+ */
+bool mpa_tx_single(const struct mpa_conn *c, struct mpa_single *f, __u32 hdr_len,
+		   const struct iovec *pl, unsigned int npl, __u32 len);
+/* It has left, at least in part */
+void mpa_tx_single_count(struct mpa_conn *c, const struct mpa_single *f);
+
 struct mpa_fpdu {
 	__u8 *ulpdu;
 	__u32 len;

@@ -147,25 +147,40 @@ static __attribute__((__noinline__)) void fpdu_marked(struct mpa_conn *c, struct
 	c->tx_phase = mpa_marker_phase(k.gap - MPA_CRC_LEN);
 }
 
-static inline void fpdu_plain(struct mpa_conn *c, struct mpa_txv *v, const struct parts *f)
+static inline __u32 pad_of(__u32 ulpdu)
 {
-	__u8 *head = scratch_end(v);
+	return -(MPA_LEN_FIELD + ulpdu) & 3;
+}
+
+/* Length, pad and CRC of an FPDU without markers whose header is in place: the octets at @tail */
+static inline __u32 plain_seal(const struct mpa_conn *c, __u8 *head, __u32 head_len,
+			       const struct iovec *pl, __u32 npl, __u32 ulpdu, __u8 *tail)
+{
+	const __u32 pad = pad_of(ulpdu);
 	__u32 crc = BASE_CRC32C_INIT;
 
-	base_put_be16(head, f->ulpdu);
+	base_put_be16(head, ulpdu);
+	memcpy(tail, zeroes, sizeof(zeroes));
+	if (c->flags & MPA_F_CRC) {
+		crc = base_crc32c(crc, head, head_len);
+		crc = base_crc32c_iov(crc, pl, npl);
+		crc = base_crc32c(crc, zeroes, pad);
+	}
+	put_crc(c, tail + pad, crc);
+	return pad + MPA_CRC_LEN;
+}
+
+static inline void fpdu_plain(struct mpa_conn *c, struct mpa_txv *v, const struct parts *f)
+{
+	const __u32 head_len = MPA_LEN_FIELD + f->hdr_len;
+	__u8 *head = scratch_end(v);
+
 	if (f->hdr_len)
 		memcpy(head + MPA_LEN_FIELD, f->hdr, f->hdr_len);
-	push_scratch(v, MPA_LEN_FIELD + f->hdr_len);
+	push_scratch(v, head_len);
 	for (__u32 i = 0; i < f->npl; i++)
 		push_payload(v, f->pl[i].iov_base, f->pl[i].iov_len);
-	if (c->flags & MPA_F_CRC) {
-		crc = base_crc32c(crc, head, MPA_LEN_FIELD + f->hdr_len);
-		crc = base_crc32c_iov(crc, f->pl, f->npl);
-		crc = base_crc32c(crc, zeroes, f->pad);
-	}
-	memcpy(scratch_end(v), zeroes, f->pad);
-	put_crc(c, scratch_end(v) + f->pad, crc);
-	push_scratch(v, f->pad + MPA_CRC_LEN);
+	push_scratch(v, plain_seal(c, head, head_len, f->pl, f->npl, f->ulpdu, scratch_end(v)));
 }
 
 /* 0, or -EMSGSIZE; the sum cannot wrap, for it stops at the limit */
@@ -183,7 +198,7 @@ static int measure(struct parts *f, size_t hdr_len)
 	}
 	f->hdr_len = hdr_len;
 	f->ulpdu = MPA_MULPDU_MAX - left;
-	f->pad = -(MPA_LEN_FIELD + f->ulpdu) & 3;
+	f->pad = pad_of(f->ulpdu);
 	return 0;
 }
 
@@ -217,4 +232,21 @@ int mpa_tx_fpdu(struct mpa_conn *c, struct mpa_txv *v, const void *hdr, size_t h
 	c->tx_fpdus++;
 	c->tx_octets += v->octets - before;
 	return 0;
+}
+
+bool mpa_tx_single(const struct mpa_conn *c, struct mpa_single *f, __u32 hdr_len,
+		   const struct iovec *pl, unsigned int npl, __u32 len)
+{
+	if (c->flags & MPA_F_TX_MARKERS || len > MPA_MULPDU_MAX - hdr_len)
+		return false;
+	f->head_len = MPA_LEN_FIELD + hdr_len;
+	f->tail_len = plain_seal(c, f->head, f->head_len, pl, npl, hdr_len + len, f->tail);
+	f->octets = f->head_len + len + f->tail_len;
+	return true;
+}
+
+void mpa_tx_single_count(struct mpa_conn *c, const struct mpa_single *f)
+{
+	c->tx_fpdus++;
+	c->tx_octets += f->octets;
 }

@@ -62,6 +62,14 @@ struct rdmap_wr {
 ssize_t rdmap_tx_wr(struct rdmap_stream *s, const struct rdmap_slots *slots, struct mpa_txv *v,
 		    const struct rdmap_wr *wr, __u32 off, bool *last);
 
+/*
+ * A Send of the @len octets of @sg in one FPDU by itself (mpa_tx_single()). False: something goes
+ * before it, or it is not to be sent so: rdmap_tx_wr() says what
+ */
+bool rdmap_tx_single(const struct rdmap_stream *s, struct mpa_single *f, const struct iovec *sg,
+		     unsigned int nsg, __u32 len);
+void rdmap_tx_single_count(struct rdmap_stream *s, const struct mpa_single *f);
+
 /* The agreed RTR, if one is due: 1 appended, 0 none, -ENOBUFS */
 int rdmap_tx_rtr(struct rdmap_stream *s, const struct rdmap_slots *slots, struct mpa_txv *v);
 

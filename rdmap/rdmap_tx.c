@@ -168,6 +168,24 @@ ssize_t rdmap_tx_wr(struct rdmap_stream *s, const struct rdmap_slots *slots, str
 	return rc ? rc : segment_put(s, slots, v, wr, off, last);
 }
 
+/* The ordinary case by itself: a Send of one segment, with nothing before it */
+bool rdmap_tx_single(const struct rdmap_stream *s, struct mpa_single *f, const struct iovec *sg,
+		     unsigned int nsg, __u32 len)
+{
+	const struct ddp_tx_msg m = { .rsvdulp = RDMAP_RV1 | RDMAP_SEND,
+				      .qn = RDMAP_QN_SEND,
+				      .sg = sg,
+				      .nsg = nsg,
+				      .len = len };
+
+	return stream_open(s) && !turn_check(s) && ddp_tx_single(&s->ddp, f, &m);
+}
+
+void rdmap_tx_single_count(struct rdmap_stream *s, const struct mpa_single *f)
+{
+	ddp_tx_single_count(&s->ddp, f, RDMAP_QN_SEND);
+}
+
 /*
  * The agreed ready-to-receive message. The STag to access is 1, for there are adapters that
  * refuse 0 even where no octet is accessed.

@@ -28,10 +28,12 @@
 
 struct rnic_stream_mem {
 	void *state; /* RNIC_STREAM_STATE octets, 8-aligned, zeroed at first */
-	void *rest;
+	void *rest;  /* NULL: nothing is in it, and rest_take() finds it */
 	void *in;
 	struct rnic_regions *regions; /* this process's own; NULL: there are none */
 	struct rnic_native *native;   /* the same; NULL: the socket carries the octets */
+	/* tx: what @rest is from now on, for it is needed; may be NULL where @rest never is */
+	void *(*rest_take)(const struct rnic_stream_mem *mem);
 	/* Memory for octets of @rest, where to touch what has none may be SIGBUS; NULL: has */
 	int (*reserve)(void *p, size_t len);
 };
@@ -61,9 +63,7 @@ struct rnic_stream_param {
 
 /* What arrives. Called under the rx lock; must not call back into the stream. */
 struct rnic_sink {
-	/*
-	 * Octets @off.. of a window: 0, or -errno to refuse them (Terminate, the connection ends)
-	 */
+	/* Octets @off.. of a window: 0, or -errno to refuse them: Terminate, and the end */
 	int (*write)(void *ctx, const struct rnic_window *w, uint64_t off, const void *p,
 		     size_t len);
 	/*

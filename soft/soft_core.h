@@ -15,6 +15,8 @@
 #include "llp/llp.h"
 #include "rdmap/rdmap.h"
 
+struct rnic_stream_mem;
+
 enum soft_phase {
 	SOFT_IDLE,	/* nothing has been sent or received */
 	SOFT_REQUESTED, /* initiator: the Request is sent */
@@ -49,8 +51,10 @@ struct soft_io {
 	struct rdmap_slots slots;
 	/* Memory for bytes of what follows: 0, -errno; NULL: it is there */
 	int (*reserve)(void *p, size_t len);
-	__u8 *rest; /* SOFT_FPDU_MAX */
-	__u8 *in;   /* in_cap for bytes, then MPA_PD_MAX for the peer's private data */
+	__u8 *rest; /* SOFT_FPDU_MAX; NULL: rest_take(mem) finds it when it is needed */
+	void *(*rest_take)(const struct rnic_stream_mem *mem);
+	const struct rnic_stream_mem *mem;
+	__u8 *in; /* in_cap for bytes, then MPA_PD_MAX for the peer's private data */
 	__u32 in_cap;
 };
 
@@ -115,6 +119,12 @@ void soft_tx_note(struct soft_tx *t, __u32 op, __u32 off, bool last);
 int soft_tx_push(struct soft_tx *t);
 /* The same, and more is handed over at once: what is not a record may wait for that */
 int soft_tx_push_more(struct soft_tx *t);
+/*
+ * A Send of the @len octets of @sg, in one frame and with no batch, when nothing else is to go
+ * first. 1: accepted, perhaps but for a rest; 0: it is not to be sent so, and a batch says why;
+ * -EAGAIN, or -errno for good
+ */
+int soft_tx_single(const struct soft_io *io, const struct iovec *sg, unsigned int nsg, __u32 len);
 /* The rest of a cut frame: 0 none left, -EAGAIN, -errno */
 int soft_tx_rest(const struct soft_io *io);
 /* Octets that are to go before all others; what is not taken becomes the rest */

@@ -134,33 +134,36 @@ bool soft_tx_takes(const struct soft_tx *t, __u64 len)
 	       t->v.octets + mpa_fpdu_octets(DDP_UNTAGGED_LEN + (__u32)len) <= m->emss;
 }
 
-static int rest_reserve(const struct soft_io *io, size_t len)
+static __u8 *rest_of(const struct soft_io *io)
 {
-	return io->reserve ? io->reserve(io->rest, len) : 0;
+	return io->rest ? io->rest : io->rest_take(io->mem);
 }
 
-/* Octets from..to of the batch become the rest; without memory the frame stays cut */
-static int rest_keep(struct soft_tx *t, __u64 from, __u64 to)
+static int rest_reserve(const struct soft_io *io, size_t len)
 {
-	struct soft_core *c = t->io->core;
-	__u64 at = 0;
+	return io->reserve ? io->reserve(rest_of(io), len) : 0;
+}
+
+/* Octets from..to of the entries become the rest; without memory the frame stays cut */
+static int rest_keep(const struct soft_io *io, const struct iovec *iov, __u64 from, __u64 to)
+{
+	struct soft_core *c = io->core;
+	__u8 *rest = rest_of(io);
+	__u64 at = 0, end;
 	__u32 len = 0;
-	int err = rest_reserve(t->io, to - from);
+	int err = rest_reserve(io, to - from);
 
 	if (err)
 		return err;
 
-	for (__u32 i = 0; i < t->v.niov && at < to; i++) {
-		const struct iovec *iov = &t->iov[i];
-		__u64 end = at + iov->iov_len;
-
+	for (; at < to; at = end, iov++) {
+		end = at + iov->iov_len;
 		if (end > from) {
 			__u64 lo = base_max(at, from), hi = base_min(end, to);
 
-			memcpy(t->io->rest + len, (__u8 *)iov->iov_base + (lo - at), hi - lo);
+			memcpy(rest + len, (__u8 *)iov->iov_base + (lo - at), hi - lo);
 			len += (__u32)(hi - lo);
 		}
-		at = end;
 	}
 	BASE_POINT(soft_tx_kept);
 	c->rest_off = 0;
@@ -178,7 +181,7 @@ static int batch_settle(struct soft_tx *t, __u64 sent)
 	while (n < t->count && (n ? t->frame[n - 1].end : 0) < sent)
 		n++;
 	if (n && t->frame[n - 1].end > sent)
-		err = rest_keep(t, sent, t->frame[n - 1].end);
+		err = rest_keep(t->io, t->iov, sent, t->frame[n - 1].end);
 	if (n < t->count)
 		rdmap_tx_rewind(s, n ? &t->frame[n - 1].mark : &t->start);
 	BASE_POINT(soft_tx_rewound);
@@ -220,6 +223,33 @@ int soft_tx_push_more(struct soft_tx *t)
 	return batch_push(t, flags ? flags : LLP_MORE);
 }
 
+/* Pieces of a Send that goes by itself */
+#define SINGLE_PIECES 16
+
+int soft_tx_single(const struct soft_io *io, const struct iovec *sg, unsigned int nsg, __u32 len)
+{
+	struct soft_core *c = io->core;
+	struct iovec iov[SINGLE_PIECES + 2];
+	struct mpa_single f;
+	ssize_t sent;
+	int err = 0;
+
+	if (nsg > SINGLE_PIECES || !rdmap_tx_single(&c->rdmap, &f, sg, nsg, len))
+		return 0;
+	iov[0] = (struct iovec){ f.head, f.head_len };
+	for (unsigned int i = 0; i < nsg; i++)
+		iov[i + 1] = sg[i];
+	iov[nsg + 1] = (struct iovec){ f.tail, f.tail_len };
+	sent = io->llp->ops->send(io->llp, iov, nsg + 2, send_flags(c));
+	BASE_POINT(soft_tx_sent);
+	if (sent <= 0)
+		return !sent || sent == -EAGAIN ? -EAGAIN : tx_fail(c, (int)sent);
+	rdmap_tx_single_count(&c->rdmap, &f);
+	if ((__u64)sent < f.octets)
+		err = rest_keep(io, iov, (__u64)sent, f.octets);
+	return err ? tx_fail(c, err) : 1;
+}
+
 int soft_tx_rest(const struct soft_io *io)
 {
 	struct soft_core *c = io->core;
@@ -228,7 +258,7 @@ int soft_tx_rest(const struct soft_io *io)
 	if (off > end || end > SOFT_FPDU_MAX)
 		return tx_fail(c, -EBADMSG);
 	while (off < end) {
-		struct iovec iov = { io->rest + off, end - off };
+		struct iovec iov = { rest_of(io) + off, end - off };
 		ssize_t sent = io->llp->ops->send(io->llp, &iov, 1, send_flags(c));
 
 		if (sent == -EAGAIN)
@@ -250,7 +280,7 @@ int soft_tx_raw(const struct soft_io *io, const __u8 *p, size_t n)
 
 	if (err)
 		return tx_fail(io->core, err);
-	memcpy(io->rest, p, n);
+	memcpy(rest_of(io), p, n);
 	io->core->rest_off = 0;
 	rest_len_set(io->core, (__u32)n);
 	return soft_tx_rest(io);

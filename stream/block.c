@@ -130,14 +130,33 @@ void rsock_rx_take(struct rsock *s)
 	__atomic_store_n(&s->mem.in, block->in, __ATOMIC_RELAXED);
 }
 
-void rsock_tx_take(struct rsock *s)
+void rsock_tx_need(struct rsock *s)
 {
 	struct stream_slab *slab = s->slab->at;
-	uint32_t i = block_take(s, &slab->tx_block[s->cell], &slab->tx_free);
-	struct stream_block *block = block_at(s->slab, i);
+	struct stream_block *block;
 
+	if (s->hold)
+		return;
+	block = block_at(s->slab, block_take(s, &slab->tx_block[s->cell], &slab->tx_free));
 	s->hold = block->hold;
 	__atomic_store_n(&s->mem.rest, block->rest, __ATOMIC_RELAXED);
+}
+
+void *rsock_tx_rest_take(const struct rnic_stream_mem *mem)
+{
+	struct rsock *s = base_container_of((struct rnic_stream_mem *)mem, struct rsock, mem);
+
+	rsock_tx_need(s);
+	return s->mem.rest;
+}
+
+/* Nearly no write leaves anything behind, and so it needs no memory for that */
+void rsock_tx_take(struct rsock *s)
+{
+	s->hold = NULL;
+	__atomic_store_n(&s->mem.rest, NULL, __ATOMIC_RELAXED);
+	if (base_once(s->slab->at->tx_block[s->cell]))
+		rsock_tx_need(s);
 }
 
 const uint8_t *rsock_hold(const struct rsock *s)
@@ -282,8 +301,8 @@ void rsock_tx_rest(struct rsock *s)
 {
 	const struct stream_tx *tx = &s->state->tx;
 
-	if (rsock_is_open(s) && !base_once(tx->hold_end) && !base_once(tx->message_end) &&
-	    !uses(s, true))
+	if (s->hold && rsock_is_open(s) && !base_once(tx->hold_end) &&
+	    !base_once(tx->message_end) && !uses(s, true))
 		tx_give(s);
 }
 

@@ -145,6 +145,7 @@ static void memory_take(struct rsock *s)
 {
 	s->mem = (struct rnic_stream_mem){
 		.state = s->state->rnic,
+		.rest_take = rsock_tx_rest_take,
 		.reserve = s->is_file ? part_reserve : NULL,
 	};
 }

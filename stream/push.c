@@ -39,8 +39,10 @@ static void blocked_note(struct rsock *s, bool blocked)
 {
 	struct stream_state *st = s->state;
 	/* Pairs with sink_room() */
-	bool before = __atomic_exchange_n(&st->tx.blocked, blocked, __ATOMIC_SEQ_CST);
+	bool before = rsock_load(&st->tx.blocked);
 
+	if (blocked != before || s->mem.native)
+		before = __atomic_exchange_n(&st->tx.blocked, blocked, __ATOMIC_SEQ_CST);
 	if (blocked ? s->mem.native && !rsock_is_blocked(s) : before)
 		__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
 }
@@ -113,6 +115,7 @@ static int push_held(struct rsock *s)
 	/* Before the peer's first FPDU more may be written behind it */
 	if (!rsock_load(&s->state->may_send))
 		return at < end ? -EAGAIN : 0;
+	rsock_tx_need(s);
 	while (at < end) {
 		uint32_t to = at < urgent ? urgent : end;
 		struct iovec iov = { s->hold + at, to - at };
@@ -163,12 +166,11 @@ static bool limit_due(const struct rsock *s)
 	return left <= s->credits / 2;
 }
 
+/* Whether there is anything to grant comes first, since mostly there is nothing */
 bool rsock_grant_due(const struct rsock *s)
 {
-	bool counts = !rsock_has(s, STREAM_FEATURE_INLINE);
-
-	return rsock_is_open(s) && rsock_load(&s->state->may_send) && granting(s) &&
-	       (ring_due(s) || (counts && limit_due(s)));
+	return (ring_due(s) || (!rsock_has(s, STREAM_FEATURE_INLINE) && limit_due(s))) &&
+	       rsock_is_open(s) && rsock_load(&s->state->may_send) && granting(s);
 }
 
 /* The SGE of the next half into the peer's next slot, and the message: 0, -EAGAIN, -errno */
@@ -369,4 +371,24 @@ int rsock_push(struct rsock *s)
 	if (err == -EAGAIN)
 		push_around(s); /* an error of its own has ended the sending side */
 	return err == -EAGAIN ? err : push_fin(s);
+}
+
+bool rsock_push_wanted(const struct rsock *s)
+{
+	const struct stream_tx *tx = &s->state->tx;
+
+	return rsock_load(&tx->hold_end) || rsock_load(&tx->owed) || rsock_message_left(s) ||
+	       rsock_due(s) || rsock_grant_due(s) || rsock_jobs_due(s) || s->rnic->owes(&s->mem);
+}
+
+int rsock_push_first(struct rsock *s)
+{
+	int err = 0;
+
+	if (rsock_is_shut_here(s))
+		return -EAGAIN;
+	if (rsock_load(&s->state->tx.blocked) || rsock_push_wanted(s))
+		err = rsock_push(s);
+	/* The end may have gone just now */
+	return !err && rsock_out_ended(s) ? -EPIPE : err;
 }

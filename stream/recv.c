@@ -170,6 +170,7 @@ int rsock_drain(struct rsock *s, struct rsock_target *target)
 	if (!rsock_rx_agrees(s))
 		return -ECONNRESET;
 	got = intake(s, &sink, target, &info);
+	__atomic_store_n(&s->drained, true, __ATOMIC_RELAXED);
 	if (got == -EAGAIN)
 		return 0;
 	if (got == 0)
@@ -192,19 +193,9 @@ int rsock_drain(struct rsock *s, struct rsock_target *target)
 	return 0;
 }
 
-/* Does the protocol owe the peer something? A look without a lock */
-static bool push_wanted(const struct rsock *s)
-{
-	const struct stream_tx *tx = &s->state->tx;
-
-	return rsock_due(s) || rsock_load(&tx->owed) || rsock_load(&tx->hold_end) ||
-	       rsock_grant_due(s) || rsock_message_left(s) || rsock_jobs_due(s) ||
-	       s->rnic->owes(&s->mem);
-}
-
 static void push(struct rsock *s)
 {
-	if (!rsock_is_open(s) || !push_wanted(s))
+	if (!rsock_is_open(s) || !rsock_push_wanted(s))
 		return;
 	rsock_tx_lock(s);
 	rsock_push(s);

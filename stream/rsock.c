@@ -259,9 +259,7 @@ static bool rsock_owes(struct stream *stream)
 		return false;
 	if (!rsock_is_open(s))
 		return rsock_load(&tx->due);
-	return rsock_load(&tx->owed) || rsock_due(s) || rsock_grant_due(s) ||
-	       rsock_message_left(s) || rsock_jobs_due(s) || s->rnic->owes(&s->mem) ||
-	       rsock_nudge_waits(s);
+	return rsock_push_wanted(s) || rsock_nudge_waits(s);
 }
 
 /* Under the locks it is used; the other processes have numbers of their own */

@@ -78,6 +78,7 @@ struct rsock {
 	/* Atomic: it never came up; is the one that ends it; is among those that start */
 	bool failed, last, counted;
 	uint64_t looked;	  /* atomic: when a writer looked for input */
+	bool drained;		  /* atomic: input was looked for since then */
 	int probe_error;	  /* atomic */
 	uint32_t start_error;	  /* atomic */
 	int slot;		  /* atomic: its own place among the holders; -1: none */

@@ -13,6 +13,9 @@
 int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n);
 /* Sends what is due, in order: 0 nothing is left, -EAGAIN, -errno */
 int rsock_push(struct rsock *s);
+/* The same before something new is sent; -EPIPE: the end has gone */
+int rsock_push_first(struct rsock *s);
+bool rsock_push_wanted(const struct rsock *s); /* no lock */
 bool rsock_grant_due(const struct rsock *s);
 /* No lock. What is due and may go: a window waits for the peer's first word */
 static inline uint32_t rsock_due(const struct rsock *s)
@@ -36,7 +39,6 @@ int rsock_with_both(struct rsock *s, int (*fn)(struct rsock *s));
 
 /* --- start.c: both locks for the first two; the others take what they need --- */
 
-/* As stream_ops.progress says */
 int rsock_start(struct rsock *s);
 int rsock_speak_plain(struct stream *stream);
 int rsock_decline(struct stream *stream);

@@ -13,9 +13,12 @@ void rsock_unlock(struct base_lock *lock);
 
 /* --- block.c: under the lock that is named --- */
 
-/* Memory for bytes is there from now on, */
+/* Memory for bytes is there from now on: tx: if there are any, or when they come */
 void rsock_rx_take(struct rsock *s);
 void rsock_tx_take(struct rsock *s);
+void rsock_tx_need(struct rsock *s);
+/* rnic_stream_mem.rest_take */
+void *rsock_tx_rest_take(const struct rnic_stream_mem *mem);
 /* and is given back if nothing is in it */
 void rsock_rx_rest(struct rsock *s);
 void rsock_tx_rest(struct rsock *s);

@@ -181,7 +181,37 @@ static size_t batch_settle(struct rsock *s, struct batch *b, unsigned int done)
 	return octets;
 }
 
-ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n, bool urgent)
+/* Pieces of the program's in a message that goes by itself */
+#define SINGLE_PIECES 12
+
+/* The ordinary case: all of a write in one message. Its octets, -EAGAIN or -errno */
+static ssize_t single_send(struct rsock *s, const struct iovec *iov, int n, uint32_t len)
+{
+	struct stream_tx *tx = &s->state->tx;
+	struct iovec piece[SINGLE_PIECES + 1];
+	uint8_t msg[RS_MSG_LEN];
+	struct rnic_stream_wr wr = { .iov = piece,
+				     .niov = (unsigned int)n + 1,
+				     .len = RS_MSG_LEN + len };
+	int done;
+
+	base_put_le32(msg, rs_msg(RS_OP_INLINE, len));
+	piece[0] = (struct iovec){ msg, sizeof(msg) };
+	for (int i = 0; i < n; i++)
+		piece[i + 1] = iov[i];
+	rsock_store(&tx->placed, tx->placed + len);
+	/* Here the message ends, if it goes out */
+	BASE_NOTE(tx->placed);
+	BASE_POINT(stream_send_booked);
+	done = rsock_post(s, &wr, 1);
+	BASE_POINT(stream_send_posted);
+	if (done > 0)
+		return (ssize_t)len;
+	rsock_store(&tx->placed, tx->placed - len);
+	return done < 0 ? done : -EAGAIN;
+}
+
+static ssize_t batches_send(struct rsock *s, const struct iovec *iov, int n, bool urgent)
 {
 	struct stream_cursor c = { iov, n, 0 };
 	bool pairs = !rsock_has(s, STREAM_FEATURE_INLINE);
@@ -209,6 +239,17 @@ ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n, bool ur
 	return done < 0 ? done : -EAGAIN;
 }
 
+ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n, bool urgent)
+{
+	if (!urgent && n <= SINGLE_PIECES && rsock_has(s, STREAM_FEATURE_INLINE)) {
+		size_t len = stream_iov_len(iov, n);
+
+		if (len && len <= rsock_segment(s) && len <= rsock_urgent_room(s, false))
+			return single_send(s, iov, n, (uint32_t)len);
+	}
+	return batches_send(s, iov, n, urgent);
+}
+
 /* Octets are kept until the connection can send */
 static ssize_t hold(struct rsock *s, const struct iovec *iov, int n, bool urgent)
 {
@@ -218,6 +259,7 @@ static ssize_t hold(struct rsock *s, const struct iovec *iov, int n, bool urgent
 	size_t all = stream_iov_len(iov, n), sum = 0, len;
 	char *p;
 
+	rsock_tx_need(s);
 	while (end < STREAM_HOLD && (len = stream_cursor_next(&c, STREAM_HOLD - end, &p))) {
 		if (rsock_reserve(s, s->hold + end, len))
 			return sum ? (ssize_t)sum : -ENOBUFS;
@@ -253,9 +295,7 @@ static ssize_t octets_send(struct rsock *s, const struct iovec *iov, int n, bool
 		return -EOPNOTSUPP;
 	if (!rsock_is_open(s) || !rsock_load(&s->state->may_send))
 		return rsock_holds(s) ? hold(s, iov, n, urgent) : -EAGAIN;
-	err = rsock_push(s);
-	if (!err && rsock_out_ended(s))
-		err = -EPIPE; /* the end may have gone just now */
+	err = rsock_push_first(s);
 	if (!err && rsock_jobs_left(s))
 		err = -EAGAIN; /* what is sent later comes later */
 	return err ? err : rsock_send_data(s, iov, n, urgent);
@@ -310,17 +350,23 @@ static ssize_t send_once(struct rsock *s, const struct iovec *iov, int n, bool u
 	return sent;
 }
 
-/* Who only writes hears of the peer's end all the same: it looks for input so often */
+/*
+ * A program that only writes must hear of the peer's end: a write looks for input once in this
+ * time. A program that reads has looked already: that costs each answer of a server a system call
+ */
 #define INPUT_POLL BASE_NS_PER_MS
 
 static void look(struct rsock *s)
 {
 	uint64_t now = base_now();
+	bool drained = __atomic_load_n(&s->drained, __ATOMIC_RELAXED);
 
-	if (now - rsock_load(&s->looked) < INPUT_POLL)
+	if (!drained && now - rsock_load(&s->looked) < INPUT_POLL)
 		return;
 	rsock_store(&s->looked, now);
-	rsock_pump(s);
+	if (!drained)
+		rsock_pump(s);
+	__atomic_store_n(&s->drained, false, __ATOMIC_RELAXED);
 }
 
 /* May it leave now, after input? */

@@ -35,6 +35,7 @@ static int part_push(struct rsock *s)
 		 more = at + len < end ? STREAM_MESSAGE_MORE : 0;
 	int err;
 
+	rsock_tx_need(s);
 	if (tx->message_none)
 		len = more = 0;
 	err = rsock_body_post(s, rs_msg(RS_OP_MESSAGE, len | more), s->hold + at, len);
@@ -87,13 +88,12 @@ static int message_accept(struct rsock *s, const void *p, size_t len)
 	int err = message_fits(s, len);
 
 	if (!err)
-		err = rsock_push(s);
-	if (!err && rsock_out_ended(s))
-		err = -EPIPE; /* the end may have gone just now */
+		err = rsock_push_first(s);
 	if (!err && rsock_jobs_left(s))
 		err = -EAGAIN;
 	if (err)
 		return err;
+	rsock_tx_need(s);
 	if (rsock_reserve(s, s->hold, len))
 		return -EAGAIN;
 	message_hold(s, p, len);

@@ -82,24 +82,35 @@ static int file_ask(int fd, off_t at)
 	return (int)base_min(n, 0L);
 }
 
-/* As the kernel, which takes only what it can read again: 0 or -errno */
-static int file_check(int fd, const off_t *offset, size_t len)
+static bool is_readable(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) != O_WRONLY;
+}
+
+/*
+ * The kernel takes only what it can read again: 0 or -errno. A web server sends each file so: of a
+ * regular file with an offset, pread() itself finds out whether it may be read
+ */
+static int file_check(int fd, const off_t *offset, size_t len)
+{
 	struct stat st;
+	bool ordinary;
 	off_t at;
 
-	if (flags < 0 || flags & O_PATH || (flags & O_ACCMODE) == O_WRONLY)
-		return -EBADF;
 	if (offset && pieces_wild(offset, sizeof(*offset)))
 		return -EFAULT;
-	at = syscall(SYS_lseek, fd, 0, SEEK_CUR);
+	ordinary = !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size;
+	if (!(ordinary && offset && len) && !is_readable(fd))
+		return -EBADF;
+	at = ordinary && offset ? 0 : syscall(SYS_lseek, fd, 0, SEEK_CUR);
 	if (at < 0)
 		return offset ? -ESPIPE : -EINVAL;
 	at = offset ? *offset : at;
 	if (at < 0 || (ssize_t)len < 0 || (off_t)len > INT64_MAX - at)
 		return -EINVAL;
-	return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size ? 0 : file_ask(fd, at);
+	return ordinary ? 0 : file_ask(fd, at);
 }
 
 /* From a stream of ours the kernel refuses it, except to a pipe, which is what splice() does */

@@ -461,6 +461,7 @@ Test(device, room_that_comes_while_one_looks)
 	ssize_t sent;
 
 	open_both();
+	OPS->progress(ends[0]); /* what start-up sent has left */
 	cr_assert_eq(OPS->send(ends[0], &iov, 1), ROOM / 2 * 5000);
 	sent = OPS->send(ends[0], &iov, 1);
 	cr_assert(sent > 0 || devices[0].under_way || OPS->levels(ends[0], NULL) & STREAM_WRITABLE);
@@ -474,6 +475,7 @@ Test(device, room_that_a_reader_hears_of)
 	struct stream_edges before, after;
 
 	open_both();
+	OPS->progress(ends[0]); /* what start-up sent has left */
 	cr_assert_eq(OPS->send(ends[0], &iov, 1), ROOM / 2 * 5000);
 	cr_assert_not(OPS->levels(ends[0], &before) & STREAM_WRITABLE);
 	cr_assert_eq(get(ends[0], 0), 0u);
