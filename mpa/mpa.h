@@ -155,9 +155,12 @@ int mpa_tx_fpdu(struct mpa_conn *c, struct mpa_txv *v, const void *hdr, size_t h
  * One FPDU by itself, without markers: what goes before its payload and behind it. Nothing of the
  * connection changes before it is counted, so one that does not leave need not be taken back.
  */
+#define MPA_SINGLE_HEAD (MPA_LEN_FIELD + IWARP_HDR_MAX)
+#define MPA_SINGLE_TAIL (2 * MPA_CRC_LEN)
+
 struct mpa_single {
-	__u8 head[MPA_LEN_FIELD + IWARP_HDR_MAX]; /* the layers above write behind the length */
-	__u8 tail[2 * MPA_CRC_LEN];
+	__u8 head[MPA_SINGLE_HEAD]; /* the layers above write behind the length */
+	__u8 tail[MPA_SINGLE_TAIL];
 	__u32 head_len, tail_len;
 	__u32 octets; /* with the payload */
 };

@@ -223,31 +223,67 @@ int soft_tx_push_more(struct soft_tx *t)
 	return batch_push(t, flags ? flags : LLP_MORE);
 }
 
-/* Pieces of a Send that goes by itself */
+/* Pieces of a Send that goes by itself, and octets that are copied to make them one */
 #define SINGLE_PIECES 16
+#define SINGLE_COPY 2048u
+
+/* Hands it to the carrier as @n entries; as soft_tx_single() */
+static int single_push(const struct soft_io *io, const struct mpa_single *f,
+		       const struct iovec *iov, unsigned int n)
+{
+	struct soft_core *c = io->core;
+	ssize_t sent = io->llp->ops->send(io->llp, iov, n, send_flags(c));
+	int err = 0;
+
+	BASE_POINT(soft_tx_sent);
+	if (sent <= 0)
+		return !sent || sent == -EAGAIN ? -EAGAIN : tx_fail(c, (int)sent);
+	rdmap_tx_single_count(&c->rdmap, f);
+	if ((__u64)sent < f->octets)
+		err = rest_keep(io, iov, (__u64)sent, f->octets);
+	return err ? tx_fail(c, err) : 1;
+}
+
+/* Few octets are copied: the kernel takes one piece in less time than four */
+static int single_copied(const struct soft_io *io, const struct iovec *sg, unsigned int nsg,
+			 __u32 len)
+{
+	__u8 copy[MPA_SINGLE_HEAD + SINGLE_COPY + MPA_SINGLE_TAIL], *at = copy + MPA_SINGLE_HEAD;
+	const struct iovec payload = { at, len };
+	struct iovec whole = { copy, 0 };
+	struct mpa_single f;
+	size_t left = len;
+
+	for (unsigned int i = 0; i < nsg && left; i++) {
+		size_t n = base_min(left, sg[i].iov_len);
+
+		memcpy(at, sg[i].iov_base, n);
+		at += n;
+		left -= n;
+	}
+	if (left || !rdmap_tx_single(&io->core->rdmap, &f, &payload, 1, len))
+		return 0;
+	whole.iov_base = copy + MPA_SINGLE_HEAD - f.head_len;
+	whole.iov_len = f.octets;
+	memcpy(whole.iov_base, f.head, f.head_len);
+	memcpy(at, f.tail, sizeof(f.tail));
+	return single_push(io, &f, &whole, 1);
+}
 
 int soft_tx_single(const struct soft_io *io, const struct iovec *sg, unsigned int nsg, __u32 len)
 {
-	struct soft_core *c = io->core;
 	struct iovec iov[SINGLE_PIECES + 2];
 	struct mpa_single f;
-	ssize_t sent;
-	int err = 0;
 
-	if (nsg > SINGLE_PIECES || !rdmap_tx_single(&c->rdmap, &f, sg, nsg, len))
+	if (len <= SINGLE_COPY)
+		return single_copied(io, sg, nsg, len);
+	if (nsg > SINGLE_PIECES || !rdmap_tx_single(&io->core->rdmap, &f, sg, nsg, len))
 		return 0;
 	iov[0] = (struct iovec){ f.head, f.head_len };
 	for (unsigned int i = 0; i < nsg; i++)
 		iov[i + 1] = sg[i];
 	iov[nsg + 1] = (struct iovec){ f.tail, f.tail_len };
-	sent = io->llp->ops->send(io->llp, iov, nsg + 2, send_flags(c));
-	BASE_POINT(soft_tx_sent);
-	if (sent <= 0)
-		return !sent || sent == -EAGAIN ? -EAGAIN : tx_fail(c, (int)sent);
-	rdmap_tx_single_count(&c->rdmap, &f);
-	if ((__u64)sent < f.octets)
-		err = rest_keep(io, iov, (__u64)sent, f.octets);
-	return err ? tx_fail(c, err) : 1;
+	return single_push(io, &f, iov, nsg + 2);
 }
 
 int soft_tx_rest(const struct soft_io *io)

@@ -67,6 +67,8 @@ void rsock_block_reserved(struct rsock_slab *slab, uint32_t i, unsigned int chun
 	if (was == len)
 		return;
 	rsock_store(&slab->reserved[i][chunk], len);
+	if (chunk >= CHUNKS_STAYING)
+		rsock_store(&slab->many[i], slab->many[i] + len - was);
 	__atomic_add_fetch(&slab->kept, (size_t)len - was, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&kept, (size_t)len - was, __ATOMIC_RELAXED);
 }
@@ -178,10 +180,7 @@ static void memory_release(void *p, size_t len)
 /* Were many bytes in it? */
 static bool is_big(const struct rsock_slab *slab, uint32_t i)
 {
-	for (unsigned int k = CHUNKS_STAYING; k < STREAM_CHUNKS; k++)
-		if (rsock_load(&slab->reserved[i][k]))
-			return true;
-	return false;
+	return rsock_load(&slab->many[i]);
 }
 
 /* Who always has many bytes there is not to ask for the same memory all the time */
@@ -292,8 +291,9 @@ void rsock_rx_rest(struct rsock *s)
 	if (!rsock_is_open(s) || base_once(s->state->rx.chunks_free) != STREAM_CHUNKS ||
 	    uses(s, false))
 		return;
-	/* The first chunk is the first one used again */
-	rsock_chunks_init(&s->state->rx);
+	/* The first chunk is the first one used again, as it is anyway where no other was used */
+	if (s->state->rx.free_chunk[STREAM_CHUNKS - 1])
+		rsock_chunks_init(&s->state->rx);
 	rx_give(s);
 }
 

@@ -22,9 +22,15 @@ void rsock_chunks_init(struct stream_rx *rx)
 	rx->chunks_free = STREAM_CHUNKS;
 }
 
+/* A chunk's size is a power of two */
+static size_t offset_of(const struct rsock *s, uint64_t at)
+{
+	return at & (s->chunk - 1);
+}
+
 static uint8_t *place_of(struct rsock *s, uint64_t at)
 {
-	return &s->state->rx.chunk_of[at / s->chunk % STREAM_CHUNKS];
+	return &s->state->rx.chunk_of[(at >> __builtin_ctz(s->chunk)) % STREAM_CHUNKS];
 }
 
 /*
@@ -65,7 +71,7 @@ static int chunk_reserve(struct rsock *s, uint8_t chunk, size_t end)
 static uint8_t *chunk_memory(struct rsock *s, uint64_t at, size_t len)
 {
 	uint8_t chunk = chunk_find(s, at);
-	size_t off = at % s->chunk;
+	size_t off = offset_of(s, at);
 
 	if (chunk >= STREAM_CHUNKS)
 		return NULL;
@@ -89,7 +95,7 @@ static void chunk_free(struct rsock *s, uint64_t at)
 
 static size_t chunk_span(const struct rsock *s, uint64_t at, size_t len)
 {
-	return base_min(len, s->chunk - at % s->chunk);
+	return base_min(len, s->chunk - offset_of(s, at));
 }
 
 void rsock_chunks_put(struct rsock *s, uint64_t at, const void *p, size_t len)
@@ -133,11 +139,11 @@ void rsock_chunks_get(struct rsock *s, uint64_t at, void *p, size_t len)
 void rsock_chunks_drop(struct rsock *s, uint64_t from, uint64_t to)
 {
 	struct stream_rx *rx = &s->state->rx;
-	uint64_t end = to - to % s->chunk;
+	uint64_t end = to - offset_of(s, to);
 
 	/* The last place is begun, but nothing is left in it */
-	if (to == rx->placed && to % s->chunk)
+	if (to == rx->placed && offset_of(s, to))
 		end += s->chunk;
-	for (uint64_t at = from - from % s->chunk; at < end; at += s->chunk)
+	for (uint64_t at = from - offset_of(s, from); at < end; at += s->chunk)
 		chunk_free(s, at);
 }

@@ -75,7 +75,8 @@ struct rsock_slab {
 	uint64_t trimmed[STREAM_CELLS];
 	uint32_t lost[STREAM_CELLS]; /* as the file had it when this process looked last */
 	uint32_t reserved[STREAM_CELLS][STREAM_CHUNKS];
-	struct rsock rsock[]; /* of each cell */
+	uint32_t many[STREAM_CELLS]; /* of these, bytes beyond the chunks that stay (block.c) */
+	struct rsock rsock[];	     /* of each cell */
 };
 
 /* Which files are alike */

@@ -18,6 +18,9 @@
  */
 #include "preload/guard/spin.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "base/bits.h"
 #include "base/clock.h"
 #include "preload/guard/lease.h"
@@ -221,11 +224,29 @@ static bool lost(struct spin *s, uint64_t now)
 	return true;
 }
 
+/*
+ * A thread that becomes ready while this one spins would wait until the kernel's slice is over,
+ * some milliseconds. So the processor is offered so often, whatever the waits in between found
+ */
+#define OFFER (50 * BASE_NS_PER_US)
+
+static void offer(uint64_t now)
+{
+	struct spin_thread *t = spin_self();
+
+	if (now - t->offered < OFFER)
+		return;
+	t->offered = now;
+	syscall(SYS_sched_yield);
+}
+
 bool spin_goes_on(struct spin *s, uint64_t now)
 {
 	uint64_t gap = now - s->turn;
 
 	s->turn = now;
+	if (!forced)
+		offer(now);
 	if (gap > GAP && !forced && lost(s, now))
 		return false;
 	if (processor_here() != (int)s->cpu && !forced) {
