@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 
 struct llp;
+struct base_recv_sleep;
 
 enum llp_send_flag {
 	LLP_RECORD = 0x1, /* a boundary follows: do not put later octets into the same segment */
@@ -44,6 +45,8 @@ struct llp {
 	int fd;
 	/* Of the last recv that got octets: surely no more wait, and no end; a reset may */
 	bool empty;
+	/* The next recv waits for octets by this, and only the next; NULL: none does */
+	struct base_recv_sleep *sleep;
 };
 
 /* TCP: a connected socket, which stays the caller's. Sets TCP_NODELAY and TCP_INQ. */

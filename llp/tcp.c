@@ -7,9 +7,9 @@
  * for a segment should end where an FPDU does (RFC 5044 section 5.1), and that is when its sender
  * has nothing more to add.
  *
- * Where sendto(), sendmsg() and recvmsg() are forbidden (EPERM), a sandbox stands around the process, and its
- * descriptors have been made non-blocking before: then octets go by write() and read(), and of the
- * flags only the silence is kept (base/quiet.h).
+ * Where sendto(), sendmsg() and recvmsg() are forbidden (EPERM), a sandbox stands around the
+ * process, and its descriptors have been made non-blocking before: then octets go by write() and
+ * read(), and of the flags only the silence is kept (base/quiet.h).
  *
  * LLP_RECORD is MSG_EOR: the kernel appends nothing to a buffer so marked, nor merges it with the
  * next one when it sends again, so a record of at most the segment size travels in a segment of
@@ -30,6 +30,7 @@
 #include <linux/sockios.h>
 
 #include "base/quiet.h"
+#include "base/recv_sleep.h"
 #include "base/sockutil.h"
 
 /* What every TCP carries (RFC 9293 section 3.7.1), for want of a better number */
@@ -110,6 +111,27 @@ static bool is_empty(struct msghdr *msg)
 	return left == 0;
 }
 
+/* Spoilt or interrupted, it has slept; where the socket does not let it sleep, it has not */
+static long asleep_recv(struct llp *l, struct msghdr *msg)
+{
+	struct base_recv_sleep *sleep = l->sleep;
+	long got;
+
+	l->sleep = NULL;
+	sleep->slept = false;
+	base_recv_sleep_fill(sleep, msg);
+	if (!sleep->may(sleep)) {
+		errno = EAGAIN;
+		return -1;
+	}
+	got = syscall(SYS_recvmsg, l->fd, &sleep->msg, 0);
+	sleep->slept = got >= 0 || errno == EINTR || errno == EMSGSIZE;
+	if (got < 0 && sleep->slept)
+		errno = EAGAIN;
+	msg->msg_controllen = sleep->msg.msg_controllen;
+	return got;
+}
+
 static ssize_t tcp_recv(struct llp *l, const struct iovec *iov, unsigned int n)
 {
 	char control[CMSG_SPACE(sizeof(int))];
@@ -121,7 +143,8 @@ static ssize_t tcp_recv(struct llp *l, const struct iovec *iov, unsigned int n)
 	long got;
 
 	do {
-		got = syscall(SYS_recvmsg, l->fd, &msg, MSG_DONTWAIT);
+		got = l->sleep ? asleep_recv(l, &msg)
+			       : syscall(SYS_recvmsg, l->fd, &msg, MSG_DONTWAIT);
 	} while (got < 0 && errno == EINTR);
 	l->empty = got > 0 && is_empty(&msg);
 	got = result(got, saved);
@@ -215,6 +238,7 @@ void llp_tcp_view(struct llp *l, int fd)
 	l->ops = &tcp_ops;
 	l->fd = fd;
 	l->empty = false;
+	l->sleep = NULL;
 }
 
 void llp_tcp_init(struct llp *l, int fd)

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "base/recv_sleep.h"
 #include "rnic/rnic_carrier.h"
 #include "rnic/rnic_onesided.h"
 
@@ -72,10 +73,9 @@ struct rnic_sink {
 	 */
 	int (*message)(void *ctx, uint64_t off, const void *p, size_t len, bool last);
 	void *ctx;
-	/* A one-sided operation of ours is complete; @value: what an atomic found */
-	void (*done)(void *ctx, uint64_t cookie, uint64_t value);
-	/* carrier.room() may say something else than before */
-	void (*room)(void *ctx);
+	void (*done)(void *ctx, uint64_t cookie, uint64_t value); /* an atomic found @value */
+	void (*room)(void *ctx);       /* carrier.room() may say something else than before */
+	struct base_recv_sleep *sleep; /* by which the first recv sleeps; NULL: it does not */
 };
 
 /* One operation of a batch: what @op says, or a Write when @stag is not 0, else a Send */

@@ -111,5 +111,6 @@ ssize_t soft_stream_receive(const struct rnic_stream_mem *mem, int fd, const str
 	if (v.st->core.phase != SOFT_OPEN)
 		return -ENOTCONN;
 	in.regions = v.regions;
+	v.llp.sleep = sink->sleep;
 	return soft_rx(&v.io, &to, budget);
 }

@@ -390,5 +390,10 @@ static void sink_room(void *ctx)
 
 struct rnic_sink rsock_sink(struct rsock_drain *drain)
 {
-	return (struct rnic_sink){ sink_write, sink_message, drain, sink_done, sink_room };
+	return (struct rnic_sink){ .write = sink_write,
+				   .message = sink_message,
+				   .ctx = drain,
+				   .done = sink_done,
+				   .room = sink_room,
+				   .sleep = drain->sleep };
 }

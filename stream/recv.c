@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/point.h"
+#include "base/recv_sleep.h"
 
 /* Of what a reader's buffer took, only what DATA has told of is delivered */
 static void target_settle(struct rsock *s, struct stream_cursor c, struct rsock_target *t)
@@ -105,7 +106,7 @@ static int transport_ended(struct rsock *s, int err)
  * Octets from the transport, or what receive() says. Who only waits has to know that the socket
  * is empty; a reader that got something comes back, and is spared the question. *@info: behind it
  */
-static ssize_t intake(struct rsock *s, const struct rnic_sink *sink, bool reader,
+static ssize_t intake(struct rsock *s, struct rnic_sink *sink, bool reader,
 		      struct rnic_stream_info *info)
 {
 	const struct stream_rx *rx = &s->state->rx;
@@ -114,6 +115,7 @@ static ssize_t intake(struct rsock *s, const struct rnic_sink *sink, bool reader
 
 	do {
 		got = s->rnic->receive(&s->mem, stream_fd(&s->base), sink, reader ? SIZE_MAX : 0);
+		sink->sleep = NULL;
 		sum += base_max(got, 0);
 		s->rnic->info(&s->mem, info);
 	} while (got > 0 && reader && !info->more && --turns && rx->delivered == rx->consumed);
@@ -158,9 +160,10 @@ static ssize_t end_confirm(struct rsock *s, const struct rnic_sink *sink)
 	return s->rnic->receive(&s->mem, stream_fd(&s->base), sink, 0);
 }
 
-int rsock_drain(struct rsock *s, struct rsock_target *target)
+/* @sleep: by which it waits for the first octets; NULL: it does not */
+static int drain(struct rsock *s, struct rsock_target *target, struct base_recv_sleep *sleep)
 {
-	struct rsock_drain d = { s, target };
+	struct rsock_drain d = { s, target, sleep };
 	struct rnic_sink sink = rsock_sink(&d);
 	struct rnic_stream_info info;
 	ssize_t got;
@@ -169,7 +172,7 @@ int rsock_drain(struct rsock *s, struct rsock_target *target)
 		return -ENOTCONN;
 	if (!rsock_rx_agrees(s))
 		return -ECONNRESET;
-	got = intake(s, &sink, target, &info);
+	got = intake(s, &sink, target || sleep, &info);
 	__atomic_store_n(&s->drained, true, __ATOMIC_RELAXED);
 	if (got == -EAGAIN)
 		return 0;
@@ -189,8 +192,13 @@ int rsock_drain(struct rsock *s, struct rsock_target *target)
 			__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
 	}
 	if (info.state != RNIC_STREAM_OPEN)
-		return rsock_drain(s, target);
+		return drain(s, target, NULL);
 	return 0;
+}
+
+int rsock_drain(struct rsock *s, struct rsock_target *target)
+{
+	return drain(s, target, NULL);
 }
 
 static void push(struct rsock *s)
@@ -213,6 +221,28 @@ void rsock_pump(struct rsock *s)
 		s->spare = since;
 	rsock_rx_unlock(s);
 	push(s);
+}
+
+/*
+ * Under the lock, which nobody else may want: the caller is the only thread of the only process
+ * that has the stream
+ */
+bool rsock_sleep(struct stream *stream, struct base_recv_sleep *sleep)
+{
+	struct rsock *s = rsock_of(stream);
+	uint64_t before = rsock_edges(s);
+	struct rsock_spare since = rsock_spare_begin(s);
+
+	sleep->slept = false;
+	if (s->mem.native || !rsock_is_open(s) || rsock_is_foreign(s))
+		return false;
+	rsock_rx_lock(s);
+	if (!drain(s, NULL, sleep) && !rsock_more(stream))
+		s->spare = since;
+	rsock_rx_unlock(s);
+	push(s);
+	rsock_tell(s, before);
+	return sleep->slept;
 }
 
 /* Looks that the longest socket buffer with the shortest frames does not need */

@@ -3,9 +3,9 @@
  * A stream: an RDMA connection of a provider's stream front, a state that holds all there is of it,
  * and the calls of a stream socket over it.
  *
- * Locks: rx for what comes, tx for what goes, rx before tx, neither over a sleep. They lie in
- * the state and survive the death of their owner; whoever finds a dead one ends the
- * connection, since what the lock guarded is half changed.
+ * Locks: rx for what comes, tx for what goes, rx before tx, neither over a sleep but in
+ * rsock_sleep(). They lie in the state and survive the death of their owner; whoever finds a dead
+ * one ends the connection, since what the lock guarded is half changed.
  */
 #include "stream/rsock.h"
 
@@ -473,6 +473,7 @@ const struct stream_ops stream_rsock_ops = {
 	.wait_events = rsock_wait_events,
 	.wait_deadline = rsock_wait_deadline,
 	.more = rsock_more,
+	.sleep = rsock_sleep,
 	.readable = rsock_readable,
 	.take_error = rsock_take_error,
 	.give_error = rsock_give_error,

@@ -157,6 +157,7 @@ struct rsock_target {
 struct rsock_drain {
 	struct rsock *s;
 	struct rsock_target *target;
+	struct base_recv_sleep *sleep;
 };
 /* What the peer did is against the protocol: -EPROTO */
 int rsock_refuse(const char *why);
@@ -179,6 +180,7 @@ void rsock_chunks_drop(struct rsock *s, uint64_t from, uint64_t to);
 int rsock_drain(struct rsock *s, struct rsock_target *target);
 /* No lock. Drains and sends what became due */
 void rsock_pump(struct rsock *s);
+bool rsock_sleep(struct stream *stream, struct base_recv_sleep *sleep);
 ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int flags);
 size_t rsock_readable(struct stream *stream);
 

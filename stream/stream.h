@@ -15,6 +15,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "base/recv_sleep.h"
 #include "stream/job.h"
 #include "stream/param.h"
 
@@ -80,6 +81,8 @@ struct stream_ops {
 	/* When to call progress again even though nothing came; BASE_NEVER */
 	uint64_t (*wait_deadline)(struct stream *s);
 	bool (*more)(struct stream *s); /* progress() stopped at its bound: to be called again */
+	/* Progress that sleeps in recvmsg(): the only thread that has it. False: it did not */
+	bool (*sleep)(struct stream *s, struct base_recv_sleep *sleep);
 	size_t (*readable)(struct stream *s);
 	int (*take_error)(struct stream *s);
 	void (*give_error)(struct stream *s, int err); /* one that was taken, and not told */
@@ -115,12 +118,9 @@ struct stream_ops {
 	 * this process is about to be replaced by a program, and its threads with it
 	 */
 	void (*rest)(struct stream *s, bool on);
-	/* That process has it no more: it has executed a program that knows nothing of it */
-	void (*left)(struct stream *s, uint32_t pid);
-	/* Has another process it open as well? By a quick look, which may count dead ones */
-	bool (*shared)(struct stream *s);
-	/* Has nobody else? Certain, and slow: it looks at each */
-	bool (*alone)(struct stream *s);
+	void (*left)(struct stream *s, uint32_t pid); /* by exec of a program that has none of us */
+	bool (*shared)(struct stream *s); /* by others: a quick look, which may count dead ones */
+	bool (*alone)(struct stream *s);  /* nobody else has it: certain, and slow */
 	/*
 	 * For who waits, before a look at levels: from now on, who moves an edge in another process
 	 * rings @bell, once; 0: nobody can. enum stream_await of what came before. For who

@@ -120,6 +120,7 @@ static void nap_end(struct edge *e)
 	__atomic_store_n(&e->canceled, true, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&e->nap.tv_sec, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&e->nap.tv_nsec, 0, __ATOMIC_SEQ_CST);
+	base_recv_sleep_end(&e->sleep);
 	if (__atomic_load_n(&e->napping, __ATOMIC_SEQ_CST))
 		syscall(SYS_tgkill, getpid(), e->tid, SIGNAL_CANCEL);
 }

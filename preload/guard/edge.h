@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/list.h"
+#include "base/recv_sleep.h"
 #include "preload/guard/over.h"
 #include "preload/guard/spin.h"
 #include "preload/table/libc.h"
@@ -43,7 +44,8 @@ struct edge {
 	uint64_t swapped;    /* a call has a mask that differs from the thread's in these */
 	struct timespec nap; /* atomic: of a sleep, what the kernel reads as its time-out */
 	bool napping;	     /* atomic */
-	bool canceled;	     /* atomic: pthread_cancel() was called for the thread */
+	struct base_recv_sleep sleep; /* the same for one in the kernel's receive */
+	bool canceled;		      /* atomic: pthread_cancel() was called for the thread */
 	struct spin_thread spin;
 	pthread_t thread;
 	int tid;

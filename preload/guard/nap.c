@@ -52,6 +52,9 @@ struct nap {
 	int epfd;
 	struct epoll_event *events;
 	int max;
+	/* It sleeps by this; NULL: by ppoll() */
+	bool (*receive)(void *ctx, struct base_recv_sleep *sleep);
+	void *ctx;
 	const sigset_t *mask;
 	struct spin_place *place; /* NULL: it never spins */
 	bool exact;		  /* the kernel's bound of a list counts */
@@ -99,6 +102,23 @@ static int look(const struct nap *nap)
 	return n > 0 ? n : -EINTR;
 }
 
+static bool receive_may(struct base_recv_sleep *sleep)
+{
+	return !edge_wanted(base_container_of(sleep, struct edge, sleep));
+}
+
+/* What came is taken in: 1; -EINTR; or it could not sleep so, and does as others */
+static long receive(struct edge *e, const struct nap *nap)
+{
+	e->sleep.may = receive_may;
+	if (!nap->receive(nap->ctx, &e->sleep))
+		return nap_kernel(nap, &e->nap);
+	if (edge_wanted(e))
+		return -EINTR;
+	nap->fds->revents = POLLIN;
+	return 1;
+}
+
 /* -EAGAIN: an interruption that was not meant for the call, once more */
 static long nap_once(struct edge *e, const struct nap *nap, uint64_t deadline)
 {
@@ -108,7 +128,7 @@ static long nap_once(struct edge *e, const struct nap *nap, uint64_t deadline)
 	if (!e)
 		return nap_kernel(nap, &left);
 	if (nap_begin(e, left))
-		n = nap_kernel(nap, &e->nap);
+		n = nap->receive ? receive(e, nap) : nap_kernel(nap, &e->nap);
 	if (n == -EINTR && e->noted & ~e->muted)
 		n = look(nap);
 	__atomic_store_n(&e->napping, false, __ATOMIC_RELEASE);
@@ -209,6 +229,14 @@ int nap_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigse
 	struct nap nap = { .fds = fds, .n = n, .mask = mask, .place = place };
 
 	return nap_whole(&nap, deadline);
+}
+
+int nap_receive(struct pollfd *fd, struct spin_place *place,
+		bool (*receive)(void *ctx, struct base_recv_sleep *sleep), void *ctx)
+{
+	struct nap nap = { .fds = fd, .n = 1, .place = place, .receive = receive, .ctx = ctx };
+
+	return nap_whole(&nap, BASE_NEVER);
 }
 
 int nap_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,

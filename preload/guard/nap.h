@@ -9,6 +9,8 @@
 
 #include "preload/guard/spin.h"
 
+struct base_recv_sleep;
+
 /*
  * The one way to sleep inside a call: until one of @fds is ready, as ppoll(), or @deadline passes
  * (base/clock.h; 0: not at all). How many, 0, or -EINTR: a signal has been noted, or the thread is
@@ -17,6 +19,12 @@
  */
 int nap_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,
 	      struct spin_place *place);
+/*
+ * The same without a deadline, for octets of @fd: it sleeps in @receive, which takes in what comes.
+ * False: it did not sleep, or may not
+ */
+int nap_receive(struct pollfd *fd, struct spin_place *place,
+		bool (*receive)(void *ctx, struct base_recv_sleep *sleep), void *ctx);
 /* For calls that Linux never restarts: -EINTR also when nothing was noted */
 int nap_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,
 		    struct spin_place *place);

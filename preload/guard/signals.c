@@ -121,6 +121,7 @@ static void note(struct edge *e, int sig, const siginfo_t *info, ucontext_t *con
 	/* Pairs with nap_begin() in preload/guard/nap.c */
 	__atomic_store_n(&e->nap.tv_sec, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&e->nap.tv_nsec, 0, __ATOMIC_RELAXED);
+	base_recv_sleep_end(&e->sleep);
 	errno = saved;
 }
 

@@ -15,6 +15,7 @@
 #include "base/fdutil.h"
 #include "preload/guard/edge.h"
 #include "preload/guard/nap.h"
+#include "preload/guard/sandbox.h"
 #include "preload/sock/others.h"
 #include "preload/table/internal.h"
 #include "preload/table/life.h"
@@ -201,6 +202,24 @@ int wait_ends(uint64_t deadline, const sigset_t *mask, unsigned int vain)
 	return edge_self && edge_wanted(edge_self) ? -EINTR : 0;
 }
 
+static bool receive(void *ctx, struct base_recv_sleep *sleep)
+{
+	struct stream *stream = ctx;
+
+	return stream->ops->sleep(stream, sleep);
+}
+
+/*
+ * Nothing but octets of this socket, or a signal, ends the sleep: then the kernel's receive may be
+ * where it sleeps, which saves a system call. Without a bell there is no other thread
+ */
+static bool is_for_octets(const struct stream *stream, const struct pollfd *fds, unsigned int n,
+			  uint64_t until)
+{
+	return n == 1 && until == BASE_NEVER && fds->fd == stream_fd(stream) &&
+	       fds->events == POLLIN && !__atomic_load_n(&sandbox_on, __ATOMIC_RELAXED);
+}
+
 /*
  * One sleep: 0 something happened (*@events), or it is time to look again, -EAGAIN, -EINTR. @limit
  * as others_begin() gave it
@@ -219,9 +238,13 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 	uint64_t look = base_min(bells, stream->ops->wait_deadline(stream));
 	struct spin_place *place = place_of(s, wanted);
 	bool more = stream->ops->more(stream);
-	int got = sleep_on(fds, n, deadline != BASE_NEVER, more ? 0 : base_min(deadline, look),
-			   more ? NULL : place);
+	uint64_t until = more ? 0 : base_min(deadline, look);
+	int got;
 
+	if (is_for_octets(stream, fds, n, until))
+		got = nap_receive(fds, place, receive, stream);
+	else
+		got = sleep_on(fds, n, deadline != BASE_NEVER, until, more ? NULL : place);
 	if (got > 0 && fds[0].revents & POLLIN)
 		spin_place_learn(place, fds[0].fd);
 	if (got > 0 && fds[1].revents)

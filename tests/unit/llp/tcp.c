@@ -16,12 +16,15 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <linux/tcp.h>
+
+#include "base/recv_sleep.h"
 
 static int fds[2];
 static struct llp a, b;
@@ -306,4 +309,96 @@ Test(llp_tcp, by_read_and_write)
 	cr_assert_eq(b.ops->shutdown(&b), 0);
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
 	cr_assert_eq(status, 0, "%x", status);
+}
+
+/* --- a receive that sleeps, and what ends it --- */
+
+static struct base_recv_sleep asleep;
+
+static bool at_once(struct base_recv_sleep *s)
+{
+	return true;
+}
+
+static bool not_now(struct base_recv_sleep *s)
+{
+	return false;
+}
+
+/* A signal comes between the last look and the kernel */
+static bool too_late(struct base_recv_sleep *s)
+{
+	base_recv_sleep_end(s);
+	return true;
+}
+
+static void on_alarm(int sig)
+{
+	base_recv_sleep_end(&asleep);
+}
+
+static ssize_t recv_asleep(bool (*may)(struct base_recv_sleep *s))
+{
+	static char octets[100];
+	struct iovec iov = { octets, sizeof(octets) };
+
+	asleep.may = may;
+	b.sleep = &asleep;
+	return b.ops->recv(&b, &iov, 1);
+}
+
+static void alarm_set(void (*handler)(int sig), suseconds_t us, suseconds_t again)
+{
+	struct sigaction sa = { .sa_handler = handler, .sa_flags = SA_RESTART };
+	struct itimerval t = { { 0, again }, { 0, us } };
+
+	cr_assert_eq(sigaction(SIGALRM, &sa, NULL), 0);
+	cr_assert_eq(setitimer(ITIMER_REAL, &t, NULL), 0);
+}
+
+Test(llp_tcp, sleeps_until_octets_come, .timeout = 10)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		usleep(20000);
+		_exit(put(&a, "abc", 3, 0) != 3);
+	}
+	cr_expect_eq(recv_asleep(at_once), 3);
+	cr_expect(asleep.slept);
+	cr_expect_null(b.sleep);
+	cr_expect(b.empty);
+	cr_expect_eq(recv_asleep(not_now), -EAGAIN);
+	cr_expect_not(asleep.slept);
+	waitpid(pid, NULL, 0);
+}
+
+Test(llp_tcp, a_signal_before_the_sleep_is_not_lost, .timeout = 10)
+{
+	cr_expect_eq(recv_asleep(too_late), -EAGAIN);
+	cr_expect(asleep.slept);
+}
+
+/* The kernel restarts the call behind the handler, and reads the header once more */
+Test(llp_tcp, a_signal_in_the_sleep_ends_it, .timeout = 10)
+{
+	alarm_set(on_alarm, 20000, 0);
+	cr_expect_eq(recv_asleep(at_once), -EAGAIN);
+	cr_expect(asleep.slept);
+}
+
+/* At every moment around the kernel's beginning */
+Test(llp_tcp, signals_at_any_time_end_it, .timeout = 60)
+{
+	alarm_set(on_alarm, 50, 50);
+	for (int i = 0; i < 20000; i++)
+		cr_assert_eq(recv_asleep(at_once), -EAGAIN);
+	alarm_set(SIG_IGN, 0, 0);
+}
+
+Test(llp_tcp, a_socket_that_does_not_block_does_not_sleep, .timeout = 10)
+{
+	cr_assert_eq(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
+	cr_expect_eq(recv_asleep(at_once), -EAGAIN);
+	cr_expect_not(asleep.slept);
 }

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -184,40 +183,6 @@ Test(transfer, narrow_transport)
 		narrow(s[1]);
 		exchange_over(s, 1 << 20, pieces[i / 2]);
 	}
-}
-
-/* A message that is one frame does not go before the rest of another, nor counts before it goes */
-Test(transfer, a_full_transport)
-{
-	static uint8_t buf[65000];
-	struct stream *s[2];
-	struct way w = { .piece = 65536, .seed = 1 };
-	int room = 60000;
-	bool cut = false;
-
-	ends_param.ring = STREAM_RING_MAX;
-	ends_open(s);
-	cr_assert_eq(setsockopt(s[0]->fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
-	w.from = s[0];
-	w.to = s[1];
-	for (int turn = 0; turn < 2000; turn++) {
-		struct iovec iov = { buf, 1 + random_next(&w.seed) % sizeof(buf) };
-		ssize_t sent;
-
-		for (size_t i = 0; i < iov.iov_len; i++)
-			buf[i] = ends_octet(w.sent + i);
-		sent = OPS->send(s[0], &iov, 1);
-		w.sent += (uint64_t)base_max(sent, (ssize_t)0);
-		cut |= OPS->owes(s[0]);
-		if (sent < 0)
-			way_recv(&w);
-	}
-	while (w.got < w.sent) {
-		OPS->progress(s[0]);
-		way_recv(&w);
-	}
-	cr_expect(cut);
-	ends_destroy(s);
 }
 
 /* Of many that are offered at once a full kernel takes a few */
@@ -619,21 +584,6 @@ Test(transfer, close_disconnects_and_lingers)
 	usleep(2000);
 	cr_expect_eq(OPS->close_more(c.s, &safe), 0);
 	scene_close(&c);
-}
-
-/* Twice, since what a reader has looked for counts for one write */
-Test(transfer, a_program_that_only_writes_hears_of_the_end)
-{
-	struct iovec iov = { "x", 1 };
-	struct stream *s[2];
-
-	ends_open(s);
-	cr_assert_eq(OPS->shutdown(s[1], SHUT_WR), 0);
-	cr_assert_eq(OPS->send(s[0], &iov, 1), 1);
-	usleep(3000);
-	cr_assert_eq(OPS->send(s[0], &iov, 1), 1);
-	cr_expect(OPS->levels(s[0], NULL) & STREAM_RDHUP);
-	ends_destroy(s);
 }
 
 /* DISCONNECT is the end of both directions, at once; the first write behind it is taken and lost */
