@@ -20,7 +20,7 @@ done
 export apps tmp
 
 cat >"$tmp/unread.py" <<'PY'
-"""unread.py nonblock|late|never|dies COMMAND...: its output is a pipe that is read late, or never"""
+"""unread.py nonblock|late|never|dies COMMAND...: output to a pipe that is read late, or never"""
 import os, signal, subprocess, sys, time
 read, write = os.pipe()
 os.set_blocking(write, sys.argv[1] != "nonblock")

@@ -6,7 +6,7 @@
  *   head    5 octets of a frame on the control connection
  *   data    the head of a collective call, and 10 of its 1000 octets
  *   answer  a collective call whose answer it does not take
- *   two     the same, and the next one behind it, which comes too early
+ *   two     two collective calls at once, before rank 0 comes to the first one
  *   huge    the head of a collective call of 1 GiB for each rank
  *   spoken  data on the control connection, where a rank has none to send
  */
@@ -59,6 +59,7 @@ static void head_put(int channel, char kind, uint32_t length)
 static void be_rude(const char *way)
 {
 	static char data[ANSWER];
+	int i;
 
 	connections_find();
 	if (!strcmp(way, "head"))
@@ -71,24 +72,30 @@ static void be_rude(const char *way)
 		head_put(1, 'G', 1000);
 		put(1, data, 10);
 	}
-	if (!strcmp(way, "answer") || !strcmp(way, "two")) {
+	if (!strcmp(way, "answer")) {
 		head_put(1, 'G', ANSWER);
 		put(1, data, ANSWER);
 	}
-	if (!strcmp(way, "two"))
-		head_put(1, 'G', ANSWER);
+	for (i = 1; i <= 2 && !strcmp(way, "two"); i++) {
+		head_put(1, 'G', sizeof(i));
+		put(1, &i, sizeof(i));
+	}
 }
 
 static int meet(const char *way)
 {
 	static char data[ANSWER], all[2 * ANSWER];
+	int own = 7, both[2];
 
-	if (!strcmp(way, "answer") || !strcmp(way, "two"))
+	if (!strcmp(way, "answer"))
 		return AMUDP_SPMDAllGather(data, all, ANSWER);
 	if (!strcmp(way, "huge") || !strcmp(way, "spoken"))
 		return AMUDP_SPMDBarrier();
 	usleep(300000); /* until the console has seen what came */
-	return AM_OK;
+	if (strcmp(way, "two"))
+		return AM_OK;
+	AMUDP_SPMDAllGather(&own, both, sizeof(own));
+	return both[0] == 7 && both[1] == 1 ? AM_OK : AM_ERR_RESOURCE;
 }
 
 int main(int argc, char **argv)
