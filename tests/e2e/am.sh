@@ -59,6 +59,10 @@ check "every macro of a message, polled" 0 "^rank 7: 102 answers, 0 wrong" "$tmp
 check "what a run-time system calls, 2 ranks" 0 "^rank 1: 0 wrong" "$tmp/runtime" 2
 check "what a run-time system calls, 4 ranks" 0 "^rank 3: 0 wrong" "$tmp/runtime" 4
 check "what a run-time system calls, in C++" 0 "^rank 2: 0 wrong" "$tmp/runtimepp" 3
+check "... where all ranks return from main" 0 "^rank 3: 0 wrong" \
+	env RUNTIME_RETURN=1 "$tmp/runtime" 4
+check "... and its own address for the console is empty" 0 "^rank 1: 0 wrong" \
+	env GASNET_MASTERIP= "$tmp/runtime" 2
 check "what a run-time system calls, with faults" 0 "^rank 3: 0 wrong" \
 	env GASNET_FAULT_RATE=0.1 "$tmp/runtime" 4
 # the example of the manual page, as it stands there
