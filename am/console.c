@@ -2,12 +2,18 @@
 /*
  * Output of workers: lines of many processes must not be mixed within a line, unless the user wants
  * to see parts of lines at once. A line longer than the buffer is passed on in parts.
+ *
+ * No call waits for the reader. What it does not take stays with its stream, which then owns the
+ * target: nothing else is written there, so nothing else is read that would go there, and the ranks
+ * come to wait as they would for a pipe. When a signal ends the job, the reader has a while, and
+ * what it has not taken then is thrown away.
  */
 #include "am/console.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +24,10 @@
 #define WAIT_MS 50
 #define HURRY_NS (2 * BASE_NS_PER_S) /* what a reader has, once the job is to end */
 
+static const int descriptors[AM_CONSOLE_TARGETS] = { STDOUT_FILENO, STDERR_FILENO };
+
+static struct am_console *owners[AM_CONSOLE_TARGETS];
+static struct am_console own = { .in = -1, .target = AM_CONSOLE_STDERR };
 static const volatile sig_atomic_t *interrupted;
 static uint64_t hurry_until;
 static bool failed;
@@ -32,23 +42,46 @@ bool am_console_failed(void)
 	return failed;
 }
 
+void am_console_open(struct am_console *c, int in, enum am_console_target target, bool parts)
+{
+	*c = (struct am_console){ .in = in, .target = target, .parts = parts };
+}
+
+bool am_console_left(const struct am_console *c)
+{
+	return c->in >= 0 || c->due;
+}
+
+bool am_console_takes(const struct am_console *c)
+{
+	return c->in >= 0 && !owners[c->target];
+}
+
+int am_console_waits(enum am_console_target target)
+{
+	return owners[target] ? descriptors[target] : -1;
+}
+
+/* The reader's time begins when somebody first waits after the signal. */
 static bool hurry_is_over(void)
 {
+	if (*interrupted && !hurry_until)
+		hurry_until = base_now() + HURRY_NS;
 	return hurry_until && base_now() >= hurry_until;
 }
 
-/* Waits for a reader that does not read, but for a while only when a signal ends the job. */
-static bool wait_writable(int fd)
+static bool is_writable(int fd, int ms)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
 
-	while (poll(&pfd, 1, hurry_is_over() ? 0 : WAIT_MS) <= 0) {
-		if (*interrupted && !hurry_until)
-			hurry_until = base_now() + HURRY_NS;
-		if (hurry_is_over())
-			return false;
-	}
-	return true;
+	return poll(&pfd, 1, ms) > 0;
+}
+
+static void written(struct am_console *c, size_t n)
+{
+	memmove(c->buffer, c->buffer + n, c->used - n);
+	c->used -= n;
+	c->due -= n;
 }
 
 /* A reader that has left wants no more: the job goes on. All else is a loss. */
@@ -57,52 +90,99 @@ static void failure_tell(int error)
 	if (error == EPIPE || failed)
 		return;
 	failed = true;
-	fprintf(stderr, "*** AMUDP: output of the job is lost, the console cannot write it: %s\n",
-		strerror(error));
+	am_console_say("output of the job is lost, the console cannot write it: %s",
+		       strerror(error));
 }
 
 /* Not more at once than a pipe with room takes without waiting */
-static void put(int fd, const char *p, size_t n)
+static void part_write(struct am_console *c)
 {
-	ssize_t done;
+	ssize_t n = write(descriptors[c->target], c->buffer, base_min(c->due, (size_t)PIPE_BUF));
+	int error = errno;
 
-	while (n && wait_writable(fd)) {
-		done = write(fd, p, base_min(n, (size_t)PIPE_BUF));
-		if (done < 0 && errno != EINTR && errno != EAGAIN) {
-			failure_tell(errno);
-			return;
-		}
-		if (done > 0) {
-			p += done;
-			n -= (size_t)done;
-		}
+	if (n > 0)
+		written(c, (size_t)n);
+	if (n < 0 && error != EINTR && error != EAGAIN) {
+		written(c, c->due);
+		failure_tell(error);
 	}
 }
 
-static void lines_put(struct am_console *c)
+void am_console_resume(enum am_console_target target)
 {
-	const char *last = memrchr(c->buffer, '\n', c->used);
-	size_t n = last ? (size_t)(last + 1 - c->buffer) : 0;
+	struct am_console *c;
 
-	if (c->parts || (!last && c->used == sizeof(c->buffer)))
-		n = c->used;
-	put(c->out, c->buffer, n);
-	memmove(c->buffer, c->buffer + n, c->used - n);
-	c->used -= n;
+	while ((c = owners[target])) {
+		if (is_writable(descriptors[target], 0))
+			part_write(c);
+		else if (hurry_is_over())
+			written(c, c->due);
+		else
+			return;
+		if (!c->due)
+			owners[target] = own.due && target == own.target ? &own : NULL;
+	}
 }
 
-bool am_console_forward(struct am_console *c)
+static void begin(struct am_console *c)
+{
+	if (!c->due || owners[c->target])
+		return;
+	owners[c->target] = c;
+	am_console_resume(c->target);
+}
+
+/* Whole lines; all of a line that does not fit. */
+static size_t lines_due(const struct am_console *c)
+{
+	const char *last = memrchr(c->buffer, '\n', c->used);
+
+	if (c->parts || (!last && c->used == sizeof(c->buffer)))
+		return c->used;
+	return last ? (size_t)(last + 1 - c->buffer) : 0;
+}
+
+void am_console_forward(struct am_console *c)
 {
 	ssize_t n = read(c->in, c->buffer + c->used, sizeof(c->buffer) - c->used);
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return true;
-	if (n <= 0) {
-		put(c->out, c->buffer, c->used);
-		c->used = 0;
-		return false;
+		return;
+	if (n > 0) {
+		c->used += (size_t)n;
+		c->due = lines_due(c);
+	} else {
+		close(c->in);
+		c->in = -1;
+		c->due = c->used;
 	}
-	c->used += (size_t)n;
-	lines_put(c);
-	return true;
+	begin(c);
+}
+
+void am_console_say(const char *fmt, ...)
+{
+	char text[512];
+	va_list args;
+	size_t n;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	if (own.used + sizeof(text) + 16 > sizeof(own.buffer))
+		return; /* the reader has not taken dozens of them */
+	n = (size_t)snprintf(own.buffer + own.used, sizeof(own.buffer) - own.used,
+			     "*** AMUDP: %s\n", text);
+	own.used += n;
+	own.due = own.used;
+	begin(&own);
+}
+
+void am_console_drain(void)
+{
+	int i;
+
+	for (i = 0; i < AM_CONSOLE_TARGETS; i++) {
+		for (am_console_resume(i); owners[i]; am_console_resume(i))
+			is_writable(descriptors[i], WAIT_MS);
+	}
 }

@@ -233,11 +233,20 @@ int AM_GetSeg(ep_t ea, void **addr, uintptr_t *nbytes)
 	return AM_OK;
 }
 
+/* From nowhere for as long as it can be: all of the address space, offsets are addresses. */
+static bool is_segment(const void *addr, uintptr_t nbytes)
+{
+	if (!nbytes)
+		return true;
+	if (!addr)
+		return nbytes == AMUDP_MAX_SEGLENGTH;
+	return nbytes - 1 <= UINTPTR_MAX - (uintptr_t)addr;
+}
+
 int AM_SetSeg(ep_t ea, void *addr, uintptr_t nbytes)
 {
-	/* from nowhere for as long as it can be: all of the address space, offsets are addresses */
-	if (!am_endpoint_valid(ea) || (!addr && nbytes && nbytes != AMUDP_MAX_SEGLENGTH))
-		am_return_error(AM_ERR_BAD_ARG, "no endpoint or no memory");
+	if (!am_endpoint_valid(ea) || !is_segment(addr, nbytes))
+		am_return_error(AM_ERR_BAD_ARG, "no endpoint, no memory, or beyond its end");
 	ea->segment = addr;
 	ea->segment_len = nbytes;
 	return AM_OK;

@@ -75,7 +75,8 @@ struct amudp_ep {
 
 	struct am_nic *nics[AM_MAX_PATHS];
 	int num_nics;
-	int nic; /* the one in use */
+	int nic;	       /* the one in use */
+	uint64_t paths_missed; /* addresses of PATHS that are not this machine's: path.h */
 	uint32_t move_serial;
 	uint64_t move_began; /* the telling of our last move, */
 	uint32_t move_copy;  /* so often done again, */

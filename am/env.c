@@ -58,13 +58,28 @@ int AMUDP_SetEnvPrefix(const char *word)
 	return AM_OK;
 }
 
-/* The words that may stand before a name, the first one first; NULL ends them. */
-static const char *prefix(int i)
+/* An empty one is as if it were unset. */
+static const char *prefix_asked(void)
 {
 	const char *word = chosen[0] ? chosen : getenv("AMUDP_ENV_PREFIX");
 
 	if (!word)
 		word = am_env_console_get("AMUDP_ENV_PREFIX");
+	return word && *word ? word : NULL;
+}
+
+const char *am_env_prefix_wrong(void)
+{
+	const char *word = prefix_asked();
+
+	return word && !prefix_good(word) ? word : NULL;
+}
+
+/* The words that may stand before a name, the first one first; NULL ends them. */
+static const char *prefix(int i)
+{
+	const char *word = prefix_asked();
+
 	if (!word || !prefix_good(word))
 		i++;
 	return i == 0 ? word : i == 1 ? "AMUDP" : i == 2 ? "" : NULL;

@@ -25,6 +25,8 @@ enum am_choice am_env_choice(const char *name);
 const char *am_env_find(const char *name, char *spelled);
 /* The first spelling of a name, for messages that tell what to set; good until the next call. */
 const char *am_env_name(const char *name);
+/* AMUDP_ENV_PREFIX that cannot stand before a name; NULL: it can, or nobody asks for one. */
+const char *am_env_prefix_wrong(void);
 /* VERBOSEENV: what was decided about a name, whatever its value says. */
 void am_env_tell(const char *name, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -143,19 +143,28 @@ static void range_say(const struct row *row, char *text, size_t size)
 	}
 }
 
+static void say(const char *name, const char *value, const char *range)
+{
+	fprintf(stderr, "*** AMUDP: %s=%s: the value must be %s\n", name, value, range);
+}
+
 int am_env_check(void)
 {
 	char spelled[AM_ENV_NAME_MAX], range[96];
-	const char *value;
+	const char *value = am_env_prefix_wrong();
 	size_t i;
 	int ret = 0;
 
+	if (value) {
+		say("AMUDP_ENV_PREFIX", value, "1 to 31 letters, digits and underscores");
+		ret = -EINVAL;
+	}
 	for (i = 0; i < base_array_size(rows); i++) {
 		value = am_env_find(rows[i].name, spelled);
 		if (!value || !*value || value_good(&rows[i], value))
 			continue;
 		range_say(&rows[i], range, sizeof(range));
-		fprintf(stderr, "*** AMUDP: %s=%s: the value must be %s\n", spelled, value, range);
+		say(spelled, value, range);
 		ret = -EINVAL;
 	}
 	return ret;

@@ -75,8 +75,7 @@ int am_address_of_console(bool local, uint32_t *out)
 	return ret;
 }
 
-/* An address that this machine takes, though no interface need have it: all of 127.0.0.0/8. */
-static bool is_ours(uint32_t address)
+bool am_address_is_ours(uint32_t address)
 {
 	struct sockaddr_in name = { .sin_family = AF_INET, .sin_addr.s_addr = address };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -165,7 +164,7 @@ int am_address_of_worker(uint32_t *address)
 	if (getifaddrs(&all) < 0)
 		return -errno;
 	ret = subnet_parse(value, &subnet);
-	if (ret == 0 && !subnet.mask && is_ours(subnet.address))
+	if (ret == 0 && !subnet.mask && am_address_is_ours(subnet.address))
 		*address = subnet.address;
 	else if (ret == 0)
 		ret = subnet_find(&subnet, all, address);

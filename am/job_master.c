@@ -13,7 +13,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,8 @@
 #include "am/console.h"
 #include "am/env.h"
 #include "am/job.h"
-#include "am/job_wire.h"
+#include "am/job_collective.h"
+#include "am/job_rank.h"
 #include "am/spawn.h"
 #include "base/bits.h"
 #include "base/clock.h"
@@ -37,15 +37,6 @@
 #define REASON_WAIT_MS 500
 #define PATIENCE_NS (10 * BASE_NS_PER_S) /* with workers that do not come, before it is said */
 #define DESCRIPTORS_OWN 16		 /* the listener's, those of standard streams, ... */
-
-struct worker {
-	int fd[AM_JOB_CHANNELS];
-	uint32_t pid;
-	uint32_t wanted; /* rank */
-	bool gone;
-	bool asked;		      /* waits in a collective */
-	struct am_console console[2]; /* stdout, stderr */
-};
 
 struct pending {
 	int fd;
@@ -59,12 +50,10 @@ struct master {
 	uint64_t secret;
 	uint64_t nonce;
 	uint64_t id;
-	struct worker *workers; /* by rank once all have joined, by arrival before */
+	struct am_rank *workers; /* by rank once all have joined, by arrival before */
 	int joined;
-	int asked;
-	uint32_t asked_kind;
-	uint32_t asked_len;
-	uint8_t *gathered;
+	int first; /* is served first: the one behind whoever last kept the others waiting */
+	struct am_collective collective;
 	bool route; /* output comes by us */
 	bool parts; /* ... and not only by whole lines */
 	bool booted;
@@ -85,25 +74,6 @@ static void on_signal(int number)
 	interrupted = number;
 }
 
-static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static void say(const char *fmt, ...)
-{
-	char text[512];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	fprintf(stderr, "*** AMUDP: %s\n", text);
-}
-
-static void fd_close(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
 static uint64_t end_limit(int code)
 {
 	if (code)
@@ -112,15 +82,26 @@ static uint64_t end_limit(int code)
 					    : base_now() + am_job.exit_ns + END_GRACE_NS;
 }
 
+static struct am_job_block *block_create(uint32_t kind, uint32_t value, size_t length)
+{
+	struct am_job_block *b = am_job_block_create(kind, value, (uint32_t)length);
+
+	if (!b)
+		AMUDP_FatalErr("no memory for %zu octets to a rank", length);
+	return b;
+}
+
 static void end_tell(struct master *m, int code)
 {
+	struct am_job_block *said = block_create(AM_JOB_EXIT, (uint32_t)code, 0);
 	int i;
 
 	m->ending = true;
 	m->code = code;
 	m->end_at = end_limit(code);
 	for (i = 0; i < m->joined; i++)
-		am_job_send(m->workers[i].fd[AM_JOB_CONTROL], AM_JOB_EXIT, (uint32_t)code, NULL, 0);
+		am_channel_send(&m->workers[i].channel[AM_JOB_CONTROL], said);
+	am_job_block_put(said);
 }
 
 static void end_begin(struct master *m, int code)
@@ -206,44 +187,13 @@ static void boot_send(struct master *m, int rank, const char *environment, size_
 				    htobe32(m->route),
 				    htobe64(m->id),
 				    htobe64(m->nonce) };
-	struct am_job_message head = { htobe32(AM_JOB_BOOT), 0,
-				       htobe32((uint32_t)(sizeof(boot) + length)) };
-	int fd = m->workers[rank].fd[AM_JOB_CONTROL];
+	struct am_job_block *b = block_create(AM_JOB_BOOT, 0, sizeof(boot) + length);
+	uint8_t *data = am_job_block_data(b);
 
-	am_job_write(fd, &head, sizeof(head));
-	am_job_write(fd, &boot, sizeof(boot));
-	am_job_write(fd, environment, length);
-}
-
-/* Those that ask for a rank get it; the others fill up in the order they came. */
-static void ranks_assign(struct master *m)
-{
-	int size = m->config->size, i, next = 0;
-	struct worker *sorted = calloc((size_t)size, sizeof(*sorted));
-	bool *taken = calloc((size_t)size, sizeof(*taken));
-
-	if (!sorted || !taken)
-		abort();
-	for (i = 0; i < size; i++) {
-		uint32_t wanted = m->workers[i].wanted;
-
-		if (wanted >= (uint32_t)size || taken[wanted])
-			continue;
-		taken[wanted] = true;
-		sorted[wanted] = m->workers[i];
-		m->workers[i].pid = 0;
-	}
-	for (i = 0; i < size; i++) {
-		if (!m->workers[i].pid)
-			continue;
-		while (taken[next])
-			next++;
-		taken[next] = true;
-		sorted[next] = m->workers[i];
-	}
-	free(m->workers);
-	free(taken);
-	m->workers = sorted;
+	memcpy(data, &boot, sizeof(boot));
+	memcpy(data + sizeof(boot), environment, length);
+	am_channel_send(&m->workers[rank].channel[AM_JOB_CONTROL], b);
+	am_job_block_put(b);
 }
 
 static void job_boot(struct master *m)
@@ -253,7 +203,7 @@ static void job_boot(struct master *m)
 	int i;
 
 	am_spawn_end();
-	ranks_assign(m);
+	am_ranks_assign(&m->workers, m->config->size);
 	m->booted = true;
 	for (i = 0; i < m->config->size; i++)
 		boot_send(m, i, environment ? environment : "", environment ? length : 1);
@@ -262,38 +212,22 @@ static void job_boot(struct master *m)
 
 static void worker_join(struct master *m, int fd, const struct am_job_hello *hello)
 {
-	struct worker *w;
-	int i;
-
 	if (m->joined == m->config->size || m->ending) {
 		close(fd);
 		return;
 	}
-	w = &m->workers[m->joined++];
-	for (i = 0; i < AM_JOB_CHANNELS; i++)
-		w->fd[i] = -1;
-	w->fd[AM_JOB_CONTROL] = fd;
-	w->pid = be32toh(hello->pid);
-	w->wanted = be32toh(hello->rank);
+	am_rank_init(&m->workers[m->joined++], fd, hello);
 	if (m->joined == m->config->size)
 		job_boot(m);
 }
 
 static void channel_join(struct master *m, int fd, uint32_t channel, uint32_t rank)
 {
-	struct worker *w;
-
 	if (!m->booted || rank >= (uint32_t)m->config->size || channel >= AM_JOB_CHANNELS ||
-	    m->workers[rank].fd[channel] >= 0) {
+	    am_rank_is_open(&m->workers[rank], channel))
 		close(fd);
-		return;
-	}
-	w = &m->workers[rank];
-	w->fd[channel] = fd;
-	if (channel == AM_JOB_STDOUT)
-		w->console[0] = (struct am_console){ fd, STDOUT_FILENO, m->parts, 0, "" };
-	if (channel == AM_JOB_STDERR)
-		w->console[1] = (struct am_console){ fd, STDERR_FILENO, m->parts, 0, "" };
+	else
+		am_rank_join(&m->workers[rank], channel, fd, m->parts);
 }
 
 /* The process is one number: those that waitid() and kill() take for many are nobody's. */
@@ -333,8 +267,8 @@ static bool pending_accept(struct master *m)
 
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-			say("the console can take no connection: %s; the job ends",
-			    strerror(errno));
+			am_console_say("the console can take no connection: %s; the job ends",
+				       strerror(errno));
 			end_begin(m, 1);
 		}
 		return false;
@@ -393,102 +327,113 @@ static int status_of(uint32_t pid, char *text, size_t size)
 
 static void worker_lost(struct master *m, int rank)
 {
-	struct worker *w = &m->workers[rank];
+	struct am_rank *w = &m->workers[rank];
 	char reason[128];
 	int code;
 
 	/* its output may wait to be accepted still; workers are sorted at boot */
 	if (m->booted)
 		pending_serve(m);
-	fd_close(&w->fd[AM_JOB_CONTROL]);
+	am_channel_close(&w->channel[AM_JOB_CONTROL]);
 	w->gone = true;
 	if (m->ending)
 		return;
 	code = status_of(w->pid, reason, sizeof(reason));
-	say("rank %d (process %u) %s; the job ends", rank, w->pid, reason);
+	am_console_say("rank %d (process %u) %s; the job ends", rank, w->pid, reason);
 	end_begin(m, code > 0 ? code : 1);
 }
 
+/* A rank's word has no data. */
 static void control_read(struct master *m, int rank)
 {
-	struct am_job_message msg;
+	struct am_channel *c = &m->workers[rank].channel[AM_JOB_CONTROL];
+	int ret = am_channel_read_head(c);
 
-	if (am_job_receive(m->workers[rank].fd[AM_JOB_CONTROL], &msg) < 0) {
+	if (ret == 0)
+		ret = c->head.length ? -EPROTO : am_channel_read_data(c, NULL);
+	if (ret == 0 && c->head.kind == AM_JOB_EXIT)
+		end_demand(m, (int)c->head.value);
+	if (ret < 0 && ret != -EAGAIN)
 		worker_lost(m, rank);
-		return;
-	}
-	if (msg.kind == AM_JOB_EXIT)
-		end_demand(m, (int)msg.value);
 }
 
-static void collective_finish(struct master *m)
+static void collective_answer(struct master *m, struct am_job_block *answer)
 {
-	uint32_t length = m->asked_len * (uint32_t)m->config->size;
 	int i;
 
 	for (i = 0; i < m->config->size; i++) {
-		m->workers[i].asked = false;
-		am_job_send(m->workers[i].fd[AM_JOB_COLLECTIVE], m->asked_kind, 0, m->gathered,
-			    length);
+		struct am_rank *w = &m->workers[i];
+
+		w->entered = false;
+		w->channel[AM_JOB_COLLECTIVE].deaf = false;
+		am_channel_send(&w->channel[AM_JOB_COLLECTIVE], answer);
 	}
-	m->asked = 0;
-	free(m->gathered);
-	m->gathered = NULL;
+	am_job_block_put(answer);
 }
 
-static int collective_begin(struct master *m, const struct am_job_message *msg)
+static int collective_take(struct master *m, int rank)
 {
-	m->asked_kind = msg->kind;
-	m->asked_len = msg->length;
-	if (!msg->length)
-		return 0;
-	if (msg->length > AM_JOB_LENGTH_MAX / (uint32_t)m->config->size)
-		return -EPROTO;
-	m->gathered = malloc((size_t)msg->length * (size_t)m->config->size);
-	return m->gathered ? 0 : -ENOMEM;
+	struct am_rank *w = &m->workers[rank];
+	struct am_channel *c = &w->channel[AM_JOB_COLLECTIVE];
+	int ret = am_channel_read_head(c);
+
+	if (ret == 0 && !w->entered) {
+		ret = am_collective_enter(&m->collective, &c->head);
+		w->entered = ret == 0;
+	}
+	return ret < 0 ? ret : am_channel_read_data(c, am_collective_place(&m->collective, rank));
 }
 
 static void collective_read(struct master *m, int rank)
 {
-	struct worker *w = &m->workers[rank];
-	struct am_job_message msg;
-	int ret = am_job_receive(w->fd[AM_JOB_COLLECTIVE], &msg);
+	struct am_channel *c = &m->workers[rank].channel[AM_JOB_COLLECTIVE];
+	int ret = collective_take(m, rank);
+	struct am_job_block *answer;
 
-	if (ret < 0) {
-		fd_close(&w->fd[AM_JOB_COLLECTIVE]);
+	if (ret == -EAGAIN)
 		return;
-	}
-	if (!m->asked)
-		ret = collective_begin(m, &msg);
-	if (ret == 0 && (msg.kind != m->asked_kind || msg.length != m->asked_len || w->asked))
-		ret = -EPROTO;
-	if (ret == 0 && msg.length)
-		ret = am_job_read(w->fd[AM_JOB_COLLECTIVE], m->gathered + (size_t)rank * msg.length,
-				  msg.length);
-	if (ret < 0) {
-		say("rank %d calls a collective that the others do not; the job ends", rank);
+	if (ret == -EMSGSIZE || ret == -ENOMEM || ret == -EPROTO) {
+		c->deaf = true;
+		am_console_say("rank %d calls a collective %s; the job ends", rank,
+			       ret == -EPROTO	? "that the others do not"
+			       : ret == -ENOMEM ? "for whose data there is no memory"
+						: "of more than 1 GiB in all");
 		end_begin(m, 1);
 		return;
 	}
-	w->asked = true;
-	if (++m->asked == m->config->size)
-		collective_finish(m);
+	if (ret < 0) {
+		am_channel_close(c);
+		return;
+	}
+	/* until the others have come it has nothing to say */
+	c->deaf = true;
+	answer = am_collective_leave(&m->collective);
+	if (answer)
+		collective_answer(m, answer);
 }
 
-static void output_read(struct worker *w, int channel)
+static void channel_serve(struct master *m, int rank, int channel)
 {
-	if (!am_console_forward(&w->console[channel - AM_JOB_STDOUT]))
-		fd_close(&w->fd[channel]);
-}
+	struct am_channel *c = &m->workers[rank].channel[channel];
 
-static void worker_read(struct master *m, int rank, int channel)
-{
-	if (channel == AM_JOB_CONTROL)
+	if (c->waiting)
+		am_channel_flush(c);
+	else if (channel == AM_JOB_CONTROL)
 		control_read(m, rank);
-	else if (channel == AM_JOB_COLLECTIVE)
-		collective_read(m, rank);
 	else
-		output_read(&m->workers[rank], channel);
+		collective_read(m, rank);
+}
+
+/* Who keeps the others waiting has had its turn. */
+static void output_serve(struct master *m, int rank, int channel)
+{
+	struct am_console *c = &m->workers[rank].console[channel - AM_JOB_STDOUT];
+
+	if (!am_console_takes(c))
+		return;
+	am_console_forward(c);
+	if (c->due)
+		m->first = (rank + 1) % m->config->size;
 }
 
 /*
@@ -528,9 +473,11 @@ static void children_check(struct master *m)
 	    m->config->spawn != AMUDP_SPMDLocalSpawn)
 		return; /* a launcher may end before its workers join */
 	if (WIFSIGNALED(status))
-		say("a worker was killed by signal %d before the job began", WTERMSIG(status));
+		am_console_say("a worker was killed by signal %d before the job began",
+			       WTERMSIG(status));
 	else
-		say("a worker ended with code %d before the job began", WEXITSTATUS(status));
+		am_console_say("a worker ended with code %d before the job began",
+			       WEXITSTATUS(status));
 	end_begin(m, WIFSIGNALED(status)   ? 128 + WTERMSIG(status)
 		     : WEXITSTATUS(status) ? WEXITSTATUS(status)
 					   : 1);
@@ -542,10 +489,10 @@ static bool anyone_left(const struct master *m)
 	int i;
 
 	for (i = 0; i < m->joined; i++) {
-		const struct worker *w = &m->workers[i];
+		const struct am_rank *w = &m->workers[i];
 
-		if (w->fd[AM_JOB_CONTROL] >= 0 || w->fd[AM_JOB_STDOUT] >= 0 ||
-		    w->fd[AM_JOB_STDERR] >= 0)
+		if (am_rank_is_open(w, AM_JOB_CONTROL) || am_rank_is_open(w, AM_JOB_STDOUT) ||
+		    am_rank_is_open(w, AM_JOB_STDERR))
 			return true;
 	}
 	return false;
@@ -566,33 +513,62 @@ static int poll_set(struct master *m)
 {
 	int i, c, n = 0;
 
-	m->fds[n++] = (struct pollfd){ .fd = m->listener, .events = POLLIN };
-	for (i = 0; i < m->num_pending; i++)
-		m->fds[n++] = (struct pollfd){ .fd = m->pending[i].fd, .events = POLLIN };
 	for (i = 0; i < m->joined; i++) {
 		for (c = 0; c < AM_JOB_CHANNELS; c++)
-			m->fds[n++] =
-				(struct pollfd){ .fd = m->workers[i].fd[c], .events = POLLIN };
+			m->fds[n++] = am_rank_poll(&m->workers[i], c);
 	}
+	for (i = 0; i < AM_CONSOLE_TARGETS; i++)
+		m->fds[n++] = (struct pollfd){ am_console_waits(i), POLLOUT, 0 };
+	m->fds[n++] = (struct pollfd){ m->listener, POLLIN, 0 };
+	for (i = 0; i < m->num_pending; i++)
+		m->fds[n++] = (struct pollfd){ m->pending[i].fd, POLLIN, 0 };
 	return n;
+}
+
+static void worker_serve(struct master *m, int rank, const struct pollfd *fds)
+{
+	int c;
+
+	/* output before the end, so that last words are heard */
+	for (c = AM_JOB_CHANNELS - 1; c >= 0; c--) {
+		/* what was served before can have closed it, or begun to write where it would */
+		if (fds[c].revents && fds[c].fd == am_rank_poll(&m->workers[rank], c).fd) {
+			if (c < AM_JOB_STDOUT)
+				channel_serve(m, rank, c);
+			else
+				output_serve(m, rank, c);
+		}
+	}
+}
+
+/* The time that the reader of our output takes is not the ranks'. */
+static void output_resume(struct master *m, uint64_t since)
+{
+	bool waits = false;
+	int i;
+
+	for (i = 0; i < AM_CONSOLE_TARGETS; i++) {
+		waits |= am_console_waits(i) >= 0;
+		am_console_resume(i);
+	}
+	if (waits && m->ending && m->end_at != BASE_NEVER)
+		m->end_at += base_now() - since;
 }
 
 static void master_serve(struct master *m)
 {
-	int pending = m->num_pending, joined = m->joined, i, c, n = poll_set(m);
-	struct pollfd *fds = m->fds + 1 + pending;
+	int joined = m->joined, first = m->first, i, n = poll_set(m);
+	uint64_t since = base_now();
+	bool any = poll(m->fds, (nfds_t)n, 50) > 0;
 
-	if (poll(m->fds, (nfds_t)n, 50) <= 0)
-		return;
-	for (i = 0; i < joined; i++) {
-		/* output before the end, so that last words are heard */
-		for (c = AM_JOB_CHANNELS - 1; c >= 0; c--) {
-			if (fds[i * AM_JOB_CHANNELS + c].revents &&
-			    fds[i * AM_JOB_CHANNELS + c].fd == m->workers[i].fd[c])
-				worker_read(m, i, c);
-		}
+	output_resume(m, since);
+	for (i = 0; any && i < joined; i++) {
+		int rank = (first + i) % joined;
+
+		worker_serve(m, rank, m->fds + (ptrdiff_t)rank * AM_JOB_CHANNELS);
 	}
-	pending_serve(m);
+	if (any)
+		pending_serve(m);
 }
 
 /* What all connections of all workers need, and the strangers' whom the console lets wait. */
@@ -603,6 +579,12 @@ static rlim_t descriptors_needed(const struct master *m)
 	return (rlim_t)m->config->size * each + PENDING_MAX + DESCRIPTORS_OWN;
 }
 
+static void __attribute__((noreturn)) master_exit(int code)
+{
+	am_console_drain();
+	exit(code);
+}
+
 static void descriptors_check(const struct master *m)
 {
 	rlim_t needed = descriptors_needed(m);
@@ -610,10 +592,12 @@ static void descriptors_check(const struct master *m)
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || needed <= limit.rlim_max)
 		return;
-	say("the console of a job of %d ranks needs %llu descriptors, and the limit is %llu: "
-	    "ulimit -Hn",
-	    m->config->size, (unsigned long long)needed, (unsigned long long)limit.rlim_max);
-	exit(1);
+	am_console_say("the console of a job of %d ranks needs %llu descriptors, and the limit is "
+		       "%llu: "
+		       "ulimit -Hn",
+		       m->config->size, (unsigned long long)needed,
+		       (unsigned long long)limit.rlim_max);
+	master_exit(1);
 }
 
 /* Only once the workers are started: their limit is as it was. */
@@ -637,9 +621,10 @@ static void missing_tell(struct master *m)
 		return;
 	m->patience = BASE_NEVER;
 	inet_ntop(AF_INET, &m->name.sin_addr, ip, sizeof(ip));
-	say("%d of %d workers have joined at %s:%u in %d s; the console waits for the others",
-	    m->joined, m->config->size, ip, (unsigned int)ntohs(m->name.sin_port),
-	    (int)(PATIENCE_NS / BASE_NS_PER_S));
+	am_console_say("%d of %d workers have joined at %s:%u in %d s; the console waits for the "
+		       "others",
+		       m->joined, m->config->size, ip, (unsigned int)ntohs(m->name.sin_port),
+		       (int)(PATIENCE_NS / BASE_NS_PER_S));
 }
 
 static void master_init(struct master *m)
@@ -649,7 +634,9 @@ static void master_init(struct master *m)
 	m->route = output_routed(m->config);
 	m->parts = am_job_line_size() == 0;
 	m->workers = calloc((size_t)size, sizeof(*m->workers));
-	m->fds = calloc((size_t)size * AM_JOB_CHANNELS + PENDING_MAX + 1, sizeof(*m->fds));
+	m->fds = calloc((size_t)size * AM_JOB_CHANNELS + AM_CONSOLE_TARGETS + 1 + PENDING_MAX,
+			sizeof(*m->fds));
+	m->collective.size = size;
 	if (am_job_end_prepare() < 0 || !m->workers || !m->fds || base_rand_u64(&m->secret) < 0 ||
 	    base_rand_u64(&m->nonce) < 0)
 		AMUDP_FatalErr("no memory for %d workers", size);
@@ -673,9 +660,9 @@ void am_master_run(const struct am_master_config *config)
 	m.id = (uint64_t)ntohl(m.name.sin_addr.s_addr) << 32 | ((uint32_t)getpid() & 0xFFFF);
 	atexit(am_spawn_end);
 	if (!workers_spawn(&m)) {
-		say("the workers cannot be started");
+		am_console_say("the workers cannot be started");
 		am_spawn_cancel();
-		exit(1);
+		master_exit(1);
 	}
 	descriptors_raise(&m);
 	m.patience = base_now() + PATIENCE_NS;
@@ -692,7 +679,8 @@ void am_master_run(const struct am_master_config *config)
 	if (!m.booted)
 		am_spawn_cancel();
 	stragglers_kill(&m);
+	am_console_drain();
 	if (!m.code && am_console_failed())
 		m.code = 1;
-	exit(m.code & 0xFF);
+	master_exit(m.code & 0xFF);
 }

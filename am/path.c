@@ -14,13 +14,19 @@
 
 #include "am/bundle.h"
 #include "am/env.h"
+#include "am/job_address.h"
 #include "am/move.h"
 #include "am/queue.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/siphash.h"
 
 #define LOOK_NS (5 * BASE_NS_PER_MS)
+#define SEPARATORS " ,"
+#define TELLABLE 64 /* the first addresses of PATHS: those that are nobody's are told */
+
+bool am_path_shared;
 
 int am_path_add(struct amudp_ep *ep, uint32_t ip, uint32_t receive_bytes)
 {
@@ -89,22 +95,73 @@ int AMUDP_AddPath(ep_t ep, uint32_t ip)
 	return AM_OK;
 }
 
+static const char *list_find(void)
+{
+	char spelled[AM_ENV_NAME_MAX];
+	const char *list = am_env_find("PATHS", spelled);
+
+	return list ? list : "";
+}
+
+static void missed_warn(uint64_t bits)
+{
+	char *copy = strdup(list_find()), *save, *word;
+
+	for (word = copy ? strtok_r(copy, SEPARATORS, &save) : NULL; word && bits;
+	     word = strtok_r(NULL, SEPARATORS, &save), bits >>= 1) {
+		if (bits & 1)
+			base_warn("am: PATHS names %s, which no machine here has", word);
+	}
+	free(copy);
+}
+
 /* One list serves all ranks: each takes the addresses that are its machine's. */
 void am_path_open_all(struct amudp_ep *ep)
 {
 	const char *list = am_env_get("PATHS");
 	char *copy = list ? strdup(list) : NULL, *save, *word;
 	uint32_t ip;
+	int n = 0;
 
-	for (word = copy ? strtok_r(copy, " ,", &save) : NULL; word;
-	     word = strtok_r(NULL, " ,", &save)) {
+	for (word = copy ? strtok_r(copy, SEPARATORS, &save) : NULL; word;
+	     word = strtok_r(NULL, SEPARATORS, &save), n++) {
 		ip = inet_addr(word);
-		if (ip != INADDR_NONE && !has_address(ep, ip))
+		if (has_address(ep, ip))
+			continue;
+		if (am_address_is_ours(ip))
 			nic_add(ep, ip);
+		else if (n < TELLABLE)
+			ep->paths_missed |= 1ull << n;
 	}
 	free(copy);
+	if (!am_path_shared)
+		missed_warn(ep->paths_missed);
 	if (ep->num_nics > 1)
 		paths_changed(ep);
+}
+
+struct am_path_missed am_path_missed(const struct amudp_ep *ep)
+{
+	static const struct base_siphash_key nobody = { 0 };
+	const char *list = list_find();
+
+	return (struct am_path_missed){ base_siphash(&nobody, list, strlen(list)),
+					ep->paths_missed };
+}
+
+void am_path_missed_tell(const struct am_path_missed *all, int n, int ours)
+{
+	uint64_t bits = all[ours].bits;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		if (all[i].list != all[ours].list)
+			continue;
+		if (i < ours)
+			return;
+		bits &= all[i].bits;
+	}
+	missed_warn(bits);
 }
 
 void am_path_check(struct amudp_ep *ep, uint64_t now)

@@ -21,6 +21,7 @@
 #include "am/job.h"
 #include "am/job_address.h"
 #include "am/live.h"
+#include "am/path.h"
 #include "am/spawn.h"
 #include "base/bits.h"
 
@@ -43,6 +44,7 @@ static int endpoint_make(eb_t *eb)
 	en_t name;
 	int ret;
 
+	am_path_shared = true;
 	AMUDP_SetUDPInterface(am_job.address);
 	ret = AM_Init();
 	if (ret == AM_OK)
@@ -53,6 +55,28 @@ static int endpoint_make(eb_t *eb)
 		ret = AMUDP_SetJobNonce(am_job.endpoint, am_job.nonce);
 	if (ret == AM_OK)
 		ret = AM_SetTag(am_job.endpoint, tag_of(am_job.rank));
+	return ret;
+}
+
+/* What a rank tells the others of its endpoint. */
+struct place {
+	struct sockaddr_in name;
+	struct am_path_missed missed;
+};
+
+static int places_gather(struct sockaddr_in *names, struct am_path_missed *missed)
+{
+	struct place own, *all = calloc((size_t)am_job.size, sizeof(*all));
+	int i, ret = all ? 0 : -ENOMEM;
+
+	own = (struct place){ am_job.endpoint->name, am_path_missed(am_job.endpoint) };
+	if (ret == 0)
+		ret = am_job.ops->gather(&own, all, sizeof(own));
+	for (i = 0; ret == 0 && i < am_job.size; i++) {
+		names[i] = all[i].name;
+		missed[i] = all[i].missed;
+	}
+	free(all);
 	return ret;
 }
 
@@ -94,19 +118,22 @@ static int crowd_check(const struct sockaddr_in *names)
 
 static int ranks_connect(int networkdepth)
 {
-	struct sockaddr_in *names = calloc((size_t)am_job.size, sizeof(*names));
+	size_t size = (size_t)am_job.size;
+	struct sockaddr_in *names = calloc(size, sizeof(*names));
+	struct am_path_missed *missed = calloc(size, sizeof(*missed));
 	int ret = AM_ERR_RESOURCE;
 
-	if (!names)
-		return ret;
-	if (am_job.ops->gather(&am_job.endpoint->name, names, sizeof(*names)) == 0)
+	if (names && missed && places_gather(names, missed) == 0) {
+		am_path_missed_tell(missed, am_job.size, am_job.rank);
 		ret = map_all(names);
+	}
 	if (ret == AM_OK)
 		ret = AM_SetExpectedResources(am_job.endpoint, am_job.size,
 					      depth_choose(networkdepth));
 	if (ret == AM_OK)
 		ret = crowd_check(names);
 	free(names);
+	free(missed);
 	/* nobody sends before everybody knows everybody */
 	if (ret == AM_OK && am_job.ops->barrier() < 0)
 		ret = AM_ERR_RESOURCE;

@@ -9,10 +9,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "am_arguments.h"
 #include "include/warp/amudp_spmd.h"
 
 enum { STORE = 1, STORED, CHECK, CHECKED };
 #define LONGEST (16 << 20)
+
+static const char usage[] = "usage: am-bulk PROCESSES [LETTER] [SECONDS]\n\n"
+			    "Bandwidth from rank 0 to the last rank, by size, each for SECONDS "
+			    "(0.3).\n";
 
 static unsigned char *segment;
 static long stored;
@@ -75,6 +80,7 @@ static void measure(eb_t eb, ep_t ep, int peer, unsigned char *data, int size, d
 
 int main(int argc, char **argv)
 {
+	struct am_arguments arguments = { .usage = usage };
 	unsigned char *data = malloc(LONGEST);
 	double seconds;
 	uint64_t pid;
@@ -82,9 +88,13 @@ int main(int argc, char **argv)
 	eb_t eb;
 	ep_t ep;
 
+	am_arguments_help(usage, argc, argv);
 	if (AMX_SPMDStartup(&argc, &argv, 16, &pid, &eb, &ep) != AM_OK)
 		return 1;
-	seconds = argc > 1 ? atof(argv[1]) : 0.3;
+	arguments.argc = argc;
+	arguments.argv = argv;
+	seconds = am_argument_seconds(&arguments, 1, 0.3);
+	am_arguments_end(&arguments, 1);
 	segment = malloc(LONGEST);
 	last = AMUDP_SPMDNumProcs() - 1;
 	AM_SetSeg(ep, segment, LONGEST);

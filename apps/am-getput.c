@@ -11,9 +11,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "am_arguments.h"
 #include "include/warp/amudp_spmd.h"
 
 enum { PUT = 1, DONE, GOT };
+#define OCTETS_MOST (1 << 30)
+
+static const char usage[] = "usage: am-getput PROCESSES [LETTER] [OCTETS [ROUNDS|SECONDSs]]\n\n"
+			    "Each rank puts a block of OCTETS (100000) into each rank's memory, "
+			    "gets it back and\n"
+			    "compares: so many ROUNDS (10), or for so many seconds, as 5s.\n";
 
 struct result {
 	int bad;
@@ -99,15 +106,11 @@ static int report(const struct result *all, int n, int rounds, int octets)
 	return sum.bad;
 }
 
-static bool is_over(const char *limit, int round, time_t start)
-{
-	return strchr(limit, 's') ? time(NULL) - start >= atoi(limit) : round >= atoi(limit);
-}
-
 int main(int argc, char **argv)
 {
-	const char *limit;
-	time_t start = time(NULL);
+	struct am_arguments arguments = { .usage = usage };
+	double seconds, start = now();
+	long limit;
 	struct result mine = { 0 }, *all;
 	unsigned char *segment, *block;
 	int octets, i, r, n, bad;
@@ -115,10 +118,14 @@ int main(int argc, char **argv)
 	eb_t eb;
 	ep_t ep;
 
+	am_arguments_help(usage, argc, argv);
 	if (AMX_SPMDStartup(&argc, &argv, 0, &pid, &eb, &ep) != AM_OK)
 		return 1;
-	octets = argc > 1 ? atoi(argv[1]) : 100000;
-	limit = argc > 2 ? argv[2] : "10";
+	arguments.argc = argc;
+	arguments.argv = argv;
+	octets = (int)am_argument_whole(&arguments, 1, 100000, 1, OCTETS_MOST);
+	am_argument_limit(&arguments, 2, 10, &limit, &seconds);
+	am_arguments_end(&arguments, 2);
 	n = AMUDP_SPMDNumProcs();
 	segment = malloc((size_t)(n + 1) * (size_t)octets);
 	block = malloc((size_t)octets);
@@ -129,7 +136,7 @@ int main(int argc, char **argv)
 	AM_SetHandler(ep, DONE, on_done);
 	AM_SetHandler(ep, GOT, on_got);
 	AMUDP_SPMDBarrier();
-	for (r = 0; !is_over(limit, r, start); r++) {
+	for (r = 0; seconds > 0 ? now() < start + seconds : r < limit; r++) {
 		for (i = 0; i < n; i++)
 			round_trip(eb, ep, segment, block, octets, i, r * 7 + i, &mine);
 	}

@@ -9,9 +9,17 @@
 #include <string.h>
 #include <time.h>
 
+#include "am_arguments.h"
 #include "include/warp/amudp_spmd.h"
 
 enum { PING = 1, PONG };
+#define ITERATIONS_MOST 100000000
+
+static const char usage[] = "usage: am-ping PROCESSES [LETTER] [ITERATIONS [SIZE [block]]]\n\n"
+			    "Round trips of SIZE (64) octets between rank 0 and the last rank, "
+			    "ITERATIONS (10000) of\n"
+			    "each kind, then rates by the number under way; with block, ranks "
+			    "sleep while they wait.\n";
 
 static int pongs;
 
@@ -83,16 +91,23 @@ int main(int argc, char **argv)
 {
 	int iters, size, block, depth, me, last;
 	amudp_stats_t stats;
+	struct am_arguments arguments = { .usage = usage };
 	static char data[65000];
 	uint64_t pid;
 	eb_t eb;
 	ep_t ep;
 
+	am_arguments_help(usage, argc, argv);
 	if (AMX_SPMDStartup(&argc, &argv, 0, &pid, &eb, &ep) != AM_OK)
 		return 1;
-	iters = argc > 1 ? atoi(argv[1]) : 10000;
-	size = argc > 2 ? atoi(argv[2]) : 64;
-	block = argc > 3 && !strcmp(argv[3], "block");
+	arguments.argc = argc;
+	arguments.argv = argv;
+	iters = (int)am_argument_whole(&arguments, 1, 10000, 1, ITERATIONS_MOST);
+	size = (int)am_argument_whole(&arguments, 2, 64, 0, sizeof(data));
+	block = argc > 3;
+	if (block && strcmp(argv[3], "block"))
+		am_argument_wrong(&arguments, 3);
+	am_arguments_end(&arguments, 3);
 	me = AMUDP_SPMDMyProc();
 	last = AMUDP_SPMDNumProcs() - 1;
 	AM_SetHandler(ep, PING, on_ping);

@@ -12,10 +12,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "am_arguments.h"
 #include "include/warp/amudp_spmd.h"
 
 enum { UP = 1, DOWN };
 #define LAST 0x80000000u /* beyond all sums */
+
+static const char usage[] = "usage: am-reduce PROCESSES [LETTER] [ROUNDS|SECONDSs]\n\n"
+			    "Sums up a tree of ranks and spreads the sum again, ROUNDS (1000) "
+			    "times, or for so many\n"
+			    "seconds, as 5s.\n";
 
 static struct {
 	int children;
@@ -69,15 +75,14 @@ static double now(void)
 }
 
 /* How many rounds were wrong; *rounds and *seconds: what there was of each. */
-static int reduce_all(eb_t eb, ep_t ep, const char *limit, int *rounds, double *seconds)
+static int reduce_all(eb_t eb, ep_t ep, long limit, double until, int *rounds, double *seconds)
 {
 	uint32_t me = (uint32_t)AMUDP_SPMDMyProc(), n = (uint32_t)AMUDP_SPMDNumProcs(), sum = 0;
-	bool timed = strchr(limit, 's');
 	double start = now();
 	int r, bad = 0;
 
 	for (r = 0; !(sum & LAST); r++) {
-		bool last = timed ? now() >= start + atof(limit) : r + 1 >= atoi(limit);
+		bool last = until > 0 ? now() >= start + until : r + 1 >= limit;
 		uint32_t want = n * (n - 1) / 2 + n * (uint32_t)r;
 
 		sum = reduce(eb, ep, r, me + (uint32_t)r + (me == 0 && last ? LAST : 0));
@@ -90,18 +95,25 @@ static int reduce_all(eb_t eb, ep_t ep, const char *limit, int *rounds, double *
 
 int main(int argc, char **argv)
 {
+	struct am_arguments arguments = { .usage = usage };
 	int rounds, bad;
 	double seconds;
+	long limit;
 	uint64_t pid;
 	eb_t eb;
 	ep_t ep;
 
+	am_arguments_help(usage, argc, argv);
 	if (AMX_SPMDStartup(&argc, &argv, 0, &pid, &eb, &ep) != AM_OK)
 		return 1;
+	arguments.argc = argc;
+	arguments.argv = argv;
+	am_argument_limit(&arguments, 1, 1000, &limit, &seconds);
+	am_arguments_end(&arguments, 1);
 	AM_SetHandler(ep, UP, on_up);
 	AM_SetHandler(ep, DOWN, on_down);
 	AMUDP_SPMDBarrier();
-	bad = reduce_all(eb, ep, argc > 1 ? argv[1] : "1000", &rounds, &seconds);
+	bad = reduce_all(eb, ep, limit, seconds, &rounds, &seconds);
 	if (AMUDP_SPMDMyProc() == 0)
 		printf("%d ranks, %d rounds: %d wrong sums, %.2f us a round\n",
 		       AMUDP_SPMDNumProcs(), rounds, bad, seconds * 1e6 / rounds);

@@ -11,10 +11,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "am_arguments.h"
 #include "include/warp/amudp_spmd.h"
 
 enum { KEYS = 1, TAKEN };
 #define BLOCK 1024
+#define KEYS_MOST 1000000000000
+
+static const char usage[] = "usage: am-sort PROCESSES [LETTER] [KEYS]\n\n"
+			    "Sorts KEYS (100000) random keys of each rank over all ranks, and "
+			    "checks them.\n";
 
 struct summary {
 	uint64_t count;
@@ -134,14 +140,21 @@ static int check(const struct summary *before, const struct summary *after, int 
 int main(int argc, char **argv)
 {
 	struct summary before, after, *all_before, *all_after;
+	struct am_arguments arguments = { .usage = usage };
 	double seconds, keys = 0;
 	uint64_t pid;
 	int i, n, bad;
+	long each;
 	eb_t eb;
 	ep_t ep;
 
+	am_arguments_help(usage, argc, argv);
 	if (AMX_SPMDStartup(&argc, &argv, 0, &pid, &eb, &ep) != AM_OK)
 		return 1;
+	arguments.argc = argc;
+	arguments.argv = argv;
+	each = am_argument_whole(&arguments, 1, 100000, 0, KEYS_MOST);
+	am_arguments_end(&arguments, 1);
 	n = AMUDP_SPMDNumProcs();
 	all_before = calloc((size_t)n, sizeof(*all_before));
 	all_after = calloc((size_t)n, sizeof(*all_after));
@@ -149,7 +162,7 @@ int main(int argc, char **argv)
 	AM_SetHandler(ep, TAKEN, on_taken);
 	AMUDP_SPMDBarrier();
 	seconds = now();
-	before = scatter(eb, ep, n, argc > 1 ? atol(argv[1]) : 100000);
+	before = scatter(eb, ep, n, each);
 	AMUDP_SPMDBarrier();
 	qsort(mine, have, sizeof(uint32_t), by_value);
 	AMUDP_SPMDBarrier();

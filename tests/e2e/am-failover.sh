@@ -88,4 +88,16 @@ else
 	count=$((count + 1))
 	echo "ok $count - by AF_XDP on both links # SKIP built without libxdp"
 fi
+unset AMUDP_NIC
+# missed NAME LIST LINES: how many are told of addresses that neither of the two machines has
+missed() {
+	local got
+	count=$((count + 1))
+	got=$(AMUDP_PATHS=$2 timeout 60 ip netns exec "$A" "$apps/am-reduce" 2 C 10 2>&1 |
+		grep -c "PATHS names")
+	[ "$got" = "$3" ] || echo -n "not "
+	echo "ok $count - $1"
+}
+missed "addresses of the other machine are no fault" "$AMUDP_PATHS" 0
+missed "addresses of neither are told once" "$AMUDP_PATHS,10.82.0.9" 1
 echo "1..$count"

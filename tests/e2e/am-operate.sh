@@ -12,22 +12,31 @@ export XDG_RUNTIME_DIR=$tmp
 
 . "$here/cases.sh"
 
-gcc -std=gnu11 -Wall -I"$here/../../include" "$here/am-compat/endings.c" -o "$tmp/endings" \
-	"$build/am/libamudp.so" "-Wl,-rpath,$build/am" ||
-	{ echo "1..0 # SKIP a program does not compile against this build"; exit 1; }
+for program in endings rude; do
+	gcc -std=gnu11 -Wall -I"$here/../../include" "$here/am-compat/$program.c" \
+		-o "$tmp/$program" "$build/am/libamudp.so" "-Wl,-rpath,$build/am" ||
+		{ echo "1..0 # SKIP a program does not compile against this build"; exit 1; }
+done
 export apps tmp
 
 cat >"$tmp/unread.py" <<'PY'
-"""unread.py nonblock|never COMMAND...: its output is a pipe that is read late, or never"""
+"""unread.py nonblock|late|never|dies COMMAND...: output to a pipe that is read late, or never"""
 import os, signal, subprocess, sys, time
 read, write = os.pipe()
 os.set_blocking(write, sys.argv[1] != "nonblock")
-job = subprocess.Popen(sys.argv[2:], stdout=write)
+said = subprocess.PIPE if sys.argv[1] == "dies" else None
+job = subprocess.Popen(sys.argv[2:], stdout=write, stderr=said, text=True)
 os.close(write)
-time.sleep(1)
-if sys.argv[1] == "nonblock":
+time.sleep(7 if sys.argv[1] == "late" else 1)
+if sys.argv[1] in ("nonblock", "late"):
     lines = sum(1 for _ in os.fdopen(read))
     print(lines, "lines, code", job.wait())
+elif sys.argv[1] == "dies":
+    with open(f"/proc/{job.pid}/task/{job.pid}/children") as ranks:
+        os.kill(int(ranks.read().split()[0]), signal.SIGKILL)
+    print(job.stderr.readline().strip(), flush=True)
+    os.close(read)
+    print("code", job.wait())
 else:
     begun = time.monotonic()
     job.send_signal(signal.SIGTERM)
@@ -35,14 +44,44 @@ else:
 PY
 check "all output comes, where a write would block" 0 "^4000 lines, code 0" \
 	python3 "$tmp/unread.py" nonblock "$tmp/endings" 4 L print
+check "... and where the reader takes longer than ranks may take to end" 0 "^4000 lines, code 0" \
+	env AMUDP_EXITTIMEOUT=0.1 python3 "$tmp/unread.py" late "$tmp/endings" 4 L print
 check "SIGTERM ends a job whose output nobody reads" 0 "^code 143 at once" \
 	python3 "$tmp/unread.py" never "$tmp/endings" 4 L print
+check "a rank that dies is heard of, though nobody reads the output" 0 "was killed by signal 9" \
+	timeout 20 python3 "$tmp/unread.py" dies "$tmp/endings" 4 L print-long
+check "... and the code is that of its end, once the reader has left" 0 "^code 137" \
+	timeout 20 python3 "$tmp/unread.py" dies "$tmp/endings" 4 L print-long
 check "output that has no room is said" 1 "output of the job is lost, .*: No space left" \
 	sh -c "exec $tmp/endings 2 L print >/dev/full"
 check "the job's own code goes before that" 7 "output of the job is lost" \
 	sh -c "exec $tmp/endings 2 L exit 7 >/dev/full"
 check "a reader that has left is no error" 0 "^code 0" \
 	bash -c "$tmp/endings 2 L print | head -1; echo code \${PIPESTATUS[0]}"
+
+# a rank that does not keep to the protocol keeps neither the others nor the user waiting
+for way in head data answer two; do
+	check "a rank that is rude, the other one ends the job: $way" 7 "^rank 0 goes on" \
+		timeout 20 "$tmp/rude" 2 L $way 7
+done
+check "a collective of more than 1 GiB ends the job" 1 "rank 1 calls .* of more than 1 GiB in" \
+	timeout 20 "$tmp/rude" 2 L huge
+check "a rank that says what no rank says ends the job" 1 "^\*\*\* AMUDP: rank 1 .*; the job ends" \
+	timeout 20 "$tmp/rude" 2 L spoken
+ended() {
+	local console
+	"$tmp/rude" 2 L "$1" >"$tmp/rude.out" 2>&1 &
+	console=$!
+	until grep -q "^rank 0 goes on" "$tmp/rude.out"; do sleep 0.1; done
+	kill -TERM $console
+	timeout 8 tail --pid=$console -f /dev/null || { echo late; kill -9 $console; }
+	wait $console
+	echo "code $?"
+}
+export -f ended
+for way in head data answer; do
+	check "... and SIGTERM ends it: $way" 0 "^code 143" timeout 30 bash -c "ended $way"
+done
 
 # a process that is gone, or waits for its parent to ask for its code
 gone() { ! grep -qs '^State:.[^ZX]' "/proc/$1/status"; }

@@ -59,6 +59,10 @@ check "every macro of a message, polled" 0 "^rank 7: 102 answers, 0 wrong" "$tmp
 check "what a run-time system calls, 2 ranks" 0 "^rank 1: 0 wrong" "$tmp/runtime" 2
 check "what a run-time system calls, 4 ranks" 0 "^rank 3: 0 wrong" "$tmp/runtime" 4
 check "what a run-time system calls, in C++" 0 "^rank 2: 0 wrong" "$tmp/runtimepp" 3
+check "... where all ranks return from main" 0 "^rank 3: 0 wrong" \
+	env RUNTIME_RETURN=1 "$tmp/runtime" 4
+check "... and its own address for the console is empty" 0 "^rank 1: 0 wrong" \
+	env GASNET_MASTERIP= "$tmp/runtime" 2
 check "what a run-time system calls, with faults" 0 "^rank 3: 0 wrong" \
 	env GASNET_FAULT_RATE=0.1 "$tmp/runtime" 4
 # the example of the manual page, as it stands there
@@ -330,6 +334,36 @@ check "a rank that is none" 1 "AMUDP_SLAVE_RANK=first: the value must be a whole
 	env AMUDP_SLAVE_ARGS=1,127.0.0.1:9,127.0.0.1 AMUDP_SLAVE_RANK=first "$tmp/endings"
 check "a message that comes back to no handler is named" 134 \
 	"a message was returned \(EBADHANDLER, AM_REQUEST_M\)" "$tmp/endings" 2 L unheard
+check "addresses of PATHS that nobody has are told once" 0 "^2 lines of 1 rank" sh -c "
+	AMUDP_PATHS=127.0.0.2,192.0.2.8,192.0.2.9 $tmp/endings 3 L 2>&1 >/dev/null |
+	grep 'PATHS names 192.0.2.[89],' | sed 's/\] .*//' >$tmp/missed
+	echo \$(wc -l <$tmp/missed) lines of \$(sort -u $tmp/missed | wc -l) rank"
+check "AMUDP_ENV_PREFIX that is no word" 1 "AMUDP_ENV_PREFIX=a-b: the value must be" \
+	env AMUDP_ENV_PREFIX=a-b "$tmp/endings" 2 L
+for program in am-bulk am-getput am-ping am-reduce am-sort am-stat amudprun; do
+	check "$program --help" 0 "^usage: $program" "$apps/$program" --help
+done
+check "$program --help beside a number" 0 "^usage: am-sort" "$apps/am-sort" 2 L --help
+wrong() { check "a wrong argument: $*" 2 "^wrong argument: ${!#}\$" "$apps/$1" 3 L "${@:2}"; }
+wrong am-sort x
+wrong am-sort -1
+wrong am-sort ""
+wrong am-sort 10 20
+wrong am-bulk fast
+wrong am-bulk 0
+wrong am-bulk nan
+wrong am-bulk 1s
+wrong am-ping 0
+wrong am-ping 10 65001
+wrong am-ping 10 64 wait
+wrong am-ping 10 64 block 1
+wrong am-reduce 5m
+wrong am-reduce 0s
+wrong am-getput 0
+wrong am-getput 1000 2.5
+check "a wrong argument is told once" 0 "^1 lines" sh -c "
+	$apps/am-sort 3 L x 2>&1 | grep -c '^usage: am-sort' | sed 's/\$/ lines/'"
+check "a block as long as it may be" 0 ": 0 damaged" "$apps/am-getput" 2 L 1000 0.2s
 check "the word before names: a variable" 0 "^3 under way" env AMUDP_ENV_PREFIX=GASNET \
 	NETWORKDEPTH=6 GASNET_NETWORKDEPTH=3 "$tmp/endings" 2 L depth
 check "the word before names: compiled in" 0 "^4 under way" env NETWORKDEPTH=6 \

@@ -289,7 +289,7 @@ int main(int argc, char **argv)
 		AMUDP_SPMDAllGather(&me, all, sizeof(me));
 	if (!strcmp(way, "callback"))
 		AMUDP_SPMDSetExitCallback(callback);
-	if (!strcmp(way, "print"))
+	if (!strncmp(way, "print", 5))
 		print();
 	AMUDP_SPMDBarrier();
 	if (me == 1 && !strcmp(way, "kill"))
@@ -328,7 +328,7 @@ int main(int argc, char **argv)
 		unheard(eb, ep);
 	if (!strcmp(way, "tell"))
 		tell(eb, ep);
-	if (!strcmp(way, "long"))
+	if (!strcmp(way, "long") || !strcmp(way, "print-long"))
 		poll_for(eb, 50);
 	if (strcmp(way, "deaf"))
 		AMUDP_SPMDBarrier();

@@ -3,7 +3,8 @@
  * What a run-time system that stands on AMUDP does with it, each call of it: GASNet's udp-conduit
  * calls these, in this order. It parses its own arguments, starts the job by a function of the
  * table, has all of memory as its segment, sends by the forms that take a va_list, and ends from
- * one rank while the others poll. Compiled as gnu99 and as C++: runtime N.
+ * one rank while the others poll; or, with RUNTIME_RETURN, all return from main, and a handler of
+ * exit() ends the job. Compiled as gnu99 and as C++: runtime N.
  */
 #include <amudp_const.h>
 
@@ -31,6 +32,8 @@ struct names_that_are_free {
 /* What a conduit asserts when it starts. */
 typedef char nodes_fit[AMUDP_MAX_NUMTRANSLATIONS <= AMUDP_MAX_SPMDPROCS ? 1 : -1];
 typedef char handlers_fit[AMUDP_MAX_NUMHANDLERS >= 256 ? 1 : -1];
+typedef char
+	errors_fit[AM_ERR_NOT_INIT == 1 && AM_ERR_BAD_ARG == 2 && AM_ERR_RESOURCE == 3 ? 1 : -1];
 typedef char segment_fits[AMUDP_MAX_SEGLENGTH == (uintptr_t)-1 ? 1 : -1];
 
 enum { SHORT = 128, MEDIUM, LONG, SHORT_BACK = 200, MEDIUM_BACK, LONG_BACK, LENGTH = 20000 };
@@ -251,6 +254,12 @@ static void worker(int *argc, char ***argv)
 	AMUDP_PoliteSync = 1;
 }
 
+/* The system's own exit, wherever a program of its user's comes to an end. */
+static void on_exit_handler(void)
+{
+	AMUDP_SPMDExit(0);
+}
+
 static void attach(void)
 {
 	const void *own[3] = { memory[0], memory[1], back };
@@ -262,6 +271,7 @@ static void attach(void)
 	EXPECT(AM_SetHandler(endpoint, SHORT_BACK, on_short_back) == AM_OK);
 	EXPECT(AM_SetHandler(endpoint, MEDIUM_BACK, on_medium_back) == AM_OK);
 	EXPECT(AM_SetHandler(endpoint, LONG_BACK, on_long_back) == AM_OK);
+	EXPECT(!getenv("RUNTIME_RETURN") || atexit(on_exit_handler) == 0);
 	EXPECT(AMUDP_SetHandlerCallbacks(endpoint, on_enter, on_leave) == AM_OK);
 	EXPECT(AM_SetSeg(endpoint, NULL, (uintptr_t)-1) == AM_OK);
 	EXPECT(AMUDP_SPMDAllGather(own, places, sizeof(own)) == AM_OK);
@@ -319,6 +329,8 @@ int main(int argc, char **argv)
 	AMX_SPMDBarrier();
 	statistics();
 	AMX_SPMDBarrier();
+	if (getenv("RUNTIME_RETURN"))
+		return 0;
 	if (me == 0)
 		AMUDP_SPMDExit(0);
 	for (;;)

@@ -79,6 +79,9 @@ Test(environment, wrong_values)
 	check_one("FS_SYNC", "perhaps", yes_no);
 	check_one("SPAWNFN", "X", "one of s l c");
 	check_one("PATHS", "10.0.0.1,10.0.0", "IPv4 addresses with blanks or commas between them");
+	check_one("AMUDP_ENV_PREFIX", "a-b", "1 to 31 letters, digits and underscores");
+	check_one("AMUDP_ENV_PREFIX", "x1234567890123456789012345678901",
+		  "1 to 31 letters, digits and underscores");
 }
 
 Test(environment, good_values)
@@ -93,6 +96,9 @@ Test(environment, good_values)
 	check_one("FS_SYNC", "YES", NULL);
 	check_one("SPAWNFN", "l", NULL);
 	check_one("PATHS", "10.0.0.1, 10.0.0.2", NULL);
+	check_one("AMUDP_ENV_PREFIX", "x123456789012345678901234567890", NULL);
+	check_one("AMUDP_ENV_PREFIX", "A_b", NULL);
+	check_one("AMUDP_ENV_PREFIX", "", NULL);
 }
 
 Test(environment, no_endpoint_under_a_wrong_value)

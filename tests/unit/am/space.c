@@ -147,6 +147,23 @@ Test(space, no_other_segment_from_nowhere)
 	pair_close(&p);
 }
 
+Test(space, no_segment_around_the_end_of_memory)
+{
+	char *near_end = (char *)(uintptr_t)-8;
+	uintptr_t len;
+	struct pair p;
+	void *own;
+
+	pair_open(&p, AM_SEQ);
+	AM_GetSeg(p.ep[0], &own, &len);
+	cr_expect_eq(AM_SetSeg(p.ep[0], near_end, 8), AM_OK);
+	cr_expect_eq(AM_SetSeg(p.ep[0], near_end, 9), AM_ERR_BAD_ARG);
+	cr_expect_eq(AM_SetSeg(p.ep[0], source, (uintptr_t)-1), AM_ERR_BAD_ARG);
+	cr_expect_eq(AM_SetSeg(p.ep[0], source, 0), AM_OK);
+	AM_SetSeg(p.ep[0], own, len);
+	pair_close(&p);
+}
+
 static void expect_seen(int i, int handler, amx_category_t category, int is_request)
 {
 	cr_expect_eq(seen[i].handler, handler, "%d: handler %d", i, seen[i].handler);
