@@ -119,7 +119,7 @@ static bool exact_write(struct kernel_emit *e, uint32_t pc, unsigned int x)
 			    (struct ebpf_insn){ EBPF_ALU | EBPF_MOV, (uint8_t)x, 0,
 						(int32_t)((uint32_t)e->p->arena + e->p->constants +
 							  (uint32_t)fact->at) });
-		kernel_cast(e, x, x);
+		bpfkernel_cast(e->c, x, x);
 		access_write(e, pc, x, 0);
 		return true;
 	}
@@ -175,10 +175,10 @@ static void checked_write(struct kernel_emit *e, uint32_t pc, const struct kerne
 	} else {
 		window_compare(e, w, &t->in, t->x, t->slow);
 		if (t->disp == t->in.off && (uint32_t)w->addr == window_low(e, w)) {
-			kernel_cast(e, t->x, ebpf_base(&t->in));
+			bpfkernel_cast(e->c, t->x, ebpf_base(&t->in));
 		} else {
 			add_low(e, t->x, window_low(e, w) - (uint32_t)t->disp);
-			kernel_cast(e, t->x, t->x);
+			bpfkernel_cast(e->c, t->x, t->x);
 		}
 	}
 	bpfgen_here(e->c, t->hit);
@@ -254,7 +254,7 @@ static void tail_try(struct kernel_emit *e, const struct kernel_tail *t,
 		block_take(e, w, t, miss);
 	} else {
 		add_low(e, t->x, window_low(e, w) - (uint32_t)t->disp);
-		kernel_cast(e, t->x, t->x);
+		bpfkernel_cast(e->c, t->x, t->x);
 		bpfgen_goto(e->c, t->hit);
 	}
 	bpfgen_here(e->c, miss);

@@ -21,11 +21,10 @@ enum { CAST_OFF = 1, CAST_TO_KERNEL = 1, MAY_GOTO = 0xe0 };
 
 #define block_offset(member) ((int16_t)offsetof(struct bpfkernel_block, member))
 
-void kernel_cast(struct kernel_emit *e, unsigned int dst, unsigned int src)
+void bpfkernel_cast(struct bpfgen_code *c, unsigned int dst, unsigned int src)
 {
-	bpfgen_insn(e->c,
-		    (struct ebpf_insn){ EBPF_ALU64 | EBPF_MOV | EBPF_X, (uint8_t)(src << 4 | dst),
-					CAST_OFF, CAST_TO_KERNEL });
+	bpfgen_insn(c, (struct ebpf_insn){ EBPF_ALU64 | EBPF_MOV | EBPF_X,
+					   (uint8_t)(src << 4 | dst), CAST_OFF, CAST_TO_KERNEL });
 }
 
 uint64_t kernel_frame(const struct kernel_emit *e)
@@ -115,7 +114,8 @@ static unsigned int fuel_place(const struct kernel_unit *u)
 	uint32_t used = 0;
 
 	for (uint32_t pc = 0; pc < u->count; pc++) {
-		used |= kernel_reads(&u->insns[pc]) | kernel_writes(&u->insns[pc]);
+		if (u->used[u->function[pc]])
+			used |= kernel_reads(&u->insns[pc]) | kernel_writes(&u->insns[pc]);
 		pc += u->insns[pc].code == EBPF_LDDW;
 	}
 	for (unsigned int reg = 9; reg >= 7; reg--)
@@ -385,13 +385,16 @@ static int function_write(struct kernel_emit *e, uint32_t start, unsigned int af
 
 /* --- beginning and end ---------------------------------------------------------------------- */
 
-static bool any_reached(const struct ebpf_object *obj, enum ebpf_place place)
+/* Whether some access may be to any address, also to the stack */
+static bool any_anywhere(const struct kernel_unit *u)
 {
-	for (uint32_t pc = 0; pc < obj->count; pc++) {
-		if (ebpf_is_memory(&obj->insns[pc]) && obj->facts[pc].reached &&
-		    obj->facts[pc].place == (uint8_t)place)
+	const struct ebpf_fact *facts = u->object->facts;
+
+	for (uint32_t pc = 0; pc < u->object->count; pc++) {
+		if (ebpf_is_memory(&u->insns[pc]) && u->used[u->function[pc]] &&
+		    facts[pc].reached && facts[pc].place == EBPF_ANYWHERE)
 			return true;
-		pc += obj->insns[pc].code == EBPF_LDDW;
+		pc += u->insns[pc].code == EBPF_LDDW;
 	}
 	return false;
 }
@@ -400,7 +403,7 @@ static bool any_reached(const struct ebpf_object *obj, enum ebpf_place place)
 static void memory_reset(struct kernel_emit *e)
 {
 	const struct ebpf_object *obj = e->p->object;
-	size_t frames = any_reached(obj, EBPF_ANYWHERE) ? obj->frames * EBPF_FRAME_SIZE : 0;
+	size_t frames = any_anywhere(&e->unit) ? obj->frames * EBPF_FRAME_SIZE : 0;
 
 	for (size_t at = 0; at < frames; at += 8)
 		bpfgen_insn(e->c,
@@ -410,7 +413,7 @@ static void memory_reset(struct kernel_emit *e)
 		return;
 	bpfgen_insn(e->c, (struct ebpf_insn){ EBPF_ALU | EBPF_MOV, 1, 0,
 					      (int32_t)((uint32_t)e->p->arena + e->p->data) });
-	kernel_cast(e, 1, 1);
+	bpfkernel_cast(e->c, 1, 1);
 	for (size_t at = 0; at < obj->data_size; at += 8) {
 		bpfgen_load(e->c, EBPF_DW, 2, 1, (int16_t)at);
 		bpfgen_store(e->c, EBPF_DW, 9, (int16_t)(block_offset(data) + (int)at), 2);
@@ -422,7 +425,7 @@ static void prologue(struct kernel_emit *e)
 	struct bpfgen_code *c = e->c;
 	uint32_t start = e->p->entry;
 
-	kernel_cast(e, 9, 1);
+	bpfkernel_cast(e->c, 9, 1);
 	bpfgen_store(c, EBPF_DW, EBPF_FP, SLOT_BLOCK, 9);
 	bpfgen_load(c, EBPF_DW, 1, 9, block_offset(fuel));
 	bpfgen_alu_imm(c, EBPF_SUB, 1, (int32_t)(function_end(&e->unit, start) - start));

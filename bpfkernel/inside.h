@@ -19,6 +19,7 @@ struct kernel_unit {
 	uint32_t count;
 	uint32_t *callee, *function;
 	uint16_t *live; /* bits of registers that may be read from this instruction on */
+	bool *used;	/* of a function: the entry leads to it */
 	bool *wanted;	/* of a function: some caller reads its r0 */
 	uint32_t *head; /* instructions of the longest loop that begins here, or 0 */
 };
@@ -96,6 +97,5 @@ uint64_t kernel_frame(const struct kernel_emit *e);
 /* A number that the kernel's verifier does not know. @free, @busy: as of kernel_scratch() */
 void kernel_number(struct kernel_emit *e, unsigned int dst, uint64_t n, uint32_t free,
 		   uint32_t busy);
-void kernel_cast(struct kernel_emit *e, unsigned int dst, unsigned int src);
 
 #endif

@@ -54,7 +54,7 @@ struct bpfkernel_block {
 	uint64_t addr;	 /* of EBPF_ADDRESS, EBPF_RIGHTS, EBPF_ALIGN */
 	uint32_t pc, status;
 	uint32_t len, rights;
-	uint64_t output; /* bytes, for helpers */
+	uint64_t output, output_room; /* bytes, for helpers; those are behind the block */
 	uint64_t args_len;
 	uint64_t own[4]; /* for the code around the body */
 	uint8_t stack[EBPF_DEPTH_MAX * EBPF_FRAME_SIZE];
@@ -76,6 +76,8 @@ struct bpfkernel_params {
 /* Copies .rodata and the beginning of .data; *size: bytes of both, with @to NULL too */
 void bpfkernel_data_copy(const struct ebpf_object *object, uint8_t *to, size_t *constants_size,
 			 size_t *size);
+/* dst = the kernel's pointer to the place in the arena whose address is in src */
+void bpfkernel_cast(struct bpfgen_code *c, unsigned int dst, unsigned int src);
 /*
  * Appends the body. It begins with the block's address in r1, and ends behind its last instruction
  * with the block in r1, as the kernel's pointer, and its status in r0. -EOPNOTSUPP: something that

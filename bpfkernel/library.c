@@ -144,7 +144,7 @@ static void find_write(struct bpfgen_code *c)
 	bpfgen_exit(c);
 }
 
-static void output_write(struct bpfgen_code *c, uint64_t room)
+static void output_write(struct bpfgen_code *c)
 {
 	unsigned int fits = bpfgen_label(c), end = bpfgen_label(c);
 	int16_t used = offsetof(struct bpfkernel_block, output);
@@ -153,7 +153,7 @@ static void output_write(struct bpfgen_code *c, uint64_t room)
 	bpfgen_alu(c, EBPF_MOV, 2, 1);
 	bpfgen_constant(c, 4, BPFKERNEL_BLOCK_ADDR);
 	bpfgen_load(c, EBPF_DW, 1, 4, used);
-	bpfgen_constant(c, 0, room);
+	bpfgen_load(c, EBPF_DW, 0, 4, offsetof(struct bpfkernel_block, output_room));
 	bpfgen_alu(c, EBPF_SUB, 0, 1);
 	bpfgen_if(c, EBPF_JLE, 3, 0, fits);
 	bpfgen_alu_imm(c, EBPF_MOV, 0, -E2BIG);
@@ -189,7 +189,7 @@ static void function_write(struct bpfgen_code *c, enum bpfkernel_function what,
 {
 	switch (what) {
 	case BPFKERNEL_OUTPUT:
-		output_write(c, values[0]);
+		output_write(c);
 		break;
 	case BPFKERNEL_COPY:
 		copy_write(c);

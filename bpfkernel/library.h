@@ -13,7 +13,7 @@
 #define BPFKERNEL_BLOCK_ADDR 0x8000000400000000u
 
 enum bpfkernel_function {
-	BPFKERNEL_OUTPUT, /* @value: the room, behind struct bpfkernel_block */
+	BPFKERNEL_OUTPUT, /* to what is behind struct bpfkernel_block */
 	BPFKERNEL_COPY,
 	BPFKERNEL_FILL,
 	BPFKERNEL_COMPARE,

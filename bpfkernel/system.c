@@ -16,6 +16,7 @@
 
 #include "base/bits.h"
 
+enum { XDP_GENERIC = 1 << 1, XDP_NATIVE = 1 << 2 }; /* linux/if_link.h */
 enum { MAP_ARENA = 33, MARGIN = 64 << 10, LOG_ROOM = 1 << 18 };
 
 #define FOUR_GIB (1ull << 32)
@@ -153,4 +154,52 @@ int bpfkernel_program_test(int fd, struct bpfkernel_test *test)
 	test->ns = attr.test.duration;
 	test->out_len = attr.test.data_size_out;
 	return ret;
+}
+
+/* --- maps and links ------------------------------------------------------------------------- */
+
+static int map_create(uint32_t type, size_t key_size, unsigned int entries)
+{
+	union bpf_attr attr = { .map_type = type,
+				.key_size = (uint32_t)key_size,
+				.value_size = sizeof(uint32_t),
+				.max_entries = entries };
+
+	return system_bpf(BPF_MAP_CREATE, &attr);
+}
+
+int bpfkernel_keys_create(size_t key_size, unsigned int entries)
+{
+	return map_create(BPF_MAP_TYPE_HASH, key_size, entries);
+}
+
+int bpfkernel_programs_create(unsigned int entries)
+{
+	return map_create(BPF_MAP_TYPE_PROG_ARRAY, sizeof(uint32_t), entries);
+}
+
+int bpfkernel_map_set(int fd, const void *key, uint32_t value)
+{
+	union bpf_attr attr = { .map_fd = (uint32_t)fd,
+				.key = (uintptr_t)key,
+				.value = (uintptr_t)&value };
+
+	return system_bpf(BPF_MAP_UPDATE_ELEM, &attr);
+}
+
+int bpfkernel_map_remove(int fd, const void *key)
+{
+	union bpf_attr attr = { .map_fd = (uint32_t)fd, .key = (uintptr_t)key };
+
+	return system_bpf(BPF_MAP_DELETE_ELEM, &attr);
+}
+
+int bpfkernel_attach(int program, unsigned int interface, bool native)
+{
+	union bpf_attr attr = { .link_create = { .prog_fd = (uint32_t)program,
+						 .target_ifindex = interface,
+						 .attach_type = BPF_XDP,
+						 .flags = native ? XDP_NATIVE : XDP_GENERIC } };
+
+	return system_bpf(BPF_LINK_CREATE, &attr);
 }

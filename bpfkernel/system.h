@@ -6,6 +6,7 @@
 
 #include "bpf/insn.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Memory of this process that programs in the kernel reach, too */
@@ -27,6 +28,20 @@ void bpfkernel_arena_destroy(struct bpfkernel_arena *arena);
  * says stands in @text, one line
  */
 int bpfkernel_program_load(const struct ebpf_insn *insns, size_t count, char *text, size_t room);
+
+/* A table from keys to numbers, one from numbers to programs: a descriptor or a negative errno */
+int bpfkernel_keys_create(size_t key_size, unsigned int entries);
+int bpfkernel_programs_create(unsigned int entries);
+/* @value: the number, or a program's descriptor */
+int bpfkernel_map_set(int fd, const void *key, uint32_t value);
+int bpfkernel_map_remove(int fd, const void *key);
+
+/*
+ * Runs the program for what arrives at an interface, until the descriptor that it gives is closed,
+ * also by the process' end. @native: in the driver, else behind it. -EBUSY: another one is there;
+ * -EOPNOTSUPP: the driver cannot
+ */
+int bpfkernel_attach(int program, unsigned int interface, bool native);
 
 struct bpfkernel_test {
 	const void *in;

@@ -79,31 +79,48 @@ static void functions_mark(struct kernel_unit *u, const struct bpfkernel_params 
 	}
 }
 
-static int calls_resolve(struct kernel_unit *u, const struct bpfkernel_params *p,
-			 const uint32_t *starts, struct ebpf_error *err)
+/* Whether the instruction is one that a run may come to */
+static bool is_used(const struct kernel_unit *u, uint32_t pc)
 {
-	for (uint32_t pc = 0; pc < u->count; pc++) {
-		const struct ebpf_insn *in = &u->insns[pc];
-		const struct bpfkernel_helper *h;
+	return u->used[u->function[pc]] && (pc >= u->object->count || u->object->facts[pc].reached);
+}
 
-		u->callee[pc] = NO_CALL;
-		if (in->code == EBPF_LDDW) {
-			u->callee[++pc] = NO_CALL;
-			continue;
-		}
-		if (pc >= p->object->count || in->code != EBPF_CALL_CODE ||
-		    !p->object->facts[pc].reached)
-			continue;
-		if (ebpf_is_local_call(in)) {
-			u->callee[pc] = pc + 1 + (uint32_t)in->imm;
-			continue;
-		}
+/* *found: a function that was not known to be used */
+static int call_resolve(struct kernel_unit *u, const struct bpfkernel_params *p,
+			const uint32_t *starts, uint32_t pc, bool *found, struct ebpf_error *err)
+{
+	const struct ebpf_insn *in = &u->insns[pc];
+	const struct bpfkernel_helper *h = NULL;
+
+	if (!ebpf_is_local_call(in)) {
 		h = helper_of(p, in->imm);
 		if (!h)
 			return helper_refuse(p, pc, err);
-		u->callee[pc] = starts[h - p->helpers];
 	}
+	u->callee[pc] = h ? starts[h - p->helpers] : pc + 1 + (uint32_t)in->imm;
+	*found |= !u->used[u->callee[pc]];
+	u->used[u->callee[pc]] = true;
 	return 0;
+}
+
+static int calls_resolve(struct kernel_unit *u, const struct bpfkernel_params *p,
+			 const uint32_t *starts, struct ebpf_error *err)
+{
+	bool found = true;
+	int ret = 0;
+
+	for (uint32_t pc = 0; pc < u->count; pc++)
+		u->callee[pc] = NO_CALL;
+	u->used[p->entry] = true;
+	while (found && !ret) {
+		found = false;
+		for (uint32_t pc = 0; pc < p->object->count && !ret; pc++) {
+			if (u->insns[pc].code == EBPF_CALL_CODE && is_used(u, pc))
+				ret = call_resolve(u, p, starts, pc, &found, err);
+			pc += u->insns[pc].code == EBPF_LDDW;
+		}
+	}
+	return ret;
 }
 
 /* Loops begin where a jump leads back to */
@@ -172,9 +189,10 @@ int kernel_unit_make(struct kernel_unit *u, const struct bpfkernel_params *p,
 	u->callee = calloc(u->count, sizeof(*u->callee));
 	u->function = calloc(u->count, sizeof(*u->function));
 	u->live = calloc(u->count, sizeof(*u->live));
+	u->used = calloc(u->count, sizeof(*u->used));
 	u->wanted = calloc(u->count, sizeof(*u->wanted));
 	u->head = calloc(u->count, sizeof(*u->head));
-	if (u->insns && u->callee && u->function && u->live && u->wanted && u->head) {
+	if (u->insns && u->callee && u->function && u->live && u->used && u->wanted && u->head) {
 		memcpy(u->insns, p->object->insns, p->object->count * sizeof(*u->insns));
 		functions_mark(u, p, starts);
 		ret = calls_resolve(u, p, starts, err);
@@ -192,6 +210,7 @@ void kernel_unit_free(struct kernel_unit *u)
 	free(u->callee);
 	free(u->function);
 	free(u->live);
+	free(u->used);
 	free(u->wanted);
 	free(u->head);
 }

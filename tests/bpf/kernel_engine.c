@@ -13,7 +13,6 @@ enum { PLACE_CONSTANTS = 0x80000, MAP_FD = 1, PASS = 2 };
 
 int kernel_engine_open(struct kernel_engine *k)
 {
-	const uint64_t room = KERNEL_OUTPUT;
 	int ret;
 
 	memset(k, 0, sizeof(*k));
@@ -22,7 +21,7 @@ int kernel_engine_open(struct kernel_engine *k)
 		return ret;
 	ret = bpfkernel_library_create(&k->library);
 	if (!ret)
-		ret = bpfkernel_library_add(k->library, 1, BPFKERNEL_OUTPUT, &room, 1);
+		ret = bpfkernel_library_add(k->library, 1, BPFKERNEL_OUTPUT, NULL, 0);
 	if (ret) {
 		kernel_engine_close(k);
 		return ret;
@@ -127,6 +126,7 @@ int kernel_engine_run(struct kernel_engine *k, int fd, const uint64_t arg[5], ui
 	memcpy(k->block->arg, arg, sizeof(k->block->arg));
 	memcpy(k->block->own, k->own, sizeof(k->own));
 	k->block->fuel = fuel;
+	k->block->output_room = KERNEL_OUTPUT;
 	ret = bpfkernel_program_test(fd, &test);
 	if (ns)
 		*ns = test.ns;
