@@ -254,8 +254,8 @@ static struct warp_active_request *request_new(struct warp_active_client *c)
 	return r;
 }
 
-int warp_active_start(struct warp_active_client *client, const struct warp_active_run *run,
-		      struct warp_active_request **out)
+static int start(struct warp_active_client *client, const struct warp_active_run *run, bool install,
+		 struct warp_active_request **out)
 {
 	struct warp_active_request *r;
 
@@ -265,8 +265,15 @@ int warp_active_start(struct warp_active_client *client, const struct warp_activ
 	if (!r)
 		return -ENOMEM;
 	r->run = *run;
+	r->install = install;
 	r->object = active_object_get(run->object);
 	return request_enter(r, &client->queue, out);
+}
+
+int warp_active_start(struct warp_active_client *client, const struct warp_active_run *run,
+		      struct warp_active_request **out)
+{
+	return start(client, run, false, out);
 }
 
 static int access_check(const struct warp_active_client *c, const struct warp_active_access *op)
@@ -341,11 +348,11 @@ int warp_active_wait(struct warp_active_request *r, int timeout_ms,
 	return ret;
 }
 
-int warp_active_run(struct warp_active_client *client, const struct warp_active_run *run,
-		    struct warp_active_result *result)
+static int start_and_wait(struct warp_active_client *client, const struct warp_active_run *run,
+			  bool install, struct warp_active_result *result)
 {
 	struct warp_active_request *r;
-	int ret = warp_active_start(client, run, &r);
+	int ret = start(client, run, install, &r);
 
 	if (ret)
 		return ret;
@@ -353,6 +360,18 @@ int warp_active_run(struct warp_active_client *client, const struct warp_active_
 		ret = warp_active_wait(r, -1, result);
 	while (ret == -EINTR);
 	return ret;
+}
+
+int warp_active_run(struct warp_active_client *client, const struct warp_active_run *run,
+		    struct warp_active_result *result)
+{
+	return start_and_wait(client, run, false, result);
+}
+
+int active_install(struct warp_active_client *client, const struct warp_active_run *run,
+		   struct warp_active_result *result)
+{
+	return start_and_wait(client, run, true, result);
 }
 
 /* Under the lock; those that the server does not have end at once */

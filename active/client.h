@@ -55,7 +55,8 @@ struct warp_active_request {
 	struct warp_active_client *client;
 	enum active_request_state state;
 	bool access, orphan, given; /* given: by warp_active_poll() */
-	unsigned int slot;	    /* while it is SENT */
+	bool install;
+	unsigned int slot; /* while it is SENT */
 	unsigned int tries;
 	int error;
 	union {
@@ -118,6 +119,12 @@ struct warp_active_client {
 
 struct warp_active_object *active_object_get(const struct warp_active_object *object);
 void active_object_put(struct warp_active_object *object);
+
+/* --- active/client.c ---------------------------------------------------------------------- */
+
+/* As warp_active_run(), but the program is put into the kernel: the output tells where */
+int active_install(struct warp_active_client *client, const struct warp_active_run *run,
+		   struct warp_active_result *result);
 
 /* --- active/link.c: connection and memory ------------------------------------------------- */
 

@@ -129,7 +129,7 @@ static void run_send(struct warp_active_client *c, unsigned int i, struct warp_a
 	const struct warp_active_run *run = &r->run;
 	uint8_t grants[ACTIVE_WIRE_REGIONS_MAX * 8];
 	struct active_message m = {
-		.type = ACTIVE_RUN,
+		.type = r->install ? ACTIVE_INSTALL : ACTIVE_RUN,
 		.id = id_next(c, i),
 		.hash = r->object->hash,
 		.fuel = run->fuel,

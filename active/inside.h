@@ -87,6 +87,7 @@ struct active_task {
 	struct active_object *object;
 	struct ebpf_run *run;
 	uint64_t fuel, fuel_given;
+	uint32_t entry; /* of INSTALL */
 	struct active_call call;
 	uint8_t *upload; /* LOAD: the whole object */
 	size_t upload_len;
@@ -143,6 +144,7 @@ struct active_pool {
 };
 
 struct active_udp;
+struct active_kernel;
 
 struct warp_active_server {
 	struct warp_active_server_attr attr; /* with the defaults filled in */
@@ -164,6 +166,7 @@ struct warp_active_server {
 	unsigned int ending;		 /* sessions that are over; the lane's alone */
 	struct warp_active_stats stats;	 /* each member is atomic */
 	struct active_udp *udp;
+	struct active_kernel *kernel;
 };
 
 #define active_count(server, member, n) \

@@ -206,8 +206,8 @@ static bool task_enter(struct active_task *task, bool alone, uint64_t now)
 	struct active_pool *pool = pool_of(s);
 
 	debt_add(s, now, 0);
-	if (!task->upload && s->answers_free && base_list_empty(&s->waiting) &&
-	    (alone || s->debt < LIGHT_NS)) {
+	if (!task->upload && task->m.type != ACTIVE_INSTALL && s->answers_free &&
+	    base_list_empty(&s->waiting) && (alone || s->debt < LIGHT_NS)) {
 		task_begin(s, task);
 		return true;
 	}

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "active/inside.h"
+#include "active/kernel.h"
 #include "base/bits.h"
 
 _Static_assert((int)EBPF_MAY_READ == (int)WARP_ACTIVE_READ, "rights");
@@ -27,6 +28,7 @@ _Static_assert((int)ACTIVE_RIGHT_ATOMIC == (int)WARP_ACTIVE_ATOMIC, "rights");
 _Static_assert((int)ACTIVE_RIGHT_RUN == (int)WARP_ACTIVE_RUN, "rights");
 
 enum { RIGHTS = WARP_ACTIVE_READ | WARP_ACTIVE_WRITE | WARP_ACTIVE_ATOMIC | WARP_ACTIVE_RUN };
+enum { FLAGS = WARP_ACTIVE_HEAP | WARP_ACTIVE_NO_RDMA | WARP_ACTIVE_IN_KERNEL };
 
 static int memory_map(struct warp_active_region *r)
 {
@@ -57,7 +59,8 @@ static int heap_make(struct warp_active_region *r, size_t offset)
 	return active_heap_create(r->size - r->heap_offset, &r->heap);
 }
 
-static int region_create(const struct warp_active_region_attr *attr,
+static int region_create(struct warp_active_server *server,
+			 const struct warp_active_region_attr *attr,
 			 struct warp_active_region **out)
 {
 	struct warp_active_region *r = calloc(1, sizeof(*r));
@@ -70,7 +73,9 @@ static int region_create(const struct warp_active_region_attr *attr,
 	r->size = attr->size;
 	r->rights = attr->rights;
 	r->flags = attr->flags;
-	if (!r->memory)
+	if (r->flags & WARP_ACTIVE_IN_KERNEL)
+		ret = active_kernel_memory(server, r->size, &r->memory);
+	else if (!r->memory)
 		ret = memory_map(r);
 	if (!ret && (r->flags & WARP_ACTIVE_HEAP))
 		ret = heap_make(r, attr->heap_offset);
@@ -93,7 +98,8 @@ static bool attr_good(const struct warp_active_region_attr *a)
 {
 	return a->name && strlen(a->name) <= ACTIVE_WIRE_NAME_MAX && a->size &&
 	       a->size <= SIZE_MAX / 4 && !(a->rights & ~(unsigned int)RIGHTS) &&
-	       !(a->flags & ~(unsigned int)(WARP_ACTIVE_HEAP | WARP_ACTIVE_NO_RDMA)) &&
+	       !(a->flags & ~(unsigned int)FLAGS) &&
+	       !(a->memory && (a->flags & WARP_ACTIVE_IN_KERNEL)) &&
 	       (uintptr_t)a->memory + a->size >= a->size &&
 	       (uintptr_t)a->memory + a->size < EBPF_OWN_ADDR;
 }
@@ -129,7 +135,7 @@ int warp_active_export(struct warp_active_server *server,
 	pthread_mutex_lock(&server->lock);
 	ret = place_check(server, attr);
 	if (!ret)
-		ret = region_create(attr, &r);
+		ret = region_create(server, attr, &r);
 	if (!ret) {
 		r->server = server;
 		base_list_push_back(&server->regions, &r->link);

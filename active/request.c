@@ -163,6 +163,7 @@ bool active_request_take(struct active_task *task, size_t len, bool alone, uint6
 		load(task, alone, now);
 		return true;
 	case ACTIVE_RUN:
+	case ACTIVE_INSTALL:
 		if (s->may_run)
 			active_pool_submit(task, alone, now);
 		else

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "active/kernel.h"
 #include "active/pool.h"
 #include "active/session.h"
 #include "base/bits.h"
@@ -174,7 +175,9 @@ int active_run_begin(struct active_task *task, struct active_message *m, char *t
 	ret = grants_take(task, m, text);
 	if (!ret)
 		ret = program_find(task, &entry, m, text);
-	if (!ret)
+	if (!ret && task->m.type == ACTIVE_INSTALL)
+		task->entry = entry;
+	else if (!ret)
 		ret = program_start(task, entry, m, text);
 	if (ret)
 		m->text = (struct active_span){ (uint8_t *)text, strlen(text) };
@@ -282,11 +285,30 @@ static void object_take(struct active_task *task, struct active_message *m, char
 	m->text = (struct active_span){ (uint8_t *)text, strlen(text) };
 }
 
+/* Nor can this be interrupted; the kernel's verifier has its bounds, too */
+static void install(struct active_task *task, struct active_message *m, char *text)
+{
+	char why[ACTIVE_WIRE_TEXT_MAX];
+	int ret = active_kernel_install(task, why, sizeof(why));
+
+	*m = (struct active_message){ .type = ACTIVE_RESULT, .id = task->m.id };
+	if (!ret) {
+		m->output.at = active_answer_output(task->session, (unsigned int)task->answer);
+		m->output.len = sizeof(struct active_wire_place);
+		return;
+	}
+	fail(m, text, ret == -EBUSY || ret == -ENOMEM ? ACTIVE_BUSY : ACTIVE_REFUSED, "%s", why);
+	m->text = (struct active_span){ (uint8_t *)text, strlen(text) };
+}
+
 bool active_run_turn(struct active_task *task, uint64_t fuel, struct active_message *m, char *text)
 {
-	if (!task->upload)
+	if (task->upload)
+		object_take(task, m, text);
+	else if (task->m.type == ACTIVE_INSTALL)
+		install(task, m, text);
+	else
 		return program_turn(task, fuel, m, text);
-	object_take(task, m, text);
 	return true;
 }
 

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "active/kernel.h"
 #include "active/pool.h"
 #include "active/session.h"
 #include "base/bits.h"
@@ -129,6 +130,7 @@ void warp_active_server_destroy(struct warp_active_server *server)
 	active_cache_destroy(server->cache);
 	while ((node = base_list_pop_front(&server->regions)))
 		active_region_destroy(base_list_entry(node, struct warp_active_region, link));
+	active_kernel_destroy(server->kernel);
 	pthread_mutex_destroy(&server->lock);
 	free(server);
 }

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "active/kernel.h"
 #include "base/bits.h"
 #include "base/log.h"
 
@@ -199,6 +200,7 @@ void active_session_destroy(struct active_session *s)
 {
 	if (!base_list_empty(&s->link))
 		list_remove(s);
+	active_kernel_leave(s);
 	warp_conn_destroy(s->conn);
 	warp_qp_destroy(s->qp);
 	for (unsigned int i = 0; i < s->view_count; i++)

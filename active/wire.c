@@ -131,6 +131,7 @@ static bool (*reader_of(unsigned int type))(struct active_span *, struct active_
 	case ACTIVE_LOAD:
 		return load_read;
 	case ACTIVE_RUN:
+	case ACTIVE_INSTALL:
 		return run_read;
 	case ACTIVE_WELCOME:
 		return welcome_read;
@@ -283,11 +284,14 @@ static void body_write(struct sink *s, const struct active_message *m)
 	case ACTIVE_HELLO:
 	case ACTIVE_CANCEL:
 	case ACTIVE_CANCEL_DONE:
+	case ACTIVE_ASK:
+	case ACTIVE_TOLD:
 		break;
 	case ACTIVE_LOAD:
 		load_write(s, m);
 		break;
 	case ACTIVE_RUN:
+	case ACTIVE_INSTALL:
 		run_write(s, m);
 		break;
 	case ACTIVE_WELCOME:

@@ -21,7 +21,7 @@ struct active_span {
 struct active_message {
 	enum active_type type;
 	uint64_t id;
-	const uint8_t *hash;   /* LOAD, RUN */
+	const uint8_t *hash;   /* LOAD, RUN, INSTALL */
 	uint32_t size, offset; /* LOAD */
 	struct active_span part;
 	uint64_t fuel; /* RUN: what it may use; answers: what it used */

@@ -194,16 +194,21 @@ void bpfgen_goto(struct bpfgen_code *c, unsigned int label)
 	append(c, BPFGEN_GOTO, insn(EBPF_JA_CODE, 0, 0, 0, 0), label);
 }
 
+void bpfgen_branch(struct bpfgen_code *c, struct ebpf_insn in, unsigned int label)
+{
+	append(c, BPFGEN_BRANCH, in, label);
+}
+
 void bpfgen_if(struct bpfgen_code *c, enum ebpf_jump op, unsigned int dst, unsigned int src,
 	       unsigned int label)
 {
-	append(c, BPFGEN_BRANCH, insn((unsigned int)op | EBPF_JMP | EBPF_X, dst, src, 0, 0), label);
+	bpfgen_branch(c, insn((unsigned int)op | EBPF_JMP | EBPF_X, dst, src, 0, 0), label);
 }
 
 void bpfgen_if_imm(struct bpfgen_code *c, enum ebpf_jump op, unsigned int dst, int32_t imm,
 		   unsigned int label)
 {
-	append(c, BPFGEN_BRANCH, insn((unsigned int)op | EBPF_JMP, dst, 0, 0, imm), label);
+	bpfgen_branch(c, insn((unsigned int)op | EBPF_JMP, dst, 0, 0, imm), label);
 }
 
 void bpfgen_call(struct bpfgen_code *c, unsigned int label)

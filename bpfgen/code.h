@@ -54,6 +54,8 @@ void bpfgen_if(struct bpfgen_code *c, enum ebpf_jump op, unsigned int dst, unsig
 	       unsigned int label);
 void bpfgen_if_imm(struct bpfgen_code *c, enum ebpf_jump op, unsigned int dst, int32_t imm,
 		   unsigned int label);
+/* Any instruction that goes to @label or on, such as one that compares 32 bits */
+void bpfgen_branch(struct bpfgen_code *c, struct ebpf_insn in, unsigned int label);
 void bpfgen_call(struct bpfgen_code *c, unsigned int label);
 void bpfgen_call_helper(struct bpfgen_code *c, uint32_t id);
 void bpfgen_exit(struct bpfgen_code *c);

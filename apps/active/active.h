@@ -26,6 +26,7 @@ struct region_word {
 /* What the options of all commands said */
 struct given {
 	const char *address, *token, *args_file, *output_file;
+	bool in_kernel;
 	unsigned long port, fuel, timeout_ms, times;
 	struct region_word regions[REGIONS_MAX];
 	size_t region_count;

@@ -14,7 +14,7 @@
 #include "apps/activecc/activecc.h"
 #include "apps/warpsock/command.h"
 
-enum { PART = 65536 };
+enum { PART = 65536, TIMEOUT_MS = 10000 };
 
 /* A name that no function has: a server looks for it when it has the object */
 #define NO_FUNCTION " "
@@ -156,6 +156,22 @@ static int regions_find(const struct remote *r, struct given *g)
 	return DONE;
 }
 
+/* Datagrams have room for little, and the program may not need more */
+static int kernel_run(const struct remote *r, const struct warp_active_run *run,
+		      struct warp_active_result *result)
+{
+	struct warp_active_place *place;
+	int timeout_ms = run->timeout_us ? (int)(run->timeout_us / 1000) : TIMEOUT_MS;
+	int ret = warp_active_install(r->client, run, &place, result);
+
+	if (ret || result->code != WARP_ACTIVE_OK)
+		return ret;
+	ret = warp_active_place_run(place, run->args, run->args_len, run->output,
+				    WARP_ACTIVE_PLACE_MAX, timeout_ms, result);
+	warp_active_place_close(place);
+	return ret;
+}
+
 static int program_run(const struct remote *r, const struct given *g)
 {
 	static uint8_t output[OUTPUT_MAX];
@@ -176,7 +192,8 @@ static int program_run(const struct remote *r, const struct given *g)
 	for (size_t i = 0; i < g->region_count; i++)
 		grants[i] =
 			(struct warp_active_grant){ g->regions[i].number, g->regions[i].rights };
-	ret = warp_active_run(r->client, &run, &result);
+	ret = g->in_kernel ? kernel_run(r, &run, &result)
+			   : warp_active_run(r->client, &run, &result);
 	if (ret)
 		return complain(g->address, strerror(-ret));
 	if (result.code != WARP_ACTIVE_OK)

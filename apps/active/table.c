@@ -68,6 +68,9 @@ static const struct command commands[] = {
 			  "atomics. All regions, with all rights, when none is named." },
 			RUN_OPTIONS,
 			{ "timeout", 't', "MS", NULL, "End it after so many milliseconds." },
+			{ "in-kernel", 'X', NULL, NULL,
+			  "Have it put into the server's kernel, and run it there. If that cannot "
+			  "be, say why." },
 		},
 		.examples = "  warp-active run --address server walk.o walk list 64 0\n",
 		.main = run_main,

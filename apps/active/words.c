@@ -133,6 +133,9 @@ static void option_take(struct given *g, int letter)
 	case 't':
 		g->timeout_ms = number(g, letter, 1, 3600000);
 		break;
+	case 'X':
+		g->in_kernel = true;
+		break;
 	case 'A':
 		g->args_file = optarg;
 		break;

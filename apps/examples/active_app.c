@@ -47,6 +47,9 @@ static void usage_print(const struct active_app *app, FILE *to)
 		option_print(to, o->letter, o->arg, o->text);
 	option_print(to, 's', "US",
 		     "look for input so long before sleeping: shorter times, more work (0)");
+	option_print(to, 'x', "INTERFACE",
+		     "serve: programs may run in the kernel, for requests that arrive there");
+	option_print(to, 'X', NULL, "else: have programs run in the server's kernel if they can");
 	fputs("  -h, --help    this text;  --version\n", to);
 	fprintf(to, "exit status: 0 done, %s%s2 usage, 3 failed\n", app->absent ? "1 " : "",
 		app->absent ? app->absent : "");
@@ -72,7 +75,7 @@ static const struct active_option *option_find(const struct active_app *app, int
 /* As getopt() wants them */
 static void letters_make(const struct active_app *app, char *to)
 {
-	to = stpcpy(to, "a:p:s:h");
+	to = stpcpy(to, "a:p:s:x:Xh");
 	for (const struct active_option *o = app->options; o->letter; o++) {
 		*to++ = (char)o->letter;
 		if (o->arg)
@@ -86,10 +89,13 @@ static int option_take(const struct active_app *app, int letter)
 	const struct active_option common[] = {
 		{ 'p', "PORT", "", &app->common->port, 0, 65535, NULL },
 		{ 's', "US", "", &app->common->spin_us, 0, 1000000, NULL },
+		{ 'x', "INTERFACE", "", NULL, 0, 0, &app->common->interface },
+		{ 'X', NULL, "", &app->common->in_kernel, 0, 1, NULL },
 	};
-	const struct active_option *o = letter == 'p'	? &common[0]
-					: letter == 's' ? &common[1]
-							: option_find(app, letter);
+	const struct active_option *o = option_find(app, letter);
+
+	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++)
+		o = common[i].letter == letter ? &common[i] : o;
 
 	if (letter == 'a')
 		app->common->host = optarg;
@@ -172,8 +178,11 @@ int active_app_ask(const struct active_app *app, struct active_end *end, const c
 		   int (*way)(void *arg), void *arg, unsigned long repeat, double *median)
 {
 	const struct active_common *common = app->common;
-	int ret = active_end_open(end, &common->addr, (unsigned int)common->spin_us, region,
-				  app->object, (size_t)(app->object_end - app->object));
+	int ret;
+
+	end->in_kernel = common->in_kernel;
+	ret = active_end_open(end, &common->addr, (unsigned int)common->spin_us, region,
+			      app->object, (size_t)(app->object_end - app->object));
 
 	if (!ret)
 		ret = active_end_time(way, arg, repeat, median);
@@ -183,15 +192,33 @@ int active_app_ask(const struct active_app *app, struct active_end *end, const c
 
 /* --- server ------------------------------------------------------------------------------- */
 
+static int kernel_serve(struct warp_active_server *server, const struct active_common *common,
+			size_t size)
+{
+	const struct warp_active_kernel_attr attr = {
+		.interface = common->interface,
+		.addr = (const struct sockaddr *)&common->addr,
+		.len = endpoint_addr_len(&common->addr),
+		.size = size,
+	};
+
+	return warp_active_kernel_serve(server, &attr);
+}
+
 static int region_serve(struct warp_active_server *server, const struct active_app *app,
 			const struct warp_active_region_attr *attr, void (*fill)(void *memory),
 			const char *what)
 {
 	const struct active_common *common = app->common;
+	struct warp_active_region_attr in = *attr;
 	struct warp_active_region *region;
 	struct sockaddr_storage at;
-	int ret = warp_active_export(server, attr, &region);
+	int ret = common->interface ? kernel_serve(server, common, attr->size) : 0;
 
+	if (common->interface)
+		in.flags |= WARP_ACTIVE_IN_KERNEL;
+	if (!ret)
+		ret = warp_active_export(server, &in, &region);
 	if (ret)
 		return ret;
 	fill(warp_active_region_memory(region));

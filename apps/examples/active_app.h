@@ -8,7 +8,8 @@
 
 /*
  * The command line and the server of the example programs of Active RDMA: tables, of which the
- * options and the help are made. The options that all have are -a, -p, -s, --help and --version.
+ * options and the help are made. The options that all have are -a, -p, -s, -x, -X, --help and
+ * --version.
  */
 
 enum active_app_status { APP_OK, APP_ABSENT, APP_USAGE, APP_FAILED };
@@ -18,6 +19,8 @@ struct active_common {
 	const char *host;
 	struct sockaddr_storage addr;
 	unsigned long port, spin_us;
+	const char *interface;	 /* serve: programs may go into the kernel behind it */
+	unsigned long in_kernel; /* else: programs run there where they can */
 };
 
 /* An option of one program: a number from min to max; or a flag, which sets 1; or a text */

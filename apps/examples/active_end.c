@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "endpoint.h"
@@ -15,9 +16,11 @@ int active_end_open(struct active_end *e, const struct sockaddr_storage *addr, u
 		    const char *region, const void *elf, size_t len)
 {
 	const struct warp_active_client_attr attr = { .spin_us = spin_us };
-	int ret = warp_active_connect((const struct sockaddr *)addr, endpoint_addr_len(addr), &attr,
-				      &e->client);
+	int ret;
 
+	e->spin_us = spin_us;
+	ret = warp_active_connect((const struct sockaddr *)addr, endpoint_addr_len(addr), &attr,
+				  &e->client);
 	if (!ret)
 		ret = warp_active_region_find(e->client, region, &e->region);
 	return ret ? ret : warp_active_object_create(elf, len, &e->object);
@@ -25,6 +28,8 @@ int active_end_open(struct active_end *e, const struct sockaddr_storage *addr, u
 
 void active_end_close(struct active_end *e)
 {
+	for (int i = 0; i < ACTIVE_END_PLACES; i++)
+		warp_active_place_close(e->places[i].place);
 	warp_active_disconnect(e->client);
 	warp_active_object_destroy(e->object);
 }
@@ -36,6 +41,47 @@ int active_end_access(struct active_end *e, const struct warp_active_access *acc
 	int ret = warp_active_access(e->client, access, &r);
 
 	return ret ? ret : warp_active_wait(r, -1, result);
+}
+
+/* The place of the function, or NULL: it cannot be in the kernel, and standard error says why */
+static int place_find(struct active_end *e, const struct warp_active_run *run,
+		      struct warp_active_place **out)
+{
+	struct warp_active_result result;
+	int i = 0, ret;
+
+	while (i < ACTIVE_END_PLACES - 1 && e->places[i].function &&
+	       strcmp(e->places[i].function, run->function))
+		i++;
+	*out = e->places[i].place;
+	if (e->places[i].function)
+		return 0;
+	ret = warp_active_install(e->client, run, &e->places[i].place, &result);
+	if (ret)
+		return ret;
+	e->places[i].function = run->function;
+	*out = e->places[i].place;
+	if (result.code != WARP_ACTIVE_OK)
+		fprintf(stderr, "%s, not in the kernel: %s\n", run->function, result.text);
+	return 0;
+}
+
+static int kernel_run(struct active_end *e, const struct warp_active_run *run,
+		      struct warp_active_result *result)
+{
+	struct warp_active_place *place;
+	int ret;
+
+	if (run->args_len > WARP_ACTIVE_PLACE_MAX || run->output_room > WARP_ACTIVE_PLACE_MAX)
+		return warp_active_run(e->client, run, result);
+	ret = place_find(e, run, &place);
+	if (ret)
+		return ret;
+	if (!place)
+		return warp_active_run(e->client, run, result);
+	warp_active_place_spin(place, e->spin_us);
+	return warp_active_place_run(place, run->args, run->args_len, run->output, run->output_room,
+				     1000, result);
 }
 
 int active_end_run(struct active_end *e, const char *function, unsigned int rights,
@@ -53,7 +99,8 @@ int active_end_run(struct active_end *e, const char *function, unsigned int righ
 		.output = output,
 		.output_room = room,
 	};
-	int ret = warp_active_run(e->client, &run, result);
+	int ret = e->in_kernel ? kernel_run(e, &run, result)
+			       : warp_active_run(e->client, &run, result);
 
 	if (ret || result->code == WARP_ACTIVE_OK)
 		return ret;

@@ -2,7 +2,10 @@
 #ifndef APPS_EXAMPLES_ACTIVE_END_H
 #define APPS_EXAMPLES_ACTIVE_END_H
 
+#include <stdbool.h>
 #include <warp/active.h>
+
+enum { ACTIVE_END_PLACES = 4 };
 
 /*
  * What the example programs of Active RDMA have in common: a client with one region and one object,
@@ -12,6 +15,12 @@ struct active_end {
 	struct warp_active_client *client;
 	struct warp_active_object *object;
 	struct warp_active_region_info region;
+	unsigned int spin_us;
+	bool in_kernel; /* programs run in the server's kernel; those that cannot, in the server */
+	struct {
+		const char *function; /* NULL: none */
+		struct warp_active_place *place;
+	} places[ACTIVE_END_PLACES];
 };
 
 /* @elf: an object. What was opened is closed also after a failure */

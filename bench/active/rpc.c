@@ -100,7 +100,7 @@ static unsigned long hash_make(void)
 	return (unsigned long)memory;
 }
 
-static unsigned long answer(const struct question *q)
+unsigned long rpc_answer(const struct question *q)
 {
 	switch (q->structure) {
 	case TREE:
@@ -114,18 +114,25 @@ static unsigned long answer(const struct question *q)
 	}
 }
 
-void rpc_serve(int tell)
+struct told rpc_structures(void)
 {
-	struct sockaddr_in any = { .sin_family = AF_INET,
-				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	static struct node nodes[NODES];
 	struct told told = { .first = (unsigned long)nodes, .hash = hash_make() };
-	struct rpc *r = end_open();
-	struct warp_listener *l;
 
 	list_fill(nodes);
 	for (int i = 0; i < TREES; i++)
 		told.tree[i] = tree_make(tree_keys[i]);
+	return told;
+}
+
+void rpc_serve(int tell)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct told told = rpc_structures();
+	struct rpc *r = end_open();
+	struct warp_listener *l;
+
 	if (warp_listen(r->dev, (struct sockaddr *)&any, sizeof(any), 1, &l) ||
 	    warp_listener_addr(l, &told.addr))
 		fail("no listener", 0);
@@ -135,7 +142,7 @@ void rpc_serve(int tell)
 		fail("no client", 0);
 	for (;;) {
 		uint64_t i = hear(r);
-		unsigned long value = answer(&r->in[i]);
+		unsigned long value = rpc_answer(&r->in[i]);
 
 		receive(r, i);
 		say(r, &value, sizeof(value));

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Round trips along a list, in B-trees and in a hash table: RDMA for each node, one program by
- * Active RDMA, one call of a server in C. All ends poll. Server and client have a processor each,
- * and of the two servers one is stopped while the other is measured.
+ * Active RDMA, one in the kernel by datagrams, one call of a server in C, and one of the same by
+ * UDP. All ends poll. Server and client have a processor each, and of the servers only that runs
+ * which is measured. It is a network of its own, for the program in the kernel is at its loopback
+ * interface; there it runs on the processor of the client.
  *
  *   active_speed LIST-OBJECT BTREE-OBJECT HASH-OBJECT [ROUNDS [SAMPLES]]
  *
@@ -11,6 +13,7 @@
  */
 #include "speed.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
@@ -25,15 +28,17 @@
 
 #include "apps/examples/btree_fill.h"
 
-enum { ONE_SIDED, ACTIVE, RPC, WAYS, ROUNDS_MAX = 100, SAMPLES_MAX = 100000 };
+enum { ONE_SIDED, ACTIVE, XDP, RPC, UDP, WAYS };
+enum { SERVERS = 3, KERNEL_PORT = 7299, KERNEL_SIZE = 256 << 20 };
+enum { ROUNDS_MAX = 100, SAMPLES_MAX = 100000 };
 
 const unsigned long tree_keys[TREES] = { 10000, 1000000 };
 
 static struct warp_active_client *client;
-static struct warp_active_object *object;
 static struct warp_active_region_info list;
 static struct rpc *rpc;
-static struct told active_told, rpc_told;
+static bool is_own; /* the network */
+static struct told active_told, rpc_told, udp_told;
 static double took[SAMPLES_MAX];
 
 void fail(const char *what, int err)
@@ -77,9 +82,31 @@ static void pin(int cpu)
 
 /* --- servers ------------------------------------------------------------------------------ */
 
+static bool in_kernel; /* of the server */
+
+static bool kernel_serve(struct warp_active_server *server)
+{
+	const struct sockaddr_in at = { .sin_family = AF_INET,
+					.sin_port = htons(KERNEL_PORT),
+					.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const struct warp_active_kernel_attr attr = { .interface = "lo",
+						      .addr = (const struct sockaddr *)&at,
+						      .len = sizeof(at),
+						      .size = KERNEL_SIZE };
+	int ret = is_own ? warp_active_kernel_serve(server, &attr) : -EPERM;
+
+	if (ret)
+		fprintf(stderr, "no programs in the kernel: %s\n", strerror(-ret));
+	return !ret;
+}
+
 static void *region_export(struct warp_active_server *server, const char *name, size_t size)
 {
-	const struct warp_active_region_attr attr = { .name = name, .size = size, .rights = 15 };
+	const struct warp_active_region_attr attr = { .name = name,
+						      .size = size,
+						      .rights = 15,
+						      .flags = in_kernel ? WARP_ACTIVE_IN_KERNEL
+									 : 0 };
 	struct warp_active_region *region;
 
 	if (warp_active_export(server, &attr, &region))
@@ -99,6 +126,7 @@ static void active_serve(int tell)
 
 	if (warp_active_server_create(&attr, &server))
 		fail("no server", 0);
+	told.in_kernel = in_kernel = kernel_serve(server);
 	nodes = region_export(server, "list", NODES * sizeof(*nodes));
 	list_fill(nodes);
 	for (int i = 0; i < TREES; i++)
@@ -159,19 +187,17 @@ static unsigned long walk_one_sided(unsigned long count)
 
 static unsigned long walk_active(unsigned long count)
 {
-	const unsigned long args[] = { list.addr, count, 0 };
-	const struct warp_active_grant grant = { list.number, WARP_ACTIVE_READ };
-	const struct warp_active_run run = { .object = object,
-					     .function = "walk",
-					     .args = args,
-					     .args_len = sizeof(args),
-					     .grants = &grant,
-					     .grant_count = 1 };
-	struct warp_active_result result;
+	return list_run(count, false);
+}
 
-	if (warp_active_run(client, &run, &result) || result.code != WARP_ACTIVE_OK)
-		fail("a run failed", 0);
-	return result.value;
+static unsigned long walk_xdp(unsigned long count)
+{
+	return list_run(count, true);
+}
+
+static unsigned long walk_udp(unsigned long count)
+{
+	return udp_call(&(const struct question){ LIST, udp_told.first, count, 0 });
 }
 
 static unsigned long walk_rpc(unsigned long count)
@@ -194,11 +220,29 @@ static unsigned long find_one_sided(unsigned long tree)
 	return tree_read((unsigned int)tree, key) == key ? tree : ~0ul;
 }
 
-static unsigned long find_active(unsigned long tree)
+static unsigned long find_run(unsigned long tree, bool kernel)
 {
 	unsigned long key = key_next(tree);
 
-	return tree_run((unsigned int)tree, key) == key ? tree : ~0ul;
+	return tree_run((unsigned int)tree, key, kernel) == key ? tree : ~0ul;
+}
+
+static unsigned long find_active(unsigned long tree)
+{
+	return find_run(tree, false);
+}
+
+static unsigned long find_xdp(unsigned long tree)
+{
+	return find_run(tree, true);
+}
+
+static unsigned long find_udp(unsigned long tree)
+{
+	unsigned long key = key_next(tree);
+	const struct question q = { TREE, udp_told.tree[tree], 0, key };
+
+	return udp_call(&q) == key ? tree : ~0ul;
 }
 
 static unsigned long find_rpc(unsigned long tree)
@@ -223,11 +267,21 @@ static unsigned long get_one_sided(unsigned long number)
 	return hash_read(key) == key ? number : ~0ul;
 }
 
-static unsigned long get_active(unsigned long number)
+static unsigned long hash_key_run(const char *function, unsigned long number, bool kernel)
 {
 	unsigned long key = hash_key_next();
 
-	return hash_run("get", key) == key ? number : ~0ul;
+	return hash_run(function, key, kernel) == key ? number : ~0ul;
+}
+
+static unsigned long get_active(unsigned long number)
+{
+	return hash_key_run("get", number, false);
+}
+
+static unsigned long get_xdp(unsigned long number)
+{
+	return hash_key_run("get", number, true);
 }
 
 static unsigned long put_one_sided(unsigned long number)
@@ -239,9 +293,12 @@ static unsigned long put_one_sided(unsigned long number)
 
 static unsigned long put_active(unsigned long number)
 {
-	unsigned long key = hash_key_next();
+	return hash_key_run("put", number, false);
+}
 
-	return hash_run("put", key) == key ? number : ~0ul;
+static unsigned long put_xdp(unsigned long number)
+{
+	return hash_key_run("put", number, true);
 }
 
 static unsigned long hash_rpc(enum structure structure)
@@ -260,6 +317,24 @@ static unsigned long get_rpc(unsigned long number)
 static unsigned long put_rpc(unsigned long number)
 {
 	return hash_rpc(HASH_PUT) + number;
+}
+
+static unsigned long hash_udp(enum structure structure, unsigned long number)
+{
+	unsigned long key = hash_key_next();
+	const struct question q = { structure, udp_told.hash, 0, key };
+
+	return udp_call(&q) == key ? number : ~0ul;
+}
+
+static unsigned long get_udp(unsigned long number)
+{
+	return hash_udp(HASH_GET, number);
+}
+
+static unsigned long put_udp(unsigned long number)
+{
+	return hash_udp(HASH_PUT, number);
 }
 
 static unsigned long read_64(unsigned long count)
@@ -307,19 +382,20 @@ static double median(double *values, int n)
 }
 
 /* What is measured: each way gets the number and gives it back; hops of a list, or a tree */
+#define WAYS_OF(name)                                                               \
+	{                                                                           \
+		name##_one_sided, name##_active, name##_xdp, name##_rpc, name##_udp \
+	}
+
 static const struct row {
 	const char *name;
 	unsigned long number;
 	unsigned long (*way[WAYS])(unsigned long);
 } rows[] = {
-	{ "list, 1 hop", 1, { walk_one_sided, walk_active, walk_rpc } },
-	{ "list, 8 hops", 8, { walk_one_sided, walk_active, walk_rpc } },
-	{ "list, 64 hops", 64, { walk_one_sided, walk_active, walk_rpc } },
-	{ "list, 1000 hops", 1000, { walk_one_sided, walk_active, walk_rpc } },
-	{ "B-tree, 10^4 keys", 0, { find_one_sided, find_active, find_rpc } },
-	{ "B-tree, 10^6 keys", 1, { find_one_sided, find_active, find_rpc } },
-	{ "hash, get", 0, { get_one_sided, get_active, get_rpc } },
-	{ "hash, put", 0, { put_one_sided, put_active, put_rpc } },
+	{ "list, 1 hop", 1, WAYS_OF(walk) },	   { "list, 8 hops", 8, WAYS_OF(walk) },
+	{ "list, 64 hops", 64, WAYS_OF(walk) },	   { "list, 1000 hops", 1000, WAYS_OF(walk) },
+	{ "B-tree, 10^4 keys", 0, WAYS_OF(find) }, { "B-tree, 10^6 keys", 1, WAYS_OF(find) },
+	{ "hash, get", 0, WAYS_OF(get) },	   { "hash, put", 0, WAYS_OF(put) },
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
@@ -332,19 +408,29 @@ static void row_measure(const struct row *row, int way, int round, int samples)
 	found[row - rows][way][round] = measure(row->way[way], row->number, n);
 }
 
-static void round_measure(int round, int samples, const pid_t pid[2])
+static void server_switch(const pid_t pid[SERVERS], int to)
 {
-	kill(pid[1], SIGSTOP);
-	kill(pid[0], SIGCONT);
+	for (int i = 0; i < SERVERS; i++)
+		kill(pid[i], i == to ? SIGCONT : SIGSTOP);
+}
+
+static void round_measure(int round, int samples, const pid_t pid[SERVERS])
+{
+	server_switch(pid, 0);
 	reads[round] = measure(read_64, 0, samples);
 	for (int i = 0; i < ROWS; i++) {
 		row_measure(&rows[i], ONE_SIDED, round, samples);
 		row_measure(&rows[i], ACTIVE, round, samples);
 	}
-	kill(pid[0], SIGSTOP);
-	kill(pid[1], SIGCONT);
+	server_switch(pid, SERVERS); /* none: the kernel answers */
+	for (int i = 0; i < ROWS && active_told.in_kernel; i++)
+		row_measure(&rows[i], XDP, round, samples);
+	server_switch(pid, 1);
 	for (int i = 0; i < ROWS; i++)
 		row_measure(&rows[i], RPC, round, samples);
+	server_switch(pid, 2);
+	for (int i = 0; i < ROWS; i++)
+		row_measure(&rows[i], UDP, round, samples);
 }
 
 static void table_print(int rounds)
@@ -352,44 +438,62 @@ static void table_print(int rounds)
 	double read = median(reads, rounds);
 
 	printf("one Read of 64 bytes: %.2f us\n\n", read);
-	printf("%-18s  %9s  %8s  %8s  %13s  %12s  %18s\n", "", "one-sided", "active", "rpc",
-	       "active / Read", "active / rpc", "one-sided / active");
+	printf("%-18s  %9s  %6s  %6s  %6s  %6s  %13s  %12s  %9s  %18s\n", "", "one-sided", "active",
+	       "XDP", "rpc", "UDP", "active / Read", "active / rpc", "XDP / UDP",
+	       "one-sided / active");
 	for (int i = 0; i < ROWS; i++) {
 		double t[WAYS];
 
 		for (int way = 0; way < WAYS; way++)
 			t[way] = median(found[i][way], rounds);
-		printf("%-18s  %9.2f  %8.2f  %8.2f  %13.2f  %12.2f  %18.1f\n", rows[i].name,
-		       t[ONE_SIDED], t[ACTIVE], t[RPC], t[ACTIVE] / read, t[ACTIVE] / t[RPC],
+		printf("%-18s  %9.2f  %6.2f  %6.2f  %6.2f  %6.2f  %13.2f  %12.2f  %9.2f  %18.1f\n",
+		       rows[i].name, t[ONE_SIDED], t[ACTIVE], t[XDP], t[RPC], t[UDP],
+		       t[ACTIVE] / read, t[ACTIVE] / t[RPC], t[XDP] / t[UDP],
 		       t[ONE_SIDED] / t[ACTIVE]);
 	}
 }
 
-int main(int argc, char **argv)
+/* Each object is sent, and is put into the kernel, while its server runs */
+static void servers_warm(const pid_t pid[SERVERS])
+{
+	for (int i = 0; i < ROWS; i++)
+		for (int way = ACTIVE; way < WAYS; way++)
+			if (way != XDP || active_told.in_kernel)
+				rows[i].way[way](rows[i].number);
+	server_switch(pid, SERVERS);
+}
+
+static void ends_open(char **objects)
 {
 	const struct warp_active_client_attr attr = { .spin_us = SPIN_US };
-	int rounds = argc > 4 ? atoi(argv[4]) : 7, samples = argc > 5 ? atoi(argv[5]) : 1000;
-	pid_t pid[2];
 
-	if (argc < 4 || rounds < 1 || rounds > ROUNDS_MAX || samples < 1 || samples > SAMPLES_MAX)
-		fail("usage: active_speed LIST-OBJECT BTREE-OBJECT HASH-OBJECT [ROUNDS [SAMPLES]]",
-		     0);
-	if (warp_active_object_open(argv[1], &object))
-		fail("there is no such object", 0);
-	pid[0] = server_start(active_serve, &active_told);
-	pid[1] = server_start(rpc_serve, &rpc_told);
 	pin(0);
 	if (warp_active_connect((struct sockaddr *)&active_told.addr, sizeof(struct sockaddr_in),
 				&attr, &client) ||
 	    warp_active_region_find(client, "list", &list))
 		fail("no connection", 0);
-	far_open(client, argv[2], argv[3]);
+	far_open(client, objects[0], objects[1], objects[2]);
 	rpc = rpc_connect(&rpc_told.addr);
-	walk_active(1);
-	walk_rpc(1);
+	udp_connect(&udp_told.addr);
+}
+
+int main(int argc, char **argv)
+{
+	int rounds = argc > 4 ? atoi(argv[4]) : 7, samples = argc > 5 ? atoi(argv[5]) : 1000;
+	pid_t pid[SERVERS];
+
+	if (argc < 4 || rounds < 1 || rounds > ROUNDS_MAX || samples < 1 || samples > SAMPLES_MAX)
+		fail("usage: active_speed LIST-OBJECT BTREE-OBJECT HASH-OBJECT [ROUNDS [SAMPLES]]",
+		     0);
+	is_own = own_network();
+	pid[0] = server_start(active_serve, &active_told);
+	pid[1] = server_start(rpc_serve, &rpc_told);
+	pid[2] = server_start(udp_serve, &udp_told);
+	ends_open(argv + 1);
+	servers_warm(pid);
 	for (int round = 0; round < rounds; round++)
 		round_measure(round, samples, pid);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < SERVERS; i++)
 		kill(pid[i], SIGKILL);
 	table_print(rounds);
 	return 0;

@@ -29,6 +29,7 @@ struct question {
 struct told {
 	struct sockaddr_storage addr;
 	unsigned long first, tree[TREES], hash;
+	bool in_kernel; /* programs may run there */
 };
 
 void fail(const char *what, int err);
@@ -41,6 +42,16 @@ struct rpc;
 void rpc_serve(int tell);
 struct rpc *rpc_connect(const struct sockaddr_storage *addr);
 unsigned long rpc_call(struct rpc *rpc, const struct question *q);
+/* What the server has, and what it answers */
+struct told rpc_structures(void);
+unsigned long rpc_answer(const struct question *q);
+
+/* datagram.c: the same server by UDP */
+void udp_serve(int tell);
+void udp_connect(const struct sockaddr_storage *addr);
+unsigned long udp_call(const struct question *q);
+/* A network of the process's own, with a loopback interface: false, it is the host's */
+bool own_network(void);
 
 /* near.c: structures by pointers; 0: there is no such key */
 unsigned long tree_find(unsigned long tree, unsigned long key);
@@ -53,11 +64,13 @@ unsigned long hash_near_put(unsigned long table, unsigned long key);
 
 /* far.c: the same from the client, by RDMA and by programs */
 struct warp_active_client;
-void far_open(struct warp_active_client *client, const char *tree, const char *hash);
+void far_open(struct warp_active_client *client, const char *list, const char *tree,
+	      const char *hash);
+unsigned long list_run(unsigned long count, bool in_kernel);
 unsigned long tree_read(unsigned int tree, unsigned long key);
-unsigned long tree_run(unsigned int tree, unsigned long key);
+unsigned long tree_run(unsigned int tree, unsigned long key, bool in_kernel);
 unsigned long hash_read(unsigned long key);
 unsigned long hash_write(unsigned long key);
-unsigned long hash_run(const char *function, unsigned long key);
+unsigned long hash_run(const char *function, unsigned long key, bool in_kernel);
 
 #endif

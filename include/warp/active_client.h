@@ -134,6 +134,30 @@ void warp_active_drop(struct warp_active_request *request);
 int warp_active_run(struct warp_active_client *client, const struct warp_active_run *run,
 		    struct warp_active_result *result);
 
+/* --- programs in the server's kernel -------------------------------------------------------- */
+
+struct warp_active_place;
+
+enum { WARP_ACTIVE_PLACE_MAX = 1024 };
+
+/*
+ * Has the server put the program into its kernel, with the object, the function and the grants of
+ * @run; *@out is set if @result is OK. REFUSED: it cannot be there, and its text says why
+ */
+int warp_active_install(struct warp_active_client *client, const struct warp_active_run *run,
+			struct warp_active_place **out, struct warp_active_result *result);
+/*
+ * Runs it there, by datagrams: up to PLACE_MAX bytes of arguments, and of output. One thread at a
+ * time. -ETIMEDOUT: no answer came, and whether it ran is not known; -ECONNREFUSED: the server's
+ * end is gone. The result's text is that of its code.
+ */
+int warp_active_place_run(struct warp_active_place *place, const void *args, size_t args_len,
+			  void *output, size_t output_room, int timeout_ms,
+			  struct warp_active_result *result);
+/* For those who spin: look for an answer so long before sleeping */
+void warp_active_place_spin(struct warp_active_place *place, unsigned int spin_us);
+void warp_active_place_close(struct warp_active_place *place);
+
 /*
  * For event loops: up to @n requests that have ended and were not given yet; each is still to be
  * waited for or dropped. When it gives none, warp_active_fd() becomes readable once one may have.

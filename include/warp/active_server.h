@@ -72,8 +72,9 @@ void warp_active_server_query(struct warp_active_server *server, struct warp_act
 /* --- regions ------------------------------------------------------------------------------ */
 
 enum warp_active_region_flag {
-	WARP_ACTIVE_HEAP = 0x1,	   /* programs may allocate memory in it */
-	WARP_ACTIVE_NO_RDMA = 0x2, /* only programs reach it: it has no STag */
+	WARP_ACTIVE_HEAP = 0x1,	     /* programs may allocate memory in it */
+	WARP_ACTIVE_NO_RDMA = 0x2,   /* only programs reach it: it has no STag */
+	WARP_ACTIVE_IN_KERNEL = 0x4, /* programs in the kernel reach it, too */
 };
 
 struct warp_active_region_attr {
@@ -95,6 +96,32 @@ void *warp_active_region_memory(const struct warp_active_region *region);
 /* In admit(): this client has the region with these of its rights */
 int warp_active_grant(const struct warp_active_peer *peer, struct warp_active_region *region,
 		      unsigned int rights);
+
+/* --- programs in the kernel ---------------------------------------------------------------- */
+
+enum warp_active_kernel_flag {
+	WARP_ACTIVE_GENERIC = 0x1, /* behind the interface's driver, also where that could do it */
+};
+
+/* 0: the default that the comment has */
+struct warp_active_kernel_attr {
+	const char *interface;	     /* at which requests arrive */
+	const struct sockaddr *addr; /* IPv4, of this host, with a UDP port that is not 0 */
+	socklen_t len;
+	size_t size;	       /* bytes for regions: 16 MiB, up to 1 GiB */
+	unsigned int programs; /* that are there at once: 64, up to 1024 */
+	unsigned int each;     /* of one client: 16 */
+	uint64_t fuel;	       /* the most instructions of a run: 100,000 */
+	unsigned int flags;    /* enum warp_active_kernel_flag */
+};
+
+/*
+ * Clients may have programs put into this host's kernel, which answers datagrams to @addr without
+ * waking the server. Once for each server, before it exports a region IN_KERNEL. -EOPNOTSUPP: the
+ * kernel has no BPF arena; -EPERM: this process may not; -EBUSY: the interface has another program
+ */
+int warp_active_kernel_serve(struct warp_active_server *server,
+			     const struct warp_active_kernel_attr *attr);
 
 /* --- the protocol of the authors ---------------------------------------------------------- */
 

@@ -20,6 +20,8 @@ enum {
 	/* The longest message of a client (a RUN with all that it may have), and of a server */
 	ACTIVE_WIRE_REQUEST_MAX = 17223,
 	ACTIVE_WIRE_ANSWER_MAX = 66624,
+	ACTIVE_WIRE_KEY = 16,
+	ACTIVE_WIRE_DATA_MAX = 1024, /* behind the head of a datagram */
 };
 
 enum active_type {
@@ -27,11 +29,14 @@ enum active_type {
 	ACTIVE_LOAD = 2,
 	ACTIVE_RUN = 3,
 	ACTIVE_CANCEL = 4,
+	ACTIVE_INSTALL = 5, /* a RUN without arguments; its RESULT has a struct active_wire_place */
+	ACTIVE_ASK = 6,	    /* a datagram: struct active_wire_ask */
 	/* Answers */
 	ACTIVE_WELCOME = 0x81,
 	ACTIVE_LOADED = 0x82,
 	ACTIVE_RESULT = 0x83,
 	ACTIVE_CANCEL_DONE = 0x84,
+	ACTIVE_TOLD = 0x86, /* a datagram: struct active_wire_told */
 };
 
 enum active_code {
@@ -121,6 +126,48 @@ struct active_wire_answer {
 	__be32 zero;
 } __attribute__((packed));
 
+/* Where a program is that the server has put into its kernel */
+struct active_wire_place {
+	__u8 key[ACTIVE_WIRE_KEY];
+	__be32 addr; /* IPv4 */
+	__be16 port; /* UDP */
+	__be16 zero;
+	__be64 fuel; /* the most that a run there can have */
+} __attribute__((packed));
+
+/* A datagram: followed by the arguments, and by octets that the answer's output may need */
+struct active_wire_ask {
+	__u8 magic;
+	__u8 version;
+	__u8 type;
+	__u8 zero;
+	__be32 args; /* octets */
+	__be64 id;
+	__u8 key[ACTIVE_WIRE_KEY];
+	__be64 fuel;   /* 0: as much as there is */
+	__be32 output; /* octets that the client takes; those behind the head have room for them */
+	__be32 zero2;
+	__be64 zeros[2];
+} __attribute__((packed));
+
+/* Its answer, as long as the datagram was: followed by the output, then zeros */
+struct active_wire_told {
+	__u8 magic;
+	__u8 version;
+	__u8 type;
+	__u8 zero;
+	__be32 output; /* octets */
+	__be64 id;
+	__be32 code; /* enum active_code */
+	__be32 pc;
+	__be64 value;
+	__be64 addr;
+	__be64 fuel; /* that was used */
+	__be32 len;
+	__be32 rights;
+	__be64 zeros;
+} __attribute__((packed));
+
 static_assert(sizeof(struct active_wire_head) == 16, "head");
 static_assert(offsetof(struct active_wire_head, id) == 8, "head.id");
 static_assert(sizeof(struct active_wire_welcome) == 8, "welcome");
@@ -132,6 +179,13 @@ static_assert(sizeof(struct active_wire_run) == 56, "run");
 static_assert(offsetof(struct active_wire_run, fuel) == 32, "run.fuel");
 static_assert(offsetof(struct active_wire_run, regions) == 52, "run.regions");
 static_assert(sizeof(struct active_wire_grant) == 8, "grant");
+static_assert(sizeof(struct active_wire_place) == 32, "place");
+static_assert(sizeof(struct active_wire_ask) == 64, "ask");
+static_assert(offsetof(struct active_wire_ask, key) == 16, "ask.key");
+static_assert(offsetof(struct active_wire_ask, fuel) == 32, "ask.fuel");
+static_assert(sizeof(struct active_wire_told) == 64, "told");
+static_assert(offsetof(struct active_wire_told, code) == 16, "told.code");
+static_assert(offsetof(struct active_wire_told, fuel) == 40, "told.fuel");
 static_assert(sizeof(struct active_wire_answer) == 48, "answer");
 static_assert(offsetof(struct active_wire_answer, fuel) == 24, "answer.fuel");
 static_assert(offsetof(struct active_wire_answer, text) == 42, "answer.text");

@@ -568,7 +568,7 @@ Test(active_serve, wrong_servers)
 	region.rights = 16;
 	cr_assert_eq(warp_active_export(server, &region, &out), -EINVAL);
 	region.rights = 15;
-	region.flags = 4;
+	region.flags = 8;
 	cr_assert_eq(warp_active_export(server, &region, &out), -EINVAL);
 	region.flags = WARP_ACTIVE_HEAP;
 	region.heap_offset = 4096;

@@ -106,6 +106,8 @@ Test(active_wire, each_type_returns)
 
 	run.grants = (struct active_span){ grants, grants_put(grants) };
 	returns(&run);
+	run.type = ACTIVE_INSTALL;
+	returns(&run);
 	returns(&(struct active_message){ .type = ACTIVE_HELLO, .id = 1 });
 	returns(&(struct active_message){ .type = ACTIVE_CANCEL, .id = UINT64_MAX });
 	returns(&(struct active_message){ .type = ACTIVE_LOAD,
@@ -263,7 +265,8 @@ Test(active_wire, lengths_that_lie)
 		{ 16 + 52, 65535, 2 }, { 16 + 54, 256, 2 },
 		{ 0, 0xad, 1 },	       { 1, 2, 1 },
 		{ 2, 0, 1 },	       { 2, 0x80, 1 },
-		{ 2, 5, 1 },	       { 3, 1, 1 },
+		{ 2, 6, 1 },	       { 3, 1, 1 },
+		{ 2, 0x86, 1 },
 	};
 	struct active_message m = { .type = ACTIVE_RUN, .hash = hash, .args = { big, 16000 } }, got;
 
