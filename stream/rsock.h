@@ -14,7 +14,8 @@
  *	extension.c  what two Warpsock ends tell each other at the start
  *	level.c    what a waiter may know
  *	memory.c   the state: made, found again, judged
- *	slab.c     files that hold states
+ *	slab.c     files that hold states: whose cells are whose
+ *	file.c     what such a file looks like, and its names
  *	block.c    memory for bytes, while there are any
  *	holder.c   which processes have it
  *	sleep.c    which of them are to be woken

@@ -26,8 +26,8 @@ struct stream_ops {
 	int (*attach)(int fd, const struct stream_param *param, struct stream **out);
 	/*
 	 * The stream that other processes have made over this socket, or this one before it
-	 * executed its program; of @param only dir, changed and ctx count. Takes the place that
-	 * share() or named() left for it. To be called once by a process for a stream; by the
+	 * executed its program; of @param only dir, search, changed and ctx count. Takes the place
+	 * that share() or named() left for it. To be called once by a process for a stream; by the
 	 * socket's cookie it knows whether it has it. -ENOENT: there is none; -EACCES: it is
 	 * another user's; -EPROTO: what is there cannot be believed; -EXDEV: its memory and
 	 * one-sided operations are another process's; -ENODEV: its provider is not here.
