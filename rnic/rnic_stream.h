@@ -125,8 +125,8 @@ struct rnic_stream_ops {
 
 	/*
 	 * Both: takes start-up as far as it goes without waiting. initiator: sends the Request
-	 * with @pd, then looks for the Reply. responder: looks for the Request. The state, or
-	 * -EAGAIN with *@events (POLLIN, POLLOUT) to wait for, or an errno. -ENOMSG (responder):
+	 * with @pd, then looks for the Reply; its RTR is flush()'s to send, or goes with the first
+	 * send(). responder: looks for the Request. The state, or -EAGAIN with *@events (POLLIN, POLLOUT) to wait for, or an errno. -ENOMSG (responder):
 	 * what came is no MPA; nothing was consumed, the socket is as it was.
 	 */
 	int (*start)(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len,
@@ -164,8 +164,8 @@ struct rnic_stream_ops {
 	 */
 	int (*flush)(const struct rnic_stream_mem *mem, int fd);
 	/*
-	 * Any: is there something for flush()? To be asked after each receive(), which sends
-	 * nothing
+	 * Any: is there something for flush()? To be asked after start() and each receive(), which
+	 * send nothing of it
 	 */
 	bool (*owes)(const struct rnic_stream_mem *mem);
 	/* rx, of @in, or @tx, of @rest: does it hold bytes? Else it may be other memory later */

@@ -126,6 +126,8 @@ int soft_tx_raw(const struct soft_io *io, const __u8 *p, size_t n);
 int soft_tx_owed(struct soft_tx *t, const struct rdmap_source *src, bool between);
 /* Sends the rest and all that the protocol owes: 0 none left, -EAGAIN, -errno */
 int soft_tx_flush(const struct soft_io *io, const struct rdmap_source *src, bool between);
+/* The same, and more is handed over at once: it may go in one segment with that */
+int soft_tx_flush_more(const struct soft_io *io, const struct rdmap_source *src, bool between);
 bool soft_tx_pending(const struct soft_core *c);
 /* Our end, behind all that was sent */
 int soft_tx_shutdown(const struct soft_io *io);

@@ -167,8 +167,9 @@ static int start_initiator(struct view *v, const void *pd, size_t len, short *ev
 		return RNIC_STREAM_REJECTED;
 	if (err == -EAGAIN)
 		return err;
-	/* The RTR, or a Terminate that says what is wrong with the Reply */
-	soft_tx_flush(&v->io, &v->source, true);
+	/* A Terminate says what is wrong with the Reply. The RTR goes with what is sent first */
+	if (err)
+		soft_tx_flush(&v->io, &v->source, true);
 	return err ? err : RNIC_STREAM_OPEN;
 }
 
@@ -266,15 +267,17 @@ static int stream_reject(const struct rnic_stream_mem *mem, int fd, const void *
 
 #define FLUSH_TURNS 16
 
+typedef int flush_fn(const struct soft_io *io, const struct rdmap_source *src, bool between);
+
 /* The rest and what is owed. Copies of what the peer reads have room again with each turn. */
-static int view_flush(struct view *v)
+static int view_flush(struct view *v, flush_fn *flush)
 {
 	int err, turns = v->regions ? FLUSH_TURNS : 1;
 
 	do {
 		if (v->regions)
 			v->regions->held_used = 0;
-		err = soft_tx_flush(&v->io, &v->source, !v->st->tx_off);
+		err = flush(&v->io, &v->source, !v->st->tx_off);
 	} while (!err && --turns && soft_tx_pending(&v->st->core));
 	return err;
 }
@@ -290,7 +293,7 @@ static int send_ready(struct view *v, const struct rnic_stream_wr *wr)
 	if (st->tx_off &&
 	    (wr->len != st->tx_len || wr->stag != st->tx_stag || (wr->stag && wr->to != st->tx_to)))
 		return -EINVAL;
-	err = view_flush(v);
+	err = view_flush(v, soft_tx_flush_more);
 	if (err)
 		return err;
 	return st->core.tx_end ? -EPIPE : 0;
@@ -433,7 +436,7 @@ static int stream_flush(const struct rnic_stream_mem *mem, int fd)
 	struct view v;
 	int err = view_init(&v, mem, fd);
 
-	return err ? err : view_flush(&v);
+	return err ? err : view_flush(&v, soft_tx_flush);
 }
 
 static bool stream_owes(const struct rnic_stream_mem *mem)
@@ -460,7 +463,7 @@ static int stream_shutdown(const struct rnic_stream_mem *mem, int fd)
 
 	if (err)
 		return err;
-	err = view_flush(&v);
+	err = view_flush(&v, soft_tx_flush);
 	return err == -EAGAIN ? err : soft_tx_shutdown(&v.io);
 }
 

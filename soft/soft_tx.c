@@ -289,7 +289,8 @@ static int fault_finish(const struct soft_io *io)
 	}
 }
 
-int soft_tx_flush(const struct soft_io *io, const struct rdmap_source *src, bool between)
+static int flush(const struct soft_io *io, const struct rdmap_source *src, bool between,
+		 int (*push)(struct soft_tx *t))
 {
 	struct soft_tx t;
 	int err = soft_core_told(&io->core->tx_error);
@@ -303,10 +304,20 @@ int soft_tx_flush(const struct soft_io *io, const struct rdmap_source *src, bool
 			;
 		if (!t.count)
 			return fault_finish(io);
-		err = soft_tx_push(&t);
+		err = push(&t);
 		err = base_min(err, 0);
 	}
 	return err;
+}
+
+int soft_tx_flush(const struct soft_io *io, const struct rdmap_source *src, bool between)
+{
+	return flush(io, src, between, soft_tx_push);
+}
+
+int soft_tx_flush_more(const struct soft_io *io, const struct rdmap_source *src, bool between)
+{
+	return flush(io, src, between, soft_tx_push_more);
 }
 
 /* No lock is needed to ask; what comes up meanwhile, its finder asks for again */
