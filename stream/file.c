@@ -163,7 +163,7 @@ static int name_link(const struct rsock *s, const char *path)
 		err = base_runfile_link(own, path);
 	if (err != -EEXIST || base_runfile_same(own, path))
 		return err;
-	rsock_name_replace(path, s->cookie);
+	rsock_name_replace(path, s->base.cookie);
 	return base_runfile_link(own, path);
 }
 
@@ -176,7 +176,7 @@ int rsock_name_add(struct rsock *s)
 
 	if (rsock_load(named) & bit)
 		return 0;
-	err = stream_place_path(path, s->slab->place, s->cookie);
+	err = stream_place_path(path, s->slab->place, s->base.cookie);
 	if (!err)
 		err = name_link(s, path);
 	BASE_POINT(stream_slab_named);
@@ -191,6 +191,6 @@ void rsock_name_unlink(struct rsock *s)
 	char path[BASE_RUNFILE_PATH];
 
 	if (__atomic_fetch_and(&s->slab->at->named, ~bit, __ATOMIC_ACQ_REL) & bit &&
-	    !stream_place_path(path, s->slab->place, s->cookie))
+	    !stream_place_path(path, s->slab->place, s->base.cookie))
 		base_runfile_remove(path);
 }

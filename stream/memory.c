@@ -160,10 +160,10 @@ static void older_forget(const struct rsock *s, const struct stream_param *param
 	struct rsock *older = param->older ? rsock_of(param->older) : NULL;
 	char path[BASE_RUNFILE_PATH];
 
-	if (older && older->cookie == s->cookie)
+	if (older && older->base.cookie == s->base.cookie)
 		rsock_store(&older->state->closer, base_process_self().pid);
-	if (!param->fresh && !stream_place_path(path, s->place, s->cookie))
-		rsock_name_replace(path, s->cookie);
+	if (!param->fresh && !stream_place_path(path, s->place, s->base.cookie))
+		rsock_name_replace(path, s->base.cookie);
 }
 
 /* For one connection more; what the dead have left may have to go first */
@@ -254,7 +254,7 @@ static int file_begin(int fd, const struct rsock_slab_kind *kind, struct rsock *
 	if (err)
 		return err;
 	s->place = kind->place;
-	s->cookie = cookie;
+	s->base.cookie = cookie;
 	s->is_file = true;
 	rsock_slab_live(s);
 	err = cell_reserve(s);
@@ -288,7 +288,7 @@ static void state_init(struct rsock *s, const struct stream_made *made)
 	st->version = STREAM_VERSION;
 	st->size = sizeof(*st);
 	st->octets = s->slab->size;
-	st->cookie = s->cookie;
+	st->cookie = s->base.cookie;
 	st->made = *made;
 	base_lock_init(&st->rx_lock);
 	base_lock_init(&st->tx_lock);
@@ -432,10 +432,10 @@ int rsock_memory_adopt(int fd, const struct stream_param *param, struct rsock **
 	err = file_adopt(place, cookie, param->search, &s);
 	if (err)
 		return err;
+	s->base.cookie = cookie;
 	rsock_init(s, fd, param);
 	s->is_file = true;
 	s->place = place;
-	s->cookie = cookie;
 	memory_take(s);
 	err = adopt(s, cookie, &made, &rnic);
 	if (err) {

@@ -369,7 +369,9 @@ static void options_take(struct rsock *s)
 
 void rsock_init(struct rsock *s, int fd, const struct stream_param *param)
 {
-	s->base = (struct stream){ .ops = &stream_rsock_ops, .fd = fd, .carrier = -1 };
+	s->base = (struct stream){
+		.ops = &stream_rsock_ops, .fd = fd, .carrier = -1, .cookie = s->base.cookie
+	};
 	s->apart_limit = base_max(param->apart_limit, BASE_NS_PER_S);
 	s->changed = param->changed;
 	s->may_probe = param->may_probe;

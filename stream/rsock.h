@@ -64,7 +64,6 @@ struct rsock {
 	bool is_file;		   /* it has a name */
 	bool spent;		   /* the state is for no other connection */
 	struct stream_place place; /* of the file */
-	uint64_t cookie;
 	/* As it was made */
 	bool initiator, only, probe, detour, no_crc, markers;
 	unsigned int start_rtts, decide_rtts;

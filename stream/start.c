@@ -276,7 +276,10 @@ static int before_start(struct rsock *s)
 {
 	int err = 0;
 
-	if (rsock_load(&s->state->stage) == STREAM_CONNECTING)
+	/* What was accepted is connected, or its end shows when it is read */
+	if (!s->initiator && !s->mem.native)
+		rsock_store(&s->state->stage, STREAM_TURN);
+	else if (rsock_load(&s->state->stage) == STREAM_CONNECTING)
 		err = carrier_connected(s);
 	if (!err)
 		err = rsock_turn(s);

@@ -178,6 +178,8 @@ struct stream {
 	int fd;		      /* atomic: set_fd may come at any time */
 	struct stream *older; /* its user's: one that it has replaced */
 	int carrier;	      /* of a device that carries it; -1: the descriptor does */
+	uint64_t cookie;      /* of the socket; 0: it was not asked for */
+	int linger;	      /* SO_LINGER in seconds, as close() found it; -1: it is off */
 };
 
 static inline int stream_fd(const struct stream *s)

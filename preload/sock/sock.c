@@ -368,7 +368,7 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 	BASE_POINT(preload_sock_attached);
 	older_replace(s, fresh);
 	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
-	s->cookie = sock_cookie(s->fd);
+	s->cookie = fresh->cookie ? fresh->cookie : sock_cookie(s->fd);
 	s->reported = s->said = false;
 	/* A dup() meanwhile has not seen the stream */
 	s->stream->ops->set_fd(s->stream, __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST));
@@ -465,7 +465,7 @@ static int stream_find(struct sock *s)
 		return err;
 	s->stream = stream;
 	s->had = true;
-	s->cookie = sock_cookie(s->fd);
+	s->cookie = stream->cookie;
 	s->reported = false;
 	urgent_owner_find(s);
 	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
