@@ -131,7 +131,10 @@ struct rnic_stream_ops {
 	 */
 	int (*start)(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len,
 		     short *events);
-	/* rx: the peer's private data (copied) and its length; -ENODATA before it is there */
+	/*
+	 * rx: the peer's private data (copied) and its length; -ENODATA before it is there. To be
+	 * asked for before the first receive()
+	 */
 	int (*private_data)(const struct rnic_stream_mem *mem, void *pd, size_t *len);
 	/* Both, responder in state REQUEST */
 	int (*accept)(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len);

@@ -29,7 +29,7 @@ struct soft_core {
 	__u32 rest_off, rest_len; /* tx: octets in `rest`: sent up to, end */
 	__s32 rx_error;		  /* rx: why no more comes; 0 none. Written once. */
 	__s32 tx_error;		  /* tx: why no more goes */
-	__u16 pd_len;		  /* the peer's private data, behind `in` */
+	__u16 pd_len;		  /* the peer's private data */
 	__u8 phase;
 	__u8 record; /* whole FPDUs in each segment, for a peer whose MPA wants the trailer whole */
 	__u8 rx_end; /* rx: the peer's orderly end has come */
@@ -50,8 +50,9 @@ struct soft_io {
 	/* Memory for bytes of what follows: 0, -errno; NULL: it is there */
 	int (*reserve)(void *p, size_t len);
 	__u8 *rest; /* SOFT_FPDU_MAX */
-	__u8 *in;   /* in_cap for bytes, then MPA_PD_MAX for the peer's private data */
+	__u8 *in;   /* in_cap, in memory that is there as far as something was received */
 	__u32 in_cap;
+	__u32 pd_at; /* of `in`, or behind it: MPA_PD_MAX for the peer's private data */
 };
 
 /*

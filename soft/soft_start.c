@@ -20,15 +20,10 @@ static void phase_set(struct soft_core *c, enum soft_phase phase)
 	__atomic_store_n(&c->phase, (__u8)phase, __ATOMIC_RELEASE);
 }
 
-static int private_data_keep(const struct soft_io *io, const struct mpa_startup *in)
+static void private_data_keep(const struct soft_io *io, const struct mpa_startup *in)
 {
-	int err = in->pd_len && io->reserve ? io->reserve(io->in + io->in_cap, in->pd_len) : 0;
-
-	if (err)
-		return err;
-	memcpy(io->in + io->in_cap, in->pd, in->pd_len);
+	memcpy(io->in + io->pd_at, in->pd, in->pd_len);
 	io->core->pd_len = in->pd_len;
-	return 0;
 }
 
 /*
@@ -117,12 +112,10 @@ static int initiator_reply(const struct soft_io *io)
 	struct soft_core *c = io->core;
 	struct mpa_startup in = { .pd_len = 0 };
 	__u8 frame[MPA_START_MAX];
-	int err = frame_get(io, mpa_start_reply_get, frame, &in), kept = 0;
+	int err = frame_get(io, mpa_start_reply_get, frame, &in);
 
 	if (!err || err == -ECONNREFUSED)
-		kept = private_data_keep(io, &in);
-	if (kept)
-		return kept;
+		private_data_keep(io, &in);
 	if (err == -ECONNREFUSED)
 		phase_set(c, SOFT_REJECTED);
 	if (err == -EPROTO && fault_is_told(&c->rdmap.ddp.mpa)) {
@@ -162,9 +155,7 @@ int soft_start_responder(const struct soft_io *io, short *events)
 	if (err)
 		return err;
 	BASE_POINT(soft_start_request);
-	err = private_data_keep(io, &in);
-	if (err)
-		return err;
+	private_data_keep(io, &in);
 	phase_set(io->core, SOFT_REQUEST);
 	return 0;
 }

@@ -22,6 +22,8 @@
 
 #define STREAM_MAGIC 0x57534f31u /* of this layout */
 #define STREAM_IN_CAP (RNIC_STREAM_IN - MPA_PD_MAX)
+/* Private data lies behind its frame, in the page that this has brought, until FPDUs come there */
+#define STREAM_PD_AT MPA_START_MAX
 /*
  * Reads are no part of a stream but for a zero-length one as RTR; the slots for the peer's are
  * twice as many as the depth
@@ -44,6 +46,7 @@ struct stream {
 _Static_assert(sizeof(struct stream) <= RNIC_STREAM_STATE, "struct stream");
 _Static_assert(SOFT_FPDU_MAX <= RNIC_STREAM_REST, "rest");
 _Static_assert(2 * SOFT_FPDU_MAX <= STREAM_IN_CAP, "in");
+_Static_assert(STREAM_PD_AT + MPA_PD_MAX <= 4096, "private data");
 
 /* One call's view */
 struct view {
@@ -86,6 +89,7 @@ static int view_init(struct view *v, const struct rnic_stream_mem *mem, int fd)
 		.reserve = mem->reserve,
 		.in = base_once(mem->in),
 		.in_cap = STREAM_IN_CAP,
+		.pd_at = STREAM_PD_AT,
 	};
 	return 0;
 }
@@ -242,7 +246,7 @@ static int stream_private_data(const struct rnic_stream_mem *mem, void *pd, size
 		return -ENODATA;
 	if (there > MPA_PD_MAX)
 		return -EBADMSG;
-	memcpy(pd, v.io.in + v.io.in_cap, there);
+	memcpy(pd, v.io.in + v.io.pd_at, there);
 	*len = there;
 	return 0;
 }

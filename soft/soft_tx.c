@@ -246,14 +246,22 @@ int soft_tx_rest(const struct soft_io *io)
 
 int soft_tx_raw(const struct soft_io *io, const __u8 *p, size_t n)
 {
-	int err = rest_reserve(io, n);
+	struct iovec iov = { (__u8 *)p, n };
+	ssize_t sent = io->llp->ops->send(io->llp, &iov, 1, send_flags(io->core));
+	size_t left = n - (size_t)base_max(sent, (ssize_t)0);
+	int err;
 
+	if (sent < 0 && sent != -EAGAIN)
+		return tx_fail(io->core, (int)sent);
+	if (!left)
+		return 0;
+	err = rest_reserve(io, left);
 	if (err)
 		return tx_fail(io->core, err);
-	memcpy(io->rest, p, n);
+	memcpy(io->rest, p + n - left, left);
 	io->core->rest_off = 0;
-	rest_len_set(io->core, (__u32)n);
-	return soft_tx_rest(io);
+	rest_len_set(io->core, (__u32)left);
+	return -EAGAIN;
 }
 
 int soft_tx_owed(struct soft_tx *t, const struct rdmap_source *src, bool between)

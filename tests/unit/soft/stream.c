@@ -185,8 +185,6 @@ Test(soft_stream, private_data_passes_both_ways)
 	cr_assert_eq(PAIR_OPS->private_data(&a.mem, pd, &len), 0);
 	cr_assert(len == 5 && !memcmp(pd, "hello", 5));
 	exchange();
-	cr_assert_eq(PAIR_OPS->private_data(&a.mem, pd, &len), 0);
-	cr_assert(len == 5 && !memcmp(pd, "hello", 5));
 }
 
 Test(soft_stream, a_rejection_carries_private_data)
