@@ -107,6 +107,7 @@ struct rnic_stream_info {
 	bool crc, tx_markers, rx_markers, may_send;
 	bool heard; /* of the peer's start-up frame something has been taken in */
 	bool more;  /* the last receive() stopped at its bound */
+	bool alone; /* nothing, and no end, was behind the peer's start-up frame when that came */
 	uint16_t mulpdu;
 	uint32_t rx_empty; /* Writes and Reads of no octets that have come, ever */
 	uint64_t tx_fpdus, rx_fpdus;

@@ -34,8 +34,8 @@ struct soft_core {
 	__u8 record; /* whole FPDUs in each segment, for a peer whose MPA wants the trailer whole */
 	__u8 rx_end; /* rx: the peer's orderly end has come */
 	__u8 tx_end; /* tx: ours has gone */
-	__u8 rx_more; /* rx: the last soft_rx() stopped at its bound */
-	__u8 pad;
+	__u8 rx_more;  /* rx: the last soft_rx() stopped at its bound */
+	__u8 rx_alone; /* rx: nothing was behind the peer's start-up frame when that came */
 	__u32 emss_at; /* tx: low bits of tx_fpdus when the segment size was asked for */
 };
 
@@ -151,10 +151,10 @@ int soft_rx_parse(const struct soft_io *io, const struct rdmap_sink *sink);
 
 /*
  * Each goes as far as it can: 0 done, -EAGAIN with *@events to wait for, -ECONNREFUSED rejected,
- * -errno failed
+ * -errno failed. @there: so many octets are the peer's frame for certain, or less
  */
 int soft_start_initiator(const struct soft_io *io, const void *pd, size_t len, short *events);
-int soft_start_responder(const struct soft_io *io, short *events);
+int soft_start_responder(const struct soft_io *io, size_t there, short *events);
 /* 0 also when the frame is not wholly sent: then it is the rest */
 int soft_start_accept(const struct soft_io *io, const void *pd, size_t len);
 int soft_start_reject(const struct soft_io *io, const void *pd, size_t len);

@@ -85,6 +85,7 @@ struct rsock {
 	struct rsock_maps *maps;  /* the same */
 	unsigned int regions;	  /* atomic */
 	bool resting;		  /* atomic: no thread of this process goes on */
+	bool looked_behind;	  /* atomic: what opened it has found that nothing else is there */
 	struct rsock_spare spare; /* rx */
 	uint32_t pair;		  /* atomic: of ports; 0: unknown */
 	unsigned int sends;	  /* tx: while it is unknown */

@@ -152,6 +152,7 @@ static void opened(struct rsock *s)
 	bool room;
 
 	s->rnic->info(&s->mem, &info);
+	rsock_store(&s->looked_behind, info.alone);
 	/* The kernel's soft iWARP, if that is the peer, wants a CRC in one piece */
 	s->rnic->align(&s->mem, info.crc && !rsock_has(s, STREAM_FEATURE_CUT));
 	rsock_store(&st->may_send, info.may_send);

@@ -187,6 +187,25 @@ Test(soft_stream, private_data_passes_both_ways)
 	exchange();
 }
 
+/* Who knows that need not look again; an end counts as something */
+Test(soft_stream, what_is_behind_the_reply_is_known)
+{
+	short events;
+
+	pair_make(&plain);
+	pair_open(&a, &b);
+	cr_expect(info_of(&a).alone);
+	cr_expect(info_of(&b).alone);
+	pair_drop();
+	pair_make(&plain);
+	cr_assert_eq(PAIR_OPS->start(&a.mem, a.fd, "hi", 2, &events), -EAGAIN);
+	cr_assert_eq(pair_start(&b, NULL, 0), RNIC_STREAM_REQUEST);
+	cr_assert_eq(PAIR_OPS->accept(&b.mem, b.fd, "hello", 5), 0);
+	cr_assert_eq(shutdown(b.fd, SHUT_WR), 0);
+	cr_assert_eq(pair_start(&a, NULL, 0), RNIC_STREAM_OPEN);
+	cr_expect_not(info_of(&a).alone);
+}
+
 Test(soft_stream, a_rejection_carries_private_data)
 {
 	short events;
