@@ -6,9 +6,8 @@
 #include <stdint.h>
 
 /*
- * Unpredictable octets from the kernel, for STags, initial sequence values and keys. Nothing is
- * kept between calls: a buffer would be the same in both processes after fork().
- * -errno when the kernel has none to give.
+ * Unpredictable octets from the kernel, for STags, initial sequence values and keys; -errno when it
+ * has none to give. base_rand_u32() keeps some for later calls of the same process.
  */
 int base_rand_fill(void *p, size_t n);
 int base_rand_u32(uint32_t *out);

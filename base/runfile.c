@@ -90,16 +90,20 @@ static int dir_prepare(const char *dir, uid_t user, bool make)
 	return err;
 }
 
+bool base_rundir_is_prepared(uid_t user)
+{
+	return __atomic_load_n(&good, __ATOMIC_ACQUIRE) == (uint64_t)user + 1;
+}
+
 int base_rundir_prepare(const char *dir, uid_t user, bool make)
 {
-	uint64_t whose = (uint64_t)user + 1;
 	int err;
 
-	if (__atomic_load_n(&good, __ATOMIC_ACQUIRE) == whose)
+	if (base_rundir_is_prepared(user))
 		return 0;
 	err = dir_prepare(dir, user, make);
 	if (!err)
-		__atomic_store_n(&good, whose, __ATOMIC_RELEASE);
+		__atomic_store_n(&good, (uint64_t)user + 1, __ATOMIC_RELEASE);
 	return err;
 }
 
@@ -122,15 +126,18 @@ static int room_judge(const struct statfs *fs, size_t room)
 	return fs->f_blocks && (uint64_t)fs->f_bavail * (uint64_t)fs->f_bsize < room ? -ENOSPC : 0;
 }
 
-int base_rundir_room(const char *dir, size_t room)
+int base_rundir_room(const char *dir, uint64_t *room)
 {
 	struct statfs fs;
 	int err = (int)call(SYS_statfs, dir, &fs);
 	uint64_t half = (uint64_t)fs.f_blocks / 2;
 
-	if (err || !fs.f_blocks)
+	if (err)
 		return err;
-	return (uint64_t)fs.f_bavail > half && room <= half * (uint64_t)fs.f_bsize ? 0 : -ENOSPC;
+	*room = UINT64_MAX;
+	if (fs.f_blocks)
+		*room = (uint64_t)fs.f_bavail > half ? half * (uint64_t)fs.f_bsize : 0;
+	return 0;
 }
 
 static int file_fill(int fd, size_t size, size_t room, void **out)
@@ -214,9 +221,16 @@ int base_runfile_link(const char *path, const char *name)
 	return (int)call(SYS_linkat, AT_FDCWD, path, AT_FDCWD, name, 0);
 }
 
-int base_runfile_rename(const char *path, const char *name)
+static bool inode_get(const char *path, struct stat *st)
 {
-	return (int)call(SYS_renameat2, AT_FDCWD, path, AT_FDCWD, name, RENAME_NOREPLACE);
+	return !call(SYS_newfstatat, AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
+bool base_runfile_same(const char *path, const char *name)
+{
+	struct stat a, b;
+
+	return inode_get(path, &a) && inode_get(name, &b) && a.st_ino == b.st_ino;
 }
 
 int base_runfile_remove(const char *path)

@@ -23,13 +23,12 @@
  * @user is another one.
  */
 int base_rundir_prepare(const char *dir, uid_t user, bool make);
+/* Was it found to be so? */
+bool base_rundir_is_prepared(uid_t user);
 /* Nothing is known of it any more */
 void base_rundir_forget(void);
-/*
- * Is less than half of its memory used, and are @room bytes at most half of it? 0, -ENOSPC, -errno.
- * The other half is for others
- */
-int base_rundir_room(const char *dir, size_t room);
+/* Half of its memory, in bytes, or nothing where that is used: the other half is for others */
+int base_rundir_room(const char *dir, uint64_t *room);
 
 /*
  * A new file, mapped: zeros, of which the first page has memory. -EEXIST, -EFBIG (RLIMIT_FSIZE),
@@ -38,8 +37,8 @@ int base_rundir_room(const char *dir, size_t room);
 int base_runfile_create(const char *path, size_t size, size_t room, void **out);
 /* One name more for the file at @path: 0, -EEXIST, -ENOENT, -errno */
 int base_runfile_link(const char *path, const char *name);
-/* Its name is @name now: 0, -EEXIST, -ENOENT, -errno */
-int base_runfile_rename(const char *path, const char *name);
+/* Are these two names of one file? */
+bool base_runfile_same(const char *path, const char *name);
 /*
  * An old one, mapped. -ENOENT, -EACCES: not this user's alone; -EPROTO: no plain file, or
  * smaller than @min; -errno.

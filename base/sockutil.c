@@ -263,7 +263,7 @@ bool base_sock_is_connected(int fd)
 	return info.tcpi_state == TCP_ESTABLISHED;
 }
 
-bool base_sock_is_hard(int fd)
+int base_sock_linger(int fd)
 {
 	struct linger linger = { 0 };
 	socklen_t len = sizeof(linger);
@@ -271,7 +271,7 @@ bool base_sock_is_hard(int fd)
 
 	syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_LINGER, &linger, &len);
 	errno = saved;
-	return linger.l_onoff && !linger.l_linger;
+	return linger.l_onoff ? base_max(linger.l_linger, 0) : -1;
 }
 
 uint64_t base_sock_timeout(int fd, int option)

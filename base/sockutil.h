@@ -61,8 +61,8 @@ bool base_sock_is_nonblock(int fd);
 bool base_sock_is_connected(int fd);
 /* The round trip as TCP has measured it, in nanoseconds; 0: not yet */
 uint64_t base_sock_rtt(int fd);
-/* SO_LINGER is on with no time: close() is to reset */
-bool base_sock_is_hard(int fd);
+/* Seconds of SO_LINGER; 0: close() is to reset; -1: it is off */
+int base_sock_linger(int fd);
 /* SO_RCVTIMEO or SO_SNDTIMEO in nanoseconds; BASE_NEVER without one */
 uint64_t base_sock_timeout(int fd, int option);
 

@@ -13,9 +13,9 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "base/recv_sleep.h"
 #include "rnic/rnic_carrier.h"
 #include "rnic/rnic_onesided.h"
+#include "rnic/rnic_sink.h"
 
 /*
  * The memory of one stream connection. @state is pointer-free plain data; @rest holds the part of
@@ -39,19 +39,6 @@ struct rnic_stream_mem {
 	int (*reserve)(void *p, size_t len);
 };
 
-/*
- * Address space that the peer may write to; where the octets go is the sink's affair. Part of the
- * state.
- */
-#define RNIC_WINDOWS 4
-
-struct rnic_window {
-	uint64_t to;
-	uint64_t len;  /* 0: unused */
-	uint32_t stag; /* by rnic_stream_ops.window */
-	uint32_t tag;  /* the caller's, given to the sink */
-};
-
 struct rnic_stream_param {
 	bool initiator;
 	bool crc, markers; /* ask for */
@@ -60,22 +47,6 @@ struct rnic_stream_param {
 	uint8_t rtr; /* forms offered or supported, enum mpa_rtr bits; 0: Write and Read */
 	uint16_t ird, ord;
 	uint16_t messages; /* Sends that the peer may have under way */
-};
-
-/* What arrives. Called under the rx lock; must not call back into the stream. */
-struct rnic_sink {
-	/* Octets @off.. of a window: 0, or -errno to refuse them: Terminate, and the end */
-	int (*write)(void *ctx, const struct rnic_window *w, uint64_t off, const void *p,
-		     size_t len);
-	/*
-	 * A part of a Send; @last: message complete, @off + len octets. 0, or -EMSGSIZE, -ENOBUFS
-	 * to refuse it
-	 */
-	int (*message)(void *ctx, uint64_t off, const void *p, size_t len, bool last);
-	void *ctx;
-	void (*done)(void *ctx, uint64_t cookie, uint64_t value); /* an atomic found @value */
-	void (*room)(void *ctx);       /* carrier.room() may say something else than before */
-	struct base_recv_sleep *sleep; /* by which the first recv sleeps; NULL: it does not */
 };
 
 /* One operation of a batch: what @op says, or a Write when @stag is not 0, else a Send */
@@ -107,6 +78,7 @@ struct rnic_stream_info {
 	bool crc, tx_markers, rx_markers, may_send;
 	bool heard; /* of the peer's start-up frame something has been taken in */
 	bool more;  /* the last receive() stopped at its bound */
+	bool alone; /* nothing, and no end, was behind the peer's start-up frame when that came */
 	uint16_t mulpdu;
 	uint32_t rx_empty; /* Writes and Reads of no octets that have come, ever */
 	uint64_t tx_fpdus, rx_fpdus;
@@ -125,13 +97,17 @@ struct rnic_stream_ops {
 
 	/*
 	 * Both: takes start-up as far as it goes without waiting. initiator: sends the Request
-	 * with @pd, then looks for the Reply. responder: looks for the Request. The state, or
-	 * -EAGAIN with *@events (POLLIN, POLLOUT) to wait for, or an errno. -ENOMSG (responder):
-	 * what came is no MPA; nothing was consumed, the socket is as it was.
+	 * with @pd, then looks for the Reply; its RTR is flush()'s to send, or goes with the first
+	 * send(). responder: looks for the Request. The state, or -EAGAIN with *@events (POLLIN,
+	 * POLLOUT) to wait for, or an errno. -ENOMSG (responder): what came is no MPA; nothing was
+	 * consumed, the socket is as it was.
 	 */
 	int (*start)(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len,
 		     short *events);
-	/* rx: the peer's private data (copied) and its length; -ENODATA before it is there */
+	/*
+	 * rx: the peer's private data (copied) and its length; -ENODATA before it is there. To be
+	 * asked for before the first receive()
+	 */
 	int (*private_data)(const struct rnic_stream_mem *mem, void *pd, size_t *len);
 	/* Both, responder in state REQUEST */
 	int (*accept)(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len);
@@ -164,8 +140,8 @@ struct rnic_stream_ops {
 	 */
 	int (*flush)(const struct rnic_stream_mem *mem, int fd);
 	/*
-	 * Any: is there something for flush()? To be asked after each receive(), which sends
-	 * nothing
+	 * Any: is there something for flush()? To be asked after start() and each receive(), which
+	 * send nothing of it
 	 */
 	bool (*owes)(const struct rnic_stream_mem *mem);
 	/* rx, of @in, or @tx, of @rest: does it hold bytes? Else it may be other memory later */

@@ -59,6 +59,7 @@ static void conn_core_init(struct soft_conn *c, enum mpa_role role,
 		.slots = RDMAP_SLOTS(c->in_slots, c->out_slots),
 		.in = c->memory,
 		.in_cap = IN_CAP,
+		.pd_at = IN_CAP,
 		.rest = c->memory + IN_CAP + MPA_PD_MAX,
 	};
 	c->held = c->io.rest + SOFT_FPDU_MAX;
@@ -420,7 +421,7 @@ static void info_fill(const struct soft_conn *c, struct warp_conn_info *info)
 		.mulpdu = m->mulpdu,
 		.term_sent = rdmap_state_of(s) == RDMAP_TERM_SENT ? s->term.fault : 0,
 		.term_received = s->peer_term.fault,
-		.private_data = c->io.in + c->io.in_cap,
+		.private_data = c->io.in + c->io.pd_at,
 		.private_data_len = c->core.pd_len,
 		.local = c->local,
 		.peer = c->peer,

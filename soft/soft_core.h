@@ -31,13 +31,13 @@ struct soft_core {
 	__u32 rest_off, rest_len; /* tx: octets in `rest`: sent up to, end */
 	__s32 rx_error;		  /* rx: why no more comes; 0 none. Written once. */
 	__s32 tx_error;		  /* tx: why no more goes */
-	__u16 pd_len;		  /* the peer's private data, behind `in` */
+	__u16 pd_len;		  /* the peer's private data */
 	__u8 phase;
 	__u8 record; /* whole FPDUs in each segment, for a peer whose MPA wants the trailer whole */
 	__u8 rx_end; /* rx: the peer's orderly end has come */
 	__u8 tx_end; /* tx: ours has gone */
-	__u8 rx_more; /* rx: the last soft_rx() stopped at its bound */
-	__u8 pad;
+	__u8 rx_more;  /* rx: the last soft_rx() stopped at its bound */
+	__u8 rx_alone; /* rx: nothing was behind the peer's start-up frame when that came */
 	__u32 emss_at; /* tx: low bits of tx_fpdus when the segment size was asked for */
 };
 
@@ -54,8 +54,9 @@ struct soft_io {
 	__u8 *rest; /* SOFT_FPDU_MAX; NULL: rest_take(mem) finds it when it is needed */
 	void *(*rest_take)(const struct rnic_stream_mem *mem);
 	const struct rnic_stream_mem *mem;
-	__u8 *in; /* in_cap for bytes, then MPA_PD_MAX for the peer's private data */
+	__u8 *in; /* in_cap, in memory that is there as far as something was received */
 	__u32 in_cap;
+	__u32 pd_at; /* of `in`, or behind it: MPA_PD_MAX for the peer's private data */
 };
 
 /*
@@ -136,6 +137,8 @@ int soft_tx_raw(const struct soft_io *io, const __u8 *p, size_t n);
 int soft_tx_owed(struct soft_tx *t, const struct rdmap_source *src, bool between);
 /* Sends the rest and all that the protocol owes: 0 none left, -EAGAIN, -errno */
 int soft_tx_flush(const struct soft_io *io, const struct rdmap_source *src, bool between);
+/* The same, and more is handed over at once: it may go in one segment with that */
+int soft_tx_flush_more(const struct soft_io *io, const struct rdmap_source *src, bool between);
 bool soft_tx_pending(const struct soft_core *c);
 /* Our end, behind all that was sent */
 int soft_tx_shutdown(const struct soft_io *io);
@@ -158,10 +161,10 @@ int soft_rx_parse(const struct soft_io *io, const struct rdmap_sink *sink);
 
 /*
  * Each goes as far as it can: 0 done, -EAGAIN with *@events to wait for, -ECONNREFUSED rejected,
- * -errno failed
+ * -errno failed. @there: so many octets are the peer's frame for certain, or less
  */
 int soft_start_initiator(const struct soft_io *io, const void *pd, size_t len, short *events);
-int soft_start_responder(const struct soft_io *io, short *events);
+int soft_start_responder(const struct soft_io *io, size_t there, short *events);
 /* 0 also when the frame is not wholly sent: then it is the rest */
 int soft_start_accept(const struct soft_io *io, const void *pd, size_t len);
 int soft_start_reject(const struct soft_io *io, const void *pd, size_t len);

@@ -240,7 +240,7 @@ static int start_step(struct soft_conn *c)
 {
 	if (c->core.rdmap.ddp.mpa.role == MPA_INITIATOR)
 		return soft_start_initiator(&c->io, c->start_pd, c->start_pd_len, &c->events);
-	return soft_start_responder(&c->io, &c->events);
+	return soft_start_responder(&c->io, 0, &c->events);
 }
 
 /* Under rx and tx, as the following ones */

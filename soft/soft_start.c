@@ -20,15 +20,10 @@ static void phase_set(struct soft_core *c, enum soft_phase phase)
 	__atomic_store_n(&c->phase, (__u8)phase, __ATOMIC_RELEASE);
 }
 
-static int private_data_keep(const struct soft_io *io, const struct mpa_startup *in)
+static void private_data_keep(const struct soft_io *io, const struct mpa_startup *in)
 {
-	int err = in->pd_len && io->reserve ? io->reserve(io->in + io->in_cap, in->pd_len) : 0;
-
-	if (err)
-		return err;
-	memcpy(io->in + io->in_cap, in->pd, in->pd_len);
+	memcpy(io->in + io->pd_at, in->pd, in->pd_len);
 	io->core->pd_len = in->pd_len;
-	return 0;
 }
 
 /*
@@ -54,8 +49,8 @@ typedef int frame_get_fn(struct mpa_conn *c, const __u8 *p, size_t n, struct mpa
  * The peer's frame: -EAGAIN until it is whole. What has come of it is judged in a copy, to which
  * @in points: in memory that others write to it might change meanwhile
  */
-static int frame_get(const struct soft_io *io, frame_get_fn *get, __u8 frame[MPA_START_MAX],
-		     struct mpa_startup *in)
+static int frame_get(const struct soft_io *io, frame_get_fn *get, size_t there,
+		     __u8 frame[MPA_START_MAX], struct mpa_startup *in)
 {
 	struct soft_core *c = io->core;
 	size_t used = 0, fill;
@@ -69,11 +64,13 @@ static int frame_get(const struct soft_io *io, frame_get_fn *get, __u8 frame[MPA
 		err = get(&c->rdmap.ddp.mpa, frame, fill, in, &used);
 		if (err != -EAGAIN)
 			break;
+		used = base_max(used, there);
 		err = used > MPA_START_MAX ? -EPROTO : frame_fill(io, fill, used);
 		if (err)
 			return err;
 	}
 	c->in_fill = 0;
+	c->rx_alone = io->llp->empty;
 	return err;
 }
 
@@ -117,12 +114,10 @@ static int initiator_reply(const struct soft_io *io)
 	struct soft_core *c = io->core;
 	struct mpa_startup in = { .pd_len = 0 };
 	__u8 frame[MPA_START_MAX];
-	int err = frame_get(io, mpa_start_reply_get, frame, &in), kept = 0;
+	int err = frame_get(io, mpa_start_reply_get, 0, frame, &in);
 
 	if (!err || err == -ECONNREFUSED)
-		kept = private_data_keep(io, &in);
-	if (kept)
-		return kept;
+		private_data_keep(io, &in);
 	if (err == -ECONNREFUSED)
 		phase_set(c, SOFT_REJECTED);
 	if (err == -EPROTO && fault_is_told(&c->rdmap.ddp.mpa)) {
@@ -151,20 +146,18 @@ int soft_start_initiator(const struct soft_io *io, const void *pd, size_t len, s
 	return err;
 }
 
-int soft_start_responder(const struct soft_io *io, short *events)
+int soft_start_responder(const struct soft_io *io, size_t there, short *events)
 {
 	struct mpa_startup in = { .pd_len = 0 };
 	__u8 frame[MPA_START_MAX];
-	int err = frame_get(io, mpa_start_request_get, frame, &in);
+	int err = frame_get(io, mpa_start_request_get, there, frame, &in);
 
 	if (err == -EAGAIN)
 		*events = POLLIN;
 	if (err)
 		return err;
 	BASE_POINT(soft_start_request);
-	err = private_data_keep(io, &in);
-	if (err)
-		return err;
+	private_data_keep(io, &in);
 	phase_set(io->core, SOFT_REQUEST);
 	return 0;
 }

@@ -93,25 +93,40 @@ static int start_initiator(struct soft_view *v, const void *pd, size_t len, shor
 		return RNIC_STREAM_REJECTED;
 	if (err == -EAGAIN)
 		return err;
-	/* The RTR, or a Terminate that says what is wrong with the Reply */
-	soft_tx_flush(&v->io, &v->source, true);
+	/* A Terminate says what is wrong with the Reply. The RTR goes with what is sent first */
+	if (err)
+		soft_tx_flush(&v->io, &v->source, true);
 	return err ? err : RNIC_STREAM_OPEN;
 }
 
-/* Are the octets that wait, as far as they go, the key of a Request? Nothing is consumed. */
-static int request_recognise(int fd, short *events)
+/* Of a frame with this head; what is too long its judge refuses */
+static size_t start_octets(const __u8 head[MPA_RR_LEN])
 {
-	__u8 key[MPA_KEY_LEN];
+	struct mpa_rr rr;
+
+	memcpy(&rr, head, sizeof(rr));
+	return base_min(sizeof(rr) + be16toh(rr.pd_len), (size_t)MPA_START_MAX);
+}
+
+/*
+ * Are the octets that wait, as far as they go, the key of a Request? Nothing is consumed. *@there:
+ * octets of the frame, if they tell
+ */
+static int request_recognise(int fd, size_t *there, short *events)
+{
+	__u8 head[MPA_RR_LEN];
 	bool ended;
-	ssize_t n = llp_tcp_peek(fd, key, sizeof(key), &ended);
+	ssize_t n = llp_tcp_peek(fd, head, sizeof(head), &ended);
 
 	if (n == -EAGAIN)
 		*events = POLLIN;
 	if (n < 0)
 		return (int)n;
-	if (n == 0 || memcmp(key, MPA_KEY_REQ, (size_t)n))
+	if (n == 0 || memcmp(head, MPA_KEY_REQ, (size_t)base_min(n, (ssize_t)MPA_KEY_LEN)))
 		return -ENOMSG;
-	if (n == MPA_KEY_LEN)
+	if (n == MPA_RR_LEN)
+		*there = start_octets(head);
+	if (n >= MPA_KEY_LEN)
 		return 0;
 	if (ended)
 		return -ENOMSG;
@@ -121,12 +136,13 @@ static int request_recognise(int fd, short *events)
 
 static int start_responder(struct soft_view *v, int fd, short *events)
 {
+	size_t there = 0;
 	int err = 0;
 
 	if (!v->st->core.in_fill)
-		err = request_recognise(fd, events);
+		err = request_recognise(fd, &there, events);
 	if (!err)
-		err = soft_start_responder(&v->io, events);
+		err = soft_start_responder(&v->io, there, events);
 	return err ? err : RNIC_STREAM_REQUEST;
 }
 
@@ -167,7 +183,7 @@ static int stream_private_data(const struct rnic_stream_mem *mem, void *pd, size
 		return -ENODATA;
 	if (there > MPA_PD_MAX)
 		return -EBADMSG;
-	memcpy(pd, v.io.in + v.io.in_cap, there);
+	memcpy(pd, v.io.in + v.io.pd_at, there);
 	*len = there;
 	return 0;
 }
@@ -236,6 +252,7 @@ __attribute__((no_sanitize("thread"))) static void stream_info(const struct rnic
 		.rx_markers = m->flags & MPA_F_RX_MARKERS,
 		.may_send = mpa_conn_may_send(m),
 		.more = c->rx_more,
+		.alone = c->rx_alone,
 		.rx_empty = c->rdmap.rx_empty,
 		.heard = c->in_fill || c->phase >= SOFT_REQUEST,
 		.mulpdu = m->mulpdu,

@@ -10,15 +10,17 @@
 
 #define FLUSH_TURNS 16
 
+typedef int flush_fn(const struct soft_io *io, const struct rdmap_source *src, bool between);
+
 /* The rest and what is owed. Copies of what the peer reads have room again with each turn. */
-static int view_flush(struct soft_view *v)
+static int view_flush(struct soft_view *v, flush_fn *flush)
 {
 	int err, turns = v->regions ? FLUSH_TURNS : 1;
 
 	do {
 		if (v->regions)
 			v->regions->held_used = 0;
-		err = soft_tx_flush(&v->io, &v->source, !v->st->tx_off);
+		err = flush(&v->io, &v->source, !v->st->tx_off);
 	} while (!err && --turns && soft_tx_pending(&v->st->core));
 	return err;
 }
@@ -41,7 +43,7 @@ static int send_ready(struct soft_view *v, const struct rnic_stream_wr *wr)
 	if (st->tx_off &&
 	    (wr->len != st->tx_len || wr->stag != st->tx_stag || (wr->stag && wr->to != st->tx_to)))
 		return -EINVAL;
-	err = is_clear(&st->core) ? 0 : view_flush(v);
+	err = is_clear(&st->core) ? 0 : view_flush(v, soft_tx_flush_more);
 	if (err)
 		return err;
 	return st->core.tx_end ? -EPIPE : 0;
@@ -196,7 +198,7 @@ int soft_stream_flush(const struct rnic_stream_mem *mem, int fd)
 	struct soft_view v;
 	int err = soft_view_init(&v, mem, fd);
 
-	return err ? err : view_flush(&v);
+	return err ? err : view_flush(&v, soft_tx_flush);
 }
 
 bool soft_stream_owes(const struct rnic_stream_mem *mem)
@@ -211,6 +213,6 @@ int soft_stream_shutdown(const struct rnic_stream_mem *mem, int fd)
 
 	if (err)
 		return err;
-	err = view_flush(&v);
+	err = view_flush(&v, soft_tx_flush);
 	return err == -EAGAIN ? err : soft_tx_shutdown(&v.io);
 }

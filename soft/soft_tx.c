@@ -312,14 +312,22 @@ int soft_tx_rest(const struct soft_io *io)
 
 int soft_tx_raw(const struct soft_io *io, const __u8 *p, size_t n)
 {
-	int err = rest_reserve(io, n);
+	struct iovec iov = { (__u8 *)p, n };
+	ssize_t sent = io->llp->ops->send(io->llp, &iov, 1, send_flags(io->core));
+	size_t left = n - (size_t)base_max(sent, (ssize_t)0);
+	int err;
 
+	if (sent < 0 && sent != -EAGAIN)
+		return tx_fail(io->core, (int)sent);
+	if (!left)
+		return 0;
+	err = rest_reserve(io, left);
 	if (err)
 		return tx_fail(io->core, err);
-	memcpy(rest_of(io), p, n);
+	memcpy(rest_of(io), p + n - left, left);
 	io->core->rest_off = 0;
-	rest_len_set(io->core, (__u32)n);
-	return soft_tx_rest(io);
+	rest_len_set(io->core, (__u32)left);
+	return -EAGAIN;
 }
 
 int soft_tx_owed(struct soft_tx *t, const struct rdmap_source *src, bool between)
@@ -355,7 +363,8 @@ static int fault_finish(const struct soft_io *io)
 	}
 }
 
-int soft_tx_flush(const struct soft_io *io, const struct rdmap_source *src, bool between)
+static int flush(const struct soft_io *io, const struct rdmap_source *src, bool between,
+		 int (*push)(struct soft_tx *t))
 {
 	struct soft_tx t;
 	int err = soft_core_told(&io->core->tx_error);
@@ -369,10 +378,20 @@ int soft_tx_flush(const struct soft_io *io, const struct rdmap_source *src, bool
 			;
 		if (!t.count)
 			return fault_finish(io);
-		err = soft_tx_push(&t);
+		err = push(&t);
 		err = base_min(err, 0);
 	}
 	return err;
+}
+
+int soft_tx_flush(const struct soft_io *io, const struct rdmap_source *src, bool between)
+{
+	return flush(io, src, between, soft_tx_push);
+}
+
+int soft_tx_flush_more(const struct soft_io *io, const struct rdmap_source *src, bool between)
+{
+	return flush(io, src, between, soft_tx_push_more);
 }
 
 /* No lock is needed to ask; what comes up meanwhile, its finder asks for again */

@@ -14,6 +14,8 @@
 
 #define STREAM_MAGIC 0x57534f31u /* of this layout */
 #define STREAM_IN_CAP (RNIC_STREAM_IN - MPA_PD_MAX)
+/* Private data lies behind its frame, in the page that this has brought, until FPDUs come there */
+#define STREAM_PD_AT MPA_START_MAX
 /*
  * Reads are no part of a stream but for a zero-length one as RTR; the slots for the peer's are
  * twice as many as the depth
@@ -36,6 +38,7 @@ struct soft_stream {
 _Static_assert(sizeof(struct soft_stream) <= RNIC_STREAM_STATE, "struct soft_stream");
 _Static_assert(SOFT_FPDU_MAX <= RNIC_STREAM_REST, "rest");
 _Static_assert(2 * SOFT_FPDU_MAX <= STREAM_IN_CAP, "in");
+_Static_assert(STREAM_PD_AT + MPA_PD_MAX <= 4096, "private data");
 
 /* One call's view */
 struct soft_view {
@@ -80,6 +83,7 @@ static inline int soft_view_init(struct soft_view *v, const struct rnic_stream_m
 		.reserve = mem->reserve,
 		.in = base_once(mem->in),
 		.in_cap = STREAM_IN_CAP,
+		.pd_at = STREAM_PD_AT,
 	};
 	return 0;
 }

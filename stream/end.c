@@ -115,14 +115,14 @@ int rsock_shutdown(struct stream *stream, int how)
 }
 
 /* The program wants a reset, or has not read everything, which the peer is told by a reset */
-static bool abandons(const struct rsock *s)
+static bool abandons(struct rsock *s)
 {
 	const struct stream_state *st = s->state;
 
+	s->base.linger = base_sock_linger(stream_fd(&s->base));
 	if (rsock_load(&st->ends) & STREAM_OUT_ENDED)
 		return false;
-	return rsock_load(&st->rx.delivered) != rsock_load(&st->rx.consumed) ||
-	       base_sock_is_hard(stream_fd(&s->base));
+	return rsock_load(&st->rx.delivered) != rsock_load(&st->rx.consumed) || !s->base.linger;
 }
 
 /*
@@ -162,6 +162,7 @@ static int keep(struct rsock *s, bool *safe)
 	if (s->disowned || s->mem.native || !rsock_is_open(s) || !rsock_holder_flight(s) ||
 	    s->base.ops->progress(&s->base) || done(s))
 		return 0;
+	s->base.linger = base_sock_linger(stream_fd(&s->base));
 	*safe = is_acked(s, 0);
 	return *safe ? 0 : -EAGAIN;
 }
@@ -208,6 +209,9 @@ int rsock_close(struct stream *stream)
 	BASE_POINT(stream_end_due);
 	rsock_undecided_hurry(s);
 	push_locked(s);
+	/* What had come by now was taken in above, unless it stopped at its bound */
+	if (!s->mem.native && rsock_is_open(s) && !rsock_more(stream))
+		return done(s) ? 0 : -EAGAIN;
 	return rsock_close_more(stream, &safe);
 }
 

@@ -152,31 +152,19 @@ static void memory_take(struct rsock *s)
 
 /* --- a new one --- */
 
-/* A stream that was here before, on the same socket, is history: that has connected again */
-static void name_replace(const char *path, uint64_t cookie)
+/*
+ * A stream that was here before, on the same socket, is history: that has connected again. Of most
+ * sockets the caller knows that there was none
+ */
+static void older_forget(const struct rsock *s, const struct stream_param *param)
 {
-	struct stream_state *old = NULL;
-	struct rsock_slab_cells c;
+	struct rsock *older = param->older ? rsock_of(param->older) : NULL;
+	char path[BASE_RUNFILE_PATH];
 
-	if (!rsock_slab_map(path, &c)) {
-		/* Whoever still has it takes no more name away */
-		while ((old = rsock_slab_find(&c, cookie, old)))
-			rsock_store(&old->closer, base_process_self().pid);
-		base_map_destroy(c.at, c.size);
-	}
-	base_runfile_remove(path);
-}
-
-static int name_add(const struct rsock_slab_kind *kind, const char *path,
-		    const struct rsock_slab_source *source)
-{
-	char from[BASE_RUNFILE_PATH];
-	int err = source->spare ? stream_place_spare(from, kind->place, source->cookie)
-				: stream_place_path(from, kind->place, source->cookie);
-
-	if (err)
-		return err;
-	return source->spare ? base_runfile_rename(from, path) : base_runfile_link(from, path);
+	if (older && older->base.cookie == s->base.cookie)
+		rsock_store(&older->state->closer, base_process_self().pid);
+	if (!param->fresh && !stream_place_path(path, s->place, s->base.cookie))
+		rsock_name_replace(path, s->base.cookie);
 }
 
 /* For one connection more; what the dead have left may have to go first */
@@ -190,70 +178,45 @@ static int room_ask(const struct rsock_slab_kind *kind)
 	return err;
 }
 
-/*
- * A cell of a file that has others: the name is one more. What a kept file has needs no room.
- * -ENOENT: there is no such file
- */
-static int file_join(const struct rsock_slab_kind *kind, const char *path, struct rsock **out)
+/* A cell of a file that has others. What a kept file has needs no room. -ENOENT: there is none */
+static int file_join(const struct rsock_slab_kind *kind, struct rsock **out)
 {
-	struct rsock_slab_source source;
-	struct rsock *s;
-	int err = rsock_slab_take(kind, &s, &source);
+	bool alone;
+	int err = rsock_slab_take(kind, out, &alone);
 
+	if (err || alone)
+		return err;
+	err = room_ask(kind);
 	if (err)
-		return err;
-	err = source.spare ? 0 : room_ask(kind);
-	if (err) {
-		rsock_slab_put(s);
-		return err;
-	}
-	err = name_add(kind, path, &source);
-	if (!err) {
-		*out = s;
-		return 0;
-	}
-	if (err != -EEXIST)
-		rsock_slab_retire(s);
-	else if (source.spare)
-		rsock_slab_name_spare(s, source.cookie);
-	rsock_slab_put(s);
-	return err == -EEXIST ? err : -ENOENT;
+		rsock_slab_put(*out);
+	return err;
 }
 
-/* The name is there, and the file behind it this process's alone; or neither is */
-static int file_try(const struct rsock_slab_kind *kind, const char *path, struct rsock **out)
+static int file_try(const struct rsock_slab_kind *kind, struct rsock **out)
 {
-	int err = file_join(kind, path, out);
+	int err = file_join(kind, out);
 
 	if (err == -ENOENT) {
 		err = room_ask(kind);
 		if (err)
 			return err;
 		stream_place_clean(kind->place, CLEAN);
-		err = rsock_slab_create(kind, path, rsock_slab_room(kind->chunk), out);
+		err = rsock_slab_create(kind, rsock_slab_room(kind->chunk), out);
 	}
 	BASE_POINT(stream_memory_made);
 	return err;
 }
 
-static int file_create(const struct rsock_slab_kind *kind, uint64_t cookie, struct rsock **out)
+static int file_create(const struct rsock_slab_kind *kind, struct rsock **out)
 {
-	char path[BASE_RUNFILE_PATH];
 	int err = stream_place_prepare(kind->place, true);
 
 	if (!err)
-		err = stream_place_path(path, kind->place, cookie);
-	for (int tries = 0; !err && tries < 3; tries++) {
-		err = file_try(kind, path, out);
-		if (err == -EEXIST)
-			name_replace(path, cookie);
-		else if (err == -ENOENT)
-			stream_place_lost(kind->place);
-		else
-			return err;
-		err = 0;
-	}
-	return err ? err : -EEXIST;
+		err = file_try(kind, out);
+	if (err != -ENOENT)
+		return err;
+	stream_place_lost(kind->place);
+	return file_try(kind, out);
 }
 
 /*
@@ -262,17 +225,12 @@ static int file_create(const struct rsock_slab_kind *kind, uint64_t cookie, stru
  */
 static int cell_reserve(struct rsock *s)
 {
-	uint64_t bit = 1ull << s->cell;
-	int err = 0;
+	int err = rsock_slab_is_used(s) ? 0 : part_reserve(s->state, sizeof(*s->state));
 
-	if (!(base_once(s->slab->present) & bit))
-		err = part_reserve(s->state, sizeof(*s->state));
-	if (!err)
-		__atomic_fetch_or(&s->slab->present, bit, __ATOMIC_RELAXED);
-	if (err) {
-		rsock_memory_unname(s);
+	if (err)
 		rsock_slab_put(s);
-	}
+	else
+		rsock_slab_use(s);
 	return err;
 }
 
@@ -293,13 +251,13 @@ static int file_begin(int fd, const struct rsock_slab_kind *kind, struct rsock *
 	int err = base_sock_cookie(fd, &cookie);
 
 	if (!err)
-		err = file_create(kind, cookie, &s);
+		err = file_create(kind, &s);
 	if (err)
 		return err;
 	s->place = kind->place;
-	s->cookie = cookie;
+	s->base.cookie = cookie;
 	s->is_file = true;
-	rsock_slab_name(s, true);
+	rsock_slab_live(s);
 	err = cell_reserve(s);
 	if (!err)
 		*out = s;
@@ -309,8 +267,10 @@ static int file_begin(int fd, const struct rsock_slab_kind *kind, struct rsock *
 /* Without a name */
 static int memory_begin(struct rsock_slab_kind kind, struct rsock **out)
 {
+	bool alone;
+
 	kind.place.dir = NULL;
-	return rsock_slab_take(&kind, out, NULL) ? rsock_slab_create(&kind, NULL, 0, out) : 0;
+	return rsock_slab_take(&kind, out, &alone) ? rsock_slab_create(&kind, 0, out) : 0;
 }
 
 static int cell_create(int fd, const struct rsock_slab_kind *kind, struct rsock **out)
@@ -329,7 +289,7 @@ static void state_init(struct rsock *s, const struct stream_made *made)
 	st->version = STREAM_VERSION;
 	st->size = sizeof(*st);
 	st->octets = s->slab->size;
-	st->cookie = s->cookie;
+	st->cookie = s->base.cookie;
 	st->made = *made;
 	base_lock_init(&st->rx_lock);
 	base_lock_init(&st->tx_lock);
@@ -359,6 +319,8 @@ int rsock_memory_create(int fd, const struct stream_param *param, struct rsock *
 	if (err)
 		return err;
 	rsock_init(s, fd, param);
+	if (s->is_file)
+		older_forget(s, param);
 	memory_take(s);
 	made_take(s, &made, rnic);
 	state_init(s, &made);
@@ -370,6 +332,8 @@ int rsock_memory_create(int fd, const struct stream_param *param, struct rsock *
 		s->state->owner = base_process_self().pid;
 	}
 	rsock_holder_enter(s);
+	if (s->is_file && rsock_slab_is_swept(s))
+		s->is_file = false;
 	*out = s;
 	return 0;
 }
@@ -387,12 +351,38 @@ static int judge(const struct rsock *s, uint64_t cookie, struct stream_made *mad
 	return made_is_sane(made) && made->chunk == s->slab->chunk ? 0 : -EPROTO;
 }
 
-static int file_adopt(struct stream_place place, uint64_t cookie, struct rsock **out)
+struct search {
+	struct stream_place place;
+	uint64_t cookie;
+	struct rsock *found;
+};
+
+static bool search_one(const char *path, void *ctx)
+{
+	struct search *search = ctx;
+
+	return !rsock_slab_open(path, search->place, search->cookie, &search->found);
+}
+
+/* Nobody has announced that others come to it: it is looked for in all files */
+static int file_search(struct stream_place place, uint64_t cookie, struct rsock **out)
+{
+	struct search search = { .place = place, .cookie = cookie };
+
+	if (!stream_place_slabs(place, search_one, &search))
+		return -ENOENT;
+	*out = search.found;
+	return 0;
+}
+
+static int file_adopt(struct stream_place place, uint64_t cookie, bool search, struct rsock **out)
 {
 	char path[BASE_RUNFILE_PATH];
 	int err = stream_place_path(path, place, cookie);
 
-	return err ? err : rsock_slab_open(path, cookie, out);
+	if (!err)
+		err = rsock_slab_open(path, place, cookie, out);
+	return err == -ENOENT && search ? file_search(place, cookie, out) : err;
 }
 
 /*
@@ -440,13 +430,13 @@ int rsock_memory_adopt(int fd, const struct stream_param *param, struct rsock **
 	/* A folder that is not fit for it says nothing of the socket */
 	if (stream_place_prepare(place, false))
 		return -ENOENT;
-	err = file_adopt(place, cookie, &s);
+	err = file_adopt(place, cookie, param->search, &s);
 	if (err)
 		return err;
+	s->base.cookie = cookie;
 	rsock_init(s, fd, param);
 	s->is_file = true;
 	s->place = place;
-	s->cookie = cookie;
 	memory_take(s);
 	err = adopt(s, cookie, &made, &rnic);
 	if (err) {
@@ -463,27 +453,18 @@ int rsock_memory_adopt(int fd, const struct stream_param *param, struct rsock **
 
 void rsock_memory_unname(struct rsock *s)
 {
-	char path[BASE_RUNFILE_PATH];
-
-	if (!s->is_file || stream_place_path(path, s->place, s->cookie))
+	if (!s->is_file)
 		return;
 	s->is_file = false;
-	rsock_slab_name(s, false);
-	base_runfile_remove(path);
+	s->state->cookie = 0;
+	rsock_name_unlink(s);
 }
 
-void rsock_memory_leave(struct rsock *s)
+void rsock_memory_leave(struct rsock *s, bool last)
 {
-	char path[BASE_RUNFILE_PATH], to[BASE_RUNFILE_PATH];
-
-	if (s->is_file && rsock_slab_name_last(s) &&
-	    !stream_place_path(path, s->place, s->cookie) &&
-	    !stream_place_spare(to, s->place, s->cookie) && !base_runfile_rename(path, to)) {
-		s->is_file = false;
-		rsock_slab_name_spare(s, s->cookie);
-		return;
-	}
-	rsock_memory_unname(s);
+	if (last && s->is_file)
+		rsock_name_unlink(s);
+	rsock_slab_leave(s);
 }
 
 void rsock_memory_destroy(struct rsock *s, bool last)

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 struct rnic_native;
+struct stream;
 
 /* A flag of recv, beside MSG_PEEK and MSG_TRUNC */
 #define STREAM_STOP 0x01000000
@@ -128,6 +129,11 @@ struct stream_param {
 	 * long as there are streams.
 	 */
 	const char *dir;
+	/* The stream that this process had of the socket, or NULL; @fresh: nobody ever had one */
+	struct stream *older;
+	bool fresh;
+	/* adopt: nobody has announced it, and it is looked for everywhere */
+	bool search;
 	/* Levels may have changed; called without any lock of the stream */
 	void (*changed)(void *ctx);
 	/*

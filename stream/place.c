@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,14 +29,14 @@
 #define PLACE "/dev/shm/warpsock-%u"
 #define NAME "%016llx"
 #define NAME_LEN 16
-#define SPARE "s" NAME
-#define SPARE_LEN (1 + NAME_LEN)
+#define SLAB "s" NAME
+#define SLAB_LEN (1 + NAME_LEN)
 /* Names that one sweep reads, and files of them that it opens */
 #define SWEEP_NAMES 2048
 #define SWEEP_FILES 128
 #define SWEEP_AGE (60 * BASE_NS_PER_S)
 /* Between two looks at the room that is left */
-#define SCARCE_PAUSE (10 * BASE_NS_PER_MS)
+#define ROOM_PAUSE (10 * BASE_NS_PER_MS)
 
 struct stream_place stream_place_of(const char *dir)
 {
@@ -47,7 +48,7 @@ static int folder(char path[BASE_RUNFILE_PATH], struct stream_place place)
 	int n = *place.dir ? snprintf(path, BASE_RUNFILE_PATH, "%s", place.dir)
 			   : snprintf(path, BASE_RUNFILE_PATH, PLACE, (unsigned int)place.user);
 
-	return n < BASE_RUNFILE_PATH - SPARE_LEN - 1 ? n : -ENAMETOOLONG;
+	return n < BASE_RUNFILE_PATH - SLAB_LEN - 1 ? n : -ENAMETOOLONG;
 }
 
 int stream_place_path(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t cookie)
@@ -60,20 +61,12 @@ int stream_place_path(char path[BASE_RUNFILE_PATH], struct stream_place place, u
 	return 0;
 }
 
-int stream_place_spare(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t cookie)
+int stream_place_slab(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t number)
 {
-	char name[SPARE_LEN + 1];
+	char name[SLAB_LEN + 1];
 
-	snprintf(name, sizeof(name), SPARE, (unsigned long long)cookie);
+	snprintf(name, sizeof(name), SLAB, (unsigned long long)number);
 	return stream_place_file(path, place, name);
-}
-
-void stream_place_spare_remove(struct stream_place place, uint64_t cookie)
-{
-	char path[BASE_RUNFILE_PATH];
-
-	if (!stream_place_spare(path, place, cookie))
-		base_runfile_remove(path);
 }
 
 int stream_place_file(char path[BASE_RUNFILE_PATH], struct stream_place place, const char *name)
@@ -98,8 +91,11 @@ static void unfit_say(const char *path, int err)
 int stream_place_prepare(struct stream_place place, bool make)
 {
 	char path[BASE_RUNFILE_PATH];
-	int err = folder(path, place);
+	int err;
 
+	if (base_rundir_is_prepared(place.user))
+		return 0;
+	err = folder(path, place);
 	if (err >= 0)
 		err = base_rundir_prepare(path, place.user, make);
 	if (err)
@@ -119,36 +115,117 @@ bool stream_place_clean(struct stream_place place, uint64_t pause)
 	return stream_place_sweep(place, SWEEP_AGE) != 0;
 }
 
-static const char *latest; /* atomic: the folder that was asked last */
+/* What was found last. All atomic; a look costs as much as a tenth of a connection */
+static struct {
+	const char *dir;
+	uint64_t looked; /* when */
+	uint64_t room;
+} latest;
+
+static int room_look(struct stream_place place, uint64_t now)
+{
+	char path[BASE_RUNFILE_PATH];
+	uint64_t room;
+	int err = folder(path, place);
+
+	if (err >= 0)
+		err = base_rundir_room(path, &room);
+	if (err)
+		return err;
+	__atomic_store_n(&latest.room, room, __ATOMIC_RELAXED);
+	__atomic_store_n(&latest.dir, place.dir, __ATOMIC_RELAXED);
+	__atomic_store_n(&latest.looked, now, __ATOMIC_RELEASE);
+	return 0;
+}
 
 int stream_place_room(struct stream_place place, size_t room)
 {
-	char path[BASE_RUNFILE_PATH];
-	int n = folder(path, place);
+	uint64_t now = base_now(), looked = __atomic_load_n(&latest.looked, __ATOMIC_ACQUIRE), had;
+	int err = 0;
 
-	__atomic_store_n(&latest, place.dir, __ATOMIC_RELEASE);
-	return n < 0 ? n : base_rundir_room(path, room);
+	if (now - looked >= ROOM_PAUSE ||
+	    __atomic_load_n(&latest.dir, __ATOMIC_RELAXED) != place.dir)
+		err = room_look(place, now);
+	had = __atomic_load_n(&latest.room, __ATOMIC_RELAXED);
+	if (err)
+		return err;
+	return had && room <= had ? 0 : -ENOSPC;
 }
 
 bool stream_place_is_scarce(void)
 {
-	static uint64_t looked; /* atomic */
-	static bool scarce;	/* atomic */
-	const char *dir = __atomic_load_n(&latest, __ATOMIC_ACQUIRE);
-	uint64_t now = base_now();
+	const char *dir = __atomic_load_n(&latest.dir, __ATOMIC_ACQUIRE);
 
-	if (dir && now - __atomic_load_n(&looked, __ATOMIC_RELAXED) >= SCARCE_PAUSE) {
-		__atomic_store_n(&looked, now, __ATOMIC_RELAXED);
-		__atomic_store_n(&scarce, stream_place_room(stream_place_of(dir), 0) == -ENOSPC,
-				 __ATOMIC_RELAXED);
-	}
-	return __atomic_load_n(&scarce, __ATOMIC_RELAXED);
+	return dir && stream_place_room(stream_place_of(dir), 0) == -ENOSPC;
 }
 
 void stream_place_lost(struct stream_place place)
 {
 	base_rundir_forget();
 	stream_place_prepare(place, true);
+}
+
+/* --- names --- */
+
+static bool is_name(const char *name)
+{
+	return strlen(name) == NAME_LEN && strspn(name, "0123456789abcdef") == NAME_LEN;
+}
+
+static bool is_slab(const char *name)
+{
+	return *name == 's' && is_name(name + 1);
+}
+
+/* Calls @fn with each name that is ours until it says true, or for @most names in all: did it? */
+static bool each_name(struct stream_place place, unsigned int most,
+		      bool (*fn)(const char *name, void *ctx), void *ctx)
+{
+	_Alignas(struct dirent64) char names[4096];
+	char path[BASE_RUNFILE_PATH];
+	bool done = false;
+	long fd = -1, got;
+
+	if (folder(path, place) >= 0)
+		fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	while (fd >= 0 && !done && most &&
+	       (got = syscall(SYS_getdents64, fd, names, sizeof(names))) > 0) {
+		for (long at = 0; !done && most && at < got; most--) {
+			const struct dirent64 *e =
+				(const struct dirent64 *)(const void *)(names + at);
+
+			at += e->d_reclen;
+			done = (is_slab(e->d_name) || is_name(e->d_name)) && fn(e->d_name, ctx);
+		}
+	}
+	base_fd_close((int)fd);
+	return done;
+}
+
+struct slabs {
+	struct stream_place place;
+	bool (*fn)(const char *path, void *ctx);
+	void *ctx;
+};
+
+static bool slabs_one(const char *name, void *ctx)
+{
+	struct slabs *slabs = ctx;
+	char path[BASE_RUNFILE_PATH];
+
+	return is_slab(name) && !stream_place_file(path, slabs->place, name) &&
+	       slabs->fn(path, slabs->ctx);
+}
+
+bool stream_place_slabs(struct stream_place place, bool (*fn)(const char *path, void *ctx),
+			void *ctx)
+{
+	struct slabs slabs = { place, fn, ctx };
+	int saved = errno;
+	bool done = each_name(place, UINT_MAX, slabs_one, &slabs);
+
+	errno = saved;
+	return done;
 }
 
 /* --- what is left behind --- */
@@ -158,19 +235,8 @@ struct sweep {
 	size_t len; /* of the folder's */
 	uint64_t age;
 	ino_t made; /* a file whose maker lives */
-	unsigned int names, files, removed;
+	unsigned int files, removed;
 };
-
-static bool is_name(const char *name)
-{
-	return strlen(name) == NAME_LEN && strspn(name, "0123456789abcdef") == NAME_LEN;
-}
-
-/* Whoever lives and has it makes another one */
-static bool is_spare(const char *name)
-{
-	return *name == 's' && is_name(name + 1);
-}
 
 static bool is_old(const struct stat *st, uint64_t age)
 {
@@ -185,8 +251,7 @@ static bool is_held(const struct rsock_slab_cells *c, uint64_t cookie)
 	struct stream_state *st = NULL;
 
 	while ((st = rsock_slab_find(c, cookie, st)))
-		if (rsock_load(&st->magic) &&
-		    (base_once(st->version) != STREAM_VERSION || rsock_holder_any(st)))
+		if (rsock_cell_is_held(st))
 			return true;
 	return false;
 }
@@ -209,69 +274,57 @@ static bool is_none_yet(const char *path)
 	return none;
 }
 
-/* A name that is new may be of a connection that its maker is about to make */
+/* A file that is new may be of a connection that its maker is about to make */
 static bool is_left(struct sweep *sw, const char *name, ino_t file, bool old)
 {
 	struct rsock_slab_cells c;
-	bool left, spare = is_spare(name);
+	bool left;
 
 	if (rsock_slab_map(sw->path, &c))
 		return old && is_none_yet(sw->path);
 	left = old || !rsock_slab_has_maker(&c);
 	if (!left)
 		sw->made = file;
-	if (!spare)
-		left = left && !is_held(&c, strtoull(name, NULL, 16));
+	else if (is_slab(name))
+		left = !rsock_slab_is_held(&c) && rsock_slab_sweep(&c);
+	else
+		left = !is_held(&c, strtoull(name, NULL, 16));
 	base_map_destroy(c.at, c.size);
 	return left;
 }
 
-static void sweep_one(struct sweep *sw, const char *name)
+/* True: that is enough */
+static bool sweep_one(const char *name, void *ctx)
 {
+	struct sweep *sw = ctx;
 	struct stat st;
 	bool old;
 
-	if ((!is_spare(name) && !is_name(name)) || sw->files >= SWEEP_FILES)
-		return;
 	sw->path[sw->len] = '/';
 	strcpy(sw->path + sw->len + 1, name);
 	if (syscall(SYS_newfstatat, AT_FDCWD, sw->path, &st, AT_SYMLINK_NOFOLLOW))
-		return;
+		return false;
 	old = is_old(&st, sw->age);
 	if (!old && st.st_ino == sw->made)
-		return;
-	sw->files++;
+		return false;
 	if (is_left(sw, name, st.st_ino, old) && !base_runfile_remove(sw->path))
 		sw->removed++;
-}
-
-static void sweep_names(struct sweep *sw, const char *at, const char *end)
-{
-	for (; at < end; sw->names++) {
-		const struct dirent64 *entry = (const struct dirent64 *)(const void *)at;
-
-		sweep_one(sw, entry->d_name);
-		at += entry->d_reclen;
-	}
+	return ++sw->files == SWEEP_FILES;
 }
 
 unsigned int stream_place_sweep(struct stream_place place, uint64_t age)
 {
-	_Alignas(struct dirent64) char names[4096];
 	struct sweep sw = { .age = age };
 	int saved = errno, n = folder(sw.path, place);
-	long fd, got;
 
 	if (n < 0)
 		return 0;
 	sw.len = (size_t)n;
-	fd = syscall(SYS_openat, AT_FDCWD, sw.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	while (fd >= 0 && sw.names < SWEEP_NAMES && sw.files < SWEEP_FILES &&
-	       (got = syscall(SYS_getdents64, fd, names, sizeof(names))) > 0)
-		sweep_names(&sw, names, names + got);
-	base_fd_close((int)fd);
-	if (sw.removed)
-		base_debug("stream: %u states of dead processes removed", sw.removed);
+	each_name(place, SWEEP_NAMES, sweep_one, &sw);
 	errno = saved;
+	if (!sw.removed)
+		return 0;
+	__atomic_store_n(&latest.looked, 0, __ATOMIC_RELEASE);
+	base_debug("stream: %u states of dead processes removed", sw.removed);
 	return sw.removed;
 }

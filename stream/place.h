@@ -23,15 +23,20 @@ struct stream_place stream_place_of(const char *dir);
 int stream_place_prepare(struct stream_place place, bool make);
 /* It was there, and is gone: what prepare() knew of it is forgotten, and it is made again */
 void stream_place_lost(struct stream_place place);
-/* As base_rundir_room() has it */
+/*
+ * Was less than half of its memory used, some milliseconds ago, and are @room bytes at most half of
+ * it? 0, -ENOSPC, -errno
+ */
 int stream_place_room(struct stream_place place, size_t room);
 /* Was half of its memory used, or more, some milliseconds ago? */
 bool stream_place_is_scarce(void);
 /* -ENAMETOOLONG */
 int stream_place_path(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t cookie);
-/* The same of a file that no connection has, and that was @cookie's */
-int stream_place_spare(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t cookie);
-void stream_place_spare_remove(struct stream_place place, uint64_t cookie);
+/* The same of a slab: its own name, by number */
+int stream_place_slab(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t number);
+/* Calls @fn with the path of each slab, until it says true. Has it? */
+bool stream_place_slabs(struct stream_place place, bool (*fn)(const char *path, void *ctx),
+			void *ctx);
 /* The same of a file that is no state */
 int stream_place_file(char path[BASE_RUNFILE_PATH], struct stream_place place, const char *name);
 /*

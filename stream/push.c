@@ -332,6 +332,14 @@ static int push_fin(struct rsock *s)
 	return err;
 }
 
+/* An initiator's first words are its RTR and a window, and go in one segment */
+static bool is_first(struct rsock *s)
+{
+	return s->initiator && rsock_has(s, STREAM_FEATURE_INLINE) &&
+	       rsock_load(&s->state->tx.due) & STREAM_DUE_GRANT && grants(s) &&
+	       !rsock_more(&s->base);
+}
+
 /*
  * What the protocol owes. An answer that the peer has no right to is a fault found in sending: no
  * input may come behind it to tell of the end.
@@ -341,7 +349,7 @@ static int owed_flush(struct rsock *s)
 	struct rnic_stream_info info;
 	int err;
 
-	if (!s->rnic->owes(&s->mem))
+	if (!s->rnic->owes(&s->mem) || is_first(s))
 		return 0;
 	err = s->rnic->flush(&s->mem, stream_fd(&s->base));
 	if (!rsock_has(s, STREAM_FEATURE_ONESIDED))

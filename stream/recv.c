@@ -216,6 +216,11 @@ void rsock_pump(struct rsock *s)
 
 	if (rsock_is_foreign(s))
 		return;
+	if (rsock_load(&s->looked_behind)) {
+		rsock_store(&s->looked_behind, false);
+		push(s);
+		return;
+	}
 	rsock_rx_lock(s);
 	if (!rsock_drain(s, NULL) && !rsock_more(&s->base))
 		s->spare = since;

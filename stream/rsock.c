@@ -367,7 +367,9 @@ static void options_take(struct rsock *s)
 
 void rsock_init(struct rsock *s, int fd, const struct stream_param *param)
 {
-	s->base = (struct stream){ .ops = &stream_rsock_ops, .fd = fd, .carrier = -1 };
+	s->base = (struct stream){
+		.ops = &stream_rsock_ops, .fd = fd, .carrier = -1, .cookie = s->base.cookie
+	};
 	s->apart_limit = base_max(param->apart_limit, BASE_NS_PER_S);
 	s->changed = param->changed;
 	s->may_probe = param->may_probe;
@@ -411,7 +413,7 @@ static int rsock_hand_over(struct stream *stream)
 		return -EOPNOTSUPP;
 	if (s->place.user != (uid_t)syscall(SYS_geteuid))
 		return -EACCES;
-	return rsock_slab_share_name(s) ? 0 : -EOPNOTSUPP;
+	return rsock_slab_publish(s);
 }
 
 static void *rsock_kept(struct stream *stream)
@@ -419,24 +421,32 @@ static void *rsock_kept(struct stream *stream)
 	return rsock_of(stream)->state->kept;
 }
 
-bool rsock_leave(struct rsock *s)
+/* Is this the last one who leaves? */
+static bool is_last(struct rsock *s)
 {
 	uint32_t nobody = 0;
+
+	/* A device's connection is of use to nobody but its owner */
+	if (s->mem.native ? rsock_is_foreign(s) : rsock_holder_others(s))
+		return false;
+	/* Two may have left at once, and seen nobody else */
+	return __atomic_compare_exchange_n(&s->state->closer, &nobody, base_process_self().pid,
+					   false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+bool rsock_leave(struct rsock *s)
+{
+	bool last;
 
 	if (s->left || s->disowned)
 		return false;
 	s->left = true;
 	rsock_holder_leave(s);
-	/* A device's connection is of use to nobody but its owner */
-	if (s->mem.native ? rsock_is_foreign(s) : rsock_holder_others(s))
-		return false;
-	/* Two may have left at once, and seen nobody else */
-	if (!__atomic_compare_exchange_n(&s->state->closer, &nobody, base_process_self().pid, false,
-					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		return false;
-	BASE_POINT(stream_rsock_leaving);
-	rsock_memory_leave(s);
-	return true;
+	last = is_last(s);
+	if (last)
+		BASE_POINT(stream_rsock_leaving);
+	rsock_memory_leave(s, last);
+	return last;
 }
 
 static void rsock_destroy(struct stream *stream)

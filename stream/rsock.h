@@ -14,7 +14,8 @@
  *	extension.c  what two Warpsock ends tell each other at the start
  *	level.c    what a waiter may know
  *	memory.c   the state: made, found again, judged
- *	slab.c     files that hold states
+ *	slab.c     files that hold states: whose cells are whose
+ *	file.c     what such a file looks like, and its names
  *	block.c    memory for bytes, while there are any
  *	holder.c   which processes have it
  *	sleep.c    which of them are to be woken
@@ -63,7 +64,6 @@ struct rsock {
 	bool is_file;		   /* it has a name */
 	bool spent;		   /* the state is for no other connection */
 	struct stream_place place; /* of the file */
-	uint64_t cookie;
 	/* As it was made */
 	bool initiator, only, probe, detour, no_crc, markers;
 	unsigned int start_rtts, decide_rtts;
@@ -75,17 +75,17 @@ struct rsock {
 	uint64_t decide_limit, decide_max;
 	/* What this process saw, and did */
 	bool disowned, left;
-	/* Atomic: it never came up; is the one that ends it; is among those that start */
-	bool failed, last, counted;
-	uint64_t looked;	  /* atomic: when a writer looked for input */
-	bool drained;		  /* atomic: input was looked for since then */
-	int probe_error;	  /* atomic */
-	uint32_t start_error;	  /* atomic */
-	int slot;		  /* atomic: its own place among the holders; -1: none */
-	struct rsock_jobs *jobs;  /* NULL: there have never been any */
-	struct rsock_maps *maps;  /* the same */
-	unsigned int regions;	  /* atomic */
-	bool resting;		  /* atomic: no thread of this process goes on */
+	bool failed, last, counted; /* atomic: never came up; ends it; is among those that start */
+	uint64_t looked;	    /* atomic: when a writer looked for input, and */
+	bool drained;		    /* atomic: whether a reader has since */
+	int probe_error;	    /* atomic */
+	uint32_t start_error;	    /* atomic */
+	int slot;		    /* atomic: its own place among the holders; -1: none */
+	struct rsock_jobs *jobs;    /* NULL: there have never been any */
+	struct rsock_maps *maps;    /* the same */
+	unsigned int regions;	    /* atomic */
+	bool resting;		    /* atomic: no thread of this process goes on */
+	bool looked_behind;	  /* atomic: what opened it has found that nothing else is there */
 	struct rsock_spare spare; /* rx */
 	uint32_t pair;		  /* atomic: of ports; 0: unknown */
 	unsigned int sends;	  /* tx: while it is unknown */

@@ -29,10 +29,10 @@ int rsock_reserve(struct rsock *s, void *p, size_t len);
 /* As stream_ops has them */
 int rsock_memory_create(int fd, const struct stream_param *param, struct rsock **out);
 int rsock_memory_adopt(int fd, const struct stream_param *param, struct rsock **out);
-/* The name goes, the memory stays */
+/* Nobody finds it any more, the memory stays */
 void rsock_memory_unname(struct rsock *s);
-/* The same of a connection that nobody has any more: its slab may be used again */
-void rsock_memory_leave(struct rsock *s);
+/* This process has left it; @last: and nobody else has it */
+void rsock_memory_leave(struct rsock *s, bool last);
 /* @s is no more; @last: nobody else has the connection */
 void rsock_memory_destroy(struct rsock *s, bool last);
 

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Slabs: files of the runtime folder, each with the states of up to STREAM_CELLS connections of the
- * process that made it. Each connection is a name of its file (a hard link), which is its socket's
- * cookie, so whoever finds a socket finds the file, and in it the cell with this cookie. The file
- * goes with the last of its names; nobody has to know that there are others.
+ * process that made it. A file has a name of its own from its beginning to its end: "s" and a
+ * number. When other processes are to come to a connection, its socket's cookie becomes a name of
+ * the file, too (a hard link): whoever finds the socket finds the file, and in it the cell with
+ * this cookie. Most connections never have one. Who was not announced, as a program that was
+ * executed by a system call of another's making, looks for the cell in all files.
  *
  * Only the process that made a slab takes cells of it, and it alone gives them out again. What it
  * gives out again no other process has ever come to: a cell that was shared, by fork() or by its
  * name, is spent for good, since nobody can know when the last who maps it has left the last call.
  * So cells are taken and given back under a lock of this process, and leaving takes no other.
  *
- * A new name is made from one that is there. That must be of a connection that no other process
- * has, for others may have given the name of a socket to another file. Where there is none, the
- * slab takes no more connections.
+ * The file's own name goes when its maker has left the last connection and makes no more, if no
+ * other process has one; else that is marked (left), and the last of the others removes it. Each
+ * writes before it looks: the maker its mark, the others their places among the holders. What the
+ * killed leave, others sweep: they mark it as swept first, and then look for holders again, and a
+ * maker looks for the mark when it has entered.
  *
  * Who adopts a connection maps its file for itself, also in the process that made it.
  *
  * To make a file, to map it and to touch its pages takes longer than the rest of a short
- * connection. So a slab that loses its last name gets one that is no connection's, which the next
- * connection renames; and the slab that lost its last connection last is kept.
+ * connection. So the slab that lost its last connection last is kept.
  */
 #include "stream/rsock.h"
 
@@ -28,11 +31,11 @@
 #include "base/bits.h"
 #include "base/lock.h"
 #include "base/map.h"
+#include "base/point.h"
 #include "base/process.h"
 #include "base/runfile.h"
 #include "stream/place.h"
 
-#define PAGE 4096u
 #define CELLS_MIN 4u
 /* Address space of one, unless a single connection needs more */
 #define SIZE_MAX_WANTED (64ul << 20)
@@ -42,7 +45,7 @@
 static struct base_lock lock; /* of all that follows, and of the slabs */
 static struct base_list roomy = BASE_LIST_INIT(roomy);
 static struct base_list files = BASE_LIST_INIT(files);
-static size_t names;	     /* atomic: of connections, that this process made */
+static size_t lives;	     /* atomic: connections in files, that this process made */
 static unsigned int live;    /* streams of this process; atomic */
 static unsigned int age = 1; /* grows in each child */
 /* lock: nobody has a cell of it, and it is among the roomy all the same */
@@ -59,99 +62,12 @@ static void slabs_unlock(void)
 	base_lock_drop(&lock);
 }
 
-/* --- what a file looks like --- */
-
-static uint64_t cells_mask(uint32_t cells)
-{
-	return ~0ull >> (64 - cells);
-}
-
-static size_t head_size(uint32_t cells)
-{
-	size_t size = sizeof(struct stream_slab) + cells * sizeof(struct stream_state);
-
-	return (size + PAGE - 1) & ~(size_t)(PAGE - 1);
-}
-
-static size_t block_size(uint32_t chunk)
-{
-	return sizeof(struct stream_block) + STREAM_CHUNKS * (size_t)chunk;
-}
-
-static size_t slab_size(uint32_t cells, uint32_t chunk)
-{
-	return head_size(cells) + cells * (block_size(chunk) + sizeof(struct stream_maps));
-}
+/* --- this process's view --- */
 
 size_t rsock_slab_room(uint32_t chunk)
 {
-	return (base_once(names) + 1) * slab_size(1, chunk);
+	return (base_once(lives) + 1) * rsock_file_size(1, chunk);
 }
-
-static void head_init(struct stream_slab *at, uint32_t cells, uint32_t chunk)
-{
-	struct base_process self = base_process_self();
-
-	at->version = STREAM_VERSION;
-	at->cells = cells;
-	at->chunk = chunk;
-	at->octets = slab_size(cells, chunk);
-	at->since = base_process_clock();
-	at->pid = self.pid;
-	at->space = self.space;
-	at->rx_free = at->tx_free = cells_mask(cells);
-	/* Last: before, it is nothing to adopt */
-	rsock_store(&at->magic, STREAM_MAGIC);
-}
-
-static int head_judge(struct rsock_slab_cells *c)
-{
-	const struct stream_slab *at = c->at;
-
-	c->cells = base_once(at->cells);
-	c->chunk = base_once(at->chunk);
-	if (rsock_load(&at->magic) != STREAM_MAGIC || base_once(at->version) != STREAM_VERSION)
-		return -EPROTO;
-	if (!c->cells || c->cells > STREAM_CELLS || !base_is_pow2(c->chunk) ||
-	    c->chunk < STREAM_CHUNK_MIN || c->chunk > STREAM_RING_MAX)
-		return -EPROTO;
-	return base_once(at->octets) == c->size && slab_size(c->cells, c->chunk) == c->size
-		       ? 0
-		       : -EPROTO;
-}
-
-int rsock_slab_map(const char *path, struct rsock_slab_cells *out)
-{
-	int err =
-		base_runfile_open(path, sizeof(struct stream_slab), (void **)&out->at, &out->size);
-
-	if (err)
-		return err;
-	err = head_judge(out);
-	if (err)
-		base_map_destroy(out->at, out->size);
-	return err;
-}
-
-struct stream_state *rsock_slab_find(const struct rsock_slab_cells *c, uint64_t cookie,
-				     struct stream_state *after)
-{
-	uint32_t i = after ? (uint32_t)(after - c->at->cell) + 1 : 0;
-
-	for (; i < c->cells; i++)
-		if (base_once(c->at->cell[i].cookie) == cookie)
-			return &c->at->cell[i];
-	return NULL;
-}
-
-bool rsock_slab_has_maker(const struct rsock_slab_cells *c)
-{
-	struct base_process maker = { base_once(c->at->pid), base_once(c->at->space) };
-
-	return base_process_lives(maker, base_once(c->at->since));
-}
-
-/* --- this process's view --- */
 
 static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct rsock_slab **out)
 {
@@ -166,8 +82,9 @@ static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct 
 	slab->own = own;
 	slab->cells = c->cells;
 	slab->chunk = c->chunk;
-	slab->blocks = (uint8_t *)c->at + head_size(c->cells);
-	slab->maps = (struct stream_maps *)(void *)(slab->blocks + c->cells * block_size(c->chunk));
+	slab->blocks = (uint8_t *)c->at + rsock_file_head(c->cells);
+	slab->maps = (struct stream_maps *)(void *)(slab->blocks +
+						    c->cells * rsock_file_block(c->chunk));
 	slab->age = AGE_NONE;
 	base_list_init(&slab->node);
 	base_list_init(&slab->made);
@@ -175,10 +92,23 @@ static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct 
 	return 0;
 }
 
+/* Nobody of this process has a connection of it, nor makes one */
+static void name_give_up(struct rsock_slab *slab)
+{
+	struct rsock_slab_cells c = { slab->at, slab->size, slab->cells, slab->chunk };
+
+	if (slab->nameless || slab->closed || !slab->place.dir)
+		return;
+	slab->nameless = true;
+	__atomic_store_n(&slab->at->left, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&slab->at->common, __ATOMIC_SEQ_CST) || !rsock_slab_is_held(&c))
+		rsock_name_remove(slab);
+}
+
 static void slab_destroy(struct rsock_slab *slab)
 {
-	if (slab->spare_name && slab->age == age)
-		stream_place_spare_remove(slab->place, slab->spare_name);
+	if (slab->age == age)
+		name_give_up(slab);
 	rsock_blocks_forget(slab);
 	base_map_destroy(slab->at, slab->size);
 	base_map_destroy(slab, slab->own);
@@ -214,25 +144,6 @@ static bool is_kind(const struct rsock_slab *slab, const struct rsock_slab_kind 
 	       slab->chunk == kind->chunk;
 }
 
-/* Lock. A name that is for certain one of this file; a spare one is the caller's then */
-static bool source_find(struct rsock_slab *slab, struct rsock_slab_source *source)
-{
-	if (slab->spare_name) {
-		*source = (struct rsock_slab_source){ slab->spare_name, true };
-		slab->spare_name = 0;
-		return true;
-	}
-	for (uint64_t left = slab->named; left; left &= left - 1) {
-		const struct rsock *s = &slab->rsock[__builtin_ctzll(left)];
-
-		if (rsock_load(&s->state->closer) || rsock_load(&s->state->common))
-			continue;
-		*source = (struct rsock_slab_source){ s->cookie, false };
-		return true;
-	}
-	return false;
-}
-
 /* Lock */
 static void retire(struct rsock_slab *slab)
 {
@@ -240,8 +151,13 @@ static void retire(struct rsock_slab *slab)
 	base_list_remove(&slab->node);
 }
 
-int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out,
-		    struct rsock_slab_source *source)
+/* Nobody finds what is in a file whose name was taken away */
+static bool is_swept(const struct rsock_slab *slab)
+{
+	return slab->place.dir && __atomic_load_n(&slab->at->swept, __ATOMIC_SEQ_CST);
+}
+
+int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, bool *alone)
 {
 	struct base_list *node, *next;
 	int err = -ENOENT;
@@ -252,10 +168,11 @@ int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out,
 
 		if (!is_kind(slab, kind))
 			continue;
-		if (kind->place.dir && !source_find(slab, source)) {
+		if (is_swept(slab)) {
 			retire(slab);
 			continue;
 		}
+		*alone = !slab->refs;
 		*out = cell_take(slab);
 		err = 0;
 		break;
@@ -274,7 +191,7 @@ static uint32_t cells_wanted(uint32_t chunk)
 
 	while (cells < STREAM_CELLS && cells <= now)
 		cells *= 2;
-	while (cells > 1 && slab_size(cells, chunk) > SIZE_MAX_WANTED)
+	while (cells > 1 && rsock_file_size(cells, chunk) > SIZE_MAX_WANTED)
 		cells /= 2;
 	return cells;
 }
@@ -293,7 +210,7 @@ static int memory_create(struct rsock_slab_cells *c, const char *path, size_t ro
 
 	/* Limits of the process may be narrow */
 	for (c->cells = cells_wanted(c->chunk); c->cells; c->cells /= 2) {
-		c->size = slab_size(c->cells, c->chunk);
+		c->size = rsock_file_size(c->cells, c->chunk);
 		err = path ? base_runfile_create(path, c->size, room, at) : nameless(c->size, at);
 		if (err != -EFBIG && err != -ENOMEM && err != -EAGAIN)
 			break;
@@ -301,25 +218,46 @@ static int memory_create(struct rsock_slab_cells *c, const char *path, size_t ro
 	return err;
 }
 
-int rsock_slab_create(const struct rsock_slab_kind *kind, const char *path, size_t room,
-		      struct rsock **out)
+/* No two files have the same name, for who makes one looks */
+static int file_create(struct rsock_slab_cells *c, const struct rsock_slab_kind *kind, size_t room,
+		       uint64_t *name)
+{
+	char path[BASE_RUNFILE_PATH];
+	int err;
+
+	*name = base_process_clock();
+	do {
+		err = stream_place_slab(path, kind->place, ++*name);
+		if (!err)
+			err = memory_create(c, path, room);
+	} while (err == -EEXIST);
+	return err;
+}
+
+static void slab_begin(struct rsock_slab *slab, const struct rsock_slab_kind *kind, uint64_t name)
+{
+	rsock_file_init(slab->at, slab->cells, slab->chunk, name);
+	slab->place = kind->place;
+	slab->name = name;
+	slab->free = rsock_cells_mask(slab->cells);
+}
+
+int rsock_slab_create(const struct rsock_slab_kind *kind, size_t room, struct rsock **out)
 {
 	struct rsock_slab_cells c = { .chunk = kind->chunk };
 	struct rsock_slab *slab;
-	int err = memory_create(&c, path, room);
+	uint64_t name = 0;
+	int err = kind->place.dir ? file_create(&c, kind, room, &name)
+				  : memory_create(&c, NULL, room);
 
 	if (err)
 		return err;
 	err = slab_alloc(&c, c.cells, &slab);
 	if (err) {
 		base_map_destroy(c.at, c.size);
-		if (path)
-			base_runfile_remove(path);
-		return err;
+		return err; /* what is no slab yet is swept */
 	}
-	head_init(c.at, c.cells, c.chunk);
-	slab->place = kind->place;
-	slab->free = cells_mask(c.cells);
+	slab_begin(slab, kind, name);
 	slabs_lock();
 	slab->age = age;
 	base_list_push_front(&roomy, &slab->node);
@@ -331,58 +269,70 @@ int rsock_slab_create(const struct rsock_slab_kind *kind, const char *path, size
 }
 
 /* Lock */
-static void named_set(struct rsock_slab *slab, uint32_t cell, bool on)
+static void live_set(struct rsock_slab *slab, uint32_t cell, bool on)
 {
 	uint64_t bit = 1ull << cell;
 
-	if (slab->age == age && on != !!(slab->named & bit))
-		__atomic_add_fetch(&names, on ? 1 : -1ul, __ATOMIC_RELAXED);
-	slab->named = on ? slab->named | bit : slab->named & ~bit;
+	if (slab->age == age && on != !!(slab->live & bit))
+		__atomic_add_fetch(&lives, on ? 1 : -1ul, __ATOMIC_RELAXED);
+	slab->live = on ? slab->live | bit : slab->live & ~bit;
 }
 
-void rsock_slab_name(struct rsock *s, bool on)
+void rsock_slab_live(struct rsock *s)
 {
-	if (s->slab->age == AGE_NONE)
-		return;
 	slabs_lock();
-	named_set(s->slab, s->cell, on);
+	live_set(s->slab, s->cell, true);
 	slabs_unlock();
 }
 
-bool rsock_slab_name_last(struct rsock *s)
+bool rsock_slab_is_used(const struct rsock *s)
+{
+	return base_once(s->slab->at->used) & 1ull << s->cell;
+}
+
+void rsock_slab_use(struct rsock *s)
+{
+	__atomic_fetch_or(&s->slab->at->used, 1ull << s->cell, __ATOMIC_RELEASE);
+}
+
+bool rsock_slab_is_swept(struct rsock *s)
+{
+	bool swept = is_swept(s->slab);
+
+	if (swept) {
+		slabs_lock();
+		retire(s->slab);
+		slabs_unlock();
+	}
+	return swept;
+}
+
+/* Lock. Its maker has no more use for it; has anybody else? */
+static void others_left(const struct rsock_slab *slab)
+{
+	struct rsock_slab_cells c = { slab->at, slab->size, slab->cells, slab->chunk };
+
+	if (__atomic_load_n(&slab->at->left, __ATOMIC_SEQ_CST) && !rsock_slab_is_held(&c))
+		rsock_name_remove(slab);
+}
+
+void rsock_slab_leave(struct rsock *s)
 {
 	struct rsock_slab *slab = s->slab;
-	uint64_t bit = 1ull << s->cell;
-	bool last;
 
-	if (slab->age == AGE_NONE)
-		return false;
 	slabs_lock();
-	last = slab->age == age && !no_spare && !slab->retired && slab->named == bit &&
-	       !base_once(slab->at->common);
-	if (last)
-		named_set(slab, s->cell, false);
-	slabs_unlock();
-	return last;
-}
-
-void rsock_slab_name_spare(struct rsock *s, uint64_t cookie)
-{
-	slabs_lock();
-	s->slab->spare_name = cookie;
-	slabs_unlock();
-}
-
-void rsock_slab_retire(struct rsock *s)
-{
-	slabs_lock();
-	retire(s->slab);
+	live_set(slab, s->cell, false);
+	if (slab->age != age && s->is_file)
+		others_left(slab);
+	else if (no_spare && !slab->live)
+		name_give_up(slab);
 	slabs_unlock();
 }
 
 /* --- one that others have made --- */
 
-int rsock_slab_open(const char *path, uint64_t cookie, struct rsock **out)
+int rsock_slab_open(const char *path, struct stream_place place, uint64_t cookie,
+		    struct rsock **out)
 {
 	struct rsock_slab_cells c;
 	struct stream_state *st;
@@ -401,6 +351,8 @@ int rsock_slab_open(const char *path, uint64_t cookie, struct rsock **out)
 		return err;
 	}
 	slab->refs = 1;
+	slab->place = place;
+	slab->name = base_once(c.at->name);
 	__atomic_add_fetch(&live, 1, __ATOMIC_RELAXED);
 	*out = cell_init(slab, slab->rsock, (uint32_t)(st - c.at->cell));
 	return 0;
@@ -413,31 +365,29 @@ void rsock_slab_share(struct rsock *s)
 	__atomic_store_n(&s->state->common, 1, __ATOMIC_SEQ_CST);
 }
 
-bool rsock_slab_share_name(struct rsock *s)
+int rsock_slab_publish(struct rsock *s)
 {
-	bool named;
+	int err = -EOPNOTSUPP;
 
 	slabs_lock();
-	named = !s->slab->closed;
-	if (named)
+	if (!s->slab->closed && !s->slab->nameless && !is_swept(s->slab)) {
 		rsock_slab_share(s);
+		err = rsock_name_add(s);
+	}
 	slabs_unlock();
-	return named;
+	return err;
 }
 
 /* Lock */
 static void names_remove(struct rsock_slab *slab)
 {
-	char path[BASE_RUNFILE_PATH];
-
-	for (uint64_t left = slab->named; left; left &= left - 1) {
+	for (uint64_t left = slab->live; left; left &= left - 1) {
 		uint32_t cell = (uint32_t)__builtin_ctzll(left);
-		const struct rsock *s = &slab->rsock[cell];
 
-		named_set(slab, cell, false);
-		if (!stream_place_path(path, s->place, s->cookie))
-			base_runfile_remove(path);
+		live_set(slab, cell, false);
+		rsock_name_unlink(&slab->rsock[cell]);
 	}
+	rsock_name_remove(slab);
 }
 
 /* Lock. Whoever comes by a name shares first, and then looks whether it is closed */
@@ -492,11 +442,11 @@ static void cell_give(struct rsock_slab *slab, uint32_t cell)
 		base_list_push_front(&roomy, &slab->node);
 }
 
-/* Lock. Is it worth keeping, and is there a way to a name? */
+/* Lock. Is it worth keeping? */
 static bool is_kept(const struct rsock_slab *slab)
 {
 	return slab->age == age && slab->free && !slab->retired && !no_spare &&
-	       !base_once(slab->at->common) && (slab->spare_name || !slab->place.dir);
+	       !base_once(slab->at->common) && !is_swept(slab);
 }
 
 /* Lock */
@@ -514,7 +464,7 @@ static struct rsock_slab *last_put(struct rsock_slab *slab)
 	if (is_kept(slab)) {
 		memset(slab->at->rx_block, 0, sizeof(slab->at->rx_block));
 		memset(slab->at->tx_block, 0, sizeof(slab->at->tx_block));
-		head_init(slab->at, slab->cells, slab->chunk);
+		rsock_file_init(slab->at, slab->cells, slab->chunk, slab->name);
 		rsock_blocks_trim(slab);
 		old = spare;
 		spare = slab;
@@ -533,7 +483,7 @@ void rsock_slab_put(struct rsock *s)
 	slabs_lock();
 	__atomic_sub_fetch(&live, 1, __ATOMIC_RELAXED);
 	slab->refs--;
-	named_set(slab, cell, false);
+	live_set(slab, cell, false);
 	if (clear)
 		cell_give(slab, cell);
 	if (!slab->refs)
@@ -543,18 +493,20 @@ void rsock_slab_put(struct rsock *s)
 		slab_destroy(old);
 }
 
-/* Lock */
-static void spare_names_remove(void)
+/* Lock. Of what lingers nobody comes to any more */
+static void names_allow(bool on)
 {
 	struct base_list *node, *next;
 
 	base_list_foreach(node, next, &files) {
 		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, made);
 
-		if (!slab->spare_name || slab->age != age)
+		if (slab->age != age || slab->nameless)
 			continue;
-		stream_place_spare_remove(slab->place, slab->spare_name);
-		slab->spare_name = 0;
+		__atomic_store_n(&slab->at->left, !on, __ATOMIC_SEQ_CST);
+		if (on || slab->live)
+			continue;
+		name_give_up(slab);
 		retire(slab);
 	}
 }
@@ -565,8 +517,7 @@ void stream_spare_allow(bool on)
 
 	slabs_lock();
 	no_spare = !on;
-	if (!on)
-		spare_names_remove();
+	names_allow(on);
 	old = on ? NULL : spare;
 	if (old) {
 		spare = NULL;
@@ -595,7 +546,7 @@ void stream_after_fork(bool child)
 		;
 	while (base_list_pop_front(&files))
 		;
-	names = 0;
+	lives = 0;
 	age++;
 	base_lock_init(&lock);
 	no_spare = false;

@@ -41,8 +41,13 @@ struct stream_slab {
 	uint64_t since;		   /* base_process_clock(), when it was made */
 	uint32_t pid, space;	   /* the process that made it, as base_process has them */
 	uint64_t rx_free, tx_free; /* atomic: blocks; a bit for each that nobody has */
-	uint32_t common;	   /* atomic: another process may have come to one of them, ever */
+	uint64_t name;		   /* of the file: a number */
+	uint64_t used;		   /* atomic: cells that have memory */
+	uint64_t named;		   /* atomic: cells whose cookie is a name of the file */
+	uint32_t common;	   /* atomic: another process may have come to one, ever */
 	uint32_t closed; /* atomic: it has no names any more, and parts of it lie elsewhere */
+	uint32_t left;	 /* atomic: who made it has no more use for its name */
+	uint32_t swept;	 /* atomic: somebody takes its name away, if nobody has a connection */
 	uint32_t lost[STREAM_CELLS]; /* atomic: of each block, how often its chunks lost memory */
 	/* rx; tx of each connection: the block that it has, plus one; 0: none */
 	uint8_t rx_block[STREAM_CELLS], tx_block[STREAM_CELLS];
@@ -62,14 +67,14 @@ struct rsock_slab {
 	struct stream_maps *maps;
 	struct stream_place place; /* dir is NULL: it has no name */
 	unsigned int age;	   /* of the process that takes cells of it */
-	uint64_t free, named;	   /* lock: cells that nobody has; that have a name */
+	uint64_t name;		   /* as the file had it */
+	uint64_t free, live;	   /* lock: cells that nobody has; that this process has not left */
 	unsigned int refs;	   /* lock */
 	bool retired;		   /* lock: no more cells are taken */
 	bool closed;		   /* lock: as the file has it */
-	uint64_t spare_name; /* lock: of a cookie: nobody's connection, and a name all the same */
-	uint64_t present;    /* atomic: cells whose memory is there for certain */
-	uint64_t touched;    /* atomic: blocks that may have memory */
-	size_t kept;	     /* atomic: bytes of chunks that have memory for certain */
+	bool nameless;		   /* lock: this process has given up its name */
+	uint64_t touched;	   /* atomic: blocks that may have memory */
+	size_t kept;		   /* atomic: bytes of chunks that have memory for certain */
 	uint64_t moved[STREAM_CELLS]; /* atomic: parts of each block that lie elsewhere (move.c) */
 	/* Who has the block: bytes of each chunk that have memory for certain; when it lost some */
 	uint64_t trimmed[STREAM_CELLS];
@@ -85,31 +90,28 @@ struct rsock_slab_kind {
 	uint32_t chunk;
 };
 
-/* A name of a file, from which another one can be made */
-struct rsock_slab_source {
-	uint64_t cookie;
-	bool spare; /* no connection has it: it is renamed */
-};
-
 /*
- * A cell, all zeroes, and the stream over it. A name that the file has goes to *@source; -ENOENT:
- * there is no such file. Without a name any cell will do.
+ * A cell, all zeroes, and the stream over it. *@alone: nobody had a cell of this file. -ENOENT:
+ * there is none to be had
  */
-int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out,
-		    struct rsock_slab_source *source);
-/* The same of a new file at @path, or of new memory without a name: 0, -EEXIST, -errno */
-int rsock_slab_create(const struct rsock_slab_kind *kind, const char *path, size_t room,
-		      struct rsock **out);
-/* It has the name of @s->cookie now; or no more */
-void rsock_slab_name(struct rsock *s, bool on);
-/* Is its name the last of the file, and is the file to be kept? Then it has this name no more */
-bool rsock_slab_name_last(struct rsock *s);
-/* The file has a name that no connection has: it goes when the file goes, unless it is taken */
-void rsock_slab_name_spare(struct rsock *s, uint64_t cookie);
-/* No name can be added to this file: no more cells are taken of it */
-void rsock_slab_retire(struct rsock *s);
-/* The cell of @cookie in the file at @path, which others have made: 0, -EPROTO, -errno */
-int rsock_slab_open(const char *path, uint64_t cookie, struct rsock **out);
+int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, bool *alone);
+/* The same of a new file, or of new memory without a name: 0, -errno */
+int rsock_slab_create(const struct rsock_slab_kind *kind, size_t room, struct rsock **out);
+/* It is a connection: @s->place and @s->cookie say where, and whose */
+void rsock_slab_live(struct rsock *s);
+/* Its memory is there, and others may look at it */
+bool rsock_slab_is_used(const struct rsock *s);
+void rsock_slab_use(struct rsock *s);
+/* Behind rsock_holder_enter(): has the file no name any more? Then it takes no more connections */
+bool rsock_slab_is_swept(struct rsock *s);
+/* This process has left it, and given back its place among the holders */
+void rsock_slab_leave(struct rsock *s);
+/*
+ * The cell of @cookie in the file at @path, which others have made: 0, -EPROTO (there is none),
+ * -errno
+ */
+int rsock_slab_open(const char *path, struct stream_place place, uint64_t cookie,
+		    struct rsock **out);
 /* The cell is free, unless another process may have come to it; @s is no more */
 void rsock_slab_put(struct rsock *s);
 
@@ -117,8 +119,11 @@ void rsock_slab_put(struct rsock *s);
 size_t rsock_slab_room(uint32_t chunk);
 /* Another process may come to the cell: it is never used again */
 void rsock_slab_share(struct rsock *s);
-/* The same by its name; false: it has none that is of use */
-bool rsock_slab_share_name(struct rsock *s);
+/*
+ * The same, and its cookie is a name of the file: 0. Where no name can be added, others find it by
+ * a search. -EOPNOTSUPP: the file has no name
+ */
+int rsock_slab_publish(struct rsock *s);
 /*
  * The slab of this process with @p in it, which no other process has or comes to any more: its
  * names are gone. NULL: there is none, or others have it
@@ -136,7 +141,33 @@ int rsock_slab_map(const char *path, struct rsock_slab_cells *out);
 /* The state of @cookie after @after (NULL: the first one), or NULL */
 struct stream_state *rsock_slab_find(const struct rsock_slab_cells *c, uint64_t cookie,
 				     struct stream_state *after);
-/* Does the process that made it live? */
+/* Does the process that made it live, and has use for it? */
 bool rsock_slab_has_maker(const struct rsock_slab_cells *c);
+/* Has a process that lives this connection; or one of the file? */
+bool rsock_cell_is_held(struct stream_state *st);
+bool rsock_slab_is_held(const struct rsock_slab_cells *c);
+/* Takes its name from it, unless somebody comes to it meanwhile: then false */
+bool rsock_slab_sweep(const struct rsock_slab_cells *c);
+
+/* --- file.c --- */
+
+uint64_t rsock_cells_mask(uint32_t cells);
+/* Bytes before the blocks, of a block, of all */
+size_t rsock_file_head(uint32_t cells);
+size_t rsock_file_block(uint32_t chunk);
+size_t rsock_file_size(uint32_t cells, uint32_t chunk);
+void rsock_file_init(struct stream_slab *at, uint32_t cells, uint32_t chunk, uint64_t name);
+
+/* Under the lock of slabs, or where nobody else has @slab: its own name goes */
+void rsock_name_remove(const struct rsock_slab *slab);
+/*
+ * The cookie of @s becomes a name of its file: 0. Where none can be added it is still found, by a
+ * search. -EOPNOTSUPP: the file has no name of its own
+ */
+int rsock_name_add(struct rsock *s);
+/* It is none any more */
+void rsock_name_unlink(struct rsock *s);
+/* What is at @path, and in it all states of @cookie, is history: the socket has connected again */
+void rsock_name_replace(const char *path, uint64_t cookie);
 
 #endif

@@ -152,6 +152,7 @@ static void opened(struct rsock *s)
 	bool room;
 
 	s->rnic->info(&s->mem, &info);
+	rsock_store(&s->looked_behind, info.alone);
 	/* The kernel's soft iWARP, if that is the peer, wants a CRC in one piece */
 	s->rnic->align(&s->mem, info.crc && !rsock_has(s, STREAM_FEATURE_CUT));
 	rsock_store(&st->may_send, info.may_send);
@@ -276,7 +277,10 @@ static int before_start(struct rsock *s)
 {
 	int err = 0;
 
-	if (rsock_load(&s->state->stage) == STREAM_CONNECTING)
+	/* What was accepted is connected, or its end shows when it is read */
+	if (!s->initiator && !s->mem.native)
+		rsock_store(&s->state->stage, STREAM_TURN);
+	else if (rsock_load(&s->state->stage) == STREAM_CONNECTING)
 		err = carrier_connected(s);
 	if (!err)
 		err = rsock_turn(s);

@@ -27,8 +27,8 @@ struct stream_ops {
 	int (*attach)(int fd, const struct stream_param *param, struct stream **out);
 	/*
 	 * The stream that other processes have made over this socket, or this one before it
-	 * executed its program; of @param only dir, changed and ctx count. Takes the place that
-	 * share() or named() left for it. To be called once by a process for a stream; by the
+	 * executed its program; of @param only dir, search, changed and ctx count. Takes the place
+	 * that share() or named() left for it. To be called once by a process for a stream; by the
 	 * socket's cookie it knows whether it has it. -ENOENT: there is none; -EACCES: it is
 	 * another user's; -EPROTO: what is there cannot be believed; -EXDEV: its memory and
 	 * one-sided operations are another process's; -ENODEV: its provider is not here.
@@ -86,8 +86,7 @@ struct stream_ops {
 	size_t (*readable)(struct stream *s);
 	int (*take_error)(struct stream *s);
 	void (*give_error)(struct stream *s, int err); /* one that was taken, and not told */
-	/* SO_RCVLOWAT, at first the socket's; the transport's own may be for a grant */
-	size_t (*lowat)(struct stream *s);
+	size_t (*lowat)(struct stream *s);	       /* SO_RCVLOWAT, at first the socket's */
 	void (*set_lowat)(struct stream *s, size_t octets);
 	int (*shutdown)(struct stream *s, int how);
 	/*
@@ -106,8 +105,7 @@ struct stream_ops {
 	 */
 	void (*share)(struct stream *s, enum stream_share how);
 	void (*unshare)(struct stream *s, enum stream_share how);
-	/* In the child of a fork(): it is what was shared last */
-	void (*joined)(struct stream *s);
+	void (*joined)(struct stream *s); /* the child of a fork() is what was shared last */
 	/*
 	 * In the parent, of a fork() or a spawn: that is the child, if it has not said so itself.
 	 * Who is named and ends counts no more.
@@ -178,6 +176,8 @@ struct stream {
 	int fd;		      /* atomic: set_fd may come at any time */
 	struct stream *older; /* its user's: one that it has replaced */
 	int carrier;	      /* of a device that carries it; -1: the descriptor does */
+	uint64_t cookie;      /* of the socket; 0: it was not asked for */
+	int linger;	      /* SO_LINGER in seconds, as close() found it; -1: it is off */
 };
 
 static inline int stream_fd(const struct stream *s)

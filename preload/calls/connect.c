@@ -137,6 +137,15 @@ static bool is_undecided(const struct sock *s)
 	return s->stream->ops->levels(s->stream, NULL) & STREAM_WRITABLE;
 }
 
+/* levels_wait() has looked for input when it was opened */
+static bool is_open(struct sock *s)
+{
+	struct stream_stats stats;
+
+	s->stream->ops->stats(s->stream, &stats);
+	return stats.opened && sock_role(s) == SOCK_STREAM_ON;
+}
+
 /* Waits for the Reply, or for the time without one, as long as connect() may wait */
 static long start_wait(struct sock *s, int fd)
 {
@@ -149,7 +158,7 @@ static long start_wait(struct sock *s, int fd)
 	gone = severed(s);
 	if (gone)
 		return gone;
-	state = sock_progress(s);
+	state = !err && is_open(s) ? 0 : sock_progress(s);
 	if (state == -ENOMSG)
 		return tcp_wait(s, fd, (const struct sockaddr *)&s->peer, s->peer_len);
 	if (state == -EAGAIN && !is_undecided(s))

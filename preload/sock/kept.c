@@ -108,7 +108,7 @@ void kept_mark(int fd, bool on)
 	libc.setsockopt(fd, IPPROTO_IP, IP_RECVORIGDSTADDR, &value, sizeof(value));
 }
 
-static bool is_marked(int fd)
+bool kept_is_marked(int fd)
 {
 	return base_sock_number(fd, IPPROTO_IP, IP_RECVORIGDSTADDR) > 0;
 }
@@ -235,7 +235,7 @@ int kept_adopt(int fd, enum kept_way way)
 
 	if (!err)
 		landed(fd, have, way);
-	if (err == -ENOENT && is_marked(fd))
+	if (err == -ENOENT && kept_is_marked(fd))
 		err = -EACCES;
 	sock_put(have);
 	if (err && err != -ENOENT)
@@ -260,7 +260,7 @@ void kept_catch_up(struct sock *s, int fd)
 {
 	struct catching c = { .ent = &s->ent };
 
-	if (sock_role(s) != SOCK_NEW || !is_marked(fd))
+	if (sock_role(s) != SOCK_NEW || !kept_is_marked(fd))
 		return;
 	c.err = sock_overtake(s);
 	if (c.err) {

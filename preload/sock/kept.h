@@ -14,6 +14,7 @@
 
 /* It carries frames, or may come to; or it does not after all */
 void kept_mark(int fd, bool on);
+bool kept_is_marked(int fd);
 /* Before another process may come to the stream: into its state */
 void kept_write(struct sock *s);
 /* As long as a stream is new here: what was written */

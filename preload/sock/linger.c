@@ -30,23 +30,17 @@ void linger_never(bool on)
 }
 
 /* When the time is up; 0: there is none */
-static uint64_t time_limit(int fd)
+static uint64_t time_limit(int seconds)
 {
-	struct linger linger = { 0 };
-	socklen_t len = sizeof(linger);
-
-	if (__atomic_load_n(&never, __ATOMIC_RELAXED) ||
-	    syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_LINGER, &linger, &len) || !linger.l_onoff)
+	if (seconds <= 0 || __atomic_load_n(&never, __ATOMIC_RELAXED))
 		return 0;
-	return linger.l_linger > 0
-		       ? base_deadline(base_now(), (uint64_t)linger.l_linger * BASE_NS_PER_S)
-		       : 0;
+	return base_deadline(base_now(), (uint64_t)seconds * BASE_NS_PER_S);
 }
 
 void linger_wait(struct sock *s)
 {
 	struct stream *stream = s->stream;
-	uint64_t deadline = time_limit(stream_fd(stream));
+	uint64_t deadline = time_limit(stream->linger);
 	bool safe = false;
 
 	BASE_POINT(preload_linger_waiting);

@@ -247,7 +247,7 @@ static struct sock *sock_alloc(int fd)
 	if (!s)
 		return NULL;
 	s->role = SOCK_NEW;
-	s->abroad = false;
+	s->abroad = s->had = false;
 	s->ended = 0;
 	s->fd = fd;
 	s->stream = NULL;
@@ -335,9 +335,20 @@ bool sock_is_behind(const struct sock *s, int fd)
 	return s->cookie && sock_cookie(fd) == s->cookie;
 }
 
+/* No other process had a stream of it, nor this one */
+static bool is_fresh(const struct sock *s)
+{
+	return !s->had && (s->accepted || (!__atomic_load_n(&s->abroad, __ATOMIC_RELAXED) &&
+					   !kept_is_marked(s->fd)));
+}
+
 static int stream_make(struct sock *s, bool initiator, bool connecting, bool hold)
 {
-	struct stream_param param = { .changed = changed };
+	struct stream_param param = {
+		.changed = changed,
+		.older = s->stream,
+		.fresh = is_fresh(s),
+	};
 	struct stream *fresh;
 	int err;
 
@@ -352,11 +363,12 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 	err = stream_rsock_ops.attach(s->fd, &param, &fresh);
 	if (err)
 		return err;
+	s->had = true;
 	kept_mark(s->fd, true);
 	BASE_POINT(preload_sock_attached);
 	older_replace(s, fresh);
 	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
-	s->cookie = sock_cookie(s->fd);
+	s->cookie = fresh->cookie ? fresh->cookie : sock_cookie(s->fd);
 	s->reported = s->said = false;
 	/* A dup() meanwhile has not seen the stream */
 	s->stream->ops->set_fd(s->stream, __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST));
@@ -445,10 +457,15 @@ static int stream_find(struct sock *s)
 
 	sock_param_init(&param, s);
 	err = stream_rsock_ops.adopt(s->fd, &param, &stream);
+	/* A program that was executed behind our back, or a child's connection, has no name */
+	param.search = err == -ENOENT && kept_is_marked(s->fd);
+	if (param.search)
+		err = stream_rsock_ops.adopt(s->fd, &param, &stream);
 	if (err)
 		return err;
 	s->stream = stream;
-	s->cookie = sock_cookie(s->fd);
+	s->had = true;
+	s->cookie = stream->cookie;
 	s->reported = false;
 	urgent_owner_find(s);
 	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);

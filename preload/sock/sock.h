@@ -52,9 +52,9 @@ struct sock {
 	struct stream *stream;
 	uint32_t streams; /* atomic: how often it has got one, or lost it */
 	enum config_transport mode;
-	bool fixed; /* the mode is the program's own wish, and no rule is asked */
-	bool accepted;
-	bool attended; /* atomic; written under the lock of charges */
+	bool fixed;	    /* the mode is the program's own wish, and no rule is asked */
+	bool accepted, had; /* it was; it had a stream, ever */
+	bool attended;	    /* atomic; written under the lock of charges */
 	struct charge charge;
 	bool common;   /* atomic; others.c */
 	bool abroad;   /* atomic: it is new, and another process may connect it */

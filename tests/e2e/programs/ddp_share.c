@@ -4,6 +4,7 @@
  * and what becomes of a connection when one dies that is at work on it. Under the launcher only.
  */
 #include "tests/e2e/programs/calls_octets.h"
+#include "tests/e2e/programs/states.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -224,20 +225,6 @@ static bool crew_wait_for(int i)
 	return true;
 }
 
-/* Is there a state for the connection of this cookie? */
-static bool has_state(uint64_t cookie)
-{
-	const char *dir = getenv("WARPSOCK_RUNTIME_DIR");
-	char path[4096];
-
-	if (dir)
-		snprintf(path, sizeof(path), "%s/%016llx", dir, (unsigned long long)cookie);
-	else
-		snprintf(path, sizeof(path), "/dev/shm/warpsock-%d/%016llx", (int)geteuid(),
-			 (unsigned long long)cookie);
-	return !access(path, F_OK);
-}
-
 /*
  * Both are number 1. When one has gone the other goes on, and the last one takes the state away,
  * for which nobody else counts
@@ -250,14 +237,14 @@ static bool same_number_twice(void)
 	int fd[2];
 
 	need(crew_pair(fd) && !getsockopt(fd[1], SOL_SOCKET, SO_COOKIE, &cookie, &len));
-	need(has_state(cookie));
+	need(states_find(cookie));
 	crew_clear();
 	need(crew_start(fd, first_waits) && crew_start(fd, first_answers));
 	close(fd[1]);
 	need(pings(fd[0], PINGS));
 	__atomic_store_n(&crew->stop, true, __ATOMIC_RELEASE);
 	need(crew_wait_for(0) && pings(fd[0], PINGS));
-	need(crew_ended() && read(fd[0], &c, 1) == 0 && !has_state(cookie));
+	need(crew_ended() && read(fd[0], &c, 1) == 0 && !states_find(cookie));
 	close(fd[0]);
 	return true;
 }
@@ -284,7 +271,7 @@ static bool killed_elsewhere(void)
 	need(crew_start(fd, first_dies) && crew_ended());
 	need(write(fd[0], "x", 1) == 1 && read(fd[1], &c, 1) == 1 && write(fd[1], "y", 1) == 1);
 	need(!close(fd[1]) && read(fd[0], &c, 1) == 1 && read(fd[0], &c, 1) == 0);
-	need(has_state(cookie) != crew->alike);
+	need(!states_find(cookie) == crew->alike);
 	close(fd[0]);
 	return true;
 }

@@ -29,6 +29,7 @@
 #include "base/process.h"
 #include "stream/extension.h"
 #include "stream/rsock.h"
+#include "tests/e2e/programs/states.h"
 
 #define SPACE_SHIFT 24 /* base/lock.c */
 
@@ -60,28 +61,14 @@ static void connected(int fd[2])
 
 static struct stream_state *state_of(int fd)
 {
-	const char *dir = getenv("WARPSOCK_RUNTIME_DIR");
 	unsigned long long cookie = 0;
 	socklen_t len = sizeof(cookie);
-	char path[256];
-	struct stream_slab *slab;
-	int file, n;
+	struct stream_state *st;
 
 	need(!getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len), "SO_COOKIE");
-	n = dir ? snprintf(path, sizeof(path), "%s", dir)
-		: snprintf(path, sizeof(path), "/dev/shm/warpsock-%u", geteuid());
-	snprintf(path + n, sizeof(path) - (size_t)n, "/%016llx", cookie);
-	file = open(path, O_RDWR);
-	need(file >= 0, path);
-	slab = mmap(NULL, sizeof(*slab) + STREAM_CELLS * sizeof(struct stream_state),
-		    PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	need(slab != MAP_FAILED, "mmap");
-	close(file);
-	for (uint32_t i = 0; i < slab->cells; i++)
-		if (slab->cell[i].cookie == cookie)
-			return &slab->cell[i];
-	need(false, "a state of this cookie");
-	return NULL;
+	st = states_find(cookie);
+	need(st != NULL, "a state of this cookie");
+	return st;
 }
 
 /* The lock is held by a process that is no more */

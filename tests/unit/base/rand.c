@@ -6,10 +6,12 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -103,4 +105,64 @@ Test(rand, child_differs_from_parent)
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
 	cr_assert_eq(status, 0);
 	cr_assert_neq(mine, theirs);
+}
+
+enum { MANY = 100 };
+
+static void many_take(uint32_t numbers[MANY])
+{
+	for (int i = 0; i < MANY; i++)
+		cr_assert_eq(base_rand_u32(&numbers[i]), 0);
+}
+
+/* Of 200 random ones two are alike once in 200,000 times; of those that two have, all are */
+static unsigned int alike(const uint32_t a[MANY], const uint32_t b[MANY])
+{
+	unsigned int n = 0;
+
+	for (int i = 0; i < MANY; i++)
+		for (int k = 0; k < MANY; k++)
+			n += a[i] == b[k];
+	return n;
+}
+
+/* Some numbers are kept for later, and the child has its parent's memory; libc knows nothing */
+Test(rand, a_child_that_nobody_announced_has_numbers_of_its_own)
+{
+	uint32_t mine[MANY], theirs[MANY];
+	int fds[2], status = -1;
+	long pid;
+
+	cr_assert_eq(base_rand_u32(mine), 0);
+	cr_assert_eq(pipe(fds), 0);
+	pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (!pid) {
+		many_take(theirs);
+		_exit(write(fds[1], theirs, sizeof(theirs)) != sizeof(theirs));
+	}
+	many_take(mine);
+	cr_assert_eq(read(fds[0], theirs, sizeof(theirs)), (ssize_t)sizeof(theirs));
+	cr_assert_eq(waitpid((pid_t)pid, &status, 0), pid);
+	cr_assert_eq(status, 0);
+	cr_expect_leq(alike(mine, theirs), 1);
+}
+
+static void *taker(void *numbers)
+{
+	many_take(numbers);
+	return NULL;
+}
+
+Test(rand, no_two_threads_have_the_same_number)
+{
+	static uint32_t numbers[4][MANY];
+	pthread_t threads[4];
+
+	for (int i = 0; i < 4; i++)
+		cr_assert_eq(pthread_create(&threads[i], NULL, taker, numbers[i]), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < 4; i++)
+		for (int k = 0; k < i; k++)
+			cr_expect_leq(alike(numbers[i], numbers[k]), 1);
 }

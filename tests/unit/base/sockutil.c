@@ -118,12 +118,12 @@ Test(sockutil, options)
 	cr_expect_eq(base_sock_lowat(fd[0]), 1);
 	base_sock_set_lowat(fd[0], 17);
 	cr_expect_eq(base_sock_lowat(fd[0]), 17);
-	cr_expect_not(base_sock_is_hard(fd[0]));
+	cr_expect_eq(base_sock_linger(fd[0]), -1);
 	setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
-	cr_expect(base_sock_is_hard(fd[0]));
+	cr_expect_eq(base_sock_linger(fd[0]), 0);
 	hard.l_linger = 5;
 	setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
-	cr_expect_not(base_sock_is_hard(fd[0]));
+	cr_expect_eq(base_sock_linger(fd[0]), 5);
 	close(fd[0]);
 	close(fd[1]);
 }

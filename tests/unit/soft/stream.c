@@ -185,8 +185,25 @@ Test(soft_stream, private_data_passes_both_ways)
 	cr_assert_eq(PAIR_OPS->private_data(&a.mem, pd, &len), 0);
 	cr_assert(len == 5 && !memcmp(pd, "hello", 5));
 	exchange();
-	cr_assert_eq(PAIR_OPS->private_data(&a.mem, pd, &len), 0);
-	cr_assert(len == 5 && !memcmp(pd, "hello", 5));
+}
+
+/* Who knows that need not look again; an end counts as something */
+Test(soft_stream, what_is_behind_the_reply_is_known)
+{
+	short events;
+
+	pair_make(&plain);
+	pair_open(&a, &b);
+	cr_expect(info_of(&a).alone);
+	cr_expect(info_of(&b).alone);
+	pair_drop();
+	pair_make(&plain);
+	cr_assert_eq(PAIR_OPS->start(&a.mem, a.fd, "hi", 2, &events), -EAGAIN);
+	cr_assert_eq(pair_start(&b, NULL, 0), RNIC_STREAM_REQUEST);
+	cr_assert_eq(PAIR_OPS->accept(&b.mem, b.fd, "hello", 5), 0);
+	cr_assert_eq(shutdown(b.fd, SHUT_WR), 0);
+	cr_assert_eq(pair_start(&a, NULL, 0), RNIC_STREAM_OPEN);
+	cr_expect_not(info_of(&a).alone);
 }
 
 Test(soft_stream, a_rejection_carries_private_data)
@@ -286,7 +303,7 @@ Test(soft_stream, the_responder_waits_for_the_first_frame)
 	cr_assert_eq(put(&b, 0, 0, "x", 1), 1);
 }
 
-Test(soft_stream, rtr_opens_the_responder_without_the_caller)
+Test(soft_stream, rtr_opens_the_responder)
 {
 	struct rnic_stream_param p = plain;
 
@@ -294,12 +311,33 @@ Test(soft_stream, rtr_opens_the_responder_without_the_caller)
 	for (p.rtr = 1; p.rtr <= 4; p.rtr *= 2) {
 		pair_make(&p);
 		pair_open(&a, &b);
+		cr_assert(PAIR_OPS->owes(&a.mem));
+		cr_assert_eq(PAIR_OPS->flush(&a.mem, a.fd), 0);
 		cr_assert_gt(attend(&b, &box_b), 0);
 		cr_assert(info_of(&b).may_send);
 		cr_assert_eq(box_b.msgs, 0);
 		cr_assert_eq(put(&b, 0, 0, "x", 1), 1);
 		while (!box_a.msgs)
 			cr_assert_gt(attend(&a, &box_a), 0);
+		if (p.rtr < 4)
+			pair_drop();
+	}
+}
+
+/* It goes before what is sent first, and waits for that */
+Test(soft_stream, rtr_goes_with_the_first_message)
+{
+	struct rnic_stream_param p = plain;
+
+	p.p2p = true;
+	for (p.rtr = 1; p.rtr <= 4; p.rtr *= 2) {
+		pair_make(&p);
+		pair_open(&a, &b);
+		cr_assert_eq(put(&a, 0, 0, "x", 1), 1);
+		cr_assert_not(PAIR_OPS->owes(&a.mem));
+		while (!box_b.msgs)
+			cr_assert_gt(attend(&b, &box_b), 0);
+		cr_assert_eq(info_of(&b).rx_fpdus, 2);
 		if (p.rtr < 4)
 			pair_drop();
 	}

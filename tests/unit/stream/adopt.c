@@ -55,7 +55,7 @@ Test(adopt, a_descriptor_that_was_sent)
 	if (!pid)
 		_exit(receive_and_answer(channel[1]));
 	ends_open(s);
-	cr_assert_eq(place_files(), 2);
+	cr_assert_eq(place_files(), 1);
 	place_send(s[0], 0, SOME);
 	for (int i = 0; i < 1000 && OPS->readable(s[1]) < SOME; i++) {
 		OPS->progress(s[1]);
@@ -119,12 +119,12 @@ Test(adopt, a_program_that_was_executed)
 /* Start-up too: it was accepted by one and is served by the other */
 Test(adopt, before_it_has_started)
 {
-	struct stream *s[2];
+	struct stream *s[2], *was;
 	int fd[2], err;
 
 	ends_tcp(fd);
 	s[0] = ends_attach(fd[0], true);
-	s[1] = ends_attach(fd[1], false);
+	s[1] = was = ends_attach(fd[1], false);
 	OPS->progress(s[1]);
 	/* As another program would, which knows nothing of it */
 	s[1] = place_adopt(fd[1], &err);
@@ -134,6 +134,7 @@ Test(adopt, before_it_has_started)
 	place_send(s[0], 0, SOME);
 	place_recv(s[1], 0, SOME);
 	ends_destroy(s);
+	OPS->destroy(was);
 	cr_expect_eq(place_files(), 0);
 }
 
@@ -223,22 +224,23 @@ Test(adopt, what_cannot_be_believed)
 	int err;
 
 	ends_open(s);
+	cr_assert_eq(OPS->hand_over(s[1]), 0);
 	for (size_t i = 0; i < sizeof(damages) / sizeof(*damages); i++) {
 		const struct damage *d = &damages[i];
 		uint32_t *at = (uint32_t *)((char *)rsock_of(s[1])->state + d->at);
 		uint32_t was = *at;
 
 		*at = d->value;
-		cr_expect_null(place_adopt(s[1]->fd, &err), "%s", d->name);
+		cr_expect_null(place_adopt_named(s[1]->fd, &err), "%s", d->name);
 		cr_expect_eq(err, d->expect, "%s: %d", d->name, err);
 		*at = was;
 	}
 	memset(rsock_of(s[1])->state->made.provider, 'x', STREAM_PROVIDER_MAX);
-	cr_expect_null(place_adopt(s[1]->fd, &err), "a name without an end");
+	cr_expect_null(place_adopt_named(s[1]->fd, &err), "a name without an end");
 	cr_expect_eq(err, -EPROTO);
 	strcpy(rsock_of(s[1])->state->made.provider, "soft");
 	cr_assert_eq(truncate(place_path(s[1]->fd), (off_t)rsock_of(s[1])->slab->size + 4096), 0);
-	cr_expect_null(place_adopt(s[1]->fd, &err), "a longer file");
+	cr_expect_null(place_adopt_named(s[1]->fd, &err), "a longer file");
 	cr_expect_eq(err, -EPROTO);
 	ends_destroy(s);
 }
@@ -250,28 +252,29 @@ Test(adopt, no_file_of_another_kind)
 	int err;
 
 	ends_open(s);
+	cr_assert_eq(OPS->hand_over(s[1]), 0);
 	strcpy(path, place_path(s[1]->fd));
 	cr_assert_eq(chmod(path, 0640), 0);
-	cr_expect_null(place_adopt(s[1]->fd, &err));
+	cr_expect_null(place_adopt_named(s[1]->fd, &err));
 	cr_expect_eq(err, -EACCES, "others may read it: %d", err);
 	cr_assert_eq(chmod(path, 0), 0);
 	cr_assert_eq(unlink(path), 0);
-	cr_expect_null(place_adopt(s[1]->fd, &err));
+	cr_expect_null(place_adopt_named(s[1]->fd, &err));
 	cr_expect_eq(err, -ENOENT, "there is none: %d", err);
 	cr_assert_eq(symlink("/etc/passwd", path), 0);
-	cr_expect_null(place_adopt(s[1]->fd, &err));
+	cr_expect_null(place_adopt_named(s[1]->fd, &err));
 	cr_expect_eq(err, -EPROTO, "a symbolic link: %d", err);
 	cr_assert_eq(unlink(path), 0);
 	cr_assert_eq(mkfifo(path, 0600), 0);
-	cr_expect_null(place_adopt(s[1]->fd, &err));
+	cr_expect_null(place_adopt_named(s[1]->fd, &err));
 	cr_expect_eq(err, -EPROTO, "a pipe: %d", err);
 	cr_assert_eq(unlink(path), 0);
 	cr_assert_eq(mkdir(path, 0700), 0);
-	cr_expect_null(place_adopt(s[1]->fd, &err));
+	cr_expect_null(place_adopt_named(s[1]->fd, &err));
 	cr_expect_eq(err, -EPROTO, "a folder: %d", err);
 	cr_assert_eq(rmdir(path), 0);
 	cr_assert_eq(close(open(path, O_CREAT | O_WRONLY, 0600)), 0);
-	cr_expect_null(place_adopt(s[1]->fd, &err));
+	cr_expect_null(place_adopt_named(s[1]->fd, &err));
 	cr_expect_eq(err, -EPROTO, "an empty file: %d", err);
 	ends_destroy(s);
 }
@@ -284,8 +287,9 @@ Test(adopt, not_of_another_user)
 	if (geteuid())
 		cr_skip_test("to give a file away is for the superuser");
 	ends_open(s);
+	cr_assert_eq(OPS->hand_over(s[1]), 0);
 	cr_assert_eq(chown(place_path(s[1]->fd), 65534, 65534), 0);
-	cr_expect_null(place_adopt(s[1]->fd, &err));
+	cr_expect_null(place_adopt_named(s[1]->fd, &err));
 	cr_expect_eq(err, -EACCES);
 	cr_assert_eq(OPS->hand_over(s[1]), 0);
 	cr_assert_eq(seteuid(65534), 0);
@@ -374,6 +378,7 @@ Test(adopt, file_has_its_mode_whatever_the_umask)
 	for (int i = 0; i < 2; i++) {
 		struct stat st;
 
+		cr_assert_eq(OPS->hand_over(s[i]), 0);
 		cr_assert_eq(stat(place_path(s[i]->fd), &st), 0);
 		cr_expect_eq(st.st_mode, S_IFREG | 0600);
 		cr_expect_eq(st.st_uid, geteuid());
@@ -381,6 +386,8 @@ Test(adopt, file_has_its_mode_whatever_the_umask)
 	ends_destroy(s);
 	umask(0777);
 	ends_open(s);
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(OPS->hand_over(s[i]), 0);
 	if (!geteuid()) {
 		/* To whom modes mean something */
 		for (int i = 0; i < 2; i++)
@@ -576,23 +583,55 @@ Test(adopt, no_descriptor_is_left)
 /* --- names --- */
 
 /* Who connects again has the same socket, and so the same cookie */
+static struct stream *attach_again(int fd, struct stream *older)
+{
+	struct stream_param param = ends_param;
+	struct stream *s;
+
+	param.initiator = true;
+	param.older = older;
+	cr_assert_eq(OPS->attach(fd, &param, &s), 0);
+	return s;
+}
+
 Test(adopt, a_socket_that_connects_again)
 {
-	struct stream *old, *fresh;
+	struct stream *old, *fresh, *found;
+	int fd[2], err;
+
+	for (int named = 0; named < 2; named++) {
+		ends_tcp(fd);
+		old = ends_attach(fd[0], true);
+		if (named)
+			cr_assert_eq(OPS->hand_over(old), 0);
+		fresh = attach_again(fd[0], named ? NULL : old);
+		if (named)
+			cr_assert_eq(OPS->hand_over(fresh), 0);
+		strcpy(OPS->kept(fresh), "fresh");
+		OPS->destroy(old);
+		found = place_adopt(fd[0], &err);
+		cr_assert_not_null(found, "%d: %d", named, err);
+		cr_expect_str_eq(OPS->kept(found), "fresh");
+		OPS->destroy(found);
+		OPS->destroy(fresh);
+		cr_expect_eq(place_files(), 0);
+	}
+}
+
+/* Where others still have the older one, which is no use to who finds the socket */
+Test(adopt, a_socket_that_connects_again_and_others_have_it)
+{
+	struct stream *old, *fresh, *found;
 	int fd[2], err;
 
 	ends_tcp(fd);
 	old = ends_attach(fd[0], true);
-	fresh = ends_attach(fd[0], true);
-	cr_expect_eq(place_files(), 1);
+	OPS->share(old, STREAM_SHARE_FLIGHT);
+	fresh = attach_again(fd[0], old);
 	strcpy(OPS->kept(fresh), "fresh");
-	OPS->destroy(old);
-	cr_expect_eq(place_files(), 1, "the name is the newer one's");
-	fresh = place_adopt(fd[0], &err);
-	cr_assert_not_null(fresh, "%d", err);
-	cr_expect_str_eq(OPS->kept(fresh), "fresh");
-	OPS->destroy(fresh);
-	cr_expect_eq(place_files(), 0);
+	found = place_adopt(fd[0], &err);
+	cr_assert_not_null(found, "%d", err);
+	cr_expect_str_eq(OPS->kept(found), "fresh");
 }
 
 Test(adopt, a_name_that_is_taken)

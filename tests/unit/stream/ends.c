@@ -116,6 +116,7 @@ bool ends_peer_open(struct ends_peer *p, struct stream *s, const void *pd, size_
 	}
 	if (state != RNIC_STREAM_OPEN)
 		return false;
+	cr_assert_eq(p->rnic->flush(&p->mem, p->fd), 0);
 	cr_assert_eq(p->rnic->private_data(&p->mem, theirs, &theirs_len), 0);
 	cr_assert_geq(theirs_len, sizeof(p->theirs));
 	memcpy(&p->theirs, theirs, sizeof(p->theirs));

@@ -69,12 +69,24 @@ const char *place_path(int fd)
 	return path;
 }
 
-struct stream *place_adopt(int fd, int *err)
+static struct stream *adopt(int fd, bool search, int *err)
 {
+	struct stream_param param = ends_param;
 	struct stream *s = NULL;
 
-	*err = OPS->adopt(fd, &ends_param, &s);
+	param.search = search;
+	*err = OPS->adopt(fd, &param, &s);
 	return s;
+}
+
+struct stream *place_adopt(int fd, int *err)
+{
+	return adopt(fd, true, err);
+}
+
+struct stream *place_adopt_named(int fd, int *err)
+{
+	return adopt(fd, false, err);
 }
 
 void place_fd_send(int channel, int fd)

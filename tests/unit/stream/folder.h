@@ -17,6 +17,8 @@ unsigned int place_files(void);
 const char *place_path(int fd);
 /* The stream over @fd that is there; NULL with *@err */
 struct stream *place_adopt(int fd, int *err);
+/* The same by its name alone */
+struct stream *place_adopt_named(int fd, int *err);
 
 void place_fd_send(int channel, int fd);
 int place_fd_recv(int channel);

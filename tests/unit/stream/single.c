@@ -28,6 +28,7 @@ static void line_open(struct line *l)
 	ends_param.ring = STREAM_RING_MAX;
 	ends_open(l->s);
 	cr_assert_eq(setsockopt(l->s[0]->fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
+	cr_assert_eq(setsockopt(l->s[1]->fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)), 0);
 }
 
 static void fill(uint8_t *buf, size_t len, uint64_t at)
@@ -46,7 +47,7 @@ static bool line_send(struct line *l, size_t len)
 	sent = OPS->send(l->s[0], &iov, 1);
 	cr_assert(sent > 0 || sent == -EAGAIN, "send: %zd", sent);
 	l->sent += (uint64_t)base_max(sent, (ssize_t)0);
-	l->cut += OPS->owes(l->s[0]);
+	l->cut += rsock_of(l->s[0])->rnic->owes(&rsock_of(l->s[0])->mem);
 	return sent > 0;
 }
 

@@ -5,6 +5,7 @@
 #include "tests/unit/stream/ends.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -392,6 +393,43 @@ static void request_say(int fd)
 }
 
 /* A server may write before its peer's first FPDU, also when something else is due by then */
+/* Of the kernel's struct tcp_info, which is longer than libc's */
+#define DATA_SEGS_OUT 39
+
+static uint32_t segments_sent(int fd)
+{
+	uint32_t info[64] = { 0 };
+	socklen_t len = sizeof(info);
+
+	cr_assert_eq(getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len), 0);
+	return info[DATA_SEGS_OUT];
+}
+
+/* The Request; and the RTR with the first window */
+Test(start, an_initiators_first_words_are_two_segments)
+{
+	struct stream *s[2];
+
+	ends_open(s);
+	cr_expect_eq(segments_sent(s[0]->fd), 2, "%u", segments_sent(s[0]->fd));
+	ends_destroy(s);
+}
+
+/* A peer of rsockets gets the RTR, too */
+Test(start, an_initiators_rtr_goes_to_any_peer)
+{
+	struct stream *s[2];
+
+	ends_param.without = ~0u;
+	ends_open(s);
+	for (int i = 0; i < 1000 && !rsock_load(&rsock_of(s[1])->state->may_send); i++) {
+		OPS->progress(s[1]);
+		usleep(100);
+	}
+	cr_expect(rsock_load(&rsock_of(s[1])->state->may_send));
+	ends_destroy(s);
+}
+
 Test(start, room_until_the_first_fpdu)
 {
 	struct stream *s;

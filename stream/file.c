@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The file of a slab (stream/slab.c), as any process sees it: how it is laid out, who has it, and
+ * its names. Nothing that stands in it is believed: the layout is judged when it is mapped.
+ */
+#include "stream/rsock.h"
+
+#include <errno.h>
+
+#include "base/bits.h"
+#include "base/map.h"
+#include "base/point.h"
+#include "base/process.h"
+#include "base/runfile.h"
+
+#define PAGE 4096u
+
+/* --- layout --- */
+
+uint64_t rsock_cells_mask(uint32_t cells)
+{
+	return ~0ull >> (64 - cells);
+}
+
+size_t rsock_file_head(uint32_t cells)
+{
+	size_t size = sizeof(struct stream_slab) + cells * sizeof(struct stream_state);
+
+	return (size + PAGE - 1) & ~(size_t)(PAGE - 1);
+}
+
+size_t rsock_file_block(uint32_t chunk)
+{
+	return sizeof(struct stream_block) + STREAM_CHUNKS * (size_t)chunk;
+}
+
+size_t rsock_file_size(uint32_t cells, uint32_t chunk)
+{
+	return rsock_file_head(cells) +
+	       cells * (rsock_file_block(chunk) + sizeof(struct stream_maps));
+}
+
+void rsock_file_init(struct stream_slab *at, uint32_t cells, uint32_t chunk, uint64_t name)
+{
+	struct base_process self = base_process_self();
+
+	at->version = STREAM_VERSION;
+	at->cells = cells;
+	at->chunk = chunk;
+	at->octets = rsock_file_size(cells, chunk);
+	at->since = base_process_clock();
+	at->pid = self.pid;
+	at->space = self.space;
+	at->name = name;
+	at->rx_free = at->tx_free = rsock_cells_mask(cells);
+	/* Last: before, it is nothing to adopt */
+	rsock_store(&at->magic, STREAM_MAGIC);
+}
+
+static int head_judge(struct rsock_slab_cells *c)
+{
+	const struct stream_slab *at = c->at;
+
+	c->cells = base_once(at->cells);
+	c->chunk = base_once(at->chunk);
+	if (rsock_load(&at->magic) != STREAM_MAGIC || base_once(at->version) != STREAM_VERSION)
+		return -EPROTO;
+	if (!c->cells || c->cells > STREAM_CELLS || !base_is_pow2(c->chunk) ||
+	    c->chunk < STREAM_CHUNK_MIN || c->chunk > STREAM_RING_MAX)
+		return -EPROTO;
+	return base_once(at->octets) == c->size && rsock_file_size(c->cells, c->chunk) == c->size
+		       ? 0
+		       : -EPROTO;
+}
+
+int rsock_slab_map(const char *path, struct rsock_slab_cells *out)
+{
+	int err =
+		base_runfile_open(path, sizeof(struct stream_slab), (void **)&out->at, &out->size);
+
+	if (err)
+		return err;
+	err = head_judge(out);
+	if (err)
+		base_map_destroy(out->at, out->size);
+	return err;
+}
+
+struct stream_state *rsock_slab_find(const struct rsock_slab_cells *c, uint64_t cookie,
+				     struct stream_state *after)
+{
+	uint32_t i = after ? (uint32_t)(after - c->at->cell) + 1 : 0;
+	uint64_t used = rsock_load(&c->at->used);
+
+	/* To look at others would take memory for them */
+	for (; i < c->cells; i++)
+		if (used & 1ull << i && base_once(c->at->cell[i].cookie) == cookie)
+			return &c->at->cell[i];
+	return NULL;
+}
+
+bool rsock_slab_has_maker(const struct rsock_slab_cells *c)
+{
+	struct base_process maker = { base_once(c->at->pid), base_once(c->at->space) };
+
+	return !rsock_load(&c->at->left) && base_process_lives(maker, base_once(c->at->since));
+}
+
+/* Of another layout, nobody can say who has it */
+bool rsock_cell_is_held(struct stream_state *st)
+{
+	return rsock_load(&st->magic) &&
+	       (base_once(st->version) != STREAM_VERSION || rsock_holder_any(st));
+}
+
+bool rsock_slab_is_held(const struct rsock_slab_cells *c)
+{
+	uint64_t used = rsock_load(&c->at->used);
+
+	for (uint32_t i = 0; i < c->cells; i++)
+		if (used & 1ull << i && rsock_cell_is_held(&c->at->cell[i]))
+			return true;
+	return false;
+}
+
+bool rsock_slab_sweep(const struct rsock_slab_cells *c)
+{
+	__atomic_store_n(&c->at->swept, 1, __ATOMIC_SEQ_CST);
+	return !rsock_slab_is_held(c);
+}
+
+/* --- names --- */
+
+void rsock_name_remove(const struct rsock_slab *slab)
+{
+	char path[BASE_RUNFILE_PATH];
+
+	if (!stream_place_slab(path, slab->place, slab->name))
+		base_runfile_remove(path);
+}
+
+void rsock_name_replace(const char *path, uint64_t cookie)
+{
+	struct stream_state *old = NULL;
+	struct rsock_slab_cells c;
+
+	if (!rsock_slab_map(path, &c)) {
+		/* Whoever still has it takes no more name away */
+		while ((old = rsock_slab_find(&c, cookie, old)))
+			rsock_store(&old->closer, base_process_self().pid);
+		base_map_destroy(c.at, c.size);
+	}
+	base_runfile_remove(path);
+}
+
+/* The file has its own name, or -ENOENT. Another process may have added this one just now */
+static int name_link(const struct rsock *s, const char *path)
+{
+	char own[BASE_RUNFILE_PATH];
+	int err = stream_place_slab(own, s->slab->place, s->slab->name);
+
+	if (!err)
+		err = base_runfile_link(own, path);
+	if (err != -EEXIST || base_runfile_same(own, path))
+		return err;
+	rsock_name_replace(path, s->base.cookie);
+	return base_runfile_link(own, path);
+}
+
+/* Without a name of its own it is still found, but by a search */
+int rsock_name_add(struct rsock *s)
+{
+	uint64_t bit = 1ull << s->cell, *named = &s->slab->at->named;
+	char path[BASE_RUNFILE_PATH];
+	int err;
+
+	if (rsock_load(named) & bit)
+		return 0;
+	err = stream_place_path(path, s->slab->place, s->base.cookie);
+	if (!err)
+		err = name_link(s, path);
+	BASE_POINT(stream_slab_named);
+	if (!err || err == -EEXIST)
+		__atomic_fetch_or(named, bit, __ATOMIC_ACQ_REL);
+	return err == -ENOENT ? -EOPNOTSUPP : 0;
+}
+
+void rsock_name_unlink(struct rsock *s)
+{
+	uint64_t bit = 1ull << s->cell;
+	char path[BASE_RUNFILE_PATH];
+
+	if (__atomic_fetch_and(&s->slab->at->named, ~bit, __ATOMIC_ACQ_REL) & bit &&
+	    !stream_place_path(path, s->slab->place, s->base.cookie))
+		base_runfile_remove(path);
+}
