@@ -4,7 +4,6 @@
  * that was made of the pattern or the condition, with a walk through the tree; what comes back is
  * what was found. Which of both it is the name of the program says.
  */
-#include <errno.h>
 #include <getopt.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -13,12 +12,10 @@
 #include <warp/active.h>
 
 #include "apps/examples/endpoint.h"
-#include "client.h"
-#include "walk.h"
+#include "walk_client.h"
 #include "walk_code.h"
 
 enum status { FOUND, NONE, USAGE, FAILED };
-enum { ROOM = 65536, TRIES = 4 };
 
 static struct {
 	struct client_attr client;
@@ -80,7 +77,7 @@ static int grep_code(const char *pattern, void **elf, size_t *len)
 
 	if (ret)
 		return wrong_at(pattern, &err);
-	ret = walk_code_make(re, NULL, elf, len, &err);
+	ret = walk_code_make(&(struct walk_question){ .re = re }, elf, len, &err);
 	bpfgen_regex_destroy(re);
 	return ret ? wrong_at(pattern, &err) : FOUND;
 }
@@ -97,7 +94,7 @@ static int find_code(void **elf, size_t *len)
 	if (options.where)
 		ret = bpfgen_expr_parse(options.where, layout, &where, &err);
 	if (!ret)
-		ret = walk_code_make(NULL, where, elf, len, &err);
+		ret = walk_code_make(&(struct walk_question){ .where = where }, elf, len, &err);
 	bpfgen_expr_destroy(where);
 	bpfgen_layout_destroy(layout);
 	return ret ? wrong_at(options.where ? options.where : "find", &err) : FOUND;
@@ -105,7 +102,6 @@ static int find_code(void **elf, size_t *len)
 
 /* --- a walk --- */
 
-static struct walk_args args;
 static char path[WALK_PATH + 1], told[WALK_PATH + 1];
 
 static void line_print(const struct walk_hit *hit, const char *line)
@@ -124,126 +120,35 @@ static void line_print(const struct walk_hit *hit, const char *line)
 	putchar('\n');
 }
 
-/* Prints what came; the state for the next run goes to the arguments. -EPROTO: it is none */
-static int hits_take(const char *from, size_t len)
+/* Prints what came */
+static bool hit_take(const struct walk_hit *hit, const char *bytes)
 {
-	size_t at = 0;
-
-	while (len - at >= sizeof(struct walk_hit)) {
-		const struct walk_hit *hit = (const void *)(from + at);
-		const char *bytes = from + at + sizeof(*hit);
-
-		if (hit->len > len - at - sizeof(*hit))
-			return -EPROTO;
-		if (hit->kind == WALK_STATE && hit->len == sizeof(args.state)) {
-			memcpy(&args.state, bytes, sizeof(args.state));
-		} else if (hit->kind == WALK_LINE_HIT) {
-			line_print(hit, bytes);
-			found++;
-		} else if (hit->kind == WALK_PATH_HIT && hit->len < sizeof(path)) {
-			memcpy(path, bytes, hit->len);
-			path[hit->len] = 0;
-			if (!greps && puts(path) >= 0)
-				found++;
-		} else {
-			return -EPROTO;
-		}
-		at += (sizeof(*hit) + hit->len + 7) & ~(size_t)7;
+	if (hit->kind == WALK_LINE_HIT) {
+		line_print(hit, bytes);
+		found++;
+		return true;
 	}
-	return 0;
-}
-
-/* One run, with the lock if others change too much: 1 there is more, 0, or an error */
-static int run_once(struct client *c, const struct warp_active_object *object, char *output)
-{
-	struct walk_args now = args;
-	struct warp_active_run run = { .object = object,
-				       .function = "main",
-				       .args = &now,
-				       .args_len = sizeof(now),
-				       .output = output,
-				       .output_room = ROOM };
-	struct warp_active_result result;
-	int ret = -EAGAIN;
-
-	for (int i = 0; i < 2 * TRIES && ret == -EAGAIN; i++) {
-		now.locked = i >= TRIES;
-		ret = client_run(c, &run, WARP_ACTIVE_READ | (now.locked ? WARP_ACTIVE_WRITE : 0u),
-				 &result);
-		if (!ret && result.code != WARP_ACTIVE_OK)
-			return complain("the server", result.text), -EPROTO;
-		ret = ret ? ret : (int)(int64_t)result.value;
-	}
-	if (ret >= 0 && hits_take(output, result.output))
-		return -EPROTO;
-	return ret;
-}
-
-/* The directory that @where names becomes the walk's first level */
-static int start_at(struct client *c, const char *where)
-{
-	struct arfs_attr a = { .node = ARFS_ROOT };
-	char part[ARFS_NAME_MAX + 1];
-	size_t len;
-	int ret = 0;
-
-	for (where += strspn(where, "/"); *where && !ret; where += len + strspn(where + len, "/")) {
-		len = strcspn(where, "/");
-		if (len > ARFS_NAME_MAX)
-			return -ENAMETOOLONG;
-		memcpy(part, where, len);
-		part[len] = 0;
-		ret = client_lookup(c, a.node, part, &a);
-		if (!ret && args.state.level[0].path_len + len + 1 > WALK_PATH - 300)
-			ret = -ENAMETOOLONG;
-		if (ret)
-			return ret;
-		memcpy(args.state.path + args.state.level[0].path_len, part, len);
-		args.state.path[args.state.level[0].path_len + len] = '/';
-		args.state.level[0].path_len += (uint32_t)len + 1;
-	}
-	ret = client_getattr(c, a.node, &a);
-	if (!ret && a.mode >> 12 != 4)
-		ret = -ENOTDIR;
-	args.state.level[0].inode = (uint32_t)a.node;
-	args.state.depth = 1;
-	return ret;
-}
-
-static int walk(struct client *c, const struct warp_active_object *object, const char *where)
-{
-	char *output = malloc(ROOM);
-	int ret = output ? start_at(c, where) : -ENOMEM;
-
-	args.room = ROOM;
-	args.lines = greps;
-	if (!ret)
-		ret = 1;
-	while (ret == 1)
-		ret = run_once(c, object, output);
-	free(output);
-	if (ret)
-		return complain(where, strerror(-ret));
-	return found ? FOUND : NONE;
+	if (hit->kind != WALK_PATH_HIT || hit->len >= sizeof(path))
+		return false;
+	memcpy(path, bytes, hit->len);
+	path[hit->len] = 0;
+	if (!greps && puts(path) >= 0)
+		found++;
+	return true;
 }
 
 static int search(const void *elf, size_t len, const char *where)
 {
-	struct warp_active_object *object;
-	struct client *c;
-	int ret = client_open(&options.client, &c);
+	static struct walk w;
 
-	if (ret)
-		return complain(options.host, strerror(-ret));
-	ret = warp_active_object_create(elf, len, &object);
-	if (!ret) {
-		ret = walk(c, object, where);
-		warp_active_object_destroy(object);
-	} else {
-		ret = complain("code", strerror(-ret));
-	}
-	client_close(c);
-	return ret;
+	w.name = name;
+	w.client = options.client;
+	w.host = options.host;
+	w.take = hit_take;
+	w.args.mode = greps ? WALK_TEXT : WALK_FILES;
+	if (walk_all(&w, elf, len, where))
+		return FAILED;
+	return found ? FOUND : NONE;
 }
 
 /* --- command line --- */

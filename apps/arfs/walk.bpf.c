@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The walk of warp-grep and warp-find, beside the store. judge() and lines() are made at run time
- * by the client (walk_code.c). Returns 1 when there is more, and where to go on is in the output; 0
- * at the end; -EAGAIN if something was changed meanwhile.
+ * The walk of warp-grep, warp-find, warp-sum and warp-top, beside the store. judge(), lines() and
+ * value() are made at run time by the client (walk_code.c). Returns 1 when there is more, and where
+ * to go on is in the output; 0 at the end; -EAGAIN if something was changed meanwhile.
  */
 #include "walk.h"
 #include "place_program.h"
@@ -12,7 +12,9 @@
 enum { RUN_MAX = 256 }; /* blocks of one piece: helpers take 1 MiB */
 
 /* Is the record wanted? */
-long judge(const struct walk_record *record);
+long judge(const void *record);
+/* What of it is added up or compared */
+unsigned long value(const void *record);
 /* The address of the first line with a match in @len bytes at @from, or -1 */
 long lines(const char *from, unsigned long len);
 
@@ -171,6 +173,123 @@ FAR long file_search(struct arfs_place *p, struct walk_args *a, const struct arf
 	return 0;
 }
 
+/* --- values of records --- */
+
+/* 0, or 1: no room for output */
+FAR long row_give(struct walk_args *a, const char *record, uint64_t found, uint64_t offset)
+{
+	struct walk_row row = { found, a->path_len, a->record_size };
+	uint32_t len = sizeof(row) + row.path_len + row.record_len;
+	struct walk_hit hit = { WALK_ROW_HIT, len, offset };
+	unsigned long zero = 0, pad = -len & 7u;
+	uint64_t need = sizeof(hit) + len + pad;
+
+	if (a->used + need + sizeof(struct walk_hit) + sizeof(a->state) > a->room)
+		return 1;
+	a->used += need;
+	return warp_output(&hit, sizeof(hit)) < 0 || warp_output(&row, sizeof(row)) < 0 ||
+	       warp_output(a->state.path, row.path_len) < 0 ||
+	       warp_output(record, row.record_len) < 0 || warp_output(&zero, pad) < 0;
+}
+
+/* The table stays in order; its first value goes when it is full */
+static inline void table_enter(struct walk_fold *f, uint64_t key)
+{
+	uint32_t i = 0;
+
+	if (f->used == f->top) {
+		for (; i + 1 < f->used && i + 1 < WALK_TOP_MAX && f->table[i + 1] < key; i++)
+			f->table[i] = f->table[i + 1];
+	} else {
+		for (i = f->used++; i > 0 && i < WALK_TOP_MAX && f->table[i - 1] > key; i--)
+			f->table[i] = f->table[i - 1];
+	}
+	if (i < WALK_TOP_MAX)
+		f->table[i] = key;
+}
+
+/* One record; of equal values the first ones stay. 1: no room for output, and it is not done */
+FAR long fold(struct walk_args *a, const char *record, uint64_t offset)
+{
+	struct walk_fold *f = &a->state.fold;
+	uint64_t found, key;
+
+	if (!judge(record))
+		return 0;
+	found = value(record);
+	key = found ^ f->bias;
+	if (f->top) {
+		if (f->used == f->top && key <= f->table[0])
+			return 0;
+		if (row_give(a, record, found, offset))
+			return 1;
+		table_enter(f, key);
+		return 0;
+	}
+	f->count++;
+	f->sum += found;
+	f->least = key < f->least ? key : f->least;
+	f->greatest = key > f->greatest ? key : f->greatest;
+	return 0;
+}
+
+/* A record that lies in several places, or partly in a hole, is put together in the scratch */
+FAR void record_gather(struct arfs_place *p, struct walk_args *a, const struct arfs_inode *i,
+		       uint64_t pos)
+{
+	uint64_t got = 0;
+
+	while (got < a->record_size) {
+		const char *at = 0;
+		uint64_t len = (uint64_t)piece_find(p, i, pos + got, &at);
+
+		if (len > a->record_size - got)
+			len = a->record_size - got;
+		if (!len)
+			return;
+		if (at)
+			warp_copy(a->scratch + got, at, len);
+		else
+			warp_fill(a->scratch + got, 0, len);
+		got += len;
+	}
+}
+
+/* Records that stand one behind the other, @step bytes apart; 1: no room for output */
+FAR long records_fold(struct walk_args *a, const char *at, uint64_t count, uint64_t step)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		if (fold(a, at, a->state.file_offset))
+			return 1;
+		at += step;
+		a->state.file_offset += a->record_size;
+	}
+	return 0;
+}
+
+/* All whole records of a file. A hole is records of zeros. */
+FAR long file_fold(struct arfs_place *p, struct walk_args *a, const struct arfs_inode *i)
+{
+	while (a->state.file_offset + a->record_size <= i->size) {
+		uint64_t pos = a->state.file_offset, len, count;
+		const char *at = 0;
+		long full;
+
+		len = (uint64_t)piece_find(p, i, pos, &at);
+		count = len / a->record_size;
+		if (!count || !at)
+			record_gather(p, a, i, pos);
+		if (count && at)
+			full = records_fold(a, at, count, a->record_size);
+		else
+			full = records_fold(a, a->scratch, count ? count : 1, 0);
+		if (full)
+			return 1;
+		a->bytes += a->state.file_offset - pos;
+	}
+	return 0;
+}
+
 /* --- the tree --- */
 
 FAR void record_fill(struct walk_args *a, const struct arfs_inode *i, const struct arfs_entry *e)
@@ -193,13 +312,17 @@ FAR void record_fill(struct walk_args *a, const struct arfs_inode *i, const stru
 static inline long file_visit(struct arfs_place *p, struct walk_args *a, const struct arfs_inode *i,
 			      const struct arfs_entry *e, uint32_t len)
 {
-	if (!a->lines) {
+	a->path_len = len;
+	if (a->mode == WALK_FILES || a->mode == WALK_FOLD_FILES) {
 		record_fill(a, i, e);
+		if (a->mode == WALK_FOLD_FILES)
+			return fold(a, (const char *)&a->record, 0);
 		return judge(&a->record) ? path_give(a, len) : 0;
 	}
 	if ((i->mode & ARFS_TYPE) != ARFS_FILE || !i->size)
 		return 0;
-	a->path_len = len;
+	if (a->mode == WALK_FOLD_RECORDS)
+		return file_fold(p, a, i);
 	a->told = 0;
 	return file_search(p, a, i);
 }
@@ -258,6 +381,10 @@ FAR long step(struct arfs_place *p, struct walk_args *a)
 		s->depth--;
 		return 0;
 	}
+	if (a->only && e->inode != a->only) {
+		l->offset = next;
+		return 0;
+	}
 	i = arfs_see(p, ARFS_SLOT_INODE, arfs_inode_offset(p, e->inode), sizeof(*i));
 	len = l->path_len + e->name_len;
 	warp_copy(s->path + l->path_len, e->name, e->name_len);
@@ -292,7 +419,7 @@ long walk(struct walk_args *a, unsigned long len)
 	while (!full && a->state.depth && a->bytes < WALK_BYTES)
 		full = step(&p, a);
 	full = full || a->state.depth;
-	if (full)
+	if (full || a->mode >= WALK_FOLD_FILES)
 		hit_give(a, kind_len(WALK_STATE, sizeof(a->state)), 0, (const char *)&a->state);
 	if (a->locked) {
 		warp_unlock(0);

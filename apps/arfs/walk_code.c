@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Two kinds of code become one object: the walk, which clang has made, and a function that is made
- * of a pattern or a condition at run time. The walk calls that function as if it were a helper;
- * these calls are turned to it. All other instructions stay where they are to one another, so
- * their jumps stay right.
+ * Two kinds of code become one object: the walk, which clang has made, and functions that are made
+ * of a pattern, a condition and an expression at run time. The walk calls these as if they were
+ * helpers; the calls are turned to them. All other instructions stay where they are to one another,
+ * so their jumps stay right.
  */
 #include "walk_code.h"
 
@@ -27,6 +27,7 @@ static const struct ebpf_helper list[] = {
 	{ "warp_unlock", WARP_ACTIVE_HELPER_UNLOCK, 1, NULL },
 	{ "judge", WALK_JUDGE, 1, NULL },
 	{ "lines", WALK_LINES, 2, NULL },
+	{ "value", WALK_VALUE, 1, NULL },
 };
 
 static const struct ebpf_helpers helpers = { list, sizeof(list) / sizeof(*list) };
@@ -36,8 +37,12 @@ static bool calls(const struct ebpf_insn *in, int32_t id)
 	return in->code == (EBPF_JMP | EBPF_CALL) && !(in->regs >> 4) && in->imm == id;
 }
 
-static int walk_append(struct bpfgen_code *c, unsigned int judge, unsigned int lines,
-		       struct bpfgen_error *err)
+/* Labels of the functions that are made */
+struct made {
+	unsigned int judge, lines, value;
+};
+
+static int walk_append(struct bpfgen_code *c, const struct made *made, struct bpfgen_error *err)
 {
 	unsigned int walk = bpfgen_label(c);
 	const struct ebpf_insn *insns;
@@ -61,9 +66,11 @@ static int walk_append(struct bpfgen_code *c, unsigned int judge, unsigned int l
 		if (i == entry)
 			bpfgen_here(c, walk);
 		if (calls(&insns[i], WALK_JUDGE))
-			bpfgen_call(c, judge);
+			bpfgen_call(c, made->judge);
 		else if (calls(&insns[i], WALK_LINES))
-			bpfgen_call(c, lines);
+			bpfgen_call(c, made->lines);
+		else if (calls(&insns[i], WALK_VALUE))
+			bpfgen_call(c, made->value);
 		else
 			bpfgen_insn(c, insns[i]);
 	}
@@ -94,28 +101,46 @@ static int judge_append(struct bpfgen_code *c, unsigned int label, struct bpfgen
 	return bpfgen_expr_functions(where, c, err);
 }
 
-int walk_code_make(const struct bpfgen_regex *re, struct bpfgen_expr *where, void **elf,
-		   size_t *len, struct bpfgen_error *err)
+static int value_append(struct bpfgen_code *c, unsigned int label, struct bpfgen_expr *value,
+			struct bpfgen_error *err)
+{
+	bpfgen_function(c, label, NULL);
+	bpfgen_alu(c, EBPF_MOV, 6, 1);
+	bpfgen_expr_value(value, c, 6);
+	bpfgen_exit(c);
+	return bpfgen_expr_functions(value, c, err);
+}
+
+static int made_append(struct bpfgen_code *c, const struct made *made,
+		       const struct walk_question *q, struct bpfgen_error *err)
+{
+	int ret = walk_append(c, made, err);
+
+	if (!ret && q->re)
+		ret = bpfgen_regex_line(q->re, c, made->lines, NULL, err);
+	else if (!ret)
+		nothing_append(c, made->lines);
+	if (!ret && !q->re)
+		ret = judge_append(c, made->judge, q->where, err);
+	else if (!ret)
+		nothing_append(c, made->judge);
+	if (!ret && q->value)
+		ret = value_append(c, made->value, q->value, err);
+	else if (!ret)
+		nothing_append(c, made->value);
+	return ret ? ret : bpfgen_code_finish(c, err);
+}
+
+int walk_code_make(const struct walk_question *q, void **elf, size_t *len, struct bpfgen_error *err)
 {
 	struct bpfgen_code *c;
-	unsigned int judge, lines;
+	struct made made;
 	int ret = bpfgen_code_create(&c);
 
 	if (ret)
 		return ret;
-	judge = bpfgen_label(c);
-	lines = bpfgen_label(c);
-	ret = walk_append(c, judge, lines, err);
-	if (!ret && re)
-		ret = bpfgen_regex_line(re, c, lines, NULL, err);
-	else if (!ret)
-		nothing_append(c, lines);
-	if (!ret && !re)
-		ret = judge_append(c, judge, where, err);
-	else if (!ret)
-		nothing_append(c, judge);
-	if (!ret)
-		ret = bpfgen_code_finish(c, err);
+	made = (struct made){ bpfgen_label(c), bpfgen_label(c), bpfgen_label(c) };
+	ret = made_append(c, &made, q, err);
 	if (!ret)
 		ret = bpfgen_code_elf(c, elf, len);
 	bpfgen_code_destroy(c);

@@ -5,12 +5,18 @@
 #include "bpfgen/expr.h"
 #include "bpfgen/regex.h"
 
+/* What a walk looks for: lines with a match of @re, or the @value of records; NULL: none */
+struct walk_question {
+	const struct bpfgen_regex *re;
+	struct bpfgen_expr *where; /* only records for which it is not 0; NULL: all */
+	struct bpfgen_expr *value;
+};
+
 /*
- * The walk of walk.bpf.c with the function that it calls: for lines with a match of @re, or for
- * records for which @where is not 0 (NULL: all). Its entry is "main". To be freed with free().
- * -EINVAL, -E2BIG: @err says why
+ * The walk of walk.bpf.c with the functions that it calls. Its entry is "main". To be freed with
+ * free(). -EINVAL, -E2BIG: @err says why
  */
-int walk_code_make(const struct bpfgen_regex *re, struct bpfgen_expr *where, void **elf,
-		   size_t *len, struct bpfgen_error *err);
+int walk_code_make(const struct walk_question *q, void **elf, size_t *len,
+		   struct bpfgen_error *err);
 
 #endif

@@ -14,6 +14,7 @@
 #include "active_app.h"
 #include "bpf/run.h"
 #include "bpfgen/query.h"
+#include "record.h"
 
 enum { PART = 65536, OUTPUT = BPFGEN_TOP_MAX * sizeof(struct bpfgen_top) };
 
@@ -211,31 +212,6 @@ static int once(void *arg)
 
 /* --- what is printed ------------------------------------------------------------------------ */
 
-static uint64_t number_get(const struct bpfgen_field *f, const uint8_t *at)
-{
-	uint64_t value = 0;
-
-	for (uint32_t i = 0; i < f->length; i++)
-		value |= (uint64_t)at[f->big_endian ? f->length - 1 - i : i] << 8 * i;
-	if (f->type >= BPFGEN_S8 && f->length < 8) /* its sign */
-		value = (value ^ 1ull << (8 * f->length - 1)) - (1ull << (8 * f->length - 1));
-	return value;
-}
-
-static void field_print(const struct bpfgen_field *f, const uint8_t *record)
-{
-	const uint8_t *at = record + f->offset;
-
-	if (f->type == BPFGEN_PAD)
-		return;
-	if (f->type == BPFGEN_TEXT)
-		printf("  %s \"%.*s\"", f->name, (int)f->length, (const char *)at);
-	else if (f->type >= BPFGEN_S8)
-		printf("  %s %" PRId64, f->name, (int64_t)number_get(f, at));
-	else
-		printf("  %s %" PRIu64, f->name, number_get(f, at));
-}
-
 static void value_print(const struct side *s, uint64_t value)
 {
 	printf(bpfgen_expr_is_signed(s->value) ? "%" PRId64 : "%" PRIu64, value);
@@ -252,8 +228,7 @@ static int top_print(struct side *s)
 		if (ret)
 			break;
 		value_print(s, s->output.top[i].value);
-		for (size_t j = 0; j < s->layout->count; j++)
-			field_print(&s->layout->fields[j], record);
+		record_print(s->layout, record);
 		putchar('\n');
 	}
 	free(record);

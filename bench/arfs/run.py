@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""ARFS in three ways: a mount that reads one-sided, one whose reads are programs, and commands that
+work at the server. Wall time and packets of the same question, by the loopback interface.
+
+    run.py [--files N] [--mib N] [--rounds N] [BUILD]
+
+It runs in a network and a mount namespace of its own, and needs /dev/fuse.
+"""
+import argparse
+import os
+import random
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+HOST, PORT = "127.0.0.1", "7190"
+WORDS = ("error", "apple", "pear", "warp", "list", "page")
+RECORD = struct.Struct("<Iq12s")  # id, price, name
+LAYOUT = "u32 id; s64 price; text[12] name"
+NEEDLE = "the one line that is looked for"
+
+
+def enter():
+    """Begins again where network and mounts are its own."""
+    if os.environ.get("ARFS_BENCH_INSIDE"):
+        return
+    how = ["unshare", "-mn", *([] if os.geteuid() == 0 else ["-Ur"])]
+    if not os.path.exists("/dev/fuse") or subprocess.run([*how, "true"], check=False).returncode:
+        sys.exit("it needs /dev/fuse, and namespaces for network and mounts")
+    os.environ["ARFS_BENCH_INSIDE"] = "1"
+    os.execvp("unshare", [*how, sys.executable, *sys.argv])
+
+
+def packets():
+    lines = Path("/proc/self/net/dev").read_text(encoding="ascii").splitlines()
+    return int(next(line for line in lines if line.lstrip().startswith("lo:")).split()[2])
+
+
+def fill(top, files, mib):
+    """Text files in 20 directories, of which one has the needle; and one file of records."""
+    dice = random.Random(1)
+    size = (mib << 20) // files
+    text = " ".join(dice.choice(WORDS) + ("\n" if dice.random() < 0.1 else "")
+                    for _ in range((size + (1 << 20)) // 5)).encode()
+    for i in range(files):
+        folder = top / f"folder {i % 20}"
+        folder.mkdir(exist_ok=True)
+        begin = dice.randrange(len(text) - size)
+        body = text[begin:begin + size]
+        if i == files // 2:
+            body = body[:size // 2] + f"\n{NEEDLE}\n".encode() + body[size // 2:]
+        (folder / f"file {i}.{'c' if i % 50 == 0 else 'txt'}").write_bytes(body)
+    (top / "records").write_bytes(b"".join(
+        RECORD.pack(i, dice.randrange(-10**9, 10**9), b"name") for i in range(400000)))
+    (top / "stream").write_bytes(dice.randbytes(5 << 20))
+
+
+class Store:
+    """A server, and the tree mounted in both ways."""
+
+    def __init__(self, build, folder, mib):
+        self.apps = build / "apps/arfs"
+        self.path = Path(folder)
+        store = str(self.path / "store")
+        subprocess.run([self.apps / "warp-arfs-server", "make", store, str(3 * mib + 128)],
+                       check=True)
+        self.running = [subprocess.Popen([self.apps / "warp-arfs-server", "serve", "-a", HOST,
+                                          "-p", PORT, store], stdout=subprocess.PIPE)]
+        self.running[0].stdout.readline()
+
+    def mount(self, name, *options):
+        where = self.path / name
+        where.mkdir()
+        self.running.append(subprocess.Popen([self.apps / "warp-arfs", "-f", "-a", HOST, "-p",
+                                              PORT, *options, where]))
+        while not os.path.ismount(where):
+            time.sleep(0.05)
+        return where
+
+    def end(self):
+        for where in ("one-sided", "active"):
+            subprocess.run(["umount", self.path / where], check=False)
+        for process in self.running:
+            process.terminate()
+        for process in self.running:
+            process.wait()
+
+
+def question(command, cwd):
+    """One time: seconds, packets, and what was printed."""
+    subprocess.run(["sync"], check=True)
+    before, begin = packets(), time.monotonic()
+    done = subprocess.run(command, cwd=cwd, capture_output=True, check=False, timeout=900)
+    took = time.monotonic() - begin
+    if done.returncode or done.stderr:
+        sys.exit(f"{command}: {done.stderr.decode()}")
+    return took, packets() - before, done.stdout
+
+
+def rows(apps):
+    """What is asked: of a mount, by local programs; and of the server, where it can be asked."""
+    to = ("-a", HOST, "-p", PORT)
+    aggregate = (
+        "import struct, sys\n"
+        f"prices = [p for _, p, _ in struct.iter_unpack('{RECORD.format}',"
+        " open('records', 'rb').read())]\n"
+        "print(len(prices), sum(prices), min(prices), max(prices))")
+    return (
+        ("grep, one line", ["grep", "-r", NEEDLE, "."], [apps / "warp-grep", *to, NEEDLE]),
+        ("find by name", ["find", ".", "-name", "*.c"],
+         [apps / "warp-find", *to, "-w", 'name ~ "[.]c$"']),
+        ("sum of a column", [sys.executable, "-c", aggregate],
+         [apps / "warp-sum", *to, "-l", LAYOUT, "price", "records"]),
+        ("stream of 5 MiB", ["cat", "stream"], None),
+    )
+
+
+def measure(store, mounts, rounds):
+    found, counts = {}, {}
+    for name, local, remote in rows(store.apps):
+        ways = {way: (local, where) for way, where in mounts.items()}
+        if remote:
+            ways["at the server"] = (remote, store.path)
+        for way, (command, cwd) in ways.items():
+            done = [question(command, cwd) for _ in range(rounds)]
+            lines = {len(one[2].splitlines()) for one in done}
+            if lines != counts.setdefault(name, lines):
+                sys.exit(f"{name}, {way}: {lines} lines, not {counts[name]}")
+            found[name, way] = (statistics.median(one[0] for one in done),
+                                statistics.median(one[1] for one in done))
+    return found
+
+
+def table(found):
+    print(f"{'':18}  {'way':14}  {'seconds':>9}  {'packets':>9}  {'of one-sided: time':>19}  "
+          f"{'packets':>9}")
+    for (name, way), (seconds, count) in found.items():
+        base = found[name, "one-sided"]
+        print(f"{name:18}  {way:14}  {seconds:9.3f}  {count:9.0f}  {seconds / base[0]:19.3f}  "
+              f"{count / base[1]:9.5f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--files", type=int, default=2000)
+    parser.add_argument("--mib", type=int, default=100, help="of all files")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("build", nargs="?", type=Path, default=HERE.parent.parent / "build")
+    given = parser.parse_args()
+    if not (given.build / "apps/arfs/warp-arfs").exists():
+        sys.exit("warp-arfs is not there: it is made where clang and libfuse3 are")
+    enter()
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(given.build.resolve(), folder, given.mib)
+        try:
+            mounts = {"active": store.mount("active")}
+            fill(mounts["active"], given.files, given.mib)
+            mounts = {"one-sided": store.mount("one-sided", "-1"), **mounts}
+            found = measure(store, mounts, given.rounds)
+        finally:
+            store.end()
+    table(found)
+
+
+if __name__ == "__main__":
+    main()
