@@ -136,7 +136,7 @@ bool soft_tx_takes(const struct soft_tx *t, __u64 len)
 
 static int rest_reserve(const struct soft_io *io, size_t len)
 {
-	return io->reserve ? io->reserve(io->rest, len) : 0;
+	return io->reserve ? io->reserve(io->mem, io->rest, len) : 0;
 }
 
 /* Octets from..to of the batch become the rest; without memory the frame stays cut */

@@ -13,10 +13,10 @@
  * So cells are taken and given back under a lock of this process, and leaving takes no other.
  *
  * The file's own name goes when its maker has left the last connection and makes no more, if no
- * other process has one; else that is marked (left), and the last of the others removes it. Each
- * writes before it looks: the maker its mark, the others their places among the holders. What the
- * killed leave, others sweep: they mark it as swept first, and then look for holders again, and a
- * maker looks for the mark when it has entered.
+ * other process has one; else that is marked (left), and the last of the others removes it, as it
+ * does when the maker is dead. Each writes before it looks: the maker its mark, the others their
+ * places among the holders. What the killed leave, others sweep: they mark it as swept first, and
+ * then look for holders again, and a maker looks for the mark when it has entered.
  *
  * Who adopts a connection maps its file for itself, also in the process that made it.
  *
@@ -307,24 +307,24 @@ bool rsock_slab_is_swept(struct rsock *s)
 	return swept;
 }
 
-/* Lock. Its maker has no more use for it; has anybody else? */
+/* Lock. The maker has no more use for it; has anybody else? */
 static void others_left(const struct rsock_slab *slab)
 {
 	struct rsock_slab_cells c = { slab->at, slab->size, slab->cells, slab->chunk };
 
-	if (__atomic_load_n(&slab->at->left, __ATOMIC_SEQ_CST) && !rsock_slab_is_held(&c))
+	if (!rsock_slab_has_maker(&c) && !rsock_slab_is_held(&c))
 		rsock_name_remove(slab);
 }
 
-void rsock_slab_leave(struct rsock *s)
+void rsock_slab_leave(struct rsock *s, bool last)
 {
 	struct rsock_slab *slab = s->slab;
 
 	slabs_lock();
 	live_set(slab, s->cell, false);
-	if (slab->age != age && s->is_file)
+	if (slab->age != age && s->is_file && last)
 		others_left(slab);
-	else if (no_spare && !slab->live)
+	else if (slab->age == age && no_spare && !slab->live)
 		name_give_up(slab);
 	slabs_unlock();
 }

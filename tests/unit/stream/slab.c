@@ -559,6 +559,39 @@ Test(slab, what_was_needed_at_once_is_given_back)
 		     (long)(full - rest));
 }
 
+/* What is held until the connection is open: only the first blocks keep memory for it */
+Test(slab, what_was_held_is_given_back)
+{
+	enum { MANY = 24, LEN = 40000 };
+	static char octets[LEN];
+	struct iovec iov = { octets, LEN };
+	struct stream *s[MANY][2];
+	blkcnt_t rest, after;
+	int fd[2];
+
+	ends_param.hold = true;
+	for (int i = 0; i < MANY; i++) {
+		ends_tcp(fd);
+		s[i][0] = ends_attach(fd[0], true);
+		s[i][1] = ends_attach(fd[1], false);
+	}
+	rest = file_of(s[MANY - 1][0]).st_blocks;
+	for (int i = 0; i < MANY; i++)
+		cr_assert_eq(OPS->send(s[i][0], &iov, 1), LEN);
+	for (int i = 0; i < MANY; i++)
+		for (int k = 0; k < 10000 && OPS->readable(s[i][1]) < LEN; k++) {
+			OPS->progress(s[i][0]);
+			OPS->progress(s[i][1]);
+		}
+	for (int i = 0; i < MANY; i++)
+		cr_assert_eq(OPS->readable(s[i][1]), LEN);
+	after = file_of(s[MANY - 1][0]).st_blocks;
+	/* As much lies at their peers */
+	cr_expect_lt((after - rest) * 512, 3 * MANY * LEN / 2, "%ld", (long)(after - rest) * 512);
+	for (int i = 0; i < MANY; i++)
+		ends_destroy(s[i]);
+}
+
 /* What connections need for each message is not given back and asked for each time */
 Test(slab, a_little_stays)
 {
