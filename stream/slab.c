@@ -157,6 +157,15 @@ static bool is_swept(const struct rsock_slab *slab)
 	return slab->place.dir && __atomic_load_n(&slab->at->swept, __ATOMIC_SEQ_CST);
 }
 
+/*
+ * What others have cannot leave its file when the folder is full (move.c), nor can what lies beside
+ * it
+ */
+static bool takes_no_more(const struct rsock_slab *slab)
+{
+	return slab->place.dir && (is_swept(slab) || base_once(slab->at->common));
+}
+
 int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, bool *alone)
 {
 	struct base_list *node, *next;
@@ -168,7 +177,7 @@ int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, bool
 
 		if (!is_kind(slab, kind))
 			continue;
-		if (is_swept(slab)) {
+		if (takes_no_more(slab)) {
 			retire(slab);
 			continue;
 		}
@@ -307,12 +316,16 @@ bool rsock_slab_is_swept(struct rsock *s)
 	return swept;
 }
 
-/* Lock. The maker has no more use for it; has anybody else? */
+/*
+ * Lock. The maker has no more use for it; has anybody else? A maker of this process's number was
+ * another program, or will find it swept
+ */
 static void others_left(const struct rsock_slab *slab)
 {
 	struct rsock_slab_cells c = { slab->at, slab->size, slab->cells, slab->chunk };
+	bool here = base_once(slab->at->pid) == base_process_self().pid;
 
-	if (!rsock_slab_has_maker(&c) && !rsock_slab_is_held(&c))
+	if ((here || !rsock_slab_has_maker(&c)) && !rsock_slab_is_held(&c) && rsock_slab_sweep(&c))
 		rsock_name_remove(slab);
 }
 

@@ -401,6 +401,23 @@ Test(slab, a_cell_that_is_disowned_is_spent)
 		ends_destroy(fresh[i]);
 }
 
+/* What lies in the file of others' connections could not leave it when the folder is full */
+Test(slab, who_is_shared_gets_no_new_neighbours)
+{
+	struct stream *s[2], *more[2];
+
+	ends_open(s);
+	OPS->share(s[0], STREAM_SHARE_SPAWN);
+	ends_open(more);
+	cr_expect_neq(file_of(s[0]).st_ino, file_of(more[0]).st_ino);
+	both_ways(s);
+	both_ways(more);
+	OPS->unshare(s[0], STREAM_SHARE_SPAWN);
+	ends_destroy(s);
+	ends_destroy(more);
+	cr_expect_eq(place_files(), 0);
+}
+
 /* The child has its parent's, and takes none of the cells that its parent takes */
 static int make_one(const struct stream_slab *parents)
 {
