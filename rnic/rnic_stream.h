@@ -36,7 +36,7 @@ struct rnic_stream_mem {
 	/* tx: what @rest is from now on, for it is needed; may be NULL where @rest never is */
 	void *(*rest_take)(const struct rnic_stream_mem *mem);
 	/* Memory for octets of @rest, where to touch what has none may be SIGBUS; NULL: has */
-	int (*reserve)(void *p, size_t len);
+	int (*reserve)(const struct rnic_stream_mem *mem, void *p, size_t len);
 };
 
 struct rnic_stream_param {
@@ -97,17 +97,13 @@ struct rnic_stream_ops {
 
 	/*
 	 * Both: takes start-up as far as it goes without waiting. initiator: sends the Request
-	 * with @pd, then looks for the Reply; its RTR is flush()'s to send, or goes with the first
-	 * send(). responder: looks for the Request. The state, or -EAGAIN with *@events (POLLIN,
-	 * POLLOUT) to wait for, or an errno. -ENOMSG (responder): what came is no MPA; nothing was
-	 * consumed, the socket is as it was.
+	 * with @pd, then looks for the Reply; its RTR goes by flush() or the first send().
+	 * responder: looks for the Request. The state, or -EAGAIN with *@events (POLLIN, POLLOUT)
+	 * to wait for, or an errno. -ENOMSG (responder): what came is no MPA; nothing was consumed.
 	 */
 	int (*start)(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len,
 		     short *events);
-	/*
-	 * rx: the peer's private data (copied) and its length; -ENODATA before it is there. To be
-	 * asked for before the first receive()
-	 */
+	/* rx, before the first receive(): the peer's private data (copied); -ENODATA: not yet */
 	int (*private_data)(const struct rnic_stream_mem *mem, void *pd, size_t *len);
 	/* Both, responder in state REQUEST */
 	int (*accept)(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len);
@@ -139,10 +135,7 @@ struct rnic_stream_ops {
 	 * Terminate our FIN): 0 none left, -EAGAIN, errno
 	 */
 	int (*flush)(const struct rnic_stream_mem *mem, int fd);
-	/*
-	 * Any: is there something for flush()? To be asked after start() and each receive(), which
-	 * send nothing of it
-	 */
+	/* Any: is there something for flush()? start() and receive() do not send it */
 	bool (*owes)(const struct rnic_stream_mem *mem);
 	/* rx, of @in, or @tx, of @rest: does it hold bytes? Else it may be other memory later */
 	bool (*uses)(const struct rnic_stream_mem *mem, bool tx);

@@ -25,6 +25,8 @@ enum soft_phase {
 	SOFT_REJECTED,
 };
 
+struct rnic_stream_mem;
+
 struct soft_core {
 	struct rdmap_stream rdmap;
 	__u32 in_off, in_fill;	  /* rx: octets in `in`: taken apart up to, filled up to */
@@ -50,10 +52,10 @@ struct soft_io {
 	struct llp *llp;
 	struct rdmap_slots slots;
 	/* Memory for bytes of what follows: 0, -errno; NULL: it is there */
-	int (*reserve)(void *p, size_t len);
+	int (*reserve)(const struct rnic_stream_mem *mem, void *p, size_t len);
+	const struct rnic_stream_mem *mem;
 	__u8 *rest; /* SOFT_FPDU_MAX; NULL: rest_take(mem) finds it when it is needed */
 	void *(*rest_take)(const struct rnic_stream_mem *mem);
-	const struct rnic_stream_mem *mem;
 	__u8 *in; /* in_cap, in memory that is there as far as something was received */
 	__u32 in_cap;
 	__u32 pd_at; /* of `in`, or behind it: MPA_PD_MAX for the peer's private data */
@@ -164,6 +166,11 @@ int soft_rx_parse(const struct soft_io *io, const struct rdmap_sink *sink);
  * -errno failed. @there: so many octets are the peer's frame for certain, or less
  */
 int soft_start_initiator(const struct soft_io *io, const void *pd, size_t len, short *events);
+/*
+ * Are the octets that wait on a socket, as far as they go, the key of a Request? 0, -EAGAIN,
+ * -ENOMSG, -errno; nothing is consumed. *@there: octets of the frame, if they tell
+ */
+int soft_start_recognise(int fd, size_t *there, short *events);
 int soft_start_responder(const struct soft_io *io, size_t there, short *events);
 /* 0 also when the frame is not wholly sent: then it is the rest */
 int soft_start_accept(const struct soft_io *io, const void *pd, size_t len);

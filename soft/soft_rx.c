@@ -151,7 +151,7 @@ ssize_t soft_rx_recv(const struct soft_io *io, __u32 at, size_t len)
 	struct iovec iov = { io->in + at, len };
 	ssize_t got = io->llp->ops->recv(io->llp, &iov, 1);
 
-	if (got != -EFAULT || !io->reserve || io->reserve(iov.iov_base, len))
+	if (got != -EFAULT || !io->reserve || io->reserve(io->mem, iov.iov_base, len))
 		return got;
 	return io->llp->ops->recv(io->llp, &iov, 1);
 }

@@ -146,6 +146,37 @@ int soft_start_initiator(const struct soft_io *io, const void *pd, size_t len, s
 	return err;
 }
 
+/* Of a frame with this head; what is too long its judge refuses */
+static size_t start_octets(const __u8 head[MPA_RR_LEN])
+{
+	struct mpa_rr rr;
+
+	memcpy(&rr, head, sizeof(rr));
+	return base_min(sizeof(rr) + be16toh(rr.pd_len), (size_t)MPA_START_MAX);
+}
+
+int soft_start_recognise(int fd, size_t *there, short *events)
+{
+	__u8 head[MPA_RR_LEN];
+	bool ended;
+	ssize_t n = llp_tcp_peek(fd, head, sizeof(head), &ended);
+
+	if (n == -EAGAIN)
+		*events = POLLIN;
+	if (n < 0)
+		return (int)n;
+	if (n == 0 || memcmp(head, MPA_KEY_REQ, (size_t)base_min(n, (ssize_t)MPA_KEY_LEN)))
+		return -ENOMSG;
+	if (n == MPA_RR_LEN)
+		*there = start_octets(head);
+	if (n >= MPA_KEY_LEN)
+		return 0;
+	if (ended)
+		return -ENOMSG;
+	*events = POLLIN;
+	return -EAGAIN;
+}
+
 int soft_start_responder(const struct soft_io *io, size_t there, short *events)
 {
 	struct mpa_startup in = { .pd_len = 0 };

@@ -99,48 +99,13 @@ static int start_initiator(struct soft_view *v, const void *pd, size_t len, shor
 	return err ? err : RNIC_STREAM_OPEN;
 }
 
-/* Of a frame with this head; what is too long its judge refuses */
-static size_t start_octets(const __u8 head[MPA_RR_LEN])
-{
-	struct mpa_rr rr;
-
-	memcpy(&rr, head, sizeof(rr));
-	return base_min(sizeof(rr) + be16toh(rr.pd_len), (size_t)MPA_START_MAX);
-}
-
-/*
- * Are the octets that wait, as far as they go, the key of a Request? Nothing is consumed. *@there:
- * octets of the frame, if they tell
- */
-static int request_recognise(int fd, size_t *there, short *events)
-{
-	__u8 head[MPA_RR_LEN];
-	bool ended;
-	ssize_t n = llp_tcp_peek(fd, head, sizeof(head), &ended);
-
-	if (n == -EAGAIN)
-		*events = POLLIN;
-	if (n < 0)
-		return (int)n;
-	if (n == 0 || memcmp(head, MPA_KEY_REQ, (size_t)base_min(n, (ssize_t)MPA_KEY_LEN)))
-		return -ENOMSG;
-	if (n == MPA_RR_LEN)
-		*there = start_octets(head);
-	if (n >= MPA_KEY_LEN)
-		return 0;
-	if (ended)
-		return -ENOMSG;
-	*events = POLLIN;
-	return -EAGAIN;
-}
-
 static int start_responder(struct soft_view *v, int fd, short *events)
 {
 	size_t there = 0;
 	int err = 0;
 
 	if (!v->st->core.in_fill)
-		err = request_recognise(fd, &there, events);
+		err = soft_start_recognise(fd, &there, events);
 	if (!err)
 		err = soft_start_responder(&v->io, there, events);
 	return err ? err : RNIC_STREAM_REQUEST;

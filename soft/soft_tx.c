@@ -141,7 +141,7 @@ static __u8 *rest_of(const struct soft_io *io)
 
 static int rest_reserve(const struct soft_io *io, size_t len)
 {
-	return io->reserve ? io->reserve(rest_of(io), len) : 0;
+	return io->reserve ? io->reserve(io->mem, rest_of(io), len) : 0;
 }
 
 /* Octets from..to of the entries become the rest; without memory the frame stays cut */

@@ -231,6 +231,7 @@ void rsock_blocks_trim(struct rsock_slab *slab)
 			reserved_clear(slab, i, 0);
 		}
 	slab->touched = 0;
+	__atomic_store_n(&slab->at->sent_from, 0, __ATOMIC_RELAXED);
 }
 
 static void free_give(uint64_t *free, uint32_t i)
@@ -249,6 +250,27 @@ static void rx_give(struct rsock *s)
 	free_give(&s->slab->at->rx_free, at - 1);
 }
 
+void rsock_block_note(const struct rsock *s, const void *p)
+{
+	uint32_t at = base_once(s->slab->at->tx_block[s->cell]);
+	const struct stream_block *block;
+
+	if (!at || at > s->slab->cells)
+		return;
+	block = block_at(s->slab, at - 1);
+	if ((const uint8_t *)p >= block->rest && (const uint8_t *)p < block->chunk)
+		__atomic_fetch_or(&s->slab->at->sent_from, 1ull << (at - 1), __ATOMIC_RELAXED);
+}
+
+/* Of most connections nothing ever waits to be sent. Who asks for no memory tells of none */
+static bool may_have_memory(const struct rsock *s, uint32_t i)
+{
+	uint64_t bit = 1ull << i;
+
+	return !s->mem.reserve ||
+	       __atomic_fetch_and(&s->slab->at->sent_from, ~bit, __ATOMIC_RELAXED) & bit;
+}
+
 static void tx_give(struct rsock *s)
 {
 	uint32_t at = base_once(s->slab->at->tx_block[s->cell]);
@@ -257,7 +279,7 @@ static void tx_give(struct rsock *s)
 	if (!at || at > s->slab->cells)
 		return;
 	block = block_at(s->slab, at - 1);
-	if (at > STAYING)
+	if (at > STAYING && may_have_memory(s, at - 1))
 		memory_release(block->rest, sizeof(block->rest) + sizeof(block->hold));
 	__atomic_store_n(&s->slab->at->tx_block[s->cell], 0, __ATOMIC_RELEASE);
 	free_give(&s->slab->at->tx_free, at - 1);

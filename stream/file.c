@@ -103,7 +103,8 @@ bool rsock_slab_has_maker(const struct rsock_slab_cells *c)
 {
 	struct base_process maker = { base_once(c->at->pid), base_once(c->at->space) };
 
-	return !rsock_load(&c->at->left) && base_process_lives(maker, base_once(c->at->since));
+	return !__atomic_load_n(&c->at->left, __ATOMIC_SEQ_CST) &&
+	       base_process_lives(maker, base_once(c->at->since));
 }
 
 /* Of another layout, nobody can say who has it */

@@ -128,9 +128,15 @@ static int part_reserve(void *p, size_t len)
 	return base_runfile_reserve(p, len);
 }
 
+static int mem_reserve(const struct rnic_stream_mem *mem, void *p, size_t len)
+{
+	rsock_block_note(base_container_of(mem, struct rsock, mem), p);
+	return part_reserve(p, len);
+}
+
 int rsock_reserve(struct rsock *s, void *p, size_t len)
 {
-	return s->mem.reserve ? s->mem.reserve(p, len) : 0;
+	return s->mem.reserve ? s->mem.reserve(&s->mem, p, len) : 0;
 }
 
 void rsock_memory_judge(struct rsock *s, int err)
@@ -146,7 +152,7 @@ static void memory_take(struct rsock *s)
 	s->mem = (struct rnic_stream_mem){
 		.state = s->state->rnic,
 		.rest_take = rsock_tx_rest_take,
-		.reserve = s->is_file ? part_reserve : NULL,
+		.reserve = s->is_file ? mem_reserve : NULL,
 	};
 }
 
@@ -464,7 +470,7 @@ void rsock_memory_leave(struct rsock *s, bool last)
 {
 	if (last && s->is_file)
 		rsock_name_unlink(s);
-	rsock_slab_leave(s);
+	rsock_slab_leave(s, last);
 }
 
 void rsock_memory_destroy(struct rsock *s, bool last)

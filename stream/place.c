@@ -138,14 +138,18 @@ static int room_look(struct stream_place place, uint64_t now)
 	return 0;
 }
 
+/* Was that just now? */
+static bool is_known(const char *dir, uint64_t now)
+{
+	return now - __atomic_load_n(&latest.looked, __ATOMIC_ACQUIRE) < ROOM_PAUSE &&
+	       __atomic_load_n(&latest.dir, __ATOMIC_RELAXED) == dir;
+}
+
 int stream_place_room(struct stream_place place, size_t room)
 {
-	uint64_t now = base_now(), looked = __atomic_load_n(&latest.looked, __ATOMIC_ACQUIRE), had;
-	int err = 0;
+	uint64_t now = base_now(), had;
+	int err = is_known(place.dir, now) ? 0 : room_look(place, now);
 
-	if (now - looked >= ROOM_PAUSE ||
-	    __atomic_load_n(&latest.dir, __ATOMIC_RELAXED) != place.dir)
-		err = room_look(place, now);
 	had = __atomic_load_n(&latest.room, __ATOMIC_RELAXED);
 	if (err)
 		return err;
@@ -156,7 +160,9 @@ bool stream_place_is_scarce(void)
 {
 	const char *dir = __atomic_load_n(&latest.dir, __ATOMIC_ACQUIRE);
 
-	return dir && stream_place_room(stream_place_of(dir), 0) == -ENOSPC;
+	if (!dir || is_known(dir, base_now()))
+		return dir && !__atomic_load_n(&latest.room, __ATOMIC_RELAXED);
+	return stream_place_room(stream_place_of(dir), 0) == -ENOSPC;
 }
 
 void stream_place_lost(struct stream_place place)

@@ -13,10 +13,10 @@
  * So cells are taken and given back under a lock of this process, and leaving takes no other.
  *
  * The file's own name goes when its maker has left the last connection and makes no more, if no
- * other process has one; else that is marked (left), and the last of the others removes it. Each
- * writes before it looks: the maker its mark, the others their places among the holders. What the
- * killed leave, others sweep: they mark it as swept first, and then look for holders again, and a
- * maker looks for the mark when it has entered.
+ * other process has one; else that is marked (left), and the last of the others removes it, as it
+ * does when the maker is dead. Each writes before it looks: the maker its mark, the others their
+ * places among the holders. What the killed leave, others sweep: they mark it as swept first, and
+ * then look for holders again, and a maker looks for the mark when it has entered.
  *
  * Who adopts a connection maps its file for itself, also in the process that made it.
  *
@@ -157,6 +157,15 @@ static bool is_swept(const struct rsock_slab *slab)
 	return slab->place.dir && __atomic_load_n(&slab->at->swept, __ATOMIC_SEQ_CST);
 }
 
+/*
+ * What others have cannot leave its file when the folder is full (move.c), nor can what lies beside
+ * it
+ */
+static bool takes_no_more(const struct rsock_slab *slab)
+{
+	return slab->place.dir && (is_swept(slab) || base_once(slab->at->common));
+}
+
 int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, bool *alone)
 {
 	struct base_list *node, *next;
@@ -168,7 +177,7 @@ int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, bool
 
 		if (!is_kind(slab, kind))
 			continue;
-		if (is_swept(slab)) {
+		if (takes_no_more(slab)) {
 			retire(slab);
 			continue;
 		}
@@ -307,24 +316,28 @@ bool rsock_slab_is_swept(struct rsock *s)
 	return swept;
 }
 
-/* Lock. Its maker has no more use for it; has anybody else? */
+/*
+ * Lock. The maker has no more use for it; has anybody else? A maker of this process's number was
+ * another program, or will find it swept
+ */
 static void others_left(const struct rsock_slab *slab)
 {
 	struct rsock_slab_cells c = { slab->at, slab->size, slab->cells, slab->chunk };
+	bool here = base_once(slab->at->pid) == base_process_self().pid;
 
-	if (__atomic_load_n(&slab->at->left, __ATOMIC_SEQ_CST) && !rsock_slab_is_held(&c))
+	if ((here || !rsock_slab_has_maker(&c)) && !rsock_slab_is_held(&c) && rsock_slab_sweep(&c))
 		rsock_name_remove(slab);
 }
 
-void rsock_slab_leave(struct rsock *s)
+void rsock_slab_leave(struct rsock *s, bool last)
 {
 	struct rsock_slab *slab = s->slab;
 
 	slabs_lock();
 	live_set(slab, s->cell, false);
-	if (slab->age != age && s->is_file)
+	if (slab->age != age && s->is_file && last)
 		others_left(slab);
-	else if (no_spare && !slab->live)
+	else if (slab->age == age && no_spare && !slab->live)
 		name_give_up(slab);
 	slabs_unlock();
 }

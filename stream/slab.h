@@ -41,6 +41,7 @@ struct stream_slab {
 	uint64_t since;		   /* base_process_clock(), when it was made */
 	uint32_t pid, space;	   /* the process that made it, as base_process has them */
 	uint64_t rx_free, tx_free; /* atomic: blocks; a bit for each that nobody has */
+	uint64_t sent_from;	   /* atomic: blocks that may have memory for what goes */
 	uint64_t name;		   /* of the file: a number */
 	uint64_t used;		   /* atomic: cells that have memory */
 	uint64_t named;		   /* atomic: cells whose cookie is a name of the file */
@@ -104,8 +105,8 @@ bool rsock_slab_is_used(const struct rsock *s);
 void rsock_slab_use(struct rsock *s);
 /* Behind rsock_holder_enter(): has the file no name any more? Then it takes no more connections */
 bool rsock_slab_is_swept(struct rsock *s);
-/* This process has left it, and given back its place among the holders */
-void rsock_slab_leave(struct rsock *s);
+/* This process has left it, and given back its place among the holders; @last: of all */
+void rsock_slab_leave(struct rsock *s, bool last);
 /*
  * The cell of @cookie in the file at @path, which others have made: 0, -EPROTO (there is none),
  * -errno

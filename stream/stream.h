@@ -28,17 +28,16 @@ struct stream_ops {
 	/*
 	 * The stream that other processes have made over this socket, or this one before it
 	 * executed its program; of @param only dir, search, changed and ctx count. Takes the place
-	 * that share() or named() left for it. To be called once by a process for a stream; by the
-	 * socket's cookie it knows whether it has it. -ENOENT: there is none; -EACCES: it is
-	 * another user's; -EPROTO: what is there cannot be believed; -EXDEV: its memory and
+	 * that share() or named() left for it. Once in a process. -ENOENT: there is none; -EACCES:
+	 * it is another user's; -EPROTO: what is there cannot be believed; -EXDEV: its memory and
 	 * one-sided operations are another process's; -ENODEV: its provider is not here.
 	 */
 	int (*adopt)(int fd, const struct stream_param *param, struct stream **out);
 	/*
 	 * Can a process that does not have this one's memory go on with it? What it needs is in
 	 * the state. No octet moves, for the caller may have other descriptors than the stream
-	 * knows of. 0; -EOPNOTSUPP: its state has no name; -EACCES: it has, but
-	 * this process is another user's by now; -EXDEV: one-sided operations.
+	 * knows of. 0; -EOPNOTSUPP: its state has no name; -EACCES: it is another user's than this
+	 * process's by now; -EXDEV: one-sided operations.
 	 */
 	int (*hand_over)(struct stream *s);
 	/*
@@ -132,8 +131,7 @@ struct stream_ops {
 	 * how many there are up to an urgent one; 0: none is
 	 */
 	size_t (*held)(struct stream *s, const void **out, size_t *urgent);
-	/* It is another process's, and not to be counted here */
-	void (*disown)(struct stream *s);
+	void (*disown)(struct stream *s); /* it is another process's, and not counted here */
 	/* Of what was accepted, or is due, something has not left: somebody must call progress */
 	bool (*owes)(struct stream *s);
 	/* Nobody works by the number of before when it returns: that may be another file's soon */
@@ -176,8 +174,8 @@ struct stream {
 	int fd;		      /* atomic: set_fd may come at any time */
 	struct stream *older; /* its user's: one that it has replaced */
 	int carrier;	      /* of a device that carries it; -1: the descriptor does */
+	int linger;	      /* SO_LINGER's seconds, as close() found it; -1: it is off */
 	uint64_t cookie;      /* of the socket; 0: it was not asked for */
-	int linger;	      /* SO_LINGER in seconds, as close() found it; -1: it is off */
 };
 
 static inline int stream_fd(const struct stream *s)

@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <wire/iwarp.h>
 
 #include "base/clock.h"
 #include "base/point.h"
@@ -134,13 +135,16 @@ static void lowat_raise(struct rsock *s, uint32_t octets)
  */
 bool rsock_undecided_again(struct rsock *s)
 {
-	int unread = base_sock_unread(stream_fd(&s->base));
+	int unread = s->initiator ? 0 : base_sock_unread(stream_fd(&s->base));
 	struct stream_state *st = s->state;
 
-	if (s->initiator || unread <= 0 || !(rsock_load(&st->start_events) & POLLIN)) {
+	if (unread <= 0 || !(rsock_load(&st->start_events) & POLLIN)) {
 		lowat_restore(s);
 		return false;
 	}
+	/* A whole key: it is taken in */
+	if (unread >= MPA_KEY_LEN)
+		return true;
 	if (st->lowat_now == (uint32_t)unread + 1)
 		return false;
 	lowat_raise(s, (uint32_t)unread + 1);

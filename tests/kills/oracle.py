@@ -126,11 +126,11 @@ def way_text(case):
 
 
 def may_be_left(case):
-    """Files of states: the victim's two connections, where nobody else had them any more."""
+    """Names of states: the victim's file and two connections, where nobody had them any more."""
     outlived = case.ledger.alone == {"child": 1, "listen": 2}.get(case.victim)
     if "m" in case.shape[0] and not case.ledger.joined:
         outlived = False  # a descriptor that nobody will take any more counts for a while
-    return 2 if case.killed and not outlived else 0
+    return 3 if case.killed and not outlived else 0
 
 
 def is_shared(case):

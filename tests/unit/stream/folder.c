@@ -69,6 +69,31 @@ const char *place_path(int fd)
 	return path;
 }
 
+const char *place_slab_path(const struct stream *s)
+{
+	static char path[BASE_RUNFILE_PATH];
+	uint64_t name = rsock_of((struct stream *)s)->slab->at->name;
+
+	cr_assert_eq(stream_place_slab(path, stream_place_of(place_dir), name), 0);
+	return path;
+}
+
+struct stat place_file_of(const struct stream *s)
+{
+	struct stat st;
+
+	cr_assert_eq(stat(place_slab_path(s), &st), 0);
+	return st;
+}
+
+void place_both_ways(struct stream *s[2])
+{
+	place_send(s[0], 0, PLACE_SOME);
+	place_recv(s[1], 0, PLACE_SOME);
+	place_send(s[1], 0, PLACE_SOME);
+	place_recv(s[0], 0, PLACE_SOME);
+}
+
 static struct stream *adopt(int fd, bool search, int *err)
 {
 	struct stream_param param = ends_param;

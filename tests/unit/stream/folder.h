@@ -5,6 +5,8 @@
 #ifndef TESTS_UNIT_STREAM_FOLDER_H
 #define TESTS_UNIT_STREAM_FOLDER_H
 
+#include <sys/stat.h>
+
 #include "tests/unit/stream/ends.h"
 
 /* For the suite: makes the folder, in which ends_attach() puts states; removes it */
@@ -13,7 +15,13 @@ void place_end(void);
 extern char place_dir[];
 /* How many files are there */
 unsigned int place_files(void);
-/* The path of the state over @fd */
+/* The path of the file with the state of @s, and what it is */
+const char *place_slab_path(const struct stream *s);
+struct stat place_file_of(const struct stream *s);
+/* Some octets each way */
+#define PLACE_SOME 1000
+void place_both_ways(struct stream *s[2]);
+/* The path of the name that the state over @fd has, if others were told of it */
 const char *place_path(int fd);
 /* The stream over @fd that is there; NULL with *@err */
 struct stream *place_adopt(int fd, int *err);

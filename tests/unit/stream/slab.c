@@ -20,27 +20,11 @@
 
 TestSuite(slab, .init = place_begin, .fini = place_end, .timeout = 120);
 
-#define SOME 1000
+#define SOME PLACE_SOME
 
 static const struct stream_slab *slab_of(const struct stream *s)
 {
 	return rsock_of((struct stream *)s)->slab->at;
-}
-
-static const char *slab_path(const struct stream *s)
-{
-	static char path[BASE_RUNFILE_PATH];
-
-	cr_assert_eq(stream_place_slab(path, stream_place_of(place_dir), slab_of(s)->name), 0);
-	return path;
-}
-
-static struct stat file_of(const struct stream *s)
-{
-	struct stat st;
-
-	cr_assert_eq(stat(slab_path(s), &st), 0);
-	return st;
 }
 
 /* Everything that came has been read, and everything has left */
@@ -55,22 +39,7 @@ static void expect_rest(const struct stream *s)
 	cr_expect_eq(r->slab->at->tx_free, all, "%#llx", (unsigned long long)r->slab->at->tx_free);
 }
 
-static void both_ways(struct stream *s[2])
-{
-	place_send(s[0], 0, SOME);
-	place_recv(s[1], 0, SOME);
-	place_send(s[1], 0, SOME);
-	place_recv(s[0], 0, SOME);
-}
-
 /* --- cells --- */
-
-static bool is_named(const struct stream *s)
-{
-	struct stat st;
-
-	return !stat(place_path(s->fd), &st) && st.st_ino == file_of(s).st_ino;
-}
 
 Test(slab, connections_share_one_file)
 {
@@ -78,105 +47,12 @@ Test(slab, connections_share_one_file)
 
 	ends_open(s);
 	ends_open(more);
-	cr_expect_eq(file_of(s[0]).st_ino, file_of(more[1]).st_ino);
-	cr_expect_eq(file_of(s[0]).st_nlink, 1, "and it has no name but its own");
+	cr_expect_eq(place_file_of(s[0]).st_ino, place_file_of(more[1]).st_ino);
+	cr_expect_eq(place_file_of(s[0]).st_nlink, 1, "and it has no name but its own");
 	cr_expect_eq(place_files(), 1);
 	ends_destroy(s);
-	both_ways(more);
+	place_both_ways(more);
 	ends_destroy(more);
-	cr_expect_eq(place_files(), 0);
-}
-
-/* So that whoever finds the socket finds its state */
-Test(slab, who_is_handed_over_is_a_name)
-{
-	struct stream *s[2], *more[2];
-
-	ends_open(s);
-	ends_open(more);
-	for (int i = 0; i < 2; i++)
-		cr_expect_eq(OPS->hand_over(s[1]), 0, "twice is once");
-	cr_expect(is_named(s[1]));
-	cr_expect_not(is_named(s[0]));
-	cr_expect_eq(file_of(more[0]).st_nlink, 2);
-	cr_expect_eq(OPS->hand_over(more[0]), 0);
-	cr_expect_eq(file_of(more[0]).st_nlink, 3);
-	ends_destroy(s);
-	cr_expect_eq(file_of(more[0]).st_nlink, 2, "one that is closed is none");
-	both_ways(more);
-	ends_destroy(more);
-	cr_expect_eq(place_files(), 0);
-}
-
-/* Of one that was killed, or that never was anything */
-Test(slab, a_name_that_is_another_files_is_taken)
-{
-	struct stream *s[2];
-
-	ends_open(s);
-	fclose(fopen(place_path(s[1]->fd), "w"));
-	cr_expect_eq(OPS->hand_over(s[1]), 0);
-	cr_expect(is_named(s[1]));
-	both_ways(s);
-	ends_destroy(s);
-	cr_expect_eq(place_files(), 0);
-}
-
-/* No name can be added where the folder is gone, and nobody finds the file */
-Test(slab, who_cannot_be_named_is_not_handed_over)
-{
-	struct stream *s[2], *more[2];
-
-	ends_open(s);
-	cr_assert_eq(unlink(slab_path(s[0])), 0);
-	cr_expect_eq(OPS->hand_over(s[0]), -EOPNOTSUPP);
-	both_ways(s);
-	ends_open(more);
-	ends_destroy(s);
-	ends_destroy(more);
-}
-
-/* A program that was executed behind our back has not been announced */
-Test(slab, who_is_not_announced_is_found_by_a_search)
-{
-	struct stream *s[2], *found = NULL;
-	struct stream_param param = ends_param;
-
-	ends_open(s);
-	cr_expect_eq(OPS->adopt(s[1]->fd, &param, &found), -ENOENT);
-	param.search = true;
-	cr_assert_eq(OPS->adopt(s[1]->fd, &param, &found), 0);
-	place_send(s[0], 0, SOME);
-	place_recv(found, 0, SOME);
-	OPS->close(found);
-	OPS->destroy(found);
-	ends_destroy(s);
-	cr_expect_eq(place_files(), 0);
-}
-
-/* The last one takes the file's name away, whoever made the file */
-Test(slab, the_last_of_others_removes_the_file)
-{
-	struct stream *s[2], *found[2];
-	int err;
-
-	ends_open(s);
-	for (int i = 0; i < 2; i++) {
-		found[i] = place_adopt(s[i]->fd, &err);
-		cr_assert_not_null(found[i], "%d", err);
-		/* As for this process, which has it twice */
-		OPS->share(s[i], STREAM_SHARE_FLIGHT);
-	}
-	stream_spare_allow(false);
-	for (int i = 0; i < 2; i++) {
-		OPS->close(s[i]);
-		OPS->destroy(s[i]);
-	}
-	cr_expect_eq(place_files(), 1, "others have it");
-	both_ways(found);
-	for (int i = 0; i < 2; i++)
-		OPS->unshare(found[i], STREAM_SHARE_FLIGHT);
-	ends_destroy(found);
 	cr_expect_eq(place_files(), 0);
 }
 
@@ -194,8 +70,8 @@ Test(slab, a_cell_is_used_again_and_by_one_at_a_time)
 	ends_destroy(s);
 	ends_open(s);
 	cr_expect(rsock_of(s[0])->state == was || rsock_of(s[1])->state == was);
-	both_ways(s);
-	both_ways(more);
+	place_both_ways(s);
+	place_both_ways(more);
 	ends_destroy(s);
 	ends_destroy(more);
 }
@@ -206,8 +82,8 @@ static ino_t one_more(void)
 	ino_t file;
 
 	ends_open(s);
-	both_ways(s);
-	file = file_of(s[0]).st_ino;
+	place_both_ways(s);
+	file = place_file_of(s[0]).st_ino;
 	ends_destroy(s);
 	return file;
 }
@@ -232,7 +108,7 @@ Test(slab, what_is_kept_takes_little_memory)
 	}
 	for (int i = 0; i < 4; i++)
 		place_recv(s[i][1], 0, 200000);
-	strcpy(path, slab_path(s[3][1]));
+	strcpy(path, place_slab_path(s[3][1]));
 	for (int i = 0; i < 4; i++)
 		ends_destroy(s[i]);
 	cr_assert_eq(stat(path, &st), 0);
@@ -258,7 +134,7 @@ static void expect_lazy(const char *dir)
 
 	ends_param.dir = dir;
 	ends_open(s);
-	both_ways(s);
+	place_both_ways(s);
 	slab = rsock_of(s[0])->slab;
 	cr_expect_geq(slab->size, 1 << 20);
 	cr_expect_lt(resident(slab), 200000, "%zu of %zu", resident(slab), slab->size);
@@ -272,30 +148,6 @@ Test(slab, with_locked_memory)
 		cr_skip_test("only root may lock memory here");
 	expect_lazy(place_dir);
 	expect_lazy(NULL);
-}
-
-/* Who sweeps has found it left, and its maker may live in another PID namespace */
-Test(slab, a_kept_file_that_was_swept_is_of_no_use)
-{
-	struct stream *s[2];
-	ino_t file = one_more();
-
-	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 1);
-	ends_open(s);
-	cr_expect_neq(file_of(s[0]).st_ino, file);
-	both_ways(s);
-	ends_destroy(s);
-	cr_expect_eq(place_files(), 0);
-}
-
-Test(slab, a_file_with_a_connection_is_not_swept)
-{
-	struct stream *s[2];
-
-	ends_open(s);
-	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 0);
-	cr_expect_eq(OPS->hand_over(s[0]), 0);
-	ends_destroy(s);
 }
 
 /* The socket may live on as plain TCP, and go to a program that looks for its state */
@@ -324,12 +176,12 @@ Test(slab, what_lingers_leaves_its_file_to_the_next_connection)
 	struct stat file;
 
 	ends_open(s);
-	file = file_of(s[0]);
+	file = place_file_of(s[0]);
 	for (int i = 0; i < 2; i++)
 		OPS->close(s[i]);
 	ends_open(more);
-	cr_expect_eq(file_of(more[0]).st_ino, file.st_ino);
-	both_ways(more);
+	cr_expect_eq(place_file_of(more[0]).st_ino, file.st_ino);
+	place_both_ways(more);
 	ends_destroy(more);
 	cr_expect_eq(place_files(), 0, "names that are nobody's go while something lingers, too");
 	ends_destroy(s);
@@ -348,7 +200,7 @@ Test(slab, a_child_leaves_its_parents_kept_file_alone)
 		bool same;
 
 		ends_open(s);
-		same = file_of(s[0]).st_ino == file;
+		same = place_file_of(s[0]).st_ino == file;
 		ends_destroy(s);
 		stream_spare_allow(false);
 		_exit(same);
@@ -401,6 +253,23 @@ Test(slab, a_cell_that_is_disowned_is_spent)
 		ends_destroy(fresh[i]);
 }
 
+/* What lies in the file of others' connections could not leave it when the folder is full */
+Test(slab, who_is_shared_gets_no_new_neighbours)
+{
+	struct stream *s[2], *more[2];
+
+	ends_open(s);
+	OPS->share(s[0], STREAM_SHARE_SPAWN);
+	ends_open(more);
+	cr_expect_neq(place_file_of(s[0]).st_ino, place_file_of(more[0]).st_ino);
+	place_both_ways(s);
+	place_both_ways(more);
+	OPS->unshare(s[0], STREAM_SHARE_SPAWN);
+	ends_destroy(s);
+	ends_destroy(more);
+	cr_expect_eq(place_files(), 0);
+}
+
 /* The child has its parent's, and takes none of the cells that its parent takes */
 static int make_one(const struct stream_slab *parents)
 {
@@ -408,7 +277,7 @@ static int make_one(const struct stream_slab *parents)
 	bool same;
 
 	ends_open(s);
-	both_ways(s);
+	place_both_ways(s);
 	same = slab_of(s[0]) == parents || slab_of(s[1]) == parents;
 	ends_destroy(s);
 	stream_spare_allow(false);
@@ -433,7 +302,7 @@ static void fork_and_make(const char *dir)
 		_exit(make_one(slab_of(s[0])));
 	}
 	cr_expect_eq(place_wait(pid), 0);
-	both_ways(s);
+	place_both_ways(s);
 	ends_destroy(s);
 	cr_expect_eq(place_files(), 0);
 }
@@ -503,7 +372,7 @@ Test(slab, who_rests_has_none)
 	struct stream *s[2];
 
 	ends_open(s);
-	both_ways(s);
+	place_both_ways(s);
 	for (int i = 0; i < 2; i++)
 		expect_rest(s[i]);
 	/* It waits for its reader, and is then given back */
@@ -536,13 +405,13 @@ static void many_fill(size_t len, blkcnt_t *rest, blkcnt_t *full, blkcnt_t *afte
 
 	for (int i = 0; i < MANY; i++)
 		ends_open(s[i]);
-	*rest = file_of(s[MANY - 1][1]).st_blocks;
+	*rest = place_file_of(s[MANY - 1][1]).st_blocks;
 	for (int i = 0; i < MANY; i++)
 		fill(s[i], len);
-	*full = file_of(s[MANY - 1][1]).st_blocks;
+	*full = place_file_of(s[MANY - 1][1]).st_blocks;
 	for (int i = MANY; i-- > 0;)
 		place_recv(s[i][1], 0, len);
-	*after = file_of(s[MANY - 1][1]).st_blocks;
+	*after = place_file_of(s[MANY - 1][1]).st_blocks;
 	for (int i = 0; i < MANY; i++)
 		ends_destroy(s[i]);
 }
@@ -557,6 +426,39 @@ Test(slab, what_was_needed_at_once_is_given_back)
 	cr_expect_gt((full - rest) * 512, 4 * LEN, "%ld", (long)(full - rest));
 	cr_expect_lt((after - rest) * 2, full - rest, "%ld of %ld", (long)(after - rest),
 		     (long)(full - rest));
+}
+
+/* What is held until the connection is open: only the first blocks keep memory for it */
+Test(slab, what_was_held_is_given_back)
+{
+	enum { MANY = 24, LEN = 40000 };
+	static char octets[LEN];
+	struct iovec iov = { octets, LEN };
+	struct stream *s[MANY][2];
+	blkcnt_t rest, after;
+	int fd[2];
+
+	ends_param.hold = true;
+	for (int i = 0; i < MANY; i++) {
+		ends_tcp(fd);
+		s[i][0] = ends_attach(fd[0], true);
+		s[i][1] = ends_attach(fd[1], false);
+	}
+	rest = place_file_of(s[MANY - 1][0]).st_blocks;
+	for (int i = 0; i < MANY; i++)
+		cr_assert_eq(OPS->send(s[i][0], &iov, 1), LEN);
+	for (int i = 0; i < MANY; i++)
+		for (int k = 0; k < 10000 && OPS->readable(s[i][1]) < LEN; k++) {
+			OPS->progress(s[i][0]);
+			OPS->progress(s[i][1]);
+		}
+	for (int i = 0; i < MANY; i++)
+		cr_assert_eq(OPS->readable(s[i][1]), LEN);
+	after = place_file_of(s[MANY - 1][0]).st_blocks;
+	/* As much lies at their peers */
+	cr_expect_lt((after - rest) * 512, 3 * MANY * LEN / 2, "%ld", (long)(after - rest) * 512);
+	for (int i = 0; i < MANY; i++)
+		ends_destroy(s[i]);
 }
 
 /* What connections need for each message is not given back and asked for each time */

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Names of slabs: their own, those of connections that others come to, and who takes them away.
+ */
+#include "tests/unit/stream/folder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "stream/place.h"
+
+TestSuite(names, .init = place_begin, .fini = place_end, .timeout = 60);
+
+static bool is_named(const struct stream *s)
+{
+	struct stat st;
+
+	return !stat(place_path(s->fd), &st) && st.st_ino == place_file_of(s).st_ino;
+}
+
+/* So that whoever finds the socket finds its state */
+Test(names, who_is_handed_over_is_a_name)
+{
+	struct stream *s[2], *more[2];
+
+	ends_open(s);
+	ends_open(more);
+	for (int i = 0; i < 2; i++)
+		cr_expect_eq(OPS->hand_over(s[1]), 0, "twice is once");
+	cr_expect(is_named(s[1]));
+	cr_expect_not(is_named(s[0]));
+	cr_expect_eq(place_file_of(more[0]).st_nlink, 2);
+	cr_expect_eq(OPS->hand_over(more[0]), 0);
+	cr_expect_eq(place_file_of(more[0]).st_nlink, 3);
+	ends_destroy(s);
+	cr_expect_eq(place_file_of(more[0]).st_nlink, 2, "one that is closed is none");
+	place_both_ways(more);
+	ends_destroy(more);
+	cr_expect_eq(place_files(), 0);
+}
+
+/* Of one that was killed, or that never was anything */
+Test(names, a_name_that_is_another_files_is_taken)
+{
+	struct stream *s[2];
+
+	ends_open(s);
+	fclose(fopen(place_path(s[1]->fd), "w"));
+	cr_expect_eq(OPS->hand_over(s[1]), 0);
+	cr_expect(is_named(s[1]));
+	place_both_ways(s);
+	ends_destroy(s);
+	cr_expect_eq(place_files(), 0);
+}
+
+/* No name can be added where the folder is gone, and nobody finds the file */
+Test(names, who_cannot_be_named_is_not_handed_over)
+{
+	struct stream *s[2], *more[2];
+
+	ends_open(s);
+	cr_assert_eq(unlink(place_slab_path(s[0])), 0);
+	cr_expect_eq(OPS->hand_over(s[0]), -EOPNOTSUPP);
+	place_both_ways(s);
+	ends_open(more);
+	ends_destroy(s);
+	ends_destroy(more);
+}
+
+/* A program that was executed behind our back has not been announced */
+Test(names, who_is_not_announced_is_found_by_a_search)
+{
+	struct stream *s[2], *found = NULL;
+	struct stream_param param = ends_param;
+
+	ends_open(s);
+	cr_expect_eq(OPS->adopt(s[1]->fd, &param, &found), -ENOENT);
+	param.search = true;
+	cr_assert_eq(OPS->adopt(s[1]->fd, &param, &found), 0);
+	place_send(s[0], 0, PLACE_SOME);
+	place_recv(found, 0, PLACE_SOME);
+	OPS->close(found);
+	OPS->destroy(found);
+	ends_destroy(s);
+	cr_expect_eq(place_files(), 0);
+}
+
+/* The last one takes the file's name away, whoever made the file */
+Test(names, the_last_of_others_removes_the_file)
+{
+	struct stream *s[2], *found[2];
+	int err;
+
+	ends_open(s);
+	for (int i = 0; i < 2; i++) {
+		found[i] = place_adopt(s[i]->fd, &err);
+		cr_assert_not_null(found[i], "%d", err);
+		/* As for this process, which has it twice */
+		OPS->share(s[i], STREAM_SHARE_FLIGHT);
+	}
+	stream_spare_allow(false);
+	for (int i = 0; i < 2; i++) {
+		OPS->close(s[i]);
+		OPS->destroy(s[i]);
+	}
+	cr_expect_eq(place_files(), 1, "others have it");
+	place_both_ways(found);
+	for (int i = 0; i < 2; i++)
+		OPS->unshare(found[i], STREAM_SHARE_FLIGHT);
+	ends_destroy(found);
+	cr_expect_eq(place_files(), 0);
+}
+
+/* Who sweeps has found it left, and its maker may live in another PID namespace */
+Test(names, a_kept_file_that_was_swept_is_of_no_use)
+{
+	struct stream *s[2];
+	ino_t file;
+
+	ends_open(s);
+	file = place_file_of(s[0]).st_ino;
+	ends_destroy(s);
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 1);
+	ends_open(s);
+	cr_expect_neq(place_file_of(s[0]).st_ino, file);
+	place_both_ways(s);
+	ends_destroy(s);
+	cr_expect_eq(place_files(), 0);
+}
+
+Test(names, a_file_with_a_connection_is_not_swept)
+{
+	struct stream *s[2];
+
+	ends_open(s);
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 0);
+	cr_expect_eq(OPS->hand_over(s[0]), 0);
+	ends_destroy(s);
+}
