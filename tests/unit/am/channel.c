@@ -54,12 +54,14 @@ Test(channel, a_frame_in_pieces)
 	say((char *)&head + 5, 6);
 	cr_assert_eq(am_channel_read_head(&channel), -EAGAIN);
 	say((char *)&head + 11, 1);
+	say("a", 1);
 	cr_assert_eq(am_channel_read_head(&channel), 0);
+	cr_assert_eq(channel.got, sizeof(head), "the data stay where they are");
 	cr_assert_eq(channel.head.kind, AM_JOB_GATHER);
 	cr_assert_eq(channel.head.value, 7);
 	cr_assert_eq(channel.head.length, 4);
 	cr_assert_eq(am_channel_read_data(&channel, data), -EAGAIN);
-	say("abc", 3);
+	say("bc", 2);
 	cr_assert_eq(am_channel_read_head(&channel), 0, "it stays until its data have come");
 	cr_assert_eq(am_channel_read_data(&channel, data), -EAGAIN);
 	say("dX", 2);
