@@ -422,11 +422,22 @@ static int door_attach(struct active_kernel *k, unsigned int interface)
 	return base_min(k->link, 0);
 }
 
+/*
+ * A block is one run's, for nothing else runs on the processor meanwhile. A kernel for real time
+ * may put one packet aside for another one.
+ */
+static bool is_real_time(void)
+{
+	return !access("/sys/kernel/realtime", F_OK);
+}
+
 static int kernel_open(struct active_kernel *k)
 {
 	unsigned int interface = if_nametoindex(k->attr.interface);
 	int ret = interface ? port_take(k) : -ENODEV;
 
+	if (!ret && is_real_time())
+		ret = -EOPNOTSUPP;
 	if (!ret)
 		ret = arena_make(k);
 	if (!ret)
