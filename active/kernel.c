@@ -24,16 +24,15 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <warp/active_bpf.h>
 
 #include "active/inside.h"
 #include "active/kernel.h"
 #include "active/kernel_code.h"
+#include "active/kernel_helper.h"
 #include "active/session.h"
 #include "base/bits.h"
 #include "base/log.h"
 #include "base/rand.h"
-#include "bpfkernel/library.h"
 #include "bpfkernel/system.h"
 
 enum {
@@ -43,7 +42,7 @@ enum {
 	PAGE = 4096,
 };
 
-/* A program of a client; session NULL: the place is free */
+/* A program of a client; session NULL, under the lock: the place is free */
 struct place {
 	struct active_session *session;
 	uint8_t key[ACTIVE_WIRE_KEY];
@@ -58,7 +57,7 @@ struct active_kernel {
 	size_t blocks;
 	unsigned int block_count;
 	int socket, keys, programs, door, link;
-	pthread_mutex_t lock; /* of used and places; behind server.lock */
+	pthread_mutex_t lock; /* of used, and of whose places are; behind server.lock */
 	struct place places[];
 };
 
@@ -147,16 +146,6 @@ static int windows_fill(struct making *m)
 
 static int library_fill(struct making *m)
 {
-	static const struct {
-		uint32_t id;
-		enum bpfkernel_function what;
-	} rows[] = {
-		{ WARP_ACTIVE_HELPER_OUTPUT, BPFKERNEL_OUTPUT },
-		{ WARP_ACTIVE_HELPER_COPY, BPFKERNEL_COPY },
-		{ WARP_ACTIVE_HELPER_FILL, BPFKERNEL_FILL },
-		{ WARP_ACTIVE_HELPER_COMPARE, BPFKERNEL_COMPARE },
-		{ WARP_ACTIVE_HELPER_FIND, BPFKERNEL_FIND },
-	};
 	const struct active_call *call = &m->task->call;
 	uint64_t addrs[ACTIVE_WIRE_REGIONS_MAX], sizes[ACTIVE_WIRE_REGIONS_MAX];
 	int ret = bpfkernel_library_create(&m->library);
@@ -165,14 +154,13 @@ static int library_fill(struct making *m)
 		addrs[i] = (uintptr_t)call->views[i]->region->memory;
 		sizes[i] = call->views[i]->region->size;
 	}
-	for (size_t i = 0; i < base_array_size(rows) && !ret; i++)
-		ret = bpfkernel_library_add(m->library, rows[i].id, rows[i].what, NULL, 0);
-	if (!ret)
-		ret = bpfkernel_library_add(m->library, WARP_ACTIVE_HELPER_REGION, BPFKERNEL_CHOOSE,
-					    addrs, call->count);
-	if (!ret)
-		ret = bpfkernel_library_add(m->library, WARP_ACTIVE_HELPER_REGION_SIZE,
-					    BPFKERNEL_CHOOSE, sizes, call->count);
+	for (size_t i = 0; i < base_array_size(active_kernel_helpers) && !ret; i++) {
+		const struct active_kernel_helper *h = &active_kernel_helpers[i];
+
+		ret = bpfkernel_library_add(m->library, h->id, h->what,
+					    h->id == WARP_ACTIVE_HELPER_REGION ? addrs : sizes,
+					    call->count);
+	}
 	return ret ? refuse(m, -ENOMEM, "the server has no memory for it") : 0;
 }
 
@@ -231,21 +219,26 @@ static int program_make(struct making *m)
 
 /* --- places --------------------------------------------------------------------------------- */
 
-/* Under the lock: a free place, or -EBUSY */
-static int place_find(const struct active_kernel *k, const struct active_session *s)
+/* A free place, which is the session's from now on; or -EBUSY */
+static int place_take(struct active_kernel *k, struct active_session *s)
 {
 	unsigned int of_session = 0;
 	int place = -EBUSY;
 
+	pthread_mutex_lock(&k->lock);
 	for (unsigned int i = 0; i < k->attr.programs; i++) {
 		of_session += k->places[i].session == s;
 		if (!k->places[i].session)
 			place = (int)i;
 	}
-	return of_session < k->attr.each ? place : -EBUSY;
+	place = of_session < k->attr.each ? place : -EBUSY;
+	if (place >= 0)
+		k->places[place] = (struct place){ .session = s, .fd = -1 };
+	pthread_mutex_unlock(&k->lock);
+	return place;
 }
 
-static int place_open(struct active_kernel *k, uint32_t i, struct active_session *s, int fd)
+static int place_open(struct active_kernel *k, uint32_t i, int fd)
 {
 	struct place *p = &k->places[i];
 	int ret = base_rand_fill(p->key, sizeof(p->key));
@@ -254,20 +247,16 @@ static int place_open(struct active_kernel *k, uint32_t i, struct active_session
 		ret = bpfkernel_map_set(k->programs, &i, (uint32_t)fd);
 	if (!ret)
 		ret = bpfkernel_map_set(k->keys, p->key, i);
-	if (ret) {
-		bpfkernel_map_remove(k->programs, &i);
-		return ret;
-	}
-	p->session = s;
-	p->fd = fd;
-	return 0;
+	return ret;
 }
 
+/* Under the lock */
 static void place_close(struct active_kernel *k, uint32_t i)
 {
 	bpfkernel_map_remove(k->keys, k->places[i].key);
 	bpfkernel_map_remove(k->programs, &i);
-	close(k->places[i].fd);
+	if (k->places[i].fd >= 0)
+		close(k->places[i].fd);
 	k->places[i].session = NULL;
 }
 
@@ -280,30 +269,46 @@ static void place_tell(const struct active_kernel *k, const struct place *p, uin
 	memcpy(to, &w, sizeof(w));
 }
 
+/*
+ * Without the lock, for Linux's verifier may take its time. The place is this task's: its session
+ * ends when no task of it is under way.
+ */
+static int place_fill(struct making *m)
+{
+	struct active_kernel *k = m->k;
+	struct place *p = &k->places[m->place];
+	int ret;
+
+	p->fd = program_make(m);
+	if (p->fd < 0)
+		return p->fd;
+	ret = place_open(k, (uint32_t)m->place, p->fd);
+	if (ret)
+		return refuse(m, ret, strerror(-ret));
+	place_tell(k, p, active_answer_output(m->task->session, (unsigned int)m->task->answer));
+	return 0;
+}
+
 int active_kernel_install(struct active_task *task, char *why, size_t room)
 {
 	struct active_kernel *k = task->session->server->kernel;
 	struct making m = { .k = k, .task = task, .why = why, .room = room };
-	int place, fd, ret;
+	int place, ret;
 
 	if (!k)
 		return refuse(&m, -EOPNOTSUPP, "the server runs no programs in its kernel");
 	if (task->m.output_room < sizeof(struct active_wire_place))
 		return refuse(&m, -EINVAL, "no room for the answer");
-	pthread_mutex_lock(&k->lock);
-	place = place_find(k, task->session);
+	place = place_take(k, task->session);
+	if (place < 0)
+		return refuse(&m, place, "too many programs are in the kernel");
 	m.place = (size_t)place;
-	fd = place < 0 ? refuse(&m, place, "too many programs are in the kernel")
-		       : program_make(&m);
-	ret = fd < 0 ? fd : place_open(k, (uint32_t)place, task->session, fd);
-	if (ret && fd >= 0) {
-		close(fd);
-		refuse(&m, ret, strerror(-ret));
+	ret = place_fill(&m);
+	if (ret) {
+		pthread_mutex_lock(&k->lock);
+		place_close(k, (uint32_t)place);
+		pthread_mutex_unlock(&k->lock);
 	}
-	if (!ret)
-		place_tell(k, &k->places[place],
-			   active_answer_output(task->session, (unsigned int)task->answer));
-	pthread_mutex_unlock(&k->lock);
 	return ret;
 }
 
@@ -417,11 +422,22 @@ static int door_attach(struct active_kernel *k, unsigned int interface)
 	return base_min(k->link, 0);
 }
 
+/*
+ * A block is one run's, for nothing else runs on the processor meanwhile. A kernel for real time
+ * may put one packet aside for another one.
+ */
+static bool is_real_time(void)
+{
+	return !access("/sys/kernel/realtime", F_OK);
+}
+
 static int kernel_open(struct active_kernel *k)
 {
 	unsigned int interface = if_nametoindex(k->attr.interface);
 	int ret = interface ? port_take(k) : -ENODEV;
 
+	if (!ret && is_real_time())
+		ret = -EOPNOTSUPP;
 	if (!ret)
 		ret = arena_make(k);
 	if (!ret)

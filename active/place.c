@@ -167,6 +167,7 @@ static void told_read(const struct warp_active_place *p, struct warp_active_resu
 		      void *output, size_t output_room)
 {
 	const struct active_wire_told *w = &p->in.told;
+	size_t given = base_get_be32(&w->output);
 
 	result->code = (enum warp_active_code)base_get_be32(&w->code);
 	result->value = base_get_be64(&w->value);
@@ -175,7 +176,7 @@ static void told_read(const struct warp_active_place *p, struct warp_active_resu
 	result->addr = base_get_be64(&w->addr);
 	result->len = base_get_be32(&w->len);
 	result->rights = base_get_be32(&w->rights);
-	result->output = base_min((size_t)base_get_be32(&w->output), output_room);
+	result->output = base_min(given, output_room);
 	if (result->output)
 		memcpy(output, w + 1, result->output);
 	strcpy(result->text,

@@ -40,11 +40,14 @@ static void add_low(struct kernel_emit *e, unsigned int reg, uint32_t n)
 			    (struct ebpf_insn){ EBPF_ALU | EBPF_ADD, (uint8_t)reg, 0, (int32_t)n });
 }
 
+/* What is for helpers alone they reach by one register, so no program's address leads there. */
 static bool window_serves(const struct kernel_emit *e, const struct bpfkernel_window *w,
 			  const struct ebpf_insn *in, bool helper)
 {
+	bool own = helper && ebpf_base(in) == BPFKERNEL_HELPER_BASE;
+
 	return w->size >= ebpf_bytes(in) && (w->rights & rights_of(in)) &&
-	       (helper || !(w->flags & BPFKERNEL_HELPERS));
+	       (own || !(w->flags & BPFKERNEL_HELPERS));
 }
 
 static int window_first(const struct kernel_emit *e, const struct ebpf_insn *in)

@@ -385,14 +385,16 @@ static int function_write(struct kernel_emit *e, uint32_t start, unsigned int af
 
 /* --- beginning and end ---------------------------------------------------------------------- */
 
-/* Whether some access may be to any address, also to the stack */
+/* Whether some access may be to any address, also to the stack; those of helpers may */
 static bool any_anywhere(const struct kernel_unit *u)
 {
 	const struct ebpf_fact *facts = u->object->facts;
 
 	for (uint32_t pc = 0; pc < u->object->count; pc++) {
-		if (ebpf_is_memory(&u->insns[pc]) && u->used[u->function[pc]] &&
-		    facts[pc].reached && facts[pc].place == EBPF_ANYWHERE)
+		bool helper = u->callee[pc] != NO_CALL && u->callee[pc] >= u->object->count;
+		bool unknown = ebpf_is_memory(&u->insns[pc]) && facts[pc].place == EBPF_ANYWHERE;
+
+		if ((helper || unknown) && u->used[u->function[pc]] && facts[pc].reached)
 			return true;
 		pc += u->insns[pc].code == EBPF_LDDW;
 	}

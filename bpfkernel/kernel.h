@@ -15,6 +15,7 @@
 enum {
 	BPFKERNEL_WINDOWS_MAX = 16,
 	BPFKERNEL_HELPERS_MAX = 16,
+	BPFKERNEL_HELPER_BASE = 5,
 	BPFKERNEL_DATA_MAX = 4096,   /* bytes of .data and .bss */
 	BPFKERNEL_FRAME_OWN = 128,   /* bytes at r10 that the body leaves to the code around it */
 	BPFKERNEL_SLOTS_MAX = 40000, /* of one body */
@@ -22,7 +23,8 @@ enum {
 
 enum bpfkernel_flag {
 	BPFKERNEL_IN_BLOCK = 1, /* @place counts from the block's beginning */
-	BPFKERNEL_HELPERS = 2,	/* for the code of helpers alone */
+	BPFKERNEL_HELPERS =
+		2, /* for the code of helpers alone, by register BPFKERNEL_HELPER_BASE */
 };
 
 /* Memory that the program sees at @addr. addr and place leave the same remainder by 8. */
@@ -36,6 +38,8 @@ struct bpfkernel_window {
 /*
  * What stands for a helper: a function like those of programs, without calls and r10. Its accesses
  * are checked like the program's, and end the run in the same way, at the instruction that called.
+ * What it has for itself it reaches by BPFKERNEL_HELPER_BASE, which must not be an address that the
+ * program gave.
  */
 struct bpfkernel_helper {
 	uint32_t id;

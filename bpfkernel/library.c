@@ -20,28 +20,28 @@ static void loop_begin(struct bpfgen_code *c, unsigned int again, unsigned int r
 	bpfgen_if_imm(c, EBPF_JLT, 3, 8, rest);
 }
 
-static void forward(struct bpfgen_code *c, int32_t step)
+static void forward(struct bpfgen_code *c, unsigned int to, int32_t step)
 {
-	bpfgen_alu_imm(c, EBPF_ADD, 1, step);
+	bpfgen_alu_imm(c, EBPF_ADD, to, step);
 	bpfgen_alu_imm(c, EBPF_ADD, 2, step);
 	bpfgen_alu_imm(c, EBPF_SUB, 3, step);
 }
 
-/* r3 bytes from r2 to r1, upwards; r0 is changed */
-static void copy_up(struct bpfgen_code *c, unsigned int end)
+/* r3 bytes from r2 to the address in @to, upwards; r0 is changed */
+static void copy_up(struct bpfgen_code *c, unsigned int to, unsigned int end)
 {
 	unsigned int words = bpfgen_label(c), bytes = bpfgen_label(c);
 
 	loop_begin(c, words, bytes);
 	bpfgen_load(c, EBPF_DW, 0, 2, 0);
-	bpfgen_store(c, EBPF_DW, 1, 0, 0);
-	forward(c, 8);
+	bpfgen_store(c, EBPF_DW, to, 0, 0);
+	forward(c, to, 8);
 	bpfgen_goto(c, words);
 	bpfgen_here(c, bytes);
 	bpfgen_if_imm(c, EBPF_JEQ, 3, 0, end);
 	bpfgen_load(c, EBPF_B, 0, 2, 0);
-	bpfgen_store(c, EBPF_B, 1, 0, 0);
-	forward(c, 1);
+	bpfgen_store(c, EBPF_B, to, 0, 0);
+	forward(c, to, 1);
 	bpfgen_goto(c, bytes);
 }
 
@@ -55,14 +55,14 @@ static void copy_down(struct bpfgen_code *c, unsigned int end)
 	loop_begin(c, words, bytes);
 	bpfgen_load(c, EBPF_DW, 0, 2, -8);
 	bpfgen_store(c, EBPF_DW, 1, -8, 0);
-	forward(c, -8);
+	forward(c, 1, -8);
 	bpfgen_alu_imm(c, EBPF_SUB, 3, 16);
 	bpfgen_goto(c, words);
 	bpfgen_here(c, bytes);
 	bpfgen_if_imm(c, EBPF_JEQ, 3, 0, end);
 	bpfgen_load(c, EBPF_B, 0, 2, -1);
 	bpfgen_store(c, EBPF_B, 1, -1, 0);
-	forward(c, -1);
+	forward(c, 1, -1);
 	bpfgen_alu_imm(c, EBPF_SUB, 3, 2);
 	bpfgen_goto(c, bytes);
 }
@@ -74,7 +74,7 @@ static void copy_write(struct bpfgen_code *c)
 	bpfgen_alu(c, EBPF_MOV, 4, 1);
 	bpfgen_alu(c, EBPF_SUB, 4, 2);
 	bpfgen_if(c, EBPF_JLT, 4, 3, down);
-	copy_up(c, end);
+	copy_up(c, 1, end);
 	bpfgen_here(c, down);
 	copy_down(c, end);
 	bpfgen_here(c, end);
@@ -91,12 +91,12 @@ static void fill_write(struct bpfgen_code *c)
 	bpfgen_alu(c, EBPF_MUL, 4, 2);
 	loop_begin(c, words, bytes);
 	bpfgen_store(c, EBPF_DW, 1, 0, 4);
-	forward(c, 8);
+	forward(c, 1, 8);
 	bpfgen_goto(c, words);
 	bpfgen_here(c, bytes);
 	bpfgen_if_imm(c, EBPF_JEQ, 3, 0, end);
 	bpfgen_store(c, EBPF_B, 1, 0, 4);
-	forward(c, 1);
+	forward(c, 1, 1);
 	bpfgen_goto(c, bytes);
 	bpfgen_here(c, end);
 	bpfgen_alu_imm(c, EBPF_MOV, 0, 0);
@@ -112,7 +112,7 @@ static void compare_write(struct bpfgen_code *c)
 	bpfgen_load(c, EBPF_DW, 0, 1, 0);
 	bpfgen_load(c, EBPF_DW, 4, 2, 0);
 	bpfgen_if(c, EBPF_JNE, 0, 4, bytes);
-	forward(c, 8);
+	forward(c, 1, 8);
 	bpfgen_goto(c, words);
 	bpfgen_here(c, bytes);
 	bpfgen_alu_imm(c, EBPF_MOV, 0, 0);
@@ -121,7 +121,7 @@ static void compare_write(struct bpfgen_code *c)
 	bpfgen_load(c, EBPF_B, 4, 2, 0);
 	bpfgen_alu(c, EBPF_SUB, 0, 4);
 	bpfgen_if_imm(c, EBPF_JNE, 0, 0, end);
-	forward(c, 1);
+	forward(c, 1, 1);
 	bpfgen_goto(c, bytes);
 	bpfgen_here(c, end);
 	bpfgen_exit(c);
@@ -146,27 +146,28 @@ static void find_write(struct bpfgen_code *c)
 
 static void output_write(struct bpfgen_code *c)
 {
+	enum { BLOCK = BPFKERNEL_HELPER_BASE };
 	unsigned int fits = bpfgen_label(c), end = bpfgen_label(c);
 	int16_t used = offsetof(struct bpfkernel_block, output);
 
 	bpfgen_alu(c, EBPF_MOV, 3, 2);
 	bpfgen_alu(c, EBPF_MOV, 2, 1);
-	bpfgen_constant(c, 4, BPFKERNEL_BLOCK_ADDR);
-	bpfgen_load(c, EBPF_DW, 1, 4, used);
-	bpfgen_load(c, EBPF_DW, 0, 4, offsetof(struct bpfkernel_block, output_room));
-	bpfgen_alu(c, EBPF_SUB, 0, 1);
+	bpfgen_constant(c, BLOCK, BPFKERNEL_BLOCK_ADDR);
+	bpfgen_load(c, EBPF_DW, 4, BLOCK, used);
+	bpfgen_load(c, EBPF_DW, 0, BLOCK, offsetof(struct bpfkernel_block, output_room));
+	bpfgen_alu(c, EBPF_SUB, 0, 4);
 	bpfgen_if(c, EBPF_JLE, 3, 0, fits);
 	bpfgen_alu_imm(c, EBPF_MOV, 0, -E2BIG);
 	bpfgen_exit(c);
 	bpfgen_here(c, fits);
-	bpfgen_alu(c, EBPF_ADD, 1, 4);
-	bpfgen_alu_imm(c, EBPF_ADD, 1, sizeof(struct bpfkernel_block));
-	copy_up(c, end);
+	bpfgen_alu(c, EBPF_ADD, BLOCK, 4);
+	bpfgen_alu_imm(c, EBPF_ADD, BLOCK, sizeof(struct bpfkernel_block));
+	bpfgen_alu(c, EBPF_ADD, 4, 3);
+	copy_up(c, BLOCK, end);
 	bpfgen_here(c, end);
-	bpfgen_alu(c, EBPF_MOV, 0, 1);
-	bpfgen_alu(c, EBPF_SUB, 0, 4);
-	bpfgen_alu_imm(c, EBPF_SUB, 0, sizeof(struct bpfkernel_block));
-	bpfgen_store(c, EBPF_DW, 4, used, 0);
+	bpfgen_constant(c, BLOCK, BPFKERNEL_BLOCK_ADDR);
+	bpfgen_store(c, EBPF_DW, BLOCK, used, 4);
+	bpfgen_alu(c, EBPF_MOV, 0, 4);
 	bpfgen_exit(c);
 }
 

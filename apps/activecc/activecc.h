@@ -24,7 +24,7 @@ struct activecc_options {
 	enum activecc_kind kind;
 	char *output; /* NULL: an object that is only checked */
 	const char *clang;
-	bool list;
+	bool list, kernel;
 	const char *level;		       /* of optimisation */
 	const char *passed[ACTIVECC_ARGS_MAX]; /* to clang, as they are */
 	unsigned int passed_count;
@@ -50,6 +50,9 @@ void activecc_complain(const char *format, ...) __attribute__((format(printf, 1,
 /* apps/activecc/compile.c: makes the object @to of @source, which is of the input's kind */
 enum activecc_status activecc_compile(const struct activecc_options *opt, const char *source,
 				      const char *to);
+
+/* apps/activecc/kernel.c: tells of each function whether it can run in the kernel, or why not */
+enum activecc_status activecc_kernel_print(const struct ebpf_object *obj);
 
 /*
  * apps/activecc/assembler.c: writes to @to a source that includes the input and has its source

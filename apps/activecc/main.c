@@ -45,6 +45,7 @@ static enum activecc_status check(const struct activecc_options *opt, const char
 {
 	const struct ebpf_helpers helpers = { opt->helpers, opt->helper_count };
 	struct ebpf_object *obj = NULL;
+	enum activecc_status status = ACTIVECC_OK;
 	struct ebpf_error err;
 	size_t len = 0;
 	uint8_t *elf = file_read(name, &len);
@@ -60,8 +61,10 @@ static enum activecc_status check(const struct activecc_options *opt, const char
 	}
 	if (opt->list)
 		activecc_listing_print(obj);
+	if (opt->kernel)
+		status = activecc_kernel_print(obj);
 	ebpf_object_destroy(obj);
-	return ACTIVECC_OK;
+	return status;
 }
 
 /* Gives the object of a source in assembler its source lines, if that can be done */

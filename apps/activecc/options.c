@@ -18,6 +18,7 @@ enum { LONG_ONLY = 256, OPTIONS_MAX = 16 };
 const struct activecc_option activecc_table[] = {
 	{ "output", 'o', "FILE", "the object to write (the source's name, with .o)" },
 	{ "list", 'l', NULL, "print the instructions with their source lines" },
+	{ "kernel", 'k', NULL, "tell which functions can run in the kernel of a server" },
 	{ "helper", 0, "NAME:ID:ARGS", "a function of the server that warp/program.h lacks" },
 	{ "clang", 0, "PROGRAM", "the compiler (clang)" },
 	{ NULL, 'O', "LEVEL", "optimisation, as clang takes it (2)" },
@@ -139,6 +140,8 @@ static int one_read(struct activecc_options *opt, const struct activecc_option *
 	}
 	if (o->letter == 'l')
 		opt->list = true;
+	else if (o->letter == 'k')
+		opt->kernel = true;
 	else if (o->letter == 'O')
 		opt->level = optarg;
 	else if (o->letter && strchr("DUIX", o->letter))

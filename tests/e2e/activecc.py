@@ -141,14 +141,38 @@ def command_line(writer):
     writer.case("--help", cc("--help").problems(0, None, "^$"))
     told = cc("--help").out
     writer.case("--help names each option", [name for name in (
-        "--output", "--list", "--helper", "--clang", "-O", "-D", "-U", "-I", "-X", "--completion",
-        "--version") if f"{name}" not in told])
+        "--output", "--list", "--kernel", "--helper", "--clang", "-O", "-D", "-U", "-I", "-X",
+        "--completion", "--version") if f"{name}" not in told])
     version = cc("--version")
     writer.case("--version", version.problems() or [] if re.fullmatch(
         r"warp-activecc \d+\.\d+\.\d+\n", version.out) else [version.out])
     for words, complaint in USAGE:
         writer.case(f"usage: {' '.join(words)[:40] or 'nothing'}",
                     cc(*words).problems(2, "", complaint))
+
+
+KERNEL = """#include <warp/program.h>
+
+uint64_t fine(uint64_t args, uint64_t len)
+{
+	return warp_output((void *)args, len);
+}
+
+uint64_t allocates(uint64_t args, uint64_t len)
+{
+	return (uint64_t)warp_alloc(0, len);
+}
+"""
+
+
+def kernel(writer):
+    Path("both.c").write_text(KERNEL, encoding="ascii")
+    done = cc("--kernel", "both.c")
+    wanted = (r"fine: in the kernel, about \d+ instructions\n"
+              r"allocates: not in the kernel: the kernel has nothing for warp_alloc; \d+: call 2; "
+              r"\S*both\.c:10: return .*\n")
+    writer.case("what can run in the kernel", done.problems(0) + (
+        [] if re.fullmatch(wanted, done.out) else [done.out]))
 
 
 def good(writer):
@@ -277,6 +301,7 @@ def main():
         command_line(writer)
         Path("dir.o").rmdir()
         good(writer)
+        kernel(writer)
         passed_on(writer)
         refused(writer)
         Path("dir.o").mkdir()

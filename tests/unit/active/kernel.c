@@ -278,6 +278,24 @@ Test(active_kernel, helpers)
 	warp_active_place_close(where);
 }
 
+/* Whatever a helper is given, it does not reach the blocks of runs */
+Test(active_kernel, helpers_have_the_rights_of_their_program)
+{
+	struct warp_active_place *touch;
+	struct warp_active_result r;
+
+	touch = install("touch");
+	for (uint64_t helper = 0; helper < 5; helper++) {
+		const uint64_t args[] = { helper, 0x8000000400000000, 8 };
+		uint8_t output[64];
+
+		cr_assert_not(warp_active_place_run(touch, args, sizeof(args), output,
+						    sizeof(output), WAIT_MS, &r));
+		cr_assert(r.code == WARP_ACTIVE_ADDRESS && !r.output, "helper %d", (int)helper);
+	}
+	warp_active_place_close(touch);
+}
+
 static void refused(struct warp_active_client *client, const char *function,
 		    const struct warp_active_grant *grant, enum warp_active_code code,
 		    const char *text)

@@ -161,6 +161,24 @@ Test(bpfkernel_library, output)
 	cr_assert_eq(k->block->status, EBPF_ADDRESS);
 }
 
+/* What helpers have for themselves is out of reach for addresses that a program gives them */
+Test(bpfkernel_library, no_helper_leads_to_the_block)
+{
+	static const int ids[] = { 1, COPY, FILL, COMPARE, FIND };
+
+	for (size_t i = 0; i < base_array_size(ids); i++)
+		for (uint64_t len = 1; len <= 9; len += 8) {
+			program_load(ids[i]);
+			call(BPFKERNEL_BLOCK_ADDR, len, len);
+			cr_expect_eq(k->block->status, EBPF_ADDRESS, "helper %d", ids[i]);
+			call(base, ids[i] == 1 ? len : BPFKERNEL_BLOCK_ADDR, len);
+			if (ids[i] == COPY || ids[i] == COMPARE)
+				cr_expect_eq(k->block->status, EBPF_ADDRESS, "helper %d", ids[i]);
+			close(fd);
+		}
+	program_load(1);
+}
+
 Test(bpfkernel_library, choose)
 {
 	program_load(CHOOSE);

@@ -206,6 +206,18 @@ Test(bpfkernel_run, the_stack_is_zero_when_a_run_begins)
 	}
 }
 
+/* And so it is for a helper */
+Test(bpfkernel_run, the_stack_is_zero_for_helpers)
+{
+	static const uint8_t zeros[16];
+	struct ebpf_result r;
+
+	RUN(0, 0, 99, ST(EBPF_DW, 10, -16, -1), ST(EBPF_DW, 10, -8, -1), MOV(0, 0), EXIT);
+	r = RUN(0, 0, 99, MOVX(1, 10), ADD(1, -16), MOV(2, 16), CALL(1), EXIT);
+	cr_assert(r.status == EBPF_DONE && r.output == 16);
+	cr_assert_arr_eq((uint8_t *)k->block + sizeof(*k->block), zeros, 16);
+}
+
 #ifdef BPF_PROGRAMS
 enum { FILE_MAX = 1 << 17 };
 
