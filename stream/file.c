@@ -168,21 +168,24 @@ static int name_link(const struct rsock *s, const char *path)
 	return base_runfile_link(own, path);
 }
 
-/* Without a name of its own it is still found, but by a search */
+/*
+ * Without a name of its own it is still found, but by a search. That it has one is noted before:
+ * who is killed between would leave one that nobody takes away
+ */
 int rsock_name_add(struct rsock *s)
 {
 	uint64_t bit = 1ull << s->cell, *named = &s->slab->at->named;
 	char path[BASE_RUNFILE_PATH];
 	int err;
 
-	if (rsock_load(named) & bit)
+	if (__atomic_fetch_or(named, bit, __ATOMIC_ACQ_REL) & bit)
 		return 0;
 	err = stream_place_path(path, s->slab->place, s->base.cookie);
 	if (!err)
 		err = name_link(s, path);
 	BASE_POINT(stream_slab_named);
-	if (!err || err == -EEXIST)
-		__atomic_fetch_or(named, bit, __ATOMIC_ACQ_REL);
+	if (err && err != -EEXIST)
+		__atomic_fetch_and(named, ~bit, __ATOMIC_ACQ_REL);
 	return err == -ENOENT ? -EOPNOTSUPP : 0;
 }
 

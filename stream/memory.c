@@ -375,7 +375,9 @@ static int file_search(struct stream_place place, uint64_t cookie, struct rsock 
 {
 	struct search search = { .place = place, .cookie = cookie };
 
-	if (!stream_place_slabs(place, search_one, &search))
+	/* Where names go meanwhile, one may be passed over */
+	if (!stream_place_slabs(place, search_one, &search) &&
+	    !stream_place_slabs(place, search_one, &search))
 		return -ENOENT;
 	*out = search.found;
 	return 0;

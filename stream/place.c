@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/log.h"
@@ -183,29 +184,45 @@ static bool is_slab(const char *name)
 	return *name == 's' && is_name(name + 1);
 }
 
-/* Calls @fn with each name that is ours until it says true, or for @most names in all: did it? */
+/* The entries of the folder from @at on: bytes, 0 behind the last one. No number stays open */
+static long names_read(const char *path, long at, char *names, size_t size)
+{
+	long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), got;
+
+	if (fd < 0)
+		return 0;
+	syscall(SYS_lseek, fd, at, SEEK_SET);
+	got = syscall(SYS_getdents64, fd, names, size);
+	base_fd_close((int)fd);
+	return base_max(got, 0l);
+}
+
+/*
+ * Calls @fn with each name that is ours until it says true, or for @most names in all: did it? A
+ * process may have room for one descriptor, which @fn needs
+ */
 static bool each_name(struct stream_place place, unsigned int most,
 		      bool (*fn)(const char *name, void *ctx), void *ctx)
 {
 	_Alignas(struct dirent64) char names[4096];
 	char path[BASE_RUNFILE_PATH];
-	bool done = false;
-	long fd = -1, got;
+	long at = 0, got;
 
-	if (folder(path, place) >= 0)
-		fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	while (fd >= 0 && !done && most &&
-	       (got = syscall(SYS_getdents64, fd, names, sizeof(names))) > 0) {
-		for (long at = 0; !done && most && at < got; most--) {
-			const struct dirent64 *e =
-				(const struct dirent64 *)(const void *)(names + at);
+	if (folder(path, place) < 0)
+		return false;
+	while ((got = names_read(path, at, names, sizeof(names))) > 0) {
+		for (const char *p = names; p < names + got; most--) {
+			const struct dirent64 *e = (const struct dirent64 *)(const void *)p;
 
-			at += e->d_reclen;
-			done = (is_slab(e->d_name) || is_name(e->d_name)) && fn(e->d_name, ctx);
+			if (!most)
+				return false;
+			p += e->d_reclen;
+			at = (long)e->d_off;
+			if ((is_slab(e->d_name) || is_name(e->d_name)) && fn(e->d_name, ctx))
+				return true;
 		}
 	}
-	base_fd_close((int)fd);
-	return done;
+	return false;
 }
 
 struct slabs {

@@ -626,8 +626,8 @@ Test(adopt, a_socket_that_connects_again_and_others_have_it)
 
 	ends_tcp(fd);
 	old = ends_attach(fd[0], true);
-	OPS->share(old, STREAM_SHARE_FLIGHT);
 	fresh = attach_again(fd[0], old);
+	OPS->share(old, STREAM_SHARE_FLIGHT);
 	strcpy(OPS->kept(fresh), "fresh");
 	found = place_adopt(fd[0], &err);
 	cr_assert_not_null(found, "%d", err);

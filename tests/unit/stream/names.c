@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,6 +86,32 @@ Test(names, who_is_not_announced_is_found_by_a_search)
 	OPS->destroy(found);
 	ends_destroy(s);
 	cr_expect_eq(place_files(), 0);
+}
+
+/* The first of two files is not it, and the process may open one at a time */
+Test(names, a_search_needs_one_descriptor)
+{
+	struct stream *s[2], *more[2], *found = NULL;
+	struct stream_param param = ends_param;
+	struct rlimit limit;
+	int last, err;
+
+	ends_open(s);
+	for (int i = 0; i < 2; i++)
+		OPS->share(s[i], STREAM_SHARE_FLIGHT);
+	ends_open(more);
+	for (int i = 0; i < 2; i++)
+		OPS->share(more[i], STREAM_SHARE_FLIGHT);
+	param.search = true;
+	last = dup(0);
+	close(last);
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = (rlim_t)last + 1;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (int i = 0; i < 4; i++) {
+		err = OPS->adopt((i < 2 ? s : more)[i % 2]->fd, &param, &found);
+		cr_expect_eq(err, 0, "%d: %d", i, err);
+	}
 }
 
 /* The last one takes the file's name away, whoever made the file */
