@@ -45,7 +45,7 @@ struct llp {
 	int fd;
 	/* Of the last recv that got octets: surely no more wait, and no end; a reset may */
 	bool empty;
-	/* The next recv waits for octets by this, and only the next; NULL: none does */
+	/* The next recv waits for bytes by this, and only the next; NULL: none does */
 	struct base_recv_sleep *sleep;
 };
 

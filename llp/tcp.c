@@ -111,7 +111,10 @@ static bool is_empty(struct msghdr *msg)
 	return left == 0;
 }
 
-/* Spoilt or interrupted, it has slept; where the socket does not let it sleep, it has not */
+/*
+ * Where the socket or a filter does not let it sleep, it has not slept. Spoilt behind the call, too:
+ * a handler that sleeps so itself leaves nothing here that the kernel could restart
+ */
 static long asleep_recv(struct llp *l, struct msghdr *msg)
 {
 	struct base_recv_sleep *sleep = l->sleep;
@@ -125,8 +128,9 @@ static long asleep_recv(struct llp *l, struct msghdr *msg)
 		return -1;
 	}
 	got = syscall(SYS_recvmsg, l->fd, &sleep->msg, 0);
-	sleep->slept = got >= 0 || errno == EINTR || errno == EMSGSIZE;
-	if (got < 0 && sleep->slept)
+	base_recv_sleep_end(sleep);
+	sleep->slept = got >= 0 || (errno != EAGAIN && errno != EPERM);
+	if (got < 0 && (errno == EINTR || errno == EMSGSIZE))
 		errno = EAGAIN;
 	msg->msg_controllen = sleep->msg.msg_controllen;
 	return got;

@@ -25,8 +25,6 @@ enum soft_phase {
 	SOFT_REJECTED,
 };
 
-struct rnic_stream_mem;
-
 struct soft_core {
 	struct rdmap_stream rdmap;
 	__u32 in_off, in_fill;	  /* rx: octets in `in`: taken apart up to, filled up to */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Memory for bytes, taken when a lock is taken and given back with it when nothing is in it: then a
- * connection that rests has its state and no more. So many blocks as connections lie in a slab, and
+ * Memory for bytes, taken under a lock, for receiving with the rx lock and for sending when bytes
+ * are left over, and given back with the lock when nothing is in it: then a connection that rests
+ * has its state and no more. So many blocks as connections lie in a slab, and
  * which are free is a word there, for each process that has one of these connections. The lowest is
  * taken first, so that the same few pages serve connections that take turns.
  *

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The state of a stream: a cell of a file that has the socket's cookie for a name, in the folder of
- * its user, mapped and at once closed.
+ * The state of a stream: a cell of a slab, a file in the folder of its user that is mapped and at
+ * once closed.
  *
- * The cookie is the kernel's name of the socket, for as long as the machine runs, in whatever
- * process and at whatever number it turns up. So who finds a socket finds its state, without a
- * descriptor or an environment that would have to be handed on. The name goes when the last one who
- * has the stream open closes it; what is left behind by those who were killed is swept.
+ * The socket's cookie is the kernel's name of the socket, for as long as the machine runs, in
+ * whatever process and at whatever number it turns up. The slab gets the cookie as one more name
+ * when the connection is handed over; a process that comes to a socket without that searches all
+ * slabs for the cookie. So a process finds the state without a descriptor or an environment that
+ * would have to be handed on. What killed processes leave behind is swept.
  *
  * Where no file is to be had the memory has no name, and children by fork() alone share it.
  *
@@ -361,13 +362,17 @@ struct search {
 	struct stream_place place;
 	uint64_t cookie;
 	struct rsock *found;
+	int error; /* why one of them could not be looked at */
 };
 
 static bool search_one(const char *path, void *ctx)
 {
 	struct search *search = ctx;
+	int err = rsock_slab_open(path, search->place, search->cookie, &search->found);
 
-	return !rsock_slab_open(path, search->place, search->cookie, &search->found);
+	if (err && err != -ENOENT && err != -EPROTO)
+		search->error = err;
+	return !err;
 }
 
 /* Nobody has announced that others come to it: it is looked for in all files */
@@ -378,7 +383,7 @@ static int file_search(struct stream_place place, uint64_t cookie, struct rsock 
 	/* Where names go meanwhile, one may be passed over */
 	if (!stream_place_slabs(place, search_one, &search) &&
 	    !stream_place_slabs(place, search_one, &search))
-		return -ENOENT;
+		return search.error ? search.error : -ENOENT;
 	*out = search.found;
 	return 0;
 }
@@ -386,11 +391,15 @@ static int file_search(struct stream_place place, uint64_t cookie, struct rsock 
 static int file_adopt(struct stream_place place, uint64_t cookie, bool search, struct rsock **out)
 {
 	char path[BASE_RUNFILE_PATH];
-	int err = stream_place_path(path, place, cookie);
+	int err = stream_place_path(path, place, cookie), found;
 
 	if (!err)
 		err = rsock_slab_open(path, place, cookie, out);
-	return err == -ENOENT && search ? file_search(place, cookie, out) : err;
+	/* The name may still be that of an older connection of the socket */
+	if (!search || (err != -ENOENT && err != -EPROTO))
+		return err;
+	found = file_search(place, cookie, out);
+	return found == -ENOENT ? err : found;
 }
 
 /*

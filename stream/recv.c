@@ -173,7 +173,8 @@ static int drain(struct rsock *s, struct rsock_target *target, struct base_recv_
 	if (!rsock_rx_agrees(s))
 		return -ECONNRESET;
 	got = intake(s, &sink, target || sleep, &info);
-	__atomic_store_n(&s->drained, true, __ATOMIC_RELAXED);
+	if (got > 0 || !sleep)
+		__atomic_store_n(&s->drained, true, __ATOMIC_RELAXED);
 	if (got == -EAGAIN)
 		return 0;
 	if (got == 0)
@@ -229,8 +230,9 @@ void rsock_pump(struct rsock *s)
 }
 
 /*
- * Under the lock, which nobody else may want: the caller is the only thread of the only process
- * that has the stream
+ * Under the lock: the caller is the only thread of the only process that has the stream. A process
+ * that came to it unannounced (pidfd_getfd(), a bare clone()) waits for the lock as for one that
+ * another process does not give back
  */
 bool rsock_sleep(struct stream *stream, struct base_recv_sleep *sleep)
 {
@@ -247,7 +249,7 @@ bool rsock_sleep(struct stream *stream, struct base_recv_sleep *sleep)
 	rsock_rx_unlock(s);
 	push(s);
 	rsock_tell(s, before);
-	return sleep->slept;
+	return sleep->slept || rsock_edges(s) != before;
 }
 
 /* Looks that the longest socket buffer with the shortest frames does not need */

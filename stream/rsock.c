@@ -409,7 +409,8 @@ static int rsock_hand_over(struct stream *stream)
 
 	if (rsock_load(&s->state->owner) || rsock_jobs_count(s))
 		return -EXDEV;
-	if (!s->is_file)
+	/* One that is over would take the name of its socket's next connection */
+	if (!s->is_file || rsock_load(&s->state->closer))
 		return -EOPNOTSUPP;
 	if (s->place.user != (uid_t)syscall(SYS_geteuid))
 		return -EACCES;

@@ -61,7 +61,7 @@ struct rsock {
 	uint32_t rx;		   /* rx: which that is */
 	bool starved;		   /* rx: bytes are lost, for there was no memory for them */
 	uint8_t *hold;		   /* tx */
-	bool is_file;		   /* it has a name */
+	bool is_file;		   /* other processes can find it */
 	bool spent;		   /* the state is for no other connection */
 	struct stream_place place; /* of the file */
 	/* As it was made */

@@ -29,7 +29,7 @@ void rsock_blocks_end(struct rsock *s);
  * longer in a file. 0; -ENOENT: others may have the file, or it is none; -ENOMEM
  */
 int rsock_part_move(void *p);
-/* tx lock: memory is asked for at @p */
+/* tx lock, or the rx lock with @p in no part that tx uses: memory is asked for at @p */
 void rsock_block_note(const struct rsock *s, const void *p);
 /* rx lock: @len bytes of chunk @chunk of the block @i have memory for certain */
 void rsock_block_reserved(struct rsock_slab *slab, uint32_t i, unsigned int chunk, uint32_t len);

@@ -363,6 +363,8 @@ static void look(struct rsock *s)
 
 	if (!drained && now - rsock_load(&s->looked) < INPUT_POLL)
 		return;
+	/* Somebody receives at this moment, and may sleep in it */
+	drained |= rsock_load(&s->state->rx_lock.word) != 0;
 	rsock_store(&s->looked, now);
 	if (!drained)
 		rsock_pump(s);

@@ -109,7 +109,7 @@ static int file_check(int fd, const off_t *offset, size_t len)
 		return offset ? -ESPIPE : -EINVAL;
 	at = offset ? *offset : at;
 	if (at < 0 || (ssize_t)len < 0 || (off_t)len > INT64_MAX - at)
-		return -EINVAL;
+		return is_readable(fd) ? -EINVAL : -EBADF;
 	return ordinary ? 0 : file_ask(fd, at);
 }
 

@@ -107,14 +107,15 @@ static bool receive_may(struct base_recv_sleep *sleep)
 	return !edge_wanted(base_container_of(sleep, struct edge, sleep));
 }
 
-/* What came is taken in: 1; -EINTR; or it could not sleep so, and does as others */
+/*
+ * 1: the caller is to look at what came, if anything has; a signal is looked for behind that, since
+ * bytes that were there before it go first. Where it cannot sleep so, it polls
+ */
 static long receive(struct edge *e, const struct nap *nap)
 {
 	e->sleep.may = receive_may;
 	if (!nap->receive(nap->ctx, &e->sleep))
 		return nap_kernel(nap, &e->nap);
-	if (edge_wanted(e))
-		return -EINTR;
 	nap->fds->revents = POLLIN;
 	return 1;
 }
@@ -128,7 +129,8 @@ static long nap_once(struct edge *e, const struct nap *nap, uint64_t deadline)
 	if (!e)
 		return nap_kernel(nap, &left);
 	if (nap_begin(e, left))
-		n = nap->receive ? receive(e, nap) : nap_kernel(nap, &e->nap);
+		n = nap->receive && deadline == BASE_NEVER ? receive(e, nap)
+							   : nap_kernel(nap, &e->nap);
 	if (n == -EINTR && e->noted & ~e->muted)
 		n = look(nap);
 	__atomic_store_n(&e->napping, false, __ATOMIC_RELEASE);

@@ -20,7 +20,7 @@ struct base_recv_sleep;
 int nap_sleep(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,
 	      struct spin_place *place);
 /*
- * The same without a deadline, for octets of @fd: it sleeps in @receive, which takes in what comes.
+ * The same without a deadline, for bytes of @fd: it sleeps in @receive, which takes in what comes.
  * False: it did not sleep, or may not
  */
 int nap_receive(struct pollfd *fd, struct spin_place *place,

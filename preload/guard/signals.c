@@ -75,8 +75,10 @@ static bool is_fault(int sig, const siginfo_t *info)
 	case SIGTRAP:
 	case SIGSYS:
 		return info->si_code > 0;
+	case SIGABRT: /* abort() of this process; one from outside is a signal as others */
+		return info->si_code == SI_TKILL && info->si_pid == getpid();
 	default:
-		return sig == SIGABRT;
+		return false;
 	}
 }
 

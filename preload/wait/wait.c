@@ -210,14 +210,16 @@ static bool receive(void *ctx, struct base_recv_sleep *sleep)
 }
 
 /*
- * Nothing but octets of this socket, or a signal, ends the sleep: then the kernel's receive may be
- * where it sleeps, which saves a system call. Without a bell there is no other thread
+ * Nothing but bytes of this socket, or a signal, ends the sleep: then the kernel's receive may be
+ * where it sleeps, which saves a system call. It holds a lock there, so no other thread may be
  */
-static bool is_for_octets(const struct stream *stream, const struct pollfd *fds, unsigned int n,
-			  uint64_t until)
+static bool is_for_bytes(const struct stream *stream, const struct pollfd *fds, unsigned int n,
+			 uint64_t until)
 {
 	return n == 1 && until == BASE_NEVER && fds->fd == stream_fd(stream) &&
-	       fds->events == POLLIN && !__atomic_load_n(&sandbox_on, __ATOMIC_RELAXED);
+	       fds->events == POLLIN && __libc_single_threaded &&
+	       !__atomic_load_n(&nap_chore, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&sandbox_on, __ATOMIC_RELAXED);
 }
 
 /*
@@ -241,7 +243,7 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 	uint64_t until = more ? 0 : base_min(deadline, look);
 	int got;
 
-	if (is_for_octets(stream, fds, n, until))
+	if (is_for_bytes(stream, fds, n, until))
 		got = nap_receive(fds, place, receive, stream);
 	else
 		got = sleep_on(fds, n, deadline != BASE_NEVER, until, more ? NULL : place);

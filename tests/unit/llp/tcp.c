@@ -396,6 +396,18 @@ Test(llp_tcp, signals_at_any_time_end_it, .timeout = 60)
 	alarm_set(SIG_IGN, 0, 0);
 }
 
+/* Its caller finds memory and receives again, and is to look at what that brought */
+Test(llp_tcp, a_sleep_without_memory_for_what_comes, .timeout = 10)
+{
+	struct iovec nowhere = { (void *)16, 3 };
+
+	cr_assert_eq(put(&a, "abc", 3, 0), 3);
+	asleep.may = at_once;
+	b.sleep = &asleep;
+	cr_expect_eq(b.ops->recv(&b, &nowhere, 1), -EFAULT);
+	cr_expect(asleep.slept);
+}
+
 Test(llp_tcp, a_socket_that_does_not_block_does_not_sleep, .timeout = 10)
 {
 	cr_assert_eq(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
