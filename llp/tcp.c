@@ -112,8 +112,8 @@ static bool is_empty(struct msghdr *msg)
 }
 
 /*
- * Where the socket or a filter does not let it sleep, it has not slept. Spoilt behind the call, too:
- * a handler that sleeps so itself leaves nothing here that the kernel could restart
+ * Where the socket or a filter does not let it sleep, it has not slept. The header is spoilt behind
+ * the call, too: a handler that sleeps so itself leaves nothing that the kernel could restart
  */
 static long asleep_recv(struct llp *l, struct msghdr *msg)
 {

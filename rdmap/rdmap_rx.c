@@ -127,7 +127,10 @@ static enum iwarp_fault deliver(const struct rdmap_in *in, __u64 imm)
  */
 static bool is_rtr(const struct rdmap_in *in)
 {
-	return in->s->rtr == RDMAP_RTR_TO_COME && in->s->ddp.mpa.rtr == MPA_RTR_SEND &&
+	/* An initiator's is tx's, which may be about to send it */
+	__u8 rtr = __atomic_load_n(&in->s->rtr, __ATOMIC_RELAXED);
+
+	return rtr == RDMAP_RTR_TO_COME && in->s->ddp.mpa.rtr == MPA_RTR_SEND &&
 	       (in->seg->rsvdulp & RDMAP_OP) == RDMAP_SEND && in->seg->last && !in->seg->len;
 }
 

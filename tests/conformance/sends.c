@@ -16,12 +16,17 @@ static struct sent_call calls[CALLS];
 static size_t count;
 static int watched = -1;
 
-static void note(const struct msghdr *msg, int flags, long sent)
+static size_t whole_of(const struct msghdr *msg)
 {
 	size_t whole = 0;
 
 	for (size_t i = 0; i < msg->msg_iovlen; i++)
 		whole += msg->msg_iov[i].iov_len;
+	return whole;
+}
+
+static void note(size_t whole, int flags, long sent)
+{
 	check(count < CALLS, "too many calls");
 	/* the kernel marks a boundary only when it took everything */
 	calls[count++] =
@@ -43,8 +48,12 @@ __attribute__((visibility("default"))) long syscall(long number, long a, long b,
 	if (!next)
 		*(void **)&next = dlsym(RTLD_NEXT, "syscall");
 	result = next(number, a, b, c, d, e, f);
-	if (number == SYS_sendmsg && watched >= 0 && (int)a == watched && result > 0)
-		note((const struct msghdr *)b, (int)c, result);
+	if (watched < 0 || (int)a != watched || result <= 0)
+		return result;
+	if (number == SYS_sendmsg)
+		note(whole_of((const struct msghdr *)b), (int)c, result);
+	if (number == SYS_sendto)
+		note((size_t)c, (int)d, result);
 	return result;
 }
 

@@ -115,6 +115,8 @@ Test(channel, long_data_come_by_turns)
 	cr_assert_eq(ret, 0);
 	cr_assert_geq(turns, 16);
 	cr_assert(!memcmp(data, said, LONG_OCTETS));
+	free(data);
+	free(said);
 }
 
 static struct am_job_block *block(char octet, uint32_t n)
@@ -180,6 +182,9 @@ Test(channel, output_that_is_not_taken_waits)
 	cr_assert_eq(data[whole - 1], 'y');
 	cr_assert_eq(b->refs, 1);
 	cr_assert_eq(am_channel_events(&channel), POLLIN);
+	am_job_block_put(b);
+	am_job_block_put(last);
+	free(data);
 }
 
 Test(channel, output_to_one_that_is_gone)
@@ -196,6 +201,7 @@ Test(channel, output_to_one_that_is_gone)
 	cr_assert_eq(channel.fd, -1);
 	am_channel_send(&channel, b);
 	cr_assert_eq(channel.waiting, 0);
+	am_job_block_put(b);
 }
 
 Test(channel, what_waits_goes_with_the_connection)
@@ -208,6 +214,7 @@ Test(channel, what_waits_goes_with_the_connection)
 	cr_assert_eq(b->refs, 1);
 	while (read(rank, &octet, 1) == 1)
 		continue;
+	am_job_block_put(b);
 }
 
 Test(channel, a_deaf_one_is_not_polled)
@@ -251,6 +258,7 @@ Test(channel, a_collective_that_the_others_do_not_call)
 	cr_assert_eq(am_collective_enter(&c, &other_kind), -EPROTO);
 	cr_assert_eq(am_collective_enter(&c, &other_length), -EPROTO);
 	cr_assert_eq(am_collective_enter(&c, &four), 0, "those two have not come in");
+	am_job_block_put(c.answer);
 }
 
 Test(channel, a_collective_that_is_too_long)
@@ -264,4 +272,5 @@ Test(channel, a_collective_that_is_too_long)
 	cr_assert_eq(am_collective_enter(&c, &all), -EMSGSIZE);
 	cr_assert_eq(am_collective_enter(&c, &most), 0);
 	cr_assert_eq(am_collective_enter(&c, &more), -EMSGSIZE);
+	am_job_block_put(c.answer);
 }

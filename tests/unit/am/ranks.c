@@ -93,4 +93,5 @@ Test(ranks, connections)
 	r->console[AM_CONSOLE_STDERR].due = 1;
 	cr_expect(am_rank_is_open(r, AM_JOB_STDERR), "its last words are not out");
 	cr_expect_lt(am_rank_poll(r, AM_JOB_STDERR).fd, 0);
+	free(r);
 }

@@ -356,7 +356,7 @@ static void alarm_set(void (*handler)(int sig), suseconds_t us, suseconds_t agai
 	cr_assert_eq(setitimer(ITIMER_REAL, &t, NULL), 0);
 }
 
-Test(llp_tcp, sleeps_until_octets_come, .timeout = 10)
+Test(llp_tcp, sleeps_until_octets_come)
 {
 	pid_t pid = fork();
 
@@ -373,14 +373,14 @@ Test(llp_tcp, sleeps_until_octets_come, .timeout = 10)
 	waitpid(pid, NULL, 0);
 }
 
-Test(llp_tcp, a_signal_before_the_sleep_is_not_lost, .timeout = 10)
+Test(llp_tcp, a_signal_before_the_sleep_is_not_lost)
 {
 	cr_expect_eq(recv_asleep(too_late), -EAGAIN);
 	cr_expect(asleep.slept);
 }
 
 /* The kernel restarts the call behind the handler, and reads the header once more */
-Test(llp_tcp, a_signal_in_the_sleep_ends_it, .timeout = 10)
+Test(llp_tcp, a_signal_in_the_sleep_ends_it)
 {
 	alarm_set(on_alarm, 20000, 0);
 	cr_expect_eq(recv_asleep(at_once), -EAGAIN);
@@ -388,7 +388,7 @@ Test(llp_tcp, a_signal_in_the_sleep_ends_it, .timeout = 10)
 }
 
 /* At every moment around the kernel's beginning */
-Test(llp_tcp, signals_at_any_time_end_it, .timeout = 60)
+Test(llp_tcp, signals_at_any_time_end_it)
 {
 	alarm_set(on_alarm, 50, 50);
 	for (int i = 0; i < 20000; i++)
@@ -397,7 +397,7 @@ Test(llp_tcp, signals_at_any_time_end_it, .timeout = 60)
 }
 
 /* Its caller finds memory and receives again, and is to look at what that brought */
-Test(llp_tcp, a_sleep_without_memory_for_what_comes, .timeout = 10)
+Test(llp_tcp, a_sleep_without_memory_for_what_comes)
 {
 	struct iovec nowhere = { (void *)16, 3 };
 
@@ -408,7 +408,7 @@ Test(llp_tcp, a_sleep_without_memory_for_what_comes, .timeout = 10)
 	cr_expect(asleep.slept);
 }
 
-Test(llp_tcp, a_socket_that_does_not_block_does_not_sleep, .timeout = 10)
+Test(llp_tcp, a_socket_that_does_not_block_does_not_sleep)
 {
 	cr_assert_eq(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
 	cr_expect_eq(recv_asleep(at_once), -EAGAIN);
