@@ -47,26 +47,18 @@ static ssize_t result(long n, int saved)
 	return err == EWOULDBLOCK ? -EAGAIN : -err;
 }
 
-/* One piece costs the kernel less than a list of one */
-static ssize_t piece_send(struct llp *l, const struct iovec *iov, int flags)
-{
-	int saved = errno;
-	long sent;
-
-	do {
-		sent = syscall(SYS_sendto, l->fd, iov->iov_base, iov->iov_len, flags, NULL, 0);
-	} while (sent < 0 && errno == EINTR);
-	return result(sent, saved);
-}
-
-static ssize_t list_send(struct llp *l, const struct iovec *iov, unsigned int n, int flags)
+/* One piece by itself costs the kernel less than as a list */
+static ssize_t send_once(struct llp *l, const struct iovec *iov, unsigned int n, int flags,
+			 bool list)
 {
 	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = n };
 	int saved = errno;
 	long sent;
 
 	do {
-		sent = syscall(SYS_sendmsg, l->fd, &msg, flags);
+		sent = list ? syscall(SYS_sendmsg, l->fd, &msg, flags)
+			    : syscall(SYS_sendto, l->fd, iov->iov_base, iov->iov_len, flags, NULL,
+				      0);
 	} while (sent < 0 && errno == EINTR);
 	return result(sent, saved);
 }
@@ -80,9 +72,9 @@ static ssize_t tcp_send(struct llp *l, const struct iovec *iov, unsigned int n, 
 		f |= MSG_EOR;
 	if (flags & LLP_MORE)
 		f |= MSG_MORE;
-	sent = n == 1 ? piece_send(l, iov, f) : -EPERM;
-	if (sent == -EPERM)
-		sent = list_send(l, iov, n, f);
+	sent = send_once(l, iov, n, f, n != 1);
+	if (sent == -EPERM && n == 1)
+		sent = send_once(l, iov, n, f, true);
 	return sent == -EPERM ? base_quiet_write(l->fd, iov, n) : sent;
 }
 

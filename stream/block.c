@@ -30,14 +30,9 @@
 #define KEPT_MAX (8ul << 20)
 #define TRIM_PAUSE (100 * BASE_NS_PER_MS)
 
-static size_t block_size(const struct rsock_slab *slab)
-{
-	return sizeof(struct stream_block) + STREAM_CHUNKS * (size_t)slab->chunk;
-}
-
 static struct stream_block *block_at(const struct rsock_slab *slab, uint32_t i)
 {
-	return (struct stream_block *)(void *)(slab->blocks + i * block_size(slab));
+	return (struct stream_block *)(void *)(slab->blocks + i * rsock_file_block(slab->chunk));
 }
 
 /* --- taking --- */
@@ -45,7 +40,8 @@ static struct stream_block *block_at(const struct rsock_slab *slab, uint32_t i)
 /* The lowest that is free; STREAM_CELLS: none is */
 static uint32_t free_take(const struct rsock_slab *slab, uint64_t *free)
 {
-	uint64_t was = __atomic_load_n(free, __ATOMIC_RELAXED), valid = ~0ull >> (64 - slab->cells);
+	uint64_t was = __atomic_load_n(free, __ATOMIC_RELAXED),
+		 valid = rsock_cells_mask(slab->cells);
 
 	do {
 		if (!(was & valid))
@@ -228,7 +224,7 @@ void rsock_blocks_trim(struct rsock_slab *slab)
 		chunks_release(slab, 0, CHUNKS_STAYING);
 	for (uint32_t i = 1; i < slab->cells; i++)
 		if (base_once(slab->touched) & 1ull << i) {
-			memory_release(block_at(slab, i), block_size(slab));
+			memory_release(block_at(slab, i), rsock_file_block(slab->chunk));
 			reserved_clear(slab, i, 0);
 		}
 	slab->touched = 0;
@@ -263,7 +259,10 @@ void rsock_block_note(const struct rsock *s, const void *p)
 		__atomic_fetch_or(&s->slab->at->sent_from, 1ull << (at - 1), __ATOMIC_RELAXED);
 }
 
-/* Of most connections nothing ever waits to be sent. Who asks for no memory tells of none */
+/*
+ * Most connections never have bytes that wait to be sent. A process whose memory is no file asks
+ * for none, so it sets no bit
+ */
 static bool may_have_memory(const struct rsock *s, uint32_t i)
 {
 	uint64_t bit = 1ull << i;

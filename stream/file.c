@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The file of a slab (stream/slab.c), as any process sees it: how it is laid out, who has it, and
- * its names. Nothing that stands in it is believed: the layout is judged when it is mapped.
+ * The file of a slab (stream/slab.c), as any process sees it: its layout, the processes that have
+ * it, and its names. Nothing that stands in it is believed: the layout is judged when it is mapped.
  */
 #include "stream/rsock.h"
 
@@ -17,21 +17,11 @@
 
 /* --- layout --- */
 
-uint64_t rsock_cells_mask(uint32_t cells)
-{
-	return ~0ull >> (64 - cells);
-}
-
 size_t rsock_file_head(uint32_t cells)
 {
 	size_t size = sizeof(struct stream_slab) + cells * sizeof(struct stream_state);
 
 	return (size + PAGE - 1) & ~(size_t)(PAGE - 1);
-}
-
-size_t rsock_file_block(uint32_t chunk)
-{
-	return sizeof(struct stream_block) + STREAM_CHUNKS * (size_t)chunk;
 }
 
 size_t rsock_file_size(uint32_t cells, uint32_t chunk)
@@ -169,8 +159,8 @@ static int name_link(const struct rsock *s, const char *path)
 }
 
 /*
- * Without a name of its own it is still found, but by a search. That it has one is noted before:
- * who is killed between would leave one that nobody takes away
+ * A connection without a name of its own is still found, by a search. The bit is set before the
+ * name is made: a process that is killed in between would leave a name that no process removes
  */
 int rsock_name_add(struct rsock *s)
 {

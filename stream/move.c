@@ -85,7 +85,7 @@ int rsock_part_move(void *p)
 	if (!slab)
 		return -ENOENT;
 	off = (size_t)((uint8_t *)p - slab->blocks);
-	size = sizeof(struct stream_block) + STREAM_CHUNKS * (size_t)slab->chunk;
+	size = rsock_file_block(slab->chunk);
 	block = (uint32_t)(off / size);
 	part = part_of(slab, slab->blocks + block * size, off % size);
 	if (__atomic_load_n(&slab->moved[block], __ATOMIC_RELAXED) & part.bit)

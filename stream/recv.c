@@ -211,10 +211,20 @@ static void push(struct rsock *s)
 	rsock_tx_unlock(s);
 }
 
-void rsock_pump(struct rsock *s)
+/* A look at the transport, and what became due by it; @sleep as drain() has it */
+static void pump(struct rsock *s, struct base_recv_sleep *sleep)
 {
 	struct rsock_spare since = rsock_spare_begin(s);
 
+	rsock_rx_lock(s);
+	if (!drain(s, NULL, sleep) && !rsock_more(&s->base))
+		s->spare = since;
+	rsock_rx_unlock(s);
+	push(s);
+}
+
+void rsock_pump(struct rsock *s)
+{
 	if (rsock_is_foreign(s))
 		return;
 	if (rsock_load(&s->looked_behind)) {
@@ -222,11 +232,7 @@ void rsock_pump(struct rsock *s)
 		push(s);
 		return;
 	}
-	rsock_rx_lock(s);
-	if (!rsock_drain(s, NULL) && !rsock_more(&s->base))
-		s->spare = since;
-	rsock_rx_unlock(s);
-	push(s);
+	pump(s, NULL);
 }
 
 /*
@@ -238,16 +244,11 @@ bool rsock_sleep(struct stream *stream, struct base_recv_sleep *sleep)
 {
 	struct rsock *s = rsock_of(stream);
 	uint64_t before = rsock_edges(s);
-	struct rsock_spare since = rsock_spare_begin(s);
 
 	sleep->slept = false;
 	if (s->mem.native || !rsock_is_open(s) || rsock_is_foreign(s))
 		return false;
-	rsock_rx_lock(s);
-	if (!drain(s, NULL, sleep) && !rsock_more(stream))
-		s->spare = since;
-	rsock_rx_unlock(s);
-	push(s);
+	pump(s, sleep);
 	rsock_tell(s, before);
 	return sleep->slept || rsock_edges(s) != before;
 }

@@ -152,10 +152,18 @@ bool rsock_slab_sweep(const struct rsock_slab_cells *c);
 
 /* --- file.c --- */
 
-uint64_t rsock_cells_mask(uint32_t cells);
-/* Bytes before the blocks, of a block, of all */
+static inline uint64_t rsock_cells_mask(uint32_t cells)
+{
+	return ~0ull >> (64 - cells);
+}
+
+/* Bytes of a block, before the blocks, of all */
+static inline size_t rsock_file_block(uint32_t chunk)
+{
+	return sizeof(struct stream_block) + STREAM_CHUNKS * (size_t)chunk;
+}
+
 size_t rsock_file_head(uint32_t cells);
-size_t rsock_file_block(uint32_t chunk);
 size_t rsock_file_size(uint32_t cells, uint32_t chunk);
 void rsock_file_init(struct stream_slab *at, uint32_t cells, uint32_t chunk, uint64_t name);
 
