@@ -31,7 +31,7 @@ says() { ceases 10 silent "$@"; }
 same() { cmp $file "${1:-$got}"; }
 url() { echo "http://$at:$port/$1"; }
 
-# interrupted COMM: SIGINT for this process of the server alone. timeout would send it once more, and
+# interrupted COMM: SIGINT for this process of the server alone. timeout sends it once more, and
 # Python, which ends by the first, has no handler for the second any more
 interrupted() {
 	kill -s INT $(pgrep -g "${pid_of[server]}" -x "$1") && ceases 3 any_left server
