@@ -114,10 +114,14 @@ bool rsock_slab_is_held(const struct rsock_slab_cells *c)
 	return false;
 }
 
+/* Several processes may be at it, so the mark is a number */
 bool rsock_slab_sweep(const struct rsock_slab_cells *c)
 {
-	__atomic_store_n(&c->at->swept, 1, __ATOMIC_SEQ_CST);
-	return !rsock_slab_is_held(c);
+	__atomic_add_fetch(&c->at->swept, 1, __ATOMIC_SEQ_CST);
+	if (!rsock_slab_is_held(c))
+		return true;
+	__atomic_sub_fetch(&c->at->swept, 1, __ATOMIC_SEQ_CST);
+	return false;
 }
 
 /* --- names --- */

@@ -379,10 +379,11 @@ static bool search_one(const char *path, void *ctx)
 static int file_search(struct stream_place place, uint64_t cookie, struct rsock **out)
 {
 	struct search search = { .place = place, .cookie = cookie };
+	int found = stream_place_slabs(place, search_one, &search);
 
-	/* Where names go meanwhile, one may be passed over */
-	if (!stream_place_slabs(place, search_one, &search) &&
-	    !stream_place_slabs(place, search_one, &search))
+	if (found < 0)
+		return found;
+	if (!found)
 		return search.error ? search.error : -ENOENT;
 	*out = search.found;
 	return 0;

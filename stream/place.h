@@ -34,9 +34,12 @@ bool stream_place_is_scarce(void);
 int stream_place_path(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t cookie);
 /* The same of a slab: its own name, by number */
 int stream_place_slab(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t number);
-/* Calls @fn with the path of each slab, until it says true. Has it? */
-bool stream_place_slabs(struct stream_place place, bool (*fn)(const char *path, void *ctx),
-			void *ctx);
+/*
+ * Calls @fn with the path of each slab, until it says true: 1; else 0. -ENOMEM: not with all of
+ * them
+ */
+int stream_place_slabs(struct stream_place place, bool (*fn)(const char *path, void *ctx),
+		       void *ctx);
 /* The same of a file that is no state */
 int stream_place_file(char path[BASE_RUNFILE_PATH], struct stream_place place, const char *name);
 /*

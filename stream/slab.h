@@ -48,7 +48,7 @@ struct stream_slab {
 	uint32_t common;	   /* atomic: another process may have come to one, ever */
 	uint32_t closed; /* atomic: it has no names any more, and parts of it lie elsewhere */
 	uint32_t left;	 /* atomic: who made it has no more use for its name */
-	uint32_t swept;	 /* atomic: somebody takes its name away, if nobody has a connection */
+	uint32_t swept;	 /* atomic: how many take its name away, if nobody has a connection */
 	uint32_t lost[STREAM_CELLS]; /* atomic: of each block, how often its chunks lost memory */
 	/* rx; tx of each connection: the block that it has, plus one; 0: none */
 	uint8_t rx_block[STREAM_CELLS], tx_block[STREAM_CELLS];

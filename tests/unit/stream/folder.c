@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,4 +222,26 @@ int place_wait(pid_t pid)
 
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+void place_leave_behind(int n, size_t len)
+{
+	pid_t pid;
+
+	stream_before_fork();
+	pid = fork();
+	stream_after_fork(!pid);
+	if (!pid) {
+		struct stream *s[2];
+
+		for (int i = 0; i < n; i++) {
+			ends_open(s);
+			for (int k = 0; k < 2; k++) {
+				OPS->hand_over(s[k]);
+				place_send(s[k], 0, len);
+			}
+		}
+		kill(getpid(), SIGKILL);
+	}
+	cr_assert_eq(place_wait(pid), -SIGKILL);
 }

@@ -38,5 +38,10 @@ void place_recv(struct stream *s, uint64_t from, size_t len);
 ssize_t place_end_of(struct stream *s);
 /* Waits for a child: its exit status, or -signal */
 int place_wait(pid_t pid);
+/*
+ * A child is killed with both ends of @n connections, which others were told of, and @len unread
+ * bytes each way: three names each
+ */
+void place_leave_behind(int n, size_t len);
 
 #endif
