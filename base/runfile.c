@@ -238,6 +238,25 @@ int base_runfile_remove(const char *path)
 	return (int)call(SYS_unlinkat, AT_FDCWD, path, 0);
 }
 
+/* For this thread alone, and to files alone */
+static int remove_as(const char *path, uid_t user)
+{
+	long was = call(SYS_setfsuid, user);
+	int err = base_runfile_remove(path);
+
+	call(SYS_setfsuid, was);
+	return err;
+}
+
+int base_runfile_remove_of(const char *path, uid_t user)
+{
+	int err = base_runfile_remove(path);
+
+	if (err == -EACCES)
+		err = remove_as(path, user);
+	return err == -EACCES ? remove_as(path, 0) : err;
+}
+
 /* A kernel that cannot be asked (before 5.14) is believed to have room */
 int base_runfile_reserve(void *p, size_t len)
 {

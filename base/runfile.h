@@ -45,6 +45,8 @@ bool base_runfile_same(const char *path, const char *name);
  */
 int base_runfile_open(const char *path, size_t min, void **out, size_t *size);
 int base_runfile_remove(const char *path);
+/* The same in a folder of @user's, whom the process may be by another of its user numbers */
+int base_runfile_remove_of(const char *path, uid_t user);
 /*
  * Takes memory for these octets of a mapping of such a file, whole pages; -ENOSPC, where to touch
  * them would be SIGBUS

@@ -126,12 +126,32 @@ bool rsock_slab_sweep(const struct rsock_slab_cells *c)
 
 /* --- names --- */
 
-void rsock_name_remove(const struct rsock_slab *slab)
+int rsock_name_remove(const struct rsock_slab *slab)
+{
+	char path[BASE_RUNFILE_PATH];
+	int err = stream_place_slab(path, slab->place, slab->name);
+
+	return err ? err : base_runfile_remove_of(path, slab->place.user);
+}
+
+static void cookie_remove(const struct rsock_slab *slab, uint64_t cookie)
 {
 	char path[BASE_RUNFILE_PATH];
 
-	if (!stream_place_slab(path, slab->place, slab->name))
-		base_runfile_remove(path);
+	if (!stream_place_path(path, slab->place, cookie))
+		base_runfile_remove_of(path, slab->place.user);
+}
+
+/* Who makes one more meanwhile finds the mark when it has it */
+void rsock_names_drop(const struct rsock_slab *slab)
+{
+	uint64_t named;
+
+	__atomic_add_fetch(&slab->at->swept, 1, __ATOMIC_SEQ_CST);
+	named = __atomic_exchange_n(&slab->at->named, 0, __ATOMIC_ACQ_REL);
+	for (named &= rsock_cells_mask(slab->cells); named; named &= named - 1)
+		cookie_remove(slab, base_once(slab->at->cell[__builtin_ctzll(named)].cookie));
+	rsock_name_remove(slab);
 }
 
 void rsock_name_replace(const char *path, uint64_t cookie)
@@ -186,9 +206,7 @@ int rsock_name_add(struct rsock *s)
 void rsock_name_unlink(struct rsock *s)
 {
 	uint64_t bit = 1ull << s->cell;
-	char path[BASE_RUNFILE_PATH];
 
-	if (__atomic_fetch_and(&s->slab->at->named, ~bit, __ATOMIC_ACQ_REL) & bit &&
-	    !stream_place_path(path, s->slab->place, s->base.cookie))
-		base_runfile_remove(path);
+	if (__atomic_fetch_and(&s->slab->at->named, ~bit, __ATOMIC_ACQ_REL) & bit)
+		cookie_remove(s->slab, s->base.cookie);
 }

@@ -172,6 +172,32 @@ void stream_place_lost(struct stream_place place)
 	stream_place_prepare(place, true);
 }
 
+static bool inode_get(long fd, const char *path, struct stat *st)
+{
+	return !syscall(SYS_newfstatat, fd, path, st, 0);
+}
+
+bool stream_place_is_under(struct stream_place place, const char *root)
+{
+	char path[BASE_RUNFILE_PATH];
+	struct stat here, there;
+	int saved = errno;
+	bool same;
+	long fd;
+
+	if (folder(path, place) < 0 || *path != '/')
+		return false;
+	fd = syscall(SYS_openat, AT_FDCWD, root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		same = errno != EMFILE && errno != ENFILE; /* then chroot() fails, too */
+	else
+		same = inode_get(AT_FDCWD, path, &here) && inode_get(fd, path + 1, &there) &&
+		       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+	base_fd_close((int)fd);
+	errno = saved;
+	return same;
+}
+
 /* --- names --- */
 
 static bool is_name(const char *name)

@@ -50,6 +50,14 @@ unsigned int stream_place_sweep(struct stream_place place, uint64_t age);
 /* The same if this process has not done so for @pause nanoseconds. Has it removed any? */
 bool stream_place_clean(struct stream_place place, uint64_t pause);
 /*
+ * This process is about to become another user, or to change its root, and comes to no folder more
+ * but those that @stays says: the names of all files that it has there go, whoever else has them.
+ * Connections go on; other programs have them by a relay.
+ */
+void stream_names_drop(bool (*stays)(struct stream_place place, const void *ctx), const void *ctx);
+/* Is the folder the same one behind chroot(@root)? */
+bool stream_place_is_under(struct stream_place place, const char *root);
+/*
  * May the file of connections that are no more be kept for new ones? Off where the program ends, or
  * another one follows
  */

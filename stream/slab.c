@@ -87,9 +87,15 @@ static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct 
 						    c->cells * rsock_file_block(c->chunk));
 	slab->age = AGE_NONE;
 	base_list_init(&slab->node);
-	base_list_init(&slab->made);
+	base_list_init(&slab->file);
 	*out = slab;
 	return 0;
+}
+
+/* Nobody has a connection of it. A name that stays is one of no memory: somebody will sweep it */
+static void name_remove(struct rsock_slab *slab)
+{
+	slab->stuck = rsock_name_remove(slab) && !base_process_confined();
 }
 
 /* Nobody of this process has a connection of it, nor makes one */
@@ -102,7 +108,7 @@ static void name_give_up(struct rsock_slab *slab)
 	slab->nameless = true;
 	__atomic_store_n(&slab->at->left, 1, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&slab->at->common, __ATOMIC_SEQ_CST) || !rsock_slab_is_held(&c))
-		rsock_name_remove(slab);
+		name_remove(slab);
 }
 
 static void slab_destroy(struct rsock_slab *slab)
@@ -110,6 +116,8 @@ static void slab_destroy(struct rsock_slab *slab)
 	if (slab->age == age)
 		name_give_up(slab);
 	rsock_blocks_forget(slab);
+	if (slab->stuck)
+		base_runfile_release(slab->at, slab->size);
 	base_map_destroy(slab->at, slab->size);
 	base_map_destroy(slab, slab->own);
 }
@@ -271,7 +279,7 @@ int rsock_slab_create(const struct rsock_slab_kind *kind, size_t room, struct rs
 	slab->age = age;
 	base_list_push_front(&roomy, &slab->node);
 	if (kind->place.dir)
-		base_list_push_front(&files, &slab->made);
+		base_list_push_front(&files, &slab->file);
 	*out = cell_take(slab);
 	slabs_unlock();
 	return 0;
@@ -320,13 +328,13 @@ bool rsock_slab_is_swept(struct rsock *s)
  * Lock. The maker has no more use for it; has anybody else? A maker of this process's number was
  * another program, or will find it swept
  */
-static void others_left(const struct rsock_slab *slab)
+static void others_left(struct rsock_slab *slab)
 {
 	struct rsock_slab_cells c = { slab->at, slab->size, slab->cells, slab->chunk };
 	bool here = base_once(slab->at->pid) == base_process_self().pid;
 
 	if ((here || !rsock_slab_has_maker(&c)) && !rsock_slab_is_held(&c) && rsock_slab_sweep(&c))
-		rsock_name_remove(slab);
+		name_remove(slab);
 }
 
 void rsock_slab_leave(struct rsock *s, bool last)
@@ -366,6 +374,9 @@ int rsock_slab_open(const char *path, struct stream_place place, uint64_t cookie
 	slab->refs = 1;
 	slab->place = place;
 	slab->name = base_once(c.at->name);
+	slabs_lock();
+	base_list_push_front(&files, &slab->file);
+	slabs_unlock();
 	__atomic_add_fetch(&live, 1, __ATOMIC_RELAXED);
 	*out = cell_init(slab, slab->rsock, (uint32_t)(st - c.at->cell));
 	return 0;
@@ -426,7 +437,7 @@ struct rsock_slab *rsock_slab_close(const void *p)
 
 	slabs_lock();
 	base_list_foreach(node, next, &files) {
-		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, made);
+		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, file);
 
 		if (slab->age == age && (const uint8_t *)p >= slab->blocks &&
 		    (const uint8_t *)p < (const uint8_t *)slab->maps)
@@ -466,7 +477,7 @@ static bool is_kept(const struct rsock_slab *slab)
 static void lists_leave(struct rsock_slab *slab)
 {
 	base_list_remove(&slab->node);
-	base_list_remove(&slab->made);
+	base_list_remove(&slab->file);
 }
 
 /* Lock. Nobody has a cell of @slab: the slab that is to be destroyed, or NULL */
@@ -512,7 +523,7 @@ static void names_allow(bool on)
 	struct base_list *node, *next;
 
 	base_list_foreach(node, next, &files) {
-		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, made);
+		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, file);
 
 		if (slab->age != age || slab->nameless)
 			continue;
@@ -541,6 +552,23 @@ void stream_spare_allow(bool on)
 		slab_destroy(old);
 }
 
+void stream_names_drop(bool (*stays)(struct stream_place place, const void *ctx), const void *ctx)
+{
+	struct base_list *node, *next;
+
+	slabs_lock();
+	base_list_foreach(node, next, &files) {
+		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, file);
+
+		if (slab->nameless || slab->closed || stays(slab->place, ctx))
+			continue;
+		slab->nameless = true;
+		rsock_names_drop(slab);
+		retire(slab);
+	}
+	slabs_unlock();
+}
+
 /* --- fork() --- */
 
 void stream_before_fork(void)
@@ -557,14 +585,14 @@ void stream_after_fork(bool child)
 	}
 	while (base_list_pop_front(&roomy))
 		;
-	while (base_list_pop_front(&files))
-		;
 	lives = 0;
 	age++;
 	base_lock_init(&lock);
 	no_spare = false;
 	/* Its name is the parent's */
-	if (spare)
+	if (spare) {
+		lists_leave(spare);
 		slab_destroy(spare);
+	}
 	spare = NULL;
 }

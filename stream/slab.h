@@ -60,7 +60,7 @@ struct stream_slab {
 /* A file, or a mapping without one, as this process has it */
 struct rsock_slab {
 	struct base_list node; /* lock: among those that have room for more */
-	struct base_list made; /* lock: among the files of this process */
+	struct base_list file; /* lock: among the files that this process has */
 	struct stream_slab *at;
 	size_t size, own; /* bytes of it, and of this struct with what follows */
 	uint32_t cells, chunk;
@@ -74,6 +74,7 @@ struct rsock_slab {
 	bool retired;		   /* lock: no more cells are taken */
 	bool closed;		   /* lock: as the file has it */
 	bool nameless;		   /* lock: this process has given up its name */
+	bool stuck;		   /* lock: nobody has it, and its name could not be removed */
 	uint64_t touched;	   /* atomic: blocks that may have memory */
 	size_t kept;		   /* atomic: bytes of chunks that have memory for certain */
 	uint64_t moved[STREAM_CELLS]; /* atomic: parts of each block that lie elsewhere (move.c) */
@@ -167,8 +168,10 @@ size_t rsock_file_head(uint32_t cells);
 size_t rsock_file_size(uint32_t cells, uint32_t chunk);
 void rsock_file_init(struct stream_slab *at, uint32_t cells, uint32_t chunk, uint64_t name);
 
-/* Under the lock of slabs, or where nobody else has @slab: its own name goes */
-void rsock_name_remove(const struct rsock_slab *slab);
+/* Under the lock of slabs, or where nobody else has @slab: its own name goes; 0, -errno */
+int rsock_name_remove(const struct rsock_slab *slab);
+/* Under the lock: all names of the file go, whoever has it */
+void rsock_names_drop(const struct rsock_slab *slab);
 /*
  * The cookie of @s becomes a name of its file: 0. Where none can be added it is still found, by a
  * search. -EOPNOTSUPP: the file has no name of its own
