@@ -121,19 +121,21 @@ static struct {
 	const char *dir;
 	uint64_t looked; /* when */
 	uint64_t room;
+	uint64_t half; /* of the folder */
 } latest;
 
 static int room_look(struct stream_place place, uint64_t now)
 {
 	char path[BASE_RUNFILE_PATH];
-	uint64_t room;
+	uint64_t room, half;
 	int err = folder(path, place);
 
 	if (err >= 0)
-		err = base_rundir_room(path, &room);
+		err = base_rundir_room(path, &room, &half);
 	if (err)
 		return err;
 	__atomic_store_n(&latest.room, room, __ATOMIC_RELAXED);
+	__atomic_store_n(&latest.half, half, __ATOMIC_RELAXED);
 	__atomic_store_n(&latest.dir, place.dir, __ATOMIC_RELAXED);
 	__atomic_store_n(&latest.looked, now, __ATOMIC_RELEASE);
 	return 0;
@@ -155,6 +157,15 @@ int stream_place_room(struct stream_place place, size_t room)
 	if (err)
 		return err;
 	return had && room <= had ? 0 : -ENOSPC;
+}
+
+int stream_place_half(struct stream_place place, size_t room)
+{
+	uint64_t half = __atomic_load_n(&latest.half, __ATOMIC_RELAXED);
+
+	return !half || room <= half || __atomic_load_n(&latest.dir, __ATOMIC_RELAXED) != place.dir
+		       ? 0
+		       : -ENOSPC;
 }
 
 bool stream_place_is_scarce(void)

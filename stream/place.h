@@ -28,6 +28,8 @@ void stream_place_lost(struct stream_place place);
  * it? 0, -ENOSPC, -errno
  */
 int stream_place_room(struct stream_place place, size_t room);
+/* The same, but for what is used of it. It may be that nobody has looked yet */
+int stream_place_half(struct stream_place place, size_t room);
 /* Was half of its memory used, or more, some milliseconds ago? */
 bool stream_place_is_scarce(void);
 /* -ENAMETOOLONG */

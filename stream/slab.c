@@ -45,7 +45,6 @@
 static struct base_lock lock; /* of all that follows, and of the slabs */
 static struct base_list roomy = BASE_LIST_INIT(roomy);
 static struct base_list files = BASE_LIST_INIT(files);
-static size_t lives;	     /* atomic: connections in files, that this process made */
 static unsigned int live;    /* streams of this process; atomic */
 static unsigned int age = 1; /* grows in each child */
 /* lock: nobody has a cell of it, and it is among the roomy all the same */
@@ -64,9 +63,11 @@ static void slabs_unlock(void)
 
 /* --- this process's view --- */
 
-size_t rsock_slab_room(uint32_t chunk)
+/* Where there is none, somebody counts anew some time */
+static void promises_find(struct rsock_slab *slab)
 {
-	return (base_once(lives) + 1) * rsock_file_size(1, chunk);
+	if (slab->place.dir && rsock_promises(slab->place, &slab->promises))
+		slab->promises = NULL;
 }
 
 static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct rsock_slab **out)
@@ -220,8 +221,9 @@ static int nameless(size_t size, void **at)
 				       : base_map_create_sparse(size, at);
 }
 
-static int memory_create(struct rsock_slab_cells *c, const char *path, size_t room)
+static int memory_create(struct rsock_slab_cells *c, const char *path)
 {
+	size_t room = rsock_file_size(1, c->chunk);
 	void **at = (void **)&c->at;
 	int err;
 
@@ -236,7 +238,7 @@ static int memory_create(struct rsock_slab_cells *c, const char *path, size_t ro
 }
 
 /* No two files have the same name, for who makes one looks */
-static int file_create(struct rsock_slab_cells *c, const struct rsock_slab_kind *kind, size_t room,
+static int file_create(struct rsock_slab_cells *c, const struct rsock_slab_kind *kind,
 		       uint64_t *name)
 {
 	char path[BASE_RUNFILE_PATH];
@@ -246,7 +248,7 @@ static int file_create(struct rsock_slab_cells *c, const struct rsock_slab_kind 
 	do {
 		err = stream_place_slab(path, kind->place, ++*name);
 		if (!err)
-			err = memory_create(c, path, room);
+			err = memory_create(c, path);
 	} while (err == -EEXIST);
 	return err;
 }
@@ -257,15 +259,15 @@ static void slab_begin(struct rsock_slab *slab, const struct rsock_slab_kind *ki
 	slab->place = kind->place;
 	slab->name = name;
 	slab->free = rsock_cells_mask(slab->cells);
+	promises_find(slab);
 }
 
-int rsock_slab_create(const struct rsock_slab_kind *kind, size_t room, struct rsock **out)
+int rsock_slab_create(const struct rsock_slab_kind *kind, struct rsock **out)
 {
 	struct rsock_slab_cells c = { .chunk = kind->chunk };
 	struct rsock_slab *slab;
 	uint64_t name = 0;
-	int err = kind->place.dir ? file_create(&c, kind, room, &name)
-				  : memory_create(&c, NULL, room);
+	int err = kind->place.dir ? file_create(&c, kind, &name) : memory_create(&c, NULL);
 
 	if (err)
 		return err;
@@ -290,8 +292,6 @@ static void live_set(struct rsock_slab *slab, uint32_t cell, bool on)
 {
 	uint64_t bit = 1ull << cell;
 
-	if (slab->age == age && on != !!(slab->live & bit))
-		__atomic_add_fetch(&lives, on ? 1 : -1ul, __ATOMIC_RELAXED);
 	slab->live = on ? slab->live | bit : slab->live & ~bit;
 }
 
@@ -299,6 +299,7 @@ void rsock_slab_live(struct rsock *s)
 {
 	slabs_lock();
 	live_set(s->slab, s->cell, true);
+	rsock_promise_set(s->slab, s->cell, true);
 	slabs_unlock();
 }
 
@@ -343,6 +344,8 @@ void rsock_slab_leave(struct rsock *s, bool last)
 
 	slabs_lock();
 	live_set(slab, s->cell, false);
+	if (last)
+		rsock_promise_set(slab, s->cell, false);
 	if (slab->age != age && s->is_file && last)
 		others_left(slab);
 	else if (slab->age == age && no_spare && !slab->live)
@@ -374,6 +377,7 @@ int rsock_slab_open(const char *path, struct stream_place place, uint64_t cookie
 	slab->refs = 1;
 	slab->place = place;
 	slab->name = base_once(c.at->name);
+	promises_find(slab);
 	slabs_lock();
 	base_list_push_front(&files, &slab->file);
 	slabs_unlock();
@@ -409,6 +413,7 @@ static void names_remove(struct rsock_slab *slab)
 		uint32_t cell = (uint32_t)__builtin_ctzll(left);
 
 		live_set(slab, cell, false);
+		rsock_promise_set(slab, cell, false);
 		rsock_name_unlink(&slab->rsock[cell]);
 	}
 	rsock_name_remove(slab);
@@ -508,8 +513,10 @@ void rsock_slab_put(struct rsock *s)
 	__atomic_sub_fetch(&live, 1, __ATOMIC_RELAXED);
 	slab->refs--;
 	live_set(slab, cell, false);
-	if (clear)
+	if (clear) {
+		rsock_promise_set(slab, cell, false);
 		cell_give(slab, cell);
+	}
 	if (!slab->refs)
 		old = last_put(slab);
 	slabs_unlock();
@@ -585,7 +592,6 @@ void stream_after_fork(bool child)
 	}
 	while (base_list_pop_front(&roomy))
 		;
-	lives = 0;
 	age++;
 	base_lock_init(&lock);
 	no_spare = false;

@@ -45,6 +45,7 @@ struct stream_slab {
 	uint64_t name;		   /* of the file: a number */
 	uint64_t used;		   /* atomic: cells that have memory */
 	uint64_t named;		   /* atomic: cells whose cookie is a name of the file */
+	uint64_t promised;	   /* atomic: cells whose memory is counted (promise.c) */
 	uint32_t common;	   /* atomic: another process may have come to one, ever */
 	uint32_t closed; /* atomic: it has no names any more, and parts of it lie elsewhere */
 	uint32_t left;	 /* atomic: who made it has no more use for its name */
@@ -69,6 +70,7 @@ struct rsock_slab {
 	struct stream_place place; /* dir is NULL: it has no name */
 	unsigned int age;	   /* of the process that takes cells of it */
 	uint64_t name;		   /* as the file had it */
+	uint64_t *promises;	   /* of its folder; NULL: nobody counts */
 	uint64_t free, live;	   /* lock: cells that nobody has; that this process has not left */
 	unsigned int refs;	   /* lock */
 	bool retired;		   /* lock: no more cells are taken */
@@ -98,7 +100,7 @@ struct rsock_slab_kind {
  */
 int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, bool *alone);
 /* The same of a new file, or of new memory without a name: 0, -errno */
-int rsock_slab_create(const struct rsock_slab_kind *kind, size_t room, struct rsock **out);
+int rsock_slab_create(const struct rsock_slab_kind *kind, struct rsock **out);
 /* It is a connection: @s->place and @s->cookie say where, and whose */
 void rsock_slab_live(struct rsock *s);
 /* Its memory is there, and others may look at it */
@@ -117,8 +119,6 @@ int rsock_slab_open(const char *path, struct stream_place place, uint64_t cookie
 /* The cell is free, unless another process may have come to it; @s is no more */
 void rsock_slab_put(struct rsock *s);
 
-/* Memory that connections of this process with a name, and one more, may come to need */
-size_t rsock_slab_room(uint32_t chunk);
 /* Another process may come to the cell: it is never used again */
 void rsock_slab_share(struct rsock *s);
 /*
@@ -150,6 +150,21 @@ bool rsock_cell_is_held(struct stream_state *st);
 bool rsock_slab_is_held(const struct rsock_slab_cells *c);
 /* Takes its name from it, unless somebody comes to it meanwhile: then false */
 bool rsock_slab_sweep(const struct rsock_slab_cells *c);
+
+/* --- promise.c --- */
+
+/* The number of bytes that is promised in a folder: 0, -errno */
+int rsock_promises(struct stream_place place, uint64_t **out);
+/* That was of a folder which is gone */
+void rsock_promises_forget(struct stream_place place);
+/* May a connection of @chunk have a name, besides all that have one? 0, -ENOSPC, -errno */
+int rsock_promise_room(struct stream_place place, uint32_t chunk);
+/* The same of one that has its file already: the folder itself is not asked */
+int rsock_promise_fits(struct stream_place place, uint32_t chunk);
+/* The number is made anew of what connections there are. False: that was done just now */
+bool rsock_promises_count(struct stream_place place);
+/* A cell is a connection; it is none any more, whoever says so */
+void rsock_promise_set(struct rsock_slab *slab, uint32_t cell, bool on);
 
 /* --- file.c --- */
 

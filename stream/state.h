@@ -21,7 +21,7 @@
 #include "stream/share.h"
 
 #define STREAM_MAGIC 0x57415250u
-#define STREAM_VERSION 13
+#define STREAM_VERSION 14
 #define STREAM_NO_MESSAGE (~0ull)
 
 /*

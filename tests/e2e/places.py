@@ -73,8 +73,8 @@ WAYS = (
 
 
 def names(folder):
-    """But for the page of leases, which is the user's."""
-    return sorted(set(os.listdir(folder)) - {"leases-1"})
+    """But for the pages that all processes of the user share."""
+    return sorted(set(os.listdir(folder)) - {"leases-1", "promised-1"})
 
 
 def soon(wanted, limit=LIMIT):

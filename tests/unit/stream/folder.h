@@ -13,7 +13,9 @@
 void place_begin(void);
 void place_end(void);
 extern char place_dir[];
-/* How many files are there */
+/* From now on it is a tmpfs of its own; false: it cannot be. To be unmounted */
+bool place_small(const char *options);
+/* How many files are there, but for the page that all processes share */
 unsigned int place_files(void);
 /* The path of the file with the state of @s, and what it is */
 const char *place_slab_path(const struct stream *s);
