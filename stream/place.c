@@ -356,24 +356,6 @@ static bool is_held(const struct rsock_slab_cells *c, uint64_t cookie)
 	return false;
 }
 
-/*
- * Whose maker died over it is none yet. What is of another layout may be one of another version:
- * then nobody can say who lives
- */
-static bool is_none_yet(const char *path)
-{
-	uint32_t *magic;
-	size_t size;
-	bool none;
-	int err = base_runfile_open(path, sizeof(struct stream_slab), (void **)&magic, &size);
-
-	if (err)
-		return err == -EPROTO;
-	none = !rsock_load(magic);
-	base_map_destroy(magic, size);
-	return none;
-}
-
 /* A file that is new may be of a connection that its maker is about to make */
 static bool is_left(struct sweep *sw, const char *name, ino_t file, bool old)
 {
@@ -381,7 +363,7 @@ static bool is_left(struct sweep *sw, const char *name, ino_t file, bool old)
 	bool left;
 
 	if (rsock_slab_map(sw->path, &c))
-		return old && is_none_yet(sw->path);
+		return old && rsock_slab_sweep_strange(sw->path);
 	left = old || !rsock_slab_has_maker(&c);
 	if (!left)
 		sw->made = file;

@@ -7,54 +7,7 @@
 #define STREAM_SLAB_H
 
 #include "base/list.h"
-
-/* --- what lies in the file --- */
-
-/* Connections of one file, at most; as many as bits of a word of struct stream_slab */
-#define STREAM_CELLS 64u
-
-/*
- * Memory for bytes: in and chunk are of one connection, rest and hold of one, which may be another.
- * A connection has it while there are such bytes.
- */
-struct stream_block {
-	uint8_t in[RNIC_STREAM_IN] __attribute__((aligned(4096)));
-	uint8_t rest[RNIC_STREAM_REST] __attribute__((aligned(4096)));
-	uint8_t hold[STREAM_HOLD] __attribute__((aligned(4096)));
-	uint8_t chunk[] __attribute__((aligned(4096))); /* STREAM_CHUNKS of them */
-};
-
-/* What the peer has mapped: rx */
-struct stream_maps {
-	struct stream_mapping slot[STREAM_SLOTS];
-} __attribute__((aligned(4096)));
-
-/*
- * The file of some connections: this head, their states, as many blocks, as many tables of
- * mappings. What nobody touches takes no memory.
- */
-struct stream_slab {
-	uint32_t magic, version;
-	uint32_t cells;
-	uint32_t chunk;		   /* bytes of one, of each connection */
-	uint64_t octets;	   /* of the file */
-	uint64_t since;		   /* base_process_clock(), when it was made */
-	uint32_t pid, space;	   /* the process that made it, as base_process has them */
-	uint64_t rx_free, tx_free; /* atomic: blocks; a bit for each that nobody has */
-	uint64_t sent_from;	   /* atomic: blocks that may have memory for what goes */
-	uint64_t name;		   /* of the file: a number */
-	uint64_t used;		   /* atomic: cells that have memory */
-	uint64_t named;		   /* atomic: cells whose cookie is a name of the file */
-	uint64_t promised;	   /* atomic: cells whose memory is counted (promise.c) */
-	uint32_t common;	   /* atomic: another process may have come to one, ever */
-	uint32_t closed; /* atomic: it has no names any more, and parts of it lie elsewhere */
-	uint32_t left;	 /* atomic: who made it has no more use for its name */
-	uint32_t swept;	 /* atomic: how many take its name away, if nobody has a connection */
-	uint32_t lost[STREAM_CELLS]; /* atomic: of each block, how often its chunks lost memory */
-	/* rx; tx of each connection: the block that it has, plus one; 0: none */
-	uint8_t rx_block[STREAM_CELLS], tx_block[STREAM_CELLS];
-	struct stream_state cell[] __attribute__((aligned(64)));
-};
+#include "stream/slab_file.h"
 
 /* --- this process's view --- */
 
@@ -150,6 +103,11 @@ bool rsock_cell_is_held(struct stream_state *st);
 bool rsock_slab_is_held(const struct rsock_slab_cells *c);
 /* Takes its name from it, unless somebody comes to it meanwhile: then false */
 bool rsock_slab_sweep(const struct rsock_slab_cells *c);
+/*
+ * The same of a file that is none of this version's, or not yet, whatever it has. False, too, where
+ * that cannot be known
+ */
+bool rsock_slab_sweep_strange(const char *path);
 
 /* --- promise.c --- */
 
