@@ -54,6 +54,8 @@ struct rsock_slab_kind {
 int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, bool *alone);
 /* The same of a new file, or of new memory without a name: 0, -errno */
 int rsock_slab_create(const struct rsock_slab_kind *kind, struct rsock **out);
+/* The same, and nobody takes a cell of it yet, unless one can be had already: 0, -errno */
+int rsock_slab_ready(const struct rsock_slab_kind *kind);
 /* It is a connection: @s->place and @s->cookie say where, and whose */
 void rsock_slab_live(struct rsock *s);
 /* Its memory is there, and others may look at it */
