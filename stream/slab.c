@@ -447,6 +447,15 @@ int rsock_slab_publish(struct rsock *s)
 	return err;
 }
 
+void rsock_slab_unpublish(struct rsock *s)
+{
+	slabs_lock();
+	rsock_name_unlink(s);
+	if (base_once(s->slab->at->left))
+		others_left(s->slab);
+	slabs_unlock();
+}
+
 /* Lock */
 static void names_remove(struct rsock_slab *slab)
 {

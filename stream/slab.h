@@ -81,6 +81,8 @@ void rsock_slab_share(struct rsock *s);
  * a search. -EOPNOTSUPP: the file has no name
  */
 int rsock_slab_publish(struct rsock *s);
+/* It has no name any more, nor has its file, if nobody has a connection of it */
+void rsock_slab_unpublish(struct rsock *s);
 /*
  * The slab of this process with @p in it, which no other process has or comes to any more: its
  * names are gone. NULL: there is none, or others have it
