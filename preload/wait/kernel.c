@@ -127,6 +127,7 @@ static long accept_prepare(int fd, struct sock *s, struct waited *w)
 	struct spin_place *place = t && spin_may() ? place_of(s, w) : NULL;
 	long r = place ? accept_spin(fd, place, t) : 0;
 
+	nap_first_do();
 	if (!r && s && sock_role(s) == SOCK_LISTENER && !listens_room(s) && listens_strictly(s))
 		r = accept_starved(fd);
 	return r;
