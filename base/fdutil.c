@@ -71,8 +71,8 @@ int base_eventfd_drain(int fd)
 }
 
 /*
- * Three quarters up: select() and tables by number stay small, and the limit is not hit at once. But
- * not for a limit that is high, since each fork() copies the table up to the highest number
+ * Three quarters up: select() and tables by number stay small, and the limit is not hit at once.
+ * Not where the limit is high: each fork() copies the table up to the highest number
  */
 #define HIGH_LIMIT 4096u
 
