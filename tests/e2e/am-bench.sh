@@ -41,13 +41,13 @@ check "curves" 0 "^4 drawings of 32 points" bash -c '
 
 mkdir -p "$tmp/without/bench/am"
 ln -s "$build/bench/am/amside" "$tmp/without/bench/am/"
-check "AF_XDP that is not built in" 77 "^AF_XDP against UDP: not measured: this build has no libxdp" \
+check "AF_XDP that is not built in" 77 "not measured: this build has no libxdp" \
 	"$bench/xdp.sh" "$tmp/without" 1
 if [ $root = no ] || [ ! -x "$build/bench/am/barexdp" ]; then
-	skip "AF_XDP that the kernel refuses" "no AF_XDP that it could refuse (needs root and libxdp)"
-	skip "no network namespaces" "no AF_XDP that would need them (needs root and libxdp)"
+	skip "AF_XDP that the kernel refuses" "needs root and libxdp"
+	skip "no network namespaces" "needs root and libxdp"
 else
-	check "AF_XDP that the kernel refuses" 77 "not measured: .* no AF_XDP on v[ab]: .*permitted" \
+	check "AF_XDP that the kernel refuses" 77 "not measured: .*no AF_XDP on v[ab]: " \
 		setpriv --inh-caps -net_raw --bounding-set -net_raw "$bench/xdp.sh" "$build" 1
 	check "no network namespaces" 77 "not measured: no network namespaces" \
 		setpriv --inh-caps -sys_admin --bounding-set -sys_admin "$bench/xdp.sh" "$build" 1

@@ -75,6 +75,21 @@ check "a rank whose connection for collectives goes is lost, and makes no other 
 	timeout 20 "$tmp/rude" 2 L again
 check "a rank that closes all descriptors is lost" 1 "rank 1 \(.*; the job ends" \
 	timeout 20 "$tmp/endings" 3 L closes
+# ranks that do what they like: the console ends, with a code of its own
+mob() {
+	local seed code
+	for seed in "$@"; do
+		CSPAWN_CMD="'$here/am-compat/mob.py' $seed %C" timeout 30 "$tmp/endings" 2 C \
+			>"$tmp/mob" 2>&1
+		code=$?
+		[ $code = 1 ] || [ $code = 9 ] || echo "seed $seed: code $code"
+	done
+	echo "$# mobs"
+}
+export -f mob
+export here
+check "ranks that do what they like" 0 "^12 mobs" env MASTERIP=127.0.0.1 CSPAWN_ROUTE_OUTPUT=1 \
+	bash -c "mob 1 2 3 4 5 6 7 8 9 10 11 16 | tee $tmp/mobs; ! grep code $tmp/mobs"
 ended() {
 	local console
 	"$tmp/rude" 2 L "$1" >"$tmp/rude.out" 2>&1 &
