@@ -16,39 +16,17 @@
 #pragma GCC visibility pop
 
 #include "active/cache.h"
-#include "active/heap.h"
+#include "active/region.h"
 #include "active/wire.h"
 #include "base/list.h"
 #include "bpf/run.h"
 
 enum {
-	ACTIVE_REGIONS_MAX = 128, /* of a server */
 	ACTIVE_FRONT_MAX = 16 + 48 + ACTIVE_WIRE_TEXT_MAX,
 	ACTIVE_REQUEST_ROOM = (ACTIVE_WIRE_REQUEST_MAX + 63) & ~63,
 	ACTIVE_INLINE = 512, /* octets of an answer that need no memory of their own */
 	ACTIVE_WORKERS_MAX = 64,
 	ACTIVE_SPARE_RUNS = 64, /* that are kept for the next program */
-};
-
-/* A region and what stands behind it; active/region.c */
-struct warp_active_region {
-	struct base_list link;
-	char name[ACTIVE_WIRE_NAME_MAX + 1];
-	uint8_t *memory;
-	size_t size, room, mapped; /* mapped: 0, or the bytes of our own mapping */
-	unsigned int rights, flags;
-	size_t heap_offset;
-	struct active_heap *heap;  /* or NULL */
-	struct active_call *owner; /* the run that has the lock, or NULL; atomic, active/helper.c */
-	bool broken;		   /* a run ended as its owner; atomic, before owner */
-	struct warp_active_server *server;
-};
-
-/* What one client may do with a region */
-struct active_view {
-	struct warp_active_region *region;
-	unsigned int rights;
-	struct warp_mr *mr; /* or NULL */
 };
 
 /* What helpers know of a run; the cookie of the engine's run. active/helper.c */
@@ -118,7 +96,8 @@ struct active_session {
 	unsigned int answers_free;
 	struct active_view views[ACTIVE_REGIONS_MAX];
 	unsigned int view_count;
-	bool greeted, over; /* the lane's alone; over: its connection has ended */
+	struct base_list own; /* regions that are for this client alone; under server.lock */
+	bool greeted, over;   /* the lane's alone; over: its connection has ended */
 	bool may_run;
 	struct active_upload upload;
 	/* Under pool.lock */
@@ -171,11 +150,6 @@ struct warp_active_server {
 
 #define active_count(server, member, n) \
 	__atomic_add_fetch(&(server)->stats.member, (n), __ATOMIC_RELAXED)
-
-/* active/region.c */
-void active_region_destroy(struct warp_active_region *region);
-/* The engine's region for a run with these rights */
-struct ebpf_region active_region_ebpf(const struct active_view *view, unsigned int rights);
 
 /* Where programs see their arguments: below the engine's own addresses, and where no process has
  * memory */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The third door: programs of clients in this host's kernel, on regions in one BPF arena.
+ * The third door: programs of clients in this host's kernel, on regions in BPF arenas.
  *
  *	packet -> door -- key --> program of a client -> answer (XDP_TX)
  *	             \
@@ -10,8 +10,8 @@
  * The key stands for the client, its code, and the regions with their rights; when the client goes,
  * its keys go. When the process dies the kernel takes everything away, for descriptors hold it.
  *
- * The arena has the regions, then a block for each processor, which one run at a time uses, then
- * constants for each place.
+ * A program reaches one arena (active/kernel_arena.c). Invariant: its client may read all regions
+ * that lie there.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,6 +27,7 @@
 
 #include "active/inside.h"
 #include "active/kernel.h"
+#include "active/kernel_arena.h"
 #include "active/kernel_code.h"
 #include "active/kernel_helper.h"
 #include "active/session.h"
@@ -36,15 +37,15 @@
 #include "bpfkernel/system.h"
 
 enum {
-	DATA_ROOM = 16384, /* of the constants of one program */
 	SIZE_MOST = 1 << 30,
 	PROGRAMS_MOST = 1024,
-	PAGE = 4096,
 };
 
 /* A program of a client; session NULL, under the lock: the place is free */
 struct place {
 	struct active_session *session;
+	struct active_arena *arena;
+	unsigned int slot; /* of the arena's constants */
 	uint8_t key[ACTIVE_WIRE_KEY];
 	int fd;
 };
@@ -52,43 +53,35 @@ struct place {
 struct active_kernel {
 	struct warp_active_kernel_attr attr; /* with the defaults filled in */
 	struct sockaddr_in addr;
-	struct bpfkernel_arena arena;
-	size_t used; /* of the arena, by regions */
-	size_t blocks;
-	unsigned int block_count;
+	struct active_arenas arenas;
 	int socket, keys, programs, door, link;
-	pthread_mutex_t lock; /* of used, and of whose places are; behind server.lock */
+	pthread_mutex_t lock; /* of arenas and places; behind server.lock */
 	struct place places[];
 };
 
 /* --- memory --------------------------------------------------------------------------------- */
 
-static size_t place_data(const struct active_kernel *k, size_t place)
+/* A program that is there already would reach a region that its client may not read */
+int active_kernel_memory(struct warp_active_region *r, unsigned int number)
 {
-	return k->blocks +
-	       base_align_up(k->block_count * sizeof(struct active_kernel_block), PAGE) +
-	       place * DATA_ROOM;
-}
-
-int active_kernel_memory(struct warp_active_server *server, size_t size, uint8_t **out)
-{
-	struct active_kernel *k = server->kernel;
-	int ret = 0;
+	struct active_kernel *k = r->server->kernel;
+	int ret;
 
 	if (!k)
 		return -ENOTCONN;
 	pthread_mutex_lock(&k->lock);
-	if (size > k->blocks - k->used)
-		ret = -ENOMEM;
-	else
-		*out = k->arena.memory + k->used;
+	ret = active_arena_get(&k->arenas, r->client, number, &r->arena);
+	if (!ret && r->arena->programs)
+		ret = -EBUSY;
 	if (!ret)
-		k->used = base_min(base_align_up(k->used + size, PAGE), k->blocks);
+		ret = active_arena_region(&k->arenas, r->arena, r->size, &r->memory);
 	pthread_mutex_unlock(&k->lock);
 	return ret;
 }
 
 /* --- a program ------------------------------------------------------------------------------ */
+
+static const char no_memory[] = "the server has no memory for it";
 
 struct making {
 	struct active_kernel *k;
@@ -116,17 +109,13 @@ static void window_add(struct making *m, const struct bpfkernel_window *w)
 static int windows_fill(struct making *m)
 {
 	const struct active_call *call = &m->task->call;
-	const uint8_t *arena = m->k->arena.memory;
+	const uint8_t *arena = m->k->places[m->place].arena->memory.memory;
 
 	if (call->count > BPFKERNEL_WINDOWS_MAX - 2)
 		return refuse(m, -E2BIG, "too many regions for the kernel");
 	for (size_t i = 0; i < call->count; i++) {
 		const struct warp_active_region *r = call->views[i]->region;
 
-		if (!(r->flags & WARP_ACTIVE_IN_KERNEL)) {
-			snprintf(m->why, m->room, "region %s is not in the kernel", r->name);
-			return -EOPNOTSUPP;
-		}
 		window_add(m, &(const struct bpfkernel_window){
 				      (uintptr_t)r->memory, (uint32_t)r->size,
 				      (uint32_t)(r->memory - arena),
@@ -161,23 +150,24 @@ static int library_fill(struct making *m)
 					    h->id == WARP_ACTIVE_HELPER_REGION ? addrs : sizes,
 					    call->count);
 	}
-	return ret ? refuse(m, -ENOMEM, "the server has no memory for it") : 0;
+	return ret ? refuse(m, -ENOMEM, no_memory) : 0;
 }
 
 static int code_write(struct making *m, struct bpfgen_code *c)
 {
 	struct active_kernel *k = m->k;
+	const struct place *place = &k->places[m->place];
 	const struct ebpf_object *object = active_object_program(m->task->object);
+	uint8_t *arena = place->arena->memory.memory;
 	struct active_kernel_program p = {
 		.params = { .object = object,
 			    .entry = m->task->entry,
-			    .arena = (uintptr_t)k->arena.memory,
+			    .arena = (uintptr_t)arena,
 			    .windows = m->windows,
-			    .window_count = m->window_count,
-			    .constants = (uint32_t)place_data(k, m->place) },
-		.arena = k->arena.fd,
-		.blocks = (uintptr_t)k->arena.memory + k->blocks,
-		.block_count = k->block_count,
+			    .window_count = m->window_count },
+		.arena = place->arena->memory.fd,
+		.blocks = (uintptr_t)active_arena_blocks(place->arena),
+		.block_count = k->arenas.processors,
 		.args_addr = ACTIVE_ARGS_ADDR,
 		.fuel = k->attr.fuel,
 	};
@@ -186,9 +176,11 @@ static int code_write(struct making *m, struct bpfgen_code *c)
 	int ret;
 
 	bpfkernel_data_copy(object, NULL, &constants_size, &size);
-	if (size > DATA_ROOM)
+	if (size > ACTIVE_ARENA_CONSTANTS)
 		return refuse(m, -E2BIG, "more data and constants than the kernel has room for");
-	bpfkernel_data_copy(object, k->arena.memory + p.params.constants, &constants_size, &size);
+	if (active_arena_constants(&k->arenas, place->arena, place->slot, &p.params.constants))
+		return refuse(m, -ENOMEM, no_memory);
+	bpfkernel_data_copy(object, arena + p.params.constants, &constants_size, &size);
 	p.params.data = p.params.constants + (uint32_t)constants_size;
 	p.params.helpers = bpfkernel_library_helpers(m->library, &p.params.helper_count);
 	ret = active_kernel_program_write(c, &p, &err);
@@ -205,7 +197,7 @@ static int program_make(struct making *m)
 	if (!ret)
 		ret = library_fill(m);
 	if (!ret && bpfgen_code_create(&c))
-		ret = refuse(m, -ENOMEM, "the server has no memory for it");
+		ret = refuse(m, -ENOMEM, no_memory);
 	if (!ret)
 		ret = code_write(m, c);
 	if (!ret) {
@@ -219,22 +211,100 @@ static int program_make(struct making *m)
 
 /* --- places --------------------------------------------------------------------------------- */
 
-/* A free place, which is the session's from now on; or -EBUSY */
-static int place_take(struct active_kernel *k, struct active_session *s)
+/* Under server.lock and the lock: no other region lies there */
+static bool may_read_all(const struct active_session *s, const struct active_arena *arena)
 {
-	unsigned int of_session = 0;
-	int place = -EBUSY;
+	struct base_list *at, *next;
 
-	pthread_mutex_lock(&k->lock);
+	base_list_foreach(at, next, &s->server->regions) {
+		const struct warp_active_region *r =
+			base_list_entry(at, struct warp_active_region, link);
+		bool may = r->arena != arena;
+
+		for (unsigned int i = 0; i < s->view_count && !may; i++)
+			may = s->views[i].region == r && s->views[i].rights & WARP_ACTIVE_READ;
+		if (!may)
+			return false;
+	}
+	return true;
+}
+
+/* The one that the regions lie in; the client's own for a program that has none */
+static int arena_choose(struct making *m, struct active_arena **out)
+{
+	const struct active_call *call = &m->task->call;
+	const struct active_session *s = m->task->session;
+	struct active_arena *arena = NULL;
+
+	if (!call->count && active_arena_get(&m->k->arenas, s, 0, &arena))
+		return refuse(m, -ENOMEM, no_memory);
+	for (size_t i = 0; i < call->count; i++) {
+		const struct warp_active_region *r = call->views[i]->region;
+
+		if (!r->arena) {
+			snprintf(m->why, m->room, "region %s is not in the kernel", r->name);
+			return -EOPNOTSUPP;
+		}
+		if (arena && r->arena != arena)
+			return refuse(m, -EOPNOTSUPP, "the regions are in several arenas");
+		arena = r->arena;
+	}
+	if (!may_read_all(s, arena))
+		return refuse(m, -EOPNOTSUPP,
+			      "the arena has a region that the client may not read");
+	*out = arena;
+	return 0;
+}
+
+/* Constants that no program of the arena has */
+static unsigned int slot_find(const struct active_kernel *k, const struct active_arena *arena)
+{
+	bool taken[PROGRAMS_MOST] = { false };
+	unsigned int slot = 0;
+
+	for (unsigned int i = 0; i < k->attr.programs; i++)
+		if (k->places[i].session && k->places[i].arena == arena)
+			taken[k->places[i].slot] = true;
+	while (taken[slot])
+		slot++;
+	return slot;
+}
+
+/* A free place, which is the session's from now on; or a negative errno */
+static int place_find(struct making *m)
+{
+	struct active_kernel *k = m->k;
+	unsigned int of_session = 0;
+	struct active_arena *arena;
+	int place = -EBUSY, ret;
+
 	for (unsigned int i = 0; i < k->attr.programs; i++) {
-		of_session += k->places[i].session == s;
+		of_session += k->places[i].session == m->task->session;
 		if (!k->places[i].session)
 			place = (int)i;
 	}
-	place = of_session < k->attr.each ? place : -EBUSY;
-	if (place >= 0)
-		k->places[place] = (struct place){ .session = s, .fd = -1 };
-	pthread_mutex_unlock(&k->lock);
+	if (place < 0 || of_session >= k->attr.each)
+		return refuse(m, -EBUSY, "too many programs are in the kernel");
+	ret = arena_choose(m, &arena);
+	if (ret)
+		return ret;
+	k->places[place] = (struct place){
+		.session = m->task->session, .arena = arena, .slot = slot_find(k, arena), .fd = -1
+	};
+	arena->programs++;
+	return place;
+}
+
+static int place_take(struct making *m)
+{
+	struct warp_active_server *server = m->task->session->server;
+	int place;
+
+	pthread_mutex_lock(&server->lock);
+	pthread_mutex_lock(&m->k->lock);
+	place = place_find(m);
+	pthread_mutex_unlock(&m->k->lock);
+	pthread_mutex_unlock(&server->lock);
 	return place;
 }
 
@@ -258,6 +328,7 @@ static void place_close(struct active_kernel *k, uint32_t i)
 	if (k->places[i].fd >= 0)
 		close(k->places[i].fd);
 	k->places[i].session = NULL;
+	k->places[i].arena->programs--;
 }
 
 static void place_tell(const struct active_kernel *k, const struct place *p, uint8_t *to)
@@ -299,9 +370,9 @@ int active_kernel_install(struct active_task *task, char *why, size_t room)
 		return refuse(&m, -EOPNOTSUPP, "the server runs no programs in its kernel");
 	if (task->m.output_room < sizeof(struct active_wire_place))
 		return refuse(&m, -EINVAL, "no room for the answer");
-	place = place_take(k, task->session);
+	place = place_take(&m);
 	if (place < 0)
-		return refuse(&m, place, "too many programs are in the kernel");
+		return place;
 	m.place = (size_t)place;
 	ret = place_fill(&m);
 	if (ret) {
@@ -322,6 +393,7 @@ void active_kernel_leave(struct active_session *s)
 	for (uint32_t i = 0; i < k->attr.programs; i++)
 		if (k->places[i].session == s)
 			place_close(k, i);
+	active_arena_destroy(active_arena_find(&k->arenas, s, 0));
 	pthread_mutex_unlock(&k->lock);
 }
 
@@ -339,7 +411,7 @@ static bool attr_good(const struct warp_active_kernel_attr *a)
 
 static void attr_fill(struct warp_active_kernel_attr *a)
 {
-	a->size = base_align_up(a->size ? a->size : 16 << 20, PAGE);
+	a->size = a->size ? a->size : 16 << 20;
 	a->programs = a->programs ? a->programs : 64;
 	a->each = a->each ? a->each : 16;
 	a->fuel = a->fuel ? a->fuel : 100000;
@@ -356,15 +428,6 @@ static int port_take(struct active_kernel *k)
 	    connect(k->socket, (struct sockaddr *)&k->addr, sizeof(k->addr)))
 		return -errno;
 	return 0;
-}
-
-static int arena_make(struct active_kernel *k)
-{
-	long processors = sysconf(_SC_NPROCESSORS_CONF);
-
-	k->block_count = processors < 1 ? 1 : (unsigned int)processors;
-	k->blocks = k->attr.size;
-	return bpfkernel_arena_create(place_data(k, k->attr.programs), &k->arena);
 }
 
 static int door_make(struct active_kernel *k)
@@ -434,12 +497,13 @@ static bool is_real_time(void)
 static int kernel_open(struct active_kernel *k)
 {
 	unsigned int interface = if_nametoindex(k->attr.interface);
+	struct active_arena *arena;
 	int ret = interface ? port_take(k) : -ENODEV;
 
 	if (!ret && is_real_time())
 		ret = -EOPNOTSUPP;
 	if (!ret)
-		ret = arena_make(k);
+		ret = active_arena_get(&k->arenas, NULL, 0, &arena);
 	if (!ret)
 		ret = door_make(k);
 	return ret ? ret : door_attach(k, interface);
@@ -464,7 +528,7 @@ int warp_active_kernel_serve(struct warp_active_server *server,
 	k->attr = filled;
 	memcpy(&k->addr, attr->addr, sizeof(k->addr));
 	k->socket = k->keys = k->programs = k->door = k->link = -1;
-	k->arena.fd = -1;
+	active_arenas_init(&k->arenas, filled.size, filled.programs);
 	pthread_mutex_init(&k->lock, NULL);
 	ret = kernel_open(k);
 	if (ret)
@@ -483,8 +547,7 @@ void active_kernel_destroy(struct active_kernel *k)
 	for (size_t i = 0; i < base_array_size(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	if (k->arena.fd >= 0)
-		bpfkernel_arena_destroy(&k->arena);
+	active_arenas_uninit(&k->arenas);
 	pthread_mutex_destroy(&k->lock);
 	free(k);
 }

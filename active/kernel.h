@@ -6,14 +6,17 @@
 
 #include "active/inside.h"
 
-/* Memory that lies in the kernel's arena; it stays as long as the server. -ENOTCONN: no arena */
-int active_kernel_memory(struct warp_active_server *server, size_t size, uint8_t **out);
+/*
+ * Memory for the region, in the arena of its owner or of the number. -ENOTCONN: the server has no
+ * door in the kernel; -EBUSY: programs are in the arena. Under server.lock
+ */
+int active_kernel_memory(struct warp_active_region *region, unsigned int number);
 /*
  * Puts the task's program into the kernel; the memory of its answer has where it is. Else @why has
  * a reason. -EBUSY: there is no place
  */
 int active_kernel_install(struct active_task *task, char *why, size_t room);
-/* The session ends, and what it has in the kernel goes */
+/* The session ends, and what it has in the kernel goes, its own memory too */
 void active_kernel_leave(struct active_session *s);
 void active_kernel_destroy(struct active_kernel *k);
 

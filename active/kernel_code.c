@@ -211,6 +211,12 @@ static void lengths_take(struct bpfgen_code *c, unsigned int pass)
 	bpfgen_if(c, EBPF_JGT, 0, 4, pass);
 	bpfgen_store(c, EBPF_DW, 9, block_at(output_room), 0);
 	bpfgen_store(c, EBPF_DW, 9, block_at(args_len), 5);
+}
+
+static void args_give(struct bpfgen_code *c, const struct active_kernel_program *p)
+{
+	bpfgen_constant(c, 4, p->args_addr);
+	bpfgen_store(c, EBPF_DW, 9, block_at(arg), 4);
 	bpfgen_store(c, EBPF_DW, 9, block_at(arg) + 8, 5);
 }
 
@@ -233,18 +239,6 @@ static void fuel_take(struct bpfgen_code *c, uint64_t most)
 static void zero(struct bpfgen_code *c, unsigned int base, int16_t at)
 {
 	bpfgen_insn(c, (struct ebpf_insn){ EBPF_ST | EBPF_MEM | EBPF_DW, (uint8_t)base, at, 0 });
-}
-
-static void block_clear(struct bpfgen_code *c, const struct active_kernel_program *p)
-{
-	static const int16_t words[] = { block_at(arg) + 16, block_at(arg) + 24, block_at(arg) + 32,
-					 block_at(value),    block_at(addr),	 block_at(pc),
-					 block_at(len),	     block_at(output) };
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		zero(c, 9, words[i]);
-	bpfgen_constant(c, 4, p->args_addr);
-	bpfgen_store(c, EBPF_DW, 9, block_at(arg), 4);
 }
 
 static void args_copy(struct bpfgen_code *c)
@@ -351,6 +345,29 @@ static void output_copy(struct bpfgen_code *c)
 	bpfgen_here(c, end);
 }
 
+/* Nothing of the run stays in its block; the body and output_copy() have done their part of it */
+static void block_clear(struct bpfgen_code *c)
+{
+	static const int16_t words[] = {
+		block_at(arg),	       block_at(arg) + 8,  block_at(fuel), block_at(value),
+		block_at(addr),	       block_at(pc),	   block_at(len),  block_at(output),
+		block_at(output_room), block_at(args_len), FUEL_GIVEN
+	};
+	unsigned int end = bpfgen_label(c);
+
+	_Static_assert(block_at(status) == block_at(pc) + 4 &&
+			       block_at(rights) == block_at(len) + 4,
+		       "words of two");
+	bpfgen_load(c, EBPF_DW, 5, 9, block_at(args_len));
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		zero(c, 9, words[i]);
+	for (size_t i = 0; i < ACTIVE_WIRE_DATA_MAX; i += 8) {
+		bpfgen_if_imm(c, EBPF_JLE, 5, (int32_t)i, end);
+		zero(c, 9, (int16_t)(offsetof(struct active_kernel_block, args) + i));
+	}
+	bpfgen_here(c, end);
+}
+
 static void checksum_write(struct bpfgen_code *c)
 {
 	unsigned int done = bpfgen_label(c);
@@ -387,7 +404,7 @@ int active_kernel_program_write(struct bpfgen_code *c, const struct active_kerne
 	packet_take(c, pass);
 	lengths_take(c, pass);
 	fuel_take(c, p->fuel);
-	block_clear(c, p);
+	args_give(c, p);
 	args_copy(c);
 	bpfgen_load(c, EBPF_DW, 1, EBPF_FP, BLOCK_SLOT);
 	ret = bpfkernel_emit(c, &p->params, err);
@@ -401,6 +418,7 @@ int active_kernel_program_write(struct bpfgen_code *c, const struct active_kerne
 	told_write(c);
 	output_copy(c);
 	checksum_write(c);
+	block_clear(c);
 	verdict(c, TX);
 	bpfgen_here(c, drop);
 	verdict(c, DROP);

@@ -8,10 +8,10 @@
 
 #include "bpfkernel/kernel.h"
 
-/* Of one run: bpfkernel's block, then output, then arguments */
+/* Of one run: bpfkernel's block, then output, then arguments. Zero while no program runs */
 struct active_kernel_block {
 	struct bpfkernel_block block;
-	uint8_t output[ACTIVE_WIRE_DATA_MAX]; /* zero while no program runs */
+	uint8_t output[ACTIVE_WIRE_DATA_MAX];
 	uint8_t args[ACTIVE_WIRE_DATA_MAX];
 };
 

@@ -59,6 +59,11 @@ static int heap_make(struct warp_active_region *r, size_t offset)
 	return active_heap_create(r->size - r->heap_offset, &r->heap);
 }
 
+static struct active_session *session_of(const struct warp_active_peer *peer)
+{
+	return peer ? (void *)peer->session : NULL;
+}
+
 static int region_create(struct warp_active_server *server,
 			 const struct warp_active_region_attr *attr,
 			 struct warp_active_region **out)
@@ -68,13 +73,16 @@ static int region_create(struct warp_active_server *server,
 
 	if (!r)
 		return -ENOMEM;
+	base_list_init(&r->link);
+	r->server = server;
+	r->client = session_of(attr->peer);
 	memcpy(r->name, attr->name, strlen(attr->name));
 	r->memory = attr->memory;
 	r->size = attr->size;
 	r->rights = attr->rights;
 	r->flags = attr->flags;
 	if (r->flags & WARP_ACTIVE_IN_KERNEL)
-		ret = active_kernel_memory(server, r->size, &r->memory);
+		ret = active_kernel_memory(r, attr->arena);
 	else if (!r->memory)
 		ret = memory_map(r);
 	if (!ret && (r->flags & WARP_ACTIVE_HEAP))
@@ -88,6 +96,7 @@ static int region_create(struct warp_active_server *server,
 
 void active_region_destroy(struct warp_active_region *r)
 {
+	base_list_remove(&r->link);
 	active_heap_destroy(r->heap);
 	if (r->mapped)
 		munmap(r->memory, r->mapped);
@@ -100,47 +109,82 @@ static bool attr_good(const struct warp_active_region_attr *a)
 	       a->size <= SIZE_MAX / 4 && !(a->rights & ~(unsigned int)RIGHTS) &&
 	       !(a->flags & ~(unsigned int)FLAGS) &&
 	       !(a->memory && (a->flags & WARP_ACTIVE_IN_KERNEL)) &&
-	       (uintptr_t)a->memory + a->size >= a->size &&
+	       !(a->arena && (a->peer || !(a->flags & WARP_ACTIVE_IN_KERNEL))) &&
+	       !(a->peer && !a->peer->session) && (uintptr_t)a->memory + a->size >= a->size &&
 	       (uintptr_t)a->memory + a->size < EBPF_OWN_ADDR;
 }
 
-/* Under server.lock: programs need regions that are apart */
+/* Programs need regions that are apart, and clients know them by name */
+static int region_compare(const struct warp_active_region *r, const char *name,
+			  const uint8_t *memory, size_t size)
+{
+	if (!strcmp(r->name, name))
+		return -EEXIST;
+	if (memory && memory < r->memory + r->size && r->memory < memory + size)
+		return -EINVAL;
+	return 0;
+}
+
+/* Under server.lock */
 static int place_check(struct warp_active_server *server, const struct warp_active_region_attr *a)
 {
-	const uint8_t *memory = a->memory;
 	struct base_list *at, *next;
+	int ret = server->region_count < ACTIVE_REGIONS_MAX ? 0 : -E2BIG;
 
-	if (server->region_count >= ACTIVE_REGIONS_MAX)
-		return -E2BIG;
-	base_list_foreach(at, next, &server->regions) {
-		const struct warp_active_region *r =
-			base_list_entry(at, struct warp_active_region, link);
+	base_list_foreach(at, next, &server->regions)
+		if (!ret)
+			ret = region_compare(base_list_entry(at, struct warp_active_region, link),
+					     a->name, a->memory, a->size);
+	return ret;
+}
 
-		if (!strcmp(r->name, a->name))
-			return -EEXIST;
-		if (memory && memory < r->memory + r->size && r->memory < memory + a->size)
-			return -EINVAL;
+/* The same among the regions that the client has */
+static int view_check(const struct active_session *s, const char *name, const uint8_t *memory,
+		      size_t size)
+{
+	int ret = s->view_count < ACTIVE_REGIONS_MAX ? 0 : -E2BIG;
+
+	for (unsigned int i = 0; i < s->view_count && !ret; i++)
+		ret = region_compare(s->views[i].region, name, memory, size);
+	return ret;
+}
+
+/* Under server.lock: for everybody, or for one client that has it from now on */
+static int region_enter(struct warp_active_region *r, const struct warp_active_peer *peer)
+{
+	struct warp_active_server *server = r->server;
+
+	if (peer) {
+		base_list_push_back(&r->client->own, &r->link);
+		return warp_active_grant(peer, r, r->rights);
 	}
+	base_list_push_back(&server->regions, &r->link);
+	server->region_count++;
 	return 0;
 }
 
 int warp_active_export(struct warp_active_server *server,
 		       const struct warp_active_region_attr *attr, struct warp_active_region **out)
 {
+	const struct active_session *s;
 	struct warp_active_region *r;
 	int ret;
 
 	if (!server || !attr || !out || !attr_good(attr))
 		return -EINVAL;
+	s = session_of(attr->peer);
+	if (s && s->server != server)
+		return -EINVAL;
 	pthread_mutex_lock(&server->lock);
-	ret = place_check(server, attr);
+	ret = s ? view_check(s, attr->name, attr->memory, attr->size) : place_check(server, attr);
 	if (!ret)
 		ret = region_create(server, attr, &r);
 	if (!ret) {
-		r->server = server;
-		base_list_push_back(&server->regions, &r->link);
-		server->region_count++;
-		*out = r;
+		ret = region_enter(r, attr->peer);
+		if (ret)
+			active_region_destroy(r);
+		else
+			*out = r;
 	}
 	pthread_mutex_unlock(&server->lock);
 	return ret;
@@ -171,15 +215,16 @@ static int view_register(struct active_session *s, struct active_view *v)
 int warp_active_grant(const struct warp_active_peer *peer, struct warp_active_region *region,
 		      unsigned int rights)
 {
-	struct active_session *s = peer ? (void *)peer->session : NULL;
+	struct active_session *s = session_of(peer);
 	struct active_view *v;
 	int ret;
 
-	if (!s || !region || region->server != s->server || (rights & ~region->rights))
+	if (!s || !region || region->server != s->server || (rights & ~region->rights) ||
+	    (region->client && region->client != s))
 		return -EINVAL;
-	for (unsigned int i = 0; i < s->view_count; i++)
-		if (s->views[i].region == region)
-			return -EEXIST;
+	ret = view_check(s, region->name, region->memory, region->size);
+	if (ret)
+		return ret;
 	v = &s->views[s->view_count];
 	*v = (struct active_view){ .region = region, .rights = rights };
 	ret = view_register(s, v);

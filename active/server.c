@@ -168,17 +168,28 @@ int warp_active_server_addr(const struct warp_active_server *server, struct sock
 	return server->listener ? warp_listener_addr(server->listener, addr) : -ENOTCONN;
 }
 
-static size_t heaps_used(struct warp_active_server *server)
+static size_t list_used(const struct base_list *regions)
 {
 	struct base_list *at, *next;
 	size_t used = 0;
 
-	pthread_mutex_lock(&server->lock);
-	base_list_foreach(at, next, &server->regions) {
+	base_list_foreach(at, next, regions) {
 		struct warp_active_region *r = base_list_entry(at, struct warp_active_region, link);
 
 		used += r->heap ? active_heap_used(r->heap) : 0;
 	}
+	return used;
+}
+
+static size_t heaps_used(struct warp_active_server *server)
+{
+	struct base_list *at, *next;
+	size_t used;
+
+	pthread_mutex_lock(&server->lock);
+	used = list_used(&server->regions);
+	base_list_foreach(at, next, &server->sessions)
+		used += list_used(&base_list_entry(at, struct active_session, link)->own);
 	pthread_mutex_unlock(&server->lock);
 	return used;
 }

@@ -185,6 +185,7 @@ int active_session_create(struct warp_active_server *server, struct warp_conn *c
 	base_list_init(&s->ready);
 	base_list_init(&s->waiting);
 	base_list_init(&s->begun);
+	base_list_init(&s->own);
 	ret = session_open(s);
 	if (!ret)
 		ret = session_accept(s);
@@ -196,15 +197,24 @@ int active_session_create(struct warp_active_server *server, struct warp_conn *c
 	return ret;
 }
 
+static void own_destroy(struct active_session *s)
+{
+	struct base_list *node;
+
+	while ((node = base_list_pop_front(&s->own)))
+		active_region_destroy(base_list_entry(node, struct warp_active_region, link));
+}
+
 void active_session_destroy(struct active_session *s)
 {
 	if (!base_list_empty(&s->link))
 		list_remove(s);
-	active_kernel_leave(s);
 	warp_conn_destroy(s->conn);
 	warp_qp_destroy(s->qp);
 	for (unsigned int i = 0; i < s->view_count; i++)
 		warp_mr_deregister(s->views[i].mr);
+	own_destroy(s);
+	active_kernel_leave(s);
 	warp_mr_deregister(s->mr);
 	warp_pd_destroy(s->pd);
 	if (s->memory)

@@ -449,8 +449,8 @@ int warp_active_udp_serve(struct warp_active_server *server, struct warp_active_
 	uint32_t free_from = 0;
 	int ret;
 
-	if (!server || !region || !addr || region->server != server || region->size < 4 ||
-	    (region->rights & 15) != 15 || (uintptr_t)region->memory % 4 ||
+	if (!server || !region || !addr || region->server != server || region->client ||
+	    region->size < 4 || (region->rights & 15) != 15 || (uintptr_t)region->memory % 4 ||
 	    !is_one_address(addr, len))
 		return -EINVAL;
 	if (server->udp)

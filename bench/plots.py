@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Draws results as SVG: latency, bandwidth and processor time by size, distribution of latency.
+"""Draws results as SVG: latency, bandwidth and processor time by size, distribution of latency; and
+latency by the length of a walk.
 
     plots.py RESULTS FOLDER
 """
@@ -19,8 +20,10 @@ matplotlib.rcParams["svg.fonttype"] = "none"  # text as text
 from matplotlib import pyplot, ticker  # noqa: E402
 
 AXES = {"latency": ("Round trip by size", "us"), "bandwidth": ("Bandwidth by size", "MB/s"),
+        "hops": ("A walk along a list, by hops", "us"),
         "cpu by bytes": ("CPU of both ends per GB, by size", "s/GB"),
         "cpu by messages": ("CPU of both ends per million messages, by size", "s")}
+SIZES = {"hops": "hops"}  # what the sizes are, if not bytes of a message
 STYLE = "osD^vPX*<>"
 
 
@@ -56,7 +59,8 @@ def by_size(found, bench, axis, path):
     axes.set_yscale("log")
     axes.set_xticks([row["size"] for row in rows], [row["measure"].split(", ")[-1] for row in rows])
     axes.xaxis.set_minor_locator(ticker.NullLocator())
-    save(figure, axes, path, f"{AXES[axis][0]} ({places[0]})", "bytes of a message", AXES[axis][1])
+    save(figure, axes, path, f"{AXES[axis][0]} ({places[0]})",
+         SIZES.get(axis, "bytes of a message"), AXES[axis][1])
     return True
 
 

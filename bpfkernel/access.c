@@ -109,11 +109,20 @@ static void access_write(struct kernel_emit *e, uint32_t pc, unsigned int x, int
 		bpfgen_load(e->c, EBPF_DW, src, EBPF_FP, SLOT_SECOND);
 }
 
+/* Bytes of the stack that are not zero when the run ends */
+static void stored_mark(struct kernel_emit *e, const struct ebpf_insn *in, size_t at)
+{
+	if (ebpf_class(in) == EBPF_LDX)
+		return;
+	for (size_t i = at / 8; i <= (at + ebpf_bytes(in) - 1) / 8; i++)
+		e->stored[i / 64] |= 1ull << i % 64;
+}
+
 /* The verifier knows the one place that the address is; @x is free */
 static bool exact_write(struct kernel_emit *e, uint32_t pc, unsigned int x)
 {
 	const struct ebpf_fact *fact = e->in_helper ? NULL : &e->p->object->facts[pc];
-	size_t frame = offsetof(struct bpfkernel_block, stack) + (e->depth + 1) * EBPF_FRAME_SIZE;
+	size_t frame = (e->depth + 1) * EBPF_FRAME_SIZE;
 
 	if (!fact || fact->place == EBPF_ANYWHERE)
 		return false;
@@ -126,8 +135,10 @@ static bool exact_write(struct kernel_emit *e, uint32_t pc, unsigned int x)
 		access_write(e, pc, x, 0);
 		return true;
 	}
-	if (fact->place == EBPF_IN_DATA)
-		frame = offsetof(struct bpfkernel_block, data);
+	if (fact->place == EBPF_IN_FRAME)
+		stored_mark(e, &e->unit.insns[pc], (size_t)((int64_t)frame + fact->at));
+	frame = fact->place == EBPF_IN_DATA ? offsetof(struct bpfkernel_block, data)
+					    : frame + offsetof(struct bpfkernel_block, stack);
 	bpfgen_load(e->c, EBPF_DW, x, EBPF_FP, SLOT_BLOCK);
 	access_write(e, pc, x, (int16_t)((int64_t)frame + fact->at));
 	return true;

@@ -401,16 +401,11 @@ static bool any_anywhere(const struct kernel_unit *u)
 	return false;
 }
 
-/* Its own memory as it is when a run begins. r9 is the block; r1 and r2 are changed */
-static void memory_reset(struct kernel_emit *e)
+/* .data and .bss as they are when a run begins. r9 is the block; r1 and r2 are changed */
+static void data_set(struct kernel_emit *e)
 {
 	const struct ebpf_object *obj = e->p->object;
-	size_t frames = any_anywhere(&e->unit) ? obj->frames * EBPF_FRAME_SIZE : 0;
 
-	for (size_t at = 0; at < frames; at += 8)
-		bpfgen_insn(e->c,
-			    (struct ebpf_insn){ EBPF_ST | EBPF_MEM | EBPF_DW, 9,
-						(int16_t)(block_offset(stack) + (int)at), 0 });
 	if (!obj->data_size)
 		return;
 	bpfgen_insn(e->c, (struct ebpf_insn){ EBPF_ALU | EBPF_MOV, 1, 0,
@@ -420,6 +415,24 @@ static void memory_reset(struct kernel_emit *e)
 		bpfgen_load(e->c, EBPF_DW, 2, 1, (int16_t)at);
 		bpfgen_store(e->c, EBPF_DW, 9, (int16_t)(block_offset(data) + (int)at), 2);
 	}
+}
+
+static void zero(struct kernel_emit *e, int at)
+{
+	bpfgen_insn(e->c, (struct ebpf_insn){ EBPF_ST | EBPF_MEM | EBPF_DW, 1, (int16_t)at, 0 });
+}
+
+/* Stack and data are zero behind the run. r1 is the block */
+static void memory_clear(struct kernel_emit *e)
+{
+	const struct ebpf_object *obj = e->p->object;
+	size_t words = e->anywhere ? obj->frames * EBPF_FRAME_SIZE / 8 : KERNEL_STACK_WORDS;
+
+	for (size_t i = 0; i < words; i++)
+		if (e->anywhere || e->stored[i / 64] & 1ull << i % 64)
+			zero(e, block_offset(stack) + (int)i * 8);
+	for (size_t at = 0; at < obj->data_size; at += 8)
+		zero(e, block_offset(data) + (int)at);
 }
 
 static void prologue(struct kernel_emit *e)
@@ -437,7 +450,7 @@ static void prologue(struct kernel_emit *e)
 	bpfgen_insn(c, (struct ebpf_insn){ EBPF_ST | EBPF_MEM | EBPF_DW, EBPF_FP, SLOT_ZERO, 0 });
 	bpfgen_store(c, EBPF_B, EBPF_FP, SLOT_ZERO, 1);
 	bpfgen_insn(c, (struct ebpf_insn){ EBPF_ST | EBPF_MEM | EBPF_B, EBPF_FP, SLOT_ZERO, 0 });
-	memory_reset(e);
+	data_set(e);
 	for (unsigned int i = 0; i < 5; i++)
 		bpfgen_load(c, EBPF_DW, i + 1, 9, (int16_t)(block_offset(arg) + (int)i * 8));
 	if (e->fuel_reg < EBPF_FP)
@@ -479,6 +492,7 @@ static void epilogue(struct kernel_emit *e, unsigned int after)
 	} else {
 		bpfgen_store(c, EBPF_DW, 1, block_offset(fuel), e->fuel_reg);
 	}
+	memory_clear(e);
 }
 
 /* The caller's windows, then the program's own memory */
@@ -543,6 +557,7 @@ int bpfkernel_emit(struct bpfgen_code *c, const struct bpfkernel_params *params,
 		ret = windows_set(&e);
 	if (!ret) {
 		e.fuel_reg = fuel_place(&e.unit);
+		e.anywhere = any_anywhere(&e.unit);
 		prologue(&e);
 		ret = function_write(&e, params->entry, after);
 	}

@@ -26,6 +26,8 @@ struct kernel_unit {
 
 #define NO_CALL UINT32_MAX
 
+enum { KERNEL_STACK_WORDS = EBPF_DEPTH_MAX * EBPF_FRAME_SIZE / 8 };
+
 /* Slots of the kernel's stack frame, as offsets from r10 */
 enum {
 	SLOT_BLOCK = -BPFKERNEL_FRAME_OWN - 8,
@@ -66,6 +68,8 @@ struct kernel_emit {
 	uint32_t at; /* the object's instruction for errors; that of the call in a helper */
 	bool in_helper;
 	unsigned int done, fail_memory, fail_plain;
+	bool anywhere; /* some access may be to any address, also to the stack */
+	uint64_t stored[KERNEL_STACK_WORDS / 64]; /* words of the stack that are stored to; bits */
 	struct bpfkernel_window windows[BPFKERNEL_WINDOWS_MAX + 4];
 	size_t window_count;
 };

@@ -49,7 +49,8 @@ struct bpfkernel_helper {
 
 /*
  * A block is memory of one run, in the arena: this head, then the stack of the program, then its
- * data. Two runs at once have two blocks.
+ * data. Two runs at once have two blocks. Stack and data are zero when a run begins, and the body
+ * leaves them so: nothing that a program had there stays for the next one.
  */
 struct bpfkernel_block {
 	uint64_t arg[5]; /* r1 to r5 */

@@ -17,6 +17,7 @@
 #include "base/bits.h"
 
 enum { XDP_GENERIC = 1 << 1, XDP_NATIVE = 1 << 2 }; /* linux/if_link.h */
+enum { POPULATE_WRITE = 23 };			    /* of madvise() */
 enum { MAP_ARENA = 33, MARGIN = 64 << 10, LOG_ROOM = 1 << 18 };
 
 #define FOUR_GIB (1ull << 32)
@@ -84,10 +85,19 @@ int bpfkernel_arena_create(size_t size, struct bpfkernel_arena *out)
 	}
 	munmap(place, MARGIN);
 	munmap(place + MARGIN + size, FOUR_GIB - MARGIN - size);
-	for (size_t at = 0; at < size; at += page)
-		*(volatile uint8_t *)(place + MARGIN + at) = 0;
 	*out = (struct bpfkernel_arena){ fd, memory, size };
 	return 0;
+}
+
+int bpfkernel_arena_fill(const struct bpfkernel_arena *arena, size_t at, size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), from = base_align_down(at, page);
+
+	if (!size)
+		return 0;
+	return madvise(arena->memory + from, base_align_up(at + size, page) - from, POPULATE_WRITE)
+		       ? -ENOMEM
+		       : 0;
 }
 
 void bpfkernel_arena_destroy(struct bpfkernel_arena *arena)

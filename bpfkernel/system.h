@@ -17,10 +17,15 @@ struct bpfkernel_arena {
 };
 
 /*
- * All of it is there from the beginning, for a program's store to a page that is not there would be
- * lost. -EOPNOTSUPP: the kernel has no arenas; -EPERM: this process may not have one
+ * Room for @size bytes, which bpfkernel_arena_fill() makes memory of. -EOPNOTSUPP: the kernel has
+ * no arenas; -EPERM: this process may not have one
  */
 int bpfkernel_arena_create(size_t size, struct bpfkernel_arena *out);
+/*
+ * Pages for these bytes, which are zero. A program's store to a page that is not there is lost, so
+ * this comes before any program. -ENOMEM
+ */
+int bpfkernel_arena_fill(const struct bpfkernel_arena *arena, size_t at, size_t size);
 void bpfkernel_arena_destroy(struct bpfkernel_arena *arena);
 
 /*

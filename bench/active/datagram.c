@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The server in C by UDP, which is what programs in the kernel are measured against: they are asked
- * by UDP, too. Both of its ends poll.
+ * by UDP, too. Both of its ends poll. The client asks the server by AF_XDP in the same way.
  */
 #include <net/if.h>
 #include <netinet/in.h>
@@ -11,8 +11,6 @@
 #include <unistd.h>
 
 #include "speed.h"
-
-static int fd;
 
 bool own_network(void)
 {
@@ -37,6 +35,7 @@ void udp_serve(int tell)
 	struct told told = rpc_structures();
 	struct question q;
 	socklen_t len = sizeof(at);
+	int fd;
 
 	fd = socket(AF_INET, SOCK_DGRAM, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) ||
@@ -56,20 +55,21 @@ void udp_serve(int tell)
 	}
 }
 
-void udp_connect(const struct sockaddr_storage *addr)
+void udp_connect(struct datagrams *d)
 {
-	fd = socket(AF_INET, SOCK_DGRAM, 0);
-	if (fd < 0 || connect(fd, (const struct sockaddr *)addr, sizeof(struct sockaddr_in)))
+	d->fd = socket(AF_INET, SOCK_DGRAM, 0);
+	if (d->fd < 0 ||
+	    connect(d->fd, (const struct sockaddr *)&d->told.addr, sizeof(struct sockaddr_in)))
 		fail("no client by UDP", 0);
 }
 
-unsigned long udp_call(const struct question *q)
+unsigned long udp_call(const struct datagrams *d, const struct question *q)
 {
-	unsigned long value;
+	struct question answer; /* that of AF_XDP is as long as the question */
 
-	if (send(fd, q, sizeof(*q), 0) != sizeof(*q))
+	if (send(d->fd, q, sizeof(*q), 0) != sizeof(*q))
 		fail("no question by UDP", 0);
-	while (recv(fd, &value, sizeof(value), MSG_DONTWAIT) != sizeof(value))
+	while (recv(d->fd, &answer, sizeof(answer), MSG_DONTWAIT) < (ssize_t)sizeof(unsigned long))
 		;
-	return value;
+	return answer.structure;
 }

@@ -2,18 +2,20 @@
 /*
  * Round trips along a list, in B-trees and in a hash table: RDMA for each node, one program by
  * Active RDMA, one in the kernel by datagrams, one call of a server in C, and one of the same by
- * UDP. All ends poll. Server and client have a processor each, and of the servers only that runs
- * which is measured. It is a network of its own, for the program in the kernel is at its loopback
- * interface; there it runs on the processor of the client.
+ * UDP and by AF_XDP. All ends poll. Server and client have a processor each, and of the servers
+ * only that runs which is measured. It is a network of its own, for the program in the kernel is at
+ * its loopback interface; there it runs on the processor of the client.
  *
- *   active_speed LIST-OBJECT BTREE-OBJECT HASH-OBJECT [ROUNDS [SAMPLES]]
+ *   active_speed LIST-OBJECT BTREE-OBJECT HASH-OBJECT [ROUNDS [SAMPLES [RESULTS]]]
  *
  * The objects are those of the examples. Each round measures everything; what is printed is the
- * median of the rounds' medians, in microseconds, and the ratios of those.
+ * median of the rounds' medians, in microseconds, and the ratios of those. The file RESULTS gets
+ * the medians of each round.
  */
 #include "speed.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
@@ -28,8 +30,8 @@
 
 #include "apps/examples/btree_fill.h"
 
-enum { ONE_SIDED, ACTIVE, XDP, RPC, UDP, WAYS };
-enum { SERVERS = 3, KERNEL_PORT = 7299, KERNEL_SIZE = 256 << 20 };
+enum { ONE_SIDED, ACTIVE, XDP, RPC, UDP, FRAME, WAYS };
+enum { SERVERS = 4, KERNEL_PORT = 7299, KERNEL_SIZE = 256 << 20 };
 enum { ROUNDS_MAX = 100, SAMPLES_MAX = 100000 };
 
 const unsigned long tree_keys[TREES] = { 10000, 1000000 };
@@ -38,7 +40,8 @@ static struct warp_active_client *client;
 static struct warp_active_region_info list;
 static struct rpc *rpc;
 static bool is_own; /* the network */
-static struct told active_told, rpc_told, udp_told;
+static struct told active_told, rpc_told;
+static struct datagrams udp, frame;
 static double took[SAMPLES_MAX];
 
 void fail(const char *what, int err)
@@ -161,6 +164,33 @@ static pid_t server_start(void (*serve)(int), struct told *told)
 	return pid;
 }
 
+/* The loopback interface is the host's, which has other users */
+static void frame_absent(int tell)
+{
+	const struct told told = { .first = 0 };
+
+	exit(write(tell, &told, sizeof(told)) != sizeof(told));
+}
+
+/* In a network of its own, for an interface has one program; the client's socket is there, too */
+static pid_t frame_start(void)
+{
+	int here = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	pid_t pid;
+
+	if (here < 0 || (is_own && !own_network()))
+		fail("no second network", 0);
+	pid = server_start(is_own ? frame_serve : frame_absent, &frame.told);
+	if (frame.told.first)
+		udp_connect(&frame);
+	else
+		fprintf(stderr, "no server by AF_XDP\n");
+	if (setns(here, CLONE_NEWNET) && is_own)
+		fail("no way back to the first network", 0);
+	close(here);
+	return pid;
+}
+
 /* --- ways --------------------------------------------------------------------------------- */
 
 static void read_once(uint64_t offset, void *to, size_t len)
@@ -195,9 +225,19 @@ static unsigned long walk_xdp(unsigned long count)
 	return list_run(count, true);
 }
 
+static unsigned long walk_datagrams(const struct datagrams *d, unsigned long count)
+{
+	return udp_call(d, &(const struct question){ LIST, d->told.first, count, 0 });
+}
+
 static unsigned long walk_udp(unsigned long count)
 {
-	return udp_call(&(const struct question){ LIST, udp_told.first, count, 0 });
+	return walk_datagrams(&udp, count);
+}
+
+static unsigned long walk_frame(unsigned long count)
+{
+	return walk_datagrams(&frame, count);
 }
 
 static unsigned long walk_rpc(unsigned long count)
@@ -237,12 +277,22 @@ static unsigned long find_xdp(unsigned long tree)
 	return find_run(tree, true);
 }
 
-static unsigned long find_udp(unsigned long tree)
+static unsigned long find_datagrams(const struct datagrams *d, unsigned long tree)
 {
 	unsigned long key = key_next(tree);
-	const struct question q = { TREE, udp_told.tree[tree], 0, key };
+	const struct question q = { TREE, d->told.tree[tree], 0, key };
 
-	return udp_call(&q) == key ? tree : ~0ul;
+	return udp_call(d, &q) == key ? tree : ~0ul;
+}
+
+static unsigned long find_udp(unsigned long tree)
+{
+	return find_datagrams(&udp, tree);
+}
+
+static unsigned long find_frame(unsigned long tree)
+{
+	return find_datagrams(&frame, tree);
 }
 
 static unsigned long find_rpc(unsigned long tree)
@@ -319,22 +369,33 @@ static unsigned long put_rpc(unsigned long number)
 	return hash_rpc(HASH_PUT) + number;
 }
 
-static unsigned long hash_udp(enum structure structure, unsigned long number)
+static unsigned long hash_datagrams(const struct datagrams *d, enum structure structure,
+				    unsigned long number)
 {
 	unsigned long key = hash_key_next();
-	const struct question q = { structure, udp_told.hash, 0, key };
+	const struct question q = { structure, d->told.hash, 0, key };
 
-	return udp_call(&q) == key ? number : ~0ul;
+	return udp_call(d, &q) == key ? number : ~0ul;
 }
 
 static unsigned long get_udp(unsigned long number)
 {
-	return hash_udp(HASH_GET, number);
+	return hash_datagrams(&udp, HASH_GET, number);
+}
+
+static unsigned long get_frame(unsigned long number)
+{
+	return hash_datagrams(&frame, HASH_GET, number);
 }
 
 static unsigned long put_udp(unsigned long number)
 {
-	return hash_udp(HASH_PUT, number);
+	return hash_datagrams(&udp, HASH_PUT, number);
+}
+
+static unsigned long put_frame(unsigned long number)
+{
+	return hash_datagrams(&frame, HASH_PUT, number);
 }
 
 static unsigned long read_64(unsigned long count)
@@ -382,9 +443,9 @@ static double median(double *values, int n)
 }
 
 /* What is measured: each way gets the number and gives it back; hops of a list, or a tree */
-#define WAYS_OF(name)                                                               \
-	{                                                                           \
-		name##_one_sided, name##_active, name##_xdp, name##_rpc, name##_udp \
+#define WAYS_OF(name)                                                                             \
+	{                                                                                         \
+		name##_one_sided, name##_active, name##_xdp, name##_rpc, name##_udp, name##_frame \
 	}
 
 static const struct row {
@@ -431,6 +492,9 @@ static void round_measure(int round, int samples, const pid_t pid[SERVERS])
 	server_switch(pid, 2);
 	for (int i = 0; i < ROWS; i++)
 		row_measure(&rows[i], UDP, round, samples);
+	server_switch(pid, 3);
+	for (int i = 0; i < ROWS && frame.told.first; i++)
+		row_measure(&rows[i], FRAME, round, samples);
 }
 
 static void table_print(int rounds)
@@ -438,19 +502,38 @@ static void table_print(int rounds)
 	double read = median(reads, rounds);
 
 	printf("one Read of 64 bytes: %.2f us\n\n", read);
-	printf("%-18s  %9s  %6s  %6s  %6s  %6s  %13s  %12s  %9s  %18s\n", "", "one-sided", "active",
-	       "XDP", "rpc", "UDP", "active / Read", "active / rpc", "XDP / UDP",
-	       "one-sided / active");
+	printf("%-18s %9s %6s %5s %5s %5s %6s  %13s %12s %9s %12s\n", "", "one-sided", "active",
+	       "XDP", "rpc", "UDP", "AF_XDP", "active / Read", "active / rpc", "XDP / UDP",
+	       "XDP / AF_XDP");
 	for (int i = 0; i < ROWS; i++) {
 		double t[WAYS];
 
 		for (int way = 0; way < WAYS; way++)
 			t[way] = median(found[i][way], rounds);
-		printf("%-18s  %9.2f  %6.2f  %6.2f  %6.2f  %6.2f  %13.2f  %12.2f  %9.2f  %18.1f\n",
-		       rows[i].name, t[ONE_SIDED], t[ACTIVE], t[XDP], t[RPC], t[UDP],
-		       t[ACTIVE] / read, t[ACTIVE] / t[RPC], t[XDP] / t[UDP],
-		       t[ONE_SIDED] / t[ACTIVE]);
+		printf("%-18s %9.2f %6.2f %5.2f %5.2f %5.2f %6.2f  %13.2f %12.2f %9.2f %12.2f\n",
+		       rows[i].name, t[ONE_SIDED], t[ACTIVE], t[XDP], t[RPC], t[UDP], t[FRAME],
+		       t[ACTIVE] / read, t[ACTIVE] / t[RPC], t[XDP] / t[UDP], t[XDP] / t[FRAME]);
 	}
+}
+
+/* A line for each row and way: names, the number, and the medians of the rounds */
+static void results_write(const char *path, int rounds)
+{
+	static const char *const ways[WAYS] = {
+		"one-sided", "active", "XDP", "rpc", "UDP", "AF_XDP"
+	};
+	FILE *f = fopen(path, "w");
+
+	if (!f)
+		fail("the results cannot be written", errno);
+	for (int i = 0; i < ROWS; i++)
+		for (int way = 0; way < WAYS; way++) {
+			fprintf(f, "%s\t%lu\t%s", rows[i].name, rows[i].number, ways[way]);
+			for (int round = 0; round < rounds; round++)
+				fprintf(f, "\t%.3f", found[i][way][round]);
+			fputc('\n', f);
+		}
+	fclose(f);
 }
 
 /* Each object is sent, and is put into the kernel, while its server runs */
@@ -458,7 +541,8 @@ static void servers_warm(const pid_t pid[SERVERS])
 {
 	for (int i = 0; i < ROWS; i++)
 		for (int way = ACTIVE; way < WAYS; way++)
-			if (way != XDP || active_told.in_kernel)
+			if ((way != XDP || active_told.in_kernel) &&
+			    (way != FRAME || frame.told.first))
 				rows[i].way[way](rows[i].number);
 	server_switch(pid, SERVERS);
 }
@@ -474,7 +558,7 @@ static void ends_open(char **objects)
 		fail("no connection", 0);
 	far_open(client, objects[0], objects[1], objects[2]);
 	rpc = rpc_connect(&rpc_told.addr);
-	udp_connect(&udp_told.addr);
+	udp_connect(&udp);
 }
 
 int main(int argc, char **argv)
@@ -483,12 +567,14 @@ int main(int argc, char **argv)
 	pid_t pid[SERVERS];
 
 	if (argc < 4 || rounds < 1 || rounds > ROUNDS_MAX || samples < 1 || samples > SAMPLES_MAX)
-		fail("usage: active_speed LIST-OBJECT BTREE-OBJECT HASH-OBJECT [ROUNDS [SAMPLES]]",
+		fail("usage: active_speed LIST-OBJECT BTREE-OBJECT HASH-OBJECT [ROUNDS [SAMPLES "
+		     "[RESULTS]]]",
 		     0);
 	is_own = own_network();
 	pid[0] = server_start(active_serve, &active_told);
 	pid[1] = server_start(rpc_serve, &rpc_told);
-	pid[2] = server_start(udp_serve, &udp_told);
+	pid[2] = server_start(udp_serve, &udp.told);
+	pid[3] = frame_start();
 	ends_open(argv + 1);
 	servers_warm(pid);
 	for (int round = 0; round < rounds; round++)
@@ -496,5 +582,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < SERVERS; i++)
 		kill(pid[i], SIGKILL);
 	table_print(rounds);
+	if (argc > 6)
+		results_write(argv[6], rounds);
 	return 0;
 }

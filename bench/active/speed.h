@@ -46,12 +46,20 @@ unsigned long rpc_call(struct rpc *rpc, const struct question *q);
 struct told rpc_structures(void);
 unsigned long rpc_answer(const struct question *q);
 
-/* datagram.c: the same server by UDP */
+/* datagram.c: the same server by UDP, and the client of all servers that are asked by UDP */
+struct datagrams {
+	struct told told;
+	int fd;
+};
+
 void udp_serve(int tell);
-void udp_connect(const struct sockaddr_storage *addr);
-unsigned long udp_call(const struct question *q);
+void udp_connect(struct datagrams *d);
+unsigned long udp_call(const struct datagrams *d, const struct question *q);
 /* A network of the process's own, with a loopback interface: false, it is the host's */
 bool own_network(void);
+
+/* frame.c: the same server by AF_XDP. told.first is 0 where that is not to be had */
+void frame_serve(int tell);
 
 /* near.c: structures by pointers; 0: there is no such key */
 unsigned long tree_find(unsigned long tree, unsigned long key);

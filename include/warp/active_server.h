@@ -84,11 +84,18 @@ struct warp_active_region_attr {
 	unsigned int rights; /* enum warp_active_right; the most that a client can have */
 	unsigned int flags;  /* enum warp_active_region_flag */
 	size_t heap_offset;  /* bytes at its beginning that are not for the allocator */
+	/*
+	 * In admit(): it is for this client alone, which has it with all of @rights. It goes with
+	 * the client; its handle is good until admit() returns.
+	 */
+	const struct warp_active_peer *peer;
+	unsigned int arena; /* IN_KERNEL, for more than one client: the arena's number */
 };
 
 /*
  * Clients that connect later can have it. It stays until the server is destroyed, and so must
- * @memory. -EEXIST: the name is taken; -E2BIG: 128 regions are there
+ * @memory. -EEXIST: the name is taken; -E2BIG: 128 regions are there; -EBUSY: programs are in the
+ * kernel that would reach it
  */
 int warp_active_export(struct warp_active_server *server,
 		       const struct warp_active_region_attr *attr, struct warp_active_region **out);
@@ -108,7 +115,7 @@ struct warp_active_kernel_attr {
 	const char *interface;	     /* at which requests arrive */
 	const struct sockaddr *addr; /* IPv4, of this host, with a UDP port that is not 0 */
 	socklen_t len;
-	size_t size;	       /* bytes for regions: 16 MiB, up to 1 GiB */
+	size_t size;	       /* bytes of regions in one arena: 16 MiB, up to 1 GiB */
 	unsigned int programs; /* that are there at once: 64, up to 1024 */
 	unsigned int each;     /* of one client: 16 */
 	uint64_t fuel;	       /* the most instructions of a run: 100,000 */

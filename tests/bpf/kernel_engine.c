@@ -19,7 +19,9 @@ int kernel_engine_open(struct kernel_engine *k)
 	ret = bpfkernel_arena_create(KERNEL_ARENA, &k->arena);
 	if (ret)
 		return ret;
-	ret = bpfkernel_library_create(&k->library);
+	ret = bpfkernel_arena_fill(&k->arena, 0, KERNEL_ARENA);
+	if (!ret)
+		ret = bpfkernel_library_create(&k->library);
 	if (!ret)
 		ret = bpfkernel_library_add(k->library, 1, BPFKERNEL_OUTPUT, NULL, 0);
 	if (ret) {

@@ -50,6 +50,14 @@ void kernel_generated_memory(struct kernel_engine *k, const struct engines_end *
 		memcpy(k->arena.memory + places[i], from->memory[i], sizes[i]);
 }
 
+/* Nothing of a run stays in its own memory */
+static bool block_is_clear(const struct bpfkernel_block *b)
+{
+	static const uint8_t zeros[sizeof(*b) - offsetof(struct bpfkernel_block, stack)];
+
+	return !memcmp(b->stack, zeros, sizeof(zeros));
+}
+
 bool kernel_generated_same(const struct kernel_engine *k, const struct engines_end *want)
 {
 	static uint8_t all[GUARDED];
@@ -57,7 +65,7 @@ bool kernel_generated_same(const struct kernel_engine *k, const struct engines_e
 	memset(all, 0x5a, sizeof(all));
 	for (int i = 0; i < ENGINES_MEMORY; i++)
 		memcpy(all + places[i], want->memory[i], sizes[i]);
-	return !memcmp(all, k->arena.memory, sizeof(all));
+	return !memcmp(all, k->arena.memory, sizeof(all)) && block_is_clear(k->block);
 }
 
 void kernel_generated(struct kernel_engine *k)

@@ -10,7 +10,10 @@
 /* Behind kernel_engine_open() */
 void kernel_generated(struct kernel_engine *k);
 void kernel_generated_memory(struct kernel_engine *k, const struct engines_end *from);
-/* Whether it is now as @want has it; what lies between the regions must be as it was */
+/*
+ * Whether it is now as @want has it. What lies between the regions must be as it was, and the
+ * program's stack and data zero.
+ */
 bool kernel_generated_same(const struct kernel_engine *k, const struct engines_end *want);
 
 #endif

@@ -11,11 +11,18 @@ mkdir "$scratch/corpus"
 seconds=5
 [ -z "${WARPSOCK_LONG:-}" ] || seconds=600
 echo 1..1
-if "$1" -max_total_time="$seconds" -timeout=10 -artifact_prefix="$scratch/" \
-	-print_final_stats=1 "$scratch/corpus" >"$scratch/log" 2>&1; then
+"$1" -max_total_time="$seconds" -timeout=10 -artifact_prefix="$scratch/" \
+	-print_final_stats=1 "$scratch/corpus" >"$scratch/log" 2>&1
+case $? in
+0)
 	echo "ok 1 - $2"
 	exit 0
-fi
+	;;
+3) # what it needs is not to be had here
+	echo "ok 1 - $2 # SKIP $(tail -n 1 "$scratch/log")"
+	exit 0
+	;;
+esac
 echo "not ok 1 - $2"
 tail -n 60 "$scratch/log" | sed 's/^/# /'
 for input in "$scratch"/{crash,timeout,oom,leak}-*; do

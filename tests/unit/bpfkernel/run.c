@@ -7,19 +7,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct ebpf_helper list[] = { { "output", 1, 2, ebpf_helper_output } };
-static const struct ebpf_helpers helpers = { list, 1 };
+enum { SPOIL = 12 };
+
+static const struct ebpf_helper list[] = { { "output", 1, 2, ebpf_helper_output },
+					   { "spoil", SPOIL, 1, NULL } };
+static const struct ebpf_helpers helpers = { list, 2 };
 static struct kernel_engine *k;
 
 static struct ebpf_result run_object(const struct ebpf_object *object, uint32_t entry, uint64_t a,
 				     uint64_t b, uint64_t fuel)
 {
+	static const uint8_t zeros[sizeof(k->block->stack) + sizeof(k->block->data)];
 	const uint64_t arg[5] = { a, b };
 	int fd = kernel_engine_load(k, object, entry);
 
 	cr_assert_geq(fd, 0, "%s", k->text);
 	cr_assert_eq(kernel_engine_run(k, fd, arg, fuel, 1, NULL), 0);
 	close(fd);
+	cr_assert_arr_eq(k->block->stack, zeros, sizeof(zeros), "something stays in the block");
 	return kernel_engine_result(k);
 }
 
@@ -216,6 +221,17 @@ Test(bpfkernel_run, the_stack_is_zero_for_helpers)
 	r = RUN(0, 0, 99, MOVX(1, 10), ADD(1, -16), MOV(2, 16), CALL(1), EXIT);
 	cr_assert(r.status == EBPF_DONE && r.output == 16);
 	cr_assert_arr_eq((uint8_t *)k->block + sizeof(*k->block), zeros, 16);
+}
+
+/* What a helper writes there does not stay either */
+Test(bpfkernel_run, helpers_leave_nothing_in_the_stack)
+{
+	static const struct ebpf_insn spoil[] = { MOV(0, -1), STX(EBPF_DW, 1, 0, 0), EXIT };
+	struct ebpf_result r;
+
+	k->extra[k->extra_count++] = (struct bpfkernel_helper){ SPOIL, spoil, 3 };
+	r = RUN(0, 0, 99, MOVX(1, 10), ADD(1, -16), CALL(SPOIL), LDX(EBPF_DW, 0, 10, -16), EXIT);
+	cr_assert(r.status == EBPF_DONE && r.value == UINT64_MAX);
 }
 
 #ifdef BPF_PROGRAMS
