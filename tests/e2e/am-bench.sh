@@ -26,12 +26,12 @@ lines() {
 export -f lines
 
 # where the drivers cannot be compared, the reason stands there
-expected="^12 ratios, 10 verdicts$"
+expected="^12 ratios, 9 verdicts$"
 root=no
 if [ "$(id -u)" = 0 ] && ip netns add am-bench-$$ 2>/dev/null; then
 	ip netns del am-bench-$$
 	root=yes
-	[ ! -x "$build/bench/am/barexdp" ] || expected="^16 ratios, 12 verdicts$"
+	[ ! -x "$build/bench/am/barexdp" ] || expected="^16 ratios, 11 verdicts$"
 fi
 check "against bare UDP, and the drivers with each other" 0 "$expected" \
 	bash -c 'lines "$bench/run.py" "$build" 1'
