@@ -18,7 +18,7 @@ export bench build tmp
 lines() {
 	"$@" >"$tmp/lines" || return
 	cat "$tmp/lines"
-	awk '{ for (i = 1; i < NF; i++) if ($i == "ratio" && $(i + 1) > 0) ratios++ }
+	awk '{ for (i = 1; i < NF; i++) if ($i == "ratio" && $(i + 1) ~ /^[0-9.]+$/) ratios++ }
 		/: (met|MISSED)$/ { verdicts++ }
 		END { printf "%d ratios, %d verdicts\n", ratios, verdicts }' \
 		"$tmp/lines"
