@@ -10,7 +10,6 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,29 +24,21 @@
 #include "am/env.h"
 #include "am/job.h"
 #include "am/job_collective.h"
+#include "am/job_join.h"
 #include "am/job_rank.h"
 #include "am/spawn.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/rand.h"
 
-#define PENDING_MAX 64	/* connections that have not said who they are */
-#define HELLO_WAIT_S 10 /* the kernel keeps those that say nothing to itself */
 #define END_GRACE_NS (5 * BASE_NS_PER_S)
 #define REASON_WAIT_MS 500
 #define PATIENCE_NS (10 * BASE_NS_PER_S) /* with workers that do not come, before it is said */
 #define DESCRIPTORS_OWN 16		 /* the listener's, those of standard streams, ... */
 
-struct pending {
-	int fd;
-	size_t used;
-	struct am_job_hello hello;
-};
-
 struct master {
 	const struct am_master_config *config;
-	int listener;
-	uint64_t secret;
+	struct am_join join;
 	uint64_t nonce;
 	uint64_t id;
 	struct am_rank *workers; /* by rank once all have joined, by arrival before */
@@ -61,9 +52,6 @@ struct master {
 	int code;
 	uint64_t end_at;
 	uint64_t patience; /* until when nothing is said of workers that have not come */
-	struct sockaddr_in name;
-	struct pending pending[PENDING_MAX];
-	int num_pending;
 	struct pollfd *fds;
 };
 
@@ -117,37 +105,16 @@ static void end_demand(struct master *m, int code)
 		end_tell(m, code);
 }
 
-static int listener_open(struct master *m, struct sockaddr_in *name)
-{
-	socklen_t len = sizeof(*name);
-	uint32_t address = m->config->address;
-	int seconds = HELLO_WAIT_S;
-
-	/* other machines have no business at a console that they cannot have workers of */
-	*name = (struct sockaddr_in){ .sin_family = AF_INET };
-	if (address == htonl(INADDR_LOOPBACK))
-		name->sin_addr.s_addr = address;
-	m->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (m->listener < 0 || bind(m->listener, (struct sockaddr *)name, sizeof(*name)) < 0 ||
-	    listen(m->listener, 1024) < 0 ||
-	    getsockname(m->listener, (struct sockaddr *)name, &len) < 0)
-		return -errno;
-	/* a flood of the silent must not push out a worker between its connect() and its hello */
-	setsockopt(m->listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds));
-	name->sin_addr.s_addr = address;
-	return 0;
-}
-
 static int workers_spawn(struct master *m)
 {
 	char args[128], secret[64], ip[INET_ADDRSTRLEN];
 	char *extra[] = { args, secret, NULL };
 
-	inet_ntop(AF_INET, &m->name.sin_addr, ip, sizeof(ip));
+	inet_ntop(AF_INET, &m->join.name.sin_addr, ip, sizeof(ip));
 	snprintf(args, sizeof(args), "%s=%d,%s:%u,%s", AM_JOB_ENV_ARGS, AMUDP_SilentMode ? 1 : 2,
-		 ip, (unsigned int)ntohs(m->name.sin_port), ip);
+		 ip, (unsigned int)ntohs(m->join.name.sin_port), ip);
 	snprintf(secret, sizeof(secret), "%s=%llx", AM_JOB_ENV_SECRET,
-		 (unsigned long long)m->secret);
+		 (unsigned long long)m->join.secret);
 	return m->config->spawn(m->config->size, m->config->argc, m->config->argv, extra);
 }
 
@@ -221,82 +188,34 @@ static void worker_join(struct master *m, int fd, const struct am_job_hello *hel
 		job_boot(m);
 }
 
-static void channel_join(struct master *m, int fd, uint32_t channel, uint32_t rank)
+static void channel_join(struct master *m, int fd, const struct am_job_hello *hello)
 {
-	if (!m->booted || rank >= (uint32_t)m->config->size || channel >= AM_JOB_CHANNELS ||
-	    am_rank_is_open(&m->workers[rank], channel))
+	if (!m->booted || hello->rank >= (uint32_t)m->config->size ||
+	    hello->channel >= AM_JOB_CHANNELS ||
+	    am_rank_is_open(&m->workers[hello->rank], hello->channel))
 		close(fd);
 	else
-		am_rank_join(&m->workers[rank], channel, fd, m->parts);
+		am_rank_join(&m->workers[hello->rank], hello->channel, fd, m->parts);
 }
 
-/* The process is one number: those that waitid() and kill() take for many are nobody's. */
-static bool hello_holds(const struct master *m, const struct am_job_hello *hello)
+/* The rest wait for the next turn. */
+static void arrivals_serve(struct master *m)
 {
-	uint32_t pid = be32toh(hello->pid);
+	struct am_job_hello hello;
+	int i, fd = 0;
 
-	return be32toh(hello->magic) == AM_JOB_MAGIC && be64toh(hello->secret) == m->secret &&
-	       pid > 0 && pid <= INT32_MAX;
-}
-
-/* True when the connection is no longer pending. */
-static bool pending_read(struct master *m, struct pending *p)
-{
-	ssize_t n =
-		recv(p->fd, (char *)&p->hello + p->used, sizeof(p->hello) - p->used, MSG_DONTWAIT);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return false;
-	p->used += n > 0 ? (size_t)n : 0;
-	if (n > 0 && p->used < sizeof(p->hello))
-		return false;
-	if (n <= 0 || !hello_holds(m, &p->hello))
-		close(p->fd);
-	else if (be32toh(p->hello.channel) == AM_JOB_CONTROL)
-		worker_join(m, p->fd, &p->hello);
-	else
-		channel_join(m, p->fd, be32toh(p->hello.channel), be32toh(p->hello.rank));
-	return true;
-}
-
-/* False: nobody else waits to be accepted. */
-static bool pending_accept(struct master *m)
-{
-	int one = 1, fd = accept4(m->listener, NULL, NULL, SOCK_CLOEXEC);
-	struct pending new = { .fd = fd };
-
-	if (fd < 0) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-			am_console_say("the console can take no connection: %s; the job ends",
-				       strerror(errno));
-			end_begin(m, 1);
-		}
-		return false;
+	for (i = 0; i < AM_JOIN_PENDING && fd >= 0; i++) {
+		fd = am_join_next(&m->join, &hello);
+		if (fd >= 0 && hello.channel == AM_JOB_CONTROL)
+			worker_join(m, fd, &hello);
+		else if (fd >= 0)
+			channel_join(m, fd, &hello);
 	}
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (pending_read(m, &new))
-		return true;
-	if (m->num_pending == PENDING_MAX) {
-		/* the oldest has had its chance: a worker says hello at once */
-		close(m->pending[0].fd);
-		memmove(m->pending, m->pending + 1, (PENDING_MAX - 1) * sizeof(struct pending));
-		m->num_pending--;
+	if (fd < 0 && fd != -EAGAIN && !m->ending) {
+		am_console_say("the console can take no connection: %s; the job ends",
+			       strerror(-fd));
+		end_begin(m, 1);
 	}
-	m->pending[m->num_pending++] = new;
-	return true;
-}
-
-static void pending_serve(struct master *m)
-{
-	int i, kept = 0;
-
-	for (i = 0; i < m->num_pending; i++) {
-		if (!pending_read(m, &m->pending[i]))
-			m->pending[kept++] = m->pending[i];
-	}
-	m->num_pending = kept;
-	for (i = 0; i < PENDING_MAX && pending_accept(m); i++)
-		;
 }
 
 /* How a process of ours ended, as a shell would say it; -1: not known. */
@@ -333,7 +252,7 @@ static void worker_lost(struct master *m, int rank)
 
 	/* its output may wait to be accepted still; workers are sorted at boot */
 	if (m->booted)
-		pending_serve(m);
+		arrivals_serve(m);
 	am_channel_close(&w->channel[AM_JOB_CONTROL]);
 	w->gone = true;
 	if (m->ending)
@@ -519,10 +438,7 @@ static int poll_set(struct master *m)
 	}
 	for (i = 0; i < AM_CONSOLE_TARGETS; i++)
 		m->fds[n++] = (struct pollfd){ am_console_waits(i), POLLOUT, 0 };
-	m->fds[n++] = (struct pollfd){ m->listener, POLLIN, 0 };
-	for (i = 0; i < m->num_pending; i++)
-		m->fds[n++] = (struct pollfd){ m->pending[i].fd, POLLIN, 0 };
-	return n;
+	return n + am_join_poll(&m->join, m->fds + n);
 }
 
 static void worker_serve(struct master *m, int rank, const struct pollfd *fds)
@@ -568,7 +484,7 @@ static void master_serve(struct master *m)
 		worker_serve(m, rank, m->fds + (ptrdiff_t)rank * AM_JOB_CHANNELS);
 	}
 	if (any)
-		pending_serve(m);
+		arrivals_serve(m);
 }
 
 /* What all connections of all workers need, and the strangers' whom the console lets wait. */
@@ -576,7 +492,7 @@ static rlim_t descriptors_needed(const struct master *m)
 {
 	rlim_t each = m->route ? AM_JOB_CHANNELS : AM_JOB_STDOUT;
 
-	return (rlim_t)m->config->size * each + PENDING_MAX + DESCRIPTORS_OWN;
+	return (rlim_t)m->config->size * each + AM_JOIN_PENDING + DESCRIPTORS_OWN;
 }
 
 static void __attribute__((noreturn)) master_exit(int code)
@@ -620,10 +536,10 @@ static void missing_tell(struct master *m)
 	if (m->booted || m->ending || base_now() < m->patience)
 		return;
 	m->patience = BASE_NEVER;
-	inet_ntop(AF_INET, &m->name.sin_addr, ip, sizeof(ip));
+	inet_ntop(AF_INET, &m->join.name.sin_addr, ip, sizeof(ip));
 	am_console_say("%d of %d workers have joined at %s:%u in %d s; the console waits for the "
 		       "others",
-		       m->joined, m->config->size, ip, (unsigned int)ntohs(m->name.sin_port),
+		       m->joined, m->config->size, ip, (unsigned int)ntohs(m->join.name.sin_port),
 		       (int)(PATIENCE_NS / BASE_NS_PER_S));
 }
 
@@ -634,11 +550,11 @@ static void master_init(struct master *m)
 	m->route = output_routed(m->config);
 	m->parts = am_job_line_size() == 0;
 	m->workers = calloc((size_t)size, sizeof(*m->workers));
-	m->fds = calloc((size_t)size * AM_JOB_CHANNELS + AM_CONSOLE_TARGETS + 1 + PENDING_MAX,
+	m->fds = calloc((size_t)size * AM_JOB_CHANNELS + AM_CONSOLE_TARGETS + AM_JOIN_POLLED,
 			sizeof(*m->fds));
 	m->collective.size = size;
-	if (am_job_end_prepare() < 0 || !m->workers || !m->fds || base_rand_u64(&m->secret) < 0 ||
-	    base_rand_u64(&m->nonce) < 0)
+	if (am_job_end_prepare() < 0 || !m->workers || !m->fds ||
+	    base_rand_u64(&m->join.secret) < 0 || base_rand_u64(&m->nonce) < 0)
 		AMUDP_FatalErr("no memory for %d workers", size);
 	am_console_init(&interrupted);
 	signal(SIGPIPE, SIG_IGN);
@@ -654,10 +570,10 @@ void am_master_run(const struct am_master_config *config)
 
 	master_init(&m);
 	descriptors_check(&m);
-	ret = listener_open(&m, &m.name);
+	ret = am_join_open(&m.join, config->address);
 	if (ret < 0)
 		AMUDP_FatalErr("the console cannot listen: %s", strerror(-ret));
-	m.id = (uint64_t)ntohl(m.name.sin_addr.s_addr) << 32 | ((uint32_t)getpid() & 0xFFFF);
+	m.id = (uint64_t)ntohl(m.join.name.sin_addr.s_addr) << 32 | ((uint32_t)getpid() & 0xFFFF);
 	atexit(am_spawn_end);
 	if (!workers_spawn(&m)) {
 		am_console_say("the workers cannot be started");

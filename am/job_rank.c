@@ -6,13 +6,11 @@
 
 #include <stdlib.h>
 
-#include "base/bits.h"
-
 void am_rank_init(struct am_rank *r, int fd, const struct am_job_hello *hello)
 {
 	int i;
 
-	*r = (struct am_rank){ .pid = be32toh(hello->pid), .wanted = be32toh(hello->rank) };
+	*r = (struct am_rank){ .pid = hello->pid, .wanted = hello->rank };
 	for (i = 0; i < AM_CONSOLE_TARGETS; i++)
 		am_console_open(&r->console[i], -1, (enum am_console_target)i, false);
 	am_channel_init(&r->channel[AM_JOB_COLLECTIVE], -1);

@@ -20,7 +20,7 @@ struct am_rank {
 	bool entered; /* the collective call that is under way */
 };
 
-/* It has said hello on its first connection. */
+/* It has said hello on its first connection, here in our order of octets. */
 void am_rank_init(struct am_rank *r, int fd, const struct am_job_hello *hello);
 void am_rank_join(struct am_rank *r, uint32_t channel, int fd, bool parts);
 /* Of output: also while some of it is still to be written */

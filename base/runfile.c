@@ -27,6 +27,7 @@
 #include "base/point.h"
 
 #define PAGE 4096u
+#define PAGE_TRIES 100
 /* <linux/mman.h> of older kernels has it not */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -126,17 +127,16 @@ static int room_judge(const struct statfs *fs, size_t room)
 	return fs->f_blocks && (uint64_t)fs->f_bavail * (uint64_t)fs->f_bsize < room ? -ENOSPC : 0;
 }
 
-int base_rundir_room(const char *dir, uint64_t *room)
+int base_rundir_room(const char *dir, uint64_t *room, uint64_t *half)
 {
 	struct statfs fs;
 	int err = (int)call(SYS_statfs, dir, &fs);
-	uint64_t half = (uint64_t)fs.f_blocks / 2;
+	uint64_t blocks = (uint64_t)fs.f_blocks / 2;
 
 	if (err)
 		return err;
-	*room = UINT64_MAX;
-	if (fs.f_blocks)
-		*room = (uint64_t)fs.f_bavail > half ? half * (uint64_t)fs.f_bsize : 0;
+	*half = fs.f_blocks ? blocks * (uint64_t)fs.f_bsize : UINT64_MAX;
+	*room = !fs.f_blocks || (uint64_t)fs.f_bavail > blocks ? *half : 0;
 	return 0;
 }
 
@@ -214,6 +214,35 @@ int base_runfile_open(const char *path, size_t min, void **out, size_t *size)
 	return err;
 }
 
+/* Others may be about to make it: it is no file of this size until they have */
+static int page_find(const char *path, size_t min, void **out, size_t *size)
+{
+	int err = base_runfile_open(path, min, out, size);
+
+	for (int i = 0; err == -EPROTO && i < PAGE_TRIES; i++) {
+		call(SYS_sched_yield);
+		err = base_runfile_open(path, min, out, size);
+	}
+	return err;
+}
+
+int base_runfile_page(const char *path, size_t size, void **out)
+{
+	size_t found = size;
+	int err = page_find(path, size, out, &found);
+
+	if (err == -ENOENT)
+		err = base_runfile_create(path, size, size, out);
+	/* Another process was first */
+	if (err == -EEXIST)
+		err = page_find(path, size, out, &found);
+	if (!err && (found != size || base_runfile_reserve(*out, size))) {
+		base_map_destroy(*out, found);
+		err = -EPROTO;
+	}
+	return err;
+}
+
 int base_runfile_link(const char *path, const char *name)
 {
 	if (BASE_FAILS(runfile))
@@ -236,6 +265,25 @@ bool base_runfile_same(const char *path, const char *name)
 int base_runfile_remove(const char *path)
 {
 	return (int)call(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+
+/* For this thread alone, and to files alone */
+static int remove_as(const char *path, uid_t user)
+{
+	long was = call(SYS_setfsuid, user);
+	int err = base_runfile_remove(path);
+
+	call(SYS_setfsuid, was);
+	return err;
+}
+
+int base_runfile_remove_of(const char *path, uid_t user)
+{
+	int err = base_runfile_remove(path);
+
+	if (err == -EACCES)
+		err = remove_as(path, user);
+	return err == -EACCES ? remove_as(path, 0) : err;
 }
 
 /* A kernel that cannot be asked (before 5.14) is believed to have room */

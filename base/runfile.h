@@ -27,8 +27,8 @@ int base_rundir_prepare(const char *dir, uid_t user, bool make);
 bool base_rundir_is_prepared(uid_t user);
 /* Nothing is known of it any more */
 void base_rundir_forget(void);
-/* Half of its memory, in bytes, or nothing where that is used: the other half is for others */
-int base_rundir_room(const char *dir, uint64_t *room);
+/* Half of its memory, in bytes; @room: or nothing where that is used, for the rest is for others */
+int base_rundir_room(const char *dir, uint64_t *room, uint64_t *half);
 
 /*
  * A new file, mapped: zeros, of which the first page has memory. -EEXIST, -EFBIG (RLIMIT_FSIZE),
@@ -44,7 +44,14 @@ bool base_runfile_same(const char *path, const char *name);
  * smaller than @min; -errno.
  */
 int base_runfile_open(const char *path, size_t min, void **out, size_t *size);
+/*
+ * One of just this size, which whoever comes first makes; all of it has memory. -EPROTO: another
+ * one is there
+ */
+int base_runfile_page(const char *path, size_t size, void **out);
 int base_runfile_remove(const char *path);
+/* The same in a folder of @user's, whom the process may be by another of its user numbers */
+int base_runfile_remove_of(const char *path, uid_t user);
 /*
  * Takes memory for these octets of a mapping of such a file, whole pages; -ENOSPC, where to touch
  * them would be SIGBUS

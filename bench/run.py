@@ -62,8 +62,10 @@ def render(found, folder, path, page=None):
     """The table to standard output and a file, and the plots beside it."""
     aims = found["settings"]["targets"]
     text = table.markdown(found, {name: bench.text for name, bench in catalogue.BENCHES.items()})
-    shown = "\n\n".join([*table.settings(found), targets.markdown(found)]) if aims else text
+    shown = text
     if aims:
+        head = map(table.fold, table.settings(found))
+        shown = "\n\n".join([*head, targets.markdown(found)])
         text += f"\n### Targets\n\n{targets.markdown(found)}"
     (folder / "results.md").write_text(text)
     print(text)

@@ -240,7 +240,8 @@ static const struct config_option options[] = {
 		.fallback = "",
 		.max = CONFIG_TEXT_MAX,
 		.text = "The absolute path of a file for the report that the last process of a "
-			"command writes when it ends.",
+			"command writes when it ends. Where processes run as several users, make "
+			"it before, with mode 0666.",
 	},
 	[CONFIG_RULES] = {
 		.name = "WARPSOCK_RULES",

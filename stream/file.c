@@ -36,6 +36,10 @@ void rsock_file_init(struct stream_slab *at, uint32_t cells, uint32_t chunk, uin
 
 	at->version = STREAM_VERSION;
 	at->cells = cells;
+	at->cell_at = offsetof(struct stream_slab, cell);
+	at->cell_size = sizeof(struct stream_state);
+	at->holder_at = offsetof(struct stream_state, holder);
+	at->overflow_at = offsetof(struct stream_state, overflow);
 	at->chunk = chunk;
 	at->octets = rsock_file_size(cells, chunk);
 	at->since = base_process_clock();
@@ -114,20 +118,112 @@ bool rsock_slab_is_held(const struct rsock_slab_cells *c)
 	return false;
 }
 
+/* Several processes may be at it, so the mark is a number */
 bool rsock_slab_sweep(const struct rsock_slab_cells *c)
 {
-	__atomic_store_n(&c->at->swept, 1, __ATOMIC_SEQ_CST);
-	return !rsock_slab_is_held(c);
+	__atomic_add_fetch(&c->at->swept, 1, __ATOMIC_SEQ_CST);
+	if (!rsock_slab_is_held(c))
+		return true;
+	__atomic_sub_fetch(&c->at->swept, 1, __ATOMIC_SEQ_CST);
+	return false;
+}
+
+/* --- of another version --- */
+
+/* Is what the head says of the cells inside of the file, and of each? */
+static bool strange_judge(const struct stream_slab_head *head, size_t size)
+{
+	uint64_t cell = head->cell_size, holders = STREAM_HOLDERS * sizeof(struct stream_holder);
+
+	return head->cells && head->cells <= STREAM_CELLS && cell && !(cell % 8) &&
+	       !(head->cell_at % 8) && head->cell_at + head->cells * cell <= size &&
+	       head->holder_at && !(head->holder_at % 8) && head->holder_at + holders <= cell &&
+	       !(head->overflow_at % 4) && head->overflow_at + sizeof(uint32_t) <= cell;
+}
+
+/* What has no memory is not looked at, for it would take some */
+static bool strange_cell_is_held(const struct stream_slab_head *head, uint8_t *cell)
+{
+	if (base_runfile_reserve(cell, head->cell_size))
+		return true;
+	return rsock_load((uint32_t *)(void *)(cell + head->overflow_at)) ||
+	       rsock_holder_lives((struct stream_holder *)(void *)(cell + head->holder_at));
+}
+
+/* @head is a copy, for others may change what is in the file */
+static bool strange_is_held(const struct stream_slab_head *head, uint8_t *file)
+{
+	const uint64_t *used = &((struct stream_slab_head *)(void *)file)->used;
+	uint64_t left = rsock_load(used) & rsock_cells_mask(head->cells);
+
+	for (; left; left &= left - 1) {
+		size_t cell = (size_t)__builtin_ctzll(left);
+
+		if (strange_cell_is_held(head, file + head->cell_at + cell * head->cell_size))
+			return true;
+	}
+	return false;
+}
+
+static bool strange_sweep(uint8_t *file, size_t size)
+{
+	struct stream_slab_head *at = (void *)file, head = *(volatile struct stream_slab_head *)at;
+
+	/* Whose maker died over it is none yet */
+	if (!head.magic)
+		return true;
+	if (head.magic != STREAM_MAGIC || head.version == STREAM_VERSION ||
+	    !strange_judge(&head, size) || strange_is_held(&head, file))
+		return false;
+	__atomic_add_fetch(&at->swept, 1, __ATOMIC_SEQ_CST);
+	if (!strange_is_held(&head, file))
+		return true;
+	__atomic_sub_fetch(&at->swept, 1, __ATOMIC_SEQ_CST);
+	return false;
+}
+
+bool rsock_slab_sweep_strange(const char *path)
+{
+	void *file;
+	size_t size;
+	int err = base_runfile_open(path, sizeof(struct stream_slab_head), &file, &size);
+	bool swept;
+
+	if (err)
+		return err == -EPROTO;
+	swept = strange_sweep(file, size);
+	base_map_destroy(file, size);
+	return swept;
 }
 
 /* --- names --- */
 
-void rsock_name_remove(const struct rsock_slab *slab)
+int rsock_name_remove(const struct rsock_slab *slab)
+{
+	char path[BASE_RUNFILE_PATH];
+	int err = stream_place_slab(path, slab->place, slab->name);
+
+	return err ? err : base_runfile_remove_of(path, slab->place.user);
+}
+
+static void cookie_remove(const struct rsock_slab *slab, uint64_t cookie)
 {
 	char path[BASE_RUNFILE_PATH];
 
-	if (!stream_place_slab(path, slab->place, slab->name))
-		base_runfile_remove(path);
+	if (!stream_place_path(path, slab->place, cookie))
+		base_runfile_remove_of(path, slab->place.user);
+}
+
+/* Who makes one more meanwhile finds the mark when it has it */
+void rsock_names_drop(const struct rsock_slab *slab)
+{
+	uint64_t named;
+
+	__atomic_add_fetch(&slab->at->swept, 1, __ATOMIC_SEQ_CST);
+	named = __atomic_exchange_n(&slab->at->named, 0, __ATOMIC_ACQ_REL);
+	for (named &= rsock_cells_mask(slab->cells); named; named &= named - 1)
+		cookie_remove(slab, base_once(slab->at->cell[__builtin_ctzll(named)].cookie));
+	rsock_name_remove(slab);
 }
 
 void rsock_name_replace(const char *path, uint64_t cookie)
@@ -182,9 +278,7 @@ int rsock_name_add(struct rsock *s)
 void rsock_name_unlink(struct rsock *s)
 {
 	uint64_t bit = 1ull << s->cell;
-	char path[BASE_RUNFILE_PATH];
 
-	if (__atomic_fetch_and(&s->slab->at->named, ~bit, __ATOMIC_ACQ_REL) & bit &&
-	    !stream_place_path(path, s->slab->place, s->base.cookie))
-		base_runfile_remove(path);
+	if (__atomic_fetch_and(&s->slab->at->named, ~bit, __ATOMIC_ACQ_REL) & bit)
+		cookie_remove(s->slab, s->base.cookie);
 }

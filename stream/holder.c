@@ -124,6 +124,17 @@ static bool any_but(struct stream_state *st, int own, enum stream_holder_kind bu
 	return found;
 }
 
+bool rsock_holder_lives(struct stream_holder *holders)
+{
+	for (int i = 0; i < STREAM_HOLDERS; i++) {
+		uint64_t who = rsock_load(&holders[i].who);
+
+		if (who && lives(&holders[i], who))
+			return true;
+	}
+	return false;
+}
+
 bool rsock_holder_any(struct stream_state *st)
 {
 	return any_but(st, -1, STREAM_HOLDER_NONE);

@@ -174,26 +174,33 @@ static void older_forget(const struct rsock *s, const struct stream_param *param
 		rsock_name_replace(path, s->base.cookie);
 }
 
-/* For one connection more; what the dead have left may have to go first */
+/* What the dead have left goes, and is promised to nobody. True: there may be room now */
+static bool clean(const struct rsock_slab_kind *kind, uint64_t pause)
+{
+	bool some = stream_place_clean(kind->place, pause);
+
+	return (some || pause == CLEAN_FULL) && (rsock_promises_count(kind->place) || some);
+}
+
+/* For one connection more */
 static int room_ask(const struct rsock_slab_kind *kind)
 {
-	size_t room = rsock_slab_room(kind->chunk);
-	int err = stream_place_room(kind->place, room);
+	int err = rsock_promise_room(kind->place, kind->chunk);
 
-	if (err == -ENOSPC && stream_place_clean(kind->place, CLEAN_FULL))
-		err = stream_place_room(kind->place, room);
+	if (err == -ENOSPC && clean(kind, CLEAN_FULL))
+		err = rsock_promise_room(kind->place, kind->chunk);
 	return err;
 }
 
-/* A cell of a file that has others. What a kept file has needs no room. -ENOENT: there is none */
+/* A cell of a file that has others, or of a kept one. -ENOENT: there is none */
 static int file_join(const struct rsock_slab_kind *kind, struct rsock **out)
 {
 	bool alone;
 	int err = rsock_slab_take(kind, out, &alone);
 
-	if (err || alone)
+	if (err)
 		return err;
-	err = room_ask(kind);
+	err = alone ? rsock_promise_fits(kind->place, kind->chunk) : room_ask(kind);
 	if (err)
 		rsock_slab_put(*out);
 	return err;
@@ -207,8 +214,8 @@ static int file_try(const struct rsock_slab_kind *kind, struct rsock **out)
 		err = room_ask(kind);
 		if (err)
 			return err;
-		stream_place_clean(kind->place, CLEAN);
-		err = rsock_slab_create(kind, rsock_slab_room(kind->chunk), out);
+		clean(kind, CLEAN);
+		err = rsock_slab_create(kind, out);
 	}
 	BASE_POINT(stream_memory_made);
 	return err;
@@ -223,6 +230,7 @@ static int file_create(const struct rsock_slab_kind *kind, struct rsock **out)
 	if (err != -ENOENT)
 		return err;
 	stream_place_lost(kind->place);
+	rsock_promises_forget(kind->place);
 	return file_try(kind, out);
 }
 
@@ -277,7 +285,7 @@ static int memory_begin(struct rsock_slab_kind kind, struct rsock **out)
 	bool alone;
 
 	kind.place.dir = NULL;
-	return rsock_slab_take(&kind, out, &alone) ? rsock_slab_create(&kind, 0, out) : 0;
+	return rsock_slab_take(&kind, out, &alone) ? rsock_slab_create(&kind, out) : 0;
 }
 
 static int cell_create(int fd, const struct rsock_slab_kind *kind, struct rsock **out)
@@ -379,10 +387,11 @@ static bool search_one(const char *path, void *ctx)
 static int file_search(struct stream_place place, uint64_t cookie, struct rsock **out)
 {
 	struct search search = { .place = place, .cookie = cookie };
+	int found = stream_place_slabs(place, search_one, &search);
 
-	/* Where names go meanwhile, one may be passed over */
-	if (!stream_place_slabs(place, search_one, &search) &&
-	    !stream_place_slabs(place, search_one, &search))
+	if (found < 0)
+		return found;
+	if (!found)
 		return search.error ? search.error : -ENOENT;
 	*out = search.found;
 	return 0;

@@ -121,19 +121,21 @@ static struct {
 	const char *dir;
 	uint64_t looked; /* when */
 	uint64_t room;
+	uint64_t half; /* of the folder */
 } latest;
 
 static int room_look(struct stream_place place, uint64_t now)
 {
 	char path[BASE_RUNFILE_PATH];
-	uint64_t room;
+	uint64_t room, half;
 	int err = folder(path, place);
 
 	if (err >= 0)
-		err = base_rundir_room(path, &room);
+		err = base_rundir_room(path, &room, &half);
 	if (err)
 		return err;
 	__atomic_store_n(&latest.room, room, __ATOMIC_RELAXED);
+	__atomic_store_n(&latest.half, half, __ATOMIC_RELAXED);
 	__atomic_store_n(&latest.dir, place.dir, __ATOMIC_RELAXED);
 	__atomic_store_n(&latest.looked, now, __ATOMIC_RELEASE);
 	return 0;
@@ -157,6 +159,15 @@ int stream_place_room(struct stream_place place, size_t room)
 	return had && room <= had ? 0 : -ENOSPC;
 }
 
+int stream_place_half(struct stream_place place, size_t room)
+{
+	uint64_t half = __atomic_load_n(&latest.half, __ATOMIC_RELAXED);
+
+	return !half || room <= half || __atomic_load_n(&latest.dir, __ATOMIC_RELAXED) != place.dir
+		       ? 0
+		       : -ENOSPC;
+}
+
 bool stream_place_is_scarce(void)
 {
 	const char *dir = __atomic_load_n(&latest.dir, __ATOMIC_ACQUIRE);
@@ -172,6 +183,32 @@ void stream_place_lost(struct stream_place place)
 	stream_place_prepare(place, true);
 }
 
+static bool inode_get(long fd, const char *path, struct stat *st)
+{
+	return !syscall(SYS_newfstatat, fd, path, st, 0);
+}
+
+bool stream_place_is_under(struct stream_place place, const char *root)
+{
+	char path[BASE_RUNFILE_PATH];
+	struct stat here, there;
+	int saved = errno;
+	bool same;
+	long fd;
+
+	if (folder(path, place) < 0 || *path != '/')
+		return false;
+	fd = syscall(SYS_openat, AT_FDCWD, root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		same = errno != EMFILE && errno != ENFILE; /* then chroot() fails, too */
+	else
+		same = inode_get(AT_FDCWD, path, &here) && inode_get(fd, path + 1, &there) &&
+		       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+	base_fd_close((int)fd);
+	errno = saved;
+	return same;
+}
+
 /* --- names --- */
 
 static bool is_name(const char *name)
@@ -184,69 +221,109 @@ static bool is_slab(const char *name)
 	return *name == 's' && is_name(name + 1);
 }
 
-/* The entries of the folder from @at on: bytes, 0 behind the last one. No number stays open */
-static long names_read(const char *path, long at, char *names, size_t size)
-{
-	long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), got;
+/*
+ * The names of a folder, as they were at one time: read through one descriptor, since where others
+ * remove names meanwhile a place in the folder means nothing to a second one (before Linux 6.6). It
+ * is closed again before anything is done with them: the process may have room for one only
+ */
+struct names {
+	struct entry {
+		long next; /* where the folder goes on behind it */
+		char name[SLAB_LEN + 1];
+	} * entry, few[32];
+	unsigned int n, room;
+	long end; /* where it goes on behind all of them; 0: nowhere */
+};
 
+static int names_grow(struct names *names)
+{
+	unsigned int room = 4 * names->room;
+	struct entry *more;
+	int err = base_map_create(room * sizeof(*more), (void **)&more);
+
+	if (err)
+		return err;
+	memcpy(more, names->entry, names->n * sizeof(*more));
+	if (names->room > base_array_size(names->few))
+		base_map_destroy(names->entry, names->room * sizeof(*more));
+	names->entry = more;
+	names->room = room;
+	return 0;
+}
+
+static void names_uninit(struct names *names)
+{
+	if (names->room > base_array_size(names->few))
+		base_map_destroy(names->entry, names->room * sizeof(*names->entry));
+}
+
+static int names_add(struct names *names, const struct dirent64 *e)
+{
+	int err = names->n == names->room ? names_grow(names) : 0;
+
+	if (err || !(is_slab(e->d_name) || is_name(e->d_name)))
+		return err;
+	names->entry[names->n].next = (long)e->d_off;
+	strcpy(names->entry[names->n++].name, e->d_name);
+	return 0;
+}
+
+/* Up to @most of them, and all entries of the last part that is read */
+static int names_read(struct names *names, int fd, unsigned int most)
+{
+	_Alignas(struct dirent64) char part[4096];
+	unsigned int seen = 0;
+	long got;
+
+	while ((got = syscall(SYS_getdents64, fd, part, sizeof(part))) > 0) {
+		for (const char *p = part; p < part + got; seen++) {
+			const struct dirent64 *e = (const struct dirent64 *)(const void *)p;
+			int err = names_add(names, e);
+
+			if (err)
+				return err;
+			p += e->d_reclen;
+			names->end = (long)e->d_off;
+		}
+		if (seen >= most)
+			return 0;
+	}
+	names->end = 0;
+	return 0;
+}
+
+/* From the place @at on, which names_read() has told of, or 0. -ENOMEM: there may be more */
+static int names_init(struct names *names, struct stream_place place, long at, unsigned int most)
+{
+	char path[BASE_RUNFILE_PATH];
+	int err = folder(path, place);
+	long fd = err < 0 ? err
+			  : syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	names->entry = names->few;
+	names->room = base_array_size(names->few);
+	names->n = 0;
+	names->end = 0;
 	if (fd < 0)
 		return 0;
 	syscall(SYS_lseek, fd, at, SEEK_SET);
-	got = syscall(SYS_getdents64, fd, names, size);
+	err = names_read(names, (int)fd, most);
 	base_fd_close((int)fd);
-	return base_max(got, 0l);
+	return err;
 }
 
-/*
- * Calls @fn with each name that is ours until it says true, or for @most names in all: did it? A
- * process may have room for one descriptor, which @fn needs
- */
-static bool each_name(struct stream_place place, unsigned int most,
-		      bool (*fn)(const char *name, void *ctx), void *ctx)
+int stream_place_slabs(struct stream_place place, bool (*fn)(const char *path, void *ctx),
+		       void *ctx)
 {
-	_Alignas(struct dirent64) char names[4096];
 	char path[BASE_RUNFILE_PATH];
-	long at = 0, got;
+	struct names names;
+	int saved = errno, done = names_init(&names, place, 0, UINT_MAX);
 
-	if (folder(path, place) < 0)
-		return false;
-	while ((got = names_read(path, at, names, sizeof(names))) > 0) {
-		for (const char *p = names; p < names + got; most--) {
-			const struct dirent64 *e = (const struct dirent64 *)(const void *)p;
-
-			if (!most)
-				return false;
-			p += e->d_reclen;
-			at = (long)e->d_off;
-			if ((is_slab(e->d_name) || is_name(e->d_name)) && fn(e->d_name, ctx))
-				return true;
-		}
-	}
-	return false;
-}
-
-struct slabs {
-	struct stream_place place;
-	bool (*fn)(const char *path, void *ctx);
-	void *ctx;
-};
-
-static bool slabs_one(const char *name, void *ctx)
-{
-	struct slabs *slabs = ctx;
-	char path[BASE_RUNFILE_PATH];
-
-	return is_slab(name) && !stream_place_file(path, slabs->place, name) &&
-	       slabs->fn(path, slabs->ctx);
-}
-
-bool stream_place_slabs(struct stream_place place, bool (*fn)(const char *path, void *ctx),
-			void *ctx)
-{
-	struct slabs slabs = { place, fn, ctx };
-	int saved = errno;
-	bool done = each_name(place, UINT_MAX, slabs_one, &slabs);
-
+	for (unsigned int i = 0; i < names.n && done <= 0; i++)
+		if (is_slab(names.entry[i].name) &&
+		    !stream_place_file(path, place, names.entry[i].name) && fn(path, ctx))
+			done = 1;
+	names_uninit(&names);
 	errno = saved;
 	return done;
 }
@@ -258,7 +335,7 @@ struct sweep {
 	size_t len; /* of the folder's */
 	uint64_t age;
 	ino_t made; /* a file whose maker lives */
-	unsigned int files, removed;
+	unsigned int names, files, removed;
 };
 
 static bool is_old(const struct stat *st, uint64_t age)
@@ -279,24 +356,6 @@ static bool is_held(const struct rsock_slab_cells *c, uint64_t cookie)
 	return false;
 }
 
-/*
- * Whose maker died over it is none yet. What is of another layout may be one of another version:
- * then nobody can say who lives
- */
-static bool is_none_yet(const char *path)
-{
-	uint32_t *magic;
-	size_t size;
-	bool none;
-	int err = base_runfile_open(path, sizeof(struct stream_slab), (void **)&magic, &size);
-
-	if (err)
-		return err == -EPROTO;
-	none = !rsock_load(magic);
-	base_map_destroy(magic, size);
-	return none;
-}
-
 /* A file that is new may be of a connection that its maker is about to make */
 static bool is_left(struct sweep *sw, const char *name, ino_t file, bool old)
 {
@@ -304,7 +363,7 @@ static bool is_left(struct sweep *sw, const char *name, ino_t file, bool old)
 	bool left;
 
 	if (rsock_slab_map(sw->path, &c))
-		return old && is_none_yet(sw->path);
+		return old && rsock_slab_sweep_strange(sw->path);
 	left = old || !rsock_slab_has_maker(&c);
 	if (!left)
 		sw->made = file;
@@ -316,23 +375,51 @@ static bool is_left(struct sweep *sw, const char *name, ino_t file, bool old)
 	return left;
 }
 
-/* True: that is enough */
-static bool sweep_one(const char *name, void *ctx)
+static void sweep_one(struct sweep *sw, const char *name)
 {
-	struct sweep *sw = ctx;
 	struct stat st;
 	bool old;
 
 	sw->path[sw->len] = '/';
 	strcpy(sw->path + sw->len + 1, name);
 	if (syscall(SYS_newfstatat, AT_FDCWD, sw->path, &st, AT_SYMLINK_NOFOLLOW))
-		return false;
+		return;
 	old = is_old(&st, sw->age);
 	if (!old && st.st_ino == sw->made)
-		return false;
+		return;
+	sw->files++;
 	if (is_left(sw, name, st.st_ino, old) && !base_runfile_remove(sw->path))
 		sw->removed++;
-	return ++sw->files == SWEEP_FILES;
+}
+
+/* From the place @at on; where it stopped, 0: at the end */
+static long sweep_from(struct sweep *sw, struct stream_place place, long at)
+{
+	struct names names;
+	unsigned int i;
+
+	names_init(&names, place, at, SWEEP_NAMES - sw->names);
+	for (i = 0; i < names.n && sw->files < SWEEP_FILES && sw->names < SWEEP_NAMES; i++) {
+		sweep_one(sw, names.entry[i].name);
+		sw->names++;
+	}
+	if (i == names.n)
+		at = names.end;
+	else if (i)
+		at = names.entry[i - 1].next;
+	names_uninit(&names);
+	return at;
+}
+
+/* Where others have many names, each is looked at by some sweep */
+static void sweep(struct sweep *sw, struct stream_place place)
+{
+	static long next; /* atomic: where the last sweep stopped */
+	long from = __atomic_load_n(&next, __ATOMIC_RELAXED), at = sweep_from(sw, place, from);
+
+	if (from && !at)
+		at = sweep_from(sw, place, 0);
+	__atomic_store_n(&next, at, __ATOMIC_RELAXED);
 }
 
 unsigned int stream_place_sweep(struct stream_place place, uint64_t age)
@@ -343,7 +430,7 @@ unsigned int stream_place_sweep(struct stream_place place, uint64_t age)
 	if (n < 0)
 		return 0;
 	sw.len = (size_t)n;
-	each_name(place, SWEEP_NAMES, sweep_one, &sw);
+	sweep(&sw, place);
 	errno = saved;
 	if (!sw.removed)
 		return 0;

@@ -28,15 +28,20 @@ void stream_place_lost(struct stream_place place);
  * it? 0, -ENOSPC, -errno
  */
 int stream_place_room(struct stream_place place, size_t room);
+/* The same, but for what is used of it. It may be that nobody has looked yet */
+int stream_place_half(struct stream_place place, size_t room);
 /* Was half of its memory used, or more, some milliseconds ago? */
 bool stream_place_is_scarce(void);
 /* -ENAMETOOLONG */
 int stream_place_path(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t cookie);
 /* The same of a slab: its own name, by number */
 int stream_place_slab(char path[BASE_RUNFILE_PATH], struct stream_place place, uint64_t number);
-/* Calls @fn with the path of each slab, until it says true. Has it? */
-bool stream_place_slabs(struct stream_place place, bool (*fn)(const char *path, void *ctx),
-			void *ctx);
+/*
+ * Calls @fn with the path of each slab, until it says true: 1; else 0. -ENOMEM: not with all of
+ * them
+ */
+int stream_place_slabs(struct stream_place place, bool (*fn)(const char *path, void *ctx),
+		       void *ctx);
 /* The same of a file that is no state */
 int stream_place_file(char path[BASE_RUNFILE_PATH], struct stream_place place, const char *name);
 /*
@@ -46,6 +51,14 @@ int stream_place_file(char path[BASE_RUNFILE_PATH], struct stream_place place, c
 unsigned int stream_place_sweep(struct stream_place place, uint64_t age);
 /* The same if this process has not done so for @pause nanoseconds. Has it removed any? */
 bool stream_place_clean(struct stream_place place, uint64_t pause);
+/*
+ * This process is about to become another user, or to change its root, and comes to no folder more
+ * but those that @stays says: the names of all files that it has there go, whoever else has them.
+ * Connections go on; other programs have them by a relay.
+ */
+void stream_names_drop(bool (*stays)(struct stream_place place, const void *ctx), const void *ctx);
+/* Is the folder the same one behind chroot(@root)? */
+bool stream_place_is_under(struct stream_place place, const char *root);
 /*
  * May the file of connections that are no more be kept for new ones? Off where the program ends, or
  * another one follows

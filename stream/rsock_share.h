@@ -50,6 +50,8 @@ bool rsock_holder_flight(struct rsock *s);
 bool rsock_holder_may(const void *ctx, uint32_t space);
 /* Does anybody live of those whose table this is? */
 bool rsock_holder_any(struct stream_state *st);
+/* The same of a table of STREAM_HOLDERS in a file of any version, which is not changed */
+bool rsock_holder_lives(struct stream_holder *holders);
 /* A flight that came to nothing lands */
 void rsock_holder_drop(struct stream_state *st, enum stream_holder_kind kind);
 void rsock_share(struct stream *stream, enum stream_share how);

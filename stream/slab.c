@@ -45,7 +45,6 @@
 static struct base_lock lock; /* of all that follows, and of the slabs */
 static struct base_list roomy = BASE_LIST_INIT(roomy);
 static struct base_list files = BASE_LIST_INIT(files);
-static size_t lives;	     /* atomic: connections in files, that this process made */
 static unsigned int live;    /* streams of this process; atomic */
 static unsigned int age = 1; /* grows in each child */
 /* lock: nobody has a cell of it, and it is among the roomy all the same */
@@ -64,9 +63,11 @@ static void slabs_unlock(void)
 
 /* --- this process's view --- */
 
-size_t rsock_slab_room(uint32_t chunk)
+/* Where there is none, somebody counts anew some time */
+static void promises_find(struct rsock_slab *slab)
 {
-	return (base_once(lives) + 1) * rsock_file_size(1, chunk);
+	if (slab->place.dir && rsock_promises(slab->place, &slab->promises))
+		slab->promises = NULL;
 }
 
 static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct rsock_slab **out)
@@ -87,9 +88,15 @@ static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct 
 						    c->cells * rsock_file_block(c->chunk));
 	slab->age = AGE_NONE;
 	base_list_init(&slab->node);
-	base_list_init(&slab->made);
+	base_list_init(&slab->file);
 	*out = slab;
 	return 0;
+}
+
+/* Nobody has a connection of it. A name that stays is one of no memory: somebody will sweep it */
+static void name_remove(struct rsock_slab *slab)
+{
+	slab->stuck = rsock_name_remove(slab) && !base_process_confined();
 }
 
 /* Nobody of this process has a connection of it, nor makes one */
@@ -102,7 +109,7 @@ static void name_give_up(struct rsock_slab *slab)
 	slab->nameless = true;
 	__atomic_store_n(&slab->at->left, 1, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&slab->at->common, __ATOMIC_SEQ_CST) || !rsock_slab_is_held(&c))
-		rsock_name_remove(slab);
+		name_remove(slab);
 }
 
 static void slab_destroy(struct rsock_slab *slab)
@@ -110,6 +117,8 @@ static void slab_destroy(struct rsock_slab *slab)
 	if (slab->age == age)
 		name_give_up(slab);
 	rsock_blocks_forget(slab);
+	if (slab->stuck)
+		base_runfile_release(slab->at, slab->size);
 	base_map_destroy(slab->at, slab->size);
 	base_map_destroy(slab, slab->own);
 }
@@ -212,8 +221,9 @@ static int nameless(size_t size, void **at)
 				       : base_map_create_sparse(size, at);
 }
 
-static int memory_create(struct rsock_slab_cells *c, const char *path, size_t room)
+static int memory_create(struct rsock_slab_cells *c, const char *path)
 {
+	size_t room = rsock_file_size(1, c->chunk);
 	void **at = (void **)&c->at;
 	int err;
 
@@ -228,7 +238,7 @@ static int memory_create(struct rsock_slab_cells *c, const char *path, size_t ro
 }
 
 /* No two files have the same name, for who makes one looks */
-static int file_create(struct rsock_slab_cells *c, const struct rsock_slab_kind *kind, size_t room,
+static int file_create(struct rsock_slab_cells *c, const struct rsock_slab_kind *kind,
 		       uint64_t *name)
 {
 	char path[BASE_RUNFILE_PATH];
@@ -238,7 +248,7 @@ static int file_create(struct rsock_slab_cells *c, const struct rsock_slab_kind 
 	do {
 		err = stream_place_slab(path, kind->place, ++*name);
 		if (!err)
-			err = memory_create(c, path, room);
+			err = memory_create(c, path);
 	} while (err == -EEXIST);
 	return err;
 }
@@ -249,15 +259,15 @@ static void slab_begin(struct rsock_slab *slab, const struct rsock_slab_kind *ki
 	slab->place = kind->place;
 	slab->name = name;
 	slab->free = rsock_cells_mask(slab->cells);
+	promises_find(slab);
 }
 
-int rsock_slab_create(const struct rsock_slab_kind *kind, size_t room, struct rsock **out)
+int rsock_slab_create(const struct rsock_slab_kind *kind, struct rsock **out)
 {
 	struct rsock_slab_cells c = { .chunk = kind->chunk };
 	struct rsock_slab *slab;
 	uint64_t name = 0;
-	int err = kind->place.dir ? file_create(&c, kind, room, &name)
-				  : memory_create(&c, NULL, room);
+	int err = kind->place.dir ? file_create(&c, kind, &name) : memory_create(&c, NULL);
 
 	if (err)
 		return err;
@@ -271,7 +281,7 @@ int rsock_slab_create(const struct rsock_slab_kind *kind, size_t room, struct rs
 	slab->age = age;
 	base_list_push_front(&roomy, &slab->node);
 	if (kind->place.dir)
-		base_list_push_front(&files, &slab->made);
+		base_list_push_front(&files, &slab->file);
 	*out = cell_take(slab);
 	slabs_unlock();
 	return 0;
@@ -282,8 +292,6 @@ static void live_set(struct rsock_slab *slab, uint32_t cell, bool on)
 {
 	uint64_t bit = 1ull << cell;
 
-	if (slab->age == age && on != !!(slab->live & bit))
-		__atomic_add_fetch(&lives, on ? 1 : -1ul, __ATOMIC_RELAXED);
 	slab->live = on ? slab->live | bit : slab->live & ~bit;
 }
 
@@ -291,6 +299,7 @@ void rsock_slab_live(struct rsock *s)
 {
 	slabs_lock();
 	live_set(s->slab, s->cell, true);
+	rsock_promise_set(s->slab, s->cell, true);
 	slabs_unlock();
 }
 
@@ -320,13 +329,13 @@ bool rsock_slab_is_swept(struct rsock *s)
  * Lock. The maker has no more use for it; has anybody else? A maker of this process's number was
  * another program, or will find it swept
  */
-static void others_left(const struct rsock_slab *slab)
+static void others_left(struct rsock_slab *slab)
 {
 	struct rsock_slab_cells c = { slab->at, slab->size, slab->cells, slab->chunk };
 	bool here = base_once(slab->at->pid) == base_process_self().pid;
 
 	if ((here || !rsock_slab_has_maker(&c)) && !rsock_slab_is_held(&c) && rsock_slab_sweep(&c))
-		rsock_name_remove(slab);
+		name_remove(slab);
 }
 
 void rsock_slab_leave(struct rsock *s, bool last)
@@ -335,6 +344,8 @@ void rsock_slab_leave(struct rsock *s, bool last)
 
 	slabs_lock();
 	live_set(slab, s->cell, false);
+	if (last)
+		rsock_promise_set(slab, s->cell, false);
 	if (slab->age != age && s->is_file && last)
 		others_left(slab);
 	else if (slab->age == age && no_spare && !slab->live)
@@ -366,6 +377,10 @@ int rsock_slab_open(const char *path, struct stream_place place, uint64_t cookie
 	slab->refs = 1;
 	slab->place = place;
 	slab->name = base_once(c.at->name);
+	promises_find(slab);
+	slabs_lock();
+	base_list_push_front(&files, &slab->file);
+	slabs_unlock();
 	__atomic_add_fetch(&live, 1, __ATOMIC_RELAXED);
 	*out = cell_init(slab, slab->rsock, (uint32_t)(st - c.at->cell));
 	return 0;
@@ -398,6 +413,7 @@ static void names_remove(struct rsock_slab *slab)
 		uint32_t cell = (uint32_t)__builtin_ctzll(left);
 
 		live_set(slab, cell, false);
+		rsock_promise_set(slab, cell, false);
 		rsock_name_unlink(&slab->rsock[cell]);
 	}
 	rsock_name_remove(slab);
@@ -426,7 +442,7 @@ struct rsock_slab *rsock_slab_close(const void *p)
 
 	slabs_lock();
 	base_list_foreach(node, next, &files) {
-		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, made);
+		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, file);
 
 		if (slab->age == age && (const uint8_t *)p >= slab->blocks &&
 		    (const uint8_t *)p < (const uint8_t *)slab->maps)
@@ -466,7 +482,7 @@ static bool is_kept(const struct rsock_slab *slab)
 static void lists_leave(struct rsock_slab *slab)
 {
 	base_list_remove(&slab->node);
-	base_list_remove(&slab->made);
+	base_list_remove(&slab->file);
 }
 
 /* Lock. Nobody has a cell of @slab: the slab that is to be destroyed, or NULL */
@@ -497,8 +513,10 @@ void rsock_slab_put(struct rsock *s)
 	__atomic_sub_fetch(&live, 1, __ATOMIC_RELAXED);
 	slab->refs--;
 	live_set(slab, cell, false);
-	if (clear)
+	if (clear) {
+		rsock_promise_set(slab, cell, false);
 		cell_give(slab, cell);
+	}
 	if (!slab->refs)
 		old = last_put(slab);
 	slabs_unlock();
@@ -512,7 +530,7 @@ static void names_allow(bool on)
 	struct base_list *node, *next;
 
 	base_list_foreach(node, next, &files) {
-		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, made);
+		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, file);
 
 		if (slab->age != age || slab->nameless)
 			continue;
@@ -541,6 +559,23 @@ void stream_spare_allow(bool on)
 		slab_destroy(old);
 }
 
+void stream_names_drop(bool (*stays)(struct stream_place place, const void *ctx), const void *ctx)
+{
+	struct base_list *node, *next;
+
+	slabs_lock();
+	base_list_foreach(node, next, &files) {
+		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, file);
+
+		if (slab->nameless || slab->closed || stays(slab->place, ctx))
+			continue;
+		slab->nameless = true;
+		rsock_names_drop(slab);
+		retire(slab);
+	}
+	slabs_unlock();
+}
+
 /* --- fork() --- */
 
 void stream_before_fork(void)
@@ -557,14 +592,13 @@ void stream_after_fork(bool child)
 	}
 	while (base_list_pop_front(&roomy))
 		;
-	while (base_list_pop_front(&files))
-		;
-	lives = 0;
 	age++;
 	base_lock_init(&lock);
 	no_spare = false;
 	/* Its name is the parent's */
-	if (spare)
+	if (spare) {
+		lists_leave(spare);
 		slab_destroy(spare);
+	}
 	spare = NULL;
 }

@@ -7,60 +7,14 @@
 #define STREAM_SLAB_H
 
 #include "base/list.h"
-
-/* --- what lies in the file --- */
-
-/* Connections of one file, at most; as many as bits of a word of struct stream_slab */
-#define STREAM_CELLS 64u
-
-/*
- * Memory for bytes: in and chunk are of one connection, rest and hold of one, which may be another.
- * A connection has it while there are such bytes.
- */
-struct stream_block {
-	uint8_t in[RNIC_STREAM_IN] __attribute__((aligned(4096)));
-	uint8_t rest[RNIC_STREAM_REST] __attribute__((aligned(4096)));
-	uint8_t hold[STREAM_HOLD] __attribute__((aligned(4096)));
-	uint8_t chunk[] __attribute__((aligned(4096))); /* STREAM_CHUNKS of them */
-};
-
-/* What the peer has mapped: rx */
-struct stream_maps {
-	struct stream_mapping slot[STREAM_SLOTS];
-} __attribute__((aligned(4096)));
-
-/*
- * The file of some connections: this head, their states, as many blocks, as many tables of
- * mappings. What nobody touches takes no memory.
- */
-struct stream_slab {
-	uint32_t magic, version;
-	uint32_t cells;
-	uint32_t chunk;		   /* bytes of one, of each connection */
-	uint64_t octets;	   /* of the file */
-	uint64_t since;		   /* base_process_clock(), when it was made */
-	uint32_t pid, space;	   /* the process that made it, as base_process has them */
-	uint64_t rx_free, tx_free; /* atomic: blocks; a bit for each that nobody has */
-	uint64_t sent_from;	   /* atomic: blocks that may have memory for what goes */
-	uint64_t name;		   /* of the file: a number */
-	uint64_t used;		   /* atomic: cells that have memory */
-	uint64_t named;		   /* atomic: cells whose cookie is a name of the file */
-	uint32_t common;	   /* atomic: another process may have come to one, ever */
-	uint32_t closed; /* atomic: it has no names any more, and parts of it lie elsewhere */
-	uint32_t left;	 /* atomic: who made it has no more use for its name */
-	uint32_t swept;	 /* atomic: somebody takes its name away, if nobody has a connection */
-	uint32_t lost[STREAM_CELLS]; /* atomic: of each block, how often its chunks lost memory */
-	/* rx; tx of each connection: the block that it has, plus one; 0: none */
-	uint8_t rx_block[STREAM_CELLS], tx_block[STREAM_CELLS];
-	struct stream_state cell[] __attribute__((aligned(64)));
-};
+#include "stream/slab_file.h"
 
 /* --- this process's view --- */
 
 /* A file, or a mapping without one, as this process has it */
 struct rsock_slab {
 	struct base_list node; /* lock: among those that have room for more */
-	struct base_list made; /* lock: among the files of this process */
+	struct base_list file; /* lock: among the files that this process has */
 	struct stream_slab *at;
 	size_t size, own; /* bytes of it, and of this struct with what follows */
 	uint32_t cells, chunk;
@@ -69,11 +23,13 @@ struct rsock_slab {
 	struct stream_place place; /* dir is NULL: it has no name */
 	unsigned int age;	   /* of the process that takes cells of it */
 	uint64_t name;		   /* as the file had it */
+	uint64_t *promises;	   /* of its folder; NULL: nobody counts */
 	uint64_t free, live;	   /* lock: cells that nobody has; that this process has not left */
 	unsigned int refs;	   /* lock */
 	bool retired;		   /* lock: no more cells are taken */
 	bool closed;		   /* lock: as the file has it */
 	bool nameless;		   /* lock: this process has given up its name */
+	bool stuck;		   /* lock: nobody has it, and its name could not be removed */
 	uint64_t touched;	   /* atomic: blocks that may have memory */
 	size_t kept;		   /* atomic: bytes of chunks that have memory for certain */
 	uint64_t moved[STREAM_CELLS]; /* atomic: parts of each block that lie elsewhere (move.c) */
@@ -97,7 +53,7 @@ struct rsock_slab_kind {
  */
 int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, bool *alone);
 /* The same of a new file, or of new memory without a name: 0, -errno */
-int rsock_slab_create(const struct rsock_slab_kind *kind, size_t room, struct rsock **out);
+int rsock_slab_create(const struct rsock_slab_kind *kind, struct rsock **out);
 /* It is a connection: @s->place and @s->cookie say where, and whose */
 void rsock_slab_live(struct rsock *s);
 /* Its memory is there, and others may look at it */
@@ -116,8 +72,6 @@ int rsock_slab_open(const char *path, struct stream_place place, uint64_t cookie
 /* The cell is free, unless another process may have come to it; @s is no more */
 void rsock_slab_put(struct rsock *s);
 
-/* Memory that connections of this process with a name, and one more, may come to need */
-size_t rsock_slab_room(uint32_t chunk);
 /* Another process may come to the cell: it is never used again */
 void rsock_slab_share(struct rsock *s);
 /*
@@ -149,6 +103,26 @@ bool rsock_cell_is_held(struct stream_state *st);
 bool rsock_slab_is_held(const struct rsock_slab_cells *c);
 /* Takes its name from it, unless somebody comes to it meanwhile: then false */
 bool rsock_slab_sweep(const struct rsock_slab_cells *c);
+/*
+ * The same of a file that is none of this version's, or not yet, whatever it has. False, too, where
+ * that cannot be known
+ */
+bool rsock_slab_sweep_strange(const char *path);
+
+/* --- promise.c --- */
+
+/* The number of bytes that is promised in a folder: 0, -errno */
+int rsock_promises(struct stream_place place, uint64_t **out);
+/* That was of a folder which is gone */
+void rsock_promises_forget(struct stream_place place);
+/* May a connection of @chunk have a name, besides all that have one? 0, -ENOSPC, -errno */
+int rsock_promise_room(struct stream_place place, uint32_t chunk);
+/* The same of one that has its file already: the folder itself is not asked */
+int rsock_promise_fits(struct stream_place place, uint32_t chunk);
+/* The number is made anew of what connections there are. False: that was done just now */
+bool rsock_promises_count(struct stream_place place);
+/* A cell is a connection; it is none any more, whoever says so */
+void rsock_promise_set(struct rsock_slab *slab, uint32_t cell, bool on);
 
 /* --- file.c --- */
 
@@ -167,8 +141,10 @@ size_t rsock_file_head(uint32_t cells);
 size_t rsock_file_size(uint32_t cells, uint32_t chunk);
 void rsock_file_init(struct stream_slab *at, uint32_t cells, uint32_t chunk, uint64_t name);
 
-/* Under the lock of slabs, or where nobody else has @slab: its own name goes */
-void rsock_name_remove(const struct rsock_slab *slab);
+/* Under the lock of slabs, or where nobody else has @slab: its own name goes; 0, -errno */
+int rsock_name_remove(const struct rsock_slab *slab);
+/* Under the lock: all names of the file go, whoever has it */
+void rsock_names_drop(const struct rsock_slab *slab);
 /*
  * The cookie of @s becomes a name of its file: 0. Where none can be added it is still found, by a
  * search. -EOPNOTSUPP: the file has no name of its own

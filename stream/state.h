@@ -20,8 +20,8 @@
 #include "stream/param.h"
 #include "stream/share.h"
 
-#define STREAM_MAGIC 0x57415250u
-#define STREAM_VERSION 13
+#define STREAM_MAGIC 0x57415251u
+#define STREAM_VERSION 15
 #define STREAM_NO_MESSAGE (~0ull)
 
 /*

@@ -36,46 +36,14 @@ _Static_assert(sizeof(struct slot) == 64, "a slot is a line of the cache");
 
 static struct slot *slots;
 
-/* Others may be about to make it: it is no file of this size until they have */
-#define TRIES 100
-
-static int page_find(const char *path, void **out, size_t *size)
-{
-	int err = base_runfile_open(path, PAGE_SIZE, out, size);
-
-	for (int i = 0; err == -EPROTO && i < TRIES; i++) {
-		syscall(SYS_sched_yield);
-		err = base_runfile_open(path, PAGE_SIZE, out, size);
-	}
-	return err;
-}
-
-static int page_open(const char *path, void **out)
-{
-	size_t size = 0;
-	int err = page_find(path, out, &size);
-
-	if (err == -ENOENT) {
-		err = base_runfile_create(path, PAGE_SIZE, PAGE_SIZE, out);
-		size = PAGE_SIZE;
-	}
-	/* Another process was first */
-	if (err == -EEXIST)
-		err = page_find(path, out, &size);
-	if (!err && (size != PAGE_SIZE || base_runfile_reserve(*out, PAGE_SIZE))) {
-		base_map_destroy(*out, size);
-		err = -EPROTO;
-	}
-	return err;
-}
-
 void lease_init(const char *path)
 {
 	void *page = NULL;
 
 	base_map_destroy(slots, PAGE_SIZE);
 	slots = NULL;
-	if ((path && !page_open(path, &page)) || !base_map_create_shared(PAGE_SIZE, &page))
+	if ((path && !base_runfile_page(path, PAGE_SIZE, &page)) ||
+	    !base_map_create_shared(PAGE_SIZE, &page))
 		slots = page;
 }
 

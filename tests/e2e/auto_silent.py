@@ -85,7 +85,8 @@ class Costs:
         self.memory = int(status["VmRSS"].split()[0])
         self.threads = int(status["Threads"])
         self.fds = len(os.listdir(f"/proc/{pid}/fd"))
-        self.states = sum(not name.startswith("leases-") for name in os.listdir(folder))
+        self.states = sum(not name.startswith(("leases-", "promised-"))
+                          for name in os.listdir(folder))
         self.seconds = sum(int(n) for n in Path(f"/proc/{pid}/stat").read_text()
                            .rsplit(")", 1)[1].split()[11:13]) / os.sysconf("SC_CLK_TCK")
 

@@ -19,6 +19,7 @@ ENDS = 16384
 PR_SET_CHILD_SUBREAPER = 36
 SAID = re.compile(r"^(point|killed at) (\w+) pid (\d+) locks (\d+) threads (\d+)$", re.M)
 ROLES = ("connect", "listen")
+PAGES = ("leases-1", "promised-1")  # of all processes of the user
 u32, u64 = ctypes.c_uint32, ctypes.c_uint64
 
 
@@ -238,7 +239,7 @@ class Play:
         elif case.victim:
             case.killed = case.struck or not self.ledger.done[2]
         case.ledger = Ledger.from_buffer_copy(self.memory)
-        case.left = sum(path.name != "leases-1" for path in self.states.iterdir())
+        case.left = sum(path.name not in PAGES for path in self.states.iterdir())
         return case
 
 

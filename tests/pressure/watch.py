@@ -48,10 +48,10 @@ def memory(pid):
 
 
 def names_in(folder):
-    """Of connections and processes: a folder has one file of leases for as long as it is there."""
+    """Of connections and processes: a folder keeps pages of leases and of what is promised."""
     try:
         return sum(1 for path in Path(folder).rglob("*")
-                   if not path.is_dir() and not path.name.startswith("leases-"))
+                   if not path.is_dir() and not path.name.startswith(("leases-", "promised-")))
     except OSError:
         return 0
 

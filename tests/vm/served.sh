@@ -16,9 +16,10 @@ head -c 1000000 /dev/urandom >$file
 ulimit -l unlimited
 
 serves=(in_peer timeout -k 2 300) asks=(timeout -k 2 100 "${verbs[@]}")
-# serve COMMAND...: with $port in it; another one's report is begun
+# serve COMMAND...: with $port in it; a report is begun that the server's other users write, too
 serve() {
-	rm -f $report $served $got*
+	rm -f $report $got*
+	install -m 666 /dev/null $served
 	start server "${serves[@]}" "${server[@]}" "$@"
 	await_port server $port
 }
@@ -29,6 +30,12 @@ silent() { ! grep -q "$2" "/tmp/case/$1.log"; }
 says() { ceases 10 silent "$@"; }
 same() { cmp $file "${1:-$got}"; }
 url() { echo "http://$at:$port/$1"; }
+
+# interrupted COMM: SIGINT for this process of the server alone. timeout sends it once more, and
+# Python, which ends by the first, has no handler for the second any more
+interrupted() {
+	kill -s INT $(pgrep -g "${pid_of[server]}" -x "$1") && ceases 3 any_left server
+}
 
 # Who starts a server may not be among the checks that were chosen
 stop_left() { [ -z "${pid_of[server]:-}" ] || stop server; }
@@ -95,11 +102,10 @@ apache_folder() {
 		DocumentRoot $work
 	END
 }
-# apache WAY COMMAND...: its report is written by another user
+# apache WAY COMMAND...
 apache() {
 	apache_folder "$1"
 	serve "${@:2}" -f $work/apache.conf
-	install -m 666 /dev/null $served
 	fetched && ask ab -q -k -n 40 -c 4 "$(url apache.conf)" >/tmp/case/ab.log &&
 		all_answered 40 && stop server && clients_said && served_by "$its"
 }

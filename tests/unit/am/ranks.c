@@ -9,8 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/bits.h"
-
 #define ANY UINT32_MAX
 
 static struct am_rank *came(const uint32_t *wanted, int n)
@@ -19,8 +17,7 @@ static struct am_rank *came(const uint32_t *wanted, int n)
 	int i;
 
 	for (i = 0; i < n; i++) {
-		struct am_job_hello hello = { .rank = htobe32(wanted[i]),
-					      .pid = htobe32((uint32_t)i + 1) };
+		struct am_job_hello hello = { .rank = wanted[i], .pid = (uint32_t)i + 1 };
 
 		am_rank_init(&ranks[i], -1, &hello);
 	}

@@ -7,9 +7,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,11 +36,13 @@ static unsigned int each_file(bool remove_it)
 	DIR *d = opendir(place_dir);
 	struct dirent *entry;
 	unsigned int n = 0;
+	bool shared;
 
 	while (d && (entry = readdir(d))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		n++;
+		shared = !strcmp(entry->d_name, "promised-1");
+		n += !shared;
 		if (remove_it)
 			unlinkat(dirfd(d), entry->d_name, 0);
 	}
@@ -221,4 +226,32 @@ int place_wait(pid_t pid)
 
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+void place_leave_behind(int n, size_t len)
+{
+	pid_t pid;
+
+	stream_before_fork();
+	pid = fork();
+	stream_after_fork(!pid);
+	if (!pid) {
+		struct stream *s[2];
+
+		for (int i = 0; i < n; i++) {
+			ends_open(s);
+			for (int k = 0; k < 2; k++) {
+				OPS->hand_over(s[k]);
+				place_send(s[k], 0, len);
+			}
+		}
+		kill(getpid(), SIGKILL);
+	}
+	cr_assert_eq(place_wait(pid), -SIGKILL);
+}
+
+bool place_small(const char *options)
+{
+	return !unshare(CLONE_NEWNS) && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	       !mount("none", place_dir, "tmpfs", 0, options);
 }

@@ -13,7 +13,9 @@
 void place_begin(void);
 void place_end(void);
 extern char place_dir[];
-/* How many files are there */
+/* From now on it is a tmpfs of its own; false: it cannot be. To be unmounted */
+bool place_small(const char *options);
+/* How many files are there, but for the page that all processes share */
 unsigned int place_files(void);
 /* The path of the file with the state of @s, and what it is */
 const char *place_slab_path(const struct stream *s);
@@ -38,5 +40,10 @@ void place_recv(struct stream *s, uint64_t from, size_t len);
 ssize_t place_end_of(struct stream *s);
 /* Waits for a child: its exit status, or -signal */
 int place_wait(pid_t pid);
+/*
+ * A child is killed with both ends of @n connections, which others were told of, and @len unread
+ * bytes each way: three names each
+ */
+void place_leave_behind(int n, size_t len);
 
 #endif

@@ -397,32 +397,6 @@ Test(holders, a_death_in_sending_is_found_by_who_waits_for_room)
 
 /* --- what is left behind --- */
 
-/*
- * Killed with both ends of @n connections, which others were told of, and @len unread bytes each
- * way
- */
-static void leave_behind(int n, size_t len)
-{
-	pid_t pid;
-
-	stream_before_fork();
-	pid = fork();
-	stream_after_fork(!pid);
-	if (!pid) {
-		struct stream *s[2];
-
-		for (int i = 0; i < n; i++) {
-			ends_open(s);
-			for (int k = 0; k < 2; k++) {
-				OPS->hand_over(s[k]);
-				place_send(s[k], 0, len);
-			}
-		}
-		kill(getpid(), SIGKILL);
-	}
-	cr_assert_eq(place_wait(pid), -SIGKILL);
-}
-
 /* Of three connections: six names in three files, each of which has one of its own */
 #define LEFT 9
 
@@ -431,10 +405,10 @@ Test(holders, what_the_dead_leave_is_swept)
 	struct stream *s[2];
 	char path[BASE_RUNFILE_PATH];
 
-	leave_behind(3, 0);
+	place_leave_behind(3, 0);
 	ends_open(s);
 	cr_expect_eq(place_files(), 1, "who makes a file clears the folder first");
-	leave_behind(3, 0);
+	place_leave_behind(3, 0);
 	cr_expect_eq(place_files(), 1 + LEFT);
 	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 60 * BASE_NS_PER_S), LEFT,
 		     "new or old");
@@ -541,7 +515,7 @@ Test(holders, what_the_dead_leave_is_swept_for_room)
 	cr_assert_eq(write(fd, filler, sizeof(filler)), sizeof(filler));
 	close(fd);
 	ends_open(s);
-	leave_behind(2, 200000);
+	place_leave_behind(2, 200000);
 	nanosleep(&(struct timespec){ 1, 100000000 }, NULL);
 	ends_open(late);
 	cr_expect_eq(OPS->hand_over(late[0]), 0, "it has a name");
@@ -552,7 +526,7 @@ Test(holders, what_the_dead_leave_is_swept_for_room)
 
 Test(holders, a_sweep_is_bounded)
 {
-	leave_behind(80, 0);
+	place_leave_behind(80, 0);
 	cr_expect_eq(place_files(), 240);
 	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 128);
 	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 112);
@@ -578,7 +552,7 @@ Test(holders, who_begins_sweeps)
 {
 	struct stream *s[2];
 
-	leave_behind(3, 0);
+	place_leave_behind(3, 0);
 	ends_open(s);
 	cr_expect_eq(place_files(), 1, "%u files", place_files());
 	ends_destroy(s);
@@ -590,7 +564,7 @@ Test(holders, it_sweeps_once)
 	struct stream *s[2], *other[2];
 
 	ends_open(s);
-	leave_behind(3, 0);
+	place_leave_behind(3, 0);
 	later = 60;
 	ends_open(other);
 	cr_expect_eq(place_files(), 1 + LEFT, "%u files", place_files());
@@ -614,7 +588,7 @@ Test(holders, who_takes_over_does_not_sweep)
 		_exit(fd < 0 || !place_adopt(fd, &err) || place_files() != 1 + LEFT);
 	}
 	ends_open(s);
-	leave_behind(3, 0);
+	place_leave_behind(3, 0);
 	OPS->share(s[1], STREAM_SHARE_FLIGHT);
 	place_fd_send(channel[0], s[1]->fd);
 	cr_expect_eq(place_wait(pid), 0);

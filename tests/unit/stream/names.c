@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -165,4 +166,87 @@ Test(names, a_file_with_a_connection_is_not_swept)
 	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 0);
 	cr_expect_eq(OPS->hand_over(s[0]), 0);
 	ends_destroy(s);
+}
+
+/* A child that has both ends, and closes them as another user when it is told to */
+static pid_t other_user(struct stream *s[2], int go)
+{
+	pid_t pid;
+
+	for (int i = 0; i < 2; i++)
+		OPS->share(s[i], STREAM_SHARE_FORK);
+	stream_before_fork();
+	pid = fork();
+	stream_after_fork(!pid);
+	if (pid)
+		return pid;
+	for (int i = 0; i < 2; i++)
+		OPS->joined(s[i]);
+	if (setuid(65534) || read(go, &(char){ 0 }, 1) != 1)
+		_exit(1);
+	ends_destroy(s);
+	_exit(0);
+}
+
+/* Its user number was changed behind our back: there is a name, of no memory, and soon swept */
+Test(names, a_name_that_nobody_can_remove_has_no_memory)
+{
+	struct stream *s[2];
+	char path[BASE_RUNFILE_PATH];
+	struct stat st;
+	int go[2];
+	pid_t pid;
+
+	if (geteuid())
+		cr_skip_test("only root may become another user");
+	cr_assert_eq(pipe(go), 0);
+	ends_open(s);
+	place_both_ways(s);
+	strcpy(path, place_slab_path(s[1]));
+	pid = other_user(s, go[0]);
+	ends_destroy(s);
+	stream_spare_allow(false);
+	cr_assert_eq(write(go[1], "", 1), 1);
+	cr_expect_eq(place_wait(pid), 0);
+	cr_assert_eq(stat(path, &st), 0);
+	cr_expect_eq(st.st_blocks, 0, "%ld", (long)st.st_blocks);
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 1);
+	cr_expect_eq(place_files(), 0);
+}
+
+static bool none_stays(struct stream_place place, const void *ctx)
+{
+	(void)place;
+	(void)ctx;
+	return false;
+}
+
+/* The maker of a file that has lost its names goes on, and its next connections have names */
+Test(names, others_go_on_without_names)
+{
+	struct stream *s[2], *more[2];
+	pid_t pid;
+
+	ends_open(s);
+	cr_expect_eq(OPS->hand_over(s[0]), 0);
+	OPS->share(s[1], STREAM_SHARE_FORK);
+	stream_before_fork();
+	pid = fork();
+	stream_after_fork(!pid);
+	if (!pid) {
+		OPS->joined(s[1]);
+		stream_names_drop(none_stays, NULL);
+		OPS->close(s[1]);
+		OPS->destroy(s[1]);
+		_exit(0);
+	}
+	cr_expect_eq(place_wait(pid), 0);
+	cr_expect_eq(place_files(), 0);
+	cr_expect_eq(OPS->hand_over(s[0]), -EOPNOTSUPP);
+	place_both_ways(s);
+	ends_open(more);
+	cr_expect_eq(OPS->hand_over(more[0]), 0);
+	ends_destroy(s);
+	ends_destroy(more);
+	cr_expect_eq(place_files(), 0);
 }

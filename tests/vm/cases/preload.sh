@@ -25,7 +25,7 @@ echoed() {
 # so some attempts; where it does, who is to be served is not, or the server never ends
 hangs() {
 	local attempt status
-	for ((attempt = 1; attempt <= 10; attempt++)); do
+	for ((attempt = 1; attempt <= 30; attempt++)); do
 		port=$((port + 1)) status=0
 		start server "${over_rsockets[@]}" python3 "$stream" serve $SIW $port "$1"
 		await_port server $port

@@ -25,7 +25,7 @@ iperf() {
 }
 http() {
 	serve python3 -m http.server --bind $at --directory /tmp/case $port
-	fetched && stop server INT && clients_said && served_by "$its"
+	fetched && interrupted python3 && clients_said && served_by "$its"
 }
 # In one process: workers come of a fork
 web() {

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The number of bytes that connections with a name may come to need.
+ */
+#include "tests/unit/stream/folder.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "stream/place.h"
+
+TestSuite(promise, .init = place_begin, .fini = place_end, .timeout = 60);
+
+static uint64_t *number(void)
+{
+	uint64_t *octets = NULL;
+
+	cr_assert_eq(rsock_promises(stream_place_of(place_dir), &octets), 0);
+	return octets;
+}
+
+static uint64_t one(const struct stream *s)
+{
+	return rsock_file_size(1, rsock_of((struct stream *)s)->slab->chunk);
+}
+
+Test(promise, is_kept_by_both_ends_and_taken_back)
+{
+	struct stream *s[2];
+	uint64_t size;
+
+	ends_open(s);
+	size = one(s[0]);
+	cr_expect_eq(*number(), 2 * size);
+	OPS->close(s[0]);
+	cr_expect_eq(*number(), size);
+	ends_destroy(s);
+	cr_expect_eq(*number(), 0);
+	/* By a kept file it is the same */
+	ends_open(s);
+	cr_expect_eq(*number(), 2 * size);
+	ends_destroy(s);
+	cr_expect_eq(*number(), 0);
+}
+
+/* Whoever has it last, and whoever made it */
+Test(promise, ends_with_the_last_of_several_processes)
+{
+	struct stream *s[2];
+	uint64_t size;
+	int go[2];
+	pid_t pid;
+
+	cr_assert_eq(pipe(go), 0);
+	ends_open(s);
+	size = one(s[0]);
+	OPS->share(s[1], STREAM_SHARE_FORK);
+	stream_before_fork();
+	pid = fork();
+	stream_after_fork(!pid);
+	if (!pid) {
+		OPS->joined(s[1]);
+		if (read(go[0], &(char){ 0 }, 1) != 1)
+			_exit(1);
+		OPS->close(s[1]);
+		_exit(0);
+	}
+	ends_destroy(s);
+	cr_expect_eq(*number(), size, "the child has one end");
+	cr_assert_eq(write(go[1], "", 1), 1);
+	cr_expect_eq(place_wait(pid), 0);
+	cr_expect_eq(*number(), 0);
+}
+
+Test(promise, of_the_dead_is_counted_no_more)
+{
+	struct stream *s[2];
+
+	ends_open(s);
+	place_leave_behind(3, 0);
+	cr_expect_eq(*number(), 8 * one(s[0]));
+	cr_expect(rsock_promises_count(stream_place_of(place_dir)));
+	cr_expect_eq(*number(), 2 * one(s[0]));
+	cr_expect_not(rsock_promises_count(stream_place_of(place_dir)), "not all the time");
+	ends_destroy(s);
+	cr_expect_eq(*number(), 0);
+}
+
+/* Too much, or too little: connections work, and the number is right again soon */
+Test(promise, whatever_others_write)
+{
+	static const uint64_t numbers[] = { UINT64_MAX, UINT64_MAX / 2, 1, 0 };
+	struct stream *s[2], *more[2];
+	uint64_t size;
+
+	for (unsigned int i = 0; i < base_array_size(numbers); i++) {
+		ends_open(s);
+		size = one(s[0]);
+		*number() = numbers[i];
+		ends_open(more);
+		place_both_ways(s);
+		place_both_ways(more);
+		ends_destroy(more);
+		nanosleep(&(struct timespec){ 1, 100000000 }, NULL);
+		cr_expect(rsock_promises_count(stream_place_of(place_dir)));
+		cr_expect_eq(*number(), 2 * size, "%u", i);
+		ends_destroy(s);
+	}
+}
+
+/* Its folder is made anew, and with it the number */
+Test(promise, goes_with_its_folder)
+{
+	struct stream *s[2];
+	uint64_t *was = NULL;
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/promised-1", place_dir);
+	ends_open(s);
+	was = number();
+	ends_destroy(s);
+	place_files();
+	cr_assert_eq(unlink(path), 0);
+	cr_assert_eq(rmdir(place_dir), 0);
+	ends_open(s);
+	cr_expect_neq(number(), was);
+	cr_expect_eq(*number(), 2 * one(s[0]));
+	ends_destroy(s);
+}
+
+/* --- what it is for --- */
+
+/* Connections of this process, or of a child that goes on with them: how many have a name */
+static unsigned int named_of(int pairs, int channel)
+{
+	struct stream *s[2];
+	unsigned int named = 0;
+
+	for (int i = 0; i < pairs; i++) {
+		ends_open(s);
+		for (int k = 0; k < 2; k++)
+			named += OPS->hand_over(s[k]) == 0;
+	}
+	if (channel < 0)
+		return named;
+	if (write(channel, &named, sizeof(named)) == sizeof(named))
+		pause();
+	_exit(1);
+}
+
+static pid_t named_by_another(int pairs, unsigned int *named)
+{
+	int two[2];
+	pid_t pid;
+
+	cr_assert_eq(pipe(two), 0);
+	stream_before_fork();
+	pid = fork();
+	stream_after_fork(!pid);
+	if (!pid)
+		named_of(pairs, two[1]);
+	cr_assert_eq(read(two[0], named, sizeof(*named)), sizeof(*named));
+	close(two[0]);
+	close(two[1]);
+	return pid;
+}
+
+/* So it is for all processes of the user together, until they end */
+Test(promise, room_for_few_of_all_processes)
+{
+	unsigned int one, other, third, fourth;
+	pid_t pid[2];
+
+	if (!place_small("size=16m,mode=0700"))
+		cr_skip_test("no mount namespace to be had");
+	pid[0] = named_by_another(3, &one);
+	cr_expect_eq(one, 6);
+	pid[1] = named_by_another(16, &other);
+	cr_expect(other >= 2 && one + other <= 16, "%u", other);
+	third = named_of(2, -1);
+	cr_expect_eq(third, 0, "%u", third);
+	for (int i = 0; i < 2; i++) {
+		kill(pid[i], SIGKILL);
+		cr_expect_eq(place_wait(pid[i]), -SIGKILL);
+	}
+	nanosleep(&(struct timespec){ 1, 100000000 }, NULL);
+	fourth = named_of(2, -1);
+	cr_expect_eq(fourth, 4, "the dead need nothing: %u", fourth);
+	umount2(place_dir, MNT_DETACH);
+}
+
+/* A server that forks for each connection has none itself, and its children need as much */
+Test(promise, room_for_few_of_children)
+{
+	enum { MOST = 16 };
+	struct stream *s[2];
+	unsigned int named = 0;
+	pid_t pid[MOST];
+
+	if (!place_small("size=16m,mode=0700"))
+		cr_skip_test("no mount namespace to be had");
+	for (int i = 0; i < MOST; i++) {
+		ends_open(s);
+		for (int k = 0; k < 2; k++) {
+			named += OPS->hand_over(s[k]) == 0;
+			OPS->share(s[k], STREAM_SHARE_FORK);
+		}
+		stream_before_fork();
+		pid[i] = fork();
+		stream_after_fork(!pid[i]);
+		if (!pid[i]) {
+			for (int k = 0; k < 2; k++)
+				OPS->joined(s[k]);
+			pause();
+		}
+		for (int k = 0; k < 2; k++)
+			OPS->named(s[k], (uint32_t)pid[i]);
+		ends_destroy(s);
+	}
+	cr_expect(named >= 2 && named <= 16, "%u", named);
+	for (int i = 0; i < MOST; i++) {
+		kill(pid[i], SIGKILL);
+		cr_expect_eq(place_wait(pid[i]), -SIGKILL);
+	}
+	umount2(place_dir, MNT_DETACH);
+}
