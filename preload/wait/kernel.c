@@ -55,13 +55,19 @@ static bool is_at_once(const struct iovec *iov, int n, int flags)
 	       (flags & OCTETS_FILE && !p.len);
 }
 
+/* A wait that sleeps at once sleeps in the program's own call, if no work of a thread's is left */
+static bool rests(struct spin_place *place)
+{
+	return !__atomic_load_n(&nap_chore, __ATOMIC_ACQUIRE) && spin_rests(place);
+}
+
 long kernel_input(int fd, const struct iovec *iov, int n, int flags)
 {
 	struct waited *w = waited_get(fd);
 	long r = CALL_THEIRS;
 
 	if (w && !__atomic_load_n(&w->listens, __ATOMIC_RELAXED) && !is_at_once(iov, n, flags) &&
-	    !base_sock_is_nonblock(fd))
+	    !rests(&w->place) && !base_sock_is_nonblock(fd))
 		r = input_wait(fd, &w->place);
 	waited_put(w);
 	return r;
