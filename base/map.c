@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -44,6 +45,23 @@ static int map_as(size_t len, int prot, int flags, int fd, void **out)
 	if (!err)
 		*out = p;
 	return err;
+}
+
+/* Where there is a limit, it is tried */
+bool base_map_allows(size_t len)
+{
+	struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
+	int saved = errno;
+	void *p;
+
+	syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit);
+	errno = saved;
+	if (limit.rlim_cur == RLIM_INFINITY)
+		return true;
+	if (map_as(len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, &p))
+		return false;
+	base_map_destroy(p, len);
+	return true;
 }
 
 static int map(size_t len, int flags, int fd, void **out)

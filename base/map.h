@@ -2,6 +2,7 @@
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -14,6 +15,8 @@ int base_map_create_shared(size_t len, void **out);
 int base_map_create_sparse(size_t len, void **out);
 /* The same, the file's own, which is that long; it does not need the descriptor any more */
 int base_map_create_file(int fd, size_t len, void **out);
+/* May the process have so much more address space? Limits alone count */
+bool base_map_allows(size_t len);
 /* NULL is fine. */
 void base_map_destroy(void *p, size_t len);
 

@@ -39,6 +39,8 @@
 #define CELLS_MIN 4u
 /* Address space of one, unless a single connection needs more */
 #define SIZE_MAX_WANTED (64ul << 20)
+/* Of what the process may still have: malloc() asks for a MiB or two at once */
+#define LEFT_TO_PROGRAM (8ul << 20)
 /* No process's: nobody takes cells of it */
 #define AGE_NONE 0u
 
@@ -221,16 +223,24 @@ static int nameless(size_t size, void **at)
 				       : base_map_create_sparse(size, at);
 }
 
+static int memory_try(struct rsock_slab_cells *c, const char *path)
+{
+	void **at = (void **)&c->at;
+
+	if (!base_map_allows(c->size + LEFT_TO_PROGRAM))
+		return -ENOMEM;
+	return path ? base_runfile_create(path, c->size, rsock_file_size(1, c->chunk), at)
+		    : nameless(c->size, at);
+}
+
 static int memory_create(struct rsock_slab_cells *c, const char *path)
 {
-	size_t room = rsock_file_size(1, c->chunk);
-	void **at = (void **)&c->at;
 	int err;
 
-	/* Limits of the process may be narrow */
+	/* Limits of the process may be narrow, and are its program's in the first place */
 	for (c->cells = cells_wanted(c->chunk); c->cells; c->cells /= 2) {
 		c->size = rsock_file_size(c->cells, c->chunk);
-		err = path ? base_runfile_create(path, c->size, room, at) : nameless(c->size, at);
+		err = memory_try(c, path);
 		if (err != -EFBIG && err != -ENOMEM && err != -EAGAIN)
 			break;
 	}

@@ -4,6 +4,7 @@
  */
 #include "tests/unit/stream/folder.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mount.h>
@@ -268,4 +269,25 @@ Test(promise, room_without_address_space)
 	cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
 	ends_destroy(s);
 	umount2(place_dir, MNT_DETACH);
+}
+
+/* A few MiB of address space are not for connections */
+Test(promise, the_last_of_address_space_is_the_program_s)
+{
+	struct stream_param param = ends_param;
+	struct rlimit limit, little;
+	struct stream *s;
+	int fd[2], err;
+
+	ends_tcp(fd);
+	cr_assert_eq(getrlimit(RLIMIT_AS, &limit), 0);
+	little = (struct rlimit){ address_space() + (6 << 20), limit.rlim_max };
+	cr_assert_eq(setrlimit(RLIMIT_AS, &little), 0);
+	err = OPS->attach(fd[0], &param, &s);
+	cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+	cr_expect_eq(err, -ENOMEM, "%d", err);
+	cr_assert_eq(OPS->attach(fd[0], &param, &s), 0);
+	OPS->destroy(s);
+	close(fd[0]);
+	close(fd[1]);
 }
