@@ -21,6 +21,8 @@
 /* After the first time that others were found to want a processor, then twice that, and so on */
 #define BUSY_FIRST (10 * BASE_NS_PER_MS)
 #define BUSY_STEPS 5
+/* Found so often in a row, it is a program that runs on, and no moment's work */
+#define BUSY_LASTS 2
 /* So long after its end it is remembered how long that was */
 #define BUSY_MEMORY (20 * BASE_NS_PER_MS)
 
@@ -103,7 +105,8 @@ void lease_busy(unsigned int cpu, uint64_t now)
 	steps = base_min(steps, (uint32_t)BUSY_STEPS - 1);
 	__atomic_store_n(&s->steps, steps, __ATOMIC_RELAXED);
 	__atomic_store_n(&s->busy, now + (BUSY_FIRST << steps), __ATOMIC_RELAXED);
-	__atomic_store_n(&slots[ANY].busy, now + (BUSY_FIRST << steps), __ATOMIC_RELAXED);
+	if (steps >= BUSY_LASTS)
+		__atomic_store_n(&slots[ANY].busy, now + (BUSY_FIRST << steps), __ATOMIC_RELAXED);
 }
 
 bool lease_takes_last(unsigned int cpu, uint64_t now)

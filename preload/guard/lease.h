@@ -31,8 +31,8 @@ void lease_give(unsigned int cpu, uint64_t end);
 void lease_busy(unsigned int cpu, uint64_t now);
 bool lease_is_busy(unsigned int cpu, uint64_t now);
 /*
- * Other programs want some processor, and a spin on @cpu would leave none free: whatever becomes
- * ready would wait for the end of a time slice
+ * Other programs have wanted some processor for a while, and a spin on @cpu would leave none free:
+ * whatever becomes ready would wait for the end of a time slice
  */
 bool lease_takes_last(unsigned int cpu, uint64_t now);
 

@@ -112,21 +112,25 @@ Test(lease, there_is_no_slot_beyond_the_last)
 	cr_expect_not(lease_takes_last(0, T0));
 }
 
-/* Four processors */
+/* Of four processors */
 Test(lease, where_others_want_one_the_last_that_is_free_is_theirs)
 {
-	cr_assert(lease_take(0, T0, T0 + BASE_NS_PER_MS));
-	cr_assert(lease_take(1, T0, T0 + BASE_NS_PER_MS));
-	cr_assert(lease_take(2, T0, T0 + BASE_NS_PER_MS));
-	cr_expect_not(lease_takes_last(3, T0), "nobody else wants one");
-	lease_busy(1, T0);
-	cr_expect(lease_takes_last(3, T0));
-	lease_give(2, T0 + BASE_NS_PER_MS);
-	cr_expect_not(lease_takes_last(3, T0), "2 is free");
-	lease_busy(2, T0);
-	cr_expect(lease_takes_last(3, T0));
-	cr_expect_not(lease_takes_last(3, T0 + BASE_NS_PER_MS), "the lease of 0 is past");
-	cr_expect_not(lease_takes_last(0, T0), "3 is free");
+	uint64_t now = T0;
+
+	for (int i = 0; i < 3; i++) {
+		now += (10u << i) * BASE_NS_PER_MS;
+		for (unsigned int cpu = 0; cpu < 3; cpu++)
+			cr_assert(lease_take(cpu, now, now + BASE_NS_PER_MS));
+		cr_expect_not(lease_takes_last(3, now), "%d: nobody else wants one for long", i);
+		lease_busy(1, now);
+	}
+	cr_expect(lease_takes_last(3, now));
+	lease_give(2, now + BASE_NS_PER_MS);
+	cr_expect_not(lease_takes_last(3, now), "2 is free");
+	lease_busy(2, now);
+	cr_expect(lease_takes_last(3, now));
+	cr_expect_not(lease_takes_last(0, now), "3 is free");
+	cr_expect_not(lease_takes_last(3, now + BASE_NS_PER_MS), "the lease of 0 is past");
 }
 
 /* 10 ms, then twice that each time, to 160 ms; after a time of quiet 10 ms again */
