@@ -142,9 +142,34 @@ def events_ask(address):
         sock.close()
 
 
+# --- descriptors that are no sockets of ours: nothing may be lost there ---------------------------
+
+
+def plain_serve(listener):
+    listener.accept()[0].close()
+
+
+def plain_ask(address):
+    socket.create_connection(address).close()
+    reader, writer = os.pipe()
+    many = select.poll()
+    for number in [os.dup(reader) for _ in range(200)]:
+        many.register(number, select.POLLIN)
+    one, ours = select.poll(), socket.socketpair()
+    one.register(reader, select.POLLIN)
+    for i in range(ROUNDS):
+        os.write(writer, ASK)
+        one.poll(0)
+        os.read(reader, 1024)
+        ours[0].send(ASK)
+        ours[1].recv(1024)
+        if not i % 100:
+            many.poll(0)
+
+
 PROGRAMS = {"pingpong": (pingpong_serve, pingpong_ask), "stream": (stream_serve, stream_ask),
             "connections": (connections_serve, connections_ask),
-            "events": (events_serve, events_ask)}
+            "events": (events_serve, events_ask), "plain": (plain_serve, plain_ask)}
 
 
 # --- both ends ------------------------------------------------------------------------------------
