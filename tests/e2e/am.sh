@@ -410,6 +410,7 @@ check "a line may be longer than LINEBUFFERSZ" 0 "^ok: 4000 whole lines" sh -c "
 # part of a line, seen while the rank is still at work
 partial() {
 	local job i seen=later
+	: >"$tmp/part" # of the run before
 	LINEBUFFERSZ=$1 "$tmp/endings" 1 L partial >"$tmp/part" &
 	job=$!
 	for i in $(seq 20); do
