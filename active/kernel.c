@@ -48,14 +48,17 @@ struct place {
 	unsigned int slot; /* of the arena's constants */
 	uint8_t key[ACTIVE_WIRE_KEY];
 	int fd;
+	bool filling;	/* its program is not there yet */
+	size_t account; /* the place of its client that came first; what they use together */
 };
 
 struct active_kernel {
 	struct warp_active_kernel_attr attr; /* with the defaults filled in */
 	struct sockaddr_in addr;
 	struct active_arenas arenas;
-	int socket, keys, programs, door, link;
-	pthread_mutex_t lock; /* of arenas and places; behind server.lock */
+	int socket, keys, programs, accounts, door, link;
+	struct active_kernel_count past; /* of arenas that are no more */
+	pthread_mutex_t lock;		 /* of arenas and places; behind server.lock */
 	struct place places[];
 };
 
@@ -170,6 +173,9 @@ static int code_write(struct making *m, struct bpfgen_code *c)
 		.block_count = k->arenas.processors,
 		.args_addr = ACTIVE_ARGS_ADDR,
 		.fuel = k->attr.fuel,
+		.accounts = k->accounts,
+		.account = (uint32_t)(place->account * sizeof(struct active_kernel_account)),
+		.rate = k->attr.rate,
 	};
 	size_t constants_size, size;
 	struct ebpf_error err;
@@ -202,7 +208,7 @@ static int program_make(struct making *m)
 		ret = code_write(m, c);
 	if (!ret) {
 		insns = bpfgen_code_insns(c, &count);
-		ret = bpfkernel_program_load(insns, count, m->why, m->room);
+		ret = bpfkernel_program_load("warp_program", insns, count, m->why, m->room);
 	}
 	bpfgen_code_destroy(c);
 	bpfkernel_library_destroy(m->library);
@@ -270,29 +276,67 @@ static unsigned int slot_find(const struct active_kernel *k, const struct active
 	return slot;
 }
 
+/* What a client has, and what is free */
+struct census {
+	unsigned int all_filling, filling, programs;
+	int free, first; /* or -1 */
+};
+
+static struct census census_take(const struct active_kernel *k, const struct active_session *s)
+{
+	struct census c = { .free = -1, .first = -1 };
+
+	for (unsigned int i = k->attr.programs; i--;) {
+		const struct place *p = &k->places[i];
+
+		c.all_filling += p->session && p->filling;
+		c.filling += p->session == s && p->filling;
+		c.programs += p->session == s;
+		if (p->session == s)
+			c.first = (int)i;
+		else if (!p->session)
+			c.free = (int)i;
+	}
+	return c;
+}
+
+/*
+ * Linux's verifier may take seconds, and cannot be interrupted: a client has one program there, and
+ * of several workers one is left for other programs.
+ */
+static bool may_fill(const struct making *m, const struct census *c)
+{
+	unsigned int workers = m->task->session->server->attr.workers;
+
+	return !c->filling && c->all_filling < base_max(workers, 2u) - 1;
+}
+
 /* A free place, which is the session's from now on; or a negative errno */
 static int place_find(struct making *m)
 {
+	struct active_session *s = m->task->session;
 	struct active_kernel *k = m->k;
-	unsigned int of_session = 0;
+	struct census c = census_take(k, s);
 	struct active_arena *arena;
-	int place = -EBUSY, ret;
+	int ret;
 
-	for (unsigned int i = 0; i < k->attr.programs; i++) {
-		of_session += k->places[i].session == m->task->session;
-		if (!k->places[i].session)
-			place = (int)i;
-	}
-	if (place < 0 || of_session >= k->attr.each)
+	if (c.free < 0 || c.programs >= k->attr.each)
 		return refuse(m, -EBUSY, "too many programs are in the kernel");
+	if (!may_fill(m, &c))
+		return refuse(m, -EBUSY, "another program is being put into the kernel");
 	ret = arena_choose(m, &arena);
 	if (ret)
 		return ret;
-	k->places[place] = (struct place){
-		.session = m->task->session, .arena = arena, .slot = slot_find(k, arena), .fd = -1
+	k->places[c.free] = (struct place){
+		.session = s,
+		.arena = arena,
+		.slot = slot_find(k, arena),
+		.fd = -1,
+		.filling = true,
+		.account = c.first < 0 ? (size_t)c.free : k->places[c.first].account,
 	};
 	arena->programs++;
-	return place;
+	return c.free;
 }
 
 static int place_take(struct making *m)
@@ -375,12 +419,19 @@ int active_kernel_install(struct active_task *task, char *why, size_t room)
 		return place;
 	m.place = (size_t)place;
 	ret = place_fill(&m);
-	if (ret) {
-		pthread_mutex_lock(&k->lock);
+	pthread_mutex_lock(&k->lock);
+	k->places[place].filling = false;
+	if (ret)
 		place_close(k, (uint32_t)place);
-		pthread_mutex_unlock(&k->lock);
-	}
+	pthread_mutex_unlock(&k->lock);
 	return ret;
+}
+
+static void arena_leave(struct active_kernel *k, struct active_arena *arena)
+{
+	if (arena)
+		active_arena_count(&k->arenas, arena, &k->past);
+	active_arena_destroy(arena);
 }
 
 void active_kernel_leave(struct active_session *s)
@@ -393,8 +444,26 @@ void active_kernel_leave(struct active_session *s)
 	for (uint32_t i = 0; i < k->attr.programs; i++)
 		if (k->places[i].session == s)
 			place_close(k, i);
-	active_arena_destroy(active_arena_find(&k->arenas, s, 0));
+	arena_leave(k, active_arena_find(&k->arenas, s, 0));
 	pthread_mutex_unlock(&k->lock);
+}
+
+void active_kernel_query(struct active_kernel *k, struct warp_active_stats *stats)
+{
+	struct active_kernel_count count;
+	struct base_list *at, *next;
+
+	pthread_mutex_lock(&k->lock);
+	count = k->past;
+	base_list_foreach(at, next, &k->arenas.list) {
+		const struct active_arena *a = base_list_entry(at, struct active_arena, link);
+
+		stats->kernel_programs += a->programs;
+		active_arena_count(&k->arenas, a, &count);
+	}
+	pthread_mutex_unlock(&k->lock);
+	stats->kernel_runs = count.runs;
+	stats->kernel_fuel = count.fuel;
 }
 
 /* --- the door ------------------------------------------------------------------------------- */
@@ -406,6 +475,7 @@ static bool attr_good(const struct warp_active_kernel_attr *a)
 	return a->interface && in && a->len >= sizeof(*in) && in->sin_family == AF_INET &&
 	       in->sin_port && in->sin_addr.s_addr != htonl(INADDR_ANY) && a->size <= SIZE_MOST &&
 	       a->programs <= PROGRAMS_MOST && a->fuel <= INT64_MAX &&
+	       a->rate <= INT64_MAX >> ACTIVE_KERNEL_WINDOW &&
 	       !(a->flags & ~(unsigned int)WARP_ACTIVE_GENERIC);
 }
 
@@ -445,6 +515,10 @@ static int door_make(struct active_kernel *k)
 	k->programs = bpfkernel_programs_create(k->attr.programs);
 	if (k->programs < 0)
 		return k->programs;
+	k->accounts =
+		bpfkernel_memory_create(k->attr.programs * sizeof(struct active_kernel_account));
+	if (k->accounts < 0)
+		return k->accounts;
 	door = (struct active_kernel_door){ k->addr.sin_addr.s_addr, k->addr.sin_port, k->keys,
 					    k->programs };
 	ret = bpfgen_code_create(&c);
@@ -453,7 +527,7 @@ static int door_make(struct active_kernel *k)
 	ret = active_kernel_door_write(c, &door);
 	if (!ret) {
 		insns = bpfgen_code_insns(c, &count);
-		k->door = bpfkernel_program_load(insns, count, why, sizeof(why));
+		k->door = bpfkernel_program_load("warp_door", insns, count, why, sizeof(why));
 		ret = base_min(k->door, 0);
 		if (ret)
 			base_err("active: the door in the kernel: %s", why);
@@ -527,7 +601,7 @@ int warp_active_kernel_serve(struct warp_active_server *server,
 		return -ENOMEM;
 	k->attr = filled;
 	memcpy(&k->addr, attr->addr, sizeof(k->addr));
-	k->socket = k->keys = k->programs = k->door = k->link = -1;
+	k->socket = k->keys = k->programs = k->accounts = k->door = k->link = -1;
 	active_arenas_init(&k->arenas, filled.size, filled.programs);
 	pthread_mutex_init(&k->lock, NULL);
 	ret = kernel_open(k);
@@ -542,7 +616,7 @@ void active_kernel_destroy(struct active_kernel *k)
 {
 	if (!k)
 		return;
-	const int fds[] = { k->link, k->door, k->programs, k->keys, k->socket };
+	const int fds[] = { k->link, k->door, k->programs, k->accounts, k->keys, k->socket };
 
 	for (size_t i = 0; i < base_array_size(fds); i++)
 		if (fds[i] >= 0)

@@ -18,6 +18,8 @@ int active_kernel_memory(struct warp_active_region *region, unsigned int number)
 int active_kernel_install(struct active_task *task, char *why, size_t room);
 /* The session ends, and what it has in the kernel goes, its own memory too */
 void active_kernel_leave(struct active_session *s);
+/* What of it the kernel has, for warp_active_server_query() */
+void active_kernel_query(struct active_kernel *k, struct warp_active_stats *stats);
 void active_kernel_destroy(struct active_kernel *k);
 
 #endif

@@ -132,6 +132,18 @@ int active_arena_constants(const struct active_arenas *all, const struct active_
 	return ret;
 }
 
+/* The kernel counts on meanwhile, each word at once */
+void active_arena_count(const struct active_arenas *all, const struct active_arena *arena,
+			struct active_kernel_count *count)
+{
+	const struct active_kernel_block *blocks = active_arena_blocks(arena);
+
+	for (unsigned int i = 0; i < all->processors; i++) {
+		count->runs += base_once(blocks[i].block.own[ACTIVE_KERNEL_RUNS]);
+		count->fuel += base_once(blocks[i].block.own[ACTIVE_KERNEL_FUEL]);
+	}
+}
+
 struct active_kernel_block *active_arena_blocks(const struct active_arena *arena)
 {
 	return (void *)arena->memory.memory;

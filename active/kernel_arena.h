@@ -41,6 +41,13 @@ int active_arena_region(const struct active_arenas *all, struct active_arena *ar
 /* Memory for the constants of program @slot, and where in the arena it is */
 int active_arena_constants(const struct active_arenas *all, const struct active_arena *arena,
 			   unsigned int slot, uint32_t *out);
+/* What programs of all time have done there, added to *count */
+struct active_kernel_count {
+	uint64_t runs, fuel;
+};
+
+void active_arena_count(const struct active_arenas *all, const struct active_arena *arena,
+			struct active_kernel_count *count);
 /* The blocks, which are at its beginning: one for each processor */
 struct active_kernel_block *active_arena_blocks(const struct active_arena *arena);
 

@@ -19,10 +19,12 @@
 #include <stdio.h>
 
 enum {
-	FROM_MAP = 1, /* kind of a 64-bit constant */
-	ELEMENT = 1,  /* numbers of Linux's helpers */
+	FROM_MAP = 1, /* kinds of a 64-bit constant */
+	FROM_VALUE = 2,
+	ELEMENT = 1, /* numbers of Linux's helpers */
 	TAIL_CALL = 12,
 	PROCESSOR = 8,
+	COARSE_CLOCK = 160,
 	DROP = 1,
 	PASS = 2,
 	TX = 3,
@@ -55,8 +57,10 @@ _Static_assert(sizeof(struct active_wire_ask) == sizeof(struct active_wire_told)
 #define told_at(member) ((int16_t)(ASK + offsetof(struct active_wire_told, member)))
 #define block_at(member) ((int16_t)offsetof(struct bpfkernel_block, member))
 
-/* own[] of the block: */
-#define FUEL_GIVEN block_at(own)
+#define FUEL_GIVEN block_at(own[ACTIVE_KERNEL_GIVEN])
+#define account_at(member) ((int16_t)offsetof(struct active_kernel_account, member))
+
+_Static_assert((int)EBPF_DONE == (int)ACTIVE_OK && (int)EBPF_DEPTH == (int)ACTIVE_DEPTH, "codes");
 
 enum { CONTEXT_SLOT = -8, BLOCK_SLOT = -16, KEY_SLOT = -16 };
 
@@ -236,6 +240,36 @@ static void fuel_take(struct bpfgen_code *c, uint64_t most)
 	bpfgen_store(c, EBPF_DW, 9, FUEL_GIVEN, 4);
 }
 
+/* r1 = the client's account */
+static void account_take(struct bpfgen_code *c, const struct active_kernel_program *p)
+{
+	bpfgen_insn(c, (struct ebpf_insn){ EBPF_LDDW, FROM_VALUE << 4 | 1, 0, p->accounts });
+	bpfgen_insn(c, (struct ebpf_insn){ .imm = (int32_t)p->account });
+}
+
+/* To @busy if the client has had in this window what it may have. Several processors may agree that
+ * a window is new: it costs what they had used of it */
+static void rate_check(struct bpfgen_code *c, const struct active_kernel_program *p,
+		       unsigned int busy)
+{
+	unsigned int same = bpfgen_label(c);
+	uint64_t limit = (p->rate << ACTIVE_KERNEL_WINDOW) / 1000000000 + 1;
+
+	if (!p->rate)
+		return;
+	bpfgen_call_helper(c, COARSE_CLOCK);
+	bpfgen_alu_imm(c, EBPF_RSH, 0, ACTIVE_KERNEL_WINDOW);
+	account_take(c, p);
+	bpfgen_load(c, EBPF_DW, 2, 1, account_at(window));
+	bpfgen_if(c, EBPF_JEQ, 2, 0, same);
+	bpfgen_store(c, EBPF_DW, 1, account_at(window), 0);
+	bpfgen_insn(c, (struct ebpf_insn){ EBPF_ST | EBPF_MEM | EBPF_DW, 1, account_at(used), 0 });
+	bpfgen_here(c, same);
+	bpfgen_load(c, EBPF_DW, 2, 1, account_at(used));
+	bpfgen_constant(c, 3, limit);
+	bpfgen_if(c, EBPF_JGE, 2, 3, busy);
+}
+
 static void zero(struct bpfgen_code *c, unsigned int base, int16_t at)
 {
 	bpfgen_insn(c, (struct ebpf_insn){ EBPF_ST | EBPF_MEM | EBPF_DW, (uint8_t)base, at, 0 });
@@ -277,6 +311,29 @@ static void exchange(struct bpfgen_code *c, enum ebpf_size size, int16_t a, int1
 		return;
 	bpfgen_alu(c, EBPF_ADD, 7, 4);
 	bpfgen_alu(c, EBPF_ADD, 7, 5);
+}
+
+static void count(struct bpfgen_code *c, int16_t at, unsigned int reg)
+{
+	bpfgen_load(c, EBPF_DW, 5, 9, at);
+	bpfgen_alu(c, EBPF_ADD, 5, reg);
+	bpfgen_store(c, EBPF_DW, 9, at, 5);
+}
+
+/* One run, and its fuel; the block is this processor's, the client's account is not */
+static void run_count(struct bpfgen_code *c, const struct active_kernel_program *p)
+{
+	bpfgen_alu_imm(c, EBPF_MOV, 4, 1);
+	count(c, block_at(own[ACTIVE_KERNEL_RUNS]), 4);
+	bpfgen_load(c, EBPF_DW, 4, 9, FUEL_GIVEN);
+	bpfgen_load(c, EBPF_DW, 5, 9, block_at(fuel));
+	bpfgen_alu(c, EBPF_SUB, 4, 5);
+	count(c, block_at(own[ACTIVE_KERNEL_FUEL]), 4);
+	if (!p->rate)
+		return;
+	account_take(c, p);
+	bpfgen_insn(c, (struct ebpf_insn){ EBPF_STX | EBPF_ATOMIC | EBPF_DW, 4 << 4 | 1,
+					   account_at(used), EBPF_ADD });
 }
 
 static void heads_turn(struct bpfgen_code *c)
@@ -392,7 +449,8 @@ static void checksum_write(struct bpfgen_code *c)
 int active_kernel_program_write(struct bpfgen_code *c, const struct active_kernel_program *p,
 				struct ebpf_error *err)
 {
-	unsigned int pass = bpfgen_label(c), drop = bpfgen_label(c);
+	unsigned int pass = bpfgen_label(c), drop = bpfgen_label(c), busy = bpfgen_label(c);
+	unsigned int answer = bpfgen_label(c);
 	struct bpfgen_error wrong = { 0 };
 	int ret;
 
@@ -401,6 +459,7 @@ int active_kernel_program_write(struct bpfgen_code *c, const struct active_kerne
 	bpfgen_store(c, EBPF_DW, EBPF_FP, CONTEXT_SLOT, 6);
 	map_constant(c, 7, p->arena); /* by this Linux knows which arena pointers are of */
 	block_take(c, p, pass);
+	rate_check(c, p, busy);
 	packet_take(c, pass);
 	lengths_take(c, pass);
 	fuel_take(c, p->fuel);
@@ -412,6 +471,8 @@ int active_kernel_program_write(struct bpfgen_code *c, const struct active_kerne
 		return ret;
 	bpfgen_alu(c, EBPF_MOV, 9, 1);
 	bpfgen_alu(c, EBPF_MOV, 8, 0);
+	run_count(c, p);
+	bpfgen_here(c, answer);
 	bpfgen_load(c, EBPF_DW, 6, EBPF_FP, CONTEXT_SLOT);
 	packet_take(c, drop);
 	heads_turn(c);
@@ -420,6 +481,11 @@ int active_kernel_program_write(struct bpfgen_code *c, const struct active_kerne
 	checksum_write(c);
 	block_clear(c);
 	verdict(c, TX);
+	if (p->rate) {
+		bpfgen_here(c, busy);
+		bpfgen_alu_imm(c, EBPF_MOV, 8, ACTIVE_BUSY);
+		bpfgen_goto(c, answer);
+	}
 	bpfgen_here(c, drop);
 	verdict(c, DROP);
 	bpfgen_here(c, pass);

@@ -8,7 +8,10 @@
 
 #include "bpfkernel/kernel.h"
 
-/* Of one run: bpfkernel's block, then output, then arguments. Zero while no program runs */
+/* What own[] of a block is for. Runs and fuel are of all time */
+enum { ACTIVE_KERNEL_GIVEN, ACTIVE_KERNEL_RUNS, ACTIVE_KERNEL_FUEL };
+
+/* Of one run: bpfkernel's block, then output, then arguments. Zero but for what is counted */
 struct active_kernel_block {
 	struct bpfkernel_block block;
 	uint8_t output[ACTIVE_WIRE_DATA_MAX];
@@ -32,7 +35,20 @@ struct active_kernel_program {
 	unsigned int block_count;
 	uint64_t args_addr; /* where the program sees its arguments */
 	uint64_t fuel;	    /* the most */
+	int accounts;	    /* descriptor of memory; */
+	uint32_t account;   /* where in it the client's is, */
+	uint64_t rate;	    /* and what a client has in a second; 0: there is no limit */
 };
+
+/*
+ * What the programs of a client used lately. A limit holds for each window of 2^24 ns, which is
+ * some ticks of the kernel's clock.
+ */
+struct active_kernel_account {
+	uint64_t window, used;
+};
+
+enum { ACTIVE_KERNEL_WINDOW = 24 };
 
 /* A request of one key: arguments out of the packet, the program, the answer into the packet */
 int active_kernel_program_write(struct bpfgen_code *c, const struct active_kernel_program *p,

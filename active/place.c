@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "active/client.h"
+#include "active/inside.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/rand.h"
@@ -28,6 +29,8 @@ struct warp_active_place {
 	uint64_t id;
 	uint64_t fuel; /* of a run; 0: what the server allows */
 	unsigned int spin_us;
+	struct warp_active_object *object;
+	struct ebpf_object *program; /* the same for texts of errors, once there was one; or NULL */
 	union {
 		struct active_wire_ask ask;
 		struct active_wire_told told;
@@ -53,7 +56,7 @@ static int socket_open(const struct active_wire_place *w, int *out)
 	return 0;
 }
 
-static int place_open(const struct active_wire_place *w, uint64_t fuel,
+static int place_open(const struct active_wire_place *w, const struct warp_active_run *run,
 		      struct warp_active_place **out)
 {
 	struct warp_active_place *p = calloc(1, sizeof(*p));
@@ -63,7 +66,8 @@ static int place_open(const struct active_wire_place *w, uint64_t fuel,
 		return -ENOMEM;
 	p->fd = -1;
 	memcpy(p->key, w->key, sizeof(p->key));
-	p->fuel = fuel;
+	p->fuel = run->fuel;
+	p->object = active_object_get(run->object);
 	ret = base_rand_u64(&p->id);
 	if (!ret)
 		ret = socket_open(w, &p->fd);
@@ -91,7 +95,7 @@ int warp_active_install(struct warp_active_client *client, const struct warp_act
 	ret = active_install(client, &install, result);
 	if (ret || result->code != WARP_ACTIVE_OK)
 		return ret;
-	return result->output == sizeof(place) ? place_open(&place, run->fuel, out) : -EPROTO;
+	return result->output == sizeof(place) ? place_open(&place, run, out) : -EPROTO;
 }
 
 void warp_active_place_spin(struct warp_active_place *place, unsigned int spin_us)
@@ -106,6 +110,8 @@ void warp_active_place_close(struct warp_active_place *place)
 		return;
 	if (place->fd >= 0)
 		close(place->fd);
+	active_object_put(place->object);
+	ebpf_object_destroy(place->program);
 	free(place);
 }
 
@@ -163,8 +169,35 @@ static int told_wait(struct warp_active_place *p, int timeout_ms)
 	}
 }
 
-static void told_read(const struct warp_active_place *p, struct warp_active_result *result,
-		      void *output, size_t output_room)
+/* With the source line, as a server tells it */
+static void program_text(struct warp_active_place *p, struct warp_active_result *result)
+{
+	const struct ebpf_result r = { .status = (enum ebpf_status)result->code,
+				       .pc = result->pc,
+				       .addr = result->addr,
+				       .len = result->len,
+				       .rights = result->rights };
+	struct ebpf_error err;
+
+	if (!p->program && ebpf_object_load(p->object->bytes, p->object->len, &active_helpers,
+					    EBPF_LOAD_NO_JIT, &p->program, &err))
+		return;
+	ebpf_result_text(&r, p->program, result->text, sizeof(result->text));
+}
+
+static void told_text(struct warp_active_place *p, struct warp_active_result *result)
+{
+	const char *text = warp_active_code_text(result->code);
+
+	if (result->code == WARP_ACTIVE_BUSY)
+		text = "the client's rate is used up";
+	strcpy(result->text, result->code == WARP_ACTIVE_OK ? "" : text);
+	if (result->code > WARP_ACTIVE_OK && result->code <= WARP_ACTIVE_DEPTH)
+		program_text(p, result);
+}
+
+static void told_read(struct warp_active_place *p, struct warp_active_result *result, void *output,
+		      size_t output_room)
 {
 	const struct active_wire_told *w = &p->in.told;
 	size_t given = base_get_be32(&w->output);
@@ -179,8 +212,7 @@ static void told_read(const struct warp_active_place *p, struct warp_active_resu
 	result->output = base_min(given, output_room);
 	if (result->output)
 		memcpy(output, w + 1, result->output);
-	strcpy(result->text,
-	       result->code == WARP_ACTIVE_OK ? "" : warp_active_code_text(result->code));
+	told_text(p, result);
 }
 
 int warp_active_place_run(struct warp_active_place *place, const void *args, size_t args_len,

@@ -210,6 +210,8 @@ void warp_active_server_query(struct warp_active_server *server, struct warp_act
 		.object_bytes = cache.bytes,
 		.heap_bytes = heaps_used(server),
 	};
+	if (server->kernel)
+		active_kernel_query(server->kernel, stats);
 	pthread_mutex_lock(&server->pool.lock);
 	stats->waiting = server->pool.waiting;
 	pthread_mutex_unlock(&server->pool.lock);

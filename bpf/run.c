@@ -278,7 +278,7 @@ const char *ebpf_result_text(const struct ebpf_result *result, const struct ebpf
 
 	detail_text(result, detail, sizeof(detail));
 	n = snprintf(text, room, "%s%s", ebpf_status_text(result->status), detail);
-	if (result->status == EBPF_DONE || n < 0 || (size_t)n >= room)
+	if (result->status == EBPF_DONE || n < 0 || (size_t)n >= room || result->pc >= obj->count)
 		return text;
 	ebpf_object_line(obj, result->pc, &line);
 	ebpf_insn_text(&obj->insns[result->pc],

@@ -105,7 +105,10 @@ void ebpf_run_charge(struct ebpf_run *run, uint64_t fuel);
 int ebpf_helper_output(struct ebpf_run *run, const uint64_t arg[5], uint64_t *result);
 
 const char *ebpf_status_text(enum ebpf_status status);
-/* The result in one line: what happened, address, instruction, source line. Returns @text. */
+/*
+ * The result in one line: what happened, address, instruction, source line. Returns @text. A result
+ * from elsewhere may name an instruction that is not there.
+ */
 const char *ebpf_result_text(const struct ebpf_result *result, const struct ebpf_object *obj,
 			     char *text, size_t room);
 

@@ -34,6 +34,7 @@ static int system_bpf(int command, union bpf_attr *attr)
 static int arena_map(size_t pages, uint64_t addr)
 {
 	union bpf_attr attr = { .map_type = (uint32_t)MAP_ARENA,
+				.map_name = "warp_arena",
 				.max_entries = (uint32_t)pages,
 				.map_flags = BPF_F_MMAPABLE,
 				.map_extra = addr };
@@ -108,7 +109,7 @@ void bpfkernel_arena_destroy(struct bpfkernel_arena *arena)
 
 /* --- programs ------------------------------------------------------------------------------- */
 
-static int program_load(const struct ebpf_insn *insns, size_t count, char *log)
+static int program_load(const char *name, const struct ebpf_insn *insns, size_t count, char *log)
 {
 	union bpf_attr attr = { .prog_type = BPF_PROG_TYPE_XDP,
 				.insns = (uintptr_t)insns,
@@ -118,6 +119,7 @@ static int program_load(const struct ebpf_insn *insns, size_t count, char *log)
 				.log_size = log ? LOG_ROOM : 0,
 				.log_level = log ? 1 : 0 };
 
+	snprintf(attr.prog_name, sizeof(attr.prog_name), "%s", name);
 	return system_bpf(BPF_PROG_LOAD, &attr);
 }
 
@@ -132,9 +134,10 @@ static void reason_take(char *log, char *text, size_t room)
 	snprintf(text, room, "the kernel: %s", line ? line + 1 : log);
 }
 
-int bpfkernel_program_load(const struct ebpf_insn *insns, size_t count, char *text, size_t room)
+int bpfkernel_program_load(const char *name, const struct ebpf_insn *insns, size_t count,
+			   char *text, size_t room)
 {
-	int fd = program_load(insns, count, NULL), again;
+	int fd = program_load(name, insns, count, NULL), again;
 	char *log;
 
 	if (fd >= 0)
@@ -143,7 +146,7 @@ int bpfkernel_program_load(const struct ebpf_insn *insns, size_t count, char *te
 	log = calloc(1, LOG_ROOM);
 	if (!log)
 		return fd;
-	again = program_load(insns, count, log);
+	again = program_load(name, insns, count, log);
 	if (again < 0 && *log)
 		reason_take(log, text, room);
 	free(log);
@@ -168,24 +171,32 @@ int bpfkernel_program_test(int fd, struct bpfkernel_test *test)
 
 /* --- maps and links ------------------------------------------------------------------------- */
 
-static int map_create(uint32_t type, size_t key_size, unsigned int entries)
+static int map_create(const char *name, uint32_t type, size_t key_size, size_t value_size,
+		      unsigned int entries)
 {
 	union bpf_attr attr = { .map_type = type,
 				.key_size = (uint32_t)key_size,
-				.value_size = sizeof(uint32_t),
+				.value_size = (uint32_t)value_size,
 				.max_entries = entries };
 
+	snprintf(attr.map_name, sizeof(attr.map_name), "%s", name);
 	return system_bpf(BPF_MAP_CREATE, &attr);
 }
 
 int bpfkernel_keys_create(size_t key_size, unsigned int entries)
 {
-	return map_create(BPF_MAP_TYPE_HASH, key_size, entries);
+	return map_create("warp_keys", BPF_MAP_TYPE_HASH, key_size, sizeof(uint32_t), entries);
 }
 
 int bpfkernel_programs_create(unsigned int entries)
 {
-	return map_create(BPF_MAP_TYPE_PROG_ARRAY, sizeof(uint32_t), entries);
+	return map_create("warp_programs", BPF_MAP_TYPE_PROG_ARRAY, sizeof(uint32_t),
+			  sizeof(uint32_t), entries);
+}
+
+int bpfkernel_memory_create(size_t size)
+{
+	return map_create("warp_memory", BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), size, 1);
 }
 
 int bpfkernel_map_set(int fd, const void *key, uint32_t value)

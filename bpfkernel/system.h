@@ -30,13 +30,18 @@ void bpfkernel_arena_destroy(struct bpfkernel_arena *arena);
 
 /*
  * Loads a program for XDP and gives its descriptor, or a negative errno; what the kernel's verifier
- * says stands in @text, one line
+ * says stands in @text, one line. @name: for whoever lists programs, up to 15 characters
  */
-int bpfkernel_program_load(const struct ebpf_insn *insns, size_t count, char *text, size_t room);
+int bpfkernel_program_load(const char *name, const struct ebpf_insn *insns, size_t count,
+			   char *text, size_t room);
 
-/* A table from keys to numbers, one from numbers to programs: a descriptor or a negative errno */
+/*
+ * A table from keys to numbers, one from numbers to programs, and plain memory, which is the only
+ * value of its map: a descriptor or a negative errno
+ */
 int bpfkernel_keys_create(size_t key_size, unsigned int entries);
 int bpfkernel_programs_create(unsigned int entries);
+int bpfkernel_memory_create(size_t size);
 /* @value: the number, or a program's descriptor */
 int bpfkernel_map_set(int fd, const void *key, uint32_t value);
 int bpfkernel_map_remove(int fd, const void *key);

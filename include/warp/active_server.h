@@ -64,7 +64,9 @@ struct warp_active_stats {
 	uint64_t broken;      /* connections that were ended because of what the client sent */
 	uint64_t fuel;	      /* instructions that were executed */
 	size_t objects, object_bytes;
-	size_t heap_bytes; /* that programs have allocated */
+	size_t heap_bytes;		   /* that programs have allocated */
+	unsigned int kernel_programs;	   /* that are in the kernel */
+	uint64_t kernel_runs, kernel_fuel; /* the same of these; not in runs and fuel */
 };
 
 void warp_active_server_query(struct warp_active_server *server, struct warp_active_stats *stats);
@@ -120,6 +122,7 @@ struct warp_active_kernel_attr {
 	unsigned int each;     /* of one client: 16 */
 	uint64_t fuel;	       /* the most instructions of a run: 100,000 */
 	unsigned int flags;    /* enum warp_active_kernel_flag */
+	uint64_t rate;	       /* instructions in a second of all runs of one client: any number */
 };
 
 /*

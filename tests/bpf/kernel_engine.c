@@ -110,7 +110,7 @@ int kernel_engine_load(struct kernel_engine *k, const struct ebpf_object *object
 	ret = code_make(k, &params, c);
 	if (!ret) {
 		insns = bpfgen_code_insns(c, &count);
-		ret = bpfkernel_program_load(insns, count, k->text, sizeof(k->text));
+		ret = bpfkernel_program_load("test", insns, count, k->text, sizeof(k->text));
 	}
 	bpfgen_code_destroy(c);
 	return ret;

@@ -190,6 +190,17 @@ def commands(there):
         [] if "btree" in listed else listed)
 
 
+def gone(writer, there):
+    """The last test: the interface goes away beneath a server."""
+    with there.server(LIST, "-n", "10") as server:
+        ip("link", "del", "near")
+        time.sleep(0.2)
+        alive = server.process.poll() is None
+        server.process.send_signal(signal.SIGTERM)
+        writer.case("an interface that goes away", finish(server.process).problems(0) + (
+            [] if alive else ["the server went with it"]))
+
+
 def main():
     writer = tap.Writer()
     inside(writer)
@@ -203,6 +214,7 @@ def main():
         lists(writer, there)
         sleepers(writer, there)
         trees(writer, there)
+        gone(writer, there)
     writer.finish()
 
 

@@ -1,188 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Programs in the kernel: server and client in one process, in a network namespace of its own, with
- * the door at its loopback interface.
+ * Programs in the kernel: memory, arguments and output, errors, places, and datagrams.
  */
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <net/if.h>
-#include <netinet/in.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
-#include <warp/active.h>
 #include <wire/active.h>
 
 #include "active/client.h"
-#include "active/kernel_arena.h"
-#include "active/kernel_code.h"
 #include "base/bits.h"
-#include "tests/active/world.h"
-
-enum { PORT = 7300, TABLE, CONSTANTS, PLAIN, SIZE = 1 << 16, WAIT_MS = 5000 };
-
-static const struct sockaddr_in at = { .sin_family = AF_INET,
-				       .sin_port = 0x841c, /* PORT, big-endian */
-				       .sin_addr.s_addr = 0x0100007f };
-static struct warp_active_server *server;
-static struct warp_active_client *c;
-static struct warp_active_object *object;
-static struct warp_active_region *table, *constants, *plain, *open_to_all;
-static uint64_t base;
-
-/* Two regions that are the client's own */
-static int own_export(const struct warp_active_peer *peer)
-{
-	struct warp_active_region_attr attr = { .name = "mine",
-						.size = SIZE,
-						.rights = 15,
-						.flags = WARP_ACTIVE_IN_KERNEL,
-						.peer = peer };
-	struct warp_active_region *r;
-	int ret = warp_active_export(server, &attr, &r);
-
-	attr.name = "mine too";
-	return ret ? ret : warp_active_export(server, &attr, &r);
-}
-
-/*
- * With the token "reader": of the table, to read; and of the region in arena 1. With "own": of the
- * table, and regions of its own
- */
-static int admit(void *context, const struct warp_active_peer *peer)
-{
-	bool reader = peer->token_len == 6, own = !reader && !memcmp(peer->token, "own", 3);
-	int ret = warp_active_grant(peer, table, reader ? 9 : 15);
-
-	if (!ret && reader)
-		return warp_active_grant(peer, open_to_all, 9);
-	if (!ret)
-		ret = warp_active_grant(peer, constants, 9);
-	if (!ret && own)
-		return own_export(peer);
-	return ret ? ret : warp_active_grant(peer, plain, 15);
-}
-
-static void loopback_up(void)
-{
-	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
-
-	cr_assert(fd >= 0 && !ioctl(fd, SIOCSIFFLAGS, &lo));
-	close(fd);
-}
-
-static struct warp_active_region *region(const char *name, unsigned int rights, unsigned int flags,
-					 unsigned int arena)
-{
-	const struct warp_active_region_attr attr = {
-		.name = name, .size = SIZE, .rights = rights, .flags = flags, .arena = arena
-	};
-	struct warp_active_region *r;
-
-	cr_assert_not(warp_active_export(server, &attr, &r));
-	return r;
-}
-
-static struct warp_active_client *connected(const char *token)
-{
-	const struct warp_active_client_attr attr = { .token = token, .token_len = strlen(token) };
-	struct warp_active_client *client;
-
-	cr_assert_not(
-		warp_active_connect((const struct sockaddr *)&at, sizeof(at), &attr, &client));
-	return client;
-}
-
-static struct warp_active_kernel_attr kernel_attr(void)
-{
-	return (struct warp_active_kernel_attr){ .interface = "lo",
-						 .addr = (const struct sockaddr *)&at,
-						 .len = sizeof(at),
-						 .size = 4 * SIZE,
-						 .programs = 4,
-						 .each = 3 };
-}
-
-static void open_all(void)
-{
-	const struct warp_active_server_attr attr = { .admit = admit };
-	const struct warp_active_kernel_attr kernel = kernel_attr();
-	size_t len;
-	void *elf = world_file("active.object", &len);
-	int ret;
-
-	if (unshare(CLONE_NEWNET))
-		cr_skip_test("no network namespace is to be had");
-	loopback_up();
-	cr_assert_not(warp_active_server_create(&attr, &server));
-	ret = warp_active_kernel_serve(server, &kernel);
-	if (ret == -EPERM || ret == -EOPNOTSUPP)
-		cr_skip_test("no BPF arena: %s", strerror(-ret));
-	cr_assert_eq(ret, 0, "%s", strerror(-ret));
-	table = region("table", 15, WARP_ACTIVE_IN_KERNEL, 0);
-	constants = region("constants", 9, WARP_ACTIVE_IN_KERNEL, 0);
-	plain = region("plain", 15, 0, 0);
-	open_to_all = region("open", 15, WARP_ACTIVE_IN_KERNEL, 1);
-	base = (uintptr_t)warp_active_region_memory(table);
-	cr_assert_not(warp_active_server_listen(server, (const struct sockaddr *)&at, sizeof(at)));
-	cr_assert_not(warp_active_object_create(elf, len, &object));
-	free(elf);
-	c = connected("all");
-}
-
-static void close_all(void)
-{
-	warp_active_disconnect(c);
-	warp_active_object_destroy(object);
-	warp_active_server_destroy(server);
-}
+#include "kernel_world.h"
 
 TestSuite(active_kernel, .init = open_all, .fini = close_all, .timeout = 60);
-
-static const struct warp_active_grant all_table = { 0, 7 };
-
-static struct warp_active_result try_install(struct warp_active_client *client,
-					     const char *function,
-					     const struct warp_active_grant *grants, size_t count,
-					     struct warp_active_place **out)
-{
-	const struct warp_active_run run = {
-		.object = object, .function = function, .grants = grants, .grant_count = count
-	};
-	struct warp_active_result r;
-
-	*out = NULL;
-	cr_assert_not(warp_active_install(client, &run, out, &r));
-	return r;
-}
-
-static struct warp_active_place *install(const char *function)
-{
-	struct warp_active_place *place;
-	struct warp_active_result r = try_install(c, function, &all_table, 1, &place);
-
-	cr_assert_eq(r.code, WARP_ACTIVE_OK, "%s: %s", function, r.text);
-	return place;
-}
-
-static struct warp_active_result run_at(struct warp_active_place *place, const uint64_t *args,
-					size_t count)
-{
-	struct warp_active_result r;
-	int ret = warp_active_place_run(place, args, count * 8, NULL, 0, WAIT_MS, &r);
-
-	cr_assert_eq(ret, 0, "%s", strerror(-ret));
-	return r;
-}
-
-#define RUN(place, ...)                            \
-	run_at(place, (uint64_t[]){ __VA_ARGS__ }, \
-	       sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
 
 /* The server and one-sided operations see what programs in the kernel write, and the other way */
 Test(active_kernel, it_is_the_same_memory)
@@ -261,6 +88,9 @@ Test(active_kernel, errors_have_their_place)
 
 	cr_assert_eq(r.code, WARP_ACTIVE_ADDRESS);
 	cr_assert(r.addr == base + SIZE - 4 && r.len == 8 && r.rights == WARP_ACTIVE_READ && r.pc);
+	cr_assert(strstr(r.text, ": read of 8 bytes at 0x") && strstr(r.text, "return *(const u64 "
+									      "*)args[0];"),
+		  "%s", r.text);
 	cr_assert_eq(RUN(peek, (uintptr_t)warp_active_region_memory(constants)).code,
 		     WARP_ACTIVE_ADDRESS);
 	cr_assert_eq(RUN(peek, 0x8000000400000000).code, WARP_ACTIVE_ADDRESS);
@@ -321,17 +151,6 @@ Test(active_kernel, helpers_have_the_rights_of_their_program)
 		cr_assert(r.code == WARP_ACTIVE_ADDRESS && !r.output, "helper %d", (int)helper);
 	}
 	warp_active_place_close(touch);
-}
-
-static void refused(struct warp_active_client *client, const char *function,
-		    const struct warp_active_grant *grant, enum warp_active_code code,
-		    const char *text)
-{
-	struct warp_active_place *place;
-	struct warp_active_result r = try_install(client, function, grant, 1, &place);
-
-	cr_expect(r.code == code && !place && strstr(r.text, text), "%s: %d %s", function, r.code,
-		  r.text);
 }
 
 Test(active_kernel, what_cannot_be_there_is_refused)
@@ -398,147 +217,6 @@ Test(active_kernel, there_is_one_door)
 	in.memory = NULL;
 	cr_assert_eq(warp_active_export(second, &in, &r), -ENOTCONN);
 	warp_active_server_destroy(second);
-}
-
-/* --- arenas --------------------------------------------------------------------------------- */
-
-static struct warp_active_region_info info_of(struct warp_active_client *client, const char *name)
-{
-	struct warp_active_region_info info;
-
-	cr_assert_not(warp_active_region_find(client, name, &info));
-	return info;
-}
-
-static struct warp_active_place *install_at(struct warp_active_client *client, const char *function,
-					    uint32_t number)
-{
-	const struct warp_active_grant grant = { number, 7 };
-	struct warp_active_place *place;
-	struct warp_active_result r = try_install(client, function, &grant, 1, &place);
-
-	cr_assert_eq(r.code, WARP_ACTIVE_OK, "%s: %s", function, r.text);
-	return place;
-}
-
-/* How many arenas the server has */
-static unsigned int arena_count(void)
-{
-	FILE *f = fopen("/proc/self/maps", "r");
-	unsigned int n = 0;
-	char line[512];
-
-	while (fgets(line, sizeof(line), f))
-		n += strstr(line, "bpf-map") != NULL;
-	fclose(f);
-	return n;
-}
-
-Test(active_kernel, clients_have_arenas_of_their_own)
-{
-	struct warp_active_client *a = connected("own"), *b = connected("own");
-	struct warp_active_region_info mine = info_of(a, "mine"), too = info_of(a, "mine too"),
-				       other = info_of(b, "mine");
-	struct warp_active_place *poke = install_at(a, "poke", mine.number),
-				 *peek = install_at(b, "peek", other.number);
-	const struct warp_active_grant both[] = { { mine.number, 7 }, { too.number, 7 } },
-				       mixed[] = { { mine.number, 7 }, { 0, 7 } };
-	struct warp_active_place *place;
-	struct warp_active_result r;
-
-	cr_assert_eq(arena_count(), 4);
-	cr_assert_neq(mine.addr >> 32, other.addr >> 32);
-	cr_assert_eq(mine.addr >> 32, too.addr >> 32);
-	cr_assert_eq(RUN(poke, mine.addr, 7).code, WARP_ACTIVE_OK);
-	cr_assert_eq(*(uint64_t *)mine.addr, 7);
-	cr_assert_eq(RUN(poke, other.addr, 8).code, WARP_ACTIVE_ADDRESS);
-	r = RUN(peek, other.addr);
-	cr_assert(r.code == WARP_ACTIVE_OK && !r.value);
-	r = try_install(a, "poke", both, 2, &place);
-	cr_assert_eq(r.code, WARP_ACTIVE_OK, "%s", r.text);
-	cr_assert_eq(RUN(place, too.addr, 9).code, WARP_ACTIVE_OK);
-	cr_assert_eq(*(uint64_t *)too.addr, 9);
-	warp_active_place_close(place);
-	r = try_install(a, "poke", mixed, 2, &place);
-	cr_assert(r.code == WARP_ACTIVE_REFUSED && strstr(r.text, "several arenas"), "%s", r.text);
-	cr_assert_not(warp_active_disconnect(a));
-	for (int i = 0; i < 100 && arena_count() > 3; i++)
-		usleep(10000);
-	cr_assert_eq(arena_count(), 3);
-	cr_assert_eq(RUN(peek, other.addr).code, WARP_ACTIVE_OK);
-	cr_assert_not(warp_active_disconnect(b));
-	warp_active_place_close(poke);
-	warp_active_place_close(peek);
-}
-
-/* The reader has not the constants, which are in the table's arena */
-Test(active_kernel, what_lies_in_an_arena_its_clients_may_read)
-{
-	struct warp_active_client *reader = connected("reader");
-	const struct warp_active_grant granted = { 0, 1 }, in_1 = { 1, 1 };
-	struct warp_active_place *place;
-	struct warp_active_result r;
-
-	refused(reader, "sum", &granted, WARP_ACTIVE_REFUSED, "a region that the client may not");
-	r = try_install(reader, "peek", &in_1, 1, &place);
-	cr_assert_eq(r.code, WARP_ACTIVE_OK, "%s", r.text);
-	cr_assert_eq(RUN(place, (uintptr_t)warp_active_region_memory(open_to_all)).code,
-		     WARP_ACTIVE_OK);
-	warp_active_place_close(place);
-	/* Without a region: in an arena of its own */
-	cr_assert_eq(arena_count(), 2);
-	r = try_install(reader, "sum", NULL, 0, &place);
-	cr_assert_eq(r.code, WARP_ACTIVE_OK, "%s", r.text);
-	cr_assert_eq(arena_count(), 3);
-	cr_assert_eq(RUN(place, 5, 1).value, 6);
-	warp_active_place_close(place);
-	cr_assert_not(warp_active_disconnect(reader));
-}
-
-Test(active_kernel, a_region_comes_to_no_program)
-{
-	struct warp_active_region_attr attr = {
-		.name = "late", .size = SIZE, .rights = 15, .flags = WARP_ACTIVE_IN_KERNEL
-	};
-	struct warp_active_place *place = install("sum");
-	struct warp_active_region *r;
-
-	cr_assert_eq(warp_active_export(server, &attr, &r), -EBUSY);
-	attr.arena = 7;
-	cr_assert_eq(warp_active_export(server, &attr, &r), 0);
-	attr.flags = 0;
-	attr.name = "later";
-	cr_assert_eq(warp_active_export(server, &attr, &r), -EINVAL);
-	warp_active_place_close(place);
-}
-
-/* Whatever has run, and however it ended */
-Test(active_kernel, nothing_of_a_run_stays)
-{
-	static const char *const functions[] = {
-		"echo", "sum", "helpers", "steps", "peek", "touch"
-	};
-	size_t size = (size_t)sysconf(_SC_NPROCESSORS_CONF) * sizeof(struct active_kernel_block);
-	const uint8_t *blocks = (const uint8_t *)active_arena_blocks(table->arena);
-	uint8_t args[WARP_ACTIVE_PLACE_MAX], output[512];
-	struct warp_active_result r;
-
-	memset(args, 0xee, sizeof(args));
-	for (size_t i = 0; i < base_array_size(functions); i++) {
-		struct warp_active_place *place = install(functions[i]);
-
-		for (size_t len = 32; len <= sizeof(args); len += 124) {
-			cr_assert_not(warp_active_place_run(place, args, len, output,
-							    sizeof(output), WAIT_MS, &r));
-			for (size_t j = 0; j < size; j++)
-				cr_assert_eq(blocks[j], 0, "%s: %zu", functions[i],
-					     j % sizeof(struct active_kernel_block));
-		}
-		cr_assert_neq(r.code == WARP_ACTIVE_OK, i > 2);
-		warp_active_place_close(place);
-		cr_assert_not(warp_active_disconnect(c));
-		c = connected("all");
-	}
 }
 
 /* --- datagrams that are made by hand -------------------------------------------------------- */

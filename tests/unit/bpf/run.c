@@ -420,6 +420,9 @@ Test(bpf_run, texts)
 	r = (struct ebpf_result){ .status = EBPF_HELPER, .error = -EPROTO, .pc = 2 };
 	cr_assert_str_eq(ebpf_result_text(&r, obj, text, sizeof(text)), "a helper refused: "
 									"Protocol error; 2: exit");
+	/* A peer's mistake */
+	r = (struct ebpf_result){ .status = EBPF_FUEL, .pc = 3 };
+	cr_assert_str_eq(ebpf_result_text(&r, obj, text, sizeof(text)), "the fuel is used up");
 	for (int i = EBPF_DONE; i <= EBPF_HELPER; i++)
 		cr_assert_str_neq(ebpf_status_text((enum ebpf_status)i), "unknown status");
 	ebpf_object_destroy(obj);
