@@ -48,7 +48,7 @@ struct master {
 	int first; /* is served first: the one behind whoever last kept the others waiting */
 	struct am_collective collective;
 	int channels; /* of a rank: without those of output where that does not come by us */
-	bool parts;   /* ... and not only by whole lines */
+	bool parts;   /* of lines are passed on, and not only whole ones */
 	bool booted;
 	bool ending;
 	bool all_gone; /* the ranks are, and the time for what they have left runs */

@@ -75,6 +75,9 @@ def main():
         # a place that is taken already, and the same by one who does not know the secret
         refused.append(is_refused(hello(MAGIC, CONTROL, secret)))
         refused.append(is_refused(hello(MAGIC, COLLECTIVE, secret ^ 1, 0)))
+        # output that the job does not send to its console, and what is no connection at all
+        for channel in (STDOUT, STDERR, STDERR + 1, ANY):
+            refused.append(is_refused(hello(MAGIC, channel, secret, 0)))
         print(f"{refused.count(True)} of {len(refused)} refused, then", "a rank" * (kind == BOOT),
               flush=True)
         s.sendall(struct.pack(">III", EXIT, 0, 0))
