@@ -11,11 +11,13 @@
 #include "am/console.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -24,7 +26,8 @@
 #define WAIT_MS 50
 #define HURRY_NS (2 * BASE_NS_PER_S) /* what a reader has, once the job is to end */
 
-static const int descriptors[AM_CONSOLE_TARGETS] = { STDOUT_FILENO, STDERR_FILENO };
+static int descriptors[AM_CONSOLE_TARGETS] = { STDOUT_FILENO, STDERR_FILENO };
+static bool joint; /* both targets are one file, and have one owner: that of the first */
 
 static struct am_console *owners[AM_CONSOLE_TARGETS];
 static struct am_console own = { .in = -1, .target = AM_CONSOLE_STDERR };
@@ -32,9 +35,45 @@ static const volatile sig_atomic_t *interrupted;
 static uint64_t hurry_until;
 static bool failed;
 
+/*
+ * A terminal says that it can be written to where it has room for one octet, and then waits for
+ * more. So we open it once more, for us alone; where that cannot be had, it is as it is.
+ */
+static int descriptor_take(int fd)
+{
+	char path[32];
+	int own_fd;
+
+	if (!isatty(fd))
+		return fd;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	own_fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return own_fd < 0 ? fd : own_fd;
+}
+
+static bool is_same_file(int a, int b)
+{
+	struct stat st[2];
+
+	return fstat(a, &st[0]) == 0 && fstat(b, &st[1]) == 0 && st[0].st_dev == st[1].st_dev &&
+	       st[0].st_ino == st[1].st_ino;
+}
+
 void am_console_init(const volatile sig_atomic_t *signal_number)
 {
+	int i;
+
 	interrupted = signal_number;
+	joint = is_same_file(STDOUT_FILENO, STDERR_FILENO);
+	for (i = 0; i < AM_CONSOLE_TARGETS; i++)
+		descriptors[i] =
+			descriptor_take(i == AM_CONSOLE_STDOUT ? STDOUT_FILENO : STDERR_FILENO);
+}
+
+/* Who is being written where this target is */
+static struct am_console **owner_of(enum am_console_target target)
+{
+	return &owners[joint ? AM_CONSOLE_STDOUT : target];
 }
 
 bool am_console_failed(void)
@@ -54,12 +93,14 @@ bool am_console_left(const struct am_console *c)
 
 bool am_console_takes(const struct am_console *c)
 {
-	return c->in >= 0 && !owners[c->target];
+	return c->in >= 0 && !*owner_of(c->target);
 }
 
 int am_console_waits(enum am_console_target target)
 {
-	return owners[target] ? descriptors[target] : -1;
+	const struct am_console *c = owners[target];
+
+	return c ? descriptors[c->target] : -1;
 }
 
 /* The reader's time begins when somebody first waits after the signal. */
@@ -113,23 +154,26 @@ void am_console_resume(enum am_console_target target)
 	struct am_console *c;
 
 	while ((c = owners[target])) {
-		if (is_writable(descriptors[target], 0))
+		if (is_writable(descriptors[c->target], 0))
 			part_write(c);
 		else if (hurry_is_over())
 			written(c, c->due);
 		else
 			return;
 		if (!c->due)
-			owners[target] = own.due && target == own.target ? &own : NULL;
+			owners[target] = own.due && owner_of(own.target) == &owners[target] ? &own
+											    : NULL;
 	}
 }
 
 static void begin(struct am_console *c)
 {
-	if (!c->due || owners[c->target])
+	struct am_console **owner = owner_of(c->target);
+
+	if (!c->due || *owner)
 		return;
-	owners[c->target] = c;
-	am_console_resume(c->target);
+	*owner = c;
+	am_console_resume((enum am_console_target)(owner - owners));
 }
 
 /* Whole lines; all of a line that does not fit. */
@@ -183,6 +227,6 @@ void am_console_drain(void)
 
 	for (i = 0; i < AM_CONSOLE_TARGETS; i++) {
 		for (am_console_resume(i); owners[i]; am_console_resume(i))
-			is_writable(descriptors[i], WAIT_MS);
+			is_writable(am_console_waits(i), WAIT_MS);
 	}
 }

@@ -53,6 +53,8 @@ void am_job_leave(int code) __attribute__((noreturn));
 
 /* job_worker.c: our own console's worker; 0 or -errno. */
 bool am_worker_is(void);
+/* Of a console that a rank of another job has started: what it inherits is not for its workers. */
+void am_worker_forget(void);
 int am_worker_join(const char *args);
 /* The console that is meant, for messages. */
 const char *am_worker_console(void);

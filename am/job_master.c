@@ -33,6 +33,8 @@
 
 #define END_GRACE_NS (5 * BASE_NS_PER_S)
 #define REASON_WAIT_MS 500
+#define POLL_MS 50
+#define STOPPED_NS BASE_NS_PER_S	 /* a turn that takes longer: we were not at work */
 #define PATIENCE_NS (10 * BASE_NS_PER_S) /* with workers that do not come, before it is said */
 #define DESCRIPTORS_OWN 16		 /* the listener's, those of standard streams, ... */
 
@@ -45,10 +47,11 @@ struct master {
 	int joined;
 	int first; /* is served first: the one behind whoever last kept the others waiting */
 	struct am_collective collective;
-	bool route; /* output comes by us */
-	bool parts; /* ... and not only by whole lines */
+	int channels; /* of a rank: without those of output where that does not come by us */
+	bool parts;   /* ... and not only by whole lines */
 	bool booted;
 	bool ending;
+	bool all_gone; /* the ranks are, and the time for what they have left runs */
 	int code;
 	uint64_t end_at;
 	uint64_t patience; /* until when nothing is said of workers that have not come */
@@ -60,6 +63,15 @@ static volatile sig_atomic_t interrupted;
 static void on_signal(int number)
 {
 	interrupted = number;
+}
+
+/* What is ignored when we begin, as nohup has it for SIGHUP, stays so. */
+static void signal_take(int number)
+{
+	struct sigaction old;
+
+	if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+		signal(number, on_signal);
 }
 
 static uint64_t end_limit(int code)
@@ -151,7 +163,7 @@ static void boot_send(struct master *m, int rank, const char *environment, size_
 	struct am_job_boot boot = { htobe32((uint32_t)rank),
 				    htobe32((uint32_t)m->config->size),
 				    htobe32((uint32_t)m->config->depth),
-				    htobe32(m->route),
+				    htobe32(m->channels > AM_JOB_STDOUT),
 				    htobe64(m->id),
 				    htobe64(m->nonce) };
 	struct am_job_block *b = block_create(AM_JOB_BOOT, 0, sizeof(boot) + length);
@@ -177,13 +189,40 @@ static void job_boot(struct master *m)
 	free(environment);
 }
 
+static bool is_of_this_host(int fd)
+{
+	struct sockaddr_in own = { 0 }, peer = { 0 };
+	socklen_t len = sizeof(own);
+
+	return getsockname(fd, (struct sockaddr *)&own, &len) == 0 &&
+	       getpeername(fd, (struct sockaddr *)&peer, &len) == 0 &&
+	       own.sin_addr.s_addr == peer.sin_addr.s_addr;
+}
+
+/* The process numbers of other hosts say nothing: one of our own may have the same. */
+static pid_t child_of(const struct master *m, int fd, const struct am_job_hello *hello)
+{
+	amudp_spawnfn_t spawn = m->config->spawn;
+	bool here = (spawn != AMUDP_SPMDSshSpawn && spawn != AMUDP_SPMDCustomSpawn) ||
+		    is_of_this_host(fd);
+	siginfo_t info;
+
+	if (here && waitid(P_PID, (id_t)hello->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+		return (pid_t)hello->pid;
+	return 0;
+}
+
 static void worker_join(struct master *m, int fd, const struct am_job_hello *hello)
 {
+	struct am_rank *w = &m->workers[m->joined];
+
 	if (m->joined == m->config->size || m->ending) {
 		close(fd);
 		return;
 	}
-	am_rank_init(&m->workers[m->joined++], fd, hello);
+	am_rank_init(w, fd, hello);
+	w->child = child_of(m, fd, hello);
+	m->joined++;
 	if (m->joined == m->config->size)
 		job_boot(m);
 }
@@ -191,8 +230,8 @@ static void worker_join(struct master *m, int fd, const struct am_job_hello *hel
 static void channel_join(struct master *m, int fd, const struct am_job_hello *hello)
 {
 	if (!m->booted || hello->rank >= (uint32_t)m->config->size ||
-	    hello->channel >= AM_JOB_CHANNELS ||
-	    am_rank_is_open(&m->workers[hello->rank], hello->channel))
+	    hello->channel >= (uint32_t)m->channels ||
+	    !am_rank_may_join(&m->workers[hello->rank], hello->channel))
 		close(fd);
 	else
 		am_rank_join(&m->workers[hello->rank], hello->channel, fd, m->parts);
@@ -219,16 +258,14 @@ static void arrivals_serve(struct master *m)
 }
 
 /* How a process of ours ended, as a shell would say it; -1: not known. */
-static int status_of(uint32_t pid, char *text, size_t size)
+static int status_of(pid_t child, char *text, size_t size)
 {
 	int status, i;
 
 	snprintf(text, size, "closed its connection");
-	for (i = 0; i < REASON_WAIT_MS; i++) {
-		pid_t got = waitpid((pid_t)pid, &status, WNOHANG);
+	for (i = 0; child && i < REASON_WAIT_MS; i++) {
+		pid_t got = waitpid(child, &status, WNOHANG);
 
-		if (got < 0)
-			return -1; /* not our child: on another machine */
 		if (got > 0 && WIFSIGNALED(status)) {
 			snprintf(text, size, "was killed by signal %d (%s)", WTERMSIG(status),
 				 strsignal(WTERMSIG(status)));
@@ -253,12 +290,16 @@ static void worker_lost(struct master *m, int rank)
 	/* its output may wait to be accepted still; workers are sorted at boot */
 	if (m->booted)
 		arrivals_serve(m);
-	am_channel_close(&w->channel[AM_JOB_CONTROL]);
 	w->gone = true;
+	/* one that lives ends when it is closed: that is not the reason */
+	code = m->ending ? 0 : status_of(w->child, reason, sizeof(reason));
+	am_channel_close(&w->channel[AM_JOB_CONTROL]);
 	if (m->ending)
 		return;
-	code = status_of(w->pid, reason, sizeof(reason));
-	am_console_say("rank %d (process %u) %s; the job ends", rank, w->pid, reason);
+	if (m->booted)
+		am_console_say("rank %d (process %u) %s; the job ends", rank, w->pid, reason);
+	else
+		am_console_say("a worker (process %u) %s before the job began", w->pid, reason);
 	end_begin(m, code > 0 ? code : 1);
 }
 
@@ -303,6 +344,18 @@ static int collective_take(struct master *m, int rank)
 	return ret < 0 ? ret : am_channel_read_data(c, am_collective_place(&m->collective, rank));
 }
 
+/* It can meet the others no more; what it has said before goes first. */
+static void collective_lost(struct master *m, int rank)
+{
+	struct am_rank *w = &m->workers[rank];
+
+	am_channel_close(&w->channel[AM_JOB_COLLECTIVE]);
+	if (!w->gone)
+		control_read(m, rank);
+	if (!w->gone && !m->ending)
+		worker_lost(m, rank);
+}
+
 static void collective_read(struct master *m, int rank)
 {
 	struct am_channel *c = &m->workers[rank].channel[AM_JOB_COLLECTIVE];
@@ -321,7 +374,7 @@ static void collective_read(struct master *m, int rank)
 		return;
 	}
 	if (ret < 0) {
-		am_channel_close(c);
+		collective_lost(m, rank);
 		return;
 	}
 	/* until the others have come it has nothing to say */
@@ -367,7 +420,7 @@ static void dead_check(struct master *m)
 	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || !info.si_pid)
 		return;
 	for (i = 0; i < m->joined; i++) {
-		if (m->workers[i].pid == (uint32_t)info.si_pid && !m->workers[i].gone) {
+		if (m->workers[i].child == info.si_pid && !m->workers[i].gone) {
 			worker_lost(m, i);
 			return;
 		}
@@ -382,10 +435,11 @@ static void children_check(struct master *m)
 	int status, i;
 	pid_t pid = waitpid(-1, &status, WNOHANG);
 
-	if (pid <= 0)
+	/* a shell that becomes the console has had children of its own */
+	if (pid <= 0 || !am_spawn_started(pid))
 		return;
 	for (i = 0; i < m->joined; i++) {
-		if (m->workers[i].pid == (uint32_t)pid)
+		if (m->workers[i].child == pid)
 			break;
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && i == m->joined &&
@@ -417,14 +471,30 @@ static bool anyone_left(const struct master *m)
 	return false;
 }
 
+/* Once all are gone: what they have left behind, a child say, has a while for its last words. */
+static void gone_check(struct master *m)
+{
+	int i;
+
+	for (i = 0; i < m->joined; i++) {
+		if (!m->workers[i].gone)
+			return;
+	}
+	if (!m->all_gone)
+		m->end_at = base_min(m->end_at, base_now() + END_GRACE_NS);
+	m->all_gone = true;
+}
+
 /* Those that did not end when told; only processes that are children of ours. */
 static void stragglers_kill(struct master *m)
 {
 	int i, status;
 
 	for (i = 0; i < m->joined; i++) {
-		if (m->workers[i].pid && waitpid((pid_t)m->workers[i].pid, &status, WNOHANG) == 0)
-			kill((pid_t)m->workers[i].pid, SIGKILL);
+		pid_t child = m->workers[i].child;
+
+		if (child && waitpid(child, &status, WNOHANG) == 0)
+			kill(child, SIGKILL);
 	}
 }
 
@@ -433,7 +503,7 @@ static int poll_set(struct master *m)
 	int i, c, n = 0;
 
 	for (i = 0; i < m->joined; i++) {
-		for (c = 0; c < AM_JOB_CHANNELS; c++)
+		for (c = 0; c < m->channels; c++)
 			m->fds[n++] = am_rank_poll(&m->workers[i], c);
 	}
 	for (i = 0; i < AM_CONSOLE_TARGETS; i++)
@@ -446,7 +516,7 @@ static void worker_serve(struct master *m, int rank, const struct pollfd *fds)
 	int c;
 
 	/* output before the end, so that last words are heard */
-	for (c = AM_JOB_CHANNELS - 1; c >= 0; c--) {
+	for (c = m->channels - 1; c >= 0; c--) {
 		/* what was served before can have closed it, or begun to write where it would */
 		if (fds[c].revents && fds[c].fd == am_rank_poll(&m->workers[rank], c).fd) {
 			if (c < AM_JOB_STDOUT)
@@ -457,42 +527,45 @@ static void worker_serve(struct master *m, int rank, const struct pollfd *fds)
 	}
 }
 
-/* The time that the reader of our output takes is not the ranks'. */
+/* The time that the reader of our output takes, or that we were stopped, is not the ranks'. */
 static void output_resume(struct master *m, uint64_t since)
 {
 	bool waits = false;
+	uint64_t took;
 	int i;
 
 	for (i = 0; i < AM_CONSOLE_TARGETS; i++) {
 		waits |= am_console_waits(i) >= 0;
 		am_console_resume(i);
 	}
-	if (waits && m->ending && m->end_at != BASE_NEVER)
-		m->end_at += base_now() - since;
+	took = base_now() - since;
+	if ((waits || took > STOPPED_NS) && m->ending && m->end_at != BASE_NEVER)
+		m->end_at += took;
 }
 
 static void master_serve(struct master *m)
 {
 	int joined = m->joined, first = m->first, i, n = poll_set(m);
 	uint64_t since = base_now();
-	bool any = poll(m->fds, (nfds_t)n, 50) > 0;
+	bool any = poll(m->fds, (nfds_t)n, POLL_MS) > 0;
 
 	output_resume(m, since);
 	for (i = 0; any && i < joined; i++) {
 		int rank = (first + i) % joined;
 
-		worker_serve(m, rank, m->fds + (ptrdiff_t)rank * AM_JOB_CHANNELS);
+		worker_serve(m, rank, m->fds + (ptrdiff_t)rank * m->channels);
 	}
 	if (any)
 		arrivals_serve(m);
 }
 
-/* What all connections of all workers need, and the strangers' whom the console lets wait. */
+/*
+ * What all connections of all workers need, and the strangers' whom the console lets wait. poll()
+ * takes no more than there may be, either.
+ */
 static rlim_t descriptors_needed(const struct master *m)
 {
-	rlim_t each = m->route ? AM_JOB_CHANNELS : AM_JOB_STDOUT;
-
-	return (rlim_t)m->config->size * each + AM_JOIN_PENDING + DESCRIPTORS_OWN;
+	return (rlim_t)m->config->size * (rlim_t)m->channels + AM_JOIN_PENDING + DESCRIPTORS_OWN;
 }
 
 static void __attribute__((noreturn)) master_exit(int code)
@@ -547,26 +620,27 @@ static void master_init(struct master *m)
 {
 	int size = m->config->size;
 
-	m->route = output_routed(m->config);
+	m->channels = output_routed(m->config) ? AM_JOB_CHANNELS : AM_JOB_STDOUT;
 	m->parts = am_job_line_size() == 0;
 	m->workers = calloc((size_t)size, sizeof(*m->workers));
-	m->fds = calloc((size_t)size * AM_JOB_CHANNELS + AM_CONSOLE_TARGETS + AM_JOIN_POLLED,
+	m->fds = calloc((size_t)size * (size_t)m->channels + AM_CONSOLE_TARGETS + AM_JOIN_POLLED,
 			sizeof(*m->fds));
 	m->collective.size = size;
 	if (am_job_end_prepare() < 0 || !m->workers || !m->fds ||
 	    base_rand_u64(&m->join.secret) < 0 || base_rand_u64(&m->nonce) < 0)
 		AMUDP_FatalErr("no memory for %d workers", size);
 	am_console_init(&interrupted);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
-	signal(SIGHUP, on_signal);
+	signal_take(SIGINT);
+	signal_take(SIGTERM);
+	signal_take(SIGHUP);
+	/* how a process ended is told only to who does not ignore it */
+	signal(SIGCHLD, SIG_DFL);
 }
 
 void am_master_run(const struct am_master_config *config)
 {
 	struct master m = { .config = config };
-	int ret;
+	int ret, spawned;
 
 	master_init(&m);
 	descriptors_check(&m);
@@ -575,7 +649,10 @@ void am_master_run(const struct am_master_config *config)
 		AMUDP_FatalErr("the console cannot listen: %s", strerror(-ret));
 	m.id = (uint64_t)ntohl(m.join.name.sin_addr.s_addr) << 32 | ((uint32_t)getpid() & 0xFFFF);
 	atexit(am_spawn_end);
-	if (!workers_spawn(&m)) {
+	spawned = workers_spawn(&m);
+	/* only now: the workers would have it so, too */
+	signal(SIGPIPE, SIG_IGN);
+	if (!spawned) {
 		am_console_say("the workers cannot be started");
 		am_spawn_cancel();
 		master_exit(1);
@@ -586,8 +663,10 @@ void am_master_run(const struct am_master_config *config)
 		master_serve(&m);
 		if (!m.booted && !m.ending)
 			children_check(&m);
-		if (m.booted && !m.ending)
+		if (m.booted)
 			dead_check(&m);
+		if (m.ending)
+			gone_check(&m);
 		missing_tell(&m);
 		if (interrupted)
 			end_demand(&m, 128 + interrupted);

@@ -15,6 +15,12 @@ void am_rank_init(struct am_rank *r, int fd, const struct am_job_hello *hello)
 		am_console_open(&r->console[i], -1, (enum am_console_target)i, false);
 	am_channel_init(&r->channel[AM_JOB_COLLECTIVE], -1);
 	am_channel_init(&r->channel[AM_JOB_CONTROL], fd);
+	r->came = 1u << AM_JOB_CONTROL;
+}
+
+bool am_rank_may_join(const struct am_rank *r, uint32_t channel)
+{
+	return channel < AM_JOB_CHANNELS && !(r->came & 1u << channel);
 }
 
 static enum am_console_target target_of(uint32_t channel)
@@ -26,6 +32,7 @@ void am_rank_join(struct am_rank *r, uint32_t channel, int fd, bool parts)
 {
 	enum am_console_target target = target_of(channel);
 
+	r->came |= 1u << channel;
 	if (channel < AM_JOB_STDOUT)
 		am_channel_init(&r->channel[channel], fd);
 	else

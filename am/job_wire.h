@@ -9,6 +9,8 @@
 #define AM_JOB_MAGIC 0x414D4A31u /* "AMJ1" */
 #define AM_JOB_ENV_ARGS "AMUDP_SLAVE_ARGS"
 #define AM_JOB_ENV_SECRET "AMUDP_SLAVE_SECRET"
+#define AM_JOB_ENV_RANK "AMUDP_SLAVE_RANK"
+#define AM_JOB_ENV_JOINED "AMUDP_SLAVE_JOINED" /* a rank's process number, once it is one */
 /* Instead of the secret: the first line of standard input is it; or, with '/', of that file */
 #define AM_JOB_BY_INPUT "-"
 #define AM_JOB_SECRET_MAX 32

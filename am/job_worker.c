@@ -61,9 +61,28 @@ const char *am_worker_console(void)
 
 bool am_worker_is(void)
 {
-	const char *args = getenv(AM_JOB_ENV_ARGS);
+	const char *args = getenv(AM_JOB_ENV_ARGS), *rank = getenv(AM_JOB_ENV_JOINED);
 
-	return args && atoi(args) != 0;
+	return args && atoi(args) != 0 && (!rank || atoi(rank) == getpid());
+}
+
+void am_worker_forget(void)
+{
+	if (!getenv(AM_JOB_ENV_JOINED))
+		return;
+	unsetenv(AM_JOB_ENV_ARGS);
+	unsetenv(AM_JOB_ENV_RANK);
+	unsetenv(AM_JOB_ENV_JOINED);
+}
+
+/* What a program inherits that a rank starts does not make it one: it may have a job of its own. */
+static int joined_mark(void)
+{
+	char pid[16];
+
+	joined = getpid();
+	snprintf(pid, sizeof(pid), "%d", (int)joined);
+	return setenv(AM_JOB_ENV_JOINED, pid, 1) < 0 ? -errno : 0;
 }
 
 static int address_parse(const char *args)
@@ -162,7 +181,10 @@ static int boot_receive(bool *route)
 	am_job.id = be64toh(boot.id);
 	am_job.nonce = be64toh(boot.nonce);
 	*route = be32toh(boot.route) != 0;
-	return am_job.size > 0 && am_job.rank < am_job.size ? 0 : -EPROTO;
+	return am_job.size > 0 && am_job.size <= AMUDP_MAX_SPMDPROCS && am_job.rank >= 0 &&
+			       am_job.rank < am_job.size
+		       ? 0
+		       : -EPROTO;
 }
 
 static int output_route(uint32_t channel, int target, FILE *stream)
@@ -365,7 +387,6 @@ int am_worker_join(const char *args)
 		ret = secret_take();
 	if (ret < 0)
 		return ret;
-	joined = getpid();
 	if (am_job.wanted < 0)
 		am_job.wanted = (int)am_env_int("SLAVE_RANK", -1);
 	control = channel_open(AM_JOB_CONTROL, (uint32_t)am_job.wanted);
@@ -385,6 +406,8 @@ int am_worker_join(const char *args)
 	if (route && ret == 0)
 		ret = output_route(AM_JOB_STDERR, STDERR_FILENO, stderr);
 	am_job.ops = &worker_ops;
+	if (ret == 0)
+		ret = joined_mark();
 	if (ret == 0)
 		ret = am_job_end_prepare();
 	return ret < 0 ? ret : watch_start();

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +62,17 @@ static void started_add(pid_t pid)
 	started[num_started++] = pid;
 }
 
+bool am_spawn_started(pid_t pid)
+{
+	int i;
+
+	for (i = 0; i < num_started; i++) {
+		if (started[i] == pid)
+			return true;
+	}
+	return num_started == 0;
+}
+
 void am_spawn_cancel(void)
 {
 	int i;
@@ -95,7 +105,7 @@ int AMUDP_SPMDLocalSpawn(int nproc, int argc, char **argv, char **extra_env)
 		for (j = 0; extra_env[j]; j++)
 			putenv(extra_env[j]);
 		snprintf(rank, sizeof(rank), "%d", i);
-		setenv("AMUDP_SLAVE_RANK", rank, 1);
+		setenv(AM_JOB_ENV_RANK, rank, 1);
 		execvp(argv[0], argv);
 		fprintf(stderr, "cannot run %s: %s\n", argv[0], strerror(errno));
 		_exit(127);

@@ -233,6 +233,7 @@ static int console_become(struct am_master_config *config)
 
 	if (am_address_of_console(local, &config->address) < 0)
 		return AM_ERR_BAD_ARG;
+	am_worker_forget();
 	am_master_run(config);
 }
 
@@ -310,7 +311,7 @@ int AMUDP_SPMDLaunch(int nproc, int networkdepth, amudp_spawnfn_t spawnfn, int a
 
 int AMUDP_SPMDIsWorker(char **argv)
 {
-	return am_worker_is() || am_pmix_is();
+	return am_job.ops || am_worker_is() || am_pmix_is();
 }
 
 int AMUDP_SPMDNumProcs(void)

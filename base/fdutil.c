@@ -70,7 +70,12 @@ int base_eventfd_drain(int fd)
 	return eventfd_result(syscall(SYS_read, fd, &count, sizeof(count)));
 }
 
-/* Three quarters up: select() and tables by number stay small, and the limit is not hit at once */
+/*
+ * Three quarters up: select() and tables by number stay small, and the limit is not hit at once.
+ * Not where the limit is high: each fork() copies the table up to the highest number
+ */
+#define HIGH_LIMIT 4096u
+
 int base_fd_dup_high(int fd)
 {
 	struct rlimit limit;
@@ -78,7 +83,7 @@ int base_fd_dup_high(int fd)
 	int saved = errno, err;
 
 	if (syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) == 0)
-		low = (long)base_min(limit.rlim_cur, 65536u) / 4 * 3;
+		low = (long)base_min(limit.rlim_cur, HIGH_LIMIT) / 4 * 3;
 	got = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, low);
 	if (got < 0)
 		got = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0);

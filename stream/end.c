@@ -120,7 +120,8 @@ static bool abandons(struct rsock *s)
 	const struct stream_state *st = s->state;
 
 	s->base.linger = base_sock_linger(stream_fd(&s->base));
-	if (rsock_load(&st->ends) & STREAM_OUT_ENDED)
+	/* What comes behind the close() of a program before this one is nobody's to read */
+	if (rsock_load(&st->ends) & (STREAM_OUT_ENDED | STREAM_CLOSED))
 		return false;
 	return rsock_load(&st->rx.delivered) != rsock_load(&st->rx.consumed) || !s->base.linger;
 }

@@ -43,9 +43,9 @@ static uint32_t chunk_of(uint32_t ring)
 
 /* --- how it was made --- */
 
-static uint32_t ring_of(const struct stream_param *param)
+static uint32_t ring_of(uint32_t wish)
 {
-	uint32_t want = param->ring ? param->ring : STREAM_RING, ring = STREAM_RING_MIN;
+	uint32_t want = wish ? wish : STREAM_RING, ring = STREAM_RING_MIN;
 
 	while (ring < want && ring < STREAM_RING_MAX)
 		ring *= 2;
@@ -54,7 +54,7 @@ static uint32_t ring_of(const struct stream_param *param)
 
 static struct stream_made made_of(const struct stream_param *param, const struct rnic_ops *rnic)
 {
-	uint32_t ring = ring_of(param);
+	uint32_t ring = ring_of(param->ring);
 	struct stream_made made = {
 		.flags = (param->initiator ? STREAM_INITIATOR : 0) |
 			 (param->only ? STREAM_ONLY : 0) | (param->probe ? STREAM_PROBE : 0) |
@@ -284,7 +284,7 @@ static int memory_begin(struct rsock_slab_kind kind, struct rsock **out)
 {
 	bool alone;
 
-	kind.place.dir = NULL;
+	kind.place = (struct stream_place){ NULL, 0 };
 	return rsock_slab_take(&kind, out, &alone) ? rsock_slab_create(&kind, out) : 0;
 }
 
@@ -351,6 +351,13 @@ int rsock_memory_create(int fd, const struct stream_param *param, struct rsock *
 		s->is_file = false;
 	*out = s;
 	return 0;
+}
+
+int stream_memory_ask(uint32_t ring)
+{
+	const struct rsock_slab_kind kind = { .chunk = chunk_of(ring_of(ring)) };
+
+	return rsock_slab_ready(&kind);
 }
 
 /* --- one that others have made --- */

@@ -58,14 +58,45 @@ static void pages_copy(uint8_t *to, uint8_t *from, size_t len)
 			memcpy(to + at, from + at, PAGE);
 }
 
+/* The kernel counts a page that takes another one's place as none more */
+static int page_replace(uint8_t *page)
+{
+	uint8_t octets[PAGE];
+	bool full = !base_runfile_reserve(page, PAGE);
+	int saved = errno;
+	long done;
+
+	if (full)
+		memcpy(octets, page, PAGE);
+	base_runfile_release(page, PAGE);
+	done = syscall(SYS_mmap, page, PAGE, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	errno = saved;
+	if (done == -1)
+		return -ENOMEM;
+	if (full)
+		memcpy(page, octets, PAGE);
+	return 0;
+}
+
+static int pages_replace(const struct part *part)
+{
+	int err = 0;
+
+	for (size_t at = 0; at < part->len && !err; at += PAGE)
+		err = page_replace(part->at + at);
+	return err;
+}
+
 static int part_replace(const struct part *part)
 {
 	uint8_t *fresh;
 	int saved = errno, err = base_map_create_sparse(part->len, (void **)&fresh);
 	long done;
 
+	/* Two at once may be more than the process may have (RLIMIT_AS) */
 	if (err)
-		return err;
+		return pages_replace(part);
 	pages_copy(fresh, part->at, part->len);
 	base_runfile_release(part->at, part->len);
 	done = syscall(SYS_mremap, fresh, part->len, part->len, MREMAP_MAYMOVE | MREMAP_FIXED,

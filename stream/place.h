@@ -64,5 +64,10 @@ bool stream_place_is_under(struct stream_place place, const char *root);
  * another one follows
  */
 void stream_spare_allow(bool on);
+/*
+ * Is there memory for one connection more with @ring (0: as it is without a wish)? It is taken now,
+ * without a name, where there is none: 0, -errno
+ */
+int stream_memory_ask(uint32_t ring);
 
 #endif

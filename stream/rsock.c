@@ -248,6 +248,28 @@ static void rsock_disown(struct stream *stream)
 	rsock_store(&s->last, false);
 }
 
+/* Nobody comes to its cell by another socket: this one is not closed before all is done */
+static int rsock_bequeath(struct stream *stream, bool on)
+{
+	struct rsock *s = rsock_of(stream);
+	uint32_t self = base_process_self().pid;
+	int err;
+
+	if (!on) {
+		rsock_store(&s->state->closer, self);
+		rsock_slab_unpublish(s);
+		return 0;
+	}
+	if (!rsock_is_open(s) || !s->is_file || rsock_load(&s->state->owner) ||
+	    s->place.user != (uid_t)syscall(SYS_geteuid))
+		return -EOPNOTSUPP;
+	rsock_store(&s->state->closer, 0);
+	err = rsock_slab_publish(s);
+	if (err)
+		rsock_store(&s->state->closer, self);
+	return err;
+}
+
 static bool rsock_owes(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
@@ -507,6 +529,7 @@ const struct stream_ops stream_rsock_ops = {
 	.unheard = rsock_unheard,
 	.held = rsock_held,
 	.disown = rsock_disown,
+	.bequeath = rsock_bequeath,
 	.owes = rsock_owes,
 	.set_fd = rsock_set_fd,
 	.stats = rsock_stats,

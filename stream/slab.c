@@ -262,27 +262,68 @@ static void slab_begin(struct rsock_slab *slab, const struct rsock_slab_kind *ki
 	promises_find(slab);
 }
 
-int rsock_slab_create(const struct rsock_slab_kind *kind, struct rsock **out)
+static int slab_create(const struct rsock_slab_kind *kind, struct rsock_slab **out)
 {
 	struct rsock_slab_cells c = { .chunk = kind->chunk };
-	struct rsock_slab *slab;
 	uint64_t name = 0;
 	int err = kind->place.dir ? file_create(&c, kind, &name) : memory_create(&c, NULL);
 
 	if (err)
 		return err;
-	err = slab_alloc(&c, c.cells, &slab);
+	err = slab_alloc(&c, c.cells, out);
 	if (err) {
 		base_map_destroy(c.at, c.size);
 		return err; /* what is no slab yet is swept */
 	}
-	slab_begin(slab, kind, name);
-	slabs_lock();
+	slab_begin(*out, kind, name);
+	return 0;
+}
+
+/* Lock */
+static void slab_enter(struct rsock_slab *slab)
+{
 	slab->age = age;
 	base_list_push_front(&roomy, &slab->node);
-	if (kind->place.dir)
+	if (slab->place.dir)
 		base_list_push_front(&files, &slab->file);
+}
+
+int rsock_slab_create(const struct rsock_slab_kind *kind, struct rsock **out)
+{
+	struct rsock_slab *slab;
+	int err = slab_create(kind, &slab);
+
+	if (err)
+		return err;
+	slabs_lock();
+	slab_enter(slab);
 	*out = cell_take(slab);
+	slabs_unlock();
+	return 0;
+}
+
+static bool is_ready(const struct rsock_slab_kind *kind)
+{
+	struct base_list *node, *next;
+	bool ready = false;
+
+	slabs_lock();
+	base_list_foreach(node, next, &roomy) {
+		ready |= is_kind(base_list_entry(node, struct rsock_slab, node), kind);
+	}
+	slabs_unlock();
+	return ready;
+}
+
+int rsock_slab_ready(const struct rsock_slab_kind *kind)
+{
+	struct rsock_slab *slab;
+	int err = is_ready(kind) ? -EEXIST : slab_create(kind, &slab);
+
+	if (err)
+		return err == -EEXIST ? 0 : err;
+	slabs_lock();
+	slab_enter(slab);
 	slabs_unlock();
 	return 0;
 }
@@ -404,6 +445,15 @@ int rsock_slab_publish(struct rsock *s)
 	}
 	slabs_unlock();
 	return err;
+}
+
+void rsock_slab_unpublish(struct rsock *s)
+{
+	slabs_lock();
+	rsock_name_unlink(s);
+	if (base_once(s->slab->at->left))
+		others_left(s->slab);
+	slabs_unlock();
 }
 
 /* Lock */
@@ -583,15 +633,24 @@ void stream_before_fork(void)
 	slabs_lock();
 }
 
+/* Memory that was made ready, and which no connection has */
+static void unused_destroy(struct rsock_slab *slab)
+{
+	if (!slab->refs && !slab->place.dir && slab != spare)
+		slab_destroy(slab);
+}
+
 /* The child has its parent's streams, and takes no cells where its parent does */
 void stream_after_fork(bool child)
 {
+	struct base_list *node;
+
 	if (!child) {
 		slabs_unlock();
 		return;
 	}
-	while (base_list_pop_front(&roomy))
-		;
+	while ((node = base_list_pop_front(&roomy)))
+		unused_destroy(base_list_entry(node, struct rsock_slab, node));
 	age++;
 	base_lock_init(&lock);
 	no_spare = false;

@@ -54,6 +54,8 @@ struct rsock_slab_kind {
 int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, bool *alone);
 /* The same of a new file, or of new memory without a name: 0, -errno */
 int rsock_slab_create(const struct rsock_slab_kind *kind, struct rsock **out);
+/* The same, and nobody takes a cell of it yet, unless one can be had already: 0, -errno */
+int rsock_slab_ready(const struct rsock_slab_kind *kind);
 /* It is a connection: @s->place and @s->cookie say where, and whose */
 void rsock_slab_live(struct rsock *s);
 /* Its memory is there, and others may look at it */
@@ -79,6 +81,8 @@ void rsock_slab_share(struct rsock *s);
  * a search. -EOPNOTSUPP: the file has no name
  */
 int rsock_slab_publish(struct rsock *s);
+/* It has no name any more, nor has its file, if nobody has a connection of it */
+void rsock_slab_unpublish(struct rsock *s);
 /*
  * The slab of this process with @p in it, which no other process has or comes to any more: its
  * names are gone. NULL: there is none, or others have it

@@ -2,8 +2,7 @@
 /*
  * The seam of stream sockets: what a connected socket in DDP mode is to the calls of a program.
  * Nothing here sleeps, sets errno or raises a signal; who has to wait polls stream_wait_fd() for
- * stream_ops.wait_events and calls progress. Several threads may use a stream at once; processes
- * share only the state behind it.
+ * stream_ops.wait_events and calls progress. Threads may share a stream; processes, its state.
  */
 #ifndef STREAM_STREAM_H
 #define STREAM_STREAM_H
@@ -132,6 +131,8 @@ struct stream_ops {
 	 */
 	size_t (*held)(struct stream *s, const void **out, size_t *urgent);
 	void (*disown)(struct stream *s); /* it is another process's, and not counted here */
+	/* Closed: a program may adopt it, and close it again; or not after all. -EOPNOTSUPP */
+	int (*bequeath)(struct stream *s, bool on);
 	/* Of what was accepted, or is due, something has not left: somebody must call progress */
 	bool (*owes)(struct stream *s);
 	/* Nobody works by the number of before when it returns: that may be another file's soon */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/sysinfo.h>
 
 #include "base/fdutil.h"
 #include "base/log.h"
@@ -120,7 +121,7 @@ static void spin_prepare(void)
 	if (!sock_config.spin)
 		return;
 	shared = shared && folder_is_fit(place) && !stream_place_file(path, place, "leases-1");
-	lease_init(shared ? path : NULL);
+	lease_init(shared ? path : NULL, (unsigned int)get_nprocs());
 	spin_init(sock_config.spin, quota_is_low(""));
 	if (sock_config.spin_always)
 		spin_force();

@@ -7,9 +7,15 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <wire/iwarp.h>
+
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/sockutil.h"
 #include "preload/device/device.h"
@@ -20,6 +26,7 @@
 #include "preload/sock/attend.h"
 #include "preload/sock/fallback.h"
 #include "preload/sock/gate.h"
+#include "preload/sock/grace.h"
 #include "preload/sock/listens.h"
 #include "preload/sock/sock.h"
 #include "preload/sock/waited.h"
@@ -123,6 +130,35 @@ static long barred(const struct sock *listener, long fd, enum config_reason reas
 	return -ECONNABORTED;
 }
 
+/*
+ * What its client says is nothing for the program; told of a reset, it comes again without DDP. Its
+ * first words come behind the connection
+ */
+static bool asks_for_ddp(long fd)
+{
+	struct pollfd p = { .fd = (int)fd, .events = POLLIN };
+	char key[sizeof(MPA_KEY_REQ) - 1];
+
+	base_poll(&p, 1, base_deadline(base_now(), GRACE_LIMIT));
+	return syscall(SYS_recvfrom, fd, key, sizeof(key), MSG_PEEK | MSG_DONTWAIT, NULL, NULL) ==
+		       sizeof(key) &&
+	       !memcmp(key, MPA_KEY_REQ, sizeof(key));
+}
+
+static void refuse(long fd)
+{
+	base_sock_abort((int)fd);
+	libc.close((int)fd);
+}
+
+static long plain_or_none(long fd, enum config_reason reason)
+{
+	if (!asks_for_ddp(fd))
+		return plain(fd, reason);
+	refuse(fd);
+	return CALL_RESTART;
+}
+
 /* A connection that the kernel gave us */
 static long accepted(struct sock *listener, long fd)
 {
@@ -145,11 +181,10 @@ static long accepted(struct sock *listener, long fd)
 	if (!err)
 		return fd;
 	if (choice.mode == CONFIG_USE_AUTO)
-		return plain(fd, sock_reason(err));
+		return plain_or_none(fd, sock_reason(err));
 	report_failed((int)fd, sock_reason(err));
 	report_reason(sock_reason(err), 1);
-	base_sock_abort((int)fd);
-	libc.close((int)fd);
+	refuse(fd);
 	return -ECONNABORTED;
 }
 

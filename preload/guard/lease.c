@@ -21,6 +21,8 @@
 /* After the first time that others were found to want a processor, then twice that, and so on */
 #define BUSY_FIRST (10 * BASE_NS_PER_MS)
 #define BUSY_STEPS 5
+/* Found so often in a row, it is a program that runs on, and no moment's work */
+#define BUSY_LASTS 2
 /* So long after its end it is remembered how long that was */
 #define BUSY_MEMORY (20 * BASE_NS_PER_MS)
 
@@ -34,12 +36,17 @@ _Static_assert(sizeof(struct slot) == 64, "a slot is a line of the cache");
 
 #define PAGE_SIZE (LEASE_SLOTS * sizeof(struct slot))
 
-static struct slot *slots;
+/* No processor's: until when others want any of them */
+#define ANY (LEASE_SLOTS - 1)
 
-void lease_init(const char *path)
+static struct slot *slots;
+static unsigned int online;
+
+void lease_init(const char *path, unsigned int processors)
 {
 	void *page = NULL;
 
+	online = base_min(processors, (unsigned int)ANY);
 	base_map_destroy(slots, PAGE_SIZE);
 	slots = NULL;
 	if ((path && !base_runfile_page(path, PAGE_SIZE, &page)) ||
@@ -49,7 +56,7 @@ void lease_init(const char *path)
 
 static struct slot *slot_of(unsigned int cpu)
 {
-	return slots && cpu < LEASE_SLOTS ? &slots[cpu] : NULL;
+	return slots && cpu < ANY ? &slots[cpu] : NULL;
 }
 
 static bool is_ahead(uint64_t time, uint64_t now)
@@ -98,4 +105,19 @@ void lease_busy(unsigned int cpu, uint64_t now)
 	steps = base_min(steps, (uint32_t)BUSY_STEPS - 1);
 	__atomic_store_n(&s->steps, steps, __ATOMIC_RELAXED);
 	__atomic_store_n(&s->busy, now + (BUSY_FIRST << steps), __ATOMIC_RELAXED);
+	if (steps >= BUSY_LASTS)
+		__atomic_store_n(&slots[ANY].busy, now + (BUSY_FIRST << steps), __ATOMIC_RELAXED);
+}
+
+bool lease_takes_last(unsigned int cpu, uint64_t now)
+{
+	if (!slots || !is_ahead(__atomic_load_n(&slots[ANY].busy, __ATOMIC_RELAXED), now))
+		return false;
+	for (unsigned int i = 0; i < online; i++) {
+		uint64_t lease = __atomic_load_n(&slots[i].lease, __ATOMIC_RELAXED);
+
+		if (i != cpu && !is_ahead(lease, now) && !lease_is_busy(i, now))
+			return false;
+	}
+	return true;
 }

@@ -16,8 +16,11 @@
 /* A time that lies further ahead is no lease */
 #define LEASE_MAX 1000000000ull
 
-/* The page: a file of the user's runtime folder; where there can be none, memory of this process */
-void lease_init(const char *path);
+/*
+ * The page: a file of the user's runtime folder; where there can be none, memory of this process.
+ * @processors: that are online
+ */
+void lease_init(const char *path, unsigned int processors);
 
 /* Until @end, which becomes the lease's name. False: the slot is taken, or there is no slot */
 bool lease_take(unsigned int cpu, uint64_t now, uint64_t end);
@@ -27,5 +30,10 @@ void lease_give(unsigned int cpu, uint64_t end);
 /* A thread of another program wants the processor: nobody spins there for a while */
 void lease_busy(unsigned int cpu, uint64_t now);
 bool lease_is_busy(unsigned int cpu, uint64_t now);
+/*
+ * Other programs have wanted some processor for a while, and a spin on @cpu would leave none free:
+ * whatever becomes ready would wait for the end of a time slice
+ */
+bool lease_takes_last(unsigned int cpu, uint64_t now);
 
 #endif

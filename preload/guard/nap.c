@@ -168,12 +168,24 @@ static long spin(const struct edge *e, const struct nap *nap, struct spin *s)
 }
 
 bool (*nap_chore)(void); /* atomic */
+void (*nap_first)(void); /* atomic */
+
+void nap_first_do(void)
+{
+	void (*first)(void) = __atomic_load_n(&nap_first, __ATOMIC_ACQUIRE);
+
+	if (first && __atomic_compare_exchange_n(&nap_first, &first, NULL, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
+		first();
+}
 
 /* How long to sleep at once: not for long while the caller has a thread's work to do */
 static uint64_t chore_do(uint64_t deadline)
 {
 	bool (*chore)(void) = __atomic_load_n(&nap_chore, __ATOMIC_ACQUIRE);
 
+	if (deadline)
+		nap_first_do();
 	if (!deadline || !chore || !chore())
 		return deadline;
 	return base_min(deadline, base_deadline(base_now(), CHORE_AGAIN));

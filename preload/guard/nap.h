@@ -44,6 +44,10 @@ int nap_epoll(int epfd, struct epoll_event *events, int max, uint64_t deadline,
  * from time to time in it, with nothing held. True: there is more. NULL: nothing to do
  */
 extern bool (*nap_chore)(void); /* atomic */
+/* What a process is to do once, before it sleeps first, with nothing held; NULL: nothing */
+extern void (*nap_first)(void); /* atomic */
+/* The same before a sleep in the kernel */
+void nap_first_do(void);
 /* What is there, without a sleep that a signal could end */
 int nap_epoll_now(int epfd, struct epoll_event *events, int max);
 

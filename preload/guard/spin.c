@@ -6,8 +6,9 @@
  *
  *	the history of the place	(history.h)
  *	the thread and its cgroup	no real-time class, two processors' time
- *	the processor			no other program wants it, the peer is elsewhere, and no
- *					other thread spins on it (lease.h)
+ *	the processor			no other program wants it, nor the last one that is free;
+ *					the peer is elsewhere, and no other thread spins on it
+ *					(lease.h)
  *
  * and only for as long as it keeps the processor. A gap between two turns says that something else
  * ran here. When that was a thread, the processor is left alone for a while by all who know of the
@@ -134,7 +135,7 @@ static enum spin_fate processor_judge(const struct processor_thread *t, struct s
 	int fd = __atomic_load_n(&place->fd, __ATOMIC_RELAXED);
 	enum processor_peer peer = __atomic_load_n(&place->peer, __ATOMIC_RELAXED);
 
-	if (lease_is_busy((unsigned int)here, now))
+	if (lease_is_busy((unsigned int)here, now) || lease_takes_last((unsigned int)here, now))
 		return SPIN_BUSY;
 	if (fd)
 		peer = processor_of_peer(fd - 1, here);

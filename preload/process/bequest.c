@@ -2,24 +2,78 @@
 /*
  * A process apart that finishes what lingers (preload/sock/attend.c) when this one's program is
  * replaced by another, which is not to wait for it.
+ *
+ *	warpsock-linger FD ...
+ *
+ * It goes on as a program of its own, so that it keeps nothing of its maker's memory: the streams
+ * get their names again before it is made, and are found there and closed once more. Where that
+ * cannot be it is a copy of its maker.
  */
 #include "preload/process/bequest.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fdutil.h"
+#include "base/map.h"
 #include "base/point.h"
 #include "preload/guard/sandbox.h"
 #include "preload/process/apart.h"
+#include "preload/process/helper.h"
 #include "preload/sock/attend.h"
+#include "preload/sock/charge.h"
+#include "preload/sock/linger.h"
+
+/* A number of 10 digits */
+#define WORD 16
+
+static unsigned int numbers(void)
+{
+	unsigned int n = 0;
+
+	for (int fd = 0; (fd = attend_next(NULL, fd)) >= 0; fd++)
+		n++;
+	return n;
+}
+
+static void words_make(char **argv, char *word)
+{
+	*argv++ = (char *)BEQUEST_NAME;
+	for (int fd = 0; (fd = attend_next(NULL, fd)) >= 0; fd++, word += WORD) {
+		base_fd_set_cloexec(fd, false);
+		snprintf(word, WORD, "%d", fd);
+		*argv++ = word;
+	}
+	*argv = NULL;
+}
+
+/* Comes back where there can be no such program */
+static void program(void)
+{
+	unsigned int n = numbers();
+	size_t words = (n + 2) * sizeof(char *), env = words + n * (size_t)WORD;
+	char *room;
+
+	if (!base_map_create(env + helper_room(), (void **)&room)) {
+		words_make((char **)(void *)room, room + words);
+		helper_execute(room + env, (char **)(void *)room);
+		base_map_destroy(room, env + helper_room());
+	}
+	attend_unname_apart();
+}
 
 static void bequeathed(void *ctx)
 {
-	apart_init("warpsock-linger");
+	apart_init(BEQUEST_NAME);
 	attend_begin_apart();
 	BASE_POINT(preload_attend_bequeathed);
 	apart_close_others(attend_next, NULL);
+	if (charges.named)
+		program();
 	attend_finish(base_deadline(base_now(), sock_config.linger));
 	syscall(SYS_exit_group, 0);
 }
@@ -34,4 +88,29 @@ bool bequest_make(void)
 	if (__atomic_load_n(&sandbox_on, __ATOMIC_RELAXED))
 		return false;
 	return attend_give(heir_create);
+}
+
+/* --- as a program of its own --- */
+
+/* It counts as that of the process which has closed it */
+static void take(int fd)
+{
+	struct sock *s = sock_get_stream(fd);
+
+	if (!s)
+		return;
+	s->reported = true;
+	s->ent.ops->end(&s->ent);
+	sock_put(s);
+}
+
+int bequest_go_on(char *const *fds)
+{
+	prctl(PR_SET_NAME, BEQUEST_NAME);
+	linger_never(true);
+	while (*fds)
+		take(atoi(*fds++));
+	attend_finish(base_deadline(base_now(), sock_config.linger));
+	syscall(SYS_exit_group, 0);
+	return 1;
 }

@@ -10,4 +10,8 @@
  */
 bool bequest_make(void);
 
+/* The process's name, and in the program that it executes: these are its descriptors, then NULL */
+#define BEQUEST_NAME "warpsock-linger"
+int bequest_go_on(char *const *fds);
+
 #endif

@@ -73,11 +73,15 @@ static bool claim(void)
 
 static void all_end(bool program_follows)
 {
-	stream_spare_allow(false);
+	if (!program_follows)
+		stream_spare_allow(false);
 	linger_never(true);
 	fdtab_each(end_one, NULL);
 	linger_never(false);
 	closed_finish(program_follows);
+	/* What is left to another process keeps its names */
+	if (program_follows)
+		stream_spare_allow(false);
 	sock_report_all();
 	if (!program_follows)
 		attend_retire();

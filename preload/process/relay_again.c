@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "preload/process/bequest.h"
 #include "preload/process/helper.h"
 #include "preload/sock/kept.h"
 
@@ -70,10 +72,13 @@ int warpsock_helper(int argc, char **argv)
 	unsigned int n = argc > 1 ? (unsigned int)argc - 1 : 0;
 	struct relay_given *given;
 	unsigned long long grace;
-	int err = base_map_create((n + 1) * sizeof(*given), (void **)&given);
+	int err;
 
 	__atomic_store_n(&base_log_fd, -1, __ATOMIC_RELAXED);
+	if (n && !strcmp(argv[0], BEQUEST_NAME))
+		return bequest_go_on(argv + 1);
 	prctl(PR_SET_NAME, RELAY_NAME);
+	err = base_map_create((n + 1) * sizeof(*given), (void **)&given);
 	for (unsigned int i = 0; !err && i < n; i++) {
 		if (sscanf(argv[i + 1], "%d,%d,%llu", &given[i].fd, &given[i].local, &grace) != 3)
 			err = -EINVAL;

@@ -8,7 +8,9 @@
  *
  * The thread begins with the first listener and ends with the last one, before the program is
  * replaced by another, and before a filter stands, behind which it never comes back. A forked child
- * closes what it has of the port and has a thread of its own, for a daemon's parent is gone soon.
+ * closes what it has of the port and has a thread of its own, for a daemon's parent is gone soon:
+ * from its first sleep on, for a child that serves one connection closes the listeners before, and
+ * one that executes a program needs none.
  *
  * `life.lock` is a leaf but for the table and the pools. The thread takes it when it opens or
  * closes descriptors, so that whoever forks meanwhile knows which there are.
@@ -27,6 +29,7 @@
 #include "base/point.h"
 #include "base/sockutil.h"
 #include "preload/guard/edge.h"
+#include "preload/guard/nap.h"
 #include "preload/guard/sandbox.h"
 #include "preload/guard/thread.h"
 #include "preload/rules/answer.h"
@@ -280,5 +283,5 @@ void answerer_after_fork(bool child)
 
 void answerer_forked(void)
 {
-	answerer_look();
+	__atomic_store_n(&nap_first, answerer_look, __ATOMIC_RELEASE);
 }

@@ -43,6 +43,8 @@ unsigned int attend_finish(uint64_t deadline);
 bool attend_give(int (*make)(void));
 /* In that one, which has nothing but them, before attend_finish() */
 void attend_begin_apart(void);
+/* There, charges.named, and no program was executed: they have no names again */
+void attend_unname_apart(void);
 /* The least descriptor from @from on that one of them has; -1 */
 int attend_next(void *ctx, int from);
 /* So that no descriptor has to be made later */

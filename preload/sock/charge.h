@@ -43,6 +43,7 @@ struct charges {
 	int set;    /* an epoll set, in which each is armed for one event; -1: none */
 	int bell;   /* wakes the thread; -1: none */
 	bool apart; /* in a process of ours, which has nothing but them */
+	bool named; /* and which can execute a program that finds them */
 };
 
 extern struct charges charges;

@@ -14,12 +14,16 @@
 #include "preload/rules/answerer.h"
 #include "preload/rules/choose.h"
 #include "preload/rules/host.h"
+#include "preload/sock/attend.h"
 #include "preload/sock/sets.h"
 #include "preload/sock/sock.h"
 #include "preload/table/internal.h"
 #include "preload/table/libc.h"
+#include "stream/place.h"
 
 #define COUNTERS 256u
+/* So many closed connections are let go for one more */
+#define ROOM_TRIES 64
 
 static uint32_t ports[COUNTERS]; /* atomic: listeners */
 
@@ -116,6 +120,29 @@ static void announced_close(const struct sock *s, int fd)
 	if (fd >= 0 && s->told_of)
 		answerer_listener(-1);
 	internal_close(fd);
+}
+
+static bool memory_ready(const struct sock *s)
+{
+	return sock_ready() && !stream_memory_ask(s->wish.ring);
+}
+
+bool listens_room(const struct sock *s)
+{
+	bool ready = memory_ready(s);
+
+	for (int i = 0; !ready && i < ROOM_TRIES && attend_room(true); i++)
+		ready = memory_ready(s);
+	return ready;
+}
+
+bool listens_strictly(struct sock *s)
+{
+	struct choice choice = { .mode = s->mode };
+
+	if (!s->fixed)
+		choose_serves((struct sockaddr *)&s->name, sizeof(s->name), &choice);
+	return choice.mode == CONFIG_USE_DDP;
 }
 
 /* Is it for DDP? Then also whether other hosts are told of it */

@@ -448,6 +448,11 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 	return err;
 }
 
+bool sock_ready(void)
+{
+	return pool_ready(&socks);
+}
+
 /* What the stream's user has kept, and that it is one, is the caller's to see to */
 static int stream_find(struct sock *s)
 {

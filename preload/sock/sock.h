@@ -151,11 +151,11 @@ static inline bool sock_has(const struct sock *s, const struct stream *stream)
 	return __atomic_load_n(&s->stream, __ATOMIC_ACQUIRE) == stream && sock_role(s) != SOCK_NEW;
 }
 
-/* Each enters a new socket into the table */
+/* Each enters a new socket into the table. @native: of a device, taken over in any case; or NULL */
 int sock_create(int fd);
-/* @native: of a device, taken over in any case; or NULL */
 int sock_create_accepted(int fd, const struct sock *listener, enum config_transport mode,
 			 struct rnic_native *native);
+bool sock_ready(void); /* is there memory for one more? */
 /* One that other processes have made, and for the table: as stream_ops.adopt */
 int sock_create_adopted(int fd, struct sock **out);
 /* The same for one that is there, and was new until another process connected it */

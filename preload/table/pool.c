@@ -66,6 +66,18 @@ void pool_put(struct pool *p, void *object)
 	pthread_mutex_unlock(&lock);
 }
 
+bool pool_ready(struct pool *p)
+{
+	bool ready;
+
+	pthread_mutex_lock(&lock);
+	if (!p->free)
+		grow(p);
+	ready = p->free;
+	pthread_mutex_unlock(&lock);
+	return ready;
+}
+
 bool pool_owns(const struct pool *p, const void *object)
 {
 	for (unsigned int i = 0; i < POOL_BLOCKS; i++) {

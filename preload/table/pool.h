@@ -28,6 +28,8 @@ struct pool {
 /* Not zeroed; NULL: no memory */
 void *pool_get(struct pool *p);
 void pool_put(struct pool *p, void *object);
+/* Has it one more? */
+bool pool_ready(struct pool *p);
 /* Is it the address of an object of the pool? */
 bool pool_owns(const struct pool *p, const void *object);
 

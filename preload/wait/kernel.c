@@ -12,9 +12,11 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/sockutil.h"
 #include "preload/guard/edge.h"
 #include "preload/guard/nap.h"
+#include "preload/sock/listens.h"
 #include "preload/sock/sock.h"
 #include "preload/sock/waited.h"
 #include "preload/table/libc.h"
@@ -53,13 +55,19 @@ static bool is_at_once(const struct iovec *iov, int n, int flags)
 	       (flags & OCTETS_FILE && !p.len);
 }
 
+/* A wait that sleeps at once sleeps in the program's own call, if no work of a thread's is left */
+static bool rests(struct spin_place *place)
+{
+	return !__atomic_load_n(&nap_chore, __ATOMIC_ACQUIRE) && spin_rests(place);
+}
+
 long kernel_input(int fd, const struct iovec *iov, int n, int flags)
 {
 	struct waited *w = waited_get(fd);
 	long r = CALL_THEIRS;
 
 	if (w && !__atomic_load_n(&w->listens, __ATOMIC_RELAXED) && !is_at_once(iov, n, flags) &&
-	    !base_sock_is_nonblock(fd))
+	    !rests(&w->place) && !base_sock_is_nonblock(fd))
 		r = input_wait(fd, &w->place);
 	waited_put(w);
 	return r;
@@ -101,13 +109,41 @@ static long accept_wait(int fd)
 	return n ? 0 : -EAGAIN;
 }
 
-static long accept_begin(int fd)
+/*
+ * In mode on a connection for which there is no memory would be reset, with what its client has
+ * sent. So it stays with the kernel, and the call says what it says where the kernel has none.
+ * In mode auto it is plain
+ */
+static long accept_starved(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	long r = accept_wait(fd);
+
+	if (r)
+		return r;
+	if (base_poll(&p, 1, base_now()) <= 0)
+		return -EAGAIN;
+	base_warn("no memory for a connection, which waits to be accepted");
+	return -ENOMEM;
+}
+
+static long accept_prepare(int fd, struct sock *s, struct waited *w)
 {
 	struct spin_thread *t = spin_self();
-	struct sock *s = t && spin_may() ? sock_get(fd) : NULL;
-	struct waited *w = t && spin_may() && !s ? waited_get(fd) : NULL;
-	struct spin_place *place = place_of(s, w);
+	struct spin_place *place = t && spin_may() ? place_of(s, w) : NULL;
 	long r = place ? accept_spin(fd, place, t) : 0;
+
+	nap_first_do();
+	if (!r && s && sock_role(s) == SOCK_LISTENER && !listens_room(s) && listens_strictly(s))
+		r = accept_starved(fd);
+	return r;
+}
+
+static long accept_begin(int fd)
+{
+	struct sock *s = sock_get(fd);
+	struct waited *w = s ? NULL : waited_get(fd);
+	long r = accept_prepare(fd, s, w);
 
 	if (!r && __atomic_load_n(&nap_chore, __ATOMIC_ACQUIRE))
 		r = accept_wait(fd);

@@ -20,18 +20,18 @@ done
 export apps tmp
 
 cat >"$tmp/unread.py" <<'PY'
-"""unread.py nonblock|late|never|dies COMMAND...: output to a pipe that is read late, or never"""
-import os, signal, subprocess, sys, time
-read, write = os.pipe()
+"""unread.py HOW COMMAND...: output to a pipe, or a terminal, that is read late, or never"""
+import os, pty, signal, subprocess, sys, time
+read, write = pty.openpty() if sys.argv[1] == "terminal" else os.pipe()
 os.set_blocking(write, sys.argv[1] != "nonblock")
-said = subprocess.PIPE if sys.argv[1] == "dies" else None
+said = subprocess.PIPE if sys.argv[1] in ("dies", "terminal") else None
 job = subprocess.Popen(sys.argv[2:], stdout=write, stderr=said, text=True)
 os.close(write)
 time.sleep(7 if sys.argv[1] == "late" else 1)
 if sys.argv[1] in ("nonblock", "late"):
     lines = sum(1 for _ in os.fdopen(read))
     print(lines, "lines, code", job.wait())
-elif sys.argv[1] == "dies":
+elif said:
     with open(f"/proc/{job.pid}/task/{job.pid}/children") as ranks:
         os.kill(int(ranks.read().split()[0]), signal.SIGKILL)
     print(job.stderr.readline().strip(), flush=True)
@@ -52,6 +52,8 @@ check "a rank that dies is heard of, though nobody reads the output" 0 "was kill
 	timeout 20 python3 "$tmp/unread.py" dies "$tmp/endings" 4 L print-long
 check "... and the code is that of its end, once the reader has left" 0 "^code 137" \
 	timeout 20 python3 "$tmp/unread.py" dies "$tmp/endings" 4 L print-long
+check "... also of a terminal, whose user has left it stopped" 0 "was killed by signal 9" \
+	timeout 20 python3 "$tmp/unread.py" terminal "$tmp/endings" 4 L print-long
 check "output that has no room is said" 1 "output of the job is lost, .*: No space left" \
 	sh -c "exec $tmp/endings 2 L print >/dev/full"
 check "the job's own code goes before that" 7 "output of the job is lost" \
@@ -68,6 +70,26 @@ check "a collective of more than 1 GiB ends the job" 1 "rank 1 calls .* of more 
 	timeout 20 "$tmp/rude" 2 L huge
 check "a rank that says what no rank says ends the job" 1 "^\*\*\* AMUDP: rank 1 .*; the job ends" \
 	timeout 20 "$tmp/rude" 2 L spoken
+check "a rank whose connection for collectives goes is lost, and makes no other one" 1 \
+	"^\*\*\* AMUDP: rank 1 .* closed its connection; the job ends" \
+	timeout 20 "$tmp/rude" 2 L again
+check "a rank that closes all descriptors is lost" 1 "rank 1 \(.*; the job ends" \
+	timeout 20 "$tmp/endings" 3 L closes
+# ranks that do what they like: the console ends, with a code of its own
+mob() {
+	local seed code
+	for seed in "$@"; do
+		CSPAWN_CMD="'$here/am-compat/mob.py' $seed %C" timeout 30 "$tmp/endings" 2 C \
+			>"$tmp/mob" 2>&1
+		code=$?
+		[ $code = 1 ] || [ $code = 9 ] || echo "seed $seed: code $code"
+	done
+	echo "$# mobs"
+}
+export -f mob
+export here
+check "ranks that do what they like" 0 "^12 mobs" env MASTERIP=127.0.0.1 CSPAWN_ROUTE_OUTPUT=1 \
+	bash -c "mob 1 2 3 4 5 6 7 8 9 10 11 16 | tee $tmp/mobs; ! grep code $tmp/mobs"
 ended() {
 	local console
 	"$tmp/rude" 2 L "$1" >"$tmp/rude.out" 2>&1 &
@@ -82,6 +104,92 @@ export -f ended
 for way in head data answer; do
 	check "... and SIGTERM ends it: $way" 0 "^code 143" timeout 30 bash -c "ended $way"
 done
+
+# what a child of a rank keeps open behind it does not keep the job
+for how in fork exec; do
+	check "a child of a rank that stays behind a good end: $how" 0 "^rank 1" \
+		timeout 12 "$tmp/endings" 2 L behind $how
+done
+# what a program that a rank starts inherits does not make it a worker
+check "a rank starts a job of its own" 0 "^rank 1\$" env MASTERIP=127.0.0.1 CSPAWN_ROUTE_OUTPUT=1 \
+	CSPAWN_CMD='%W & %W & wait' "$tmp/endings" 1 L nested "$tmp/endings 2 C"
+
+# signals: what the console is started with, and what its ranks are
+ignoring() {
+	local job
+	: >"$tmp/ignoring"
+	env --ignore-signal=$1 "$tmp/endings" 2 L linger >"$tmp/ignoring" 2>&1 &
+	job=$!
+	until [ "$(grep -c ^rank "$tmp/ignoring")" = 2 ]; do sleep 0.1; done
+	kill -$1 $job
+	wait $job
+	echo "code $?"
+}
+export -f ignoring
+for signal in HUP INT TERM; do
+	check "a signal that is ignored, as by nohup: $signal" 0 "^code 0" \
+		timeout 30 bash -c "ignoring $signal"
+done
+check "ranks are killed by writing to a pipe without a reader, as any process" 1 \
+	"^SigIgn:.*[02468ace][0-9a-f]{3}\$" env --default-signal=PIPE "$apps/amudprun" -np 1 \
+	-spawn L grep SigIgn /proc/self/status
+check "a console that is started with SIGCHLD ignored hears of a rank's end" 137 \
+	"rank 1 .*killed by signal 9" env --ignore-signal=CHLD "$tmp/endings" 3 L kill
+check "... and of one that never joins" 1 "ended with code 0 before the job began" \
+	timeout 20 env --ignore-signal=CHLD "$apps/amudprun" -np 2 -spawn L true
+# the console is stopped while ranks come to their end: their output is not lost
+stopped() {
+	local console
+	: >"$tmp/stopped"
+	EXITTIMEOUT=1 "$tmp/endings" 3 L late-print >"$tmp/stopped" 2>&1 &
+	console=$!
+	until grep -q "rank 0 is done" "$tmp/stopped"; do sleep 0.01; done
+	sleep 0.2
+	kill -STOP $console
+	sleep 7
+	kill -CONT $console
+	wait $console
+	echo "code $?, $(grep -cE '^<[0-9a-f]{200}>$' "$tmp/stopped") lines"
+}
+export -f stopped
+check "a console that was stopped still brings all output" 0 "^code 0, 400 lines" \
+	timeout 30 bash -c stopped
+
+# processes of others
+cat >"$tmp/slow" <<'SSH'
+#!/bin/sh
+sleep 1
+shift
+exec sh -c "$*"
+SSH
+chmod +x "$tmp/slow"
+check "a child that the console had before is none of its workers" 0 "^rank 1" env \
+	SSH_SERVERS=alpha SSH_CMD="$tmp/slow" MASTERIP=127.0.0.1 \
+	sh -c "(sleep 0.3; exit 3) & exec $tmp/endings 2 S"
+check "a worker of another host with the number of a process of this one" 5 "^goes on" env \
+	MASTERIP=127.0.0.1 CSPAWN_CMD="'$here/am-compat/namesake.py' %C; exit 3" "$tmp/endings" 1 C
+check "a worker that dies while others are waited for" 1 \
+	"^\*\*\* AMUDP: a worker \(process [0-9]+\) closed its connection before the job" env \
+	MASTERIP=127.0.0.1 CSPAWN_CMD='AMUDP_SLAVE_RANK=1 %W & sleep 1; kill -9 $!; sleep 9' \
+	timeout 20 "$tmp/endings" 2 C
+cat >"$tmp/console.py" <<'PY'
+"""console.py RANK SIZE COMMAND...: a worker's console that says so"""
+import os, socket, struct, subprocess, sys
+listener = socket.create_server(("127.0.0.1", 0))
+args = f"1,127.0.0.1:{listener.getsockname()[1]},127.0.0.1"
+worker = subprocess.Popen(sys.argv[3:], env={**os.environ, "AMUDP_SLAVE_ARGS": args})
+peer = listener.accept()[0]
+boot = struct.pack(">iiIIQQ", int(sys.argv[1]), int(sys.argv[2]), 0, 0, 1, 2) + b"\0"
+peer.sendall(struct.pack(">III", ord("O"), 0, len(boot)) + boot)
+print("code", worker.wait(timeout=20), flush=True)
+PY
+for rank in "-1 2" "2 2" "0 0" "0 -1" "0 99999999"; do
+	check "a console that knows no ranks: $rank" 0 "^code -6" \
+		python3 "$tmp/console.py" $rank "$tmp/endings"
+done
+check "as many ranks as there may be descriptors, whose output goes elsewhere" 0 "^rank 39" env \
+	MASTERIP=127.0.0.1 CSPAWN_CMD='for i in $(seq %N); do %W & done; wait' \
+	timeout 30 bash -c "ulimit -n 160; exec $tmp/endings 40 C"
 
 # a process that is gone, or waits for its parent to ask for its code
 gone() { ! grep -qs '^State:.[^ZX]' "/proc/$1/status"; }

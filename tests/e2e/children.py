@@ -169,6 +169,31 @@ def inside():
     writer.finish()
 
 
+# A child of a server says how many threads it has: before it waits for anything, and when it has
+LISTENING = """
+import os, select, socket, time
+listener = socket.create_server(("0.0.0.0", 0))
+def threads():
+    return len(os.listdir("/proc/self/task"))
+if not os.fork():
+    time.sleep(0.1)
+    before = threads()
+    poll = select.poll()
+    poll.register(listener, select.POLLIN)
+    poll.poll(100)
+    print(before, threads(), flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+def threads_of_a_child(launcher):
+    """A child that serves a connection, or executes a program, is to make no thread for nothing."""
+    done = subprocess.run([*launcher, PYTHON, "-c", LISTENING], capture_output=True, text=True,
+                          timeout=100, check=False)
+    return [] if done.stdout == "1 2\n" else [done.stdout, done.stderr]
+
+
 def counted(path, said):
     """What is wrong with the report: both ends of each connection are in it, once."""
     report = json.loads(Path(path).read_text())["connections"]
@@ -206,6 +231,7 @@ def main():
     auto = [os.path.realpath(sys.argv[1]), "run", "--all", "--mode", "auto", "--"]
     for name, launcher in {"TCP": [], "AUTO": auto}.items():
         writer.case(f"{name}: shut before another program goes on", seen_by_plain_client(launcher))
+    writer.case("AUTO: a child has a thread for listeners when it waits", threads_of_a_child(auto))
     writer.finish()
 
 

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -77,12 +78,46 @@ print("end", sock.recv(1), flush=True)
 """
 
 
-def relays_of(stage):
+# Fills a connection whose reader waits, closes it, and goes on as another program
+WRITER = """
+import os, socket, sys
+memory = bytearray(%d)
+memory[::4096] = b"m" * (len(memory) // 4096)
+sock = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=60)
+sock.setblocking(False)
+sent = 0
+try:
+    while True:
+        sent += sock.send(bytes((sent + i) * 7 %% 251 for i in range(10000)))
+except BlockingIOError:
+    pass
+print("sent", sent, flush=True)
+if "closed" in sys.argv[2:]:
+    sock.close()
+os.execv("/bin/sh", ["sh", "-c", "echo begun; read line; exit 0"])
+""" % MEMORY
+
+# Accepts, and reads when it is told to
+READER = """
+import socket, sys
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+listener.bind(("127.0.0.1", 0))
+listener.listen()
+print("port", listener.getsockname()[1], flush=True)
+sock = listener.accept()[0]
+sys.stdin.readline()
+got = b"".join(iter(lambda: sock.recv(50000), b""))
+print("got", len(got), got == bytes(i * 7 % 251 for i in range(len(got))), flush=True)
+"""
+
+
+def relays_of(stage, name="warpsock-relay"):
     """Of programs of this test alone."""
     found = []
     for path in Path("/proc").glob("[0-9]*/comm"):
         try:
-            if path.read_text() == "warpsock-relay\n" and \
+            if path.read_text() == f"{name}\n" and \
                     str(stage.dir).encode() in (path.parent / "environ").read_bytes():
                 found.append(int(path.parent.name))
         except OSError:
@@ -196,6 +231,60 @@ def subreaper(writer, stage):
     writer.case("a subreaper is given the relay", problems + served.end(served.relays))
 
 
+def lingers(stage, name, words, library=None):
+    """What went wrong; the executable and the memory of the process that finishes"""
+    folder = tempfile.mkdtemp(prefix="warpsock-helpers-", dir="/dev/shm")
+    os.chmod(folder, 0o700)
+    env = {"WARPSOCK_RUNTIME_DIR": folder}
+    reader = stage.start(f"{name}-reader", [PYTHON, "-c", READER], env=env, stdin=-1)
+    port = re.search(r"port (\d+)", stage.wait_text(f"{name}-reader", limit=LIMIT)).group(1)
+    command = [PYTHON, "-c", WRITER, port, *words]
+    if library:
+        command = ["env", f"LD_PRELOAD={library}", *command]
+    writer = stage.start(name, command, env=env, stdin=-1)
+    sent = re.search(r"sent (\d+)", stage.wait_text(name, "begun", LIMIT)).group(1)
+    end = time.monotonic() + LIMIT
+    found = lone = relays_of(stage, "warpsock-linger")
+    # Its name comes before its program
+    while time.monotonic() < end and len(found) == 1 and not library and \
+            os.readlink(f"/proc/{found[0]}/exe") != HELPER:
+        time.sleep(0.02)
+    memory = memory_of(lone[0]) if len(lone) == 1 else {}
+    exe = os.readlink(f"/proc/{lone[0]}/exe") if len(lone) == 1 else ""
+    problems = [] if len(lone) == 1 else [f"processes: {lone}"]
+    reader.stdin.write(b"\n")
+    reader.stdin.close()
+    status = stage.end(reader)
+    said = stage.text(f"{name}-reader").splitlines()[-1]
+    if status or said != f"got {sent} True":
+        problems.append(f"reader: {status}, {said}, not {sent}")
+    while relays_of(stage, "warpsock-linger") and time.monotonic() < end:
+        time.sleep(0.05)
+    if relays_of(stage, "warpsock-linger"):
+        problems.append("it is still there")
+    left = set(os.listdir(folder)) - {"leases-1", "promised-1"}
+    problems += [f"left: {left}"] if left else []
+    writer.stdin.close()
+    problems += [f"writer: {stage.text(name, 'err')}"] if stage.end(writer) else []
+    shutil.rmtree(folder)
+    return problems, exe, memory
+
+
+def linger_small(writer, stage):
+    for name, words in ("linger-closed", ["closed"]), ("linger-cloexec", []):
+        problems, exe, memory = lingers(stage, name, words)
+        if exe != HELPER or not memory or memory["Rss"] > SMALL or memory["Anonymous"] > SMALL // 2:
+            problems.append(f"it is {exe} of {memory} bytes")
+        writer.case(f"what finishes a connection behind exec has little memory, {name}", problems)
+
+
+def linger_copy(writer, stage):
+    alone = stage.dir / "alone" / "libwarpsock-preload.so"
+    problems, exe, _ = lingers(stage, "linger-copy", ["closed"], library=alone)
+    problems += [] if "python" in exe else [f"it is {exe}"]
+    writer.case("what finishes a connection where the helper is missing", problems)
+
+
 def main():
     writer = tap.Writer()
     with Stage(sys.argv[1]) as stage:
@@ -203,6 +292,8 @@ def main():
         missing(writer, stage)
         chroot(writer, stage)
         subreaper(writer, stage)
+        linger_small(writer, stage)
+        linger_copy(writer, stage)
     return writer.finish()
 
 

@@ -14,6 +14,8 @@ STREAM_END = 1
 RESET = 1000 + errno.ECONNRESET
 GONE = {0, RESET, 1000 + errno.EPIPE}
 LIVING = ("connect", "listen", "child", "side", "others")
+# Points of a process apart that has streams to finish
+FINISHING = ("preload_apart_begun", "preload_attend_bequeathed")
 
 
 def accepted(way):
@@ -126,11 +128,12 @@ def way_text(case):
 
 
 def may_be_left(case):
-    """Names of states: the victim's file and two connections, where nobody had them any more."""
+    """Names of states: the victim's file and two connections, where nobody had them any more; the
+    same of a process apart that was to finish them."""
     outlived = case.ledger.alone == {"child": 1, "listen": 2}.get(case.victim)
     if "m" in case.shape[0] and not case.ledger.joined:
         outlived = False  # a descriptor that nobody will take any more counts for a while
-    return 3 if case.killed and not outlived else 0
+    return 3 if case.helper in FINISHING or (case.killed and not outlived) else 0
 
 
 def is_shared(case):

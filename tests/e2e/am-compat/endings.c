@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* In the place of libc's, which FS_SYNC calls. */
@@ -65,6 +66,25 @@ static void child(int code, eb_t eb)
 	if (AMUDP_SPMDMyProc() == 1 && fork() == 0)
 		AMUDP_SPMDExit(code);
 	poll_for(eb, 30);
+}
+
+/* A child of rank 1 that stays behind after a good end; "exec": another program, with its output */
+static void behind(const char *how)
+{
+	if (AMUDP_SPMDMyProc() == 1 && fork() == 0) {
+		if (!strcmp(how, "exec"))
+			execlp("sleep", "sleep", "20", (char *)NULL);
+		sleep(20);
+		_exit(0);
+	}
+}
+
+/* Another job, that rank 0 starts as any program may: its code. */
+static int nested(const char *command, char **argv)
+{
+	if (!AMUDP_SPMDIsWorker(argv))
+		return 99;
+	return AMUDP_SPMDMyProc() == 0 ? WEXITSTATUS(system(command)) : 0;
 }
 
 static void on_alarm_held(int number)
@@ -134,11 +154,11 @@ static void depth(ep_t ep)
 	printf("%d under way\n", n);
 }
 
-static void print(void)
+static void print(int lines)
 {
 	int i, j;
 
-	for (i = 0; i < 1000; i++) {
+	for (i = 0; i < lines; i++) {
 		putchar('<');
 		for (j = 0; j < 200; j++)
 			putchar("0123456789abcdef"[(i + j) % 16]);
@@ -235,6 +255,8 @@ static int late(const char *how, int code, eb_t eb)
 	if (me > 0)
 		usleep(400000);
 	printf("rank %d is done\n", me);
+	if (me > 0 && !strcmp(how, "print"))
+		print(200);
 	if (me > 0 && !strcmp(how, "return"))
 		return 0;
 	if (me > 0 && !strcmp(how, "poll")) {
@@ -290,7 +312,7 @@ int main(int argc, char **argv)
 	if (!strcmp(way, "callback"))
 		AMUDP_SPMDSetExitCallback(callback);
 	if (!strncmp(way, "print", 5))
-		print();
+		print(1000);
 	AMUDP_SPMDBarrier();
 	if (me == 1 && !strcmp(way, "kill"))
 		kill(getpid(), SIGKILL);
@@ -300,6 +322,12 @@ int main(int argc, char **argv)
 		child(code, eb);
 	if (!strcmp(way, "held"))
 		held(ep);
+	if (!strcmp(way, "behind"))
+		behind(argv[2]);
+	if (!strcmp(way, "nested"))
+		code = nested(argv[2], argv);
+	if (me == 1 && !strcmp(way, "closes"))
+		closefrom(STDERR_FILENO + 1);
 	if (me == 1 && !strcmp(way, "return"))
 		return 3;
 	if (me == 1 && !strcmp(way, "abort"))

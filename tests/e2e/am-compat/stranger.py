@@ -17,14 +17,16 @@ BOOT, EXIT = ord("O"), ord("E")
 ANY = 0xFFFFFFFF
 SILENT = 100  # connections that say nothing: more than the console keeps
 
-text = " ".join(sys.argv)
-host, port = re.search(r"AMUDP_SLAVE_ARGS=\d,([^:]+):(\d+)", text).groups()
-with open(re.search(r"AMUDP_SLAVE_SECRET=(/\S+)", text).group(1)) as file:
-    secret = int(file.read(), 16)
+
+def told(text):
+    """Host, port and secret of the console that starts a worker by this command."""
+    host, port = re.search(r"AMUDP_SLAVE_ARGS=\d,([^:]+):(\d+)", text).groups()
+    with open(re.search(r"AMUDP_SLAVE_SECRET=(/[^' ]+)", text).group(1)) as file:
+        return host, int(port), int(file.read(), 16)
 
 
 def connect(said):
-    s = socket.create_connection((host, int(port)), timeout=10)
+    s = socket.create_connection((host, port), timeout=10)
     s.sendall(said)
     return s
 
@@ -60,19 +62,25 @@ def receive(s, n):
     return got
 
 
-refused = [is_refused(said) for said in refusals()]
-# they do not push out a worker that is about to say hello
-worker = connect(b"")
-silent = [connect(b"") for i in range(SILENT)]
-time.sleep(0.3)
-with worker as s:
-    s.sendall(hello(MAGIC, CONTROL, secret))
-    kind, value, length = struct.unpack(">III", receive(s, 12))
-    receive(s, length)
-    # a place that is taken already, and the same by one who does not know the secret
-    refused.append(is_refused(hello(MAGIC, CONTROL, secret)))
-    refused.append(is_refused(hello(MAGIC, COLLECTIVE, secret ^ 1, 0)))
-    print(f"{refused.count(True)} of {len(refused)} refused, then", "a rank" * (kind == BOOT),
-          flush=True)
-    s.sendall(struct.pack(">III", EXIT, 0, 0))
-    receive(s, 12)
+def main():
+    refused = [is_refused(said) for said in refusals()]
+    # they do not push out a worker that is about to say hello
+    worker = connect(b"")
+    silent = [connect(b"") for i in range(SILENT)]
+    time.sleep(0.3)
+    with worker as s:
+        s.sendall(hello(MAGIC, CONTROL, secret))
+        kind, value, length = struct.unpack(">III", receive(s, 12))
+        receive(s, length)
+        # a place that is taken already, and the same by one who does not know the secret
+        refused.append(is_refused(hello(MAGIC, CONTROL, secret)))
+        refused.append(is_refused(hello(MAGIC, COLLECTIVE, secret ^ 1, 0)))
+        print(f"{refused.count(True)} of {len(refused)} refused, then", "a rank" * (kind == BOOT),
+              flush=True)
+        s.sendall(struct.pack(">III", EXIT, 0, 0))
+        receive(s, 12)
+
+
+if __name__ == "__main__":
+    host, port, secret = told(" ".join(sys.argv))
+    main()

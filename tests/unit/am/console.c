@@ -19,16 +19,20 @@ static volatile sig_atomic_t number;
 static struct am_console console[RANKS];
 static int rank[RANKS], reader;
 
-/* Both targets are one pipe of one page, as with 2>&1: it has room as long as it is empty. */
+/*
+ * Both targets are one pipe of one page, which has room as long as it is empty; the console takes
+ * them for two files.
+ */
 static void setup(void)
 {
 	int fds[2], i;
 
-	am_console_init(&number);
 	signal(SIGPIPE, SIG_IGN);
 	cr_assert_eq(pipe(fds), 0);
 	cr_assert_eq(fcntl(fds[1], F_SETPIPE_SZ, PIPE_OCTETS), PIPE_OCTETS);
 	dup2(fds[1], STDOUT_FILENO);
+	dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+	am_console_init(&number);
 	dup2(fds[1], STDERR_FILENO);
 	close(fds[1]);
 	reader = fds[0];
@@ -186,6 +190,25 @@ Test(console, a_reader_has_a_while_after_the_signal)
 	expect_of('x', 4096);
 	print(1, "at last\n");
 	expect("at last\n");
+}
+
+/* As with 2>&1: a line of the one is not broken by a line of the other. */
+Test(console, both_targets_are_one_file)
+{
+	am_console_init(&number);
+	print_line(0, 'x', 6000);
+	console[1].target = AM_CONSOLE_STDERR;
+	cr_assert_not(am_console_takes(&console[1]));
+	am_console_say("in between");
+	expect_of('x', 4096);
+	am_console_resume(AM_CONSOLE_STDOUT);
+	am_console_resume(AM_CONSOLE_STDERR);
+	expect_of('x', 1905);
+	cr_assert(am_console_takes(&console[1]) == false, "what the console says comes first");
+	am_console_drain();
+	expect("*** AMUDP: in between\n");
+	print(1, "after it\n");
+	expect("after it\n");
 }
 
 Test(console, a_reader_that_has_left)

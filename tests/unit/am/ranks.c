@@ -76,12 +76,17 @@ Test(ranks, connections)
 	}
 	for (i = 0; i < AM_JOB_CHANNELS; i++) {
 		fd = connection();
+		cr_expect_eq(am_rank_may_join(r, (uint32_t)i), i > AM_JOB_CONTROL);
 		am_rank_join(r, (uint32_t)i, fd, false);
 		cr_expect(am_rank_is_open(r, (uint32_t)i));
 		pfd = am_rank_poll(r, (uint32_t)i);
 		cr_expect_eq(pfd.fd, fd);
 		cr_expect_eq(pfd.events, POLLIN);
 	}
+	am_channel_close(&r->channel[AM_JOB_COLLECTIVE]);
+	for (i = 0; i <= AM_JOB_CHANNELS; i++)
+		cr_expect_not(am_rank_may_join(r, (uint32_t)i), "%d: a second time", i);
+	am_channel_init(&r->channel[AM_JOB_COLLECTIVE], connection());
 	cr_expect_eq(r->console[AM_CONSOLE_STDOUT].target, AM_CONSOLE_STDOUT);
 	cr_expect_eq(r->console[AM_CONSOLE_STDERR].target, AM_CONSOLE_STDERR);
 	r->channel[AM_JOB_COLLECTIVE].deaf = true;

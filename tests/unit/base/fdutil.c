@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static bool readable(int fd)
@@ -129,4 +130,18 @@ Test(fdutil, high_duplicates_are_high_and_close_on_exec)
 	base_fd_close(high);
 	cr_expect_not(base_fd_is_open(high));
 	cr_expect_eq(base_fd_dup_high(-1), -EBADF);
+}
+
+/* To fork() copies the table up to the highest number */
+Test(fdutil, high_duplicates_are_not_the_highest)
+{
+	int fd = open("/dev/null", O_RDONLY), high;
+	struct rlimit limit;
+
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	high = base_fd_dup_high(fd);
+	cr_expect(high > 700 && high < 4096, "%d", high);
+	base_fd_close(high);
 }

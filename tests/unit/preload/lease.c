@@ -27,7 +27,7 @@ static void folder_make(void)
 	snprintf(dir, sizeof(dir), "/dev/shm/warpsock-test-XXXXXX");
 	cr_assert(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/leases", dir);
-	lease_init(path);
+	lease_init(path, 4);
 }
 
 static void folder_remove(void)
@@ -73,7 +73,7 @@ Test(lease, of_another_process)
 	pid_t child = fork();
 
 	if (!child) {
-		lease_init(path);
+		lease_init(path, 4);
 		_exit(!lease_take(1, T0, T0 + 50 * US));
 	}
 	cr_assert_eq(waitpid(child, &status, 0), child);
@@ -104,11 +104,33 @@ Test(lease, what_others_write)
 
 Test(lease, there_is_no_slot_beyond_the_last)
 {
-	cr_expect(lease_take(LEASE_SLOTS - 1, T0, T0 + US));
-	cr_expect_not(lease_take(LEASE_SLOTS, T0, T0 + US));
-	lease_give(LEASE_SLOTS, T0 + US);
-	lease_busy(LEASE_SLOTS, T0);
-	cr_expect_not(lease_is_busy(LEASE_SLOTS, T0));
+	cr_expect(lease_take(LEASE_SLOTS - 2, T0, T0 + US));
+	cr_expect_not(lease_take(LEASE_SLOTS - 1, T0, T0 + US));
+	lease_give(LEASE_SLOTS - 1, T0 + US);
+	lease_busy(LEASE_SLOTS - 1, T0);
+	cr_expect_not(lease_is_busy(LEASE_SLOTS - 1, T0));
+	cr_expect_not(lease_takes_last(0, T0));
+}
+
+/* Of four processors */
+Test(lease, where_others_want_one_the_last_that_is_free_is_theirs)
+{
+	uint64_t now = T0;
+
+	for (int i = 0; i < 3; i++) {
+		now += (10u << i) * BASE_NS_PER_MS;
+		for (unsigned int cpu = 0; cpu < 3; cpu++)
+			cr_assert(lease_take(cpu, now, now + BASE_NS_PER_MS));
+		cr_expect_not(lease_takes_last(3, now), "%d: nobody else wants one for long", i);
+		lease_busy(1, now);
+	}
+	cr_expect(lease_takes_last(3, now));
+	lease_give(2, now + BASE_NS_PER_MS);
+	cr_expect_not(lease_takes_last(3, now), "2 is free");
+	lease_busy(2, now);
+	cr_expect(lease_takes_last(3, now));
+	cr_expect_not(lease_takes_last(0, now), "3 is free");
+	cr_expect_not(lease_takes_last(3, now + BASE_NS_PER_MS), "the lease of 0 is past");
 }
 
 /* 10 ms, then twice that each time, to 160 ms; after a time of quiet 10 ms again */
@@ -147,26 +169,26 @@ Test(lease, a_file_that_is_not_fit)
 {
 	cr_expect(is_shared());
 	cr_assert_eq(chmod(path, 0644), 0);
-	lease_init(path);
+	lease_init(path, 4);
 	cr_expect_not(is_shared(), "open to others");
 	cr_assert_eq(chmod(path, 0600), 0);
 	cr_assert_eq(truncate(path, BYTES + 1), 0);
-	lease_init(path);
+	lease_init(path, 4);
 	cr_expect_not(is_shared(), "too long");
 	cr_assert_eq(truncate(path, BYTES - 4096), 0);
-	lease_init(path);
+	lease_init(path, 4);
 	cr_expect_not(is_shared(), "too short");
 	cr_expect(lease_take(1, T0, T0 + US));
 	cr_assert_eq(truncate(path, BYTES), 0);
-	lease_init(path);
+	lease_init(path, 4);
 	cr_expect(is_shared());
 }
 
 Test(lease, without_a_file)
 {
-	lease_init(NULL);
+	lease_init(NULL, 4);
 	cr_expect(lease_take(1, T0, T0 + 50 * US));
 	cr_expect_not(lease_take(1, T0, T0 + 50 * US));
-	lease_init("/proc/no/such/folder");
+	lease_init("/proc/no/such/folder", 4);
 	cr_expect(lease_take(1, T0, T0 + 50 * US));
 }

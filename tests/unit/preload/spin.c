@@ -66,7 +66,7 @@ static void begin(void)
 	world.peer = PROCESSOR_OTHER;
 	now = BASE_NS_PER_S;
 	sandbox_on = false;
-	lease_init(NULL);
+	lease_init(NULL, 64);
 	spin_init(CAP, false);
 	spin_forget();
 	spin_note(&place, 5 * US);

@@ -429,21 +429,6 @@ Test(adopt, full_folder)
 	umount2(place_dir, MNT_DETACH);
 }
 
-/* All of it, or so many bytes, by a file of somebody's */
-static void fill_folder(size_t len)
-{
-	static const char octets[4096];
-	char path[80];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/filler", place_dir);
-	fd = open(path, O_CREAT | O_WRONLY, 0600);
-	cr_assert_geq(fd, 0);
-	for (size_t sum = 0; sum < len && write(fd, octets, sizeof(octets)) > 0;)
-		sum += sizeof(octets);
-	close(fd);
-}
-
 /* Octets until one end or the other says that it is over */
 static int send_until_the_end(struct stream *s[2])
 {
@@ -472,7 +457,7 @@ Test(adopt, folder_that_fills_up)
 	for (int i = 0; i < 1000 && OPS->readable(other[1]) < SOME; i++)
 		OPS->progress(other[1]);
 	ends_open(s);
-	fill_folder(SIZE_MAX);
+	place_fill(SIZE_MAX);
 	place_send(s[0], 0, MANY);
 	place_recv(s[1], 0, MANY);
 	place_send(s[1], 0, MANY);
@@ -505,7 +490,7 @@ Test(adopt, folder_of_which_half_is_used)
 	if (!place_small("size=16m,mode=0700"))
 		cr_skip_test("no mount namespace to be had");
 	ends_open(s);
-	fill_folder(9 << 20);
+	place_fill(9 << 20);
 	nanosleep(&pause, NULL);
 	left = folder_free();
 	ends_open(late);
@@ -559,7 +544,7 @@ Test(adopt, folder_that_fills_up_where_others_may_come)
 		OPS->progress(other[1]);
 	ends_open(s);
 	cr_assert_eq(OPS->hand_over(s[0]), 0);
-	fill_folder(SIZE_MAX);
+	place_fill(SIZE_MAX);
 	err = send_until_the_end(s);
 	cr_expect_eq(err, -ECONNRESET, "%d", err);
 	place_recv(other[1], 0, SOME);

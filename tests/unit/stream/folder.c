@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -254,4 +255,18 @@ bool place_small(const char *options)
 {
 	return !unshare(CLONE_NEWNS) && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
 	       !mount("none", place_dir, "tmpfs", 0, options);
+}
+
+void place_fill(size_t len)
+{
+	static const char octets[4096];
+	char path[80];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/filler", place_dir);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	cr_assert_geq(fd, 0);
+	for (size_t sum = 0; sum < len && write(fd, octets, sizeof(octets)) > 0;)
+		sum += sizeof(octets);
+	close(fd);
 }

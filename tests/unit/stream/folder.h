@@ -15,6 +15,8 @@ void place_end(void);
 extern char place_dir[];
 /* From now on it is a tmpfs of its own; false: it cannot be. To be unmounted */
 bool place_small(const char *options);
+/* All of that, or so many bytes, by a file of somebody's */
+void place_fill(size_t len);
 /* How many files are there, but for the page that all processes share */
 unsigned int place_files(void);
 /* The path of the file with the state of @s, and what it is */

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -225,5 +226,46 @@ Test(promise, room_for_few_of_children)
 		kill(pid[i], SIGKILL);
 		cr_expect_eq(place_wait(pid[i]), -SIGKILL);
 	}
+	umount2(place_dir, MNT_DETACH);
+}
+
+static size_t address_space(void)
+{
+	unsigned long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	cr_assert_eq(fscanf(f, "%lu", &pages), 1);
+	fclose(f);
+	return pages * 4096;
+}
+
+#define SOME 20000
+#define MANY 200000
+
+/*
+ * What is promised and cannot be had lies elsewhere, also in a process that may not have a byte
+ * more of address space
+ */
+Test(promise, room_without_address_space)
+{
+	struct stream *s[2];
+	struct rlimit limit, none;
+
+	if (!place_small("size=16m,mode=0700"))
+		cr_skip_test("no mount namespace to be had");
+	ends_open(s);
+	place_send(s[0], 0, SOME);
+	for (int i = 0; i < 1000 && OPS->readable(s[1]) < SOME; i++)
+		OPS->progress(s[1]);
+	place_fill(SIZE_MAX);
+	cr_assert_eq(getrlimit(RLIMIT_AS, &limit), 0);
+	none = (struct rlimit){ address_space(), limit.rlim_max };
+	cr_assert_eq(setrlimit(RLIMIT_AS, &none), 0);
+	place_send(s[0], SOME, MANY);
+	place_recv(s[1], 0, SOME + MANY);
+	place_send(s[1], 0, MANY);
+	place_recv(s[0], 0, MANY);
+	cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+	ends_destroy(s);
 	umount2(place_dir, MNT_DETACH);
 }
