@@ -77,7 +77,7 @@ int active_kernel_memory(struct warp_active_region *r, unsigned int number)
 	if (!ret && r->arena->programs)
 		ret = -EBUSY;
 	if (!ret)
-		ret = active_arena_region(&k->arenas, r->arena, r->size, &r->memory);
+		ret = active_arena_region(&k->arenas, r->arena, r->size, &r->memory, &r->room);
 	pthread_mutex_unlock(&k->lock);
 	return ret;
 }

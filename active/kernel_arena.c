@@ -4,7 +4,9 @@
  * wrong, and could reach if a check of ours were missing. So a client's own regions are in an arena
  * of the client's own, and of those with a number a client uses only what it may read as a whole.
  *
- * The constants are not taken before a program is there, and then stay.
+ * The constants are not taken before a program is there, and then stay. A region has room without
+ * memory up to the next power of two, as those have that are not in the kernel (active/region.c).
+ * So all regions together take less than twice their size of the addresses.
  */
 #include "active/kernel_arena.h"
 
@@ -67,7 +69,7 @@ static int arena_create(struct active_arenas *all, struct active_arena **out)
 	if (!a)
 		return -ENOMEM;
 	base_list_init(&a->link);
-	ret = bpfkernel_arena_create(regions_at(all) + all->size, &a->memory);
+	ret = bpfkernel_arena_create(regions_at(all) + 2 * all->size, &a->memory);
 	if (ret) {
 		free(a);
 		return ret;
@@ -107,17 +109,21 @@ void active_arena_destroy(struct active_arena *arena)
 }
 
 int active_arena_region(const struct active_arenas *all, struct active_arena *arena, size_t size,
-			uint8_t **out)
+			uint8_t **out, size_t *room)
 {
-	size_t at = regions_at(all) + arena->used;
+	size_t at = regions_at(all) + arena->end, power = PAGE;
 	int ret = size > all->size - arena->used ? -ENOMEM : 0;
 
 	if (!ret)
 		ret = bpfkernel_arena_fill(&arena->memory, at, size);
 	if (ret)
 		return ret;
+	while (power < size)
+		power *= 2;
 	arena->used += base_align_up(size, PAGE);
+	arena->end += power;
 	*out = arena->memory.memory + at;
+	*room = power;
 	return 0;
 }
 

@@ -17,7 +17,8 @@ struct active_arena {
 	const struct active_session *owner; /* whose own it is; NULL: it has a number */
 	unsigned int number;
 	struct bpfkernel_arena memory;
-	size_t used;	       /* by regions */
+	size_t used;	       /* by regions, */
+	size_t end;	       /* and where the next one can be; there is room between them */
 	unsigned int programs; /* that are there; active/kernel.c */
 };
 
@@ -35,9 +36,12 @@ struct active_arena *active_arena_find(const struct active_arenas *all,
 int active_arena_get(struct active_arenas *all, const struct active_session *owner,
 		     unsigned int number, struct active_arena **out);
 void active_arena_destroy(struct active_arena *arena);
-/* Memory for a region, which is zero; it stays as long as the arena. -ENOMEM */
+/*
+ * Memory for a region, which is zero, and *room bytes from there on of which nothing else is
+ * anything; it stays as long as the arena. -ENOMEM
+ */
 int active_arena_region(const struct active_arenas *all, struct active_arena *arena, size_t size,
-			uint8_t **out);
+			uint8_t **out, size_t *room);
 /* Memory for the constants of program @slot, and where in the arena it is */
 int active_arena_constants(const struct active_arenas *all, const struct active_arena *arena,
 			   unsigned int slot, uint32_t *out);

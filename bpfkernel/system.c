@@ -67,7 +67,7 @@ int bpfkernel_arena_create(size_t size, struct bpfkernel_arena *out)
 	int fd;
 
 	size = base_align_up(size, page);
-	if (!size || size > FOUR_GIB / 2)
+	if (!size || size > FOUR_GIB - 2 * MARGIN)
 		return -E2BIG;
 	place = place_reserve();
 	if (!place)

@@ -3,9 +3,10 @@
 """ARFS in three ways: a mount that reads one-sided, one whose reads are programs, and commands that
 work at the server. Wall time and packets of the same question, by the loopback interface.
 
-    run.py [--files N] [--mib N] [--rounds N] [BUILD]
+    run.py [--files N] [--mib N] [--rounds N] [--nfs] [--only WORD] [--skip WAY] [BUILD]
 
-It runs in a network and a mount namespace of its own, and needs /dev/fuse.
+It runs in a network and a mount namespace of its own, and needs /dev/fuse. With --nfs the same is
+asked of NFS, where the kernel has that: `./dev vm bench/arfs/lab.sh`.
 """
 import argparse
 import os
@@ -17,6 +18,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from nfs import Nfs
 
 HERE = Path(__file__).resolve().parent
 HOST, PORT = "127.0.0.1", "7190"
@@ -61,6 +64,15 @@ def fill(top, files, mib):
     (top / "stream").write_bytes(dice.randbytes(5 << 20))
 
 
+def sources(top):
+    """What the phases of Andrew's benchmark copy, and make a program of."""
+    for i in range(40):
+        folder = top / f"part{i % 4}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"unit{i}.c").write_text(
+            f"int unit{i}(int n)\n{{\n\treturn n * {i};\n}}\n" + "/* text */\n" * 300)
+
+
 class Store:
     """A server, and the tree mounted in both ways."""
 
@@ -94,13 +106,25 @@ class Store:
 
 def question(command, cwd):
     """One time: seconds, packets, and what was printed."""
-    subprocess.run(["sync"], check=True)
+    os.sync()
     before, begin = packets(), time.monotonic()
     done = subprocess.run(command, cwd=cwd, capture_output=True, check=False, timeout=900)
     took = time.monotonic() - begin
     if done.returncode or done.stderr:
         sys.exit(f"{command}: {done.stderr.decode()}")
     return took, packets() - before, done.stdout
+
+
+def andrew(source):
+    """The phases; each begins where the one before has ended."""
+    return (
+        ("Andrew: directories", ["sh", "-c", "rm -rf work && mkdir work && cd work && "
+                                 "mkdir part0 part1 part2 part3"], None),
+        ("Andrew: copy", ["cp", "-r", f"{source}/.", "work"], None),
+        ("Andrew: attributes", ["ls", "-lR", "work"], None),
+        ("Andrew: read", ["sh", "-c", "cat work/*/*"], None),
+        ("Andrew: make", ["sh", "-c", "cd work && cc -c part0/*.c && ar rc all.a *.o"], None),
+    )
 
 
 def rows(apps):
@@ -121,14 +145,24 @@ def rows(apps):
     )
 
 
-def measure(store, mounts, rounds):
+def asked(command, cwd, forget, rounds):
+    done = []
+    for _ in range(rounds):
+        forget()
+        done.append(question(command, cwd))
+    return done
+
+
+def measure(store, mounts, given, forget):
     found, counts = {}, {}
-    for name, local, remote in rows(store.apps):
+    for name, local, remote in (*rows(store.apps), *andrew(store.path / "sources")):
+        if given.only not in name:
+            continue
         ways = {way: (local, where) for way, where in mounts.items()}
         if remote:
             ways["at the server"] = (remote, store.path)
         for way, (command, cwd) in ways.items():
-            done = [question(command, cwd) for _ in range(rounds)]
+            done = asked(command, cwd, forget if way == "NFS" else lambda: None, given.rounds)
             lines = {len(one[2].splitlines()) for one in done}
             if lines != counts.setdefault(name, lines):
                 sys.exit(f"{name}, {way}: {lines} lines, not {counts[name]}")
@@ -137,13 +171,22 @@ def measure(store, mounts, rounds):
     return found
 
 
-def table(found):
-    print(f"{'':18}  {'way':14}  {'seconds':>9}  {'packets':>9}  {'of one-sided: time':>19}  "
+def table(found, base):
+    print(f"{'':20}  {'way':14}  {'seconds':>9}  {'packets':>9}  {f'of {base}: time':>19}  "
           f"{'packets':>9}")
     for (name, way), (seconds, count) in found.items():
-        base = found[name, "one-sided"]
-        print(f"{name:18}  {way:14}  {seconds:9.3f}  {count:9.0f}  {seconds / base[0]:19.3f}  "
-              f"{count / base[1]:9.5f}")
+        least = found[name, base]
+        print(f"{name:20}  {way:14}  {seconds:9.3f}  {count:9.0f}  {seconds / least[0]:19.3f}  "
+              f"{count / least[1]:9.5f}")
+
+
+def interface_open(wire):
+    """@wire: packets as on Ethernet, for their number is to mean something."""
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    if wire:
+        subprocess.run(["ip", "link", "set", "lo", "mtu", "1500"], check=True)
+        subprocess.run(["ethtool", "-K", "lo", "tso", "off", "gso", "off", "gro", "off"],
+                       check=True)
 
 
 def main():
@@ -151,22 +194,38 @@ def main():
     parser.add_argument("--files", type=int, default=2000)
     parser.add_argument("--mib", type=int, default=100, help="of all files")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--nfs", action="store_true",
+                        help="and by NFS, with packets as on Ethernet")
+    parser.add_argument("--only", default="", metavar="WORD", help="of what is asked")
+    parser.add_argument("--skip", action="append", default=[], choices=("one-sided",),
+                        help="a way that takes long where everything is emulated")
     parser.add_argument("build", nargs="?", type=Path, default=HERE.parent.parent / "build")
     given = parser.parse_args()
+    if given.skip and not given.nfs:
+        parser.error("ways are compared with one-sided reads, or with NFS")
     if not (given.build / "apps/arfs/warp-arfs").exists():
         sys.exit("warp-arfs is not there: it is made where clang and libfuse3 are")
     enter()
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    interface_open(given.nfs)
     with tempfile.TemporaryDirectory() as folder:
         store = Store(given.build.resolve(), folder, given.mib)
+        nfs = None
         try:
             mounts = {"active": store.mount("active")}
+            sources(store.path / "sources")
             fill(mounts["active"], given.files, given.mib)
-            mounts = {"one-sided": store.mount("one-sided", "-1"), **mounts}
-            found = measure(store, mounts, given.rounds)
+            if "one-sided" not in given.skip:
+                mounts = {"one-sided": store.mount("one-sided", "-1"), **mounts}
+            if given.nfs:
+                nfs = Nfs(folder)
+                fill(nfs.folder, given.files, given.mib)
+                mounts["NFS"] = nfs.where
+            found = measure(store, mounts, given, nfs.forget if nfs else None)
         finally:
+            if nfs:
+                nfs.end()
             store.end()
-    table(found)
+    table(found, "NFS" if given.nfs else "one-sided")
 
 
 if __name__ == "__main__":

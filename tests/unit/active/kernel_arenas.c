@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "active/kernel_arena.h"
 #include "active/kernel_code.h"
@@ -124,6 +125,31 @@ Test(active_kernel, a_region_comes_to_no_program)
 	attr.name = "later";
 	cr_assert_eq(warp_active_export(server, &attr, &r), -EINVAL);
 	warp_active_place_close(place);
+}
+
+static struct warp_active_region *odd_export(const char *name)
+{
+	const struct warp_active_region_attr attr = { .name = name,
+						      .size = SIZE + 1,
+						      .rights = 15,
+						      .flags = WARP_ACTIVE_IN_KERNEL,
+						      .arena = 5 };
+	struct warp_active_region *r;
+
+	cr_assert_eq(warp_active_export(server, &attr, &r), 0);
+	return r;
+}
+
+/* Up to a power of two, so that the engine's check of an access is one mask */
+Test(active_kernel, behind_a_region_is_nothing)
+{
+	struct warp_active_region *a = odd_export("a"), *b = odd_export("b");
+	unsigned char there[2 * SIZE / 4096];
+
+	cr_assert(a->room == 2 * SIZE && b->memory == a->memory + a->room);
+	cr_assert_not(mincore(a->memory, a->room, there));
+	for (size_t i = 0; i < sizeof(there); i++)
+		cr_assert_eq(there[i] & 1, i <= SIZE / 4096, "page %zu", i);
 }
 
 /* They are zero but for what is counted */
