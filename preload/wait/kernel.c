@@ -58,7 +58,10 @@ static bool is_at_once(const struct iovec *iov, int n, int flags)
 /* A wait that sleeps at once sleeps in the program's own call, if no work of a thread's is left */
 static bool rests(struct spin_place *place)
 {
-	return !__atomic_load_n(&nap_chore, __ATOMIC_ACQUIRE) && spin_rests(place);
+	if (__atomic_load_n(&nap_chore, __ATOMIC_ACQUIRE) || !spin_rests(place))
+		return false;
+	nap_first_do();
+	return true;
 }
 
 long kernel_input(int fd, const struct iovec *iov, int n, int flags)
