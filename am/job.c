@@ -106,7 +106,7 @@ void am_job_end_heard(void (*leave)(void))
 {
 	/* with am_bundle_interrupt_serve's load */
 	__atomic_store_n(&am_bundle_interrupt, leave, __ATOMIC_RELEASE);
-	base_eventfd_ring(am_bundle_interrupt_fd);
+	base_eventfd_notify(am_bundle_interrupt_fd);
 }
 
 void am_job_end_await(void)

@@ -101,7 +101,7 @@ static void *fence_wait(void *arg)
 	PMIX_INFO_CONSTRUCT(&info);
 	PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &f->collect, PMIX_BOOL);
 	f->status = pmix.Fence(&all, 1, &info, 1);
-	base_eventfd_ring(f->done_fd);
+	base_eventfd_notify(f->done_fd);
 	return NULL;
 }
 

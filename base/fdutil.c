@@ -56,7 +56,7 @@ static int eventfd_result(long n)
 	return n < 0 && errno != EAGAIN ? -errno : 0;
 }
 
-int base_eventfd_ring(int fd)
+int base_eventfd_notify(int fd)
 {
 	uint64_t one = 1;
 

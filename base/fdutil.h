@@ -14,7 +14,7 @@ int base_fd_set_cloexec(int fd, bool on);
 /* A nonblocking close-on-exec eventfd with the count 0. */
 int base_eventfd_create(int *out);
 /* Makes it readable; harmless when it already is. */
-int base_eventfd_ring(int fd);
+int base_eventfd_notify(int fd);
 /* Makes it unreadable; harmless when it already is. */
 int base_eventfd_drain(int fd);
 

@@ -64,7 +64,7 @@ static void ready_set(struct llp_mem *reader)
 	const struct mem_pipe *p = pipe_in(reader);
 
 	if (p->fill || p->ended || reader->pair->aborted)
-		base_eventfd_ring(reader->llp.fd);
+		base_eventfd_notify(reader->llp.fd);
 	else
 		base_eventfd_drain(reader->llp.fd);
 }

@@ -104,7 +104,7 @@ void soft_cq_push(struct soft_cq *cq, const struct warp_wc *wc)
 		cq->wc[base_ring_push(&cq->ring)] = *wc;
 	if (wc_wakes(cq, wc)) {
 		cq->armed = SOFT_UNARMED;
-		base_eventfd_ring(cq->event);
+		base_eventfd_notify(cq->event);
 	}
 	pthread_mutex_unlock(&cq->lock);
 }

@@ -141,7 +141,7 @@ void soft_listener_note(struct soft_conn *c)
 				    &c->queued);
 		if (c->fd >= 0)
 			soft_fd_watch(l->epoll, EPOLL_CTL_DEL, c->fd, 0, NULL);
-		base_eventfd_ring(l->event);
+		base_eventfd_notify(l->event);
 	}
 	pthread_mutex_unlock(&l->list);
 }

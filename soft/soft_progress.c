@@ -89,7 +89,7 @@ static void due_set(struct soft_progress *p, struct soft_conn *c)
 	if (c->due >= p->next_due)
 		return;
 	p->next_due = c->due;
-	base_eventfd_ring(p->wake);
+	base_eventfd_notify(p->wake);
 }
 
 /* Under progress.lock: the program has let it go, and so has the protocol */
@@ -100,7 +100,7 @@ static void dead_take(struct soft_progress *p, struct soft_conn *c)
 	c->dead = true;
 	base_list_remove(&c->link);
 	base_list_push_back(&p->dead, &c->link);
-	base_eventfd_ring(p->wake);
+	base_eventfd_notify(p->wake);
 }
 
 void soft_progress_update(struct soft_conn *c)
@@ -121,7 +121,7 @@ void soft_progress_update_all(struct soft_device *d)
 
 	pthread_mutex_lock(&p->lock);
 	p->changed = true;
-	base_eventfd_ring(p->wake);
+	base_eventfd_notify(p->wake);
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -334,7 +334,7 @@ void soft_progress_uninit(struct soft_progress *p)
 
 	pthread_mutex_lock(&p->lock);
 	p->stop = true;
-	base_eventfd_ring(p->wake);
+	base_eventfd_notify(p->wake);
 	pthread_mutex_unlock(&p->lock);
 	if (p->running)
 		pthread_join(p->thread, NULL);

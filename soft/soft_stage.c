@@ -40,7 +40,7 @@ static void time_set(uint64_t *at, uint64_t when)
 static void state_set(struct soft_conn *c, enum warp_conn_state state)
 {
 	__atomic_store_n(&c->state, state, __ATOMIC_RELEASE); /* pairs with soft_conn_state() */
-	base_eventfd_ring(c->event);
+	base_eventfd_notify(c->event);
 }
 
 /* --- what is waited for --- */

@@ -85,7 +85,7 @@ static bool clear(struct stream_state *st, struct stream_holder *h, uint64_t who
 		return false;
 	BASE_POINT(stream_holder_clearing);
 	rsock_store(&h->since, 0);
-	rsock_store(&h->bell, 0);
+	rsock_store(&h->wakeup, 0);
 	rsock_store(&h->asleep, 0);
 	rsock_store(&h->who, 0);
 	if (kind_of(who) != STREAM_HOLDER_BUSY)
@@ -258,7 +258,7 @@ static int claim(struct stream_state *st, enum stream_holder_kind kind, uint32_t
 static void renew(struct stream_holder *h)
 {
 	stamp(h, base_process_self().space);
-	rsock_store(&h->bell, 0);
+	rsock_store(&h->wakeup, 0);
 	rsock_store(&h->asleep, 0);
 }
 

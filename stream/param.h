@@ -36,9 +36,9 @@ struct stream_edges {
 };
 
 enum stream_await {
-	STREAM_AWAIT_NEW = 0x01,  /* it was not awaited: who has looked before looks again */
-	STREAM_AWAIT_RUNG = 0x02, /* the bell was rung for it since */
-	STREAM_AWAIT_DEAF = 0x04, /* it cannot be rung: who sleeps must look by itself */
+	STREAM_AWAIT_NEW = 0x01,      /* it was not awaited: who has looked before looks again */
+	STREAM_AWAIT_NOTIFIED = 0x02, /* the wakeup fd was written to for it since */
+	STREAM_AWAIT_DEAF = 0x04,     /* it cannot be woken: who sleeps must look by itself */
 };
 
 /* How it ended otherwise than in order */

@@ -64,8 +64,8 @@ bool rsock_alone(struct stream *stream);
 
 /* --- sleep.c --- */
 
-unsigned int rsock_await(struct stream *stream, uint64_t bell);
-unsigned int rsock_sleepers(struct stream *stream, uint64_t *bells, unsigned int max);
-void rsock_unheard(struct stream *stream, uint64_t bell);
+unsigned int rsock_await(struct stream *stream, uint64_t wakeup);
+unsigned int rsock_sleepers(struct stream *stream, uint64_t *wakeups, unsigned int max);
+void rsock_unheard(struct stream *stream, uint64_t wakeup);
 
 #endif

@@ -81,8 +81,8 @@ enum stream_holder_kind {
 struct stream_holder {
 	uint64_t who;	 /* kind and process: changed by compare-and-swap alone */
 	uint64_t since;	 /* base_process_clock() when it was entered; 0: a moment ago */
-	uint64_t bell;	 /* what to ring for those of it who sleep; 0: it has none */
-	uint32_t asleep; /* whether it is to be rung; sleep.c */
+	uint64_t wakeup; /* what to wake for those of it who sleep; 0: it has none */
+	uint32_t asleep; /* whether it is to be woken; sleep.c */
 	uint32_t space;	 /* base_process.space of the process */
 };
 

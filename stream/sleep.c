@@ -3,11 +3,11 @@
  * Who of the processes that have a stream is to be woken when a level may have changed.
  *
  * A process that sleeps, or may sleep, for a level says so in its place: it awaits, and has
- * something to be rung by. Who has moved an edge takes that away, which makes it the one who rings:
- * one process rings another at most once for each time that the latter awaits.
+ * something to be woken by. Who has moved an edge takes that away, which makes it the one who
+ * wakes: one process wakes another at most once for each time that the latter awaits.
  *
  *	await		asleep := AWAITS	fence	look at levels		sleep
- *	sleepers	edge++			fence	AWAITS? -> RUNG		ring
+ *	sleepers	edge++			fence	AWAITS? -> WOKEN		wake
  *
  * Each side writes, passes a full fence and reads what the other one writes, so not both of them
  * can miss the other: either the look finds what the edge stands for, or the sleeper is found.
@@ -20,43 +20,43 @@
 #include "stream/rsock.h"
 
 #define AWAITS 0x01u
-#define RUNG 0x02u /* since it has awaited last */
-#define DEAF 0x04u /* somebody tried to ring, and could not */
+#define WOKEN 0x02u /* since it has awaited last */
+#define DEAF 0x04u  /* somebody tried to wake, and could not */
 
-unsigned int rsock_await(struct stream *stream, uint64_t bell)
+unsigned int rsock_await(struct stream *stream, uint64_t wakeup)
 {
 	struct rsock *s = rsock_of(stream);
 	int slot = rsock_load(&s->slot);
-	unsigned int was = bell ? 0 : STREAM_AWAIT_DEAF;
+	unsigned int was = wakeup ? 0 : STREAM_AWAIT_DEAF;
 	struct stream_holder *h;
 	uint32_t before;
 
 	if (slot < 0)
 		return STREAM_AWAIT_DEAF;
 	h = &s->state->holder[slot];
-	if (rsock_load(&h->asleep) == AWAITS && rsock_load(&h->bell) == bell)
+	if (rsock_load(&h->asleep) == AWAITS && rsock_load(&h->wakeup) == wakeup)
 		return was;
-	rsock_store(&h->bell, bell);
+	rsock_store(&h->wakeup, wakeup);
 	before = __atomic_exchange_n(&h->asleep, AWAITS, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	was |= before & AWAITS ? 0 : STREAM_AWAIT_NEW;
-	was |= before & RUNG ? STREAM_AWAIT_RUNG : 0;
+	was |= before & WOKEN ? STREAM_AWAIT_NOTIFIED : 0;
 	return was | (before & DEAF ? STREAM_AWAIT_DEAF : 0);
 }
 
-/* It awaits no more; false: somebody else rings, or nobody is there */
+/* It awaits no more; false: somebody else does, or nobody is there */
 static bool take(struct stream_holder *h)
 {
 	uint32_t before = rsock_load(&h->asleep);
 
 	while (before & AWAITS)
-		if (__atomic_compare_exchange_n(&h->asleep, &before, (before & ~AWAITS) | RUNG,
+		if (__atomic_compare_exchange_n(&h->asleep, &before, (before & ~AWAITS) | WOKEN,
 						false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE))
 			return true;
 	return false;
 }
 
-unsigned int rsock_sleepers(struct stream *stream, uint64_t *bells, unsigned int max)
+unsigned int rsock_sleepers(struct stream *stream, uint64_t *wakeups, unsigned int max)
 {
 	struct rsock *s = rsock_of(stream);
 	int self = rsock_load(&s->slot);
@@ -68,17 +68,17 @@ unsigned int rsock_sleepers(struct stream *stream, uint64_t *bells, unsigned int
 
 		if (i == self || !take(h))
 			continue;
-		bells[n] = rsock_load(&h->bell);
-		n += bells[n] != 0;
+		wakeups[n] = rsock_load(&h->wakeup);
+		n += wakeups[n] != 0;
 	}
 	return n;
 }
 
-void rsock_unheard(struct stream *stream, uint64_t bell)
+void rsock_unheard(struct stream *stream, uint64_t wakeup)
 {
 	struct stream_state *st = rsock_of(stream)->state;
 
 	for (int i = 0; i < STREAM_HOLDERS; i++)
-		if (rsock_load(&st->holder[i].bell) == bell)
+		if (rsock_load(&st->holder[i].wakeup) == wakeup)
 			__atomic_or_fetch(&st->holder[i].asleep, DEAF, __ATOMIC_SEQ_CST);
 }

@@ -119,12 +119,13 @@ struct stream_ops {
 	bool (*alone)(struct stream *s);  /* nobody else has it: certain, and slow */
 	/*
 	 * For who waits, before a look at levels: from now on, who moves an edge in another process
-	 * rings @bell, once; 0: nobody can. enum stream_await of what came before. For who
-	 * has moved one: the bells to ring, @max of them at most; and that one could not be rung.
+	 * writes to @wakeup, once; 0: nobody can. enum stream_await of what came before. For who
+	 * has moved one: the wakeup fds to write to, @max of them at most; and that one could not
+	 * be woken.
 	 */
-	unsigned int (*await)(struct stream *s, uint64_t bell);
-	unsigned int (*sleepers)(struct stream *s, uint64_t *bells, unsigned int max);
-	void (*unheard)(struct stream *s, uint64_t bell);
+	unsigned int (*await)(struct stream *s, uint64_t wakeup);
+	unsigned int (*sleepers)(struct stream *s, uint64_t *wakeups, unsigned int max);
+	void (*unheard)(struct stream *s, uint64_t wakeup);
 	/*
 	 * Of a probe that came to nothing: octets that were taken meanwhile, where they are, and
 	 * how many there are up to an urgent one; 0: none is

@@ -42,7 +42,7 @@ void verbs_cm_state(struct verbs_conn *c, enum warp_conn_state state, int error)
 {
 	c->error = error;
 	__atomic_store_n(&c->state, state, __ATOMIC_RELEASE); /* pairs with verbs_conn_state() */
-	base_eventfd_ring(c->event);
+	base_eventfd_notify(c->event);
 }
 
 void verbs_cm_end(struct verbs_conn *c, enum warp_conn_state state, int error)

@@ -220,7 +220,7 @@ int verbs_cq_poll(struct warp_cq *wcq, struct warp_wc *wc, int n)
 
 void verbs_cq_ring(struct verbs_cq *cq)
 {
-	base_eventfd_ring(cq->event);
+	base_eventfd_notify(cq->event);
 }
 
 /* Under cq.lock */

@@ -49,7 +49,7 @@ struct queue {
 
 struct sleeper {
 	struct base_list node;
-	int bell;
+	int wakeup;
 };
 
 static struct {
@@ -149,7 +149,7 @@ static struct sigevent request_end(struct job *job, long result)
 	cb->__return_value = result < 0 ? -1 : result;
 	__atomic_store_n(&cb->__error_code, result < 0 ? (int)-result : 0, __ATOMIC_RELEASE);
 	base_list_foreach(node, next, &aio.sleepers)
-		base_eventfd_ring(base_list_entry(node, struct sleeper, node)->bell);
+		base_eventfd_notify(base_list_entry(node, struct sleeper, node)->wakeup);
 	return event;
 }
 
@@ -348,12 +348,12 @@ static void sleeper_end(struct sleeper *s)
 	pthread_mutex_unlock(&aio.lock);
 }
 
-static int wanted_sleep(const struct wanted *w, int bell, uint64_t deadline)
+static int wanted_sleep(const struct wanted *w, int wakeup, uint64_t deadline)
 {
 	int err = 0;
 
 	while (!wanted_is_there(w)) {
-		struct pollfd p = { bell, POLLIN, 0 };
+		struct pollfd p = { wakeup, POLLIN, 0 };
 		uint64_t again = base_deadline(base_now(), LIBC_DONE_POLL);
 
 		if (base_deadline_passed(deadline, base_now()))
@@ -362,7 +362,7 @@ static int wanted_sleep(const struct wanted *w, int bell, uint64_t deadline)
 		if (err < 0)
 			return err;
 		if (err)
-			base_eventfd_drain(bell);
+			base_eventfd_drain(wakeup);
 	}
 	return 0;
 }
@@ -371,15 +371,15 @@ static int wanted_sleep(const struct wanted *w, int bell, uint64_t deadline)
 static int wanted_wait(const struct wanted *w, uint64_t deadline)
 {
 	struct sleeper sleeper;
-	struct wait_bell bell;
+	struct wait_wakeup wakeup;
 	int err;
 
-	wait_bell_get(&bell);
-	sleeper.bell = bell.fd;
+	wait_wakeup_get(&wakeup);
+	sleeper.wakeup = wakeup.fd;
 	sleeper_begin(&sleeper);
-	err = wanted_sleep(w, bell.fd, deadline);
+	err = wanted_sleep(w, wakeup.fd, deadline);
 	sleeper_end(&sleeper);
-	wait_bell_put(&bell);
+	wait_wakeup_put(&wakeup);
 	return err;
 }
 

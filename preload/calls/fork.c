@@ -29,10 +29,10 @@
 #include "preload/rules/answerer.h"
 #include "preload/rules/report.h"
 #include "preload/sock/attend.h"
-#include "preload/sock/bell.h"
 #include "preload/sock/fallback.h"
 #include "preload/sock/others.h"
 #include "preload/sock/sock.h"
+#include "preload/sock/wakeup.h"
 #include "preload/table/hidden.h"
 #include "preload/table/libc.h"
 #include "preload/table/life.h"
@@ -185,7 +185,7 @@ static void before(void)
 	hold_all();
 	each_held(lock);
 	wait_before_fork();
-	bell_before_fork();
+	wakeup_before_fork();
 	each_held(share);
 	BASE_POINT(preload_fork_shared);
 	files_before_fork();
@@ -212,7 +212,7 @@ static void after(bool child)
 	hidden_after_fork(child);
 	edge_after_fork(child);
 	files_after_fork(child);
-	bell_after_fork(child);
+	wakeup_after_fork(child);
 	wait_after_fork(child);
 	each(&mine, child ? lock_again : unlock);
 	answerer_after_fork(child);

@@ -2,7 +2,7 @@
 /*
  * The calls by which a process gives up what it could do: fewer descriptors, fewer system calls.
  *
- * What streams would need later, a descriptor to linger by, bells, a way to write without
+ * What streams would need later, a descriptor to linger by, wakeup fds, a way to write without
  * SIGPIPE, is made before. Behind a filter there is no worker thread that was there before it: a
  * thread that the filter does not hold is a way out of the sandbox.
  *
@@ -25,8 +25,8 @@
 #include "preload/rules/answerer.h"
 #include "preload/rules/choose.h"
 #include "preload/sock/attend.h"
-#include "preload/sock/bell.h"
 #include "preload/sock/sock.h"
+#include "preload/sock/wakeup.h"
 #include "preload/table/internal.h"
 #include "preload/table/libc.h"
 #include "preload/wait/confine.h"
@@ -65,7 +65,7 @@ static bool prepare(void)
 	if (any) {
 		attend_prepare();
 		wait_prepare();
-		bell_name();
+		wakeup_name();
 		prepare_quiet();
 	}
 	return any;

@@ -18,8 +18,8 @@
 #include "base/log.h"
 #include "base/point.h"
 #include "preload/guard/edge.h"
-#include "preload/sock/bell.h"
 #include "preload/sock/others.h"
+#include "preload/sock/wakeup.h"
 #include "preload/table/libc.h"
 
 static int middle(void (*run)(void *ctx), void *ctx)
@@ -79,7 +79,7 @@ void apart_init(const char *name)
 {
 	BASE_POINT(preload_apart_begun);
 	signals_reset();
-	bell_forget();
+	wakeup_forget();
 	others_after_fork();
 	__atomic_store_n(&base_log_fd, -1, __ATOMIC_RELAXED);
 	prctl(PR_SET_NAME, name);

@@ -7,7 +7,7 @@
 
 /* One that begins in @run, which does not return, with a copy of this one's memory; -errno */
 int apart_create(void (*run)(void *ctx), void *ctx);
-/* In it, before all else: it has no handlers, no bell, and this name */
+/* In it, before all else: it has no handlers, no wakeup fd, and this name */
 void apart_init(const char *name);
 /* And no descriptors but those that @next gives: the least that is to stay from a number on; -1 */
 void apart_close_others(int (*next)(void *ctx, int from), void *ctx);

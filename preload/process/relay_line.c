@@ -23,12 +23,12 @@
 #include "base/fdutil.h"
 #include "base/map.h"
 #include "base/sockutil.h"
-#include "preload/sock/bell.h"
+#include "preload/sock/wakeup.h"
 
 #define ROOM (64 * 1024u)
 /* One way is worked on so often before the other one has its turn */
 #define TURN 16
-/* Acknowledgements wake nobody, nor do processes that share a stream and cannot ring */
+/* Acknowledgements wake nobody, nor do processes that share a stream and cannot wake it */
 #define ACKED_POLL (20 * BASE_NS_PER_MS)
 /* One of those may have died before it rang */
 #define LOOK_BESIDE_OTHERS (500 * BASE_NS_PER_MS)
@@ -395,7 +395,7 @@ static uint64_t line_await(struct relay_line *l)
 
 	if (l->over || l->closing || l->plain || !ops->shared(l->stream))
 		return BASE_NEVER;
-	if (ops->await(l->stream, bell_name()) & STREAM_AWAIT_DEAF)
+	if (ops->await(l->stream, wakeup_name()) & STREAM_AWAIT_DEAF)
 		return base_deadline(base_now(), ACKED_POLL);
 	return base_deadline(base_now(), LOOK_BESIDE_OTHERS);
 }
@@ -433,8 +433,8 @@ void relay_serve(struct relay_line *lines, unsigned int n, struct pollfd *fds)
 		}
 		if (!left)
 			break;
-		fds[2 * (size_t)n] = (struct pollfd){ .fd = bell_fd(), .events = POLLIN };
+		fds[2 * (size_t)n] = (struct pollfd){ .fd = wakeup_fd(), .events = POLLIN };
 		if (base_poll(fds, 2 * n + 1, limit) > 0 && fds[2 * (size_t)n].revents)
-			bell_heard();
+			wakeup_take();
 	}
 }

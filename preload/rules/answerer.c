@@ -57,8 +57,8 @@ static struct {
 	enum phase phase;  /* atomic */
 	bool warned, thread_warned;
 	pthread_t id;
-	int bell; /* atomic */
-} life = { .lock = PTHREAD_MUTEX_INITIALIZER, .bell = -1 };
+	int wakeup; /* atomic */
+} life = { .lock = PTHREAD_MUTEX_INITIALIZER, .wakeup = -1 };
 
 static struct answer answer = ANSWER_INIT; /* the thread's; under the lock where it changes fd */
 
@@ -111,8 +111,8 @@ static bool go_on(void)
 /* Until there is something to be answered, or it is this process's turn to try */
 static void idle(void)
 {
-	/* The bell is there as long as the thread */
-	struct pollfd fds[2] = { { .fd = life.bell, .events = POLLIN },
+	/* The wakeup fd is there as long as the thread */
+	struct pollfd fds[2] = { { .fd = life.wakeup, .events = POLLIN },
 				 { .fd = answer.fd, .events = POLLIN } };
 	uint64_t limit = base_deadline(base_now(), TRY_AGAIN);
 	unsigned int n = 1;
@@ -124,7 +124,7 @@ static void idle(void)
 	if (thread_first_has_ended())
 		limit = base_min(limit, base_deadline(base_now(), THREADS_POLL));
 	base_poll(fds, n, limit);
-	base_eventfd_drain(life.bell);
+	base_eventfd_drain(life.wakeup);
 }
 
 static void *run(void *arg)
@@ -135,24 +135,24 @@ static void *run(void *arg)
 	return arg;
 }
 
-static int bell_create(void)
+static int wakeup_create(void)
 {
 	int fd, err;
 
-	if (life.bell >= 0)
+	if (life.wakeup >= 0)
 		return 0;
 	err = base_eventfd_create(&fd);
 	if (!err)
-		__atomic_store_n(&life.bell, internal_move(fd), __ATOMIC_RELEASE);
+		__atomic_store_n(&life.wakeup, internal_move(fd), __ATOMIC_RELEASE);
 	return err;
 }
 
 static void ring(void)
 {
-	int bell = __atomic_load_n(&life.bell, __ATOMIC_ACQUIRE);
+	int wakeup = __atomic_load_n(&life.wakeup, __ATOMIC_ACQUIRE);
 
-	if (bell >= 0)
-		base_eventfd_ring(bell);
+	if (wakeup >= 0)
+		base_eventfd_notify(wakeup);
 }
 
 /*
@@ -166,7 +166,7 @@ static bool claim(void)
 
 	pthread_mutex_lock(&life.lock);
 	before = life.phase;
-	mine = is_wanted() && (before == NONE || before == ENDED) && !bell_create();
+	mine = is_wanted() && (before == NONE || before == ENDED) && !wakeup_create();
 	if (mine) {
 		phase_set(STARTING);
 		answer_make(&answer);
@@ -275,8 +275,8 @@ void answerer_after_fork(bool child)
 	if (!child)
 		return;
 	answer_close(&answer);
-	internal_close(life.bell);
-	life.bell = -1;
+	internal_close(life.wakeup);
+	life.wakeup = -1;
 	phase_set(NONE);
 	life.held = 0;
 }

@@ -76,12 +76,12 @@ static struct {
 
 static void sleep_until(uint64_t limit)
 {
-	struct pollfd fds[2] = { { .fd = charges.bell, .events = POLLIN },
+	struct pollfd fds[2] = { { .fd = charges.wakeup, .events = POLLIN },
 				 { .fd = charges.set, .events = POLLIN } };
 
 	base_poll(fds, 2, limit);
 	if (fds[0].revents)
-		base_eventfd_drain(charges.bell);
+		base_eventfd_drain(charges.wakeup);
 }
 
 /* Under the lock. True: there has been nothing to do since @idle, and nobody wants it to stay */
@@ -209,25 +209,25 @@ static int set_create(void)
 
 static int wakers_create(void)
 {
-	int set, bell, err;
+	int set, wakeup, err;
 
-	if (__atomic_load_n(&charges.bell, __ATOMIC_ACQUIRE) >= 0)
+	if (__atomic_load_n(&charges.wakeup, __ATOMIC_ACQUIRE) >= 0)
 		return 0;
-	err = base_eventfd_create(&bell);
+	err = base_eventfd_create(&wakeup);
 	if (err)
 		return err;
-	bell = internal_move(bell);
+	wakeup = internal_move(wakeup);
 	set = set_create();
 	pthread_mutex_lock(&charges.lock);
-	if (charges.bell < 0) {
+	if (charges.wakeup < 0) {
 		charges.set = set;
-		__atomic_store_n(&charges.bell, bell, __ATOMIC_RELEASE);
-		set = bell = -1;
+		__atomic_store_n(&charges.wakeup, wakeup, __ATOMIC_RELEASE);
+		set = wakeup = -1;
 	}
 	pthread_mutex_unlock(&charges.lock);
 	/* Another thread was first */
 	internal_close(set);
-	internal_close(bell);
+	internal_close(wakeup);
 	return 0;
 }
 
@@ -252,10 +252,10 @@ static void worker_start(void)
 
 static void attend_wake(void)
 {
-	int bell = __atomic_load_n(&charges.bell, __ATOMIC_ACQUIRE);
+	int wakeup = __atomic_load_n(&charges.wakeup, __ATOMIC_ACQUIRE);
 
-	if (bell >= 0)
-		base_eventfd_ring(bell);
+	if (wakeup >= 0)
+		base_eventfd_notify(wakeup);
 }
 
 void attend_moved(struct sock *s)
@@ -455,7 +455,7 @@ void attend_stop(void)
 	pthread_mutex_unlock(&charges.lock);
 	if (!there)
 		return;
-	base_eventfd_ring(charges.bell);
+	base_eventfd_notify(charges.wakeup);
 	pthread_join(thread.id, NULL);
 	pthread_mutex_lock(&charges.lock);
 	thread.there = thread.stop = thread.ended = false;
@@ -519,9 +519,9 @@ static void charges_inherit(void)
 	struct base_list *node, *next;
 
 	thread.there = thread.stop = thread.ended = thread.retired = false;
-	internal_close(charges.bell);
+	internal_close(charges.wakeup);
 	internal_close(charges.set);
-	charges.bell = charges.set = -1;
+	charges.wakeup = charges.set = -1;
 	charges.asleep = 0;
 	base_list_foreach(node, next, &charges.list) {
 		struct charge *c = base_list_entry(node, struct charge, node);

@@ -53,7 +53,7 @@ struct charges charges = {
 	.list = BASE_LIST_INIT(charges.list),
 	.quiet = BASE_LIST_INIT(charges.quiet),
 	.set = -1,
-	.bell = -1,
+	.wakeup = -1,
 };
 
 struct sock *charge_sock(struct charge *c)
@@ -230,10 +230,10 @@ static void closed_note(struct charge *c)
 
 static void wake_for(uint64_t when)
 {
-	int bell = __atomic_load_n(&charges.bell, __ATOMIC_ACQUIRE);
+	int wakeup = __atomic_load_n(&charges.wakeup, __ATOMIC_ACQUIRE);
 
-	if (bell >= 0 && when < charges.asleep)
-		base_eventfd_ring(bell);
+	if (wakeup >= 0 && when < charges.asleep)
+		base_eventfd_notify(wakeup);
 }
 
 void charge_add(struct sock *s, bool closed, bool undecided, uint64_t begin)

@@ -42,7 +42,7 @@ void attend_begin_apart(void)
 	struct base_list *node, *next;
 
 	pthread_mutex_init(&charges.lock, NULL);
-	charges.bell = charges.set = -1;
+	charges.wakeup = charges.set = -1;
 	charges.apart = true;
 	base_list_foreach(node, next, &charges.list) {
 		struct charge *c = base_list_entry(node, struct charge, node);

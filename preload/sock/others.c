@@ -2,33 +2,33 @@
 /*
  * Waking each other across processes.
  *
- *	sleeper		await: "ring me, once"	look	sleep (the bell is polled, too)
- *	who moves an edge			move	look for who is to be rung	ring
+ *	sleeper		await: "wake me, once"	look	sleep (the wakeup fd is polled, too)
+ *	who moves an edge			move	look for who is to be woken	wake
  *
  * Each of the two writes before it reads what the other one has written, with a full fence in
- * between (stream/sleep.c), so one of them sees the other: the look finds what was moved, or
- * the bell rings. Who is rung is not rung again before it has awaited anew, so a process that is
- * busy elsewhere costs the others one message, not one for each of their calls.
+ * between (stream/sleep.c), so one of them sees the other: the look finds what was moved, or the
+ * wakeup fd is written to. Who is woken is not woken again before it has awaited anew, so a process
+ * that is busy elsewhere costs the others one message, not one for each of their calls.
  *
- * A bell says nothing of what it is for. Who hears it awaits all of them anew, and tells the
- * watchers of those for which it was rung; that goes for each await, whoever makes it, since it
+ * A wakeup fd says nothing of what it is for. Who hears it awaits all of them anew, and tells the
+ * watchers of those for which it was woken; that goes for each await, whoever makes it, since it
  * takes that knowledge away. Threads and epoll sets of this process are then woken as by a thread
  * of its own (sock_tell()).
  *
  * What one process has moved and died before it could ring, another one would sleep for in vain,
  * and for a lock that died with it too. So nobody sleeps for ever beside others: from time to time
- * all are looked at. Where no bell is to be had, or cannot be rung, that is all there is, and
+ * all are looked at. Where no wakeup fd is to be had, or cannot be woken, that is all there is, and
  * happens often.
  */
 #include "preload/sock/others.h"
 
 #include "base/clock.h"
-#include "preload/sock/bell.h"
+#include "preload/sock/wakeup.h"
 
 #define SLEEPERS_POLL (500 * BASE_NS_PER_MS)
 #define SLEEPERS_POLL_DEAF (20 * BASE_NS_PER_MS)
 #define COUNT_EVERY 16u
-#define BELLS 8u
+#define WAKEUPS 8u
 
 unsigned int others_age;
 static unsigned int awaited; /* atomic: the age for which all were awaited */
@@ -64,11 +64,11 @@ static void deafen(void)
 
 void others_await(struct sock *s)
 {
-	unsigned int was = s->stream->ops->await(s->stream, bell_name());
+	unsigned int was = s->stream->ops->await(s->stream, wakeup_name());
 
 	if (was & STREAM_AWAIT_DEAF)
 		deafen();
-	if (was & (STREAM_AWAIT_RUNG | STREAM_AWAIT_NEW))
+	if (was & (STREAM_AWAIT_NOTIFIED | STREAM_AWAIT_NEW))
 		sock_tell(s);
 }
 
@@ -114,12 +114,12 @@ void others_await_all(void)
 
 int others_fd(void)
 {
-	return others_any() ? bell_fd() : -1;
+	return others_any() ? wakeup_fd() : -1;
 }
 
 void others_heard(void)
 {
-	if (bell_heard())
+	if (wakeup_take())
 		fdtab_each(await_one, NULL);
 }
 
@@ -192,15 +192,15 @@ uint64_t others_limit(void)
 void others_tell(struct sock *s)
 {
 	struct stream *stream = s->stream;
-	uint64_t bells[BELLS];
+	uint64_t wakeups[WAKEUPS];
 	unsigned int n;
 
 	do {
-		n = stream->ops->sleepers(stream, bells, BELLS);
+		n = stream->ops->sleepers(stream, wakeups, WAKEUPS);
 		for (unsigned int i = 0; i < n; i++)
-			if (bell_ring(bells[i]))
-				stream->ops->unheard(stream, bells[i]);
-	} while (n == BELLS);
+			if (wakeup_send(wakeups[i]))
+				stream->ops->unheard(stream, wakeups[i]);
+	} while (n == WAKEUPS);
 }
 
 void others_after_fork(void)

@@ -43,7 +43,7 @@ void epset_reg_push(struct epset_reg *r, bool quiet)
 	/* Pairs with harvest(), which counts itself before it looks at the stack */
 	if (!quiet && (__atomic_load_n(&set->sleepers, __ATOMIC_SEQ_CST) ||
 		       __atomic_load_n(&set->nested, __ATOMIC_SEQ_CST)))
-		base_eventfd_ring(set->bell);
+		base_eventfd_notify(set->wakeup);
 }
 
 void epset_reg_speak(struct epset_reg *r)

@@ -65,8 +65,8 @@ static void engine_close(struct epset *set)
 	if (engine < 0)
 		return;
 	internal_close(engine);
-	internal_close(set->bell);
-	set->bell = -1;
+	internal_close(set->wakeup);
+	set->wakeup = -1;
 }
 
 static void set_release(struct fdent *ent)
@@ -139,7 +139,7 @@ static int set_create(int epfd, struct epset **out)
 	if (!set)
 		return -ENOMEM;
 	sets_begin(&epset_of_socks);
-	*set = (struct epset){ .fd = epfd, .engine = -1, .bell = -1, .heard = -1 };
+	*set = (struct epset){ .fd = epfd, .engine = -1, .wakeup = -1, .heard = -1 };
 	pthread_mutex_init(&set->lock, NULL);
 	base_list_init(&set->members);
 	base_list_init(&set->candidates);
@@ -224,7 +224,7 @@ int epset_engine_ctl(const struct epset *set, int op, struct epset_reg *r)
 static int engine_fill(struct epset *set)
 {
 	struct base_list *node, *next;
-	int err = (int)epset_kernel_ctl(epset_engine(set), EPOLL_CTL_ADD, set->bell,
+	int err = (int)epset_kernel_ctl(epset_engine(set), EPOLL_CTL_ADD, set->wakeup,
 					EPOLLIN | EPOLLET, (uintptr_t)set);
 
 	if (!err)
@@ -252,18 +252,18 @@ static int engine_fill(struct epset *set)
 /* set->lock */
 static int engine_make(struct epset *set)
 {
-	int bell, engine, err = base_eventfd_create(&bell);
+	int wakeup, engine, err = base_eventfd_create(&wakeup);
 
 	if (err)
 		return err;
 	engine = (int)libc_try(syscall(SYS_epoll_create1, EPOLL_CLOEXEC));
 	if (engine < 0) {
-		base_fd_close(bell);
+		base_fd_close(wakeup);
 		return engine;
 	}
 	if (epset_has_engine(set))
 		engine_close(set);
-	set->bell = internal_move(bell);
+	set->wakeup = internal_move(wakeup);
 	set->heard = -1;
 	set->age = life_age;
 	__atomic_store_n(&set->engine, internal_move(engine), __ATOMIC_RELEASE);
@@ -275,14 +275,14 @@ static int engine_make(struct epset *set)
 
 void epset_hear(struct epset *set)
 {
-	int bell = others_fd();
+	int wakeup = others_fd();
 
-	if (bell < 0 || __atomic_load_n(&set->heard, __ATOMIC_ACQUIRE) == bell)
+	if (wakeup < 0 || __atomic_load_n(&set->heard, __ATOMIC_ACQUIRE) == wakeup)
 		return;
 	pthread_mutex_lock(&set->lock);
-	if (set->heard != bell && !epset_kernel_ctl(epset_engine(set), EPOLL_CTL_ADD, bell, EPOLLIN,
-						    (uintptr_t)&set->heard))
-		__atomic_store_n(&set->heard, bell, __ATOMIC_RELEASE);
+	if (set->heard != wakeup && !epset_kernel_ctl(epset_engine(set), EPOLL_CTL_ADD, wakeup,
+						      EPOLLIN, (uintptr_t)&set->heard))
+		__atomic_store_n(&set->heard, wakeup, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&set->lock);
 }
 
@@ -296,9 +296,9 @@ static void kick(struct epset *set)
 {
 	if (!__atomic_load_n(&set->strangers, __ATOMIC_SEQ_CST) || set->kicked)
 		return;
-	base_eventfd_ring(set->bell);
-	set->kicked =
-		!epset_kernel_ctl(epset_fd(set), EPOLL_CTL_ADD, set->bell, EPOLLIN, (uintptr_t)set);
+	base_eventfd_notify(set->wakeup);
+	set->kicked = !epset_kernel_ctl(epset_fd(set), EPOLL_CTL_ADD, set->wakeup, EPOLLIN,
+					(uintptr_t)set);
 }
 
 void epset_stranger_enter(struct epset *set)
@@ -315,7 +315,7 @@ void epset_stranger_leave(struct epset *set)
 		return;
 	pthread_mutex_lock(&set->lock);
 	if (set->kicked && (!left || !set->ours)) {
-		epset_kernel_ctl(epset_fd(set), EPOLL_CTL_DEL, set->bell, 0, 0);
+		epset_kernel_ctl(epset_fd(set), EPOLL_CTL_DEL, set->wakeup, 0, 0);
 		set->kicked = false;
 	}
 	pthread_mutex_unlock(&set->lock);

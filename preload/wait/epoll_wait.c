@@ -206,7 +206,7 @@ static int take(struct epset *set, const struct epoll_wait *w)
 	more = !base_list_empty(&set->candidates);
 	pthread_mutex_unlock(&set->lock);
 	if (more && load(&set->sleepers))
-		base_eventfd_ring(set->bell);
+		base_eventfd_notify(set->wakeup);
 	epset_look_end(&look);
 	return n;
 }
@@ -311,7 +311,7 @@ void epset_settle(struct epset *set, struct epset_reg *r, bool is_new, struct ep
 	/* Of other processes the engine will speak again */
 	harvest_all(set, got, n);
 	if (epset_place(set, r, look) && load(&set->sleepers) + load(&set->nested))
-		base_eventfd_ring(set->bell);
+		base_eventfd_notify(set->wakeup);
 }
 
 void epset_settled(struct epset *set, struct epset_look *look)
@@ -336,7 +336,7 @@ bool epset_is_ready(struct epset *set, struct epset_look *look)
 	pthread_mutex_unlock(&set->lock);
 	/* What woke this one is gone from the engine */
 	if (hot && load(&set->sleepers) + load(&set->nested) > 1)
-		base_eventfd_ring(set->bell);
+		base_eventfd_notify(set->wakeup);
 	return hot;
 }
 

@@ -14,7 +14,7 @@
  *
  *	engine --- TCP sockets of our members, edge-triggered for all there is
  *	       --- engines of sets with an engine that are members
- *	       --- the bell, an eventfd
+ *	       --- the wakeup fd, an eventfd
  *	       --- the program's own descriptor, with the members that are the kernel's
  *
  * So nothing of ours stands in the program's set: it may be shared with other processes, and what
@@ -67,15 +67,15 @@ struct epset {
 	struct fdent ent;
 	int fd; /* the program's or, @own, a duplicate; atomic */
 	bool own;
-	int engine, bell;	 /* -1: never had a member of ours; atomic */
-	int heard;		 /* the bell of other processes that is in the engine; -1. atomic */
-	unsigned int age;	 /* life_age when the engine was made */
-	unsigned int ours;	 /* members in the engine; atomic */
+	int engine, wakeup; /* -1: never had a member of ours; atomic */
+	int heard;	    /* the wakeup fd of other processes that is in the engine; -1. atomic */
+	unsigned int age;   /* life_age when the engine was made */
+	unsigned int ours;  /* members in the engine; atomic */
 	unsigned int sleepers;	 /* on the engine; atomic */
 	unsigned int nested;	 /* registrations of this set in engines; atomic */
 	unsigned int strangers;	 /* sleepers on the program's descriptor; atomic */
 	struct spin_place place; /* of its waits */
-	bool kicked;		 /* the bell stands there for them */
+	bool kicked;		 /* the wakeup fd stands there for them */
 	unsigned int left;	 /* how often candidates were left for others; atomic */
 	struct epset_reg *stack; /* atomic */
 	pthread_mutex_t lock;

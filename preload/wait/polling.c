@@ -4,7 +4,7 @@
  *
  * The kernel sleeps on a copy of the program's list, in which ours are asked for what makes
  * them move on, and an epoll set for what wakes its waiters; what they are ready for is computed.
- * What another thread takes in meanwhile rings the bell at the end of the list.
+ * What another thread takes in meanwhile writes to the wakeup fd at the end of the list.
  */
 #include "preload/wait/polling.h"
 
@@ -27,9 +27,9 @@
 
 /* Lists up to this length lie on the stack */
 #define SMALL 64
-#define BELLS 2
-/* Where the kernel takes no descriptor more, the bell is replaced by a look so often */
-#define NO_BELL_POLL (10 * BASE_NS_PER_MS)
+#define WAKEUPS 2
+/* Where the kernel takes no descriptor more, the wakeup fd is replaced by a look so often */
+#define NO_WAKEUP_POLL (10 * BASE_NS_PER_MS)
 
 struct entry {
 	struct sock *sock; /* with a stream */
@@ -40,15 +40,15 @@ struct entry {
 struct list {
 	struct pollfd *fds; /* the program's */
 	unsigned int n;
-	struct pollfd *raw; /* n, the bell, and that of other processes */
+	struct pollfd *raw; /* n, the wakeup fd, and that of other processes */
 	struct entry *entry;
-	struct wait_bell bell;
+	struct wait_wakeup wakeup;
 	bool exact; /* as poll(), which looks at no more than there may be descriptors */
-	bool full;  /* the kernel takes no more: no room for bells */
+	bool full;  /* the kernel takes no more: no room for wakeup fds */
 	bool more;  /* a look has stopped at its bound: no sleep before the next one */
 	void *map;  /* both of them, when the list is long */
 	size_t map_len;
-	struct pollfd small_raw[SMALL + BELLS];
+	struct pollfd small_raw[SMALL + WAKEUPS];
 	struct entry small_entry[SMALL];
 };
 
@@ -74,14 +74,14 @@ bool polling_has_ours(const struct pollfd *fds, nfds_t n)
 
 /* --- the list --- */
 
-static void entry_init(struct entry *e, const struct pollfd *p, const struct wait_bell *bell)
+static void entry_init(struct entry *e, const struct pollfd *p, const struct wait_wakeup *wakeup)
 {
 	struct sock *s = p->fd >= 0 ? sock_get_stream(p->fd) : NULL;
 
 	e->sock = s;
 	e->set = !s && p->fd >= 0 ? epoll_get(p->fd) : NULL;
 	if (s)
-		wait_watch(&e->watch, bell, s);
+		wait_watch(&e->watch, wakeup, s);
 	if (e->set)
 		epoll_poll_begin(e->set);
 }
@@ -111,7 +111,7 @@ static int list_map(struct list *l)
 	l->map = NULL;
 	if (l->n <= SMALL)
 		return 0;
-	l->map_len = l->n * sizeof(*l->entry) + (l->n + BELLS) * sizeof(*l->raw);
+	l->map_len = l->n * sizeof(*l->entry) + (l->n + WAKEUPS) * sizeof(*l->raw);
 	err = base_map_create(l->map_len, &l->map);
 	if (err)
 		return err;
@@ -130,9 +130,9 @@ static int list_init(struct list *l, struct pollfd *fds, unsigned int n)
 	err = list_map(l);
 	if (err)
 		return err;
-	wait_bell_get(&l->bell);
+	wait_wakeup_get(&l->wakeup);
 	for (unsigned int i = 0; i < n; i++)
-		entry_init(&l->entry[i], &fds[i], &l->bell);
+		entry_init(&l->entry[i], &fds[i], &l->wakeup);
 	return 0;
 }
 
@@ -140,7 +140,7 @@ static void list_uninit(struct list *l)
 {
 	for (unsigned int i = 0; i < l->n; i++)
 		entry_uninit(&l->entry[i]);
-	wait_bell_put(&l->bell);
+	wait_wakeup_put(&l->wakeup);
 	base_map_destroy(l->map, l->map_len);
 }
 
@@ -210,8 +210,8 @@ static short entry_look(struct list *l, struct entry *e, const struct pollfd *p,
 /*
  * Looks at ours and makes the kernel's list: how many of ours are ready. A socket may be there more
  * than once, by several numbers or in a set as well: what is taken in for one entry is for the
- * others too, and no bell rings for a process's only thread. So all is taken in before a level is
- * looked at; of a set that was looked at by then, the engine says so.
+ * others too, and no wakeup fd is written to for a process's only thread. So all is taken in before
+ * a level is looked at; of a set that was looked at by then, the engine says so.
  */
 static int list_look(struct list *l)
 {
@@ -225,7 +225,7 @@ static int list_look(struct list *l)
 		l->fds[i].revents = entry_look(l, &l->entry[i], &l->fds[i], &l->raw[i]);
 		ready += l->fds[i].revents != 0;
 	}
-	l->raw[l->n] = (struct pollfd){ .fd = l->bell.fd, .events = POLLIN };
+	l->raw[l->n] = (struct pollfd){ .fd = l->wakeup.fd, .events = POLLIN };
 	l->raw[l->n + 1] = (struct pollfd){ .fd = others_fd(), .events = POLLIN };
 	return ready;
 }
@@ -236,7 +236,7 @@ static int list_answer(struct list *l)
 	int ready = 0;
 
 	if (l->raw[l->n].revents)
-		base_eventfd_drain(l->bell.fd);
+		base_eventfd_drain(l->wakeup.fd);
 	if (l->raw[l->n + 1].revents)
 		others_heard();
 	for (unsigned int i = 0; i < l->n; i++) {
@@ -260,9 +260,9 @@ static uint64_t entry_deadline(const struct entry *e)
 /* The first time at which one of ours must be looked at again */
 static uint64_t list_deadline(const struct list *l)
 {
-	uint64_t first = l->full ? base_deadline(base_now(), NO_BELL_POLL) : BASE_NEVER;
+	uint64_t first = l->full ? base_deadline(base_now(), NO_WAKEUP_POLL) : BASE_NEVER;
 
-	first = base_min(first, base_min(others_limit(), wait_bell_limit(&l->bell)));
+	first = base_min(first, base_min(others_limit(), wait_wakeup_limit(&l->wakeup)));
 	for (unsigned int i = 0; i < l->n && stream_starting(); i++)
 		first = base_min(first, entry_deadline(&l->entry[i]));
 	return first;
@@ -271,15 +271,15 @@ static uint64_t list_deadline(const struct list *l)
 /* As long a list as there may be descriptors is the longest that the kernel takes */
 static int list_sleep(struct list *l, uint64_t deadline, const sigset_t *mask)
 {
-	bool bells = (l->bell.fd >= 0 || l->raw[l->n + 1].fd >= 0) && !l->full;
+	bool wakeups = (l->wakeup.fd >= 0 || l->raw[l->n + 1].fd >= 0) && !l->full;
 	uint64_t limit = deadline ? base_min(deadline, list_deadline(l)) : 0;
 	struct spin_place *place = spin_of_polls();
 	int n;
 
 	if (!l->exact)
-		return nap_sleep_final(l->raw, l->n + BELLS, limit, mask, place);
-	n = nap_sleep_exact(l->raw, l->n + (bells ? BELLS : 0), limit, mask, place);
-	if (n != -EINVAL || !bells)
+		return nap_sleep_final(l->raw, l->n + WAKEUPS, limit, mask, place);
+	n = nap_sleep_exact(l->raw, l->n + (wakeups ? WAKEUPS : 0), limit, mask, place);
+	if (n != -EINVAL || !wakeups)
 		return n;
 	l->full = true;
 	return nap_sleep_exact(l->raw, l->n, base_min(deadline, list_deadline(l)), mask, place);

@@ -3,7 +3,7 @@
  * Sleeping.
  *
  * On one socket the order is: be watched, look, sleep. What another thread takes in after the
- * look rings the bell. Bells are few and kept for the next sleeper.
+ * look writes to the wakeup fd. Wakeup fds are few and kept for the next sleeper.
  */
 #include "preload/wait/wait.h"
 
@@ -20,109 +20,109 @@
 #include "preload/table/internal.h"
 #include "preload/table/life.h"
 
-#define BELLS 16
+#define WAKEUPS 16
 /* Looks that found nothing, after each of which something had come */
 #define VAIN_MAX 8
 /* Where the kernel takes no descriptor more, a look so often */
-#define NO_BELL_POLL (10 * BASE_NS_PER_MS)
+#define NO_WAKEUP_POLL (10 * BASE_NS_PER_MS)
 
-/* --- bells --- */
+/* --- wakeup fds --- */
 
 static struct {
 	pthread_mutex_t lock;
-	int fd[BELLS];
+	int fd[WAKEUPS];
 	unsigned int n;
-} bells = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} wakeups = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static int bell_create(void)
+static int wakeup_create(void)
 {
 	int fd;
 
 	return base_eventfd_create(&fd) ? -1 : internal_move(fd);
 }
 
-void wait_bell_get(struct wait_bell *bell)
+void wait_wakeup_get(struct wait_wakeup *wakeup)
 {
-	*bell = (struct wait_bell){ .fd = -1 };
+	*wakeup = (struct wait_wakeup){ .fd = -1 };
 	/* Who does a thread's work may move what it waits for */
 	if (__libc_single_threaded && !__atomic_load_n(&nap_chore, __ATOMIC_RELAXED))
 		return;
-	pthread_mutex_lock(&bells.lock);
-	if (bells.n)
-		bell->fd = bells.fd[--bells.n];
-	pthread_mutex_unlock(&bells.lock);
-	if (bell->fd < 0)
-		bell->fd = bell_create();
-	bell->lacking = bell->fd < 0;
+	pthread_mutex_lock(&wakeups.lock);
+	if (wakeups.n)
+		wakeup->fd = wakeups.fd[--wakeups.n];
+	pthread_mutex_unlock(&wakeups.lock);
+	if (wakeup->fd < 0)
+		wakeup->fd = wakeup_create();
+	wakeup->lacking = wakeup->fd < 0;
 }
 
-uint64_t wait_bell_limit(const struct wait_bell *bell)
+uint64_t wait_wakeup_limit(const struct wait_wakeup *wakeup)
 {
-	return bell->lacking ? base_deadline(base_now(), NO_BELL_POLL) : BASE_NEVER;
+	return wakeup->lacking ? base_deadline(base_now(), NO_WAKEUP_POLL) : BASE_NEVER;
 }
 
-void wait_bell_put(struct wait_bell *bell)
+void wait_wakeup_put(struct wait_wakeup *wakeup)
 {
-	if (bell->fd < 0)
+	if (wakeup->fd < 0)
 		return;
-	/* It may have been rung: then the next sleeper looks once more, which is rarer than this */
-	pthread_mutex_lock(&bells.lock);
-	if (bells.n < BELLS) {
-		bells.fd[bells.n++] = bell->fd;
-		bell->fd = -1;
+	/* It may have been written to: then the next sleeper looks once more, which is rare */
+	pthread_mutex_lock(&wakeups.lock);
+	if (wakeups.n < WAKEUPS) {
+		wakeups.fd[wakeups.n++] = wakeup->fd;
+		wakeup->fd = -1;
 	}
-	pthread_mutex_unlock(&bells.lock);
-	internal_close(bell->fd);
+	pthread_mutex_unlock(&wakeups.lock);
+	internal_close(wakeup->fd);
 }
 
 void wait_prepare(void)
 {
 	int fd;
 
-	pthread_mutex_lock(&bells.lock);
-	while (bells.n < BELLS && (fd = bell_create()) >= 0)
-		bells.fd[bells.n++] = fd;
-	pthread_mutex_unlock(&bells.lock);
+	pthread_mutex_lock(&wakeups.lock);
+	while (wakeups.n < WAKEUPS && (fd = wakeup_create()) >= 0)
+		wakeups.fd[wakeups.n++] = fd;
+	pthread_mutex_unlock(&wakeups.lock);
 }
 
 void wait_before_fork(void)
 {
-	pthread_mutex_lock(&bells.lock);
+	pthread_mutex_lock(&wakeups.lock);
 }
 
 void wait_after_fork(bool child)
 {
-	life_lock_drop(&bells.lock, child);
+	life_lock_drop(&wakeups.lock, child);
 	if (!child)
 		return;
-	while (bells.n)
-		internal_close(bells.fd[--bells.n]);
+	while (wakeups.n)
+		internal_close(wakeups.fd[--wakeups.n]);
 }
 
-/* What a thread moves itself it sees without a bell */
+/* What a thread moves itself it sees without a wakeup fd */
 static bool wake(struct sock_watch *watch)
 {
 	struct wait_watch *w = base_container_of(watch, struct wait_watch, watch);
 
 	if (!__atomic_load_n(&w->looks, __ATOMIC_RELAXED) || w->looks != pthread_self())
-		base_eventfd_ring(w->bell);
+		base_eventfd_notify(w->wakeup);
 	return false;
 }
 
-void wait_watch(struct wait_watch *w, const struct wait_bell *bell, struct sock *s)
+void wait_watch(struct wait_watch *w, const struct wait_wakeup *wakeup, struct sock *s)
 {
-	w->bell = bell->fd;
+	w->wakeup = wakeup->fd;
 	w->looks = 0;
 	w->watch.wake = wake;
 	w->watch.exclusive = w->watch.lasting = false;
 	base_list_init(&w->watch.node);
-	if (bell->fd >= 0)
+	if (wakeup->fd >= 0)
 		sock_watch(s, &w->watch);
 }
 
 void wait_unwatch(struct wait_watch *w, struct sock *s)
 {
-	if (w->bell >= 0)
+	if (w->wakeup >= 0)
 		sock_unwatch(s, &w->watch);
 }
 
@@ -167,7 +167,7 @@ static int sleep_on(struct pollfd *fds, unsigned int n, bool final, uint64_t dea
 	int got = sleep(fds, n, deadline, NULL, place);
 
 	while (got == -EINVAL && n--)
-		got = sleep(fds, n, base_min(deadline, base_deadline(base_now(), NO_BELL_POLL)),
+		got = sleep(fds, n, base_min(deadline, base_deadline(base_now(), NO_WAKEUP_POLL)),
 			    NULL, NULL);
 	return got;
 }
@@ -226,18 +226,18 @@ static bool is_for_bytes(const struct stream *stream, const struct pollfd *fds, 
  * One sleep: 0 something happened (*@events), or it is time to look again, -EAGAIN, -EINTR. @limit
  * as others_begin() gave it
  */
-static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bell *bell,
+static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_wakeup *wakeup,
 		      uint64_t deadline, uint64_t limit, short *events)
 {
 	struct stream *stream = s->stream;
 	struct pollfd fds[3] = {
 		stream_pollfd(stream, wanted),
-		{ .fd = bell->fd, .events = POLLIN },
+		{ .fd = wakeup->fd, .events = POLLIN },
 		{ .fd = others_fd(), .events = POLLIN },
 	};
 	unsigned int n = fds[2].fd >= 0 ? 3 : fds[1].fd >= 0 ? 2 : 1;
-	uint64_t bells = base_min(limit, wait_bell_limit(bell));
-	uint64_t look = base_min(bells, stream->ops->wait_deadline(stream));
+	uint64_t wakeups = base_min(limit, wait_wakeup_limit(wakeup));
+	uint64_t look = base_min(wakeups, stream->ops->wait_deadline(stream));
 	struct spin_place *place = place_of(s, wanted);
 	bool more = stream->ops->more(stream);
 	uint64_t until = more ? 0 : base_min(deadline, look);
@@ -250,7 +250,7 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 	if (got > 0 && fds[0].revents & POLLIN)
 		spin_place_learn(place, fds[0].fd);
 	if (got > 0 && fds[1].revents)
-		base_eventfd_drain(bell->fd);
+		base_eventfd_drain(wakeup->fd);
 	if (got > 0 && fds[2].revents)
 		others_heard();
 	*events = fds[0].revents;
@@ -262,14 +262,14 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_bel
 int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline)
 {
 	struct stream *stream = s->stream;
-	struct wait_bell bell;
+	struct wait_wakeup wakeup;
 	struct wait_watch watch;
 	uint64_t limit;
 	short events;
 	int err = 0, ends = 0;
 
-	wait_bell_get(&bell);
-	wait_watch(&watch, &bell, s);
+	wait_wakeup_get(&wakeup);
+	wait_watch(&watch, &wakeup, s);
 	while (!err && sock_has(s, stream)) {
 		limit = others_begin(s);
 		if (wait_progress(&watch, s) == -ENOMSG) {
@@ -278,29 +278,29 @@ int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline)
 		}
 		if (s->stream->ops->levels(s->stream, NULL) & (wanted | STREAM_HUP))
 			break;
-		err = ends ? ends : sleep_once(s, wanted, &bell, deadline, limit, &events);
+		err = ends ? ends : sleep_once(s, wanted, &wakeup, deadline, limit, &events);
 		ends = wait_ends(deadline, NULL, 0);
 	}
 	wait_unwatch(&watch, s);
-	wait_bell_put(&bell);
+	wait_wakeup_put(&wakeup);
 	return err;
 }
 
 int wait_once(struct sock *s, struct stream *stream, unsigned int wanted, uint64_t deadline)
 {
-	struct wait_bell bell;
+	struct wait_wakeup wakeup;
 	struct wait_watch watch;
 	uint64_t limit;
 	short events = 0;
 	int err = 0;
 
-	wait_bell_get(&bell);
-	wait_watch(&watch, &bell, s);
+	wait_wakeup_get(&wakeup);
+	wait_watch(&watch, &wakeup, s);
 	limit = others_begin(s);
 	if (sock_has(s, stream) && !(stream->ops->levels(stream, NULL) & (wanted | STREAM_HUP)))
-		err = sleep_once(s, wanted, &bell, deadline, limit, &events);
+		err = sleep_once(s, wanted, &wakeup, deadline, limit, &events);
 	wait_unwatch(&watch, s);
-	wait_bell_put(&bell);
+	wait_wakeup_put(&wakeup);
 	/*
 	 * Room in the kernel is no reader's affair, nor is what the stream does when its time has
 	 * come; yet they must not wake one for ever

@@ -9,34 +9,37 @@
 #include "preload/sock/sock.h"
 
 /*
- * A sleeper's bell: what another thread took in while this one slept must wake it, since the kernel
- * will not. A process of one thread has none.
+ * A sleeper's wakeup fd: what another thread took in while this one slept must wake it, since the
+ * kernel will not. A process of one thread has none.
  */
-struct wait_bell {
+struct wait_wakeup {
 	int fd;	      /* -1: there is none */
 	bool lacking; /* for want of a descriptor */
 };
 
 struct wait_watch {
 	struct sock_watch watch;
-	int bell;
+	int wakeup;
 	pthread_t looks; /* its thread, while it moves the stream and looks behind that; else 0 */
 };
 
-void wait_bell_get(struct wait_bell *bell);
-void wait_bell_put(struct wait_bell *bell);
+void wait_wakeup_get(struct wait_wakeup *wakeup);
+void wait_wakeup_put(struct wait_wakeup *wakeup);
 /* Until when one may sleep by it: who lacks one looks again soon */
-uint64_t wait_bell_limit(const struct wait_bell *bell);
-/* From now until wait_unwatch() the bell rings when the socket's levels may have changed */
-void wait_watch(struct wait_watch *w, const struct wait_bell *bell, struct sock *s);
+uint64_t wait_wakeup_limit(const struct wait_wakeup *wakeup);
+/*
+ * From now until wait_unwatch() the wakeup fd is written to when the socket's levels may have
+ * changed
+ */
+void wait_watch(struct wait_watch *w, const struct wait_wakeup *wakeup, struct sock *s);
 void wait_unwatch(struct wait_watch *w, struct sock *s);
 /* sock_progress() by the thread that watches, which looks at the levels next */
 int wait_progress(struct wait_watch *w, struct sock *s);
 
-/* So that nobody lacks a bell when no more descriptors can be had */
+/* So that nobody lacks a wakeup fd when no more descriptors can be had */
 void wait_prepare(void);
 void wait_before_fork(void);
-/* A child has no sleepers, and bells of its own */
+/* A child has no sleepers, and wakeup fds of its own */
 void wait_after_fork(bool child);
 
 /* What poll() and epoll say of @levels: their numbers are the same */

@@ -8,7 +8,7 @@
     a plain client ------- hello ------+--- a server, under warpsock
     a client on DDP ------ hello ------+
 
-What the silent ones cost is some memory each: no thread, no descriptor but their own (and a bell
+What the silent ones cost is some memory each: no thread, no descriptor but their own (and a wakeup
 for each of the program's threads that sleeps), and nothing when they have gone. Nobody works
 for them, also where they have said something. The others are served.
 """
@@ -28,7 +28,7 @@ from launch import ECHO_SERVER, Stage, differences  # noqa: E402
 NUMBER = 500
 EACH = 32  # KiB of memory, at most, and as much for a thread of the program's
 SOME = 8  # the set and the worker thread have two each, and questions from other hosts
-BELLS = 16  # that are kept for the next who sleeps, preload/wait/wait.c
+WAKEUPS = 16  # that are kept for the next who sleeps, preload/wait/wait.c
 SPARE = 1  # the name of the slab that is kept for the next connection, stream/slab.c
 KEY = b"MPA ID Req Frame"
 # By epoll, in one thread; with "greets" it speaks first
@@ -150,7 +150,7 @@ def turn(stage, server, folder, kind, mode, says, gone):
 def silent(warpsock, code, kind, mode="auto", says=b""):
     folder = tempfile.mkdtemp(prefix="warpsock-silent-", dir="/dev/shm")
     threads = NUMBER if code is ECHO_SERVER else 0
-    kept = SOME + (BELLS if threads else 0)
+    kept = SOME + (WAKEUPS if threads else 0)
     problems = []
     try:
         with Stage(warpsock) as stage:

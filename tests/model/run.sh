@@ -41,10 +41,10 @@ model am_slot "a new incarnation runs what was not answered, once" 0 -DRENEWS
 model am_slot "packets must tell which incarnation they are for" some -DRENEWS -DUNNAMED
 model am_slot "answers of a predecessor must not be taken" some -DRENEWS -DBELATED
 one_mover=(-DMOVERS=1 -DOCTETS=3)
-model bell "who sleeps is woken, two others" 0
-model bell "who sleeps is woken, one other" 0 "${one_mover[@]}"
-model bell "to see to oneself alone is not enough" some -DNOT_TOLD
-model bell "who takes away that it was rung must tell" some -DFORGETS
-model bell "who was rung must await anew" some -DAWAITS_ONCE
-model bell "a first await must tell who has looked before" some -DNEW_UNTOLD
+model wakeup "who sleeps is woken, two others" 0
+model wakeup "who sleeps is woken, one other" 0 "${one_mover[@]}"
+model wakeup "to see to oneself alone is not enough" some -DNOT_TOLD
+model wakeup "who takes away that it was woken must tell" some -DFORGETS
+model wakeup "who was woken must await anew" some -DAWAITS_ONCE
+model wakeup "a first await must tell who has looked before" some -DNEW_UNTOLD
 echo "1..$count"

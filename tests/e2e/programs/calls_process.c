@@ -83,7 +83,7 @@ static bool range_flags(void)
 	return true;
 }
 
-/* The rest must go on with what it has left: bells, sets, lingering ones */
+/* The rest must go on with what it has left: wakeup fds, sets, lingering ones */
 static bool others_closed(bool range)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = 3 };

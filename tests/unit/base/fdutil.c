@@ -43,7 +43,7 @@ Test(fdutil, bad_descriptor_is_ebadf)
 {
 	cr_expect_eq(base_fd_set_nonblock(-1, true), -EBADF);
 	cr_expect_eq(base_fd_set_cloexec(-1, true), -EBADF);
-	cr_expect_eq(base_eventfd_ring(-1), -EBADF);
+	cr_expect_eq(base_eventfd_notify(-1), -EBADF);
 	cr_expect_eq(base_eventfd_drain(-1), -EBADF);
 }
 
@@ -56,8 +56,8 @@ Test(fdutil, eventfd_rings_and_drains)
 	cr_assert(fcntl(fd, F_GETFL) & O_NONBLOCK);
 	cr_assert_not(readable(fd));
 	cr_assert_eq(base_eventfd_drain(fd), 0);
-	cr_assert_eq(base_eventfd_ring(fd), 0);
-	cr_assert_eq(base_eventfd_ring(fd), 0);
+	cr_assert_eq(base_eventfd_notify(fd), 0);
+	cr_assert_eq(base_eventfd_notify(fd), 0);
 	cr_assert(readable(fd));
 	cr_assert_eq(base_eventfd_drain(fd), 0);
 	cr_assert_not(readable(fd));
@@ -71,7 +71,7 @@ Test(fdutil, ring_of_a_full_eventfd_is_no_error)
 
 	cr_assert_eq(base_eventfd_create(&fd), 0);
 	cr_assert_eq(write(fd, &most, sizeof(most)), (ssize_t)sizeof(most));
-	cr_assert_eq(base_eventfd_ring(fd), 0);
+	cr_assert_eq(base_eventfd_notify(fd), 0);
 	cr_assert(readable(fd));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A list is slept on only when nothing in it is ready: also of a thread alone, which has no bell,
- * and however often a socket is in it. Sockets, sets and the kernel are models here: an octet
+ * A list is slept on only when nothing in it is ready: also of a thread alone, which has no wakeup
+ * fd, and however often a socket is in it. Sockets, sets and the kernel are models here: an octet
  * comes to the kernel's socket in the middle of a look, and whoever makes progress then takes it
  * in, after which the kernel has nothing to tell.
  */
@@ -155,21 +155,21 @@ struct spin_thread *spin_self(void)
 	return NULL;
 }
 
-void wait_bell_get(struct wait_bell *bell)
+void wait_wakeup_get(struct wait_wakeup *wakeup)
 {
-	bell->fd = -1;
+	wakeup->fd = -1;
 }
 
-void wait_bell_put(struct wait_bell *bell)
+void wait_wakeup_put(struct wait_wakeup *wakeup)
 {
 }
 
-uint64_t wait_bell_limit(const struct wait_bell *bell)
+uint64_t wait_wakeup_limit(const struct wait_wakeup *wakeup)
 {
 	return BASE_NEVER;
 }
 
-void wait_watch(struct wait_watch *w, const struct wait_bell *bell, struct sock *s)
+void wait_watch(struct wait_watch *w, const struct wait_wakeup *wakeup, struct sock *s)
 {
 }
 

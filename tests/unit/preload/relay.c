@@ -19,7 +19,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "preload/process/relay.h"
-#include "preload/sock/bell.h"
+#include "preload/sock/wakeup.h"
 
 #define PIECE ((size_t)30000)
 #define GRACE (50 * BASE_NS_PER_MS)
@@ -142,20 +142,20 @@ static void check(const uint8_t *p, ssize_t n, uint64_t at)
 		cr_assert_eq(p[i], ends_octet(at + (uint64_t)i), "octet %lu", at + (uint64_t)i);
 }
 
-/* What it is to be rung by, when it sleeps; 0: it does not say so */
-static uint64_t bell_of(struct stream *shared)
+/* What it is to be woken by, when it sleeps; 0: it does not say so */
+static uint64_t wakeup_of(struct stream *shared)
 {
-	uint64_t bell = 0;
+	uint64_t wakeup = 0;
 
-	for (int i = 0; i < 1000 && !OPS->sleepers(shared, &bell, 1); i++)
+	for (int i = 0; i < 1000 && !OPS->sleepers(shared, &wakeup, 1); i++)
 		usleep(10000);
-	return bell;
+	return wakeup;
 }
 
 Test(relay, who_shares_the_stream_can_ring)
 {
 	struct stream *s[2];
-	uint64_t bell;
+	uint64_t wakeup;
 	char c;
 
 	ends_open(s);
@@ -163,10 +163,10 @@ Test(relay, who_shares_the_stream_can_ring)
 	theirs = peer->fd;
 	OPS->share(s[1], STREAM_SHARE_FORK);
 	relay_start(s[1], 0);
-	bell = bell_of(s[1]);
-	cr_assert(bell);
-	cr_expect_eq(bell_ring(bell), 0);
-	cr_expect_eq(bell_of(s[1]), bell, "it has not looked, and sleeps on");
+	wakeup = wakeup_of(s[1]);
+	cr_assert(wakeup);
+	cr_expect_eq(wakeup_send(wakeup), 0);
+	cr_expect_eq(wakeup_of(s[1]), wakeup, "it has not looked, and sleeps on");
 	cr_expect_eq(OPS->close(s[1]), 0);
 	program_close();
 	cr_expect_eq(peer_read(&c, 1), 0);

@@ -65,7 +65,7 @@ static void data_give(struct device *to, const void *pd, size_t len)
 {
 	memcpy(to->pd, pd, len);
 	to->pd_len = len;
-	base_eventfd_ring(to->native.fd);
+	base_eventfd_notify(to->native.fd);
 }
 
 static int device_start(const struct rnic_stream_mem *mem, int fd, const void *pd, size_t len,
@@ -123,7 +123,7 @@ static void say(struct device *to, uint32_t message)
 {
 	cr_assert_lt(to->said - to->heard, MESSAGES);
 	to->message[to->said++ % QUEUE] = message;
-	base_eventfd_ring(to->native.fd);
+	base_eventfd_notify(to->native.fd);
 }
 
 static int device_send(const struct rnic_stream_mem *mem, int fd, const struct rnic_stream_wr *wr,

@@ -13,21 +13,21 @@ TestSuite(sleep, .init = place_begin, .fini = place_end, .timeout = 60);
 #define PARENT 11
 #define CHILD 22
 
-static unsigned int rung(struct stream *s, uint64_t *bells)
+static unsigned int woken(struct stream *s, uint64_t *wakeups)
 {
-	return OPS->sleepers(s, bells, 4);
+	return OPS->sleepers(s, wakeups, 4);
 }
 
 Test(sleep, alone)
 {
 	struct stream *s[2];
-	uint64_t bells[4];
+	uint64_t wakeups[4];
 
 	ends_open(s);
 	cr_expect_eq(OPS->await(s[0], PARENT), STREAM_AWAIT_NEW);
 	cr_expect_eq(OPS->await(s[0], PARENT), 0);
-	cr_expect_eq(OPS->await(s[0], 0), STREAM_AWAIT_DEAF, "there is nothing to ring");
-	cr_expect_eq(rung(s[0], bells), 0, "one does not ring oneself");
+	cr_expect_eq(OPS->await(s[0], 0), STREAM_AWAIT_DEAF, "there is nothing to wake");
+	cr_expect_eq(woken(s[0], wakeups), 0, "one does not wake oneself");
 	ends_destroy(s);
 }
 
@@ -44,20 +44,20 @@ static void turn(int pipes[2][2], int who, bool wait)
 
 static int in_child(struct stream *s, int pipes[2][2])
 {
-	uint64_t bells[4];
+	uint64_t wakeups[4];
 
 	OPS->joined(s);
-	if (rung(s, bells) != 1 || bells[0] != PARENT)
+	if (woken(s, wakeups) != 1 || wakeups[0] != PARENT)
 		return 1;
-	if (rung(s, bells)) /* it knows */
+	if (woken(s, wakeups)) /* it knows */
 		return 2;
 	if (OPS->await(s, CHILD) != STREAM_AWAIT_NEW)
 		return 3;
 	turn(pipes, 0, false);
 	turn(pipes, 1, true);
-	if (OPS->await(s, CHILD) != (STREAM_AWAIT_NEW | STREAM_AWAIT_RUNG | STREAM_AWAIT_DEAF))
+	if (OPS->await(s, CHILD) != (STREAM_AWAIT_NEW | STREAM_AWAIT_NOTIFIED | STREAM_AWAIT_DEAF))
 		return 4;
-	if (rung(s, bells) != 1 || bells[0] != PARENT)
+	if (woken(s, wakeups) != 1 || wakeups[0] != PARENT)
 		return 5;
 	turn(pipes, 0, false);
 	turn(pipes, 1, true);
@@ -67,7 +67,7 @@ static int in_child(struct stream *s, int pipes[2][2])
 Test(sleep, each_rings_the_other)
 {
 	struct stream *s[2];
-	uint64_t bells[4];
+	uint64_t wakeups[4];
 	int pipes[2][2];
 	pid_t pid;
 
@@ -79,13 +79,13 @@ Test(sleep, each_rings_the_other)
 	if (!pid)
 		_exit(in_child(s[0], pipes));
 	turn(pipes, 0, true);
-	cr_expect_eq(OPS->await(s[0], PARENT), STREAM_AWAIT_NEW | STREAM_AWAIT_RUNG);
-	cr_expect_eq(rung(s[0], bells), 1);
-	cr_expect_eq(bells[0], CHILD);
+	cr_expect_eq(OPS->await(s[0], PARENT), STREAM_AWAIT_NEW | STREAM_AWAIT_NOTIFIED);
+	cr_expect_eq(woken(s[0], wakeups), 1);
+	cr_expect_eq(wakeups[0], CHILD);
 	OPS->unheard(s[0], CHILD);
 	turn(pipes, 1, false);
 	turn(pipes, 0, true);
-	cr_expect_eq(OPS->await(s[0], PARENT), STREAM_AWAIT_NEW | STREAM_AWAIT_RUNG);
+	cr_expect_eq(OPS->await(s[0], PARENT), STREAM_AWAIT_NEW | STREAM_AWAIT_NOTIFIED);
 	turn(pipes, 1, false);
 	cr_expect_eq(place_wait(pid), 0);
 	ends_destroy(s);
@@ -95,7 +95,7 @@ Test(sleep, each_rings_the_other)
 Test(sleep, named_when_it_sleeps)
 {
 	struct stream *s[2];
-	uint64_t bells[4];
+	uint64_t wakeups[4];
 	int pipes[2][2];
 	pid_t pid;
 
@@ -112,14 +112,14 @@ Test(sleep, named_when_it_sleeps)
 	}
 	turn(pipes, 0, true);
 	OPS->named(s[0], (uint32_t)pid);
-	cr_expect_eq(rung(s[0], bells), 1);
-	cr_expect_eq(bells[0], CHILD);
+	cr_expect_eq(woken(s[0], wakeups), 1);
+	cr_expect_eq(wakeups[0], CHILD);
 	turn(pipes, 1, false);
 	cr_expect_eq(place_wait(pid), 0);
 	ends_destroy(s);
 }
 
-/* One that has no place cannot be rung, and knows it */
+/* One that has no place cannot be woken, and knows it */
 Test(sleep, without_a_place)
 {
 	struct stream *s[2];

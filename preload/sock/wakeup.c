@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A bell is a datagram socket of AF_UNIX with a random abstract name: no file, nothing to be
- * cleaned up, and whoever knows the name can ring it without having been given a descriptor.
- * Processes of one connection tell each other their names in its state.
+ * A wakeup fd is a datagram socket of AF_UNIX with a random abstract name: no file, nothing to be
+ * cleaned up, and whoever knows the name can wake its process without having been given a
+ * descriptor. Processes of one connection tell each other their names in its state.
  *
  * The message says nothing; who hears it looks at everything that may be meant. So it does no harm
- * when a queue is full, for then there is one to be heard, nor when a stranger rings, who can see
- * the names in /proc/net/unix: that costs a look.
+ * when a queue is full, for then there is one to be heard, nor when a stranger sends one, who can
+ * see the names in /proc/net/unix: that costs a look.
  *
- * Abstract names belong to a network namespace. A process in another one cannot ring, and says so
- * where the name came from; the same holds where a filter or a limit forbids.
+ * Abstract names belong to a network namespace. A process in another one cannot wake it, and says
+ * so where the name came from; the same holds where a filter or a limit forbids.
  */
-#include "preload/sock/bell.h"
+#include "preload/sock/wakeup.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -29,21 +29,21 @@
 #include "preload/table/internal.h"
 #include "preload/table/life.h"
 
-#define RINGS 64
+#define WAKES 64
 
 static struct {
 	pthread_mutex_t lock; /* making it */
 	uint64_t name;	      /* atomic; 0: none */
 	int fd;		      /* atomic; -1 */
 	bool told;
-} bell = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+} wakeup = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
 static socklen_t address(uint64_t name, struct sockaddr_un *out)
 {
 	int n;
 
 	*out = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	n = snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "warpsock/bell/%016llx",
+	n = snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "warpsock/wakeup/%016llx",
 		     (unsigned long long)name);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
@@ -66,84 +66,84 @@ static int make(void)
 		base_fd_close(fd);
 		return err;
 	}
-	__atomic_store_n(&bell.fd, internal_move(fd), __ATOMIC_RELEASE);
-	__atomic_store_n(&bell.name, name, __ATOMIC_RELEASE);
+	__atomic_store_n(&wakeup.fd, internal_move(fd), __ATOMIC_RELEASE);
+	__atomic_store_n(&wakeup.name, name, __ATOMIC_RELEASE);
 	return 0;
 }
 
-uint64_t bell_name(void)
+uint64_t wakeup_name(void)
 {
-	uint64_t name = __atomic_load_n(&bell.name, __ATOMIC_ACQUIRE);
+	uint64_t name = __atomic_load_n(&wakeup.name, __ATOMIC_ACQUIRE);
 	int saved = errno, err;
 
 	if (name)
 		return name;
-	pthread_mutex_lock(&bell.lock);
-	err = bell.name ? 0 : make();
-	if (err && !bell.told)
+	pthread_mutex_lock(&wakeup.lock);
+	err = wakeup.name ? 0 : make();
+	if (err && !wakeup.told)
 		base_info("no wakeup fd for other processes: %s", strerror(-err));
-	bell.told |= err;
-	name = bell.name;
-	pthread_mutex_unlock(&bell.lock);
+	wakeup.told |= err;
+	name = wakeup.name;
+	pthread_mutex_unlock(&wakeup.lock);
 	errno = saved;
 	return name;
 }
 
-int bell_fd(void)
+int wakeup_fd(void)
 {
-	return __atomic_load_n(&bell.fd, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&wakeup.fd, __ATOMIC_ACQUIRE);
 }
 
 /*
- * More than once means no more than once. A bound, for a stranger may go on ringing. read() is what
+ * More than once means no more than once. A bound, for a stranger may go on sending. read() is what
  * a process may that may hardly anything.
  */
-bool bell_heard(void)
+bool wakeup_take(void)
 {
-	int saved = errno, fd = bell_fd(), n = 0;
+	int saved = errno, fd = wakeup_fd(), n = 0;
 	char octet;
 
-	while (fd >= 0 && n < RINGS && syscall(SYS_read, fd, &octet, 1) >= 0)
+	while (fd >= 0 && n < WAKES && syscall(SYS_read, fd, &octet, 1) >= 0)
 		n++;
 	errno = saved;
 	return n;
 }
 
-int bell_ring(uint64_t name)
+int wakeup_send(uint64_t name)
 {
 	int saved = errno, err = 0;
 	struct sockaddr_un un;
 	socklen_t len = address(name, &un);
 
-	if (!bell_name())
+	if (!wakeup_name())
 		return -EPERM;
-	if (syscall(SYS_sendto, bell_fd(), "", 0, MSG_DONTWAIT | MSG_NOSIGNAL, &un, len) < 0)
+	if (syscall(SYS_sendto, wakeup_fd(), "", 0, MSG_DONTWAIT | MSG_NOSIGNAL, &un, len) < 0)
 		err = errno == EAGAIN ? 0 : -errno; /* one that has not been heard yet will do */
 	errno = saved;
 	return err;
 }
 
-void bell_before_fork(void)
+void wakeup_before_fork(void)
 {
-	pthread_mutex_lock(&bell.lock);
+	pthread_mutex_lock(&wakeup.lock);
 }
 
-void bell_forget(void)
+void wakeup_forget(void)
 {
-	pthread_mutex_init(&bell.lock, NULL);
-	bell.name = 0;
-	bell.fd = -1;
+	pthread_mutex_init(&wakeup.lock, NULL);
+	wakeup.name = 0;
+	wakeup.fd = -1;
 }
 
 /* A child that listened to its parent's would take away what is meant for that */
-void bell_after_fork(bool child)
+void wakeup_after_fork(bool child)
 {
-	int fd = bell.fd;
+	int fd = wakeup.fd;
 
-	life_lock_drop(&bell.lock, child);
+	life_lock_drop(&wakeup.lock, child);
 	if (!child)
 		return;
-	bell.name = 0;
-	bell.fd = -1;
+	wakeup.name = 0;
+	wakeup.fd = -1;
 	internal_close(fd);
 }

@@ -2,18 +2,18 @@
 /*
  * How processes wake each other (stream/sleep.c, preload/sock/others.c): MOVERS processes take in octets
  * for a process with two waiters, a thread that sleeps in a call of its own and an epoll set, which
- * looks only at what it was told of. Both sleep on the process's one bell, too, and on what their
+ * looks only at what it was told of. Both sleep on the process's one wakeup fd, too, and on what their
  * own process wakes them by.
  *
  * Shown for every interleaving: nobody sleeps for ever beside octets that wait to be taken, and the
- * bell is never rung without need, so a waiter that is busy costs one message at most.
+ * wakeup is never sent without need, so a waiter that is busy costs one message at most.
  *
  * That each step is seen by all in one order is what the full fences are for. Each of the variants
  * leaves out one thing, and must fail:
  *
- *	NOT_TOLD	who hears the bell sees to itself alone
- *	FORGETS		an await takes away that it was rung, and does not tell
- *	AWAITS_ONCE	who hears the bell does not await anew
+ *	NOT_TOLD	who hears of a wakeup sees to itself alone
+ *	FORGETS		an await takes away that it was woken, and does not tell
+ *	AWAITS_ONCE	who hears of a wakeup does not await anew
  *	NEW_UNTOLD	a first await does not tell who may have looked before it
  */
 #ifndef OCTETS
@@ -25,10 +25,10 @@
 #define ALL (OCTETS * MOVERS)
 
 byte there, taken;
-bool wants, rung; /* the process's flags in the stream's state */
-bool bell;	  /* a message in its queue */
+bool wants, woken; /* the process's flags in the stream's state */
+bool wakeup;	  /* a message in its queue */
 bool thread_told, set_told;
-byte rings;
+byte wakeups;
 
 inline tell()
 {
@@ -36,31 +36,31 @@ inline tell()
 	set_told = true
 }
 
-/* Others are to ring, once; who takes away that they have tells the watchers */
-inline await(was_rung, was_new)
+/* Others are to wake, once; who takes away that they have tells the watchers */
+inline await(was_woken, was_new)
 {
-	d_step { was_rung = rung; was_new = !wants; wants = true; rung = false };
+	d_step { was_woken = woken; was_new = !wants; wants = true; woken = false };
 	if
 #ifndef FORGETS
-	:: was_rung -> tell()
+	:: was_woken -> tell()
 #endif
 #ifndef NEW_UNTOLD
-	:: was_new && !was_rung -> tell()
+	:: was_new && !was_woken -> tell()
 #endif
 	:: else
 	fi
 }
 
-inline hear(was_rung, was_new)
+inline hear(was_woken, was_new)
 {
-	bell = false;
+	wakeup = false;
 #if defined(NOT_TOLD)
 	skip
 #elif defined(AWAITS_ONCE)
-	rung = false;
+	woken = false;
 	tell()
 #else
-	await(was_rung, was_new)
+	await(was_woken, was_new)
 #endif
 }
 
@@ -78,14 +78,14 @@ inline take(got)
 active [MOVERS] proctype mover()
 {
 	byte i;
-	bool ring;
+	bool wakes;
 
 	do
 	:: i < OCTETS ->
 		there++;
-		d_step { ring = wants; wants = false; rung = rung || ring };
+		d_step { wakes = wants; wants = false; woken = woken || wakes };
 		if
-		:: ring -> rings++; bell = true
+		:: wakes -> wakeups++; wakeup = true
 		:: else
 		fi;
 		i++
@@ -106,10 +106,10 @@ active proctype thread()
 		take(got);
 		if
 		:: !got ->
-			(bell || thread_told || taken == ALL);
+			(wakeup || thread_told || taken == ALL);
 			thread_told = false;
 			if
-			:: bell -> hear(a, b)
+			:: wakeup -> hear(a, b)
 			:: else
 			fi
 		:: else
@@ -134,9 +134,9 @@ active proctype set()
 	:: got -> take(got)
 	:: !got && taken == ALL -> break
 	:: !got && taken < ALL ->
-		(bell || set_told || taken == ALL);
+		(wakeup || set_told || taken == ALL);
 		if
-		:: bell -> hear(a, b)
+		:: wakeup -> hear(a, b)
 		:: else
 		fi;
 		if
