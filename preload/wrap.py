@@ -3,8 +3,8 @@
 """Makes the interposer's entry points of wrap.list: wrap.py LIST OUT, by OUT's name.
 
 wrap.h    struct libc_calls, a member for each call, and what preload/ implements: call_NAME
-wrap.c    the exported functions, libc's names, the stand-ins; a look at the table, the edge around
-          a call of ours (preload/guard/edge.h), and no logic
+wrap.c    the exported functions, libc's names, the stand-ins; a look at the table, enter and leave
+          around a call of ours (preload/guard/call.h), and no logic
 wrap.map  the version map: an anonymous node, for a named one would silently disable interposition
 """
 import re
@@ -115,24 +115,24 @@ def answer(call):
 
 
 def ours(call):
-    """The edge around call_NAME, out of the way of what is not ours."""
+    """Enter and leave around call_NAME, out of the way of what is not ours."""
     point = "true" if call.point else "false"
     ret = "return " if call.result != "void" else ""
     theirs = f"\tif (r == CALL_THEIRS)\n\t\t{ret}libc.{call.name}({call.args});\n"
     out = f"__attribute__((noinline)) static {call.result} ours_{call.name}({call.params})\n{{\n"
-    out += "\tstruct edge *e;\n"
+    out += "\tstruct call *e;\n"
     if call.kind == "after":
         out += "\tlong r;\n\n\tdo {\n"
         out += "\t\tbool theirs = device_accepts(fd);\n\n"
         out += "\t\tr = theirs ? CALL_THEIRS : kernel_accept_begin(fd);\n"
         out += f"\t\tif (!r)\n\t\t\tr = libc_try(libc.{call.name}({call.args}));\n"
-        out += "\t\te = edge_enter(r == CALL_THEIRS);\n"
+        out += "\t\te = call_enter(r == CALL_THEIRS);\n"
         out += f"\t\tr = call_{call.name}(r, {call.args});\n"
-        out += "\t} while (edge_leave(e, &r));\n"
+        out += "\t} while (call_leave(e, &r));\n"
         return out + answer(call) + "}\n\n"
     out += "\tlong r;\n\n\tdo {\n"
-    out += f"\t\te = edge_enter({point});\n\t\tr = call_{call.name}({call.args});\n"
-    out += "\t} while (edge_leave(e, &r));\n"
+    out += f"\t\te = call_enter({point});\n\t\tr = call_{call.name}({call.args});\n"
+    out += "\t} while (call_leave(e, &r));\n"
     return out + theirs + answer(call) + "}\n\n"
 
 
@@ -185,7 +185,7 @@ def source(calls):
     out = NOTE + '#include <wrap.h>\n\n#include <stddef.h>\n#include <sys/syscall.h>\n'
     out += '#include <unistd.h>\n\n'
     out += "".join(f'#include "preload/{name}.h"\n' for name in
-                   ("calls/files", "device/device", "guard/edge", "table/fdtab", "table/libc",
+                   ("calls/files", "device/device", "guard/call", "table/fdtab", "table/libc",
                     "wait/kernel", "wait/polling"))
     out += "\n"
     out += "".join(stand_in(call) for call in real)

@@ -21,7 +21,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "preload/calls/fork.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/guard/nap.h"
 #include "preload/guard/thread.h"
 #include "preload/table/life.h"
@@ -188,7 +188,7 @@ static void *worker(void *arg)
 	struct job *job;
 	long result;
 
-	edge_enter(false); /* for good, as the worker thread (preload/sock/attend.c) */
+	call_enter(false); /* for good, as the worker thread (preload/sock/attend.c) */
 	pthread_mutex_lock(&aio.lock);
 	while ((job = queue_first(q))) {
 		pthread_mutex_unlock(&aio.lock);

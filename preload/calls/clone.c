@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 
 #include "preload/calls/fork.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/table/libc.h"
 #include "preload/table/life.h"
 #include "preload/table/pieces.h"
@@ -43,7 +43,7 @@ struct start {
 	pid_t *parent;
 	void *tls;
 	pid_t *child;
-	struct edge *edge;
+	struct call *edge;
 };
 
 /* In the child, whose memory is a copy: @arg is its parent's on the stack */
@@ -53,7 +53,7 @@ static int begin(void *arg)
 	long r = 0;
 
 	fork_child();
-	edge_leave(start.edge, &r);
+	call_leave(start.edge, &r);
 	/* All of it: a thread of ours would be left, and be the process */
 	call__exit(start.fn(start.arg));
 }
@@ -76,9 +76,9 @@ int wrap_clone(clone_fn *fn, void *stack, int flags, void *arg, pid_t *parent, v
 		return (int)libc_result(-ENOSYS);
 	if (flags & CLONE_VM || life_is_guest())
 		return start.call(fn, stack, flags, arg, parent, tls, child);
-	start.edge = edge_enter(false);
+	start.edge = call_enter(false);
 	pid = fork_by(make, &start);
-	edge_leave(start.edge, &pid);
+	call_leave(start.edge, &pid);
 	return (int)libc_result(pid);
 }
 
@@ -117,7 +117,7 @@ bool fork_by_number(long n, const long *a, long (*call)(long n, const long *a), 
 {
 	static const long as_fork[6] = { SIGCHLD };
 	struct by_number by = { call, n, a };
-	struct edge *e;
+	struct call *e;
 
 #ifdef SYS_vfork
 	if (n == SYS_vfork)
@@ -130,9 +130,9 @@ bool fork_by_number(long n, const long *a, long (*call)(long n, const long *a), 
 		*r = call(by.n, by.a);
 		return true;
 	}
-	e = edge_enter(false);
+	e = call_enter(false);
 	*r = fork_by(make_by_number, &by);
-	edge_leave(e, r);
+	call_leave(e, r);
 	*r = libc_result(*r);
 	return true;
 }

@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/sockutil.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/guard/nap.h"
 #include "preload/table/bounce.h"
 #include "preload/table/pieces.h"
@@ -201,8 +201,8 @@ static long pipe_fill(int fd, const char *p, size_t len)
 		long n = pipe_put(fd, p + done, len - done);
 
 		if (n == -EAGAIN && nap_sleep(&room, 1, BASE_NEVER, NULL, NULL) == -EINTR) {
-			edge_pass();
-			if (edge_self && edge_wanted(edge_self))
+			call_pass();
+			if (call_self && call_wanted(call_self))
 				return -EINTR;
 		} else if (n < 0 && n != -EINTR && n != -EAGAIN) {
 			return n;

@@ -12,7 +12,7 @@
 
 #include "base/point.h"
 #include "preload/device/device.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/process/environment.h"
 #include "preload/process/heirs.h"
 #include "preload/process/loadable.h"
@@ -71,22 +71,22 @@ static long without_us(const struct program *p, char *const *envp)
 
 static long prepare(struct heirs *h, struct heir *room, unsigned int n, enum loadable to)
 {
-	struct edge *e = edge_enter(false);
+	struct call *e = call_enter(false);
 	long err, r = 0;
 
 	heirs_init(h, room, n);
 	err = heirs_prepare(h, to);
-	edge_leave(e, &r);
+	call_leave(e, &r);
 	return err;
 }
 
 static void come_back(struct heirs *h)
 {
-	struct edge *e = edge_enter(false);
+	struct call *e = call_enter(false);
 	long r = 0;
 
 	heirs_return(h);
-	edge_leave(e, &r);
+	call_leave(e, &r);
 	if (!h->guest)
 		process_resume();
 }

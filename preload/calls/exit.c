@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "preload/calls/files.h"
 #include "preload/calls/fork.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/guard/lease.h"
 #include "preload/guard/over.h"
 #include "preload/guard/quota.h"
@@ -35,7 +35,7 @@
 _Noreturn void call__exit(int status)
 {
 	if (!life_is_guest())
-		edge_enter(false);
+		call_enter(false);
 	process_finish();
 	libc._exit(status);
 	__builtin_unreachable();
@@ -133,7 +133,7 @@ __attribute__((constructor)) static void begin(void)
 	__cxa_at_quick_exit(quick, NULL);
 	libc_init();
 	fork_init();
-	edge_init();
+	call_init();
 	base_fd_keeper(internal_move, internal_forget);
 	environment_init();
 	helper_init();
@@ -150,7 +150,7 @@ __attribute__((constructor)) static void begin(void)
 	if (choose_may(CONFIG_CLIENT))
 		ask_prepare();
 	if (choose_may(CONFIG_SERVER))
-		edge_create(); /* so that the end of the first thread is noticed */
+		call_create(); /* so that the end of the first thread is noticed */
 	inherit_sockets();
 }
 

@@ -24,7 +24,7 @@
 #include "base/process.h"
 #include "preload/calls/files.h"
 #include "preload/device/device.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/guard/over.h"
 #include "preload/rules/answerer.h"
 #include "preload/rules/report.h"
@@ -189,7 +189,7 @@ static void before(void)
 	each_held(share);
 	BASE_POINT(preload_fork_shared);
 	files_before_fork();
-	edge_before_fork();
+	call_before_fork();
 	hidden_before_fork();
 	pool_before_fork();
 	stream_before_fork();
@@ -210,7 +210,7 @@ static void after(bool child)
 	stream_after_fork(child);
 	pool_after_fork(child);
 	hidden_after_fork(child);
-	edge_after_fork(child);
+	call_after_fork(child);
 	files_after_fork(child);
 	wakeup_after_fork(child);
 	wait_after_fork(child);

@@ -20,7 +20,7 @@
 
 #include "base/log.h"
 #include "preload/calls/fork.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/process/environment.h"
 #include "preload/process/loadable.h"
 #include "preload/process/spawn_gift.h"
@@ -92,13 +92,13 @@ static int spawn_with(struct spawn_gift *g, const struct spawn *sp, pid_t *pid, 
 static int prepare(struct spawn_gift *g, struct spawn_number *room, unsigned int n,
 		   const struct spawn_plan *plan, enum loadable to)
 {
-	struct edge *e = edge_enter(false);
+	struct call *e = call_enter(false);
 	long r = 0;
 	int err;
 
 	spawn_gift_init(g, room, n, plan);
 	err = spawn_gift_prepare(g, plan, to);
-	edge_leave(e, &r);
+	call_leave(e, &r);
 	return err;
 }
 
@@ -108,7 +108,7 @@ static int spawn(const struct spawn *sp, pid_t *out, char *const *envp)
 	unsigned int n = life_is_guest() ? 0 : spawn_gift_count();
 	enum loadable to = judge(sp, plan);
 	struct spawn_gift g;
-	struct edge *e;
+	struct call *e;
 	pid_t pid = 0;
 	long r = 0;
 	int err;
@@ -126,9 +126,9 @@ static int spawn(const struct spawn *sp, pid_t *out, char *const *envp)
 		err = without_us(sp, &pid, g.relayed ? &g.actions : sp->actions, envp);
 	else
 		err = spawn_with(&g, sp, &pid, envp);
-	e = edge_enter(false);
+	e = call_enter(false);
 	spawn_gift_end(&g, err ? 0 : pid);
-	edge_leave(e, &r);
+	call_leave(e, &r);
 	if (!err && out)
 		*out = pid;
 	return err;
@@ -277,31 +277,31 @@ static bool shell_loads(void)
 /* Are there streams at all? */
 static bool shell_begin(void)
 {
-	struct edge *e;
+	struct call *e;
 	bool loads;
 	long r = 0;
 
 	if (!__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED) || life_is_guest())
 		return false;
-	e = edge_enter(false);
+	e = call_enter(false);
 	pthread_mutex_lock(&shells.lock);
 	shells.starts++;
 	loads = shell_loads();
 	fdtab_each(lend_or_hide, &loads);
 	fdtab_each(lent_forget, NULL);
 	pthread_mutex_unlock(&shells.lock);
-	edge_leave(e, &r);
+	call_leave(e, &r);
 	return true;
 }
 
 static void shell_end(bool begun, bool started)
 {
-	struct edge *e;
+	struct call *e;
 	long r = 0;
 
 	if (!begun)
 		return;
-	e = edge_enter(false);
+	e = call_enter(false);
 	pthread_mutex_lock(&shells.lock);
 	if (!started) {
 		fdtab_each(take_back, NULL);
@@ -310,7 +310,7 @@ static void shell_end(bool begun, bool started)
 	if (!--shells.starts)
 		fdtab_each(show_one, NULL);
 	pthread_mutex_unlock(&shells.lock);
-	edge_leave(e, &r);
+	call_leave(e, &r);
 }
 
 long call_popen(const char *command, const char *type)

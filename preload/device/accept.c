@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "base/sockutil.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/guard/nap.h"
 #include "preload/rules/choose.h"
 #include "preload/sock/attend.h"
@@ -179,13 +179,13 @@ static long take_waiting(struct sock *s, struct device_call *c)
 
 bool device_accepts(int fd)
 {
-	struct edge *e = edge_enter(false);
+	struct call *e = call_enter(false);
 	struct sock *s = sock_get(fd);
 	bool accepts = s && gate_listens(s);
 	long r = 0;
 
 	sock_put(s);
-	edge_leave(e, &r);
+	call_leave(e, &r);
 	return accepts;
 }
 

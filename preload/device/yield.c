@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/sock/decline.h"
 #include "preload/sock/gate.h"
 #include "preload/sock/provider.h"
@@ -135,13 +135,13 @@ static void yield_executing(int fd, struct fdent *ent, void *ctx)
 
 void device_before_exec(void)
 {
-	struct edge *e = edge_enter(false);
+	struct call *e = call_enter(false);
 	long r = 0;
 
 	pthread_mutex_lock(&device_lock);
 	fdtab_each(yield_executing, NULL);
 	pthread_mutex_unlock(&device_lock);
-	edge_leave(e, &r);
+	call_leave(e, &r);
 }
 
 /* What stayed the parent's is; beside it the child has the kernel's */

@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 
 #define BIT(sig) (1ull << ((sig)-1))
 
@@ -39,7 +39,7 @@ static void unblock(uint64_t set)
 
 int mask_begin(struct mask_hold *hold, const sigset_t *mask)
 {
-	struct edge *e = edge_self;
+	struct call *e = call_self;
 	uint64_t own, blocked;
 	int saved = errno;
 
@@ -67,10 +67,10 @@ int mask_begin(struct mask_hold *hold, const sigset_t *mask)
 	return 0;
 }
 
-static void notes_mask(struct edge *e, uint64_t from, uint64_t mask)
+static void notes_mask(struct call *e, uint64_t from, uint64_t mask)
 {
 	for (uint64_t left = e->noted; left; left &= left - 1) {
-		struct edge_note *n = &e->note[__builtin_ctzll(left)];
+		struct call_note *n = &e->note[__builtin_ctzll(left)];
 
 		if (n->order >= from)
 			n->mask |= mask;
@@ -79,7 +79,7 @@ static void notes_mask(struct edge *e, uint64_t from, uint64_t mask)
 
 void mask_end(const struct mask_hold *hold, bool interrupted)
 {
-	struct edge *e = edge_self;
+	struct call *e = call_self;
 
 	if (!e)
 		return;

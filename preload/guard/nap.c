@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/select.h"
 #include "base/sockutil.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/guard/signals.h"
 
 #define CHORE_AGAIN (2 * BASE_NS_PER_MS)
@@ -36,14 +36,14 @@ static struct timespec nap_length(uint64_t deadline)
 
 /*
  * False: something waits for the call to come back. Pairs with note() in signals.c
- * and nap_end() in preload/guard/edge.c
+ * and nap_end() in preload/guard/call.c
  */
-static bool nap_begin(struct edge *e, struct timespec left)
+static bool nap_begin(struct call *e, struct timespec left)
 {
 	__atomic_store_n(&e->nap.tv_sec, left.tv_sec, __ATOMIC_RELAXED);
 	__atomic_store_n(&e->nap.tv_nsec, left.tv_nsec, __ATOMIC_RELAXED);
 	__atomic_store_n(&e->napping, true, __ATOMIC_SEQ_CST);
-	return !edge_wanted(e);
+	return !call_wanted(e);
 }
 
 struct nap {
@@ -80,7 +80,7 @@ static long nap_kernel(const struct nap *nap, struct timespec *left)
  * epoll set, by a stop and SIGCONT. Linux ends the calls that it never restarts. A thread that was
  * cancelled, and does not want to be, was woken by that
  */
-static bool counts(const struct edge *e, const struct nap *nap)
+static bool counts(const struct call *e, const struct nap *nap)
 {
 	return nap->final && !__atomic_load_n(&e->canceled, __ATOMIC_SEQ_CST);
 }
@@ -104,14 +104,14 @@ static int look(const struct nap *nap)
 
 static bool receive_may(struct base_recv_sleep *sleep)
 {
-	return !edge_wanted(base_container_of(sleep, struct edge, sleep));
+	return !call_wanted(base_container_of(sleep, struct call, sleep));
 }
 
 /*
  * 1: the caller is to look at what came, if anything has; a signal is looked for behind that, since
  * bytes that were there before it go first. Where it cannot sleep so, it polls
  */
-static long receive(struct edge *e, const struct nap *nap)
+static long receive(struct call *e, const struct nap *nap)
 {
 	e->sleep.may = receive_may;
 	if (!nap->receive(nap->ctx, &e->sleep))
@@ -121,7 +121,7 @@ static long receive(struct edge *e, const struct nap *nap)
 }
 
 /* -EAGAIN: an interruption that was not meant for the call, once more */
-static long nap_once(struct edge *e, const struct nap *nap, uint64_t deadline)
+static long nap_once(struct call *e, const struct nap *nap, uint64_t deadline)
 {
 	struct timespec left = nap_length(deadline);
 	long n = -EINTR;
@@ -137,8 +137,8 @@ static long nap_once(struct edge *e, const struct nap *nap, uint64_t deadline)
 	if (n > 0 || (n < 0 && n != -EINTR))
 		return n;
 	if (!n)
-		return edge_wanted(e) ? -EINTR : 0;
-	return edge_wanted(e) || counts(e, nap) ? -EINTR : -EAGAIN;
+		return call_wanted(e) ? -EINTR : 0;
+	return call_wanted(e) || counts(e, nap) ? -EINTR : -EAGAIN;
 }
 
 /* With the call's mask: a signal that it lets through must not wait until the sleep */
@@ -154,7 +154,7 @@ static long turn(const struct nap *nap)
 }
 
 /* How many are ready; else the wait sleeps, which finds out the reason */
-static long spin(const struct edge *e, const struct nap *nap, struct spin *s)
+static long spin(const struct call *e, const struct nap *nap, struct spin *s)
 {
 	uint64_t now;
 	long n;
@@ -162,8 +162,8 @@ static long spin(const struct edge *e, const struct nap *nap, struct spin *s)
 	do {
 		n = turn(nap);
 		now = base_now();
-	} while (!n && !edge_wanted(e) && spin_goes_on(s, now));
-	spin_end(s, n > 0, n < 0 || edge_wanted(e), now);
+	} while (!n && !call_wanted(e) && spin_goes_on(s, now));
+	spin_end(s, n > 0, n < 0 || call_wanted(e), now);
 	return base_max(n, 0L);
 }
 
@@ -191,7 +191,7 @@ static uint64_t chore_do(uint64_t deadline)
 	return base_min(deadline, base_deadline(base_now(), CHORE_AGAIN));
 }
 
-static long sleep_whole(struct edge *e, const struct nap *nap, uint64_t deadline)
+static long sleep_whole(struct call *e, const struct nap *nap, uint64_t deadline)
 {
 	long n;
 
@@ -203,7 +203,7 @@ static long sleep_whole(struct edge *e, const struct nap *nap, uint64_t deadline
 }
 
 /* A wait that spins, or is noted, before and behind its sleep */
-static long wait_whole(struct edge *e, const struct nap *nap, uint64_t deadline)
+static long wait_whole(struct call *e, const struct nap *nap, uint64_t deadline)
 {
 	struct spin s;
 	uint64_t began;
@@ -224,7 +224,7 @@ static long wait_whole(struct edge *e, const struct nap *nap, uint64_t deadline)
 
 static int nap_whole(const struct nap *nap, uint64_t deadline)
 {
-	struct edge *e = edge_self;
+	struct call *e = call_self;
 	int saved = errno;
 	long n;
 
@@ -274,7 +274,7 @@ int nap_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const
 int nap_spin(struct pollfd *fds, unsigned int n, struct spin_place *place)
 {
 	struct nap nap = { .fds = fds, .n = n, .place = place };
-	struct edge *e = edge_self;
+	struct call *e = call_self;
 	int saved = errno;
 	struct spin s;
 	long got;
@@ -283,7 +283,7 @@ int nap_spin(struct pollfd *fds, unsigned int n, struct spin_place *place)
 		return -EAGAIN;
 	got = spin(e, &nap, &s);
 	errno = saved;
-	return !got && edge_wanted(e) ? -EINTR : (int)got;
+	return !got && call_wanted(e) ? -EINTR : (int)got;
 }
 
 int nap_epoll(int epfd, struct epoll_event *events, int max, uint64_t deadline,

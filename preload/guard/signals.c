@@ -2,13 +2,13 @@
 /*
  * The program's signal handlers.
  *
- * The kernel has our handler in place of each of the program's, with the program's mask and
- * flags. Outside of our calls it goes straight on to the program's. Inside, it notes the signal
- * with its siginfo, ends a nap (preload/guard/nap.c), and blocks the signal until the edge: so one
- * note for each number is enough, and more of a real-time signal wait in the kernel's queue, in
- * order and within its limits. At the edge the handler runs as the kernel would have run it:
- * with the mask of then, on the alternate stack if it asked for that, with a context whose mask
- * counts when it returns.
+ * The kernel has our handler in place of each of the program's, with the program's mask and flags.
+ * Outside of our calls it goes straight on to the program's. Inside, it notes the signal with its
+ * siginfo, ends a nap (preload/guard/nap.c), and blocks the signal until the call ends: so one note
+ * for each number is enough, and more of a real-time signal wait in the kernel's queue, in order
+ * and within its limits. At its end the handler runs as the kernel would have run it: with the mask
+ * of then, on the alternate stack if it asked for that, with a context whose mask counts when it
+ * returns.
  *
  * A fault of the thread's own is never put off: its context is the point of it. SIG_DFL and
  * SIG_IGN are the kernel's alone. Whatever else libc changes by itself (system(), SA_RESETHAND)
@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/guard/sandbox.h"
 
 static struct {
@@ -32,7 +32,7 @@ static struct {
 	bool info;					     /* the program set SA_SIGINFO */
 	int flags;					     /* as it was installed */
 	uint64_t mask;					     /* sa_mask */
-} handlers[EDGE_SIGNALS + 1];
+} handlers[CALL_SIGNALS + 1];
 
 static bool changing;	      /* atomic, a lock: one change at a time, with signals blocked */
 static uint64_t interrupting; /* atomic: siginterrupt() was called for these */
@@ -86,9 +86,9 @@ static bool is_fault(int sig, const siginfo_t *info)
  * With SA_NODEFER the kernel may have made two frames of one number at once. The one below goes
  * back to the kernel, which has it blocked.
  */
-static void note_keep(struct edge *e, int sig, const siginfo_t *info, uint64_t mask)
+static void note_keep(struct call *e, int sig, const siginfo_t *info, uint64_t mask)
 {
-	struct edge_note *n = &e->note[sig - 1];
+	struct call_note *n = &e->note[sig - 1];
 
 	if (e->noted & bit_of(sig)) {
 		syscall(SYS_rt_tgsigqueueinfo, getpid(), e->tid, sig, info);
@@ -96,7 +96,7 @@ static void note_keep(struct edge *e, int sig, const siginfo_t *info, uint64_t m
 	}
 	n->info = *info;
 	n->handler = __atomic_load_n(&handlers[sig].fn, __ATOMIC_ACQUIRE);
-	/* Without what other notes block only until the edge */
+	/* Without what other notes block only until the call ends */
 	n->mask = (mask & ~e->blocked & ~e->swapped) | handlers[sig].mask;
 	if (!(handlers[sig].flags & SA_NODEFER))
 		n->mask |= bit_of(sig);
@@ -108,7 +108,7 @@ static void note_keep(struct edge *e, int sig, const siginfo_t *info, uint64_t m
  * That all are blocked here is for the notes of others that come in between: they would be
  * unblocked again by our return
  */
-static void note(struct edge *e, int sig, const siginfo_t *info, ucontext_t *context)
+static void note(struct call *e, int sig, const siginfo_t *info, ucontext_t *context)
 {
 	int saved = errno;
 	uint64_t after, mask;
@@ -136,29 +136,29 @@ static void pass_on(int sig, siginfo_t *info, void *context)
  * A fault inside, of a buffer that is none. The handler may jump away, and then nobody leaves: so
  * it runs as outside, and what is inside goes on if it returns.
  */
-static void fault(struct edge *e, int sig, siginfo_t *info, void *context)
+static void fault(struct call *e, int sig, siginfo_t *info, void *context)
 {
 	unsigned int depth = e->depth;
 	uint64_t muted = e->muted, swapped = e->swapped;
 	bool held = e->cancel_off;
 
 	if (held)
-		edge_cancel_release(e);
+		call_cancel_release(e);
 	e->depth = 0;
 	e->muted = e->swapped = 0;
-	edge_order();
+	call_order();
 	pass_on(sig, info, context);
-	edge_order();
+	call_order();
 	e->depth = depth;
 	e->muted = muted;
 	e->swapped = swapped;
 	if (held)
-		edge_cancel_hold(e);
+		call_cancel_hold(e);
 }
 
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
-	struct edge *e = edge_self;
+	struct call *e = call_self;
 
 	if (!e || !e->depth)
 		pass_on(sig, info, context);
@@ -168,10 +168,10 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 		note(e, sig, info, context);
 }
 
-/* --- at the edge --- */
+/* --- at the end of the call --- */
 
 struct run {
-	struct edge_note note;
+	struct call_note note;
 	int sig;
 	uint64_t mask;	/* while it runs */
 	uint64_t after; /* when it returns */
@@ -223,7 +223,7 @@ static bool stack_is_free(stack_t *stack)
  * The others of the standard ones that wait go back to the kernel, blocked as they are: so they
  * are not lost in a handler that jumps away. Which.
  */
-static uint64_t others_return(struct edge *e, int sig)
+static uint64_t others_return(struct call *e, int sig)
 {
 	uint64_t left = e->noted & e->blocked & standard & ~bit_of(sig), gone = 0;
 
@@ -239,7 +239,7 @@ static uint64_t others_return(struct edge *e, int sig)
 }
 
 /* Does it let calls be restarted? */
-static bool note_run(struct edge *e, int sig)
+static bool note_run(struct call *e, int sig)
 {
 	struct run r = { .note = e->note[sig - 1], .sig = sig };
 	uint64_t over = others_return(e, sig) | bit_of(sig), muted = e->muted, before;
@@ -267,7 +267,7 @@ static bool note_run(struct edge *e, int sig)
  * The one that was taken first. Of signals that come at once the kernel calls the last handler
  * first, and so ours are noted in the order in which it would have run the program's
  */
-static int note_first(const struct edge *e)
+static int note_first(const struct call *e)
 {
 	uint64_t left = e->noted & ~e->muted;
 	int first = __builtin_ctzll(left) + 1;
@@ -281,7 +281,7 @@ static int note_first(const struct edge *e)
 	return first;
 }
 
-void signals_unmute(struct edge *e)
+void signals_unmute(struct call *e)
 {
 	uint64_t mask = 0;
 
@@ -289,7 +289,7 @@ void signals_unmute(struct edge *e)
 		e->muted &= mask;
 }
 
-bool signals_deliver(struct edge *e)
+bool signals_deliver(struct call *e)
 {
 	int saved = errno;
 	bool restart = true;
@@ -304,7 +304,7 @@ bool signals_deliver(struct edge *e)
 	return restart;
 }
 
-void signals_after_fork(struct edge *e)
+void signals_after_fork(struct call *e)
 {
 	__atomic_store_n(&changing, false, __ATOMIC_RELEASE);
 	if (!e)
@@ -351,7 +351,7 @@ static int action_change(int sig, const struct sigaction *action, struct sigacti
 	sigset_t mask;
 	int err;
 
-	if (sig < 1 || sig > EDGE_SIGNALS)
+	if (sig < 1 || sig > CALL_SIGNALS)
 		return -EINVAL;
 	signals_block(&mask);
 	while (__atomic_exchange_n(&changing, true, __ATOMIC_ACQUIRE))
@@ -383,7 +383,7 @@ static long handler_change(int sig, sighandler_t handler, int flags, bool itself
 	struct sigaction action = { .sa_handler = handler, .sa_flags = flags }, before;
 	int err;
 
-	if (handler == SIG_ERR || sig < 1 || sig > EDGE_SIGNALS)
+	if (handler == SIG_ERR || sig < 1 || sig > CALL_SIGNALS)
 		return -EINVAL;
 	if (itself)
 		sigaddset(&action.sa_mask, sig);
@@ -394,7 +394,7 @@ static long handler_change(int sig, sighandler_t handler, int flags, bool itself
 long call_signal(int sig, sighandler_t handler)
 {
 	uint64_t set = __atomic_load_n(&interrupting, __ATOMIC_RELAXED);
-	bool interrupts = sig >= 1 && sig <= EDGE_SIGNALS && set & bit_of(sig);
+	bool interrupts = sig >= 1 && sig <= CALL_SIGNALS && set & bit_of(sig);
 
 	return handler_change(sig, handler, interrupts ? 0 : SA_RESTART, true);
 }
@@ -458,7 +458,7 @@ void signals_init(void)
 {
 	struct sigaction action, before;
 
-	for (int sig = 1; sig <= EDGE_SIGNALS; sig++)
+	for (int sig = 1; sig <= CALL_SIGNALS; sig++)
 		if (!libc.sigaction(sig, NULL, &action) && is_function(&action) &&
 		    action.sa_sigaction != on_signal)
 			action_change(sig, &action, &before);

@@ -67,7 +67,7 @@ struct spin_thread {
 	unsigned int own_runs;	    /* spin.c: as it was when a preemption was looked into last */
 };
 
-/* The calling thread's (preload/guard/edge.c); NULL: it has none, and does not spin */
+/* The calling thread's (preload/guard/call.c); NULL: it has none, and does not spin */
 struct spin_thread *spin_self(void);
 
 /* What is known of one place goes to another */

@@ -17,7 +17,7 @@
 
 #include "base/log.h"
 #include "base/point.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/sock/others.h"
 #include "preload/sock/wakeup.h"
 #include "preload/table/libc.h"
@@ -71,8 +71,8 @@ static void signals_reset(void)
 	sigemptyset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, NULL);
 	/* Those that wait for the call's end are the program's */
-	if (edge_self)
-		edge_self->noted = 0;
+	if (call_self)
+		call_self->noted = 0;
 }
 
 void apart_init(const char *name)

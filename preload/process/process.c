@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/log.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/guard/over.h"
 #include "preload/process/bequest.h"
 #include "preload/rules/answerer.h"
@@ -90,18 +90,18 @@ static void all_end(bool program_follows)
 
 static void finish(bool program_follows)
 {
-	struct edge *e;
+	struct call *e;
 	long r = 0;
 
 	if (life_is_guest())
 		return;
-	e = edge_enter(false);
+	e = call_enter(false);
 	if (claim()) {
 		all_end(program_follows);
 		if (!program_follows)
 			over_done();
 	}
-	edge_leave(e, &r);
+	call_leave(e, &r);
 }
 
 void process_finish(void)

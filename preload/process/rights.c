@@ -25,7 +25,7 @@
 #include "base/log.h"
 #include "base/point.h"
 #include "base/sockutil.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/guard/nap.h"
 #include "preload/process/inherit.h"
 #include "preload/sock/decline.h"
@@ -252,14 +252,14 @@ static int take(int fd, void *ctx)
 static void took(const struct msghdr *msg, int flags)
 {
 	bool peek = flags & MSG_PEEK;
-	struct edge *e;
+	struct call *e;
 	long r = 0;
 
 	if (msg->msg_controllen < CMSG_LEN(sizeof(int)))
 		return;
-	e = edge_enter(false);
+	e = call_enter(false);
 	each_fd(msg, take, &peek);
-	edge_leave(e, &r);
+	call_leave(e, &r);
 }
 
 long took_recvmsg(long got, int fd, struct msghdr *msg, int flags)

@@ -28,7 +28,7 @@
 #include "base/log.h"
 #include "base/point.h"
 #include "base/sockutil.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/guard/nap.h"
 #include "preload/guard/sandbox.h"
 #include "preload/guard/thread.h"
@@ -129,7 +129,7 @@ static void idle(void)
 
 static void *run(void *arg)
 {
-	edge_enter(false);
+	call_enter(false);
 	while (go_on())
 		idle();
 	return arg;

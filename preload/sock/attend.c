@@ -35,7 +35,7 @@
 #include "base/log.h"
 #include "base/point.h"
 #include "base/sockutil.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/guard/nap.h"
 #include "preload/guard/over.h"
 #include "preload/guard/sandbox.h"
@@ -126,7 +126,7 @@ static void looked_after(void)
 static void *worker(void *arg)
 {
 	/* It never leaves: a device's libraries call libc by names that are ours, under the lock */
-	edge_enter(false);
+	call_enter(false);
 	pthread_mutex_lock(&charges.lock);
 	looked_after();
 	if (thread.retired)
@@ -433,7 +433,7 @@ unsigned int attend_finish(uint64_t deadline)
 		pthread_mutex_unlock(&charges.lock);
 		if (!left || base_deadline_passed(deadline, base_now()))
 			return left;
-		edge_pass();
+		call_pass();
 		/* An acknowledgement wakes nobody */
 		base_poll(fds, n, base_deadline(base_now(), BASE_NS_PER_MS));
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * libc's functions behind ours, and the edge where results become errno.
+ * libc's functions behind ours, and the place where results become errno.
  *
  * Constructors of other libraries run before ours and may call what we export: until our
  * constructor has found libc's own functions, stand-ins make the system calls. They may not

@@ -7,7 +7,7 @@
 #include <wrap.h> /* made of wrap.list */
 
 /*
- * The edge: a result as our calls give it (-errno) as a program wants it. The one place where
+ * The border: a result as our calls give it (-errno) as a program wants it. The one place where
  * errno is set.
  */
 long libc_result(long result);

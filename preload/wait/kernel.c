@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sockutil.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/guard/nap.h"
 #include "preload/sock/listens.h"
 #include "preload/sock/sock.h"
@@ -157,13 +157,13 @@ static long accept_begin(int fd)
 
 long kernel_accept_begin(int fd)
 {
-	struct edge *e;
+	struct call *e;
 	long r;
 
 	do {
-		e = edge_enter(false);
+		e = call_enter(false);
 		r = accept_begin(fd);
-	} while (edge_leave(e, &r));
+	} while (call_leave(e, &r));
 	return r;
 }
 

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/quiet.h"
 #include "base/sockutil.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/guard/sandbox.h"
 #include "preload/sock/attend.h"
 #include "preload/sock/fallback.h"
@@ -139,7 +139,7 @@ static long pass(struct octets_call *c, const struct iovec *iov, int n, bool som
 
 	if (some)
 		return -ESTALE;
-	if (!edge_self || !edge_wanted(edge_self))
+	if (!call_self || !call_wanted(call_self))
 		return recv_once(c, iov, n, 0);
 	err = wait_begin(c, INPUT);
 	if (err)

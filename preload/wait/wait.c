@@ -13,7 +13,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/fdutil.h"
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 #include "preload/guard/nap.h"
 #include "preload/guard/sandbox.h"
 #include "preload/sock/others.h"
@@ -199,7 +199,7 @@ int wait_ends(uint64_t deadline, const sigset_t *mask, unsigned int vain)
 	 */
 	if (mask && vain > VAIN_MAX)
 		return base_min(nap_sleep_final(&none, 1, 0, mask, NULL), 0);
-	return edge_self && edge_wanted(edge_self) ? -EINTR : 0;
+	return call_self && call_wanted(call_self) ? -EINTR : 0;
 }
 
 static bool receive(void *ctx, struct base_recv_sleep *sleep)

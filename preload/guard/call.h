@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#ifndef PRELOAD_EDGE_H
-#define PRELOAD_EDGE_H
+#ifndef PRELOAD_CALL_H
+#define PRELOAD_CALL_H
 
 #include <pthread.h>
 #include <signal.h>
@@ -16,22 +16,22 @@
 #include "preload/table/libc.h"
 
 /*
- * The edge between a program's thread and our calls. Between edge_enter() and edge_leave(),
+ * A call of a program's thread to us. Between call_enter() and call_leave(),
  * which the generated wrappers call, the program's signal handlers do not run and the thread is
- * not cancelled: signals are noted, and both happen in edge_leave(), when nothing of ours is
+ * not cancelled: signals are noted, and both happen in call_leave(), when nothing of ours is
  * held, so that a handler may call us again, or never come back.
  */
-#define EDGE_SIGNALS 64
+#define CALL_SIGNALS 64
 
 /* A signal that came while the thread was inside */
-struct edge_note {
+struct call_note {
 	siginfo_t info;
 	void (*handler)(int, siginfo_t *, void *);
 	uint64_t mask;	/* what the handler is to run with */
 	uint64_t order; /* of the thread's notes */
 };
 
-struct edge {
+struct call {
 	unsigned int depth;
 	bool cancel_off;     /* cancellation is disabled by us */
 	int cancel_state;    /* and was this */
@@ -50,43 +50,43 @@ struct edge {
 	pthread_t thread;
 	int tid;
 	struct base_list node;
-	struct edge_note note[EDGE_SIGNALS];
+	struct call_note note[CALL_SIGNALS];
 };
 
 /* The calling thread's; NULL: it was never inside, or there is no memory */
-extern __thread struct edge *edge_self;
-extern bool edge_cancels; /* atomic: pthread_cancel() has been called */
+extern __thread struct call *call_self;
+extern bool call_cancels; /* atomic: pthread_cancel() has been called */
 
-struct edge *edge_create(void);
-void edge_cancel_hold(struct edge *e);
-void edge_cancel_release(struct edge *e);
+struct call *call_create(void);
+void call_cancel_hold(struct call *e);
+void call_cancel_release(struct call *e);
 /* Signals, cancellation, the end of the process after a call; true: it is to be made again */
-bool edge_settle(struct edge *e, long *r);
+bool call_settle(struct call *e, long *r);
 /* In between, with nothing held: what has been noted happens now */
-void edge_pass(void);
-void edge_init(void);
+void call_pass(void);
+void call_init(void);
 /* Around fork(): a child has one thread */
-void edge_before_fork(void);
-void edge_after_fork(bool child);
+void call_before_fork(void);
+void call_after_fork(bool child);
 
 /* Does something wait for the call to come back: a signal, or that the thread is to end? */
-static inline bool edge_wanted(const struct edge *e)
+static inline bool call_wanted(const struct call *e)
 {
 	return e->noted & ~e->muted || (__atomic_load_n(&e->canceled, __ATOMIC_SEQ_CST) &&
 					e->cancel_off && e->cancel_state == PTHREAD_CANCEL_ENABLE);
 }
 
 /* Handlers of the same thread see done what stands before it */
-static inline void edge_order(void)
+static inline void call_order(void)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
 /* @point: a cancellation point */
-static inline struct edge *edge_enter(bool point)
+static inline struct call *call_enter(bool point)
 {
-	struct edge *e = edge_self ? edge_self : edge_create();
-	bool cancels = !__libc_single_threaded || __atomic_load_n(&edge_cancels, __ATOMIC_RELAXED);
+	struct call *e = call_self ? call_self : call_create();
+	bool cancels = !__libc_single_threaded || __atomic_load_n(&call_cancels, __ATOMIC_RELAXED);
 
 	if (!e || e->depth++)
 		return e;
@@ -95,25 +95,25 @@ static inline struct edge *edge_enter(bool point)
 		pthread_testcancel();
 		e->depth = 1;
 	}
-	edge_order();
+	call_order();
 	if (cancels)
-		edge_cancel_hold(e);
+		call_cancel_hold(e);
 	return e;
 }
 
 /* @r: what the call returned, on return what the program is to get; true: call again */
-static inline bool edge_leave(struct edge *e, long *r)
+static inline bool call_leave(struct call *e, long *r)
 {
 	if (e && e->cancel_off && e->depth == 1)
-		edge_cancel_release(e);
-	edge_order();
+		call_cancel_release(e);
+	call_order();
 	if (e && --e->depth)
 		return false;
-	edge_order();
+	call_order();
 	if (__builtin_expect((e && e->noted) || *r == -EINTR || *r == CALL_RESTART ||
 				     __atomic_load_n(&over_begun, __ATOMIC_RELAXED),
 			     0))
-		return edge_settle(e, r);
+		return call_settle(e, r);
 	return false;
 }
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The edge: what a thread of the program is while it is inside one of our calls.
+ * What a thread of the program is while it is inside one of our calls.
  *
  * Each thread that ever was inside has a record. Records lie in a pool, so that who looks for
  * the thread it is to cancel finds memory that is one, and what a thread leaves behind that goes
  * without its destructors is only lost.
  *
  * Cancellation is disabled inside: none of the functions of libc that we use there is a
- * cancellation point then, also for a thread of the asynchronous kind. A sleeper must be woken
- * by it all the same, so pthread_cancel() is taken: libc's marks the thread, and we end its nap
+ * cancellation point then, also for a thread of the asynchronous kind. A sleeper must be woken by
+ * it all the same, so pthread_cancel() is taken: libc's marks the thread, and we end its nap
  * (preload/guard/nap.c) by the signal that libc itself would have sent. Then the call comes back as
- * from a signal, everything is put away on the way, and libc's pthread_testcancel() at the edge
- * ends the thread.
+ * from a signal, everything is put away on the way, and libc's pthread_testcancel() at the call's
+ * end ends the thread.
  */
-#include "preload/guard/edge.h"
+#include "preload/guard/call.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
@@ -28,18 +28,18 @@
 /* libc's signal for pthread_cancel(), which no program can have a handler for */
 #define SIGNAL_CANCEL 32
 
-__thread struct edge *edge_self;
-bool edge_cancels;
+__thread struct call *call_self;
+bool call_cancels;
 
-static struct pool pool = POOL_INIT(struct edge, node, 4);
+static struct pool pool = POOL_INIT(struct call, node, 4);
 static struct {
 	pthread_mutex_t lock;
 	struct base_list list;
-} edges = { PTHREAD_MUTEX_INITIALIZER, BASE_LIST_INIT(edges.list) };
+} calls = { PTHREAD_MUTEX_INITIALIZER, BASE_LIST_INIT(calls.list) };
 static pthread_key_t key;
 static bool key_made;
 
-static void edge_fill(struct edge *e)
+static void call_fill(struct call *e)
 {
 	e->depth = 0;
 	e->cancel_off = e->napping = e->canceled = false;
@@ -50,21 +50,21 @@ static void edge_fill(struct edge *e)
 }
 
 /* A handler of the program must not find the locks taken by its own thread */
-struct edge *edge_create(void)
+struct call *call_create(void)
 {
 	sigset_t before;
-	struct edge *e;
+	struct call *e;
 
 	signals_block(&before);
 	e = pool_get(&pool);
 	if (e) {
-		edge_fill(e);
-		pthread_mutex_lock(&edges.lock);
-		base_list_push_back(&edges.list, &e->node);
-		pthread_mutex_unlock(&edges.lock);
+		call_fill(e);
+		pthread_mutex_lock(&calls.lock);
+		base_list_push_back(&calls.list, &e->node);
+		pthread_mutex_unlock(&calls.lock);
 		if (key_made)
 			pthread_setspecific(key, e);
-		edge_self = e;
+		call_self = e;
 	}
 	signals_restore(&before);
 	return e;
@@ -72,20 +72,20 @@ struct edge *edge_create(void)
 
 struct spin_thread *spin_self(void)
 {
-	return edge_self ? &edge_self->spin : NULL;
+	return call_self ? &call_self->spin : NULL;
 }
 
 /* The thread ends; what its later destructors call makes a new one */
-static void edge_destroy(void *p)
+static void call_destroy(void *p)
 {
-	struct edge *e = p;
+	struct call *e = p;
 	sigset_t before;
 
 	signals_block(&before);
-	edge_self = NULL;
-	pthread_mutex_lock(&edges.lock);
+	call_self = NULL;
+	pthread_mutex_lock(&calls.lock);
 	base_list_remove(&e->node);
-	pthread_mutex_unlock(&edges.lock);
+	pthread_mutex_unlock(&calls.lock);
 	if (e->tid == getpid())
 		thread_first_ends();
 	pool_put(&pool, e);
@@ -99,14 +99,14 @@ static void edge_destroy(void *p)
  * the asynchronous kind in the middle of us. It has its kind back last, since glibc's
  * pthread_setcancelstate() forgets the result of a thread that it ends.
  */
-void edge_cancel_hold(struct edge *e)
+void call_cancel_hold(struct call *e)
 {
 	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &e->cancel_type);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &e->cancel_state);
 	e->cancel_off = true;
 }
 
-void edge_cancel_release(struct edge *e)
+void call_cancel_release(struct call *e)
 {
 	e->cancel_off = false;
 	pthread_setcancelstate(e->cancel_state, NULL);
@@ -114,8 +114,8 @@ void edge_cancel_release(struct edge *e)
 		pthread_setcanceltype(e->cancel_type, NULL);
 }
 
-/* edges.lock, so the thread is there. Pairs with nap_begin() in preload/guard/nap.c */
-static void nap_end(struct edge *e)
+/* calls.lock, so the thread is there. Pairs with nap_begin() in preload/guard/nap.c */
+static void nap_end(struct call *e)
 {
 	__atomic_store_n(&e->canceled, true, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&e->nap.tv_sec, 0, __ATOMIC_SEQ_CST);
@@ -130,24 +130,24 @@ long call_pthread_cancel(pthread_t thread)
 	struct base_list *node, *next;
 	long err;
 
-	__atomic_store_n(&edge_cancels, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&call_cancels, true, __ATOMIC_RELAXED);
 	err = libc.pthread_cancel(thread);
 	if (err)
 		return err;
-	pthread_mutex_lock(&edges.lock);
-	base_list_foreach(node, next, &edges.list) {
-		struct edge *e = base_list_entry(node, struct edge, node);
+	pthread_mutex_lock(&calls.lock);
+	base_list_foreach(node, next, &calls.list) {
+		struct call *e = base_list_entry(node, struct call, node);
 
 		if (pthread_equal(e->thread, thread))
 			nap_end(e);
 	}
-	pthread_mutex_unlock(&edges.lock);
+	pthread_mutex_unlock(&calls.lock);
 	return 0;
 }
 
 /* --- after a call --- */
 
-bool edge_settle(struct edge *e, long *r)
+bool call_settle(struct call *e, long *r)
 {
 	bool interrupted = *r == -EINTR || *r == CALL_RESTART, restart = true;
 
@@ -166,32 +166,32 @@ bool edge_settle(struct edge *e, long *r)
 	return false;
 }
 
-void edge_pass(void)
+void call_pass(void)
 {
-	struct edge *e = edge_self;
+	struct call *e = call_self;
 
 	if (!e || e->depth != 1 || !e->noted)
 		return;
 	e->depth = 0;
-	edge_order();
+	call_order();
 	signals_deliver(e);
-	edge_order();
+	call_order();
 	e->depth = 1;
 }
 
 /* --- processes --- */
 
-void edge_before_fork(void)
+void call_before_fork(void)
 {
-	pthread_mutex_lock(&edges.lock);
+	pthread_mutex_lock(&calls.lock);
 }
 
 /* The child's one thread; what was noted was for the parent */
 static void inherit(void)
 {
-	struct edge *self = edge_self;
+	struct call *self = call_self;
 
-	base_list_init(&edges.list);
+	base_list_init(&calls.list);
 	thread_after_fork();
 	signals_after_fork(self);
 	if (!self)
@@ -199,19 +199,19 @@ static void inherit(void)
 	self->thread = pthread_self();
 	self->tid = (int)syscall(SYS_gettid);
 	base_list_init(&self->node);
-	base_list_push_back(&edges.list, &self->node);
+	base_list_push_back(&calls.list, &self->node);
 }
 
-void edge_after_fork(bool child)
+void call_after_fork(bool child)
 {
-	life_lock_drop(&edges.lock, child);
+	life_lock_drop(&calls.lock, child);
 	if (child)
 		inherit();
 }
 
-void edge_init(void)
+void call_init(void)
 {
 	signals_init();
 	thread_init();
-	key_made = !pthread_key_create(&key, edge_destroy);
+	key_made = !pthread_key_create(&key, call_destroy);
 }
