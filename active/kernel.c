@@ -556,7 +556,8 @@ static int door_attach(struct active_kernel *k, unsigned int interface)
 		k->link = bpfkernel_attach(k->door, interface, true);
 	if (k->link < 0)
 		k->link = bpfkernel_attach(k->door, interface, false);
-	return base_min(k->link, 0);
+	/* A program at the driver is in the way of one that is not */
+	return k->link == -EEXIST ? -EBUSY : base_min(k->link, 0);
 }
 
 /*

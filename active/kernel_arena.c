@@ -6,7 +6,8 @@
  *
  * The constants are not taken before a program is there, and then stay. A region has room without
  * memory up to the next power of two, as those have that are not in the kernel (active/region.c).
- * So all regions together take less than twice their size of the addresses.
+ * So all regions together take less than three times their size of the addresses, with a page
+ * behind each.
  */
 #include "active/kernel_arena.h"
 
@@ -69,7 +70,7 @@ static int arena_create(struct active_arenas *all, struct active_arena **out)
 	if (!a)
 		return -ENOMEM;
 	base_list_init(&a->link);
-	ret = bpfkernel_arena_create(regions_at(all) + 2 * all->size, &a->memory);
+	ret = bpfkernel_arena_create(regions_at(all) + 3 * all->size, &a->memory);
 	if (ret) {
 		free(a);
 		return ret;
@@ -121,7 +122,8 @@ int active_arena_region(const struct active_arenas *all, struct active_arena *ar
 	while (power < size)
 		power *= 2;
 	arena->used += base_align_up(size, PAGE);
-	arena->end += power;
+	/* A wrong guess of the processor's may go past a region's room */
+	arena->end += power + PAGE;
 	*out = arena->memory.memory + at;
 	*room = power;
 	return 0;

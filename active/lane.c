@@ -124,7 +124,7 @@ static void *lane(void *arg)
 		n = completions_wait(server, wc);
 		for (int i = 0; i < n; i++)
 			completion_take(&wc[i]);
-		stop = __atomic_load_n(&server->stop, __ATOMIC_ACQUIRE); /* warp/server.c */
+		stop = __atomic_load_n(&server->stop, __ATOMIC_ACQUIRE); /* active/server.c */
 		if (n < 0)
 			base_log(BASE_LOG_ERR, "active: completions were lost; all clients go");
 		if (stop || n < 0 || sweep_due(server))

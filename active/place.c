@@ -161,7 +161,7 @@ static int told_wait(struct warp_active_place *p, int timeout_ms)
 			return 0;
 		if (n < 0 && errno != EAGAIN && errno != EINTR)
 			return -errno;
-		now = n < 0 ? base_now() : now;
+		now = base_now();
 		if (now >= deadline)
 			return -ETIMEDOUT;
 		if (n < 0 && now >= until)

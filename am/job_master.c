@@ -412,6 +412,8 @@ static void output_serve(struct master *m, int rank, int channel)
  * A child of a rank may keep the rank's connections open behind it, so their end is not all that
  * tells of the rank's.
  */
+#define LAST_WORDS 2 /* that a rank says before it ends */
+
 static void dead_check(struct master *m)
 {
 	siginfo_t info = { .si_pid = 0 };
@@ -421,7 +423,10 @@ static void dead_check(struct master *m)
 		return;
 	for (i = 0; i < m->joined; i++) {
 		if (m->workers[i].child == info.si_pid && !m->workers[i].gone) {
-			worker_lost(m, i);
+			for (int n = 0; n < LAST_WORDS && !m->workers[i].gone; n++)
+				control_read(m, i);
+			if (!m->workers[i].gone)
+				worker_lost(m, i);
 			return;
 		}
 	}

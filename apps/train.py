@@ -192,6 +192,8 @@ def run(warpsock, name):
     ours = [warpsock, "run", "--all", "--mode", "on", "--", sys.executable, __file__]
     server = subprocess.Popen([*ours, "serve", name, port], stdout=subprocess.PIPE, text=True)
     try:
+        if not select.select([server.stdout], [], [], LIMIT)[0]:
+            return f"{name}: no server after {LIMIT} s"
         server.stdout.readline()
         client = subprocess.run([*ours, "ask", name, port], timeout=LIMIT, check=False)
         if client.returncode or server.wait(LIMIT):

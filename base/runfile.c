@@ -27,7 +27,6 @@
 #include "base/point.h"
 
 #define PAGE 4096u
-#define PAGE_TRIES 100
 /* <linux/mman.h> of older kernels has it not */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -191,19 +190,19 @@ static int file_judge(int fd, size_t min, size_t *size)
 }
 
 /* One that was made under a umask which took away our own rights gets them back */
-static int file_open(const char *path)
+static int file_open(const char *path, int more)
 {
-	const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-	int fd = (int)call(SYS_openat, AT_FDCWD, path, flags);
+	const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | more;
+	int fd = (int)call(SYS_openat, AT_FDCWD, path, flags, 0600);
 
 	if (fd == -EACCES && !call(SYS_fchmodat, AT_FDCWD, path, 0600))
-		fd = (int)call(SYS_openat, AT_FDCWD, path, flags);
+		fd = (int)call(SYS_openat, AT_FDCWD, path, flags, 0600);
 	return fd == -ELOOP || fd == -ENXIO || fd == -EISDIR ? -EPROTO : fd;
 }
 
 int base_runfile_open(const char *path, size_t min, void **out, size_t *size)
 {
-	int fd = file_open(path), err;
+	int fd = file_open(path, 0), err;
 
 	if (fd < 0)
 		return fd;
@@ -214,30 +213,34 @@ int base_runfile_open(const char *path, size_t min, void **out, size_t *size)
 	return err;
 }
 
-/* Others may be about to make it: it is no file of this size until they have */
-static int page_find(const char *path, size_t min, void **out, size_t *size)
+/* In one step, which a process that is killed has done or not, and others may do at once */
+static int page_fill(int fd, size_t size)
 {
-	int err = base_runfile_open(path, min, out, size);
+	struct statfs fs;
+	int err = BASE_FAILS(runfile) ? -ENOSPC : (int)call(SYS_fstatfs, fd, &fs);
 
-	for (int i = 0; err == -EPROTO && i < PAGE_TRIES; i++) {
-		call(SYS_sched_yield);
-		err = base_runfile_open(path, min, out, size);
-	}
-	return err;
+	if (!err)
+		err = room_judge(&fs, size);
+	return err ? err : (int)call(SYS_fallocate, fd, 0, 0, size);
 }
 
 int base_runfile_page(const char *path, size_t size, void **out)
 {
-	size_t found = size;
-	int err = page_find(path, size, out, &found);
+	int fd = file_open(path, O_CREAT), err;
+	size_t found = 0;
 
-	if (err == -ENOENT)
-		err = base_runfile_create(path, size, size, out);
-	/* Another process was first */
-	if (err == -EEXIST)
-		err = page_find(path, size, out, &found);
-	if (!err && (found != size || base_runfile_reserve(*out, size))) {
-		base_map_destroy(*out, found);
+	if (fd < 0)
+		return fd;
+	err = file_judge(fd, 0, &found);
+	if (!err && !found)
+		err = page_fill(fd, size);
+	else if (!err && found != size)
+		err = -EPROTO;
+	if (!err)
+		err = base_map_create_file(fd, size, out);
+	call(SYS_close, fd);
+	if (!err && base_runfile_reserve(*out, size)) {
+		base_map_destroy(*out, size);
 		err = -EPROTO;
 	}
 	return err;

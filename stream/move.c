@@ -72,11 +72,10 @@ static int page_replace(uint8_t *page)
 	done = syscall(SYS_mmap, page, PAGE, PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	errno = saved;
-	if (done == -1)
-		return -ENOMEM;
-	if (full)
+	/* The place that was given back a moment ago is there still, as a rule */
+	if (full && (done != -1 || !base_runfile_reserve(page, PAGE)))
 		memcpy(page, octets, PAGE);
-	return 0;
+	return done == -1 ? -ENOMEM : 0;
 }
 
 static int pages_replace(const struct part *part)

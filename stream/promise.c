@@ -33,12 +33,14 @@ static struct folder {
 	bool taken;	  /* atomic */
 } folders[FOLDERS];
 
-static struct folder *folder_find(struct stream_place place)
+/* And its page, which another thread may forget meanwhile */
+static struct folder *folder_find(struct stream_place place, uint64_t **octets)
 {
-	for (struct folder *f = folders; f < folders + FOLDERS; f++)
-		if (__atomic_load_n(&f->octets, __ATOMIC_ACQUIRE) && f->place.dir == place.dir &&
-		    f->place.user == place.user)
+	for (struct folder *f = folders; f < folders + FOLDERS; f++) {
+		*octets = __atomic_load_n(&f->octets, __ATOMIC_ACQUIRE);
+		if (*octets && f->place.dir == place.dir && f->place.user == place.user)
 			return f;
+	}
 	return NULL;
 }
 
@@ -57,14 +59,11 @@ static int folder_add(struct stream_place place, uint64_t *octets)
 
 int rsock_promises(struct stream_place place, uint64_t **out)
 {
-	const struct folder *f = folder_find(place);
 	char path[BASE_RUNFILE_PATH];
 	int err;
 
-	if (f) {
-		*out = f->octets;
+	if (folder_find(place, out))
 		return 0;
-	}
 	err = stream_place_file(path, place, NAME);
 	if (!err)
 		err = base_runfile_page(path, PAGE, (void **)out);
@@ -79,8 +78,9 @@ int rsock_promises(struct stream_place place, uint64_t **out)
 void rsock_promises_forget(struct stream_place place)
 {
 	struct folder *f;
+	uint64_t *octets;
 
-	while ((f = folder_find(place))) {
+	while ((f = folder_find(place, &octets))) {
 		__atomic_store_n(&f->octets, NULL, __ATOMIC_RELEASE);
 		__atomic_store_n(&f->taken, false, __ATOMIC_RELEASE);
 	}
@@ -147,12 +147,14 @@ void rsock_promise_set(struct rsock_slab *slab, uint32_t cell, bool on)
 
 /* --- anew --- */
 
-/* One without a state is about to be made */
+/* One that is not used may have no memory yet: it is about to be made */
 static bool is_counted(const struct rsock_slab_cells *c, uint32_t cell)
 {
 	struct stream_state *st = &c->at->cell[cell];
 
-	return rsock_load(&st->magic) ? rsock_cell_is_held(st) : rsock_slab_has_maker(c);
+	if (!(base_once(c->at->used) & 1ull << cell) || !rsock_load(&st->magic))
+		return rsock_slab_has_maker(c);
+	return rsock_cell_is_held(st);
 }
 
 static bool count_file(const char *path, void *ctx)

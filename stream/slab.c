@@ -95,10 +95,15 @@ static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct 
 	return 0;
 }
 
-/* Nobody has a connection of it. A name that stays is one of no memory: somebody will sweep it */
+/*
+ * Nobody has a connection of it. A name that stays is one of no memory: somebody will sweep it. One
+ * that is gone was swept beside a connection that lingers, maybe another process's by now
+ */
 static void name_remove(struct rsock_slab *slab)
 {
-	slab->stuck = rsock_name_remove(slab) && !base_process_confined();
+	int err = rsock_name_remove(slab);
+
+	slab->stuck = err && err != -ENOENT && !base_process_confined();
 }
 
 /* Nobody of this process has a connection of it, nor makes one */
@@ -385,6 +390,8 @@ static void others_left(struct rsock_slab *slab)
 	struct rsock_slab_cells c = { slab->at, slab->size, slab->cells, slab->chunk };
 	bool here = base_once(slab->at->pid) == base_process_self().pid;
 
+	if (slab->nameless)
+		return;
 	if ((here || !rsock_slab_has_maker(&c)) && !rsock_slab_is_held(&c) && rsock_slab_sweep(&c))
 		name_remove(slab);
 }
@@ -517,7 +524,12 @@ struct rsock_slab *rsock_slab_close(const void *p)
 /* It is all zeroes again, and of this process alone */
 static bool cell_clear(struct rsock *s)
 {
-	if (s->slab->age != age || s->spent || __atomic_load_n(&s->state->common, __ATOMIC_SEQ_CST))
+	if (s->slab->age != age || s->spent)
+		return false;
+	/* Of a file, it has no memory yet */
+	if (s->slab->place.dir && !rsock_slab_is_used(s))
+		return true;
+	if (__atomic_load_n(&s->state->common, __ATOMIC_SEQ_CST))
 		return false;
 	memset(s->state, 0, sizeof(*s->state));
 	return true;

@@ -88,7 +88,7 @@ def compare(build, rounds):
 
 def main():
     args = [arg for arg in sys.argv[1:] if arg != "--realtime"]
-    options = sys.argv[1:len(sys.argv) - len(args)]
+    options = [arg for arg in sys.argv[1:] if arg == "--realtime"]
     if options:
         PREFIX.extend(["chrt", "-f", "10"])
     build, rounds = os.path.abspath(args[0]), int(args[1]) if len(args) > 1 else 5

@@ -155,6 +155,7 @@ static long plain_or_none(long fd, enum config_reason reason)
 {
 	if (!asks_for_ddp(fd))
 		return plain(fd, reason);
+	report_reason(reason, 1);
 	refuse(fd);
 	return CALL_RESTART;
 }
@@ -181,7 +182,8 @@ static long accepted(struct sock *listener, long fd)
 	if (!err)
 		return fd;
 	if (choice.mode == CONFIG_USE_AUTO)
-		return plain_or_none(fd, sock_reason(err));
+		return err == -ENOMEM ? plain_or_none(fd, sock_reason(err))
+				      : plain(fd, sock_reason(err));
 	report_failed((int)fd, sock_reason(err));
 	report_reason(sock_reason(err), 1);
 	refuse(fd);

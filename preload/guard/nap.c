@@ -20,6 +20,7 @@
 #include "base/sockutil.h"
 #include "preload/guard/call.h"
 #include "preload/guard/signals.h"
+#include "preload/table/life.h"
 
 #define CHORE_AGAIN (2 * BASE_NS_PER_MS)
 
@@ -174,8 +175,10 @@ void nap_first_do(void)
 {
 	void (*first)(void) = __atomic_load_n(&nap_first, __ATOMIC_ACQUIRE);
 
-	if (first && __atomic_compare_exchange_n(&nap_first, &first, NULL, false, __ATOMIC_ACQ_REL,
-						 __ATOMIC_RELAXED))
+	/* A guest would do its parent's */
+	if (first && !life_is_guest() &&
+	    __atomic_compare_exchange_n(&nap_first, &first, NULL, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_RELAXED))
 		first();
 }
 

@@ -117,14 +117,19 @@ static long accept_wait(int fd)
  * sent. So it stays with the kernel, and the call says what it says where the kernel has none.
  * In mode auto it is plain
  */
-static long accept_starved(int fd)
+static long accept_starved(int fd, struct sock *s)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	long r = accept_wait(fd);
+	long r;
 
-	if (r)
-		return r;
-	if (base_poll(&p, 1, base_now()) <= 0)
+	/* Another process may have accepted what woke this one */
+	do {
+		r = accept_wait(fd);
+		if (r || listens_room(s))
+			return r;
+		r = base_poll(&p, 1, base_now());
+	} while (r <= 0 && !base_sock_is_nonblock(fd));
+	if (r <= 0)
 		return -EAGAIN;
 	base_warn("no memory for a connection, which waits to be accepted");
 	return -ENOMEM;
@@ -138,7 +143,7 @@ static long accept_prepare(int fd, struct sock *s, struct waited *w)
 
 	nap_first_do();
 	if (!r && s && sock_role(s) == SOCK_LISTENER && !listens_room(s) && listens_strictly(s))
-		r = accept_starved(fd);
+		r = accept_starved(fd, s);
 	return r;
 }
 
