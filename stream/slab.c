@@ -524,14 +524,14 @@ struct rsock_slab *rsock_slab_close(const void *p)
 /* It is all zeroes again, and of this process alone */
 static bool cell_clear(struct rsock *s)
 {
-	if (s->slab->age != age || s->spent)
+	/* Of a file, it may have no memory yet */
+	bool there = !s->slab->place.dir || rsock_slab_is_used(s);
+	bool shared = s->spent || (there && __atomic_load_n(&s->state->common, __ATOMIC_SEQ_CST));
+
+	if (s->slab->age != age || shared)
 		return false;
-	/* Of a file, it has no memory yet */
-	if (s->slab->place.dir && !rsock_slab_is_used(s))
-		return true;
-	if (__atomic_load_n(&s->state->common, __ATOMIC_SEQ_CST))
-		return false;
-	memset(s->state, 0, sizeof(*s->state));
+	if (there)
+		memset(s->state, 0, sizeof(*s->state));
 	return true;
 }
 
