@@ -136,22 +136,25 @@ bool listens_room(const struct sock *s)
 	return ready;
 }
 
-bool listens_strictly(struct sock *s)
+static struct choice choice_of(const struct sock *s, socklen_t len)
 {
 	struct choice choice = { .mode = s->mode };
 
 	if (!s->fixed)
-		choose_serves((struct sockaddr *)&s->name, sizeof(s->name), &choice);
-	return choice.mode == CONFIG_USE_DDP;
+		choose_serves((const struct sockaddr *)&s->name, len, &choice);
+	return choice;
+}
+
+bool listens_strictly(const struct sock *s)
+{
+	return choice_of(s, sizeof(s->name)).mode == CONFIG_USE_DDP;
 }
 
 /* Is it for DDP? Then also whether other hosts are told of it */
 static bool is_served(struct sock *s, socklen_t len)
 {
-	struct choice choice = { .mode = s->mode };
+	struct choice choice = choice_of(s, len);
 
-	if (!s->fixed)
-		choose_serves((struct sockaddr *)&s->name, len, &choice);
 	s->told_of = choice.ask != CONFIG_ASK_NEVER;
 	return choice.mode != CONFIG_USE_TCP;
 }

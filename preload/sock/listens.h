@@ -13,7 +13,7 @@ bool listens_here(const struct sockaddr *addr, socklen_t len);
 /* Is there memory for a connection more? Closed ones of which the peers have all are let go */
 bool listens_room(const struct sock *s);
 /* Are its connections on DDP, or none at all? */
-bool listens_strictly(struct sock *s);
+bool listens_strictly(const struct sock *s);
 
 /* The socket, which was new, is one from now on, for the kernel's or a device's connections */
 void listens_begin(struct sock *s);

@@ -216,3 +216,13 @@ void ends_peer_drain(struct ends_peer *p)
 	} while (got > 0);
 	p->ended |= got != -EAGAIN;
 }
+
+pid_t ends_fork(void)
+{
+	pid_t pid;
+
+	stream_before_fork();
+	pid = fork();
+	stream_after_fork(!pid);
+	return pid;
+}

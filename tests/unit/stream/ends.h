@@ -31,6 +31,8 @@ struct stream *ends_attach(int fd, bool initiator);
 void ends_open(struct stream *s[2]);
 /* Closes the descriptors too */
 void ends_destroy(struct stream *s[2]);
+/* fork(), as preload/ does it */
+pid_t ends_fork(void);
 
 /* Octet @at of what tests send */
 static inline uint8_t ends_octet(uint64_t at)

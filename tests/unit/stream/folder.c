@@ -233,9 +233,7 @@ void place_leave_behind(int n, size_t len)
 {
 	pid_t pid;
 
-	stream_before_fork();
-	pid = fork();
-	stream_after_fork(!pid);
+	pid = ends_fork();
 	if (!pid) {
 		struct stream *s[2];
 

@@ -175,9 +175,7 @@ static pid_t other_user(struct stream *s[2], int go)
 
 	for (int i = 0; i < 2; i++)
 		OPS->share(s[i], STREAM_SHARE_FORK);
-	stream_before_fork();
-	pid = fork();
-	stream_after_fork(!pid);
+	pid = ends_fork();
 	if (pid)
 		return pid;
 	for (int i = 0; i < 2; i++)
@@ -230,9 +228,7 @@ Test(names, others_go_on_without_names)
 	ends_open(s);
 	cr_expect_eq(OPS->hand_over(s[0]), 0);
 	OPS->share(s[1], STREAM_SHARE_FORK);
-	stream_before_fork();
-	pid = fork();
-	stream_after_fork(!pid);
+	pid = ends_fork();
 	if (!pid) {
 		OPS->joined(s[1]);
 		stream_names_drop(none_stays, NULL);

@@ -60,9 +60,7 @@ Test(promise, ends_with_the_last_of_several_processes)
 	ends_open(s);
 	size = one(s[0]);
 	OPS->share(s[1], STREAM_SHARE_FORK);
-	stream_before_fork();
-	pid = fork();
-	stream_after_fork(!pid);
+	pid = ends_fork();
 	if (!pid) {
 		OPS->joined(s[1]);
 		if (read(go[0], &(char){ 0 }, 1) != 1)
@@ -159,9 +157,7 @@ static pid_t named_by_another(int pairs, unsigned int *named)
 	pid_t pid;
 
 	cr_assert_eq(pipe(two), 0);
-	stream_before_fork();
-	pid = fork();
-	stream_after_fork(!pid);
+	pid = ends_fork();
 	if (!pid)
 		named_of(pairs, two[1]);
 	cr_assert_eq(read(two[0], named, sizeof(*named)), sizeof(*named));
@@ -210,9 +206,7 @@ Test(promise, room_for_few_of_children)
 			named += OPS->hand_over(s[k]) == 0;
 			OPS->share(s[k], STREAM_SHARE_FORK);
 		}
-		stream_before_fork();
-		pid[i] = fork();
-		stream_after_fork(!pid[i]);
+		pid[i] = ends_fork();
 		if (!pid[i]) {
 			for (int k = 0; k < 2; k++)
 				OPS->joined(s[k]);

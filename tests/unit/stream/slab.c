@@ -209,9 +209,7 @@ Test(slab, a_child_leaves_its_parents_kept_file_alone)
 	ino_t file = one_more();
 	pid_t pid;
 
-	stream_before_fork();
-	pid = fork();
-	stream_after_fork(!pid);
+	pid = ends_fork();
 	if (!pid) {
 		struct stream *s[2];
 		bool same;
@@ -310,9 +308,7 @@ static void fork_and_make(const char *dir)
 	ends_open(s);
 	for (int i = 0; i < 2; i++)
 		OPS->share(s[i], STREAM_SHARE_FORK);
-	stream_before_fork();
-	pid = fork();
-	stream_after_fork(!pid);
+	pid = ends_fork();
 	if (!pid) {
 		OPS->joined(s[0]);
 		OPS->joined(s[1]);
