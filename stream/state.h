@@ -21,7 +21,7 @@
 #include "stream/share.h"
 
 #define STREAM_MAGIC 0x57415251u
-#define STREAM_VERSION 15
+#define STREAM_VERSION 16
 #define STREAM_NO_MESSAGE (~0ull)
 
 /*
