@@ -89,6 +89,57 @@ Test(promise, of_the_dead_is_counted_no_more)
 	cr_expect_eq(*number(), 0);
 }
 
+/* Nobody who counts anew finds it, so it is counted no more */
+Test(promise, of_what_has_lost_its_name_is_counted_no_more)
+{
+	struct stream *s[2], *more[2];
+
+	ends_open(s);
+	stream_names_drop(place_none_stays, NULL);
+	cr_expect_eq(*number(), 0);
+	ends_open(more);
+	cr_expect_eq(*number(), 2 * one(more[0]));
+	ends_destroy(s);
+	cr_expect_eq(*number(), 2 * one(more[0]));
+	ends_destroy(more);
+	cr_expect_eq(*number(), 0);
+}
+
+/* What the dead have left there is no reason against a kept file either */
+Test(promise, a_kept_file_is_counted_anew)
+{
+	struct stream *s[2];
+
+	ends_open(s);
+	ends_destroy(s);
+	*number() = UINT64_MAX / 2;
+	ends_open(s);
+	for (int i = 0; i < 2; i++)
+		cr_expect_eq(OPS->hand_over(s[i]), 0);
+	cr_expect_eq(*number(), 2 * one(s[0]));
+	ends_destroy(s);
+}
+
+/* A file server becomes each of its users for a while */
+Test(promise, of_many_users)
+{
+	enum { USERS = 300 };
+	struct stream_place place = stream_place_of(place_dir);
+	uint64_t *octets[2];
+
+	for (uid_t round = 0; round < 2; round++) {
+		for (place.user = 1; place.user <= USERS; place.user++) {
+			cr_assert_eq(rsock_promises(place, &octets[round]), 0, "%u", place.user);
+			if (place.user == USERS)
+				break;
+		}
+	}
+	cr_expect_eq(octets[0], octets[1], "it is known");
+	rsock_promises_forget(place);
+	cr_assert_eq(rsock_promises(place, &octets[1]), 0);
+	cr_expect_neq(octets[0], octets[1]);
+}
+
 /* Too much, or too little: connections work, and the number is right again soon */
 Test(promise, whatever_others_write)
 {
