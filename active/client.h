@@ -25,6 +25,7 @@ enum {
 	ACTIVE_ACCESS_ROOM = 65536, /* of one access that is copied */
 	ACTIVE_CLIENT_INLINE = 512, /* a message up to that size needs no memory once it is sent */
 	ACTIVE_TRIES = 4,	    /* of a run whose object the server forgets again and again */
+	ACTIVE_SPARE_REQUESTS = 16, /* that are kept for the next calls */
 };
 
 /* wr_id: a kind, and the number of a slot or receive */
@@ -113,6 +114,8 @@ struct warp_active_client {
 	unsigned int accesses_most;
 	struct base_list queue, access_queue, done, loads, cancels;
 	bool cancelling;
+	struct base_list spare; /* requests that are free */
+	unsigned int spares;
 };
 
 /* --- active/object.c ---------------------------------------------------------------------- */

@@ -19,10 +19,17 @@
 
 void active_request_free(struct warp_active_request *r)
 {
+	struct warp_active_client *c = r->client;
+
 	active_object_put(r->object);
-	r->client->requests--;
-	r->client->orphans -= r->orphan;
-	free(r);
+	c->requests--;
+	c->orphans -= r->orphan;
+	if (c->spares == ACTIVE_SPARE_REQUESTS) {
+		free(r);
+		return;
+	}
+	c->spares++;
+	base_list_push_back(&c->spare, &r->link);
 }
 
 void active_request_done(struct warp_active_request *r, int error)
