@@ -9,8 +9,10 @@ It runs in a network and a mount namespace of its own, and needs /dev/fuse. With
 asked of NFS, where the kernel has that: `./dev vm bench/arfs/lab.sh`.
 """
 import argparse
+import contextlib
 import os
 import random
+import signal
 import statistics
 import struct
 import subprocess
@@ -207,24 +209,22 @@ def main():
         sys.exit("warp-arfs is not there: it is made where clang and libfuse3 are")
     enter()
     interface_open(given.nfs)
-    with tempfile.TemporaryDirectory() as folder:
-        store = Store(given.build.resolve(), folder, given.mib)
-        nfs = None
-        try:
-            mounts = {"active": store.mount("active")}
-            sources(store.path / "sources")
-            fill(mounts["active"], given.files, given.mib)
-            if "one-sided" not in given.skip:
-                mounts = {"one-sided": store.mount("one-sided", "-1"), **mounts}
-            if given.nfs:
-                nfs = Nfs(folder)
-                fill(nfs.folder, given.files, given.mib)
-                mounts["NFS"] = nfs.where
-            found = measure(store, mounts, given, nfs.forget if nfs else None)
-        finally:
-            if nfs:
-                nfs.end()
-            store.end()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        store, nfs = Store(given.build.resolve(), folder, given.mib), None
+        stack.callback(store.end)
+        mounts = {"active": store.mount("active")}
+        sources(store.path / "sources")
+        fill(mounts["active"], given.files, given.mib)
+        if "one-sided" not in given.skip:
+            mounts = {"one-sided": store.mount("one-sided", "-1"), **mounts}
+        if given.nfs:
+            nfs = Nfs(folder)
+            stack.callback(nfs.end)
+            fill(nfs.folder, given.files, given.mib)
+            mounts["NFS"] = nfs.where
+        found = measure(store, mounts, given, nfs.forget if nfs else None)
     table(found, "NFS" if given.nfs else "one-sided")
 
 
