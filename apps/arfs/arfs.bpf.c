@@ -55,7 +55,10 @@ long getattr(const struct arfs_ask *ask, unsigned long len)
 	return attr_give(read_end(&p, ask, seq, ret), &attr);
 }
 
-/* 0, and struct arfs_listed, with attributes or without, from offset on, as many as there is room for */
+/*
+ * 0, and struct arfs_listed, with attributes or without, from offset on, as many as there is room
+ * for
+ */
 long readdir(const struct arfs_ask *ask, unsigned long len)
 {
 	struct arfs_place p;

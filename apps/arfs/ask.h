@@ -61,8 +61,8 @@ struct arfs_written {
 };
 
 /*
- * One of a directory's, in the answer of readdir; the next begins at a multiple of 8. With ARFS_PLUS
- * a struct arfs_attr stands before each, whose mode is 0 if nothing is known
+ * One of a directory's, in the answer of readdir; the next begins at a multiple of 8. With
+ * ARFS_PLUS a struct arfs_attr stands before each, whose mode is 0 if nothing is known
  */
 struct arfs_listed {
 	uint64_t inode, next; /* next: where to go on behind it */

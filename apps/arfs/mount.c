@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <warp/rdma.h>
 
 #include "apps/examples/endpoint.h"
@@ -529,9 +530,48 @@ static int loop(struct fuse_session *session)
 	return ret > 0 ? 0 : ret; /* above 0: a signal, which unmounts */
 }
 
+/*
+ * A child goes on, and the process that was called ends when the child says that the mount is there
+ * (gone_on), or when the child ends. A descriptor, or a negative errno
+ */
+static int go_on(void)
+{
+	int ends[2], status = FAILED;
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	child = fork();
+	if (child < 0)
+		return -errno;
+	if (!child) {
+		close(ends[0]);
+		setsid();
+		return ends[1];
+	}
+	close(ends[1]);
+	if (read(ends[0], &status, sizeof(status)) != sizeof(status))
+		status = FAILED;
+	exit(status);
+}
+
+static void gone_on(int end)
+{
+	const int status = DONE, nowhere = open("/dev/null", O_RDWR);
+
+	for (int fd = 0; fd <= 2 && nowhere >= 0; fd++)
+		dup2(nowhere, fd);
+	if (nowhere > 2)
+		close(nowhere);
+	if (chdir("/") || write(end, &status, sizeof(status)) < 0)
+		return; /* nobody waits */
+	close(end);
+}
+
 static int serve(struct fuse_session *session, const char *directory)
 {
-	int ret = client_open(&options.client, &client);
+	int end = options.foreground ? -1 : go_on();
+	int ret = end < 0 && !options.foreground ? end : client_open(&options.client, &client);
 
 	if (ret) {
 		fprintf(stderr, "warp-arfs: %s: %s\n", options.host, strerror(-ret));
@@ -539,6 +579,8 @@ static int serve(struct fuse_session *session, const char *directory)
 	}
 	ret = fuse_session_mount(session, directory);
 	if (!ret) {
+		if (end >= 0)
+			gone_on(end);
 		ret = loop(session);
 		fuse_session_unmount(session);
 	}
@@ -546,12 +588,27 @@ static int serve(struct fuse_session *session, const char *directory)
 	return ret;
 }
 
+/* The kernel would mount on a file, too */
+static int directory_check(const char *directory)
+{
+	struct stat st;
+
+	if (stat(directory, &st))
+		return -errno;
+	return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+}
+
 static int mount_at(const char *directory)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
 	struct fuse_session *session = NULL;
-	int ret = -1;
+	int ret = directory_check(directory);
 
+	if (ret) {
+		fprintf(stderr, "warp-arfs: %s: %s\n", directory, strerror(-ret));
+		return FAILED;
+	}
+	ret = -1;
 	fuse_opt_add_arg(&args, "warp-arfs");
 	fuse_opt_add_arg(&args, "-odefault_permissions,fsname=arfs,subtype=arfs");
 	if (options.mount_options) {
@@ -560,9 +617,7 @@ static int mount_at(const char *directory)
 	}
 	session = fuse_session_new(&args, &operations, sizeof(operations), NULL);
 	if (session && !fuse_set_signal_handlers(session)) {
-		/* The connection has threads: they are made behind fork() */
-		if (!fuse_daemonize((int)options.foreground))
-			ret = serve(session, directory);
+		ret = serve(session, directory);
 		fuse_remove_signal_handlers(session);
 	}
 	if (session)
