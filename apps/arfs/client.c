@@ -433,7 +433,7 @@ static void parts_fill(struct parts *ps, struct client *c, const struct look *l,
 	}
 }
 
-/* The first of these bytes, as far as nothing was changed meanwhile. *end: they are all there are */
+/* The first of these bytes, if nothing was changed meanwhile. *end: they are all that there are */
 static size_t parts_read(struct client *c, const struct look *l, size_t len, bool *end)
 {
 	struct parts *ps = malloc(sizeof(*ps));
