@@ -42,6 +42,10 @@ static int drive(struct warp_active_client *c, uint64_t deadline)
 	struct warp_wc wc[BATCH];
 	int n, ret;
 
+	if (active_link_repay(c)) {
+		active_exchange_fail(c, -ECONNRESET);
+		return 0;
+	}
 	c->driving = true;
 	pthread_mutex_unlock(&c->lock);
 	n = completions_wait(c, wc, deadline, &ret);
@@ -127,6 +131,7 @@ static struct warp_active_client *client_new(void)
 	base_list_init(&c->loads);
 	base_list_init(&c->cancels);
 	base_list_init(&c->spare);
+	c->owed = -1;
 	return c;
 }
 

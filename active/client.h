@@ -114,6 +114,7 @@ struct warp_active_client {
 	unsigned int accesses_most;
 	struct base_list queue, access_queue, done, loads, cancels;
 	bool cancelling;
+	int owed; /* the receive that was used last and is not posted again yet, or -1 */
 	struct base_list spare; /* requests that are free */
 	unsigned int spares;
 };
@@ -136,6 +137,8 @@ int active_link_open(struct warp_active_client *c, const struct sockaddr *addr, 
 		     const struct warp_active_client_attr *attr);
 void active_link_close(struct warp_active_client *c);
 int active_link_receive(struct warp_active_client *c, unsigned int i);
+/* Posts the one that is owed */
+int active_link_repay(struct warp_active_client *c);
 uint8_t *active_link_slot(const struct warp_active_client *c, unsigned int i);
 uint8_t *active_link_access(const struct warp_active_client *c, unsigned int i);
 const uint8_t *active_link_answer(const struct warp_active_client *c, unsigned int i);

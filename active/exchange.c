@@ -464,8 +464,10 @@ static void receive_take(struct warp_active_client *c, unsigned int i, size_t le
 
 	if (!ret)
 		ret = answer_take(c, &m);
+	/* Who waits for the answer has it first: this one is posted while the next is waited for */
 	if (!ret)
-		ret = active_link_receive(c, i);
+		ret = active_link_repay(c);
+	c->owed = (int)i;
 	if (ret)
 		active_exchange_fail(c, ret == -EPROTO ? -EPROTO : -ECONNRESET);
 }
