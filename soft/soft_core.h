@@ -15,6 +15,7 @@
 #include "llp/llp.h"
 #include "rdmap/rdmap.h"
 
+struct rnic_sink;
 struct rnic_stream_mem;
 
 enum soft_phase {
@@ -28,6 +29,7 @@ enum soft_phase {
 struct soft_core {
 	struct rdmap_stream rdmap;
 	__u32 in_off, in_fill;	  /* rx: octets in `in`: taken apart up to, filled up to */
+	__u32 in_need;		  /* rx: what the frame that is not whole takes, as far as known */
 	__u32 rest_off, rest_len; /* tx: octets in `rest`: sent up to, end */
 	__s32 rx_error;		  /* rx: why no more comes; 0 none. Written once. */
 	__s32 tx_error;		  /* tx: why no more goes */
@@ -54,6 +56,8 @@ struct soft_io {
 	const struct rnic_stream_mem *mem;
 	__u8 *rest; /* SOFT_FPDU_MAX; NULL: rest_take(mem) finds it when it is needed */
 	void *(*rest_take)(const struct rnic_stream_mem *mem);
+	/* Octets that were handed up may lie in `in`: .wants, .settle; NULL: never */
+	const struct rnic_sink *sink;
 	__u8 *in; /* in_cap, in memory that is there as far as something was received */
 	__u32 in_cap;
 	__u32 pd_at; /* of `in`, or behind it: MPA_PD_MAX for the peer's private data */
