@@ -59,7 +59,7 @@ BENCHES = {
 ELSEWHERE = {
     "active": (("bench/active/run.py",), "Active RDMA against Reads and a server in C"),
     "am": (("bench/am/run.py", "{build}"), "Active Messages against bare UDP"),
-    "arfs": (("bench/arfs/run.py",), "a file system by Active RDMA, in three ways"),
+    "arfs": (("bench/arfs/run.py",), "a file system by Active RDMA, in four ways"),
     "bpf": (("bench/bpf/run.py",), "the eBPF engine and queries against native C"),
 }
 TABLES = {"targets": "the figures that the project aims at, each beside its target",

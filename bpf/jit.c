@@ -87,8 +87,7 @@ size_t ebpf_jit_size(const struct ebpf_jit *jit)
 
 void ebpf_jit_reset(const struct ebpf_jit *jit, struct ebpf_run *run)
 {
-	for (uint32_t i = 0; i < jit->window_count; i++)
-		ebpf_window_guess(run, &run->window[i], jit->window_rights[i], jit->spans);
+	ebpf_windows_guess(run, jit->window_rights, jit->window_count, jit->spans);
 	ebpf_window_settle();
 }
 
@@ -110,9 +109,12 @@ static void enter(const struct ebpf_jit *jit, struct ebpf_run *run, uint32_t at)
 /* Whether the code can be tried again where it stopped, with another window */
 static bool site_again(const struct ebpf_jit *jit, struct ebpf_run *run, const struct jit_site *s)
 {
-	return s->rights &&
-	       ebpf_window_fill(run, &run->window[s->window], run->reg[s->base] + (uint64_t)s->lo,
-				s->len, s->rights, jit->spans);
+	if (!s->rights ||
+	    !ebpf_window_fill(run, &run->window[s->window], run->reg[s->base] + (uint64_t)s->lo,
+			      s->len, s->rights, jit->spans))
+		return false;
+	run->window_region[s->window] = run->region_last;
+	return true;
 }
 
 static enum ebpf_status ended(struct ebpf_run *run)

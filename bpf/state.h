@@ -42,6 +42,8 @@ struct ebpf_run {
 	uint8_t *data;
 	struct ebpf_window window[EBPF_WINDOWS];
 
+	/* The number of the region that each was filled with last: a guess, also in the next run */
+	size_t window_region[EBPF_WINDOWS];
 	const struct ebpf_object *obj;
 	struct ebpf_region region[EBPF_OWN_REGIONS + EBPF_REGIONS_MAX]; /* in the order of addr */
 	size_t region_count, region_last;
@@ -59,9 +61,12 @@ struct ebpf_run {
 /* bpf/memory.c */
 enum ebpf_status ebpf_memory_find(struct ebpf_run *run, uint64_t addr, uint64_t len,
 				  unsigned int rights, void **out);
-/* The first region that allows this, or none: no program reaches anything by such a window */
-void ebpf_window_guess(struct ebpf_run *run, struct ebpf_window *window, unsigned int rights,
-		       const uint8_t spans[EBPF_SPANS]);
+/*
+ * Fills @count windows before a run begins: each with the region that it had in the last run if
+ * that allows its rights, else with the first that does. The stack allows everything.
+ */
+void ebpf_windows_guess(struct ebpf_run *run, const uint8_t *rights, size_t count,
+			const uint8_t spans[EBPF_SPANS]);
 /* A load that runs ahead of the stores to a window could see half of it; this keeps it behind */
 void ebpf_window_settle(void);
 bool ebpf_window_fill(struct ebpf_run *run, struct ebpf_window *window, uint64_t addr, uint64_t len,

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""ARFS in three ways: a mount that reads one-sided, one whose reads are programs, and commands that
-work at the server. Wall time and packets of the same question, by the loopback interface.
+"""ARFS in four ways: a mount that reads one-sided, one whose reads are programs, one that keeps for
+three seconds what it knows, and commands that work at the server. Wall time and packets of the same
+question, by the loopback interface.
 
     run.py [--files N] [--mib N] [--rounds N] [--nfs] [--only WORD] [--skip WAY] [BUILD]
 
@@ -9,8 +10,10 @@ It runs in a network and a mount namespace of its own, and needs /dev/fuse. With
 asked of NFS, where the kernel has that: `./dev vm bench/arfs/lab.sh`.
 """
 import argparse
+import contextlib
 import os
 import random
+import signal
 import statistics
 import struct
 import subprocess
@@ -26,6 +29,7 @@ HOST, PORT = "127.0.0.1", "7190"
 WORDS = ("error", "apple", "pear", "warp", "list", "page")
 RECORD = struct.Struct("<Iq12s")  # id, price, name
 LAYOUT = "u32 id; s64 price; text[12] name"
+KEPT = ("-c", "3000")
 NEEDLE = "the one line that is looked for"
 
 
@@ -85,23 +89,31 @@ class Store:
         self.running = [subprocess.Popen([self.apps / "warp-arfs-server", "serve", "-a", HOST,
                                           "-p", PORT, store], stdout=subprocess.PIPE)]
         self.running[0].stdout.readline()
+        self.mounted = {}
 
     def mount(self, name, *options):
         where = self.path / name
-        where.mkdir()
-        self.running.append(subprocess.Popen([self.apps / "warp-arfs", "-f", "-a", HOST, "-p",
-                                              PORT, *options, where]))
+        where.mkdir(exist_ok=True)
+        self.mounted[where] = subprocess.Popen([self.apps / "warp-arfs", "-f", "-a", HOST, "-p",
+                                                PORT, *options, where])
         while not os.path.ismount(where):
             time.sleep(0.05)
         return where
 
+    def unmount(self, where):
+        subprocess.run(["umount", where], check=False)
+        self.mounted.pop(where).wait()
+
+    def forget(self):
+        """What the kernel keeps of the mount that lets it."""
+        self.unmount(self.path / "kept")
+        self.mount("kept", *KEPT)
+
     def end(self):
-        for where in ("one-sided", "active"):
-            subprocess.run(["umount", self.path / where], check=False)
-        for process in self.running:
-            process.terminate()
-        for process in self.running:
-            process.wait()
+        for where in list(self.mounted):
+            self.unmount(where)
+        self.running[0].terminate()
+        self.running[0].wait()
 
 
 def question(command, cwd):
@@ -162,7 +174,7 @@ def measure(store, mounts, given, forget):
         if remote:
             ways["at the server"] = (remote, store.path)
         for way, (command, cwd) in ways.items():
-            done = asked(command, cwd, forget if way == "NFS" else lambda: None, given.rounds)
+            done = asked(command, cwd, forget.get(way, lambda: None), given.rounds)
             lines = {len(one[2].splitlines()) for one in done}
             if lines != counts.setdefault(name, lines):
                 sys.exit(f"{name}, {way}: {lines} lines, not {counts[name]}")
@@ -207,24 +219,24 @@ def main():
         sys.exit("warp-arfs is not there: it is made where clang and libfuse3 are")
     enter()
     interface_open(given.nfs)
-    with tempfile.TemporaryDirectory() as folder:
-        store = Store(given.build.resolve(), folder, given.mib)
-        nfs = None
-        try:
-            mounts = {"active": store.mount("active")}
-            sources(store.path / "sources")
-            fill(mounts["active"], given.files, given.mib)
-            if "one-sided" not in given.skip:
-                mounts = {"one-sided": store.mount("one-sided", "-1"), **mounts}
-            if given.nfs:
-                nfs = Nfs(folder)
-                fill(nfs.folder, given.files, given.mib)
-                mounts["NFS"] = nfs.where
-            found = measure(store, mounts, given, nfs.forget if nfs else None)
-        finally:
-            if nfs:
-                nfs.end()
-            store.end()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        store, nfs = Store(given.build.resolve(), folder, given.mib), None
+        stack.callback(store.end)
+        mounts = {"active": store.mount("active"), "kept": store.mount("kept", *KEPT)}
+        forget = {"kept": store.forget}
+        sources(store.path / "sources")
+        fill(mounts["active"], given.files, given.mib)
+        if "one-sided" not in given.skip:
+            mounts = {"one-sided": store.mount("one-sided", "-1"), **mounts}
+        if given.nfs:
+            nfs = Nfs(folder)
+            stack.callback(nfs.end)
+            fill(nfs.folder, given.files, given.mib)
+            mounts["NFS"] = nfs.where
+            forget["NFS"] = nfs.forget
+        found = measure(store, mounts, given, forget)
     table(found, "NFS" if given.nfs else "one-sided")
 
 
