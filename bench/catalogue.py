@@ -11,6 +11,7 @@ import connections
 import delayed
 import message
 import programs
+import segments
 from session import TOP
 
 
@@ -25,6 +26,8 @@ BENCHES = {
     "latency": Bench("a message there and back, by size: time, distribution, CPU",
                      message.latency),
     "bandwidth": Bench("messages one way, by size: bandwidth and CPU", message.bandwidth),
+    "segments": Bench("messages one way over a network of 1500 octets a frame",
+                      segments.segments, (("ip", "iproute2"),)),
     "native": Bench("RDMA Writes and Reads of the native API against TCP", message.native),
     "steady": Bench("CPU at 1,000 messages a second, one way and with answers", message.steady),
     "sockperf": Bench("sockperf's ping-pong", programs.sockperf, (("sockperf", "sockperf"),)),
