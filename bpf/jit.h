@@ -22,6 +22,7 @@ struct jit_site {
 };
 
 struct ebpf_jit {
+	uint64_t number; /* no other of this process has or had it */
 	uint8_t *code;
 	size_t size;
 	uint32_t *entry;   /* of an instruction: where its code begins, if one can begin there */
