@@ -352,11 +352,15 @@ Test(bpf_memory, the_next_run_has_its_own_windows, .init = fill)
 		memcpy(&want, memory + 128, 8);
 		cr_assert_eq(r.value, want, "%d", i);
 	}
-	regions[0].size = 8;
-	cr_assert_not(ebpf_run_start(run, other, &params));
-	cr_assert_eq(ebpf_run_continue(run, 10, &r), EBPF_ADDRESS);
-	cr_assert_eq(r.pc, 1);
+	/* The same code again, and one thing about the region is another one */
+	regions[0].rights = EBPF_MAY_WRITE;
+	cr_assert_not(ebpf_run_start(run, obj, &params));
+	cr_assert_eq(ebpf_run_continue(run, 10, &r), EBPF_RIGHTS);
+	regions[0].rights = EBPF_MAY_READ;
 	params.arg[0] = ADDR + 8;
+	cr_assert_not(ebpf_run_start(run, obj, &params));
+	cr_assert_eq(ebpf_run_continue(run, 10, &r), EBPF_DONE);
+	regions[0].size = 8;
 	cr_assert_not(ebpf_run_start(run, obj, &params));
 	cr_assert_eq(ebpf_run_continue(run, 10, &r), EBPF_ADDRESS);
 	ebpf_run_destroy(run);
