@@ -37,18 +37,21 @@ static int make(const struct ebpf_object *obj, struct ebpf_jit *jit)
 	jit->entry = calloc(obj->count, sizeof(*jit->entry));
 	jit->landing = calloc(obj->count, sizeof(*jit->landing));
 	m.begin = calloc(obj->count, sizeof(*m.begin));
+	m.paid = calloc(obj->count, sizeof(*m.paid));
 	for (int i = 0; i < 4; i++) /* of a single access; those behind are found as they come */
 		jit->spans[i] = (uint8_t)(1 << i);
 	m.meetings = calloc(obj->count, sizeof(*m.meetings));
-	if (jit->entry && jit->landing && m.begin && m.meetings)
+	if (jit->entry && jit->landing && m.begin && m.paid && m.meetings)
 		ret = jit_compile(&m);
 	if (!ret)
 		ret = code_map(jit, &m.c);
 	free(m.c.code);
 	free(m.begin);
+	free(m.paid);
 	free(m.meetings);
 	free(m.refunds.list);
 	free(m.jumps.list);
+	free(m.paid_jumps.list);
 	free(m.exits.list);
 	return ret;
 }
