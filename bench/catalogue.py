@@ -11,6 +11,7 @@ import connections
 import delayed
 import message
 import programs
+import segments
 from session import TOP
 
 
@@ -25,6 +26,8 @@ BENCHES = {
     "latency": Bench("a message there and back, by size: time, distribution, CPU",
                      message.latency),
     "bandwidth": Bench("messages one way, by size: bandwidth and CPU", message.bandwidth),
+    "segments": Bench("messages one way over a network of 1500 octets a frame",
+                      segments.segments, (("ip", "iproute2"),)),
     "native": Bench("RDMA Writes and Reads of the native API against TCP", message.native),
     "steady": Bench("CPU at 1,000 messages a second, one way and with answers", message.steady),
     "sockperf": Bench("sockperf's ping-pong", programs.sockperf, (("sockperf", "sockperf"),)),
@@ -59,7 +62,7 @@ BENCHES = {
 ELSEWHERE = {
     "active": (("bench/active/run.py",), "Active RDMA against Reads and a server in C"),
     "am": (("bench/am/run.py", "{build}"), "Active Messages against bare UDP"),
-    "arfs": (("bench/arfs/run.py",), "a file system by Active RDMA, in three ways"),
+    "arfs": (("bench/arfs/run.py",), "a file system by Active RDMA, in four ways"),
     "bpf": (("bench/bpf/run.py",), "the eBPF engine and queries against native C"),
 }
 TABLES = {"targets": "the figures that the project aims at, each beside its target",

@@ -297,9 +297,9 @@ static size_t waiting_take(struct rsock *s, struct stream_cursor c, int flags)
 	left = rsock_urgent_reach(s, flags & STREAM_STOP, &over);
 	for (; left && (len = stream_cursor_next(&c, left, &p)); left -= len, taken += len)
 		if (!(flags & MSG_TRUNC))
-			rsock_chunks_get(s, consumed + over + taken, p, len);
+			rsock_bytes_get(s, consumed + over + taken, p, len);
 	if (!(flags & MSG_PEEK) && over + taken) {
-		rsock_chunks_drop(s, consumed, consumed + over + taken);
+		rsock_bytes_drop(s, consumed, consumed + over + taken);
 		BASE_POINT(stream_recv_dropped);
 		rsock_store(&rx->consumed, consumed + over + taken);
 		rsock_urgent_passed(s);

@@ -78,6 +78,7 @@ static void rx_forget(struct rsock *s)
 	struct stream_rx *rx = &s->state->rx;
 
 	rx->placed = rx->consumed;
+	rx->span_first = rx->span_end = 0;
 	rsock_store(&rx->delivered, rx->placed);
 	rsock_store(&rx->message_first, STREAM_NO_MESSAGE);
 	rsock_store(&s->state->urgent.octet, 0);
