@@ -12,6 +12,7 @@ import connections
 import delayed
 import message
 import programs
+import segments
 from session import TOP
 
 
@@ -26,6 +27,8 @@ BENCHES = {
     "latency": Bench("a message there and back, by size: time, distribution, CPU",
                      message.latency),
     "bandwidth": Bench("messages one way, by size: bandwidth and CPU", message.bandwidth),
+    "segments": Bench("messages one way over a network of 1500 octets a frame",
+                      segments.segments, (("ip", "iproute2"),)),
     "native": Bench("RDMA Writes and Reads of the native API against TCP", message.native),
     "carriers": Bench("the native API by system calls and by io_uring: 1, 64 and 1,000 connections",
                       carriers.carriers),

@@ -130,13 +130,27 @@ static size_t region_guess(const struct ebpf_run *run, size_t last, unsigned int
 	return n;
 }
 
-void ebpf_windows_guess(struct ebpf_run *run, const uint8_t *rights, size_t count,
-			const uint8_t spans[EBPF_SPANS])
+static bool region_stayed(const struct ebpf_run *run, size_t n, const struct ebpf_before *before)
 {
+	const struct ebpf_region *a = &run->region[n], *b = &before->regions[n];
+
+	return n < run->region_count && n < before->count && a->host == b->host &&
+	       a->addr == b->addr && a->size == b->size && a->room == b->room &&
+	       a->rights == b->rights;
+}
+
+bool ebpf_windows_guess(struct ebpf_run *run, const uint8_t *rights, size_t count,
+			const uint8_t spans[EBPF_SPANS], const struct ebpf_before *before)
+{
+	bool changed = false;
+
 	for (size_t i = 0; i < count; i++) {
 		size_t n = region_guess(run, run->window_region[i], rights[i]), same = 0;
 		const struct ebpf_region *r = &run->region[n];
 
+		if (region_stayed(run, run->window_region[i], before))
+			continue;
+		changed = true;
 		run->window_region[i] = n;
 		while (run->window_region[same] != n)
 			same++;
@@ -145,4 +159,5 @@ void ebpf_windows_guess(struct ebpf_run *run, const uint8_t *rights, size_t coun
 		else
 			window_set(&run->window[i], r, 0, pow2_below(r->room), spans);
 	}
+	return changed;
 }

@@ -4,13 +4,17 @@
 three seconds what it knows, and commands that work at the server. Wall time and packets of the same
 question, by the loopback interface.
 
-    run.py [--files N] [--mib N] [--rounds N] [--nfs] [--only WORD] [--skip WAY] [BUILD]
+    run.py [--files N] [--mib N] [--rounds N] [--nfs] [--only WORD] [--skip WAY] [--out FOLDER]
+           [BUILD]
+
+FOLDER gets results.json and a plot, ways.svg.
 
 It runs in a network and a mount namespace of its own, and needs /dev/fuse. With --nfs the same is
 asked of NFS, where the kernel has that: `./dev vm bench/arfs/lab.sh`.
 """
 import argparse
 import contextlib
+import json
 import os
 import random
 import signal
@@ -25,6 +29,10 @@ from pathlib import Path
 from nfs import Nfs
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import drawing  # noqa: E402
+
 HOST, PORT = "127.0.0.1", "7190"
 WORDS = ("error", "apple", "pear", "warp", "list", "page")
 RECORD = struct.Struct("<Iq12s")  # id, price, name
@@ -192,6 +200,17 @@ def table(found, base):
               f"{count / least[1]:9.5f}")
 
 
+def results_write(found, base, folder):
+    """As bench/plots.py wants them: the way that others are compared with is the first."""
+    order = sorted(found, key=lambda which: which[1] != base)
+    rows = [{"name": name, "way": way, "seconds": found[name, way][0],
+             "packets": found[name, way][1]} for name, way in order]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "results.json"
+    path.write_text(json.dumps({"ways": rows}, indent=1) + "\n", encoding="utf-8")
+    return drawing.draw(path, folder)
+
+
 def interface_open(wire):
     """@wire: packets as on Ethernet, for their number is to mean something."""
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
@@ -211,6 +230,7 @@ def main():
     parser.add_argument("--only", default="", metavar="WORD", help="of what is asked")
     parser.add_argument("--skip", action="append", default=[], choices=("one-sided",),
                         help="a way that takes long where everything is emulated")
+    parser.add_argument("--out", type=Path, metavar="FOLDER")
     parser.add_argument("build", nargs="?", type=Path, default=HERE.parent.parent / "build")
     given = parser.parse_args()
     if given.skip and not given.nfs:
@@ -237,7 +257,9 @@ def main():
             mounts["NFS"] = nfs.where
             forget["NFS"] = nfs.forget
         found = measure(store, mounts, given, forget)
-    table(found, "NFS" if given.nfs else "one-sided")
+    base = "NFS" if given.nfs else "one-sided"
+    table(found, base)
+    sys.exit(results_write(found, base, given.out) if given.out else 0)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -238,6 +239,36 @@ Test(promise, room_for_few_of_all_processes)
 	nanosleep(&(struct timespec){ 1, 100000000 }, NULL);
 	fourth = named_of(2, -1);
 	cr_expect_eq(fourth, 4, "the dead need nothing: %u", fourth);
+	umount2(place_dir, MNT_DETACH);
+}
+
+/* Each has half of the folder, whatever others were promised, as long as that is not used */
+Test(promise, room_of_each_user)
+{
+	enum { OTHER = 65534 };
+	char own[80], others[80];
+	unsigned int mine, theirs = 0;
+	int two[2];
+	pid_t pid;
+
+	if (geteuid() || !place_small("size=16m,mode=0755"))
+		cr_skip_test("no mount namespace to be had, or no other user");
+	snprintf(own, sizeof(own), "%s/own", place_dir);
+	snprintf(others, sizeof(others), "%s/others", place_dir);
+	cr_assert(!mkdir(own, 0700) && !mkdir(others, 0700) && !chown(others, OTHER, OTHER));
+	ends_param.dir = own;
+	mine = named_of(16, -1);
+	cr_expect(mine >= 2 && mine <= 16, "%u", mine);
+	cr_assert_eq(pipe(two), 0);
+	pid = ends_fork();
+	if (!pid) {
+		ends_param.dir = others;
+		named_of(setuid(OTHER) ? 0 : 16, two[1]);
+	}
+	cr_assert_eq(read(two[0], &theirs, sizeof(theirs)), sizeof(theirs));
+	cr_expect_eq(theirs, mine);
+	kill(pid, SIGKILL);
+	cr_expect_eq(place_wait(pid), -SIGKILL);
 	umount2(place_dir, MNT_DETACH);
 }
 
