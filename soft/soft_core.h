@@ -171,9 +171,11 @@ int soft_tx_run(const struct soft_io *io, const struct rnic_stream_wr *wr, unsig
  * is tx's.
  */
 ssize_t soft_rx(const struct soft_io *io, const struct rdmap_sink *sink, size_t budget);
-/* Takes apart what is in `in` already: 0 or -errno */
+/* Where soft_rx() puts what it receives first; false: it receives nothing that it keeps */
+bool soft_rx_place(const struct soft_io *io, struct iovec *out);
 /* Bytes to @at of io->in, as llp's recv() has it */
 ssize_t soft_rx_recv(const struct soft_io *io, __u32 at, size_t len);
+/* Takes apart what is in `in` already: 0 or -errno */
 int soft_rx_parse(const struct soft_io *io, const struct rdmap_sink *sink);
 
 /* --- soft_start.c: tx and rx --- */
