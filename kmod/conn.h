@@ -14,9 +14,12 @@
 #include <net/tcp.h>
 
 #include "base/bits.h"
+#include "kmod/op.h"
 #include "rdmap/rdmap.h"
 
 #include <warp/ddp_kernel.h>
+
+struct conn_ring;
 
 /* Received octets of one FPDU or of several */
 struct conn_chunk {
@@ -32,12 +35,21 @@ struct conn_message {
 	__u32 len;
 };
 
-/* An FPDU on its way to TCP */
-struct conn_fpdu {
-	struct list_head list;
-	struct mpa_txv v;
-	struct iov_iter iter; /* what TCP has not taken */
-	__u8 *payload;
+/* One FPDU at a time is built, and handed to TCP */
+struct conn_tx {
+	struct mpa_txv v; /* of the FPDU; the room is of the connection's life */
+	struct iov_iter iter;
+	struct conn_op *leaving; /* the operation that the FPDU is the last of */
+	__u8 *hold;		 /* a copy of the FPDU's payload, where it needs one */
+	__u32 hold_cap;
+	__u32 entered, left; /* operations, ever; the difference is in the queue */
+	__u32 waiting;	     /* callers that wait, and go on by themselves */
+	bool pending;	     /* TCP has not taken all of the FPDU */
+	bool pushing;	     /* TCP is about it, and may look at what has come meanwhile */
+	bool more;	     /* the next FPDU is of the same message */
+	bool answers;	     /* the next message is an answer to the peer, if one is due */
+	bool refused;	     /* somebody was told that nothing can be sent now */
+	struct list_head queue;
 };
 
 struct conn_rx {
@@ -52,7 +64,6 @@ struct conn_rx {
 	__u32 recv_max;
 	struct conn_chunk *left; /* of DDP_HANDOVER */
 	bool starved;		 /* there was no memory: the work tries again */
-	bool kicked;		 /* the protocol has something to send */
 	bool eof;
 };
 
@@ -62,20 +73,26 @@ enum conn_state { CONN_TCP, CONN_DDP, CONN_ENDED };
 struct conn {
 	struct sock *sk;
 	struct proto *base;
-	struct work_struct work;
+	struct delayed_work work;
 	void (*data_ready)(struct sock *sk);
 	void (*write_space)(struct sock *sk);
+	void (*state_change)(struct sock *sk);
 	enum conn_state state;
 	bool aligned, closing;
+	bool refused; /* an operation was told that the peer's Terminate was for it */
 	__u32 mulpdu_max;
-	__u64 tx_octets, rx_octets, tx_messages, rx_messages;
+	__u64 tx_octets, rx_octets, tx_messages, rx_messages, operations;
 	struct rdmap_stream s;
 	struct rdmap_inbound in[2 * DDP_KERNEL_DEPTH_MAX];
 	struct rdmap_outbound out[DDP_KERNEL_DEPTH_MAX];
 	struct rdmap_slots slots;
 	struct ddp_stag_table stags; /* without slots until memory is registered */
 	struct list_head regions;
-	struct list_head unsent; /* FPDUs, whole messages */
+	struct list_head dead;	      /* regions that the work is to free */
+	struct list_head begun, done; /* of struct conn_op */
+	__u32 ops;		      /* operations whose completion the program has not got */
+	struct conn_ring *ring;	      /* set once; read without the lock too */
+	struct conn_tx tx;
 	struct conn_rx rx;
 };
 
@@ -83,6 +100,9 @@ static inline struct conn *conn_of(const struct sock *sk)
 {
 	return (__force struct conn *)inet_csk(sk)->icsk_ulp_data;
 }
+
+/* ulp.c: the work is to run, soon; from any context */
+void conn_kick(struct conn *c);
 
 /* option.c: the levels of the module, else -ENOPROTOOPT */
 int conn_option_set(struct conn *c, int name, sockptr_t value, unsigned int len);
@@ -106,13 +126,19 @@ struct conn_chunk *conn_chunk_get(size_t cap, gfp_t gfp);
 extern const struct rdmap_sink conn_sink; /* without its ctx */
 
 /* tx.c */
-int conn_sendmsg(struct sock *sk, struct msghdr *msg, size_t len);
-/* Hands TCP what it takes now; 0: all of it */
-int conn_tx_push(struct conn *c);
-/* What the protocol has to send by itself: the RTR's answer, a Terminate */
-void conn_tx_control(struct conn *c);
-/* TCP takes all that is unsent, whatever its buffer's size: before the stream is shut */
-void conn_tx_drain(struct conn *c);
+int conn_tx_init(struct conn *c);
 void conn_tx_uninit(struct conn *c);
+int conn_sendmsg(struct sock *sk, struct msghdr *msg, size_t len);
+/*
+ * Builds and hands TCP what is due, in turns. What does not fit leaves later: ulp_write_space() and
+ * the work see to it.
+ */
+void conn_tx_run(struct conn *c);
+/* Nothing of ours is left, but for what waits for answers of the peer's */
+bool conn_tx_idle(const struct conn *c);
+/* Has idleness told to whoever asks now, in vain; false: it is idle all the same */
+bool conn_tx_refuse(struct conn *c);
+/* TCP takes what was accepted, whatever its buffer's size: before the stream is shut */
+void conn_tx_drain(struct conn *c);
 
 #endif

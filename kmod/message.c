@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 
 #include "kmod/conn.h"
+#include "kmod/op.h"
 #include "kmod/region.h"
 
 #define CHUNK_ROOM 2048 /* of chunks that gather small segments */
@@ -142,6 +143,8 @@ static void sink_recv_done(void *ctx, const struct rdmap_recv *recv)
 	c->rx.message = NULL;
 	c->rx_messages++;
 	c->rx_octets += m->len;
+	if (c->ring)
+		conn_ring_message(c->ring, c->rx_messages);
 }
 
 static enum iwarp_fault sink_place(void *ctx, const struct ddp_seg *seg, unsigned int access)
@@ -158,11 +161,12 @@ static enum ddp_stag_error sink_invalidate(void *ctx, __u32 stag)
 
 static void sink_done(void *ctx, __u64 cookie, __u64 value)
 {
+	conn_op_answered(ctx, (struct conn_op *)(uintptr_t)cookie, value);
 }
 
 static void sink_kick(void *ctx)
 {
-	((struct conn *)ctx)->rx.kicked = true;
+	conn_kick(ctx);
 }
 
 const struct rdmap_sink conn_sink = {

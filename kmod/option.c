@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 
 #include "kmod/conn.h"
+#include "kmod/op.h"
 #include "kmod/region.h"
 #include "kmod/ulp.h"
 
@@ -94,14 +95,19 @@ static int handover_locked(struct conn *c, const struct ddp_handover *h, struct 
 	if (c->sk->sk_state != TCP_ESTABLISHED && c->sk->sk_state != TCP_CLOSE_WAIT)
 		return -ENOTCONN;
 	stream_fill(c, h);
+	rc = conn_tx_init(c);
+	if (rc)
+		return rc;
 	c->aligned = h->flags & DDP_HANDOVER_ALIGNED;
 	c->mulpdu_max = h->mulpdu;
 	c->rx.recv_max = h->recv_max ?: RECV_DEFAULT;
 	rc = kmod_ulp_take(c);
-	if (rc)
+	if (rc) {
+		conn_tx_uninit(c);
 		return rc;
+	}
 	c->rx.left = left;
-	conn_tx_control(c);
+	conn_tx_run(c);
 	conn_rx_pump(c, GFP_KERNEL);
 	return 0;
 }
@@ -141,8 +147,6 @@ static int reg_set(struct conn *c, sockptr_t value, unsigned int len)
 		return -EINVAL;
 	if (copy_from_sockptr(&reg, value, sizeof(reg)))
 		return -EFAULT;
-	if (reg.access & DDP_ACCESS_REMOTE_ATOMIC)
-		return -EOPNOTSUPP;
 	rc = conn_region_add(c, &reg, &stag);
 	if (rc || !put_user(stag, (__u32 __user *)u64_to_user_ptr(reg.stag)))
 		return rc;
@@ -161,6 +165,21 @@ static int dereg_set(struct conn *c, sockptr_t value, unsigned int len)
 	return conn_region_remove(c, stag);
 }
 
+static int completions_set(struct conn *c, sockptr_t value, unsigned int len)
+{
+	__u32 entries;
+	int rc;
+
+	if (len != sizeof(entries))
+		return -EINVAL;
+	if (copy_from_sockptr(&entries, value, sizeof(entries)))
+		return -EFAULT;
+	lock_sock(c->sk);
+	rc = c->state == CONN_DDP ? conn_ring_create(c, entries) : -ENOTCONN;
+	release_sock(c->sk);
+	return rc;
+}
+
 int conn_option_set(struct conn *c, int name, sockptr_t value, unsigned int len)
 {
 	switch (name) {
@@ -170,6 +189,8 @@ int conn_option_set(struct conn *c, int name, sockptr_t value, unsigned int len)
 		return reg_set(c, value, len);
 	case DDP_DEREG_MR:
 		return dereg_set(c, value, len);
+	case DDP_COMPLETIONS:
+		return completions_set(c, value, len);
 	default:
 		return -ENOPROTOOPT;
 	}
@@ -195,7 +216,7 @@ static void info_fill(const struct conn *c, struct ddp_info *info)
 	*info = (struct ddp_info){
 		.mode = DDP_MODE_ON,
 		.connected = c->state == CONN_DDP,
-		.features = DDP_FEATURE_MESSAGES,
+		.features = DDP_FEATURE_MESSAGES | DDP_FEATURE_ONESIDED,
 		.provider = "kernel",
 		.mpa_rev = mpa->config.rev,
 		.crc = !!(mpa->flags & MPA_F_CRC),
@@ -212,6 +233,7 @@ static void info_fill(const struct conn *c, struct ddp_info *info)
 		.rx_fpdus = mpa->rx_fpdus,
 		.tx_messages = c->tx_messages,
 		.rx_messages = c->rx_messages,
+		.operations = c->operations,
 	};
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Registered memory: pages of the program that the peer may write to and read from while the
- * program does something else, or is stopped.
+ * Pinned memory: pages of the program that the peer may write to and read from while the program
+ * does something else, or is stopped; and those of an operation of ours, as long as it lasts.
  *
  * A region's pages are pinned for long and counted against RLIMIT_MEMLOCK of the process that
- * registers it. The STag table and the regions are under the socket's lock, so a region that
- * conn_region_remove() has taken out is reached by nobody. The address that ddp_stag_check()
- * gives is the program's; here it is only a place among the pages.
+ * brings it. The STag table and the regions are under the socket's lock, so a region that
+ * conn_region_remove() has taken out is reached by nobody. To unpin sleeps, so a softirq only
+ * buries a region. The address that ddp_stag_check() gives is the program's; here it is only a
+ * place among the pages.
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -16,12 +17,13 @@
 #include "kmod/conn.h"
 #include "kmod/region.h"
 
+#define WRITES (DDP_LOCAL_WRITE | DDP_REMOTE_WRITE | DDP_REMOTE_ATOMIC) /* dirty the pages */
 #define LENGTH_MAX (1ull << 30)
-#define ACCESS_KNOWN (DDP_REMOTE_WRITE | DDP_REMOTE_READ)
+#define ACCESS_KNOWN (DDP_REMOTE_WRITE | DDP_REMOTE_READ | DDP_REMOTE_ATOMIC)
 
 struct conn_region {
 	struct ddp_region r;
-	struct list_head list;
+	struct list_head list; /* conn->regions, or ->dead */
 	struct page **pages;
 	unsigned long npages;
 	struct mm_struct *mm; /* it is counted there */
@@ -34,20 +36,18 @@ static struct conn_region *region_of(const struct conn *c, __u32 stag)
 	return container_of(ddp_stag_lookup(&c->stags, stag), struct conn_region, r);
 }
 
-/* Octets between @p and the @n at @addr, which are known to be the region's */
-static void region_copy(const struct conn_region *region, const __u8 *addr, __u8 *p, size_t n,
-			bool in)
+void conn_region_copy(const struct conn_region *region, __u64 off, __u8 *p, size_t n, bool in)
 {
-	size_t at = addr - region->r.addr + offset_in_page(region->r.addr);
+	size_t at = off + offset_in_page(region->r.addr);
 
 	while (n) {
-		size_t off = offset_in_page(at), part = min_t(size_t, n, PAGE_SIZE - off);
+		size_t begin = offset_in_page(at), part = min_t(size_t, n, PAGE_SIZE - begin);
 		__u8 *page = kmap_local_page(region->pages[at >> PAGE_SHIFT]);
 
 		if (in)
-			memcpy(page + off, p, part);
+			memcpy(page + begin, p, part);
 		else
-			memcpy(p, page + off, part);
+			memcpy(p, page + begin, part);
 		kunmap_local(page);
 		at += part;
 		p += part;
@@ -66,38 +66,57 @@ enum ddp_stag_error conn_region_check(const struct conn *c, __u32 stag, __u64 to
 enum iwarp_fault conn_region_place(struct conn *c, const struct ddp_seg *seg, unsigned int access)
 {
 	enum ddp_stag_error e;
+	struct conn_region *region;
 	__u8 *addr;
 
 	e = conn_region_check(c, seg->stag, seg->to, seg->len, access, &addr);
-	if (!e)
-		region_copy(region_of(c, seg->stag), addr, (__u8 *)seg->payload, seg->len, true);
+	if (!e) {
+		region = region_of(c, seg->stag);
+		conn_region_copy(region, addr - region->r.addr, (__u8 *)seg->payload, seg->len,
+				 true);
+	}
 	return ddp_stag_fault_tagged(e);
 }
 
 void conn_region_read(const struct conn *c, __u32 stag, const __u8 *addr, __u8 *to, size_t n)
 {
-	region_copy(region_of(c, stag), addr, to, n, false);
+	const struct conn_region *region = region_of(c, stag);
+
+	conn_region_copy(region, addr - region->r.addr, to, n, false);
+}
+
+__u8 *conn_region_map(const struct conn *c, __u32 stag, const __u8 *addr)
+{
+	const struct conn_region *region = region_of(c, stag);
+	size_t at = addr - region->r.addr + offset_in_page(region->r.addr);
+	__u8 *page = kmap_local_page(region->pages[at >> PAGE_SHIFT]);
+
+	return page + offset_in_page(at);
+}
+
+void conn_region_unmap(__u8 *number)
+{
+	kunmap_local(number);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-static void region_free(struct conn_region *region, unsigned long pinned)
+static void region_drop(struct conn_region *region, unsigned long pinned)
 {
-	unpin_user_pages_dirty_lock(region->pages, pinned, true);
+	unpin_user_pages_dirty_lock(region->pages, pinned, region->r.access & WRITES);
 	account_locked_vm(region->mm, region->npages, false);
 	mmdrop(region->mm);
 	kvfree(region->pages);
 	kfree(region);
 }
 
-static bool reg_good(const struct ddp_reg_mr *reg)
+void conn_region_free(struct conn_region *region)
 {
-	return !reg->reserved && reg->access && !(reg->access & ~ACCESS_KNOWN) && reg->length &&
-	       reg->length <= LENGTH_MAX && reg->addr + reg->length > reg->addr;
+	region_drop(region, region->npages);
 }
 
 /* The pages are counted; which are not pinned yet */
-static int region_get(const struct ddp_reg_mr *reg, struct conn_region **out)
+static int region_get(__u64 addr, __u64 len, unsigned int access, struct conn_region **out)
 {
 	struct conn_region *region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 	int rc = -ENOMEM;
@@ -105,12 +124,13 @@ static int region_get(const struct ddp_reg_mr *reg, struct conn_region **out)
 	if (!region)
 		return rc;
 	region->r = (struct ddp_region){
-		.to = reg->addr,
-		.len = reg->length,
-		.addr = (__u8 *)(uintptr_t)reg->addr,
-		.access = reg->access,
+		.to = addr,
+		.len = len,
+		.addr = (__u8 *)(uintptr_t)addr,
+		.access = access,
 	};
-	region->npages = DIV_ROUND_UP(offset_in_page(reg->addr) + reg->length, PAGE_SIZE);
+	INIT_LIST_HEAD(&region->list);
+	region->npages = DIV_ROUND_UP(offset_in_page(addr) + len, PAGE_SIZE);
 	region->pages = kvmalloc_array(region->npages, sizeof(*region->pages), GFP_KERNEL_ACCOUNT);
 	if (!region->pages)
 		goto err_free;
@@ -128,35 +148,75 @@ err_free:
 	return rc;
 }
 
-static int region_pin(struct conn_region *region)
+/*
+ * What the peer reads is pinned as if it were written to: else a private page would be replaced
+ * when the program writes, and the peer would read the old one
+ */
+static unsigned int pin_flags(const struct conn_region *region)
 {
-	unsigned long start = (unsigned long)region->r.addr & PAGE_MASK, done = 0;
-	int n = 0;
-
-	while (done < region->npages) {
-		n = pin_user_pages_fast(start + done * PAGE_SIZE,
-					min(region->npages - done, 1024ul),
-					FOLL_WRITE | FOLL_LONGTERM, region->pages + done);
-		if (n <= 0)
-			break;
-		done += n;
-	}
-	if (done == region->npages)
-		return 0;
-	region_free(region, done);
-	return n < 0 ? n : -EFAULT;
+	return FOLL_LONGTERM | (region->r.access ? FOLL_WRITE : 0);
 }
 
-static int region_enter(struct conn *c, struct conn_region *region)
+int conn_region_pin(__u64 addr, __u64 len, unsigned int access, struct conn_region **out)
 {
-	int rc = 0;
+	struct conn_region *region;
+	unsigned long done = 0;
+	int n;
 
-	if (c->state != CONN_DDP)
-		return -ENOTCONN;
-	if (!c->stags.slots)
-		rc = ddp_stag_table_init(&c->stags, 1);
+	n = region_get(addr, len, access, &region);
+	if (n)
+		return n;
+	while (done < region->npages) {
+		n = pin_user_pages_fast((addr & PAGE_MASK) + done * PAGE_SIZE,
+					min(region->npages - done, 1024ul), pin_flags(region),
+					region->pages + done);
+		if (n <= 0) {
+			region_drop(region, done);
+			return n < 0 ? n : -EFAULT;
+		}
+		done += n;
+	}
+	*out = region;
+	return 0;
+}
+
+static int stag_get(struct conn *c, struct conn_region *region)
+{
+	int rc = c->stags.slots ? 0 : ddp_stag_table_init(&c->stags, 1);
+
+	return rc ? rc : ddp_stag_insert(&c->stags, &region->r);
+}
+
+int conn_region_enter(struct conn *c, struct conn_region *region, __u32 *stag)
+{
+	int rc = stag_get(c, region);
+
+	region->r.shared = true;
 	if (!rc)
-		rc = ddp_stag_insert(&c->stags, &region->r);
+		*stag = region->r.stag;
+	return rc;
+}
+
+void conn_region_bury(struct conn *c, struct conn_region *region)
+{
+	if (region->r.stag)
+		ddp_stag_remove(&c->stags, &region->r);
+	list_add(&region->list, &c->dead);
+	conn_kick(c);
+}
+
+/* --- registered by the program ---------------------------------------------------------------- */
+
+static bool reg_good(const struct ddp_reg_mr *reg)
+{
+	return !reg->reserved && reg->access && !(reg->access & ~ACCESS_KNOWN) && reg->length &&
+	       reg->length <= LENGTH_MAX && reg->addr + reg->length > reg->addr;
+}
+
+static int region_register(struct conn *c, struct conn_region *region)
+{
+	int rc = c->state == CONN_DDP ? stag_get(c, region) : -ENOTCONN;
+
 	if (!rc)
 		list_add(&region->list, &c->regions);
 	return rc;
@@ -169,18 +229,15 @@ int conn_region_add(struct conn *c, const struct ddp_reg_mr *reg, __u32 *stag)
 
 	if (!reg_good(reg))
 		return -EINVAL;
-	rc = region_get(reg, &region);
-	if (rc)
-		return rc;
-	rc = region_pin(region);
+	rc = conn_region_pin(reg->addr, reg->length, reg->access, &region);
 	if (rc)
 		return rc;
 	lock_sock(c->sk);
-	rc = region_enter(c, region);
+	rc = region_register(c, region);
 	*stag = region->r.stag;
 	release_sock(c->sk);
 	if (rc)
-		region_free(region, region->npages);
+		conn_region_free(region);
 	return rc;
 }
 
@@ -201,16 +258,21 @@ int conn_region_remove(struct conn *c, __u32 stag)
 	release_sock(c->sk);
 	if (!found)
 		return -EINVAL;
-	region_free(found, found->npages);
+	conn_region_free(found);
 	return 0;
+}
+
+void conn_regions_free(struct list_head *list)
+{
+	struct conn_region *region, *next;
+
+	list_for_each_entry_safe(region, next, list, list) conn_region_free(region);
+	INIT_LIST_HEAD(list);
 }
 
 void conn_regions_uninit(struct conn *c)
 {
-	struct conn_region *region, *next;
-
-	list_for_each_entry_safe(region, next, &c->regions, list)
-		region_free(region, region->npages);
-	INIT_LIST_HEAD(&c->regions);
+	conn_regions_free(&c->regions);
+	conn_regions_free(&c->dead);
 	ddp_stag_table_uninit(&c->stags);
 }

@@ -13,6 +13,9 @@
 #include <linux/slab.h>
 
 #include "kmod/conn.h"
+#include "kmod/op.h"
+
+#define RETRY (HZ / 50 + 1) /* there was no memory */
 
 /* Where octets are taken from: a socket buffer, or flat memory where skb is NULL */
 struct source {
@@ -189,6 +192,7 @@ static void rx_look_for_end(struct conn *c)
 	if (mpa_rx_end(&c->s.ddp.mpa, c->rx.have) || c->rx.message)
 		rdmap_fault(&c->s, MPA_E_CLOSED);
 	c->rx.eof = true;
+	conn_ops_flush_begun(c); /* the peer answers nothing more */
 }
 
 /* An FPDU whose octets are all there, but which there was no memory for */
@@ -211,8 +215,10 @@ void conn_rx_pump(struct conn *c, gfp_t gfp)
 	if (rx_again(c, gfp) && left_feed(c, gfp))
 		tcp_read_sock(c->sk, &desc, rx_actor);
 	rx_look_for_end(c);
-	if (c->rx.starved || c->rx.kicked || (rx_ended(c) && c->state == CONN_DDP))
-		schedule_work(&c->work);
+	if (rx_ended(c) && c->state == CONN_DDP)
+		conn_kick(c);
+	else if (c->rx.starved)
+		queue_delayed_work(system_wq, &c->work, RETRY);
 }
 
 /* --- recvmsg() -------------------------------------------------------------------------------- */
@@ -293,8 +299,12 @@ int conn_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags, int
 	struct conn *c = conn_of(sk);
 	ssize_t n;
 
-	if (flags & MSG_ERRQUEUE)
+	if (flags & MSG_ERRQUEUE) {
+		n = conn_op_collect(c, msg);
+		if (n != -EAGAIN && n != -EMSGSIZE)
+			return n;
 		return c->base->recvmsg(sk, msg, len, flags, addr_len);
+	}
 	if (flags & MSG_OOB)
 		return -EOPNOTSUPP;
 	lock_sock(sk);

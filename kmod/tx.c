@@ -1,41 +1,71 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sending: messages into FPDUs, and these to TCP.
+ * Sending: operations and answers into FPDUs, and these to TCP.
  *
- * The octets of a message are copied before its first FPDU is built, so the CRC is that of what
- * leaves, and a message is sent whole or not at all. Its FPDUs stand in conn->unsent, in the order
- * of the wire, until TCP has taken them; a message that began to leave is accepted, and the work
- * goes on with it when TCP has room. No other is built before that.
+ * One FPDU is built at a time, and the next when TCP has all of it; so a peer that asks and does
+ * not read runs out of IRD. What the program wants to send and what the peer asked for take turns,
+ * message by message. The octets of a message are copied when it is accepted, those of an answer
+ * or of pinned memory when their FPDU is built, so the CRC is that of what leaves. All of it runs
+ * in process context: in a call of the program's, or in the work. Who waits for room goes on by
+ * himself; for all others the work does.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
 
 #include "kmod/conn.h"
+#include "kmod/op.h"
 #include "kmod/region.h"
 
-#define EMSS_MAX 16384 /* loopback has a larger one; the peer must find memory for an FPDU */
+#define EMSS_MAX 16384	   /* loopback has a larger one; the peer must find memory for an FPDU */
+#define RUN_MAX (1u << 20) /* octets of one run; then others have the lock */
+#define DRAIN_MAX (8u << 20)
+#define RETRY (HZ / 50 + 1) /* there was no memory */
 
-static void fpdu_free(struct conn_fpdu *f)
+int conn_tx_init(struct conn *c)
 {
-	kvfree(f->payload);
-	kvfree(f);
-}
+	bool marked = c->s.ddp.mpa.flags & MPA_F_TX_MARKERS;
+	__u32 markers = marked ? MPA_TXV_MARKERS(EMSS_MAX) : 0;
+	struct mpa_txv *v = &c->tx.v;
 
-static void list_free(struct list_head *list)
-{
-	struct conn_fpdu *f, *next;
-
-	list_for_each_entry_safe(f, next, list, list)
-	{
-		list_del(&f->list);
-		fpdu_free(f);
-	}
+	v->iov_cap = DDP_SGE_MAX + 4 + 2 * markers;
+	v->scratch_cap = MPA_TXV_SCRATCH(0) + 4 * markers;
+	v->iov = kmalloc(v->iov_cap * sizeof(*v->iov) + v->scratch_cap, GFP_KERNEL_ACCOUNT);
+	if (!v->iov)
+		return -ENOMEM;
+	v->scratch = (__u8 *)(v->iov + v->iov_cap);
+	return 0;
 }
 
 void conn_tx_uninit(struct conn *c)
 {
-	list_free(&c->unsent);
+	kfree(c->tx.v.iov);
+	kvfree(c->tx.hold);
+	c->tx.v.iov = NULL;
+	c->tx.hold = NULL;
 }
+
+bool conn_tx_idle(const struct conn *c)
+{
+	return !READ_ONCE(c->tx.pending) && list_empty_careful(&c->tx.queue);
+}
+
+bool conn_tx_refuse(struct conn *c)
+{
+	WRITE_ONCE(c->tx.refused, true);
+	smp_mb(); /* pairs with tell_idle() */
+	return !conn_tx_idle(c);
+}
+
+static void tell_idle(struct conn *c)
+{
+	smp_mb(); /* pairs with conn_tx_refuse() */
+	if (!READ_ONCE(c->tx.refused) || !conn_tx_idle(c))
+		return;
+	WRITE_ONCE(c->tx.refused, false);
+	c->write_space(c->sk);
+}
+
+/* --- one FPDU --------------------------------------------------------------------------------- */
 
 static void mulpdu_update(struct conn *c)
 {
@@ -46,256 +76,330 @@ static void mulpdu_update(struct conn *c)
 		mpa->mulpdu = min_t(u32, mpa->mulpdu, c->mulpdu_max);
 }
 
-/* Room for one FPDU with all its markers; its payload is elsewhere */
-static struct conn_fpdu *fpdu_get(const struct conn *c)
+/* 0: TCP has all that was built; -EAGAIN: it tells of room; -EPIPE: it takes nothing any more */
+static int fpdu_push(struct conn *c)
 {
-	const struct mpa_conn *mpa = &c->s.ddp.mpa;
-	__u32 markers = mpa->flags & MPA_F_TX_MARKERS ? MPA_TXV_MARKERS(mpa->mulpdu) : 0;
-	__u32 niov = DDP_SGE_MAX + 2 + 2 * markers;
-	__u32 scratch = MPA_TXV_SCRATCH(0) + 4 * markers;
-	struct conn_fpdu *f =
-		kvmalloc(sizeof(*f) + niov * sizeof(struct kvec) + scratch, GFP_KERNEL_ACCOUNT);
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	struct conn_tx *tx = &c->tx;
+	int rc;
 
-	if (!f)
-		return NULL;
-	memset(f, 0, sizeof(*f));
-	f->v.iov = (struct kvec *)(f + 1);
-	f->v.iov_cap = niov;
-	f->v.scratch = (__u8 *)(f->v.iov + niov);
-	f->v.scratch_cap = scratch;
-	return f;
-}
-
-static void fpdu_queue(struct conn_fpdu *f, struct list_head *list)
-{
-	iov_iter_kvec(&f->iter, WRITE, f->v.iov, f->v.niov, f->v.octets);
-	list_add_tail(&f->list, list);
-}
-
-int conn_tx_push(struct conn *c)
-{
-	while (!list_empty(&c->unsent)) {
-		struct conn_fpdu *f = list_first_entry(&c->unsent, struct conn_fpdu, list);
-		struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
-		int rc;
-
-		if (c->aligned)
-			msg.msg_flags |= MSG_EOR;
-		else if (!list_is_last(&f->list, &c->unsent))
-			msg.msg_flags |= MSG_MORE;
-		msg.msg_iter = f->iter;
-		rc = tcp_sendmsg_locked(c->sk, &msg, iov_iter_count(&f->iter));
-		if (rc < 0)
-			return rc;
-		f->iter = msg.msg_iter;
-		if (iov_iter_count(&f->iter))
-			return -EAGAIN;
-		list_del(&f->list);
-		fpdu_free(f);
-	}
-	if (c->rx.kicked)
-		schedule_work(&c->work);
+	if (!tx->pending)
+		return 0;
+	/* TCP would take the error, and the program would not get it */
+	if (c->sk->sk_err || c->sk->sk_shutdown & SEND_SHUTDOWN)
+		return -EPIPE;
+	if (c->aligned)
+		msg.msg_flags |= MSG_EOR;
+	else if (tx->more)
+		msg.msg_flags |= MSG_MORE;
+	msg.msg_iter = tx->iter;
+	tx->pushing = true;
+	rc = tcp_sendmsg_locked(c->sk, &msg, iov_iter_count(&tx->iter));
+	tx->pushing = false;
+	if (rc < 0)
+		return rc == -EAGAIN ? rc : -EPIPE;
+	tx->iter = msg.msg_iter;
+	if (iov_iter_count(&tx->iter))
+		return -EAGAIN;
+	tx->pending = false;
+	if (tx->leaving)
+		conn_op_left(c, tx->leaving);
+	tx->leaving = NULL;
 	return 0;
 }
 
-void conn_tx_drain(struct conn *c)
+static __u8 *hold_get(struct conn *c, size_t len)
 {
-	int size = c->sk->sk_sndbuf;
+	struct conn_tx *tx = &c->tx;
 
-	WRITE_ONCE(c->sk->sk_sndbuf, INT_MAX / 2);
-	conn_tx_push(c);
-	WRITE_ONCE(c->sk->sk_sndbuf, size);
+	if (len > tx->hold_cap) {
+		kvfree(tx->hold);
+		tx->hold_cap = 0;
+		tx->hold = kvmalloc(len, GFP_KERNEL_ACCOUNT);
+		if (tx->hold)
+			tx->hold_cap = len;
+	}
+	return tx->hold;
 }
 
-/* --- what the protocol sends ------------------------------------------------------------------ */
-
-/* An answer to a Read, and what it is read from */
+/* An answer to the peer, and what it is read from */
 struct answer {
 	struct conn *c;
-	struct conn_fpdu *f;
 	__u32 stag;
+	__u8 *number; /* mapped for an Atomic */
 };
 
 static enum ddp_stag_error answer_get(void *ctx, __u32 stag, __u64 to, __u64 len,
 				      unsigned int access, __u8 **addr)
 {
 	struct answer *a = ctx;
+	enum ddp_stag_error e = conn_region_check(a->c, stag, to, len, access, addr);
 
 	a->stag = stag;
-	return conn_region_check(a->c, stag, to, len, access, addr);
+	if (!e && access == DDP_REMOTE_ATOMIC)
+		*addr = a->number = conn_region_map(a->c, stag, *addr);
+	return e;
 }
 
 /* The program may write to the memory meanwhile, so what leaves is a copy */
 static const __u8 *answer_hold(void *ctx, const __u8 *addr, size_t len)
 {
 	struct answer *a = ctx;
+	__u8 *hold = hold_get(a->c, len);
 
-	a->f->payload = kvmalloc(len, GFP_KERNEL_ACCOUNT);
-	if (a->f->payload)
-		conn_region_read(a->c, a->stag, addr, a->f->payload, len);
-	return a->f->payload;
+	if (hold)
+		conn_region_read(a->c, a->stag, addr, hold, len);
+	return hold;
 }
 
-/* The next FPDU of the protocol's own: 1, or 0: there is none */
-static int control_build(struct conn *c, struct conn_fpdu *f)
+static int answer_build(struct conn *c)
 {
-	struct answer a = { c, f, 0 };
+	struct answer a = { .c = c };
 	const struct rdmap_source source = { .get = answer_get, .hold = answer_hold, .ctx = &a };
-	int rc = rdmap_tx_response(&c->s, &c->slots, &f->v, &source);
+	int rc = rdmap_tx_response(&c->s, &c->slots, &c->tx.v, &source);
 
+	if (a.number)
+		conn_region_unmap(a.number);
 	rdmap_tx_commit(&c->s);
+	c->tx.more = c->s.in_sent;
 	if (rc == -ENOBUFS) /* of memory: the FPDU has room */
-		rdmap_fault(&c->s, RDMAP_E_LOCAL);
-	return rc > 0 ? rc : rdmap_tx_terminate(&c->s, &f->v);
+		return -ENOMEM;
+	return rc > 0 ? rc : 0;
 }
 
-/*
- * One FPDU waits for TCP at most, so that a peer which asks and does not read runs out of IRD; the
- * others are built when it has left.
- */
-void conn_tx_control(struct conn *c)
+/* A Write of pinned memory: each segment is built as if the message began with it */
+static ssize_t pinned_build(struct conn *c, struct conn_op *op, bool *last)
 {
-	struct conn_fpdu *f;
+	__u32 left = op->wr.len - op->sent;
+	__u32 n = min_t(__u32, left, c->s.ddp.mpa.mulpdu - DDP_TAGGED_LEN);
+	__u8 *hold = hold_get(c, n);
+	const struct kvec sg[2] = { { hold, n }, { hold, left - n } };
+	struct rdmap_wr wr = op->wr;
+
+	if (!hold)
+		return -ENOMEM;
+	conn_region_copy(op->memory, op->sent, hold, n, false);
+	wr.to += op->sent;
+	wr.len = left;
+	wr.sg = sg;
+	wr.nsg = 2;
+	return rdmap_tx_wr(&c->s, &c->slots, &c->tx.v, &wr, 0, last);
+}
+
+static struct conn_op *op_first(struct conn *c)
+{
+	return list_first_entry_or_null(&c->tx.queue, struct conn_op, list);
+}
+
+static int op_build(struct conn *c)
+{
+	struct conn_op *op = op_first(c);
+	bool last = false;
+	ssize_t n;
+
+	if (!op)
+		return 0;
+	if (op->memory && op->type == DDP_CMSG_WRITE)
+		n = pinned_build(c, op, &last);
+	else
+		n = rdmap_tx_wr(&c->s, &c->slots, &c->tx.v, &op->wr, op->sent, &last);
+	if (n < 0) /* held back, or at an end: then something comes of it by itself */
+		return n == -ENOMEM ? n : 0;
+	op->sent += n;
+	c->tx.leaving = last ? op : NULL;
+	c->tx.more = !last;
+	return 1;
+}
+
+/* A message that has begun goes on; else who had no turn is asked first */
+static int message_build(struct conn *c)
+{
+	const struct conn_op *op = op_first(c);
+	bool answers = c->tx.answers;
+	int rc;
+
+	if (op && op->sent)
+		return op_build(c);
+	if (c->s.in_sent)
+		return answer_build(c);
+	rc = answers ? answer_build(c) : op_build(c);
+	if (!rc) {
+		answers = !answers;
+		rc = answers ? answer_build(c) : op_build(c);
+	}
+	if (rc > 0)
+		c->tx.answers = !answers;
+	return rc;
+}
+
+/* 1; 0: nothing is due; -ENOMEM */
+static int fpdu_build(struct conn *c)
+{
+	struct conn_tx *tx = &c->tx;
+	int rc = 0;
+
+	tx->v.niov = tx->v.used = tx->v.octets = 0;
+	tx->leaving = NULL;
+	tx->more = false;
+	if (rdmap_state_of(&c->s) == RDMAP_OPEN)
+		rc = message_build(c);
+	if (!rc) /* of a fault found just now, too */
+		rc = rdmap_tx_terminate(&c->s, &tx->v);
+	if (rc <= 0)
+		return rc;
+	iov_iter_kvec(&tx->iter, WRITE, tx->v.iov, tx->v.niov, tx->v.octets);
+	tx->pending = true;
+	return 1;
+}
+
+/* --- runs ------------------------------------------------------------------------------------- */
+
+void conn_tx_run(struct conn *c)
+{
+	__u64 octets = 0;
+	int rc;
 
 	mulpdu_update(c);
-	while (!conn_tx_push(c)) {
-		f = fpdu_get(c);
-		if (!f)
-			return;
-		if (control_build(c, f) <= 0) {
-			fpdu_free(f);
-			return;
-		}
-		fpdu_queue(f, &c->unsent);
+	do {
+		rc = fpdu_push(c);
+		if (!rc)
+			rc = fpdu_build(c);
+		octets += c->tx.v.octets;
+	} while (rc > 0 && octets < RUN_MAX);
+	if (rc == -ENOMEM)
+		queue_delayed_work(system_wq, &c->work, RETRY);
+	else if (rc > 0 || rdmap_state_of(&c->s) != RDMAP_OPEN)
+		conn_kick(c);
+	tell_idle(c);
+}
+
+/* What was accepted: messages, short Writes; a pinned one may be long, and was not completed */
+static bool drain_due(struct conn *c)
+{
+	const struct conn_op *op = op_first(c);
+
+	if (c->tx.pending || rdmap_state_of(&c->s) == RDMAP_FAULTED)
+		return true;
+	return op && (op->sent ? !op->memory : op->data.iov_base != NULL);
+}
+
+void conn_tx_drain(struct conn *c)
+{
+	int size = c->sk->sk_sndbuf, rc = 1;
+	__u64 octets = 0;
+
+	WRITE_ONCE(c->sk->sk_sndbuf, INT_MAX / 2);
+	c->tx.answers = false;
+	while (rc > 0 && drain_due(c) && octets < DRAIN_MAX) {
+		rc = fpdu_push(c) ?: fpdu_build(c);
+		octets += c->tx.v.octets;
 	}
-	c->rx.kicked = true;
+	fpdu_push(c);
+	WRITE_ONCE(c->sk->sk_sndbuf, size);
 }
 
 /* --- sendmsg() -------------------------------------------------------------------------------- */
 
-static int message_segments(struct conn *c, const struct rdmap_wr *wr, struct list_head *list)
+static bool is_open(const struct conn *c)
 {
-	bool last = false;
-	__u32 off = 0;
-
-	while (!last) {
-		struct conn_fpdu *f = fpdu_get(c);
-		ssize_t n;
-
-		if (!f)
-			return -ENOMEM;
-		n = rdmap_tx_wr(&c->s, &c->slots, &f->v, wr, off, &last);
-		if (n < 0) {
-			fpdu_free(f);
-			return n;
-		}
-		fpdu_queue(f, list);
-		off += n;
-	}
-	return 0;
+	return c->state == CONN_DDP && !c->sk->sk_err && !(c->sk->sk_shutdown & SEND_SHUTDOWN);
 }
 
-/* The message as FPDUs behind those that are unsent, or nothing has happened */
-static int message_build(struct conn *c, struct msghdr *msg, size_t len)
+/* May a message be accepted? A responder's not before the first FPDU has come */
+static bool send_ready(struct conn *c)
 {
-	struct kvec sg = { kvmalloc(len ?: 1, GFP_KERNEL_ACCOUNT), len };
-	const struct rdmap_wr wr = { .op = RDMAP_SEND, .sg = &sg, .nsg = 1, .len = len };
-	struct rdmap_tx_mark mark;
-	LIST_HEAD(list);
-	int rc = -EFAULT;
-
-	if (!sg.iov_base)
-		return -ENOMEM;
-	if (!copy_from_iter_full(sg.iov_base, len, &msg->msg_iter))
-		goto err_free;
-	mulpdu_update(c);
-	rdmap_tx_mark(&c->s, &mark);
-	rc = message_segments(c, &wr, &list);
-	if (rc)
-		goto err_rewind;
-	list_last_entry(&list, struct conn_fpdu, list)->payload = sg.iov_base;
-	list_splice_tail(&list, &c->unsent);
-	return 0;
-err_rewind:
-	list_free(&list);
-	rdmap_tx_rewind(&c->s, &mark);
-err_free:
-	kvfree(sg.iov_base);
-	return rc;
+	return mpa_conn_may_send(&c->s.ddp.mpa) && sk_stream_memory_free(c->sk) && conn_tx_idle(c);
 }
 
-static bool gate_moved(const struct conn *c)
-{
-	return mpa_conn_may_send(&c->s.ddp.mpa) || c->state != CONN_DDP || c->sk->sk_err;
-}
-
-/* A responder waits for the first FPDU */
-static int gate_wait(struct conn *c, long *timeo)
+/* Until something has changed: room, the first FPDU, an end; 0, or why it did not sleep */
+static int send_wait(struct conn *c, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = c->sk;
 
-	if (signal_pending(current))
+	if (!*timeo)
+		return -EAGAIN;
+	if (signal_pending(current)) {
+		conn_kick(c);
 		return sock_intr_errno(*timeo);
+	}
+	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	c->tx.waiting++;
 	add_wait_queue(sk_sleep(sk), &wait);
-	sk_wait_event(sk, timeo, gate_moved(c), &wait);
+	sk_wait_event(sk, timeo, !is_open(c), &wait);
 	remove_wait_queue(sk_sleep(sk), &wait);
+	c->tx.waiting--;
 	return 0;
 }
 
-/* Until a message may begin */
+/* Until a message may be accepted */
 static int send_turn(struct conn *c, long *timeo)
 {
-	struct sock *sk = c->sk;
-	bool gated;
 	int rc = 0;
 
 	while (!rc) {
-		if (sk->sk_err || c->state != CONN_DDP || sk->sk_shutdown & SEND_SHUTDOWN)
+		if (!is_open(c))
 			return -EPIPE;
 		if (rdmap_state_of(&c->s) != RDMAP_OPEN)
 			return -ECONNRESET;
-		gated = !mpa_conn_may_send(&c->s.ddp.mpa);
-		if (!conn_tx_push(c) && !gated && sk_stream_memory_free(sk))
+		conn_tx_run(c);
+		if (send_ready(c))
 			return 0;
-		if (!*timeo) {
-			set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-			return -EAGAIN;
-		}
-		rc = gated ? gate_wait(c, timeo) : sk_stream_wait_memory(sk, timeo);
+		conn_tx_refuse(c);
+		rc = send_wait(c, timeo);
 	}
+	set_bit(SOCK_NOSPACE, &c->sk->sk_socket->flags);
 	return rc;
+}
+
+/* It is accepted: whoever waits no longer leaves the rest to the work */
+static void send_rest(struct conn *c, long timeo)
+{
+	__u32 number = c->tx.entered;
+
+	conn_tx_run(c);
+	while ((__s32)(c->tx.left - number) < 0 && is_open(c)) {
+		conn_tx_refuse(c);
+		if (send_wait(c, &timeo))
+			break;
+		conn_tx_run(c);
+	}
+	if (!conn_tx_idle(c) && !c->tx.waiting)
+		conn_kick(c);
 }
 
 static int send_locked(struct conn *c, struct msghdr *msg, size_t len)
 {
 	long timeo = sock_sndtimeo(c->sk, msg->msg_flags & MSG_DONTWAIT);
+	struct conn_op *op;
 	int rc = send_turn(c, &timeo);
 
 	if (!rc)
-		rc = message_build(c, msg, len);
+		rc = conn_op_message(msg, len, &op);
 	if (rc)
 		return sk_stream_error(c->sk, msg->msg_flags, rc);
+	conn_op_enter(c, op);
 	c->tx_messages++;
 	c->tx_octets += len;
-	/* It is accepted: whoever waits no longer leaves the rest to the work */
-	while (conn_tx_push(c) == -EAGAIN && timeo) {
-		if (sk_stream_wait_memory(c->sk, &timeo))
-			break;
-	}
+	send_rest(c, timeo);
 	return len;
 }
 
 int conn_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 {
-	int rc;
+	struct conn *c = conn_of(sk);
+	int rc = 1;
 
 	if (msg->msg_flags & (MSG_OOB | MSG_ZEROCOPY))
 		return -EOPNOTSUPP;
+	if (msg->msg_controllen)
+		rc = conn_op_sendmsg(c, msg);
+	if (rc <= 0)
+		return rc;
 	if (len > DDP_KERNEL_SEND_MAX)
 		return -EMSGSIZE;
 	lock_sock(sk);
-	rc = send_locked(conn_of(sk), msg, len);
+	rc = send_locked(c, msg, len);
 	release_sock(sk);
 	return rc;
 }

@@ -36,6 +36,12 @@ static enum family family_of(const struct conn *c)
 
 /* --- what TCP calls --------------------------------------------------------------------------- */
 
+void conn_kick(struct conn *c)
+{
+	if (!c->closing)
+		mod_delayed_work(system_wq, &c->work, 0);
+}
+
 static void ulp_data_ready(struct sock *sk)
 {
 	struct conn *c = conn_of(sk);
@@ -45,13 +51,32 @@ static void ulp_data_ready(struct sock *sk)
 		c->data_ready(sk);
 }
 
+/* Callers that wait go on by themselves */
 static void ulp_write_space(struct sock *sk)
 {
 	struct conn *c = conn_of(sk);
 
-	if (!list_empty(&c->unsent))
-		schedule_work(&c->work);
+	if (!conn_tx_idle(c) && !c->tx.waiting)
+		conn_kick(c);
 	c->write_space(sk);
+}
+
+/* TCP has closed: nobody will answer, and nothing leaves any more */
+static void conn_lost(struct conn *c)
+{
+	conn_ops_flush_begun(c);
+	conn_ops_flush_queue(c);
+}
+
+static void ulp_state_change(struct sock *sk)
+{
+	struct conn *c = conn_of(sk);
+
+	if (sk->sk_state == TCP_CLOSE && c->tx.pushing)
+		conn_kick(c);
+	else if (sk->sk_state == TCP_CLOSE)
+		conn_lost(c);
+	c->state_change(sk);
 }
 
 /* Says what was found, to the peer and to the program */
@@ -60,11 +85,8 @@ static void conn_end(struct conn *c)
 	struct sock *sk = c->sk;
 
 	conn_tx_drain(c);
-	conn_tx_control(c);
-	conn_tx_drain(c);
-	c->rx.kicked = false;
 	c->state = CONN_ENDED;
-	conn_tx_uninit(c);
+	conn_lost(c);
 	if (!(sk->sk_shutdown & SEND_SHUTDOWN)) {
 		sk->sk_shutdown |= SEND_SHUTDOWN;
 		c->base->shutdown(sk, SEND_SHUTDOWN);
@@ -72,28 +94,31 @@ static void conn_end(struct conn *c)
 	if (!sk->sk_err)
 		sk->sk_err = ECONNRESET;
 	sk_error_report(sk);
-	sk->sk_state_change(sk);
+	c->state_change(sk);
 }
 
 static void ulp_work(struct work_struct *work)
 {
-	struct conn *c = container_of(work, struct conn, work);
+	struct conn *c = container_of(to_delayed_work(work), struct conn, work);
 	struct sock *sk = c->sk;
+	LIST_HEAD(dead);
 
 	lock_sock(sk);
 	if (!c->closing && c->state == CONN_DDP) {
 		conn_rx_pump(c, GFP_KERNEL);
-		if (rdmap_state_of(&c->s) == RDMAP_OPEN) {
-			c->rx.kicked = false; /* or again, if TCP is full */
-			conn_tx_control(c);
-			c->write_space(sk);
-		}
+		conn_tx_run(c);
 		if (rdmap_state_of(&c->s) != RDMAP_OPEN)
 			conn_end(c);
+		if (sk->sk_state == TCP_CLOSE)
+			conn_lost(c);
+		if (conn_tx_idle(c))
+			c->write_space(sk);
 		if (conn_readable(c))
 			c->data_ready(sk);
 	}
+	list_splice_init(&c->dead, &dead);
 	release_sock(sk);
+	conn_regions_free(&dead);
 }
 
 /* --- what the program calls ------------------------------------------------------------------- */
@@ -133,20 +158,29 @@ static void ulp_shutdown(struct sock *sk, int how)
 		sk->sk_shutdown &= ~SEND_SHUTDOWN; /* TCP takes nothing behind it */
 		conn_tx_drain(c);
 		sk->sk_shutdown |= SEND_SHUTDOWN;
+		conn_ops_flush_queue(c);
 	}
 	c->base->shutdown(sk, how);
 }
 
 static __poll_t ulp_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait)
 {
-	const struct conn *c = conn_of(sock->sk);
+	struct conn *c = conn_of(sock->sk);
 	__poll_t mask = tcp_poll(file, sock, wait) & ~(EPOLLIN | EPOLLRDNORM);
 
 	if (conn_readable(c))
 		mask |= EPOLLIN | EPOLLRDNORM;
-	if (c->state == CONN_DDP && !mpa_conn_may_send(&c->s.ddp.mpa))
+	if (conn_op_told(c))
+		mask |= EPOLLERR;
+	if (c->state == CONN_DDP &&
+	    (!mpa_conn_may_send(&c->s.ddp.mpa) || (!conn_tx_idle(c) && conn_tx_refuse(c))))
 		mask &= ~(EPOLLOUT | EPOLLWRNORM);
 	return mask;
+}
+
+static int ulp_mmap(struct file *file, struct socket *sock, struct vm_area_struct *vma)
+{
+	return conn_ring_mmap(smp_load_acquire(&conn_of(sock->sk)->ring), vma);
 }
 
 static ssize_t ulp_splice_read(struct socket *sock, loff_t *pos, struct pipe_inode_info *pipe,
@@ -173,6 +207,7 @@ static void conn_detach(struct conn *c)
 		conn_tx_drain(c);
 		sk->sk_data_ready = c->data_ready;
 		sk->sk_write_space = c->write_space;
+		sk->sk_state_change = c->state_change;
 	}
 	c->closing = true;
 	sk->sk_user_data = NULL;
@@ -182,6 +217,7 @@ static void conn_detach(struct conn *c)
 static void conn_free(struct conn *c)
 {
 	conn_rx_uninit(&c->rx);
+	conn_ops_uninit(c);
 	conn_tx_uninit(c);
 	conn_regions_uninit(c);
 	kfree(c);
@@ -195,7 +231,7 @@ static void ulp_close(struct sock *sk, long timeout)
 	lock_sock(sk);
 	conn_detach(c);
 	release_sock(sk);
-	cancel_work_sync(&c->work);
+	cancel_delayed_work_sync(&c->work);
 	lock_sock(sk);
 	rcu_assign_pointer(inet_csk(sk)->icsk_ulp_data, NULL);
 	release_sock(sk);
@@ -219,9 +255,12 @@ static int ulp_init(struct sock *sk)
 	c->sk = sk;
 	c->base = sk->sk_prot;
 	c->slots = (struct rdmap_slots)RDMAP_SLOTS(c->in, c->out);
-	INIT_WORK(&c->work, ulp_work);
-	INIT_LIST_HEAD(&c->unsent);
+	INIT_DELAYED_WORK(&c->work, ulp_work);
+	INIT_LIST_HEAD(&c->tx.queue);
+	INIT_LIST_HEAD(&c->begun);
+	INIT_LIST_HEAD(&c->done);
 	INIT_LIST_HEAD(&c->regions);
+	INIT_LIST_HEAD(&c->dead);
 	conn_rx_init(&c->rx, 0);
 	rcu_assign_pointer(inet_csk(sk)->icsk_ulp_data, c);
 	sk->sk_user_data = c; /* nobody else is to take the socket over */
@@ -239,7 +278,7 @@ static int ops_prepare(enum family f, const struct proto_ops *base)
 		ops[f] = *base;
 		ops[f].poll = ulp_poll;
 		ops[f].splice_read = ulp_splice_read;
-		ops[f].mmap = sock_no_mmap;
+		ops[f].mmap = ulp_mmap;
 		ops[f].read_sock = NULL;
 		ops[f].peek_len = NULL;
 		ops[f].set_rcvlowat = ulp_set_rcvlowat;
@@ -261,11 +300,13 @@ int kmod_ulp_take(struct conn *c)
 		return rc;
 	c->data_ready = sk->sk_data_ready;
 	c->write_space = sk->sk_write_space;
+	c->state_change = sk->sk_state_change;
 	c->state = CONN_DDP;
 	tcp_sk(sk)->nonagle |= TCP_NAGLE_OFF | TCP_NAGLE_PUSH;
 	WRITE_ONCE(sk->sk_rcvlowat, 1);
 	sk->sk_data_ready = ulp_data_ready;
 	sk->sk_write_space = ulp_write_space;
+	sk->sk_state_change = ulp_state_change;
 	WRITE_ONCE(sk->sk_prot, &handed[f]);
 	WRITE_ONCE(sk->sk_socket->ops, &ops[f]);
 	return 0;

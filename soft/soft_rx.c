@@ -180,6 +180,17 @@ ssize_t soft_rx_recv(const struct soft_io *io, __u32 at, size_t len)
 	return io->llp->ops->recv(io->llp, &iov, 1);
 }
 
+bool soft_rx_place(const struct soft_io *io, struct iovec *out)
+{
+	struct span in;
+
+	if (io->core->rx_error || io->core->rx_end || !span_get(io, &in))
+		return false;
+	room_make(io, &in);
+	*out = (struct iovec){ io->in + in.fill, io->in_cap - in.fill };
+	return true;
+}
+
 /* One recv and what it brought; *@less: than there was room for */
 static ssize_t rx_once(const struct soft_io *io, const struct rdmap_sink *sink, bool *less)
 {

@@ -211,14 +211,33 @@ static void push(struct rsock *s)
 	rsock_tx_unlock(s);
 }
 
+/*
+ * rx lock. Who comes to the connection meanwhile is a holder first, and looks then whether somebody
+ * sleeps (rsock_rx_sleeps())
+ */
+static bool may_sleep(struct rsock *s)
+{
+	base_lock_sleep(&s->state->rx_lock, true);
+	if (!rsock_shared(&s->base))
+		return true;
+	base_lock_sleep(&s->state->rx_lock, false);
+	return false;
+}
+
 /* A look at the transport, and what became due by it; @sleep as drain() has it */
 static void pump(struct rsock *s, struct base_recv_sleep *sleep)
 {
 	struct rsock_spare since = rsock_spare_begin(s);
 
+	if (rsock_rx_sleeps(s))
+		return;
 	rsock_rx_lock(s);
+	if (sleep && !may_sleep(s))
+		sleep = NULL;
 	if (!drain(s, NULL, sleep) && !rsock_more(&s->base))
 		s->spare = since;
+	if (sleep)
+		base_lock_sleep(&s->state->rx_lock, false);
 	rsock_rx_unlock(s);
 	push(s);
 }
@@ -236,9 +255,9 @@ void rsock_pump(struct rsock *s)
 }
 
 /*
- * Under the lock: the caller is the only thread of the only process that has the stream. A process
- * that came to it unannounced (pidfd_getfd(), a bare clone()) waits for the lock as for one that
- * another process does not give back
+ * Under the lock: the caller is the only thread of the only process that has the stream. To a
+ * process that comes to it unannounced (pidfd_getfd(), a bare clone()) there is nothing to take in
+ * as long as the sleep lasts
  */
 bool rsock_sleep(struct stream *stream, struct base_recv_sleep *sleep)
 {
@@ -250,7 +269,8 @@ bool rsock_sleep(struct stream *stream, struct base_recv_sleep *sleep)
 		return false;
 	pump(s, sleep);
 	rsock_tell(s, before);
-	return sleep->slept || rsock_edges(s) != before;
+	/* Others wake it from now on: it is to wait for that, too */
+	return sleep->slept || rsock_edges(s) != before || rsock_shared(stream);
 }
 
 /* Looks that the longest socket buffer with the shortest frames does not need */
@@ -372,6 +392,8 @@ ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int fl
 		return err == -EAGAIN || err == -ENOMSG ? err : nothing(s);
 	if (rsock_is_foreign(s))
 		return -EXDEV;
+	if (rsock_rx_sleeps(s))
+		return nothing(s);
 	rsock_rx_lock(s);
 	taken = rsock_rx_agrees(s) ? octets_take(s, iov, n, flags) : 0;
 	/* The peer's end may be among what the transport still has: then nothing is granted */

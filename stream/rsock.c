@@ -154,6 +154,11 @@ void rsock_unlock(struct base_lock *lock)
 	base_lock_drop(lock);
 }
 
+bool rsock_lock_sleeps(struct rsock *s, struct base_lock *lock)
+{
+	return base_lock_sleeps(lock, rsock_holder_may, s->state);
+}
+
 void rsock_tell(struct rsock *s, uint64_t before)
 {
 	if (s->changed && rsock_edges(s) != before)
@@ -285,14 +290,26 @@ static bool rsock_owes(struct stream *stream)
 	return rsock_push_wanted(s) || rsock_nudge_waits(s);
 }
 
-/* Under the locks it is used; the other processes have numbers of their own */
+static void locks_pass(struct rsock *s)
+{
+	base_lock_pass(&s->state->rx_lock);
+	base_lock_pass(&s->state->tx_lock);
+}
+
+/*
+ * Under the locks it is used; the other processes have numbers of their own. Who is inside is at
+ * work by a descriptor, and would break the connection without one
+ */
 static void rsock_set_fd(struct stream *stream, int fd)
 {
 	struct rsock *s = rsock_of(stream);
 
+	__atomic_store_n(&s->shut, fd < 0, __ATOMIC_RELEASE);
+	if (fd < 0)
+		locks_pass(s);
 	__atomic_store_n(&stream->fd, fd, __ATOMIC_RELEASE);
-	base_lock_pass(&s->state->rx_lock);
-	base_lock_pass(&s->state->tx_lock);
+	if (fd >= 0)
+		locks_pass(s);
 }
 
 /* The program's. Headers are counted last, so they are read first: never more than consumed */

@@ -85,7 +85,7 @@ struct rsock {
 	struct rsock_jobs *jobs;    /* NULL: there have never been any */
 	struct rsock_maps *maps;    /* the same */
 	unsigned int regions;	    /* atomic */
-	bool resting;		    /* atomic: no thread of this process goes on */
+	bool resting, shut;	    /* atomic: no thread of this process goes on; works any more */
 	bool looked_behind;	  /* atomic: what opened it has found that nothing else is there */
 	struct rsock_spare spare; /* rx */
 	uint32_t pair;		  /* atomic: of ports; 0: unknown */
@@ -102,12 +102,12 @@ static inline struct rsock *rsock_of(struct stream *s)
 /* --- rsock.c --- */
 
 /*
- * A lock. Is the descriptor of this process closed? Another process may go on with the connection,
- * and a thread here that comes late is not to end it
+ * A lock. Is the descriptor of this process closed, or about to be? Another process may go on with
+ * the connection, and a thread here that comes late is not to end it
  */
 static inline bool rsock_is_shut_here(const struct rsock *s)
 {
-	return !s->mem.native && stream_fd(&s->base) < 0;
+	return !s->mem.native && __atomic_load_n(&s->shut, __ATOMIC_ACQUIRE);
 }
 
 #define rsock_load(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)

@@ -12,26 +12,36 @@
  *
  * Behind DDP_HANDOVER each sendmsg() is one Send of RDMAP, and each recvmsg() takes one: MSG_EOR is
  * set, a message of no octets included, so 0 without it is the end; MSG_TRUNC where it did not fit,
- * and the rest is gone. DDP_INFO, DDP_REG_MR and DDP_DEREG_MR are those of warp/ddp.h, but that
- * DDP_ACCESS_REMOTE_ATOMIC is EOPNOTSUPP, a length above 1 GiB EINVAL, and memory beyond
- * RLIMIT_MEMLOCK ENOMEM; its other options are ENOPROTOOPT. ECONNRESET: the connection ended by a
- * fault, and DDP_INFO has the fields of the Terminate. EMSGSIZE: a message longer than
- * DDP_KERNEL_SEND_MAX. EOPNOTSUPP: MSG_OOB, MSG_ZEROCOPY, splice() from it, TCP_REPAIR and other
- * ways to TCP's own octets.
+ * and the rest is gone. ECONNRESET: the connection ended by a fault, and DDP_INFO has the fields of
+ * the Terminate. EMSGSIZE: a message longer than DDP_KERNEL_SEND_MAX. EOPNOTSUPP: MSG_OOB,
+ * MSG_ZEROCOPY, splice() from it, TCP_REPAIR and other ways to TCP's own octets.
+ *
+ * DDP_INFO, DDP_REG_MR, DDP_DEREG_MR, and the control messages DDP_CMSG_WRITE, _READ, _ATOMIC and
+ * _COMPLETION are those of warp/ddp.h, but: memory that is registered, or belongs to an operation
+ * that has not completed, is pinned and counts against RLIMIT_MEMLOCK, ENOMEM beyond it; only a
+ * Write of up to 16 KiB is copied instead. A registration of more than 1 GiB is EINVAL. EFAULT:
+ * memory that may not be written to, but for the source of a Write. EOPNOTSUPP: a Read or Atomic
+ * where ord is 0. When our side shuts for writing, or the connection ends, operations that TCP does
+ * not have complete as DDP_STATUS_FLUSHED. The other options of warp/ddp.h are ENOPROTOOPT, its
+ * other control messages EINVAL.
  */
 #ifndef WARP_DDP_KERNEL_H
 #define WARP_DDP_KERNEL_H
 
 #include <linux/types.h>
 
+#include <warp/ddp.h>
+
 #define DDP_ULP_NAME "ddp"
 #define DDP_KERNEL_SEND_MAX 65536
 #define DDP_KERNEL_RECV_MAX 1048576
 #define DDP_KERNEL_LEFT_MAX 131072
 #define DDP_KERNEL_DEPTH_MAX 16
+#define DDP_KERNEL_OPS_MAX 256 /* operations whose completion the program has not taken */
 
 enum ddp_kernel_option {
-	DDP_HANDOVER = 64, /* struct ddp_handover, to set, once */
+	DDP_HANDOVER = 64,    /* struct ddp_handover, to set, once */
+	DDP_COMPLETIONS = 65, /* __u32, entries of a struct ddp_completion_ring, to set, once */
 };
 
 enum ddp_handover_flag {
@@ -58,6 +68,26 @@ struct ddp_handover {
 	__u32 left_len;		    /* octets behind start-up that were read from the socket */
 	__u64 left;		    /* their address */
 	__u32 reserved[2];	    /* 0 */
+};
+
+/*
+ * Completions by memory that the program and the kernel share: mmap(NULL, octets, PROT_READ |
+ * PROT_WRITE, MAP_SHARED, fd, 0), as long as the entries take. DDP_COMPLETIONS makes it: EINVAL: no
+ * power of two, or more than DDP_KERNEL_OPS_MAX; EBUSY: there is one, or an operation is not
+ * complete; ENOTCONN, ENOMEM. From then on recvmsg() with MSG_ERRQUEUE gets none. POLLERR as long
+ * as head and tail differ; ENOBUFS: all entries are taken or promised.
+ *
+ * The program reads tail (acquire), then entry[head % entries], then writes head (release).
+ * @messages grows with each message that recvmsg() can take, so a program may spin on both.
+ */
+struct ddp_completion_ring {
+	__u32 tail; /* of the kernel's: completions ever */
+	__u32 entries;
+	__u64 messages;
+	__u32 reserved[12];
+	__u32 head; /* of the program's: completions taken ever */
+	__u32 reserved2[15];
+	struct ddp_completion entry[];
 };
 
 #endif

@@ -180,11 +180,14 @@ Test(span, a_user_message_between, .init = setup, .fini = teardown)
 	say(500);
 	cr_assert_eq(OPS->message_send(end[0], "msg", 3), 0);
 	sent += STREAM_MESSAGE_COST + 3;
+	say(300);
 	look();
 	cr_expect_eq(spans(), 1);
 	hear(500);
 	cr_expect_eq(OPS->message_recv(end[1], &in, 1, 0, &len), 3);
 	cr_expect_arr_eq(buf, "msg", 3);
+	got += STREAM_MESSAGE_COST + 3;
+	hear(300);
 }
 
 /* Another process may have written anything there */

@@ -12,6 +12,7 @@ refused() { ! rmmod warp_ddp && there; }
 needed "it is loaded" insmod "$module" selftest=1
 check "its self-test passes" said "self-test: 16 vectors passed"
 adopt calls python3 "$lab/module.py" calls
+adopt operations python3 "$lab/module_ops.py" calls
 seed=$(cat /tmp/lab/seed)
 check "streams that chance has made, seed $seed" timeout 60 python3 "$lab/module.py" chance $seed 12
 check "1000 connections" timeout 120 python3 "$lab/module.py" cycles 1000
