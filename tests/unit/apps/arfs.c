@@ -323,7 +323,7 @@ Test(arfs, reads_of_many_parts)
 			size_t want = SIZE - offset < len ? SIZE - offset : len;
 
 			memset(back, 0, sizeof(back));
-			cr_assert_eq(client_read(client, node, offset, back, len), want);
+			cr_assert_eq(client_read(client, node, offset, back, len), (long)want);
 			cr_assert_not(memcmp(back, data + offset, want));
 			cr_assert_eq(back[want], 0);
 		}

@@ -331,7 +331,7 @@ Test(bpf_memory, the_next_run_has_its_own_windows, .init = fill)
 {
 	const struct ebpf_insn insns[] = { LDX(EBPF_DW, 0, 1, 0), EXIT };
 	const struct ebpf_insn longer[] = { LDX(EBPF_DW, 0, 1, 0), LDX(EBPF_DW, 2, 1, 8), EXIT };
-	struct ebpf_region regions[] = { { memory, ADDR, 64, 0, EBPF_MAY_READ },
+	struct ebpf_region regions[] = { { memory, ADDR, 64, 64, EBPF_MAY_READ },
 					 { memory + 64, ADDR + 32, 64, 0, EBPF_MAY_READ } };
 	struct ebpf_params params = { .regions = regions, .count = 1, .arg = { ADDR } };
 	struct ebpf_object *obj = both_load(insns, 2, NULL, 0);
