@@ -40,8 +40,9 @@
 #define DDP_KERNEL_OPS_MAX 256 /* operations whose completion the program has not taken */
 
 enum ddp_kernel_option {
-	DDP_HANDOVER = 64,    /* struct ddp_handover, to set, once */
-	DDP_COMPLETIONS = 65, /* __u32, entries of a struct ddp_completion_ring, to set, once */
+	DDP_HANDOVER = 64,     /* struct ddp_handover, to set, once */
+	DDP_COMPLETIONS = 65,  /* __u32, entries of a struct ddp_completion_ring, to set, once */
+	DDP_KERNEL_STATS = 66, /* struct ddp_kernel_stats, to read; a shorter one: its beginning */
 };
 
 enum ddp_handover_flag {
@@ -88,6 +89,13 @@ struct ddp_completion_ring {
 	__u32 head; /* of the program's: completions taken ever */
 	__u32 reserved2[15];
 	struct ddp_completion entry[];
+};
+
+/* Placement out of order: payload that was in its place before all octets before it had come */
+struct ddp_kernel_stats {
+	__u64 early_segments; /* of DDP */
+	__u64 early_octets;
+	__u64 early_kept; /* segments whose turn has come, and that were not copied again */
 };
 
 #endif
