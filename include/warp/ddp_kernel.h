@@ -88,7 +88,7 @@ struct ddp_completion_ring {
 	__u32 reserved[12];
 	__u32 head; /* of the program's: completions taken ever */
 	__u32 reserved2[15];
-	struct ddp_completion entry[];
+	__extension__ struct ddp_completion entry[];
 };
 
 /* Placement out of order: payload that was in its place before all octets before it had come */
