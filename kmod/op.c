@@ -305,7 +305,7 @@ static void ops_settle(struct conn *c)
 		sk_error_report(c->sk);
 }
 
-/* An answer that comes all the same finds nobody: the operation is freed before the connection is */
+/* An answer that comes all the same finds nobody: the operation goes before the connection */
 static void answer_forget(struct conn *c, const struct conn_op *op)
 {
 	unsigned int i;
