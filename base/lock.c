@@ -73,9 +73,25 @@ static bool is_orphan(uint32_t word, const struct waiter *w)
 	return w->may && !w->may(w->ctx, (word & SPACE) >> SPACE_SHIFT);
 }
 
-static bool is_asleep(const struct base_lock *lock)
+/* When the owner went to sleep: milliseconds that are not 0, and not before it was */
+static uint32_t sleep_stamp(void)
 {
-	return __atomic_load_n(&lock->asleep, __ATOMIC_SEQ_CST);
+	return (uint32_t)(base_process_clock() / BASE_NS_PER_MS + 2) | 1;
+}
+
+/* Only of an owner of whom it can be known that it lives, and that it is the one who said so */
+static bool is_asleep(const struct base_lock *lock, uint32_t word, const struct waiter *w)
+{
+	struct base_process owner = { word & PID, w->self.space };
+	uint32_t stamp = __atomic_load_n(&lock->asleep, __ATOMIC_SEQ_CST);
+	uint64_t now = base_process_clock() / BASE_NS_PER_MS;
+
+	if (!stamp || !word || (word & SPACE) != (own_word(w->self) & SPACE) ||
+	    base_process_confined())
+		return false;
+	now += 4; /* the stamp is rounded up */
+	return base_process_lives(owner,
+				  (now - (uint32_t)((uint32_t)now - stamp)) * BASE_NS_PER_MS);
 }
 
 /* The time begins anew when the owner goes on */
@@ -95,7 +111,7 @@ static int wait(struct base_lock *lock, const struct waiter *w)
 		uint32_t word = __atomic_load_n(&lock->word, __ATOMIC_RELAXED);
 		bool late = base_deadline_passed(until, base_now());
 
-		if (late && (is_asleep(lock) || is_stopped(word, w))) {
+		if (late && (is_asleep(lock, word, w) || is_stopped(word, w))) {
 			until = base_deadline(base_now(), BASE_LOCK_TIMEOUT);
 			late = false;
 		}
@@ -147,20 +163,15 @@ void base_lock_drop(struct base_lock *lock)
 
 void base_lock_sleep(struct base_lock *lock, bool on)
 {
-	__atomic_store_n(&lock->asleep, on, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&lock->asleep, on ? sleep_stamp() : 0, __ATOMIC_SEQ_CST);
 }
 
 bool base_lock_sleeps(struct base_lock *lock, base_lock_may_fn *may, const void *ctx)
 {
 	const struct waiter w = { base_process_self(), may, ctx };
-	uint32_t word;
 	int saved = errno;
-	bool sleeps;
+	bool sleeps = is_asleep(lock, __atomic_load_n(&lock->word, __ATOMIC_ACQUIRE), &w);
 
-	if (!is_asleep(lock))
-		return false;
-	word = __atomic_load_n(&lock->word, __ATOMIC_ACQUIRE);
-	sleeps = word && !is_orphan(word, &w);
 	errno = saved;
 	return sleeps;
 }

@@ -17,7 +17,7 @@
  */
 struct base_lock {
 	uint32_t word;	 /* atomic: 0, or the owner's process; lock.c */
-	uint32_t asleep; /* atomic: the owner sleeps with it, for as long as it likes */
+	uint32_t asleep; /* atomic: since when the owner sleeps with it, for as long as it likes */
 };
 
 void base_lock_init(struct base_lock *lock);
@@ -40,7 +40,7 @@ void base_lock_drop(struct base_lock *lock);
  * lock would be to wait for the end of that: others are asked for behind it
  */
 void base_lock_sleep(struct base_lock *lock, bool on);
-/* Does an owner that lives sleep with it? */
+/* Does an owner that is known to live sleep with it? */
 bool base_lock_sleeps(struct base_lock *lock, base_lock_may_fn *may, const void *ctx);
 /*
  * Who of this process is inside when it is called has left when it returns; who comes later sees

@@ -14,6 +14,7 @@
 #include <net/tcp.h>
 
 #include "base/bits.h"
+#include "kmod/ooo.h"
 #include "kmod/op.h"
 #include "rdmap/rdmap.h"
 
@@ -53,8 +54,11 @@ struct conn_tx {
 };
 
 struct conn_rx {
-	__u8 head[16]; /* of the next FPDU, until its length is known */
+	__u8 head[MPA_AHEAD_HEAD]; /* of the next FPDU, until its length is known */
 	__u32 have, need;
+	__u32 keep; /* octets of those that are copied: all, but of an FPDU that is placed */
+	__u32 seq;  /* TCP's sequence number of the next octet */
+	struct ooo_fpdu *early;	  /* the FPDU seems to be this one */
 	struct conn_chunk *chunk; /* the FPDU, once need > sizeof(head) */
 	struct conn_chunk *spare;
 	struct conn_message *spare_message;
@@ -94,6 +98,8 @@ struct conn {
 	struct conn_ring *ring;	      /* set once; read without the lock too */
 	struct conn_tx tx;
 	struct conn_rx rx;
+	struct conn_ooo ooo;
+	const struct inet_connection_sock_af_ops *af;
 };
 
 static inline struct conn *conn_of(const struct sock *sk)

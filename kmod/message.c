@@ -149,7 +149,9 @@ static void sink_recv_done(void *ctx, const struct rdmap_recv *recv)
 
 static enum iwarp_fault sink_place(void *ctx, const struct ddp_seg *seg, unsigned int access)
 {
-	return conn_region_place(ctx, seg, access);
+	const struct conn *c = ctx;
+
+	return conn_region_place(ctx, seg, access, !c->rx.early);
 }
 
 static enum ddp_stag_error sink_invalidate(void *ctx, __u32 stag)

@@ -107,6 +107,7 @@ static int handover_locked(struct conn *c, const struct ddp_handover *h, struct 
 		return rc;
 	}
 	c->rx.left = left;
+	c->rx.seq = tcp_sk(c->sk)->copied_seq - h->left_len;
 	conn_tx_run(c);
 	conn_rx_pump(c, GFP_KERNEL);
 	return 0;
@@ -237,20 +238,37 @@ static void info_fill(const struct conn *c, struct ddp_info *info)
 	};
 }
 
+static void stats_fill(const struct conn *c, struct ddp_kernel_stats *stats)
+{
+	*stats = (struct ddp_kernel_stats){
+		.early_segments = c->ooo.placed,
+		.early_octets = c->ooo.octets,
+		.early_kept = c->ooo.kept,
+	};
+}
+
+union told {
+	struct ddp_info info;
+	struct ddp_kernel_stats stats;
+};
+
 int conn_option_get(struct conn *c, int name, char __user *value, int __user *len)
 {
-	struct ddp_info info;
+	union told told;
 	int room;
 
-	if (name != DDP_INFO || c->state == CONN_TCP)
+	if ((name != DDP_INFO && name != DDP_KERNEL_STATS) || c->state == CONN_TCP)
 		return -ENOPROTOOPT;
 	if (get_user(room, len))
 		return -EFAULT;
 	if (room < 0)
 		return -EINVAL;
-	room = min_t(int, room, sizeof(info));
+	room = min_t(int, room, name == DDP_INFO ? sizeof(told.info) : sizeof(told.stats));
 	lock_sock(c->sk);
-	info_fill(c, &info);
+	if (name == DDP_INFO)
+		info_fill(c, &told.info);
+	else
+		stats_fill(c, &told.stats);
 	release_sock(c->sk);
-	return copy_to_user(value, &info, room) || put_user(room, len) ? -EFAULT : 0;
+	return copy_to_user(value, &told, room) || put_user(room, len) ? -EFAULT : 0;
 }

@@ -63,14 +63,15 @@ enum ddp_stag_error conn_region_check(const struct conn *c, __u32 stag, __u64 to
 	return ddp_stag_check(&c->stags, stag, 0, to, len, access, addr);
 }
 
-enum iwarp_fault conn_region_place(struct conn *c, const struct ddp_seg *seg, unsigned int access)
+enum iwarp_fault conn_region_place(struct conn *c, const struct ddp_seg *seg, unsigned int access,
+				   bool copy)
 {
 	enum ddp_stag_error e;
 	struct conn_region *region;
 	__u8 *addr;
 
 	e = conn_region_check(c, seg->stag, seg->to, seg->len, access, &addr);
-	if (!e) {
+	if (!e && copy) {
 		region = region_of(c, seg->stag);
 		conn_region_copy(region, addr - region->r.addr, (__u8 *)seg->payload, seg->len,
 				 true);

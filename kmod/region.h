@@ -41,7 +41,9 @@ void conn_region_copy(const struct conn_region *region, __u64 off, __u8 *p, size
 /* With the socket's lock, also in a softirq */
 enum ddp_stag_error conn_region_check(const struct conn *c, __u32 stag, __u64 to, __u64 len,
 				      unsigned int access, __u8 **addr);
-enum iwarp_fault conn_region_place(struct conn *c, const struct ddp_seg *seg, unsigned int access);
+/* @copy: else it is placed already, and only its right to be there is looked at */
+enum iwarp_fault conn_region_place(struct conn *c, const struct ddp_seg *seg, unsigned int access,
+				   bool copy);
 /* Of memory that was checked: copies @n octets from @addr */
 void conn_region_read(const struct conn *c, __u32 stag, const __u8 *addr, __u8 *to, size_t n);
 /* Of memory that was checked: the aligned number at @addr, until conn_region_unmap() */

@@ -21,7 +21,7 @@ struct conn_ring {
 
 static size_t ring_octets(__u32 entries)
 {
-	return struct_size_t(struct ddp_completion_ring, entry, entries);
+	return offsetof(struct ddp_completion_ring, entry[entries]);
 }
 
 int conn_ring_create(struct conn *c, __u32 entries)

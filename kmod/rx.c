@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 
 #include "kmod/conn.h"
+#include "kmod/ooo.h"
 #include "kmod/op.h"
 
 #define RETRY (HZ / 50 + 1) /* there was no memory */
@@ -73,7 +74,12 @@ static void fpdu_next(struct conn_rx *rx)
 {
 	kvfree(rx->chunk);
 	rx->chunk = NULL;
-	rx->have = rx->need = 0;
+	rx->have = rx->need = rx->keep = 0;
+}
+
+static void fpdu_need(struct conn_rx *rx, __u32 need)
+{
+	rx->need = rx->keep = need;
 }
 
 static bool rx_full(const struct conn *c)
@@ -83,28 +89,75 @@ static bool rx_full(const struct conn *c)
 	return !list_empty(&rx->messages) && rx->held >= READ_ONCE(c->sk->sk_rcvbuf);
 }
 
+static void rx_take(struct conn *c, const struct mpa_fpdu *f)
+{
+	struct rdmap_sink sink = conn_sink;
+
+	sink.ctx = c;
+	rdmap_rx(&c->s, &c->slots, f->ulpdu, f->len, &sink);
+	fpdu_next(&c->rx);
+}
+
+/* Of an FPDU that seems to be placed: its head is compared, and then the rest passes by */
+static int rx_early(struct conn *c)
+{
+	struct conn_rx *rx = &c->rx;
+	struct mpa_fpdu f;
+
+	if (rx->have < rx->early->octets) {
+		if (memcmp(rx->head, rx->early->head, sizeof(rx->head))) {
+			rx->early = NULL; /* the peer has sent something else there */
+			return 0;
+		}
+		rx->need = rx->early->octets;
+		return -EAGAIN;
+	}
+	mpa_ahead_take(&c->s.ddp.mpa, rx->head, rx->need, &f);
+	rx_take(c, &f);
+	conn_ooo_forget(c, rx->early);
+	rx->early = NULL;
+	return 0;
+}
+
+/* More octets are needed, @need in all */
+static int rx_more(struct conn *c, __u32 need, gfp_t gfp)
+{
+	struct conn_rx *rx = &c->rx;
+
+	if (rx->have && rx->have < sizeof(rx->head) && need > sizeof(rx->head))
+		rx->early = conn_ooo_find(c, rx->seq - rx->have, need);
+	if (rx->early) {
+		fpdu_need(rx, sizeof(rx->head));
+		return -EAGAIN;
+	}
+	if (fpdu_room(rx, need, gfp))
+		return -ENOMEM;
+	fpdu_need(rx, need);
+	return -EAGAIN;
+}
+
 /* The FPDU at hand: 0: it is done with; -EAGAIN: more octets are needed; -ENOMEM */
 static int rx_step(struct conn *c, gfp_t gfp)
 {
 	struct conn_rx *rx = &c->rx;
-	struct rdmap_sink sink = conn_sink;
 	struct mpa_fpdu f;
 	int rc;
 
-	sink.ctx = c;
 	if (conn_message_prepare(rx, gfp))
 		return -ENOMEM;
-	rc = mpa_rx_fpdu(&c->s.ddp.mpa, fpdu_at(rx), rx->have, &f);
-	if (rc == -EAGAIN) {
-		if (fpdu_room(rx, f.used, gfp))
-			return -ENOMEM;
-		rx->need = f.used;
-		return rc;
+	if (rx->early) {
+		rc = rx_early(c);
+		if (rc || !rx->have)
+			return rc;
 	}
-	if (rc)
-		rdmap_fault(&c->s, c->s.ddp.mpa.fault);
-	else
-		rdmap_rx(&c->s, &c->slots, f.ulpdu, f.len, &sink);
+	rc = mpa_rx_fpdu(&c->s.ddp.mpa, fpdu_at(rx), rx->have, &f);
+	if (rc == -EAGAIN)
+		return rx_more(c, f.used, gfp);
+	if (!rc) {
+		rx_take(c, &f);
+		return 0;
+	}
+	rdmap_fault(&c->s, c->s.ddp.mpa.fault);
 	fpdu_next(rx);
 	return 0;
 }
@@ -136,8 +189,10 @@ static __u32 rx_feed(struct conn *c, struct source from, __u32 len, gfp_t gfp)
 			rc = rx_step(c, gfp);
 		} else {
 			n = min(rx->need - rx->have, len - done);
-			source_copy(&from, fpdu_at(rx) + rx->have, n);
+			if (rx->have < rx->keep)
+				source_copy(&from, fpdu_at(rx) + rx->have, n);
 			rx->have += n;
+			rx->seq += n;
 			from.off += n;
 			done += n;
 			rc = rx->have < rx->need ? -EAGAIN : rx_step(c, gfp);
@@ -159,6 +214,7 @@ static int rx_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned int o
 {
 	const struct actor *a = desc->arg.data;
 
+	a->c->rx.seq = TCP_SKB_CB(skb)->seq + off;
 	return rx_feed(a->c, (struct source){ .skb = skb, .off = off }, len, a->gfp);
 }
 
@@ -185,14 +241,18 @@ static void rx_look_for_end(struct conn *c)
 {
 	struct sock *sk = c->sk;
 
-	if (c->rx.eof || rx_ended(c) || c->rx.left || !skb_queue_empty(&sk->sk_receive_queue))
+	if (c->rx.eof || c->rx.starved || rx_ended(c) || c->rx.left ||
+	    !skb_queue_empty(&sk->sk_receive_queue))
 		return;
 	if (!sock_flag(sk, SOCK_DONE) && sk->sk_state != TCP_CLOSE)
 		return;
 	if (mpa_rx_end(&c->s.ddp.mpa, c->rx.have) || c->rx.message)
 		rdmap_fault(&c->s, MPA_E_CLOSED);
 	c->rx.eof = true;
-	conn_ops_flush_begun(c); /* the peer answers nothing more */
+	/* The peer answers nothing more: what waits for an answer before it leaves need not */
+	conn_ops_flush_begun(c);
+	c->s.out_head = c->s.out_tail;
+	conn_kick(c);
 }
 
 /* An FPDU whose octets are all there, but which there was no memory for */

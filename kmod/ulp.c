@@ -27,6 +27,9 @@ enum family { V4, V6, FAMILIES };
 static struct proto attached[FAMILIES], handed[FAMILIES];
 static struct proto_ops ops[FAMILIES];
 static const struct proto_ops *ops_base[FAMILIES]; /* NULL: ops is not filled in yet */
+/* IPv4's, IPv6's, and IPv6's of IPv4; with ops_lock, and each is filled in but once */
+static struct inet_connection_sock_af_ops afs[3];
+static const struct inet_connection_sock_af_ops *afs_base[ARRAY_SIZE(afs)];
 static DEFINE_MUTEX(ops_lock);
 
 static enum family family_of(const struct conn *c)
@@ -77,6 +80,16 @@ static void ulp_state_change(struct sock *sk)
 	else if (sk->sk_state == TCP_CLOSE)
 		conn_lost(c);
 	c->state_change(sk);
+}
+
+/* Each acknowledgement passes here: those of segments out of order, too */
+static int ulp_queue_xmit(struct sock *sk, struct sk_buff *skb, struct flowi *fl)
+{
+	struct conn *c = conn_of(sk);
+	int rc = c->af->queue_xmit(sk, skb, fl);
+
+	conn_ooo_look(c);
+	return rc;
 }
 
 /* Says what was found, to the peer and to the program */
@@ -208,6 +221,7 @@ static void conn_detach(struct conn *c)
 		sk->sk_data_ready = c->data_ready;
 		sk->sk_write_space = c->write_space;
 		sk->sk_state_change = c->state_change;
+		WRITE_ONCE(inet_csk(sk)->icsk_af_ops, c->af);
 	}
 	c->closing = true;
 	sk->sk_user_data = NULL;
@@ -217,6 +231,7 @@ static void conn_detach(struct conn *c)
 static void conn_free(struct conn *c)
 {
 	conn_rx_uninit(&c->rx);
+	conn_ooo_uninit(&c->ooo);
 	conn_ops_uninit(c);
 	conn_tx_uninit(c);
 	conn_regions_uninit(c);
@@ -262,6 +277,7 @@ static int ulp_init(struct sock *sk)
 	INIT_LIST_HEAD(&c->regions);
 	INIT_LIST_HEAD(&c->dead);
 	conn_rx_init(&c->rx, 0);
+	conn_ooo_init(&c->ooo);
 	rcu_assign_pointer(inet_csk(sk)->icsk_ulp_data, c);
 	sk->sk_user_data = c; /* nobody else is to take the socket over */
 	WRITE_ONCE(sk->sk_prot, &attached[family_of(c)]);
@@ -290,14 +306,35 @@ static int ops_prepare(enum family f, const struct proto_ops *base)
 	return rc;
 }
 
+/* The copy of @base, made when the first socket with it comes; NULL: there are too many */
+static const struct inet_connection_sock_af_ops *
+af_prepare(const struct inet_connection_sock_af_ops *base)
+{
+	size_t i;
+
+	mutex_lock(&ops_lock);
+	for (i = 0; i < ARRAY_SIZE(afs) && afs_base[i] && afs_base[i] != base; i++)
+		;
+	if (i < ARRAY_SIZE(afs) && !afs_base[i]) {
+		afs[i] = *base;
+		afs[i].queue_xmit = ulp_queue_xmit;
+		afs_base[i] = base;
+	}
+	mutex_unlock(&ops_lock);
+	return i < ARRAY_SIZE(afs) ? &afs[i] : NULL;
+}
+
 int kmod_ulp_take(struct conn *c)
 {
 	struct sock *sk = c->sk;
 	enum family f = family_of(c);
-	int rc = ops_prepare(f, sk->sk_socket->ops);
+	const struct inet_connection_sock_af_ops *af = af_prepare(inet_csk(sk)->icsk_af_ops);
+	int rc = af ? ops_prepare(f, sk->sk_socket->ops) : -EBUSY;
 
 	if (rc)
 		return rc;
+	c->af = inet_csk(sk)->icsk_af_ops;
+	WRITE_ONCE(inet_csk(sk)->icsk_af_ops, af);
 	c->data_ready = sk->sk_data_ready;
 	c->write_space = sk->sk_write_space;
 	c->state_change = sk->sk_state_change;

@@ -125,6 +125,12 @@ int llp_uring_create(struct llp_uring **out)
 		free(u);
 		return err;
 	}
+	/* liburing before 2.3 leaves that to 0, by which the inline functions of this one go */
+	if (!u->ring.sq.ring_entries) {
+		base_warn("io_uring: %s is too old", LIBRARY);
+		llp_uring_destroy(u);
+		return -ENOPKG;
+	}
 	ring_move(&u->ring);
 	u->owner = base_process_self().pid;
 	*out = u;

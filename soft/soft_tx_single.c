@@ -154,10 +154,15 @@ static int run_push(const struct soft_io *io, struct run *r, bool *whole)
 
 int soft_tx_run(const struct soft_io *io, const struct rnic_stream_wr *wr, unsigned int n)
 {
-	struct run r = { .buf = (__u8 *)base_bounce_get() };
-	bool whole = r.buf && !base_once(io->core->record), begun = false;
+	struct run r = { .buf = NULL };
 	unsigned int done = 0;
+	bool whole, begun = false;
 	int got = 0;
+
+	if (base_once(io->core->record))
+		return 0;
+	r.buf = (__u8 *)base_bounce_get();
+	whole = r.buf;
 
 	while (whole && done < n) {
 		run_lay(io, &r, wr + done, n - done);

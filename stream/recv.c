@@ -269,8 +269,7 @@ bool rsock_sleep(struct stream *stream, struct base_recv_sleep *sleep)
 		return false;
 	pump(s, sleep);
 	rsock_tell(s, before);
-	/* Others wake it from now on: it is to wait for that, too */
-	return sleep->slept || rsock_edges(s) != before || rsock_shared(stream);
+	return sleep->slept || rsock_edges(s) != before;
 }
 
 /* Looks that the longest socket buffer with the shortest frames does not need */
@@ -285,7 +284,7 @@ void rsock_pump_end(struct rsock *s)
 	} while (rsock_more(&s->base) && --looks);
 }
 
-/* rx lock. Octets that wait in chunks */
+/* rx lock. Octets that wait for their reader */
 static size_t waiting_take(struct rsock *s, struct stream_cursor c, int flags)
 {
 	struct stream_rx *rx = &s->state->rx;
@@ -318,7 +317,7 @@ static size_t behind_take(struct rsock *s, struct stream_cursor c, size_t filled
 	return waiting_take(s, c, filled ? flags | STREAM_STOP : flags);
 }
 
-/* rx lock. Octets that the transport has, and no chunk yet */
+/* rx lock. Octets that only the transport has yet */
 static size_t fresh_take(struct rsock *s, struct stream_cursor c, size_t len, int flags)
 {
 	struct rsock_target t = { c, len, 0 };

@@ -119,20 +119,24 @@ static int lock_take(struct rsock *s, struct base_lock *lock)
 	}
 }
 
-/* Under both locks it is said, so whoever takes one of them later knows */
+/*
+ * Under both locks it is said, so whoever takes one of them later knows. While another process
+ * sleeps with one, no thread of this one has it
+ */
 static void rsock_rest(struct stream *stream, bool on)
 {
 	struct rsock *s = rsock_of(stream);
+	bool rx = on && !rsock_rx_sleeps(s);
 
-	if (on) {
+	if (rx)
 		rsock_rx_lock(s);
+	if (on)
 		rsock_tx_lock(s);
-	}
 	__atomic_store_n(&s->resting, on, __ATOMIC_RELEASE);
-	if (on) {
+	if (on)
 		rsock_tx_unlock(s);
+	if (rx)
 		rsock_rx_unlock(s);
-	}
 }
 
 /* What the lock of a dead process guarded is half changed */

@@ -79,8 +79,9 @@ void rsock_spans_settle(struct rsock *s)
 {
 	struct stream_rx *rx = &s->state->rx;
 	struct table t = table_of(rx);
+	bool closed = rsock_load(&s->state->ends) & STREAM_CLOSED;
 
-	for (; t.first < t.end; t.first++) {
+	for (; t.first < t.end && !closed; t.first++) {
 		struct stream_span span = span_of(rx, t.first);
 
 		rsock_chunks_put(s, t.from, (uint8_t *)s->mem.in + span.off, span.len);

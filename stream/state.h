@@ -34,8 +34,8 @@
 #define STREAM_RING_MAX (64 * 1024 * 1024u)
 #define STREAM_CREDITS RS_DEF_CREDITS
 /*
- * Octets that wait for their reader lie in chunks, which are taken on demand: the last freed is
- * the first used again. A ring is so many chunks, less one, or fewer.
+ * Octets that wait for their reader lie in spans, or in chunks, which are taken on demand: the last
+ * freed is the first used again. A ring is so many chunks, less one, or fewer.
  */
 #define STREAM_CHUNK_MIN 4096u
 #define STREAM_CHUNKS 33

@@ -156,6 +156,8 @@ int rsock_urgent_recv(struct stream *stream, uint8_t *octet, int flags)
 		return r == -ENOMSG ? r : -EINVAL;
 	if (rsock_is_foreign(s))
 		return -EXDEV;
+	if (rsock_rx_sleeps(s))
+		return -EINVAL;
 	rsock_rx_lock(s);
 	r = octet_take(s, octet, flags);
 	rsock_rx_unlock(s);

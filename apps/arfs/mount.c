@@ -40,6 +40,7 @@ static struct {
 static struct client *client;
 static struct opens opens;
 static struct known known;
+static struct fuse_session *mounted;
 
 /* --- answers --- */
 
@@ -258,6 +259,15 @@ static void do_statfs(fuse_req_t req, fuse_ino_t node)
 
 /* --- open files --- */
 
+/*
+ * An open sees what others wrote before they closed the file, also how long it is by now: the
+ * kernel is to ask for the attributes again, which it may have for a while yet
+ */
+static void attributes_forget(fuse_ino_t node)
+{
+	fuse_lowlevel_notify_inval_inode(mounted, node, -1, 0);
+}
+
 /* What is appended goes where the server has the end, whatever the kernel keeps */
 static void open_answer(struct fuse_file_info *fi, const struct arfs_attr *now)
 {
@@ -277,6 +287,8 @@ static void do_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 			opens_remove(&opens, node);
 	}
 	open_answer(fi, &a);
+	if (!ret && options.keep > 0 && !fi->keep_cache)
+		attributes_forget(node);
 	if (ret)
 		error_give(req, ret);
 	else
@@ -616,6 +628,7 @@ static int mount_at(const char *directory)
 		fuse_opt_add_arg(&args, options.mount_options);
 	}
 	session = fuse_session_new(&args, &operations, sizeof(operations), NULL);
+	mounted = session;
 	if (session && !fuse_set_signal_handlers(session)) {
 		ret = serve(session, directory);
 		fuse_remove_signal_handlers(session);

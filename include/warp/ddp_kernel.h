@@ -40,8 +40,9 @@
 #define DDP_KERNEL_OPS_MAX 256 /* operations whose completion the program has not taken */
 
 enum ddp_kernel_option {
-	DDP_HANDOVER = 64,    /* struct ddp_handover, to set, once */
-	DDP_COMPLETIONS = 65, /* __u32, entries of a struct ddp_completion_ring, to set, once */
+	DDP_HANDOVER = 64,     /* struct ddp_handover, to set, once */
+	DDP_COMPLETIONS = 65,  /* __u32, entries of a struct ddp_completion_ring, to set, once */
+	DDP_KERNEL_STATS = 66, /* struct ddp_kernel_stats, to read; a shorter one: its beginning */
 };
 
 enum ddp_handover_flag {
@@ -72,10 +73,10 @@ struct ddp_handover {
 
 /*
  * Completions by memory that the program and the kernel share: mmap(NULL, octets, PROT_READ |
- * PROT_WRITE, MAP_SHARED, fd, 0), as long as the entries take. DDP_COMPLETIONS makes it: EINVAL: no
- * power of two, or more than DDP_KERNEL_OPS_MAX; EBUSY: there is one, or an operation is not
- * complete; ENOTCONN, ENOMEM. From then on recvmsg() with MSG_ERRQUEUE gets none. POLLERR as long
- * as head and tail differ; ENOBUFS: all entries are taken or promised.
+ * PROT_WRITE, MAP_SHARED, fd, 0), 128 octets and 24 for each entry. DDP_COMPLETIONS makes it:
+ * EINVAL: no power of two, or more than DDP_KERNEL_OPS_MAX; EBUSY: there is one, or an operation is
+ * not complete; ENOTCONN, ENOMEM. From then on recvmsg() with MSG_ERRQUEUE gets none. POLLERR as
+ * long as head and tail differ; ENOBUFS: all entries are taken or promised.
  *
  * The program reads tail (acquire), then entry[head % entries], then writes head (release).
  * @messages grows with each message that recvmsg() can take, so a program may spin on both.
@@ -87,7 +88,14 @@ struct ddp_completion_ring {
 	__u32 reserved[12];
 	__u32 head; /* of the program's: completions taken ever */
 	__u32 reserved2[15];
-	struct ddp_completion entry[];
+	struct ddp_completion entry[DDP_KERNEL_OPS_MAX]; /* no more than @entries are mapped */
+};
+
+/* Placement out of order: payload that was in its place before all octets before it had come */
+struct ddp_kernel_stats {
+	__u64 early_segments; /* of DDP */
+	__u64 early_octets;
+	__u64 early_kept; /* segments whose turn has come, and that were not copied again */
 };
 
 #endif

@@ -236,6 +236,8 @@ static void offer(uint64_t now)
 {
 	struct spin_thread *t = spin_self();
 
+	if (!t->offered)
+		t->offered = now;
 	if (now - t->offered < OFFER)
 		return;
 	t->offered = now;

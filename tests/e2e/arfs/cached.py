@@ -77,6 +77,17 @@ def same_size(writer, kept, other):
     writer.case("an open sees what others closed before", problems[:5])
 
 
+def other_length(writer, kept, other):
+    """Of a file of which the kernel knows how long it was."""
+    problems = []
+    for i, length in enumerate((0, 100000, 10, 5000, 0, 70000)):
+        other.joinpath("length").write_bytes(b"%d" % i * length)
+        if kept.joinpath("length").read_bytes() != b"%d" % i * length:
+            problems.append(f"not {length} bytes")
+        kept.joinpath("length").stat()
+    writer.case("an open sees how long others made the file", problems)
+
+
 def replaced(writer, kept, other):
     """The name leads to another file: the old one is known, and is no more."""
     (other / "name").write_bytes(b"old")
@@ -147,6 +158,7 @@ def main():
         known(writer, kept, other)
         read_again(writer, kept, other)
         same_size(writer, kept, other)
+        other_length(writer, kept, other)
         replaced(writer, kept, other)
         appended(writer, kept, other)
         forgotten(writer, short, other)

@@ -7,14 +7,18 @@ said() { dmesg | grep -q "warp_ddp: $1"; }
 there() { [ -d /sys/module/warp_ddp ]; }
 references() { cat /sys/module/warp_ddp/refcnt; }
 unloadable() { [ "$(references)" != 0 ]; }
+not_holding() { ! grep -q held /tmp/case/held.log; }
 refused() { ! rmmod warp_ddp && there; }
 
 needed "it is loaded" insmod "$module" selftest=1
 check "its self-test passes" said "self-test: 16 vectors passed"
 adopt calls python3 "$lab/module.py" calls
 adopt operations python3 "$lab/module_ops.py" calls
+adopt early python3 "$lab/module_ooo.py" calls
 seed=$(cat /tmp/lab/seed)
 check "streams that chance has made, seed $seed" timeout 60 python3 "$lab/module.py" chance $seed 12
+check "segments in an order that chance has made, seed $seed" \
+	timeout 60 python3 "$lab/module_ooo.py" chance $seed 15
 check "1000 connections" timeout 120 python3 "$lab/module.py" cycles 1000
 
 # steps SENDS...: of script_verbs' for a message of each size each way, ours or its first
@@ -55,7 +59,7 @@ done
 end_capture siw_crc_off
 
 start held python3 "$lab/module.py" hold
-nap 2
+ceases 60 not_holding
 check "it is not unloaded while a connection lives" refused
 stop held KILL
 check "nothing is left of a process that was killed" ceases 20 unloadable
