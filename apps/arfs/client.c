@@ -172,6 +172,17 @@ struct call {
 	bool twice, sent;
 };
 
+/* A handler may interrupt it; what is under way goes on to write into the caller's memory */
+static int answer_wait(struct warp_active_request *r, struct warp_active_result *out)
+{
+	int ret;
+
+	do {
+		ret = warp_active_wait(r, -1, out);
+	} while (ret == -EINTR);
+	return ret;
+}
+
 static long call_once(struct client *c, void *arg)
 {
 	struct call *call = arg;
@@ -190,7 +201,7 @@ static long call_once(struct client *c, void *arg)
 	if (ret)
 		return ret;
 	call->sent = true;
-	return warp_active_wait(r, -1, &call->result);
+	return answer_wait(r, &call->result);
 }
 
 /* What the program returned; a run that the server ended is damage or too much for it */
@@ -404,7 +415,7 @@ static long parts_run(struct client *c, void *arg)
 	for (; n < ps->count && !ret; n += !ret)
 		ret = warp_active_start(c->link.client, &ps->list[n].run, &ps->list[n].request);
 	for (unsigned int i = 0; i < n; i++) {
-		int one = warp_active_wait(ps->list[i].request, -1, &ps->list[i].result);
+		int one = answer_wait(ps->list[i].request, &ps->list[i].result);
 
 		ret = ret ? ret : one;
 	}
@@ -446,7 +457,8 @@ static size_t parts_read(struct client *c, const struct look *l, size_t len, boo
 		for (unsigned int i = 0; i < ps->count; i++) {
 			const struct warp_active_result *r = &ps->list[i].result;
 
-			if (r->code != WARP_ACTIVE_OK || (long)r->value < 0)
+			/* Not more than has come, whatever a server says */
+			if (r->code != WARP_ACTIVE_OK || r->value > r->output)
 				break;
 			done += (size_t)r->value;
 			*end = r->value < ps->list[i].ask.size;
@@ -473,6 +485,8 @@ long client_read(struct client *c, uint64_t node, uint64_t offset, void *to, siz
 		l.to = (char *)to + done;
 		l.len = len - done < ARFS_READ_MAX ? len - done : ARFS_READ_MAX;
 		ret = look(&l);
+		if (ret > 0 && (size_t)ret > l.len)
+			ret = -EUCLEAN;
 		if (ret <= 0)
 			break;
 		done += (size_t)ret;
