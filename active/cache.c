@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The cache of objects. Those that nobody uses form a list, the one used last at its end; when
- * they take more memory than they may, the first goes. What is in use is never dropped: how much
- * a client may use at once is its session's to bound.
+ * they take more memory than they may, or are too many, the first goes. What is in use is never
+ * dropped: how much a client may use at once is its session's to bound.
+ *
+ * Clients choose the hashes, for they choose the objects. So a hash leads to a bucket by a random
+ * number, and nobody fills one on purpose.
  *
  * Loading takes milliseconds and is done without the lock. If two load the same at once, the
  * second finds the first's and drops its own.
@@ -16,8 +19,10 @@
 
 #include "base/bits.h"
 #include "base/list.h"
+#include "base/rand.h"
 
-enum { BUCKETS = 1024 };
+/* The machine code of each object is a mapping of its own, of which a process has some 65,000 */
+enum { BUCKET_BITS = 10, IDLE_MOST = 8192, PAGE = 4096 };
 
 struct active_object {
 	struct active_object *next; /* of its bucket */
@@ -29,9 +34,11 @@ struct active_object {
 
 struct active_cache {
 	pthread_mutex_t lock;
-	struct active_object *buckets[BUCKETS];
+	struct active_object *buckets[1 << BUCKET_BITS];
+	uint64_t key; /* odd */
 	struct base_list idle;
 	size_t idle_bytes, idle_most;
+	unsigned int idle_count;
 	struct active_cache_stats stats;
 	const struct ebpf_helpers *helpers;
 };
@@ -39,9 +46,16 @@ struct active_cache {
 int active_cache_create(size_t bytes, const struct ebpf_helpers *helpers, struct active_cache **out)
 {
 	struct active_cache *cache = calloc(1, sizeof(*cache));
+	int ret;
 
 	if (!cache)
 		return -ENOMEM;
+	ret = base_rand_u64(&cache->key);
+	if (ret) {
+		free(cache);
+		return ret;
+	}
+	cache->key |= 1;
 	pthread_mutex_init(&cache->lock, NULL);
 	base_list_init(&cache->idle);
 	cache->idle_most = bytes;
@@ -52,7 +66,8 @@ int active_cache_create(size_t bytes, const struct ebpf_helpers *helpers, struct
 
 static struct active_object **place_of(struct active_cache *cache, const uint8_t *hash)
 {
-	struct active_object **at = &cache->buckets[base_get_be32(hash) % BUCKETS];
+	uint64_t spread = base_get_be64(hash) * cache->key;
+	struct active_object **at = &cache->buckets[spread >> (64 - BUCKET_BITS)];
 
 	while (*at && memcmp((*at)->hash, hash, BASE_SHA256_SIZE))
 		at = &(*at)->next;
@@ -66,16 +81,17 @@ static void object_free(struct active_object *object)
 	free(object);
 }
 
-/* Drops idle objects until they take at most @bytes */
-static void shrink(struct active_cache *cache, size_t bytes)
+/* Drops idle objects until there are @count at most, with at most @bytes */
+static void shrink(struct active_cache *cache, size_t bytes, unsigned int count)
 {
-	while (cache->idle_bytes > bytes) {
+	while (cache->idle_bytes > bytes || cache->idle_count > count) {
 		struct active_object *object =
 			base_container_of(cache->idle.next, struct active_object, idle);
 
 		base_list_remove(&object->idle);
 		*place_of(cache, object->hash) = object->next;
 		cache->idle_bytes -= object->bytes;
+		cache->idle_count--;
 		cache->stats.bytes -= object->bytes;
 		cache->stats.objects--;
 		cache->stats.evicted++;
@@ -87,7 +103,7 @@ void active_cache_destroy(struct active_cache *cache)
 {
 	if (!cache)
 		return;
-	shrink(cache, 0);
+	shrink(cache, 0, 0);
 	pthread_mutex_destroy(&cache->lock);
 	free(cache);
 }
@@ -98,6 +114,7 @@ static struct active_object *use(struct active_cache *cache, struct active_objec
 	if (object && !object->users++) {
 		base_list_remove(&object->idle);
 		cache->idle_bytes -= object->bytes;
+		cache->idle_count--;
 	}
 	return object;
 }
@@ -120,7 +137,8 @@ void active_cache_put(struct active_cache *cache, struct active_object *object)
 	if (!--object->users) {
 		base_list_push_back(&cache->idle, &object->idle);
 		cache->idle_bytes += object->bytes;
-		shrink(cache, cache->idle_most);
+		cache->idle_count++;
+		shrink(cache, cache->idle_most, IDLE_MOST);
 	}
 	pthread_mutex_unlock(&cache->lock);
 }
@@ -134,7 +152,8 @@ static size_t memory_of(const struct ebpf_object *program, size_t file)
 	size_t count;
 
 	ebpf_object_insns(program, &count);
-	return sizeof(struct active_object) + file + count * 32 + ebpf_object_code_size(program);
+	return sizeof(struct active_object) + file + count * 32 +
+	       base_align_up(ebpf_object_code_size(program), PAGE);
 }
 
 static int object_load(struct active_cache *cache, const void *elf, size_t len,

@@ -42,6 +42,10 @@ static int drive(struct warp_active_client *c, uint64_t deadline)
 	struct warp_wc wc[BATCH];
 	int n, ret;
 
+	if (active_link_repay(c)) {
+		active_exchange_fail(c, -ECONNRESET);
+		return 0;
+	}
 	c->driving = true;
 	pthread_mutex_unlock(&c->lock);
 	n = completions_wait(c, wc, deadline, &ret);
@@ -126,14 +130,20 @@ static struct warp_active_client *client_new(void)
 	base_list_init(&c->done);
 	base_list_init(&c->loads);
 	base_list_init(&c->cancels);
+	base_list_init(&c->spare);
+	c->owed = -1;
 	return c;
 }
 
 static void client_free(struct warp_active_client *c)
 {
+	struct base_list *spare;
+
 	pthread_mutex_lock(&c->lock);
 	active_exchange_fail(c, -ECONNRESET);
 	pthread_mutex_unlock(&c->lock);
+	while ((spare = base_list_pop_front(&c->spare)))
+		free(base_list_entry(spare, struct warp_active_request, link));
 	active_link_close(c);
 	pthread_cond_destroy(&c->changed);
 	pthread_mutex_destroy(&c->lock);
@@ -218,62 +228,63 @@ static bool run_good(const struct warp_active_run *run)
 	       (!run->function || strlen(run->function) <= ACTIVE_WIRE_NAME_MAX);
 }
 
-/* Into @queue, and out if there is room. Takes the request over, also when it fails */
-static int request_enter(struct warp_active_request *r, struct base_list *queue,
-			 struct warp_active_request **out)
-{
-	struct warp_active_client *c = r->client;
-	int ret;
-
-	base_list_init(&r->link);
-	base_list_init(&r->cancel);
-	pthread_mutex_lock(&c->lock);
-	c->requests++;
-	ret = c->error ? -ECONNRESET : 0;
-	if (ret) {
-		active_request_free(r);
-	} else {
-		base_list_push_back(queue, &r->link);
-		*out = r;
-		active_exchange_pump(c);
-	}
-	pthread_mutex_unlock(&c->lock);
-	return ret;
-}
-
-/* Without clearing all of its text */
+/* Under the lock; without clearing all of its text */
 static struct warp_active_request *request_new(struct warp_active_client *c)
 {
-	struct warp_active_request *r = malloc(sizeof(*r));
+	struct base_list *spare = base_list_pop_front(&c->spare);
+	struct warp_active_request *r =
+		spare ? base_list_entry(spare, struct warp_active_request, link)
+		      : malloc(sizeof(*r));
 
 	if (!r)
 		return NULL;
+	c->spares -= !!spare;
 	memset(r, 0, offsetof(struct warp_active_request, result));
 	memset(&r->result, 0, offsetof(struct warp_active_result, text) + 1);
+	base_list_init(&r->link);
+	base_list_init(&r->cancel);
 	r->client = c;
+	c->requests++;
 	return r;
 }
 
-static int start(struct warp_active_client *client, const struct warp_active_run *run, bool install,
+/* Under the lock: into @queue, and out if there is room */
+static void request_enter(struct warp_active_request *r, struct base_list *queue)
+{
+	base_list_push_back(queue, &r->link);
+	active_exchange_pump(r->client);
+}
+
+/* Under the lock */
+static int start(struct warp_active_client *c, const struct warp_active_run *run, bool install,
 		 struct warp_active_request **out)
 {
 	struct warp_active_request *r;
 
-	if (!client || !out || !run_good(run))
-		return -EINVAL;
-	r = request_new(client);
+	if (c->error)
+		return -ECONNRESET;
+	r = request_new(c);
 	if (!r)
 		return -ENOMEM;
 	r->run = *run;
 	r->install = install;
 	r->object = active_object_get(run->object);
-	return request_enter(r, &client->queue, out);
+	request_enter(r, &c->queue);
+	*out = r;
+	return 0;
 }
 
 int warp_active_start(struct warp_active_client *client, const struct warp_active_run *run,
 		      struct warp_active_request **out)
 {
-	return start(client, run, false, out);
+	int ret;
+
+	if (!client || !out || !run_good(run))
+		return -EINVAL;
+	pthread_mutex_lock(&client->lock);
+	ret = start(client, run, false, out);
+	pthread_mutex_unlock(&client->lock);
+	return ret;
 }
 
 static int access_check(const struct warp_active_client *c, const struct warp_active_access *op)
@@ -311,12 +322,17 @@ int warp_active_access(struct warp_active_client *client, const struct warp_acti
 	ret = access_check(client, access);
 	if (ret)
 		return ret;
-	r = request_new(client);
-	if (!r)
-		return -ENOMEM;
-	r->access = true;
-	r->op = *access;
-	return request_enter(r, &client->access_queue, out);
+	pthread_mutex_lock(&client->lock);
+	r = client->error ? NULL : request_new(client);
+	ret = client->error ? -ECONNRESET : r ? 0 : -ENOMEM;
+	if (r) {
+		r->access = true;
+		r->op = *access;
+		request_enter(r, &client->access_queue);
+		*out = r;
+	}
+	pthread_mutex_unlock(&client->lock);
+	return ret;
 }
 
 static void result_copy(const struct warp_active_result *from, struct warp_active_result *to)
@@ -324,6 +340,22 @@ static void result_copy(const struct warp_active_result *from, struct warp_activ
 	if (to)
 		memcpy(to, from,
 		       offsetof(struct warp_active_result, text) + strlen(from->text) + 1);
+}
+
+/* Under the lock: until it is done, and it is gone then; -ETIMEDOUT, -EINTR: it is not */
+static int finish(struct warp_active_request *r, uint64_t deadline,
+		  struct warp_active_result *result)
+{
+	int ret = drive_until(r->client, r, deadline);
+
+	if (ret)
+		return ret;
+	ret = r->error;
+	if (!ret)
+		result_copy(&r->result, result);
+	base_list_remove(&r->link);
+	active_request_free(r);
+	return ret;
 }
 
 int warp_active_wait(struct warp_active_request *r, int timeout_ms,
@@ -336,29 +368,26 @@ int warp_active_wait(struct warp_active_request *r, int timeout_ms,
 		return -EINVAL;
 	c = r->client;
 	pthread_mutex_lock(&c->lock);
-	ret = drive_until(c, r, base_deadline_ms(timeout_ms));
-	if (!ret) {
-		ret = r->error;
-		if (!ret)
-			result_copy(&r->result, result);
-		base_list_remove(&r->link);
-		active_request_free(r);
-	}
+	ret = finish(r, base_deadline_ms(timeout_ms), result);
 	drive_leave(c);
 	return ret;
 }
 
-static int start_and_wait(struct warp_active_client *client, const struct warp_active_run *run,
+static int start_and_wait(struct warp_active_client *c, const struct warp_active_run *run,
 			  bool install, struct warp_active_result *result)
 {
 	struct warp_active_request *r;
-	int ret = start(client, run, install, &r);
+	int ret;
 
-	if (ret)
-		return ret;
-	do
-		ret = warp_active_wait(r, -1, result);
-	while (ret == -EINTR);
+	if (!c || !run_good(run))
+		return -EINVAL;
+	pthread_mutex_lock(&c->lock);
+	ret = start(c, run, install, &r);
+	if (!ret)
+		do
+			ret = finish(r, BASE_NEVER, result);
+		while (ret == -EINTR);
+	drive_leave(c);
 	return ret;
 }
 

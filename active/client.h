@@ -25,6 +25,7 @@ enum {
 	ACTIVE_ACCESS_ROOM = 65536, /* of one access that is copied */
 	ACTIVE_CLIENT_INLINE = 512, /* a message up to that size needs no memory once it is sent */
 	ACTIVE_TRIES = 4,	    /* of a run whose object the server forgets again and again */
+	ACTIVE_SPARE_REQUESTS = 16, /* that are kept for the next calls */
 };
 
 /* wr_id: a kind, and the number of a slot or receive */
@@ -113,6 +114,9 @@ struct warp_active_client {
 	unsigned int accesses_most;
 	struct base_list queue, access_queue, done, loads, cancels;
 	bool cancelling;
+	int owed; /* the receive that was used last and is not posted again yet, or -1 */
+	struct base_list spare; /* requests that are free */
+	unsigned int spares;
 };
 
 /* --- active/object.c ---------------------------------------------------------------------- */
@@ -133,6 +137,8 @@ int active_link_open(struct warp_active_client *c, const struct sockaddr *addr, 
 		     const struct warp_active_client_attr *attr);
 void active_link_close(struct warp_active_client *c);
 int active_link_receive(struct warp_active_client *c, unsigned int i);
+/* Posts the one that is owed */
+int active_link_repay(struct warp_active_client *c);
 uint8_t *active_link_slot(const struct warp_active_client *c, unsigned int i);
 uint8_t *active_link_access(const struct warp_active_client *c, unsigned int i);
 const uint8_t *active_link_answer(const struct warp_active_client *c, unsigned int i);

@@ -19,10 +19,17 @@
 
 void active_request_free(struct warp_active_request *r)
 {
+	struct warp_active_client *c = r->client;
+
 	active_object_put(r->object);
-	r->client->requests--;
-	r->client->orphans -= r->orphan;
-	free(r);
+	c->requests--;
+	c->orphans -= r->orphan;
+	if (c->spares == ACTIVE_SPARE_REQUESTS) {
+		free(r);
+		return;
+	}
+	c->spares++;
+	base_list_push_back(&c->spare, &r->link);
 }
 
 void active_request_done(struct warp_active_request *r, int error)
@@ -457,8 +464,10 @@ static void receive_take(struct warp_active_client *c, unsigned int i, size_t le
 
 	if (!ret)
 		ret = answer_take(c, &m);
+	/* Who waits for the answer has it first: this one is posted while the next is waited for */
 	if (!ret)
-		ret = active_link_receive(c, i);
+		ret = active_link_repay(c);
+	c->owed = (int)i;
 	if (ret)
 		active_exchange_fail(c, ret == -EPROTO ? -EPROTO : -ECONNRESET);
 }

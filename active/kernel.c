@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@
 #include "active/kernel_arena.h"
 #include "active/kernel_code.h"
 #include "active/kernel_helper.h"
+#include "active/kernel_link.h"
 #include "active/session.h"
 #include "base/bits.h"
 #include "base/log.h"
@@ -56,9 +58,12 @@ struct active_kernel {
 	struct warp_active_kernel_attr attr; /* with the defaults filled in */
 	struct sockaddr_in addr;
 	struct active_arenas arenas;
-	int socket, keys, programs, accounts, door, link;
+	int socket, keys, programs, accounts, door;
+	struct active_kernel_link link;
 	struct active_kernel_count past; /* of arenas that are no more */
-	pthread_mutex_t lock;		 /* of arenas and places; behind server.lock */
+	struct active_kernel_account *account;
+	pthread_mutex_t lock;	/* of arenas and places; behind server.lock */
+	uint64_t closed, ended; /* places; and how many of them no run can have any more */
 	struct place places[];
 };
 
@@ -217,12 +222,13 @@ static int program_make(struct making *m)
 
 /* --- places --------------------------------------------------------------------------------- */
 
-/* Under server.lock and the lock: no other region lies there */
-static bool may_read_all(const struct active_session *s, const struct active_arena *arena)
+/* Under server.lock and the lock: of these regions no other one lies there */
+static bool may_read(const struct active_session *s, const struct active_arena *arena,
+		     const struct base_list *regions)
 {
 	struct base_list *at, *next;
 
-	base_list_foreach(at, next, &s->server->regions) {
+	base_list_foreach(at, next, regions) {
 		const struct warp_active_region *r =
 			base_list_entry(at, struct warp_active_region, link);
 		bool may = r->arena != arena;
@@ -255,7 +261,7 @@ static int arena_choose(struct making *m, struct active_arena **out)
 			return refuse(m, -EOPNOTSUPP, "the regions are in several arenas");
 		arena = r->arena;
 	}
-	if (!may_read_all(s, arena))
+	if (!may_read(s, arena, &s->server->regions) || !may_read(s, arena, &s->own))
 		return refuse(m, -EOPNOTSUPP,
 			      "the arena has a region that the client may not read");
 	*out = arena;
@@ -364,15 +370,50 @@ static int place_open(struct active_kernel *k, uint32_t i, int fd)
 	return ret;
 }
 
+static void arena_leave(struct active_kernel *k, struct active_arena *arena)
+{
+	if (arena)
+		active_arena_count(&k->arenas, arena, &k->past);
+	active_arena_destroy(arena);
+}
+
 /* Under the lock */
 static void place_close(struct active_kernel *k, uint32_t i)
 {
+	struct active_arena *arena = k->places[i].arena;
+
 	bpfkernel_map_remove(k->keys, k->places[i].key);
 	bpfkernel_map_remove(k->programs, &i);
 	if (k->places[i].fd >= 0)
 		close(k->places[i].fd);
 	k->places[i].session = NULL;
-	k->places[i].arena->programs--;
+	k->closed++;
+	/* A client's that has no regions was made for a program */
+	if (!--arena->programs && !arena->used && arena->owner)
+		arena_leave(k, arena);
+}
+
+/*
+ * A run that found a key before it was removed may go on: in the constants of a place that is free
+ * now, and with its account. The next one to have it comes when all such runs have ended.
+ */
+static int runs_wait(struct active_kernel *k)
+{
+	uint64_t closed;
+	int ret = 0;
+	bool wait;
+
+	pthread_mutex_lock(&k->lock);
+	closed = k->closed;
+	wait = closed != k->ended;
+	pthread_mutex_unlock(&k->lock);
+	if (wait)
+		ret = bpfkernel_wait();
+	pthread_mutex_lock(&k->lock);
+	if (!ret)
+		k->ended = base_max(k->ended, closed);
+	pthread_mutex_unlock(&k->lock);
+	return ret;
 }
 
 static void place_tell(const struct active_kernel *k, const struct place *p, uint8_t *to)
@@ -392,8 +433,12 @@ static int place_fill(struct making *m)
 {
 	struct active_kernel *k = m->k;
 	struct place *p = &k->places[m->place];
-	int ret;
+	int ret = runs_wait(k);
 
+	if (ret)
+		return refuse(m, ret, strerror(-ret));
+	if (p->account == m->place)
+		k->account[m->place] = (struct active_kernel_account){ 0 };
 	p->fd = program_make(m);
 	if (p->fd < 0)
 		return p->fd;
@@ -425,13 +470,6 @@ int active_kernel_install(struct active_task *task, char *why, size_t room)
 		place_close(k, (uint32_t)place);
 	pthread_mutex_unlock(&k->lock);
 	return ret;
-}
-
-static void arena_leave(struct active_kernel *k, struct active_arena *arena)
-{
-	if (arena)
-		active_arena_count(&k->arenas, arena, &k->past);
-	active_arena_destroy(arena);
 }
 
 void active_kernel_leave(struct active_session *s)
@@ -500,6 +538,11 @@ static int port_take(struct active_kernel *k)
 	return 0;
 }
 
+static size_t accounts_size(const struct active_kernel *k)
+{
+	return k->attr.programs * sizeof(struct active_kernel_account);
+}
+
 static int door_make(struct active_kernel *k)
 {
 	const struct ebpf_insn *insns;
@@ -515,10 +558,12 @@ static int door_make(struct active_kernel *k)
 	k->programs = bpfkernel_programs_create(k->attr.programs);
 	if (k->programs < 0)
 		return k->programs;
-	k->accounts =
-		bpfkernel_memory_create(k->attr.programs * sizeof(struct active_kernel_account));
+	k->accounts = bpfkernel_memory_create(accounts_size(k));
 	if (k->accounts < 0)
 		return k->accounts;
+	k->account = bpfkernel_memory_map(k->accounts, accounts_size(k));
+	if (!k->account)
+		return -ENOMEM;
 	door = (struct active_kernel_door){ k->addr.sin_addr.s_addr, k->addr.sin_port, k->keys,
 					    k->programs };
 	ret = bpfgen_code_create(&c);
@@ -551,13 +596,14 @@ static bool is_pair(const struct active_kernel *k)
 
 static int door_attach(struct active_kernel *k, unsigned int interface)
 {
-	k->link = -EOPNOTSUPP;
+	int ret = -EOPNOTSUPP;
+
 	if (!(k->attr.flags & WARP_ACTIVE_GENERIC) && !is_pair(k))
-		k->link = bpfkernel_attach(k->door, interface, true);
-	if (k->link < 0)
-		k->link = bpfkernel_attach(k->door, interface, false);
+		ret = active_kernel_link_open(&k->link, k->door, interface, true);
+	if (ret)
+		ret = active_kernel_link_open(&k->link, k->door, interface, false);
 	/* A program at the driver is in the way of one that is not */
-	return k->link == -EEXIST ? -EBUSY : base_min(k->link, 0);
+	return ret == -EEXIST ? -EBUSY : ret;
 }
 
 /*
@@ -602,7 +648,7 @@ int warp_active_kernel_serve(struct warp_active_server *server,
 		return -ENOMEM;
 	k->attr = filled;
 	memcpy(&k->addr, attr->addr, sizeof(k->addr));
-	k->socket = k->keys = k->programs = k->accounts = k->door = k->link = -1;
+	k->socket = k->keys = k->programs = k->accounts = k->door = k->link.fd = -1;
 	active_arenas_init(&k->arenas, filled.size, filled.programs);
 	pthread_mutex_init(&k->lock, NULL);
 	ret = kernel_open(k);
@@ -617,11 +663,14 @@ void active_kernel_destroy(struct active_kernel *k)
 {
 	if (!k)
 		return;
-	const int fds[] = { k->link, k->door, k->programs, k->accounts, k->keys, k->socket };
+	const int fds[] = { k->door, k->programs, k->accounts, k->keys, k->socket };
 
+	active_kernel_link_close(&k->link);
 	for (size_t i = 0; i < base_array_size(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+	if (k->account)
+		munmap(k->account, accounts_size(k));
 	active_arenas_uninit(&k->arenas);
 	pthread_mutex_destroy(&k->lock);
 	free(k);

@@ -4,7 +4,8 @@
 
 /*
  * Arenas of a server's door in the kernel: memory that its programs reach. Each has blocks of runs,
- * constants of programs, then regions. The caller has a lock.
+ * constants of programs, then regions. The caller has a lock, but for active_arena_constants(): the
+ * slot is the caller's, and so is the program that keeps the arena there.
  */
 
 #include "active/inside.h"

@@ -62,6 +62,7 @@ _Static_assert(sizeof(struct active_wire_ask) == sizeof(struct active_wire_told)
 
 _Static_assert((int)EBPF_DONE == (int)ACTIVE_OK && (int)EBPF_DEPTH == (int)ACTIVE_DEPTH, "codes");
 
+enum { WINDOWS_MOST = 1 << 20 }; /* that pay at once; and no product of them is too large */
 enum { CONTEXT_SLOT = -8, BLOCK_SLOT = -16, KEY_SLOT = -16 };
 
 static void map_constant(struct bpfgen_code *c, unsigned int dst, int fd)
@@ -247,8 +248,39 @@ static void account_take(struct bpfgen_code *c, const struct active_kernel_progr
 	bpfgen_insn(c, (struct ebpf_insn){ .imm = (int32_t)p->account });
 }
 
-/* To @busy if the client has had in this window what it may have. Several processors may agree that
- * a window is new: it costs what they had used of it */
+/*
+ * A new window: what those since then allow is taken off what was used. r0 is the window's number,
+ * r1 the account, r2 the last one's; to @same if another processor was the first to see it
+ */
+static void window_begin(struct bpfgen_code *c, uint64_t limit, unsigned int same)
+{
+	unsigned int few = bpfgen_label(c), less = bpfgen_label(c);
+
+	bpfgen_alu(c, EBPF_MOV, 4, 0);
+	bpfgen_alu(c, EBPF_MOV, 3, 0);
+	bpfgen_alu(c, EBPF_SUB, 3, 2);
+	bpfgen_alu(c, EBPF_MOV, 0, 2);
+	bpfgen_insn(c, (struct ebpf_insn){ EBPF_STX | EBPF_ATOMIC | EBPF_DW, 4 << 4 | 1,
+					   account_at(window), EBPF_CMPXCHG | EBPF_FETCH });
+	bpfgen_if(c, EBPF_JNE, 0, 2, same);
+	bpfgen_if_imm(c, EBPF_JLT, 3, WINDOWS_MOST, few);
+	bpfgen_alu_imm(c, EBPF_MOV, 3, WINDOWS_MOST);
+	bpfgen_here(c, few);
+	bpfgen_constant(c, 4, limit);
+	bpfgen_alu(c, EBPF_MUL, 3, 4);
+	bpfgen_load(c, EBPF_DW, 2, 1, account_at(used));
+	bpfgen_if(c, EBPF_JLE, 3, 2, less);
+	bpfgen_alu(c, EBPF_MOV, 3, 2);
+	bpfgen_here(c, less);
+	bpfgen_insn(c, (struct ebpf_insn){ EBPF_ALU64 | EBPF_NEG, 3, 0, 0 });
+	bpfgen_insn(c, (struct ebpf_insn){ EBPF_STX | EBPF_ATOMIC | EBPF_DW, 3 << 4 | 1,
+					   account_at(used), EBPF_ADD });
+}
+
+/*
+ * To @busy if the client has used what it may have up to this window. A run may go beyond that, one
+ * on each processor; the windows behind it pay for what it did.
+ */
 static void rate_check(struct bpfgen_code *c, const struct active_kernel_program *p,
 		       unsigned int busy)
 {
@@ -261,9 +293,8 @@ static void rate_check(struct bpfgen_code *c, const struct active_kernel_program
 	bpfgen_alu_imm(c, EBPF_RSH, 0, ACTIVE_KERNEL_WINDOW);
 	account_take(c, p);
 	bpfgen_load(c, EBPF_DW, 2, 1, account_at(window));
-	bpfgen_if(c, EBPF_JEQ, 2, 0, same);
-	bpfgen_store(c, EBPF_DW, 1, account_at(window), 0);
-	bpfgen_insn(c, (struct ebpf_insn){ EBPF_ST | EBPF_MEM | EBPF_DW, 1, account_at(used), 0 });
+	bpfgen_if(c, EBPF_JSLE, 0, 2, same);
+	window_begin(c, limit, same);
 	bpfgen_here(c, same);
 	bpfgen_load(c, EBPF_DW, 2, 1, account_at(used));
 	bpfgen_constant(c, 3, limit);

@@ -41,8 +41,8 @@ struct active_kernel_program {
 };
 
 /*
- * What the programs of a client used lately. A limit holds for each window of 2^24 ns, which is
- * some ticks of the kernel's clock.
+ * What the programs of a client used, less what its rate allows, up to the window, which is 2^24
+ * ns: some ticks of the kernel's clock.
  */
 struct active_kernel_account {
 	uint64_t window, used;

@@ -33,10 +33,10 @@ const uint8_t *active_link_answer(const struct warp_active_client *c, unsigned i
 	return receive_at(c, i);
 }
 
-/* The answers to a window, to a CANCEL, and one to spare */
+/* The answers to a window, to a CANCEL, one to spare, and one that is owed */
 static unsigned int receives(const struct warp_active_client *c)
 {
-	return c->accesses_most + 2;
+	return c->accesses_most + 3;
 }
 
 int active_link_receive(struct warp_active_client *c, unsigned int i)
@@ -47,6 +47,14 @@ int active_link_receive(struct warp_active_client *c, unsigned int i)
 	int ret = warp_qp_post_recv(c->qp, &wr, 1);
 
 	return ret < 0 ? ret : 0;
+}
+
+int active_link_repay(struct warp_active_client *c)
+{
+	int owed = c->owed;
+
+	c->owed = -1;
+	return owed < 0 ? 0 : active_link_receive(c, (unsigned int)owed);
 }
 
 int active_link_send(struct warp_active_client *c, unsigned int i, size_t len)

@@ -81,12 +81,13 @@ static int region_create(struct warp_active_server *server,
 	r->size = attr->size;
 	r->rights = attr->rights;
 	r->flags = attr->flags;
-	if (r->flags & WARP_ACTIVE_IN_KERNEL)
-		ret = active_kernel_memory(r, attr->arena);
-	else if (!r->memory)
-		ret = memory_map(r);
-	if (!ret && (r->flags & WARP_ACTIVE_HEAP))
+	/* Memory in the kernel cannot be given back, so it is the last */
+	if (r->flags & WARP_ACTIVE_HEAP)
 		ret = heap_make(r, attr->heap_offset);
+	if (!ret && (r->flags & WARP_ACTIVE_IN_KERNEL))
+		ret = active_kernel_memory(r, attr->arena);
+	else if (!ret && !r->memory)
+		ret = memory_map(r);
 	if (ret)
 		active_region_destroy(r);
 	else

@@ -3,8 +3,8 @@
  * One task's program, from its beginning to its answer, turn by turn; or one object that has
  * arrived.
  *
- * The arguments stand in the memory of the message, where the program sees them at an address of
- * its own. Whatever lies behind them there is the same client's.
+ * The program sees its arguments at an address of their own. What lies behind them in the memory
+ * where they stand is the same client's, or nothing.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -63,12 +63,20 @@ static int grants_take(struct active_task *task, struct active_message *m, char 
 	return 0;
 }
 
-/* Aligned, for programs read numbers there; the octets before are the name's, which was used */
+/*
+ * Aligned, for programs read numbers there. Few go to the run's own room, where they are at the
+ * same place in each run; others stay in the message, and the octets before are the name's, which
+ * was used.
+ */
 static void args_align(struct active_task *task)
 {
 	struct active_span *args = &task->m.args;
 	uint8_t *to = task->request + base_align_down((size_t)(args->at - task->request), 8);
 
+	if (args->len && args->len <= EBPF_RUN_ROOM) {
+		to = ebpf_run_room(task->run);
+		memset(to + args->len, 0, EBPF_RUN_ROOM - args->len);
+	}
 	memmove(to, args->at, args->len);
 	args->at = to;
 }
@@ -145,13 +153,14 @@ static int program_start(struct active_task *task, uint32_t entry, struct active
 				      .cookie = &task->call };
 	int ret;
 
-	args_align(task);
-	params.count = regions_fill(task, regions);
-	if (params.count > EBPF_REGIONS_MAX)
-		return fail(m, text, ACTIVE_MALFORMED, "too many regions");
 	ret = run_get(&s->server->pool, &task->run);
-	if (!ret)
+	if (!ret) {
+		args_align(task);
+		params.count = regions_fill(task, regions);
 		ret = ebpf_run_start(task->run, active_object_program(task->object), &params);
+	}
+	if (ret == -E2BIG)
+		return fail(m, text, ACTIVE_MALFORMED, "too many regions");
 	if (ret == -EINVAL)
 		return fail(m, text, ACTIVE_MALFORMED, "a region is named twice");
 	return ret ? fail(m, text, ACTIVE_BUSY, "the server has no memory for it") : 0;

@@ -7,7 +7,8 @@
  * names the owner's process, and a waiter who has slept for a while asks whether that one lives.
  * A process dies as a whole, so its threads need no names. Where that cannot be known, and
  * where the word is rubbish that happens to name the living, a wait has an end; but not with an
- * owner that stands still, by SIGSTOP or in a debugger, for it goes on where it was.
+ * owner that stands still, by SIGSTOP or in a debugger, for it goes on where it was, nor with one
+ * that has said that it sleeps.
  */
 #include "base/lock.h"
 
@@ -39,6 +40,7 @@ static uint32_t own_word(struct base_process self)
 
 void base_lock_init(struct base_lock *lock)
 {
+	__atomic_store_n(&lock->asleep, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&lock->word, 0, __ATOMIC_RELAXED);
 }
 
@@ -71,6 +73,27 @@ static bool is_orphan(uint32_t word, const struct waiter *w)
 	return w->may && !w->may(w->ctx, (word & SPACE) >> SPACE_SHIFT);
 }
 
+/* When the owner went to sleep: milliseconds that are not 0, and not before it was */
+static uint32_t sleep_stamp(void)
+{
+	return (uint32_t)(base_process_clock() / BASE_NS_PER_MS + 2) | 1;
+}
+
+/* Only of an owner of whom it can be known that it lives, and that it is the one who said so */
+static bool is_asleep(const struct base_lock *lock, uint32_t word, const struct waiter *w)
+{
+	struct base_process owner = { word & PID, w->self.space };
+	uint32_t stamp = __atomic_load_n(&lock->asleep, __ATOMIC_SEQ_CST);
+	uint64_t now = base_process_clock() / BASE_NS_PER_MS;
+
+	if (!stamp || !word || (word & SPACE) != (own_word(w->self) & SPACE) ||
+	    base_process_confined())
+		return false;
+	now += 4; /* the stamp is rounded up */
+	return base_process_lives(owner,
+				  (now - (uint32_t)((uint32_t)now - stamp)) * BASE_NS_PER_MS);
+}
+
 /* The time begins anew when the owner goes on */
 static bool is_stopped(uint32_t word, const struct waiter *w)
 {
@@ -88,14 +111,16 @@ static int wait(struct base_lock *lock, const struct waiter *w)
 		uint32_t word = __atomic_load_n(&lock->word, __ATOMIC_RELAXED);
 		bool late = base_deadline_passed(until, base_now());
 
-		if (late && is_stopped(word, w)) {
+		if (late && (is_asleep(lock, word, w) || is_stopped(word, w))) {
 			until = base_deadline(base_now(), BASE_LOCK_TIMEOUT);
 			late = false;
 		}
 		if (!word || (sleep > SLEEP_MIN && (late || is_orphan(word, w)))) {
-			if (try(lock, word, mine))
-				return word ? -EOWNERDEAD : 0;
-			continue;
+			if (!try(lock, word, mine))
+				continue;
+			if (word)
+				base_lock_sleep(lock, false);
+			return word ? -EOWNERDEAD : 0;
 		}
 		if (!(word & WAITERS) && !try(lock, word, word | WAITERS))
 			continue;
@@ -134,6 +159,21 @@ void base_lock_drop(struct base_lock *lock)
 	saved = errno;
 	syscall(SYS_futex, &lock->word, FUTEX_WAKE, 1, NULL, NULL, 0);
 	errno = saved;
+}
+
+void base_lock_sleep(struct base_lock *lock, bool on)
+{
+	__atomic_store_n(&lock->asleep, on ? sleep_stamp() : 0, __ATOMIC_SEQ_CST);
+}
+
+bool base_lock_sleeps(struct base_lock *lock, base_lock_may_fn *may, const void *ctx)
+{
+	const struct waiter w = { base_process_self(), may, ctx };
+	int saved = errno;
+	bool sleeps = is_asleep(lock, __atomic_load_n(&lock->word, __ATOMIC_ACQUIRE), &w);
+
+	errno = saved;
+	return sleeps;
 }
 
 void base_lock_pass(struct base_lock *lock)

@@ -13,10 +13,11 @@
  * alone is told. The user of the lock must treat what it guards as lost; the lock itself goes on
  * working.
  *
- * Never held across a sleep. All zeros is a free one.
+ * Never held across a sleep, unless its owner says so. All zeros is a free one.
  */
 struct base_lock {
-	uint32_t word; /* atomic: 0, or the owner's process; lock.c */
+	uint32_t word;	 /* atomic: 0, or the owner's process; lock.c */
+	uint32_t asleep; /* atomic: since when the owner sleeps with it, for as long as it likes */
 };
 
 void base_lock_init(struct base_lock *lock);
@@ -34,6 +35,13 @@ typedef bool base_lock_may_fn(const void *ctx, uint32_t space);
 #define BASE_LOCK_TIMEOUT (10 * 1000000000ull)
 int base_lock_take(struct base_lock *lock, base_lock_may_fn *may, const void *ctx);
 void base_lock_drop(struct base_lock *lock);
+/*
+ * The owner sleeps from now on, or does so no more. Whoever comes looks first, since to take the
+ * lock would be to wait for the end of that: others are asked for behind it
+ */
+void base_lock_sleep(struct base_lock *lock, bool on);
+/* Does an owner that is known to live sleep with it? */
+bool base_lock_sleeps(struct base_lock *lock, base_lock_may_fn *may, const void *ctx);
 /*
  * Who of this process is inside when it is called has left when it returns; who comes later sees
  * what the caller wrote before

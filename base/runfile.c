@@ -16,6 +16,7 @@
 #include <linux/magic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -25,6 +26,7 @@
 
 #include "base/map.h"
 #include "base/point.h"
+#include "base/process.h"
 
 #define PAGE 4096u
 /* <linux/mman.h> of older kernels has it not */
@@ -270,11 +272,33 @@ int base_runfile_remove(const char *path)
 	return (int)call(SYS_unlinkat, AT_FDCWD, path, 0);
 }
 
-/* For this thread alone, and to files alone */
-static int remove_as(const char *path, uid_t user)
+/*
+ * Of a folder that is @user's itself: its owner can put a symbolic link in its place, and that
+ * would lead a process with more rights to a file of somebody else's
+ */
+static int remove_within(const char *path, uid_t user)
 {
-	long was = call(SYS_setfsuid, user);
-	int err = base_runfile_remove(path);
+	const char *name = strrchr(path, '/');
+	char dir[BASE_RUNFILE_PATH];
+	struct stat st;
+	int fd, err;
+
+	snprintf(dir, sizeof(dir), "%.*s", (int)(name - path), path);
+	fd = (int)call(SYS_openat, AT_FDCWD, dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	err = (int)call(SYS_fstat, fd, &st);
+	if (!err)
+		err = st.st_uid == user ? (int)call(SYS_unlinkat, fd, name + 1, 0) : -EPERM;
+	call(SYS_close, fd);
+	return err;
+}
+
+/* For this thread alone, and to files alone */
+static int remove_as(const char *path, uid_t user, uid_t as)
+{
+	long was = call(SYS_setfsuid, as);
+	int err = remove_within(path, user);
 
 	call(SYS_setfsuid, was);
 	return err;
@@ -282,11 +306,14 @@ static int remove_as(const char *path, uid_t user)
 
 int base_runfile_remove_of(const char *path, uid_t user)
 {
-	int err = base_runfile_remove(path);
+	int err;
 
+	if (base_process_confined() || (uid_t)syscall(SYS_geteuid) == user)
+		return base_runfile_remove(path);
+	err = remove_within(path, user);
 	if (err == -EACCES)
-		err = remove_as(path, user);
-	return err == -EACCES ? remove_as(path, 0) : err;
+		err = remove_as(path, user, user);
+	return err == -EACCES ? remove_as(path, user, 0) : err;
 }
 
 /* A kernel that cannot be asked (before 5.14) is believed to have room */

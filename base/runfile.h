@@ -50,7 +50,10 @@ int base_runfile_open(const char *path, size_t min, void **out, size_t *size);
  */
 int base_runfile_page(const char *path, size_t size, void **out);
 int base_runfile_remove(const char *path);
-/* The same in a folder of @user's, whom the process may be by another of its user numbers */
+/*
+ * The same in a folder of @user's, whom the process may be by another of its user numbers. -EPERM:
+ * the folder is another user's
+ */
 int base_runfile_remove_of(const char *path, uid_t user);
 /*
  * Takes memory for these octets of a mapping of such a file, whole pages; -ENOSPC, where to touch

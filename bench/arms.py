@@ -30,6 +30,7 @@ ARMS = [
     Arm("modespin", "TCP, --mode spin", ("--all", "--mode", "spin"), carried=TCP),
     Arm("latency", "DDP, --profile latency", ("--profile", "latency", *ON), carried=DDP,
         quick=False),
+    Arm("nocrc", "DDP, no CRC", ON, {"WARPSOCK_CRC": "off"}, carried=DDP, quick=False),
     Arm("cpu", "DDP, --profile cpu", ("--profile", "cpu", *ON), carried=DDP, quick=False),
 ]
 

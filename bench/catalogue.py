@@ -7,10 +7,12 @@ import sys
 from dataclasses import dataclass
 
 import beside
+import carriers
 import connections
 import delayed
 import message
 import programs
+import segments
 from session import TOP
 
 
@@ -25,7 +27,11 @@ BENCHES = {
     "latency": Bench("a message there and back, by size: time, distribution, CPU",
                      message.latency),
     "bandwidth": Bench("messages one way, by size: bandwidth and CPU", message.bandwidth),
+    "segments": Bench("messages one way over a network of 1500 octets a frame",
+                      segments.segments, (("ip", "iproute2"),)),
     "native": Bench("RDMA Writes and Reads of the native API against TCP", message.native),
+    "carriers": Bench("the native API by system calls and by io_uring: 1, 64 and 1,000 connections",
+                      carriers.carriers),
     "steady": Bench("CPU at 1,000 messages a second, one way and with answers", message.steady),
     "sockperf": Bench("sockperf's ping-pong", programs.sockperf, (("sockperf", "sockperf"),)),
     "iperf3": Bench("iperf3, also -R and -P 4", programs.iperf3, (("iperf3", "iperf3"),)),
@@ -59,7 +65,7 @@ BENCHES = {
 ELSEWHERE = {
     "active": (("bench/active/run.py",), "Active RDMA against Reads and a server in C"),
     "am": (("bench/am/run.py", "{build}"), "Active Messages against bare UDP"),
-    "arfs": (("bench/arfs/run.py",), "a file system by Active RDMA, in three ways"),
+    "arfs": (("bench/arfs/run.py",), "a file system by Active RDMA, in four ways"),
     "bpf": (("bench/bpf/run.py",), "the eBPF engine and queries against native C"),
 }
 TABLES = {"targets": "the figures that the project aims at, each beside its target",

@@ -8,7 +8,6 @@ Loopback rewards a call that looks for input itself more than any network does: 
 never takes long.
 """
 import contextlib
-import ctypes
 import fcntl
 import os
 import struct
@@ -16,69 +15,42 @@ import subprocess
 
 import connections
 import message
+import networks
 import programs
 
-CLIENT, SERVER = "10.9.0.1", "10.9.0.2"
 DELAY = 50  # us, each way
-CLONE_NEWNET = 0x40000000
 TUNSETIFF, TUNSETOFFLOAD = 0x400454CA, 0x400454D0
 TAP = 0x0002 | 0x1000 | 0x4000  # a device of frames, without a header of its own, with virtio-net's
 OFFLOAD = 0x01 | 0x02 | 0x04  # sums, and segments of IPv4 and IPv6: a frame of 64 KiB stays one
-libc = ctypes.CDLL(None, use_errno=True)
 
 
-def checked(result, what):
-    if result:
-        raise OSError(ctypes.get_errno(), what)
-
-
-def tap(name, address):
-    """In the network namespace that this process is in."""
+def tap(namespace, name, address):
+    networks.enter(namespace, f"the {name} network")
     fd = os.open("/dev/net/tun", os.O_RDWR)
     fcntl.ioctl(fd, TUNSETIFF, struct.pack("16sH22x", name.encode(), TAP))
     fcntl.ioctl(fd, TUNSETOFFLOAD, OFFLOAD)
-    for words in (["addr", "add", address + "/24", "dev", name], ["link", "set", name, "up"],
-                  ["link", "set", "lo", "up"]):
-        subprocess.run(["ip", *words], check=True)
-    with open("/proc/sys/net/ipv4/tcp_tw_reuse", "w", encoding="ascii") as file:
-        file.write("1")  # as loopback does by itself: ports of a client come again
+    networks.up(name, address)
     return fd
 
 
-def network(name, address):
-    """A new network namespace and the TAP device in it."""
-    checked(libc.unshare(CLONE_NEWNET), "a network namespace")
-    return os.open("/proc/self/ns/net", os.O_RDONLY), tap(name, address)
-
-
-@contextlib.contextmanager
-def far(session):
-    here = os.open("/proc/self/ns/net", os.O_RDONLY)
-    fds = [here]
-    try:
+def link(session):
+    @contextlib.contextmanager
+    def make(near, far):
+        fds = []
         try:
-            near_ns, near = network("near", CLIENT)
-            fds += [near_ns, near]
-            far_ns, away = network("far", SERVER)
-            fds += [far_ns, away]
+            fds.append(tap(near, "near", networks.CLIENT))
+            fds.append(tap(far, "far", networks.SERVER))
+            forwarder = subprocess.Popen([session.tool("delay"), *map(str, fds), str(DELAY)],
+                                         pass_fds=fds)
+            try:
+                yield
+            finally:
+                forwarder.terminate()
+                forwarder.wait(10)
         finally:
-            checked(libc.setns(here, CLONE_NEWNET), "the network namespace")
-        session.ends.enter = lambda: checked(libc.setns(far_ns, CLONE_NEWNET), "the far network")
-        session.ends.leave = lambda: checked(libc.setns(near_ns, CLONE_NEWNET), "the near network")
-        session.host = SERVER
-        forwarder = subprocess.Popen([session.tool("delay"), str(near), str(away), str(DELAY)],
-                                     pass_fds=(near, away))
-        try:
-            yield
-        finally:
-            session.ends.stop()
-            forwarder.terminate()
-            forwarder.wait(10)
-    finally:
-        session.host, session.prefix = "127.0.0.1", ""
-        session.ends.enter, session.ends.leave = None, None
-        for fd in fds:
-            os.close(fd)
+            for fd in fds:
+                os.close(fd)
+    return make
 
 
 def messages(session, place):
@@ -111,7 +83,7 @@ def delayed(session):
         session.skip("all of it", "no network namespaces without root")
         return
     try:
-        with far(session):
+        with networks.two(session, link(session)):
             session.notes[session.bench] = f"{DELAY} us each way between two TAP devices"
             for title, part in (("message", messages), ("connections", rates), ("redis", redis)):
                 session.prefix = f"{title}, "

@@ -19,7 +19,8 @@ BANDWIDTH = [
 SIZES = {"pingpong": {"full": (1, 64, 256, 1024, 4096, 16384, 65536, 262144),
                       "quick": (64, 1024, 16384), "short": (64, 4096)},
          "stream": {"full": (64, 256, 1024, 4096, 16384, 65536, 262144, 1 << 20),
-                    "quick": (1024, 16384, 262144), "short": (1024, 65536)}}
+                    "targets": (1024, 65536, 1 << 20), "quick": (1024, 16384, 262144),
+                "short": (1024, 65536)}}
 WARM_UP = 200
 UCX_GET, UCX_GETS = "ucp_get", 500  # over tcp it is done in software, some 500 a second
 
@@ -111,7 +112,8 @@ def either(session, mine, place, kind, size):
 
 def by_size(session, kind, figures):
     for place in session.places.values():
-        sizes = SIZES[kind].get(session.scale.name, SIZES[kind]["full"])
+        scale = session.scale.name if session.only is None else "targets"
+        sizes = SIZES[kind].get(scale, SIZES[kind]["full"])
         if place.key != "two" and "two" in session.places:
             sizes = (64,) if kind == "pingpong" else (65536,)
             sizes = () if session.scale.short and place.key == "free" else sizes

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Draws results as SVG: latency, bandwidth and processor time by size, distribution of latency; and
-latency by the length of a walk.
+"""Draws results as SVG: latency, bandwidth and processor time by size, distribution of latency;
+latency by the length of a walk; and how several ways of the same compare.
 
     plots.py RESULTS FOLDER
 """
@@ -82,9 +82,37 @@ def distribution(found, row, path):
          "us", "% of round trips that take at most so long")
 
 
+def by_way(found, path):
+    """Bars of each way for each question, as parts of what the first way has; one plot a figure."""
+    questions = list(dict.fromkeys(row["name"] for row in found["ways"]))
+    ways = list(dict.fromkeys(row["way"] for row in found["ways"]))
+    figure, plots = pyplot.subplots(1, 2, figsize=(10, 1 + 0.55 * len(questions)), sharey=True)
+    high = 0.8 / (len(ways) - 1)
+    for axes, what in zip(plots, ("seconds", "packets")):
+        rows = {(row["name"], row["way"]): row[what] for row in found["ways"]}
+        for i, way in enumerate(ways[1:]):
+            there = [k for k, name in enumerate(questions) if (name, way) in rows]
+            parts = [rows[questions[k], way] / rows[questions[k], ways[0]] for k in there]
+            axes.barh([k + (i + 0.5) * high - 0.4 for k in there], parts, high, label=way)
+        axes.axvline(1, color="black", linewidth=1, label=ways[0])
+        axes.set_xscale("log")
+        axes.set_yticks(range(len(questions)), questions)
+        axes.set_title(what)
+        axes.set_xlabel(f"of {ways[0]}'s")
+        axes.grid(True, axis="x", alpha=0.3)
+    plots[0].invert_yaxis()
+    plots[0].legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)
+
+
 def main():
     found = json.loads(Path(sys.argv[1]).read_text())
     folder = Path(sys.argv[2])
+    if found.get("ways"):
+        by_way(found, folder / "ways.svg")
+        return
     for bench, axis in dict.fromkeys((row["bench"], row["axis"]) for row in found["rows"]
                                      if row["axis"]):
         name = axis if bench in ("latency", "bandwidth") else f"{bench} {axis}"

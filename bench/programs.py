@@ -183,8 +183,8 @@ def wrk(name):
 
 def nginx(session):
     for sendfile in ("on", "off"):
-        names = FILES if session.scale.whole else ("1 KiB", "64 KiB")
-        if session.scale.short or sendfile == "off" and not session.scale.whole:
+        names = FILES if session.scale.whole or session.only else ("1 KiB", "64 KiB")
+        if session.scale.short or sendfile == "off" and names != FILES:
             names = ("64 KiB",)
         nginx_program(session, sendfile).compare([Load(
             f"wrk, 50 clients, {name}, sendfile {sendfile}", wrk(name),

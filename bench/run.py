@@ -18,6 +18,7 @@ from pathlib import Path
 
 import arms
 import catalogue
+import drawing
 import table
 import targets
 from session import SCALES, TOP, Session
@@ -25,8 +26,6 @@ from session import SCALES, TOP, Session
 HERE = Path(__file__).resolve().parent
 MARKS = {name: (f"<!-- {name}: begin -->", f"<!-- {name}: end -->")
          for name in ("measured", "targets")}
-NO_MATPLOTLIB = 3  # an exit status of plots.py
-PLOTTERS = (sys.executable, "/usr/bin/python3")  # Debian's has Debian's matplotlib
 
 
 def listing():
@@ -36,16 +35,6 @@ def listing():
     print(f"  {'all':{width}}  all of these, in one table")
     for name, text in catalogue.TABLES.items():
         print(f"  {name:{width}}  {text}")
-
-
-def plot(path, folder):
-    """By an interpreter that has matplotlib; returns why there is no plot."""
-    for python in filter(os.path.exists, dict.fromkeys(PLOTTERS)):
-        done = subprocess.run([python, str(HERE / "plots.py"), str(path), str(folder)], text=True,
-                              capture_output=True, timeout=120)
-        if done.returncode != NO_MATPLOTLIB:
-            return done.stderr.strip() if done.returncode else None
-    return "no matplotlib here (Debian: python3-matplotlib)"
 
 
 def into_page(text, page, name):
@@ -72,7 +61,7 @@ def render(found, folder, path, page=None):
     if page:
         into_page(shown, page, "targets" if aims else "measured")
     drawn = any(row["axis"] or row["quantiles"] for row in found["rows"])
-    why = plot(path, folder) if drawn else None
+    why = drawing.draw(path, folder) if drawn else None
     made = "tables and plots" if drawn else "tables"
     print(f"no plots: {why}" if why else f"{made}: {folder}", file=sys.stderr)
 

@@ -84,6 +84,7 @@ class Session:
     def __init__(self, warpsock, build, scale, arms, foreign=(), only=None):
         self.warpsock, self.build, self.scale = warpsock, Path(build).resolve(), scale
         self.arms, self.foreign = arms, list(foreign)
+        self.beside = []  # arms that one benchmark alone has
         self.only = only  # arms by benchmark and measure; None: all
         self.places = places()
         self.bench = ""
@@ -190,7 +191,8 @@ class Session:
     def result(self, left_out, packages):
         return {"version": 1, "settings": {**self.settings, "packages": packages},
                 "left_out": left_out, "skipped": self.skipped, "notes": self.notes,
-                "arms": {arm.key: arm.title for arm in [*self.arms, *self.foreign]},
+                "arms": {arm.key: arm.title for arm in
+                         [*self.arms, *self.foreign, *self.beside]},
                 "rows": [asdict(row) for row in self.rows]}
 
 

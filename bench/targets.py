@@ -8,6 +8,7 @@ from arms import BASE
 from beside import THIRD
 
 TWO, ONE = "a core each", "one core"
+SPIN = "modespin"
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,21 @@ class Target:
     place: str = TWO
     arm: str = "ddp"
     beside: str = None  # another measure of the same arm, to which this one is put in relation
+    base: str = BASE.key  # the arm that it is put in relation to
+
+
+def program(what, bench, measure, figure, limit, spin=True):
+    """A rate; and how much of it is left of what the same waits give on plain TCP."""
+    found = [Target(what, bench, measure, figure, ">=", limit)]
+    if spin:
+        found.append(Target(f"{what}, of --mode spin's", bench, measure, figure, ">=", 0.92,
+                            base=SPIN))
+    return found
+
+
+def stream(what, bench, measure, limit, without_crc):
+    return [Target(what, bench, measure, "bandwidth", ">=", limit),
+            Target(f"{what}, no CRC", bench, measure, "bandwidth", ">=", without_crc, arm="nocrc")]
 
 
 def conn(what, measure, limit):
@@ -33,7 +49,7 @@ def own(what, measure):
 
 
 BLOCKING, EPOLL = "one after another, blocking", "16 under way, epoll"
-TARGETS = [
+WAITING = [
     Target("64 B round trip, ends on two cores", "latency", "64 B", "round trip", "<=", 0.20),
     Target("64 B round trip, ends on one core", "latency", "64 B", "round trip", "<=", 1.35, ONE),
     Target("redis GET, 1 client", "redis", "1 client, 64 B", "GET", ">=", 2.5),
@@ -71,6 +87,37 @@ TARGETS = [
     Target("poll() of 1,000 plain descriptors", "passthrough", "plain descriptors",
            "poll() of 1,000", "<=", 1.02),
 ]
+WRK = "wrk, 50 clients"
+BYTES = [
+    Target("64 B round trip, ends on two cores", "latency", "64 B", "round trip", "<=", 0.18),
+    Target("64 B round trip, ends on one core", "latency", "64 B", "round trip", "<=", 1.20, ONE),
+    Target("64 B round trip, both spin, of --mode spin's", "latency", "64 B", "round trip", "<=",
+           1.12, base=SPIN),
+    *stream("1 KiB stream", "bandwidth", "1 KiB", 0.75, 0.80),
+    *stream("64 KiB stream", "bandwidth", "64 KiB", 1.0, 1.1),
+    *stream("1 MiB stream", "bandwidth", "1 MiB", 1.05, 1.2),
+    *stream("64 KiB stream, 1500 octets a frame", "segments", "64 KiB", 0.85, 0.92),
+    *[row for clients in (30, 50) for word in ("GET", "SET")
+      for row in program(f"redis {word}, {clients} clients", "redis", f"{clients} clients, 64 B",
+                         word, 1.0)],
+    *[row for word in ("GET", "SET")
+      for row in program(f"redis {word}, 50 clients, pipeline 16", "redis",
+                         "50 clients, 64 B, pipeline 16", word, 0.95)],
+    *program("nginx, 1 KiB", "nginx", f"{WRK}, 1 KiB, sendfile on", "", 1.0),
+    *[row for size in ("64 KiB", "1 MiB") for sendfile, limit in (("on", 0.85), ("off", 1.0))
+      for row in program(f"nginx, {size}, sendfile {sendfile}", "nginx",
+                         f"{WRK}, {size}, sendfile {sendfile}", "", limit)],
+    *[row for title in ("iperf3", "iperf3 -R", "iperf3 -P 4")
+      for row in program(title, "iperf3", title, "", 0.95)],
+    *program("memaslap, 16 clients", "memcached", "memaslap, 16 clients, 1 KiB", "", 1.0),
+    *[row for name in ("1 client", "8 clients")
+      for row in program(f"pgbench -S, {name}", "postgres", f"pgbench -S, {name}", "", 1.0)],
+    Target("CPU of 1 MiB stream", "bandwidth", "1 MiB", "CPU per GB", "<=", 1.20, arm="cpu"),
+    Target("instructions of write(), 64 B", "instructions", "write() of 64 B", "", "<=", 450),
+    Target("instructions of read(), 64 B", "instructions", "read() of 64 B", "", "<=", 450),
+]
+PARTS = {"Waiting and connections": WAITING, "The way of a byte": BYTES}
+TARGETS = WAITING + BYTES
 
 
 def wanted():
@@ -78,7 +125,7 @@ def wanted():
     found = {}
     for target in TARGETS:
         for measure in filter(None, (target.measure, target.beside)):
-            found.setdefault((target.bench, measure), {BASE.key}).add(target.arm)
+            found.setdefault((target.bench, measure), {BASE.key}).update((target.arm, target.base))
     return found
 
 
@@ -97,12 +144,13 @@ def measured(found, target):
     row = row_of(found, target, target.measure)
     if not row or not row["runs"].get(target.arm):
         return None
-    if not target.beside:
+    if not target.beside and target.base == BASE.key:
         return table.figures(row, target.arm)
-    beside = row_of(found, target, target.beside)
-    if not beside or not beside["runs"].get(target.arm):
+    beside = row_of(found, target, target.beside) if target.beside else row
+    other = target.arm if target.beside else target.base
+    if not beside or not beside["runs"].get(other):
         return None
-    mine, other = row["runs"][target.arm], statistics.median(beside["runs"][target.arm])
+    mine, other = row["runs"][target.arm], statistics.median(beside["runs"][other])
     return statistics.median(mine) / other, [value / other for value in mine]
 
 
@@ -130,10 +178,13 @@ def aim(target):
 
 
 def markdown(found):
-    """The table; a ratio is to plain TCP where no unit is told."""
-    lines = ["| what | target | measured | |", "| --- | --- | --- | --- |"]
-    results = [line(found, target) for target in TARGETS]
-    met = [result for _, result in results if result is not None]
-    return "\n".join(lines + [text for text, _ in results]) + (
-        f"\n\n{sum(met)} of {len(TARGETS)} targets are met, {len(met) - sum(met)} missed, "
+    """The tables; a ratio is to plain TCP where no unit is told."""
+    lines, met = [], []
+    for title, targets in PARTS.items():
+        results = [line(found, target) for target in targets]
+        met += [result for _, result in results if result is not None]
+        lines += [f"**{title}**", "", "| what | target | measured | |", "| --- | --- | --- | --- |",
+                  *(text for text, _ in results), ""]
+    return "\n".join(lines) + (
+        f"\n{sum(met)} of {len(TARGETS)} targets are met, {len(met) - sum(met)} missed, "
         f"{len(TARGETS) - len(met)} not measured.\n")

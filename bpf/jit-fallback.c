@@ -20,7 +20,8 @@ size_t ebpf_jit_size(const struct ebpf_jit *jit)
 	return 0;
 }
 
-void ebpf_jit_reset(const struct ebpf_jit *jit, struct ebpf_run *run)
+void ebpf_jit_reset(const struct ebpf_jit *jit, struct ebpf_run *run,
+		    const struct ebpf_region *before, size_t count)
 {
 }
 

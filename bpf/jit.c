@@ -37,29 +37,34 @@ static int make(const struct ebpf_object *obj, struct ebpf_jit *jit)
 	jit->entry = calloc(obj->count, sizeof(*jit->entry));
 	jit->landing = calloc(obj->count, sizeof(*jit->landing));
 	m.begin = calloc(obj->count, sizeof(*m.begin));
+	m.paid = calloc(obj->count, sizeof(*m.paid));
 	for (int i = 0; i < 4; i++) /* of a single access; those behind are found as they come */
 		jit->spans[i] = (uint8_t)(1 << i);
 	m.meetings = calloc(obj->count, sizeof(*m.meetings));
-	if (jit->entry && jit->landing && m.begin && m.meetings)
+	if (jit->entry && jit->landing && m.begin && m.paid && m.meetings)
 		ret = jit_compile(&m);
 	if (!ret)
 		ret = code_map(jit, &m.c);
 	free(m.c.code);
 	free(m.begin);
+	free(m.paid);
 	free(m.meetings);
 	free(m.refunds.list);
 	free(m.jumps.list);
+	free(m.paid_jumps.list);
 	free(m.exits.list);
 	return ret;
 }
 
 int ebpf_jit_create(const struct ebpf_object *obj, struct ebpf_jit **out)
 {
+	static uint64_t last; /* atomic: objects are loaded by several threads */
 	struct ebpf_jit *jit = calloc(1, sizeof(*jit));
 	int ret;
 
 	if (!jit)
 		return -ENOMEM;
+	jit->number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 	ret = make(obj, jit);
 	if (ret)
 		ebpf_jit_destroy(jit);
@@ -85,11 +90,14 @@ size_t ebpf_jit_size(const struct ebpf_jit *jit)
 	return jit->size;
 }
 
-void ebpf_jit_reset(const struct ebpf_jit *jit, struct ebpf_run *run)
+void ebpf_jit_reset(const struct ebpf_jit *jit, struct ebpf_run *run,
+		    const struct ebpf_region *regions, size_t count)
 {
-	for (uint32_t i = 0; i < jit->window_count; i++)
-		ebpf_window_guess(run, &run->window[i], jit->window_rights[i], jit->spans);
-	ebpf_window_settle();
+	const struct ebpf_before before = { regions, run->windows_of == jit->number ? count : 0 };
+
+	run->windows_of = jit->number;
+	if (ebpf_windows_guess(run, jit->window_rights, jit->window_count, jit->spans, &before))
+		ebpf_window_settle();
 }
 
 static void enter(const struct ebpf_jit *jit, struct ebpf_run *run, uint32_t at)
@@ -110,9 +118,12 @@ static void enter(const struct ebpf_jit *jit, struct ebpf_run *run, uint32_t at)
 /* Whether the code can be tried again where it stopped, with another window */
 static bool site_again(const struct ebpf_jit *jit, struct ebpf_run *run, const struct jit_site *s)
 {
-	return s->rights &&
-	       ebpf_window_fill(run, &run->window[s->window], run->reg[s->base] + (uint64_t)s->lo,
-				s->len, s->rights, jit->spans);
+	if (!s->rights ||
+	    !ebpf_window_fill(run, &run->window[s->window], run->reg[s->base] + (uint64_t)s->lo,
+			      s->len, s->rights, jit->spans))
+		return false;
+	run->window_region[s->window] = run->region_last;
+	return true;
 }
 
 static enum ebpf_status ended(struct ebpf_run *run)

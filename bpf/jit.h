@@ -22,6 +22,7 @@ struct jit_site {
 };
 
 struct ebpf_jit {
+	uint64_t number; /* no other of this process has or had it */
 	uint8_t *code;
 	size_t size;
 	uint32_t *entry;   /* of an instruction: where its code begins, if one can begin there */
@@ -66,8 +67,9 @@ struct jit_making {
 	const struct ebpf_object *obj;
 	struct ebpf_jit *jit;
 	uint32_t *begin; /* of an instruction: where its code begins */
+	uint32_t *paid;	 /* of the first one of a block: where it begins behind the payment */
 	struct jit_meeting *meetings;
-	struct jit_links jumps, exits, refunds;
+	struct jit_links jumps, paid_jumps, exits, refunds;
 	struct jit_held held;
 	uint8_t window_of[EBPF_WINDOWS]; /* by register and kind: its number, counted from 1 */
 	uint32_t charged;		 /* fuel taken for the block from here on */

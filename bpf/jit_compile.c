@@ -260,6 +260,47 @@ static void helper_call(struct jit_making *m, uint32_t pc)
 
 /* --- instructions and blocks ------------------------------------------------------------------ */
 
+static uint32_t insn_next(const struct ebpf_object *obj, uint32_t pc)
+{
+	return pc + 1 + (obj->insns[pc].code == EBPF_LDDW);
+}
+
+/*
+ * What is paid at once: up to where a jump leads, and past branches forward, for most of those
+ * are not taken. A branch backward ends it, so that a loop has nothing to give back. *last: the
+ * instruction that ends it
+ */
+static uint32_t block_length(const struct ebpf_object *obj, uint32_t pc, uint32_t *last)
+{
+	uint32_t n = 1;
+
+	for (;; n++) {
+		const struct ebpf_insn *in = &obj->insns[pc];
+
+		*last = pc;
+		if (ebpf_is_jump(in) && (!ebpf_is_branch(in) || in->off < 0))
+			return n;
+		pc = insn_next(obj, pc);
+		if (obj->facts[pc].target)
+			return n;
+	}
+}
+
+/*
+ * A block that ends by a goto pays for the one that follows, too, unless that does the same: the
+ * goto leads behind that one's payment. What is paid so at @pc, or 0
+ */
+static uint32_t goto_pays(const struct ebpf_object *obj, uint32_t pc)
+{
+	const struct ebpf_insn *in = &obj->insns[pc];
+	uint32_t last, n;
+
+	if (!ebpf_is_goto(in))
+		return 0;
+	n = block_length(obj, pc + 1 + (uint32_t)ebpf_distance(in), &last);
+	return ebpf_is_goto(&obj->insns[last]) ? 0 : n;
+}
+
 static void branch(struct jit_making *m, uint32_t pc)
 {
 	static const uint8_t condition[16] = {
@@ -283,8 +324,14 @@ static void jump(struct jit_making *m, uint32_t pc)
 		return;
 	}
 	if (ebpf_is_goto(in)) {
-		jump_to(m, X86_ALWAYS, pc + 1 + (uint32_t)ebpf_distance(in), 0);
+		uint32_t to = pc + 1 + (uint32_t)ebpf_distance(in);
+		bool paid = goto_pays(m->obj, pc);
+		size_t at = x86_jump(&m->c, X86_ALWAYS);
+
+		meeting_arrive(m, to);
+		link_add(m, paid ? &m->paid_jumps : &m->jumps, at, to, 0);
 		m->held.valid = false;
+		m->charged = 1; /* of the goto itself */
 		return;
 	}
 	m->held.valid = false;
@@ -298,41 +345,20 @@ static void jump(struct jit_making *m, uint32_t pc)
 	}
 }
 
-static uint32_t insn_next(const struct ebpf_object *obj, uint32_t pc)
-{
-	return pc + 1 + (obj->insns[pc].code == EBPF_LDDW);
-}
-
-/*
- * What is paid at once: up to where a jump leads, and past branches forward, for most of those
- * are not taken. A branch backward ends it, so that a loop has nothing to give back.
- */
-static uint32_t block_length(const struct ebpf_object *obj, uint32_t pc)
-{
-	uint32_t n = 1;
-
-	for (;; n++) {
-		const struct ebpf_insn *in = &obj->insns[pc];
-
-		if (ebpf_is_jump(in) && (!ebpf_is_branch(in) || in->off < 0))
-			return n;
-		pc = insn_next(obj, pc);
-		if (obj->facts[pc].target)
-			return n;
-	}
-}
-
 static void block_begin(struct jit_making *m, uint32_t pc)
 {
-	uint32_t n = block_length(m->obj, pc);
-	struct jit_site site = { .pc = pc, .refund = n };
+	uint32_t last, n = block_length(m->obj, pc, &last);
+	struct jit_site site = { .pc = pc };
 
 	if (m->obj->facts[pc].target)
 		meeting_begin(m, pc);
 	m->begin[pc] = (uint32_t)m->c.len;
 	m->jit->entry[pc] = m->held.valid ? 0 : m->begin[pc];
+	n += goto_pays(m->obj, last);
+	site.refund = n;
 	x86_group_imm(&m->c, true, 5, JIT_FUEL, (int32_t)n);
 	jit_exit(m, X86_B, &site);
+	m->paid[pc] = (uint32_t)m->c.len;
 	m->charged = n;
 }
 
@@ -367,6 +393,8 @@ int jit_compile(struct jit_making *m)
 	refunds_put(m);
 	for (size_t i = 0; i < m->jumps.count; i++)
 		x86_link(&m->c, m->jumps.list[i].at, m->begin[m->jumps.list[i].to]);
+	for (size_t i = 0; i < m->paid_jumps.count; i++)
+		x86_link(&m->c, m->paid_jumps.list[i].at, m->paid[m->paid_jumps.list[i].to]);
 	exits_put(m);
 	return m->c.failed ? -ENOMEM : 0;
 }

@@ -149,6 +149,9 @@ static void window_check(struct jit_making *m, uint32_t pc)
 	int span;
 
 	span_widen(m, pc, &lo, &hi);
+	/* From the register itself on: one instruction less on the way of the address */
+	if (lo > 0 && hi <= EBPF_SPAN_MAX)
+		lo = 0;
 	span = span_index(m->jit, hi - lo);
 	if (span < 0) {
 		lo = in->off;

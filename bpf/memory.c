@@ -88,6 +88,7 @@ void ebpf_window_settle(void)
 #endif
 }
 
+/* Lengths that no code checks have no limit; they are the last ones */
 static void window_set(struct ebpf_window *window, const struct ebpf_region *r, uint64_t start,
 		       uint64_t width, const uint8_t spans[EBPF_SPANS])
 {
@@ -96,8 +97,8 @@ static void window_set(struct ebpf_window *window, const struct ebpf_region *r, 
 	window->addr = r->addr + start;
 	window->host = (uint8_t *)r->host + start;
 	window->mask = width - 1;
-	for (int i = 0; i < EBPF_SPANS; i++)
-		window->limit[i] = size >= spans[i] && spans[i] ? size - spans[i] + 1 : 0;
+	for (int i = 0; i < EBPF_SPANS && spans[i]; i++)
+		window->limit[i] = size >= spans[i] ? size - spans[i] + 1 : 0;
 }
 
 bool ebpf_window_fill(struct ebpf_run *run, struct ebpf_window *window, uint64_t addr, uint64_t len,
@@ -118,13 +119,45 @@ bool ebpf_window_fill(struct ebpf_run *run, struct ebpf_window *window, uint64_t
 	return true;
 }
 
-void ebpf_window_guess(struct ebpf_run *run, struct ebpf_window *window, unsigned int rights,
-		       const uint8_t spans[EBPF_SPANS])
+static size_t region_guess(const struct ebpf_run *run, size_t last, unsigned int rights)
 {
-	for (size_t i = 0; i < run->region_count; i++)
-		if ((run->region[i].rights & rights) == rights) {
-			window_set(window, &run->region[i], 0, pow2_below(run->region[i].room),
-				   spans);
-			return;
-		}
+	size_t n = 0;
+
+	if (last < run->region_count && (run->region[last].rights & rights) == rights)
+		return last;
+	while ((run->region[n].rights & rights) != rights)
+		n++;
+	return n;
+}
+
+static bool region_stayed(const struct ebpf_run *run, size_t n, const struct ebpf_before *before)
+{
+	const struct ebpf_region *a = &run->region[n], *b = &before->regions[n];
+
+	return n < run->region_count && n < before->count && a->host == b->host &&
+	       a->addr == b->addr && a->size == b->size && a->room == b->room &&
+	       a->rights == b->rights;
+}
+
+bool ebpf_windows_guess(struct ebpf_run *run, const uint8_t *rights, size_t count,
+			const uint8_t spans[EBPF_SPANS], const struct ebpf_before *before)
+{
+	bool changed = false;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t n = region_guess(run, run->window_region[i], rights[i]), same = 0;
+		const struct ebpf_region *r = &run->region[n];
+
+		if (region_stayed(run, run->window_region[i], before))
+			continue;
+		changed = true;
+		run->window_region[i] = n;
+		while (run->window_region[same] != n)
+			same++;
+		if (same < i)
+			run->window[i] = run->window[same];
+		else
+			window_set(&run->window[i], r, 0, pow2_below(r->room), spans);
+	}
+	return changed;
 }

@@ -113,19 +113,29 @@ static bool entry_good(const struct ebpf_object *obj, uint32_t pc)
 	return false;
 }
 
+void *ebpf_run_room(struct ebpf_run *run)
+{
+	return run->room;
+}
+
 int ebpf_run_start(struct ebpf_run *run, const struct ebpf_object *obj,
 		   const struct ebpf_params *params)
 {
+	struct ebpf_region before[EBPF_OWN_REGIONS + EBPF_REGIONS_MAX];
+	size_t before_count = run->region_count;
 	int ret;
 
 	run->over = true;
 	if (!entry_good(obj, params->entry))
 		return -EINVAL;
+	memcpy(before, run->region, before_count * sizeof(before[0]));
 	ret = data_reset(run, obj);
 	if (!ret)
 		ret = regions_set(run, obj, params);
-	if (ret)
+	if (ret) {
+		run->windows_of = 0;
 		return ret;
+	}
 	memset(run->stack, 0, obj->frames * EBPF_FRAME_SIZE);
 	memset(run->reg, 0, sizeof(run->reg));
 	memcpy(&run->reg[1], params->arg, sizeof(params->arg));
@@ -143,7 +153,9 @@ int ebpf_run_start(struct ebpf_run *run, const struct ebpf_object *obj,
 	run->result = (struct ebpf_result){ 0 };
 	run->over = false;
 	if (obj->jit)
-		ebpf_jit_reset(obj->jit, run);
+		ebpf_jit_reset(obj->jit, run, before, before_count);
+	else
+		run->windows_of = 0;
 	return 0;
 }
 

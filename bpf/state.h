@@ -42,6 +42,9 @@ struct ebpf_run {
 	uint8_t *data;
 	struct ebpf_window window[EBPF_WINDOWS];
 
+	/* The number of the region that each was filled with last: a guess, also in the next run */
+	size_t window_region[EBPF_WINDOWS];
+	uint64_t windows_of; /* the machine code that they are filled for, by its number; or 0 */
 	const struct ebpf_object *obj;
 	struct ebpf_region region[EBPF_OWN_REGIONS + EBPF_REGIONS_MAX]; /* in the order of addr */
 	size_t region_count, region_last;
@@ -53,15 +56,26 @@ struct ebpf_run {
 	uint64_t owed; /* fuel that a helper took and the run did not have */
 	size_t data_room;
 	struct ebpf_frame frames[EBPF_DEPTH_MAX];
+	uint8_t room[EBPF_RUN_ROOM] __attribute__((aligned(64)));
 	uint8_t stack[EBPF_DEPTH_MAX * EBPF_FRAME_SIZE] __attribute__((aligned(64)));
 };
 
 /* bpf/memory.c */
 enum ebpf_status ebpf_memory_find(struct ebpf_run *run, uint64_t addr, uint64_t len,
 				  unsigned int rights, void **out);
-/* The first region that allows this, or none: no program reaches anything by such a window */
-void ebpf_window_guess(struct ebpf_run *run, struct ebpf_window *window, unsigned int rights,
-		       const uint8_t spans[EBPF_SPANS]);
+/* The regions of the last run, if the windows are of this code */
+struct ebpf_before {
+	const struct ebpf_region *regions;
+	size_t count;
+};
+
+/*
+ * Fills @count windows before a run begins: each with the region that it had in the last run if
+ * that allows its rights, else with the first that does. The stack allows everything. One whose
+ * region is as it was stays. False: all have stayed
+ */
+bool ebpf_windows_guess(struct ebpf_run *run, const uint8_t *rights, size_t count,
+			const uint8_t spans[EBPF_SPANS], const struct ebpf_before *before);
 /* A load that runs ahead of the stores to a window could see half of it; this keeps it behind */
 void ebpf_window_settle(void);
 bool ebpf_window_fill(struct ebpf_run *run, struct ebpf_window *window, uint64_t addr, uint64_t len,
@@ -83,8 +97,9 @@ int ebpf_helper_call(struct ebpf_run *run, uint32_t index);
 int ebpf_jit_create(const struct ebpf_object *obj, struct ebpf_jit **out);
 void ebpf_jit_destroy(struct ebpf_jit *jit);
 size_t ebpf_jit_size(const struct ebpf_jit *jit);
-/* Makes a run forget the regions of an earlier one */
-void ebpf_jit_reset(const struct ebpf_jit *jit, struct ebpf_run *run);
+/* Makes a run forget the regions of an earlier one: @count, as they were, at @before */
+void ebpf_jit_reset(const struct ebpf_jit *jit, struct ebpf_run *run,
+		    const struct ebpf_region *before, size_t count);
 enum ebpf_status ebpf_jit_run(const struct ebpf_jit *jit, struct ebpf_run *run);
 
 #endif

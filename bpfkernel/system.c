@@ -172,12 +172,13 @@ int bpfkernel_program_test(int fd, struct bpfkernel_test *test)
 /* --- maps and links ------------------------------------------------------------------------- */
 
 static int map_create(const char *name, uint32_t type, size_t key_size, size_t value_size,
-		      unsigned int entries)
+		      unsigned int entries, uint32_t flags)
 {
 	union bpf_attr attr = { .map_type = type,
 				.key_size = (uint32_t)key_size,
 				.value_size = (uint32_t)value_size,
-				.max_entries = entries };
+				.max_entries = entries,
+				.map_flags = flags };
 
 	snprintf(attr.map_name, sizeof(attr.map_name), "%s", name);
 	return system_bpf(BPF_MAP_CREATE, &attr);
@@ -185,18 +186,26 @@ static int map_create(const char *name, uint32_t type, size_t key_size, size_t v
 
 int bpfkernel_keys_create(size_t key_size, unsigned int entries)
 {
-	return map_create("warp_keys", BPF_MAP_TYPE_HASH, key_size, sizeof(uint32_t), entries);
+	return map_create("warp_keys", BPF_MAP_TYPE_HASH, key_size, sizeof(uint32_t), entries, 0);
 }
 
 int bpfkernel_programs_create(unsigned int entries)
 {
 	return map_create("warp_programs", BPF_MAP_TYPE_PROG_ARRAY, sizeof(uint32_t),
-			  sizeof(uint32_t), entries);
+			  sizeof(uint32_t), entries, 0);
 }
 
 int bpfkernel_memory_create(size_t size)
 {
-	return map_create("warp_memory", BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), size, 1);
+	return map_create("warp_memory", BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), size, 1,
+			  BPF_F_MMAPABLE);
+}
+
+void *bpfkernel_memory_map(int fd, size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return at == MAP_FAILED ? NULL : at;
 }
 
 int bpfkernel_map_set(int fd, const void *key, uint32_t value)
@@ -213,6 +222,29 @@ int bpfkernel_map_remove(int fd, const void *key)
 	union bpf_attr attr = { .map_fd = (uint32_t)fd, .key = (uintptr_t)key };
 
 	return system_bpf(BPF_MAP_DELETE_ELEM, &attr);
+}
+
+/*
+ * Linux waits for all programs when an element of a map of maps changes, so that who changed it
+ * knows that none has the old one (since 5.0).
+ */
+int bpfkernel_wait(void)
+{
+	int inner = map_create("warp_inner", BPF_MAP_TYPE_ARRAY, 4, 8, 1, 0), outer, ret;
+	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_ARRAY_OF_MAPS,
+				.key_size = 4,
+				.value_size = 4,
+				.max_entries = 1,
+				.inner_map_fd = (uint32_t)inner };
+
+	if (inner < 0)
+		return inner;
+	outer = system_bpf(BPF_MAP_CREATE, &attr);
+	ret = outer < 0 ? outer : bpfkernel_map_set(outer, &(uint32_t){ 0 }, (uint32_t)inner);
+	if (outer >= 0)
+		close(outer);
+	close(inner);
+	return ret;
 }
 
 int bpfkernel_attach(int program, unsigned int interface, bool native)

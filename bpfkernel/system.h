@@ -42,9 +42,14 @@ int bpfkernel_program_load(const char *name, const struct ebpf_insn *insns, size
 int bpfkernel_keys_create(size_t key_size, unsigned int entries);
 int bpfkernel_programs_create(unsigned int entries);
 int bpfkernel_memory_create(size_t size);
+/* That memory for this process, too; NULL: there is none */
+void *bpfkernel_memory_map(int fd, size_t size);
 /* @value: the number, or a program's descriptor */
 int bpfkernel_map_set(int fd, const void *key, uint32_t value);
 int bpfkernel_map_remove(int fd, const void *key);
+
+/* Until programs that began before this call have ended, whatever ran them. Some milliseconds */
+int bpfkernel_wait(void);
 
 /*
  * Runs the program for what arrives at an interface, until the descriptor that it gives is closed,

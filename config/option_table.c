@@ -219,6 +219,17 @@ static const struct config_option options[] = {
 			"allow gives the ring; connections that begin then stay on TCP, with the "
 			"reason IO_URING.",
 	},
+	[CONFIG_CARRIER] = {
+		.name = "WARPSOCK_CARRIER",
+		.type = CONFIG_TYPE_CHOICE,
+		.fallback = "tcp",
+		.words = "tcp uring",
+		.text = "How programs of the native API (libwarp) receive in software: tcp is a "
+			"system call for each connection, uring one call of io_uring for all that "
+			"have input at the same time. Where liburing is missing, or the kernel "
+			"gives no ring, it is tcp, and the log says why. It does not count for a "
+			"program's sockets, which several processes may have.",
+	},
 	[CONFIG_LOG] = {
 		.name = "WARPSOCK_LOG",
 		.type = CONFIG_TYPE_CHOICE,

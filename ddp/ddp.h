@@ -58,6 +58,7 @@ ssize_t ddp_tx_segment(struct ddp_stream *s, struct mpa_txv *v, const struct ddp
  */
 bool ddp_tx_single(const struct ddp_stream *s, struct mpa_single *f, const struct ddp_tx_msg *m);
 void ddp_tx_single_count(struct ddp_stream *s, const struct mpa_single *f, __u32 qn);
+void ddp_tx_single_strike(struct ddp_stream *s, __u32 octets, __u32 qn);
 
 /* A received segment taken apart; pointers are into the ULPDU */
 struct ddp_seg {

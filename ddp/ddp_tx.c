@@ -119,3 +119,9 @@ void ddp_tx_single_count(struct ddp_stream *s, const struct mpa_single *f, __u32
 	mpa_tx_single_count(&s->mpa, f);
 	s->tx_msn[qn]++;
 }
+
+void ddp_tx_single_strike(struct ddp_stream *s, __u32 octets, __u32 qn)
+{
+	mpa_tx_single_strike(&s->mpa, octets);
+	s->tx_msn[qn]--;
+}

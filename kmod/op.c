@@ -307,8 +307,20 @@ static void ops_settle(struct conn *c)
 		sk_error_report(c->sk);
 }
 
+/* An answer that comes all the same finds nobody: the operation goes before the connection */
+static void answer_forget(struct conn *c, const struct conn_op *op)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(c->out); i++)
+		if (c->out[i].cookie == (uintptr_t)op)
+			c->out[i].cookie = RDMAP_COOKIE_NONE;
+}
+
 static void op_end(struct conn *c, struct conn_op *op, enum ddp_status status)
 {
+	if (is_asking(op))
+		answer_forget(c, op);
 	op->over = true;
 	op->status = status;
 	if (op->memory)

@@ -241,14 +241,18 @@ static void rx_look_for_end(struct conn *c)
 {
 	struct sock *sk = c->sk;
 
-	if (c->rx.eof || rx_ended(c) || c->rx.left || !skb_queue_empty(&sk->sk_receive_queue))
+	if (c->rx.eof || c->rx.starved || rx_ended(c) || c->rx.left ||
+	    !skb_queue_empty(&sk->sk_receive_queue))
 		return;
 	if (!sock_flag(sk, SOCK_DONE) && sk->sk_state != TCP_CLOSE)
 		return;
 	if (mpa_rx_end(&c->s.ddp.mpa, c->rx.have) || c->rx.message)
 		rdmap_fault(&c->s, MPA_E_CLOSED);
 	c->rx.eof = true;
-	conn_ops_flush_begun(c); /* the peer answers nothing more */
+	/* The peer answers nothing more: what waits for an answer before it leaves need not */
+	conn_ops_flush_begun(c);
+	c->s.out_head = c->s.out_tail;
+	conn_kick(c);
 }
 
 /* An FPDU whose octets are all there, but which there was no memory for */

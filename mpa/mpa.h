@@ -173,6 +173,8 @@ bool mpa_tx_single(const struct mpa_conn *c, struct mpa_single *f, __u32 hdr_len
 		   const struct iovec *pl, unsigned int npl, __u32 len);
 /* It has left, at least in part */
 void mpa_tx_single_count(struct mpa_conn *c, const struct mpa_single *f);
+/* The last one that was counted, of @octets, has not left */
+void mpa_tx_single_strike(struct mpa_conn *c, __u32 octets);
 
 struct mpa_fpdu {
 	__u8 *ulpdu;

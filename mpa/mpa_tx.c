@@ -250,3 +250,9 @@ void mpa_tx_single_count(struct mpa_conn *c, const struct mpa_single *f)
 	c->tx_fpdus++;
 	c->tx_octets += f->octets;
 }
+
+void mpa_tx_single_strike(struct mpa_conn *c, __u32 octets)
+{
+	c->tx_fpdus--;
+	c->tx_octets -= octets;
+}

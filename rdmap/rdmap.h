@@ -69,6 +69,8 @@ ssize_t rdmap_tx_wr(struct rdmap_stream *s, const struct rdmap_slots *slots, str
 bool rdmap_tx_single(const struct rdmap_stream *s, struct mpa_single *f, const struct iovec *sg,
 		     unsigned int nsg, __u32 len);
 void rdmap_tx_single_count(struct rdmap_stream *s, const struct mpa_single *f);
+/* The last one that was counted has not left (mpa_tx_single_strike()) */
+void rdmap_tx_single_strike(struct rdmap_stream *s, __u32 octets);
 
 /* The agreed RTR, if one is due: 1 appended, 0 none, -ENOBUFS */
 int rdmap_tx_rtr(struct rdmap_stream *s, const struct rdmap_slots *slots, struct mpa_txv *v);

@@ -186,6 +186,11 @@ void rdmap_tx_single_count(struct rdmap_stream *s, const struct mpa_single *f)
 	ddp_tx_single_count(&s->ddp, f, RDMAP_QN_SEND);
 }
 
+void rdmap_tx_single_strike(struct rdmap_stream *s, __u32 octets)
+{
+	ddp_tx_single_strike(&s->ddp, octets, RDMAP_QN_SEND);
+}
+
 /*
  * The agreed ready-to-receive message. The STag to access is 1, for there are adapters that
  * refuse 0 even where no octet is accessed.

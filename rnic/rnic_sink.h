@@ -33,6 +33,12 @@ struct rnic_sink {
 	 */
 	int (*message)(void *ctx, uint64_t off, const void *p, size_t len, bool last);
 	void *ctx;
+	/*
+	 * Octets of .message may be wanted where they are, when they lie in rnic_stream_mem.in: are
+	 * there such? and: they are no longer, for that memory is to be used again. NULL: never
+	 */
+	bool (*wants)(void *ctx);
+	void (*settle)(void *ctx);
 	void (*done)(void *ctx, uint64_t cookie, uint64_t value); /* an atomic found @value */
 	void (*room)(void *ctx);       /* carrier.room() may say something else than before */
 	struct base_recv_sleep *sleep; /* by which the first recv sleeps; NULL: it does not */

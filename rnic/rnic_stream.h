@@ -19,7 +19,8 @@
 
 /*
  * The memory of one stream connection. @state is pointer-free plain data; @rest holds the part of
- * an FPDU that the kernel has not taken yet; @in holds received octets that are not a whole FPDU.
+ * an FPDU that the kernel has not taken yet; @in holds received octets that are not a whole FPDU,
+ * or that the sink still wants there (rnic_sink.wants), which uses() does not count.
  * All three may be shared by processes, which serialise by a tx and an rx lock of their own: the
  * calls below say which one they want.
  */

@@ -24,6 +24,11 @@
 #include "rdmap/rdmap.h"
 #include "rnic/rnic.h"
 
+struct llp_uring;
+
+/* Events that are attended to at once */
+#define SOFT_EVENTS 32
+
 #define SOFT_WR_MAX 16384
 #define SOFT_CQE_MAX (1u << 20)
 #define SOFT_SGE_MAX 16
@@ -37,6 +42,7 @@ struct soft_progress {
 	pthread_t thread;
 	bool running, stop, changed;
 	int epoll, wake;
+	struct llp_uring *uring; /* the thread's; NULL: system calls carry what comes */
 	uint64_t next_due;
 	struct base_list conns; /* soft_conn.link */
 	struct base_list
@@ -70,6 +76,7 @@ struct soft_cq {
 	struct warp_cq cq;
 	pthread_mutex_t drive;
 	struct base_list members; /* drive: soft_member.link */
+	struct llp_uring *uring;  /* drive; NULL as progress.uring is, or for want of another */
 	pthread_mutex_t lock;
 	struct warp_wc *wc;
 	struct base_ring ring;

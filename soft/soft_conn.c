@@ -38,7 +38,10 @@ static int conn_fd_take(struct soft_conn *c, int fd)
 	int err = base_fd_set_nonblock(fd, true);
 
 	c->fd = fd;
-	llp_tcp_init(&c->llp, fd);
+	if (c->dev->progress.uring)
+		llp_uring_conn_init(&c->carrier, fd);
+	else
+		llp_tcp_init(&c->carrier.llp, fd);
 	getsockname(fd, (struct sockaddr *)&c->local, &len);
 	len = sizeof(c->peer);
 	getpeername(fd, (struct sockaddr *)&c->peer, &len);
@@ -55,7 +58,7 @@ static void conn_core_init(struct soft_conn *c, enum mpa_role role,
 	soft_core_init(&c->core, role, &config, 2 * SOFT_DEPTH_MAX, SOFT_DEPTH_MAX);
 	c->io = (struct soft_io){
 		.core = &c->core,
-		.llp = &c->llp,
+		.llp = &c->carrier.llp,
 		.slots = RDMAP_SLOTS(c->in_slots, c->out_slots),
 		.in = c->memory,
 		.in_cap = IN_CAP,
@@ -453,7 +456,7 @@ static void abort_locked(struct soft_conn *c)
 {
 	if (c->stage >= SOFT_STAGE_LINGER)
 		return;
-	c->llp.ops->abort(&c->llp);
+	c->io.llp->ops->abort(c->io.llp);
 	soft_stage_end(c, WARP_CONN_ERROR, -ECONNABORTED);
 }
 

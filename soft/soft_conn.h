@@ -33,6 +33,8 @@ void soft_conn_free(struct soft_conn *c);
 
 /* Takes the connection as far as it goes without waiting, unless another thread is doing that */
 void soft_stage_attend(struct soft_conn *c);
+/* The same under rx */
+void soft_stage_attend_held(struct soft_conn *c);
 /* The same by a program's thread */
 void soft_stage_attend_caller(struct soft_conn *c);
 /* What has become due, by the progress thread */
@@ -46,6 +48,13 @@ void soft_stage_linger(struct soft_conn *c);
 void soft_stage_send(struct soft_conn *c);
 /* Under tx: what to poll its socket for; 0: nothing */
 short soft_stage_events(const struct soft_conn *c);
+
+/* --- soft_batch.c: many at once --- */
+
+/* A ring, where the user wants io_uring and it is to be had; NULL: none */
+struct llp_uring *soft_batch_ring(void);
+/* Attends to each of them. With a ring, which is the caller's now, one call receives for all */
+void soft_batch_attend(struct llp_uring *ring, struct soft_conn *const *conns, unsigned int n);
 
 /* --- soft_listen.c --- */
 

@@ -15,7 +15,9 @@
 #include "llp/llp.h"
 #include "rdmap/rdmap.h"
 
+struct rnic_sink;
 struct rnic_stream_mem;
+struct rnic_stream_wr;
 
 enum soft_phase {
 	SOFT_IDLE,	/* nothing has been sent or received */
@@ -28,6 +30,7 @@ enum soft_phase {
 struct soft_core {
 	struct rdmap_stream rdmap;
 	__u32 in_off, in_fill;	  /* rx: octets in `in`: taken apart up to, filled up to */
+	__u32 in_need;		  /* rx: what the frame that is not whole takes, as far as known */
 	__u32 rest_off, rest_len; /* tx: octets in `rest`: sent up to, end */
 	__s32 rx_error;		  /* rx: why no more comes; 0 none. Written once. */
 	__s32 tx_error;		  /* tx: why no more goes */
@@ -54,6 +57,8 @@ struct soft_io {
 	const struct rnic_stream_mem *mem;
 	__u8 *rest; /* SOFT_FPDU_MAX; NULL: rest_take(mem) finds it when it is needed */
 	void *(*rest_take)(const struct rnic_stream_mem *mem);
+	/* Octets that were handed up may lie in `in`: .wants, .settle; NULL: never */
+	const struct rnic_sink *sink;
 	__u8 *in; /* in_cap, in memory that is there as far as something was received */
 	__u32 in_cap;
 	__u32 pd_at; /* of `in`, or behind it: MPA_PD_MAX for the peer's private data */
@@ -120,12 +125,12 @@ void soft_tx_note(struct soft_tx *t, __u32 op, __u32 off, bool last);
 int soft_tx_push(struct soft_tx *t);
 /* The same, and more is handed over at once: what is not a record may wait for that */
 int soft_tx_push_more(struct soft_tx *t);
-/*
- * A Send of the @len octets of @sg, in one frame and with no batch, when nothing else is to go
- * first. 1: accepted, perhaps but for a rest; 0: it is not to be sent so, and a batch says why;
- * -EAGAIN, or -errno for good
- */
-int soft_tx_single(const struct soft_io *io, const struct iovec *sg, unsigned int nsg, __u32 len);
+/* Octets @from..@to of the entries become the rest; without memory the frame stays cut: -errno */
+int soft_tx_keep(const struct soft_io *io, const struct iovec *iov, __u64 from, __u64 to);
+/* It sends no more, by @err, which is the first one's */
+int soft_tx_fail(struct soft_core *c, int err);
+/* For llp's send() */
+unsigned int soft_tx_flags(const struct soft_core *c);
 /* The rest of a cut frame: 0 none left, -EAGAIN, -errno */
 int soft_tx_rest(const struct soft_io *io);
 /* Octets that are to go before all others; what is not taken becomes the rest */
@@ -143,6 +148,20 @@ bool soft_tx_pending(const struct soft_core *c);
 /* Our end, behind all that was sent */
 int soft_tx_shutdown(const struct soft_io *io);
 
+/* --- soft_tx_single.c: all under tx --- */
+
+/* Of each Send of a run */
+#define SOFT_RUN_LEN 2048u
+
+/*
+ * A Send of the @len octets of @sg, in one frame and with no batch, when nothing else is to go
+ * first. 1: accepted, perhaps but for a rest; 0: it is not to be sent so, and a batch says why;
+ * -EAGAIN, or -errno for good
+ */
+int soft_tx_single(const struct soft_io *io, const struct iovec *sg, unsigned int nsg, __u32 len);
+/* The same of @n Sends of SOFT_RUN_LEN octets at most: how many were accepted */
+int soft_tx_run(const struct soft_io *io, const struct rnic_stream_wr *wr, unsigned int n);
+
 /* --- soft_rx.c: all under rx --- */
 
 /*
@@ -152,9 +171,11 @@ int soft_tx_shutdown(const struct soft_io *io);
  * is tx's.
  */
 ssize_t soft_rx(const struct soft_io *io, const struct rdmap_sink *sink, size_t budget);
-/* Takes apart what is in `in` already: 0 or -errno */
+/* Where soft_rx() puts what it receives first; false: it receives nothing that it keeps */
+bool soft_rx_place(const struct soft_io *io, struct iovec *out);
 /* Bytes to @at of io->in, as llp's recv() has it */
 ssize_t soft_rx_recv(const struct soft_io *io, __u32 at, size_t len);
+/* Takes apart what is in `in` already: 0 or -errno */
 int soft_rx_parse(const struct soft_io *io, const struct rdmap_sink *sink);
 
 /* --- soft_start.c: tx and rx --- */

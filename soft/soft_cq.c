@@ -20,8 +20,6 @@
 #include "soft/soft_conn.h"
 #include "soft/soft_fd.h"
 
-#define EVENTS 32
-
 static int cq_fds_open(struct soft_cq *cq)
 {
 	int err = base_eventfd_create(&cq->event);
@@ -56,6 +54,8 @@ int soft_cq_create(struct warp_device *dev, unsigned int entries, struct warp_cq
 	if (err)
 		goto err_free_wc;
 	cq->cq.dev = dev;
+	if (soft_device_of(dev)->progress.uring)
+		cq->uring = soft_batch_ring();
 	base_list_init(&cq->members);
 	pthread_mutex_init(&cq->drive, NULL);
 	pthread_mutex_init(&cq->lock, NULL);
@@ -77,6 +77,7 @@ int soft_cq_destroy(struct warp_cq *wcq)
 	if (__atomic_load_n(&cq->users, __ATOMIC_ACQUIRE)) /* pairs with soft_qp_destroy() */
 		return -EBUSY;
 	soft_device_put(soft_device_of(wcq->dev));
+	llp_uring_destroy(cq->uring);
 	base_fd_close(cq->epoll);
 	base_fd_close(cq->event);
 	pthread_mutex_destroy(&cq->drive);
@@ -147,17 +148,20 @@ static int cq_take(struct soft_cq *cq, struct warp_wc *wc, int n)
 static void members_attend(struct soft_cq *cq)
 {
 	struct base_list *first = base_list_first(&cq->members);
-	struct epoll_event ev[EVENTS];
+	struct soft_conn *conns[SOFT_EVENTS];
+	struct epoll_event ev[SOFT_EVENTS];
+	unsigned int there = 0;
 	int n;
 
 	if (first && first->next == &cq->members) {
 		soft_stage_attend(base_list_entry(first, struct soft_member, link)->conn);
 		return;
 	}
-	n = first ? soft_fd_events(cq->epoll, ev, EVENTS, 0) : 0;
+	n = first ? soft_fd_events(cq->epoll, ev, SOFT_EVENTS, 0) : 0;
 	for (int i = 0; i < n; i++)
 		if (ev[i].data.ptr)
-			soft_stage_attend(ev[i].data.ptr);
+			conns[there++] = ev[i].data.ptr;
+	soft_batch_attend(cq->uring, conns, there);
 }
 
 static void cq_drive(struct soft_cq *cq)

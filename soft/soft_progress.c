@@ -24,7 +24,6 @@
 #include "soft/soft_conn.h"
 #include "soft/soft_fd.h"
 
-#define EVENTS 32
 #define ATTENDED_NS BASE_NS_PER_MS
 #define PERIOD_MAX_NS (16 * BASE_NS_PER_MS)
 #define CLOSE_WAIT_NS BASE_NS_PER_S
@@ -175,14 +174,26 @@ static bool leave_to_caller(struct soft_progress *p, struct soft_conn *c)
 	return attended;
 }
 
-static void conn_event(struct soft_progress *p, struct soft_conn *c)
+/* The thread was woken for these; those without a connection are for itself */
+static void events_take(struct soft_progress *p, const struct epoll_event *ev, int n)
 {
-	if (conn_dead(p, c) || leave_to_caller(p, c))
-		return;
-	soft_stage_attend(c);
-	pthread_mutex_lock(&c->tx);
-	soft_progress_update(c);
-	pthread_mutex_unlock(&c->tx);
+	struct soft_conn *conns[SOFT_EVENTS];
+	unsigned int there = 0;
+
+	for (int i = 0; i < n; i++) {
+		struct soft_conn *c = ev[i].data.ptr;
+
+		if (!c)
+			base_eventfd_drain(p->wake);
+		else if (!conn_dead(p, c) && !leave_to_caller(p, c))
+			conns[there++] = c;
+	}
+	soft_batch_attend(p->uring, conns, there);
+	for (unsigned int i = 0; i < there; i++) {
+		pthread_mutex_lock(&conns[i]->tx);
+		soft_progress_update(conns[i]);
+		pthread_mutex_unlock(&conns[i]->tx);
+	}
 }
 
 /* Takes up to @max connections that are due; next_due is then right for the others */
@@ -210,13 +221,13 @@ static unsigned int due_take(struct soft_progress *p, uint64_t now, struct soft_
 
 static void timers_run(struct soft_progress *p)
 {
-	struct soft_conn *due[EVENTS];
+	struct soft_conn *due[SOFT_EVENTS];
 	uint64_t now = base_now();
 	unsigned int n = 0;
 
 	pthread_mutex_lock(&p->lock);
 	if (base_deadline_passed(p->next_due, now))
-		n = due_take(p, now, due, EVENTS);
+		n = due_take(p, now, due, SOFT_EVENTS);
 	pthread_mutex_unlock(&p->lock);
 	for (unsigned int i = 0; i < n; i++)
 		soft_stage_timer(due[i], now);
@@ -284,7 +295,7 @@ static bool go_on(struct soft_progress *p, uint64_t *deadline, bool *changed, in
 static void *progress_run(void *arg)
 {
 	struct soft_progress *p = arg;
-	struct epoll_event ev[EVENTS];
+	struct epoll_event ev[SOFT_EVENTS];
 	uint64_t deadline = BASE_NEVER;
 	bool changed = false;
 	int timeout = -1, n;
@@ -292,13 +303,8 @@ static void *progress_run(void *arg)
 	while (go_on(p, &deadline, &changed, &timeout)) {
 		if (changed)
 			update_each(p);
-		n = soft_fd_events(p->epoll, ev, EVENTS, changed ? 0 : timeout);
-		for (int i = 0; i < n; i++) {
-			if (ev[i].data.ptr)
-				conn_event(p, ev[i].data.ptr);
-			else
-				base_eventfd_drain(p->wake);
-		}
+		n = soft_fd_events(p->epoll, ev, SOFT_EVENTS, changed ? 0 : timeout);
+		events_take(p, ev, n);
 		timers_run(p);
 		dead_free(p);
 	}
@@ -324,6 +330,7 @@ int soft_progress_init(struct soft_progress *p)
 	base_list_init(&p->conns);
 	base_list_init(&p->dead);
 	p->next_due = BASE_NEVER;
+	p->uring = soft_batch_ring();
 	pthread_mutex_init(&p->lock, NULL);
 	return 0;
 }
@@ -341,6 +348,7 @@ void soft_progress_uninit(struct soft_progress *p)
 	dead_free(p);
 	while ((at = base_list_pop_front(&p->conns)))
 		soft_conn_free(base_list_entry(at, struct soft_conn, link));
+	llp_uring_destroy(p->uring);
 	base_fd_close(p->epoll);
 	base_fd_close(p->wake);
 	pthread_mutex_destroy(&p->lock);

@@ -5,6 +5,7 @@
 #ifndef SOFT_QP_H
 #define SOFT_QP_H
 
+#include "llp/uring.h"
 #include "soft/soft.h"
 #include "soft/soft_core.h"
 
@@ -90,9 +91,9 @@ enum soft_stage {
 struct soft_conn {
 	struct warp_conn conn;
 	struct soft_device *dev;
-	struct llp llp;
-	int fd;	   /* -1 when done; rx and tx */
-	int event; /* rung when the state changes */
+	struct llp_uring_conn carrier; /* io.llp is its */
+	int fd;			       /* -1 when done; rx and tx */
+	int event;		       /* rung when the state changes */
 	pthread_mutex_t rx, tx;
 	enum soft_stage stage;	    /* written under rx and tx */
 	enum warp_conn_state state; /* the same; read by anyone */

@@ -4,10 +4,11 @@
  * when their CRC is good.
  *
  * The area holds two of the longest frames, so what is left of a frame moves to its front only
- * when the frame does not fit behind. After a fault, or a Terminate, input is received and thrown
- * away: a socket that is closed with octets unread resets the connection, and our Terminate might
- * be lost with it (RFC 5040 section 6.2.1). The end of the octets inside a frame is a broken
- * connection, at a frame's edge an orderly one (RFC 5044 section 8).
+ * when the frame does not fit behind. Until then what was handed up may be wanted where it lies.
+ * After a fault, or a Terminate, input is received and thrown away: a socket that is closed with
+ * octets unread resets the connection, and our Terminate might be lost with it (RFC 5040 section
+ * 6.2.1). The end of the octets inside a frame is a broken connection, at a frame's edge an orderly
+ * one (RFC 5044 section 8).
  *
  * A peer may send faster than a frame is taken apart, and frames without octets for ever. So one
  * call ends at a bound, also where more waits: its caller holds a lock, and others wait for it.
@@ -20,6 +21,7 @@
 #include "base/bits.h"
 #include "base/log.h"
 #include "base/point.h"
+#include "rnic/rnic_sink.h"
 
 /* What one call takes in at most, and one recv more */
 #define OCTETS_MAX (1 << 20)
@@ -68,18 +70,39 @@ static int stream_error(const struct rdmap_stream *s)
 	}
 }
 
-/* The frame at in_off needs @need octets: is there room behind? */
-static void leftover_move(const struct soft_io *io, struct span in, __u32 need)
+/* Do octets that were handed up still lie in `in`? */
+static bool is_wanted(const struct soft_io *io)
 {
-	if (in.off == in.fill) {
-		in.off = in.fill = 0;
-	} else if (in.off + need > io->in_cap) {
-		in.fill -= in.off;
-		memmove(io->in, io->in + in.off, in.fill);
+	return io->sink && io->sink->wants && io->sink->wants(io->sink->ctx);
+}
+
+static void settle(const struct soft_io *io)
+{
+	if (io->sink && io->sink->settle)
+		io->sink->settle(io->sink->ctx);
+}
+
+/*
+ * Is there room for the frame at in_off, or the longest one where it is not here yet? Before that
+ * is needed, octets stay where they are
+ */
+static void room_make(const struct soft_io *io, struct span *in)
+{
+	bool empty = in->off == in->fill;
+	__u32 need = empty ? SOFT_FPDU_MAX : base_min(base_once(io->core->in_need), io->in_cap);
+
+	if (empty && !is_wanted(io)) {
+		in->off = in->fill = 0;
+	} else if (need > io->in_cap - in->off) {
+		settle(io);
+		in->fill -= in->off;
+		memmove(io->in, io->in + in->off, in->fill);
 		BASE_POINT(soft_rx_moved);
-		in.off = 0;
+		in->off = 0;
+	} else {
+		return;
 	}
-	span_put(io, in);
+	span_put(io, *in);
 }
 
 int soft_rx_parse(const struct soft_io *io, const struct rdmap_sink *sink)
@@ -108,7 +131,7 @@ int soft_rx_parse(const struct soft_io *io, const struct rdmap_sink *sink)
 	}
 	if (err && err != -EAGAIN)
 		return rx_fail(c, stream_error(s));
-	leftover_move(io, in, err == -EAGAIN ? f.used : 0);
+	c->in_need = f.used;
 	return 0;
 }
 
@@ -139,6 +162,7 @@ static int discard(const struct soft_io *io)
 {
 	struct iovec iov = { io->in, io->in_cap };
 
+	settle(io);
 	io->core->in_off = io->core->in_fill = 0;
 	for (int i = 0; i < 16 && io->llp->ops->recv(io->llp, &iov, 1) > 0; i++)
 		;
@@ -156,6 +180,17 @@ ssize_t soft_rx_recv(const struct soft_io *io, __u32 at, size_t len)
 	return io->llp->ops->recv(io->llp, &iov, 1);
 }
 
+bool soft_rx_place(const struct soft_io *io, struct iovec *out)
+{
+	struct span in;
+
+	if (io->core->rx_error || io->core->rx_end || !span_get(io, &in))
+		return false;
+	room_make(io, &in);
+	*out = (struct iovec){ io->in + in.fill, io->in_cap - in.fill };
+	return true;
+}
+
 /* One recv and what it brought; *@less: than there was room for */
 static ssize_t rx_once(const struct soft_io *io, const struct rdmap_sink *sink, bool *less)
 {
@@ -166,6 +201,7 @@ static ssize_t rx_once(const struct soft_io *io, const struct rdmap_sink *sink, 
 
 	if (!span_get(io, &in))
 		return rx_fail(c, -EBADMSG);
+	room_make(io, &in);
 	got = soft_rx_recv(io, in.fill, io->in_cap - in.fill);
 	if (got == -EAGAIN)
 		return got;

@@ -142,7 +142,7 @@ void soft_stage_drop(struct soft_conn *c)
 	soft_conn_block(c, false);
 	soft_progress_unwatch(c);
 	base_fd_close(c->fd);
-	c->fd = c->llp.fd = -1;
+	c->fd = c->io.llp->fd = -1;
 	time_set(&c->linger_by, BASE_NEVER);
 	soft_progress_update(c);
 }
@@ -172,7 +172,7 @@ void soft_stage_linger(struct soft_conn *c)
 
 	soft_conn_block(c, err == -EAGAIN);
 	for (int i = 0; i < 16 && got > 0; i++)
-		got = c->llp.ops->recv(&c->llp, &iov, 1);
+		got = c->io.llp->ops->recv(c->io.llp, &iov, 1);
 	if ((got == 0 && !err) || (got < 0 && got != -EAGAIN))
 		soft_stage_drop(c);
 }
@@ -359,10 +359,8 @@ static void attend_open(struct soft_conn *c)
 	pthread_mutex_unlock(&c->tx);
 }
 
-void soft_stage_attend(struct soft_conn *c)
+void soft_stage_attend_held(struct soft_conn *c)
 {
-	if (pthread_mutex_trylock(&c->rx))
-		return;
 	if (c->stage == SOFT_STAGE_OPEN) {
 		attend_open(c);
 	} else {
@@ -375,6 +373,13 @@ void soft_stage_attend(struct soft_conn *c)
 			soft_stage_linger(c);
 		pthread_mutex_unlock(&c->tx);
 	}
+}
+
+void soft_stage_attend(struct soft_conn *c)
+{
+	if (pthread_mutex_trylock(&c->rx))
+		return;
+	soft_stage_attend_held(c);
 	pthread_mutex_unlock(&c->rx);
 }
 

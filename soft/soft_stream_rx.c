@@ -112,5 +112,6 @@ ssize_t soft_stream_receive(const struct rnic_stream_mem *mem, int fd, const str
 		return -ENOTCONN;
 	in.regions = v.regions;
 	v.llp.sleep = sink->sleep;
+	v.io.sink = sink;
 	return soft_rx(&v.io, &to, budget);
 }

@@ -3,8 +3,8 @@
  * The stream front, outward: a batch of operations, of which each is in the transport or has not
  * happened. One that is cut is gone on with by the next call.
  *
- * Nearly every call brings one Send that fits in one FPDU, and nothing goes before it: that one has
- * a way of its own (soft_tx_single()).
+ * Nearly every call brings Sends of one FPDU each, and nothing goes before them: these have a way
+ * of their own (soft_tx_single.c).
  */
 #include "soft/soft_view.h"
 
@@ -162,10 +162,18 @@ static int batches_send(struct soft_view *v, const struct rnic_stream_wr *wr, un
 	return at.op ? (int)at.op : err;
 }
 
+/* A Send, or a run of short ones */
+static bool are_plain(const struct rnic_stream_wr *wr, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		if (wr[i].stag || wr[i].op || wr[i].final || (n > 1 && wr[i].len > SOFT_RUN_LEN))
+			return false;
+	return true;
+}
+
 int soft_stream_send(const struct rnic_stream_mem *mem, int fd, const struct rnic_stream_wr *wr,
 		     unsigned int n)
 {
-	bool single = n == 1 && !wr->stag && !wr->op && !wr->final;
 	struct soft_view v;
 	int err = soft_view_init(&v, mem, fd), done = 0;
 
@@ -174,8 +182,9 @@ int soft_stream_send(const struct rnic_stream_mem *mem, int fd, const struct rni
 	err = send_ready(&v, wr);
 	if (err)
 		return err;
-	if (single && !base_once(v.st->tx_off))
-		done = soft_tx_single(&v.io, wr->iov, wr->niov, wr->len);
+	if (are_plain(wr, n) && !base_once(v.st->tx_off))
+		done = n == 1 ? soft_tx_single(&v.io, wr->iov, wr->niov, wr->len)
+			      : soft_tx_run(&v.io, wr, n);
 	if (!done)
 		done = batches_send(&v, wr, n);
 	/* Behind all that was cut by what soft_stream_segment() had said */

@@ -49,7 +49,7 @@ static void rest_len_set(struct soft_core *c, __u32 len)
 	__atomic_store_n(&c->rest_len, len, __ATOMIC_RELAXED);
 }
 
-static int tx_fail(struct soft_core *c, int err)
+int soft_tx_fail(struct soft_core *c, int err)
 {
 	if (!c->tx_error) {
 		base_debug("stream broken in sending: %s", strerror(-err));
@@ -58,7 +58,7 @@ static int tx_fail(struct soft_core *c, int err)
 	return err;
 }
 
-static unsigned int send_flags(const struct soft_core *c)
+unsigned int soft_tx_flags(const struct soft_core *c)
 {
 	return c->record ? LLP_RECORD : 0;
 }
@@ -144,8 +144,7 @@ static int rest_reserve(const struct soft_io *io, size_t len)
 	return io->reserve ? io->reserve(io->mem, rest_of(io), len) : 0;
 }
 
-/* Octets from..to of the entries become the rest; without memory the frame stays cut */
-static int rest_keep(const struct soft_io *io, const struct iovec *iov, __u64 from, __u64 to)
+int soft_tx_keep(const struct soft_io *io, const struct iovec *iov, __u64 from, __u64 to)
 {
 	struct soft_core *c = io->core;
 	__u8 *rest = rest_of(io);
@@ -181,7 +180,7 @@ static int batch_settle(struct soft_tx *t, __u64 sent)
 	while (n < t->count && (n ? t->frame[n - 1].end : 0) < sent)
 		n++;
 	if (n && t->frame[n - 1].end > sent)
-		err = rest_keep(t->io, t->iov, sent, t->frame[n - 1].end);
+		err = soft_tx_keep(t->io, t->iov, sent, t->frame[n - 1].end);
 	if (n < t->count)
 		rdmap_tx_rewind(s, n ? &t->frame[n - 1].mark : &t->start);
 	BASE_POINT(soft_tx_rewound);
@@ -201,9 +200,9 @@ static int batch_push(struct soft_tx *t, unsigned int flags)
 	BASE_POINT(soft_tx_sent);
 	n = batch_settle(t, sent > 0 ? (__u64)sent : 0);
 	if (sent < 0 && sent != -EAGAIN)
-		return tx_fail(io->core, (int)sent);
+		return soft_tx_fail(io->core, (int)sent);
 	if (n < 0)
-		return tx_fail(io->core, n);
+		return soft_tx_fail(io->core, n);
 	t->count = 0;
 	t->v.niov = t->v.used = 0;
 	t->v.octets = 0;
@@ -213,77 +212,14 @@ static int batch_push(struct soft_tx *t, unsigned int flags)
 
 int soft_tx_push(struct soft_tx *t)
 {
-	return batch_push(t, send_flags(t->io->core));
+	return batch_push(t, soft_tx_flags(t->io->core));
 }
 
 int soft_tx_push_more(struct soft_tx *t)
 {
-	unsigned int flags = send_flags(t->io->core);
+	unsigned int flags = soft_tx_flags(t->io->core);
 
 	return batch_push(t, flags ? flags : LLP_MORE);
-}
-
-/* Pieces of a Send that goes by itself, and octets that are copied to make them one */
-#define SINGLE_PIECES 16
-#define SINGLE_COPY 2048u
-
-/* Hands it to the carrier as @n entries; as soft_tx_single() */
-static int single_push(const struct soft_io *io, const struct mpa_single *f,
-		       const struct iovec *iov, unsigned int n)
-{
-	struct soft_core *c = io->core;
-	ssize_t sent = io->llp->ops->send(io->llp, iov, n, send_flags(c));
-	int err = 0;
-
-	BASE_POINT(soft_tx_sent);
-	if (sent <= 0)
-		return !sent || sent == -EAGAIN ? -EAGAIN : tx_fail(c, (int)sent);
-	rdmap_tx_single_count(&c->rdmap, f);
-	if ((__u64)sent < f->octets)
-		err = rest_keep(io, iov, (__u64)sent, f->octets);
-	return err ? tx_fail(c, err) : 1;
-}
-
-/* Few octets are copied: the kernel takes one piece in less time than four */
-static int single_copied(const struct soft_io *io, const struct iovec *sg, unsigned int nsg,
-			 __u32 len)
-{
-	__u8 copy[MPA_SINGLE_HEAD + SINGLE_COPY + MPA_SINGLE_TAIL], *at = copy + MPA_SINGLE_HEAD;
-	const struct iovec payload = { at, len };
-	struct iovec whole = { copy, 0 };
-	struct mpa_single f;
-	size_t left = len;
-
-	for (unsigned int i = 0; i < nsg && left; i++) {
-		size_t n = base_min(left, sg[i].iov_len);
-
-		memcpy(at, sg[i].iov_base, n);
-		at += n;
-		left -= n;
-	}
-	if (left || !rdmap_tx_single(&io->core->rdmap, &f, &payload, 1, len))
-		return 0;
-	whole.iov_base = copy + MPA_SINGLE_HEAD - f.head_len;
-	whole.iov_len = f.octets;
-	memcpy(whole.iov_base, f.head, f.head_len);
-	memcpy(at, f.tail, sizeof(f.tail));
-	return single_push(io, &f, &whole, 1);
-}
-
-int soft_tx_single(const struct soft_io *io, const struct iovec *sg, unsigned int nsg, __u32 len)
-{
-	struct iovec iov[SINGLE_PIECES + 2];
-	struct mpa_single f;
-
-	if (len <= SINGLE_COPY)
-		return single_copied(io, sg, nsg, len);
-	if (nsg > SINGLE_PIECES || !rdmap_tx_single(&io->core->rdmap, &f, sg, nsg, len))
-		return 0;
-	iov[0] = (struct iovec){ f.head, f.head_len };
-	for (unsigned int i = 0; i < nsg; i++)
-		iov[i + 1] = sg[i];
-	iov[nsg + 1] = (struct iovec){ f.tail, f.tail_len };
-	return single_push(io, &f, iov, nsg + 2);
 }
 
 int soft_tx_rest(const struct soft_io *io)
@@ -292,15 +228,15 @@ int soft_tx_rest(const struct soft_io *io)
 	__u32 off = base_once(c->rest_off), end = base_once(c->rest_len);
 
 	if (off > end || end > SOFT_FPDU_MAX)
-		return tx_fail(c, -EBADMSG);
+		return soft_tx_fail(c, -EBADMSG);
 	while (off < end) {
 		struct iovec iov = { rest_of(io) + off, end - off };
-		ssize_t sent = io->llp->ops->send(io->llp, &iov, 1, send_flags(c));
+		ssize_t sent = io->llp->ops->send(io->llp, &iov, 1, soft_tx_flags(c));
 
 		if (sent == -EAGAIN)
 			return -EAGAIN;
 		if (sent < 0)
-			return tx_fail(c, (int)sent);
+			return soft_tx_fail(c, (int)sent);
 		BASE_POINT(soft_rest_sent);
 		off += (__u32)sent;
 		c->rest_off = off;
@@ -313,17 +249,17 @@ int soft_tx_rest(const struct soft_io *io)
 int soft_tx_raw(const struct soft_io *io, const __u8 *p, size_t n)
 {
 	struct iovec iov = { (__u8 *)p, n };
-	ssize_t sent = io->llp->ops->send(io->llp, &iov, 1, send_flags(io->core));
+	ssize_t sent = io->llp->ops->send(io->llp, &iov, 1, soft_tx_flags(io->core));
 	size_t left = n - (size_t)base_max(sent, (ssize_t)0);
 	int err;
 
 	if (sent < 0 && sent != -EAGAIN)
-		return tx_fail(io->core, (int)sent);
+		return soft_tx_fail(io->core, (int)sent);
 	if (!left)
 		return 0;
 	err = rest_reserve(io, left);
 	if (err)
-		return tx_fail(io->core, err);
+		return soft_tx_fail(io->core, err);
 	memcpy(rest_of(io), p + n - left, left);
 	io->core->rest_off = 0;
 	rest_len_set(io->core, (__u32)left);
@@ -355,7 +291,7 @@ static int fault_finish(const struct soft_io *io)
 {
 	switch (rdmap_state_of(&io->core->rdmap)) {
 	case RDMAP_FAULTED:
-		return tx_fail(io->core, -EPROTO);
+		return soft_tx_fail(io->core, -EPROTO);
 	case RDMAP_TERM_SENT:
 		return soft_tx_shutdown(io);
 	default:

@@ -12,7 +12,7 @@
 #include "soft/soft_core.h"
 #include "soft/soft_region.h"
 
-#define STREAM_MAGIC 0x57534f31u /* of this layout */
+#define STREAM_MAGIC 0x57534f32u /* of this layout */
 #define STREAM_IN_CAP (RNIC_STREAM_IN - MPA_PD_MAX)
 /* Private data lies behind its frame, in the page that this has brought, until FPDUs come there */
 #define STREAM_PD_AT MPA_START_MAX

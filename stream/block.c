@@ -299,6 +299,7 @@ static void rx_drop(struct rsock *s)
 	rx->placed = rx->consumed;
 	rsock_store(&rx->delivered, rx->placed);
 	rsock_store(&rx->message_first, STREAM_NO_MESSAGE);
+	rx->span_first = rx->span_end = 0;
 	rsock_chunks_init(rx);
 	rx_give(s);
 }
@@ -311,7 +312,7 @@ void rsock_rx_rest(struct rsock *s)
 		return;
 	}
 	if (!rsock_is_open(s) || base_once(s->state->rx.chunks_free) != STREAM_CHUNKS ||
-	    uses(s, false))
+	    rsock_spans_wait(s) || uses(s, false))
 		return;
 	/* The first chunk is the first one used again, as it is anyway where no other was used */
 	if (s->state->rx.free_chunk[STREAM_CHUNKS - 1])

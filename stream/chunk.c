@@ -136,14 +136,13 @@ void rsock_chunks_get(struct rsock *s, uint64_t at, void *p, size_t len)
 	}
 }
 
-void rsock_chunks_drop(struct rsock *s, uint64_t from, uint64_t to)
+void rsock_chunks_drop(struct rsock *s, uint64_t from, uint64_t to, uint64_t end)
 {
-	struct stream_rx *rx = &s->state->rx;
-	uint64_t end = to - offset_of(s, to);
+	uint64_t stop = to - offset_of(s, to);
 
 	/* The last place is begun, but nothing is left in it */
-	if (to == rx->placed && offset_of(s, to))
-		end += s->chunk;
-	for (uint64_t at = from - offset_of(s, from); at < end; at += s->chunk)
+	if (to == end && offset_of(s, to))
+		stop += s->chunk;
+	for (uint64_t at = from - offset_of(s, from); at < stop; at += s->chunk)
 		chunk_free(s, at);
 }

@@ -223,6 +223,7 @@ void rsock_names_drop(const struct rsock_slab *slab)
 	named = __atomic_exchange_n(&slab->at->named, 0, __ATOMIC_ACQ_REL);
 	for (named &= rsock_cells_mask(slab->cells); named; named &= named - 1)
 		cookie_remove(slab, base_once(slab->at->cell[__builtin_ctzll(named)].cookie));
+	rsock_promises_drop(slab);
 	rsock_name_remove(slab);
 }
 

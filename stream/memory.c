@@ -182,13 +182,14 @@ static bool clean(const struct rsock_slab_kind *kind, uint64_t pause)
 	return (some || pause == CLEAN_FULL) && (rsock_promises_count(kind->place) || some);
 }
 
-/* For one connection more */
-static int room_ask(const struct rsock_slab_kind *kind)
+/* For one connection more; @kept: by a file that is there, and has nobody's */
+static int room_ask(const struct rsock_slab_kind *kind, bool kept)
 {
-	int err = rsock_promise_room(kind->place, kind->chunk);
+	int (*ask)(struct stream_place, uint32_t) = kept ? rsock_promise_fits : rsock_promise_room;
+	int err = ask(kind->place, kind->chunk);
 
 	if (err == -ENOSPC && clean(kind, CLEAN_FULL))
-		err = rsock_promise_room(kind->place, kind->chunk);
+		err = ask(kind->place, kind->chunk);
 	return err;
 }
 
@@ -200,7 +201,7 @@ static int file_join(const struct rsock_slab_kind *kind, struct rsock **out)
 
 	if (err)
 		return err;
-	err = alone ? rsock_promise_fits(kind->place, kind->chunk) : room_ask(kind);
+	err = room_ask(kind, alone);
 	if (err)
 		rsock_slab_put(*out);
 	return err;
@@ -211,7 +212,7 @@ static int file_try(const struct rsock_slab_kind *kind, struct rsock **out)
 	int err = file_join(kind, out);
 
 	if (err == -ENOENT) {
-		err = room_ask(kind);
+		err = room_ask(kind, false);
 		if (err)
 			return err;
 		clean(kind, CLEAN);

@@ -25,7 +25,7 @@ int rsock_refuse(const char *why)
 	return -EPROTO;
 }
 
-/* Octets for a waiting reader go straight to it, the others to chunks */
+/* Octets for a waiting reader go straight to it, the others stay or go to chunks */
 static void octets_put(struct rsock_drain *d, const uint8_t *p, size_t len)
 {
 	struct stream_rx *rx = &d->s->state->rx;
@@ -42,7 +42,8 @@ static void octets_put(struct rsock_drain *d, const uint8_t *p, size_t len)
 		p += n;
 		len -= n;
 	}
-	rsock_chunks_put(d->s, at, p, len);
+	if (!rsock_span_put(d->s, at, p, len))
+		rsock_chunks_put(d->s, at, p, len);
 }
 
 /* Octets of the stream, whichever way they came */
@@ -352,6 +353,21 @@ static int message_take(struct rsock *s, size_t len)
 	return rows[op].take(s, rs_msg_data(msg));
 }
 
+/* Does it come as a whole, with octets of the stream and nothing else to tell? */
+static bool is_ordinary(const struct rsock *s, const uint8_t *p, size_t len)
+{
+	return len > RS_MSG_LEN &&
+	       base_get_le32(p) == rs_msg(RS_OP_INLINE, (uint32_t)len - RS_MSG_LEN) &&
+	       rsock_has(s, STREAM_FEATURE_INLINE) && !s->state->rx.message_open;
+}
+
+static int ordinary_take(struct rsock_drain *d, const uint8_t *p, uint32_t len)
+{
+	int err = octets_arrive(d, p, len);
+
+	return err ? err : octets_deliver(d->s, len, false);
+}
+
 static int sink_message(void *ctx, uint64_t off, const void *p, size_t len, bool last)
 {
 	struct rsock_drain *d = ctx;
@@ -360,6 +376,9 @@ static int sink_message(void *ctx, uint64_t off, const void *p, size_t len, bool
 	uint64_t end = off + len;
 	int err = 0;
 
+	if (!off && last && is_ordinary(d->s, p, len))
+		return ordinary_take(d, (const uint8_t *)p + RS_MSG_LEN,
+				     (uint32_t)len - RS_MSG_LEN);
 	if (head)
 		memcpy(rx->msg + off, p, head);
 	if (len > head)
@@ -371,6 +390,16 @@ static int sink_message(void *ctx, uint64_t off, const void *p, size_t len, bool
 		return rsock_refuse("sent a message of the wrong length");
 	err = d->s->mem.native ? landed(d, base_get_le32(rx->msg)) : 0;
 	return err ? err : message_take(d->s, end - RS_MSG_LEN);
+}
+
+static bool sink_wants(void *ctx)
+{
+	return rsock_spans_wait(((struct rsock_drain *)ctx)->s);
+}
+
+static void sink_settle(void *ctx)
+{
+	rsock_spans_settle(((struct rsock_drain *)ctx)->s);
 }
 
 static void sink_done(void *ctx, uint64_t cookie, uint64_t value)
@@ -393,6 +422,8 @@ struct rnic_sink rsock_sink(struct rsock_drain *drain)
 	return (struct rnic_sink){ .write = sink_write,
 				   .message = sink_message,
 				   .ctx = drain,
+				   .wants = sink_wants,
+				   .settle = sink_settle,
 				   .done = sink_done,
 				   .room = sink_room,
 				   .sleep = drain->sleep };

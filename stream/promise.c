@@ -22,39 +22,79 @@
 #define NAME "promised-1"
 #define PAGE 4096u
 /* Folders of a process, which may be one user after another */
-#define FOLDERS 4
+#define FOLDERS 64
 /* Between two counts: at least so long, and so many times as long as the last one took */
 #define COUNT_PAUSE BASE_NS_PER_S
 #define COUNT_PART 100
 
-static struct folder {
+struct folder {
 	struct stream_place place;
 	uint64_t *octets; /* atomic: of the page, which is never taken away */
 	bool taken;	  /* atomic */
-} folders[FOLDERS];
+};
+
+/* Of a process that is many users, as a file server may be, there are more of these */
+static struct part {
+	struct part *next; /* atomic */
+	struct folder folder[FOLDERS];
+} first;
+
+static struct part *part_next(const struct part *part)
+{
+	return __atomic_load_n(&part->next, __ATOMIC_ACQUIRE);
+}
 
 /* And its page, which another thread may forget meanwhile */
 static struct folder *folder_find(struct stream_place place, uint64_t **octets)
 {
-	for (struct folder *f = folders; f < folders + FOLDERS; f++) {
-		*octets = __atomic_load_n(&f->octets, __ATOMIC_ACQUIRE);
-		if (*octets && f->place.dir == place.dir && f->place.user == place.user)
-			return f;
+	for (struct part *p = &first; p; p = part_next(p)) {
+		for (struct folder *f = p->folder; f < p->folder + FOLDERS; f++) {
+			*octets = __atomic_load_n(&f->octets, __ATOMIC_ACQUIRE);
+			if (*octets && f->place.dir == place.dir && f->place.user == place.user)
+				return f;
+		}
 	}
 	return NULL;
+}
+
+static struct folder *folder_take(struct part *p)
+{
+	for (struct folder *f = p->folder; f < p->folder + FOLDERS; f++)
+		if (!__atomic_exchange_n(&f->taken, true, __ATOMIC_ACQUIRE))
+			return f;
+	return NULL;
+}
+
+/* Behind @last, where another thread may have added one by now */
+static int part_add(struct part *last)
+{
+	struct part *more, *none = NULL;
+	int err = base_map_create(sizeof(*more), (void **)&more);
+
+	if (err)
+		return err;
+	if (!__atomic_compare_exchange_n(&last->next, &none, more, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		base_map_destroy(more, sizeof(*more));
+	return 0;
 }
 
 /* Two threads may do so at once: then it is there twice */
 static int folder_add(struct stream_place place, uint64_t *octets)
 {
-	for (struct folder *f = folders; f < folders + FOLDERS; f++) {
-		if (__atomic_exchange_n(&f->taken, true, __ATOMIC_ACQUIRE))
-			continue;
-		f->place = place;
-		__atomic_store_n(&f->octets, octets, __ATOMIC_RELEASE);
-		return 0;
+	struct part *p = &first;
+	struct folder *f;
+	int err = 0;
+
+	while (!(f = folder_take(p)) && !err) {
+		err = part_next(p) ? 0 : part_add(p);
+		p = err ? p : part_next(p);
 	}
-	return -ENOSPC;
+	if (!f)
+		return err;
+	f->place = place;
+	__atomic_store_n(&f->octets, octets, __ATOMIC_RELEASE);
+	return 0;
 }
 
 int rsock_promises(struct stream_place place, uint64_t **out)
@@ -143,6 +183,15 @@ void rsock_promise_set(struct rsock_slab *slab, uint32_t cell, bool on)
 		__atomic_add_fetch(slab->promises, size, __ATOMIC_RELAXED);
 	else if (!on && was & bit)
 		take_away(slab->promises, size);
+}
+
+void rsock_promises_drop(const struct rsock_slab *slab)
+{
+	uint64_t were = __atomic_exchange_n(&slab->at->promised, 0, __ATOMIC_ACQ_REL);
+	uint64_t cells = (uint64_t)__builtin_popcountll(were & rsock_cells_mask(slab->cells));
+
+	if (slab->promises)
+		take_away(slab->promises, cells * rsock_file_size(1, slab->chunk));
 }
 
 /* --- anew --- */

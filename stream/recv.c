@@ -211,14 +211,33 @@ static void push(struct rsock *s)
 	rsock_tx_unlock(s);
 }
 
+/*
+ * rx lock. Who comes to the connection meanwhile is a holder first, and looks then whether somebody
+ * sleeps (rsock_rx_sleeps())
+ */
+static bool may_sleep(struct rsock *s)
+{
+	base_lock_sleep(&s->state->rx_lock, true);
+	if (!rsock_shared(&s->base))
+		return true;
+	base_lock_sleep(&s->state->rx_lock, false);
+	return false;
+}
+
 /* A look at the transport, and what became due by it; @sleep as drain() has it */
 static void pump(struct rsock *s, struct base_recv_sleep *sleep)
 {
 	struct rsock_spare since = rsock_spare_begin(s);
 
+	if (rsock_rx_sleeps(s))
+		return;
 	rsock_rx_lock(s);
+	if (sleep && !may_sleep(s))
+		sleep = NULL;
 	if (!drain(s, NULL, sleep) && !rsock_more(&s->base))
 		s->spare = since;
+	if (sleep)
+		base_lock_sleep(&s->state->rx_lock, false);
 	rsock_rx_unlock(s);
 	push(s);
 }
@@ -236,9 +255,9 @@ void rsock_pump(struct rsock *s)
 }
 
 /*
- * Under the lock: the caller is the only thread of the only process that has the stream. A process
- * that came to it unannounced (pidfd_getfd(), a bare clone()) waits for the lock as for one that
- * another process does not give back
+ * Under the lock: the caller is the only thread of the only process that has the stream. To a
+ * process that comes to it unannounced (pidfd_getfd(), a bare clone()) there is nothing to take in
+ * as long as the sleep lasts
  */
 bool rsock_sleep(struct stream *stream, struct base_recv_sleep *sleep)
 {
@@ -265,7 +284,7 @@ void rsock_pump_end(struct rsock *s)
 	} while (rsock_more(&s->base) && --looks);
 }
 
-/* rx lock. Octets that wait in chunks */
+/* rx lock. Octets that wait for their reader */
 static size_t waiting_take(struct rsock *s, struct stream_cursor c, int flags)
 {
 	struct stream_rx *rx = &s->state->rx;
@@ -277,9 +296,9 @@ static size_t waiting_take(struct rsock *s, struct stream_cursor c, int flags)
 	left = rsock_urgent_reach(s, flags & STREAM_STOP, &over);
 	for (; left && (len = stream_cursor_next(&c, left, &p)); left -= len, taken += len)
 		if (!(flags & MSG_TRUNC))
-			rsock_chunks_get(s, consumed + over + taken, p, len);
+			rsock_bytes_get(s, consumed + over + taken, p, len);
 	if (!(flags & MSG_PEEK) && over + taken) {
-		rsock_chunks_drop(s, consumed, consumed + over + taken);
+		rsock_bytes_drop(s, consumed, consumed + over + taken);
 		BASE_POINT(stream_recv_dropped);
 		rsock_store(&rx->consumed, consumed + over + taken);
 		rsock_urgent_passed(s);
@@ -298,7 +317,7 @@ static size_t behind_take(struct rsock *s, struct stream_cursor c, size_t filled
 	return waiting_take(s, c, filled ? flags | STREAM_STOP : flags);
 }
 
-/* rx lock. Octets that the transport has, and no chunk yet */
+/* rx lock. Octets that only the transport has yet */
 static size_t fresh_take(struct rsock *s, struct stream_cursor c, size_t len, int flags)
 {
 	struct rsock_target t = { c, len, 0 };
@@ -372,6 +391,8 @@ ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int fl
 		return err == -EAGAIN || err == -ENOMSG ? err : nothing(s);
 	if (rsock_is_foreign(s))
 		return -EXDEV;
+	if (rsock_rx_sleeps(s))
+		return nothing(s);
 	rsock_rx_lock(s);
 	taken = rsock_rx_agrees(s) ? octets_take(s, iov, n, flags) : 0;
 	/* The peer's end may be among what the transport still has: then nothing is granted */

@@ -78,6 +78,7 @@ static void rx_forget(struct rsock *s)
 	struct stream_rx *rx = &s->state->rx;
 
 	rx->placed = rx->consumed;
+	rx->span_first = rx->span_end = 0;
 	rsock_store(&rx->delivered, rx->placed);
 	rsock_store(&rx->message_first, STREAM_NO_MESSAGE);
 	rsock_store(&s->state->urgent.octet, 0);
@@ -118,20 +119,24 @@ static int lock_take(struct rsock *s, struct base_lock *lock)
 	}
 }
 
-/* Under both locks it is said, so whoever takes one of them later knows */
+/*
+ * Under both locks it is said, so whoever takes one of them later knows. While another process
+ * sleeps with one, no thread of this one has it
+ */
 static void rsock_rest(struct stream *stream, bool on)
 {
 	struct rsock *s = rsock_of(stream);
+	bool rx = on && !rsock_rx_sleeps(s);
 
-	if (on) {
+	if (rx)
 		rsock_rx_lock(s);
+	if (on)
 		rsock_tx_lock(s);
-	}
 	__atomic_store_n(&s->resting, on, __ATOMIC_RELEASE);
-	if (on) {
+	if (on)
 		rsock_tx_unlock(s);
+	if (rx)
 		rsock_rx_unlock(s);
-	}
 }
 
 /* What the lock of a dead process guarded is half changed */
@@ -151,6 +156,11 @@ void rsock_unlock(struct base_lock *lock)
 {
 	base_point_locked(-1);
 	base_lock_drop(lock);
+}
+
+bool rsock_lock_sleeps(struct rsock *s, struct base_lock *lock)
+{
+	return base_lock_sleeps(lock, rsock_holder_may, s->state);
 }
 
 void rsock_tell(struct rsock *s, uint64_t before)
@@ -284,14 +294,26 @@ static bool rsock_owes(struct stream *stream)
 	return rsock_push_wanted(s) || rsock_nudge_waits(s);
 }
 
-/* Under the locks it is used; the other processes have numbers of their own */
+static void locks_pass(struct rsock *s)
+{
+	base_lock_pass(&s->state->rx_lock);
+	base_lock_pass(&s->state->tx_lock);
+}
+
+/*
+ * Under the locks it is used; the other processes have numbers of their own. Who is inside is at
+ * work by a descriptor, and would break the connection without one
+ */
 static void rsock_set_fd(struct stream *stream, int fd)
 {
 	struct rsock *s = rsock_of(stream);
 
+	__atomic_store_n(&s->shut, fd < 0, __ATOMIC_RELEASE);
+	if (fd < 0)
+		locks_pass(s);
 	__atomic_store_n(&stream->fd, fd, __ATOMIC_RELEASE);
-	base_lock_pass(&s->state->rx_lock);
-	base_lock_pass(&s->state->tx_lock);
+	if (fd >= 0)
+		locks_pass(s);
 }
 
 /* The program's. Headers are counted last, so they are read first: never more than consumed */

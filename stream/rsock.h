@@ -11,6 +11,7 @@
  *	recv.c     octets in: drained, handed over
  *	message.c  what the peer's Writes and messages say
  *	chunk.c    octets that wait for their reader
+ *	span.c     the same where they were received
  *	extension.c  what two Warpsock ends tell each other at the start
  *	level.c    what a waiter may know
  *	memory.c   the state: made, found again, judged
@@ -84,7 +85,7 @@ struct rsock {
 	struct rsock_jobs *jobs;    /* NULL: there have never been any */
 	struct rsock_maps *maps;    /* the same */
 	unsigned int regions;	    /* atomic */
-	bool resting;		    /* atomic: no thread of this process goes on */
+	bool resting, shut;	    /* atomic: no thread of this process goes on; works any more */
 	bool looked_behind;	  /* atomic: what opened it has found that nothing else is there */
 	struct rsock_spare spare; /* rx */
 	uint32_t pair;		  /* atomic: of ports; 0: unknown */
@@ -101,12 +102,12 @@ static inline struct rsock *rsock_of(struct stream *s)
 /* --- rsock.c --- */
 
 /*
- * A lock. Is the descriptor of this process closed? Another process may go on with the connection,
- * and a thread here that comes late is not to end it
+ * A lock. Is the descriptor of this process closed, or about to be? Another process may go on with
+ * the connection, and a thread here that comes late is not to end it
  */
 static inline bool rsock_is_shut_here(const struct rsock *s)
 {
-	return !s->mem.native && stream_fd(&s->base) < 0;
+	return !s->mem.native && __atomic_load_n(&s->shut, __ATOMIC_ACQUIRE);
 }
 
 #define rsock_load(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
@@ -166,14 +167,6 @@ int rsock_credit_take(struct rsock *s);
 
 struct rnic_sink rsock_sink(struct rsock_drain *drain);
 
-/* --- chunk.c: rx lock. @at counts octets of the ring, ever, and is within it --- */
-
-void rsock_chunks_init(struct stream_rx *rx);
-void rsock_chunks_put(struct rsock *s, uint64_t at, const void *p, size_t len);
-void rsock_chunks_get(struct rsock *s, uint64_t at, void *p, size_t len);
-/* Octets before @to are read; the first of them is @from */
-void rsock_chunks_drop(struct rsock *s, uint64_t from, uint64_t to);
-
 /* --- recv.c --- */
 
 /* rx lock. Takes in what is there, up to a bound: 0, or -errno when the transport has ended */
@@ -192,6 +185,7 @@ bool rsock_may_data(const struct rsock *s);
 ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n, bool urgent);
 ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n);
 
+#include "stream/rsock_bytes.h"
 #include "stream/rsock_ext.h"
 #include "stream/rsock_lock.h"
 #include "stream/rsock_share.h"

@@ -21,7 +21,8 @@
 #include "base/log.h"
 #include "base/point.h"
 
-#define BATCH 8
+#define BATCH 24
+#define PAIRS (BATCH / 2)
 #define PIECES 64
 /* Octets of a Write's FPDU that a Send's has not: the longer header, and the message */
 #define INLINE_LESS (DDP_UNTAGGED_LEN - DDP_TAGGED_LEN + RS_MSG_LEN)
@@ -34,9 +35,9 @@ struct batch {
 	bool urgent;	  /* the last octet of all is */
 	size_t left;	  /* octets that are in no message yet */
 	uint8_t msg[BATCH][RS_MSG_LEN];
-	struct iovec msg_iov[BATCH];
+	struct iovec msg_iov[PAIRS];
 	struct iovec piece[PIECES];
-	struct rnic_stream_wr wr[2 * BATCH];
+	struct rnic_stream_wr wr[BATCH];
 };
 
 uint64_t rsock_window_room(const struct rsock *s)
@@ -116,7 +117,7 @@ static bool pair_add(struct rsock *s, struct batch *b, struct stream_cursor *c, 
 	struct rnic_stream_wr *wr = &b->wr[2 * i];
 	uint32_t len;
 
-	if (i == BATCH || !rsock_may_data(s))
+	if (i == PAIRS || !rsock_may_data(s))
 		return false;
 	len = pair_gather(b, c, base_min(e->room, segment));
 	if (!len)

@@ -72,6 +72,11 @@ static void promises_find(struct rsock_slab *slab)
 		slab->promises = NULL;
 }
 
+static void mapped_note(struct rsock_slab *slab)
+{
+	__atomic_add_fetch(&slab->at->mapped, 1, __ATOMIC_ACQ_REL);
+}
+
 static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct rsock_slab **out)
 {
 	size_t own = sizeof(struct rsock_slab) + rsocks * sizeof(struct rsock);
@@ -124,7 +129,9 @@ static void slab_destroy(struct rsock_slab *slab)
 	if (slab->age == age)
 		name_give_up(slab);
 	rsock_blocks_forget(slab);
-	if (slab->stuck)
+	/* What lingers in another process needs its memory still */
+	if (slab->place.dir && !__atomic_sub_fetch(&slab->at->mapped, 1, __ATOMIC_ACQ_REL) &&
+	    slab->stuck)
 		base_runfile_release(slab->at, slab->size);
 	base_map_destroy(slab->at, slab->size);
 	base_map_destroy(slab, slab->own);
@@ -275,6 +282,7 @@ static void slab_begin(struct rsock_slab *slab, const struct rsock_slab_kind *ki
 	slab->name = name;
 	slab->free = rsock_cells_mask(slab->cells);
 	promises_find(slab);
+	mapped_note(slab);
 }
 
 static int slab_create(const struct rsock_slab_kind *kind, struct rsock_slab **out)
@@ -375,6 +383,7 @@ bool rsock_slab_is_swept(struct rsock *s)
 
 	if (swept) {
 		slabs_lock();
+		rsock_promise_set(s->slab, s->cell, false);
 		retire(s->slab);
 		slabs_unlock();
 	}
@@ -436,6 +445,7 @@ int rsock_slab_open(const char *path, struct stream_place place, uint64_t cookie
 	slab->place = place;
 	slab->name = base_once(c.at->name);
 	promises_find(slab);
+	mapped_note(slab);
 	slabs_lock();
 	base_list_push_front(&files, &slab->file);
 	slabs_unlock();
@@ -665,11 +675,14 @@ static void unused_destroy(struct rsock_slab *slab)
 /* The child has its parent's streams, and takes no cells where its parent does */
 void stream_after_fork(bool child)
 {
-	struct base_list *node;
+	struct base_list *node, *next;
 
 	if (!child) {
 		slabs_unlock();
 		return;
+	}
+	base_list_foreach(node, next, &files) {
+		mapped_note(base_list_entry(node, struct rsock_slab, file));
 	}
 	while ((node = base_list_pop_front(&roomy)))
 		unused_destroy(base_list_entry(node, struct rsock_slab, node));

@@ -127,6 +127,8 @@ int rsock_promise_fits(struct stream_place place, uint32_t chunk);
 bool rsock_promises_count(struct stream_place place);
 /* A cell is a connection; it is none any more, whoever says so */
 void rsock_promise_set(struct rsock_slab *slab, uint32_t cell, bool on);
+/* None of the file is counted any more: who counts anew does not find it */
+void rsock_promises_drop(const struct rsock_slab *slab);
 
 /* --- file.c --- */
 

@@ -72,6 +72,7 @@ struct stream_slab {
 	uint64_t named;		   /* atomic: cells whose cookie is a name of the file */
 	uint64_t promised;	   /* atomic: cells whose memory is counted (promise.c) */
 	uint32_t closed; /* atomic: it has no names any more, and parts of it lie elsewhere */
+	uint32_t mapped; /* atomic: processes that have it; also those that were killed */
 	uint32_t lost[STREAM_CELLS]; /* atomic: of each block, how often its chunks lost memory */
 	/* rx; tx of each connection: the block that it has, plus one; 0: none */
 	uint8_t rx_block[STREAM_CELLS], tx_block[STREAM_CELLS];

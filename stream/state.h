@@ -21,7 +21,7 @@
 #include "stream/share.h"
 
 #define STREAM_MAGIC 0x57415251u
-#define STREAM_VERSION 15
+#define STREAM_VERSION 16
 #define STREAM_NO_MESSAGE (~0ull)
 
 /*
@@ -33,14 +33,20 @@
 #define STREAM_RING_MIN (8 * 1024u)
 #define STREAM_RING_MAX (64 * 1024 * 1024u)
 #define STREAM_CREDITS RS_DEF_CREDITS
-
 /*
- * Octets that wait for their reader lie in chunks, which are taken on demand: the last freed is
- * the first used again. A ring is so many chunks, less one, or fewer.
+ * Octets that wait for their reader lie in spans, or in chunks, which are taken on demand: the last
+ * freed is the first used again. A ring is so many chunks, less one, or fewer.
  */
 #define STREAM_CHUNK_MIN 4096u
 #define STREAM_CHUNKS 33
 #define STREAM_NO_CHUNK 0xFF
+
+/* Octets that wait where they were received: bytes of the block's `in` (span.c) */
+#define STREAM_SPANS 24
+
+struct stream_span {
+	uint32_t off, len;
+};
 
 /* Octets written before the connection is open */
 #define STREAM_HOLD (64 * 1024u)
@@ -139,8 +145,11 @@ struct stream_rx {
 	uint8_t msg_len;
 	uint8_t msg[RS_MSG_LEN];
 	uint8_t body[sizeof(struct stream_window)];
-	uint8_t settled;	   /* HELD: the peer has said that it holds nothing any more */
-	uint8_t chunks_free, more; /* more *: the last look stopped at its bound */
+	uint8_t settled;	      /* HELD: the peer has said that it holds nothing any more */
+	uint8_t chunks_free, more;    /* more *: the last look stopped at its bound */
+	uint8_t span_first, span_end; /* of span[]: those that are there */
+	uint64_t span_from, span_to;  /* octets that are in spans, where there are any */
+	struct stream_span span[STREAM_SPANS];
 	uint8_t chunk_of[STREAM_CHUNKS]; /* by place in the ring of chunks, STREAM_NO_CHUNK */
 	uint8_t free_chunk[STREAM_CHUNKS];
 };

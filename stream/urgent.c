@@ -73,7 +73,7 @@ static void earlier_leave(struct rsock *s)
 
 	if (!rsock_urgent_next(s) || is_inline(s))
 		return;
-	rsock_chunks_drop(s, consumed, consumed + 1);
+	rsock_bytes_drop(s, consumed, consumed + 1);
 	rsock_store(&rx->consumed, consumed + 1);
 }
 
@@ -86,7 +86,7 @@ void rsock_urgent_arrive(struct rsock *s)
 	if (rsock_load(&s->state->ends) & STREAM_CLOSED)
 		return;
 	earlier_leave(s);
-	rsock_chunks_get(s, at, &octet, 1);
+	rsock_bytes_get(s, at, &octet, 1);
 	rsock_store(&u->octet, 0);
 	rsock_store(&u->at, at);
 	rsock_store(&u->octet, STREAM_URGENT_WAITS | octet);
@@ -156,6 +156,8 @@ int rsock_urgent_recv(struct stream *stream, uint8_t *octet, int flags)
 		return r == -ENOMSG ? r : -EINVAL;
 	if (rsock_is_foreign(s))
 		return -EXDEV;
+	if (rsock_rx_sleeps(s))
+		return -EINVAL;
 	rsock_rx_lock(s);
 	r = octet_take(s, octet, flags);
 	rsock_rx_unlock(s);

@@ -214,7 +214,7 @@ static bool header_get(struct rsock *s, struct header *h)
 	struct stream_rx *rx = &s->state->rx;
 	uint64_t at = base_once(rx->message_first), end, delivered = base_once(rx->delivered);
 
-	rsock_chunks_get(s, at, h, sizeof(*h));
+	rsock_bytes_get(s, at, h, sizeof(*h));
 	end = at + STREAM_MESSAGE_COST + h->len;
 	if (h->len <= s->ring && end <= delivered &&
 	    (h->next == STREAM_NO_MESSAGE || (h->next >= end && h->next < delivered)))
@@ -239,7 +239,7 @@ static void message_drop(struct rsock *s, const struct header *h)
 	struct stream_rx *rx = &s->state->rx;
 	uint64_t consumed = base_once(rx->consumed), end = consumed + STREAM_MESSAGE_COST + h->len;
 
-	rsock_chunks_drop(s, consumed, end);
+	rsock_bytes_drop(s, consumed, end);
 	rsock_store(&rx->message_first, h->next);
 	rsock_store(&rx->consumed, end);
 	rsock_store(&rx->headers, rx->headers + STREAM_MESSAGE_COST);
@@ -257,7 +257,7 @@ static ssize_t message_take(struct rsock *s, const struct iovec *iov, int n, int
 	if (rsock_load(&rx->message_first) != rx->consumed || !header_get(s, &h))
 		return -ENODATA;
 	for (left = h.len; left && (step = stream_cursor_next(&c, left, &p)); left -= step) {
-		rsock_chunks_get(s, rx->consumed + STREAM_MESSAGE_COST + given, p, step);
+		rsock_bytes_get(s, rx->consumed + STREAM_MESSAGE_COST + given, p, step);
 		given += step;
 	}
 	*len = h.len;

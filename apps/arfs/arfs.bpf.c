@@ -55,12 +55,16 @@ long getattr(const struct arfs_ask *ask, unsigned long len)
 	return attr_give(read_end(&p, ask, seq, ret), &attr);
 }
 
-/* 0, and struct arfs_listed, from offset on, as many as there is room for */
+/*
+ * 0, and struct arfs_listed, with attributes or without, from offset on, as many as there is room
+ * for
+ */
 long readdir(const struct arfs_ask *ask, unsigned long len)
 {
 	struct arfs_place p;
 	uint64_t seq = read_begin(&p, ask);
 
+	p.plus = ask->flags & ARFS_PLUS;
 	return read_end(&p, ask, seq, arfs_list(&p, ask->node, ask->offset));
 }
 

@@ -8,7 +8,7 @@
 
 enum {
 	ARFS_DATA_MAX = 12288, /* of one write */
-	ARFS_READ_MAX = 61440, /* of one read by a program */
+	ARFS_READ_MAX = 65536, /* of one read by a program */
 	ARFS_LIST_MAX = 32768, /* of one answer of readdir */
 };
 
@@ -20,6 +20,7 @@ enum arfs_flag {
 	ARFS_NOREPLACE = 16, /* rename: there must be none */
 	ARFS_EXCHANGE = 32,  /* rename: both exist, and change places */
 	ARFS_REAP_ALL = 64,  /* mend: release all that have no name */
+	ARFS_PLUS = 128,     /* readdir: with attributes */
 };
 
 enum arfs_set {
@@ -59,12 +60,18 @@ struct arfs_written {
 	uint64_t offset, size; /* where it went, and the file's size now */
 };
 
-/* One of a directory's, in the answer of readdir; the next begins at a multiple of 8 */
+/*
+ * One of a directory's, in the answer of readdir; the next begins at a multiple of 8. With
+ * ARFS_PLUS a struct arfs_attr stands before each, whose mode is 0 if nothing is known
+ */
 struct arfs_listed {
 	uint64_t inode, next; /* next: where to go on behind it */
 	uint32_t type, name_len;
 	char name[];
 };
+
+/* The longest one */
+enum { ARFS_LISTED_MAX = (24 + 255 + 7) & ~7 };
 
 struct arfs_space {
 	uint64_t id;

@@ -17,7 +17,7 @@
 #include "apps/examples/endpoint.h"
 #include "link.h"
 
-enum { TRIES = 4, AGAIN_MS = 50, ARGS_MAX = 16384 };
+enum { TRIES = 4, AGAIN_MS = 50, ARGS_MAX = 16384, PARTS_MAX = 8 };
 
 struct client {
 	struct client_attr attr;
@@ -273,6 +273,7 @@ struct look {
 	struct client *c;
 	const char *function, *name;
 	uint64_t node, offset;
+	uint32_t flags;
 	void *to;
 	size_t len, got;
 	long (*alone)(const struct link *l, struct look *look);
@@ -287,9 +288,10 @@ static long look_alone(struct client *c, void *arg)
 
 static long look_active(struct look *look, uint32_t flags)
 {
-	struct arfs_ask ask = {
-		.node = look->node, .offset = look->offset, .size = look->len, .flags = flags
-	};
+	struct arfs_ask ask = { .node = look->node,
+				.offset = look->offset,
+				.size = look->len,
+				.flags = look->flags | flags };
 	struct words w = { .len = 0 };
 	int ret;
 
@@ -358,11 +360,15 @@ static long list_alone(const struct link *l, struct look *look)
 	return ret < 0 ? ret : 0;
 }
 
-long client_list(struct client *c, uint64_t dir, uint64_t offset, void *to, size_t room)
+long client_list(struct client *c, uint64_t dir, uint64_t offset, uint32_t flags, void *to,
+		 size_t room)
 {
 	struct look l = { .c = c, .function = "readdir", .node = dir, .offset = offset };
 	long ret;
 
+	if (flags && c->attr.one_sided)
+		return -EOPNOTSUPP;
+	l.flags = flags;
 	l.to = to;
 	l.len = room < ARFS_LIST_MAX ? room : ARFS_LIST_MAX;
 	l.alone = list_alone;
@@ -375,14 +381,94 @@ static long read_alone(const struct link *l, struct look *look)
 	return one_sided_read(l, look->node, look->offset, look->to, look->len);
 }
 
+/* Reads of a file that are under way at once */
+struct parts {
+	struct warp_active_grant grant;
+	unsigned int count;
+	struct part {
+		struct arfs_ask ask;
+		struct warp_active_run run;
+		struct warp_active_request *request;
+		struct warp_active_result result;
+	} list[PARTS_MAX];
+};
+
+/* All of them, or an error of the connection */
+static long parts_run(struct client *c, void *arg)
+{
+	struct parts *ps = arg;
+	unsigned int n = 0;
+	int ret = 0;
+
+	ps->grant = (struct warp_active_grant){ c->link.region.number, WARP_ACTIVE_READ };
+	for (; n < ps->count && !ret; n += !ret)
+		ret = warp_active_start(c->link.client, &ps->list[n].run, &ps->list[n].request);
+	for (unsigned int i = 0; i < n; i++) {
+		int one = warp_active_wait(ps->list[i].request, -1, &ps->list[i].result);
+
+		ret = ret ? ret : one;
+	}
+	return ret;
+}
+
+static void parts_fill(struct parts *ps, struct client *c, const struct look *l, size_t len)
+{
+	char *to = l->to;
+
+	for (ps->count = 0; ps->count < PARTS_MAX && len; ps->count++) {
+		struct part *p = &ps->list[ps->count];
+		size_t n = len < ARFS_READ_MAX ? len : ARFS_READ_MAX,
+		       at = ps->count * ARFS_READ_MAX;
+
+		p->ask = (struct arfs_ask){ .node = l->node, .offset = l->offset + at, .size = n };
+		p->run = (struct warp_active_run){ .object = c->object,
+						   .function = l->function,
+						   .args = &p->ask,
+						   .args_len = sizeof(p->ask),
+						   .grants = &ps->grant,
+						   .grant_count = 1,
+						   .output = to + at,
+						   .output_room = n };
+		len -= n;
+	}
+}
+
+/* The first of these bytes, if nothing was changed meanwhile. *end: they are all that there are */
+static size_t parts_read(struct client *c, const struct look *l, size_t len, bool *end)
+{
+	struct parts *ps = malloc(sizeof(*ps));
+	size_t done = 0;
+
+	if (!ps)
+		return 0;
+	parts_fill(ps, c, l, len);
+	if (!with_link(c, parts_run, ps))
+		for (unsigned int i = 0; i < ps->count; i++) {
+			const struct warp_active_result *r = &ps->list[i].result;
+
+			if (r->code != WARP_ACTIVE_OK || (long)r->value < 0)
+				break;
+			done += (size_t)r->value;
+			*end = r->value < ps->list[i].ask.size;
+			if (*end)
+				break;
+		}
+	free(ps);
+	return done;
+}
+
 long client_read(struct client *c, uint64_t node, uint64_t offset, void *to, size_t len)
 {
-	struct look l = { .c = c, .function = "read", .node = node };
+	struct look l = { .c = c, .function = "read", .node = node, .offset = offset };
+	bool end = false;
 	size_t done = 0;
 	long ret = 0;
 
 	l.alone = read_alone;
-	while (done < len) {
+	l.to = to;
+	if (!c->attr.one_sided && len > ARFS_READ_MAX)
+		done = parts_read(c, &l, len, &end);
+	while (done < len && !end) {
 		l.offset = offset + done;
 		l.to = (char *)to + done;
 		l.len = len - done < ARFS_READ_MAX ? len - done : ARFS_READ_MAX;

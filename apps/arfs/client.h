@@ -29,8 +29,12 @@ void client_close(struct client *c);
 
 int client_lookup(struct client *c, uint64_t dir, const char *name, struct arfs_attr *out);
 int client_getattr(struct client *c, uint64_t node, struct arfs_attr *out);
-/* struct arfs_listed, from @offset on, into up to ARFS_LIST_MAX bytes: how many bytes */
-long client_list(struct client *c, uint64_t dir, uint64_t offset, void *to, size_t room);
+/*
+ * struct arfs_listed, from @offset on, into up to ARFS_LIST_MAX bytes: how many bytes. @flags
+ * ARFS_PLUS, which a client that reads one-sided has not, or 0
+ */
+long client_list(struct client *c, uint64_t dir, uint64_t offset, uint32_t flags, void *to,
+		 size_t room);
 /* How many bytes; fewer than @len at the end of the file alone */
 long client_read(struct client *c, uint64_t node, uint64_t offset, void *to, size_t len);
 int client_space(struct client *c, struct arfs_space *out);

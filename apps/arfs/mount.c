@@ -3,25 +3,29 @@
  * warp-arfs: mounts ARFS by FUSE.
  *
  * Nothing is cached: entries and attributes are good for no time, and files are opened for direct
- * I/O, so that each client sees what the others did. The kernel knows a file by its node, which is
- * its inode and which use of it that is.
+ * I/O, so that each client sees what the others did. With -c the kernel shows entries and
+ * attributes for a while, and keeps what it has read of a file as long as that is the same when it
+ * is opened. It knows a file by its node, which is its inode and which use of it that is.
  *
  * A file that loses its last name while it is open here stays at the server until it is closed
  * (opens.h).
  */
-#define FUSE_USE_VERSION 312
 #include <errno.h>
-#include <fuse_lowlevel.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <warp/rdma.h>
 
 #include "apps/examples/endpoint.h"
 #include "client.h"
+#include "entry.h"
+#include "known.h"
+#include "listing.h"
 #include "opens.h"
 
 enum status { DONE, USAGE = 2, FAILED = 3 };
@@ -29,11 +33,14 @@ enum status { DONE, USAGE = 2, FAILED = 3 };
 static struct {
 	struct client_attr client;
 	const char *host, *mount_options;
-	unsigned long port, spin_us, wait_ms, foreground;
+	unsigned long port, spin_us, wait_ms, keep_ms, foreground;
+	double keep; /* seconds that the kernel may show what it knows */
 } options = { .port = 7190, .wait_ms = 10000 };
 
 static struct client *client;
 static struct opens opens;
+static struct known known;
+static struct fuse_session *mounted;
 
 /* --- answers --- */
 
@@ -42,36 +49,9 @@ static void error_give(fuse_req_t req, long ret)
 	fuse_reply_err(req, (int)-ret);
 }
 
-static void stat_of(const struct arfs_attr *a, struct stat *to)
-{
-	*to = (struct stat){ .st_ino = (uint32_t)a->node,
-			     .st_mode = a->mode,
-			     .st_nlink = a->nlink,
-			     .st_uid = a->uid,
-			     .st_gid = a->gid,
-			     .st_rdev = a->rdev,
-			     .st_size = (off_t)a->size,
-			     .st_blksize = ARFS_BLOCK,
-			     .st_blocks = (blkcnt_t)a->blocks * (ARFS_BLOCK / 512) };
-	to->st_atim =
-		(struct timespec){ (time_t)(a->atime / 1000000000), (long)(a->atime % 1000000000) };
-	to->st_mtim =
-		(struct timespec){ (time_t)(a->mtime / 1000000000), (long)(a->mtime % 1000000000) };
-	to->st_ctim =
-		(struct timespec){ (time_t)(a->ctime / 1000000000), (long)(a->ctime % 1000000000) };
-}
-
-static struct fuse_entry_param entry_of(const struct arfs_attr *a)
-{
-	struct fuse_entry_param e = { .ino = a->node, .generation = 1 };
-
-	stat_of(a, &e.attr);
-	return e;
-}
-
 static void entry_give(fuse_req_t req, long ret, const struct arfs_attr *a)
 {
-	const struct fuse_entry_param e = entry_of(a);
+	const struct fuse_entry_param e = entry_of(a, options.keep);
 
 	if (ret)
 		error_give(req, ret);
@@ -87,8 +67,8 @@ static void attr_give(fuse_req_t req, long ret, const struct arfs_attr *a)
 		error_give(req, ret);
 		return;
 	}
-	stat_of(a, &st);
-	fuse_reply_attr(req, &st, 0);
+	entry_stat(a, &st);
+	fuse_reply_attr(req, &st, options.keep);
 }
 
 /* --- names --- */
@@ -96,8 +76,10 @@ static void attr_give(fuse_req_t req, long ret, const struct arfs_attr *a)
 static void do_lookup(fuse_req_t req, fuse_ino_t dir, const char *name)
 {
 	struct arfs_attr a = { 0 };
+	long ret = client_lookup(client, dir, name, &a);
 
-	entry_give(req, client_lookup(client, dir, name, &a), &a);
+	/* Node 0: that there is none is known for a while, too */
+	entry_give(req, ret == -ENOENT && options.keep > 0 ? 0 : ret, &a);
 }
 
 static void do_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
@@ -277,23 +259,36 @@ static void do_statfs(fuse_req_t req, fuse_ino_t node)
 
 /* --- open files --- */
 
-static void open_answer(struct fuse_file_info *fi)
+/*
+ * An open sees what others wrote before they closed the file, also how long it is by now: the
+ * kernel is to ask for the attributes again, which it may have for a while yet
+ */
+static void attributes_forget(fuse_ino_t node)
 {
-	fi->direct_io = 1;
-	fi->keep_cache = 0;
+	fuse_lowlevel_notify_inval_inode(mounted, node, -1, 0);
+}
+
+/* What is appended goes where the server has the end, whatever the kernel keeps */
+static void open_answer(struct fuse_file_info *fi, const struct arfs_attr *now)
+{
+	fi->direct_io = options.keep <= 0 || fi->flags & O_APPEND;
+	fi->keep_cache = options.keep > 0 && known_same(&known, now);
 }
 
 static void do_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	int ret = opens_add(&opens, node);
-	struct arfs_attr a;
+	struct arfs_attr a = { 0 };
 
-	if (!ret) {
+	/* Where nothing is kept, the kernel has just looked the name up */
+	if (!ret && options.keep > 0) {
 		ret = client_getattr(client, node, &a);
 		if (ret)
 			opens_remove(&opens, node);
 	}
-	open_answer(fi);
+	open_answer(fi, &a);
+	if (!ret && options.keep > 0 && !fi->keep_cache)
+		attributes_forget(node);
 	if (ret)
 		error_give(req, ret);
 	else
@@ -323,8 +318,8 @@ static void do_create(fuse_req_t req, fuse_ino_t dir, const char *name, mode_t m
 		error_give(req, ret);
 		return;
 	}
-	e = entry_of(&changed.attr);
-	open_answer(fi);
+	e = entry_of(&changed.attr, options.keep);
+	open_answer(fi, &changed.attr);
 	/* -ENOENT: the call was interrupted, and nobody will release it */
 	if (fuse_reply_create(req, &e, fi) == -ENOENT)
 		node_release(changed.attr.node);
@@ -368,79 +363,70 @@ static void do_fsync(fuse_req_t req, fuse_ino_t node, int datasync, struct fuse_
 
 /* --- directories --- */
 
-/* Offsets for the kernel: 1 and 2 are behind "." and "..", and those of ARFS are above that */
-enum { DOTS = 2 };
-
-struct listing {
-	fuse_req_t req;
-	char *to;
-	size_t room, used;
-};
-
-static bool list_add(struct listing *l, const char *name, uint64_t inode, uint32_t type, off_t next)
+static void list_give(fuse_req_t req, const struct fuse_file_info *fi, struct listing_ask *ask)
 {
-	const struct stat st = { .st_ino = inode, .st_mode = type << 12 };
-	size_t need =
-		fuse_add_direntry(l->req, l->to + l->used, l->room - l->used, name, &st, next);
+	char *to = malloc(ask->room);
+	long ret = -ENOMEM;
 
-	if (need > l->room - l->used)
-		return false;
-	l->used += need;
-	return true;
-}
-
-/* What the server listed, as far as there is room */
-static void list_convert(struct listing *l, const char *from, size_t len)
-{
-	size_t at = 0;
-
-	while (at + sizeof(struct arfs_listed) <= len) {
-		const struct arfs_listed *e = (const void *)(from + at);
-		char name[ARFS_NAME_MAX + 1] = { 0 };
-
-		at += (sizeof(*e) + e->name_len + 7) & ~(size_t)7;
-		if (e->name_len > ARFS_NAME_MAX || at > len)
-			return;
-		memcpy(name, e->name, e->name_len);
-		if (!list_add(l, name, e->inode, e->type, (off_t)e->next + DOTS))
-			return;
-	}
+	ask->req = req;
+	if (to)
+		ret = listing_read((struct listing *)(uintptr_t)fi->fh, client, ask, to);
+	if (ret < 0)
+		error_give(req, ret);
+	else
+		fuse_reply_buf(req, to, (size_t)ret);
+	free(to);
 }
 
 static void do_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
 		       struct fuse_file_info *fi)
 {
-	struct listing l = { .req = req, .to = malloc(size), .room = size };
-	static _Thread_local char from[ARFS_LIST_MAX] __attribute__((aligned(8)));
-	uint64_t begin = offset > DOTS ? (uint64_t)offset - DOTS : 0;
-	long ret = l.to ? client_list(client, node, begin, from, sizeof(from)) : -ENOMEM;
+	struct listing_ask ask = { .node = node, .room = size, .offset = offset, .keep = -1 };
 
-	if (ret == -ESTALE) /* it was removed: nothing is in it */
-		ret = 0;
-	if (ret >= 0) {
-		bool room = (offset >= 1 || list_add(&l, ".", (uint32_t)node, 4, 1)) &&
-			    (offset >= DOTS || list_add(&l, "..", (uint32_t)node, 4, DOTS));
+	list_give(req, fi, &ask);
+}
 
-		if (room)
-			list_convert(&l, from, (size_t)ret);
-		fuse_reply_buf(req, l.to, l.used);
-	} else {
-		error_give(req, ret);
-	}
-	free(l.to);
+static void do_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
+			   struct fuse_file_info *fi)
+{
+	struct listing_ask ask = {
+		.node = node, .room = size, .offset = offset, .keep = options.keep
+	};
+
+	list_give(req, fi, &ask);
 }
 
 static void do_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
-	fi->cache_readdir = 0;
-	fuse_reply_open(req, fi);
+	struct listing *l = listing_create();
+
+	if (!l) {
+		error_give(req, -ENOMEM);
+		return;
+	}
+	fi->fh = (uintptr_t)l;
+	/* The kernel compares the time of the directory's last change before it uses what it has */
+	fi->cache_readdir = fi->keep_cache = options.keep > 0;
+	/* -ENOENT: the call was interrupted, and nobody will release it */
+	if (fuse_reply_open(req, fi) == -ENOENT)
+		listing_destroy(l);
+}
+
+static void do_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+{
+	listing_destroy((struct listing *)(uintptr_t)fi->fh);
+	fuse_reply_err(req, 0);
 }
 
 static void do_init(void *context, struct fuse_conn_info *conn)
 {
 	/* The server makes an open file without content, and an append, one change */
-	conn->want &= ~(unsigned int)(FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_WRITEBACK_CACHE |
-				      FUSE_CAP_READDIRPLUS | FUSE_CAP_AUTO_INVAL_DATA);
+	conn->want &= ~(unsigned int)(FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_WRITEBACK_CACHE);
+	if (options.keep <= 0)
+		conn->want &= ~(unsigned int)FUSE_CAP_AUTO_INVAL_DATA;
+	/* Attributes that are good for no time are of no use; one-sided, each would be a Read */
+	if (options.keep <= 0 || options.client.one_sided)
+		conn->want &= ~(unsigned int)FUSE_CAP_READDIRPLUS;
 }
 
 static const struct fuse_lowlevel_ops operations = {
@@ -463,6 +449,8 @@ static const struct fuse_lowlevel_ops operations = {
 	.fsync = do_fsync,
 	.opendir = do_opendir,
 	.readdir = do_readdir,
+	.readdirplus = do_readdirplus,
+	.releasedir = do_releasedir,
 	.fsyncdir = do_fsync,
 	.statfs = do_statfs,
 	.create = do_create,
@@ -476,6 +464,7 @@ static void usage(FILE *to)
 	      "  -a ADDRESS    the server\n"
 	      "  -p PORT       its TCP port (7190)\n"
 	      "  -1            read one-sided: by RDMA alone\n"
+	      "  -c MS         show so long what is known, without asking (0)\n"
 	      "  -o OPTIONS    of the mount, as of mount(8): ro, allow_other, ..\n"
 	      "  -t MS         wait so long for a server that is away (10000)\n"
 	      "  -f            stay in the foreground\n"
@@ -497,7 +486,8 @@ static int option_take(int letter)
 	const struct {
 		int letter;
 		unsigned long max, *to;
-	} numbers[] = { { 'p', 65535, &options.port },
+	} numbers[] = { { 'c', 86400000, &options.keep_ms },
+			{ 'p', 65535, &options.port },
 			{ 's', 1000000, &options.spin_us },
 			{ 't', 86400000, &options.wait_ms } };
 
@@ -527,7 +517,7 @@ static int options_read(int argc, char **argv)
 					       { 0 } };
 	int letter, ret;
 
-	while ((letter = getopt_long(argc, argv, "a:p:o:s:t:1fh", names, NULL)) != -1) {
+	while ((letter = getopt_long(argc, argv, "a:c:p:o:s:t:1fh", names, NULL)) != -1) {
 		if (letter == 'h')
 			usage(stdout);
 		if (letter == 'V')
@@ -552,9 +542,48 @@ static int loop(struct fuse_session *session)
 	return ret > 0 ? 0 : ret; /* above 0: a signal, which unmounts */
 }
 
+/*
+ * A child goes on, and the process that was called ends when the child says that the mount is there
+ * (gone_on), or when the child ends. A descriptor, or a negative errno
+ */
+static int go_on(void)
+{
+	int ends[2], status = FAILED;
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	child = fork();
+	if (child < 0)
+		return -errno;
+	if (!child) {
+		close(ends[0]);
+		setsid();
+		return ends[1];
+	}
+	close(ends[1]);
+	if (read(ends[0], &status, sizeof(status)) != sizeof(status))
+		status = FAILED;
+	exit(status);
+}
+
+static void gone_on(int end)
+{
+	const int status = DONE, nowhere = open("/dev/null", O_RDWR);
+
+	for (int fd = 0; fd <= 2 && nowhere >= 0; fd++)
+		dup2(nowhere, fd);
+	if (nowhere > 2)
+		close(nowhere);
+	if (chdir("/") || write(end, &status, sizeof(status)) < 0)
+		return; /* nobody waits */
+	close(end);
+}
+
 static int serve(struct fuse_session *session, const char *directory)
 {
-	int ret = client_open(&options.client, &client);
+	int end = options.foreground ? -1 : go_on();
+	int ret = end < 0 && !options.foreground ? end : client_open(&options.client, &client);
 
 	if (ret) {
 		fprintf(stderr, "warp-arfs: %s: %s\n", options.host, strerror(-ret));
@@ -562,6 +591,8 @@ static int serve(struct fuse_session *session, const char *directory)
 	}
 	ret = fuse_session_mount(session, directory);
 	if (!ret) {
+		if (end >= 0)
+			gone_on(end);
 		ret = loop(session);
 		fuse_session_unmount(session);
 	}
@@ -569,12 +600,27 @@ static int serve(struct fuse_session *session, const char *directory)
 	return ret;
 }
 
+/* The kernel would mount on a file, too */
+static int directory_check(const char *directory)
+{
+	struct stat st;
+
+	if (stat(directory, &st))
+		return -errno;
+	return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+}
+
 static int mount_at(const char *directory)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
 	struct fuse_session *session = NULL;
-	int ret = -1;
+	int ret = directory_check(directory);
 
+	if (ret) {
+		fprintf(stderr, "warp-arfs: %s: %s\n", directory, strerror(-ret));
+		return FAILED;
+	}
+	ret = -1;
 	fuse_opt_add_arg(&args, "warp-arfs");
 	fuse_opt_add_arg(&args, "-odefault_permissions,fsname=arfs,subtype=arfs");
 	if (options.mount_options) {
@@ -582,10 +628,9 @@ static int mount_at(const char *directory)
 		fuse_opt_add_arg(&args, options.mount_options);
 	}
 	session = fuse_session_new(&args, &operations, sizeof(operations), NULL);
+	mounted = session;
 	if (session && !fuse_set_signal_handlers(session)) {
-		/* The connection has threads: they are made behind fork() */
-		if (!fuse_daemonize((int)options.foreground))
-			ret = serve(session, directory);
+		ret = serve(session, directory);
 		fuse_remove_signal_handlers(session);
 	}
 	if (session)
@@ -605,8 +650,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "warp-arfs: %s: %s\n", options.host, gai_strerror(ret));
 		return USAGE;
 	}
+	options.keep = (double)options.keep_ms / 1000;
 	options.client.spin_us = (unsigned int)options.spin_us;
 	options.client.wait_ms = (unsigned int)options.wait_ms;
 	ret = opens_init(&opens);
+	if (!ret)
+		ret = known_init(&known);
 	return ret ? FAILED : mount_at(argv[optind]);
 }

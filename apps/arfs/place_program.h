@@ -13,6 +13,7 @@
 
 struct arfs_place {
 	unsigned long base;
+	unsigned int plus; /* attributes are listed, too */
 };
 
 static inline const void *arfs_see(struct arfs_place *p, enum arfs_slot slot, uint64_t offset,
@@ -52,14 +53,25 @@ static inline struct arfs_inode *arfs_inode(const struct arfs_place *p, uint32_t
 	return (struct arfs_inode *)(p->base + arfs_inode_offset(p, inode));
 }
 
+static inline long arfs_attr_list(struct arfs_place *p, uint64_t inode)
+{
+	struct arfs_attr attr = { 0 };
+
+	if (!p->plus)
+		return 0;
+	if (inode < arfs_inodes(p))
+		arfs_attr_of(arfs_inode(p, (uint32_t)inode), (uint32_t)inode, &attr);
+	return warp_output(&attr, sizeof(attr));
+}
+
 static inline int arfs_list_give(struct arfs_place *p, const struct arfs_listed *head,
 				 const char *name)
 {
 	unsigned long zero = 0, pad = -head->name_len & 7u;
 
 	/* All or nothing: a client reads no half entry */
-	if (warp_output(head, sizeof(*head)) < 0 || warp_output(name, head->name_len) < 0 ||
-	    warp_output(&zero, pad) < 0)
+	if (arfs_attr_list(p, head->inode) < 0 || warp_output(head, sizeof(*head)) < 0 ||
+	    warp_output(name, head->name_len) < 0 || warp_output(&zero, pad) < 0)
 		return -1;
 	return 0;
 }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,15 +26,25 @@
 #define FOLDER "/dev/shm"
 #define NAME "warpsock-counts-%u-"
 
+/* To go beyond RLIMIT_FSIZE is SIGXFSZ, and the command is to begin all the same */
+static bool fits(size_t size)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) || size <= limit.rlim_cur;
+}
+
 /* @shared: with room behind the text. 0 or -errno */
 static int zeros_write(const char *path, mode_t mode, bool shared)
 {
 	static const struct config_report zeros;
 	char text[CONFIG_REPORT_MAX];
 	size_t len = config_report_format(&zeros, text);
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-	int err = 0;
+	int err = 0, fd;
 
+	if (!fits(shared ? CONFIG_TALLY_SIZE : len))
+		return -EFBIG;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	if (fd < 0)
 		return -errno;
 	if (write(fd, text, len) != (ssize_t)len)
@@ -148,7 +159,7 @@ bool counts_add(const char *path, const struct config_report *more, struct confi
 
 		config_report_add(all, more);
 		len = config_report_format(all, text);
-		good = pwrite(fd, text, len, 0) == (ssize_t)len;
+		good = fits(len) && pwrite(fd, text, len, 0) == (ssize_t)len;
 	}
 	close(fd);
 	return good;

@@ -204,7 +204,8 @@ int watch_command(char **argv, const struct watch *w)
 	child = 0;
 	signal(SIGPIPE, SIG_IGN);
 	if (!counts_read(w, tally, &r)) {
-		fprintf(stderr, "warpsock: the counts of the command are gone: %s\n", w->counts);
+		fprintf(stderr, "warpsock: the counts of the command %s%s\n",
+			*w->counts ? "are gone: " : "could not be kept", w->counts);
 		return end_as(status);
 	}
 	unlink(w->shared);

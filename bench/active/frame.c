@@ -10,22 +10,17 @@
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <xdp/xsk.h>
 
 #include "am/xdp_frame.h"
 #include "am/xdp_program.h"
+#include "bench/xsk.h"
 #include "speed.h"
 
-enum { FRAMES = 64, FRAME_SIZE = 4096, PORT = 7298 };
+enum { FRAMES = 64, PORT = 7298 };
 
-static struct xsk_umem *umem;
-static struct xsk_socket *xsk;
-static struct xsk_ring_prod fill, tx;
-static struct xsk_ring_cons done, rx;
-static uint8_t *frames;
+static struct xsk x;
 
 static void check(bool good, const char *what)
 {
@@ -35,32 +30,16 @@ static void check(bool good, const char *what)
 
 static void frame_give(uint64_t addr)
 {
-	uint32_t at = 0;
-
-	check(xsk_ring_prod__reserve(&fill, 1, &at) == 1, "no room for a frame");
-	*xsk_ring_prod__fill_addr(&fill, at) = addr & ~(uint64_t)(FRAME_SIZE - 1);
-	xsk_ring_prod__submit(&fill, 1);
+	check(!xsk_give(&x, addr), "no room for a frame");
 }
 
-static int socket_open(void)
+static bool socket_open(void)
 {
-	struct xsk_umem_config memory_config = { .fill_size = FRAMES,
-						 .comp_size = FRAMES,
-						 .frame_size = FRAME_SIZE };
-	struct xsk_socket_config config = { .rx_size = FRAMES,
-					    .tx_size = FRAMES,
-					    .libxdp_flags = XSK_LIBXDP_FLAGS__INHIBIT_PROG_LOAD,
-					    .bind_flags = XDP_COPY };
-	size_t size = (size_t)FRAMES * FRAME_SIZE;
-
-	frames = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	check(frames != MAP_FAILED, "no memory");
-	if (xsk_umem__create(&umem, frames, size, &fill, &done, &memory_config) ||
-	    xsk_socket__create(&xsk, "lo", 0, umem, &rx, &tx, &config))
-		return -EOPNOTSUPP;
+	if (xsk_open(&x, "lo", FRAMES, FRAMES, XDP_COPY))
+		return false;
 	for (uint64_t i = 0; i < FRAMES; i++)
-		frame_give(i * FRAME_SIZE);
-	return 0;
+		frame_give(i * XSK_FRAME);
+	return true;
 }
 
 /* What the kernel did not route itself it takes from 127.0.0.1 only if it is told to */
@@ -86,8 +65,8 @@ static int program_attach(const struct sockaddr_in *at)
 	static struct am_xdp_program program;
 	const struct am_xdp_target target = { .ifindex = (int)if_nametoindex("lo"),
 					      .name = at,
-					      .frame_max = FRAME_SIZE / 2,
-					      .socket = xsk_socket__fd(xsk),
+					      .frame_max = XSK_FRAME / 2,
+					      .socket = xsk_socket__fd(x.socket),
 					      .generic = true };
 
 	return am_xdp_program_init(&program, &target);
@@ -114,22 +93,22 @@ static void frame_send(const struct xdp_desc *desc)
 {
 	uint32_t at = 0;
 
-	check(xsk_ring_prod__reserve(&tx, 1, &at) == 1, "no room for an answer");
-	*xsk_ring_prod__tx_desc(&tx, at) =
+	check(xsk_ring_prod__reserve(&x.tx, 1, &at) == 1, "no room for an answer");
+	*xsk_ring_prod__tx_desc(&x.tx, at) =
 		(struct xdp_desc){ .addr = desc->addr, .len = desc->len };
-	xsk_ring_prod__submit(&tx, 1);
-	check(sendto(xsk_socket__fd(xsk), NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0 || errno == EAGAIN ||
-		      errno == EBUSY,
+	xsk_ring_prod__submit(&x.tx, 1);
+	check(sendto(xsk_socket__fd(x.socket), NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0 ||
+		      errno == EAGAIN || errno == EBUSY,
 	      "no answer by AF_XDP");
-	while (xsk_ring_cons__peek(&done, 1, &at)) {
-		frame_give(*xsk_ring_cons__comp_addr(&done, at));
-		xsk_ring_cons__release(&done, 1);
+	while (xsk_ring_cons__peek(&x.done, 1, &at)) {
+		frame_give(*xsk_ring_cons__comp_addr(&x.done, at));
+		xsk_ring_cons__release(&x.done, 1);
 	}
 }
 
 static void frame_answer(const struct xdp_desc *desc)
 {
-	uint8_t *frame = frames + desc->addr;
+	uint8_t *frame = x.frames + desc->addr;
 	struct am_arrival arrival;
 	unsigned long value;
 	struct question q;
@@ -153,7 +132,7 @@ void frame_serve(int tell)
 	struct told told = { .first = 0 };
 	uint32_t next;
 
-	if (!socket_open() && !program_attach(&at)) {
+	if (socket_open() && !program_attach(&at)) {
 		loopback_open();
 		told = rpc_structures();
 		memcpy(&told.addr, &at, sizeof(at));
@@ -162,11 +141,11 @@ void frame_serve(int tell)
 	if (!told.first)
 		exit(0);
 	for (;;) {
-		if (!xsk_ring_cons__peek(&rx, 1, &next))
+		if (!xsk_ring_cons__peek(&x.rx, 1, &next))
 			continue;
-		struct xdp_desc desc = *xsk_ring_cons__rx_desc(&rx, next);
+		struct xdp_desc desc = *xsk_ring_cons__rx_desc(&x.rx, next);
 
-		xsk_ring_cons__release(&rx, 1);
+		xsk_ring_cons__release(&x.rx, 1);
 		frame_answer(&desc);
 	}
 }

@@ -8,15 +8,16 @@ FOLDER gets results.json and a plot of the walks, hops.svg.
 """
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PLOTTERS = (sys.executable, "/usr/bin/python3")  # Debian's has Debian's matplotlib
-NO_MATPLOTLIB = 3  # an exit status of plots.py
+sys.path.insert(0, str(HERE.parent))
+
+import drawing  # noqa: E402
+
 NAMES = {"one-sided": "a Read for each node", "active": "a program, in the server's process",
          "XDP": "a program, in the kernel", "rpc": "a server in C", "UDP": "the same by UDP",
          "AF_XDP": "the same by AF_XDP"}
@@ -40,12 +41,7 @@ def plot(lines, folder):
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "results.json"
     path.write_text(json.dumps(results_read(lines), indent=1) + "\n", encoding="utf-8")
-    for python in filter(os.path.exists, dict.fromkeys(PLOTTERS)):
-        done = subprocess.run([python, str(HERE.parent / "plots.py"), str(path), str(folder)],
-                              timeout=120, check=False)
-        if done.returncode != NO_MATPLOTLIB:
-            return done.returncode
-    sys.exit("no matplotlib here (Debian: python3-matplotlib)")
+    return drawing.draw(path, folder)
 
 
 def main():

@@ -17,24 +17,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-#include <xdp/xsk.h>
+
+#include "bench/xsk.h"
 
 #define FRAMES 4096u
-#define FRAME_SIZE 4096u
 #define RING 2048u
 #define BATCH 32u
-#define BUSY_TRIES 100
 #define OURS ETH_P_802_EX1 /* for experiments; the kernel has no use for it */
 
-static struct xsk_umem *umem;
-static struct xsk_socket *xsk;
-static struct xsk_ring_prod fill, tx;
-static struct xsk_ring_cons done, rx;
-static char *frames, memory[16 << 20];
+static struct xsk x;
+static char memory[16 << 20];
 
 static double now(void)
 {
@@ -52,34 +47,11 @@ static void check(int failed, const char *what)
 	exit(1);
 }
 
-static void socket_open(const char *interface)
-{
-	struct xsk_umem_config memory_config = { .fill_size = RING,
-						 .comp_size = RING,
-						 .frame_size = FRAME_SIZE };
-	struct xsk_socket_config config = { .rx_size = RING,
-					    .tx_size = RING,
-					    .libxdp_flags = XSK_LIBXDP_FLAGS__INHIBIT_PROG_LOAD,
-					    .bind_flags = XDP_COPY | XDP_USE_NEED_WAKEUP };
-	size_t size = (size_t)FRAMES * FRAME_SIZE;
-	int i, ret = -EBUSY;
-
-	frames = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	check(frames == MAP_FAILED, "mmap");
-	check(xsk_umem__create(&umem, frames, size, &fill, &done, &memory_config), "umem");
-	/* a socket that was just closed lets go of the queue a little later */
-	for (i = 0; i < BUSY_TRIES && ret == -EBUSY; i++) {
-		usleep(10000);
-		ret = xsk_socket__create(&xsk, interface, 0, umem, &rx, &tx, &config);
-	}
-	check(ret < 0, "socket");
-}
-
 /* A program that hands every frame to the socket. */
 static void program_attach(const char *interface)
 {
 	struct bpf_link_create_opts opts = { .sz = sizeof(opts), .flags = XDP_FLAGS_SKB_MODE };
-	int key = 0, fd = xsk_socket__fd(xsk), program;
+	int key = 0, fd = xsk_socket__fd(x.socket), program;
 	int map = bpf_map_create(BPF_MAP_TYPE_XSKMAP, "sockets", sizeof(int), sizeof(int), 1, NULL);
 	struct bpf_insn code[] = {
 		{ .code = BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_FD, 0, map },
@@ -106,49 +78,49 @@ static void send_all(uint32_t size)
 	memset(head.h_dest, 0xFF, ETH_ALEN);
 	memset(memory, 2, sizeof(memory));
 	for (;;) {
-		n = xsk_ring_cons__peek(&done, RING, &at);
-		xsk_ring_cons__release(&done, n);
+		n = xsk_ring_cons__peek(&x.done, RING, &at);
+		xsk_ring_cons__release(&x.done, n);
 		out -= n;
-		if (out <= RING - BATCH && xsk_ring_prod__reserve(&tx, BATCH, &at) == BATCH) {
+		if (out <= RING - BATCH && xsk_ring_prod__reserve(&x.tx, BATCH, &at) == BATCH) {
 			for (i = 0; i < BATCH; i++, next = (next + 1) % RING) {
-				char *p = frames + (size_t)next * FRAME_SIZE;
+				uint8_t *p = x.frames + (size_t)next * XSK_FRAME;
 
 				memcpy(p, &head, sizeof(head));
 				memcpy(p + sizeof(head), memory + from, size);
-				from = (from + size) % (sizeof(memory) - FRAME_SIZE);
-				*xsk_ring_prod__tx_desc(&tx, at + i) = (struct xdp_desc){
-					.addr = (uint64_t)next * FRAME_SIZE,
+				from = (from + size) % (sizeof(memory) - XSK_FRAME);
+				*xsk_ring_prod__tx_desc(&x.tx, at + i) = (struct xdp_desc){
+					.addr = (uint64_t)next * XSK_FRAME,
 					.len = (uint32_t)sizeof(head) + size,
 				};
 			}
-			xsk_ring_prod__submit(&tx, BATCH);
+			xsk_ring_prod__submit(&x.tx, BATCH);
 			out += BATCH;
 		}
-		sendto(xsk_socket__fd(xsk), NULL, 0, MSG_DONTWAIT, NULL, 0);
+		sendto(xsk_socket__fd(x.socket), NULL, 0, MSG_DONTWAIT, NULL, 0);
 	}
 }
 
 static size_t take(void)
 {
 	static size_t to;
-	uint32_t at, put, i, n = xsk_ring_cons__peek(&rx, BATCH, &at);
+	uint32_t at, put, i, n = xsk_ring_cons__peek(&x.rx, BATCH, &at);
 	size_t octets = 0;
 
-	if (!n || xsk_ring_prod__reserve(&fill, n, &put) != n)
+	if (!n || xsk_ring_prod__reserve(&x.fill, n, &put) != n)
 		return 0;
 	for (i = 0; i < n; i++) {
-		const struct xdp_desc *d = xsk_ring_cons__rx_desc(&rx, at + i);
-		const char *p = frames + d->addr;
+		const struct xdp_desc *d = xsk_ring_cons__rx_desc(&x.rx, at + i);
+		const uint8_t *p = x.frames + d->addr;
 
-		*xsk_ring_prod__fill_addr(&fill, put + i) = d->addr & ~(uint64_t)(FRAME_SIZE - 1);
+		*xsk_ring_prod__fill_addr(&x.fill, put + i) = d->addr & ~(uint64_t)(XSK_FRAME - 1);
 		if (((const struct ethhdr *)p)->h_proto != htons(OURS))
 			continue;
 		memcpy(memory + to, p + ETH_HLEN, d->len - ETH_HLEN);
-		to = (to + d->len) % (sizeof(memory) - FRAME_SIZE);
+		to = (to + d->len) % (sizeof(memory) - XSK_FRAME);
 		octets += d->len - ETH_HLEN;
 	}
-	xsk_ring_cons__release(&rx, n);
-	xsk_ring_prod__submit(&fill, n);
+	xsk_ring_cons__release(&x.rx, n);
+	xsk_ring_prod__submit(&x.fill, n);
 	return octets;
 }
 
@@ -158,10 +130,10 @@ static void receive_all(double seconds)
 	size_t octets = 0;
 	uint32_t i, at;
 
-	check(xsk_ring_prod__reserve(&fill, RING, &at) != RING, "fill");
+	check(xsk_ring_prod__reserve(&x.fill, RING, &at) != RING, "fill");
 	for (i = 0; i < RING; i++)
-		*xsk_ring_prod__fill_addr(&fill, at + i) = (uint64_t)i * FRAME_SIZE;
-	xsk_ring_prod__submit(&fill, RING);
+		*xsk_ring_prod__fill_addr(&x.fill, at + i) = (uint64_t)i * XSK_FRAME;
+	xsk_ring_prod__submit(&x.fill, RING);
 	while (!take())
 		continue;
 	t = now();
@@ -177,7 +149,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: barexdp IFACE send SIZE | receive SECONDS\n");
 		return 2;
 	}
-	socket_open(argv[1]);
+	check(xsk_open(&x, argv[1], FRAMES, RING, XDP_COPY | XDP_USE_NEED_WAKEUP), "socket");
 	if (!strcmp(argv[2], "send"))
 		send_all((uint32_t)atoi(argv[3]));
 	program_attach(argv[1]);

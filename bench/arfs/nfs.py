@@ -42,9 +42,13 @@ class Nfs:
         tell(NFSD / "nfsv4leasetime", f"{GRACE}\n")
         tell(NFSD / "versions", "-3 +4 +4.1 +4.2\n")
         tell(NFSD / "portlist", "tcp 2049\n")
-        tell(NFSD / "threads", "8\n")
-        time.sleep(GRACE + 2)  # until then nothing can be opened
-        self.mount()
+        try:
+            tell(NFSD / "threads", "8\n")
+            time.sleep(GRACE + 2)  # until then nothing can be opened
+            self.mount()
+        except BaseException:
+            self.end()
+            raise
 
     def mount(self):
         subprocess.run(["mount", "-i", "-t", "nfs4", "-o",
@@ -57,5 +61,6 @@ class Nfs:
         self.mount()
 
     def end(self):
+        """The kernel's threads would go on without us."""
         subprocess.run(["umount", self.where], check=False)
         tell(NFSD / "threads", "0\n")

@@ -1,16 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""ARFS in three ways: a mount that reads one-sided, one whose reads are programs, and commands that
-work at the server. Wall time and packets of the same question, by the loopback interface.
+"""ARFS in four ways: a mount that reads one-sided, one whose reads are programs, one that keeps for
+three seconds what it knows, and commands that work at the server. Wall time and packets of the same
+question, by the loopback interface.
 
-    run.py [--files N] [--mib N] [--rounds N] [--nfs] [--only WORD] [--skip WAY] [BUILD]
+    run.py [--files N] [--mib N] [--rounds N] [--nfs] [--only WORD] [--skip WAY] [--out FOLDER]
+           [BUILD]
+
+FOLDER gets results.json and a plot, ways.svg.
 
 It runs in a network and a mount namespace of its own, and needs /dev/fuse. With --nfs the same is
 asked of NFS, where the kernel has that: `./dev vm bench/arfs/lab.sh`.
 """
 import argparse
+import contextlib
+import json
 import os
 import random
+import signal
 import statistics
 import struct
 import subprocess
@@ -22,10 +29,15 @@ from pathlib import Path
 from nfs import Nfs
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import drawing  # noqa: E402
+
 HOST, PORT = "127.0.0.1", "7190"
 WORDS = ("error", "apple", "pear", "warp", "list", "page")
 RECORD = struct.Struct("<Iq12s")  # id, price, name
 LAYOUT = "u32 id; s64 price; text[12] name"
+KEPT = ("-c", "3000")
 NEEDLE = "the one line that is looked for"
 
 
@@ -85,23 +97,31 @@ class Store:
         self.running = [subprocess.Popen([self.apps / "warp-arfs-server", "serve", "-a", HOST,
                                           "-p", PORT, store], stdout=subprocess.PIPE)]
         self.running[0].stdout.readline()
+        self.mounted = {}
 
     def mount(self, name, *options):
         where = self.path / name
-        where.mkdir()
-        self.running.append(subprocess.Popen([self.apps / "warp-arfs", "-f", "-a", HOST, "-p",
-                                              PORT, *options, where]))
+        where.mkdir(exist_ok=True)
+        self.mounted[where] = subprocess.Popen([self.apps / "warp-arfs", "-f", "-a", HOST, "-p",
+                                                PORT, *options, where])
         while not os.path.ismount(where):
             time.sleep(0.05)
         return where
 
+    def unmount(self, where):
+        subprocess.run(["umount", where], check=False)
+        self.mounted.pop(where).wait()
+
+    def forget(self):
+        """What the kernel keeps of the mount that lets it."""
+        self.unmount(self.path / "kept")
+        self.mount("kept", *KEPT)
+
     def end(self):
-        for where in ("one-sided", "active"):
-            subprocess.run(["umount", self.path / where], check=False)
-        for process in self.running:
-            process.terminate()
-        for process in self.running:
-            process.wait()
+        for where in list(self.mounted):
+            self.unmount(where)
+        self.running[0].terminate()
+        self.running[0].wait()
 
 
 def question(command, cwd):
@@ -162,7 +182,7 @@ def measure(store, mounts, given, forget):
         if remote:
             ways["at the server"] = (remote, store.path)
         for way, (command, cwd) in ways.items():
-            done = asked(command, cwd, forget if way == "NFS" else lambda: None, given.rounds)
+            done = asked(command, cwd, forget.get(way, lambda: None), given.rounds)
             lines = {len(one[2].splitlines()) for one in done}
             if lines != counts.setdefault(name, lines):
                 sys.exit(f"{name}, {way}: {lines} lines, not {counts[name]}")
@@ -178,6 +198,17 @@ def table(found, base):
         least = found[name, base]
         print(f"{name:20}  {way:14}  {seconds:9.3f}  {count:9.0f}  {seconds / least[0]:19.3f}  "
               f"{count / least[1]:9.5f}")
+
+
+def results_write(found, base, folder):
+    """As bench/plots.py wants them: the way that others are compared with is the first."""
+    order = sorted(found, key=lambda which: which[1] != base)
+    rows = [{"name": name, "way": way, "seconds": found[name, way][0],
+             "packets": found[name, way][1]} for name, way in order]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "results.json"
+    path.write_text(json.dumps({"ways": rows}, indent=1) + "\n", encoding="utf-8")
+    return drawing.draw(path, folder)
 
 
 def interface_open(wire):
@@ -199,6 +230,7 @@ def main():
     parser.add_argument("--only", default="", metavar="WORD", help="of what is asked")
     parser.add_argument("--skip", action="append", default=[], choices=("one-sided",),
                         help="a way that takes long where everything is emulated")
+    parser.add_argument("--out", type=Path, metavar="FOLDER")
     parser.add_argument("build", nargs="?", type=Path, default=HERE.parent.parent / "build")
     given = parser.parse_args()
     if given.skip and not given.nfs:
@@ -207,25 +239,27 @@ def main():
         sys.exit("warp-arfs is not there: it is made where clang and libfuse3 are")
     enter()
     interface_open(given.nfs)
-    with tempfile.TemporaryDirectory() as folder:
-        store = Store(given.build.resolve(), folder, given.mib)
-        nfs = None
-        try:
-            mounts = {"active": store.mount("active")}
-            sources(store.path / "sources")
-            fill(mounts["active"], given.files, given.mib)
-            if "one-sided" not in given.skip:
-                mounts = {"one-sided": store.mount("one-sided", "-1"), **mounts}
-            if given.nfs:
-                nfs = Nfs(folder)
-                fill(nfs.folder, given.files, given.mib)
-                mounts["NFS"] = nfs.where
-            found = measure(store, mounts, given, nfs.forget if nfs else None)
-        finally:
-            if nfs:
-                nfs.end()
-            store.end()
-    table(found, "NFS" if given.nfs else "one-sided")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        store, nfs = Store(given.build.resolve(), folder, given.mib), None
+        stack.callback(store.end)
+        mounts = {"active": store.mount("active"), "kept": store.mount("kept", *KEPT)}
+        forget = {"kept": store.forget}
+        sources(store.path / "sources")
+        fill(mounts["active"], given.files, given.mib)
+        if "one-sided" not in given.skip:
+            mounts = {"one-sided": store.mount("one-sided", "-1"), **mounts}
+        if given.nfs:
+            nfs = Nfs(folder)
+            stack.callback(nfs.end)
+            fill(nfs.folder, given.files, given.mib)
+            mounts["NFS"] = nfs.where
+            forget["NFS"] = nfs.forget
+        found = measure(store, mounts, given, forget)
+    base = "NFS" if given.nfs else "one-sided"
+    table(found, base)
+    sys.exit(results_write(found, base, given.out) if given.out else 0)
 
 
 if __name__ == "__main__":

@@ -18,18 +18,18 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/bounce.h"
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/sockutil.h"
 #include "preload/guard/call.h"
 #include "preload/guard/nap.h"
-#include "preload/table/bounce.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/octets.h"
 
 /* --- a file to a stream --- */
 
-#define FILE_PIECE (BOUNCE_SIZE / 2)
+#define FILE_PIECE (BASE_BOUNCE_SIZE / 2)
 
 /* Octets of the file at *@offset, or where it stands; what is not sent is not taken */
 static long file_piece(struct sock *s, int in, off_t *offset, size_t len, char *buf)
@@ -55,7 +55,7 @@ static long file_piece(struct sock *s, int in, off_t *offset, size_t len, char *
 
 static long file_send(struct sock *s, int in, off_t *offset, size_t len)
 {
-	char *buf = bounce_get();
+	char *buf = base_bounce_get();
 	size_t sum = 0;
 	long n = buf ? 1 : -ENOMEM;
 
@@ -63,7 +63,7 @@ static long file_send(struct sock *s, int in, off_t *offset, size_t len)
 		n = file_piece(s, in, offset, len - sum, buf);
 		sum += (size_t)base_max(n, 0L);
 	}
-	bounce_put(buf);
+	base_bounce_put(buf);
 	return sum ? (long)sum : n == 1 ? 0 : n;
 }
 
@@ -227,7 +227,7 @@ static long splice_in(struct sock *s, int out, size_t len, unsigned int flags, c
 		got = octets_in(s, &iov, 1, MSG_PEEK);
 		if (got <= 0)
 			return got;
-		iov.iov_len = base_min(base_min(len, BOUNCE_SIZE), pipe_room(out));
+		iov.iov_len = base_min(base_min(len, BASE_BOUNCE_SIZE), pipe_room(out));
 		got = octets_in(s, &iov, 1, MSG_DONTWAIT);
 	} while (got == -EAGAIN); /* another thread was faster */
 	return got > 0 ? pipe_fill(out, buf, (size_t)got) : got;
@@ -237,7 +237,7 @@ static long splice_in(struct sock *s, int out, size_t len, unsigned int flags, c
 static void pipe_drop(int in, size_t len, char *buf)
 {
 	while (len) {
-		long n = libc_try(syscall(SYS_read, in, buf, base_min(len, BOUNCE_SIZE)));
+		long n = libc_try(syscall(SYS_read, in, buf, base_min(len, BASE_BOUNCE_SIZE)));
 
 		if (n <= 0 && n != -EINTR)
 			break;
@@ -268,7 +268,7 @@ static long splice_out(struct sock *s, int in, size_t len, unsigned int flags, c
 	long n = pipe_wait(in, POLLIN, flags);
 
 	if (!n)
-		n = pipe_look(in, buf, base_min(len, BOUNCE_SIZE));
+		n = pipe_look(in, buf, base_min(len, BASE_BOUNCE_SIZE));
 	if (n <= 0)
 		return n;
 	iov.iov_len = (size_t)n;
@@ -284,12 +284,12 @@ static long splice_by(int fd, int pipe, size_t len, unsigned int flags,
 				     char *buf))
 {
 	struct sock *s = sock_get_stream(fd);
-	char *buf = s ? bounce_get() : NULL;
+	char *buf = s ? base_bounce_get() : NULL;
 	long r = s ? -ENOMEM : CALL_THEIRS;
 
 	if (buf)
 		r = splice(s, pipe, len, flags, buf);
-	bounce_put(buf);
+	base_bounce_put(buf);
 	sock_put(s);
 	return r;
 }

@@ -8,6 +8,7 @@
  */
 #include "preload/guard/processor.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <string.h>
@@ -71,6 +72,30 @@ bool processor_was_taken(struct processor_thread *t)
 
 	t->preempted = preemptions();
 	return t->preempted != before;
+}
+
+/* What sched_setattr() takes since Linux 3.14; <linux/sched/types.h> repeats libc's <sched.h> */
+struct attr {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period; /* runtime: of an ordinary thread its slice, in ns */
+};
+#define SLICE (100 * BASE_NS_PER_US)
+
+void processor_slice_shorten(void)
+{
+	struct attr attr = { .size = sizeof(attr) };
+	int saved = errno;
+
+	/* A kernel that knows no slices says 0 */
+	if (!syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) && attr.runtime > SLICE &&
+	    (attr.policy == SCHED_OTHER || attr.policy == SCHED_BATCH)) {
+		attr.runtime = SLICE;
+		syscall(SYS_sched_setattr, 0, &attr, 0);
+	}
+	errno = saved;
 }
 
 /* Of IPv4 the whole of 127/8 is this host */

@@ -24,6 +24,12 @@ void processor_look(struct processor_thread *t, uint64_t now);
 /* Has another thread taken the processor since it was asked last? */
 bool processor_was_taken(struct processor_thread *t);
 
+/*
+ * The calling thread asks the kernel for the shortest slice, 0.1 ms instead of some: another thread
+ * that becomes ready may have to wait so long for the processor. Before Linux 6.12 it asks in vain
+ */
+void processor_slice_shorten(void);
+
 enum processor_peer {
 	PROCESSOR_UNKNOWN, /* who sends is not known, or is another host */
 	PROCESSOR_OTHER,   /* what came last at the socket @fd came over another processor */

@@ -227,7 +227,8 @@ static bool lost(struct spin *s, uint64_t now)
 
 /*
  * A thread that becomes ready while this one spins would wait until the kernel's slice is over,
- * some milliseconds. So the processor is offered so often, whatever the waits in between found
+ * some milliseconds. So the processor is offered so often, whatever the waits in between found.
+ * That reaches threads of the same scheduling group; for those of others the slice is made short
  */
 #define OFFER (50 * BASE_NS_PER_US)
 
@@ -235,9 +236,14 @@ static void offer(uint64_t now)
 {
 	struct spin_thread *t = spin_self();
 
+	if (!t->offered)
+		t->offered = now;
 	if (now - t->offered < OFFER)
 		return;
 	t->offered = now;
+	if (!t->yields)
+		processor_slice_shorten();
+	t->yields = true;
 	syscall(SYS_sched_yield);
 }
 

@@ -63,6 +63,7 @@ struct spin_thread {
 	struct spin_place polls, connects;
 	struct spin_place accepted; /* waits of accepted sockets */
 	uint64_t accept;	    /* when accept() began; 0: that is of no use */
+	bool yields;		    /* spin.c: it has a short slice */
 	uint64_t offered;	    /* spin.c: when it offered its processor to others */
 	unsigned int own_runs;	    /* spin.c: as it was when a preemption was looked into last */
 };

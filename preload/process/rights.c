@@ -33,6 +33,7 @@
 #include "preload/sock/others.h"
 #include "preload/sock/sock.h"
 #include "preload/table/libc.h"
+#include "preload/table/life.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/octets.h"
 
@@ -280,4 +281,14 @@ long took_recvmmsg(long got, int fd, struct mmsghdr *msgs, unsigned int n, int f
 		took(&msgs[i].msg_hdr, flags);
 	errno = saved;
 	return got;
+}
+
+/* Taken from another process, which has it still and was not asked; or one number more of ours */
+long call_pidfd_getfd(int process, int fd, unsigned int flags)
+{
+	long r = libc_try(libc.pidfd_getfd(process, fd, flags));
+
+	if (r >= 0 && !life_is_guest())
+		inherit_received((int)r, false);
+	return r;
 }

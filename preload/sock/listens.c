@@ -127,9 +127,15 @@ static bool memory_ready(const struct sock *s)
 	return sock_ready() && !stream_memory_ask(s->wish.ring);
 }
 
+/* Nobody who comes is on DDP */
+static bool is_plain(const struct sock *s)
+{
+	return s->fixed ? s->mode == CONFIG_USE_TCP : !s->served;
+}
+
 bool listens_room(const struct sock *s)
 {
-	bool ready = memory_ready(s);
+	bool ready = is_plain(s) || memory_ready(s);
 
 	for (int i = 0; !ready && i < ROOM_TRIES && attend_room(true); i++)
 		ready = memory_ready(s);
@@ -191,7 +197,8 @@ void listens_begin(struct sock *s)
 	if (sock_role(s) != SOCK_NEW || libc.getsockname(s->fd, name, &len))
 		return;
 	mapped_away(&s->name);
-	if (is_served(s, len))
+	s->served = is_served(s, len);
+	if (s->served)
 		s->announced = announce(s, s->told_of);
 	/* Before it is one: who finds none counted is certain of it */
 	count_in(s);

@@ -10,7 +10,10 @@ struct sock;
 /* Is there a listener for DDP in this process that a connection to @addr would reach? */
 bool listens_here(const struct sockaddr *addr, socklen_t len);
 
-/* Is there memory for a connection more? Closed ones of which the peers have all are let go */
+/*
+ * Is there memory for a connection more, or is that plain in any case? Closed ones of which the
+ * peers have all are let go
+ */
 bool listens_room(const struct sock *s);
 /* Are its connections on DDP, or none at all? */
 bool listens_strictly(const struct sock *s);

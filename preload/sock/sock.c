@@ -261,7 +261,7 @@ static struct sock *sock_alloc(int fd)
 	s->peer_len = 0;
 	s->severed = 0;
 	s->announced = -1;
-	s->told_of = s->asked = s->counted = false;
+	s->served = s->told_of = s->asked = s->counted = false;
 	s->probing = s->sure = s->detour = s->late = s->wrote = s->unsettled = s->fixed = false;
 	s->accepted = s->attended = s->own = s->heir = s->lent = s->common = false;
 	s->option = (struct option_kept){ 0 };

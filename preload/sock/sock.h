@@ -72,15 +72,15 @@ struct sock {
 	/* Of either family: a client's, from connect() on; a server's in mode on */
 	struct sockaddr_in6 peer;
 	socklen_t peer_len;
-	bool probing;	  /* it only tries: else its peer is plain TCP */
-	bool sure;	  /* and who listens there has DDP, or will have said so */
-	bool detour;	  /* it tries at another port than that of its peer (llp/mapper.h) */
-	bool asked;	  /* its peer's host is asked first (preload/rules/ask.h) */
-	int announced;	  /* a listener's, preload/rules/host.h; -1. Atomic */
-	bool told_of;	  /* other hosts that ask are told of it */
-	bool counted;	  /* a listener's, by listens.c; atomic */
-	bool late, wrote; /* atomic: it speaks TCP, but a Request may come; it has written */
-	bool confined;	  /* atomic; preload/wait/confine.c; the time-outs are as they were then */
+	bool probing;	      /* it only tries: else its peer is plain TCP */
+	bool sure;	      /* and who listens there has DDP, or will have said so */
+	bool detour;	      /* it tries at another port than that of its peer (llp/mapper.h) */
+	bool asked;	      /* its peer's host is asked first (preload/rules/ask.h) */
+	int announced;	      /* a listener's, preload/rules/host.h; -1. Atomic */
+	bool served, told_of; /* by the rules some may come by DDP; other hosts are told of it */
+	bool counted;	      /* a listener's, by listens.c; atomic */
+	bool late, wrote;     /* atomic: it speaks TCP, but a Request may come; it has written */
+	bool confined; /* atomic; preload/wait/confine.c; the time-outs are as they were then */
 	uint64_t timeout_in, timeout_out;
 	bool unsettled; /* atomic: that the peer speaks DDP has not been noted yet */
 	/* Atomic: changes of what waits go by, and at which of them they had no end: in, out */

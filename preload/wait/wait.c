@@ -259,6 +259,13 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_wak
 	return got < 0 ? got : !got && base_deadline_passed(deadline, base_now()) ? -EAGAIN : 0;
 }
 
+/* A process that came to it unannounced (pidfd_getfd()): it is to wake us from now on */
+static void newcomer_note(struct sock *s)
+{
+	if (s->stream->ops->shared(s->stream) && !others_have(s))
+		others_come(s);
+}
+
 int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline)
 {
 	struct stream *stream = s->stream;
@@ -271,6 +278,7 @@ int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline)
 	wait_wakeup_get(&wakeup);
 	wait_watch(&watch, &wakeup, s);
 	while (!err && sock_has(s, stream)) {
+		newcomer_note(s);
 		limit = others_begin(s);
 		if (wait_progress(&watch, s) == -ENOMSG) {
 			err = -ENOMSG;

@@ -24,6 +24,7 @@ import tap  # noqa: E402
 
 RUN = [sys.executable, str(TOP / "bench/run.py")]
 ARMS = ["tcp", "ddp"]
+OTHERS = {"carriers": ["tcp", "uring"]}  # benchmarks with arms of their own
 BESIDE = {"latency": ["ucx-tag", "ucx-put", "ucx-get", "ucx-am", "fi"],
           "bandwidth": ["ucx-tag", "ucx-put", "ucx-am"]}
 PLOTS = {"latency": {"latency.svg", "cpu-by-messages.svg", "distribution-latency-*.svg"},
@@ -39,7 +40,7 @@ def run(*args):
 
 def row_problems(row, text):
     name = f"{row['measure']}: {row['figure']}, {row['place']}"
-    for arm in ARMS:
+    for arm in OTHERS.get(row["bench"], ARMS):
         values = row["runs"].get(arm, [])
         # Memory is a difference, and of few connections it may be none
         if len(values) != 1 or not all(math.isfinite(v) and (v >= 0 or row["unit"] == "KiB")

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What tables say of results that are known: ratios of medians, their range, targets met or not."""
+import os
 import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -124,6 +126,19 @@ def packages():
     return sorted((wanted | {arm.package for arm in arms.FOREIGN}) - set(listed))
 
 
+def dev_bench(name):
+    """What ./dev bench NAME does, without doing it."""
+    with tempfile.TemporaryDirectory() as folder:
+        python = Path(folder) / "python3"
+        python.write_text('#!/bin/sh\necho "$@"\n')
+        python.chmod(0o755)
+        begin = 'eval "$(sed -n \'/^verb_bench/,/^}/p\' dev)"; need() { :; }; build() { :; }; '
+        script = begin + 'verb_release() { echo release; }; verb_bench "$@" 2>&1'
+        return subprocess.run(["bash", "-c", script, "dev", name], text=True, check=True,
+                              cwd=HERE.parent.parent, timeout=60, stdout=subprocess.PIPE,
+                              env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}).stdout
+
+
 def main():
     writer = tap.Writer()
 
@@ -150,6 +165,10 @@ def main():
               rounds(took, since_start, limit, total), wanted)
     check("each target is a figure of a benchmark", nameless(), [])
     check("./dev installs what benchmarks need", packages(), [])
+    for name in catalogue.ELSEWHERE:
+        check(f"./dev bench {name}", dev_bench(name), f"bench/run.py {name}\n")
+    check("./dev bench all", dev_bench("all"), "release\nbench/run.py --warpsock "
+          "build-release/apps/warpsock all\n")
     check("results go into a page, between its marks",
           into_page("new\n", f"before\n{begin}\nold\n{end}\nbehind\n"),
           f"before\n{begin}\nnew\n{end}\nbehind\n")

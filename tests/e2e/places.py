@@ -5,7 +5,8 @@
     client ==== DDP ==== server, root --- fork, becomes another ---> the last who has it
 
 None of the names in the folder of states is left while the server lives. COPY is linked statically,
-and served by a relay.
+and served by a relay. A call that the kernel refuses, or that lets the process come back, takes no
+name away.
 """
 import os
 import shutil
@@ -72,6 +73,61 @@ WAYS = (
 )
 
 
+# It has a connection, and makes calls behind which it may still come to the names
+STAYS = """
+import ctypes, errno, os, socket, sys
+folder, root, before, call = sys.argv[1:]
+class Caps(ctypes.Structure):
+    _fields_ = [("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32),
+                ("inheritable", ctypes.c_uint32)]
+def without(*numbers):
+    head, data = (ctypes.c_uint32 * 2)(0x20080522, 0), (Caps * 2)()
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert not libc.capget(head, data)
+    for number in numbers:
+        data[0].effective &= ~(1 << number)
+    assert not libc.capset(head, data), os.strerror(ctypes.get_errno())
+SETUID, SYS_CHROOT = 7, 18
+names = lambda: sorted(name for name in os.listdir(folder) if "-" not in name)
+exec(before)
+with socket.create_server(("127.0.0.1", 0)) as listener:
+    client = socket.create_connection(listener.getsockname())
+    server = listener.accept()[0]
+client.sendall(b"hello")
+assert server.recv(5) == b"hello"
+there = names()
+said = ""
+try:
+    exec(call)
+except OSError as error:
+    said = errno.errorcode[error.errno]
+print(said, bool(there), names() == there, flush=True)
+"""
+REFUSED = "without(SETUID, SYS_CHROOT)"
+OTHERS = (
+    ("setuid() that is refused", REFUSED, "os.setuid(65533)", "EPERM"),
+    ("setreuid() that is refused", REFUSED, "os.setreuid(65533, 65533)", "EPERM"),
+    ("setresuid() that is refused", REFUSED, "os.setresuid(65533, 65533, 65533)", "EPERM"),
+    ("chroot() that is refused", REFUSED, "os.chroot(root)", "EPERM"),
+    ("chroot() to no folder", "", "os.chroot('/etc/passwd')", "ENOTDIR"),
+    ("setreuid(-1, -1)",
+     "os.chown(folder, 65534, -1); os.seteuid(65534)",
+     "os.seteuid(0); os.setresuid(65532, 65533, 65534); os.setreuid(-1, -1); "
+     "os.setresuid(-1, 65534, -1)", ""),
+)
+
+
+def stays_problems(stage, number, before, call, error):
+    folder = tempfile.mkdtemp(prefix="warpsock-places-", dir="/dev/shm")
+    name = f"stays{number}"
+    status = stage.run(name, [PYTHON, "-c", STAYS, folder, str(stage.dir / "root"), before, call],
+                       env={"WARPSOCK_RUNTIME_DIR": folder}, limit=LIMIT)
+    said = stage.text(name)
+    shutil.rmtree(folder)
+    return [] if not status and said == f"{error} True True\n" else \
+        [f"status {status}: {said}{stage.text(name, 'err')}"]
+
+
 def names(folder):
     """But for the pages that all processes of the user share."""
     return sorted(set(os.listdir(folder)) - {"leases-1", "promised-1"})
@@ -122,6 +178,8 @@ def main():
                 name = f"way{number}{'relay' if program else ''}"
                 writer.case(f"no name is left behind {what}{how}",
                             problems_of(stage, name, act, where, program))
+        for number, (what, before, call, error) in enumerate(OTHERS):
+            writer.case(f"names stay: {what}", stays_problems(stage, number, before, call, error))
     return writer.finish()
 
 

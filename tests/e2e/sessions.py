@@ -344,6 +344,22 @@ def unread(writer, desk):
                 else [f"status {done.returncode}", done.stderr])
 
 
+def unwritten(writer, _desk):
+    """No file may be written (LimitFSIZE=0 of systemd)."""
+    connects = ("import socket; l = socket.create_server(('127.0.0.1', 0)); "
+                "s = socket.create_connection(l.getsockname()); c = l.accept()[0]; "
+                "s.sendall(b'all'); c.close() if c.recv(3) == b'all' else 1/0; print('over')")
+    for report in (), ("--report", "/dev/shm/warpsock-sessions-none.json"), ("--verbose",):
+        argv = ["prlimit", "--fsize=0:0", sys.argv[1], "run", "--all", "--mode", "on", *report,
+                "--", sys.executable, "-c", connects]
+        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=20, check=False)
+        told = "File too large" in done.stderr if "--report" in report else \
+            (done.returncode, done.stdout) == (0, "over\n")
+        writer.case(f"a command that may write no file, run {' '.join(report)}",
+                    [] if told else [f"status {done.returncode}", done.stdout, done.stderr])
+
+
 def signals(writer, desk):
     """The command is a child, and nobody notices."""
     terminal = desk.terminal
@@ -501,7 +517,7 @@ def completions(writer, desk):
 
 def main():
     writer = tap.Writer()
-    for part in (typed, plain, failing, refusing, verbose, unread, signals,
+    for part in (typed, plain, failing, refusing, verbose, unread, unwritten, signals,
                  reports, checks, completions):
         if len(sys.argv) > 2 and part.__name__ not in sys.argv[2:]:
             continue

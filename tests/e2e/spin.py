@@ -6,8 +6,11 @@
 
 ROUNDS are two processes that answer each other over loopback. Both are in the report.
 """
+import ctypes
 import json
 import os
+import signal
+import struct
 import subprocess
 import sys
 import time
@@ -21,6 +24,8 @@ CALLS = ["recv", "poll", "select", "epoll"]
 SPUN = ["found", "ended", "gap", "moved"]
 ROUNDS = 3000
 # Other programs may take the processors for a while
+SYS_SCHED_GETATTR = 315  # x86-64
+SLICE = 100 * 1000
 TRIES = 20  # a second apart: other tests run beside this one
 
 
@@ -124,6 +129,40 @@ def always(writer, runs):
                     expect(spun(report) + report["waits"]["taken"] >= count, report))
 
 
+def slice_of(pid):
+    """Nanoseconds; 0: the kernel knows no slices (before Linux 6.12)."""
+    attr = ctypes.create_string_buffer(48)
+    if ctypes.CDLL(None).syscall(SYS_SCHED_GETATTR, pid, attr, 48, 0):
+        return 0  # it has ended
+    return struct.unpack_from("<Q", attr, 24)[0]
+
+
+def children(pid):
+    return [int(child) for task in Path(f"/proc/{pid}/task").iterdir()
+            for child in (task / "children").read_text().split()]
+
+
+def slices(writer, runs):
+    """A third program that wakes up is not to wait for some milliseconds."""
+    names = {"on": [], "cpu": ["--profile", "cpu"]}
+    if len(runs.cpus) < 2 or not slice_of(0):
+        writer.skip("slices", "one processor" if slice_of(0) else "the kernel knows no slices")
+        return
+    for name, options in names.items():
+        run = subprocess.Popen([runs.warpsock, "run", "--all", "--mode", "on", *options, "--",
+                                runs.rounds, "-s", str(runs.cpus[0]), "-c", str(runs.cpus[1]),
+                                "recv", "10000000"], stderr=subprocess.DEVNULL)
+        found, until = set(), time.monotonic() + (20 if name == "on" else 2)
+        while time.monotonic() < until and SLICE not in found:
+            time.sleep(0.05)
+            found |= {slice_of(pid) for pid in [run.pid, *children(run.pid)]}
+        for pid in [*children(run.pid), run.pid]:
+            os.kill(pid, signal.SIGKILL)
+        run.wait()
+        writer.case(f"slices of threads that spin, {name}",
+                    [] if (SLICE in found) == (name == "on") else [f"found {found}"])
+
+
 def page(writer, runs):
     """Whatever stands in the page, programs run; leases that never end are none."""
     with tempfile.TemporaryDirectory(prefix="warpsock-spin-", dir="/dev/shm") as folder:
@@ -147,7 +186,7 @@ def page(writer, runs):
 def main():
     writer = tap.Writer()
     runs = Runs(*map(os.path.abspath, sys.argv[1:]))
-    for part in (here, beside, never, always, page):
+    for part in (here, beside, never, always, slices, page):
         part(writer, runs)
     return writer.finish()
 

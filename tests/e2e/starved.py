@@ -133,6 +133,28 @@ def client_problems(stage, mode):
     return []
 
 
+# Who accepts nothing but plain connections needs no memory for others
+PLAIN = """
+import re, socket
+def size():
+    return int(re.search(r"VmSize:\\s+(\\d+)", open("/proc/self/status").read())[1])
+listener = socket.create_server(("127.0.0.1", 0))
+clients = [socket.create_connection(listener.getsockname()) for _ in range(2)]
+before = size()
+conns = [listener.accept()[0] for _ in range(2)]
+print("grown by", size() - before, "KiB", flush=True)
+"""
+
+
+def plain_problems(stage, rule):
+    name = f"plain-{rule.split()[0]}"
+    status = stage.run(name, [PYTHON, "-c", PLAIN], rules=[rule, "auto client * *:1"], limit=LIMIT)
+    said = re.fullmatch(r"grown by (\d+) KiB\n", stage.text(name))
+    if status or not said or (int(said[1]) > 1000) != (rule.split()[0] != "tcp"):
+        return [f"{status}, {stage.text(name)}, {stage.text(name, 'err')}"]
+    return []
+
+
 def main():
     writer = tap.Writer()
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
@@ -142,6 +164,9 @@ def main():
                 writer.case(f"nothing is lost for want of memory, mode {mode}, {how}",
                             problems_of(stage, f"{mode}{how[:4]}", mode, words))
             writer.case(f"a client without memory, mode {mode}", client_problems(stage, mode))
+        for rule in "tcp server * *:*", "auto server * *:*":
+            writer.case(f"memory that accept() takes by the rule '{rule}'",
+                        plain_problems(stage, rule))
     return writer.finish()
 
 

@@ -197,7 +197,7 @@ class Arm:
         stress = self.stress
         new = stress.new if new is None else new
         print(seconds, int(new), int(stress.patient), file=self.probe.stdin, flush=True)
-        return json.loads(self.hear(self.probe))
+        return json.loads(self.hear(self.probe, LIMIT + seconds))
 
     def stop(self, number=signal.SIGTERM):
         self.server.send_signal(number)

@@ -12,7 +12,8 @@ A cell is PROGRAM, STRESS and MODE; WORDs choose the cells whose names hold all 
 - nothing is lost: each client compares every byte that it gets.
 - nothing is leaked: descriptors, processes, names and memory of the server are soon as before.
 
-The short form has each program under each stress in one of the modes; --long has both.
+The short form has each program under each stress in one of the modes; --long has both, and lets
+slow readers, restarts and kills go on for a minute.
 """
 import contextlib
 import os
@@ -65,7 +66,7 @@ def measure(cell, arms):
     for _ in range(ROUNDS):
         for arm in arms:
             with cell.stress.act(arm) if cell.stress.turns else contextlib.nullcontext():
-                said = arm.ask(cell.stress.seconds)
+                said = arm.ask(60 if LONG and cell.stress.minute else cell.stress.seconds)
             last[arm.name] = said["p99"]
             slowest[arm.name] = max(slowest[arm.name], said["slowest"])
             problems += [f"{arm.name}: {what}" for what in said["problems"]]

@@ -131,6 +131,7 @@ class Stress:
     patient: bool = False  # and connects again when its server goes
     floor: float = 0.03  # seconds; a p99 below does not matter
     seconds: float = 0.3  # of a measurement
+    minute: bool = False  # in a long run a measurement lasts so long
     kills: bool = False  # the server is not what it was before
     leaves: tuple = ()  # sides whose names a killed process has left
 
@@ -152,13 +153,15 @@ STRESSES = (
     Stress("memory refused", refused, new=False),
     Stress("log full", bad, env={"WARPSOCK_LOG_FILE": "/dev/full"}, turns=True),
     Stress("log pipe", bad, errors="pipe", turns=True),
-    Stress("slow readers", acting(clients, "slow", 10)),
+    Stress("slow readers", acting(clients, "slow", 10), minute=True),
     Stress("flood of Writes", acting(strangers, "flood", "Writes of no octets"), env=NO_CRC,
            turns=True),
     Stress("flood of KEEPALIVE", acting(strangers, "flood", "keepalives"), env=NO_CRC, turns=True),
     Stress("flood of WINDOW", acting(strangers, "flood", "windows"), env=NO_CRC, turns=True),
     Stress("stopped", stopping),
     Stress("killed clients", doomed, turns=True, leaves=("clients",)),
-    Stress("restart", restarts, turns=True, patient=True, floor=1.0, seconds=2.2, kills=True),
-    Stress("kill -9", killed, turns=True, patient=True, floor=1.0, seconds=2.2, kills=True),
+    Stress("restart", restarts, turns=True, patient=True, floor=1.0, seconds=2.2, minute=True,
+           kills=True),
+    Stress("kill -9", killed, turns=True, patient=True, floor=1.0, seconds=2.2, minute=True,
+           kills=True),
 )

@@ -9,7 +9,9 @@ Two clients, of which one reads one-sided, take turns with the operations on ARF
 import errno
 import os
 import random
+import shutil
 import stat
+import subprocess
 import sys
 import time
 
@@ -308,6 +310,20 @@ def corners(writer, host, mounts):
             writer.case(f"{corner.__name__}, {name}", problems)
 
 
+def host_mount(world, host):
+    """An ext4 of the test's own; a tmpfs where none can be mounted."""
+    image = world.path / "ext4"
+    for kind, *commands in (
+            ("ext4", ["truncate", "-s", "256M", image], ["mkfs.ext4", "-q", "-b", "4096", image],
+             ["mount", "-o", "loop", image, host]),
+            ("tmpfs", ["mount", "-t", "tmpfs", "arfs-test", host])):
+        if all(shutil.which(command[0]) and
+               not subprocess.run(command, capture_output=True, check=False).returncode
+               for command in commands):
+            return kind
+    raise RuntimeError("nothing to compare with")
+
+
 def main():
     writer = tap.Writer()
     enter(writer)
@@ -315,7 +331,7 @@ def main():
     with World(*sys.argv[1:], mib=256) as world:
         host = world.path / "host"
         host.mkdir()
-        os.system(f"mount -t tmpfs arfs-test {host}")
+        print(f"# compared with {host_mount(world, host)}")
         mounts = {name: world.mount(name, *options) for name, options in WAYS.items()}
         (host / "random").mkdir()
         (mounts["active"] / "random").mkdir()

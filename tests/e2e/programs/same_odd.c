@@ -555,6 +555,52 @@ static void plugin_reads(int fd[2])
 		same_say(memcmp(buf, "hello", sizeof(buf)) ? "frames" : "bytes");
 }
 
+static int getfd(pid_t of, int fd)
+{
+	int process = (int)syscall(SYS_pidfd_open, of, 0);
+	int got = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+
+	close(process);
+	return got;
+}
+
+/* Where nobody may do so (Yama) by what it has */
+static void speak_by_taken(int fd)
+{
+	int taken = getfd(getppid(), fd);
+	char c;
+
+	if (taken >= 0 && (recv(taken, &c, 1, MSG_DONTWAIT) != -1 || errno != EAGAIN))
+		_exit(1);
+	put(taken < 0 ? fd : taken, "from a stranger");
+	_exit(0);
+}
+
+static void taken_by_pidfd(int fd[2])
+{
+	int more = getfd(getpid(), fd[1]), status = 0;
+	char buf[16];
+	pid_t pid;
+
+	same_say("one more: %d", more >= 0);
+	put(fd[0], "one");
+	R(recv(more, buf, 3, MSG_WAITALL));
+	SHOW(buf, 3);
+	put(more, "two");
+	R(recv(fd[0], buf, 3, MSG_WAITALL));
+	SHOW(buf, 3);
+	R(close(more));
+	pid = fork();
+	if (!pid)
+		speak_by_taken(fd[1]);
+	R(recv(fd[0], buf, 15, MSG_WAITALL));
+	SHOW(buf, 15);
+	waitpid(pid, &status, 0);
+	R(status);
+	put(fd[0], "end");
+	R(recv(fd[1], buf, 3, MSG_WAITALL));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct same_case cases[] = {
@@ -573,6 +619,7 @@ int main(int argc, char **argv)
 		SAME("time-outs of less than nothing", never_waits),
 		SAME("flags and owners, by a duplicate", flags_and_dup),
 		SAME("fortified calls", fortified),
+		SAME("descriptors by pidfd_getfd()", taken_by_pidfd),
 		DIFFERS("a plug-in of RTLD_DEEPBIND reads", plugin_reads, "frames\n"),
 		DIFFERS("a number is closed by a system call of its own", closed_raw,
 			"raw(SYS_close, fd[0]): 0\n"

@@ -119,6 +119,27 @@ Test(active_cache, objects_of_ten_thousand_clients, .init = file_read, .timeout 
 	active_cache_destroy(cache);
 }
 
+/* Each has a mapping of its own for its machine code: of these a process has not many */
+Test(active_cache, small_objects_are_not_many, .init = file_read, .timeout = 60)
+{
+	enum { OBJECTS = 10000, MOST = 8192 };
+	uint8_t hash[BASE_SHA256_SIZE];
+	struct active_object *object;
+	struct active_cache *cache;
+
+	cr_assert_not(active_cache_create(1ul << 40, NULL, &cache));
+	for (uint64_t i = 1; i <= OBJECTS; i++) {
+		cr_assert_not(load(cache, i, &object, hash));
+		active_cache_put(cache, object);
+	}
+	cr_assert_eq(stats_of(cache).objects, MOST);
+	cr_assert_eq(stats_of(cache).evicted, OBJECTS - MOST);
+	cr_assert_geq(stats_of(cache).bytes, MOST * (file_len + 4096));
+	cr_assert_eq(active_cache_get(cache, hash), object);
+	active_cache_put(cache, object);
+	active_cache_destroy(cache);
+}
+
 /* The one that was used last is dropped last. */
 Test(active_cache, what_is_used_again_stays, .init = file_read)
 {

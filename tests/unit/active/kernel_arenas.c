@@ -3,9 +3,11 @@
  * Programs in the kernel: arenas, what stays of a run, and what clients cost.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "active/kernel_arena.h"
 #include "active/kernel_code.h"
@@ -36,7 +38,7 @@ static struct warp_active_place *install_at(struct warp_active_client *client, c
 	return place;
 }
 
-/* How many arenas the server has */
+/* How many arenas the server has; the accounts of its clients are a map of this process, too */
 static unsigned int arena_count(void)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
@@ -46,7 +48,7 @@ static unsigned int arena_count(void)
 	while (fgets(line, sizeof(line), f))
 		n += strstr(line, "bpf-map") != NULL;
 	fclose(f);
-	return n;
+	return n - 1;
 }
 
 Test(active_kernel, clients_have_arenas_of_their_own)
@@ -110,6 +112,32 @@ Test(active_kernel, what_lies_in_an_arena_its_clients_may_read)
 	cr_assert_not(warp_active_disconnect(reader));
 }
 
+/* Nor any of its own that it may not read, and be it that a program has no region at all */
+Test(active_kernel, what_lies_in_its_own_arena_a_client_may_read)
+{
+	struct warp_active_client *blind = connected("blind");
+	struct warp_active_place *place;
+	struct warp_active_result r = try_install(blind, "sum", NULL, 0, &place);
+
+	cr_assert(r.code == WARP_ACTIVE_REFUSED && strstr(r.text, "a region that the client may "
+								  "not"),
+		  "%s", r.text);
+	cr_assert_not(warp_active_disconnect(blind));
+}
+
+/* Each client could have one otherwise, with memory for each processor */
+Test(active_kernel, an_arena_without_regions_is_there_for_programs)
+{
+	struct warp_active_place *place;
+	struct warp_active_result r;
+
+	cr_assert_eq(arena_count(), 2);
+	r = try_install(c, "take", NULL, 0, &place);
+	cr_assert(r.code == WARP_ACTIVE_REFUSED && strstr(r.text, "nothing for warp_alloc"), "%s",
+		  r.text);
+	cr_assert_eq(arena_count(), 2);
+}
+
 Test(active_kernel, a_region_comes_to_no_program)
 {
 	struct warp_active_region_attr attr = {
@@ -125,6 +153,22 @@ Test(active_kernel, a_region_comes_to_no_program)
 	attr.name = "later";
 	cr_assert_eq(warp_active_export(server, &attr, &r), -EINVAL);
 	warp_active_place_close(place);
+}
+
+/* What is refused has taken nothing */
+Test(active_kernel, a_region_that_is_refused_takes_no_memory)
+{
+	struct warp_active_region_attr attr = { .name = "heap",
+						.size = 4 * SIZE,
+						.rights = 15,
+						.flags = WARP_ACTIVE_IN_KERNEL | WARP_ACTIVE_HEAP,
+						.heap_offset = 4 * SIZE,
+						.arena = 6 };
+	struct warp_active_region *r;
+
+	cr_assert_eq(warp_active_export(server, &attr, &r), -EINVAL);
+	attr.heap_offset = 0;
+	cr_assert_eq(warp_active_export(server, &attr, &r), 0);
 }
 
 static struct warp_active_region *odd_export(const char *name)
@@ -302,6 +346,46 @@ static void open_with_rate(void)
 
 TestSuite(active_kernel_rate, .init = open_with_rate, .fini = close_all, .timeout = 60);
 
+/* A run that goes far beyond a window's part is paid by those behind it */
+Test(active_kernel_rate, long_runs_are_paid)
+{
+	struct warp_active_place *steps = install("steps");
+	double begin = world_now(), end;
+	uint64_t fuel = 0, longest = 0;
+
+	for (end = begin; end < begin + 1; end = world_now()) {
+		struct warp_active_result r = RUN(steps, 8000);
+
+		fuel += r.fuel;
+		longest = base_max(longest, r.fuel);
+	}
+	cr_assert_gt(longest, 2 * RATE / 60);
+	cr_assert((double)fuel < RATE * (end - begin) + (double)(2 * longest + RATE / 60), "%u",
+		  (unsigned int)fuel);
+	warp_active_place_close(steps);
+}
+
+/* The first program of another client is at the place of one that has gone */
+Test(active_kernel_rate, a_client_pays_for_itself)
+{
+	struct warp_active_client *first = connected("all"), *second;
+	struct warp_active_place *steps = install_at(first, "steps", 0);
+	struct warp_active_stats stats;
+
+	while (RUN(steps, 8000).code == WARP_ACTIVE_OK)
+		;
+	warp_active_place_close(steps);
+	cr_assert_not(warp_active_disconnect(first));
+	do
+		warp_active_server_query(server, &stats);
+	while (stats.kernel_programs);
+	second = connected("all");
+	steps = install_at(second, "steps", 0);
+	cr_assert_eq(RUN(steps, 1).code, WARP_ACTIVE_OK);
+	warp_active_place_close(steps);
+	cr_assert_not(warp_active_disconnect(second));
+}
+
 /* All programs of a client have one limit, and other clients have theirs */
 Test(active_kernel_rate, a_client_has_so_much_in_a_second)
 {
@@ -336,4 +420,32 @@ Test(active_kernel_rate, a_client_has_so_much_in_a_second)
 	warp_active_place_close(sum);
 	warp_active_place_close(others);
 	cr_assert_not(warp_active_disconnect(other));
+}
+
+/* --- the end ------------------------------------------------------------------------------- */
+
+static const struct sockaddr_in another = { .sin_family = AF_INET,
+					    .sin_port = 0x851c, /* 7301 */
+					    .sin_addr.s_addr = 0x0100007f };
+
+/* Another server can have the interface, though a child of the first one lives */
+Test(active_kernel, a_child_does_not_keep_the_door)
+{
+	struct warp_active_kernel_attr attr = kernel_attr();
+	pid_t child = fork();
+
+	cr_assert_geq(child, 0);
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	attr.addr = (const struct sockaddr *)&another;
+	usleep(50000);
+	cr_assert_not(warp_active_disconnect(c));
+	warp_active_server_destroy(server);
+	c = NULL;
+	cr_assert_not(warp_active_server_create(NULL, &server));
+	cr_expect_eq(warp_active_kernel_serve(server, &attr), 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 }

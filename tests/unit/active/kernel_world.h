@@ -31,36 +31,40 @@ static struct warp_active_object *object;
 static struct warp_active_region *table, *constants, *plain, *open_to_all;
 static uint64_t base, rate;
 
-/* Two regions that are the client's own */
-static int own_export(const struct warp_active_peer *peer)
+/* A region that is the client's own */
+static int own_export(const struct warp_active_peer *peer, const char *name, unsigned int rights)
 {
-	struct warp_active_region_attr attr = { .name = "mine",
-						.size = SIZE,
-						.rights = 15,
-						.flags = WARP_ACTIVE_IN_KERNEL,
-						.peer = peer };
+	const struct warp_active_region_attr attr = { .name = name,
+						      .size = SIZE,
+						      .rights = rights,
+						      .flags = WARP_ACTIVE_IN_KERNEL,
+						      .peer = peer };
 	struct warp_active_region *r;
-	int ret = warp_active_export(server, &attr, &r);
 
-	attr.name = "mine too";
-	return ret ? ret : warp_active_export(server, &attr, &r);
+	return warp_active_export(server, &attr, &r);
 }
 
 /*
  * With the token "reader": of the table, to read; and of the region in arena 1. With "own": of the
- * table, and regions of its own
+ * table, and regions of its own. With "blind": of a region of its own
  */
 static int admit(void *context, const struct warp_active_peer *peer)
 {
 	bool reader = peer->token_len == 6, own = !reader && !memcmp(peer->token, "own", 3);
-	int ret = warp_active_grant(peer, table, reader ? 9 : 15);
+	int ret;
+
+	if (!reader && !memcmp(peer->token, "bli", 3))
+		return own_export(peer, "unreadable", 10);
+	ret = warp_active_grant(peer, table, reader ? 9 : 15);
 
 	if (!ret && reader)
 		return warp_active_grant(peer, open_to_all, 9);
 	if (!ret)
 		ret = warp_active_grant(peer, constants, 9);
 	if (!ret && own)
-		return own_export(peer);
+		ret = own_export(peer, "mine", 15);
+	if (!ret && own)
+		return own_export(peer, "mine too", 15);
 	return ret ? ret : warp_active_grant(peer, plain, 15);
 }
 

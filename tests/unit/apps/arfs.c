@@ -194,7 +194,7 @@ static void all_calls(void)
 
 	client_lookup(client, ARFS_ROOT, "file", &a);
 	client_getattr(client, 2 | 1ull << 32, &a);
-	client_list(client, ARFS_ROOT, 0, to, sizeof(to));
+	client_list(client, ARFS_ROOT, 0, 0, to, sizeof(to));
 	client_read(client, 2 | 1ull << 32, 0, to, sizeof(to));
 	client_change(client, "create", &ask, "new", NULL, &changed);
 	client_change(client, "rename", &ask, "file", "other", &changed);
@@ -272,8 +272,60 @@ Test(arfs, one_sided_reads)
 	cr_assert_eq(client_lookup(alone, ARFS_ROOT, "none", &b), -ENOENT);
 	cr_assert_eq(client_read(alone, a.node, 100, back, sizeof(back)), sizeof(data) - 100);
 	cr_assert_not(memcmp(back, data, sizeof(data) - 100));
-	len = client_list(client, ARFS_ROOT, 0, one, sizeof(one));
-	cr_assert_eq(client_list(alone, ARFS_ROOT, 0, two, sizeof(two)), len);
+	len = client_list(client, ARFS_ROOT, 0, 0, one, sizeof(one));
+	cr_assert_eq(client_list(alone, ARFS_ROOT, 0, 0, two, sizeof(two)), len);
 	cr_assert(len > 0 && !memcmp(one, two, (size_t)len));
+	cr_assert_eq(client_list(alone, ARFS_ROOT, 0, ARFS_PLUS, two, sizeof(two)), -EOPNOTSUPP);
 	client_close(alone);
+}
+
+/* Entries come with what getattr says of them */
+Test(arfs, lists_with_attributes)
+{
+	static char plain[4096], plus[8192] __attribute__((aligned(8)));
+	long len, with, at = 0, n = 0;
+	struct arfs_attr a;
+
+	make("file", S_IFREG | 0644);
+	make("a directory", S_IFDIR | 0755);
+	cr_assert_eq(client_write(client, node_of("file"), 0, 0, plain, 777), 777);
+	len = client_list(client, ARFS_ROOT, 0, 0, plain, sizeof(plain));
+	with = client_list(client, ARFS_ROOT, 0, ARFS_PLUS, plus, sizeof(plus));
+	while (at < len) {
+		const struct arfs_listed *e = (const void *)(plain + at);
+		const char *same = plus + at + n++ * (long)sizeof(a);
+		long size = (long)((sizeof(*e) + e->name_len + 7) & ~7ul);
+
+		cr_assert_not(client_getattr(
+			client, ((const struct arfs_attr *)(const void *)same)->node, &a));
+		cr_assert_eq((uint32_t)a.node, e->inode);
+		cr_assert_not(memcmp(same, &a, sizeof(a)));
+		cr_assert_not(memcmp(same + sizeof(a), e, (size_t)size));
+		at += size;
+	}
+	cr_assert(n == 2 && with == len + n * (long)sizeof(a));
+}
+
+/* Reads of any length, at any offset, up to the end and beyond */
+Test(arfs, reads_of_many_parts)
+{
+	enum { SIZE = 9 * ARFS_READ_MAX + 1000 };
+	static char data[SIZE], back[SIZE + 5000];
+	uint64_t node;
+
+	make("file", S_IFREG | 0644);
+	node = node_of("file");
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (char)(i * 7 + i / 4096);
+	cr_assert_eq(client_write(client, node, 0, 0, data, sizeof(data)), sizeof(data));
+	for (size_t offset = 0; offset <= SIZE; offset += ARFS_READ_MAX / 2 + 3)
+		for (size_t len = 1000; len <= sizeof(back); len = len * 3 + 1) {
+			size_t want = SIZE - offset < len ? SIZE - offset : len;
+
+			memset(back, 0, sizeof(back));
+			cr_assert_eq(client_read(client, node, offset, back, len), (long)want);
+			cr_assert_not(memcmp(back, data + offset, want));
+			cr_assert_eq(back[want], 0);
+		}
+	cr_assert_eq(client_read(client, node + 1, 0, back, sizeof(back)), -ESTALE);
 }

@@ -96,6 +96,32 @@ Test(runfile, folder_is_judged_once_for_a_user)
 	}
 }
 
+/* The owner of the folder may put a link to another one in its place, and root is not led there */
+Test(runfile, a_link_leads_nobody_to_files_of_others)
+{
+	enum { OTHER = 65534 };
+	char own[96], file[128];
+	void *p;
+
+	if (geteuid())
+		cr_skip_test("only root removes names of others");
+	snprintf(own, sizeof(own), "%s/own", dir);
+	snprintf(file, sizeof(file), "%s/file", own);
+	cr_assert_eq(mkdir(own, 0700), 0);
+	cr_assert_eq(chown(own, OTHER, OTHER), 0);
+	cr_assert_eq(base_runfile_create(path, SIZE, SIZE, &p), 0);
+	cr_assert_eq(base_runfile_create(file, SIZE, SIZE, &p), 0);
+	cr_expect_eq(base_runfile_remove_of(file, OTHER), 0, "that is a name of its own");
+	cr_assert_eq(rmdir(own), 0);
+	cr_assert_eq(symlink(dir, own), 0);
+	cr_expect_neq(base_runfile_remove_of(file, OTHER), 0);
+	cr_expect_eq(access(path, F_OK), 0);
+	cr_assert_eq(unlink(own), 0);
+	/* Nor a folder of somebody's else */
+	cr_expect_eq(base_runfile_remove_of(path, OTHER), -EPERM);
+	cr_expect_eq(access(path, F_OK), 0);
+}
+
 /* To touch memory that there is not would be SIGBUS */
 Test(runfile, a_full_folder_says_so)
 {

@@ -326,6 +326,48 @@ Test(bpf_memory, the_next_run_has_its_own_regions, .init = fill)
 	ebpf_object_destroy(obj);
 }
 
+/* Nor is anything left of a run that could not begin, or that had other code */
+Test(bpf_memory, the_next_run_has_its_own_windows, .init = fill)
+{
+	const struct ebpf_insn insns[] = { LDX(EBPF_DW, 0, 1, 0), EXIT };
+	const struct ebpf_insn longer[] = { LDX(EBPF_DW, 0, 1, 0), LDX(EBPF_DW, 2, 1, 8), EXIT };
+	struct ebpf_region regions[] = { { memory, ADDR, 64, 64, EBPF_MAY_READ },
+					 { memory + 64, ADDR + 32, 64, 0, EBPF_MAY_READ } };
+	struct ebpf_params params = { .regions = regions, .count = 1, .arg = { ADDR } };
+	struct ebpf_object *obj = both_load(insns, 2, NULL, 0);
+	struct ebpf_object *other = both_load(longer, 3, NULL, 0);
+	struct ebpf_result r;
+	struct ebpf_run *run;
+	uint64_t want;
+
+	cr_assert(!ebpf_run_create(&run) && !ebpf_run_start(run, obj, &params));
+	cr_assert_eq(ebpf_run_continue(run, 10, &r), EBPF_DONE);
+	regions[0].host = memory + 128;
+	params.count = 2;
+	cr_assert_eq(ebpf_run_start(run, obj, &params), -EINVAL);
+	params.count = 1;
+	for (int i = 0; i < 3; i++) {
+		cr_assert_not(ebpf_run_start(run, i == 1 ? other : obj, &params));
+		cr_assert_eq(ebpf_run_continue(run, 10, &r), EBPF_DONE);
+		memcpy(&want, memory + 128, 8);
+		cr_assert_eq(r.value, want, "%d", i);
+	}
+	/* The same code again, and one thing about the region is another one */
+	regions[0].rights = EBPF_MAY_WRITE;
+	cr_assert_not(ebpf_run_start(run, obj, &params));
+	cr_assert_eq(ebpf_run_continue(run, 10, &r), EBPF_RIGHTS);
+	regions[0].rights = EBPF_MAY_READ;
+	params.arg[0] = ADDR + 8;
+	cr_assert_not(ebpf_run_start(run, obj, &params));
+	cr_assert_eq(ebpf_run_continue(run, 10, &r), EBPF_DONE);
+	regions[0].size = 8;
+	cr_assert_not(ebpf_run_start(run, obj, &params));
+	cr_assert_eq(ebpf_run_continue(run, 10, &r), EBPF_ADDRESS);
+	ebpf_run_destroy(run);
+	ebpf_object_destroy(obj);
+	ebpf_object_destroy(other);
+}
+
 Test(bpf_memory, the_stack)
 {
 	cr_assert_eq(BOTH_VALUE(ST(EBPF_DW, 10, -8, 77), LDX(EBPF_DW, 0, 10, -8), EXIT), 77);

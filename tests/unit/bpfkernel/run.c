@@ -92,6 +92,11 @@ Test(bpfkernel_run, a_long_loop)
 	cr_assert_eq(10000000 - r.fuel, 2000346 * 4 + 7);
 }
 
+Test(bpfkernel_run, waits_for_programs)
+{
+	cr_assert_not(bpfkernel_wait());
+}
+
 Test(bpfkernel_run, fuel_ends_a_loop_where_it_begins)
 {
 	uint64_t at = region_open(0, 0x8000, EBPF_MAY_READ);

@@ -20,6 +20,7 @@ static struct {
 	int here, peer_fd;
 	enum processor_peer peer;
 	bool confined, urgent, taken, thread;
+	unsigned int shortened;
 } world;
 static uint64_t now;
 
@@ -44,6 +45,11 @@ void processor_look(struct processor_thread *t, uint64_t when)
 bool processor_was_taken(struct processor_thread *t)
 {
 	return world.taken;
+}
+
+void processor_slice_shorten(void)
+{
+	world.shortened++;
 }
 
 enum processor_peer processor_of_peer(int fd, int here)
@@ -348,6 +354,22 @@ Test(spin, who_sends_is_asked_when_input_has_come)
 	spin_place_learn(&fresh, 8);
 	cr_expect_not(spin_begin(&s, &fresh, now, BASE_NEVER));
 	cr_expect_eq(spin_count(SPIN_PEER_HERE), 1);
+}
+
+Test(spin, a_thread_that_spins_for_long_asks_for_a_short_slice)
+{
+	struct spin s;
+
+	for (unsigned int k = 0; k < 5; k++) {
+		cr_assert(spins(&s));
+		cr_expect_eq(world.shortened, k > 1, "spin %u", k);
+		for (int i = 0; i < 3; i++) {
+			now += 10 * US;
+			cr_expect(spin_goes_on(&s, now));
+		}
+		spin_end(&s, true, false, now);
+	}
+	cr_expect_eq(world.shortened, 1, "once");
 }
 
 Test(spin, a_thread_of_our_own_makes_no_processor_busy)

@@ -20,13 +20,14 @@
 #include "tests/unit/tcp_pair.h"
 
 struct stream_param ends_param;
+int ends_mss;
 bool ends_auto;
 uint32_t ends_without[2];
 uint8_t ends_rtr;
 
 void ends_tcp(int fd[2])
 {
-	tcp_pair(fd, 0, 0);
+	tcp_pair(fd, ends_mss, 0);
 }
 
 struct stream *ends_attach(int fd, bool initiator)

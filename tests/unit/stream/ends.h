@@ -19,6 +19,8 @@
 void ends_tcp(int fd[2]);
 /* What ends_attach() goes by; all zero at first */
 extern struct stream_param ends_param;
+/* Octets of a TCP segment; 0: loopback's */
+extern int ends_mss;
 /* The peer may be one without DDP */
 extern bool ends_auto;
 /* Features that the initiator, the responder does not offer */

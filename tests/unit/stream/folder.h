@@ -7,6 +7,7 @@
 
 #include <sys/stat.h>
 
+#include "stream/place.h"
 #include "tests/unit/stream/ends.h"
 
 /* For the suite: makes the folder, in which ends_attach() puts states; removes it */
@@ -22,6 +23,8 @@ unsigned int place_files(void);
 /* The path of the file with the state of @s, and what it is */
 const char *place_slab_path(const struct stream *s);
 struct stat place_file_of(const struct stream *s);
+/* For stream_names_drop(): all of them go */
+bool place_none_stays(struct stream_place place, const void *ctx);
 /* Some octets each way */
 #define PLACE_SOME 1000
 void place_both_ways(struct stream *s[2]);

@@ -5,6 +5,7 @@
 #include "tests/unit/stream/folder.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -168,21 +169,25 @@ Test(names, a_file_with_a_connection_is_not_swept)
 	ends_destroy(s);
 }
 
-/* A child that has both ends, and closes them as another user when it is told to */
-static pid_t other_user(struct stream *s[2], int go)
+/* A child that has all of these, and closes them pair by pair as another user when it is told to */
+static pid_t other_user(struct stream *s[], int pairs, int go)
 {
 	pid_t pid;
 
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2 * pairs; i++)
 		OPS->share(s[i], STREAM_SHARE_FORK);
 	pid = ends_fork();
 	if (pid)
 		return pid;
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2 * pairs; i++)
 		OPS->joined(s[i]);
-	if (setuid(65534) || read(go, &(char){ 0 }, 1) != 1)
+	if (setuid(65534))
 		_exit(1);
-	ends_destroy(s);
+	for (int i = 0; i < pairs; i++) {
+		if (read(go, &(char){ 0 }, 1) != 1)
+			_exit(1);
+		ends_destroy(s + 2 * i);
+	}
 	_exit(0);
 }
 
@@ -201,7 +206,7 @@ Test(names, a_name_that_nobody_can_remove_has_no_memory)
 	ends_open(s);
 	place_both_ways(s);
 	strcpy(path, place_slab_path(s[1]));
-	pid = other_user(s, go[0]);
+	pid = other_user(s, 1, go[0]);
 	ends_destroy(s);
 	stream_spare_allow(false);
 	cr_assert_eq(write(go[1], "", 1), 1);
@@ -212,11 +217,39 @@ Test(names, a_name_that_nobody_can_remove_has_no_memory)
 	cr_expect_eq(place_files(), 0);
 }
 
-static bool none_stays(struct stream_place place, const void *ctx)
+/* Its maker is about to execute another program, and has not delivered all of it */
+Test(names, what_lingers_keeps_its_memory)
 {
-	(void)place;
-	(void)ctx;
-	return false;
+	struct stream *s[4]; /* the first two end here, and the others in the child */
+	char path[BASE_RUNFILE_PATH];
+	struct stat st;
+	int go[2];
+	pid_t pid;
+
+	if (geteuid())
+		cr_skip_test("only root may become another user");
+	cr_assert_eq(pipe(go), 0);
+	ends_open(s);
+	ends_open(s + 2);
+	place_both_ways(s);
+	strcpy(path, place_slab_path(s[1]));
+	pid = other_user(s, 2, go[0]);
+	cr_assert_eq(write(go[1], "", 1), 1);
+	while (!OPS->alone(s[0]) || !OPS->alone(s[1]))
+		sched_yield();
+	for (int i = 0; i < 2; i++)
+		OPS->close(s[i]);
+	ends_destroy(s + 2);
+	stream_spare_allow(false);
+	cr_assert_eq(write(go[1], "", 1), 1);
+	cr_expect_eq(place_wait(pid), 0);
+	cr_assert_eq(stat(path, &st), 0);
+	cr_expect_gt(st.st_blocks, 0);
+	cr_expect_eq(rsock_of(s[0])->state->magic, STREAM_MAGIC);
+	for (int i = 0; i < 2; i++)
+		OPS->destroy(s[i]);
+	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 1);
+	cr_expect_eq(place_files(), 0);
 }
 
 /* The maker of a file that has lost its names goes on, and its next connections have names */
@@ -231,7 +264,7 @@ Test(names, others_go_on_without_names)
 	pid = ends_fork();
 	if (!pid) {
 		OPS->joined(s[1]);
-		stream_names_drop(none_stays, NULL);
+		stream_names_drop(place_none_stays, NULL);
 		OPS->close(s[1]);
 		OPS->destroy(s[1]);
 		_exit(0);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -87,6 +88,57 @@ Test(promise, of_the_dead_is_counted_no_more)
 	cr_expect_not(rsock_promises_count(stream_place_of(place_dir)), "not all the time");
 	ends_destroy(s);
 	cr_expect_eq(*number(), 0);
+}
+
+/* Nobody who counts anew finds it, so it is counted no more */
+Test(promise, of_what_has_lost_its_name_is_counted_no_more)
+{
+	struct stream *s[2], *more[2];
+
+	ends_open(s);
+	stream_names_drop(place_none_stays, NULL);
+	cr_expect_eq(*number(), 0);
+	ends_open(more);
+	cr_expect_eq(*number(), 2 * one(more[0]));
+	ends_destroy(s);
+	cr_expect_eq(*number(), 2 * one(more[0]));
+	ends_destroy(more);
+	cr_expect_eq(*number(), 0);
+}
+
+/* What the dead have left there is no reason against a kept file either */
+Test(promise, a_kept_file_is_counted_anew)
+{
+	struct stream *s[2];
+
+	ends_open(s);
+	ends_destroy(s);
+	*number() = UINT64_MAX / 2;
+	ends_open(s);
+	for (int i = 0; i < 2; i++)
+		cr_expect_eq(OPS->hand_over(s[i]), 0);
+	cr_expect_eq(*number(), 2 * one(s[0]));
+	ends_destroy(s);
+}
+
+/* A file server becomes each of its users for a while */
+Test(promise, of_many_users)
+{
+	enum { USERS = 300 };
+	struct stream_place place = stream_place_of(place_dir);
+	uint64_t *octets[2];
+
+	for (uid_t round = 0; round < 2; round++) {
+		for (place.user = 1; place.user <= USERS; place.user++) {
+			cr_assert_eq(rsock_promises(place, &octets[round]), 0, "%u", place.user);
+			if (place.user == USERS)
+				break;
+		}
+	}
+	cr_expect_eq(octets[0], octets[1], "it is known");
+	rsock_promises_forget(place);
+	cr_assert_eq(rsock_promises(place, &octets[1]), 0);
+	cr_expect_neq(octets[0], octets[1]);
 }
 
 /* Too much, or too little: connections work, and the number is right again soon */
@@ -187,6 +239,36 @@ Test(promise, room_for_few_of_all_processes)
 	nanosleep(&(struct timespec){ 1, 100000000 }, NULL);
 	fourth = named_of(2, -1);
 	cr_expect_eq(fourth, 4, "the dead need nothing: %u", fourth);
+	umount2(place_dir, MNT_DETACH);
+}
+
+/* Each has half of the folder, whatever others were promised, as long as that is not used */
+Test(promise, room_of_each_user)
+{
+	enum { OTHER = 65534 };
+	char own[80], others[80];
+	unsigned int mine, theirs = 0;
+	int two[2];
+	pid_t pid;
+
+	if (geteuid() || !place_small("size=16m,mode=0755"))
+		cr_skip_test("no mount namespace to be had, or no other user");
+	snprintf(own, sizeof(own), "%s/own", place_dir);
+	snprintf(others, sizeof(others), "%s/others", place_dir);
+	cr_assert(!mkdir(own, 0700) && !mkdir(others, 0700) && !chown(others, OTHER, OTHER));
+	ends_param.dir = own;
+	mine = named_of(16, -1);
+	cr_expect(mine >= 2 && mine <= 16, "%u", mine);
+	cr_assert_eq(pipe(two), 0);
+	pid = ends_fork();
+	if (!pid) {
+		ends_param.dir = others;
+		named_of(setuid(OTHER) ? 0 : 16, two[1]);
+	}
+	cr_assert_eq(read(two[0], &theirs, sizeof(theirs)), sizeof(theirs));
+	cr_expect_eq(theirs, mine);
+	kill(pid, SIGKILL);
+	cr_expect_eq(place_wait(pid), -SIGKILL);
 	umount2(place_dir, MNT_DETACH);
 }
 

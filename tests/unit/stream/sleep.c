@@ -4,9 +4,14 @@
  */
 #include "tests/unit/stream/folder.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/recv_sleep.h"
 
 TestSuite(sleep, .init = place_begin, .fini = place_end, .timeout = 60);
 
@@ -116,6 +121,123 @@ Test(sleep, named_when_it_sleeps)
 	cr_expect_eq(wakeups[0], CHILD);
 	turn(pipes, 1, false);
 	cr_expect_eq(place_wait(pid), 0);
+	ends_destroy(s);
+}
+
+/* --- one that sleeps in the receive itself --- */
+
+static bool at_once(struct base_recv_sleep *sleep)
+{
+	return true;
+}
+
+static void wait_for_sleep(const struct stream *s)
+{
+	while (!rsock_of((struct stream *)s)->state->rx_lock.asleep)
+		usleep(1000);
+	usleep(20000);
+}
+
+static ssize_t say(struct stream *s, char c)
+{
+	struct iovec iov = { &c, 1 };
+
+	return OPS->send(s, &iov, 1);
+}
+
+static ssize_t hear(struct stream *s, char *c)
+{
+	struct iovec iov = { c, 1 };
+
+	return OPS->recv(s, &iov, 1, 0);
+}
+
+/* It comes by the descriptor alone, as one from pidfd_getfd(), and nobody told it to */
+static int comes_unannounced(struct stream *s[2])
+{
+	struct stream *found[2];
+	uint64_t begin;
+	char c;
+	int err;
+
+	wait_for_sleep(s[0]);
+	for (int i = 0; i < 2; i++)
+		if (!(found[i] = place_adopt(s[i]->fd, &err)))
+			return 1;
+	begin = base_now();
+	if (hear(found[0], &c) != -EAGAIN || OPS->progress(found[0]) || say(found[0], 'a') != 1)
+		return 2;
+	if (base_now() - begin > BASE_NS_PER_S)
+		return 3;
+	if (hear(found[1], &c) != 1 || c != 'a')
+		return 4;
+	return say(found[1], 'b') == 1 ? 0 : 5;
+}
+
+Test(sleep, who_comes_meanwhile_is_not_kept_waiting)
+{
+	struct base_recv_sleep sleep = { .may = at_once };
+	struct stream *s[2];
+	char c;
+	pid_t pid;
+
+	ends_open(s);
+	place_both_ways(s);
+	pid = fork();
+	if (!pid)
+		_exit(comes_unannounced(s));
+	cr_expect(OPS->sleep(s[0], &sleep));
+	cr_expect(sleep.slept);
+	cr_expect_eq(hear(s[0], &c), 1);
+	cr_expect_eq(c, 'b');
+	cr_expect_eq(place_wait(pid), 0);
+	cr_expect_eq(hear(s[0], &c), -EAGAIN, "it is whole");
+	ends_destroy(s);
+}
+
+/* Others have it, and take in what this one would sleep for: it is to poll, and to be woken */
+Test(sleep, not_where_others_have_it)
+{
+	struct base_recv_sleep sleep = { .may = at_once };
+	struct stream *s[2];
+
+	ends_open(s);
+	OPS->share(s[0], STREAM_SHARE_FORK);
+	cr_expect_not(OPS->sleep(s[0], &sleep));
+	cr_expect_not(sleep.slept);
+	OPS->unshare(s[0], STREAM_SHARE_FORK);
+	ends_destroy(s);
+}
+
+/* The comer finds out, and the connection ends, as if the dead had been at work there */
+Test(sleep, one_that_is_killed_in_it)
+{
+	struct base_recv_sleep sleep = { .may = at_once };
+	struct stream *s[2], *found;
+	pid_t pid;
+	char c;
+	int err;
+
+	ends_open(s);
+	place_both_ways(s);
+	OPS->share(s[0], STREAM_SHARE_FORK);
+	pid = ends_fork();
+	if (!pid) {
+		OPS->joined(s[0]);
+		for (;;) /* its parent may still have it */
+			OPS->sleep(s[0], &sleep);
+	}
+	OPS->named(s[0], (uint32_t)pid);
+	OPS->close(s[0]);
+	wait_for_sleep(s[0]);
+	found = place_adopt(s[0]->fd, &err);
+	cr_assert_not_null(found);
+	cr_expect_eq(hear(found, &c), -EAGAIN);
+	kill(pid, SIGKILL);
+	cr_expect_eq(place_wait(pid), -SIGKILL);
+	cr_expect_eq(hear(found, &c), -ECONNRESET);
+	cr_expect_not(rsock_of(found)->state->rx_lock.asleep);
+	OPS->destroy(found);
 	ends_destroy(s);
 }
 

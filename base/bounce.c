@@ -3,7 +3,7 @@
  * A buffer is its caller's from the moment at which it is taken out of its place, so no lock is
  * needed, and a fork at any time costs a child one buffer at most.
  */
-#include "preload/table/bounce.h"
+#include "base/bounce.h"
 
 #include <stdbool.h>
 
@@ -13,18 +13,18 @@
 
 static char *kept[KEPT]; /* atomic; NULL: a free place */
 
-char *bounce_get(void)
+char *base_bounce_get(void)
 {
 	void *buf = NULL;
 
 	for (int i = 0; i < KEPT && !buf; i++)
 		buf = __atomic_exchange_n(&kept[i], NULL, __ATOMIC_ACQUIRE);
-	if (!buf && base_map_create(BOUNCE_SIZE, &buf))
+	if (!buf && base_map_create(BASE_BOUNCE_SIZE, &buf))
 		return NULL;
 	return buf;
 }
 
-void bounce_put(char *buf)
+void base_bounce_put(char *buf)
 {
 	bool stays = false;
 
@@ -35,5 +35,5 @@ void bounce_put(char *buf)
 						    __ATOMIC_RELAXED);
 	}
 	if (!stays)
-		base_map_destroy(buf, BOUNCE_SIZE);
+		base_map_destroy(buf, BASE_BOUNCE_SIZE);
 }

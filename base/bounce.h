@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#ifndef PRELOAD_BOUNCE_H
-#define PRELOAD_BOUNCE_H
+#ifndef BASE_BOUNCE_H
+#define BASE_BOUNCE_H
 
 #include <stddef.h>
 
@@ -8,10 +8,10 @@
  * Buffers for octets on their way from one descriptor to another, which are too long for the stack
  * of a small thread. A few are kept for the next call.
  */
-#define BOUNCE_SIZE ((size_t)64 * 1024)
+#define BASE_BOUNCE_SIZE ((size_t)64 * 1024)
 
 /* NULL: no memory */
-char *bounce_get(void);
-void bounce_put(char *buf);
+char *base_bounce_get(void);
+void base_bounce_put(char *buf);
 
 #endif
