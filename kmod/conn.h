@@ -16,6 +16,7 @@
 #include "base/bits.h"
 #include "kmod/ooo.h"
 #include "kmod/op.h"
+#include "kmod/start.h"
 #include "rdmap/rdmap.h"
 
 #include <warp/ddp_kernel.h>
@@ -72,7 +73,7 @@ struct conn_rx {
 };
 
 /* What has become of the connection; each value comes after those above it */
-enum conn_state { CONN_TCP, CONN_DDP, CONN_ENDED };
+enum conn_state { CONN_TCP, CONN_LISTEN, CONN_START, CONN_DDP, CONN_ENDED };
 
 struct conn {
 	struct sock *sk;
@@ -99,6 +100,8 @@ struct conn {
 	struct conn_tx tx;
 	struct conn_rx rx;
 	struct conn_ooo ooo;
+	struct conn_start *start;  /* in CONN_START */
+	struct conn_wanted wanted; /* in CONN_LISTEN */
 	const struct inet_connection_sock_af_ops *af;
 };
 

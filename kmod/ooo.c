@@ -259,6 +259,8 @@ static bool marker_find(const struct conn *c, struct ooo_run *run)
 			run->next = at - mpa_ahead_back(marker);
 			return true;
 		}
+		/* None begins before it that is all there: this is not looked at again */
+		run->next = at + MPA_MARKER_LEN;
 	}
 	return false;
 }

@@ -215,6 +215,8 @@ static int op_begin(struct conn *c, struct conn_op *op)
 	const struct sock *sk = c->sk;
 	int rc = 0;
 
+	if (c->state < CONN_DDP)
+		return -ENOTCONN;
 	if (sk->sk_err || c->state != CONN_DDP || sk->sk_shutdown & SEND_SHUTDOWN ||
 	    rdmap_state_of(&c->s) != RDMAP_OPEN || (is_asking(op) && c->rx.eof))
 		return -EPIPE;

@@ -14,7 +14,6 @@
 #define FLAGS_KNOWN                                                            \
 	(DDP_HANDOVER_RESPONDER | DDP_HANDOVER_CRC | DDP_HANDOVER_TX_MARKERS | \
 	 DDP_HANDOVER_RX_MARKERS | DDP_HANDOVER_GATED | DDP_HANDOVER_ALIGNED)
-#define RECV_DEFAULT 65536
 
 static bool phase_good(__u16 phase)
 {
@@ -90,18 +89,18 @@ static int handover_locked(struct conn *c, const struct ddp_handover *h, struct 
 {
 	int rc;
 
-	if (c->state != CONN_TCP)
-		return -EALREADY;
 	if (c->sk->sk_state != TCP_ESTABLISHED && c->sk->sk_state != TCP_CLOSE_WAIT)
 		return -ENOTCONN;
+	if (c->state != CONN_TCP)
+		return -EALREADY;
 	stream_fill(c, h);
 	rc = conn_tx_init(c);
 	if (rc)
 		return rc;
 	c->aligned = h->flags & DDP_HANDOVER_ALIGNED;
 	c->mulpdu_max = h->mulpdu;
-	c->rx.recv_max = h->recv_max ?: RECV_DEFAULT;
-	rc = kmod_ulp_take(c);
+	c->rx.recv_max = h->recv_max ?: DDP_KERNEL_RECV_DEFAULT;
+	rc = kmod_ulp_take(c, CONN_DDP);
 	if (rc) {
 		conn_tx_uninit(c);
 		return rc;
@@ -181,9 +180,52 @@ static int completions_set(struct conn *c, sockptr_t value, unsigned int len)
 	return rc;
 }
 
+/* --- of a listener ---------------------------------------------------------------------------- */
+
+static int wanted_locked(struct conn *c, int name, int value)
+{
+	int rc = 0;
+
+	if (c->sk->sk_state != TCP_LISTEN)
+		return -EISCONN;
+	if (c->state == CONN_TCP)
+		rc = kmod_ulp_listen(c);
+	if (rc)
+		return rc;
+	if (name == DDP_MODE)
+		c->wanted.on = value;
+	else if (name == DDP_CRC)
+		c->wanted.no_crc = !value;
+	else
+		c->wanted.markers = value;
+	return 0;
+}
+
+static int wanted_set(struct conn *c, int name, sockptr_t data, unsigned int len)
+{
+	int value, rc;
+
+	if (len != sizeof(value))
+		return -EINVAL;
+	if (copy_from_sockptr(&value, data, sizeof(value)))
+		return -EFAULT;
+	if (name == DDP_MODE && value == DDP_MODE_AUTO)
+		return -EOPNOTSUPP;
+	if (value != 0 && value != 1) /* DDP_MODE_OFF and _ON, too */
+		return -EINVAL;
+	lock_sock(c->sk);
+	rc = wanted_locked(c, name, value);
+	release_sock(c->sk);
+	return rc;
+}
+
 int conn_option_set(struct conn *c, int name, sockptr_t value, unsigned int len)
 {
 	switch (name) {
+	case DDP_MODE:
+	case DDP_CRC:
+	case DDP_MARKERS:
+		return wanted_set(c, name, value, len);
 	case DDP_HANDOVER:
 		return handover_set(c, value, len);
 	case DDP_REG_MR:
@@ -219,7 +261,7 @@ static void info_fill(const struct conn *c, struct ddp_info *info)
 		.connected = c->state == CONN_DDP,
 		.features = DDP_FEATURE_MESSAGES | DDP_FEATURE_ONESIDED,
 		.provider = "kernel",
-		.mpa_rev = mpa->config.rev,
+		.mpa_rev = mpa->rev ?: mpa->config.rev,
 		.crc = !!(mpa->flags & MPA_F_CRC),
 		.tx_markers = !!(mpa->flags & MPA_F_TX_MARKERS),
 		.rx_markers = !!(mpa->flags & MPA_F_RX_MARKERS),
@@ -257,7 +299,7 @@ int conn_option_get(struct conn *c, int name, char __user *value, int __user *le
 	union told told;
 	int room;
 
-	if ((name != DDP_INFO && name != DDP_KERNEL_STATS) || c->state == CONN_TCP)
+	if ((name != DDP_INFO && name != DDP_KERNEL_STATS) || c->state < CONN_START)
 		return -ENOPROTOOPT;
 	if (get_user(room, len))
 		return -EFAULT;

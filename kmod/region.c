@@ -216,7 +216,8 @@ static bool reg_good(const struct ddp_reg_mr *reg)
 
 static int region_register(struct conn *c, struct conn_region *region)
 {
-	int rc = c->state == CONN_DDP ? stag_get(c, region) : -ENOTCONN;
+	bool live = c->state == CONN_START || c->state == CONN_DDP;
+	int rc = live ? stag_get(c, region) : -ENOTCONN;
 
 	if (!rc)
 		list_add(&region->list, &c->regions);

@@ -270,7 +270,9 @@ void conn_rx_pump(struct conn *c, gfp_t gfp)
 	struct actor a = { c, gfp };
 	read_descriptor_t desc = { .arg.data = &a, .count = 1 };
 
-	if (c->state == CONN_TCP)
+	if (c->state == CONN_START && conn_start_pump(c))
+		conn_kick(c);
+	if (c->state < CONN_DDP)
 		return;
 	if (rx_again(c, gfp) && left_feed(c, gfp))
 		tcp_read_sock(c->sk, &desc, rx_actor);

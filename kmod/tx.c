@@ -259,6 +259,8 @@ void conn_tx_run(struct conn *c)
 	__u64 octets = 0;
 	int rc;
 
+	if (c->state != CONN_DDP)
+		return;
 	mulpdu_update(c);
 	do {
 		rc = fpdu_push(c);
@@ -302,10 +304,10 @@ void conn_tx_drain(struct conn *c)
 
 static bool is_open(const struct conn *c)
 {
-	return c->state == CONN_DDP && !c->sk->sk_err && !(c->sk->sk_shutdown & SEND_SHUTDOWN);
+	return c->state <= CONN_DDP && !c->sk->sk_err && !(c->sk->sk_shutdown & SEND_SHUTDOWN);
 }
 
-/* May a message be accepted? A responder's not before the first FPDU has come */
+/* May a message be accepted? A responder's not before the first FPDU has come, nor in start-up */
 static bool send_ready(struct conn *c)
 {
 	return mpa_conn_may_send(&c->s.ddp.mpa) && sk_stream_memory_free(c->sk) && conn_tx_idle(c);

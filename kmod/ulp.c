@@ -18,6 +18,7 @@
 #include "kmod/compat/version.h"
 #include "kmod/conn.h"
 #include "kmod/region.h"
+#include "kmod/start.h"
 #include "kmod/ulp.h"
 
 #include <warp/ddp.h>
@@ -31,6 +32,9 @@ static const struct proto_ops *ops_base[FAMILIES]; /* NULL: ops is not filled in
 static struct inet_connection_sock_af_ops afs[3];
 static const struct inet_connection_sock_af_ops *afs_base[ARRAY_SIZE(afs)];
 static DEFINE_MUTEX(ops_lock);
+
+static struct tcp_ulp_ops ulp_ops;
+static int ulp_accept(struct socket *sock, struct socket *newsock, COMPAT_ACCEPT_ARGS);
 
 static enum family family_of(const struct conn *c)
 {
@@ -75,7 +79,7 @@ static void ulp_state_change(struct sock *sk)
 {
 	struct conn *c = conn_of(sk);
 
-	if (sk->sk_state == TCP_CLOSE && c->tx.pushing)
+	if (sk->sk_state == TCP_CLOSE && (c->tx.pushing || c->state == CONN_START))
 		conn_kick(c);
 	else if (sk->sk_state == TCP_CLOSE)
 		conn_lost(c);
@@ -117,6 +121,8 @@ static void ulp_work(struct work_struct *work)
 	LIST_HEAD(dead);
 
 	lock_sock(sk);
+	if (!c->closing && c->state == CONN_START)
+		conn_start_run(c);
 	if (!c->closing && c->state == CONN_DDP) {
 		conn_rx_pump(c, GFP_KERNEL);
 		conn_tx_run(c);
@@ -158,9 +164,10 @@ static int ulp_getsockopt(struct sock *sk, int level, int name, char __user *val
 	return c->base->getsockopt(sk, level, name, value, len);
 }
 
+/* shutdown() of a listener comes here, too */
 static int ulp_disconnect(struct sock *sk, int flags)
 {
-	return -EOPNOTSUPP;
+	return sk->sk_state == TCP_LISTEN ? conn_of(sk)->base->disconnect(sk, flags) : -EOPNOTSUPP;
 }
 
 static void ulp_shutdown(struct sock *sk, int how)
@@ -179,13 +186,16 @@ static void ulp_shutdown(struct sock *sk, int how)
 static __poll_t ulp_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait)
 {
 	struct conn *c = conn_of(sock->sk);
-	__poll_t mask = tcp_poll(file, sock, wait) & ~(EPOLLIN | EPOLLRDNORM);
+	__poll_t mask = tcp_poll(file, sock, wait);
 
+	if (c->state == CONN_LISTEN)
+		return mask;
+	mask &= ~(EPOLLIN | EPOLLRDNORM);
 	if (conn_readable(c))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (conn_op_told(c))
 		mask |= EPOLLERR;
-	if (c->state == CONN_DDP &&
+	if (c->state <= CONN_DDP &&
 	    (!mpa_conn_may_send(&c->s.ddp.mpa) || (!conn_tx_idle(c) && conn_tx_refuse(c))))
 		mask &= ~(EPOLLOUT | EPOLLWRNORM);
 	return mask;
@@ -212,7 +222,7 @@ static void conn_detach(struct conn *c)
 {
 	struct sock *sk = c->sk;
 
-	if (c->state != CONN_TCP) {
+	if (c->state >= CONN_START) {
 		if (c->state == CONN_DDP && !list_empty(&c->rx.messages)) {
 			sock_set_flag(sk, SOCK_LINGER); /* as TCP does with octets unread */
 			sk->sk_lingertime = 0;
@@ -230,6 +240,7 @@ static void conn_detach(struct conn *c)
 
 static void conn_free(struct conn *c)
 {
+	conn_start_end(c);
 	conn_rx_uninit(&c->rx);
 	conn_ooo_uninit(&c->ooo);
 	conn_ops_uninit(c);
@@ -256,12 +267,10 @@ static void ulp_close(struct sock *sk, long timeout)
 
 /* --- attaching -------------------------------------------------------------------------------- */
 
-static int ulp_init(struct sock *sk)
+static int conn_attach(struct sock *sk)
 {
 	struct conn *c;
 
-	if (sk->sk_state != TCP_ESTABLISHED)
-		return -ENOTCONN;
 	if ((sk->sk_prot != &tcp_prot && sk->sk_prot != &tcpv6_prot) || sk->sk_user_data)
 		return -EBUSY;
 	c = kzalloc(sizeof(*c), GFP_KERNEL_ACCOUNT);
@@ -284,6 +293,13 @@ static int ulp_init(struct sock *sk)
 	return 0;
 }
 
+static int ulp_init(struct sock *sk)
+{
+	if (sk->sk_state != TCP_ESTABLISHED && sk->sk_state != TCP_LISTEN)
+		return -ENOTCONN;
+	return conn_attach(sk);
+}
+
 /* Copies the family's operations when the first socket of it comes: IPv6's are not exported */
 static int ops_prepare(enum family f, const struct proto_ops *base)
 {
@@ -293,13 +309,14 @@ static int ops_prepare(enum family f, const struct proto_ops *base)
 	if (!ops_base[f]) {
 		ops[f] = *base;
 		ops[f].poll = ulp_poll;
+		ops[f].accept = ulp_accept;
 		ops[f].splice_read = ulp_splice_read;
 		ops[f].mmap = ulp_mmap;
 		ops[f].read_sock = NULL;
 		ops[f].peek_len = NULL;
 		ops[f].set_rcvlowat = ulp_set_rcvlowat;
 		ops_base[f] = base;
-	} else if (ops_base[f] != base) {
+	} else if (ops_base[f] != base && base != &ops[f]) {
 		rc = -EBUSY;
 	}
 	mutex_unlock(&ops_lock);
@@ -324,7 +341,7 @@ af_prepare(const struct inet_connection_sock_af_ops *base)
 	return i < ARRAY_SIZE(afs) ? &afs[i] : NULL;
 }
 
-int kmod_ulp_take(struct conn *c)
+int kmod_ulp_take(struct conn *c, enum conn_state state)
 {
 	struct sock *sk = c->sk;
 	enum family f = family_of(c);
@@ -338,7 +355,7 @@ int kmod_ulp_take(struct conn *c)
 	c->data_ready = sk->sk_data_ready;
 	c->write_space = sk->sk_write_space;
 	c->state_change = sk->sk_state_change;
-	c->state = CONN_DDP;
+	c->state = state;
 	tcp_sk(sk)->nonagle |= TCP_NAGLE_OFF | TCP_NAGLE_PUSH;
 	WRITE_ONCE(sk->sk_rcvlowat, 1);
 	sk->sk_data_ready = ulp_data_ready;
@@ -349,10 +366,80 @@ int kmod_ulp_take(struct conn *c)
 	return 0;
 }
 
+/* --- listeners -------------------------------------------------------------------------------- */
+
+/*
+ * A socket that a listener's handshake has made is one of TCP until accept() returns it: the
+ * listener may be closing meanwhile, so nothing of its conn is looked at
+ */
+static void ulp_clone(const struct request_sock *req, struct sock *newsk, const gfp_t priority)
+{
+	struct proto *base = newsk->sk_family == AF_INET ? &tcp_prot : &tcpv6_prot;
+
+	inet_csk(newsk)->icsk_ulp_ops = NULL;
+	RCU_INIT_POINTER(inet_csk(newsk)->icsk_ulp_data, NULL);
+	newsk->sk_user_data = NULL;
+	WRITE_ONCE(newsk->sk_prot, base);
+	newsk->sk_prot_creator = base; /* frees it, perhaps when the module has gone */
+}
+
+static int adopt_locked(struct sock *sk, const struct conn_wanted *wanted)
+{
+	struct conn *c;
+	int rc = inet_csk(sk)->icsk_ulp_ops ? -EBUSY : conn_attach(sk);
+
+	if (rc)
+		return rc;
+	__module_get(THIS_MODULE); /* the listener has a reference, too */
+	inet_csk(sk)->icsk_ulp_ops = &ulp_ops;
+	c = conn_of(sk);
+	c->rx.recv_max = DDP_KERNEL_RECV_DEFAULT;
+	rc = conn_start_begin(c, wanted);
+	if (!rc)
+		rc = kmod_ulp_take(c, CONN_START);
+	if (!rc)
+		conn_start_run(c);
+	return rc;
+}
+
+/* An error closes the socket, whose number the program does not get */
+static int ulp_accept(struct socket *sock, struct socket *newsock, COMPAT_ACCEPT_ARGS)
+{
+	const struct conn *listener = conn_of(sock->sk);
+	const struct proto_ops *base = ops_base[family_of(listener)];
+	int rc = base->accept(sock, newsock, COMPAT_ACCEPT_PASS);
+
+	if (rc)
+		return rc;
+	if (!listener->wanted.on) {
+		newsock->ops = base;
+		return 0;
+	}
+	lock_sock(newsock->sk);
+	rc = adopt_locked(newsock->sk, &listener->wanted);
+	release_sock(newsock->sk);
+	return rc;
+}
+
+int kmod_ulp_listen(struct conn *c)
+{
+	enum family f = family_of(c);
+	int rc = ops_prepare(f, c->sk->sk_socket->ops);
+
+	if (rc)
+		return rc;
+	c->state = CONN_LISTEN;
+	WRITE_ONCE(c->sk->sk_socket->ops, &ops[f]);
+	return 0;
+}
+
+/* --- the module ------------------------------------------------------------------------------ */
+
 static struct tcp_ulp_ops ulp_ops __read_mostly = {
 	.name = DDP_ULP_NAME,
 	.owner = THIS_MODULE,
 	.init = ulp_init,
+	.clone = ulp_clone,
 };
 
 static void protos_fill(enum family f, const struct proto *base)

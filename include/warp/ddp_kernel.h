@@ -10,6 +10,14 @@
  * another upper-layer protocol; EBUSY: somebody else, such as a sockmap, has taken it over. Until
  * DDP_HANDOVER the socket stays one of TCP, so that start-up may also come in between.
  *
+ * Or TCP_ULP, DDP_MODE and perhaps DDP_CRC and DDP_MARKERS of warp/ddp.h on a socket that listens:
+ * then the sockets that accept() returns start up in the kernel, and are as if they had been handed
+ * over, with DDP_KERNEL_DEPTH_MAX for ird and ord and DDP_KERNEL_RECV_DEFAULT for recv_max. The
+ * program that accepts need know nothing of it. accept() does not wait for start-up. Until that is
+ * over the socket is neither readable nor writable, and control messages are ENOTCONN. What is no
+ * Request ends by ECONNRESET, also one with private data, which is rejected; none within ten
+ * seconds, by ETIMEDOUT. EISCONN: it does not listen; EOPNOTSUPP: DDP_MODE_AUTO.
+ *
  * Behind DDP_HANDOVER each sendmsg() is one Send of RDMAP, and each recvmsg() takes one: MSG_EOR is
  * set, a message of no octets included, so 0 without it is the end; MSG_TRUNC where it did not fit,
  * and the rest is gone. ECONNRESET: the connection ended by a fault, and DDP_INFO has the fields of
@@ -34,6 +42,7 @@
 
 #define DDP_ULP_NAME "ddp"
 #define DDP_KERNEL_SEND_MAX 65536
+#define DDP_KERNEL_RECV_DEFAULT 65536
 #define DDP_KERNEL_RECV_MAX 1048576
 #define DDP_KERNEL_LEFT_MAX 131072
 #define DDP_KERNEL_DEPTH_MAX 16

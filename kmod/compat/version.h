@@ -14,4 +14,13 @@ static inline void compat_no_sendpage(struct proto *p)
 #endif
 }
 
+/* What accept() of struct proto_ops gets besides the two sockets; since 6.10 in a struct */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define COMPAT_ACCEPT_ARGS int flags, bool kern
+#define COMPAT_ACCEPT_PASS flags, kern
+#else
+#define COMPAT_ACCEPT_ARGS struct proto_accept_arg *arg
+#define COMPAT_ACCEPT_PASS arg
+#endif
+
 #endif

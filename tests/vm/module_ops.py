@@ -4,6 +4,7 @@
 
     module_ops.py calls
     module_ops.py hold          operations and memory on connections until it is killed
+    module_ops.py chance SEED SECONDS   peers that do with them what chance has made
 
 Both ends are sockets that were handed over, but where the peer must do what no stack does.
 """
@@ -11,6 +12,7 @@ import ctypes
 import errno
 import mmap
 import os
+import random
 import resource
 import select
 import signal
@@ -270,7 +272,7 @@ def ring_of_rubbish():
         for seed in range(400):
             shared.map[:] = os.urandom(len(shared.map))
             if seed % 3:
-                shared.head(seed)
+                shared.head(taken - seed % 4 & 0xFFFFFFFF)
             try:
                 post(a, *rdma((WRITE, READ)[seed % 2], seed, ours, 0, 100, theirs.address, stag))
                 taken += 1
@@ -280,7 +282,7 @@ def ring_of_rubbish():
                 refused += 1
         a.send(b"still here")
         print(f"# {taken} operations, {refused} refused")
-        return expect((take(b)[0], b"still here"))
+        return expect((take(b)[0], b"still here"), (taken > 10, True), (refused > 10, True))
 
 
 # --- ends -----------------------------------------------------------------------------------------
@@ -552,8 +554,114 @@ def hold():
     for cookie in range(10):
         post(sock, *rdma(READ, cookie, ours, 0, 100000, 0, 5))
     post(sock, *rdma(WRITE, 11, ours, 0, 8 * MIB, 0, 5))
+    print("held", flush=True)
     peer.sock.fileno()
     signal.pause()
+
+
+# --- chance ---------------------------------------------------------------------------------------
+
+
+class Guarded(Memory):
+    """Part of a mapping, of which the rest is nobody's."""
+
+    EDGE = 5000
+
+    def __init__(self, size):
+        super().__init__(size, self.EDGE)
+        self.map = mmap.mmap(-1, size + 2 * self.EDGE)
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.map)) + self.at
+
+    def intact(self):
+        return self.map[:self.EDGE] == self.map[-self.EDGE:] == bytes(self.EDGE)
+
+
+def any_message(dice, stag, to, sink, sink_to, msn):
+    """An FPDU's ULPDU as it should be, or nearly."""
+    size = dice.choice([0, 1, 8, 100, 1400, 9000])
+    near = to + dice.choice([0, 0, 8, 64, 65536 - size, -1, 1 << 40])
+    near &= (1 << 64) - 1
+    queue = struct.pack(">III", 1, msn, 0)
+    return dice.choice([
+        lambda: struct.pack(">BBIQ", 0xC1, 0x40, stag, near) + bytes([255]) * size,
+        lambda: struct.pack(">BBIQ", 0xC1, 0x42, sink, sink_to) + bytes([254]) * size,
+        lambda: struct.pack(">BBI", 0x41, 0x41, 0) + queue + struct.pack(
+            ">IQIIQ", 9, 0, size, stag, near),
+        lambda: struct.pack(">BBI", 0x41, 0x4A, 0) + queue + struct.pack(
+            ">IIIQQQQQ", dice.choice([0, 0, 2, 3]), 7, stag, near, 1, 0, 0, 0),
+        lambda: struct.pack(">BBIIIIIQ", 0x41, 0x4B, 0, 3, 1, 0, dice.choice([0, 1]), 5),
+        lambda: struct.pack(">BBIIII", 0x41, dice.choice([0x43, 0x44, 0x48]),
+                            dice.choice([0, stag, sink]), 0, msn, 0) + bytes(size),
+        lambda: struct.pack(">BBIIII", 0x41, 0x47, 0, 2, 1, 0) + bytes(dice.choice([0, 4, 24])),
+    ])()
+
+
+def damaged(dice, ulpdu):
+    ulpdu = bytearray(ulpdu)
+    for _ in range(dice.choice([0, 0, 0, 1, 3])):
+        if ulpdu:
+            ulpdu[dice.randrange(min(len(ulpdu), 70))] = dice.randrange(256)
+    return bytes(ulpdu[:dice.randrange(len(ulpdu) + 1)] if dice.random() < 0.1 else ulpdu)
+
+
+def storm(dice):
+    sock, peer = silent_pair(depth=dice.choice([0, 1, 16]))
+    memory, ours = Guarded(65536), Guarded(65536)
+    with Closing([sock]):
+        stag, posted = memory.register(sock, dice.randrange(1, 8) * 2), 0
+        if dice.random() < 0.3:
+            Ring(sock, 8)
+        for cookie in range(dice.randrange(6)):
+            kind, at = dice.choice([WRITE, READ]), dice.randrange(60000)
+            try:
+                post(sock, *rdma(kind, cookie, ours, at, dice.choice([0, 1, 3000, 30000])
+                                 % (65537 - at), 0, 5))
+                posted += 1
+            except OSError as error:
+                if error.errno not in (errno.EOPNOTSUPP, errno.EPIPE):
+                    raise
+        sink = (0, 0)
+        peer.sock.settimeout(0.05)
+        try:  # what is asked for first may be a Read
+            request = peer.get()
+            if len(request) == 46:
+                sink = struct.unpack_from(">IQ", request, 18)
+        except (TimeoutError, rawpeer.Ended):
+            pass
+        wire = b"".join(peer.framed(damaged(dice, any_message(
+            dice, stag, memory.address, *sink, msn))) for msn in range(1, dice.randrange(2, 8)))
+        try:
+            while wire:
+                size = dice.randrange(1, len(wire) + 1)
+                peer.sock.sendall(wire[:size])
+                wire = wire[size:]
+            if dice.random() < 0.5:
+                peer.sock.shutdown(socket.SHUT_WR)
+            else:
+                reset_peer(sock, peer)
+        except OSError:
+            pass  # it has ended
+        try:
+            while take(sock)[1] & socket.MSG_EOR:
+                pass
+        except OSError as error:
+            if error.errno not in (errno.ECONNRESET, errno.EAGAIN):
+                raise
+        peer.sock.close()
+        return [] if memory.intact() and ours.intact() else ["octets beside the memory"]
+
+
+def chance(seed, seconds):
+    dice, end, tries = random.Random(int(seed)), time.monotonic() + int(seconds), 0
+    before = pins()
+    while time.monotonic() < end:
+        bad = storm(dice)
+        if bad:
+            sys.exit(f"seed {seed}, try {tries}: {bad}")
+        tries += 1
+    print(f"{tries} connections")
+    if not wait_for(lambda: pins() == before):
+        sys.exit(f"{pins() - before} pages are still pinned")
 
 
 # --- others that want the socket ------------------------------------------------------------------
@@ -635,4 +743,4 @@ def attempt(one, *words):
 
 
 if __name__ == "__main__":
-    {"calls": calls, "hold": hold}[sys.argv[1]]()
+    {"calls": calls, "hold": hold, "chance": chance}[sys.argv[1]](*sys.argv[2:])
