@@ -282,7 +282,7 @@ def ring_of_rubbish():
                 refused += 1
         a.send(b"still here")
         print(f"# {taken} operations, {refused} refused")
-        return expect((take(b)[0], b"still here"), (taken > 10, True), (refused > 10, True))
+        return expect((take(b)[0], b"still here"), (taken > 0, True), (refused > 0, True))
 
 
 # --- ends -----------------------------------------------------------------------------------------
