@@ -80,16 +80,16 @@ static uint32_t sleep_stamp(void)
 }
 
 /* Only of an owner of whom it can be known that it lives, and that it is the one who said so */
-static bool is_asleep(const struct base_lock *lock, uint32_t word, const struct waiter *w)
+static bool is_asleep(const struct base_lock *lock, uint32_t word, struct base_process self)
 {
-	struct base_process owner = { word & PID, w->self.space };
+	struct base_process owner = { word & PID, self.space };
 	uint32_t stamp = __atomic_load_n(&lock->asleep, __ATOMIC_SEQ_CST);
-	uint64_t now = base_process_clock() / BASE_NS_PER_MS;
+	uint64_t now;
 
-	if (!stamp || !word || (word & SPACE) != (own_word(w->self) & SPACE) ||
+	if (!stamp || !word || (word & SPACE) != (own_word(self) & SPACE) ||
 	    base_process_confined())
 		return false;
-	now += 4; /* the stamp is rounded up */
+	now = base_process_clock() / BASE_NS_PER_MS + 4; /* the stamp is rounded up */
 	return base_process_lives(owner,
 				  (now - (uint32_t)((uint32_t)now - stamp)) * BASE_NS_PER_MS);
 }
@@ -111,7 +111,7 @@ static int wait(struct base_lock *lock, const struct waiter *w)
 		uint32_t word = __atomic_load_n(&lock->word, __ATOMIC_RELAXED);
 		bool late = base_deadline_passed(until, base_now());
 
-		if (late && (is_asleep(lock, word, w) || is_stopped(word, w))) {
+		if (late && (is_asleep(lock, word, w->self) || is_stopped(word, w))) {
 			until = base_deadline(base_now(), BASE_LOCK_TIMEOUT);
 			late = false;
 		}
@@ -166,14 +166,9 @@ void base_lock_sleep(struct base_lock *lock, bool on)
 	__atomic_store_n(&lock->asleep, on ? sleep_stamp() : 0, __ATOMIC_SEQ_CST);
 }
 
-bool base_lock_sleeps(struct base_lock *lock, base_lock_may_fn *may, const void *ctx)
+bool base_lock_sleeps(const struct base_lock *lock)
 {
-	const struct waiter w = { base_process_self(), may, ctx };
-	int saved = errno;
-	bool sleeps = is_asleep(lock, __atomic_load_n(&lock->word, __ATOMIC_ACQUIRE), &w);
-
-	errno = saved;
-	return sleeps;
+	return is_asleep(lock, __atomic_load_n(&lock->word, __ATOMIC_ACQUIRE), base_process_self());
 }
 
 void base_lock_pass(struct base_lock *lock)

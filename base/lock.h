@@ -41,7 +41,7 @@ void base_lock_drop(struct base_lock *lock);
  */
 void base_lock_sleep(struct base_lock *lock, bool on);
 /* Does an owner that is known to live sleep with it? */
-bool base_lock_sleeps(struct base_lock *lock, base_lock_may_fn *may, const void *ctx);
+bool base_lock_sleeps(const struct base_lock *lock);
 /*
  * Who of this process is inside when it is called has left when it returns; who comes later sees
  * what the caller wrote before

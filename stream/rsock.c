@@ -158,11 +158,6 @@ void rsock_unlock(struct base_lock *lock)
 	base_lock_drop(lock);
 }
 
-bool rsock_lock_sleeps(struct rsock *s, struct base_lock *lock)
-{
-	return base_lock_sleeps(lock, rsock_holder_may, s->state);
-}
-
 void rsock_tell(struct rsock *s, uint64_t before)
 {
 	if (s->changed && rsock_edges(s) != before)

@@ -10,8 +10,6 @@
 /* A lock whose owner died inside ends the connection; the lock is held in any case */
 void rsock_lock(struct rsock *s, struct base_lock *lock);
 void rsock_unlock(struct base_lock *lock);
-/* Does a process that lives sleep with it? */
-bool rsock_lock_sleeps(struct rsock *s, struct base_lock *lock);
 
 /* --- block.c: under the lock that is named --- */
 
@@ -55,10 +53,10 @@ static inline void rsock_rx_unlock(struct rsock *s)
 }
 
 /* Another process has the rx lock, and sleeps with it until bytes come: there is nothing now */
-static inline bool rsock_rx_sleeps(struct rsock *s)
+static inline bool rsock_rx_sleeps(const struct rsock *s)
 {
 	return __builtin_expect(rsock_load(&s->state->rx_lock.asleep), 0) &&
-	       rsock_lock_sleeps(s, &s->state->rx_lock);
+	       base_lock_sleeps(&s->state->rx_lock);
 }
 
 static inline void rsock_tx_lock(struct rsock *s)

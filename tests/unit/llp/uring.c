@@ -10,18 +10,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-
+#include "tests/unit/forbid.h"
 #include "tests/unit/tcp_pair.h"
 
 #define PAIRS LLP_URING_BATCH
@@ -227,26 +223,11 @@ Test(llp_uring, a_child_leaves_the_ring_alone)
 	cr_assert_eq(take(1), 3);
 }
 
-static void forbid(unsigned int number, unsigned int err)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | err),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };
-
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
-		cr_skip_test("no filters here");
-}
-
 Test(llp_uring, a_filter_that_gives_no_ring_says_so)
 {
 	struct llp_uring *more = NULL;
 
-	forbid(SYS_io_uring_setup, ENOSYS);
+	unit_forbid(SYS_io_uring_setup, ENOSYS);
 	cr_assert_eq(llp_uring_create(&more), -ENOSYS);
 	cr_assert_null(more);
 }
@@ -255,7 +236,7 @@ Test(llp_uring, a_filter_that_comes_later_loses_nothing)
 {
 	say(0, "one", 3);
 	say(1, "two", 3);
-	forbid(SYS_io_uring_enter, EPERM);
+	unit_forbid(SYS_io_uring_enter, EPERM);
 	llp_uring_receive(ring, wants, 2);
 	cr_assert_eq(take(0), 3);
 	cr_assert_eq(take(1), 3);

@@ -10,12 +10,9 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
+#include "tests/unit/forbid.h"
 
 #define LINES 24u
 #define SLOT 100000u
@@ -339,17 +336,7 @@ Test(soft_batch, memory_of_many_is_written_and_read)
 
 Test(soft_batch, a_filter_that_forbids_rings)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog prog = { sizeof(code) / sizeof(code[0]), code };
-
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
-		cr_skip_test("no filters here");
+	unit_forbid(SYS_io_uring_setup, EPERM);
 	lines_make();
 	cr_assert_eq(rings(), 0);
 	talk(5);

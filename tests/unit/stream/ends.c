@@ -59,6 +59,13 @@ void ends_open(struct stream *s[2])
 	cr_assert_fail("start-up: %d, %d", err[0], err[1]);
 }
 
+void ends_narrow(struct stream *s)
+{
+	int room = 1;
+
+	cr_assert_eq(setsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
+}
+
 void ends_destroy(struct stream *s[2])
 {
 	for (int i = 0; i < 2; i++) {

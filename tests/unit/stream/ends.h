@@ -31,6 +31,8 @@ extern uint8_t ends_rtr;
 struct stream *ends_attach(int fd, bool initiator);
 /* Both as streams, open */
 void ends_open(struct stream *s[2]);
+/* The kernel has room for octets, as little as it allows */
+void ends_narrow(struct stream *s);
 /* Closes the descriptors too */
 void ends_destroy(struct stream *s[2]);
 /* fork(), as preload/ does it */

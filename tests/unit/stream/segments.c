@@ -6,20 +6,11 @@
 #include "tests/unit/stream/ends.h"
 
 #include <errno.h>
-#include <sys/socket.h>
 
 #define SIZE (1 << 20)
 #define PIECE 65536
 
 static uint8_t out[SIZE], in[SIZE];
-
-/* Room of the kernel's for octets, as little as it allows */
-static void narrow(struct stream *s)
-{
-	int room = 1;
-
-	cr_assert_eq(setsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
-}
 
 static size_t some(ssize_t n)
 {
@@ -62,7 +53,7 @@ Test(segments, long_writes, .timeout = 120)
 		ends_mss = mss[i / 2];
 		ends_open(s);
 		if (i % 2)
-			narrow(s[0]);
+			ends_narrow(s[0]);
 		cr_expect_geq(carry(s[0], s[1]), SIZE / (uint64_t)ends_mss, "MSS %d", ends_mss);
 		cr_expect_arr_eq(in, out, SIZE);
 		ends_destroy(s);

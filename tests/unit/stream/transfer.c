@@ -56,14 +56,6 @@ static void way_recv(struct way *w)
 	w->got += (uint64_t)base_max(got, 0);
 }
 
-/* Room of the kernel's for octets, as little as it allows */
-static void narrow(struct stream *s)
-{
-	int room = 1;
-
-	cr_assert_eq(setsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
-}
-
 /* Both directions at once, in one thread */
 static void exchange_over(struct stream *s[2], uint64_t size, uint32_t piece)
 {
@@ -179,8 +171,8 @@ Test(transfer, narrow_transport)
 	for (unsigned int i = 0; i < 2 * base_array_size(pieces); i++) {
 		ends_without[0] = i % 2 ? 0 : STREAM_FEATURE_INLINE;
 		ends_open(s);
-		narrow(s[0]);
-		narrow(s[1]);
+		ends_narrow(s[0]);
+		ends_narrow(s[1]);
 		exchange_over(s, 1 << 20, pieces[i / 2]);
 	}
 }
@@ -194,7 +186,7 @@ static void struck_out(void)
 	ssize_t sent;
 
 	ends_open(s);
-	narrow(s[0]);
+	ends_narrow(s[0]);
 	w.from = s[0];
 	w.to = s[1];
 	while (w.got < w.size) {
