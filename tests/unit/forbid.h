@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 
-/* From now on this system call of the process fails with @err; without filters the test is skipped */
+/* From now on this system call fails with @err; without filters the test is skipped */
 static inline void unit_forbid(unsigned int number, unsigned int err)
 {
 	struct sock_filter code[] = {
