@@ -29,7 +29,7 @@ static struct fdent *number_begin(int fd, long *err)
 	struct fdent *ent = fdtab_ref(fd);
 	bool guest = ent && life_is_guest();
 
-	/* A guest's numbers are in no table: preload/process/heirs.c finds them */
+	/* A guest's numbers are in no table: preload/process/exec_inherit.c finds them */
 	*err = ent && !guest ? number_take(ent) : 0;
 	fdtab_put(ent);
 	return *err || guest ? NULL : ent;

@@ -2,7 +2,7 @@
 /*
  * The calls that execute a program in this process, or in a guest (preload/table/life.c).
  *
- * Streams that are not close-on-exec go on in the new program (preload/process/heirs.c). The others
+ * Streams that are not close-on-exec go on in the new program (preload/process/exec_inherit.c). The others
  * end by their protocol before, which the kernel, closing them at the execution, would not do; so
  * the program must be there and executable. Those of a guest's parent stay as they are.
  */
@@ -14,7 +14,7 @@
 #include "preload/device/device.h"
 #include "preload/guard/call.h"
 #include "preload/process/environment.h"
-#include "preload/process/heirs.h"
+#include "preload/process/exec_inherit.h"
 #include "preload/process/loadable.h"
 #include "preload/process/process.h"
 #include "preload/table/libc.h"
@@ -69,23 +69,24 @@ static long without_us(const struct program *p, char *const *envp)
 	return theirs(p, envp);
 }
 
-static long prepare(struct heirs *h, struct heir *room, unsigned int n, enum loadable to)
+static long prepare(struct exec_inherit *h, struct inherited_fd *room, unsigned int n,
+		    enum loadable to)
 {
 	struct call *e = call_enter(false);
 	long err, r = 0;
 
-	heirs_init(h, room, n);
-	err = heirs_prepare(h, to);
+	exec_inherit_init(h, room, n);
+	err = exec_inherit_prepare(h, to);
 	call_leave(e, &r);
 	return err;
 }
 
-static void come_back(struct heirs *h)
+static void come_back(struct exec_inherit *h)
 {
 	struct call *e = call_enter(false);
 	long r = 0;
 
-	heirs_return(h);
+	exec_inherit_return(h);
 	call_leave(e, &r);
 	if (!h->guest)
 		process_resume();
@@ -94,20 +95,20 @@ static void come_back(struct heirs *h)
 static long execute(const struct program *p, char *const *envp)
 {
 	enum loadable to = judge(p);
-	unsigned int n = to == LOADABLE_NOTHING ? 0 : heirs_count();
-	struct heirs h;
+	unsigned int n = to == LOADABLE_NOTHING ? 0 : exec_inherit_count();
+	struct exec_inherit h;
 	long err;
 
 	if (!life_is_guest())
 		device_before_exec();
 	if (to == LOADABLE_NOTHING)
 		return theirs(p, envp);
-	err = prepare(&h, __builtin_alloca((n + 1) * sizeof(struct heir)), n, to);
+	err = prepare(&h, __builtin_alloca((n + 1) * sizeof(struct inherited_fd)), n, to);
 	if (err)
 		return err;
 	if (!h.guest)
 		process_replace();
-	heirs_leave(&h);
+	exec_inherit_leave(&h);
 	BASE_POINT(preload_exec_left);
 	if (to == LOADABLE_BREAKS)
 		err = without_us(p, envp);

@@ -78,7 +78,7 @@ static void bequeathed(void *ctx)
 	syscall(SYS_exit_group, 0);
 }
 
-static int heir_create(void)
+static int inherited_fd_create(void)
 {
 	return apart_create(bequeathed, NULL);
 }
@@ -87,7 +87,7 @@ bool bequest_make(void)
 {
 	if (__atomic_load_n(&sandbox_on, __ATOMIC_RELAXED))
 		return false;
-	return attend_give(heir_create);
+	return attend_give(inherited_fd_create);
 }
 
 /* --- as a program of its own --- */

@@ -98,7 +98,7 @@ static bool is_reported_here(const struct sock *s)
 {
 	unsigned int ended = __atomic_load_n(&s->ended, __ATOMIC_ACQUIRE);
 
-	return !s->heir && (!ended || ended == life_age + 1);
+	return !s->inherited && (!ended || ended == life_age + 1);
 }
 
 static void report_object(void *object)
@@ -263,7 +263,7 @@ static struct sock *sock_alloc(int fd)
 	s->announced = -1;
 	s->served = s->told_of = s->asked = s->counted = false;
 	s->probing = s->sure = s->detour = s->late = s->wrote = s->unsettled = s->fixed = false;
-	s->accepted = s->attended = s->own = s->heir = s->lent = s->common = false;
+	s->accepted = s->attended = s->own = s->inherited = s->lent = s->common = false;
 	s->option = (struct option_kept){ 0 };
 	s->charge = (struct charge){ .watched = -1 };
 	s->changes = 1;

@@ -14,7 +14,7 @@
  * A guest (preload/table/life.c) has numbers that are in no table: they are found by their sockets'
  * cookies. What it writes down is on its own stack, or in the shared state.
  */
-#include "preload/process/heirs.h"
+#include "preload/process/exec_inherit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,16 +62,16 @@ static void each_number(bool guest, void (*fn)(int fd, void *ctx), void *ctx);
 
 static void count_one(int fd, void *ctx)
 {
-	struct heirs *h = ctx;
+	struct exec_inherit *h = ctx;
 	struct sock *s = stream_at(fd, h->guest);
 
 	h->room += s != NULL;
 	sock_put(s);
 }
 
-unsigned int heirs_count(void)
+unsigned int exec_inherit_count(void)
 {
-	struct heirs h = { .guest = life_is_guest() };
+	struct exec_inherit h = { .guest = life_is_guest() };
 
 	if (__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED))
 		each_number(h.guest, count_one, &h);
@@ -80,11 +80,11 @@ unsigned int heirs_count(void)
 
 static void look_at(int fd, void *ctx)
 {
-	struct heirs *h = ctx;
+	struct exec_inherit *h = ctx;
 	struct sock *s = h->n < h->room ? stream_at(fd, h->guest) : NULL;
 
 	if (s)
-		h->heir[h->n++] = (struct heir){
+		h->inherited[h->n++] = (struct inherited_fd){
 			.fd = fd, .sock = s, .cookie = s->cookie, .local = -1, .far = -1, .back = -1
 		};
 }
@@ -113,98 +113,100 @@ static void each_number(bool guest, void (*fn)(int fd, void *ctx), void *ctx)
 		fdtab_each(each_entry, &each);
 }
 
-void heirs_init(struct heirs *h, struct heir *room, unsigned int n)
+void exec_inherit_init(struct exec_inherit *h, struct inherited_fd *room, unsigned int n)
 {
-	*h = (struct heirs){ .heir = room, .room = n, .guest = life_is_guest(), .relay = -1 };
+	*h = (struct exec_inherit){
+		.inherited = room, .room = n, .guest = life_is_guest(), .relay = -1
+	};
 	if (n)
 		each_number(h->guest, look_at, h);
 }
 
 /* The same stream by another number, before this one */
-static struct heir *twin(const struct heirs *h, const struct heir *heir)
+static struct inherited_fd *twin(const struct exec_inherit *h, const struct inherited_fd *inherited)
 {
-	for (struct heir *t = h->heir; t < heir; t++)
-		if (t->cookie == heir->cookie)
+	for (struct inherited_fd *t = h->inherited; t < inherited; t++)
+		if (t->cookie == inherited->cookie)
 			return t;
 	return NULL;
 }
 
-static void drop(struct heirs *h, struct heir *heir)
+static void drop(struct exec_inherit *h, struct inherited_fd *inherited)
 {
-	sock_put(heir->sock);
-	*heir = h->heir[--h->n];
+	sock_put(inherited->sock);
+	*inherited = h->inherited[--h->n];
 }
 
 /* --- ready --- */
 
 /* Start-up may end now, and in plain TCP */
-static void settle(struct heirs *h)
+static void settle(struct exec_inherit *h)
 {
 	for (unsigned int i = 0; !h->guest && i < h->n;) {
-		struct sock *s = h->heir[i].sock;
+		struct sock *s = h->inherited[i].sock;
 
 		sock_progress(s);
 		if (sock_role(s) == SOCK_STREAM_ON)
 			i++;
 		else
-			drop(h, &h->heir[i]);
+			drop(h, &h->inherited[i]);
 	}
 }
 
-static int share(struct heirs *h, struct heir *heir)
+static int share(struct exec_inherit *h, struct inherited_fd *inherited)
 {
-	kept_write(heir->sock);
+	kept_write(inherited->sock);
 	if (h->guest) {
-		heir->sock->stream->ops->share(heir->sock->stream, STREAM_SHARE_SPAWN);
-		others_come(heir->sock);
+		inherited->sock->stream->ops->share(inherited->sock->stream, STREAM_SHARE_SPAWN);
+		others_come(inherited->sock);
 	}
-	heir->shared = h->guest;
+	inherited->shared = h->guest;
 	h->adopts = true;
 	return 0;
 }
 
-/* The way of @heir's stream; -EXDEV: there is none */
-static int choose(struct heirs *h, struct heir *heir, bool loads)
+/* The way of @inherited's stream; -EXDEV: there is none */
+static int choose(struct exec_inherit *h, struct inherited_fd *inherited, bool loads)
 {
-	struct stream *stream = heir->sock->stream;
+	struct stream *stream = inherited->sock->stream;
 	int err = stream->ops->hand_over(stream);
 
 	if (err == -EXDEV)
 		return err;
 	if (!err && loads)
-		return share(h, heir);
-	relay_explain(heir->fd, err, loads);
-	return relay_pair(heir->fd, &heir->local, &heir->far);
+		return share(h, inherited);
+	relay_explain(inherited->fd, err, loads);
+	return relay_pair(inherited->fd, &inherited->local, &inherited->far);
 }
 
 /* One-sided operations are this process's; others may lose sight of a number by accident */
-static int refuse(struct heirs *h, struct heir *heir)
+static int refuse(struct exec_inherit *h, struct inherited_fd *inherited)
 {
-	struct stream *stream = heir->sock->stream;
+	struct stream *stream = inherited->sock->stream;
 
-	if (heir->fd > STDERR_FILENO && (h->guest || stream->ops->shared(stream))) {
-		base_fd_set_cloexec(heir->fd, true);
-		drop(h, heir);
+	if (inherited->fd > STDERR_FILENO && (h->guest || stream->ops->shared(stream))) {
+		base_fd_set_cloexec(inherited->fd, true);
+		drop(h, inherited);
 		return 0;
 	}
 	base_err("descriptor %d is a DDP stream with memory of this process's, which a new program "
 		 "cannot inherit",
-		 heir->fd);
+		 inherited->fd);
 	return -EOPNOTSUPP;
 }
 
-static int choose_all(struct heirs *h, bool loads)
+static int choose_all(struct exec_inherit *h, bool loads)
 {
 	int err = 0;
 
 	for (unsigned int i = 0; !err && i < h->n;) {
-		struct heir *heir = &h->heir[i], *other = twin(h, heir);
+		struct inherited_fd *inherited = &h->inherited[i], *other = twin(h, inherited);
 
-		err = other ? 0 : choose(h, heir, loads);
+		err = other ? 0 : choose(h, inherited, loads);
 		if (other)
-			heir->local = other->local;
+			inherited->local = other->local;
 		if (err == -EXDEV)
-			err = refuse(h, heir);
+			err = refuse(h, inherited);
 		else
 			i++;
 	}
@@ -214,45 +216,45 @@ static int choose_all(struct heirs *h, bool loads)
 /* --- relays --- */
 
 /* The relay takes the number as it is in this process, or guest */
-static int relay_begin(struct heirs *h)
+static int relay_begin(struct exec_inherit *h)
 {
 	struct relay_ask *asks = __builtin_alloca((h->n + 1) * sizeof(*asks));
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < h->n; i++)
-		if (h->heir[i].far >= 0)
-			asks[n++] = (struct relay_ask){ h->heir[i].sock, h->heir[i].fd,
-							h->heir[i].far };
+		if (h->inherited[i].far >= 0)
+			asks[n++] = (struct relay_ask){ h->inherited[i].sock, h->inherited[i].fd,
+							h->inherited[i].far };
 	return n ? relay_create(asks, n, h->guest ? 0 : (uint32_t)getpid(), &h->relay) : 0;
 }
 
 /* Other threads go on with the socket by another number; a guest has no threads, and no table */
-static int way_back(struct heirs *h, struct heir *heir)
+static int way_back(struct exec_inherit *h, struct inherited_fd *inherited)
 {
-	if (heir->local < 0)
+	if (inherited->local < 0)
 		return 0;
 	if (!h->guest)
-		return sock_own(heir->sock);
-	heir->back = base_fd_dup_high(heir->fd);
-	return heir->back < 0 ? heir->back : 0;
+		return sock_own(inherited->sock);
+	inherited->back = base_fd_dup_high(inherited->fd);
+	return inherited->back < 0 ? inherited->back : 0;
 }
 
-static void spare_all(struct heirs *h, bool on)
+static void spare_all(struct exec_inherit *h, bool on)
 {
 	for (unsigned int i = 0; !h->guest && i < h->n; i++)
-		h->heir[i].sock->heir = on;
+		h->inherited[i].sock->inherited = on;
 }
 
 /* A guest's exec does not come back, and its parent's socket would live for ever */
-static void put_all(struct heirs *h)
+static void put_all(struct exec_inherit *h)
 {
 	for (unsigned int i = 0; h->guest && i < h->n; i++) {
-		sock_put(h->heir[i].sock);
-		h->heir[i].sock = NULL;
+		sock_put(h->inherited[i].sock);
+		h->inherited[i].sock = NULL;
 	}
 }
 
-int heirs_prepare(struct heirs *h, enum loadable to)
+int exec_inherit_prepare(struct exec_inherit *h, enum loadable to)
 {
 	int err;
 
@@ -261,9 +263,9 @@ int heirs_prepare(struct heirs *h, enum loadable to)
 	if (!err)
 		err = relay_begin(h);
 	for (unsigned int i = 0; !err && i < h->n; i++)
-		err = way_back(h, &h->heir[i]);
+		err = way_back(h, &h->inherited[i]);
 	if (err) {
-		heirs_return(h);
+		exec_inherit_return(h);
 		return err;
 	}
 	spare_all(h, true);
@@ -272,58 +274,58 @@ int heirs_prepare(struct heirs *h, enum loadable to)
 }
 
 /* Threads that are lost with this program hold nothing of what the next one gets */
-static void rest_all(struct heirs *h, bool on)
+static void rest_all(struct exec_inherit *h, bool on)
 {
 	for (unsigned int i = 0; !h->guest && i < h->n; i++)
-		if (!twin(h, &h->heir[i]))
-			h->heir[i].sock->stream->ops->rest(h->heir[i].sock->stream, on);
+		if (!twin(h, &h->inherited[i]))
+			h->inherited[i].sock->stream->ops->rest(h->inherited[i].sock->stream, on);
 }
 
-void heirs_leave(struct heirs *h)
+void exec_inherit_leave(struct exec_inherit *h)
 {
 	rest_all(h, true);
 	for (unsigned int i = 0; i < h->n; i++)
-		if (h->heir[i].local >= 0)
-			syscall(SYS_dup3, h->heir[i].local, h->heir[i].fd, 0);
+		if (h->inherited[i].local >= 0)
+			syscall(SYS_dup3, h->inherited[i].local, h->inherited[i].fd, 0);
 }
 
 /* --- back --- */
 
 /* A socket that the guest's parent has closed meanwhile is nobody's to take back */
-static void share_undo(const struct heir *heir)
+static void share_undo(const struct inherited_fd *inherited)
 {
-	struct sock *s = heir->shared ? kept_find(heir->cookie) : NULL;
+	struct sock *s = inherited->shared ? kept_find(inherited->cookie) : NULL;
 
 	if (s)
 		s->stream->ops->unshare(s->stream, STREAM_SHARE_SPAWN);
 	sock_put(s);
 }
 
-static void heir_return(struct heirs *h, struct heir *heir)
+static void inherited_fd_return(struct exec_inherit *h, struct inherited_fd *inherited)
 {
-	int back = h->guest ? heir->back : stream_fd(heir->sock->stream);
+	int back = h->guest ? inherited->back : stream_fd(inherited->sock->stream);
 
-	if (heir->local >= 0 && back >= 0 && back != heir->fd)
-		syscall(SYS_dup3, back, heir->fd, 0);
-	share_undo(heir);
-	base_fd_close(heir->back);
+	if (inherited->local >= 0 && back >= 0 && back != inherited->fd)
+		syscall(SYS_dup3, back, inherited->fd, 0);
+	share_undo(inherited);
+	base_fd_close(inherited->back);
 }
 
-void heirs_return(struct heirs *h)
+void exec_inherit_return(struct exec_inherit *h)
 {
 	rest_all(h, false);
 	spare_all(h, false);
 	for (unsigned int i = 0; i < h->n; i++)
-		heir_return(h, &h->heir[i]);
+		inherited_fd_return(h, &h->inherited[i]);
 	for (unsigned int i = 0; i < h->n; i++) {
-		if (!twin(h, &h->heir[i]))
-			base_fd_close(h->heir[i].local);
-		base_fd_close(h->heir[i].far);
+		if (!twin(h, &h->inherited[i]))
+			base_fd_close(h->inherited[i].local);
+		base_fd_close(h->inherited[i].far);
 	}
 	if (h->relay >= 0)
 		relay_cancel(h->relay);
 	for (unsigned int i = 0; i < h->n; i++)
-		sock_put(h->heir[i].sock);
+		sock_put(h->inherited[i].sock);
 	h->n = 0;
 	h->relay = -1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#ifndef PRELOAD_HEIRS_H
-#define PRELOAD_HEIRS_H
+#ifndef PRELOAD_EXEC_INHERIT_H
+#define PRELOAD_EXEC_INHERIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "preload/sock/sock.h"
 
 /* A number by which the next program is given a stream */
-struct heir {
+struct inherited_fd {
 	int fd;
 	struct sock *sock; /* with a reference; a guest has none when it executes */
 	uint64_t cookie;
@@ -20,26 +20,26 @@ struct heir {
 };
 
 /* What the next program of this process, or of a guest, is given */
-struct heirs {
-	struct heir *heir;
+struct exec_inherit {
+	struct inherited_fd *inherited;
 	unsigned int n, room;
 	bool guest;
 	bool adopts; /* it needs us in it */
 	int relay;   /* -1 */
 };
 
-/* How many struct heir there must be room for */
-unsigned int heirs_count(void);
+/* How many struct inherited_fd there must be room for */
+unsigned int exec_inherit_count(void);
 /* In @room of the caller's, since a guest may not take memory of its parent's */
-void heirs_init(struct heirs *h, struct heir *room, unsigned int n);
+void exec_inherit_init(struct exec_inherit *h, struct inherited_fd *room, unsigned int n);
 /*
  * Makes them ready for a program that can load us, or cannot: 0, or -errno, and nothing has
  * happened. In this process, and not in a guest, process_finish() spares them from now on.
  */
-int heirs_prepare(struct heirs *h, enum loadable to);
+int exec_inherit_prepare(struct exec_inherit *h, enum loadable to);
 /* Right before the program is executed: the last steps */
-void heirs_leave(struct heirs *h);
+void exec_inherit_leave(struct exec_inherit *h);
 /* It was not: all is as before */
-void heirs_return(struct heirs *h);
+void exec_inherit_return(struct exec_inherit *h);
 
 #endif
