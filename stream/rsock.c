@@ -254,7 +254,7 @@ static void rsock_disown(struct stream *stream)
 }
 
 /* Nobody comes to its cell by another socket: this one is not closed before all is done */
-static int rsock_bequeath(struct stream *stream, bool on)
+static int rsock_linger_handoff(struct stream *stream, bool on)
 {
 	struct rsock *s = rsock_of(stream);
 	uint32_t self = base_process_self().pid;
@@ -546,7 +546,7 @@ const struct stream_ops stream_rsock_ops = {
 	.unheard = rsock_unheard,
 	.held = rsock_held,
 	.disown = rsock_disown,
-	.bequeath = rsock_bequeath,
+	.linger_handoff = rsock_linger_handoff,
 	.owes = rsock_owes,
 	.set_fd = rsock_set_fd,
 	.stats = rsock_stats,

@@ -133,7 +133,7 @@ struct stream_ops {
 	size_t (*held)(struct stream *s, const void **out, size_t *urgent);
 	void (*disown)(struct stream *s); /* it is another process's, and not counted here */
 	/* Closed: a program may adopt it, and close it again; or not after all. -EOPNOTSUPP */
-	int (*bequeath)(struct stream *s, bool on);
+	int (*linger_handoff)(struct stream *s, bool on);
 	/* Of what was accepted, or is due, something has not left: somebody must call progress */
 	bool (*owes)(struct stream *s);
 	/* Nobody works by the number of before when it returns: that may be another file's soon */

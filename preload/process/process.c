@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "preload/guard/call.h"
 #include "preload/guard/over.h"
-#include "preload/process/bequest.h"
+#include "preload/process/linger_handoff.h"
 #include "preload/rules/answerer.h"
 #include "preload/rules/report.h"
 #include "preload/sock/attend.h"
@@ -51,7 +51,7 @@ static void closed_finish(bool program_follows)
 
 	if (program_follows &&
 	    (!attend_finish(base_deadline(base_now(), base_min(SOON, sock_config.linger))) ||
-	     bequest_make()))
+	     linger_handoff_make()))
 		return;
 	left = attend_finish(base_deadline(base_now(), sock_config.linger));
 	if (left)

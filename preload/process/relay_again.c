@@ -20,8 +20,8 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "preload/process/bequest.h"
 #include "preload/process/helper.h"
+#include "preload/process/linger_handoff.h"
 #include "preload/sock/kept.h"
 
 /* Two numbers of 10 digits, one of 20 */
@@ -75,8 +75,8 @@ int warpsock_helper(int argc, char **argv)
 	int err;
 
 	__atomic_store_n(&base_log_fd, -1, __ATOMIC_RELAXED);
-	if (n && !strcmp(argv[0], BEQUEST_NAME))
-		return bequest_go_on(argv + 1);
+	if (n && !strcmp(argv[0], LINGER_HANDOFF_NAME))
+		return linger_handoff_continue(argv + 1);
 	prctl(PR_SET_NAME, RELAY_NAME);
 	err = base_map_create((n + 1) * sizeof(*given), (void **)&given);
 	for (unsigned int i = 0; !err && i < n; i++) {

@@ -4,7 +4,7 @@
  * it, and in the other one, which has a copy of the list.
  *
  * Where the states can have names again the other one executes a program that finds them
- * (preload/process/bequest.c): charges.named.
+ * (preload/process/linger_handoff.c): charges.named.
  */
 #include "preload/sock/attend.h"
 
@@ -107,7 +107,7 @@ static void charge_name(struct charge *c, bool on)
 
 	if (!on) {
 		stream->ops->unshare(stream, STREAM_SHARE_FORK);
-		stream->ops->bequeath(stream, false);
+		stream->ops->linger_handoff(stream, false);
 		return;
 	}
 	stream->ops->share(stream, STREAM_SHARE_FORK);
@@ -138,7 +138,7 @@ static bool charges_name(void)
 
 		if (!is_given(c))
 			continue;
-		if (stream->ops->bequeath(stream, true)) {
+		if (stream->ops->linger_handoff(stream, true)) {
 			charges_unname(node);
 			return false;
 		}
@@ -156,7 +156,7 @@ void attend_unname_apart(void)
 			charge_sock(base_list_entry(node, struct charge, node))->stream;
 
 		stream->ops->left(stream, base_process_self().pid);
-		stream->ops->bequeath(stream, false);
+		stream->ops->linger_handoff(stream, false);
 	}
 	charges.named = false;
 }

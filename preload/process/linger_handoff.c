@@ -9,7 +9,7 @@
  * get their names again before it is made, and are found there and closed once more. Where that
  * cannot be it is a copy of its maker.
  */
-#include "preload/process/bequest.h"
+#include "preload/process/linger_handoff.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static unsigned int numbers(void)
 
 static void words_make(char **argv, char *word)
 {
-	*argv++ = (char *)BEQUEST_NAME;
+	*argv++ = (char *)LINGER_HANDOFF_NAME;
 	for (int fd = 0; (fd = attend_next(NULL, fd)) >= 0; fd++, word += WORD) {
 		base_fd_set_cloexec(fd, false);
 		snprintf(word, WORD, "%d", fd);
@@ -66,11 +66,11 @@ static void program(void)
 	attend_unname_apart();
 }
 
-static void bequeathed(void *ctx)
+static void handed_off(void *ctx)
 {
-	apart_init(BEQUEST_NAME);
+	apart_init(LINGER_HANDOFF_NAME);
 	attend_begin_apart();
-	BASE_POINT(preload_attend_bequeathed);
+	BASE_POINT(preload_attend_handed_off);
 	apart_close_others(attend_next, NULL);
 	if (charges.named)
 		program();
@@ -80,10 +80,10 @@ static void bequeathed(void *ctx)
 
 static int inherited_fd_create(void)
 {
-	return apart_create(bequeathed, NULL);
+	return apart_create(handed_off, NULL);
 }
 
-bool bequest_make(void)
+bool linger_handoff_make(void)
 {
 	if (__atomic_load_n(&sandbox_on, __ATOMIC_RELAXED))
 		return false;
@@ -104,9 +104,9 @@ static void take(int fd)
 	sock_put(s);
 }
 
-int bequest_go_on(char *const *fds)
+int linger_handoff_continue(char *const *fds)
 {
-	prctl(PR_SET_NAME, BEQUEST_NAME);
+	prctl(PR_SET_NAME, LINGER_HANDOFF_NAME);
 	linger_never(true);
 	while (*fds)
 		take(atoi(*fds++));
