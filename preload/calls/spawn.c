@@ -4,7 +4,7 @@
  * we do not see.
  *
  * Streams that the program gets go on there, as in one that is executed
- * (preload/process/spawn_gift.c). What system() and popen() start is the shell, which finds what it
+ * (preload/process/spawn_inherit.c). What system() and popen() start is the shell, which finds what it
  * needs in the environment. A stream that could not go on in it would only be spoilt there: while
  * it starts, those are close-on-exec (preload/table/hidden.c).
  */
@@ -23,7 +23,7 @@
 #include "preload/guard/call.h"
 #include "preload/process/environment.h"
 #include "preload/process/loadable.h"
-#include "preload/process/spawn_gift.h"
+#include "preload/process/spawn_inherit.h"
 #include "preload/sock/decline.h"
 #include "preload/sock/kept.h"
 #include "preload/sock/others.h"
@@ -80,7 +80,8 @@ static int without_us(const struct spawn *sp, pid_t *pid, const posix_spawn_file
 	return theirs(sp, pid, actions, envp);
 }
 
-static int spawn_with(struct spawn_gift *g, const struct spawn *sp, pid_t *pid, char *const *envp)
+static int spawn_with(struct spawn_inherit *g, const struct spawn *sp, pid_t *pid,
+		      char *const *envp)
 {
 	size_t room = g->adopts ? environment_room(envp) : 0;
 
@@ -89,15 +90,15 @@ static int spawn_with(struct spawn_gift *g, const struct spawn *sp, pid_t *pid, 
 	return theirs(sp, pid, g->relayed ? &g->actions : sp->actions, envp);
 }
 
-static int prepare(struct spawn_gift *g, struct spawn_number *room, unsigned int n,
+static int prepare(struct spawn_inherit *g, struct spawn_number *room, unsigned int n,
 		   const struct spawn_plan *plan, enum loadable to)
 {
 	struct call *e = call_enter(false);
 	long r = 0;
 	int err;
 
-	spawn_gift_init(g, room, n, plan);
-	err = spawn_gift_prepare(g, plan, to);
+	spawn_inherit_init(g, room, n, plan);
+	err = spawn_inherit_prepare(g, plan, to);
 	call_leave(e, &r);
 	return err;
 }
@@ -105,9 +106,9 @@ static int prepare(struct spawn_gift *g, struct spawn_number *room, unsigned int
 static int spawn(const struct spawn *sp, pid_t *out, char *const *envp)
 {
 	const struct spawn_plan *plan = spawn_plan_get(sp->actions);
-	unsigned int n = life_is_guest() ? 0 : spawn_gift_count();
+	unsigned int n = life_is_guest() ? 0 : spawn_inherit_count();
 	enum loadable to = judge(sp, plan);
-	struct spawn_gift g;
+	struct spawn_inherit g;
 	struct call *e;
 	pid_t pid = 0;
 	long r = 0;
@@ -127,7 +128,7 @@ static int spawn(const struct spawn *sp, pid_t *out, char *const *envp)
 	else
 		err = spawn_with(&g, sp, &pid, envp);
 	e = call_enter(false);
-	spawn_gift_end(&g, err ? 0 : pid);
+	spawn_inherit_end(&g, err ? 0 : pid);
 	call_leave(e, &r);
 	if (!err && out)
 		*out = pid;

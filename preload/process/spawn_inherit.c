@@ -8,7 +8,7 @@
  * known. For a program that cannot load us the numbers of the streams stand for local sockets
  * from the first: the actions are made anew, behind some that put them there.
  */
-#include "preload/process/spawn_gift.h"
+#include "preload/process/spawn_inherit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static void count_one(int fd, struct fdent *ent, void *ctx)
 	*(unsigned int *)ctx += sock_stream_of_entry(ent) != NULL;
 }
 
-unsigned int spawn_gift_count(void)
+unsigned int spawn_inherit_count(void)
 {
 	unsigned int n = 0;
 
@@ -42,7 +42,7 @@ unsigned int spawn_gift_count(void)
 	return n;
 }
 
-static void number_add(struct spawn_gift *g, int fd, struct sock *s, bool cloexec)
+static void number_add(struct spawn_inherit *g, int fd, struct sock *s, bool cloexec)
 {
 	fdtab_hold(&s->ent);
 	g->number[g->n++] = (struct spawn_number){
@@ -50,7 +50,7 @@ static void number_add(struct spawn_gift *g, int fd, struct sock *s, bool cloexe
 	};
 }
 
-static struct spawn_number *number_at(struct spawn_gift *g, int fd)
+static struct spawn_number *number_at(struct spawn_inherit *g, int fd)
 {
 	for (unsigned int i = 0; i < g->n; i++)
 		if (g->number[i].fd == fd)
@@ -67,7 +67,7 @@ static void number_drop(struct spawn_number *number)
 
 /* Those that other threads make meanwhile are not seen */
 struct begin {
-	struct spawn_gift *gift;
+	struct spawn_inherit *inheritance;
 	unsigned int room;
 };
 
@@ -76,14 +76,14 @@ static void begin_one(int fd, struct fdent *ent, void *ctx)
 	struct begin *b = ctx;
 	long flags;
 
-	if (!sock_stream_of_entry(ent) || b->gift->n == b->room)
+	if (!sock_stream_of_entry(ent) || b->inheritance->n == b->room)
 		return;
 	flags = libc_try(libc.fcntl(fd, F_GETFD, 0));
 	if (flags >= 0)
-		number_add(b->gift, fd, sock_of_entry(ent), flags & FD_CLOEXEC);
+		number_add(b->inheritance, fd, sock_of_entry(ent), flags & FD_CLOEXEC);
 }
 
-static void act_dup2(struct spawn_gift *g, int from, int to)
+static void act_dup2(struct spawn_inherit *g, int from, int to)
 {
 	struct spawn_number *source = number_at(g, from);
 
@@ -97,7 +97,7 @@ static void act_dup2(struct spawn_gift *g, int from, int to)
 		number_add(g, to, source->sock, false);
 }
 
-static void act_go(struct spawn_gift *g, const struct spawn_act *act)
+static void act_go(struct spawn_inherit *g, const struct spawn_act *act)
 {
 	switch (act->op) {
 	case SPAWN_OPEN:
@@ -117,12 +117,12 @@ static void act_go(struct spawn_gift *g, const struct spawn_act *act)
 	}
 }
 
-void spawn_gift_init(struct spawn_gift *g, struct spawn_number *room, unsigned int n,
-		     const struct spawn_plan *plan)
+void spawn_inherit_init(struct spawn_inherit *g, struct spawn_number *room, unsigned int n,
+			const struct spawn_plan *plan)
 {
 	struct begin begin = { g, n };
 
-	*g = (struct spawn_gift){ .number = room, .relay = -1 };
+	*g = (struct spawn_inherit){ .number = room, .relay = -1 };
 	fdtab_each(begin_one, &begin);
 	g->begun = g->n;
 	for (unsigned int i = 0; plan && i < plan->n; i++)
@@ -135,7 +135,7 @@ static bool is_given(const struct spawn_number *number)
 }
 
 /* The first of those by which the same stream is given */
-static struct spawn_number *twin(struct spawn_gift *g, const struct spawn_number *number)
+static struct spawn_number *twin(struct spawn_inherit *g, const struct spawn_number *number)
 {
 	for (struct spawn_number *t = g->number; t < number; t++)
 		if (is_given(t) && t->sock == number->sock)
@@ -146,7 +146,7 @@ static struct spawn_number *twin(struct spawn_gift *g, const struct spawn_number
 /* --- ready --- */
 
 /* By adoption, or by a relay */
-static int give(struct spawn_gift *g, struct spawn_number *number, bool loads)
+static int give(struct spawn_inherit *g, struct spawn_number *number, bool loads)
 {
 	struct stream *stream = number->sock->stream;
 	int err;
@@ -176,7 +176,7 @@ static int give(struct spawn_gift *g, struct spawn_number *number, bool loads)
 	return 0;
 }
 
-static int relay_begin(struct spawn_gift *g)
+static int relay_begin(struct spawn_inherit *g)
 {
 	struct relay_ask *asks = __builtin_alloca((g->n + 1) * sizeof(*asks));
 	unsigned int n = 0;
@@ -190,7 +190,7 @@ static int relay_begin(struct spawn_gift *g)
 	return n ? -relay_create(asks, n, 0, &g->relay) : 0;
 }
 
-static int local_of(struct spawn_gift *g, const struct sock *s)
+static int local_of(struct spawn_inherit *g, const struct sock *s)
 {
 	for (unsigned int i = 0; i < g->n; i++)
 		if (g->number[i].sock == s && g->number[i].local >= 0)
@@ -202,7 +202,7 @@ static int local_of(struct spawn_gift *g, const struct sock *s)
  * What the program's own actions do is done to local sockets then. Numbers that would have gone by
  * being close-on-exec are closed.
  */
-static int actions_make(struct spawn_gift *g, const struct spawn_plan *plan)
+static int actions_make(struct spawn_inherit *g, const struct spawn_plan *plan)
 {
 	const struct spawn_number *end = g->number + g->begun;
 	int err = 0, local;
@@ -220,7 +220,7 @@ static int actions_make(struct spawn_gift *g, const struct spawn_plan *plan)
 	return err;
 }
 
-int spawn_gift_prepare(struct spawn_gift *g, const struct spawn_plan *plan, enum loadable to)
+int spawn_inherit_prepare(struct spawn_inherit *g, const struct spawn_plan *plan, enum loadable to)
 {
 	bool loads = to == LOADABLE_YES && environment_library_readable();
 	int err = 0;
@@ -234,7 +234,7 @@ int spawn_gift_prepare(struct spawn_gift *g, const struct spawn_plan *plan, enum
 	if (!err && g->relayed)
 		err = actions_make(g, plan);
 	if (err)
-		spawn_gift_end(g, 0);
+		spawn_inherit_end(g, 0);
 	return err;
 }
 
@@ -252,7 +252,7 @@ static void given(const struct spawn_number *number, pid_t pid)
 		stream->ops->unshare(stream, STREAM_SHARE_SPAWN);
 }
 
-void spawn_gift_end(struct spawn_gift *g, pid_t pid)
+void spawn_inherit_end(struct spawn_inherit *g, pid_t pid)
 {
 	for (unsigned int i = 0; i < g->n; i++) {
 		given(&g->number[i], pid);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#ifndef PRELOAD_SPAWN_GIFT_H
-#define PRELOAD_SPAWN_GIFT_H
+#ifndef PRELOAD_SPAWN_INHERIT_H
+#define PRELOAD_SPAWN_INHERIT_H
 
 #include <stdbool.h>
 
@@ -19,7 +19,7 @@ struct spawn_number {
 };
 
 /* What the program is given */
-struct spawn_gift {
+struct spawn_inherit {
 	struct spawn_number *number;
 	unsigned int n;
 	unsigned int begun; /* the first of them are as in this process */
@@ -29,12 +29,12 @@ struct spawn_gift {
 };
 
 /* Numbers of streams there are; those that @plan makes need room too */
-unsigned int spawn_gift_count(void);
-void spawn_gift_init(struct spawn_gift *g, struct spawn_number *room, unsigned int n,
-		     const struct spawn_plan *plan);
+unsigned int spawn_inherit_count(void);
+void spawn_inherit_init(struct spawn_inherit *g, struct spawn_number *room, unsigned int n,
+			const struct spawn_plan *plan);
 /* 0 or a positive errno, and nothing has happened */
-int spawn_gift_prepare(struct spawn_gift *g, const struct spawn_plan *plan, enum loadable to);
+int spawn_inherit_prepare(struct spawn_inherit *g, const struct spawn_plan *plan, enum loadable to);
 /* @pid: of the program; 0: it was not started */
-void spawn_gift_end(struct spawn_gift *g, pid_t pid);
+void spawn_inherit_end(struct spawn_inherit *g, pid_t pid);
 
 #endif
