@@ -86,7 +86,7 @@ enum stream_share {
 #define STREAM_SLOTS 128u
 
 /* Octets of a stream's state that are its user's */
-#define STREAM_KEPT 96
+#define STREAM_EXEC_RECORD 96
 
 struct stream_param {
 	bool initiator;

@@ -456,9 +456,9 @@ static int rsock_hand_over(struct stream *stream)
 	return rsock_slab_publish(s);
 }
 
-static void *rsock_kept(struct stream *stream)
+static void *rsock_exec_record(struct stream *stream)
 {
-	return rsock_of(stream)->state->kept;
+	return rsock_of(stream)->state->exec_record;
 }
 
 /* Is this the last one who leaves? */
@@ -509,7 +509,7 @@ const struct stream_ops stream_rsock_ops = {
 	.attach = rsock_attach,
 	.adopt = rsock_adopt,
 	.hand_over = rsock_hand_over,
-	.kept = rsock_kept,
+	.exec_record = rsock_exec_record,
 	.progress = rsock_progress,
 	.speak_plain = rsock_speak_plain,
 	.decline = rsock_decline,

@@ -193,7 +193,8 @@ struct stream_state {
 	struct stream_tx tx;
 	struct stream_rx rx;
 	struct stream_holder holder[STREAM_HOLDERS];
-	uint8_t kept[STREAM_KEPT] __attribute__((aligned(8))); /* its user's; not ours to judge */
+	uint8_t exec_record[STREAM_EXEC_RECORD]
+		__attribute__((aligned(8))); /* its user's; not ours to judge */
 	uint8_t rnic[RNIC_STREAM_STATE] __attribute__((aligned(8)));
 } __attribute__((aligned(64)));
 

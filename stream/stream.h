@@ -40,10 +40,10 @@ struct stream_ops {
 	 */
 	int (*hand_over)(struct stream *s);
 	/*
-	 * STREAM_KEPT octets of the state, zeros at first, for what the stream's user has to
+	 * STREAM_EXEC_RECORD octets of the state, zeros at first, for what the stream's user has to
 	 * know of it in the next process. Others may write to them: to be judged when read.
 	 */
-	void *(*kept)(struct stream *s);
+	void *(*exec_record)(struct stream *s);
 	/*
 	 * Takes in what is there and hands out what is due. 0 open, -EAGAIN starting, -ENOMSG
 	 * the peer speaks plain TCP and nothing was consumed, or a probe came to nothing and the

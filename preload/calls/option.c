@@ -144,7 +144,7 @@ long call_ioctl(int fd, unsigned long request, long arg)
 
 enum option_rule {
 	OPTION_KERNEL,
-	OPTION_KEPT,   /* a member of struct option_kept, 0 or 1 */
+	OPTION_KEPT,   /* a member of struct option_values, 0 or 1 */
 	OPTION_TIME,   /* a member: is it less than nothing? */
 	OPTION_LOWAT,  /* SO_RCVLOWAT, which a stream has for itself */
 	OPTION_INLINE, /* SO_OOBINLINE, which the kernel's socket has as well */
@@ -163,12 +163,12 @@ struct option {
 static const struct option *option_find(int level, int name)
 {
 	static const struct option options[] = {
-		{ IPPROTO_TCP, TCP_NODELAY, OPTION_KEPT, offsetof(struct option_kept, nodelay) },
-		{ IPPROTO_TCP, TCP_CORK, OPTION_KEPT, offsetof(struct option_kept, cork) },
+		{ IPPROTO_TCP, TCP_NODELAY, OPTION_KEPT, offsetof(struct option_values, nodelay) },
+		{ IPPROTO_TCP, TCP_CORK, OPTION_KEPT, offsetof(struct option_values, cork) },
 		{ IPPROTO_TCP, TCP_FASTOPEN_CONNECT, OPTION_KEPT,
-		  offsetof(struct option_kept, fast_open) },
-		{ SOL_SOCKET, SO_RCVTIMEO, OPTION_TIME, offsetof(struct option_kept, never_in) },
-		{ SOL_SOCKET, SO_SNDTIMEO, OPTION_TIME, offsetof(struct option_kept, never_out) },
+		  offsetof(struct option_values, fast_open) },
+		{ SOL_SOCKET, SO_RCVTIMEO, OPTION_TIME, offsetof(struct option_values, never_in) },
+		{ SOL_SOCKET, SO_SNDTIMEO, OPTION_TIME, offsetof(struct option_values, never_out) },
 		{ SOL_SOCKET, SO_RCVLOWAT, OPTION_LOWAT, 0 },
 		{ SOL_SOCKET, SO_OOBINLINE, OPTION_INLINE, 0 },
 		{ SOL_SOCKET, SO_ERROR, OPTION_ERROR, 0 },
@@ -190,19 +190,19 @@ static const struct option *option_find(int level, int name)
 }
 
 /* Atomic: another thread's call may go by it meanwhile */
-static bool *kept_at(struct sock *s, const struct option *o)
+static bool *value_at(struct sock *s, const struct option *o)
 {
 	return (bool *)((char *)&s->option + o->member);
 }
 
-static bool kept_get(struct sock *s, const struct option *o)
+static bool value_get(struct sock *s, const struct option *o)
 {
-	return __atomic_load_n(kept_at(s, o), __ATOMIC_RELAXED);
+	return __atomic_load_n(value_at(s, o), __ATOMIC_RELAXED);
 }
 
-static void kept_set(struct sock *s, const struct option *o, bool on)
+static void value_set(struct sock *s, const struct option *o, bool on)
 {
-	__atomic_store_n(kept_at(s, o), on, __ATOMIC_RELAXED);
+	__atomic_store_n(value_at(s, o), on, __ATOMIC_RELAXED);
 }
 
 static bool is_refused(const struct option *o, bool stream)
@@ -240,7 +240,7 @@ static long stream_get(struct sock *s, const struct option *o, void *value, sock
 	if (o->rule == OPTION_LOWAT)
 		return int_answer(value, len, (int)s->stream->ops->lowat(s->stream));
 	if (o->rule == OPTION_KEPT)
-		return int_answer(value, len, kept_get(s, o));
+		return int_answer(value, len, value_get(s, o));
 	if (o->rule == OPTION_OURS)
 		return int_answer(value, len, 0);
 	sock_progress(s);
@@ -288,7 +288,7 @@ static long stream_set(struct sock *s, const struct option *o, const void *value
 	if (o->rule == OPTION_LOWAT)
 		lowat_set(s, n);
 	else
-		kept_set(s, o, n != 0);
+		value_set(s, o, n != 0);
 	return 0;
 }
 
@@ -299,7 +299,7 @@ static long plain_set(struct sock *s, const struct option *o, const void *value,
 	int n;
 
 	if (!err && !int_value(value, len, &n))
-		kept_set(s, o, n != 0);
+		value_set(s, o, n != 0);
 	return err;
 }
 
@@ -312,7 +312,7 @@ static long time_set(struct sock *s, const struct option *o, const void *value, 
 	if (err)
 		return err;
 	memcpy(&tv, value, sizeof(tv));
-	kept_set(s, o, tv.tv_sec < 0);
+	value_set(s, o, tv.tv_sec < 0);
 	sock_waits_changed(s);
 	return 0;
 }

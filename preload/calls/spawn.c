@@ -25,7 +25,7 @@
 #include "preload/process/loadable.h"
 #include "preload/process/spawn_inherit.h"
 #include "preload/sock/decline.h"
-#include "preload/sock/kept.h"
+#include "preload/sock/exec_record.h"
 #include "preload/sock/others.h"
 #include "preload/sock/sock.h"
 #include "preload/table/hidden.h"
@@ -225,7 +225,7 @@ static int lend(struct sock *s, bool loads)
 	err = loads ? s->stream->ops->hand_over(s->stream) : -EOPNOTSUPP;
 	if (err || s->lent)
 		return err;
-	kept_write(s);
+	exec_record_write(s);
 	s->stream->ops->share(s->stream, STREAM_SHARE_SPAWN);
 	others_come(s);
 	s->lent = true;

@@ -28,7 +28,7 @@
 #include "preload/process/environment.h"
 #include "preload/process/inherit.h"
 #include "preload/process/relay.h"
-#include "preload/sock/kept.h"
+#include "preload/sock/exec_record.h"
 #include "preload/sock/others.h"
 #include "preload/table/libc.h"
 #include "preload/table/life.h"
@@ -49,7 +49,7 @@ static struct sock *stream_at(int fd, bool guest)
 
 	if (!is_inherited(fd))
 		return NULL;
-	s = guest ? kept_find(sock_cookie(fd)) : sock_get_stream(fd);
+	s = guest ? exec_record_find(sock_cookie(fd)) : sock_get_stream(fd);
 	/* Somebody may have put another file there behind our back */
 	if (s && !guest && !sock_is_behind(s, fd)) {
 		sock_put(s);
@@ -155,7 +155,7 @@ static void settle(struct exec_inherit *h)
 
 static int share(struct exec_inherit *h, struct inherited_fd *inherited)
 {
-	kept_write(inherited->sock);
+	exec_record_write(inherited->sock);
 	if (h->guest) {
 		inherited->sock->stream->ops->share(inherited->sock->stream, STREAM_SHARE_SPAWN);
 		others_come(inherited->sock);
@@ -294,7 +294,7 @@ void exec_inherit_leave(struct exec_inherit *h)
 /* A socket that the guest's parent has closed meanwhile is nobody's to take back */
 static void share_undo(const struct inherited_fd *inherited)
 {
-	struct sock *s = inherited->shared ? kept_find(inherited->cookie) : NULL;
+	struct sock *s = inherited->shared ? exec_record_find(inherited->cookie) : NULL;
 
 	if (s)
 		s->stream->ops->unshare(s->stream, STREAM_SHARE_SPAWN);

@@ -22,7 +22,7 @@
 #include "base/map.h"
 #include "preload/process/helper.h"
 #include "preload/process/linger_handoff.h"
-#include "preload/sock/kept.h"
+#include "preload/sock/exec_record.h"
 
 /* Two numbers of 10 digits, one of 20 */
 #define WORD 48
@@ -56,7 +56,7 @@ void relay_again(void *room, const struct relay_line *lines, struct sock *const 
 	for (unsigned int i = 0; i < n; i++, word += WORD) {
 		int fd = stream_fd(lines[i].stream);
 
-		kept_write(socks[i]);
+		exec_record_write(socks[i]);
 		base_fd_set_cloexec(fd, false);
 		base_fd_set_cloexec(lines[i].local, false);
 		snprintf(word, WORD, "%d,%d,%llu", fd, lines[i].local,

@@ -29,7 +29,7 @@
 #include "preload/guard/nap.h"
 #include "preload/process/inherit.h"
 #include "preload/sock/decline.h"
-#include "preload/sock/kept.h"
+#include "preload/sock/exec_record.h"
 #include "preload/sock/others.h"
 #include "preload/sock/sock.h"
 #include "preload/table/libc.h"
@@ -127,7 +127,7 @@ static int leave(int fd, void *ctx)
 			 flight->abroad ? config_reason_text(CONFIG_REASON_OTHER_USER)
 					: strerror(-flight->err));
 	} else if (sock_role(s) == SOCK_STREAM_ON) {
-		kept_write(s);
+		exec_record_write(s);
 		s->stream->ops->share(s->stream, STREAM_SHARE_FLIGHT);
 		BASE_POINT(preload_rights_shared);
 		others_come(s);

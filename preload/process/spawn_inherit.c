@@ -23,7 +23,7 @@
 #include "preload/process/environment.h"
 #include "preload/process/relay.h"
 #include "preload/sock/decline.h"
-#include "preload/sock/kept.h"
+#include "preload/sock/exec_record.h"
 #include "preload/sock/others.h"
 #include "preload/table/libc.h"
 
@@ -169,7 +169,7 @@ static int give(struct spawn_inherit *g, struct spawn_number *number, bool loads
 		relay_explain(number->fd, err, loads);
 		return -relay_pair(stream_fd(stream), &number->local, &number->far);
 	}
-	kept_write(number->sock);
+	exec_record_write(number->sock);
 	stream->ops->share(stream, STREAM_SHARE_SPAWN);
 	others_come(number->sock);
 	number->shared = g->adopts = true;

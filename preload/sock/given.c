@@ -13,8 +13,8 @@
 #include "base/point.h"
 #include "base/process.h"
 #include "preload/sock/charge.h"
+#include "preload/sock/exec_record.h"
 #include "preload/sock/fallback.h"
-#include "preload/sock/kept.h"
 
 /* A device's connection is of use to nobody but its owner, who waits for it */
 static bool is_given(struct charge *c)
@@ -111,7 +111,7 @@ static void charge_name(struct charge *c, bool on)
 		return;
 	}
 	stream->ops->share(stream, STREAM_SHARE_FORK);
-	kept_write(charge_sock(c));
+	exec_record_write(charge_sock(c));
 }
 
 /* Those before @end */

@@ -16,18 +16,18 @@ static void tcp_set(int fd, int name, int value)
 }
 
 /* A cork would hold frames back, and a deferred connect() would send no SYN before a write */
-void option_prepare(int fd, const struct option_kept *kept)
+void option_prepare(int fd, const struct option_values *values)
 {
-	if (kept->cork)
+	if (values->cork)
 		tcp_set(fd, TCP_CORK, 0);
-	if (kept->fast_open)
+	if (values->fast_open)
 		tcp_set(fd, TCP_FASTOPEN_CONNECT, 0);
 }
 
-void option_restore(int fd, const struct option_kept *kept)
+void option_restore(int fd, const struct option_values *values)
 {
-	tcp_set(fd, TCP_NODELAY, kept->nodelay);
+	tcp_set(fd, TCP_NODELAY, values->nodelay);
 	tcp_set(fd, TCP_INQ, 0);
-	if (kept->cork)
+	if (values->cork)
 		tcp_set(fd, TCP_CORK, 1);
 }

@@ -18,7 +18,7 @@ struct sock_wish {
  * TCP's options that the program believes to be as it has set them, while the socket has them as
  * frames need them
  */
-struct option_kept {
+struct option_values {
 	bool nodelay, cork;
 	bool fast_open; /* TCP_FASTOPEN_CONNECT */
 	/* SO_RCVTIMEO, SO_SNDTIMEO were set to less than nothing: the kernel does not tell */
@@ -26,8 +26,8 @@ struct option_kept {
 };
 
 /* The descriptor of a socket is to carry frames: before connect(), and when it is connected */
-void option_prepare(int fd, const struct option_kept *kept);
+void option_prepare(int fd, const struct option_values *values);
 /* It is plain TCP after all */
-void option_restore(int fd, const struct option_kept *kept);
+void option_restore(int fd, const struct option_values *values);
 
 #endif

@@ -23,10 +23,10 @@
 #include "preload/rules/probe.h"
 #include "preload/rules/report.h"
 #include "preload/sock/attend.h"
+#include "preload/sock/exec_record.h"
 #include "preload/sock/fallback.h"
 #include "preload/sock/gate.h"
 #include "preload/sock/info.h"
-#include "preload/sock/kept.h"
 #include "preload/sock/linger.h"
 #include "preload/sock/listens.h"
 #include "preload/sock/older.h"
@@ -53,7 +53,7 @@ struct sock *sock_get(int fd)
 	struct sock *s = sock_of_entry(fdtab_get(fd, FD_SOCK));
 
 	if (s && __atomic_load_n(&s->abroad, __ATOMIC_RELAXED))
-		kept_catch_up(s, fd);
+		exec_record_catch_up(s, fd);
 	return s;
 }
 
@@ -264,7 +264,7 @@ static struct sock *sock_alloc(int fd)
 	s->served = s->told_of = s->asked = s->counted = false;
 	s->probing = s->sure = s->detour = s->late = s->wrote = s->unsettled = s->fixed = false;
 	s->accepted = s->attended = s->own = s->inherited = s->lent = s->common = false;
-	s->option = (struct option_kept){ 0 };
+	s->option = (struct option_values){ 0 };
 	s->charge = (struct charge){ .watched = -1 };
 	s->changes = 1;
 	s->endless[0] = s->endless[1] = 0;
@@ -339,7 +339,7 @@ bool sock_is_behind(const struct sock *s, int fd)
 static bool is_fresh(const struct sock *s)
 {
 	return !s->had && (s->accepted || (!__atomic_load_n(&s->abroad, __ATOMIC_RELAXED) &&
-					   !kept_is_marked(s->fd)));
+					   !exec_record_is_marked(s->fd)));
 }
 
 static int stream_make(struct sock *s, bool initiator, bool connecting, bool hold)
@@ -364,7 +364,7 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 	if (err)
 		return err;
 	s->had = true;
-	kept_mark(s->fd, true);
+	exec_record_mark(s->fd, true);
 	BASE_POINT(preload_sock_attached);
 	older_replace(s, fresh);
 	__atomic_add_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
@@ -381,7 +381,7 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 	}
 	/* Who has it from before will find it */
 	if (__atomic_exchange_n(&s->abroad, false, __ATOMIC_ACQ_REL)) {
-		kept_write(s);
+		exec_record_write(s);
 		others_come(s);
 	}
 	return 0;
@@ -463,7 +463,7 @@ static int stream_find(struct sock *s)
 	sock_param_init(&param, s);
 	err = stream_rsock_ops.adopt(s->fd, &param, &stream);
 	/* A program that was executed behind our back, or a child's connection, has no name */
-	param.search = err == -ENOENT && kept_is_marked(s->fd);
+	param.search = err == -ENOENT && exec_record_is_marked(s->fd);
 	if (param.search)
 		err = stream_rsock_ops.adopt(s->fd, &param, &stream);
 	if (err)
@@ -500,7 +500,7 @@ int sock_overtake(struct sock *s)
 	if (sock_role(s) == SOCK_NEW && __atomic_load_n(&s->abroad, __ATOMIC_RELAXED)) {
 		err = stream_find(s);
 		if (!err)
-			kept_read(s);
+			exec_record_read(s);
 		if (!err)
 			__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
 		__atomic_add_fetch(&s->streams, 1, __ATOMIC_ACQ_REL);
@@ -565,7 +565,7 @@ void sock_forget_stream(struct sock *s)
 	attend_forget(s);
 	sock_report(s);
 	sock_settle(s);
-	kept_mark(s->fd, false);
+	exec_record_mark(s->fd, false);
 	s->native = NULL; /* the stream's to destroy */
 	/* Who is inside must not get at what the descriptor becomes */
 	s->stream->ops->set_fd(s->stream, -1);
@@ -589,7 +589,7 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 		return;
 	attend_forget(s);
 	if (s->stream) {
-		kept_mark(s->fd, false);
+		exec_record_mark(s->fd, false);
 		option_restore(s->fd, &s->option);
 		base_sock_set_lowat(s->fd, (int)s->stream->ops->lowat(s->stream));
 	}

@@ -65,7 +65,7 @@ struct sock {
 	bool reported;	/* atomic; its stream is in the report */
 	bool said;	/* atomic; the log has its line (preload/sock/info.c), or another process */
 	uint8_t shut;	/* atomic; what shutdown() was told, plus one, as bits */
-	struct option_kept option;
+	struct option_values option;
 	uint64_t acked; /* octets of the stream that are known to be acknowledged; atomic */
 	struct sock_wish wish;
 	struct sockaddr_storage name; /* a listener's own; of a client what it was bound to */

@@ -3,7 +3,7 @@
  * Connections whose process gives up most system calls.
  *
  * read() and write() have no MSG_DONTWAIT, so the file itself must not block; and the file may be
- * that of several processes. What its program has set is therefore kept beside it, and every
+ * that of several processes. What its program has set is therefore record beside it, and every
  * process answers F_GETFL by that and waits by it.
  *
  * The peer's answer to a Request, or the Request, cannot be looked for any more: it is waited
@@ -28,9 +28,9 @@ enum { FILE_AS_IS, FILE_BLOCKS, FILE_DOES_NOT };
 /* Atomic; the last word of what the stream keeps for us, where all processes see it */
 static uint32_t *file_word(const struct sock *s)
 {
-	char *kept = s->stream->ops->kept(s->stream);
+	char *record = s->stream->ops->exec_record(s->stream);
 
-	return (uint32_t *)(void *)(kept + STREAM_KEPT - sizeof(uint32_t));
+	return (uint32_t *)(void *)(record + STREAM_EXEC_RECORD - sizeof(uint32_t));
 }
 
 static uint32_t file_of(const struct sock *s)

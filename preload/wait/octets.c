@@ -50,8 +50,9 @@ bool octets_go_plain(struct sock *s)
 /* May the call wait? 0 and until when, or -EAGAIN: the socket's options as they are now */
 static int options_ask(struct octets_call *c, bool out)
 {
-	const struct option_kept *kept = &c->sock->option;
-	bool never = __atomic_load_n(out ? &kept->never_out : &kept->never_in, __ATOMIC_RELAXED);
+	const struct option_values *values = &c->sock->option;
+	bool never =
+		__atomic_load_n(out ? &values->never_out : &values->never_in, __ATOMIC_RELAXED);
 	int option = out ? SO_SNDTIMEO : SO_RCVTIMEO;
 	uint64_t limit;
 

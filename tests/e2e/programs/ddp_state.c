@@ -147,7 +147,7 @@ static uint32_t below(uint32_t n)
 static const struct {
 	size_t from, to;
 } ranges[] = {
-	{ FROM(kept), FROM(kept) + STREAM_KEPT / 4 },
+	{ FROM(exec_record), FROM(exec_record) + STREAM_EXEC_RECORD / 4 },
 	{ FROM(made.flags), FROM(rx_lock) },
 	{ FROM(rx_lock), FROM(sgl_stag) },
 	{ FROM(rx.placed), FROM(rx.entry) },

@@ -87,7 +87,7 @@ static int begin_anew(int fd)
 
 	if (!s)
 		return 1;
-	if (strcmp(OPS->kept(s), "kept"))
+	if (strcmp(OPS->exec_record(s), "kept"))
 		return 2;
 	place_recv(s, 0, SOME);
 	place_send(s, 0, SOME);
@@ -100,7 +100,7 @@ Test(adopt, a_program_that_was_executed)
 	pid_t pid;
 
 	ends_open(s);
-	strcpy(OPS->kept(s[1]), "kept");
+	strcpy(OPS->exec_record(s[1]), "kept");
 	OPS->share(s[1], STREAM_SHARE_SPAWN);
 	pid = fork();
 	if (!pid)
@@ -155,7 +155,7 @@ Test(adopt, a_process_that_has_closed_it)
 	pid_t pid;
 
 	ends_open(s);
-	strcpy(OPS->kept(s[1]), "kept");
+	strcpy(OPS->exec_record(s[1]), "kept");
 	OPS->share(s[1], STREAM_SHARE_SPAWN);
 	pid = fork();
 	if (!pid)
@@ -177,7 +177,7 @@ Test(adopt, a_process_that_has_closed_it_at_once)
 	ends_tcp(fd);
 	s[0] = ends_attach(fd[0], true);
 	s[1] = ends_attach(fd[1], false);
-	strcpy(OPS->kept(s[1]), "kept");
+	strcpy(OPS->exec_record(s[1]), "kept");
 	OPS->share(s[1], STREAM_SHARE_SPAWN);
 	pid = fork();
 	if (!pid)
@@ -595,11 +595,11 @@ Test(adopt, a_socket_that_connects_again)
 		fresh = attach_again(fd[0], named ? NULL : old);
 		if (named)
 			cr_assert_eq(OPS->hand_over(fresh), 0);
-		strcpy(OPS->kept(fresh), "fresh");
+		strcpy(OPS->exec_record(fresh), "fresh");
 		OPS->destroy(old);
 		found = place_adopt(fd[0], &err);
 		cr_assert_not_null(found, "%d: %d", named, err);
-		cr_expect_str_eq(OPS->kept(found), "fresh");
+		cr_expect_str_eq(OPS->exec_record(found), "fresh");
 		OPS->destroy(found);
 		OPS->destroy(fresh);
 		cr_expect_eq(place_files(), 0);
@@ -616,10 +616,10 @@ Test(adopt, a_socket_that_connects_again_and_others_have_it)
 	old = ends_attach(fd[0], true);
 	fresh = attach_again(fd[0], old);
 	OPS->share(old, STREAM_SHARE_FLIGHT);
-	strcpy(OPS->kept(fresh), "fresh");
+	strcpy(OPS->exec_record(fresh), "fresh");
 	found = place_adopt(fd[0], &err);
 	cr_assert_not_null(found, "%d", err);
-	cr_expect_str_eq(OPS->kept(found), "fresh");
+	cr_expect_str_eq(OPS->exec_record(found), "fresh");
 }
 
 Test(adopt, a_name_that_is_taken)

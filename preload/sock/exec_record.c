@@ -13,7 +13,7 @@
  * stands a new one, which has no connection, so that no octet gets among the frames. What others do
  * with it goes on.
  */
-#include "preload/sock/kept.h"
+#include "preload/sock/exec_record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@
 
 #define KEPT_MAGIC 0x6b657074u
 
-struct kept {
+struct exec_record {
 	uint32_t magic;
 	uint16_t mode; /* enum config_transport */
 	uint16_t asked;
@@ -48,13 +48,14 @@ struct kept {
 	/* Room for either family */
 	uint8_t name[sizeof(struct sockaddr_in6)], peer[sizeof(struct sockaddr_in6)];
 };
-_Static_assert(sizeof(struct kept) <= STREAM_KEPT, "more is kept than there is room for");
+_Static_assert(sizeof(struct exec_record) <= STREAM_EXEC_RECORD, "more is kept than there is room "
+								 "for");
 
-void kept_write(struct sock *s)
+void exec_record_write(struct sock *s)
 {
-	struct kept *k = s->stream->ops->kept(s->stream);
+	struct exec_record *k = s->stream->ops->exec_record(s->stream);
 
-	*k = (struct kept){
+	*k = (struct exec_record){
 		.magic = KEPT_MAGIC,
 		.mode = (uint16_t)s->mode,
 		.asked = s->asked,
@@ -74,13 +75,13 @@ void kept_write(struct sock *s)
 }
 
 /* A stream that nobody handed over, as when a program was executed behind our back, has none */
-void kept_read(struct sock *s)
+void exec_record_read(struct sock *s)
 {
-	struct kept k;
+	struct exec_record k;
 
-	memcpy(&k, s->stream->ops->kept(s->stream), sizeof(k));
+	memcpy(&k, s->stream->ops->exec_record(s->stream), sizeof(k));
 	if (k.magic != KEPT_MAGIC)
-		k = (struct kept){ .mode = CONFIG_USE_DDP };
+		k = (struct exec_record){ .mode = CONFIG_USE_DDP };
 	s->mode = k.mode == CONFIG_USE_AUTO ? CONFIG_USE_AUTO : CONFIG_USE_DDP;
 	s->asked = k.asked & 1;
 	s->accepted = k.accepted & 1;
@@ -101,14 +102,14 @@ void kept_read(struct sock *s)
  * An option that means nothing to TCP, and that every process which has the socket can read,
  * whoever it is
  */
-void kept_mark(int fd, bool on)
+void exec_record_mark(int fd, bool on)
 {
 	int value = on;
 
 	libc.setsockopt(fd, IPPROTO_IP, IP_RECVORIGDSTADDR, &value, sizeof(value));
 }
 
-bool kept_is_marked(int fd)
+bool exec_record_is_marked(int fd)
 {
 	return base_sock_number(fd, IPPROTO_IP, IP_RECVORIGDSTADDR) > 0;
 }
@@ -129,7 +130,7 @@ static void search_one(int fd, struct fdent *ent, void *ctx)
 	search->found = s;
 }
 
-struct sock *kept_find(uint64_t cookie)
+struct sock *exec_record_find(uint64_t cookie)
 {
 	struct search search = { cookie, NULL };
 
@@ -200,8 +201,8 @@ static int adopt_new(int fd)
 
 	if (err)
 		return err;
-	BASE_POINT(preload_kept_adopted);
-	kept_read(s);
+	BASE_POINT(preload_exec_record_adopted);
+	exec_record_read(s);
 	err = fdtab_set(fd, &s->ent);
 	if (err) {
 		sock_put(s);
@@ -215,27 +216,27 @@ static int adopt_new(int fd)
 }
 
 /* Of the copies in flight: one that has come to who had it has landed, one looked at has not */
-static void landed(int fd, bool had, enum kept_way way)
+static void landed(int fd, bool had, enum exec_record_way way)
 {
 	struct stream *stream = sock_stream_of_entry(fdtab_peek(fd));
 
 	/* The worker thread may have found it to be plain */
 	if (!stream)
 		return;
-	if (had && way == KEPT_RECEIVED)
+	if (had && way == EXEC_RECORD_RECEIVED)
 		stream->ops->unshare(stream, STREAM_SHARE_FLIGHT);
-	else if (!had && way == KEPT_PEEKED)
+	else if (!had && way == EXEC_RECORD_PEEKED)
 		stream->ops->share(stream, STREAM_SHARE_FLIGHT);
 }
 
-int kept_adopt(int fd, enum kept_way way)
+int exec_record_adopt(int fd, enum exec_record_way way)
 {
-	struct sock *have = kept_find(sock_cookie(fd));
+	struct sock *have = exec_record_find(sock_cookie(fd));
 	int err = have ? number_add(have, fd) : adopt_new(fd);
 
 	if (!err)
 		landed(fd, have, way);
-	if (err == -ENOENT && kept_is_marked(fd))
+	if (err == -ENOENT && exec_record_is_marked(fd))
 		err = -EACCES;
 	sock_put(have);
 	if (err && err != -ENOENT)
@@ -256,11 +257,11 @@ static void number_put_away(int fd, struct fdent *ent, void *ctx)
 		put_away(fd, c->err);
 }
 
-void kept_catch_up(struct sock *s, int fd)
+void exec_record_catch_up(struct sock *s, int fd)
 {
 	struct catching c = { .ent = &s->ent };
 
-	if (sock_role(s) != SOCK_NEW || !kept_is_marked(fd))
+	if (sock_role(s) != SOCK_NEW || !exec_record_is_marked(fd))
 		return;
 	c.err = sock_overtake(s);
 	if (c.err) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#ifndef PRELOAD_KEPT_H
-#define PRELOAD_KEPT_H
+#ifndef PRELOAD_EXEC_RECORD_H
+#define PRELOAD_EXEC_RECORD_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,18 +13,18 @@
  */
 
 /* It carries frames, or may come to; or it does not after all */
-void kept_mark(int fd, bool on);
-bool kept_is_marked(int fd);
+void exec_record_mark(int fd, bool on);
+bool exec_record_is_marked(int fd);
 /* Before another process may come to the stream: into its state */
-void kept_write(struct sock *s);
+void exec_record_write(struct sock *s);
 /* As long as a stream is new here: what was written */
-void kept_read(struct sock *s);
+void exec_record_read(struct sock *s);
 /* A socket that was new here, and may have been connected by another process: its stream */
-void kept_catch_up(struct sock *s, int fd);
-enum kept_way {
-	KEPT_INHERITED,
-	KEPT_RECEIVED, /* in a message */
-	KEPT_PEEKED,   /* in one that is still to be received */
+void exec_record_catch_up(struct sock *s, int fd);
+enum exec_record_way {
+	EXEC_RECORD_INHERITED,
+	EXEC_RECORD_RECEIVED, /* in a message */
+	EXEC_RECORD_PEEKED,   /* in one that is still to be received */
 };
 
 /*
@@ -32,8 +32,8 @@ enum kept_way {
  * in the table, by one number more if this process had it already; -ENOENT: it is none of ours.
  * Else it cannot be used here, and @fd stands for a dead socket.
  */
-int kept_adopt(int fd, enum kept_way way);
+int exec_record_adopt(int fd, enum exec_record_way way);
 /* This process had the socket at @fd before; with a reference, or NULL */
-struct sock *kept_find(uint64_t cookie);
+struct sock *exec_record_find(uint64_t cookie);
 
 #endif
