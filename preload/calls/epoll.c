@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "preload/guard/mask.h"
-#include "preload/sock/gate.h"
+#include "preload/sock/listener_proxy.h"
 #include "preload/table/fdtab.h"
 #include "preload/table/libc.h"
 #include "preload/table/pieces.h"
@@ -41,7 +41,7 @@ static struct sock *member_get(int fd)
 
 static long kernel_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	int stands = gate_stands(fd, op == EPOLL_CTL_ADD);
+	int stands = listener_proxy_stands(fd, op == EPOLL_CTL_ADD);
 	struct epoll_event own;
 
 	if (op == EPOLL_CTL_ADD && fdtab_is_ours(fd) && !fdtab_is_carried(fd))

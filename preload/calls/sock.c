@@ -25,8 +25,8 @@
 #include "preload/rules/report.h"
 #include "preload/sock/attend.h"
 #include "preload/sock/fallback.h"
-#include "preload/sock/gate.h"
 #include "preload/sock/grace.h"
+#include "preload/sock/listener_proxy.h"
 #include "preload/sock/listens.h"
 #include "preload/sock/sock.h"
 #include "preload/sock/waited.h"
@@ -258,7 +258,7 @@ static long shutdown_ours(struct sock *s, int fd, int how)
 {
 	int state = sock_role(s) == SOCK_STREAM_ON ? sock_progress(s) : -EAGAIN;
 
-	if (gate_listens(s))
+	if (listener_proxy_listens(s))
 		return device_shutdown(s, fd, how);
 	if (state == -EAGAIN && is_connecting(fd))
 		return attempt_end(s, fd, how);

@@ -2,7 +2,7 @@
 /*
  * accept() where a device listens: from the device, from the kernel, or from both in turn.
  *
- * The call does not begin in the kernel then, and sleeps at the gate (preload/sock/gate.c).
+ * The call does not begin in the kernel then, and sleeps at the proxy (preload/sock/listener_proxy.c).
  */
 #include "preload/device/device.h"
 
@@ -25,7 +25,7 @@
 #include "preload/guard/nap.h"
 #include "preload/rules/choose.h"
 #include "preload/sock/attend.h"
-#include "preload/sock/gate.h"
+#include "preload/sock/listener_proxy.h"
 #include "preload/sock/provider.h"
 #include "preload/table/libc.h"
 #include "rnic/rnic_carrier.h"
@@ -64,7 +64,7 @@ static long kernel_accept(struct device_call *c)
 
 static long kernel_try(struct sock *s, struct device_call *c)
 {
-	bool ready = s->gate.beside && base_sock_ready(c->fd, POLLIN);
+	bool ready = s->proxy.beside && base_sock_ready(c->fd, POLLIN);
 
 	return ready ? kernel_accept(c) : -EAGAIN;
 }
@@ -97,7 +97,7 @@ static long device_get(struct sock *s, struct device_call *c)
 
 	if (made < 0)
 		return made;
-	err = provider_ops(s)->get(s->gate.listener, &c->native);
+	err = provider_ops(s)->get(s->proxy.listener, &c->native);
 	if (err)
 		base_fd_close((int)made);
 	else
@@ -117,13 +117,13 @@ static long device_try(struct sock *s, struct device_call *c)
 {
 	long err;
 
-	if (s->gate.listener->owner != base_process_self().pid)
+	if (s->proxy.listener->owner != base_process_self().pid)
 		return -EXDEV;
-	if (!base_sock_ready(s->gate.listener->fd, POLLIN))
+	if (!base_sock_ready(s->proxy.listener->fd, POLLIN))
 		return -EAGAIN;
 	err = device_get(s, c);
 	if (!err)
-		__atomic_store_n(&s->gate.served, true, __ATOMIC_RELEASE);
+		__atomic_store_n(&s->proxy.served, true, __ATOMIC_RELEASE);
 	if (!err || may_pass(err))
 		return err;
 	base_warn("descriptor %d: the device listens no more: %s", s->fd, strerror((int)-err));
@@ -134,7 +134,7 @@ static long device_try(struct sock *s, struct device_call *c)
 /* Both, and who was not the last first */
 static long both_try(struct sock *s, struct device_call *c)
 {
-	bool kernel = s->gate.kernel_next;
+	bool kernel = s->proxy.kernel_next;
 	long r = kernel ? kernel_try(s, c) : device_try(s, c);
 
 	if (r == -EAGAIN) {
@@ -142,7 +142,7 @@ static long both_try(struct sock *s, struct device_call *c)
 		r = kernel ? kernel_try(s, c) : device_try(s, c);
 	}
 	if (r >= 0)
-		s->gate.kernel_next = !kernel;
+		s->proxy.kernel_next = !kernel;
 	return r;
 }
 
@@ -153,7 +153,7 @@ static long take(struct sock *s, struct device_call *c)
 
 	pthread_mutex_lock(&device_lock);
 	device_yield_declined(s);
-	r = s->gate.listener ? both_try(s, c) : CALL_RESTART;
+	r = s->proxy.listener ? both_try(s, c) : CALL_RESTART;
 	pthread_mutex_unlock(&device_lock);
 	return r;
 }
@@ -163,7 +163,7 @@ static long take_waiting(struct sock *s, struct device_call *c)
 	bool never = s->option.never_in;
 	uint64_t deadline =
 		base_deadline(base_now(), never ? 0 : base_sock_timeout(c->fd, SO_RCVTIMEO));
-	struct pollfd p = { .fd = gate_of(s), .events = POLLIN };
+	struct pollfd p = { .fd = listener_proxy_of(s), .events = POLLIN };
 	long r;
 
 	while ((r = take(s, c)) == -EAGAIN) {
@@ -181,7 +181,7 @@ bool device_accepts(int fd)
 {
 	struct call *e = call_enter(false);
 	struct sock *s = sock_get(fd);
-	bool accepts = s && gate_listens(s);
+	bool accepts = s && listener_proxy_listens(s);
 	long r = 0;
 
 	sock_put(s);
@@ -193,9 +193,9 @@ long device_take(struct sock *s, struct device_call *c)
 {
 	long r;
 
-	__atomic_add_fetch(&s->gate.pinned, 1, __ATOMIC_ACQ_REL);
+	__atomic_add_fetch(&s->proxy.pinned, 1, __ATOMIC_ACQ_REL);
 	r = take_waiting(s, c);
-	__atomic_sub_fetch(&s->gate.pinned, 1, __ATOMIC_ACQ_REL);
+	__atomic_sub_fetch(&s->proxy.pinned, 1, __ATOMIC_ACQ_REL);
 	return r;
 }
 
@@ -203,7 +203,7 @@ bool device_misled(const struct sock *s, int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	if (!s->gate.given || is_nonblock(fd) || base_sock_timeout(fd, SO_RCVTIMEO) != BASE_NEVER)
+	if (!s->proxy.given || is_nonblock(fd) || base_sock_timeout(fd, SO_RCVTIMEO) != BASE_NEVER)
 		return false;
 	/* Who was at it may have been killed there */
 	base_poll(&p, 1, base_deadline(base_now(), BASE_NS_PER_MS));
@@ -245,7 +245,7 @@ long device_serve(struct sock *s, const struct device_call *c)
 		return r;
 	/* The peer waits for the answer. What can come again by TCP may be for a child yet */
 	__atomic_store_n(&fresh->taker, gettid(), __ATOMIC_RELAXED);
-	if (s->gate.beside)
+	if (s->proxy.beside)
 		attend_accepted(fresh, FORK_TIME);
 	else
 		sock_progress(fresh);

@@ -17,7 +17,7 @@
 #include "base/address.h"
 #include "base/bits.h"
 #include "base/sockutil.h"
-#include "preload/sock/gate.h"
+#include "preload/sock/listener_proxy.h"
 #include "preload/sock/provider.h"
 #include "preload/table/libc.h"
 #include "preload/table/pieces.h"
@@ -55,7 +55,7 @@ static int state_of(struct sock *s)
 		sock_progress(s);
 	if (sock_on_device(s))
 		return stream_state(s);
-	return gate_listens(s) ? TCP_LISTEN : 0;
+	return listener_proxy_listens(s) ? TCP_LISTEN : 0;
 }
 
 /* The rest of it is the socket's, which has moved nothing */
@@ -185,7 +185,7 @@ long device_option(struct sock *s, int level, int name, void *value, socklen_t *
 {
 	if (level == IPPROTO_TCP && name == TCP_INFO)
 		return tcp_info_get(s, value, len);
-	if (level == SOL_SOCKET && name == SO_ACCEPTCONN && gate_listens(s))
+	if (level == SOL_SOCKET && name == SO_ACCEPTCONN && listener_proxy_listens(s))
 		return listens_get(s, value, len);
 	return sock_on_device(s) ? carried_get(s, level, name, value, len) : CALL_THEIRS;
 }

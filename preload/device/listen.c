@@ -5,7 +5,7 @@
  * Where the device leaves the kernel its port (RoCE, InfiniBand) the two listen beside each other,
  * and accept() takes from them in turn. Where it does not (iWARP) the device is alone, if that is
  * wished for, and the program's socket stays bound and unheard. Where a listener is waited for, the
- * gate stands for it (preload/sock/gate.c).
+ * proxy stands for it (preload/sock/listener_proxy.c).
  */
 #include "preload/device/device.h"
 
@@ -19,7 +19,7 @@
 #include "base/sockutil.h"
 #include "preload/guard/sandbox.h"
 #include "preload/rules/choose.h"
-#include "preload/sock/gate.h"
+#include "preload/sock/listener_proxy.h"
 #include "preload/sock/provider.h"
 #include "preload/table/libc.h"
 #include "rnic/rnic.h"
@@ -78,7 +78,7 @@ static int open_at(struct sock *s, int backlog)
 	socklen_t len = own_name(s, &name);
 	struct rnic_native_address at = { (struct sockaddr *)&name, len, backlog,
 					  name.ss_family == AF_INET6 && is_only_six(s),
-					  s->gate.beside };
+					  s->proxy.beside };
 	struct rnic_native_listener *listener;
 	int err = -EADDRNOTAVAIL;
 
@@ -87,7 +87,7 @@ static int open_at(struct sock *s, int backlog)
 		err = provider_ops(s)->listen(&at, &listener);
 	if (!err) {
 		provider_use();
-		err = gate_open(s, listener);
+		err = listener_proxy_open(s, listener);
 		if (err)
 			provider_ops(s)->unlisten(listener);
 	}
@@ -122,10 +122,10 @@ static void beside(struct sock *s, int backlog)
 
 	if (by_route)
 		provider_choose(s, provider_of(s)->name);
-	s->gate.beside = true;
+	s->proxy.beside = true;
 	if (!open_at(s, backlog))
 		return;
-	s->gate.beside = false;
+	s->proxy.beside = false;
 	/* Another listener may have the device's port, and that nobody has asked for */
 	if (by_route)
 		provider_choose(s, "");
@@ -143,7 +143,7 @@ long device_listen(struct sock *s, int fd, int backlog)
 	/* It is connected, though not by the kernel */
 	if (sock_on_device(s))
 		return -EINVAL;
-	if (gate_listens(s) && !s->gate.beside)
+	if (listener_proxy_listens(s) && !s->proxy.beside)
 		return 0;
 	len = sock_role(s) == SOCK_NEW ? own_name(s, &name) : 0;
 	if (len && is_wanted(s, (struct sockaddr *)&name, len))

@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "preload/guard/call.h"
 #include "preload/sock/decline.h"
-#include "preload/sock/gate.h"
+#include "preload/sock/listener_proxy.h"
 #include "preload/sock/provider.h"
 #include "preload/table/libc.h"
 #include "preload/table/life.h"
@@ -29,17 +29,17 @@
 pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * Lock. The gate is the socket's from here on, whatever that is ready for; @listens: if it was the
+ * Lock. The proxy is the socket's from here on, whatever that is ready for; @listens: if it was the
  * device's alone, the kernel is to listen now
  */
 static void device_go(struct sock *s, bool listens)
 {
-	gate_leave(s);
-	if (s->gate.beside)
+	listener_proxy_leave(s);
+	if (s->proxy.beside)
 		return;
 	if (listens && libc.listen(s->fd, SOMAXCONN))
 		base_err("descriptor %d listens no more: %s", s->fd, strerror(errno));
-	gate_stay(s);
+	listener_proxy_stay(s);
 }
 
 void device_yield(struct sock *s, enum config_reason reason)
@@ -50,7 +50,7 @@ void device_yield(struct sock *s, enum config_reason reason)
 
 void device_yield_declined(struct sock *s)
 {
-	if (s->gate.listener && s->gate.beside && sock_has_declined())
+	if (s->proxy.listener && s->proxy.beside && sock_has_declined())
 		device_yield(s, CONFIG_REASON_FORKED);
 }
 
@@ -58,7 +58,7 @@ static void yield_confined(int fd, struct fdent *ent, void *ctx)
 {
 	struct sock *s = sock_of_entry(ent);
 
-	if (s && s->gate.listener)
+	if (s && s->proxy.listener)
 		device_yield(s, CONFIG_REASON_SANDBOXED);
 }
 
@@ -74,14 +74,14 @@ long device_shutdown(struct sock *s, int fd, int how)
 {
 	long err = 0;
 
-	if (s->gate.beside)
+	if (s->proxy.beside)
 		err = libc_try(libc.shutdown(fd, how));
 	else if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
 		err = -EINVAL;
 	if (err || how == SHUT_WR)
 		return err;
 	pthread_mutex_lock(&device_lock);
-	if (s->gate.listener)
+	if (s->proxy.listener)
 		device_go(s, false);
 	pthread_mutex_unlock(&device_lock);
 	return 0;
@@ -91,15 +91,15 @@ long device_shutdown(struct sock *s, int fd, int how)
 
 static bool stays(const struct sock *s)
 {
-	return !sock_has_declined() && __atomic_load_n(&s->gate.pinned, __ATOMIC_ACQUIRE) &&
-	       __atomic_load_n(&s->gate.served, __ATOMIC_ACQUIRE);
+	return !sock_has_declined() && __atomic_load_n(&s->proxy.pinned, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&s->proxy.served, __ATOMIC_ACQUIRE);
 }
 
 static void yield_forking(int fd, struct fdent *ent, void *ctx)
 {
 	struct sock *s = sock_of_entry(ent);
 
-	if (s && s->gate.listener && !stays(s))
+	if (s && s->proxy.listener && !stays(s))
 		device_yield(s, CONFIG_REASON_FORKED);
 }
 
@@ -129,7 +129,7 @@ static void yield_executing(int fd, struct fdent *ent, void *ctx)
 	if (!s || libc.fcntl(fd, F_GETFD, 0) & FD_CLOEXEC)
 		return;
 	sock_decline(s);
-	if (s->gate.listener && !s->gate.beside)
+	if (s->proxy.listener && !s->proxy.beside)
 		device_yield(s, CONFIG_REASON_FORKED);
 }
 
@@ -149,11 +149,11 @@ static void leave(int fd, struct fdent *ent, void *ctx)
 {
 	struct sock *s = sock_of_entry(ent);
 
-	if (!s || !s->gate.listener || !s->gate.beside)
+	if (!s || !s->proxy.listener || !s->proxy.beside)
 		return;
-	gate_forget(s);
-	s->gate.beside = false;
-	s->gate.given = true;
+	listener_proxy_forget(s);
+	s->proxy.beside = false;
+	s->proxy.given = true;
 	provider_forgo(s, CONFIG_REASON_FORKED);
 }
 

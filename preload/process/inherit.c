@@ -49,7 +49,7 @@ static void inherit_unconnected(int fd, int state)
 		return;
 	s = sock_get(fd);
 	if (s && state == TCP_LISTEN) {
-		s->gate.given = true;
+		s->proxy.given = true;
 		listens_begin(s);
 	} else if (s) {
 		__atomic_store_n(&s->abroad, true, __ATOMIC_RELEASE);

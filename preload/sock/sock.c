@@ -25,9 +25,9 @@
 #include "preload/sock/attend.h"
 #include "preload/sock/exec_record.h"
 #include "preload/sock/fallback.h"
-#include "preload/sock/gate.h"
 #include "preload/sock/info.h"
 #include "preload/sock/linger.h"
+#include "preload/sock/listener_proxy.h"
 #include "preload/sock/listens.h"
 #include "preload/sock/older.h"
 #include "preload/sock/others.h"
@@ -132,7 +132,7 @@ static void sock_release(struct fdent *ent)
 	struct sock *s = sock_of_entry(ent);
 
 	stream_drop(s);
-	gate_end(s);
+	listener_proxy_end(s);
 	listens_end(s);
 	if (s->own)
 		internal_close(s->fd);
@@ -253,7 +253,7 @@ static struct sock *sock_alloc(int fd)
 	s->stream = NULL;
 	s->cookie = 0;
 	s->native = NULL;
-	s->gate = (struct gate){ .fd = -1 };
+	s->proxy = (struct listener_proxy){ .fd = -1 };
 	s->told = false;
 	s->taker = 0;
 	s->forgone = CONFIG_REASON_NONE;
@@ -432,7 +432,7 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 	s->forgone = listener->forgone;
 	s->native = native;
 	/* The other listener's, which is nobody's fault */
-	if (!native && listener->gate.beside)
+	if (!native && listener->proxy.beside)
 		provider_choose(s, "soft");
 	err = stream_attach(s, false, false, mode == CONFIG_USE_DDP && !native);
 	accepted_waits(s, false);

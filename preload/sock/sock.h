@@ -16,7 +16,7 @@
 #include "config/rule.h"
 #include "preload/guard/spin.h"
 #include "preload/sock/charge.h"
-#include "preload/sock/gate.h"
+#include "preload/sock/listener_proxy.h"
 #include "preload/sock/option.h"
 #include "preload/sock/turn.h"
 #include "preload/table/fdtab.h"
@@ -95,7 +95,7 @@ struct sock {
 	bool told;
 	pid_t taker; /* atomic: of a device's that was accepted, the thread */
 	enum config_reason forgone;
-	struct gate gate;
+	struct listener_proxy proxy;
 	int severed; /* atomic: what a connect() under way is to say, which another ended */
 	pthread_mutex_t lock; /* watches */
 	struct base_list watches;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "preload/sock/gate.h"
+#include "preload/sock/listener_proxy.h"
 #include "preload/sock/others.h"
 #include "preload/table/internal.h"
 #include "preload/table/pieces.h"
@@ -396,7 +396,7 @@ static struct epset *next_set(struct sock *s, bool (*so)(const struct epset_reg 
 static void give_back(const struct epset_reg *r)
 {
 	bool open = fdtab_peek(r->fd) == &r->sock->ent;
-	int fd = open ? gate_stands(r->fd, true) : r->kfd;
+	int fd = open ? listener_proxy_stands(r->fd, true) : r->kfd;
 	/* As call_epoll_ctl() of a listener */
 	uint32_t mask = fd == r->fd ? r->mask : r->mask & ~(uint32_t)EPOLLEXCLUSIVE;
 

@@ -19,7 +19,7 @@
 #include "base/fdutil.h"
 #include "base/map.h"
 #include "preload/guard/nap.h"
-#include "preload/sock/gate.h"
+#include "preload/sock/listener_proxy.h"
 #include "preload/sock/others.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/epoll.h"
@@ -203,7 +203,7 @@ static short entry_look(struct list *l, struct entry *e, const struct pollfd *p,
 		return sock_look(l, e, p, raw);
 	if (e->sock)
 		sock_leave(e);
-	raw->fd = p->fd >= 0 ? gate_wait_fd(p->fd) : -1;
+	raw->fd = p->fd >= 0 ? listener_proxy_wait_fd(p->fd) : -1;
 	return 0;
 }
 

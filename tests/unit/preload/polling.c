@@ -182,7 +182,7 @@ uint32_t wait_level_events(unsigned int l)
 	return l & STREAM_READABLE ? EPOLLIN : 0;
 }
 
-int gate_wait_fd(int fd)
+int listener_proxy_wait_fd(int fd)
 {
 	return fd;
 }
