@@ -188,7 +188,7 @@ static void *worker(void *arg)
 	struct job *job;
 	long result;
 
-	call_enter(false); /* for good, as the worker thread (preload/sock/attend.c) */
+	call_enter(false); /* for good, as the worker thread (preload/sock/worker.c) */
 	pthread_mutex_lock(&aio.lock);
 	while ((job = queue_first(q))) {
 		pthread_mutex_unlock(&aio.lock);

@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/point.h"
 #include "preload/rules/answerer.h"
-#include "preload/sock/attend.h"
+#include "preload/sock/worker.h"
 #include "preload/table/fdtab.h"
 #include "preload/table/hidden.h"
 #include "preload/table/internal.h"
@@ -90,7 +90,7 @@ static unsigned long threads(void)
 
 	if (fstatat(AT_FDCWD, "/proc/self/task", &st, 0))
 		return ULONG_MAX;
-	return st.st_nlink - 2 - attend_threads() - answerer_threads();
+	return st.st_nlink - 2 - worker_threads() - answerer_threads();
 }
 
 /*

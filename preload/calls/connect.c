@@ -29,13 +29,13 @@
 #include "preload/rules/plain.h"
 #include "preload/rules/probe.h"
 #include "preload/rules/report.h"
-#include "preload/sock/attend.h"
 #include "preload/sock/fallback.h"
 #include "preload/sock/info.h"
 #include "preload/sock/listens.h"
 #include "preload/sock/older.h"
 #include "preload/sock/provider.h"
 #include "preload/sock/sock.h"
+#include "preload/sock/worker.h"
 #include "preload/table/libc.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/wait.h"
@@ -189,7 +189,7 @@ static long connected(struct sock *s, int fd, long tcp, bool here, bool wait)
 		return attach_failed(s, fd, err, tcp, wait);
 	sock_tell(s);
 	if (!tcp && here) {
-		attend_starting(s);
+		worker_starting(s);
 		return 0;
 	}
 	if (wait)
@@ -197,7 +197,7 @@ static long connected(struct sock *s, int fd, long tcp, bool here, bool wait)
 	sock_progress(s);
 	/* The other end's owner may wait for that one alone */
 	if (here)
-		attend_starting(s);
+		worker_starting(s);
 	return tcp ? tcp : -EINPROGRESS;
 }
 

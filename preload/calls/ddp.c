@@ -14,8 +14,8 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sockutil.h"
-#include "preload/sock/attend.h"
 #include "preload/sock/info.h"
+#include "preload/sock/worker.h"
 #include "preload/table/libc.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/octets.h"
@@ -139,7 +139,7 @@ static long reg_mr(struct sock *s, const void *value, socklen_t len)
 	if (err)
 		return err;
 	memcpy((void *)(uintptr_t)mr.stag, &stag, sizeof(stag));
-	attend_owing(s);
+	worker_owing(s);
 	return 0;
 }
 
@@ -170,7 +170,7 @@ static long map(struct sock *s, const void *value, socklen_t len)
 			break;
 		err = (int)octets_wait(&c, STREAM_WRITABLE);
 	} while (!err);
-	attend_owing(s);
+	worker_owing(s);
 	return err;
 }
 

@@ -12,7 +12,7 @@
 
 #include "base/bits.h"
 #include "preload/calls/ddp.h"
-#include "preload/sock/attend.h"
+#include "preload/sock/worker.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/octets.h"
 #include "rnic/rnic_onesided.h"
@@ -66,7 +66,7 @@ static long send_do(struct sock *s, const void *data, int flags)
 			break;
 		err = octets_wait(&c, STREAM_WRITABLE);
 	} while (!err);
-	attend_owing(s);
+	worker_owing(s);
 	if (err == -EPIPE)
 		return octets_broken(flags);
 	return err ? err : (long)m.length;
@@ -81,7 +81,7 @@ static long job_do(struct sock *s, const struct stream_job *job, bool reserved)
 	if (is_far((uintptr_t)job->addr, job->len))
 		return -EFAULT;
 	err = s->stream->ops->post(s->stream, job);
-	attend_owing(s);
+	worker_owing(s);
 	return err;
 }
 
@@ -273,7 +273,7 @@ long ddp_errqueue(int fd, struct msghdr *msg)
 	long r = s ? completion_get(s, msg) : CALL_THEIRS;
 
 	if (s && sock_role(s) == SOCK_STREAM_ON)
-		attend_owing(s);
+		worker_owing(s);
 	sock_put(s);
 	return r;
 }

@@ -28,11 +28,11 @@
 #include "preload/guard/over.h"
 #include "preload/rules/answerer.h"
 #include "preload/rules/report.h"
-#include "preload/sock/attend.h"
 #include "preload/sock/fallback.h"
 #include "preload/sock/others.h"
 #include "preload/sock/sock.h"
 #include "preload/sock/wakeup.h"
+#include "preload/sock/worker.h"
 #include "preload/table/hidden.h"
 #include "preload/table/libc.h"
 #include "preload/table/life.h"
@@ -180,7 +180,7 @@ static void before(void)
 	fallback_before_fork();
 	sock_before_fork();
 	epoll_before_fork();
-	attend_before_fork();
+	worker_before_fork();
 	answerer_before_fork();
 	hold_all();
 	each_held(lock);
@@ -216,7 +216,7 @@ static void after(bool child)
 	wait_after_fork(child);
 	each(&mine, child ? lock_again : unlock);
 	answerer_after_fork(child);
-	attend_after_fork(child);
+	worker_after_fork(child);
 	epoll_after_fork(child);
 	sock_after_fork(child);
 	fallback_after_fork();

@@ -24,9 +24,9 @@
 #include "preload/guard/uring.h"
 #include "preload/rules/answerer.h"
 #include "preload/rules/choose.h"
-#include "preload/sock/attend.h"
 #include "preload/sock/sock.h"
 #include "preload/sock/wakeup.h"
+#include "preload/sock/worker.h"
 #include "preload/table/internal.h"
 #include "preload/table/libc.h"
 #include "preload/wait/confine.h"
@@ -63,7 +63,7 @@ static bool prepare(void)
 
 	fdtab_each(prepare_one, &any);
 	if (any) {
-		attend_prepare();
+		worker_prepare();
 		wait_prepare();
 		wakeup_name();
 		prepare_quiet();
@@ -114,7 +114,7 @@ static long filtered(struct sandbox_filter *f, long (*call)(const long *a), cons
 {
 	long r;
 
-	attend_stop();
+	worker_stop();
 	answerer_stop();
 	device_before_sandbox();
 	sandbox_commit(f);
@@ -142,7 +142,7 @@ static long filter_set(const void *program, long (*call)(const long *a), const l
 	}
 	if (!whole) {
 		fdtab_each(confine_one, NULL);
-		attend_confine();
+		worker_confine();
 	}
 	err = filtered(f, call, a);
 	if (err >= 0 && !whole)

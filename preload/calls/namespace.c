@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/sockutil.h"
 #include "preload/rules/answerer.h"
-#include "preload/sock/attend.h"
+#include "preload/sock/worker.h"
 #include "preload/table/libc.h"
 #include "preload/table/life.h"
 
@@ -39,7 +39,7 @@ static long move_alone(const struct move *m)
 {
 	long r;
 
-	attend_stop();
+	worker_stop();
 	answerer_stop();
 	r = move(m);
 	for (int i = 0; r == -EINVAL && i < TRIES; i++) {
@@ -47,7 +47,7 @@ static long move_alone(const struct move *m)
 		r = move(m);
 	}
 	answerer_resume();
-	attend_resume();
+	worker_resume();
 	return r;
 }
 

@@ -23,13 +23,13 @@
 #include "preload/rules/choose.h"
 #include "preload/rules/plain.h"
 #include "preload/rules/report.h"
-#include "preload/sock/attend.h"
 #include "preload/sock/fallback.h"
 #include "preload/sock/grace.h"
 #include "preload/sock/listener_proxy.h"
 #include "preload/sock/listens.h"
 #include "preload/sock/sock.h"
 #include "preload/sock/waited.h"
+#include "preload/sock/worker.h"
 #include "preload/table/libc.h"
 #include "preload/wait/kernel.h"
 
@@ -197,7 +197,7 @@ long call_accept4(long got, int fd, struct sockaddr *addr, socklen_t *len, int f
 	struct sock *s = sock_get(fd);
 
 	kernel_accept_end(fd, got);
-	if ((got == -EMFILE || got == -ENFILE) && attend_room(true))
+	if ((got == -EMFILE || got == -ENFILE) && worker_room(true))
 		got = CALL_RESTART;
 	if (got == CALL_THEIRS)
 		got = s ? device_take(s, &c) : -EBADF;
@@ -224,7 +224,7 @@ static long stream_shutdown(struct sock *s, int how)
 	/* The end may be what decides it: nobody may call again */
 	if (!r && sock_progress(s) == -ENOMSG)
 		return r;
-	attend_owing(s);
+	worker_owing(s);
 	return r;
 }
 
@@ -244,7 +244,7 @@ static long attempt_end(struct sock *s, int fd, int how)
 
 	__atomic_store_n(&s->severed, ECONNRESET, __ATOMIC_RELEASE);
 	/* It would take the error that is the program's */
-	attend_forget(s);
+	worker_forget(s);
 	r = libc_try(libc.shutdown(fd, how));
 	if (!r && sock_role(s) == SOCK_STREAM_ON) {
 		sock_forget_stream(s);

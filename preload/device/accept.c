@@ -24,9 +24,9 @@
 #include "preload/guard/call.h"
 #include "preload/guard/nap.h"
 #include "preload/rules/choose.h"
-#include "preload/sock/attend.h"
 #include "preload/sock/listener_proxy.h"
 #include "preload/sock/provider.h"
+#include "preload/sock/worker.h"
 #include "preload/table/libc.h"
 #include "rnic/rnic_carrier.h"
 #include "rnic/rnic_stream.h"
@@ -246,7 +246,7 @@ long device_serve(struct sock *s, const struct device_call *c)
 	/* The peer waits for the answer. What can come again by TCP may be for a child yet */
 	__atomic_store_n(&fresh->taker, gettid(), __ATOMIC_RELAXED);
 	if (s->proxy.beside)
-		attend_accepted(fresh, FORK_TIME);
+		worker_accepted(fresh, FORK_TIME);
 	else
 		sock_progress(fresh);
 	if (c->addr)

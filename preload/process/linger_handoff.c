@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A process apart that finishes what lingers (preload/sock/attend.c) when this one's program is
+ * A process apart that finishes what lingers (preload/sock/worker.c) when this one's program is
  * replaced by another, which is not to wait for it.
  *
  *	warpsock-linger FD ...
@@ -24,9 +24,9 @@
 #include "preload/guard/sandbox.h"
 #include "preload/process/apart.h"
 #include "preload/process/helper.h"
-#include "preload/sock/attend.h"
-#include "preload/sock/charge.h"
 #include "preload/sock/linger.h"
+#include "preload/sock/work_item.h"
+#include "preload/sock/worker.h"
 
 /* A number of 10 digits */
 #define WORD 16
@@ -35,7 +35,7 @@ static unsigned int numbers(void)
 {
 	unsigned int n = 0;
 
-	for (int fd = 0; (fd = attend_next(NULL, fd)) >= 0; fd++)
+	for (int fd = 0; (fd = worker_next(NULL, fd)) >= 0; fd++)
 		n++;
 	return n;
 }
@@ -43,7 +43,7 @@ static unsigned int numbers(void)
 static void words_make(char **argv, char *word)
 {
 	*argv++ = (char *)LINGER_HANDOFF_NAME;
-	for (int fd = 0; (fd = attend_next(NULL, fd)) >= 0; fd++, word += WORD) {
+	for (int fd = 0; (fd = worker_next(NULL, fd)) >= 0; fd++, word += WORD) {
 		base_fd_set_cloexec(fd, false);
 		snprintf(word, WORD, "%d", fd);
 		*argv++ = word;
@@ -63,18 +63,18 @@ static void program(void)
 		helper_execute(room + env, (char **)(void *)room);
 		base_map_destroy(room, env + helper_room());
 	}
-	attend_unname_apart();
+	worker_unname_apart();
 }
 
 static void handed_off(void *ctx)
 {
 	apart_init(LINGER_HANDOFF_NAME);
-	attend_begin_apart();
-	BASE_POINT(preload_attend_handed_off);
-	apart_close_others(attend_next, NULL);
-	if (charges.named)
+	worker_begin_apart();
+	BASE_POINT(preload_worker_handed_off);
+	apart_close_others(worker_next, NULL);
+	if (work_list.named)
 		program();
-	attend_finish(base_deadline(base_now(), sock_config.linger));
+	worker_finish(base_deadline(base_now(), sock_config.linger));
 	syscall(SYS_exit_group, 0);
 }
 
@@ -87,7 +87,7 @@ bool linger_handoff_make(void)
 {
 	if (__atomic_load_n(&sandbox_on, __ATOMIC_RELAXED))
 		return false;
-	return attend_give(inherited_fd_create);
+	return worker_give(inherited_fd_create);
 }
 
 /* --- as a program of its own --- */
@@ -110,7 +110,7 @@ int linger_handoff_continue(char *const *fds)
 	linger_never(true);
 	while (*fds)
 		take(atoi(*fds++));
-	attend_finish(base_deadline(base_now(), sock_config.linger));
+	worker_finish(base_deadline(base_now(), sock_config.linger));
 	syscall(SYS_exit_group, 0);
 	return 1;
 }

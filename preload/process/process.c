@@ -20,10 +20,10 @@
 #include "preload/process/linger_handoff.h"
 #include "preload/rules/answerer.h"
 #include "preload/rules/report.h"
-#include "preload/sock/attend.h"
-#include "preload/sock/charge.h"
 #include "preload/sock/linger.h"
 #include "preload/sock/sock.h"
+#include "preload/sock/work_item.h"
+#include "preload/sock/worker.h"
 #include "preload/table/life.h"
 #include "stream/place.h"
 
@@ -50,12 +50,12 @@ static void closed_finish(bool program_follows)
 	unsigned int left;
 
 	if (program_follows &&
-	    (!attend_finish(base_deadline(base_now(), base_min(SOON, sock_config.linger))) ||
+	    (!worker_finish(base_deadline(base_now(), base_min(SOON, sock_config.linger))) ||
 	     linger_handoff_make()))
 		return;
-	left = attend_finish(base_deadline(base_now(), sock_config.linger));
+	left = worker_finish(base_deadline(base_now(), sock_config.linger));
 	if (left)
-		charges_expired(left);
+		work_list_expired(left);
 }
 
 /*
@@ -66,7 +66,7 @@ static bool claim(void)
 {
 	if (!__atomic_load_n(&over_begun, __ATOMIC_ACQUIRE)) {
 		answerer_stop();
-		attend_join();
+		worker_join();
 	}
 	return over_claim();
 }
@@ -84,7 +84,7 @@ static void all_end(bool program_follows)
 		stream_spare_allow(false);
 	sock_report_all();
 	if (!program_follows)
-		attend_retire();
+		worker_retire();
 	report_end(!program_follows);
 }
 

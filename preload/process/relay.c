@@ -34,8 +34,8 @@
 #include "preload/process/apart.h"
 #include "preload/process/relay_again.h"
 #include "preload/rules/report.h"
-#include "preload/sock/attend.h"
 #include "preload/sock/others.h"
+#include "preload/sock/worker.h"
 #include "preload/wait/octets.h"
 
 #define NAME RELAY_NAME
@@ -209,7 +209,7 @@ static int line_adopt(struct relay *r, const struct relay_given *given)
 		return err;
 	}
 	/* It begins anew with each program that adopts a stream, and here nobody else calls */
-	attend_forget(s);
+	worker_forget(s);
 	r->socks[r->n++] = s;
 	l->stream = s->stream;
 	l->local = given->local;
@@ -231,7 +231,7 @@ int relay_go_on(const struct relay_given *given, unsigned int n)
 	for (unsigned int i = 0; i < n; i++)
 		if (line_adopt(&r, &given[i]))
 			base_fd_close(given[i].local);
-	attend_stop();
+	worker_stop();
 	serve(&r);
 	base_map_destroy(p, size);
 	return 0;

@@ -15,9 +15,9 @@
 #include "config/reason.h"
 #include "preload/guard/sandbox.h"
 #include "preload/rules/report.h"
-#include "preload/sock/attend.h"
 #include "preload/sock/reset.h"
 #include "preload/sock/sock.h"
+#include "preload/sock/worker.h"
 
 static bool declined; /* atomic */
 
@@ -33,7 +33,7 @@ bool sock_decline(struct sock *s)
 		return false;
 	base_info("descriptor %d is for another process: its peer comes again by TCP", s->fd);
 	__atomic_store_n(&declined, true, __ATOMIC_RELEASE);
-	attend_forget(s);
+	worker_forget(s);
 	/* It has been no connection, and is none */
 	__atomic_store_n(&s->reported, true, __ATOMIC_RELAXED);
 	__atomic_store_n(&s->late, true, __ATOMIC_RELEASE);

@@ -30,8 +30,8 @@
 #include "base/sockutil.h"
 #include "preload/rules/plain.h"
 #include "preload/rules/report.h"
-#include "preload/sock/attend.h"
 #include "preload/sock/others.h"
+#include "preload/sock/worker.h"
 #include "preload/table/hidden.h"
 #include "preload/table/libc.h"
 
@@ -211,7 +211,7 @@ static int adopt_new(int fd)
 	base_info("descriptor %d is a DDP stream of another program's", fd);
 	if (s->stream->ops->shared(s->stream))
 		others_come(s);
-	attend_owing(s);
+	worker_owing(s);
 	return 0;
 }
 
@@ -269,5 +269,5 @@ void exec_record_catch_up(struct sock *s, int fd)
 		return;
 	}
 	others_come(s);
-	attend_owing(s);
+	worker_owing(s);
 }

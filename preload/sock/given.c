@@ -4,31 +4,32 @@
  * it, and in the other one, which has a copy of the list.
  *
  * Where the states can have names again the other one executes a program that finds them
- * (preload/process/linger_handoff.c): charges.named.
+ * (preload/process/linger_handoff.c): work_list.named.
  */
-#include "preload/sock/attend.h"
+#include "preload/sock/worker.h"
 
 #include <errno.h>
 
 #include "base/point.h"
 #include "base/process.h"
-#include "preload/sock/charge.h"
 #include "preload/sock/exec_record.h"
 #include "preload/sock/fallback.h"
+#include "preload/sock/work_item.h"
 
 /* A device's connection is of use to nobody but its owner, who waits for it */
-static bool is_given(struct charge *c)
+static bool is_given(struct work_item *c)
 {
-	return c->closed && charge_sock(c)->stream->carrier < 0;
+	return c->closed && work_item_sock(c)->stream->carrier < 0;
 }
 
-int attend_next(void *ctx, int from)
+int worker_next(void *ctx, int from)
 {
 	struct base_list *node, *next;
 	int least = -1;
 
-	base_list_foreach(node, next, &charges.list) {
-		int fd = stream_fd(charge_sock(base_list_entry(node, struct charge, node))->stream);
+	base_list_foreach(node, next, &work_list.list) {
+		int fd = stream_fd(
+			work_item_sock(base_list_entry(node, struct work_item, node))->stream);
 
 		if (fd >= from && (least < 0 || fd < least))
 			least = fd;
@@ -37,26 +38,26 @@ int attend_next(void *ctx, int from)
 }
 
 /* Only those that it was given are its own, and nobody else is here */
-void attend_begin_apart(void)
+void worker_begin_apart(void)
 {
 	struct base_list *node, *next;
 
-	pthread_mutex_init(&charges.lock, NULL);
-	charges.wakeup = charges.set = -1;
-	charges.apart = true;
-	base_list_foreach(node, next, &charges.list) {
-		struct charge *c = base_list_entry(node, struct charge, node);
+	pthread_mutex_init(&work_list.lock, NULL);
+	work_list.wakeup = work_list.set = -1;
+	work_list.apart = true;
+	base_list_foreach(node, next, &work_list.list) {
+		struct work_item *c = base_list_entry(node, struct work_item, node);
 
-		pthread_mutex_init(&charge_sock(c)->lock, NULL);
-		base_list_init(&charge_sock(c)->watches);
+		pthread_mutex_init(&work_item_sock(c)->lock, NULL);
+		base_list_init(&work_item_sock(c)->watches);
 		if (is_given(c)) {
-			if (charges.named)
-				charge_sock(c)->stream->ops->joined(charge_sock(c)->stream);
+			if (work_list.named)
+				work_item_sock(c)->stream->ops->joined(work_item_sock(c)->stream);
 			continue;
 		}
 		base_list_remove(&c->node);
 		c->listed = false;
-		charges.closed -= c->closed;
+		work_list.closed -= c->closed;
 	}
 	fallback_renew();
 }
@@ -67,8 +68,8 @@ static bool any_plain(void)
 	struct base_list *node, *next;
 	bool any = false;
 
-	base_list_foreach(node, next, &charges.list) {
-		any |= base_list_entry(node, struct charge, node)->plain;
+	base_list_foreach(node, next, &work_list.list) {
+		any |= base_list_entry(node, struct work_item, node)->plain;
 	}
 	return any;
 }
@@ -78,32 +79,32 @@ static bool any_given(void)
 	struct base_list *node, *next;
 	bool any = false;
 
-	base_list_foreach(node, next, &charges.list) {
-		any |= is_given(base_list_entry(node, struct charge, node));
+	base_list_foreach(node, next, &work_list.list) {
+		any |= is_given(base_list_entry(node, struct work_item, node));
 	}
 	return any;
 }
 
 /* They count as this process's, which is who has closed them */
-static void charges_give(void)
+static void work_list_give(void)
 {
 	struct base_list *node, *next;
 
-	base_list_foreach(node, next, &charges.list) {
-		struct charge *c = base_list_entry(node, struct charge, node);
+	base_list_foreach(node, next, &work_list.list) {
+		struct work_item *c = base_list_entry(node, struct work_item, node);
 
 		if (!is_given(c))
 			continue;
-		sock_report(charge_sock(c));
-		charge_sock(c)->stream->ops->disown(charge_sock(c)->stream);
-		charge_end(c);
-		BASE_POINT(preload_attend_given);
+		sock_report(work_item_sock(c));
+		work_item_sock(c)->stream->ops->disown(work_item_sock(c)->stream);
+		work_item_end(c);
+		BASE_POINT(preload_worker_given);
 	}
 }
 
-static void charge_name(struct charge *c, bool on)
+static void work_item_name(struct work_item *c, bool on)
 {
-	struct stream *stream = charge_sock(c)->stream;
+	struct stream *stream = work_item_sock(c)->stream;
 
 	if (!on) {
 		stream->ops->unshare(stream, STREAM_SHARE_FORK);
@@ -111,74 +112,74 @@ static void charge_name(struct charge *c, bool on)
 		return;
 	}
 	stream->ops->share(stream, STREAM_SHARE_FORK);
-	exec_record_write(charge_sock(c));
+	exec_record_write(work_item_sock(c));
 }
 
 /* Those before @end */
-static void charges_unname(struct base_list *end)
+static void work_list_unname(struct base_list *end)
 {
 	struct base_list *node, *next;
 
-	base_list_foreach(node, next, &charges.list) {
+	base_list_foreach(node, next, &work_list.list) {
 		if (node == end)
 			return;
-		if (is_given(base_list_entry(node, struct charge, node)))
-			charge_name(base_list_entry(node, struct charge, node), false);
+		if (is_given(base_list_entry(node, struct work_item, node)))
+			work_item_name(base_list_entry(node, struct work_item, node), false);
 	}
 }
 
 /* Can a program find all that it is given? */
-static bool charges_name(void)
+static bool work_list_name(void)
 {
 	struct base_list *node, *next;
 
-	base_list_foreach(node, next, &charges.list) {
-		struct charge *c = base_list_entry(node, struct charge, node);
-		struct stream *stream = charge_sock(c)->stream;
+	base_list_foreach(node, next, &work_list.list) {
+		struct work_item *c = base_list_entry(node, struct work_item, node);
+		struct stream *stream = work_item_sock(c)->stream;
 
 		if (!is_given(c))
 			continue;
 		if (stream->ops->linger_handoff(stream, true)) {
-			charges_unname(node);
+			work_list_unname(node);
 			return false;
 		}
-		charge_name(c, true);
+		work_item_name(c, true);
 	}
 	return true;
 }
 
-void attend_unname_apart(void)
+void worker_unname_apart(void)
 {
 	struct base_list *node, *next;
 
-	base_list_foreach(node, next, &charges.list) {
+	base_list_foreach(node, next, &work_list.list) {
 		struct stream *stream =
-			charge_sock(base_list_entry(node, struct charge, node))->stream;
+			work_item_sock(base_list_entry(node, struct work_item, node))->stream;
 
 		stream->ops->left(stream, base_process_self().pid);
 		stream->ops->linger_handoff(stream, false);
 	}
-	charges.named = false;
+	work_list.named = false;
 }
 
-bool attend_give(int (*make)(void))
+bool worker_give(int (*make)(void))
 {
 	bool all;
 	int err = 0;
 
-	charges_lock();
+	work_list_lock();
 	if (any_given() && any_plain()) {
 		err = -EBUSY;
 	} else if (any_given()) {
-		charges.named = charges_name();
+		work_list.named = work_list_name();
 		err = make();
-		if (err && charges.named)
-			charges_unname(NULL);
-		charges.named = false;
+		if (err && work_list.named)
+			work_list_unname(NULL);
+		work_list.named = false;
 	}
 	if (!err)
-		charges_give();
-	all = !charges.closed;
-	pthread_mutex_unlock(&charges.lock);
+		work_list_give();
+	all = !work_list.closed;
+	pthread_mutex_unlock(&work_list.lock);
 	return all;
 }

@@ -14,9 +14,9 @@
 #include "preload/rules/answerer.h"
 #include "preload/rules/choose.h"
 #include "preload/rules/host.h"
-#include "preload/sock/attend.h"
 #include "preload/sock/sets.h"
 #include "preload/sock/sock.h"
+#include "preload/sock/worker.h"
 #include "preload/table/internal.h"
 #include "preload/table/libc.h"
 #include "stream/place.h"
@@ -137,7 +137,7 @@ bool listens_room(const struct sock *s)
 {
 	bool ready = is_plain(s) || memory_ready(s);
 
-	for (int i = 0; !ready && i < ROOM_TRIES && attend_room(true); i++)
+	for (int i = 0; !ready && i < ROOM_TRIES && worker_room(true); i++)
 		ready = memory_ready(s);
 	return ready;
 }

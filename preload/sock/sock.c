@@ -22,7 +22,6 @@
 #include "preload/rules/plain.h"
 #include "preload/rules/probe.h"
 #include "preload/rules/report.h"
-#include "preload/sock/attend.h"
 #include "preload/sock/exec_record.h"
 #include "preload/sock/fallback.h"
 #include "preload/sock/info.h"
@@ -36,6 +35,7 @@
 #include "preload/sock/sets.h"
 #include "preload/sock/urgent.h"
 #include "preload/sock/waited.h"
+#include "preload/sock/worker.h"
 #include "preload/table/internal.h"
 #include "preload/table/libc.h"
 #include "preload/table/life.h"
@@ -169,7 +169,7 @@ int sock_own(struct sock *s)
 	if (high <= 0)
 		return high;
 	sock_tell(s);
-	attend_moved(s);
+	worker_moved(s);
 	return 0;
 }
 
@@ -204,12 +204,12 @@ static void stream_end(struct sock *s)
 		sock_fall_back(s);
 	if (left != -EAGAIN) {
 		/* Over, or another process's to go on with */
-		attend_forget(s);
+		worker_forget(s);
 		return;
 	}
 	BASE_POINT(preload_sock_lingering);
 	linger_wait(s);
-	attend_closed(s);
+	worker_closed(s);
 }
 
 /*
@@ -229,8 +229,8 @@ static void sock_end(struct fdent *ent)
 		stream_end(s);
 	if (s->own)
 		return;
-	if (__atomic_load_n(&s->attended, __ATOMIC_ACQUIRE))
-		attend_forget(s); /* another process may have it still */
+	if (__atomic_load_n(&s->in_work_list, __ATOMIC_ACQUIRE))
+		worker_forget(s); /* another process may have it still */
 	s->fd = -1;
 	if (s->stream) {
 		s->stream->ops->set_fd(s->stream, -1);
@@ -263,9 +263,9 @@ static struct sock *sock_alloc(int fd)
 	s->announced = -1;
 	s->served = s->told_of = s->asked = s->counted = false;
 	s->probing = s->sure = s->detour = s->late = s->wrote = s->unsettled = s->fixed = false;
-	s->accepted = s->attended = s->own = s->inherited = s->lent = s->common = false;
+	s->accepted = s->in_work_list = s->own = s->inherited = s->lent = s->common = false;
 	s->option = (struct option_values){ 0 };
-	s->charge = (struct charge){ .watched = -1 };
+	s->work = (struct work_item){ .watched = -1 };
 	s->changes = 1;
 	s->endless[0] = s->endless[1] = 0;
 	s->turn = (struct turn){ 0 };
@@ -401,7 +401,7 @@ static void accepted_begin(int fd)
 	struct sock *s = sock_get_stream(fd);
 
 	if (s && sock_progress(s) == -EAGAIN)
-		attend_accepted(s, UNDECIDED_TIME);
+		worker_accepted(s, UNDECIDED_TIME);
 	sock_put(s);
 }
 
@@ -562,7 +562,7 @@ void sock_forget_stream(struct sock *s)
 {
 	__atomic_store_n(&s->role, SOCK_NEW, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&s->streams, 1, __ATOMIC_ACQ_REL);
-	attend_forget(s);
+	worker_forget(s);
 	sock_report(s);
 	sock_settle(s);
 	exec_record_mark(s->fd, false);
@@ -587,7 +587,7 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 
 	if (role == SOCK_PLAIN)
 		return;
-	attend_forget(s);
+	worker_forget(s);
 	if (s->stream) {
 		exec_record_mark(s->fd, false);
 		option_restore(s->fd, &s->option);
@@ -612,7 +612,7 @@ static bool is_undecided_client(const struct sock *s)
 {
 	unsigned int levels = s->stream->ops->levels(s->stream, NULL);
 
-	return !s->accepted && !__atomic_load_n(&s->attended, __ATOMIC_ACQUIRE) &&
+	return !s->accepted && !__atomic_load_n(&s->in_work_list, __ATOMIC_ACQUIRE) &&
 	       (levels & (STREAM_WRITABLE | STREAM_STARTED)) == STREAM_WRITABLE;
 }
 
@@ -620,7 +620,7 @@ static void still_starting(struct sock *s)
 {
 	turn_help(s);
 	if (is_undecided_client(s))
-		attend_starting(s);
+		worker_starting(s);
 }
 
 void sock_progressed(struct sock *s, int err)
@@ -633,8 +633,8 @@ void sock_progressed(struct sock *s, int err)
 		return;
 	if (__atomic_load_n(&s->unsettled, __ATOMIC_RELAXED))
 		sock_settle(s);
-	else if (s->accepted && __atomic_load_n(&s->attended, __ATOMIC_RELAXED))
-		attend_decided(s);
+	else if (s->accepted && __atomic_load_n(&s->in_work_list, __ATOMIC_RELAXED))
+		worker_decided(s);
 }
 
 int sock_progress(struct sock *s)

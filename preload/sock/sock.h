@@ -15,10 +15,10 @@
 #include "config/reason.h"
 #include "config/rule.h"
 #include "preload/guard/spin.h"
-#include "preload/sock/charge.h"
 #include "preload/sock/listener_proxy.h"
 #include "preload/sock/option.h"
 #include "preload/sock/turn.h"
+#include "preload/sock/work_item.h"
 #include "preload/table/fdtab.h"
 #include "stream/stream.h"
 
@@ -54,8 +54,8 @@ struct sock {
 	enum config_transport mode;
 	bool fixed;	    /* the mode is the program's own wish, and no rule is asked */
 	bool accepted, had; /* it was; it had a stream, ever */
-	bool attended;	    /* atomic; written under the lock of charges */
-	struct charge charge;
+	bool in_work_list;  /* atomic; written under the lock of the work list */
+	struct work_item work;
 	bool common;	/* atomic; others.c */
 	bool abroad;	/* atomic: it is new, and another process may connect it */
 	bool owned;	/* atomic: the program has set who is to have SIGURG */

@@ -30,8 +30,8 @@
 #include "base/sockutil.h"
 #include "preload/rules/ask.h"
 #include "preload/rules/probe.h"
-#include "preload/sock/attend.h"
 #include "preload/sock/sock.h"
+#include "preload/sock/worker.h"
 #include "preload/table/libc.h"
 
 #define LOOK_MIN BASE_NS_PER_MS
@@ -188,19 +188,19 @@ void turn_give_up(struct sock *s)
 		probe_turn_end((struct sockaddr *)&s->peer, s->peer_len, base_now());
 }
 
-static void attend_asking(int fd, struct fdent *ent, void *ctx)
+static void start_asking(int fd, struct fdent *ent, void *ctx)
 {
 	struct sock *s = sock_of_entry(ent);
 
 	if (sock_stream_of_entry(ent) && __atomic_load_n(&s->turn.asks, __ATOMIC_ACQUIRE))
-		attend_starting(s);
+		worker_starting(s);
 }
 
 void turn_help(struct sock *s)
 {
 	if (__atomic_load_n(&s->turn.waits, __ATOMIC_ACQUIRE) &&
 	    !__atomic_exchange_n(&s->turn.helped, true, __ATOMIC_ACQ_REL))
-		fdtab_each(attend_asking, NULL);
+		fdtab_each(start_asking, NULL);
 }
 
 enum config_reason turn_waived(const struct sock *s)

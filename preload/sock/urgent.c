@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "preload/guard/sandbox.h"
-#include "preload/sock/attend.h"
+#include "preload/sock/worker.h"
 #include "preload/table/libc.h"
 
 static bool owner_get(int fd, struct f_owner_ex *owner)
@@ -53,7 +53,7 @@ void urgent_owner_set(struct sock *s)
 {
 	__atomic_store_n(&s->owned, true, __ATOMIC_RELEASE);
 	if (sock_role(s) == SOCK_STREAM_ON)
-		attend_owing(s);
+		worker_owing(s);
 }
 
 void urgent_owner_find(struct sock *s)

@@ -6,7 +6,7 @@
 
 /*
  * The signal for an urgent octet. The kernel does not see the octet: so who takes it in sends the
- * signal, and where nobody may be about to, the worker thread looks (attend.c).
+ * signal, and where nobody may be about to, the worker thread looks (worker.c).
  */
 
 /* An urgent octet has come (stream_param.urgent): SIGURG to the owner of the descriptor */

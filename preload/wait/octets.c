@@ -17,10 +17,10 @@
 #include "base/sockutil.h"
 #include "preload/guard/call.h"
 #include "preload/guard/sandbox.h"
-#include "preload/sock/attend.h"
 #include "preload/sock/fallback.h"
 #include "preload/sock/grace.h"
 #include "preload/sock/others.h"
+#include "preload/sock/worker.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/confine.h"
 #include "preload/wait/kernel.h"
@@ -346,7 +346,7 @@ static long urgent_in(struct octets_call *c, const struct pieces *p)
 		sock_fall_back(c->sock);
 	if (got <= 0)
 		return unless_gone(c, got);
-	attend_owing(c->sock);
+	worker_owing(c->sock);
 	if (!p->len)
 		return 0;
 	if (!(c->flags & MSG_TRUNC) && !p->sound)
@@ -369,7 +369,7 @@ long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 	if (flags & MSG_OOB)
 		return urgent_in(&c, &p);
 	got = unless_gone(&c, in_by_kind(&c, &p));
-	attend_owing(s);
+	worker_owing(s);
 	return got;
 }
 
@@ -463,7 +463,7 @@ long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
 	if (sent)
 		return sent;
 	sent = unless_gone(&c, out_by_kind(&c, &p));
-	attend_owing(s);
+	worker_owing(s);
 	if (sent == -ENOMSG)
 		sock_fall_back(s);
 	return sent == -EPIPE ? octets_broken(flags) : sent;

@@ -15,7 +15,7 @@ RESET = 1000 + errno.ECONNRESET
 GONE = {0, RESET, 1000 + errno.EPIPE}
 LIVING = ("connect", "listen", "child", "side", "others")
 # Points of a process apart that has streams to finish
-FINISHING = ("preload_apart_begun", "preload_attend_handed_off")
+FINISHING = ("preload_apart_begun", "preload_worker_handed_off")
 
 
 def accepted(way):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#ifndef PRELOAD_ATTEND_H
-#define PRELOAD_ATTEND_H
+#ifndef PRELOAD_WORKER_H
+#define PRELOAD_WORKER_H
 
 #include "preload/sock/sock.h"
 
@@ -13,62 +13,62 @@
  * By a descriptor of its own, from now on; where there is none, TCP alone goes on with what the
  * kernel has
  */
-void attend_closed(struct sock *s);
+void worker_closed(struct sock *s);
 /*
  * There are no descriptors any more: lets a closed one go, of which the peer has everything, or not
  * @acked: of which it may not. False: there is none
  */
-bool attend_room(bool acked);
+bool worker_room(bool acked);
 /* Until it is open and what was written meanwhile has left */
-void attend_starting(struct sock *s);
+void worker_starting(struct sock *s);
 /* One that was accepted: its Request is answered after @ns if no call has done it before */
-void attend_accepted(struct sock *s, uint64_t ns);
+void worker_accepted(struct sock *s, uint64_t ns);
 /* After a call: if the kernel did not take all that was accepted, sees to it that it leaves */
-void attend_owing(struct sock *s);
+void worker_owing(struct sock *s);
 /* Its descriptor is another one from now on, and that of before may be another file's soon */
-void attend_moved(struct sock *s);
+void worker_moved(struct sock *s);
 /* One that was accepted is open: its program sees to it */
-void attend_decided(struct sock *s);
+void worker_decided(struct sock *s);
 /* The stream of an open socket is about to go */
-void attend_forget(struct sock *s);
+void worker_forget(struct sock *s);
 /*
  * Before the process ends: waits until the peers of closed ones have what they were sent, at most
  * until @deadline. How many have not.
  */
-unsigned int attend_finish(uint64_t deadline);
+unsigned int worker_finish(uint64_t deadline);
 /*
  * Before a program is executed: the same is left to another process, which @make makes (0) or not.
  * False: something is left to this one still: there is no other, or a device carries it
  */
-bool attend_give(int (*make)(void));
-/* In that one, which has nothing but them, before attend_finish() */
-void attend_begin_apart(void);
-/* There, charges.named, and no program was executed: they have no names again */
-void attend_unname_apart(void);
+bool worker_give(int (*make)(void));
+/* In that one, which has nothing but them, before worker_finish() */
+void worker_begin_apart(void);
+/* There, work_list.named, and no program was executed: they have no names again */
+void worker_unname_apart(void);
 /* The least descriptor from @from on that one of them has; -1 */
-int attend_next(void *ctx, int from);
+int worker_next(void *ctx, int from);
 /* So that no descriptor has to be made later */
-void attend_prepare(void);
+void worker_prepare(void);
 /* Ends the thread. It is back when it is needed, if a sandbox lets it */
-void attend_stop(void);
+void worker_stop(void);
 /* One that has ended by itself is no more */
-void attend_join(void);
+void worker_join(void);
 /*
  * As the process ends: the thread goes to no stream any more, for what a device needs ends now, and
  * nobody waits for it
  */
-void attend_retire(void);
-/* Begins it anew behind attend_stop(), if there is anything to attend to */
-void attend_resume(void);
+void worker_retire(void);
+/* Begins it anew behind worker_stop(), if there is anything to attend to */
+void worker_resume(void);
 /* What is closed has no program any more whose flags would count (preload/wait/confine.c) */
-void attend_confine(void);
+void worker_confine(void);
 /* Threads that are ours */
-unsigned int attend_threads(void);
+unsigned int worker_threads(void);
 /*
  * Around fork(): nobody is attended meanwhile. In a child the closed ones are the parent's, and
  * the others have a new worker thread.
  */
-void attend_before_fork(void);
-void attend_after_fork(bool child);
+void worker_before_fork(void);
+void worker_after_fork(bool child);
 
 #endif

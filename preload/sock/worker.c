@@ -17,11 +17,11 @@
  * them over; the thread comes later, and takes the processor from nobody for each of them.
  *
  * The thread is started by the first stream that needs it, blocks all signals, sleeps as
- * preload/sock/charge.c says, and ends when there has been nothing for a while. At exit the caller
+ * preload/sock/work_item.c says, and ends when there has been nothing for a while. At exit the caller
  * attends to the closed ones itself, and is content with an acknowledgement of all that was sent
  * (stream/end.c says why that is enough).
  */
-#include "preload/sock/attend.h"
+#include "preload/sock/worker.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -63,7 +63,7 @@
 /* With nothing to attend to the thread stays for so long */
 #define IDLE (100 * BASE_NS_PER_MS)
 
-/* Under the lock of charges */
+/* Under the lock of the work list */
 static struct {
 	bool there;
 	bool stop;    /* it is to end */
@@ -76,12 +76,12 @@ static struct {
 
 static void sleep_until(uint64_t limit)
 {
-	struct pollfd fds[2] = { { .fd = charges.wakeup, .events = POLLIN },
-				 { .fd = charges.set, .events = POLLIN } };
+	struct pollfd fds[2] = { { .fd = work_list.wakeup, .events = POLLIN },
+				 { .fd = work_list.set, .events = POLLIN } };
 
 	base_poll(fds, 2, limit);
 	if (fds[0].revents)
-		base_eventfd_drain(charges.wakeup);
+		base_eventfd_drain(work_list.wakeup);
 }
 
 /* Under the lock. True: there has been nothing to do since @idle, and nobody wants it to stay */
@@ -90,7 +90,7 @@ static bool is_idle(uint64_t *idle, uint64_t *limit)
 	uint64_t now = base_now();
 
 	/* At the end of the process nobody joins it any more */
-	if (charges_any() || __atomic_load_n(&over_begun, __ATOMIC_ACQUIRE)) {
+	if (work_list_any() || __atomic_load_n(&over_begun, __ATOMIC_ACQUIRE)) {
 		*idle = 0;
 		return false;
 	}
@@ -106,20 +106,20 @@ static void looked_after(void)
 	uint64_t idle = 0, limit;
 
 	for (;;) {
-		charges.asleep = 0;
+		work_list.asleep = 0;
 		if (thread.stop)
 			return;
-		charges_hear();
-		charges_go(false, CHARGE_PEER_ENDED);
-		limit = charges_arm();
+		work_list_hear();
+		work_list_go(false, WORK_ITEM_PEER_ENDED);
+		limit = work_list_arm();
 		thread.ended = is_idle(&idle, &limit);
 		if (thread.ended)
 			return;
-		charges.asleep = limit;
-		pthread_mutex_unlock(&charges.lock);
+		work_list.asleep = limit;
+		pthread_mutex_unlock(&work_list.lock);
 		sleep_until(limit);
 		spin_disturb();
-		pthread_mutex_lock(&charges.lock);
+		pthread_mutex_lock(&work_list.lock);
 	}
 }
 
@@ -127,26 +127,26 @@ static void *worker(void *arg)
 {
 	/* It never leaves: a device's libraries call libc by names that are ours, under the lock */
 	call_enter(false);
-	pthread_mutex_lock(&charges.lock);
+	pthread_mutex_lock(&work_list.lock);
 	looked_after();
 	if (thread.retired)
 		pthread_detach(pthread_self());
-	pthread_mutex_unlock(&charges.lock);
+	pthread_mutex_unlock(&work_list.lock);
 	return arg;
 }
 
 /* One that has ended by itself is joined before there is another, or none */
-void attend_join(void)
+void worker_join(void)
 {
 	pthread_t id;
 	bool ended;
 
-	pthread_mutex_lock(&charges.lock);
+	pthread_mutex_lock(&work_list.lock);
 	ended = thread.ended;
 	id = thread.id;
 	if (ended)
 		thread.ended = thread.there = false;
-	pthread_mutex_unlock(&charges.lock);
+	pthread_mutex_unlock(&work_list.lock);
 	if (ended)
 		pthread_join(id, NULL);
 }
@@ -155,11 +155,11 @@ static bool worker_claim(void)
 {
 	bool mine;
 
-	attend_join();
-	pthread_mutex_lock(&charges.lock);
-	mine = !thread.there && charges_any();
+	worker_join();
+	pthread_mutex_lock(&work_list.lock);
+	mine = !thread.there && work_list_any();
 	thread.there |= mine;
-	pthread_mutex_unlock(&charges.lock);
+	pthread_mutex_unlock(&work_list.lock);
 	return mine;
 }
 
@@ -168,11 +168,11 @@ static bool callers_go(void)
 {
 	bool more;
 
-	pthread_mutex_lock(&charges.lock);
+	pthread_mutex_lock(&work_list.lock);
 	if (!thread.there)
-		charges_go(true, CHARGE_PEER_ENDED);
-	more = !thread.there && charges_any();
-	pthread_mutex_unlock(&charges.lock);
+		work_list_go(true, WORK_ITEM_PEER_ENDED);
+	more = !thread.there && work_list_any();
+	pthread_mutex_unlock(&work_list.lock);
 	return more;
 }
 
@@ -181,9 +181,9 @@ static void not_begun(int err)
 {
 	static bool said; /* atomic */
 
-	pthread_mutex_lock(&charges.lock);
+	pthread_mutex_lock(&work_list.lock);
 	thread.there = false;
-	pthread_mutex_unlock(&charges.lock);
+	pthread_mutex_unlock(&work_list.lock);
 	__atomic_store_n(&nap_chore, callers_go, __ATOMIC_RELEASE);
 	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
 		base_warn("no thread for connections that nobody calls on, which wait for calls "
@@ -211,20 +211,20 @@ static int wakers_create(void)
 {
 	int set, wakeup, err;
 
-	if (__atomic_load_n(&charges.wakeup, __ATOMIC_ACQUIRE) >= 0)
+	if (__atomic_load_n(&work_list.wakeup, __ATOMIC_ACQUIRE) >= 0)
 		return 0;
 	err = base_eventfd_create(&wakeup);
 	if (err)
 		return err;
 	wakeup = internal_move(wakeup);
 	set = set_create();
-	pthread_mutex_lock(&charges.lock);
-	if (charges.wakeup < 0) {
-		charges.set = set;
-		__atomic_store_n(&charges.wakeup, wakeup, __ATOMIC_RELEASE);
+	pthread_mutex_lock(&work_list.lock);
+	if (work_list.wakeup < 0) {
+		work_list.set = set;
+		__atomic_store_n(&work_list.wakeup, wakeup, __ATOMIC_RELEASE);
 		set = wakeup = -1;
 	}
-	pthread_mutex_unlock(&charges.lock);
+	pthread_mutex_unlock(&work_list.lock);
 	/* Another thread was first */
 	internal_close(set);
 	internal_close(wakeup);
@@ -250,22 +250,22 @@ static void worker_start(void)
 		__atomic_store_n(&nap_chore, NULL, __ATOMIC_RELEASE);
 }
 
-static void attend_wake(void)
+static void worker_wake(void)
 {
-	int wakeup = __atomic_load_n(&charges.wakeup, __ATOMIC_ACQUIRE);
+	int wakeup = __atomic_load_n(&work_list.wakeup, __ATOMIC_ACQUIRE);
 
 	if (wakeup >= 0)
 		base_eventfd_notify(wakeup);
 }
 
-void attend_moved(struct sock *s)
+void worker_moved(struct sock *s)
 {
-	pthread_mutex_lock(&charges.lock);
-	if (s->charge.listed) {
-		charge_rouse(&s->charge);
-		attend_wake();
+	pthread_mutex_lock(&work_list.lock);
+	if (s->work.listed) {
+		work_item_rouse(&s->work);
+		worker_wake();
 	}
-	pthread_mutex_unlock(&charges.lock);
+	pthread_mutex_unlock(&work_list.lock);
 }
 
 /* Descriptors that the process may have */
@@ -282,20 +282,20 @@ static unsigned int descriptors(void)
 /* Under the lock */
 static void room_make(unsigned int most)
 {
-	for (int i = 0; i < LET_GO_MAX && charges.closed >= most / PART_ACKED; i++)
-		if (!charges_let_go())
+	for (int i = 0; i < LET_GO_MAX && work_list.closed >= most / PART_ACKED; i++)
+		if (!work_list_let_go())
 			break;
-	if (charges.closed >= most / PART_ALL)
-		charges_leave();
+	if (work_list.closed >= most / PART_ALL)
+		work_list_leave();
 }
 
-bool attend_room(bool acked)
+bool worker_room(bool acked)
 {
 	bool room;
 
-	pthread_mutex_lock(&charges.lock);
-	room = charges_let_go() || (!acked && charges_leave());
-	pthread_mutex_unlock(&charges.lock);
+	pthread_mutex_lock(&work_list.lock);
+	room = work_list_let_go() || (!acked && work_list_leave());
+	pthread_mutex_unlock(&work_list.lock);
 	return room;
 }
 
@@ -322,11 +322,11 @@ static int own_late(struct sock *s)
 {
 	int err = sock_own(s), tries = OWN_TRIES;
 
-	while (err && tries-- && attend_room(true))
+	while (err && tries-- && worker_room(true))
 		err = sock_own(s);
 	if (err)
 		err = own_beyond(s);
-	return err && attend_room(false) ? sock_own(s) : err;
+	return err && worker_room(false) ? sock_own(s) : err;
 }
 
 static void left_alone(struct sock *s)
@@ -338,10 +338,10 @@ static void left_alone(struct sock *s)
 	if (left == -ENOMSG)
 		sock_fall_back(s);
 	else if (left == -EAGAIN && !safe)
-		charges_crowded();
+		work_list_crowded();
 }
 
-void attend_closed(struct sock *s)
+void worker_closed(struct sock *s)
 {
 	bool owes = s->stream->ops->owes(s->stream);
 	uint64_t now = base_now(), begin = owes ? 0 : base_deadline(now, CLOSED_ALONE);
@@ -352,85 +352,85 @@ void attend_closed(struct sock *s)
 		return;
 	}
 	fdtab_hold(&s->ent);
-	pthread_mutex_lock(&charges.lock);
+	pthread_mutex_lock(&work_list.lock);
 	room_make(most);
-	charge_add(s, true, false, begin);
-	charges_tidy(base_deadline(now, CLOSED_ALONE - CLOSED_YOUNG));
-	pthread_mutex_unlock(&charges.lock);
+	work_item_add(s, true, false, begin);
+	work_list_tidy(base_deadline(now, CLOSED_ALONE - CLOSED_YOUNG));
+	pthread_mutex_unlock(&work_list.lock);
 	worker_start();
 }
 
-static void attend_open(struct sock *s, bool undecided, uint64_t begin)
+static void worker_open(struct sock *s, bool undecided, uint64_t begin)
 {
-	pthread_mutex_lock(&charges.lock);
-	if (!s->charge.listed || s->charge.dropped) {
+	pthread_mutex_lock(&work_list.lock);
+	if (!s->work.listed || s->work.dropped) {
 		fdtab_hold(&s->ent);
-		charge_add(s, false, undecided, begin);
+		work_item_add(s, false, undecided, begin);
 	}
-	pthread_mutex_unlock(&charges.lock);
+	pthread_mutex_unlock(&work_list.lock);
 	worker_start();
 }
 
-void attend_starting(struct sock *s)
+void worker_starting(struct sock *s)
 {
-	attend_open(s, false, 0);
+	worker_open(s, false, 0);
 }
 
-void attend_accepted(struct sock *s, uint64_t ns)
+void worker_accepted(struct sock *s, uint64_t ns)
 {
-	attend_open(s, true, base_deadline(base_now(), ns));
+	worker_open(s, true, base_deadline(base_now(), ns));
 }
 
-void attend_decided(struct sock *s)
+void worker_decided(struct sock *s)
 {
-	pthread_mutex_lock(&charges.lock);
-	if (s->charge.undecided && charge_is_awaited(s))
-		charge_decided(&s->charge);
-	else if (s->charge.undecided && !s->charge.closed && !s->charge.busy)
-		charge_end(&s->charge);
-	pthread_mutex_unlock(&charges.lock);
+	pthread_mutex_lock(&work_list.lock);
+	if (s->work.undecided && work_item_is_awaited(s))
+		work_item_decided(&s->work);
+	else if (s->work.undecided && !s->work.closed && !s->work.busy)
+		work_item_end(&s->work);
+	pthread_mutex_unlock(&work_list.lock);
 }
 
 /* Where there is no thread, those who come by see to what was closed */
 static void closed_go(void)
 {
-	pthread_mutex_lock(&charges.lock);
-	if (charges.closed && !thread.there)
-		charges_go(true, CHARGE_PEER_ENDED);
-	pthread_mutex_unlock(&charges.lock);
+	pthread_mutex_lock(&work_list.lock);
+	if (work_list.closed && !thread.there)
+		work_list_go(true, WORK_ITEM_PEER_ENDED);
+	pthread_mutex_unlock(&work_list.lock);
 }
 
-void attend_owing(struct sock *s)
+void worker_owing(struct sock *s)
 {
 	if (__atomic_load_n(&sandbox_on, __ATOMIC_RELAXED))
 		closed_go();
-	if (charge_is_awaited(s))
-		attend_open(s, false, 0);
+	if (work_item_is_awaited(s))
+		worker_open(s, false, 0);
 	else if (s->stream->ops->owes(s->stream))
-		attend_open(s, false, base_deadline(base_now(), LEFT_ALONE));
+		worker_open(s, false, base_deadline(base_now(), LEFT_ALONE));
 }
 
-void attend_forget(struct sock *s)
+void worker_forget(struct sock *s)
 {
-	pthread_mutex_lock(&charges.lock);
-	if (s->charge.listed)
-		charge_drop(&s->charge);
-	pthread_mutex_unlock(&charges.lock);
+	pthread_mutex_lock(&work_list.lock);
+	if (s->work.listed)
+		work_item_drop(&s->work);
+	pthread_mutex_unlock(&work_list.lock);
 }
 
-unsigned int attend_finish(uint64_t deadline)
+unsigned int worker_finish(uint64_t deadline)
 {
 	struct pollfd fds[BATCH];
 	unsigned int n, left;
 	uint64_t limit;
 
 	for (;;) {
-		pthread_mutex_lock(&charges.lock);
-		charges_go(true, CHARGE_ALL_ACKED);
-		BASE_POINT(preload_attend_finishing);
-		n = charges_poll_list(fds, BATCH, &limit);
-		left = charges.closed;
-		pthread_mutex_unlock(&charges.lock);
+		pthread_mutex_lock(&work_list.lock);
+		work_list_go(true, WORK_ITEM_ALL_ACKED);
+		BASE_POINT(preload_worker_finishing);
+		n = work_list_poll_list(fds, BATCH, &limit);
+		left = work_list.closed;
+		pthread_mutex_unlock(&work_list.lock);
 		if (!left || base_deadline_passed(deadline, base_now()))
 			return left;
 		call_pass();
@@ -439,107 +439,107 @@ unsigned int attend_finish(uint64_t deadline)
 	}
 }
 
-void attend_prepare(void)
+void worker_prepare(void)
 {
 	wakers_create();
 }
 
-void attend_stop(void)
+void worker_stop(void)
 {
 	bool there;
 
-	attend_join();
-	charges_lock();
+	worker_join();
+	work_list_lock();
 	there = thread.there;
 	thread.stop = there;
-	pthread_mutex_unlock(&charges.lock);
+	pthread_mutex_unlock(&work_list.lock);
 	if (!there)
 		return;
-	base_eventfd_notify(charges.wakeup);
+	base_eventfd_notify(work_list.wakeup);
 	pthread_join(thread.id, NULL);
-	pthread_mutex_lock(&charges.lock);
+	pthread_mutex_lock(&work_list.lock);
 	thread.there = thread.stop = thread.ended = false;
-	pthread_mutex_unlock(&charges.lock);
+	pthread_mutex_unlock(&work_list.lock);
 }
 
 /* What lingers still has had its time */
-void attend_retire(void)
+void worker_retire(void)
 {
 	struct base_list *node, *next;
 
-	charges_lock();
-	charges.over = thread.stop = thread.retired = true;
-	base_list_foreach(node, next, &charges.list) {
-		struct charge *c = base_list_entry(node, struct charge, node);
+	work_list_lock();
+	work_list.over = thread.stop = thread.retired = true;
+	base_list_foreach(node, next, &work_list.list) {
+		struct work_item *c = base_list_entry(node, struct work_item, node);
 
 		if (c->closed)
-			charge_end(c);
+			work_item_end(c);
 	}
-	pthread_mutex_unlock(&charges.lock);
+	pthread_mutex_unlock(&work_list.lock);
 }
 
-void attend_resume(void)
+void worker_resume(void)
 {
 	worker_start();
 }
 
-void attend_confine(void)
+void worker_confine(void)
 {
 	struct base_list *node, *next;
 
-	charges_lock();
-	base_list_foreach(node, next, &charges.list) {
-		struct charge *c = base_list_entry(node, struct charge, node);
+	work_list_lock();
+	base_list_foreach(node, next, &work_list.list) {
+		struct work_item *c = base_list_entry(node, struct work_item, node);
 
 		if (c->closed)
-			base_fd_set_nonblock(stream_fd(charge_sock(c)->stream), true);
+			base_fd_set_nonblock(stream_fd(work_item_sock(c)->stream), true);
 	}
-	pthread_mutex_unlock(&charges.lock);
+	pthread_mutex_unlock(&work_list.lock);
 }
 
-unsigned int attend_threads(void)
+unsigned int worker_threads(void)
 {
 	bool there;
 
-	attend_join();
-	pthread_mutex_lock(&charges.lock);
+	worker_join();
+	pthread_mutex_lock(&work_list.lock);
 	there = thread.there;
-	pthread_mutex_unlock(&charges.lock);
+	pthread_mutex_unlock(&work_list.lock);
 	return there;
 }
 
-void attend_before_fork(void)
+void worker_before_fork(void)
 {
-	charges_lock();
+	work_list_lock();
 }
 
 /* The set is one with the parent's, and its entries are the parent's */
-static void charges_inherit(void)
+static void work_list_inherit(void)
 {
 	struct base_list *node, *next;
 
 	thread.there = thread.stop = thread.ended = thread.retired = false;
-	internal_close(charges.wakeup);
-	internal_close(charges.set);
-	charges.wakeup = charges.set = -1;
-	charges.asleep = 0;
-	base_list_foreach(node, next, &charges.list) {
-		struct charge *c = base_list_entry(node, struct charge, node);
+	internal_close(work_list.wakeup);
+	internal_close(work_list.set);
+	work_list.wakeup = work_list.set = -1;
+	work_list.asleep = 0;
+	base_list_foreach(node, next, &work_list.list) {
+		struct work_item *c = base_list_entry(node, struct work_item, node);
 
 		c->plain = c->busy = c->dropped = false;
 		c->watched = -1;
 		c->ready = true;
 		if (!c->closed)
 			continue;
-		charge_sock(c)->stream->ops->disown(charge_sock(c)->stream);
-		charge_end(c);
+		work_item_sock(c)->stream->ops->disown(work_item_sock(c)->stream);
+		work_item_end(c);
 	}
 	worker_start();
 }
 
-void attend_after_fork(bool child)
+void worker_after_fork(bool child)
 {
-	life_lock_drop(&charges.lock, child);
+	life_lock_drop(&work_list.lock, child);
 	if (child)
-		charges_inherit();
+		work_list_inherit();
 }

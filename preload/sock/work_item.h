@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The list of streams that the worker thread attends to (preload/sock/attend.c): what each waits
+ * The list of streams that the worker thread attends to (preload/sock/worker.c): what each waits
  * for, and the one look at those whose time has come.
  */
-#ifndef PRELOAD_CHARGE_H
-#define PRELOAD_CHARGE_H
+#ifndef PRELOAD_WORK_ITEM_H
+#define PRELOAD_WORK_ITEM_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@ struct pollfd;
 struct sock;
 
 /* A socket's entry in the list. Under the list's lock */
-struct charge {
+struct work_item {
 	struct base_list node;
 	bool listed;
 	bool closed;
@@ -31,7 +31,7 @@ struct charge {
 	uint64_t let_go; /* closed: from then on an acknowledgement is enough */
 };
 
-struct charges {
+struct work_list {
 	pthread_mutex_t lock;
 	struct base_list list;
 	/* Closed ones of which only the kernel has something to tell, in the order of time */
@@ -46,57 +46,57 @@ struct charges {
 	bool named; /* and which can execute a program that finds them */
 };
 
-extern struct charges charges;
+extern struct work_list work_list;
 
-/* All of these under charges.lock */
+/* All of these under work_list.lock */
 
-static inline bool charges_any(void)
+static inline bool work_list_any(void)
 {
-	return !base_list_empty(&charges.list) || !base_list_empty(&charges.quiet);
+	return !base_list_empty(&work_list.list) || !base_list_empty(&work_list.quiet);
 }
 
 /* Without it: takes it when nobody is at work on one. The list has all of them then */
-void charges_lock(void);
+void work_list_lock(void);
 
 /*
  * Enters a socket, of which the caller gives up a reference, or makes an open one a closed one;
  * @begin: not to be looked at before
  */
-void charge_add(struct sock *s, bool closed, bool undecided, uint64_t begin);
+void work_item_add(struct sock *s, bool closed, bool undecided, uint64_t begin);
 /* Takes it out of the list, with its reference */
-void charge_end(struct charge *c);
+void work_item_end(struct work_item *c);
 /* The same, now or when who works on it has come back */
-void charge_drop(struct charge *c);
-struct sock *charge_sock(struct charge *c);
+void work_item_drop(struct work_item *c);
+struct sock *work_item_sock(struct work_item *c);
 /* It is open, or was refused */
-void charge_decided(struct charge *c);
+void work_item_decided(struct work_item *c);
 /* The peer may use memory of ours, or an urgent octet may come, whatever the program does */
-bool charge_is_awaited(struct sock *s);
+bool work_item_is_awaited(struct sock *s);
 /* Its descriptor is another one: to be looked at, and armed by that */
-void charge_rouse(struct charge *c);
+void work_item_rouse(struct work_item *c);
 /* When a closed one is over: the peer has ended too, or it has acknowledged so much */
-enum charge_enough { CHARGE_PEER_ENDED, CHARGE_ALL_ACKED, CHARGE_DATA_ACKED };
+enum work_item_enough { WORK_ITEM_PEER_ENDED, WORK_ITEM_ALL_ACKED, WORK_ITEM_DATA_ACKED };
 /* Looks at those that are ready or whose time has come, or at @all; the lock is free meanwhile */
-void charges_go(bool all, enum charge_enough enough);
+void work_list_go(bool all, enum work_item_enough enough);
 /* The same at a few closed ones that the thread leaves alone until a time before @begin */
-void charges_tidy(uint64_t begin);
+void work_list_tidy(uint64_t begin);
 /*
  * The lock is free meanwhile. Lets go the first of a few closed ones, the oldest first, of which
  * all data is acknowledged. False: there is none
  */
-bool charges_let_go(void);
+bool work_list_let_go(void);
 /* The oldest closed one goes, whatever it waits for: TCP goes on with what the kernel has */
-bool charges_leave(void);
+bool work_list_leave(void);
 /* One is left to TCP alone, for want of descriptors */
-void charges_crowded(void);
+void work_list_crowded(void);
 /* Behind a look: asks the kernel about each that was looked at; when to look at the latest */
-uint64_t charges_arm(void);
+uint64_t work_list_arm(void);
 /* What the set says, without waiting */
-void charges_hear(void);
+void work_list_hear(void);
 /* Without a set: what to poll for the first @max of them, and until when */
-unsigned int charges_poll_list(struct pollfd *fds, unsigned int max, uint64_t *limit);
+unsigned int work_list_poll_list(struct pollfd *fds, unsigned int max, uint64_t *limit);
 
 /* So many closed ones were given up before their peers had what they were sent */
-void charges_expired(unsigned int n);
+void work_list_expired(unsigned int n);
 
 #endif

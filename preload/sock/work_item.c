@@ -10,12 +10,12 @@
  * do: they stand in a list of their own, and nobody walks over them.
  *
  * The lock is not held while a thread works on an entry: `busy` says that one does, and only that
- * one ends it. Who must have all of them at rest waits for those (charges_lock()).
+ * one ends it. Who must have all of them at rest waits for those (work_list_lock()).
  *
  * A stream whose peer turns out to speak plain TCP goes back to the kernel (fallback.c), since its
  * program may wait for what the peer makes of octets that are held.
  */
-#include "preload/sock/charge.h"
+#include "preload/sock/work_item.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -30,11 +30,11 @@
 #include "base/point.h"
 #include "base/sockutil.h"
 #include "preload/rules/report.h"
-#include "preload/sock/attend.h"
 #include "preload/sock/fallback.h"
 #include "preload/sock/info.h"
 #include "preload/sock/sock.h"
 #include "preload/sock/urgent.h"
+#include "preload/sock/worker.h"
 
 #define BATCH 64
 /* What wakes nobody is looked at so often: acknowledgements, and what other processes do */
@@ -48,26 +48,26 @@
 /* Connections of a process that may be undecided */
 #define UNDECIDED_MAX 4096
 
-struct charges charges = {
+struct work_list work_list = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.list = BASE_LIST_INIT(charges.list),
-	.quiet = BASE_LIST_INIT(charges.quiet),
+	.list = BASE_LIST_INIT(work_list.list),
+	.quiet = BASE_LIST_INIT(work_list.quiet),
 	.set = -1,
 	.wakeup = -1,
 };
 
-struct sock *charge_sock(struct charge *c)
+struct sock *work_item_sock(struct work_item *c)
 {
-	return base_container_of(c, struct sock, charge);
+	return base_container_of(c, struct sock, work);
 }
 
-void charges_expired(unsigned int n)
+void work_list_expired(unsigned int n)
 {
 	base_warn("%u connections: %s", n, config_reason_text(CONFIG_REASON_LINGER_EXPIRED));
 	report_reason(CONFIG_REASON_LINGER_EXPIRED, n);
 }
 
-void charges_crowded(void)
+void work_list_crowded(void)
 {
 	base_warn("a closed connection: %s", config_reason_text(CONFIG_REASON_LINGER_CROWDED));
 	report_reason(CONFIG_REASON_LINGER_CROWDED, 1);
@@ -75,33 +75,33 @@ void charges_crowded(void)
 
 /* --- the set --- */
 
-static int set_ctl(int op, int fd, short events, struct charge *c)
+static int set_ctl(int op, int fd, short events, struct work_item *c)
 {
 	struct epoll_event event = { .events = (uint32_t)events | EPOLLONESHOT, .data.ptr = c };
 	int saved = errno, err = 0;
 
-	if (syscall(SYS_epoll_ctl, charges.set, op, fd, &event) < 0)
+	if (syscall(SYS_epoll_ctl, work_list.set, op, fd, &event) < 0)
 		err = -errno;
 	errno = saved;
 	return err;
 }
 
-static void charge_unwatch(struct charge *c)
+static void work_item_unwatch(struct work_item *c)
 {
-	if (c->watched >= 0 && charges.set >= 0)
+	if (c->watched >= 0 && work_list.set >= 0)
 		set_ctl(EPOLL_CTL_DEL, c->watched, 0, NULL);
 	c->watched = -1;
 }
 
-static int charge_watch(struct charge *c, int fd, short events)
+static int work_item_watch(struct work_item *c, int fd, short events)
 {
 	int err;
 
-	if (charges.set < 0)
+	if (work_list.set < 0)
 		return -ENOSYS;
 	if (c->watched == fd)
 		return set_ctl(EPOLL_CTL_MOD, fd, events, c);
-	charge_unwatch(c);
+	work_item_unwatch(c);
 	err = set_ctl(EPOLL_CTL_ADD, fd, events, c);
 	/* A registration of the file's that stands under this number, and of nobody's knowing */
 	if (err == -EEXIST)
@@ -112,60 +112,60 @@ static int charge_watch(struct charge *c, int fd, short events)
 }
 
 /* To be looked at, or armed */
-static void list_put(struct charge *c)
+static void list_put(struct work_item *c)
 {
 	base_list_remove(&c->node);
-	base_list_push_back(&charges.list, &c->node);
+	base_list_push_back(&work_list.list, &c->node);
 }
 
 /* As TCP keeps what is closed at one end alone: not for ever, if the peer has all */
-static void stay(struct charge *c)
+static void stay(struct work_item *c)
 {
 	c->let_go = base_deadline(base_now(), base_max(sock_config.linger, STAY_LEAST));
 }
 
 /* All stay for as long, so the order of coming is that of their times, or nearly */
-static void quiet_put(struct charge *c)
+static void quiet_put(struct work_item *c)
 {
 	c->look = c->let_go;
 	base_list_remove(&c->node);
-	base_list_push_back(&charges.quiet, &c->node);
+	base_list_push_back(&work_list.quiet, &c->node);
 }
 
-void charge_rouse(struct charge *c)
+void work_item_rouse(struct work_item *c)
 {
-	charge_unwatch(c);
+	work_item_unwatch(c);
 	c->ready = true;
 	if (!c->busy)
 		list_put(c);
 }
 
-void charges_lock(void)
+void work_list_lock(void)
 {
 	struct base_list *node;
 
-	pthread_mutex_lock(&charges.lock);
-	charges.waiting++;
-	while (charges.working) {
-		pthread_mutex_unlock(&charges.lock);
+	pthread_mutex_lock(&work_list.lock);
+	work_list.waiting++;
+	while (work_list.working) {
+		pthread_mutex_unlock(&work_list.lock);
 		base_poll(NULL, 0, base_deadline(base_now(), REST_LOOK));
-		pthread_mutex_lock(&charges.lock);
+		pthread_mutex_lock(&work_list.lock);
 	}
-	charges.waiting--;
-	while ((node = base_list_first(&charges.quiet)))
-		list_put(base_list_entry(node, struct charge, node));
+	work_list.waiting--;
+	while ((node = base_list_first(&work_list.quiet)))
+		list_put(base_list_entry(node, struct work_item, node));
 }
 
-void charges_hear(void)
+void work_list_hear(void)
 {
 	struct epoll_event got[BATCH];
 	int saved = errno, n = -1;
 
-	if (charges.set >= 0)
-		n = (int)syscall(SYS_epoll_pwait, charges.set, got, BATCH, 0, NULL, 0);
+	if (work_list.set >= 0)
+		n = (int)syscall(SYS_epoll_pwait, work_list.set, got, BATCH, 0, NULL, 0);
 	errno = saved;
 	for (int i = 0; i < n; i++) {
-		struct charge *c = got[i].data.ptr;
+		struct work_item *c = got[i].data.ptr;
 
 		c->ready = c->listed; /* else it has ended since */
 		if (c->ready && !c->busy)
@@ -175,32 +175,32 @@ void charges_hear(void)
 
 /* --- the list --- */
 
-void charge_end(struct charge *c)
+void work_item_end(struct work_item *c)
 {
-	struct sock *s = charge_sock(c);
+	struct sock *s = work_item_sock(c);
 
-	charge_unwatch(c);
+	work_item_unwatch(c);
 	base_list_remove(&c->node);
 	c->listed = c->dropped = false;
-	charges.closed -= c->closed;
-	charges.undecided -= c->undecided;
+	work_list.closed -= c->closed;
+	work_list.undecided -= c->undecided;
 	c->closed = c->undecided = false;
 	/* Threads that are not here may have held what a socket is given back by */
-	if (charges.apart) {
+	if (work_list.apart) {
 		base_fd_close(stream_fd(s->stream));
 		return;
 	}
-	BASE_POINT(preload_attend_ended);
-	__atomic_store_n(&s->attended, false, __ATOMIC_RELEASE);
+	BASE_POINT(preload_worker_ended);
+	__atomic_store_n(&s->in_work_list, false, __ATOMIC_RELEASE);
 	sock_put(s);
 }
 
-void charge_drop(struct charge *c)
+void work_item_drop(struct work_item *c)
 {
 	if (c->busy)
 		c->dropped = true;
 	else
-		charge_end(c);
+		work_item_end(c);
 }
 
 /* The oldest makes room: in mode on it is reset, in auto it waits for its program's calls */
@@ -208,45 +208,45 @@ static void undecided_drop(void)
 {
 	struct base_list *node, *next;
 
-	base_list_foreach(node, next, &charges.list) {
-		struct charge *c = base_list_entry(node, struct charge, node);
-		struct sock *s = charge_sock(c);
+	base_list_foreach(node, next, &work_list.list) {
+		struct work_item *c = base_list_entry(node, struct work_item, node);
+		struct sock *s = work_item_sock(c);
 
 		if (!c->undecided || c->busy)
 			continue;
 		if (s->mode == CONFIG_USE_DDP)
 			base_sock_abort(stream_fd(s->stream));
-		charge_end(c);
+		work_item_end(c);
 		return;
 	}
 }
 
-static void closed_note(struct charge *c)
+static void closed_note(struct work_item *c)
 {
 	c->closed = true;
 	stay(c);
-	charges.closed++;
+	work_list.closed++;
 }
 
 static void wake_for(uint64_t when)
 {
-	int wakeup = __atomic_load_n(&charges.wakeup, __ATOMIC_ACQUIRE);
+	int wakeup = __atomic_load_n(&work_list.wakeup, __ATOMIC_ACQUIRE);
 
-	if (wakeup >= 0 && when < charges.asleep)
+	if (wakeup >= 0 && when < work_list.asleep)
 		base_eventfd_notify(wakeup);
 }
 
-void charge_add(struct sock *s, bool closed, bool undecided, uint64_t begin)
+void work_item_add(struct sock *s, bool closed, bool undecided, uint64_t begin)
 {
-	struct charge *c = &s->charge;
+	struct work_item *c = &s->work;
 	bool before = c->listed;
 
-	if (undecided && charges.undecided >= UNDECIDED_MAX)
+	if (undecided && work_list.undecided >= UNDECIDED_MAX)
 		undecided_drop();
 	if (!before) {
-		*c = (struct charge){ .listed = true, .watched = -1, .undecided = undecided };
-		charges.undecided += undecided;
-		base_list_push_back(&charges.list, &c->node);
+		*c = (struct work_item){ .listed = true, .watched = -1, .undecided = undecided };
+		work_list.undecided += undecided;
+		base_list_push_back(&work_list.list, &c->node);
 	}
 	c->ready = true;
 	c->dropped = false;
@@ -255,8 +255,8 @@ void charge_add(struct sock *s, bool closed, bool undecided, uint64_t begin)
 		list_put(c);
 	if (closed && !c->closed)
 		closed_note(c);
-	__atomic_store_n(&s->attended, true, __ATOMIC_RELEASE);
-	BASE_POINT(preload_attend_charged);
+	__atomic_store_n(&s->in_work_list, true, __ATOMIC_RELEASE);
+	BASE_POINT(preload_worker_charged);
 	wake_for(begin);
 	if (before)
 		sock_put(s);
@@ -264,13 +264,13 @@ void charge_add(struct sock *s, bool closed, bool undecided, uint64_t begin)
 
 /* --- looking --- */
 
-void charge_decided(struct charge *c)
+void work_item_decided(struct work_item *c)
 {
-	charges.undecided -= c->undecided;
+	work_list.undecided -= c->undecided;
 	c->undecided = false;
 }
 
-bool charge_is_awaited(struct sock *s)
+bool work_item_is_awaited(struct sock *s)
 {
 	return s->stream->ops->serves(s->stream) || urgent_is_awaited(s);
 }
@@ -279,15 +279,15 @@ bool charge_is_awaited(struct sock *s)
  * No lock. What is left to do for a closed one: -EAGAIN, -ENOMSG, 0. Its time alone ends nothing:
  * as long as TCP has something to deliver, it has all of it
  */
-static int closed_work(struct charge *c, enum charge_enough enough)
+static int closed_work(struct work_item *c, enum work_item_enough enough)
 {
-	struct stream *stream = charge_sock(c)->stream;
+	struct stream *stream = work_item_sock(c)->stream;
 	bool safe, late = base_deadline_passed(c->let_go, base_now());
 	int left = stream->ops->close_more(stream, &safe);
 
-	if (left == -EAGAIN && safe && (enough != CHARGE_PEER_ENDED || late))
+	if (left == -EAGAIN && safe && (enough != WORK_ITEM_PEER_ENDED || late))
 		return 0;
-	if (left == -EAGAIN && enough == CHARGE_DATA_ACKED && stream->ops->only_end_left(stream))
+	if (left == -EAGAIN && enough == WORK_ITEM_DATA_ACKED && stream->ops->only_end_left(stream))
 		return 0;
 	if (late)
 		stay(c);
@@ -295,9 +295,9 @@ static int closed_work(struct charge *c, enum charge_enough enough)
 }
 
 /* No lock. The same for an open one; 0 and worse: its program sees to it */
-static int open_work(struct charge *c)
+static int open_work(struct work_item *c)
 {
-	struct sock *s = charge_sock(c);
+	struct sock *s = work_item_sock(c);
 	struct stream *stream = s->stream;
 	int left = stream->ops->progress(stream);
 
@@ -309,17 +309,17 @@ static int open_work(struct charge *c)
 }
 
 /* An open one: is there nothing more to do for it? */
-static bool open_over(struct charge *c, int left)
+static bool open_over(struct work_item *c, int left)
 {
-	struct sock *s = charge_sock(c);
+	struct sock *s = work_item_sock(c);
 
 	if (left != -EAGAIN)
-		charge_decided(c);
-	return left != -EAGAIN && !s->stream->ops->owes(s->stream) && !charge_is_awaited(s);
+		work_item_decided(c);
+	return left != -EAGAIN && !s->stream->ops->owes(s->stream) && !work_item_is_awaited(s);
 }
 
 /* One look, with the lock free meanwhile; is it over, and gone? */
-static bool charge_go(struct charge *c, enum charge_enough enough)
+static bool work_item_go(struct work_item *c, enum work_item_enough enough)
 {
 	bool closed = c->closed;
 	int left;
@@ -328,29 +328,29 @@ static bool charge_go(struct charge *c, enum charge_enough enough)
 	c->ready = false;
 	c->look = 0; /* it was looked at, and is to be armed */
 	c->busy = true;
-	charges.working++;
-	pthread_mutex_unlock(&charges.lock);
+	work_list.working++;
+	pthread_mutex_unlock(&work_list.lock);
 	left = closed ? closed_work(c, enough) : open_work(c);
 	BASE_POINT(preload_charge_worked);
-	pthread_mutex_lock(&charges.lock);
-	charges.working--;
+	pthread_mutex_lock(&work_list.lock);
+	work_list.working--;
 	c->busy = false;
 	c->plain = left == -ENOMSG && !c->dropped;
 	if (c->plain || (!c->dropped && closed != c->closed))
 		return false;
 	if (!c->dropped && (closed ? left == -EAGAIN : !open_over(c, left)))
 		return false;
-	charge_end(c);
+	work_item_end(c);
 	return true;
 }
 
 /* One of which the peer is plain, for the caller alone; NULL */
-static struct charge *plain_find(void)
+static struct work_item *plain_find(void)
 {
 	struct base_list *node, *next;
 
-	base_list_foreach(node, next, &charges.list) {
-		struct charge *c = base_list_entry(node, struct charge, node);
+	base_list_foreach(node, next, &work_list.list) {
+		struct work_item *c = base_list_entry(node, struct work_item, node);
 
 		if (c->plain && !c->busy)
 			return c;
@@ -360,20 +360,20 @@ static struct charge *plain_find(void)
 
 static void plain_go(void)
 {
-	struct charge *c;
+	struct work_item *c;
 
 	while ((c = plain_find())) {
 		list_put(c);
 		c->busy = true;
-		pthread_mutex_unlock(&charges.lock);
-		sock_fall_back(charge_sock(c));
-		pthread_mutex_lock(&charges.lock);
+		pthread_mutex_unlock(&work_list.lock);
+		sock_fall_back(work_item_sock(c));
+		pthread_mutex_lock(&work_list.lock);
 		c->busy = false;
-		charge_end(c);
+		work_item_end(c);
 	}
 }
 
-static bool is_due(const struct charge *c, bool all, uint64_t now)
+static bool is_due(const struct work_item *c, bool all, uint64_t now)
 {
 	if (c->plain || c->busy || !(base_deadline_passed(c->begin, now) || (all && c->closed)))
 		return false;
@@ -385,8 +385,8 @@ static void quiet_wake(bool all, uint64_t now)
 {
 	struct base_list *node;
 
-	while ((node = base_list_first(&charges.quiet))) {
-		struct charge *c = base_list_entry(node, struct charge, node);
+	while ((node = base_list_first(&work_list.quiet))) {
+		struct work_item *c = base_list_entry(node, struct work_item, node);
 
 		if (!all && !base_deadline_passed(c->look, now))
 			break;
@@ -400,60 +400,60 @@ static void due_find(bool all, uint64_t now, struct base_list *todo)
 	struct base_list *node, *next;
 
 	quiet_wake(all, now);
-	base_list_foreach(node, next, &charges.list) {
-		if (!is_due(base_list_entry(node, struct charge, node), all, now))
+	base_list_foreach(node, next, &work_list.list) {
+		if (!is_due(base_list_entry(node, struct work_item, node), all, now))
 			continue;
 		base_list_remove(node);
 		base_list_push_back(todo, node);
 	}
 }
 
-void charges_go(bool all, enum charge_enough enough)
+void work_list_go(bool all, enum work_item_enough enough)
 {
 	struct base_list todo = BASE_LIST_INIT(todo), *node;
 
 	due_find(all, base_now(), &todo);
 	while ((node = base_list_first(&todo))) {
-		struct charge *c = base_list_entry(node, struct charge, node);
+		struct work_item *c = base_list_entry(node, struct work_item, node);
 
 		c->ready = true;
-		if (charges.waiting || charges.over)
+		if (work_list.waiting || work_list.over)
 			list_put(c);
 		else
-			charge_go(c, enough);
+			work_item_go(c, enough);
 	}
 	plain_go();
 }
 
 /* Each is looked at once: the thread arms it if it is not over */
-static bool is_for_callers(const struct charge *c, uint64_t begin)
+static bool is_for_callers(const struct work_item *c, uint64_t begin)
 {
 	return c->closed && c->ready && c->begin && c->begin < begin && !c->busy && !c->plain;
 }
 
-void charges_tidy(uint64_t begin)
+void work_list_tidy(uint64_t begin)
 {
-	struct base_list *node = base_list_first(&charges.list);
+	struct base_list *node = base_list_first(&work_list.list);
 
-	for (int i = 0; i < TRIES && node && !charges.waiting && !charges.over; i++) {
-		struct charge *c = base_list_entry(node, struct charge, node);
+	for (int i = 0; i < TRIES && node && !work_list.waiting && !work_list.over; i++) {
+		struct work_item *c = base_list_entry(node, struct work_item, node);
 
 		if (!is_for_callers(c, begin))
 			return;
-		charge_go(c, CHARGE_PEER_ENDED);
-		node = base_list_first(&charges.list);
+		work_item_go(c, WORK_ITEM_PEER_ENDED);
+		node = base_list_first(&work_list.list);
 	}
 }
 
 /* The worker thread may not have come to the last ones yet */
-static struct charge *closed_first(void)
+static struct work_item *closed_first(void)
 {
-	struct base_list *node = base_list_first(&charges.quiet), *next;
+	struct base_list *node = base_list_first(&work_list.quiet), *next;
 
 	if (node)
-		return base_list_entry(node, struct charge, node);
-	base_list_foreach(node, next, &charges.list) {
-		struct charge *c = base_list_entry(node, struct charge, node);
+		return base_list_entry(node, struct work_item, node);
+	base_list_foreach(node, next, &work_list.list) {
+		struct work_item *c = base_list_entry(node, struct work_item, node);
 
 		if (c->closed && !c->busy && !c->plain)
 			return c;
@@ -461,14 +461,14 @@ static struct charge *closed_first(void)
 	return NULL;
 }
 
-bool charges_let_go(void)
+bool work_list_let_go(void)
 {
-	struct charge *c;
+	struct work_item *c;
 
 	for (int i = 0; i < TRIES && (c = closed_first()); i++) {
 		bool armed = c->look && c->watched >= 0;
 
-		if (charge_go(c, CHARGE_DATA_ACKED))
+		if (work_item_go(c, WORK_ITEM_DATA_ACKED))
 			return true;
 		/* The kernel tells of it as before */
 		if (armed && c->listed && c->closed && !c->busy && !c->ready && !c->plain)
@@ -479,36 +479,36 @@ bool charges_let_go(void)
 	return false;
 }
 
-bool charges_leave(void)
+bool work_list_leave(void)
 {
-	struct charge *c = closed_first();
+	struct work_item *c = closed_first();
 
 	if (!c)
 		return false;
-	charges_crowded();
-	charge_end(c);
+	work_list_crowded();
+	work_item_end(c);
 	return true;
 }
 
 /* --- what to wait for --- */
 
 /* Input of an open stream is its program's, unless it is awaited; only room is waited for here */
-static short charge_events(const struct charge *c)
+static short work_item_events(const struct work_item *c)
 {
-	struct sock *s = base_container_of(c, struct sock, charge);
+	struct sock *s = base_container_of(c, struct sock, work);
 	short events = s->stream->ops->wait_events(s->stream, 0);
 
-	return events & POLLOUT && !c->closed && !charge_is_awaited(s) ? POLLOUT : events;
+	return events & POLLOUT && !c->closed && !work_item_is_awaited(s) ? POLLOUT : events;
 }
 
-static void charge_arm(struct charge *c, uint64_t now)
+static void work_item_arm(struct work_item *c, uint64_t now)
 {
-	struct stream *stream = charge_sock(c)->stream;
-	short events = charge_events(c);
+	struct stream *stream = work_item_sock(c)->stream;
+	short events = work_item_events(c);
 	/* What an acknowledgement changes, or another process, wakes nobody; nor does a device */
 	bool rounds = stream->ops->shared(stream) || !events ||
 		      (c->closed && stream->carrier >= 0) ||
-		      charge_watch(c, stream_wait_fd(stream), events);
+		      work_item_watch(c, stream_wait_fd(stream), events);
 
 	c->look = stream->ops->more(stream) ? now : stream->ops->wait_deadline(stream);
 	if (rounds)
@@ -519,7 +519,7 @@ static void charge_arm(struct charge *c, uint64_t now)
 }
 
 /* When it is to be looked at; 0: at once */
-static uint64_t arm_time(const struct charge *c, bool begun)
+static uint64_t arm_time(const struct work_item *c, bool begun)
 {
 	if (!begun)
 		return c->begin;
@@ -528,30 +528,30 @@ static uint64_t arm_time(const struct charge *c, bool begun)
 	return c->ready ? 0 : c->look;
 }
 
-uint64_t charges_arm(void)
+uint64_t work_list_arm(void)
 {
 	struct base_list *node, *next;
 	uint64_t now = base_now(), first = BASE_NEVER;
 
-	base_list_foreach(node, next, &charges.list) {
-		struct charge *c = base_list_entry(node, struct charge, node);
+	base_list_foreach(node, next, &work_list.list) {
+		struct work_item *c = base_list_entry(node, struct work_item, node);
 		bool begun = base_deadline_passed(c->begin, now);
 
 		if (c->busy)
 			continue;
 		if (begun && !c->ready && !c->look && !c->plain)
-			charge_arm(c, now);
+			work_item_arm(c, now);
 		first = base_min(first, arm_time(c, begun));
 	}
-	node = base_list_first(&charges.quiet);
-	return node ? base_min(first, base_list_entry(node, struct charge, node)->look) : first;
+	node = base_list_first(&work_list.quiet);
+	return node ? base_min(first, base_list_entry(node, struct work_item, node)->look) : first;
 }
 
 /* What has nothing to be polled for would say for ever that it has ended */
-static unsigned int charge_poll(const struct charge *c, struct pollfd *out, uint64_t *limit)
+static unsigned int work_item_poll(const struct work_item *c, struct pollfd *out, uint64_t *limit)
 {
-	struct stream *stream = base_container_of(c, struct sock, charge)->stream;
-	short events = c->plain ? 0 : charge_events(c);
+	struct stream *stream = base_container_of(c, struct sock, work)->stream;
+	short events = c->plain ? 0 : work_item_events(c);
 
 	if (!c->plain)
 		*limit = base_min(*limit, stream->ops->wait_deadline(stream));
@@ -559,20 +559,20 @@ static unsigned int charge_poll(const struct charge *c, struct pollfd *out, uint
 	return events != 0;
 }
 
-unsigned int charges_poll_list(struct pollfd *fds, unsigned int max, uint64_t *limit)
+unsigned int work_list_poll_list(struct pollfd *fds, unsigned int max, uint64_t *limit)
 {
 	struct base_list *node, *next;
 	uint64_t now = base_now();
 	unsigned int n = 0;
 
-	*limit = base_list_empty(&charges.list) ? BASE_NEVER : base_deadline(now, ACKED_POLL);
-	base_list_foreach(node, next, &charges.list) {
-		struct charge *c = base_list_entry(node, struct charge, node);
+	*limit = base_list_empty(&work_list.list) ? BASE_NEVER : base_deadline(now, ACKED_POLL);
+	base_list_foreach(node, next, &work_list.list) {
+		struct work_item *c = base_list_entry(node, struct work_item, node);
 
 		if (n == max)
 			break;
 		if (base_deadline_passed(c->begin, now))
-			n += charge_poll(c, &fds[n], limit);
+			n += work_item_poll(c, &fds[n], limit);
 		else
 			*limit = base_min(*limit, c->begin);
 	}
