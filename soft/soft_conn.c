@@ -67,7 +67,7 @@ static void conn_core_init(struct soft_conn *c, enum mpa_role role,
 	};
 	c->held = c->io.rest + SOFT_FPDU_MAX;
 	c->start_by = base_deadline(base_now(), soft_attr_timeout(param));
-	c->nudge_at = c->linger_by = c->watch_at = c->due = BASE_NEVER;
+	c->write_retry_at = c->linger_by = c->watch_at = c->due = BASE_NEVER;
 	c->period = BASE_NS_PER_MS;
 }
 

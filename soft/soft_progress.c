@@ -56,10 +56,10 @@ static bool conn_needs(const struct soft_conn *c)
 static uint64_t conn_due(const struct soft_conn *c)
 {
 	uint64_t due = __atomic_load_n(&c->start_by, __ATOMIC_RELAXED); /* set in soft_stage.c */
-	uint64_t nudge = __atomic_load_n(&c->nudge_at, __ATOMIC_RELAXED);
+	uint64_t retry = __atomic_load_n(&c->write_retry_at, __ATOMIC_RELAXED);
 	uint64_t linger = __atomic_load_n(&c->linger_by, __ATOMIC_RELAXED);
 
-	due = base_min(due, nudge);
+	due = base_min(due, retry);
 	due = base_min(due, linger);
 	return base_min(due, c->watch_at);
 }

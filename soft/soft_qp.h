@@ -103,24 +103,24 @@ struct soft_conn {
 	__u8 *memory;	    /* of io.in, io.rest and held */
 	struct soft_qp *qp; /* rx and tx */
 	__u32 pd;
-	bool closing;	  /* tx: no more is posted; our end follows what is queued */
-	bool blocked;	  /* tx: TCP takes no more now */
-	bool out_armed;	  /* tx: the completion queues wait for room, too */
-	bool nudged;	  /* tx: nudge_at has been set, or need not be */
-	uint8_t nudges;	  /* tx */
-	bool heard;	  /* atomic, written under rx: something came from the peer */
-	bool kicked;	  /* rx: there may be something to send */
-	bool recv_gone;	  /* rx: the memory of a receive was not there any more */
-	bool watched;	  /* tx: somebody polls conn_fd() */
-	bool zombie;	  /* the program has no handle any more */
-	short events;	  /* what start-up waits for */
-	bool answer_next; /* tx: the last message was a work request's */
-	__u8 *held;	  /* tx: SOFT_HELD octets for copies of what the peer reads */
+	bool closing;	       /* tx: no more is posted; our end follows what is queued */
+	bool blocked;	       /* tx: TCP takes no more now */
+	bool out_armed;	       /* tx: the completion queues wait for room, too */
+	bool write_retry_set;  /* tx: write_retry_at has been set, or need not be */
+	uint8_t write_retries; /* tx */
+	bool heard;	       /* atomic, written under rx: something came from the peer */
+	bool kicked;	       /* rx: there may be something to send */
+	bool recv_gone;	       /* rx: the memory of a receive was not there any more */
+	bool watched;	       /* tx: somebody polls conn_fd() */
+	bool zombie;	       /* the program has no handle any more */
+	short events;	       /* what start-up waits for */
+	bool answer_next;      /* tx: the last message was a work request's */
+	__u8 *held;	       /* tx: SOFT_HELD octets for copies of what the peer reads */
 	size_t held_used;
 	unsigned int waiters; /* tx: callers in soft_conn_wait() */
 	uint64_t attended;    /* atomic: when a caller did last */
 	/* atomic: times when the progress thread has something to do */
-	uint64_t start_by, nudge_at, linger_by;
+	uint64_t start_by, write_retry_at, linger_by;
 	__u8 start_pd[MPA_PD_MAX];
 	__u16 start_pd_len;
 	struct sockaddr_storage local, peer;
@@ -173,7 +173,7 @@ int soft_sq_add(struct soft_conn *c, const struct warp_send_wr *wr);
 /* Sends what can be sent of the send queue and of what the protocol owes */
 void soft_sq_run(struct soft_conn *c);
 /* A message of nothing, to make a peer look that has overlooked the first one */
-bool soft_sq_nudge(struct soft_conn *c);
+bool soft_sq_write_retry(struct soft_conn *c);
 /* The answer to number @index is here */
 void soft_sq_done(struct soft_conn *c, __u32 index, __u64 value);
 /* Nothing waits to be sent or answered */

@@ -393,7 +393,7 @@ static bool local_invalidate(struct soft_conn *c)
 	return true;
 }
 
-bool soft_sq_nudge(struct soft_conn *c)
+bool soft_sq_write_retry(struct soft_conn *c)
 {
 	const struct rdmap_wr wr = { .op = RDMAP_WRITE, .stag = 1 };
 	struct soft_tx t;

@@ -29,8 +29,8 @@
 #define LINGER_NS (2 * BASE_NS_PER_S)
 #define CLOSE_NS (30 * BASE_NS_PER_S)
 /* The first one that a peer which is silent gets; each waits twice as long as that before it */
-#define NUDGE_NS (20 * BASE_NS_PER_MS)
-#define NUDGES 6
+#define WRITE_RETRY_NS (20 * BASE_NS_PER_MS)
+#define WRITE_RETRIES 6
 
 static void time_set(uint64_t *at, uint64_t when)
 {
@@ -82,10 +82,10 @@ void soft_stage_send(struct soft_conn *c)
 		time_set(&c->linger_by, base_deadline(base_now(), CLOSE_NS));
 		soft_progress_update(c);
 	}
-	if (!c->nudged && c->core.rdmap.ddp.mpa.tx_fpdus) {
-		c->nudged = true;
+	if (!c->write_retry_set && c->core.rdmap.ddp.mpa.tx_fpdus) {
+		c->write_retry_set = true;
 		if (!__atomic_load_n(&c->heard, __ATOMIC_RELAXED))
-			time_set(&c->nudge_at, base_deadline(base_now(), NUDGE_NS));
+			time_set(&c->write_retry_at, base_deadline(base_now(), WRITE_RETRY_NS));
 		soft_progress_update(c);
 	}
 	if (c->blocked != c->out_armed) {
@@ -194,7 +194,7 @@ void soft_stage_end(struct soft_conn *c, enum warp_conn_state state, int error)
 		soft_rq_flush(c->qp, recv_cause(c));
 	}
 	time_set(&c->start_by, BASE_NEVER);
-	time_set(&c->nudge_at, BASE_NEVER);
+	time_set(&c->write_retry_at, BASE_NEVER);
 	time_set(&c->linger_by, base_deadline(base_now(), LINGER_NS));
 	soft_stage_linger(c);
 	if (c->listener)
@@ -228,7 +228,7 @@ void soft_stage_open(struct soft_conn *c)
 		established(c);
 	} else {
 		/* The peer's first message is its program's, which may take its time */
-		c->nudged = true;
+		c->write_retry_set = true;
 		if (!(m->flags & MPA_F_P2P))
 			time_set(&c->start_by, BASE_NEVER);
 	}
@@ -395,16 +395,17 @@ void soft_stage_attend_caller(struct soft_conn *c)
  * The peer may overlook one that comes as early as what it overlooked before; and it may have
  * spoken before it looked, unless it wanted an RTR first, so one more comes when it was heard
  */
-static void nudge(struct soft_conn *c)
+static void write_retry(struct soft_conn *c)
 {
 	const struct mpa_conn *m = &c->core.rdmap.ddp.mpa;
 
-	time_set(&c->nudge_at, BASE_NEVER);
+	time_set(&c->write_retry_at, BASE_NEVER);
 	if (c->stage != SOFT_STAGE_OPEN || c->core.tx_end || (m->rx_fpdus && m->flags & MPA_F_P2P))
 		return;
-	soft_sq_nudge(c);
-	if (!m->rx_fpdus && ++c->nudges < NUDGES)
-		time_set(&c->nudge_at, base_deadline(base_now(), NUDGE_NS << c->nudges));
+	soft_sq_write_retry(c);
+	if (!m->rx_fpdus && ++c->write_retries < WRITE_RETRIES)
+		time_set(&c->write_retry_at,
+			 base_deadline(base_now(), WRITE_RETRY_NS << c->write_retries));
 	soft_stage_send(c); /* waits for room, should it not all have gone */
 }
 
@@ -416,8 +417,8 @@ void soft_stage_timer(struct soft_conn *c, uint64_t now)
 		time_set(&c->start_by, BASE_NEVER);
 		soft_stage_end(c, WARP_CONN_ERROR, -ETIMEDOUT);
 	}
-	if (base_deadline_passed(c->nudge_at, now))
-		nudge(c);
+	if (base_deadline_passed(c->write_retry_at, now))
+		write_retry(c);
 	if (base_deadline_passed(c->linger_by, now)) {
 		time_set(&c->linger_by, BASE_NEVER);
 		soft_stage_end(c, WARP_CONN_DISCONNECTED, 0);

@@ -216,11 +216,11 @@ static int rsock_progress(struct stream *stream)
 	int err = open ? 0 : start(s);
 
 	/* Another process may have opened it */
-	if (rsock_load(&s->counted) && rsock_is_open(s) && !rsock_nudge_waits(s))
+	if (rsock_load(&s->counted) && rsock_is_open(s) && !rsock_write_retry_waits(s))
 		rsock_start_leave(s);
 	if (!err) {
 		rsock_pump(s);
-		rsock_nudge_look(s);
+		rsock_write_retry_look(s);
 		unblock(s); /* of what was sent, the input may tell */
 		sender_look(s);
 	}
@@ -286,7 +286,7 @@ static bool rsock_owes(struct stream *stream)
 		return false;
 	if (!rsock_is_open(s))
 		return rsock_load(&tx->due);
-	return rsock_push_wanted(s) || rsock_nudge_waits(s);
+	return rsock_push_wanted(s) || rsock_write_retry_waits(s);
 }
 
 static void locks_pass(struct rsock *s)

@@ -7,7 +7,7 @@
  *	again.c    back to TCP, over a connection more
  *	send.c     octets out: Write and DATA
  *	push.c     what is due: grants, ends
- *	nudge.c    a peer that overlooks what comes first
+ *	write_retry.c    a peer that overlooks what comes first
  *	recv.c     octets in: drained, handed over
  *	message.c  what the peer's Writes and messages say
  *	chunk.c    octets that wait for their reader

@@ -186,14 +186,14 @@ bool rsock_only_end_left(struct stream *stream);
 void rsock_pump_end(struct rsock *s);
 bool rsock_more(struct stream *stream);
 
-/* --- nudge.c --- */
+/* --- write_retry.c --- */
 
 /* Both locks. It is open, and the first word is ours */
-void rsock_nudge_begin(struct rsock *s);
+void rsock_write_retry_begin(struct rsock *s);
 /* No lock */
-void rsock_nudge_look(struct rsock *s);
+void rsock_write_retry_look(struct rsock *s);
 /* May one become due? */
-bool rsock_nudge_waits(const struct rsock *s);
+bool rsock_write_retry_waits(const struct rsock *s);
 
 #include "stream/rsock_urgent.h"
 

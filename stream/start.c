@@ -450,6 +450,6 @@ int rsock_start(struct rsock *s)
 	if (err)
 		return start_failed(s, err);
 	rsock_undecided_end(s);
-	rsock_nudge_begin(s);
+	rsock_write_retry_begin(s);
 	return 0;
 }

@@ -110,14 +110,14 @@ struct stream_tx {
 	uint32_t due;	  /* *: enum stream_due */
 	uint32_t blocked; /* *: the transport took less than it was given */
 	uint32_t hold_at, hold_end;
-	uint32_t message_at;   /* a user message in the hold, from here on to go */
-	uint32_t message_end;  /* *: 0: none */
-	uint32_t message_none; /* it has no octets */
-	uint32_t want;	       /* *: room that a message did not find */
-	uint64_t messages;     /* *: sent, ever */
-	uint16_t sent;	       /* *: DATA messages, ever */
-	uint16_t limit;	       /* *: how many the peer may send, as it was told */
-	uint32_t nudges;       /* *: that were sent (nudge.c) */
+	uint32_t message_at;	/* a user message in the hold, from here on to go */
+	uint32_t message_end;	/* *: 0: none */
+	uint32_t message_none;	/* it has no octets */
+	uint32_t want;		/* *: room that a message did not find */
+	uint64_t messages;	/* *: sent, ever */
+	uint16_t sent;		/* *: DATA messages, ever */
+	uint16_t limit;		/* *: how many the peer may send, as it was told */
+	uint32_t write_retries; /* *: that were sent (write_retry.c) */
 };
 
 struct stream_rx {
@@ -182,7 +182,7 @@ struct stream_state {
 	uint32_t heard;		       /* * responder: octets of a Request have been taken in */
 	uint32_t start_events;	       /* * what start-up waits for */
 	uint32_t lowat_was, lowat_now; /* both: the socket's own SO_RCVLOWAT, 0: as it is; ours */
-	uint64_t start_deadline;  /* * of the peer's frame, then of a nudge; BASE_NEVER: none */
+	uint64_t start_deadline; /* * of the peer's frame, then of a retry Write; BASE_NEVER: none */
 	uint64_t decide_deadline; /* * until then it is not writable; BASE_NEVER: passed, or none */
 	uint32_t sgl_stag, ring_stag;
 	uint64_t sgl_to, ring_to;

@@ -28,8 +28,8 @@
  * How long nothing is heard before the first, each waits twice as long as that before it; and until
  * when after its beginning a connection's first word may be one to be overlooked
  */
-#define NUDGE_NS (20 * BASE_NS_PER_MS)
-#define NUDGE_LAST BASE_NS_PER_S
+#define WRITE_RETRY_NS (20 * BASE_NS_PER_MS)
+#define WRITE_RETRY_LAST BASE_NS_PER_S
 
 struct rdma_cm_event *verbs_cm_next(struct rdma_event_channel *channel)
 {
@@ -210,7 +210,7 @@ static void on_established(struct verbs_conn *c)
 	c->posted = c->qp->sq.ring.tail;
 	pthread_mutex_unlock(&c->qp->lock);
 	if (c->active && c->dev->iwarp)
-		c->nudge_until = base_deadline(base_now(), NUDGE_LAST);
+		c->write_retry_until = base_deadline(base_now(), WRITE_RETRY_LAST);
 	verbs_cm_state(c, WARP_CONN_ESTABLISHED, 0);
 }
 
@@ -238,27 +238,28 @@ int verbs_cm_accept(struct verbs_conn *c)
  * initiator that has sent something and heard nothing sends Writes of no octets, and one more when
  * it hears something, for siw may have spoken before it looked
  */
-static void nudge_attend(struct verbs_conn *c)
+static void write_retry_attend(struct verbs_conn *c)
 {
 	struct verbs_qp *q = c->qp;
 	uint64_t now = base_now();
 
-	if (!c->nudge_until || !q || verbs_conn_state(c) != WARP_CONN_ESTABLISHED)
+	if (!c->write_retry_until || !q || verbs_conn_state(c) != WARP_CONN_ESTABLISHED)
 		return;
 	pthread_mutex_lock(&q->lock);
 	for (unsigned int i = 0; i < q->halves; i++)
 		verbs_half_reap(&q->half[i]);
-	if (!c->nudge_at && q->sq.ring.tail != c->posted)
-		c->nudge_at = base_deadline(now, NUDGE_NS);
-	if (q->heard || q->broken || (!c->nudge_at && base_deadline_passed(c->nudge_until, now))) {
-		if (c->nudge_at && !q->broken)
-			verbs_qp_nudge(q);
-		c->nudge_until = 0;
-	} else if (c->nudge_at && base_deadline_passed(c->nudge_at, now)) {
-		verbs_qp_nudge(q);
-		c->nudge_at = base_deadline(now, NUDGE_NS << ++c->nudges);
-		if (c->nudges == VERBS_NUDGES)
-			c->nudge_until = 0;
+	if (!c->write_retry_at && q->sq.ring.tail != c->posted)
+		c->write_retry_at = base_deadline(now, WRITE_RETRY_NS);
+	if (q->heard || q->broken ||
+	    (!c->write_retry_at && base_deadline_passed(c->write_retry_until, now))) {
+		if (c->write_retry_at && !q->broken)
+			verbs_qp_write_retry(q);
+		c->write_retry_until = 0;
+	} else if (c->write_retry_at && base_deadline_passed(c->write_retry_at, now)) {
+		verbs_qp_write_retry(q);
+		c->write_retry_at = base_deadline(now, WRITE_RETRY_NS << ++c->write_retries);
+		if (c->write_retries == VERBS_WRITE_RETRIES)
+			c->write_retry_until = 0;
 	}
 	pthread_mutex_unlock(&q->lock);
 }
@@ -419,7 +420,7 @@ bool verbs_cm_moves(const struct verbs_conn *c)
 {
 	if (verbs_conn_state(c) == WARP_CONN_CONNECTING)
 		return true;
-	return !verbs_conn_ended(c) && (c->nudge_until || (c->closing && !c->shut));
+	return !verbs_conn_ended(c) && (c->write_retry_until || (c->closing && !c->shut));
 }
 
 void verbs_cm_attend(struct verbs_conn *c)
@@ -442,7 +443,7 @@ void verbs_cm_attend(struct verbs_conn *c)
 	    base_deadline_passed(c->start_by, base_now()))
 		fail(c, -ETIMEDOUT);
 	broken_attend(c);
-	nudge_attend(c);
+	write_retry_attend(c);
 	if (c->closing)
 		verbs_cm_shut(c);
 }

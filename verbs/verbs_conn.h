@@ -29,9 +29,9 @@ struct verbs_conn {
 	uint64_t start_by;
 	int resolve_ms;	 /* how long the address was waited for */
 	uint64_t end_by; /* 0, or it is broken: when its end is taken for granted */
-	/* active, iWARP: until when a nudge may become due; when one is; 0: none, not yet */
-	uint64_t nudge_until, nudge_at;
-	uint8_t nudges;
+	/* active, iWARP: until when a retry Write may become due; when one is; 0: none, not yet */
+	uint64_t write_retry_until, write_retry_at;
+	uint8_t write_retries;
 	uint32_t posted; /* before there was a connection */
 	unsigned int waiters;
 	uint8_t start_pd[VERBS_PD_MAX], start_pd_len;

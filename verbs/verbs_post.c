@@ -149,7 +149,7 @@ static int send_one(struct verbs_qp *q, const struct warp_send_wr *wr)
 }
 
 /* The device's queue has room for them beside the program's. Of the peer's STags none is known */
-void verbs_qp_nudge(struct verbs_qp *q)
+void verbs_qp_write_retry(struct verbs_qp *q)
 {
 	struct ibv_send_wr out = { .wr_id = verbs_queue_mark(&q->sq, VERBS_MARK_SEND),
 				   .opcode = IBV_WR_RDMA_WRITE },

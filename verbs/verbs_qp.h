@@ -22,7 +22,7 @@ struct verbs_slot {
 	uint8_t opcode;	   /* enum warp_wc_opcode */
 	bool signaled;
 	bool answer; /* it completes when the peer has sent something */
-	bool own;    /* a nudge, of which the program knows nothing */
+	bool own;    /* a retry Write, of which the program knows nothing */
 	bool done;   /* the device has completed it */
 };
 
@@ -114,7 +114,7 @@ int verbs_qp_move(struct verbs_qp *q, struct rdma_cm_id *id, enum ibv_qp_state s
 /* --- verbs_post.c: under qp.lock ---------------------------------------------------------- */
 
 /* A message of nothing, to make a peer look that has overlooked the first one */
-void verbs_qp_nudge(struct verbs_qp *q);
+void verbs_qp_write_retry(struct verbs_qp *q);
 
 /* --- verbs_wc.c: under qp.lock ------------------------------------------------------------ */
 

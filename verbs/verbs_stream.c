@@ -326,7 +326,8 @@ static void stream_info(const struct rnic_stream_mem *mem, struct rnic_stream_in
 
 	*info = (struct rnic_stream_info){
 		.state = states[phase],
-		.may_send = phase == VERBS_OPEN && verbs_load(&s->nudge) != VERBS_NUDGE_GATED,
+		.may_send = phase == VERBS_OPEN &&
+			    verbs_load(&s->write_retry) != VERBS_WRITE_RETRY_GATED,
 		.heard = phase >= VERBS_REQUEST,
 		.more = verbs_load(&s->more),
 		.queued = verbs_load(&s->out_at) - done,

@@ -7,7 +7,7 @@
  *	verbs_stream.c     the stream front, and what a connection is made of
  *	verbs_stream_tx.c  octets out
  *	verbs_stream_rx.c  octets in, and what became of those that went out
- *	verbs_stream_nudge.c, _keep.c  a peer that overlooks what comes first; one that may be gone
+ *	verbs_stream_write_retry.c, _keep.c  a peer that overlooks what comes first; one that may be gone
  *	verbs_stream_region.c  memory of the program's for the peer
  *
  * Members marked tx or rx are written under that lock of the stream's, those with an asterisk are
@@ -24,8 +24,8 @@
 
 #define VERBS_STREAM_PD 255 /* the most that librdmacm can say */
 #define VERBS_STREAM_SENDS 256u
-/* Work requests beside them: nudges, and a keepalive, whose completion has that number */
-#define VERBS_STREAM_OWN (VERBS_NUDGES + 1)
+/* Work requests beside them: write_retries, and a keepalive, whose completion has that number */
+#define VERBS_STREAM_OWN (VERBS_WRITE_RETRIES + 1)
 #define VERBS_STREAM_KEEP UINT64_MAX
 #define VERBS_STREAM_OUT (512 * 1024u)
 /* Octets of one Write; what is larger is none of ours */
@@ -52,12 +52,12 @@ struct verbs_memory {
 	struct ibv_mr *mr;
 };
 
-/* Does the peer look at what comes first? See verbs_stream_nudge.c */
-enum verbs_nudge {
-	VERBS_NUDGE_OVER,
-	VERBS_NUDGE_LATER, /* nothing has been sent yet */
-	VERBS_NUDGE_DUE,   /* by the timer */
-	VERBS_NUDGE_GATED, /* the peer is to speak first, until the timer */
+/* Does the peer look at what comes first? See verbs_stream_write_retry.c */
+enum verbs_write_retry {
+	VERBS_WRITE_RETRY_OVER,
+	VERBS_WRITE_RETRY_LATER, /* nothing has been sent yet */
+	VERBS_WRITE_RETRY_DUE,	 /* by the timer */
+	VERBS_WRITE_RETRY_GATED, /* the peer is to speak first, until the timer */
 };
 
 struct verbs_stream {
@@ -70,10 +70,10 @@ struct verbs_stream {
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
-	bool armed, heard;   /* rx: the queue is; the peer has sent a message */
-	uint32_t nudge;	     /* * rx: enum verbs_nudge */
-	unsigned int nudges; /* rx */
-	int timer;	     /* rx; -1 */
+	bool armed, heard;	    /* rx: the queue is; the peer has sent a message */
+	uint32_t write_retry;	    /* * rx: enum verbs_write_retry */
+	unsigned int write_retries; /* rx */
+	int timer;		    /* rx; -1 */
 	int spare; /* of one that a peer asks for: kept until it has a completion channel; -1 */
 	int resolve_ms; /* how long the address was waited for */
 	uint8_t data[VERBS_STREAM_PD];
@@ -162,20 +162,20 @@ int verbs_stream_slot_post(struct verbs_stream *s, unsigned int i);
 ssize_t verbs_stream_receive(const struct rnic_stream_mem *mem, int fd,
 			     const struct rnic_sink *sink, size_t budget);
 
-/* --- verbs_stream_nudge.c: rx */
+/* --- verbs_stream_write_retry.c: rx */
 
 /* The connection is open; is ours the first word? */
-void verbs_stream_nudge_init(struct verbs_stream *s, bool initiator);
+void verbs_stream_write_retry_init(struct verbs_stream *s, bool initiator);
 /* Nothing has come yet: should it be waited for? */
-void verbs_stream_nudge_look(struct verbs_stream *s);
+void verbs_stream_write_retry_look(struct verbs_stream *s);
 /* The time is over. True: what may be sent now could not be sent before */
-bool verbs_stream_nudge_go(struct verbs_stream *s);
+bool verbs_stream_write_retry_go(struct verbs_stream *s);
 /* Makes @wr one of no octets that any device sends */
 void verbs_stream_nothing(const struct verbs_stream *s, struct ibv_send_wr *wr);
 /* The peer has been heard */
-void verbs_stream_nudge_heard(struct verbs_stream *s);
+void verbs_stream_write_retry_heard(struct verbs_stream *s);
 /* Or the connection ends */
-void verbs_stream_nudge_end(struct verbs_stream *s);
+void verbs_stream_write_retry_end(struct verbs_stream *s);
 
 /* --- verbs_stream_keep.c: rx, but for the first, which is verbs_native_ops' */
 

@@ -71,7 +71,7 @@ static void established(struct verbs_stream *s, const struct rdma_cm_event *even
 
 	if (initiator)
 		verbs_stream_data_keep(s, &event->param.conn);
-	verbs_stream_nudge_init(s, initiator);
+	verbs_stream_write_retry_init(s, initiator);
 	verbs_store(&s->phase, VERBS_OPEN);
 }
 
@@ -246,7 +246,7 @@ void verbs_stream_destroy(struct rnic_native *n)
 
 	if (!n || !is_ours(s->owner))
 		return;
-	verbs_stream_nudge_end(s);
+	verbs_stream_write_retry_end(s);
 	verbs_stream_keep_end(s);
 	verbs_stream_spare_drop(s);
 	verbs_stream_uninit(s);

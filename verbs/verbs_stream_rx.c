@@ -40,7 +40,7 @@ static int message_take(struct verbs_stream *s, const struct rnic_sink *sink,
 	const char *p = (const char *)s->slots.p + slot * VERBS_STREAM_SLOT;
 	int err = sink->message(sink->ctx, 0, p, wc->byte_len, true);
 
-	verbs_stream_nudge_heard(s);
+	verbs_stream_write_retry_heard(s);
 	/* What ended meanwhile takes none */
 	if (!err)
 		verbs_stream_slot_post(s, slot);
@@ -134,7 +134,7 @@ static bool channels_look(struct verbs_stream *s, bool *cm, bool *any)
 	*cm = n > cq + timer + keep;
 	if (keep)
 		verbs_stream_keep_go(s);
-	*any = timer && verbs_stream_nudge_go(s);
+	*any = timer && verbs_stream_write_retry_go(s);
 	return cq;
 }
 
@@ -160,7 +160,7 @@ static bool look(struct verbs_stream *s, const struct rnic_sink *sink, bool read
 	*sum += n;
 	if (n)
 		return !reader;
-	verbs_stream_nudge_look(s);
+	verbs_stream_write_retry_look(s);
 	event = channels_look(s, &cm, &any);
 	*sum += any;
 	if (arm(s, event))

@@ -25,7 +25,7 @@ int verbs_queue_init(struct verbs_queue *queue, uint32_t depth)
 {
 	uint32_t size = 1;
 
-	while (size < depth + VERBS_NUDGES)
+	while (size < depth + VERBS_WRITE_RETRIES)
 		size *= 2;
 	base_ring_init(&queue->ring, size);
 	queue->depth = depth;

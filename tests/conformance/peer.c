@@ -127,12 +127,12 @@ void peer_send(struct peer *p, const void *octets, size_t n)
 }
 
 /* Takes an empty Write in that a provider may send while its first FPDU is not answered */
-static bool drop_nudge(struct peer *p)
+static bool drop_write_retry(struct peer *p)
 {
-	static const uint8_t nudge[16] = { 0, 14, 0xc1, 0x40, 0, 0, 0, 1 };
+	static const uint8_t write_retry[16] = { 0, 14, 0xc1, 0x40, 0, 0, 0, 1 };
 	static struct seg s;
 
-	if (!p->nudges || !p->rx_pos || p->fill < 20 || differ(p->in, nudge, 16) < 16)
+	if (!p->write_retries || !p->rx_pos || p->fill < 20 || differ(p->in, write_retry, 16) < 16)
 		return false;
 	return peer_try_recv(p, &s);
 }
@@ -143,7 +143,7 @@ void peer_expect_quiet(struct peer *p)
 
 	for (int turn = 0; turn < 4 || now_ms() < until; turn++) {
 		take(p);
-		while (drop_nudge(p))
+		while (drop_write_retry(p))
 			;
 		check(!p->fill, "%zu octets came that should not, the first is %#x", p->fill,
 		      p->in[0]);
@@ -155,7 +155,7 @@ void peer_expect_end(struct peer *p)
 {
 	bool more = peer_fill(p, p->fill + 1);
 
-	while (more && peer_fill(p, 20) && drop_nudge(p))
+	while (more && peer_fill(p, 20) && drop_write_retry(p))
 		more = peer_fill(p, p->fill + 1);
 	check(!more, "octet %#x came where the end of the connection was due, the first of %zu",
 	      p->in[0], p->fill);
@@ -427,7 +427,7 @@ bool peer_try_recv(struct peer *p, struct seg *s)
 
 void peer_recv(struct peer *p, struct seg *s)
 {
-	while (p->nudges && peer_fill(p, 20) && drop_nudge(p))
+	while (p->write_retries && peer_fill(p, 20) && drop_write_retry(p))
 		;
 	check(peer_try_recv(p, s), "no FPDU came: %zu octets, %s", p->fill,
 	      p->ended || p->broken ? "and the connection ended" : "and time is up");

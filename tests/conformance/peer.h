@@ -26,7 +26,7 @@ struct peer {
 	void (*pump)(void *ctx); /* lets the other side work */
 	void *ctx;
 	unsigned int quiet_ms; /* how long nothing must come before it counts as nothing */
-	bool nudges;	       /* the end may send empty Writes on its own: case 132 */
+	bool write_retries;    /* the end may send empty Writes on its own: case 132 */
 	bool any_pad;	       /* the end does not clear PAD */
 	size_t cut;	       /* send so many octets at a time; 0: all at once */
 	unsigned int pace_ms;  /* so long after each of these */

@@ -300,7 +300,7 @@ static void unasked_response(struct world *w)
 			r = take_request(w);
 			answer(w, &r, true, 0, 8);
 			world_wc(w);
-			/* siw says nothing of a fault while it sends, as it may a nudge */
+			/* siw says nothing of a fault while it sends, as it may a retry Write */
 			if (w->kind == DEVICE)
 				world_settle(w);
 		}

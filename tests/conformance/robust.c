@@ -226,10 +226,10 @@ static void trailers_whole(struct world *w)
 }
 
 /* siw may overlook the first FPDU until another segment comes */
-static void nudge(struct world *w)
+static void write_retry(struct world *w)
 {
 	world_start(w, &initiator);
-	w->peer.nudges = false; /* to be seen */
+	w->peer.write_retries = false; /* to be seen */
 	world_post(w, WARP_WR_SEND, 0, 5, 0, 0);
 	peer_recv_op(&w->peer, &seg, RDMAP_SEND);
 	peer_recv_op(&w->peer, &seg, RDMAP_WRITE);
@@ -246,7 +246,7 @@ static const struct row rows[] = {
 	CASE(130, "siw", "a peer that goes without a Terminate", gone_without_terminate),
 	CASE_ON(131, "siw", "no TCP segment ends inside PAD or CRC", trailers_whole, SOFT,
 		"who hands octets to TCP is the provider"),
-	CASE_ON(132, "siw", "an Initiator whose first FPDU is not answered sends more", nudge,
+	CASE_ON(132, "siw", "an Initiator whose first FPDU is not answered sends more", write_retry,
 		PROVIDER, "time is the provider's: the layers have no clock"),
 };
 

@@ -126,7 +126,7 @@ static void open_tcp(struct world *w, const struct setup *s)
 	llp_tcp_init(&w->tcp, w->fd);
 	peer_init(&w->peer, &w->tcp, pump, w);
 	w->peer.quiet_ms = w->kind == SOFT ? 40 : 15;
-	w->peer.nudges = w->kind == SOFT && s->initiator;
+	w->peer.write_retries = w->kind == SOFT && s->initiator;
 	w->end =
 		(w->kind == SOFT ? &end_provider_ops : &end_layers_ops)->create(NULL, w->end_fd, s);
 }
@@ -173,7 +173,7 @@ static void open_device(struct world *w, const struct setup *s)
 	peer_init(&w->peer, &w->tcp, pump, w);
 	w->peer.quiet_ms = 100;
 	w->peer.any_pad = true; /* siw does not clear it */
-	w->peer.nudges = s->initiator;
+	w->peer.write_retries = s->initiator;
 }
 
 /* --- life --------------------------------------------------------------------------------- */

@@ -19,8 +19,8 @@ import tap  # noqa: E402
 from launch import Stage  # noqa: E402
 from reasons import CONN_DATA, Raw  # noqa: E402
 
-NUDGES = 6  # stream/nudge.c
-# All nudges are due in 20 ms * (1 + 2 + 4 + ... + 32), in which it works as long as a start takes
+WRITE_RETRIES = 6  # stream/write_retry.c
+# All retry Writes are due in 20 ms * (1 + 2 + 4 + ... + 32), in which it works as long as a start takes
 WORK = 0.3
 SECONDS = 2.5
 CLIENT = """
@@ -70,8 +70,8 @@ def waits(warpsock, call):
         problems.append(f"it worked {said[1]} s while nothing came")
     fpdus = decode.FpduReader(Heard(server.heard), 0, False, True, problems).all()
     writes = sum(is_empty_write(fpdu.ulpdu) for fpdu in fpdus)
-    if writes != NUDGES:
-        problems.append(f"{writes} Writes of no octets, not {NUDGES}")
+    if writes != WRITE_RETRIES:
+        problems.append(f"{writes} Writes of no octets, not {WRITE_RETRIES}")
     return problems
 
 

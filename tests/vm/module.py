@@ -215,7 +215,7 @@ def gate():
     with Closing([server, peer.sock]):
         before = poll.poll(0)
         bad = expect_errno(errno.EAGAIN, server.send, b"x", socket.MSG_DONTWAIT)
-        peer.nudge()
+        peer.write_retry()
         events = poll.poll(2000)
         server.send(b"first")
         return bad + expect((before, []), (events, [(server.fileno(), select.POLLOUT)]),

@@ -162,7 +162,7 @@ siw() {
 }
 
 # One that turns to what comes after its Reply so late that it overlooks all that comes at once,
-# which the other does now and then: for case nudges
+# which the other does now and then: for case write_retries
 slow_siw() {
 	local reply='/^	rv = siw_send_mpareqrep(cep, params->private_data,$/'
 	[ -f "$lab/siw-slow/siw.ko" ] && return

@@ -142,7 +142,7 @@ class Peer:
     def read(self, sink_stag, sink_to, size, stag, to):
         self.untagged(READ_REQUEST, 1, struct.pack(">IQIIQ", sink_stag, sink_to, size, stag, to))
 
-    def nudge(self):
+    def write_retry(self):
         """siw may lie on what came before it was ready; any further segment wakes it."""
         time.sleep(0.03)
         self.tagged(WRITE, 1, 0)
@@ -242,7 +242,7 @@ def ping_once(peer, rtr):
         peer.msn[1] = 1
     peer.memory[7] = bytearray(64)
     peer.send(struct.pack(">QII", 0, 7, 64))
-    peer.nudge()
+    peer.write_retry()
     return [] if len(peer.message()) == 16 else ["the go-ahead has another length"]
 
 
@@ -338,7 +338,7 @@ def client(options):
         peer.memory = {7: bytearray(text(number, options.size)), 8: bytearray(options.size)}
         peer.send(struct.pack(">QII", 0, 7, options.size))
         if not number:
-            peer.nudge()
+            peer.write_retry()
         peer.message()
         peer.send(struct.pack(">QII", 0, 8, options.size))
         peer.message()

@@ -48,7 +48,7 @@ static void queues_make(void)
 	q = (struct verbs_qp){ .dev = &device, .halves = 1 };
 	cr_assert_eq(verbs_queue_init(&q.sq, DEPTH), 0);
 	cr_assert_eq(verbs_queue_init(&q.rq, DEPTH), 0);
-	cr_assert_eq(verbs_half_init(&q.half[0], &q, &cq, 2 * DEPTH + VERBS_NUDGES), 0);
+	cr_assert_eq(verbs_half_init(&q.half[0], &q, &cq, 2 * DEPTH + VERBS_WRITE_RETRIES), 0);
 }
 
 static void queues_drop(void)
@@ -92,17 +92,17 @@ static void expect_none(void)
 
 Test(verbs_order, a_read_is_complete_when_its_response_has_come)
 {
-	uint64_t read, send, nudge, write;
+	uint64_t read, send, write_retry, write;
 
 	queues_make();
 	/* Often enough for the marks to come round */
 	for (unsigned int turn = 0; turn < 50; turn++) {
 		read = posted(1, true, false);
 		send = posted(2, false, false);
-		nudge = posted(0, false, true);
+		write_retry = posted(0, false, true);
 		write = posted(3, true, false);
 		completes(write, IBV_WC_SUCCESS);
-		completes(nudge, IBV_WC_SUCCESS);
+		completes(write_retry, IBV_WC_SUCCESS);
 		expect_none();
 		completes(send, IBV_WC_SUCCESS);
 		expect_none();

@@ -199,7 +199,7 @@ Test(stream, a_child_has_no_device)
 	close_one(&mem);
 }
 
-static bool is_nudge(const struct ibv_send_wr *wr)
+static bool is_write_retry(const struct ibv_send_wr *wr)
 {
 	return wr->opcode == IBV_WR_RDMA_WRITE && !wr->num_sge && !(wr->send_flags);
 }
@@ -215,11 +215,11 @@ Test(stream, a_peer_that_overlooks_the_first_word)
 	place(&mem, 7, 0x1000);
 	place(&mem, 8, 0x2000);
 	look(&mem);
-	for (unsigned int i = 1; i <= VERBS_NUDGES; i++) {
+	for (unsigned int i = 1; i <= VERBS_WRITE_RETRIES; i++) {
 		cr_assert_eq(fake.num_sent, i + 1);
 		cr_assert_eq(poll_one(&mem, 10000), 1);
 		look(&mem);
-		cr_expect(is_nudge(&fake.sent[i + 1]));
+		cr_expect(is_write_retry(&fake.sent[i + 1]));
 		cr_expect_eq(fake.sent[i + 1].wr.rdma.rkey, 7, "the peer's first");
 		cr_expect_eq(fake.sent[i + 1].wr.rdma.remote_addr, 0x1000);
 	}
@@ -228,7 +228,7 @@ Test(stream, a_peer_that_overlooks_the_first_word)
 	say(&mem);
 	look(&mem);
 	cr_expect_eq(poll_one(&mem, 100), 0);
-	cr_expect_eq(fake.num_sent, VERBS_NUDGES + 3u);
+	cr_expect_eq(fake.num_sent, VERBS_WRITE_RETRIES + 3u);
 	close_one(&mem);
 }
 
@@ -246,7 +246,7 @@ Test(stream, a_peer_that_answers)
 	cr_expect_eq(poll_one(&mem, 100), 0, "and no timer is left");
 	look(&mem);
 	cr_expect_eq(fake.num_sent, 2u, "it may have spoken before it looked");
-	cr_expect(is_nudge(&fake.sent[1]));
+	cr_expect(is_write_retry(&fake.sent[1]));
 	cr_expect_eq(fake.sent[1].wr.rdma.rkey, 1, "of which none is known");
 	close_one(&mem);
 }
@@ -423,7 +423,7 @@ static bool is_keepalive(const struct ibv_send_wr *wr)
 	return wr->opcode == IBV_WR_RDMA_WRITE && !wr->num_sge && wr->send_flags;
 }
 
-/* One of RoCE, which sends no nudges */
+/* One of RoCE, which sends no retry Writes */
 static void open_kept(struct rnic_stream_mem *mem, uint64_t ns)
 {
 	fake.transport = IBV_TRANSPORT_IB;

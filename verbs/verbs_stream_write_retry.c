@@ -17,37 +17,37 @@
 #include "verbs/verbs_stream.h"
 #include "verbs/verbs_timer.h"
 
-#define NUDGE_NS (20 * BASE_NS_PER_MS)
+#define WRITE_RETRY_NS (20 * BASE_NS_PER_MS)
 #define GATE_NS (100 * BASE_NS_PER_MS)
 
 /* Without a descriptor for it the peer is left as it is */
-static void wait_begin(struct verbs_stream *s, enum verbs_nudge what, uint64_t ns)
+static void wait_begin(struct verbs_stream *s, enum verbs_write_retry what, uint64_t ns)
 {
 	int err = verbs_timer_set(&s->timer, s->native.fd, ns);
 
-	verbs_store(&s->nudge, err ? VERBS_NUDGE_OVER : what);
+	verbs_store(&s->write_retry, err ? VERBS_WRITE_RETRY_OVER : what);
 }
 
-void verbs_stream_nudge_init(struct verbs_stream *s, bool initiator)
+void verbs_stream_write_retry_init(struct verbs_stream *s, bool initiator)
 {
 	if (s->id->verbs->device->transport_type != IBV_TRANSPORT_IWARP)
 		return;
 	if (initiator)
-		verbs_store(&s->nudge, VERBS_NUDGE_LATER);
+		verbs_store(&s->write_retry, VERBS_WRITE_RETRY_LATER);
 	else if (!s->heard) /* its words may be here before the manager's, that it is open */
-		wait_begin(s, VERBS_NUDGE_GATED, GATE_NS);
+		wait_begin(s, VERBS_WRITE_RETRY_GATED, GATE_NS);
 }
 
-void verbs_stream_nudge_look(struct verbs_stream *s)
+void verbs_stream_write_retry_look(struct verbs_stream *s)
 {
-	if (s->nudge == VERBS_NUDGE_LATER && verbs_load(&s->posted))
-		wait_begin(s, VERBS_NUDGE_DUE, NUDGE_NS);
+	if (s->write_retry == VERBS_WRITE_RETRY_LATER && verbs_load(&s->posted))
+		wait_begin(s, VERBS_WRITE_RETRY_DUE, WRITE_RETRY_NS);
 }
 
-void verbs_stream_nudge_end(struct verbs_stream *s)
+void verbs_stream_write_retry_end(struct verbs_stream *s)
 {
 	verbs_timer_end(&s->timer, s->native.fd);
-	verbs_store(&s->nudge, VERBS_NUDGE_OVER);
+	verbs_store(&s->write_retry, VERBS_WRITE_RETRY_OVER);
 }
 
 /* There are devices that look the STag up for no octet */
@@ -60,7 +60,7 @@ void verbs_stream_nothing(const struct verbs_stream *s, struct ibv_send_wr *wr)
 }
 
 /* It completes only if it fails, and then as a message that has not come */
-static void nudge(struct verbs_stream *s)
+static void write_retry(struct verbs_stream *s)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .wr_id = verbs_stream_id(true, 0) },
 			   *bad;
@@ -71,26 +71,26 @@ static void nudge(struct verbs_stream *s)
 }
 
 /* It may have spoken before it has looked, and looks from then on */
-void verbs_stream_nudge_heard(struct verbs_stream *s)
+void verbs_stream_write_retry_heard(struct verbs_stream *s)
 {
-	bool sent = s->nudge == VERBS_NUDGE_LATER && verbs_load(&s->posted);
+	bool sent = s->write_retry == VERBS_WRITE_RETRY_LATER && verbs_load(&s->posted);
 
 	s->heard = true;
-	if (sent || s->nudge == VERBS_NUDGE_DUE)
-		nudge(s);
-	verbs_stream_nudge_end(s);
+	if (sent || s->write_retry == VERBS_WRITE_RETRY_DUE)
+		write_retry(s);
+	verbs_stream_write_retry_end(s);
 }
 
-bool verbs_stream_nudge_go(struct verbs_stream *s)
+bool verbs_stream_write_retry_go(struct verbs_stream *s)
 {
-	bool gated = s->nudge == VERBS_NUDGE_GATED;
+	bool gated = s->write_retry == VERBS_WRITE_RETRY_GATED;
 
 	if (!gated) {
-		nudge(s);
-		s->nudges++;
+		write_retry(s);
+		s->write_retries++;
 	}
-	if (gated || s->nudges == VERBS_NUDGES ||
-	    verbs_timer_set(&s->timer, s->native.fd, NUDGE_NS << s->nudges))
-		verbs_stream_nudge_end(s);
+	if (gated || s->write_retries == VERBS_WRITE_RETRIES ||
+	    verbs_timer_set(&s->timer, s->native.fd, WRITE_RETRY_NS << s->write_retries))
+		verbs_stream_write_retry_end(s);
 	return gated;
 }

@@ -17,7 +17,7 @@ static struct warp_device *dev;
 static struct end a;
 static int peer; /* the responder's socket */
 
-TestSuite(soft_nudge, .timeout = 60);
+TestSuite(soft_write_retry, .timeout = 60);
 
 static bool readable(int timeout_ms)
 {
@@ -83,7 +83,7 @@ static uint64_t all_sent(void)
 	return info_of().tx_fpdus;
 }
 
-Test(soft_nudge, a_silent_responder)
+Test(soft_write_retry, a_silent_responder)
 {
 	uint8_t frame[32];
 
@@ -103,7 +103,7 @@ Test(soft_nudge, a_silent_responder)
 }
 
 /* It may have spoken before it looked */
-Test(soft_nudge, a_responder_that_speaks)
+Test(soft_write_retry, a_responder_that_speaks)
 {
 	open_one();
 	say();
@@ -112,7 +112,7 @@ Test(soft_nudge, a_responder_that_speaks)
 	close_one();
 }
 
-Test(soft_nudge, a_responder_that_spoke_first)
+Test(soft_write_retry, a_responder_that_spoke_first)
 {
 	open_one();
 	frame_put(nothing, sizeof(nothing));

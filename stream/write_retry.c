@@ -17,22 +17,23 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define NUDGE_NS (20 * BASE_NS_PER_MS)
-#define NUDGES 6u
+#define WRITE_RETRY_NS (20 * BASE_NS_PER_MS)
+#define WRITE_RETRIES 6u
 
-bool rsock_nudge_waits(const struct rsock *s)
+bool rsock_write_retry_waits(const struct rsock *s)
 {
 	return rsock_is_open(s) && rsock_load(&s->state->start_deadline) != BASE_NEVER;
 }
 
 static void wait_more(struct rsock *s)
 {
-	uint64_t length = NUDGE_NS << base_min(rsock_load(&s->state->tx.nudges), NUDGES);
+	uint64_t length = WRITE_RETRY_NS
+			  << base_min(rsock_load(&s->state->tx.write_retries), WRITE_RETRIES);
 
 	rsock_store(&s->state->start_deadline, base_deadline(base_now(), length));
 }
 
-void rsock_nudge_begin(struct rsock *s)
+void rsock_write_retry_begin(struct rsock *s)
 {
 	if (!s->initiator || s->mem.native || rsock_load(&s->state->features))
 		return;
@@ -55,30 +56,30 @@ static struct rnic_stream_wr nothing(const struct stream_peer *peer)
  * tx lock. What the kernel has no room for is not needed: more than enough is under way. The last
  * one is for a peer that was heard: it may have spoken before it looked, and looks from then on
  */
-static void nudge(struct rsock *s, bool last)
+static void write_retry(struct rsock *s, bool last)
 {
 	const struct rnic_stream_wr wr = nothing(&s->state->peer);
 	bool due = last || base_deadline_passed(rsock_load(&s->state->start_deadline), base_now());
 
-	if (!rsock_nudge_waits(s) || !due)
+	if (!rsock_write_retry_waits(s) || !due)
 		return;
 	base_debug("stream: may a peer have overlooked something? A Write of no octets");
 	rsock_post(s, &wr, 1);
-	rsock_store(&s->state->tx.nudges, s->state->tx.nudges + 1);
+	rsock_store(&s->state->tx.write_retries, s->state->tx.write_retries + 1);
 	if (last)
 		rsock_undecided_end(s);
 	else
 		wait_more(s);
 }
 
-void rsock_nudge_look(struct rsock *s)
+void rsock_write_retry_look(struct rsock *s)
 {
 	struct rnic_stream_info info;
 
-	if (!rsock_nudge_waits(s))
+	if (!rsock_write_retry_waits(s))
 		return;
 	s->rnic->info(&s->mem, &info);
-	if (rsock_out_ended(s) || rsock_load(&s->state->tx.nudges) >= NUDGES) {
+	if (rsock_out_ended(s) || rsock_load(&s->state->tx.write_retries) >= WRITE_RETRIES) {
 		rsock_undecided_end(s);
 		return;
 	}
@@ -86,6 +87,6 @@ void rsock_nudge_look(struct rsock *s)
 	    !base_deadline_passed(rsock_load(&s->state->start_deadline), base_now()))
 		return;
 	rsock_tx_lock(s);
-	nudge(s, info.rx_fpdus);
+	write_retry(s, info.rx_fpdus);
 	rsock_tx_unlock(s);
 }

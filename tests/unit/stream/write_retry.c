@@ -75,23 +75,25 @@ static void await_deadline(void)
 }
 
 /* How many Writes of no octets to the peer's entries wait at its socket */
-static unsigned int nudges_there(void)
+static unsigned int write_retries_there(void)
 {
-	uint8_t nudge[] = { 0, 14, 0xc1, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, octets[1024];
+	uint8_t write_retry[] = { 0, 14, 0xc1, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
+		octets[1024];
 	ssize_t len = recv(peer.fd, octets, sizeof(octets), MSG_PEEK | MSG_DONTWAIT);
 	const uint8_t *at = octets, *found;
 	unsigned int n = 0;
 
-	base_put_be32(nudge + 4, peer.sgl.stag);
-	base_put_be64(nudge + 8, peer.sgl.to);
-	while (len > 0 && (found = memmem(at, (size_t)(octets + len - at), nudge, sizeof(nudge)))) {
-		at = found + sizeof(nudge);
+	base_put_be32(write_retry + 4, peer.sgl.stag);
+	base_put_be64(write_retry + 8, peer.sgl.to);
+	while (len > 0 && (found = memmem(at, (size_t)(octets + len - at), write_retry,
+					  sizeof(write_retry)))) {
+		at = found + sizeof(write_retry);
 		n++;
 	}
 	return n;
 }
 
-Test(nudge, a_silent_peer_gets_six)
+Test(write_retry, a_silent_peer_gets_six)
 {
 	uint64_t before, begin;
 
@@ -105,7 +107,7 @@ Test(nudge, a_silent_peer_gets_six)
 		cr_expect_eq(OPS->progress(s), 0);
 		cr_expect_eq(sent(), before + i);
 	}
-	cr_expect_eq(nudges_there(), 6, "it may look up what they are to");
+	cr_expect_eq(write_retries_there(), 6, "it may look up what they are to");
 	cr_expect_geq(base_now() - begin, 1200 * BASE_NS_PER_MS);
 	await_deadline();
 	cr_expect_eq(OPS->progress(s), 0);
@@ -122,7 +124,7 @@ static void say_nothing(struct ends_peer *p)
 }
 
 /* It may have spoken before it has looked */
-Test(nudge, one_that_was_heard_gets_one_more)
+Test(write_retry, one_that_was_heard_gets_one_more)
 {
 	uint64_t before;
 
