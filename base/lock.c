@@ -50,7 +50,7 @@ static bool try(struct base_lock *lock, uint32_t was, uint32_t word)
 					   __ATOMIC_RELAXED);
 }
 
-static void nap(struct base_lock *lock, uint32_t word, uint64_t ns)
+static void futex_wait(struct base_lock *lock, uint32_t word, uint64_t ns)
 {
 	struct timespec t = { (time_t)(ns / BASE_NS_PER_S), (long)(ns % BASE_NS_PER_S) };
 
@@ -124,7 +124,7 @@ static int wait(struct base_lock *lock, const struct waiter *w)
 		}
 		if (!(word & WAITERS) && !try(lock, word, word | WAITERS))
 			continue;
-		nap(lock, word | WAITERS, sleep);
+		futex_wait(lock, word | WAITERS, sleep);
 		sleep = base_min(2 * sleep, SLEEP_MAX);
 	}
 }
@@ -179,6 +179,6 @@ void base_lock_pass(struct base_lock *lock)
 
 	while (((word = __atomic_fetch_or(&lock->word, 0, __ATOMIC_ACQ_REL)) & ~WAITERS) == mine &&
 	       !base_deadline_passed(until, base_now()))
-		nap(lock, word, SLEEP_MIN);
+		futex_wait(lock, word, SLEEP_MIN);
 	errno = saved;
 }

@@ -22,7 +22,7 @@
 #include "base/map.h"
 #include "preload/calls/fork.h"
 #include "preload/guard/call.h"
-#include "preload/guard/nap.h"
+#include "preload/guard/intr_sleep.h"
 #include "preload/guard/thread.h"
 #include "preload/table/life.h"
 #include "preload/table/pieces.h"
@@ -358,7 +358,7 @@ static int wanted_sleep(const struct wanted *w, int wakeup, uint64_t deadline)
 
 		if (base_deadline_passed(deadline, base_now()))
 			return -EAGAIN;
-		err = nap_sleep(&p, 1, base_min(deadline, again), NULL, NULL);
+		err = intr_sleep(&p, 1, base_min(deadline, again), NULL, NULL);
 		if (err < 0)
 			return err;
 		if (err)

@@ -22,7 +22,7 @@
 #include "base/sockutil.h"
 #include "llp/mapper.h"
 #include "preload/guard/barred.h"
-#include "preload/guard/nap.h"
+#include "preload/guard/intr_sleep.h"
 #include "preload/rules/ask.h"
 #include "preload/rules/choose.h"
 #include "preload/rules/host.h"
@@ -72,8 +72,8 @@ static long tcp_wait(struct sock *s, int fd, const struct sockaddr *addr, sockle
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	uint64_t deadline = deadline_of(s, fd);
 	struct spin_place *place = spin_of_connects();
-	int n = deadline == BASE_NEVER ? nap_sleep(&p, 1, deadline, NULL, place)
-				       : nap_sleep_final(&p, 1, deadline, NULL, place);
+	int n = deadline == BASE_NEVER ? intr_sleep(&p, 1, deadline, NULL, place)
+				       : intr_sleep_final(&p, 1, deadline, NULL, place);
 	long r;
 
 	if (n == -EINTR)

@@ -23,7 +23,7 @@
 #include "base/fdutil.h"
 #include "base/sockutil.h"
 #include "preload/guard/call.h"
-#include "preload/guard/nap.h"
+#include "preload/guard/intr_sleep.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/octets.h"
 
@@ -152,7 +152,7 @@ static int pipe_wait(int fd, short events, unsigned int flags)
 {
 	struct pollfd p = { fd, events, 0 };
 	bool now = flags & SPLICE_F_NONBLOCK || base_sock_is_nonblock(fd);
-	int n = nap_sleep(&p, 1, now ? 0 : BASE_NEVER, NULL, NULL);
+	int n = intr_sleep(&p, 1, now ? 0 : BASE_NEVER, NULL, NULL);
 
 	if (n == -EINTR)
 		return CALL_RESTART;
@@ -200,7 +200,7 @@ static long pipe_fill(int fd, const char *p, size_t len)
 		struct pollfd room = { fd, POLLOUT, 0 };
 		long n = pipe_put(fd, p + done, len - done);
 
-		if (n == -EAGAIN && nap_sleep(&room, 1, BASE_NEVER, NULL, NULL) == -EINTR) {
+		if (n == -EAGAIN && intr_sleep(&room, 1, BASE_NEVER, NULL, NULL) == -EINTR) {
 			call_pass();
 			if (call_self && call_wanted(call_self))
 				return -EINTR;

@@ -22,7 +22,7 @@
 #include "base/process.h"
 #include "base/sockutil.h"
 #include "preload/guard/call.h"
-#include "preload/guard/nap.h"
+#include "preload/guard/intr_sleep.h"
 #include "preload/rules/choose.h"
 #include "preload/sock/listener_proxy.h"
 #include "preload/sock/provider.h"
@@ -167,7 +167,7 @@ static long take_waiting(struct sock *s, struct device_call *c)
 	long r;
 
 	while ((r = take(s, c)) == -EAGAIN) {
-		int n = is_nonblock(c->fd) ? 0 : nap_sleep(&p, 1, deadline, NULL, NULL);
+		int n = is_nonblock(c->fd) ? 0 : intr_sleep(&p, 1, deadline, NULL, NULL);
 
 		if (n == -EINTR)
 			return deadline == BASE_NEVER ? CALL_RESTART : -EINTR;

@@ -8,8 +8,8 @@
  *
  * Cancellation is disabled inside: none of the functions of libc that we use there is a
  * cancellation point then, also for a thread of the asynchronous kind. A sleeper must be woken by
- * it all the same, so pthread_cancel() is taken: libc's marks the thread, and we end its nap
- * (preload/guard/nap.c) by the signal that libc itself would have sent. Then the call comes back as
+ * it all the same, so pthread_cancel() is taken: libc's marks the thread, and we end its sleep
+ * (preload/guard/intr_sleep.c) by the signal that libc itself would have sent. Then the call comes back as
  * from a signal, everything is put away on the way, and libc's pthread_testcancel() at the call's
  * end ends the thread.
  */
@@ -42,7 +42,7 @@ static bool key_made;
 static void call_fill(struct call *e)
 {
 	e->depth = 0;
-	e->cancel_off = e->napping = e->canceled = false;
+	e->cancel_off = e->sleeping = e->canceled = false;
 	e->noted = e->blocked = e->kept = e->muted = e->notes = e->swapped = 0;
 	e->spin = (struct spin_thread){ 0 };
 	e->thread = pthread_self();
@@ -114,14 +114,14 @@ void call_cancel_release(struct call *e)
 		pthread_setcanceltype(e->cancel_type, NULL);
 }
 
-/* calls.lock, so the thread is there. Pairs with nap_begin() in preload/guard/nap.c */
-static void nap_end(struct call *e)
+/* calls.lock, so the thread is there. Pairs with intr_sleep_begin() in preload/guard/intr_sleep.c */
+static void intr_sleep_end(struct call *e)
 {
 	__atomic_store_n(&e->canceled, true, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&e->nap.tv_sec, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&e->nap.tv_nsec, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&e->sleep_left.tv_sec, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&e->sleep_left.tv_nsec, 0, __ATOMIC_SEQ_CST);
 	base_recv_sleep_end(&e->sleep);
-	if (__atomic_load_n(&e->napping, __ATOMIC_SEQ_CST))
+	if (__atomic_load_n(&e->sleeping, __ATOMIC_SEQ_CST))
 		syscall(SYS_tgkill, getpid(), e->tid, SIGNAL_CANCEL);
 }
 
@@ -139,7 +139,7 @@ long call_pthread_cancel(pthread_t thread)
 		struct call *e = base_list_entry(node, struct call, node);
 
 		if (pthread_equal(e->thread, thread))
-			nap_end(e);
+			intr_sleep_end(e);
 	}
 	pthread_mutex_unlock(&calls.lock);
 	return 0;

@@ -33,17 +33,17 @@ struct call_note {
 
 struct call {
 	unsigned int depth;
-	bool cancel_off;     /* cancellation is disabled by us */
-	int cancel_state;    /* and was this */
-	int cancel_type;     /* the thread's kind; inside it is deferred */
-	uint64_t noted;	     /* bit n - 1: signal n waits in note[n - 1] */
-	uint64_t blocked;    /* of these, the ones that we block until then */
-	uint64_t kept;	     /* blocked by the program, but for a sleep with a mask of its own */
-	uint64_t muted;	     /* notes of these do not end a wait: a handler or a call blocks them */
-	uint64_t notes;	     /* how many were taken */
-	uint64_t swapped;    /* a call has a mask that differs from the thread's in these */
-	struct timespec nap; /* atomic: of a sleep, what the kernel reads as its time-out */
-	bool napping;	     /* atomic */
+	bool cancel_off;  /* cancellation is disabled by us */
+	int cancel_state; /* and was this */
+	int cancel_type;  /* the thread's kind; inside it is deferred */
+	uint64_t noted;	  /* bit n - 1: signal n waits in note[n - 1] */
+	uint64_t blocked; /* of these, the ones that we block until then */
+	uint64_t kept;	  /* blocked by the program, but for a sleep with a mask of its own */
+	uint64_t muted;	  /* notes of these do not end a wait: a handler or a call blocks them */
+	uint64_t notes;	  /* how many were taken */
+	uint64_t swapped; /* a call has a mask that differs from the thread's in these */
+	struct timespec sleep_left; /* atomic: of a sleep, what the kernel reads as its time-out */
+	bool sleeping;		    /* atomic */
 	struct base_recv_sleep sleep; /* the same for one in the kernel's receive */
 	bool canceled;		      /* atomic: pthread_cancel() was called for the thread */
 	struct spin_thread spin;

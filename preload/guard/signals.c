@@ -4,7 +4,7 @@
  *
  * The kernel has our handler in place of each of the program's, with the program's mask and flags.
  * Outside of our calls it goes straight on to the program's. Inside, it notes the signal with its
- * siginfo, ends a nap (preload/guard/nap.c), and blocks the signal until the call ends: so one note
+ * siginfo, ends a sleep (preload/guard/intr_sleep.c), and blocks the signal until the call ends: so one note
  * for each number is enough, and more of a real-time signal wait in the kernel's queue, in order
  * and within its limits. At its end the handler runs as the kernel would have run it: with the mask
  * of then, on the alternate stack if it asked for that, with a context whose mask counts when it
@@ -120,9 +120,9 @@ static void note(struct call *e, int sig, const siginfo_t *info, ucontext_t *con
 	after |= e->blocked;
 	memcpy(&context->uc_sigmask, &after, sizeof(after));
 	note_keep(e, sig, info, mask);
-	/* Pairs with nap_begin() in preload/guard/nap.c */
-	__atomic_store_n(&e->nap.tv_sec, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&e->nap.tv_nsec, 0, __ATOMIC_RELAXED);
+	/* Pairs with intr_sleep_begin() in preload/guard/intr_sleep.c */
+	__atomic_store_n(&e->sleep_left.tv_sec, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->sleep_left.tv_nsec, 0, __ATOMIC_RELAXED);
 	base_recv_sleep_end(&e->sleep);
 	errno = saved;
 }

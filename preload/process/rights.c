@@ -26,7 +26,7 @@
 #include "base/point.h"
 #include "base/sockutil.h"
 #include "preload/guard/call.h"
-#include "preload/guard/nap.h"
+#include "preload/guard/intr_sleep.h"
 #include "preload/process/inherit.h"
 #include "preload/sock/decline.h"
 #include "preload/sock/exec_record.h"
@@ -160,7 +160,7 @@ static long send_once(int fd, const struct msghdr *msg, int flags, uint64_t dead
 		sent = libc_try(libc.sendmsg(fd, msg, flags | MSG_DONTWAIT));
 		if (sent != -EAGAIN || !deadline)
 			return sent;
-		sent = nap_sleep(&p, 1, deadline, NULL, NULL);
+		sent = intr_sleep(&p, 1, deadline, NULL, NULL);
 		if (sent <= 0)
 			return sent < 0 ? sent : -EAGAIN;
 	}

@@ -29,7 +29,7 @@
 #include "base/point.h"
 #include "base/sockutil.h"
 #include "preload/guard/call.h"
-#include "preload/guard/nap.h"
+#include "preload/guard/intr_sleep.h"
 #include "preload/guard/sandbox.h"
 #include "preload/guard/thread.h"
 #include "preload/rules/answer.h"
@@ -283,5 +283,5 @@ void answerer_after_fork(bool child)
 
 void answerer_forked(void)
 {
-	__atomic_store_n(&nap_first, answerer_look, __ATOMIC_RELEASE);
+	__atomic_store_n(&intr_sleep_first, answerer_look, __ATOMIC_RELEASE);
 }

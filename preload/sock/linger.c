@@ -18,7 +18,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/point.h"
-#include "preload/guard/nap.h"
+#include "preload/guard/intr_sleep.h"
 
 #define ACKED_POLL BASE_NS_PER_MS
 
@@ -49,7 +49,7 @@ void linger_wait(struct sock *s)
 		struct pollfd p = stream_pollfd(stream, 0);
 		uint64_t again = base_deadline(base_now(), ACKED_POLL);
 
-		if (nap_sleep(&p, 1, base_min(again, deadline), NULL, NULL) == -EINTR)
+		if (intr_sleep(&p, 1, base_min(again, deadline), NULL, NULL) == -EINTR)
 			break;
 	}
 }

@@ -36,7 +36,7 @@
 #include "base/point.h"
 #include "base/sockutil.h"
 #include "preload/guard/call.h"
-#include "preload/guard/nap.h"
+#include "preload/guard/intr_sleep.h"
 #include "preload/guard/over.h"
 #include "preload/guard/sandbox.h"
 #include "preload/guard/thread.h"
@@ -184,7 +184,7 @@ static void not_begun(int err)
 	pthread_mutex_lock(&work_list.lock);
 	thread.there = false;
 	pthread_mutex_unlock(&work_list.lock);
-	__atomic_store_n(&nap_chore, callers_go, __ATOMIC_RELEASE);
+	__atomic_store_n(&intr_sleep_chore, callers_go, __ATOMIC_RELEASE);
 	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
 		base_warn("no thread for connections that nobody calls on, which wait for calls "
 			  "of the program: %s",
@@ -247,7 +247,7 @@ static void worker_start(void)
 	if (err)
 		not_begun(err);
 	else
-		__atomic_store_n(&nap_chore, NULL, __ATOMIC_RELEASE);
+		__atomic_store_n(&intr_sleep_chore, NULL, __ATOMIC_RELEASE);
 }
 
 static void worker_wake(void)

@@ -15,7 +15,7 @@
 #include "preload/wait/epset.h"
 
 #include "base/sockutil.h"
-#include "preload/guard/nap.h"
+#include "preload/guard/intr_sleep.h"
 
 /* A stack has the last one first; the first that became hot is to be the first in the list */
 static struct epset_reg *stack_turn(struct epset_reg *r)
@@ -91,7 +91,7 @@ static int program_collect(struct epset *set, struct epoll_event *events, int ro
 			   struct base_list *told)
 {
 	struct base_list *node = &set->program.node;
-	int n = nap_epoll_now(epset_fd(set), events, room);
+	int n = intr_sleep_epoll_now(epset_fd(set), events, room);
 
 	if (n < room)
 		base_list_remove(node);

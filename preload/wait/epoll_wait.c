@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/sockutil.h"
-#include "preload/guard/nap.h"
+#include "preload/guard/intr_sleep.h"
 #include "preload/sock/fallback.h"
 #include "preload/sock/others.h"
 #include "preload/table/pieces.h"
@@ -36,8 +36,8 @@ static int kernel_wait(int epfd, struct epoll_event *events, int max, uint64_t d
 		       const sigset_t *mask, struct spin_place *place)
 {
 	if (!deadline)
-		return nap_epoll_now(epfd, events, max);
-	return nap_epoll(epfd, events, max, deadline, mask, place);
+		return intr_sleep_epoll_now(epfd, events, max);
+	return intr_sleep_epoll(epfd, events, max, deadline, mask, place);
 }
 
 static unsigned int load(const unsigned int *p)
@@ -93,7 +93,7 @@ static bool harvest_all(struct epset *set, struct epoll_event *got, int n)
 	bool others = harvest_sort(set, got, n);
 
 	for (unsigned int i = load(&set->ours) / HARVEST; n == HARVEST && i; i--) {
-		n = nap_epoll_now(epset_engine(set), got, HARVEST);
+		n = intr_sleep_epoll_now(epset_engine(set), got, HARVEST);
 		others |= harvest_sort(set, got, n);
 	}
 	return others;
@@ -306,7 +306,7 @@ int epoll_set_wait(struct epset *set, const struct epoll_wait *w)
 void epset_settle(struct epset *set, struct epset_reg *r, bool is_new, struct epset_look *look)
 {
 	struct epoll_event got[HARVEST];
-	int n = is_new ? nap_epoll_now(epset_engine(set), got, HARVEST) : 0;
+	int n = is_new ? intr_sleep_epoll_now(epset_engine(set), got, HARVEST) : 0;
 
 	/* Of other processes the engine will speak again */
 	harvest_all(set, got, n);

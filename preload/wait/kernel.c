@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/sockutil.h"
 #include "preload/guard/call.h"
-#include "preload/guard/nap.h"
+#include "preload/guard/intr_sleep.h"
 #include "preload/sock/listens.h"
 #include "preload/sock/sock.h"
 #include "preload/sock/waited.h"
@@ -38,8 +38,8 @@ static long input_wait(int fd, struct spin_place *place)
 {
 	uint64_t deadline = deadline_of(fd);
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	int n = deadline == BASE_NEVER ? nap_sleep(&p, 1, deadline, NULL, place)
-				       : nap_sleep_final(&p, 1, deadline, NULL, place);
+	int n = deadline == BASE_NEVER ? intr_sleep(&p, 1, deadline, NULL, place)
+				       : intr_sleep_final(&p, 1, deadline, NULL, place);
 
 	if (n == -EINTR)
 		return interrupted(deadline);
@@ -58,9 +58,9 @@ static bool is_at_once(const struct iovec *iov, int n, int flags)
 /* A wait that sleeps at once sleeps in the program's own call, if no work of a thread's is left */
 static bool rests(struct spin_place *place)
 {
-	if (__atomic_load_n(&nap_chore, __ATOMIC_ACQUIRE) || !spin_rests(place))
+	if (__atomic_load_n(&intr_sleep_chore, __ATOMIC_ACQUIRE) || !spin_rests(place))
 		return false;
-	nap_first_do();
+	intr_sleep_first_do();
 	return true;
 }
 
@@ -94,7 +94,7 @@ static long accept_spin(int fd, struct spin_place *place, struct spin_thread *t)
 
 	t->accept = base_now();
 	if (spin_might(place) && !base_sock_is_nonblock(fd))
-		n = nap_spin(&p, 1, place);
+		n = intr_sleep_spin(&p, 1, place);
 	if (n != -EAGAIN)
 		t->accept = 0; /* the spin has noted how long it took, or that is of no use */
 	return n == -EINTR ? interrupted(deadline_of(fd)) : 0;
@@ -105,7 +105,7 @@ static long accept_wait(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	uint64_t deadline = deadline_of(fd);
-	int n = base_sock_is_nonblock(fd) ? 1 : nap_sleep(&p, 1, deadline, NULL, NULL);
+	int n = base_sock_is_nonblock(fd) ? 1 : intr_sleep(&p, 1, deadline, NULL, NULL);
 
 	if (n == -EINTR)
 		return interrupted(deadline);
@@ -141,7 +141,7 @@ static long accept_prepare(int fd, struct sock *s, struct waited *w)
 	struct spin_place *place = t && spin_may() ? place_of(s, w) : NULL;
 	long r = place ? accept_spin(fd, place, t) : 0;
 
-	nap_first_do();
+	intr_sleep_first_do();
 	if (!r && s && sock_role(s) == SOCK_LISTENER && !listens_room(s) && listens_strictly(s))
 		r = accept_starved(fd, s);
 	return r;
@@ -153,7 +153,7 @@ static long accept_begin(int fd)
 	struct waited *w = s ? NULL : waited_get(fd);
 	long r = accept_prepare(fd, s, w);
 
-	if (!r && __atomic_load_n(&nap_chore, __ATOMIC_ACQUIRE))
+	if (!r && __atomic_load_n(&intr_sleep_chore, __ATOMIC_ACQUIRE))
 		r = accept_wait(fd);
 	waited_put(w);
 	sock_put(s);

@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/map.h"
-#include "preload/guard/nap.h"
+#include "preload/guard/intr_sleep.h"
 #include "preload/sock/listener_proxy.h"
 #include "preload/sock/others.h"
 #include "preload/table/pieces.h"
@@ -277,12 +277,12 @@ static int list_sleep(struct list *l, uint64_t deadline, const sigset_t *mask)
 	int n;
 
 	if (!l->exact)
-		return nap_sleep_final(l->raw, l->n + WAKEUPS, limit, mask, place);
-	n = nap_sleep_exact(l->raw, l->n + (wakeups ? WAKEUPS : 0), limit, mask, place);
+		return intr_sleep_final(l->raw, l->n + WAKEUPS, limit, mask, place);
+	n = intr_sleep_exact(l->raw, l->n + (wakeups ? WAKEUPS : 0), limit, mask, place);
 	if (n != -EINVAL || !wakeups)
 		return n;
 	l->full = true;
-	return nap_sleep_exact(l->raw, l->n, base_min(deadline, list_deadline(l)), mask, place);
+	return intr_sleep_exact(l->raw, l->n, base_min(deadline, list_deadline(l)), mask, place);
 }
 
 static int list_poll(struct list *l, uint64_t deadline, const sigset_t *mask)

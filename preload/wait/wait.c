@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "preload/guard/call.h"
-#include "preload/guard/nap.h"
+#include "preload/guard/intr_sleep.h"
 #include "preload/guard/sandbox.h"
 #include "preload/sock/others.h"
 #include "preload/table/internal.h"
@@ -45,7 +45,7 @@ void wait_wakeup_get(struct wait_wakeup *wakeup)
 {
 	*wakeup = (struct wait_wakeup){ .fd = -1 };
 	/* Who does a thread's work may move what it waits for */
-	if (__libc_single_threaded && !__atomic_load_n(&nap_chore, __ATOMIC_RELAXED))
+	if (__libc_single_threaded && !__atomic_load_n(&intr_sleep_chore, __ATOMIC_RELAXED))
 		return;
 	pthread_mutex_lock(&wakeups.lock);
 	if (wakeups.n)
@@ -163,7 +163,7 @@ typedef int sleep_fn(struct pollfd *fds, unsigned int n, uint64_t deadline, cons
 static int sleep_on(struct pollfd *fds, unsigned int n, bool final, uint64_t deadline,
 		    struct spin_place *place)
 {
-	sleep_fn *sleep = final ? nap_sleep_final : nap_sleep;
+	sleep_fn *sleep = final ? intr_sleep_final : intr_sleep;
 	int got = sleep(fds, n, deadline, NULL, place);
 
 	while (got == -EINVAL && n--)
@@ -198,7 +198,7 @@ int wait_ends(uint64_t deadline, const sigset_t *mask, unsigned int vain)
 	 * that has something to tell leaves it pending, so not while that may still be
 	 */
 	if (mask && vain > VAIN_MAX)
-		return base_min(nap_sleep_final(&none, 1, 0, mask, NULL), 0);
+		return base_min(intr_sleep_final(&none, 1, 0, mask, NULL), 0);
 	return call_self && call_wanted(call_self) ? -EINTR : 0;
 }
 
@@ -218,7 +218,7 @@ static bool is_for_bytes(const struct stream *stream, const struct pollfd *fds, 
 {
 	return n == 1 && until == BASE_NEVER && fds->fd == stream_fd(stream) &&
 	       fds->events == POLLIN && __libc_single_threaded &&
-	       !__atomic_load_n(&nap_chore, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&intr_sleep_chore, __ATOMIC_RELAXED) &&
 	       !__atomic_load_n(&sandbox_on, __ATOMIC_RELAXED);
 }
 
@@ -244,7 +244,7 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_wak
 	int got;
 
 	if (is_for_bytes(stream, fds, n, until))
-		got = nap_receive(fds, place, receive, stream);
+		got = intr_sleep_receive(fds, place, receive, stream);
 	else
 		got = sleep_on(fds, n, deadline != BASE_NEVER, until, more ? NULL : place);
 	if (got > 0 && fds[0].revents & POLLIN)

@@ -11,7 +11,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "preload/guard/nap.h"
+#include "preload/guard/intr_sleep.h"
 #include "preload/sock/others.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/epoll.h"
@@ -131,8 +131,8 @@ uint64_t epoll_poll_limit(struct epset *set)
 }
 
 /* The kernel's own is never ready; what waits for one of ours ends the sleep */
-int nap_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,
-		    struct spin_place *place)
+int intr_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,
+		     struct spin_place *place)
 {
 	int ready = 0;
 
@@ -144,10 +144,10 @@ int nap_sleep_exact(struct pollfd *fds, unsigned int n, uint64_t deadline, const
 	return ready;
 }
 
-int nap_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,
-		    struct spin_place *place)
+int intr_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,
+		     struct spin_place *place)
 {
-	return nap_sleep_exact(fds, n, deadline, mask, place);
+	return intr_sleep_exact(fds, n, deadline, mask, place);
 }
 
 struct spin_thread *spin_self(void)
