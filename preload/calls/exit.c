@@ -12,8 +12,8 @@
 #include "preload/calls/files.h"
 #include "preload/calls/fork.h"
 #include "preload/guard/call.h"
+#include "preload/guard/exiting.h"
 #include "preload/guard/lease.h"
-#include "preload/guard/over.h"
 #include "preload/guard/quota.h"
 #include "preload/guard/spin.h"
 #include "preload/process/environment.h"
@@ -68,7 +68,7 @@ _Noreturn void call_abort(void)
  */
 _Noreturn void call_exit(int status)
 {
-	over_halt_for_good();
+	exiting_halt_for_good();
 	libc.exit(status);
 	__builtin_unreachable();
 }

@@ -25,7 +25,7 @@
 #include "preload/calls/files.h"
 #include "preload/device/device.h"
 #include "preload/guard/call.h"
-#include "preload/guard/over.h"
+#include "preload/guard/exiting.h"
 #include "preload/rules/answerer.h"
 #include "preload/rules/report.h"
 #include "preload/sock/fallback.h"
@@ -246,7 +246,7 @@ static void come_to_life(void)
 {
 	BASE_POINT(preload_fork_born);
 	life_age++;
-	over_after_fork();
+	exiting_after_fork();
 	report_reset();
 	each_held(forget_sleepers);
 	each_held(join);

@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "preload/guard/over.h"
+#include "preload/guard/exiting.h"
 #include "preload/guard/signals.h"
 #include "preload/guard/thread.h"
 #include "preload/table/life.h"
@@ -152,7 +152,7 @@ bool call_settle(struct call *e, long *r)
 	bool interrupted = *r == -EINTR || *r == CALL_RESTART, restart = true;
 
 	/* It slept while its connection was ended */
-	if (over_halt() && *r != CALL_THEIRS)
+	if (exiting_halt() && *r != CALL_THEIRS)
 		*r = -EPIPE;
 	if (e && e->noted)
 		restart = signals_deliver(e);

@@ -11,7 +11,7 @@
 
 #include "base/list.h"
 #include "base/recv_sleep.h"
-#include "preload/guard/over.h"
+#include "preload/guard/exiting.h"
 #include "preload/guard/spin.h"
 #include "preload/table/libc.h"
 
@@ -111,7 +111,7 @@ static inline bool call_leave(struct call *e, long *r)
 		return false;
 	call_order();
 	if (__builtin_expect((e && e->noted) || *r == -EINTR || *r == CALL_RESTART ||
-				     __atomic_load_n(&over_begun, __ATOMIC_RELAXED),
+				     __atomic_load_n(&exiting_begun, __ATOMIC_RELAXED),
 			     0))
 		return call_settle(e, r);
 	return false;

@@ -16,7 +16,7 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "preload/guard/call.h"
-#include "preload/guard/over.h"
+#include "preload/guard/exiting.h"
 #include "preload/process/linger_handoff.h"
 #include "preload/rules/answerer.h"
 #include "preload/rules/report.h"
@@ -59,16 +59,16 @@ static void closed_finish(bool program_follows)
 }
 
 /*
- * Not behind over_claim(), which halts the program's threads: one that ends may be in libc's lock
+ * Not behind exiting_claim(), which halts the program's threads: one that ends may be in libc's lock
  * of stacks, where the program's malloc makes calls, and to join a thread takes that lock
  */
 static bool claim(void)
 {
-	if (!__atomic_load_n(&over_begun, __ATOMIC_ACQUIRE)) {
+	if (!__atomic_load_n(&exiting_begun, __ATOMIC_ACQUIRE)) {
 		answerer_stop();
 		worker_join();
 	}
-	return over_claim();
+	return exiting_claim();
 }
 
 static void all_end(bool program_follows)
@@ -99,7 +99,7 @@ static void finish(bool program_follows)
 	if (claim()) {
 		all_end(program_follows);
 		if (!program_follows)
-			over_done();
+			exiting_done();
 	}
 	call_leave(e, &r);
 }
@@ -116,7 +116,7 @@ void process_replace(void)
 
 void process_resume(void)
 {
-	if (!over_revoke())
+	if (!exiting_revoke())
 		return;
 	stream_spare_allow(true);
 	answerer_resume();

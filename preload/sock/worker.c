@@ -36,8 +36,8 @@
 #include "base/point.h"
 #include "base/sockutil.h"
 #include "preload/guard/call.h"
+#include "preload/guard/exiting.h"
 #include "preload/guard/intr_sleep.h"
-#include "preload/guard/over.h"
 #include "preload/guard/sandbox.h"
 #include "preload/guard/thread.h"
 #include "preload/sock/fallback.h"
@@ -90,7 +90,7 @@ static bool is_idle(uint64_t *idle, uint64_t *limit)
 	uint64_t now = base_now();
 
 	/* At the end of the process nobody joins it any more */
-	if (work_list_any() || __atomic_load_n(&over_begun, __ATOMIC_ACQUIRE)) {
+	if (work_list_any() || __atomic_load_n(&exiting_begun, __ATOMIC_ACQUIRE)) {
 		*idle = 0;
 		return false;
 	}

@@ -7,7 +7,7 @@
  * lets them go on. So does a process that is still there a while after all has been delivered: then
  * a function of exit() behind ours may wait for them.
  */
-#include "preload/guard/over.h"
+#include "preload/guard/exiting.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 #include "base/sockutil.h"
 #include "preload/guard/thread.h"
 
-bool over_begun;
+bool exiting_begun;
 static int finished;	   /* atomic: the thread that did it */
 static uint64_t delivered; /* atomic: since when nothing is left to do; 0: something is */
 
@@ -46,7 +46,7 @@ static void sleep_shortly(void)
  * A thread of ours is joined by the one that ends the process: what libc frees for it last may be
  * a call of ours, where the program's malloc makes calls
  */
-bool over_halt(void)
+bool exiting_halt(void)
 {
 	bool halted = false;
 
@@ -57,7 +57,7 @@ bool over_halt(void)
 	return halted;
 }
 
-void over_halt_for_good(void)
+void exiting_halt_for_good(void)
 {
 	while (!thread_is_ours && ended_elsewhere())
 		sleep_shortly();
@@ -72,36 +72,36 @@ static bool finish_claim(void)
 					    __ATOMIC_ACQUIRE)) {
 		if (who == self)
 			return false;
-		over_halt_for_good();
+		exiting_halt_for_good();
 		who = 0;
 	}
 	return true;
 }
 
-bool over_claim(void)
+bool exiting_claim(void)
 {
 	if (!finish_claim())
 		return false;
-	__atomic_store_n(&over_begun, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&exiting_begun, true, __ATOMIC_RELEASE);
 	return true;
 }
 
-void over_done(void)
+void exiting_done(void)
 {
 	__atomic_store_n(&delivered, base_now(), __ATOMIC_RELEASE);
 }
 
-bool over_revoke(void)
+bool exiting_revoke(void)
 {
 	if (!__atomic_exchange_n(&finished, 0, __ATOMIC_ACQ_REL))
 		return false;
-	__atomic_store_n(&over_begun, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&exiting_begun, false, __ATOMIC_RELEASE);
 	return true;
 }
 
-void over_after_fork(void)
+void exiting_after_fork(void)
 {
 	__atomic_store_n(&delivered, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&finished, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&over_begun, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&exiting_begun, false, __ATOMIC_RELEASE);
 }
