@@ -24,7 +24,7 @@
 #include "preload/guard/call.h"
 #include "preload/guard/intr_sleep.h"
 #include "preload/guard/thread.h"
-#include "preload/table/life.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/pieces.h"
 #include "preload/table/pool.h"
 #include "preload/wait/octets.h"
@@ -575,5 +575,5 @@ void aio_after_fork(bool child)
 		base_list_init(&aio.queues);
 		base_list_init(&aio.sleepers);
 	}
-	life_lock_drop(&aio.lock, child);
+	fork_gen_lock_drop(&aio.lock, child);
 }

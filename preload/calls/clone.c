@@ -3,7 +3,7 @@
  * clone(): without CLONE_VM a fork(), of which nobody tells us else. The child begins in its
  * function, on a stack of its own, and is told who it is before that; when the function returns,
  * which ends the process, its streams end first. With CLONE_VM it is a thread, or a guest
- * (preload/table/life.c), and the kernel's affair.
+ * (preload/table/fork_gen.c), and the kernel's affair.
  *
  * By syscall() a program that wants namespaces of its own makes such a call without a stack: it
  * returns twice, as fork() does. vfork() by its number cannot be left as it is, for its child would
@@ -18,8 +18,8 @@
 
 #include "preload/calls/fork.h"
 #include "preload/guard/call.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/libc.h"
-#include "preload/table/life.h"
 #include "preload/table/pieces.h"
 
 typedef int clone_fn(void *arg);
@@ -74,7 +74,7 @@ int wrap_clone(clone_fn *fn, void *stack, int flags, void *arg, pid_t *parent, v
 
 	if (!libc_find("clone", &start.call))
 		return (int)libc_result(-ENOSYS);
-	if (flags & CLONE_VM || life_is_guest())
+	if (flags & CLONE_VM || fork_gen_is_guest())
 		return start.call(fn, stack, flags, arg, parent, tls, child);
 	start.edge = call_enter(false);
 	pid = fork_by(make, &start);
@@ -126,7 +126,7 @@ bool fork_by_number(long n, const long *a, long (*call)(long n, const long *a), 
 	if (!(by.n == SYS_clone && is_fork((unsigned long)by.a[0], (unsigned long)by.a[1])) &&
 	    !(by.n == SYS_clone3 && is_fork3((const void *)by.a[0], (size_t)by.a[1])))
 		return false;
-	if (life_is_guest()) {
+	if (fork_gen_is_guest()) {
 		*r = call(by.n, by.a);
 		return true;
 	}

@@ -4,7 +4,7 @@
  *
  * What is ours ends by its protocol, and descriptors of our own stay open, whether a program
  * closes a range or tries every number there is. A process that shares another's memory but
- * not its descriptors (preload/table/life.c) closes copies, of which the tables know nothing.
+ * not its descriptors (preload/table/fork_gen.c) closes copies, of which the tables know nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,10 +19,10 @@
 #include "preload/rules/answerer.h"
 #include "preload/sock/worker.h"
 #include "preload/table/fdtab.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/hidden.h"
 #include "preload/table/internal.h"
 #include "preload/table/libc.h"
-#include "preload/table/life.h"
 
 long call_close(int fd)
 {
@@ -32,7 +32,7 @@ long call_close(int fd)
 
 	if (internal_is(fd))
 		return -EBADF;
-	if (life_is_guest())
+	if (fork_gen_is_guest())
 		return libc_try(libc.close(fd));
 	ent = fdtab_take(fd, NULL, &last);
 	if (ent && last)
@@ -119,7 +119,8 @@ long call_close_range(unsigned int first, unsigned int last, int flags)
 {
 	struct range r = { first, last, flags, 0 };
 
-	if (flags & ~(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC) || first > last || life_is_guest())
+	if (flags & ~(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC) || first > last ||
+	    fork_gen_is_guest())
 		return libc_try(libc.close_range(first, last, flags));
 	if (flags & CLOSE_RANGE_UNSHARE)
 		return unshared(r);

@@ -13,9 +13,9 @@
 #include "base/point.h"
 #include "preload/sock/sock.h"
 #include "preload/sock/urgent.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/hidden.h"
 #include "preload/table/libc.h"
-#include "preload/table/life.h"
 #include "preload/wait/confine.h"
 
 static long number_take(struct fdent *ent)
@@ -27,7 +27,7 @@ static long number_take(struct fdent *ent)
 static struct fdent *number_begin(int fd, long *err)
 {
 	struct fdent *ent = fdtab_ref(fd);
-	bool guest = ent && life_is_guest();
+	bool guest = ent && fork_gen_is_guest();
 
 	/* A guest's numbers are in no table: preload/process/exec_inherit.c finds them */
 	*err = ent && !guest ? number_take(ent) : 0;
@@ -82,7 +82,7 @@ long call_dup(int fd)
  */
 static int make_way(int fd, int to)
 {
-	struct fdent *old = life_is_guest() ? NULL : fdtab_ref(to);
+	struct fdent *old = fork_gen_is_guest() ? NULL : fdtab_ref(to);
 	int err = 0;
 
 	if (!old)
@@ -110,7 +110,7 @@ static long dup_onto(int fd, int to, int flags)
 			fdtab_number_put(ent);
 		return got;
 	}
-	if (life_is_guest() || !fdtab_replace(to, ent))
+	if (fork_gen_is_guest() || !fdtab_replace(to, ent))
 		return got;
 	fdtab_number_put(ent);
 	libc.close(to);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The calls that execute a program in this process, or in a guest (preload/table/life.c).
+ * The calls that execute a program in this process, or in a guest (preload/table/fork_gen.c).
  *
  * Streams that are not close-on-exec go on in the new program (preload/process/exec_inherit.c). The others
  * end by their protocol before, which the kernel, closing them at the execution, would not do; so
@@ -17,8 +17,8 @@
 #include "preload/process/exec_inherit.h"
 #include "preload/process/loadable.h"
 #include "preload/process/process.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/libc.h"
-#include "preload/table/life.h"
 
 enum how { AT_PATH, BY_SEARCH, AT_FD, AT_DIR };
 
@@ -99,7 +99,7 @@ static long execute(const struct program *p, char *const *envp)
 	struct exec_inherit h;
 	long err;
 
-	if (!life_is_guest())
+	if (!fork_gen_is_guest())
 		device_before_exec();
 	if (to == LOADABLE_NOTHING)
 		return theirs(p, envp);

@@ -27,14 +27,14 @@
 #include "preload/rules/report.h"
 #include "preload/sock/provider.h"
 #include "preload/sock/sock.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/internal.h"
 #include "preload/table/libc.h"
-#include "preload/table/life.h"
 #include "stream/place.h"
 
 _Noreturn void call__exit(int status)
 {
-	if (!life_is_guest())
+	if (!fork_gen_is_guest())
 		call_enter(false);
 	process_finish();
 	libc._exit(status);

@@ -20,7 +20,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "preload/table/fdtab.h"
-#include "preload/table/life.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/pool.h"
 
 #define STANDARD 3
@@ -190,7 +190,7 @@ static bool list_locked; /* under that lock */
 
 void files_after_fork(bool child)
 {
-	life_lock_drop(&open_files.lock, child);
+	fork_gen_lock_drop(&open_files.lock, child);
 	if (child)
 		list_locked = false;
 }

@@ -8,7 +8,7 @@
  * forks by itself (daemon) comes here too, by libc's handlers of fork(). From then on the two wake
  * each other (preload/sock/others.c).
  *
- * A child that nobody announced is found out later (preload/table/life.c), and made one here.
+ * A child that nobody announced is found out later (preload/table/fork_gen.c), and made one here.
  */
 #include "preload/calls/fork.h"
 
@@ -33,9 +33,9 @@
 #include "preload/sock/sock.h"
 #include "preload/sock/wakeup.h"
 #include "preload/sock/worker.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/hidden.h"
 #include "preload/table/libc.h"
-#include "preload/table/life.h"
 #include "preload/table/pool.h"
 #include "preload/wait/epoll.h"
 #include "preload/wait/wait.h"
@@ -167,7 +167,7 @@ static void unlock(struct fdent *ent)
 
 static void lock_again(struct fdent *ent)
 {
-	life_lock_drop(&sock_of_entry(ent)->lock, true);
+	fork_gen_lock_drop(&sock_of_entry(ent)->lock, true);
 }
 
 /* --- fork() --- */
@@ -245,7 +245,7 @@ static void forget_sleepers(struct fdent *ent)
 static void come_to_life(void)
 {
 	BASE_POINT(preload_fork_born);
-	life_age++;
+	fork_gen++;
 	exiting_after_fork();
 	report_reset();
 	each_held(forget_sleepers);
@@ -257,8 +257,8 @@ static void come_to_life(void)
 /* @bare: libc has not made its own locks new */
 static void after_in_child(bool bare)
 {
-	life_born();
-	life_bare = bare;
+	fork_gen_born();
+	fork_gen_bare = bare;
 	come_to_life();
 }
 
@@ -306,7 +306,7 @@ long fork_by(long (*make)(void *ctx), void *ctx)
 {
 	long pid;
 
-	if (!life_is_known())
+	if (!fork_gen_is_known())
 		return make(ctx);
 	if (room_make(&room))
 		return -ENOMEM;
@@ -343,7 +343,7 @@ long call__Fork(void)
 static void adopt(void)
 {
 	base_debug("this process was forked behind our back");
-	life_bare = true;
+	fork_gen_bare = true;
 	hold_all();
 	each_held(share);
 	come_to_life();
@@ -358,6 +358,6 @@ int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)
 
 void fork_init(void)
 {
-	life_init(adopt);
+	fork_gen_init(adopt);
 	__register_atfork(before_libc, after_libc, after_libc_in_child, NULL);
 }

@@ -13,8 +13,8 @@
 #include "base/sockutil.h"
 #include "preload/rules/answerer.h"
 #include "preload/sock/worker.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/libc.h"
-#include "preload/table/life.h"
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
@@ -55,7 +55,7 @@ long call_unshare(int flags)
 {
 	const struct move m = { -1, flags };
 
-	return flags & UNSHARE_ALONE && !life_is_guest() ? move_alone(&m) : move(&m);
+	return flags & UNSHARE_ALONE && !fork_gen_is_guest() ? move_alone(&m) : move(&m);
 }
 
 /* Of no @type: the descriptor says which */
@@ -63,7 +63,7 @@ long call_setns(int fd, int type)
 {
 	const struct move m = { fd, type };
 
-	if (fd < 0 || (type && !(type & SETNS_ALONE)) || life_is_guest())
+	if (fd < 0 || (type && !(type & SETNS_ALONE)) || fork_gen_is_guest())
 		return libc_try(libc.setns(fd, type));
 	return move_alone(&m);
 }

@@ -28,9 +28,9 @@
 #include "preload/sock/exec_record.h"
 #include "preload/sock/others.h"
 #include "preload/sock/sock.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/hidden.h"
 #include "preload/table/libc.h"
-#include "preload/table/life.h"
 
 /* --- posix_spawn(): positive errnos --- */
 
@@ -106,7 +106,7 @@ static int prepare(struct spawn_inherit *g, struct spawn_number *room, unsigned 
 static int spawn(const struct spawn *sp, pid_t *out, char *const *envp)
 {
 	const struct spawn_plan *plan = spawn_plan_get(sp->actions);
-	unsigned int n = life_is_guest() ? 0 : spawn_inherit_count();
+	unsigned int n = fork_gen_is_guest() ? 0 : spawn_inherit_count();
 	enum loadable to = judge(sp, plan);
 	struct spawn_inherit g;
 	struct call *e;
@@ -282,7 +282,7 @@ static bool shell_begin(void)
 	bool loads;
 	long r = 0;
 
-	if (!__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED) || life_is_guest())
+	if (!__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED) || fork_gen_is_guest())
 		return false;
 	e = call_enter(false);
 	pthread_mutex_lock(&shells.lock);
@@ -344,7 +344,7 @@ void spawn_before_fork(void)
 void spawn_after_fork(bool child)
 {
 	spawn_plan_after_fork(child);
-	life_lock_drop(&shells.lock, child);
+	fork_gen_lock_drop(&shells.lock, child);
 	if (!child)
 		return;
 	shells.starts = 0;

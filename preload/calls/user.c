@@ -4,7 +4,7 @@
  * make it another user for good, and chroot(). The names that its connections have there would
  * stay for ever, so they go before, unless the kernel is about to refuse the call.
  *
- * A guest (preload/table/life.c) has its parent's memory, and leaves its parent's names alone: the
+ * A guest (preload/table/fork_gen.c) has its parent's memory, and leaves its parent's names alone: the
  * parent comes to them.
  */
 #include <errno.h>
@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/process.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/libc.h"
-#include "preload/table/life.h"
 #include "stream/place.h"
 
 #define SAME ((uid_t)-1)
@@ -63,7 +63,7 @@ static bool is_one_of(struct stream_place place, const void *ctx)
 /* Root may become whoever it likes */
 static void names_drop(const struct users *now, const struct users *next)
 {
-	if (life_is_guest() || !next->real || !next->effective || !next->saved)
+	if (fork_gen_is_guest() || !next->real || !next->effective || !next->saved)
 		return;
 	if (!is_refused(now, next->real) && !is_refused(now, next->effective) &&
 	    !is_refused(now, next->saved))
@@ -139,7 +139,7 @@ static bool is_no_root(const char *path)
 
 long call_chroot(const char *path)
 {
-	if (!life_is_guest() && !is_no_root(path))
+	if (!fork_gen_is_guest() && !is_no_root(path))
 		stream_names_drop(is_under, path);
 	return libc_try(libc.chroot(path));
 }

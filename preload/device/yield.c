@@ -23,8 +23,8 @@
 #include "preload/sock/decline.h"
 #include "preload/sock/listener_proxy.h"
 #include "preload/sock/provider.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/libc.h"
-#include "preload/table/life.h"
 
 pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -161,5 +161,5 @@ void device_after_fork(bool child)
 {
 	if (child)
 		fdtab_each(leave, NULL);
-	life_lock_drop(&device_lock, child);
+	fork_gen_lock_drop(&device_lock, child);
 }

@@ -22,7 +22,7 @@
 #include "preload/guard/exiting.h"
 #include "preload/guard/signals.h"
 #include "preload/guard/thread.h"
-#include "preload/table/life.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/pool.h"
 
 /* libc's signal for pthread_cancel(), which no program can have a handler for */
@@ -204,7 +204,7 @@ static void inherit(void)
 
 void call_after_fork(bool child)
 {
-	life_lock_drop(&calls.lock, child);
+	fork_gen_lock_drop(&calls.lock, child);
 	if (child)
 		inherit();
 }

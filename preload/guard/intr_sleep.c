@@ -20,7 +20,7 @@
 #include "base/sockutil.h"
 #include "preload/guard/call.h"
 #include "preload/guard/signals.h"
-#include "preload/table/life.h"
+#include "preload/table/fork_gen.h"
 
 #define CHORE_AGAIN (2 * BASE_NS_PER_MS)
 
@@ -178,7 +178,7 @@ void intr_sleep_first_do(void)
 	void (*first)(void) = __atomic_load_n(&intr_sleep_first, __ATOMIC_ACQUIRE);
 
 	/* A guest would do its parent's */
-	if (first && !life_is_guest() &&
+	if (first && !fork_gen_is_guest() &&
 	    __atomic_compare_exchange_n(&intr_sleep_first, &first, NULL, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_RELAXED))
 		first();

@@ -11,7 +11,7 @@
  * have adopted was never given away, a relay has not begun, and the stream's own socket comes
  * back to its number.
  *
- * A guest (preload/table/life.c) has numbers that are in no table: they are found by their sockets'
+ * A guest (preload/table/fork_gen.c) has numbers that are in no table: they are found by their sockets'
  * cookies. What it writes down is on its own stack, or in the shared state.
  */
 #include "preload/process/exec_inherit.h"
@@ -30,8 +30,8 @@
 #include "preload/process/relay.h"
 #include "preload/sock/exec_record.h"
 #include "preload/sock/others.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/libc.h"
-#include "preload/table/life.h"
 
 static bool is_inherited(int fd)
 {
@@ -71,7 +71,7 @@ static void count_one(int fd, void *ctx)
 
 unsigned int exec_inherit_count(void)
 {
-	struct exec_inherit h = { .guest = life_is_guest() };
+	struct exec_inherit h = { .guest = fork_gen_is_guest() };
 
 	if (__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED))
 		each_number(h.guest, count_one, &h);
@@ -116,7 +116,7 @@ static void each_number(bool guest, void (*fn)(int fd, void *ctx), void *ctx)
 void exec_inherit_init(struct exec_inherit *h, struct inherited_fd *room, unsigned int n)
 {
 	*h = (struct exec_inherit){
-		.inherited = room, .room = n, .guest = life_is_guest(), .relay = -1
+		.inherited = room, .room = n, .guest = fork_gen_is_guest(), .relay = -1
 	};
 	if (n)
 		each_number(h->guest, look_at, h);

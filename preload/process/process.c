@@ -5,7 +5,7 @@
  * At the end the kernel would close the sockets without DISCONNECT, and with a reset where
  * input is unread. So every way out that runs code finishes first: exit() and return from main
  * by the last of exit()'s functions, quick_exit() by its list, _exit() and abort() by their names.
- * A guest (preload/table/life.c) has nothing to finish.
+ * A guest (preload/table/fork_gen.c) has nothing to finish.
  */
 #include "preload/process/process.h"
 
@@ -24,7 +24,7 @@
 #include "preload/sock/sock.h"
 #include "preload/sock/work_item.h"
 #include "preload/sock/worker.h"
-#include "preload/table/life.h"
+#include "preload/table/fork_gen.h"
 #include "stream/place.h"
 
 static bool any_ended; /* atomic: streams have, then */
@@ -93,7 +93,7 @@ static void finish(bool program_follows)
 	struct call *e;
 	long r = 0;
 
-	if (life_is_guest())
+	if (fork_gen_is_guest())
 		return;
 	e = call_enter(false);
 	if (claim()) {

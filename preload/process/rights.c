@@ -32,8 +32,8 @@
 #include "preload/sock/exec_record.h"
 #include "preload/sock/others.h"
 #include "preload/sock/sock.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/libc.h"
-#include "preload/table/life.h"
 #include "preload/table/pieces.h"
 #include "preload/wait/octets.h"
 
@@ -288,7 +288,7 @@ long call_pidfd_getfd(int process, int fd, unsigned int flags)
 {
 	long r = libc_try(libc.pidfd_getfd(process, fd, flags));
 
-	if (r >= 0 && !life_is_guest())
+	if (r >= 0 && !fork_gen_is_guest())
 		inherit_received((int)r, false);
 	return r;
 }

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/libc.h"
-#include "preload/table/life.h"
 
 /* Of which only what is written to is memory */
 #define ROOM (64 * 1024u)
@@ -142,5 +142,5 @@ void spawn_plan_before_fork(void)
 
 void spawn_plan_after_fork(bool child)
 {
-	life_lock_drop(&plans.lock, child);
+	fork_gen_lock_drop(&plans.lock, child);
 }

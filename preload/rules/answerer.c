@@ -12,7 +12,7 @@
  * from its first sleep on, for a child that serves one connection closes the listeners before, and
  * one that executes a program needs none.
  *
- * `life.lock` is a leaf but for the table and the pools. The thread takes it when it opens or
+ * `answerer.lock` is a leaf but for the table and the pools. The thread takes it when it opens or
  * closes descriptors, so that whoever forks meanwhile knows which there are.
  */
 #include "preload/rules/answerer.h"
@@ -33,8 +33,8 @@
 #include "preload/guard/sandbox.h"
 #include "preload/guard/thread.h"
 #include "preload/rules/answer.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/internal.h"
-#include "preload/table/life.h"
 
 #define STACK (128 * 1024u)
 #define TRY_AGAIN BASE_NS_PER_S
@@ -58,32 +58,32 @@ static struct {
 	bool warned, thread_warned;
 	pthread_t id;
 	int wakeup; /* atomic */
-} life = { .lock = PTHREAD_MUTEX_INITIALIZER, .wakeup = -1 };
+} answerer = { .lock = PTHREAD_MUTEX_INITIALIZER, .wakeup = -1 };
 
 static struct answer answer = ANSWER_INIT; /* the thread's; under the lock where it changes fd */
 
 /* Under the lock */
 static bool is_wanted(void)
 {
-	return life.port && !life.held && !life_bare &&
-	       __atomic_load_n(&life.listeners, __ATOMIC_ACQUIRE) > 0 &&
+	return answerer.port && !answerer.held && !fork_gen_bare &&
+	       __atomic_load_n(&answerer.listeners, __ATOMIC_ACQUIRE) > 0 &&
 	       !__atomic_load_n(&sandbox_on, __ATOMIC_ACQUIRE);
 }
 
 /* Once, for it is tried again each second */
 static void not_opened(int err)
 {
-	if (err == -EADDRINUSE || life.warned)
+	if (err == -EADDRINUSE || answerer.warned)
 		return;
-	life.warned = true;
+	answerer.warned = true;
 	base_warn("questions for listeners of this host are not answered at UDP port %u: %s",
-		  ntohs(life.port), strerror(-err));
+		  ntohs(answerer.port), strerror(-err));
 }
 
 /* Under the lock; looked at without it */
 static void phase_set(enum phase phase)
 {
-	__atomic_store_n(&life.phase, phase, __ATOMIC_RELEASE);
+	__atomic_store_n(&answerer.phase, phase, __ATOMIC_RELEASE);
 }
 
 /* False: the thread is over */
@@ -92,19 +92,19 @@ static bool go_on(void)
 	bool starting, wanted;
 	int err = 0;
 
-	pthread_mutex_lock(&life.lock);
+	pthread_mutex_lock(&answerer.lock);
 	/* Who makes the thread says that it is made, before anything else becomes of it */
-	starting = life.phase == STARTING;
-	wanted = starting || (life.phase != ENDING && is_wanted() && !thread_is_only_ours());
+	starting = answerer.phase == STARTING;
+	wanted = starting || (answerer.phase != ENDING && is_wanted() && !thread_is_only_ours());
 	if (wanted && !starting && !answer.port)
-		err = answer_open(&answer, life.port);
+		err = answer_open(&answer, answerer.port);
 	if (err)
 		not_opened(err);
 	if (!wanted) {
 		answer_close(&answer);
 		phase_set(ENDED);
 	}
-	pthread_mutex_unlock(&life.lock);
+	pthread_mutex_unlock(&answerer.lock);
 	return wanted;
 }
 
@@ -112,7 +112,7 @@ static bool go_on(void)
 static void idle(void)
 {
 	/* The wakeup fd is there as long as the thread */
-	struct pollfd fds[2] = { { .fd = life.wakeup, .events = POLLIN },
+	struct pollfd fds[2] = { { .fd = answerer.wakeup, .events = POLLIN },
 				 { .fd = answer.fd, .events = POLLIN } };
 	uint64_t limit = base_deadline(base_now(), TRY_AGAIN);
 	unsigned int n = 1;
@@ -124,7 +124,7 @@ static void idle(void)
 	if (thread_first_has_ended())
 		limit = base_min(limit, base_deadline(base_now(), THREADS_POLL));
 	base_poll(fds, n, limit);
-	base_eventfd_drain(life.wakeup);
+	base_eventfd_drain(answerer.wakeup);
 }
 
 static void *run(void *arg)
@@ -139,17 +139,17 @@ static int wakeup_create(void)
 {
 	int fd, err;
 
-	if (life.wakeup >= 0)
+	if (answerer.wakeup >= 0)
 		return 0;
 	err = base_eventfd_create(&fd);
 	if (!err)
-		__atomic_store_n(&life.wakeup, internal_move(fd), __ATOMIC_RELEASE);
+		__atomic_store_n(&answerer.wakeup, internal_move(fd), __ATOMIC_RELEASE);
 	return err;
 }
 
 static void ring(void)
 {
-	int wakeup = __atomic_load_n(&life.wakeup, __ATOMIC_ACQUIRE);
+	int wakeup = __atomic_load_n(&answerer.wakeup, __ATOMIC_ACQUIRE);
 
 	if (wakeup >= 0)
 		base_eventfd_notify(wakeup);
@@ -164,16 +164,16 @@ static bool claim(void)
 	enum phase before;
 	bool mine;
 
-	pthread_mutex_lock(&life.lock);
-	before = life.phase;
+	pthread_mutex_lock(&answerer.lock);
+	before = answerer.phase;
 	mine = is_wanted() && (before == NONE || before == ENDED) && !wakeup_create();
 	if (mine) {
 		phase_set(STARTING);
 		answer_make(&answer);
 	}
-	pthread_mutex_unlock(&life.lock);
+	pthread_mutex_unlock(&answerer.lock);
 	if (mine && before == ENDED)
-		pthread_join(life.id, NULL);
+		pthread_join(answerer.id, NULL);
 	return mine;
 }
 
@@ -185,12 +185,12 @@ static void start(void)
 
 	if (!sandbox_may(SYS_clone) || !sandbox_may(SYS_clone3) || !claim())
 		return;
-	err = thread_begin(&life.id, STACK, run);
-	pthread_mutex_lock(&life.lock);
+	err = thread_begin(&answerer.id, STACK, run);
+	pthread_mutex_lock(&answerer.lock);
 	phase_set(err ? NONE : RUNNING);
-	said = life.thread_warned;
-	life.thread_warned |= err != 0;
-	pthread_mutex_unlock(&life.lock);
+	said = answerer.thread_warned;
+	answerer.thread_warned |= err != 0;
+	pthread_mutex_unlock(&answerer.lock);
 	if (err && !said)
 		base_warn("no thread to answer questions for listeners: %s", strerror(-err));
 	ring();
@@ -200,29 +200,29 @@ static void start(void)
 void answerer_init(uint16_t port)
 {
 	thread_first_ended = ring;
-	life.port = htons(port);
+	answerer.port = htons(port);
 }
 
 unsigned int answerer_threads(void)
 {
-	enum phase phase = __atomic_load_n(&life.phase, __ATOMIC_ACQUIRE);
+	enum phase phase = __atomic_load_n(&answerer.phase, __ATOMIC_ACQUIRE);
 
 	return phase == RUNNING || phase == STARTING || phase == ENDING;
 }
 
 void answerer_look(void)
 {
-	if (!life.port || answerer_threads() ||
-	    !__atomic_load_n(&life.listeners, __ATOMIC_ACQUIRE) || life_is_guest())
+	if (!answerer.port || answerer_threads() ||
+	    !__atomic_load_n(&answerer.listeners, __ATOMIC_ACQUIRE) || fork_gen_is_guest())
 		return;
 	start();
 }
 
 void answerer_listener(int more)
 {
-	if (__atomic_add_fetch(&life.listeners, more, __ATOMIC_ACQ_REL) <= 0)
+	if (__atomic_add_fetch(&answerer.listeners, more, __ATOMIC_ACQ_REL) <= 0)
 		ring();
-	else if (more > 0 && life.port && !life_is_guest())
+	else if (more > 0 && answerer.port && !fork_gen_is_guest())
 		start();
 }
 
@@ -231,17 +231,17 @@ static bool end_begin(void)
 {
 	bool there;
 
-	pthread_mutex_lock(&life.lock);
-	life.held++;
-	while (life.phase == STARTING) {
-		pthread_mutex_unlock(&life.lock);
+	pthread_mutex_lock(&answerer.lock);
+	answerer.held++;
+	while (answerer.phase == STARTING) {
+		pthread_mutex_unlock(&answerer.lock);
 		sched_yield();
-		pthread_mutex_lock(&life.lock);
+		pthread_mutex_lock(&answerer.lock);
 	}
-	there = life.phase == RUNNING || life.phase == ENDED;
+	there = answerer.phase == RUNNING || answerer.phase == ENDED;
 	if (there)
 		phase_set(ENDING);
-	pthread_mutex_unlock(&life.lock);
+	pthread_mutex_unlock(&answerer.lock);
 	return there;
 }
 
@@ -250,35 +250,35 @@ void answerer_stop(void)
 	if (!end_begin())
 		return;
 	ring();
-	pthread_join(life.id, NULL);
-	pthread_mutex_lock(&life.lock);
+	pthread_join(answerer.id, NULL);
+	pthread_mutex_lock(&answerer.lock);
 	phase_set(NONE);
-	pthread_mutex_unlock(&life.lock);
+	pthread_mutex_unlock(&answerer.lock);
 }
 
 void answerer_resume(void)
 {
-	pthread_mutex_lock(&life.lock);
-	life.held--;
-	pthread_mutex_unlock(&life.lock);
+	pthread_mutex_lock(&answerer.lock);
+	answerer.held--;
+	pthread_mutex_unlock(&answerer.lock);
 	answerer_look();
 }
 
 void answerer_before_fork(void)
 {
-	pthread_mutex_lock(&life.lock);
+	pthread_mutex_lock(&answerer.lock);
 }
 
 void answerer_after_fork(bool child)
 {
-	life_lock_drop(&life.lock, child);
+	fork_gen_lock_drop(&answerer.lock, child);
 	if (!child)
 		return;
 	answer_close(&answer);
-	internal_close(life.wakeup);
-	life.wakeup = -1;
+	internal_close(answerer.wakeup);
+	answerer.wakeup = -1;
 	phase_set(NONE);
-	life.held = 0;
+	answerer.held = 0;
 }
 
 void answerer_forked(void)

@@ -32,8 +32,8 @@
 #include "preload/rules/ask_message.h"
 #include "preload/rules/host.h"
 #include "preload/rules/near.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/internal.h"
-#include "preload/table/life.h"
 
 /* A nonce is good for one such time and the next */
 #define NONCE_LIFE (512 * BASE_NS_PER_S)
@@ -119,7 +119,7 @@ static int socket_make(void)
 /* -1: none of this life, for another one of the family made it */
 static int socket_of(uint64_t word)
 {
-	return word && word >> 32 == life_age ? (int)(uint32_t)word - 1 : -1;
+	return word && word >> 32 == fork_gen ? (int)(uint32_t)word - 1 : -1;
 }
 
 static int socket_now(void)
@@ -138,7 +138,7 @@ static int socket_get(void)
 	fd = socket_make();
 	if (fd < 0)
 		return -1;
-	word = (uint64_t)life_age << 32 | (uint32_t)(fd + 1);
+	word = (uint64_t)fork_gen << 32 | (uint32_t)(fd + 1);
 	if (!__atomic_compare_exchange_n(&ask.socket, &was, word, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE)) {
 		internal_close(fd);
@@ -326,7 +326,7 @@ enum ask_known ask_begin(const struct sockaddr *peer, socklen_t len, enum config
 	enum ask_known known;
 	struct place p;
 
-	if (!ask.port || how == CONFIG_ASK_NEVER || !place_of(peer, len, &p) || life_is_guest())
+	if (!ask.port || how == CONFIG_ASK_NEVER || !place_of(peer, len, &p) || fork_gen_is_guest())
 		return ASK_KNOWN_FAR;
 	look();
 	known = ask_known(addr_of(&p), sizeof(p.addr), base_now());

@@ -36,9 +36,9 @@
 #include "preload/sock/urgent.h"
 #include "preload/sock/waited.h"
 #include "preload/sock/worker.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/internal.h"
 #include "preload/table/libc.h"
-#include "preload/table/life.h"
 #include "preload/table/pool.h"
 
 struct config sock_config;
@@ -98,7 +98,7 @@ static bool is_reported_here(const struct sock *s)
 {
 	unsigned int ended = __atomic_load_n(&s->ended, __ATOMIC_ACQUIRE);
 
-	return !s->inherited && (!ended || ended == life_age + 1);
+	return !s->inherited && (!ended || ended == fork_gen + 1);
 }
 
 static void report_object(void *object)
@@ -220,7 +220,7 @@ static void sock_end(struct fdent *ent)
 {
 	struct sock *s = sock_of_entry(ent);
 
-	if (!__atomic_compare_exchange_n(&s->ended, &(unsigned int){ 0 }, life_age + 1, false,
+	if (!__atomic_compare_exchange_n(&s->ended, &(unsigned int){ 0 }, fork_gen + 1, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;
 	sets_forget(s);
@@ -692,6 +692,6 @@ static void go_abroad(int fd, struct fdent *ent, void *ctx)
 
 void sock_after_fork(bool child)
 {
-	life_lock_drop(&own_lock, child);
+	fork_gen_lock_drop(&own_lock, child);
 	fdtab_each(go_abroad, NULL);
 }

@@ -47,7 +47,7 @@ struct sock {
 	/* What we work by: the program's number or, @own, an internal one. Atomic */
 	int fd;
 	bool own;
-	unsigned int ended; /* atomic: 0, or life_age + 1 when the last number went */
+	unsigned int ended; /* atomic: 0, or fork_gen + 1 when the last number went */
 	uint64_t cookie;    /* the kernel's name for the socket of a stream */
 	struct stream *stream;
 	uint32_t streams; /* atomic: how often it has got one, or lost it */

@@ -26,8 +26,8 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/rand.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/internal.h"
-#include "preload/table/life.h"
 
 #define WAKES 64
 
@@ -140,7 +140,7 @@ void wakeup_after_fork(bool child)
 {
 	int fd = wakeup.fd;
 
-	life_lock_drop(&wakeup.lock, child);
+	fork_gen_lock_drop(&wakeup.lock, child);
 	if (!child)
 		return;
 	wakeup.name = 0;

@@ -41,8 +41,8 @@
 #include "preload/guard/sandbox.h"
 #include "preload/guard/thread.h"
 #include "preload/sock/fallback.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/internal.h"
-#include "preload/table/life.h"
 
 #define BATCH 64
 #define STACK (128 * 1024u)
@@ -194,7 +194,7 @@ static void not_begun(int err)
 /* What a sandbox forbids would end the process */
 static bool thread_may_be(void)
 {
-	return !life_bare && sandbox_may(SYS_clone) && sandbox_may(SYS_clone3);
+	return !fork_gen_bare && sandbox_may(SYS_clone) && sandbox_may(SYS_clone3);
 }
 
 /* The set is a help, and not needed */
@@ -539,7 +539,7 @@ static void work_list_inherit(void)
 
 void worker_after_fork(bool child)
 {
-	life_lock_drop(&work_list.lock, child);
+	fork_gen_lock_drop(&work_list.lock, child);
 	if (child)
 		work_list_inherit();
 }

@@ -25,8 +25,8 @@
 #include "base/fdutil.h"
 #include "base/point.h"
 #include "preload/table/fdtab.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/libc.h"
-#include "preload/table/life.h"
 
 static struct {
 	pthread_mutex_t lock;
@@ -113,7 +113,7 @@ void hidden_forget(int fd)
 long hidden_flags(int fd, int cmd, long arg)
 {
 	unsigned int rounds = __atomic_load_n(&hidden.rounds, __ATOMIC_SEQ_CST);
-	bool any = __atomic_load_n(&hidden.n, __ATOMIC_SEQ_CST) && !life_is_guest();
+	bool any = __atomic_load_n(&hidden.n, __ATOMIC_SEQ_CST) && !fork_gen_is_guest();
 	long r = any ? 0 : libc_try(libc.fcntl(fd, cmd, arg));
 
 	if (!any && rounds == __atomic_load_n(&hidden.rounds, __ATOMIC_SEQ_CST))
@@ -128,7 +128,7 @@ long hidden_dup3(int fd, int to, int flags)
 {
 	long r;
 
-	if (life_is_guest())
+	if (fork_gen_is_guest())
 		return libc_try(libc.dup3(fd, to, flags));
 	pthread_mutex_lock(&hidden.lock);
 	r = libc_try(libc.dup3(fd, to, flags));
@@ -157,5 +157,5 @@ void hidden_before_fork(void)
 
 void hidden_after_fork(bool child)
 {
-	life_lock_drop(&hidden.lock, child);
+	fork_gen_lock_drop(&hidden.lock, child);
 }

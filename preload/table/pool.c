@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
-#include "preload/table/life.h"
+#include "preload/table/fork_gen.h"
 
 /* Of all of them: it is held for a moment, and fork() has one to take */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -110,5 +110,5 @@ void pool_before_fork(void)
 
 void pool_after_fork(bool child)
 {
-	life_lock_drop(&lock, child);
+	fork_gen_lock_drop(&lock, child);
 }

@@ -20,8 +20,8 @@
 #include "base/fdutil.h"
 #include "preload/sock/others.h"
 #include "preload/sock/sets.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/internal.h"
-#include "preload/table/life.h"
 
 #define ENGINE_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 /* The kernel takes no others with EPOLLEXCLUSIVE */
@@ -208,7 +208,7 @@ int epset_adopt(int epfd, struct epset **out)
 
 bool epset_is_inherited(const struct epset *set)
 {
-	return set->age != life_age;
+	return set->age != fork_gen;
 }
 
 int epset_engine_ctl(const struct epset *set, int op, struct epset_reg *r)
@@ -265,7 +265,7 @@ static int engine_make(struct epset *set)
 		engine_close(set);
 	set->wakeup = internal_move(wakeup);
 	set->heard = -1;
-	set->age = life_age;
+	set->age = fork_gen;
 	__atomic_store_n(&set->engine, internal_move(engine), __ATOMIC_RELEASE);
 	err = engine_fill(set);
 	if (err)

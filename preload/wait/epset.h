@@ -69,7 +69,7 @@ struct epset {
 	bool own;
 	int engine, wakeup; /* -1: never had a member of ours; atomic */
 	int heard;	    /* the wakeup fd of other processes that is in the engine; -1. atomic */
-	unsigned int age;   /* life_age when the engine was made */
+	unsigned int age;   /* fork_gen when the engine was made */
 	unsigned int ours;  /* members in the engine; atomic */
 	unsigned int sleepers;	 /* on the engine; atomic */
 	unsigned int nested;	 /* registrations of this set in engines; atomic */

@@ -17,8 +17,8 @@
 #include "preload/guard/intr_sleep.h"
 #include "preload/guard/sandbox.h"
 #include "preload/sock/others.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/internal.h"
-#include "preload/table/life.h"
 
 #define WAKEUPS 16
 /* Looks that found nothing, after each of which something had come */
@@ -92,7 +92,7 @@ void wait_before_fork(void)
 
 void wait_after_fork(bool child)
 {
-	life_lock_drop(&wakeups.lock, child);
+	fork_gen_lock_drop(&wakeups.lock, child);
 	if (!child)
 		return;
 	while (wakeups.n)

@@ -9,7 +9,7 @@
  * descriptors of its own, until it executes a program or exits. The page is not wiped and holds
  * another process's number.
  */
-#include "preload/table/life.h"
+#include "preload/table/fork_gen.h"
 
 #include <sched.h>
 #include <sys/mman.h>
@@ -20,22 +20,22 @@
 
 #define PAGE 4096
 
-bool life_bare;
-unsigned int life_age;
+bool fork_gen_bare;
+unsigned int fork_gen;
 
 static struct life {
 	long pid;     /* atomic */
 	long adopter; /* the thread that sees to it, while pid is ADOPTING */
 } * life;	      /* wiped in a child */
 
-static void (*life_adopt)(void);
+static void (*fork_gen_adopt)(void);
 
-bool life_is_known(void)
+bool fork_gen_is_known(void)
 {
 	return life;
 }
 
-void life_born(void)
+void fork_gen_born(void)
 {
 	life->pid = syscall(SYS_getpid);
 }
@@ -50,7 +50,7 @@ static void adopt_once(void)
 	if (__atomic_compare_exchange_n(&life->pid, &nobody, ADOPTING, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE)) {
 		life->adopter = syscall(SYS_gettid);
-		life_adopt();
+		fork_gen_adopt();
 		__atomic_store_n(&life->pid, syscall(SYS_getpid), __ATOMIC_RELEASE);
 	}
 	while (__atomic_load_n(&life->pid, __ATOMIC_ACQUIRE) == ADOPTING &&
@@ -58,7 +58,7 @@ static void adopt_once(void)
 		sched_yield();
 }
 
-bool life_is_guest(void)
+bool fork_gen_is_guest(void)
 {
 	long pid, owner;
 
@@ -74,13 +74,13 @@ bool life_is_guest(void)
 	return false;
 }
 
-void life_init(void (*adopt)(void))
+void fork_gen_init(void (*adopt)(void))
 {
 	/* Without one that is wiped, a fork that nobody announces goes for a guest */
 	static struct life lasting;
 	void *page;
 
-	life_adopt = adopt;
+	fork_gen_adopt = adopt;
 	life = &lasting;
 	if (!base_map_create(PAGE, &page)) {
 		if (madvise(page, PAGE, MADV_WIPEONFORK))
