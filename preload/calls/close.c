@@ -20,9 +20,9 @@
 #include "preload/sock/worker.h"
 #include "preload/table/fdtab.h"
 #include "preload/table/fork_gen.h"
-#include "preload/table/hidden.h"
 #include "preload/table/internal.h"
 #include "preload/table/libc.h"
+#include "preload/table/tmp_cloexec.h"
 
 long call_close(int fd)
 {
@@ -125,7 +125,7 @@ long call_close_range(unsigned int first, unsigned int last, int flags)
 	if (flags & CLOSE_RANGE_UNSHARE)
 		return unshared(r);
 	if (flags & CLOSE_RANGE_CLOEXEC)
-		return hidden_close_range(first, last, flags);
+		return tmp_cloexec_close_range(first, last, flags);
 	return close_each(r);
 }
 

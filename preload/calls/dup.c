@@ -14,8 +14,8 @@
 #include "preload/sock/sock.h"
 #include "preload/sock/urgent.h"
 #include "preload/table/fork_gen.h"
-#include "preload/table/hidden.h"
 #include "preload/table/libc.h"
+#include "preload/table/tmp_cloexec.h"
 #include "preload/wait/confine.h"
 
 static long number_take(struct fdent *ent)
@@ -45,7 +45,7 @@ static long number_end(struct fdent *ent, long got)
 
 	BASE_POINT(preload_dup_made);
 	if (got >= 0)
-		hidden_forget((int)got);
+		tmp_cloexec_forget((int)got);
 	if (got < 0)
 		err = (int)got;
 	else if (ent->ops->own(ent) || fdtab_set((int)got, ent))
@@ -104,7 +104,7 @@ static long dup_onto(int fd, int to, int flags)
 		err = ent->ops->own(ent);
 	if (!err)
 		err = make_way(fd, to);
-	got = err ? err : hidden_dup3(fd, to, flags);
+	got = err ? err : tmp_cloexec_dup3(fd, to, flags);
 	if (got < 0) {
 		if (ent)
 			fdtab_number_put(ent);
@@ -165,7 +165,7 @@ long call_fcntl(int fd, int cmd, long arg)
 	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
 		return dup_above(fd, cmd, arg);
 	if (cmd == F_GETFD || cmd == F_SETFD)
-		return hidden_flags(fd, cmd, arg);
+		return tmp_cloexec_flags(fd, cmd, arg);
 	if (cmd == F_GETFL || cmd == F_SETFL)
 		return file_flags(fd, cmd, arg);
 	if (cmd == F_SETOWN || cmd == F_SETOWN_EX)

@@ -34,9 +34,9 @@
 #include "preload/sock/wakeup.h"
 #include "preload/sock/worker.h"
 #include "preload/table/fork_gen.h"
-#include "preload/table/hidden.h"
 #include "preload/table/libc.h"
 #include "preload/table/pool.h"
+#include "preload/table/tmp_cloexec.h"
 #include "preload/wait/epoll.h"
 #include "preload/wait/wait.h"
 
@@ -190,7 +190,7 @@ static void before(void)
 	BASE_POINT(preload_fork_shared);
 	files_before_fork();
 	call_before_fork();
-	hidden_before_fork();
+	tmp_cloexec_before_fork();
 	pool_before_fork();
 	stream_before_fork();
 }
@@ -209,7 +209,7 @@ static void after(bool child)
 	held = (struct held){ NULL, 0, 0 };
 	stream_after_fork(child);
 	pool_after_fork(child);
-	hidden_after_fork(child);
+	tmp_cloexec_after_fork(child);
 	call_after_fork(child);
 	files_after_fork(child);
 	wakeup_after_fork(child);

@@ -24,9 +24,9 @@
 #include "preload/sock/option.h"
 #include "preload/sock/sock.h"
 #include "preload/sock/urgent.h"
-#include "preload/table/hidden.h"
 #include "preload/table/libc.h"
 #include "preload/table/pieces.h"
+#include "preload/table/tmp_cloexec.h"
 #include "preload/wait/confine.h"
 
 /* --- ioctls, in octets of the program --- */
@@ -121,7 +121,7 @@ long call_ioctl(int fd, unsigned long request, long arg)
 	long r = CALL_THEIRS;
 
 	if (request == FIOCLEX || request == FIONCLEX)
-		return hidden_flags(fd, F_SETFD, request == FIOCLEX ? FD_CLOEXEC : 0);
+		return tmp_cloexec_flags(fd, F_SETFD, request == FIOCLEX ? FD_CLOEXEC : 0);
 	s = sock_get(fd);
 	if (s && counts && sock_role(s) == SOCK_STREAM_ON && !sock_progress(s))
 		r = stream_count(s, request, (int *)arg);

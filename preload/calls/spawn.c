@@ -6,7 +6,7 @@
  * Streams that the program gets go on there, as in one that is executed
  * (preload/process/spawn_inherit.c). What system() and popen() start is the shell, which finds what it
  * needs in the environment. A stream that could not go on in it would only be spoilt there: while
- * it starts, those are close-on-exec (preload/table/hidden.c).
+ * it starts, those are close-on-exec (preload/table/tmp_cloexec.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +29,8 @@
 #include "preload/sock/others.h"
 #include "preload/sock/sock.h"
 #include "preload/table/fork_gen.h"
-#include "preload/table/hidden.h"
 #include "preload/table/libc.h"
+#include "preload/table/tmp_cloexec.h"
 
 /* --- posix_spawn(): positive errnos --- */
 
@@ -239,12 +239,12 @@ static bool is_inherited(int fd, struct fdent *ent)
 	return flags >= 0 && !(flags & FD_CLOEXEC);
 }
 
-static void lend_or_hide(int fd, struct fdent *ent, void *ctx)
+static void lend_or_set_cloexec(int fd, struct fdent *ent, void *ctx)
 {
 	if (!is_inherited(fd, ent) || !lend(sock_of_entry(ent), *(const bool *)ctx))
 		return;
-	sock_of_entry(ent)->hidden = true;
-	if (hidden_hide(fd))
+	sock_of_entry(ent)->tmp_cloexec = true;
+	if (tmp_cloexec_set(fd))
 		base_info("descriptor %d is a DDP stream and hidden from a new program", fd);
 }
 
@@ -266,7 +266,7 @@ static void take_back(int fd, struct fdent *ent, void *ctx)
 
 static void show_one(int fd, struct fdent *ent, void *ctx)
 {
-	hidden_show(fd, sock_stream_of_entry(ent) && sock_of_entry(ent)->hidden);
+	tmp_cloexec_restore(fd, sock_stream_of_entry(ent) && sock_of_entry(ent)->tmp_cloexec);
 }
 
 static bool shell_loads(void)
@@ -288,7 +288,7 @@ static bool shell_begin(void)
 	pthread_mutex_lock(&shells.lock);
 	shells.starts++;
 	loads = shell_loads();
-	fdtab_each(lend_or_hide, &loads);
+	fdtab_each(lend_or_set_cloexec, &loads);
 	fdtab_each(lent_forget, NULL);
 	pthread_mutex_unlock(&shells.lock);
 	call_leave(e, &r);

@@ -32,8 +32,8 @@
 #include "preload/rules/report.h"
 #include "preload/sock/others.h"
 #include "preload/sock/worker.h"
-#include "preload/table/hidden.h"
 #include "preload/table/libc.h"
+#include "preload/table/tmp_cloexec.h"
 
 #define KEPT_MAGIC 0x6b657074u
 
@@ -148,7 +148,7 @@ static int number_add(struct sock *s, int fd)
 	if (!fdtab_number_get(&s->ent))
 		return -EBADF;
 	err = sock_own(s);
-	hidden_forget(fd);
+	tmp_cloexec_forget(fd);
 	if (!err)
 		err = fdtab_set(fd, &s->ent);
 	if (err)

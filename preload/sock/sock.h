@@ -56,15 +56,15 @@ struct sock {
 	bool accepted, had; /* it was; it had a stream, ever */
 	bool in_work_list;  /* atomic; written under the lock of the work list */
 	struct work_item work;
-	bool common;	/* atomic; others.c */
-	bool abroad;	/* atomic: it is new, and another process may connect it */
-	bool owned;	/* atomic: the program has set who is to have SIGURG */
-	bool inherited; /* preload/process/exec_inherit.c: the next program goes on with it */
-	bool lent;	/* preload/calls/spawn.c, under its lock */
-	bool hidden;	/* the same: it was, by some number */
-	bool reported;	/* atomic; its stream is in the report */
-	bool said;	/* atomic; the log has its line (preload/sock/info.c), or another process */
-	uint8_t shut;	/* atomic; what shutdown() was told, plus one, as bits */
+	bool common;	  /* atomic; others.c */
+	bool abroad;	  /* atomic: it is new, and another process may connect it */
+	bool owned;	  /* atomic: the program has set who is to have SIGURG */
+	bool inherited;	  /* preload/process/exec_inherit.c: the next program goes on with it */
+	bool lent;	  /* preload/calls/spawn.c, under its lock */
+	bool tmp_cloexec; /* the same: it was, by some number */
+	bool reported;	  /* atomic; its stream is in the report */
+	bool said;    /* atomic; the log has its line (preload/sock/info.c), or another process */
+	uint8_t shut; /* atomic; what shutdown() was told, plus one, as bits */
 	struct option_values option;
 	uint64_t acked; /* octets of the stream that are known to be acknowledged; atomic */
 	struct sock_wish wish;

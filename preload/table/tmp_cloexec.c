@@ -13,7 +13,7 @@
  * Either the flag is seen by who hides, and is left alone, or the rounds have grown, and who sets
  * does it again under the lock.
  */
-#include "preload/table/hidden.h"
+#include "preload/table/tmp_cloexec.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -60,14 +60,14 @@ static bool hide(int fd)
 	flags = syscall(SYS_fcntl, fd, F_GETFD);
 	if (flags >= 0 && !(flags & FD_CLOEXEC)) {
 		base_fd_set_cloexec(fd, true);
-		BASE_POINT(preload_hidden_hidden);
+		BASE_POINT(preload_tmp_cloexec_set);
 		return true;
 	}
 	drop(fd);
 	return false;
 }
 
-static long flags_of_hidden(int fd, int cmd, long arg)
+static long flags_of_tmp_cloexec(int fd, int cmd, long arg)
 {
 	if (cmd == F_GETFD)
 		return 0;
@@ -80,7 +80,7 @@ static long flags_of_hidden(int fd, int cmd, long arg)
 
 /* --- for all --- */
 
-bool hidden_hide(int fd)
+bool tmp_cloexec_set(int fd)
 {
 	bool now;
 
@@ -90,18 +90,18 @@ bool hidden_hide(int fd)
 	return now;
 }
 
-void hidden_show(int fd, bool same)
+void tmp_cloexec_restore(int fd, bool same)
 {
 	pthread_mutex_lock(&hidden.lock);
 	if (same && is(fd)) {
 		base_fd_set_cloexec(fd, false);
-		BASE_POINT(preload_hidden_shown);
+		BASE_POINT(preload_tmp_cloexec_restored);
 	}
 	drop(fd);
 	pthread_mutex_unlock(&hidden.lock);
 }
 
-void hidden_forget(int fd)
+void tmp_cloexec_forget(int fd)
 {
 	if (!__atomic_load_n(&hidden.n, __ATOMIC_SEQ_CST))
 		return;
@@ -110,7 +110,7 @@ void hidden_forget(int fd)
 	pthread_mutex_unlock(&hidden.lock);
 }
 
-long hidden_flags(int fd, int cmd, long arg)
+long tmp_cloexec_flags(int fd, int cmd, long arg)
 {
 	unsigned int rounds = __atomic_load_n(&hidden.rounds, __ATOMIC_SEQ_CST);
 	bool any = __atomic_load_n(&hidden.n, __ATOMIC_SEQ_CST) && !fork_gen_is_guest();
@@ -119,12 +119,12 @@ long hidden_flags(int fd, int cmd, long arg)
 	if (!any && rounds == __atomic_load_n(&hidden.rounds, __ATOMIC_SEQ_CST))
 		return r;
 	pthread_mutex_lock(&hidden.lock);
-	r = is(fd) ? flags_of_hidden(fd, cmd, arg) : libc_try(libc.fcntl(fd, cmd, arg));
+	r = is(fd) ? flags_of_tmp_cloexec(fd, cmd, arg) : libc_try(libc.fcntl(fd, cmd, arg));
 	pthread_mutex_unlock(&hidden.lock);
 	return r;
 }
 
-long hidden_dup3(int fd, int to, int flags)
+long tmp_cloexec_dup3(int fd, int to, int flags)
 {
 	long r;
 
@@ -138,7 +138,7 @@ long hidden_dup3(int fd, int to, int flags)
 	return r;
 }
 
-long hidden_close_range(unsigned int first, unsigned int last, int flags)
+long tmp_cloexec_close_range(unsigned int first, unsigned int last, int flags)
 {
 	long r;
 
@@ -150,12 +150,12 @@ long hidden_close_range(unsigned int first, unsigned int last, int flags)
 	return r;
 }
 
-void hidden_before_fork(void)
+void tmp_cloexec_before_fork(void)
 {
 	pthread_mutex_lock(&hidden.lock);
 }
 
-void hidden_after_fork(bool child)
+void tmp_cloexec_after_fork(bool child)
 {
 	fork_gen_lock_drop(&hidden.lock, child);
 }
