@@ -25,8 +25,8 @@
 #include "preload/guard/intr_sleep.h"
 #include "preload/guard/thread.h"
 #include "preload/table/fork_gen.h"
-#include "preload/table/pieces.h"
 #include "preload/table/pool.h"
+#include "preload/table/user_iov.h"
 #include "preload/wait/octets.h"
 #include "preload/wait/wait.h"
 
@@ -247,7 +247,7 @@ static bool is_ours(const struct aiocb *cb)
 {
 	struct sock *s;
 
-	if (pieces_wild(cb, sizeof(*cb)) || !fdtab_is_ours(cb->aio_fildes))
+	if (user_iov_wild(cb, sizeof(*cb)) || !fdtab_is_ours(cb->aio_fildes))
 		return false;
 	s = sock_get_stream(cb->aio_fildes);
 	sock_put(s);
@@ -385,7 +385,7 @@ static int wanted_wait(const struct wanted *w, uint64_t deadline)
 
 static bool any_ours(const struct aiocb *const *list, int n)
 {
-	if (n <= 0 || pieces_wild(list, (size_t)n * sizeof(*list)))
+	if (n <= 0 || user_iov_wild(list, (size_t)n * sizeof(*list)))
 		return false;
 	for (int i = 0; i < n; i++)
 		if (list[i] && is_ours(list[i]))

@@ -20,7 +20,7 @@
 #include "preload/guard/call.h"
 #include "preload/table/fork_gen.h"
 #include "preload/table/libc.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 
 typedef int clone_fn(void *arg);
 typedef int clone_call(clone_fn *fn, void *stack, int flags, void *arg, pid_t *parent, void *tls,
@@ -107,7 +107,7 @@ static bool is_fork3(const void *p, size_t len)
 {
 	struct clone_args args = { 0 };
 
-	if (len < CLONE_ARGS_SIZE_VER0 || pieces_wild(p, CLONE_ARGS_SIZE_VER0))
+	if (len < CLONE_ARGS_SIZE_VER0 || user_iov_wild(p, CLONE_ARGS_SIZE_VER0))
 		return false;
 	memcpy(&args, p, CLONE_ARGS_SIZE_VER0);
 	return is_fork(args.flags, args.stack);

@@ -37,7 +37,7 @@
 #include "preload/sock/sock.h"
 #include "preload/sock/worker.h"
 #include "preload/table/libc.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 #include "preload/wait/wait.h"
 
 /* --- TCP: it is not waited for in the kernel, where a signal that was noted wakes nobody --- */
@@ -410,7 +410,7 @@ static long disconnect(struct sock *s, int fd, const struct sockaddr *addr, sock
 static bool is_sound(const struct sockaddr *addr, socklen_t len)
 {
 	return len >= sizeof(addr->sa_family) && len <= sizeof(struct sockaddr_storage) &&
-	       !pieces_wild(addr, len);
+	       !user_iov_wild(addr, len);
 }
 
 long call_connect(int fd, const struct sockaddr *addr, socklen_t len)

@@ -24,7 +24,7 @@
 #include "base/sockutil.h"
 #include "preload/guard/call.h"
 #include "preload/guard/intr_sleep.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 #include "preload/wait/octets.h"
 
 /* --- a file to a stream --- */
@@ -99,7 +99,7 @@ static int file_check(int fd, const off_t *offset, size_t len)
 	bool ordinary;
 	off_t at;
 
-	if (offset && pieces_wild(offset, sizeof(*offset)))
+	if (offset && user_iov_wild(offset, sizeof(*offset)))
 		return -EFAULT;
 	ordinary = !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size;
 	if (!(ordinary && offset && len) && !is_readable(fd))

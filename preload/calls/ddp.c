@@ -17,7 +17,7 @@
 #include "preload/sock/info.h"
 #include "preload/sock/worker.h"
 #include "preload/table/libc.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 #include "preload/wait/octets.h"
 #include "preload/wait/wait.h"
 #include "rnic/rnic.h"
@@ -131,8 +131,8 @@ static long reg_mr(struct sock *s, const void *value, socklen_t len)
 	memcpy(&mr, value, sizeof(mr));
 	if (mr.reserved)
 		return -EINVAL;
-	if (pieces_wild((void *)(uintptr_t)mr.addr, mr.length) ||
-	    pieces_wild((void *)(uintptr_t)mr.stag, sizeof(stag)))
+	if (user_iov_wild((void *)(uintptr_t)mr.addr, mr.length) ||
+	    user_iov_wild((void *)(uintptr_t)mr.stag, sizeof(stag)))
 		return -EFAULT;
 	err = s->stream->ops->region_add(s->stream, (void *)(uintptr_t)mr.addr, mr.length,
 					 mr.access, &stag);
@@ -162,7 +162,7 @@ static long map(struct sock *s, const void *value, socklen_t len)
 	if (len < sizeof(m))
 		return -EINVAL;
 	memcpy(&m, value, sizeof(m));
-	if (pieces_wild((void *)(uintptr_t)m.addr, m.length))
+	if (user_iov_wild((void *)(uintptr_t)m.addr, m.length))
 		return -EFAULT;
 	do {
 		err = c.stream->ops->map(c.stream, (void *)(uintptr_t)m.addr, m.length, m.offset);
@@ -226,7 +226,7 @@ long ddp_setsockopt(int fd, int name, const void *value, socklen_t len)
 	struct sock *s;
 	long r;
 
-	if (len && pieces_wild(value, len))
+	if (len && user_iov_wild(value, len))
 		return -EFAULT;
 	if (name == DDP_MODE)
 		return len < sizeof(int) ? -EINVAL : mode_set(fd, value);
@@ -239,7 +239,7 @@ long ddp_setsockopt(int fd, int name, const void *value, socklen_t len)
 /* As the kernel has it: no more than there is room for, and *@len says how much it was */
 static long answer(void *value, socklen_t *len, const void *what, size_t size)
 {
-	if (pieces_wild(len, sizeof(*len)) || (*len && pieces_wild(value, *len)))
+	if (user_iov_wild(len, sizeof(*len)) || (*len && user_iov_wild(value, *len)))
 		return -EFAULT;
 	*len = base_min(*len, (socklen_t)size);
 	memcpy(value, what, *len);

@@ -13,7 +13,7 @@
 #include "base/bits.h"
 #include "preload/calls/ddp.h"
 #include "preload/sock/worker.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 #include "preload/wait/octets.h"
 #include "rnic/rnic_onesided.h"
 #include "stream/cursor.h"
@@ -48,7 +48,7 @@ bool ddp_is_wanted(const struct msghdr *msg)
 
 static bool is_far(uint64_t addr, uint64_t len)
 {
-	return len && pieces_wild((void *)(uintptr_t)addr, len);
+	return len && user_iov_wild((void *)(uintptr_t)addr, len);
 }
 
 static long send_do(struct sock *s, const void *data, int flags)
@@ -192,7 +192,7 @@ static void control_put(struct msghdr *msg, int type, const void *data, size_t l
 static bool control_room(const struct msghdr *msg, size_t len)
 {
 	return msg->msg_controllen >= CMSG_LEN(len) &&
-	       !pieces_wild(msg->msg_control, CMSG_LEN(len));
+	       !user_iov_wild(msg->msg_control, CMSG_LEN(len));
 }
 
 bool ddp_may_recv(const struct msghdr *msg)

@@ -9,7 +9,7 @@
 #include "preload/sock/listener_proxy.h"
 #include "preload/table/fdtab.h"
 #include "preload/table/libc.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 #include "preload/wait/epoll.h"
 
 long call_epoll_create(int size)
@@ -51,7 +51,7 @@ static long kernel_ctl(int epfd, int op, int fd, struct epoll_event *event)
 		return CALL_THEIRS;
 	if (stands < 0)
 		return stands;
-	if (op == EPOLL_CTL_DEL || pieces_wild(event, sizeof(*event)))
+	if (op == EPOLL_CTL_DEL || user_iov_wild(event, sizeof(*event)))
 		return libc_try(libc.epoll_ctl(epfd, op, stands, event));
 	own = *event;
 	/* The kernel has no set in a set for one waiter alone; who comes too late finds nothing */

@@ -11,7 +11,7 @@
 
 #include "base/bits.h"
 #include "preload/sock/sock.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 #include "preload/wait/octets.h"
 
 /* Of one buffer, the kernel takes no more than this into account */
@@ -101,7 +101,7 @@ static long no_address(long got, struct sockaddr *from, socklen_t *fromlen)
 {
 	if (got < 0 || !from)
 		return got;
-	if (pieces_wild(fromlen, sizeof(*fromlen)))
+	if (user_iov_wild(fromlen, sizeof(*fromlen)))
 		return -EFAULT;
 	if ((int)*fromlen < 0)
 		return -EINVAL;
@@ -171,7 +171,7 @@ static int address_check(const struct sockaddr *to, socklen_t tolen)
 {
 	if ((int)tolen < 0 || tolen > sizeof(struct sockaddr_storage))
 		return -EINVAL;
-	return tolen && pieces_wild(to, tolen) ? -EFAULT : 0;
+	return tolen && user_iov_wild(to, tolen) ? -EFAULT : 0;
 }
 
 /*

@@ -14,7 +14,7 @@
 #include "preload/calls/ddp.h"
 #include "preload/calls/io.h"
 #include "preload/process/rights.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 #include "preload/wait/kernel.h"
 #include "preload/wait/octets.h"
 
@@ -23,7 +23,7 @@
 /* As the kernel takes a header in, in its order: 0 or -errno */
 static int msg_check(const struct msghdr *msg)
 {
-	if (pieces_wild(msg, sizeof(*msg)))
+	if (user_iov_wild(msg, sizeof(*msg)))
 		return -EFAULT;
 	if (msg->msg_name && (int)msg->msg_namelen < 0)
 		return -EINVAL;
@@ -118,7 +118,7 @@ static long msgs_recv(int fd, struct mmsghdr *msgs, unsigned int n, int flags,
 	unsigned int i = 0;
 	long got = 0;
 
-	if (timeout && pieces_wild(timeout, sizeof(*timeout)))
+	if (timeout && user_iov_wild(timeout, sizeof(*timeout)))
 		return -EFAULT;
 	if (timeout && timeout_is_bad(timeout))
 		return -EINVAL;
@@ -176,7 +176,7 @@ static int control_check(const struct msghdr *msg)
 		return 0;
 	if (msg->msg_controllen > INT_MAX)
 		return -ENOBUFS;
-	if (pieces_wild(msg->msg_control, msg->msg_controllen))
+	if (user_iov_wild(msg->msg_control, msg->msg_controllen))
 		return -EFAULT;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&copy); c; c = CMSG_NXTHDR(&copy, c))
 		if (c->cmsg_len < sizeof(*c) || c->cmsg_len > (size_t)(end - (const char *)c) ||
@@ -187,11 +187,11 @@ static int control_check(const struct msghdr *msg)
 
 static long msg_send(int fd, const struct msghdr *msg, int flags)
 {
-	struct pieces p;
+	struct user_iov p;
 	int err = msg_check(msg);
 
 	if (!err)
-		err = pieces_init(&p, msg->msg_iov, (long)msg->msg_iovlen);
+		err = user_iov_init(&p, msg->msg_iov, (long)msg->msg_iovlen);
 	if (!err)
 		err = control_check(msg);
 	if (err)
@@ -216,13 +216,13 @@ static long msgs_send(int fd, struct mmsghdr *msgs, unsigned int n, int flags)
 
 	n = base_min(n, (unsigned int)PIECES_MAX);
 	while (i < n) {
-		struct pieces p;
+		struct user_iov p;
 
 		sent = msg_send(fd, &msgs[i].msg_hdr, flags);
 		if (sent < 0)
 			break;
 		msgs[i].msg_len = (unsigned int)sent;
-		pieces_init(&p, msgs[i].msg_hdr.msg_iov, (long)msgs[i].msg_hdr.msg_iovlen);
+		user_iov_init(&p, msgs[i].msg_hdr.msg_iov, (long)msgs[i].msg_hdr.msg_iovlen);
 		i++;
 		if ((size_t)sent < p.len)
 			break;

@@ -25,8 +25,8 @@
 #include "preload/sock/sock.h"
 #include "preload/sock/urgent.h"
 #include "preload/table/libc.h"
-#include "preload/table/pieces.h"
 #include "preload/table/tmp_cloexec.h"
+#include "preload/table/user_iov.h"
 #include "preload/wait/confine.h"
 
 /* --- ioctls, in octets of the program --- */
@@ -71,7 +71,7 @@ static long unacked(struct sock *s, unsigned long request)
 
 static long int_tell(int *value, int answer)
 {
-	if (pieces_wild(value, sizeof(*value)))
+	if (user_iov_wild(value, sizeof(*value)))
 		return -EFAULT;
 	*value = answer;
 	return 0;
@@ -130,7 +130,7 @@ long call_ioctl(int fd, unsigned long request, long arg)
 	if (s && (request == FIOSETOWN || request == SIOCSPGRP))
 		r = owner_set(s, request, arg);
 	if (s && request == FIONBIO && sock_role(s) == SOCK_STREAM_ON &&
-	    !pieces_wild((void *)arg, sizeof(int)))
+	    !user_iov_wild((void *)arg, sizeof(int)))
 		r = confine_nonblock_set(s, *(int *)arg);
 	if (s && request == FIONBIO && r == CALL_THEIRS) {
 		r = libc_try(libc.ioctl(fd, request, arg));
@@ -213,7 +213,7 @@ static bool is_refused(const struct option *o, bool stream)
 static int int_answer(void *value, socklen_t *len, int answer)
 {
 	*len = base_min(*len, (socklen_t)sizeof(answer));
-	if (*len && pieces_wild(value, *len))
+	if (*len && user_iov_wild(value, *len))
 		return -EFAULT;
 	memcpy(value, &answer, *len);
 	return 0;
@@ -233,7 +233,7 @@ static long stream_get(struct sock *s, const struct option *o, void *value, sock
 	default:
 		break;
 	}
-	if (pieces_wild(len, sizeof(*len)))
+	if (user_iov_wild(len, sizeof(*len)))
 		return -EFAULT;
 	if ((int)*len < 0)
 		return -EINVAL;
@@ -267,7 +267,7 @@ static int int_value(const void *value, socklen_t len, int *out)
 {
 	if ((int)len < (int)sizeof(*out))
 		return -EINVAL;
-	if (pieces_wild(value, sizeof(*out)))
+	if (user_iov_wild(value, sizeof(*out)))
 		return -EFAULT;
 	memcpy(out, value, sizeof(*out));
 	return 0;

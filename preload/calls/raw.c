@@ -17,7 +17,7 @@
 #include "preload/calls/limit.h"
 #include "preload/guard/sandbox.h"
 #include "preload/table/libc.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 
 long __wrap_syscall(long n, long a, long b, long c, long d, long e, long f);
 long wrap_syscall(long n, long a, long b, long c, long d, long e, long f) __asm__("syscall")
@@ -141,7 +141,7 @@ long wrap_syscall(long n, long a, long b, long c, long d, long e, long f)
 	uint64_t deadline;
 	long r;
 
-	if (ts && pieces_wild(ts, sizeof(*ts)))
+	if (ts && user_iov_wild(ts, sizeof(*ts)))
 		return made(n, args); /* EFAULT, where libc would look at it */
 	if (!ts || base_timespec_bad(ts) || !(ts->tv_sec | ts->tv_nsec))
 		return routed(n, args);

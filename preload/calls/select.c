@@ -13,7 +13,7 @@
 #include "preload/guard/mask.h"
 #include "preload/table/fdtab.h"
 #include "preload/table/libc.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 #include "preload/wait/polling.h"
 
 #define WORD_BITS (sizeof(unsigned long) * CHAR_BIT)
@@ -152,9 +152,9 @@ static bool sets_wild(const struct sets *sets, int n)
 {
 	size_t len = ((size_t)n + WORD_BITS - 1) / WORD_BITS * sizeof(unsigned long);
 
-	return (sets->in && pieces_wild(sets->in, len)) ||
-	       (sets->out && pieces_wild(sets->out, len)) ||
-	       (sets->except && pieces_wild(sets->except, len));
+	return (sets->in && user_iov_wild(sets->in, len)) ||
+	       (sets->out && user_iov_wild(sets->out, len)) ||
+	       (sets->except && user_iov_wild(sets->except, len));
 }
 
 /* A number of bits or -errno; CALL_THEIRS when none of ours is among them, or for the error */

@@ -20,7 +20,7 @@
 #include "preload/sock/listener_proxy.h"
 #include "preload/sock/provider.h"
 #include "preload/table/libc.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 #include "rnic/rnic_carrier.h"
 
 #define HEADERS_FOUR 40u /* of IPv4 and TCP */
@@ -111,12 +111,12 @@ static long peer_get(const struct sock *s, void *value, socklen_t *len)
 
 	if (!carried_name(s, true, &name))
 		return -ENOTCONN;
-	if (pieces_wild(len, sizeof(*len)))
+	if (user_iov_wild(len, sizeof(*len)))
 		return -EFAULT;
 	name_map(s, &name);
 	if (*len > base_address_len(&name))
 		return -EINVAL;
-	if (*len && pieces_wild(value, *len))
+	if (*len && user_iov_wild(value, *len))
 		return -EFAULT;
 	memcpy(value, &name, *len);
 	return 0;
@@ -217,14 +217,14 @@ long device_name_give(const struct sock *s, bool peer, struct sockaddr *addr, so
 
 	if (!carried_name(s, peer, &name))
 		return -ENOTCONN;
-	if (pieces_wild(len, sizeof(*len)))
+	if (user_iov_wild(len, sizeof(*len)))
 		return -EFAULT;
 	if ((int)*len < 0)
 		return -EINVAL;
 	name_map(s, &name);
 	own = base_address_len(&name);
 	n = base_min(*len, own);
-	if (n && pieces_wild(addr, n))
+	if (n && user_iov_wild(addr, n))
 		return -EFAULT;
 	memcpy(addr, &name, n);
 	*len = own;
@@ -261,7 +261,7 @@ static long bind_refuse(const struct sock *s, const struct sockaddr *addr, sockl
 
 	if (len > sizeof(any))
 		return -EINVAL;
-	if (pieces_wild(addr, len))
+	if (user_iov_wild(addr, len))
 		return -EFAULT;
 	memcpy(&any, addr, len);
 	base_address_set_port(&any, 0); /* another's would be in the way */

@@ -25,7 +25,7 @@
 #include "base/bits.h"
 #include "base/map.h"
 #include "preload/guard/filter.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64
@@ -136,7 +136,7 @@ int sandbox_prepare(const void *program, struct sandbox_filter **out, bool *serv
 	size_t size;
 	int err;
 
-	if (pieces_wild(p, sizeof(*p)) || pieces_wild(p->filter, p->len * sizeof(*p->filter)) ||
+	if (user_iov_wild(p, sizeof(*p)) || user_iov_wild(p->filter, p->len * sizeof(*p->filter)) ||
 	    !p->len)
 		return -EFAULT;
 	size = sizeof(*f) + p->len * sizeof(*p->filter);

@@ -34,7 +34,7 @@
 #include "preload/sock/sock.h"
 #include "preload/table/fork_gen.h"
 #include "preload/table/libc.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 #include "preload/wait/octets.h"
 
 #define PIECES 64
@@ -79,8 +79,9 @@ static int is_stream(int fd, void *ctx)
 
 bool rights_hold_stream(const struct msghdr *msg)
 {
-	return !pieces_wild(msg, sizeof(*msg)) &&
-	       !pieces_wild(msg->msg_control, msg->msg_controllen) && each_fd(msg, is_stream, NULL);
+	return !user_iov_wild(msg, sizeof(*msg)) &&
+	       !user_iov_wild(msg->msg_control, msg->msg_controllen) &&
+	       each_fd(msg, is_stream, NULL);
 }
 
 /* --- sending --- */
@@ -170,16 +171,16 @@ static long send_once(int fd, const struct msghdr *msg, int flags, uint64_t dead
 static long send_rest(int fd, const struct msghdr *msg, int flags, uint64_t deadline, long done)
 {
 	struct iovec rest[PIECES];
-	struct pieces p;
+	struct user_iov p;
 	long sent = 0;
 
-	if (pieces_init(&p, msg->msg_iov, (long)msg->msg_iovlen))
+	if (user_iov_init(&p, msg->msg_iov, (long)msg->msg_iovlen))
 		return done;
 	while (deadline && (size_t)done < p.len && sent >= 0) {
 		struct msghdr more = { .msg_iov = rest };
 
 		more.msg_iovlen =
-			(size_t)pieces_rest(&p, (size_t)done, p.len - (size_t)done, rest, PIECES);
+			(size_t)user_iov_rest(&p, (size_t)done, p.len - (size_t)done, rest, PIECES);
 		sent = send_once(fd, &more, flags, deadline);
 		done += base_max(sent, 0l);
 	}
@@ -218,7 +219,7 @@ static bool any_holds(const struct mmsghdr *msgs, unsigned int n)
 {
 	bool any = false;
 
-	for (unsigned int i = 0; !any && i < n && !pieces_wild(&msgs[i], sizeof(msgs[i])); i++)
+	for (unsigned int i = 0; !any && i < n && !user_iov_wild(&msgs[i], sizeof(msgs[i])); i++)
 		any = rights_hold_stream(&msgs[i].msg_hdr);
 	return any;
 }

@@ -15,7 +15,7 @@
 #include "preload/sock/listener_proxy.h"
 #include "preload/sock/others.h"
 #include "preload/table/internal.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 
 /* What the kernel allows beside EPOLLEXCLUSIVE */
 #define EXCLUSIVE_OK \
@@ -189,7 +189,7 @@ static int ctl_begin(int epfd, int op, const struct epoll_event *event, const st
 {
 	int err;
 
-	if (op != EPOLL_CTL_DEL && pieces_wild(event, sizeof(*event)))
+	if (op != EPOLL_CTL_DEL && user_iov_wild(event, sizeof(*event)))
 		return -EFAULT;
 	err = set_get(epfd, out);
 	if (err)

@@ -23,7 +23,7 @@
 #include "preload/guard/intr_sleep.h"
 #include "preload/sock/fallback.h"
 #include "preload/sock/others.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 #include "preload/wait/wait.h"
 
 #define HARVEST 64
@@ -283,7 +283,7 @@ int epoll_set_wait(struct epset *set, const struct epoll_wait *w)
 
 	if (w->max <= 0 || w->max > EVENTS_MAX)
 		return -EINVAL;
-	if (pieces_wild(w->events, sizeof(*w->events)))
+	if (user_iov_wild(w->events, sizeof(*w->events)))
 		return -EFAULT;
 	while (n == -ENOMSG) {
 		if (!load(&set->ours)) {

@@ -20,7 +20,7 @@
 #include "preload/sock/sock.h"
 #include "preload/sock/waited.h"
 #include "preload/table/libc.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 #include "preload/wait/octets.h"
 
 static uint64_t deadline_of(int fd)
@@ -49,9 +49,9 @@ static long input_wait(int fd, struct spin_place *place)
 /* What the kernel answers without waiting, whatever there is */
 static bool is_at_once(const struct iovec *iov, int n, int flags)
 {
-	struct pieces p;
+	struct user_iov p;
 
-	return flags & (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB) || pieces_init(&p, iov, n) ||
+	return flags & (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB) || user_iov_init(&p, iov, n) ||
 	       (flags & OCTETS_FILE && !p.len);
 }
 

@@ -21,7 +21,7 @@
 #include "preload/sock/grace.h"
 #include "preload/sock/others.h"
 #include "preload/sock/worker.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 #include "preload/wait/confine.h"
 #include "preload/wait/kernel.h"
 #include "preload/wait/wait.h"
@@ -149,7 +149,7 @@ static long pass(struct octets_call *c, const struct iovec *iov, int n, bool som
 }
 
 /* One try: octets, 0 the end, -EAGAIN, -errno, OCTETS_THEIRS */
-static long take_once(struct octets_call *c, const struct pieces *p, size_t done, size_t *asked)
+static long take_once(struct octets_call *c, const struct user_iov *p, size_t done, size_t *asked)
 {
 	struct iovec rest[PIECES];
 	const struct iovec *iov = p->iov;
@@ -158,7 +158,7 @@ static long take_once(struct octets_call *c, const struct pieces *p, size_t done
 
 	*asked = p->len - done;
 	if (done) {
-		n = pieces_rest(p, done, *asked, rest, PIECES);
+		n = user_iov_rest(p, done, *asked, rest, PIECES);
 		iov = rest;
 		*asked = stream_iov_len(rest, n);
 	}
@@ -210,7 +210,7 @@ static bool looks_in_vain(struct octets_call *c)
 	       !wait_begin(c, INPUT);
 }
 
-static long take(struct octets_call *c, const struct pieces *p)
+static long take(struct octets_call *c, const struct user_iov *p)
 {
 	size_t target = target_of(c, p->len), sum = 0, asked;
 	long got;
@@ -252,7 +252,7 @@ static int peek_wait(struct octets_call *c)
 	return err == -EAGAIN && !base_deadline_passed(c->deadline, base_now()) ? 0 : err;
 }
 
-static long peek(struct octets_call *c, const struct pieces *p)
+static long peek(struct octets_call *c, const struct user_iov *p)
 {
 	size_t target = target_of(c, p->len), asked;
 	long got, err = 0;
@@ -275,7 +275,7 @@ static long look(const struct octets_call *c)
 {
 	char octet;
 	struct iovec iov = { &octet, 1 };
-	struct pieces one = { &iov, 1, 1, 1, 1 };
+	struct user_iov one = { &iov, 1, 1, 1, 1 };
 	struct octets_call looks = *c;
 
 	looks.flags = (c->flags & MSG_DONTWAIT) | MSG_PEEK;
@@ -283,7 +283,7 @@ static long look(const struct octets_call *c)
 }
 
 /* A buffer that is none: TCP notices when it has something to put there */
-static long take_unsound(struct octets_call *c, struct pieces *p)
+static long take_unsound(struct octets_call *c, struct user_iov *p)
 {
 	long got = look(c);
 
@@ -296,7 +296,7 @@ static long take_unsound(struct octets_call *c, struct pieces *p)
 	return take(c, p);
 }
 
-static long in_by_kind(struct octets_call *c, struct pieces *p)
+static long in_by_kind(struct octets_call *c, struct user_iov *p)
 {
 	if (!p->len) {
 		long got = c->flags & OCTETS_FILE || only_urgent(c) ? 0 : look(c);
@@ -327,7 +327,7 @@ static long unless_gone(const struct octets_call *c, long r)
 }
 
 /* Into the first room that there is */
-static void octet_put(const struct pieces *p, uint8_t octet)
+static void octet_put(const struct user_iov *p, uint8_t octet)
 {
 	struct stream_cursor cursor = { p->iov, p->n, 0 };
 	char *to;
@@ -337,7 +337,7 @@ static void octet_put(const struct pieces *p, uint8_t octet)
 }
 
 /* What recvmsg() says with it stands in its msg_flags: 0 where there is no room for the octet */
-static long urgent_in(struct octets_call *c, const struct pieces *p)
+static long urgent_in(struct octets_call *c, const struct user_iov *p)
 {
 	uint8_t octet;
 	long got = c->stream->ops->urgent_recv(c->stream, &octet, c->flags);
@@ -359,8 +359,8 @@ static long urgent_in(struct octets_call *c, const struct pieces *p)
 long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 {
 	struct octets_call c = { s, s->stream, flags, 0, 0 };
-	struct pieces p;
-	long got = pieces_init(&p, iov, n);
+	struct user_iov p;
+	long got = user_iov_init(&p, iov, n);
 
 	if (got)
 		return got;
@@ -383,7 +383,7 @@ long octets_broken(int flags)
 }
 
 /* Octets that went, or why none did */
-static long give(struct octets_call *c, const struct pieces *p)
+static long give(struct octets_call *c, const struct user_iov *p)
 {
 	const struct stream_ops *ops = c->stream->ops;
 	struct iovec rest[PIECES];
@@ -391,7 +391,7 @@ static long give(struct octets_call *c, const struct pieces *p)
 	long sent;
 
 	do {
-		int k = pieces_rest(p, sum, p->len - sum, rest, PIECES);
+		int k = user_iov_rest(p, sum, p->len - sum, rest, PIECES);
 		/* Of all octets the last one is urgent */
 		bool urgent = c->flags & MSG_OOB && stream_iov_len(rest, k) == p->len - sum;
 
@@ -407,9 +407,9 @@ static long give(struct octets_call *c, const struct pieces *p)
 	return sum_or_error(c, sum, base_min(sent, 0L));
 }
 
-static long out_by_kind(struct octets_call *c, const struct pieces *p)
+static long out_by_kind(struct octets_call *c, const struct user_iov *p)
 {
-	struct pieces none = { 0 };
+	struct user_iov none = { 0 };
 	long err;
 
 	if (!p->len && c->flags & OCTETS_FILE)
@@ -455,8 +455,8 @@ static long decide(struct octets_call *c)
 long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
 {
 	struct octets_call c = { s, s->stream, flags, 0, 0 };
-	struct pieces p;
-	long sent = pieces_init(&p, iov, n);
+	struct user_iov p;
+	long sent = user_iov_init(&p, iov, n);
 
 	if (!sent)
 		sent = decide(&c);

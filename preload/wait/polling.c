@@ -21,7 +21,7 @@
 #include "preload/guard/intr_sleep.h"
 #include "preload/sock/listener_proxy.h"
 #include "preload/sock/others.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 #include "preload/wait/epoll.h"
 #include "preload/wait/wait.h"
 
@@ -63,7 +63,7 @@ static bool is_too_long(unsigned int n)
 bool polling_has_ours(const struct pollfd *fds, nfds_t n)
 {
 	if (!__atomic_load_n(&fdtab_entries, __ATOMIC_ACQUIRE) ||
-	    pieces_wild(fds, (unsigned int)n * sizeof(*fds)) ||
+	    user_iov_wild(fds, (unsigned int)n * sizeof(*fds)) ||
 	    (n > SMALL && is_too_long((unsigned int)n)))
 		return false; /* libc gives the error */
 	for (unsigned int i = 0; i < (unsigned int)n; i++)

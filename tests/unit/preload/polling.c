@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "preload/guard/intr_sleep.h"
 #include "preload/sock/others.h"
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 #include "preload/wait/epoll.h"
 #include "preload/wait/wait.h"
 

@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <stdint.h>
 
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 
 static char octets[100];
 
@@ -38,9 +38,9 @@ Test(pieces, judged)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct pieces p = { .n = 0 };
+		struct user_iov p = { .n = 0 };
 
-		cr_expect_eq(pieces_init(&p, cases[i].iov, cases[i].n), cases[i].err, "%zu", i);
+		cr_expect_eq(user_iov_init(&p, cases[i].iov, cases[i].n), cases[i].err, "%zu", i);
 		if (cases[i].err)
 			continue;
 		cr_expect_eq(p.len, cases[i].len, "%zu", i);
@@ -51,11 +51,11 @@ Test(pieces, judged)
 
 Test(pieces, list_that_is_none)
 {
-	struct pieces p;
+	struct user_iov p;
 
-	cr_expect_eq(pieces_init(&p, NULL, 1), -EFAULT);
-	cr_expect_eq(pieces_init(&p, FAR, 1), -EFAULT);
-	cr_expect_eq(pieces_init(&p, NULL, 0), 0);
+	cr_expect_eq(user_iov_init(&p, NULL, 1), -EFAULT);
+	cr_expect_eq(user_iov_init(&p, FAR, 1), -EFAULT);
+	cr_expect_eq(user_iov_init(&p, NULL, 0), 0);
 }
 
 /* What is left after each number of octets, however little room there is for it */
@@ -63,19 +63,19 @@ Test(pieces, rest)
 {
 	struct iovec iov[3] = { { octets, 10 }, { octets + 20, 0 }, { octets + 50, 20 } };
 	struct iovec rest[3];
-	struct pieces p;
+	struct user_iov p;
 
-	cr_assert_eq(pieces_init(&p, iov, 3), 0);
-	cr_expect_eq(pieces_rest(&p, 0, SIZE_MAX, rest, 3), 2);
-	cr_expect_eq(pieces_rest(&p, 0, SIZE_MAX, rest, 1), 1);
-	cr_expect_eq(pieces_rest(&p, 4, SIZE_MAX, rest, 3), 2);
+	cr_assert_eq(user_iov_init(&p, iov, 3), 0);
+	cr_expect_eq(user_iov_rest(&p, 0, SIZE_MAX, rest, 3), 2);
+	cr_expect_eq(user_iov_rest(&p, 0, SIZE_MAX, rest, 1), 1);
+	cr_expect_eq(user_iov_rest(&p, 4, SIZE_MAX, rest, 3), 2);
 	cr_expect_eq(rest[0].iov_base, octets + 4);
 	cr_expect_eq(rest[0].iov_len, 6u);
-	cr_expect_eq(pieces_rest(&p, 12, SIZE_MAX, rest, 3), 1);
+	cr_expect_eq(user_iov_rest(&p, 12, SIZE_MAX, rest, 3), 1);
 	cr_expect_eq(rest[0].iov_base, octets + 52);
 	cr_expect_eq(rest[0].iov_len, 18u);
-	cr_expect_eq(pieces_rest(&p, 4, 8, rest, 3), 2);
+	cr_expect_eq(user_iov_rest(&p, 4, 8, rest, 3), 2);
 	cr_expect_eq(rest[1].iov_len, 2u);
-	cr_expect_eq(pieces_rest(&p, 30, SIZE_MAX, rest, 3), 0);
-	cr_expect_eq(pieces_rest(&p, 0, 0, rest, 3), 0);
+	cr_expect_eq(user_iov_rest(&p, 30, SIZE_MAX, rest, 3), 0);
+	cr_expect_eq(user_iov_rest(&p, 0, 0, rest, 3), 0);
 }

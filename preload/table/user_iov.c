@@ -7,7 +7,7 @@
  * out of the address space, is seen here. Any other bad address is what it would be to memcpy():
  * docs/limits.md says so.
  */
-#include "preload/table/pieces.h"
+#include "preload/table/user_iov.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -19,23 +19,23 @@
 #define LEN_MAX 0x7ffff000u
 #define PIECES_MAX 1024
 
-int pieces_init(struct pieces *p, const struct iovec *iov, long n)
+int user_iov_init(struct user_iov *p, const struct iovec *iov, long n)
 {
 	size_t sum = 0;
 
 	if (n < 0 || n > PIECES_MAX)
 		return -EINVAL;
-	if (n && pieces_wild(iov, (size_t)n * sizeof(*iov)))
+	if (n && user_iov_wild(iov, (size_t)n * sizeof(*iov)))
 		return -EFAULT;
-	*p = (struct pieces){ .iov = iov, .n = (int)n, .n_sound = (int)n };
+	*p = (struct user_iov){ .iov = iov, .n = (int)n, .n_sound = (int)n };
 	for (int i = 0; i < n; i++) {
 		size_t len = iov[i].iov_len;
 
 		if ((ssize_t)len < 0)
 			return -EINVAL;
-		if (pieces_far(iov[i].iov_base, len))
+		if (user_iov_far(iov[i].iov_base, len))
 			return -EFAULT;
-		if (len && p->n_sound == n && (uintptr_t)iov[i].iov_base < PIECES_FIRST) {
+		if (len && p->n_sound == n && (uintptr_t)iov[i].iov_base < USER_IOV_FIRST) {
 			p->n_sound = i;
 			p->sound = sum;
 		}
@@ -47,7 +47,7 @@ int pieces_init(struct pieces *p, const struct iovec *iov, long n)
 	return 0;
 }
 
-int pieces_rest(const struct pieces *p, size_t done, size_t max, struct iovec *rest, int room)
+int user_iov_rest(const struct user_iov *p, size_t done, size_t max, struct iovec *rest, int room)
 {
 	struct stream_cursor c = { p->iov, p->n, 0 };
 	int k = 0;
