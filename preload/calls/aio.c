@@ -27,7 +27,7 @@
 #include "preload/table/fork_gen.h"
 #include "preload/table/pool.h"
 #include "preload/table/user_iov.h"
-#include "preload/wait/octets.h"
+#include "preload/wait/sock_io.h"
 #include "preload/wait/wait.h"
 
 #define STACK (256 * 1024u)
@@ -162,9 +162,9 @@ static long request_do(const struct aiocb *cb)
 	long r;
 
 	if (reads)
-		r = octets_recv(cb->aio_fildes, &iov, 1, OCTETS_FILE);
+		r = sock_recv_fd(cb->aio_fildes, &iov, 1, SOCK_IO_FILE);
 	else
-		r = octets_send(cb->aio_fildes, &iov, 1, MSG_NOSIGNAL);
+		r = sock_send_fd(cb->aio_fildes, &iov, 1, MSG_NOSIGNAL);
 	if (r == CALL_THEIRS)
 		r = libc_try(syscall(reads ? SYS_read : SYS_write, cb->aio_fildes, iov.iov_base,
 				     iov.iov_len));

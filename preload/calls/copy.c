@@ -25,7 +25,7 @@
 #include "preload/guard/call.h"
 #include "preload/guard/intr_sleep.h"
 #include "preload/table/user_iov.h"
-#include "preload/wait/octets.h"
+#include "preload/wait/sock_io.h"
 
 /* --- a file to a stream --- */
 
@@ -45,7 +45,7 @@ static long file_piece(struct sock *s, int in, off_t *offset, size_t len, char *
 	if (n <= 0)
 		return n;
 	iov.iov_len = (size_t)n;
-	sent = octets_out(s, &iov, 1, 0);
+	sent = sock_send(s, &iov, 1, 0);
 	if (offset && sent > 0)
 		*offset += sent;
 	if (!offset && sent < n)
@@ -224,11 +224,11 @@ static long splice_in(struct sock *s, int out, size_t len, unsigned int flags, c
 		return got;
 	do {
 		iov.iov_len = 1;
-		got = octets_in(s, &iov, 1, MSG_PEEK);
+		got = sock_recv(s, &iov, 1, MSG_PEEK);
 		if (got <= 0)
 			return got;
 		iov.iov_len = base_min(base_min(len, BASE_BOUNCE_SIZE), pipe_room(out));
-		got = octets_in(s, &iov, 1, MSG_DONTWAIT);
+		got = sock_recv(s, &iov, 1, MSG_DONTWAIT);
 	} while (got == -EAGAIN); /* another thread was faster */
 	return got > 0 ? pipe_fill(out, buf, (size_t)got) : got;
 }
@@ -272,7 +272,7 @@ static long splice_out(struct sock *s, int in, size_t len, unsigned int flags, c
 	if (n <= 0)
 		return n;
 	iov.iov_len = (size_t)n;
-	n = octets_out(s, &iov, 1, 0);
+	n = sock_send(s, &iov, 1, 0);
 	if (n > 0)
 		pipe_drop(in, (size_t)n, buf);
 	return n;

@@ -18,7 +18,7 @@
 #include "preload/sock/worker.h"
 #include "preload/table/libc.h"
 #include "preload/table/user_iov.h"
-#include "preload/wait/octets.h"
+#include "preload/wait/sock_io.h"
 #include "preload/wait/wait.h"
 #include "rnic/rnic.h"
 
@@ -155,7 +155,7 @@ static long dereg_mr(struct sock *s, const void *value, socklen_t len)
 
 static long map(struct sock *s, const void *value, socklen_t len)
 {
-	struct octets_call c = { s, s->stream, 0, 0, 0 };
+	struct sock_io_call c = { s, s->stream, 0, 0, 0 };
 	struct ddp_map m;
 	int err;
 
@@ -168,7 +168,7 @@ static long map(struct sock *s, const void *value, socklen_t len)
 		err = c.stream->ops->map(c.stream, (void *)(uintptr_t)m.addr, m.length, m.offset);
 		if (err != -EAGAIN)
 			break;
-		err = (int)octets_wait(&c, STREAM_WRITABLE);
+		err = (int)sock_io_wait(&c, STREAM_WRITABLE);
 	} while (!err);
 	worker_owing(s);
 	return err;

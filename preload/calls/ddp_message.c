@@ -14,7 +14,7 @@
 #include "preload/calls/ddp.h"
 #include "preload/sock/worker.h"
 #include "preload/table/user_iov.h"
-#include "preload/wait/octets.h"
+#include "preload/wait/sock_io.h"
 #include "rnic/rnic_onesided.h"
 #include "stream/cursor.h"
 
@@ -53,7 +53,7 @@ static bool is_far(uint64_t addr, uint64_t len)
 
 static long send_do(struct sock *s, const void *data, int flags)
 {
-	struct octets_call c = { s, s->stream, flags, 0, 0 };
+	struct sock_io_call c = { s, s->stream, flags, 0, 0 };
 	struct ddp_send m;
 	long err;
 
@@ -64,11 +64,11 @@ static long send_do(struct sock *s, const void *data, int flags)
 		err = c.stream->ops->message_send(c.stream, (void *)(uintptr_t)m.addr, m.length);
 		if (err != -EAGAIN)
 			break;
-		err = octets_wait(&c, STREAM_WRITABLE);
+		err = sock_io_wait(&c, STREAM_WRITABLE);
 	} while (!err);
 	worker_owing(s);
 	if (err == -EPIPE)
-		return octets_broken(flags);
+		return sock_io_broken(flags);
 	return err ? err : (long)m.length;
 }
 
@@ -226,7 +226,7 @@ long ddp_recvmsg(struct sock *s, struct msghdr *msg, int flags)
 		got = ops->message_recv(s->stream, msg->msg_iov, n, flags & MSG_PEEK, &len);
 		if (got != -ENODATA)
 			return got < 0 ? got : message_got(msg, len, got, flags);
-		got = octets_in(s, msg->msg_iov, n, flags);
+		got = sock_recv(s, msg->msg_iov, n, flags);
 	} while (got == -EBADMSG);
 	if (got >= 0) {
 		if (msg->msg_name)

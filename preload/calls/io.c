@@ -12,7 +12,7 @@
 #include "base/bits.h"
 #include "preload/sock/sock.h"
 #include "preload/table/user_iov.h"
-#include "preload/wait/octets.h"
+#include "preload/wait/sock_io.h"
 
 /* Of one buffer, the kernel takes no more than this into account */
 static struct iovec one(const void *buf, size_t len)
@@ -22,12 +22,12 @@ static struct iovec one(const void *buf, size_t len)
 
 static long file_in(int fd, const struct iovec *iov, int n, int flags)
 {
-	return octets_recv(fd, iov, n, flags | OCTETS_FILE);
+	return sock_recv_fd(fd, iov, n, flags | SOCK_IO_FILE);
 }
 
 static long file_out(int fd, const struct iovec *iov, int n, int flags)
 {
-	return octets_send(fd, iov, n, flags | OCTETS_FILE);
+	return sock_send_fd(fd, iov, n, flags | SOCK_IO_FILE);
 }
 
 long call_read(int fd, void *buf, size_t len)
@@ -45,11 +45,11 @@ long call_readv(int fd, const struct iovec *iov, int n)
 /* What of RWF_ a socket takes; for the most part it has no meaning there */
 #define RWF_TAKEN (RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT | RWF_APPEND)
 
-/* The MSG_ flags for an offset and RWF_ flags; OCTETS_THEIRS: the kernel knows the errno */
+/* The MSG_ flags for an offset and RWF_ flags; SOCK_IO_THEIRS: the kernel knows the errno */
 static long rwf_flags(off_t offset, int flags)
 {
 	if (offset != -1)
-		return OCTETS_THEIRS;
+		return SOCK_IO_THEIRS;
 	if (flags & ~RWF_TAKEN)
 		return -EOPNOTSUPP;
 	return flags & RWF_NOWAIT ? MSG_DONTWAIT : 0;
@@ -93,7 +93,7 @@ long call_recv(int fd, void *buf, size_t len, int flags)
 {
 	struct iovec iov = one(buf, len);
 
-	return octets_recv(fd, &iov, 1, flags & ~OCTETS_FILE);
+	return sock_recv_fd(fd, &iov, 1, flags & ~SOCK_IO_FILE);
 }
 
 /* A stream has no address to tell, and says so; the octets are gone whatever is wrong here */
@@ -113,7 +113,7 @@ long call_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *fr
 		   socklen_t *fromlen)
 {
 	struct iovec iov = one(buf, len);
-	long got = octets_recv(fd, &iov, 1, flags & ~OCTETS_FILE);
+	long got = sock_recv_fd(fd, &iov, 1, flags & ~SOCK_IO_FILE);
 
 	return no_address(got, from, fromlen);
 }
@@ -153,7 +153,7 @@ long call_write(int fd, const void *buf, size_t len)
 {
 	struct iovec iov = { (void *)buf, len };
 
-	return octets_send(fd, &iov, 1, 0);
+	return sock_send_fd(fd, &iov, 1, 0);
 }
 
 long call_writev(int fd, const struct iovec *iov, int n)
@@ -188,7 +188,7 @@ static long fast_open(int fd, const struct sockaddr *to, socklen_t tolen)
 		return -EOPNOTSUPP;
 	if (role == SOCK_STREAM_ON)
 		return -EISCONN;
-	return role == SOCK_NEW && to ? call_connect(fd, to, tolen) : OCTETS_THEIRS;
+	return role == SOCK_NEW && to ? call_connect(fd, to, tolen) : SOCK_IO_THEIRS;
 }
 
 long io_send_to(int fd, const struct iovec *iov, int n, int flags, const struct sockaddr *to,
@@ -198,7 +198,7 @@ long io_send_to(int fd, const struct iovec *iov, int n, int flags, const struct 
 
 	if (!err && flags & MSG_FASTOPEN)
 		err = fast_open(fd, to, tolen);
-	return err ? err : octets_send(fd, iov, n, flags);
+	return err ? err : sock_send_fd(fd, iov, n, flags);
 }
 
 long call_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *to,
@@ -206,5 +206,5 @@ long call_sendto(int fd, const void *buf, size_t len, int flags, const struct so
 {
 	struct iovec iov = one(buf, len);
 
-	return io_send_to(fd, &iov, 1, flags & ~OCTETS_FILE, to, tolen);
+	return io_send_to(fd, &iov, 1, flags & ~SOCK_IO_FILE, to, tolen);
 }

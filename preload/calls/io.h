@@ -6,7 +6,7 @@
 #include <sys/uio.h>
 
 /*
- * octets_send() with an address, which a connection ignores, and MSG_FASTOPEN, which may make one
+ * sock_send_fd() with an address, which a connection ignores, and MSG_FASTOPEN, which may make one
  */
 long io_send_to(int fd, const struct iovec *iov, int n, int flags, const struct sockaddr *to,
 		socklen_t tolen);

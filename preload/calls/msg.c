@@ -16,7 +16,7 @@
 #include "preload/process/rights.h"
 #include "preload/table/user_iov.h"
 #include "preload/wait/kernel.h"
-#include "preload/wait/octets.h"
+#include "preload/wait/sock_io.h"
 
 #define PIECES_MAX 1024
 
@@ -36,7 +36,7 @@ static int msg_check(const struct msghdr *msg)
 static long control_recv(int fd, struct msghdr *msg, int flags)
 {
 	struct sock *s = sock_get_stream(fd);
-	long got = s ? ddp_recvmsg(s, msg, flags) : OCTETS_THEIRS;
+	long got = s ? ddp_recvmsg(s, msg, flags) : SOCK_IO_THEIRS;
 
 	if (got >= 0)
 		msg->msg_flags |= flags & MSG_CMSG_CLOEXEC;
@@ -51,9 +51,9 @@ static long msg_recv(int fd, struct msghdr *msg, int flags)
 	if (flags & MSG_ERRQUEUE)
 		return got ? got : ddp_errqueue(fd, msg);
 	if (!got && !(flags & MSG_OOB) && ddp_may_recv(msg))
-		return control_recv(fd, msg, flags & ~OCTETS_FILE);
+		return control_recv(fd, msg, flags & ~SOCK_IO_FILE);
 	if (!got)
-		got = octets_recv(fd, msg->msg_iov, (int)msg->msg_iovlen, flags & ~OCTETS_FILE);
+		got = sock_recv_fd(fd, msg->msg_iov, (int)msg->msg_iovlen, flags & ~SOCK_IO_FILE);
 	if (got < 0)
 		return got;
 	if (msg->msg_name)
@@ -70,7 +70,7 @@ long call_recvmsg(int fd, struct msghdr *msg, int flags)
 	if (!fdtab_is_carried(fd))
 		return msg_check(msg) ? CALL_THEIRS
 				      : kernel_input(fd, msg->msg_iov, (int)msg->msg_iovlen,
-						     flags & ~OCTETS_FILE);
+						     flags & ~SOCK_IO_FILE);
 	return msg_recv(fd, msg, flags);
 }
 
@@ -92,7 +92,7 @@ static bool timeout_is_bad(const struct timespec *ts)
 /* An error behind the first message is for the next call */
 static void error_keep(int fd, long err)
 {
-	struct sock *s = octets_is_error(err) ? sock_get_stream(fd) : NULL;
+	struct sock *s = sock_io_is_error(err) ? sock_get_stream(fd) : NULL;
 
 	if (s)
 		s->stream->ops->give_error(s->stream, (int)-err);
@@ -197,8 +197,8 @@ static long msg_send(int fd, const struct msghdr *msg, int flags)
 	if (err)
 		return err;
 	if (ddp_is_wanted(msg))
-		return ddp_sendmsg(fd, msg, flags & ~OCTETS_FILE);
-	return io_send_to(fd, msg->msg_iov, (int)msg->msg_iovlen, flags & ~OCTETS_FILE,
+		return ddp_sendmsg(fd, msg, flags & ~SOCK_IO_FILE);
+	return io_send_to(fd, msg->msg_iov, (int)msg->msg_iovlen, flags & ~SOCK_IO_FILE,
 			  msg->msg_name,
 			  base_min(msg->msg_namelen, (socklen_t)sizeof(struct sockaddr_storage)));
 }

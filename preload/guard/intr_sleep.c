@@ -235,7 +235,7 @@ static int intr_sleep_whole(const struct intr_sleep *want, uint64_t deadline)
 
 	if (e && e->noted & e->muted)
 		signals_unmute(e);
-	/* Where no wait spins, the history is still of use: octets.c */
+	/* Where no wait spins, the history is still of use: sock_io.c */
 	n = e && want->place && deadline ? wait_whole(e, want, deadline)
 					 : sleep_whole(e, want, deadline);
 	errno = saved;

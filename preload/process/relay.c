@@ -36,7 +36,7 @@
 #include "preload/rules/report.h"
 #include "preload/sock/others.h"
 #include "preload/sock/worker.h"
-#include "preload/wait/octets.h"
+#include "preload/wait/sock_io.h"
 
 #define NAME RELAY_NAME
 
@@ -82,7 +82,7 @@ static uint64_t grace_of(const struct sock *s)
 {
 	bool may = s->accepted && s->mode == CONFIG_USE_AUTO;
 
-	return may ? base_max(1ull, octets_grace(s)) : 0;
+	return may ? base_max(1ull, sock_io_grace(s)) : 0;
 }
 
 static size_t room_of(unsigned int n)

@@ -35,7 +35,7 @@
 #include "preload/table/fork_gen.h"
 #include "preload/table/libc.h"
 #include "preload/table/user_iov.h"
-#include "preload/wait/octets.h"
+#include "preload/wait/sock_io.h"
 
 #define PIECES 64
 
@@ -107,7 +107,7 @@ static int may_leave(struct sock *s, bool abroad)
 {
 	int err = abroad ? -EACCES : s->stream->ops->hand_over(s->stream);
 
-	if (!err || !octets_go_plain(s))
+	if (!err || !sock_io_go_plain(s))
 		return err;
 	sock_give_back(s, CONFIG_REASON_GRACE_EXPIRED);
 	return 0;

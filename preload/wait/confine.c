@@ -19,7 +19,7 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/sockutil.h"
-#include "preload/wait/octets.h"
+#include "preload/wait/sock_io.h"
 #include "preload/wait/wait.h"
 
 /* What the program believes of the file's O_NONBLOCK */
@@ -91,7 +91,7 @@ long confine_nonblock_set(struct sock *s, bool on)
 static uint64_t start_timeout(const struct sock *s)
 {
 	if (s->accepted && s->mode == CONFIG_USE_AUTO)
-		return octets_grace(s);
+		return sock_io_grace(s);
 	return sock_config.start ? sock_config.start : BASE_NEVER;
 }
 

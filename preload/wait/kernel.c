@@ -21,7 +21,7 @@
 #include "preload/sock/waited.h"
 #include "preload/table/libc.h"
 #include "preload/table/user_iov.h"
-#include "preload/wait/octets.h"
+#include "preload/wait/sock_io.h"
 
 static uint64_t deadline_of(int fd)
 {
@@ -52,7 +52,7 @@ static bool is_at_once(const struct iovec *iov, int n, int flags)
 	struct user_iov p;
 
 	return flags & (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB) || user_iov_init(&p, iov, n) ||
-	       (flags & OCTETS_FILE && !p.len);
+	       (flags & SOCK_IO_FILE && !p.len);
 }
 
 /* A wait that sleeps at once sleeps in the program's own call, if no work of a thread's is left */

@@ -11,7 +11,7 @@
  */
 
 /*
- * Before the call on the socket @fd that takes in octets (@flags: octets.h): CALL_THEIRS: now is
+ * Before the call on the socket @fd that takes in octets (@flags: sock_io.h): CALL_THEIRS: now is
  * the time for it, else what the program gets
  */
 long kernel_input(int fd, const struct iovec *iov, int n, int flags);

@@ -63,7 +63,7 @@ static void receive(unsigned int i)
 	warp_qp_post_recv(s.qp, &wr, 1);
 }
 
-static void octets_send(size_t len)
+static void sock_send_fd(size_t len)
 {
 	static unsigned int turn;
 	/* what was sent last may still be under way */
@@ -77,7 +77,7 @@ static void octets_send(size_t len)
 
 static void message_send(const struct active_message *m)
 {
-	octets_send((size_t)active_message_write(m, s.out + (size_t)16 * ROOM, ROOM));
+	sock_send_fd((size_t)active_message_write(m, s.out + (size_t)16 * ROOM, ROOM));
 }
 
 static void hello_answer(const struct active_message *m)
@@ -92,7 +92,7 @@ static void hello_answer(const struct active_message *m)
 		answer.type = ACTIVE_RESULT;
 	if (wrong == GARBAGE) {
 		memset(s.out + (size_t)16 * ROOM, 0xac, 100);
-		octets_send(100);
+		sock_send_fd(100);
 		return;
 	}
 	message_send(&answer);
@@ -128,8 +128,8 @@ static void run_answer(const struct active_message *m)
 		answer.code = loads ? ACTIVE_OK : ACTIVE_UNKNOWN;
 		break;
 	case CUT:
-		octets_send((size_t)active_message_write(&answer, s.out + (size_t)16 * ROOM, ROOM) -
-			    1);
+		sock_send_fd(
+			(size_t)active_message_write(&answer, s.out + (size_t)16 * ROOM, ROOM) - 1);
 		return;
 	default:
 		break;

@@ -6,7 +6,7 @@
  * the kernel's socket when it comes to that (O_NONBLOCK, SO_RCVTIMEO, SO_SNDTIMEO), because
  * another process may have changed it.
  */
-#include "preload/wait/octets.h"
+#include "preload/wait/sock_io.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -27,20 +27,20 @@
 #include "preload/wait/wait.h"
 #include "stream/cursor.h"
 
-uint64_t octets_grace(const struct sock *s)
+uint64_t sock_io_grace(const struct sock *s)
 {
 	if (sock_config.grace != CONFIG_COMPUTED)
 		return sock_config.grace;
 	return grace_by(base_sock_rtt(stream_fd(s->stream)));
 }
 
-bool octets_go_plain(struct sock *s)
+bool sock_io_go_plain(struct sock *s)
 {
 	int err = sock_progress(s);
 
 	if (err == -EAGAIN && s->accepted && s->mode == CONFIG_USE_AUTO)
 		wait_levels(s, STREAM_STARTED | STREAM_WRITABLE,
-			    base_deadline(base_now(), octets_grace(s)));
+			    base_deadline(base_now(), sock_io_grace(s)));
 	/* Behind the grace it is writable, plainly, and not decided */
 	return (err == -EAGAIN && sock_speak_plain(s)) || sock_role(s) != SOCK_STREAM_ON;
 }
@@ -48,7 +48,7 @@ bool octets_go_plain(struct sock *s)
 #define INPUT (STREAM_READABLE | STREAM_SOME)
 
 /* May the call wait? 0 and until when, or -EAGAIN: the socket's options as they are now */
-static int options_ask(struct octets_call *c, bool out)
+static int options_ask(struct sock_io_call *c, bool out)
 {
 	const struct option_values *values = &c->sock->option;
 	bool never =
@@ -67,7 +67,7 @@ static int options_ask(struct octets_call *c, bool out)
  * Nearly all calls wait without an end, and so does the next one, unless this process has set
  * something since, or another one has the socket, too
  */
-static int wait_begin(struct octets_call *c, unsigned int level)
+static int wait_begin(struct sock_io_call *c, unsigned int level)
 {
 	bool out = level & STREAM_WRITABLE;
 	uint32_t *endless = &c->sock->endless[out];
@@ -89,7 +89,7 @@ static int wait_begin(struct octets_call *c, unsigned int level)
 }
 
 /* A call without a time-out is one that SA_RESTART restarts */
-int octets_wait(struct octets_call *c, unsigned int level)
+int sock_io_wait(struct sock_io_call *c, unsigned int level)
 {
 	int err = wait_begin(c, level);
 
@@ -106,7 +106,7 @@ int octets_wait(struct octets_call *c, unsigned int level)
  * Did it fail because a device could not begin? Then the call is to try again, over what has come
  * in its place, or @r says why nothing has. Another thread may have been first.
  */
-static bool goes_on(struct octets_call *c, long *r)
+static bool goes_on(struct sock_io_call *c, long *r)
 {
 	if (*r > 0 || *r == -EAGAIN || c->stream->carrier < 0)
 		return false;
@@ -119,7 +119,7 @@ static bool goes_on(struct octets_call *c, long *r)
 	return true;
 }
 
-static long recv_once(struct octets_call *c, const struct iovec *iov, int n, int stop)
+static long recv_once(struct sock_io_call *c, const struct iovec *iov, int n, int stop)
 {
 	int flags = (c->flags & (MSG_PEEK | MSG_TRUNC)) | stop;
 	long got;
@@ -134,7 +134,7 @@ static long recv_once(struct octets_call *c, const struct iovec *iov, int n, int
  * The urgent octet is next. With octets in hand the call ends before it. Else, as Linux has it, a
  * signal goes first, which may be the one for that octet; then the octet is passed over.
  */
-static long pass(struct octets_call *c, const struct iovec *iov, int n, bool some)
+static long pass(struct sock_io_call *c, const struct iovec *iov, int n, bool some)
 {
 	int err;
 
@@ -148,8 +148,8 @@ static long pass(struct octets_call *c, const struct iovec *iov, int n, bool som
 	return c->deadline == BASE_NEVER ? CALL_RESTART : -EINTR;
 }
 
-/* One try: octets, 0 the end, -EAGAIN, -errno, OCTETS_THEIRS */
-static long take_once(struct octets_call *c, const struct user_iov *p, size_t done, size_t *asked)
+/* One try: octets, 0 the end, -EAGAIN, -errno, SOCK_IO_THEIRS */
+static long take_once(struct sock_io_call *c, const struct user_iov *p, size_t done, size_t *asked)
 {
 	struct iovec rest[PIECES];
 	const struct iovec *iov = p->iov;
@@ -171,24 +171,24 @@ static long take_once(struct octets_call *c, const struct user_iov *p, size_t do
 }
 
 /* Is it an error of the connection, which is told once? Not a message or an octet that is next */
-bool octets_is_error(long err)
+bool sock_io_is_error(long err)
 {
 	return err != -EAGAIN && err != -EINTR && err != CALL_RESTART && err != -EPIPE &&
 	       err != -EBADMSG && err != -ESTALE && err != -EXDEV;
 }
 
 /* The call says what it has; an error that came behind it is for the next one */
-static long sum_or_error(struct octets_call *c, size_t sum, long err)
+static long sum_or_error(struct sock_io_call *c, size_t sum, long err)
 {
 	if (!sum)
 		return err;
-	if (err < 0 && octets_is_error(err))
+	if (err < 0 && sock_io_is_error(err))
 		c->stream->ops->give_error(c->stream, (int)-err);
 	return (long)sum;
 }
 
 /* How much a call wants before it comes back, as long as it may wait */
-static size_t target_of(const struct octets_call *c, size_t len)
+static size_t target_of(const struct sock_io_call *c, size_t len)
 {
 	if (c->flags & MSG_WAITALL)
 		return len;
@@ -199,7 +199,7 @@ static size_t target_of(const struct octets_call *c, size_t len)
  * A look into the kernel that most likely finds nothing is left out: the wait, which looks at what
  * has been taken in already, sees what is there, too. A device is to be looked at before one sleeps
  */
-static bool looks_in_vain(struct octets_call *c)
+static bool looks_in_vain(struct sock_io_call *c)
 {
 	const unsigned int rest = STREAM_STARTED | STREAM_WRITABLE;
 
@@ -210,7 +210,7 @@ static bool looks_in_vain(struct octets_call *c)
 	       !wait_begin(c, INPUT);
 }
 
-static long take(struct octets_call *c, const struct user_iov *p)
+static long take(struct sock_io_call *c, const struct user_iov *p)
 {
 	size_t target = target_of(c, p->len), sum = 0, asked;
 	long got;
@@ -219,7 +219,7 @@ static long take(struct octets_call *c, const struct user_iov *p)
 		got = !sum && !c->deadline && looks_in_vain(c) ? -EAGAIN
 							       : take_once(c, p, sum, &asked);
 		if (got == -EAGAIN && sum < target) {
-			got = octets_wait(c, INPUT);
+			got = sock_io_wait(c, INPUT);
 			if (!got)
 				continue;
 		}
@@ -231,7 +231,7 @@ static long take(struct octets_call *c, const struct user_iov *p)
 }
 
 /* Is the urgent octet next, and nothing behind it? Where that is passed over, it is no input */
-static bool only_urgent(const struct octets_call *c)
+static bool only_urgent(const struct sock_io_call *c)
 {
 	return c->stream->ops->levels(c->stream, NULL) & STREAM_AT_MARK;
 }
@@ -239,7 +239,7 @@ static bool only_urgent(const struct octets_call *c)
 /* Nothing else than another octet wakes who has seen some; it looks again so often */
 #define PEEK_AGAIN (20 * BASE_NS_PER_MS)
 
-static int peek_wait(struct octets_call *c)
+static int peek_wait(struct sock_io_call *c)
 {
 	int err = wait_begin(c, INPUT);
 	uint64_t again = base_deadline(base_now(), PEEK_AGAIN);
@@ -252,7 +252,7 @@ static int peek_wait(struct octets_call *c)
 	return err == -EAGAIN && !base_deadline_passed(c->deadline, base_now()) ? 0 : err;
 }
 
-static long peek(struct octets_call *c, const struct user_iov *p)
+static long peek(struct sock_io_call *c, const struct user_iov *p)
 {
 	size_t target = target_of(c, p->len), asked;
 	long got, err = 0;
@@ -260,7 +260,7 @@ static long peek(struct octets_call *c, const struct user_iov *p)
 	do {
 		got = take_once(c, p, 0, &asked);
 		if (got == -EAGAIN)
-			err = got = only_urgent(c) ? peek_wait(c) : octets_wait(c, INPUT);
+			err = got = only_urgent(c) ? peek_wait(c) : sock_io_wait(c, INPUT);
 		else if (got <= 0 || (size_t)got >= target ||
 			 c->stream->ops->levels(c->stream, NULL) & (STREAM_RDHUP | STREAM_BOUND))
 			break;
@@ -271,19 +271,19 @@ static long peek(struct octets_call *c, const struct user_iov *p)
 }
 
 /* Is there something to read? 1, 0 the end, -errno */
-static long look(const struct octets_call *c)
+static long look(const struct sock_io_call *c)
 {
 	char octet;
 	struct iovec iov = { &octet, 1 };
 	struct user_iov one = { &iov, 1, 1, 1, 1 };
-	struct octets_call looks = *c;
+	struct sock_io_call looks = *c;
 
 	looks.flags = (c->flags & MSG_DONTWAIT) | MSG_PEEK;
 	return peek(&looks, &one);
 }
 
 /* A buffer that is none: TCP notices when it has something to put there */
-static long take_unsound(struct octets_call *c, struct user_iov *p)
+static long take_unsound(struct sock_io_call *c, struct user_iov *p)
 {
 	long got = look(c);
 
@@ -296,10 +296,10 @@ static long take_unsound(struct octets_call *c, struct user_iov *p)
 	return take(c, p);
 }
 
-static long in_by_kind(struct octets_call *c, struct user_iov *p)
+static long in_by_kind(struct sock_io_call *c, struct user_iov *p)
 {
 	if (!p->len) {
-		long got = c->flags & OCTETS_FILE || only_urgent(c) ? 0 : look(c);
+		long got = c->flags & SOCK_IO_FILE || only_urgent(c) ? 0 : look(c);
 
 		return base_min(got, 0L);
 	}
@@ -319,7 +319,7 @@ static bool is_closed(const struct sock *s)
  * What close() took meanwhile is what it is to a call that comes later: no end, for which the peer
  * would be blamed. Or connect() took the connection away.
  */
-static long unless_gone(const struct octets_call *c, long r)
+static long unless_gone(const struct sock_io_call *c, long r)
 {
 	if (r <= 0 && is_closed(c->sock))
 		return -EBADF;
@@ -337,7 +337,7 @@ static void octet_put(const struct user_iov *p, uint8_t octet)
 }
 
 /* What recvmsg() says with it stands in its msg_flags: 0 where there is no room for the octet */
-static long urgent_in(struct octets_call *c, const struct user_iov *p)
+static long urgent_in(struct sock_io_call *c, const struct user_iov *p)
 {
 	uint8_t octet;
 	long got = c->stream->ops->urgent_recv(c->stream, &octet, c->flags);
@@ -356,9 +356,9 @@ static long urgent_in(struct octets_call *c, const struct user_iov *p)
 	return 1;
 }
 
-long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
+long sock_recv(struct sock *s, const struct iovec *iov, int n, int flags)
 {
-	struct octets_call c = { s, s->stream, flags, 0, 0 };
+	struct sock_io_call c = { s, s->stream, flags, 0, 0 };
 	struct user_iov p;
 	long got = user_iov_init(&p, iov, n);
 
@@ -373,7 +373,7 @@ long octets_in(struct sock *s, const struct iovec *iov, int n, int flags)
 	return got;
 }
 
-long octets_broken(int flags)
+long sock_io_broken(int flags)
 {
 	if (!(flags & MSG_NOSIGNAL) && sandbox_may(SYS_tgkill))
 		raise(SIGPIPE);
@@ -383,7 +383,7 @@ long octets_broken(int flags)
 }
 
 /* Octets that went, or why none did */
-static long give(struct octets_call *c, const struct user_iov *p)
+static long give(struct sock_io_call *c, const struct user_iov *p)
 {
 	const struct stream_ops *ops = c->stream->ops;
 	struct iovec rest[PIECES];
@@ -402,17 +402,17 @@ static long give(struct octets_call *c, const struct user_iov *p)
 		if (sent > 0)
 			sum += (size_t)sent;
 		else if (sent == -EAGAIN)
-			sent = octets_wait(c, STREAM_WRITABLE);
+			sent = sock_io_wait(c, STREAM_WRITABLE);
 	} while (sent >= 0 && sum < p->len);
 	return sum_or_error(c, sum, base_min(sent, 0L));
 }
 
-static long out_by_kind(struct octets_call *c, const struct user_iov *p)
+static long out_by_kind(struct sock_io_call *c, const struct user_iov *p)
 {
 	struct user_iov none = { 0 };
 	long err;
 
-	if (!p->len && c->flags & OCTETS_FILE)
+	if (!p->len && c->flags & SOCK_IO_FILE)
 		return 0;
 	if (p->sound == p->len)
 		return give(c, p);
@@ -431,20 +431,20 @@ static bool may_speak(const struct sock *s)
  * or the grace is over; behind that the octets are TCP's. A peer of which a part of the Request
  * has come is waited for as any other is.
  */
-static long decide(struct octets_call *c)
+static long decide(struct sock_io_call *c)
 {
 	struct sock *s = c->sock;
 	int err;
 
 	if (__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
-		return OCTETS_THEIRS;
+		return SOCK_IO_THEIRS;
 	if (!s->accepted || s->mode != CONFIG_USE_AUTO ||
 	    __atomic_load_n(&s->wrote, __ATOMIC_RELAXED))
 		return 0;
 	while ((err = sock_progress(s)) == -EAGAIN && !(s->shut & (SHUT_WR + 1))) {
 		if (may_speak(s) && sock_speak_plain(s))
-			return OCTETS_THEIRS;
-		err = octets_wait(c, STREAM_WRITABLE | STREAM_STARTED);
+			return SOCK_IO_THEIRS;
+		err = sock_io_wait(c, STREAM_WRITABLE | STREAM_STARTED);
 		if (err)
 			return err;
 	}
@@ -452,9 +452,9 @@ static long decide(struct octets_call *c)
 	return 0;
 }
 
-long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
+long sock_send(struct sock *s, const struct iovec *iov, int n, int flags)
 {
-	struct octets_call c = { s, s->stream, flags, 0, 0 };
+	struct sock_io_call c = { s, s->stream, flags, 0, 0 };
 	struct user_iov p;
 	long sent = user_iov_init(&p, iov, n);
 
@@ -466,22 +466,22 @@ long octets_out(struct sock *s, const struct iovec *iov, int n, int flags)
 	worker_owing(s);
 	if (sent == -ENOMSG)
 		sock_fall_back(s);
-	return sent == -EPIPE ? octets_broken(flags) : sent;
+	return sent == -EPIPE ? sock_io_broken(flags) : sent;
 }
 
-long octets_recv(int fd, const struct iovec *iov, int n, int flags)
+long sock_recv_fd(int fd, const struct iovec *iov, int n, int flags)
 {
 	struct sock *s = sock_get_stream(fd);
-	long got = s ? octets_in(s, iov, n, flags) : kernel_input(fd, iov, n, flags);
+	long got = s ? sock_recv(s, iov, n, flags) : kernel_input(fd, iov, n, flags);
 
 	sock_put(s);
 	return got;
 }
 
-long octets_send(int fd, const struct iovec *iov, int n, int flags)
+long sock_send_fd(int fd, const struct iovec *iov, int n, int flags)
 {
 	struct sock *s = sock_get_stream(fd);
-	long sent = s ? octets_out(s, iov, n, flags) : OCTETS_THEIRS;
+	long sent = s ? sock_send(s, iov, n, flags) : SOCK_IO_THEIRS;
 
 	sock_put(s);
 	return sent;

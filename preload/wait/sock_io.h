@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#ifndef PRELOAD_OCTETS_H
-#define PRELOAD_OCTETS_H
+#ifndef PRELOAD_SOCK_IO_H
+#define PRELOAD_SOCK_IO_H
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -15,29 +15,29 @@
  */
 
 /* Not a thing of ours, or no longer: the call goes to libc */
-#define OCTETS_THEIRS CALL_THEIRS
+#define SOCK_IO_THEIRS CALL_THEIRS
 
 /*
  * A bit among the MSG_ flags that is none of them: read() and write() and their kin, to which no
  * octets are no question
  */
-#define OCTETS_FILE 0x10000000
+#define SOCK_IO_FILE 0x10000000
 
 /* How long a server that speaks first waits for a Request */
-uint64_t octets_grace(const struct sock *s);
+uint64_t sock_io_grace(const struct sock *s);
 
 /* For one that cannot do without: no Request has come by then, and its octets are TCP's */
-bool octets_go_plain(struct sock *s);
+bool sock_io_go_plain(struct sock *s);
 
-/* Octets, 0 the end (in), -errno or OCTETS_THEIRS */
-long octets_in(struct sock *s, const struct iovec *iov, int n, int flags);
-long octets_out(struct sock *s, const struct iovec *iov, int n, int flags);
+/* Octets, 0 the end (in), -errno or SOCK_IO_THEIRS */
+long sock_recv(struct sock *s, const struct iovec *iov, int n, int flags);
+long sock_send(struct sock *s, const struct iovec *iov, int n, int flags);
 /*
  * For calls of the same kind: waits for a level as options and flags
  * allow: 0 try again, or the errno to return. What a call that sends says when nobody takes it:
  * SIGPIPE, unless @flags forbid it.
  */
-struct octets_call {
+struct sock_io_call {
 	struct sock *sock;
 	struct stream *stream; /* connect() may make another, which is not the call's */
 	int flags;
@@ -45,12 +45,12 @@ struct octets_call {
 	int ends;	   /* what the next wait is to say, unless a look finds something */
 };
 
-int octets_wait(struct octets_call *call, unsigned int level);
-long octets_broken(int flags);
+int sock_io_wait(struct sock_io_call *call, unsigned int level);
+long sock_io_broken(int flags);
 /* Behind what a call has moved already: is it for the next call to tell? */
-bool octets_is_error(long err);
+bool sock_io_is_error(long err);
 /* The same for a descriptor */
-long octets_recv(int fd, const struct iovec *iov, int n, int flags);
-long octets_send(int fd, const struct iovec *iov, int n, int flags);
+long sock_recv_fd(int fd, const struct iovec *iov, int n, int flags);
+long sock_send_fd(int fd, const struct iovec *iov, int n, int flags);
 
 #endif
