@@ -450,7 +450,7 @@ static void rekey(struct sock *s)
 		} else if (r) {
 			epset_engine_ctl(set, EPOLL_CTL_DEL, r);
 			err = number_add(r, sock_wait_fd(s));
-			epset_reg_speak(r);
+			epset_reg_mark_ready(r);
 		}
 		pthread_mutex_unlock(&set->lock);
 		epoll_put(set);

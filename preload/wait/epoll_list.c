@@ -17,7 +17,7 @@
 #include "base/sockutil.h"
 #include "preload/guard/intr_sleep.h"
 
-/* A stack has the last one first; the first that became hot is to be the first in the list */
+/* A stack has the last one first; the first that became ready is to be the first in the list */
 static struct epset_reg *stack_turn(struct epset_reg *r)
 {
 	struct epset_reg *turned = NULL, *next;
@@ -65,7 +65,7 @@ static bool is_program(const struct epset_reg *r)
 	return r == &r->set->program;
 }
 
-int epset_kicks_drop(const struct epset *set, struct epoll_event *events, int n)
+int epset_wakes_drop(const struct epset *set, struct epoll_event *events, int n)
 {
 	int kept = 0;
 
@@ -99,7 +99,7 @@ static int program_collect(struct epset *set, struct epoll_event *events, int ro
 		move_back(set, node, max);
 	if (n > 0 && n < room)
 		base_list_push_back(told, node);
-	return n > 0 ? epset_kicks_drop(set, events, n) : 0;
+	return n > 0 ? epset_wakes_drop(set, events, n) : 0;
 }
 
 /* --- looking and telling --- */
@@ -116,7 +116,7 @@ static bool is_ready(struct epset_reg *r, struct epset_look *look)
 	return false;
 }
 
-/* Who is about to sleep and has looked before must look again. Pairs with harvest() */
+/* Who is about to sleep and has looked before must look again. Pairs with collect_ready() */
 static void candidates_left(struct epset *set)
 {
 	if (!base_list_empty(&set->candidates))

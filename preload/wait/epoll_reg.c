@@ -3,12 +3,12 @@
  * Registrations of what is ours in an epoll set: what one is ready for, and whether that is to be
  * told (level, edge, one-shot).
  *
- *	the kernel says something of it		hot, and drained before it is judged
- *	that look stops at its bound		hot again, for the kernel says nothing more
- *	a thread took in something elsewhere	hot, and the doorbell rings for sleepers
- *	ADD, MOD, or a level told before	hot
+ *	the kernel says something of it		on the ready list, and drained before it is judged
+ *	that look stops at its bound		on the ready list again, for the kernel says nothing more
+ *	a thread took in something elsewhere	on the ready list, and the wakeup fd wakes sleepers
+ *	ADD, MOD, or a level told before	on the ready list
  *
- * Only hot ones are looked at. They stand on a stack that anybody may push to without a lock,
+ * Only those on it are looked at. They stand on a stack that anybody may push to without a lock,
  * because a push comes from inside a socket's watch list; whoever waits moves them, under the
  * set's lock, to the list of candidates (epoll_list.c).
  *
@@ -27,7 +27,7 @@
 
 struct pool epset_regs = POOL_INIT(struct epset_reg, data, 64);
 
-/* --- hot --- */
+/* --- the ready list --- */
 
 /* Also one that stands there already may have been put there quietly */
 void epset_reg_push(struct epset_reg *r, bool quiet)
@@ -40,13 +40,13 @@ void epset_reg_push(struct epset_reg *r, bool quiet)
 						    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 			;
 	}
-	/* Pairs with harvest(), which counts itself before it looks at the stack */
+	/* Pairs with collect_ready(), which counts itself before it looks at the stack */
 	if (!quiet && (__atomic_load_n(&set->sleepers, __ATOMIC_SEQ_CST) ||
 		       __atomic_load_n(&set->nested, __ATOMIC_SEQ_CST)))
 		base_eventfd_notify(set->wakeup);
 }
 
-void epset_reg_speak(struct epset_reg *r)
+void epset_reg_mark_ready(struct epset_reg *r)
 {
 	__atomic_store_n(&r->drain, true, __ATOMIC_RELEASE);
 	epset_reg_push(r, true);
@@ -87,7 +87,7 @@ static uint32_t reg_plain(struct epset_reg *r, struct epset_look *look)
 		fdtab_hold(&r->sock->ent);
 		look->plain = r->sock;
 	} else {
-		epset_reg_speak(r);
+		epset_reg_mark_ready(r);
 	}
 	return 0;
 }
@@ -123,7 +123,7 @@ static uint32_t stream_look(struct epset_reg *r, bool drain, struct stream_edges
 		__atomic_store_n(&r->looking, false, __ATOMIC_SEQ_CST);
 		/* The engine has told all that it had to tell */
 		if (stream->ops->more(stream))
-			epset_reg_speak(r);
+			epset_reg_mark_ready(r);
 	}
 	if (err == -ENOMSG)
 		return reg_plain(r, look);
@@ -152,13 +152,13 @@ static uint32_t reg_look(struct epset_reg *r, struct stream_edges *edges, struct
 	of_note(r);
 	if (r->sock && sock_role(r->sock) == SOCK_STREAM_ON)
 		return stream_look(r, drain, edges, look);
-	r->spoken += drain;
-	*edges = (struct stream_edges){ r->spoken, r->spoken };
+	r->marks += drain;
+	*edges = (struct stream_edges){ r->marks, r->marks };
 	if (r->inner) {
 		bool ready = epset_is_ready(r->inner, look);
 
-		if (!ready && epset_is_hot(r->inner))
-			epset_reg_speak(r);
+		if (!ready && epset_has_ready(r->inner))
+			epset_reg_mark_ready(r);
 		return ready ? EPOLLIN | EPOLLRDNORM : 0;
 	}
 	return wait_level_events(kernel_levels(r));

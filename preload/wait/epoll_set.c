@@ -292,31 +292,31 @@ void epset_hear(struct epset *set)
  * set->lock. Who sleeps there from before the set had a member of ours wakes by an event that is
  * none, and comes over
  */
-static void kick(struct epset *set)
+static void native_waiters_wake(struct epset *set)
 {
-	if (!__atomic_load_n(&set->strangers, __ATOMIC_SEQ_CST) || set->kicked)
+	if (!__atomic_load_n(&set->native_waiters, __ATOMIC_SEQ_CST) || set->woken)
 		return;
 	base_eventfd_notify(set->wakeup);
-	set->kicked = !epset_kernel_ctl(epset_fd(set), EPOLL_CTL_ADD, set->wakeup, EPOLLIN,
-					(uintptr_t)set);
+	set->woken = !epset_kernel_ctl(epset_fd(set), EPOLL_CTL_ADD, set->wakeup, EPOLLIN,
+				       (uintptr_t)set);
 }
 
-void epset_stranger_enter(struct epset *set)
+void epset_native_waiter_enter(struct epset *set)
 {
-	__atomic_add_fetch(&set->strangers, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&set->native_waiters, 1, __ATOMIC_SEQ_CST);
 }
 
 /* The last of them takes it away; also when the members have gone in the meantime */
-void epset_stranger_leave(struct epset *set)
+void epset_native_waiter_leave(struct epset *set)
 {
-	unsigned int left = __atomic_sub_fetch(&set->strangers, 1, __ATOMIC_SEQ_CST);
+	unsigned int left = __atomic_sub_fetch(&set->native_waiters, 1, __ATOMIC_SEQ_CST);
 
 	if (!epset_has_engine(set))
 		return;
 	pthread_mutex_lock(&set->lock);
-	if (set->kicked && (!left || !set->ours)) {
+	if (set->woken && (!left || !set->ours)) {
 		epset_kernel_ctl(epset_fd(set), EPOLL_CTL_DEL, set->wakeup, 0, 0);
-		set->kicked = false;
+		set->woken = false;
 	}
 	pthread_mutex_unlock(&set->lock);
 }
@@ -338,7 +338,7 @@ static int outer_move(struct epset_reg *r)
 	} else {
 		r->kernels = false;
 		epset_count(r);
-		epset_reg_speak(r);
+		epset_reg_mark_ready(r);
 	}
 	pthread_mutex_unlock(&outer->lock);
 	return err;
@@ -351,7 +351,7 @@ void epset_count(struct epset_reg *r)
 		base_list_push_back(&r->set->starting, &r->starting);
 	}
 	__atomic_add_fetch(&r->set->ours, 1, __ATOMIC_SEQ_CST);
-	kick(r->set);
+	native_waiters_wake(r->set);
 }
 
 int epset_engage_nested(struct epset *set)
@@ -448,7 +448,7 @@ static void inherit_one(int fd, struct fdent *ent, void *ctx)
 	struct epset *set = ent->kind == FD_EPOLL ? set_of(ent) : NULL;
 
 	if (set)
-		set->sleepers = set->strangers = 0;
+		set->sleepers = set->native_waiters = 0;
 }
 
 void epoll_after_fork(bool child)

@@ -26,7 +26,7 @@
 #include "preload/table/user_iov.h"
 #include "preload/wait/wait.h"
 
-#define HARVEST 64
+#define COLLECT_MAX 64
 /* The kernel's limit */
 #define EVENTS_MAX ((int)(INT_MAX / sizeof(struct epoll_event)))
 
@@ -46,25 +46,25 @@ static unsigned int load(const unsigned int *p)
 }
 
 /* Events, 0, -errno, or -ENOMSG: members of ours have come */
-static int stranger_wait(struct epset *set, const struct epoll_wait *w)
+static int native_wait(struct epset *set, const struct epoll_wait *w)
 {
 	struct spin_place *place = sock_config.tcp_spin ? &set->place : NULL;
 	int n = -ENOMSG, kept;
 
-	epset_stranger_enter(set);
+	epset_native_waiter_enter(set);
 	if (!load(&set->ours))
 		n = kernel_wait(epset_fd(set), w->events, w->max, w->deadline, w->mask, place);
-	epset_stranger_leave(set);
+	epset_native_waiter_leave(set);
 	if (n <= 0)
 		return n;
-	kept = epset_kicks_drop(set, w->events, n);
+	kept = epset_wakes_drop(set, w->events, n);
 	return kept ? kept : -ENOMSG;
 }
 
 /* --- the engine's --- */
 
 /* set->lock. What the engine says of members, in its order; true: other processes say something */
-static bool harvest_sort(struct epset *set, const struct epoll_event *got, int n)
+static bool collect_sort(struct epset *set, const struct epoll_event *got, int n)
 {
 	bool others = false;
 
@@ -88,37 +88,37 @@ static bool harvest_sort(struct epset *set, const struct epoll_event *got, int n
  * come behind members that this wait tells of. A busy member is told of again and again, so no
  * more often than there are members.
  */
-static bool harvest_all(struct epset *set, struct epoll_event *got, int n)
+static bool collect_all(struct epset *set, struct epoll_event *got, int n)
 {
-	bool others = harvest_sort(set, got, n);
+	bool others = collect_sort(set, got, n);
 
-	for (unsigned int i = load(&set->ours) / HARVEST; n == HARVEST && i; i--) {
-		n = intr_sleep_epoll_now(epset_engine(set), got, HARVEST);
-		others |= harvest_sort(set, got, n);
+	for (unsigned int i = load(&set->ours) / COLLECT_MAX; n == COLLECT_MAX && i; i--) {
+		n = intr_sleep_epoll_now(epset_engine(set), got, COLLECT_MAX);
+		others |= collect_sort(set, got, n);
 	}
 	return others;
 }
 
 /*
- * Asks the engine, and sleeps there until @deadline unless a member is hot, or another thread has
+ * Asks the engine, and sleeps there until @deadline unless a member is on the ready list, or another thread has
  * left candidates since the count of that was @left. How much it said, or -errno
  */
-static int harvest(struct epset *set, const struct epoll_wait *w, uint64_t deadline,
-		   unsigned int left)
+static int collect_ready(struct epset *set, const struct epoll_wait *w, uint64_t deadline,
+			 unsigned int left)
 {
-	struct epoll_event got[HARVEST];
+	struct epoll_event got[COLLECT_MAX];
 	bool others;
 	int n;
 
 	__atomic_add_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
-	if (epset_is_hot(set) || load(&set->left) != left)
+	if (epset_has_ready(set) || load(&set->left) != left)
 		deadline = 0;
-	n = kernel_wait(epset_engine(set), got, HARVEST, deadline, w->mask, &set->place);
+	n = kernel_wait(epset_engine(set), got, COLLECT_MAX, deadline, w->mask, &set->place);
 	__atomic_sub_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
 	if (n <= 0)
 		return n;
 	pthread_mutex_lock(&set->lock);
-	others = harvest_all(set, got, n);
+	others = collect_all(set, got, n);
 	pthread_mutex_unlock(&set->lock);
 	if (others)
 		others_heard();
@@ -154,7 +154,7 @@ static uint64_t starting_limit(const struct epset_reg *r)
 		       : BASE_NEVER;
 }
 
-/* The first time at which one of its members is overdue; with @rouse, those that are become hot */
+/* The first time at which one of its members is overdue; with @rouse, those that have become ready */
 static uint64_t starting_look(struct epset *set, bool rouse)
 {
 	struct base_list *node, *next;
@@ -168,7 +168,7 @@ static uint64_t starting_look(struct epset *set, bool rouse)
 
 		limit = starting_limit(r);
 		if (rouse && base_deadline_passed(limit, base_now()))
-			epset_reg_speak(r);
+			epset_reg_mark_ready(r);
 		first = base_min(first, limit);
 	}
 	pthread_mutex_unlock(&set->lock);
@@ -186,13 +186,13 @@ void epset_look_end(struct epset_look *look)
 static bool is_hot(struct epset *set)
 {
 	struct epset_look look = { NULL };
-	bool hot;
+	bool ready;
 
 	pthread_mutex_lock(&set->lock);
-	hot = epset_peek(set, &look);
+	ready = epset_peek(set, &look);
 	pthread_mutex_unlock(&set->lock);
 	epset_look_end(&look);
-	return hot;
+	return ready;
 }
 
 static int take(struct epset *set, const struct epoll_wait *w)
@@ -214,7 +214,7 @@ static int take(struct epset *set, const struct epoll_wait *w)
 /* Is there anything that a look would be at? */
 static bool is_queued(struct epset *set)
 {
-	bool queued = epset_is_hot(set);
+	bool queued = epset_has_ready(set);
 
 	if (!queued) {
 		pthread_mutex_lock(&set->lock);
@@ -243,7 +243,7 @@ static bool look(struct epset *set, const struct epoll_wait *w)
 {
 	if (!is_queued(set))
 		return false;
-	if (harvest(set, w, 0, 0) > 0)
+	if (collect_ready(set, w, 0, 0) > 0)
 		outer_tell(set);
 	return is_hot(set);
 }
@@ -256,13 +256,13 @@ static int engine_wait(struct epset *set, const struct epoll_wait *w)
 	for (;;) {
 		unsigned int left = load(&set->left);
 		uint64_t limit = base_min(w->deadline, look_begin(set));
-		bool hot = look(set, w);
+		bool ready = look(set, w);
 		int n = 0;
 
 		/* The look may have set new times */
 		limit = base_min(limit, starting_look(set, false));
-		if (!hot)
-			n = harvest(set, w, limit, left);
+		if (!ready)
+			n = collect_ready(set, w, limit, left);
 		if (n < 0)
 			return n;
 		if (n > 0)
@@ -287,7 +287,7 @@ int epoll_set_wait(struct epset *set, const struct epoll_wait *w)
 		return -EFAULT;
 	while (n == -ENOMSG) {
 		if (!load(&set->ours)) {
-			n = stranger_wait(set, w);
+			n = native_wait(set, w);
 			continue;
 		}
 		n = epset_engage(set);
@@ -305,11 +305,11 @@ int epoll_set_wait(struct epset *set, const struct epoll_wait *w)
  */
 void epset_settle(struct epset *set, struct epset_reg *r, bool is_new, struct epset_look *look)
 {
-	struct epoll_event got[HARVEST];
-	int n = is_new ? intr_sleep_epoll_now(epset_engine(set), got, HARVEST) : 0;
+	struct epoll_event got[COLLECT_MAX];
+	int n = is_new ? intr_sleep_epoll_now(epset_engine(set), got, COLLECT_MAX) : 0;
 
 	/* Of other processes the engine will speak again */
-	harvest_all(set, got, n);
+	collect_all(set, got, n);
 	if (epset_place(set, r, look) && load(&set->sleepers) + load(&set->nested))
 		base_eventfd_notify(set->wakeup);
 }
@@ -325,36 +325,36 @@ void epset_settled(struct epset *set, struct epset_look *look)
 bool epset_is_ready(struct epset *set, struct epset_look *look)
 {
 	static const struct epoll_wait now;
-	bool hot;
+	bool ready;
 
 	if (!epset_has_engine(set))
 		return base_sock_ready(epset_fd(set), POLLIN) & POLLIN;
 	starting_look(set, true);
-	harvest(set, &now, 0, 0);
+	collect_ready(set, &now, 0, 0);
 	pthread_mutex_lock(&set->lock);
-	hot = epset_peek(set, look);
+	ready = epset_peek(set, look);
 	pthread_mutex_unlock(&set->lock);
 	/* What woke this one is gone from the engine */
-	if (hot && load(&set->sleepers) + load(&set->nested) > 1)
+	if (ready && load(&set->sleepers) + load(&set->nested) > 1)
 		base_eventfd_notify(set->wakeup);
-	return hot;
+	return ready;
 }
 
 void epoll_poll_begin(struct epset *set)
 {
 	__atomic_add_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
-	epset_stranger_enter(set);
+	epset_native_waiter_enter(set);
 }
 
 void epoll_poll_end(struct epset *set)
 {
-	epset_stranger_leave(set);
+	epset_native_waiter_leave(set);
 	__atomic_sub_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
 }
 
 bool epoll_poll_more(struct epset *set)
 {
-	return epset_is_hot(set);
+	return epset_has_ready(set);
 }
 
 uint64_t epoll_poll_limit(struct epset *set)

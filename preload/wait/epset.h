@@ -51,16 +51,16 @@ struct epset_reg {
 	uint32_t mask;
 	epoll_data_t data;
 	struct stream_edges seen;
-	uint32_t of;	 /* sock->streams: whose edges these are */
-	uint32_t spoken; /* how often the kernel said something: edges of what is no stream */
-	bool fresh;	 /* ADD, MOD, another stream: an edge by itself */
-	bool kernels;	 /* a set that is in the program's own, as long as it has no engine */
-	bool stacked;	 /* atomic */
-	bool dead;	 /* atomic */
-	bool drain;	 /* atomic: the kernel said something */
-	bool broken;	 /* atomic: it spoke of an error */
-	bool looking;	 /* atomic: its levels are about to be looked at */
-	bool parked;	 /* atomic, written under the set's lock: the program has removed it */
+	uint32_t of;	/* sock->streams: whose edges these are */
+	uint32_t marks; /* how often the kernel said something: edges of what is no stream */
+	bool fresh;	/* ADD, MOD, another stream: an edge by itself */
+	bool kernels;	/* a set that is in the program's own, as long as it has no engine */
+	bool stacked;	/* atomic */
+	bool dead;	/* atomic */
+	bool drain;	/* atomic: the kernel said something */
+	bool broken;	/* atomic: it spoke of an error */
+	bool looking;	/* atomic: its levels are about to be looked at */
+	bool parked;	/* atomic, written under the set's lock: the program has removed it */
 };
 
 struct epset {
@@ -71,13 +71,13 @@ struct epset {
 	int heard;	    /* the wakeup fd of other processes that is in the engine; -1. atomic */
 	unsigned int age;   /* fork_gen when the engine was made */
 	unsigned int ours;  /* members in the engine; atomic */
-	unsigned int sleepers;	 /* on the engine; atomic */
-	unsigned int nested;	 /* registrations of this set in engines; atomic */
-	unsigned int strangers;	 /* sleepers on the program's descriptor; atomic */
-	struct spin_place place; /* of its waits */
-	bool kicked;		 /* the wakeup fd stands there for them */
-	unsigned int left;	 /* how often candidates were left for others; atomic */
-	struct epset_reg *stack; /* atomic */
+	unsigned int sleepers;	     /* on the engine; atomic */
+	unsigned int nested;	     /* registrations of this set in engines; atomic */
+	unsigned int native_waiters; /* sleepers on the program's descriptor; atomic */
+	struct spin_place place;     /* of its waits */
+	bool woken;		     /* the wakeup fd stands there for them */
+	unsigned int left;	     /* how often candidates were left for others; atomic */
+	struct epset_reg *stack;     /* atomic */
 	pthread_mutex_t lock;
 	struct base_list members;
 	struct base_list candidates;
@@ -115,7 +115,7 @@ static inline bool epset_has_engine(const struct epset *set)
 }
 
 /* Is a member to be looked at, of which the kernel says nothing more? */
-static inline bool epset_is_hot(const struct epset *set)
+static inline bool epset_has_ready(const struct epset *set)
 {
 	return __atomic_load_n(&set->stack, __ATOMIC_SEQ_CST);
 }
@@ -133,12 +133,12 @@ void epset_take(struct sock *s, int fd);
 
 /* --- epoll_reg.c: set->lock, but for push --------------------------------------------------- */
 
-/* Makes it hot; @quiet: who calls is about to look, and sees to it that others do */
+/* Puts it on the ready list; @quiet: who calls is about to look, and sees to it that others do */
 void epset_reg_push(struct epset_reg *r, bool quiet);
 /* As a watch of a socket's */
 bool epset_reg_wake(struct sock_watch *watch);
 /* The kernel said something of it */
-void epset_reg_speak(struct epset_reg *r);
+void epset_reg_mark_ready(struct epset_reg *r);
 /* The events to tell, 0 none; then it is a candidate no longer */
 uint32_t epset_reg_judge(struct epset_reg *r, struct stream_edges *now, struct epset_look *look);
 void epset_reg_told(struct epset_reg *r, const struct stream_edges *now);
@@ -153,7 +153,7 @@ void epset_reg_free(struct epset_reg *r);
 
 /* The engine said something of it; a parked one goes */
 void epset_hear_of(struct epset_reg *r);
-/* Hot ones become candidates, dead ones go */
+/* Ready ones become candidates, dead ones go */
 void epset_stack_empty(struct epset *set);
 /* Is there something to tell? */
 bool epset_peek(struct epset *set, struct epset_look *look);
@@ -162,7 +162,7 @@ bool epset_place(struct epset *set, struct epset_reg *r, struct epset_look *look
 /* The first @max events */
 int epset_collect(struct epset *set, struct epoll_event *events, int max, struct epset_look *look);
 /* Without those that only say that the set has members of ours now */
-int epset_kicks_drop(const struct epset *set, struct epoll_event *events, int n);
+int epset_wakes_drop(const struct epset *set, struct epoll_event *events, int n);
 
 /* --- epoll_set.c ---------------------------------------------------------------------------- */
 
@@ -175,8 +175,8 @@ int epset_adopt(int epfd, struct epset **out);
 /* set->lock. One member of ours more; who sleeps on the program's descriptor comes over */
 void epset_count(struct epset_reg *r);
 /* Sleepers on the program's descriptor count themselves */
-void epset_stranger_enter(struct epset *set);
-void epset_stranger_leave(struct epset *set);
+void epset_native_waiter_enter(struct epset *set);
+void epset_native_waiter_leave(struct epset *set);
 /* Is the engine the parent's? Then it is not to be touched */
 bool epset_is_inherited(const struct epset *set);
 /* The engine is to hear what other processes say */
