@@ -120,7 +120,7 @@ static inline bool sock_on_device(const struct sock *s)
 	return sock_role(s) == SOCK_STREAM_ON && s->stream->carrier >= 0;
 }
 
-/* What a set's engine knows it by */
+/* What a set's shadow knows it by */
 static inline int sock_wait_fd(const struct sock *s)
 {
 	return sock_on_device(s) ? s->stream->carrier : __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST);

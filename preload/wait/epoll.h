@@ -48,7 +48,7 @@ uint64_t epoll_poll_limit(struct epset *set);
 bool epoll_poll_more(struct epset *set);
 void epoll_poll_end(struct epset *set);
 
-/* Around fork(): nobody works on a set meanwhile. A child makes engines of its own */
+/* Around fork(): nobody works on a set meanwhile. A child makes shadows of its own */
 void epoll_before_fork(void);
 void epoll_after_fork(bool child);
 

@@ -76,7 +76,7 @@ static int number_add(struct epset_reg *r, int fd)
 	int err;
 
 	r->kfd = fd;
-	err = epset_engine_ctl(r->set, EPOLL_CTL_ADD, r);
+	err = epset_shadow_ctl(r->set, EPOLL_CTL_ADD, r);
 	if (err != -EEXIST)
 		return err;
 	fd = internal_dup(r->kfd);
@@ -84,19 +84,19 @@ static int number_add(struct epset_reg *r, int fd)
 		return fd;
 	r->kfd = fd;
 	r->own = true;
-	return epset_engine_ctl(r->set, EPOLL_CTL_ADD, r);
+	return epset_shadow_ctl(r->set, EPOLL_CTL_ADD, r);
 }
 
 static int reg_remove(struct epset_reg *r)
 {
-	int err = epset_engine_ctl(r->set, EPOLL_CTL_DEL, r);
+	int err = epset_shadow_ctl(r->set, EPOLL_CTL_DEL, r);
 
 	epset_reg_kill(r);
 	return err;
 }
 
 /*
- * Programs remove a socket and add it again for each message: then the engine still has it, and has
+ * Programs remove a socket and add it again for each message: then the shadow still has it, and has
  * told of all that came
  */
 static bool sock_add_again(struct epset *set, struct epset_reg *r, const struct epoll_event *event,
@@ -244,20 +244,20 @@ static struct epset_reg *nest_find(struct epset *set, struct epset *inner, int f
 	return NULL;
 }
 
-/* A place for it in the engine, or in the program's own set; the kernel sees to cycles */
+/* A place for it in the shadow, or in the program's own set; the kernel sees to cycles */
 static int nest_place(struct epset_reg *r, const struct epoll_event *event)
 {
 	struct epset *set = r->set;
 	int err;
 
-	r->kernels = !epset_has_engine(r->inner);
+	r->kernels = !epset_has_shadow(r->inner);
 	if (r->kernels)
 		return (int)epset_kernel_ctl(epset_fd(set), EPOLL_CTL_ADD, r->fd, event->events,
 					     event->data.u64);
 	err = epset_engage_nested(r->inner);
 	err = err ? err : epset_engage_nested(set);
-	r->kfd = epset_engine(r->inner);
-	return err ? err : epset_engine_ctl(set, EPOLL_CTL_ADD, r);
+	r->kfd = epset_shadow(r->inner);
+	return err ? err : epset_shadow_ctl(set, EPOLL_CTL_ADD, r);
 }
 
 static int nest_add(struct epset *set, int fd, struct epset *inner, const struct epoll_event *event)
@@ -314,7 +314,7 @@ static int nest_del(struct epset_reg *r)
 
 	pthread_mutex_lock(&set->lock);
 	err = r->kernels ? (int)epset_kernel_ctl(epset_fd(set), EPOLL_CTL_DEL, r->fd, 0, 0)
-			 : epset_engine_ctl(set, EPOLL_CTL_DEL, r);
+			 : epset_shadow_ctl(set, EPOLL_CTL_DEL, r);
 	epset_reg_kill(r);
 	epset_stack_empty(set);
 	pthread_mutex_unlock(&set->lock);
@@ -357,7 +357,7 @@ static bool is_any(const struct epset_reg *r)
 	return true;
 }
 
-/* The engine knows it by another number than the socket has now */
+/* The shadow knows it by another number than the socket has now */
 static bool is_stale(const struct epset_reg *r)
 {
 	return !r->own && r->kfd != sock_wait_fd(r->sock);
@@ -414,7 +414,7 @@ static void leave(struct sock *s, bool plain)
 		pthread_mutex_lock(&set->lock);
 		r = reg_find(set, s, fd);
 		if (r) {
-			epset_engine_ctl(set, EPOLL_CTL_DEL, r);
+			epset_shadow_ctl(set, EPOLL_CTL_DEL, r);
 			if (plain && !r->parked)
 				give_back(r);
 			epset_reg_kill(r);
@@ -448,7 +448,7 @@ static void rekey(struct sock *s)
 			reg_remove(r);
 			epset_stack_empty(set);
 		} else if (r) {
-			epset_engine_ctl(set, EPOLL_CTL_DEL, r);
+			epset_shadow_ctl(set, EPOLL_CTL_DEL, r);
 			err = number_add(r, sock_wait_fd(s));
 			epset_reg_mark_ready(r);
 		}

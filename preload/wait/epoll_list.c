@@ -45,12 +45,12 @@ void epset_stack_empty(struct epset *set)
 	}
 }
 
-/* The engine tells in the order of arrival, which those on the stack need not be in */
+/* The shadow tells in the order of arrival, which those on the stack need not be in */
 void epset_hear_of(struct epset_reg *r)
 {
 	__atomic_store_n(&r->drain, true, __ATOMIC_RELEASE);
 	if (r->parked) {
-		epset_engine_ctl(r->set, EPOLL_CTL_DEL, r);
+		epset_shadow_ctl(r->set, EPOLL_CTL_DEL, r);
 		epset_reg_kill(r);
 		return;
 	}

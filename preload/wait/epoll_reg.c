@@ -121,7 +121,7 @@ static uint32_t stream_look(struct epset_reg *r, bool drain, struct stream_edges
 		if (!err && __atomic_load_n(&r->broken, __ATOMIC_ACQUIRE))
 			err = stream->ops->progress(stream);
 		__atomic_store_n(&r->looking, false, __ATOMIC_SEQ_CST);
-		/* The engine has told all that it had to tell */
+		/* The shadow has told all that it had to tell */
 		if (stream->ops->more(stream))
 			epset_reg_mark_ready(r);
 	}
@@ -223,7 +223,7 @@ void epset_reg_told(struct epset_reg *r, const struct stream_edges *now)
 
 /*
  * An error and a hang-up are always told, as the kernel does. Of what comes in for a stream the
- * engine tells, whatever the mask is, so one that changes needs no drain
+ * shadow tells, whatever the mask is, so one that changes needs no drain
  */
 void epset_reg_arm(struct epset_reg *r, const struct epoll_event *event, bool is_new)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Epoll sets: made, given an engine, ended; sets in sets; fork.
+ * Epoll sets: made, given a shadow, ended; sets in sets; fork.
  *
- * A set in a set stands in the program's own, as long as it has no engine: then the kernel sees to
- * it. When it gets one, the outer sets get one too, and it moves there, for only by its engine the
+ * A set in a set stands in the program's own, as long as it has no shadow: then the kernel sees to
+ * it. When it gets one, the outer sets get one too, and it moves there, for only by its shadow the
  * kernel can tell that there is something to look at.
  *
  * A child has its parent's registrations, in its own memory, and the program's descriptor, which
- * both share as they do without us. The engine it must not touch: that is the parent's. It makes
+ * both share as they do without us. The shadow it must not touch: that is the parent's. It makes
  * one of its own when it first needs it.
  */
 #include "preload/wait/epset.h"
@@ -58,13 +58,13 @@ void epoll_hint(int epfd, int fd)
 
 /* --- made and ended --- */
 
-static void engine_close(struct epset *set)
+static void shadow_close(struct epset *set)
 {
-	int engine = __atomic_exchange_n(&set->engine, -1, __ATOMIC_ACQ_REL);
+	int shadow = __atomic_exchange_n(&set->shadow, -1, __ATOMIC_ACQ_REL);
 
-	if (engine < 0)
+	if (shadow < 0)
 		return;
-	internal_close(engine);
+	internal_close(shadow);
 	internal_close(set->wakeup);
 	set->wakeup = -1;
 }
@@ -74,7 +74,7 @@ static void set_release(struct fdent *ent)
 	struct epset *set = set_of(ent);
 
 	/* Not before, for a thread may have slept on it */
-	engine_close(set);
+	shadow_close(set);
 	if (set->own)
 		internal_close(epset_fd(set));
 	pthread_mutex_destroy(&set->lock);
@@ -88,7 +88,7 @@ static void outer_leave(struct epset_reg *r)
 
 	pthread_mutex_lock(&outer->lock);
 	if (!r->kernels)
-		epset_engine_ctl(outer, EPOLL_CTL_DEL, r);
+		epset_shadow_ctl(outer, EPOLL_CTL_DEL, r);
 	epset_reg_kill(r);
 	epset_stack_empty(outer);
 	pthread_mutex_unlock(&outer->lock);
@@ -110,7 +110,7 @@ static void set_end(struct fdent *ent)
 	pthread_mutex_unlock(&epset_nest);
 }
 
-/* The engine has the old one, and goes on to hear of it */
+/* The shadow has the old one, and goes on to hear of it */
 static int set_own(struct fdent *ent)
 {
 	struct epset *set = set_of(ent);
@@ -139,7 +139,7 @@ static int set_create(int epfd, struct epset **out)
 	if (!set)
 		return -ENOMEM;
 	sets_begin(&epset_of_socks);
-	*set = (struct epset){ .fd = epfd, .engine = -1, .wakeup = -1, .heard = -1 };
+	*set = (struct epset){ .fd = epfd, .shadow = -1, .wakeup = -1, .heard = -1 };
 	pthread_mutex_init(&set->lock, NULL);
 	base_list_init(&set->members);
 	base_list_init(&set->candidates);
@@ -204,31 +204,31 @@ int epset_adopt(int epfd, struct epset **out)
 	return err;
 }
 
-/* --- the engine --- */
+/* --- the shadow --- */
 
 bool epset_is_inherited(const struct epset *set)
 {
 	return set->age != fork_gen;
 }
 
-int epset_engine_ctl(const struct epset *set, int op, struct epset_reg *r)
+int epset_shadow_ctl(const struct epset *set, int op, struct epset_reg *r)
 {
 	uint32_t events = r->watch.exclusive ? EXCLUSIVE_EVENTS : ENGINE_EVENTS;
 
 	if (epset_is_inherited(set))
 		return 0;
-	return (int)epset_kernel_ctl(epset_engine(set), op, r->kfd, events, (uintptr_t)r);
+	return (int)epset_kernel_ctl(epset_shadow(set), op, r->kfd, events, (uintptr_t)r);
 }
 
-/* set->lock. What the engine has from the beginning; after a fork, all that it had */
-static int engine_fill(struct epset *set)
+/* set->lock. What the shadow has from the beginning; after a fork, all that it had */
+static int shadow_fill(struct epset *set)
 {
 	struct base_list *node, *next;
-	int err = (int)epset_kernel_ctl(epset_engine(set), EPOLL_CTL_ADD, set->wakeup,
+	int err = (int)epset_kernel_ctl(epset_shadow(set), EPOLL_CTL_ADD, set->wakeup,
 					EPOLLIN | EPOLLET, (uintptr_t)set);
 
 	if (!err)
-		err = (int)epset_kernel_ctl(epset_engine(set), EPOLL_CTL_ADD, epset_fd(set),
+		err = (int)epset_kernel_ctl(epset_shadow(set), EPOLL_CTL_ADD, epset_fd(set),
 					    EPOLLIN, (uintptr_t)&set->program);
 	base_list_foreach(node, next, &set->members) {
 		struct epset_reg *r = base_list_entry(node, struct epset_reg, member);
@@ -242,34 +242,34 @@ static int engine_fill(struct epset *set)
 		if (r->inner)
 			err = epset_engage_nested(r->inner);
 		if (r->inner && !err)
-			r->kfd = epset_engine(r->inner);
+			r->kfd = epset_shadow(r->inner);
 		if (!err)
-			err = epset_engine_ctl(set, EPOLL_CTL_ADD, r);
+			err = epset_shadow_ctl(set, EPOLL_CTL_ADD, r);
 	}
 	return err;
 }
 
 /* set->lock */
-static int engine_make(struct epset *set)
+static int shadow_make(struct epset *set)
 {
-	int wakeup, engine, err = base_eventfd_create(&wakeup);
+	int wakeup, shadow, err = base_eventfd_create(&wakeup);
 
 	if (err)
 		return err;
-	engine = (int)libc_try(syscall(SYS_epoll_create1, EPOLL_CLOEXEC));
-	if (engine < 0) {
+	shadow = (int)libc_try(syscall(SYS_epoll_create1, EPOLL_CLOEXEC));
+	if (shadow < 0) {
 		base_fd_close(wakeup);
-		return engine;
+		return shadow;
 	}
-	if (epset_has_engine(set))
-		engine_close(set);
+	if (epset_has_shadow(set))
+		shadow_close(set);
 	set->wakeup = internal_move(wakeup);
 	set->heard = -1;
 	set->age = fork_gen;
-	__atomic_store_n(&set->engine, internal_move(engine), __ATOMIC_RELEASE);
-	err = engine_fill(set);
+	__atomic_store_n(&set->shadow, internal_move(shadow), __ATOMIC_RELEASE);
+	err = shadow_fill(set);
 	if (err)
-		engine_close(set);
+		shadow_close(set);
 	return err;
 }
 
@@ -280,7 +280,7 @@ void epset_hear(struct epset *set)
 	if (wakeup < 0 || __atomic_load_n(&set->heard, __ATOMIC_ACQUIRE) == wakeup)
 		return;
 	pthread_mutex_lock(&set->lock);
-	if (set->heard != wakeup && !epset_kernel_ctl(epset_engine(set), EPOLL_CTL_ADD, wakeup,
+	if (set->heard != wakeup && !epset_kernel_ctl(epset_shadow(set), EPOLL_CTL_ADD, wakeup,
 						      EPOLLIN, (uintptr_t)&set->heard))
 		__atomic_store_n(&set->heard, wakeup, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&set->lock);
@@ -311,7 +311,7 @@ void epset_native_waiter_leave(struct epset *set)
 {
 	unsigned int left = __atomic_sub_fetch(&set->native_waiters, 1, __ATOMIC_SEQ_CST);
 
-	if (!epset_has_engine(set))
+	if (!epset_has_shadow(set))
 		return;
 	pthread_mutex_lock(&set->lock);
 	if (set->woken && (!left || !set->ours)) {
@@ -323,7 +323,7 @@ void epset_native_waiter_leave(struct epset *set)
 
 /* --- sets in sets --- */
 
-/* nest. The inner set of @r has an engine now, and the outer one too */
+/* nest. The inner set of @r has a shadow now, and the outer one too */
 static int outer_move(struct epset_reg *r)
 {
 	struct epset *outer = r->set;
@@ -331,8 +331,8 @@ static int outer_move(struct epset_reg *r)
 
 	pthread_mutex_lock(&outer->lock);
 	epset_kernel_ctl(epset_fd(outer), EPOLL_CTL_DEL, r->fd, 0, 0);
-	r->kfd = epset_engine(r->inner);
-	err = epset_engine_ctl(outer, EPOLL_CTL_ADD, r);
+	r->kfd = epset_shadow(r->inner);
+	err = epset_shadow_ctl(outer, EPOLL_CTL_ADD, r);
 	if (err) {
 		epset_kernel_ctl(epset_fd(outer), EPOLL_CTL_ADD, r->fd, r->mask, r->data.u64);
 	} else {
@@ -359,10 +359,10 @@ int epset_engage_nested(struct epset *set)
 	struct base_list *node, *next;
 	int err;
 
-	if (epset_has_engine(set) && !epset_is_inherited(set))
+	if (epset_has_shadow(set) && !epset_is_inherited(set))
 		return 0;
 	pthread_mutex_lock(&set->lock);
-	err = engine_make(set);
+	err = shadow_make(set);
 	pthread_mutex_unlock(&set->lock);
 	base_list_foreach(node, next, &set->watches) {
 		struct epset_reg *r = base_list_entry(node, struct epset_reg, watch.node);
@@ -381,7 +381,7 @@ int epset_engage(struct epset *set)
 {
 	int err;
 
-	if (epset_has_engine(set) && !epset_is_inherited(set))
+	if (epset_has_shadow(set) && !epset_is_inherited(set))
 		return 0;
 	pthread_mutex_lock(&epset_nest);
 	err = epset_engage_nested(set);

@@ -2,7 +2,7 @@
 /*
  * Waiting for a set.
  *
- * One with members of ours sleeps on its engine, then tells what stands in the list (epoll_list.c).
+ * One with members of ours sleeps on its shadow, then tells what stands in the list (epoll_list.c).
  * A set without sleeps on the latter; when a
  * first member comes, who sleeps there is woken by an event that is none of the program's.
  *
@@ -61,9 +61,9 @@ static int native_wait(struct epset *set, const struct epoll_wait *w)
 	return kept ? kept : -ENOMSG;
 }
 
-/* --- the engine's --- */
+/* --- the shadow's --- */
 
-/* set->lock. What the engine says of members, in its order; true: other processes say something */
+/* set->lock. What the shadow says of members, in its order; true: other processes say something */
 static bool collect_sort(struct epset *set, const struct epoll_event *got, int n)
 {
 	bool others = false;
@@ -84,7 +84,7 @@ static bool collect_sort(struct epset *set, const struct epoll_event *got, int n
 }
 
 /*
- * set->lock. All that the engine has to say, of which @n came with @got: what is left there would
+ * set->lock. All that the shadow has to say, of which @n came with @got: what is left there would
  * come behind members that this wait tells of. A busy member is told of again and again, so no
  * more often than there are members.
  */
@@ -93,14 +93,14 @@ static bool collect_all(struct epset *set, struct epoll_event *got, int n)
 	bool others = collect_sort(set, got, n);
 
 	for (unsigned int i = load(&set->ours) / COLLECT_MAX; n == COLLECT_MAX && i; i--) {
-		n = intr_sleep_epoll_now(epset_engine(set), got, COLLECT_MAX);
+		n = intr_sleep_epoll_now(epset_shadow(set), got, COLLECT_MAX);
 		others |= collect_sort(set, got, n);
 	}
 	return others;
 }
 
 /*
- * Asks the engine, and sleeps there until @deadline unless a member is on the ready list, or another thread has
+ * Asks the shadow, and sleeps there until @deadline unless a member is on the ready list, or another thread has
  * left candidates since the count of that was @left. How much it said, or -errno
  */
 static int collect_ready(struct epset *set, const struct epoll_wait *w, uint64_t deadline,
@@ -113,7 +113,7 @@ static int collect_ready(struct epset *set, const struct epoll_wait *w, uint64_t
 	__atomic_add_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
 	if (epset_has_ready(set) || load(&set->left) != left)
 		deadline = 0;
-	n = kernel_wait(epset_engine(set), got, COLLECT_MAX, deadline, w->mask, &set->place);
+	n = kernel_wait(epset_shadow(set), got, COLLECT_MAX, deadline, w->mask, &set->place);
 	__atomic_sub_fetch(&set->sleepers, 1, __ATOMIC_SEQ_CST);
 	if (n <= 0)
 		return n;
@@ -125,7 +125,7 @@ static int collect_ready(struct epset *set, const struct epoll_wait *w, uint64_t
 	return n;
 }
 
-/* The sets that this one is in find nothing in its engine any more */
+/* The sets that this one is in find nothing in its shadow any more */
 static void outer_tell(struct epset *set)
 {
 	struct base_list *node, *next;
@@ -236,7 +236,7 @@ static uint64_t look_begin(struct epset *set)
 }
 
 /*
- * Is there something to tell? What the engine has is heard first: of a member that stands in the
+ * Is there something to tell? What the shadow has is heard first: of a member that stands in the
  * list it may be the reason to stay there, and it loses its place when it is found to be not ready
  */
 static bool look(struct epset *set, const struct epoll_wait *w)
@@ -248,7 +248,7 @@ static bool look(struct epset *set, const struct epoll_wait *w)
 	return is_hot(set);
 }
 
-static int engine_wait(struct epset *set, const struct epoll_wait *w)
+static int shadow_wait(struct epset *set, const struct epoll_wait *w)
 {
 	unsigned int vain = 0;
 	int ends = 0;
@@ -292,7 +292,7 @@ int epoll_set_wait(struct epset *set, const struct epoll_wait *w)
 		}
 		n = epset_engage(set);
 		if (!n)
-			n = engine_wait(set, w);
+			n = shadow_wait(set, w);
 	}
 	return n;
 }
@@ -301,14 +301,14 @@ int epoll_set_wait(struct epset *set, const struct epoll_wait *w)
 
 /*
  * Linux looks at it at once: one that is ready goes to the end of the list, another comes there
- * when it is. The engine tells at once that a new member's socket has room, which is no arrival.
+ * when it is. The shadow tells at once that a new member's socket has room, which is no arrival.
  */
 void epset_settle(struct epset *set, struct epset_reg *r, bool is_new, struct epset_look *look)
 {
 	struct epoll_event got[COLLECT_MAX];
-	int n = is_new ? intr_sleep_epoll_now(epset_engine(set), got, COLLECT_MAX) : 0;
+	int n = is_new ? intr_sleep_epoll_now(epset_shadow(set), got, COLLECT_MAX) : 0;
 
-	/* Of other processes the engine will speak again */
+	/* Of other processes the shadow will speak again */
 	collect_all(set, got, n);
 	if (epset_place(set, r, look) && load(&set->sleepers) + load(&set->nested))
 		base_eventfd_notify(set->wakeup);
@@ -327,14 +327,14 @@ bool epset_is_ready(struct epset *set, struct epset_look *look)
 	static const struct epoll_wait now;
 	bool ready;
 
-	if (!epset_has_engine(set))
+	if (!epset_has_shadow(set))
 		return base_sock_ready(epset_fd(set), POLLIN) & POLLIN;
 	starting_look(set, true);
 	collect_ready(set, &now, 0, 0);
 	pthread_mutex_lock(&set->lock);
 	ready = epset_peek(set, look);
 	pthread_mutex_unlock(&set->lock);
-	/* What woke this one is gone from the engine */
+	/* What woke this one is gone from the shadow */
 	if (ready && load(&set->sleepers) + load(&set->nested) > 1)
 		base_eventfd_notify(set->wakeup);
 	return ready;
@@ -367,10 +367,10 @@ bool epoll_poll_look(struct epset *set, int *fd)
 	struct epset_look look = { NULL };
 	bool ready;
 
-	if (epset_has_engine(set))
+	if (epset_has_shadow(set))
 		epset_engage(set);
 	ready = epset_is_ready(set, &look);
 	epset_look_end(&look);
-	*fd = epset_has_engine(set) ? epset_engine(set) : epset_fd(set);
+	*fd = epset_has_shadow(set) ? epset_shadow(set) : epset_fd(set);
 	return ready;
 }

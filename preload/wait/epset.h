@@ -5,20 +5,20 @@
  *	epoll_reg.c	a registration: what it is ready for, and whether that is to be told
  *	epoll_list.c	which of them are told first
  *	epoll_ctl.c	members come, change and go
- *	epoll_set.c	a set: its engine, its end, sets in sets, fork
+ *	epoll_set.c	a set: its shadow, its end, sets in sets, fork
  *	epoll_wait.c	waiting
  *	epoll_take.c	members of the kernel's that become ours
  *
  * A set without members of ours is the kernel's alone, but for the knowledge that it is a set. The
- * first member of ours gives it an engine, an epoll descriptor of our own:
+ * first member of ours gives it a shadow, an epoll descriptor of our own:
  *
- *	engine --- TCP sockets of our members, edge-triggered for all there is
- *	       --- engines of sets with an engine that are members
+ *	shadow --- TCP sockets of our members, edge-triggered for all there is
+ *	       --- shadows of sets with a shadow that are members
  *	       --- the wakeup fd, an eventfd
  *	       --- the program's own descriptor, with the members that are the kernel's
  *
  * So nothing of ours stands in the program's set: it may be shared with other processes, and what
- * is in it needs no look of ours. Whoever waits sleeps on the engine.
+ * is in it needs no look of ours. Whoever waits sleeps on the shadow.
  *
  * Locks: nest, then the lock of a set, an outer one before the inner, then a socket's.
  */
@@ -46,7 +46,7 @@ struct epset_reg {
 	struct sock *sock;   /* a reference; NULL: a set in the set */
 	struct epset *inner; /* a reference */
 	int fd;		     /* as the program names it */
-	int kfd;	     /* as the engine knows it */
+	int kfd;	     /* as the shadow knows it */
 	bool own;	     /* by a duplicate of its own */
 	uint32_t mask;
 	epoll_data_t data;
@@ -54,7 +54,7 @@ struct epset_reg {
 	uint32_t of;	/* sock->streams: whose edges these are */
 	uint32_t marks; /* how often the kernel said something: edges of what is no stream */
 	bool fresh;	/* ADD, MOD, another stream: an edge by itself */
-	bool kernels;	/* a set that is in the program's own, as long as it has no engine */
+	bool kernels;	/* a set that is in the program's own, as long as it has no shadow */
 	bool stacked;	/* atomic */
 	bool dead;	/* atomic */
 	bool drain;	/* atomic: the kernel said something */
@@ -67,12 +67,12 @@ struct epset {
 	struct fdent ent;
 	int fd; /* the program's or, @own, a duplicate; atomic */
 	bool own;
-	int engine, wakeup; /* -1: never had a member of ours; atomic */
-	int heard;	    /* the wakeup fd of other processes that is in the engine; -1. atomic */
-	unsigned int age;   /* fork_gen when the engine was made */
-	unsigned int ours;  /* members in the engine; atomic */
-	unsigned int sleepers;	     /* on the engine; atomic */
-	unsigned int nested;	     /* registrations of this set in engines; atomic */
+	int shadow, wakeup; /* -1: never had a member of ours; atomic */
+	int heard;	    /* the wakeup fd of other processes that is in the shadow; -1. atomic */
+	unsigned int age;   /* fork_gen when the shadow was made */
+	unsigned int ours;  /* members in the shadow; atomic */
+	unsigned int sleepers;	     /* on the shadow; atomic */
+	unsigned int nested;	     /* registrations of this set in shadows; atomic */
 	unsigned int native_waiters; /* sleepers on the program's descriptor; atomic */
 	struct spin_place place;     /* of its waits */
 	bool woken;		     /* the wakeup fd stands there for them */
@@ -104,14 +104,14 @@ static inline long epset_kernel_ctl(int epfd, int op, int fd, uint32_t events, u
 }
 
 /* -1: it has none */
-static inline int epset_engine(const struct epset *set)
+static inline int epset_shadow(const struct epset *set)
 {
-	return __atomic_load_n(&set->engine, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&set->shadow, __ATOMIC_ACQUIRE);
 }
 
-static inline bool epset_has_engine(const struct epset *set)
+static inline bool epset_has_shadow(const struct epset *set)
 {
-	return epset_engine(set) >= 0;
+	return epset_shadow(set) >= 0;
 }
 
 /* Is a member to be looked at, of which the kernel says nothing more? */
@@ -144,14 +144,14 @@ uint32_t epset_reg_judge(struct epset_reg *r, struct stream_edges *now, struct e
 void epset_reg_told(struct epset_reg *r, const struct stream_edges *now);
 /* What the program wants to know */
 void epset_reg_arm(struct epset_reg *r, const struct epoll_event *event, bool is_new);
-/* The program has removed it, and may add it again: the engine has it until it speaks of it */
+/* The program has removed it, and may add it again: the shadow has it until it speaks of it */
 void epset_reg_park(struct epset_reg *r);
 void epset_reg_kill(struct epset_reg *r);
 void epset_reg_free(struct epset_reg *r);
 
 /* --- epoll_list.c: set->lock ---------------------------------------------------------------- */
 
-/* The engine said something of it; a parked one goes */
+/* The shadow said something of it; a parked one goes */
 void epset_hear_of(struct epset_reg *r);
 /* Ready ones become candidates, dead ones go */
 void epset_stack_empty(struct epset *set);
@@ -166,7 +166,7 @@ int epset_wakes_drop(const struct epset *set, struct epoll_event *events, int n)
 
 /* --- epoll_set.c ---------------------------------------------------------------------------- */
 
-/* Gives it an engine, and those that it is in; after a fork, one of this process. 0 or -errno */
+/* Gives it a shadow, and those that it is in; after a fork, one of this process. 0 or -errno */
 int epset_engage(struct epset *set);
 /* The same under nest */
 int epset_engage_nested(struct epset *set);
@@ -177,12 +177,12 @@ void epset_count(struct epset_reg *r);
 /* Sleepers on the program's descriptor count themselves */
 void epset_native_waiter_enter(struct epset *set);
 void epset_native_waiter_leave(struct epset *set);
-/* Is the engine the parent's? Then it is not to be touched */
+/* Is the shadow the parent's? Then it is not to be touched */
 bool epset_is_inherited(const struct epset *set);
-/* The engine is to hear what other processes say */
+/* The shadow is to hear what other processes say */
 void epset_hear(struct epset *set);
-/* The engine's members: 0 or -errno; one that is the parent's is left alone */
-int epset_engine_ctl(const struct epset *set, int op, struct epset_reg *r);
+/* The shadow's members: 0 or -errno; one that is the parent's is left alone */
+int epset_shadow_ctl(const struct epset *set, int op, struct epset_reg *r);
 
 /* --- epoll_wait.c --------------------------------------------------------------------------- */
 

@@ -211,7 +211,7 @@ static short entry_look(struct list *l, struct entry *e, const struct pollfd *p,
  * Looks at ours and makes the kernel's list: how many of ours are ready. A socket may be there more
  * than once, by several numbers or in a set as well: what is taken in for one entry is for the
  * others too, and no wakeup fd is written to for a process's only thread. So all is taken in before
- * a level is looked at; of a set that was looked at by then, the engine says so.
+ * a level is looked at; of a set that was looked at by then, the shadow says so.
  */
 static int list_look(struct list *l)
 {
