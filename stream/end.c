@@ -85,7 +85,7 @@ static bool is_starting(const struct rsock *s)
 {
 	uint32_t stage = rsock_load(&s->state->stage);
 
-	return stage == STREAM_TURN || stage == STREAM_STARTING || stage == STREAM_AGAIN;
+	return stage == STREAM_SINGLE_FLIGHT || stage == STREAM_STARTING || stage == STREAM_AGAIN;
 }
 
 int rsock_shutdown(struct stream *stream, int how)

@@ -3,7 +3,7 @@
  * The parts of the rsockets stream to each other. One file is one noun or one direction:
  *	rsock.c    a stream: made, taken down, its table
  *	start.c, undecided.c  from a TCP connection to an open stream; meanwhile
- *	turn.c     whether a probe's Request may go out yet
+ *	single_flight.c     whether a probe's Request may go out yet
  *	again.c    back to TCP, over a connection more
  *	send.c     octets out: Write and DATA
  *	push.c     what is due: grants, ends

@@ -83,10 +83,10 @@ uint64_t rsock_start_limit(const struct rsock *s);
 void rsock_start_join(struct rsock *s);
 void rsock_start_leave(struct rsock *s);
 
-/* --- turn.c: both locks --- */
+/* --- single_flight.c: both locks --- */
 
 /* May the Request go out? 0, -EAGAIN, -ENOMSG, as rsock_start() */
-int rsock_turn(struct rsock *s);
+int rsock_single_flight(struct rsock *s);
 
 /* --- again.c: both locks. As rsock_start() --- */
 

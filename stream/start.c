@@ -269,7 +269,7 @@ static int carrier_connected(struct rsock *s)
 
 	rsock_store(&s->state->start_events, events);
 	if (!err)
-		rsock_store(&s->state->stage, STREAM_TURN);
+		rsock_store(&s->state->stage, STREAM_SINGLE_FLIGHT);
 	return err;
 }
 
@@ -279,11 +279,11 @@ static int before_start(struct rsock *s)
 
 	/* What was accepted is connected, or its end shows when it is read */
 	if (!s->initiator && !s->mem.native)
-		rsock_store(&s->state->stage, STREAM_TURN);
+		rsock_store(&s->state->stage, STREAM_SINGLE_FLIGHT);
 	else if (rsock_load(&s->state->stage) == STREAM_CONNECTING)
 		err = carrier_connected(s);
 	if (!err)
-		err = rsock_turn(s);
+		err = rsock_single_flight(s);
 	return err ? err : provider_begin(s);
 }
 

@@ -52,10 +52,10 @@ struct stream_span {
 #define STREAM_HOLD (64 * 1024u)
 
 enum stream_stage {
-	STREAM_CONNECTING, /* TCP's connect() is under way */
-	STREAM_TURN,	   /* a probe waits for what comes of another one (turn.c) */
-	STREAM_STARTING,   /* MPA's start-up is */
-	STREAM_AGAIN,	   /* a probe came to nothing: TCP connects once more (again.c) */
+	STREAM_CONNECTING,    /* TCP's connect() is under way */
+	STREAM_SINGLE_FLIGHT, /* a probe waits for what comes of another one (single_flight.c) */
+	STREAM_STARTING,      /* MPA's start-up is */
+	STREAM_AGAIN,	      /* a probe came to nothing: TCP connects once more (again.c) */
 	STREAM_OPEN,
 	STREAM_PLAIN,  /* the peer speaks no MPA; nothing was consumed */
 	STREAM_FAILED, /* never came up; error says why */

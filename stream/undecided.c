@@ -5,7 +5,7 @@
  * Two times stand in the state. Until decide_deadline the program waits for the decision. Behind
  * it the program gets what TCP gives at once: a client in mode on, whose peer's program is busy,
  * writes into the hold; a server in mode auto may speak plainly. At start_deadline start-up has
- * failed, or its next step is due (turn.c, again.c, write_retry.c).
+ * failed, or its next step is due (single_flight.c, again.c, write_retry.c).
  *
  *	role		writable		start-up fails
  *	initiator	from decide_deadline	at start_deadline: ETIMEDOUT

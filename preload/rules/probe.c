@@ -162,8 +162,8 @@ enum probe_answer probe_known(const struct sockaddr *peer, socklen_t len, uint64
 	return (enum probe_answer)(word & ANSWER_MASK);
 }
 
-enum probe_answer probe_turn(const struct sockaddr *peer, socklen_t len, uint64_t limit,
-			     uint64_t now)
+enum probe_answer probe_flight(const struct sockaddr *peer, socklen_t len, uint64_t limit,
+			       uint64_t now)
 {
 	uint64_t h = probe_hash(peer, len), *slot, word, mine;
 	unsigned int s = seconds(now);
@@ -194,7 +194,7 @@ static void forget(const struct sockaddr *peer, socklen_t len, enum probe_answer
 					    __ATOMIC_RELAXED);
 }
 
-void probe_turn_end(const struct sockaddr *peer, socklen_t len, uint64_t now)
+void probe_flight_end(const struct sockaddr *peer, socklen_t len, uint64_t now)
 {
 	forget(peer, len, PROBE_ASKED, now);
 }

@@ -40,10 +40,10 @@ enum probe_answer probe_known(const struct sockaddr *peer, socklen_t len, uint64
  * As probe_known(), for who is about to send a Request. PROBE_UNKNOWN is said to one: the others
  * are told PROBE_ASKED, until the answer is noted or was due by @limit.
  */
-enum probe_answer probe_turn(const struct sockaddr *peer, socklen_t len, uint64_t limit,
-			     uint64_t now);
+enum probe_answer probe_flight(const struct sockaddr *peer, socklen_t len, uint64_t limit,
+			       uint64_t now);
 /* The one who was told PROBE_UNKNOWN has given up: the next one is */
-void probe_turn_end(const struct sockaddr *peer, socklen_t len, uint64_t now);
+void probe_flight_end(const struct sockaddr *peer, socklen_t len, uint64_t now);
 /* A peer that answered before has not answered now: nothing is known of it */
 void probe_doubt(const struct sockaddr *peer, socklen_t len, uint64_t now);
 

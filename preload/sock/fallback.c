@@ -108,7 +108,7 @@ static enum config_reason probe_reason(const struct sock *s, int err)
 
 static void fall_back(struct sock *s)
 {
-	enum config_reason waived = turn_waived(s);
+	enum config_reason waived = single_flight_waived(s);
 	struct stream_stats stats;
 
 	s->stream->ops->stats(s->stream, &stats);
@@ -140,7 +140,7 @@ static bool is_given_up(const struct sock *s)
 
 static int begin_anew(struct sock *s)
 {
-	bool asks = __atomic_load_n(&s->turn.asks, __ATOMIC_ACQUIRE);
+	bool asks = __atomic_load_n(&s->flight.asks, __ATOMIC_ACQUIRE);
 	long tcp;
 	int err;
 
@@ -154,7 +154,7 @@ static int begin_anew(struct sock *s)
 	err = sock_connect(s, tcp != 0, false);
 	/* Others still wait for what comes of it */
 	if (!err)
-		__atomic_store_n(&s->turn.asks, asks, __ATOMIC_RELEASE);
+		__atomic_store_n(&s->flight.asks, asks, __ATOMIC_RELEASE);
 	return err;
 }
 
@@ -193,10 +193,10 @@ void sock_settle(struct sock *s)
 		return;
 	s->stream->ops->stats(s->stream, &stats);
 	if (!stats.opened) {
-		turn_give_up(s);
+		single_flight_give_up(s);
 		return;
 	}
-	__atomic_store_n(&s->turn.asks, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->flight.asks, false, __ATOMIC_RELEASE);
 	probe_note((struct sockaddr *)&s->peer, s->peer_len, PROBE_DDP, sock_config.forget_ddp,
 		   base_now());
 }

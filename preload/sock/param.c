@@ -30,8 +30,8 @@ static void probe_limit(struct stream_param *param)
 void sock_param_init(struct stream_param *param, struct sock *s)
 {
 	param->dir = sock_config.dir;
-	param->may_probe = turn_may_probe;
-	param->probed = turn_probed;
+	param->may_probe = single_flight_may_probe;
+	param->probed = single_flight_probed;
 	param->urgent = urgent_signal;
 	param->ctx = s;
 }

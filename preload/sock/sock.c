@@ -268,7 +268,7 @@ static struct sock *sock_alloc(int fd)
 	s->work = (struct work_item){ .watched = -1 };
 	s->changes = 1;
 	s->endless[0] = s->endless[1] = 0;
-	s->turn = (struct turn){ 0 };
+	s->flight = (struct single_flight){ 0 };
 	s->places[0] = s->places[1] = (struct spin_place){ 0 };
 	s->acked = 0;
 	s->said = true;
@@ -357,7 +357,7 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 	param.connecting = connecting;
 	param.hold = hold;
 	sock_param_wishes(&param, s);
-	s->turn = (struct turn){ 0 };
+	s->flight = (struct single_flight){ 0 };
 	s->places[0] = s->places[1] = (struct spin_place){ 0 };
 	option_prepare(s->fd, &s->option);
 	err = stream_rsock_ops.attach(s->fd, &param, &fresh);
@@ -618,7 +618,7 @@ static bool is_undecided_client(const struct sock *s)
 
 static void still_starting(struct sock *s)
 {
-	turn_help(s);
+	single_flight_help(s);
 	if (is_undecided_client(s))
 		worker_starting(s);
 }

@@ -17,7 +17,7 @@
 #include "preload/guard/spin.h"
 #include "preload/sock/listener_proxy.h"
 #include "preload/sock/option.h"
-#include "preload/sock/turn.h"
+#include "preload/sock/single_flight.h"
 #include "preload/sock/work_item.h"
 #include "preload/table/fdtab.h"
 #include "stream/stream.h"
@@ -85,7 +85,7 @@ struct sock {
 	bool unsettled; /* atomic: that the peer speaks DDP has not been noted yet */
 	/* Atomic: changes of what waits go by, and at which of them they had no end: in, out */
 	uint32_t changes, endless[2];
-	struct turn turn;
+	struct single_flight flight;
 	struct spin_place places[2]; /* of waits for octets, and for room */
 	/*
 	 * provider.c: the connection of a device, its stream's as soon as there is one; has

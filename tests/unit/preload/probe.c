@@ -135,17 +135,17 @@ Test(probe, one_asks)
 	union address a;
 	socklen_t len = address(&a, "10.0.0.1", 11);
 
-	cr_expect_eq(probe_turn(&a.any, len, 3 * BASE_NS_PER_S, AT(0)), PROBE_UNKNOWN);
-	cr_expect_eq(probe_turn(&a.any, len, 3 * BASE_NS_PER_S, AT(0)), PROBE_ASKED);
+	cr_expect_eq(probe_flight(&a.any, len, 3 * BASE_NS_PER_S, AT(0)), PROBE_UNKNOWN);
+	cr_expect_eq(probe_flight(&a.any, len, 3 * BASE_NS_PER_S, AT(0)), PROBE_ASKED);
 	cr_expect_eq(probe_known(&a.any, len, AT(0)), PROBE_UNKNOWN);
-	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_MS, AT(3)), PROBE_ASKED);
-	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_MS, AT(5)), PROBE_UNKNOWN);
-	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_MS, AT(6)), PROBE_ASKED);
+	cr_expect_eq(probe_flight(&a.any, len, BASE_NS_PER_MS, AT(3)), PROBE_ASKED);
+	cr_expect_eq(probe_flight(&a.any, len, BASE_NS_PER_MS, AT(5)), PROBE_UNKNOWN);
+	cr_expect_eq(probe_flight(&a.any, len, BASE_NS_PER_MS, AT(6)), PROBE_ASKED);
 	note("10.0.0.1", 11, PROBE_PLAIN, AT(6));
-	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_MS, AT(6)), PROBE_PLAIN);
+	cr_expect_eq(probe_flight(&a.any, len, BASE_NS_PER_MS, AT(6)), PROBE_PLAIN);
 	note("10.0.0.1", 11, PROBE_DDP, AT(7));
-	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_MS, AT(8)), PROBE_DDP);
-	cr_expect_eq(probe_turn(&a.any, len - 1, BASE_NS_PER_MS, AT(8)), PROBE_UNKNOWN);
+	cr_expect_eq(probe_flight(&a.any, len, BASE_NS_PER_MS, AT(8)), PROBE_DDP);
+	cr_expect_eq(probe_flight(&a.any, len - 1, BASE_NS_PER_MS, AT(8)), PROBE_UNKNOWN);
 }
 
 /* What a process knows, its children know; and the other way round */
@@ -161,10 +161,10 @@ Test(probe, of_all_that_are_forked)
 	pid = fork();
 	if (!pid)
 		_exit(known("10.0.0.1", 13, AT(0)) != PROBE_DDP ||
-		      probe_turn(&a.any, len, BASE_NS_PER_MS, AT(0)) != PROBE_UNKNOWN);
+		      probe_flight(&a.any, len, BASE_NS_PER_MS, AT(0)) != PROBE_UNKNOWN);
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
 	cr_expect_eq(status, 0);
-	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_MS, AT(0)), PROBE_ASKED);
+	cr_expect_eq(probe_flight(&a.any, len, BASE_NS_PER_MS, AT(0)), PROBE_ASKED);
 }
 
 Test(probe, only_addresses_of_ip)
@@ -194,13 +194,14 @@ Test(probe, an_asker_that_gives_up_leaves_its_turn)
 	union address a;
 	socklen_t len = address(&a, "192.0.2.78", 80);
 
-	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_S, AT(1)), PROBE_UNKNOWN);
-	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_S, AT(1)), PROBE_ASKED);
-	probe_turn_end(&a.any, len, AT(1));
-	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_S, AT(1)), PROBE_UNKNOWN);
+	cr_expect_eq(probe_flight(&a.any, len, BASE_NS_PER_S, AT(1)), PROBE_UNKNOWN);
+	cr_expect_eq(probe_flight(&a.any, len, BASE_NS_PER_S, AT(1)), PROBE_ASKED);
+	probe_flight_end(&a.any, len, AT(1));
+	cr_expect_eq(probe_flight(&a.any, len, BASE_NS_PER_S, AT(1)), PROBE_UNKNOWN);
 	probe_note(&a.any, len, PROBE_PLAIN, 10 * BASE_NS_PER_S, AT(1));
-	probe_turn_end(&a.any, len, AT(1));
-	cr_expect_eq(probe_turn(&a.any, len, BASE_NS_PER_S, AT(1)), PROBE_PLAIN, "an answer stays");
+	probe_flight_end(&a.any, len, AT(1));
+	cr_expect_eq(probe_flight(&a.any, len, BASE_NS_PER_S, AT(1)), PROBE_PLAIN,
+		     "an answer stays");
 }
 
 Test(probe, one_that_answered_before_is_doubted)
@@ -234,7 +235,7 @@ static void *asks_for_each(void *arg)
 		__atomic_add_fetch(&race->come, 1, __ATOMIC_ACQ_REL);
 		while (__atomic_load_n(&race->come, __ATOMIC_ACQUIRE) < (i + 1u) * RIVALS)
 			sched_yield();
-		if (probe_turn(&a.any, len, BASE_NS_PER_S, AT(i * 10)) == PROBE_UNKNOWN)
+		if (probe_flight(&a.any, len, BASE_NS_PER_S, AT(i * 10)) == PROBE_UNKNOWN)
 			__atomic_add_fetch(&race->asking[i], 1, __ATOMIC_RELAXED);
 	}
 	return NULL;

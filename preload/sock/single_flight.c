@@ -16,7 +16,7 @@
  * Who asks is seen to by its program, which may do nothing but wait for one of the others. Then
  * the worker thread does it.
  */
-#include "preload/sock/turn.h"
+#include "preload/sock/single_flight.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -39,14 +39,14 @@
 
 static int waive(struct sock *s, enum config_reason reason)
 {
-	__atomic_store_n(&s->turn.waived, (uint32_t)reason, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->flight.waived, (uint32_t)reason, __ATOMIC_RELEASE);
 	return -ENOMSG;
 }
 
 /* Another one asks */
 static int wait_for(struct sock *s, uint64_t limit, uint64_t now, uint64_t *when)
 {
-	struct turn *t = &s->turn;
+	struct single_flight *t = &s->flight;
 	bool first = !t->since;
 
 	if (first)
@@ -77,7 +77,7 @@ static bool syn_was_lost(const struct sock *s)
 static void hear_begin(struct sock *s, uint64_t now)
 {
 	const struct sockaddr *peer = (struct sockaddr *)&s->peer;
-	struct turn *t = &s->turn;
+	struct single_flight *t = &s->flight;
 	uint64_t rtt = base_sock_rtt(s->fd);
 
 	t->heard = now;
@@ -90,7 +90,7 @@ static void hear_begin(struct sock *s, uint64_t now)
 
 static int hear_wait(struct sock *s, uint64_t now, uint64_t *when)
 {
-	const struct turn *t = &s->turn;
+	const struct single_flight *t = &s->flight;
 	uint64_t end = base_deadline(t->heard, t->timeout);
 
 	if (base_deadline_passed(end, now)) {
@@ -109,7 +109,7 @@ static int hear(struct sock *s, uint64_t now, uint64_t *when)
 
 	if (probe_known(peer, s->peer_len, now) == PROBE_DDP)
 		return 0;
-	if (!s->turn.heard)
+	if (!s->flight.heard)
 		hear_begin(s, now);
 	switch (ask_look(peer, s->peer_len)) {
 	case ASK_KNOWN_YES:
@@ -137,73 +137,73 @@ static int may_probe(struct sock *s, uint64_t limit, uint64_t now, uint64_t *whe
 	if (peer_has_spoken(s))
 		return waive(s, CONFIG_REASON_PEER_NOT_MPA);
 	/* It may be asked until its time is over; who dies asking is forgotten then */
-	switch (probe_turn((struct sockaddr *)&s->peer, s->peer_len, limit, now)) {
+	switch (probe_flight((struct sockaddr *)&s->peer, s->peer_len, limit, now)) {
 	case PROBE_PLAIN:
 		return waive(s, CONFIG_REASON_PEER_KNOWN_PLAIN);
 	case PROBE_ASKED:
 		return wait_for(s, limit, now, when);
 	case PROBE_UNKNOWN:
-		s->turn.asker = getpid();
-		__atomic_store_n(&s->turn.asks, true, __ATOMIC_RELEASE);
+		s->flight.asker = getpid();
+		__atomic_store_n(&s->flight.asks, true, __ATOMIC_RELEASE);
 		break;
 	case PROBE_DDP:
-		s->turn.knew = true;
+		s->flight.knew = true;
 		break;
 	}
 	waive(s, CONFIG_REASON_NONE);
 	return 0;
 }
 
-int turn_may_probe(void *sock, uint64_t limit, uint64_t *when)
+int single_flight_may_probe(void *sock, uint64_t limit, uint64_t *when)
 {
 	struct sock *s = sock;
 	uint64_t now = base_now();
 	int err = 0;
 
 	/* It is the one who asks, over a device until now */
-	if (__atomic_load_n(&s->turn.asks, __ATOMIC_ACQUIRE))
+	if (__atomic_load_n(&s->flight.asks, __ATOMIC_ACQUIRE))
 		return 0;
 	if (s->asked)
 		err = hear(s, now, when);
 	return err ? err : may_probe(s, limit, now, when);
 }
 
-void turn_probed(void *sock)
+void single_flight_probed(void *sock)
 {
 	struct sock *s = sock;
 	uint64_t life = s->asked ? ASK_WRONG_LIFE : sock_config.forget_plain;
 
-	__atomic_store_n(&s->turn.asks, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->flight.asks, false, __ATOMIC_RELEASE);
 	/* A server that is busy, or begins anew, speaks DDP afterwards as before */
-	if (s->turn.knew)
+	if (s->flight.knew)
 		probe_doubt((struct sockaddr *)&s->peer, s->peer_len, base_now());
 	else
 		probe_note((struct sockaddr *)&s->peer, s->peer_len, PROBE_PLAIN, life, base_now());
 }
 
-void turn_give_up(struct sock *s)
+void single_flight_give_up(struct sock *s)
 {
-	if (__atomic_exchange_n(&s->turn.asks, false, __ATOMIC_ACQ_REL) &&
-	    s->turn.asker == getpid())
-		probe_turn_end((struct sockaddr *)&s->peer, s->peer_len, base_now());
+	if (__atomic_exchange_n(&s->flight.asks, false, __ATOMIC_ACQ_REL) &&
+	    s->flight.asker == getpid())
+		probe_flight_end((struct sockaddr *)&s->peer, s->peer_len, base_now());
 }
 
 static void start_asking(int fd, struct fdent *ent, void *ctx)
 {
 	struct sock *s = sock_of_entry(ent);
 
-	if (sock_stream_of_entry(ent) && __atomic_load_n(&s->turn.asks, __ATOMIC_ACQUIRE))
+	if (sock_stream_of_entry(ent) && __atomic_load_n(&s->flight.asks, __ATOMIC_ACQUIRE))
 		worker_starting(s);
 }
 
-void turn_help(struct sock *s)
+void single_flight_help(struct sock *s)
 {
-	if (__atomic_load_n(&s->turn.waits, __ATOMIC_ACQUIRE) &&
-	    !__atomic_exchange_n(&s->turn.helped, true, __ATOMIC_ACQ_REL))
+	if (__atomic_load_n(&s->flight.waits, __ATOMIC_ACQUIRE) &&
+	    !__atomic_exchange_n(&s->flight.helped, true, __ATOMIC_ACQ_REL))
 		fdtab_each(start_asking, NULL);
 }
 
-enum config_reason turn_waived(const struct sock *s)
+enum config_reason single_flight_waived(const struct sock *s)
 {
-	return (enum config_reason)__atomic_load_n(&s->turn.waived, __ATOMIC_ACQUIRE);
+	return (enum config_reason)__atomic_load_n(&s->flight.waived, __ATOMIC_ACQUIRE);
 }

@@ -31,7 +31,7 @@ static int wait_until(struct rsock *s, uint64_t when)
 	return -EAGAIN;
 }
 
-int rsock_turn(struct rsock *s)
+int rsock_single_flight(struct rsock *s)
 {
 	uint64_t when;
 	int err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#ifndef PRELOAD_TURN_H
-#define PRELOAD_TURN_H
+#ifndef PRELOAD_SINGLE_FLIGHT_H
+#define PRELOAD_SINGLE_FLIGHT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 struct sock;
 
 /* A client in mode auto beside others that connect to the same peer */
-struct turn {
+struct single_flight {
 	uint64_t since; /* under the stream's locks: when it began to wait; 0: it has not */
 	uint64_t heard; /* the same: for the answer of the peer's host, and how long at most */
 	uint64_t timeout;
@@ -23,16 +23,16 @@ struct turn {
 };
 
 /* Of stream_param, with the socket */
-int turn_may_probe(void *sock, uint64_t limit, uint64_t *when);
-void turn_probed(void *sock);
+int single_flight_may_probe(void *sock, uint64_t limit, uint64_t *when);
+void single_flight_probed(void *sock);
 
 /* It has ended without an answer: another one may ask */
-void turn_give_up(struct sock *s);
+void single_flight_give_up(struct sock *s);
 
 /* No lock. To wait for it may be all that its thread does: the worker thread sees to who asks */
-void turn_help(struct sock *s);
+void single_flight_help(struct sock *s);
 
 /* Why it is plain, though it asked nobody; CONFIG_REASON_NONE: it did */
-enum config_reason turn_waived(const struct sock *s);
+enum config_reason single_flight_waived(const struct sock *s);
 
 #endif
