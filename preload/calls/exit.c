@@ -17,7 +17,7 @@
 #include "preload/guard/quota.h"
 #include "preload/guard/spin.h"
 #include "preload/process/environment.h"
-#include "preload/process/helper.h"
+#include "preload/process/helper_program.h"
 #include "preload/process/inherit.h"
 #include "preload/process/process.h"
 #include "preload/rules/answerer.h"
@@ -136,7 +136,7 @@ __attribute__((constructor)) static void begin(void)
 	call_init();
 	base_fd_keeper(internal_move, internal_forget);
 	environment_init();
-	helper_init();
+	helper_program_init();
 	base_log_init(); /* which may have run already, or not: mistakes of rules are logged here */
 	config_load(&sock_config);
 	report_init(&sock_config);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A process apart that finishes what lingers (preload/sock/worker.c) when this one's program is
+ * A helper process that finishes what lingers (preload/sock/worker.c) when this one's program is
  * replaced by another, which is not to wait for it.
  *
  *	warpsock-linger FD ...
@@ -22,8 +22,8 @@
 #include "base/map.h"
 #include "base/point.h"
 #include "preload/guard/sandbox.h"
-#include "preload/process/apart.h"
-#include "preload/process/helper.h"
+#include "preload/process/helper_process.h"
+#include "preload/process/helper_program.h"
 #include "preload/sock/linger.h"
 #include "preload/sock/work_item.h"
 #include "preload/sock/worker.h"
@@ -58,20 +58,20 @@ static void program(void)
 	size_t words = (n + 2) * sizeof(char *), env = words + n * (size_t)WORD;
 	char *room;
 
-	if (!base_map_create(env + helper_room(), (void **)&room)) {
+	if (!base_map_create(env + helper_program_room(), (void **)&room)) {
 		words_make((char **)(void *)room, room + words);
-		helper_execute(room + env, (char **)(void *)room);
-		base_map_destroy(room, env + helper_room());
+		helper_program_execute(room + env, (char **)(void *)room);
+		base_map_destroy(room, env + helper_program_room());
 	}
-	worker_unname_apart();
+	worker_unname_in_helper();
 }
 
 static void handed_off(void *ctx)
 {
-	apart_init(LINGER_HANDOFF_NAME);
-	worker_begin_apart();
+	helper_process_init(LINGER_HANDOFF_NAME);
+	worker_begin_in_helper();
 	BASE_POINT(preload_worker_handed_off);
-	apart_close_others(worker_next, NULL);
+	helper_process_close_others(worker_next, NULL);
 	if (work_list.named)
 		program();
 	worker_finish(base_deadline(base_now(), sock_config.linger));
@@ -80,7 +80,7 @@ static void handed_off(void *ctx)
 
 static int inherited_fd_create(void)
 {
-	return apart_create(handed_off, NULL);
+	return helper_process_create(handed_off, NULL);
 }
 
 bool linger_handoff_make(void)

@@ -2,7 +2,7 @@
 /*
  * The process of a relay.
  *
- * It is a process apart (preload/process/apart.c), and has nothing of its maker's but the streams
+ * It is a helper process (preload/process/helper_process.c), and has nothing of its maker's but the streams
  * it is for.
  *
  * Until the program has been executed the relay does not touch a stream: it waits for the end
@@ -31,7 +31,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/sockutil.h"
-#include "preload/process/apart.h"
+#include "preload/process/helper_process.h"
 #include "preload/process/relay_again.h"
 #include "preload/rules/report.h"
 #include "preload/sock/others.h"
@@ -186,9 +186,9 @@ static void run(void *ctx)
 	const struct plan *plan = ctx;
 	struct relay r = plan->relay;
 
-	apart_init(NAME);
+	helper_process_init(NAME);
 	lines_make(&r, plan->asks, plan->n);
-	apart_close_others(number_next, &r);
+	helper_process_close_others(number_next, &r);
 	if (has_begun(&r))
 		begin(&r, plan->before);
 	else
@@ -321,7 +321,7 @@ int relay_create(const struct relay_ask *asks, unsigned int n, uint32_t before, 
 	}
 	plan.relay.go = go[0];
 	share_all(asks, n, true);
-	err = apart_create(run, &plan);
+	err = helper_process_create(run, &plan);
 	if (err)
 		share_all(asks, n, false);
 	room_destroy(&plan.relay, n);

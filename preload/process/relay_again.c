@@ -20,7 +20,7 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "preload/process/helper.h"
+#include "preload/process/helper_program.h"
 #include "preload/process/linger_handoff.h"
 #include "preload/sock/exec_record.h"
 
@@ -32,7 +32,7 @@ int warpsock_helper(int argc, char **argv) __attribute__((visibility("default"))
 /* argv, with its name and NULL, then the words, then the environment */
 size_t relay_again_room(unsigned int n)
 {
-	size_t room = (n + 2) * sizeof(char *) + n * (size_t)WORD + helper_room();
+	size_t room = (n + 2) * sizeof(char *) + n * (size_t)WORD + helper_program_room();
 
 	return (room + sizeof(void *) - 1) & ~(sizeof(void *) - 1);
 }
@@ -64,7 +64,7 @@ void relay_again(void *room, const struct relay_line *lines, struct sock *const 
 		argv[i + 1] = word;
 	}
 	argv[n + 1] = NULL;
-	helper_execute(word, argv);
+	helper_program_execute(word, argv);
 }
 
 int warpsock_helper(int argc, char **argv)

@@ -38,13 +38,13 @@ int worker_next(void *ctx, int from)
 }
 
 /* Only those that it was given are its own, and nobody else is here */
-void worker_begin_apart(void)
+void worker_begin_in_helper(void)
 {
 	struct base_list *node, *next;
 
 	pthread_mutex_init(&work_list.lock, NULL);
 	work_list.wakeup = work_list.set = -1;
-	work_list.apart = true;
+	work_list.in_helper = true;
 	base_list_foreach(node, next, &work_list.list) {
 		struct work_item *c = base_list_entry(node, struct work_item, node);
 
@@ -148,7 +148,7 @@ static bool work_list_name(void)
 	return true;
 }
 
-void worker_unname_apart(void)
+void worker_unname_in_helper(void)
 {
 	struct base_list *node, *next;
 

@@ -186,7 +186,7 @@ void work_item_end(struct work_item *c)
 	work_list.undecided -= c->undecided;
 	c->closed = c->undecided = false;
 	/* Threads that are not here may have held what a socket is given back by */
-	if (work_list.apart) {
+	if (work_list.in_helper) {
 		base_fd_close(stream_fd(s->stream));
 		return;
 	}

@@ -40,10 +40,10 @@ struct work_list {
 	unsigned int working, waiting;	/* threads that are at work on one; that wait for those */
 	bool over;			/* nobody works on any more */
 	uint64_t asleep;		/* the thread sleeps until then; 0: it does not */
-	int set;    /* an epoll set, in which each is armed for one event; -1: none */
-	int wakeup; /* wakes the thread; -1: none */
-	bool apart; /* in a process of ours, which has nothing but them */
-	bool named; /* and which can execute a program that finds them */
+	int set;	/* an epoll set, in which each is armed for one event; -1: none */
+	int wakeup;	/* wakes the thread; -1: none */
+	bool in_helper; /* in a process of ours, which has nothing but them */
+	bool named;	/* and which can execute a program that finds them */
 };
 
 extern struct work_list work_list;

@@ -42,9 +42,9 @@ unsigned int worker_finish(uint64_t deadline);
  */
 bool worker_give(int (*make)(void));
 /* In that one, which has nothing but them, before worker_finish() */
-void worker_begin_apart(void);
+void worker_begin_in_helper(void);
 /* There, work_list.named, and no program was executed: they have no names again */
-void worker_unname_apart(void);
+void worker_unname_in_helper(void);
 /* The least descriptor from @from on that one of them has; -1 */
 int worker_next(void *ctx, int from);
 /* So that no descriptor has to be made later */

@@ -14,8 +14,8 @@ STREAM_END = 1
 RESET = 1000 + errno.ECONNRESET
 GONE = {0, RESET, 1000 + errno.EPIPE}
 LIVING = ("connect", "listen", "child", "side", "others")
-# Points of a process apart that has streams to finish
-FINISHING = ("preload_apart_begun", "preload_worker_handed_off")
+# Points of a helper process that has streams to finish
+FINISHING = ("preload_helper_process_begun", "preload_worker_handed_off")
 
 
 def accepted(way):
@@ -129,7 +129,7 @@ def way_text(case):
 
 def may_be_left(case):
     """Names of states: the victim's file and two connections, where nobody had them any more; the
-    same of a process apart that was to finish them."""
+    same of a helper process that was to finish them."""
     outlived = case.ledger.alone == {"child": 1, "listen": 2}.get(case.victim)
     if "m" in case.shape[0] and not case.ledger.joined:
         outlived = False  # a descriptor that nobody will take any more counts for a while
@@ -175,8 +175,8 @@ def whole(case):
 
 
 def problems(case, at_rest=False):
-    # Who makes a process apart in vain does its work
-    if not case.killed and case.helper in ("", "preload_apart_middle"):
+    # Who makes a helper process in vain does its work
+    if not case.killed and case.helper in ("", "preload_helper_process_middle"):
         return whole(case)
     found = common(case)
     for number, reader in enumerate(("listen", "connect")):

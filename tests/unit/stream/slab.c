@@ -249,7 +249,7 @@ Test(slab, a_cell_that_was_shared_is_spent)
 	cr_expect_eq(place_files(), 0);
 }
 
-/* So is one that a process apart ends, which nobody has announced */
+/* So is one that a helper process ends, which nobody has announced */
 Test(slab, a_cell_that_is_disowned_is_spent)
 {
 	struct stream *s[2], *fresh[2][2];

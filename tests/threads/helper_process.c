@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What a process does beside its program, with the interposer inside, so that a sanitizer sees it:
- * processes apart, what lingers in one, and numbers that are hidden while a shell is started.
+ * helper processes, what lingers in one, and numbers that are hidden while a shell is started.
  * There is no folder for states here, so that they have to be.
  */
 #include <pthread.h>
@@ -9,13 +9,13 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "preload/process/apart.h"
+#include "preload/process/helper_process.h"
 #include "tests/e2e/programs/calls.h"
 
 #define SHELLS 40
 #define NUMBERS 1024
 
-/* What a process apart says of itself */
+/* What a helper process says of itself */
 struct self {
 	pid_t pid, session;
 	int descriptors;
@@ -74,8 +74,8 @@ static void apart(void *ctx)
 	struct self self = { .pid = (pid_t)syscall(SYS_getpid) };
 	char cwd[8] = "";
 
-	apart_init("apart");
-	apart_close_others(meeting_next, m);
+	helper_process_init("apart");
+	helper_process_close_others(meeting_next, m);
 	for (int fd = 0; fd < NUMBERS; fd++)
 		self.descriptors += syscall(SYS_fcntl, fd, F_GETFD) >= 0;
 	self.session = (pid_t)syscall(SYS_getsid, 0);
@@ -115,7 +115,7 @@ static bool made(void)
 	pthread_sigmask(SIG_BLOCK, &some, NULL);
 	need(!pipe(said) && !pipe(go));
 	m = (struct meeting){ said[1], go[0] };
-	need(!apart_create(apart, &m) && childless() && is_masked(SIGUSR2));
+	need(!helper_process_create(apart, &m) && childless() && is_masked(SIGUSR2));
 	close(said[1]);
 	need(read(said[0], &self, sizeof(self)) == sizeof(self));
 	need(self.descriptors == 2 && !self.handles && !self.blocks && self.at_root && self.named);
@@ -146,7 +146,7 @@ static int made_among(unsigned int processes)
 	if (!pid) {
 		syscall(SYS_setresuid, LONELY, LONELY, LONELY);
 		syscall(SYS_prlimit64, 0, RLIMIT_NPROC, &limit, NULL);
-		_exit(-apart_create(nothing, NULL));
+		_exit(-helper_process_create(nothing, NULL));
 	}
 	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
 		return -1;
@@ -233,7 +233,7 @@ static bool shells(void)
 int main(void)
 {
 	static const struct call_case cases[] = {
-		{ "a process apart", made },
+		{ "a helper process", made },
 		{ "one that there is no room for", unmade },
 		{ "what is closed is finished in one", executed },
 		{ "numbers that threads use are hidden from shells", shells },

@@ -10,7 +10,7 @@
  * dynamic linker from its work is looked at before: privileges, limits, filters. The file is opened
  * and compared with that of the start, because the path is another one's behind chroot().
  */
-#include "preload/process/helper.h"
+#include "preload/process/helper_program.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -37,7 +37,7 @@ static struct {
 	ino_t ino;
 } helper;
 
-void helper_init(void)
+void helper_program_init(void)
 {
 	const char *library = environment_library(), *slash = strrchr(library, '/');
 	struct stat st;
@@ -56,7 +56,7 @@ void helper_init(void)
 	helper.ino = st.st_ino;
 }
 
-size_t helper_room(void)
+size_t helper_program_room(void)
 {
 	return environment_room(NULL);
 }
@@ -99,7 +99,7 @@ static bool is_helper(int fd)
 	return fd >= 0 && !fstat(fd, &st) && st.st_dev == helper.dev && st.st_ino == helper.ino;
 }
 
-void helper_execute(void *room, char *const *argv)
+void helper_program_execute(void *room, char *const *argv)
 {
 	int fd;
 

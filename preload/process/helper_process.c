@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Processes apart.
+ * Helper processes.
  *
  * Forked twice, by a clone() without a signal first, so that the program has no child more than
  * it made. A child of vfork() may make one too: the copy is of the memory that it is a guest in.
  */
-#include "preload/process/apart.h"
+#include "preload/process/helper_process.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -27,7 +27,7 @@ static int middle(void (*run)(void *ctx), void *ctx)
 	long pid;
 
 	syscall(SYS_setsid);
-	BASE_POINT(preload_apart_middle);
+	BASE_POINT(preload_helper_process_middle);
 	pid = libc._Fork();
 	if (!pid)
 		run(ctx);
@@ -48,7 +48,7 @@ static int fork_twice(void (*run)(void *ctx), void *ctx)
 	return status ? -EAGAIN : 0;
 }
 
-int apart_create(void (*run)(void *ctx), void *ctx)
+int helper_process_create(void (*run)(void *ctx), void *ctx)
 {
 	sigset_t all, mask;
 	int err;
@@ -56,7 +56,7 @@ int apart_create(void (*run)(void *ctx), void *ctx)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &mask);
 	err = fork_twice(run, ctx);
-	BASE_POINT(preload_apart_made);
+	BASE_POINT(preload_helper_process_made);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	return err;
 }
@@ -75,9 +75,9 @@ static void signals_reset(void)
 		call_self->noted = 0;
 }
 
-void apart_init(const char *name)
+void helper_process_init(const char *name)
 {
-	BASE_POINT(preload_apart_begun);
+	BASE_POINT(preload_helper_process_begun);
 	signals_reset();
 	wakeup_forget();
 	others_after_fork();
@@ -87,7 +87,7 @@ void apart_init(const char *name)
 		base_debug("%s: / cannot be entered", name);
 }
 
-void apart_close_others(int (*next)(void *ctx, int from), void *ctx)
+void helper_process_close_others(int (*next)(void *ctx, int from), void *ctx)
 {
 	int from = 0, stays;
 
