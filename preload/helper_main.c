@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * warpsock-helper: the program of the interposer's own processes. All that it does is in the
- * library that LD_PRELOAD names; the interposer executes it (preload/process/helper_program.c), and no user
- * does.
+ * library that LD_PRELOAD names; the interposer executes it (preload/process/helper_program.c), and
+ * no user does.
  */
 #include <dlfcn.h>
 #include <stdio.h>

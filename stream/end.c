@@ -88,7 +88,7 @@ static bool is_starting(const struct rsock *s)
 	return stage == STREAM_SINGLE_FLIGHT || stage == STREAM_STARTING || stage == STREAM_AGAIN;
 }
 
-int rsock_shutdown(struct stream *stream, int how)
+int stream_shutdown(struct stream *stream, int how)
 {
 	struct rsock *s = rsock_of(stream);
 	uint64_t edges = rsock_edges(s);
@@ -161,7 +161,7 @@ static int keep(struct rsock *s, bool *safe)
 {
 	*safe = true;
 	if (s->disowned || s->mem.native || !rsock_is_open(s) || !rsock_holder_flight(s) ||
-	    s->base.ops->progress(&s->base) || done(s))
+	    stream_progress(&s->base) || done(s))
 		return 0;
 	s->base.linger = base_sock_linger(stream_fd(&s->base));
 	*safe = is_acked(s, 0);
@@ -180,7 +180,7 @@ static bool is_begun(const struct rsock *s)
 	       !rsock_load(&s->state->late);
 }
 
-int rsock_close(struct stream *stream)
+int stream_close(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
 	uint32_t before;
@@ -211,19 +211,19 @@ int rsock_close(struct stream *stream)
 	rsock_undecided_hurry(s);
 	push_locked(s);
 	/* What had come by now was taken in above, unless it stopped at its bound */
-	if (!s->mem.native && rsock_is_open(s) && !rsock_more(stream))
+	if (!s->mem.native && rsock_is_open(s) && !stream_more(stream))
 		return done(s) ? 0 : -EAGAIN;
-	return rsock_close_more(stream, &safe);
+	return stream_close_more(stream, &safe);
 }
 
-int rsock_close_more(struct stream *stream, bool *safe)
+int stream_close_more(struct stream *stream, bool *safe)
 {
 	struct rsock *s = rsock_of(stream);
 	int err;
 
 	if (!rsock_load(&s->last))
 		return keep(s, safe);
-	err = stream->ops->progress(stream);
+	err = stream_progress(stream);
 	*safe = true;
 	if (err == -ENOMSG && rsock_load(&s->state->tx.hold_end))
 		return err;
@@ -233,7 +233,7 @@ int rsock_close_more(struct stream *stream, bool *safe)
 	return -EAGAIN;
 }
 
-bool rsock_only_end_left(struct stream *stream)
+bool stream_only_end_left(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
 

@@ -326,19 +326,19 @@ static const enum stream_holder_kind shares[] = {
 	[STREAM_SHARE_FLIGHT] = STREAM_HOLDER_FLIGHT,
 };
 
-void rsock_share(struct stream *stream, enum stream_share how)
+void stream_share(struct stream *stream, enum stream_share how)
 {
 	rsock_slab_share(rsock_of(stream));
 	enter(rsock_of(stream)->state, shares[how]);
 }
 
-void rsock_unshare(struct stream *stream, enum stream_share how)
+void stream_unshare(struct stream *stream, enum stream_share how)
 {
 	rsock_holder_drop(rsock_of(stream)->state, shares[how]);
 }
 
 /* The parent may have named it already; else its own is one of those that wait */
-void rsock_joined(struct stream *stream)
+void stream_joined(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
 	uint32_t pid = base_process_self().pid;
@@ -353,7 +353,7 @@ void rsock_joined(struct stream *stream)
 }
 
 /* The child may have come and gone: then a slot that is left is another's */
-void rsock_named(struct stream *stream, uint32_t pid)
+void stream_named(struct stream *stream, uint32_t pid)
 {
 	struct stream_state *st = rsock_of(stream)->state;
 	uint32_t self = base_process_self().pid;
@@ -364,17 +364,17 @@ void rsock_named(struct stream *stream, uint32_t pid)
 		claim(st, STREAM_HOLDER_SPAWN, self, pid, false);
 }
 
-void rsock_left(struct stream *stream, uint32_t pid)
+void stream_left(struct stream *stream, uint32_t pid)
 {
 	leave(rsock_of(stream)->state, who_of(STREAM_HOLDER_LIVE, pid));
 }
 
-bool rsock_shared(struct stream *stream)
+bool stream_shared(struct stream *stream)
 {
 	return rsock_load(&rsock_of(stream)->state->holders) > 1;
 }
 
-bool rsock_alone(struct stream *stream)
+bool stream_alone(struct stream *stream)
 {
 	return !rsock_holder_others(rsock_of(stream));
 }

@@ -234,14 +234,14 @@ static int map_enter(struct rsock *s, void *addr, size_t len, uint64_t offset)
 /* Before the connection becomes this process's alone: is there any use in that? */
 static int ready(struct rsock *s)
 {
-	int err = rsock_is_open(s) ? 0 : s->base.ops->progress(&s->base);
+	int err = rsock_is_open(s) ? 0 : stream_progress(&s->base);
 
 	if (!err && !base_once(s->state->peer.slots))
 		err = -EOPNOTSUPP;
 	return err ? err : rsock_onesided_ready(s, true);
 }
 
-int rsock_map(struct stream *stream, void *addr, size_t len, uint64_t offset)
+int stream_map(struct stream *stream, void *addr, size_t len, uint64_t offset)
 {
 	struct rsock *s = rsock_of(stream);
 	uint64_t before = rsock_edges(s);
@@ -262,7 +262,7 @@ int rsock_map(struct stream *stream, void *addr, size_t len, uint64_t offset)
 	return err;
 }
 
-int rsock_unmap(struct stream *stream, const void *addr, size_t len)
+int stream_unmap(struct stream *stream, const void *addr, size_t len)
 {
 	struct rsock *s = rsock_of(stream);
 	int err = ready(s);

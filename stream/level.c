@@ -85,7 +85,7 @@ static unsigned int stage_levels(const struct rsock *s, uint32_t ends)
 	}
 }
 
-unsigned int rsock_levels(struct stream *stream, struct stream_edges *edges)
+unsigned int stream_levels(struct stream *stream, struct stream_edges *edges)
 {
 	struct rsock *s = rsock_of(stream);
 	struct stream_state *st = s->state;
@@ -102,7 +102,7 @@ unsigned int rsock_levels(struct stream *stream, struct stream_edges *edges)
 	return levels;
 }
 
-size_t rsock_lowat(struct stream *stream)
+size_t stream_lowat(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
 
@@ -110,7 +110,7 @@ size_t rsock_lowat(struct stream *stream)
 }
 
 /* Never more than can be there while nothing is read: the half that is granted */
-void rsock_set_lowat(struct stream *stream, size_t octets)
+void stream_set_lowat(struct stream *stream, size_t octets)
 {
 	struct rsock *s = rsock_of(stream);
 	uint64_t before = rsock_edges(s);
@@ -136,7 +136,7 @@ int stream_wait_fd(const struct stream *s)
 
 struct pollfd stream_pollfd(struct stream *s, unsigned int wanted)
 {
-	short events = s->ops->wait_events(s, wanted);
+	short events = stream_wait_events(s, wanted);
 
 	return (struct pollfd){ events ? stream_wait_fd(s) : -1, events, 0 };
 }
@@ -147,7 +147,7 @@ static short native_wait(const struct rsock *s)
 	return rsock_load(&s->state->ends) & STREAM_DRY || rsock_is_foreign(s) ? 0 : POLLIN;
 }
 
-short rsock_wait_events(struct stream *stream, unsigned int wanted)
+short stream_wait_events(struct stream *stream, unsigned int wanted)
 {
 	struct rsock *s = rsock_of(stream);
 	const struct stream_state *st = s->state;

@@ -112,7 +112,7 @@ static int own(struct rsock *s)
 
 int rsock_onesided_ready(struct rsock *s, bool can)
 {
-	int err = rsock_is_open(s) ? 0 : s->base.ops->progress(&s->base);
+	int err = rsock_is_open(s) ? 0 : stream_progress(&s->base);
 
 	if (err)
 		return err;
@@ -139,8 +139,8 @@ int rsock_region_strike(struct rsock *s, uint32_t stag)
 	return err;
 }
 
-int rsock_region_add(struct stream *stream, void *addr, size_t len, unsigned int access,
-		     uint32_t *stag)
+int stream_region_add(struct stream *stream, void *addr, size_t len, unsigned int access,
+		      uint32_t *stag)
 {
 	struct rsock *s = rsock_of(stream);
 	int err = rsock_onesided_ready(s, false);
@@ -155,7 +155,7 @@ int rsock_region_add(struct stream *stream, void *addr, size_t len, unsigned int
 	return err;
 }
 
-int rsock_region_remove(struct stream *stream, uint32_t stag)
+int stream_region_remove(struct stream *stream, uint32_t stag)
 {
 	struct rsock *s = rsock_of(stream);
 	int err = rsock_onesided_ready(s, false);
@@ -170,7 +170,7 @@ int rsock_region_remove(struct stream *stream, uint32_t stag)
 	return err;
 }
 
-bool rsock_serves(struct stream *stream)
+bool stream_serves(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
 
@@ -322,7 +322,7 @@ static int job_enter(struct rsock *s, const struct stream_job *job)
 	return 0;
 }
 
-int rsock_post_job(struct stream *stream, const struct stream_job *wanted)
+int stream_post(struct stream *stream, const struct stream_job *wanted)
 {
 	struct rsock *s = rsock_of(stream);
 	struct stream_job copy = *wanted, *job = &copy;
@@ -407,7 +407,7 @@ static void slot_take(struct rsock *s, struct stream_completion *out)
 		rsock_store(&jobs->next, jobs->head);
 }
 
-int rsock_complete(struct stream *stream, struct stream_completion *out)
+int stream_complete(struct stream *stream, struct stream_completion *out)
 {
 	struct rsock *s = rsock_of(stream);
 	int err = 0;
@@ -415,7 +415,7 @@ int rsock_complete(struct stream *stream, struct stream_completion *out)
 	if (rsock_is_foreign(s))
 		return -EXDEV;
 	if (!rsock_jobs_over(s))
-		stream->ops->progress(stream);
+		stream_progress(stream);
 	rsock_tx_lock(s);
 	if (rsock_jobs_over(s))
 		slot_take(s, out);

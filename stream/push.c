@@ -271,7 +271,7 @@ static int push_grants(struct rsock *s)
 	int err = 0;
 
 	/* The peer's end may be among what is still there, and then it would answer with a reset */
-	while (!err && !rsock_more(&s->base) && grants(s))
+	while (!err && !stream_more(&s->base) && grants(s))
 		err = grant_once(s);
 	return err;
 }
@@ -337,7 +337,7 @@ static bool is_first(struct rsock *s)
 {
 	return s->initiator && rsock_has(s, STREAM_FEATURE_INLINE) &&
 	       rsock_load(&s->state->tx.due) & STREAM_DUE_GRANT && grants(s) &&
-	       !rsock_more(&s->base);
+	       !stream_more(&s->base);
 }
 
 /*

@@ -218,7 +218,7 @@ static void push(struct rsock *s)
 static bool may_sleep(struct rsock *s)
 {
 	base_lock_sleep(&s->state->rx_lock, true);
-	if (!rsock_shared(&s->base))
+	if (!stream_shared(&s->base))
 		return true;
 	base_lock_sleep(&s->state->rx_lock, false);
 	return false;
@@ -234,7 +234,7 @@ static void pump(struct rsock *s, struct base_recv_sleep *sleep)
 	rsock_rx_lock(s);
 	if (sleep && !may_sleep(s))
 		sleep = NULL;
-	if (!drain(s, NULL, sleep) && !rsock_more(&s->base))
+	if (!drain(s, NULL, sleep) && !stream_more(&s->base))
 		s->spare = since;
 	if (sleep)
 		base_lock_sleep(&s->state->rx_lock, false);
@@ -259,7 +259,7 @@ void rsock_pump(struct rsock *s)
  * process that comes to it unannounced (pidfd_getfd(), a bare clone()) there is nothing to take in
  * as long as the sleep lasts
  */
-bool rsock_sleep(struct stream *stream, struct base_recv_sleep *sleep)
+bool stream_sleep(struct stream *stream, struct base_recv_sleep *sleep)
 {
 	struct rsock *s = rsock_of(stream);
 	uint64_t before = rsock_edges(s);
@@ -281,7 +281,7 @@ void rsock_pump_end(struct rsock *s)
 
 	do {
 		rsock_pump(s);
-	} while (rsock_more(&s->base) && --looks);
+	} while (stream_more(&s->base) && --looks);
 }
 
 /* rx lock. Octets that wait for their reader */
@@ -365,7 +365,7 @@ static ssize_t nothing(struct rsock *s)
 {
 	const struct stream_rx *rx = &s->state->rx;
 	uint32_t there = rsock_load(&s->state->error);
-	int err = there && there != EPIPE ? s->base.ops->take_error(&s->base) : 0;
+	int err = there && there != EPIPE ? stream_take_error(&s->base) : 0;
 	bool over = rsock_load(&s->state->ends) & (STREAM_IN_ENDED | STREAM_SHUT_RD);
 	uint64_t left = rsock_load(&rx->delivered) - rsock_load(&rx->consumed);
 
@@ -377,13 +377,13 @@ static ssize_t nothing(struct rsock *s)
 	return over && !left ? 0 : -EAGAIN;
 }
 
-ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int flags)
+ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int n, int flags)
 {
 	struct rsock *s = rsock_of(stream);
 	uint64_t before = rsock_edges(s);
 	size_t taken, len;
 	bool message, mark;
-	int err = rsock_is_open(s) ? 0 : stream->ops->progress(stream);
+	int err = rsock_is_open(s) ? 0 : stream_progress(stream);
 
 	if (err == -EAGAIN && rsock_load(&s->state->ends) & STREAM_SHUT_RD)
 		return 0;
@@ -411,7 +411,7 @@ ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int fl
 }
 
 /* Another process's look may have stopped; who may not look is not told */
-bool rsock_more(struct stream *stream)
+bool stream_more(struct stream *stream)
 {
 	const struct rsock *s = rsock_of(stream);
 
@@ -419,7 +419,7 @@ bool rsock_more(struct stream *stream)
 	       !rsock_is_foreign(s);
 }
 
-size_t rsock_readable(struct stream *stream)
+size_t stream_readable(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
 	bool in_line = rsock_load(&s->state->urgent.in_line);

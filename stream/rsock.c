@@ -4,7 +4,7 @@
  * and the calls of a stream socket over it.
  *
  * Locks: rx for what comes, tx for what goes, rx before tx, neither over a sleep but in
- * rsock_sleep(). They lie in the state and survive the death of their owner; whoever finds a dead
+ * stream_sleep(). They lie in the state and survive the death of their owner; whoever finds a dead
  * one ends the connection, since what the lock guarded is half changed.
  */
 #include "stream/rsock.h"
@@ -123,7 +123,7 @@ static int lock_take(struct rsock *s, struct base_lock *lock)
  * Under both locks it is said, so whoever takes one of them later knows. While another process
  * sleeps with one, no thread of this one has it
  */
-static void rsock_rest(struct stream *stream, bool on)
+void stream_rest(struct stream *stream, bool on)
 {
 	struct rsock *s = rsock_of(stream);
 	bool rx = on && !rsock_rx_sleeps(s);
@@ -183,7 +183,7 @@ static void unblock(struct rsock *s)
 static void sender_look(struct rsock *s)
 {
 	if (!rsock_load(&s->state->tx_lock.word) || rsock_is_foreign(s) ||
-	    rsock_levels(&s->base, NULL) & STREAM_WRITABLE)
+	    stream_levels(&s->base, NULL) & STREAM_WRITABLE)
 		return;
 	rsock_tx_lock(s);
 	rsock_tx_unlock(s);
@@ -208,7 +208,7 @@ static int start(struct rsock *s)
 	return rsock_with_both(s, rsock_start);
 }
 
-static int rsock_progress(struct stream *stream)
+int stream_progress(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
 	uint64_t before = rsock_edges(s);
@@ -229,14 +229,14 @@ static int rsock_progress(struct stream *stream)
 	return err;
 }
 
-static int rsock_take_error(struct stream *stream)
+int stream_take_error(struct stream *stream)
 {
 	uint32_t err = __atomic_exchange_n(&rsock_of(stream)->state->error, 0, __ATOMIC_ACQ_REL);
 
 	return err <= RSOCK_ERROR_MAX ? (int)err : ECONNRESET;
 }
 
-static void rsock_give_error(struct stream *stream, int err)
+void stream_give_error(struct stream *stream, int err)
 {
 	uint32_t none = 0;
 
@@ -244,7 +244,7 @@ static void rsock_give_error(struct stream *stream, int err)
 				    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-static void rsock_disown(struct stream *stream)
+void stream_disown(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
 
@@ -254,7 +254,7 @@ static void rsock_disown(struct stream *stream)
 }
 
 /* Nobody comes to its cell by another socket: this one is not closed before all is done */
-static int rsock_linger_handoff(struct stream *stream, bool on)
+int stream_linger_handoff(struct stream *stream, bool on)
 {
 	struct rsock *s = rsock_of(stream);
 	uint32_t self = base_process_self().pid;
@@ -275,7 +275,7 @@ static int rsock_linger_handoff(struct stream *stream, bool on)
 	return err;
 }
 
-static bool rsock_owes(struct stream *stream)
+bool stream_owes(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
 	const struct stream_tx *tx = &s->state->tx;
@@ -299,7 +299,7 @@ static void locks_pass(struct rsock *s)
  * Under the locks it is used; the other processes have numbers of their own. Who is inside is at
  * work by a descriptor, and would break the connection without one
  */
-static void rsock_set_fd(struct stream *stream, int fd)
+void stream_set_fd(struct stream *stream, int fd)
 {
 	struct rsock *s = rsock_of(stream);
 
@@ -319,7 +319,7 @@ static uint64_t octets_read(const struct stream_rx *rx)
 	return rsock_load(&rx->consumed) - headers;
 }
 
-static void rsock_stats(struct stream *stream, struct stream_stats *stats)
+void stream_stats(struct stream *stream, struct stream_stats *stats)
 {
 	struct rsock *s = rsock_of(stream);
 	struct rnic_stream_info info = { 0 };
@@ -351,7 +351,7 @@ static bool both_over(uint32_t ends)
 	return ends & STREAM_IN_ENDED && ends & (STREAM_OUT_ENDED | STREAM_SHUT_WR);
 }
 
-static void rsock_info(struct stream *stream, struct stream_info *out)
+void stream_info(struct stream *stream, struct stream_info *out)
 {
 	struct rsock *s = rsock_of(stream);
 	const struct stream_state *st = s->state;
@@ -406,9 +406,7 @@ static void options_take(struct rsock *s)
 
 void rsock_init(struct rsock *s, int fd, const struct stream_param *param)
 {
-	s->base = (struct stream){
-		.ops = &stream_rsock_ops, .fd = fd, .carrier = -1, .cookie = s->base.cookie
-	};
+	s->base = (struct stream){ .fd = fd, .carrier = -1, .cookie = s->base.cookie };
 	s->apart_limit = base_max(param->apart_limit, BASE_NS_PER_S);
 	s->changed = param->changed;
 	s->may_probe = param->may_probe;
@@ -418,7 +416,7 @@ void rsock_init(struct rsock *s, int fd, const struct stream_param *param)
 	s->slot = -1;
 }
 
-static int rsock_attach(int fd, const struct stream_param *param, struct stream **out)
+int stream_attach(int fd, const struct stream_param *param, struct stream **out)
 {
 	struct rsock *s;
 	int err = rsock_memory_create(fd, param, &s);
@@ -430,7 +428,7 @@ static int rsock_attach(int fd, const struct stream_param *param, struct stream 
 	return 0;
 }
 
-static int rsock_adopt(int fd, const struct stream_param *param, struct stream **out)
+int stream_adopt(int fd, const struct stream_param *param, struct stream **out)
 {
 	struct rsock *s;
 	int err = rsock_memory_adopt(fd, param, &s);
@@ -442,7 +440,7 @@ static int rsock_adopt(int fd, const struct stream_param *param, struct stream *
 	return 0;
 }
 
-static int rsock_hand_over(struct stream *stream)
+int stream_hand_over(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
 
@@ -456,7 +454,7 @@ static int rsock_hand_over(struct stream *stream)
 	return rsock_slab_publish(s);
 }
 
-static void *rsock_exec_record(struct stream *stream)
+void *stream_exec_record(struct stream *stream)
 {
 	return rsock_of(stream)->state->exec_record;
 }
@@ -489,7 +487,7 @@ bool rsock_leave(struct rsock *s)
 	return last;
 }
 
-static void rsock_destroy(struct stream *stream)
+void stream_destroy(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
 	bool last;
@@ -503,62 +501,3 @@ static void rsock_destroy(struct stream *stream)
 		s->rnic->native->destroy(s->mem.native);
 	rsock_memory_destroy(s, last);
 }
-
-const struct stream_ops stream_rsock_ops = {
-	.name = "rsockets",
-	.attach = rsock_attach,
-	.adopt = rsock_adopt,
-	.hand_over = rsock_hand_over,
-	.exec_record = rsock_exec_record,
-	.progress = rsock_progress,
-	.speak_plain = rsock_speak_plain,
-	.decline = rsock_decline,
-	.send = rsock_send,
-	.recv = rsock_recv,
-	.urgent_send = rsock_urgent_send,
-	.urgent_recv = rsock_urgent_recv,
-	.set_inline = rsock_set_inline,
-	.urgent_may = rsock_urgent_may,
-	.levels = rsock_levels,
-	.wait_events = rsock_wait_events,
-	.wait_deadline = rsock_wait_deadline,
-	.more = rsock_more,
-	.sleep = rsock_sleep,
-	.readable = rsock_readable,
-	.take_error = rsock_take_error,
-	.give_error = rsock_give_error,
-	.lowat = rsock_lowat,
-	.set_lowat = rsock_set_lowat,
-	.shutdown = rsock_shutdown,
-	.close = rsock_close,
-	.close_more = rsock_close_more,
-	.only_end_left = rsock_only_end_left,
-	.share = rsock_share,
-	.unshare = rsock_unshare,
-	.joined = rsock_joined,
-	.named = rsock_named,
-	.rest = rsock_rest,
-	.left = rsock_left,
-	.shared = rsock_shared,
-	.alone = rsock_alone,
-	.await = rsock_await,
-	.sleepers = rsock_sleepers,
-	.unheard = rsock_unheard,
-	.held = rsock_held,
-	.disown = rsock_disown,
-	.linger_handoff = rsock_linger_handoff,
-	.owes = rsock_owes,
-	.set_fd = rsock_set_fd,
-	.stats = rsock_stats,
-	.info = rsock_info,
-	.message_send = rsock_message_send,
-	.message_recv = rsock_message_recv,
-	.region_add = rsock_region_add,
-	.region_remove = rsock_region_remove,
-	.map = rsock_map,
-	.unmap = rsock_unmap,
-	.post = rsock_post_job,
-	.complete = rsock_complete,
-	.serves = rsock_serves,
-	.destroy = rsock_destroy,
-};

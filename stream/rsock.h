@@ -173,9 +173,6 @@ struct rnic_sink rsock_sink(struct rsock_drain *drain);
 int rsock_drain(struct rsock *s, struct rsock_target *target);
 /* No lock. Drains and sends what became due */
 void rsock_pump(struct rsock *s);
-bool rsock_sleep(struct stream *stream, struct base_recv_sleep *sleep);
-ssize_t rsock_recv(struct stream *stream, const struct iovec *iov, int n, int flags);
-size_t rsock_readable(struct stream *stream);
 
 /* --- send.c --- */
 
@@ -183,7 +180,6 @@ size_t rsock_readable(struct stream *stream);
 bool rsock_may_data(const struct rsock *s);
 /* tx lock. Octets that left, -EAGAIN or -errno; @urgent: the last one is */
 ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n, bool urgent);
-ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n);
 
 #include "stream/rsock_bytes.h"
 #include "stream/rsock_ext.h"

@@ -40,8 +40,6 @@ int rsock_with_both(struct rsock *s, int (*fn)(struct rsock *s));
 /* --- start.c: both locks for the first two; the others take what they need --- */
 
 int rsock_start(struct rsock *s);
-int rsock_speak_plain(struct stream *stream);
-int rsock_decline(struct stream *stream);
 
 /* --- undecided.c: both locks for those of start-up; the others take what they need --- */
 
@@ -57,7 +55,6 @@ void rsock_undecided_end(struct rsock *s);
 void rsock_undecided_hurry(struct rsock *s);
 /* No lock. The levels of a connection whose start-up is under way */
 unsigned int rsock_undecided_levels(const struct rsock *s, uint32_t ends);
-uint64_t rsock_wait_deadline(struct stream *stream);
 
 /* Are writes taken before the connection can send? When TCP is connected, as the kernel does */
 static inline bool rsock_holds(const struct rsock *s)
@@ -98,7 +95,6 @@ int rsock_again_go(struct rsock *s);
 
 /* --- user.c */
 
-int rsock_message_send(struct stream *stream, const void *p, size_t len);
 /* tx lock: 0 or -EAGAIN, -errno: the rest of a message that was accepted */
 int rsock_message_push(struct rsock *s);
 /* One that was accepted has not gone wholly. No lock. */
@@ -107,8 +103,6 @@ static inline bool rsock_message_left(const struct rsock *s)
 	return rsock_load(&s->state->tx.message_end);
 }
 
-ssize_t rsock_message_recv(struct stream *stream, const struct iovec *iov, int n, int flags,
-			   size_t *len);
 /* rx lock. Parts of a message as they come: 0, -EPROTO */
 int rsock_message_begin(struct rsock *s);
 int rsock_message_end(struct rsock *s);
@@ -141,12 +135,6 @@ int rsock_onesided_ready(struct rsock *s, bool can);
 int rsock_region_enter(struct rsock *s, void *addr, size_t len, unsigned int access,
 		       uint32_t *stag);
 int rsock_region_strike(struct rsock *s, uint32_t stag);
-int rsock_region_add(struct stream *stream, void *addr, size_t len, unsigned int access,
-		     uint32_t *stag);
-int rsock_region_remove(struct stream *stream, uint32_t stag);
-int rsock_post_job(struct stream *stream, const struct stream_job *job);
-int rsock_complete(struct stream *stream, struct stream_completion *out);
-bool rsock_serves(struct stream *stream);
 uint64_t rsock_jobs_count(const struct rsock *s);
 
 /* --- iomap.c --- */
@@ -157,8 +145,6 @@ int rsock_slot_landed(struct rsock *s, uint32_t i);
 int rsock_slot_take(struct rsock *s, uint32_t i);
 /* No lock. Makes of a mapped Write one that names STag and offset: 0, -ENXIO */
 int rsock_mapping_find(struct rsock *s, struct stream_job *job);
-int rsock_map(struct stream *stream, void *addr, size_t len, uint64_t offset);
-int rsock_unmap(struct stream *stream, const void *addr, size_t len);
 void rsock_maps_uninit(struct rsock *s);
 
 /* --- level.c --- */
@@ -168,23 +154,13 @@ void rsock_maps_uninit(struct rsock *s);
  * looked at, which others may have done since somebody found it full: so its room counts
  */
 bool rsock_is_blocked(const struct rsock *s);
-unsigned int rsock_levels(struct stream *stream, struct stream_edges *edges);
-short rsock_wait_events(struct stream *stream, unsigned int wanted);
-size_t rsock_lowat(struct stream *stream);
-void rsock_set_lowat(struct stream *stream, size_t octets);
 
 /* --- end.c --- */
-
-int rsock_shutdown(struct stream *stream, int how);
-int rsock_close(struct stream *stream);
-int rsock_close_more(struct stream *stream, bool *safe);
-bool rsock_only_end_left(struct stream *stream);
 
 /* --- recv.c --- */
 
 /* No lock. rsock_pump() behind the peer's end, whose last words are to be heard, and finite */
 void rsock_pump_end(struct rsock *s);
-bool rsock_more(struct stream *stream);
 
 /* --- write_retry.c --- */
 

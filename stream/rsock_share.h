@@ -26,7 +26,7 @@ int rsock_reserve(struct rsock *s, void *p, size_t len);
 
 /* --- memory.c --- */
 
-/* As stream_ops has them */
+/* As stream_attach() and stream_adopt() */
 int rsock_memory_create(int fd, const struct stream_param *param, struct rsock **out);
 int rsock_memory_adopt(int fd, const struct stream_param *param, struct rsock **out);
 /* Nobody finds it any more, the memory stays */
@@ -54,18 +54,7 @@ bool rsock_holder_any(struct stream_state *st);
 bool rsock_holder_lives(struct stream_holder *holders);
 /* A flight that came to nothing lands */
 void rsock_holder_drop(struct stream_state *st, enum stream_holder_kind kind);
-void rsock_share(struct stream *stream, enum stream_share how);
-void rsock_unshare(struct stream *stream, enum stream_share how);
-void rsock_joined(struct stream *stream);
-void rsock_named(struct stream *stream, uint32_t pid);
-void rsock_left(struct stream *stream, uint32_t pid);
-bool rsock_shared(struct stream *stream);
-bool rsock_alone(struct stream *stream);
 
 /* --- sleep.c --- */
-
-unsigned int rsock_await(struct stream *stream, uint64_t wakeup);
-unsigned int rsock_sleepers(struct stream *stream, uint64_t *wakeups, unsigned int max);
-void rsock_unheard(struct stream *stream, uint64_t wakeup);
 
 #endif

@@ -5,12 +5,9 @@
 #ifndef STREAM_RSOCK_URGENT_H
 #define STREAM_RSOCK_URGENT_H
 
-/* In send.c; of what is held, as stream_ops.held */
-size_t rsock_held(struct stream *stream, const void **out, size_t *urgent);
-ssize_t rsock_urgent_send(struct stream *stream, const struct iovec *iov, int n);
+/* In send.c; of what is held, as stream_held() */
 /* No lock. Room of the peer's for octets of which the last one is urgent, or not */
 uint64_t rsock_urgent_room(const struct rsock *s, bool urgent);
-bool rsock_urgent_may(struct stream *stream);
 /* rx lock. The last octet that was placed is urgent, and about to be delivered */
 void rsock_urgent_arrive(struct rsock *s);
 /*
@@ -23,7 +20,5 @@ bool rsock_urgent_next(const struct rsock *s);
 void rsock_urgent_passed(struct rsock *s);
 /* No lock. Of *@there octets one is taken off that does not count */
 unsigned int rsock_urgent_levels(const struct rsock *s, uint64_t *there);
-int rsock_urgent_recv(struct stream *stream, uint8_t *octet, int flags);
-void rsock_set_inline(struct stream *stream, bool on);
 
 #endif

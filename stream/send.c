@@ -274,7 +274,7 @@ static ssize_t hold(struct rsock *s, const struct iovec *iov, int n, bool urgent
 	return sum ? (ssize_t)sum : -EAGAIN;
 }
 
-size_t rsock_held(struct stream *stream, const void **out, size_t *urgent)
+size_t stream_held(struct stream *stream, const void **out, size_t *urgent)
 {
 	struct rsock *s = rsock_of(stream);
 	size_t len = base_min(rsock_load(&s->state->tx.hold_end), STREAM_HOLD);
@@ -321,7 +321,7 @@ static bool lose(struct rsock *s)
 	    __atomic_fetch_or(&s->state->ends, STREAM_LOST, __ATOMIC_ACQ_REL) & STREAM_LOST)
 		return false;
 	base_debug("stream: what is written behind the peer's end is dropped");
-	s->base.ops->give_error(&s->base, EPIPE);
+	stream_give_error(&s->base, EPIPE);
 	__atomic_add_fetch(&s->state->in_edge, 1, __ATOMIC_ACQ_REL);
 	__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
 	return true;
@@ -329,7 +329,7 @@ static bool lose(struct rsock *s)
 
 static ssize_t ended(struct rsock *s)
 {
-	int err = s->base.ops->take_error(&s->base);
+	int err = stream_take_error(&s->base);
 
 	return err ? -err : -EPIPE;
 }
@@ -388,7 +388,7 @@ static ssize_t send_any(struct stream *stream, const struct iovec *iov, int n, b
 	struct rsock *s = rsock_of(stream);
 	uint64_t before = rsock_edges(s);
 	ssize_t sent;
-	int err = rsock_is_open(s) ? 0 : stream->ops->progress(stream);
+	int err = rsock_is_open(s) ? 0 : stream_progress(stream);
 
 	if (err && err != -EAGAIN)
 		return err == -ENOMSG ? err : ended(s);
@@ -414,12 +414,12 @@ static ssize_t send_any(struct stream *stream, const struct iovec *iov, int n, b
 	return sent;
 }
 
-ssize_t rsock_send(struct stream *stream, const struct iovec *iov, int n)
+ssize_t stream_send(struct stream *stream, const struct iovec *iov, int n)
 {
 	return send_any(stream, iov, n, false);
 }
 
-ssize_t rsock_urgent_send(struct stream *stream, const struct iovec *iov, int n)
+ssize_t stream_urgent_send(struct stream *stream, const struct iovec *iov, int n)
 {
 	return send_any(stream, iov, n, true);
 }

@@ -23,7 +23,7 @@
 #define WOKEN 0x02u /* since it has awaited last */
 #define DEAF 0x04u  /* somebody tried to wake, and could not */
 
-unsigned int rsock_await(struct stream *stream, uint64_t wakeup)
+unsigned int stream_await(struct stream *stream, uint64_t wakeup)
 {
 	struct rsock *s = rsock_of(stream);
 	int slot = rsock_load(&s->slot);
@@ -56,7 +56,7 @@ static bool take(struct stream_holder *h)
 	return false;
 }
 
-unsigned int rsock_sleepers(struct stream *stream, uint64_t *wakeups, unsigned int max)
+unsigned int stream_sleepers(struct stream *stream, uint64_t *wakeups, unsigned int max)
 {
 	struct rsock *s = rsock_of(stream);
 	int self = rsock_load(&s->slot);
@@ -74,7 +74,7 @@ unsigned int rsock_sleepers(struct stream *stream, uint64_t *wakeups, unsigned i
 	return n;
 }
 
-void rsock_unheard(struct stream *stream, uint64_t wakeup)
+void stream_unheard(struct stream *stream, uint64_t wakeup)
 {
 	struct stream_state *st = rsock_of(stream)->state;
 

@@ -395,7 +395,7 @@ static int speak_plain(struct rsock *s)
 	return -EAGAIN;
 }
 
-int rsock_speak_plain(struct stream *stream)
+int stream_speak_plain(struct stream *stream)
 {
 	return rsock_with_both(rsock_of(stream), speak_plain);
 }
@@ -413,7 +413,7 @@ static int decline(struct rsock *s)
 	return 0;
 }
 
-int rsock_decline(struct stream *stream)
+int stream_decline(struct stream *stream)
 {
 	struct rsock *s = rsock_of(stream);
 

@@ -4,9 +4,8 @@
  * in memory that processes may share.
  *
  * Each member names the lock that guards it; those marked with an asterisk are written under
- * that lock and read without it (__atomic), by the other direction or by whoever asks for
- * levels. Indices and lengths are checked when they are read: another process may have written
- * them.
+ * that lock and read without it (__atomic), by the other direction or by whoever asks for levels.
+ * Indices and lengths are checked when they are read: another process may have written them.
  */
 #ifndef STREAM_STATE_H
 #define STREAM_STATE_H
@@ -182,7 +181,7 @@ struct stream_state {
 	uint32_t heard;		       /* * responder: octets of a Request have been taken in */
 	uint32_t start_events;	       /* * what start-up waits for */
 	uint32_t lowat_was, lowat_now; /* both: the socket's own SO_RCVLOWAT, 0: as it is; ours */
-	uint64_t start_deadline; /* * of the peer's frame, then of a retry Write; BASE_NEVER: none */
+	uint64_t start_deadline;       /* * of the peer's frame, then of a retry Write; or none */
 	uint64_t decide_deadline; /* * until then it is not writable; BASE_NEVER: passed, or none */
 	uint32_t sgl_stag, ring_stag;
 	uint64_t sgl_to, ring_to;

@@ -36,7 +36,7 @@ unsigned int stream_starting(void)
 	return rsock_load(&starting);
 }
 
-uint64_t rsock_wait_deadline(struct stream *stream)
+uint64_t stream_wait_deadline(struct stream *stream)
 {
 	const struct stream_state *st = rsock_of(stream)->state;
 
@@ -45,7 +45,7 @@ uint64_t rsock_wait_deadline(struct stream *stream)
 
 void rsock_start_join(struct rsock *s)
 {
-	if (rsock_wait_deadline(&s->base) == BASE_NEVER)
+	if (stream_wait_deadline(&s->base) == BASE_NEVER)
 		return;
 	if (!__atomic_exchange_n(&s->counted, true, __ATOMIC_ACQ_REL))
 		__atomic_add_fetch(&starting, 1, __ATOMIC_ACQ_REL);

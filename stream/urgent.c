@@ -34,7 +34,7 @@ uint64_t rsock_urgent_room(const struct rsock *s, bool urgent)
 	return room - base_min(room, kept);
 }
 
-bool rsock_urgent_may(struct stream *stream)
+bool stream_urgent_may(struct stream *stream)
 {
 	const struct rsock *s = rsock_of(stream);
 
@@ -147,10 +147,10 @@ static int octet_take(struct rsock *s, uint8_t *octet, int flags)
 	return 1;
 }
 
-int rsock_urgent_recv(struct stream *stream, uint8_t *octet, int flags)
+int stream_urgent_recv(struct stream *stream, uint8_t *octet, int flags)
 {
 	struct rsock *s = rsock_of(stream);
-	int r = stream->ops->progress(stream);
+	int r = stream_progress(stream);
 
 	if (r)
 		return r == -ENOMSG ? r : -EINVAL;
@@ -164,7 +164,7 @@ int rsock_urgent_recv(struct stream *stream, uint8_t *octet, int flags)
 	return r;
 }
 
-void rsock_set_inline(struct stream *stream, bool on)
+void stream_set_inline(struct stream *stream, bool on)
 {
 	/* As in Linux nobody is woken: a level may be another one, but nothing came */
 	rsock_store(&rsock_of(stream)->state->urgent.in_line, (uint32_t)on);

@@ -121,11 +121,11 @@ static int send_once(struct rsock *s, const void *p, size_t len)
 	return err;
 }
 
-int rsock_message_send(struct stream *stream, const void *p, size_t len)
+int stream_message_send(struct stream *stream, const void *p, size_t len)
 {
 	struct rsock *s = rsock_of(stream);
 	uint64_t before = rsock_edges(s);
-	int err = rsock_is_open(s) ? 0 : stream->ops->progress(stream);
+	int err = rsock_is_open(s) ? 0 : stream_progress(stream);
 
 	if (err)
 		return err;
@@ -140,7 +140,7 @@ int rsock_message_send(struct stream *stream, const void *p, size_t len)
 	}
 	if (err && err != -EAGAIN && err != -EMSGSIZE) {
 		rsock_pump_end(s);
-		err = stream->ops->take_error(stream);
+		err = stream_take_error(stream);
 		err = err ? -err : -EPIPE;
 	}
 	rsock_tell(s, before);
@@ -266,8 +266,8 @@ static ssize_t message_take(struct rsock *s, const struct iovec *iov, int n, int
 	return (ssize_t)given;
 }
 
-ssize_t rsock_message_recv(struct stream *stream, const struct iovec *iov, int n, int flags,
-			   size_t *len)
+ssize_t stream_message_recv(struct stream *stream, const struct iovec *iov, int n, int flags,
+			    size_t *len)
 {
 	struct rsock *s = rsock_of(stream);
 	uint64_t before = rsock_edges(s);

@@ -7,7 +7,7 @@
  *	verbs_stream.c     the stream front, and what a connection is made of
  *	verbs_stream_tx.c  octets out
  *	verbs_stream_rx.c  octets in, and what became of those that went out
- *	verbs_stream_write_retry.c, _keep.c  a peer that overlooks what comes first; one that may be gone
+ *	verbs_stream_write_retry.c, _keep.c  a peer that overlooks us; one that may be gone
  *	verbs_stream_region.c  memory of the program's for the peer
  *
  * Members marked tx or rx are written under that lock of the stream's, those with an asterisk are

@@ -104,7 +104,7 @@ static long tcp_connect(struct sock *s, int fd, const struct sockaddr *addr, soc
 /* As the kernel: who has asked for the error before is told that there was one */
 static long start_failed(struct sock *s)
 {
-	int told = s->stream->ops->take_error(s->stream);
+	int told = stream_take_error(s->stream);
 
 	info_keep(s);
 	sock_forget_stream(s);
@@ -134,7 +134,7 @@ static int levels_wait(struct sock *s, uint64_t deadline)
 /* Start-up goes on, and TCP's connect() would have returned */
 static bool is_undecided(const struct sock *s)
 {
-	return s->stream->ops->levels(s->stream, NULL) & STREAM_WRITABLE;
+	return stream_levels(s->stream, NULL) & STREAM_WRITABLE;
 }
 
 /* levels_wait() has looked for input when it was opened */
@@ -142,7 +142,7 @@ static bool is_open(struct sock *s)
 {
 	struct stream_stats stats;
 
-	s->stream->ops->stats(s->stream, &stats);
+	stream_stats(s->stream, &stats);
 	return stats.opened && sock_role(s) == SOCK_STREAM_ON;
 }
 

@@ -134,8 +134,7 @@ static long reg_mr(struct sock *s, const void *value, socklen_t len)
 	if (user_iov_wild((void *)(uintptr_t)mr.addr, mr.length) ||
 	    user_iov_wild((void *)(uintptr_t)mr.stag, sizeof(stag)))
 		return -EFAULT;
-	err = s->stream->ops->region_add(s->stream, (void *)(uintptr_t)mr.addr, mr.length,
-					 mr.access, &stag);
+	err = stream_region_add(s->stream, (void *)(uintptr_t)mr.addr, mr.length, mr.access, &stag);
 	if (err)
 		return err;
 	memcpy((void *)(uintptr_t)mr.stag, &stag, sizeof(stag));
@@ -150,7 +149,7 @@ static long dereg_mr(struct sock *s, const void *value, socklen_t len)
 	if (len < sizeof(stag))
 		return -EINVAL;
 	memcpy(&stag, value, sizeof(stag));
-	return s->stream->ops->region_remove(s->stream, stag);
+	return stream_region_remove(s->stream, stag);
 }
 
 static long map(struct sock *s, const void *value, socklen_t len)
@@ -165,7 +164,7 @@ static long map(struct sock *s, const void *value, socklen_t len)
 	if (user_iov_wild((void *)(uintptr_t)m.addr, m.length))
 		return -EFAULT;
 	do {
-		err = c.stream->ops->map(c.stream, (void *)(uintptr_t)m.addr, m.length, m.offset);
+		err = stream_map(c.stream, (void *)(uintptr_t)m.addr, m.length, m.offset);
 		if (err != -EAGAIN)
 			break;
 		err = (int)sock_io_wait(&c, STREAM_WRITABLE);
@@ -181,7 +180,7 @@ static long unmap(struct sock *s, const void *value, socklen_t len)
 	if (len < sizeof(m))
 		return -EINVAL;
 	memcpy(&m, value, sizeof(m));
-	return s->stream->ops->unmap(s->stream, (void *)(uintptr_t)m.addr, m.length);
+	return stream_unmap(s->stream, (void *)(uintptr_t)m.addr, m.length);
 }
 
 static long memory_set(struct sock *s, int name, const void *value, socklen_t len)

@@ -61,7 +61,7 @@ static long send_do(struct sock *s, const void *data, int flags)
 	if (is_far(m.addr, m.length))
 		return -EFAULT;
 	do {
-		err = c.stream->ops->message_send(c.stream, (void *)(uintptr_t)m.addr, m.length);
+		err = stream_message_send(c.stream, (void *)(uintptr_t)m.addr, m.length);
 		if (err != -EAGAIN)
 			break;
 		err = sock_io_wait(&c, STREAM_WRITABLE);
@@ -80,7 +80,7 @@ static long job_do(struct sock *s, const struct stream_job *job, bool reserved)
 		return -EINVAL;
 	if (is_far((uintptr_t)job->addr, job->len))
 		return -EFAULT;
-	err = s->stream->ops->post(s->stream, job);
+	err = stream_post(s->stream, job);
 	worker_owing(s);
 	return err;
 }
@@ -217,13 +217,12 @@ static long message_got(struct msghdr *msg, size_t len, ssize_t got, int flags)
  */
 long ddp_recvmsg(struct sock *s, struct msghdr *msg, int flags)
 {
-	const struct stream_ops *ops = s->stream->ops;
 	int n = (int)msg->msg_iovlen;
 	ssize_t got;
 	size_t len;
 
 	do {
-		got = ops->message_recv(s->stream, msg->msg_iov, n, flags & MSG_PEEK, &len);
+		got = stream_message_recv(s->stream, msg->msg_iov, n, flags & MSG_PEEK, &len);
 		if (got != -ENODATA)
 			return got < 0 ? got : message_got(msg, len, got, flags);
 		got = sock_recv(s, msg->msg_iov, n, flags);
@@ -251,7 +250,7 @@ static long completion_get(struct sock *s, struct msghdr *msg)
 
 	if (!control_room(msg, sizeof(out)))
 		return CALL_THEIRS;
-	err = s->stream->ops->complete(s->stream, &c);
+	err = stream_complete(s->stream, &c);
 	if (err)
 		return err == -EAGAIN ? CALL_THEIRS : err;
 	out = (struct ddp_completion){

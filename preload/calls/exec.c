@@ -2,9 +2,9 @@
 /*
  * The calls that execute a program in this process, or in a guest (preload/table/fork_gen.c).
  *
- * Streams that are not close-on-exec go on in the new program (preload/process/exec_inherit.c). The others
- * end by their protocol before, which the kernel, closing them at the execution, would not do; so
- * the program must be there and executable. Those of a guest's parent stay as they are.
+ * Streams that are not close-on-exec go on in the new program (preload/process/exec_inherit.c). The
+ * others end by their protocol before, which the kernel, closing them at the execution, would not
+ * do; so the program must be there and executable. Those of a guest's parent stay as they are.
  */
 #include <fcntl.h>
 #include <stdarg.h>

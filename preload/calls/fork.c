@@ -76,7 +76,7 @@ static void share(struct fdent *ent)
 	struct stream *stream = sock_stream_of_entry(ent);
 
 	if (stream)
-		stream->ops->share(stream, STREAM_SHARE_FORK);
+		stream_share(stream, STREAM_SHARE_FORK);
 }
 
 static void unshare_stream(struct fdent *ent)
@@ -84,7 +84,7 @@ static void unshare_stream(struct fdent *ent)
 	struct stream *stream = sock_stream_of_entry(ent);
 
 	if (stream)
-		stream->ops->unshare(stream, STREAM_SHARE_FORK);
+		stream_unshare(stream, STREAM_SHARE_FORK);
 }
 
 /* A child that was killed before it could say so itself counts no more, then */
@@ -93,7 +93,7 @@ static void name_child(struct fdent *ent)
 	struct stream *stream = sock_stream_of_entry(ent);
 
 	if (stream)
-		stream->ops->named(stream, born);
+		stream_named(stream, born);
 }
 
 static void join(struct fdent *ent)
@@ -101,7 +101,7 @@ static void join(struct fdent *ent)
 	struct stream *stream = sock_stream_of_entry(ent);
 
 	if (stream)
-		stream->ops->joined(stream);
+		stream_joined(stream);
 }
 
 /* --- every socket --- */

@@ -95,7 +95,7 @@ static void error_keep(int fd, long err)
 	struct sock *s = sock_io_is_error(err) ? sock_get_stream(fd) : NULL;
 
 	if (s)
-		s->stream->ops->give_error(s->stream, (int)-err);
+		stream_give_error(s->stream, (int)-err);
 	sock_put(s);
 }
 
@@ -106,7 +106,7 @@ static long error_take(int fd)
 	long err = 0;
 
 	if (s && !sock_progress(s))
-		err = -s->stream->ops->take_error(s->stream);
+		err = -stream_take_error(s->stream);
 	sock_put(s);
 	return err;
 }

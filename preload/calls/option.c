@@ -33,7 +33,7 @@
 
 static long readable(struct sock *s)
 {
-	return (long)s->stream->ops->readable(s->stream);
+	return (long)stream_readable(s->stream);
 }
 
 /* A device does not tell what it has from what it has sent */
@@ -57,12 +57,12 @@ static long unacked(struct sock *s, unsigned long request)
 	uint64_t since;
 	long frames;
 
-	s->stream->ops->stats(s->stream, &stats);
+	stream_stats(s->stream, &stats);
 	since = stats.tx_octets - __atomic_load_n(&s->acked, __ATOMIC_RELAXED);
 	frames = carrier_count(s, request, &stats);
 	if (frames < 0)
 		return frames;
-	if (!frames && request == SIOCOUTQ && !s->stream->ops->owes(s->stream)) {
+	if (!frames && request == SIOCOUTQ && !stream_owes(s->stream)) {
 		__atomic_store_n(&s->acked, stats.tx_octets, __ATOMIC_RELAXED);
 		return 0;
 	}
@@ -88,7 +88,7 @@ static long stream_count(struct sock *s, unsigned long request, int *value)
 
 static long mark_look(struct sock *s, int *value)
 {
-	unsigned int levels = s->stream->ops->levels(s->stream, NULL);
+	unsigned int levels = stream_levels(s->stream, NULL);
 
 	return int_tell(value, !!(levels & STREAM_AT_MARK));
 }
@@ -238,13 +238,13 @@ static long stream_get(struct sock *s, const struct option *o, void *value, sock
 	if ((int)*len < 0)
 		return -EINVAL;
 	if (o->rule == OPTION_LOWAT)
-		return int_answer(value, len, (int)s->stream->ops->lowat(s->stream));
+		return int_answer(value, len, (int)stream_lowat(s->stream));
 	if (o->rule == OPTION_KEPT)
 		return int_answer(value, len, value_get(s, o));
 	if (o->rule == OPTION_OURS)
 		return int_answer(value, len, 0);
 	sock_progress(s);
-	return int_answer(value, len, s->stream->ops->take_error(s->stream));
+	return int_answer(value, len, stream_take_error(s->stream));
 }
 
 long call_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
@@ -275,7 +275,7 @@ static int int_value(const void *value, socklen_t len, int *out)
 
 static void lowat_set(struct sock *s, int octets)
 {
-	s->stream->ops->set_lowat(s->stream, octets < 0 ? INT32_MAX : (size_t)octets);
+	stream_set_lowat(s->stream, octets < 0 ? INT32_MAX : (size_t)octets);
 }
 
 /* Of an option that a stream has for itself */
@@ -323,7 +323,7 @@ static long inline_set(struct sock *s, const struct option *o, const void *value
 	int n;
 
 	if (!err && !int_value(value, len, &n))
-		s->stream->ops->set_inline(s->stream, n != 0);
+		stream_set_inline(s->stream, n != 0);
 	return err;
 }
 

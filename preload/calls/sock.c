@@ -215,9 +215,9 @@ long call_accept(long got, int fd, struct sockaddr *addr, socklen_t *len)
 
 /* --- ending --- */
 
-static long stream_shutdown(struct sock *s, int how)
+static long shut_stream(struct sock *s, int how)
 {
-	long r = s->stream->ops->shutdown(s->stream, how);
+	long r = stream_shutdown(s->stream, how);
 
 	if (!r)
 		__atomic_or_fetch(&s->shut, (uint8_t)(how + 1), __ATOMIC_RELAXED);
@@ -264,7 +264,7 @@ static long shutdown_ours(struct sock *s, int fd, int how)
 		return attempt_end(s, fd, how);
 	if (sock_role(s) != SOCK_STREAM_ON || (state && state != -EAGAIN))
 		return CALL_THEIRS;
-	return stream_shutdown(s, how);
+	return shut_stream(s, how);
 }
 
 long call_shutdown(int fd, int how)

@@ -4,9 +4,9 @@
  * we do not see.
  *
  * Streams that the program gets go on there, as in one that is executed
- * (preload/process/spawn_inherit.c). What system() and popen() start is the shell, which finds what it
- * needs in the environment. A stream that could not go on in it would only be spoilt there: while
- * it starts, those are close-on-exec (preload/table/tmp_cloexec.c).
+ * (preload/process/spawn_inherit.c). What system() and popen() start is the shell, which finds what
+ * it needs in the environment. A stream that could not go on in it would only be spoilt there:
+ * while it starts, those are close-on-exec (preload/table/tmp_cloexec.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -222,11 +222,11 @@ static int lend(struct sock *s, bool loads)
 
 	if (sock_decline(s))
 		return 0;
-	err = loads ? s->stream->ops->hand_over(s->stream) : -EOPNOTSUPP;
+	err = loads ? stream_hand_over(s->stream) : -EOPNOTSUPP;
 	if (err || s->lent)
 		return err;
 	exec_record_write(s);
-	s->stream->ops->share(s->stream, STREAM_SHARE_SPAWN);
+	stream_share(s->stream, STREAM_SHARE_SPAWN);
 	others_come(s);
 	s->lent = true;
 	return 0;
@@ -260,7 +260,7 @@ static void take_back(int fd, struct fdent *ent, void *ctx)
 
 	if (!s || s->lent)
 		return;
-	s->stream->ops->unshare(s->stream, STREAM_SHARE_SPAWN);
+	stream_unshare(s->stream, STREAM_SHARE_SPAWN);
 	s->lent = true; /* once */
 }
 

@@ -4,8 +4,8 @@
  * make it another user for good, and chroot(). The names that its connections have there would
  * stay for ever, so they go before, unless the kernel is about to refuse the call.
  *
- * A guest (preload/table/fork_gen.c) has its parent's memory, and leaves its parent's names alone: the
- * parent comes to them.
+ * A guest (preload/table/fork_gen.c) has its parent's memory, and leaves its parent's names alone:
+ * the parent comes to them.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,8 @@
 /*
  * accept() where a device listens: from the device, from the kernel, or from both in turn.
  *
- * The call does not begin in the kernel then, and sleeps at the proxy (preload/sock/listener_proxy.c).
+ * The call does not begin in the kernel then, and sleeps at the proxy
+ * (preload/sock/listener_proxy.c).
  */
 #include "preload/device/device.h"
 

@@ -31,7 +31,7 @@
 static int stream_state(struct sock *s)
 {
 	uint8_t shut = __atomic_load_n(&s->shut, __ATOMIC_RELAXED);
-	unsigned int levels = s->stream->ops->levels(s->stream, NULL);
+	unsigned int levels = stream_levels(s->stream, NULL);
 
 	if (levels & STREAM_HUP)
 		return TCP_CLOSE;
@@ -45,7 +45,7 @@ static int stream_state(struct sock *s)
 /* Servers ask who has come before they fork: that is no answer to the peer yet */
 static bool waits_for_answer(const struct sock *s)
 {
-	return s->accepted && !(s->stream->ops->levels(s->stream, NULL) & STREAM_STARTED);
+	return s->accepted && !(stream_levels(s->stream, NULL) & STREAM_STARTED);
 }
 
 /* 0: that the kernel knows */

@@ -9,9 +9,9 @@
  * Cancellation is disabled inside: none of the functions of libc that we use there is a
  * cancellation point then, also for a thread of the asynchronous kind. A sleeper must be woken by
  * it all the same, so pthread_cancel() is taken: libc's marks the thread, and we end its sleep
- * (preload/guard/intr_sleep.c) by the signal that libc itself would have sent. Then the call comes back as
- * from a signal, everything is put away on the way, and libc's pthread_testcancel() at the call's
- * end ends the thread.
+ * (preload/guard/intr_sleep.c) by the signal that libc itself would have sent. Then the call comes
+ * back as from a signal, everything is put away on the way, and libc's pthread_testcancel() at the
+ * call's end ends the thread.
  */
 #include "preload/guard/call.h"
 
@@ -114,7 +114,9 @@ void call_cancel_release(struct call *e)
 		pthread_setcanceltype(e->cancel_type, NULL);
 }
 
-/* calls.lock, so the thread is there. Pairs with intr_sleep_begin() in preload/guard/intr_sleep.c */
+/*
+ * calls.lock, so the thread is there. Pairs with intr_sleep_begin() in preload/guard/intr_sleep.c
+ */
 static void intr_sleep_end(struct call *e)
 {
 	__atomic_store_n(&e->canceled, true, __ATOMIC_SEQ_CST);

@@ -263,8 +263,9 @@ int intr_sleep_receive(struct pollfd *fd, struct spin_place *place,
 int intr_sleep_final(struct pollfd *fds, unsigned int n, uint64_t deadline, const sigset_t *mask,
 		     struct spin_place *place)
 {
-	struct intr_sleep want = { .fds = fds, .n = n, .mask = mask, .place = place, .final = true };
+	struct intr_sleep want = { .fds = fds, .n = n, .mask = mask, .place = place };
 
+	want.final = true;
 	return intr_sleep_whole(&want, deadline);
 }
 

@@ -4,11 +4,11 @@
  *
  * The kernel has our handler in place of each of the program's, with the program's mask and flags.
  * Outside of our calls it goes straight on to the program's. Inside, it notes the signal with its
- * siginfo, ends a sleep (preload/guard/intr_sleep.c), and blocks the signal until the call ends: so one note
- * for each number is enough, and more of a real-time signal wait in the kernel's queue, in order
- * and within its limits. At its end the handler runs as the kernel would have run it: with the mask
- * of then, on the alternate stack if it asked for that, with a context whose mask counts when it
- * returns.
+ * siginfo, ends a sleep (preload/guard/intr_sleep.c), and blocks the signal until the call ends: so
+ * one note for each number is enough, and more of a real-time signal wait in the kernel's queue, in
+ * order and within its limits. At its end the handler runs as the kernel would have run it: with
+ * the mask of then, on the alternate stack if it asked for that, with a context whose mask counts
+ * when it returns.
  *
  * A fault of the thread's own is never put off: its context is the point of it. SIG_DFL and
  * SIG_IGN are the kernel's alone. Whatever else libc changes by itself (system(), SA_RESETHAND)

@@ -11,8 +11,8 @@
  * have adopted was never given away, a relay has not begun, and the stream's own socket comes
  * back to its number.
  *
- * A guest (preload/table/fork_gen.c) has numbers that are in no table: they are found by their sockets'
- * cookies. What it writes down is on its own stack, or in the shared state.
+ * A guest (preload/table/fork_gen.c) has numbers that are in no table: they are found by their
+ * sockets' cookies. What it writes down is on its own stack, or in the shared state.
  */
 #include "preload/process/exec_inherit.h"
 
@@ -157,7 +157,7 @@ static int share(struct exec_inherit *h, struct inherited_fd *inherited)
 {
 	exec_record_write(inherited->sock);
 	if (h->guest) {
-		inherited->sock->stream->ops->share(inherited->sock->stream, STREAM_SHARE_SPAWN);
+		stream_share(inherited->sock->stream, STREAM_SHARE_SPAWN);
 		others_come(inherited->sock);
 	}
 	inherited->shared = h->guest;
@@ -169,7 +169,7 @@ static int share(struct exec_inherit *h, struct inherited_fd *inherited)
 static int choose(struct exec_inherit *h, struct inherited_fd *inherited, bool loads)
 {
 	struct stream *stream = inherited->sock->stream;
-	int err = stream->ops->hand_over(stream);
+	int err = stream_hand_over(stream);
 
 	if (err == -EXDEV)
 		return err;
@@ -184,7 +184,7 @@ static int refuse(struct exec_inherit *h, struct inherited_fd *inherited)
 {
 	struct stream *stream = inherited->sock->stream;
 
-	if (inherited->fd > STDERR_FILENO && (h->guest || stream->ops->shared(stream))) {
+	if (inherited->fd > STDERR_FILENO && (h->guest || stream_shared(stream))) {
 		base_fd_set_cloexec(inherited->fd, true);
 		drop(h, inherited);
 		return 0;
@@ -278,7 +278,7 @@ static void rest_all(struct exec_inherit *h, bool on)
 {
 	for (unsigned int i = 0; !h->guest && i < h->n; i++)
 		if (!twin(h, &h->inherited[i]))
-			h->inherited[i].sock->stream->ops->rest(h->inherited[i].sock->stream, on);
+			stream_rest(h->inherited[i].sock->stream, on);
 }
 
 void exec_inherit_leave(struct exec_inherit *h)
@@ -297,7 +297,7 @@ static void share_undo(const struct inherited_fd *inherited)
 	struct sock *s = inherited->shared ? exec_record_find(inherited->cookie) : NULL;
 
 	if (s)
-		s->stream->ops->unshare(s->stream, STREAM_SHARE_SPAWN);
+		stream_unshare(s->stream, STREAM_SHARE_SPAWN);
 	sock_put(s);
 }
 

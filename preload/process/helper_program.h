@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The small program that helper processes (preload/process/helper_process.c) go on as, so that they keep
- * nothing of the program's memory.
+ * The small program that helper processes (preload/process/helper_process.c) go on as, so that they
+ * keep nothing of the program's memory.
  */
 #ifndef PRELOAD_HELPER_PROGRAM_H
 #define PRELOAD_HELPER_PROGRAM_H

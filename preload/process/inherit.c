@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * TCP sockets that a program finds open when it starts: listeners from a predecessor or from who
- * started it, sockets that are yet to be connected, and streams (preload/process/exec_inherit.c). A plain
- * connection stays one.
+ * started it, sockets that are yet to be connected, and streams (preload/process/exec_inherit.c). A
+ * plain connection stays one.
  */
 #include "preload/process/inherit.h"
 

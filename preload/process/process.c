@@ -59,8 +59,8 @@ static void closed_finish(bool program_follows)
 }
 
 /*
- * Not behind exiting_claim(), which halts the program's threads: one that ends may be in libc's lock
- * of stacks, where the program's malloc makes calls, and to join a thread takes that lock
+ * Not behind exiting_claim(), which halts the program's threads: one that ends may be in libc's
+ * lock of stacks, where the program's malloc makes calls, and to join a thread takes that lock
  */
 static bool claim(void)
 {

@@ -2,8 +2,8 @@
 /*
  * The process of a relay.
  *
- * It is a helper process (preload/process/helper_process.c), and has nothing of its maker's but the streams
- * it is for.
+ * It is a helper process (preload/process/helper_process.c), and has nothing of its maker's but the
+ * streams it is for.
  *
  * Until the program has been executed the relay does not touch a stream: it waits for the end
  * of a pipe, which is close-on-exec. A word in the pipe says that the program could not be
@@ -72,8 +72,8 @@ static void sock_join(struct sock *s, int fd)
 {
 	pthread_mutex_init(&s->lock, NULL);
 	base_list_init(&s->watches);
-	s->stream->ops->set_fd(s->stream, fd);
-	s->stream->ops->joined(s->stream);
+	stream_set_fd(s->stream, fd);
+	stream_joined(s->stream);
 	others_come(s);
 }
 
@@ -151,14 +151,14 @@ static bool has_begun(const struct relay *r)
 static void leave(struct relay *r)
 {
 	for (unsigned int i = 0; i < r->n; i++)
-		r->lines[i].stream->ops->close(r->lines[i].stream);
+		stream_close(r->lines[i].stream);
 }
 
 static void serve(struct relay *r)
 {
 	/* The program has urgent octets in their places among the others */
 	for (unsigned int i = 0; i < r->n; i++)
-		r->lines[i].stream->ops->set_inline(r->lines[i].stream, true);
+		stream_set_inline(r->lines[i].stream, true);
 	report_reset();
 	relay_serve(r->lines, r->n, r->fds);
 	for (unsigned int i = 0; i < r->n; i++)
@@ -176,7 +176,7 @@ struct plan {
 static void begin(struct relay *r, uint32_t before)
 {
 	for (unsigned int i = 0; before && i < r->n; i++)
-		r->lines[i].stream->ops->left(r->lines[i].stream, before);
+		stream_left(r->lines[i].stream, before);
 	relay_again(r->again, r->lines, r->socks, r->n);
 	serve(r);
 }
@@ -299,10 +299,10 @@ static void share_all(const struct relay_ask *asks, unsigned int n, bool on)
 		struct stream *stream = asks[i].sock->stream;
 
 		if (!on) {
-			stream->ops->unshare(stream, STREAM_SHARE_FORK);
+			stream_unshare(stream, STREAM_SHARE_FORK);
 			continue;
 		}
-		stream->ops->share(stream, STREAM_SHARE_FORK);
+		stream_share(stream, STREAM_SHARE_FORK);
 		others_come(asks[i].sock);
 	}
 }

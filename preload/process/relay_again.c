@@ -40,7 +40,7 @@ size_t relay_again_room(unsigned int n)
 static bool all_found(const struct relay_line *lines, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)
-		if (lines[i].stream->ops->hand_over(lines[i].stream))
+		if (stream_hand_over(lines[i].stream))
 			return false;
 	return true;
 }

@@ -81,10 +81,10 @@ static void peer_plain(struct relay_line *l)
 {
 	struct stream_stats stats;
 	const void *held;
-	size_t urgent, len = l->stream->ops->held(l->stream, &held, &urgent);
+	size_t urgent, len = stream_held(l->stream, &held, &urgent);
 
 	l->plain = true;
-	l->stream->ops->stats(l->stream, &stats);
+	stream_stats(l->stream, &stats);
 	if (stats.probe_error && base_sock_send_all(stream_fd(l->stream), held, len, urgent,
 						    base_deadline(base_now(), l->linger)))
 		base_sock_abort(stream_fd(l->stream));
@@ -96,7 +96,7 @@ static ssize_t peer_recv(struct relay_line *l, void *p, size_t n, int flags)
 	ssize_t got;
 
 	if (!l->plain) {
-		got = l->stream->ops->recv(l->stream, &iov, 1, flags);
+		got = stream_recv(l->stream, &iov, 1, flags);
 		if (got != -ENOMSG)
 			return got;
 		peer_plain(l);
@@ -107,13 +107,13 @@ static ssize_t peer_recv(struct relay_line *l, void *p, size_t n, int flags)
 /* The program may be the one who speaks first: a moment, and then as TCP */
 static bool is_late(struct relay_line *l)
 {
-	if (l->late || !l->grace || l->stream->ops->progress(l->stream) != -EAGAIN)
+	if (l->late || !l->grace || stream_progress(l->stream) != -EAGAIN)
 		return l->late;
 	if (!l->grace_end)
 		l->grace_end = base_deadline(base_now(), l->grace);
 	if (!base_deadline_passed(l->grace_end, base_now()))
 		return false;
-	l->late = l->stream->ops->speak_plain(l->stream) == -EAGAIN;
+	l->late = stream_speak_plain(l->stream) == -EAGAIN;
 	/* Part of a Request is here, and the rest is waited for as any input */
 	if (!l->late)
 		l->grace_end = BASE_NEVER;
@@ -122,7 +122,7 @@ static bool is_late(struct relay_line *l)
 
 static bool is_starting(const struct relay_line *l)
 {
-	return l->grace && !(l->stream->ops->levels(l->stream, NULL) & STREAM_STARTED);
+	return l->grace && !(stream_levels(l->stream, NULL) & STREAM_STARTED);
 }
 
 static ssize_t peer_send(struct relay_line *l, void *p, size_t n)
@@ -131,7 +131,7 @@ static ssize_t peer_send(struct relay_line *l, void *p, size_t n)
 
 	if (l->plain || is_late(l))
 		return fd_send(stream_fd(l->stream), p, n);
-	return is_starting(l) ? -EAGAIN : l->stream->ops->send(l->stream, &iov, 1);
+	return is_starting(l) ? -EAGAIN : stream_send(l->stream, &iov, 1);
 }
 
 static void peer_shut(struct relay_line *l)
@@ -139,7 +139,7 @@ static void peer_shut(struct relay_line *l)
 	if (l->plain || l->late)
 		fd_shut(stream_fd(l->stream), SHUT_WR);
 	else
-		l->stream->ops->shutdown(l->stream, SHUT_WR);
+		stream_shutdown(l->stream, SHUT_WR);
 }
 
 /* --- the end of a line --- */
@@ -147,7 +147,7 @@ static void peer_shut(struct relay_line *l)
 static void line_over(struct relay_line *l)
 {
 	base_fd_close(stream_fd(l->stream));
-	l->stream->ops->set_fd(l->stream, -1);
+	stream_set_fd(l->stream, -1);
 	l->over = true;
 }
 
@@ -170,14 +170,14 @@ static void line_close(struct relay_line *l, bool hard)
 
 	base_fd_close(l->local);
 	l->local = -1;
-	if (hard && !l->stream->ops->alone(l->stream))
+	if (hard && !stream_alone(l->stream))
 		base_sock_abort(stream_fd(l->stream));
 	else if (hard)
 		syscall(SYS_setsockopt, stream_fd(l->stream), SOL_SOCKET, SO_LINGER, &reset,
 			sizeof(reset));
 	l->linger_end = base_deadline(base_now(), l->linger);
 	l->closing = true;
-	line_left(l, l->stream->ops->close(l->stream), false);
+	line_left(l, stream_close(l->stream), false);
 }
 
 /* A peer that takes something is not given up, as slow as it may be */
@@ -194,7 +194,7 @@ static void linger_on(struct relay_line *l)
 static void line_linger(struct relay_line *l)
 {
 	bool safe = false;
-	int left = l->stream->ops->close_more(l->stream, &safe);
+	int left = stream_close_more(l->stream, &safe);
 
 	linger_on(l);
 	line_left(l, left, safe || base_deadline_passed(l->linger_end, base_now()));
@@ -223,7 +223,7 @@ static void in_refused(struct relay_line *l)
 	l->in.at = l->in.end;
 	l->in.ended = l->in.told = true;
 	if (!l->plain)
-		l->stream->ops->shutdown(l->stream, SHUT_RD);
+		stream_shutdown(l->stream, SHUT_RD);
 }
 
 /* --- the two ways: true, something was done --- */
@@ -332,7 +332,7 @@ static void line_go(struct relay_line *l)
 		return;
 	}
 	if (!l->plain)
-		l->stream->ops->progress(l->stream);
+		stream_progress(l->stream);
 	is_gone(l);
 	way_go(l, out_fill, out_empty);
 	if (!l->closing && !l->gone)
@@ -361,11 +361,11 @@ static short peer_events(struct relay_line *l)
 	bool in = l->in.at == l->in.end && !l->in.ended, out = l->out.at < l->out.end;
 
 	if (l->closing)
-		return l->stream->ops->wait_events(l->stream, 0);
+		return stream_wait_events(l->stream, 0);
 	if (l->plain)
 		return (short)((in ? POLLIN : 0) | (out ? POLLOUT : 0));
-	return l->stream->ops->wait_events(l->stream, (in ? STREAM_READABLE : 0) |
-							      (out ? STREAM_WRITABLE : 0));
+	return stream_wait_events(l->stream,
+				  (in ? STREAM_READABLE : 0) | (out ? STREAM_WRITABLE : 0));
 }
 
 /*
@@ -374,7 +374,7 @@ static short peer_events(struct relay_line *l)
  */
 static bool line_may_go(const struct relay_line *l)
 {
-	unsigned int levels = l->stream->ops->levels(l->stream, NULL), wanted = 0;
+	unsigned int levels = stream_levels(l->stream, NULL), wanted = 0;
 
 	if (l->closing || l->plain || !(levels & STREAM_STARTED))
 		return false;
@@ -391,11 +391,9 @@ static bool line_may_go(const struct relay_line *l)
  */
 static uint64_t line_await(struct relay_line *l)
 {
-	const struct stream_ops *ops = l->stream->ops;
-
-	if (l->over || l->closing || l->plain || !ops->shared(l->stream))
+	if (l->over || l->closing || l->plain || !stream_shared(l->stream))
 		return BASE_NEVER;
-	if (ops->await(l->stream, wakeup_name()) & STREAM_AWAIT_DEAF)
+	if (stream_await(l->stream, wakeup_name()) & STREAM_AWAIT_DEAF)
 		return base_deadline(base_now(), ACKED_POLL);
 	return base_deadline(base_now(), LOOK_BESIDE_OTHERS);
 }
@@ -411,7 +409,7 @@ static void line_poll(struct relay_line *l, struct pollfd fds[2], uint64_t *limi
 	fds[1] = (struct pollfd){ .fd = peer ? stream_fd(l->stream) : -1, .events = peer };
 	if (l->over)
 		return;
-	*limit = line_may_go(l) ? 0 : base_min(*limit, l->stream->ops->wait_deadline(l->stream));
+	*limit = line_may_go(l) ? 0 : base_min(*limit, stream_wait_deadline(l->stream));
 	if (l->grace_end && !l->late && is_starting(l))
 		*limit = base_min(*limit, l->grace_end);
 	if (l->closing)

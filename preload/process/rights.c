@@ -105,7 +105,7 @@ static bool is_another_users(int fd)
 /* 0: it can go on as DDP there, or is plain TCP now */
 static int may_leave(struct sock *s, bool abroad)
 {
-	int err = abroad ? -EACCES : s->stream->ops->hand_over(s->stream);
+	int err = abroad ? -EACCES : stream_hand_over(s->stream);
 
 	if (!err || !sock_io_go_plain(s))
 		return err;
@@ -129,7 +129,7 @@ static int leave(int fd, void *ctx)
 					: strerror(-flight->err));
 	} else if (sock_role(s) == SOCK_STREAM_ON) {
 		exec_record_write(s);
-		s->stream->ops->share(s->stream, STREAM_SHARE_FLIGHT);
+		stream_share(s->stream, STREAM_SHARE_FLIGHT);
 		BASE_POINT(preload_rights_shared);
 		others_come(s);
 		flight->n++;
@@ -145,7 +145,7 @@ static int come_back(int fd, void *ctx)
 
 	if (!s)
 		return !flight->n;
-	s->stream->ops->unshare(s->stream, STREAM_SHARE_FLIGHT);
+	stream_unshare(s->stream, STREAM_SHARE_FLIGHT);
 	flight->n--;
 	sock_put(s);
 	return 0;

@@ -157,7 +157,7 @@ static int give(struct spawn_inherit *g, struct spawn_number *number, bool loads
 		number_drop(number);
 		return 0;
 	}
-	err = stream->ops->hand_over(stream);
+	err = stream_hand_over(stream);
 	if (err == -EXDEV) {
 		base_err("descriptor %d is a DDP stream with memory of this process's, which a new "
 			 "program cannot inherit",
@@ -170,7 +170,7 @@ static int give(struct spawn_inherit *g, struct spawn_number *number, bool loads
 		return -relay_pair(stream_fd(stream), &number->local, &number->far);
 	}
 	exec_record_write(number->sock);
-	stream->ops->share(stream, STREAM_SHARE_SPAWN);
+	stream_share(stream, STREAM_SHARE_SPAWN);
 	others_come(number->sock);
 	number->shared = g->adopts = true;
 	return 0;
@@ -247,9 +247,9 @@ static void given(const struct spawn_number *number, pid_t pid)
 	if (!number->shared)
 		return;
 	if (pid && !base_process_is_elsewhere((uint32_t)pid))
-		stream->ops->named(stream, (uint32_t)pid);
+		stream_named(stream, (uint32_t)pid);
 	else if (!pid)
-		stream->ops->unshare(stream, STREAM_SHARE_SPAWN);
+		stream_unshare(stream, STREAM_SHARE_SPAWN);
 }
 
 void spawn_inherit_end(struct spawn_inherit *g, pid_t pid)

@@ -29,7 +29,7 @@ bool sock_has_declined(void)
 bool sock_decline(struct sock *s)
 {
 	if (!s->accepted || !sock_on_device(s) || __atomic_load_n(&sandbox_on, __ATOMIC_ACQUIRE) ||
-	    s->stream->ops->decline(s->stream))
+	    stream_decline(s->stream))
 		return false;
 	base_info("descriptor %d is for another process: its peer comes again by TCP", s->fd);
 	__atomic_store_n(&declined, true, __ATOMIC_RELEASE);

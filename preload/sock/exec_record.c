@@ -53,7 +53,7 @@ _Static_assert(sizeof(struct exec_record) <= STREAM_EXEC_RECORD, "more is kept t
 
 void exec_record_write(struct sock *s)
 {
-	struct exec_record *k = s->stream->ops->exec_record(s->stream);
+	struct exec_record *k = stream_exec_record(s->stream);
 
 	*k = (struct exec_record){
 		.magic = KEPT_MAGIC,
@@ -79,7 +79,7 @@ void exec_record_read(struct sock *s)
 {
 	struct exec_record k;
 
-	memcpy(&k, s->stream->ops->exec_record(s->stream), sizeof(k));
+	memcpy(&k, stream_exec_record(s->stream), sizeof(k));
 	if (k.magic != KEPT_MAGIC)
 		k = (struct exec_record){ .mode = CONFIG_USE_DDP };
 	s->mode = k.mode == CONFIG_USE_AUTO ? CONFIG_USE_AUTO : CONFIG_USE_DDP;
@@ -209,7 +209,7 @@ static int adopt_new(int fd)
 		return err;
 	}
 	base_info("descriptor %d is a DDP stream of another program's", fd);
-	if (s->stream->ops->shared(s->stream))
+	if (stream_shared(s->stream))
 		others_come(s);
 	worker_owing(s);
 	return 0;
@@ -224,9 +224,9 @@ static void landed(int fd, bool had, enum exec_record_way way)
 	if (!stream)
 		return;
 	if (had && way == EXEC_RECORD_RECEIVED)
-		stream->ops->unshare(stream, STREAM_SHARE_FLIGHT);
+		stream_unshare(stream, STREAM_SHARE_FLIGHT);
 	else if (!had && way == EXEC_RECORD_PEEKED)
-		stream->ops->share(stream, STREAM_SHARE_FLIGHT);
+		stream_share(stream, STREAM_SHARE_FLIGHT);
 }
 
 int exec_record_adopt(int fd, enum exec_record_way way)

@@ -78,7 +78,7 @@ void sock_remember(struct sock *s, const struct sockaddr *peer, socklen_t len)
 static void write_again(struct sock *s)
 {
 	const void *p;
-	size_t urgent, len = s->stream->ops->held(s->stream, &p, &urgent);
+	size_t urgent, len = stream_held(s->stream, &p, &urgent);
 	uint64_t deadline = base_deadline(base_now(), sock_config.linger);
 	int err = base_sock_send_all(s->fd, p, len, urgent, deadline);
 
@@ -111,7 +111,7 @@ static void fall_back(struct sock *s)
 	enum config_reason waived = single_flight_waived(s);
 	struct stream_stats stats;
 
-	s->stream->ops->stats(s->stream, &stats);
+	stream_stats(s->stream, &stats);
 	/* Otherwise another process that has the socket too does this, or the peer has spoken */
 	if (stats.probe_error || waived)
 		write_again(s);
@@ -134,7 +134,7 @@ static bool is_given_up(const struct sock *s)
 
 	if (s->accepted || sock_role(s) != SOCK_STREAM_ON || !sock_on_device(s))
 		return false;
-	s->stream->ops->info(s->stream, &info);
+	stream_info(s->stream, &info);
 	return info.start_error == ENODEV;
 }
 
@@ -171,12 +171,12 @@ int sock_leave_device(struct sock *s, int err)
 		sets_rekey(s);
 		sock_tell(s);
 	}
-	return anew && !err ? s->stream->ops->progress(s->stream) : err;
+	return anew && !err ? stream_progress(s->stream) : err;
 }
 
 bool sock_speak_plain(struct sock *s)
 {
-	if (s->stream->ops->speak_plain(s->stream) != -EAGAIN)
+	if (stream_speak_plain(s->stream) != -EAGAIN)
 		return false;
 	if (__atomic_exchange_n(&s->late, true, __ATOMIC_ACQ_REL))
 		return true;
@@ -191,7 +191,7 @@ void sock_settle(struct sock *s)
 
 	if (!__atomic_exchange_n(&s->unsettled, false, __ATOMIC_ACQ_REL))
 		return;
-	s->stream->ops->stats(s->stream, &stats);
+	stream_stats(s->stream, &stats);
 	if (!stats.opened) {
 		single_flight_give_up(s);
 		return;

@@ -52,7 +52,7 @@ void worker_begin_in_helper(void)
 		base_list_init(&work_item_sock(c)->watches);
 		if (is_given(c)) {
 			if (work_list.named)
-				work_item_sock(c)->stream->ops->joined(work_item_sock(c)->stream);
+				stream_joined(work_item_sock(c)->stream);
 			continue;
 		}
 		base_list_remove(&c->node);
@@ -96,7 +96,7 @@ static void work_list_give(void)
 		if (!is_given(c))
 			continue;
 		sock_report(work_item_sock(c));
-		work_item_sock(c)->stream->ops->disown(work_item_sock(c)->stream);
+		stream_disown(work_item_sock(c)->stream);
 		work_item_end(c);
 		BASE_POINT(preload_worker_given);
 	}
@@ -107,11 +107,11 @@ static void work_item_name(struct work_item *c, bool on)
 	struct stream *stream = work_item_sock(c)->stream;
 
 	if (!on) {
-		stream->ops->unshare(stream, STREAM_SHARE_FORK);
-		stream->ops->linger_handoff(stream, false);
+		stream_unshare(stream, STREAM_SHARE_FORK);
+		stream_linger_handoff(stream, false);
 		return;
 	}
-	stream->ops->share(stream, STREAM_SHARE_FORK);
+	stream_share(stream, STREAM_SHARE_FORK);
 	exec_record_write(work_item_sock(c));
 }
 
@@ -139,7 +139,7 @@ static bool work_list_name(void)
 
 		if (!is_given(c))
 			continue;
-		if (stream->ops->linger_handoff(stream, true)) {
+		if (stream_linger_handoff(stream, true)) {
 			work_list_unname(node);
 			return false;
 		}
@@ -156,8 +156,8 @@ void worker_unname_in_helper(void)
 		struct stream *stream =
 			work_item_sock(base_list_entry(node, struct work_item, node))->stream;
 
-		stream->ops->left(stream, base_process_self().pid);
-		stream->ops->linger_handoff(stream, false);
+		stream_left(stream, base_process_self().pid);
+		stream_linger_handoff(stream, false);
 	}
 	work_list.named = false;
 }

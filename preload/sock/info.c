@@ -84,7 +84,7 @@ enum config_reason info_end(struct sock *s)
 {
 	struct stream_info i;
 
-	s->stream->ops->info(s->stream, &i);
+	stream_info(s->stream, &i);
 	if (i.start_error && __atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
 		return CONFIG_REASON_LATE_REQUEST;
 	return end_of(&i);
@@ -114,11 +114,11 @@ static __u32 mode_of(const struct sock *s)
 	return sock_role(s) == SOCK_STREAM_ON || s->fixed ? modes[s->mode] : DDP_MODE_RULES;
 }
 
-static void stream_info(struct sock *s, struct ddp_info *out)
+static void connection_info(struct sock *s, struct ddp_info *out)
 {
 	struct stream_info i;
 
-	s->stream->ops->info(s->stream, &i);
+	stream_info(s->stream, &i);
 	strncpy(out->provider, i.provider, sizeof(out->provider) - 1);
 	out->connected = i.open && !i.broken;
 	out->reason = end_of(&i);
@@ -148,7 +148,7 @@ void info_get(struct sock *s, struct ddp_info *out)
 	memset(out, 0, sizeof(*out));
 	out->mode = mode_of(s);
 	if (sock_role(s) == SOCK_STREAM_ON)
-		stream_info(s, out);
+		connection_info(s, out);
 	else
 		out->reason = before(s);
 	if (__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
@@ -206,7 +206,7 @@ void info_tell(struct sock *s)
 
 	if (__atomic_load_n(&s->said, __ATOMIC_RELAXED) || !s->stream)
 		return;
-	s->stream->ops->info(s->stream, &i);
+	stream_info(s->stream, &i);
 	if ((!i.open && !i.start_error) || __atomic_exchange_n(&s->said, true, __ATOMIC_RELAXED))
 		return;
 	if (i.open)
@@ -231,7 +231,7 @@ static bool holds_bytes(struct sock *s)
 	const void *p;
 	size_t urgent;
 
-	return s->stream && s->stream->ops->held(s->stream, &p, &urgent);
+	return s->stream && stream_held(s->stream, &p, &urgent);
 }
 
 /* The program has given up a connection that TCP has, and that the peer has not answered */

@@ -45,7 +45,7 @@ void linger_wait(struct sock *s)
 
 	BASE_POINT(preload_linger_waiting);
 	while (deadline && !safe && !base_deadline_passed(deadline, base_now()) &&
-	       stream->ops->close_more(stream, &safe) == -EAGAIN) {
+	       stream_close_more(stream, &safe) == -EAGAIN) {
 		struct pollfd p = stream_pollfd(stream, 0);
 		uint64_t again = base_deadline(base_now(), ACKED_POLL);
 

@@ -25,7 +25,7 @@ void older_destroy(struct stream *stream)
 	while (stream) {
 		struct stream *older = stream->older;
 
-		stream->ops->destroy(stream);
+		stream_destroy(stream);
 		__atomic_sub_fetch(&fdtab_streams, 1, __ATOMIC_RELAXED);
 		stream = older;
 	}

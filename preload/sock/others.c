@@ -64,7 +64,7 @@ static void deafen(void)
 
 void others_await(struct sock *s)
 {
-	unsigned int was = s->stream->ops->await(s->stream, wakeup_name());
+	unsigned int was = stream_await(s->stream, wakeup_name());
 
 	if (was & STREAM_AWAIT_DEAF)
 		deafen();
@@ -130,9 +130,7 @@ struct look {
 
 static bool is_shared(struct sock *s, bool count)
 {
-	const struct stream_ops *ops = s->stream->ops;
-
-	return ops->shared(s->stream) && !(count && ops->alone(s->stream));
+	return stream_shared(s->stream) && !(count && stream_alone(s->stream));
 }
 
 static void look_one(int fd, struct fdent *ent, void *ctx)
@@ -196,10 +194,10 @@ void others_tell(struct sock *s)
 	unsigned int n;
 
 	do {
-		n = stream->ops->sleepers(stream, wakeups, WAKEUPS);
+		n = stream_sleepers(stream, wakeups, WAKEUPS);
 		for (unsigned int i = 0; i < n; i++)
 			if (wakeup_send(wakeups[i]))
-				stream->ops->unheard(stream, wakeups[i]);
+				stream_unheard(stream, wakeups[i]);
 	} while (n == WAKEUPS);
 }
 

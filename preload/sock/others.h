@@ -22,7 +22,7 @@ static inline bool others_any(void)
 
 static inline bool others_have(const struct sock *s)
 {
-	return others_any() && s->stream->ops->shared(s->stream);
+	return others_any() && stream_shared(s->stream);
 }
 
 /* It is shared from now on: who sleeps on it wakes, and sleeps again as one does with others */

@@ -78,7 +78,7 @@ static void report(struct sock *s)
 	enum config_reason why = CONFIG_REASON_NONE;
 	struct stream_stats stats;
 
-	s->stream->ops->stats(s->stream, &stats);
+	stream_stats(s->stream, &stats);
 	if (stats.failed)
 		why = info_end(s);
 	if (stats.last)
@@ -148,7 +148,7 @@ static void own_set(struct sock *s, int high)
 	s->own = true;
 	__atomic_store_n(&s->fd, high, __ATOMIC_SEQ_CST);
 	if (s->stream)
-		s->stream->ops->set_fd(s->stream, high);
+		stream_set_fd(s->stream, high);
 	sets_rekey(s);
 }
 
@@ -195,8 +195,8 @@ static void stream_end(struct sock *s)
 	accepted_waits(s, true);
 	/* Who accepts and closes has answered */
 	if (s->accepted && sock_on_device(s))
-		s->stream->ops->progress(s->stream);
-	left = s->stream->ops->close(s->stream);
+		stream_progress(s->stream);
+	left = stream_close(s->stream);
 
 	/* A thread that sleeps in a call finds its end: nothing else may come that wakes it */
 	sock_tell(s);
@@ -233,7 +233,7 @@ static void sock_end(struct fdent *ent)
 		worker_forget(s); /* another process may have it still */
 	s->fd = -1;
 	if (s->stream) {
-		s->stream->ops->set_fd(s->stream, -1);
+		stream_set_fd(s->stream, -1);
 		sock_tell(s);
 	}
 }
@@ -360,7 +360,7 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 	s->flight = (struct single_flight){ 0 };
 	s->places[0] = s->places[1] = (struct spin_place){ 0 };
 	option_prepare(s->fd, &s->option);
-	err = stream_rsock_ops.attach(s->fd, &param, &fresh);
+	err = stream_attach(s->fd, &param, &fresh);
 	if (err)
 		return err;
 	s->had = true;
@@ -371,7 +371,7 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 	s->cookie = fresh->cookie ? fresh->cookie : sock_cookie(s->fd);
 	s->reported = s->said = false;
 	/* A dup() meanwhile has not seen the stream */
-	s->stream->ops->set_fd(s->stream, __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST));
+	stream_set_fd(s->stream, __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST));
 	/* In this order: a set may see an edge too many, and none too few */
 	__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&s->streams, 1, __ATOMIC_ACQ_REL);
@@ -387,7 +387,7 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 	return 0;
 }
 
-static int stream_attach(struct sock *s, bool initiator, bool connecting, bool hold)
+static int stream_begin(struct sock *s, bool initiator, bool connecting, bool hold)
 {
 	/* The socket itself is connected */
 	if (!s->native && provider_ops(s))
@@ -434,7 +434,7 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 	/* The other listener's, which is nobody's fault */
 	if (!native && listener->proxy.beside)
 		provider_choose(s, "soft");
-	err = stream_attach(s, false, false, mode == CONFIG_USE_DDP && !native);
+	err = stream_begin(s, false, false, mode == CONFIG_USE_DDP && !native);
 	accepted_waits(s, false);
 	accepted_peer(s);
 	if (err)
@@ -461,11 +461,11 @@ static int stream_find(struct sock *s)
 	int err;
 
 	sock_param_init(&param, s);
-	err = stream_rsock_ops.adopt(s->fd, &param, &stream);
+	err = stream_adopt(s->fd, &param, &stream);
 	/* A program that was executed behind our back, or a child's connection, has no name */
 	param.search = err == -ENOENT && exec_record_is_marked(s->fd);
 	if (param.search)
-		err = stream_rsock_ops.adopt(s->fd, &param, &stream);
+		err = stream_adopt(s->fd, &param, &stream);
 	if (err)
 		return err;
 	s->stream = stream;
@@ -555,7 +555,7 @@ int sock_set_mode(int fd, enum config_transport mode)
 int sock_connect(struct sock *s, bool connecting, bool hold)
 {
 	__atomic_store_n(&s->unsettled, true, __ATOMIC_RELEASE);
-	return stream_attach(s, true, connecting, hold);
+	return stream_begin(s, true, connecting, hold);
 }
 
 void sock_forget_stream(struct sock *s)
@@ -568,7 +568,7 @@ void sock_forget_stream(struct sock *s)
 	exec_record_mark(s->fd, false);
 	s->native = NULL; /* the stream's to destroy */
 	/* Who is inside must not get at what the descriptor becomes */
-	s->stream->ops->set_fd(s->stream, -1);
+	stream_set_fd(s->stream, -1);
 	s->shut = 0;
 }
 
@@ -591,7 +591,7 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 	if (s->stream) {
 		exec_record_mark(s->fd, false);
 		option_restore(s->fd, &s->option);
-		base_sock_set_lowat(s->fd, (int)s->stream->ops->lowat(s->stream));
+		base_sock_set_lowat(s->fd, (int)stream_lowat(s->stream));
 	}
 	if (s->shut && s->accepted)
 		libc.shutdown(s->fd, s->shut - 1);
@@ -610,7 +610,7 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 /* Its connect() has returned, or will: the program may not call before it waits for the peer */
 static bool is_undecided_client(const struct sock *s)
 {
-	unsigned int levels = s->stream->ops->levels(s->stream, NULL);
+	unsigned int levels = stream_levels(s->stream, NULL);
 
 	return !s->accepted && !__atomic_load_n(&s->in_work_list, __ATOMIC_ACQUIRE) &&
 	       (levels & (STREAM_WRITABLE | STREAM_STARTED)) == STREAM_WRITABLE;
@@ -639,7 +639,7 @@ void sock_progressed(struct sock *s, int err)
 
 int sock_progress(struct sock *s)
 {
-	int err = s->stream->ops->progress(s->stream);
+	int err = stream_progress(s->stream);
 
 	if (err == -ENOMSG)
 		sock_fall_back(s);

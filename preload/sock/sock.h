@@ -156,7 +156,7 @@ int sock_create(int fd);
 int sock_create_accepted(int fd, const struct sock *listener, enum config_transport mode,
 			 struct rnic_native *native);
 bool sock_ready(void); /* is there memory for one more? */
-/* One that other processes have made, and for the table: as stream_ops.adopt */
+/* One that other processes have made, and for the table: as stream_adopt() */
 int sock_create_adopted(int fd, struct sock **out);
 /* The same for one that is there, and was new until another process connected it */
 int sock_overtake(struct sock *s);
@@ -179,7 +179,7 @@ uint64_t sock_cookie(int fd);
 /* Is it the socket's own file that stands at @fd, whatever the table says? */
 bool sock_is_behind(const struct sock *s, int fd);
 
-/* As stream_ops.progress; a peer without DDP makes the socket plain (-ENOMSG) */
+/* As stream_progress(); a peer without DDP makes the socket plain (-ENOMSG) */
 int sock_progress(struct sock *s);
 void sock_progressed(struct sock *s, int err); /* by who has asked the stream itself */
 /* Its stream's counts go to the report, once */

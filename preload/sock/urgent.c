@@ -68,6 +68,5 @@ void urgent_owner_find(struct sock *s)
 
 bool urgent_is_awaited(const struct sock *s)
 {
-	return __atomic_load_n(&s->owned, __ATOMIC_ACQUIRE) &&
-	       s->stream->ops->urgent_may(s->stream);
+	return __atomic_load_n(&s->owned, __ATOMIC_ACQUIRE) && stream_urgent_may(s->stream);
 }

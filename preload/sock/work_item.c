@@ -272,7 +272,7 @@ void work_item_decided(struct work_item *c)
 
 bool work_item_is_awaited(struct sock *s)
 {
-	return s->stream->ops->serves(s->stream) || urgent_is_awaited(s);
+	return stream_serves(s->stream) || urgent_is_awaited(s);
 }
 
 /*
@@ -283,11 +283,11 @@ static int closed_work(struct work_item *c, enum work_item_enough enough)
 {
 	struct stream *stream = work_item_sock(c)->stream;
 	bool safe, late = base_deadline_passed(c->let_go, base_now());
-	int left = stream->ops->close_more(stream, &safe);
+	int left = stream_close_more(stream, &safe);
 
 	if (left == -EAGAIN && safe && (enough != WORK_ITEM_PEER_ENDED || late))
 		return 0;
-	if (left == -EAGAIN && enough == WORK_ITEM_DATA_ACKED && stream->ops->only_end_left(stream))
+	if (left == -EAGAIN && enough == WORK_ITEM_DATA_ACKED && stream_only_end_left(stream))
 		return 0;
 	if (late)
 		stay(c);
@@ -299,7 +299,7 @@ static int open_work(struct work_item *c)
 {
 	struct sock *s = work_item_sock(c);
 	struct stream *stream = s->stream;
-	int left = stream->ops->progress(stream);
+	int left = stream_progress(stream);
 
 	if (!left)
 		sock_settle(s);
@@ -315,7 +315,7 @@ static bool open_over(struct work_item *c, int left)
 
 	if (left != -EAGAIN)
 		work_item_decided(c);
-	return left != -EAGAIN && !s->stream->ops->owes(s->stream) && !work_item_is_awaited(s);
+	return left != -EAGAIN && !stream_owes(s->stream) && !work_item_is_awaited(s);
 }
 
 /* One look, with the lock free meanwhile; is it over, and gone? */
@@ -496,7 +496,7 @@ bool work_list_leave(void)
 static short work_item_events(const struct work_item *c)
 {
 	struct sock *s = base_container_of(c, struct sock, work);
-	short events = s->stream->ops->wait_events(s->stream, 0);
+	short events = stream_wait_events(s->stream, 0);
 
 	return events & POLLOUT && !c->closed && !work_item_is_awaited(s) ? POLLOUT : events;
 }
@@ -506,11 +506,10 @@ static void work_item_arm(struct work_item *c, uint64_t now)
 	struct stream *stream = work_item_sock(c)->stream;
 	short events = work_item_events(c);
 	/* What an acknowledgement changes, or another process, wakes nobody; nor does a device */
-	bool rounds = stream->ops->shared(stream) || !events ||
-		      (c->closed && stream->carrier >= 0) ||
+	bool rounds = stream_shared(stream) || !events || (c->closed && stream->carrier >= 0) ||
 		      work_item_watch(c, stream_wait_fd(stream), events);
 
-	c->look = stream->ops->more(stream) ? now : stream->ops->wait_deadline(stream);
+	c->look = stream_more(stream) ? now : stream_wait_deadline(stream);
 	if (rounds)
 		c->look = base_min(c->look, base_deadline(now, ACKED_POLL));
 	c->look = base_max(c->look, 1ull);
@@ -554,7 +553,7 @@ static unsigned int work_item_poll(const struct work_item *c, struct pollfd *out
 	short events = c->plain ? 0 : work_item_events(c);
 
 	if (!c->plain)
-		*limit = base_min(*limit, stream->ops->wait_deadline(stream));
+		*limit = base_min(*limit, stream_wait_deadline(stream));
 	*out = (struct pollfd){ .fd = stream_wait_fd(stream), .events = events };
 	return events != 0;
 }

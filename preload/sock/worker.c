@@ -17,9 +17,9 @@
  * them over; the thread comes later, and takes the processor from nobody for each of them.
  *
  * The thread is started by the first stream that needs it, blocks all signals, sleeps as
- * preload/sock/work_item.c says, and ends when there has been nothing for a while. At exit the caller
- * attends to the closed ones itself, and is content with an acknowledgement of all that was sent
- * (stream/end.c says why that is enough).
+ * preload/sock/work_item.c says, and ends when there has been nothing for a while. At exit the
+ * caller attends to the closed ones itself, and is content with an acknowledgement of all that was
+ * sent (stream/end.c says why that is enough).
  */
 #include "preload/sock/worker.h"
 
@@ -333,7 +333,7 @@ static void left_alone(struct sock *s)
 {
 	struct stream *stream = s->stream;
 	bool safe;
-	int left = stream->ops->close_more(stream, &safe);
+	int left = stream_close_more(stream, &safe);
 
 	if (left == -ENOMSG)
 		sock_fall_back(s);
@@ -343,7 +343,7 @@ static void left_alone(struct sock *s)
 
 void worker_closed(struct sock *s)
 {
-	bool owes = s->stream->ops->owes(s->stream);
+	bool owes = stream_owes(s->stream);
 	uint64_t now = base_now(), begin = owes ? 0 : base_deadline(now, CLOSED_ALONE);
 	unsigned int most = descriptors();
 
@@ -406,7 +406,7 @@ void worker_owing(struct sock *s)
 		closed_go();
 	if (work_item_is_awaited(s))
 		worker_open(s, false, 0);
-	else if (s->stream->ops->owes(s->stream))
+	else if (stream_owes(s->stream))
 		worker_open(s, false, base_deadline(base_now(), LEFT_ALONE));
 }
 
@@ -531,7 +531,7 @@ static void work_list_inherit(void)
 		c->ready = true;
 		if (!c->closed)
 			continue;
-		work_item_sock(c)->stream->ops->disown(work_item_sock(c)->stream);
+		stream_disown(work_item_sock(c)->stream);
 		work_item_end(c);
 	}
 	worker_start();

@@ -28,7 +28,7 @@ enum { FILE_AS_IS, FILE_BLOCKS, FILE_DOES_NOT };
 /* Atomic; the last word of what the stream keeps for us, where all processes see it */
 static uint32_t *file_word(const struct sock *s)
 {
-	char *record = s->stream->ops->exec_record(s->stream);
+	char *record = stream_exec_record(s->stream);
 
 	return (uint32_t *)(void *)(record + STREAM_EXEC_RECORD - sizeof(uint32_t));
 }

@@ -146,7 +146,7 @@ static bool look_binds(const struct epset_reg *r)
 	struct sock *s = r->sock;
 
 	return s && sock_role(s) == SOCK_STREAM_ON && s->accepted && sock_on_device(s) &&
-	       !(s->stream->ops->levels(s->stream, NULL) & STREAM_STARTED);
+	       !(stream_levels(s->stream, NULL) & STREAM_STARTED);
 }
 
 bool epset_place(struct epset *set, struct epset_reg *r, struct epset_look *look)

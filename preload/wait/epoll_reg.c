@@ -3,13 +3,15 @@
  * Registrations of what is ours in an epoll set: what one is ready for, and whether that is to be
  * told (level, edge, one-shot).
  *
- *	the kernel says something of it		on the ready list, and drained before it is judged
- *	that look stops at its bound		on the ready list again, for the kernel says nothing more
- *	a thread took in something elsewhere	on the ready list, and the wakeup fd wakes sleepers
- *	ADD, MOD, or a level told before	on the ready list
+ * A registration comes onto the ready list when
  *
- * Only those on it are looked at. They stand on a stack that anybody may push to without a lock,
- * because a push comes from inside a socket's watch list; whoever waits moves them, under the
+ *	the kernel says something of it		it is drained before it is judged
+ *	that look stops at its bound		for the kernel says nothing more
+ *	a thread took in something elsewhere	the wakeup fd wakes sleepers
+ *	it is added or modified, or its level was told before
+ *
+ * Only those on the list are looked at. They stand on a stack that anybody may push to without a
+ * lock, because a push comes from inside a socket's watch list; whoever waits moves them, under the
  * set's lock, to the list of candidates (epoll_list.c).
  *
  * A registration is freed only by who holds the set's lock, and not while it is on the stack:
@@ -95,7 +97,7 @@ static uint32_t reg_plain(struct epset_reg *r, struct epset_look *look)
 /* Somebody must look again when the Reply is overdue */
 static void starting_note(struct epset_reg *r, struct stream *stream)
 {
-	bool starting = stream_starting() && stream->ops->wait_deadline(stream) != BASE_NEVER;
+	bool starting = stream_starting() && stream_wait_deadline(stream) != BASE_NEVER;
 
 	if (starting == !base_list_empty(&r->starting))
 		return;
@@ -117,19 +119,19 @@ static uint32_t stream_look(struct epset_reg *r, bool drain, struct stream_edges
 
 	if (drain) {
 		__atomic_store_n(&r->looking, true, __ATOMIC_SEQ_CST);
-		err = stream->ops->progress(stream);
+		err = stream_progress(stream);
 		if (!err && __atomic_load_n(&r->broken, __ATOMIC_ACQUIRE))
-			err = stream->ops->progress(stream);
+			err = stream_progress(stream);
 		__atomic_store_n(&r->looking, false, __ATOMIC_SEQ_CST);
 		/* The shadow has told all that it had to tell */
-		if (stream->ops->more(stream))
+		if (stream_more(stream))
 			epset_reg_mark_ready(r);
 	}
 	if (err == -ENOMSG)
 		return reg_plain(r, look);
 	sock_progressed(r->sock, err);
 	starting_note(r, stream);
-	return wait_level_events(stream->ops->levels(stream, edges));
+	return wait_level_events(stream_levels(stream, edges));
 }
 
 /* Another stream, or none any more, has edges of its own, and its numbers may be those of before */
@@ -175,7 +177,7 @@ bool epset_reg_wake(struct sock_watch *watch)
 	if (!watch->exclusive || !stream)
 		return false;
 	return (looking || __atomic_load_n(&r->set->sleepers, __ATOMIC_SEQ_CST)) &&
-	       wait_level_events(stream->ops->levels(stream, NULL)) & r->mask;
+	       wait_level_events(stream_levels(stream, NULL)) & r->mask;
 }
 
 /* --- judging --- */

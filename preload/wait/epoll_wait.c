@@ -100,8 +100,8 @@ static bool collect_all(struct epset *set, struct epoll_event *got, int n)
 }
 
 /*
- * Asks the shadow, and sleeps there until @deadline unless a member is on the ready list, or another thread has
- * left candidates since the count of that was @left. How much it said, or -errno
+ * Asks the shadow, and sleeps there until @deadline unless a member is on the ready list, or
+ * another thread has left candidates since the count of that was @left. How much it said, or -errno
  */
 static int collect_ready(struct epset *set, const struct epoll_wait *w, uint64_t deadline,
 			 unsigned int left)
@@ -149,12 +149,13 @@ static uint64_t starting_limit(const struct epset_reg *r)
 {
 	if (r->inner)
 		return starting_look(r->inner, false);
-	return sock_role(r->sock) == SOCK_STREAM_ON
-		       ? r->sock->stream->ops->wait_deadline(r->sock->stream)
-		       : BASE_NEVER;
+	return sock_role(r->sock) == SOCK_STREAM_ON ? stream_wait_deadline(r->sock->stream)
+						    : BASE_NEVER;
 }
 
-/* The first time at which one of its members is overdue; with @rouse, those that have become ready */
+/*
+ * The first time at which one of its members is overdue; with @rouse, those that have become ready
+ */
 static uint64_t starting_look(struct epset *set, bool rouse)
 {
 	struct base_list *node, *next;

@@ -160,10 +160,10 @@ static short sock_look(struct list *l, const struct entry *e, const struct pollf
 		       struct pollfd *raw)
 {
 	struct stream *stream = e->sock->stream;
-	uint32_t ready = wait_level_events(stream->ops->levels(stream, NULL));
+	uint32_t ready = wait_level_events(stream_levels(stream, NULL));
 
-	l->more |= stream->ops->more(stream);
-	raw->events = stream->ops->wait_events(stream, wanted_of(p->events));
+	l->more |= stream_more(stream);
+	raw->events = stream_wait_events(stream, wanted_of(p->events));
 	raw->fd = raw->events ? stream_wait_fd(stream) : -1;
 	return (short)ready & (p->events | POLLERR | POLLHUP);
 }
@@ -254,7 +254,7 @@ static uint64_t entry_deadline(const struct entry *e)
 {
 	if (e->set)
 		return epoll_poll_limit(e->set);
-	return e->sock ? e->sock->stream->ops->wait_deadline(e->sock->stream) : BASE_NEVER;
+	return e->sock ? stream_wait_deadline(e->sock->stream) : BASE_NEVER;
 }
 
 /* The first time at which one of ours must be looked at again */

@@ -125,7 +125,7 @@ static long recv_once(struct sock_io_call *c, const struct iovec *iov, int n, in
 	long got;
 
 	do {
-		got = c->stream->ops->recv(c->stream, iov, n, flags);
+		got = stream_recv(c->stream, iov, n, flags);
 	} while (goes_on(c, &got));
 	return got;
 }
@@ -183,7 +183,7 @@ static long sum_or_error(struct sock_io_call *c, size_t sum, long err)
 	if (!sum)
 		return err;
 	if (err < 0 && sock_io_is_error(err))
-		c->stream->ops->give_error(c->stream, (int)-err);
+		stream_give_error(c->stream, (int)-err);
 	return (long)sum;
 }
 
@@ -192,7 +192,7 @@ static size_t target_of(const struct sock_io_call *c, size_t len)
 {
 	if (c->flags & MSG_WAITALL)
 		return len;
-	return base_min(len, c->stream->ops->lowat(c->stream));
+	return base_min(len, stream_lowat(c->stream));
 }
 
 /*
@@ -206,8 +206,7 @@ static bool looks_in_vain(struct sock_io_call *c)
 	if (c->stream->carrier >= 0 || !spin_lasts(&c->sock->places[0]) || others_have(c->sock))
 		return false;
 	/* Nothing else is to be told, as an error or the end would be */
-	return (c->stream->ops->levels(c->stream, NULL) | STREAM_WRITABLE) == rest &&
-	       !wait_begin(c, INPUT);
+	return (stream_levels(c->stream, NULL) | STREAM_WRITABLE) == rest && !wait_begin(c, INPUT);
 }
 
 static long take(struct sock_io_call *c, const struct user_iov *p)
@@ -233,7 +232,7 @@ static long take(struct sock_io_call *c, const struct user_iov *p)
 /* Is the urgent octet next, and nothing behind it? Where that is passed over, it is no input */
 static bool only_urgent(const struct sock_io_call *c)
 {
-	return c->stream->ops->levels(c->stream, NULL) & STREAM_AT_MARK;
+	return stream_levels(c->stream, NULL) & STREAM_AT_MARK;
 }
 
 /* Nothing else than another octet wakes who has seen some; it looks again so often */
@@ -262,7 +261,7 @@ static long peek(struct sock_io_call *c, const struct user_iov *p)
 		if (got == -EAGAIN)
 			err = got = only_urgent(c) ? peek_wait(c) : sock_io_wait(c, INPUT);
 		else if (got <= 0 || (size_t)got >= target ||
-			 c->stream->ops->levels(c->stream, NULL) & (STREAM_RDHUP | STREAM_BOUND))
+			 stream_levels(c->stream, NULL) & (STREAM_RDHUP | STREAM_BOUND))
 			break;
 		else
 			err = peek_wait(c);
@@ -289,7 +288,7 @@ static long take_unsound(struct sock_io_call *c, struct user_iov *p)
 
 	if (got <= 0)
 		return got;
-	if (c->stream->ops->readable(c->stream) > p->sound)
+	if (stream_readable(c->stream) > p->sound)
 		return -EFAULT;
 	p->n = p->n_sound;
 	p->len = p->sound;
@@ -340,7 +339,7 @@ static void octet_put(const struct user_iov *p, uint8_t octet)
 static long urgent_in(struct sock_io_call *c, const struct user_iov *p)
 {
 	uint8_t octet;
-	long got = c->stream->ops->urgent_recv(c->stream, &octet, c->flags);
+	long got = stream_urgent_recv(c->stream, &octet, c->flags);
 
 	if (got == -ENOMSG)
 		sock_fall_back(c->sock);
@@ -385,7 +384,6 @@ long sock_io_broken(int flags)
 /* Octets that went, or why none did */
 static long give(struct sock_io_call *c, const struct user_iov *p)
 {
-	const struct stream_ops *ops = c->stream->ops;
 	struct iovec rest[PIECES];
 	size_t sum = 0;
 	long sent;
@@ -396,8 +394,8 @@ static long give(struct sock_io_call *c, const struct user_iov *p)
 		bool urgent = c->flags & MSG_OOB && stream_iov_len(rest, k) == p->len - sum;
 
 		do {
-			sent = urgent ? ops->urgent_send(c->stream, rest, k)
-				      : ops->send(c->stream, rest, k);
+			sent = urgent ? stream_urgent_send(c->stream, rest, k)
+				      : stream_send(c->stream, rest, k);
 		} while (goes_on(c, &sent));
 		if (sent > 0)
 			sum += (size_t)sent;
@@ -423,7 +421,7 @@ static long out_by_kind(struct sock_io_call *c, const struct user_iov *p)
 /* Start-up is under way, and the program may speak: of a server, a peer that may be plain */
 static bool may_speak(const struct sock *s)
 {
-	return s->stream->ops->levels(s->stream, NULL) & STREAM_WRITABLE;
+	return stream_levels(s->stream, NULL) & STREAM_WRITABLE;
 }
 
 /*

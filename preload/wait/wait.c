@@ -206,7 +206,7 @@ static bool receive(void *ctx, struct base_recv_sleep *sleep)
 {
 	struct stream *stream = ctx;
 
-	return stream->ops->sleep(stream, sleep);
+	return stream_sleep(stream, sleep);
 }
 
 /*
@@ -237,9 +237,9 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_wak
 	};
 	unsigned int n = fds[2].fd >= 0 ? 3 : fds[1].fd >= 0 ? 2 : 1;
 	uint64_t wakeups = base_min(limit, wait_wakeup_limit(wakeup));
-	uint64_t look = base_min(wakeups, stream->ops->wait_deadline(stream));
+	uint64_t look = base_min(wakeups, stream_wait_deadline(stream));
 	struct spin_place *place = place_of(s, wanted);
-	bool more = stream->ops->more(stream);
+	bool more = stream_more(stream);
 	uint64_t until = more ? 0 : base_min(deadline, look);
 	int got;
 
@@ -262,7 +262,7 @@ static int sleep_once(struct sock *s, unsigned int wanted, const struct wait_wak
 /* A process that came to it unannounced (pidfd_getfd()): it is to wake us from now on */
 static void newcomer_note(struct sock *s)
 {
-	if (s->stream->ops->shared(s->stream) && !others_have(s))
+	if (stream_shared(s->stream) && !others_have(s))
 		others_come(s);
 }
 
@@ -284,7 +284,7 @@ int wait_levels(struct sock *s, unsigned int wanted, uint64_t deadline)
 			err = -ENOMSG;
 			break;
 		}
-		if (s->stream->ops->levels(s->stream, NULL) & (wanted | STREAM_HUP))
+		if (stream_levels(s->stream, NULL) & (wanted | STREAM_HUP))
 			break;
 		err = ends ? ends : sleep_once(s, wanted, &wakeup, deadline, limit, &events);
 		ends = wait_ends(deadline, NULL, 0);
@@ -305,7 +305,7 @@ int wait_once(struct sock *s, struct stream *stream, unsigned int wanted, uint64
 	wait_wakeup_get(&wakeup);
 	wait_watch(&watch, &wakeup, s);
 	limit = others_begin(s);
-	if (sock_has(s, stream) && !(stream->ops->levels(stream, NULL) & (wanted | STREAM_HUP)))
+	if (sock_has(s, stream) && !(stream_levels(stream, NULL) & (wanted | STREAM_HUP)))
 		err = sleep_once(s, wanted, &wakeup, deadline, limit, &events);
 	wait_unwatch(&watch, s);
 	wait_wakeup_put(&wakeup);

@@ -20,7 +20,8 @@ from launch import Stage  # noqa: E402
 from reasons import CONN_DATA, Raw  # noqa: E402
 
 WRITE_RETRIES = 6  # stream/write_retry.c
-# All retry Writes are due in 20 ms * (1 + 2 + 4 + ... + 32), in which it works as long as a start takes
+# All retry Writes are due in 20 ms * (1 + 2 + 4 + ... + 32), in which it works as long as a start
+# takes
 WORK = 0.3
 SECONDS = 2.5
 CLIENT = """

@@ -372,14 +372,14 @@ static void program_recv(struct stream *s)
 	int flag = flags[octet() % 6];
 	size_t len = word(2) % sizeof(buf), half = len / 2;
 	struct iovec iov[2] = { { buf, half }, { buf + half, len - half } };
-	ssize_t got = s->ops->recv(s, iov, 2, flag | STREAM_STOP);
+	ssize_t got = stream_recv(s, iov, 2, flag | STREAM_STOP);
 	struct stream_stats stats;
 
 	/* An urgent octet may be left out, also one behind what was read; it counts as read */
 	if (got == -ESTALE && !(flag & MSG_PEEK))
-		got = s->ops->recv(s, iov, 2, flag);
+		got = stream_recv(s, iov, 2, flag);
 	need(got <= (ssize_t)len);
-	s->ops->stats(s, &stats);
+	stream_stats(s, &stats);
 	w.read = stats.rx_octets - (got > 0 && !(flag & MSG_PEEK) ? (uint64_t)got : 0);
 	if (got > 0 && w.read && !(flag & (MSG_PEEK | MSG_TRUNC)) && buf[0] != pattern(w.read))
 		w.read--;
@@ -394,12 +394,12 @@ static void program_urgent(struct stream *s, struct iovec *iov)
 	int got;
 
 	if (which & 1)
-		s->ops->urgent_send(s, iov, 1);
+		stream_urgent_send(s, iov, 1);
 	else if (which & 2)
-		s->ops->set_inline(s, which & 4);
-	got = s->ops->urgent_recv(s, &urgent, which & 8 ? MSG_PEEK : 0);
+		stream_set_inline(s, which & 4);
+	got = stream_urgent_recv(s, &urgent, which & 8 ? MSG_PEEK : 0);
 	need(got < 0 || got == 1);
-	need(got < 0 || s->ops->levels(s, NULL) & STREAM_URGENT || !(which & 8));
+	need(got < 0 || stream_levels(s, NULL) & STREAM_URGENT || !(which & 8));
 }
 
 static void program_message(struct stream *s)
@@ -413,9 +413,9 @@ static void program_message(struct stream *s)
 	if (which & 2)
 		program_urgent(s, &iov);
 	else if (which & 1)
-		s->ops->message_send(s, buf, iov.iov_len);
+		stream_message_send(s, buf, iov.iov_len);
 	else
-		s->ops->message_recv(s, &iov, 1, octet() & 1 ? MSG_PEEK : 0, &len);
+		stream_message_recv(s, &iov, 1, octet() & 1 ? MSG_PEEK : 0, &len);
 }
 
 static void program_send(struct stream *s)
@@ -423,10 +423,10 @@ static void program_send(struct stream *s)
 	static const uint8_t buf[3 * BODY];
 	struct iovec iov = { (void *)buf, word(2) % sizeof(buf) };
 	struct stream_job job = { .addr = (void *)buf, .len = 10, .to = octet(), .mapped = true };
-	ssize_t sent = s->ops->send(s, &iov, 1);
+	ssize_t sent = stream_send(s, &iov, 1);
 
 	need(sent <= (ssize_t)iov.iov_len);
-	s->ops->post(s, &job);
+	stream_post(s, &job);
 }
 
 static void program_looks(struct stream *s)
@@ -434,16 +434,16 @@ static void program_looks(struct stream *s)
 	struct stream_edges edges;
 	unsigned int levels;
 
-	s->ops->progress(s);
-	levels = s->ops->levels(s, &edges);
-	need(!s->ops->readable(s) || levels & (STREAM_READABLE | STREAM_SOME));
+	stream_progress(s);
+	levels = stream_levels(s, &edges);
+	need(!stream_readable(s) || levels & (STREAM_READABLE | STREAM_SOME));
 	need(!w.refused || levels & STREAM_READABLE);
-	s->ops->wait_events(s, STREAM_READABLE | STREAM_WRITABLE);
-	s->ops->owes(s);
+	stream_wait_events(s, STREAM_READABLE | STREAM_WRITABLE);
+	stream_owes(s);
 	if (octet() & 1)
-		s->ops->take_error(s);
+		stream_take_error(s);
 	if (octet() & 1)
-		s->ops->set_lowat(s, octet());
+		stream_set_lowat(s, octet());
 }
 
 /* True: it is closed */
@@ -463,7 +463,7 @@ static bool command(struct stream *s)
 	else if (which == 12)
 		w.room = octet() % 20;
 	else if (which == 13)
-		s->ops->shutdown(s, octet() % 4);
+		stream_shutdown(s, octet() % 4);
 	else if (which == 14)
 		peer_message(rs_msg(RS_OP_SGL, word(2)), "", 0);
 	else
@@ -475,11 +475,11 @@ static void lingers(struct stream *s)
 {
 	bool safe;
 
-	s->ops->close(s);
+	stream_close(s);
 	for (unsigned int i = 0; i < 8 && w.p < w.end; i++) {
 		w.room = 10;
 		peer_anything();
-		if (s->ops->close_more(s, &safe) != -EAGAIN)
+		if (stream_close_more(s, &safe) != -EAGAIN)
 			break;
 	}
 }
@@ -541,12 +541,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	begin();
 	param.initiator = w.initiator;
 	param.slots = 2;
-	if (stream_rsock_ops.attach(fd[0], &param, &s))
+	if (stream_attach(fd[0], &param, &s))
 		abort();
-	s->ops->progress(s);
+	stream_progress(s);
 	while (w.p < w.end && !command(s))
 		;
 	lingers(s);
-	s->ops->destroy(s);
+	stream_destroy(s);
 	return 0;
 }

@@ -17,8 +17,6 @@
 #include "stream/stream.h"
 #include "tests/tap.h"
 
-#define OPS (&stream_rsock_ops)
-
 enum { SECONDS = 100, MOST = 4 };
 
 static struct stream *ends[2];
@@ -55,13 +53,13 @@ static void open_ends(uint32_t without)
 	tcp(fd);
 	for (int i = 0; i < 2; i++) {
 		param.initiator = !i;
-		if (OPS->attach(fd[i], &param, &ends[i]))
+		if (stream_attach(fd[i], &param, &ends[i]))
 			exit(1);
 		sent[i] = got[i] = sums[i][0] = sums[i][1] = 0;
 	}
-	while (!(OPS->levels(ends[0], NULL) & OPS->levels(ends[1], NULL) & STREAM_WRITABLE)) {
-		OPS->progress(ends[0]);
-		OPS->progress(ends[1]);
+	while (!(stream_levels(ends[0], NULL) & stream_levels(ends[1], NULL) & STREAM_WRITABLE)) {
+		stream_progress(ends[0]);
+		stream_progress(ends[1]);
 		if (is_late())
 			exit(1);
 	}
@@ -71,17 +69,17 @@ static void close_ends(void)
 {
 	for (int i = 0; i < 2; i++) {
 		close(stream_fd(ends[i]));
-		OPS->destroy(ends[i]);
+		stream_destroy(ends[i]);
 	}
 }
 
 /* Another thread may take in what this one waits for: nothing rings for it here, so it looks */
 static void sleep_on(struct stream *s, unsigned int level)
 {
-	struct pollfd p = { .fd = stream_fd(s), .events = OPS->wait_events(s, level) };
+	struct pollfd p = { .fd = stream_fd(s), .events = stream_wait_events(s, level) };
 
 	poll(&p, 1, 1);
-	OPS->progress(s);
+	stream_progress(s);
 }
 
 static void *writer(void *arg)
@@ -98,7 +96,7 @@ static void *writer(void *arg)
 		for (size_t i = 0; i < sizeof(buf); i++)
 			sums[end][0] += buf[i] = (char)((at + (long)i) % 101);
 		while (iov.iov_len && !is_late()) {
-			ssize_t n = OPS->send(ends[end], &iov, 1);
+			ssize_t n = stream_send(ends[end], &iov, 1);
 
 			if (n == -EAGAIN)
 				sleep_on(ends[end], STREAM_WRITABLE);
@@ -118,7 +116,7 @@ static void *reader(void *arg)
 
 	while (got[from] < each && !is_late()) {
 		struct iovec iov = { buf, sizeof(buf) };
-		ssize_t n = OPS->recv(ends[end], &iov, 1, 0);
+		ssize_t n = stream_recv(ends[end], &iov, 1, 0);
 
 		if (n == -EAGAIN)
 			sleep_on(ends[end], STREAM_READABLE);
@@ -139,10 +137,10 @@ static void *looker(void *arg)
 	struct stream_stats stats;
 
 	while ((got[0] < each || got[1] < each) && !is_late()) {
-		OPS->levels(s, &edges);
-		OPS->readable(s);
-		OPS->owes(s);
-		OPS->stats(s, &stats);
+		stream_levels(s, &edges);
+		stream_readable(s);
+		stream_owes(s);
+		stream_stats(s, &stats);
 		broken += stats.broken;
 		poll(NULL, 0, 1);
 	}
@@ -196,7 +194,7 @@ static bool shut_while_inside(uint32_t without)
 	pthread_t threads[4 * MOST];
 	int n = crowd(threads, without);
 
-	OPS->shutdown(ends[0], SHUT_RDWR);
+	stream_shutdown(ends[0], SHUT_RDWR);
 	/* Those who look, the last ones, go last */
 	for (int i = 0; i < n; i++) {
 		if (i == n - 2)
@@ -213,9 +211,9 @@ static void close_while_inside(uint32_t without)
 	int n = crowd(threads, without);
 	bool safe;
 
-	OPS->shutdown(ends[0], SHUT_RDWR);
-	OPS->close(ends[0]);
-	for (int i = 0; i < 100 && OPS->close_more(ends[0], &safe) == -EAGAIN; i++)
+	stream_shutdown(ends[0], SHUT_RDWR);
+	stream_close(ends[0]);
+	for (int i = 0; i < 100 && stream_close_more(ends[0], &safe) == -EAGAIN; i++)
 		poll(NULL, 0, 1);
 	shutdown(stream_fd(ends[0]), SHUT_RDWR);
 	each = 0;

@@ -38,32 +38,30 @@ unsigned int stream_starting(void)
 	return 0;
 }
 
-static unsigned int levels(struct stream *s, struct stream_edges *edges)
+unsigned int stream_levels(struct stream *s, struct stream_edges *edges)
 {
 	return s == &busy_stream && taken ? STREAM_STARTED | STREAM_READABLE : STREAM_STARTED;
 }
 
-static short wait_events(struct stream *s, unsigned int wanted)
+short stream_wait_events(struct stream *s, unsigned int wanted)
 {
 	return POLLIN;
 }
 
-static uint64_t wait_deadline(struct stream *s)
+uint64_t stream_wait_deadline(struct stream *s)
 {
 	return BASE_NEVER;
 }
 
-static bool more(struct stream *s)
+bool stream_more(struct stream *s)
 {
 	return false;
 }
 
-static const struct stream_ops ops = {
-	.more = more,
-	.levels = levels,
-	.wait_events = wait_events,
-	.wait_deadline = wait_deadline,
-};
+bool stream_shared(struct stream *s)
+{
+	return false;
+}
 
 int stream_wait_fd(const struct stream *s)
 {
@@ -216,8 +214,8 @@ static void model_init(unsigned int at)
 	turns = 0;
 	comes_at = at;
 	waits_in_kernel = taken = false;
-	busy_stream = (struct stream){ .ops = &ops, .fd = BUSY };
-	idle_stream = (struct stream){ .ops = &ops, .fd = IDLE };
+	busy_stream = (struct stream){ .fd = BUSY };
+	idle_stream = (struct stream){ .fd = IDLE };
 	busy = (struct sock){ .role = SOCK_STREAM_ON, .stream = &busy_stream };
 	idle = (struct sock){ .role = SOCK_STREAM_ON, .stream = &idle_stream };
 }

@@ -37,9 +37,9 @@ static int receive_and_answer(int channel)
 	place_send(s, 0, SOME);
 	if (read(channel, &(char){ 0 }, 1) != 1) /* the other one has closed */
 		return 2;
-	if (!OPS->alone(s))
+	if (!stream_alone(s))
 		return 3;
-	while (OPS->close(s) == -EAGAIN && OPS->close_more(s, &(bool){ false }) == -EAGAIN)
+	while (stream_close(s) == -EAGAIN && stream_close_more(s, &(bool){ false }) == -EAGAIN)
 		usleep(100);
 	return 0;
 }
@@ -57,23 +57,23 @@ Test(adopt, a_descriptor_that_was_sent)
 	ends_open(s);
 	cr_assert_eq(place_files(), 1);
 	place_send(s[0], 0, SOME);
-	for (int i = 0; i < 1000 && OPS->readable(s[1]) < SOME; i++) {
-		OPS->progress(s[1]);
+	for (int i = 0; i < 1000 && stream_readable(s[1]) < SOME; i++) {
+		stream_progress(s[1]);
 		usleep(100);
 	}
-	cr_assert_eq(OPS->readable(s[1]), SOME);
-	cr_assert_eq(OPS->hand_over(s[1]), 0);
-	OPS->share(s[1], STREAM_SHARE_FLIGHT);
+	cr_assert_eq(stream_readable(s[1]), SOME);
+	cr_assert_eq(stream_hand_over(s[1]), 0);
+	stream_share(s[1], STREAM_SHARE_FLIGHT);
 	place_fd_send(channel[0], s[1]->fd);
 	place_send(s[0], SOME, SOME);
 	place_recv(s[0], 0, SOME);
-	cr_expect_not(OPS->alone(s[1]));
-	cr_expect_eq(OPS->close(s[1]), 0, "it is the other's to end");
+	cr_expect_not(stream_alone(s[1]));
+	cr_expect_eq(stream_close(s[1]), 0, "it is the other's to end");
 	cr_expect_eq(place_files(), 2);
 	cr_assert_eq(write(channel[0], "", 1), 1);
 	cr_expect_eq(place_end_of(s[0]), 0);
 	/* The peer's FIN may come a little later than its word */
-	cr_expect_leq(OPS->close(s[0]), 0);
+	cr_expect_leq(stream_close(s[0]), 0);
 	cr_expect_eq(place_wait(pid), 0);
 	cr_expect_eq(place_files(), 0);
 	ends_destroy(s);
@@ -87,7 +87,7 @@ static int begin_anew(int fd)
 
 	if (!s)
 		return 1;
-	if (strcmp(OPS->exec_record(s), "kept"))
+	if (strcmp(stream_exec_record(s), "kept"))
 		return 2;
 	place_recv(s, 0, SOME);
 	place_send(s, 0, SOME);
@@ -100,16 +100,16 @@ Test(adopt, a_program_that_was_executed)
 	pid_t pid;
 
 	ends_open(s);
-	strcpy(OPS->exec_record(s[1]), "kept");
-	OPS->share(s[1], STREAM_SHARE_SPAWN);
+	strcpy(stream_exec_record(s[1]), "kept");
+	stream_share(s[1], STREAM_SHARE_SPAWN);
 	pid = fork();
 	if (!pid)
 		_exit(begin_anew(s[1]->fd));
-	OPS->named(s[1], (uint32_t)pid);
+	stream_named(s[1], (uint32_t)pid);
 	place_send(s[0], 0, SOME);
 	place_recv(s[0], 0, SOME);
 	cr_expect_eq(place_wait(pid), 0);
-	cr_expect(OPS->alone(s[1]));
+	cr_expect(stream_alone(s[1]));
 	place_send(s[1], 0, SOME);
 	place_recv(s[0], 0, SOME);
 	ends_destroy(s);
@@ -125,27 +125,27 @@ Test(adopt, before_it_has_started)
 	ends_tcp(fd);
 	s[0] = ends_attach(fd[0], true);
 	s[1] = was = ends_attach(fd[1], false);
-	OPS->progress(s[1]);
+	stream_progress(s[1]);
 	/* As another program would, which knows nothing of it */
 	s[1] = place_adopt(fd[1], &err);
 	cr_assert_not_null(s[1], "%d", err);
-	for (int i = 0; i < 1000 && (OPS->progress(s[0]) | OPS->progress(s[1])); i++)
+	for (int i = 0; i < 1000 && (stream_progress(s[0]) | stream_progress(s[1])); i++)
 		usleep(100);
 	place_send(s[0], 0, SOME);
 	place_recv(s[1], 0, SOME);
 	ends_destroy(s);
-	OPS->destroy(was);
+	stream_destroy(was);
 	cr_expect_eq(place_files(), 0);
 }
 
 /* As a worker thread that comes late to what its program has closed */
 static void come_late(struct stream *s, pid_t pid)
 {
-	OPS->named(s, (uint32_t)pid);
-	cr_assert_leq(OPS->close(s), 0);
-	OPS->set_fd(s, -1);
+	stream_named(s, (uint32_t)pid);
+	cr_assert_leq(stream_close(s), 0);
+	stream_set_fd(s, -1);
 	for (int i = 0; i < 10; i++)
-		OPS->progress(s);
+		stream_progress(s);
 }
 
 /* The others go on as if it had not come */
@@ -155,8 +155,8 @@ Test(adopt, a_process_that_has_closed_it)
 	pid_t pid;
 
 	ends_open(s);
-	strcpy(OPS->exec_record(s[1]), "kept");
-	OPS->share(s[1], STREAM_SHARE_SPAWN);
+	strcpy(stream_exec_record(s[1]), "kept");
+	stream_share(s[1], STREAM_SHARE_SPAWN);
 	pid = fork();
 	if (!pid)
 		_exit(begin_anew(s[1]->fd));
@@ -177,12 +177,12 @@ Test(adopt, a_process_that_has_closed_it_at_once)
 	ends_tcp(fd);
 	s[0] = ends_attach(fd[0], true);
 	s[1] = ends_attach(fd[1], false);
-	strcpy(OPS->exec_record(s[1]), "kept");
-	OPS->share(s[1], STREAM_SHARE_SPAWN);
+	strcpy(stream_exec_record(s[1]), "kept");
+	stream_share(s[1], STREAM_SHARE_SPAWN);
 	pid = fork();
 	if (!pid)
 		_exit(begin_anew(fd[1]));
-	OPS->progress(s[0]);
+	stream_progress(s[0]);
 	come_late(s[1], pid);
 	place_send(s[0], 0, SOME);
 	place_recv(s[0], 0, SOME);
@@ -224,7 +224,7 @@ Test(adopt, what_cannot_be_believed)
 	int err;
 
 	ends_open(s);
-	cr_assert_eq(OPS->hand_over(s[1]), 0);
+	cr_assert_eq(stream_hand_over(s[1]), 0);
 	for (size_t i = 0; i < sizeof(damages) / sizeof(*damages); i++) {
 		const struct damage *d = &damages[i];
 		uint32_t *at = (uint32_t *)((char *)rsock_of(s[1])->state + d->at);
@@ -252,7 +252,7 @@ Test(adopt, no_file_of_another_kind)
 	int err;
 
 	ends_open(s);
-	cr_assert_eq(OPS->hand_over(s[1]), 0);
+	cr_assert_eq(stream_hand_over(s[1]), 0);
 	strcpy(path, place_path(s[1]->fd));
 	cr_assert_eq(chmod(path, 0640), 0);
 	cr_expect_null(place_adopt_named(s[1]->fd, &err));
@@ -287,13 +287,13 @@ Test(adopt, not_of_another_user)
 	if (geteuid())
 		cr_skip_test("to give a file away is for the superuser");
 	ends_open(s);
-	cr_assert_eq(OPS->hand_over(s[1]), 0);
+	cr_assert_eq(stream_hand_over(s[1]), 0);
 	cr_assert_eq(chown(place_path(s[1]->fd), 65534, 65534), 0);
 	cr_expect_null(place_adopt_named(s[1]->fd, &err));
 	cr_expect_eq(err, -EACCES);
-	cr_assert_eq(OPS->hand_over(s[1]), 0);
+	cr_assert_eq(stream_hand_over(s[1]), 0);
 	cr_assert_eq(seteuid(65534), 0);
-	cr_expect_eq(OPS->hand_over(s[1]), -EACCES);
+	cr_expect_eq(stream_hand_over(s[1]), -EACCES);
 	cr_assert_eq(seteuid(0), 0);
 	ends_destroy(s);
 }
@@ -307,7 +307,7 @@ static void expect_unnamed(const char *why)
 	int err;
 
 	ends_open(s);
-	cr_expect_eq(OPS->hand_over(s[0]), -EOPNOTSUPP, "%s", why);
+	cr_expect_eq(stream_hand_over(s[0]), -EOPNOTSUPP, "%s", why);
 	cr_expect_null(place_adopt(s[0]->fd, &err), "%s", why);
 	cr_expect_eq(err, -ENOENT, "%s: %d", why, err);
 	place_send(s[0], 0, SOME);
@@ -365,14 +365,14 @@ Test(adopt, folder_is_made)
 	ends_param.dir = path;
 	umask(0777);
 	ends_open(s);
-	cr_expect_eq(OPS->hand_over(s[0]), 0);
+	cr_expect_eq(stream_hand_over(s[0]), 0);
 	cr_assert_eq(stat(path, &st), 0);
 	cr_expect_eq(st.st_mode & 07777, 0700);
 	ends_destroy(s);
 	/* It goes meanwhile */
 	cr_assert(folder_remove(path));
 	ends_open(s);
-	cr_expect_eq(OPS->hand_over(s[0]), 0);
+	cr_expect_eq(stream_hand_over(s[0]), 0);
 	ends_destroy(s);
 	cr_assert(folder_remove(path), "it is empty again");
 }
@@ -387,7 +387,7 @@ Test(adopt, file_has_its_mode_whatever_the_umask)
 	for (int i = 0; i < 2; i++) {
 		struct stat st;
 
-		cr_assert_eq(OPS->hand_over(s[i]), 0);
+		cr_assert_eq(stream_hand_over(s[i]), 0);
 		cr_assert_eq(stat(place_path(s[i]->fd), &st), 0);
 		cr_expect_eq(st.st_mode, S_IFREG | 0600);
 		cr_expect_eq(st.st_uid, geteuid());
@@ -396,7 +396,7 @@ Test(adopt, file_has_its_mode_whatever_the_umask)
 	umask(0777);
 	ends_open(s);
 	for (int i = 0; i < 2; i++)
-		cr_assert_eq(OPS->hand_over(s[i]), 0);
+		cr_assert_eq(stream_hand_over(s[i]), 0);
 	if (!geteuid()) {
 		/* To whom modes mean something */
 		for (int i = 0; i < 2; i++)
@@ -404,7 +404,7 @@ Test(adopt, file_has_its_mode_whatever_the_umask)
 		cr_assert_eq(chown(place_dir, 65534, 65534), 0);
 		cr_assert_eq(seteuid(65534), 0);
 	}
-	s[1]->ops->share(s[1], STREAM_SHARE_SPAWN);
+	stream_share(s[1], STREAM_SHARE_SPAWN);
 	cr_assert_not_null(place_adopt(s[1]->fd, &err), "%d", err);
 	cr_assert_eq(seteuid(0), 0);
 }
@@ -437,8 +437,8 @@ static int send_until_the_end(struct stream *s[2])
 	ssize_t n = 0;
 
 	for (int i = 0; i < 1000 && (n >= 0 || n == -EAGAIN); i++) {
-		n = OPS->send(s[0], &iov, 1);
-		OPS->progress(s[1]);
+		n = stream_send(s[0], &iov, 1);
+		stream_progress(s[1]);
 	}
 	return (int)n;
 }
@@ -454,8 +454,8 @@ Test(adopt, folder_that_fills_up)
 		cr_skip_test("no mount namespace to be had");
 	ends_open(other);
 	place_send(other[0], 0, SOME);
-	for (int i = 0; i < 1000 && OPS->readable(other[1]) < SOME; i++)
-		OPS->progress(other[1]);
+	for (int i = 0; i < 1000 && stream_readable(other[1]) < SOME; i++)
+		stream_progress(other[1]);
 	ends_open(s);
 	place_fill(SIZE_MAX);
 	place_send(s[0], 0, MANY);
@@ -465,7 +465,7 @@ Test(adopt, folder_that_fills_up)
 	place_recv(other[1], 0, SOME);
 	place_send(other[0], SOME, MANY);
 	place_recv(other[1], SOME, MANY);
-	cr_expect_eq(OPS->hand_over(s[0]), -EOPNOTSUPP, "no other process finds it");
+	cr_expect_eq(stream_hand_over(s[0]), -EOPNOTSUPP, "no other process finds it");
 	cr_expect_eq(place_files(), 1, "the filler");
 	ends_destroy(s);
 	ends_destroy(other);
@@ -494,7 +494,7 @@ Test(adopt, folder_of_which_half_is_used)
 	nanosleep(&pause, NULL);
 	left = folder_free();
 	ends_open(late);
-	cr_expect_eq(OPS->hand_over(late[0]), -EOPNOTSUPP, "it has no name");
+	cr_expect_eq(stream_hand_over(late[0]), -EOPNOTSUPP, "it has no name");
 	place_send(s[0], 0, MANY);
 	place_send(late[0], 0, MANY);
 	cr_expect_geq(folder_free(), left);
@@ -516,7 +516,7 @@ Test(adopt, folder_with_room_for_few)
 	for (int i = 0; i < 8; i++)
 		ends_open(s[i]);
 	for (int i = 0; i < 16; i++)
-		named += OPS->hand_over(s[i / 2][i % 2]) == 0;
+		named += stream_hand_over(s[i / 2][i % 2]) == 0;
 	cr_expect(named >= 2 && named <= 8, "%u", named);
 	for (int i = 0; i < 8; i++)
 		place_send(s[i][0], 0, MANY);
@@ -540,10 +540,10 @@ Test(adopt, folder_that_fills_up_where_others_may_come)
 		cr_skip_test("no mount namespace to be had");
 	ends_open(other);
 	place_send(other[0], 0, SOME);
-	for (int i = 0; i < 1000 && OPS->readable(other[1]) < SOME; i++)
-		OPS->progress(other[1]);
+	for (int i = 0; i < 1000 && stream_readable(other[1]) < SOME; i++)
+		stream_progress(other[1]);
 	ends_open(s);
-	cr_assert_eq(OPS->hand_over(s[0]), 0);
+	cr_assert_eq(stream_hand_over(s[0]), 0);
 	place_fill(SIZE_MAX);
 	err = send_until_the_end(s);
 	cr_expect_eq(err, -ECONNRESET, "%d", err);
@@ -562,8 +562,8 @@ Test(adopt, no_descriptor_is_left)
 	ends_tcp(fd);
 	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	s = ends_attach(fd[0], true);
-	cr_expect_eq(OPS->hand_over(s), -EOPNOTSUPP);
-	OPS->destroy(s);
+	cr_expect_eq(stream_hand_over(s), -EOPNOTSUPP);
+	stream_destroy(s);
 	limit.rlim_cur = limit.rlim_max;
 	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
@@ -578,7 +578,7 @@ static struct stream *attach_again(int fd, struct stream *older)
 
 	param.initiator = true;
 	param.older = older;
-	cr_assert_eq(OPS->attach(fd, &param, &s), 0);
+	cr_assert_eq(stream_attach(fd, &param, &s), 0);
 	return s;
 }
 
@@ -591,17 +591,17 @@ Test(adopt, a_socket_that_connects_again)
 		ends_tcp(fd);
 		old = ends_attach(fd[0], true);
 		if (named)
-			cr_assert_eq(OPS->hand_over(old), 0);
+			cr_assert_eq(stream_hand_over(old), 0);
 		fresh = attach_again(fd[0], named ? NULL : old);
 		if (named)
-			cr_assert_eq(OPS->hand_over(fresh), 0);
-		strcpy(OPS->exec_record(fresh), "fresh");
-		OPS->destroy(old);
+			cr_assert_eq(stream_hand_over(fresh), 0);
+		strcpy(stream_exec_record(fresh), "fresh");
+		stream_destroy(old);
 		found = place_adopt(fd[0], &err);
 		cr_assert_not_null(found, "%d: %d", named, err);
-		cr_expect_str_eq(OPS->exec_record(found), "fresh");
-		OPS->destroy(found);
-		OPS->destroy(fresh);
+		cr_expect_str_eq(stream_exec_record(found), "fresh");
+		stream_destroy(found);
+		stream_destroy(fresh);
 		cr_expect_eq(place_files(), 0);
 	}
 }
@@ -615,11 +615,11 @@ Test(adopt, a_socket_that_connects_again_and_others_have_it)
 	ends_tcp(fd);
 	old = ends_attach(fd[0], true);
 	fresh = attach_again(fd[0], old);
-	OPS->share(old, STREAM_SHARE_FLIGHT);
-	strcpy(OPS->exec_record(fresh), "fresh");
+	stream_share(old, STREAM_SHARE_FLIGHT);
+	strcpy(stream_exec_record(fresh), "fresh");
 	found = place_adopt(fd[0], &err);
 	cr_assert_not_null(found, "%d", err);
-	cr_expect_str_eq(OPS->exec_record(found), "fresh");
+	cr_expect_str_eq(stream_exec_record(found), "fresh");
 }
 
 Test(adopt, a_name_that_is_taken)
@@ -630,7 +630,7 @@ Test(adopt, a_name_that_is_taken)
 	ends_tcp(fd);
 	cr_assert_eq(close(open(place_path(fd[0]), O_CREAT | O_WRONLY, 0600)), 0);
 	s = ends_attach(fd[0], true);
-	cr_expect_eq(OPS->hand_over(s), 0);
-	OPS->destroy(s);
+	cr_expect_eq(stream_hand_over(s), 0);
+	stream_destroy(s);
 	cr_expect_eq(place_files(), 0);
 }

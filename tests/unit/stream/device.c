@@ -302,7 +302,7 @@ static void attach(unsigned int i)
 	devices[i].native.fd = eventfd(0, EFD_NONBLOCK);
 	devices[i].peer = &devices[!i];
 	devices[i].initiator = !i;
-	cr_assert_eq(OPS->attach(socket(AF_INET, SOCK_STREAM, 0), &param, &ends[i]), 0);
+	cr_assert_eq(stream_attach(socket(AF_INET, SOCK_STREAM, 0), &param, &ends[i]), 0);
 }
 
 static void open_both(void)
@@ -310,16 +310,16 @@ static void open_both(void)
 	rnic_register(&device_ops);
 	attach(0);
 	attach(1);
-	cr_assert_eq(OPS->progress(ends[0]), -EAGAIN);
-	cr_assert_eq(OPS->progress(ends[1]), 0);
-	cr_assert_eq(OPS->progress(ends[0]), 0);
-	cr_assert_eq(OPS->progress(ends[1]), 0);
+	cr_assert_eq(stream_progress(ends[0]), -EAGAIN);
+	cr_assert_eq(stream_progress(ends[1]), 0);
+	cr_assert_eq(stream_progress(ends[0]), 0);
+	cr_assert_eq(stream_progress(ends[1]), 0);
 }
 
 static void close_one(unsigned int i)
 {
 	close(ends[i]->fd);
-	OPS->destroy(ends[i]);
+	stream_destroy(ends[i]);
 	close(devices[i].native.fd);
 	for (unsigned int k = 0; k < RNIC_WINDOWS; k++)
 		free(devices[i].window[k]);
@@ -341,7 +341,7 @@ static size_t put(struct stream *s, uint64_t at, size_t len)
 
 	for (size_t i = 0; i < iov.iov_len; i++)
 		octets[i] = ends_octet(at + i);
-	n = OPS->send(s, &iov, 1);
+	n = stream_send(s, &iov, 1);
 	cr_assert(n > 0 || n == -EAGAIN);
 	return (size_t)base_max(n, (ssize_t)0);
 }
@@ -350,7 +350,7 @@ static size_t get(struct stream *s, uint64_t at)
 {
 	uint8_t octets[9999];
 	struct iovec iov = { octets, sizeof(octets) };
-	ssize_t n = OPS->recv(s, &iov, 1, 0);
+	ssize_t n = stream_recv(s, &iov, 1, 0);
 
 	cr_assert(n > 0 || n == -EAGAIN);
 	for (ssize_t i = 0; i < n; i++)
@@ -372,10 +372,11 @@ Test(device, octets_both_ways)
 				sent[i] += put(ends[i], sent[i], OCTETS - sent[i]);
 			got[i] += get(ends[i], got[i]);
 		}
-	OPS->info(ends[0], &info);
+	stream_info(ends[0], &info);
 	cr_assert_str_eq(info.provider, "memory");
 	cr_assert_eq(info.features, STREAM_FEATURE_ABORT);
-	cr_expect_eq(OPS->urgent_send(ends[0], &(struct iovec){ (void *)"u", 1 }, 1), -EOPNOTSUPP);
+	cr_expect_eq(stream_urgent_send(ends[0], &(struct iovec){ (void *)"u", 1 }, 1),
+		     -EOPNOTSUPP);
 	close_both();
 }
 
@@ -422,9 +423,9 @@ Test(device, start_up_that_fails)
 					      .starts = cases[i].starts };
 		devices[0].native =
 			(struct rnic_native){ eventfd(0, EFD_NONBLOCK), cases[i].apart };
-		cr_assert_eq(OPS->attach(socket(AF_INET, SOCK_STREAM, 0), &param, &ends[0]), 0);
-		cr_expect_eq(OPS->progress(ends[0]), cases[i].want, "case %zu", i);
-		OPS->info(ends[0], &info);
+		cr_assert_eq(stream_attach(socket(AF_INET, SOCK_STREAM, 0), &param, &ends[0]), 0);
+		cr_expect_eq(stream_progress(ends[0]), cases[i].want, "case %zu", i);
+		stream_info(ends[0], &info);
 		cr_expect_eq(info.start_error, cases[i].error, "case %zu", i);
 		close_one(0);
 	}
@@ -439,17 +440,17 @@ Test(device, octets_wait_for_their_reader)
 	do {
 		n = put(ends[0], sent, 5000);
 		sent += n;
-		OPS->progress(ends[1]);
-		OPS->progress(ends[0]);
+		stream_progress(ends[1]);
+		stream_progress(ends[0]);
 	} while (n);
 	cr_assert_gt(sent, 60000);
-	cr_assert_eq(OPS->readable(ends[1]), sent);
-	cr_assert_not(OPS->levels(ends[0], NULL) & STREAM_WRITABLE);
+	cr_assert_eq(stream_readable(ends[1]), sent);
+	cr_assert_not(stream_levels(ends[0], NULL) & STREAM_WRITABLE);
 	while ((n = get(ends[1], got)))
 		got += n;
 	cr_assert_eq(got, sent);
-	OPS->progress(ends[0]);
-	cr_assert(OPS->levels(ends[0], NULL) & STREAM_WRITABLE);
+	stream_progress(ends[0]);
+	cr_assert(stream_levels(ends[0], NULL) & STREAM_WRITABLE);
 	close_both();
 }
 
@@ -461,10 +462,11 @@ Test(device, room_that_comes_while_one_looks)
 	ssize_t sent;
 
 	open_both();
-	OPS->progress(ends[0]); /* what start-up sent has left */
-	cr_assert_eq(OPS->send(ends[0], &iov, 1), ROOM / 2 * 5000);
-	sent = OPS->send(ends[0], &iov, 1);
-	cr_assert(sent > 0 || devices[0].under_way || OPS->levels(ends[0], NULL) & STREAM_WRITABLE);
+	stream_progress(ends[0]); /* what start-up sent has left */
+	cr_assert_eq(stream_send(ends[0], &iov, 1), ROOM / 2 * 5000);
+	sent = stream_send(ends[0], &iov, 1);
+	cr_assert(sent > 0 || devices[0].under_way ||
+		  stream_levels(ends[0], NULL) & STREAM_WRITABLE);
 	close_both();
 }
 
@@ -475,11 +477,11 @@ Test(device, room_that_a_reader_hears_of)
 	struct stream_edges before, after;
 
 	open_both();
-	OPS->progress(ends[0]); /* what start-up sent has left */
-	cr_assert_eq(OPS->send(ends[0], &iov, 1), ROOM / 2 * 5000);
-	cr_assert_not(OPS->levels(ends[0], &before) & STREAM_WRITABLE);
+	stream_progress(ends[0]); /* what start-up sent has left */
+	cr_assert_eq(stream_send(ends[0], &iov, 1), ROOM / 2 * 5000);
+	cr_assert_not(stream_levels(ends[0], &before) & STREAM_WRITABLE);
 	cr_assert_eq(get(ends[0], 0), 0u);
-	cr_assert(OPS->levels(ends[0], &after) & STREAM_WRITABLE);
+	cr_assert(stream_levels(ends[0], &after) & STREAM_WRITABLE);
 	cr_assert_neq(before.out, after.out);
 	close_both();
 }
@@ -492,15 +494,15 @@ Test(device, both_ends_close)
 
 	open_both();
 	put(ends[0], 0, 100);
-	cr_assert_eq(OPS->close(ends[0]), -EAGAIN);
+	cr_assert_eq(stream_close(ends[0]), -EAGAIN);
 	cr_assert_not(devices[0].ended);
 	cr_assert_eq(get(ends[1], 0), 100u);
-	cr_assert_eq(OPS->recv(ends[1], &(struct iovec){ &safe, 1 }, 1, 0), 0);
-	cr_assert_eq(OPS->close(ends[1]), 0);
+	cr_assert_eq(stream_recv(ends[1], &(struct iovec){ &safe, 1 }, 1, 0), 0);
+	cr_assert_eq(stream_close(ends[1]), 0);
 	cr_assert(devices[1].ended);
-	cr_assert_eq(OPS->close_more(ends[0], &safe), 0);
+	cr_assert_eq(stream_close_more(ends[0], &safe), 0);
 	for (unsigned int i = 0; i < 2; i++) {
-		OPS->stats(ends[i], &stats);
+		stream_stats(ends[i], &stats);
 		cr_assert(stats.device && !stats.broken);
 	}
 	close_both();
@@ -513,7 +515,7 @@ Test(device, an_end_without_disconnect)
 
 	open_both();
 	device_shutdown(&(struct rnic_stream_mem){ .native = &devices[0].native }, 0);
-	cr_assert_eq(OPS->recv(ends[1], &(struct iovec){ &c, 1 }, 1, 0), -ECONNRESET);
+	cr_assert_eq(stream_recv(ends[1], &(struct iovec){ &c, 1 }, 1, 0), -ECONNRESET);
 	close_both();
 }
 
@@ -523,12 +525,12 @@ static bool ended_by(uint32_t first, uint32_t second)
 
 	open_both();
 	say(&devices[1], first);
-	OPS->progress(ends[1]);
-	OPS->info(ends[1], &info);
+	stream_progress(ends[1]);
+	stream_info(ends[1], &info);
 	cr_assert_not(info.broken);
 	say(&devices[1], second);
-	OPS->progress(ends[1]);
-	OPS->info(ends[1], &info);
+	stream_progress(ends[1]);
+	stream_info(ends[1], &info);
 	close_both();
 	return info.broken;
 }
@@ -552,7 +554,7 @@ static int write_at(uint64_t offset, char *octets, uint32_t len)
 {
 	struct stream_job job = { .addr = octets, .len = len, .to = offset, .mapped = true };
 
-	return OPS->post(ends[0], &job);
+	return stream_post(ends[0], &job);
 }
 
 /* Slots lie where the device places them; the message says when to look */
@@ -566,10 +568,10 @@ Test(device, mappings_land)
 	far = devices[1].window[RSOCK_RING] + 40000;
 	map.sge.addr = htole64((uintptr_t)far);
 	memcpy(slot(0, 1), &map, sizeof(map));
-	OPS->progress(ends[0]);
+	stream_progress(ends[0]);
 	cr_expect_eq(write_at(7, "0123456789", 10), -ENXIO);
 	say(&devices[0], rs_msg(RS_OP_IOMAP_SGL, 1));
-	OPS->progress(ends[0]);
+	stream_progress(ends[0]);
 	cr_expect_eq(write_at(8, "0123456789", 10), -ENXIO);
 	cr_assert_eq(write_at(8, "012345678", 9), 0);
 	cr_expect_arr_eq(far,
@@ -577,19 +579,19 @@ Test(device, mappings_land)
 			 "012345678",
 			 10);
 	/* The same from here: the slot, then the message */
-	cr_assert_eq(OPS->map(ends[1], memory, sizeof(memory), 99), 0);
-	cr_expect_not(OPS->serves(ends[1]));
+	cr_assert_eq(stream_map(ends[1], memory, sizeof(memory), 99), 0);
+	cr_expect_not(stream_serves(ends[1]));
 	memcpy(&map, slot(0, 0), sizeof(map));
 	cr_expect_eq(le64toh(map.offset), 99);
 	cr_expect_eq(le64toh(map.sge.addr), (uintptr_t)memory);
 	cr_expect_eq(le32toh(map.sge.key), 200);
 	cr_expect_eq(devices[0].message[(devices[0].said - 1) % QUEUE], rs_msg(RS_OP_IOMAP_SGL, 0));
-	OPS->progress(ends[0]);
+	stream_progress(ends[0]);
 	cr_expect_eq(write_at(98, "0", 1), -ENXIO);
 	/* Of a slot that nothing has come to */
 	say(&devices[1], rs_msg(RS_OP_IOMAP_SGL, 0));
-	OPS->progress(ends[1]);
-	OPS->info(ends[1], &info);
+	stream_progress(ends[1]);
+	stream_info(ends[1], &info);
 	cr_expect(info.broken);
 	close_both();
 }
@@ -604,26 +606,26 @@ Test(device, a_child_has_nothing_of_it)
 
 	open_both();
 	put(ends[0], 0, 10);
-	OPS->share(ends[1], STREAM_SHARE_FORK);
+	stream_share(ends[1], STREAM_SHARE_FORK);
 	child = fork();
 	if (!child) {
 		struct iovec iov = { &c, 1 };
-		bool good = OPS->recv(ends[1], &iov, 1, 0) == -EXDEV &&
-			    OPS->send(ends[1], &iov, 1) == -EXDEV &&
-			    (OPS->levels(ends[1], NULL) & refused) == refused &&
-			    OPS->close(ends[1]) == 0 && !devices[0].ended;
+		bool good = stream_recv(ends[1], &iov, 1, 0) == -EXDEV &&
+			    stream_send(ends[1], &iov, 1) == -EXDEV &&
+			    (stream_levels(ends[1], NULL) & refused) == refused &&
+			    stream_close(ends[1]) == 0 && !devices[0].ended;
 
 		_exit(good ? 0 : 1);
 	}
 	waitpid(child, &status, 0);
 	cr_assert_eq(status, 0);
-	cr_assert_not(OPS->levels(ends[1], NULL) & STREAM_ERROR);
-	cr_assert_eq(OPS->hand_over(ends[1]), -EXDEV);
+	cr_assert_not(stream_levels(ends[1], NULL) & STREAM_ERROR);
+	cr_assert_eq(stream_hand_over(ends[1]), -EXDEV);
 	cr_assert_eq(get(ends[1], 0), 10u);
 	/* Also while another one has it, its owner ends it */
-	OPS->share(ends[1], STREAM_SHARE_FORK);
-	cr_assert_eq(OPS->close(ends[1]), -EAGAIN);
-	cr_assert_eq(OPS->recv(ends[0], &(struct iovec){ &c, 1 }, 1, 0), 0);
+	stream_share(ends[1], STREAM_SHARE_FORK);
+	cr_assert_eq(stream_close(ends[1]), -EAGAIN);
+	cr_assert_eq(stream_recv(ends[0], &(struct iovec){ &c, 1 }, 1, 0), 0);
 	close_both();
 }
 
@@ -658,13 +660,13 @@ Test(device, a_probe_that_is_waived)
 	devices[0].native.fd = eventfd(0, EFD_NONBLOCK);
 	devices[0].initiator = true;
 	devices[0].peer = &devices[1];
-	cr_assert_eq(OPS->attach(fd, &param, &s), 0);
-	while (OPS->progress(s) == -EAGAIN)
+	cr_assert_eq(stream_attach(fd, &param, &s), 0);
+	while (stream_progress(s) == -EAGAIN)
 		poll(NULL, 0, 1);
-	cr_expect_eq(OPS->progress(s), -ENOMSG);
+	cr_expect_eq(stream_progress(s), -ENOMSG);
 	cr_expect_not(devices[0].asked);
 	cr_expect_eq(getpeername(fd, (struct sockaddr *)&peer, &len), 0);
-	OPS->destroy(s);
+	stream_destroy(s);
 	close(fd);
 	close(listener);
 	close(devices[0].native.fd);

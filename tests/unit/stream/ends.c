@@ -38,7 +38,7 @@ struct stream *ends_attach(int fd, bool initiator)
 	param.initiator = initiator;
 	param.only = !ends_auto;
 	param.without |= ends_without[!initiator];
-	cr_assert_eq(OPS->attach(fd, &param, &s), 0);
+	cr_assert_eq(stream_attach(fd, &param, &s), 0);
 	return s;
 }
 
@@ -50,9 +50,9 @@ void ends_open(struct stream *s[2])
 	s[0] = ends_attach(fd[0], true);
 	s[1] = ends_attach(fd[1], false);
 	for (int i = 0; i < 1000; i++) {
-		err[0] = OPS->progress(s[0]);
-		err[1] = OPS->progress(s[1]);
-		if (!err[0] && !err[1] && OPS->levels(s[1], NULL) & STREAM_WRITABLE)
+		err[0] = stream_progress(s[0]);
+		err[1] = stream_progress(s[1]);
+		if (!err[0] && !err[1] && stream_levels(s[1], NULL) & STREAM_WRITABLE)
 			return;
 		usleep(100);
 	}
@@ -70,7 +70,7 @@ void ends_destroy(struct stream *s[2])
 {
 	for (int i = 0; i < 2; i++) {
 		close(s[i]->fd);
-		OPS->destroy(s[i]);
+		stream_destroy(s[i]);
 	}
 }
 
@@ -119,7 +119,7 @@ bool ends_peer_open(struct ends_peer *p, struct stream *s, const void *pd, size_
 
 	for (int i = 0; i < 1000 && state == -EAGAIN; i++) {
 		state = p->rnic->start(&p->mem, p->fd, pd, len, &events);
-		OPS->progress(s);
+		stream_progress(s);
 		usleep(100);
 	}
 	if (state != RNIC_STREAM_OPEN)

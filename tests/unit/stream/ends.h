@@ -13,8 +13,6 @@
 #include "rnic/rnic_stream.h"
 #include "stream/rsock.h"
 
-#define OPS (&stream_rsock_ops)
-
 /* A connected pair of sockets, fd[0] the one that connected */
 void ends_tcp(int fd[2]);
 /* What ends_attach() goes by; all zero at first */

@@ -77,7 +77,7 @@ static void begin(void)
 static void end(void)
 {
 	close(fds[1]);
-	OPS->destroy(s);
+	stream_destroy(s);
 	ends_peer_destroy(&peer);
 }
 
@@ -93,15 +93,15 @@ static void settle(void)
 	int tries = 100;
 
 	do {
-		OPS->progress(s);
-	} while ((OPS->more(s) || !usleep(1000)) && --tries);
+		stream_progress(s);
+	} while ((stream_more(s) || !usleep(1000)) && --tries);
 }
 
 static struct stream_info told(void)
 {
 	struct stream_info info;
 
-	OPS->info(s, &info);
+	stream_info(s, &info);
 	return info;
 }
 
@@ -112,11 +112,11 @@ Test(flood, one_look_takes_a_part_and_says_so)
 	begin();
 	before = told().rx_fpdus;
 	empties(BLOCK);
-	cr_expect_eq(OPS->progress(s), 0);
-	cr_expect(OPS->more(s));
+	cr_expect_eq(stream_progress(s), 0);
+	cr_expect(stream_more(s));
 	cr_expect_lt(told().rx_fpdus - before, BLOCK);
 	settle();
-	cr_expect_not(OPS->more(s));
+	cr_expect_not(stream_more(s));
 	cr_expect_eq(told().rx_fpdus - before, BLOCK);
 	cr_expect(told().open && !told().broken);
 	end();
@@ -136,15 +136,15 @@ Test(flood, nothing_is_granted_while_more_is_there)
 	ends_peer_write(&peer, RING(&peer), RING_TO(&peer), octets, sizeof(octets));
 	ends_peer_message(&peer, rs_msg(RS_OP_DATA, sizeof(octets)));
 	empties(BLOCK);
-	OPS->progress(s);
-	cr_assert(OPS->more(s));
+	stream_progress(s);
+	cr_assert(stream_more(s));
 	empties(BLOCK);
 	said = peer.n;
-	cr_expect_eq(OPS->recv(s, &iov, 1, 0), (ssize_t)sizeof(octets));
-	cr_assert(OPS->more(s));
+	cr_expect_eq(stream_recv(s, &iov, 1, 0), (ssize_t)sizeof(octets));
+	cr_assert(stream_more(s));
 	ends_peer_drain(&peer);
 	cr_expect_eq(peer.n, said, "the peer's end may be among what is still there");
-	cr_expect(OPS->owes(s), "somebody must come back to it");
+	cr_expect(stream_owes(s), "somebody must come back to it");
 	settle();
 	ends_peer_drain(&peer);
 	cr_expect_gt(peer.n, said);
@@ -179,9 +179,9 @@ static unsigned int rows(void (*row)(void), unsigned int most, bool between)
 			ends_peer_write(&peer, RING(&peer), RING_TO(&peer) + n / 10, "x", 1);
 			messages(rs_msg(RS_OP_DATA, 1), 1);
 		}
-		while (OPS->progress(s), OPS->more(s))
+		while (stream_progress(s), stream_more(s))
 			;
-		OPS->recv(s, &iov, 1, 0);
+		stream_recv(s, &iov, 1, 0);
 	}
 	return n;
 }
@@ -191,7 +191,7 @@ static void ended_by(void (*row)(void))
 	begin();
 	cr_expect_lt(rows(row, 40, false), 40);
 	cr_expect_eq(told().broken, STREAM_FLOODED);
-	cr_expect_not(OPS->more(s));
+	cr_expect_not(stream_more(s));
 	end();
 }
 

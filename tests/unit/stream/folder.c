@@ -113,7 +113,7 @@ static struct stream *adopt(int fd, bool search, int *err)
 	struct stream *s = NULL;
 
 	param.search = search;
-	*err = OPS->adopt(fd, &param, &s);
+	*err = stream_adopt(fd, &param, &s);
 	return s;
 }
 
@@ -166,10 +166,10 @@ int place_fd_recv(int channel)
 
 static void rest_a_while(struct stream *s)
 {
-	struct pollfd p = { .fd = s->fd, .events = OPS->wait_events(s, STREAM_READABLE) };
+	struct pollfd p = { .fd = s->fd, .events = stream_wait_events(s, STREAM_READABLE) };
 
 	poll(&p, 1, 1);
-	OPS->progress(s);
+	stream_progress(s);
 }
 
 void place_send(struct stream *s, uint64_t from, size_t len)
@@ -182,7 +182,7 @@ void place_send(struct stream *s, uint64_t from, size_t len)
 
 		for (size_t j = 0; j < iov.iov_len; j++)
 			octets[j] = ends_octet(from + j);
-		n = OPS->send(s, &iov, 1);
+		n = stream_send(s, &iov, 1);
 		if (n == -EAGAIN) {
 			rest_a_while(s);
 			continue;
@@ -200,7 +200,7 @@ void place_recv(struct stream *s, uint64_t from, size_t len)
 
 	for (int i = 0; len && i < TURNS; i++) {
 		struct iovec iov = { octets, base_min(len, sizeof(octets)) };
-		ssize_t n = OPS->recv(s, &iov, 1, 0);
+		ssize_t n = stream_recv(s, &iov, 1, 0);
 
 		if (n == -EAGAIN) {
 			rest_a_while(s);
@@ -221,7 +221,7 @@ ssize_t place_end_of(struct stream *s)
 	ssize_t n = -EAGAIN;
 
 	for (int i = 0; i < TURNS && n == -EAGAIN; i++) {
-		n = OPS->recv(s, &iov, 1, 0);
+		n = stream_recv(s, &iov, 1, 0);
 		if (n == -EAGAIN)
 			rest_a_while(s);
 	}
@@ -247,7 +247,7 @@ void place_leave_behind(int n, size_t len)
 		for (int i = 0; i < n; i++) {
 			ends_open(s);
 			for (int k = 0; k < 2; k++) {
-				OPS->hand_over(s[k]);
+				stream_hand_over(s[k]);
 				place_send(s[k], 0, len);
 			}
 		}

@@ -19,7 +19,7 @@ static ssize_t take(struct stream *s, size_t at)
 {
 	struct iovec iov = { got + at, sizeof(got) - at };
 
-	return OPS->recv(s, &iov, 1, 0);
+	return stream_recv(s, &iov, 1, 0);
 }
 
 static void hold(struct stream *s)
@@ -28,7 +28,7 @@ static void hold(struct stream *s)
 
 	for (size_t i = 0; i < sizeof(octets); i++)
 		octets[i] = ends_octet(i);
-	cr_assert_eq(OPS->send(s, &iov, 1), (ssize_t)sizeof(octets));
+	cr_assert_eq(stream_send(s, &iov, 1), (ssize_t)sizeof(octets));
 }
 
 /* Each writes before it can send, if it @holds, more than the other one's ring has room for */
@@ -40,23 +40,23 @@ static void open_ends(struct stream *s[2], bool first_holds, bool second_holds)
 	ends_param.ring = RING;
 	ends_param.hold = first_holds;
 	s[0] = ends_attach(fd[0], true);
-	cr_assert_eq(OPS->progress(s[0]), -EAGAIN);
+	cr_assert_eq(stream_progress(s[0]), -EAGAIN);
 	if (first_holds)
 		hold(s[0]);
 	ends_param.hold = second_holds;
 	s[1] = ends_attach(fd[1], false);
-	for (int i = 0; i < 1000 && OPS->progress(s[1]); i++)
+	for (int i = 0; i < 1000 && stream_progress(s[1]); i++)
 		usleep(100);
 	if (second_holds)
 		hold(s[1]);
-	for (int i = 0; i < 1000 && OPS->progress(s[0]); i++)
+	for (int i = 0; i < 1000 && stream_progress(s[0]); i++)
 		usleep(100);
 }
 
 static void both_go(struct stream *s[2])
 {
-	OPS->progress(s[0]);
-	OPS->progress(s[1]);
+	stream_progress(s[0]);
+	stream_progress(s[1]);
 	usleep(100);
 }
 
@@ -66,13 +66,13 @@ static void kill_end(struct stream *s[2], int who)
 	for (int i = 0; i < 20; i++)
 		both_go(s);
 	close(s[who]->fd);
-	OPS->destroy(s[who]);
+	stream_destroy(s[who]);
 }
 
 static void end(struct stream *s)
 {
 	close(s->fd);
-	OPS->destroy(s);
+	stream_destroy(s);
 }
 
 /* What comes next when all that came is read: 0, -errno */
@@ -156,7 +156,7 @@ Test(held, no_end_of_who_has_not_begun)
 		ends_tcp(fd);
 		ends_param.hold = true;
 		s[0] = ends_attach(fd[0], true);
-		cr_assert_eq(OPS->progress(s[0]), -EAGAIN);
+		cr_assert_eq(stream_progress(s[0]), -EAGAIN);
 		hold(s[0]);
 		end(s[0]);
 		ends_param.hold = false;
@@ -197,7 +197,7 @@ Test(held, an_end_of_who_said_nothing)
 
 		open_ends(s, false, false);
 		if (i / 2)
-			cr_expect_eq(OPS->shutdown(s[i % 2], SHUT_WR), 0);
+			cr_expect_eq(stream_shutdown(s[i % 2], SHUT_WR), 0);
 		kill_end(s, !(i % 2));
 		cr_expect_eq(take(s[i % 2], 0), 0, "case %d", i);
 		end(s[i % 2]);
@@ -279,7 +279,7 @@ Test(held, a_word_of_the_peer)
 			window(&p, (uint32_t)cases[i].first);
 		if (cases[i].then >= 0)
 			window(&p, (uint32_t)cases[i].then);
-		OPS->progress(s);
+		stream_progress(s);
 		ends_peer_drain(&p);
 		ends_peer_destroy(&p);
 		cr_expect_eq(end_of(s, &sum), cases[i].told, "case %u", i);
@@ -307,12 +307,12 @@ Test(held, a_word_of_ours)
 			hold(s);
 		ends_peer_message(&p, rs_msg(RS_OP_CTRL, RS_CTRL_KEEPALIVE));
 		usleep(2000);
-		OPS->progress(s);
+		stream_progress(s);
 		ends_peer_drain(&p);
 		cr_expect_eq(windows(&p, 0), !holds);
 		window(&p, 0);
 		usleep(2000);
-		OPS->progress(s);
+		stream_progress(s);
 		ends_peer_drain(&p);
 		cr_expect_eq(windows(&p, 0), !holds, "there is more than the window");
 		cr_expect_eq(windows(&p, STREAM_WINDOW_HELD), 0);

@@ -43,12 +43,12 @@ static pid_t sleeper(struct stream *s)
 	pid_t pid;
 
 	cr_assert_eq(pipe(ready), 0);
-	OPS->share(s, STREAM_SHARE_FORK);
+	stream_share(s, STREAM_SHARE_FORK);
 	pid = fork();
 	cr_assert_geq(pid, 0);
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		OPS->joined(s);
+		stream_joined(s);
 		if (write(ready[1], "", 1) == 1)
 			pause();
 		_exit(1);
@@ -80,7 +80,7 @@ static bool is_last(struct stream *s)
 {
 	struct stream_stats stats;
 
-	OPS->stats(s, &stats);
+	stream_stats(s, &stats);
 	return stats.last;
 }
 
@@ -88,12 +88,12 @@ static void end_well(struct stream *s[2])
 {
 	bool safe;
 
-	cr_expect_leq(OPS->close(s[1]), 0);
+	cr_expect_leq(stream_close(s[1]), 0);
 	cr_expect(is_last(s[1]));
 	cr_expect(rsock_load(&rsock_of(s[1])->state->ends) & STREAM_SAID, "DISCONNECT is said");
 	cr_expect_eq(place_end_of(s[0]), 0);
-	cr_expect_leq(OPS->close(s[0]), 0);
-	for (int i = 0; i < 1000 && OPS->close_more(s[1], &safe); i++)
+	cr_expect_leq(stream_close(s[0]), 0);
+	for (int i = 0; i < 1000 && stream_close_more(s[1], &safe); i++)
 		usleep(100);
 	cr_expect_eq(place_files(), 0);
 	ends_destroy(s);
@@ -105,12 +105,12 @@ Test(holders, the_last_one_ends_it)
 	pid_t pid;
 
 	ends_open(s);
-	cr_expect(OPS->alone(s[1]));
-	cr_expect_not(OPS->shared(s[1]));
+	cr_expect(stream_alone(s[1]));
+	cr_expect_not(stream_shared(s[1]));
 	pid = sleeper(s[1]);
-	cr_expect_not(OPS->alone(s[1]));
-	cr_expect(OPS->shared(s[1]));
-	cr_expect_eq(OPS->close(s[1]), 0, "the child has it");
+	cr_expect_not(stream_alone(s[1]));
+	cr_expect(stream_shared(s[1]));
+	cr_expect_eq(stream_close(s[1]), 0, "the child has it");
 	cr_expect_not(is_last(s[1]));
 	cr_expect_eq(place_files(), 1);
 	put_down(pid);
@@ -123,8 +123,8 @@ Test(holders, who_was_killed_does_not_count)
 
 	ends_open(s);
 	put_down(sleeper(s[1]));
-	cr_expect(OPS->alone(s[1]));
-	cr_expect_not(OPS->shared(s[1]));
+	cr_expect(stream_alone(s[1]));
+	cr_expect_not(stream_shared(s[1]));
 	end_well(s);
 }
 
@@ -136,9 +136,9 @@ Test(holders, who_is_stopped_counts)
 
 	ends_open(s);
 	pid = struck(s[1], SIGSTOP, WSTOPPED);
-	cr_expect_not(OPS->alone(s[1]));
+	cr_expect_not(stream_alone(s[1]));
 	put_down(pid);
-	cr_expect(OPS->alone(s[1]));
+	cr_expect(stream_alone(s[1]));
 	end_well(s);
 }
 
@@ -150,7 +150,7 @@ Test(holders, a_zombie_does_not_count)
 
 	ends_open(s);
 	pid = struck(s[1], SIGKILL, WEXITED);
-	cr_expect(OPS->alone(s[1]));
+	cr_expect(stream_alone(s[1]));
 	cr_assert_eq(place_wait(pid), -SIGKILL);
 	end_well(s);
 }
@@ -169,7 +169,7 @@ Test(holders, a_later_process_of_the_number_does_not_count)
 	cr_assert_eq((uint32_t)h->who, (uint32_t)pid);
 	now = h->since;
 	h->since = now - 10 * BASE_NS_PER_S;
-	cr_expect(OPS->alone(s[1]), "it was started later");
+	cr_expect(stream_alone(s[1]), "it was started later");
 	put_down(pid);
 	end_well(s);
 }
@@ -182,11 +182,11 @@ Test(holders, who_is_to_come_counts)
 
 	ends_open(s);
 	for (int i = 0; i < 3; i++) {
-		OPS->share(s[1], ways[i]);
-		cr_expect_not(OPS->alone(s[1]), "%d", i);
-		OPS->unshare(s[1], ways[i]);
-		cr_expect(OPS->alone(s[1]), "%d", i);
-		cr_expect_not(OPS->shared(s[1]), "%d", i);
+		stream_share(s[1], ways[i]);
+		cr_expect_not(stream_alone(s[1]), "%d", i);
+		stream_unshare(s[1], ways[i]);
+		cr_expect(stream_alone(s[1]), "%d", i);
+		cr_expect_not(stream_shared(s[1]), "%d", i);
 	}
 	end_well(s);
 }
@@ -198,18 +198,18 @@ Test(holders, who_never_comes_is_named)
 	pid_t pid;
 
 	ends_open(s);
-	OPS->share(s[1], STREAM_SHARE_SPAWN);
+	stream_share(s[1], STREAM_SHARE_SPAWN);
 	pid = fork();
 	if (!pid)
 		_exit(0);
-	OPS->named(s[1], (uint32_t)pid);
-	OPS->named(s[1], (uint32_t)pid);
+	stream_named(s[1], (uint32_t)pid);
+	stream_named(s[1], (uint32_t)pid);
 	cr_assert_eq(place_wait(pid), 0);
-	cr_expect(OPS->alone(s[1]));
-	OPS->share(s[1], STREAM_SHARE_FORK);
-	cr_expect_not(OPS->alone(s[1]));
+	cr_expect(stream_alone(s[1]));
+	stream_share(s[1], STREAM_SHARE_FORK);
+	cr_expect_not(stream_alone(s[1]));
 	rsock_of(s[1])->state->holder[1].since -= 20 * BASE_NS_PER_S;
-	cr_expect(OPS->alone(s[1]));
+	cr_expect(stream_alone(s[1]));
 	end_well(s);
 }
 
@@ -222,7 +222,7 @@ static unsigned int each_step(pid_t pid, struct stream *s)
 	do {
 		cr_assert_eq(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
 		cr_assert_eq(waitpid(pid, &status, 0), pid);
-		cr_assert_not(OPS->alone(s), "after %u instructions", n);
+		cr_assert_not(stream_alone(s), "after %u instructions", n);
 		n++;
 	} while (WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
 	return n;
@@ -235,13 +235,13 @@ Test(holders, who_claims_a_place_counts_all_the_time)
 	pid_t pid;
 
 	ends_open(s);
-	OPS->share(s[1], STREAM_SHARE_FORK);
+	stream_share(s[1], STREAM_SHARE_FORK);
 	rsock_of(s[1])->state->holder[1].since -= BASE_NS_PER_S;
 	pid = fork();
 	if (!pid) {
 		ptrace(PTRACE_TRACEME);
 		raise(SIGSTOP);
-		OPS->joined(s[1]);
+		stream_joined(s[1]);
 		raise(SIGSTOP);
 	}
 	cr_assert_eq(waitpid(pid, NULL, 0), pid);
@@ -258,10 +258,10 @@ Test(holders, a_child_has_one_place)
 
 	ends_open(s);
 	pid = sleeper(s[1]);
-	OPS->named(s[1], (uint32_t)pid);
+	stream_named(s[1], (uint32_t)pid);
 	cr_expect_eq(rsock_of(s[1])->state->holders, 2);
 	put_down(pid);
-	cr_expect(OPS->alone(s[1]));
+	cr_expect(stream_alone(s[1]));
 	cr_expect_eq(rsock_of(s[1])->state->holders, 1);
 	end_well(s);
 }
@@ -292,22 +292,22 @@ Test(holders, overflow)
 	ends_open(s);
 	cr_assert_eq(pipe(go), 0);
 	for (int i = 0; i < STREAM_HOLDERS + 2; i++) {
-		OPS->share(s[1], STREAM_SHARE_FORK);
+		stream_share(s[1], STREAM_SHARE_FORK);
 		pid[i] = fork();
 		if (!pid[i]) {
-			OPS->joined(s[1]);
+			stream_joined(s[1]);
 			close(go[1]);
 			if (read(go[0], &(char){ 0 }, 1))
 				_exit(1);
-			_exit(OPS->close(s[1]) != 0);
+			_exit(stream_close(s[1]) != 0);
 		}
 	}
 	cr_expect_eq(rsock_of(s[1])->state->overflow, 3);
-	cr_expect_not(OPS->alone(s[1]));
+	cr_expect_not(stream_alone(s[1]));
 	close(go[1]);
 	for (int i = 0; i < STREAM_HOLDERS + 2; i++)
 		cr_expect_eq(place_wait(pid[i]), 0);
-	cr_expect(OPS->alone(s[1]));
+	cr_expect(stream_alone(s[1]));
 	end_well(s);
 }
 
@@ -322,17 +322,17 @@ Test(holders, two_close_at_once)
 
 		ends_open(s);
 		cr_assert_eq(pipe(go), 0);
-		OPS->share(s[1], STREAM_SHARE_FORK);
+		stream_share(s[1], STREAM_SHARE_FORK);
 		pid = fork();
 		if (!pid) {
-			OPS->joined(s[1]);
+			stream_joined(s[1]);
 			if (write(go[1], "", 1) != 1)
 				_exit(2);
-			OPS->close(s[1]);
+			stream_close(s[1]);
 			_exit(is_last(s[1]));
 		}
 		cr_assert_eq(read(go[0], &(char){ 0 }, 1), 1);
-		OPS->close(s[1]);
+		stream_close(s[1]);
 		last = is_last(s[1]);
 		cr_expect_eq(place_wait(pid), !last, "round %d", i);
 		cr_expect_eq(place_end_of(s[0]), 0, "round %d", i);
@@ -352,17 +352,17 @@ Test(holders, death_inside_a_lock_ends_that_connection)
 
 	ends_open(s);
 	ends_open(other);
-	OPS->share(s[1], STREAM_SHARE_FORK);
-	OPS->share(other[1], STREAM_SHARE_FORK);
+	stream_share(s[1], STREAM_SHARE_FORK);
+	stream_share(other[1], STREAM_SHARE_FORK);
 	pid = fork();
 	if (!pid) {
-		OPS->joined(s[1]);
-		OPS->joined(other[1]);
+		stream_joined(s[1]);
+		stream_joined(other[1]);
 		rsock_tx_lock(rsock_of(s[1]));
 		kill(getpid(), SIGKILL);
 	}
 	cr_assert_eq(place_wait(pid), -SIGKILL);
-	cr_expect_eq(OPS->send(s[1], &(struct iovec){ "x", 1 }, 1), -ECONNRESET);
+	cr_expect_eq(stream_send(s[1], &(struct iovec){ "x", 1 }, 1), -ECONNRESET);
 	cr_expect_eq(place_end_of(s[0]), -ECONNRESET);
 	place_send(other[1], 0, 10000);
 	place_recv(other[0], 0, 10000);
@@ -379,18 +379,18 @@ Test(holders, a_death_in_sending_is_found_by_who_waits_for_room)
 
 	ends_open(s);
 	st = rsock_of(s[1])->state;
-	OPS->share(s[1], STREAM_SHARE_FORK);
+	stream_share(s[1], STREAM_SHARE_FORK);
 	pid = fork();
 	if (!pid) {
-		OPS->joined(s[1]);
+		stream_joined(s[1]);
 		rsock_tx_lock(rsock_of(s[1]));
 		rsock_store(&st->tx.placed, rsock_load(&st->rx.window));
 		kill(getpid(), SIGKILL);
 	}
 	cr_assert_eq(place_wait(pid), -SIGKILL);
-	cr_expect_not(OPS->levels(s[1], NULL) & STREAM_WRITABLE);
-	OPS->progress(s[1]);
-	cr_expect(OPS->levels(s[1], NULL) & STREAM_WRITABLE);
+	cr_expect_not(stream_levels(s[1], NULL) & STREAM_WRITABLE);
+	stream_progress(s[1]);
+	cr_expect(stream_levels(s[1], NULL) & STREAM_WRITABLE);
 	cr_expect_eq(place_end_of(s[0]), -ECONNRESET);
 	ends_destroy(s);
 }
@@ -431,7 +431,7 @@ Test(holders, what_the_living_are_about_to_make_stays)
 	struct stream *s[2];
 
 	ends_open(s);
-	cr_assert_eq(OPS->hand_over(s[0]), 0);
+	cr_assert_eq(stream_hand_over(s[0]), 0);
 	memset(rsock_of(s[0])->state->holder, 0, sizeof(rsock_of(s[0])->state->holder));
 	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 60 * BASE_NS_PER_S), 0);
 	cr_expect_eq(place_files(), 2);
@@ -465,8 +465,8 @@ static void make_and_die(int channel)
 
 	ends_open(s);
 	for (int i = 0; i < 2; i++) {
-		OPS->hand_over(s[i]);
-		OPS->share(s[i], STREAM_SHARE_FLIGHT);
+		stream_hand_over(s[i]);
+		stream_share(s[i], STREAM_SHARE_FLIGHT);
 		place_fd_send(channel, s[i]->fd);
 	}
 	/* Until they have come */
@@ -518,7 +518,7 @@ Test(holders, what_the_dead_leave_is_swept_for_room)
 	place_leave_behind(2, 200000);
 	nanosleep(&(struct timespec){ 1, 100000000 }, NULL);
 	ends_open(late);
-	cr_expect_eq(OPS->hand_over(late[0]), 0, "it has a name");
+	cr_expect_eq(stream_hand_over(late[0]), 0, "it has a name");
 	ends_destroy(s);
 	ends_destroy(late);
 	umount2(place_dir, MNT_DETACH);
@@ -538,7 +538,7 @@ Test(holders, another_layout_is_left_alone)
 	struct stream *s[2];
 
 	ends_open(s);
-	cr_assert_eq(OPS->hand_over(s[0]), 0);
+	cr_assert_eq(stream_hand_over(s[0]), 0);
 	rsock_of(s[0])->state->version++;
 	memset(rsock_of(s[0])->state->holder, 0, sizeof(rsock_of(s[0])->state->holder));
 	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 0);
@@ -589,7 +589,7 @@ Test(holders, who_takes_over_does_not_sweep)
 	}
 	ends_open(s);
 	place_leave_behind(3, 0);
-	OPS->share(s[1], STREAM_SHARE_FLIGHT);
+	stream_share(s[1], STREAM_SHARE_FLIGHT);
 	place_fd_send(channel[0], s[1]->fd);
 	cr_expect_eq(place_wait(pid), 0);
 	cr_expect_eq(place_files(), 1 + LEFT, "%u files", place_files());

@@ -233,17 +233,17 @@ static void program_sees(struct stream *s, bool octets, const char *name)
 {
 	static char buf[STREAM_RING];
 	struct iovec iov = { buf, sizeof(buf) };
-	ssize_t got = OPS->recv(s, &iov, 1, 0);
+	ssize_t got = stream_recv(s, &iov, 1, 0);
 
 	if (octets) {
 		cr_expect_eq(got, STREAM_CREDITS, "%s: %zd octets", name, got);
-		got = OPS->recv(s, &iov, 1, 0);
+		got = stream_recv(s, &iov, 1, 0);
 	}
 	cr_expect(got == -EPROTO || got == -ECONNRESET || got == 0, "%s: recv gave %zd", name, got);
-	cr_expect_eq(OPS->recv(s, &iov, 1, 0), 0, "%s: no end", name);
+	cr_expect_eq(stream_recv(s, &iov, 1, 0), 0, "%s: no end", name);
 	iov.iov_len = 1;
-	cr_expect_lt(OPS->send(s, &iov, 1), 0, "%s: may still send", name);
-	cr_expect(OPS->levels(s, NULL) & STREAM_HUP, "%s: no HUP", name);
+	cr_expect_lt(stream_send(s, &iov, 1), 0, "%s: may still send", name);
+	cr_expect(stream_levels(s, NULL) & STREAM_HUP, "%s: no HUP", name);
 }
 
 static void one(unsigned int i)
@@ -260,12 +260,12 @@ static void one(unsigned int i)
 	cr_assert(ends_peer_open(&p, s, &pd, sizeof(pd)));
 	ends_peer_say(&p, cases[i].say);
 	/* All of it at once, before a grant makes good what was overdrawn */
-	OPS->progress(s);
+	stream_progress(s);
 	program_sees(s, cases[i].after_octets, cases[i].name);
 	ends_peer_drain(&p);
 	cr_expect(p.ended, "%s: the connection lives on", cases[i].name);
 	close(fd[1]);
-	OPS->destroy(s);
+	stream_destroy(s);
 	ends_peer_destroy(&p);
 }
 
@@ -298,12 +298,12 @@ Test(hostile, keepalive_and_late_grants_do_no_harm)
 	ends_peer_message(&p, rs_msg(RS_OP_CTRL, RS_CTRL_KEEPALIVE));
 	data(&p, 0, 10, 10);
 	do {
-		got = OPS->recv(s, &iov, 1, 0);
+		got = stream_recv(s, &iov, 1, 0);
 	} while (got == -EAGAIN && tries-- && !usleep(1000));
 	cr_expect_eq(got, 10);
-	cr_expect_eq(OPS->recv(s, &iov, 1, 0), -EAGAIN);
+	cr_expect_eq(stream_recv(s, &iov, 1, 0), -EAGAIN);
 	close(fd[1]);
-	OPS->destroy(s);
+	stream_destroy(s);
 	ends_peer_destroy(&p);
 }
 
@@ -326,11 +326,11 @@ Test(hostile, write_without_data_then_fin)
 	ends_peer_write(&p, RING(&p), RING_TO(&p) + 10, zeros, 5);
 	cr_assert_eq(shutdown(fd[0], SHUT_WR), 0);
 	usleep(5000);
-	cr_expect_eq(OPS->recv(s, &iov, 1, 0), 10);
-	cr_expect_eq(OPS->recv(s, &iov, 1, 0), -ECONNRESET);
-	cr_expect_eq(OPS->recv(s, &iov, 1, 0), 0);
+	cr_expect_eq(stream_recv(s, &iov, 1, 0), 10);
+	cr_expect_eq(stream_recv(s, &iov, 1, 0), -ECONNRESET);
+	cr_expect_eq(stream_recv(s, &iov, 1, 0), 0);
 	close(fd[1]);
-	OPS->destroy(s);
+	stream_destroy(s);
 	ends_peer_destroy(&p);
 }
 
@@ -359,14 +359,14 @@ Test(hostile, an_end_without_a_message)
 
 		ends_without[0] = cases[i].without;
 		ends_open(s);
-		OPS->progress(s[0]);
-		cr_assert_eq(OPS->send(s[0], &out, 1), 6);
+		stream_progress(s[0]);
+		cr_assert_eq(stream_send(s[0], &out, 1), 6);
 		if (cases[i].shut)
-			cr_assert_eq(OPS->shutdown(s[0], SHUT_WR), 0);
+			cr_assert_eq(stream_shutdown(s[0], SHUT_WR), 0);
 		cr_assert_eq(shutdown(s[0]->fd, SHUT_WR), 0);
 		usleep(2000);
-		cr_expect_eq(OPS->recv(s[1], &in, 1, 0), 6, "case %zu", i);
-		cr_expect_eq(OPS->recv(s[1], &in, 1, 0), cases[i].want, "case %zu", i);
+		cr_expect_eq(stream_recv(s[1], &in, 1, 0), 6, "case %zu", i);
+		cr_expect_eq(stream_recv(s[1], &in, 1, 0), cases[i].want, "case %zu", i);
 		ends_destroy(s);
 	}
 	ends_without[0] = 0;
@@ -387,15 +387,15 @@ Test(hostile, a_reset_ends_who_lingers)
 	ends_peer_init(&p, fd[0]);
 	pd = ends_conn_data(&p, 384, 4096);
 	cr_assert(ends_peer_open(&p, s, &pd, sizeof(pd)));
-	cr_expect_eq(OPS->close(s), -EAGAIN);
-	cr_expect_eq(OPS->close_more(s, &safe), -EAGAIN);
+	cr_expect_eq(stream_close(s), -EAGAIN);
+	cr_expect_eq(stream_close_more(s, &safe), -EAGAIN);
 	cr_assert_eq(setsockopt(fd[0], SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)), 0);
 	close(fd[0]);
-	while (OPS->close_more(s, &safe) == -EAGAIN && tries-- && !usleep(1000))
+	while (stream_close_more(s, &safe) == -EAGAIN && tries-- && !usleep(1000))
 		;
-	cr_expect_eq(OPS->close_more(s, &safe), 0);
+	cr_expect_eq(stream_close_more(s, &safe), 0);
 	close(fd[1]);
-	OPS->destroy(s);
+	stream_destroy(s);
 	p.fd = -1;
 	ends_peer_destroy(&p);
 }

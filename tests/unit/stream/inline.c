@@ -40,7 +40,7 @@ static void scene_open(struct scene *c, uint32_t features)
 static void scene_close(struct scene *c)
 {
 	close(c->fd);
-	OPS->destroy(c->s);
+	stream_destroy(c->s);
 	ends_peer_destroy(&c->p);
 }
 
@@ -164,7 +164,7 @@ static void message_headers(struct ends_peer *p)
 	for (unsigned int i = 0; i <= STREAM_RING / STREAM_MESSAGE_COST; i++) {
 		part(p, 0, 0);
 		if (i % 1000 == 0)
-			OPS->progress(listening);
+			stream_progress(listening);
 	}
 }
 
@@ -234,11 +234,11 @@ static void one(unsigned int i)
 	listening = c.s;
 	ends_peer_say(&c.p, cases[i].say);
 	for (int k = 0; k < 3; k++)
-		OPS->progress(c.s);
-	got = OPS->recv(c.s, &iov, 1, 0);
+		stream_progress(c.s);
+	got = stream_recv(c.s, &iov, 1, 0);
 	cr_expect(got == -EPROTO || got == -ECONNRESET || got == -EBADMSG || got == 0,
 		  "%s: recv gave %zd", cases[i].name, got);
-	cr_expect(OPS->levels(c.s, NULL) & STREAM_HUP, "%s: no HUP", cases[i].name);
+	cr_expect(stream_levels(c.s, NULL) & STREAM_HUP, "%s: no HUP", cases[i].name);
 	ends_peer_drain(&c.p);
 	cr_expect(c.p.ended, "%s: the connection lives on", cases[i].name);
 	scene_close(&c);
@@ -264,9 +264,9 @@ Test(inline, not_without_the_bit)
 		else
 			window(&c.p, 2 * WINDOW, 8);
 		usleep(5000);
-		OPS->progress(c.s);
-		cr_expect_lt(OPS->recv(c.s, &iov, 1, 0), 0);
-		cr_expect(OPS->levels(c.s, NULL) & STREAM_HUP);
+		stream_progress(c.s);
+		cr_expect_lt(stream_recv(c.s, &iov, 1, 0), 0);
+		cr_expect(stream_levels(c.s, NULL) & STREAM_HUP);
 		scene_close(&c);
 	}
 }
@@ -284,10 +284,10 @@ Test(inline, a_message_cut_by_the_end)
 	part(&c.p, STREAM_MESSAGE_MORE | 10, 10);
 	cr_assert_eq(shutdown(c.p.fd, SHUT_WR), 0);
 	usleep(5000);
-	OPS->progress(c.s);
-	cr_expect_eq(OPS->recv(c.s, &iov, 1, 0), 3);
-	cr_expect_eq(OPS->message_recv(c.s, &iov, 1, 0, &len), -ENODATA);
-	cr_expect_eq(OPS->recv(c.s, &iov, 1, 0), -ECONNRESET);
+	stream_progress(c.s);
+	cr_expect_eq(stream_recv(c.s, &iov, 1, 0), 3);
+	cr_expect_eq(stream_message_recv(c.s, &iov, 1, 0, &len), -ENODATA);
+	cr_expect_eq(stream_recv(c.s, &iov, 1, 0), -ECONNRESET);
 	scene_close(&c);
 }
 
@@ -306,7 +306,7 @@ Test(inline, a_long_message)
 	scene_open(&c, RSOCK_FEATURES);
 	say_inline(&c.p, 200000, 200000);
 	for (int i = 0; i < 1000 && sum < 200000; i++) {
-		ssize_t got = OPS->recv(c.s, &iov, 1, 0);
+		ssize_t got = stream_recv(c.s, &iov, 1, 0);
 
 		if (got > 0)
 			cr_assert_eq(memcmp(buf, octets + sum, (size_t)got), 0);
@@ -327,19 +327,19 @@ Test(inline, a_sender_keeps_to_the_window)
 	scene_open(&c, RSOCK_FEATURES & ~STREAM_FEATURE_URGENT);
 	window(&c.p, WINDOW, 8);
 	usleep(2000);
-	OPS->progress(c.s);
-	cr_expect_eq(OPS->send(c.s, &iov, 1), WINDOW);
-	cr_expect_eq(OPS->send(c.s, &iov, 1), -EAGAIN);
-	cr_expect_not(OPS->levels(c.s, NULL) & STREAM_WRITABLE);
+	stream_progress(c.s);
+	cr_expect_eq(stream_send(c.s, &iov, 1), WINDOW);
+	cr_expect_eq(stream_send(c.s, &iov, 1), -EAGAIN);
+	cr_expect_not(stream_levels(c.s, NULL) & STREAM_WRITABLE);
 	window(&c.p, WINDOW + 1, 8);
 	usleep(2000);
-	cr_expect_eq(OPS->send(c.s, &iov, 1), 1);
-	cr_expect_eq(OPS->send(c.s, &iov, 1), -EAGAIN);
-	OPS->levels(c.s, &before);
+	cr_expect_eq(stream_send(c.s, &iov, 1), 1);
+	cr_expect_eq(stream_send(c.s, &iov, 1), -EAGAIN);
+	stream_levels(c.s, &before);
 	window(&c.p, UINT64_MAX, 8);
 	usleep(2000);
-	OPS->progress(c.s);
-	cr_expect(OPS->levels(c.s, &after) & STREAM_WRITABLE);
+	stream_progress(c.s);
+	cr_expect(stream_levels(c.s, &after) & STREAM_WRITABLE);
 	cr_expect_neq(after.out, before.out);
 	cr_expect_eq(after.in, before.in);
 	scene_close(&c);
@@ -362,6 +362,6 @@ Test(inline, needs_a_window)
 	memcpy(pd + sizeof(cd), "WARP\1\0\0\6\1\4\0\0\0\4", 14);
 	cr_expect_not(ends_peer_open(&p, s, pd, sizeof(pd)));
 	close(fd[1]);
-	OPS->destroy(s);
+	stream_destroy(s);
 	ends_peer_destroy(&p);
 }

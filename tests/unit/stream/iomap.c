@@ -19,7 +19,7 @@ static uint8_t far[200000], near[sizeof(far)];
 static void turn(struct stream *s[2])
 {
 	for (int i = 0; i < 4; i++)
-		OPS->progress(s[i % 2]);
+		stream_progress(s[i % 2]);
 	usleep(200);
 }
 
@@ -39,7 +39,7 @@ static int write_at(struct stream *s, uint64_t offset, uint32_t len)
 		.kind = STREAM_JOB_WRITE, .addr = near, .len = len, .to = offset, .mapped = true
 	};
 
-	return OPS->post(s, &job);
+	return stream_post(s, &job);
 }
 
 static void octet_send(struct stream *s[2], unsigned int from)
@@ -48,10 +48,10 @@ static void octet_send(struct stream *s[2], unsigned int from)
 	struct iovec iov = { &octet, 1 };
 	ssize_t n = -EAGAIN;
 
-	for (int i = 0; i < 5000 && (n = OPS->send(s[from], &iov, 1)) == -EAGAIN; i++)
+	for (int i = 0; i < 5000 && (n = stream_send(s[from], &iov, 1)) == -EAGAIN; i++)
 		turn(s);
 	cr_assert_eq(n, 1);
-	for (int i = 0; i < 5000 && (n = OPS->recv(s[!from], &iov, 1, 0)) == -EAGAIN; i++)
+	for (int i = 0; i < 5000 && (n = stream_recv(s[!from], &iov, 1, 0)) == -EAGAIN; i++)
 		turn(s);
 	cr_assert_eq(n, 1, "%zd", n);
 }
@@ -60,7 +60,7 @@ static struct stream_completion completion(struct stream *s[2], unsigned int i)
 {
 	struct stream_completion c = { .status = 99 };
 
-	for (int k = 0; k < 5000 && OPS->complete(s[i], &c) == -EAGAIN; k++)
+	for (int k = 0; k < 5000 && stream_complete(s[i], &c) == -EAGAIN; k++)
 		turn(s);
 	return c;
 }
@@ -74,8 +74,8 @@ Test(iomap, what_is_written_is_there)
 
 	for (unsigned int i = 0; i < base_array_size(peers); i++) {
 		both_open(s, peers[i]);
-		cr_assert_eq(OPS->map(s[1], far, sizeof(far), AT), 0);
-		cr_expect(OPS->serves(s[1]));
+		cr_assert_eq(stream_map(s[1], far, sizeof(far), AT), 0);
+		cr_expect(stream_serves(s[1]));
 		octet_send(s, 1);
 		cr_assert_eq(write_at(s[0], AT + 1, sizeof(far) - 1), 0);
 		octet_send(s, 0);
@@ -83,9 +83,9 @@ Test(iomap, what_is_written_is_there)
 		cr_expect_arr_eq(far + 1, near, sizeof(far) - 1);
 		cr_expect_eq(completion(s, 0).status, STREAM_JOB_DONE);
 		/* Another one in its place: the slot is used again */
-		cr_assert_eq(OPS->unmap(s[1], far, sizeof(far)), 0);
-		cr_expect_not(OPS->serves(s[1]));
-		cr_assert_eq(OPS->map(s[1], far + 100, 10, 0), 0);
+		cr_assert_eq(stream_unmap(s[1], far, sizeof(far)), 0);
+		cr_expect_not(stream_serves(s[1]));
+		cr_assert_eq(stream_map(s[1], far + 100, 10, 0), 0);
 		octet_send(s, 1);
 		cr_expect_eq(write_at(s[0], AT, 1), -ENXIO);
 		cr_expect_eq(write_at(s[0], 0, 10), 0);
@@ -101,13 +101,13 @@ Test(iomap, what_was_unmapped_is_refused)
 	struct stream *s[2];
 
 	both_open(s, ~0u);
-	cr_assert_eq(OPS->map(s[1], far, 100, AT), 0);
+	cr_assert_eq(stream_map(s[1], far, 100, AT), 0);
 	octet_send(s, 1);
-	cr_assert_eq(OPS->unmap(s[1], far, 100), 0);
+	cr_assert_eq(stream_unmap(s[1], far, 100), 0);
 	cr_assert_eq(write_at(s[0], AT, 100), 0);
-	for (int i = 0; i < 1000 && !(OPS->levels(s[0], NULL) & STREAM_HUP); i++)
+	for (int i = 0; i < 1000 && !(stream_levels(s[0], NULL) & STREAM_HUP); i++)
 		turn(s);
-	cr_expect(OPS->levels(s[0], NULL) & STREAM_HUP);
+	cr_expect(stream_levels(s[0], NULL) & STREAM_HUP);
 	cr_expect_eq(far[0], 0);
 	ends_destroy(s);
 }
@@ -117,15 +117,15 @@ Test(iomap, what_is_no_mapping)
 	struct stream *s[2];
 
 	both_open(s, ~0u);
-	cr_expect_eq(OPS->map(s[1], far, 0, 0), -EINVAL);
-	cr_expect_eq(OPS->map(s[1], far, 1ull << 32, 0), -EINVAL);
-	cr_expect_eq(OPS->map(s[1], far, 100, UINT64_MAX - 50), -EINVAL);
-	cr_expect_eq(OPS->unmap(s[1], far, 100), -EINVAL);
-	cr_expect_eq(OPS->unmap(s[1], NULL, 0), -EINVAL);
+	cr_expect_eq(stream_map(s[1], far, 0, 0), -EINVAL);
+	cr_expect_eq(stream_map(s[1], far, 1ull << 32, 0), -EINVAL);
+	cr_expect_eq(stream_map(s[1], far, 100, UINT64_MAX - 50), -EINVAL);
+	cr_expect_eq(stream_unmap(s[1], far, 100), -EINVAL);
+	cr_expect_eq(stream_unmap(s[1], NULL, 0), -EINVAL);
 	for (unsigned int i = 0; i < SLOTS; i++)
-		cr_expect_eq(OPS->map(s[1], far + i, 100, 1000 * i), 0);
-	cr_expect_eq(OPS->map(s[1], far, 100, 0), -ENOMEM);
-	cr_expect_eq(OPS->unmap(s[1], far, 99), -EINVAL);
+		cr_expect_eq(stream_map(s[1], far + i, 100, 1000 * i), 0);
+	cr_expect_eq(stream_map(s[1], far, 100, 0), -ENOMEM);
+	cr_expect_eq(stream_unmap(s[1], far, 99), -EINVAL);
 	octet_send(s, 1);
 	cr_expect_eq(write_at(s[0], 3000, 101), -ENXIO);
 	cr_expect_eq(write_at(s[0], 3099, 2), -ENXIO);
@@ -136,7 +136,7 @@ Test(iomap, what_is_no_mapping)
 	ends_destroy(s);
 	ends_param.slots = 0;
 	ends_open(s);
-	cr_expect_eq(OPS->map(s[1], far, 100, 0), -EOPNOTSUPP);
+	cr_expect_eq(stream_map(s[1], far, 100, 0), -EOPNOTSUPP);
 	cr_expect_eq(write_at(s[0], 0, 1), -EOPNOTSUPP);
 	ends_destroy(s);
 }
@@ -155,13 +155,13 @@ Test(iomap, credits_are_spared)
 		ends_param.credits = 100;
 		both_open(s, peers[i]);
 		for (int tries = 0; n < 1000 && tries < 20000; tries++) {
-			err = OPS->map(s[1], far, 100, AT);
+			err = stream_map(s[1], far, 100, AT);
 			if (err == -EAGAIN)
 				turn(s);
 			else if (err)
 				break;
 			else
-				cr_assert_eq(OPS->unmap(s[1], far, 100), 0);
+				cr_assert_eq(stream_unmap(s[1], far, 100), 0);
 			n += !err;
 		}
 		cr_expect_eq(n, most, "%#x: %u, then %d", peers[i], n, err);
@@ -179,12 +179,12 @@ Test(iomap, belongs_to_one_process)
 	pid_t child;
 
 	both_open(s, ~0u);
-	cr_assert_eq(OPS->map(s[1], far, 100, AT), 0);
-	OPS->share(s[1], STREAM_SHARE_FORK);
+	cr_assert_eq(stream_map(s[1], far, 100, AT), 0);
+	stream_share(s[1], STREAM_SHARE_FORK);
 	child = fork();
 	if (!child)
-		_exit(OPS->map(s[1], near, 100, 0) == -EXDEV &&
-				      OPS->unmap(s[1], far, 100) == -EXDEV &&
+		_exit(stream_map(s[1], near, 100, 0) == -EXDEV &&
+				      stream_unmap(s[1], far, 100) == -EXDEV &&
 				      write_at(s[1], 0, 1) == -EXDEV
 			      ? 0
 			      : 1);
@@ -341,7 +341,7 @@ static struct stream *peer_open(struct ends_peer *p, uint32_t *slots)
 static void peer_close(struct ends_peer *p, struct stream *s)
 {
 	close(s->fd);
-	OPS->destroy(s);
+	stream_destroy(s);
 	ends_peer_destroy(p);
 }
 
@@ -354,7 +354,7 @@ Test(iomap, each_ends_its_connection)
 
 		cr_assert_eq(slots, SLOTS);
 		ends_peer_say(&p, cases[i].say);
-		OPS->progress(s);
+		stream_progress(s);
 		ends_peer_drain(&p);
 		cr_expect(p.ended, "%s: the connection lives on", cases[i].name);
 		peer_close(&p, s);
@@ -384,10 +384,10 @@ Test(iomap, a_peer_that_writes_where_it_may_not)
 		memset(far, 0, sizeof(far));
 		memset(near, 1, sizeof(near));
 		/* It speaks first, which the call sees */
-		cr_expect_eq(OPS->map(s, far + 50, 100, AT), -EAGAIN);
+		cr_expect_eq(stream_map(s, far + 50, 100, AT), -EAGAIN);
 		ends_peer_message(&p, rs_msg(RS_OP_CTRL, RS_CTRL_KEEPALIVE));
 		usleep(2000);
-		cr_assert_eq(OPS->map(s, far + 50, 100, AT), 0);
+		cr_assert_eq(stream_map(s, far + 50, 100, AT), 0);
 		ends_peer_drain(&p);
 		cr_assert_gt(p.n, 0);
 		cr_expect_eq(p.messages[p.n - 1], rs_msg(RS_OP_IOMAP_SGL, 0));
@@ -398,7 +398,7 @@ Test(iomap, a_peer_that_writes_where_it_may_not)
 				le64toh(map.sge.addr) + (uint64_t)writes[i].off, near,
 				writes[i].len);
 		usleep(2000);
-		OPS->progress(s);
+		stream_progress(s);
 		ends_peer_drain(&p);
 		cr_expect_eq(p.ended, !writes[i].good, "case %u", i);
 		cr_expect_eq(far[50], writes[i].good, "case %u", i);
@@ -426,12 +426,12 @@ Test(iomap, a_peer_that_begins_with_a_read)
 	pd = ends_conn_data(&p, 384, 4096);
 	pd.target_iomap_size = SLOTS;
 	p.rnic->start(&p.mem, p.fd, &pd, sizeof(pd), &events);
-	for (int i = 0; i < 1000 && OPS->progress(s); i++)
+	for (int i = 0; i < 1000 && stream_progress(s); i++)
 		usleep(200);
-	cr_expect_eq(OPS->map(s, far, 100, AT), -EAGAIN);
+	cr_expect_eq(stream_map(s, far, 100, AT), -EAGAIN);
 	cr_assert(ends_peer_open(&p, s, &pd, sizeof(pd)));
 	usleep(2000);
-	cr_expect_eq(OPS->map(s, far, 100, AT), 0);
+	cr_expect_eq(stream_map(s, far, 100, AT), 0);
 	ends_peer_drain(&p);
 	cr_expect_not(p.ended);
 	peer_close(&p, s);
@@ -460,20 +460,20 @@ Test(iomap, a_peer_that_wants_a_read)
 	pd = ends_conn_data(&p, 384, 4096);
 	pd.target_iomap_size = SLOTS;
 	for (int i = 0; i < 1000 && state != RNIC_STREAM_REQUEST; i++) {
-		OPS->progress(s);
+		stream_progress(s);
 		usleep(200);
 		state = p.rnic->start(&p.mem, p.fd, NULL, 0, &events);
 	}
 	cr_assert_eq(p.rnic->accept(&p.mem, p.fd, &pd, sizeof(pd)), 0);
-	for (int i = 0; i < 1000 && OPS->progress(s); i++)
+	for (int i = 0; i < 1000 && stream_progress(s); i++)
 		usleep(200);
-	cr_expect_eq(OPS->map(s, far, 100, AT), 0);
-	OPS->levels(s, &before);
+	cr_expect_eq(stream_map(s, far, 100, AT), 0);
+	stream_levels(s, &before);
 	ends_peer_drain(&p);
 	p.rnic->flush(&p.mem, p.fd);
 	usleep(2000);
-	cr_expect_eq(OPS->map(s, far, 100, AT), 0);
-	OPS->levels(s, &after);
+	cr_expect_eq(stream_map(s, far, 100, AT), 0);
+	stream_levels(s, &after);
 	/* The answer is none to the program */
 	cr_expect_eq(after.in, before.in);
 	ends_peer_drain(&p);
@@ -491,7 +491,7 @@ Test(iomap, mappings_count)
 	for (unsigned int i = 0; i < STREAM_CREDITS / 2; i++)
 		map_say(&p, i % SLOTS);
 	usleep(2000);
-	OPS->progress(s);
+	stream_progress(s);
 	ends_peer_drain(&p);
 	for (unsigned int i = 0; i < p.n; i++)
 		if (rs_msg_op(p.messages[i]) == RS_OP_SGL)

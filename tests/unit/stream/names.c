@@ -31,11 +31,11 @@ Test(names, who_is_handed_over_is_a_name)
 	ends_open(s);
 	ends_open(more);
 	for (int i = 0; i < 2; i++)
-		cr_expect_eq(OPS->hand_over(s[1]), 0, "twice is once");
+		cr_expect_eq(stream_hand_over(s[1]), 0, "twice is once");
 	cr_expect(is_named(s[1]));
 	cr_expect_not(is_named(s[0]));
 	cr_expect_eq(place_file_of(more[0]).st_nlink, 2);
-	cr_expect_eq(OPS->hand_over(more[0]), 0);
+	cr_expect_eq(stream_hand_over(more[0]), 0);
 	cr_expect_eq(place_file_of(more[0]).st_nlink, 3);
 	ends_destroy(s);
 	cr_expect_eq(place_file_of(more[0]).st_nlink, 2, "one that is closed is none");
@@ -51,7 +51,7 @@ Test(names, a_name_that_is_another_files_is_taken)
 
 	ends_open(s);
 	fclose(fopen(place_path(s[1]->fd), "w"));
-	cr_expect_eq(OPS->hand_over(s[1]), 0);
+	cr_expect_eq(stream_hand_over(s[1]), 0);
 	cr_expect(is_named(s[1]));
 	place_both_ways(s);
 	ends_destroy(s);
@@ -65,7 +65,7 @@ Test(names, who_cannot_be_named_is_not_handed_over)
 
 	ends_open(s);
 	cr_assert_eq(unlink(place_slab_path(s[0])), 0);
-	cr_expect_eq(OPS->hand_over(s[0]), -EOPNOTSUPP);
+	cr_expect_eq(stream_hand_over(s[0]), -EOPNOTSUPP);
 	place_both_ways(s);
 	ends_open(more);
 	ends_destroy(s);
@@ -79,13 +79,13 @@ Test(names, who_is_not_announced_is_found_by_a_search)
 	struct stream_param param = ends_param;
 
 	ends_open(s);
-	cr_expect_eq(OPS->adopt(s[1]->fd, &param, &found), -ENOENT);
+	cr_expect_eq(stream_adopt(s[1]->fd, &param, &found), -ENOENT);
 	param.search = true;
-	cr_assert_eq(OPS->adopt(s[1]->fd, &param, &found), 0);
+	cr_assert_eq(stream_adopt(s[1]->fd, &param, &found), 0);
 	place_send(s[0], 0, PLACE_SOME);
 	place_recv(found, 0, PLACE_SOME);
-	OPS->close(found);
-	OPS->destroy(found);
+	stream_close(found);
+	stream_destroy(found);
 	ends_destroy(s);
 	cr_expect_eq(place_files(), 0);
 }
@@ -100,10 +100,10 @@ Test(names, a_search_needs_one_descriptor)
 
 	ends_open(s);
 	for (int i = 0; i < 2; i++)
-		OPS->share(s[i], STREAM_SHARE_FLIGHT);
+		stream_share(s[i], STREAM_SHARE_FLIGHT);
 	ends_open(more);
 	for (int i = 0; i < 2; i++)
-		OPS->share(more[i], STREAM_SHARE_FLIGHT);
+		stream_share(more[i], STREAM_SHARE_FLIGHT);
 	param.search = true;
 	last = dup(0);
 	close(last);
@@ -111,7 +111,7 @@ Test(names, a_search_needs_one_descriptor)
 	limit.rlim_cur = (rlim_t)last + 1;
 	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	for (int i = 0; i < 4; i++) {
-		err = OPS->adopt((i < 2 ? s : more)[i % 2]->fd, &param, &found);
+		err = stream_adopt((i < 2 ? s : more)[i % 2]->fd, &param, &found);
 		cr_expect_eq(err, 0, "%d: %d", i, err);
 	}
 }
@@ -127,17 +127,17 @@ Test(names, the_last_of_others_removes_the_file)
 		found[i] = place_adopt(s[i]->fd, &err);
 		cr_assert_not_null(found[i], "%d", err);
 		/* As for this process, which has it twice */
-		OPS->share(s[i], STREAM_SHARE_FLIGHT);
+		stream_share(s[i], STREAM_SHARE_FLIGHT);
 	}
 	stream_spare_allow(false);
 	for (int i = 0; i < 2; i++) {
-		OPS->close(s[i]);
-		OPS->destroy(s[i]);
+		stream_close(s[i]);
+		stream_destroy(s[i]);
 	}
 	cr_expect_eq(place_files(), 1, "others have it");
 	place_both_ways(found);
 	for (int i = 0; i < 2; i++)
-		OPS->unshare(found[i], STREAM_SHARE_FLIGHT);
+		stream_unshare(found[i], STREAM_SHARE_FLIGHT);
 	ends_destroy(found);
 	cr_expect_eq(place_files(), 0);
 }
@@ -165,7 +165,7 @@ Test(names, a_file_with_a_connection_is_not_swept)
 
 	ends_open(s);
 	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 0);
-	cr_expect_eq(OPS->hand_over(s[0]), 0);
+	cr_expect_eq(stream_hand_over(s[0]), 0);
 	ends_destroy(s);
 }
 
@@ -175,12 +175,12 @@ static pid_t other_user(struct stream *s[], int pairs, int go)
 	pid_t pid;
 
 	for (int i = 0; i < 2 * pairs; i++)
-		OPS->share(s[i], STREAM_SHARE_FORK);
+		stream_share(s[i], STREAM_SHARE_FORK);
 	pid = ends_fork();
 	if (pid)
 		return pid;
 	for (int i = 0; i < 2 * pairs; i++)
-		OPS->joined(s[i]);
+		stream_joined(s[i]);
 	if (setuid(65534))
 		_exit(1);
 	for (int i = 0; i < pairs; i++) {
@@ -235,10 +235,10 @@ Test(names, what_lingers_keeps_its_memory)
 	strcpy(path, place_slab_path(s[1]));
 	pid = other_user(s, 2, go[0]);
 	cr_assert_eq(write(go[1], "", 1), 1);
-	while (!OPS->alone(s[0]) || !OPS->alone(s[1]))
+	while (!stream_alone(s[0]) || !stream_alone(s[1]))
 		sched_yield();
 	for (int i = 0; i < 2; i++)
-		OPS->close(s[i]);
+		stream_close(s[i]);
 	ends_destroy(s + 2);
 	stream_spare_allow(false);
 	cr_assert_eq(write(go[1], "", 1), 1);
@@ -247,7 +247,7 @@ Test(names, what_lingers_keeps_its_memory)
 	cr_expect_gt(st.st_blocks, 0);
 	cr_expect_eq(rsock_of(s[0])->state->magic, STREAM_MAGIC);
 	for (int i = 0; i < 2; i++)
-		OPS->destroy(s[i]);
+		stream_destroy(s[i]);
 	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 1);
 	cr_expect_eq(place_files(), 0);
 }
@@ -259,22 +259,22 @@ Test(names, others_go_on_without_names)
 	pid_t pid;
 
 	ends_open(s);
-	cr_expect_eq(OPS->hand_over(s[0]), 0);
-	OPS->share(s[1], STREAM_SHARE_FORK);
+	cr_expect_eq(stream_hand_over(s[0]), 0);
+	stream_share(s[1], STREAM_SHARE_FORK);
 	pid = ends_fork();
 	if (!pid) {
-		OPS->joined(s[1]);
+		stream_joined(s[1]);
 		stream_names_drop(place_none_stays, NULL);
-		OPS->close(s[1]);
-		OPS->destroy(s[1]);
+		stream_close(s[1]);
+		stream_destroy(s[1]);
 		_exit(0);
 	}
 	cr_expect_eq(place_wait(pid), 0);
 	cr_expect_eq(place_files(), 0);
-	cr_expect_eq(OPS->hand_over(s[0]), -EOPNOTSUPP);
+	cr_expect_eq(stream_hand_over(s[0]), -EOPNOTSUPP);
 	place_both_ways(s);
 	ends_open(more);
-	cr_expect_eq(OPS->hand_over(more[0]), 0);
+	cr_expect_eq(stream_hand_over(more[0]), 0);
 	ends_destroy(s);
 	ends_destroy(more);
 	cr_expect_eq(place_files(), 0);

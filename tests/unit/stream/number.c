@@ -38,7 +38,7 @@ static void set_meanwhile(struct work *w, int fd)
 	pthread_barrier_init(&w->in, NULL, 2);
 	cr_assert_eq(pthread_create(&thread, NULL, at_work, w), 0);
 	pthread_barrier_wait(&w->in);
-	OPS->set_fd(&w->s->base, fd);
+	stream_set_fd(&w->s->base, fd);
 	cr_expect(__atomic_load_n(&w->left, __ATOMIC_RELAXED), "it may have loaded the old one");
 	pthread_join(thread, NULL);
 }
@@ -54,7 +54,7 @@ static void moves(void (*enter)(struct rsock *s), void (*leave)(struct rsock *s)
 	old = s[0]->fd;
 	set_meanwhile(&w, dup(old));
 	close(old);
-	cr_expect_eq(OPS->send(s[0], &(struct iovec){ "it", 2 }, 1), 2);
+	cr_expect_eq(stream_send(s[0], &(struct iovec){ "it", 2 }, 1), 2);
 	ends_destroy(s);
 }
 
@@ -83,11 +83,11 @@ static void goes(void (*enter)(struct rsock *s), void (*leave)(struct rsock *s))
 	cr_expect_eq(w.fd, old, "who is at work has a descriptor");
 	cr_expect_eq(stream_fd(s[0]), -1);
 	/* Who comes late does nothing, and breaks nothing */
-	OPS->progress(s[0]);
-	sent = OPS->send(s[0], &(struct iovec){ "it", 2 }, 1);
+	stream_progress(s[0]);
+	sent = stream_send(s[0], &(struct iovec){ "it", 2 }, 1);
 	cr_expect_eq(sent, -EXDEV, "%zd", sent);
-	OPS->set_fd(s[0], old);
-	cr_expect_eq(OPS->send(s[0], &(struct iovec){ "it", 2 }, 1), 2);
+	stream_set_fd(s[0], old);
+	cr_expect_eq(stream_send(s[0], &(struct iovec){ "it", 2 }, 1), 2);
 	ends_destroy(s);
 }
 

@@ -16,7 +16,7 @@ static uint8_t near[1 << 20] __attribute__((aligned(8)));
 static void turn(struct stream *s[2])
 {
 	for (int i = 0; i < 4; i++)
-		OPS->progress(s[i % 2]);
+		stream_progress(s[i % 2]);
 	usleep(200);
 }
 
@@ -29,7 +29,7 @@ static ssize_t message_get(struct stream *s[2], void *p, size_t room, int flags,
 
 	for (int i = 0; i < 1000 && got == -ENODATA; i++) {
 		turn(s);
-		got = OPS->message_recv(s[1], &iov, 1, flags, len);
+		got = stream_message_recv(s[1], &iov, 1, flags, len);
 	}
 	return got;
 }
@@ -46,25 +46,25 @@ Test(user, boundaries_and_order)
 		near[k] = ends_octet(k);
 	ends_open(s);
 	for (unsigned int k = 0; k < base_array_size(lengths); k++) {
-		cr_assert_eq(OPS->send(s[0], &o, 1), 5);
-		cr_assert_eq(OPS->message_send(s[0], near, lengths[k]), 0, "%zu", lengths[k]);
+		cr_assert_eq(stream_send(s[0], &o, 1), 5);
+		cr_assert_eq(stream_message_send(s[0], near, lengths[k]), 0, "%zu", lengths[k]);
 	}
 	for (unsigned int k = 0; k < base_array_size(lengths); k++) {
 		turn(s);
-		cr_expect_eq(OPS->message_recv(s[1], &i, 1, 0, &len), -ENODATA);
-		cr_expect_eq(OPS->readable(s[1]), 5u);
-		cr_expect_eq(OPS->recv(s[1], &i, 1, 0), 5);
+		cr_expect_eq(stream_message_recv(s[1], &i, 1, 0, &len), -ENODATA);
+		cr_expect_eq(stream_readable(s[1]), 5u);
+		cr_expect_eq(stream_recv(s[1], &i, 1, 0), 5);
 		cr_expect_eq(message_get(s, in, sizeof(in), MSG_PEEK, &len), (ssize_t)lengths[k]);
-		cr_expect_eq(OPS->readable(s[1]), lengths[k]);
-		cr_expect(OPS->levels(s[1], NULL) & STREAM_READABLE);
-		cr_expect_eq(OPS->recv(s[1], &i, 1, 0), -EBADMSG);
+		cr_expect_eq(stream_readable(s[1]), lengths[k]);
+		cr_expect(stream_levels(s[1], NULL) & STREAM_READABLE);
+		cr_expect_eq(stream_recv(s[1], &i, 1, 0), -EBADMSG);
 		memset(in, 0xee, sizeof(in));
-		cr_expect_eq(OPS->message_recv(s[1], &i, 1, 0, &len), (ssize_t)lengths[k]);
+		cr_expect_eq(stream_message_recv(s[1], &i, 1, 0, &len), (ssize_t)lengths[k]);
 		cr_expect_eq(len, lengths[k]);
 		cr_expect_eq(memcmp(in, near, len), 0);
 	}
-	cr_expect_eq(OPS->recv(s[1], &i, 1, 0), -EAGAIN);
-	cr_expect_eq(OPS->readable(s[1]), 0u);
+	cr_expect_eq(stream_recv(s[1], &i, 1, 0), -EAGAIN);
+	cr_expect_eq(stream_readable(s[1]), 0u);
 	ends_destroy(s);
 }
 
@@ -75,8 +75,8 @@ Test(user, short_buffers_cut)
 	size_t len;
 
 	ends_open(s);
-	cr_assert_eq(OPS->message_send(s[0], "0123456789", 10), 0);
-	cr_assert_eq(OPS->message_send(s[0], "next", 4), 0);
+	cr_assert_eq(stream_message_send(s[0], "0123456789", 10), 0);
+	cr_assert_eq(stream_message_send(s[0], "next", 4), 0);
 	cr_expect_eq(message_get(s, in, 4, 0, &len), 4);
 	cr_expect_eq(len, 10u);
 	cr_expect_eq(message_get(s, in, 8, 0, &len), 4);
@@ -95,17 +95,17 @@ Test(user, many_through_a_small_ring, .timeout = 120)
 	ends_param.ring = 8192;
 	ends_open(s);
 	longest = 8192 / 2 - STREAM_MESSAGE_COST;
-	cr_expect_eq(OPS->message_send(s[0], near, longest + 1), -EMSGSIZE);
+	cr_expect_eq(stream_message_send(s[0], near, longest + 1), -EMSGSIZE);
 	for (unsigned int sent = 0, got = 0; got < 3000;) {
 		size_t want = sent * 37 % (longest + 1);
 
 		memset(near, (int)sent, longest);
-		if (sent < 3000 && OPS->message_send(s[0], near, want) == 0)
+		if (sent < 3000 && stream_message_send(s[0], near, want) == 0)
 			sent++;
 		else
 			turn(s);
 		want = got * 37 % (longest + 1);
-		if (OPS->message_recv(s[1], &(struct iovec){ in, sizeof(in) }, 1, 0, &len) < 0)
+		if (stream_message_recv(s[1], &(struct iovec){ in, sizeof(in) }, 1, 0, &len) < 0)
 			continue;
 		cr_assert_eq(len, want, "message %u", got);
 		cr_assert(!len || (in[0] == (uint8_t)got && in[len - 1] == (uint8_t)got));
@@ -126,11 +126,11 @@ Test(user, narrow_transport)
 	cr_assert_eq(setsockopt(s[0]->fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
 	for (unsigned int sent = 0, got = 0; got < 100;) {
 		memset(near, (int)sent, 60000);
-		if (sent < 100 && OPS->message_send(s[0], near, 60000) == 0)
+		if (sent < 100 && stream_message_send(s[0], near, 60000) == 0)
 			sent++;
 		else
 			turn(s);
-		if (OPS->message_recv(s[1], &(struct iovec){ in, sizeof(in) }, 1, 0, &len) < 0)
+		if (stream_message_recv(s[1], &(struct iovec){ in, sizeof(in) }, 1, 0, &len) < 0)
 			continue;
 		cr_assert_eq(len, 60000u);
 		cr_assert(in[0] == (uint8_t)got && in[59999] == (uint8_t)got);
@@ -146,17 +146,17 @@ static uint32_t far_stag;
 static void both_open(struct stream *s[2], unsigned int access)
 {
 	ends_open(s);
-	cr_assert_eq(OPS->region_add(s[1], far, sizeof(far), access, &far_stag), 0);
-	cr_expect(OPS->serves(s[1]));
+	cr_assert_eq(stream_region_add(s[1], far, sizeof(far), access, &far_stag), 0);
+	cr_expect(stream_serves(s[1]));
 }
 
 static struct stream_completion job_do(struct stream *s[2], const struct stream_job *job)
 {
 	struct stream_completion c = { .status = 99 };
-	int err = OPS->post(s[0], job);
+	int err = stream_post(s[0], job);
 
 	cr_assert_eq(err, 0, "post: %d", err);
-	for (int i = 0; i < 5000 && (err = OPS->complete(s[0], &c)) == -EAGAIN; i++)
+	for (int i = 0; i < 5000 && (err = stream_complete(s[0], &c)) == -EAGAIN; i++)
 		turn(s);
 	cr_assert_eq(err, 0, "completion: %d", err);
 	return c;
@@ -230,7 +230,7 @@ Test(onesided, atomics)
 	cr_expect_eq(found, 42u);
 	cr_expect_eq(value, 7u);
 	job.len = 4;
-	cr_expect_eq(OPS->post(s[0], &job), -EINVAL);
+	cr_expect_eq(stream_post(s[0], &job), -EINVAL);
 	ends_destroy(s);
 }
 
@@ -250,13 +250,13 @@ Test(onesided, a_write_is_there_before_later_messages)
 
 		memset(near, k, sizeof(near));
 		job = job_of(STREAM_JOB_WRITE, 300000);
-		cr_assert_eq(OPS->post(s[0], &job), 0);
-		while ((err = OPS->message_send(s[0], "done", 4)) == -EAGAIN)
+		cr_assert_eq(stream_post(s[0], &job), 0);
+		while ((err = stream_message_send(s[0], "done", 4)) == -EAGAIN)
 			turn(s);
 		cr_assert_eq(err, 0);
 		cr_assert_eq(message_get(s, in, 4, 0, &len), 4);
 		cr_assert_eq(far[299999], k);
-		cr_assert_eq(OPS->complete(s[0], &(struct stream_completion){ 0 }), 0);
+		cr_assert_eq(stream_complete(s[0], &(struct stream_completion){ 0 }), 0);
 	}
 	ends_destroy(s);
 }
@@ -278,17 +278,17 @@ Test(onesided, a_queue_of_reads)
 		job.cookie = posted;
 		job.addr = near + posted * 1000;
 		job.to += posted * 1000;
-		err = OPS->post(s[0], &job);
+		err = stream_post(s[0], &job);
 		if (posted == STREAM_JOBS)
 			cr_expect_eq(err, -ENOBUFS);
 		else
 			cr_assert_eq(err, 0);
 		posted++;
 	}
-	cr_expect_not(OPS->levels(s[0], NULL) & STREAM_WRITABLE);
+	cr_expect_not(stream_levels(s[0], NULL) & STREAM_WRITABLE);
 	for (int i = 0; i < 5000 && done < STREAM_JOBS; i++) {
 		turn(s);
-		while (!OPS->complete(s[0], &c)) {
+		while (!stream_complete(s[0], &c)) {
 			cr_assert_eq(c.cookie, done);
 			cr_assert_eq(c.status, STREAM_JOB_DONE);
 			done++;
@@ -296,8 +296,8 @@ Test(onesided, a_queue_of_reads)
 	}
 	cr_expect_eq(done, (unsigned int)STREAM_JOBS);
 	cr_expect_eq(memcmp(near, far, STREAM_JOBS * 1000), 0);
-	cr_expect(OPS->levels(s[0], NULL) & STREAM_WRITABLE);
-	cr_expect_not(OPS->levels(s[0], NULL) & STREAM_ERROR);
+	cr_expect(stream_levels(s[0], NULL) & STREAM_WRITABLE);
+	cr_expect_not(stream_levels(s[0], NULL) & STREAM_ERROR);
 	ends_destroy(s);
 }
 
@@ -326,7 +326,7 @@ Test(onesided, what_the_peer_refuses)
 	for (unsigned int i = 0; i < base_array_size(cases); i++) {
 		both_open(s, cases[i].access);
 		if (cases[i].removed)
-			cr_assert_eq(OPS->region_remove(s[1], far_stag), 0);
+			cr_assert_eq(stream_region_remove(s[1], far_stag), 0);
 		far[0] = 0;
 		memset(near, 0xab, 8);
 		job = job_of(cases[i].kind, 8);
@@ -337,14 +337,14 @@ Test(onesided, what_the_peer_refuses)
 			cr_expect_eq(c.status, STREAM_JOB_DONE);
 			job = job_of(STREAM_JOB_READ, 8);
 		}
-		cr_assert_eq(OPS->post(s[0], &job), 0);
+		cr_assert_eq(stream_post(s[0], &job), 0);
 		c = job_do(s, &job);
-		for (int k = 0; k < 1000 && OPS->complete(s[0], &later) == -EAGAIN; k++)
+		for (int k = 0; k < 1000 && stream_complete(s[0], &later) == -EAGAIN; k++)
 			turn(s);
 		cr_expect_eq(c.status, STREAM_JOB_REFUSED, "%s: %d", cases[i].name, c.status);
 		cr_expect_eq(later.status, STREAM_JOB_FLUSHED, "%s", cases[i].name);
 		cr_expect_eq(far[0], 0, "%s", cases[i].name);
-		cr_expect(OPS->levels(s[0], NULL) & STREAM_HUP, "%s", cases[i].name);
+		cr_expect(stream_levels(s[0], NULL) & STREAM_HUP, "%s", cases[i].name);
 		ends_destroy(s);
 	}
 }
@@ -358,11 +358,11 @@ Test(onesided, without_the_bit_nothing_goes)
 	for (int i = 0; i < 2; i++) {
 		ends_without[i] = i ? ~0u : STREAM_FEATURE_ONESIDED | STREAM_FEATURE_MESSAGES;
 		ends_open(s);
-		cr_expect_eq(OPS->post(s[0], &job), -EOPNOTSUPP);
-		cr_expect_eq(OPS->message_send(s[0], "x", 1), -EOPNOTSUPP);
-		cr_expect_eq(OPS->region_add(s[0], far, 8, 2, &stag), -EOPNOTSUPP);
+		cr_expect_eq(stream_post(s[0], &job), -EOPNOTSUPP);
+		cr_expect_eq(stream_message_send(s[0], "x", 1), -EOPNOTSUPP);
+		cr_expect_eq(stream_region_add(s[0], far, 8, 2, &stag), -EOPNOTSUPP);
 		turn(s);
-		cr_expect_eq(OPS->recv(s[1], &(struct iovec){ near, 8 }, 1, 0), -EAGAIN);
+		cr_expect_eq(stream_recv(s[1], &(struct iovec){ near, 8 }, 1, 0), -EAGAIN);
 		cr_expect_eq(rsock_of(s[1])->state->rx.delivered, 0u);
 		ends_destroy(s);
 	}
@@ -372,10 +372,10 @@ static int open_and_send(struct stream *s[2])
 {
 	struct iovec iov = { near, 8 };
 
-	OPS->joined(s[1]);
-	for (int i = 0; i < 1000 && !(OPS->levels(s[1], NULL) & STREAM_WRITABLE); i++)
+	stream_joined(s[1]);
+	for (int i = 0; i < 1000 && !(stream_levels(s[1], NULL) & STREAM_WRITABLE); i++)
 		turn(s);
-	return OPS->send(s[1], &iov, 1) != 8;
+	return stream_send(s[1], &iov, 1) != 8;
 }
 
 /* The one who starts it up leaves it as good to the other; the first to use them has operations */
@@ -392,7 +392,7 @@ Test(onesided, started_in_another_process)
 	s[0] = ends_attach(fd[0], true);
 	s[1] = ends_attach(fd[1], false);
 	for (int i = 0; i < 2; i++)
-		OPS->share(s[i], STREAM_SHARE_FORK);
+		stream_share(s[i], STREAM_SHARE_FORK);
 	pid = fork();
 	if (!pid)
 		_exit(open_and_send(s));
@@ -400,11 +400,11 @@ Test(onesided, started_in_another_process)
 	cr_assert(WIFEXITED(status) && !WEXITSTATUS(status));
 	for (int i = 0; i < 1000 && got == -EAGAIN; i++) {
 		turn(s);
-		got = OPS->recv(s[0], &iov, 1, 0);
+		got = stream_recv(s[0], &iov, 1, 0);
 	}
 	cr_expect_eq(got, 8);
-	cr_expect_eq(OPS->send(s[1], &(struct iovec){ near, 8 }, 1), 8);
-	cr_assert_eq(OPS->region_add(s[1], far, sizeof(far), 0x6, &far_stag), 0);
+	cr_expect_eq(stream_send(s[1], &(struct iovec){ near, 8 }, 1), 8);
+	cr_assert_eq(stream_region_add(s[1], far, sizeof(far), 0x6, &far_stag), 0);
 	job = job_of(STREAM_JOB_WRITE, 8);
 	cr_expect_eq(job_do(s, &job).status, STREAM_JOB_DONE);
 	ends_destroy(s);
@@ -420,20 +420,20 @@ Test(onesided, belongs_to_one_process)
 
 	both_open(s, 0x6);
 	job = job_of(STREAM_JOB_WRITE, 8);
-	OPS->share(s[1], STREAM_SHARE_FORK);
+	stream_share(s[1], STREAM_SHARE_FORK);
 	pid = fork();
 	if (!pid) {
 		struct iovec iov = { near, 8 };
 		uint32_t stag;
 		bool good;
 
-		OPS->joined(s[1]);
-		good = OPS->recv(s[1], &iov, 1, 0) == -EXDEV &&
-		       OPS->send(s[1], &iov, 1) == -EXDEV && OPS->post(s[1], &job) == -EXDEV &&
-		       OPS->message_send(s[1], near, 1) == -EXDEV &&
-		       OPS->region_add(s[1], near, 8, 2, &stag) == -EXDEV;
+		stream_joined(s[1]);
+		good = stream_recv(s[1], &iov, 1, 0) == -EXDEV &&
+		       stream_send(s[1], &iov, 1) == -EXDEV && stream_post(s[1], &job) == -EXDEV &&
+		       stream_message_send(s[1], near, 1) == -EXDEV &&
+		       stream_region_add(s[1], near, 8, 2, &stag) == -EXDEV;
 
-		OPS->close(s[1]);
+		stream_close(s[1]);
 		_exit(!good);
 	}
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
@@ -451,13 +451,13 @@ Test(onesided, close_ends_access)
 
 	both_open(s, 0x6);
 	job = job_of(STREAM_JOB_READ, 1 << 20);
-	cr_assert_eq(OPS->post(s[1], &(struct stream_job){ .kind = STREAM_JOB_READ,
-							   .addr = near,
-							   .len = 8,
-							   .stag = 1,
-							   .to = 8 }),
+	cr_assert_eq(stream_post(s[1], &(struct stream_job){ .kind = STREAM_JOB_READ,
+							     .addr = near,
+							     .len = 8,
+							     .stag = 1,
+							     .to = 8 }),
 		     0);
-	cr_expect_leq(OPS->close(s[1]), 0);
+	cr_expect_leq(stream_close(s[1]), 0);
 	c = job_do(s, &job);
 	cr_expect_neq(c.status, STREAM_JOB_DONE);
 	ends_destroy(s);

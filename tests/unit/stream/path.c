@@ -28,12 +28,12 @@ static void open_narrow(struct stream *s[2])
 	cr_assert_eq(setsockopt(fd[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
 	for (int i = 0; i < 2; i++)
 		s[i] = ends_attach(fd[i], !i);
-	for (int i = 0; i < 1000 && !(OPS->levels(s[1], NULL) & STREAM_WRITABLE); i++) {
-		OPS->progress(s[0]);
-		OPS->progress(s[1]);
+	for (int i = 0; i < 1000 && !(stream_levels(s[1], NULL) & STREAM_WRITABLE); i++) {
+		stream_progress(s[0]);
+		stream_progress(s[1]);
 		usleep(100);
 	}
-	cr_assert(OPS->levels(s[1], NULL) & STREAM_WRITABLE);
+	cr_assert(stream_levels(s[1], NULL) & STREAM_WRITABLE);
 }
 
 /* The numbers of the segment size lie side by side in the provider's state */
@@ -80,10 +80,10 @@ static void way_go(struct way *w)
 		w->found += believe_wide(w->from);
 	for (size_t i = 0; i < iov.iov_len; i++)
 		octets[i] = ends_octet(w->sent + i);
-	n = OPS->send(w->from, &iov, 1);
+	n = stream_send(w->from, &iov, 1);
 	cr_assert(n > 0 || n == -EAGAIN, "send: %zd", n);
 	w->sent += n > 0 ? (uint64_t)n : 0;
-	n = OPS->recv(w->to, &room, 1, 0);
+	n = stream_recv(w->to, &room, 1, 0);
 	cr_assert(n > 0 || n == -EAGAIN, "recv: %zd", n);
 	for (ssize_t i = 0; i < n; i++)
 		cr_assert_eq(back[i], ends_octet(w->got + (uint64_t)i));

@@ -27,7 +27,7 @@ static struct stream *alone(int fd, bool initiator)
 {
 	struct stream *s = ends_attach(fd, initiator);
 
-	cr_assert_eq(OPS->progress(s), -EAGAIN);
+	cr_assert_eq(stream_progress(s), -EAGAIN);
 	return s;
 }
 
@@ -37,7 +37,7 @@ static int outcome(struct stream *s)
 	struct pollfd p = { .fd = s->fd, .events = POLLIN };
 	int state;
 
-	while ((state = OPS->progress(s)) == -EAGAIN)
+	while ((state = stream_progress(s)) == -EAGAIN)
 		poll(&p, 1, 10);
 	return state;
 }
@@ -82,13 +82,13 @@ static void probe_check(const struct probe_case *c)
 	if (c->shut >= 0)
 		shutdown(fd[1], c->shut);
 	cr_expect_eq(outcome(s), -ENOMSG, "%s", c->name);
-	cr_expect_eq(OPS->progress(s), -ENOMSG, "%s, again", c->name);
-	OPS->stats(s, &stats);
+	cr_expect_eq(stream_progress(s), -ENOMSG, "%s, again", c->name);
+	stream_stats(s, &stats);
 	cr_expect_eq(stats.probe_error, c->error, "%s: %d", c->name, stats.probe_error);
 	cr_expect_not(stats.failed, "%s", c->name);
-	cr_expect_not(OPS->levels(s, NULL) & STREAM_ERROR, "%s", c->name);
+	cr_expect_not(stream_levels(s, NULL) & STREAM_ERROR, "%s", c->name);
 	cr_expect_neq(getpeername(fd[0], (struct sockaddr *)&peer, &len), 0, "%s", c->name);
-	OPS->destroy(s);
+	stream_destroy(s);
 	close(fd[0]);
 	close(fd[1]);
 }
@@ -108,13 +108,13 @@ Test(plain, a_server_that_may_speak_first)
 
 	ends_tcp(fd);
 	s = alone(fd[1], false);
-	cr_expect_eq(OPS->levels(s, NULL), STREAM_WRITABLE);
+	cr_expect_eq(stream_levels(s, NULL), STREAM_WRITABLE);
 	ends_auto = false;
-	OPS->destroy(s);
+	stream_destroy(s);
 	s = alone(fd[1], false);
-	cr_expect_eq(OPS->levels(s, NULL), 0u);
-	cr_expect_eq(OPS->speak_plain(s), -EALREADY);
-	OPS->destroy(s);
+	cr_expect_eq(stream_levels(s, NULL), 0u);
+	cr_expect_eq(stream_speak_plain(s), -EALREADY);
+	stream_destroy(s);
 }
 
 static struct stream *spoken(int fd[2])
@@ -123,9 +123,9 @@ static struct stream *spoken(int fd[2])
 
 	ends_tcp(fd);
 	s = alone(fd[1], false);
-	cr_assert_eq(OPS->speak_plain(s), -EAGAIN);
-	cr_expect_eq(OPS->progress(s), -EAGAIN);
-	cr_expect_eq(OPS->levels(s, NULL), STREAM_WRITABLE);
+	cr_assert_eq(stream_speak_plain(s), -EAGAIN);
+	cr_expect_eq(stream_progress(s), -EAGAIN);
+	cr_expect_eq(stream_levels(s, NULL), STREAM_WRITABLE);
 	return s;
 }
 
@@ -138,13 +138,13 @@ Test(plain, what_it_hears_then_is_its_own)
 	ends_param.decide_limit = 10 * BASE_NS_PER_S;
 	s = spoken(fd);
 	say(fd[0], KEY, 7);
-	cr_expect_eq(OPS->progress(s), -EAGAIN);
-	cr_expect_not(OPS->levels(s, NULL) & STREAM_READABLE);
+	cr_expect_eq(stream_progress(s), -EAGAIN);
+	cr_expect_not(stream_levels(s, NULL) & STREAM_READABLE);
 	say(fd[0], "!", 1);
 	cr_expect_eq(outcome(s), -ENOMSG);
 	cr_expect_eq(read(fd[1], got, sizeof(got)), 8);
 	cr_expect_str_eq(got, "MPA ID !");
-	OPS->destroy(s);
+	stream_destroy(s);
 }
 
 Test(plain, unless_it_is_a_request)
@@ -158,12 +158,12 @@ Test(plain, unless_it_is_a_request)
 	s = spoken(fd);
 	say(fd[0], KEY "\x40\1\0\0", 20);
 	cr_expect_eq(outcome(s), -ECONNRESET);
-	cr_expect_eq(OPS->take_error(s), ECONNRESET);
-	OPS->stats(s, &stats);
+	cr_expect_eq(stream_take_error(s), ECONNRESET);
+	stream_stats(s, &stats);
 	cr_expect(stats.failed);
 	cr_expect_eq(read(fd[0], got, sizeof(got)), -1);
 	cr_expect_eq(errno, ECONNRESET);
-	OPS->destroy(s);
+	stream_destroy(s);
 }
 
 /* A Request of which a part was taken in is no longer what plain octets could go before */
@@ -175,9 +175,9 @@ Test(plain, not_behind_a_part_of_a_request)
 	ends_tcp(fd);
 	s = alone(fd[1], false);
 	say(fd[0], KEY, 16);
-	cr_expect_eq(OPS->progress(s), -EAGAIN);
-	cr_expect_eq(OPS->speak_plain(s), -EALREADY);
-	OPS->destroy(s);
+	cr_expect_eq(stream_progress(s), -EAGAIN);
+	cr_expect_eq(stream_speak_plain(s), -EALREADY);
+	stream_destroy(s);
 }
 
 /* --- a probe's client connects again --- */
@@ -227,7 +227,7 @@ static void again_begin(struct again *a)
 
 static void again_end(struct again *a)
 {
-	OPS->destroy(a->s);
+	stream_destroy(a->s);
 	close(a->fd);
 	close(a->accepted);
 }
@@ -237,9 +237,9 @@ static void again_wait(struct again *a, uint64_t length)
 	uint64_t end = base_deadline(base_now(), length);
 	struct pollfd p;
 
-	while (OPS->progress(a->s) == -EAGAIN && !base_deadline_passed(end, base_now())) {
-		cr_assert_neq(OPS->wait_deadline(a->s), BASE_NEVER);
-		cr_expect_not(OPS->levels(a->s, NULL) & STREAM_WRITABLE);
+	while (stream_progress(a->s) == -EAGAIN && !base_deadline_passed(end, base_now())) {
+		cr_assert_neq(stream_wait_deadline(a->s), BASE_NEVER);
+		cr_expect_not(stream_levels(a->s, NULL) & STREAM_WRITABLE);
 		p = stream_pollfd(a->s, STREAM_WRITABLE);
 		poll(&p, 1, 5);
 	}
@@ -254,12 +254,12 @@ Test(plain, a_server_that_begins_anew_is_tried_again)
 
 	again_begin(&a);
 	again_wait(&a, 200 * BASE_NS_PER_MS);
-	cr_assert_eq(OPS->progress(a.s), -EAGAIN);
-	cr_expect_eq(OPS->shutdown(a.s, SHUT_WR), 0);
+	cr_assert_eq(stream_progress(a.s), -EAGAIN);
+	cr_expect_eq(stream_shutdown(a.s, SHUT_WR), 0);
 	a.listener = listen_at(&a.peer);
 	again_wait(&a, 10 * BASE_NS_PER_S);
-	cr_expect_eq(OPS->progress(a.s), -ENOMSG);
-	OPS->stats(a.s, &stats);
+	cr_expect_eq(stream_progress(a.s), -ENOMSG);
+	stream_stats(a.s, &stats);
 	cr_expect_eq(stats.probe_error, EPROTO);
 	cr_expect_eq(getpeername(a.fd, (struct sockaddr *)&to, &len), 0);
 	close(a.listener);
@@ -276,8 +276,8 @@ Test(plain, a_server_has_time_to_close)
 
 	again_begin(&a);
 	a.listener = listen_at(&a.peer);
-	cr_expect_eq(OPS->progress(a.s), -EAGAIN);
-	cr_expect_eq(OPS->wait_events(a.s, STREAM_WRITABLE), POLLIN);
+	cr_expect_eq(stream_progress(a.s), -EAGAIN);
+	cr_expect_eq(stream_wait_events(a.s, STREAM_WRITABLE), POLLIN);
 	cr_expect_eq(write(a.accepted, "more", 4), 4);
 	do {
 		n = read(a.accepted, got, sizeof(got));
@@ -285,7 +285,7 @@ Test(plain, a_server_has_time_to_close)
 	cr_expect_eq(n, 0);
 	close(a.accepted);
 	again_wait(&a, 10 * BASE_NS_PER_S);
-	cr_expect_eq(OPS->progress(a.s), -ENOMSG);
+	cr_expect_eq(stream_progress(a.s), -ENOMSG);
 	p = (struct pollfd){ .fd = a.listener, .events = POLLIN };
 	cr_expect_eq(poll(&p, 1, 0), 1);
 	close(a.listener);
@@ -301,7 +301,7 @@ Test(plain, for_a_second)
 
 	again_begin(&a);
 	again_wait(&a, 10 * BASE_NS_PER_S);
-	cr_expect_eq(OPS->progress(a.s), -ENOMSG);
+	cr_expect_eq(stream_progress(a.s), -ENOMSG);
 	getsockopt(a.fd, SOL_SOCKET, SO_ERROR, &err, &len);
 	cr_expect_eq(err, ECONNREFUSED);
 	again_end(&a);

@@ -38,7 +38,7 @@ Test(promise, is_kept_by_both_ends_and_taken_back)
 	ends_open(s);
 	size = one(s[0]);
 	cr_expect_eq(*number(), 2 * size);
-	OPS->close(s[0]);
+	stream_close(s[0]);
 	cr_expect_eq(*number(), size);
 	ends_destroy(s);
 	cr_expect_eq(*number(), 0);
@@ -60,13 +60,13 @@ Test(promise, ends_with_the_last_of_several_processes)
 	cr_assert_eq(pipe(go), 0);
 	ends_open(s);
 	size = one(s[0]);
-	OPS->share(s[1], STREAM_SHARE_FORK);
+	stream_share(s[1], STREAM_SHARE_FORK);
 	pid = ends_fork();
 	if (!pid) {
-		OPS->joined(s[1]);
+		stream_joined(s[1]);
 		if (read(go[0], &(char){ 0 }, 1) != 1)
 			_exit(1);
-		OPS->close(s[1]);
+		stream_close(s[1]);
 		_exit(0);
 	}
 	ends_destroy(s);
@@ -116,7 +116,7 @@ Test(promise, a_kept_file_is_counted_anew)
 	*number() = UINT64_MAX / 2;
 	ends_open(s);
 	for (int i = 0; i < 2; i++)
-		cr_expect_eq(OPS->hand_over(s[i]), 0);
+		cr_expect_eq(stream_hand_over(s[i]), 0);
 	cr_expect_eq(*number(), 2 * one(s[0]));
 	ends_destroy(s);
 }
@@ -194,7 +194,7 @@ static unsigned int named_of(int pairs, int channel)
 	for (int i = 0; i < pairs; i++) {
 		ends_open(s);
 		for (int k = 0; k < 2; k++)
-			named += OPS->hand_over(s[k]) == 0;
+			named += stream_hand_over(s[k]) == 0;
 	}
 	if (channel < 0)
 		return named;
@@ -285,17 +285,17 @@ Test(promise, room_for_few_of_children)
 	for (int i = 0; i < MOST; i++) {
 		ends_open(s);
 		for (int k = 0; k < 2; k++) {
-			named += OPS->hand_over(s[k]) == 0;
-			OPS->share(s[k], STREAM_SHARE_FORK);
+			named += stream_hand_over(s[k]) == 0;
+			stream_share(s[k], STREAM_SHARE_FORK);
 		}
 		pid[i] = ends_fork();
 		if (!pid[i]) {
 			for (int k = 0; k < 2; k++)
-				OPS->joined(s[k]);
+				stream_joined(s[k]);
 			pause();
 		}
 		for (int k = 0; k < 2; k++)
-			OPS->named(s[k], (uint32_t)pid[i]);
+			stream_named(s[k], (uint32_t)pid[i]);
 		ends_destroy(s);
 	}
 	cr_expect(named >= 2 && named <= 16, "%u", named);
@@ -332,8 +332,8 @@ Test(promise, room_without_address_space)
 		cr_skip_test("no mount namespace to be had");
 	ends_open(s);
 	place_send(s[0], 0, SOME);
-	for (int i = 0; i < 1000 && OPS->readable(s[1]) < SOME; i++)
-		OPS->progress(s[1]);
+	for (int i = 0; i < 1000 && stream_readable(s[1]) < SOME; i++)
+		stream_progress(s[1]);
 	place_fill(SIZE_MAX);
 	cr_assert_eq(getrlimit(RLIMIT_AS, &limit), 0);
 	none = (struct rlimit){ address_space(), limit.rlim_max };
@@ -359,11 +359,11 @@ Test(promise, the_last_of_address_space_is_the_program_s)
 	cr_assert_eq(getrlimit(RLIMIT_AS, &limit), 0);
 	little = (struct rlimit){ address_space() + (6 << 20), limit.rlim_max };
 	cr_assert_eq(setrlimit(RLIMIT_AS, &little), 0);
-	err = OPS->attach(fd[0], &param, &s);
+	err = stream_attach(fd[0], &param, &s);
 	cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
 	cr_expect_eq(err, -ENOMEM, "%d", err);
-	cr_assert_eq(OPS->attach(fd[0], &param, &s), 0);
-	OPS->destroy(s);
+	cr_assert_eq(stream_attach(fd[0], &param, &s), 0);
+	stream_destroy(s);
 	close(fd[0]);
 	close(fd[1]);
 }

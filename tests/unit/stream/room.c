@@ -21,7 +21,7 @@ static uint64_t stuff(struct stream *s)
 	uint64_t sum = 0;
 	ssize_t sent;
 
-	while ((sent = OPS->send(s, &iov, 1)) > 0)
+	while ((sent = stream_send(s, &iov, 1)) > 0)
 		sum += (uint64_t)sent;
 	cr_assert_eq(sent, -EAGAIN, "send: %zd", sent);
 	return sum;
@@ -34,7 +34,7 @@ static uint64_t take_all(struct stream *s)
 	uint64_t sum = 0;
 	ssize_t got;
 
-	while ((got = OPS->recv(s, &iov, 1, 0)) > 0)
+	while ((got = stream_recv(s, &iov, 1, 0)) > 0)
 		sum += (uint64_t)got;
 	return sum;
 }
@@ -53,14 +53,14 @@ static bool room_finds(int room, void (*look)(struct stream *s))
 	ends_open(s);
 	cr_assert_eq(setsockopt(s[0]->fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
 	cr_assert_lt(stuff(s[0]), STREAM_RING_MAX / 2);
-	cut = OPS->owes(s[0]);
-	cr_assert_eq(OPS->levels(s[0], &full) & STREAM_WRITABLE, 0);
-	for (int i = 0; i < 10000 && !(OPS->levels(s[0], &after) & STREAM_WRITABLE); i++) {
+	cut = stream_owes(s[0]);
+	cr_assert_eq(stream_levels(s[0], &full) & STREAM_WRITABLE, 0);
+	for (int i = 0; i < 10000 && !(stream_levels(s[0], &after) & STREAM_WRITABLE); i++) {
 		take_all(s[1]);
 		look(s[0]);
 		usleep(100);
 	}
-	cr_expect(OPS->levels(s[0], &after) & STREAM_WRITABLE);
+	cr_expect(stream_levels(s[0], &after) & STREAM_WRITABLE);
 	cr_expect_neq(after.out, full.out);
 	ends_destroy(s);
 	return cut;
@@ -68,13 +68,13 @@ static bool room_finds(int room, void (*look)(struct stream *s))
 
 static void looks(struct stream *s)
 {
-	OPS->progress(s);
+	stream_progress(s);
 }
 
 static void reads_and_looks(struct stream *s)
 {
 	take_all(s);
-	OPS->progress(s);
+	stream_progress(s);
 }
 
 Test(room, is_an_edge)
@@ -100,9 +100,9 @@ static void sent_and_closed(struct stream *s[2], uint64_t *sum)
 	ends_param.ring = STREAM_RING_MAX;
 	ends_open(s);
 	*sum = stuff(s[0]);
-	OPS->share(s[0], STREAM_SHARE_FLIGHT);
-	cr_expect_eq(OPS->close(s[0]), -EAGAIN);
-	cr_expect_eq(OPS->close_more(s[0], &safe), -EAGAIN);
+	stream_share(s[0], STREAM_SHARE_FLIGHT);
+	cr_expect_eq(stream_close(s[0]), -EAGAIN);
+	cr_expect_eq(stream_close_more(s[0], &safe), -EAGAIN);
 	cr_expect_not(safe);
 }
 
@@ -116,13 +116,13 @@ Test(room, of_what_is_in_flight_is_waited_for)
 	sent_and_closed(s, &sum);
 	for (int i = 0; i < 10000 && left; i++) {
 		got += take_all(s[1]);
-		left = OPS->close_more(s[0], &safe);
+		left = stream_close_more(s[0], &safe);
 		usleep(100);
 	}
 	cr_expect_eq(left, 0);
 	cr_expect(safe);
 	close(s[0]->fd);
-	OPS->set_fd(s[0], -1);
+	stream_set_fd(s[0], -1);
 	got += take_all(s[1]);
 	cr_expect_eq(got, sum);
 	ends_destroy(s);
@@ -136,19 +136,19 @@ Test(room, an_end_alone_is_told_from_octets)
 
 	ends_param.ring = STREAM_RING_MAX;
 	ends_open(s);
-	cr_expect_not(OPS->only_end_left(s[0]), "nobody has closed it");
+	cr_expect_not(stream_only_end_left(s[0]), "nobody has closed it");
 	stuff(s[0]);
-	cr_expect_eq(OPS->close(s[0]), -EAGAIN);
+	cr_expect_eq(stream_close(s[0]), -EAGAIN);
 	for (int i = 0; i < 10000 && !safe; i++) {
-		bool only = OPS->only_end_left(s[0]);
+		bool only = stream_only_end_left(s[0]);
 
 		cr_expect(!only || base_sock_unacked(s[0]->fd) <= 33);
 		take_all(s[1]);
-		OPS->close_more(s[0], &safe);
+		stream_close_more(s[0], &safe);
 		usleep(100);
 	}
 	cr_expect(safe);
-	cr_expect(OPS->only_end_left(s[0]), "all of it is acknowledged");
+	cr_expect(stream_only_end_left(s[0]), "all of it is acknowledged");
 	ends_destroy(s);
 }
 
@@ -161,14 +161,14 @@ Test(room, of_what_has_landed_is_another_ones, .timeout = 20)
 	pid_t pid;
 
 	sent_and_closed(s, &sum);
-	OPS->share(s[0], STREAM_SHARE_FLIGHT);
+	stream_share(s[0], STREAM_SHARE_FLIGHT);
 	pid = fork();
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		rsock_holder_enter(rsock_of(s[0]));
 		pause();
 	}
-	while (OPS->close_more(s[0], &safe))
+	while (stream_close_more(s[0], &safe))
 		usleep(100);
 	kill(pid, SIGKILL);
 	cr_assert_eq(waitpid(pid, NULL, 0), pid);

@@ -155,7 +155,7 @@ static void do_send(struct stream *s)
 {
 	struct iovec iov = { octets, 1 + below(below(4) ? 3000 : sizeof(octets)) };
 
-	expect(OPS->send(s, &iov, 1), iov.iov_len, "send");
+	expect(stream_send(s, &iov, 1), iov.iov_len, "send");
 }
 
 static void do_recv(struct stream *s)
@@ -164,7 +164,7 @@ static void do_recv(struct stream *s)
 
 	int flags = (below(4) ? 0 : MSG_PEEK) | (below(2) ? 0 : STREAM_STOP);
 
-	expect(OPS->recv(s, &iov, 1, flags), iov.iov_len, "recv");
+	expect(stream_recv(s, &iov, 1, flags), iov.iov_len, "recv");
 }
 
 static void do_urgent(struct stream *s)
@@ -172,9 +172,9 @@ static void do_urgent(struct stream *s)
 	struct iovec iov = { octets, 1 + below(below(4) ? 3 : sizeof(octets)) };
 	uint8_t octet;
 
-	expect(OPS->urgent_send(s, &iov, 1), iov.iov_len, "urgent_send");
-	expect(OPS->urgent_recv(s, &octet, below(2) ? 0 : MSG_PEEK), 1, "urgent_recv");
-	OPS->set_inline(s, below(2));
+	expect(stream_urgent_send(s, &iov, 1), iov.iov_len, "urgent_send");
+	expect(stream_urgent_recv(s, &octet, below(2) ? 0 : MSG_PEEK), 1, "urgent_recv");
+	stream_set_inline(s, below(2));
 }
 
 static void do_messages(struct stream *s)
@@ -183,9 +183,9 @@ static void do_messages(struct stream *s)
 	size_t len;
 
 	if (below(2))
-		expect(OPS->message_send(s, octets, iov.iov_len), 0, "message_send");
+		expect(stream_message_send(s, octets, iov.iov_len), 0, "message_send");
 	else
-		expect(OPS->message_recv(s, &iov, 1, 0, &len), iov.iov_len, "message_recv");
+		expect(stream_message_recv(s, &iov, 1, 0, &len), iov.iov_len, "message_recv");
 }
 
 static void do_jobs(struct stream *s)
@@ -193,8 +193,8 @@ static void do_jobs(struct stream *s)
 	struct stream_job job = { .kind = below(4), .addr = octets, .len = 8, .stag = next() };
 	struct stream_completion done;
 
-	expect(OPS->post(s, &job), 0, "post");
-	expect(OPS->complete(s, &done), 0, "complete");
+	expect(stream_post(s, &job), 0, "post");
+	expect(stream_complete(s, &done), 0, "complete");
 }
 
 static void do_look(struct stream *s)
@@ -203,28 +203,28 @@ static void do_look(struct stream *s)
 	struct stream_stats stats;
 	struct stream_info info;
 
-	OPS->levels(s, &edges);
-	OPS->stats(s, &stats);
+	stream_levels(s, &edges);
+	stream_stats(s, &stats);
 	expect(stats.probe_error, RSOCK_ERROR_MAX, "stats");
-	OPS->info(s, &info);
-	expect(OPS->wait_events(s, STREAM_READABLE), POLLIN | POLLOUT, "wait_events");
-	expect((ssize_t)OPS->readable(s), rsock_of(s)->ring, "readable");
-	expect((ssize_t)OPS->lowat(s), rsock_of(s)->ring, "lowat");
-	expect(OPS->take_error(s), 4095, "take_error");
-	OPS->owes(s);
-	OPS->serves(s);
-	OPS->shared(s);
+	stream_info(s, &info);
+	expect(stream_wait_events(s, STREAM_READABLE), POLLIN | POLLOUT, "wait_events");
+	expect((ssize_t)stream_readable(s), rsock_of(s)->ring, "readable");
+	expect((ssize_t)stream_lowat(s), rsock_of(s)->ring, "lowat");
+	expect(stream_take_error(s), 4095, "take_error");
+	stream_owes(s);
+	stream_serves(s);
+	stream_shared(s);
 }
 
 static void do_progress(struct stream *s)
 {
-	expect(OPS->progress(s), 0, "progress");
+	expect(stream_progress(s), 0, "progress");
 }
 
 static void do_shutdown(struct stream *s)
 {
 	if (!below(8))
-		expect(OPS->shutdown(s, (int)below(3)), 0, "shutdown");
+		expect(stream_shutdown(s, (int)below(3)), 0, "shutdown");
 }
 
 static void step(struct stream *s)
@@ -245,7 +245,7 @@ static bool pair_open(struct stream *s[2])
 	s[0] = ends_attach(fd[0], true);
 	s[1] = ends_attach(fd[1], false);
 	for (int i = 0; i < 1000; i++)
-		if (!(OPS->progress(s[0]) | OPS->progress(s[1])))
+		if (!(stream_progress(s[0]) | stream_progress(s[1])))
 			return true;
 	return false;
 }
@@ -255,10 +255,10 @@ static void pair_close(struct stream *s[2])
 	bool safe;
 
 	for (int i = 0; i < 2; i++)
-		OPS->close(s[i]);
+		stream_close(s[i]);
 	for (int i = 0; i < 20; i++)
 		for (int j = 0; j < 2; j++)
-			OPS->close_more(s[j], &safe);
+			stream_close_more(s[j], &safe);
 	ends_destroy(s);
 }
 
@@ -275,7 +275,7 @@ static void pair_begin(struct stream *s[2])
 	ends_tcp(fd);
 	s[0] = ends_attach(fd[0], true);
 	s[1] = ends_attach(fd[1], false);
-	OPS->progress(s[below(2)]);
+	stream_progress(s[below(2)]);
 }
 
 static void round_alone(void)
@@ -349,10 +349,10 @@ static int take_over(int fd)
 			scribble_once(rsock_of(s));
 		step(s);
 	}
-	OPS->close(s);
+	stream_close(s);
 	for (int i = 0; i < 20; i++)
-		OPS->close_more(s, &(bool){ false });
-	OPS->destroy(s);
+		stream_close_more(s, &(bool){ false });
+	stream_destroy(s);
 	return TAKEN_OVER;
 }
 
@@ -362,7 +362,7 @@ static int taken_over(struct stream *s)
 	pid_t pid;
 	int end;
 
-	OPS->share(s, STREAM_SHARE_SPAWN);
+	stream_share(s, STREAM_SHARE_SPAWN);
 	pid = fork();
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -370,7 +370,7 @@ static int taken_over(struct stream *s)
 		state = seed;
 		_exit(take_over(s->fd));
 	}
-	OPS->named(s, (uint32_t)pid);
+	stream_named(s, (uint32_t)pid);
 	end = place_wait(pid);
 	expect(end < 0 ? -5000 : end, TAKEN_OVER, "taken over");
 	return end;
@@ -512,8 +512,8 @@ Test(scribble, numbers_that_do_not_agree)
 			rx->delivered = rx->placed + 1;
 		else
 			rx->placed = rx->consumed + rsock_of(s[1])->ring + 1;
-		cr_expect_eq(OPS->recv(s[1], &iov, 1, 0), -ECONNRESET);
-		cr_expect_eq(OPS->recv(s[1], &iov, 1, 0), 0);
+		cr_expect_eq(stream_recv(s[1], &iov, 1, 0), -ECONNRESET);
+		cr_expect_eq(stream_recv(s[1], &iov, 1, 0), 0);
 		ends_destroy(s);
 	}
 }

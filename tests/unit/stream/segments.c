@@ -33,10 +33,10 @@ static uint64_t carry(struct stream *from, struct stream *to)
 		struct iovec b = { in + got, SIZE - got };
 
 		if (sent < SIZE)
-			sent += some(OPS->send(from, &a, 1));
-		got += some(OPS->recv(to, &b, 1, 0));
-		OPS->progress(from);
-		OPS->progress(to);
+			sent += some(stream_send(from, &a, 1));
+		got += some(stream_recv(to, &b, 1, 0));
+		stream_progress(from);
+		stream_progress(to);
 	}
 	s->rnic->info(&s->mem, &after);
 	return after.tx_fpdus - before.tx_fpdus;

@@ -54,7 +54,7 @@ static struct stream *begin(int says, uint64_t again)
 
 static void end(struct stream *s)
 {
-	OPS->destroy(s);
+	stream_destroy(s);
 	close(fd[0]);
 	close(fd[1]);
 }
@@ -74,19 +74,19 @@ Test(turn, nothing_goes_before)
 	struct stream *s = begin(-EAGAIN, LONG);
 	uint64_t now = base_now();
 
-	cr_expect_eq(OPS->progress(s), -EAGAIN);
-	cr_expect_eq(OPS->progress(s), -EAGAIN);
+	cr_expect_eq(stream_progress(s), -EAGAIN);
+	cr_expect_eq(stream_progress(s), -EAGAIN);
 	cr_expect_eq(heard(), 0);
 	cr_expect_eq(user.asked, 2);
-	cr_expect_eq(OPS->levels(s, NULL), 0u);
-	cr_expect_eq(OPS->wait_events(s, STREAM_WRITABLE), POLLIN);
-	cr_expect_geq(OPS->wait_deadline(s), base_deadline(now, LONG));
+	cr_expect_eq(stream_levels(s, NULL), 0u);
+	cr_expect_eq(stream_wait_events(s, STREAM_WRITABLE), POLLIN);
+	cr_expect_geq(stream_wait_deadline(s), base_deadline(now, LONG));
 	cr_expect_eq(stream_starting(), 1u);
-	cr_expect_eq(OPS->shutdown(s, SHUT_WR), 0);
+	cr_expect_eq(stream_shutdown(s, SHUT_WR), 0);
 	user.says = 0;
-	cr_expect_eq(OPS->progress(s), -EAGAIN);
+	cr_expect_eq(stream_progress(s), -EAGAIN);
 	cr_expect_gt(heard(), 20);
-	cr_expect_eq(OPS->progress(s), -EAGAIN);
+	cr_expect_eq(stream_progress(s), -EAGAIN);
 	cr_expect_eq(user.asked, 3);
 	end(s);
 	cr_expect_eq(stream_starting(), 0u);
@@ -98,13 +98,13 @@ Test(turn, it_may_be_overdue)
 	struct stream *s = begin(-EAGAIN, 0);
 
 	for (unsigned int i = 1; i < 10; i++) {
-		cr_expect_eq(OPS->progress(s), -EAGAIN);
+		cr_expect_eq(stream_progress(s), -EAGAIN);
 		cr_expect_eq(user.asked, i);
 	}
 	ends_param.start_limit = 0;
 	user.says = 0;
-	cr_expect_eq(OPS->progress(s), -EAGAIN);
-	cr_expect_geq(OPS->wait_deadline(s), base_now());
+	cr_expect_eq(stream_progress(s), -EAGAIN);
+	cr_expect_geq(stream_wait_deadline(s), base_now());
 	end(s);
 }
 
@@ -112,9 +112,9 @@ static void plain_check(struct stream *s)
 {
 	struct stream_stats stats;
 
-	cr_expect_eq(OPS->progress(s), -ENOMSG);
-	cr_expect_eq(OPS->progress(s), -ENOMSG);
-	OPS->stats(s, &stats);
+	cr_expect_eq(stream_progress(s), -ENOMSG);
+	cr_expect_eq(stream_progress(s), -ENOMSG);
+	stream_stats(s, &stats);
 	cr_expect_eq(stats.probe_error, 0);
 	cr_expect_not(stats.failed);
 	cr_expect_eq(user.probed, 0u);
@@ -128,7 +128,7 @@ Test(turn, a_peer_that_is_known_to_be_plain)
 {
 	struct stream *s = begin(-EAGAIN, LONG);
 
-	cr_expect_eq(OPS->progress(s), -EAGAIN);
+	cr_expect_eq(stream_progress(s), -EAGAIN);
 	user.says = -ENOMSG;
 	plain_check(s);
 	end(s);
@@ -139,7 +139,7 @@ Test(turn, a_peer_that_speaks_meanwhile)
 	struct stream *s = begin(-EAGAIN, LONG);
 	char got[8] = "";
 
-	cr_expect_eq(OPS->progress(s), -EAGAIN);
+	cr_expect_eq(stream_progress(s), -EAGAIN);
 	cr_expect_eq(write(fd[1], "welcome", 7), 7);
 	plain_check(s);
 	cr_expect_eq(read(fd[0], got, sizeof(got)), 7);
@@ -152,10 +152,10 @@ Test(turn, who_holds_writes_does_not_wait)
 {
 	struct stream *s = begin(-EAGAIN, LONG);
 
-	OPS->destroy(s);
+	stream_destroy(s);
 	ends_param.hold = true;
 	s = ends_attach(fd[0], true);
-	cr_expect_eq(OPS->progress(s), -EAGAIN);
+	cr_expect_eq(stream_progress(s), -EAGAIN);
 	cr_expect_gt(heard(), 20);
 	cr_expect_eq(user.asked, 0u);
 	end(s);
@@ -168,14 +168,14 @@ Test(turn, what_is_held)
 	struct iovec iov = { octets, sizeof(octets) };
 	struct stream *s = begin(0, 0);
 
-	OPS->destroy(s);
+	stream_destroy(s);
 	ends_param.hold = true;
 	s = ends_attach(fd[0], true);
-	cr_expect_eq(OPS->progress(s), -EAGAIN);
-	cr_expect_eq(OPS->levels(s, NULL), STREAM_WRITABLE);
-	cr_expect_eq(OPS->send(s, &iov, 1), 65536);
-	cr_expect_eq(OPS->send(s, &iov, 1), -EAGAIN);
-	cr_expect_eq(OPS->levels(s, NULL), 0u);
+	cr_expect_eq(stream_progress(s), -EAGAIN);
+	cr_expect_eq(stream_levels(s, NULL), STREAM_WRITABLE);
+	cr_expect_eq(stream_send(s, &iov, 1), 65536);
+	cr_expect_eq(stream_send(s, &iov, 1), -EAGAIN);
+	cr_expect_eq(stream_levels(s, NULL), 0u);
 	end(s);
 }
 
@@ -184,12 +184,12 @@ Test(turn, what_came_to_nothing_is_told)
 	struct stream *s = begin(0, 0);
 
 	base_log_level = BASE_LOG_OFF;
-	cr_expect_eq(OPS->progress(s), -EAGAIN);
+	cr_expect_eq(stream_progress(s), -EAGAIN);
 	cr_expect_eq(user.probed, 0u);
 	/* Few octets are enough, though a Reply has more */
 	cr_expect_eq(write(fd[1], "-ERR\n", 5), 5);
 	heard();
-	cr_expect_eq(OPS->progress(s), -ENOMSG);
+	cr_expect_eq(stream_progress(s), -ENOMSG);
 	cr_expect_eq(user.probed, 1u);
 	end(s);
 }

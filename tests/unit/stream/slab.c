@@ -195,7 +195,7 @@ Test(slab, what_lingers_leaves_its_file_to_the_next_connection)
 	ends_open(s);
 	file = place_file_of(s[0]);
 	for (int i = 0; i < 2; i++)
-		OPS->close(s[i]);
+		stream_close(s[i]);
 	ends_open(more);
 	cr_expect_eq(place_file_of(more[0]).st_ino, file.st_ino);
 	place_both_ways(more);
@@ -234,8 +234,8 @@ Test(slab, a_cell_that_was_shared_is_spent)
 	ends_open(s);
 	for (int i = 0; i < 2; i++) {
 		was[i] = rsock_of(s[i])->state;
-		OPS->share(s[i], STREAM_SHARE_FORK);
-		OPS->unshare(s[i], STREAM_SHARE_FORK);
+		stream_share(s[i], STREAM_SHARE_FORK);
+		stream_unshare(s[i], STREAM_SHARE_FORK);
 	}
 	ends_destroy(s);
 	for (int i = 0; i < 4; i++)
@@ -257,8 +257,8 @@ Test(slab, a_cell_that_is_disowned_is_spent)
 
 	ends_open(s);
 	was = rsock_of(s[1])->state;
-	OPS->disown(s[1]);
-	OPS->destroy(s[1]);
+	stream_disown(s[1]);
+	stream_destroy(s[1]);
 	cr_expect_eq(was->magic, STREAM_MAGIC, "it is as it was");
 	for (int i = 0; i < 2; i++)
 		ends_open(fresh[i]);
@@ -274,12 +274,12 @@ Test(slab, who_is_shared_gets_no_new_neighbours)
 	struct stream *s[2], *more[2];
 
 	ends_open(s);
-	OPS->share(s[0], STREAM_SHARE_SPAWN);
+	stream_share(s[0], STREAM_SHARE_SPAWN);
 	ends_open(more);
 	cr_expect_neq(place_file_of(s[0]).st_ino, place_file_of(more[0]).st_ino);
 	place_both_ways(s);
 	place_both_ways(more);
-	OPS->unshare(s[0], STREAM_SHARE_SPAWN);
+	stream_unshare(s[0], STREAM_SHARE_SPAWN);
 	ends_destroy(s);
 	ends_destroy(more);
 	cr_expect_eq(place_files(), 0);
@@ -307,11 +307,11 @@ static void fork_and_make(const char *dir)
 	ends_param.dir = dir;
 	ends_open(s);
 	for (int i = 0; i < 2; i++)
-		OPS->share(s[i], STREAM_SHARE_FORK);
+		stream_share(s[i], STREAM_SHARE_FORK);
 	pid = ends_fork();
 	if (!pid) {
-		OPS->joined(s[0]);
-		OPS->joined(s[1]);
+		stream_joined(s[0]);
+		stream_joined(s[1]);
 		_exit(make_one(slab_of(s[0])));
 	}
 	cr_expect_eq(place_wait(pid), 0);
@@ -334,13 +334,13 @@ Test(slab, one_connection_twice)
 	int err;
 
 	ends_open(s);
-	OPS->share(s[1], STREAM_SHARE_FLIGHT);
+	stream_share(s[1], STREAM_SHARE_FLIGHT);
 	again = place_adopt(s[1]->fd, &err);
 	cr_assert_not_null(again, "%d", err);
 	place_send(s[0], 0, SOME);
 	place_recv(again, 0, SOME);
-	OPS->close(s[1]);
-	OPS->destroy(s[1]);
+	stream_close(s[1]);
+	stream_destroy(s[1]);
 	place_send(s[0], 0, SOME);
 	place_recv(again, 0, SOME);
 	s[1] = again;
@@ -390,8 +390,8 @@ Test(slab, who_rests_has_none)
 		expect_rest(s[i]);
 	/* It waits for its reader, and is then given back */
 	place_send(s[0], 0, SOME);
-	for (int i = 0; i < 1000 && OPS->readable(s[1]) < SOME; i++) {
-		OPS->progress(s[1]);
+	for (int i = 0; i < 1000 && stream_readable(s[1]) < SOME; i++) {
+		stream_progress(s[1]);
 		usleep(100);
 	}
 	cr_expect_neq(slab_of(s[1])->rx_block[rsock_of(s[1])->cell], 0);
@@ -403,11 +403,11 @@ Test(slab, who_rests_has_none)
 static void fill(struct stream *s[2], size_t len)
 {
 	place_send(s[0], 0, len);
-	for (int i = 0; i < 10000 && OPS->readable(s[1]) < len; i++) {
-		OPS->progress(s[1]);
+	for (int i = 0; i < 10000 && stream_readable(s[1]) < len; i++) {
+		stream_progress(s[1]);
 		usleep(100);
 	}
-	cr_assert_eq(OPS->readable(s[1]), len);
+	cr_assert_eq(stream_readable(s[1]), len);
 }
 
 /* Blocks that the file of many connections takes: at rest, with @len for each, and after */
@@ -459,14 +459,14 @@ Test(slab, what_was_held_is_given_back)
 	}
 	rest = place_file_of(s[MANY - 1][0]).st_blocks;
 	for (int i = 0; i < MANY; i++)
-		cr_assert_eq(OPS->send(s[i][0], &iov, 1), LEN);
+		cr_assert_eq(stream_send(s[i][0], &iov, 1), LEN);
 	for (int i = 0; i < MANY; i++)
-		for (int k = 0; k < 10000 && OPS->readable(s[i][1]) < LEN; k++) {
-			OPS->progress(s[i][0]);
-			OPS->progress(s[i][1]);
+		for (int k = 0; k < 10000 && stream_readable(s[i][1]) < LEN; k++) {
+			stream_progress(s[i][0]);
+			stream_progress(s[i][1]);
 		}
 	for (int i = 0; i < MANY; i++)
-		cr_assert_eq(OPS->readable(s[i][1]), LEN);
+		cr_assert_eq(stream_readable(s[i][1]), LEN);
 	after = place_file_of(s[MANY - 1][0]).st_blocks;
 	/* As much lies at their peers */
 	cr_expect_lt((after - rest) * 512, 5 * MANY * LEN / 4, "%ld", (long)(after - rest) * 512);
@@ -494,9 +494,9 @@ static void expect_damage(void (*damage)(struct rsock *s), const char *name)
 	ends_open(sound);
 	ends_open(s);
 	damage(rsock_of(s[1]));
-	OPS->progress(s[1]);
-	OPS->send(s[1], &(struct iovec){ "x", 1 }, 1);
-	OPS->info(s[1], &info);
+	stream_progress(s[1]);
+	stream_send(s[1], &(struct iovec){ "x", 1 }, 1);
+	stream_info(s[1], &info);
 	cr_expect_eq(info.broken, STREAM_DAMAGED, "%s: %u", name, info.broken);
 	ends_destroy(s);
 	ends_destroy(sound);
@@ -547,7 +547,7 @@ Test(slab, a_head_that_cannot_be_believed)
 	int err;
 
 	ends_open(s);
-	cr_assert_eq(OPS->hand_over(s[1]), 0);
+	cr_assert_eq(stream_hand_over(s[1]), 0);
 	for (size_t i = 0; i < base_array_size(damages); i++) {
 		uint32_t *at = (uint32_t *)(void *)((char *)slab_of(s[1]) + damages[i].at);
 		uint32_t was = *at;
@@ -568,11 +568,11 @@ Test(slab, one_that_is_closed_is_not_found)
 	int err;
 
 	ends_open(s);
-	cr_assert_eq(OPS->hand_over(s[1]), 0);
+	cr_assert_eq(stream_hand_over(s[1]), 0);
 	strcpy(path, place_path(s[1]->fd));
 	snprintf(kept, sizeof(kept), "%s/kept", place_dir);
 	cr_assert_eq(link(path, kept), 0);
-	OPS->close(s[1]);
+	stream_close(s[1]);
 	cr_assert_eq(link(kept, path), 0);
 	cr_expect_null(place_adopt_named(s[1]->fd, &err));
 	cr_expect_eq(err, -EPROTO, "%d", err);

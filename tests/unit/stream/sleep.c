@@ -20,7 +20,7 @@ TestSuite(sleep, .init = place_begin, .fini = place_end, .timeout = 60);
 
 static unsigned int woken(struct stream *s, uint64_t *wakeups)
 {
-	return OPS->sleepers(s, wakeups, 4);
+	return stream_sleepers(s, wakeups, 4);
 }
 
 Test(sleep, alone)
@@ -29,9 +29,9 @@ Test(sleep, alone)
 	uint64_t wakeups[4];
 
 	ends_open(s);
-	cr_expect_eq(OPS->await(s[0], PARENT), STREAM_AWAIT_NEW);
-	cr_expect_eq(OPS->await(s[0], PARENT), 0);
-	cr_expect_eq(OPS->await(s[0], 0), STREAM_AWAIT_DEAF, "there is nothing to wake");
+	cr_expect_eq(stream_await(s[0], PARENT), STREAM_AWAIT_NEW);
+	cr_expect_eq(stream_await(s[0], PARENT), 0);
+	cr_expect_eq(stream_await(s[0], 0), STREAM_AWAIT_DEAF, "there is nothing to wake");
 	cr_expect_eq(woken(s[0], wakeups), 0, "one does not wake oneself");
 	ends_destroy(s);
 }
@@ -51,16 +51,17 @@ static int in_child(struct stream *s, int pipes[2][2])
 {
 	uint64_t wakeups[4];
 
-	OPS->joined(s);
+	stream_joined(s);
 	if (woken(s, wakeups) != 1 || wakeups[0] != PARENT)
 		return 1;
 	if (woken(s, wakeups)) /* it knows */
 		return 2;
-	if (OPS->await(s, CHILD) != STREAM_AWAIT_NEW)
+	if (stream_await(s, CHILD) != STREAM_AWAIT_NEW)
 		return 3;
 	turn(pipes, 0, false);
 	turn(pipes, 1, true);
-	if (OPS->await(s, CHILD) != (STREAM_AWAIT_NEW | STREAM_AWAIT_NOTIFIED | STREAM_AWAIT_DEAF))
+	if (stream_await(s, CHILD) !=
+	    (STREAM_AWAIT_NEW | STREAM_AWAIT_NOTIFIED | STREAM_AWAIT_DEAF))
 		return 4;
 	if (woken(s, wakeups) != 1 || wakeups[0] != PARENT)
 		return 5;
@@ -78,19 +79,19 @@ Test(sleep, each_rings_the_other)
 
 	cr_assert(!pipe(pipes[0]) && !pipe(pipes[1]));
 	ends_open(s);
-	cr_expect_eq(OPS->await(s[0], PARENT), STREAM_AWAIT_NEW);
-	OPS->share(s[0], STREAM_SHARE_FORK);
+	cr_expect_eq(stream_await(s[0], PARENT), STREAM_AWAIT_NEW);
+	stream_share(s[0], STREAM_SHARE_FORK);
 	pid = fork();
 	if (!pid)
 		_exit(in_child(s[0], pipes));
 	turn(pipes, 0, true);
-	cr_expect_eq(OPS->await(s[0], PARENT), STREAM_AWAIT_NEW | STREAM_AWAIT_NOTIFIED);
+	cr_expect_eq(stream_await(s[0], PARENT), STREAM_AWAIT_NEW | STREAM_AWAIT_NOTIFIED);
 	cr_expect_eq(woken(s[0], wakeups), 1);
 	cr_expect_eq(wakeups[0], CHILD);
-	OPS->unheard(s[0], CHILD);
+	stream_unheard(s[0], CHILD);
 	turn(pipes, 1, false);
 	turn(pipes, 0, true);
-	cr_expect_eq(OPS->await(s[0], PARENT), STREAM_AWAIT_NEW | STREAM_AWAIT_NOTIFIED);
+	cr_expect_eq(stream_await(s[0], PARENT), STREAM_AWAIT_NEW | STREAM_AWAIT_NOTIFIED);
 	turn(pipes, 1, false);
 	cr_expect_eq(place_wait(pid), 0);
 	ends_destroy(s);
@@ -106,17 +107,17 @@ Test(sleep, named_when_it_sleeps)
 
 	cr_assert(!pipe(pipes[0]) && !pipe(pipes[1]));
 	ends_open(s);
-	OPS->share(s[0], STREAM_SHARE_FORK);
+	stream_share(s[0], STREAM_SHARE_FORK);
 	pid = fork();
 	if (!pid) {
-		OPS->joined(s[0]);
-		OPS->await(s[0], CHILD);
+		stream_joined(s[0]);
+		stream_await(s[0], CHILD);
 		turn(pipes, 0, false);
 		turn(pipes, 1, true);
 		_exit(0);
 	}
 	turn(pipes, 0, true);
-	OPS->named(s[0], (uint32_t)pid);
+	stream_named(s[0], (uint32_t)pid);
 	cr_expect_eq(woken(s[0], wakeups), 1);
 	cr_expect_eq(wakeups[0], CHILD);
 	turn(pipes, 1, false);
@@ -142,14 +143,14 @@ static ssize_t say(struct stream *s, char c)
 {
 	struct iovec iov = { &c, 1 };
 
-	return OPS->send(s, &iov, 1);
+	return stream_send(s, &iov, 1);
 }
 
 static ssize_t hear(struct stream *s, char *c)
 {
 	struct iovec iov = { c, 1 };
 
-	return OPS->recv(s, &iov, 1, 0);
+	return stream_recv(s, &iov, 1, 0);
 }
 
 /* It comes by the descriptor alone, as one from pidfd_getfd(), and nobody told it to */
@@ -165,7 +166,7 @@ static int comes_unannounced(struct stream *s[2])
 		if (!(found[i] = place_adopt(s[i]->fd, &err)))
 			return 1;
 	begin = base_now();
-	if (hear(found[0], &c) != -EAGAIN || OPS->progress(found[0]) || say(found[0], 'a') != 1)
+	if (hear(found[0], &c) != -EAGAIN || stream_progress(found[0]) || say(found[0], 'a') != 1)
 		return 2;
 	if (base_now() - begin > BASE_NS_PER_S)
 		return 3;
@@ -186,7 +187,7 @@ Test(sleep, who_comes_meanwhile_is_not_kept_waiting)
 	pid = fork();
 	if (!pid)
 		_exit(comes_unannounced(s));
-	cr_expect(OPS->sleep(s[0], &sleep));
+	cr_expect(stream_sleep(s[0], &sleep));
 	cr_expect(sleep.slept);
 	cr_expect_eq(hear(s[0], &c), 1);
 	cr_expect_eq(c, 'b');
@@ -202,10 +203,10 @@ Test(sleep, not_where_others_have_it)
 	struct stream *s[2];
 
 	ends_open(s);
-	OPS->share(s[0], STREAM_SHARE_FORK);
-	cr_expect_not(OPS->sleep(s[0], &sleep));
+	stream_share(s[0], STREAM_SHARE_FORK);
+	cr_expect_not(stream_sleep(s[0], &sleep));
 	cr_expect_not(sleep.slept);
-	OPS->unshare(s[0], STREAM_SHARE_FORK);
+	stream_unshare(s[0], STREAM_SHARE_FORK);
 	ends_destroy(s);
 }
 
@@ -220,15 +221,15 @@ Test(sleep, one_that_is_killed_in_it)
 
 	ends_open(s);
 	place_both_ways(s);
-	OPS->share(s[0], STREAM_SHARE_FORK);
+	stream_share(s[0], STREAM_SHARE_FORK);
 	pid = ends_fork();
 	if (!pid) {
-		OPS->joined(s[0]);
+		stream_joined(s[0]);
 		for (;;) /* its parent may still have it */
-			OPS->sleep(s[0], &sleep);
+			stream_sleep(s[0], &sleep);
 	}
-	OPS->named(s[0], (uint32_t)pid);
-	OPS->close(s[0]);
+	stream_named(s[0], (uint32_t)pid);
+	stream_close(s[0]);
 	wait_for_sleep(s[0]);
 	found = place_adopt(s[0]->fd, &err);
 	cr_assert_not_null(found);
@@ -237,7 +238,7 @@ Test(sleep, one_that_is_killed_in_it)
 	cr_expect_eq(place_wait(pid), -SIGKILL);
 	cr_expect_eq(hear(found, &c), -ECONNRESET);
 	cr_expect_not(rsock_of(found)->state->rx_lock.asleep);
-	OPS->destroy(found);
+	stream_destroy(found);
 	ends_destroy(s);
 }
 
@@ -248,8 +249,8 @@ Test(sleep, without_a_place)
 
 	ends_open(s);
 	for (int i = 0; i < STREAM_HOLDERS; i++)
-		OPS->share(s[0], STREAM_SHARE_FORK);
+		stream_share(s[0], STREAM_SHARE_FORK);
 	rsock_of(s[0])->slot = -1;
-	cr_expect_eq(OPS->await(s[0], PARENT), STREAM_AWAIT_DEAF);
+	cr_expect_eq(stream_await(s[0], PARENT), STREAM_AWAIT_DEAF);
 	ends_destroy(s);
 }

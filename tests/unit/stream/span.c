@@ -51,7 +51,7 @@ static void say(size_t len)
 
 	for (size_t i = 0; i < len; i++)
 		buf[i] = ends_octet(sent + i);
-	cr_assert_eq(OPS->send(end[0], &iov, 1), (ssize_t)len);
+	cr_assert_eq(stream_send(end[0], &iov, 1), (ssize_t)len);
 	sent += len;
 }
 
@@ -62,7 +62,7 @@ static void look(void)
 		struct pollfd p = { end[1]->fd, POLLIN, 0 };
 
 		poll(&p, 1, 10);
-		OPS->levels(end[1], NULL);
+		stream_levels(end[1], NULL);
 		rsock_pump(reader());
 	}
 	cr_assert_eq(rx()->delivered, sent);
@@ -73,7 +73,7 @@ static void hear(size_t len)
 	static uint8_t buf[1 << 20];
 	struct iovec iov = { buf, len };
 
-	cr_assert_eq(OPS->recv(end[1], &iov, 1, 0), (ssize_t)len, "of %zu", len);
+	cr_assert_eq(stream_recv(end[1], &iov, 1, 0), (ssize_t)len, "of %zu", len);
 	for (size_t i = 0; i < len; i++)
 		cr_assert_eq(buf[i], ends_octet(got + i), "octet %llu",
 			     (unsigned long long)(got + i));
@@ -101,7 +101,7 @@ Test(span, a_look_leaves_them, .init = setup, .fini = teardown)
 
 	say(100);
 	look();
-	cr_expect_eq(OPS->recv(end[1], &iov, 1, MSG_PEEK), 64);
+	cr_expect_eq(stream_recv(end[1], &iov, 1, MSG_PEEK), 64);
 	cr_expect_eq((uint8_t)buf[63], ends_octet(63));
 	cr_expect_eq(spans(), 1);
 	hear(100);
@@ -178,13 +178,13 @@ Test(span, a_user_message_between, .init = setup, .fini = teardown)
 	size_t len;
 
 	say(500);
-	cr_assert_eq(OPS->message_send(end[0], "msg", 3), 0);
+	cr_assert_eq(stream_message_send(end[0], "msg", 3), 0);
 	sent += STREAM_MESSAGE_COST + 3;
 	say(300);
 	look();
 	cr_expect_eq(spans(), 1);
 	hear(500);
-	cr_expect_eq(OPS->message_recv(end[1], &in, 1, 0, &len), 3);
+	cr_expect_eq(stream_message_recv(end[1], &in, 1, 0, &len), 3);
 	cr_expect_arr_eq(buf, "msg", 3);
 	got += STREAM_MESSAGE_COST + 3;
 	hear(300);
@@ -212,7 +212,7 @@ Test(span, a_table_of_rubbish, .init = setup, .fini = teardown)
 		w->span_first = rubbish[i].first;
 		w->span_end = rubbish[i].end;
 		w->span[0] = (struct stream_span){ rubbish[i].off, rubbish[i].len };
-		cr_expect_eq(OPS->recv(end[1], &iov, 1, 0), 100, "row %u", i);
+		cr_expect_eq(stream_recv(end[1], &iov, 1, 0), 100, "row %u", i);
 		w->span_first = w->span_end = 0;
 	}
 }

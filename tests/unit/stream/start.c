@@ -110,9 +110,9 @@ static void one(unsigned int i)
 	opened = ends_peer_open(&p, s, pd, cases[i].len);
 	cr_expect_eq(opened, cases[i].good, "%s", cases[i].name);
 	if (!opened)
-		cr_expect(OPS->levels(s, NULL) & STREAM_HUP, "%s: no HUP", cases[i].name);
+		cr_expect(stream_levels(s, NULL) & STREAM_HUP, "%s: no HUP", cases[i].name);
 	close(fd[1]);
-	OPS->destroy(s);
+	stream_destroy(s);
 	ends_peer_destroy(&p);
 }
 
@@ -132,25 +132,25 @@ Test(start, plain_peer_is_refused_or_left_alone)
 	for (int only = 0; only < 2; only++) {
 		ends_tcp(fd);
 		param.only = only;
-		cr_assert_eq(OPS->attach(fd[1], &param, &s), 0);
-		cr_expect_eq(OPS->progress(s), -EAGAIN);
+		cr_assert_eq(stream_attach(fd[1], &param, &s), 0);
+		cr_expect_eq(stream_progress(s), -EAGAIN);
 		cr_assert_eq(write(fd[0], "MPA", 3), 3);
 		usleep(2000);
-		cr_expect_eq(OPS->progress(s), -EAGAIN);
-		cr_expect_eq(OPS->levels(s, NULL), 0u);
+		cr_expect_eq(stream_progress(s), -EAGAIN);
+		cr_expect_eq(stream_levels(s, NULL), 0u);
 		cr_assert_eq(write(fd[0], "!", 1), 1);
 		usleep(2000);
 		if (only) {
-			cr_expect_eq(OPS->progress(s), -ECONNRESET);
-			cr_expect(OPS->levels(s, NULL) & STREAM_HUP);
+			cr_expect_eq(stream_progress(s), -ECONNRESET);
+			cr_expect(stream_levels(s, NULL) & STREAM_HUP);
 		} else {
-			cr_expect_eq(OPS->progress(s), -ENOMSG);
+			cr_expect_eq(stream_progress(s), -ENOMSG);
 			cr_expect_eq(read(fd[1], c, 4), 4);
 			cr_expect_arr_eq(c, "MPA!", 4);
 		}
 		close(fd[0]);
 		close(fd[1]);
-		OPS->destroy(s);
+		stream_destroy(s);
 	}
 }
 
@@ -165,14 +165,14 @@ Test(start, partial_key_does_not_make_poll_spin)
 	s = ends_attach(fd[1], false);
 	cr_assert_eq(write(fd[0], MPA_KEY_REQ, 10), 10);
 	usleep(2000);
-	cr_expect_eq(OPS->progress(s), -EAGAIN);
+	cr_expect_eq(stream_progress(s), -EAGAIN);
 	p.fd = fd[1];
 	cr_expect_eq(poll(&p, 1, 20), 0);
 	cr_assert_eq(write(fd[0], &MPA_KEY_REQ[10], 1), 1);
 	cr_expect_eq(poll(&p, 1, 1000), 1);
 	close(fd[0]);
 	close(fd[1]);
-	OPS->destroy(s);
+	stream_destroy(s);
 }
 
 Test(start, a_silent_peer_times_out)
@@ -182,16 +182,16 @@ Test(start, a_silent_peer_times_out)
 	int fd[2];
 
 	ends_tcp(fd);
-	cr_assert_eq(OPS->attach(fd[0], &param, &s), 0);
-	cr_expect_eq(OPS->progress(s), -EAGAIN);
+	cr_assert_eq(stream_attach(fd[0], &param, &s), 0);
+	cr_expect_eq(stream_progress(s), -EAGAIN);
 	cr_expect_eq(stream_starting(), 1u);
 	usleep(30000);
-	cr_expect_eq(OPS->progress(s), -ETIMEDOUT);
-	cr_expect_eq(OPS->take_error(s), ETIMEDOUT);
+	cr_expect_eq(stream_progress(s), -ETIMEDOUT);
+	cr_expect_eq(stream_take_error(s), ETIMEDOUT);
 	cr_expect_eq(stream_starting(), 0u);
 	close(fd[0]);
 	close(fd[1]);
-	OPS->destroy(s);
+	stream_destroy(s);
 }
 
 /* A limit, and round trips where they take longer; what a client in mode auto has is preload's */
@@ -225,10 +225,10 @@ Test(start, how_long_a_reply_may_take)
 					      .start_rtts = cases[i].trips };
 		struct stream *s;
 
-		cr_assert_eq(OPS->attach(fd[0], &param, &s), 0);
+		cr_assert_eq(stream_attach(fd[0], &param, &s), 0);
 		cr_expect_eq(rsock_start_limit(rsock_of(s)), cases[i].wanted, "case %zu: %lu", i,
 			     rsock_start_limit(rsock_of(s)));
-		OPS->destroy(s);
+		stream_destroy(s);
 	}
 	close(fd[0]);
 	close(fd[1]);
@@ -266,13 +266,13 @@ Test(start, abort_tells_why)
 	for (int with = 0; with < 2; with++) {
 		ends_without[0] = with ? 0 : STREAM_FEATURE_ABORT;
 		ends_open(s);
-		cr_assert_eq(OPS->send(s[0], &o, 1), 6);
+		cr_assert_eq(stream_send(s[0], &o, 1), 6);
 		usleep(2000);
-		OPS->progress(s[1]);
-		cr_assert_eq(OPS->close(s[1]), 0);
+		stream_progress(s[1]);
+		cr_assert_eq(stream_close(s[1]), 0);
 		usleep(2000);
 		o = (struct iovec){ &c, 1 };
-		cr_expect_eq(OPS->recv(s[0], &o, 1, 0), -ECONNRESET);
+		cr_expect_eq(stream_recv(s[0], &o, 1, 0), -ECONNRESET);
 		cr_expect_eq(rsock_of(s[0])->state->aborted, (uint32_t)with);
 		o = (struct iovec){ "unread", 6 };
 		ends_destroy(s);
@@ -362,11 +362,11 @@ Test(start, an_initiator_asks_for_an_rtr)
 
 		ends_tcp(fd);
 		s = ends_attach(fd[0], true);
-		cr_expect_eq(OPS->progress(s), -EAGAIN);
+		cr_expect_eq(stream_progress(s), -EAGAIN);
 		request_judge(fd[1]);
 		reply_say(fd[1], replies[i].ird, replies[i].ord);
 		for (int k = 0; k < 5000 && err == -EAGAIN; k++) {
-			err = OPS->progress(s);
+			err = stream_progress(s);
 			usleep(100);
 		}
 		cr_expect_eq(err, 0, "%s: %d", replies[i].name, err);
@@ -374,7 +374,7 @@ Test(start, an_initiator_asks_for_an_rtr)
 			first_judge(i, fd[1]);
 		close(fd[0]);
 		close(fd[1]);
-		OPS->destroy(s);
+		stream_destroy(s);
 	}
 }
 
@@ -423,7 +423,7 @@ Test(start, an_initiators_rtr_goes_to_any_peer)
 	ends_param.without = ~0u;
 	ends_open(s);
 	for (int i = 0; i < 1000 && !rsock_load(&rsock_of(s[1])->state->may_send); i++) {
-		OPS->progress(s[1]);
+		stream_progress(s[1]);
 		usleep(100);
 	}
 	cr_expect(rsock_load(&rsock_of(s[1])->state->may_send));
@@ -439,16 +439,16 @@ Test(start, room_until_the_first_fpdu)
 	ends_param.hold = true;
 	s = ends_attach(fd[1], false);
 	request_say(fd[0]);
-	for (int k = 0; k < 5000 && OPS->progress(s) == -EAGAIN; k++)
+	for (int k = 0; k < 5000 && stream_progress(s) == -EAGAIN; k++)
 		usleep(100);
-	cr_assert(OPS->levels(s, NULL) & STREAM_WRITABLE, "answered");
-	cr_assert_eq(OPS->shutdown(s, SHUT_RD), 0);
-	cr_expect(OPS->levels(s, NULL) & STREAM_WRITABLE, "its reading side is shut");
-	cr_expect_eq(OPS->send(s, &(struct iovec){ "x", 1 }, 1), 1);
+	cr_assert(stream_levels(s, NULL) & STREAM_WRITABLE, "answered");
+	cr_assert_eq(stream_shutdown(s, SHUT_RD), 0);
+	cr_expect(stream_levels(s, NULL) & STREAM_WRITABLE, "its reading side is shut");
+	cr_expect_eq(stream_send(s, &(struct iovec){ "x", 1 }, 1), 1);
 	ends_param.hold = false;
 	close(fd[0]);
 	close(fd[1]);
-	OPS->destroy(s);
+	stream_destroy(s);
 }
 
 /* Chelsio's and Intel's begin with a Read of no octets, of which revision 1 knows nothing */
@@ -463,17 +463,17 @@ Test(start, a_read_that_nobody_has_agreed_on)
 	ends_tcp(fd);
 	s = ends_attach(fd[1], false);
 	request_say(fd[0]);
-	for (int k = 0; k < 5000 && OPS->progress(s) == -EAGAIN; k++)
+	for (int k = 0; k < 5000 && stream_progress(s) == -EAGAIN; k++)
 		usleep(100);
-	cr_assert_eq(OPS->progress(s), 0);
+	cr_assert_eq(stream_progress(s), 0);
 	cr_assert_gt(octets_of(fd[0], octets, sizeof(octets)), MPA_RR_LEN + RS_CONN_DATA_LEN);
 	cr_assert_eq(write(fd[0], wire, n), (ssize_t)n);
 	usleep(2000);
-	cr_expect_eq(OPS->progress(s), 0);
+	cr_expect_eq(stream_progress(s), 0);
 	cr_assert_geq(octets_of(fd[0], octets, sizeof(octets)), 20);
 	cr_expect_arr_eq(octets, response, sizeof(response));
-	cr_expect(OPS->levels(s, NULL) & STREAM_WRITABLE);
+	cr_expect(stream_levels(s, NULL) & STREAM_WRITABLE);
 	close(fd[0]);
 	close(fd[1]);
-	OPS->destroy(s);
+	stream_destroy(s);
 }

@@ -33,7 +33,7 @@ Test(sweep, a_mark_in_vain_is_taken_back)
 	ends_open(s);
 	cr_assert_eq(rsock_slab_map(place_slab_path(s[0]), &c), 0);
 	cr_expect_not(rsock_slab_sweep(&c));
-	cr_expect_eq(OPS->hand_over(s[0]), 0);
+	cr_expect_eq(stream_hand_over(s[0]), 0);
 	ends_destroy(s);
 	cr_expect_eq(place_files(), 0);
 }
@@ -48,7 +48,7 @@ Test(sweep, a_mark_of_two_stays_for_the_second)
 	cr_assert_eq(rsock_slab_map(place_slab_path(s[0]), &c), 0);
 	c.at->swept = 1;
 	cr_expect_not(rsock_slab_sweep(&c));
-	cr_expect_eq(OPS->hand_over(s[0]), -EOPNOTSUPP);
+	cr_expect_eq(stream_hand_over(s[0]), -EOPNOTSUPP);
 	ends_destroy(s);
 }
 
@@ -96,13 +96,13 @@ Test(sweep, what_is_behind_the_living_is_swept_too)
 	for (int i = 0; i < MANY; i++) {
 		ends_open(before[i]);
 		for (int k = 0; k < 2; k++)
-			cr_assert_eq(OPS->hand_over(before[i][k]), 0);
+			cr_assert_eq(stream_hand_over(before[i][k]), 0);
 	}
 	place_leave_behind(3, 0);
 	for (int i = 0; i < MANY; i++) {
 		ends_open(behind[i]);
 		for (int k = 0; k < 2; k++)
-			cr_assert_eq(OPS->hand_over(behind[i][k]), 0);
+			cr_assert_eq(stream_hand_over(behind[i][k]), 0);
 	}
 	cr_expect_eq(sweep(0) + sweep(0) + sweep(0), 9);
 	cr_expect_eq(sweep(0), 0, "the living stay");
@@ -160,7 +160,7 @@ Test(sweep, another_version_with_a_holder_who_lives)
 		struct stream *s[2];
 
 		ends_open(s);
-		cr_assert_eq(OPS->hand_over(s[0]), 0);
+		cr_assert_eq(stream_hand_over(s[0]), 0);
 		each_file(versions[i]);
 		cr_expect_eq(sweep(0), 0);
 		cr_expect_eq(rsock_of(s[0])->slab->at->swept, 0);
@@ -177,7 +177,7 @@ Test(sweep, another_version_in_flight)
 
 	ends_open(s);
 	for (int i = 0; i < 2; i++)
-		OPS->share(s[i], STREAM_SHARE_FLIGHT);
+		stream_share(s[i], STREAM_SHARE_FLIGHT);
 	each_file(make_older);
 	ends_destroy(s);
 	cr_expect_eq(sweep(0), 0);

@@ -57,7 +57,7 @@ static void scene_open(struct scene *c, uint32_t features)
 static void scene_close(struct scene *c)
 {
 	close(c->fd);
-	OPS->destroy(c->s);
+	stream_destroy(c->s);
 	ends_peer_destroy(&c->p);
 }
 
@@ -79,20 +79,20 @@ static ssize_t take(struct stream *s, void *buf, size_t len, int flags)
 {
 	struct iovec iov = { buf, len };
 
-	return OPS->recv(s, &iov, 1, flags);
+	return stream_recv(s, &iov, 1, flags);
 }
 
 static ssize_t give(struct stream *s, const char *text, bool urgent)
 {
 	struct iovec iov = { (void *)text, strlen(text) };
 
-	return urgent ? OPS->urgent_send(s, &iov, 1) : OPS->send(s, &iov, 1);
+	return urgent ? stream_urgent_send(s, &iov, 1) : stream_send(s, &iov, 1);
 }
 
 static unsigned int levels_of(struct stream *s)
 {
-	OPS->progress(s);
-	return OPS->levels(s, NULL) & (STREAM_READABLE | STREAM_URGENT | STREAM_AT_MARK);
+	stream_progress(s);
+	return stream_levels(s, NULL) & (STREAM_READABLE | STREAM_URGENT | STREAM_AT_MARK);
 }
 
 /* --- what must not be said --- */
@@ -173,11 +173,11 @@ static void one(unsigned int i)
 	scene_open(&c, RSOCK_FEATURES & ~cases[i].without);
 	ends_peer_say(&c.p, cases[i].say);
 	for (int k = 0; k < 3; k++)
-		OPS->progress(c.s);
+		stream_progress(c.s);
 	for (int k = 0; k < 3 && take(c.s, buf, sizeof(buf), 0) > 0; k++)
 		;
-	cr_expect(OPS->levels(c.s, NULL) & STREAM_HUP, "%s: no HUP", cases[i].name);
-	cr_expect_lt(OPS->urgent_recv(c.s, &octet, 0), 0, "%s: an octet", cases[i].name);
+	cr_expect(stream_levels(c.s, NULL) & STREAM_HUP, "%s: no HUP", cases[i].name);
+	cr_expect_lt(stream_urgent_recv(c.s, &octet, 0), 0, "%s: an octet", cases[i].name);
 	ends_peer_drain(&c.p);
 	cr_expect(c.p.ended, "%s: the connection lives on", cases[i].name);
 	scene_close(&c);
@@ -197,8 +197,8 @@ Test(urgent, not_without_leave)
 	scene_open(&c, RSOCK_FEATURES & ~STREAM_FEATURE_URGENT);
 	say_urgent(&c.p, 2, 2);
 	usleep(5000);
-	OPS->progress(c.s);
-	cr_expect(OPS->levels(c.s, NULL) & STREAM_HUP);
+	stream_progress(c.s);
+	cr_expect(stream_levels(c.s, NULL) & STREAM_HUP);
 	cr_expect_eq(told, 0u);
 	scene_close(&c);
 }
@@ -226,13 +226,13 @@ Test(urgent, reads_stop_before_it)
 	cr_expect_arr_eq(buf, octets, 5);
 	cr_expect_arr_eq(buf + 5, octets, 2);
 	cr_expect_eq(levels_of(c.s), STREAM_READABLE | STREAM_URGENT | STREAM_AT_MARK);
-	cr_expect_eq(OPS->readable(c.s), 0u);
+	cr_expect_eq(stream_readable(c.s), 0u);
 	cr_expect_eq(take(c.s, buf, sizeof(buf), STREAM_STOP), -ESTALE);
 	cr_expect_eq(take(c.s, buf, sizeof(buf), STREAM_STOP | MSG_PEEK), -ESTALE);
-	cr_expect_eq(OPS->urgent_recv(c.s, &octet, MSG_PEEK), 1);
-	cr_expect_eq(OPS->urgent_recv(c.s, &octet, 0), 1);
+	cr_expect_eq(stream_urgent_recv(c.s, &octet, MSG_PEEK), 1);
+	cr_expect_eq(stream_urgent_recv(c.s, &octet, 0), 1);
 	cr_expect_eq(octet, octets[2]);
-	cr_expect_eq(OPS->urgent_recv(c.s, &octet, 0), -EINVAL);
+	cr_expect_eq(stream_urgent_recv(c.s, &octet, 0), -EINVAL);
 	cr_expect_eq(levels_of(c.s), STREAM_READABLE | STREAM_AT_MARK);
 	cr_expect_eq(take(c.s, buf, sizeof(buf), 0), 4);
 	cr_expect_arr_eq(buf, octets, 4);
@@ -247,12 +247,12 @@ Test(urgent, it_is_among_the_others)
 	struct scene c;
 
 	scene_open(&c, RSOCK_FEATURES);
-	OPS->set_inline(c.s, true);
+	stream_set_inline(c.s, true);
 	ends_peer_say(&c.p, three);
-	OPS->progress(c.s);
-	cr_expect_eq(OPS->readable(c.s), 12u);
+	stream_progress(c.s);
+	cr_expect_eq(stream_readable(c.s), 12u);
 	cr_expect_eq(take(c.s, buf, sizeof(buf), STREAM_STOP), 7);
-	cr_expect_eq(OPS->urgent_recv(c.s, &octet, 0), -EINVAL);
+	cr_expect_eq(stream_urgent_recv(c.s, &octet, 0), -EINVAL);
 	cr_expect_eq(take(c.s, buf, sizeof(buf), STREAM_STOP), -ESTALE);
 	cr_expect_eq(take(c.s, buf, sizeof(buf), 0), 5);
 	cr_expect_eq(buf[0], octets[2]);
@@ -278,7 +278,7 @@ Test(urgent, the_last_of_many)
 	}
 	cr_expect_eq(sum, 199999u);
 	cr_expect_eq(memcmp(buf, octets, sum), 0);
-	cr_expect_eq(OPS->urgent_recv(c.s, &octet, 0), 1);
+	cr_expect_eq(stream_urgent_recv(c.s, &octet, 0), 1);
 	cr_expect_eq(octet, octets[199999]);
 	scene_close(&c);
 }
@@ -297,10 +297,10 @@ Test(urgent, a_second_one)
 
 	scene_open(&c, RSOCK_FEATURES);
 	ends_peer_say(&c.p, two);
-	OPS->progress(c.s);
+	stream_progress(c.s);
 	cr_expect_eq(told, 2u);
 	cr_expect_eq(take(c.s, buf, sizeof(buf), STREAM_STOP), 1);
-	cr_expect_eq(OPS->urgent_recv(c.s, &octet, 0), 1);
+	cr_expect_eq(stream_urgent_recv(c.s, &octet, 0), 1);
 	cr_expect_eq(octet, octets[1]);
 	scene_close(&c);
 }
@@ -325,17 +325,17 @@ Test(urgent, ends_behind_it)
 
 	scene_open(&c, RSOCK_FEATURES);
 	ends_peer_say(&c.p, urgent_then_abort);
-	OPS->progress(c.s);
-	cr_expect_eq(OPS->urgent_recv(c.s, &octet, 0), -ENOTCONN);
+	stream_progress(c.s);
+	cr_expect_eq(stream_urgent_recv(c.s, &octet, 0), -ENOTCONN);
 	scene_close(&c);
 	scene_open(&c, RSOCK_FEATURES);
 	ends_peer_say(&c.p, urgent_then_end);
-	OPS->progress(c.s);
-	cr_expect_not(OPS->urgent_may(c.s));
+	stream_progress(c.s);
+	cr_expect_not(stream_urgent_may(c.s));
 	cr_expect_eq(take(c.s, buf, sizeof(buf), MSG_PEEK), 0);
-	cr_expect_eq(OPS->urgent_recv(c.s, &octet, 0), 1);
+	cr_expect_eq(stream_urgent_recv(c.s, &octet, 0), 1);
 	cr_expect_eq(take(c.s, buf, sizeof(buf), 0), 0);
-	cr_expect_eq(OPS->urgent_recv(c.s, &octet, 0), -EINVAL);
+	cr_expect_eq(stream_urgent_recv(c.s, &octet, 0), -EINVAL);
 	scene_close(&c);
 }
 
@@ -353,7 +353,7 @@ Test(urgent, a_second_one_comes_in_a_read)
 
 	scene_open(&c, RSOCK_FEATURES);
 	ends_peer_say(&c.p, a_first);
-	OPS->progress(c.s);
+	stream_progress(c.s);
 	ends_peer_say(&c.p, two);
 	/* With MSG_TRUNC it asks the transport in any case */
 	cr_expect_eq(take(c.s, buf, sizeof(buf), STREAM_STOP | MSG_TRUNC), 2);
@@ -373,13 +373,13 @@ Test(urgent, a_place_that_cannot_be)
 
 		scene_open(&c, RSOCK_FEATURES);
 		ends_peer_say(&c.p, three);
-		OPS->progress(c.s);
+		stream_progress(c.s);
 		u = &rsock_of(c.s)->state->urgent;
 		u->at = places[i / 2];
 		u->octet = ~0u;
 		u->in_line = i % 2 ? ~0u : 0;
-		OPS->levels(c.s, NULL);
-		cr_expect_leq(OPS->readable(c.s), 12u);
+		stream_levels(c.s, NULL);
+		cr_expect_leq(stream_readable(c.s), 12u);
 		for (int k = 0; k < 4; k++)
 			sum += (size_t)base_max(take(c.s, buf, sizeof(buf), 0), 0);
 		cr_expect(sum >= 11 && sum <= 12, "place %u: %zu", i, sum);
@@ -395,7 +395,7 @@ static void speaking_open(struct scene *c)
 	scene_open(c, RSOCK_FEATURES);
 	ends_peer_message(&c->p, rs_msg(RS_OP_CTRL, RS_CTRL_KEEPALIVE));
 	usleep(2000);
-	OPS->progress(c->s);
+	stream_progress(c->s);
 }
 
 Test(urgent, room_is_kept)
@@ -405,8 +405,8 @@ Test(urgent, room_is_kept)
 	struct scene c;
 
 	speaking_open(&c);
-	cr_expect_eq(OPS->send(c.s, &iov, 1), WINDOW - RESERVE);
-	cr_expect_eq(OPS->send(c.s, &iov, 1), -EAGAIN);
+	cr_expect_eq(stream_send(c.s, &iov, 1), WINDOW - RESERVE);
+	cr_expect_eq(stream_send(c.s, &iov, 1), -EAGAIN);
 	cr_expect_eq(give(c.s, many, true), (ssize_t)strlen(many));
 	cr_expect_eq(give(c.s, "u", true), 1);
 	cr_expect_eq(give(c.s, "v", true), -EAGAIN);
@@ -425,7 +425,7 @@ Test(urgent, a_part_has_none)
 	struct scene c;
 
 	speaking_open(&c);
-	cr_expect_eq(OPS->urgent_send(c.s, &iov, 1), WINDOW);
+	cr_expect_eq(stream_urgent_send(c.s, &iov, 1), WINDOW);
 	ends_peer_drain(&c.p);
 	for (unsigned int i = 0; i < c.p.n; i++)
 		cr_expect_not(c.p.messages[i] & STREAM_INLINE_URGENT);
@@ -442,7 +442,7 @@ Test(urgent, a_long_send)
 	size_t sum = 0;
 
 	ends_open(s);
-	cr_expect_eq(OPS->urgent_send(s[0], &iov, 1), 300000);
+	cr_expect_eq(stream_urgent_send(s[0], &iov, 1), 300000);
 	for (int i = 0; i < 1000 && sum < 299999; i++) {
 		ssize_t got = take(s[1], buf, sizeof(buf), STREAM_STOP);
 
@@ -452,7 +452,7 @@ Test(urgent, a_long_send)
 	}
 	cr_expect_eq(sum, 299999u);
 	cr_expect_eq(told, 1u);
-	cr_expect_eq(OPS->urgent_recv(s[1], &octet, 0), 1);
+	cr_expect_eq(stream_urgent_recv(s[1], &octet, 0), 1);
 	cr_expect_eq(octet, octets[299999]);
 	ends_destroy(s);
 }
@@ -470,8 +470,8 @@ Test(urgent, not_to_others)
 		ends_open(s);
 		cr_expect_eq(give(s[0], "u", true), -EOPNOTSUPP);
 		cr_expect_eq(give(s[1], "u", true), -EOPNOTSUPP);
-		cr_expect_not(OPS->urgent_may(s[0]));
-		cr_expect_eq(OPS->urgent_recv(s[0], &octet, 0), -EINVAL);
+		cr_expect_not(stream_urgent_may(s[0]));
+		cr_expect_eq(stream_urgent_recv(s[0], &octet, 0), -EINVAL);
 		cr_expect_eq(give(s[0], "x", false), 1);
 		usleep(2000);
 		cr_expect_eq(take(s[1], buf, sizeof(buf), 0), 1);
@@ -489,18 +489,18 @@ static void open_held(struct stream *s[2])
 	ends_param.hold = true;
 	s[0] = ends_attach(fd[0], true);
 	ends_param.hold = false;
-	cr_assert_eq(OPS->progress(s[0]), -EAGAIN);
+	cr_assert_eq(stream_progress(s[0]), -EAGAIN);
 	cr_expect_eq(give(s[0], "ab", false), 2);
 	cr_expect_eq(give(s[0], "c!", true), 2);
 	cr_expect_eq(give(s[0], "du", true), 2);
 	cr_expect_eq(give(s[0], "ef", false), 2);
 	s[1] = ends_attach(fd[1], false);
-	for (int i = 0; i < 1000 && !(OPS->levels(s[1], NULL) & STREAM_READABLE); i++) {
-		OPS->progress(s[0]);
-		OPS->progress(s[1]);
+	for (int i = 0; i < 1000 && !(stream_levels(s[1], NULL) & STREAM_READABLE); i++) {
+		stream_progress(s[0]);
+		stream_progress(s[1]);
 		usleep(100);
 	}
-	OPS->progress(s[0]);
+	stream_progress(s[0]);
 	usleep(2000);
 }
 
@@ -514,7 +514,7 @@ Test(urgent, held)
 	open_held(s);
 	cr_expect_eq(take(s[1], buf, sizeof(buf), STREAM_STOP), 5);
 	cr_expect_str_eq(buf, "abc!d");
-	cr_expect_eq(OPS->urgent_recv(s[1], &octet, 0), 1);
+	cr_expect_eq(stream_urgent_recv(s[1], &octet, 0), 1);
 	cr_expect_eq(octet, 'u');
 	cr_expect_eq(take(s[1], buf, sizeof(buf), 0), 2);
 	cr_expect_eq(buf[0], 'e');
@@ -550,17 +550,17 @@ Test(urgent, held_for_plain)
 	ends_auto = true;
 	ends_param.hold = ends_param.probe = true;
 	s = ends_attach(fd[0], true);
-	cr_assert_eq(OPS->progress(s), -EAGAIN);
+	cr_assert_eq(stream_progress(s), -EAGAIN);
 	cr_expect_eq(give(s, "ab", false), 2);
 	cr_expect_eq(give(s, "cu", true), 2);
 	cr_expect_eq(give(s, "d", false), 1);
 	cr_assert_eq(write(fd[1], "-ERR unknown command\r\n", 22), 22);
-	for (int i = 0; i < 100 && OPS->progress(s) == -EAGAIN; i++)
+	for (int i = 0; i < 100 && stream_progress(s) == -EAGAIN; i++)
 		usleep(1000);
-	cr_expect_eq(OPS->held(s, &held, &urgent), 5u);
+	cr_expect_eq(stream_held(s, &held, &urgent), 5u);
 	cr_expect_eq(urgent, 4u);
 	cr_expect_eq(memcmp(held, "abcud", 5), 0);
-	OPS->destroy(s);
+	stream_destroy(s);
 	close(fd[0]);
 	close(fd[1]);
 }

@@ -19,7 +19,7 @@ static uint64_t sent(void)
 {
 	struct stream_stats stats;
 
-	OPS->stats(s, &stats);
+	stream_stats(s, &stats);
 	return stats.tx_fpdus;
 }
 
@@ -46,28 +46,28 @@ static void open_both(void)
 	s = ends_attach(fd[0], true);
 	responder_init(fd[1]);
 	for (int i = 0; i < 5000 && state != RNIC_STREAM_REQUEST; i++) {
-		OPS->progress(s);
+		stream_progress(s);
 		state = peer.rnic->start(&peer.mem, peer.fd, NULL, 0, &events);
 		usleep(100);
 	}
 	cr_assert_eq(state, RNIC_STREAM_REQUEST);
 	data = ends_conn_data(&peer, 384, 4096);
 	cr_assert_eq(peer.rnic->accept(&peer.mem, peer.fd, &data, sizeof(data)), 0);
-	for (int i = 0; i < 5000 && OPS->progress(s); i++)
+	for (int i = 0; i < 5000 && stream_progress(s); i++)
 		usleep(100);
-	cr_assert_eq(OPS->progress(s), 0);
+	cr_assert_eq(stream_progress(s), 0);
 }
 
 static void close_both(void)
 {
 	close(s->fd);
-	OPS->destroy(s);
+	stream_destroy(s);
 	ends_peer_destroy(&peer);
 }
 
 static void await_deadline(void)
 {
-	uint64_t when = OPS->wait_deadline(s);
+	uint64_t when = stream_wait_deadline(s);
 
 	cr_assert_neq(when, BASE_NEVER);
 	while (!base_deadline_passed(when, base_now()))
@@ -102,18 +102,18 @@ Test(write_retry, a_silent_peer_gets_six)
 	begin = base_now();
 	cr_expect_eq(stream_starting(), 1u);
 	for (unsigned int i = 1; i <= 6; i++) {
-		cr_expect(OPS->owes(s));
+		cr_expect(stream_owes(s));
 		await_deadline();
-		cr_expect_eq(OPS->progress(s), 0);
+		cr_expect_eq(stream_progress(s), 0);
 		cr_expect_eq(sent(), before + i);
 	}
 	cr_expect_eq(write_retries_there(), 6, "it may look up what they are to");
 	cr_expect_geq(base_now() - begin, 1200 * BASE_NS_PER_MS);
 	await_deadline();
-	cr_expect_eq(OPS->progress(s), 0);
+	cr_expect_eq(stream_progress(s), 0);
 	cr_expect_eq(sent(), before + 6);
-	cr_expect_eq(OPS->wait_deadline(s), BASE_NEVER);
-	cr_expect_not(OPS->owes(s));
+	cr_expect_eq(stream_wait_deadline(s), BASE_NEVER);
+	cr_expect_not(stream_owes(s));
 	cr_expect_eq(stream_starting(), 0u);
 	close_both();
 }
@@ -132,12 +132,12 @@ Test(write_retry, one_that_was_heard_gets_one_more)
 	ends_peer_drain(&peer);
 	ends_peer_say(&peer, say_nothing);
 	before = sent();
-	for (int i = 0; i < 5000 && OPS->wait_deadline(s) != BASE_NEVER; i++) {
-		cr_assert_eq(OPS->progress(s), 0);
+	for (int i = 0; i < 5000 && stream_wait_deadline(s) != BASE_NEVER; i++) {
+		cr_assert_eq(stream_progress(s), 0);
 		usleep(100);
 	}
 	cr_expect_eq(sent(), before + 1);
-	cr_expect_eq(OPS->wait_deadline(s), BASE_NEVER);
+	cr_expect_eq(stream_wait_deadline(s), BASE_NEVER);
 	cr_expect_eq(stream_starting(), 0u);
 	close_both();
 }
