@@ -18,12 +18,15 @@
 #include "base/map.h"
 #include "base/runfile.h"
 
-/* After the first time that others were found to want a processor, then twice that, and so on */
+/*
+ * After the first time that others were found to want a processor, then four times that, and so
+ * on: to find out costs them a tick of the kernel's clock, up to 4 ms
+ */
 #define BUSY_FIRST (10 * BASE_NS_PER_MS)
-#define BUSY_STEPS 5
+#define BUSY_STEPS 4
 /* Found so often in a row, it is a program that runs on, and no moment's work */
-#define BUSY_LASTS 2
-/* So long after its end it is remembered how long that was */
+#define BUSY_LASTS 1
+/* So long after its end it is remembered how long that was, and no shorter than it was */
 #define BUSY_MEMORY (20 * BASE_NS_PER_MS)
 
 struct slot {
@@ -91,22 +94,29 @@ bool lease_is_busy(unsigned int cpu, uint64_t now)
 	return s && is_ahead(__atomic_load_n(&s->busy, __ATOMIC_RELAXED), now);
 }
 
+static uint64_t busy_length(uint32_t steps)
+{
+	return BUSY_FIRST << 2 * steps;
+}
+
 /* Whether others still want it can only be found out by a spin, so the time of rest grows */
 void lease_busy(unsigned int cpu, uint64_t now)
 {
 	struct slot *s = slot_of(cpu);
 	uint64_t before = s ? __atomic_load_n(&s->busy, __ATOMIC_RELAXED) : 0;
-	uint32_t steps = 0;
+	uint32_t steps = s ? __atomic_load_n(&s->steps, __ATOMIC_RELAXED) % BUSY_STEPS : 0;
 
 	if (!s)
 		return;
-	if (before && before <= now && now - before <= BUSY_MEMORY)
-		steps = __atomic_load_n(&s->steps, __ATOMIC_RELAXED) % BUSY_STEPS + 1;
-	steps = base_min(steps, (uint32_t)BUSY_STEPS - 1);
+	if (before && before <= now &&
+	    now - before <= base_max(BUSY_MEMORY, busy_length(steps)))
+		steps = base_min(steps + 1, (uint32_t)BUSY_STEPS - 1);
+	else
+		steps = 0;
 	__atomic_store_n(&s->steps, steps, __ATOMIC_RELAXED);
-	__atomic_store_n(&s->busy, now + (BUSY_FIRST << steps), __ATOMIC_RELAXED);
+	__atomic_store_n(&s->busy, now + busy_length(steps), __ATOMIC_RELAXED);
 	if (steps >= BUSY_LASTS)
-		__atomic_store_n(&slots[ANY].busy, now + (BUSY_FIRST << steps), __ATOMIC_RELAXED);
+		__atomic_store_n(&slots[ANY].busy, now + busy_length(steps), __ATOMIC_RELAXED);
 }
 
 bool lease_takes_last(unsigned int cpu, uint64_t now)
