@@ -108,8 +108,7 @@ void lease_busy(unsigned int cpu, uint64_t now)
 
 	if (!s)
 		return;
-	if (before && before <= now &&
-	    now - before <= base_max(BUSY_MEMORY, busy_length(steps)))
+	if (before && before <= now && now - before <= base_max(BUSY_MEMORY, busy_length(steps)))
 		steps = base_min(steps + 1, (uint32_t)BUSY_STEPS - 1);
 	else
 		steps = 0;
