@@ -26,7 +26,20 @@ def many(lines, count):
     return code("#include <stdio.h>\n" + "".join(function(lines, f"f{i}") for i in range(count)))
 
 
+def uses(name, *others, data="1"):
+    """A file whose function name() calls others."""
+    declared = "".join(f"int {other}(void);\n" for other in others)
+    calls = " + ".join([f"{other}()" for other in others] + [data])
+    return code(f"{declared}\nint {name}(void)\n{{\n\treturn {calls};\n}}\n")
+
+
 GOOD = {
+    "tests/style/order.txt": "[hydra]\nlow: low\nhigh: high\n      other/*\n[ripc]\n",
+    "hydra/low.c": uses("low"),
+    "hydra/high.c": code("int height = 2;\n\nint low(void);\n") + function(4, "high"),
+    "hydra/other/near.c": uses("near", "low", "high"),
+    "ripc/a.c": uses("a"),
+    "ripc/b.c": uses("b", "a"),
     "base/many.c": many(5, 20),
     "base/a.h": SPDX + "int a(void);\n",
     "base/a.c": SPDX + CHAPTER + '#include "base/a.h"\n\nint a(void)\n{\n\treturn 1;\n}\n',
@@ -56,6 +69,17 @@ PLANTS = [
     ("layers", "preload/table/up.c", code('#include "preload/wait/w.h"\n'), "preload/table"),
     ("layers", "preload/wait/up.h", SPDX + "int x(void);\n", "defines what it declares"),
     ("layers", "tests/style/layers.txt", "base mpa\nmpa base\ninclude\n", "no circle"),
+    ("order", "hydra/low.c", uses("low", "high"), "order of hydra"),
+    ("order", "hydra/low.c", "extern int height;\n" + uses("low", data="height"), "order of hydra"),
+    ("order", "hydra/low.c", code("int high(void);\nint (*call)(void) = high;\n"
+                                  "int low(void)\n{\n\treturn 1;\n}\n"), "order of hydra"),
+    ("order", "hydra/high.c", "int height;\n" + uses("high", "near"), "order of hydra"),
+    ("order", "hydra/new.c", uses("new"), "order of hydra"),
+    ("order", "ripc/a.c", uses("a", "b"), "order of ripc"),
+    ("order", "ripc/a.c", code("not C\n"), "order of ripc"),
+    ("order", "tests/style/order.txt", "[hydra]\nlow: low gone\nhigh: high other/near\n", "hydra"),
+    ("order", "tests/style/order.txt", "[hydra]\nlow: low high\nhigh: high other/*\n", "hydra"),
+    ("order", "tests/style/order.txt", "[gone]\n", "order of gone"),
     ("lengths", "base/l.c", code(function(101)), "over 100 lines"),
     ("lengths", "base/l.c", many(14, 45), "the median function"),
     ("lengths", "base/l.c", many(46, 5), "nine in ten"),
@@ -95,6 +119,10 @@ FINE = [
     ("layers", "tests/t.c", code('#include "mpa/b.h"\n#include <infiniband/verbs.h>\n')),
     ("layers", "preload/wait/w.h", SPDX + "/* int y(int); */\nextern int (*z)(void);\n"),
     ("layers", "verbs/v.c", code('#include "base/a.h"\n#include <infiniband/verbs.h>\n')),
+    ("order", "hydra/low.c", code("static int high(void)\n{\n\treturn 1;\n}\n\n"
+                                  "int low(void)\n{\n\treturn high();\n}\n")),
+    ("order", "hydra/low.c", code("int low(int (*high)(void))\n{\n\treturn high();\n}\n")),
+    ("order", "base/high.c", uses("b", "high", "low")),
     ("lengths", "base/l.c", code(function(100))),
     ("lengths", "build/l.c", code(function(200))),
     ("limits", "docs/limits.md", limits("| b | x | y | `t.txt`: some words; `t.txt`: words |",
@@ -134,7 +162,7 @@ def plant_problems(check, path, text, words):
 
 def main():
     writer = tap.Writer()
-    for check in ("layers", "lengths", "format", "words", "limits", "programs", "headers"):
+    for check in ("layers", "order", "lengths", "format", "words", "limits", "programs", "headers"):
         red = red_cases(check, GOOD)
         writer.case(f"{check} passes a good tree", [f"red: {red}"] if red else [])
     for check, path, text, words in PLANTS:
