@@ -14,6 +14,7 @@
 
 uint32_t fdtab_streams, fdtab_entries;
 struct fdent **fdtab_pages[FDTAB_MAX / FDTAB_PAGE];
+uint64_t fdtab_had[FDTAB_MAX / 64];
 void (*fdtab_standard)(int fd);
 
 /* Unless it is nought */
@@ -112,6 +113,9 @@ static struct fdent **slot_of(int fd)
 		else
 			base_map_destroy(fresh, FDTAB_PAGE * sizeof(*have));
 	}
+	/* Before there is an entry: whoever sees that sees the bit */
+	__atomic_fetch_or(&fdtab_had[(unsigned int)fd / 64], 1ull << (unsigned int)fd % 64,
+			  __ATOMIC_RELAXED);
 	return &have[(unsigned int)fd % FDTAB_PAGE];
 }
 

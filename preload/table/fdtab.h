@@ -47,6 +47,21 @@ extern uint32_t fdtab_entries;
 
 extern struct fdent **fdtab_pages[FDTAB_MAX / FDTAB_PAGE];
 
+/*
+ * A bit for each number that has ever had an entry; atomic. For long lists, which cost more by
+ * fdtab_peek(). None is taken back: a thread that closes a number could take the bit of one that
+ * has just got it
+ */
+extern uint64_t fdtab_had[FDTAB_MAX / 64];
+
+/* The bit of a number in the lowest place; a number beyond the table, or none, has another's */
+static inline uint64_t fdtab_had_bit(int fd)
+{
+	unsigned int n = (unsigned int)fd % FDTAB_MAX;
+
+	return __atomic_load_n(&fdtab_had[n / 64], __ATOMIC_RELAXED) >> n % 64;
+}
+
 #define FDTAB_INLINE __attribute__((always_inline)) static inline
 
 /* The question of every intercepted call, which is not to call anything for it */

@@ -60,12 +60,22 @@ static bool is_too_long(unsigned int n)
 	return !syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) && n > limit.rlim_cur;
 }
 
+/* No branch for each number: a long list of the kernel's own is to cost next to nothing */
+static bool may_have_ours(const struct pollfd *fds, unsigned int n)
+{
+	uint64_t any = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		any |= fdtab_had_bit(fds[i].fd);
+	return any & 1;
+}
+
 bool polling_has_ours(const struct pollfd *fds, nfds_t n)
 {
 	if (!__atomic_load_n(&fdtab_entries, __ATOMIC_ACQUIRE) ||
 	    user_iov_wild(fds, (unsigned int)n * sizeof(*fds)) ||
-	    (n > SMALL && is_too_long((unsigned int)n)))
-		return false; /* libc gives the error */
+	    (n > SMALL && is_too_long((unsigned int)n)) || !may_have_ours(fds, (unsigned int)n))
+		return false; /* libc gives the error, if there is one */
 	for (unsigned int i = 0; i < (unsigned int)n; i++)
 		if (fdtab_is_ours(fds[i].fd))
 			return true;

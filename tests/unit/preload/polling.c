@@ -31,6 +31,7 @@ static bool waits_in_kernel, taken;
 
 struct fdent **fdtab_pages[FDTAB_MAX / FDTAB_PAGE];
 uint32_t fdtab_entries = 1;
+uint64_t fdtab_had[FDTAB_MAX / 64];
 unsigned int others_age;
 
 unsigned int stream_starting(void)
@@ -257,4 +258,25 @@ Test(polling, a_socket_is_in_the_list_twice)
 
 	for (unsigned int i = 0; i < base_array_size(lists); i++)
 		told(lists[i].fd, lists[i].events);
+}
+
+/* Of a list the table is asked only where a number of it ever had an entry */
+Test(polling, one_of_ours_is_found_anywhere_in_the_list)
+{
+	static struct fdent *page[FDTAB_PAGE];
+	static struct pollfd list[100];
+
+	fdtab_pages[0] = page;
+	for (int at = 0; at < 100; at++) {
+		for (int i = 0; i < 100; i++)
+			list[i] = (struct pollfd){ .fd = i % 7 ? i + 3 : -1 };
+		cr_expect_not(polling_has_ours(list, 100), "%d", at);
+		list[at].fd = 500;
+		fdtab_had[500 / 64] |= 1ull << 500 % 64;
+		cr_expect_not(polling_has_ours(list, 100), "%d: it had one", at);
+		page[500] = &busy.ent;
+		cr_expect(polling_has_ours(list, 100), "%d", at);
+		page[500] = NULL;
+		fdtab_had[500 / 64] = 0;
+	}
 }

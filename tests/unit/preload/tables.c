@@ -185,3 +185,22 @@ Test(fdtab, a_number_that_failed)
 	cr_expect_eq(t->ended, 1);
 	cr_expect_eq(t->released, 1);
 }
+
+/* The bit is a hint: it is there with the entry, and stays behind it */
+Test(fdtab, a_number_that_had_an_entry_has_its_bit)
+{
+	static const int numbers[] = { 0, 63, 64, 1000, 1024, (int)FDTAB_MAX - 1 };
+	struct thing *t;
+
+	for (unsigned int i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		cr_expect_eq(fdtab_had_bit(numbers[i]) & 1, 0, "%d", numbers[i]);
+		t = thing(FD_SOCK);
+		cr_assert_eq(fdtab_set(numbers[i], &t->ent), 0);
+		cr_expect_eq(fdtab_had_bit(numbers[i]) & 1, 1, "%d", numbers[i]);
+		fdtab_put(fdtab_take(numbers[i], NULL, NULL));
+		cr_expect_eq(fdtab_had_bit(numbers[i]) & 1, 1, "%d, when it has gone", numbers[i]);
+	}
+	cr_expect_eq(fdtab_had_bit(62) & 1, 0);
+	fdtab_had_bit(-1);
+	fdtab_had_bit(INT32_MIN);
+}
