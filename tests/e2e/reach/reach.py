@@ -23,7 +23,7 @@ FORMS = ("__{}_chk", "{}64", "__{}", "{}_unlocked", "__{}_unlocked_chk")
 # Names that may be called in earnest
 CONTROL = ("read", "__recv_chk", "sendmsg", "epoll_wait", "listen")
 # Without one of these a program goes past the library, whatever the list says; tee, copy_file_range
-# and quick_exit, and vfork, whose child changes no table, are not among them (docs/architecture.md)
+# and quick_exit, and vfork, whose child changes no table, are not among them (docs/processes.md)
 LEAST = set("""
     socket bind listen accept accept4 connect shutdown getsockname getpeername getsockopt setsockopt
     close close_range closefrom dup dup2 dup3 fcntl fcntl64 ioctl
