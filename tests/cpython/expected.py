@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The tests of CPython that are known to differ (expected.txt), and a check of that list.
 
-Without arguments: prints TAP; each line is one, and names a row of docs/limits.md.
+Without arguments: prints TAP; each line is one, and names an entry of docs/limits.md.
 """
 import re
 import sys
@@ -50,12 +50,12 @@ def of(module, mode):
 def main():
     writer = tap.Writer()
     found, wrong = read()
-    cells = {line.split(" | ")[0].removeprefix("| ") for line in LIMITS.read_text().splitlines()
-             if line.startswith("| ")}
+    entries = {line.removeprefix("### ") for line in LIMITS.read_text().splitlines()
+               if line.startswith("### ")}
     names = [(one.test, mode) for one in found for mode in one.modes]
     writer.case("each line of expected.txt is a test and a reason", wrong)
-    writer.case("each reason is a row of docs/limits.md",
-                sorted({f"{one.test}: {one.row}" for one in found if one.row not in cells}))
+    writer.case("each reason is an entry of docs/limits.md",
+                sorted({f"{one.test}: {one.row}" for one in found if one.row not in entries}))
     writer.case("no test is named twice",
                 sorted({f"{test}, {mode}" for test, mode in names
                         if names.count((test, mode)) > 1}))

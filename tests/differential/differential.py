@@ -82,11 +82,10 @@ def problems_of(run, out):
 def admitted():
     """Each exception must be told of in docs/limits.md, in the words of its name."""
     text = (ROOT / "differential/exceptions.c").read_text()
-    rows = [line for line in (ROOT.parent / "docs/limits.md").read_text().splitlines()
-            if "differential/exceptions.c" in line]
+    page = " ".join((ROOT.parent / "docs/limits.md").read_text().split())
     names = [line.split('"')[1] for line in text.splitlines() if line.startswith('\t{ "')]
-    return [f"docs/limits.md has no row for: {name}" for name in names
-            if not any(name in row for row in rows)]
+    return [f"docs/limits.md has no entry for: {name}" for name in names
+            if f"`differential/exceptions.c`: {name}" not in page]
 
 
 def last_seed(out):

@@ -48,8 +48,12 @@ GOOD = {
 }
 
 
-def limits(*rows):
-    return "| a | b | c | d |\n| --- | --- | --- | --- |\n" + "\n".join(rows) + "\n"
+def entry(test, name="b", do="z"):
+    return f"### {name}\n\n- TCP: x.\n- DDP: y.\n- Do: {do}\n- Test: {test}\n"
+
+
+def limits(*found):
+    return "# Limits\n\n## A section\n\n" + "\n".join(found)
 
 
 def programs(*checks):
@@ -98,13 +102,16 @@ PLANTS = [
     ("words", "base/w.py", "# " + SPDX[3:-4] + "\n# XX" "X why\n", "left to be done"),
     ("words", "base/w.h", SPDX + "typedef struct x { int y; } x_t;\n", "typedef of a struct"),
     ("words", "base/w.h", SPDX + "#if 0\nint x;\n#endif\n", "switched off"),
-    ("limits", "docs/limits.md", limits("| b | x | y | `t.txt`: other words |"), "that exists"),
-    ("limits", "docs/limits.md", limits("| b | x | y | `u.txt`: some words |"), "that exists"),
-    ("limits", "docs/strangers.md", limits("| b | x | y | `u.txt`: some words |"), "that exists"),
-    ("limits", "docs/limits.md", limits("| b | x | y | some words |"), "that exists"),
-    ("limits", "docs/limits.md", limits("| b | x | | `t.txt`: some words |"), "that exists"),
-    ("limits", "docs/limits.md", limits("| b | x | y | `t.txt`: some words |",
-                                        "| A | x | y | `t.txt`: some words |"), "in order"),
+    ("limits", "docs/limits.md", limits(entry("`t.txt`: other words")), "that exists"),
+    ("limits", "docs/limits.md", limits(entry("`u.txt`: some words")), "that exists"),
+    ("limits", "docs/strangers.md", "## A\n\n### b\n\n- Result: x\n- Remains: y\n"
+     "- Test: `u.txt`: some words\n", "that exists"),
+    ("limits", "docs/limits.md", limits(entry("some words")), "that exists"),
+    ("limits", "docs/limits.md", limits(entry("`t.txt`: some words", do="")), "that exists"),
+    ("limits", "docs/limits.md", limits(entry("`t.txt`: some words").replace("- Do: z\n", "")),
+     "that exists"),
+    ("limits", "docs/limits.md", limits(entry("`t.txt`: some words"),
+                                        entry("`t.txt`: some words", "A")), "in order"),
     ("programs", "docs/programs.md", programs(), "has a row"),
     ("programs", "docs/programs.md", programs("`t`: a; c"), "that there are"),
     ("programs", "docs/programs.md", programs("`u`: a"), "that there are"),
@@ -125,8 +132,8 @@ FINE = [
     ("order", "base/high.c", uses("b", "high", "low")),
     ("lengths", "base/l.c", code(function(100))),
     ("lengths", "build/l.c", code(function(200))),
-    ("limits", "docs/limits.md", limits("| b | x | y | `t.txt`: some words; `t.txt`: words |",
-                                        "| C | x | y | `t.txt`: some words |")),
+    ("limits", "docs/limits.md", limits(entry("`t.txt`: some\n  words; `t.txt`: words"),
+                                        entry("`t.txt`: some words", "C"))),
     ("programs", "docs/programs.md", programs("`t`: a; b; `t`: b")),
     ("words", "base/w.c", code('char *name = "/tmp/x-XX' 'XXXX";\n')),
     ("words", "include/warp/amudp_x.h", SPDX + "typedef struct x { int y; } x_t;\n"),
