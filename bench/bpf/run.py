@@ -15,7 +15,8 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-CLANG = ["clang", "-O2", "-g", "-mcpu=v3", "-target", "bpf", "-I/usr/include/x86_64-linux-gnu"]
+# Freestanding: <stdint.h> is clang's own, where libc's asks for headers of 32-bit programs
+CLANG = ["clang", "-O2", "-g", "-mcpu=v3", "-target", "bpf", "-ffreestanding"]
 
 
 def main():
