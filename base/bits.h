@@ -26,6 +26,9 @@
  * has been judged
  */
 #define base_once(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
+/* What one thread publishes with base_store(), another sees with base_load() */
+#define base_load(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define base_store(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define base_array_size(a) (sizeof(a) / sizeof((a)[0]))
 #define base_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 

@@ -43,7 +43,7 @@ enum phase {
 #define PAUSE_MIN BASE_NS_PER_MS
 #define PAUSE_MAX (64 * BASE_NS_PER_MS)
 
-void rsock_again_init(struct rsock *s, const struct stream_param *param)
+void stream_again_init(struct stream *s, const struct stream_param *param)
 {
 	struct stream_again *a = &s->state->again;
 
@@ -66,15 +66,15 @@ static void bind_again(int fd, const struct sockaddr_in6 *name)
 }
 
 /* When to look again; others may have come to it meanwhile */
-static int look_at(struct rsock *s, uint64_t when, short events)
+static int look_at(struct stream *s, uint64_t when, short events)
 {
-	rsock_store(&s->state->start_events, (uint32_t)events);
-	rsock_store(&s->state->start_deadline, when);
-	rsock_start_join(s);
+	base_store(&s->state->start_events, (uint32_t)events);
+	base_store(&s->state->start_deadline, when);
+	stream_start_join(s);
 	return -EAGAIN;
 }
 
-static int pause_begin(struct rsock *s, uint64_t length)
+static int pause_begin(struct stream *s, uint64_t length)
 {
 	s->state->again.phase = AGAIN_PAUSE;
 	return look_at(s, base_deadline(base_now(), length), 0);
@@ -86,7 +86,7 @@ static bool is_late(const struct stream_again *a)
 }
 
 /* The server was there, and may be there again */
-static int refused(struct rsock *s)
+static int refused(struct stream *s)
 {
 	struct stream_again *a = &s->state->again;
 
@@ -95,11 +95,11 @@ static int refused(struct rsock *s)
 }
 
 /* -EAGAIN, or -ENOMSG: the rest is the kernel's to tell */
-static int connect_again(struct rsock *s)
+static int connect_again(struct stream *s)
 {
 	struct stream_again *a = &s->state->again;
 	struct sockaddr_in6 peer = a->peer, name = a->name;
-	int fd = stream_fd(&s->base), err;
+	int fd = stream_fd(s), err;
 
 	bind_again(fd, &name);
 	err = base_sock_connect(fd, (struct sockaddr *)&peer,
@@ -113,9 +113,9 @@ static int connect_again(struct rsock *s)
 	return look_at(s, a->limit, POLLOUT);
 }
 
-static int failed(struct rsock *s)
+static int failed(struct stream *s)
 {
-	int fd = stream_fd(&s->base), err;
+	int fd = stream_fd(s), err;
 
 	if (is_late(&s->state->again))
 		return -ENOMSG;
@@ -155,35 +155,35 @@ static bool is_closed(int fd)
 
 static bool is_due(const struct stream_state *st)
 {
-	return base_deadline_passed(rsock_load(&st->start_deadline), base_now());
+	return base_deadline_passed(base_load(&st->start_deadline), base_now());
 }
 
-static int drop(struct rsock *s, uint64_t respite)
+static int drop(struct stream *s, uint64_t respite)
 {
 	s->state->again.limit = base_deadline(base_now(), RESPITE + TIMEOUT);
-	s->rnic->carrier->abort(&s->mem, stream_fd(&s->base));
+	s->rnic->carrier->abort(&s->mem, stream_fd(s));
 	BASE_POINT(stream_again_dropped);
 	return pause_begin(s, respite);
 }
 
 /* The first connection's end, for which it is time */
-static int end(struct rsock *s)
+static int end(struct stream *s)
 {
-	if (!is_closed(stream_fd(&s->base)) && !is_due(s->state))
+	if (!is_closed(stream_fd(s)) && !is_due(s->state))
 		return -EAGAIN;
 	return drop(s, base_min(RESPITE, s->start_limit));
 }
 
-static int connecting(struct rsock *s)
+static int connecting(struct stream *s)
 {
-	short ready = base_sock_ready(stream_fd(&s->base), POLLOUT);
+	short ready = base_sock_ready(stream_fd(s), POLLOUT);
 
 	if (ready & (POLLERR | POLLHUP))
 		return failed(s);
 	return ready || is_late(&s->state->again) ? -ENOMSG : -EAGAIN;
 }
 
-static int go(struct rsock *s)
+static int go(struct stream *s)
 {
 	switch (base_once(s->state->again.phase)) {
 	case AGAIN_END:
@@ -195,26 +195,26 @@ static int go(struct rsock *s)
 	}
 }
 
-int rsock_again_go(struct rsock *s)
+int stream_again_go(struct stream *s)
 {
 	int err = go(s);
 
 	if (err == -EAGAIN)
 		return err;
 	BASE_POINT(stream_again_connected);
-	rsock_undecided_end(s);
-	rsock_store(&s->probe_error,
-		    (int)base_min(base_once(s->state->again.error), RSOCK_ERROR_MAX));
-	rsock_store(&s->state->stage, STREAM_PLAIN);
+	stream_undecided_end(s);
+	base_store(&s->probe_error,
+		   (int)base_min(base_once(s->state->again.error), STREAM_ERROR_MAX));
+	base_store(&s->state->stage, STREAM_PLAIN);
 	return err;
 }
 
 /* Nothing more comes, and nothing more is wanted */
-static int end_begin(struct rsock *s, uint64_t limit)
+static int end_begin(struct stream *s, uint64_t limit)
 {
 	int saved = errno;
 
-	syscall(SYS_shutdown, stream_fd(&s->base), SHUT_WR);
+	syscall(SYS_shutdown, stream_fd(s), SHUT_WR);
 	errno = saved;
 	s->state->again.phase = AGAIN_END;
 	return look_at(s, limit, POLLIN);
@@ -224,26 +224,26 @@ static int end_begin(struct rsock *s, uint64_t limit)
  * Is it one that may yet close? Not who was not there, has closed or said nothing. A device ends
  * both directions; and the program's own port would not be free for a while
  */
-static bool may_close(const struct rsock *s, int error)
+static bool may_close(const struct stream *s, int error)
 {
 	return !s->mem.native && !base_address_port(&s->state->again.name) && error != ETIMEDOUT &&
 	       error != ECONNRESET && error != EHOSTUNREACH;
 }
 
-int rsock_again_begin(struct rsock *s, int error, uint64_t due)
+int stream_again_begin(struct stream *s, int error, uint64_t due)
 {
 	struct stream_again *a = &s->state->again;
 	uint64_t limit = base_min(due, base_deadline(base_now(), TIMEOUT));
 
 	a->error = (uint32_t)error;
 	a->pause = 0;
-	rsock_store(&s->state->stage, STREAM_AGAIN);
+	base_store(&s->state->stage, STREAM_AGAIN);
 	BASE_POINT(stream_again_begun);
 	if (may_close(s, error))
 		end_begin(s, limit);
 	else
 		drop(s, error == ETIMEDOUT ? 0 : base_min(RESPITE, s->start_limit));
 	if (s->mem.native)
-		s->rnic->native->follow(s->mem.native, stream_fd(&s->base));
-	return rsock_again_go(s);
+		s->rnic->native->follow(s->mem.native, stream_fd(s));
+	return stream_again_go(s);
 }

@@ -30,18 +30,18 @@
 #define KEPT_MAX (8ul << 20)
 #define TRIM_PAUSE (100 * BASE_NS_PER_MS)
 
-static struct stream_block *block_at(const struct rsock_slab *slab, uint32_t i)
+static struct stream_block *block_at(const struct stream_slab *slab, uint32_t i)
 {
-	return (struct stream_block *)(void *)(slab->blocks + i * rsock_file_block(slab->chunk));
+	return (struct stream_block *)(void *)(slab->blocks + i * stream_file_block(slab->chunk));
 }
 
 /* --- taking --- */
 
 /* The lowest that is free; STREAM_CELLS: none is */
-static uint32_t free_take(const struct rsock_slab *slab, uint64_t *free)
+static uint32_t free_take(const struct stream_slab *slab, uint64_t *free)
 {
 	uint64_t was = __atomic_load_n(free, __ATOMIC_RELAXED),
-		 valid = rsock_cells_mask(slab->cells);
+		 valid = stream_cells_mask(slab->cells);
 
 	do {
 		if (!(was & valid))
@@ -57,50 +57,50 @@ static size_t kept; /* atomic: bytes of chunks of all slabs that have memory for
  * Atomic, for it goes with the block, and a thread may have that from another one by way of another
  * process
  */
-void rsock_block_reserved(struct rsock_slab *slab, uint32_t i, unsigned int chunk, uint32_t len)
+void stream_block_reserved(struct stream_slab *slab, uint32_t i, unsigned int chunk, uint32_t len)
 {
-	uint32_t was = rsock_load(&slab->reserved[i][chunk]);
+	uint32_t was = base_load(&slab->reserved[i][chunk]);
 
 	if (was == len)
 		return;
-	rsock_store(&slab->reserved[i][chunk], len);
+	base_store(&slab->reserved[i][chunk], len);
 	if (chunk >= CHUNKS_STAYING)
-		rsock_store(&slab->many[i], slab->many[i] + len - was);
+		base_store(&slab->many[i], slab->many[i] + len - was);
 	__atomic_add_fetch(&slab->kept, (size_t)len - was, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&kept, (size_t)len - was, __ATOMIC_RELAXED);
 }
 
-static void reserved_clear(struct rsock_slab *slab, uint32_t i, unsigned int from)
+static void reserved_clear(struct stream_slab *slab, uint32_t i, unsigned int from)
 {
 	for (unsigned int k = from; k < STREAM_CHUNKS; k++)
-		rsock_block_reserved(slab, i, k, 0);
+		stream_block_reserved(slab, i, k, 0);
 }
 
 /* Memory that another process has given back */
-static void reserved_forget(struct rsock_slab *slab, uint32_t i)
+static void reserved_forget(struct stream_slab *slab, uint32_t i)
 {
-	uint32_t lost = rsock_load(&slab->at->lost[i]);
+	uint32_t lost = base_load(&slab->at->lost[i]);
 
-	if (lost == rsock_load(&slab->lost[i]))
+	if (lost == base_load(&slab->lost[i]))
 		return;
-	rsock_store(&slab->lost[i], lost);
+	base_store(&slab->lost[i], lost);
 	reserved_clear(slab, i, 0);
 }
 
-void rsock_blocks_forget(struct rsock_slab *slab)
+void stream_blocks_forget(struct stream_slab *slab)
 {
 	__atomic_sub_fetch(&kept, slab->kept, __ATOMIC_RELAXED);
 	slab->kept = 0;
 }
 
-static void touch(struct rsock_slab *slab, uint32_t i)
+static void touch(struct stream_slab *slab, uint32_t i)
 {
 	if (!(base_once(slab->touched) & 1ull << i))
 		__atomic_fetch_or(&slab->touched, 1ull << i, __ATOMIC_RELAXED);
 }
 
 /* The block that @at tells, or a free one; where none is, that of the cell's number, as it is */
-static uint32_t block_take(struct rsock *s, uint8_t *at, uint64_t *free)
+static uint32_t block_take(struct stream *s, uint8_t *at, uint64_t *free)
 {
 	uint32_t have = base_once(*at), i;
 
@@ -108,7 +108,7 @@ static uint32_t block_take(struct rsock *s, uint8_t *at, uint64_t *free)
 		return have - 1;
 	i = have ? STREAM_CELLS : free_take(s->slab, free);
 	if (i == STREAM_CELLS) {
-		rsock_spoilt(s, STREAM_DAMAGED);
+		stream_spoilt(s, STREAM_DAMAGED);
 		return s->cell;
 	}
 	touch(s->slab, i);
@@ -117,9 +117,9 @@ static uint32_t block_take(struct rsock *s, uint8_t *at, uint64_t *free)
 	return i;
 }
 
-void rsock_rx_take(struct rsock *s)
+void stream_rx_take(struct stream *s)
 {
-	struct stream_slab *slab = s->slab->at;
+	struct stream_slab_file *slab = s->slab->at;
 	uint32_t i = block_take(s, &slab->rx_block[s->cell], &slab->rx_free);
 	struct stream_block *block = block_at(s->slab, i);
 
@@ -129,9 +129,9 @@ void rsock_rx_take(struct rsock *s)
 	__atomic_store_n(&s->mem.in, block->in, __ATOMIC_RELAXED);
 }
 
-void rsock_tx_need(struct rsock *s)
+void stream_tx_need(struct stream *s)
 {
-	struct stream_slab *slab = s->slab->at;
+	struct stream_slab_file *slab = s->slab->at;
 	struct stream_block *block;
 
 	if (s->hold)
@@ -141,26 +141,26 @@ void rsock_tx_need(struct rsock *s)
 	__atomic_store_n(&s->mem.rest, block->rest, __ATOMIC_RELAXED);
 }
 
-void *rsock_tx_rest_take(const struct rnic_stream_mem *mem)
+void *stream_tx_rest_take(const struct rnic_stream_mem *mem)
 {
-	struct rsock *s = base_container_of((struct rnic_stream_mem *)mem, struct rsock, mem);
+	struct stream *s = base_container_of((struct rnic_stream_mem *)mem, struct stream, mem);
 
-	rsock_tx_need(s);
+	stream_tx_need(s);
 	return s->mem.rest;
 }
 
 /* Nearly no write leaves anything behind, and so it needs no memory for that */
-void rsock_tx_take(struct rsock *s)
+void stream_tx_take(struct stream *s)
 {
 	s->hold = NULL;
 	__atomic_store_n(&s->mem.rest, NULL, __ATOMIC_RELAXED);
 	if (base_once(s->slab->at->tx_block[s->cell]))
-		rsock_tx_need(s);
+		stream_tx_need(s);
 }
 
-const uint8_t *rsock_hold(const struct rsock *s)
+const uint8_t *stream_hold(const struct stream *s)
 {
-	uint32_t at = rsock_load(&s->slab->at->tx_block[s->cell]);
+	uint32_t at = base_load(&s->slab->at->tx_block[s->cell]);
 
 	return block_at(s->slab, at && at <= s->slab->cells ? at - 1 : s->cell)->hold;
 }
@@ -175,13 +175,13 @@ static void memory_release(void *p, size_t len)
 }
 
 /* Were many bytes in it? */
-static bool is_big(const struct rsock_slab *slab, uint32_t i)
+static bool is_big(const struct stream_slab *slab, uint32_t i)
 {
-	return rsock_load(&slab->many[i]);
+	return base_load(&slab->many[i]);
 }
 
 /* Who always has many bytes there is not to ask for the same memory all the time */
-static bool is_time(struct rsock_slab *slab, uint32_t i)
+static bool is_time(struct stream_slab *slab, uint32_t i)
 {
 	uint64_t now = base_now();
 
@@ -192,9 +192,9 @@ static bool is_time(struct rsock_slab *slab, uint32_t i)
 }
 
 /* Others are told first: they ask for memory that is there, rather than use memory that is not */
-static void chunks_release(struct rsock_slab *slab, uint32_t i, unsigned int from)
+static void chunks_release(struct stream_slab *slab, uint32_t i, unsigned int from)
 {
-	rsock_store(&slab->lost[i], __atomic_add_fetch(&slab->at->lost[i], 1, __ATOMIC_RELAXED));
+	base_store(&slab->lost[i], __atomic_add_fetch(&slab->at->lost[i], 1, __ATOMIC_RELAXED));
 	memory_release(block_at(slab, i)->chunk + from * (size_t)slab->chunk,
 		       (STREAM_CHUNKS - from) * (size_t)slab->chunk);
 	reserved_clear(slab, i, from);
@@ -205,7 +205,7 @@ static bool may_stay(void)
 	return __atomic_load_n(&kept, __ATOMIC_RELAXED) <= KEPT_MAX && !stream_place_is_scarce();
 }
 
-static void rx_trim(struct rsock_slab *slab, uint32_t i)
+static void rx_trim(struct stream_slab *slab, uint32_t i)
 {
 	struct stream_block *block = block_at(slab, i);
 
@@ -218,13 +218,13 @@ static void rx_trim(struct rsock_slab *slab, uint32_t i)
 }
 
 /* Nobody has a block: the first one keeps its few pages, the others take no memory */
-void rsock_blocks_trim(struct rsock_slab *slab)
+void stream_blocks_trim(struct stream_slab *slab)
 {
 	if (is_big(slab, 0))
 		chunks_release(slab, 0, CHUNKS_STAYING);
 	for (uint32_t i = 1; i < slab->cells; i++)
 		if (base_once(slab->touched) & 1ull << i) {
-			memory_release(block_at(slab, i), rsock_file_block(slab->chunk));
+			memory_release(block_at(slab, i), stream_file_block(slab->chunk));
 			reserved_clear(slab, i, 0);
 		}
 	slab->touched = 0;
@@ -236,7 +236,7 @@ static void free_give(uint64_t *free, uint32_t i)
 	__atomic_fetch_or(free, 1ull << i, __ATOMIC_RELEASE);
 }
 
-static void rx_give(struct rsock *s)
+static void rx_give(struct stream *s)
 {
 	uint32_t at = base_once(s->slab->at->rx_block[s->cell]);
 
@@ -247,7 +247,7 @@ static void rx_give(struct rsock *s)
 	free_give(&s->slab->at->rx_free, at - 1);
 }
 
-void rsock_block_note(const struct rsock *s, const void *p)
+void stream_block_note(const struct stream *s, const void *p)
 {
 	uint32_t at = base_once(s->slab->at->tx_block[s->cell]);
 	const struct stream_block *block;
@@ -263,7 +263,7 @@ void rsock_block_note(const struct rsock *s, const void *p)
  * Most connections never have bytes that wait to be sent. A process whose memory is no file asks
  * for none, so it sets no bit
  */
-static bool may_have_memory(const struct rsock *s, uint32_t i)
+static bool may_have_memory(const struct stream *s, uint32_t i)
 {
 	uint64_t bit = 1ull << i;
 
@@ -271,7 +271,7 @@ static bool may_have_memory(const struct rsock *s, uint32_t i)
 	       __atomic_fetch_and(&s->slab->at->sent_from, ~bit, __ATOMIC_RELAXED) & bit;
 }
 
-static void tx_give(struct rsock *s)
+static void tx_give(struct stream *s)
 {
 	uint32_t at = base_once(s->slab->at->tx_block[s->cell]);
 	struct stream_block *block;
@@ -286,50 +286,50 @@ static void tx_give(struct rsock *s)
 }
 
 /* A device has no use for such memory */
-static bool uses(const struct rsock *s, bool tx)
+static bool uses(const struct stream *s, bool tx)
 {
 	return s->rnic->uses && s->rnic->uses(&s->mem, tx);
 }
 
 /* Bytes of it are missing, so it is no use to keep the others: what it has is of use elsewhere */
-static void rx_drop(struct rsock *s)
+static void rx_drop(struct stream *s)
 {
 	struct stream_rx *rx = &s->state->rx;
 
 	rx->placed = rx->consumed;
-	rsock_store(&rx->delivered, rx->placed);
-	rsock_store(&rx->message_first, STREAM_NO_MESSAGE);
+	base_store(&rx->delivered, rx->placed);
+	base_store(&rx->message_first, STREAM_NO_MESSAGE);
 	rx->span_first = rx->span_end = 0;
-	rsock_chunks_init(rx);
+	stream_chunks_init(rx);
 	rx_give(s);
 }
 
 /* Start-up keeps what it has to its end */
-void rsock_rx_rest(struct rsock *s)
+void stream_rx_rest(struct stream *s)
 {
 	if (s->starved) {
 		rx_drop(s);
 		return;
 	}
-	if (!rsock_is_open(s) || base_once(s->state->rx.chunks_free) != STREAM_CHUNKS ||
-	    rsock_spans_wait(s) || uses(s, false))
+	if (!stream_is_open(s) || base_once(s->state->rx.chunks_free) != STREAM_CHUNKS ||
+	    stream_spans_wait(s) || uses(s, false))
 		return;
 	/* The first chunk is the first one used again, as it is anyway where no other was used */
 	if (s->state->rx.free_chunk[STREAM_CHUNKS - 1])
-		rsock_chunks_init(&s->state->rx);
+		stream_chunks_init(&s->state->rx);
 	rx_give(s);
 }
 
-void rsock_tx_rest(struct rsock *s)
+void stream_tx_rest(struct stream *s)
 {
 	const struct stream_tx *tx = &s->state->tx;
 
-	if (s->hold && rsock_is_open(s) && !base_once(tx->hold_end) &&
+	if (s->hold && stream_is_open(s) && !base_once(tx->hold_end) &&
 	    !base_once(tx->message_end) && !uses(s, true))
 		tx_give(s);
 }
 
-void rsock_blocks_end(struct rsock *s)
+void stream_blocks_end(struct stream *s)
 {
 	rx_give(s);
 	tx_give(s);

@@ -14,7 +14,7 @@
 
 #include "base/point.h"
 
-void rsock_chunks_init(struct stream_rx *rx)
+void stream_chunks_init(struct stream_rx *rx)
 {
 	memset(rx->chunk_of, STREAM_NO_CHUNK, sizeof(rx->chunk_of));
 	for (unsigned int i = 0; i < STREAM_CHUNKS; i++)
@@ -23,12 +23,12 @@ void rsock_chunks_init(struct stream_rx *rx)
 }
 
 /* A chunk's size is a power of two */
-static size_t offset_of(const struct rsock *s, uint64_t at)
+static size_t offset_of(const struct stream *s, uint64_t at)
 {
 	return at & (s->chunk - 1);
 }
 
-static uint8_t *place_of(struct rsock *s, uint64_t at)
+static uint8_t *place_of(struct stream *s, uint64_t at)
 {
 	return &s->state->rx.chunk_of[(at >> __builtin_ctz(s->chunk)) % STREAM_CHUNKS];
 }
@@ -37,7 +37,7 @@ static uint8_t *place_of(struct rsock *s, uint64_t at)
  * The chunk of octet @at, taken now if there is none; one that is not there only when another
  * process has spoilt the tables
  */
-static uint8_t chunk_find(struct rsock *s, uint64_t at)
+static uint8_t chunk_find(struct stream *s, uint64_t at)
 {
 	struct stream_rx *rx = &s->state->rx;
 	uint8_t *place = place_of(s, at);
@@ -53,22 +53,22 @@ static uint8_t chunk_find(struct rsock *s, uint64_t at)
 }
 
 /* The folder may be full, and to touch what has no memory yet would be SIGBUS */
-static int chunk_reserve(struct rsock *s, uint8_t chunk, size_t end)
+static int chunk_reserve(struct stream *s, uint8_t chunk, size_t end)
 {
 	uint8_t *p = s->chunks + chunk * (size_t)s->chunk;
 	uint32_t want = end <= STREAM_CHUNK_MIN ? STREAM_CHUNK_MIN : s->chunk;
 	int err;
 
-	if (want <= rsock_load(&s->slab->reserved[s->rx][chunk]))
+	if (want <= base_load(&s->slab->reserved[s->rx][chunk]))
 		return 0;
-	err = rsock_reserve(s, p, want);
+	err = stream_reserve(s, p, want);
 	if (!err)
-		rsock_block_reserved(s->slab, s->rx, chunk, want);
+		stream_block_reserved(s->slab, s->rx, chunk, want);
 	return err;
 }
 
 /* The memory of @len octets from @at on, within one chunk; NULL: there is none */
-static uint8_t *chunk_memory(struct rsock *s, uint64_t at, size_t len)
+static uint8_t *chunk_memory(struct stream *s, uint64_t at, size_t len)
 {
 	uint8_t chunk = chunk_find(s, at);
 	size_t off = offset_of(s, at);
@@ -80,7 +80,7 @@ static uint8_t *chunk_memory(struct rsock *s, uint64_t at, size_t len)
 	return s->chunks + chunk * (size_t)s->chunk + off;
 }
 
-static void chunk_free(struct rsock *s, uint64_t at)
+static void chunk_free(struct stream *s, uint64_t at)
 {
 	struct stream_rx *rx = &s->state->rx;
 	uint8_t *place = place_of(s, at);
@@ -93,12 +93,12 @@ static void chunk_free(struct rsock *s, uint64_t at)
 	*place = STREAM_NO_CHUNK;
 }
 
-static size_t chunk_span(const struct rsock *s, uint64_t at, size_t len)
+static size_t chunk_span(const struct stream *s, uint64_t at, size_t len)
 {
 	return base_min(len, s->chunk - offset_of(s, at));
 }
 
-void rsock_chunks_put(struct rsock *s, uint64_t at, const void *p, size_t len)
+void stream_chunks_put(struct stream *s, uint64_t at, const void *p, size_t len)
 {
 	const uint8_t *from = p;
 
@@ -109,7 +109,7 @@ void rsock_chunks_put(struct rsock *s, uint64_t at, const void *p, size_t len)
 		if (to) {
 			memcpy(to, from, n);
 		} else {
-			rsock_spoilt(s, STREAM_NO_MEMORY);
+			stream_spoilt(s, STREAM_NO_MEMORY);
 			s->starved = true;
 		}
 		at += n;
@@ -118,7 +118,7 @@ void rsock_chunks_put(struct rsock *s, uint64_t at, const void *p, size_t len)
 	}
 }
 
-void rsock_chunks_get(struct rsock *s, uint64_t at, void *p, size_t len)
+void stream_chunks_get(struct stream *s, uint64_t at, void *p, size_t len)
 {
 	uint8_t *to = p;
 
@@ -136,7 +136,7 @@ void rsock_chunks_get(struct rsock *s, uint64_t at, void *p, size_t len)
 	}
 }
 
-void rsock_chunks_drop(struct rsock *s, uint64_t from, uint64_t to, uint64_t end)
+void stream_chunks_drop(struct stream *s, uint64_t from, uint64_t to, uint64_t end)
 {
 	uint64_t stop = to - offset_of(s, to);
 

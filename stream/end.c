@@ -29,16 +29,16 @@
 /* DISCONNECT's FPDU with a marker, and the FIN; no other FPDU would fit in beside the first */
 #define END_OCTETS (28 + 4 + 1)
 
-static void due(struct rsock *s, uint32_t what)
+static void due(struct stream *s, uint32_t what)
 {
 	__atomic_or_fetch(&s->state->tx.due, what, __ATOMIC_ACQ_REL);
 }
 
-static void push_locked(struct rsock *s)
+static void push_locked(struct stream *s)
 {
-	rsock_tx_lock(s);
-	rsock_push(s);
-	rsock_tx_unlock(s);
+	stream_tx_lock(s);
+	stream_push(s);
+	stream_tx_unlock(s);
 }
 
 /* The message for a direction of ours that ends now; 0: none */
@@ -66,7 +66,7 @@ static uint32_t ends_of(int how)
 }
 
 /* One DISCONNECT is enough, and the last word */
-static void end_say(struct rsock *s, uint32_t message)
+static void end_say(struct stream *s, uint32_t message)
 {
 	if (message == STREAM_DUE_DISCONNECT &&
 	    __atomic_fetch_or(&s->state->ends, STREAM_SAID, __ATOMIC_ACQ_REL) & STREAM_SAID)
@@ -75,33 +75,32 @@ static void end_say(struct rsock *s, uint32_t message)
 }
 
 /* Both directions have ended, or it broke: there is no connection to shut down any more */
-static bool is_over(const struct rsock *s, uint32_t ends)
+static bool is_over(const struct stream *s, uint32_t ends)
 {
 	return (ends & STREAM_IN_ENDED && ends & STREAM_SHUT_WR) || ends & STREAM_LOST ||
-	       rsock_load(&s->state->broken);
+	       base_load(&s->state->broken);
 }
 
-static bool is_starting(const struct rsock *s)
+static bool is_starting(const struct stream *s)
 {
-	uint32_t stage = rsock_load(&s->state->stage);
+	uint32_t stage = base_load(&s->state->stage);
 
 	return stage == STREAM_SINGLE_FLIGHT || stage == STREAM_STARTING || stage == STREAM_AGAIN;
 }
 
-int stream_shutdown(struct stream *stream, int how)
+int stream_shutdown(struct stream *s, int how)
 {
-	struct rsock *s = rsock_of(stream);
-	uint64_t edges = rsock_edges(s);
+	uint64_t edges = stream_edges(s);
 	uint32_t before, message;
 
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;
-	if (!rsock_is_open(s) && !is_starting(s))
+	if (!stream_is_open(s) && !is_starting(s))
 		return -ENOTCONN;
-	if (rsock_is_foreign(s))
+	if (stream_is_foreign(s))
 		return -EXDEV;
 	/* While it starts, it is only noted: what is due leaves behind what is held */
-	rsock_pump(s);
+	stream_pump(s);
 	before = __atomic_fetch_or(&s->state->ends, ends_of(how), __ATOMIC_ACQ_REL);
 	BASE_POINT(stream_end_shut);
 	message = end_message(before, before | ends_of(how));
@@ -110,60 +109,60 @@ int stream_shutdown(struct stream *stream, int how)
 	__atomic_add_fetch(&s->state->in_edge, 1, __ATOMIC_ACQ_REL);
 	__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
 	push_locked(s);
-	rsock_tell(s, edges);
+	stream_tell(s, edges);
 	return is_over(s, before) ? -ENOTCONN : 0;
 }
 
 /* The program wants a reset, or has not read everything, which the peer is told by a reset */
-static bool abandons(struct rsock *s)
+static bool abandons(struct stream *s)
 {
 	const struct stream_state *st = s->state;
 
-	s->base.linger = base_sock_linger(stream_fd(&s->base));
+	s->linger = base_sock_linger(stream_fd(s));
 	/* What comes behind the close() of a program before this one is nobody's to read */
-	if (rsock_load(&st->ends) & (STREAM_OUT_ENDED | STREAM_CLOSED))
+	if (base_load(&st->ends) & (STREAM_OUT_ENDED | STREAM_CLOSED))
 		return false;
-	return rsock_load(&st->rx.delivered) != rsock_load(&st->rx.consumed) || !s->base.linger;
+	return base_load(&st->rx.delivered) != base_load(&st->rx.consumed) || !s->linger;
 }
 
 /*
  * TCP's reset is certain and says nothing; ABORT says that the program wanted it, where the
  * kernel has room for the message. Both mean ECONNRESET.
  */
-static void abandon(struct rsock *s)
+static void abandon(struct stream *s)
 {
-	if (rsock_has(s, STREAM_FEATURE_ABORT)) {
+	if (stream_has(s, STREAM_FEATURE_ABORT)) {
 		due(s, STREAM_DUE_ABORT);
 		push_locked(s);
 	}
-	s->rnic->carrier->abort(&s->mem, stream_fd(&s->base));
+	s->rnic->carrier->abort(&s->mem, stream_fd(s));
 }
 
-static bool done(const struct rsock *s)
+static bool done(const struct stream *s)
 {
-	return rsock_load(&s->state->ends) & STREAM_DRY;
+	return base_load(&s->state->ends) & STREAM_DRY;
 }
 
 /* Has the peer's kernel acknowledged all that was sent, but for @most octets? */
-static bool is_acked(const struct rsock *s, int most)
+static bool is_acked(const struct stream *s, int most)
 {
 	/* Who is closed grants nothing any more, also what was due before */
-	uint32_t due = rsock_load(&s->state->tx.due) &
+	uint32_t due = base_load(&s->state->tx.due) &
 		       ~(uint32_t)(STREAM_DUE_GRANT | STREAM_DUE_GRANTING);
 	/* Where nobody may ask, only the peer's end is certain */
-	int unacked = s->rnic->carrier->unacked(&s->mem, stream_fd(&s->base));
+	int unacked = s->rnic->carrier->unacked(&s->mem, stream_fd(s));
 
-	return !due && !rsock_load(&s->state->tx.hold_end) && unacked <= most && unacked != -EPERM;
+	return !due && !base_load(&s->state->tx.hold_end) && unacked <= most && unacked != -EPERM;
 }
 
 /* It is a message's to carry: 0, or -EAGAIN while it is to be kept */
-static int keep(struct rsock *s, bool *safe)
+static int keep(struct stream *s, bool *safe)
 {
 	*safe = true;
-	if (s->disowned || s->mem.native || !rsock_is_open(s) || !rsock_holder_flight(s) ||
-	    stream_progress(&s->base) || done(s))
+	if (s->disowned || s->mem.native || !stream_is_open(s) || !stream_holder_flight(s) ||
+	    stream_progress(s) || done(s))
 		return 0;
-	s->base.linger = base_sock_linger(stream_fd(&s->base));
+	s->linger = base_sock_linger(stream_fd(s));
 	*safe = is_acked(s, 0);
 	return *safe ? 0 : -EAGAIN;
 }
@@ -172,29 +171,28 @@ static int keep(struct rsock *s, bool *safe)
  * Is there something to end in order, although the connection is not open yet? Octets are held; or
  * the peer is, or may be, in the middle of its start-up, and a plain close() would reset it
  */
-static bool is_begun(const struct rsock *s)
+static bool is_begun(const struct stream *s)
 {
-	if (rsock_load(&s->state->hold) && rsock_load(&s->state->tx.hold_end))
+	if (base_load(&s->state->hold) && base_load(&s->state->tx.hold_end))
 		return true;
-	return rsock_load(&s->state->stage) == STREAM_STARTING && !s->mem.native &&
-	       !rsock_load(&s->state->late);
+	return base_load(&s->state->stage) == STREAM_STARTING && !s->mem.native &&
+	       !base_load(&s->state->late);
 }
 
-int stream_close(struct stream *stream)
+int stream_close(struct stream *s)
 {
-	struct rsock *s = rsock_of(stream);
 	uint32_t before;
 	bool safe;
 
-	rsock_store(&s->last, rsock_leave(s));
-	if (!rsock_load(&s->last))
+	base_store(&s->last, stream_leave(s));
+	if (!base_load(&s->last))
 		return keep(s, &safe);
-	if (!rsock_is_open(s) && !is_begun(s))
+	if (!stream_is_open(s) && !is_begun(s))
 		return 0;
-	if (rsock_is_foreign(s))
+	if (stream_is_foreign(s))
 		return 0; /* the end is the socket's own */
-	rsock_pump(s);
-	rsock_onesided_close(s);
+	stream_pump(s);
+	stream_onesided_close(s);
 	if (abandons(s)) {
 		base_debug("stream: closed by the last who had it, with a reset");
 		abandon(s);
@@ -208,24 +206,23 @@ int stream_close(struct stream *stream)
 		end_say(s, STREAM_DUE_DISCONNECT);
 	due(s, STREAM_DUE_FIN);
 	BASE_POINT(stream_end_due);
-	rsock_undecided_hurry(s);
+	stream_undecided_hurry(s);
 	push_locked(s);
 	/* What had come by now was taken in above, unless it stopped at its bound */
-	if (!s->mem.native && rsock_is_open(s) && !stream_more(stream))
+	if (!s->mem.native && stream_is_open(s) && !stream_more(s))
 		return done(s) ? 0 : -EAGAIN;
-	return stream_close_more(stream, &safe);
+	return stream_close_more(s, &safe);
 }
 
-int stream_close_more(struct stream *stream, bool *safe)
+int stream_close_more(struct stream *s, bool *safe)
 {
-	struct rsock *s = rsock_of(stream);
 	int err;
 
-	if (!rsock_load(&s->last))
+	if (!base_load(&s->last))
 		return keep(s, safe);
-	err = stream_progress(stream);
+	err = stream_progress(s);
 	*safe = true;
-	if (err == -ENOMSG && rsock_load(&s->state->tx.hold_end))
+	if (err == -ENOMSG && base_load(&s->state->tx.hold_end))
 		return err;
 	if (done(s) || (err && err != -EAGAIN))
 		return 0;
@@ -233,10 +230,8 @@ int stream_close_more(struct stream *stream, bool *safe)
 	return -EAGAIN;
 }
 
-bool stream_only_end_left(struct stream *stream)
+bool stream_only_end_left(struct stream *s)
 {
-	struct rsock *s = rsock_of(stream);
-
-	return rsock_load(&s->last) && rsock_load(&s->state->ends) & STREAM_SAID &&
+	return base_load(&s->last) && base_load(&s->state->ends) & STREAM_SAID &&
 	       is_acked(s, END_OCTETS);
 }

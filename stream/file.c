@@ -17,60 +17,60 @@
 
 /* --- layout --- */
 
-size_t rsock_file_head(uint32_t cells)
+size_t stream_file_head(uint32_t cells)
 {
-	size_t size = sizeof(struct stream_slab) + cells * sizeof(struct stream_state);
+	size_t size = sizeof(struct stream_slab_file) + cells * sizeof(struct stream_state);
 
 	return (size + PAGE - 1) & ~(size_t)(PAGE - 1);
 }
 
-size_t rsock_file_size(uint32_t cells, uint32_t chunk)
+size_t stream_file_size(uint32_t cells, uint32_t chunk)
 {
-	return rsock_file_head(cells) +
-	       cells * (rsock_file_block(chunk) + sizeof(struct stream_maps));
+	return stream_file_head(cells) +
+	       cells * (stream_file_block(chunk) + sizeof(struct stream_maps));
 }
 
-void rsock_file_init(struct stream_slab *at, uint32_t cells, uint32_t chunk, uint64_t name)
+void stream_file_init(struct stream_slab_file *at, uint32_t cells, uint32_t chunk, uint64_t name)
 {
 	struct base_process self = base_process_self();
 
 	at->version = STREAM_VERSION;
 	at->cells = cells;
-	at->cell_at = offsetof(struct stream_slab, cell);
+	at->cell_at = offsetof(struct stream_slab_file, cell);
 	at->cell_size = sizeof(struct stream_state);
 	at->holder_at = offsetof(struct stream_state, holder);
 	at->overflow_at = offsetof(struct stream_state, overflow);
 	at->chunk = chunk;
-	at->octets = rsock_file_size(cells, chunk);
+	at->octets = stream_file_size(cells, chunk);
 	at->since = base_process_clock();
 	at->pid = self.pid;
 	at->space = self.space;
 	at->name = name;
-	at->rx_free = at->tx_free = rsock_cells_mask(cells);
+	at->rx_free = at->tx_free = stream_cells_mask(cells);
 	/* Last: before, it is nothing to adopt */
-	rsock_store(&at->magic, STREAM_MAGIC);
+	base_store(&at->magic, STREAM_MAGIC);
 }
 
-static int head_judge(struct rsock_slab_cells *c)
+static int head_judge(struct stream_slab_cells *c)
 {
-	const struct stream_slab *at = c->at;
+	const struct stream_slab_file *at = c->at;
 
 	c->cells = base_once(at->cells);
 	c->chunk = base_once(at->chunk);
-	if (rsock_load(&at->magic) != STREAM_MAGIC || base_once(at->version) != STREAM_VERSION)
+	if (base_load(&at->magic) != STREAM_MAGIC || base_once(at->version) != STREAM_VERSION)
 		return -EPROTO;
 	if (!c->cells || c->cells > STREAM_CELLS || !base_is_pow2(c->chunk) ||
 	    c->chunk < STREAM_CHUNK_MIN || c->chunk > STREAM_RING_MAX)
 		return -EPROTO;
-	return base_once(at->octets) == c->size && rsock_file_size(c->cells, c->chunk) == c->size
+	return base_once(at->octets) == c->size && stream_file_size(c->cells, c->chunk) == c->size
 		       ? 0
 		       : -EPROTO;
 }
 
-int rsock_slab_map(const char *path, struct rsock_slab_cells *out)
+int stream_slab_map(const char *path, struct stream_slab_cells *out)
 {
-	int err =
-		base_runfile_open(path, sizeof(struct stream_slab), (void **)&out->at, &out->size);
+	int err = base_runfile_open(path, sizeof(struct stream_slab_file), (void **)&out->at,
+				    &out->size);
 
 	if (err)
 		return err;
@@ -80,11 +80,11 @@ int rsock_slab_map(const char *path, struct rsock_slab_cells *out)
 	return err;
 }
 
-struct stream_state *rsock_slab_find(const struct rsock_slab_cells *c, uint64_t cookie,
-				     struct stream_state *after)
+struct stream_state *stream_slab_find(const struct stream_slab_cells *c, uint64_t cookie,
+				      struct stream_state *after)
 {
 	uint32_t i = after ? (uint32_t)(after - c->at->cell) + 1 : 0;
-	uint64_t used = rsock_load(&c->at->used);
+	uint64_t used = base_load(&c->at->used);
 
 	/* To look at others would take memory for them */
 	for (; i < c->cells; i++)
@@ -93,7 +93,7 @@ struct stream_state *rsock_slab_find(const struct rsock_slab_cells *c, uint64_t 
 	return NULL;
 }
 
-bool rsock_slab_has_maker(const struct rsock_slab_cells *c)
+bool stream_slab_has_maker(const struct stream_slab_cells *c)
 {
 	struct base_process maker = { base_once(c->at->pid), base_once(c->at->space) };
 
@@ -102,27 +102,27 @@ bool rsock_slab_has_maker(const struct rsock_slab_cells *c)
 }
 
 /* Of another layout, nobody can say who has it */
-bool rsock_cell_is_held(struct stream_state *st)
+bool stream_cell_is_held(struct stream_state *st)
 {
-	return rsock_load(&st->magic) &&
-	       (base_once(st->version) != STREAM_VERSION || rsock_holder_any(st));
+	return base_load(&st->magic) &&
+	       (base_once(st->version) != STREAM_VERSION || stream_holder_any(st));
 }
 
-bool rsock_slab_is_held(const struct rsock_slab_cells *c)
+bool stream_slab_is_held(const struct stream_slab_cells *c)
 {
-	uint64_t used = rsock_load(&c->at->used);
+	uint64_t used = base_load(&c->at->used);
 
 	for (uint32_t i = 0; i < c->cells; i++)
-		if (used & 1ull << i && rsock_cell_is_held(&c->at->cell[i]))
+		if (used & 1ull << i && stream_cell_is_held(&c->at->cell[i]))
 			return true;
 	return false;
 }
 
 /* Several processes may be at it, so the mark is a number */
-bool rsock_slab_sweep(const struct rsock_slab_cells *c)
+bool stream_slab_sweep(const struct stream_slab_cells *c)
 {
 	__atomic_add_fetch(&c->at->swept, 1, __ATOMIC_SEQ_CST);
-	if (!rsock_slab_is_held(c))
+	if (!stream_slab_is_held(c))
 		return true;
 	__atomic_sub_fetch(&c->at->swept, 1, __ATOMIC_SEQ_CST);
 	return false;
@@ -146,15 +146,15 @@ static bool strange_cell_is_held(const struct stream_slab_head *head, uint8_t *c
 {
 	if (base_runfile_reserve(cell, head->cell_size))
 		return true;
-	return rsock_load((uint32_t *)(void *)(cell + head->overflow_at)) ||
-	       rsock_holder_lives((struct stream_holder *)(void *)(cell + head->holder_at));
+	return base_load((uint32_t *)(void *)(cell + head->overflow_at)) ||
+	       stream_holder_lives((struct stream_holder *)(void *)(cell + head->holder_at));
 }
 
 /* @head is a copy, for others may change what is in the file */
 static bool strange_is_held(const struct stream_slab_head *head, uint8_t *file)
 {
 	const uint64_t *used = &((struct stream_slab_head *)(void *)file)->used;
-	uint64_t left = rsock_load(used) & rsock_cells_mask(head->cells);
+	uint64_t left = base_load(used) & stream_cells_mask(head->cells);
 
 	for (; left; left &= left - 1) {
 		size_t cell = (size_t)__builtin_ctzll(left);
@@ -182,7 +182,7 @@ static bool strange_sweep(uint8_t *file, size_t size)
 	return false;
 }
 
-bool rsock_slab_sweep_strange(const char *path)
+bool stream_slab_sweep_strange(const char *path)
 {
 	void *file;
 	size_t size;
@@ -198,7 +198,7 @@ bool rsock_slab_sweep_strange(const char *path)
 
 /* --- names --- */
 
-int rsock_name_remove(const struct rsock_slab *slab)
+int stream_name_remove(const struct stream_slab *slab)
 {
 	char path[BASE_RUNFILE_PATH];
 	int err = stream_place_slab(path, slab->place, slab->name);
@@ -206,7 +206,7 @@ int rsock_name_remove(const struct rsock_slab *slab)
 	return err ? err : base_runfile_remove_of(path, slab->place.user);
 }
 
-static void cookie_remove(const struct rsock_slab *slab, uint64_t cookie)
+static void cookie_remove(const struct stream_slab *slab, uint64_t cookie)
 {
 	char path[BASE_RUNFILE_PATH];
 
@@ -215,34 +215,34 @@ static void cookie_remove(const struct rsock_slab *slab, uint64_t cookie)
 }
 
 /* Who makes one more meanwhile finds the mark when it has it */
-void rsock_names_drop(const struct rsock_slab *slab)
+void stream_slab_names_drop(const struct stream_slab *slab)
 {
 	uint64_t named;
 
 	__atomic_add_fetch(&slab->at->swept, 1, __ATOMIC_SEQ_CST);
 	named = __atomic_exchange_n(&slab->at->named, 0, __ATOMIC_ACQ_REL);
-	for (named &= rsock_cells_mask(slab->cells); named; named &= named - 1)
+	for (named &= stream_cells_mask(slab->cells); named; named &= named - 1)
 		cookie_remove(slab, base_once(slab->at->cell[__builtin_ctzll(named)].cookie));
-	rsock_promises_drop(slab);
-	rsock_name_remove(slab);
+	stream_promises_drop(slab);
+	stream_name_remove(slab);
 }
 
-void rsock_name_replace(const char *path, uint64_t cookie)
+void stream_name_replace(const char *path, uint64_t cookie)
 {
 	struct stream_state *old = NULL;
-	struct rsock_slab_cells c;
+	struct stream_slab_cells c;
 
-	if (!rsock_slab_map(path, &c)) {
+	if (!stream_slab_map(path, &c)) {
 		/* Whoever still has it takes no more name away */
-		while ((old = rsock_slab_find(&c, cookie, old)))
-			rsock_store(&old->closer, base_process_self().pid);
+		while ((old = stream_slab_find(&c, cookie, old)))
+			base_store(&old->closer, base_process_self().pid);
 		base_map_destroy(c.at, c.size);
 	}
 	base_runfile_remove(path);
 }
 
 /* The file has its own name, or -ENOENT. Another process may have added this one just now */
-static int name_link(const struct rsock *s, const char *path)
+static int name_link(const struct stream *s, const char *path)
 {
 	char own[BASE_RUNFILE_PATH];
 	int err = stream_place_slab(own, s->slab->place, s->slab->name);
@@ -251,7 +251,7 @@ static int name_link(const struct rsock *s, const char *path)
 		err = base_runfile_link(own, path);
 	if (err != -EEXIST || base_runfile_same(own, path))
 		return err;
-	rsock_name_replace(path, s->base.cookie);
+	stream_name_replace(path, s->cookie);
 	return base_runfile_link(own, path);
 }
 
@@ -259,7 +259,7 @@ static int name_link(const struct rsock *s, const char *path)
  * A connection without a name of its own is still found, by a search. The bit is set before the
  * name is made: a process that is killed in between would leave a name that no process removes
  */
-int rsock_name_add(struct rsock *s)
+int stream_name_add(struct stream *s)
 {
 	uint64_t bit = 1ull << s->cell, *named = &s->slab->at->named;
 	char path[BASE_RUNFILE_PATH];
@@ -267,7 +267,7 @@ int rsock_name_add(struct rsock *s)
 
 	if (__atomic_fetch_or(named, bit, __ATOMIC_ACQ_REL) & bit)
 		return 0;
-	err = stream_place_path(path, s->slab->place, s->base.cookie);
+	err = stream_place_path(path, s->slab->place, s->cookie);
 	if (!err)
 		err = name_link(s, path);
 	BASE_POINT(stream_slab_named);
@@ -276,10 +276,10 @@ int rsock_name_add(struct rsock *s)
 	return err == -ENOENT ? -EOPNOTSUPP : 0;
 }
 
-void rsock_name_unlink(struct rsock *s)
+void stream_name_unlink(struct stream *s)
 {
 	uint64_t bit = 1ull << s->cell;
 
 	if (__atomic_fetch_and(&s->slab->at->named, ~bit, __ATOMIC_ACQ_REL) & bit)
-		cookie_remove(s->slab, s->base.cookie);
+		cookie_remove(s->slab, s->cookie);
 }

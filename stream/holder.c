@@ -60,8 +60,8 @@ static bool is_younger(uint64_t since, uint64_t limit)
 
 static bool lives(const struct stream_holder *h, uint64_t who)
 {
-	struct base_process p = { (uint32_t)who, rsock_load(&h->space) };
-	uint64_t since = rsock_load(&h->since);
+	struct base_process p = { (uint32_t)who, base_load(&h->space) };
+	uint64_t since = base_load(&h->since);
 
 	switch (kind_of(who)) {
 	case STREAM_HOLDER_LIVE:
@@ -84,10 +84,10 @@ static bool clear(struct stream_state *st, struct stream_holder *h, uint64_t who
 	if (!who_set(h, who, busy))
 		return false;
 	BASE_POINT(stream_holder_clearing);
-	rsock_store(&h->since, 0);
-	rsock_store(&h->wakeup, 0);
-	rsock_store(&h->asleep, 0);
-	rsock_store(&h->who, 0);
+	base_store(&h->since, 0);
+	base_store(&h->wakeup, 0);
+	base_store(&h->asleep, 0);
+	base_store(&h->who, 0);
 	if (kind_of(who) != STREAM_HOLDER_BUSY)
 		count(st, -1u);
 	return true;
@@ -108,7 +108,7 @@ static bool is_free(struct stream_state *st, struct stream_holder *h, uint64_t w
 /* Who has it besides @own and those of kind @but */
 static bool any_but(struct stream_state *st, int own, enum stream_holder_kind but)
 {
-	bool found = rsock_load(&st->overflow);
+	bool found = base_load(&st->overflow);
 
 	for (int i = 0; i < STREAM_HOLDERS; i++) {
 		struct stream_holder *h = &st->holder[i];
@@ -124,10 +124,10 @@ static bool any_but(struct stream_state *st, int own, enum stream_holder_kind bu
 	return found;
 }
 
-bool rsock_holder_lives(struct stream_holder *holders)
+bool stream_holder_lives(struct stream_holder *holders)
 {
 	for (int i = 0; i < STREAM_HOLDERS; i++) {
-		uint64_t who = rsock_load(&holders[i].who);
+		uint64_t who = base_load(&holders[i].who);
 
 		if (who && lives(&holders[i], who))
 			return true;
@@ -135,25 +135,25 @@ bool rsock_holder_lives(struct stream_holder *holders)
 	return false;
 }
 
-bool rsock_holder_any(struct stream_state *st)
+bool stream_holder_any(struct stream_state *st)
 {
 	return any_but(st, -1, STREAM_HOLDER_NONE);
 }
 
-bool rsock_holder_others(struct rsock *s)
+bool stream_holder_others(struct stream *s)
 {
-	return any_but(s->state, rsock_load(&s->slot), STREAM_HOLDER_NONE);
+	return any_but(s->state, base_load(&s->slot), STREAM_HOLDER_NONE);
 }
 
-bool rsock_holder_may(const void *ctx, uint32_t space)
+bool stream_holder_may(const void *ctx, uint32_t space)
 {
 	const struct stream_state *st = ctx;
 
 	for (int i = 0; i < STREAM_HOLDERS; i++) {
 		const struct stream_holder *h = &st->holder[i];
 
-		if (kind_of(rsock_load(&h->who)) == STREAM_HOLDER_LIVE &&
-		    (rsock_load(&h->space) & BASE_LOCK_SPACE) == space)
+		if (kind_of(base_load(&h->who)) == STREAM_HOLDER_LIVE &&
+		    (base_load(&h->space) & BASE_LOCK_SPACE) == space)
 			return true;
 	}
 	return false;
@@ -163,8 +163,8 @@ bool rsock_holder_may(const void *ctx, uint32_t space)
 
 static void stamp(struct stream_holder *h, uint32_t space)
 {
-	rsock_store(&h->space, space);
-	rsock_store(&h->since, base_process_clock());
+	base_store(&h->space, space);
+	base_store(&h->since, base_process_clock());
 }
 
 /* A free slot is this one's now; of the dead only when no other is left */
@@ -173,7 +173,7 @@ static int slot_take(struct stream_state *st, uint64_t who)
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < STREAM_HOLDERS; i++) {
 			struct stream_holder *h = &st->holder[i];
-			uint64_t was = rsock_load(&h->who);
+			uint64_t was = base_load(&h->who);
 
 			if ((was && (!round || !is_free(st, h, was))) || !who_set(h, 0, who))
 				continue;
@@ -197,7 +197,7 @@ static int enter(struct stream_state *st, enum stream_holder_kind kind)
 /* One without a slot goes; the number may be rubbish */
 static void overflow_leave(struct stream_state *st)
 {
-	uint32_t n = rsock_load(&st->overflow);
+	uint32_t n = base_load(&st->overflow);
 
 	while (n && !__atomic_compare_exchange_n(&st->overflow, &n, n - 1, false, __ATOMIC_SEQ_CST,
 						 __ATOMIC_ACQUIRE))
@@ -208,7 +208,7 @@ static void overflow_leave(struct stream_state *st)
 /* Is the number in the slot one of this PID namespace? Perhaps, where that is not known */
 static bool is_near(const struct stream_holder *h)
 {
-	uint32_t space = rsock_load(&h->space), own = base_process_self().space;
+	uint32_t space = base_load(&h->space), own = base_process_self().space;
 
 	return !space || !own || space == own;
 }
@@ -220,7 +220,7 @@ static int slot_find(struct stream_state *st, enum stream_holder_kind kind, uint
 	int found = -1;
 
 	for (int i = 0; i < STREAM_HOLDERS; i++) {
-		uint64_t who = rsock_load(&st->holder[i].who);
+		uint64_t who = base_load(&st->holder[i].who);
 
 		if (who == who_of(kind, pid) &&
 		    (kind != STREAM_HOLDER_LIVE || is_near(&st->holder[i])))
@@ -239,7 +239,7 @@ static int claim(struct stream_state *st, enum stream_holder_kind kind, uint32_t
 
 	while ((i = slot_find(st, kind, maker, others)) >= 0) {
 		struct stream_holder *h = &st->holder[i];
-		uint64_t was = rsock_load(&h->who);
+		uint64_t was = base_load(&h->who);
 
 		if (kind_of(was) != kind)
 			continue;
@@ -258,12 +258,12 @@ static int claim(struct stream_state *st, enum stream_holder_kind kind, uint32_t
 static void renew(struct stream_holder *h)
 {
 	stamp(h, base_process_self().space);
-	rsock_store(&h->wakeup, 0);
-	rsock_store(&h->asleep, 0);
+	base_store(&h->wakeup, 0);
+	base_store(&h->asleep, 0);
 }
 
 /* A place that waits for who comes in, or a new one */
-void rsock_holder_enter(struct rsock *s)
+void stream_holder_enter(struct stream *s)
 {
 	static const enum stream_holder_kind kinds[] = { STREAM_HOLDER_SPAWN, STREAM_HOLDER_FLIGHT,
 							 STREAM_HOLDER_FORK };
@@ -277,24 +277,24 @@ void rsock_holder_enter(struct rsock *s)
 		slot = claim(st, kinds[i], 0, pid, true);
 	if (slot < 0)
 		slot = enter(st, STREAM_HOLDER_LIVE);
-	rsock_store(&s->slot, slot);
+	base_store(&s->slot, slot);
 }
 
-bool rsock_holder_flight(struct rsock *s)
+bool stream_holder_flight(struct stream *s)
 {
 	return slot_find(s->state, STREAM_HOLDER_FLIGHT, 0, true) >= 0 &&
-	       !any_but(s->state, rsock_load(&s->slot), STREAM_HOLDER_FLIGHT);
+	       !any_but(s->state, base_load(&s->slot), STREAM_HOLDER_FLIGHT);
 }
 
 static void leave(struct stream_state *st, uint64_t who)
 {
 	for (int i = 0; i < STREAM_HOLDERS; i++)
-		if (rsock_load(&st->holder[i].who) == who && is_near(&st->holder[i]))
+		if (base_load(&st->holder[i].who) == who && is_near(&st->holder[i]))
 			clear(st, &st->holder[i], who);
 }
 
 /* Its parent may have named it when it had just come by itself: then it has two */
-void rsock_holder_leave(struct rsock *s)
+void stream_holder_leave(struct stream *s)
 {
 	struct stream_state *st = s->state;
 	uint64_t me = who_of(STREAM_HOLDER_LIVE, base_process_self().pid);
@@ -304,13 +304,13 @@ void rsock_holder_leave(struct rsock *s)
 	leave(st, me);
 }
 
-void rsock_holder_drop(struct stream_state *st, enum stream_holder_kind kind)
+void stream_holder_drop(struct stream_state *st, enum stream_holder_kind kind)
 {
 	uint32_t pid = base_process_self().pid;
 	int i;
 
 	while ((i = slot_find(st, kind, pid, true)) >= 0) {
-		uint64_t was = rsock_load(&st->holder[i].who);
+		uint64_t was = base_load(&st->holder[i].who);
 
 		if (kind_of(was) == kind && clear(st, &st->holder[i], was))
 			return;
@@ -326,36 +326,35 @@ static const enum stream_holder_kind shares[] = {
 	[STREAM_SHARE_FLIGHT] = STREAM_HOLDER_FLIGHT,
 };
 
-void stream_share(struct stream *stream, enum stream_share how)
+void stream_share(struct stream *s, enum stream_share how)
 {
-	rsock_slab_share(rsock_of(stream));
-	enter(rsock_of(stream)->state, shares[how]);
+	stream_slab_share(s);
+	enter(s->state, shares[how]);
 }
 
-void stream_unshare(struct stream *stream, enum stream_share how)
+void stream_unshare(struct stream *s, enum stream_share how)
 {
-	rsock_holder_drop(rsock_of(stream)->state, shares[how]);
+	stream_holder_drop(s->state, shares[how]);
 }
 
 /* The parent may have named it already; else its own is one of those that wait */
-void stream_joined(struct stream *stream)
+void stream_joined(struct stream *s)
 {
-	struct rsock *s = rsock_of(stream);
 	uint32_t pid = base_process_self().pid;
 	int slot = slot_find(s->state, STREAM_HOLDER_LIVE, pid, false);
 
 	if (slot < 0)
 		slot = claim(s->state, STREAM_HOLDER_FORK, (uint32_t)getppid(), pid, true);
-	if (slot < 0 && !rsock_load(&s->state->overflow))
+	if (slot < 0 && !base_load(&s->state->overflow))
 		slot = enter(s->state, STREAM_HOLDER_LIVE);
-	rsock_store(&s->slot, slot);
-	rsock_store(&s->probe_error, 0); /* what its parent has found, its parent deals with */
+	base_store(&s->slot, slot);
+	base_store(&s->probe_error, 0); /* what its parent has found, its parent deals with */
 }
 
 /* The child may have come and gone: then a slot that is left is another's */
-void stream_named(struct stream *stream, uint32_t pid)
+void stream_named(struct stream *s, uint32_t pid)
 {
-	struct stream_state *st = rsock_of(stream)->state;
+	struct stream_state *st = s->state;
 	uint32_t self = base_process_self().pid;
 
 	if (slot_find(st, STREAM_HOLDER_LIVE, pid, false) >= 0)
@@ -364,17 +363,17 @@ void stream_named(struct stream *stream, uint32_t pid)
 		claim(st, STREAM_HOLDER_SPAWN, self, pid, false);
 }
 
-void stream_left(struct stream *stream, uint32_t pid)
+void stream_left(struct stream *s, uint32_t pid)
 {
-	leave(rsock_of(stream)->state, who_of(STREAM_HOLDER_LIVE, pid));
+	leave(s->state, who_of(STREAM_HOLDER_LIVE, pid));
 }
 
-bool stream_shared(struct stream *stream)
+bool stream_shared(struct stream *s)
 {
-	return rsock_load(&rsock_of(stream)->state->holders) > 1;
+	return base_load(&s->state->holders) > 1;
 }
 
-bool stream_alone(struct stream *stream)
+bool stream_alone(struct stream *s)
 {
-	return !rsock_holder_others(rsock_of(stream));
+	return !stream_holder_others(s);
 }

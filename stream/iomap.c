@@ -28,39 +28,39 @@ struct map {
 };
 
 /* Both locks */
-struct rsock_maps {
+struct stream_own_maps {
 	uint32_t told; /* messages, ever */
 	struct map map[STREAM_SLOTS];
 };
 
 /* --- the peer's --- */
 
-int rsock_slot_write(struct rsock *s, uint64_t off, const uint8_t *p, size_t len)
+int stream_slot_write(struct stream *s, uint64_t off, const uint8_t *p, size_t len)
 {
 	struct stream_rx *rx = &s->state->rx;
 
 	if (len != sizeof(rx->map) || off % sizeof(rx->map))
-		return rsock_refuse("wrote beside a slot for mappings");
+		return stream_refuse("wrote beside a slot for mappings");
 	if (rx->map_here)
-		return rsock_refuse("wrote a mapping before it told of the last one");
+		return stream_refuse("wrote a mapping before it told of the last one");
 	memcpy(&rx->map, p, len);
 	rx->map_here = (uint8_t)(off / sizeof(rx->map) + 1);
 	return 0;
 }
 
 /* A slot that was never written says that nothing is mapped */
-int rsock_slot_landed(struct rsock *s, uint32_t i)
+int stream_slot_landed(struct stream *s, uint32_t i)
 {
-	const uint8_t *sgl = s->rnic->native->memory(s->mem.native, RSOCK_SGL);
+	const uint8_t *sgl = s->rnic->native->memory(s->mem.native, STREAM_SGL_WINDOW);
 	struct rs_iomap map;
 
 	if (i >= s->slots)
 		return 0; /* its message is refused */
 	memcpy(&map, sgl + RS_SGL_LEN + i * sizeof(map), sizeof(map));
-	return rsock_slot_write(s, i * sizeof(map), (const uint8_t *)&map, sizeof(map));
+	return stream_slot_write(s, i * sizeof(map), (const uint8_t *)&map, sizeof(map));
 }
 
-static int slot_fill(struct rsock *s, uint32_t i, const struct rs_iomap *map)
+static int slot_fill(struct stream *s, uint32_t i, const struct rs_iomap *map)
 {
 	struct stream_mapping *to = &s->slab->maps[s->cell].slot[i], m = {
 		.offset = le64toh(map->offset),
@@ -70,9 +70,9 @@ static int slot_fill(struct rsock *s, uint32_t i, const struct rs_iomap *map)
 	};
 
 	if (!m.octets || !m.stag || m.offset + m.octets < m.offset || m.to + m.octets < m.to)
-		return rsock_refuse("mapped what cannot be");
-	if (rsock_reserve(s, to, sizeof(*to))) {
-		rsock_spoilt(s, STREAM_NO_MEMORY);
+		return stream_refuse("mapped what cannot be");
+	if (stream_reserve(s, to, sizeof(*to))) {
+		stream_spoilt(s, STREAM_NO_MEMORY);
 		return 0;
 	}
 	*to = m;
@@ -80,19 +80,19 @@ static int slot_fill(struct rsock *s, uint32_t i, const struct rs_iomap *map)
 	return 0;
 }
 
-int rsock_slot_take(struct rsock *s, uint32_t i)
+int stream_slot_take(struct stream *s, uint32_t i)
 {
 	struct stream_rx *rx = &s->state->rx;
 	int err;
 
 	if (i >= s->slots)
-		return rsock_refuse("mapped to a slot that there is not");
+		return stream_refuse("mapped to a slot that there is not");
 	if (rx->map_here != i + 1)
-		return rsock_refuse("told of a mapping that it did not write");
-	if (rsock_load(&s->state->ends) & STREAM_IN_ENDED)
-		return rsock_refuse("mapped memory after its end");
+		return stream_refuse("told of a mapping that it did not write");
+	if (base_load(&s->state->ends) & STREAM_IN_ENDED)
+		return stream_refuse("mapped memory after its end");
 	rx->map_here = 0;
-	err = rsock_has(s, STREAM_FEATURE_INLINE) ? 0 : rsock_credit_take(s);
+	err = stream_has(s, STREAM_FEATURE_INLINE) ? 0 : stream_credit_take(s);
 	return err ? err : slot_fill(s, i, &rx->map);
 }
 
@@ -102,12 +102,12 @@ static bool is_within(const struct stream_mapping *m, const struct stream_job *j
 	       job->len <= m->octets - (job->to - m->offset);
 }
 
-int rsock_mapping_find(struct rsock *s, struct stream_job *job)
+int stream_mapping_find(struct stream *s, struct stream_job *job)
 {
 	int err = -ENXIO;
 	uint32_t n;
 
-	rsock_rx_lock(s);
+	stream_rx_lock(s);
 	/* Where none has been there is no memory to look at */
 	n = base_min((uint32_t)base_once(s->state->rx.maps), s->slots);
 	for (uint32_t i = 0; i < n && err; i++) {
@@ -119,19 +119,19 @@ int rsock_mapping_find(struct rsock *s, struct stream_job *job)
 		job->stag = m.stag;
 		err = 0;
 	}
-	rsock_rx_unlock(s);
+	stream_rx_unlock(s);
 	return err;
 }
 
 /* --- ours --- */
 
-void rsock_maps_uninit(struct rsock *s)
+void stream_maps_uninit(struct stream *s)
 {
 	base_map_destroy(s->maps, sizeof(*s->maps));
 }
 
 /* The slot of @addr, @len; NULL and 0: a free one. NULL: there is none */
-static struct map *map_find(struct rsock *s, const void *addr, size_t len)
+static struct map *map_find(struct stream *s, const void *addr, size_t len)
 {
 	uint32_t n = base_min((uint32_t)base_once(s->state->peer.slots), STREAM_SLOTS);
 
@@ -145,23 +145,23 @@ static struct map *map_find(struct rsock *s, const void *addr, size_t len)
 }
 
 /* Another Warpsock counts them: none is lost */
-static bool credits_suffice(const struct rsock *s)
+static bool credits_suffice(const struct stream *s)
 {
 	uint32_t half = s->state->peer.credits / 2, reserve = s->state->peer.reserve;
 
-	return rsock_has(s, STREAM_FEATURE_ABORT) || s->maps->told + reserve < half;
+	return stream_has(s, STREAM_FEATURE_ABORT) || s->maps->told + reserve < half;
 }
 
-static bool credit_is_here(const struct rsock *s)
+static bool credit_is_here(const struct stream *s)
 {
 	const struct stream_state *st = s->state;
-	uint16_t left = (uint16_t)(rsock_load(&st->rx.limit) - rsock_load(&st->tx.sent));
+	uint16_t left = (uint16_t)(base_load(&st->rx.limit) - base_load(&st->tx.sent));
 
-	return rsock_has(s, STREAM_FEATURE_INLINE) || left > st->peer.reserve;
+	return stream_has(s, STREAM_FEATURE_INLINE) || left > st->peer.reserve;
 }
 
 /* The slot's octets and the message, in the books before they go: 0, -EAGAIN, -errno */
-static int map_post(struct rsock *s, uint32_t i, const struct rs_iomap *map)
+static int map_post(struct stream *s, uint32_t i, const struct rs_iomap *map)
 {
 	struct stream_state *st = s->state;
 	uint64_t table = st->peer.sgl_to + st->peer.sgl_entries * (uint64_t)sizeof(struct rs_sge);
@@ -176,31 +176,31 @@ static int map_post(struct rsock *s, uint32_t i, const struct rs_iomap *map)
 	int done;
 
 	base_put_le32(msg, told);
-	rsock_store(&st->tx.sent, (uint16_t)(st->tx.sent + 1));
-	done = rsock_post(s, wr, 2);
+	base_store(&st->tx.sent, (uint16_t)(st->tx.sent + 1));
+	done = stream_wr_post(s, wr, 2);
 	if (done <= 0)
-		rsock_store(&st->tx.sent, (uint16_t)(st->tx.sent - 1));
+		base_store(&st->tx.sent, (uint16_t)(st->tx.sent - 1));
 	if (done == 1)
-		rsock_store(&st->tx.owed, told);
+		base_store(&st->tx.owed, told);
 	return done > 0 ? 0 : done < 0 ? done : -EAGAIN;
 }
 
 /* Both locks; the slot is free */
-static int map_fill(struct rsock *s, struct map *m, void *addr, size_t len, uint64_t offset)
+static int map_fill(struct stream *s, struct map *m, void *addr, size_t len, uint64_t offset)
 {
 	struct rs_iomap wire = {
 		.offset = htole64(offset),
 		.sge = { .addr = htole64((uintptr_t)addr), .length = htole32((uint32_t)len) },
 	};
 	uint32_t stag;
-	int err = rsock_region_enter(s, addr, len, RNIC_REMOTE_WRITE, &stag);
+	int err = stream_region_enter(s, addr, len, RNIC_REMOTE_WRITE, &stag);
 
 	if (err)
 		return err;
 	wire.sge.key = htole32(stag);
 	err = map_post(s, (uint32_t)(m - s->maps->map), &wire);
 	if (err) {
-		rsock_region_strike(s, stag);
+		stream_region_strike(s, stag);
 		return err;
 	}
 	*m = (struct map){ addr, len, stag };
@@ -209,10 +209,10 @@ static int map_fill(struct rsock *s, struct map *m, void *addr, size_t len, uint
 }
 
 /* Both locks. What was accepted before goes before */
-static int map_enter(struct rsock *s, void *addr, size_t len, uint64_t offset)
+static int map_enter(struct stream *s, void *addr, size_t len, uint64_t offset)
 {
 	struct map *m;
-	int err = rsock_is_foreign(s) ? -EXDEV : 0;
+	int err = stream_is_foreign(s) ? -EXDEV : 0;
 
 	if (!err && !s->maps)
 		err = base_map_create(sizeof(*s->maps), (void **)&s->maps);
@@ -223,28 +223,27 @@ static int map_enter(struct rsock *s, void *addr, size_t len, uint64_t offset)
 		return -ENOMEM;
 	if (!credits_suffice(s))
 		return -ENOBUFS;
-	err = rsock_push(s);
-	if (!err && rsock_out_ended(s))
+	err = stream_push(s);
+	if (!err && stream_out_ended(s))
 		err = -EPIPE;
-	if (!err && (rsock_jobs_left(s) || !credit_is_here(s)))
+	if (!err && (stream_jobs_left(s) || !credit_is_here(s)))
 		err = -EAGAIN;
 	return err ? err : map_fill(s, m, addr, len, offset);
 }
 
 /* Before the connection becomes this process's alone: is there any use in that? */
-static int ready(struct rsock *s)
+static int ready(struct stream *s)
 {
-	int err = rsock_is_open(s) ? 0 : stream_progress(&s->base);
+	int err = stream_is_open(s) ? 0 : stream_progress(s);
 
 	if (!err && !base_once(s->state->peer.slots))
 		err = -EOPNOTSUPP;
-	return err ? err : rsock_onesided_ready(s, true);
+	return err ? err : stream_onesided_ready(s, true);
 }
 
-int stream_map(struct stream *stream, void *addr, size_t len, uint64_t offset)
+int stream_map(struct stream *s, void *addr, size_t len, uint64_t offset)
 {
-	struct rsock *s = rsock_of(stream);
-	uint64_t before = rsock_edges(s);
+	uint64_t before = stream_edges(s);
 	int err = ready(s);
 
 	if (!err && (!len || len > UINT32_MAX || offset + len < offset))
@@ -252,31 +251,30 @@ int stream_map(struct stream *stream, void *addr, size_t len, uint64_t offset)
 	if (err)
 		return err;
 	/* Credits and room come as input, and who waits for them does not take it in */
-	rsock_pump(s);
-	rsock_rx_lock(s);
-	rsock_tx_lock(s);
+	stream_pump(s);
+	stream_rx_lock(s);
+	stream_tx_lock(s);
 	err = map_enter(s, addr, len, offset);
-	rsock_tx_unlock(s);
-	rsock_rx_unlock(s);
-	rsock_tell(s, before);
+	stream_tx_unlock(s);
+	stream_rx_unlock(s);
+	stream_tell(s, before);
 	return err;
 }
 
-int stream_unmap(struct stream *stream, const void *addr, size_t len)
+int stream_unmap(struct stream *s, const void *addr, size_t len)
 {
-	struct rsock *s = rsock_of(stream);
 	int err = ready(s);
 	struct map *m;
 
 	if (err)
 		return err;
-	rsock_rx_lock(s);
-	rsock_tx_lock(s);
+	stream_rx_lock(s);
+	stream_tx_lock(s);
 	m = len ? map_find(s, addr, len) : NULL;
-	err = m ? rsock_region_strike(s, m->stag) : -EINVAL;
+	err = m ? stream_region_strike(s, m->stag) : -EINVAL;
 	if (m)
 		*m = (struct map){ 0 };
-	rsock_tx_unlock(s);
-	rsock_rx_unlock(s);
+	stream_tx_unlock(s);
+	stream_rx_unlock(s);
 	return err;
 }

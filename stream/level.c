@@ -18,46 +18,46 @@
  * do not give their sockets O_NONBLOCK rely on TCP's promise that some KiB will not block: room
  * for a quarter of the peer's window comes up in any case.
  */
-static bool may_send(const struct rsock *s)
+static bool may_send(const struct stream *s)
 {
-	uint64_t enough = base_max(rsock_load(&s->state->tx.want), s->state->first_window / 4);
+	uint64_t enough = base_max(base_load(&s->state->tx.want), s->state->first_window / 4);
 
-	if (!rsock_may_data(s) || rsock_jobs_left(s) || rsock_message_left(s))
+	if (!stream_may_data(s) || stream_jobs_left(s) || stream_message_left(s))
 		return false;
-	return !rsock_has(s, STREAM_FEATURE_INLINE) || rsock_window_room(s) >= enough;
+	return !stream_has(s, STREAM_FEATURE_INLINE) || stream_window_room(s) >= enough;
 }
 
-bool rsock_is_blocked(const struct rsock *s)
+bool stream_is_blocked(const struct stream *s)
 {
-	if (!rsock_load(&s->state->tx.blocked))
+	if (!base_load(&s->state->tx.blocked))
 		return false;
-	return !s->mem.native || !s->rnic->carrier->room(&s->mem, stream_fd(&s->base));
+	return !s->mem.native || !s->rnic->carrier->room(&s->mem, stream_fd(s));
 }
 
-static unsigned int open_levels(const struct rsock *s, uint32_t ends)
+static unsigned int open_levels(const struct stream *s, uint32_t ends)
 {
 	const struct stream_state *st = s->state;
-	uint64_t consumed = rsock_load(&st->rx.consumed);
-	uint64_t there = rsock_load(&st->rx.delivered) - consumed;
+	uint64_t consumed = base_load(&st->rx.consumed);
+	uint64_t there = base_load(&st->rx.delivered) - consumed;
 	bool over = ends & (STREAM_IN_ENDED | STREAM_SHUT_RD);
 	unsigned int levels = 0;
 	uint64_t all = there;
 
-	if (rsock_load(&st->urgent.octet))
-		levels |= rsock_urgent_levels(s, &there);
-	if (there >= base_min(rsock_load(&st->lowat), rsock_half(s)) || over ||
-	    rsock_load(&st->rx.message_first) != STREAM_NO_MESSAGE)
+	if (base_load(&st->urgent.octet))
+		levels |= stream_urgent_levels(s, &there);
+	if (there >= base_min(base_load(&st->lowat), stream_half(s)) || over ||
+	    base_load(&st->rx.message_first) != STREAM_NO_MESSAGE)
 		levels |= STREAM_READABLE;
 	else if (all)
 		levels |= STREAM_SOME;
-	if (rsock_load(&st->rx.message_first) != STREAM_NO_MESSAGE)
+	if (base_load(&st->rx.message_first) != STREAM_NO_MESSAGE)
 		levels |= STREAM_BOUND;
 	if (ends & (STREAM_OUT_ENDED | STREAM_SHUT_WR))
 		levels |= STREAM_WRITABLE;
-	else if (rsock_load(&st->may_send) ? !rsock_is_blocked(s) && may_send(s)
-					   : rsock_hold_room(s))
+	else if (base_load(&st->may_send) ? !stream_is_blocked(s) && may_send(s)
+					  : stream_hold_room(s))
 		levels |= STREAM_WRITABLE;
-	if (rsock_jobs_over(s))
+	if (stream_jobs_over(s))
 		levels |= STREAM_ERROR;
 	if (ends & (STREAM_IN_ENDED | STREAM_SHUT_RD))
 		levels |= STREAM_RDHUP;
@@ -67,64 +67,59 @@ static unsigned int open_levels(const struct rsock *s, uint32_t ends)
 	 * unread.
 	 */
 	if (ends & (STREAM_IN_ENDED | STREAM_SHUT_RD) &&
-	    (ends & (STREAM_SHUT_WR | STREAM_LOST) || rsock_load(&st->broken)))
+	    (ends & (STREAM_SHUT_WR | STREAM_LOST) || base_load(&st->broken)))
 		levels |= STREAM_HUP;
 	return levels;
 }
 
-static unsigned int stage_levels(const struct rsock *s, uint32_t ends)
+static unsigned int stage_levels(const struct stream *s, uint32_t ends)
 {
-	switch (rsock_load(&s->state->stage)) {
+	switch (base_load(&s->state->stage)) {
 	case STREAM_OPEN:
 		return STREAM_STARTED | open_levels(s, ends);
 	case STREAM_FAILED:
 		return STREAM_STARTED | STREAM_READABLE | STREAM_WRITABLE | STREAM_RDHUP |
 		       STREAM_HUP;
 	default:
-		return rsock_undecided_levels(s, ends);
+		return stream_undecided_levels(s, ends);
 	}
 }
 
-unsigned int stream_levels(struct stream *stream, struct stream_edges *edges)
+unsigned int stream_levels(struct stream *s, struct stream_edges *edges)
 {
-	struct rsock *s = rsock_of(stream);
 	struct stream_state *st = s->state;
 	unsigned int levels;
 
 	/* Edges first: what comes up after this look has a later number */
 	if (edges)
-		*edges = (struct stream_edges){ rsock_load(&st->in_edge),
-						rsock_load(&st->out_edge) };
-	levels = stage_levels(s, rsock_load(&st->ends));
+		*edges = (struct stream_edges){ base_load(&st->in_edge), base_load(&st->out_edge) };
+	levels = stage_levels(s, base_load(&st->ends));
 	/* Whom each call refuses must not sleep for what only the owner will ever hear of */
-	if (rsock_load(&st->error) || rsock_is_anothers(s))
+	if (base_load(&st->error) || stream_is_anothers(s))
 		levels |= STREAM_ERROR | STREAM_READABLE | STREAM_WRITABLE;
 	return levels;
 }
 
-size_t stream_lowat(struct stream *stream)
+size_t stream_lowat(struct stream *s)
 {
-	struct rsock *s = rsock_of(stream);
-
-	return base_min(rsock_load(&s->state->lowat), rsock_half(s));
+	return base_min(base_load(&s->state->lowat), stream_half(s));
 }
 
 /* Never more than can be there while nothing is read: the half that is granted */
-void stream_set_lowat(struct stream *stream, size_t octets)
+void stream_set_lowat(struct stream *s, size_t octets)
 {
-	struct rsock *s = rsock_of(stream);
-	uint64_t before = rsock_edges(s);
-	size_t lowat = base_max((size_t)1, base_min(octets, (size_t)rsock_half(s)));
+	uint64_t before = stream_edges(s);
+	size_t lowat = base_max((size_t)1, base_min(octets, (size_t)stream_half(s)));
 
-	rsock_store(&s->state->lowat, (uint32_t)lowat);
+	base_store(&s->state->lowat, (uint32_t)lowat);
 	__atomic_add_fetch(&s->state->in_edge, 1, __ATOMIC_ACQ_REL);
-	rsock_tell(s, before);
+	stream_tell(s, before);
 }
 
 /* Nothing, before anybody has looked */
-static short start_wait(const struct rsock *s)
+static short start_wait(const struct stream *s)
 {
-	short events = rsock_load(&s->state->start_events) & (POLLIN | POLLOUT);
+	short events = base_load(&s->state->start_events) & (POLLIN | POLLOUT);
 
 	return events ? events : POLLIN;
 }
@@ -142,25 +137,24 @@ struct pollfd stream_pollfd(struct stream *s, unsigned int wanted)
 }
 
 /* A device's descriptor is readable, whatever happens; to others it says nothing */
-static short native_wait(const struct rsock *s)
+static short native_wait(const struct stream *s)
 {
-	return rsock_load(&s->state->ends) & STREAM_DRY || rsock_is_foreign(s) ? 0 : POLLIN;
+	return base_load(&s->state->ends) & STREAM_DRY || stream_is_foreign(s) ? 0 : POLLIN;
 }
 
-short stream_wait_events(struct stream *stream, unsigned int wanted)
+short stream_wait_events(struct stream *s, unsigned int wanted)
 {
-	struct rsock *s = rsock_of(stream);
 	const struct stream_state *st = s->state;
 
 	if (s->mem.native)
 		return native_wait(s);
-	if (!rsock_is_open(s) && rsock_load(&st->late) && wanted & STREAM_WRITABLE)
+	if (!stream_is_open(s) && base_load(&st->late) && wanted & STREAM_WRITABLE)
 		return POLLIN | POLLOUT;
-	if (rsock_load(&st->stage) == STREAM_AGAIN)
-		return (short)(rsock_load(&st->start_events) & (POLLIN | POLLOUT));
-	if (!rsock_is_open(s))
+	if (base_load(&st->stage) == STREAM_AGAIN)
+		return (short)(base_load(&st->start_events) & (POLLIN | POLLOUT));
+	if (!stream_is_open(s))
 		return start_wait(s);
-	if (rsock_load(&st->ends) & STREAM_DRY)
+	if (base_load(&st->ends) & STREAM_DRY)
 		return 0;
-	return rsock_load(&st->tx.blocked) ? POLLIN | POLLOUT : POLLIN;
+	return base_load(&st->tx.blocked) ? POLLIN | POLLOUT : POLLIN;
 }

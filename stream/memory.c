@@ -64,7 +64,7 @@ static struct stream_made made_of(const struct stream_param *param, const struct
 		.ring = ring,
 		.chunk = chunk_of(ring),
 		.credits = param->credits ? param->credits : STREAM_CREDITS,
-		.offered = (rnic->stream->native ? FEATURES_SHORT : RSOCK_FEATURES) &
+		.offered = (rnic->stream->native ? FEATURES_SHORT : STREAM_FEATURES) &
 			   ~param->without,
 		.slots = param->slots,
 		.start_rtts = param->start_rtts,
@@ -82,8 +82,9 @@ static bool made_is_sane(const struct stream_made *made)
 {
 	return base_is_pow2(made->ring) && made->ring >= STREAM_RING_MIN &&
 	       made->ring <= STREAM_RING_MAX && made->chunk == chunk_of(made->ring) &&
-	       made->credits && made->credits <= UINT16_MAX && !(made->offered & ~RSOCK_FEATURES) &&
-	       made->slots <= STREAM_SLOTS && memchr(made->provider, 0, sizeof(made->provider));
+	       made->credits && made->credits <= UINT16_MAX &&
+	       !(made->offered & ~STREAM_FEATURES) && made->slots <= STREAM_SLOTS &&
+	       memchr(made->provider, 0, sizeof(made->provider));
 }
 
 static const struct rnic_ops *provider_find(const char *name)
@@ -93,7 +94,7 @@ static const struct rnic_ops *provider_find(const char *name)
 	return rnic && rnic->stream ? rnic : NULL;
 }
 
-static void made_take(struct rsock *s, const struct stream_made *made, const struct rnic_ops *rnic)
+static void made_take(struct stream *s, const struct stream_made *made, const struct rnic_ops *rnic)
 {
 	s->rnic = rnic->stream;
 	s->provider = rnic->name;
@@ -125,34 +126,34 @@ static int part_reserve(void *p, size_t len)
 		return 0;
 	if (!stream_place_is_scarce() && !base_runfile_reserve(p, len))
 		return 0;
-	rsock_part_move(p);
+	stream_part_move(p);
 	return base_runfile_reserve(p, len);
 }
 
 static int mem_reserve(const struct rnic_stream_mem *mem, void *p, size_t len)
 {
-	rsock_block_note(base_container_of(mem, struct rsock, mem), p);
+	stream_block_note(base_container_of(mem, struct stream, mem), p);
 	return part_reserve(p, len);
 }
 
-int rsock_reserve(struct rsock *s, void *p, size_t len)
+int stream_reserve(struct stream *s, void *p, size_t len)
 {
 	return s->mem.reserve ? s->mem.reserve(&s->mem, p, len) : 0;
 }
 
-void rsock_memory_judge(struct rsock *s, int err)
+void stream_memory_judge(struct stream *s, int err)
 {
 	if (err == -ENOSPC)
-		rsock_spoilt(s, STREAM_NO_MEMORY);
+		stream_spoilt(s, STREAM_NO_MEMORY);
 	if (err == -EBADMSG)
-		rsock_spoilt(s, STREAM_DAMAGED);
+		stream_spoilt(s, STREAM_DAMAGED);
 }
 
-static void memory_take(struct rsock *s)
+static void memory_take(struct stream *s)
 {
 	s->mem = (struct rnic_stream_mem){
 		.state = s->state->rnic,
-		.rest_take = rsock_tx_rest_take,
+		.rest_take = stream_tx_rest_take,
 		.reserve = s->is_file ? mem_reserve : NULL,
 	};
 }
@@ -163,29 +164,30 @@ static void memory_take(struct rsock *s)
  * A stream that was here before, on the same socket, is history: that has connected again. Of most
  * sockets the caller knows that there was none
  */
-static void older_forget(const struct rsock *s, const struct stream_param *param)
+static void older_forget(const struct stream *s, const struct stream_param *param)
 {
-	struct rsock *older = param->older ? rsock_of(param->older) : NULL;
+	struct stream *older = param->older ? param->older : NULL;
 	char path[BASE_RUNFILE_PATH];
 
-	if (older && older->base.cookie == s->base.cookie)
-		rsock_store(&older->state->closer, base_process_self().pid);
-	if (!param->fresh && !stream_place_path(path, s->place, s->base.cookie))
-		rsock_name_replace(path, s->base.cookie);
+	if (older && older->cookie == s->cookie)
+		base_store(&older->state->closer, base_process_self().pid);
+	if (!param->fresh && !stream_place_path(path, s->slab->place, s->cookie))
+		stream_name_replace(path, s->cookie);
 }
 
 /* What the dead have left goes, and is promised to nobody. True: there may be room now */
-static bool clean(const struct rsock_slab_kind *kind, uint64_t pause)
+static bool clean(const struct stream_slab_kind *kind, uint64_t pause)
 {
 	bool some = stream_place_clean(kind->place, pause);
 
-	return (some || pause == CLEAN_FULL) && (rsock_promises_count(kind->place) || some);
+	return (some || pause == CLEAN_FULL) && (stream_promises_count(kind->place) || some);
 }
 
 /* For one connection more; @kept: by a file that is there, and has nobody's */
-static int room_ask(const struct rsock_slab_kind *kind, bool kept)
+static int room_ask(const struct stream_slab_kind *kind, bool kept)
 {
-	int (*ask)(struct stream_place, uint32_t) = kept ? rsock_promise_fits : rsock_promise_room;
+	int (*ask)(struct stream_place, uint32_t) = kept ? stream_promise_fits
+							 : stream_promise_room;
 	int err = ask(kind->place, kind->chunk);
 
 	if (err == -ENOSPC && clean(kind, CLEAN_FULL))
@@ -194,20 +196,20 @@ static int room_ask(const struct rsock_slab_kind *kind, bool kept)
 }
 
 /* A cell of a file that has others, or of a kept one. -ENOENT: there is none */
-static int file_join(const struct rsock_slab_kind *kind, struct rsock **out)
+static int file_join(const struct stream_slab_kind *kind, struct stream **out)
 {
 	bool alone;
-	int err = rsock_slab_take(kind, out, &alone);
+	int err = stream_slab_take(kind, out, &alone);
 
 	if (err)
 		return err;
 	err = room_ask(kind, alone);
 	if (err)
-		rsock_slab_put(*out);
+		stream_slab_put(*out);
 	return err;
 }
 
-static int file_try(const struct rsock_slab_kind *kind, struct rsock **out)
+static int file_try(const struct stream_slab_kind *kind, struct stream **out)
 {
 	int err = file_join(kind, out);
 
@@ -216,13 +218,13 @@ static int file_try(const struct rsock_slab_kind *kind, struct rsock **out)
 		if (err)
 			return err;
 		clean(kind, CLEAN);
-		err = rsock_slab_create(kind, out);
+		err = stream_slab_create(kind, out);
 	}
 	BASE_POINT(stream_memory_made);
 	return err;
 }
 
-static int file_create(const struct rsock_slab_kind *kind, struct rsock **out)
+static int file_create(const struct stream_slab_kind *kind, struct stream **out)
 {
 	int err = stream_place_prepare(kind->place, true);
 
@@ -231,7 +233,7 @@ static int file_create(const struct rsock_slab_kind *kind, struct rsock **out)
 	if (err != -ENOENT)
 		return err;
 	stream_place_lost(kind->place);
-	rsock_promises_forget(kind->place);
+	stream_promises_forget(kind->place);
 	return file_try(kind, out);
 }
 
@@ -239,14 +241,14 @@ static int file_create(const struct rsock_slab_kind *kind, struct rsock **out)
  * The cell is to be written to; of a file that is full that would be SIGBUS. Its memory stays as
  * long as the file
  */
-static int cell_reserve(struct rsock *s)
+static int cell_reserve(struct stream *s)
 {
-	int err = rsock_slab_is_used(s) ? 0 : part_reserve(s->state, sizeof(*s->state));
+	int err = stream_slab_is_used(s) ? 0 : part_reserve(s->state, sizeof(*s->state));
 
 	if (err)
-		rsock_slab_put(s);
+		stream_slab_put(s);
 	else
-		rsock_slab_use(s);
+		stream_slab_use(s);
 	return err;
 }
 
@@ -260,20 +262,19 @@ static void unnamed_say(int err)
 			  strerror(-err));
 }
 
-static int file_begin(int fd, const struct rsock_slab_kind *kind, struct rsock **out)
+static int file_begin(int fd, const struct stream_slab_kind *kind, struct stream **out)
 {
 	uint64_t cookie;
-	struct rsock *s;
+	struct stream *s;
 	int err = base_sock_cookie(fd, &cookie);
 
 	if (!err)
 		err = file_create(kind, &s);
 	if (err)
 		return err;
-	s->place = kind->place;
-	s->base.cookie = cookie;
+	s->cookie = cookie;
 	s->is_file = true;
-	rsock_slab_live(s);
+	stream_slab_live(s);
 	err = cell_reserve(s);
 	if (!err)
 		*out = s;
@@ -281,15 +282,15 @@ static int file_begin(int fd, const struct rsock_slab_kind *kind, struct rsock *
 }
 
 /* Without a name */
-static int memory_begin(struct rsock_slab_kind kind, struct rsock **out)
+static int memory_begin(struct stream_slab_kind kind, struct stream **out)
 {
 	bool alone;
 
 	kind.place = (struct stream_place){ NULL, 0 };
-	return rsock_slab_take(&kind, out, &alone) ? rsock_slab_create(&kind, out) : 0;
+	return stream_slab_take(&kind, out, &alone) ? stream_slab_create(&kind, out) : 0;
 }
 
-static int cell_create(int fd, const struct rsock_slab_kind *kind, struct rsock **out)
+static int cell_create(int fd, const struct stream_slab_kind *kind, struct stream **out)
 {
 	int err = kind->place.dir ? file_begin(fd, kind, out) : -ENOENT;
 
@@ -298,33 +299,33 @@ static int cell_create(int fd, const struct rsock_slab_kind *kind, struct rsock 
 	return err ? memory_begin(*kind, out) : 0;
 }
 
-static void state_init(struct rsock *s, const struct stream_made *made)
+static void state_init(struct stream *s, const struct stream_made *made)
 {
 	struct stream_state *st = s->state;
 
 	st->version = STREAM_VERSION;
 	st->size = sizeof(*st);
 	st->octets = s->slab->size;
-	st->cookie = s->base.cookie;
+	st->cookie = s->cookie;
 	st->made = *made;
 	base_lock_init(&st->rx_lock);
 	base_lock_init(&st->tx_lock);
 	st->stage = STREAM_CONNECTING;
 	st->start_deadline = st->decide_deadline = BASE_NEVER;
-	st->tx.granted = rsock_half(s);
+	st->tx.granted = stream_half(s);
 	st->tx.limit = s->credits;
 	st->rx.message_first = STREAM_NO_MESSAGE;
-	rsock_chunks_init(&st->rx);
+	stream_chunks_init(&st->rx);
 	/* Last: before, it is nothing to adopt */
-	rsock_store(&st->magic, STREAM_MAGIC);
+	base_store(&st->magic, STREAM_MAGIC);
 }
 
-int rsock_memory_create(int fd, const struct stream_param *param, struct rsock **out)
+int stream_memory_create(int fd, const struct stream_param *param, struct stream **out)
 {
 	const struct rnic_ops *rnic = provider_find(param->provider);
-	struct rsock_slab_kind kind = { .place = stream_place_of(param->dir) };
+	struct stream_slab_kind kind = { .place = stream_place_of(param->dir) };
 	struct stream_made made;
-	struct rsock *s;
+	struct stream *s;
 	int err;
 
 	if (!rnic || !rnic->stream->native != !param->native)
@@ -334,21 +335,21 @@ int rsock_memory_create(int fd, const struct stream_param *param, struct rsock *
 	err = cell_create(fd, &kind, &s);
 	if (err)
 		return err;
-	rsock_init(s, fd, param);
+	stream_init(s, fd, param);
 	if (s->is_file)
 		older_forget(s, param);
 	memory_take(s);
 	made_take(s, &made, rnic);
 	state_init(s, &made);
 	s->state->hold = param->hold;
-	rsock_again_init(s, param);
+	stream_again_init(s, param);
 	if (param->native) {
 		s->mem.native = param->native;
-		s->base.carrier = param->native->fd;
+		s->carrier = param->native->fd;
 		s->state->owner = base_process_self().pid;
 	}
-	rsock_holder_enter(s);
-	if (s->is_file && rsock_slab_is_swept(s))
+	stream_holder_enter(s);
+	if (s->is_file && stream_slab_is_swept(s))
 		s->is_file = false;
 	*out = s;
 	return 0;
@@ -356,18 +357,18 @@ int rsock_memory_create(int fd, const struct stream_param *param, struct rsock *
 
 int stream_memory_ask(uint32_t ring)
 {
-	const struct rsock_slab_kind kind = { .chunk = chunk_of(ring_of(ring)) };
+	const struct stream_slab_kind kind = { .chunk = chunk_of(ring_of(ring)) };
 
-	return rsock_slab_ready(&kind);
+	return stream_slab_ready(&kind);
 }
 
 /* --- one that others have made --- */
 
-static int judge(const struct rsock *s, uint64_t cookie, struct stream_made *made)
+static int judge(const struct stream *s, uint64_t cookie, struct stream_made *made)
 {
 	const struct stream_state *st = s->state;
 
-	if (rsock_load(&st->magic) != STREAM_MAGIC || st->version != STREAM_VERSION ||
+	if (base_load(&st->magic) != STREAM_MAGIC || st->version != STREAM_VERSION ||
 	    st->size != sizeof(*st) || st->octets != s->slab->size || st->cookie != cookie)
 		return -EPROTO;
 	*made = *(const volatile struct stream_made *)&st->made;
@@ -377,14 +378,14 @@ static int judge(const struct rsock *s, uint64_t cookie, struct stream_made *mad
 struct search {
 	struct stream_place place;
 	uint64_t cookie;
-	struct rsock *found;
+	struct stream *found;
 	int error; /* why one of them could not be looked at */
 };
 
 static bool search_one(const char *path, void *ctx)
 {
 	struct search *search = ctx;
-	int err = rsock_slab_open(path, search->place, search->cookie, &search->found);
+	int err = stream_slab_open(path, search->place, search->cookie, &search->found);
 
 	if (err && err != -ENOENT && err != -EPROTO)
 		search->error = err;
@@ -392,7 +393,7 @@ static bool search_one(const char *path, void *ctx)
 }
 
 /* Nobody has announced that others come to it: it is looked for in all files */
-static int file_search(struct stream_place place, uint64_t cookie, struct rsock **out)
+static int file_search(struct stream_place place, uint64_t cookie, struct stream **out)
 {
 	struct search search = { .place = place, .cookie = cookie };
 	int found = stream_place_slabs(place, search_one, &search);
@@ -405,13 +406,13 @@ static int file_search(struct stream_place place, uint64_t cookie, struct rsock 
 	return 0;
 }
 
-static int file_adopt(struct stream_place place, uint64_t cookie, bool search, struct rsock **out)
+static int file_adopt(struct stream_place place, uint64_t cookie, bool search, struct stream **out)
 {
 	char path[BASE_RUNFILE_PATH];
 	int err = stream_place_path(path, place, cookie), found;
 
 	if (!err)
-		err = rsock_slab_open(path, place, cookie, out);
+		err = stream_slab_open(path, place, cookie, out);
 	/* The name may still be that of an older connection of the socket */
 	if (!search || (err != -ENOENT && err != -EPROTO))
 		return err;
@@ -423,21 +424,21 @@ static int file_adopt(struct stream_place place, uint64_t cookie, bool search, s
  * It may have been closed meanwhile, and its cell be another connection's: who gives that out again
  * has closed it before it looks whether the cell is shared
  */
-static int cell_enter(struct rsock *s, uint64_t cookie)
+static int cell_enter(struct stream *s, uint64_t cookie)
 {
 	bool closed;
 
-	rsock_slab_share(s);
-	rsock_holder_enter(s);
+	stream_slab_share(s);
+	stream_holder_enter(s);
 	closed = __atomic_load_n(&s->slab->at->closed, __ATOMIC_SEQ_CST);
 	if (!closed && !__atomic_load_n(&s->state->closer, __ATOMIC_SEQ_CST) &&
 	    base_once(s->state->cookie) == cookie)
 		return 0;
-	rsock_holder_leave(s);
+	stream_holder_leave(s);
 	return closed ? -ESTALE : -ENOENT;
 }
 
-static int adopt(struct rsock *s, uint64_t cookie, struct stream_made *made,
+static int adopt(struct stream *s, uint64_t cookie, struct stream_made *made,
 		 const struct rnic_ops **rnic)
 {
 	int err = judge(s, cookie, made);
@@ -445,18 +446,18 @@ static int adopt(struct rsock *s, uint64_t cookie, struct stream_made *made,
 	*rnic = err ? NULL : provider_find(made->provider);
 	if (!err && !*rnic)
 		err = -ENODEV;
-	if (!err && rsock_load(&s->state->owner))
+	if (!err && base_load(&s->state->owner))
 		err = -EXDEV;
 	return err ? err : cell_enter(s, cookie);
 }
 
-int rsock_memory_adopt(int fd, const struct stream_param *param, struct rsock **out)
+int stream_memory_adopt(int fd, const struct stream_param *param, struct stream **out)
 {
 	struct stream_place place = stream_place_of(param->dir);
 	const struct rnic_ops *rnic;
 	struct stream_made made;
 	uint64_t cookie;
-	struct rsock *s;
+	struct stream *s;
 	int err = base_sock_cookie(fd, &cookie);
 
 	if (err || !param->dir)
@@ -467,15 +468,14 @@ int rsock_memory_adopt(int fd, const struct stream_param *param, struct rsock **
 	err = file_adopt(place, cookie, param->search, &s);
 	if (err)
 		return err;
-	s->base.cookie = cookie;
-	rsock_init(s, fd, param);
+	s->cookie = cookie;
+	stream_init(s, fd, param);
 	s->is_file = true;
-	s->place = place;
 	memory_take(s);
 	err = adopt(s, cookie, &made, &rnic);
 	if (err) {
 		base_warn("stream: the state of a connection cannot be used here: %d", err);
-		rsock_slab_put(s);
+		stream_slab_put(s);
 		return err;
 	}
 	made_take(s, &made, rnic);
@@ -485,25 +485,25 @@ int rsock_memory_adopt(int fd, const struct stream_param *param, struct rsock **
 
 /* --- its end --- */
 
-void rsock_memory_unname(struct rsock *s)
+void stream_memory_unname(struct stream *s)
 {
 	if (!s->is_file)
 		return;
 	s->is_file = false;
 	s->state->cookie = 0;
-	rsock_name_unlink(s);
+	stream_name_unlink(s);
 }
 
-void rsock_memory_leave(struct rsock *s, bool last)
+void stream_memory_leave(struct stream *s, bool last)
 {
 	if (last && s->is_file)
-		rsock_name_unlink(s);
-	rsock_slab_leave(s, last);
+		stream_name_unlink(s);
+	stream_slab_leave(s, last);
 }
 
-void rsock_memory_destroy(struct rsock *s, bool last)
+void stream_memory_destroy(struct stream *s, bool last)
 {
-	if (last || !rsock_load(&s->state->common))
-		rsock_blocks_end(s);
-	rsock_slab_put(s);
+	if (last || !base_load(&s->state->common))
+		stream_blocks_end(s);
+	stream_slab_put(s);
 }

@@ -19,17 +19,17 @@
 #include "base/point.h"
 #include "stream/cursor.h"
 
-int rsock_refuse(const char *why)
+int stream_refuse(const char *why)
 {
 	base_warn("stream: the peer %s", why);
 	return -EPROTO;
 }
 
 /* Octets for a waiting reader go straight to it, the others stay or go to chunks */
-static void octets_put(struct rsock_drain *d, const uint8_t *p, size_t len)
+static void octets_put(struct stream_drain *d, const uint8_t *p, size_t len)
 {
 	struct stream_rx *rx = &d->s->state->rx;
-	struct rsock_target *t = d->target;
+	struct stream_target *t = d->target;
 	uint64_t at = rx->placed;
 
 	while (t && len && t->filled < t->len) {
@@ -42,43 +42,43 @@ static void octets_put(struct rsock_drain *d, const uint8_t *p, size_t len)
 		p += n;
 		len -= n;
 	}
-	if (!rsock_span_put(d->s, at, p, len))
-		rsock_chunks_put(d->s, at, p, len);
+	if (!stream_span_put(d->s, at, p, len))
+		stream_chunks_put(d->s, at, p, len);
 }
 
 /* Octets of the stream, whichever way they came */
-static int octets_arrive(struct rsock_drain *d, const uint8_t *p, size_t len)
+static int octets_arrive(struct stream_drain *d, const uint8_t *p, size_t len)
 {
 	struct stream_state *st = d->s->state;
 	struct stream_rx *rx = &st->rx;
 
-	if (len > rsock_load(&st->tx.granted) - rx->placed)
-		return rsock_refuse("wrote more than it was granted");
-	if (rsock_load(&st->ends) & STREAM_IN_ENDED)
-		return rsock_refuse("wrote after its end");
-	if (!(rsock_load(&st->ends) & STREAM_CLOSED))
+	if (len > base_load(&st->tx.granted) - rx->placed)
+		return stream_refuse("wrote more than it was granted");
+	if (base_load(&st->ends) & STREAM_IN_ENDED)
+		return stream_refuse("wrote after its end");
+	if (!(base_load(&st->ends) & STREAM_CLOSED))
 		octets_put(d, p, len);
 	BASE_POINT(stream_message_placed);
 	rx->placed += len;
 	return 0;
 }
 
-static int ring_write(struct rsock_drain *d, uint64_t off, const uint8_t *p, size_t len)
+static int ring_write(struct stream_drain *d, uint64_t off, const uint8_t *p, size_t len)
 {
 	if (off != d->s->state->rx.placed % d->s->ring)
-		return rsock_refuse("wrote into the ring out of turn");
+		return stream_refuse("wrote into the ring out of turn");
 	return octets_arrive(d, p, len);
 }
 
-static int sgl_write(struct rsock_drain *d, uint64_t off, const uint8_t *p, size_t len)
+static int sgl_write(struct stream_drain *d, uint64_t off, const uint8_t *p, size_t len)
 {
 	struct stream_state *st = d->s->state;
 	struct stream_rx *rx = &st->rx;
 
 	if (len != sizeof(rx->sge) || off != rx->entries % RS_SGL_ENTRIES * sizeof(rx->sge))
-		return rsock_refuse("wrote beside the SGE whose turn it is");
-	if (rx->sge_here || rx->entries - rsock_load(&st->tx.filled) >= RS_SGL_ENTRIES)
-		return rsock_refuse("wrote over an SGE that is in use");
+		return stream_refuse("wrote beside the SGE whose turn it is");
+	if (rx->sge_here || rx->entries - base_load(&st->tx.filled) >= RS_SGL_ENTRIES)
+		return stream_refuse("wrote over an SGE that is in use");
 	memcpy(&rx->sge, p, len);
 	rx->sge_here = 1;
 	return 0;
@@ -87,63 +87,64 @@ static int sgl_write(struct rsock_drain *d, uint64_t off, const uint8_t *p, size
 static int sink_write(void *ctx, const struct rnic_window *w, uint64_t off, const void *p,
 		      size_t len)
 {
-	if (w->tag == RSOCK_SGL && off >= RS_SGL_LEN)
-		return rsock_slot_write(((struct rsock_drain *)ctx)->s, off - RS_SGL_LEN, p, len);
-	if (rsock_has(((struct rsock_drain *)ctx)->s, STREAM_FEATURE_INLINE))
-		return rsock_refuse("wrote where Sends were agreed on");
-	return w->tag == RSOCK_SGL ? sgl_write(ctx, off, p, len) : ring_write(ctx, off, p, len);
+	if (w->tag == STREAM_SGL_WINDOW && off >= RS_SGL_LEN)
+		return stream_slot_write(((struct stream_drain *)ctx)->s, off - RS_SGL_LEN, p, len);
+	if (stream_has(((struct stream_drain *)ctx)->s, STREAM_FEATURE_INLINE))
+		return stream_refuse("wrote where Sends were agreed on");
+	return w->tag == STREAM_SGL_WINDOW ? sgl_write(ctx, off, p, len)
+					   : ring_write(ctx, off, p, len);
 }
 
 /*
  * All that was placed since the last message, and so many octets, are the program's; @urgent: the
  * last one is. Who sees them delivered sees that, too
  */
-static int octets_deliver(struct rsock *s, uint32_t octets, bool urgent)
+static int octets_deliver(struct stream *s, uint32_t octets, bool urgent)
 {
 	struct stream_state *st = s->state;
 	struct stream_rx *rx = &st->rx;
 
-	if (rsock_load(&st->ends) & STREAM_IN_ENDED)
-		return rsock_refuse("sent octets after its end");
+	if (base_load(&st->ends) & STREAM_IN_ENDED)
+		return stream_refuse("sent octets after its end");
 	if (!octets || rx->message_open || octets != rx->placed - rx->delivered)
-		return rsock_refuse("told of other octets than it sent");
+		return stream_refuse("told of other octets than it sent");
 	if (urgent)
-		rsock_urgent_arrive(s);
-	rsock_store(&rx->delivered, rx->placed);
+		stream_urgent_arrive(s);
+	base_store(&rx->delivered, rx->placed);
 	BASE_POINT(stream_message_delivered);
 	__atomic_add_fetch(&st->in_edge, 1, __ATOMIC_ACQ_REL);
 	return 0;
 }
 
-int rsock_credit_take(struct rsock *s)
+int stream_credit_take(struct stream *s)
 {
 	struct stream_state *st = s->state;
 	struct stream_rx *rx = &st->rx;
 
-	if (rx->got == rsock_load(&st->tx.limit))
-		return rsock_refuse("sent more messages than it has credit for");
-	rsock_store(&rx->got, (uint16_t)(rx->got + 1));
+	if (rx->got == base_load(&st->tx.limit))
+		return stream_refuse("sent more messages than it has credit for");
+	base_store(&rx->got, (uint16_t)(rx->got + 1));
 	return 0;
 }
 
-static int take_data(struct rsock *s, uint32_t octets)
+static int take_data(struct stream *s, uint32_t octets)
 {
-	int err = rsock_credit_take(s);
+	int err = stream_credit_take(s);
 
 	return err ? err : octets_deliver(s, octets, false);
 }
 
-static bool is_urgent(const struct rsock *s, uint32_t value)
+static bool is_urgent(const struct stream *s, uint32_t value)
 {
-	return value & STREAM_INLINE_URGENT && rsock_has(s, STREAM_FEATURE_URGENT);
+	return value & STREAM_INLINE_URGENT && stream_has(s, STREAM_FEATURE_URGENT);
 }
 
-static int take_inline(struct rsock *s, uint32_t value)
+static int take_inline(struct stream *s, uint32_t value)
 {
 	bool urgent = is_urgent(s, value);
 
-	if (!rsock_has(s, STREAM_FEATURE_INLINE))
-		return rsock_refuse("sent octets in a message without leave");
+	if (!stream_has(s, STREAM_FEATURE_INLINE))
+		return stream_refuse("sent octets in a message without leave");
 	return octets_deliver(s, urgent ? value & ~STREAM_INLINE_URGENT : value, urgent);
 }
 
@@ -154,108 +155,108 @@ static int sge_accept(struct stream_rx *rx)
 	uint32_t len = le32toh(rx->sge.length);
 
 	if (!len || to + len < to)
-		return rsock_refuse("granted a buffer that cannot be");
+		return stream_refuse("granted a buffer that cannot be");
 	*e = (struct stream_entry){ .to = to, .stag = le32toh(rx->sge.key), .room = len };
 	rx->sge_here = 0;
-	rsock_store(&rx->entries, rx->entries + 1);
+	base_store(&rx->entries, rx->entries + 1);
 	return 0;
 }
 
-static int take_sgl(struct rsock *s, uint32_t limit)
+static int take_sgl(struct stream *s, uint32_t limit)
 {
 	struct stream_state *st = s->state;
 	int err;
 
-	if (rsock_has(s, STREAM_FEATURE_INLINE))
-		return rsock_refuse("granted credit where a window was agreed on");
+	if (stream_has(s, STREAM_FEATURE_INLINE))
+		return stream_refuse("granted credit where a window was agreed on");
 	err = st->rx.sge_here ? sge_accept(&st->rx) : 0;
 	if (err)
 		return err;
 	st->rx.idle.row++;
-	rsock_store(&st->rx.limit, (uint16_t)limit);
+	base_store(&st->rx.limit, (uint16_t)limit);
 	__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
 	return 0;
 }
 
 /* A part of a user message: with the octets that were told of, and in the end the whole of it */
-static int take_message(struct rsock *s, uint32_t value)
+static int take_message(struct stream *s, uint32_t value)
 {
 	struct stream_rx *rx = &s->state->rx;
 	uint64_t before = rx->message_part;
 
-	if (!rsock_has(s, STREAM_FEATURE_MESSAGES))
-		return rsock_refuse("sent a user message without leave");
-	if (rsock_load(&s->state->ends) & STREAM_IN_ENDED)
-		return rsock_refuse("sent a user message after its end");
-	if (rsock_message_begin(s))
-		return rsock_refuse("sent more than it was granted");
+	if (!stream_has(s, STREAM_FEATURE_MESSAGES))
+		return stream_refuse("sent a user message without leave");
+	if (base_load(&s->state->ends) & STREAM_IN_ENDED)
+		return stream_refuse("sent a user message after its end");
+	if (stream_message_begin(s))
+		return stream_refuse("sent more than it was granted");
 	rx->message_part = rx->placed - rx->message_at - STREAM_MESSAGE_COST;
 	if (rx->message_part - before != (value & ~STREAM_MESSAGE_MORE))
-		return rsock_refuse("told of other octets than its message has");
-	return value & STREAM_MESSAGE_MORE ? 0 : rsock_message_end(s);
+		return stream_refuse("told of other octets than its message has");
+	return value & STREAM_MESSAGE_MORE ? 0 : stream_message_end(s);
 }
 
-static int take_window(struct rsock *s, uint32_t value)
+static int take_window(struct stream *s, uint32_t value)
 {
 	struct stream_rx *rx = &s->state->rx;
 	struct stream_window w;
 	uint64_t limit;
 
-	if (!rsock_has(s, STREAM_FEATURE_INLINE))
-		return rsock_refuse("granted a window without leave");
+	if (!stream_has(s, STREAM_FEATURE_INLINE))
+		return stream_refuse("granted a window without leave");
 	memcpy(&w, rx->body, sizeof(w));
 	limit = le64toh(w.limit);
 	if (limit < rx->window)
-		return rsock_refuse("took back what it had granted");
+		return stream_refuse("took back what it had granted");
 	rx->idle.row++;
 	if (!(value & STREAM_WINDOW_HELD))
 		rx->settled = 1;
 	if (limit == rx->window)
 		return 0; /* only to say what is held: there is no more room than before */
-	rsock_store(&rx->window, limit);
+	base_store(&rx->window, limit);
 	BASE_POINT(stream_message_window);
 	__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
 	return 0;
 }
 
-static int take_ctrl(struct rsock *s, uint32_t what)
+static int take_ctrl(struct stream *s, uint32_t what)
 {
 	switch (what) {
 	case RS_CTRL_DISCONNECT:
-		rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_LEFT);
+		stream_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_LEFT);
 		return 0;
 	case RS_CTRL_SHUTDOWN:
-		rsock_end(s, STREAM_IN_ENDED);
+		stream_end(s, STREAM_IN_ENDED);
 		return 0;
 	case RS_CTRL_KEEPALIVE:
 		s->state->rx.idle.row++;
 		return 0;
 	case RS_CTRL_ABORT:
-		if (!rsock_has(s, STREAM_FEATURE_ABORT))
-			return rsock_refuse("aborted in a way that was not agreed on");
-		rsock_store(&s->state->aborted, 1);
-		rsock_break(s, ECONNRESET);
+		if (!stream_has(s, STREAM_FEATURE_ABORT))
+			return stream_refuse("aborted in a way that was not agreed on");
+		base_store(&s->state->aborted, 1);
+		stream_break(s, ECONNRESET);
 		return 0;
 	default:
-		return rsock_refuse("sent a control message that there is not");
+		return stream_refuse("sent a control message that there is not");
 	}
 }
 
-static int take_nothing(struct rsock *s, uint32_t data)
+static int take_nothing(struct stream *s, uint32_t data)
 {
-	return rsock_refuse("sent a message that must not be");
+	return stream_refuse("sent a message that must not be");
 }
 
 /* Bodies: octets @off.. behind a message's four */
 
-static int body_none(struct rsock_drain *d, size_t off, const uint8_t *p, size_t len)
+static int body_none(struct stream_drain *d, size_t off, const uint8_t *p, size_t len)
 {
 	return -EMSGSIZE;
 }
 
-static int body_inline(struct rsock_drain *d, size_t off, const uint8_t *p, size_t len)
+static int body_inline(struct stream_drain *d, size_t off, const uint8_t *p, size_t len)
 {
-	if (!rsock_has(d->s, STREAM_FEATURE_INLINE) || d->s->state->rx.message_open)
+	if (!stream_has(d->s, STREAM_FEATURE_INLINE) || d->s->state->rx.message_open)
 		return -EMSGSIZE;
 	/* A reader's buffer ends before an urgent octet, and what is behind it comes later */
 	if (is_urgent(d->s, rs_msg_data(base_get_le32(d->s->state->rx.msg))))
@@ -264,18 +265,18 @@ static int body_inline(struct rsock_drain *d, size_t off, const uint8_t *p, size
 }
 
 /* Octets behind it belong to no reader's buffer, for they come after the message */
-static int body_message(struct rsock_drain *d, size_t off, const uint8_t *p, size_t len)
+static int body_message(struct stream_drain *d, size_t off, const uint8_t *p, size_t len)
 {
 	int err;
 
-	if (!rsock_has(d->s, STREAM_FEATURE_MESSAGES))
+	if (!stream_has(d->s, STREAM_FEATURE_MESSAGES))
 		return -EMSGSIZE;
 	d->target = NULL;
-	err = rsock_message_begin(d->s);
+	err = stream_message_begin(d->s);
 	return err ? err : octets_arrive(d, p, len);
 }
 
-static int body_window(struct rsock_drain *d, size_t off, const uint8_t *p, size_t len)
+static int body_window(struct stream_drain *d, size_t off, const uint8_t *p, size_t len)
 {
 	struct stream_rx *rx = &d->s->state->rx;
 
@@ -287,9 +288,9 @@ static int body_window(struct rsock_drain *d, size_t off, const uint8_t *p, size
 }
 
 static const struct {
-	int (*body)(struct rsock_drain *d, size_t off, const uint8_t *p, size_t len);
+	int (*body)(struct stream_drain *d, size_t off, const uint8_t *p, size_t len);
 	size_t body_len; /* 0: none, or as many as there are */
-	int (*take)(struct rsock *s, uint32_t data);
+	int (*take)(struct stream *s, uint32_t data);
 } rows[8] = {
 	[RS_OP_DATA] = { body_none, 0, take_data },
 	[RS_OP_INLINE] = { body_inline, 0, take_inline },
@@ -297,32 +298,32 @@ static const struct {
 	[RS_OP_MESSAGE] = { body_message, 0, take_message },
 	[RS_OP_SGL] = { body_none, 0, take_sgl },
 	[RS_OP_WINDOW] = { body_window, sizeof(struct stream_window), take_window },
-	[RS_OP_IOMAP_SGL] = { body_none, 0, rsock_slot_take },
+	[RS_OP_IOMAP_SGL] = { body_none, 0, stream_slot_take },
 	[RS_OP_CTRL] = { body_none, 0, take_ctrl },
 };
 
 /* --- Writes of a device, which land without a word: messages tell of them --- */
 
-static int ring_landed(struct rsock_drain *d, uint32_t octets)
+static int ring_landed(struct stream_drain *d, uint32_t octets)
 {
-	const struct rsock *s = d->s;
-	const uint8_t *ring = s->rnic->native->memory(s->mem.native, RSOCK_RING);
+	const struct stream *s = d->s;
+	const uint8_t *ring = s->rnic->native->memory(s->mem.native, STREAM_RING_WINDOW);
 	uint32_t at = (uint32_t)(s->state->rx.placed % s->ring);
 	uint32_t first = base_min(octets, s->ring - at);
 	int err;
 
 	if (octets > s->ring)
-		return rsock_refuse("told of more octets than the ring has");
+		return stream_refuse("told of more octets than the ring has");
 	err = octets_arrive(d, ring + at, first);
 	return err || first == octets ? err : octets_arrive(d, ring, octets - first);
 }
 
 /* An SGE is there when it says how long its buffer is; once taken, it says so no more */
-static int sgl_landed(struct rsock_drain *d)
+static int sgl_landed(struct stream_drain *d)
 {
-	const struct rsock *s = d->s;
+	const struct stream *s = d->s;
 	uint32_t slot = s->state->rx.entries % RS_SGL_ENTRIES;
-	struct rs_sge *sgl = s->rnic->native->memory(s->mem.native, RSOCK_SGL), sge;
+	struct rs_sge *sgl = s->rnic->native->memory(s->mem.native, STREAM_SGL_WINDOW), sge;
 
 	/* It may land in this moment, for a later message: its length comes last */
 	if (!sgl[slot].length)
@@ -333,35 +334,35 @@ static int sgl_landed(struct rsock_drain *d)
 	return sgl_write(d, slot * sizeof(sge), (const uint8_t *)&sge, sizeof(sge));
 }
 
-static int landed(struct rsock_drain *d, uint32_t msg)
+static int landed(struct stream_drain *d, uint32_t msg)
 {
 	if (rs_msg_op(msg) == RS_OP_DATA)
 		return ring_landed(d, rs_msg_data(msg));
 	if (rs_msg_op(msg) == RS_OP_IOMAP_SGL)
-		return rsock_slot_landed(d->s, rs_msg_data(msg));
+		return stream_slot_landed(d->s, rs_msg_data(msg));
 	return rs_msg_op(msg) == RS_OP_SGL ? sgl_landed(d) : 0;
 }
 
 /* The four octets are whole and @len more have come behind them */
-static int message_take(struct rsock *s, size_t len)
+static int message_take(struct stream *s, size_t len)
 {
 	uint32_t msg = base_get_le32(s->state->rx.msg);
 	enum rs_op op = rs_msg_op(msg);
 
 	if (rows[op].body_len && len != rows[op].body_len)
-		return rsock_refuse("sent a message of the wrong length");
+		return stream_refuse("sent a message of the wrong length");
 	return rows[op].take(s, rs_msg_data(msg));
 }
 
 /* Does it come as a whole, with octets of the stream and nothing else to tell? */
-static bool is_ordinary(const struct rsock *s, const uint8_t *p, size_t len)
+static bool is_ordinary(const struct stream *s, const uint8_t *p, size_t len)
 {
 	return len > RS_MSG_LEN &&
 	       base_get_le32(p) == rs_msg(RS_OP_INLINE, (uint32_t)len - RS_MSG_LEN) &&
-	       rsock_has(s, STREAM_FEATURE_INLINE) && !s->state->rx.message_open;
+	       stream_has(s, STREAM_FEATURE_INLINE) && !s->state->rx.message_open;
 }
 
-static int ordinary_take(struct rsock_drain *d, const uint8_t *p, uint32_t len)
+static int ordinary_take(struct stream_drain *d, const uint8_t *p, uint32_t len)
 {
 	int err = octets_arrive(d, p, len);
 
@@ -370,7 +371,7 @@ static int ordinary_take(struct rsock_drain *d, const uint8_t *p, uint32_t len)
 
 static int sink_message(void *ctx, uint64_t off, const void *p, size_t len, bool last)
 {
-	struct rsock_drain *d = ctx;
+	struct stream_drain *d = ctx;
 	struct stream_rx *rx = &d->s->state->rx;
 	size_t head = off < RS_MSG_LEN ? base_min(len, RS_MSG_LEN - off) : 0;
 	uint64_t end = off + len;
@@ -387,37 +388,37 @@ static int sink_message(void *ctx, uint64_t off, const void *p, size_t len, bool
 	if (err || !last)
 		return err;
 	if (end < RS_MSG_LEN)
-		return rsock_refuse("sent a message of the wrong length");
+		return stream_refuse("sent a message of the wrong length");
 	err = d->s->mem.native ? landed(d, base_get_le32(rx->msg)) : 0;
 	return err ? err : message_take(d->s, end - RS_MSG_LEN);
 }
 
 static bool sink_wants(void *ctx)
 {
-	return rsock_spans_wait(((struct rsock_drain *)ctx)->s);
+	return stream_spans_wait(((struct stream_drain *)ctx)->s);
 }
 
 static void sink_settle(void *ctx)
 {
-	rsock_spans_settle(((struct rsock_drain *)ctx)->s);
+	stream_spans_settle(((struct stream_drain *)ctx)->s);
 }
 
 static void sink_done(void *ctx, uint64_t cookie, uint64_t value)
 {
-	rsock_job_done(((struct rsock_drain *)ctx)->s, cookie, value);
+	stream_job_done(((struct stream_drain *)ctx)->s, cookie, value);
 }
 
 /* Writers try again, if there are some that could not */
 static void sink_room(void *ctx)
 {
-	struct stream_state *st = ((struct rsock_drain *)ctx)->s->state;
+	struct stream_state *st = ((struct stream_drain *)ctx)->s->state;
 
 	/* Pairs with blocked_note() in push.c */
 	if (__atomic_fetch_or(&st->tx.blocked, 0, __ATOMIC_SEQ_CST))
 		__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
 }
 
-struct rnic_sink rsock_sink(struct rsock_drain *drain)
+struct rnic_sink stream_sink(struct stream_drain *drain)
 {
 	return (struct rnic_sink){ .write = sink_write,
 				   .message = sink_message,

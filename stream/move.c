@@ -26,10 +26,10 @@
 struct part {
 	uint8_t *at;
 	size_t len;
-	uint64_t bit; /* of rsock_slab.moved */
+	uint64_t bit; /* of stream_slab.moved */
 };
 
-static struct part part_of(const struct rsock_slab *slab, uint8_t *block, size_t at)
+static struct part part_of(const struct stream_slab *slab, uint8_t *block, size_t at)
 {
 	static const size_t begins[] = {
 		offsetof(struct stream_block, in),
@@ -104,9 +104,9 @@ static int part_replace(const struct part *part)
 	return done == -1 ? -ENOMEM : 0;
 }
 
-int rsock_part_move(void *p)
+int stream_part_move(void *p)
 {
-	struct rsock_slab *slab = rsock_slab_close(p);
+	struct stream_slab *slab = stream_slab_close(p);
 	size_t off, size;
 	struct part part;
 	uint32_t block;
@@ -115,7 +115,7 @@ int rsock_part_move(void *p)
 	if (!slab)
 		return -ENOENT;
 	off = (size_t)((uint8_t *)p - slab->blocks);
-	size = rsock_file_block(slab->chunk);
+	size = stream_file_block(slab->chunk);
 	block = (uint32_t)(off / size);
 	part = part_of(slab, slab->blocks + block * size, off % size);
 	if (__atomic_load_n(&slab->moved[block], __ATOMIC_RELAXED) & part.bit)

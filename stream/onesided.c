@@ -26,7 +26,7 @@ struct slot {
 	uint32_t over; /* atomic: written by tx (Writes) or rx (answers), read by who collects */
 };
 
-struct rsock_jobs {
+struct stream_jobs {
 	uint32_t head;		  /* tx; * read without it */
 	uint32_t next;		  /* tx; * */
 	uint32_t tail;		  /* tx; * */
@@ -37,24 +37,24 @@ struct rsock_jobs {
 };
 _Static_assert((STREAM_JOBS & (STREAM_JOBS - 1)) == 0, "indices wrap");
 
-static struct slot *slot_at(struct rsock_jobs *jobs, uint32_t i)
+static struct slot *slot_at(struct stream_jobs *jobs, uint32_t i)
 {
 	return &jobs->slot[i % STREAM_JOBS];
 }
 
 /* --- set-up --- */
 
-static struct rsock_jobs *jobs_of(const struct rsock *s)
+static struct stream_jobs *jobs_of(const struct stream *s)
 {
 	return __atomic_load_n(&s->jobs, __ATOMIC_ACQUIRE);
 }
 
 /* Both locks */
-static int jobs_create(struct rsock *s)
+static int jobs_create(struct stream *s)
 {
-	uint16_t ird = base_min(s->state->peer.ord, RSOCK_DEPTH),
-		 ord = base_min(s->state->peer.ird, RSOCK_DEPTH);
-	struct rsock_jobs *jobs;
+	uint16_t ird = base_min(s->state->peer.ord, STREAM_ONESIDED_DEPTH),
+		 ord = base_min(s->state->peer.ird, STREAM_ONESIDED_DEPTH);
+	struct stream_jobs *jobs;
 	int err = s->rnic->onesided ? base_map_create(sizeof(*jobs), (void **)&jobs) : -EOPNOTSUPP;
 
 	if (err)
@@ -69,59 +69,60 @@ static int jobs_create(struct rsock *s)
 	return 0;
 }
 
-void rsock_onesided_uninit(struct rsock *s)
+void stream_onesided_uninit(struct stream *s)
 {
 	if (s->mem.regions)
 		s->rnic->onesided->destroy(s->mem.regions);
 	base_map_destroy(s->jobs, sizeof(*s->jobs));
-	rsock_maps_uninit(s);
+	stream_maps_uninit(s);
 }
 
-bool rsock_is_anothers(const struct rsock *s)
+bool stream_is_anothers(const struct stream *s)
 {
-	uint32_t owner = rsock_load(&s->state->owner);
+	uint32_t owner = base_load(&s->state->owner);
 
 	return owner && owner != (uint32_t)syscall(SYS_getpid);
 }
 
-bool rsock_is_foreign(const struct rsock *s)
+bool stream_is_foreign(const struct stream *s)
 {
 	/* Closed here while another process has it: what fails here must not break it there */
-	return __atomic_load_n(&s->base.fd, __ATOMIC_ACQUIRE) < 0 || rsock_is_anothers(s);
+	return __atomic_load_n(&s->fd, __ATOMIC_ACQUIRE) < 0 || stream_is_anothers(s);
 }
 
 /* No lock. To the first process that uses them they belong, and there they are made */
-static int own(struct rsock *s)
+static int own(struct stream *s)
 {
 	int err = 0;
 
 	if (jobs_of(s))
-		return rsock_is_foreign(s) ? -EXDEV : 0;
-	rsock_rx_lock(s);
-	rsock_tx_lock(s);
-	if (rsock_is_foreign(s))
+		return stream_is_foreign(s) ? -EXDEV : 0;
+	stream_rx_lock(s);
+	stream_tx_lock(s);
+	if (stream_is_foreign(s))
 		err = -EXDEV;
 	else if (!s->jobs)
 		err = jobs_create(s);
 	if (!err)
-		rsock_store(&s->state->owner, (uint32_t)syscall(SYS_getpid));
-	rsock_tx_unlock(s);
-	rsock_rx_unlock(s);
+		base_store(&s->state->owner, (uint32_t)syscall(SYS_getpid));
+	stream_tx_unlock(s);
+	stream_rx_unlock(s);
 	return err;
 }
 
-int rsock_onesided_ready(struct rsock *s, bool can)
+int stream_onesided_ready(struct stream *s, bool can)
 {
-	int err = rsock_is_open(s) ? 0 : stream_progress(&s->base);
+	int err = stream_is_open(s) ? 0 : stream_progress(s);
 
 	if (err)
 		return err;
-	return can || rsock_has(s, STREAM_FEATURE_ONESIDED) ? own(s) : -EOPNOTSUPP;
+	return can || stream_has(s, STREAM_FEATURE_ONESIDED) ? own(s) : -EOPNOTSUPP;
 }
 
 /* --- memory --- */
 
-int rsock_region_enter(struct rsock *s, void *addr, size_t len, unsigned int access, uint32_t *stag)
+int stream_region_enter(struct stream *s, void *addr, size_t len, unsigned int access,
+			uint32_t *stag)
 {
 	int err = s->rnic->onesided->add(s->mem.regions, addr, len, access, stag);
 
@@ -130,7 +131,7 @@ int rsock_region_enter(struct rsock *s, void *addr, size_t len, unsigned int acc
 	return err;
 }
 
-int rsock_region_strike(struct rsock *s, uint32_t stag)
+int stream_region_strike(struct stream *s, uint32_t stag)
 {
 	int err = s->rnic->onesided->remove(s->mem.regions, stag);
 
@@ -139,44 +140,39 @@ int rsock_region_strike(struct rsock *s, uint32_t stag)
 	return err;
 }
 
-int stream_region_add(struct stream *stream, void *addr, size_t len, unsigned int access,
-		      uint32_t *stag)
+int stream_region_add(struct stream *s, void *addr, size_t len, unsigned int access, uint32_t *stag)
 {
-	struct rsock *s = rsock_of(stream);
-	int err = rsock_onesided_ready(s, false);
+	int err = stream_onesided_ready(s, false);
 
 	if (err)
 		return err;
-	rsock_rx_lock(s);
-	rsock_tx_lock(s);
-	err = rsock_region_enter(s, addr, len, access, stag);
-	rsock_tx_unlock(s);
-	rsock_rx_unlock(s);
+	stream_rx_lock(s);
+	stream_tx_lock(s);
+	err = stream_region_enter(s, addr, len, access, stag);
+	stream_tx_unlock(s);
+	stream_rx_unlock(s);
 	return err;
 }
 
-int stream_region_remove(struct stream *stream, uint32_t stag)
+int stream_region_remove(struct stream *s, uint32_t stag)
 {
-	struct rsock *s = rsock_of(stream);
-	int err = rsock_onesided_ready(s, false);
+	int err = stream_onesided_ready(s, false);
 
 	if (err)
 		return err;
-	rsock_rx_lock(s);
-	rsock_tx_lock(s);
-	err = rsock_region_strike(s, stag);
-	rsock_tx_unlock(s);
-	rsock_rx_unlock(s);
+	stream_rx_lock(s);
+	stream_tx_lock(s);
+	err = stream_region_strike(s, stag);
+	stream_tx_unlock(s);
+	stream_rx_unlock(s);
 	return err;
 }
 
-bool stream_serves(struct stream *stream)
+bool stream_serves(struct stream *s)
 {
-	struct rsock *s = rsock_of(stream);
-
 	/* A device serves its memory by itself */
-	return !s->mem.native && rsock_load(&s->regions) &&
-	       !(rsock_load(&s->state->ends) & STREAM_DRY) && !rsock_is_foreign(s);
+	return !s->mem.native && base_load(&s->regions) &&
+	       !(base_load(&s->state->ends) & STREAM_DRY) && !stream_is_foreign(s);
 }
 
 /* --- sending --- */
@@ -186,27 +182,27 @@ static bool is_asking(const struct slot *slot)
 	return slot->job.kind != STREAM_JOB_WRITE;
 }
 
-static bool answers_full(const struct rsock_jobs *jobs)
+static bool answers_full(const struct stream_jobs *jobs)
 {
-	uint32_t answered = rsock_load(&jobs->answered);
+	uint32_t answered = base_load(&jobs->answered);
 
-	return rsock_load(&jobs->asked) - answered >= jobs->depth;
+	return base_load(&jobs->asked) - answered >= jobs->depth;
 }
 
-bool rsock_jobs_left(const struct rsock *s)
+bool stream_jobs_left(const struct stream *s)
 {
-	const struct rsock_jobs *jobs = jobs_of(s);
+	const struct stream_jobs *jobs = jobs_of(s);
 
-	return jobs && rsock_load(&jobs->next) != rsock_load(&jobs->tail);
+	return jobs && base_load(&jobs->next) != base_load(&jobs->tail);
 }
 
-bool rsock_jobs_due(const struct rsock *s)
+bool stream_jobs_due(const struct stream *s)
 {
-	return rsock_jobs_left(s) &&
-	       !(is_asking(slot_at(s->jobs, rsock_load(&s->jobs->next))) && answers_full(s->jobs));
+	return stream_jobs_left(s) &&
+	       !(is_asking(slot_at(s->jobs, base_load(&s->jobs->next))) && answers_full(s->jobs));
 }
 
-static int write_push(struct rsock *s, struct slot *slot)
+static int write_push(struct stream *s, struct slot *slot)
 {
 	struct stream_job *job = &slot->job;
 	int done = 1;
@@ -221,14 +217,14 @@ static int write_push(struct rsock *s, struct slot *slot)
 					     .niov = 1,
 					     .len = (uint32_t)iov.iov_len };
 
-		done = rsock_post(s, &wr, 1);
+		done = stream_wr_post(s, &wr, 1);
 		if (done > 0)
 			slot->sent += wr.len;
 	} while (done > 0 && slot->sent < job->len);
 	return done > 0 ? 0 : done < 0 ? done : -EAGAIN;
 }
 
-static int ask_push(struct rsock *s, struct slot *slot)
+static int ask_push(struct stream *s, struct slot *slot)
 {
 	static const enum rnic_onesided_opcode opcodes[] = {
 		[STREAM_JOB_READ] = RNIC_READ,
@@ -249,47 +245,47 @@ static int ask_push(struct rsock *s, struct slot *slot)
 	int done;
 
 	/* The answer may be here before the call returns */
-	rsock_store(&s->jobs->asked, s->jobs->asked + 1);
-	done = rsock_post(s, &wr, 1);
+	base_store(&s->jobs->asked, s->jobs->asked + 1);
+	done = stream_wr_post(s, &wr, 1);
 	if (done <= 0)
-		rsock_store(&s->jobs->asked, s->jobs->asked - 1);
+		base_store(&s->jobs->asked, s->jobs->asked - 1);
 	return done > 0 ? 0 : done < 0 ? done : -EAGAIN;
 }
 
-int rsock_jobs_push(struct rsock *s)
+int stream_jobs_push(struct stream *s)
 {
-	struct rsock_jobs *jobs = s->jobs;
+	struct stream_jobs *jobs = s->jobs;
 	int err = 0;
 
-	while (!err && rsock_jobs_due(s)) {
+	while (!err && stream_jobs_due(s)) {
 		struct slot *slot = slot_at(jobs, jobs->next);
 
 		err = is_asking(slot) ? ask_push(s, slot) : write_push(s, slot);
 		if (err)
 			break;
 		if (!is_asking(slot)) {
-			rsock_store(&slot->over, 1);
+			base_store(&slot->over, 1);
 			__atomic_add_fetch(&s->state->in_edge, 1, __ATOMIC_ACQ_REL);
 		}
-		rsock_store(&jobs->next, jobs->next + 1);
+		base_store(&jobs->next, jobs->next + 1);
 		if (jobs->next == jobs->tail)
 			__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
 	}
 	return err;
 }
 
-void rsock_onesided_close(struct rsock *s)
+void stream_onesided_close(struct stream *s)
 {
-	if (!jobs_of(s) || rsock_is_foreign(s))
+	if (!jobs_of(s) || stream_is_foreign(s))
 		return;
-	rsock_rx_lock(s);
-	rsock_tx_lock(s);
-	rsock_store(&s->jobs->tail, s->jobs->next);
+	stream_rx_lock(s);
+	stream_tx_lock(s);
+	base_store(&s->jobs->tail, s->jobs->next);
 	s->jobs->closed = true;
-	rsock_store(&s->regions, 0);
+	base_store(&s->regions, 0);
 	s->rnic->onesided->close(s->mem.regions);
-	rsock_tx_unlock(s);
-	rsock_rx_unlock(s);
+	stream_tx_unlock(s);
+	stream_rx_unlock(s);
 }
 
 static int job_check(const struct stream_job *job)
@@ -305,10 +301,10 @@ static int job_check(const struct stream_job *job)
 }
 
 /* tx lock */
-static int job_enter(struct rsock *s, const struct stream_job *job)
+static int job_enter(struct stream *s, const struct stream_job *job)
 {
-	struct rsock_jobs *jobs = s->jobs;
-	int err = rsock_is_foreign(s) ? -EXDEV : 0;
+	struct stream_jobs *jobs = s->jobs;
+	int err = stream_is_foreign(s) ? -EXDEV : 0;
 
 	if (!err && job->kind != STREAM_JOB_WRITE && !jobs->depth)
 		err = -EOPNOTSUPP;
@@ -317,68 +313,67 @@ static int job_enter(struct rsock *s, const struct stream_job *job)
 	if (err)
 		return err;
 	*slot_at(jobs, jobs->tail) = (struct slot){ .job = *job };
-	rsock_store(&jobs->tail, jobs->tail + 1);
-	rsock_push(s);
+	base_store(&jobs->tail, jobs->tail + 1);
+	stream_push(s);
 	return 0;
 }
 
-int stream_post(struct stream *stream, const struct stream_job *wanted)
+int stream_post(struct stream *s, const struct stream_job *wanted)
 {
-	struct rsock *s = rsock_of(stream);
 	struct stream_job copy = *wanted, *job = &copy;
-	uint64_t before = rsock_edges(s);
-	int err = rsock_onesided_ready(s, job->mapped && s->slots);
+	uint64_t before = stream_edges(s);
+	int err = stream_onesided_ready(s, job->mapped && s->slots);
 
 	if (!err && job->mapped)
-		err = rsock_mapping_find(s, job);
+		err = stream_mapping_find(s, job);
 	if (!err)
 		err = job_check(job);
-	if (!err && rsock_load(&s->state->ends) & (STREAM_OUT_ENDED | STREAM_SHUT_WR))
+	if (!err && base_load(&s->state->ends) & (STREAM_OUT_ENDED | STREAM_SHUT_WR))
 		err = -EPIPE;
 	if (err)
 		return err;
-	rsock_tx_lock(s);
+	stream_tx_lock(s);
 	err = job_enter(s, job);
-	rsock_tx_unlock(s);
-	rsock_tell(s, before);
+	stream_tx_unlock(s);
+	stream_tell(s, before);
 	return err;
 }
 
 /* --- completions --- */
 
-void rsock_job_done(struct rsock *s, uint64_t cookie, uint64_t value)
+void stream_job_done(struct stream *s, uint64_t cookie, uint64_t value)
 {
 	struct slot *slot;
 
 	if (!s->jobs)
 		return;
 	/* Pairs with job_enter(), which wrote it under tx */
-	rsock_load(&s->jobs->tail);
+	base_load(&s->jobs->tail);
 	slot = slot_at(s->jobs, (uint32_t)cookie);
 	if (!s->jobs->closed &&
 	    (slot->job.kind == STREAM_JOB_ADD || slot->job.kind == STREAM_JOB_SWAP))
 		memcpy(slot->job.addr, &value, sizeof(value));
-	rsock_store(&s->jobs->answered, s->jobs->answered + 1);
-	rsock_store(&slot->over, 1);
+	base_store(&s->jobs->answered, s->jobs->answered + 1);
+	base_store(&slot->over, 1);
 	__atomic_add_fetch(&s->state->in_edge, 1, __ATOMIC_ACQ_REL);
 }
 
-bool rsock_jobs_over(const struct rsock *s)
+bool stream_jobs_over(const struct stream *s)
 {
-	struct rsock_jobs *jobs = jobs_of(s);
+	struct stream_jobs *jobs = jobs_of(s);
 	uint32_t head;
 
-	if (!jobs || rsock_is_foreign(s))
+	if (!jobs || stream_is_foreign(s))
 		return false;
-	head = rsock_load(&jobs->head);
-	if (head == rsock_load(&jobs->tail))
+	head = base_load(&jobs->head);
+	if (head == base_load(&jobs->tail))
 		return false;
-	return rsock_load(&slot_at(jobs, head)->over) ||
-	       rsock_load(&s->state->ends) & STREAM_OUT_ENDED;
+	return base_load(&slot_at(jobs, head)->over) ||
+	       base_load(&s->state->ends) & STREAM_OUT_ENDED;
 }
 
 /* The peer refuses memory by a Terminate of RDMAP's or DDP's; its first victim is told */
-static enum stream_job_status why_not(struct rsock *s)
+static enum stream_job_status why_not(struct stream *s)
 {
 	struct rnic_stream_info info;
 
@@ -390,11 +385,11 @@ static enum stream_job_status why_not(struct rsock *s)
 }
 
 /* tx lock */
-static void slot_take(struct rsock *s, struct stream_completion *out)
+static void slot_take(struct stream *s, struct stream_completion *out)
 {
-	struct rsock_jobs *jobs = s->jobs;
+	struct stream_jobs *jobs = s->jobs;
 	struct slot *slot = slot_at(jobs, jobs->head);
-	bool over = rsock_load(&slot->over);
+	bool over = base_load(&slot->over);
 
 	*out = (struct stream_completion){
 		.kind = slot->job.kind,
@@ -402,32 +397,31 @@ static void slot_take(struct rsock *s, struct stream_completion *out)
 		.cookie = slot->job.cookie,
 		.len = over ? slot->job.len : 0,
 	};
-	rsock_store(&jobs->head, jobs->head + 1);
+	base_store(&jobs->head, jobs->head + 1);
 	if ((int32_t)(jobs->next - jobs->head) < 0)
-		rsock_store(&jobs->next, jobs->head);
+		base_store(&jobs->next, jobs->head);
 }
 
-int stream_complete(struct stream *stream, struct stream_completion *out)
+int stream_complete(struct stream *s, struct stream_completion *out)
 {
-	struct rsock *s = rsock_of(stream);
 	int err = 0;
 
-	if (rsock_is_foreign(s))
+	if (stream_is_foreign(s))
 		return -EXDEV;
-	if (!rsock_jobs_over(s))
-		stream_progress(stream);
-	rsock_tx_lock(s);
-	if (rsock_jobs_over(s))
+	if (!stream_jobs_over(s))
+		stream_progress(s);
+	stream_tx_lock(s);
+	if (stream_jobs_over(s))
 		slot_take(s, out);
 	else
 		err = -EAGAIN;
-	rsock_tx_unlock(s);
+	stream_tx_unlock(s);
 	return err;
 }
 
-uint64_t rsock_jobs_count(const struct rsock *s)
+uint64_t stream_jobs_count(const struct stream *s)
 {
-	const struct rsock_jobs *jobs = jobs_of(s);
+	const struct stream_jobs *jobs = jobs_of(s);
 
-	return jobs ? rsock_load(&jobs->tail) : 0;
+	return jobs ? base_load(&jobs->tail) : 0;
 }

@@ -346,12 +346,12 @@ static bool is_old(const struct stat *st, uint64_t age)
 }
 
 /* Of the connections of this name, has anybody one who lives? */
-static bool is_held(const struct rsock_slab_cells *c, uint64_t cookie)
+static bool is_held(const struct stream_slab_cells *c, uint64_t cookie)
 {
 	struct stream_state *st = NULL;
 
-	while ((st = rsock_slab_find(c, cookie, st)))
-		if (rsock_cell_is_held(st))
+	while ((st = stream_slab_find(c, cookie, st)))
+		if (stream_cell_is_held(st))
 			return true;
 	return false;
 }
@@ -359,16 +359,16 @@ static bool is_held(const struct rsock_slab_cells *c, uint64_t cookie)
 /* A file that is new may be of a connection that its maker is about to make */
 static bool is_left(struct sweep *sw, const char *name, ino_t file, bool old)
 {
-	struct rsock_slab_cells c;
+	struct stream_slab_cells c;
 	bool left;
 
-	if (rsock_slab_map(sw->path, &c))
-		return old && rsock_slab_sweep_strange(sw->path);
-	left = old || !rsock_slab_has_maker(&c);
+	if (stream_slab_map(sw->path, &c))
+		return old && stream_slab_sweep_strange(sw->path);
+	left = old || !stream_slab_has_maker(&c);
 	if (!left)
 		sw->made = file;
 	else if (is_slab(name))
-		left = !rsock_slab_is_held(&c) && rsock_slab_sweep(&c);
+		left = !stream_slab_is_held(&c) && stream_slab_sweep(&c);
 	else
 		left = !is_held(&c, strtoull(name, NULL, 16));
 	base_map_destroy(c.at, c.size);

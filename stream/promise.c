@@ -97,7 +97,7 @@ static int folder_add(struct stream_place place, uint64_t *octets)
 	return 0;
 }
 
-int rsock_promises(struct stream_place place, uint64_t **out)
+int stream_promises(struct stream_place place, uint64_t **out)
 {
 	char path[BASE_RUNFILE_PATH];
 	int err;
@@ -115,7 +115,7 @@ int rsock_promises(struct stream_place place, uint64_t **out)
 	return err;
 }
 
-void rsock_promises_forget(struct stream_place place)
+void stream_promises_forget(struct stream_place place)
 {
 	struct folder *f;
 	uint64_t *octets;
@@ -130,13 +130,13 @@ void rsock_promises_forget(struct stream_place place)
 
 static bool size_add(uint64_t *octets, uint32_t chunk)
 {
-	return __builtin_add_overflow(base_once(*octets), rsock_file_size(1, chunk), octets);
+	return __builtin_add_overflow(base_once(*octets), stream_file_size(1, chunk), octets);
 }
 
 static int with_one_more(struct stream_place place, uint32_t chunk, uint64_t *out)
 {
 	uint64_t *octets;
-	int err = rsock_promises(place, &octets);
+	int err = stream_promises(place, &octets);
 
 	if (err)
 		return err;
@@ -144,7 +144,7 @@ static int with_one_more(struct stream_place place, uint32_t chunk, uint64_t *ou
 	return size_add(out, chunk) ? -ENOSPC : 0;
 }
 
-int rsock_promise_room(struct stream_place place, uint32_t chunk)
+int stream_promise_room(struct stream_place place, uint32_t chunk)
 {
 	uint64_t octets;
 	int err = with_one_more(place, chunk, &octets);
@@ -152,7 +152,7 @@ int rsock_promise_room(struct stream_place place, uint32_t chunk)
 	return err ? err : stream_place_room(place, octets);
 }
 
-int rsock_promise_fits(struct stream_place place, uint32_t chunk)
+int stream_promise_fits(struct stream_place place, uint32_t chunk)
 {
 	uint64_t octets;
 	int err = with_one_more(place, chunk, &octets);
@@ -170,10 +170,10 @@ static void take_away(uint64_t *octets, uint64_t size)
 		;
 }
 
-void rsock_promise_set(struct rsock_slab *slab, uint32_t cell, bool on)
+void stream_promise_set(struct stream_slab *slab, uint32_t cell, bool on)
 {
 	uint64_t bit = 1ull << cell, *at = &slab->at->promised, was;
-	uint64_t size = rsock_file_size(1, slab->chunk);
+	uint64_t size = stream_file_size(1, slab->chunk);
 
 	if (!slab->promises)
 		return;
@@ -185,35 +185,35 @@ void rsock_promise_set(struct rsock_slab *slab, uint32_t cell, bool on)
 		take_away(slab->promises, size);
 }
 
-void rsock_promises_drop(const struct rsock_slab *slab)
+void stream_promises_drop(const struct stream_slab *slab)
 {
 	uint64_t were = __atomic_exchange_n(&slab->at->promised, 0, __ATOMIC_ACQ_REL);
-	uint64_t cells = (uint64_t)__builtin_popcountll(were & rsock_cells_mask(slab->cells));
+	uint64_t cells = (uint64_t)__builtin_popcountll(were & stream_cells_mask(slab->cells));
 
 	if (slab->promises)
-		take_away(slab->promises, cells * rsock_file_size(1, slab->chunk));
+		take_away(slab->promises, cells * stream_file_size(1, slab->chunk));
 }
 
 /* --- anew --- */
 
 /* One that is not used may have no memory yet: it is about to be made */
-static bool is_counted(const struct rsock_slab_cells *c, uint32_t cell)
+static bool is_counted(const struct stream_slab_cells *c, uint32_t cell)
 {
 	struct stream_state *st = &c->at->cell[cell];
 
-	if (!(base_once(c->at->used) & 1ull << cell) || !rsock_load(&st->magic))
-		return rsock_slab_has_maker(c);
-	return rsock_cell_is_held(st);
+	if (!(base_once(c->at->used) & 1ull << cell) || !base_load(&st->magic))
+		return stream_slab_has_maker(c);
+	return stream_cell_is_held(st);
 }
 
 static bool count_file(const char *path, void *ctx)
 {
 	uint64_t *sum = ctx, left;
-	struct rsock_slab_cells c;
+	struct stream_slab_cells c;
 
-	if (rsock_slab_map(path, &c))
+	if (stream_slab_map(path, &c))
 		return false;
-	left = __atomic_load_n(&c.at->promised, __ATOMIC_ACQUIRE) & rsock_cells_mask(c.cells);
+	left = __atomic_load_n(&c.at->promised, __ATOMIC_ACQUIRE) & stream_cells_mask(c.cells);
 	for (; left; left &= left - 1) {
 		uint32_t cell = (uint32_t)__builtin_ctzll(left);
 
@@ -243,11 +243,11 @@ static void pause_set(uint64_t begin)
 	__atomic_store_n(&next, now + took, __ATOMIC_RELAXED);
 }
 
-bool rsock_promises_count(struct stream_place place)
+bool stream_promises_count(struct stream_place place)
 {
 	uint64_t *octets, was, sum = 0, begin = base_now();
 
-	if (rsock_promises(place, &octets) || !is_time(begin))
+	if (stream_promises(place, &octets) || !is_time(begin))
 		return false;
 	was = base_once(*octets);
 	stream_place_slabs(place, count_file, &sum);

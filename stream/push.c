@@ -22,11 +22,11 @@
 #include "base/sockutil.h"
 
 /* The transport takes no more */
-static int post_failed(struct rsock *s, int err)
+static int post_failed(struct stream *s, int err)
 {
 	base_debug("stream: sending failed: %d", err);
-	rsock_memory_judge(s, err);
-	rsock_end(s, STREAM_OUT_ENDED);
+	stream_memory_judge(s, err);
+	stream_end(s, STREAM_OUT_ENDED);
 	return err;
 }
 
@@ -35,36 +35,36 @@ static int post_failed(struct rsock *s, int err)
  * have looked before, and nothing may come from the peer. A device may have said that there is room
  * before it stood here that there is none.
  */
-static void blocked_note(struct rsock *s, bool blocked)
+static void blocked_note(struct stream *s, bool blocked)
 {
 	struct stream_state *st = s->state;
 	/* Pairs with sink_room() */
-	bool before = rsock_load(&st->tx.blocked);
+	bool before = base_load(&st->tx.blocked);
 
 	if (blocked != before || s->mem.native)
 		before = __atomic_exchange_n(&st->tx.blocked, blocked, __ATOMIC_SEQ_CST);
-	if (blocked ? s->mem.native && !rsock_is_blocked(s) : before)
+	if (blocked ? s->mem.native && !stream_is_blocked(s) : before)
 		__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
 }
 
-int rsock_post(struct rsock *s, const struct rnic_stream_wr *wr, unsigned int n)
+int stream_wr_post(struct stream *s, const struct rnic_stream_wr *wr, unsigned int n)
 {
 	int done, err;
 
-	if (!rsock_load(&s->state->may_send))
+	if (!base_load(&s->state->may_send))
 		return 0;
-	done = s->rnic->send(&s->mem, stream_fd(&s->base), wr, n);
-	rsock_spare_sent(s);
+	done = s->rnic->send(&s->mem, stream_fd(s), wr, n);
+	stream_spare_sent(s);
 	BASE_POINT(stream_push_posted);
 	if (done < 0 && done != -EAGAIN)
 		return post_failed(s, done);
-	err = s->rnic->owes(&s->mem) ? s->rnic->flush(&s->mem, stream_fd(&s->base)) : 0;
+	err = s->rnic->owes(&s->mem) ? s->rnic->flush(&s->mem, stream_fd(s)) : 0;
 	blocked_note(s, done < (int)n || err == -EAGAIN);
 	return done < 0 ? 0 : done;
 }
 
 /* One message by itself, with a body of @len octets: 0, -EAGAIN, -errno */
-int rsock_body_post(struct rsock *s, uint32_t msg, void *body, uint32_t len)
+int stream_body_post(struct stream *s, uint32_t msg, void *body, uint32_t len)
 {
 	uint8_t octets[RS_MSG_LEN];
 	struct iovec iov[2] = { { octets, sizeof(octets) }, { body, len } };
@@ -72,17 +72,17 @@ int rsock_body_post(struct rsock *s, uint32_t msg, void *body, uint32_t len)
 	int done;
 
 	base_put_le32(octets, msg);
-	done = rsock_post(s, &wr, 1);
+	done = stream_wr_post(s, &wr, 1);
 	return done > 0 ? 0 : done < 0 ? done : -EAGAIN;
 }
 
-static int message_post(struct rsock *s, uint32_t msg)
+static int message_post(struct stream *s, uint32_t msg)
 {
-	return rsock_body_post(s, msg, NULL, 0);
+	return stream_body_post(s, msg, NULL, 0);
 }
 
 /* Our last word; the FIN goes in the same segment */
-static int last_post(struct rsock *s, uint32_t msg)
+static int last_post(struct stream *s, uint32_t msg)
 {
 	uint8_t octets[RS_MSG_LEN];
 	struct iovec iov = { octets, sizeof(octets) };
@@ -90,22 +90,22 @@ static int last_post(struct rsock *s, uint32_t msg)
 	int done;
 
 	base_put_le32(octets, msg);
-	done = rsock_post(s, &wr, 1);
+	done = stream_wr_post(s, &wr, 1);
 	return done > 0 ? 0 : done < 0 ? done : -EAGAIN;
 }
 
-static int push_owed(struct rsock *s)
+static int push_owed(struct stream *s)
 {
 	struct stream_tx *tx = &s->state->tx;
 	uint32_t owed = base_once(tx->owed);
 	int err = owed ? message_post(s, owed) : 0;
 
 	if (!err)
-		rsock_store(&tx->owed, 0);
+		base_store(&tx->owed, 0);
 	return err;
 }
 
-static int push_held(struct rsock *s)
+static int push_held(struct stream *s)
 {
 	struct stream_tx *tx = &s->state->tx;
 
@@ -113,13 +113,13 @@ static int push_held(struct rsock *s)
 	uint32_t urgent = base_min(base_once(s->state->urgent.held), end);
 
 	/* Before the peer's first FPDU more may be written behind it */
-	if (!rsock_load(&s->state->may_send))
+	if (!base_load(&s->state->may_send))
 		return at < end ? -EAGAIN : 0;
-	rsock_tx_need(s);
+	stream_tx_need(s);
 	while (at < end) {
 		uint32_t to = at < urgent ? urgent : end;
 		struct iovec iov = { s->hold + at, to - at };
-		ssize_t sent = rsock_send_data(s, &iov, 1, to == urgent);
+		ssize_t sent = stream_send_data(s, &iov, 1, to == urgent);
 
 		if (sent < 0)
 			return (int)sent;
@@ -129,56 +129,56 @@ static int push_held(struct rsock *s)
 			return -EAGAIN;
 	}
 	/* The peer is told so */
-	if (end && rsock_has(s, STREAM_FEATURE_HELD))
+	if (end && stream_has(s, STREAM_FEATURE_HELD))
 		__atomic_or_fetch(&tx->due, STREAM_DUE_GRANT, __ATOMIC_ACQ_REL);
 	tx->hold_at = 0;
-	rsock_store(&tx->hold_end, 0);
-	rsock_store(&s->state->urgent.held, 0);
-	rsock_store(&s->state->hold, 0);
+	base_store(&tx->hold_end, 0);
+	base_store(&s->state->urgent.held, 0);
+	base_store(&s->state->hold, 0);
 	return 0;
 }
 
-static bool granting(const struct rsock *s)
+static bool granting(const struct stream *s)
 {
-	return !(rsock_load(&s->state->ends) & (STREAM_IN_ENDED | STREAM_CLOSED));
+	return !(base_load(&s->state->ends) & (STREAM_IN_ENDED | STREAM_CLOSED));
 }
 
 /* Is a window due for what it says of octets that are held? The peer may have ended its side */
-static bool word_due(const struct rsock *s)
+static bool word_due(const struct stream *s)
 {
-	return rsock_has(s, STREAM_FEATURE_HELD) &&
-	       rsock_load(&s->state->tx.due) & STREAM_DUE_GRANT &&
-	       !(rsock_load(&s->state->ends) & STREAM_CLOSED);
+	return stream_has(s, STREAM_FEATURE_HELD) &&
+	       base_load(&s->state->tx.due) & STREAM_DUE_GRANT &&
+	       !(base_load(&s->state->ends) & STREAM_CLOSED);
 }
 
-static bool ring_due(const struct rsock *s)
+static bool ring_due(const struct stream *s)
 {
 	const struct stream_state *st = s->state;
 
-	return rsock_load(&st->tx.granted) - rsock_load(&st->rx.consumed) <= rsock_half(s);
+	return base_load(&st->tx.granted) - base_load(&st->rx.consumed) <= stream_half(s);
 }
 
-static bool limit_due(const struct rsock *s)
+static bool limit_due(const struct stream *s)
 {
 	const struct stream_state *st = s->state;
-	uint16_t left = (uint16_t)(rsock_load(&st->tx.limit) - rsock_load(&st->rx.got));
+	uint16_t left = (uint16_t)(base_load(&st->tx.limit) - base_load(&st->rx.got));
 
 	return left <= s->credits / 2;
 }
 
 /* Whether there is anything to grant comes first, since mostly there is nothing */
-bool rsock_grant_due(const struct rsock *s)
+bool stream_grant_due(const struct stream *s)
 {
-	return (ring_due(s) || (!rsock_has(s, STREAM_FEATURE_INLINE) && limit_due(s))) &&
-	       rsock_is_open(s) && rsock_load(&s->state->may_send) && granting(s);
+	return (ring_due(s) || (!stream_has(s, STREAM_FEATURE_INLINE) && limit_due(s))) &&
+	       stream_is_open(s) && base_load(&s->state->may_send) && granting(s);
 }
 
 /* The SGE of the next half into the peer's next slot, and the message: 0, -EAGAIN, -errno */
-static int ring_grant(struct rsock *s, uint16_t limit)
+static int ring_grant(struct stream *s, uint16_t limit)
 {
 	struct stream_state *st = s->state;
 	struct stream_tx *tx = &st->tx;
-	uint32_t half = rsock_half(s), entries = base_once(st->peer.sgl_entries);
+	uint32_t half = stream_half(s), entries = base_once(st->peer.sgl_entries);
 	uint64_t slot = tx->granted / half % (entries ? entries : 1);
 	struct rs_sge sge = {
 		.addr = htole64(st->ring_to + tx->granted % s->ring),
@@ -195,10 +195,10 @@ static int ring_grant(struct rsock *s, uint16_t limit)
 	int done;
 
 	base_put_le32(msg, rs_msg(RS_OP_SGL, limit));
-	rsock_store(&tx->granted, tx->granted + half);
-	done = rsock_post(s, wr, 2);
+	base_store(&tx->granted, tx->granted + half);
+	done = stream_wr_post(s, wr, 2);
 	if (done <= 0)
-		rsock_store(&tx->granted, tx->granted - half);
+		base_store(&tx->granted, tx->granted - half);
 	if (done == 1)
 		__atomic_or_fetch(&tx->due, STREAM_DUE_GRANT, __ATOMIC_ACQ_REL);
 	return done == 2 ? 0 : done < 0 ? done : -EAGAIN;
@@ -208,36 +208,36 @@ static int ring_grant(struct rsock *s, uint16_t limit)
  * All the ring that is free, if enough is; who has only to say what is held grants nothing by it,
  * for each grant wakes the peer's writers: 0, -EAGAIN, -errno
  */
-static int window_grant(struct rsock *s)
+static int window_grant(struct stream *s)
 {
 	struct stream_tx *tx = &s->state->tx;
 	uint64_t before = tx->granted;
-	uint64_t limit = ring_due(s) ? rsock_load(&s->state->rx.consumed) + s->ring : before;
+	uint64_t limit = ring_due(s) ? base_load(&s->state->rx.consumed) + s->ring : before;
 	struct stream_window w = { htole64(limit) };
-	bool held = rsock_has(s, STREAM_FEATURE_HELD) && rsock_load(&tx->hold_end);
+	bool held = stream_has(s, STREAM_FEATURE_HELD) && base_load(&tx->hold_end);
 	uint32_t msg = rs_msg(RS_OP_WINDOW, held ? STREAM_WINDOW_HELD : 0);
 	int err;
 
-	rsock_store(&tx->granted, limit);
+	base_store(&tx->granted, limit);
 	BASE_POINT(stream_push_granted);
-	err = rsock_body_post(s, msg, &w, sizeof(w));
+	err = stream_body_post(s, msg, &w, sizeof(w));
 	if (err)
-		rsock_store(&tx->granted, before);
+		base_store(&tx->granted, before);
 	return err;
 }
 
 /* Ring, or credit, or both */
-static int sgl_grant(struct rsock *s)
+static int sgl_grant(struct stream *s)
 {
 	struct stream_tx *tx = &s->state->tx;
-	uint16_t before = tx->limit, limit = (uint16_t)(rsock_load(&s->state->rx.got) + s->credits);
-	bool sge = ring_due(s) && !(rsock_load(&tx->due) & STREAM_DUE_GRANT);
+	uint16_t before = tx->limit, limit = (uint16_t)(base_load(&s->state->rx.got) + s->credits);
+	bool sge = ring_due(s) && !(base_load(&tx->due) & STREAM_DUE_GRANT);
 	int err;
 
-	rsock_store(&tx->limit, limit);
+	base_store(&tx->limit, limit);
 	err = sge ? ring_grant(s, limit) : message_post(s, rs_msg(RS_OP_SGL, limit));
 	if (err)
-		rsock_store(&tx->limit, before);
+		base_store(&tx->limit, before);
 	return err;
 }
 
@@ -246,32 +246,32 @@ static int sgl_grant(struct rsock *s)
  * between, nobody would grant what seems to be granted, nor take the lock for it, and the peer
  * wait for ever: so it counts as due until it has gone.
  */
-static int grant_once(struct rsock *s)
+static int grant_once(struct stream *s)
 {
 	uint32_t over = STREAM_DUE_GRANTING, *due = &s->state->tx.due;
 	int err;
 
 	__atomic_or_fetch(due, STREAM_DUE_GRANTING, __ATOMIC_ACQ_REL);
-	err = rsock_has(s, STREAM_FEATURE_INLINE) ? window_grant(s) : sgl_grant(s);
+	err = stream_has(s, STREAM_FEATURE_INLINE) ? window_grant(s) : sgl_grant(s);
 	if (!err)
 		over |= STREAM_DUE_GRANT;
 	__atomic_and_fetch(due, ~over, __ATOMIC_ACQ_REL);
 	return err;
 }
 
-static bool grants(const struct rsock *s)
+static bool grants(const struct stream *s)
 {
-	bool due = rsock_load(&s->state->tx.due) & STREAM_DUE_GRANT;
+	bool due = base_load(&s->state->tx.due) & STREAM_DUE_GRANT;
 
-	return word_due(s) || (granting(s) && (due || rsock_grant_due(s)));
+	return word_due(s) || (granting(s) && (due || stream_grant_due(s)));
 }
 
-static int push_grants(struct rsock *s)
+static int push_grants(struct stream *s)
 {
 	int err = 0;
 
 	/* The peer's end may be among what is still there, and then it would answer with a reset */
-	while (!err && !stream_more(&s->base) && grants(s))
+	while (!err && !stream_more(s) && grants(s))
 		err = grant_once(s);
 	return err;
 }
@@ -280,16 +280,16 @@ static int push_grants(struct rsock *s)
  * What is held waits for the peer's room. A peer that holds more than our ring waits for ours: it
  * gets what room there is
  */
-static void push_around(struct rsock *s)
+static void push_around(struct stream *s)
 {
 	const struct stream_tx *tx = &s->state->tx;
 
-	if (rsock_load(&tx->hold_end) && !base_once(tx->owed) && !s->rnic->owes(&s->mem) &&
-	    !(rsock_load(&s->state->ends) & STREAM_OUT_ENDED) && rsock_grant_due(s))
+	if (base_load(&tx->hold_end) && !base_once(tx->owed) && !s->rnic->owes(&s->mem) &&
+	    !(base_load(&s->state->ends) & STREAM_OUT_ENDED) && stream_grant_due(s))
 		push_grants(s);
 }
 
-static int push_ends(struct rsock *s)
+static int push_ends(struct stream *s)
 {
 	static const struct {
 		uint32_t due;
@@ -298,10 +298,10 @@ static int push_ends(struct rsock *s)
 		     { STREAM_DUE_DISCONNECT, RS_CTRL_DISCONNECT },
 		     { STREAM_DUE_ABORT, RS_CTRL_ABORT } };
 	struct stream_tx *tx = &s->state->tx;
-	int err = rsock_jobs_left(s) ? -EAGAIN : 0;
+	int err = stream_jobs_left(s) ? -EAGAIN : 0;
 
 	for (unsigned int i = 0; i < base_array_size(ends) && !err; i++) {
-		uint32_t due = rsock_load(&tx->due), msg = rs_msg(RS_OP_CTRL, ends[i].ctrl);
+		uint32_t due = base_load(&tx->due), msg = rs_msg(RS_OP_CTRL, ends[i].ctrl);
 		bool last = ends[i].due == STREAM_DUE_DISCONNECT && due & STREAM_DUE_FIN &&
 			    !(due & STREAM_DUE_ABORT);
 
@@ -315,17 +315,17 @@ static int push_ends(struct rsock *s)
 	return err;
 }
 
-static int push_fin(struct rsock *s)
+static int push_fin(struct stream *s)
 {
 	struct stream_tx *tx = &s->state->tx;
 	int err;
 
-	if (!(rsock_load(&tx->due) & STREAM_DUE_FIN))
+	if (!(base_load(&tx->due) & STREAM_DUE_FIN))
 		return 0;
 	/* A device's end is that of both directions: the peer is to say DISCONNECT before it */
-	if (s->mem.native && !(rsock_load(&s->state->ends) & STREAM_OUT_ENDED))
+	if (s->mem.native && !(base_load(&s->state->ends) & STREAM_OUT_ENDED))
 		return -EAGAIN;
-	err = s->rnic->shutdown(&s->mem, stream_fd(&s->base));
+	err = s->rnic->shutdown(&s->mem, stream_fd(s));
 	BASE_POINT(stream_push_finished);
 	if (err != -EAGAIN)
 		__atomic_and_fetch(&tx->due, ~STREAM_DUE_FIN, __ATOMIC_ACQ_REL);
@@ -333,70 +333,69 @@ static int push_fin(struct rsock *s)
 }
 
 /* An initiator's first words are its RTR and a window, and go in one segment */
-static bool is_first(struct rsock *s)
+static bool is_first(struct stream *s)
 {
-	return s->initiator && rsock_has(s, STREAM_FEATURE_INLINE) &&
-	       rsock_load(&s->state->tx.due) & STREAM_DUE_GRANT && grants(s) &&
-	       !stream_more(&s->base);
+	return s->initiator && stream_has(s, STREAM_FEATURE_INLINE) &&
+	       base_load(&s->state->tx.due) & STREAM_DUE_GRANT && grants(s) && !stream_more(s);
 }
 
 /*
  * What the protocol owes. An answer that the peer has no right to is a fault found in sending: no
  * input may come behind it to tell of the end.
  */
-static int owed_flush(struct rsock *s)
+static int owed_flush(struct stream *s)
 {
 	struct rnic_stream_info info;
 	int err;
 
 	if (!s->rnic->owes(&s->mem) || is_first(s))
 		return 0;
-	err = s->rnic->flush(&s->mem, stream_fd(&s->base));
-	if (!rsock_has(s, STREAM_FEATURE_ONESIDED))
+	err = s->rnic->flush(&s->mem, stream_fd(s));
+	if (!stream_has(s, STREAM_FEATURE_ONESIDED))
 		return err;
 	s->rnic->info(&s->mem, &info);
 	if (info.state == RNIC_STREAM_BROKEN && info.fault && !info.fault_by_peer)
-		rsock_break(s, EPROTO);
+		stream_break(s, EPROTO);
 	return err;
 }
 
-int rsock_push(struct rsock *s)
+int stream_push(struct stream *s)
 {
-	static int (*const parts[])(struct rsock * s) = { push_owed,	      push_held,
-							  rsock_message_push, push_grants,
-							  rsock_jobs_push,    push_ends };
+	static int (*const parts[])(struct stream * s) = { push_owed,		push_held,
+							   stream_message_push, push_grants,
+							   stream_jobs_push,	push_ends };
 	int err;
 
-	if (!rsock_is_open(s) || rsock_is_foreign(s) || rsock_is_shut_here(s))
+	if (!stream_is_open(s) || stream_is_foreign(s) || stream_is_shut_here(s))
 		return -EAGAIN;
 	err = owed_flush(s);
 	blocked_note(s, err == -EAGAIN);
 	if (err && err != -EAGAIN)
 		post_failed(s, err);
 	for (unsigned int i = 0; i < base_array_size(parts) && !err; i++)
-		if (!(rsock_load(&s->state->ends) & STREAM_OUT_ENDED))
+		if (!(base_load(&s->state->ends) & STREAM_OUT_ENDED))
 			err = parts[i](s);
 	if (err == -EAGAIN)
 		push_around(s); /* an error of its own has ended the sending side */
 	return err == -EAGAIN ? err : push_fin(s);
 }
 
-bool rsock_push_wanted(const struct rsock *s)
+bool stream_push_wanted(const struct stream *s)
 {
 	const struct stream_tx *tx = &s->state->tx;
 
-	return rsock_load(&tx->hold_end) || rsock_load(&tx->owed) || rsock_message_left(s) ||
-	       rsock_due(s) || rsock_grant_due(s) || rsock_jobs_due(s) || s->rnic->owes(&s->mem);
+	return base_load(&tx->hold_end) || base_load(&tx->owed) || stream_message_left(s) ||
+	       stream_due(s) || stream_grant_due(s) || stream_jobs_due(s) || s->rnic->owes(&s->mem);
 }
 
-int rsock_push_first(struct rsock *s)
+int stream_push_first(struct stream *s)
 {
 	int err = 0;
 
-	if (rsock_is_shut_here(s))
+	if (stream_is_shut_here(s))
 		return -EAGAIN;
-	if (rsock_load(&s->state->tx.blocked) || rsock_push_wanted(s))
-		err = rsock_push(s);
+	if (base_load(&s->state->tx.blocked) || stream_push_wanted(s))
+		err = stream_push(s);
 	/* The end may have gone just now */
-	return !err && rsock_out_ended(s) ? -EPIPE : err;
+	return !err && stream_out_ended(s) ? -EPIPE : err;
 }

@@ -23,7 +23,7 @@
 #include "base/recv_sleep.h"
 
 /* Of what a reader's buffer took, only what DATA has told of is delivered */
-static void target_settle(struct rsock *s, struct stream_cursor c, struct rsock_target *t)
+static void target_settle(struct stream *s, struct stream_cursor c, struct stream_target *t)
 {
 	struct stream_rx *rx = &s->state->rx;
 	size_t told = base_min(t->filled, rx->delivered - rx->consumed);
@@ -33,10 +33,10 @@ static void target_settle(struct rsock *s, struct stream_cursor c, struct rsock_
 
 	stream_cursor_skip(&c, told);
 	for (; left && (len = stream_cursor_next(&c, left, &p)); left -= len, at += len)
-		rsock_chunks_put(s, at, p, len);
+		stream_chunks_put(s, at, p, len);
 	t->filled = told;
 	BASE_POINT(stream_recv_settled);
-	rsock_store(&rx->consumed, rx->consumed + told);
+	base_store(&rx->consumed, rx->consumed + told);
 }
 
 /* What the program is told: TCP's time-outs for what they are, anything else is a reset */
@@ -57,10 +57,10 @@ static int error_told(int err)
  * end without a message is a clean one where either end is a device's. Of the features such a peer
  * has not INLINE; rsockets, which has none, ends without a message where its program ends so
  */
-static bool may_be_cut(const struct rsock *s)
+static bool may_be_cut(const struct stream *s)
 {
 	return s->mem.native ||
-	       (rsock_load(&s->state->features) && !rsock_has(s, STREAM_FEATURE_INLINE));
+	       (base_load(&s->state->features) && !stream_has(s, STREAM_FEATURE_INLINE));
 }
 
 /*
@@ -68,33 +68,33 @@ static bool may_be_cut(const struct rsock *s)
  * program's, which it held until it could send: so it says when they have gone, or that there are
  * none. Of an older peer only this is known: before its first message it may have held some
  */
-static bool may_have_held(const struct rsock *s)
+static bool may_have_held(const struct stream *s)
 {
-	if (rsock_has(s, STREAM_FEATURE_HELD))
+	if (stream_has(s, STREAM_FEATURE_HELD))
 		return !s->state->rx.settled;
-	return !s->initiator && !rsock_load(&s->state->may_send);
+	return !s->initiator && !base_load(&s->state->may_send);
 }
 
 /* The transport's end: a Write without its DATA, or an end in the middle, is a broken connection */
-static int transport_ended(struct rsock *s, int err)
+static int transport_ended(struct stream *s, int err)
 {
 	struct stream_state *st = s->state;
 	bool cut = st->rx.placed != st->rx.delivered;
 
-	if (rsock_load(&st->ends) & STREAM_DRY)
+	if (base_load(&st->ends) & STREAM_DRY)
 		return err ? err : -ENOTCONN;
 	/* It may end so when DISCONNECT was said */
 	if (!err && (may_be_cut(s) || may_have_held(s)) &&
-	    !(rsock_load(&st->ends) & (STREAM_IN_ENDED | STREAM_SAID)))
+	    !(base_load(&st->ends) & (STREAM_IN_ENDED | STREAM_SAID)))
 		err = -ECONNRESET;
 	/* The kernel has no SIGBUS to fear where it receives to */
-	rsock_memory_judge(s, err == -EFAULT ? -ENOSPC : err);
+	stream_memory_judge(s, err == -EFAULT ? -ENOSPC : err);
 	if (err || cut) {
-		rsock_break(s, error_told(err));
+		stream_break(s, error_told(err));
 		if (!err)
-			rsock_store(&st->broken, STREAM_CUT);
+			base_store(&st->broken, STREAM_CUT);
 	} else {
-		rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY | STREAM_LEFT);
+		stream_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY | STREAM_LEFT);
 	}
 	return err ? err : -ENOTCONN;
 }
@@ -106,7 +106,7 @@ static int transport_ended(struct rsock *s, int err)
  * Octets from the transport, or what receive() says. Who only waits has to know that the socket
  * is empty; a reader that got something comes back, and is spared the question. *@info: behind it
  */
-static ssize_t intake(struct rsock *s, struct rnic_sink *sink, bool reader,
+static ssize_t intake(struct stream *s, struct rnic_sink *sink, bool reader,
 		      struct rnic_stream_info *info)
 {
 	const struct stream_rx *rx = &s->state->rx;
@@ -114,12 +114,12 @@ static ssize_t intake(struct rsock *s, struct rnic_sink *sink, bool reader,
 	int turns = TURNS;
 
 	do {
-		got = s->rnic->receive(&s->mem, stream_fd(&s->base), sink, reader ? SIZE_MAX : 0);
+		got = s->rnic->receive(&s->mem, stream_fd(s), sink, reader ? SIZE_MAX : 0);
 		sink->sleep = NULL;
 		sum += base_max(got, 0);
 		s->rnic->info(&s->mem, info);
 	} while (got > 0 && reader && !info->more && --turns && rx->delivered == rx->consumed);
-	rsock_store(&s->state->rx.more, got > 0 && (info->more || !turns));
+	base_store(&s->state->rx.more, got > 0 && (info->more || !turns));
 	return sum ? sum : got;
 }
 
@@ -131,7 +131,7 @@ static ssize_t intake(struct rsock *s, struct rnic_sink *sink, bool reader,
  * rx lock. What the peer may say for ever, and nobody is served by. Grants are paid for by octets
  * that have left; and a row that lasts is no flood.
  */
-static bool is_flooded(struct rsock *s, const struct rnic_stream_info *info)
+static bool is_flooded(struct stream *s, const struct rnic_stream_info *info)
 {
 	const struct stream_tx *tx = &s->state->tx;
 	struct stream_idle *idle = &s->state->rx.idle;
@@ -141,7 +141,7 @@ static bool is_flooded(struct rsock *s, const struct rnic_stream_info *info)
 	idle->empty = info->rx_empty;
 	if (!idle->row)
 		return false;
-	moved = s->state->rx.placed + rsock_load(&tx->octets) + rsock_load(&tx->messages);
+	moved = s->state->rx.placed + base_load(&tx->octets) + base_load(&tx->messages);
 	now = base_now();
 	if (moved == idle->moved && now - idle->since < IDLE_TIME)
 		return idle->row > IDLE_MAX;
@@ -153,24 +153,24 @@ static bool is_flooded(struct rsock *s, const struct rnic_stream_info *info)
  * An end, or a reset of which a sender was told just now: it has noted that when it leaves its
  * lock
  */
-static ssize_t end_confirm(struct rsock *s, const struct rnic_sink *sink)
+static ssize_t end_confirm(struct stream *s, const struct rnic_sink *sink)
 {
-	rsock_tx_lock(s);
-	rsock_tx_unlock(s);
-	return s->rnic->receive(&s->mem, stream_fd(&s->base), sink, 0);
+	stream_tx_lock(s);
+	stream_tx_unlock(s);
+	return s->rnic->receive(&s->mem, stream_fd(s), sink, 0);
 }
 
 /* @sleep: by which it waits for the first octets; NULL: it does not */
-static int drain(struct rsock *s, struct rsock_target *target, struct base_recv_sleep *sleep)
+static int drain(struct stream *s, struct stream_target *target, struct base_recv_sleep *sleep)
 {
-	struct rsock_drain d = { s, target, sleep };
-	struct rnic_sink sink = rsock_sink(&d);
+	struct stream_drain d = { s, target, sleep };
+	struct rnic_sink sink = stream_sink(&d);
 	struct rnic_stream_info info;
 	ssize_t got;
 
-	if (!rsock_is_open(s) || rsock_load(&s->state->ends) & STREAM_DRY || rsock_is_shut_here(s))
+	if (!stream_is_open(s) || base_load(&s->state->ends) & STREAM_DRY || stream_is_shut_here(s))
 		return -ENOTCONN;
-	if (!rsock_rx_agrees(s))
+	if (!stream_rx_agrees(s))
 		return -ECONNRESET;
 	got = intake(s, &sink, target || sleep, &info);
 	if (got > 0 || !sleep)
@@ -182,13 +182,13 @@ static int drain(struct rsock *s, struct rsock_target *target, struct base_recv_
 	if (got <= 0)
 		return transport_ended(s, (int)got);
 	if (is_flooded(s, &info)) {
-		rsock_spoilt(s, STREAM_FLOODED);
+		stream_spoilt(s, STREAM_FLOODED);
 		return -ECONNRESET;
 	}
-	if (!rsock_load(&s->state->may_send) && info.may_send) {
-		bool room = rsock_hold_room(s);
+	if (!base_load(&s->state->may_send) && info.may_send) {
+		bool room = stream_hold_room(s);
 
-		rsock_store(&s->state->may_send, 1);
+		base_store(&s->state->may_send, 1);
 		if (!room)
 			__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
 	}
@@ -197,57 +197,57 @@ static int drain(struct rsock *s, struct rsock_target *target, struct base_recv_
 	return 0;
 }
 
-int rsock_drain(struct rsock *s, struct rsock_target *target)
+int stream_drain(struct stream *s, struct stream_target *target)
 {
 	return drain(s, target, NULL);
 }
 
-static void push(struct rsock *s)
+static void push(struct stream *s)
 {
-	if (!rsock_is_open(s) || !rsock_push_wanted(s))
+	if (!stream_is_open(s) || !stream_push_wanted(s))
 		return;
-	rsock_tx_lock(s);
-	rsock_push(s);
-	rsock_tx_unlock(s);
+	stream_tx_lock(s);
+	stream_push(s);
+	stream_tx_unlock(s);
 }
 
 /*
  * rx lock. Who comes to the connection meanwhile is a holder first, and looks then whether somebody
- * sleeps (rsock_rx_sleeps())
+ * sleeps (stream_rx_sleeps())
  */
-static bool may_sleep(struct rsock *s)
+static bool may_sleep(struct stream *s)
 {
 	base_lock_sleep(&s->state->rx_lock, true);
-	if (!stream_shared(&s->base))
+	if (!stream_shared(s))
 		return true;
 	base_lock_sleep(&s->state->rx_lock, false);
 	return false;
 }
 
 /* A look at the transport, and what became due by it; @sleep as drain() has it */
-static void pump(struct rsock *s, struct base_recv_sleep *sleep)
+static void pump(struct stream *s, struct base_recv_sleep *sleep)
 {
-	struct rsock_spare since = rsock_spare_begin(s);
+	struct stream_spare since = stream_spare_begin(s);
 
-	if (rsock_rx_sleeps(s))
+	if (stream_rx_sleeps(s))
 		return;
-	rsock_rx_lock(s);
+	stream_rx_lock(s);
 	if (sleep && !may_sleep(s))
 		sleep = NULL;
-	if (!drain(s, NULL, sleep) && !stream_more(&s->base))
+	if (!drain(s, NULL, sleep) && !stream_more(s))
 		s->spare = since;
 	if (sleep)
 		base_lock_sleep(&s->state->rx_lock, false);
-	rsock_rx_unlock(s);
+	stream_rx_unlock(s);
 	push(s);
 }
 
-void rsock_pump(struct rsock *s)
+void stream_pump(struct stream *s)
 {
-	if (rsock_is_foreign(s))
+	if (stream_is_foreign(s))
 		return;
-	if (rsock_load(&s->looked_behind)) {
-		rsock_store(&s->looked_behind, false);
+	if (base_load(&s->looked_behind)) {
+		base_store(&s->looked_behind, false);
 		push(s);
 		return;
 	}
@@ -259,33 +259,32 @@ void rsock_pump(struct rsock *s)
  * process that comes to it unannounced (pidfd_getfd(), a bare clone()) there is nothing to take in
  * as long as the sleep lasts
  */
-bool stream_sleep(struct stream *stream, struct base_recv_sleep *sleep)
+bool stream_sleep(struct stream *s, struct base_recv_sleep *sleep)
 {
-	struct rsock *s = rsock_of(stream);
-	uint64_t before = rsock_edges(s);
+	uint64_t before = stream_edges(s);
 
 	sleep->slept = false;
-	if (s->mem.native || !rsock_is_open(s) || rsock_is_foreign(s))
+	if (s->mem.native || !stream_is_open(s) || stream_is_foreign(s))
 		return false;
 	pump(s, sleep);
-	rsock_tell(s, before);
-	return sleep->slept || rsock_edges(s) != before;
+	stream_tell(s, before);
+	return sleep->slept || stream_edges(s) != before;
 }
 
 /* Looks that the longest socket buffer with the shortest frames does not need */
 #define LOOKS_MAX 256
 
-void rsock_pump_end(struct rsock *s)
+void stream_pump_end(struct stream *s)
 {
 	int looks = LOOKS_MAX;
 
 	do {
-		rsock_pump(s);
-	} while (stream_more(&s->base) && --looks);
+		stream_pump(s);
+	} while (stream_more(s) && --looks);
 }
 
 /* rx lock. Octets that wait for their reader */
-static size_t waiting_take(struct rsock *s, struct stream_cursor c, int flags)
+static size_t waiting_take(struct stream *s, struct stream_cursor c, int flags)
 {
 	struct stream_rx *rx = &s->state->rx;
 	uint64_t consumed = base_once(rx->consumed);
@@ -293,21 +292,21 @@ static size_t waiting_take(struct rsock *s, struct stream_cursor c, int flags)
 	uint32_t over;
 	char *p;
 
-	left = rsock_urgent_reach(s, flags & STREAM_STOP, &over);
+	left = stream_urgent_reach(s, flags & STREAM_STOP, &over);
 	for (; left && (len = stream_cursor_next(&c, left, &p)); left -= len, taken += len)
 		if (!(flags & MSG_TRUNC))
-			rsock_bytes_get(s, consumed + over + taken, p, len);
+			stream_bytes_get(s, consumed + over + taken, p, len);
 	if (!(flags & MSG_PEEK) && over + taken) {
-		rsock_bytes_drop(s, consumed, consumed + over + taken);
+		stream_bytes_drop(s, consumed, consumed + over + taken);
 		BASE_POINT(stream_recv_dropped);
-		rsock_store(&rx->consumed, consumed + over + taken);
-		rsock_urgent_passed(s);
+		base_store(&rx->consumed, consumed + over + taken);
+		stream_urgent_passed(s);
 	}
 	return taken;
 }
 
 /* What came behind that a reader's buffer was not for: an urgent octet, or one before it */
-static size_t behind_take(struct rsock *s, struct stream_cursor c, size_t filled, int flags)
+static size_t behind_take(struct stream *s, struct stream_cursor c, size_t filled, int flags)
 {
 	const struct stream_rx *rx = &s->state->rx;
 
@@ -318,15 +317,15 @@ static size_t behind_take(struct rsock *s, struct stream_cursor c, size_t filled
 }
 
 /* rx lock. Octets that only the transport has yet */
-static size_t fresh_take(struct rsock *s, struct stream_cursor c, size_t len, int flags)
+static size_t fresh_take(struct stream *s, struct stream_cursor c, size_t len, int flags)
 {
-	struct rsock_target t = { c, len, 0 };
+	struct stream_target t = { c, len, 0 };
 
 	if (flags & ~STREAM_STOP || s->state->rx.placed != s->state->rx.consumed) {
-		rsock_drain(s, NULL);
+		stream_drain(s, NULL);
 		return waiting_take(s, c, flags);
 	}
-	rsock_drain(s, &t);
+	stream_drain(s, &t);
 	BASE_POINT(stream_recv_drained);
 	target_settle(s, c, &t);
 	return t.filled + behind_take(s, c, t.filled, flags);
@@ -336,7 +335,7 @@ static size_t fresh_take(struct rsock *s, struct stream_cursor c, size_t len, in
  * rx lock. As much as there is, wherever it is: a program may take a short read for the last one
  * before the next event
  */
-static size_t octets_take(struct rsock *s, const struct iovec *iov, int n, int flags)
+static size_t octets_take(struct stream *s, const struct iovec *iov, int n, int flags)
 {
 	size_t len = stream_iov_len(iov, n), taken;
 	struct stream_cursor c = { iov, n, 0 };
@@ -344,12 +343,12 @@ static size_t octets_take(struct rsock *s, const struct iovec *iov, int n, int f
 	if (!len)
 		return 0;
 	taken = waiting_take(s, c, flags);
-	if (taken == len || (!(flags & ~STREAM_STOP) && rsock_spare_take(s, taken)))
+	if (taken == len || (!(flags & ~STREAM_STOP) && stream_spare_take(s, taken)))
 		return taken;
 	if (flags & MSG_PEEK)
 		return fresh_take(s, c, len, flags);
 	/* Before an urgent octet it is over, whatever comes: a later one may take that out */
-	if (taken && rsock_urgent_next(s))
+	if (taken && stream_urgent_next(s))
 		return taken;
 	stream_cursor_skip(&c, taken);
 	if (taken)
@@ -361,48 +360,47 @@ static size_t octets_take(struct rsock *s, const struct iovec *iov, int n, int f
  * Nothing was there: will there ever be? Somebody else may have taken in the last octets since, and
  * the end behind them
  */
-static ssize_t nothing(struct rsock *s)
+static ssize_t nothing(struct stream *s)
 {
 	const struct stream_rx *rx = &s->state->rx;
-	uint32_t there = rsock_load(&s->state->error);
-	int err = there && there != EPIPE ? stream_take_error(&s->base) : 0;
-	bool over = rsock_load(&s->state->ends) & (STREAM_IN_ENDED | STREAM_SHUT_RD);
-	uint64_t left = rsock_load(&rx->delivered) - rsock_load(&rx->consumed);
+	uint32_t there = base_load(&s->state->error);
+	int err = there && there != EPIPE ? stream_take_error(s) : 0;
+	bool over = base_load(&s->state->ends) & (STREAM_IN_ENDED | STREAM_SHUT_RD);
+	uint64_t left = base_load(&rx->delivered) - base_load(&rx->consumed);
 
 	if (err)
 		return -err;
 	/* A look that passed over an urgent octet has not taken it */
 	if (left)
-		rsock_urgent_levels(s, &left);
+		stream_urgent_levels(s, &left);
 	return over && !left ? 0 : -EAGAIN;
 }
 
-ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int n, int flags)
+ssize_t stream_recv(struct stream *s, const struct iovec *iov, int n, int flags)
 {
-	struct rsock *s = rsock_of(stream);
-	uint64_t before = rsock_edges(s);
+	uint64_t before = stream_edges(s);
 	size_t taken, len;
 	bool message, mark;
-	int err = rsock_is_open(s) ? 0 : stream_progress(stream);
+	int err = stream_is_open(s) ? 0 : stream_progress(s);
 
-	if (err == -EAGAIN && rsock_load(&s->state->ends) & STREAM_SHUT_RD)
+	if (err == -EAGAIN && base_load(&s->state->ends) & STREAM_SHUT_RD)
 		return 0;
 	if (err)
 		return err == -EAGAIN || err == -ENOMSG ? err : nothing(s);
-	if (rsock_is_foreign(s))
+	if (stream_is_foreign(s))
 		return -EXDEV;
-	if (rsock_rx_sleeps(s))
+	if (stream_rx_sleeps(s))
 		return nothing(s);
-	rsock_rx_lock(s);
-	taken = rsock_rx_agrees(s) ? octets_take(s, iov, n, flags) : 0;
+	stream_rx_lock(s);
+	taken = stream_rx_agrees(s) ? octets_take(s, iov, n, flags) : 0;
 	/* The peer's end may be among what the transport still has: then nothing is granted */
-	if (rsock_grant_due(s))
-		rsock_drain(s, NULL);
-	message = !taken && rsock_message_next(s, &len);
-	mark = !taken && flags & STREAM_STOP && rsock_urgent_next(s);
-	rsock_rx_unlock(s);
+	if (stream_grant_due(s))
+		stream_drain(s, NULL);
+	message = !taken && stream_message_next(s, &len);
+	mark = !taken && flags & STREAM_STOP && stream_urgent_next(s);
+	stream_rx_unlock(s);
 	push(s);
-	rsock_tell(s, before);
+	stream_tell(s, before);
 	if (message)
 		return -EBADMSG;
 	if (mark && stream_iov_len(iov, n))
@@ -411,28 +409,25 @@ ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int n, int f
 }
 
 /* Another process's look may have stopped; who may not look is not told */
-bool stream_more(struct stream *stream)
+bool stream_more(struct stream *s)
 {
-	const struct rsock *s = rsock_of(stream);
-
-	return rsock_load(&s->state->rx.more) && !(rsock_load(&s->state->ends) & STREAM_DRY) &&
-	       !rsock_is_foreign(s);
+	return base_load(&s->state->rx.more) && !(base_load(&s->state->ends) & STREAM_DRY) &&
+	       !stream_is_foreign(s);
 }
 
-size_t stream_readable(struct stream *stream)
+size_t stream_readable(struct stream *s)
 {
-	struct rsock *s = rsock_of(stream);
-	bool in_line = rsock_load(&s->state->urgent.in_line);
+	bool in_line = base_load(&s->state->urgent.in_line);
 	uint32_t over;
 	size_t len;
 
-	if (in_line && rsock_load(&s->state->rx.message_first) == STREAM_NO_MESSAGE)
-		return rsock_message_limit(s);
-	if (rsock_load(&s->state->rx.message_first) == STREAM_NO_MESSAGE)
-		return rsock_urgent_reach(s, true, &over);
-	rsock_rx_lock(s);
-	if (!rsock_message_next(s, &len))
-		len = in_line ? rsock_message_limit(s) : rsock_urgent_reach(s, true, &over);
-	rsock_rx_unlock(s);
+	if (in_line && base_load(&s->state->rx.message_first) == STREAM_NO_MESSAGE)
+		return stream_message_limit(s);
+	if (base_load(&s->state->rx.message_first) == STREAM_NO_MESSAGE)
+		return stream_urgent_reach(s, true, &over);
+	stream_rx_lock(s);
+	if (!stream_message_next(s, &len))
+		len = in_line ? stream_message_limit(s) : stream_urgent_reach(s, true, &over);
+	stream_rx_unlock(s);
 	return len;
 }

@@ -8,52 +8,52 @@
 /* --- rsock.c --- */
 
 /* What of @s does not depend on its memory */
-void rsock_init(struct rsock *s, int fd, const struct stream_param *param);
+void stream_init(struct stream *s, int fd, const struct stream_param *param);
 /* No lock. This process has it no more, once; true: it was the last one, and is to end it */
-bool rsock_leave(struct rsock *s);
+bool stream_leave(struct stream *s);
 
 /*
  * It is over for what stands in its memory, where another process has written, or because there is
  * no memory
  */
-void rsock_spoilt(struct rsock *s, enum stream_broken how);
+void stream_spoilt(struct stream *s, enum stream_broken how);
 /* Is that why the provider failed with @err? Then it is over at once, for both ends */
-void rsock_memory_judge(struct rsock *s, int err);
+void stream_memory_judge(struct stream *s, int err);
 /* rx lock. Do the numbers of what has come agree? Else it is spoilt */
-bool rsock_rx_agrees(struct rsock *s);
+bool stream_rx_agrees(struct stream *s);
 /* Takes memory of the mapping that is to be written to: 0, -ENOSPC */
-int rsock_reserve(struct rsock *s, void *p, size_t len);
+int stream_reserve(struct stream *s, void *p, size_t len);
 
 /* --- memory.c --- */
 
 /* As stream_attach() and stream_adopt() */
-int rsock_memory_create(int fd, const struct stream_param *param, struct rsock **out);
-int rsock_memory_adopt(int fd, const struct stream_param *param, struct rsock **out);
+int stream_memory_create(int fd, const struct stream_param *param, struct stream **out);
+int stream_memory_adopt(int fd, const struct stream_param *param, struct stream **out);
 /* Nobody finds it any more, the memory stays */
-void rsock_memory_unname(struct rsock *s);
+void stream_memory_unname(struct stream *s);
 /* This process has left it; @last: and nobody else has it */
-void rsock_memory_leave(struct rsock *s, bool last);
+void stream_memory_leave(struct stream *s, bool last);
 /* @s is no more; @last: nobody else has the connection */
-void rsock_memory_destroy(struct rsock *s, bool last);
+void stream_memory_destroy(struct stream *s, bool last);
 
 /* --- holder.c --- */
 
 /* This process is one */
-void rsock_holder_enter(struct rsock *s);
+void stream_holder_enter(struct stream *s);
 /* Its place is free again */
-void rsock_holder_leave(struct rsock *s);
+void stream_holder_leave(struct stream *s);
 /* Others live that have it, or will */
-bool rsock_holder_others(struct rsock *s);
+bool stream_holder_others(struct stream *s);
 /* Has nobody it but who is yet to receive a message with it? */
-bool rsock_holder_flight(struct rsock *s);
+bool stream_holder_flight(struct stream *s);
 /* base_lock_may_fn, of a stream_state */
-bool rsock_holder_may(const void *ctx, uint32_t space);
+bool stream_holder_may(const void *ctx, uint32_t space);
 /* Does anybody live of those whose table this is? */
-bool rsock_holder_any(struct stream_state *st);
+bool stream_holder_any(struct stream_state *st);
 /* The same of a table of STREAM_HOLDERS in a file of any version, which is not changed */
-bool rsock_holder_lives(struct stream_holder *holders);
+bool stream_holder_lives(struct stream_holder *holders);
 /* A flight that came to nothing lands */
-void rsock_holder_drop(struct stream_state *st, enum stream_holder_kind kind);
+void stream_holder_drop(struct stream_state *st, enum stream_holder_kind kind);
 
 /* --- sleep.c --- */
 

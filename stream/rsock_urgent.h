@@ -7,18 +7,18 @@
 
 /* In send.c; of what is held, as stream_held() */
 /* No lock. Room of the peer's for octets of which the last one is urgent, or not */
-uint64_t rsock_urgent_room(const struct rsock *s, bool urgent);
+uint64_t stream_urgent_room(const struct stream *s, bool urgent);
 /* rx lock. The last octet that was placed is urgent, and about to be delivered */
-void rsock_urgent_arrive(struct rsock *s);
+void stream_urgent_arrive(struct stream *s);
 /*
  * No lock. How many octets one read may take now, behind *@over (0 or 1) that are left out. @stop:
  * it has some already, or asks: then none where the urgent one is next
  */
-uint64_t rsock_urgent_reach(const struct rsock *s, bool stop, uint32_t *over);
-bool rsock_urgent_next(const struct rsock *s);
+uint64_t stream_urgent_reach(const struct stream *s, bool stop, uint32_t *over);
+bool stream_urgent_next(const struct stream *s);
 /* rx lock. Octets were read: the urgent one may be among them */
-void rsock_urgent_passed(struct rsock *s);
+void stream_urgent_passed(struct stream *s);
 /* No lock. Of *@there octets one is taken off that does not count */
-unsigned int rsock_urgent_levels(const struct rsock *s, uint64_t *there);
+unsigned int stream_urgent_levels(const struct stream *s, uint64_t *there);
 
 #endif

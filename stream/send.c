@@ -40,26 +40,26 @@ struct batch {
 	struct rnic_stream_wr wr[BATCH];
 };
 
-uint64_t rsock_window_room(const struct rsock *s)
+uint64_t stream_window_room(const struct stream *s)
 {
-	uint64_t placed = rsock_load(&s->state->tx.placed);
+	uint64_t placed = base_load(&s->state->tx.placed);
 
-	return rsock_load(&s->state->rx.window) - placed;
+	return base_load(&s->state->rx.window) - placed;
 }
 
-uint32_t rsock_segment(const struct rsock *s)
+uint32_t stream_segment(const struct stream *s)
 {
 	return s->rnic->segment(&s->mem, 0) - INLINE_LESS;
 }
 
-bool rsock_may_data(const struct rsock *s)
+bool stream_may_data(const struct stream *s)
 {
 	const struct stream_state *st = s->state;
-	uint16_t left = (uint16_t)(rsock_load(&st->rx.limit) - rsock_load(&st->tx.sent));
+	uint16_t left = (uint16_t)(base_load(&st->rx.limit) - base_load(&st->tx.sent));
 
-	if (rsock_has(s, STREAM_FEATURE_INLINE))
-		return rsock_urgent_room(s, false);
-	return rsock_load(&st->tx.filled) != rsock_load(&st->rx.entries) && left > st->peer.reserve;
+	if (stream_has(s, STREAM_FEATURE_INLINE))
+		return stream_urgent_room(s, false);
+	return base_load(&st->tx.filled) != base_load(&st->rx.entries) && left > st->peer.reserve;
 }
 
 /* Octets of the next pair or message, and where they lie */
@@ -80,7 +80,7 @@ static uint32_t pair_gather(struct batch *b, struct stream_cursor *c, size_t max
 }
 
 /* Enters a pair of @len octets in the books */
-static void pair_enter(struct rsock *s, struct batch *b, uint32_t len)
+static void pair_enter(struct stream *s, struct batch *b, uint32_t len)
 {
 	struct stream_tx *tx = &s->state->tx;
 	struct stream_entry *e = &s->state->rx.entry[tx->filled % RS_SGL_ENTRIES];
@@ -89,35 +89,35 @@ static void pair_enter(struct rsock *s, struct batch *b, uint32_t len)
 	e->room -= len;
 	b->last[b->n] = !e->room;
 	b->len[b->n++] = len;
-	rsock_store(&tx->sent, (uint16_t)(tx->sent + 1));
+	base_store(&tx->sent, (uint16_t)(tx->sent + 1));
 	if (!e->room)
-		rsock_store(&tx->filled, tx->filled + 1);
+		base_store(&tx->filled, tx->filled + 1);
 }
 
-static void pair_strike(struct rsock *s, struct batch *b)
+static void pair_strike(struct stream *s, struct batch *b)
 {
 	struct stream_tx *tx = &s->state->tx;
 	struct stream_entry *e;
 	uint32_t len = b->len[--b->n];
 
 	if (b->last[b->n])
-		rsock_store(&tx->filled, tx->filled - 1);
+		base_store(&tx->filled, tx->filled - 1);
 	e = &s->state->rx.entry[tx->filled % RS_SGL_ENTRIES];
 	e->to -= len;
 	e->room += len;
-	rsock_store(&tx->sent, (uint16_t)(tx->sent - 1));
+	base_store(&tx->sent, (uint16_t)(tx->sent - 1));
 }
 
 /* One pair more; false when there is nothing to send, no room or no credit */
-static bool pair_add(struct rsock *s, struct batch *b, struct stream_cursor *c, uint32_t segment)
+static bool pair_add(struct stream *s, struct batch *b, struct stream_cursor *c, uint32_t segment)
 {
 	struct stream_entry *e =
-		&s->state->rx.entry[rsock_load(&s->state->tx.filled) % RS_SGL_ENTRIES];
+		&s->state->rx.entry[base_load(&s->state->tx.filled) % RS_SGL_ENTRIES];
 	unsigned int i = b->n, first = b->pieces;
 	struct rnic_stream_wr *wr = &b->wr[2 * i];
 	uint32_t len;
 
-	if (i == PAIRS || !rsock_may_data(s))
+	if (i == PAIRS || !stream_may_data(s))
 		return false;
 	len = pair_gather(b, c, base_min(e->room, segment));
 	if (!len)
@@ -135,7 +135,7 @@ static bool pair_add(struct rsock *s, struct batch *b, struct stream_cursor *c, 
 }
 
 /* One message with its octets; false as pair_add() */
-static bool inline_add(struct rsock *s, struct batch *b, struct stream_cursor *c, uint32_t segment)
+static bool inline_add(struct stream *s, struct batch *b, struct stream_cursor *c, uint32_t segment)
 {
 	struct stream_tx *tx = &s->state->tx;
 	unsigned int i = b->n, first = b->pieces;
@@ -144,7 +144,7 @@ static bool inline_add(struct rsock *s, struct batch *b, struct stream_cursor *c
 	if (i == BATCH || first == PIECES)
 		return false;
 	b->piece[b->pieces++] = (struct iovec){ b->msg[i], RS_MSG_LEN };
-	len = pair_gather(b, c, base_min(rsock_urgent_room(s, b->urgent), segment));
+	len = pair_gather(b, c, base_min(stream_urgent_room(s, b->urgent), segment));
 	if (!len)
 		return false;
 	b->left -= len;
@@ -154,21 +154,21 @@ static bool inline_add(struct rsock *s, struct batch *b, struct stream_cursor *c
 					    .niov = b->pieces - first,
 					    .len = RS_MSG_LEN + len };
 	b->len[b->n++] = len;
-	rsock_store(&tx->placed, tx->placed + len);
+	base_store(&tx->placed, tx->placed + len);
 	/* Here a message ends, if it goes out */
 	BASE_NOTE(tx->placed);
 	return true;
 }
 
-static void inline_strike(struct rsock *s, struct batch *b)
+static void inline_strike(struct stream *s, struct batch *b)
 {
 	struct stream_tx *tx = &s->state->tx;
 
-	rsock_store(&tx->placed, tx->placed - b->len[--b->n]);
+	base_store(&tx->placed, tx->placed - b->len[--b->n]);
 }
 
 /* @done operations were accepted: the octets that count */
-static size_t batch_settle(struct rsock *s, struct batch *b, unsigned int done)
+static size_t batch_settle(struct stream *s, struct batch *b, unsigned int done)
 {
 	unsigned int begun = (done + b->ops - 1) / b->ops;
 	size_t octets = 0;
@@ -178,7 +178,7 @@ static size_t batch_settle(struct rsock *s, struct batch *b, unsigned int done)
 	for (unsigned int i = 0; i < begun; i++)
 		octets += b->len[i];
 	if (done % b->ops)
-		rsock_store(&s->state->tx.owed, b->len[begun - 1]);
+		base_store(&s->state->tx.owed, b->len[begun - 1]);
 	return octets;
 }
 
@@ -186,7 +186,7 @@ static size_t batch_settle(struct rsock *s, struct batch *b, unsigned int done)
 #define SINGLE_PIECES 12
 
 /* The ordinary case: all of a write in one message. Its octets, -EAGAIN or -errno */
-static ssize_t single_send(struct rsock *s, const struct iovec *iov, int n, uint32_t len)
+static ssize_t single_send(struct stream *s, const struct iovec *iov, int n, uint32_t len)
 {
 	struct stream_tx *tx = &s->state->tx;
 	struct iovec piece[SINGLE_PIECES + 1];
@@ -200,38 +200,38 @@ static ssize_t single_send(struct rsock *s, const struct iovec *iov, int n, uint
 	piece[0] = (struct iovec){ msg, sizeof(msg) };
 	for (int i = 0; i < n; i++)
 		piece[i + 1] = iov[i];
-	rsock_store(&tx->placed, tx->placed + len);
+	base_store(&tx->placed, tx->placed + len);
 	/* Here the message ends, if it goes out */
 	BASE_NOTE(tx->placed);
 	BASE_POINT(stream_send_booked);
-	done = rsock_post(s, &wr, 1);
+	done = stream_wr_post(s, &wr, 1);
 	BASE_POINT(stream_send_posted);
 	if (done > 0)
 		return (ssize_t)len;
-	rsock_store(&tx->placed, tx->placed - len);
+	base_store(&tx->placed, tx->placed - len);
 	return done < 0 ? done : -EAGAIN;
 }
 
-static ssize_t batches_send(struct rsock *s, const struct iovec *iov, int n, bool urgent)
+static ssize_t batches_send(struct stream *s, const struct iovec *iov, int n, bool urgent)
 {
 	struct stream_cursor c = { iov, n, 0 };
-	bool pairs = !rsock_has(s, STREAM_FEATURE_INLINE);
+	bool pairs = !stream_has(s, STREAM_FEATURE_INLINE);
 	uint32_t segment;
 	size_t sum = 0;
 	struct batch b;
 	int want, done;
 
 	b.ops = pairs ? 2 : 1;
-	b.urgent = urgent && rsock_has(s, STREAM_FEATURE_URGENT);
+	b.urgent = urgent && stream_has(s, STREAM_FEATURE_URGENT);
 	b.left = stream_iov_len(iov, n);
 	do {
 		b.n = b.pieces = 0;
-		segment = pairs ? s->rnic->segment(&s->mem, RS_MSG_LEN) : rsock_segment(s);
+		segment = pairs ? s->rnic->segment(&s->mem, RS_MSG_LEN) : stream_segment(s);
 		while (pairs ? pair_add(s, &b, &c, segment) : inline_add(s, &b, &c, segment))
 			;
 		want = (int)(b.ops * b.n);
 		BASE_POINT(stream_send_booked);
-		done = want ? rsock_post(s, b.wr, (unsigned int)want) : 0;
+		done = want ? stream_wr_post(s, b.wr, (unsigned int)want) : 0;
 		BASE_POINT(stream_send_posted);
 		sum += batch_settle(s, &b, (unsigned int)base_max(done, 0));
 	} while (want && done == want);
@@ -240,19 +240,19 @@ static ssize_t batches_send(struct rsock *s, const struct iovec *iov, int n, boo
 	return done < 0 ? done : -EAGAIN;
 }
 
-ssize_t rsock_send_data(struct rsock *s, const struct iovec *iov, int n, bool urgent)
+ssize_t stream_send_data(struct stream *s, const struct iovec *iov, int n, bool urgent)
 {
-	if (!urgent && n <= SINGLE_PIECES && rsock_has(s, STREAM_FEATURE_INLINE)) {
+	if (!urgent && n <= SINGLE_PIECES && stream_has(s, STREAM_FEATURE_INLINE)) {
 		size_t len = stream_iov_len(iov, n);
 
-		if (len && len <= rsock_segment(s) && len <= rsock_urgent_room(s, false))
+		if (len && len <= stream_segment(s) && len <= stream_urgent_room(s, false))
 			return single_send(s, iov, n, (uint32_t)len);
 	}
 	return batches_send(s, iov, n, urgent);
 }
 
 /* Octets are kept until the connection can send */
-static ssize_t hold(struct rsock *s, const struct iovec *iov, int n, bool urgent)
+static ssize_t hold(struct stream *s, const struct iovec *iov, int n, bool urgent)
 {
 	struct stream_tx *tx = &s->state->tx;
 	struct stream_cursor c = { iov, n, 0 };
@@ -260,54 +260,53 @@ static ssize_t hold(struct rsock *s, const struct iovec *iov, int n, bool urgent
 	size_t all = stream_iov_len(iov, n), sum = 0, len;
 	char *p;
 
-	rsock_tx_need(s);
+	stream_tx_need(s);
 	while (end < STREAM_HOLD && (len = stream_cursor_next(&c, STREAM_HOLD - end, &p))) {
-		if (rsock_reserve(s, s->hold + end, len))
+		if (stream_reserve(s, s->hold + end, len))
 			return sum ? (ssize_t)sum : -ENOBUFS;
 		memcpy(s->hold + end, p, len);
 		end += (uint32_t)len;
-		rsock_store(&tx->hold_end, end);
+		base_store(&tx->hold_end, end);
 		sum += len;
 	}
 	if (urgent && sum == all)
-		rsock_store(&s->state->urgent.held, end);
+		base_store(&s->state->urgent.held, end);
 	return sum ? (ssize_t)sum : -EAGAIN;
 }
 
-size_t stream_held(struct stream *stream, const void **out, size_t *urgent)
+size_t stream_held(struct stream *s, const void **out, size_t *urgent)
 {
-	struct rsock *s = rsock_of(stream);
-	size_t len = base_min(rsock_load(&s->state->tx.hold_end), STREAM_HOLD);
+	size_t len = base_min(base_load(&s->state->tx.hold_end), STREAM_HOLD);
 
-	*out = rsock_hold(s);
-	*urgent = base_min((size_t)rsock_load(&s->state->urgent.held), len);
-	return rsock_load(&s->state->stage) == STREAM_PLAIN ? len : 0;
+	*out = stream_hold(s);
+	*urgent = base_min((size_t)base_load(&s->state->urgent.held), len);
+	return base_load(&s->state->stage) == STREAM_PLAIN ? len : 0;
 }
 
 /* tx lock */
-static ssize_t octets_send(struct rsock *s, const struct iovec *iov, int n, bool urgent)
+static ssize_t octets_send(struct stream *s, const struct iovec *iov, int n, bool urgent)
 {
 	int err;
 
 	/* What is held by then goes over another connection, and nothing may go behind it */
-	if (rsock_load(&s->state->stage) == STREAM_PLAIN)
+	if (base_load(&s->state->stage) == STREAM_PLAIN)
 		return -ENOMSG;
-	if (urgent && rsock_is_open(s) && !rsock_has(s, STREAM_FEATURE_URGENT))
+	if (urgent && stream_is_open(s) && !stream_has(s, STREAM_FEATURE_URGENT))
 		return -EOPNOTSUPP;
-	if (!rsock_is_open(s) || !rsock_load(&s->state->may_send))
-		return rsock_holds(s) ? hold(s, iov, n, urgent) : -EAGAIN;
-	err = rsock_push_first(s);
-	if (!err && rsock_jobs_left(s))
+	if (!stream_is_open(s) || !base_load(&s->state->may_send))
+		return stream_holds(s) ? hold(s, iov, n, urgent) : -EAGAIN;
+	err = stream_push_first(s);
+	if (!err && stream_jobs_left(s))
 		err = -EAGAIN; /* what is sent later comes later */
-	return err ? err : rsock_send_data(s, iov, n, urgent);
+	return err ? err : stream_send_data(s, iov, n, urgent);
 }
 
 /* Would a first write find the peer gone, and not know it, if this were TCP? */
-static bool finds_out(const struct rsock *s)
+static bool finds_out(const struct stream *s)
 {
 	const uint32_t telling = STREAM_LEFT | STREAM_LOST | STREAM_SHUT_WR;
 
-	return (rsock_load(&s->state->ends) & telling) == STREAM_LEFT;
+	return (base_load(&s->state->ends) & telling) == STREAM_LEFT;
 }
 
 /*
@@ -315,39 +314,39 @@ static bool finds_out(const struct rsock *s)
  * the next one fails, and poll() tells of an error. So a client that writes once to a server that
  * has gone reads the end, and is not killed by SIGPIPE. What was taken is dropped here.
  */
-static bool lose(struct rsock *s)
+static bool lose(struct stream *s)
 {
 	if (!finds_out(s) ||
 	    __atomic_fetch_or(&s->state->ends, STREAM_LOST, __ATOMIC_ACQ_REL) & STREAM_LOST)
 		return false;
 	base_debug("stream: what is written behind the peer's end is dropped");
-	stream_give_error(&s->base, EPIPE);
+	stream_give_error(s, EPIPE);
 	__atomic_add_fetch(&s->state->in_edge, 1, __ATOMIC_ACQ_REL);
 	__atomic_add_fetch(&s->state->out_edge, 1, __ATOMIC_ACQ_REL);
 	return true;
 }
 
-static ssize_t ended(struct rsock *s)
+static ssize_t ended(struct stream *s)
 {
-	int err = stream_take_error(&s->base);
+	int err = stream_take_error(s);
 
 	return err ? -err : -EPIPE;
 }
 
 /* The end is looked for under the lock: shutdown() says it there, and nothing may go behind it */
-static ssize_t send_once(struct rsock *s, const struct iovec *iov, int n, bool urgent)
+static ssize_t send_once(struct stream *s, const struct iovec *iov, int n, bool urgent)
 {
 	ssize_t sent;
 
-	rsock_tx_lock(s);
+	stream_tx_lock(s);
 	/* -EPIPE, or what ended() says, which says it once */
-	sent = rsock_out_ended(s) ? -EPIPE : octets_send(s, iov, n, urgent);
+	sent = stream_out_ended(s) ? -EPIPE : octets_send(s, iov, n, urgent);
 	if (sent > 0) {
-		rsock_store(&s->state->tx.octets, s->state->tx.octets + (uint64_t)sent);
+		base_store(&s->state->tx.octets, s->state->tx.octets + (uint64_t)sent);
 		BASE_POINT(stream_send_counted);
-		rsock_store(&s->state->tx.want, 0);
+		base_store(&s->state->tx.want, 0);
 	}
-	rsock_tx_unlock(s);
+	stream_tx_unlock(s);
 	return sent;
 }
 
@@ -357,25 +356,25 @@ static ssize_t send_once(struct rsock *s, const struct iovec *iov, int n, bool u
  */
 #define INPUT_POLL BASE_NS_PER_MS
 
-static void look(struct rsock *s)
+static void look(struct stream *s)
 {
 	uint64_t now = base_now();
 	bool drained = __atomic_load_n(&s->drained, __ATOMIC_RELAXED);
 
-	if (!drained && now - rsock_load(&s->looked) < INPUT_POLL)
+	if (!drained && now - base_load(&s->looked) < INPUT_POLL)
 		return;
 	/* Somebody receives at this moment, and may sleep in it */
-	drained |= rsock_load(&s->state->rx_lock.word) != 0;
-	rsock_store(&s->looked, now);
+	drained |= base_load(&s->state->rx_lock.word) != 0;
+	base_store(&s->looked, now);
 	if (!drained)
-		rsock_pump(s);
+		stream_pump(s);
 	__atomic_store_n(&s->drained, false, __ATOMIC_RELAXED);
 }
 
 /* May it leave now, after input? */
-static bool may_go(const struct rsock *s, bool urgent)
+static bool may_go(const struct stream *s, bool urgent)
 {
-	return (urgent || rsock_may_data(s)) && !rsock_is_blocked(s);
+	return (urgent || stream_may_data(s)) && !stream_is_blocked(s);
 }
 
 static bool is_end(ssize_t err)
@@ -383,43 +382,42 @@ static bool is_end(ssize_t err)
 	return err < 0 && err != -EAGAIN && err != -ENOMSG && err != -EOPNOTSUPP;
 }
 
-static ssize_t send_any(struct stream *stream, const struct iovec *iov, int n, bool urgent)
+static ssize_t send_any(struct stream *s, const struct iovec *iov, int n, bool urgent)
 {
-	struct rsock *s = rsock_of(stream);
-	uint64_t before = rsock_edges(s);
+	uint64_t before = stream_edges(s);
 	ssize_t sent;
-	int err = rsock_is_open(s) ? 0 : stream_progress(stream);
+	int err = stream_is_open(s) ? 0 : stream_progress(s);
 
 	if (err && err != -EAGAIN)
 		return err == -ENOMSG ? err : ended(s);
 	if (!stream_iov_len(iov, n))
-		return rsock_out_ended(s) && !finds_out(s) ? ended(s) : 0;
-	if (rsock_is_foreign(s))
+		return stream_out_ended(s) && !finds_out(s) ? ended(s) : 0;
+	if (stream_is_foreign(s))
 		return -EXDEV;
-	if (rsock_is_open(s))
+	if (stream_is_open(s))
 		look(s);
 	sent = send_once(s, iov, n, urgent);
-	if (sent == -EAGAIN && rsock_is_open(s)) {
+	if (sent == -EAGAIN && stream_is_open(s)) {
 		/* Credits and room come as input */
-		rsock_pump(s);
+		stream_pump(s);
 		if (may_go(s, urgent))
 			sent = send_once(s, iov, n, urgent);
 	}
 	if (is_end(sent)) {
 		/* The peer's last words say why, and count more than a reset */
-		rsock_pump_end(s);
+		stream_pump_end(s);
 		sent = lose(s) ? (ssize_t)stream_iov_len(iov, n) : ended(s);
 	}
-	rsock_tell(s, before);
+	stream_tell(s, before);
 	return sent;
 }
 
-ssize_t stream_send(struct stream *stream, const struct iovec *iov, int n)
+ssize_t stream_send(struct stream *s, const struct iovec *iov, int n)
 {
-	return send_any(stream, iov, n, false);
+	return send_any(s, iov, n, false);
 }
 
-ssize_t stream_urgent_send(struct stream *stream, const struct iovec *iov, int n)
+ssize_t stream_urgent_send(struct stream *s, const struct iovec *iov, int n)
 {
-	return send_any(stream, iov, n, true);
+	return send_any(s, iov, n, true);
 }

@@ -18,30 +18,30 @@
 #include "base/sockutil.h"
 
 /* A device's connection does not exist before its Request */
-static bool peer_speaks(const struct rsock *s)
+static bool peer_speaks(const struct stream *s)
 {
-	return !s->mem.native && base_sock_ready(stream_fd(&s->base), POLLIN);
+	return !s->mem.native && base_sock_ready(stream_fd(s), POLLIN);
 }
 
-static int wait_until(struct rsock *s, uint64_t when)
+static int wait_until(struct stream *s, uint64_t when)
 {
-	rsock_store(&s->state->start_events, POLLIN);
-	rsock_store(&s->state->start_deadline, when);
-	rsock_start_join(s);
+	base_store(&s->state->start_events, POLLIN);
+	base_store(&s->state->start_deadline, when);
+	stream_start_join(s);
 	return -EAGAIN;
 }
 
-int rsock_single_flight(struct rsock *s)
+int stream_single_flight(struct stream *s)
 {
 	uint64_t when;
 	int err;
 
 	/* Apart: its peer is asked by TCP next, and this says nothing of that */
-	if (!s->probe || !s->may_probe || s->state->hold || rsock_is_apart(s))
+	if (!s->probe || !s->may_probe || s->state->hold || stream_is_apart(s))
 		return 0;
-	err = s->may_probe(s->ctx, rsock_start_limit(s), &when);
+	err = s->may_probe(s->ctx, stream_start_limit(s), &when);
 	if (err == -EAGAIN && !peer_speaks(s))
 		return wait_until(s, when);
-	rsock_undecided_end(s);
+	stream_undecided_end(s);
 	return err == -EAGAIN ? -ENOMSG : err;
 }

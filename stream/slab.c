@@ -50,7 +50,7 @@ static struct base_list files = BASE_LIST_INIT(files);
 static unsigned int live;    /* streams of this process; atomic */
 static unsigned int age = 1; /* grows in each child */
 /* lock: nobody has a cell of it, and it is among the roomy all the same */
-static struct rsock_slab *spare;
+static struct stream_slab *spare;
 static bool no_spare; /* lock */
 
 static void slabs_lock(void)
@@ -66,21 +66,21 @@ static void slabs_unlock(void)
 /* --- this process's view --- */
 
 /* Where there is none, somebody counts anew some time */
-static void promises_find(struct rsock_slab *slab)
+static void promises_find(struct stream_slab *slab)
 {
-	if (slab->place.dir && rsock_promises(slab->place, &slab->promises))
+	if (slab->place.dir && stream_promises(slab->place, &slab->promises))
 		slab->promises = NULL;
 }
 
-static void mapped_note(struct rsock_slab *slab)
+static void mapped_note(struct stream_slab *slab)
 {
 	__atomic_add_fetch(&slab->at->mapped, 1, __ATOMIC_ACQ_REL);
 }
 
-static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct rsock_slab **out)
+static int slab_alloc(const struct stream_slab_cells *c, uint32_t rsocks, struct stream_slab **out)
 {
-	size_t own = sizeof(struct rsock_slab) + rsocks * sizeof(struct rsock);
-	struct rsock_slab *slab;
+	size_t own = sizeof(struct stream_slab) + rsocks * sizeof(struct stream);
+	struct stream_slab *slab;
 	int err = base_map_create(own, (void **)&slab);
 
 	if (err)
@@ -90,9 +90,9 @@ static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct 
 	slab->own = own;
 	slab->cells = c->cells;
 	slab->chunk = c->chunk;
-	slab->blocks = (uint8_t *)c->at + rsock_file_head(c->cells);
+	slab->blocks = (uint8_t *)c->at + stream_file_head(c->cells);
 	slab->maps = (struct stream_maps *)(void *)(slab->blocks +
-						    c->cells * rsock_file_block(c->chunk));
+						    c->cells * stream_file_block(c->chunk));
 	slab->age = AGE_NONE;
 	base_list_init(&slab->node);
 	base_list_init(&slab->file);
@@ -104,31 +104,31 @@ static int slab_alloc(const struct rsock_slab_cells *c, uint32_t rsocks, struct 
  * Nobody has a connection of it. A name that stays is one of no memory: somebody will sweep it. One
  * that is gone was swept beside a connection that lingers, maybe another process's by now
  */
-static void name_remove(struct rsock_slab *slab)
+static void name_remove(struct stream_slab *slab)
 {
-	int err = rsock_name_remove(slab);
+	int err = stream_name_remove(slab);
 
 	slab->stuck = err && err != -ENOENT && !base_process_confined();
 }
 
 /* Nobody of this process has a connection of it, nor makes one */
-static void name_give_up(struct rsock_slab *slab)
+static void name_give_up(struct stream_slab *slab)
 {
-	struct rsock_slab_cells c = { slab->at, slab->size, slab->cells, slab->chunk };
+	struct stream_slab_cells c = { slab->at, slab->size, slab->cells, slab->chunk };
 
 	if (slab->nameless || slab->closed || !slab->place.dir)
 		return;
 	slab->nameless = true;
 	__atomic_store_n(&slab->at->left, 1, __ATOMIC_SEQ_CST);
-	if (!__atomic_load_n(&slab->at->common, __ATOMIC_SEQ_CST) || !rsock_slab_is_held(&c))
+	if (!__atomic_load_n(&slab->at->common, __ATOMIC_SEQ_CST) || !stream_slab_is_held(&c))
 		name_remove(slab);
 }
 
-static void slab_destroy(struct rsock_slab *slab)
+static void slab_destroy(struct stream_slab *slab)
 {
 	if (slab->age == age)
 		name_give_up(slab);
-	rsock_blocks_forget(slab);
+	stream_blocks_forget(slab);
 	/* What lingers in another process needs its memory still */
 	if (slab->place.dir && !__atomic_sub_fetch(&slab->at->mapped, 1, __ATOMIC_ACQ_REL) &&
 	    slab->stuck)
@@ -137,7 +137,7 @@ static void slab_destroy(struct rsock_slab *slab)
 	base_map_destroy(slab, slab->own);
 }
 
-static struct rsock *cell_init(struct rsock_slab *slab, struct rsock *s, uint32_t cell)
+static struct stream *cell_init(struct stream_slab *slab, struct stream *s, uint32_t cell)
 {
 	memset(s, 0, sizeof(*s));
 	s->slab = slab;
@@ -147,7 +147,7 @@ static struct rsock *cell_init(struct rsock_slab *slab, struct rsock *s, uint32_
 }
 
 /* Lock. @slab has room */
-static struct rsock *cell_take(struct rsock_slab *slab)
+static struct stream *cell_take(struct stream_slab *slab)
 {
 	uint32_t cell = (uint32_t)__builtin_ctzll(slab->free);
 
@@ -161,21 +161,21 @@ static struct rsock *cell_take(struct rsock_slab *slab)
 	return cell_init(slab, &slab->rsock[cell], cell);
 }
 
-static bool is_kind(const struct rsock_slab *slab, const struct rsock_slab_kind *kind)
+static bool is_kind(const struct stream_slab *slab, const struct stream_slab_kind *kind)
 {
 	return slab->place.dir == kind->place.dir && slab->place.user == kind->place.user &&
 	       slab->chunk == kind->chunk;
 }
 
 /* Lock */
-static void retire(struct rsock_slab *slab)
+static void retire(struct stream_slab *slab)
 {
 	slab->retired = true;
 	base_list_remove(&slab->node);
 }
 
 /* Nobody finds what is in a file whose name was taken away */
-static bool is_swept(const struct rsock_slab *slab)
+static bool is_swept(const struct stream_slab *slab)
 {
 	return slab->place.dir && __atomic_load_n(&slab->at->swept, __ATOMIC_SEQ_CST);
 }
@@ -184,19 +184,19 @@ static bool is_swept(const struct rsock_slab *slab)
  * What others have cannot leave its file when the folder is full (move.c), nor can what lies beside
  * it
  */
-static bool takes_no_more(const struct rsock_slab *slab)
+static bool takes_no_more(const struct stream_slab *slab)
 {
 	return slab->place.dir && (is_swept(slab) || base_once(slab->at->common));
 }
 
-int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, bool *alone)
+int stream_slab_take(const struct stream_slab_kind *kind, struct stream **out, bool *alone)
 {
 	struct base_list *node, *next;
 	int err = -ENOENT;
 
 	slabs_lock();
 	base_list_foreach(node, next, &roomy) {
-		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, node);
+		struct stream_slab *slab = base_list_entry(node, struct stream_slab, node);
 
 		if (!is_kind(slab, kind))
 			continue;
@@ -223,7 +223,7 @@ static uint32_t cells_wanted(uint32_t chunk)
 
 	while (cells < STREAM_CELLS && cells <= now)
 		cells *= 2;
-	while (cells > 1 && rsock_file_size(cells, chunk) > SIZE_MAX_WANTED)
+	while (cells > 1 && stream_file_size(cells, chunk) > SIZE_MAX_WANTED)
 		cells /= 2;
 	return cells;
 }
@@ -235,23 +235,23 @@ static int nameless(size_t size, void **at)
 				       : base_map_create_sparse(size, at);
 }
 
-static int memory_try(struct rsock_slab_cells *c, const char *path)
+static int memory_try(struct stream_slab_cells *c, const char *path)
 {
 	void **at = (void **)&c->at;
 
 	if (!base_map_allows(c->size + LEFT_TO_PROGRAM))
 		return -ENOMEM;
-	return path ? base_runfile_create(path, c->size, rsock_file_size(1, c->chunk), at)
+	return path ? base_runfile_create(path, c->size, stream_file_size(1, c->chunk), at)
 		    : nameless(c->size, at);
 }
 
-static int memory_create(struct rsock_slab_cells *c, const char *path)
+static int memory_create(struct stream_slab_cells *c, const char *path)
 {
 	int err;
 
 	/* Limits of the process may be narrow, and are its program's in the first place */
 	for (c->cells = cells_wanted(c->chunk); c->cells; c->cells /= 2) {
-		c->size = rsock_file_size(c->cells, c->chunk);
+		c->size = stream_file_size(c->cells, c->chunk);
 		err = memory_try(c, path);
 		if (err != -EFBIG && err != -ENOMEM && err != -EAGAIN)
 			break;
@@ -260,7 +260,7 @@ static int memory_create(struct rsock_slab_cells *c, const char *path)
 }
 
 /* No two files have the same name, for who makes one looks */
-static int file_create(struct rsock_slab_cells *c, const struct rsock_slab_kind *kind,
+static int file_create(struct stream_slab_cells *c, const struct stream_slab_kind *kind,
 		       uint64_t *name)
 {
 	char path[BASE_RUNFILE_PATH];
@@ -275,19 +275,19 @@ static int file_create(struct rsock_slab_cells *c, const struct rsock_slab_kind 
 	return err;
 }
 
-static void slab_begin(struct rsock_slab *slab, const struct rsock_slab_kind *kind, uint64_t name)
+static void slab_begin(struct stream_slab *slab, const struct stream_slab_kind *kind, uint64_t name)
 {
-	rsock_file_init(slab->at, slab->cells, slab->chunk, name);
+	stream_file_init(slab->at, slab->cells, slab->chunk, name);
 	slab->place = kind->place;
 	slab->name = name;
-	slab->free = rsock_cells_mask(slab->cells);
+	slab->free = stream_cells_mask(slab->cells);
 	promises_find(slab);
 	mapped_note(slab);
 }
 
-static int slab_create(const struct rsock_slab_kind *kind, struct rsock_slab **out)
+static int slab_create(const struct stream_slab_kind *kind, struct stream_slab **out)
 {
-	struct rsock_slab_cells c = { .chunk = kind->chunk };
+	struct stream_slab_cells c = { .chunk = kind->chunk };
 	uint64_t name = 0;
 	int err = kind->place.dir ? file_create(&c, kind, &name) : memory_create(&c, NULL);
 
@@ -303,7 +303,7 @@ static int slab_create(const struct rsock_slab_kind *kind, struct rsock_slab **o
 }
 
 /* Lock */
-static void slab_enter(struct rsock_slab *slab)
+static void slab_enter(struct stream_slab *slab)
 {
 	slab->age = age;
 	base_list_push_front(&roomy, &slab->node);
@@ -311,9 +311,9 @@ static void slab_enter(struct rsock_slab *slab)
 		base_list_push_front(&files, &slab->file);
 }
 
-int rsock_slab_create(const struct rsock_slab_kind *kind, struct rsock **out)
+int stream_slab_create(const struct stream_slab_kind *kind, struct stream **out)
 {
-	struct rsock_slab *slab;
+	struct stream_slab *slab;
 	int err = slab_create(kind, &slab);
 
 	if (err)
@@ -325,22 +325,22 @@ int rsock_slab_create(const struct rsock_slab_kind *kind, struct rsock **out)
 	return 0;
 }
 
-static bool is_ready(const struct rsock_slab_kind *kind)
+static bool is_ready(const struct stream_slab_kind *kind)
 {
 	struct base_list *node, *next;
 	bool ready = false;
 
 	slabs_lock();
 	base_list_foreach(node, next, &roomy) {
-		ready |= is_kind(base_list_entry(node, struct rsock_slab, node), kind);
+		ready |= is_kind(base_list_entry(node, struct stream_slab, node), kind);
 	}
 	slabs_unlock();
 	return ready;
 }
 
-int rsock_slab_ready(const struct rsock_slab_kind *kind)
+int stream_slab_ready(const struct stream_slab_kind *kind)
 {
-	struct rsock_slab *slab;
+	struct stream_slab *slab;
 	int err = is_ready(kind) ? -EEXIST : slab_create(kind, &slab);
 
 	if (err)
@@ -352,38 +352,38 @@ int rsock_slab_ready(const struct rsock_slab_kind *kind)
 }
 
 /* Lock */
-static void live_set(struct rsock_slab *slab, uint32_t cell, bool on)
+static void live_set(struct stream_slab *slab, uint32_t cell, bool on)
 {
 	uint64_t bit = 1ull << cell;
 
 	slab->live = on ? slab->live | bit : slab->live & ~bit;
 }
 
-void rsock_slab_live(struct rsock *s)
+void stream_slab_live(struct stream *s)
 {
 	slabs_lock();
 	live_set(s->slab, s->cell, true);
-	rsock_promise_set(s->slab, s->cell, true);
+	stream_promise_set(s->slab, s->cell, true);
 	slabs_unlock();
 }
 
-bool rsock_slab_is_used(const struct rsock *s)
+bool stream_slab_is_used(const struct stream *s)
 {
 	return base_once(s->slab->at->used) & 1ull << s->cell;
 }
 
-void rsock_slab_use(struct rsock *s)
+void stream_slab_use(struct stream *s)
 {
 	__atomic_fetch_or(&s->slab->at->used, 1ull << s->cell, __ATOMIC_RELEASE);
 }
 
-bool rsock_slab_is_swept(struct rsock *s)
+bool stream_slab_is_swept(struct stream *s)
 {
 	bool swept = is_swept(s->slab);
 
 	if (swept) {
 		slabs_lock();
-		rsock_promise_set(s->slab, s->cell, false);
+		stream_promise_set(s->slab, s->cell, false);
 		retire(s->slab);
 		slabs_unlock();
 	}
@@ -394,25 +394,26 @@ bool rsock_slab_is_swept(struct rsock *s)
  * Lock. The maker has no more use for it; has anybody else? A maker of this process's number was
  * another program, or will find it swept
  */
-static void others_left(struct rsock_slab *slab)
+static void others_left(struct stream_slab *slab)
 {
-	struct rsock_slab_cells c = { slab->at, slab->size, slab->cells, slab->chunk };
+	struct stream_slab_cells c = { slab->at, slab->size, slab->cells, slab->chunk };
 	bool here = base_once(slab->at->pid) == base_process_self().pid;
 
 	if (slab->nameless)
 		return;
-	if ((here || !rsock_slab_has_maker(&c)) && !rsock_slab_is_held(&c) && rsock_slab_sweep(&c))
+	if ((here || !stream_slab_has_maker(&c)) && !stream_slab_is_held(&c) &&
+	    stream_slab_sweep(&c))
 		name_remove(slab);
 }
 
-void rsock_slab_leave(struct rsock *s, bool last)
+void stream_slab_leave(struct stream *s, bool last)
 {
-	struct rsock_slab *slab = s->slab;
+	struct stream_slab *slab = s->slab;
 
 	slabs_lock();
 	live_set(slab, s->cell, false);
 	if (last)
-		rsock_promise_set(slab, s->cell, false);
+		stream_promise_set(slab, s->cell, false);
 	if (slab->age != age && s->is_file && last)
 		others_left(slab);
 	else if (slab->age == age && no_spare && !slab->live)
@@ -422,20 +423,20 @@ void rsock_slab_leave(struct rsock *s, bool last)
 
 /* --- one that others have made --- */
 
-int rsock_slab_open(const char *path, struct stream_place place, uint64_t cookie,
-		    struct rsock **out)
+int stream_slab_open(const char *path, struct stream_place place, uint64_t cookie,
+		     struct stream **out)
 {
-	struct rsock_slab_cells c;
+	struct stream_slab_cells c;
 	struct stream_state *st;
-	struct rsock_slab *slab;
-	int err = rsock_slab_map(path, &c);
+	struct stream_slab *slab;
+	int err = stream_slab_map(path, &c);
 
 	if (err)
 		return err;
-	st = rsock_slab_find(&c, cookie, NULL);
+	st = stream_slab_find(&c, cookie, NULL);
 	/* One that connected before over the same socket is none any more */
-	while (st && rsock_load(&st->closer))
-		st = rsock_slab_find(&c, cookie, st);
+	while (st && base_load(&st->closer))
+		st = stream_slab_find(&c, cookie, st);
 	err = st ? slab_alloc(&c, 1, &slab) : -EPROTO;
 	if (err) {
 		base_map_destroy(c.at, c.size);
@@ -454,54 +455,54 @@ int rsock_slab_open(const char *path, struct stream_place place, uint64_t cookie
 	return 0;
 }
 
-void rsock_slab_share(struct rsock *s)
+void stream_slab_share(struct stream *s)
 {
 	s->spent = true;
 	__atomic_store_n(&s->slab->at->common, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&s->state->common, 1, __ATOMIC_SEQ_CST);
 }
 
-int rsock_slab_publish(struct rsock *s)
+int stream_slab_publish(struct stream *s)
 {
 	int err = -EOPNOTSUPP;
 
 	slabs_lock();
 	if (!s->slab->closed && !s->slab->nameless && !is_swept(s->slab)) {
-		rsock_slab_share(s);
-		err = rsock_name_add(s);
+		stream_slab_share(s);
+		err = stream_name_add(s);
 	}
 	slabs_unlock();
 	return err;
 }
 
-void rsock_slab_unpublish(struct rsock *s)
+void stream_slab_unpublish(struct stream *s)
 {
 	slabs_lock();
-	rsock_name_unlink(s);
+	stream_name_unlink(s);
 	if (base_once(s->slab->at->left))
 		others_left(s->slab);
 	slabs_unlock();
 }
 
 /* Lock */
-static void names_remove(struct rsock_slab *slab)
+static void names_remove(struct stream_slab *slab)
 {
 	for (uint64_t left = slab->live; left; left &= left - 1) {
 		uint32_t cell = (uint32_t)__builtin_ctzll(left);
 
 		live_set(slab, cell, false);
-		rsock_promise_set(slab, cell, false);
-		rsock_name_unlink(&slab->rsock[cell]);
+		stream_promise_set(slab, cell, false);
+		stream_name_unlink(&slab->rsock[cell]);
 	}
-	rsock_name_remove(slab);
+	stream_name_remove(slab);
 }
 
 /* Lock. Whoever comes by a name shares first, and then looks whether it is closed */
-static bool close_to_others(struct rsock_slab *slab)
+static bool close_to_others(struct stream_slab *slab)
 {
 	__atomic_store_n(&slab->at->closed, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&slab->at->common, __ATOMIC_SEQ_CST)) {
-		rsock_store(&slab->at->closed, 0);
+		base_store(&slab->at->closed, 0);
 		return false;
 	}
 	if (!slab->closed) {
@@ -512,14 +513,14 @@ static bool close_to_others(struct rsock_slab *slab)
 	return true;
 }
 
-struct rsock_slab *rsock_slab_close(const void *p)
+struct stream_slab *stream_slab_close(const void *p)
 {
-	struct rsock_slab *found = NULL;
+	struct stream_slab *found = NULL;
 	struct base_list *node, *next;
 
 	slabs_lock();
 	base_list_foreach(node, next, &files) {
-		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, file);
+		struct stream_slab *slab = base_list_entry(node, struct stream_slab, file);
 
 		if (slab->age == age && (const uint8_t *)p >= slab->blocks &&
 		    (const uint8_t *)p < (const uint8_t *)slab->maps)
@@ -532,10 +533,10 @@ struct rsock_slab *rsock_slab_close(const void *p)
 /* --- its end --- */
 
 /* It is all zeroes again, and of this process alone */
-static bool cell_clear(struct rsock *s)
+static bool cell_clear(struct stream *s)
 {
 	/* Of a file, it may have no memory yet */
-	bool there = !s->slab->place.dir || rsock_slab_is_used(s);
+	bool there = !s->slab->place.dir || stream_slab_is_used(s);
 	bool shared = s->spent || (there && __atomic_load_n(&s->state->common, __ATOMIC_SEQ_CST));
 
 	if (s->slab->age != age || shared)
@@ -546,7 +547,7 @@ static bool cell_clear(struct rsock *s)
 }
 
 /* Lock */
-static void cell_give(struct rsock_slab *slab, uint32_t cell)
+static void cell_give(struct stream_slab *slab, uint32_t cell)
 {
 	slab->free |= 1ull << cell;
 	if (!slab->retired && base_list_empty(&slab->node))
@@ -554,29 +555,29 @@ static void cell_give(struct rsock_slab *slab, uint32_t cell)
 }
 
 /* Lock. Is it worth keeping? */
-static bool is_kept(const struct rsock_slab *slab)
+static bool is_kept(const struct stream_slab *slab)
 {
 	return slab->age == age && slab->free && !slab->retired && !no_spare &&
 	       !base_once(slab->at->common) && !is_swept(slab);
 }
 
 /* Lock */
-static void lists_leave(struct rsock_slab *slab)
+static void lists_leave(struct stream_slab *slab)
 {
 	base_list_remove(&slab->node);
 	base_list_remove(&slab->file);
 }
 
 /* Lock. Nobody has a cell of @slab: the slab that is to be destroyed, or NULL */
-static struct rsock_slab *last_put(struct rsock_slab *slab)
+static struct stream_slab *last_put(struct stream_slab *slab)
 {
-	struct rsock_slab *old = slab;
+	struct stream_slab *old = slab;
 
 	if (is_kept(slab)) {
 		memset(slab->at->rx_block, 0, sizeof(slab->at->rx_block));
 		memset(slab->at->tx_block, 0, sizeof(slab->at->tx_block));
-		rsock_file_init(slab->at, slab->cells, slab->chunk, slab->name);
-		rsock_blocks_trim(slab);
+		stream_file_init(slab->at, slab->cells, slab->chunk, slab->name);
+		stream_blocks_trim(slab);
 		old = spare;
 		spare = slab;
 	}
@@ -585,9 +586,9 @@ static struct rsock_slab *last_put(struct rsock_slab *slab)
 	return old;
 }
 
-void rsock_slab_put(struct rsock *s)
+void stream_slab_put(struct stream *s)
 {
-	struct rsock_slab *slab = s->slab, *old = NULL;
+	struct stream_slab *slab = s->slab, *old = NULL;
 	bool clear = cell_clear(s);
 	uint32_t cell = s->cell;
 
@@ -596,7 +597,7 @@ void rsock_slab_put(struct rsock *s)
 	slab->refs--;
 	live_set(slab, cell, false);
 	if (clear) {
-		rsock_promise_set(slab, cell, false);
+		stream_promise_set(slab, cell, false);
 		cell_give(slab, cell);
 	}
 	if (!slab->refs)
@@ -612,7 +613,7 @@ static void names_allow(bool on)
 	struct base_list *node, *next;
 
 	base_list_foreach(node, next, &files) {
-		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, file);
+		struct stream_slab *slab = base_list_entry(node, struct stream_slab, file);
 
 		if (slab->age != age || slab->nameless)
 			continue;
@@ -626,7 +627,7 @@ static void names_allow(bool on)
 
 void stream_spare_allow(bool on)
 {
-	struct rsock_slab *old;
+	struct stream_slab *old;
 
 	slabs_lock();
 	no_spare = !on;
@@ -647,12 +648,12 @@ void stream_names_drop(bool (*stays)(struct stream_place place, const void *ctx)
 
 	slabs_lock();
 	base_list_foreach(node, next, &files) {
-		struct rsock_slab *slab = base_list_entry(node, struct rsock_slab, file);
+		struct stream_slab *slab = base_list_entry(node, struct stream_slab, file);
 
 		if (slab->nameless || slab->closed || stays(slab->place, ctx))
 			continue;
 		slab->nameless = true;
-		rsock_names_drop(slab);
+		stream_slab_names_drop(slab);
 		retire(slab);
 	}
 	slabs_unlock();
@@ -666,7 +667,7 @@ void stream_before_fork(void)
 }
 
 /* Memory that was made ready, and which no connection has */
-static void unused_destroy(struct rsock_slab *slab)
+static void unused_destroy(struct stream_slab *slab)
 {
 	if (!slab->refs && !slab->place.dir && slab != spare)
 		slab_destroy(slab);
@@ -682,10 +683,10 @@ void stream_after_fork(bool child)
 		return;
 	}
 	base_list_foreach(node, next, &files) {
-		mapped_note(base_list_entry(node, struct rsock_slab, file));
+		mapped_note(base_list_entry(node, struct stream_slab, file));
 	}
 	while ((node = base_list_pop_front(&roomy)))
-		unused_destroy(base_list_entry(node, struct rsock_slab, node));
+		unused_destroy(base_list_entry(node, struct stream_slab, node));
 	age++;
 	base_lock_init(&lock);
 	no_spare = false;

@@ -12,10 +12,10 @@
 /* --- this process's view --- */
 
 /* A file, or a mapping without one, as this process has it */
-struct rsock_slab {
+struct stream_slab {
 	struct base_list node; /* lock: among those that have room for more */
 	struct base_list file; /* lock: among the files that this process has */
-	struct stream_slab *at;
+	struct stream_slab_file *at;
 	size_t size, own; /* bytes of it, and of this struct with what follows */
 	uint32_t cells, chunk;
 	uint8_t *blocks;
@@ -38,11 +38,11 @@ struct rsock_slab {
 	uint32_t lost[STREAM_CELLS]; /* as the file had it when this process looked last */
 	uint32_t reserved[STREAM_CELLS][STREAM_CHUNKS];
 	uint32_t many[STREAM_CELLS]; /* of these, bytes beyond the chunks that stay (block.c) */
-	struct rsock rsock[];	     /* of each cell */
+	struct stream rsock[];	     /* of each cell */
 };
 
 /* Which files are alike */
-struct rsock_slab_kind {
+struct stream_slab_kind {
 	struct stream_place place; /* dir is NULL: without a name */
 	uint32_t chunk;
 };
@@ -51,114 +51,114 @@ struct rsock_slab_kind {
  * A cell, all zeroes, and the stream over it. *@alone: nobody had a cell of this file. -ENOENT:
  * there is none to be had
  */
-int rsock_slab_take(const struct rsock_slab_kind *kind, struct rsock **out, bool *alone);
+int stream_slab_take(const struct stream_slab_kind *kind, struct stream **out, bool *alone);
 /* The same of a new file, or of new memory without a name: 0, -errno */
-int rsock_slab_create(const struct rsock_slab_kind *kind, struct rsock **out);
+int stream_slab_create(const struct stream_slab_kind *kind, struct stream **out);
 /* The same, and nobody takes a cell of it yet, unless one can be had already: 0, -errno */
-int rsock_slab_ready(const struct rsock_slab_kind *kind);
+int stream_slab_ready(const struct stream_slab_kind *kind);
 /* It is a connection: @s->place and @s->cookie say where, and whose */
-void rsock_slab_live(struct rsock *s);
+void stream_slab_live(struct stream *s);
 /* Its memory is there, and others may look at it */
-bool rsock_slab_is_used(const struct rsock *s);
-void rsock_slab_use(struct rsock *s);
-/* Behind rsock_holder_enter(): has the file no name any more? Then it takes no more connections */
-bool rsock_slab_is_swept(struct rsock *s);
+bool stream_slab_is_used(const struct stream *s);
+void stream_slab_use(struct stream *s);
+/* Behind stream_holder_enter(): has the file no name any more? Then it takes no more connections */
+bool stream_slab_is_swept(struct stream *s);
 /* This process has left it, and given back its place among the holders; @last: of all */
-void rsock_slab_leave(struct rsock *s, bool last);
+void stream_slab_leave(struct stream *s, bool last);
 /*
  * The cell of @cookie in the file at @path, which others have made: 0, -EPROTO (there is none),
  * -errno
  */
-int rsock_slab_open(const char *path, struct stream_place place, uint64_t cookie,
-		    struct rsock **out);
+int stream_slab_open(const char *path, struct stream_place place, uint64_t cookie,
+		     struct stream **out);
 /* The cell is free, unless another process may have come to it; @s is no more */
-void rsock_slab_put(struct rsock *s);
+void stream_slab_put(struct stream *s);
 
 /* Another process may come to the cell: it is never used again */
-void rsock_slab_share(struct rsock *s);
+void stream_slab_share(struct stream *s);
 /*
  * The same, and its cookie is a name of the file: 0. Where no name can be added, others find it by
  * a search. -EOPNOTSUPP: the file has no name
  */
-int rsock_slab_publish(struct rsock *s);
+int stream_slab_publish(struct stream *s);
 /* It has no name any more, nor has its file, if nobody has a connection of it */
-void rsock_slab_unpublish(struct rsock *s);
+void stream_slab_unpublish(struct stream *s);
 /*
  * The slab of this process with @p in it, which no other process has or comes to any more: its
  * names are gone. NULL: there is none, or others have it
  */
-struct rsock_slab *rsock_slab_close(const void *p);
+struct stream_slab *stream_slab_close(const void *p);
 
-struct rsock_slab_cells {
-	struct stream_slab *at;
+struct stream_slab_cells {
+	struct stream_slab_file *at;
 	size_t size;
 	uint32_t cells, chunk;
 };
 
 /* For who only looks: the file at @path, judged, and mapped: 0, -EPROTO, -errno */
-int rsock_slab_map(const char *path, struct rsock_slab_cells *out);
+int stream_slab_map(const char *path, struct stream_slab_cells *out);
 /* The state of @cookie after @after (NULL: the first one), or NULL */
-struct stream_state *rsock_slab_find(const struct rsock_slab_cells *c, uint64_t cookie,
-				     struct stream_state *after);
+struct stream_state *stream_slab_find(const struct stream_slab_cells *c, uint64_t cookie,
+				      struct stream_state *after);
 /* Does the process that made it live, and has use for it? */
-bool rsock_slab_has_maker(const struct rsock_slab_cells *c);
+bool stream_slab_has_maker(const struct stream_slab_cells *c);
 /* Has a process that lives this connection; or one of the file? */
-bool rsock_cell_is_held(struct stream_state *st);
-bool rsock_slab_is_held(const struct rsock_slab_cells *c);
+bool stream_cell_is_held(struct stream_state *st);
+bool stream_slab_is_held(const struct stream_slab_cells *c);
 /* Takes its name from it, unless somebody comes to it meanwhile: then false */
-bool rsock_slab_sweep(const struct rsock_slab_cells *c);
+bool stream_slab_sweep(const struct stream_slab_cells *c);
 /*
  * The same of a file that is none of this version's, or not yet, whatever it has. False, too, where
  * that cannot be known
  */
-bool rsock_slab_sweep_strange(const char *path);
+bool stream_slab_sweep_strange(const char *path);
 
 /* --- promise.c --- */
 
 /* The number of bytes that is promised in a folder: 0, -errno */
-int rsock_promises(struct stream_place place, uint64_t **out);
+int stream_promises(struct stream_place place, uint64_t **out);
 /* That was of a folder which is gone */
-void rsock_promises_forget(struct stream_place place);
+void stream_promises_forget(struct stream_place place);
 /* May a connection of @chunk have a name, besides all that have one? 0, -ENOSPC, -errno */
-int rsock_promise_room(struct stream_place place, uint32_t chunk);
+int stream_promise_room(struct stream_place place, uint32_t chunk);
 /* The same of one that has its file already: the folder itself is not asked */
-int rsock_promise_fits(struct stream_place place, uint32_t chunk);
+int stream_promise_fits(struct stream_place place, uint32_t chunk);
 /* The number is made anew of what connections there are. False: that was done just now */
-bool rsock_promises_count(struct stream_place place);
+bool stream_promises_count(struct stream_place place);
 /* A cell is a connection; it is none any more, whoever says so */
-void rsock_promise_set(struct rsock_slab *slab, uint32_t cell, bool on);
+void stream_promise_set(struct stream_slab *slab, uint32_t cell, bool on);
 /* None of the file is counted any more: who counts anew does not find it */
-void rsock_promises_drop(const struct rsock_slab *slab);
+void stream_promises_drop(const struct stream_slab *slab);
 
 /* --- file.c --- */
 
-static inline uint64_t rsock_cells_mask(uint32_t cells)
+static inline uint64_t stream_cells_mask(uint32_t cells)
 {
 	return ~0ull >> (64 - cells);
 }
 
 /* Bytes of a block, before the blocks, of all */
-static inline size_t rsock_file_block(uint32_t chunk)
+static inline size_t stream_file_block(uint32_t chunk)
 {
 	return sizeof(struct stream_block) + STREAM_CHUNKS * (size_t)chunk;
 }
 
-size_t rsock_file_head(uint32_t cells);
-size_t rsock_file_size(uint32_t cells, uint32_t chunk);
-void rsock_file_init(struct stream_slab *at, uint32_t cells, uint32_t chunk, uint64_t name);
+size_t stream_file_head(uint32_t cells);
+size_t stream_file_size(uint32_t cells, uint32_t chunk);
+void stream_file_init(struct stream_slab_file *at, uint32_t cells, uint32_t chunk, uint64_t name);
 
 /* Under the lock of slabs, or where nobody else has @slab: its own name goes; 0, -errno */
-int rsock_name_remove(const struct rsock_slab *slab);
+int stream_name_remove(const struct stream_slab *slab);
 /* Under the lock: all names of the file go, whoever has it */
-void rsock_names_drop(const struct rsock_slab *slab);
+void stream_slab_names_drop(const struct stream_slab *slab);
 /*
  * The cookie of @s becomes a name of its file: 0. Where none can be added it is still found, by a
  * search. -EOPNOTSUPP: the file has no name of its own
  */
-int rsock_name_add(struct rsock *s);
+int stream_name_add(struct stream *s);
 /* It is none any more */
-void rsock_name_unlink(struct rsock *s);
+void stream_name_unlink(struct stream *s);
 /* What is at @path, and in it all states of @cookie, is history: the socket has connected again */
-void rsock_name_replace(const char *path, uint64_t cookie);
+void stream_name_replace(const char *path, uint64_t cookie);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "stream/state.h"
 
-/* Connections of one file, at most; as many as bits of a word of struct stream_slab */
+/* Connections of one file, at most; as many as bits of a word of struct stream_slab_file */
 #define STREAM_CELLS 64u
 
 /*
@@ -52,7 +52,7 @@ struct stream_slab_head {
  * The file of some connections: this head, their states, as many blocks, as many tables of
  * mappings. What nobody touches takes no memory.
  */
-struct stream_slab {
+struct stream_slab_file {
 	/* As in the head of all versions */
 	uint32_t magic, version;
 	uint32_t cells;
@@ -80,7 +80,7 @@ struct stream_slab {
 };
 
 #define STREAM_SAME(field)                                               \
-	_Static_assert(offsetof(struct stream_slab, field) ==            \
+	_Static_assert(offsetof(struct stream_slab_file, field) ==       \
 			       offsetof(struct stream_slab_head, field), \
 		       "in all versions")
 STREAM_SAME(magic);

@@ -23,10 +23,9 @@
 #define WOKEN 0x02u /* since it has awaited last */
 #define DEAF 0x04u  /* somebody tried to wake, and could not */
 
-unsigned int stream_await(struct stream *stream, uint64_t wakeup)
+unsigned int stream_await(struct stream *s, uint64_t wakeup)
 {
-	struct rsock *s = rsock_of(stream);
-	int slot = rsock_load(&s->slot);
+	int slot = base_load(&s->slot);
 	unsigned int was = wakeup ? 0 : STREAM_AWAIT_DEAF;
 	struct stream_holder *h;
 	uint32_t before;
@@ -34,9 +33,9 @@ unsigned int stream_await(struct stream *stream, uint64_t wakeup)
 	if (slot < 0)
 		return STREAM_AWAIT_DEAF;
 	h = &s->state->holder[slot];
-	if (rsock_load(&h->asleep) == AWAITS && rsock_load(&h->wakeup) == wakeup)
+	if (base_load(&h->asleep) == AWAITS && base_load(&h->wakeup) == wakeup)
 		return was;
-	rsock_store(&h->wakeup, wakeup);
+	base_store(&h->wakeup, wakeup);
 	before = __atomic_exchange_n(&h->asleep, AWAITS, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	was |= before & AWAITS ? 0 : STREAM_AWAIT_NEW;
@@ -47,7 +46,7 @@ unsigned int stream_await(struct stream *stream, uint64_t wakeup)
 /* It awaits no more; false: somebody else does, or nobody is there */
 static bool take(struct stream_holder *h)
 {
-	uint32_t before = rsock_load(&h->asleep);
+	uint32_t before = base_load(&h->asleep);
 
 	while (before & AWAITS)
 		if (__atomic_compare_exchange_n(&h->asleep, &before, (before & ~AWAITS) | WOKEN,
@@ -56,10 +55,9 @@ static bool take(struct stream_holder *h)
 	return false;
 }
 
-unsigned int stream_sleepers(struct stream *stream, uint64_t *wakeups, unsigned int max)
+unsigned int stream_sleepers(struct stream *s, uint64_t *wakeups, unsigned int max)
 {
-	struct rsock *s = rsock_of(stream);
-	int self = rsock_load(&s->slot);
+	int self = base_load(&s->slot);
 	unsigned int n = 0;
 
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -68,17 +66,17 @@ unsigned int stream_sleepers(struct stream *stream, uint64_t *wakeups, unsigned 
 
 		if (i == self || !take(h))
 			continue;
-		wakeups[n] = rsock_load(&h->wakeup);
+		wakeups[n] = base_load(&h->wakeup);
 		n += wakeups[n] != 0;
 	}
 	return n;
 }
 
-void stream_unheard(struct stream *stream, uint64_t wakeup)
+void stream_unheard(struct stream *s, uint64_t wakeup)
 {
-	struct stream_state *st = rsock_of(stream)->state;
+	struct stream_state *st = s->state;
 
 	for (int i = 0; i < STREAM_HOLDERS; i++)
-		if (rsock_load(&st->holder[i].wakeup) == wakeup)
+		if (base_load(&st->holder[i].wakeup) == wakeup)
 			__atomic_or_fetch(&st->holder[i].asleep, DEAF, __ATOMIC_SEQ_CST);
 }

@@ -5,7 +5,7 @@
  * A program that waits for input by poll() or epoll_wait() has no buffer there yet when bytes come.
  * So the payload of a Send stays where it is, between the headers of FPDUs in the block's `in`, and
  * what is kept is where it lies: one span for each. A reader copies it from there. When the
- * transport needs that memory again, they are copied to chunks first (rsock_spans_settle()).
+ * transport needs that memory again, they are copied to chunks first (stream_spans_settle()).
  *
  * Spans are a row of bytes without a gap. Those before it, and those behind it, for which the table
  * had no room, are in chunks. What stands in the table may be rubbish that another process has
@@ -44,20 +44,20 @@ static struct stream_span span_of(const struct stream_rx *rx, unsigned int i)
 	return span;
 }
 
-bool rsock_spans_wait(const struct rsock *s)
+bool stream_spans_wait(const struct stream *s)
 {
 	const struct stream_rx *rx = &s->state->rx;
 
 	return base_once(rx->span_first) != base_once(rx->span_end);
 }
 
-bool rsock_span_put(struct rsock *s, uint64_t at, const uint8_t *p, size_t len)
+bool stream_span_put(struct stream *s, uint64_t at, const uint8_t *p, size_t len)
 {
 	struct stream_rx *rx = &s->state->rx;
 	const uint8_t *in = s->mem.in;
 	struct table t;
 
-	if (base_once(rx->span_end) == STREAM_SPANS && rsock_spans_wait(s))
+	if (base_once(rx->span_end) == STREAM_SPANS && stream_spans_wait(s))
 		return false;
 	if (rx->message_open || p < in || p >= in + RNIC_STREAM_IN || !len)
 		return false;
@@ -75,16 +75,16 @@ bool rsock_span_put(struct rsock *s, uint64_t at, const uint8_t *p, size_t len)
 	return true;
 }
 
-void rsock_spans_settle(struct rsock *s)
+void stream_spans_settle(struct stream *s)
 {
 	struct stream_rx *rx = &s->state->rx;
 	struct table t = table_of(rx);
-	bool closed = rsock_load(&s->state->ends) & STREAM_CLOSED;
+	bool closed = base_load(&s->state->ends) & STREAM_CLOSED;
 
 	for (; t.first < t.end && !closed; t.first++) {
 		struct stream_span span = span_of(rx, t.first);
 
-		rsock_chunks_put(s, t.from, (uint8_t *)s->mem.in + span.off, span.len);
+		stream_chunks_put(s, t.from, (uint8_t *)s->mem.in + span.off, span.len);
 		t.from += span.len;
 	}
 	BASE_POINT(stream_spans_settled);
@@ -92,7 +92,7 @@ void rsock_spans_settle(struct rsock *s)
 }
 
 /* Bytes @skip.. of those in spans */
-static void spans_get(const struct rsock *s, const struct table *t, uint64_t skip, uint8_t *to,
+static void spans_get(const struct stream *s, const struct table *t, uint64_t skip, uint8_t *to,
 		      size_t len)
 {
 	const struct stream_rx *rx = &s->state->rx;
@@ -111,14 +111,14 @@ static void spans_get(const struct rsock *s, const struct table *t, uint64_t ski
 }
 
 /* Bytes of which some may be in spans */
-static void any_get(struct rsock *s, uint64_t at, void *p, size_t len)
+static void any_get(struct stream *s, uint64_t at, void *p, size_t len)
 {
 	const struct table t = table_of(&s->state->rx);
 	size_t before = at < t.from ? base_min(len, t.from - at) : 0, in;
 	uint8_t *to = p;
 
 	if (before)
-		rsock_chunks_get(s, at, to, before);
+		stream_chunks_get(s, at, to, before);
 	at += before;
 	to += before;
 	len -= before;
@@ -126,15 +126,15 @@ static void any_get(struct rsock *s, uint64_t at, void *p, size_t len)
 	if (in)
 		spans_get(s, &t, at - t.from, to, in);
 	if (in < len)
-		rsock_chunks_get(s, at + in, to + in, len - in);
+		stream_chunks_get(s, at + in, to + in, len - in);
 }
 
-void rsock_bytes_get(struct rsock *s, uint64_t at, void *p, size_t len)
+void stream_bytes_get(struct stream *s, uint64_t at, void *p, size_t len)
 {
-	if (rsock_spans_wait(s))
+	if (stream_spans_wait(s))
 		any_get(s, at, p, len);
 	else
-		rsock_chunks_get(s, at, p, len);
+		stream_chunks_get(s, at, p, len);
 }
 
 static void spans_drop(struct stream_rx *rx, struct table t, uint64_t len)
@@ -152,16 +152,16 @@ static void spans_drop(struct stream_rx *rx, struct table t, uint64_t len)
 	rx->span_first = (uint8_t)t.first;
 }
 
-static void any_drop(struct rsock *s, uint64_t from, uint64_t to)
+static void any_drop(struct stream *s, uint64_t from, uint64_t to)
 {
 	struct stream_rx *rx = &s->state->rx;
 	const struct table t = table_of(rx);
 
 	/* Bytes behind the spans may be in the chunk that ends before them */
 	if (!t.end || t.to != rx->placed)
-		rsock_chunks_drop(s, from, to, rx->placed);
+		stream_chunks_drop(s, from, to, rx->placed);
 	else if (from < t.from)
-		rsock_chunks_drop(s, from, base_min(to, t.from), t.from);
+		stream_chunks_drop(s, from, base_min(to, t.from), t.from);
 	if (!t.end || to <= t.from)
 		return;
 	rx->span_from = to;
@@ -169,10 +169,10 @@ static void any_drop(struct rsock *s, uint64_t from, uint64_t to)
 	spans_drop(rx, t, to - t.from);
 }
 
-void rsock_bytes_drop(struct rsock *s, uint64_t from, uint64_t to)
+void stream_bytes_drop(struct stream *s, uint64_t from, uint64_t to)
 {
-	if (rsock_spans_wait(s))
+	if (stream_spans_wait(s))
 		any_drop(s, from, to);
 	else
-		rsock_chunks_drop(s, from, to, s->state->rx.placed);
+		stream_chunks_drop(s, from, to, s->state->rx.placed);
 }

@@ -44,9 +44,9 @@ static bool port_get(long call, int fd, in_port_t *out)
 }
 
 /* The same of both ends; 0: it cannot be known */
-static uint32_t pair_of(const struct rsock *s)
+static uint32_t pair_of(const struct stream *s)
 {
-	int fd = stream_fd(&s->base);
+	int fd = stream_fd(s);
 	in_port_t here, there;
 
 	if (base_process_confined() || !port_get(SYS_getsockname, fd, &here) ||
@@ -55,14 +55,14 @@ static uint32_t pair_of(const struct rsock *s)
 	return 1 + (uint32_t)(here ^ there) * 2654435761u % (PAIRS - 1);
 }
 
-void rsock_spare_sent(struct rsock *s)
+void stream_spare_sent(struct stream *s)
 {
-	uint32_t pair = rsock_load(&s->pair);
+	uint32_t pair = base_load(&s->pair);
 
 	__atomic_add_fetch(pair ? &of_pair[pair] : &strange, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&all, 1, __ATOMIC_RELAXED);
 	if (!pair && ++s->sends == SENDS_MIN)
-		rsock_store(&s->pair, pair_of(s));
+		base_store(&s->pair, pair_of(s));
 }
 
 static uint64_t load(const uint64_t *p)
@@ -70,20 +70,20 @@ static uint64_t load(const uint64_t *p)
 	return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
 
-struct rsock_spare rsock_spare_begin(const struct rsock *s)
+struct stream_spare stream_spare_begin(const struct stream *s)
 {
-	uint32_t pair = rsock_load(&s->pair);
+	uint32_t pair = base_load(&s->pair);
 
-	return (struct rsock_spare){
+	return (struct stream_spare){
 		.is_set = true,
 		.pair = pair,
 		.sends = pair ? load(&strange) + load(&of_pair[pair]) : load(&all),
 	};
 }
 
-bool rsock_spare_take(struct rsock *s, size_t taken)
+bool stream_spare_take(struct stream *s, size_t taken)
 {
-	struct rsock_spare was = s->spare, now = rsock_spare_begin(s);
+	struct stream_spare was = s->spare, now = stream_spare_begin(s);
 
 	s->spare.is_set = false;
 	return was.is_set && was.pair == now.pair && was.sends == now.sends && taken &&

@@ -7,20 +7,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct rsock;
+struct stream;
 
 /* The transport of a connection was empty, when this process had sent so often */
-struct rsock_spare {
+struct stream_spare {
 	bool is_set;
 	uint32_t pair;
 	uint64_t sends;
 };
 
 /* tx lock. It has sent something */
-void rsock_spare_sent(struct rsock *s);
+void stream_spare_sent(struct stream *s);
 /* Before a look at the transport, for rsock.spare if that was empty */
-struct rsock_spare rsock_spare_begin(const struct rsock *s);
+struct stream_spare stream_spare_begin(const struct stream *s);
 /* rx lock. Who got @taken bytes need not ask the transport; once */
-bool rsock_spare_take(struct rsock *s, size_t taken);
+bool stream_spare_take(struct stream *s, size_t taken);
 
 #endif

@@ -27,12 +27,13 @@
 #define START_DATA_MAX (RS_CONN_DATA_LEN + STREAM_EXT_MAX)
 
 /* Our private data into @pd: its length */
-static size_t start_data_put(const struct rsock *s, uint8_t pd[START_DATA_MAX])
+static size_t start_data_put(const struct stream *s, uint8_t pd[START_DATA_MAX])
 {
 	const struct stream_state *st = s->state;
-	struct stream_ext ext = {
-		.features = s->offered, .window = s->ring, .ird = RSOCK_DEPTH, .ord = RSOCK_DEPTH
-	};
+	struct stream_ext ext = { .features = s->offered,
+				  .window = s->ring,
+				  .ird = STREAM_ONESIDED_DEPTH,
+				  .ord = STREAM_ONESIDED_DEPTH };
 	struct rs_conn_data cd = {
 		.version = RS_VERSION,
 		.flags = RS_CONN_IOMAP,
@@ -41,7 +42,7 @@ static size_t start_data_put(const struct rsock *s, uint8_t pd[START_DATA_MAX])
 		.target_sgl = { htobe64(st->sgl_to), htobe32(st->sgl_stag),
 				htobe32(RS_SGL_ENTRIES) },
 		.data_buf = { htobe64(st->ring_to), htobe32(st->ring_stag),
-			      htobe32(rsock_half(s)) },
+			      htobe32(stream_half(s)) },
 	};
 
 	memcpy(pd, &cd, sizeof(cd));
@@ -71,7 +72,7 @@ static uint32_t slots_of(const struct rs_conn_data *cd)
 }
 
 /* What both ends offer is in force; the order of two counts on what it needs */
-static int features_take(struct rsock *s, const struct stream_ext *ext)
+static int features_take(struct stream *s, const struct stream_ext *ext)
 {
 	struct stream_state *st = s->state;
 	uint32_t features;
@@ -82,22 +83,24 @@ static int features_take(struct rsock *s, const struct stream_ext *ext)
 	if (!(features & STREAM_FEATURE_INLINE))
 		features &= ~(uint32_t)(STREAM_FEATURE_MESSAGES | STREAM_FEATURE_URGENT |
 					STREAM_FEATURE_HELD);
-	rsock_store(&st->features, features);
-	st->peer.ird = rsock_has(s, STREAM_FEATURE_ONESIDED) ? base_min(ext->ird, RSOCK_DEPTH) : 0;
+	base_store(&st->features, features);
+	st->peer.ird = stream_has(s, STREAM_FEATURE_ONESIDED)
+			       ? base_min(ext->ird, STREAM_ONESIDED_DEPTH)
+			       : 0;
 	st->peer.ord = ext->ord;
 	st->first_window = ext->window;
-	if (!rsock_has(s, STREAM_FEATURE_INLINE))
+	if (!stream_has(s, STREAM_FEATURE_INLINE))
 		return 0;
 	st->rx.window = ext->window;
 	st->tx.granted = s->ring;
 	/* The first words are ours; and a peer that is to know what is held is told by a window */
-	if (s->initiator || rsock_has(s, STREAM_FEATURE_HELD))
+	if (s->initiator || stream_has(s, STREAM_FEATURE_HELD))
 		__atomic_or_fetch(&st->tx.due, STREAM_DUE_GRANT, __ATOMIC_ACQ_REL);
 	return 0;
 }
 
 /* The one place where the peer's private data is judged */
-static int conn_data_take(struct rsock *s, const uint8_t *pd, size_t len)
+static int conn_data_take(struct stream *s, const uint8_t *pd, size_t len)
 {
 	struct stream_state *st = s->state;
 	struct stream_ext ext;
@@ -136,7 +139,7 @@ static int conn_data_take(struct rsock *s, const uint8_t *pd, size_t len)
 	return features_take(s, &ext);
 }
 
-static int private_data_take(struct rsock *s)
+static int private_data_take(struct stream *s)
 {
 	uint8_t pd[MPA_PD_MAX];
 	size_t len = sizeof(pd);
@@ -145,21 +148,21 @@ static int private_data_take(struct rsock *s)
 	return err ? err : conn_data_take(s, pd, len);
 }
 
-static void opened(struct rsock *s)
+static void opened(struct stream *s)
 {
 	struct stream_state *st = s->state;
 	struct rnic_stream_info info;
 	bool room;
 
 	s->rnic->info(&s->mem, &info);
-	rsock_store(&s->looked_behind, info.alone);
+	base_store(&s->looked_behind, info.alone);
 	/* The kernel's soft iWARP, if that is the peer, wants a CRC in one piece */
-	s->rnic->align(&s->mem, info.crc && !rsock_has(s, STREAM_FEATURE_CUT));
-	rsock_store(&st->may_send, info.may_send);
+	s->rnic->align(&s->mem, info.crc && !stream_has(s, STREAM_FEATURE_CUT));
+	base_store(&st->may_send, info.may_send);
 	BASE_POINT(stream_start_opening);
 	/* Where writes were taken before, there has been room all the time */
-	room = rsock_hold_room(s);
-	rsock_store(&st->stage, STREAM_OPEN);
+	room = stream_hold_room(s);
+	base_store(&st->stage, STREAM_OPEN);
 	if (!room)
 		__atomic_add_fetch(&st->out_edge, 1, __ATOMIC_ACQ_REL);
 	base_debug("stream: open as %s, MULPDU %u, features %#x",
@@ -167,12 +170,12 @@ static void opened(struct rsock *s)
 }
 
 /* The Request is here */
-static int answer(struct rsock *s)
+static int answer(struct stream *s)
 {
 	uint8_t pd[START_DATA_MAX];
 	int err;
 
-	if (rsock_load(&s->state->late)) {
+	if (base_load(&s->state->late)) {
 		base_warn("stream: a Request has come after the program had written plainly: "
 			  "reset");
 		return -ECONNRESET;
@@ -181,19 +184,19 @@ static int answer(struct rsock *s)
 	BASE_POINT(stream_start_judged);
 	if (err) {
 		base_warn("stream: a Request whose private data cannot be served: %d", err);
-		s->rnic->reject(&s->mem, stream_fd(&s->base), NULL, 0);
-		s->rnic->shutdown(&s->mem, stream_fd(&s->base));
+		s->rnic->reject(&s->mem, stream_fd(s), NULL, 0);
+		s->rnic->shutdown(&s->mem, stream_fd(s));
 		s->state->rejected = true;
 		return err;
 	}
-	err = s->rnic->accept(&s->mem, stream_fd(&s->base), pd, start_data_put(s, pd));
+	err = s->rnic->accept(&s->mem, stream_fd(s), pd, start_data_put(s, pd));
 	if (!err)
 		opened(s);
 	return err;
 }
 
 /* What the provider's start-up has come to */
-static int judge(struct rsock *s, int state)
+static int judge(struct stream *s, int state)
 {
 	int err;
 
@@ -215,7 +218,7 @@ static int judge(struct rsock *s, int state)
 }
 
 /* Credits are given only for what a device has room for */
-static void credits_fit(struct rsock *s)
+static void credits_fit(struct stream *s)
 {
 	uint32_t room;
 
@@ -223,16 +226,18 @@ static void credits_fit(struct rsock *s)
 		return;
 	room = s->rnic->native->messages(s->mem.native);
 	s->credits = (uint16_t)base_min(s->credits, base_max(room, UNCOUNTED + 1u) - UNCOUNTED);
-	rsock_store(&s->state->tx.limit, s->credits);
+	base_store(&s->state->tx.limit, s->credits);
 }
 
-static int provider_begin(struct rsock *s)
+static int provider_begin(struct stream *s)
 {
 	struct stream_state *st = s->state;
-	struct rnic_window sgl = { .to = RSOCK_SGL_TO,
+	struct rnic_window sgl = { .to = STREAM_SGL_TO,
 				   .len = RS_SGL_LEN + s->slots * sizeof(struct rs_iomap),
-				   .tag = RSOCK_SGL };
-	struct rnic_window ring = { .to = RSOCK_RING_TO, .len = s->ring, .tag = RSOCK_RING };
+				   .tag = STREAM_SGL_WINDOW };
+	struct rnic_window ring = { .to = STREAM_RING_TO,
+				    .len = s->ring,
+				    .tag = STREAM_RING_WINDOW };
 	struct rnic_stream_param param = {
 		.initiator = s->initiator,
 		.crc = !s->no_crc,
@@ -245,63 +250,63 @@ static int provider_begin(struct rsock *s)
 
 	credits_fit(s);
 	param.messages = (uint16_t)base_min(s->credits + UNCOUNTED, UINT16_MAX);
-	err = s->rnic->init(&s->mem, stream_fd(&s->base), &param);
+	err = s->rnic->init(&s->mem, stream_fd(s), &param);
 	if (!err)
-		err = s->rnic->window(&s->mem, RSOCK_SGL, &sgl);
+		err = s->rnic->window(&s->mem, STREAM_SGL_WINDOW, &sgl);
 	if (!err)
-		err = s->rnic->window(&s->mem, RSOCK_RING, &ring);
+		err = s->rnic->window(&s->mem, STREAM_RING_WINDOW, &ring);
 	if (err)
 		return err;
 	st->sgl_stag = sgl.stag;
 	st->sgl_to = sgl.to;
 	st->ring_stag = ring.stag;
 	st->ring_to = ring.to;
-	rsock_store(&st->stage, STREAM_STARTING);
-	rsock_undecided_begin(s);
+	base_store(&st->stage, STREAM_STARTING);
+	stream_undecided_begin(s);
 	return 0;
 }
 
 /* TCP's connect(), or what a device has in its place: has it come to an end? */
-static int carrier_connected(struct rsock *s)
+static int carrier_connected(struct stream *s)
 {
 	short events = 0;
-	int err = s->rnic->carrier->connect(&s->mem, stream_fd(&s->base), &events);
+	int err = s->rnic->carrier->connect(&s->mem, stream_fd(s), &events);
 
-	rsock_store(&s->state->start_events, events);
+	base_store(&s->state->start_events, events);
 	if (!err)
-		rsock_store(&s->state->stage, STREAM_SINGLE_FLIGHT);
+		base_store(&s->state->stage, STREAM_SINGLE_FLIGHT);
 	return err;
 }
 
-static int before_start(struct rsock *s)
+static int before_start(struct stream *s)
 {
 	int err = 0;
 
 	/* What was accepted is connected, or its end shows when it is read */
 	if (!s->initiator && !s->mem.native)
-		rsock_store(&s->state->stage, STREAM_SINGLE_FLIGHT);
-	else if (rsock_load(&s->state->stage) == STREAM_CONNECTING)
+		base_store(&s->state->stage, STREAM_SINGLE_FLIGHT);
+	else if (base_load(&s->state->stage) == STREAM_CONNECTING)
 		err = carrier_connected(s);
 	if (!err)
-		err = rsock_single_flight(s);
+		err = stream_single_flight(s);
 	return err ? err : provider_begin(s);
 }
 
-static int start_go(struct rsock *s)
+static int start_go(struct stream *s)
 {
 	uint8_t pd[START_DATA_MAX];
 	short events = POLLIN;
 	size_t len;
 	int state, err;
 
-	if (rsock_load(&s->state->stage) < STREAM_STARTING) {
+	if (base_load(&s->state->stage) < STREAM_STARTING) {
 		err = before_start(s);
 		if (err)
 			return err;
 	}
 	len = s->initiator ? start_data_put(s, pd) : 0;
-	state = s->rnic->start(&s->mem, stream_fd(&s->base), len ? pd : NULL, len, &events);
-	rsock_store(&s->state->start_events, events);
+	state = s->rnic->start(&s->mem, stream_fd(s), len ? pd : NULL, len, &events);
+	base_store(&s->state->start_events, events);
 	return judge(s, state);
 }
 
@@ -309,130 +314,128 @@ static int start_go(struct rsock *s)
  * connect() may say why. A program that accepted, or whose connect() has returned, is told that the
  * connection was reset
  */
-static uint32_t told_error(const struct rsock *s, int err)
+static uint32_t told_error(const struct stream *s, int err)
 {
-	return s->initiator && !rsock_load(&s->state->hold) ? (uint32_t)-err : ECONNRESET;
+	return s->initiator && !base_load(&s->state->hold) ? (uint32_t)-err : ECONNRESET;
 }
 
 /* A responder's peer has ended it in order, and has said nothing: so it is told to the program */
-static bool is_empty(const struct rsock *s, int err)
+static bool is_empty(const struct stream *s, int err)
 {
 	return err == -ENOMSG && !s->initiator && s->only && !s->mem.native &&
-	       base_sock_unread(stream_fd(&s->base)) <= 0;
+	       base_sock_unread(stream_fd(s)) <= 0;
 }
 
 /* What was closed with nothing to deliver does not connect again, nor reset a silent peer */
-static bool is_closed(const struct rsock *s)
+static bool is_closed(const struct stream *s)
 {
-	return rsock_load(&s->state->ends) & STREAM_CLOSED && !rsock_load(&s->state->tx.hold_end);
+	return base_load(&s->state->ends) & STREAM_CLOSED && !base_load(&s->state->tx.hold_end);
 }
 
 /* Nothing was said, and nobody waits for anything: TCP's end is enough */
-static int end_unheard(struct rsock *s)
+static int end_unheard(struct stream *s)
 {
-	rsock_undecided_end(s);
-	rsock_store(&s->start_error, ECONNRESET);
-	rsock_store(&s->failed, true);
+	stream_undecided_end(s);
+	base_store(&s->start_error, ECONNRESET);
+	base_store(&s->failed, true);
 	base_debug("stream: ended before anything was said");
-	rsock_store(&s->state->stage, STREAM_FAILED);
-	rsock_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
+	base_store(&s->state->stage, STREAM_FAILED);
+	stream_end(s, STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
 	return -ECONNRESET;
 }
 
-static int start_failed(struct rsock *s, int err)
+static int start_failed(struct stream *s, int err)
 {
 	/* Who accepts a connection that is reset already finds that where another one connects */
-	bool up = !s->initiator || rsock_load(&s->state->stage) == STREAM_STARTING;
-	bool probed = s->probe && (up || s->detour) && !rsock_is_apart(s);
+	bool up = !s->initiator || base_load(&s->state->stage) == STREAM_STARTING;
+	bool probed = s->probe && (up || s->detour) && !stream_is_apart(s);
 	bool plain = probed || (err == -ENOMSG && !s->only);
 	/* What a device would have carried has no TCP connection yet */
 	bool anew = probed || (err == -ENOMSG && s->mem.native);
-	uint64_t due = rsock_load(&s->state->start_deadline);
+	uint64_t due = base_load(&s->state->start_deadline);
 
-	if (is_empty(s, err) || (is_closed(s) && !rsock_load(&s->state->heard) && !s->initiator))
+	if (is_empty(s, err) || (is_closed(s) && !base_load(&s->state->heard) && !s->initiator))
 		return end_unheard(s);
-	rsock_undecided_end(s);
-	if (rsock_is_apart(s) && err != -ENOMSG)
+	stream_undecided_end(s);
+	if (stream_is_apart(s) && err != -ENOMSG)
 		err = -ENODEV;
 	else if (!probed && err == -EBADMSG)
 		err = -ENODEV; /* software may be able to use the answer that the device cannot */
 	else if (probed && !up)
 		err = -EHOSTUNREACH;
-	rsock_store(&s->start_error, plain || probed ? 0 : (uint32_t)-err);
+	base_store(&s->start_error, plain || probed ? 0 : (uint32_t)-err);
 	if (err == -ENOMSG && s->only) {
 		base_debug("stream: the peer speaks plain TCP, which is refused");
 		err = -ECONNRESET;
 	}
-	rsock_store(&s->failed, up && !plain);
+	base_store(&s->failed, up && !plain);
 	base_debug("stream: start-up ended with %d", err);
 	if (probed && s->probed)
 		s->probed(s->ctx);
 	if (anew && base_once(s->state->again.peer_len) && !is_closed(s))
-		return rsock_again_begin(s, probed ? -err : ETIMEDOUT, due);
+		return stream_again_begin(s, probed ? -err : ETIMEDOUT, due);
 	if ((anew || !plain) && !s->state->rejected)
-		s->rnic->carrier->abort(&s->mem, stream_fd(&s->base));
+		s->rnic->carrier->abort(&s->mem, stream_fd(s));
 	if (probed) {
-		rsock_store(&s->probe_error, -err);
+		base_store(&s->probe_error, -err);
 		err = -ENOMSG;
 	}
-	rsock_store(&s->state->error, plain ? 0 : told_error(s, err));
-	rsock_store(&s->state->stage, plain ? STREAM_PLAIN : STREAM_FAILED);
-	rsock_end(s, plain ? 0 : STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
+	base_store(&s->state->error, plain ? 0 : told_error(s, err));
+	base_store(&s->state->stage, plain ? STREAM_PLAIN : STREAM_FAILED);
+	stream_end(s, plain ? 0 : STREAM_IN_ENDED | STREAM_OUT_ENDED | STREAM_DRY);
 	return err;
 }
 
 /* Both locks */
-static int speak_plain(struct rsock *s)
+static int speak_plain(struct stream *s)
 {
 	struct rnic_stream_info info;
 
-	if (rsock_load(&s->state->stage) != STREAM_STARTING || s->only)
+	if (base_load(&s->state->stage) != STREAM_STARTING || s->only)
 		return -EALREADY;
 	s->rnic->info(&s->mem, &info);
 	if (info.heard)
 		return -EALREADY;
-	rsock_store(&s->state->late, 1);
+	base_store(&s->state->late, 1);
 	return -EAGAIN;
 }
 
-int stream_speak_plain(struct stream *stream)
+int stream_speak_plain(struct stream *s)
 {
-	return rsock_with_both(rsock_of(stream), speak_plain);
+	return stream_with_both(s, speak_plain);
 }
 
 /* Both locks */
-static int decline(struct rsock *s)
+static int decline(struct stream *s)
 {
-	if (rsock_load(&s->state->stage) >= STREAM_STARTING)
+	if (base_load(&s->state->stage) >= STREAM_STARTING)
 		return -EALREADY;
-	s->rnic->reject(&s->mem, stream_fd(&s->base), NULL, 0);
+	s->rnic->reject(&s->mem, stream_fd(s), NULL, 0);
 	s->state->rejected = true;
 	start_failed(s, -ECONNRESET);
 	/* Who gets the socket finds nothing of it */
-	rsock_memory_unname(s);
+	stream_memory_unname(s);
 	return 0;
 }
 
-int stream_decline(struct stream *stream)
+int stream_decline(struct stream *s)
 {
-	struct rsock *s = rsock_of(stream);
-
-	if (s->initiator || !s->mem.native || rsock_is_foreign(s))
+	if (s->initiator || !s->mem.native || stream_is_foreign(s))
 		return -EALREADY;
-	return rsock_with_both(s, decline);
+	return stream_with_both(s, decline);
 }
 
-int rsock_start(struct rsock *s)
+int stream_start(struct stream *s)
 {
 	int err;
 
-	if (rsock_is_shut_here(s))
+	if (stream_is_shut_here(s))
 		return -ENOTCONN;
-	switch (rsock_load(&s->state->stage)) {
+	switch (base_load(&s->state->stage)) {
 	case STREAM_OPEN:
 		return 0;
 	case STREAM_AGAIN:
-		return rsock_again_go(s);
+		return stream_again_go(s);
 	case STREAM_PLAIN:
 		return -ENOMSG;
 	case STREAM_FAILED:
@@ -442,14 +445,14 @@ int rsock_start(struct rsock *s)
 	}
 	do {
 		err = start_go(s);
-	} while (err == -EAGAIN && rsock_undecided_again(s));
+	} while (err == -EAGAIN && stream_undecided_again(s));
 	if (err == -EAGAIN)
-		err = rsock_undecided_look(s);
+		err = stream_undecided_look(s);
 	if (err == -EAGAIN)
 		return err;
 	if (err)
 		return start_failed(s, err);
-	rsock_undecided_end(s);
-	rsock_write_retry_begin(s);
+	stream_undecided_end(s);
+	stream_write_retry_begin(s);
 	return 0;
 }

@@ -17,23 +17,8 @@
 
 #include "base/recv_sleep.h"
 #include "stream/job.h"
+#include "stream/local.h"
 #include "stream/param.h"
-
-struct stream;
-
-/* The head of a struct rsock */
-struct stream {
-	int fd;		      /* atomic: set_fd may come at any time */
-	struct stream *older; /* its user's: one that it has replaced */
-	int carrier;	      /* of a device that carries it; -1: the descriptor does */
-	int linger;	      /* SO_LINGER's seconds, as close() found it; -1: it is off */
-	uint64_t cookie;      /* of the socket; 0: it was not asked for */
-};
-
-static inline int stream_fd(const struct stream *s)
-{
-	return __atomic_load_n(&s->fd, __ATOMIC_ACQUIRE);
-}
 
 /* What to wait on; asked about nothing, a descriptor may say all the same that it has ended */
 int stream_wait_fd(const struct stream *s);

@@ -25,79 +25,77 @@
 /* No more than this part of a small window */
 #define RESERVE_PART 64
 
-uint64_t rsock_urgent_room(const struct rsock *s, bool urgent)
+uint64_t stream_urgent_room(const struct stream *s, bool urgent)
 {
-	uint64_t room = rsock_window_room(s), kept = 0;
+	uint64_t room = stream_window_room(s), kept = 0;
 
-	if (!urgent && rsock_has(s, STREAM_FEATURE_URGENT))
+	if (!urgent && stream_has(s, STREAM_FEATURE_URGENT))
 		kept = base_min((uint64_t)RESERVE, s->state->first_window / RESERVE_PART);
 	return room - base_min(room, kept);
 }
 
-bool stream_urgent_may(struct stream *stream)
+bool stream_urgent_may(struct stream *s)
 {
-	const struct rsock *s = rsock_of(stream);
-
-	return rsock_is_open(s) && rsock_has(s, STREAM_FEATURE_URGENT) &&
-	       !(rsock_load(&s->state->ends) & STREAM_IN_ENDED);
+	return stream_is_open(s) && stream_has(s, STREAM_FEATURE_URGENT) &&
+	       !(base_load(&s->state->ends) & STREAM_IN_ENDED);
 }
 
 /* --- in --- */
 
 /* Octets from @consumed on to the urgent one; more than there are: there is none */
-static uint64_t ahead(const struct rsock *s, uint64_t consumed)
+static uint64_t ahead(const struct stream *s, uint64_t consumed)
 {
 	const struct stream_urgent *u = &s->state->urgent;
 
-	return rsock_load(&u->octet) ? rsock_load(&u->at) - consumed : UINT64_MAX;
+	return base_load(&u->octet) ? base_load(&u->at) - consumed : UINT64_MAX;
 }
 
-static bool is_inline(const struct rsock *s)
+static bool is_inline(const struct stream *s)
 {
-	return rsock_load(&s->state->urgent.in_line);
+	return base_load(&s->state->urgent.in_line);
 }
 
-bool rsock_urgent_next(const struct rsock *s)
+bool stream_urgent_next(const struct stream *s)
 {
 	const struct stream_rx *rx = &s->state->rx;
-	uint64_t consumed = rsock_load(&rx->consumed);
+	uint64_t consumed = base_load(&rx->consumed);
 
-	return rsock_load(&rx->delivered) != consumed && !ahead(s, consumed);
+	return base_load(&rx->delivered) != consumed && !ahead(s, consumed);
 }
 
 /* As Linux: of two that wait, the first is left out where the reader stands at it */
-static void earlier_leave(struct rsock *s)
+static void earlier_leave(struct stream *s)
 {
 	struct stream_rx *rx = &s->state->rx;
 	uint64_t consumed = base_once(rx->consumed);
 
-	if (!rsock_urgent_next(s) || is_inline(s))
+	if (!stream_urgent_next(s) || is_inline(s))
 		return;
-	rsock_bytes_drop(s, consumed, consumed + 1);
-	rsock_store(&rx->consumed, consumed + 1);
+	stream_bytes_drop(s, consumed, consumed + 1);
+	base_store(&rx->consumed, consumed + 1);
 }
 
-void rsock_urgent_arrive(struct rsock *s)
+void stream_urgent_arrive(struct stream *s)
 {
 	struct stream_urgent *u = &s->state->urgent;
 	uint64_t at = s->state->rx.placed - 1;
 	uint8_t octet;
 
-	if (rsock_load(&s->state->ends) & STREAM_CLOSED)
+	if (base_load(&s->state->ends) & STREAM_CLOSED)
 		return;
 	earlier_leave(s);
-	rsock_bytes_get(s, at, &octet, 1);
-	rsock_store(&u->octet, 0);
-	rsock_store(&u->at, at);
-	rsock_store(&u->octet, STREAM_URGENT_WAITS | octet);
+	stream_bytes_get(s, at, &octet, 1);
+	base_store(&u->octet, 0);
+	base_store(&u->at, at);
+	base_store(&u->octet, STREAM_URGENT_WAITS | octet);
 	if (s->urgent)
 		s->urgent(s->ctx);
 }
 
-uint64_t rsock_urgent_reach(const struct rsock *s, bool stop, uint32_t *over)
+uint64_t stream_urgent_reach(const struct stream *s, bool stop, uint32_t *over)
 {
-	uint64_t left = rsock_message_limit(s),
-		 before = ahead(s, rsock_load(&s->state->rx.consumed));
+	uint64_t left = stream_message_limit(s),
+		 before = ahead(s, base_load(&s->state->rx.consumed));
 
 	*over = 0;
 	if (before >= left)
@@ -108,18 +106,18 @@ uint64_t rsock_urgent_reach(const struct rsock *s, bool stop, uint32_t *over)
 	return left - *over;
 }
 
-void rsock_urgent_passed(struct rsock *s)
+void stream_urgent_passed(struct stream *s)
 {
 	struct stream_urgent *u = &s->state->urgent;
 
-	if (rsock_load(&u->octet) && rsock_load(&u->at) < rsock_load(&s->state->rx.consumed))
-		rsock_store(&u->octet, 0);
+	if (base_load(&u->octet) && base_load(&u->at) < base_load(&s->state->rx.consumed))
+		base_store(&u->octet, 0);
 }
 
-unsigned int rsock_urgent_levels(const struct rsock *s, uint64_t *there)
+unsigned int stream_urgent_levels(const struct stream *s, uint64_t *there)
 {
-	uint32_t octet = rsock_load(&s->state->urgent.octet);
-	uint64_t before = ahead(s, rsock_load(&s->state->rx.consumed));
+	uint32_t octet = base_load(&s->state->urgent.octet);
+	uint64_t before = ahead(s, base_load(&s->state->rx.consumed));
 	unsigned int levels = octet & STREAM_URGENT_WAITS ? STREAM_URGENT : 0;
 
 	if (before && before < *there)
@@ -132,40 +130,39 @@ unsigned int rsock_urgent_levels(const struct rsock *s, uint64_t *there)
 }
 
 /* rx lock. As Linux: the end of the connection otherwise than in order takes it away */
-static int octet_take(struct rsock *s, uint8_t *octet, int flags)
+static int octet_take(struct stream *s, uint8_t *octet, int flags)
 {
 	struct stream_urgent *u = &s->state->urgent;
-	uint32_t here = rsock_load(&u->octet);
+	uint32_t here = base_load(&u->octet);
 
 	if (is_inline(s) || !(here & STREAM_URGENT_WAITS))
 		return -EINVAL;
-	if (rsock_load(&u->lost))
+	if (base_load(&u->lost))
 		return -ENOTCONN;
 	*octet = (uint8_t)here;
 	if (!(flags & MSG_PEEK))
-		rsock_store(&u->octet, STREAM_URGENT_TAKEN);
+		base_store(&u->octet, STREAM_URGENT_TAKEN);
 	return 1;
 }
 
-int stream_urgent_recv(struct stream *stream, uint8_t *octet, int flags)
+int stream_urgent_recv(struct stream *s, uint8_t *octet, int flags)
 {
-	struct rsock *s = rsock_of(stream);
-	int r = stream_progress(stream);
+	int r = stream_progress(s);
 
 	if (r)
 		return r == -ENOMSG ? r : -EINVAL;
-	if (rsock_is_foreign(s))
+	if (stream_is_foreign(s))
 		return -EXDEV;
-	if (rsock_rx_sleeps(s))
+	if (stream_rx_sleeps(s))
 		return -EINVAL;
-	rsock_rx_lock(s);
+	stream_rx_lock(s);
 	r = octet_take(s, octet, flags);
-	rsock_rx_unlock(s);
+	stream_rx_unlock(s);
 	return r;
 }
 
-void stream_set_inline(struct stream *stream, bool on)
+void stream_set_inline(struct stream *s, bool on)
 {
 	/* As in Linux nobody is woken: a level may be another one, but nothing came */
-	rsock_store(&rsock_of(stream)->state->urgent.in_line, (uint32_t)on);
+	base_store(&s->state->urgent.in_line, (uint32_t)on);
 }

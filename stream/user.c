@@ -27,49 +27,49 @@ _Static_assert(sizeof(struct header) == STREAM_MESSAGE_COST, "a message's header
 /* --- out --- */
 
 /* One part: 0 gone, -EAGAIN, -errno */
-static int part_push(struct rsock *s)
+static int part_push(struct stream *s)
 {
 	struct stream_tx *tx = &s->state->tx;
 	uint32_t end = base_min(base_once(tx->message_end), STREAM_HOLD),
-		 at = base_min(tx->message_at, end), len = base_min(end - at, rsock_segment(s)),
+		 at = base_min(tx->message_at, end), len = base_min(end - at, stream_segment(s)),
 		 more = at + len < end ? STREAM_MESSAGE_MORE : 0;
 	int err;
 
-	rsock_tx_need(s);
+	stream_tx_need(s);
 	if (tx->message_none)
 		len = more = 0;
-	err = rsock_body_post(s, rs_msg(RS_OP_MESSAGE, len | more), s->hold + at, len);
+	err = stream_body_post(s, rs_msg(RS_OP_MESSAGE, len | more), s->hold + at, len);
 	if (err)
 		return err;
 	tx->message_at = at + len;
 	if (!more)
-		rsock_store(&tx->message_end, 0);
+		base_store(&tx->message_end, 0);
 	return 0;
 }
 
-int rsock_message_push(struct rsock *s)
+int stream_message_push(struct stream *s)
 {
 	int err = 0;
 
-	while (!err && rsock_message_left(s))
+	while (!err && stream_message_left(s))
 		err = part_push(s);
 	return err;
 }
 
 /* tx lock. Room for messages up to half of the peer's window comes up in any case */
-static int message_fits(struct rsock *s, size_t len)
+static int message_fits(struct stream *s, size_t len)
 {
 	struct stream_tx *tx = &s->state->tx;
 
 	if (len > STREAM_HOLD || len + STREAM_MESSAGE_COST > s->state->first_window / 2)
 		return -EMSGSIZE;
-	if (rsock_window_room(s) >= len + STREAM_MESSAGE_COST)
+	if (stream_window_room(s) >= len + STREAM_MESSAGE_COST)
 		return 0;
-	rsock_store(&tx->want, (uint32_t)len + STREAM_MESSAGE_COST);
+	base_store(&tx->want, (uint32_t)len + STREAM_MESSAGE_COST);
 	return -EAGAIN;
 }
 
-static void message_hold(struct rsock *s, const void *p, size_t len)
+static void message_hold(struct stream *s, const void *p, size_t len)
 {
 	struct stream_tx *tx = &s->state->tx;
 
@@ -77,90 +77,89 @@ static void message_hold(struct rsock *s, const void *p, size_t len)
 		memcpy(s->hold, p, len);
 	tx->message_at = 0;
 	tx->message_none = !len;
-	rsock_store(&tx->message_end, (uint32_t)base_max(len, 1u));
-	rsock_store(&tx->placed, tx->placed + len + STREAM_MESSAGE_COST);
+	base_store(&tx->message_end, (uint32_t)base_max(len, 1u));
+	base_store(&tx->placed, tx->placed + len + STREAM_MESSAGE_COST);
 }
 
 /* tx lock */
-static int message_accept(struct rsock *s, const void *p, size_t len)
+static int message_accept(struct stream *s, const void *p, size_t len)
 {
 	struct stream_tx *tx = &s->state->tx;
 	int err = message_fits(s, len);
 
 	if (!err)
-		err = rsock_push_first(s);
-	if (!err && rsock_jobs_left(s))
+		err = stream_push_first(s);
+	if (!err && stream_jobs_left(s))
 		err = -EAGAIN;
 	if (err)
 		return err;
-	rsock_tx_need(s);
-	if (rsock_reserve(s, s->hold, len))
+	stream_tx_need(s);
+	if (stream_reserve(s, s->hold, len))
 		return -EAGAIN;
 	message_hold(s, p, len);
-	err = rsock_message_push(s);
+	err = stream_message_push(s);
 	if (err && !tx->message_at) {
-		rsock_store(&tx->message_end, 0);
-		rsock_store(&tx->placed, tx->placed - len - STREAM_MESSAGE_COST);
+		base_store(&tx->message_end, 0);
+		base_store(&tx->placed, tx->placed - len - STREAM_MESSAGE_COST);
 		return err;
 	}
-	rsock_store(&tx->want, 0);
-	rsock_store(&tx->octets, tx->octets + len);
-	rsock_store(&tx->messages, tx->messages + 1);
+	base_store(&tx->want, 0);
+	base_store(&tx->octets, tx->octets + len);
+	base_store(&tx->messages, tx->messages + 1);
 	return 0;
 }
 
 /* As its namesake in send.c: the end is looked for under the lock */
-static int send_once(struct rsock *s, const void *p, size_t len)
+static int send_once(struct stream *s, const void *p, size_t len)
 {
 	int err = -EPIPE;
 
-	rsock_tx_lock(s);
-	if (!rsock_out_ended(s))
-		err = rsock_load(&s->state->may_send) ? message_accept(s, p, len) : -EAGAIN;
-	rsock_tx_unlock(s);
+	stream_tx_lock(s);
+	if (!stream_out_ended(s))
+		err = base_load(&s->state->may_send) ? message_accept(s, p, len) : -EAGAIN;
+	stream_tx_unlock(s);
 	return err;
 }
 
-int stream_message_send(struct stream *stream, const void *p, size_t len)
+int stream_message_send(struct stream *s, const void *p, size_t len)
 {
-	struct rsock *s = rsock_of(stream);
-	uint64_t before = rsock_edges(s);
-	int err = rsock_is_open(s) ? 0 : stream_progress(stream);
+	uint64_t before = stream_edges(s);
+	int err = stream_is_open(s) ? 0 : stream_progress(s);
 
 	if (err)
 		return err;
-	if (!rsock_has(s, STREAM_FEATURE_MESSAGES))
+	if (!stream_has(s, STREAM_FEATURE_MESSAGES))
 		return -EOPNOTSUPP;
-	if (rsock_is_foreign(s))
+	if (stream_is_foreign(s))
 		return -EXDEV;
 	err = send_once(s, p, len);
 	if (err == -EAGAIN) {
-		rsock_pump(s);
+		stream_pump(s);
 		err = send_once(s, p, len);
 	}
 	if (err && err != -EAGAIN && err != -EMSGSIZE) {
-		rsock_pump_end(s);
-		err = stream_take_error(stream);
+		stream_pump_end(s);
+		err = stream_take_error(s);
 		err = err ? -err : -EPIPE;
 	}
-	rsock_tell(s, before);
+	stream_tell(s, before);
 	return err;
 }
 
 /* --- in --- */
 
-static bool closed(const struct rsock *s)
+static bool closed(const struct stream *s)
 {
-	return rsock_load(&s->state->ends) & STREAM_CLOSED;
+	return base_load(&s->state->ends) & STREAM_CLOSED;
 }
 
-int rsock_message_begin(struct rsock *s)
+int stream_message_begin(struct stream *s)
 {
 	struct stream_rx *rx = &s->state->rx;
 
 	if (rx->message_open)
 		return 0;
-	if (rsock_load(&s->state->tx.granted) - rx->placed < STREAM_MESSAGE_COST)
+	if (base_load(&s->state->tx.granted) - rx->placed < STREAM_MESSAGE_COST)
 		return -EPROTO;
 	rx->message_at = rx->placed;
 	rx->placed += STREAM_MESSAGE_COST;
@@ -169,19 +168,19 @@ int rsock_message_begin(struct rsock *s)
 }
 
 /* The message before this one, if it is not read yet, names it */
-static void message_link(struct rsock *s)
+static void message_link(struct stream *s)
 {
 	struct stream_rx *rx = &s->state->rx;
 	uint64_t at = rx->message_at;
 
-	if (rsock_load(&rx->message_first) == STREAM_NO_MESSAGE)
-		rsock_store(&rx->message_first, at);
+	if (base_load(&rx->message_first) == STREAM_NO_MESSAGE)
+		base_store(&rx->message_first, at);
 	else
-		rsock_chunks_put(s, rx->message_last, &at, sizeof(at));
+		stream_chunks_put(s, rx->message_last, &at, sizeof(at));
 	rx->message_last = at;
 }
 
-int rsock_message_end(struct rsock *s)
+int stream_message_end(struct stream *s)
 {
 	struct stream_rx *rx = &s->state->rx;
 	struct header h = { .next = STREAM_NO_MESSAGE };
@@ -189,64 +188,65 @@ int rsock_message_end(struct rsock *s)
 	h.len = (uint32_t)(rx->placed - rx->message_at - STREAM_MESSAGE_COST);
 	rx->message_open = 0;
 	rx->message_part = 0;
-	rsock_store(&rx->messages, rx->messages + 1);
+	base_store(&rx->messages, rx->messages + 1);
 	if (!closed(s)) {
-		rsock_chunks_put(s, rx->message_at, &h, sizeof(h));
+		stream_chunks_put(s, rx->message_at, &h, sizeof(h));
 		message_link(s);
 	}
-	rsock_store(&rx->delivered, rx->placed);
+	base_store(&rx->delivered, rx->placed);
 	__atomic_add_fetch(&s->state->in_edge, 1, __ATOMIC_ACQ_REL);
 	return 0;
 }
 
-uint64_t rsock_message_limit(const struct rsock *s)
+uint64_t stream_message_limit(const struct stream *s)
 {
 	const struct stream_rx *rx = &s->state->rx;
-	uint64_t first = rsock_load(&rx->message_first), consumed = rsock_load(&rx->consumed);
-	uint64_t left = base_min(rsock_load(&rx->delivered) - consumed, s->ring);
+	uint64_t first = base_load(&rx->message_first), consumed = base_load(&rx->consumed);
+	uint64_t left = base_min(base_load(&rx->delivered) - consumed, s->ring);
 
 	return first == STREAM_NO_MESSAGE ? left : base_min(left, first - consumed);
 }
 
 /* The header of the message at hand; false: it makes no sense, and the connection is over */
-static bool header_get(struct rsock *s, struct header *h)
+static bool header_get(struct stream *s, struct header *h)
 {
 	struct stream_rx *rx = &s->state->rx;
 	uint64_t at = base_once(rx->message_first), end, delivered = base_once(rx->delivered);
 
-	rsock_bytes_get(s, at, h, sizeof(*h));
+	stream_bytes_get(s, at, h, sizeof(*h));
 	end = at + STREAM_MESSAGE_COST + h->len;
 	if (h->len <= s->ring && end <= delivered &&
 	    (h->next == STREAM_NO_MESSAGE || (h->next >= end && h->next < delivered)))
 		return true;
-	rsock_spoilt(s, STREAM_DAMAGED);
+	stream_spoilt(s, STREAM_DAMAGED);
 	return false;
 }
 
-bool rsock_message_next(struct rsock *s, size_t *len)
+bool stream_message_next(struct stream *s, size_t *len)
 {
 	struct stream_rx *rx = &s->state->rx;
 	struct header h;
 
-	if (rsock_load(&rx->message_first) != rx->consumed || !header_get(s, &h))
+	if (base_load(&rx->message_first) != rx->consumed || !header_get(s, &h))
 		return false;
 	*len = h.len;
 	return true;
 }
 
-static void message_drop(struct rsock *s, const struct header *h)
+static void message_drop(struct stream *s, const struct header *h)
 {
 	struct stream_rx *rx = &s->state->rx;
 	uint64_t consumed = base_once(rx->consumed), end = consumed + STREAM_MESSAGE_COST + h->len;
 
-	rsock_bytes_drop(s, consumed, end);
-	rsock_store(&rx->message_first, h->next);
-	rsock_store(&rx->consumed, end);
-	rsock_store(&rx->headers, rx->headers + STREAM_MESSAGE_COST);
+	stream_bytes_drop(s, consumed, end);
+	base_store(&rx->message_first, h->next);
+	base_store(&rx->consumed, end);
+	base_store(&rx->headers, rx->headers + STREAM_MESSAGE_COST);
 }
 
 /* rx lock: octets given, or -ENODATA */
-static ssize_t message_take(struct rsock *s, const struct iovec *iov, int n, int flags, size_t *len)
+static ssize_t message_take(struct stream *s, const struct iovec *iov, int n, int flags,
+			    size_t *len)
 {
 	struct stream_rx *rx = &s->state->rx;
 	struct stream_cursor c = { iov, n, 0 };
@@ -254,10 +254,10 @@ static ssize_t message_take(struct rsock *s, const struct iovec *iov, int n, int
 	struct header h;
 	char *p;
 
-	if (rsock_load(&rx->message_first) != rx->consumed || !header_get(s, &h))
+	if (base_load(&rx->message_first) != rx->consumed || !header_get(s, &h))
 		return -ENODATA;
 	for (left = h.len; left && (step = stream_cursor_next(&c, left, &p)); left -= step) {
-		rsock_bytes_get(s, rx->consumed + STREAM_MESSAGE_COST + given, p, step);
+		stream_bytes_get(s, rx->consumed + STREAM_MESSAGE_COST + given, p, step);
 		given += step;
 	}
 	*len = h.len;
@@ -266,21 +266,20 @@ static ssize_t message_take(struct rsock *s, const struct iovec *iov, int n, int
 	return (ssize_t)given;
 }
 
-ssize_t stream_message_recv(struct stream *stream, const struct iovec *iov, int n, int flags,
+ssize_t stream_message_recv(struct stream *s, const struct iovec *iov, int n, int flags,
 			    size_t *len)
 {
-	struct rsock *s = rsock_of(stream);
-	uint64_t before = rsock_edges(s);
+	uint64_t before = stream_edges(s);
 	ssize_t got;
 
-	if (!rsock_is_open(s) || rsock_load(&s->state->rx.message_first) == STREAM_NO_MESSAGE)
+	if (!stream_is_open(s) || base_load(&s->state->rx.message_first) == STREAM_NO_MESSAGE)
 		return -ENODATA;
-	if (rsock_is_foreign(s))
+	if (stream_is_foreign(s))
 		return -EXDEV;
-	rsock_rx_lock(s);
-	got = rsock_rx_agrees(s) ? message_take(s, iov, n, flags, len) : -ENODATA;
-	rsock_rx_unlock(s);
-	rsock_pump(s);
-	rsock_tell(s, before);
+	stream_rx_lock(s);
+	got = stream_rx_agrees(s) ? message_take(s, iov, n, flags, len) : -ENODATA;
+	stream_rx_unlock(s);
+	stream_pump(s);
+	stream_tell(s, before);
 	return got;
 }

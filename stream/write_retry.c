@@ -20,25 +20,25 @@
 #define WRITE_RETRY_NS (20 * BASE_NS_PER_MS)
 #define WRITE_RETRIES 6u
 
-bool rsock_write_retry_waits(const struct rsock *s)
+bool stream_write_retry_waits(const struct stream *s)
 {
-	return rsock_is_open(s) && rsock_load(&s->state->start_deadline) != BASE_NEVER;
+	return stream_is_open(s) && base_load(&s->state->start_deadline) != BASE_NEVER;
 }
 
-static void wait_more(struct rsock *s)
+static void wait_more(struct stream *s)
 {
 	uint64_t length = WRITE_RETRY_NS
-			  << base_min(rsock_load(&s->state->tx.write_retries), WRITE_RETRIES);
+			  << base_min(base_load(&s->state->tx.write_retries), WRITE_RETRIES);
 
-	rsock_store(&s->state->start_deadline, base_deadline(base_now(), length));
+	base_store(&s->state->start_deadline, base_deadline(base_now(), length));
 }
 
-void rsock_write_retry_begin(struct rsock *s)
+void stream_write_retry_begin(struct stream *s)
 {
-	if (!s->initiator || s->mem.native || rsock_load(&s->state->features))
+	if (!s->initiator || s->mem.native || base_load(&s->state->features))
 		return;
 	wait_more(s);
-	rsock_start_join(s);
+	stream_start_join(s);
 }
 
 /* To where the peer's entries stand: there are devices that look an STag up for no octet */
@@ -56,37 +56,37 @@ static struct rnic_stream_wr nothing(const struct stream_peer *peer)
  * tx lock. What the kernel has no room for is not needed: more than enough is under way. The last
  * one is for a peer that was heard: it may have spoken before it looked, and looks from then on
  */
-static void write_retry(struct rsock *s, bool last)
+static void write_retry(struct stream *s, bool last)
 {
 	const struct rnic_stream_wr wr = nothing(&s->state->peer);
-	bool due = last || base_deadline_passed(rsock_load(&s->state->start_deadline), base_now());
+	bool due = last || base_deadline_passed(base_load(&s->state->start_deadline), base_now());
 
-	if (!rsock_write_retry_waits(s) || !due)
+	if (!stream_write_retry_waits(s) || !due)
 		return;
 	base_debug("stream: may a peer have overlooked something? A Write of no octets");
-	rsock_post(s, &wr, 1);
-	rsock_store(&s->state->tx.write_retries, s->state->tx.write_retries + 1);
+	stream_wr_post(s, &wr, 1);
+	base_store(&s->state->tx.write_retries, s->state->tx.write_retries + 1);
 	if (last)
-		rsock_undecided_end(s);
+		stream_undecided_end(s);
 	else
 		wait_more(s);
 }
 
-void rsock_write_retry_look(struct rsock *s)
+void stream_write_retry_look(struct stream *s)
 {
 	struct rnic_stream_info info;
 
-	if (!rsock_write_retry_waits(s))
+	if (!stream_write_retry_waits(s))
 		return;
 	s->rnic->info(&s->mem, &info);
-	if (rsock_out_ended(s) || rsock_load(&s->state->tx.write_retries) >= WRITE_RETRIES) {
-		rsock_undecided_end(s);
+	if (stream_out_ended(s) || base_load(&s->state->tx.write_retries) >= WRITE_RETRIES) {
+		stream_undecided_end(s);
 		return;
 	}
 	if (!info.rx_fpdus &&
-	    !base_deadline_passed(rsock_load(&s->state->start_deadline), base_now()))
+	    !base_deadline_passed(base_load(&s->state->start_deadline), base_now()))
 		return;
-	rsock_tx_lock(s);
+	stream_tx_lock(s);
 	write_retry(s, info.rx_fpdus);
-	rsock_tx_unlock(s);
+	stream_tx_unlock(s);
 }

@@ -271,7 +271,8 @@ static void say_octets(uint8_t *to, size_t len)
 static void peer_write(void)
 {
 	size_t len = word(2) % BODY;
-	struct said *s = say(true, RSOCK_RING, w.at % RING, base_min(len, RING - w.at % RING));
+	struct said *s =
+		say(true, STREAM_RING_WINDOW, w.at % RING, base_min(len, RING - w.at % RING));
 
 	if (s)
 		say_octets(s->octets, s->len);
@@ -308,7 +309,7 @@ static void peer_inline(void)
 /* There are slots for two */
 static void peer_map(uint8_t slot)
 {
-	struct said *s = say(true, RSOCK_SGL, RS_SGL_LEN + slot * sizeof(struct rs_iomap),
+	struct said *s = say(true, STREAM_SGL_WINDOW, RS_SGL_LEN + slot * sizeof(struct rs_iomap),
 			     sizeof(struct rs_iomap));
 
 	if (!s)
@@ -329,7 +330,7 @@ static void peer_sge(void)
 		peer_map(slot % 3);
 		return;
 	}
-	s = say(true, RSOCK_SGL, slot % 3 * sizeof(struct rs_sge), sizeof(struct rs_sge));
+	s = say(true, STREAM_SGL_WINDOW, slot % 3 * sizeof(struct rs_sge), sizeof(struct rs_sge));
 	if (!s)
 		return;
 	base_put_le32(s->octets, 0x1000);

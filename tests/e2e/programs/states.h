@@ -29,16 +29,18 @@ static inline void states_folder(char *path, size_t size)
 /* The one in this file that is not closed; mapped for ever, or NULL */
 static inline struct stream_state *states_in(const char *path, uint64_t cookie)
 {
-	const size_t len = sizeof(struct stream_slab) + STREAM_CELLS * sizeof(struct stream_state);
+	const size_t len =
+		sizeof(struct stream_slab_file) + STREAM_CELLS * sizeof(struct stream_state);
 	int file = open(path, O_RDWR | O_CLOEXEC);
-	struct stream_slab *slab = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	struct stream_slab_file *slab =
+		mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 
 	close(file);
 	if (slab == MAP_FAILED)
 		return NULL;
 	for (uint32_t i = 0; i < slab->cells; i++)
 		if (slab->used & 1ull << i && slab->cell[i].cookie == cookie &&
-		    !rsock_load(&slab->cell[i].closer))
+		    !base_load(&slab->cell[i].closer))
 			return &slab->cell[i];
 	munmap(slab, len);
 	return NULL;

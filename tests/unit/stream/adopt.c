@@ -227,7 +227,7 @@ Test(adopt, what_cannot_be_believed)
 	cr_assert_eq(stream_hand_over(s[1]), 0);
 	for (size_t i = 0; i < sizeof(damages) / sizeof(*damages); i++) {
 		const struct damage *d = &damages[i];
-		uint32_t *at = (uint32_t *)((char *)rsock_of(s[1])->state + d->at);
+		uint32_t *at = (uint32_t *)((char *)s[1]->state + d->at);
 		uint32_t was = *at;
 
 		*at = d->value;
@@ -235,11 +235,11 @@ Test(adopt, what_cannot_be_believed)
 		cr_expect_eq(err, d->expect, "%s: %d", d->name, err);
 		*at = was;
 	}
-	memset(rsock_of(s[1])->state->made.provider, 'x', STREAM_PROVIDER_MAX);
+	memset(s[1]->state->made.provider, 'x', STREAM_PROVIDER_MAX);
 	cr_expect_null(place_adopt_named(s[1]->fd, &err), "a name without an end");
 	cr_expect_eq(err, -EPROTO);
-	strcpy(rsock_of(s[1])->state->made.provider, "soft");
-	cr_assert_eq(truncate(place_path(s[1]->fd), (off_t)rsock_of(s[1])->slab->size + 4096), 0);
+	strcpy(s[1]->state->made.provider, "soft");
+	cr_assert_eq(truncate(place_path(s[1]->fd), (off_t)s[1]->slab->size + 4096), 0);
 	cr_expect_null(place_adopt_named(s[1]->fd, &err), "a longer file");
 	cr_expect_eq(err, -EPROTO);
 	ends_destroy(s);

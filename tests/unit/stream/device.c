@@ -547,7 +547,7 @@ Test(device, told_of_more_than_was_granted)
 
 static uint8_t *slot(unsigned int end, unsigned int i)
 {
-	return devices[end].window[RSOCK_SGL] + RS_SGL_LEN + i * sizeof(struct rs_iomap);
+	return devices[end].window[STREAM_SGL_WINDOW] + RS_SGL_LEN + i * sizeof(struct rs_iomap);
 }
 
 static int write_at(uint64_t offset, char *octets, uint32_t len)
@@ -565,7 +565,7 @@ Test(device, mappings_land)
 	struct stream_info info;
 
 	open_both();
-	far = devices[1].window[RSOCK_RING] + 40000;
+	far = devices[1].window[STREAM_RING_WINDOW] + 40000;
 	map.sge.addr = htole64((uintptr_t)far);
 	memcpy(slot(0, 1), &map, sizeof(map));
 	stream_progress(ends[0]);

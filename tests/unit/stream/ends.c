@@ -91,8 +91,8 @@ void ends_peer_init(struct ends_peer *p, int fd)
 		.mem = { .state = calloc(1, RNIC_STREAM_STATE),
 			 .rest = calloc(1, RNIC_STREAM_REST),
 			 .in = calloc(1, RNIC_STREAM_IN) },
-		.sgl = { .to = 0x1000, .len = 128, .tag = RSOCK_SGL },
-		.ring = { .to = 0x200000, .len = 1 << 20, .tag = RSOCK_RING },
+		.sgl = { .to = 0x1000, .len = 128, .tag = STREAM_SGL_WINDOW },
+		.ring = { .to = 0x200000, .len = 1 << 20, .tag = STREAM_RING_WINDOW },
 	};
 	cr_assert_eq(p->rnic->init(&p->mem, fd, &param), 0);
 	cr_assert_eq(p->rnic->window(&p->mem, 0, &p->sgl), 0);

@@ -85,7 +85,7 @@ const char *place_path(int fd)
 const char *place_slab_path(const struct stream *s)
 {
 	static char path[BASE_RUNFILE_PATH];
-	uint64_t name = rsock_of((struct stream *)s)->slab->at->name;
+	uint64_t name = s->slab->at->name;
 
 	cr_assert_eq(stream_place_slab(path, stream_place_of(place_dir), name), 0);
 	return path;

@@ -240,7 +240,7 @@ static void window(struct ends_peer *p, uint32_t value)
 static struct stream *peer_open(struct ends_peer *p, bool holds)
 {
 	uint8_t pd[RS_CONN_DATA_LEN + STREAM_EXT_MAX];
-	struct stream_ext ext = { .features = RSOCK_FEATURES, .window = RING };
+	struct stream_ext ext = { .features = STREAM_FEATURES, .window = RING };
 	struct rs_conn_data cd;
 	struct stream *s;
 	int fd[2];

@@ -90,7 +90,7 @@ static void end_well(struct stream *s[2])
 
 	cr_expect_leq(stream_close(s[1]), 0);
 	cr_expect(is_last(s[1]));
-	cr_expect(rsock_load(&rsock_of(s[1])->state->ends) & STREAM_SAID, "DISCONNECT is said");
+	cr_expect(base_load(&s[1]->state->ends) & STREAM_SAID, "DISCONNECT is said");
 	cr_expect_eq(place_end_of(s[0]), 0);
 	cr_expect_leq(stream_close(s[0]), 0);
 	for (int i = 0; i < 1000 && stream_close_more(s[1], &safe); i++)
@@ -165,7 +165,7 @@ Test(holders, a_later_process_of_the_number_does_not_count)
 
 	ends_open(s);
 	pid = sleeper(s[1]);
-	h = &rsock_of(s[1])->state->holder[1];
+	h = &s[1]->state->holder[1];
 	cr_assert_eq((uint32_t)h->who, (uint32_t)pid);
 	now = h->since;
 	h->since = now - 10 * BASE_NS_PER_S;
@@ -208,7 +208,7 @@ Test(holders, who_never_comes_is_named)
 	cr_expect(stream_alone(s[1]));
 	stream_share(s[1], STREAM_SHARE_FORK);
 	cr_expect_not(stream_alone(s[1]));
-	rsock_of(s[1])->state->holder[1].since -= 20 * BASE_NS_PER_S;
+	s[1]->state->holder[1].since -= 20 * BASE_NS_PER_S;
 	cr_expect(stream_alone(s[1]));
 	end_well(s);
 }
@@ -236,7 +236,7 @@ Test(holders, who_claims_a_place_counts_all_the_time)
 
 	ends_open(s);
 	stream_share(s[1], STREAM_SHARE_FORK);
-	rsock_of(s[1])->state->holder[1].since -= BASE_NS_PER_S;
+	s[1]->state->holder[1].since -= BASE_NS_PER_S;
 	pid = fork();
 	if (!pid) {
 		ptrace(PTRACE_TRACEME);
@@ -259,10 +259,10 @@ Test(holders, a_child_has_one_place)
 	ends_open(s);
 	pid = sleeper(s[1]);
 	stream_named(s[1], (uint32_t)pid);
-	cr_expect_eq(rsock_of(s[1])->state->holders, 2);
+	cr_expect_eq(s[1]->state->holders, 2);
 	put_down(pid);
 	cr_expect(stream_alone(s[1]));
-	cr_expect_eq(rsock_of(s[1])->state->holders, 1);
+	cr_expect_eq(s[1]->state->holders, 1);
 	end_well(s);
 }
 
@@ -275,7 +275,7 @@ Test(holders, places_of_the_dead_are_taken)
 	for (int round = 0; round < 3; round++) {
 		for (int i = 1; i < STREAM_HOLDERS; i++)
 			pid[i] = sleeper(s[1]);
-		cr_expect_eq(rsock_of(s[1])->state->overflow, 0, "round %d", round);
+		cr_expect_eq(s[1]->state->overflow, 0, "round %d", round);
 		for (int i = 1; i < STREAM_HOLDERS; i++)
 			put_down(pid[i]);
 	}
@@ -302,7 +302,7 @@ Test(holders, overflow)
 			_exit(stream_close(s[1]) != 0);
 		}
 	}
-	cr_expect_eq(rsock_of(s[1])->state->overflow, 3);
+	cr_expect_eq(s[1]->state->overflow, 3);
 	cr_expect_not(stream_alone(s[1]));
 	close(go[1]);
 	for (int i = 0; i < STREAM_HOLDERS + 2; i++)
@@ -358,7 +358,7 @@ Test(holders, death_inside_a_lock_ends_that_connection)
 	if (!pid) {
 		stream_joined(s[1]);
 		stream_joined(other[1]);
-		rsock_tx_lock(rsock_of(s[1]));
+		stream_tx_lock(s[1]);
 		kill(getpid(), SIGKILL);
 	}
 	cr_assert_eq(place_wait(pid), -SIGKILL);
@@ -378,13 +378,13 @@ Test(holders, a_death_in_sending_is_found_by_who_waits_for_room)
 	pid_t pid;
 
 	ends_open(s);
-	st = rsock_of(s[1])->state;
+	st = s[1]->state;
 	stream_share(s[1], STREAM_SHARE_FORK);
 	pid = fork();
 	if (!pid) {
 		stream_joined(s[1]);
-		rsock_tx_lock(rsock_of(s[1]));
-		rsock_store(&st->tx.placed, rsock_load(&st->rx.window));
+		stream_tx_lock(s[1]);
+		base_store(&st->tx.placed, base_load(&st->rx.window));
 		kill(getpid(), SIGKILL);
 	}
 	cr_assert_eq(place_wait(pid), -SIGKILL);
@@ -432,7 +432,7 @@ Test(holders, what_the_living_are_about_to_make_stays)
 
 	ends_open(s);
 	cr_assert_eq(stream_hand_over(s[0]), 0);
-	memset(rsock_of(s[0])->state->holder, 0, sizeof(rsock_of(s[0])->state->holder));
+	memset(s[0]->state->holder, 0, sizeof(s[0]->state->holder));
 	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 60 * BASE_NS_PER_S), 0);
 	cr_expect_eq(place_files(), 2);
 	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 1, "but not for ever");
@@ -539,8 +539,8 @@ Test(holders, another_layout_is_left_alone)
 
 	ends_open(s);
 	cr_assert_eq(stream_hand_over(s[0]), 0);
-	rsock_of(s[0])->state->version++;
-	memset(rsock_of(s[0])->state->holder, 0, sizeof(rsock_of(s[0])->state->holder));
+	s[0]->state->version++;
+	memset(s[0]->state->holder, 0, sizeof(s[0]->state->holder));
 	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 0);
 	cr_expect_eq(place_files(), 2);
 	ends_destroy(s);

@@ -230,7 +230,7 @@ static void one(unsigned int i)
 	struct scene c;
 	ssize_t got;
 
-	scene_open(&c, RSOCK_FEATURES);
+	scene_open(&c, STREAM_FEATURES);
 	listening = c.s;
 	ends_peer_say(&c.p, cases[i].say);
 	for (int k = 0; k < 3; k++)
@@ -258,7 +258,7 @@ Test(inline, not_without_the_bit)
 	struct iovec iov = { buf, sizeof(buf) };
 
 	for (int i = 0; i < 2; i++) {
-		scene_open(&c, RSOCK_FEATURES & ~STREAM_FEATURE_INLINE);
+		scene_open(&c, STREAM_FEATURES & ~STREAM_FEATURE_INLINE);
 		if (i)
 			say_inline(&c.p, 5, 5);
 		else
@@ -279,7 +279,7 @@ Test(inline, a_message_cut_by_the_end)
 	struct scene c;
 	size_t len;
 
-	scene_open(&c, RSOCK_FEATURES);
+	scene_open(&c, STREAM_FEATURES);
 	say_inline(&c.p, 3, 3);
 	part(&c.p, STREAM_MESSAGE_MORE | 10, 10);
 	cr_assert_eq(shutdown(c.p.fd, SHUT_WR), 0);
@@ -303,7 +303,7 @@ Test(inline, a_long_message)
 
 	for (size_t i = 0; i < sizeof(octets); i++)
 		octets[i] = ends_octet(i);
-	scene_open(&c, RSOCK_FEATURES);
+	scene_open(&c, STREAM_FEATURES);
 	say_inline(&c.p, 200000, 200000);
 	for (int i = 0; i < 1000 && sum < 200000; i++) {
 		ssize_t got = stream_recv(c.s, &iov, 1, 0);
@@ -324,7 +324,7 @@ Test(inline, a_sender_keeps_to_the_window)
 	struct stream_edges before, after;
 	struct scene c;
 
-	scene_open(&c, RSOCK_FEATURES & ~STREAM_FEATURE_URGENT);
+	scene_open(&c, STREAM_FEATURES & ~STREAM_FEATURE_URGENT);
 	window(&c.p, WINDOW, 8);
 	usleep(2000);
 	stream_progress(c.s);

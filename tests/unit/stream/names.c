@@ -245,7 +245,7 @@ Test(names, what_lingers_keeps_its_memory)
 	cr_expect_eq(place_wait(pid), 0);
 	cr_assert_eq(stat(path, &st), 0);
 	cr_expect_gt(st.st_blocks, 0);
-	cr_expect_eq(rsock_of(s[0])->state->magic, STREAM_MAGIC);
+	cr_expect_eq(s[0]->state->magic, STREAM_MAGIC);
 	for (int i = 0; i < 2; i++)
 		stream_destroy(s[i]);
 	cr_expect_eq(stream_place_sweep(stream_place_of(place_dir), 0), 1);

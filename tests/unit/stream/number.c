@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 struct work {
-	struct rsock *s;
-	void (*enter)(struct rsock *s);
-	void (*leave)(struct rsock *s);
+	struct stream *s;
+	void (*enter)(struct stream *s);
+	void (*leave)(struct stream *s);
 	pthread_barrier_t in;
 	int fd;	   /* by which it works before it leaves */
 	bool left; /* atomic */
@@ -24,7 +24,7 @@ static void *at_work(void *arg)
 	w->enter(w->s);
 	pthread_barrier_wait(&w->in);
 	usleep(20000);
-	w->fd = stream_fd(&w->s->base);
+	w->fd = stream_fd(w->s);
 	__atomic_store_n(&w->left, true, __ATOMIC_RELAXED);
 	w->leave(w->s);
 	return NULL;
@@ -38,19 +38,19 @@ static void set_meanwhile(struct work *w, int fd)
 	pthread_barrier_init(&w->in, NULL, 2);
 	cr_assert_eq(pthread_create(&thread, NULL, at_work, w), 0);
 	pthread_barrier_wait(&w->in);
-	stream_set_fd(&w->s->base, fd);
+	stream_set_fd(w->s, fd);
 	cr_expect(__atomic_load_n(&w->left, __ATOMIC_RELAXED), "it may have loaded the old one");
 	pthread_join(thread, NULL);
 }
 
-static void moves(void (*enter)(struct rsock *s), void (*leave)(struct rsock *s))
+static void moves(void (*enter)(struct stream *s), void (*leave)(struct stream *s))
 {
 	struct work w = { .enter = enter, .leave = leave };
 	struct stream *s[2];
 	int old;
 
 	ends_open(s);
-	w.s = rsock_of(s[0]);
+	w.s = s[0];
 	old = s[0]->fd;
 	set_meanwhile(&w, dup(old));
 	close(old);
@@ -60,16 +60,16 @@ static void moves(void (*enter)(struct rsock *s), void (*leave)(struct rsock *s)
 
 Test(number, moves_when_nobody_receives_by_it)
 {
-	moves(rsock_rx_lock, rsock_rx_unlock);
+	moves(stream_rx_lock, stream_rx_unlock);
 }
 
 Test(number, moves_when_nobody_sends_by_it)
 {
-	moves(rsock_tx_lock, rsock_tx_unlock);
+	moves(stream_tx_lock, stream_tx_unlock);
 }
 
 /* It is closed here, and another process has it still */
-static void goes(void (*enter)(struct rsock *s), void (*leave)(struct rsock *s))
+static void goes(void (*enter)(struct stream *s), void (*leave)(struct stream *s))
 {
 	struct work w = { .enter = enter, .leave = leave };
 	struct stream *s[2];
@@ -77,7 +77,7 @@ static void goes(void (*enter)(struct rsock *s), void (*leave)(struct rsock *s))
 	int old;
 
 	ends_open(s);
-	w.s = rsock_of(s[0]);
+	w.s = s[0];
 	old = s[0]->fd;
 	set_meanwhile(&w, -1);
 	cr_expect_eq(w.fd, old, "who is at work has a descriptor");
@@ -93,10 +93,10 @@ static void goes(void (*enter)(struct rsock *s), void (*leave)(struct rsock *s))
 
 Test(number, goes_when_nobody_receives_by_it)
 {
-	goes(rsock_rx_lock, rsock_rx_unlock);
+	goes(stream_rx_lock, stream_rx_unlock);
 }
 
 Test(number, goes_when_nobody_sends_by_it)
 {
-	goes(rsock_tx_lock, rsock_tx_unlock);
+	goes(stream_tx_lock, stream_tx_unlock);
 }

@@ -363,7 +363,7 @@ Test(onesided, without_the_bit_nothing_goes)
 		cr_expect_eq(stream_region_add(s[0], far, 8, 2, &stag), -EOPNOTSUPP);
 		turn(s);
 		cr_expect_eq(stream_recv(s[1], &(struct iovec){ near, 8 }, 1, 0), -EAGAIN);
-		cr_expect_eq(rsock_of(s[1])->state->rx.delivered, 0u);
+		cr_expect_eq(s[1]->state->rx.delivered, 0u);
 		ends_destroy(s);
 	}
 }

@@ -39,7 +39,7 @@ static void open_narrow(struct stream *s[2])
 /* The numbers of the segment size lie side by side in the provider's state */
 static uint16_t *segment_of(struct stream *s)
 {
-	struct rsock *r = rsock_of(s);
+	struct stream *r = s;
 	struct rnic_stream_info info;
 	uint16_t *at = r->mem.state;
 

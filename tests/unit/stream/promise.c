@@ -21,13 +21,13 @@ static uint64_t *number(void)
 {
 	uint64_t *octets = NULL;
 
-	cr_assert_eq(rsock_promises(stream_place_of(place_dir), &octets), 0);
+	cr_assert_eq(stream_promises(stream_place_of(place_dir), &octets), 0);
 	return octets;
 }
 
 static uint64_t one(const struct stream *s)
 {
-	return rsock_file_size(1, rsock_of((struct stream *)s)->slab->chunk);
+	return stream_file_size(1, s->slab->chunk);
 }
 
 Test(promise, is_kept_by_both_ends_and_taken_back)
@@ -83,9 +83,9 @@ Test(promise, of_the_dead_is_counted_no_more)
 	ends_open(s);
 	place_leave_behind(3, 0);
 	cr_expect_eq(*number(), 8 * one(s[0]));
-	cr_expect(rsock_promises_count(stream_place_of(place_dir)));
+	cr_expect(stream_promises_count(stream_place_of(place_dir)));
 	cr_expect_eq(*number(), 2 * one(s[0]));
-	cr_expect_not(rsock_promises_count(stream_place_of(place_dir)), "not all the time");
+	cr_expect_not(stream_promises_count(stream_place_of(place_dir)), "not all the time");
 	ends_destroy(s);
 	cr_expect_eq(*number(), 0);
 }
@@ -130,14 +130,14 @@ Test(promise, of_many_users)
 
 	for (uid_t round = 0; round < 2; round++) {
 		for (place.user = 1; place.user <= USERS; place.user++) {
-			cr_assert_eq(rsock_promises(place, &octets[round]), 0, "%u", place.user);
+			cr_assert_eq(stream_promises(place, &octets[round]), 0, "%u", place.user);
 			if (place.user == USERS)
 				break;
 		}
 	}
 	cr_expect_eq(octets[0], octets[1], "it is known");
-	rsock_promises_forget(place);
-	cr_assert_eq(rsock_promises(place, &octets[1]), 0);
+	stream_promises_forget(place);
+	cr_assert_eq(stream_promises(place, &octets[1]), 0);
 	cr_expect_neq(octets[0], octets[1]);
 }
 
@@ -157,7 +157,7 @@ Test(promise, whatever_others_write)
 		place_both_ways(more);
 		ends_destroy(more);
 		nanosleep(&(struct timespec){ 1, 100000000 }, NULL);
-		cr_expect(rsock_promises_count(stream_place_of(place_dir)));
+		cr_expect(stream_promises_count(stream_place_of(place_dir)));
 		cr_expect_eq(*number(), 2 * size, "%u", i);
 		ends_destroy(s);
 	}

@@ -165,7 +165,7 @@ Test(room, of_what_has_landed_is_another_ones, .timeout = 20)
 	pid = fork();
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		rsock_holder_enter(rsock_of(s[0]));
+		stream_holder_enter(s[0]);
 		pause();
 	}
 	while (stream_close_more(s[0], &safe))

@@ -120,7 +120,7 @@ static void scribble_word(uint8_t *p, size_t len)
 }
 
 /* How much of it at once: all, some octets, a word */
-static void scribble_once(struct rsock *s)
+static void scribble_once(struct stream *s)
 {
 	uint8_t *p = (uint8_t *)s->state;
 	uint32_t size = below(60);
@@ -205,11 +205,11 @@ static void do_look(struct stream *s)
 
 	stream_levels(s, &edges);
 	stream_stats(s, &stats);
-	expect(stats.probe_error, RSOCK_ERROR_MAX, "stats");
+	expect(stats.probe_error, STREAM_ERROR_MAX, "stats");
 	stream_info(s, &info);
 	expect(stream_wait_events(s, STREAM_READABLE), POLLIN | POLLOUT, "wait_events");
-	expect((ssize_t)stream_readable(s), rsock_of(s)->ring, "readable");
-	expect((ssize_t)stream_lowat(s), rsock_of(s)->ring, "lowat");
+	expect((ssize_t)stream_readable(s), s->ring, "readable");
+	expect((ssize_t)stream_lowat(s), s->ring, "lowat");
 	expect(stream_take_error(s), 4095, "take_error");
 	stream_owes(s);
 	stream_serves(s);
@@ -285,7 +285,7 @@ static void round_alone(void)
 	pair_begin(s);
 	for (int i = 0; i < STEPS; i++) {
 		if (!below(20))
-			scribble_once(rsock_of(s[below(2)]));
+			scribble_once(s[below(2)]);
 		step(s[below(2)]);
 	}
 	pair_close(s);
@@ -346,7 +346,7 @@ static int take_over(int fd)
 	}
 	for (int i = 0; i < STEPS; i++) {
 		if (!below(40))
-			scribble_once(rsock_of(s));
+			scribble_once(s);
 		step(s);
 	}
 	stream_close(s);
@@ -406,13 +406,13 @@ static int round_over(bool probes)
 		step(s[below(2)]);
 	if (below(3))
 		for (uint32_t i = 1 + below(3); i; i--)
-			scribble_once(rsock_of(s[0]));
+			scribble_once(s[0]);
 	else
-		scribble_word((uint8_t *)&rsock_of(s[0])->state->made.flags + 4 * below(8), 4);
+		scribble_word((uint8_t *)&s[0]->state->made.flags + 4 * below(8), 4);
 	/* One with jobs is its process's for good */
-	rsock_of(s[0])->state->owner = 0;
+	s[0]->state->owner = 0;
 	if (probes && !below(4))
-		rsock_of(s[0])->state->stage = STREAM_AGAIN;
+		s[0]->state->stage = STREAM_AGAIN;
 	end = taken_over(s[0]);
 	for (int i = 0; i < STEPS / 3; i++)
 		step(s[below(2)]);
@@ -446,7 +446,7 @@ static void scribble_on(struct stream *s[2], uint64_t seed)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	state = seed;
 	for (;;) {
-		scribble_once(rsock_of(s[below(2)]));
+		scribble_once(s[below(2)]);
 		for (uint32_t i = below(2000); i; i--)
 			__asm__ volatile("" ::: "memory");
 	}
@@ -507,11 +507,11 @@ Test(scribble, numbers_that_do_not_agree)
 		struct stream_rx *rx;
 
 		ends_open(s);
-		rx = &rsock_of(s[1])->state->rx;
+		rx = &s[1]->state->rx;
 		if (i)
 			rx->delivered = rx->placed + 1;
 		else
-			rx->placed = rx->consumed + rsock_of(s[1])->ring + 1;
+			rx->placed = rx->consumed + s[1]->ring + 1;
 		cr_expect_eq(stream_recv(s[1], &iov, 1, 0), -ECONNRESET);
 		cr_expect_eq(stream_recv(s[1], &iov, 1, 0), 0);
 		ends_destroy(s);

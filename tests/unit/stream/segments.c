@@ -21,7 +21,7 @@ static size_t some(ssize_t n)
 /* All of out[] one way; FPDUs that it took */
 static uint64_t carry(struct stream *from, struct stream *to)
 {
-	const struct rsock *s = rsock_of(from);
+	const struct stream *s = from;
 	struct rnic_stream_info before, after;
 	size_t sent = 0, got = 0;
 

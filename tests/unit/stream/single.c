@@ -52,7 +52,7 @@ static bool line_send(struct line *l, size_t len)
 /* Does the kernel have a part of a frame? */
 static bool line_is_cut(const struct line *l)
 {
-	const struct rsock *s = rsock_of(l->s[0]);
+	const struct stream *s = l->s[0];
 
 	return s->rnic->owes(&s->mem);
 }
@@ -96,7 +96,7 @@ Test(single, a_full_transport)
 	for (int i = 0; i < 2; i++) {
 		struct line *l = &lines[i];
 
-		cr_expect_eq(rsock_of(l->s[0])->state->tx.placed, l->sent);
+		cr_expect_eq(l->s[0]->state->tx.placed, l->sent);
 		while (l->got < l->sent) {
 			stream_progress(l->s[0]);
 			line_recv(l);

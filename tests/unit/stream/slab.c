@@ -22,15 +22,15 @@ TestSuite(slab, .init = place_begin, .fini = place_end, .timeout = 120);
 
 #define SOME PLACE_SOME
 
-static const struct stream_slab *slab_of(const struct stream *s)
+static const struct stream_slab_file *slab_of(const struct stream *s)
 {
-	return rsock_of((struct stream *)s)->slab->at;
+	return s->slab->at;
 }
 
 /* Everything that came has been read, and everything has left */
 static void expect_rest(const struct stream *s)
 {
-	const struct rsock *r = rsock_of((struct stream *)s);
+	const struct stream *r = s;
 	uint64_t all = ~0ull >> (64 - r->slab->cells);
 
 	cr_expect_eq(r->slab->at->rx_block[r->cell], 0);
@@ -65,11 +65,11 @@ Test(slab, a_cell_is_used_again_and_by_one_at_a_time)
 	ends_open(more);
 	for (int i = 0; i < 2; i++)
 		for (int k = 0; k < 2; k++)
-			cr_expect_neq(rsock_of(s[i])->state, rsock_of(more[k])->state);
-	was = rsock_of(s[1])->state;
+			cr_expect_neq(s[i]->state, more[k]->state);
+	was = s[1]->state;
 	ends_destroy(s);
 	ends_open(s);
-	cr_expect(rsock_of(s[0])->state == was || rsock_of(s[1])->state == was);
+	cr_expect(s[0]->state == was || s[1]->state == was);
 	place_both_ways(s);
 	place_both_ways(more);
 	ends_destroy(s);
@@ -124,7 +124,7 @@ Test(slab, what_is_kept_is_as_new)
 
 	ends_open(s);
 	file = place_file_of(s[0]).st_ino;
-	rsock_of(s[0])->slab->at->rx_free = rsock_of(s[0])->slab->at->tx_free = 0;
+	s[0]->slab->at->rx_free = s[0]->slab->at->tx_free = 0;
 	ends_destroy(s);
 	ends_open(s);
 	cr_expect_eq(place_file_of(s[0]).st_ino, file);
@@ -132,7 +132,7 @@ Test(slab, what_is_kept_is_as_new)
 	ends_destroy(s);
 }
 
-static size_t resident(const struct rsock_slab *slab)
+static size_t resident(const struct stream_slab *slab)
 {
 	unsigned char *pages = malloc(slab->size / 4096);
 	size_t sum = 0;
@@ -147,12 +147,12 @@ static size_t resident(const struct rsock_slab *slab)
 static void expect_lazy(const char *dir)
 {
 	struct stream *s[2];
-	struct rsock_slab *slab;
+	struct stream_slab *slab;
 
 	ends_param.dir = dir;
 	ends_open(s);
 	place_both_ways(s);
-	slab = rsock_of(s[0])->slab;
+	slab = s[0]->slab;
 	cr_expect_geq(slab->size, 1 << 20);
 	cr_expect_lt(resident(slab), 200000, "%zu of %zu", resident(slab), slab->size);
 	ends_destroy(s);
@@ -233,7 +233,7 @@ Test(slab, a_cell_that_was_shared_is_spent)
 	ends_open(keep);
 	ends_open(s);
 	for (int i = 0; i < 2; i++) {
-		was[i] = rsock_of(s[i])->state;
+		was[i] = s[i]->state;
 		stream_share(s[i], STREAM_SHARE_FORK);
 		stream_unshare(s[i], STREAM_SHARE_FORK);
 	}
@@ -242,7 +242,7 @@ Test(slab, a_cell_that_was_shared_is_spent)
 		ends_open(fresh[i]);
 	for (int i = 0; i < 8; i++)
 		for (int k = 0; k < 2; k++)
-			cr_expect_neq(rsock_of(fresh[i / 2][i % 2])->state, was[k]);
+			cr_expect_neq(fresh[i / 2][i % 2]->state, was[k]);
 	for (int i = 0; i < 4; i++)
 		ends_destroy(fresh[i]);
 	ends_destroy(keep);
@@ -256,14 +256,14 @@ Test(slab, a_cell_that_is_disowned_is_spent)
 	struct stream_state *was;
 
 	ends_open(s);
-	was = rsock_of(s[1])->state;
+	was = s[1]->state;
 	stream_disown(s[1]);
 	stream_destroy(s[1]);
 	cr_expect_eq(was->magic, STREAM_MAGIC, "it is as it was");
 	for (int i = 0; i < 2; i++)
 		ends_open(fresh[i]);
 	for (int i = 0; i < 4; i++)
-		cr_expect_neq(rsock_of(fresh[i / 2][i % 2])->state, was);
+		cr_expect_neq(fresh[i / 2][i % 2]->state, was);
 	for (int i = 0; i < 2; i++)
 		ends_destroy(fresh[i]);
 }
@@ -286,7 +286,7 @@ Test(slab, who_is_shared_gets_no_new_neighbours)
 }
 
 /* The child has its parent's, and takes none of the cells that its parent takes */
-static int make_one(const struct stream_slab *parents)
+static int make_one(const struct stream_slab_file *parents)
 {
 	struct stream *s[2];
 	bool same;
@@ -394,7 +394,7 @@ Test(slab, who_rests_has_none)
 		stream_progress(s[1]);
 		usleep(100);
 	}
-	cr_expect_neq(slab_of(s[1])->rx_block[rsock_of(s[1])->cell], 0);
+	cr_expect_neq(slab_of(s[1])->rx_block[s[1]->cell], 0);
 	place_recv(s[1], 0, SOME);
 	expect_rest(s[1]);
 	ends_destroy(s);
@@ -486,14 +486,14 @@ Test(slab, a_little_stays)
 
 /* --- rubbish --- */
 
-static void expect_damage(void (*damage)(struct rsock *s), const char *name)
+static void expect_damage(void (*damage)(struct stream *s), const char *name)
 {
 	struct stream *s[2], *sound[2];
 	struct stream_info info;
 
 	ends_open(sound);
 	ends_open(s);
-	damage(rsock_of(s[1]));
+	damage(s[1]);
 	stream_progress(s[1]);
 	stream_send(s[1], &(struct iovec){ "x", 1 }, 1);
 	stream_info(s[1], &info);
@@ -502,17 +502,17 @@ static void expect_damage(void (*damage)(struct rsock *s), const char *name)
 	ends_destroy(sound);
 }
 
-static void block_too_big(struct rsock *s)
+static void block_too_big(struct stream *s)
 {
 	s->slab->at->rx_block[s->cell] = STREAM_CELLS + 1;
 }
 
-static void other_block_too_big(struct rsock *s)
+static void other_block_too_big(struct stream *s)
 {
 	s->slab->at->tx_block[s->cell] = 255;
 }
 
-static void none_is_free(struct rsock *s)
+static void none_is_free(struct stream *s)
 {
 	s->slab->at->rx_free = 0;
 }
@@ -529,16 +529,16 @@ static const struct {
 	size_t at;
 	uint32_t value;
 } damages[] = {
-	{ "magic", offsetof(struct stream_slab, magic), 1 },
-	{ "version", offsetof(struct stream_slab, version), STREAM_VERSION - 1 },
-	{ "no cells", offsetof(struct stream_slab, cells), 0 },
-	{ "cells", offsetof(struct stream_slab, cells), STREAM_CELLS + 1 },
-	{ "other cells", offsetof(struct stream_slab, cells), 1 },
-	{ "more cells than there are", offsetof(struct stream_slab, cells), 8 },
-	{ "chunk", offsetof(struct stream_slab, chunk), 8192 },
-	{ "no chunk", offsetof(struct stream_slab, chunk), 0 },
-	{ "odd chunk", offsetof(struct stream_slab, chunk), 4097 },
-	{ "octets", offsetof(struct stream_slab, octets), 4096 },
+	{ "magic", offsetof(struct stream_slab_file, magic), 1 },
+	{ "version", offsetof(struct stream_slab_file, version), STREAM_VERSION - 1 },
+	{ "no cells", offsetof(struct stream_slab_file, cells), 0 },
+	{ "cells", offsetof(struct stream_slab_file, cells), STREAM_CELLS + 1 },
+	{ "other cells", offsetof(struct stream_slab_file, cells), 1 },
+	{ "more cells than there are", offsetof(struct stream_slab_file, cells), 8 },
+	{ "chunk", offsetof(struct stream_slab_file, chunk), 8192 },
+	{ "no chunk", offsetof(struct stream_slab_file, chunk), 0 },
+	{ "odd chunk", offsetof(struct stream_slab_file, chunk), 4097 },
+	{ "octets", offsetof(struct stream_slab_file, octets), 4096 },
 };
 
 Test(slab, a_head_that_cannot_be_believed)

@@ -134,7 +134,7 @@ static bool at_once(struct base_recv_sleep *sleep)
 
 static void wait_for_sleep(const struct stream *s)
 {
-	while (!rsock_of((struct stream *)s)->state->rx_lock.asleep)
+	while (!s->state->rx_lock.asleep)
 		usleep(1000);
 	usleep(20000);
 }
@@ -237,7 +237,7 @@ Test(sleep, one_that_is_killed_in_it)
 	kill(pid, SIGKILL);
 	cr_expect_eq(place_wait(pid), -SIGKILL);
 	cr_expect_eq(hear(found, &c), -ECONNRESET);
-	cr_expect_not(rsock_of(found)->state->rx_lock.asleep);
+	cr_expect_not(found->state->rx_lock.asleep);
 	stream_destroy(found);
 	ends_destroy(s);
 }
@@ -250,7 +250,7 @@ Test(sleep, without_a_place)
 	ends_open(s);
 	for (int i = 0; i < STREAM_HOLDERS; i++)
 		stream_share(s[0], STREAM_SHARE_FORK);
-	rsock_of(s[0])->slot = -1;
+	s[0]->slot = -1;
 	cr_expect_eq(stream_await(s[0], PARENT), STREAM_AWAIT_DEAF);
 	ends_destroy(s);
 }

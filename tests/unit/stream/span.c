@@ -13,9 +13,9 @@
 static struct stream *end[2];
 static uint64_t sent, got;
 
-static struct rsock *reader(void)
+static struct stream *reader(void)
 {
-	return (struct rsock *)end[1];
+	return end[1];
 }
 
 static const struct stream_rx *rx(void)
@@ -63,7 +63,7 @@ static void look(void)
 
 		poll(&p, 1, 10);
 		stream_levels(end[1], NULL);
-		rsock_pump(reader());
+		stream_pump(reader());
 	}
 	cr_assert_eq(rx()->delivered, sent);
 }

@@ -226,8 +226,8 @@ Test(start, how_long_a_reply_may_take)
 		struct stream *s;
 
 		cr_assert_eq(stream_attach(fd[0], &param, &s), 0);
-		cr_expect_eq(rsock_start_limit(rsock_of(s)), cases[i].wanted, "case %zu: %lu", i,
-			     rsock_start_limit(rsock_of(s)));
+		cr_expect_eq(stream_start_limit(s), cases[i].wanted, "case %zu: %lu", i,
+			     stream_start_limit(s));
 		stream_destroy(s);
 	}
 	close(fd[0]);
@@ -238,9 +238,9 @@ Test(start, how_long_a_reply_may_take)
 Test(start, features_are_those_of_both)
 {
 	static const uint32_t without[][3] = {
-		{ 0, 0, RSOCK_FEATURES },
-		{ 0, STREAM_FEATURE_ABORT, RSOCK_FEATURES & ~STREAM_FEATURE_ABORT },
-		{ STREAM_FEATURE_CUT, 0, RSOCK_FEATURES & ~STREAM_FEATURE_CUT },
+		{ 0, 0, STREAM_FEATURES },
+		{ 0, STREAM_FEATURE_ABORT, STREAM_FEATURES & ~STREAM_FEATURE_ABORT },
+		{ STREAM_FEATURE_CUT, 0, STREAM_FEATURES & ~STREAM_FEATURE_CUT },
 		{ ~0u, 0, 0 },
 		{ 0, ~0u, 0 },
 	};
@@ -251,7 +251,7 @@ Test(start, features_are_those_of_both)
 		ends_without[1] = without[i][1];
 		ends_open(s);
 		for (int k = 0; k < 2; k++)
-			cr_expect_eq(rsock_of(s[k])->state->features, without[i][2]);
+			cr_expect_eq(s[k]->state->features, without[i][2]);
 		ends_destroy(s);
 	}
 }
@@ -273,7 +273,7 @@ Test(start, abort_tells_why)
 		usleep(2000);
 		o = (struct iovec){ &c, 1 };
 		cr_expect_eq(stream_recv(s[0], &o, 1, 0), -ECONNRESET);
-		cr_expect_eq(rsock_of(s[0])->state->aborted, (uint32_t)with);
+		cr_expect_eq(s[0]->state->aborted, (uint32_t)with);
 		o = (struct iovec){ "unread", 6 };
 		ends_destroy(s);
 	}
@@ -422,11 +422,11 @@ Test(start, an_initiators_rtr_goes_to_any_peer)
 
 	ends_param.without = ~0u;
 	ends_open(s);
-	for (int i = 0; i < 1000 && !rsock_load(&rsock_of(s[1])->state->may_send); i++) {
+	for (int i = 0; i < 1000 && !base_load(&s[1]->state->may_send); i++) {
 		stream_progress(s[1]);
 		usleep(100);
 	}
-	cr_expect(rsock_load(&rsock_of(s[1])->state->may_send));
+	cr_expect(base_load(&s[1]->state->may_send));
 	ends_destroy(s);
 }
 

@@ -28,11 +28,11 @@ static unsigned int sweep(uint64_t age)
 Test(sweep, a_mark_in_vain_is_taken_back)
 {
 	struct stream *s[2];
-	struct rsock_slab_cells c;
+	struct stream_slab_cells c;
 
 	ends_open(s);
-	cr_assert_eq(rsock_slab_map(place_slab_path(s[0]), &c), 0);
-	cr_expect_not(rsock_slab_sweep(&c));
+	cr_assert_eq(stream_slab_map(place_slab_path(s[0]), &c), 0);
+	cr_expect_not(stream_slab_sweep(&c));
 	cr_expect_eq(stream_hand_over(s[0]), 0);
 	ends_destroy(s);
 	cr_expect_eq(place_files(), 0);
@@ -42,12 +42,12 @@ Test(sweep, a_mark_in_vain_is_taken_back)
 Test(sweep, a_mark_of_two_stays_for_the_second)
 {
 	struct stream *s[2];
-	struct rsock_slab_cells c;
+	struct stream_slab_cells c;
 
 	ends_open(s);
-	cr_assert_eq(rsock_slab_map(place_slab_path(s[0]), &c), 0);
+	cr_assert_eq(stream_slab_map(place_slab_path(s[0]), &c), 0);
 	c.at->swept = 1;
-	cr_expect_not(rsock_slab_sweep(&c));
+	cr_expect_not(stream_slab_sweep(&c));
 	cr_expect_eq(stream_hand_over(s[0]), -EOPNOTSUPP);
 	ends_destroy(s);
 }
@@ -117,31 +117,31 @@ Test(sweep, what_is_behind_the_living_is_swept_too)
 /* What @fn does to each file of a slab in the folder */
 static bool each_one(const char *path, void *ctx)
 {
-	void (**fn)(struct stream_slab * at) = ctx;
-	struct rsock_slab_cells c;
+	void (**fn)(struct stream_slab_file * at) = ctx;
+	struct stream_slab_cells c;
 
-	cr_assert_eq(rsock_slab_map(path, &c), 0);
+	cr_assert_eq(stream_slab_map(path, &c), 0);
 	(*fn)(c.at);
 	base_map_destroy(c.at, c.size);
 	return false;
 }
 
-static void each_file(void (*fn)(struct stream_slab *at))
+static void each_file(void (*fn)(struct stream_slab_file *at))
 {
 	cr_assert_eq(stream_place_slabs(stream_place_of(place_dir), each_one, &fn), 0);
 }
 
-static void make_newer(struct stream_slab *at)
+static void make_newer(struct stream_slab_file *at)
 {
 	at->version++;
 }
 
-static void make_older(struct stream_slab *at)
+static void make_older(struct stream_slab_file *at)
 {
 	at->version--;
 }
 
-static void (*const versions[])(struct stream_slab *at) = { make_newer, make_older };
+static void (*const versions[])(struct stream_slab_file *at) = { make_newer, make_older };
 
 Test(sweep, what_the_dead_leave_of_another_version)
 {
@@ -163,7 +163,7 @@ Test(sweep, another_version_with_a_holder_who_lives)
 		cr_assert_eq(stream_hand_over(s[0]), 0);
 		each_file(versions[i]);
 		cr_expect_eq(sweep(0), 0);
-		cr_expect_eq(rsock_of(s[0])->slab->at->swept, 0);
+		cr_expect_eq(s[0]->slab->at->swept, 0);
 		cr_expect_eq(place_files(), 2);
 		ends_destroy(s);
 		cr_expect_eq(place_files(), 0);
@@ -209,9 +209,9 @@ Test(sweep, another_version_that_nobody_can_judge)
 
 	cr_assert_eq(stream_place_slab(path, stream_place_of(place_dir), 1), 0);
 	for (unsigned int i = 0; i < base_array_size(heads); i++) {
-		size = rsock_file_size(4, STREAM_CHUNK_MIN);
+		size = stream_file_size(4, STREAM_CHUNK_MIN);
 		cr_assert_eq(base_runfile_create(path, size, size, (void **)&at), 0);
-		rsock_file_init((struct stream_slab *)at, 4, STREAM_CHUNK_MIN, 1);
+		stream_file_init((struct stream_slab_file *)at, 4, STREAM_CHUNK_MIN, 1);
 		at->version++;
 		at->used = 1;
 		*(uint32_t *)(void *)((char *)at + heads[i].at) = heads[i].value;
@@ -227,11 +227,11 @@ Test(sweep, another_version_with_more_holders)
 	struct stream *s[2];
 
 	ends_open(s);
-	memset(rsock_of(s[0])->state->holder, 0, sizeof(rsock_of(s[0])->state->holder));
-	memset(rsock_of(s[1])->state->holder, 0, sizeof(rsock_of(s[1])->state->holder));
-	rsock_of(s[0])->state->overflow = 1;
+	memset(s[0]->state->holder, 0, sizeof(s[0]->state->holder));
+	memset(s[1]->state->holder, 0, sizeof(s[1]->state->holder));
+	s[0]->state->overflow = 1;
 	each_file(make_newer);
 	cr_expect_eq(sweep(0), 0);
-	rsock_of(s[0])->state->overflow = 0;
+	s[0]->state->overflow = 0;
 	cr_expect_eq(sweep(0), 1);
 }

@@ -126,7 +126,7 @@ Test(transfer, markers)
 	exchange(1 << 20, 60000);
 	ends_open(s);
 	for (int i = 0; i < 2; i++) {
-		rsock_of(s[i])->rnic->info(&rsock_of(s[i])->mem, &info);
+		s[i]->rnic->info(&s[i]->mem, &info);
 		cr_expect(info.tx_markers && info.rx_markers);
 	}
 	ends_destroy(s);
@@ -139,7 +139,7 @@ static void counters_advance(struct stream *s[2], uint16_t n)
 	for (int i = 0; i < 4; i++)
 		stream_progress(s[i % 2]);
 	for (int i = 0; i < 2; i++) {
-		struct stream_state *st = rsock_of(s[i])->state;
+		struct stream_state *st = s[i]->state;
 
 		st->tx.sent = (uint16_t)(st->tx.sent + n);
 		st->tx.limit = (uint16_t)(st->tx.limit + n);
@@ -365,7 +365,7 @@ Test(transfer, halves_are_granted_in_turn)
 		struct rs_sge sge;
 
 		memcpy(&sge, c.p.memory + (round + 1) % 2 * sizeof(sge), sizeof(sge));
-		cr_expect_eq(le64toh(sge.addr), RSOCK_RING_TO + (round + 1) % 2 * STREAM_HALF);
+		cr_expect_eq(le64toh(sge.addr), STREAM_RING_TO + (round + 1) % 2 * STREAM_HALF);
 		cr_expect_eq(le32toh(sge.length), STREAM_HALF);
 		before = c.p.n;
 		pour(&c, (uint64_t)round * STREAM_HALF, 16, STREAM_HALF / 16);
@@ -601,7 +601,7 @@ Test(transfer, disconnect_ends_both)
 	cr_expect_eq(stream_recv(c.s, &iov, 1, 0), 0);
 	cr_expect_eq(stream_send(c.s, &iov, 1), -EPIPE);
 	cr_expect_eq(stream_levels(c.s, NULL), over | STREAM_HUP);
-	cr_expect_eq(rsock_of(c.s)->state->tx.octets, 0u, "what was lost was not sent");
+	cr_expect_eq(c.s->state->tx.octets, 0u, "what was lost was not sent");
 	cr_expect_eq(stream_shutdown(c.s, SHUT_WR), -ENOTCONN);
 	cr_expect_eq(stream_close(c.s), -EAGAIN);
 	scene_close(&c);
@@ -619,7 +619,7 @@ static bool late_owes(const struct rnic_stream_mem *mem)
 		return false;
 	pour(c, 0, 1, 100);
 	ends_peer_message(&c->p, rs_msg(RS_OP_CTRL, RS_CTRL_DISCONNECT));
-	while (!(rsock_load(&rsock_of(c->s)->state->ends) & STREAM_IN_ENDED))
+	while (!(base_load(&c->s->state->ends) & STREAM_IN_ENDED))
 		stream_progress(c->s);
 	return false;
 }
@@ -631,9 +631,9 @@ Test(transfer, an_end_behind_a_readers_back_is_not_told_before_its_octets)
 	char octet;
 
 	scene_open(&c, 384, 4096);
-	ops = *rsock_of(c.s)->rnic;
+	ops = *c.s->rnic;
 	ops.owes = late_owes;
-	rsock_of(c.s)->rnic = &ops;
+	c.s->rnic = &ops;
 	late = &c;
 	cr_expect_eq(stream_recv(c.s, &(struct iovec){ &octet, 1 }, 1, 0), -EAGAIN);
 	cr_expect_eq(swallow(&c), 100u);
@@ -659,7 +659,7 @@ Test(transfer, a_reset_is_no_end)
 	cr_assert(p.revents & POLLHUP);
 	cr_assert_eq(stream_send(s[0], &iov, 1), -ECONNRESET);
 	cr_assert_eq(stream_recv(s[0], &in, 1, 0), 0, "told once");
-	cr_assert(rsock_of(s[0])->state->broken);
+	cr_assert(s[0]->state->broken);
 	stream_destroy(s[1]);
 	close(s[0]->fd);
 	stream_destroy(s[0]);
@@ -682,7 +682,7 @@ Test(transfer, what_the_dead_read_is_lost)
 	stream_share(s[1], STREAM_SHARE_FORK);
 	pid = fork();
 	if (!pid) {
-		rsock_rx_lock(rsock_of(s[1]));
+		stream_rx_lock(s[1]);
 		kill(getpid(), SIGKILL);
 	}
 	cr_assert_eq(waitpid(pid, NULL, 0), pid);

@@ -170,7 +170,7 @@ static void one(unsigned int i)
 	struct scene c;
 	uint8_t octet;
 
-	scene_open(&c, RSOCK_FEATURES & ~cases[i].without);
+	scene_open(&c, STREAM_FEATURES & ~cases[i].without);
 	ends_peer_say(&c.p, cases[i].say);
 	for (int k = 0; k < 3; k++)
 		stream_progress(c.s);
@@ -194,7 +194,7 @@ Test(urgent, not_without_leave)
 {
 	struct scene c;
 
-	scene_open(&c, RSOCK_FEATURES & ~STREAM_FEATURE_URGENT);
+	scene_open(&c, STREAM_FEATURES & ~STREAM_FEATURE_URGENT);
 	say_urgent(&c.p, 2, 2);
 	usleep(5000);
 	stream_progress(c.s);
@@ -218,7 +218,7 @@ Test(urgent, reads_stop_before_it)
 	uint8_t buf[64] = "", octet = 0;
 	struct scene c;
 
-	scene_open(&c, RSOCK_FEATURES);
+	scene_open(&c, STREAM_FEATURES);
 	ends_peer_say(&c.p, three);
 	/* Straight from the transport */
 	cr_expect_eq(take(c.s, buf, sizeof(buf), STREAM_STOP), 7);
@@ -237,7 +237,7 @@ Test(urgent, reads_stop_before_it)
 	cr_expect_eq(take(c.s, buf, sizeof(buf), 0), 4);
 	cr_expect_arr_eq(buf, octets, 4);
 	cr_expect_eq(levels_of(c.s), 0u);
-	cr_expect_eq(rsock_of(c.s)->state->urgent.octet, 0u);
+	cr_expect_eq(c.s->state->urgent.octet, 0u);
 	scene_close(&c);
 }
 
@@ -246,7 +246,7 @@ Test(urgent, it_is_among_the_others)
 	uint8_t buf[64] = "", octet;
 	struct scene c;
 
-	scene_open(&c, RSOCK_FEATURES);
+	scene_open(&c, STREAM_FEATURES);
 	stream_set_inline(c.s, true);
 	ends_peer_say(&c.p, three);
 	stream_progress(c.s);
@@ -268,7 +268,7 @@ Test(urgent, the_last_of_many)
 	struct scene c;
 	size_t sum = 0;
 
-	scene_open(&c, RSOCK_FEATURES);
+	scene_open(&c, STREAM_FEATURES);
 	say_urgent(&c.p, 200000, 200000);
 	for (int i = 0; i < 1000 && sum < 199999; i++) {
 		ssize_t got = take(c.s, buf + sum, sizeof(buf) - sum, STREAM_STOP);
@@ -295,7 +295,7 @@ Test(urgent, a_second_one)
 	uint8_t buf[8] = "", octet = 0;
 	struct scene c;
 
-	scene_open(&c, RSOCK_FEATURES);
+	scene_open(&c, STREAM_FEATURES);
 	ends_peer_say(&c.p, two);
 	stream_progress(c.s);
 	cr_expect_eq(told, 2u);
@@ -323,12 +323,12 @@ Test(urgent, ends_behind_it)
 	uint8_t octet;
 	char buf[8];
 
-	scene_open(&c, RSOCK_FEATURES);
+	scene_open(&c, STREAM_FEATURES);
 	ends_peer_say(&c.p, urgent_then_abort);
 	stream_progress(c.s);
 	cr_expect_eq(stream_urgent_recv(c.s, &octet, 0), -ENOTCONN);
 	scene_close(&c);
-	scene_open(&c, RSOCK_FEATURES);
+	scene_open(&c, STREAM_FEATURES);
 	ends_peer_say(&c.p, urgent_then_end);
 	stream_progress(c.s);
 	cr_expect_not(stream_urgent_may(c.s));
@@ -351,7 +351,7 @@ Test(urgent, a_second_one_comes_in_a_read)
 	uint8_t buf[8] = "";
 	struct scene c;
 
-	scene_open(&c, RSOCK_FEATURES);
+	scene_open(&c, STREAM_FEATURES);
 	ends_peer_say(&c.p, a_first);
 	stream_progress(c.s);
 	ends_peer_say(&c.p, two);
@@ -371,10 +371,10 @@ Test(urgent, a_place_that_cannot_be)
 		struct scene c;
 		size_t sum = 0;
 
-		scene_open(&c, RSOCK_FEATURES);
+		scene_open(&c, STREAM_FEATURES);
 		ends_peer_say(&c.p, three);
 		stream_progress(c.s);
-		u = &rsock_of(c.s)->state->urgent;
+		u = &c.s->state->urgent;
 		u->at = places[i / 2];
 		u->octet = ~0u;
 		u->in_line = i % 2 ? ~0u : 0;
@@ -392,7 +392,7 @@ Test(urgent, a_place_that_cannot_be)
 /* A responder sends nothing before the first word of the peer's */
 static void speaking_open(struct scene *c)
 {
-	scene_open(c, RSOCK_FEATURES);
+	scene_open(c, STREAM_FEATURES);
 	ends_peer_message(&c->p, rs_msg(RS_OP_CTRL, RS_CTRL_KEEPALIVE));
 	usleep(2000);
 	stream_progress(c->s);
