@@ -3,7 +3,7 @@
 import json
 import re
 
-from arms import Foreign
+from arms import BASE, Foreign
 from ends import Failed, free_port
 from session import LESS, MORE, Figure
 
@@ -170,16 +170,54 @@ def native_run(session, kind, size, place):
 
 
 def native(session):
-    """RDMA Writes and Reads against the same bytes over TCP."""
+    """RDMA Writes and Reads against the same bytes over TCP, and those of UCX."""
     place = session.places.get("two") or session.places["one"]
+    mine = [arm for arm in session.arms if arm.key in ("tcp", "ddp")]
+    ucx_arms = [arm for arm in session.foreign if arm.program == "ucx_perftest"]
+    strikes(session, place, mine, ucx_arms)
     figure = Figure("rate", "", "MB/s", MORE)
     for kind in ("rdma-write", "rdma-read"):
         for size in (1 << 20,) if session.scale.short else (65536, 1 << 20):
             found = {}
 
-            def one(arm, kind=kind, size=size, found=found):
+            def own_rate(arm, kind=kind, size=size, found=found):
                 if not found:
                     found.update(native_run(session, kind, size, place))
                 return {"rate": found[arm.key]["runs"].pop(0)}
+
+            def one(arm, size=size, own_rate=own_rate):
+                if not isinstance(arm, Foreign):
+                    return own_rate(arm)
+                rate = UCX_GETS if arm.bandwidth == UCX_GET else 1.5e9 / size
+                found = ucx(session, place, arm.bandwidth, size, session.scale.count(rate, 20), 1)
+                return {"rate": found["mb_s"]}
+            others = ucx_arms if size == 1 << 20 else []
             session.compare(f"{kind}, {named(size)}", place.title, [figure], one,
-                            [arm for arm in session.arms if arm.key in ("tcp", "ddp")])
+                            [*mine, *others])
+
+
+def strikes(session, place, mine, others):
+    """A Write of 64 B there and one back, between ends that look at their memory all the time."""
+    servers = Servers(session, place, [session.tool("message"), "serve", session.host, "{port}"])
+    plain = own(session, servers, place, "pingpong", 64)
+
+    def one(arm):
+        if isinstance(arm, Foreign):
+            return ucx(session, place, arm.latency, 64, session.scale.count(20000), 1)
+        return plain(arm) if arm is BASE else {"us": strikes_run(session, place)}
+    figure = Figure("us", "round trip", "us", LESS)
+    session.compare("Write, 64 B", place.title, [figure], one,
+                    [*mine, *(arm for arm in others if arm.key == "ucx-tag")], 64)
+    session.ends.stop()
+
+
+def strikes_run(session, place):
+    """Microseconds of a round trip; without the launcher, which the native API has no need of."""
+    port = free_port()
+    tool = session.tool("native")
+    server = session.ends.serve(None, place, [tool, "serve", "pingpong", session.host, port, 1, 64],
+                                port)
+    found = json.loads(session.ends.client(None, place, [
+        tool, "pingpong", session.host, port, 1, 64, session.scale.seconds, server.pid]).text)
+    session.ends.end(server)
+    return found["seconds"] / found["requests"] * 1e6

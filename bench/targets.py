@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import table
 from arms import BASE
 from beside import THIRD
+from session import MORE
 
 TWO, ONE = "a core each", "one core"
 SPIN = "modespin"
@@ -23,7 +24,7 @@ class Target:
     place: str = TWO
     arm: str = "ddp"
     beside: str = None  # another measure of the same arm, to which this one is put in relation
-    base: str = BASE.key  # the arm that it is put in relation to
+    base: str = BASE.key  # the arm that it is put in relation to; or the best of several, by spaces
 
 
 def program(what, bench, measure, figure, limit, spin=True):
@@ -112,6 +113,11 @@ BYTES = [
     *program("memaslap, 16 clients", "memcached", "memaslap, 16 clients, 1 KiB", "", 1.0),
     *[row for name in ("1 client", "8 clients")
       for row in program(f"pgbench -S, {name}", "postgres", f"pgbench -S, {name}", "", 1.0)],
+    Target("native Write of 64 B there and back, of UCX tag's", "native", "Write, 64 B",
+           "round trip", "<=", 0.9, base="ucx-tag"),
+    *[Target(f"native {word} of 1 MiB, of the best of UCX's", "native",
+             f"rdma-{word.lower()}, 1 MiB", "", ">=", 1.0, base="ucx-tag ucx-put ucx-get ucx-am")
+      for word in ("Write", "Read")],
     Target("CPU of 1 MiB stream", "bandwidth", "1 MiB", "CPU per GB", "<=", 1.20, arm="cpu"),
     Target("instructions of write(), 64 B", "instructions", "write() of 64 B", "", "<=", 450),
     Target("instructions of read(), 64 B", "instructions", "read() of 64 B", "", "<=", 450),
@@ -125,7 +131,8 @@ def wanted():
     found = {}
     for target in TARGETS:
         for measure in filter(None, (target.measure, target.beside)):
-            found.setdefault((target.bench, measure), {BASE.key}).update((target.arm, target.base))
+            found.setdefault((target.bench, measure), {BASE.key}).update(
+                (target.arm, *target.base.split()))
     return found
 
 
@@ -147,10 +154,13 @@ def measured(found, target):
     if not target.beside and target.base == BASE.key:
         return table.figures(row, target.arm)
     beside = row_of(found, target, target.beside) if target.beside else row
-    other = target.arm if target.beside else target.base
-    if not beside or not beside["runs"].get(other):
+    others = [target.arm] if target.beside else target.base.split()
+    medians = [statistics.median(beside["runs"][other]) for other in others
+               if beside and beside["runs"].get(other)]
+    if not medians:
         return None
-    mine, other = row["runs"][target.arm], statistics.median(beside["runs"][other])
+    mine = row["runs"][target.arm]
+    other = max(medians) if row["better"] == MORE else min(medians)
     return statistics.median(mine) / other, [value / other for value in mine]
 
 

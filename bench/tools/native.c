@@ -4,10 +4,14 @@
  *
  *     bench_native serve send|write HOST PORT CONNECTIONS SIZE
  *     bench_native send|write HOST PORT CONNECTIONS SIZE SECONDS PID
+ *     bench_native serve pingpong HOST PORT 1 SIZE
+ *     bench_native pingpong HOST PORT 1 SIZE SECONDS PID
  *
  * send: a Send of SIZE bytes, and the server's program answers with one of 64. write: a Write of
  * SIZE bytes and a Read of 8 behind it; the server's program sleeps, and its library serves. PID
- * is the server's: the client prints what processor time a request took at either end.
+ * is the server's: the client prints what processor time a request took at either end. pingpong:
+ * a Write of SIZE bytes there and one back; both ends look at their memory all the time, of which
+ * the last byte counts the Writes.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -44,9 +48,10 @@ struct end {
 	struct warp_pd *pd;
 	struct warp_cq *cq;
 	struct warp_mr *mr;
-	char *buf; /* size, and ANSWER behind */
+	char *buf; /* size, and behind it ANSWER, or size again for what is sent */
+	size_t room;
 	uint32_t size;
-	bool write;
+	bool write, pingpong;
 };
 
 struct line {
@@ -65,14 +70,15 @@ static void end_open(struct end *e, unsigned int connections)
 {
 	unsigned int access = WARP_ACCESS_LOCAL_WRITE;
 
-	if (e->write)
+	if (e->write || e->pingpong)
 		access |= WARP_ACCESS_REMOTE_WRITE | WARP_ACCESS_REMOTE_READ;
-	e->buf = tool_alloc(e->size + ANSWER);
-	memset(e->buf, 1, e->size + ANSWER);
+	e->room = e->pingpong ? 2 * e->size : e->size + ANSWER;
+	e->buf = tool_alloc(e->room);
+	memset(e->buf, 1, e->room);
 	must(warp_device_open("soft", &e->dev), "warp_device_open");
 	must(warp_pd_create(e->dev, &e->pd), "warp_pd_create");
 	must(warp_cq_create(e->dev, 2 * DEPTH * connections, &e->cq), "warp_cq_create");
-	must(warp_mr_register(e->pd, e->buf, e->size + ANSWER, access, &e->mr), "warp_mr_register");
+	must(warp_mr_register(e->pd, e->buf, e->room, access, &e->mr), "warp_mr_register");
 }
 
 static struct line *line_create(const struct end *e)
@@ -124,21 +130,98 @@ static int completions(struct end *e, struct warp_wc *wc)
 	return n;
 }
 
+/* What the peer offers */
+static void offer_get(struct line *l)
+{
+	struct warp_conn_info info;
+
+	must(warp_conn_query(l->conn, &info), "warp_conn_query");
+	if (info.private_data_len != sizeof(l->offer))
+		tool_die("the peer offers no memory");
+	memcpy(&l->offer, info.private_data, sizeof(l->offer));
+}
+
+static struct offer offer_of(const struct end *e)
+{
+	return (struct offer){ (uintptr_t)e->buf, warp_mr_stag(e->mr), 0 };
+}
+
+static struct warp_conn_param param_of(const struct offer *offer)
+{
+	return (struct warp_conn_param){ .ird = DEPTH,
+					 .ord = DEPTH,
+					 .private_data = offer,
+					 .private_data_len = sizeof(*offer) };
+}
+
+/* --- Writes there and back --- */
+
+static void strike(const struct end *e, const struct line *l, uint8_t count)
+{
+	struct warp_sge sg = { e->buf + e->size, e->size, warp_mr_stag(e->mr) };
+	struct warp_send_wr wr = { .opcode = WARP_WR_WRITE,
+				   .sg = &sg,
+				   .num_sge = 1,
+				   .remote_stag = l->offer.stag,
+				   .remote_to = l->offer.to };
+
+	e->buf[2 * e->size - 1] = (char)count;
+	must(post(l, &wr, 1), "warp_qp_post_send");
+}
+
+/* The last byte of what the peer writes; -1: the connection has ended */
+static int struck(const struct end *e, const struct line *l, uint8_t count)
+{
+	const char *last = e->buf + e->size - 1;
+	struct warp_conn_info info;
+	struct warp_wc wc[BATCH];
+	unsigned int turns = 0;
+
+	while ((uint8_t)__atomic_load_n(last, __ATOMIC_ACQUIRE) != count) {
+		must(warp_cq_poll(e->cq, wc, BATCH), "warp_cq_poll");
+		if (++turns % (1 << 16))
+			continue;
+		must(warp_conn_query(l->conn, &info), "warp_conn_query");
+		if (info.state != WARP_CONN_ESTABLISHED)
+			return -1;
+	}
+	return 0;
+}
+
+static void strike_back(const struct end *e, const struct line *l)
+{
+	for (uint8_t count = 2; !struck(e, l, count); count++)
+		strike(e, l, count);
+}
+
+static uint64_t strikes(const struct end *e, const struct line *l, uint8_t *count, uint64_t until)
+{
+	uint64_t done = 0;
+
+	do {
+		strike(e, l, ++*count);
+		if (struck(e, l, *count))
+			tool_die("the peer has ended");
+		done++;
+	} while (tool_now() < until);
+	return done;
+}
+
 /* --- the server --- */
 
-static void accept_one(struct end *e, struct warp_listener *listener)
+static struct line *accept_one(struct end *e, struct warp_listener *listener)
 {
-	struct offer offer = { (uintptr_t)e->buf, warp_mr_stag(e->mr), 0 };
-	struct warp_conn_param param = { .ird = DEPTH,
-					 .ord = DEPTH,
-					 .private_data = &offer,
-					 .private_data_len = sizeof(offer) };
+	struct offer offer = offer_of(e);
+	struct warp_conn_param param = param_of(&offer);
 	struct line *l = line_create(e);
 
 	must(warp_listener_get(listener, WAIT_MS, &l->conn), "warp_listener_get");
-	if (!e->write)
+	if (e->pingpong)
+		offer_get(l);
+	else if (!e->write)
 		receive(e, l, 0, e->size);
 	must(warp_conn_accept(l->conn, l->qp, &param), "warp_conn_accept");
+	return l;
 }
 
 static void answer(const struct end *e, const struct warp_wc *wc)
@@ -158,11 +241,14 @@ static void serve(struct end *e, const char *host, const char *port, unsigned in
 	struct sockaddr_in at = tool_address(host, port);
 	struct warp_listener *listener;
 	struct warp_wc wc[BATCH];
+	struct line *l = NULL;
 
 	must(warp_listen(e->dev, (struct sockaddr *)&at, sizeof(at), 1024, &listener), "warp_"
 										       "listen");
 	for (unsigned int i = 0; i < connections; i++)
-		accept_one(e, listener);
+		l = accept_one(e, listener);
+	if (e->pingpong)
+		strike_back(e, l);
 	for (;;) {
 		int n = e->write ? (pause(), 0) : completions(e, wc);
 
@@ -175,17 +261,15 @@ static void serve(struct end *e, const char *host, const char *port, unsigned in
 
 static struct line *connect_one(struct end *e, const struct sockaddr_in *at)
 {
+	struct offer offer = offer_of(e);
+	struct warp_conn_param param = param_of(&offer);
 	struct line *l = line_create(e);
-	struct warp_conn_info info;
+	int err = warp_connect(l->qp, (const struct sockaddr *)at, sizeof(*at),
+			       e->pingpong ? &param : NULL, &l->conn);
 
-	must(warp_connect(l->qp, (const struct sockaddr *)at, sizeof(*at), NULL, &l->conn), "warp_"
-											    "connec"
-											    "t");
+	must(err, "warp_connect");
 	must(warp_conn_wait(l->conn, WAIT_MS), "warp_conn_wait");
-	must(warp_conn_query(l->conn, &info), "warp_conn_query");
-	if (info.private_data_len != sizeof(l->offer))
-		tool_die("the server offers no memory");
-	memcpy(&l->offer, info.private_data, sizeof(l->offer));
+	offer_get(l);
 	return l;
 }
 
@@ -244,16 +328,21 @@ static void ask(struct end *e, const struct sockaddr_in *at, unsigned int connec
 	double cpu[2], ns = seconds * (double)TOOL_NS;
 	struct line **lines = tool_alloc(connections * sizeof(*lines));
 	uint64_t begin, done;
+	uint8_t count = 1; /* as memory is at first */
 
 	for (unsigned int i = 0; i < connections; i++)
 		lines[i] = connect_one(e, at);
-	for (unsigned int i = 0; i < connections; i++)
+	for (unsigned int i = 0; i < connections && !e->pingpong; i++)
 		request(e, lines[i]);
-	run(e, tool_now() + (uint64_t)(ns * WARM_UP));
+	if (e->pingpong)
+		strikes(e, lines[0], &count, tool_now() + (uint64_t)(ns * WARM_UP));
+	else
+		run(e, tool_now() + (uint64_t)(ns * WARM_UP));
 	begin = tool_now();
 	cpu[0] = cpu_of(getpid());
 	cpu[1] = cpu_of(server);
-	done = run(e, begin + (uint64_t)ns);
+	done = e->pingpong ? strikes(e, lines[0], &count, begin + (uint64_t)ns)
+			   : run(e, begin + (uint64_t)ns);
 	seconds = (double)(tool_now() - begin) / (double)TOOL_NS;
 	printf("{\"requests\": %llu, \"seconds\": %.6f, \"cpu_client\": %.6f, \"cpu_server\": "
 	       "%.6f}\n",
@@ -273,21 +362,29 @@ static void descriptors(void)
 	}
 }
 
+static void usage(void)
+{
+	tool_die("usage: bench_native serve send|write|pingpong HOST PORT CONNECTIONS SIZE, or "
+		 "send|write|pingpong HOST PORT CONNECTIONS SIZE SECONDS PID");
+}
+
 int main(int argc, char **argv)
 {
 	bool serves = argc == 7 && !strcmp(argv[1], "serve");
 	char **arg = argv + 1 + serves;
 	struct sockaddr_in at;
-	struct end e = { .write = false };
+	struct end e = { .dev = NULL };
 	unsigned int connections;
 
-	if ((!serves && argc != 8) || (strcmp(arg[0], "send") && strcmp(arg[0], "write")))
-		tool_die("usage: bench_native serve send|write HOST PORT CONNECTIONS SIZE, "
-			 "or send|write HOST PORT CONNECTIONS SIZE SECONDS PID");
-	descriptors();
-	connections = (unsigned int)tool_number(arg[3], 1, CONNECTIONS_MAX);
-	e.size = (uint32_t)tool_number(arg[4], WORD, SIZE_MAX_);
+	if (!serves && argc != 8)
+		usage();
 	e.write = !strcmp(arg[0], "write");
+	e.pingpong = !strcmp(arg[0], "pingpong");
+	if (strcmp(arg[0], "send") && !e.write && !e.pingpong)
+		usage();
+	descriptors();
+	connections = (unsigned int)tool_number(arg[3], 1, e.pingpong ? 1 : CONNECTIONS_MAX);
+	e.size = (uint32_t)tool_number(arg[4], WORD, SIZE_MAX_);
 	end_open(&e, connections);
 	if (serves)
 		serve(&e, arg[1], arg[2], connections);

@@ -26,7 +26,7 @@ ARMS = {"tcp": "plain TCP", "ddp": "DDP"}
 
 def row(tcp, ddp, how="ratio", unit="us", **more):
     return {"bench": "b", "measure": "m", "figure": "f", "place": "p", "unit": unit, "how": how,
-            "better": "less", "runs": {"tcp": tcp, "ddp": ddp}, **more}
+            "better": "less", "runs": {"tcp": tcp, "ddp": ddp}} | more
 
 
 # what is tried, the row, the cell of DDP
@@ -153,6 +153,11 @@ def main():
     both = {"rows": [row([1, 1, 1], [80, 80, 100]), row([1, 1, 1], [100, 100, 100], measure="o")]}
     check("a rate of its own", verdict(both, target_of(">=", 0.9, beside="o")), False)
     check("a lower limit for it", verdict(both, target_of(">=", 0.8, beside="o")), True)
+    for better, op, wanted in (("less", "<=", False), ("more", ">=", True)):
+        others = row([9], [4], better=better)
+        others["runs"] |= {"a": [3, 3], "b": [4, 9], "c": []}
+        check(f"the best of others, of which {better} is better",
+              verdict({"rows": [others]}, target_of(op, 0.6, base="a b c")), wanted)
     for ddp, wanted in ((1.001, True), (2, False)):
         check(f"{ddp} where plain TCP has 1",
               verdict({"rows": [row([1], [ddp], "value")]}, target_of("<=", None)), wanted)
