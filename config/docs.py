@@ -18,6 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,7 +39,7 @@ expected and does not start the program. A variable that begins with `WARPSOCK_`
 listed here is reported with the name that was probably meant.
 
 A number may have a unit: `k`, `M` or `G` for bytes (powers of 1024), `ns`, `us`, `ms` or `s` for
-times. Without one it is bytes, or the unit given in the table. On is `on` or `1`, off is `off` or
+times. Without one it is bytes, or the unit given below. On is `on` or `1`, off is `off` or
 `0`. What is marked *(planned)* is read and checked, but has no effect yet.
 
 This page is made from config/option_table.c and config/profile.c: `ninja -C build docs`.
@@ -55,8 +56,8 @@ REASONS_HEAD = """\
 
 A reason code tells why a connection is not on DDP, or how one that was on DDP ended. Reports and
 logs have the name, `DDP_INFO` has the number; a number is never used again for something else.
-`warpsock explain CODE` shows one row of this page, and takes an errno, too. What the program at the
-other end is told stands [below](#at-the-other-end).
+`warpsock explain CODE` shows one of these, and takes an errno, too. What the program at the other
+end is told stands [below](#at-the-other-end).
 
 This page is made from config/reason_list.h and config/reason_ends.md: `ninja -C build docs`.
 """
@@ -81,6 +82,14 @@ def md_table(head, rows):
     return "".join("| " + " | ".join(map(cell, line)) + " |\n" for line in lines)
 
 
+def md_item(text):
+    """An item of a list, in lines of a page; what stands in backquotes is not broken."""
+    text = re.sub("`[^`]*`", lambda match: match[0].replace(" ", "\0"), "- " + text)
+    lines = textwrap.wrap(text, 100, subsequent_indent="  ", break_long_words=False,
+                          break_on_hyphens=False)
+    return "\n".join(lines).replace("\0", " ") + "\n"
+
+
 def default_of(option):
     value = option["default"]
     unit = option["unit"] if value.isdigit() and value != "0" else ""
@@ -97,10 +106,11 @@ def for_users(tables):
 
 
 def options_md(tables):
-    rows = [[f"`{option['name']}`", values_of(option), default_of(option),
-             option["text"] + (" *(planned)*" if option["planned"] else "")]
-            for option in for_users(tables)]
-    page = OPTIONS_HEAD + "\n" + md_table(["variable", "value", "default", "meaning"], rows)
+    page = OPTIONS_HEAD + "\n"
+    for option in for_users(tables):
+        planned = " *(planned)*" if option["planned"] else ""
+        page += md_item(f"**`{option['name']}`**, {values_of(option)}, by default "
+                        f"{default_of(option)}: {option['text']}{planned}")
     page += "\n" + PROFILES_HEAD
     for profile in tables["profiles"]:
         page += f"\n### {profile['name']}\n\n{profile['text']}\n\n"
@@ -112,9 +122,12 @@ def options_md(tables):
 def reasons_md(tables):
     page = REASONS_HEAD
     for group, title in GROUPS.items():
-        rows = [[str(reason["number"]), f"`{reason['name']}`", reason["text"], reason["advice"]]
-                for reason in tables["reasons"] if reason["group"] == group]
-        page += f"\n## {title}\n\n" + md_table(["number", "name", "meaning", "what to do"], rows)
+        page += f"\n## {title}\n\n"
+        for reason in tables["reasons"]:
+            advice = f" *To do:* {reason['advice']}" if reason["advice"] else ""
+            if reason["group"] == group:
+                page += md_item(f"**`{reason['name']}`**, {reason['number']}: {reason['text']}"
+                                f"{advice}")
     return page + "\n" + ENDS.read_text().split("\n", 1)[1]
 
 

@@ -52,18 +52,6 @@ def entries(text):
             entry.add(line)
 
 
-def rows(text):
-    """(number, cells) of each row of each table; a heading's row is not one."""
-    body = False
-    for number, line in enumerate(text, 1):
-        if not line.startswith("|"):
-            body = False
-        elif set(line) <= set("|- "):
-            body = True
-        elif body:
-            yield number, [cell.strip() for cell in line.strip("|").split("|")]
-
-
 def holds(path, words):
     text = path.read_text(errors="replace")
     return " ".join(words.split()) in " ".join(re.sub(r'"\s*"', "", text).split())

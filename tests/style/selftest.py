@@ -57,8 +57,9 @@ def limits(*found):
 
 
 def programs(*checks):
-    return ("## Over an RDMA device\n\n| a | b | c |\n| --- | --- | --- |\n" + "".join(
-        f"| curl | x | {check} |\n" for check in checks) + "\n## Other\n\n### curl 1.2\n")
+    return ("## Over an RDMA device\n\n" + "".join(
+        f"- **curl**:\n  - Runs: x.\n  - Checks: {check}\n" for check in checks) +
+        "\n## Other\n\n### curl 1.2\n")
 
 
 # check, what the planted file is, its text, words of the one case that must fail
@@ -112,7 +113,7 @@ PLANTS = [
      "that exists"),
     ("limits", "docs/limits.md", limits(entry("`t.txt`: some words"),
                                         entry("`t.txt`: some words", "A")), "in order"),
-    ("programs", "docs/programs.md", programs(), "has a row"),
+    ("programs", "docs/programs.md", programs(), "has an entry"),
     ("programs", "docs/programs.md", programs("`t`: a; c"), "that there are"),
     ("programs", "docs/programs.md", programs("`u`: a"), "that there are"),
     ("programs", "docs/programs.md", programs("a"), "that there are"),
