@@ -46,10 +46,10 @@ static int listener_open(const char *host, const char *port, int *out)
 /* The progress of the program is not needed for the client's operations */
 static void compute(void)
 {
-	struct timespec nap = { 0, 1000000 };
+	struct timespec pause = { 0, 1000000 };
 
 	while (!__atomic_load_n(&table.finished, __ATOMIC_ACQUIRE)) /* pairs with the client */
-		nanosleep(&nap, NULL);
+		nanosleep(&pause, NULL);
 }
 
 static int serve(int fd)

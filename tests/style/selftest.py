@@ -98,11 +98,21 @@ PLANTS = [
     ("words", "base/w.c", SPDX + "int x;\n", "opens with a chapter"),
     ("words", "base/w.c", SPDX + "/*\n * Short.\n */\n", "opens with a chapter"),
     ("words", "base/w.h", SPDX + "\t\t\t" + "x" * 77 + "\n", "100 columns"),
-    ("words", "docs/w.md", "word " * 25 + "word\n", "of a page is over"),
     ("words", "base/w.h", SPDX + "/* TO" "DO: all */\n", "left to be done"),
     ("words", "base/w.py", "# " + SPDX[3:-4] + "\n# XX" "X why\n", "left to be done"),
     ("words", "base/w.h", SPDX + "typedef struct x { int y; } x_t;\n", "typedef of a struct"),
     ("words", "base/w.h", SPDX + "#if 0\nint x;\n#endif\n", "switched off"),
+    ("prose", "docs/w.md", "longer " * 20 + "\nword.\n", "of a page is over"),
+    ("prose", "docs/w.md", "| a | b |\n| --- | --- |\n| a | " + "word " * 20 + "|\n",
+     "of a page is over"),
+    ("prose", "docs/w.md", "A b.\n\n" + "word word\n" * 26 + "word.\n", "words in the mean"),
+    ("prose", "docs/w.md", "- " + "word\n  " * 26 + "word\n- " + "word\n  " * 25 + "word\n",
+     "words in the mean"),
+    ("prose", "docs/w.md", "A [page](no.md) is read.\n", "leads somewhere"),
+    ("prose", "docs/w.md", "# One\n\nA [place](w.md#two) is read.\n", "leads somewhere"),
+    ("prose", "docs/w.md", "A nudge is sent.\n", "given up"),
+    ("prose", "base/w.c", code("/* The heirs of a stream */\n"), "given up"),
+    ("prose", "base/w.h", SPDX + "void bell(void);\n", "given up"),
     ("limits", "docs/limits.md", limits(entry("`t.txt`: other words")), "that exists"),
     ("limits", "docs/limits.md", limits(entry("`u.txt`: some words")), "that exists"),
     ("limits", "docs/strangers.md", "## A\n\n### b\n\n- Result: x\n- Remains: y\n"
@@ -137,6 +147,12 @@ FINE = [
                                         entry("`t.txt`: some words", "C"))),
     ("programs", "docs/programs.md", programs("`t`: a; b; `t`: b")),
     ("words", "base/w.c", code('char *name = "/tmp/x-XX' 'XXXX";\n')),
+    ("prose", "docs/w.md", "# One\n\nSee:\n\n    " + "x" * 99 + "\n\n```\n" + "x" * 101 +
+     "\n```\n\n[Here](#one) and [there](../docs/w.md#one).\n"),
+    ("prose", "docs/w.md", "<!-- x: begin -->\n| " + "x" * 99 + " |\n<!-- x: end -->\n"),
+    ("prose", "docs/conformance.md", "A b.\n\n| case | b |\n| " + "x" * 99 + " |\n"),
+    ("prose", "docs/w.md", "A b.\n\n" + "word\n" * 40 + "word.\n"),
+    ("prose", "tests/w.c", code("static void nap(void);\n")),
     ("words", "include/warp/amudp_x.h", SPDX + "typedef struct x { int y; } x_t;\n"),
 ]
 
@@ -170,7 +186,8 @@ def plant_problems(check, path, text, words):
 
 def main():
     writer = tap.Writer()
-    for check in ("layers", "order", "lengths", "format", "words", "limits", "programs", "headers"):
+    for check in ("layers", "order", "lengths", "format", "words", "prose", "limits", "programs",
+                  "headers"):
         red = red_cases(check, GOOD)
         writer.case(f"{check} passes a good tree", [f"red: {red}"] if red else [])
     for check, path, text, words in PLANTS:

@@ -61,15 +61,6 @@ def licence(path, text):
         yield f"{path}: no SPDX line at its start"
 
 
-def prose_too_long(path, text):
-    """Of a page: not of tables, nor of what stands as it is printed."""
-    fenced = False
-    for number, line in enumerate(text if path.endswith(".md") else (), 1):
-        fenced ^= line.lstrip().startswith("```")
-        if not fenced and not line.startswith(("|", "    ")) and len(line) > LINE_MAX:
-            yield f"{path}:{number}: {len(line)} columns"
-
-
 def chapter(path, text):
     if not path.endswith(".c"):
         return
@@ -84,7 +75,6 @@ RULES = {
     "each file says its licence first": licence,
     "each .c opens with a chapter": chapter,
     f"no line is over {LINE_MAX} columns": each_line(too_long, *CODE, ".py", ".sh"),
-    f"no line of a page is over {LINE_MAX} columns": prose_too_long,
     "nothing is left to be done": each_line(unfinished, *TEXT),
     "no typedef of a struct": each_line(typedef, *CODE),
     "no code is switched off": each_line(dead, *CODE),
