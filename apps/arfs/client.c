@@ -25,6 +25,7 @@ struct client {
 	pthread_rwlock_t lock;
 	struct link link;    /* client NULL: there is none */
 	unsigned long count; /* of connections */
+	uint64_t changes;    /* atomic; pairs with client_changes() */
 };
 
 /* The object that the build made of arfs.bpf.c */
@@ -507,6 +508,17 @@ int client_space(struct client *c, struct arfs_space *out)
 
 /* --- changes --- */
 
+uint64_t client_changes(const struct client *c)
+{
+	return __atomic_load_n(&c->changes, __ATOMIC_ACQUIRE);
+}
+
+/* The server has done it, or may have: what was asked before is of before it */
+static void changed(struct client *c)
+{
+	__atomic_fetch_add(&c->changes, 1, __ATOMIC_RELEASE);
+}
+
 int client_change(struct client *c, const char *what, const struct arfs_ask *ask, const char *name,
 		  const char *other, struct arfs_changed *out)
 {
@@ -523,7 +535,11 @@ int client_change(struct client *c, const char *what, const struct arfs_ask *ask
 	ret = words_add(&w, name, all.name_len);
 	if (!ret)
 		ret = words_add(&w, other, all.other_len);
-	return ret ? ret : (int)call(c, what, &w, kind, out, sizeof(*out), NULL);
+	if (!ret) {
+		ret = (int)call(c, what, &w, kind, out, sizeof(*out), NULL);
+		changed(c);
+	}
+	return ret;
 }
 
 static long write_part(struct client *c, const struct arfs_ask *ask, const void *from,
@@ -556,6 +572,7 @@ long client_write(struct client *c, uint64_t node, uint64_t offset, uint32_t fla
 		done += ask.size;
 		ask.offset = written.offset + ask.size;
 	}
+	changed(c);
 	return done ? (long)done : ret;
 }
 

@@ -45,6 +45,11 @@ int client_change(struct client *c, const char *what, const struct arfs_ask *ask
 /* How many bytes, or an error if there are none; @flags ARFS_APPEND or 0 */
 long client_write(struct client *c, uint64_t node, uint64_t offset, uint32_t flags,
 		  const void *from, size_t len);
+/*
+ * How many changes and writes have come to their end. What was read when there were fewer may be
+ * from before one of them. A change is counted before its call returns
+ */
+uint64_t client_changes(const struct client *c);
 /* release, mend, fsync */
 int client_simple(struct client *c, const char *what, uint64_t node, uint32_t flags);
 

@@ -4,6 +4,10 @@
  * listed all: then it is not asked for the rest, nor for the end. What changes meanwhile a program
  * sees when it opens the directory, or goes back to its beginning.
  *
+ * But what this mount changes is seen at once. The kernel takes no attributes that were asked for
+ * before a change of its own ended, if both were under way at once; it knows when it asked, not
+ * when the server was asked. So where a change has ended since, the server is asked again.
+ *
  * Offsets of the kernel: 1 and 2 are behind "." and "..", and those of ARFS are above that.
  */
 #include "listing.h"
@@ -19,6 +23,7 @@ struct listing {
 	pthread_mutex_t lock;
 	bool plus;
 	uint64_t from, end; /* offsets of the first, and behind the last */
+	uint64_t changes;   /* of the client, before it asked */
 	size_t used;
 	bool whole; /* behind the last there is none */
 	char bytes[ARFS_LIST_MAX] __attribute__((aligned(8)));
@@ -34,6 +39,7 @@ struct listing *listing_create(void)
 	l->from = l->end = UINT64_MAX;
 	l->used = 0;
 	l->plus = l->whole = false;
+	l->changes = 0;
 	return l;
 }
 
@@ -65,17 +71,25 @@ static bool record_next(const struct listing *l, size_t *at, struct record *out)
 	return true;
 }
 
-static int listing_fetch(struct listing *l, struct client *c, uint64_t node, uint64_t from,
-			 bool plus)
+static bool is_plus(const struct listing_ask *ask)
 {
-	size_t longest = ARFS_LISTED_MAX + (plus ? sizeof(struct arfs_attr) : 0), at = 0;
-	long got = client_list(c, node, from, plus ? ARFS_PLUS : 0, l->bytes, sizeof(l->bytes));
-	struct record r;
+	return ask->keep >= 0;
+}
 
+static int listing_fetch(struct listing *l, struct client *c, const struct listing_ask *ask,
+			 uint64_t from, size_t room)
+{
+	bool plus = is_plus(ask);
+	size_t longest = ARFS_LISTED_MAX + (plus ? sizeof(struct arfs_attr) : 0), at = 0;
+	struct record r;
+	long got;
+
+	l->changes = client_changes(c);
+	got = client_list(c, ask->node, from, plus ? ARFS_PLUS : 0, l->bytes, room);
 	if (got == -ESTALE) /* it was removed: nothing is in it */
 		got = 0;
 	l->used = got < 0 ? 0 : (size_t)got;
-	l->whole = got >= 0 && sizeof(l->bytes) - l->used >= longest;
+	l->whole = got >= 0 && room - l->used >= longest;
 	l->plus = plus;
 	l->from = l->end = from;
 	while (record_next(l, &at, &r))
@@ -142,19 +156,28 @@ static bool dots_add(struct told *t)
 	       (t->ask->offset >= DOTS || name_add(t, "..", &e, DOTS));
 }
 
+/* What is there is of before a change of this mount's */
+static bool is_old(const struct listing *l, const struct client *c)
+{
+	return l->plus && l->changes != client_changes(c);
+}
+
 long listing_read(struct listing *l, struct client *c, const struct listing_ask *ask, char *to)
 {
 	uint64_t from = ask->offset > DOTS ? (uint64_t)ask->offset - DOTS : 0;
 	struct told told = { .ask = ask, .to = to };
-	bool plus = ask->keep >= 0;
+	size_t at = SIZE_MAX, room = sizeof(l->bytes);
 	struct record r;
-	size_t at;
 	int ret = 0;
 
 	pthread_mutex_lock(&l->lock);
-	at = ask->offset && plus == l->plus ? listing_find(l, from) : SIZE_MAX;
+	/* Beside a writer, what the kernel takes now is all that will be of use */
+	if (ask->offset && is_old(l, c))
+		room = ask->room < room ? ask->room : room;
+	else if (ask->offset && is_plus(ask) == l->plus)
+		at = listing_find(l, from);
 	if (at == SIZE_MAX) {
-		ret = listing_fetch(l, c, ask->node, from, plus);
+		ret = listing_fetch(l, c, ask, from, room);
 		at = 0;
 	}
 	if (!ret && dots_add(&told))

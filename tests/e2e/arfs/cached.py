@@ -148,6 +148,33 @@ def gone_on(writer, kept, other):
     writer.case("a directory in parts", [] if len(missing) <= 1 else [f"missing: {len(missing)}"])
 
 
+def own(writer, kept, other):
+    """What this mount changes while it lists a directory, of which it was told the rest before."""
+    names = [f"a name, so that there are several parts {i:03}" for i in range(300)]
+    (other / "own").mkdir()
+    for name in names:
+        (other / "own" / name).write_bytes(b"1")
+    problems, listed = [], set()
+    with os.scandir(kept / "own") as entries:
+        listed.add(next(entries).name)
+        for i, name in enumerate(names[1:]):
+            path = kept / "own" / name
+            if i % 3:
+                path.write_bytes(b"123" * i)
+            else:
+                path.unlink()
+        listed |= {entry.name for entry in entries}
+    for i, name in enumerate(names[1:]):
+        path = kept / "own" / name
+        if i % 3 and path.stat().st_size != 3 * i:
+            problems.append(f"{name}: {path.stat().st_size} bytes")
+        if i % 3 == 0 and path.exists():
+            problems.append(f"{name}: it is there again")
+        if i % 3 and name not in listed:
+            problems.append(f"{name}: not listed")
+    writer.case("what the mount itself changes while it lists a directory", problems[:5])
+
+
 def main():
     writer = tap.Writer()
     enter(writer, network=True)
@@ -162,6 +189,7 @@ def main():
         replaced(writer, kept, other)
         appended(writer, kept, other)
         forgotten(writer, short, other)
+        own(writer, kept, other)
         for top in (other, kept):
             gone_on(writer, top, other)
             os.system(f"rm -r '{other}/many'")

@@ -52,9 +52,9 @@ class World:
         self.serve()
         return self
 
-    def serve(self):
+    def serve(self, *options):
         """The same port when it comes again, for clients that are there."""
-        self.server = Server(self.server_program, "serve", "-a", HOST, "-p", self.port,
+        self.server = Server(self.server_program, "serve", "-a", HOST, "-p", self.port, *options,
                              str(self.store))
         self.server.__enter__()
         self.port = self.server.port
