@@ -29,7 +29,8 @@ void active_request_free(struct warp_active_request *r)
 		return;
 	}
 	c->spares++;
-	base_list_push_back(&c->spare, &r->link);
+	/* The next call takes it, while it is in the cache */
+	base_list_push_front(&c->spare, &r->link);
 }
 
 void active_request_done(struct warp_active_request *r, int error)

@@ -86,6 +86,7 @@ struct active_session {
 	struct warp_pd *pd;
 	struct warp_qp *qp;
 	struct warp_conn *conn;
+	struct sockaddr_storage peer;
 	struct warp_mr *mr; /* of all memory below */
 	uint8_t *memory;
 	size_t memory_size;

@@ -45,6 +45,7 @@ static unsigned int processors(void)
 static void attr_fill(struct warp_active_server_attr *a)
 {
 	DEFAULT(clients, 256);
+	DEFAULT(per_host, a->clients);
 	DEFAULT(window, 16);
 	DEFAULT(at_once, base_min(4u, a->window));
 	DEFAULT(queue, 1024);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "active/kernel.h"
+#include "base/address.h"
 #include "base/bits.h"
 #include "base/log.h"
 
@@ -150,6 +151,57 @@ static void conn_refuse(struct warp_active_server *server, struct warp_conn *con
 	warp_conn_destroy(conn);
 }
 
+/* The same IPv4 address, or the same network of IPv6, of which one host may have all addresses */
+static bool is_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (base_address_is_four(a))
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	return !memcmp(&a6->sin6_addr, &b6->sin6_addr, 8);
+}
+
+/* Sessions that are over count until the lane has ended them, as they do among all */
+static unsigned int clients_of(struct warp_active_server *server,
+			       const struct sockaddr_storage *peer)
+{
+	struct base_list *at, *next;
+	unsigned int n = 0;
+
+	pthread_mutex_lock(&server->lock);
+	base_list_foreach(at, next, &server->sessions)
+		n += is_same_host(&base_list_entry(at, struct active_session, link)->peer, peer);
+	pthread_mutex_unlock(&server->lock);
+	return n;
+}
+
+/* Why there is no room for a client from there, or NULL. The door alone adds clients */
+static const char *no_room(struct warp_active_server *server, const struct sockaddr_storage *peer)
+{
+	const struct warp_active_server_attr *attr = &server->attr;
+
+	if (__atomic_load_n(&server->stats.clients, __ATOMIC_RELAXED) >= attr->clients)
+		return "too many clients";
+	if (attr->per_host < attr->clients && clients_of(server, peer) >= attr->per_host)
+		return "too many clients of this host";
+	return NULL;
+}
+
+static struct sockaddr_storage peer_of(struct warp_conn *conn)
+{
+	struct sockaddr_storage peer = { 0 };
+	struct warp_conn_info info;
+
+	if (!warp_conn_query(conn, &info)) {
+		peer = info.peer;
+		base_address_unmap(&peer);
+	}
+	return peer;
+}
+
 /*
  * Once it is accepted the lane may hear of it, also that it is over; it ends those that are in the
  * list
@@ -167,11 +219,13 @@ static int session_accept(struct active_session *s)
 
 int active_session_create(struct warp_active_server *server, struct warp_conn *conn)
 {
+	const struct sockaddr_storage peer = peer_of(conn);
+	const char *why = no_room(server, &peer);
 	struct active_session *s;
 	int ret;
 
-	if (__atomic_load_n(&server->stats.clients, __ATOMIC_RELAXED) >= server->attr.clients) {
-		conn_refuse(server, conn, "too many clients");
+	if (why) {
+		conn_refuse(server, conn, why);
 		return -EMFILE;
 	}
 	s = calloc(1, sizeof(*s));
@@ -181,6 +235,7 @@ int active_session_create(struct warp_active_server *server, struct warp_conn *c
 	}
 	s->server = server;
 	s->conn = conn;
+	s->peer = peer;
 	base_list_init(&s->link);
 	base_list_init(&s->ready);
 	base_list_init(&s->waiting);

@@ -45,6 +45,8 @@ struct warp_active_server_attr {
 	size_t object_max;    /* bytes of the largest object: 1 MiB, up to 32 MiB */
 	size_t heap_max;      /* bytes that programs of one client may have allocated: no limit */
 	unsigned int spin_us; /* how long the server looks for input before it sleeps: 0 */
+	/* Clients of one host: one IPv4 address, or one network /64 of IPv6: as many as clients */
+	unsigned int per_host;
 };
 
 int warp_active_server_create(const struct warp_active_server_attr *attr,
