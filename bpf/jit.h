@@ -72,13 +72,17 @@ struct jit_making {
 	struct jit_links jumps, paid_jumps, exits, refunds;
 	struct jit_held held;
 	uint8_t window_of[EBPF_WINDOWS]; /* by register and kind: its number, counted from 1 */
-	uint32_t charged;		 /* fuel taken for the block from here on */
+	uint32_t charged;		 /* fuel taken from here on: for the block, and ahead */
+	uint32_t block_last;		 /* instruction of the block */
 	size_t sites_room, leave;
 };
 
 /* bpf/jit_alu.c */
 void jit_alu(struct jit_making *m, const struct ebpf_insn *in);
 void jit_compare(struct jit_making *m, const struct ebpf_insn *in);
+/* A move and what adds to it, which are one instruction here; no jump leads between them */
+bool jit_is_sum(const struct ebpf_object *obj, uint32_t pc);
+void jit_sum(struct jit_making *m, const struct ebpf_insn *in);
 enum x86_reg jit_reg(unsigned int reg);
 /* The register that holds this operand: of r10 its value, which is put into r9 */
 enum x86_reg jit_operand(struct jit_making *m, unsigned int reg);

@@ -195,6 +195,28 @@ static void simple(struct jit_making *m, const struct ebpf_insn *in, bool wide)
 		x86_group_imm(&m->c, wide, number, dst, in->imm);
 }
 
+bool jit_is_sum(const struct ebpf_object *obj, uint32_t pc)
+{
+	const struct ebpf_insn *in = &obj->insns[pc];
+
+	return in->code == (EBPF_ALU64 | EBPF_MOV | EBPF_X) && !in->off &&
+	       ebpf_src(in) != EBPF_FP && !obj->facts[pc + 1].target &&
+	       (in[1].code & ~EBPF_X) == (EBPF_ALU64 | EBPF_ADD) &&
+	       ebpf_dst(&in[1]) == ebpf_dst(in) &&
+	       !(in[1].code & EBPF_X && ebpf_src(&in[1]) == EBPF_FP);
+}
+
+void jit_sum(struct jit_making *m, const struct ebpf_insn *in)
+{
+	struct x86_mem at = { jit_reg(ebpf_src(in)), X86_NONE, in[1].imm };
+	unsigned int more = ebpf_src(&in[1]);
+
+	if (in[1].code & EBPF_X)
+		at = (struct x86_mem){ at.base, jit_reg(more == ebpf_dst(in) ? ebpf_src(in) : more),
+				       0 };
+	x86_rm(&m->c, X86_WIDE(0x8d), jit_reg(ebpf_dst(in)), at);
+}
+
 void jit_alu(struct jit_making *m, const struct ebpf_insn *in)
 {
 	bool wide = ebpf_class(in) == EBPF_ALU64;

@@ -265,10 +265,21 @@ static uint32_t insn_next(const struct ebpf_object *obj, uint32_t pc)
 	return pc + 1 + (obj->insns[pc].code == EBPF_LDDW);
 }
 
+static uint32_t jump_target(const struct ebpf_object *obj, uint32_t pc)
+{
+	return pc + 1 + (uint32_t)ebpf_distance(&obj->insns[pc]);
+}
+
+/* The other way than by a jump leads to the end of the function */
+static bool or_ends(const struct ebpf_object *obj, uint32_t pc)
+{
+	return obj->insns[pc + 1].code == EBPF_EXIT_CODE;
+}
+
 /*
  * What is paid at once: up to where a jump leads, and past branches forward, for most of those
- * are not taken. A branch backward ends it, so that a loop has nothing to give back. *last: the
- * instruction that ends it
+ * are not taken. A branch that most likely is taken ends it: one backward, so that a loop has
+ * nothing to give back, and one around the function's end. *last: the instruction that ends it
  */
 static uint32_t block_length(const struct ebpf_object *obj, uint32_t pc, uint32_t *last)
 {
@@ -278,7 +289,7 @@ static uint32_t block_length(const struct ebpf_object *obj, uint32_t pc, uint32_
 		const struct ebpf_insn *in = &obj->insns[pc];
 
 		*last = pc;
-		if (ebpf_is_jump(in) && (!ebpf_is_branch(in) || in->off < 0))
+		if (ebpf_is_jump(in) && (!ebpf_is_branch(in) || in->off < 0 || or_ends(obj, pc)))
 			return n;
 		pc = insn_next(obj, pc);
 		if (obj->facts[pc].target)
@@ -286,22 +297,59 @@ static uint32_t block_length(const struct ebpf_object *obj, uint32_t pc, uint32_
 	}
 }
 
+/* Whether the branch at the end of the block that begins at @begin most likely leads elsewhere */
+static bool leads_on(const struct ebpf_object *obj, uint32_t begin, uint32_t last)
+{
+	const struct ebpf_insn *in = &obj->insns[last];
+
+	if (!ebpf_is_branch(in))
+		return false;
+	return in->off < 0 ? jump_target(obj, last) != begin : or_ends(obj, last);
+}
+
 /*
  * A block that ends by a goto pays for the one that follows, too, unless that does the same: the
- * goto leads behind that one's payment. What is paid so at @pc, or 0
+ * goto leads behind that one's payment. What is paid so by the block that ends at @pc, or 0
  */
 static uint32_t goto_pays(const struct ebpf_object *obj, uint32_t pc)
 {
-	const struct ebpf_insn *in = &obj->insns[pc];
-	uint32_t last, n;
+	uint32_t to = jump_target(obj, pc), last, n = block_length(obj, to, &last);
 
-	if (!ebpf_is_goto(in))
-		return 0;
-	n = block_length(obj, pc + 1 + (uint32_t)ebpf_distance(in), &last);
-	return ebpf_is_goto(&obj->insns[last]) ? 0 : n;
+	return ebpf_is_goto(&obj->insns[last]) || leads_on(obj, to, last) ? 0 : n;
 }
 
-static void branch(struct jit_making *m, uint32_t pc)
+/*
+ * In the same way a block pays ahead that ends by a branch which leads on, and gives it back where
+ * the branch is not taken. The one that follows may end by a goto, and pay for that, but not by
+ * such a branch: so payments end, in a loop, too
+ */
+static uint32_t branch_pays(const struct ebpf_object *obj, uint32_t begin, uint32_t pc)
+{
+	uint32_t to = jump_target(obj, pc), last, n = block_length(obj, to, &last);
+
+	if (!leads_on(obj, begin, pc) || leads_on(obj, to, last))
+		return 0;
+	return n + (ebpf_is_goto(&obj->insns[last]) ? goto_pays(obj, last) : 0);
+}
+
+static uint32_t pays_ahead(const struct ebpf_object *obj, uint32_t begin, uint32_t last)
+{
+	if (ebpf_is_goto(&obj->insns[last]))
+		return goto_pays(obj, last);
+	return ebpf_is_branch(&obj->insns[last]) ? branch_pays(obj, begin, last) : 0;
+}
+
+/* A jump behind the payment of where it leads, for that was made */
+static void jump_paid(struct jit_making *m, unsigned int condition, uint32_t to)
+{
+	size_t at = x86_jump(&m->c, condition);
+
+	meeting_arrive(m, to);
+	link_add(m, &m->paid_jumps, at, to, 0);
+}
+
+/* @ahead: what was paid for where it leads; 0: nothing, or it does not end its block */
+static void branch(struct jit_making *m, uint32_t pc, uint32_t ahead)
 {
 	static const uint8_t condition[16] = {
 		[EBPF_JEQ >> 4] = X86_E,   [EBPF_JGT >> 4] = X86_A,   [EBPF_JGE >> 4] = X86_AE,
@@ -312,7 +360,13 @@ static void branch(struct jit_making *m, uint32_t pc)
 	const struct ebpf_insn *in = &m->obj->insns[pc];
 
 	jit_compare(m, in);
-	jump_to(m, condition[in->code >> 4], pc + 1 + (uint32_t)in->off, m->charged - 1);
+	if (!ahead) {
+		jump_to(m, condition[in->code >> 4], jump_target(m->obj, pc), m->charged - 1);
+		return;
+	}
+	jump_paid(m, condition[in->code >> 4], jump_target(m->obj, pc));
+	x86_group_imm(&m->c, true, 0, JIT_FUEL, (int32_t)ahead);
+	m->charged = 1; /* of the branch itself */
 }
 
 static void jump(struct jit_making *m, uint32_t pc)
@@ -320,16 +374,14 @@ static void jump(struct jit_making *m, uint32_t pc)
 	const struct ebpf_insn *in = &m->obj->insns[pc];
 
 	if (ebpf_is_branch(in)) {
-		branch(m, pc);
+		branch(m, pc, pc == m->block_last ? m->charged - 1 : 0);
 		return;
 	}
 	if (ebpf_is_goto(in)) {
-		uint32_t to = pc + 1 + (uint32_t)ebpf_distance(in);
-		bool paid = goto_pays(m->obj, pc);
-		size_t at = x86_jump(&m->c, X86_ALWAYS);
-
-		meeting_arrive(m, to);
-		link_add(m, paid ? &m->paid_jumps : &m->jumps, at, to, 0);
+		if (goto_pays(m->obj, pc))
+			jump_paid(m, X86_ALWAYS, jump_target(m->obj, pc));
+		else
+			jump_to(m, X86_ALWAYS, jump_target(m->obj, pc), 0);
 		m->held.valid = false;
 		m->charged = 1; /* of the goto itself */
 		return;
@@ -354,7 +406,8 @@ static void block_begin(struct jit_making *m, uint32_t pc)
 		meeting_begin(m, pc);
 	m->begin[pc] = (uint32_t)m->c.len;
 	m->jit->entry[pc] = m->held.valid ? 0 : m->begin[pc];
-	n += goto_pays(m->obj, last);
+	n += pays_ahead(m->obj, pc, last);
+	m->block_last = last;
 	site.refund = n;
 	x86_group_imm(&m->c, true, 5, JIT_FUEL, (int32_t)n);
 	jit_exit(m, X86_B, &site);
@@ -362,12 +415,24 @@ static void block_begin(struct jit_making *m, uint32_t pc)
 	m->charged = n;
 }
 
-static void insn_put(struct jit_making *m, uint32_t pc)
+static void sum_put(struct jit_making *m, const struct ebpf_insn *in)
+{
+	jit_sum(m, in);
+	jit_held_update(m, in);
+	m->charged -= 2;
+}
+
+/* Where the next one is */
+static uint32_t insn_put(struct jit_making *m, uint32_t pc)
 {
 	const struct ebpf_insn *in = &m->obj->insns[pc];
 
 	if (!m->charged || m->obj->facts[pc].target)
 		block_begin(m, pc);
+	if (jit_is_sum(m->obj, pc)) {
+		sum_put(m, in);
+		return pc + 2;
+	}
 	if (ebpf_is_alu(in))
 		jit_alu(m, in);
 	else if (ebpf_is_jump(in))
@@ -379,17 +444,21 @@ static void insn_put(struct jit_making *m, uint32_t pc)
 			    (uint32_t)in[0].imm | (uint64_t)(uint32_t)in[1].imm << 32);
 	jit_held_update(m, in);
 	m->charged--;
+	return insn_next(m->obj, pc);
 }
 
 int jit_compile(struct jit_making *m)
 {
 	enter_put(m);
 	meetings_expect(m);
-	for (uint32_t pc = 0; pc < m->obj->count; pc = insn_next(m->obj, pc))
-		if (m->obj->facts[pc].reached)
-			insn_put(m, pc);
-		else
-			m->charged = 0;
+	for (uint32_t pc = 0; pc < m->obj->count;) {
+		if (m->obj->facts[pc].reached) {
+			pc = insn_put(m, pc);
+			continue;
+		}
+		m->charged = 0;
+		pc = insn_next(m->obj, pc);
+	}
 	refunds_put(m);
 	for (size_t i = 0; i < m->jumps.count; i++)
 		x86_link(&m->c, m->jumps.list[i].at, m->begin[m->jumps.list[i].to]);

@@ -195,6 +195,42 @@ Test(bpf_alu, the_frame_pointer_is_an_operand)
 	cr_assert_eq(BOTH_VALUE(MOV(0, 1), JX(EBPF_JEQ, 10, 10, 1), MOV(0, 2), EXIT), 1);
 }
 
+/* Machine code makes one instruction of a move and what is added to it */
+Test(bpf_alu, a_move_and_a_sum)
+{
+	const uint64_t fp = EBPF_STACK_ADDR + EBPF_FRAME_SIZE;
+
+	for (unsigned int dst = 0; dst < EBPF_FP; dst++)
+		for (unsigned int src = 0; src < EBPF_FP; src++) {
+			unsigned int more = (src + 1) % EBPF_FP;
+
+			cr_assert_eq(BOTH_VALUE(LDDW(src, V), MOVX(dst, src), ADD(dst, -7),
+						MOVX(0, dst), EXIT),
+				     V - 7);
+			cr_assert_eq(BOTH_VALUE(LDDW(src, V), MOVX(dst, src),
+						ALU64X(EBPF_ADD, dst, dst), MOVX(0, dst), EXIT),
+				     2 * V);
+			cr_assert_eq(BOTH_VALUE(LDDW(src, V), MOV(more, 3), MOVX(dst, src),
+						ALU64X(EBPF_ADD, dst, more), MOVX(0, dst), EXIT),
+				     dst == more ? 2 * V : V + 3, "r%u r%u", dst, src);
+			cr_assert_eq(BOTH_VALUE(LDDW(src, V), MOVX(dst, src),
+						ALU64X(EBPF_ADD, dst, EBPF_FP), MOVX(0, dst), EXIT),
+				     V + fp);
+		}
+	cr_assert_eq(BOTH_VALUE(MOVX(0, EBPF_FP), ADD(0, -8), EXIT), fp - 8);
+	/* Not where a jump leads between them: the second time round nothing is moved */
+	cr_assert_eq(BOTH_VALUE(MOV(1, 5), MOV(2, 3), MOVX(0, 1), ADD(0, 1), ADD(2, -1),
+				JK(EBPF_JNE, 2, 0, -3), EXIT),
+		     8);
+	/* 32 bits, and less: the upper half goes before the sum */
+	cr_assert_eq(BOTH_VALUE(LDDW(1, ONES), ALU32X(EBPF_MOV, 0, 1), ADD(0, 1), EXIT),
+		     1ull << 32);
+	cr_assert_eq(BOTH_VALUE(LDDW(1, ONES), MOVX(0, 1), ALU32K(EBPF_ADD, 0, 1), EXIT), 0);
+	cr_assert_eq(BOTH_VALUE(MOV(1, 0xff), INSN(EBPF_ALU64 | EBPF_MOV | EBPF_X, 0, 1, 8, 0),
+				ADD(0, 2), EXIT),
+		     1);
+}
+
 Test(bpf_alu, a_constant_of_64_bits)
 {
 	cr_assert_eq(BOTH_VALUE(LDDW(0, V), EXIT), V);

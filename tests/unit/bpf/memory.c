@@ -229,6 +229,18 @@ Test(bpf_memory, where_different_ways_meet, .init = fill)
 	}
 }
 
+/* The register leads elsewhere, by a move and a sum in one: what is held is of another place */
+Test(bpf_memory, behind_a_sum, .init = fill)
+{
+	struct ebpf_result r = RUN_IN(64, EBPF_MAY_READ, MOVX(6, 1), LDX(EBPF_B, 0, 6, 0),
+				      MOVX(6, 1), ADD(6, 32), LDX(EBPF_B, 0, 6, 0), EXIT);
+
+	cr_assert_eq(r.value, memory[32]);
+	r = RUN_IN(64, EBPF_MAY_READ, MOVX(6, 1), LDX(EBPF_B, 2, 6, 0), MOVX(6, 1),
+		   ALU64X(EBPF_ADD, 6, 2), LDX(EBPF_B, 0, 6, 0), EXIT);
+	fails(&r, EBPF_ADDRESS, ADDR + memory[0], 1);
+}
+
 Test(bpf_memory, several_regions_by_one_register, .init = fill)
 {
 	const unsigned int all = EBPF_MAY_READ | EBPF_MAY_WRITE;

@@ -73,6 +73,43 @@ Test(bpf_run, goes_on_in_pieces_of_any_size)
 		}
 }
 
+/* Of branches that are most likely taken: machine code pays for where they lead */
+Test(bpf_run, fuel_where_branches_lead_on)
+{
+	static const struct ebpf_insn insns[] = {
+		MOV(0, 0),
+		MOV(2, 3),
+		ADD(0, 1), /* a loop of several stretches */
+		JK(EBPF_JEQ, 0, 2, 1),
+		ADD(0, 16),
+		ADD(2, -1),
+		JK(EBPF_JNE, 2, 0, -5),
+		JX(EBPF_JNE, 0, 1, 1), /* around an end, which others reach too */
+		EXIT,
+		JK(EBPF_JEQ, 0, 51, 1),
+		JA(-3),
+		MOV(0, 7),
+		MOV(1, 7),
+		JK(EBPF_JNE, 1, 7, 1),
+		EXIT,
+		JA(-8), /* never */
+	};
+
+	for (uint64_t first = 0; first < 2; first++)
+		for (uint64_t fuel = 0; fuel < 40; fuel++) {
+			const struct ebpf_params params = { .arg = { first ? 51 : 0 } };
+			struct ebpf_result r =
+				both_run(insns, base_array_size(insns), NULL, &params, fuel);
+			uint64_t whole = first ? 19 : 23;
+
+			cr_assert_eq(r.status, fuel < whole ? EBPF_FUEL : EBPF_DONE, "%lu: %d",
+				     fuel, (int)r.status);
+			if (fuel >= whole)
+				cr_assert(r.value == (first ? 51 : 7) && r.fuel == fuel - whole,
+					  "%lu left of %lu", r.fuel, fuel);
+		}
+}
+
 Test(bpf_run, an_endless_loop_ends)
 {
 	const struct ebpf_insn insns[] = { JA(-1) };
