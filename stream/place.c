@@ -27,7 +27,9 @@
 #include "base/map.h"
 #include "stream/rsock.h"
 
-#define PLACE "/dev/shm/warpsock-%u"
+#define SHM "/dev/shm"
+#define PREFIX "warpsock-"
+#define PLACE SHM "/" PREFIX "%u"
 #define NAME "%016llx"
 #define NAME_LEN 16
 #define SLAB "s" NAME
@@ -38,6 +40,11 @@
 #define SWEEP_AGE (60 * BASE_NS_PER_S)
 /* Between two looks at the room that is left */
 #define ROOM_PAUSE (10 * BASE_NS_PER_MS)
+/* Between two counts of the users, and so many times as long as the last one took */
+#define USERS_PAUSE (100 * BASE_NS_PER_MS)
+#define USERS_PART 100
+/* What a tmpfs says of a folder that has the page of promises alone, as of each name 20 bytes */
+#define FOLDER_EMPTY 60
 
 struct stream_place stream_place_of(const char *dir)
 {
@@ -116,16 +123,92 @@ bool stream_place_clean(struct stream_place place, uint64_t pause)
 	return stream_place_sweep(place, SWEEP_AGE) != 0;
 }
 
+/* --- users of the same file system --- */
+
+/* A folder of another user's that has states. A name counts only for the user of that number */
+static bool is_others(int dir, const char *name, uid_t own)
+{
+	size_t len = strlen(PREFIX);
+	struct stat st;
+	char *end;
+	unsigned long user;
+
+	if (strncmp(name, PREFIX, len) || name[len] < '0' || name[len] > '9')
+		return false;
+	user = strtoul(name + len, &end, 10);
+	return !*end && user != own &&
+	       !syscall(SYS_newfstatat, dir, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       S_ISDIR(st.st_mode) && st.st_uid == user && st.st_size > FOLDER_EMPTY;
+}
+
+static unsigned int others_of_part(int dir, const char *part, long len, uid_t own)
+{
+	unsigned int n = 0;
+
+	for (const char *p = part; p < part + len;) {
+		const struct dirent64 *e = (const struct dirent64 *)(const void *)p;
+
+		n += is_others(dir, e->d_name, own);
+		p += e->d_reclen;
+	}
+	return n;
+}
+
+/* Of a folder that the environment names, nobody knows who else has one there */
+static unsigned int others_count(struct stream_place place)
+{
+	_Alignas(struct dirent64) char part[4096];
+	unsigned int n = 0;
+	long dir, got;
+
+	if (*place.dir)
+		return 0;
+	dir = syscall(SYS_openat, AT_FDCWD, SHM, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return 0;
+	while ((got = syscall(SYS_getdents64, dir, part, sizeof(part))) > 0)
+		n += others_of_part((int)dir, part, got, place.user);
+	base_fd_close((int)dir);
+	return n;
+}
+
+static struct {
+	uint64_t next;	     /* atomic: not to be counted before */
+	unsigned int others; /* atomic */
+} users;
+
+/*
+ * Users among whom the half is shared. What the first ones were promised when they were fewer stays
+ * theirs: of three users, each has all that it was promised, in whatever order they come
+ */
+static void users_look(struct stream_place place, uint64_t now)
+{
+	uint64_t was = __atomic_load_n(&users.next, __ATOMIC_RELAXED), end;
+	int saved = errno;
+
+	if (now < was || !__atomic_compare_exchange_n(&users.next, &was, now + USERS_PAUSE, false,
+						      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&users.others, others_count(place), __ATOMIC_RELAXED);
+	end = base_now();
+	__atomic_store_n(&users.next, end + base_max(USERS_PAUSE, USERS_PART * (end - now)),
+			 __ATOMIC_RELAXED);
+	errno = saved;
+}
+
+/* --- room --- */
+
 /* What was found last. All atomic; a look costs as much as a tenth of a connection */
 static struct {
 	const char *dir;
 	uint64_t looked; /* when */
 	uint64_t room;
-	uint64_t half; /* of the folder */
+	uint64_t share; /* of this user, in the half of the file system */
 } latest;
 
 static int room_look(struct stream_place place, uint64_t now)
 {
+	unsigned int n = 1 + __atomic_load_n(&users.others, __ATOMIC_RELAXED);
 	char path[BASE_RUNFILE_PATH];
 	uint64_t room, half;
 	int err = folder(path, place);
@@ -134,8 +217,8 @@ static int room_look(struct stream_place place, uint64_t now)
 		err = base_rundir_room(path, &room, &half);
 	if (err)
 		return err;
-	__atomic_store_n(&latest.room, room, __ATOMIC_RELAXED);
-	__atomic_store_n(&latest.half, half, __ATOMIC_RELAXED);
+	__atomic_store_n(&latest.room, room / n, __ATOMIC_RELAXED);
+	__atomic_store_n(&latest.share, half / n, __ATOMIC_RELAXED);
 	__atomic_store_n(&latest.dir, place.dir, __ATOMIC_RELAXED);
 	__atomic_store_n(&latest.looked, now, __ATOMIC_RELEASE);
 	return 0;
@@ -148,22 +231,27 @@ static bool is_known(const char *dir, uint64_t now)
 	       __atomic_load_n(&latest.dir, __ATOMIC_RELAXED) == dir;
 }
 
+/* For bytes of a connection that is there nobody needs to know how many users there are */
 int stream_place_room(struct stream_place place, size_t room)
 {
 	uint64_t now = base_now(), had;
-	int err = is_known(place.dir, now) ? 0 : room_look(place, now);
+	int err;
 
+	if (room)
+		users_look(place, now);
+	err = is_known(place.dir, now) ? 0 : room_look(place, now);
 	had = __atomic_load_n(&latest.room, __ATOMIC_RELAXED);
 	if (err)
 		return err;
 	return had && room <= had ? 0 : -ENOSPC;
 }
 
-int stream_place_half(struct stream_place place, size_t room)
+int stream_place_share(struct stream_place place, size_t room)
 {
-	uint64_t half = __atomic_load_n(&latest.half, __ATOMIC_RELAXED);
+	uint64_t share = __atomic_load_n(&latest.share, __ATOMIC_RELAXED);
 
-	return !half || room <= half || __atomic_load_n(&latest.dir, __ATOMIC_RELAXED) != place.dir
+	return !share || room <= share ||
+			       __atomic_load_n(&latest.dir, __ATOMIC_RELAXED) != place.dir
 		       ? 0
 		       : -ENOSPC;
 }

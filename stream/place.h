@@ -24,12 +24,12 @@ int stream_place_prepare(struct stream_place place, bool make);
 /* It was there, and is gone: what prepare() knew of it is forgotten, and it is made again */
 void stream_place_lost(struct stream_place place);
 /*
- * Was less than half of its memory used, some milliseconds ago, and are @room bytes at most half of
- * it? 0, -ENOSPC, -errno
+ * Was less than half of its memory used, some milliseconds ago, and are @room bytes at most the
+ * user's share? That is a half of all, among those who have states in /dev/shm. 0, -ENOSPC, -errno
  */
 int stream_place_room(struct stream_place place, size_t room);
 /* The same, but for what is used of it. It may be that nobody has looked yet */
-int stream_place_half(struct stream_place place, size_t room);
+int stream_place_share(struct stream_place place, size_t room);
 /* Was half of its memory used, or more, some milliseconds ago? */
 bool stream_place_is_scarce(void);
 /* -ENAMETOOLONG */

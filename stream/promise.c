@@ -157,7 +157,7 @@ int stream_promise_fits(struct stream_place place, uint32_t chunk)
 	uint64_t octets;
 	int err = with_one_more(place, chunk, &octets);
 
-	return err ? err : stream_place_half(place, octets);
+	return err ? err : stream_place_share(place, octets);
 }
 
 /* Never below nothing, whatever others have counted */

@@ -213,12 +213,12 @@ static void push(struct stream *s)
 
 /*
  * rx lock. Who comes to the connection meanwhile is a holder first, and looks then whether somebody
- * sleeps (stream_rx_sleeps())
+ * sleeps (stream_rx_sleeps()). Each writes before it reads, all SEQ_CST: one of them sees the other
  */
 static bool may_sleep(struct stream *s)
 {
 	base_lock_sleep(&s->state->rx_lock, true);
-	if (!stream_shared(s))
+	if (__atomic_load_n(&s->state->holders, __ATOMIC_SEQ_CST) <= 1)
 		return true;
 	base_lock_sleep(&s->state->rx_lock, false);
 	return false;
@@ -423,7 +423,7 @@ size_t stream_readable(struct stream *s)
 
 	if (in_line && base_load(&s->state->rx.message_first) == STREAM_NO_MESSAGE)
 		return stream_message_limit(s);
-	if (base_load(&s->state->rx.message_first) == STREAM_NO_MESSAGE)
+	if (base_load(&s->state->rx.message_first) == STREAM_NO_MESSAGE || stream_rx_sleeps(s))
 		return stream_urgent_reach(s, true, &over);
 	stream_rx_lock(s);
 	if (!stream_message_next(s, &len))

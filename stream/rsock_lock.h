@@ -52,10 +52,15 @@ static inline void stream_rx_unlock(struct stream *s)
 	stream_unlock(&s->state->rx_lock);
 }
 
-/* Another process has the rx lock, and sleeps with it until bytes come: there is nothing now */
+/*
+ * Another process has the rx lock, and sleeps with it until bytes come: there is nothing now. Pairs
+ * with may_sleep() in recv.c: who comes is a holder first, and looks then
+ */
 static inline bool stream_rx_sleeps(const struct stream *s)
 {
-	return __builtin_expect(base_load(&s->state->rx_lock.asleep), 0) &&
+	const uint32_t *asleep = &s->state->rx_lock.asleep;
+
+	return __builtin_expect(__atomic_load_n(asleep, __ATOMIC_SEQ_CST), 0) &&
 	       base_lock_sleeps(&s->state->rx_lock);
 }
 

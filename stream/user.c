@@ -276,6 +276,8 @@ ssize_t stream_message_recv(struct stream *s, const struct iovec *iov, int n, in
 		return -ENODATA;
 	if (stream_is_foreign(s))
 		return -EXDEV;
+	if (stream_rx_sleeps(s))
+		return -ENODATA;
 	stream_rx_lock(s);
 	got = stream_rx_agrees(s) ? message_take(s, iov, n, flags, len) : -ENODATA;
 	stream_rx_unlock(s);

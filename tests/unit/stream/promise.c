@@ -5,6 +5,7 @@
 #include "tests/unit/stream/folder.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mount.h>
@@ -242,34 +243,103 @@ Test(promise, room_for_few_of_all_processes)
 	umount2(place_dir, MNT_DETACH);
 }
 
-/* Each has half of the folder, whatever others were promised, as long as that is not used */
-Test(promise, room_of_each_user)
-{
-	enum { OTHER = 65534 };
-	char own[80], others[80];
-	unsigned int mine, theirs = 0;
-	int two[2];
-	pid_t pid;
+/* --- several users --- */
 
-	if (geteuid() || !place_small("size=16m,mode=0755"))
-		cr_skip_test("no mount namespace to be had, or no other user");
-	snprintf(own, sizeof(own), "%s/own", place_dir);
-	snprintf(others, sizeof(others), "%s/others", place_dir);
-	cr_assert(!mkdir(own, 0700) && !mkdir(others, 0700) && !chown(others, OTHER, OTHER));
-	ends_param.dir = own;
-	mine = named_of(16, -1);
-	cr_expect(mine >= 2 && mine <= 16, "%u", mine);
-	cr_assert_eq(pipe(two), 0);
-	pid = ends_fork();
-	if (!pid) {
-		ends_param.dir = others;
-		named_of(setuid(OTHER) ? 0 : 16, two[1]);
+/* /dev/shm is small, for this process and its children, and each user has the folder of its own */
+static bool shm_small(const char *size)
+{
+	ends_param.dir = "";
+	return !unshare(CLONE_NEWNS) && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	       !mount("none", "/dev/shm", "tmpfs", 0, size);
+}
+
+/* All that a connection takes of which nobody has read a byte */
+static uint64_t fill(struct stream *from, struct stream *to)
+{
+	static uint8_t octets[16384];
+	struct iovec iov = { octets, sizeof(octets) };
+	uint64_t sum = 0;
+	ssize_t n;
+
+	for (int idle = 0; idle < 50; idle++) {
+		for (size_t i = 0; i < sizeof(octets); i++)
+			octets[i] = ends_octet(sum + i);
+		while ((n = stream_send(from, &iov, 1)) > 0) {
+			sum += (uint64_t)n;
+			idle = 0;
+			for (size_t i = 0; i < sizeof(octets); i++)
+				octets[i] = ends_octet(sum + i);
+		}
+		cr_assert_eq(n, -EAGAIN, "send: %zd behind %llu bytes", n, (unsigned long long)sum);
+		stream_progress(to);
+		usleep(100);
 	}
-	cr_assert_eq(read(two[0], &theirs, sizeof(theirs)), sizeof(theirs));
-	cr_expect_eq(theirs, mine);
-	kill(pid, SIGKILL);
-	cr_expect_eq(place_wait(pid), -SIGKILL);
-	umount2(place_dir, MNT_DETACH);
+	return sum;
+}
+
+enum { PAIRS = 12, USERS = 3 };
+
+/*
+ * A user's process: how many connections have a name, where others may come to them. When it is
+ * told so, all that they were promised is used
+ */
+static void one_of_users(uid_t user, int say, int go)
+{
+	struct stream *s[PAIRS][2];
+	uint64_t sum[PAIRS][2];
+	unsigned int named = 0;
+
+	alarm(50);
+	cr_assert(!user || !setuid(user));
+	for (int i = 0; i < PAIRS; i++) {
+		ends_open(s[i]);
+		for (int k = 0; k < 2; k++)
+			named += stream_hand_over(s[i][k]) == 0;
+	}
+	cr_assert_eq(write(say, &named, sizeof(named)), sizeof(named));
+	cr_assert_eq(read(go, &(char){ 0 }, 1), 1);
+	for (int i = 0; i < PAIRS; i++)
+		for (int k = 0; k < 2; k++)
+			sum[i][k] = fill(s[i][k], s[i][!k]);
+	for (int i = 0; i < PAIRS; i++)
+		for (int k = 0; k < 2; k++)
+			place_recv(s[i][!k], 0, sum[i][k]);
+	cr_assert_eq(write(say, &named, sizeof(named)), sizeof(named));
+	pause();
+}
+
+/* They come one after the other, and what one is promised another may not use up */
+Test(promise, room_of_several_users)
+{
+	static const uid_t user[USERS] = { 0, 65533, 65534 };
+	unsigned int named[USERS], sum = 0, again;
+	int say[USERS][2], go[USERS][2];
+	pid_t pid[USERS];
+
+	if (geteuid() || !shm_small("size=16m,mode=1777"))
+		cr_skip_test("no mount namespace to be had, or no other user");
+	for (int i = 0; i < USERS; i++) {
+		cr_assert(!pipe(say[i]) && !pipe(go[i]));
+		pid[i] = ends_fork();
+		if (!pid[i])
+			one_of_users(user[i], say[i][1], go[i][0]);
+		close(say[i][1]);
+		cr_assert_eq(read(say[i][0], &named[i], sizeof(*named)), sizeof(*named));
+		sum += named[i];
+	}
+	cr_expect(named[0] > named[1] && named[1] > named[2] && named[2], "%u %u %u", named[0],
+		  named[1], named[2]);
+	cr_expect_leq(sum * stream_file_size(1, STREAM_RING / (STREAM_CHUNKS - 1)), 16ul << 20);
+	for (int i = 0; i < USERS; i++)
+		cr_assert_eq(write(go[i][1], "", 1), 1);
+	for (int i = 0; i < USERS; i++)
+		cr_expect_eq(read(say[i][0], &again, sizeof(again)), sizeof(again),
+			     "user %u lost bytes", user[i]);
+	for (int i = 0; i < USERS; i++) {
+		kill(pid[i], SIGKILL);
+		cr_expect_eq(place_wait(pid[i]), -SIGKILL);
+	}
+	umount2("/dev/shm", MNT_DETACH);
 }
 
 /* A server that forks for each connection has none itself, and its children need as much */

@@ -196,6 +196,49 @@ Test(sleep, who_comes_meanwhile_is_not_kept_waiting)
 	ends_destroy(s);
 }
 
+/* Where the state is rubbish: it says that a user message waits */
+static int asks_for_messages(struct stream *s[2])
+{
+	struct iovec iov = { &(char){ 0 }, 1 };
+	struct stream *found[2];
+	uint64_t begin;
+	size_t len;
+	int err;
+
+	wait_for_sleep(s[0]);
+	for (int i = 0; i < 2; i++)
+		if (!(found[i] = place_adopt(s[i]->fd, &err)))
+			return 1;
+	found[0]->state->rx.message_first = found[0]->state->rx.consumed;
+	begin = base_now();
+	if (stream_readable(found[0]) ||
+	    stream_message_recv(found[0], &iov, 1, 0, &len) != -ENODATA)
+		return 2;
+	if (base_now() - begin > BASE_NS_PER_S)
+		return 3;
+	found[0]->state->rx.message_first = STREAM_NO_MESSAGE;
+	return say(found[1], 'b') == 1 ? 0 : 4;
+}
+
+Test(sleep, who_asks_for_messages_is_not_kept_waiting)
+{
+	struct base_recv_sleep sleep = { .may = at_once };
+	struct stream *s[2];
+	char c;
+	pid_t pid;
+
+	ends_open(s);
+	place_both_ways(s);
+	pid = fork();
+	if (!pid)
+		_exit(asks_for_messages(s));
+	cr_expect(stream_sleep(s[0], &sleep));
+	cr_expect_eq(place_wait(pid), 0);
+	cr_expect_eq(hear(s[0], &c), 1);
+	cr_expect_eq(c, 'b');
+	ends_destroy(s);
+}
+
 /* Others have it, and take in what this one would sleep for: it is to poll, and to be woken */
 Test(sleep, not_where_others_have_it)
 {
