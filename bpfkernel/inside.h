@@ -82,12 +82,7 @@ void kernel_unit_free(struct kernel_unit *u);
 uint32_t kernel_reads(const struct ebpf_insn *in);
 uint32_t kernel_writes(const struct ebpf_insn *in);
 
-/* bpfkernel/access.c */
-int kernel_access(struct kernel_emit *e, uint32_t pc);
-/* Everything that accesses jump to when they fail or are not quick */
-void kernel_tails(struct kernel_emit *e);
-
-/* bpfkernel/emit.c, for access.c */
+/* bpfkernel/reg.c */
 /*
  * A register out of @free, or one that is not of @busy and is put into its slot: *spilled tells
  * that it has to be taken from there again
@@ -101,5 +96,10 @@ uint64_t kernel_frame(const struct kernel_emit *e);
 /* A number that the kernel's verifier does not know. @free, @busy: as of kernel_scratch() */
 void kernel_number(struct kernel_emit *e, unsigned int dst, uint64_t n, uint32_t free,
 		   uint32_t busy);
+
+/* bpfkernel/access.c */
+int kernel_access(struct kernel_emit *e, uint32_t pc);
+/* Everything that accesses jump to when they fail or are not quick */
+void kernel_tails(struct kernel_emit *e);
 
 #endif
