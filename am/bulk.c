@@ -19,6 +19,7 @@
 
 #include "am/move.h"
 #include "am/queue.h"
+#include "am/window.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -15,6 +15,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "am/env.h"
 #include "am/gather.h"
 #include "am/progress.h"
 #include "am/queue.h"
@@ -102,11 +103,11 @@ int AM_AllocateBundle(int type, eb_t *endb)
 	if (!eb)
 		am_return_error(AM_ERR_RESOURCE, "no memory");
 	eb->magic = AM_BUNDLE_MAGIC;
-	eb->mode = type;
+	eb->lock.on = type == AM_PAR;
 	eb->event_mask = AM_NOEVENTS;
 	eb->extra_fd = -1;
 	base_list_init(&eb->endpoints);
-	pthread_mutex_init(&eb->lock, NULL);
+	pthread_mutex_init(&eb->lock.mutex, NULL);
 	pthread_mutex_lock(&bundles_lock);
 	if (bundle_count == AMUDP_MAX_BUNDLES) {
 		pthread_mutex_unlock(&bundles_lock);
@@ -117,6 +118,62 @@ int AM_AllocateBundle(int type, eb_t *endb)
 	base_list_push_back(&bundles, &eb->node);
 	pthread_mutex_unlock(&bundles_lock);
 	*endb = eb;
+	return AM_OK;
+}
+
+static void endpoint_put(struct amudp_ep *ep, struct amudp_eb *eb)
+{
+	am_lock_take(&eb->lock);
+	ep->bundle = eb;
+	ep->lock = &eb->lock;
+	base_list_push_back(&eb->endpoints, &ep->node);
+	am_lock_drop(&eb->lock);
+}
+
+int AM_AllocateEndpoint(eb_t bundle, ep_t *endp, en_t *endpoint_name)
+{
+	struct amudp_ep *ep;
+
+	if (!am_init_count)
+		am_return_error(AM_ERR_NOT_INIT, "AM_Init comes first");
+	if (!am_bundle_valid(bundle) || !endp || !endpoint_name)
+		am_return_error(AM_ERR_BAD_ARG, "no bundle or no place for the answer");
+	if (am_env_check() < 0)
+		am_return_error(AM_ERR_BAD_ARG, "a variable of the environment is wrong");
+	if (am_endpoint_create(&ep) < 0)
+		am_return_error(AM_ERR_RESOURCE, "no memory or no socket");
+	endpoint_put(ep, bundle);
+	*endp = ep;
+	*endpoint_name = ep->name;
+	return AM_OK;
+}
+
+int AM_FreeEndpoint(ep_t ea)
+{
+	struct amudp_eb *eb;
+
+	if (!am_endpoint_valid(ea))
+		am_return_error(AM_ERR_BAD_ARG, "no endpoint");
+	eb = ea->bundle;
+	am_lock_take(&eb->lock);
+	if (ea->freed)
+		ea->freed(ea);
+	am_queue_flush(ea);
+	base_list_remove(&ea->node);
+	am_endpoint_destroy(ea);
+	am_lock_drop(&eb->lock);
+	return AM_OK;
+}
+
+int AM_MoveEndpoint(ep_t ea, eb_t from_bundle, eb_t to_bundle)
+{
+	if (!am_endpoint_valid(ea) || !am_bundle_valid(from_bundle) ||
+	    !am_bundle_valid(to_bundle) || ea->bundle != from_bundle)
+		am_return_error(AM_ERR_BAD_ARG, "not an endpoint of that bundle");
+	am_lock_take(&from_bundle->lock);
+	base_list_remove(&ea->node);
+	am_lock_drop(&from_bundle->lock);
+	endpoint_put(ea, to_bundle);
 	return AM_OK;
 }
 
@@ -133,7 +190,7 @@ int AM_FreeBundle(eb_t bundle)
 	bundle_count--;
 	pthread_mutex_unlock(&bundles_lock);
 	wait_sets_free(bundle);
-	pthread_mutex_destroy(&bundle->lock);
+	pthread_mutex_destroy(&bundle->lock.mutex);
 	bundle->magic = 0;
 	free(bundle);
 	return AM_OK;
@@ -162,9 +219,9 @@ int am_bundle_poll(struct amudp_eb *eb)
 	int messages = 0;
 
 	if (__atomic_load_n(&am_bundle_interrupt, __ATOMIC_RELAXED)) {
-		am_bundle_unlock(eb);
+		am_lock_drop(&eb->lock);
 		am_bundle_interrupt_serve();
-		am_bundle_lock(eb);
+		am_lock_take(&eb->lock);
 	}
 	base_list_foreach(node, next, &eb->endpoints)
 		messages += am_endpoint_poll(base_list_entry(node, struct amudp_ep, node));
@@ -186,10 +243,10 @@ int AM_Poll(eb_t bundle)
 
 	if (!am_bundle_valid(bundle))
 		am_return_error(AM_ERR_BAD_ARG, "no bundle");
-	am_bundle_lock(bundle);
+	am_lock_take(&bundle->lock);
 	am_bundle_poll(bundle);
 	idle = should_yield(bundle);
-	am_bundle_unlock(bundle);
+	am_lock_drop(&bundle->lock);
 	if (idle)
 		sched_yield();
 	return AM_OK;
@@ -245,9 +302,9 @@ static void bundle_sleep(struct amudp_eb *eb)
 	if (set)
 		n = wait_set_fill(eb, set->fds);
 	ts = (struct timespec){ (time_t)(left / BASE_NS_PER_S), (long)(left % BASE_NS_PER_S) };
-	am_bundle_unlock(eb);
+	am_lock_drop(&eb->lock);
 	ppoll(set ? set->fds : NULL, n, &ts, NULL);
-	am_bundle_lock(eb);
+	am_lock_take(&eb->lock);
 	if (set)
 		wait_set_put(eb, set);
 }
@@ -317,10 +374,10 @@ int AM_WaitSema(eb_t eb)
 		am_return_error(AM_ERR_BAD_ARG, "no bundle");
 	if (eb->event_mask == AM_NOEVENTS)
 		AMUDP_FatalErr("AM_WaitSema would wait for ever: the event mask is AM_NOEVENTS");
-	am_bundle_lock(eb);
+	am_lock_take(&eb->lock);
 	before = messages_of(eb);
 	while (messages_of(eb) == before)
 		am_bundle_wait(eb, &spin);
-	am_bundle_unlock(eb);
+	am_lock_drop(&eb->lock);
 	return AM_OK;
 }

@@ -2,38 +2,17 @@
 #ifndef AM_BUNDLE_H
 #define AM_BUNDLE_H
 
-#include <pthread.h>
-
 #include "am/endpoint.h"
+#include "am/lock.h"
 #include "am/spin.h"
 
 #define AM_BUNDLE_MAGIC 0xA2B0D1E5u
 
-/* What a handler holds while it runs: where its message came from. On the stack of the call. */
-struct am_token {
-	struct am_token *next; /* of the handler this one's call is nested in */
-	struct amudp_ep *ep;
-	struct am_peer *peer;  /* NULL: ourselves */
-	struct am_rx_slot *rx; /* of a request */
-	bool is_request;
-	bool may_reply;
-	bool replied;
-	uint8_t copy;
-	uint8_t handler;
-	uint8_t category;
-	uint16_t slot;
-	uint16_t seq;
-	tag_t tag;
-	struct sockaddr_in source;
-	int source_index; /* -1: none */
-};
-
 struct amudp_eb {
 	uint32_t magic;
 	struct base_list node;
-	int mode;
 	int event_mask;
-	pthread_mutex_t lock; /* AM_PAR: of the bundle and all in it; handlers run without */
+	struct am_lock lock; /* handlers run without */
 	struct base_list endpoints;
 	struct am_wait_set *wait_sets; /* not in use */
 	int idle;		       /* polls in a row that found nothing */
@@ -55,18 +34,6 @@ void am_bundle_interrupt_serve(void);
 static inline bool am_bundle_valid(const struct amudp_eb *eb)
 {
 	return eb && eb->magic == AM_BUNDLE_MAGIC;
-}
-
-static inline void am_bundle_lock(struct amudp_eb *eb)
-{
-	if (eb->mode == AM_PAR)
-		pthread_mutex_lock(&eb->lock);
-}
-
-static inline void am_bundle_unlock(struct amudp_eb *eb)
-{
-	if (eb->mode == AM_PAR)
-		pthread_mutex_unlock(&eb->lock);
 }
 
 void am_bundles_free(void);

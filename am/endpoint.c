@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Endpoints: made, moved between bundles, told what the program wants of them, freed.
+ * Endpoints: made, told what the program wants of them, destroyed.
  */
 #include "am/endpoint.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <stdlib.h>
 
-#include "am/bundle.h"
+#include "am/address.h"
 #include "am/env.h"
-#include "am/job.h"
 #include "am/live.h"
+#include "am/lock.h"
 #include "am/path.h"
 #include "am/queue.h"
 #include "base/bits.h"
@@ -21,35 +19,6 @@
 
 #define RECEIVE_BYTES (8u << 20)
 #define RECEIVE_BYTES_MAX (64u << 20)
-
-static uint32_t udp_interface; /* network order; 0: choose */
-
-int AMUDP_SetUDPInterface(uint32_t ip)
-{
-	udp_interface = ip;
-	return AM_OK;
-}
-
-/* An address that other machines may reach: the first that is not the loopback's. */
-static uint32_t interface_choose(void)
-{
-	struct ifaddrs *all, *i;
-	uint32_t ip = htonl(INADDR_LOOPBACK);
-
-	if (udp_interface)
-		return udp_interface;
-	if (getifaddrs(&all) < 0)
-		return ip;
-	for (i = all; i; i = i->ifa_next) {
-		if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_UP) &&
-		    !(i->ifa_flags & IFF_LOOPBACK)) {
-			ip = ((struct sockaddr_in *)i->ifa_addr)->sin_addr.s_addr;
-			break;
-		}
-	}
-	freeifaddrs(all);
-	return ip;
-}
 
 static uint64_t microseconds(const char *name, int64_t fallback)
 {
@@ -84,12 +53,11 @@ static uint32_t incarnation_next(void)
 	return last;
 }
 
-static void endpoint_init(struct amudp_ep *ep, struct amudp_eb *eb)
+static void endpoint_init(struct amudp_ep *ep)
 {
 	static uint32_t made;
 
 	ep->magic = AM_ENDPOINT_MAGIC;
-	ep->bundle = eb;
 	ep->incarnation = incarnation_next();
 	ep->num_handlers = AMUDP_MAX_NUMHANDLERS;
 	ep->next_deadline = BASE_NEVER;
@@ -136,7 +104,7 @@ static uint32_t receive_bytes(void)
 
 static int nic_open(struct amudp_ep *ep)
 {
-	int ret = am_path_add(ep, interface_choose(), receive_bytes());
+	int ret = am_path_add(ep, am_address_choose(), receive_bytes());
 
 	if (ret < 0)
 		return ret;
@@ -145,7 +113,7 @@ static int nic_open(struct amudp_ep *ep)
 	return 0;
 }
 
-static void endpoint_destroy(struct amudp_ep *ep)
+void am_endpoint_destroy(struct amudp_ep *ep)
 {
 	struct base_list *node, *next;
 
@@ -163,65 +131,26 @@ static void endpoint_destroy(struct amudp_ep *ep)
 	free(ep);
 }
 
-int AM_AllocateEndpoint(eb_t bundle, ep_t *endp, en_t *endpoint_name)
+int am_endpoint_create(struct amudp_ep **out)
 {
-	struct amudp_ep *ep;
+	struct amudp_ep *ep = calloc(1, sizeof(*ep));
+	int ret = -ENOMEM;
 
-	if (!am_init_count)
-		am_return_error(AM_ERR_NOT_INIT, "AM_Init comes first");
-	if (!am_bundle_valid(bundle) || !endp || !endpoint_name)
-		am_return_error(AM_ERR_BAD_ARG, "no bundle or no place for the answer");
-	if (am_env_check() < 0)
-		am_return_error(AM_ERR_BAD_ARG, "a variable of the environment is wrong");
-	ep = calloc(1, sizeof(*ep));
 	if (!ep)
-		am_return_error(AM_ERR_RESOURCE, "no memory");
-	endpoint_init(ep, bundle);
+		return ret;
+	endpoint_init(ep);
 	ep->handlers[0] = (amudp_handler_fn_t)returned_by_default;
 	ep->num_translations = AMUDP_INIT_NUMTRANSLATIONS;
 	ep->translations = calloc(AMUDP_INIT_NUMTRANSLATIONS, sizeof(*ep->translations));
-	if (!ep->translations || nic_open(ep) < 0) {
-		endpoint_destroy(ep);
-		am_return_error(AM_ERR_RESOURCE, "no memory or no socket");
+	if (ep->translations)
+		ret = nic_open(ep);
+	if (ret < 0) {
+		am_endpoint_destroy(ep);
+		return ret;
 	}
 	am_live_publish(ep);
-	am_bundle_lock(bundle);
-	base_list_push_back(&bundle->endpoints, &ep->node);
-	am_bundle_unlock(bundle);
-	*endp = ep;
-	*endpoint_name = ep->name;
-	return AM_OK;
-}
-
-int AM_FreeEndpoint(ep_t ea)
-{
-	struct amudp_eb *eb;
-
-	if (!am_endpoint_valid(ea))
-		am_return_error(AM_ERR_BAD_ARG, "no endpoint");
-	eb = ea->bundle;
-	am_bundle_lock(eb);
-	am_job_endpoint_forget(ea);
-	am_queue_flush(ea);
-	base_list_remove(&ea->node);
-	endpoint_destroy(ea);
-	am_bundle_unlock(eb);
-	return AM_OK;
-}
-
-int AM_MoveEndpoint(ep_t ea, eb_t from_bundle, eb_t to_bundle)
-{
-	if (!am_endpoint_valid(ea) || !am_bundle_valid(from_bundle) ||
-	    !am_bundle_valid(to_bundle) || ea->bundle != from_bundle)
-		am_return_error(AM_ERR_BAD_ARG, "not an endpoint of that bundle");
-	am_bundle_lock(from_bundle);
-	base_list_remove(&ea->node);
-	am_bundle_unlock(from_bundle);
-	am_bundle_lock(to_bundle);
-	ea->bundle = to_bundle;
-	base_list_push_back(&to_bundle->endpoints, &ea->node);
-	am_bundle_unlock(to_bundle);
-	return AM_OK;
+	*out = ep;
+	return 0;
 }
 
 int AM_GetSeg(ep_t ea, void **addr, uintptr_t *nbytes)
@@ -295,44 +224,8 @@ int AMUDP_Flush(ep_t ep)
 {
 	if (!am_endpoint_valid(ep))
 		am_return_error(AM_ERR_BAD_ARG, "no endpoint");
-	am_bundle_lock(ep->bundle);
+	am_lock_take(ep->lock);
 	am_queue_flush(ep);
-	am_bundle_unlock(ep->bundle);
+	am_lock_drop(ep->lock);
 	return AM_OK;
-}
-
-/*
- * Half of the kernel's buffer is shared out to the peers as the octets they may have unanswered
- * here; the other half is for the answers to our own requests, which we bound ourselves. Of several
- * paths any may be the next.
- */
-static uint32_t half_of_buffer(const struct amudp_ep *ep)
-{
-	uint32_t bytes = UINT32_MAX;
-	int i;
-
-	for (i = 0; i < ep->num_nics; i++)
-		bytes = base_min(bytes, ep->nics[i]->receive_bytes);
-	return bytes / 2;
-}
-
-void am_endpoint_window_set(struct amudp_ep *ep)
-{
-	uint32_t kib;
-
-	if (!ep->expected)
-		return;
-	kib = half_of_buffer(ep) / (uint32_t)ep->expected / 1024;
-	ep->window_kib = (uint16_t)base_min(base_max(kib, 4u), (uint32_t)UINT16_MAX);
-}
-
-void am_endpoint_resources_set(struct amudp_ep *ep, int peers)
-{
-	int depth = ep->depth * base_min(base_max(peers - 1, 1), 4);
-
-	ep->expected = base_max(peers, 1);
-	am_endpoint_window_set(ep);
-	if (ep->options.send_depth == 0)
-		ep->options.send_depth =
-			base_min(depth, (int)(half_of_buffer(ep) / am_window_cost(0)));
 }

@@ -2,7 +2,6 @@
 #ifndef AM_ENDPOINT_H
 #define AM_ENDPOINT_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,6 +19,7 @@
 #define AM_QUEUE_BUFFER 2048
 
 struct am_live;
+struct am_lock;
 
 struct am_translation {
 	struct am_peer *peer; /* NULL: not in use */
@@ -58,6 +58,8 @@ struct amudp_ep {
 	uint32_t magic;
 	struct base_list node; /* on bundle->endpoints */
 	struct amudp_eb *bundle;
+	struct am_lock *lock;			  /* the bundle's */
+	void (*freed)(const struct amudp_ep *ep); /* told before it is; NULL: nobody wants to know */
 	struct sockaddr_in name;
 	uint32_t incarnation;
 	uint64_t nonce;
@@ -120,15 +122,14 @@ static inline uint8_t *am_segment_at(const struct amudp_ep *ep, uint64_t offset)
 	return (uint8_t *)((uintptr_t)ep->segment + offset);
 }
 
+/* With one path at least and the first handler, in no bundle yet. 0 or -errno. */
+int am_endpoint_create(struct amudp_ep **out);
+void am_endpoint_destroy(struct amudp_ep *ep);
+
 static inline bool am_endpoint_valid(const struct amudp_ep *ep)
 {
 	return ep && ep->magic == AM_ENDPOINT_MAGIC;
 }
-
-/* The depth and the number of peers are known: windows and limits follow. */
-void am_endpoint_resources_set(struct amudp_ep *ep, int peers);
-/* Anew when there is another driver than before. */
-void am_endpoint_window_set(struct amudp_ep *ep);
 
 /* Packets of this peer's may come without a checksum; those of a stranger (NULL) never. */
 static inline bool am_endpoint_takes_unsealed(const struct amudp_ep *ep, const struct am_peer *peer)

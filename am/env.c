@@ -75,8 +75,7 @@ const char *am_env_prefix_wrong(void)
 	return word && !prefix_good(word) ? word : NULL;
 }
 
-/* The words that may stand before a name, the first one first; NULL ends them. */
-static const char *prefix(int i)
+const char *am_env_prefix(int i)
 {
 	const char *word = prefix_asked();
 
@@ -95,8 +94,8 @@ static const char *find_in(const char *(*get)(const char *), const char *name, c
 	const char *value = NULL;
 	int i;
 
-	for (i = 0; !value && prefix(i); i++) {
-		spell(spelled, prefix(i), name);
+	for (i = 0; !value && am_env_prefix(i); i++) {
+		spell(spelled, am_env_prefix(i), name);
 		value = get(spelled);
 	}
 	return value;
@@ -118,7 +117,7 @@ const char *am_env_name(const char *name)
 {
 	static __thread char spelled[AM_ENV_NAME_MAX];
 
-	spell(spelled, prefix(0), name);
+	spell(spelled, am_env_prefix(0), name);
 	return spelled;
 }
 
@@ -233,42 +232,4 @@ enum am_choice am_env_choice(const char *name)
 
 	am_env_tell(name, "%s%s", words[choice], origin(value));
 	return choice;
-}
-
-/* --- which of the console's go to other machines --- */
-
-/* One of the list PASS_ENV: a name, or what names begin with and a star. */
-static bool is_named(const char *word, size_t n, const char *name, size_t len)
-{
-	bool star = n && word[n - 1] == '*';
-
-	return star ? len >= n - 1 && !memcmp(word, name, n - 1)
-		    : n == len && !memcmp(word, name, n);
-}
-
-static bool is_asked_for(const char *name, size_t len)
-{
-	char spelled[AM_ENV_NAME_MAX];
-	const char *list = am_env_find("PASS_ENV", spelled);
-	size_t n;
-
-	for (; list && *list; list += n + (list[n] != '\0')) {
-		n = strcspn(list, " ,\t\n");
-		if (n && is_named(list, n, name, len))
-			return true;
-	}
-	return false;
-}
-
-bool am_env_passes(const char *entry)
-{
-	size_t len = strcspn(entry, "=");
-
-	for (int i = 0; prefix(i); i++) {
-		size_t n = strlen(prefix(i));
-
-		if (n && len > n && !memcmp(entry, prefix(i), n) && entry[n] == '_')
-			return true;
-	}
-	return am_env_is_ours(entry, len) || is_asked_for(entry, len);
 }

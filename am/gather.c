@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "am/queue.h"
+#include "am/window.h"
 #include "base/bits.h"
 #include "base/clock.h"
 

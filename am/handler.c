@@ -9,6 +9,7 @@
  */
 #include "am/handler.h"
 
+#include "am/lock.h"
 #include "base/bits.h"
 
 #define ALL_ARGS(a)                                                                              \
@@ -36,12 +37,12 @@ static void token_push(struct am_token *token)
 {
 	token->next = tokens;
 	tokens = token;
-	am_bundle_unlock(token->ep->bundle);
+	am_lock_drop(token->ep->lock);
 }
 
 static void token_pop(struct am_token *token)
 {
-	am_bundle_lock(token->ep->bundle);
+	am_lock_take(token->ep->lock);
 	tokens = token->next;
 }
 

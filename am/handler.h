@@ -2,7 +2,26 @@
 #ifndef AM_HANDLER_H
 #define AM_HANDLER_H
 
-#include "am/bundle.h"
+#include "am/endpoint.h"
+
+/* What a handler holds while it runs: where its message came from. On the stack of the call. */
+struct am_token {
+	struct am_token *next; /* of the handler this one's call is nested in */
+	struct amudp_ep *ep;
+	struct am_peer *peer;  /* NULL: ourselves */
+	struct am_rx_slot *rx; /* of a request */
+	bool is_request;
+	bool may_reply;
+	bool replied;
+	uint8_t copy;
+	uint8_t handler;
+	uint8_t category;
+	uint16_t slot;
+	uint16_t seq;
+	tag_t tag;
+	struct sockaddr_in source;
+	int source_index; /* -1: none */
+};
 
 /* The arguments of a handler as host integers; the missing ones are 0. */
 struct am_args {

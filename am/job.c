@@ -134,10 +134,10 @@ void am_job_wait_fd(int fd)
 	}
 	/* the program may have moved it since the job began */
 	eb = am_job.endpoint->bundle;
-	am_bundle_lock(eb);
+	am_lock_take(&eb->lock);
 	eb->extra_fd = fd;
 	while (fd < 0 || !am_job_readable(fd))
 		am_bundle_wait(eb, &spin);
 	eb->extra_fd = -1;
-	am_bundle_unlock(eb);
+	am_lock_drop(&eb->lock);
 }

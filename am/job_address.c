@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "am/address.h"
 #include "am/env.h"
 #include "base/fdutil.h"
 
@@ -73,16 +74,6 @@ int am_address_of_console(bool local, uint32_t *out)
 	if (ret == 0)
 		tell("MASTERIP", *out);
 	return ret;
-}
-
-bool am_address_is_ours(uint32_t address)
-{
-	struct sockaddr_in name = { .sin_family = AF_INET, .sin_addr.s_addr = address };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool ours = bind(fd, (struct sockaddr *)&name, sizeof(name)) == 0;
-
-	base_fd_close(fd);
-	return ours;
 }
 
 struct subnet {

@@ -10,8 +10,6 @@
  * said on stderr what is wrong with the variable.
  */
 
-/* An address that this machine takes, though no interface need have it: all of 127.0.0.0/8 */
-bool am_address_is_ours(uint32_t address);
 /* Where workers find the console: MASTERIP, else how others reach us; local: the loopback. */
 int am_address_of_console(bool local, uint32_t *out);
 /* Where a worker's endpoint is: *address, unless WORKERIP, an address or a subnet, differs. */

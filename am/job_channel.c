@@ -68,7 +68,7 @@ short am_channel_events(const struct am_channel *c)
 {
 	if (c->waiting)
 		return POLLOUT;
-	return c->deaf ? 0 : POLLIN;
+	return c->paused ? 0 : POLLIN;
 }
 
 void am_channel_send(struct am_channel *c, struct am_job_block *b)

@@ -26,7 +26,7 @@ void am_job_block_put(struct am_job_block *b);
 /* The console's end of a connection for frames. */
 struct am_channel {
 	int fd;			    /* negative: not open */
-	bool deaf;		    /* nothing more is read */
+	bool paused;		    /* nothing more is read */
 	size_t got;		    /* octets of the frame that is coming, its head's among them */
 	struct am_job_message head; /* in our order of octets once it is whole */
 	struct am_job_block *out[AM_CHANNEL_WAITING];

@@ -12,11 +12,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "am/bundle.h"
+#include "am/address.h"
 #include "am/env.h"
-#include "am/job_address.h"
+#include "am/lock.h"
 #include "am/move.h"
 #include "am/queue.h"
+#include "am/window.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -49,7 +50,7 @@ int am_path_add(struct amudp_ep *ep, uint32_t ip, uint32_t receive_bytes)
 		return ret;
 	am_env_tell("NIC", "%s", (*nic)->ops->name);
 	ep->num_nics++;
-	am_endpoint_window_set(ep);
+	am_window_share(ep);
 	return 0;
 }
 
@@ -85,11 +86,11 @@ int AMUDP_AddPath(ep_t ep, uint32_t ip)
 
 	if (!am_endpoint_valid(ep))
 		am_return_error(AM_ERR_BAD_ARG, "no endpoint");
-	am_bundle_lock(ep->bundle);
+	am_lock_take(ep->lock);
 	ret = nic_add(ep, ip);
 	if (ret == 0)
 		paths_changed(ep);
-	am_bundle_unlock(ep->bundle);
+	am_lock_drop(ep->lock);
 	if (ret < 0)
 		am_return_error(AM_ERR_RESOURCE, "no socket on this address, or four paths");
 	return AM_OK;
@@ -216,7 +217,7 @@ int AMUDP_MigrateEndpoint(ep_t ep, uint32_t ip)
 
 	if (!am_endpoint_valid(ep))
 		am_return_error(AM_ERR_BAD_ARG, "no endpoint");
-	am_bundle_lock(ep->bundle);
+	am_lock_take(ep->lock);
 	am_queue_flush(ep);
 	ret = ep->leaving ? -EBUSY : nic_add(ep, ip);
 	if (ret == 0) {
@@ -224,7 +225,7 @@ int AMUDP_MigrateEndpoint(ep_t ep, uint32_t ip)
 		ep->nic = ep->num_nics - 1;
 		paths_changed(ep);
 	}
-	am_bundle_unlock(ep->bundle);
+	am_lock_drop(ep->lock);
 	if (ret < 0)
 		am_return_error(AM_ERR_RESOURCE, "no socket there, or it is moving already");
 	return AM_OK;

@@ -156,15 +156,13 @@ struct am_peer *am_peer_find(struct amudp_ep *ep, uint32_t addr, uint16_t port);
 int am_peer_tx_ready(struct am_peer *peer);
 int am_peer_rx_ready(struct am_peer *peer);
 void am_peer_window_set(struct am_peer *peer, uint16_t kib);
+
+/* peer_path.c: octets of a frame that one packet to this address takes */
+uint32_t am_peer_frame_max(const struct amudp_ep *ep, const struct sockaddr_in *to);
 /* It is reached there from now on; what it said of the way to the old place is forgotten. */
 void am_peer_path_set(struct am_peer *peer, const struct sockaddr_in *path);
-/* It has been replaced or restarted: forget what it sent, send it again what is unanswered. */
-void am_peer_renew(struct am_peer *peer, uint32_t incarnation);
 
-/* Window octets that a message of n octets takes: the kernel's buffers count, not the data. */
-static inline uint32_t am_window_cost(uint32_t n)
-{
-	return 1024 + 2 * n;
-}
+/* peer_renew.c: it was replaced or restarted. What it sent is forgotten, open requests go again. */
+void am_peer_renew(struct am_peer *peer, uint32_t incarnation);
 
 #endif

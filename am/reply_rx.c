@@ -9,7 +9,6 @@
  */
 #include "am/bulk.h"
 #include "am/gather.h"
-#include "am/handler.h"
 #include "am/request.h"
 #include "am/slot.h"
 #include "am/timer.h"

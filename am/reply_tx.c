@@ -6,7 +6,7 @@
  * that it has it. A bulk reply's data are freed as soon as the requester has all of them.
  */
 #include "am/bulk.h"
-#include "am/handler.h"
+#include "am/lock.h"
 #include "am/queue.h"
 #include "am/request.h"
 #include "am/self.h"
@@ -83,14 +83,14 @@ static int reply(void *handle, struct am_frame *f, const void *data, int numargs
 	for (i = 0; i < numargs; i++)
 		args[i] = va_arg(argptr, int32_t);
 	f->numargs = (uint8_t)numargs;
-	am_bundle_lock(token->ep->bundle);
+	am_lock_take(token->ep->lock);
 	if (token->peer) {
 		ret = am_reply_make(token, f, args, data);
 	} else {
 		token->replied = true;
 		am_self_reply(token, f, args, data);
 	}
-	am_bundle_unlock(token->ep->bundle);
+	am_lock_drop(token->ep->lock);
 	return ret;
 }
 

@@ -2,7 +2,7 @@
 #ifndef AM_REQUEST_H
 #define AM_REQUEST_H
 
-#include "am/bundle.h"
+#include "am/handler.h"
 
 /* request_rx.c: a request's frame from this peer (NULL: from nobody we know). */
 void am_request_receive(struct amudp_ep *ep, struct am_peer *peer, const struct am_frame *f,

@@ -11,7 +11,6 @@
 
 #include "am/bulk.h"
 #include "am/gather.h"
-#include "am/handler.h"
 #include "am/queue.h"
 #include "am/request.h"
 #include "base/bits.h"

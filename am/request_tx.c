@@ -12,6 +12,7 @@
 #include "am/self.h"
 #include "am/slot.h"
 #include "am/timer.h"
+#include "am/window.h"
 #include "base/bits.h"
 #include "base/clock.h"
 
@@ -157,12 +158,12 @@ static int request(struct amudp_ep *ep, amudp_node_t dest, struct am_frame *f, c
 		args[i] = va_arg(argptr, int32_t);
 	f->type = AM_FRAME_REQUEST;
 	f->numargs = (uint8_t)numargs;
-	am_bundle_lock(ep->bundle);
+	am_lock_take(ep->lock);
 	if (am_self_is(ep, ep->translations[dest].peer))
 		am_self_request(ep, dest, f, args, data);
 	else
 		ret = request_remote(ep, dest, f, args, data, async);
-	am_bundle_unlock(ep->bundle);
+	am_lock_drop(ep->lock);
 	return ret;
 }
 

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 
-#include "am/handler.h"
 #include "base/bits.h"
 
 static void args_take(struct am_args *to, const int32_t *args, unsigned int n)

@@ -2,7 +2,7 @@
 #ifndef AM_SELF_H
 #define AM_SELF_H
 
-#include "am/bundle.h"
+#include "am/handler.h"
 
 /* A translation of the endpoint's own name: its messages take no wire. */
 static inline bool am_self_is(const struct amudp_ep *ep, const struct am_peer *peer)

@@ -52,6 +52,8 @@ static int endpoint_make(eb_t *eb)
 	if (ret == AM_OK)
 		ret = AM_AllocateEndpoint(*eb, &am_job.endpoint, &name);
 	if (ret == AM_OK)
+		am_job.endpoint->freed = am_job_endpoint_forget;
+	if (ret == AM_OK)
 		ret = AMUDP_SetJobNonce(am_job.endpoint, am_job.nonce);
 	if (ret == AM_OK)
 		ret = AM_SetTag(am_job.endpoint, tag_of(am_job.rank));

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "am/bundle.h"
+#include "am/endpoint.h"
+#include "am/lock.h"
 #include "base/bits.h"
 
 const amudp_stats_t AMUDP_initial_stats = { .RequestMinLatency = UINT64_MAX };
@@ -21,9 +22,9 @@ int AMUDP_GetEndpointStatistics(ep_t ep, amudp_stats_t *stats)
 {
 	if (!am_endpoint_valid(ep) || !stats)
 		am_return_error(AM_ERR_BAD_ARG, "no endpoint or no place for the answer");
-	am_bundle_lock(ep->bundle);
+	am_lock_take(ep->lock);
 	*stats = ep->stats;
-	am_bundle_unlock(ep->bundle);
+	am_lock_drop(ep->lock);
 	return AM_OK;
 }
 
@@ -33,7 +34,7 @@ int AMUDP_GetEndpointExtendedStatistics(ep_t ep, amudp_xstats_t *stats)
 
 	if (!am_endpoint_valid(ep) || !stats)
 		am_return_error(AM_ERR_BAD_ARG, "no endpoint or no place for the answer");
-	am_bundle_lock(ep->bundle);
+	am_lock_take(ep->lock);
 	*stats = ep->xstats;
 	for (i = 0; i < ep->num_nics; i++) {
 		stats->SystemCallsSend += ep->nics[i]->calls_send;
@@ -41,7 +42,7 @@ int AMUDP_GetEndpointExtendedStatistics(ep_t ep, amudp_xstats_t *stats)
 		stats->ArrivalsDropped +=
 			ep->nics[i]->ops->dropped(ep->nics[i]) - ep->nics[i]->dropped_before;
 	}
-	am_bundle_unlock(ep->bundle);
+	am_lock_drop(ep->lock);
 	return AM_OK;
 }
 
@@ -51,7 +52,7 @@ int AMUDP_ResetEndpointStatistics(ep_t ep)
 
 	if (!am_endpoint_valid(ep))
 		am_return_error(AM_ERR_BAD_ARG, "no endpoint");
-	am_bundle_lock(ep->bundle);
+	am_lock_take(ep->lock);
 	ep->stats = AMUDP_initial_stats;
 	memset(&ep->xstats, 0, sizeof(ep->xstats));
 	for (i = 0; i < ep->num_nics; i++) {
@@ -59,7 +60,7 @@ int AMUDP_ResetEndpointStatistics(ep_t ep)
 		ep->nics[i]->calls_receive = 0;
 		ep->nics[i]->dropped_before = ep->nics[i]->ops->dropped(ep->nics[i]);
 	}
-	am_bundle_unlock(ep->bundle);
+	am_lock_drop(ep->lock);
 	return AM_OK;
 }
 

@@ -8,8 +8,9 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "am/bundle.h"
+#include "am/endpoint.h"
 #include "am/move.h"
+#include "am/window.h"
 #include "base/bits.h"
 
 static int table_check(const struct amudp_ep *ep, int index)
@@ -192,7 +193,7 @@ int AM_SetExpectedResources(ep_t ea, int n_endpoints, int n_outstanding_requests
 	if (ea->depth)
 		am_return_error(AM_ERR_RESOURCE, "once per endpoint");
 	ea->depth = n_outstanding_requests;
-	am_endpoint_resources_set(ea, mapped_peers(ea));
+	am_window_expect(ea, mapped_peers(ea));
 	if (ea->move_serial)
 		am_move_announce(ea);
 	return AM_OK;

@@ -32,7 +32,7 @@
 
 #include "am/env.h"
 #include "am/nic.h"
-#include "am/peer.h"
+#include "am/window.h"
 #include "am/xdp_frame.h"
 #include "am/xdp_program.h"
 #include "am/xdp_route.h"

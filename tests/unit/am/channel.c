@@ -219,7 +219,7 @@ Test(channel, what_waits_goes_with_the_connection)
 
 Test(channel, a_deaf_one_is_not_polled)
 {
-	channel.deaf = true;
+	channel.paused = true;
 	cr_assert_eq(am_channel_events(&channel), 0);
 }
 

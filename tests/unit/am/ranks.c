@@ -89,7 +89,7 @@ Test(ranks, connections)
 	am_channel_init(&r->channel[AM_JOB_COLLECTIVE], connection());
 	cr_expect_eq(r->console[AM_CONSOLE_STDOUT].target, AM_CONSOLE_STDOUT);
 	cr_expect_eq(r->console[AM_CONSOLE_STDERR].target, AM_CONSOLE_STDERR);
-	r->channel[AM_JOB_COLLECTIVE].deaf = true;
+	r->channel[AM_JOB_COLLECTIVE].paused = true;
 	cr_expect_lt(am_rank_poll(r, AM_JOB_COLLECTIVE).fd, 0, "no hang-up is heard");
 	r->console[AM_CONSOLE_STDERR].in = -1;
 	r->console[AM_CONSOLE_STDERR].due = 1;
