@@ -8,9 +8,9 @@
  * fragment's earlier copy, when the peer was only late: others count as lost by it if they have not
  * come until the next time-out. The peer's window bounds what is under way.
  *
- * A time-out counts only when nothing is left to be read behind it: who has lost the processor
- * finds all deadlines over, and the SACKs too. And what makes one message late makes all late: the
- * peer's others wait for the first one's probe.
+ * A time-out counts only when nothing is left to be read behind it: a process that had lost the
+ * processor finds all deadlines over, and the SACKs too. And what makes one message late makes all
+ * late: the peer's others wait for the first one's probe.
  */
 #include "am/bulk.h"
 
@@ -89,16 +89,10 @@ static void fragment_queue(struct amudp_ep *ep, struct am_peer *peer, struct am_
 	ep->xstats.FragmentsSent++;
 }
 
-static void outstanding_add(struct am_bulk *b, uint32_t cost)
+static void outstanding_sub(struct am_bulk *b)
 {
-	b->outstanding += cost;
-	b->peer->inflight += cost;
-}
-
-static void outstanding_sub(struct am_bulk *b, uint32_t cost)
-{
-	b->outstanding -= cost;
-	b->peer->inflight -= cost;
+	b->outstanding -= fragment_cost(b);
+	b->peer->inflight -= fragment_cost(b);
 }
 
 static uint64_t first_time_out(const struct am_peer *peer)
@@ -128,7 +122,8 @@ static void fragment_send(struct am_bulk *b, uint32_t i, uint64_t now)
 	}
 	b->state[i] = BULK_SENT;
 	b->orders[i] = b->order++;
-	outstanding_add(b, fragment_cost(b));
+	b->outstanding += fragment_cost(b);
+	b->peer->inflight += fragment_cost(b);
 	b->deadline = now + time_out(b);
 	fragment_queue(ep, b->peer, b->message, i);
 }
@@ -154,7 +149,7 @@ static void fragment_lose(struct am_bulk *b, uint32_t i)
 {
 	b->state[i] = BULK_LOST;
 	b->lost++;
-	outstanding_sub(b, fragment_cost(b));
+	outstanding_sub(b);
 	if (b->sample_at && b->orders[i] == b->sample_order)
 		b->sample_at = 0;
 }
@@ -181,7 +176,7 @@ static void probe_send(struct am_bulk *b, uint64_t now)
 	if (i == b->next)
 		return;
 	fragment_lose(b, i);
-	am_move_remind(b->peer->ep, b->peer);
+	am_move_repeat(b->peer->ep, b->peer);
 	b->probe = b->order + 1;
 	fragment_send(b, i, now);
 }
@@ -207,13 +202,13 @@ static bool is_over(struct am_bulk *b, uint64_t now)
 	return ep->drained >= b->deadline || ep->epoch - b->over_epoch > READ_ENOUGH;
 }
 
-/* Nothing was heard, or nothing since the probe. */
+/* No SACK came, or none since the probe. */
 static void bulk_expire(struct am_bulk *b, uint64_t now)
 {
 	b->peer->bulk_probe_at = now + first_time_out(b->peer);
 	b->backoff++;
-	b->newest = base_max(b->newest, b->heard);
-	b->heard = 0;
+	b->newest = base_max(b->newest, b->probe_sacked);
+	b->probe_sacked = 0;
 	losses_find(b);
 	probe_send(b, now);
 	b->deadline = now + time_out(b);
@@ -242,14 +237,14 @@ void am_bulk_pump(struct amudp_ep *ep, uint64_t now)
 		bulk_send(base_list_entry(node, struct am_bulk, node), now);
 }
 
-/* What tells of the losses before it, and what may be an earlier copy. */
+/* An arrival tells of the losses before it, unless it may be of an earlier copy. */
 static void arrival_note(struct am_bulk *b, uint32_t order)
 {
 	if (order == b->probe) {
-		b->heard = order;
+		b->probe_sacked = order;
 		return;
 	}
-	b->heard = 0;
+	b->probe_sacked = 0;
 	b->newest = base_max(b->newest, order);
 }
 
@@ -258,7 +253,7 @@ static bool fragment_arrive(struct am_bulk *b, uint32_t i, uint64_t now)
 	if (b->state[i] == BULK_ARRIVED || b->state[i] == BULK_UNSENT)
 		return false;
 	if (b->state[i] == BULK_SENT)
-		outstanding_sub(b, fragment_cost(b));
+		outstanding_sub(b);
 	else
 		b->lost--;
 	b->state[i] = BULK_ARRIVED;

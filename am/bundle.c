@@ -22,10 +22,11 @@
 #include "base/bits.h"
 #include "base/clock.h"
 
-#define IDLE_POLLS 256	     /* empty polls, each time a process gives its processor away ... */
-#define IDLE_POLLS_CROWDED 8 /* ... and those before each of the rest, with too many processes */
+#define IDLE_POLLS 256 /* empty polls, each time a process gives its processor away ... */
+#define IDLE_POLLS_OVERSUBSCRIBED \
+	8 /* ... and those before each of the rest, with too many processes */
 
-bool am_crowded;
+bool am_oversubscribed;
 void (*am_bundle_interrupt)(void);
 int am_bundle_interrupt_fd = -1;
 
@@ -73,12 +74,6 @@ static struct am_wait_set *wait_set_get(struct amudp_eb *eb)
 	if (set)
 		eb->wait_sets = set->next;
 	return set;
-}
-
-static void wait_set_put(struct amudp_eb *eb, struct am_wait_set *set)
-{
-	set->next = eb->wait_sets;
-	eb->wait_sets = set;
 }
 
 static void wait_sets_free(struct amudp_eb *eb)
@@ -232,8 +227,8 @@ int am_bundle_poll(struct amudp_eb *eb)
 /* A yield that finds nobody takes as long as many polls of a driver past the kernel. */
 static bool should_yield(const struct amudp_eb *eb)
 {
-	if (am_crowded)
-		return eb->idle > IDLE_POLLS_CROWDED;
+	if (am_oversubscribed)
+		return eb->idle > IDLE_POLLS_OVERSUBSCRIBED;
 	return eb->idle && eb->idle % IDLE_POLLS == 0;
 }
 
@@ -305,15 +300,17 @@ static void bundle_sleep(struct amudp_eb *eb)
 	am_lock_drop(&eb->lock);
 	ppoll(set ? set->fds : NULL, n, &ts, NULL);
 	am_lock_take(&eb->lock);
-	if (set)
-		wait_set_put(eb, set);
+	if (set) {
+		set->next = eb->wait_sets;
+		eb->wait_sets = set;
+	}
 }
 
 static uint64_t spin_length(const struct amudp_eb *eb)
 {
 	struct base_list *first = base_list_first(&eb->endpoints);
 
-	if (AMUDP_PoliteSync || am_crowded || !first)
+	if (AMUDP_PoliteSync || am_oversubscribed || !first)
 		return 0;
 	return base_list_entry(first, struct amudp_ep, node)->options.spin;
 }

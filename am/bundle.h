@@ -20,11 +20,11 @@ struct amudp_eb {
 	struct am_spin spin;	       /* how its waits went */
 };
 
-extern bool am_crowded; /* more processes than processors: yield when idle */
+extern bool am_oversubscribed; /* more processes than processors: yield when idle */
 
 /*
- * Atomic: called by the next poll, with no lock held; it need not return. Who sets it then makes
- * the descriptor readable, so that sleepers poll; -1: there is none.
+ * Atomic: called by the next poll, with no lock held; it need not return. The caller that sets it
+ * then makes the descriptor readable, so that sleepers poll; -1: there is none.
  */
 extern void (*am_bundle_interrupt)(void);
 extern int am_bundle_interrupt_fd;

@@ -24,7 +24,7 @@
 #include "base/clock.h"
 
 #define WAIT_MS 50
-#define HURRY_NS (2 * BASE_NS_PER_S) /* what a reader has, once the job is to end */
+#define READER_GRACE_NS (2 * BASE_NS_PER_S) /* what a reader has, once the job is to end */
 
 static int descriptors[AM_CONSOLE_TARGETS] = { STDOUT_FILENO, STDERR_FILENO };
 static bool joint; /* both targets are one file, and have one owner: that of the first */
@@ -32,11 +32,11 @@ static bool joint; /* both targets are one file, and have one owner: that of the
 static struct am_console *owners[AM_CONSOLE_TARGETS];
 static struct am_console own = { .in = -1, .target = AM_CONSOLE_STDERR };
 static const volatile sig_atomic_t *interrupted;
-static uint64_t hurry_until;
+static uint64_t grace_until;
 static bool failed;
 
 /*
- * A terminal says that it can be written to where it has room for one octet, and then waits for
+ * A terminal says that it can be written to where it has room for one byte, and then waits for
  * more. So we open it once more, for us alone; where that cannot be had, it is as it is.
  */
 static int descriptor_take(int fd)
@@ -70,7 +70,7 @@ void am_console_init(const volatile sig_atomic_t *signal_number)
 			descriptor_take(i == AM_CONSOLE_STDOUT ? STDOUT_FILENO : STDERR_FILENO);
 }
 
-/* Who is being written where this target is */
+/* The stream that is being written where this target is */
 static struct am_console **owner_of(enum am_console_target target)
 {
 	return &owners[joint ? AM_CONSOLE_STDOUT : target];
@@ -104,11 +104,11 @@ int am_console_waits(enum am_console_target target)
 }
 
 /* The reader's time begins when somebody first waits after the signal. */
-static bool hurry_is_over(void)
+static bool grace_is_over(void)
 {
-	if (*interrupted && !hurry_until)
-		hurry_until = base_now() + HURRY_NS;
-	return hurry_until && base_now() >= hurry_until;
+	if (*interrupted && !grace_until)
+		grace_until = base_now() + READER_GRACE_NS;
+	return grace_until && base_now() >= grace_until;
 }
 
 static bool is_writable(int fd, int ms)
@@ -156,7 +156,7 @@ void am_console_resume(enum am_console_target target)
 	while ((c = owners[target])) {
 		if (is_writable(descriptors[c->target], 0))
 			part_write(c);
-		else if (hurry_is_over())
+		else if (grace_is_over())
 			written(c, c->due);
 		else
 			return;

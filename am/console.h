@@ -18,7 +18,7 @@ struct am_console {
 	enum am_console_target target;
 	bool parts; /* of lines are passed on, too, as they come */
 	size_t used;
-	size_t due; /* octets of used that are to be written now */
+	size_t due; /* bytes of used that are to be written now */
 	char buffer[8192];
 };
 

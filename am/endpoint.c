@@ -92,7 +92,7 @@ static void returned_by_default(int status, op_t opcode, void *token)
 }
 
 /* RECVDEPTH is in datagrams, which may be of the greatest length. */
-static uint32_t receive_bytes(void)
+static uint32_t receive_bytes_wanted(void)
 {
 	int64_t depth = am_env_int("RECVDEPTH", 0);
 
@@ -104,7 +104,7 @@ static uint32_t receive_bytes(void)
 
 static int nic_open(struct amudp_ep *ep)
 {
-	int ret = am_path_add(ep, am_address_choose(), receive_bytes());
+	int ret = am_path_add(ep, am_address_choose(), receive_bytes_wanted());
 
 	if (ret < 0)
 		return ret;

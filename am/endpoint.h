@@ -39,7 +39,7 @@ struct am_queued {
 
 struct am_queue {
 	int count;
-	uint32_t octets; /* of data that stand in their own place */
+	uint32_t bytes; /* of data that stand in their own place */
 	struct am_queued packets[AM_NIC_BATCH];
 };
 
@@ -59,7 +59,7 @@ struct amudp_ep {
 	struct base_list node; /* on bundle->endpoints */
 	struct amudp_eb *bundle;
 	struct am_lock *lock;			  /* the bundle's */
-	void (*freed)(const struct amudp_ep *ep); /* told before it is; NULL: nobody wants to know */
+	void (*freed)(const struct amudp_ep *ep); /* called before it is; may be NULL */
 	struct sockaddr_in name;
 	uint32_t incarnation;
 	uint64_t nonce;
@@ -91,7 +91,7 @@ struct amudp_ep {
 	struct base_list bulks;
 	struct base_list gathers;
 	uint64_t gather_due; /* of a SACK for them; BASE_NEVER: nothing has come */
-	uint32_t gathered;   /* window octets of fragments since the last SACK */
+	uint32_t gathered;   /* window bytes of fragments since the last SACK */
 	struct am_peer *hash[AM_PEER_HASH];
 	struct am_queue queue;
 	struct am_fault fault;

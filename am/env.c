@@ -121,7 +121,7 @@ const char *am_env_name(const char *name)
 	return spelled;
 }
 
-static bool told(void)
+static bool is_verbose(void)
 {
 	static int on = -1;
 	char spelled[AM_ENV_NAME_MAX];
@@ -139,7 +139,7 @@ void am_env_tell(const char *name, const char *fmt, ...)
 	char text[256];
 	va_list args;
 
-	if (!told())
+	if (!is_verbose())
 		return;
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);

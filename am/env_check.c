@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the variables of the environment may say, in one table, and what a user reads who set
- * something else: the name as he spelled it, the value, and what it may be.
+ * What the variables of the environment may say, in one table. A user who sets something else reads
+ * the name as it was spelled, the value, and what it may be.
  *
  * MASTERIP and WORKERIP are checked by those who use them (job_address.c): what is good there
  * depends on the machine.
@@ -170,7 +170,7 @@ int am_env_check(void)
 	return ret;
 }
 
-/* Those whose values are anything */
+/* Variables with any value */
 static const char *const free_names[] = {
 	"MASTERIP",	  "WORKERIP",	"VERBOSEENV",	    "PASS_ENV", "SECRET_DIRECTORY",
 	"SSH_SERVERS",	  "SSH_CMD",	"SSH_OPTIONS",	    "ENV_CMD",	"SSH_REMOTE_PATH",

@@ -24,7 +24,7 @@ struct am_fault {
 	struct base_list held; /* datagrams kept back, earliest first */
 };
 
-/* Reads FAULT_RATE and its kin. The number tells the endpoints of a job from each other. */
+/* Reads the variables FAULT_*. The number tells the endpoints of a job from each other. */
 void am_fault_init(struct am_fault *fault, uint32_t number);
 void am_fault_uninit(struct am_fault *fault);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Datagrams and frames, to and from octets: docs/amudp-wire.md, sections 2 to 5.
+ * Datagrams and frames, to and from bytes: docs/amudp-wire.md, sections 2 to 5.
  *
  * This file does no I/O and keeps no state. What am_frame_parse() lets through has lengths that
  * agree with each other and with the datagram; whether a slot, a handler or an offset exists is
- * for the endpoint to say. It is the only reader of octets from the network, and is fuzzed.
+ * for the endpoint to say. It is the only reader of bytes from the network, and is fuzzed.
  */
 #include "am/frame.h"
 
@@ -87,7 +87,7 @@ void am_packet_seal(const struct iovec *iov, size_t count)
 		w->crc = htobe32(base_crc32c_final(base_crc32c_iov(BASE_CRC32C_INIT, iov, count)));
 }
 
-/* Takes n octets off the front; NULL when they are not there. */
+/* Takes n bytes off the front; NULL when they are not there. */
 static const uint8_t *take(const uint8_t **p, size_t *left, size_t n)
 {
 	const uint8_t *at = *p;
@@ -127,16 +127,16 @@ static int parse_options(const uint8_t **p, size_t *left, struct am_frame *f)
 
 static int parse_args(const uint8_t **p, size_t *left, struct am_frame *f)
 {
-	size_t octets;
+	size_t bytes;
 
 	if (f->numargs > AMUDP_MAX_SHORT)
 		return -EPROTO;
-	octets = 4u * f->numargs;
-	f->args = take(p, left, octets);
+	bytes = 4u * f->numargs;
+	f->args = take(p, left, bytes);
 	if (!f->args)
 		return -EPROTO;
 	/* data are aligned to 8; without any, the padding is the frame's */
-	if (*left && (octets & 4) && !take(p, left, 4))
+	if (*left && (bytes & 4) && !take(p, left, 4))
 		return -EPROTO;
 	return 0;
 }

@@ -39,7 +39,7 @@ struct am_frame {
 	uint32_t nbytes;
 	uint32_t fragment_offset;
 	uint32_t fragment_size; /* 0: the message is whole */
-	uint32_t length;	/* octets of data, or of the SACK's map */
+	uint32_t length;	/* bytes of data, or of the SACK's map */
 	uint32_t cumulative;	/* SACK */
 	uint32_t total;		/* SACK */
 	uint32_t serial;	/* MOVE; RESET: the stale incarnation */
@@ -55,10 +55,10 @@ static inline unsigned int am_frame_category(const struct am_frame *f)
 	return f->flags & AM_MESSAGE_CATEGORY;
 }
 
-/* Octets of the first packet of a datagram by its own account; all n when that cannot be. */
+/* Bytes of the first packet of a datagram by its own account; all n when that cannot be. */
 size_t am_packet_length(const uint8_t *p, size_t n);
 /*
- * 0 when these n octets are a packet of this version whose checksum, if there is one, holds;
+ * 0 when these n bytes are a packet of this version whose checksum, if there is one, holds;
  * -EPROTO, -EPROTONOSUPPORT or -EBADMSG otherwise.
  */
 int am_packet_parse(const uint8_t *p, size_t n, struct am_packet *out);
@@ -66,16 +66,16 @@ void am_packet_put(uint8_t *p, const struct am_packet *packet);
 /* Fills the length in, and the checksum if the flags say so; iov[0] begins with the header. */
 void am_packet_seal(const struct iovec *iov, size_t count);
 
-/* The octets of the frame with its padding, or -EPROTO. Nothing is believed unchecked. */
+/* The bytes of the frame with its padding, or -EPROTO. Nothing is believed unchecked. */
 int am_frame_parse(const uint8_t *p, size_t n, struct am_frame *out);
 
-/* Writes a message's head with padding up to its data; returns its octets. */
+/* Writes a message's head with padding up to its data; returns its bytes. */
 size_t am_frame_put_message(uint8_t *p, const struct am_frame *f, const int32_t *args);
 /* Makes the head of a fragmented message that of the fragment at this offset. */
 void am_frame_patch_fragment(uint8_t *head, size_t head_len, uint32_t offset, uint32_t length);
 void am_frame_patch_copy(uint8_t *head, uint8_t copy);
 
-/* The small frames; each returns its octets, a multiple of 8. */
+/* The small frames; each returns its bytes, a multiple of 8. */
 size_t am_frame_put_sack(uint8_t *p, const struct am_frame *f, const uint8_t *map);
 size_t am_frame_put_refuse(uint8_t *p, const struct am_frame *f);
 size_t am_frame_put_move(uint8_t *p, const struct am_frame *f, const struct sockaddr_in *places,

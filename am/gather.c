@@ -16,8 +16,8 @@
 #include "base/bits.h"
 #include "base/clock.h"
 
-#define MAP_OCTETS_MAX 512	      /* of a SACK: 4096 fragments beyond the cumulative one */
-#define HOLD_COST (512u << 10)	      /* window octets of fragments that share a SACK ... */
+#define MAP_BYTES_MAX 512	      /* of a SACK: 4096 fragments beyond the cumulative one */
+#define HOLD_COST (512u << 10)	      /* window bytes of fragments that share a SACK ... */
 #define HOLD_NS (20 * BASE_NS_PER_US) /* ... if they come within so long */
 
 int am_gather_create(struct am_gather **out, struct am_peer *peer, const struct am_frame *f,
@@ -92,8 +92,8 @@ int am_gather_add(struct am_gather *g, const struct am_frame *f)
 
 static void sack_queue(struct amudp_ep *ep, struct am_gather *g)
 {
-	uint8_t frame[32 + MAP_OCTETS_MAX], map[MAP_OCTETS_MAX] = { 0 };
-	uint32_t i, bits = base_min(g->highest - g->cumulative, MAP_OCTETS_MAX * 8u);
+	uint8_t frame[32 + MAP_BYTES_MAX], map[MAP_BYTES_MAX] = { 0 };
+	uint32_t i, bits = base_min(g->highest - g->cumulative, MAP_BYTES_MAX * 8u);
 	struct am_frame f = { .type = AM_FRAME_SACK,
 			      .flags = g->is_reply ? AM_FRAME_OF_REPLY : 0,
 			      .slot = g->slot,

@@ -38,7 +38,7 @@ void am_handler_return(struct am_token *token, int reason, int opcode);
 /* NULL unless this is the token of a handler that runs now in this thread. */
 struct am_token *am_token_check(void *token);
 
-/* What stands against running f here, or 0: the tag, the handler, the segment. */
+/* Why f must not run here (its tag, its handler, its place in the segment), or 0. */
 int am_frame_refusal(const struct amudp_ep *ep, const struct am_frame *f);
 
 #endif

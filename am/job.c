@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What every kind of worker shares, whoever brought it into its job: waiting for the others while
- * the endpoint is polled, and leaving.
+ * What workers of our console and of a launcher share: waiting for the others while the endpoint is
+ * polled, and leaving.
  */
 #include "am/job.h"
 

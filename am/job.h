@@ -11,7 +11,7 @@
 
 /* How the processes of a job find each other: by our console, or by the launcher's library. */
 struct am_job_ops {
-	/* Each gives len octets; all of them, in order of rank, are everybody's result. */
+	/* Each gives len bytes; all of them, in order of rank, are everybody's result. */
 	int (*gather)(const void *source, void *dest, size_t len);
 	int (*barrier)(void);
 	/* Ends the job for all; does not return. */
@@ -40,9 +40,9 @@ void am_job_endpoint_forget(const struct amudp_ep *ep);
 /* Polls the bundle that the job's endpoint is in until the descriptor can be read. */
 void am_job_wait_fd(int fd);
 bool am_job_readable(int fd);
-/* Octets of a line of output; 0: lines are not kept together. */
+/* Bytes of a line of output; 0: lines are not kept together. */
 size_t am_job_line_size(void);
-/* Before the job can end: what sleepers need to hear of it; 0 or -errno. */
+/* Before the job can end: makes the descriptor that wakes sleepers at the end. 0 or -errno. */
 int am_job_end_prepare(void);
 /* Another rank has ended the job with 0: the next thread that polls calls leave. */
 void am_job_end_heard(void (*leave)(void));

@@ -21,7 +21,7 @@
 #include "am/env.h"
 #include "base/fdutil.h"
 
-static void tell(const char *name, uint32_t address)
+static void address_tell(const char *name, uint32_t address)
 {
 	char text[INET_ADDRSTRLEN];
 
@@ -72,7 +72,7 @@ int am_address_of_console(bool local, uint32_t *out)
 	else
 		*out = local ? htonl(INADDR_LOOPBACK) : outward();
 	if (ret == 0)
-		tell("MASTERIP", *out);
+		address_tell("MASTERIP", *out);
 	return ret;
 }
 
@@ -106,7 +106,7 @@ static bool is_in(const struct subnet *subnet, const struct ifaddrs *i)
 }
 
 /* By one call: lines of several workers must not mix. */
-static int refuse(const char *spelled, const char *value, const struct ifaddrs *all)
+static int value_refuse(const char *spelled, const char *value, const struct ifaddrs *all)
 {
 	char text[INET_ADDRSTRLEN], has[1024] = "";
 	const struct ifaddrs *i;
@@ -149,7 +149,7 @@ int am_address_of_worker(uint32_t *address)
 	int ret;
 
 	if (!value || !*value) {
-		tell("WORKERIP", *address);
+		address_tell("WORKERIP", *address);
 		return 0;
 	}
 	if (getifaddrs(&all) < 0)
@@ -160,9 +160,9 @@ int am_address_of_worker(uint32_t *address)
 	else if (ret == 0)
 		ret = subnet_find(&subnet, all, address);
 	if (ret < 0)
-		ret = refuse(spelled, value, all);
+		ret = value_refuse(spelled, value, all);
 	else
-		tell("WORKERIP", *address);
+		address_tell("WORKERIP", *address);
 	freeifaddrs(all);
 	return ret;
 }

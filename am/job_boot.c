@@ -25,7 +25,7 @@ struct am_job_block *am_master_block(uint32_t kind, uint32_t value, size_t lengt
 	struct am_job_block *b = am_job_block_create(kind, value, (uint32_t)length);
 
 	if (!b)
-		AMUDP_FatalErr("no memory for %zu octets to a rank", length);
+		AMUDP_FatalErr("no memory for %zu bytes to a rank", length);
 	return b;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A connection of the console to a rank, which carries frames both ways and never waits: a rank
- * that sends half a frame, or does not take what it is sent, holds up nobody but itself.
+ * that sends half a frame, or does not take what it is sent, delays itself only.
  *
- * A rank that has not taken all that was sent is not listened to: so what waits for it is bounded.
- * A call reads what has come, or sends what there is room for, and no more: the others want their
+ * A rank that has not taken all that was sent is not read from: so what waits for it is bounded.
+ * A call reads what has come, or sends what there is room for, and no more: the others have their
  * turn.
  */
 #include "am/job_channel.h"
@@ -27,13 +27,13 @@ struct am_job_block *am_job_block_create(uint32_t kind, uint32_t value, uint32_t
 		return NULL;
 	b->refs = 1;
 	b->size = sizeof(head) + length;
-	memcpy(b->octets, &head, sizeof(head));
+	memcpy(b->bytes, &head, sizeof(head));
 	return b;
 }
 
 uint8_t *am_job_block_data(struct am_job_block *b)
 {
-	return b->octets + sizeof(struct am_job_message);
+	return b->bytes + sizeof(struct am_job_message);
 }
 
 void am_job_block_put(struct am_job_block *b)
@@ -84,7 +84,7 @@ void am_channel_flush(struct am_channel *c)
 {
 	while (c->waiting) {
 		struct am_job_block *b = c->out[0];
-		ssize_t n = send(c->fd, b->octets + c->sent, b->size - c->sent,
+		ssize_t n = send(c->fd, b->bytes + c->sent, b->size - c->sent,
 				 MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -103,7 +103,7 @@ void am_channel_flush(struct am_channel *c)
 	}
 }
 
-static int octets_read(struct am_channel *c, void *to, size_t n)
+static int bytes_read(struct am_channel *c, void *to, size_t n)
 {
 	ssize_t got = recv(c->fd, to, n, MSG_DONTWAIT);
 
@@ -122,7 +122,7 @@ int am_channel_read_head(struct am_channel *c)
 
 	if (c->got >= sizeof(*head))
 		return 0;
-	ret = octets_read(c, (uint8_t *)head + c->got, sizeof(*head) - c->got);
+	ret = bytes_read(c, (uint8_t *)head + c->got, sizeof(*head) - c->got);
 	if (ret < 0)
 		return ret;
 	if (c->got < sizeof(*head))
@@ -135,7 +135,7 @@ int am_channel_read_head(struct am_channel *c)
 int am_channel_read_data(struct am_channel *c, uint8_t *to)
 {
 	size_t done = c->got - sizeof(c->head), left = c->head.length - done;
-	int ret = left ? octets_read(c, to + done, left) : 0;
+	int ret = left ? bytes_read(c, to + done, left) : 0;
 
 	if (ret < 0)
 		return ret;

@@ -14,7 +14,7 @@
 struct am_job_block {
 	int refs;
 	size_t size;
-	uint8_t octets[];
+	uint8_t bytes[];
 };
 
 /* With one reference, and the data behind the head still to be written; NULL: no memory. */
@@ -27,11 +27,11 @@ void am_job_block_put(struct am_job_block *b);
 struct am_channel {
 	int fd;			    /* negative: not open */
 	bool paused;		    /* nothing more is read */
-	size_t got;		    /* octets of the frame that is coming, its head's among them */
-	struct am_job_message head; /* in our order of octets once it is whole */
+	size_t got;		    /* bytes of the frame that is coming, its head's among them */
+	struct am_job_message head; /* in our order of bytes once it is whole */
 	struct am_job_block *out[AM_CHANNEL_WAITING];
 	int waiting; /* of out */
-	size_t sent; /* octets of the first of these */
+	size_t sent; /* bytes of the first of these */
 };
 
 void am_channel_init(struct am_channel *c, int fd);

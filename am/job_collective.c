@@ -7,23 +7,17 @@
 
 #include <errno.h>
 
-static int begin(struct am_collective *c, const struct am_job_message *head)
-{
-	c->kind = head->kind;
-	c->length = head->length;
-	c->answer = am_job_block_create(head->kind, 0, head->length * (uint32_t)c->size);
-	return c->answer ? 0 : -ENOMEM;
-}
-
 int am_collective_enter(struct am_collective *c, const struct am_job_message *head)
 {
-	int ret;
-
 	if (head->length > AM_JOB_LENGTH_MAX / (uint32_t)c->size)
 		return -EMSGSIZE;
-	ret = c->begun ? 0 : begin(c, head);
-	if (ret < 0)
-		return ret;
+	if (!c->begun) {
+		c->kind = head->kind;
+		c->length = head->length;
+		c->answer = am_job_block_create(head->kind, 0, head->length * (uint32_t)c->size);
+		if (!c->answer)
+			return -ENOMEM;
+	}
 	if (head->kind != c->kind || head->length != c->length)
 		return -EPROTO;
 	c->begun++;

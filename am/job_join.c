@@ -2,9 +2,9 @@
 /*
  * The way into a job: connections to its console, until they have said who they are.
  *
- * Whoever does not say the secret is not let in, and is told nothing. A worker says hello at once:
- * so connections that say nothing stay with the kernel for a while, and of those that have begun
- * and come to no end the oldest goes when there are too many.
+ * A connection without the secret is closed, and is told nothing. A worker says hello at once: so
+ * connections that say nothing stay with the kernel for a while, and of those whose hello is not
+ * whole the oldest is closed when there are too many.
  */
 #include "am/job_join.h"
 
@@ -50,7 +50,7 @@ int am_join_poll(const struct am_join *j, struct pollfd *fds)
 	return n;
 }
 
-/* The process is one number: those that waitid() and kill() take for many are nobody's. */
+/* The number of one process: waitid() and kill() take 0 and negative numbers for many. */
 static bool hello_holds(const struct am_join *j, const struct am_job_hello *hello)
 {
 	return hello->magic == AM_JOB_MAGIC && hello->secret == j->secret && hello->pid > 0 &&

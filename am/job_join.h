@@ -18,7 +18,7 @@ struct am_join_pending {
 	struct am_job_hello hello;
 };
 
-/* The door of a job: who comes in has said the secret. */
+/* The console's listener: a connection has joined when it has said the secret. */
 struct am_join {
 	int listener;
 	uint64_t secret;
@@ -32,8 +32,8 @@ int am_join_open(struct am_join *j, uint32_t address);
 /* What to wait for; returns how many. */
 int am_join_poll(const struct am_join *j, struct pollfd *fds);
 /*
- * The next that has come in, and what it has said, in our order of octets: a descriptor, which is
- * the caller's then. -EAGAIN: nobody for now; other errors: nobody can, for want of something.
+ * The next that has come in, and what it has said, in our order of bytes: a descriptor, which is
+ * the caller's then. -EAGAIN: none for now; other errors: none can, for want of something.
  */
 int am_join_next(struct am_join *j, struct am_job_hello *hello);
 

@@ -33,7 +33,7 @@ static void on_signal(int number)
 	interrupted = number;
 }
 
-/* What is ignored when we begin, as nohup has it for SIGHUP, stays so. */
+/* A signal that is ignored when we begin, as SIGHUP under nohup, stays so. */
 static void signal_take(int number)
 {
 	struct sigaction old;
@@ -129,7 +129,7 @@ static void channel_serve(struct am_master *m, int rank, int channel)
 		collective_read(m, rank);
 }
 
-/* Who keeps the others waiting has had its turn. */
+/* A rank whose output has made the others wait is served last in the next turn. */
 static void output_serve(struct am_master *m, int rank, int channel)
 {
 	struct am_console *c = &m->workers[rank].console[channel - AM_JOB_STDOUT];
@@ -203,8 +203,8 @@ static void master_serve(struct am_master *m)
 }
 
 /*
- * What all connections of all workers need, and the strangers' whom the console lets wait. poll()
- * takes no more than there may be, either.
+ * For all connections of all workers, and those that have not said the secret yet. poll() takes no
+ * more than there may be, either.
  */
 static rlim_t descriptors_needed(const struct am_master *m)
 {

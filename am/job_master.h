@@ -20,7 +20,7 @@ struct am_master {
 	uint64_t id;
 	struct am_rank *workers; /* by rank once all have joined, by arrival before */
 	int joined;
-	int first; /* is served first: the one behind whoever last kept the others waiting */
+	int first; /* is served first: the one behind the rank that last made the others wait */
 	struct am_collective collective;
 	int channels; /* of a rank: without those of output where that does not come by us */
 	bool parts;   /* of lines are passed on, and not only whole ones */

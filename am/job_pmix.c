@@ -106,7 +106,7 @@ static void *fence_wait(void *arg)
 }
 
 /* The thread that leaves has closed PMIx behind us: this one only waits for the end. */
-static int failed(int ret)
+static int held_if_failed(int ret)
 {
 	while (ret < 0 && __atomic_load_n(&am_job.ending, __ATOMIC_ACQUIRE)) /* with end_claim's */
 		pause();
@@ -173,18 +173,19 @@ static int pmix_gather(const void *source, void *dest, size_t len)
 		ret = fence(true);
 	for (i = 0; i < am_job.size && ret == 0; i++)
 		ret = pmix_get(i, key, (uint8_t *)dest + (size_t)i * len, len);
-	return failed(ret);
+	return held_if_failed(ret);
 }
 
 static int pmix_barrier(void)
 {
-	return failed(fence(false));
+	return held_if_failed(fence(false));
 }
 
 /* One thread of a rank leaves: the program's by its call, or the one that heard of another's. */
 static bool end_claim(void)
 {
-	return !__atomic_exchange_n(&am_job.ending, true, __ATOMIC_ACQ_REL); /* with failed's */
+	return !__atomic_exchange_n(&am_job.ending, true,
+				    __ATOMIC_ACQ_REL); /* with held_if_failed's */
 }
 
 /* The thread that comes second is ended by the first one's leaving. */
@@ -280,7 +281,7 @@ static void end_listen(void)
 	pmix.Lookup_nb(keys, info, 2, end_looked_up, NULL);
 }
 
-static void end_tell(void)
+static void end_publish(void)
 {
 	pmix_info_t info[2];
 	uint32_t code = 0;
@@ -302,7 +303,7 @@ static void __attribute__((noreturn)) pmix_end(int code)
 	while (!end_claim())
 		am_job_wait_fd(-1);
 	if (code == 0) {
-		end_tell();
+		end_publish();
 		pmix.Finalize(NULL, 0);
 	} else {
 		pmix.Abort(code, "AMUDP_SPMDExit", NULL, 0);

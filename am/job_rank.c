@@ -56,7 +56,7 @@ struct pollfd am_rank_poll(const struct am_rank *r, uint32_t channel)
 	return (struct pollfd){ events ? fd : -1, events, 0 };
 }
 
-/* Those that ask for a rank get it; the others fill up in the order they came. */
+/* Workers that ask for a rank get it; the others get the rest in the order they came. */
 void am_ranks_assign(struct am_rank **ranks, int size)
 {
 	struct am_rank *sorted = calloc((size_t)size, sizeof(*sorted)), *came = *ranks;

@@ -23,14 +23,14 @@ struct am_rank {
 	bool entered; /* the collective call that is under way */
 };
 
-/* It has said hello on its first connection, here in our order of octets. */
+/* It has said hello on its first connection, here in our order of bytes. */
 void am_rank_init(struct am_rank *r, int fd, const struct am_job_hello *hello);
 /* Each connection is made once: what it has left is not for another one to go on with. */
 bool am_rank_may_join(const struct am_rank *r, uint32_t channel);
 void am_rank_join(struct am_rank *r, uint32_t channel, int fd, bool parts);
 /* Of output: also while some of it is still to be written. */
 bool am_rank_is_open(const struct am_rank *r, uint32_t channel);
-/* What the connection waits for; of one that waits for nothing no hang-up is heard, either. */
+/* What to poll for; a connection that waits for nothing is not polled for its end, either. */
 struct pollfd am_rank_poll(const struct am_rank *r, uint32_t channel);
 
 /* Puts them, who stand in the order in which they came, in the order of their ranks. */

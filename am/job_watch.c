@@ -31,7 +31,7 @@ static uint64_t end_limit(int code)
 					    : base_now() + am_job.exit_ns + END_GRACE_NS;
 }
 
-static void end_tell(struct am_master *m, int code)
+static void end_send(struct am_master *m, int code)
 {
 	struct am_job_block *frame = am_master_block(AM_JOB_EXIT, (uint32_t)code, 0);
 	int i;
@@ -47,13 +47,13 @@ static void end_tell(struct am_master *m, int code)
 void am_watch_end(struct am_master *m, int code)
 {
 	if (!m->ending)
-		end_tell(m, code);
+		end_send(m, code);
 }
 
 void am_watch_exit(struct am_master *m, int code)
 {
 	if (!m->ending || (m->code == 0 && code))
-		end_tell(m, code);
+		end_send(m, code);
 }
 
 void am_watch_admit(struct am_master *m)
@@ -152,7 +152,7 @@ static void dead_check(struct am_master *m)
 	waitpid(info.si_pid, NULL, WNOHANG);
 }
 
-/* Those that a spawn function started, until all have joined. */
+/* Children that a spawn function started, until all workers have joined. */
 static void children_check(struct am_master *m)
 {
 	int status, i;

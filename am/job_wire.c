@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Octets between a job's console and its workers: whole messages over TCP, in blocking calls.
+ * Bytes between a job's console and its workers: whole messages over TCP, in blocking calls.
  */
 #include "am/job_wire.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a job's console and its workers say to each other over TCP: docs/amudp.md, section 6. */
+/* The protocol between a job's console and its workers, over TCP: docs/amudp.md, section 6. */
 #ifndef AM_JOB_WIRE_H
 #define AM_JOB_WIRE_H
 
@@ -43,7 +43,7 @@ enum am_job_kind {
 struct am_job_message {
 	uint32_t kind;
 	uint32_t value;
-	uint32_t length; /* octets that follow */
+	uint32_t length; /* bytes that follow */
 } __attribute__((packed));
 
 /* BOOT carries this, and the console's environment behind it. */

@@ -75,7 +75,7 @@ void am_worker_forget(void)
 	unsetenv(AM_JOB_ENV_JOINED);
 }
 
-/* What a program inherits that a rank starts does not make it one: it may have a job of its own. */
+/* A program that a rank starts inherits the variables, and is no worker; it may have a job. */
 static int joined_mark(void)
 {
 	char pid[16];
@@ -141,7 +141,7 @@ static int channel_open(uint32_t channel, uint32_t rank)
 	return fd;
 }
 
-/* That of WORKERIP; else the one by which the console is reached. */
+/* The address of WORKERIP; else the one by which the console is reached. */
 static int address_choose(void)
 {
 	struct sockaddr_in self;
@@ -261,11 +261,11 @@ static int watch_start(void)
 	if (ret == 0)
 		pthread_detach(thread);
 	else
-		place_add(" without a thread that hears of its end");
+		place_add(" without a thread that waits for its end");
 	return -ret;
 }
 
-/* One answer of the console, with length octets; the bundle is polled meanwhile. */
+/* One answer of the console, with length bytes; the bundle is polled meanwhile. */
 static int answer_take(uint32_t kind, void *dest, size_t length)
 {
 	struct am_job_message m;
@@ -300,7 +300,7 @@ static void __attribute__((noreturn)) worker_end(int code)
 	fflush(stdout);
 	fflush(stderr);
 	am_job_send(control, AM_JOB_EXIT, (uint32_t)code, NULL, 0);
-	/* a child of fork has no thread that hears the answer, and must not poll for the rank */
+	/* a child of fork has no thread that waits for it, and must not poll for the rank */
 	if (getpid() != joined)
 		_exit(code);
 	am_job_end_await();
@@ -312,7 +312,7 @@ static const struct am_job_ops worker_ops = {
 	.end = worker_end,
 };
 
-/* One octet at a time: what is behind the line of standard input is the program's. */
+/* One byte at a time: what is behind the line of standard input is the program's. */
 static int line_read(int fd, char *hex, size_t size)
 {
 	size_t n = 0;

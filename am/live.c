@@ -21,6 +21,7 @@
 
 #include "am/endpoint.h"
 #include "am/env.h"
+#include "am/stats.h"
 #include "base/clock.h"
 
 #define UPDATE_NS (100 * BASE_NS_PER_MS)
@@ -77,8 +78,8 @@ void am_live_publish(struct amudp_ep *ep)
 	if (fd < 0)
 		return;
 	/*
-	 * Who looks at a file that is not locked takes its process for dead; it has no length
-	 * before it is locked. Room that is missing later would be SIGBUS.
+	 * A reader takes the process of a file that is not locked for dead; so the file has no
+	 * length before it is locked. Room that is missing later would be SIGBUS.
 	 */
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0 &&
 	    posix_fallocate(fd, 0, sizeof(struct am_live)) == 0) {
@@ -189,11 +190,6 @@ static int read_or_remove(const char *path, struct am_live *out)
 	return ret;
 }
 
-static uint64_t total(const uint64_t *by_category)
-{
-	return by_category[amudp_Short] + by_category[amudp_Medium] + by_category[amudp_Long];
-}
-
 static void line_print(FILE *to, const struct am_live *l)
 {
 	char rank[16] = "-", name[INET_ADDRSTRLEN];
@@ -205,8 +201,8 @@ static void line_print(FILE *to, const struct am_live *l)
 		"%7u %5s %15s:%-5u %6u %6u %11" PRIu64 " %11" PRIu64 " %8" PRIu64 " %8" PRIu64
 		" %8" PRIu64 " %12" PRIu64 "\n",
 		l->pid, rank, name, (unsigned int)ntohs(l->port), l->peers, l->outstanding,
-		total(l->stats.RequestsSent), total(l->stats.RepliesSent),
-		total(l->stats.RequestsRetransmitted), l->xstats.NeedlessRetransmissions,
+		am_stats_total(l->stats.RequestsSent), am_stats_total(l->stats.RepliesSent),
+		am_stats_total(l->stats.RequestsRetransmitted), l->xstats.NeedlessRetransmissions,
 		l->stats.ReturnedMessages, l->stats.TotalBytesSent);
 }
 
@@ -222,7 +218,7 @@ int AMUDP_DumpLive(void *fp)
 
 	fprintf(to, "%7s %5s %21s %6s %6s %11s %11s %8s %8s %8s %12s\n", "process", "rank",
 		"endpoint", "peers", "open", "requests", "replies", "again", "needless", "returned",
-		"octets");
+		"bytes");
 	while (dir && (entry = readdir(dir))) {
 		if (strncmp(entry->d_name, "am-", 3))
 			continue;

@@ -2,7 +2,7 @@
 /*
  * A message kept until its answer: the head in wire form, and the data.
  *
- * Data of a few octets stay inside, so that a small message costs no allocation. The head of a
+ * Data of a few bytes stay inside, so that a small message costs no allocation. The head of a
  * fragmented message is patched for each fragment; everything else in it is constant but the
  * copy number.
  */

@@ -6,7 +6,7 @@
 
 #include "am/frame.h"
 
-#define AM_MESSAGE_INLINE 128 /* data up to this many octets stay in the slot */
+#define AM_MESSAGE_INLINE 128 /* data up to this many bytes stay in the slot */
 
 /* A message kept for as long as it may have to be sent again: a request or a saved reply. */
 struct am_message {
@@ -15,7 +15,7 @@ struct am_message {
 	uint8_t category;
 	uint8_t opcode; /* AM_REQUEST_M ... */
 	uint32_t nbytes;
-	uint32_t length;	/* octets of data it carries: nbytes, or 0 for a get */
+	uint32_t length;	/* bytes of data it carries: nbytes, or 0 for a get */
 	uint32_t fragment_size; /* 0: one frame */
 	const uint8_t *data;
 	uint8_t *owned; /* what data points at, if it is ours to free */
@@ -24,7 +24,7 @@ struct am_message {
 
 /*
  * Builds the message f with these data; f->length and the fragment fields are set here. A
- * message of more than frame_max octets is cut in fragments. copy: the data are kept, not only
+ * message of more than frame_max bytes is cut in fragments. copy: the data are kept, not only
  * pointed at. 0 or -ENOMEM.
  */
 int am_message_init(struct am_message *m, struct am_frame *f, const int32_t *args,

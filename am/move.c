@@ -16,7 +16,7 @@
 #include "base/clock.h"
 
 #define AGAIN_NS (5 * BASE_NS_PER_MS)
-#define SILENT 4 /* resends, and nothing heard: another may have taken the peer's place */
+#define SILENT 4 /* resends without a packet of the peer: another may have taken its place */
 
 static void places_take(struct am_peer *peer, const struct am_frame *f)
 {
@@ -56,7 +56,7 @@ void am_move_receive_ack(struct amudp_ep *ep, struct am_peer *peer, const struct
 }
 
 /* To where the peer is, and to wherever it may have gone at the same moment. */
-static void tell(struct amudp_ep *ep, struct am_peer *peer)
+static void announce_to(struct amudp_ep *ep, struct am_peer *peer)
 {
 	struct am_frame f = { .type = AM_FRAME_MOVE, .serial = ep->move_serial };
 	struct sockaddr_in own[AM_MAX_PATHS];
@@ -78,7 +78,7 @@ static bool knows(const struct amudp_ep *ep, const struct am_peer *peer)
 }
 
 /* Returns how many did not know. */
-static int tell_all(struct amudp_ep *ep)
+static int announce_all(struct amudp_ep *ep)
 {
 	struct base_list *node, *next;
 	int n = 0;
@@ -88,13 +88,13 @@ static int tell_all(struct amudp_ep *ep)
 
 		if (knows(ep, peer))
 			continue;
-		tell(ep, peer);
+		announce_to(ep, peer);
 		n++;
 	}
 	return n;
 }
 
-static void begin(struct amudp_ep *ep, uint64_t now)
+static void announce_begin(struct amudp_ep *ep, uint64_t now)
 {
 	ep->move_began = now;
 	ep->move_due = now + AGAIN_NS;
@@ -104,8 +104,8 @@ static void begin(struct amudp_ep *ep, uint64_t now)
 void am_move_announce(struct amudp_ep *ep)
 {
 	ep->move_serial++;
-	begin(ep, base_now());
-	tell_all(ep);
+	announce_begin(ep, base_now());
+	announce_all(ep);
 	am_queue_flush(ep);
 }
 
@@ -114,25 +114,25 @@ bool am_move_run(struct amudp_ep *ep, uint64_t now)
 	uint64_t max = ep->options.timeout_max;
 
 	ep->move_due = BASE_NEVER;
-	if ((max != BASE_NEVER && now >= ep->move_began + max) || !tell_all(ep))
+	if ((max != BASE_NEVER && now >= ep->move_began + max) || !announce_all(ep))
 		return true;
 	ep->move_copy = base_min(ep->move_copy + 1, (uint32_t)UINT8_MAX);
 	ep->move_due = now + am_rtt_backoff(AGAIN_NS, ep->move_copy, ep->options.backoff);
 	return false;
 }
 
-void am_move_remind(struct amudp_ep *ep, struct am_peer *peer)
+void am_move_repeat(struct amudp_ep *ep, struct am_peer *peer)
 {
-	peer->silence++;
-	if (!knows(ep, peer) || (ep->move_serial && peer->silence >= SILENT))
-		tell(ep, peer);
+	peer->resends++;
+	if (!knows(ep, peer) || (ep->move_serial && peer->resends >= SILENT))
+		announce_to(ep, peer);
 }
 
-void am_move_forgotten(struct amudp_ep *ep, struct am_peer *peer)
+void am_move_renewed(struct amudp_ep *ep, struct am_peer *peer)
 {
 	if (!ep->move_serial)
 		return;
 	peer->move_acked = 0;
-	begin(ep, base_now());
-	tell(ep, peer);
+	announce_begin(ep, base_now());
+	announce_to(ep, peer);
 }

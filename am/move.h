@@ -13,9 +13,9 @@ void am_move_receive_ack(struct amudp_ep *ep, struct am_peer *peer, const struct
 void am_move_announce(struct amudp_ep *ep);
 /* It is time: tells those again that have not acknowledged. True when that is over. */
 bool am_move_run(struct amudp_ep *ep, uint64_t now);
-/* A message to this peer goes again: perhaps because nobody there knows where we are. */
-void am_move_remind(struct amudp_ep *ep, struct am_peer *peer);
+/* A message to this peer goes again: perhaps since the peer does not know our path. */
+void am_move_repeat(struct amudp_ep *ep, struct am_peer *peer);
 /* The peer is a new one, which knows us by our name only. */
-void am_move_forgotten(struct amudp_ep *ep, struct am_peer *peer);
+void am_move_renewed(struct amudp_ep *ep, struct am_peer *peer);
 
 #endif

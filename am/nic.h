@@ -11,7 +11,7 @@
 
 #define AM_NIC_BATCH 32
 
-/* A datagram to send; the octets belong to the caller. */
+/* A datagram to send; the bytes belong to the caller. */
 struct am_datagram {
 	struct sockaddr_in to;
 	struct iovec iov[2];
@@ -20,7 +20,7 @@ struct am_datagram {
 	bool bulk; /* it has a fragment of a longer message */
 };
 
-/* What came: one packet, or several that the kernel has glued together; they know their lengths. */
+/* What came: one packet, or several that the kernel has merged (GRO); they know their lengths. */
 struct am_arrival {
 	struct sockaddr_in from;
 	uint8_t *data;
@@ -37,12 +37,12 @@ struct am_batch {
 struct am_nic_config {
 	struct sockaddr_in name; /* port 0: any */
 	uint32_t receive_bytes;	 /* wanted for arrivals not yet looked at */
-	bool behind;		 /* another driver's, which waits for one descriptor only */
+	bool one_socket;	 /* wait_fd is the only one: no second, connected socket */
 };
 
 struct am_nic;
 
-/* Who carries datagrams. All return 0, a count or -errno. */
+/* A driver: it carries datagrams. All return 0, a count or -errno. */
 struct am_nic_ops {
 	const char *name;
 	int (*create)(struct am_nic **out, struct am_nic_config *config);

@@ -25,7 +25,7 @@
 
 #define LOOK_NS (5 * BASE_NS_PER_MS)
 #define SEPARATORS " ,"
-#define TELLABLE 64 /* the first addresses of PATHS: those that are nobody's are told */
+#define TELLABLE 64 /* the first addresses of PATHS: reported when no machine has them */
 
 bool am_path_shared;
 

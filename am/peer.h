@@ -26,11 +26,11 @@ struct am_bulk {
 	uint32_t next;	     /* first never sent */
 	uint32_t cumulative; /* all before it are there */
 	uint32_t arrived;
-	uint32_t order;	      /* of the next send; each send of a fragment has its own */
-	uint32_t newest;      /* the greatest order known to have arrived, plus one */
-	uint32_t probe;	      /* order of the time-out's last send, plus one; 0: none */
-	uint32_t heard;	      /* the probe's, when it or what it repeats was the last to arrive */
-	uint32_t outstanding; /* window octets in flight */
+	uint32_t order;	       /* of the next send; each send of a fragment has its own */
+	uint32_t newest;       /* the greatest order known to have arrived, plus one */
+	uint32_t probe;	       /* order of the time-out's last send, plus one; 0: none */
+	uint32_t probe_sacked; /* the probe's order, if it or its original came last */
+	uint32_t outstanding;  /* window bytes in flight */
 	uint32_t backoff;
 	uint64_t started;
 	uint64_t deadline;
@@ -81,7 +81,7 @@ struct am_tx_slot {
 	uint8_t drawn;	/* copies that ABSENT drew, which cost nothing */
 	uint16_t spent; /* of the budget, and not given back yet */
 	bool received;	/* the peer has it all and works on it */
-	uint32_t cost;	/* window octets */
+	uint32_t cost;	/* window bytes */
 	amudp_node_t dest;
 	uint64_t first_sent;
 	uint64_t before_sent; /* the copy before the last */
@@ -126,12 +126,12 @@ struct am_peer {
 	int translations;     /* that lead here */
 	int index;	      /* the lowest of them */
 	uint32_t incarnation; /* 0: not known yet */
-	uint32_t frame_max;   /* octets of a frame that one packet takes */
-	uint32_t window;      /* octets we may have unanswered there */
+	uint32_t frame_max;   /* bytes of a frame that one packet takes */
+	uint32_t window;      /* bytes we may have unanswered there */
 	uint32_t inflight;
 	uint32_t move_serial; /* of its last move */
 	uint32_t move_acked;  /* of ours, that it knows */
-	uint32_t silence;     /* what went again since it was last heard */
+	uint32_t resends;     /* since its last packet */
 	bool local;	      /* ourselves */
 	bool near;	      /* the path is an address of this host */
 	bool sleeps;
@@ -157,7 +157,7 @@ int am_peer_tx_ready(struct am_peer *peer);
 int am_peer_rx_ready(struct am_peer *peer);
 void am_peer_window_set(struct am_peer *peer, uint16_t kib);
 
-/* peer_path.c: octets of a frame that one packet to this address takes */
+/* peer_path.c: bytes of a frame that one packet to this address takes */
 uint32_t am_peer_frame_max(const struct amudp_ep *ep, const struct sockaddr_in *to);
 /* It is reached there from now on; what it said of the way to the old place is forgotten. */
 void am_peer_path_set(struct am_peer *peer, const struct sockaddr_in *path);

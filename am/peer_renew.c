@@ -55,7 +55,7 @@ void am_peer_renew(struct am_peer *peer, uint32_t incarnation)
 	peer->takes_unsealed = false;
 	if (first)
 		return;
-	am_move_forgotten(peer->ep, peer);
+	am_move_renewed(peer->ep, peer);
 	rx_slots_forget(peer);
 	base_list_init(&again);
 	while ((node = base_list_pop_front(&peer->waiting)))

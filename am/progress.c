@@ -16,9 +16,9 @@
 #include "base/bits.h"
 #include "base/clock.h"
 
-#define BATCH_OCTETS (256u << 10) /* of a receive, to be read again while the cache has them */
-#define CLOCK_EVERY 2		  /* empty polls */
-#define SLEEP_MEMORY 1000	  /* polls after which a sleep no longer counts */
+#define BATCH_BYTES (256u << 10) /* of a receive, to be read again while the cache has them */
+#define CLOCK_EVERY 2		 /* empty polls */
+#define SLEEP_MEMORY 1000	 /* polls after which a sleep no longer counts */
 
 static struct am_batch *batch_get(struct am_nic *nic)
 {
@@ -57,9 +57,9 @@ static void arrival_take(struct amudp_ep *ep, const struct am_arrival *a)
 }
 
 /* Asking for many datagrams costs when one comes at a time: ask for more only in a flood. */
-static void receive_adapt(struct amudp_ep *ep, int got, uint64_t octets)
+static void receive_adapt(struct amudp_ep *ep, int got, uint64_t bytes)
 {
-	if (octets > BATCH_OCTETS)
+	if (bytes > BATCH_BYTES)
 		ep->receive_max = base_max(ep->receive_max / 2, 1);
 	if (got < ep->receive_max) {
 		ep->receive_full = 0;
@@ -67,14 +67,14 @@ static void receive_adapt(struct amudp_ep *ep, int got, uint64_t octets)
 			ep->receive_max = 1;
 		return;
 	}
-	if (++ep->receive_full >= 2 && octets <= BATCH_OCTETS / 2)
+	if (++ep->receive_full >= 2 && bytes <= BATCH_BYTES / 2)
 		ep->receive_max = base_min(ep->receive_max * 2, AM_NIC_BATCH);
 }
 
 static int nic_receive(struct amudp_ep *ep, struct am_nic *nic)
 {
 	struct am_batch *batch = batch_get(nic);
-	uint64_t octets = 0;
+	uint64_t bytes = 0;
 	int i, n;
 
 	if (!batch)
@@ -83,10 +83,10 @@ static int nic_receive(struct amudp_ep *ep, struct am_nic *nic)
 	if (n > 0)
 		ep->last_poll = base_now();
 	for (i = 0; i < n; i++) {
-		octets += batch->arrivals[i].length;
+		bytes += batch->arrivals[i].length;
 		arrival_take(ep, &batch->arrivals[i]);
 	}
-	receive_adapt(ep, n, octets);
+	receive_adapt(ep, n, bytes);
 	batch_put(nic, batch);
 	return n;
 }
@@ -102,7 +102,7 @@ static int receive_all(struct amudp_ep *ep)
 }
 
 /* All that has its time, and what the arrivals of this poll left to be said. */
-static void duties_do(struct amudp_ep *ep, uint64_t now)
+static void due_do(struct amudp_ep *ep, uint64_t now)
 {
 	if (ep->sleeps && ep->epoch - ep->slept > SLEEP_MEMORY)
 		ep->sleeps = false;
@@ -138,7 +138,7 @@ int am_endpoint_poll(struct amudp_ep *ep)
 			return 0;
 		ep->last_poll = base_now();
 	}
-	duties_do(ep, ep->last_poll);
+	due_do(ep, ep->last_poll);
 	return (int)(ep->messages - before);
 }
 

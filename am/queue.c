@@ -18,19 +18,19 @@
 #define PACKET_SIZE sizeof(struct am_wire_packet)
 #define SEND_TRIES 3
 #define CACHE_LINE 64
-#define COPY_MAX 512		/* data octets worth copying into a shared packet */
-#define OCTETS_MAX (256u << 10) /* of data: the cache has them still when the kernel copies them */
+#define COPY_MAX 512	       /* data bytes worth copying into a shared packet */
+#define BYTES_MAX (256u << 10) /* of data: the cache has them still when the kernel copies them */
 
 /*
- * Between two ends on one host the octets never leave the memory, and a checksum finds nothing:
- * it is left out for who has said that it takes such packets. Who has been silent since something
- * went again may have a successor, which wants them all, and does not answer before.
+ * Between two ends on one host the bytes never leave the memory, and a checksum finds nothing:
+ * it is left out for a peer that has said that it takes such packets. A peer that has sent nothing
+ * since something went again may have a successor, which wants checksums, and else does not answer.
  */
 static bool must_seal(const struct amudp_ep *ep, const struct am_peer *peer)
 {
 	if (ep->options.checksum != AM_CHOICE_AUTO)
 		return ep->options.checksum == AM_CHOICE_YES;
-	return !peer || !peer->near || !peer->takes_unsealed || peer->silence;
+	return !peer || !peer->near || !peer->takes_unsealed || peer->resends;
 }
 
 static struct am_queued *packet_open(struct amudp_ep *ep, struct am_peer *peer,
@@ -64,7 +64,7 @@ static struct am_queued *packet_open(struct amudp_ep *ep, struct am_peer *peer,
 	return q;
 }
 
-/* An open packet of this peer's with room for n octets, or a new one. */
+/* An open packet of this peer's with room for n bytes, or a new one. */
 static struct am_queued *packet_for(struct amudp_ep *ep, struct am_peer *peer, uint32_t n)
 {
 	struct am_queued *q;
@@ -121,13 +121,13 @@ static struct am_queued *message_queue(struct amudp_ep *ep, struct am_peer *peer
 	q->datagram.count = 2;
 	q->datagram.length = length;
 	q->closed = true;
-	ep->queue.octets += length;
+	ep->queue.bytes += length;
 	return q;
 }
 
 static void queue_bound(struct amudp_ep *ep)
 {
-	if (ep->queue.octets >= OCTETS_MAX)
+	if (ep->queue.bytes >= BYTES_MAX)
 		am_queue_flush(ep);
 }
 
@@ -216,11 +216,11 @@ void am_queue_flush(struct amudp_ep *ep)
 		return;
 	packets_close(ep, v);
 	ep->queue.count = 0;
-	ep->queue.octets = 0;
+	ep->queue.bytes = 0;
 	while (sent < count) {
 		n = nic->ops->send(nic, v + sent, count - sent);
 		if (n < 0) {
-			base_warn("am: a packet of %u octets cannot be sent: %s", v[sent].length,
+			base_warn("am: a packet of %u bytes cannot be sent: %s", v[sent].length,
 				  strerror(-n));
 			n = 1;
 		}

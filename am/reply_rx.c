@@ -38,8 +38,8 @@ static void latency_count(struct amudp_ep *ep, const struct am_tx_slot *slot)
 	ep->xstats.LatencySamples++;
 }
 
-static void slot_refuse(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
-			int reason)
+static void reply_refuse(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
+			 int reason)
 {
 	am_bulk_destroy(slot->bulk);
 	am_gather_destroy(slot->gather);
@@ -109,7 +109,7 @@ static void take_fragment(struct amudp_ep *ep, struct am_peer *peer, struct am_t
 	g = slot->gather;
 	ret = am_gather_add(g, f);
 	if (ret < 0)
-		slot_refuse(ep, peer, slot, EBADARGS);
+		reply_refuse(ep, peer, slot, EBADARGS);
 	if (ret <= 0)
 		return;
 	slot->gather = NULL;
@@ -145,7 +145,7 @@ void am_reply_receive(struct amudp_ep *ep, struct am_peer *peer, const struct am
 	}
 	reason = (f->flags & AM_MESSAGE_AUTO) ? 0 : am_frame_refusal(ep, f);
 	if (reason)
-		slot_refuse(ep, peer, slot, reason);
+		reply_refuse(ep, peer, slot, reason);
 	else if (f->fragment_size)
 		take_fragment(ep, peer, slot, f);
 	else

@@ -49,7 +49,7 @@ int am_reply_make(struct am_token *token, struct am_frame *f, const int32_t *arg
 	f->tag = token->peer->index >= 0 ? ep->translations[token->peer->index].tag : AM_NONE;
 	token->replied = true;
 	if (rx->orphan)
-		return AM_OK; /* nobody is there to have it */
+		return AM_OK; /* its requester is gone */
 	if (am_message_init(&rx->reply, f, args, data, token->peer->frame_max, true) < 0) {
 		token->replied = false;
 		return AM_ERR_RESOURCE;
@@ -109,7 +109,7 @@ int AMUDP_ReplyIVA(void *token, handler_t handler, void *src, int nbytes, int nu
 			      .nbytes = (uint32_t)nbytes };
 
 	if (nbytes < 0 || nbytes > AM_MaxMedium())
-		am_return_error(AM_ERR_BAD_ARG, "0 to AM_MaxMedium() octets");
+		am_return_error(AM_ERR_BAD_ARG, "0 to AM_MaxMedium() bytes");
 	return reply(token, &f, src, numargs, argptr);
 }
 
@@ -122,6 +122,6 @@ int AMUDP_ReplyXferVA(void *token, handler_t handler, void *src, int nbytes, uin
 			      .offset = dest_offset };
 
 	if (nbytes < 0 || nbytes > AMUDP_MAX_XFER)
-		am_return_error(AM_ERR_BAD_ARG, "0 to AMUDP_MaxXfer() octets");
+		am_return_error(AM_ERR_BAD_ARG, "0 to AMUDP_MaxXfer() bytes");
 	return reply(token, &f, src, numargs, argptr);
 }

@@ -3,7 +3,7 @@
  * Requests coming in: docs/amudp-wire.md, section 5.
  *
  * Per peer and slot there is one sequence number: a request with a later one is new and runs, the
- * same one is a duplicate and draws the saved answer, an earlier one is a straggler and is
+ * same one is a duplicate and draws the saved answer, an earlier one is a late copy and is
  * dropped. A refusal is an answer like a reply and is saved like one, so that a duplicate cannot
  * run after its message was returned.
  */
@@ -16,8 +16,8 @@
 #include "base/bits.h"
 #include "base/clock.h"
 
-static void refuse_to(struct amudp_ep *ep, const struct am_frame *f, const struct sockaddr_in *to,
-		      uint32_t incarnation, int reason)
+static void refusal_send_to(struct amudp_ep *ep, const struct am_frame *f,
+			    const struct sockaddr_in *to, uint32_t incarnation, int reason)
 {
 	struct am_frame refuse = {
 		.type = AM_FRAME_REFUSE, .slot = f->slot, .seq = f->seq, .reason = (uint8_t)reason
@@ -27,19 +27,20 @@ static void refuse_to(struct amudp_ep *ep, const struct am_frame *f, const struc
 	am_queue_frame_to(ep, to, incarnation, p, (uint32_t)am_frame_put_refuse(p, &refuse));
 }
 
-static void refuse(struct amudp_ep *ep, struct am_peer *peer, const struct am_frame *f, int reason)
+static void refusal_send(struct amudp_ep *ep, struct am_peer *peer, const struct am_frame *f,
+			 int reason)
 {
-	refuse_to(ep, f, &peer->path, peer->incarnation, reason);
+	refusal_send_to(ep, f, &peer->path, peer->incarnation, reason);
 }
 
-static void slot_refuse(struct amudp_ep *ep, struct am_peer *peer, struct am_rx_slot *rx,
-			const struct am_frame *f, int reason)
+static void request_refuse(struct amudp_ep *ep, struct am_peer *peer, struct am_rx_slot *rx,
+			   const struct am_frame *f, int reason)
 {
 	am_gather_destroy(rx->gather);
 	rx->gather = NULL;
 	rx->state = AM_RX_REFUSED;
 	rx->reason = (uint8_t)reason;
-	refuse(ep, peer, f, reason);
+	refusal_send(ep, peer, f, reason);
 }
 
 /*
@@ -62,7 +63,7 @@ static void answer_again(struct amudp_ep *ep, struct am_peer *peer, struct am_rx
 		am_reply_send(ep, peer, rx, f->slot, copy, true);
 		break;
 	case AM_RX_REFUSED:
-		refuse(ep, peer, f, rx->reason);
+		refusal_send(ep, peer, f, rx->reason);
 		break;
 	case AM_RX_RUNNING:
 		am_gather_sack_all(ep, peer, f, false);
@@ -72,7 +73,7 @@ static void answer_again(struct amudp_ep *ep, struct am_peer *peer, struct am_rx
 	}
 }
 
-static void slot_begin(struct amudp_ep *ep, struct am_rx_slot *rx, const struct am_frame *f)
+static void rx_slot_begin(struct amudp_ep *ep, struct am_rx_slot *rx, const struct am_frame *f)
 {
 	am_bulk_destroy(rx->bulk);
 	am_gather_destroy(rx->gather);
@@ -101,7 +102,7 @@ static void token_init(struct am_token *token, struct amudp_ep *ep, struct am_pe
 				    .source_index = peer->index };
 }
 
-/* The library's own handler: our segment's octets are the reply. */
+/* The library's own handler: our segment's bytes are the reply. */
 static void get_serve(struct am_token *token, const struct am_frame *f, const struct am_args *args)
 {
 	struct am_frame reply = { .flags = amudp_Long | AM_MESSAGE_OFFSET,
@@ -173,7 +174,7 @@ static void gather(struct amudp_ep *ep, struct am_peer *peer, struct am_rx_slot 
 	rx->state = AM_RX_GATHERING;
 	ret = am_gather_add(rx->gather, f);
 	if (ret < 0)
-		slot_refuse(ep, peer, rx, f, EBADARGS);
+		request_refuse(ep, peer, rx, f, EBADARGS);
 	else if (ret > 0)
 		run_gathered(ep, peer, rx, f);
 }
@@ -196,11 +197,11 @@ static void slot_receive(struct amudp_ep *ep, struct am_peer *peer, const struct
 	} else if (rx->state == AM_RX_RUNNING) {
 		return; /* its handler runs yet, so the requester cannot have moved on */
 	} else {
-		slot_begin(ep, rx, f);
+		rx_slot_begin(ep, rx, f);
 	}
 	reason = am_frame_refusal(ep, f);
 	if (reason)
-		slot_refuse(ep, peer, rx, f, reason);
+		request_refuse(ep, peer, rx, f, reason);
 	else if (f->fragment_size)
 		gather(ep, peer, rx, f);
 	else
@@ -212,9 +213,9 @@ void am_request_receive(struct amudp_ep *ep, struct am_peer *peer, const struct 
 {
 	ep->stats.RequestsReceived[am_frame_category(f)]++;
 	if (!peer)
-		refuse_to(ep, f, from, packet->source_inc, EBADENDPOINT);
+		refusal_send_to(ep, f, from, packet->source_inc, EBADENDPOINT);
 	else if (!ep->depth || f->slot >= ep->depth)
-		refuse(ep, peer, f, EUNREACHABLE);
+		refusal_send(ep, peer, f, EUNREACHABLE);
 	else if (am_peer_rx_ready(peer) == 0)
 		slot_receive(ep, peer, f);
 }

@@ -34,8 +34,8 @@ static bool has_room(const struct amudp_ep *ep, const struct am_peer *peer, uint
 	return !peer->inflight || peer->inflight + cost <= peer->window;
 }
 
-static void slot_begin(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
-		       uint32_t cost, uint64_t now)
+static void tx_slot_begin(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot,
+			  uint32_t cost, uint64_t now)
 {
 	slot->seq++;
 	slot->state = AM_TX_WAITING;
@@ -113,7 +113,7 @@ static int request_remote(struct amudp_ep *ep, amudp_node_t dest, struct am_fram
 		return AM_ERR_RESOURCE;
 	}
 	slot->dest = dest;
-	slot_begin(ep, peer, slot, cost, now);
+	tx_slot_begin(ep, peer, slot, cost, now);
 	am_slot_send(ep, peer, slot, now);
 	ep->stats.RequestsSent[slot->message.category]++;
 	total_bytes_count(ep->stats.RequestTotalBytesSent, ep->stats.RequestDataBytesSent,
@@ -182,7 +182,7 @@ int AMUDP_RequestIVA(ep_t ep, amudp_node_t dest, handler_t handler, void *src, i
 			      .nbytes = (uint32_t)nbytes };
 
 	if (nbytes < 0 || nbytes > AM_MaxMedium())
-		am_return_error(AM_ERR_BAD_ARG, "0 to AM_MaxMedium() octets");
+		am_return_error(AM_ERR_BAD_ARG, "0 to AM_MaxMedium() bytes");
 	return request(ep, dest, &f, src, false, numargs, argptr);
 }
 
@@ -195,7 +195,7 @@ int AMUDP_RequestXferVA(ep_t ep, amudp_node_t dest, handler_t handler, void *src
 			      .offset = dest_offset };
 
 	if (nbytes < 0 || nbytes > AMUDP_MAX_XFER)
-		am_return_error(AM_ERR_BAD_ARG, "0 to AMUDP_MaxXfer() octets");
+		am_return_error(AM_ERR_BAD_ARG, "0 to AMUDP_MaxXfer() bytes");
 	return request(ep, dest, &f, src, async, numargs, argptr);
 }
 
@@ -209,7 +209,7 @@ int AMUDP_GetXferVA(ep_t ep, amudp_node_t dest, uintptr_t source_offset, handler
 			      .source_offset = source_offset };
 
 	if (nbytes < 0 || nbytes > AMUDP_MAX_XFER)
-		am_return_error(AM_ERR_BAD_ARG, "0 to AMUDP_MaxXfer() octets");
+		am_return_error(AM_ERR_BAD_ARG, "0 to AMUDP_MaxXfer() bytes");
 	if (am_endpoint_valid(ep) &&
 	    (dest_offset > ep->segment_len || (uintptr_t)nbytes > ep->segment_len - dest_offset))
 		am_return_error(AM_ERR_BAD_ARG, "the destination is not in the segment");

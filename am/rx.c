@@ -35,74 +35,43 @@ static void stale_tell(struct amudp_ep *ep, const struct arrival *a)
 			  (uint32_t)am_frame_put_number(p, &f));
 }
 
-static void receive_request(struct arrival *a, const struct am_frame *f)
+static void frame_receive(const struct arrival *a, const struct am_frame *f)
 {
-	am_request_receive(a->ep, a->peer, f, &a->packet, a->from);
-}
+	bool of_reply = f->flags & AM_FRAME_OF_REPLY;
 
-static void receive_reply(struct arrival *a, const struct am_frame *f)
-{
-	am_reply_receive(a->ep, a->peer, f);
+	switch (f->type) {
+	case AM_FRAME_REQUEST:
+		am_request_receive(a->ep, a->peer, f, &a->packet, a->from);
+		break;
+	case AM_FRAME_REPLY:
+		am_reply_receive(a->ep, a->peer, f);
+		break;
+	case AM_FRAME_SACK:
+		(of_reply ? am_request_receive_sack : am_reply_receive_sack)(a->ep, a->peer, f);
+		break;
+	case AM_FRAME_REFUSE:
+		(of_reply ? am_request_receive_refusal : am_reply_receive_refusal)(a->ep, a->peer,
+										   f);
+		break;
+	case AM_FRAME_REFUSE_ACK:
+		am_reply_receive_refuse_ack(a->ep, a->peer, f);
+		break;
+	case AM_FRAME_MOVE:
+		am_move_receive(a->ep, a->peer, f, a->from);
+		break;
+	case AM_FRAME_MOVE_ACK:
+		am_move_receive_ack(a->ep, a->peer, f);
+		break;
+	case AM_FRAME_ASK:
+		am_request_receive_ask(a->ep, a->peer, f);
+		break;
+	case AM_FRAME_ABSENT:
+		am_reply_receive_absent(a->ep, a->peer, f);
+		break;
+	default: /* all that a RESET says stands in its packet's header, and has been acted on */
+		break;
+	}
 }
-
-static void receive_sack(struct arrival *a, const struct am_frame *f)
-{
-	if (f->flags & AM_FRAME_OF_REPLY)
-		am_request_receive_sack(a->ep, a->peer, f);
-	else
-		am_reply_receive_sack(a->ep, a->peer, f);
-}
-
-static void receive_refuse(struct arrival *a, const struct am_frame *f)
-{
-	if (f->flags & AM_FRAME_OF_REPLY)
-		am_request_receive_refusal(a->ep, a->peer, f);
-	else
-		am_reply_receive_refusal(a->ep, a->peer, f);
-}
-
-static void receive_refuse_ack(struct arrival *a, const struct am_frame *f)
-{
-	am_reply_receive_refuse_ack(a->ep, a->peer, f);
-}
-
-static void receive_move(struct arrival *a, const struct am_frame *f)
-{
-	am_move_receive(a->ep, a->peer, f, a->from);
-}
-
-static void receive_move_ack(struct arrival *a, const struct am_frame *f)
-{
-	am_move_receive_ack(a->ep, a->peer, f);
-}
-
-static void receive_ask(struct arrival *a, const struct am_frame *f)
-{
-	am_request_receive_ask(a->ep, a->peer, f);
-}
-
-static void receive_absent(struct arrival *a, const struct am_frame *f)
-{
-	am_reply_receive_absent(a->ep, a->peer, f);
-}
-
-/* What a RESET tells stands in its packet's header, and has been acted on. */
-static void receive_reset(struct arrival *a, const struct am_frame *f)
-{
-}
-
-static void (*const receivers[AM_FRAME_TYPES])(struct arrival *, const struct am_frame *) = {
-	[AM_FRAME_REQUEST] = receive_request,
-	[AM_FRAME_REPLY] = receive_reply,
-	[AM_FRAME_SACK] = receive_sack,
-	[AM_FRAME_REFUSE] = receive_refuse,
-	[AM_FRAME_REFUSE_ACK] = receive_refuse_ack,
-	[AM_FRAME_RESET] = receive_reset,
-	[AM_FRAME_MOVE] = receive_move,
-	[AM_FRAME_MOVE_ACK] = receive_move_ack,
-	[AM_FRAME_ASK] = receive_ask,
-	[AM_FRAME_ABSENT] = receive_absent,
-};
 
 static bool path_holds(const struct am_peer *peer, const struct sockaddr_in *from)
 {
@@ -140,7 +109,7 @@ static bool incarnation_holds(struct arrival *a, const uint8_t *p, uint32_t n)
 
 static bool unsealed_holds(const struct arrival *a)
 {
-	/* Who never has them, and tells of a new path from there, has none on that either */
+	/* A peer that never has checksums, and announces a new path from there, has none either */
 	bool known = a->peer &&
 		     (a->ep->options.checksum == AM_CHOICE_NO || path_holds(a->peer, a->from));
 
@@ -184,7 +153,7 @@ static void frames_receive(struct arrival *a, const uint8_t *p, uint32_t n)
 			return;
 		}
 		if (source_allows(a, f.type))
-			receivers[f.type](a, &f);
+			frame_receive(a, &f);
 		else
 			a->ep->xstats.Strangers++;
 		/* its name may be forged: a refusal of each frame would flood another host */
@@ -217,7 +186,7 @@ void am_rx_datagram(struct amudp_ep *ep, const uint8_t *p, uint32_t n,
 	if (a.peer) {
 		if (!incarnation_holds(&a, p, n))
 			return;
-		a.peer->silence = 0;
+		a.peer->resends = 0;
 		a.peer->sleeps = a.packet.flags & AM_PACKET_SLEEPS;
 		if (path_holds(a.peer, from))
 			a.peer->takes_unsealed = a.packet.flags & AM_PACKET_UNSEALED;

@@ -9,20 +9,14 @@
 
 #include "base/bits.h"
 
-static void args_take(struct am_args *to, const int32_t *args, unsigned int n)
-{
-	memset(to, 0, sizeof(*to));
-	memcpy(to->v, args, n * sizeof(int32_t));
-}
-
 static void deliver(struct am_token *token, const struct am_frame *f, const int32_t *args,
 		    const void *data)
 {
 	struct amudp_ep *ep = token->ep;
-	struct am_args a;
+	struct am_args a = { { 0 } };
 	uint8_t *copy = NULL;
 
-	args_take(&a, args, f->numargs);
+	memcpy(a.v, args, f->numargs * sizeof(int32_t));
 	switch (am_frame_category(f)) {
 	case amudp_Short:
 		am_handler_run(token, f, &a, NULL);
@@ -35,7 +29,7 @@ static void deliver(struct am_token *token, const struct am_frame *f, const int3
 	default:
 		copy = malloc(base_max(f->nbytes, 1u));
 		if (!copy)
-			AMUDP_FatalErr("no memory for %u octets", f->nbytes);
+			AMUDP_FatalErr("no memory for %u bytes", f->nbytes);
 		if (f->nbytes)
 			memcpy(copy, data, f->nbytes);
 		am_handler_run(token, f, &a, copy);

@@ -32,12 +32,6 @@ uint64_t am_spin_begin(struct am_spin *s, uint64_t now, uint64_t length)
 	return now + length;
 }
 
-static void failed(struct am_spin *s)
-{
-	s->failures = base_min(s->failures + 1, (uint32_t)FAILURES_MAX);
-	s->skip = 1u << (s->failures - 1);
-}
-
 bool am_spin_goes_on(struct am_spin *s, uint64_t until, uint64_t now)
 {
 	uint64_t gap = now - s->turn;
@@ -45,7 +39,8 @@ bool am_spin_goes_on(struct am_spin *s, uint64_t until, uint64_t now)
 	s->turn = now;
 	if (now < until && gap <= GAP_NS)
 		return true;
-	failed(s);
+	s->failures = base_min(s->failures + 1, (uint32_t)FAILURES_MAX);
+	s->skip = 1u << (s->failures - 1);
 	return false;
 }
 
@@ -65,7 +60,8 @@ static bool intersects(const uint8_t *a, const uint8_t *b, uint32_t size)
 	return false;
 }
 
-bool am_spin_crowded(const uint8_t *masks, uint32_t size, const bool *here, int ranks, int me)
+bool am_spin_oversubscribed(const uint8_t *masks, uint32_t size, const bool *here, int ranks,
+			    int me)
 {
 	const uint8_t *own = masks + (size_t)me * size, *other;
 	uint8_t *all = calloc(1, size);

@@ -24,6 +24,7 @@ void am_spin_paid(struct am_spin *s);
  * bit for each processor that rank i may use, here[i] tells whether it is on the same machine.
  * True: these are more ranks than processors.
  */
-bool am_spin_crowded(const uint8_t *masks, uint32_t size, const bool *here, int ranks, int me);
+bool am_spin_oversubscribed(const uint8_t *masks, uint32_t size, const bool *here, int ranks,
+			    int me);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * The process that is started by hand becomes the console and never returns from
  * AMUDP_SPMDStartup; the workers it starts return from there with an endpoint on which every
- * rank is mapped. Who brings the workers together is behind am_job_ops.
+ * rank is mapped. am_job_ops has the calls of our console's workers, or of the launcher's ranks.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -93,8 +93,8 @@ static int map_all(const struct sockaddr_in *names)
 	return ret;
 }
 
-/* More ranks than the processors that they may use: who finds nothing to do must give way. */
-static int crowd_check(const struct sockaddr_in *names)
+/* More ranks than the processors that they may use: a poll that finds nothing must give way. */
+static int oversubscription_check(const struct sockaddr_in *names)
 {
 	size_t size = (size_t)am_job.size;
 	cpu_set_t own, *all = calloc(size, sizeof(*all));
@@ -111,8 +111,8 @@ static int crowd_check(const struct sockaddr_in *names)
 	for (i = 0; ret == 0 && i < size; i++)
 		here[i] = names[i].sin_addr.s_addr == names[am_job.rank].sin_addr.s_addr;
 	if (ret == 0)
-		am_crowded = am_spin_crowded((uint8_t *)all, sizeof(own), here, am_job.size,
-					     am_job.rank);
+		am_oversubscribed = am_spin_oversubscribed((uint8_t *)all, sizeof(own), here,
+							   am_job.size, am_job.rank);
 	free(here);
 	free(all);
 	return ret < 0 ? AM_ERR_RESOURCE : AM_OK;
@@ -133,7 +133,7 @@ static int ranks_connect(int networkdepth)
 		ret = AM_SetExpectedResources(am_job.endpoint, am_job.size,
 					      depth_choose(networkdepth));
 	if (ret == AM_OK)
-		ret = crowd_check(names);
+		ret = oversubscription_check(names);
 	free(names);
 	free(missed);
 	/* nobody sends before everybody knows everybody */

@@ -6,6 +6,8 @@
  * With the sums of a whole job, what was sent and what arrived tell how many packets were lost
  * and how many retransmissions were useless.
  */
+#include "am/stats.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,11 +88,6 @@ int AMUDP_AggregateStatistics(amudp_stats_t *runningsum, amudp_stats_t *newvalue
 	return AM_OK;
 }
 
-static uint64_t total(const uint64_t *by_category)
-{
-	return by_category[amudp_Short] + by_category[amudp_Medium] + by_category[amudp_Long];
-}
-
 struct text {
 	char *at;
 	size_t left;
@@ -115,12 +112,13 @@ static void print_counts(struct text *t, const amudp_stats_t *s)
 {
 	print(t,
 	      " Requests: %8" PRIu64 " sent, %4" PRIu64 " retransmitted, %8" PRIu64 " received\n",
-	      total(s->RequestsSent), total(s->RequestsRetransmitted), total(s->RequestsReceived));
+	      am_stats_total(s->RequestsSent), am_stats_total(s->RequestsRetransmitted),
+	      am_stats_total(s->RequestsReceived));
 	print(t,
 	      " Replies:  %8" PRIu64 " sent, %4" PRIu64 " retransmitted, %8" PRIu64
 	      " received, %4" PRIu64 " squashed\n",
-	      total(s->RepliesSent), total(s->RepliesRetransmitted), total(s->RepliesReceived),
-	      total(s->RepliesSquashed));
+	      am_stats_total(s->RepliesSent), am_stats_total(s->RepliesRetransmitted),
+	      am_stats_total(s->RepliesReceived), am_stats_total(s->RepliesSquashed));
 	print(t, " Returned messages:%2" PRIu64 "\n", s->ReturnedMessages);
 	print(t, " Misordered receipt: %" PRIu64 " requests, %" PRIu64 " replies\n",
 	      s->OutOfOrderRequests, s->OutOfOrderReplies);
@@ -134,11 +132,13 @@ static uint64_t less(uint64_t a, uint64_t b)
 /* Only with the sums of a whole job do these differences mean anything. */
 static void print_global(struct text *t, const amudp_stats_t *s)
 {
-	uint64_t requests = total(s->RequestsSent) + total(s->RequestsRetransmitted);
-	uint64_t replies = total(s->RepliesSent) + total(s->RepliesRetransmitted);
-	uint64_t again = total(s->RequestsRetransmitted) + total(s->RepliesRetransmitted);
-	uint64_t lost_requests = less(requests, total(s->RequestsReceived));
-	uint64_t lost_replies = less(replies, total(s->RepliesReceived));
+	uint64_t requests =
+		am_stats_total(s->RequestsSent) + am_stats_total(s->RequestsRetransmitted);
+	uint64_t replies = am_stats_total(s->RepliesSent) + am_stats_total(s->RepliesRetransmitted);
+	uint64_t again =
+		am_stats_total(s->RequestsRetransmitted) + am_stats_total(s->RepliesRetransmitted);
+	uint64_t lost_requests = less(requests, am_stats_total(s->RequestsReceived));
+	uint64_t lost_replies = less(replies, am_stats_total(s->RepliesReceived));
 	uint64_t lost = lost_requests + lost_replies, sent = requests + replies;
 
 	print(t, " Requests lost:      %" PRIu64 "\n", lost_requests);
@@ -151,7 +151,7 @@ static void print_global(struct text *t, const amudp_stats_t *s)
 static void print_latency(struct text *t, const amudp_stats_t *s)
 {
 	/* near enough: copies and fragments of replies count, too, and some may be under way */
-	uint64_t n = base_min(total(s->RepliesReceived), total(s->RequestsSent));
+	uint64_t n = base_min(am_stats_total(s->RepliesReceived), am_stats_total(s->RequestsSent));
 
 	if (!n || s->RequestMinLatency == UINT64_MAX) {
 		print(t, " Latency (request sent to reply received): no requests\n");
@@ -166,7 +166,7 @@ static void print_latency(struct text *t, const amudp_stats_t *s)
 static void print_row(struct text *t, const char *name, const uint64_t *v)
 {
 	print(t, "  %-22s %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64 "\n", name,
-	      v[amudp_Short], v[amudp_Medium], v[amudp_Long], total(v));
+	      v[amudp_Short], v[amudp_Medium], v[amudp_Long], am_stats_total(v));
 }
 
 static void print_breakdown(struct text *t, const amudp_stats_t *s)

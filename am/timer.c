@@ -8,7 +8,7 @@
  * sent as a probe: when the peer merely lost its processor, all the others would be sent in vain.
  * Questions and time-outs spend from the budget of rtt.c, and what proves needless does.
  *
- * What the peer has does not go again: it is asked for the answer, for that may be lost.
+ * A request that the peer has does not go again: the peer is asked for the answer.
  */
 #include "am/timer.h"
 
@@ -45,7 +45,7 @@ static bool is_overtaken(const struct am_peer *peer, const struct am_tx_slot *sl
 	       slot->last_sent + peer->rtt.srtt / 2 + REORDER_NS < peer->newest_answered;
 }
 
-static bool slot_hopeless(const struct amudp_ep *ep, const struct am_tx_slot *slot, uint64_t now)
+static bool slot_timed_out(const struct amudp_ep *ep, const struct am_tx_slot *slot, uint64_t now)
 {
 	return ep->options.timeout_max != BASE_NEVER &&
 	       now >= slot->first_sent + ep->options.timeout_max;
@@ -69,7 +69,7 @@ static void copy_send(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_sl
 		am_slot_refuse(ep, peer, slot);
 		return;
 	}
-	am_move_remind(ep, peer);
+	am_move_repeat(ep, peer);
 	ep->stats.RequestsRetransmitted[slot->message.category]++;
 	am_slot_send(ep, peer, slot, now);
 }
@@ -121,7 +121,7 @@ static uint64_t answer_ask(struct amudp_ep *ep, struct am_peer *peer, struct am_
 	if (now < peer->answer_at)
 		return peer->answer_at;
 	peer->answer_at = now + WORKING_NS;
-	am_move_remind(peer->ep, peer);
+	am_move_repeat(peer->ep, peer);
 	slot->last_sent = now;
 	base_list_remove(&slot->node);
 	base_list_push_back(&peer->waiting, &slot->node);
@@ -147,7 +147,7 @@ static uint64_t resend(struct amudp_ep *ep, struct am_peer *peer, uint64_t now)
 				break; /* the rest were sent later still */
 			continue;
 		}
-		if (slot_hopeless(ep, slot, now)) {
+		if (slot_timed_out(ep, slot, now)) {
 			slot_give_up(ep, peer, slot);
 			return now; /* its handler may have changed the list */
 		}
@@ -161,13 +161,6 @@ static uint64_t resend(struct amudp_ep *ep, struct am_peer *peer, uint64_t now)
 		next = base_min(next, due);
 	}
 	return next;
-}
-
-static void ask(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_slot *slot, uint64_t now)
-{
-	question_queue(ep, peer, slot);
-	slot->spent++;
-	slot->ask_at = now + slot->asked * am_rtt_late(&peer->rtt, false);
 }
 
 /*
@@ -186,7 +179,9 @@ static uint64_t inquire(struct amudp_ep *ep, struct am_peer *peer, uint64_t now)
 		return slot->ask_at;
 	if (!am_retransmit_ask(&ep->retransmit))
 		return BASE_NEVER;
-	ask(ep, peer, slot, now);
+	question_queue(ep, peer, slot);
+	slot->spent++;
+	slot->ask_at = now + slot->asked * am_rtt_late(&peer->rtt, false);
 	return slot->ask_at;
 }
 
@@ -221,7 +216,7 @@ void am_timer_run(struct amudp_ep *ep, uint64_t now)
 }
 
 /* No SACK brought anything new for too long. */
-static bool bulk_hopeless(const struct am_bulk *b, uint64_t now)
+static bool bulk_timed_out(const struct am_bulk *b, uint64_t now)
 {
 	uint64_t max = b->peer->ep->options.timeout_max;
 
@@ -235,7 +230,7 @@ static void bulk_give_up(struct amudp_ep *ep, struct am_bulk *b)
 	if (b->is_reply) {
 		struct am_rx_slot *rx = &peer->rx[b->slot];
 
-		base_warn("am: a bulk reply found no taker");
+		base_warn("am: a bulk reply was given up: its peer does not answer");
 		rx->bulk = NULL;
 		am_bulk_destroy(b);
 		am_queue_retire(ep, &rx->reply);
@@ -251,7 +246,7 @@ void am_timer_run_bulks(struct amudp_ep *ep, uint64_t now)
 
 	base_list_foreach(node, next, &ep->bulks) {
 		b = base_list_entry(node, struct am_bulk, node);
-		if (bulk_hopeless(b, now)) {
+		if (bulk_timed_out(b, now)) {
 			bulk_give_up(ep, b);
 			return; /* its handler may have changed the list */
 		}
@@ -270,7 +265,7 @@ static void overtaken_check(struct amudp_ep *ep, struct am_peer *peer)
  * What the request has cost was needed, but for so many copies. Where something is lost more will
  * be: one is earned besides.
  */
-static void give_back(struct amudp_ep *ep, struct am_tx_slot *slot, unsigned int needless)
+static void spent_refund(struct amudp_ep *ep, struct am_tx_slot *slot, unsigned int needless)
 {
 	unsigned int n = slot->spent - base_min(slot->spent, needless);
 
@@ -279,7 +274,7 @@ static void give_back(struct amudp_ep *ep, struct am_tx_slot *slot, unsigned int
 }
 
 /* Copies that the peer seemed to want: they cost what others cost after all. */
-static void charge(struct amudp_ep *ep, const struct am_tx_slot *slot, unsigned int needless)
+static void drawn_spend(struct amudp_ep *ep, const struct am_tx_slot *slot, unsigned int needless)
 {
 	for (needless = base_min(needless, slot->drawn); needless; needless--)
 		am_retransmit_spend(&ep->retransmit);
@@ -314,7 +309,7 @@ void am_timer_answered(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_s
 		return;
 	if (copy == AM_COPY_ASKED) {
 		if (slot->asked)
-			give_back(ep, slot, 0); /* it had been lost, and copies with it */
+			spent_refund(ep, slot, 0); /* it had been lost, and copies with it */
 		return;
 	}
 	if (slot->copy == COPY_MAX || copy > slot->copy)
@@ -322,12 +317,12 @@ void am_timer_answered(struct amudp_ep *ep, struct am_peer *peer, struct am_tx_s
 	/* what went before the copy that drew the answer was lost, or its answer was */
 	needless = slot->copy - copy;
 	if (copy)
-		give_back(ep, slot, needless);
+		spent_refund(ep, slot, needless);
 	if (!needless) {
 		sent_at = slot->last_sent;
 	} else {
 		ep->xstats.NeedlessRetransmissions += needless;
-		charge(ep, slot, needless);
+		drawn_spend(ep, slot, needless);
 		am_retransmit_penalty(&ep->retransmit);
 		if (copy + 1 != slot->copy && copy)
 			return;

@@ -7,9 +7,9 @@
  * so that what was sent as one may arrive as one; packets tell their lengths, so that a receive
  * of one datagram needs no control message and can be a recvfrom, the shortest of its kind.
  *
- * Who is sent to many times in a row is the favourite: a second socket of our name is connected
- * to it, for then the kernel keeps the route. That socket gets what the favourite sends; what all
- * others send comes to the first one, which every few receives look at.
+ * After many datagrams in a row to one address, a second socket of our name is connected to it, for
+ * then the kernel keeps the route. That socket gets what this peer sends; what all others send
+ * comes to the first one, which every few receives look at.
  *
  * Buffers of a batch stand at different offsets of their pages: with equal ones, the headers of
  * a batch would all fall in one cache set.
@@ -38,15 +38,15 @@
 #define BUFFERS_SIZE ((size_t)AM_NIC_BATCH * BUFFER_SIZE)
 #define GSO_SEGMENTS 60 /* the kernel takes 64 */
 #define GSO_BYTES 65000
-#define FAVOURITE_ROW 256 /* sends to one address, until it is the favourite */
+#define CONNECT_AFTER 256 /* sends to one address, until the second socket has it */
 #define TURN 4		  /* receives, of which one looks at the other socket first */
 
 struct udp_nic {
 	struct am_nic nic;
 	bool gso;
-	bool behind;
-	int favourite;		     /* -1: none */
-	struct sockaddr_in target;   /* what it is connected to */
+	bool one_socket;
+	int connected;		     /* the second socket; -1: none */
+	struct sockaddr_in target;   /* of the second socket */
 	struct sockaddr_in last_to;  /* of the last send */
 	uint32_t in_a_row;	     /* of those, to last_to */
 	uint32_t turn;		     /* of receives */
@@ -54,7 +54,7 @@ struct udp_nic {
 };
 
 struct udp_control {
-	_Alignas(struct cmsghdr) char octets[CMSG_SPACE(sizeof(int))];
+	_Alignas(struct cmsghdr) char bytes[CMSG_SPACE(sizeof(int))];
 };
 
 struct udp_batch {
@@ -79,7 +79,7 @@ static bool socket_tune(int fd, uint32_t want)
 	return setsockopt(fd, IPPROTO_UDP, UDP_GRO, &udp_one, sizeof(udp_one)) == 0;
 }
 
-static uint32_t receive_bytes(int fd)
+static uint32_t receive_bytes_granted(int fd)
 {
 	int bytes = 0;
 	socklen_t len = sizeof(bytes);
@@ -104,12 +104,12 @@ static int udp_create(struct am_nic **out, struct am_nic_config *config)
 	    getsockname(fd, (struct sockaddr *)&udp->nic.name, &len) < 0)
 		goto err_close;
 	udp->gso = socket_tune(fd, config->receive_bytes);
-	udp->nic.receive_bytes = receive_bytes(fd);
+	udp->nic.receive_bytes = receive_bytes_granted(fd);
 	udp->nic.ops = &am_udp_ops;
 	udp->nic.wait_fd = fd;
 	udp->nic.also_fd = -1;
-	udp->favourite = -1;
-	udp->behind = config->behind;
+	udp->connected = -1;
+	udp->one_socket = config->one_socket;
 	*out = &udp->nic;
 	return 0;
 
@@ -136,7 +136,7 @@ static void udp_destroy(struct am_nic *nic)
 		nic->free = batch->next;
 		nic->ops->batch_destroy(batch);
 	}
-	base_fd_close(udp->favourite);
+	base_fd_close(udp->connected);
 	close(nic->wait_fd);
 	free(udp);
 }
@@ -166,7 +166,7 @@ static bool same_place(const struct sockaddr_in *a, const struct sockaddr_in *b)
 }
 
 /* Of our name: for the moment of bind() both sockets say that they share it, then neither. */
-static int favourite_open(struct udp_nic *udp)
+static int connected_open(struct udp_nic *udp)
 {
 	const int zero = 0;
 	int ret, fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -184,16 +184,16 @@ static int favourite_open(struct udp_nic *udp)
 		return ret;
 	}
 	socket_tune(fd, udp->nic.receive_bytes);
-	udp->favourite = fd;
+	udp->connected = fd;
 	udp->nic.also_fd = fd;
 	return 0;
 }
 
-static void favourite_choose(struct udp_nic *udp, const struct sockaddr_in *to)
+static void connected_choose(struct udp_nic *udp, const struct sockaddr_in *to)
 {
-	if (udp->behind || (udp->favourite < 0 && favourite_open(udp) < 0))
+	if (udp->one_socket || (udp->connected < 0 && connected_open(udp) < 0))
 		return;
-	if (connect(udp->favourite, (const struct sockaddr *)to, sizeof(*to)) == 0)
+	if (connect(udp->connected, (const struct sockaddr *)to, sizeof(*to)) == 0)
 		udp->target = *to;
 }
 
@@ -201,13 +201,13 @@ static void favourite_choose(struct udp_nic *udp, const struct sockaddr_in *to)
 static int socket_for(struct udp_nic *udp, const struct sockaddr_in *to)
 {
 	if (same_place(&udp->target, to))
-		return udp->favourite;
+		return udp->connected;
 	if (!same_place(&udp->last_to, to)) {
 		udp->last_to = *to;
 		udp->in_a_row = 0;
 	}
-	if (++udp->in_a_row % FAVOURITE_ROW == 0)
-		favourite_choose(udp, to);
+	if (++udp->in_a_row % CONNECT_AFTER == 0)
+		connected_choose(udp, to);
 	return udp->nic.wait_fd;
 }
 
@@ -253,7 +253,7 @@ static void put_segment_size(struct msghdr *msg, struct udp_control *control, ui
 	uint16_t size = (uint16_t)length;
 	struct cmsghdr *c;
 
-	msg->msg_control = control->octets;
+	msg->msg_control = control->bytes;
 	msg->msg_controllen = CMSG_SPACE(sizeof(size));
 	c = CMSG_FIRSTHDR(msg);
 	c->cmsg_level = IPPROTO_UDP;
@@ -291,7 +291,7 @@ static int outgoing_fill(const struct udp_nic *udp, struct udp_outgoing *o,
 static int send_one(struct udp_nic *udp, const struct am_datagram *v)
 {
 	int fd = socket_for(udp, &v->to);
-	bool known = fd == udp->favourite;
+	bool known = fd == udp->connected;
 	struct msghdr msg = { .msg_name = known ? NULL : (void *)&v->to,
 			      .msg_namelen = known ? 0 : sizeof(v->to),
 			      .msg_iov = (void *)v->iov,
@@ -323,7 +323,7 @@ static int send_many(struct udp_nic *udp, const struct am_datagram *v, int n)
 {
 	struct udp_outgoing o;
 	int i, sent, done = 0, fd = socket_for_many(udp, v, n);
-	int count = outgoing_fill(udp, &o, v, n, fd == udp->favourite);
+	int count = outgoing_fill(udp, &o, v, n, fd == udp->connected);
 
 	udp->nic.calls_send++;
 	sent = sendmmsg(fd, o.msg, (unsigned int)count, MSG_DONTWAIT);
@@ -419,11 +419,11 @@ static int udp_receive(struct am_nic *nic, struct am_batch *batch, int max)
 	struct udp_nic *udp = base_container_of(nic, struct udp_nic, nic);
 	int n = 0;
 
-	if (udp->favourite < 0)
+	if (udp->connected < 0)
 		return receive_from(nic, nic->wait_fd, batch, max);
 	if (++udp->turn % TURN == 0)
 		n = receive_from(nic, nic->wait_fd, batch, max);
-	return n > 0 ? n : receive_from(nic, udp->favourite, batch, max);
+	return n > 0 ? n : receive_from(nic, udp->connected, batch, max);
 }
 
 /* The name of the interface that has the socket's address; none is no fault. */

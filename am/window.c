@@ -8,7 +8,7 @@
 #include "base/bits.h"
 
 /*
- * Half of the kernel's buffer is shared out to the peers as the octets they may have unanswered
+ * Half of the kernel's buffer is shared out to the peers as the bytes they may have unanswered
  * here; the other half is for the answers to our own requests, which we bound ourselves. Of several
  * paths any may be the next.
  */

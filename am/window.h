@@ -6,7 +6,7 @@
 
 struct amudp_ep;
 
-/* Window octets that a message of n octets takes: the kernel's buffers count, not the data. */
+/* Window bytes that a message of n bytes takes: the kernel's buffers count, not the data. */
 static inline uint32_t am_window_cost(uint32_t n)
 {
 	return 1024 + 2 * n;

@@ -46,7 +46,7 @@
 #define TX_FRAMES (FRAMES / 2)
 #define RING (FRAMES / 2)
 #define RECEIVE_BYTES (RING * am_window_cost(0)) /* a frame for each packet, however short */
-#define HEADROOM 6				 /* puts a datagram's octets on a multiple of 8 */
+#define HEADROOM 6				 /* puts a datagram's bytes on a multiple of 8 */
 #define IDLE_MIN 1u	  /* receives without a frame, before the socket behind is looked at: ... */
 #define IDLE_MAX 2048u	  /* ... from these to those, by how long it has had nothing */
 #define BUSY_TRIES 50	  /* of 10 ms: a socket that was just closed lets go a little later */
@@ -209,7 +209,7 @@ static void xdp_destroy(struct am_nic *nic)
 	free(x);
 }
 
-static int refuse(const struct xdp_nic *x, const char *what, int ret)
+static int open_failed(const struct xdp_nic *x, const char *what, int ret)
 {
 	base_warn("am: no AF_XDP on %s: %s: %s", x->interface[0] ? x->interface : "any interface",
 		  what, strerror(-ret));
@@ -231,7 +231,7 @@ static int xdp_open(struct xdp_nic *x, struct am_nic_config *config)
 	struct am_xdp_target target = { .name = &x->nic.name, .frame_max = FRAME_MAX };
 	int ret;
 
-	behind.behind = true;
+	behind.one_socket = true;
 	ret = am_udp_ops.create(&x->udp, &behind);
 	if (ret < 0)
 		return ret;
@@ -239,22 +239,22 @@ static int xdp_open(struct xdp_nic *x, struct am_nic_config *config)
 	x->nic.receive_bytes = base_min(x->udp->receive_bytes, RECEIVE_BYTES);
 	ret = interface_find(x, x->nic.name.sin_addr.s_addr);
 	if (ret < 0)
-		return refuse(x, "no interface with the endpoint's address", ret);
+		return open_failed(x, "no interface with the endpoint's address", ret);
 	target.ifindex = (int)if_nametoindex(x->interface);
 	ret = interface_mac(x, x->header.ether.h_source);
 	if (ret == 0)
 		ret = am_routes_init(&x->routes, target.ifindex);
 	if (ret < 0)
-		return refuse(x, "interface", ret);
+		return open_failed(x, "interface", ret);
 	ret = memory_create(x);
 	if (ret < 0)
-		return refuse(x,
-			      ret == -ENOBUFS ? "memory for frames, within ulimit -l"
-					      : "memory for frames",
-			      ret);
+		return open_failed(x,
+				   ret == -ENOBUFS ? "memory for frames, within ulimit -l"
+						   : "memory for frames",
+				   ret);
 	ret = xsk_create(x);
 	if (ret < 0)
-		return refuse(x, "socket", ret);
+		return open_failed(x, "socket", ret);
 	bulk_mark(x);
 	x->nic.datagram_max = x->copies ? 0 : DATAGRAM_MAX;
 	target.socket = xsk_socket__fd(x->xsk);
@@ -262,7 +262,7 @@ static int xdp_open(struct xdp_nic *x, struct am_nic_config *config)
 	target.generic = x->copies && am_env_bool("XDP_GENERIC", generic_is_better(x));
 	ret = am_xdp_program_init(&x->program, &target);
 	if (ret < 0)
-		return refuse(x, "redirect program", ret);
+		return open_failed(x, "redirect program", ret);
 	/* two descriptors, not an epoll set of both: that would be told of every frame */
 	x->nic.wait_fd = xsk_socket__fd(x->xsk);
 	x->nic.also_fd = x->udp->wait_fd;
@@ -330,7 +330,7 @@ static bool frame_queue(struct xdp_nic *x, const struct am_datagram *d, const ui
 }
 
 /* In copy mode the kernel sends only when told to. */
-static void kick(struct xdp_nic *x)
+static void tx_wake(struct xdp_nic *x)
 {
 	x->nic.calls_send++;
 	if (sendto(xsk_socket__fd(x->xsk), NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 && errno != EAGAIN &&
@@ -342,7 +342,7 @@ static void kick(struct xdp_nic *x)
  * Of the datagrams from v on, the first that are bulk data: sent by the socket behind, or 0. All
  * fragments go one way, for those that overtake others look as if these were lost.
  */
-static int bulk_send(struct xdp_nic *x, const struct am_datagram *v, int n)
+static int fragments_send(struct xdp_nic *x, const struct am_datagram *v, int n)
 {
 	int i = 0;
 
@@ -360,7 +360,7 @@ static int xdp_send(struct am_nic *nic, const struct am_datagram *v, int n)
 
 	sent_reclaim(x);
 	for (i = 0; i < n; i++) {
-		sent = bulk_send(x, &v[i], n - i);
+		sent = fragments_send(x, &v[i], n - i);
 		if (sent > 0) {
 			i += sent - 1;
 			continue;
@@ -381,7 +381,7 @@ static int xdp_send(struct am_nic *nic, const struct am_datagram *v, int n)
 			break;
 	}
 	if (queued || i < n)
-		kick(x);
+		tx_wake(x);
 	return i;
 }
 
@@ -435,7 +435,7 @@ static int frames_take(struct xdp_nic *x, struct xdp_batch *b, int max)
 	return good;
 }
 
-/* What was left to the kernel. It stands in the socket's own batch, this one's companion. */
+/* Datagrams that were left to the kernel. They stand in a batch of the UDP socket's. */
 static int datagrams_take(struct xdp_nic *x, struct xdp_batch *b, int max)
 {
 	int i, n;

@@ -4,7 +4,7 @@
  *
  * A datagram's UDP checksum is computed when sending, for receivers may insist on it. It is not
  * checked when receiving: a peer on the same host's other end of a virtual wire leaves it to
- * hardware that is not there. The packet's own checksum covers the octets.
+ * hardware that is not there. The packet's own checksum covers the bytes.
  */
 #include "am/xdp_frame.h"
 

@@ -9,7 +9,7 @@
 
 #include "am/nic.h"
 
-/* What stands before a datagram's octets in an Ethernet frame. */
+/* What stands before a datagram's bytes in an Ethernet frame. */
 struct am_xdp_header {
 	struct ethhdr ether;
 	struct iphdr ip;
@@ -18,7 +18,7 @@ struct am_xdp_header {
 
 /* All that is the same in every frame that the endpoint of this name sends. */
 void am_xdp_header_init(struct am_xdp_header *h, const struct sockaddr_in *name);
-/* Writes the frame with its checksums; returns its octets. */
+/* Writes the frame with its checksums; returns its bytes. */
 uint32_t am_xdp_frame_put(uint8_t *p, const struct am_xdp_header *h, const uint8_t *mac,
 			  uint16_t id, const struct am_datagram *d);
 /* False when the frame is not a whole UDP datagram whose lengths agree. */

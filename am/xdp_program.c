@@ -6,8 +6,8 @@
  * It is two dozen instructions, written as such, with the address and the port as constants: no
  * compiler for BPF is needed to build, and there is nothing to look up at run time. IP options,
  * fragments and what does not fit our frames are the kernel's: a large MTU, or UDP GSO's packets,
- * which the generic hook sees uncut. So are packets marked as bulk: of a row of them some are glued
- * together and some are not, and all must go one way to come in their order.
+ * which the generic hook sees uncut. So are packets marked as bulk: of a row of them some are
+ * merged and some are not, and all must go one way to come in their order.
  */
 #include "am/xdp_program.h"
 

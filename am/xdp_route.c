@@ -55,8 +55,8 @@ static void attribute_add(struct query *q, unsigned short type, const void *p, s
 	q->head.nlmsg_len = NLMSG_ALIGN(q->head.nlmsg_len) + RTA_ALIGN(a->rta_len);
 }
 
-/* Octets of the answer, or -errno. */
-static int ask(struct am_routes *r, struct query *q, void *answer, size_t size)
+/* Bytes of the answer, or -errno. */
+static int netlink_ask(struct am_routes *r, struct query *q, void *answer, size_t size)
 {
 	const struct nlmsghdr *head = answer;
 	ssize_t n;
@@ -84,7 +84,7 @@ static uint32_t next_hop(struct am_routes *r, uint32_t address)
 	int oif = 0, ret;
 
 	attribute_add(&q, RTA_DST, &address, sizeof(address));
-	ret = ask(r, &q, answer, sizeof(answer));
+	ret = netlink_ask(r, &q, answer, sizeof(answer));
 	if (ret < 0 || route->rtm_type != RTN_UNICAST)
 		return 0;
 	for (n = RTM_PAYLOAD(head); RTA_OK(a, n); a = RTA_NEXT(a, n)) {
@@ -108,7 +108,7 @@ static bool neighbour_get(struct am_routes *r, uint32_t hop, uint8_t *mac)
 	uint32_t n;
 
 	attribute_add(&q, NDA_DST, &hop, sizeof(hop));
-	if (ask(r, &q, answer, sizeof(answer)) < 0 || !(neighbour->ndm_state & USABLE))
+	if (netlink_ask(r, &q, answer, sizeof(answer)) < 0 || !(neighbour->ndm_state & USABLE))
 		return false;
 	for (n = NLMSG_PAYLOAD(head, sizeof(*neighbour)); RTA_OK(a, n); a = RTA_NEXT(a, n)) {
 		if (a->rta_type == NDA_LLADDR && RTA_PAYLOAD(a) == 6) {

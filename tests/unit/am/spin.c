@@ -94,7 +94,7 @@ Test(spin, ranks_and_the_processors_they_share)
 	static const struct {
 		uint8_t masks[4][2];
 		bool here[4];
-		bool crowded; /* rank 0 */
+		bool oversubscribed; /* rank 0 */
 	} rows[] = {
 		{ { { 3 }, { 3 } }, { 1, 1 }, false },
 		{ { { 3 }, { 3 }, { 3 } }, { 1, 1, 1 }, true },
@@ -108,6 +108,6 @@ Test(spin, ranks_and_the_processors_they_share)
 	size_t i;
 
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		cr_expect_eq(am_spin_crowded(rows[i].masks[0], 2, rows[i].here, 4, 0),
-			     rows[i].crowded, "row %zu", i);
+		cr_expect_eq(am_spin_oversubscribed(rows[i].masks[0], 2, rows[i].here, 4, 0),
+			     rows[i].oversubscribed, "row %zu", i);
 }

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "include/warp/amudp.h"
 
-#define LONE 600 /* more than twice what makes a favourite */
+#define LONE 600 /* more than twice what makes a connected socket */
 
 static struct am_nic *nic[3];
 static struct am_batch *batch[3];
@@ -21,7 +21,7 @@ static uint64_t receives; /* asked of all */
 
 static void open_three(bool behind)
 {
-	struct am_nic_config config = { .receive_bytes = 1 << 20, .behind = behind };
+	struct am_nic_config config = { .receive_bytes = 1 << 20, .one_socket = behind };
 	int i;
 
 	config.name.sin_family = AF_INET;
@@ -79,7 +79,7 @@ static void one_passes(int from, int to)
 	cr_assert_eq(batch[to]->arrivals[0].from.sin_addr.s_addr, nic[from]->name.sin_addr.s_addr);
 }
 
-Test(udp, lone_datagrams_and_a_favourite, .timeout = 60)
+Test(udp, lone_datagrams_and_a_connected_socket, .timeout = 60)
 {
 	int i;
 
@@ -89,12 +89,12 @@ Test(udp, lone_datagrams_and_a_favourite, .timeout = 60)
 		one_passes(1, 0);
 	}
 	cr_assert_eq(nic[0]->calls_send, (uint64_t)LONE, "one system call each");
-	cr_assert_geq(nic[0]->also_fd, 0, "there is a favourite");
+	cr_assert_geq(nic[0]->also_fd, 0, "there is a connected socket");
 	/* others are heard and spoken to as before */
 	one_passes(0, 2);
 	one_passes(2, 0);
 	cr_assert_eq(nic[2]->also_fd, -1);
-	/* and another may be the favourite, or nobody's answer be there */
+	/* and another may be the connected one, or no answer be there */
 	for (i = 0; i < LONE; i++) {
 		one_passes(2, 0);
 		one_passes(0, 2);
@@ -240,8 +240,8 @@ Test(udp, a_batch, .timeout = 60)
 	close_three();
 }
 
-/* All that goes to the favourite goes by its socket, which cannot send here; the rest does not. */
-Test(udp, a_batch_to_the_favourite, .timeout = 60)
+/* What goes to the connected peer goes by its socket, which cannot send here; the rest does not. */
+Test(udp, a_batch_to_the_connected_peer, .timeout = 60)
 {
 	static uint8_t octets[3][64];
 	struct am_datagram d[3];
