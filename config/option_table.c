@@ -34,10 +34,11 @@ static const struct config_option options[] = {
 		.fallback = "auto",
 		.min = 1,
 		.max = CONFIG_PROVIDER_MAX,
-		.text = "The RDMA provider that serves connections, where no rule names one. verbs "
-			"is an RDMA device where the route leads over one, else soft; a listener "
-			"is soft's and the device's, but the device's alone with iWARP. auto is "
-			"the same, but with iWARP a listener is soft's.",
+		.text = "The RDMA provider that serves connections, where no rule names one. soft "
+			"is software. verbs is an RDMA device where the route leads over one, "
+			"else soft. Listeners are soft's and the device's; with iWARP they are "
+			"the device's alone. auto is the same, but with iWARP listeners are "
+			"soft's.",
 	},
 	[CONFIG_RING] = {
 		.name = "WARPSOCK_RING",
@@ -54,8 +55,8 @@ static const struct config_option options[] = {
 		.fallback = "384",
 		.min = 32,
 		.max = 32767,
-		.text = "How many messages a peer may send before it is granted more. It counts "
-			"for peers that run under rsockets; another warpsock goes by bytes alone.",
+		.text = "How many messages a peer may send before it is granted more. This is for "
+			"peers under rsockets; another Warpsock goes by bytes alone.",
 	},
 	[CONFIG_CRC] = {
 		.name = "WARPSOCK_CRC",
@@ -79,8 +80,8 @@ static const struct config_option options[] = {
 		.unit = "us",
 		.fallback = "50",
 		.max = BASE_NS_PER_S,
-		.text = "How long a call that waits may spin: look for input itself before "
-			"it sleeps in the kernel. It spins only where the last waits of the same "
+		.text = "How long a call that waits may spin: it looks for input itself before it "
+			"sleeps in the kernel. It spins only where the last waits of the same "
 			"socket, set or thread say that input comes soon, and not where another "
 			"program wants the processor. 0 is never to spin.",
 	},
@@ -100,9 +101,9 @@ static const struct config_option options[] = {
 		.fallback = "auto",
 		.max = 10 * BASE_NS_PER_S,
 		.text = "How long a connection that was accepted in mode auto waits for the "
-			"peer's MPA Request before the program may write, which makes it plain "
-			"TCP. auto is 5 ms or two round trips, whichever is more, and at most "
-			"50 ms.",
+			"peer's MPA Request. After that the program may write, which makes the "
+			"connection plain TCP. auto is 5 ms or two round trips, whichever is "
+			"more, and at most 50 ms.",
 	},
 	[CONFIG_PROBE_TIMEOUT] = {
 		.name = "WARPSOCK_PROBE_TIMEOUT",
@@ -112,10 +113,9 @@ static const struct config_option options[] = {
 		.min = BASE_NS_PER_MS,
 		.max = 60 * BASE_NS_PER_S,
 		.text = "How long a program that connects in mode auto waits for the answer to "
-			"its MPA Request before it falls back to plain TCP. auto is 50 ms or four "
-			"round trips, whichever is more. In mode on, too, a peer is asked over "
-			"RoCE or InfiniBand for so long, but for a second at least, before "
-			"software serves.",
+			"its MPA Request. Then it falls back to plain TCP. auto is 50 ms or four "
+			"round trips, whichever is more. Over RoCE or InfiniBand this also holds "
+			"in mode on, with a second at least, before software serves.",
 	},
 	[CONFIG_FORGET_PLAIN] = {
 		.name = "WARPSOCK_FORGET_PLAIN",
@@ -142,10 +142,10 @@ static const struct config_option options[] = {
 		.type = CONFIG_TYPE_COUNT,
 		.fallback = "5041",
 		.max = 32767,
-		.text = "The UDP port of the question whether there is a listener for DDP, which a "
-			"program that connects in mode auto asks the peer's host beside the "
-			"connection, and at which a program with such a listener answers for its "
-			"host. Both hosts need the same port. 0 is neither to ask nor to answer.",
+		.text = "The UDP port of the question whether a host has a listener for DDP. A "
+			"program that connects in mode auto asks the peer's host, beside the "
+			"connection. A program with such a listener answers for its host. Both "
+			"hosts need the same port. 0 is neither to ask nor to answer.",
 	},
 	[CONFIG_PORT_MAPPER] = {
 		.name = "WARPSOCK_PORT_MAPPER",
@@ -153,15 +153,14 @@ static const struct config_option options[] = {
 		.unit = "ms",
 		.fallback = "0",
 		.max = 10 * BASE_NS_PER_S,
-		.text = "How long a connect of software that sends a Request waits for "
-			"the port mapper of the peer's host (iwpmd, UDP port 3935) to say "
-			"at which TCP port a device's listener stands, before it goes to "
-			"the port that the program has named; in mode auto it goes there, "
-			"too, when it comes to nothing at the other. 0 is not to ask. An "
-			"answer, or that there is none, is remembered for ten seconds. A "
-			"connect that does not wait waits for this, too; a signal does not "
-			"end it, and its handler runs behind it. The socket is bound to an "
-			"address and a port before it asks.",
+		.text = "How long a connect by software waits for the port mapper of the peer's "
+			"host (iwpmd, UDP port 3935). The mapper tells the TCP port of a device's "
+			"listener. Without an answer the connect goes to the port that the "
+			"program has named; in mode auto also when the other port leads nowhere. "
+			"0 is not to ask. An answer, or its absence, is remembered for ten "
+			"seconds. A connect that does not block waits for this, too. A signal "
+			"does not end the wait; its handler runs afterwards. The socket is bound "
+			"to an address and a port before it asks.",
 	},
 	[CONFIG_START] = {
 		.name = "WARPSOCK_START",
@@ -171,8 +170,8 @@ static const struct config_option options[] = {
 		.min = BASE_NS_PER_MS,
 		.max = 3600 * BASE_NS_PER_S,
 		.text = "How long the peer's MPA frame may take in mode on, counted from the TCP "
-			"connection: the Reply for a program that connects, the Request for one "
-			"that accepts. Then the connection is reset.",
+			"connection. A program that connects waits for the Reply, one that "
+			"accepts for the Request. Then the connection is reset.",
 	},
 	[CONFIG_CONNECT] = {
 		.name = "WARPSOCK_CONNECT",
@@ -180,11 +179,11 @@ static const struct config_option options[] = {
 		.fallback = "early",
 		.words = "early strict",
 		.text = "When a connect in mode on returns. early is with the MPA Reply, or "
-			"without it after 50 ms or four round trips, whichever is more, as TCP's "
-			"connect does not wait for the peer's program; up to 64 KiB of writes are "
-			"kept until the Reply comes. strict is with the Reply alone, for programs "
-			"that choose among addresses by connect. Over an RDMA device it is always "
-			"strict.",
+			"without it after 50 ms or four round trips, whichever is more. TCP's "
+			"connect does not wait for the peer's program either. Up to 64 KiB of "
+			"writes are held until the Reply comes. strict is with the Reply alone, "
+			"for programs that choose among addresses by connect. Over an RDMA device "
+			"it is always strict.",
 	},
 	[CONFIG_LINGER] = {
 		.name = "WARPSOCK_LINGER",
@@ -192,9 +191,10 @@ static const struct config_option options[] = {
 		.unit = "s",
 		.fallback = "30",
 		.max = 86400 * BASE_NS_PER_S,
-		.text = "How long a program that ends is held to deliver what it has written. "
-			"While it lives there is no such limit; a closed connection whose peer has "
-			"all, and does not close, is kept for as long.",
+		.text = "How long the end of a program waits until what it has written is "
+			"delivered. While the program lives there is no such limit. A closed "
+			"connection whose peer has everything, and does not close, is kept for "
+			"this long, too.",
 	},
 	[CONFIG_RUNTIME_DIR] = {
 		.name = "WARPSOCK_RUNTIME_DIR",
@@ -202,11 +202,11 @@ static const struct config_option options[] = {
 		.fallback = "auto",
 		.min = 1,
 		.max = CONFIG_TEXT_MAX,
-		.text = "The folder for the state of connections, on a tmpfs, the user's own and "
-			"closed to others (mode 0700); it is made if there is none. auto is "
-			"/dev/shm/warpsock-UID, UID being the effective one. Processes that "
-			"hand connections to each other need the same folder. Where it is not fit, "
-			"connections belong to the process that made them and its forked "
+		.text = "The folder for the state of connections. It is on a tmpfs, the user's "
+			"own and closed to others (mode 0700); it is made if there is none. auto "
+			"is /dev/shm/warpsock-UID, where UID is the effective one. Processes that "
+			"hand connections to each other need the same folder. Where it is not "
+			"fit, connections belong to the process that made them and its forked "
 			"children.",
 	},
 	[CONFIG_URING] = {
@@ -224,11 +224,11 @@ static const struct config_option options[] = {
 		.type = CONFIG_TYPE_CHOICE,
 		.fallback = "tcp",
 		.words = "tcp uring",
-		.text = "How programs of the native API (libwarp) receive in software: tcp is a "
-			"system call for each connection, uring one call of io_uring for all that "
-			"have input at the same time. Where liburing is missing, or the kernel "
-			"gives no ring, it is tcp, and the log says why. It does not count for a "
-			"program's sockets, which several processes may have.",
+		.text = "How programs of the native API (libwarp) receive in software. tcp is a "
+			"system call for each connection. uring is one call of io_uring for all "
+			"that have input at the same time. Where liburing is missing, or the "
+			"kernel gives no ring, it is tcp, and the log says why. A program's "
+			"sockets do not use it, because several processes may have them.",
 	},
 	[CONFIG_LOG] = {
 		.name = "WARPSOCK_LOG",
