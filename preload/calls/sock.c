@@ -167,6 +167,8 @@ static long accepted(struct sock *listener, long fd)
 	struct choice choice;
 	int err;
 
+	if (fd >= 0)
+		worker_number((int)fd);
 	if (fd >= 0 && !listener)
 		waited_add((int)fd);
 	if (fd < 0 || !listener || sock_role(listener) != SOCK_LISTENER)

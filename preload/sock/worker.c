@@ -49,8 +49,12 @@
 /* Parts of the descriptors that closed ones may have: when their peers have all, and in any case */
 #define PART_ACKED 8
 #define PART_ALL 2
-/* So many are let go by one who comes */
+/* Where so few numbers are free, none is for those whose peers have all; and how often to look */
+#define FEW 16u
+#define FEW_PAUSE BASE_NS_PER_MS
+/* So many are let go by one who comes, and where numbers are few */
 #define LET_GO_MAX 4
+#define LET_GO_FEW 64
 /* Another thread may take what was given up */
 #define OWN_TRIES 4
 /* Descriptors beyond the limit that the program has set itself */
@@ -279,14 +283,47 @@ static unsigned int descriptors(void)
 	return (unsigned int)base_min(limit.rlim_cur, (rlim_t)UINT_MAX);
 }
 
+/* Descriptors: all atomic */
+static struct {
+	unsigned int most; /* that there may be, as it was at the last close(); 0: there was none */
+	bool few;	   /* the program has nearly all of them */
+	uint64_t next;	   /* no look before */
+} numbers;
+
 /* Under the lock */
 static void room_make(unsigned int most)
 {
-	for (int i = 0; i < LET_GO_MAX && work_list.closed >= most / PART_ACKED; i++)
+	bool few = __atomic_load_n(&numbers.few, __ATOMIC_RELAXED);
+	unsigned int part = few ? 1 : most / PART_ACKED, tries = few ? LET_GO_FEW : LET_GO_MAX;
+
+	for (; tries && work_list.closed >= part; tries--)
 		if (!work_list_let_go())
 			break;
 	if (work_list.closed >= most / PART_ALL)
 		work_list_leave();
+}
+
+/*
+ * The kernel gives the lowest number that is free. So a high one says that the program has all
+ * below it, and may find none for a file, which it opens by a call that passes by us
+ */
+void worker_number(int fd)
+{
+	unsigned int most = __atomic_load_n(&numbers.most, __ATOMIC_RELAXED);
+	bool high = most && (unsigned int)fd + FEW >= most;
+	uint64_t now;
+
+	if (high != __atomic_load_n(&numbers.few, __ATOMIC_RELAXED))
+		__atomic_store_n(&numbers.few, high, __ATOMIC_RELAXED);
+	if (!high)
+		return;
+	now = base_now();
+	if (now < __atomic_load_n(&numbers.next, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&numbers.next, now + FEW_PAUSE, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&work_list.lock);
+	room_make(most);
+	pthread_mutex_unlock(&work_list.lock);
 }
 
 bool worker_room(bool acked)
@@ -351,6 +388,7 @@ void worker_closed(struct sock *s)
 		left_alone(s);
 		return;
 	}
+	__atomic_store_n(&numbers.most, most, __ATOMIC_RELAXED);
 	fdtab_hold(&s->ent);
 	pthread_mutex_lock(&work_list.lock);
 	room_make(most);

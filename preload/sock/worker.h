@@ -19,6 +19,8 @@ void worker_closed(struct sock *s);
  * @acked: of which it may not. False: there is none
  */
 bool worker_room(bool acked);
+/* A connection of the program's has got the number @fd: are there enough for other files? */
+void worker_number(int fd);
 /* Until it is open and what was written meanwhile has left */
 void worker_starting(struct sock *s);
 /* One that was accepted: its Request is answered after @ns if no call has done it before */

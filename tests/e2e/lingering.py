@@ -8,6 +8,7 @@ it wrote arrives, also after longer than WARPSOCK_LINGER, as long as it lives.
 import contextlib
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -18,6 +19,7 @@ import tap  # noqa: E402
 from launch import Stage  # noqa: E402
 
 DESCRIPTORS, CLIENTS = 64, 200
+HELD, FILES = 46, 6  # connections that stay, and files besides; few more descriptors are left
 SLOWEST = 0.1  # seconds, of a call
 OCTETS = 500 << 10  # the ring takes all of it
 PIECE, PAUSE = 4096, 0.03  # of the slow network
@@ -70,6 +72,28 @@ for _ in range(int(sys.argv[2])):
     conns.append(conn)
 print("quit", flush=True)
 time.sleep(60)
+"""
+
+# Closes some connections, has as many others as leave room for a few files, and opens these
+FULL = """
+import resource, socket, sys
+limit, closed, held, files = map(int, sys.argv[1:])
+resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+listener = socket.create_server(("127.0.0.1", 0), backlog=closed + held)
+print(listener.getsockname()[1], flush=True)
+conns = []
+for number in range(closed + held):
+    conns.append(listener.accept()[0])
+    conns[-1].recv(6)
+    conns[-1].sendall(b"+OK\\r\\n")
+    if number < closed:
+        conns.pop().close()
+try:
+    files = [open("/dev/null") for _ in range(files)]
+    print("files", len(files), flush=True)
+except OSError as error:
+    print("files", error, flush=True)
+sys.stdin.read()
 """
 
 WRITER = """
@@ -136,6 +160,19 @@ def deaf(warpsock):
         if not ends.get("LINGER_CROWDED"):
             problems.append(f"the report says {ends}")
         return problems
+
+
+def full(warpsock):
+    """A server that needs nearly all of its descriptors itself: those that linger are let go."""
+    with Stage(warpsock) as stage:
+        server = stage.start("server", [sys.executable, "-c", FULL, *map(str, (
+            DESCRIPTORS, DESCRIPTORS // 4, HELD, FILES))], stdin=subprocess.PIPE)
+        port = stage.wait_text("server", limit=20).split()[0]
+        number = DESCRIPTORS // 4 + HELD
+        stage.start("clients", [sys.executable, "-c", QUITTERS, port, str(number)])
+        said = stage.wait_text("server", "files", 60).splitlines()[1]
+        server.stdin.close()
+        return [] if said == f"files {FILES}" else [said]
 
 
 def copy(source, sink, pause):
@@ -205,6 +242,7 @@ def main():
     warpsock, writer = sys.argv[1], tap.Writer()
     for name, case in (("clients that say QUIT and stay", quitters),
                        ("LINGER_CROWDED: clients that do not read", deaf),
+                       ("files of a server with few descriptors left", full),
                        ("a network that takes longer than WARPSOCK_LINGER", slow),
                        ("lingering connections that rest", idle)):
         try:

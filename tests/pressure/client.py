@@ -36,7 +36,7 @@ def connected(port):
 class Probe:
     def __init__(self, protocol, port):
         self.protocol, self.port = protocol, port
-        self.exec_record = [connected(port) for _ in range(KEPT)]
+        self.kept = [connected(port) for _ in range(KEPT)]
         self.problems = []
 
     def again(self, at):
