@@ -142,8 +142,9 @@ static int cq_take(struct soft_cq *cq, struct warp_wc *wc, int n)
 }
 
 /*
- * Under cq.drive, without which no connection leaves the queue. Of many only those are looked at
- * for which their sockets ask; of one that question would cost as much as the look.
+ * Under cq.drive, without which no connection leaves the queue. Only those are looked at for which
+ * their sockets ask, of one connection, too: a receive takes the socket's lock, for which the
+ * kernel waits when it delivers what the peer sends meanwhile. The question takes none.
  */
 static void members_attend(struct soft_cq *cq)
 {
@@ -153,10 +154,6 @@ static void members_attend(struct soft_cq *cq)
 	unsigned int there = 0;
 	int n;
 
-	if (first && first->next == &cq->members) {
-		soft_stage_attend(base_list_entry(first, struct soft_member, link)->conn);
-		return;
-	}
 	n = first ? soft_fd_events(cq->epoll, ev, SOFT_EVENTS, 0) : 0;
 	for (int i = 0; i < n; i++)
 		if (ev[i].data.ptr)
