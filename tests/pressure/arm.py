@@ -50,9 +50,13 @@ def raise_files():
 
 
 def end_all(pids):
+    """And waits until none of them has a socket any more"""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+    end = time.monotonic() + LIMIT
+    while any((watch.stat_of(pid) or "Z")[0] != "Z" for pid in pids) and time.monotonic() < end:
+        time.sleep(0.001)
 
 
 def full_pipe():

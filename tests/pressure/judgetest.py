@@ -26,6 +26,15 @@ LATENCIES = {
     "one that stalls over TCP, too": ([(10, 10)], (2, 4), [], ""),
     "a client that lost bytes": ([(10, 10)], (0.1, 0.1), ["Lost"], "Lost"),
 }
+# What clients complain of; does it count?
+COMPLAINTS = {
+    "nothing": ([], False),
+    "of DDP alone": (["ddp: refused"], True),
+    "of TCP alone": (["tcp: refused"], False),
+    "of both": (["tcp: refused", "ddp: refused"], False),
+    "more of DDP": (["tcp: refused", "ddp: refused", "left: names"], True),
+    "a server that does not listen": (["RuntimeError: tcp: no"], True),
+}
 BEFORE = {"descriptors": 20, "processes": 1, "zombies": 0, "names": 3}
 LEFT = {
     "nothing more": ({}, []),
@@ -81,6 +90,9 @@ def main():
         text = found(rounds, slowest, said)
         good = wanted in text if wanted else not text
         writer.case(f"latency: {name}", [] if good else [f"it finds {text!r}"])
+    for name, (said, counts) in COMPLAINTS.items():
+        got = pressure.judged(said)
+        writer.case(f"complaints: {name}", [] if got == said * counts else [f"it says {got}"])
     for name, (changed, wanted) in LEFT.items():
         got = watch.more(BEFORE, {**BEFORE, **changed})
         writer.case(f"left: {name}", [] if got == wanted else [f"it finds {got}"])
