@@ -14,17 +14,21 @@
 #include "bpf/elffile.h"
 
 enum { MACHINE_BPF = 247, SECTIONS_MAX = 4096, ENTRIES_MAX = 4096 };
+/* Tables may lie over one another, and strings too: what is looked at again and again is short */
+enum { STRING_MAX = 4096, SECTION_NAME_MAX = 255 };
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "objects are in the host's byte order");
 
 const char *elf_string(const struct elf_file *f, const struct elf_section *table, uint64_t at)
 {
 	const char *s;
+	size_t most;
 
 	if (!table || table->head.sh_type != SHT_STRTAB || at >= table->head.sh_size)
 		return "";
 	s = (const char *)f->bytes + table->head.sh_offset + at;
-	return memchr(s, 0, table->head.sh_size - at) ? s : "";
+	most = base_min(table->head.sh_size - at, (Elf64_Xword)STRING_MAX);
+	return memchr(s, 0, most) ? s : "";
 }
 
 const struct elf_section *elf_section_at(const struct elf_file *f, uint64_t index)
@@ -101,6 +105,9 @@ static int sections_read(struct elf_file *f)
 	names = elf_section_at(f, eh.e_shstrndx);
 	for (size_t i = 1; i < f->count; i++) {
 		f->sections[i].name = elf_string(f, names, f->sections[i].head.sh_name);
+		if (strlen(f->sections[i].name) > SECTION_NAME_MAX)
+			return elf_refuse(f, -E2BIG, "a section has a name of more than %d bytes",
+					  SECTION_NAME_MAX);
 		if (f->sections[i].head.sh_type == SHT_SYMTAB && !f->symbols)
 			f->symbols = &f->sections[i];
 	}

@@ -26,6 +26,7 @@ struct elf_file {
 	struct elf_section *sections;
 	size_t count;
 	const struct elf_section *symbols;
+	size_t relocations; /* that were read */
 	struct ebpf_object *obj;
 	struct ebpf_error *err;
 };

@@ -41,7 +41,8 @@ static int make(const struct ebpf_object *obj, struct ebpf_jit *jit)
 	for (int i = 0; i < 4; i++) /* of a single access; those behind are found as they come */
 		jit->spans[i] = (uint8_t)(1 << i);
 	m.meetings = calloc(obj->count, sizeof(*m.meetings));
-	if (jit->entry && jit->landing && m.begin && m.paid && m.meetings)
+	m.blocks = calloc(obj->count, sizeof(*m.blocks));
+	if (jit->entry && jit->landing && m.begin && m.paid && m.meetings && m.blocks)
 		ret = jit_compile(&m);
 	if (!ret)
 		ret = code_map(jit, &m.c);
@@ -49,6 +50,7 @@ static int make(const struct ebpf_object *obj, struct ebpf_jit *jit)
 	free(m.begin);
 	free(m.paid);
 	free(m.meetings);
+	free(m.blocks);
 	free(m.refunds.list);
 	free(m.jumps.list);
 	free(m.paid_jumps.list);

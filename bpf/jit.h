@@ -62,6 +62,11 @@ struct jit_meeting {
 	bool differ;
 };
 
+/* Instructions that are paid at once */
+struct jit_block {
+	uint32_t length, last;
+};
+
 struct jit_making {
 	struct x86 c;
 	const struct ebpf_object *obj;
@@ -69,11 +74,12 @@ struct jit_making {
 	uint32_t *begin; /* of an instruction: where its code begins */
 	uint32_t *paid;	 /* of the first one of a block: where it begins behind the payment */
 	struct jit_meeting *meetings;
+	struct jit_block *blocks; /* from each instruction on */
 	struct jit_links jumps, paid_jumps, exits, refunds;
 	struct jit_held held;
 	uint8_t window_of[EBPF_WINDOWS]; /* by register and kind: its number, counted from 1 */
 	uint32_t charged;		 /* fuel taken from here on: for the block, and ahead */
-	uint32_t block_last;		 /* instruction of the block */
+	uint32_t block;			 /* where the one that was paid last begins */
 	size_t sites_room, leave;
 };
 

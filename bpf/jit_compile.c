@@ -276,46 +276,61 @@ static bool or_ends(const struct ebpf_object *obj, uint32_t pc)
 	return obj->insns[pc + 1].code == EBPF_EXIT_CODE;
 }
 
+static bool ends_block(const struct ebpf_object *obj, uint32_t pc)
+{
+	const struct ebpf_insn *in = &obj->insns[pc];
+
+	if (ebpf_is_jump(in) && (!ebpf_is_branch(in) || in->off < 0 || or_ends(obj, pc)))
+		return true;
+	return obj->facts[insn_next(obj, pc)].target;
+}
+
 /*
  * What is paid at once: up to where a jump leads, and past branches forward, for most of those
  * are not taken. A branch that most likely is taken ends it: one backward, so that a loop has
- * nothing to give back, and one around the function's end. *last: the instruction that ends it
+ * nothing to give back, and one around the function's end.
+ *
+ * From each instruction on, and from the last to the first: many blocks may lead to one, and what
+ * each of them pays must not take the time to go through it.
  */
-static uint32_t block_length(const struct ebpf_object *obj, uint32_t pc, uint32_t *last)
+static void blocks_measure(struct jit_making *m)
 {
-	uint32_t n = 1;
+	for (uint32_t pc = m->obj->count; pc--;) {
+		struct jit_block *b = &m->blocks[pc];
 
-	for (;; n++) {
-		const struct ebpf_insn *in = &obj->insns[pc];
-
-		*last = pc;
-		if (ebpf_is_jump(in) && (!ebpf_is_branch(in) || in->off < 0 || or_ends(obj, pc)))
-			return n;
-		pc = insn_next(obj, pc);
-		if (obj->facts[pc].target)
-			return n;
+		*b = (struct jit_block){ 1, pc };
+		if (m->obj->facts[pc].reached && !ends_block(m->obj, pc)) {
+			*b = m->blocks[insn_next(m->obj, pc)];
+			b->length++;
+		}
 	}
 }
 
-/* Whether the branch at the end of the block that begins at @begin most likely leads elsewhere */
-static bool leads_on(const struct ebpf_object *obj, uint32_t begin, uint32_t last)
+static const struct ebpf_insn *last_of(const struct jit_making *m, uint32_t begin)
 {
-	const struct ebpf_insn *in = &obj->insns[last];
+	return &m->obj->insns[m->blocks[begin].last];
+}
+
+/* Whether the block ends by a branch that most likely leads elsewhere */
+static bool leads_on(const struct jit_making *m, uint32_t begin)
+{
+	const struct ebpf_insn *in = last_of(m, begin);
+	uint32_t last = m->blocks[begin].last;
 
 	if (!ebpf_is_branch(in))
 		return false;
-	return in->off < 0 ? jump_target(obj, last) != begin : or_ends(obj, last);
+	return in->off < 0 ? jump_target(m->obj, last) != begin : or_ends(m->obj, last);
 }
 
 /*
  * A block that ends by a goto pays for the one that follows, too, unless that does the same: the
- * goto leads behind that one's payment. What is paid so by the block that ends at @pc, or 0
+ * goto leads behind that one's payment. What is paid so, or 0
  */
-static uint32_t goto_pays(const struct ebpf_object *obj, uint32_t pc)
+static uint32_t goto_pays(const struct jit_making *m, uint32_t begin)
 {
-	uint32_t to = jump_target(obj, pc), last, n = block_length(obj, to, &last);
+	uint32_t to = jump_target(m->obj, m->blocks[begin].last);
 
-	return ebpf_is_goto(&obj->insns[last]) || leads_on(obj, to, last) ? 0 : n;
+	return ebpf_is_goto(last_of(m, to)) || leads_on(m, to) ? 0 : m->blocks[to].length;
 }
 
 /*
@@ -323,20 +338,20 @@ static uint32_t goto_pays(const struct ebpf_object *obj, uint32_t pc)
  * the branch is not taken. The one that follows may end by a goto, and pay for that, but not by
  * such a branch: so payments end, in a loop, too
  */
-static uint32_t branch_pays(const struct ebpf_object *obj, uint32_t begin, uint32_t pc)
+static uint32_t branch_pays(const struct jit_making *m, uint32_t begin)
 {
-	uint32_t to = jump_target(obj, pc), last, n = block_length(obj, to, &last);
+	uint32_t to = jump_target(m->obj, m->blocks[begin].last);
 
-	if (!leads_on(obj, begin, pc) || leads_on(obj, to, last))
+	if (!leads_on(m, begin) || leads_on(m, to))
 		return 0;
-	return n + (ebpf_is_goto(&obj->insns[last]) ? goto_pays(obj, last) : 0);
+	return m->blocks[to].length + (ebpf_is_goto(last_of(m, to)) ? goto_pays(m, to) : 0);
 }
 
-static uint32_t pays_ahead(const struct ebpf_object *obj, uint32_t begin, uint32_t last)
+static uint32_t pays_ahead(const struct jit_making *m, uint32_t begin)
 {
-	if (ebpf_is_goto(&obj->insns[last]))
-		return goto_pays(obj, last);
-	return ebpf_is_branch(&obj->insns[last]) ? branch_pays(obj, begin, last) : 0;
+	if (ebpf_is_goto(last_of(m, begin)))
+		return goto_pays(m, begin);
+	return ebpf_is_branch(last_of(m, begin)) ? branch_pays(m, begin) : 0;
 }
 
 /* A jump behind the payment of where it leads, for that was made */
@@ -374,11 +389,11 @@ static void jump(struct jit_making *m, uint32_t pc)
 	const struct ebpf_insn *in = &m->obj->insns[pc];
 
 	if (ebpf_is_branch(in)) {
-		branch(m, pc, pc == m->block_last ? m->charged - 1 : 0);
+		branch(m, pc, pc == m->blocks[m->block].last ? m->charged - 1 : 0);
 		return;
 	}
 	if (ebpf_is_goto(in)) {
-		if (goto_pays(m->obj, pc))
+		if (m->charged > 1)
 			jump_paid(m, X86_ALWAYS, jump_target(m->obj, pc));
 		else
 			jump_to(m, X86_ALWAYS, jump_target(m->obj, pc), 0);
@@ -399,15 +414,14 @@ static void jump(struct jit_making *m, uint32_t pc)
 
 static void block_begin(struct jit_making *m, uint32_t pc)
 {
-	uint32_t last, n = block_length(m->obj, pc, &last);
+	uint32_t n = m->blocks[pc].length + pays_ahead(m, pc);
 	struct jit_site site = { .pc = pc };
 
 	if (m->obj->facts[pc].target)
 		meeting_begin(m, pc);
 	m->begin[pc] = (uint32_t)m->c.len;
 	m->jit->entry[pc] = m->held.valid ? 0 : m->begin[pc];
-	n += pays_ahead(m->obj, pc, last);
-	m->block_last = last;
+	m->block = pc;
 	site.refund = n;
 	x86_group_imm(&m->c, true, 5, JIT_FUEL, (int32_t)n);
 	jit_exit(m, X86_B, &site);
@@ -449,6 +463,7 @@ static uint32_t insn_put(struct jit_making *m, uint32_t pc)
 
 int jit_compile(struct jit_making *m)
 {
+	blocks_measure(m);
 	enter_put(m);
 	meetings_expect(m);
 	for (uint32_t pc = 0; pc < m->obj->count;) {

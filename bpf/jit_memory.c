@@ -20,6 +20,8 @@
 
 #include "bpf/jit.h"
 
+enum { LOOK_AHEAD = 256 };
+
 static unsigned int rights_of(const struct ebpf_insn *in)
 {
 	if (ebpf_class(in) == EBPF_LDX)
@@ -75,7 +77,10 @@ static bool is_end(const struct ebpf_object *obj, uint32_t pc, unsigned int base
 	return !same_kind(obj, pc, base, rights) && jit_uses_scratch(obj, pc);
 }
 
-/* Widens lo and hi by the accesses that follow; @steps: what the base register grew by meanwhile */
+/*
+ * Widens lo and hi by the accesses that follow, if they follow soon: many accesses may look at the
+ * same code. @steps: what the base register grew by meanwhile
+ */
 static void span_widen(const struct jit_making *m, uint32_t pc, int64_t *lo, int64_t *hi)
 {
 	const struct ebpf_object *obj = m->obj;
@@ -85,12 +90,13 @@ static void span_widen(const struct jit_making *m, uint32_t pc, int64_t *lo, int
 
 	if (!same_kind(obj, pc, base, rights))
 		return;
-	for (; !writes(in, base) || is_step(in); in = &obj->insns[pc]) {
+	for (int left = LOOK_AHEAD; left && (!writes(in, base) || is_step(in)); left--) {
 		int64_t from, to;
 
 		if (writes(in, base))
 			steps += in->imm;
 		pc += 1 + (in->code == EBPF_LDDW);
+		in = &obj->insns[pc];
 		if (pc >= obj->count || is_end(obj, pc, base, rights))
 			return;
 		if (!same_kind(obj, pc, base, rights))

@@ -76,10 +76,12 @@ static int lines_add(struct elf_file *f, const struct elf_section *s, struct spa
 
 	if (count > LINES_MAX - obj->line_count)
 		return elf_refuse(f, -E2BIG, "more than %d source lines", LINES_MAX);
+	if (!count) /* realloc() would free what is there */
+		return 0;
 	more = realloc(obj->lines, (obj->line_count + count) * sizeof(*more));
-	if (!more && count)
+	if (!more)
 		return -ENOMEM;
-	obj->lines = more ? more : obj->lines;
+	obj->lines = more;
 	for (uint32_t i = 0; i < count; i++) {
 		struct span r = { records.at + (size_t)i * size, size };
 		uint32_t at = word(r, 0);
@@ -137,8 +139,10 @@ int elf_lines_read(struct elf_file *f)
 	if (size < RECORD_MIN || size % 4)
 		return elf_refuse(f, -ENOEXEC, "source lines of an unknown size");
 	span_cut(table, 4, table.len - 4, &table);
-	while (table.len && !ret)
-		ret = section_lines_read(f, &table, size);
+	/* A section has one part of the table, and is looked for by its name */
+	for (size_t parts = 0; table.len && !ret; parts++)
+		ret = parts < f->count ? section_lines_read(f, &table, size)
+				       : elf_refuse(f, -E2BIG, "more line tables than sections");
 	if (!ret && f->obj->line_count)
 		qsort(f->obj->lines, f->obj->line_count, sizeof(*f->obj->lines), line_compare);
 	return ret;

@@ -12,6 +12,7 @@
 #include "bpf/elffile.h"
 
 enum { RELOC_64_64 = 1, RELOC_ABS64 = 2, RELOC_64_32 = 10 };
+enum { RELOCATIONS_MAX = 1 << 18 }; /* of all tables, which may be the same one */
 
 struct target {
 	enum elf_kind kind; /* ELF_OTHER: undefined */
@@ -134,11 +135,15 @@ static int relocation_apply(struct elf_file *f, const struct elf_section *s, con
 static int table_apply(struct elf_file *f, const struct elf_section *table,
 		       const struct elf_section *s)
 {
+	size_t count = table->head.sh_size / sizeof(Elf64_Rel);
 	int ret = 0;
 
 	if (table->head.sh_entsize != sizeof(Elf64_Rel))
 		return elf_refuse(f, -ENOEXEC, "relocations of an unknown size");
-	for (size_t i = 0; i < table->head.sh_size / sizeof(Elf64_Rel) && !ret; i++) {
+	if (count > RELOCATIONS_MAX - f->relocations)
+		return elf_refuse(f, -E2BIG, "more than %d relocations", RELOCATIONS_MAX);
+	f->relocations += count;
+	for (size_t i = 0; i < count && !ret; i++) {
 		Elf64_Rel rel;
 
 		memcpy(&rel, f->bytes + table->head.sh_offset + i * sizeof(rel), sizeof(rel));

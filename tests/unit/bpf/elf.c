@@ -345,6 +345,111 @@ Test(bpf_elf, relocations_that_lie)
 	cr_assert_str_eq(refusal_of(bytes, len), "a relocation lies outside of its section");
 }
 
+/* So many bytes more behind the file: where they begin */
+static size_t append(uint8_t **bytes, size_t *len, size_t more)
+{
+	size_t at = (*len + 7) & ~(size_t)7;
+
+	*bytes = realloc(*bytes, at + more);
+	cr_assert(*bytes);
+	memset(*bytes + *len, 0, at + more - *len);
+	*len = at + more;
+	return at;
+}
+
+/* The headers of all sections, with room for so many, behind the file */
+static Elf64_Shdr *sections_move(uint8_t **bytes, size_t *len, uint16_t count)
+{
+	size_t at = append(bytes, len, count * sizeof(Elf64_Shdr));
+	Elf64_Ehdr *eh = (void *)*bytes;
+
+	memcpy(*bytes + at, *bytes + eh->e_shoff, eh->e_shnum * sizeof(Elf64_Shdr));
+	eh->e_shoff = at;
+	eh->e_shnum = count;
+	return (void *)(*bytes + at);
+}
+
+/* 8 million, of a file of some 300 KiB */
+Test(bpf_elf, relocations_that_are_read_again)
+{
+	enum { SECTIONS = 4000, RELS = 2000 };
+	size_t len, at, old;
+	uint8_t *bytes = file_read("all", &len);
+	Elf64_Shdr *all, from;
+	Elf64_Rel rel;
+
+	memcpy(&rel, bytes + section(bytes, ".rel.text")->sh_offset, sizeof(rel));
+	at = append(&bytes, &len, RELS * sizeof(rel));
+	for (size_t i = 0; i < RELS; i++)
+		memcpy(bytes + at + i * sizeof(rel), &rel, sizeof(rel));
+	from = *section(bytes, ".rel.text");
+	from.sh_offset = at;
+	from.sh_size = RELS * sizeof(rel);
+	old = ((Elf64_Ehdr *)bytes)->e_shnum;
+	all = sections_move(&bytes, &len, SECTIONS);
+	for (size_t i = old; i < SECTIONS; i++)
+		all[i] = from;
+	cr_assert_str_eq(refusal_of(bytes, len), "more than 262144 relocations");
+}
+
+/* The object with so many parts of its line table, each of no line at all, of a section of code */
+static uint8_t *with_parts(size_t parts, size_t *len)
+{
+	uint8_t *bytes = file_read("all", len);
+	size_t old = section(bytes, ".BTF.ext")->sh_offset, at;
+	uint32_t *head = (void *)(bytes + old), name;
+	Elf64_Shdr *section_of;
+
+	memcpy(&name, bytes + old + head[1] + head[4] + 4, sizeof(name));
+	at = append(&bytes, len, 28 + parts * 8);
+	head = (void *)(bytes + at);
+	head[0] = 0xeb9f | 1 << 16;
+	head[1] = 24;
+	head[5] = (uint32_t)(4 + parts * 8);
+	head[6] = 16;
+	for (size_t i = 0; i < parts; i++)
+		head[7 + 2 * i] = name;
+	section_of = section(bytes, ".BTF.ext");
+	section_of->sh_offset = at;
+	section_of->sh_size = 28 + parts * 8;
+	return bytes;
+}
+
+Test(bpf_elf, line_tables_without_lines)
+{
+	struct ebpf_object *obj = NULL;
+	struct ebpf_error err;
+	size_t len;
+	uint8_t *bytes;
+
+	for (size_t parts = 0; parts < 6; parts++) {
+		bytes = with_parts(parts, &len);
+		cr_assert_not(ebpf_object_load(bytes, len, &helpers, 0, &obj, &err), "%s",
+			      err.text);
+		ebpf_object_destroy(obj);
+		free(bytes);
+	}
+	bytes = with_parts(5000, &len);
+	cr_assert_str_eq(refusal_of(bytes, len), "more line tables than sections");
+}
+
+Test(bpf_elf, names_of_sections_that_are_long)
+{
+	size_t len, at;
+	uint8_t *bytes = file_read("all", &len);
+	Elf64_Shdr *all, *one;
+
+	at = append(&bytes, &len, 4096);
+	memset(bytes + at, 'x', 300);
+	all = sections_move(&bytes, &len, ((Elf64_Ehdr *)bytes)->e_shnum);
+	one = &all[((Elf64_Ehdr *)bytes)->e_shstrndx];
+	one->sh_offset = at;
+	one->sh_size = 4096;
+	for (size_t i = 1; i < ((Elf64_Ehdr *)bytes)->e_shnum; i++)
+		all[i].sh_name = 0;
+	cr_assert_str_eq(refusal_of(bytes, len), "a section has a name of more than 255 bytes");
+}
+
 Test(bpf_elf, other_files)
 {
 	struct ebpf_object *obj = NULL;

@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 
+#include <time.h>
+
 #include "both.h"
 
 enum { ADDR = 0x4000 };
@@ -463,4 +465,76 @@ Test(bpf_run, texts)
 	for (int i = EBPF_DONE; i <= EBPF_HELPER; i++)
 		cr_assert_str_neq(ebpf_status_text((enum ebpf_status)i), "unknown status");
 	ebpf_object_destroy(obj);
+}
+
+/* --- making --------------------------------------------------------------------------------- */
+
+static size_t put(struct ebpf_insn *to, size_t n, struct ebpf_insn in)
+{
+	to[n] = in;
+	return n + 1;
+}
+
+/* Many gotos that lead to one long stretch */
+static size_t gotos(struct ebpf_insn *to, size_t many)
+{
+	size_t n = put(to, 0, (struct ebpf_insn)MOV(0, 0));
+
+	for (size_t i = 0; i < many; i++)
+		n = put(to, n, (struct ebpf_insn)JK(EBPF_JEQ, 1, i, many));
+	n = put(to, n, (struct ebpf_insn)EXIT);
+	for (size_t i = 0; i < many; i++)
+		n = put(to, n, (struct ebpf_insn)JA(many - 1 - i));
+	for (size_t i = 0; i < many; i++)
+		n = put(to, n, (struct ebpf_insn)ADD(0, 1));
+	return put(to, n, (struct ebpf_insn)EXIT);
+}
+
+/* Many accesses to one place, with a check for each, for a jump leads there */
+static size_t accesses(struct ebpf_insn *to, size_t many)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < many; i++)
+		n = put(to, n, (struct ebpf_insn)LDX(EBPF_DW, 0, 1, 0));
+	for (size_t i = 0; i < many; i++)
+		n = put(to, n, (struct ebpf_insn)JK(EBPF_JEQ, 2, i, -(int)many - 1));
+	return put(to, n, (struct ebpf_insn)EXIT);
+}
+
+/* Seconds of this thread's, the least of three */
+static double load_seconds(size_t (*make)(struct ebpf_insn *to, size_t many), size_t many)
+{
+	struct ebpf_insn *insns = malloc((3 * many + 3) * sizeof(*insns));
+	size_t count = make(insns, many);
+	double least = 1e9;
+
+	for (int i = 0; i < 3; i++) {
+		struct timespec begin, end;
+		struct ebpf_object *obj;
+		double took;
+
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+		obj = both_load(insns, count, NULL, 0);
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+		ebpf_object_destroy(obj);
+		took = (double)(end.tv_sec - begin.tv_sec) +
+		       (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+		least = took < least ? took : least;
+	}
+	free(insns);
+	return least;
+}
+
+/* An object is loaded in one go, so what takes the square of its length keeps a server busy */
+Test(bpf_run, machine_code_is_made_in_time)
+{
+	double few, many;
+
+	few = load_seconds(gotos, 2500);
+	many = load_seconds(gotos, 20000);
+	cr_assert_lt(many, 24 * few, "%f s, %f s", few, many);
+	few = load_seconds(accesses, 2000);
+	many = load_seconds(accesses, 16000);
+	cr_assert_lt(many, 24 * few, "%f s, %f s", few, many);
 }
