@@ -149,9 +149,13 @@ static void sink_recv_done(void *ctx, const struct rdmap_recv *recv)
 
 static enum iwarp_fault sink_place(void *ctx, const struct ddp_seg *seg, unsigned int access)
 {
-	const struct conn *c = ctx;
+	struct conn *c = ctx;
+	bool copy = !c->rx.early;
+	enum iwarp_fault fault = conn_region_place(c, seg, access, copy);
 
-	return conn_region_place(ctx, seg, access, !c->rx.early);
+	if (copy && !fault)
+		conn_ooo_written(c, seg);
+	return fault;
 }
 
 static enum ddp_stag_error sink_invalidate(void *ctx, __u32 stag)

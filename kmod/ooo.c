@@ -10,7 +10,12 @@
  * ours is placed if its STag and bounds allow it; all else waits for its turn, faults too. When
  * its turn comes an FPDU that was placed is not copied again: its first octets are compared, and
  * its header goes the way of all others, so delivery is in order, and rights are looked at again.
+ * One that an earlier FPDU was placed over since then is copied again.
+ *
+ * A peer chooses how its segments come. Each FPDU is checked once, placed or not, and a look has a
+ * budget; what it does not come to is looked at with the next acknowledgement.
  */
+#include <linux/interval_tree_generic.h>
 #include <linux/slab.h>
 
 #include "kmod/conn.h"
@@ -18,7 +23,10 @@
 #include "kmod/region.h"
 
 #define FPDU_MAX 16896 /* longer ones wait for their turn */
-#define COUNT_MAX 8192 /* runs and FPDUs of a connection */
+#define COUNT_MAX 4096 /* FPDUs of a connection that are remembered */
+#define RUNS_MAX 256
+#define BUDGET 131072 /* octets that one look copies and checks */
+#define STEP 64	      /* what a step from one thing to the next counts for */
 #define GFP_HERE (GFP_ATOMIC | __GFP_NOWARN)
 
 struct ooo_run {
@@ -28,35 +36,62 @@ struct ooo_run {
 	bool known; /* it does begin there; else that is a guess */
 };
 
+/* Of the payloads that are in their places: by their addresses in the program */
+#define PLACE_FIRST(fpdu) ((fpdu)->first)
+#define PLACE_LAST(fpdu) ((fpdu)->last)
+INTERVAL_TREE_DEFINE(struct ooo_fpdu, place, __u64, subtree_last, PLACE_FIRST, PLACE_LAST,
+		     static inline, places)
+
 void conn_ooo_init(struct conn_ooo *o)
 {
 	INIT_LIST_HEAD(&o->runs);
-	INIT_LIST_HEAD(&o->fpdus);
+	o->fpdus = RB_ROOT_CACHED;
+	o->places = RB_ROOT_CACHED;
 }
 
 static void run_free(struct conn_ooo *o, struct ooo_run *run)
 {
 	list_del(&run->list);
-	o->count--;
+	o->run_count--;
 	kfree(run);
+}
+
+static void fpdu_unplace(struct conn_ooo *o, struct ooo_fpdu *fpdu)
+{
+	if (fpdu->placed)
+		places_remove(fpdu, &o->places);
+	fpdu->placed = false;
 }
 
 static void fpdu_free(struct conn_ooo *o, struct ooo_fpdu *fpdu)
 {
-	list_del(&fpdu->list);
-	o->count--;
+	fpdu_unplace(o, fpdu);
+	rb_erase_cached(&fpdu->node, &o->fpdus);
+	o->fpdu_count--;
 	kfree(fpdu);
+}
+
+static struct ooo_fpdu *fpdu_first(const struct conn_ooo *o)
+{
+	return rb_entry_safe(rb_first_cached(&o->fpdus), struct ooo_fpdu, node);
 }
 
 void conn_ooo_uninit(struct conn_ooo *o)
 {
-	struct ooo_fpdu *fpdu, *next_fpdu;
 	struct ooo_run *run, *next_run;
+	struct ooo_fpdu *fpdu;
 
 	list_for_each_entry_safe(run, next_run, &o->runs, list) run_free(o, run);
-	list_for_each_entry_safe(fpdu, next_fpdu, &o->fpdus, list) fpdu_free(o, fpdu);
+	while ((fpdu = fpdu_first(o)) != NULL)
+		fpdu_free(o, fpdu);
 	kfree(o->buf);
 	o->buf = NULL;
+}
+
+static void spend(struct conn_ooo *o, __u32 octets)
+{
+	o->work += octets;
+	o->budget -= min(o->budget, octets);
 }
 
 /* --- TCP's queue ------------------------------------------------------------------------------ */
@@ -78,14 +113,16 @@ static struct sk_buff *queue_at(const struct tcp_sock *tp, __u32 seq)
 	return NULL;
 }
 
-/* False: not all of it is there */
-static bool queue_copy(const struct tcp_sock *tp, __u32 seq, __u8 *to, __u32 n)
+/* False: not all of it is there, or it lies in too many pieces */
+static bool queue_copy(struct conn *c, __u32 seq, __u8 *to, __u32 n)
 {
+	spend(&c->ooo, n);
 	while (n) {
-		struct sk_buff *skb = queue_at(tp, seq);
+		struct sk_buff *skb = queue_at(tcp_sk(c->sk), seq);
 		__u32 off, part;
 
-		if (!skb)
+		spend(&c->ooo, STEP);
+		if (!skb || !c->ooo.budget)
 			return false;
 		off = seq - TCP_SKB_CB(skb)->seq;
 		part = min(n, skb->len - off);
@@ -98,41 +135,63 @@ static bool queue_copy(const struct tcp_sock *tp, __u32 seq, __u8 *to, __u32 n)
 	return true;
 }
 
-/* --- FPDUs that are placed -------------------------------------------------------------------- */
+/* --- FPDUs that were checked ------------------------------------------------------------------ */
 
-/* The last one that does not begin behind @seq; the list's head: there is none */
-static struct list_head *fpdu_before(struct conn_ooo *o, __u32 seq)
+static struct ooo_fpdu *fpdu_at(const struct conn_ooo *o, __u32 seq)
 {
-	struct ooo_fpdu *fpdu;
+	struct rb_node *node = o->fpdus.rb_root.rb_node;
 
-	list_for_each_entry_reverse(fpdu, &o->fpdus, list)
-	{
-		if (!after(fpdu->seq, seq))
-			return &fpdu->list;
+	while (node) {
+		struct ooo_fpdu *fpdu = rb_entry(node, struct ooo_fpdu, node);
+
+		if (fpdu->seq == seq)
+			return fpdu;
+		node = before(seq, fpdu->seq) ? node->rb_left : node->rb_right;
 	}
-	return &o->fpdus;
+	return NULL;
 }
 
-/* Where those end that stand one behind the other from @seq on */
+/* Where those end that stand one behind the other from @seq on, or where the budget does */
 static __u32 fpdus_skip(struct conn_ooo *o, __u32 seq)
 {
-	struct list_head *at = fpdu_before(o, seq);
+	struct ooo_fpdu *fpdu = fpdu_at(o, seq);
 
-	for (; at != &o->fpdus; at = at->next) {
-		const struct ooo_fpdu *fpdu = list_entry(at, struct ooo_fpdu, list);
-
-		if (fpdu->seq != seq)
-			break;
+	while (fpdu && fpdu->seq == seq && o->budget) {
 		seq += fpdu->octets;
+		fpdu = rb_entry_safe(rb_next(&fpdu->node), struct ooo_fpdu, node);
+		spend(o, STEP);
 	}
 	return seq;
 }
 
+static bool fpdu_less(struct rb_node *a, const struct rb_node *b)
+{
+	return before(rb_entry(a, struct ooo_fpdu, node)->seq,
+		      rb_entry(b, struct ooo_fpdu, node)->seq);
+}
+
+/* NULL: it is not remembered, and may be checked again */
+static struct ooo_fpdu *fpdu_new(struct conn_ooo *o, __u32 seq, __u32 octets, const __u8 *head)
+{
+	struct ooo_fpdu *fpdu = NULL;
+
+	if (o->fpdu_count < COUNT_MAX)
+		fpdu = kzalloc(sizeof(*fpdu), GFP_HERE);
+	if (!fpdu)
+		return NULL;
+	fpdu->seq = seq;
+	fpdu->octets = octets;
+	memcpy(fpdu->head, head, sizeof(fpdu->head));
+	rb_add_cached(&fpdu->node, &o->fpdus, fpdu_less);
+	o->fpdu_count++;
+	return fpdu;
+}
+
 struct ooo_fpdu *conn_ooo_find(struct conn *c, __u32 seq, __u32 octets)
 {
-	struct ooo_fpdu *fpdu, *next_fpdu;
 	struct ooo_run *run, *next_run;
 	struct conn_ooo *o = &c->ooo;
+	struct ooo_fpdu *fpdu;
 
 	list_for_each_entry_safe(run, next_run, &o->runs, list)
 	{
@@ -140,19 +199,36 @@ struct ooo_fpdu *conn_ooo_find(struct conn *c, __u32 seq, __u32 octets)
 			break;
 		run_free(o, run);
 	}
-	list_for_each_entry_safe(fpdu, next_fpdu, &o->fpdus, list)
-	{
-		if (!before(fpdu->seq, seq))
-			return fpdu->seq == seq && fpdu->octets == octets ? fpdu : NULL;
+	while ((fpdu = fpdu_first(o)) != NULL && before(fpdu->seq, seq))
 		fpdu_free(o, fpdu);
-	}
-	return NULL;
+	if (!fpdu || fpdu->seq != seq || fpdu->octets != octets || !fpdu->placed)
+		return NULL;
+	return fpdu;
 }
 
 void conn_ooo_forget(struct conn *c, struct ooo_fpdu *fpdu)
 {
 	c->ooo.kept++;
 	fpdu_free(&c->ooo, fpdu);
+}
+
+/* What is behind @seq in the stream, and was placed there before, is to be copied again */
+static void places_overwritten(struct conn_ooo *o, __u32 seq, const struct ddp_seg *seg)
+{
+	const __u64 last = seg->to + seg->len - 1;
+	struct ooo_fpdu *fpdu, *next;
+
+	for (fpdu = places_iter_first(&o->places, seg->to, last); fpdu; fpdu = next) {
+		next = places_iter_next(fpdu, seg->to, last);
+		if (after(fpdu->seq, seq))
+			fpdu_unplace(o, fpdu);
+	}
+}
+
+void conn_ooo_written(struct conn *c, const struct ddp_seg *seg)
+{
+	if (seg->len)
+		places_overwritten(&c->ooo, c->rx.seq - c->rx.have, seg);
 }
 
 /* --- placing ---------------------------------------------------------------------------------- */
@@ -175,27 +251,20 @@ static unsigned int access_of(const struct ddp_seg *seg)
 static void fpdu_place(struct conn *c, __u32 seq, const __u8 *head, const struct mpa_fpdu *f)
 {
 	struct conn_ooo *o = &c->ooo;
-	struct ooo_fpdu *fpdu;
+	struct ooo_fpdu *fpdu = fpdu_new(o, seq, f->used, head);
 	unsigned int access;
 	struct ddp_seg seg;
 
-	if (ddp_rx_parse(f->ulpdu, f->len, &seg))
+	if (!fpdu || ddp_rx_parse(f->ulpdu, f->len, &seg))
 		return;
 	access = access_of(&seg);
-	if (!access || o->count >= COUNT_MAX)
+	if (!access || conn_region_place(c, &seg, access, true))
 		return;
-	fpdu = kmalloc(sizeof(*fpdu), GFP_HERE);
-	if (!fpdu)
-		return;
-	if (conn_region_place(c, &seg, access, true)) {
-		kfree(fpdu);
-		return;
-	}
-	fpdu->seq = seq;
-	fpdu->octets = f->used;
-	memcpy(fpdu->head, head, sizeof(fpdu->head));
-	list_add(&fpdu->list, fpdu_before(o, seq));
-	o->count++;
+	places_overwritten(o, seq, &seg);
+	fpdu->first = seg.to;
+	fpdu->last = seg.to + seg.len - 1;
+	fpdu->placed = true;
+	places_insert(fpdu, &o->places);
 	o->placed++;
 	o->octets += seg.len;
 }
@@ -221,21 +290,20 @@ static bool buf_get(struct conn_ooo *o, __u32 octets)
 /* The FPDU at @seq: its octets; 0: not all of it is there; -EPROTO: it is none, or too long */
 static int fpdu_take(struct conn *c, __u32 seq, __u32 there)
 {
-	const struct tcp_sock *tp = tcp_sk(c->sk);
 	const struct mpa_conn *mpa = &c->s.ddp.mpa;
 	__u16 phase = phase_at(c, seq);
 	__u8 head[MPA_AHEAD_HEAD];
 	struct mpa_fpdu f;
 	int rc;
 
-	if (there < sizeof(head) || !queue_copy(tp, seq, head, sizeof(head)))
+	if (there < sizeof(head) || !queue_copy(c, seq, head, sizeof(head)))
 		return 0;
 	rc = mpa_ahead_look(mpa, phase, head, sizeof(head), &f);
 	if (rc != -EAGAIN)
 		return rc ? -EPROTO : f.used;
 	if (f.used > FPDU_MAX || !buf_get(&c->ooo, f.used))
 		return -EPROTO;
-	if (f.used > there || !queue_copy(tp, seq, c->ooo.buf, f.used))
+	if (f.used > there || !queue_copy(c, seq, c->ooo.buf, f.used))
 		return 0;
 	if (mpa_ahead_look(mpa, phase, c->ooo.buf, f.used, &f))
 		return -EPROTO;
@@ -246,14 +314,14 @@ static int fpdu_take(struct conn *c, __u32 seq, __u32 there)
 /* --- runs ------------------------------------------------------------------------------------- */
 
 /* Goes on to the first FPDU that a marker tells of; false: none does yet */
-static bool marker_find(const struct conn *c, struct ooo_run *run)
+static bool marker_find(struct conn *c, struct ooo_run *run)
 {
 	/* A segment may begin at any octet */
 	__u32 at = run->next + -(__u32)phase_at(c, run->next) % MPA_MARKER_EVERY;
 	__u8 marker[MPA_MARKER_LEN];
 
 	for (; !after(at + MPA_MARKER_LEN, run->end); at += MPA_MARKER_EVERY) {
-		if (!queue_copy(tcp_sk(c->sk), at, marker, sizeof(marker)))
+		if (!queue_copy(c, at, marker, sizeof(marker)))
 			return false;
 		if (!before(at - mpa_ahead_back(marker), run->next)) {
 			run->next = at - mpa_ahead_back(marker);
@@ -271,22 +339,24 @@ static void run_lost(struct ooo_run *run)
 	run->next = run->end; /* perhaps the next segment begins with one */
 }
 
-static void run_look(struct conn *c, struct ooo_run *run)
+/* False: the budget has ended, and there is more to look at */
+static bool run_look(struct conn *c, struct ooo_run *run)
 {
 	bool marked = c->s.ddp.mpa.flags & MPA_F_RX_MARKERS;
+	struct conn_ooo *o = &c->ooo;
 	int octets;
 
 	if (marked && !run->known && !marker_find(c, run))
-		return;
+		return o->budget;
 	for (;;) {
-		run->next = fpdus_skip(&c->ooo, run->next);
+		run->next = fpdus_skip(o, run->next);
 		if (!before(run->next, run->end))
-			return;
-		octets = fpdu_take(c, run->next, run->end - run->next);
+			return true;
+		octets = o->budget ? fpdu_take(c, run->next, run->end - run->next) : 0;
 		if (octets < 0)
 			run_lost(run);
 		if (octets <= 0)
-			return;
+			return o->budget;
 		run->known = true;
 		run->next += octets;
 	}
@@ -296,14 +366,14 @@ static struct ooo_run *run_new(struct conn_ooo *o, struct list_head *behind, __u
 {
 	struct ooo_run *run;
 
-	if (o->count >= COUNT_MAX)
+	if (o->run_count >= RUNS_MAX)
 		return NULL;
 	run = kmalloc(sizeof(*run), GFP_HERE);
 	if (!run)
 		return NULL;
 	*run = (struct ooo_run){ .begin = begin, .end = begin, .next = begin };
 	list_add_tail(&run->list, behind);
-	o->count++;
+	o->run_count++;
 	return run;
 }
 
@@ -349,15 +419,15 @@ void conn_ooo_look(struct conn *c)
 	if (RB_EMPTY_ROOT(&tp->out_of_order_queue) || !(c->s.ddp.mpa.flags & MPA_F_CRC) ||
 	    c->state != CONN_DDP || rdmap_state_of(&c->s) != RDMAP_OPEN)
 		return;
+	o->budget = BUDGET;
 	for (int i = 0; i < min_t(int, tp->rx_opt.num_sacks, TCP_NUM_SACKS); i++) {
 		const struct tcp_sack_block *block = &tp->selective_acks[i];
 		struct ooo_run *run;
 
 		if (block_is(block, &o->seen[i]))
 			continue;
-		o->seen[i] = *block;
 		run = run_of(o, block->start_seq, block->end_seq);
-		if (run)
-			run_look(c, run);
+		if (!run || run_look(c, run))
+			o->seen[i] = *block;
 	}
 }

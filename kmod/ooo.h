@@ -6,28 +6,34 @@
 #define KMOD_OOO_H
 
 #include <linux/list.h>
+#include <linux/rbtree.h>
 #include <linux/types.h>
 #include <net/tcp.h>
 
 #include "mpa/mpa_ahead.h"
 
 struct conn;
+struct ddp_seg;
 
-/* An FPDU whose payload is in its place */
+/* An FPDU whose CRC was found good before its turn */
 struct ooo_fpdu {
-	struct list_head list;
+	struct rb_node node;  /* by sequence number */
+	struct rb_node place; /* by the two addresses, where its payload is in its place */
+	__u64 first, last, subtree_last;
 	__u32 seq, octets;
+	bool placed;
 	__u8 head[MPA_AHEAD_HEAD]; /* as it came */
 };
 
 struct conn_ooo {
-	struct list_head runs;	/* what has been looked at, by sequence number */
-	struct list_head fpdus; /* placed, by sequence number */
+	struct list_head runs; /* what has been looked at, by sequence number */
+	struct rb_root_cached fpdus, places;
 	struct tcp_sack_block seen[TCP_NUM_SACKS];
 	__u8 *buf; /* of one FPDU */
 	__u32 cap;
-	__u32 count; /* of runs and fpdus */
-	__u64 placed, octets, kept;
+	__u32 run_count, fpdu_count;
+	__u32 budget; /* what is left to the look under way */
+	__u64 placed, octets, kept, work;
 };
 
 void conn_ooo_init(struct conn_ooo *o);
@@ -39,5 +45,7 @@ void conn_ooo_look(struct conn *c);
 /* In the order of the stream: the FPDU at @seq, of @octets, if it is placed; forgets all before */
 struct ooo_fpdu *conn_ooo_find(struct conn *c, __u32 seq, __u32 octets);
 void conn_ooo_forget(struct conn *c, struct ooo_fpdu *fpdu);
+/* The payload of @seg, whose turn it is, was copied to its place: perhaps over later ones */
+void conn_ooo_written(struct conn *c, const struct ddp_seg *seg);
 
 #endif

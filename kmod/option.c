@@ -286,6 +286,7 @@ static void stats_fill(const struct conn *c, struct ddp_kernel_stats *stats)
 		.early_segments = c->ooo.placed,
 		.early_octets = c->ooo.octets,
 		.early_kept = c->ooo.kept,
+		.early_work = c->ooo.work,
 	};
 }
 

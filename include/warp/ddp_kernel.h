@@ -105,6 +105,7 @@ struct ddp_kernel_stats {
 	__u64 early_segments; /* of DDP */
 	__u64 early_octets;
 	__u64 early_kept; /* segments whose turn has come, and that were not copied again */
+	__u64 early_work; /* octets looked at before their turn, and 64 for each step to them */
 };
 
 #endif

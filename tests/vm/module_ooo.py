@@ -33,6 +33,11 @@ def stats(sock):
     return struct.unpack("<QQQ", sock.getsockopt(SOL_DDP, DDP_KERNEL_STATS, 24))
 
 
+def work(sock):
+    """What was looked at, in octets."""
+    return struct.unpack("<QQQQ", sock.getsockopt(SOL_DDP, DDP_KERNEL_STATS, 32))[3]
+
+
 class Stream:
     """What the peer's stream holds, FPDU by FPDU."""
 
@@ -307,6 +312,68 @@ def sent_otherwise():
                       (pair.part(5), b"2" * SIZE), (stats(pair.sock)[2], 0))
 
 
+# --- order and cost -------------------------------------------------------------------------------
+
+
+def over_one_another(last):
+    """Writes to the same place, of which the second is placed first: it stays."""
+    with Pair() as pair:
+        stream = Stream()
+        stream.send(b"first")
+        stream.tagged(pair.stag, pair.memory.address, b"1" * SIZE)
+        stream.tagged(pair.stag, pair.memory.address + 999, b"2" * SIZE)
+        stream.send(b"behind them")
+        fpdus = list(stream.fpdus())
+        pair.arrive([fpdus[2]])
+        early = pair.memory.octets()[999:999 + SIZE], stats(pair.sock)
+        pair.arrive([fpdus[i] for i in last])
+        pair.arrive([fpdus[3]])
+        return expect((early, (b"2" * SIZE, (1, SIZE, 0))), (take(pair.sock)[0], b"first"),
+                      (take(pair.sock)[0], b"behind them"),
+                      (pair.memory.octets()[:1999], b"1" * 999 + b"2" * SIZE))
+
+
+def the_last_first(pair, stream, parts, number):
+    """Segments of @parts FPDUs each, the last one first; what looking at the first one of them,
+    in front of all others, costs."""
+    fpdus = list(stream.fpdus())
+    lost, behind = fpdus[0], fpdus[1:-1]
+    segments = [(behind[at][0], b"".join(octets for _, octets in behind[at:at + parts]))
+                for at in range(0, len(behind), parts)]
+    pair.arrive(reversed(segments[1:]))
+    before = work(pair.sock)
+    pair.arrive(segments[:1])
+    cost = work(pair.sock) - before
+    pair.arrive([lost, fpdus[-1]])
+    return cost, len(segments) == number
+
+
+def checked_once():
+    """Messages, too, which are not placed."""
+    with Pair() as pair:
+        stream = Stream()
+        for number in range(62):
+            stream.send(message(SIZE, number))
+        cost, good = the_last_first(pair, stream, 1, 60)
+        got = [take(pair.sock)[0] for _ in range(62)]
+        return expect((good, True), (SIZE < cost < 8 * SIZE, True),
+                      (got == [message(SIZE, number) for number in range(62)], True))
+
+
+def bounded():
+    """A look at very many small FPDUs has an end."""
+    with Pair() as pair:
+        stream = Stream()
+        stream.send(b"first")
+        for number in range(2600):
+            stream.tagged(pair.stag, pair.memory.address + 4 * number, struct.pack("<I", number))
+        stream.send(b"behind them")
+        cost, good = the_last_first(pair, stream, 50, 52)
+        return expect((good, True), (1200 < cost < 140000, True), (take(pair.sock)[0], b"first"),
+                      (take(pair.sock)[0], b"behind them"),
+                      (pair.memory.octets()[:10400] == struct.pack("<2600I", *range(2600)), True))
+
+
 # --- chance ---------------------------------------------------------------------------------------
 
 
@@ -353,8 +420,11 @@ def calls():
     writer = tap.Writer()
     for one in (behind_a_gap, with_markers, where_numbers_wrap, found_by_markers, begun_before,
                 two_gaps, an_answer, without_crc, without_sack, fpdus_anywhere, deregistered,
-                sent_otherwise):
+                sent_otherwise, checked_once, bounded):
         writer.case(one.__name__.replace("_", " "), attempt(one))
+    for name, last in ("out of order, too", (1, 0)), ("in its turn", (0, 1)):
+        writer.case(f"an older Write comes over a newer one: {name}",
+                    attempt(over_one_another, last))
     for name, (fault, spoil) in FAULTS.items():
         writer.case(f"not placed: {name}", attempt(faulty, spoil, fault))
     writer.finish()
