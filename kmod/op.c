@@ -241,6 +241,7 @@ static int op_post(struct conn *c, struct msghdr *msg, const struct cmsghdr *con
 
 	if (!op)
 		return -ENOMEM;
+	conn_regions_reap(c);
 	rc = control_parse(msg, control, op);
 	if (!rc)
 		rc = op_memory(op);

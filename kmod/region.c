@@ -4,10 +4,11 @@
  * does something else, or is stopped; and those of an operation of ours, as long as it lasts.
  *
  * A region's pages are pinned for long and counted against RLIMIT_MEMLOCK of the process that
- * brings it. The STag table and the regions are under the socket's lock, so a region that
- * conn_region_remove() has taken out is reached by nobody. To unpin sleeps, so a softirq only
- * buries a region. The address that ddp_stag_check() gives is the program's; here it is only a
- * place among the pages.
+ * brings it, as those of RDMA devices (VmPin). The STag table and the regions are under the
+ * socket's lock, so a region that conn_region_remove() has taken out is reached by nobody. To unpin
+ * sleeps, so a softirq only buries a region. It counts no longer then, for a program that is told
+ * of a completion may use the room at once. The address that ddp_stag_check() gives is the
+ * program's; here it is only a place among the pages.
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -27,6 +28,7 @@ struct conn_region {
 	struct page **pages;
 	unsigned long npages;
 	struct mm_struct *mm; /* it is counted there */
+	bool counted;
 };
 
 /* --- copies ----------------------------------------------------------------------------------- */
@@ -102,10 +104,32 @@ void conn_region_unmap(__u8 *number)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
+static int region_count(struct conn_region *region)
+{
+	atomic64_t *sum = &current->mm->pinned_vm;
+	s64 most = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+
+	if (atomic64_add_return(region->npages, sum) > most && !capable(CAP_IPC_LOCK)) {
+		atomic64_sub(region->npages, sum);
+		return -ENOMEM;
+	}
+	region->mm = current->mm;
+	mmgrab(region->mm);
+	region->counted = true;
+	return 0;
+}
+
+static void region_uncount(struct conn_region *region)
+{
+	if (region->counted)
+		atomic64_sub(region->npages, &region->mm->pinned_vm);
+	region->counted = false;
+}
+
 static void region_drop(struct conn_region *region, unsigned long pinned)
 {
 	unpin_user_pages_dirty_lock(region->pages, pinned, region->r.access & WRITES);
-	account_locked_vm(region->mm, region->npages, false);
+	region_uncount(region);
 	mmdrop(region->mm);
 	kvfree(region->pages);
 	kfree(region);
@@ -114,6 +138,14 @@ static void region_drop(struct conn_region *region, unsigned long pinned)
 void conn_region_free(struct conn_region *region)
 {
 	region_drop(region, region->npages);
+}
+
+void conn_regions_free(struct list_head *list)
+{
+	struct conn_region *region, *next;
+
+	list_for_each_entry_safe(region, next, list, list) conn_region_free(region);
+	INIT_LIST_HEAD(list);
 }
 
 /* The pages are counted; which are not pinned yet */
@@ -135,11 +167,9 @@ static int region_get(__u64 addr, __u64 len, unsigned int access, struct conn_re
 	region->pages = kvmalloc_array(region->npages, sizeof(*region->pages), GFP_KERNEL_ACCOUNT);
 	if (!region->pages)
 		goto err_free;
-	rc = account_locked_vm(current->mm, region->npages, true);
+	rc = region_count(region);
 	if (rc)
 		goto err_free_pages;
-	region->mm = current->mm;
-	mmgrab(region->mm);
 	*out = region;
 	return 0;
 err_free_pages:
@@ -202,8 +232,21 @@ void conn_region_bury(struct conn *c, struct conn_region *region)
 {
 	if (region->r.stag)
 		ddp_stag_remove(&c->stags, &region->r);
+	region_uncount(region);
 	list_add(&region->list, &c->dead);
 	conn_kick(c);
+}
+
+void conn_regions_reap(struct conn *c)
+{
+	LIST_HEAD(dead);
+
+	if (list_empty_careful(&c->dead))
+		return;
+	lock_sock(c->sk);
+	list_splice_init(&c->dead, &dead);
+	release_sock(c->sk);
+	conn_regions_free(&dead);
 }
 
 /* --- registered by the program ---------------------------------------------------------------- */
@@ -262,14 +305,6 @@ int conn_region_remove(struct conn *c, __u32 stag)
 		return -EINVAL;
 	conn_region_free(found);
 	return 0;
-}
-
-void conn_regions_free(struct list_head *list)
-{
-	struct conn_region *region, *next;
-
-	list_for_each_entry_safe(region, next, list, list) conn_region_free(region);
-	INIT_LIST_HEAD(list);
 }
 
 void conn_regions_uninit(struct conn *c)

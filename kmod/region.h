@@ -33,8 +33,13 @@ void conn_region_free(struct conn_region *region);
 void conn_regions_free(struct list_head *list);
 /* With the socket's lock: it gets an STag, by which no peer may invalidate it; -ENOMEM */
 int conn_region_enter(struct conn *c, struct conn_region *region, __u32 *stag);
-/* With the socket's lock, also in a softirq: nobody reaches it any more, and the work frees it */
+/*
+ * With the socket's lock, also in a softirq: nobody reaches it any more, and it counts no longer;
+ * the work frees it, or who pins the next one
+ */
 void conn_region_bury(struct conn *c, struct conn_region *region);
+/* Without the lock: so a program has no more pinned than one call of it ends */
+void conn_regions_reap(struct conn *c);
 /* Octets between @p and the @n at offset @off, which are known to be the region's */
 void conn_region_copy(const struct conn_region *region, __u64 off, __u8 *p, size_t n, bool in);
 
