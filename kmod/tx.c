@@ -280,23 +280,23 @@ static bool drain_due(struct conn *c)
 {
 	const struct conn_op *op = op_first(c);
 
-	if (c->tx.pending || rdmap_state_of(&c->s) == RDMAP_FAULTED)
-		return true;
-	return op && (op->sent ? !op->memory : op->data.iov_base != NULL);
+	return rdmap_state_of(&c->s) == RDMAP_FAULTED || (op && op->data.iov_base);
 }
 
 void conn_tx_drain(struct conn *c)
 {
-	int size = c->sk->sk_sndbuf, rc = 1;
+	int size = c->sk->sk_sndbuf, rc;
 	__u64 octets = 0;
 
 	WRITE_ONCE(c->sk->sk_sndbuf, INT_MAX / 2);
-	c->tx.answers = false;
-	while (rc > 0 && drain_due(c) && octets < DRAIN_MAX) {
-		rc = fpdu_push(c) ?: fpdu_build(c);
+	do {
+		rc = fpdu_push(c);
+		if (rc || octets > DRAIN_MAX || !drain_due(c))
+			break;
+		c->tx.answers = false; /* one that has begun goes on, for all wait for it */
+		rc = fpdu_build(c);
 		octets += c->tx.v.octets;
-	}
-	fpdu_push(c);
+	} while (rc > 0);
 	WRITE_ONCE(c->sk->sk_sndbuf, size);
 }
 
