@@ -125,6 +125,29 @@ def expect(*pairs):
     return [f"{got!r:.200}, not {wanted!r:.200}" for got, wanted in pairs if got != wanted]
 
 
+def in_child(work, *words):
+    """Forks; the child does this and nothing else. It ends with 0 where that finds nothing bad."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child:
+        return child
+    status = 2
+    try:
+        bad = work(*words)
+        status = 1 if bad else 0
+        if bad:
+            print(f"# in the child: {bad}")
+    except BaseException as error:  # also SystemExit: its caller is the parent's code
+        print(f"# in the child: {error!r}")
+    finally:
+        sys.stdout.flush()
+        os._exit(status)
+
+
+def child_ends(child):
+    return expect((os.waitpid(child, 0)[1], 0))
+
+
 # --- messages -------------------------------------------------------------------------------------
 
 
@@ -448,27 +471,28 @@ def read(peer, stag, to, size):
     return bytes(peer.memory[9])
 
 
-def locked():
+def counted_now():
+    """KiB that count as pinned by this process."""
     with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmLck"))
+        return next(int(line.split()[1]) for line in status if line.startswith("VmPin"))
 
 
 def written_and_read():
-    memory, before = Memory(), locked()
+    memory, before = Memory(), counted_now()
     server, peer = raw_pair(depth=2)
     with Closing([server, peer.sock]):
         stag = memory.register(server, REMOTE_WRITE | REMOTE_READ)
-        counted = locked() - before
+        counted = counted_now() - before
         write(peer, stag, memory.address, message(70000))
         peer.send(b"it is there")
         bad = expect((take(server)[0], b"it is there"), (memory.octets() == message(70000), True),
                      (read(peer, stag, memory.address + 5, 69000) == message(70000)[5:69005], True),
                      (counted, 72))
         server.setsockopt(SOL_DDP, DDP_DEREG_MR, struct.pack("<I", stag))
-        bad += expect((locked(), before)) + expect_errno(
+        bad += expect((counted_now(), before)) + expect_errno(
             errno.EINVAL, server.setsockopt, SOL_DDP, DDP_DEREG_MR, struct.pack("<I", stag))
         memory.register(server, REMOTE_READ)
-    return bad + expect((locked(), before))
+    return bad + expect((counted_now(), before))
 
 
 # What is asked of memory with the rights, at its STag, its address and its size
@@ -525,8 +549,8 @@ def stopped():
     server, peer = raw_pair(depth=1)
     with Closing([server, peer.sock]):
         stag = memory.register(server, REMOTE_WRITE | REMOTE_READ)
-        away = os.fork()  # the peer is the child: the owner is the process that has registered
-        if not away:
+
+        def meanwhile():  # the peer is the child: the owner is the process that has registered
             os.kill(os.getppid(), signal.SIGSTOP)
             try:
                 write(peer, stag, memory.address, message(50000))
@@ -535,22 +559,23 @@ def stopped():
                 with open(f"/proc/{os.getppid()}/stat") as stat:
                     state = stat.read().split()[2]
                 os.kill(os.getppid(), signal.SIGCONT)
-            os._exit(0 if good and state == "T" else 1)
-        return expect((os.waitpid(away, 0)[1], 0),
-                      (memory.octets()[:50000] == message(50000), True))
+            return expect((good, True), (state, "T"))
+
+        return child_ends(in_child(meanwhile)) + expect(
+            (memory.octets()[:50000] == message(50000), True))
 
 
 def beyond_the_limit():
     memory = Memory()
     server, peer = raw_pair()
     with Closing([server, peer.sock]):
-        child = os.fork()
-        if not child:
+
+        def by_an_ordinary_user():
             resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
             os.setuid(65534)
-            bad = expect_errno(errno.ENOMEM, memory.register, server, REMOTE_WRITE)
-            os._exit(len(bad))
-        return expect((os.waitpid(child, 0)[1], 0))
+            return expect_errno(errno.ENOMEM, memory.register, server, REMOTE_WRITE)
+
+        return child_ends(in_child(by_an_ordinary_user))
 
 
 def bad_registrations():

@@ -5,6 +5,7 @@
     module_ops.py calls
     module_ops.py hold          operations and memory on connections until it is killed
     module_ops.py chance SEED SECONDS   peers that do with them what chance has made
+    module_ops.py kills SEED N          so many processes with all of it, killed at any moment
 
 Both ends are sockets that were handed over, but where the peer must do what no stack does.
 """
@@ -26,7 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import module  # noqa: E402
 import rawpeer  # noqa: E402
 from module import (CRC, REMOTE_ATOMIC, REMOTE_READ, REMOTE_WRITE, RESPONDER, SOL_DDP,  # noqa: E402
-                    Closing, Memory, expect, expect_errno, hand, info, message, take, tcp_pair)
+                    Closing, Memory, child_ends, expect, expect_errno, hand, in_child, info,
+                    message, take, tcp_pair)
 from rawpeer import tap  # noqa: E402
 
 WRITE, READ, ATOMIC, COMPLETION = 2, 3, 4, 5
@@ -366,6 +368,80 @@ def shut():
                           errno.EPIPE, post, a, *rdma(WRITE, 2, ours, 0, 1, 0, 0))
 
 
+def shut_behind_a_long_write():
+    """What is not accepted whole need not leave: neither a long Write nor an answer."""
+    sock, peer = silent_pair()
+    ours = Memory(8 * MIB)
+    with Closing([sock, peer.sock]):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 32768)
+        before = pins()
+        post(sock, *rdma(WRITE, 1, ours, 0, 8 * MIB, 0, 5))
+        early = completion(sock, 0.1)
+        sock.shutdown(socket.SHUT_WR)
+        done = completion(sock)
+        size = until_the_end(peer)
+        return expect((early, None), (done, (1, 0, WRITE, FLUSHED)), (size < 4 * MIB, True),
+                      (wait_for(lambda: pins() == before), True))
+
+
+def shut_behind_an_answer():
+    sock, peer = silent_pair()
+    theirs = Memory(8 * MIB)
+    with Closing([sock, peer.sock]):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 32768)
+        stag = theirs.register(sock, REMOTE_READ)
+        peer.read(9, 0, 8 * MIB, stag, theirs.address)
+        select.select([peer.sock], [], [], module.WAIT)
+        sock.shutdown(socket.SHUT_WR)
+        return expect((until_the_end(peer) < 4 * MIB, True))
+
+
+def until_the_end(peer):
+    """How many octets come."""
+    size = 0
+    while True:
+        part = len(peer.sock.recv(1 << 20))
+        if not part:
+            return size
+        size += part
+
+
+def late_answers(ringed):
+    """Answers wait behind messages that nobody reads, and the connection ends: they find nobody."""
+    sock, peer = silent_pair()
+    ours = Aligned()
+    with Closing([sock]):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        shared = Ring(sock, 4) if ringed else None
+        post(sock, *atomic(1, ours, 0, 0, 5, ADD, 1))
+        post(sock, *rdma(READ, 2, ours, 8, 100, 0, 5))
+        asked = peer.get()
+        sink, to = struct.unpack_from(">IQ", peer.get(), 18)
+        for _ in range(3):
+            peer.send(bytes(60000))
+        peer.untagged(11, 3, asked[22:26] + struct.pack(">Q", 77), 1)
+        peer.tagged(rawpeer.READ_RESPONSE, sink, to, b"x" * 100)
+        if not wait_for(lambda: queued(sock) > 150):
+            return ["nothing waits behind the messages"]
+        reset_peer(sock, peer)
+        done = [shared.take() if ringed else completion(sock) for _ in range(2)]
+        got = 0
+        try:
+            while take(sock)[1] & socket.MSG_EOR:
+                got += 1
+        except OSError as error:
+            end = error.errno
+        return expect((done, [(1, 0, ATOMIC, FLUSHED), (2, 0, READ, FLUSHED)]), (got, 3),
+                      (end, errno.ECONNRESET), (ours.octets()[:108], bytes(108)))
+
+
+def queued(sock):
+    """Octets in TCP's own queue."""
+    left = ctypes.c_int()
+    ctypes.CDLL(None).ioctl(sock.fileno(), 0x541B, ctypes.byref(left))  # FIONREAD
+    return left.value
+
+
 def early_answer():
     """An answer to a Read that has not left is a fault, and no more than that."""
     sock, peer = silent_pair(depth=1)
@@ -448,16 +524,38 @@ def beyond_the_limit():
     sock, peer = silent_pair()
     ours = Memory()
     with Closing([sock, peer.sock]):
-        child = os.fork()
-        if not child:
-            resource.setrlimit(resource.RLIMIT_MEMLOCK, (16384, 16384))
-            os.setuid(65534)
+
+        def by_an_ordinary_user():
+            limited(16384)
             post(sock, *rdma(WRITE, 0, ours, 0, 10000, 0, 5))
             post(sock, *rdma(READ, 1, ours, 0, 10000, 0, 5))
             bad = expect_errno(errno.ENOMEM, post, sock, *rdma(READ, 2, ours, 0, 10000, 0, 5))
-            bad += expect_errno(errno.ENOMEM, post, sock, *rdma(WRITE, 3, ours, 0, 60000, 0, 5))
-            os._exit(len(bad))
-        return expect((os.waitpid(child, 0)[1], 0))
+            return bad + expect_errno(errno.ENOMEM, post, sock, *rdma(WRITE, 3, ours, 0, 60000, 0,
+                                                                      5))
+
+        return child_ends(in_child(by_an_ordinary_user))
+
+
+def limited(octets):
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (octets, octets))
+    os.setuid(65534)
+
+
+def told_and_uncounted():
+    """Who is told of a completion has its memory's room back."""
+    def by_an_ordinary_user():
+        with pair() as (a, b):
+            theirs, ours = Memory(40000), Memory(40000)
+            stag = theirs.register(b, REMOTE_READ)
+            limited(90000)
+            shared = Ring(a, 4)
+            for cookie in range(300):
+                post(a, *rdma(READ, cookie, ours, 0, 40000, theirs.address, stag))
+                if shared.take() != (cookie, 40000, READ, OK):
+                    return [f"{cookie} is another"]
+            return []
+
+    return child_ends(in_child(by_an_ordinary_user))
 
 
 # --- while nobody looks ---------------------------------------------------------------------------
@@ -468,8 +566,8 @@ def stopped():
     with pair() as (a, b):
         theirs = Aligned(200000)
         stag = theirs.register(b, EVERYTHING)
-        child = os.fork()
-        if not child:
+
+        def meanwhile():
             mine, parent = Aligned(200000), os.getppid()
             fill(mine, message(100000))
             os.kill(parent, signal.SIGSTOP)
@@ -484,9 +582,10 @@ def stopped():
                 good = good and mine.octets()[100000:] == message(100000) and state == "T"
             finally:
                 os.kill(parent, signal.SIGCONT)
-            os._exit(0 if good else 1)
-        return expect((os.waitpid(child, 0)[1], 0), (number(theirs, 150000), 5),
-                      (theirs.octets()[:100000] == message(100000), True))
+            return expect((good, True))
+
+        return child_ends(in_child(meanwhile)) + expect(
+            (number(theirs, 150000), 5), (theirs.octets()[:100000] == message(100000), True))
 
 
 def kernel_time():
@@ -537,13 +636,50 @@ def pins():
 def killed():
     """Nothing stays pinned of a process that was killed with all of this under way."""
     before = pins()
-    child = os.fork()
-    if not child:
-        hold()
+    child = in_child(hold)
     up = wait_for(lambda: pins() > before + 100)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return expect((up, True), (wait_for(lambda: pins() == before), True))
+
+
+def busy(dice):
+    """Connections and memory that come and go, operations and messages, until it is killed."""
+    depth = dice.choice([1, 4, 16])
+    while True:
+        with pair(depth=depth) as (a, b):
+            ours, theirs = Memory(MIB), Memory(MIB)
+            stags = [theirs.register(b, EVERYTHING), theirs.register(b, REMOTE_WRITE)]
+            shared = Ring(a, 16) if dice.random() < 0.5 else None
+            for cookie in range(dice.randrange(40)):
+                size = dice.choice([8, 5000, 100000, MIB])
+                try:
+                    post(a, *rdma(dice.choice([READ, WRITE]), cookie, ours, 0, size,
+                                  theirs.address, stags[0]))
+                    a.send(bytes(dice.choice([1, 60000])), socket.MSG_DONTWAIT)
+                except OSError:
+                    break
+                if shared and dice.random() < 0.7:
+                    shared.head(shared.state()[0])
+            b.setsockopt(SOL_DDP, module.DDP_DEREG_MR, struct.pack("<I", stags[1]))
+
+
+def kills(seed, times):
+    """Nothing stays pinned, and no socket keeps the module."""
+    dice, before = random.Random(int(seed)), pins()
+    for number in range(int(times)):
+        child = in_child(busy, random.Random(number))
+        time.sleep(dice.choice([0.02, 0.1, 0.4]) * dice.random())
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        if not wait_for(lambda: pins() == before):
+            sys.exit(f"seed {seed}, kill {number}: {pins() - before} pages are still pinned")
+    if not wait_for(lambda: references() == "0"):
+        sys.exit(f"{references()} sockets are left")
+
+
+def references():
+    return Path("/sys/module/warp_ddp/refcnt").read_text().strip()
 
 
 def hold():
@@ -727,11 +863,14 @@ def calls():
     writer = tap.Writer()
     for one in (each_size, before_a_message, atomics, beyond_the_depth, many, both_at_once, ring,
                 ring_of_rubbish, refused_by_the_peer, read_behind_the_end, shut, early_answer,
-                not_a_target, refusals, beyond_the_limit, stopped, reads_and_does_not_listen,
+                not_a_target, refusals, beyond_the_limit, told_and_uncounted,
+                shut_behind_a_long_write, shut_behind_an_answer, stopped, reads_and_does_not_listen,
                 killed, sockmaps, other_family):
         writer.case(one.__name__.replace("_", " "), attempt(one))
     for act, first in (reset_peer, FLUSHED), (faulty_peer, FLUSHED), (peer_that_refuses, REMOTE):
         writer.case(f"flushed: {act.__name__.replace('_', ' ')}", attempt(ended, act, first))
+    for name, ringed in ("told by recvmsg()", False), ("told by the ring", True):
+        writer.case(f"flushed before their answers: {name}", attempt(late_answers, ringed))
     writer.finish()
 
 
@@ -743,4 +882,4 @@ def attempt(one, *words):
 
 
 if __name__ == "__main__":
-    {"calls": calls, "hold": hold, "chance": chance}[sys.argv[1]](*sys.argv[2:])
+    {"calls": calls, "hold": hold, "chance": chance, "kills": kills}[sys.argv[1]](*sys.argv[2:])

@@ -19,7 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import module  # noqa: E402
 import rawpeer  # noqa: E402
 from module import (REMOTE_READ, REMOTE_WRITE, SOL_DDP, SOL_TCP, TCP_ULP, Closing,  # noqa: E402
-                    Memory, expect, expect_errno, info, message, read, take, write)
+                    Memory, child_ends, expect, expect_errno, in_child, info, message, read, take,
+                    write)
 from module_ops import attempt  # noqa: E402
 from rawpeer import (BY_READ, BY_SEND, BY_WRITE, C, M, P2P, R, REPLY, REQUEST, S,  # noqa: E402
                      enhanced, frame, tap)
@@ -155,20 +156,21 @@ def with_memory():
 def by_a_child():
     """The listener of a parent, in a program that knows nothing of the module."""
     with listen() as listener:
-        child = os.fork()
-        if not child:
+        def served():
             os.set_inheritable(listener.fileno(), True)
             os.execvp(sys.executable, [sys.executable, "-c", f"""
 import socket
 sock = socket.socket(fileno={listener.fileno()}).accept()[0]
 sock.sendall(b"served: " + sock.recv(100))
 """])
+
+        child = in_child(served)
         peer = client(listener)
         peer.ask(C, 1)
         with Closing([peer.sock]):
             peer.send(b"hello")
             got = peer.message()
-        return expect((got, b"served: hello"), (os.waitpid(child, 0)[1], 0))
+        return expect((got, b"served: hello")) + child_ends(child)
 
 
 def families():
