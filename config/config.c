@@ -28,22 +28,31 @@ static void text_copy(char *out, size_t size, const char *text)
 	memcpy(out, text, base_min(strlen(text) + 1, size));
 }
 
+static struct conn_opts conn_opts_of(const struct config_settings *s)
+{
+	const char *provider = config_text(s, CONFIG_PROVIDER);
+	struct conn_opts opts = {
+		.no_crc = !config_number(s, CONFIG_CRC),
+		.markers = config_number(s, CONFIG_MARKERS),
+		.ring = (uint32_t)config_number(s, CONFIG_RING),
+		.credits = (uint16_t)config_number(s, CONFIG_CREDITS),
+	};
+
+	text_copy(opts.provider, sizeof(opts.provider), strcmp(provider, "auto") ? provider : "");
+	return opts;
+}
+
 int config_load(struct config *c)
 {
-	const char *provider = config_text(&settings, CONFIG_PROVIDER);
 	const char *dir = config_text(&settings, CONFIG_RUNTIME_DIR);
 	int err;
 
 	config_settings_init(&settings);
 	err = config_settings_read(&settings, environ, report, NULL);
-	c->crc = config_number(&settings, CONFIG_CRC);
-	c->markers = config_number(&settings, CONFIG_MARKERS);
-	c->ring = (uint32_t)config_number(&settings, CONFIG_RING);
-	c->credits = (uint16_t)config_number(&settings, CONFIG_CREDITS);
+	c->conn = conn_opts_of(&settings);
 	c->spin = config_number(&settings, CONFIG_SPIN);
 	c->spin_always = config_number(&settings, CONFIG_SPIN_ALWAYS);
 	c->tcp_spin = config_number(&settings, CONFIG_TCP_SPIN);
-	text_copy(c->provider, sizeof(c->provider), strcmp(provider, "auto") ? provider : "");
 	text_copy(c->report, sizeof(c->report), config_text(&settings, CONFIG_REPORT));
 	text_copy(c->command, sizeof(c->command), config_text(&settings, CONFIG_COMMAND));
 	text_copy(c->dir, sizeof(c->dir), strcmp(dir, "auto") ? dir : "");

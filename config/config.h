@@ -9,18 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "config/conn_opts.h"
 #include "config/option.h"
 
 struct config {
-	bool crc;				/* ask for one on each FPDU */
-	bool markers;				/* ask for them */
-	bool uring;				/* programs may have rings of io_uring */
-	uint32_t ring;				/* bytes */
-	uint16_t credits;			/* messages of a peer that counts them */
-	char provider[CONFIG_PROVIDER_MAX + 1]; /* empty: the default one */
-	char report[CONFIG_TEXT_MAX + 1];	/* file for the summary at exit; empty: none */
-	char command[CONFIG_TEXT_MAX + 1];	/* PID:FILE, preload/rules/report.c; empty: none */
-	char dir[CONFIG_TEXT_MAX + 1]; /* of the state of connections; empty: by the user */
+	struct conn_opts conn;		   /* of a socket of which nobody has said more */
+	bool uring;			   /* programs may have rings of io_uring */
+	char report[CONFIG_TEXT_MAX + 1];  /* file for the summary at exit; empty: none */
+	char command[CONFIG_TEXT_MAX + 1]; /* PID:FILE, preload/rules/report.c; empty: none */
+	char dir[CONFIG_TEXT_MAX + 1];	   /* of the state of connections; empty: by the user */
 	uint64_t linger;  /* nanoseconds, as the others: what exit waits for the peer */
 	uint64_t spin;	  /* a wait spins so long at most before it sleeps; 0: never */
 	bool spin_always; /* for tests */

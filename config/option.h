@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "config/conn_opts.h"
 #include "config/error.h"
 
 /*
@@ -67,7 +68,6 @@ enum config_option_type {
 #define CONFIG_COMPUTED UINT64_MAX
 /* The longest texts */
 #define CONFIG_TEXT_MAX 1023
-#define CONFIG_PROVIDER_MAX 15
 
 struct config_option {
 	const char *name;

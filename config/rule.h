@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "config/conn_opts.h"
 #include "config/error.h"
 
 /*
@@ -22,12 +23,6 @@
  *	...
  *	how = config_rule_match(&rules, CONFIG_CLIENT, program_invocation_short_name, peer, len);
  */
-
-enum config_transport {
-	CONFIG_USE_TCP,
-	CONFIG_USE_AUTO, /* DDP where the peer speaks it */
-	CONFIG_USE_DDP,	 /* only DDP */
-};
 
 enum config_role {
 	CONFIG_CLIENT = 1, /* connects; the address is the peer's */

@@ -54,19 +54,19 @@ static uint32_t ring_of(uint32_t wish)
 
 static struct stream_made made_of(const struct stream_param *param, const struct rnic_ops *rnic)
 {
-	uint32_t ring = ring_of(param->ring);
+	const struct conn_opts *opts = &param->opts;
+	uint32_t ring = ring_of(opts->ring);
 	struct stream_made made = {
 		.flags = (param->initiator ? STREAM_INITIATOR : 0) |
-			 (param->only ? STREAM_ONLY : 0) | (param->probe ? STREAM_PROBE : 0) |
-			 (param->no_crc ? STREAM_NO_CRC : 0) |
-			 (param->markers ? STREAM_MARKERS : 0) |
-			 (param->detour ? STREAM_DETOUR : 0),
+			 (opts->mode == CONFIG_USE_DDP ? STREAM_ONLY : 0) |
+			 (param->probe ? STREAM_PROBE : 0) | (opts->no_crc ? STREAM_NO_CRC : 0) |
+			 (opts->markers ? STREAM_MARKERS : 0) | (opts->detour ? STREAM_DETOUR : 0),
 		.ring = ring,
 		.chunk = chunk_of(ring),
-		.credits = param->credits ? param->credits : STREAM_CREDITS,
+		.credits = opts->credits ? opts->credits : STREAM_CREDITS,
 		.offered = (rnic->stream->native ? FEATURES_SHORT : STREAM_FEATURES) &
 			   ~param->without,
-		.slots = param->slots,
+		.slots = opts->maps,
 		.start_rtts = param->start_rtts,
 		.start_limit = param->start_limit,
 		.decide_rtts = param->decide_rtts,
@@ -322,7 +322,8 @@ static void state_init(struct stream *s, const struct stream_made *made)
 
 int stream_memory_create(int fd, const struct stream_param *param, struct stream **out)
 {
-	const struct rnic_ops *rnic = provider_find(param->provider);
+	const char *provider = param->opts.provider;
+	const struct rnic_ops *rnic = provider_find(provider[0] ? provider : NULL);
 	struct stream_slab_kind kind = { .place = stream_place_of(param->dir) };
 	struct stream_made made;
 	struct stream *s;

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "config/conn_opts.h"
+
 struct rnic_native;
 struct stream;
 
@@ -89,25 +91,21 @@ enum stream_share {
 #define STREAM_EXEC_RECORD 96
 
 struct stream_param {
+	struct conn_opts opts; /* its ring is made a power of two */
 	bool initiator;
 	bool connecting; /* TCP's connect() has not finished yet */
 	bool hold;	 /* take up to 64 KiB of writes from the beginning of start-up */
-	bool no_crc;	 /* do not ask for one on each FPDU; the peer may */
-	bool only;	 /* a peer that speaks plain TCP is refused by a reset */
 	/*
 	 * The active side only tries: when TCP is connected and start-up fails, the connection is
 	 * dropped, and -ENOMSG says so, when the descriptor has connected again to @peer, by
 	 * the port of @name if that has one, or cannot. Without @peer that is the caller's.
-	 * @detour: the descriptor connects elsewhere than to @peer, and the same when it cannot.
+	 * opts.detour: the descriptor connects elsewhere than to @peer, and the same when it
+	 * cannot.
 	 */
-	bool probe, detour;
+	bool probe;
 	const void *peer; /* an address of either family */
 	const struct sockaddr_storage *name;
 	uint32_t peer_len;
-	bool markers;		 /* ask for them in what the peer sends */
-	uint32_t ring;		 /* octets, 8 KiB to 64 MiB; 0: 512 KiB. Made a power of two. */
-	uint16_t credits;	 /* messages that a peer of rsockets may send at once; 0: 384 */
-	uint16_t slots;		 /* for mappings of the peer's, up to STREAM_SLOTS */
 	uint32_t without;	 /* features that are not offered; all: no extension block */
 	uint64_t start_limit;	 /* ns that the peer's frame may take; 0: any time */
 	uint64_t apart_limit;	 /* at most that, 1 s at least, where a device is not TCP's */
@@ -115,14 +113,14 @@ struct stream_param {
 	/*
 	 * How long a connection that is not decided is not writable: ns, at least so many round
 	 * trips, at most decide_max (0: no bound). Behind that an initiator takes writes as with
-	 * @hold; a responder that is not @only may speak_plain(), and a piece of a key that is not
+	 * @hold; a responder in mode auto may speak_plain(), and a piece of a key that is not
 	 * continued for as long is its program's. 0: an initiator waits for the Reply, a responder
 	 * may speak at once.
 	 */
 	uint64_t decide_limit, decide_max;
 	unsigned int decide_rtts;
-	const char *provider;
-	struct rnic_native *native; /* of that provider; NULL: the descriptor carries the octets */
+	struct rnic_native
+		*native; /* of the provider of opts; NULL: the descriptor carries the octets */
 	/*
 	 * Where what other processes need is kept: a folder, empty the one that goes by the user,
 	 * NULL: nowhere; then only children by fork() share the stream. To stay where it is as

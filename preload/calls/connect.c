@@ -172,7 +172,7 @@ static long start_wait(struct sock *s, int fd)
 /* DDP is out of the question */
 static long attach_failed(struct sock *s, int fd, int err, long tcp, bool wait)
 {
-	if (s->mode == CONFIG_USE_AUTO) {
+	if (s->opts.mode == CONFIG_USE_AUTO) {
 		sock_give_back(s, sock_reason(err));
 		return wait ? tcp_wait(s, fd, (const struct sockaddr *)&s->peer, s->peer_len) : tcp;
 	}
@@ -243,8 +243,8 @@ static void connect_choose(struct sock *s, const struct sockaddr *addr, socklen_
 			   struct choice *out)
 {
 	s->sure = s->asked = false;
-	if (s->fixed)
-		*out = (struct choice){ .mode = s->mode, .reason = CONFIG_REASON_MODE_OFF };
+	if (s->opts.mode_set)
+		*out = (struct choice){ .mode = s->opts.mode, .reason = CONFIG_REASON_MODE_OFF };
 	else
 		choose_client(addr, len, out);
 	if (out->mode != CONFIG_USE_AUTO)
@@ -276,8 +276,8 @@ static long connect_mapped(struct sock *s, int fd, const struct sockaddr *addr, 
 	struct sockaddr_in6 mapped;
 
 	memcpy(&mapped, addr, mapped_len);
-	s->detour = llp_mapper_move(fd, &mapped, mapped_len, sock_config.mapper);
-	if (!s->detour)
+	s->opts.detour = llp_mapper_move(fd, &mapped, mapped_len, sock_config.mapper);
+	if (!s->opts.detour)
 		return base_sock_connect_flagged(fd, addr, len, nonblock);
 	return base_sock_connect_flagged(fd, (struct sockaddr *)&mapped, mapped_len, nonblock);
 }
@@ -315,9 +315,9 @@ static long connect_device(struct sock *s, int fd, const struct sockaddr *peer, 
 static long connect_barred(struct sock *s, const struct sockaddr *peer, socklen_t len,
 			   enum config_reason reason)
 {
-	struct choice choice = { .mode = s->mode, .reason = CONFIG_REASON_MODE_OFF };
+	struct choice choice = { .mode = s->opts.mode, .reason = CONFIG_REASON_MODE_OFF };
 
-	if (!s->fixed)
+	if (!s->opts.mode_set)
 		choose_client(peer, len, &choice);
 	if (choice.mode == CONFIG_USE_DDP) {
 		plain_note(s->fd, reason);
@@ -349,9 +349,9 @@ static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, soc
 	if (choice.mode == CONFIG_USE_TCP)
 		return connect_plain(s, fd, addr, len, choice.reason);
 	sock_remember(s, addr, len);
-	s->detour = false;
+	s->opts.detour = false;
 	option_prepare(fd, &s->option);
-	s->mode = choice.mode;
+	s->opts.mode = choice.mode;
 	s->probing = choice.mode == CONFIG_USE_AUTO;
 	provider_wish(s, choice.provider);
 	r = here ? CALL_THEIRS : connect_device(s, fd, peer, peer_len);

@@ -56,7 +56,7 @@ static int crc_set(struct sock *s, int value)
 {
 	if (value & ~1)
 		return -EINVAL;
-	s->wish.no_crc = !value;
+	s->opts.no_crc = !value;
 	return 0;
 }
 
@@ -64,7 +64,7 @@ static int markers_set(struct sock *s, int value)
 {
 	if (value & ~1)
 		return -EINVAL;
-	s->wish.markers = value;
+	s->opts.markers = value;
 	return 0;
 }
 
@@ -72,7 +72,7 @@ static int ring_set(struct sock *s, int value)
 {
 	if (value < RING_MIN || value > RING_MAX)
 		return -EINVAL;
-	s->wish.ring = (uint32_t)value;
+	s->opts.ring = (uint32_t)value;
 	return 0;
 }
 
@@ -80,21 +80,21 @@ static int maps_set(struct sock *s, int value)
 {
 	if (value < 0 || value > (int)STREAM_SLOTS)
 		return -EINVAL;
-	s->wish.maps = (uint16_t)value;
+	s->opts.maps = (uint16_t)value;
 	return 0;
 }
 
 static int provider_set(struct sock *s, const char *name, socklen_t len)
 {
-	char text[sizeof(s->wish.provider)] = "";
+	char text[sizeof(s->opts.provider)] = "";
 
 	if (len >= sizeof(text))
 		return -EINVAL;
 	memcpy(text, name, len);
 	if (text[0] && !rnic_find(text))
 		return -ENODEV;
-	memcpy(s->wish.provider, text, sizeof(text));
-	s->wish.own = true;
+	memcpy(s->opts.provider, text, sizeof(text));
+	s->opts.provider_set = true;
 	return 0;
 }
 
@@ -254,13 +254,13 @@ static long number_get(struct sock *s, const struct ddp_info *info, int name, vo
 	if (name == DDP_MODE)
 		number = (int)info->mode;
 	else if (name == DDP_CRC)
-		number = connected ? info->crc : !s->wish.no_crc;
+		number = connected ? info->crc : !s->opts.no_crc;
 	else if (name == DDP_MARKERS)
-		number = connected ? info->rx_markers : s->wish.markers;
+		number = connected ? info->rx_markers : s->opts.markers;
 	else if (name == DDP_MAPS)
-		number = s->wish.maps;
+		number = s->opts.maps;
 	else
-		number = (int)(connected ? info->ring : s->wish.ring);
+		number = (int)(connected ? info->ring : s->opts.ring);
 	return answer(value, len, &number, sizeof(number));
 }
 
@@ -274,7 +274,7 @@ static long ours_get(struct sock *s, int name, void *value, socklen_t *len)
 		return answer(value, len, &info, sizeof(info));
 	case DDP_PROVIDER:
 		if (!info.connected)
-			memcpy(info.provider, s->wish.provider, sizeof(info.provider));
+			memcpy(info.provider, s->opts.provider, sizeof(info.provider));
 		return answer(value, len, info.provider, strlen(info.provider) + 1);
 	case DDP_MODE:
 	case DDP_CRC:

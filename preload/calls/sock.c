@@ -87,8 +87,8 @@ static void accepted_choose(const struct sock *listener, int fd, struct choice *
 	struct sockaddr_storage name;
 	socklen_t len = sizeof(name);
 
-	if (listener->fixed)
-		*out = (struct choice){ .mode = listener->mode,
+	if (listener->opts.mode_set)
+		*out = (struct choice){ .mode = listener->opts.mode,
 					.reason = CONFIG_REASON_MODE_OFF,
 					.named = true };
 	else if (libc.getsockname(fd, (struct sockaddr *)&name, &len))
@@ -111,13 +111,13 @@ static long plain(long fd, enum config_reason reason)
  */
 static long barred(const struct sock *listener, long fd, enum config_reason reason)
 {
-	struct choice choice = { .mode = listener->mode,
+	struct choice choice = { .mode = listener->opts.mode,
 				 .reason = CONFIG_REASON_MODE_OFF,
 				 .named = true };
 
 	if (reason != CONFIG_REASON_SANDBOXED)
 		accepted_choose(listener, (int)fd, &choice);
-	else if (!listener->fixed)
+	else if (!listener->opts.mode_set)
 		choose_server((const struct sockaddr *)&listener->name, sizeof(listener->name),
 			      &choice);
 	if (choice.mode == CONFIG_USE_TCP)

@@ -217,8 +217,8 @@ static enum config_transport mode_of(const struct sock *listener, const struct r
 	struct sockaddr_storage name;
 	struct choice choice;
 
-	if (listener->fixed)
-		return listener->mode;
+	if (listener->opts.mode_set)
+		return listener->opts.mode;
 	provider_ops(listener)->name(native, false, &name);
 	choose_server((struct sockaddr *)&name, sizeof(name), &choice);
 	return choice.mode;

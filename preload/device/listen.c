@@ -30,8 +30,8 @@ static bool is_wanted(struct sock *s, const struct sockaddr *name, socklen_t len
 {
 	struct choice choice;
 
-	if (s->fixed)
-		return s->mode != CONFIG_USE_TCP;
+	if (s->opts.mode_set)
+		return s->opts.mode != CONFIG_USE_TCP;
 	choose_serves(name, len, &choice);
 	provider_wish(s, choice.provider);
 	return choice.mode != CONFIG_USE_TCP;
@@ -47,7 +47,7 @@ static socklen_t own_name(const struct sock *s, struct sockaddr_storage *out)
 /* enum rnic_listens; 0: the kernel alone, as where nobody has named a device that takes its port */
 static unsigned int ways(struct sock *s, const struct sockaddr *name, socklen_t len)
 {
-	bool by_route = !s->wish.provider[0];
+	bool by_route = !s->opts.provider[0];
 	const struct rnic_ops *rnic = provider_of(s);
 	int how;
 
@@ -118,7 +118,7 @@ static int alone(struct sock *s, int fd, int backlog)
 
 static void beside(struct sock *s, int backlog)
 {
-	bool by_route = !s->wish.provider[0];
+	bool by_route = !s->opts.provider[0];
 
 	if (by_route)
 		provider_choose(s, provider_of(s)->name);

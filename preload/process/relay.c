@@ -80,7 +80,7 @@ static void sock_join(struct sock *s, int fd)
 /* Only a server in mode auto may speak first */
 static uint64_t grace_of(const struct sock *s)
 {
-	bool may = s->accepted && s->mode == CONFIG_USE_AUTO;
+	bool may = s->accepted && s->opts.mode == CONFIG_USE_AUTO;
 
 	return may ? base_max(1ull, sock_io_grace(s)) : 0;
 }

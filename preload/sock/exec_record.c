@@ -57,13 +57,13 @@ void exec_record_write(struct sock *s)
 
 	*k = (struct exec_record){
 		.magic = KEPT_MAGIC,
-		.mode = (uint16_t)s->mode,
+		.mode = (uint16_t)s->opts.mode,
 		.asked = s->asked,
 		.accepted = s->accepted,
 		.probing = s->probing,
 		.late = __atomic_load_n(&s->late, __ATOMIC_ACQUIRE),
 		.unsettled = __atomic_load_n(&s->unsettled, __ATOMIC_ACQUIRE),
-		.fixed = s->fixed,
+		.fixed = s->opts.mode_set,
 		.shut = __atomic_load_n(&s->shut, __ATOMIC_RELAXED),
 		.nodelay = s->option.nodelay,
 		.cork = s->option.cork,
@@ -82,13 +82,13 @@ void exec_record_read(struct sock *s)
 	memcpy(&k, stream_exec_record(s->stream), sizeof(k));
 	if (k.magic != KEPT_MAGIC)
 		k = (struct exec_record){ .mode = CONFIG_USE_DDP };
-	s->mode = k.mode == CONFIG_USE_AUTO ? CONFIG_USE_AUTO : CONFIG_USE_DDP;
+	s->opts.mode = k.mode == CONFIG_USE_AUTO ? CONFIG_USE_AUTO : CONFIG_USE_DDP;
 	s->asked = k.asked & 1;
 	s->accepted = k.accepted & 1;
 	s->probing = k.probing & 1;
 	s->late = k.late & 1;
 	s->unsettled = k.unsettled & 1;
-	s->fixed = k.fixed & 1;
+	s->opts.mode_set = k.fixed & 1;
 	s->shut = k.shut & 3;
 	s->option.nodelay = k.nodelay & 1;
 	s->option.cork = k.cork & 1;

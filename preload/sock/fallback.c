@@ -147,7 +147,7 @@ static int begin_anew(struct sock *s)
 	__atomic_store_n(&s->reported, true, __ATOMIC_RELAXED); /* it was none yet */
 	sock_forget_stream(s);
 	provider_forgo(s, CONFIG_REASON_PROVIDER_UNAVAILABLE);
-	s->detour = false;
+	s->opts.detour = false;
 	tcp = base_sock_connect(s->fd, (struct sockaddr *)&s->peer, s->peer_len);
 	if (tcp && tcp != -EINPROGRESS)
 		return (int)tcp;

@@ -111,7 +111,8 @@ static __u32 mode_of(const struct sock *s)
 		[CONFIG_USE_AUTO] = DDP_MODE_AUTO,
 	};
 
-	return sock_role(s) == SOCK_STREAM_ON || s->fixed ? modes[s->mode] : DDP_MODE_RULES;
+	return sock_role(s) == SOCK_STREAM_ON || s->opts.mode_set ? modes[s->opts.mode]
+								  : DDP_MODE_RULES;
 }
 
 static void connection_info(struct sock *s, struct ddp_info *out)
@@ -191,7 +192,7 @@ static void tell_failed(struct sock *s, enum config_reason reason)
 	struct sockaddr_storage room;
 	const struct sockaddr *peer;
 
-	if (s->mode != CONFIG_USE_DDP || reason == CONFIG_REASON_UNREACHABLE)
+	if (s->opts.mode != CONFIG_USE_DDP || reason == CONFIG_REASON_UNREACHABLE)
 		return;
 	peer = peer_find(s, &room);
 	if (peer)

@@ -65,8 +65,8 @@ static bool is_for_ddp(const struct sock *s, const struct search *search)
 {
 	struct choice choice;
 
-	if (s->fixed)
-		return s->mode != CONFIG_USE_TCP;
+	if (s->opts.mode_set)
+		return s->opts.mode != CONFIG_USE_TCP;
 	choose_server(search->addr, search->len, &choice);
 	return choice.mode != CONFIG_USE_TCP;
 }
@@ -124,13 +124,13 @@ static void announced_close(const struct sock *s, int fd)
 
 static bool memory_ready(const struct sock *s)
 {
-	return sock_ready() && !stream_memory_ask(s->wish.ring);
+	return sock_ready() && !stream_memory_ask(s->opts.ring);
 }
 
 /* Nobody who comes is on DDP */
 static bool is_plain(const struct sock *s)
 {
-	return s->fixed ? s->mode == CONFIG_USE_TCP : !s->served;
+	return s->opts.mode_set ? s->opts.mode == CONFIG_USE_TCP : !s->served;
 }
 
 bool listens_room(const struct sock *s)
@@ -144,9 +144,9 @@ bool listens_room(const struct sock *s)
 
 static struct choice choice_of(const struct sock *s, socklen_t len)
 {
-	struct choice choice = { .mode = s->mode };
+	struct choice choice = { .mode = s->opts.mode };
 
-	if (!s->fixed)
+	if (!s->opts.mode_set)
 		choose_serves((const struct sockaddr *)&s->name, len, &choice);
 	return choice;
 }

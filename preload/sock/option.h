@@ -4,16 +4,6 @@
 
 #include <stdbool.h>
 
-#include "config/config.h"
-
-/* What a connection is to be made with: the user's, or the program's own by SOL_DDP */
-struct sock_wish {
-	char provider[CONFIG_PROVIDER_MAX + 1]; /* empty: by the route (provider.c) */
-	uint32_t ring;
-	uint16_t maps;
-	bool no_crc, markers, own; /* the program has said which provider */
-};
-
 /*
  * TCP's options that the program believes to be as it has set them, while the socket has them as
  * frames need them

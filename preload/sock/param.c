@@ -41,38 +41,34 @@ static void decide_limit(struct stream_param *param, const struct sock *s)
 {
 	bool computed = sock_config.grace == CONFIG_COMPUTED;
 
-	if (s->native || s->mode == CONFIG_USE_TCP)
+	if (s->native || s->opts.mode == CONFIG_USE_TCP)
 		return;
-	if (!param->initiator && s->mode == CONFIG_USE_AUTO) {
+	if (!param->initiator && s->opts.mode == CONFIG_USE_AUTO) {
 		param->decide_limit = computed ? GRACE_LIMIT : sock_config.grace;
 		param->decide_rtts = computed ? GRACE_RTTS : 0;
 		param->decide_max = computed ? GRACE_MAX : 0;
-	} else if (param->initiator && (param->only || s->sure) && !sock_config.strict) {
+	} else if (param->initiator && (s->opts.mode == CONFIG_USE_DDP || s->sure) &&
+		   !sock_config.strict) {
 		param->decide_limit = PROBE_LIMIT;
 		param->decide_rtts = PROBE_RTTS;
 	}
 }
 
-void sock_param_wishes(struct stream_param *param, const struct sock *s)
+void sock_param_made(struct stream_param *param, const struct sock *s)
 {
-	param->only = s->mode == CONFIG_USE_DDP;
-	param->no_crc = s->wish.no_crc;
-	param->markers = s->wish.markers;
-	param->ring = s->wish.ring;
-	param->slots = s->wish.maps;
-	param->credits = sock_config.credits;
+	bool only = s->opts.mode == CONFIG_USE_DDP;
+
+	param->opts = s->opts;
 	param->probe = s->probing;
-	param->detour = s->detour;
 	param->peer = &s->peer;
 	param->peer_len = s->peer_len;
 	param->name = &s->name;
 	param->start_limit = sock_config.start;
 	param->apart_limit = sock_config.probe == CONFIG_COMPUTED ? 0 : sock_config.probe;
-	param->provider = s->wish.provider[0] ? s->wish.provider : NULL;
 	param->native = s->native;
 	decide_limit(param, s);
 	/* A listener of this process may be long in coming to it, and TCP's has all the time */
-	if (param->initiator && param->hold && param->only)
+	if (param->initiator && param->hold && only)
 		param->start_limit = 0;
 	else if (s->probing && !param->hold && !s->sure)
 		probe_limit(param);

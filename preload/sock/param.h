@@ -9,6 +9,6 @@ struct sock;
 /* Of a stream that is made, and of one that is taken over: where its state is, and whom it asks */
 void sock_param_init(struct stream_param *param, struct sock *s);
 /* Of one that is made. Whose it is (initiator) and whether it holds writes is there already */
-void sock_param_wishes(struct stream_param *param, const struct sock *s);
+void sock_param_made(struct stream_param *param, const struct sock *s);
 
 #endif

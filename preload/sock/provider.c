@@ -34,15 +34,15 @@ static const struct rnic_native_ops *ops_of(const struct rnic_ops *rnic)
 
 const struct rnic_native_ops *provider_ops(const struct sock *s)
 {
-	return s->wish.provider[0] ? ops_of(rnic_find(s->wish.provider)) : NULL;
+	return s->opts.provider[0] ? ops_of(rnic_find(s->opts.provider)) : NULL;
 }
 
 const struct rnic_ops *provider_of(const struct sock *s)
 {
 	const struct rnic_ops *rnic = NULL;
 
-	if (s->wish.provider[0]) {
-		rnic = rnic_find(s->wish.provider);
+	if (s->opts.provider[0]) {
+		rnic = rnic_find(s->opts.provider);
 		return ops_of(rnic) ? rnic : NULL;
 	}
 	for (unsigned int i = 0; (rnic = rnic_at(i)); i++)
@@ -53,18 +53,18 @@ const struct rnic_ops *provider_of(const struct sock *s)
 
 void provider_choose(struct sock *s, const char *provider)
 {
-	memcpy(s->wish.provider, provider, strlen(provider) + 1);
+	memcpy(s->opts.provider, provider, strlen(provider) + 1);
 }
 
 void provider_wish(struct sock *s, const char *provider)
 {
-	if (provider && !s->wish.own)
+	if (provider && !s->opts.provider_set)
 		provider_choose(s, strcmp(provider, "auto") ? provider : "");
 }
 
 void provider_forgo(struct sock *s, enum config_reason reason)
 {
-	base_info("descriptor %d: provider %s: %s", s->fd, s->wish.provider,
+	base_info("descriptor %d: provider %s: %s", s->fd, s->opts.provider,
 		  config_reason_text(reason));
 	report_reason(reason, 1);
 	s->forgone = reason;
@@ -97,7 +97,7 @@ bool provider_is_used(void)
 static int reach(struct sock *s, const struct rnic_native_ops *ops, const struct sockaddr *peer,
 		 socklen_t len)
 {
-	bool by_route = !s->wish.provider[0];
+	bool by_route = !s->opts.provider[0];
 	struct rnic_native *native;
 	int err;
 
@@ -121,7 +121,7 @@ static int reach(struct sock *s, const struct rnic_native_ops *ops, const struct
 
 int provider_reach(struct sock *s, const struct sockaddr *peer, socklen_t len)
 {
-	bool by_route = !s->wish.provider[0];
+	bool by_route = !s->opts.provider[0];
 	const struct rnic_ops *rnic = provider_of(s);
 	int err;
 

@@ -257,12 +257,11 @@ static struct sock *sock_alloc(int fd)
 	s->told = false;
 	s->taker = 0;
 	s->forgone = CONFIG_REASON_NONE;
-	s->mode = CONFIG_USE_TCP;
 	s->peer_len = 0;
 	s->severed = 0;
 	s->announced = -1;
 	s->served = s->told_of = s->asked = s->counted = false;
-	s->probing = s->sure = s->detour = s->late = s->wrote = s->unsettled = s->fixed = false;
+	s->probing = s->sure = s->late = s->wrote = s->unsettled = false;
 	s->accepted = s->in_work_list = s->own = s->inherited = s->lent = s->common = false;
 	s->option = (struct option_values){ 0 };
 	s->work = (struct work_item){ .watched = -1 };
@@ -273,12 +272,7 @@ static struct sock *sock_alloc(int fd)
 	s->acked = 0;
 	s->said = true;
 	s->confined = false;
-	s->wish = (struct sock_wish){
-		.ring = sock_config.ring,
-		.no_crc = !sock_config.crc,
-		.markers = sock_config.markers,
-	};
-	memcpy(s->wish.provider, sock_config.provider, sizeof(s->wish.provider));
+	s->opts = sock_config.conn;
 	s->shut = 0;
 	pthread_mutex_init(&s->lock, NULL);
 	base_list_init(&s->watches);
@@ -356,7 +350,7 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 	param.initiator = initiator;
 	param.connecting = connecting;
 	param.hold = hold;
-	sock_param_wishes(&param, s);
+	sock_param_made(&param, s);
 	s->flight = (struct single_flight){ 0 };
 	s->places[0] = s->places[1] = (struct spin_place){ 0 };
 	option_prepare(s->fd, &s->option);
@@ -410,7 +404,7 @@ static void accepted_peer(struct sock *s)
 {
 	socklen_t len = sizeof(s->peer);
 
-	if (s->mode == CONFIG_USE_DDP && !s->native && base_log_on(BASE_LOG_WARN) &&
+	if (s->opts.mode == CONFIG_USE_DDP && !s->native && base_log_on(BASE_LOG_WARN) &&
 	    !syscall(SYS_getpeername, s->fd, &s->peer, &len))
 		s->peer_len = base_min(len, (socklen_t)sizeof(s->peer));
 }
@@ -425,10 +419,11 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 		provider_refuse(listener, native);
 		return -ENOMEM;
 	}
-	s->mode = mode;
 	s->accepted = true;
 	s->option = listener->option;
-	s->wish = listener->wish;
+	s->opts = listener->opts;
+	s->opts.mode = mode;
+	s->opts.mode_set = s->opts.detour = false;
 	s->forgone = listener->forgone;
 	s->native = native;
 	/* The other listener's, which is nobody's fault */
@@ -545,8 +540,8 @@ int sock_set_mode(int fd, enum config_transport mode)
 	if (!err && sock_role(s) != SOCK_NEW)
 		err = -EISCONN;
 	if (!err) {
-		s->mode = mode;
-		s->fixed = true;
+		s->opts.mode = mode;
+		s->opts.mode_set = true;
 	}
 	sock_put(s);
 	return err;

@@ -12,6 +12,7 @@
 
 #include "base/list.h"
 #include "config/config.h"
+#include "config/conn_opts.h"
 #include "config/reason.h"
 #include "config/rule.h"
 #include "preload/guard/spin.h"
@@ -50,9 +51,7 @@ struct sock {
 	unsigned int ended; /* atomic: 0, or fork_gen + 1 when the last number went */
 	uint64_t cookie;    /* the kernel's name for the socket of a stream */
 	struct stream *stream;
-	uint32_t streams; /* atomic: how often it has got one, or lost it */
-	enum config_transport mode;
-	bool fixed;	    /* the mode is the program's own wish, and no rule is asked */
+	uint32_t streams;   /* atomic: how often it has got one, or lost it */
 	bool accepted, had; /* it was; it had a stream, ever */
 	bool in_work_list;  /* atomic; written under the lock of the work list */
 	struct work_item work;
@@ -67,14 +66,13 @@ struct sock {
 	uint8_t shut; /* atomic; what shutdown() was told, plus one, as bits */
 	struct option_values option;
 	uint64_t acked; /* octets of the stream that are known to be acknowledged; atomic */
-	struct sock_wish wish;
+	struct conn_opts opts;
 	struct sockaddr_storage name; /* a listener's own; of a client what it was bound to */
 	/* Of either family: a client's, from connect() on; a server's in mode on */
 	struct sockaddr_in6 peer;
 	socklen_t peer_len;
 	bool probing;	      /* it only tries: else its peer is plain TCP */
 	bool sure;	      /* and who listens there has DDP, or will have said so */
-	bool detour;	      /* it tries at another port than that of its peer (llp/mapper.h) */
 	bool asked;	      /* its peer's host is asked first (preload/rules/ask.h) */
 	int announced;	      /* a listener's, preload/rules/host.h; -1. Atomic */
 	bool served, told_of; /* by the rules some may come by DDP; other hosts are told of it */

@@ -214,7 +214,7 @@ static void undecided_drop(void)
 
 		if (!c->undecided || c->busy)
 			continue;
-		if (s->mode == CONFIG_USE_DDP)
+		if (s->opts.mode == CONFIG_USE_DDP)
 			base_sock_abort(stream_fd(s->stream));
 		work_item_end(c);
 		return;

@@ -90,7 +90,7 @@ long confine_nonblock_set(struct sock *s, bool on)
 /* As long as a server that speaks first waits, or whoever will have DDP or nothing */
 static uint64_t start_timeout(const struct sock *s)
 {
-	if (s->accepted && s->mode == CONFIG_USE_AUTO)
+	if (s->accepted && s->opts.mode == CONFIG_USE_AUTO)
 		return sock_io_grace(s);
 	return sock_config.start ? sock_config.start : BASE_NEVER;
 }
@@ -104,7 +104,7 @@ static bool settle(struct sock *s)
 	if (sock_progress(s) == -EAGAIN)
 		wait_levels(s, STREAM_STARTED, deadline);
 	err = sock_progress(s);
-	if (err == -EAGAIN && s->mode == CONFIG_USE_AUTO)
+	if (err == -EAGAIN && s->opts.mode == CONFIG_USE_AUTO)
 		sock_give_back(s, CONFIG_REASON_SANDBOXED);
 	return !err;
 }

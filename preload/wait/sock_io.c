@@ -38,7 +38,7 @@ bool sock_io_go_plain(struct sock *s)
 {
 	int err = sock_progress(s);
 
-	if (err == -EAGAIN && s->accepted && s->mode == CONFIG_USE_AUTO)
+	if (err == -EAGAIN && s->accepted && s->opts.mode == CONFIG_USE_AUTO)
 		wait_levels(s, STREAM_STARTED | STREAM_WRITABLE,
 			    base_deadline(base_now(), sock_io_grace(s)));
 	/* Behind the grace it is writable, plainly, and not decided */
@@ -436,7 +436,7 @@ static long decide(struct sock_io_call *c)
 
 	if (__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
 		return SOCK_IO_THEIRS;
-	if (!s->accepted || s->mode != CONFIG_USE_AUTO ||
+	if (!s->accepted || s->opts.mode != CONFIG_USE_AUTO ||
 	    __atomic_load_n(&s->wrote, __ATOMIC_RELAXED))
 		return 0;
 	while ((err = sock_progress(s)) == -EAGAIN && !(s->shut & (SHUT_WR + 1))) {

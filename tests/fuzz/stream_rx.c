@@ -527,7 +527,9 @@ static void begin(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int fd[2] = { -1, -1 };
-	struct stream_param param = { .ring = RING, .only = true, .provider = "memory" };
+	struct stream_param param = {
+		.opts = { .ring = RING, .mode = CONFIG_USE_DDP, .provider = "memory" },
+	};
 	struct stream *s;
 
 	if (fd[0] < 0) {
@@ -541,7 +543,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	w.end = data + size;
 	begin();
 	param.initiator = w.initiator;
-	param.slots = 2;
+	param.opts.maps = 2;
 	if (stream_attach(fd[0], &param, &s))
 		abort();
 	stream_progress(s);

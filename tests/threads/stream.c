@@ -47,7 +47,8 @@ static void tcp(int fd[2])
 
 static void open_ends(uint32_t without)
 {
-	struct stream_param param = { .only = true, .ring = 65536, .without = without };
+	struct stream_param param = { .opts = { .mode = CONFIG_USE_DDP, .ring = 65536 },
+				      .without = without };
 	int fd[2];
 
 	tcp(fd);

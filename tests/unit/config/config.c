@@ -23,7 +23,7 @@ TestSuite(config, .init = environment_begin);
 Test(config, defaults)
 {
 	cr_assert_eq(config_load(&config), 0);
-	cr_expect_str_eq(config.provider, "");
+	cr_expect_str_eq(config.conn.provider, "");
 	cr_expect_str_eq(config.report, "");
 	cr_expect_eq(config.linger, 30 * BASE_NS_PER_S);
 	cr_expect_eq(config.grace, CONFIG_COMPUTED);
@@ -48,7 +48,7 @@ Test(config, environment)
 	setenv("WARPSOCK_FORGET_PLAIN", "5", 1);
 	setenv("WARPSOCK_FORGET_DDP", "6s", 1);
 	cr_assert_eq(config_load(&config), 0);
-	cr_expect_str_eq(config.provider, "fifteen-octets-");
+	cr_expect_str_eq(config.conn.provider, "fifteen-octets-");
 	cr_expect_str_eq(config.report, "/tmp/report");
 	cr_expect_eq(config.linger, 1500 * BASE_NS_PER_MS);
 	cr_expect_eq(config.grace, 7 * BASE_NS_PER_MS);

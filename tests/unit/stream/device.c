@@ -293,10 +293,10 @@ static void attach(unsigned int i)
 {
 	struct stream_param param = { .initiator = !i,
 				      .connecting = true,
-				      .only = true,
-				      .ring = 64 * 1024,
-				      .slots = 2,
-				      .provider = "memory",
+				      .opts = { .mode = CONFIG_USE_DDP,
+						.ring = 64 * 1024,
+						.maps = 2,
+						.provider = "memory" },
 				      .native = &devices[i].native };
 
 	devices[i].native.fd = eventfd(0, EFD_NONBLOCK);
@@ -408,12 +408,13 @@ Test(device, start_up_that_fails)
 	for (size_t i = 0; i < base_array_size(cases); i++) {
 		struct stream_param param = { .initiator = true,
 					      .connecting = true,
-					      .only = !cases[i].probe,
+					      .opts = { .mode = cases[i].probe ? CONFIG_USE_AUTO
+									       : CONFIG_USE_DDP,
+							.ring = 64 * 1024,
+							.provider = "memory" },
 					      .probe = cases[i].probe,
 					      .peer = &peer,
 					      .peer_len = sizeof(struct sockaddr_in),
-					      .ring = 64 * 1024,
-					      .provider = "memory",
 					      .native = &devices[0].native };
 		struct stream_info info;
 
@@ -644,7 +645,7 @@ Test(device, a_probe_that_is_waived)
 				      .probe = true,
 				      .peer_len = sizeof(to),
 				      .may_probe = waived,
-				      .provider = "memory",
+				      .opts.provider = "memory",
 				      .native = &devices[0].native };
 	struct sockaddr_storage peer = { 0 };
 	socklen_t len = sizeof(to);

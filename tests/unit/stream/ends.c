@@ -36,7 +36,7 @@ struct stream *ends_attach(int fd, bool initiator)
 	struct stream *s = NULL;
 
 	param.initiator = initiator;
-	param.only = !ends_auto;
+	param.opts.mode = ends_auto ? CONFIG_USE_AUTO : CONFIG_USE_DDP;
 	param.without |= ends_without[!initiator];
 	cr_assert_eq(stream_attach(fd, &param, &s), 0);
 	return s;

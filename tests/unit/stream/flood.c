@@ -129,7 +129,7 @@ Test(flood, nothing_is_granted_while_more_is_there)
 	struct iovec iov = { octets, sizeof(octets) };
 	unsigned int said;
 
-	ends_param.ring = STREAM_RING_MIN;
+	ends_param.opts.ring = STREAM_RING_MIN;
 	begin();
 	settle();
 	ends_peer_drain(&peer);

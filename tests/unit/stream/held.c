@@ -37,7 +37,7 @@ static void open_ends(struct stream *s[2], bool first_holds, bool second_holds)
 	int fd[2];
 
 	ends_tcp(fd);
-	ends_param.ring = RING;
+	ends_param.opts.ring = RING;
 	ends_param.hold = first_holds;
 	s[0] = ends_attach(fd[0], true);
 	cr_assert_eq(stream_progress(s[0]), -EAGAIN);

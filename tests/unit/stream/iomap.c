@@ -25,7 +25,7 @@ static void turn(struct stream *s[2])
 
 static void both_open(struct stream *s[2], uint32_t without)
 {
-	ends_param.slots = SLOTS;
+	ends_param.opts.maps = SLOTS;
 	ends_without[0] = ends_without[1] = without;
 	ends_open(s);
 	memset(far, 0, sizeof(far));
@@ -134,7 +134,7 @@ Test(iomap, what_is_no_mapping)
 	cr_expect_eq(write_at(s[0], 3099, 1), 0);
 	cr_expect_eq(write_at(s[1], 0, 1), -ENXIO);
 	ends_destroy(s);
-	ends_param.slots = 0;
+	ends_param.opts.maps = 0;
 	ends_open(s);
 	cr_expect_eq(stream_map(s[1], far, 100, 0), -EOPNOTSUPP);
 	cr_expect_eq(write_at(s[0], 0, 1), -EOPNOTSUPP);
@@ -152,7 +152,7 @@ Test(iomap, credits_are_spared)
 		struct stream *s[2];
 		int err = 0;
 
-		ends_param.credits = 100;
+		ends_param.opts.credits = 100;
 		both_open(s, peers[i]);
 		for (int tries = 0; n < 1000 && tries < 20000; tries++) {
 			err = stream_map(s[1], far, 100, AT);
@@ -327,7 +327,7 @@ static struct stream *peer_open(struct ends_peer *p, uint32_t *slots)
 	struct stream *s;
 	int fd[2];
 
-	ends_param.slots = SLOTS;
+	ends_param.opts.maps = SLOTS;
 	ends_tcp(fd);
 	s = ends_attach(fd[1], false);
 	ends_peer_init(p, fd[0]);

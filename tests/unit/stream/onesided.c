@@ -92,7 +92,7 @@ Test(user, many_through_a_small_ring, .timeout = 120)
 	struct stream *s[2];
 	size_t len, longest;
 
-	ends_param.ring = 8192;
+	ends_param.opts.ring = 8192;
 	ends_open(s);
 	longest = 8192 / 2 - STREAM_MESSAGE_COST;
 	cr_expect_eq(stream_message_send(s[0], near, longest + 1), -EMSGSIZE);
@@ -182,7 +182,7 @@ Test(onesided, writes_and_reads)
 	struct stream *s[2];
 
 	for (unsigned int crc = 0; crc < 2; crc++) {
-		ends_param.no_crc = !crc;
+		ends_param.opts.no_crc = !crc;
 		both_open(s, 0x2 | 0x4);
 		for (unsigned int i = 0; i < base_array_size(lengths); i++) {
 			for (size_t k = 0; k < lengths[i]; k++)

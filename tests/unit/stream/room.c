@@ -49,7 +49,7 @@ static bool room_finds(int room, void (*look)(struct stream *s))
 	struct stream *s[2];
 	bool cut;
 
-	ends_param.ring = STREAM_RING_MAX;
+	ends_param.opts.ring = STREAM_RING_MAX;
 	ends_open(s);
 	cr_assert_eq(setsockopt(s[0]->fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
 	cr_assert_lt(stuff(s[0]), STREAM_RING_MAX / 2);
@@ -97,7 +97,7 @@ static void sent_and_closed(struct stream *s[2], uint64_t *sum)
 {
 	bool safe = true;
 
-	ends_param.ring = STREAM_RING_MAX;
+	ends_param.opts.ring = STREAM_RING_MAX;
 	ends_open(s);
 	*sum = stuff(s[0]);
 	stream_share(s[0], STREAM_SHARE_FLIGHT);
@@ -134,7 +134,7 @@ Test(room, an_end_alone_is_told_from_octets)
 	struct stream *s[2];
 	bool safe = false;
 
-	ends_param.ring = STREAM_RING_MAX;
+	ends_param.opts.ring = STREAM_RING_MAX;
 	ends_open(s);
 	cr_expect_not(stream_only_end_left(s[0]), "nobody has closed it");
 	stuff(s[0]);

@@ -397,7 +397,7 @@ static int round_over(bool probes)
 	struct stream *s[2];
 	int end;
 
-	ends_param.ring = STREAM_RING_MIN;
+	ends_param.opts.ring = STREAM_RING_MIN;
 	ends_param.probe = probes;
 	ends_param.peer = probes ? &peer : NULL;
 	ends_param.peer_len = sizeof(struct sockaddr_in);

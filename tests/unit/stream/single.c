@@ -24,7 +24,7 @@ static void line_open(struct line *l)
 	int room = 60000;
 
 	*l = (struct line){ .sent = 0 };
-	ends_param.ring = STREAM_RING_MAX;
+	ends_param.opts.ring = STREAM_RING_MAX;
 	ends_open(l->s);
 	cr_assert_eq(setsockopt(l->s[0]->fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
 	cr_assert_eq(setsockopt(l->s[1]->fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)), 0);

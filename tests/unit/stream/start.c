@@ -131,7 +131,7 @@ Test(start, plain_peer_is_refused_or_left_alone)
 
 	for (int only = 0; only < 2; only++) {
 		ends_tcp(fd);
-		param.only = only;
+		param.opts.mode = only ? CONFIG_USE_DDP : CONFIG_USE_AUTO;
 		cr_assert_eq(stream_attach(fd[1], &param, &s), 0);
 		cr_expect_eq(stream_progress(s), -EAGAIN);
 		cr_assert_eq(write(fd[0], "MPA", 3), 3);

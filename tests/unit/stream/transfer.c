@@ -109,8 +109,8 @@ Test(transfer, rings, .timeout = 120)
 					  1 << 20, STREAM_RING_MAX, UINT32_MAX };
 
 	for (unsigned int i = 0; i < base_array_size(rings); i++) {
-		ends_param.ring = rings[i];
-		ends_param.credits = i % 2 ? 32 : 1000;
+		ends_param.opts.ring = rings[i];
+		ends_param.opts.credits = i % 2 ? 32 : 1000;
 		exchange(3 << 19, 50000);
 		exchange(5 << 10, 100);
 	}
@@ -122,7 +122,7 @@ Test(transfer, markers)
 	struct rnic_stream_info info;
 	struct stream *s[2];
 
-	ends_param.markers = true;
+	ends_param.opts.markers = true;
 	exchange(1 << 20, 60000);
 	ends_open(s);
 	for (int i = 0; i < 2; i++) {
