@@ -23,11 +23,9 @@
 #include "llp/mapper.h"
 #include "preload/guard/barred.h"
 #include "preload/guard/intr_sleep.h"
-#include "preload/rules/ask.h"
-#include "preload/rules/choose.h"
+#include "preload/rules/connect_plan.h"
 #include "preload/rules/host.h"
 #include "preload/rules/plain.h"
-#include "preload/rules/probe.h"
 #include "preload/rules/report.h"
 #include "preload/sock/fallback.h"
 #include "preload/sock/info.h"
@@ -165,7 +163,7 @@ static long start_wait(struct sock *s, int fd)
 		return -EINPROGRESS;
 	if (state && state != -EAGAIN)
 		return start_failed(s);
-	s->told = true;
+	s->connect_told = true;
 	return 0;
 }
 
@@ -199,59 +197,6 @@ static long connected(struct sock *s, int fd, long tcp, bool here, bool wait)
 	if (here)
 		worker_starting(s);
 	return tcp ? tcp : -EINPROGRESS;
-}
-
-/* No reason is known: the peer's host is asked beside the connection, if it may be */
-static enum config_reason ask_refused(struct sock *s, const struct sockaddr *addr, socklen_t len,
-				      enum config_rule_ask how)
-{
-	switch (ask_begin(addr, len, how)) {
-	case ASK_KNOWN_ASKED:
-	case ASK_KNOWN_YES:
-		/* A Request goes behind a yes only */
-		s->asked = s->sure = true;
-		return CONFIG_REASON_NONE;
-	case ASK_KNOWN_NO:
-		return CONFIG_REASON_ASK_NO;
-	case ASK_KNOWN_SILENT:
-		return CONFIG_REASON_ASK_SILENT;
-	default:
-		return CONFIG_REASON_PEER_UNKNOWN;
-	}
-}
-
-/*
- * In AUTO a Request goes only where there is reason to expect an answer: plain servers take it for
- * input, and do all kinds of things.
- */
-static enum config_reason probe_refused(struct sock *s, const struct sockaddr *addr, socklen_t len,
-					const struct choice *choice, bool here)
-{
-	enum probe_answer known = probe_known(addr, len, base_now());
-
-	if (known == PROBE_PLAIN)
-		return CONFIG_REASON_PEER_KNOWN_PLAIN;
-	s->sure = host_listens(addr, len);
-	if (here || known == PROBE_DDP || s->sure ||
-	    (choice->named && choice->ask != CONFIG_ASK_ALWAYS))
-		return CONFIG_REASON_NONE;
-	return ask_refused(s, addr, len, choice->ask);
-}
-
-/* What the program, or the rules, say of a connection to @addr. s->sure: there is DDP */
-static void connect_choose(struct sock *s, const struct sockaddr *addr, socklen_t len, bool here,
-			   struct choice *out)
-{
-	s->sure = s->asked = false;
-	if (s->opts.mode_set)
-		*out = (struct choice){ .mode = s->opts.mode, .reason = CONFIG_REASON_MODE_OFF };
-	else
-		choose_client(addr, len, out);
-	if (out->mode != CONFIG_USE_AUTO)
-		return;
-	out->reason = probe_refused(s, addr, len, out, here);
-	if (out->reason)
-		out->mode = CONFIG_USE_TCP;
 }
 
 static bool is_on_its_way(long tcp)
@@ -311,59 +256,64 @@ static long connect_device(struct sock *s, int fd, const struct sockaddr *peer, 
 	return -EINPROGRESS;
 }
 
-/* No connection of this process can be on DDP */
-static long connect_barred(struct sock *s, const struct sockaddr *peer, socklen_t len,
-			   enum config_reason reason)
+/* Only DDP would do, and no connection of this process can be on it */
+static long connect_refused(struct sock *s, const struct sockaddr *peer, enum config_reason reason)
 {
-	struct choice choice = { .mode = s->opts.mode, .reason = CONFIG_REASON_MODE_OFF };
+	plain_note(s->fd, reason);
+	report_reason(reason, 1);
+	report_failed_at(peer, reason);
+	return -EOPNOTSUPP;
+}
 
-	if (!s->opts.mode_set)
-		choose_client(peer, len, &choice);
-	if (choice.mode == CONFIG_USE_DDP) {
-		plain_note(s->fd, reason);
-		report_reason(reason, 1);
-		report_failed_at(peer, reason);
-		return -EOPNOTSUPP;
-	}
-	sock_give_back(s, choice.mode == CONFIG_USE_AUTO ? reason : choice.reason);
-	return CALL_THEIRS;
+/* By DDP, over a device if one leads there */
+static long connect_by(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len,
+		       const struct connect_facts *facts, const struct connect_plan *plan)
+{
+	long r = CALL_THEIRS;
+
+	sock_remember(s, addr, len);
+	option_prepare(fd, &s->option);
+	s->opts.detour = false;
+	s->opts.mode = connect_way_is_probe(plan->way) ? CONFIG_USE_AUTO : CONFIG_USE_DDP;
+	s->way = plan->way;
+	provider_wish(s, plan->provider);
+	if (!facts->here)
+		r = connect_device(s, fd, facts->peer, facts->len);
+	return r == CALL_THEIRS ? connect_ddp(s, fd, addr, len, facts->here) : r;
 }
 
 static long connect_new(struct sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct sockaddr_storage reach;
-	const struct sockaddr *peer = (struct sockaddr *)&reach;
-	socklen_t peer_len = host_reach(addr, len, &reach);
-	enum config_reason barred;
-	struct choice choice;
-	bool here;
-	long r;
+	struct connect_facts facts = {
+		.peer = (struct sockaddr *)&reach,
+		.len = host_reach(addr, len, &reach),
+		.opts = &s->opts,
+		.barred = barred_reason(),
+	};
+	struct connect_plan plan;
 
-	if (!peer_len)
+	if (!facts.len)
 		return base_sock_connect(fd, addr, len);
-	barred = barred_reason();
-	if (barred)
-		return connect_barred(s, peer, peer_len, barred);
-	here = listens_here(peer, peer_len);
-	connect_choose(s, peer, peer_len, here, &choice);
-	if (choice.mode == CONFIG_USE_TCP)
-		return connect_plain(s, fd, addr, len, choice.reason);
-	sock_remember(s, addr, len);
-	s->opts.detour = false;
-	option_prepare(fd, &s->option);
-	s->opts.mode = choice.mode;
-	s->probing = choice.mode == CONFIG_USE_AUTO;
-	provider_wish(s, choice.provider);
-	r = here ? CALL_THEIRS : connect_device(s, fd, peer, peer_len);
-	return r == CALL_THEIRS ? connect_ddp(s, fd, addr, len, here) : r;
+	facts.here = !facts.barred && listens_here(facts.peer, facts.len);
+	plan = connect_plan_make(&facts);
+	if (plan.way == CONNECT_REFUSED)
+		return connect_refused(s, facts.peer, plan.reason);
+	if (plan.way != CONNECT_PLAIN)
+		return connect_by(s, fd, addr, len, &facts, &plan);
+	/* What bars the process may be a filter, which our own way to connect does not suit */
+	if (!facts.barred)
+		return connect_plain(s, fd, addr, len, plan.reason);
+	sock_give_back(s, plan.reason);
+	return CALL_THEIRS;
 }
 
 /* The kernel tells once that a connection is there, and of a device's nothing */
 static bool told(struct sock *s)
 {
-	bool before = s->told;
+	bool before = s->connect_told;
 
-	s->told = true;
+	s->connect_told = true;
 	return before;
 }
 
@@ -385,7 +335,7 @@ static long connect_again(struct sock *s, int fd, const struct sockaddr *addr, s
 	if (!state && sock_on_device(s))
 		return told(s) ? -EISCONN : 0;
 	/* connect() that waited has told, and has asked the kernel without waiting */
-	if (s->told && state != -ENOMSG)
+	if (s->connect_told && state != -ENOMSG)
 		return -EISCONN;
 	return tcp_connect(s, fd, addr, len);
 }

@@ -242,7 +242,7 @@ static int way_back(struct exec_inherit *h, struct inherited_fd *inherited)
 static void spare_all(struct exec_inherit *h, bool on)
 {
 	for (unsigned int i = 0; !h->guest && i < h->n; i++)
-		h->inherited[i].sock->inherited = on;
+		h->inherited[i].sock->executed = on;
 }
 
 /* A guest's exec does not come back, and its parent's socket would live for ever */

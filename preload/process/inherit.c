@@ -52,7 +52,7 @@ static void inherit_unconnected(int fd, int state)
 		s->proxy.given = true;
 		listens_begin(s);
 	} else if (s) {
-		__atomic_store_n(&s->abroad, true, __ATOMIC_RELEASE);
+		sock_tenure_set(s, SOCK_NEW_ELSEWHERE);
 	}
 	sock_put(s);
 	base_info("descriptor %d is inherited and may be for DDP", fd);

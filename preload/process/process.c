@@ -35,7 +35,7 @@ static bool any_ended; /* atomic: streams have, then */
  */
 static void end_one(int fd, struct fdent *ent, void *ctx)
 {
-	if (!sock_stream_of_entry(ent) || sock_of_entry(ent)->inherited)
+	if (!sock_stream_of_entry(ent) || sock_of_entry(ent)->executed)
 		return;
 	base_fd_set_cloexec(fd, true);
 	__atomic_store_n(&any_ended, true, __ATOMIC_RELEASE);

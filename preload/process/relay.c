@@ -35,6 +35,7 @@
 #include "preload/process/relay_again.h"
 #include "preload/rules/report.h"
 #include "preload/sock/others.h"
+#include "preload/sock/param.h"
 #include "preload/sock/worker.h"
 #include "preload/wait/sock_io.h"
 
@@ -82,7 +83,7 @@ static uint64_t grace_of(const struct sock *s)
 {
 	bool may = s->accepted && s->opts.mode == CONFIG_USE_AUTO;
 
-	return may ? base_max(1ull, sock_io_grace(s)) : 0;
+	return may ? base_max(1ull, sock_grace(s)) : 0;
 }
 
 static size_t room_of(unsigned int n)

@@ -36,7 +36,7 @@ bool sock_decline(struct sock *s)
 	worker_forget(s);
 	/* It has been no connection, and is none */
 	__atomic_store_n(&s->reported, true, __ATOMIC_RELAXED);
-	__atomic_store_n(&s->late, true, __ATOMIC_RELEASE);
+	sock_start_set(s, SOCK_START_SPOKEN);
 	report_reason(CONFIG_REASON_FORKED, 1);
 	reset_make(s->fd);
 	sock_give_back(s, CONFIG_REASON_FORKED);

@@ -35,14 +35,15 @@
 #include "preload/table/libc.h"
 #include "preload/table/tmp_cloexec.h"
 
-#define KEPT_MAGIC 0x6b657074u
+#define RECORD_MAGIC 0x65786332u
 
 struct exec_record {
 	uint32_t magic;
 	uint16_t mode; /* enum config_transport */
-	uint16_t asked;
-	uint8_t accepted, probing, late, unsettled;
-	uint8_t fixed, shut, nodelay, cork;
+	uint8_t way;   /* enum connect_way */
+	uint8_t start; /* enum sock_start */
+	uint8_t accepted, mode_set, shut, nodelay;
+	uint32_t cork;
 	uint64_t acked;
 	uint32_t peer_len;
 	/* Room for either family */
@@ -56,14 +57,12 @@ void exec_record_write(struct sock *s)
 	struct exec_record *k = stream_exec_record(s->stream);
 
 	*k = (struct exec_record){
-		.magic = KEPT_MAGIC,
+		.magic = RECORD_MAGIC,
 		.mode = (uint16_t)s->opts.mode,
-		.asked = s->asked,
+		.way = (uint8_t)s->way,
+		.start = (uint8_t)sock_start(s),
 		.accepted = s->accepted,
-		.probing = s->probing,
-		.late = __atomic_load_n(&s->late, __ATOMIC_ACQUIRE),
-		.unsettled = __atomic_load_n(&s->unsettled, __ATOMIC_ACQUIRE),
-		.fixed = s->opts.mode_set,
+		.mode_set = s->opts.mode_set,
 		.shut = __atomic_load_n(&s->shut, __ATOMIC_RELAXED),
 		.nodelay = s->option.nodelay,
 		.cork = s->option.cork,
@@ -74,21 +73,28 @@ void exec_record_write(struct sock *s)
 	memcpy(k->peer, &s->peer, sizeof(k->peer));
 }
 
+/* Can it be how far a connection is, of a server's or of a client's? */
+static bool start_is_of(uint8_t start, bool accepted)
+{
+	if (start == SOCK_START_UNDECIDED || start == SOCK_START_SPOKEN)
+		return accepted;
+	return start == SOCK_START_OPEN || (start == SOCK_START_CONNECTING && !accepted);
+}
+
 /* A stream that nobody handed over, as when a program was executed behind our back, has none */
 void exec_record_read(struct sock *s)
 {
 	struct exec_record k;
 
 	memcpy(&k, stream_exec_record(s->stream), sizeof(k));
-	if (k.magic != KEPT_MAGIC)
+	if (k.magic != RECORD_MAGIC)
 		k = (struct exec_record){ .mode = CONFIG_USE_DDP };
 	s->opts.mode = k.mode == CONFIG_USE_AUTO ? CONFIG_USE_AUTO : CONFIG_USE_DDP;
-	s->asked = k.asked & 1;
+	s->way = k.way <= CONNECT_ASK ? k.way : CONNECT_PLAIN;
 	s->accepted = k.accepted & 1;
-	s->probing = k.probing & 1;
-	s->late = k.late & 1;
-	s->unsettled = k.unsettled & 1;
-	s->opts.mode_set = k.fixed & 1;
+	if (start_is_of(k.start, s->accepted))
+		sock_start_set(s, k.start);
+	s->opts.mode_set = k.mode_set & 1;
 	s->shut = k.shut & 3;
 	s->option.nodelay = k.nodelay & 1;
 	s->option.cork = k.cork & 1;

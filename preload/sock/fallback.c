@@ -85,7 +85,7 @@ static void write_again(struct sock *s)
 	if (!err && s->shut)
 		libc.shutdown(s->fd, s->shut - 1);
 	/* A program that knows that it is connected is told that it is no longer */
-	if (!err && !(s->told && base_sock_ready(s->fd, POLLIN) & (POLLERR | POLLHUP)))
+	if (!err && !(s->connect_told && base_sock_ready(s->fd, POLLIN) & (POLLERR | POLLHUP)))
 		return;
 	if (err)
 		base_warn("descriptor %d: the peer did not take the connection's first bytes: %s",
@@ -99,7 +99,7 @@ static enum config_reason probe_reason(const struct sock *s, int err)
 {
 	enum config_reason reason = sock_reason(err);
 
-	if (s->asked &&
+	if (s->way == CONNECT_ASK &&
 	    (reason == CONFIG_REASON_PEER_NOT_MPA || reason == CONFIG_REASON_PROBE_TIMEOUT ||
 	     reason == CONFIG_REASON_PEER_CLOSED))
 		return CONFIG_REASON_ASK_WRONG;
@@ -178,7 +178,7 @@ bool sock_speak_plain(struct sock *s)
 {
 	if (stream_speak_plain(s->stream) != -EAGAIN)
 		return false;
-	if (__atomic_exchange_n(&s->late, true, __ATOMIC_ACQ_REL))
+	if (!sock_start_set(s, SOCK_START_SPOKEN))
 		return true;
 	report_plain(s->fd, CONFIG_REASON_GRACE_EXPIRED);
 	plain_note(s->fd, CONFIG_REASON_GRACE_EXPIRED);
@@ -187,11 +187,16 @@ bool sock_speak_plain(struct sock *s)
 
 void sock_settle(struct sock *s)
 {
+	enum sock_start was = sock_start(s);
 	struct stream_stats stats;
 
-	if (!__atomic_exchange_n(&s->unsettled, false, __ATOMIC_ACQ_REL))
+	if (was != SOCK_START_CONNECTING && was != SOCK_START_UNDECIDED)
 		return;
 	stream_stats(s->stream, &stats);
+	if (!sock_state_leave(&sock_start_moves, &s->start, was,
+			      stats.opened ? SOCK_START_OPEN : SOCK_START_NEW) ||
+	    was == SOCK_START_UNDECIDED)
+		return;
 	if (!stats.opened) {
 		single_flight_give_up(s);
 		return;

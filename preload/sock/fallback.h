@@ -21,7 +21,7 @@ void sock_remember(struct sock *s, const struct sockaddr *peer, socklen_t len);
 void sock_fall_back(struct sock *s);
 /* The program speaks first, and no Request has come: its octets are TCP's from now on */
 bool sock_speak_plain(struct sock *s);
-/* The peer of a client speaks DDP, if the stream is open */
+/* It is open, if the stream is, and that a client's peer speaks DDP is noted; else it has ended */
 void sock_settle(struct sock *s);
 /* For what is not to be on DDP because of @err */
 enum config_reason sock_reason(int err);

@@ -85,7 +85,7 @@ enum config_reason info_end(struct sock *s)
 	struct stream_info i;
 
 	stream_info(s->stream, &i);
-	if (i.start_error && __atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
+	if (i.start_error && sock_start(s) == SOCK_START_SPOKEN)
 		return CONFIG_REASON_LATE_REQUEST;
 	return end_of(&i);
 }
@@ -152,7 +152,7 @@ void info_get(struct sock *s, struct ddp_info *out)
 		connection_info(s, out);
 	else
 		out->reason = before(s);
-	if (__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
+	if (sock_start(s) == SOCK_START_SPOKEN)
 		out->reason = out->reason ? CONFIG_REASON_LATE_REQUEST : plain_reason(s->fd);
 }
 

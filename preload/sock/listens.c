@@ -34,13 +34,13 @@ static uint32_t *counter_of(const void *addr)
 
 static void count_in(struct sock *s)
 {
-	if (!__atomic_exchange_n(&s->counted, true, __ATOMIC_ACQ_REL))
+	if (!__atomic_exchange_n(&s->listening.counted, true, __ATOMIC_ACQ_REL))
 		__atomic_add_fetch(counter_of(&s->name), 1, __ATOMIC_ACQ_REL);
 }
 
 static void count_out(struct sock *s)
 {
-	if (__atomic_exchange_n(&s->counted, false, __ATOMIC_ACQ_REL))
+	if (__atomic_exchange_n(&s->listening.counted, false, __ATOMIC_ACQ_REL))
 		__atomic_sub_fetch(counter_of(&s->name), 1, __ATOMIC_ACQ_REL);
 }
 
@@ -105,9 +105,15 @@ static void mapped_away(struct sockaddr_storage *name)
 		*name = four;
 }
 
-/* A thread answers for it, if other hosts are to be told */
-static int announce(const struct sock *s, bool told)
+static bool is_told_of(const struct sock *s)
 {
+	return s->listening.serves == LISTENS_TOLD;
+}
+
+/* A thread answers for it, if other hosts are to be told */
+static int announce(const struct sock *s)
+{
+	bool told = is_told_of(s);
 	int fd = host_announce((const struct sockaddr *)&s->name, sizeof(s->name), told);
 
 	if (fd >= 0 && told)
@@ -117,7 +123,7 @@ static int announce(const struct sock *s, bool told)
 
 static void announced_close(const struct sock *s, int fd)
 {
-	if (fd >= 0 && s->told_of)
+	if (fd >= 0 && is_told_of(s))
 		answerer_listener(-1);
 	internal_close(fd);
 }
@@ -130,7 +136,8 @@ static bool memory_ready(const struct sock *s)
 /* Nobody who comes is on DDP */
 static bool is_plain(const struct sock *s)
 {
-	return s->opts.mode_set ? s->opts.mode == CONFIG_USE_TCP : !s->served;
+	return s->opts.mode_set ? s->opts.mode == CONFIG_USE_TCP
+				: s->listening.serves == LISTENS_PLAIN;
 }
 
 bool listens_room(const struct sock *s)
@@ -157,12 +164,15 @@ bool listens_strictly(const struct sock *s)
 }
 
 /* Is it for DDP? Then also whether other hosts are told of it */
-static bool is_served(struct sock *s, socklen_t len)
+static void serves_choose(struct sock *s, socklen_t len)
 {
 	struct choice choice = choice_of(s, len);
 
-	s->told_of = choice.ask != CONFIG_ASK_NEVER;
-	return choice.mode != CONFIG_USE_TCP;
+	if (choice.mode == CONFIG_USE_TCP)
+		s->listening.serves = LISTENS_PLAIN;
+	else
+		s->listening.serves = choice.ask == CONFIG_ASK_NEVER ? LISTENS_UNTOLD
+								     : LISTENS_TOLD;
 }
 
 /*
@@ -173,20 +183,20 @@ void listens_again(struct sock *s)
 {
 	int none = -1, fd;
 
-	if (__atomic_load_n(&s->announced, __ATOMIC_ACQUIRE) >= 0) {
+	if (__atomic_load_n(&s->listening.announced, __ATOMIC_ACQUIRE) >= 0) {
 		answerer_look();
 		return;
 	}
-	fd = announce(s, s->told_of);
-	if (!__atomic_compare_exchange_n(&s->announced, &none, fd, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
+	fd = announce(s);
+	if (!__atomic_compare_exchange_n(&s->listening.announced, &none, fd, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		announced_close(s, fd);
 }
 
 void listens_end(struct sock *s)
 {
 	count_out(s);
-	announced_close(s, __atomic_exchange_n(&s->announced, -1, __ATOMIC_ACQ_REL));
+	announced_close(s, __atomic_exchange_n(&s->listening.announced, -1, __ATOMIC_ACQ_REL));
 }
 
 void listens_begin(struct sock *s)
@@ -197,11 +207,11 @@ void listens_begin(struct sock *s)
 	if (sock_role(s) != SOCK_NEW || libc.getsockname(s->fd, name, &len))
 		return;
 	mapped_away(&s->name);
-	s->served = is_served(s, len);
-	if (s->served)
-		s->announced = announce(s, s->told_of);
+	serves_choose(s, len);
+	if (s->listening.serves != LISTENS_PLAIN)
+		s->listening.announced = announce(s);
 	/* Before it is one: who finds none counted is certain of it */
 	count_in(s);
-	__atomic_store_n(&s->role, SOCK_LISTENER, __ATOMIC_RELEASE);
+	sock_role_set(s, SOCK_LISTENER);
 	sets_give_back(s);
 }

@@ -7,6 +7,13 @@
 
 struct sock;
 
+/* What a socket has as a listener */
+struct sock_listening {
+	enum { LISTENS_PLAIN, LISTENS_UNTOLD, LISTENS_TOLD } serves; /* are other hosts told? */
+	bool counted;						     /* in ports[]; atomic */
+	int announced; /* preload/rules/host.h; -1. Atomic */
+};
+
 /* Is there a listener for DDP in this process that a connection to @addr would reach? */
 bool listens_here(const struct sockaddr *addr, socklen_t len);
 

@@ -50,7 +50,7 @@ static void grow(void)
 
 void others_come(struct sock *s)
 {
-	__atomic_store_n(&s->common, true, __ATOMIC_RELEASE);
+	sock_tenure_set(s, SOCK_SHARED);
 	sock_waits_changed(s);
 	grow();
 	sock_tell(s);
@@ -82,7 +82,7 @@ static struct sock *common_of(struct fdent *ent)
 {
 	struct sock *s = sock_stream_of_entry(ent) ? sock_of_entry(ent) : NULL;
 
-	return s && __atomic_load_n(&s->common, __ATOMIC_ACQUIRE) ? s : NULL;
+	return s && sock_tenure(s) == SOCK_SHARED ? s : NULL;
 }
 
 /* Who comes to watch in this moment awaits by itself, behind that */
@@ -143,7 +143,7 @@ static void look_one(int fd, struct fdent *ent, void *ctx)
 	if (is_shared(s, look->count)) {
 		look->any = true;
 	} else {
-		__atomic_store_n(&s->common, false, __ATOMIC_RELEASE);
+		sock_state_leave(&sock_tenure_moves, &s->tenure, SOCK_SHARED, SOCK_OF_ONE);
 		sock_waits_changed(s);
 	}
 	if (!is_watched(s))

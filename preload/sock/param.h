@@ -11,4 +11,7 @@ void sock_param_init(struct stream_param *param, struct sock *s);
 /* Of one that is made. Whose it is (initiator) and whether it holds writes is there already */
 void sock_param_made(struct stream_param *param, const struct sock *s);
 
+/* How long a server that speaks first waits for a Request */
+uint64_t sock_grace(const struct sock *s);
+
 #endif

@@ -163,7 +163,7 @@ int single_flight_may_probe(void *sock, uint64_t limit, uint64_t *when)
 	/* It is the one who asks, over a device until now */
 	if (__atomic_load_n(&s->flight.asks, __ATOMIC_ACQUIRE))
 		return 0;
-	if (s->asked)
+	if (s->way == CONNECT_ASK)
 		err = hear(s, now, when);
 	return err ? err : may_probe(s, limit, now, when);
 }
@@ -171,7 +171,7 @@ int single_flight_may_probe(void *sock, uint64_t limit, uint64_t *when)
 void single_flight_probed(void *sock)
 {
 	struct sock *s = sock;
-	uint64_t life = s->asked ? ASK_WRONG_LIFE : sock_config.forget_plain;
+	uint64_t life = s->way == CONNECT_ASK ? ASK_WRONG_LIFE : sock_config.forget_plain;
 
 	__atomic_store_n(&s->flight.asks, false, __ATOMIC_RELEASE);
 	/* A server that is busy, or begins anew, speaks DDP afterwards as before */

@@ -48,11 +48,21 @@ struct config sock_config;
 
 static struct pool socks = POOL_INIT(struct sock, watches, 64);
 
+static enum sock_number sock_number(const struct sock *s)
+{
+	return (enum sock_number)__atomic_load_n(&s->number, __ATOMIC_ACQUIRE);
+}
+
+static bool sock_in_work_list(const struct sock *s)
+{
+	return __atomic_load_n(&s->work.listed, __ATOMIC_ACQUIRE);
+}
+
 struct sock *sock_get(int fd)
 {
 	struct sock *s = sock_of_entry(fdtab_get(fd, FD_SOCK));
 
-	if (s && __atomic_load_n(&s->abroad, __ATOMIC_RELAXED))
+	if (s && sock_tenure(s) == SOCK_NEW_ELSEWHERE)
 		exec_record_catch_up(s, fd);
 	return s;
 }
@@ -98,7 +108,7 @@ static bool is_reported_here(const struct sock *s)
 {
 	unsigned int ended = __atomic_load_n(&s->ended, __ATOMIC_ACQUIRE);
 
-	return !s->inherited && (!ended || ended == fork_gen + 1);
+	return !s->executed && (!ended || ended == fork_gen + 1);
 }
 
 static void report_object(void *object)
@@ -134,7 +144,7 @@ static void sock_release(struct fdent *ent)
 	stream_drop(s);
 	listener_proxy_end(s);
 	listens_end(s);
-	if (s->own)
+	if (sock_number(s) == SOCK_NUMBER_INTERNAL)
 		internal_close(s->fd);
 	pthread_mutex_destroy(&s->lock);
 	pool_put(&socks, s);
@@ -145,7 +155,7 @@ static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
 static void own_set(struct sock *s, int high)
 {
 	BASE_POINT(preload_sock_own_moved);
-	s->own = true;
+	sock_state_move(&sock_number_moves, &s->number, SOCK_NUMBER_INTERNAL);
 	__atomic_store_n(&s->fd, high, __ATOMIC_SEQ_CST);
 	if (s->stream)
 		stream_set_fd(s->stream, high);
@@ -161,7 +171,7 @@ int sock_own(struct sock *s)
 	int high = 0;
 
 	pthread_mutex_lock(&own_lock);
-	if (!s->own)
+	if (sock_number(s) != SOCK_NUMBER_INTERNAL)
 		high = internal_dup(s->fd);
 	if (high > 0)
 		own_set(s, high);
@@ -227,10 +237,11 @@ static void sock_end(struct fdent *ent)
 	listens_end(s);
 	if (sock_role(s) == SOCK_STREAM_ON)
 		stream_end(s);
-	if (s->own)
+	if (sock_number(s) == SOCK_NUMBER_INTERNAL)
 		return;
-	if (__atomic_load_n(&s->in_work_list, __ATOMIC_ACQUIRE))
+	if (sock_in_work_list(s))
 		worker_forget(s); /* another process may have it still */
+	sock_state_move(&sock_number_moves, &s->number, SOCK_NUMBER_NONE);
 	s->fd = -1;
 	if (s->stream) {
 		stream_set_fd(s->stream, -1);
@@ -246,34 +257,15 @@ static struct sock *sock_alloc(int fd)
 
 	if (!s)
 		return NULL;
-	s->role = SOCK_NEW;
-	s->abroad = s->had = false;
-	s->ended = 0;
+	/* The entry may be looked at by a number that is out of date */
+	memset((char *)s + sizeof(s->ent), 0, sizeof(*s) - sizeof(s->ent));
 	s->fd = fd;
-	s->stream = NULL;
-	s->cookie = 0;
-	s->native = NULL;
-	s->proxy = (struct listener_proxy){ .fd = -1 };
-	s->told = false;
-	s->taker = 0;
-	s->forgone = CONFIG_REASON_NONE;
-	s->peer_len = 0;
-	s->severed = 0;
-	s->announced = -1;
-	s->served = s->told_of = s->asked = s->counted = false;
-	s->probing = s->sure = s->late = s->wrote = s->unsettled = false;
-	s->accepted = s->in_work_list = s->own = s->inherited = s->lent = s->common = false;
-	s->option = (struct option_values){ 0 };
-	s->work = (struct work_item){ .watched = -1 };
+	s->proxy.fd = -1;
+	s->listening.announced = -1;
+	s->work.watched = -1;
 	s->changes = 1;
-	s->endless[0] = s->endless[1] = 0;
-	s->flight = (struct single_flight){ 0 };
-	s->places[0] = s->places[1] = (struct spin_place){ 0 };
-	s->acked = 0;
 	s->said = true;
-	s->confined = false;
 	s->opts = sock_config.conn;
-	s->shut = 0;
 	pthread_mutex_init(&s->lock, NULL);
 	base_list_init(&s->watches);
 	s->ent.kind = FD_SOCK;
@@ -289,21 +281,6 @@ int sock_create(int fd)
 	struct sock *s = sock_alloc(fd);
 
 	return s ? fdtab_set(fd, &s->ent) : -ENOMEM;
-}
-
-void sock_tell(struct sock *s)
-{
-	struct base_list *node, *next;
-	bool taken = false;
-
-	pthread_mutex_lock(&s->lock);
-	base_list_foreach(node, next, &s->watches) {
-		struct sock_watch *w = base_list_entry(node, struct sock_watch, node);
-
-		if (!taken || !w->exclusive)
-			taken |= w->wake(w);
-	}
-	pthread_mutex_unlock(&s->lock);
 }
 
 /* An edge has moved: of all that an octet passes, others cost this one question */
@@ -332,8 +309,8 @@ bool sock_is_behind(const struct sock *s, int fd)
 /* No other process had a stream of it, nor this one */
 static bool is_fresh(const struct sock *s)
 {
-	return !s->had && (s->accepted || (!__atomic_load_n(&s->abroad, __ATOMIC_RELAXED) &&
-					   !exec_record_is_marked(s->fd)));
+	return !s->streams && (s->accepted || (sock_tenure(s) != SOCK_NEW_ELSEWHERE &&
+					       !exec_record_is_marked(s->fd)));
 }
 
 static int stream_make(struct sock *s, bool initiator, bool connecting, bool hold)
@@ -357,7 +334,6 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 	err = stream_attach(s->fd, &param, &fresh);
 	if (err)
 		return err;
-	s->had = true;
 	exec_record_mark(s->fd, true);
 	BASE_POINT(preload_sock_attached);
 	older_replace(s, fresh);
@@ -367,14 +343,14 @@ static int stream_make(struct sock *s, bool initiator, bool connecting, bool hol
 	/* A dup() meanwhile has not seen the stream */
 	stream_set_fd(s->stream, __atomic_load_n(&s->fd, __ATOMIC_SEQ_CST));
 	/* In this order: a set may see an edge too many, and none too few */
-	__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
+	sock_role_set(s, SOCK_STREAM_ON);
 	__atomic_add_fetch(&s->streams, 1, __ATOMIC_ACQ_REL);
 	if (s->native) {
 		provider_keepalive(s);
 		sets_rekey(s);
 	}
 	/* Who has it from before will find it */
-	if (__atomic_exchange_n(&s->abroad, false, __ATOMIC_ACQ_REL)) {
+	if (sock_tenure(s) == SOCK_NEW_ELSEWHERE) {
 		exec_record_write(s);
 		others_come(s);
 	}
@@ -420,6 +396,7 @@ int sock_create_accepted(int fd, const struct sock *listener, enum config_transp
 		return -ENOMEM;
 	}
 	s->accepted = true;
+	sock_start_set(s, SOCK_START_UNDECIDED);
 	s->option = listener->option;
 	s->opts = listener->opts;
 	s->opts.mode = mode;
@@ -464,7 +441,6 @@ static int stream_find(struct sock *s)
 	if (err)
 		return err;
 	s->stream = stream;
-	s->had = true;
 	s->cookie = stream->cookie;
 	s->reported = false;
 	urgent_owner_find(s);
@@ -481,7 +457,8 @@ int sock_create_adopted(int fd, struct sock **out)
 		sock_put(s);
 		return err;
 	}
-	__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
+	sock_role_set(s, SOCK_STREAM_ON);
+	__atomic_add_fetch(&s->streams, 1, __ATOMIC_ACQ_REL);
 	others_come(s);
 	*out = s;
 	return 0;
@@ -492,15 +469,15 @@ int sock_overtake(struct sock *s)
 	int err = 0;
 
 	pthread_mutex_lock(&own_lock);
-	if (sock_role(s) == SOCK_NEW && __atomic_load_n(&s->abroad, __ATOMIC_RELAXED)) {
+	if (sock_role(s) == SOCK_NEW && sock_tenure(s) == SOCK_NEW_ELSEWHERE) {
 		err = stream_find(s);
 		if (!err)
 			exec_record_read(s);
 		if (!err)
-			__atomic_store_n(&s->role, SOCK_STREAM_ON, __ATOMIC_RELEASE);
+			sock_role_set(s, SOCK_STREAM_ON);
 		__atomic_add_fetch(&s->streams, 1, __ATOMIC_ACQ_REL);
+		sock_tenure_set(s, SOCK_OF_ONE);
 	}
-	__atomic_store_n(&s->abroad, false, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&own_lock);
 	return err;
 }
@@ -549,17 +526,24 @@ int sock_set_mode(int fd, enum config_transport mode)
 
 int sock_connect(struct sock *s, bool connecting, bool hold)
 {
-	__atomic_store_n(&s->unsettled, true, __ATOMIC_RELEASE);
-	return stream_begin(s, true, connecting, hold);
+	int err;
+
+	sock_start_set(s, SOCK_START_CONNECTING);
+	err = stream_begin(s, true, connecting, hold);
+	if (err)
+		sock_start_set(s, SOCK_START_NEW);
+	return err;
 }
 
 void sock_forget_stream(struct sock *s)
 {
-	__atomic_store_n(&s->role, SOCK_NEW, __ATOMIC_RELEASE);
+	if (!sock_role_set(s, SOCK_NEW))
+		return;
 	__atomic_add_fetch(&s->streams, 1, __ATOMIC_ACQ_REL);
 	worker_forget(s);
 	sock_report(s);
 	sock_settle(s);
+	sock_start_set(s, SOCK_START_NEW);
 	exec_record_mark(s->fd, false);
 	s->native = NULL; /* the stream's to destroy */
 	/* Who is inside must not get at what the descriptor becomes */
@@ -578,9 +562,7 @@ static void number_take(int fd, struct fdent *ent, void *ctx)
 /* What start-up has set goes back to what the program set */
 void sock_give_back(struct sock *s, enum config_reason reason)
 {
-	uint32_t role = __atomic_exchange_n(&s->role, SOCK_PLAIN, __ATOMIC_ACQ_REL);
-
-	if (role == SOCK_PLAIN)
+	if (!sock_role_set(s, SOCK_PLAIN))
 		return;
 	worker_forget(s);
 	if (s->stream) {
@@ -591,12 +573,12 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 	if (s->shut && s->accepted)
 		libc.shutdown(s->fd, s->shut - 1);
 	/* Of one that spoke first it is told already */
-	if (!__atomic_load_n(&s->late, __ATOMIC_ACQUIRE)) {
+	if (sock_start(s) != SOCK_START_SPOKEN) {
 		report_plain(s->fd, reason);
 		plain_note(s->fd, reason);
 	}
 	sets_give_back(s);
-	if (s->own)
+	if (sock_number(s) == SOCK_NUMBER_INTERNAL)
 		fdtab_each(number_take, &s->ent);
 	else
 		number_take(s->fd, &s->ent, &s->ent);
@@ -607,7 +589,7 @@ static bool is_undecided_client(const struct sock *s)
 {
 	unsigned int levels = stream_levels(s->stream, NULL);
 
-	return !s->accepted && !__atomic_load_n(&s->in_work_list, __ATOMIC_ACQUIRE) &&
+	return !s->accepted && !sock_in_work_list(s) &&
 	       (levels & (STREAM_WRITABLE | STREAM_STARTED)) == STREAM_WRITABLE;
 }
 
@@ -626,9 +608,8 @@ void sock_progressed(struct sock *s, int err)
 		info_tell(s);
 	if (err)
 		return;
-	if (__atomic_load_n(&s->unsettled, __ATOMIC_RELAXED))
-		sock_settle(s);
-	else if (s->accepted && __atomic_load_n(&s->in_work_list, __ATOMIC_RELAXED))
+	sock_settle(s);
+	if (s->accepted && sock_in_work_list(s))
 		worker_decided(s);
 }
 
@@ -645,32 +626,6 @@ int sock_progress(struct sock *s)
 	return err;
 }
 
-void sock_watch(struct sock *s, struct sock_watch *watch)
-{
-	pthread_mutex_lock(&s->lock);
-	base_list_push_back(&s->watches, &watch->node);
-	pthread_mutex_unlock(&s->lock);
-}
-
-void sock_unwatch(struct sock *s, struct sock_watch *watch)
-{
-	pthread_mutex_lock(&s->lock);
-	base_list_remove(&watch->node);
-	pthread_mutex_unlock(&s->lock);
-}
-
-void sock_forget_sleepers(struct sock *s)
-{
-	struct base_list *node, *next;
-
-	base_list_foreach(node, next, &s->watches) {
-		struct sock_watch *w = base_list_entry(node, struct sock_watch, node);
-
-		if (!w->lasting)
-			base_list_remove(&w->node);
-	}
-}
-
 void sock_before_fork(void)
 {
 	pthread_mutex_lock(&own_lock);
@@ -682,7 +637,7 @@ static void go_abroad(int fd, struct fdent *ent, void *ctx)
 	struct sock *s = sock_of_entry(ent);
 
 	if (s && sock_role(s) == SOCK_NEW)
-		__atomic_store_n(&s->abroad, true, __ATOMIC_RELEASE);
+		sock_tenure_set(s, SOCK_NEW_ELSEWHERE);
 }
 
 void sock_after_fork(bool child)

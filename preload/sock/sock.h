@@ -14,83 +14,63 @@
 #include "config/config.h"
 #include "config/conn_opts.h"
 #include "config/reason.h"
-#include "config/rule.h"
 #include "preload/guard/spin.h"
+#include "preload/rules/connect_plan.h"
 #include "preload/sock/listener_proxy.h"
+#include "preload/sock/listens.h"
 #include "preload/sock/option.h"
 #include "preload/sock/single_flight.h"
+#include "preload/sock/sock_state.h"
+#include "preload/sock/watch.h"
 #include "preload/sock/work_item.h"
 #include "preload/table/fdtab.h"
 #include "stream/stream.h"
 
-enum sock_role {
-	SOCK_NEW,
-	SOCK_LISTENER,
-	SOCK_STREAM_ON, /* sock->stream is there */
-	SOCK_PLAIN,	/* given back to the kernel */
-};
-
-/*
- * Somebody who wants to know when the levels of a socket may have changed. Called under
- * sock->lock. An exclusive one says whether it takes what happened; then the exclusive ones behind
- * it are not told.
- */
-struct sock_watch {
-	struct base_list node;
-	bool exclusive;
-	bool lasting; /* not a thread's that sleeps */
-	bool (*wake)(struct sock_watch *watch);
+/* preload/wait/confine.c: the time-outs are as they were then */
+struct sock_confined {
+	bool on; /* atomic */
+	uint64_t timeout_in, timeout_out;
 };
 
 struct sock {
 	struct fdent ent;
-	uint32_t role; /* atomic */
-	/* What we work by: the program's number or, @own, an internal one. Atomic */
+	/* Atomic; sock_state.h has their moves */
+	uint32_t role, start, tenure, number;
+	/* What we work by: the program's number or an internal one. Atomic */
 	int fd;
-	bool own;
 	unsigned int ended; /* atomic: 0, or fork_gen + 1 when the last number went */
 	uint64_t cookie;    /* the kernel's name for the socket of a stream */
 	struct stream *stream;
-	uint32_t streams;   /* atomic: how often it has got one, or lost it */
-	bool accepted, had; /* it was; it had a stream, ever */
-	bool in_work_list;  /* atomic; written under the lock of the work list */
-	struct work_item work;
-	bool common;	  /* atomic; others.c */
-	bool abroad;	  /* atomic: it is new, and another process may connect it */
-	bool owned;	  /* atomic: the program has set who is to have SIGURG */
-	bool inherited;	  /* preload/process/exec_inherit.c: the next program goes on with it */
-	bool lent;	  /* preload/calls/spawn.c, under its lock */
-	bool tmp_cloexec; /* the same: it was, by some number */
-	bool reported;	  /* atomic; its stream is in the report */
-	bool said;    /* atomic; the log has its line (preload/sock/info.c), or another process */
-	uint8_t shut; /* atomic; what shutdown() was told, plus one, as bits */
-	struct option_values option;
-	uint64_t acked; /* octets of the stream that are known to be acknowledged; atomic */
+	uint32_t streams; /* atomic: how often it has got one, or lost it */
 	struct conn_opts opts;
+	enum connect_way way; /* how its connect() goes about it */
+	bool accepted;
+	struct work_item work;
+	bool urgent_owner; /* atomic: the program has set which process gets SIGURG */
+	bool executed;	   /* exec_inherit.c: the next program goes on with it */
+	bool lent;	   /* preload/calls/spawn.c, under its lock */
+	bool tmp_cloexec;  /* the same: it was, by some number */
+	bool reported;	   /* atomic; its stream is in the report */
+	bool said; /* atomic; the log has its line (preload/sock/info.c), or another process */
+	bool connect_told; /* connect() has told the program that the connection is there */
+	uint8_t shut;	   /* atomic; what shutdown() was told, plus one, as bits */
+	struct option_values option;
+	uint64_t acked; /* bytes of the stream that are known to be acknowledged; atomic */
 	struct sockaddr_storage name; /* a listener's own; of a client what it was bound to */
 	/* Of either family: a client's, from connect() on; a server's in mode on */
 	struct sockaddr_in6 peer;
 	socklen_t peer_len;
-	bool probing;	      /* it only tries: else its peer is plain TCP */
-	bool sure;	      /* and who listens there has DDP, or will have said so */
-	bool asked;	      /* its peer's host is asked first (preload/rules/ask.h) */
-	int announced;	      /* a listener's, preload/rules/host.h; -1. Atomic */
-	bool served, told_of; /* by the rules some may come by DDP; other hosts are told of it */
-	bool counted;	      /* a listener's, by listens.c; atomic */
-	bool late, wrote;     /* atomic: it speaks TCP, but a Request may come; it has written */
-	bool confined; /* atomic; preload/wait/confine.c; the time-outs are as they were then */
-	uint64_t timeout_in, timeout_out;
-	bool unsettled; /* atomic: that the peer speaks DDP has not been noted yet */
+	struct sock_listening listening;
+	struct sock_confined confined;
 	/* Atomic: changes of what waits go by, and at which of them they had no end: in, out */
 	uint32_t changes, endless[2];
 	struct single_flight flight;
-	struct spin_place places[2]; /* of waits for octets, and for room */
+	struct spin_place places[2]; /* of waits for bytes, and for room */
 	/*
-	 * provider.c: the connection of a device, its stream's as soon as there is one; has
-	 * connect() told that it is there; why another provider serves than was wished for
+	 * provider.c: the connection of a device, its stream's as soon as there is one; why
+	 * another provider serves than was wished for
 	 */
 	struct rnic_native *native;
-	bool told;
 	pid_t taker; /* atomic: of a device's that was accepted, the thread */
 	enum config_reason forgone;
 	struct listener_proxy proxy;
@@ -110,6 +90,31 @@ static inline void sock_waits_changed(struct sock *s)
 static inline enum sock_role sock_role(const struct sock *s)
 {
 	return (enum sock_role)__atomic_load_n(&s->role, __ATOMIC_ACQUIRE);
+}
+
+static inline bool sock_role_set(struct sock *s, enum sock_role role)
+{
+	return sock_state_move(&sock_role_moves, &s->role, role);
+}
+
+static inline enum sock_start sock_start(const struct sock *s)
+{
+	return (enum sock_start)__atomic_load_n(&s->start, __ATOMIC_ACQUIRE);
+}
+
+static inline bool sock_start_set(struct sock *s, enum sock_start start)
+{
+	return sock_state_move(&sock_start_moves, &s->start, start);
+}
+
+static inline enum sock_tenure sock_tenure(const struct sock *s)
+{
+	return (enum sock_tenure)__atomic_load_n(&s->tenure, __ATOMIC_ACQUIRE);
+}
+
+static inline bool sock_tenure_set(struct sock *s, enum sock_tenure tenure)
+{
+	return sock_state_move(&sock_tenure_moves, &s->tenure, tenure);
 }
 
 /* Has it a stream, and a device carries that? */
@@ -185,13 +190,7 @@ void sock_report(struct sock *s);
 /* The same for all that there are, also for one that is closed while another thread is in a call */
 void sock_report_all(void);
 
-/* The levels of a socket may have changed, or it became a stream and is judged otherwise */
-void sock_tell(struct sock *s);
-void sock_watch(struct sock *s, struct sock_watch *watch);
-void sock_unwatch(struct sock *s, struct sock_watch *watch);
-
-/* Around fork(), with the socket's lock held: a child has none of the threads that slept */
-void sock_forget_sleepers(struct sock *s);
+/* Around fork() */
 void sock_before_fork(void);
 void sock_after_fork(bool child);
 

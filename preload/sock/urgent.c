@@ -51,7 +51,7 @@ void urgent_owner_begin(struct sock *s)
 
 void urgent_owner_set(struct sock *s)
 {
-	__atomic_store_n(&s->owned, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->urgent_owner, true, __ATOMIC_RELEASE);
 	if (sock_role(s) == SOCK_STREAM_ON)
 		worker_owing(s);
 }
@@ -62,11 +62,11 @@ void urgent_owner_find(struct sock *s)
 	int saved = errno;
 
 	if (owner_get(s->fd, &owner))
-		__atomic_store_n(&s->owned, true, __ATOMIC_RELEASE);
+		__atomic_store_n(&s->urgent_owner, true, __ATOMIC_RELEASE);
 	errno = saved;
 }
 
 bool urgent_is_awaited(const struct sock *s)
 {
-	return __atomic_load_n(&s->owned, __ATOMIC_ACQUIRE) && stream_urgent_may(s->stream);
+	return __atomic_load_n(&s->urgent_owner, __ATOMIC_ACQUIRE) && stream_urgent_may(s->stream);
 }

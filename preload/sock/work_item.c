@@ -181,7 +181,8 @@ void work_item_end(struct work_item *c)
 
 	work_item_unwatch(c);
 	base_list_remove(&c->node);
-	c->listed = c->dropped = false;
+	c->dropped = false;
+	__atomic_store_n(&c->listed, false, __ATOMIC_RELEASE);
 	work_list.closed -= c->closed;
 	work_list.undecided -= c->undecided;
 	c->closed = c->undecided = false;
@@ -191,7 +192,6 @@ void work_item_end(struct work_item *c)
 		return;
 	}
 	BASE_POINT(preload_worker_ended);
-	__atomic_store_n(&s->in_work_list, false, __ATOMIC_RELEASE);
 	sock_put(s);
 }
 
@@ -244,7 +244,7 @@ void work_item_add(struct sock *s, bool closed, bool undecided, uint64_t begin)
 	if (undecided && work_list.undecided >= UNDECIDED_MAX)
 		undecided_drop();
 	if (!before) {
-		*c = (struct work_item){ .listed = true, .watched = -1, .undecided = undecided };
+		*c = (struct work_item){ .watched = -1, .undecided = undecided };
 		work_list.undecided += undecided;
 		base_list_push_back(&work_list.list, &c->node);
 	}
@@ -255,7 +255,7 @@ void work_item_add(struct sock *s, bool closed, bool undecided, uint64_t begin)
 		list_put(c);
 	if (closed && !c->closed)
 		closed_note(c);
-	__atomic_store_n(&s->in_work_list, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->listed, true, __ATOMIC_RELEASE);
 	BASE_POINT(preload_worker_charged);
 	wake_for(begin);
 	if (before)

@@ -18,7 +18,7 @@ struct sock;
 /* A socket's entry in the list. Under the list's lock */
 struct work_item {
 	struct base_list node;
-	bool listed;
+	bool listed; /* atomic, for looks without the lock */
 	bool closed;
 	bool undecided;	 /* it was accepted, and its Request has not come */
 	bool plain;	 /* its peer is plain TCP */

@@ -19,6 +19,7 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/sockutil.h"
+#include "preload/sock/param.h"
 #include "preload/wait/sock_io.h"
 #include "preload/wait/wait.h"
 
@@ -53,9 +54,9 @@ bool confine_is_nonblock(const struct sock *s)
 
 uint64_t confine_timeout(const struct sock *s, int option)
 {
-	if (!__atomic_load_n(&s->confined, __ATOMIC_ACQUIRE))
+	if (!__atomic_load_n(&s->confined.on, __ATOMIC_ACQUIRE))
 		return base_sock_timeout(stream_fd(s->stream), option);
-	return option == SO_RCVTIMEO ? s->timeout_in : s->timeout_out;
+	return option == SO_RCVTIMEO ? s->confined.timeout_in : s->confined.timeout_out;
 }
 
 long confine_flags_get(const struct sock *s)
@@ -91,7 +92,7 @@ long confine_nonblock_set(struct sock *s, bool on)
 static uint64_t start_timeout(const struct sock *s)
 {
 	if (s->accepted && s->opts.mode == CONFIG_USE_AUTO)
-		return sock_io_grace(s);
+		return sock_grace(s);
 	return sock_config.start ? sock_config.start : BASE_NEVER;
 }
 
@@ -113,11 +114,11 @@ void confine(struct sock *s)
 {
 	int fd;
 
-	if (s->confined || !settle(s))
+	if (s->confined.on || !settle(s))
 		return;
 	fd = stream_fd(s->stream);
-	s->timeout_in = base_sock_timeout(fd, SO_RCVTIMEO);
-	s->timeout_out = base_sock_timeout(fd, SO_SNDTIMEO);
+	s->confined.timeout_in = base_sock_timeout(fd, SO_RCVTIMEO);
+	s->confined.timeout_out = base_sock_timeout(fd, SO_SNDTIMEO);
 	if (!file_of(s)) {
 		file_note(s, base_sock_is_nonblock(fd));
 		if (base_fd_set_nonblock(fd, true))
@@ -125,5 +126,5 @@ void confine(struct sock *s)
 				 "non-blocking",
 				 s->fd);
 	}
-	__atomic_store_n(&s->confined, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->confined.on, true, __ATOMIC_RELEASE);
 }

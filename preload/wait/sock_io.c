@@ -18,8 +18,8 @@
 #include "preload/guard/call.h"
 #include "preload/guard/sandbox.h"
 #include "preload/sock/fallback.h"
-#include "preload/sock/grace.h"
 #include "preload/sock/others.h"
+#include "preload/sock/param.h"
 #include "preload/sock/worker.h"
 #include "preload/table/user_iov.h"
 #include "preload/wait/confine.h"
@@ -27,20 +27,13 @@
 #include "preload/wait/wait.h"
 #include "stream/cursor.h"
 
-uint64_t sock_io_grace(const struct sock *s)
-{
-	if (sock_config.grace != CONFIG_COMPUTED)
-		return sock_config.grace;
-	return grace_by(base_sock_rtt(stream_fd(s->stream)));
-}
-
 bool sock_io_go_plain(struct sock *s)
 {
 	int err = sock_progress(s);
 
 	if (err == -EAGAIN && s->accepted && s->opts.mode == CONFIG_USE_AUTO)
 		wait_levels(s, STREAM_STARTED | STREAM_WRITABLE,
-			    base_deadline(base_now(), sock_io_grace(s)));
+			    base_deadline(base_now(), sock_grace(s)));
 	/* Behind the grace it is writable, plainly, and not decided */
 	return (err == -EAGAIN && sock_speak_plain(s)) || sock_role(s) != SOCK_STREAM_ON;
 }
@@ -432,12 +425,12 @@ static bool may_speak(const struct sock *s)
 static long decide(struct sock_io_call *c)
 {
 	struct sock *s = c->sock;
+	enum sock_start start = sock_start(s);
 	int err;
 
-	if (__atomic_load_n(&s->late, __ATOMIC_ACQUIRE))
+	if (start == SOCK_START_SPOKEN)
 		return SOCK_IO_THEIRS;
-	if (!s->accepted || s->opts.mode != CONFIG_USE_AUTO ||
-	    __atomic_load_n(&s->wrote, __ATOMIC_RELAXED))
+	if (start != SOCK_START_UNDECIDED || s->opts.mode != CONFIG_USE_AUTO)
 		return 0;
 	while ((err = sock_progress(s)) == -EAGAIN && !(s->shut & (SHUT_WR + 1))) {
 		if (may_speak(s) && sock_speak_plain(s))
@@ -446,7 +439,6 @@ static long decide(struct sock_io_call *c)
 		if (err)
 			return err;
 	}
-	__atomic_store_n(&s->wrote, !err, __ATOMIC_RELAXED);
 	return 0;
 }
 

@@ -19,12 +19,9 @@
 
 /*
  * A bit among the MSG_ flags that is none of them: read() and write() and their kin, to which no
- * octets are no question
+ * bytes are no question
  */
 #define SOCK_IO_FILE 0x10000000
-
-/* How long a server that speaks first waits for a Request */
-uint64_t sock_io_grace(const struct sock *s);
 
 /* For one that cannot do without: no Request has come by then, and its octets are TCP's */
 bool sock_io_go_plain(struct sock *s);

@@ -14,7 +14,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "preload/sock/grace.h"
+#include "preload/rules/grace.h"
 
 #define AT(s) (1000 * BASE_NS_PER_S + (s)*BASE_NS_PER_S)
 
