@@ -46,7 +46,7 @@ static int operate(int fd, int type, const void *what, size_t len)
 		return ddp_failed(kinds[type]);
 	if (ddp_complete(fd, &c))
 		return ddp_failed("MSG_ERRQUEUE");
-	printf("%s %llu: %llu octets, status %u\n", kinds[c.type], (unsigned long long)c.cookie,
+	printf("%s %llu: %llu bytes, status %u\n", kinds[c.type], (unsigned long long)c.cookie,
 	       (unsigned long long)c.length, c.status);
 	return c.status == DDP_STATUS_OK ? 0 : 3;
 }

@@ -108,9 +108,9 @@ static int check_words(const char *verb, const struct kv_options *opt, char **wo
 		return wrong("too many words, or too few");
 	for (int i = 0; i < n - put; i++)
 		if (!*words[i] || strlen(words[i]) > KV_KEY_MAX)
-			return wrong("a key has 1 to 62 octets");
+			return wrong("a key has 1 to 62 bytes");
 	if (put && strlen(words[1]) > KV_VALUE_MAX)
-		return wrong("a value has up to 176 octets");
+		return wrong("a value has up to 176 bytes");
 	return 0;
 }
 

@@ -19,7 +19,7 @@ static const char usage[] =
 	"  -p PORT       TCP port (7174); server: 0 takes a free one and prints it\n"
 	"  -I SOURCE     client: the address to come from\n"
 	"  -C COUNT      client: end after so many pings (without end)\n"
-	"  -S SIZE       octets of a ping, 26 to 65535 (64); server: of the largest (65535)\n"
+	"  -S SIZE       bytes of a ping, 26 to 65535 (64); server: of the largest (65535)\n"
 	"  -P            server: serve many clients, until a signal\n"
 	"  -v, -V, -d    show the data, compare the data, tell more\n"
 	"  -q            accepted and without effect\n"

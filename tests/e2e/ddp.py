@@ -16,14 +16,14 @@ import tap  # noqa: E402
 from launch import Stage  # noqa: E402
 
 WARP_DDP = os.path.abspath(sys.argv[2])
-CLIENT = """Write 1: 12 octets, status 0
-Read 2: 12 octets, status 0
+CLIENT = """Write 1: 12 bytes, status 0
+Read 2: 12 bytes, status 0
 read back "hello there"
-Atomic 3: 8 octets, status 0
+Atomic 3: 8 bytes, status 0
 the counter was 40
-Atomic 4: 8 octets, status 0
+Atomic 4: 8 bytes, status 0
 the counter was 42
-Write 5: 8 octets, status 0
+Write 5: 8 bytes, status 0
 the server says bye
 """
 NO_DDP = "sockets know no DDP here; run it as: warpsock run -- warp-ddp"
