@@ -27,6 +27,7 @@
 #include "base/map.h"
 #include "base/point.h"
 #include "base/process.h"
+#include "base/result.h"
 
 #define PAGE 4096u
 /* <linux/mman.h> of older kernels has it not */
@@ -36,21 +37,12 @@
 
 static uint64_t good; /* atomic: whose folder was found to be good, plus one */
 
-/* What a system call returned, as 0.. or -errno */
-static long result(long n, int saved)
-{
-	long err = n < 0 ? -errno : n;
-
-	errno = saved;
-	return err;
-}
-
 /* errno is kept first: arguments are evaluated in any order */
-#define call(...)                                          \
-	__extension__({                                    \
-		int call_saved_ = errno;                   \
-                                                           \
-		result(syscall(__VA_ARGS__), call_saved_); \
+#define call(...)                                               \
+	__extension__({                                         \
+		int call_saved_ = errno;                        \
+                                                                \
+		base_result(syscall(__VA_ARGS__), call_saved_); \
 	})
 
 static int dir_judge(int fd, uid_t user)

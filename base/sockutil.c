@@ -22,85 +22,13 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "base/fdutil.h"
-#include "base/select.h"
-
-static long result(long r, int saved)
-{
-	long err = r < 0 ? -errno : r;
-
-	errno = saved;
-	return err;
-}
-
-/* poll() has no mask, and begins with the time as it was; so it sleeps in slices */
-static long plain_poll(struct pollfd *fds, unsigned int n, const struct timespec *limit)
-{
-#ifdef SYS_poll
-	int ms = BASE_POLL_SLICE_MS;
-
-	if (limit && limit->tv_sec == 0)
-		ms = (int)base_min((limit->tv_nsec + 999999) / 1000000, (long)BASE_POLL_SLICE_MS);
-	return syscall(SYS_poll, fds, n, ms);
-#else
-	errno = EPERM;
-	return -1;
-#endif
-}
-
-int base_ppoll(struct pollfd *fds, unsigned int n, struct timespec *limit, const sigset_t *mask)
-{
-	int saved = errno;
-	long r = syscall(SYS_ppoll, fds, n, limit, mask, _NSIG / 8);
-
-	if (r < 0 && errno == EPERM)
-		r = plain_poll(fds, n, limit);
-	return (int)result(r, saved);
-}
-
-static int poll_once(struct pollfd *fds, unsigned int n, uint64_t deadline)
-{
-	uint64_t left = deadline ? base_deadline_left(deadline, base_now()) : 0;
-	struct timespec ts = { (time_t)(left / BASE_NS_PER_S), (long)(left % BASE_NS_PER_S) };
-	struct timespec *limit = deadline == BASE_NEVER ? NULL : &ts;
-	int got = base_ppoll(fds, n, limit, NULL);
-
-	return got == -EINVAL ? base_select(fds, n, limit, NULL) : got;
-}
-
-int base_poll(struct pollfd *fds, unsigned int n, uint64_t deadline)
-{
-	int got;
-
-	do {
-		got = poll_once(fds, n, deadline);
-	} while (!got && deadline && !base_deadline_passed(deadline, base_now()));
-	return got;
-}
-
-int base_poll_until(struct pollfd *fds, unsigned int n, uint64_t deadline)
-{
-	int got = base_poll(fds, n, deadline);
-
-	return got > 0 ? 0 : got ? got : -ETIMEDOUT;
-}
-
-short base_sock_ready(int fd, short events)
-{
-	struct pollfd p = { .fd = fd, .events = events };
-	int got = base_poll(&p, 1, 0);
-
-	/* Who writes is told */
-	if (got < 0 && got != -EINTR)
-		return events & POLLOUT;
-	return got > 0 ? p.revents : 0;
-}
+#include "base/result.h"
 
 int base_sock_number(int fd, int level, int option)
 {
 	socklen_t len = sizeof(int);
 	int value = 0, saved = errno;
-	long err = result(syscall(SYS_getsockopt, fd, level, option, &value, &len), saved);
+	long err = base_result(syscall(SYS_getsockopt, fd, level, option, &value, &len), saved);
 
 	return err < 0 ? (int)err : value;
 }
@@ -110,7 +38,8 @@ int base_sock_cookie(int fd, uint64_t *cookie)
 	socklen_t len = sizeof(*cookie);
 	int saved = errno;
 
-	return (int)result(syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, cookie, &len), saved);
+	return (int)base_result(syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, cookie, &len),
+				saved);
 }
 
 int base_sock_error(int fd)
@@ -121,7 +50,7 @@ int base_sock_error(int fd)
 static int int_ioctl(int fd, unsigned long request)
 {
 	int saved = errno, n = 0;
-	long err = result(syscall(SYS_ioctl, fd, request, &n), saved);
+	long err = base_result(syscall(SYS_ioctl, fd, request, &n), saved);
 
 	return err < 0 ? (int)err : n;
 }
@@ -172,12 +101,12 @@ void base_sock_set_lowat(int fd, int octets)
 int base_sock_connect_flagged(int fd, const struct sockaddr *addr, socklen_t len, bool *nonblock)
 {
 	int saved = errno;
-	long flags = result(syscall(SYS_fcntl, fd, F_GETFL, 0), saved), err;
+	long flags = base_result(syscall(SYS_fcntl, fd, F_GETFL, 0), saved), err;
 	bool waits = flags < 0 || !(flags & O_NONBLOCK);
 
 	if (flags >= 0 && waits)
 		syscall(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK);
-	err = result(syscall(SYS_connect, fd, addr, len), saved);
+	err = base_result(syscall(SYS_connect, fd, addr, len), saved);
 	if (flags >= 0 && waits)
 		syscall(SYS_fcntl, fd, F_SETFL, flags);
 	errno = saved;
@@ -190,31 +119,6 @@ int base_sock_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	bool nonblock;
 
 	return base_sock_connect_flagged(fd, addr, len, &nonblock);
-}
-
-int base_sock_send_all(int fd, const void *p, size_t len, size_t urgent, uint64_t deadline)
-{
-	struct pollfd room = { .fd = fd, .events = POLLOUT };
-	int saved = errno;
-	long n;
-
-	while (len) {
-		/* The urgent one goes alone: of what the kernel takes in part, another is */
-		size_t part = urgent > 1 ? urgent - 1 : urgent ? 1 : len;
-		int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (urgent == 1 ? MSG_OOB : 0);
-
-		n = result(syscall(SYS_sendto, fd, p, part, flags, NULL, 0), saved);
-		if (n < 0 && n != -EAGAIN && n != -EINTR)
-			return (int)n;
-		if (n < 0 && base_deadline_passed(deadline, base_now()))
-			return -EAGAIN;
-		if (n == -EAGAIN)
-			base_poll(&room, 1, deadline);
-		p = (const char *)p + base_max(n, 0L);
-		len -= (size_t)base_max(n, 0L);
-		urgent -= base_min(urgent, (size_t)base_max(n, 0L));
-	}
-	return 0;
 }
 
 /* To connect to nowhere drops a connection; the error that it leaves behind is nobody's */
@@ -232,7 +136,7 @@ void base_sock_abort(int fd)
 bool base_sock_is_nonblock(int fd)
 {
 	int saved = errno;
-	long flags = result(syscall(SYS_fcntl, fd, F_GETFL, 0), saved);
+	long flags = base_result(syscall(SYS_fcntl, fd, F_GETFL, 0), saved);
 
 	return flags >= 0 && (flags & O_NONBLOCK);
 }
@@ -279,7 +183,7 @@ uint64_t base_sock_timeout(int fd, int option)
 	struct timeval tv = { 0 };
 	socklen_t len = sizeof(tv);
 	int saved = errno;
-	long err = result(syscall(SYS_getsockopt, fd, SOL_SOCKET, option, &tv, &len), saved);
+	long err = base_result(syscall(SYS_getsockopt, fd, SOL_SOCKET, option, &tv, &len), saved);
 
 	if (err < 0 || (!tv.tv_sec && !tv.tv_usec))
 		return BASE_NEVER;
