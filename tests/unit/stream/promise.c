@@ -5,6 +5,7 @@
 #include "tests/unit/stream/folder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -339,6 +340,40 @@ Test(promise, room_of_several_users)
 		kill(pid[i], SIGKILL);
 		cr_expect_eq(place_wait(pid[i]), -SIGKILL);
 	}
+	umount2("/dev/shm", MNT_DETACH);
+}
+
+static void others_file(const char *name)
+{
+	char path[96];
+	int fd;
+
+	mkdir("/dev/shm/warpsock-65533", 0700);
+	snprintf(path, sizeof(path), "/dev/shm/warpsock-65533/%s", name);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	cr_assert(fd >= 0 && !chown("/dev/shm/warpsock-65533", 65533, 65533));
+	close(fd);
+}
+
+/* A user who has had connections, and has none now */
+Test(promise, a_folder_without_states_takes_no_share)
+{
+	unsigned int alone, beside;
+	pid_t pid;
+
+	if (geteuid() || !shm_small("size=16m,mode=1777"))
+		cr_skip_test("no mount namespace to be had, or no other user");
+	others_file("promised-1");
+	others_file("leases-1");
+	pid = named_by_another(PAIRS, &alone);
+	kill(pid, SIGKILL);
+	cr_expect_eq(place_wait(pid), -SIGKILL);
+	others_file("s0000000000000001");
+	nanosleep(&(struct timespec){ 1, 100000000 }, NULL);
+	pid = named_by_another(PAIRS, &beside);
+	cr_expect(beside && alone >= 2 * beside, "%u, %u", alone, beside);
+	kill(pid, SIGKILL);
+	cr_expect_eq(place_wait(pid), -SIGKILL);
 	umount2("/dev/shm", MNT_DETACH);
 }
 
