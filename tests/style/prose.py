@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Checks the language of pages: lines, sentences, links, and words that were given up.
+"""Checks pages: lines, sentences, links, names of files, and words that were given up.
 
 A sentence ends with a full stop, a question or an exclamation mark, or with its paragraph, its item
 of a list or its cell of a table. A cell counts where it ends with a full stop: others are no
@@ -20,6 +20,7 @@ WRITTEN = {"docs/conformance.md": "| case |", "docs/interop.md": "# What was run
 BEGIN, END = re.compile(r"<!-- .*\bbegin\b.* -->"), re.compile(r"<!-- .*\bend\b.* -->")
 ITEM = re.compile(r"([-*]|\d+\.)\s+")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+FILE = re.compile(r"`([a-z]+)(/[a-z0-9_/.-]+\.[a-z]+)`")
 STOP = re.compile(r'(?<=[.!?])[)"*`]*\s+')
 
 # Words of ours that were given up, and what is said instead. They are looked for in pages and in
@@ -118,6 +119,14 @@ def broken_links(root, path, text):
             yield f"{path}: {target}: there is no such heading"
 
 
+def missing_files(root, path, text):
+    """Files of a folder of ours that are not there; folders of others are not looked at."""
+    for number, line in by_hand(path, text):
+        for folder, name in FILE.findall(line):
+            if (root / folder).is_dir() and not (root / (folder + name)).exists():
+                yield f"{path}:{number}: there is no {folder}{name}"
+
+
 def given_up(path, text):
     lines = by_hand(path, text) if path.endswith(".md") else enumerate(text, 1)
     for number, line in lines:
@@ -141,6 +150,9 @@ def main():
                 [f"{path}: {words:.1f}" for path, words in means.items() if words > WORDS_MAX])
     writer.case("each link leads somewhere",
                 [wrong for path, text in pages.items() for wrong in broken_links(root, path, text)])
+    writer.case("each file that a page names is there",
+                [wrong for path, text in pages.items()
+                 for wrong in missing_files(root, path, text)])
     writer.case("words that were given up are not used",
                 [wrong for path, text in texts.items() if not path.startswith("tests/")
                  for wrong in given_up(path, text)])

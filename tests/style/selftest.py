@@ -110,6 +110,7 @@ PLANTS = [
      "words in the mean"),
     ("prose", "docs/w.md", "A [page](no.md) is read.\n", "leads somewhere"),
     ("prose", "docs/w.md", "# One\n\nA [place](w.md#two) is read.\n", "leads somewhere"),
+    ("prose", "docs/w.md", "It is in `base/none.c`.\n", "names is there"),
     ("prose", "docs/w.md", "A nudge is sent.\n", "given up"),
     ("prose", "base/w.c", code("/* The heirs of a stream */\n"), "given up"),
     ("prose", "base/w.h", SPDX + "void bell(void);\n", "given up"),
@@ -148,7 +149,7 @@ FINE = [
     ("programs", "docs/programs.md", programs("`t`: a; b; `t`: b")),
     ("words", "base/w.c", code('char *name = "/tmp/x-XX' 'XXXX";\n')),
     ("prose", "docs/w.md", "# One\n\nSee:\n\n    " + "x" * 99 + "\n\n```\n" + "x" * 101 +
-     "\n```\n\n[Here](#one) and [there](../docs/w.md#one).\n"),
+     "\n```\n\n[Here](#one) and [there](../docs/w.md#one), `base/a.c`, `other/a.c`.\n"),
     ("prose", "docs/w.md", "<!-- x: begin -->\n| " + "x" * 99 + " |\n<!-- x: end -->\n"),
     ("prose", "docs/conformance.md", "A b.\n\n| case | b |\n| " + "x" * 99 + " |\n"),
     ("prose", "docs/w.md", "A b.\n\n" + "word\n" * 40 + "word.\n"),
