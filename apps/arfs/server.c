@@ -35,10 +35,11 @@ static int complain(const char *what, int err)
 
 static int complain_of(const char *path, int err, const struct store_fault *fault)
 {
-	if (err != -EBADMSG)
-		return complain(path, err == -EBUSY ? -ETXTBSY : err);
-	fprintf(stderr, "warp-arfs-server: %s: %s\n", path, fault->text);
-	return DAMAGED;
+	if (err != -EBADMSG && err != -EBUSY)
+		return complain(path, err);
+	fprintf(stderr, "warp-arfs-server: %s: %s\n", path,
+		err == -EBUSY ? "another process serves or checks it" : fault->text);
+	return err == -EBUSY ? FAILED : DAMAGED;
 }
 
 static void usage(FILE *to)
@@ -236,8 +237,10 @@ static int serve(char **words)
 {
 	struct store_fault fault;
 	struct store s;
-	int ret = store_open(words[0], &s, &fault);
+	int ret = options.read_only ? 0 : store_reserve(words[0]);
 
+	if (!ret)
+		ret = store_open(words[0], &s, &fault);
 	if (ret)
 		return complain_of(words[0], ret, &fault);
 	ret = checked(&s, words[0]);

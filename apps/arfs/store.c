@@ -103,14 +103,26 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/*
+ * A page of the mapping for which the disk has no room would end the server with SIGBUS, so all of
+ * the file is there from the beginning
+ */
+static int file_reserve(int fd, uint64_t size)
+{
+	return -posix_fallocate(fd, 0, (off_t)size);
+}
+
 static int file_fill(int fd, uint64_t size)
 {
 	uint64_t id;
 	void *memory;
 	int ret;
 
-	if (getrandom(&id, sizeof(id), 0) != sizeof(id) || ftruncate(fd, (off_t)size))
+	if (getrandom(&id, sizeof(id), 0) != sizeof(id))
 		return -errno;
+	ret = file_reserve(fd, size);
+	if (ret)
+		return ret;
 	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)
 		return -errno;
@@ -133,6 +145,20 @@ int store_create(const char *path, uint64_t size)
 	close(fd);
 	if (ret)
 		unlink(path);
+	return ret;
+}
+
+int store_reserve(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC), ret;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	ret = fstat(fd, &st) ? -errno : 0;
+	if (!ret && S_ISREG(st.st_mode) && st.st_size)
+		ret = file_reserve(fd, (uint64_t)st.st_size);
+	close(fd);
 	return ret;
 }
 

@@ -27,6 +27,8 @@ struct store_fault {
 int store_format(void *memory, size_t size, uint64_t id, uint32_t uid, uint32_t gid, uint64_t now);
 /* A new backing file; -EEXIST: there is one */
 int store_create(const char *path, uint64_t size);
+/* The disk has room for all of it from now on, also if the file was copied without its zeros */
+int store_reserve(const char *path);
 /* Maps it; nobody else may (-EBUSY). -EBADMSG: it is no file system */
 int store_open(const char *path, struct store *out, struct store_fault *fault);
 void store_close(struct store *s);

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from world import HOST, World, enter, tap, until
+from world import HOST, World, enter, run, tap, until
 
 MOUNT = os.path.abspath(sys.argv[2])
 
@@ -54,12 +54,36 @@ def refused(writer, world):
         writer.case(what, [] if good else [f"{done.returncode}: {done.stderr}"])
 
 
+def no_room(writer, world):
+    """A disk that has no room for all of a store: it is told at once, and no client ends it."""
+    disk = world.path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "disk", disk],
+                      check=False).returncode:
+        writer.skip("a disk without room", "no tmpfs can be mounted")
+        return
+    problems = run(sys.argv[1], "make", str(disk / "store"), "16").problems(3, err="No space")
+    if os.listdir(disk):
+        problems.append(f"left: {os.listdir(disk)}")
+    small = world.path / "small"
+    problems += run(sys.argv[1], "make", str(small), "16").problems()
+    subprocess.run(["cp", "--sparse=always", small, disk / "store"], check=False)
+    problems += run(sys.argv[1], "serve", "-a", HOST, "-p", "0", str(disk / "store")).problems(
+        3, err="No space")
+    subprocess.run(["umount", disk], check=False)
+    writer.case("a disk that has no room for the store", problems)
+
+    again = run(sys.argv[1], "serve", "-a", HOST, "-p", "0", str(world.store))
+    writer.case("a store that another one serves", again.problems(3, err="another process"))
+
+
 def main():
     writer = tap.Writer()
     enter(writer)
     with World(*sys.argv[1:3], mib=16) as world:
         mounted(writer, world)
         refused(writer, world)
+        no_room(writer, world)
         writer.case("all end, and the store is good", world.end())
     writer.finish()
 
