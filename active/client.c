@@ -13,6 +13,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/process.h"
 
 enum { BATCH = 16 };
 
@@ -98,6 +99,15 @@ static void drive_leave(struct warp_active_client *c)
 
 /* --- connections -------------------------------------------------------------------------- */
 
+/*
+ * In a child of fork() the client is the parent's: whatever the child sent, or took in, would be
+ * missing there. It may be locked for ever, too
+ */
+static bool is_parents(const struct warp_active_client *c)
+{
+	return c->pid != base_process_self().pid;
+}
+
 static int greet(struct warp_active_client *c, int timeout_ms)
 {
 	const struct active_message hello = { .type = ACTIVE_HELLO };
@@ -132,6 +142,7 @@ static struct warp_active_client *client_new(void)
 	base_list_init(&c->cancels);
 	base_list_init(&c->spare);
 	c->owed = -1;
+	c->pid = base_process_self().pid;
 	return c;
 }
 
@@ -179,6 +190,8 @@ int warp_active_disconnect(struct warp_active_client *c)
 
 	if (!c)
 		return 0;
+	if (is_parents(c))
+		return -ECHILD;
 	pthread_mutex_lock(&c->lock);
 	busy = c->requests > c->orphans;
 	pthread_mutex_unlock(&c->lock);
@@ -281,6 +294,8 @@ int warp_active_start(struct warp_active_client *client, const struct warp_activ
 
 	if (!client || !out || !run_good(run))
 		return -EINVAL;
+	if (is_parents(client))
+		return -ECHILD;
 	pthread_mutex_lock(&client->lock);
 	ret = start(client, run, false, out);
 	pthread_mutex_unlock(&client->lock);
@@ -319,7 +334,7 @@ int warp_active_access(struct warp_active_client *client, const struct warp_acti
 
 	if (!client || !out)
 		return -EINVAL;
-	ret = access_check(client, access);
+	ret = is_parents(client) ? -ECHILD : access_check(client, access);
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&client->lock);
@@ -367,6 +382,8 @@ int warp_active_wait(struct warp_active_request *r, int timeout_ms,
 	if (!r)
 		return -EINVAL;
 	c = r->client;
+	if (is_parents(c))
+		return -ECHILD;
 	pthread_mutex_lock(&c->lock);
 	ret = finish(r, base_deadline_ms(timeout_ms), result);
 	drive_leave(c);
@@ -381,6 +398,8 @@ static int start_and_wait(struct warp_active_client *c, const struct warp_active
 
 	if (!c || !run_good(run))
 		return -EINVAL;
+	if (is_parents(c))
+		return -ECHILD;
 	pthread_mutex_lock(&c->lock);
 	ret = start(c, run, install, &r);
 	if (!ret)
@@ -422,6 +441,8 @@ int warp_active_cancel(struct warp_active_request *r)
 	if (!r)
 		return -EINVAL;
 	c = r->client;
+	if (is_parents(c))
+		return -ECHILD;
 	pthread_mutex_lock(&c->lock);
 	cancel(r);
 	pthread_mutex_unlock(&c->lock);
@@ -432,7 +453,7 @@ void warp_active_drop(struct warp_active_request *r)
 {
 	struct warp_active_client *c;
 
-	if (!r)
+	if (!r || is_parents(r->client))
 		return;
 	c = r->client;
 	pthread_mutex_lock(&c->lock);
@@ -476,6 +497,8 @@ int warp_active_poll(struct warp_active_client *c, struct warp_active_request **
 
 	if (!c || !done || n < 1)
 		return -EINVAL;
+	if (is_parents(c))
+		return -ECHILD;
 	pthread_mutex_lock(&c->lock);
 	warp_cq_ack(c->cq);
 	if (!c->driving)

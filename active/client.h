@@ -99,6 +99,7 @@ struct warp_active_client {
 	uint8_t *memory; /* of the slots, then of accesses, then of receives */
 	size_t memory_size;
 	unsigned int window, spin_us, inline_max;
+	uint32_t pid; /* of the process that connected */
 	struct warp_active_region_info *regions;
 	unsigned int region_count;
 	bool welcome;

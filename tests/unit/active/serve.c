@@ -4,7 +4,6 @@
  */
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -476,44 +475,6 @@ Test(active_serve, what_tokens_give)
 	cr_assert_not(warp_active_disconnect(nothing));
 }
 
-/* By IPv4 and by IPv6 these are two hosts, for a server that hears both at one socket */
-Test(active_serve, clients_of_one_host)
-{
-	const struct warp_active_server_attr attr = { .per_host = 2, .clients = 8 };
-	const struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
-	struct sockaddr_in four = { .sin_family = AF_INET,
-				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
-	const struct sockaddr *hosts[] = { (void *)&four, (void *)&six };
-	const socklen_t lens[] = { sizeof(four), sizeof(six) };
-	struct warp_active_client *of[2][2], *more;
-	struct warp_active_server *server;
-	struct sockaddr_storage addr;
-	int ret = -1;
-
-	cr_assert_not(warp_active_server_create(&attr, &server));
-	cr_assert_not(warp_active_server_listen(server, (const void *)&any, sizeof(any)));
-	cr_assert_not(warp_active_server_addr(server, &addr));
-	four.sin_port = six.sin6_port = ((struct sockaddr_in6 *)&addr)->sin6_port;
-	for (int i = 0; i < 4; i++)
-		cr_assert_not(warp_active_connect(hosts[i % 2], lens[i % 2], NULL,
-						  &of[i % 2][i / 2]),
-			      "%d", i);
-	for (int i = 0; i < 2; i++)
-		cr_assert_eq(warp_active_connect(hosts[i], lens[i], NULL, &more), -ECONNREFUSED);
-	/* One goes: there is room for one of the same host */
-	cr_assert_not(warp_active_disconnect(of[0][0]));
-	for (int i = 0; i < 500 && ret; i++) {
-		ret = warp_active_connect(hosts[0], lens[0], NULL, &of[0][0]);
-		usleep(10000);
-	}
-	cr_assert_not(ret);
-	cr_assert_eq(warp_active_connect(hosts[1], lens[1], NULL, &more), -ECONNREFUSED);
-	for (int i = 0; i < 4; i++)
-		cr_assert_not(warp_active_disconnect(of[i % 2][i / 2]));
-	warp_active_server_destroy(server);
-}
-
 Test(active_serve, regions_by_name)
 {
 	struct warp_active_region_info info;
@@ -551,32 +512,6 @@ Test(active_serve, a_wait_that_gives_up)
 	pthread_join(thread, &bad);
 	cr_assert_null(bad);
 	CHECK(world_wait(first), WARP_ACTIVE_FUEL);
-}
-
-static void *run_some(void *arg)
-{
-	for (uint64_t i = 0; i < 200; i++) {
-		struct warp_active_result r =
-			world_run(&w, arg, &(const struct world_call){ "steps", { i }, 1 });
-
-		if (r.code != WARP_ACTIVE_OK || r.value != i)
-			return arg;
-	}
-	return NULL;
-}
-
-Test(active_serve, from_many_threads)
-{
-	pthread_t threads[8];
-	void *bad;
-
-	for (int i = 0; i < 8; i++)
-		cr_assert_not(pthread_create(&threads[i], NULL, run_some, c));
-	for (int i = 0; i < 8; i++) {
-		pthread_join(threads[i], &bad);
-		cr_assert_null(bad);
-	}
-	cr_assert_eq(world_stats(&w).loads, 1);
 }
 
 Test(active_serve, wrong_servers)
