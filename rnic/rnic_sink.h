@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/recv_sleep.h"
+struct base_recv_sleep;
 
 /*
  * Address space that the peer may write to; where the octets go is the sink's affair. Part of the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A stream as one process has it: what it was made by, where its memory is, and what this process
- * has seen and done. All else is in its state (stream/state.h), which processes share.
+ * has seen and done. All else is in its state (stream/state/state.h), which processes share.
  */
 #ifndef STREAM_LOCAL_H
 #define STREAM_LOCAL_H
@@ -10,12 +10,18 @@
 #include <stdint.h>
 
 #include "rnic/rnic_stream.h"
-#include "stream/spare.h"
 
 struct stream_slab;
 struct stream_state;
 struct stream_jobs;
 struct stream_own_maps;
+
+/* The transport of a connection was empty, when this process had sent so often (state/spare.c) */
+struct stream_spare {
+	bool is_set;
+	uint32_t pair;
+	uint64_t sends;
+};
 
 struct stream {
 	/* For its user */

@@ -7,11 +7,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
 #include "config/conn_opts.h"
 
 struct rnic_native;
+struct sockaddr_storage;
 struct stream;
 
 /* A flag of recv, beside MSG_PEEK and MSG_TRUNC */

@@ -11,6 +11,8 @@
 #define htobe32(x) cpu_to_be32(x)
 #define htobe64(x) cpu_to_be64(x)
 #define le32toh(x) le32_to_cpu((__force __le32)(x))
+#define le64toh(x) le64_to_cpu((__force __le64)(x))
 #define htole32(x) cpu_to_le32(x)
+#define htole64(x) cpu_to_le64(x)
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "stream/extension.h"
+#include "stream/protocol/extension.h"
 
 static void require(int good)
 {

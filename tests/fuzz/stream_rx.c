@@ -17,7 +17,7 @@
 #include "base/bits.h"
 #include "base/log.h"
 #include "rnic/rnic.h"
-#include "stream/rsock.h"
+#include "stream/life/life.h"
 
 #define RING 8192u
 #define BODY 4096u

@@ -45,6 +45,12 @@ GOOD = {
     "base/a.c": SPDX + CHAPTER + '#include "base/a.h"\n\nint a(void)\n{\n\treturn 1;\n}\n',
     "mpa/b.c": SPDX + CHAPTER + '#include "base/a.h"\n\n#include <stdio.h>\n',
     "include/warp/ok.h": SPDX + "int ok(int);\n",
+    "kmod/Kbuild": "# " + SPDX[3:-4] + "\nmodule-y := $(addprefix ../rdmap/,k.o)\n",
+    "kmod/compat/base.c": code("int base_b(void);\n"),
+    "kmod/compat/string.h": SPDX,
+    "rdmap/k.c": uses("k", "base_b"),
+    "stream/state/host.h": SPDX + "int host(void);\n",
+    "stream/protocol/p.c": uses("p", "host"),
 }
 
 
@@ -85,6 +91,13 @@ PLANTS = [
     ("order", "tests/style/order.txt", "[hydra]\nlow: low gone\nhigh: high other/near\n", "hydra"),
     ("order", "tests/style/order.txt", "[hydra]\nlow: low high\nhigh: high other/*\n", "hydra"),
     ("order", "tests/style/order.txt", "[gone]\n", "order of gone"),
+    ("freestanding", "stream/protocol/p.c", uses("p", "getpid"), "stream/protocol stands alone"),
+    ("freestanding", "rdmap/k.c", code("#include <unistd.h>\n"), "rdmap stands alone"),
+    ("freestanding", "rdmap/k.c", code("double k(double a);\n\ndouble k(double a)\n{\n"
+                                       "\treturn a * 2;\n}\n"), "rdmap stands alone"),
+    ("freestanding", "rdmap/k.c", code("int k(int *(*next)(int *));\n\n"
+                                       "int k(int *(*next)(int *))\n{\n\tint big[300];\n\n"
+                                       "\treturn *next(big);\n}\n"), "rdmap stands alone"),
     ("lengths", "base/l.c", code(function(101)), "over 100 lines"),
     ("lengths", "base/l.c", many(14, 45), "the median function"),
     ("lengths", "base/l.c", many(46, 5), "nine in ten"),
@@ -142,6 +155,8 @@ FINE = [
                                   "int low(void)\n{\n\treturn high();\n}\n")),
     ("order", "hydra/low.c", code("int low(int (*high)(void))\n{\n\treturn high();\n}\n")),
     ("order", "base/high.c", uses("b", "high", "low")),
+    ("freestanding", "stream/protocol/p.c", code("#include <string.h>\n\n"
+     "int p(const char *a);\n\nint p(const char *a)\n{\n\treturn memcmp(a, a + 9, 9);\n}\n")),
     ("lengths", "base/l.c", code(function(100))),
     ("lengths", "build/l.c", code(function(200))),
     ("limits", "docs/limits.md", limits(entry("`t.txt`: some\n  words; `t.txt`: words"),
@@ -187,8 +202,8 @@ def plant_problems(check, path, text, words):
 
 def main():
     writer = tap.Writer()
-    for check in ("layers", "order", "lengths", "format", "words", "prose", "limits", "programs",
-                  "headers"):
+    for check in ("layers", "order", "freestanding", "lengths", "format", "words", "prose",
+                  "limits", "programs", "headers"):
         red = red_cases(check, GOOD)
         writer.case(f"{check} passes a good tree", [f"red: {red}"] if red else [])
     for check, path, text, words in PLANTS:

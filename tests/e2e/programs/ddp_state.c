@@ -27,8 +27,8 @@
 #include <wire/rsockets.h>
 
 #include "base/process.h"
-#include "stream/extension.h"
-#include "stream/rsock.h"
+#include "stream/life/life.h"
+#include "stream/protocol/extension.h"
 #include "tests/e2e/programs/states.h"
 
 #define SPACE_SHIFT 24 /* base/lock.c */

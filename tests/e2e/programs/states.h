@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "stream/rsock.h"
+#include "stream/life/life.h"
 
 static inline void states_folder(char *path, size_t size)
 {

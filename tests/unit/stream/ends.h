@@ -11,7 +11,7 @@
 
 #include "rnic/rnic.h"
 #include "rnic/rnic_stream.h"
-#include "stream/rsock.h"
+#include "stream/life/life.h"
 
 /* A connected pair of sockets, fd[0] the one that connected */
 void ends_tcp(int fd[2]);

@@ -2,7 +2,7 @@
 /*
  * The extension block: what is said, what of the peer's is taken, skipped, or refused.
  */
-#include "stream/extension.h"
+#include "stream/protocol/extension.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/sockutil.h"
 #include "preload/rules/probe.h"
-#include "stream/rsock_ext.h"
+#include "stream/life/life.h"
 #include "tests/unit/mpa/mpa_test.h"
 
 static struct rs_conn_data base;
