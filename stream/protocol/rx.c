@@ -10,7 +10,7 @@
  * has told of by the end of the drain are not the program's yet and go back to chunks: the next
  * call may bring another buffer.
  *
- * Grants are sent after draining, never before (docs/architecture.md, closing): not while more is
+ * Grants are sent after draining, never before (docs/streams.md, close): not while more is
  * there, for the peer's end may be among it.
  */
 #include "stream/protocol/protocol.h"
