@@ -102,11 +102,11 @@ static inline __u64 ddp_seg_message_len(const struct ddp_seg *seg)
  * caller has checked the bounds
  */
 void ddp_scatter(const struct iovec *sg, unsigned int nsg, __u64 off, const void *src, size_t len);
-/* Refers to octets @off..@off+len of @sg in @out (room for nsg): the number of pieces */
-unsigned int ddp_gather(const struct iovec *sg, unsigned int nsg, __u64 off, size_t len,
-			struct iovec *out);
-/* The same with room for @cap pieces only: *@len becomes the octets that @out covers */
-unsigned int ddp_gather_some(const struct iovec *sg, unsigned int nsg, __u64 off, size_t *len,
-			     struct iovec *out, unsigned int cap);
+/*
+ * Refers to bytes @off..@off+*@len of @sg in @out, which has room for @cap pieces: the number of
+ * pieces, and *@len becomes the bytes that they cover
+ */
+unsigned int ddp_gather(const struct iovec *sg, unsigned int nsg, __u64 off, size_t *len,
+			struct iovec *out, unsigned int cap);
 
 #endif

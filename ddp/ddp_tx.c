@@ -87,7 +87,7 @@ ssize_t ddp_tx_segment(struct ddp_stream *s, struct mpa_txv *v, const struct ddp
 	if (!msg_valid(m, off))
 		return -EINVAL;
 	want = n = segment_len(s, m, off);
-	np = ddp_gather_some(m->sg, m->nsg, off, &n, pieces, DDP_SGE_MAX);
+	np = ddp_gather(m->sg, m->nsg, off, &n, pieces, DDP_SGE_MAX);
 	if (n < want && np < DDP_SGE_MAX)
 		return -EINVAL; /* the list is shorter than the message */
 	end = n == m->len - off;

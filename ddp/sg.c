@@ -37,8 +37,8 @@ void ddp_scatter(const struct iovec *sg, unsigned int nsg, __u64 off, const void
 	}
 }
 
-unsigned int ddp_gather_some(const struct iovec *sg, unsigned int nsg, __u64 off, size_t *len,
-			     struct iovec *out, unsigned int cap)
+unsigned int ddp_gather(const struct iovec *sg, unsigned int nsg, __u64 off, size_t *len,
+			struct iovec *out, unsigned int cap)
 {
 	unsigned int used = 0;
 	size_t left = *len;
@@ -53,10 +53,4 @@ unsigned int ddp_gather_some(const struct iovec *sg, unsigned int nsg, __u64 off
 	}
 	*len -= left;
 	return used;
-}
-
-unsigned int ddp_gather(const struct iovec *sg, unsigned int nsg, __u64 off, size_t len,
-			struct iovec *out)
-{
-	return ddp_gather_some(sg, nsg, off, &len, out, nsg);
 }

@@ -22,12 +22,9 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <linux/sockios.h>
 
 #include "base/quiet.h"
 #include "base/recv_sleep.h"
@@ -173,11 +170,6 @@ ssize_t llp_tcp_peek(int fd, void *p, size_t n, bool *ended)
 	return peek(fd, p, n);
 }
 
-static int tcp_wait_fd(const struct llp *l)
-{
-	return l->fd;
-}
-
 /* The kernel's number has the options of every segment taken off already */
 static unsigned int tcp_emss(const struct llp *l)
 {
@@ -189,15 +181,6 @@ static unsigned int tcp_emss(const struct llp *l)
 	if (err == -EPERM)
 		return 0;
 	return err == 0 && mss > 0 ? (unsigned int)mss : TCP_EMSS_LEAST;
-}
-
-static unsigned int tcp_unacked(const struct llp *l)
-{
-	int saved = errno, n = 0;
-	long err = syscall(SYS_ioctl, l->fd, SIOCOUTQ, &n);
-
-	errno = saved;
-	return err == 0 && n > 0 ? (unsigned int)n : 0;
 }
 
 static int tcp_shutdown(struct llp *l)
@@ -222,9 +205,7 @@ static const struct llp_ops tcp_ops = {
 	.name = "tcp",
 	.send = tcp_send,
 	.recv = tcp_recv,
-	.wait_fd = tcp_wait_fd,
 	.emss = tcp_emss,
-	.unacked = tcp_unacked,
 	.shutdown = tcp_shutdown,
 	.abort = tcp_abort,
 };

@@ -60,7 +60,7 @@ static bool take(struct peer *p)
 /* Lets the other side work, and a kernel in between have its time */
 static void wait_a_little(struct peer *p)
 {
-	struct pollfd fd = { .fd = p->llp->ops->wait_fd(p->llp), .events = POLLIN };
+	struct pollfd fd = { .fd = p->llp->fd, .events = POLLIN };
 
 	p->pump(p->ctx);
 	if (p->quiet_ms)

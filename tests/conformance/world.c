@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "suite.h"
+#include "tests/llp_mem.h"
 
 enum { WAIT_MS = 4000, MEM_CAPACITY = 1 << 18, PORT_TRIES = 5 };
 

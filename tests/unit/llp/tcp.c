@@ -71,7 +71,7 @@ static ssize_t get(struct llp *l, void *p, size_t room)
 
 static void wait_for(struct llp *l, short events)
 {
-	struct pollfd p = { .fd = l->ops->wait_fd(l), .events = events };
+	struct pollfd p = { .fd = l->fd, .events = events };
 
 	cr_assert_eq(poll(&p, 1, 2000), 1);
 }
@@ -177,14 +177,6 @@ Test(llp_tcp, emss_is_the_segment_size_in_use)
 	cr_assert_eq(a.ops->emss(&a), ti.tcpi_snd_mss);
 	llp_tcp_view(&a, -1);
 	cr_assert_eq(a.ops->emss(&a), 536);
-}
-
-Test(llp_tcp, unacked_falls_to_zero)
-{
-	cr_assert_eq(put(&a, "abc", 3, 0), 3);
-	for (int i = 0; i < 1000 && a.ops->unacked(&a); i++)
-		usleep(1000);
-	cr_assert_eq(a.ops->unacked(&a), 0);
 }
 
 /*

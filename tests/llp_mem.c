@@ -7,7 +7,7 @@
  * an end; it is set under the lock that guards the rings. There is no descriptor for room: a send
  * that got -EAGAIN is tried again after the other end has received.
  */
-#include "llp/llp.h"
+#include "tests/llp_mem.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -158,25 +158,9 @@ static ssize_t mem_recv(struct llp *l, const struct iovec *iov, unsigned int n)
 	return got;
 }
 
-static int mem_wait_fd(const struct llp *l)
-{
-	return l->fd;
-}
-
 static unsigned int mem_emss(const struct llp *l)
 {
 	return mem_of(l)->emss;
-}
-
-static unsigned int mem_unacked(const struct llp *l)
-{
-	struct llp_mem *m = mem_of(l);
-	size_t fill;
-
-	pthread_mutex_lock(&m->pair->lock);
-	fill = pipe_out(m)->fill;
-	pthread_mutex_unlock(&m->pair->lock);
-	return (unsigned int)fill;
 }
 
 static int mem_shutdown(struct llp *l)
@@ -205,9 +189,7 @@ static const struct llp_ops mem_ops = {
 	.name = "mem",
 	.send = mem_send,
 	.recv = mem_recv,
-	.wait_fd = mem_wait_fd,
 	.emss = mem_emss,
-	.unacked = mem_unacked,
 	.shutdown = mem_shutdown,
 	.abort = mem_abort,
 };
