@@ -21,6 +21,7 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/sockutil.h"
+#include "rnic/write_retry.h"
 #include "soft/soft_conn.h"
 #include "soft/soft_fd.h"
 
@@ -29,8 +30,6 @@
 #define LINGER_NS (2 * BASE_NS_PER_S)
 #define CLOSE_NS (30 * BASE_NS_PER_S)
 /* The first one that a peer which is silent gets; each waits twice as long as that before it */
-#define WRITE_RETRY_NS (20 * BASE_NS_PER_MS)
-#define WRITE_RETRIES 6
 
 static void time_set(uint64_t *at, uint64_t when)
 {
@@ -85,7 +84,8 @@ void soft_stage_send(struct soft_conn *c)
 	if (!c->write_retry_set && c->core.rdmap.ddp.mpa.tx_fpdus) {
 		c->write_retry_set = true;
 		if (!__atomic_load_n(&c->heard, __ATOMIC_RELAXED))
-			time_set(&c->write_retry_at, base_deadline(base_now(), WRITE_RETRY_NS));
+			time_set(&c->write_retry_at,
+				 base_deadline(base_now(), rnic_write_retry_ns(0)));
 		soft_progress_update(c);
 	}
 	if (c->blocked != c->out_armed) {
@@ -391,10 +391,7 @@ void soft_stage_attend_caller(struct soft_conn *c)
 
 /* --- time --- */
 
-/*
- * The peer may overlook one that comes as early as what it overlooked before; and it may have
- * spoken before it looked, unless it wanted an RTR first, so one more comes when it was heard
- */
+/* rnic/write_retry.h. A peer that wanted an RTR first has looked before it spoke */
 static void write_retry(struct soft_conn *c)
 {
 	const struct mpa_conn *m = &c->core.rdmap.ddp.mpa;
@@ -403,9 +400,9 @@ static void write_retry(struct soft_conn *c)
 	if (c->stage != SOFT_STAGE_OPEN || c->core.tx_end || (m->rx_fpdus && m->flags & MPA_F_P2P))
 		return;
 	soft_sq_write_retry(c);
-	if (!m->rx_fpdus && ++c->write_retries < WRITE_RETRIES)
+	if (!m->rx_fpdus && ++c->write_retries < RNIC_WRITE_RETRIES)
 		time_set(&c->write_retry_at,
-			 base_deadline(base_now(), WRITE_RETRY_NS << c->write_retries));
+			 base_deadline(base_now(), rnic_write_retry_ns(c->write_retries)));
 	soft_stage_send(c); /* waits for room, should it not all have gone */
 }
 

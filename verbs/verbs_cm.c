@@ -18,6 +18,7 @@
 
 #include "base/fdutil.h"
 #include "base/log.h"
+#include "rnic/write_retry.h"
 #include "verbs/verbs_conn.h"
 
 #define BROKEN_NS (BASE_NS_PER_S / 2)
@@ -28,7 +29,6 @@
  * How long nothing is heard before the first, each waits twice as long as that before it; and until
  * when after its beginning a connection's first word may be one to be overlooked
  */
-#define WRITE_RETRY_NS (20 * BASE_NS_PER_MS)
 #define WRITE_RETRY_LAST BASE_NS_PER_S
 
 struct rdma_cm_event *verbs_cm_next(struct rdma_event_channel *channel)
@@ -233,11 +233,7 @@ int verbs_cm_accept(struct verbs_conn *c)
 	return verbs_call(rdma_accept)(c->id, &param) ? verbs_error() : 0;
 }
 
-/*
- * siw as responder overlooks FPDUs that come while it sends its Reply, until the next segment: an
- * initiator that has sent something and heard nothing sends Writes of no octets, and one more when
- * it hears something, for siw may have spoken before it looked
- */
+/* rnic/write_retry.h */
 static void write_retry_attend(struct verbs_conn *c)
 {
 	struct verbs_qp *q = c->qp;
@@ -249,7 +245,7 @@ static void write_retry_attend(struct verbs_conn *c)
 	for (unsigned int i = 0; i < q->halves; i++)
 		verbs_half_reap(&q->half[i]);
 	if (!c->write_retry_at && q->sq.ring.tail != c->posted)
-		c->write_retry_at = base_deadline(now, WRITE_RETRY_NS);
+		c->write_retry_at = base_deadline(now, rnic_write_retry_ns(0));
 	if (q->heard || q->broken ||
 	    (!c->write_retry_at && base_deadline_passed(c->write_retry_until, now))) {
 		if (c->write_retry_at && !q->broken)
@@ -257,8 +253,8 @@ static void write_retry_attend(struct verbs_conn *c)
 		c->write_retry_until = 0;
 	} else if (c->write_retry_at && base_deadline_passed(c->write_retry_at, now)) {
 		verbs_qp_write_retry(q);
-		c->write_retry_at = base_deadline(now, WRITE_RETRY_NS << ++c->write_retries);
-		if (c->write_retries == VERBS_WRITE_RETRIES)
+		c->write_retry_at = base_deadline(now, rnic_write_retry_ns(++c->write_retries));
+		if (c->write_retries == RNIC_WRITE_RETRIES)
 			c->write_retry_until = 0;
 	}
 	pthread_mutex_unlock(&q->lock);

@@ -9,7 +9,6 @@
 #include <rdma/rdma_cma.h>
 
 /* Writes of no octets that a connection may send by itself, at most (verbs_stream_write_retry.c) */
-#define VERBS_WRITE_RETRIES 6
 /* Goes with the work request: siw may send other octets, or end there (docs/interop.md) */
 #define VERBS_SMALL 64u
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "rnic/write_retry.h"
 #include "verbs/verbs_conn.h"
 #include "verbs/verbs_qp.h"
 
@@ -47,7 +48,7 @@ static struct ibv_qp *device_qp(struct verbs_qp *q, uint32_t copied)
 		.qp_context = q,
 		.send_cq = q->half[0].ibv,
 		.recv_cq = verbs_recv_half(q)->ibv,
-		.cap = { .max_send_wr = q->attr.max_send_wr + VERBS_WRITE_RETRIES,
+		.cap = { .max_send_wr = q->attr.max_send_wr + RNIC_WRITE_RETRIES,
 			 .max_recv_wr = base_max(q->attr.max_recv_wr, 1u),
 			 .max_send_sge = base_max(q->attr.max_send_sge, 1u),
 			 .max_recv_sge = base_max(q->attr.max_recv_sge, 1u),
@@ -194,7 +195,7 @@ static int queues_init(struct verbs_qp *q)
 	q->halves = send_cq == recv_cq ? 1 : 2;
 	if (!err)
 		err = verbs_half_init(&q->half[0], q, send_cq,
-				      sends + VERBS_WRITE_RETRIES + (q->halves == 1 ? recvs : 0));
+				      sends + RNIC_WRITE_RETRIES + (q->halves == 1 ? recvs : 0));
 	if (!err && q->halves == 2)
 		err = verbs_half_init(&q->half[1], q, recv_cq, recvs);
 	return err;

@@ -18,14 +18,14 @@
 
 #include <errno.h>
 
-#include "base/bits.h"
 #include "rnic/rnic_stream.h"
+#include "rnic/write_retry.h"
 #include "verbs/verbs_lib.h"
 
 #define VERBS_STREAM_PD 255 /* the most that librdmacm can say */
 #define VERBS_STREAM_SENDS 256u
 /* Work requests beside them: write_retries, and a keepalive, whose completion has that number */
-#define VERBS_STREAM_OWN (VERBS_WRITE_RETRIES + 1)
+#define VERBS_STREAM_OWN (RNIC_WRITE_RETRIES + 1)
 #define VERBS_STREAM_KEEP UINT64_MAX
 #define VERBS_STREAM_OUT (512 * 1024u)
 /* Octets of one Write; what is larger is none of ours */

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The first words on an iWARP connection, which siw does not always take in.
- *
- * As responder it does not look at what arrives while it sends its Reply, until the next segment
- * comes. So an initiator that has sent something, and has heard nothing for a while, sends a Write
- * of no octets, and again after twice as long, for that one may have come as early.
+ * The first words on an iWARP connection, which siw does not always take in: as responder it may
+ * overlook them (rnic/write_retry.h).
  *
  * As initiator it gives a connection up if anything stands behind the Reply when it reads that. So
  * a responder says nothing before it has heard of its peer (RFC 5044 section 7.1.3), but for a
@@ -14,10 +11,10 @@
  */
 #include "base/clock.h"
 #include "base/log.h"
+#include "rnic/write_retry.h"
 #include "verbs/verbs_stream.h"
 #include "verbs/verbs_timer.h"
 
-#define WRITE_RETRY_NS (20 * BASE_NS_PER_MS)
 #define GATE_NS (100 * BASE_NS_PER_MS)
 
 /* Without a descriptor for it the peer is left as it is */
@@ -41,7 +38,7 @@ void verbs_stream_write_retry_init(struct verbs_stream *s, bool initiator)
 void verbs_stream_write_retry_look(struct verbs_stream *s)
 {
 	if (s->write_retry == VERBS_WRITE_RETRY_LATER && verbs_load(&s->posted))
-		wait_begin(s, VERBS_WRITE_RETRY_DUE, WRITE_RETRY_NS);
+		wait_begin(s, VERBS_WRITE_RETRY_DUE, rnic_write_retry_ns(0));
 }
 
 void verbs_stream_write_retry_end(struct verbs_stream *s)
@@ -53,10 +50,8 @@ void verbs_stream_write_retry_end(struct verbs_stream *s)
 /* There are devices that look the STag up for no octet */
 void verbs_stream_nothing(const struct verbs_stream *s, struct ibv_send_wr *wr)
 {
-	wr->wr.rdma.rkey = verbs_load(&s->window_key);
+	wr->wr.rdma.rkey = rnic_write_retry_stag(verbs_load(&s->window_key));
 	wr->wr.rdma.remote_addr = s->window_to;
-	if (!wr->wr.rdma.rkey)
-		wr->wr.rdma.rkey = 1;
 }
 
 /* It completes only if it fails, and then as a message that has not come */
@@ -89,8 +84,8 @@ bool verbs_stream_write_retry_go(struct verbs_stream *s)
 		write_retry(s);
 		s->write_retries++;
 	}
-	if (gated || s->write_retries == VERBS_WRITE_RETRIES ||
-	    verbs_timer_set(&s->timer, s->native.fd, WRITE_RETRY_NS << s->write_retries))
+	if (gated || s->write_retries == RNIC_WRITE_RETRIES ||
+	    verbs_timer_set(&s->timer, s->native.fd, rnic_write_retry_ns(s->write_retries)))
 		verbs_stream_write_retry_end(s);
 	return gated;
 }

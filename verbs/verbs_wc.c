@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rnic/write_retry.h"
 #include "verbs/verbs_conn.h"
 
 #define BATCH 16
@@ -25,7 +26,7 @@ int verbs_queue_init(struct verbs_queue *queue, uint32_t depth)
 {
 	uint32_t size = 1;
 
-	while (size < depth + VERBS_WRITE_RETRIES)
+	while (size < depth + RNIC_WRITE_RETRIES)
 		size *= 2;
 	base_ring_init(&queue->ring, size);
 	queue->depth = depth;

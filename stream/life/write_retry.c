@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The first words to a peer that may overlook them.
- *
- * siw as responder does not look at what arrives while it sends its Reply, until another segment
- * comes. So an initiator that has heard nothing 20 ms after it came up sends a Write of no octets,
- * and again after twice as long, for that one may have come as early; and once more when it hears
- * something, for siw may speak before it has looked. Warpsock, which says so by
- * the features that it shares, overlooks nothing; a device sends its own (verbs/).
+ * The first words to a peer that may overlook them (rnic/write_retry.h): the initiator of a stream
+ * counts from when it came up. Warpsock, which says so by the features that it shares, overlooks
+ * nothing; a device sends its own (verbs/).
  *
  * The time stands where that of the Reply stood, so whoever sleeps for the stream looks again then,
  * and the worker thread, where the program sleeps elsewhere.
@@ -16,9 +12,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/log.h"
-
-#define WRITE_RETRY_NS (20 * BASE_NS_PER_MS)
-#define WRITE_RETRIES 6u
+#include "rnic/write_retry.h"
 
 bool stream_write_retry_waits(const struct stream *s)
 {
@@ -27,8 +21,7 @@ bool stream_write_retry_waits(const struct stream *s)
 
 static void wait_more(struct stream *s)
 {
-	uint64_t length = WRITE_RETRY_NS
-			  << base_min(base_load(&s->state->tx.write_retries), WRITE_RETRIES);
+	uint64_t length = rnic_write_retry_ns(base_load(&s->state->tx.write_retries));
 
 	base_store(&s->state->start_deadline, base_deadline(base_now(), length));
 }
@@ -44,12 +37,8 @@ void stream_write_retry_begin(struct stream *s)
 /* To where the peer's entries stand: there are devices that look an STag up for no octet */
 static struct rnic_stream_wr nothing(const struct stream_peer *peer)
 {
-	struct rnic_stream_wr wr = { .stag = peer->sgl_stag, .to = peer->sgl_to };
-
-	/* 0 would be a message */
-	if (!wr.stag)
-		wr.stag = 1;
-	return wr;
+	return (struct rnic_stream_wr){ .stag = rnic_write_retry_stag(peer->sgl_stag),
+					.to = peer->sgl_to };
 }
 
 /*
@@ -79,7 +68,7 @@ void stream_write_retry_look(struct stream *s)
 	if (!stream_write_retry_waits(s))
 		return;
 	s->rnic->info(&s->mem, &info);
-	if (stream_out_ended(s) || base_load(&s->state->tx.write_retries) >= WRITE_RETRIES) {
+	if (stream_out_ended(s) || base_load(&s->state->tx.write_retries) >= RNIC_WRITE_RETRIES) {
 		stream_undecided_end(s);
 		return;
 	}

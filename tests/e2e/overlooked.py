@@ -19,7 +19,7 @@ import tap  # noqa: E402
 from launch import Stage  # noqa: E402
 from reasons import CONN_DATA, Raw  # noqa: E402
 
-WRITE_RETRIES = 6  # stream/write_retry.c
+WRITE_RETRIES = 6  # rnic/write_retry.h
 # All retry Writes are due in 20 ms * (1 + 2 + 4 + ... + 32), in which it works as long as a start
 # takes
 WORK = 0.3

@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "rnic/write_retry.h"
 #include "verbs/verbs_conn.h"
 
 #define DEPTH 4
@@ -48,7 +49,7 @@ static void queues_make(void)
 	q = (struct verbs_qp){ .dev = &device, .halves = 1 };
 	cr_assert_eq(verbs_queue_init(&q.sq, DEPTH), 0);
 	cr_assert_eq(verbs_queue_init(&q.rq, DEPTH), 0);
-	cr_assert_eq(verbs_half_init(&q.half[0], &q, &cq, 2 * DEPTH + VERBS_WRITE_RETRIES), 0);
+	cr_assert_eq(verbs_half_init(&q.half[0], &q, &cq, 2 * DEPTH + RNIC_WRITE_RETRIES), 0);
 }
 
 static void queues_drop(void)

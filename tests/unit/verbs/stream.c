@@ -215,7 +215,7 @@ Test(stream, a_peer_that_overlooks_the_first_word)
 	place(&mem, 7, 0x1000);
 	place(&mem, 8, 0x2000);
 	look(&mem);
-	for (unsigned int i = 1; i <= VERBS_WRITE_RETRIES; i++) {
+	for (unsigned int i = 1; i <= RNIC_WRITE_RETRIES; i++) {
 		cr_assert_eq(fake.num_sent, i + 1);
 		cr_assert_eq(poll_one(&mem, 10000), 1);
 		look(&mem);
@@ -228,7 +228,7 @@ Test(stream, a_peer_that_overlooks_the_first_word)
 	say(&mem);
 	look(&mem);
 	cr_expect_eq(poll_one(&mem, 100), 0);
-	cr_expect_eq(fake.num_sent, VERBS_WRITE_RETRIES + 3u);
+	cr_expect_eq(fake.num_sent, RNIC_WRITE_RETRIES + 3u);
 	close_one(&mem);
 }
 
