@@ -77,6 +77,7 @@ struct active_upload {
 	uint64_t id;
 	uint8_t *bytes;
 	size_t size, got, room;
+	uint64_t since; /* when its first part came */
 };
 
 struct active_session {

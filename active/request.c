@@ -4,7 +4,8 @@
  *
  * A request that makes no sense has no answer: the connection ends. One that is understood and
  * refused is answered. An object arrives in parts, of which each has an answer; memory is taken for
- * what has come, not for what is announced.
+ * what has come, not for what is announced. Where there is no memory for another one, those that
+ * have been arriving for longer than a run may take are dropped.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "active/pool.h"
 #include "active/session.h"
 #include "base/bits.h"
+#include "base/clock.h"
 
 void active_upload_drop(struct active_session *s)
 {
@@ -53,6 +55,27 @@ static bool upload_follows(const struct active_upload *u, const struct active_me
 	       !memcmp(u->hash, m->hash, sizeof(u->hash));
 }
 
+/* So that clients which never end theirs do not keep others from loading. True: there was one */
+static bool uploads_drop_old(struct active_session *but, uint64_t now)
+{
+	struct warp_active_server *server = but->server;
+	uint64_t most = (uint64_t)server->attr.time_ms * BASE_NS_PER_MS;
+	struct base_list *at, *next;
+	bool dropped = false;
+
+	pthread_mutex_lock(&server->lock);
+	base_list_foreach(at, next, &server->sessions) {
+		struct active_session *s = base_list_entry(at, struct active_session, link);
+
+		if (s == but || !s->upload.bytes || now - s->upload.since < most)
+			continue;
+		active_upload_drop(s);
+		dropped = true;
+	}
+	pthread_mutex_unlock(&server->lock);
+	return dropped;
+}
+
 /* Room for @len bytes more, at least twice as much as before */
 static int upload_grow(struct active_session *s, size_t len)
 {
@@ -81,7 +104,8 @@ static void upload_add(struct active_task *task, bool alone, uint64_t now)
 	struct active_session *s = task->session;
 	struct active_upload *u = &s->upload;
 
-	if (upload_grow(s, task->m.part.len)) {
+	if (upload_grow(s, task->m.part.len) &&
+	    (!uploads_drop_old(s, now) || upload_grow(s, task->m.part.len))) {
 		active_upload_drop(s);
 		active_count(s->server, refused, 1);
 		answer(task, ACTIVE_LOADED, ACTIVE_BUSY, 0, "the server has no memory for it");
@@ -115,7 +139,7 @@ static void load(struct active_task *task, bool alone, uint64_t now)
 		answer(task, ACTIVE_LOADED, ACTIVE_REFUSED, 0, text);
 	} else if (!m->offset) {
 		active_upload_drop(s);
-		s->upload = (struct active_upload){ .id = m->id, .size = m->size };
+		s->upload = (struct active_upload){ .id = m->id, .size = m->size, .since = now };
 		memcpy(s->upload.hash, m->hash, sizeof(s->upload.hash));
 		upload_add(task, alone, now);
 	} else if (upload_follows(&s->upload, m)) {

@@ -348,6 +348,35 @@ static bool unfinished(void)
 	return taken;
 }
 
+/* Clients that have all memory for objects, and never end theirs, keep others out for a while */
+static bool unfinished_for_long(void)
+{
+	enum { CLIENTS = 6, MS = 400 };
+	const struct warp_active_server_attr attr = { .cache = 100000, .time_ms = MS };
+	struct raw raw[CLIENTS];
+	struct world old = w;
+	bool good = true, late;
+
+	world_spawn(&w, &attr);
+	for (int i = 0; i < CLIENTS; i++) {
+		raw_open(&raw[i]);
+		hello(&raw[i]);
+		part_send(&raw[i], 1, 1 << 20, 0, 16384);
+		good = good && answer_is(&raw[i], ACTIVE_LOADED, ACTIVE_OK);
+	}
+	good = good && !alive();
+	usleep(2 * MS * 1000);
+	late = alive();
+	/* It begins anew, for what the server had is gone */
+	part_send(&raw[0], 1, 1 << 20, 16384, 16384);
+	good = good && answer_is(&raw[0], ACTIVE_LOADED, ACTIVE_MALFORMED);
+	for (int i = 0; i < CLIENTS; i++)
+		raw_close(&raw[i]);
+	world_close(&w);
+	w = old;
+	return good && late;
+}
+
 static bool cancels(void)
 {
 	struct raw raw;
@@ -527,6 +556,7 @@ int main(int argc, char **argv)
 	tap_case(more_than_the_window(), "more runs than the window has");
 	tap_case(parts(), "parts of objects that do not fit");
 	tap_case(unfinished(), "objects that never end");
+	tap_case(unfinished_for_long(), "objects that never end, and another one");
 	tap_case(cancels(), "cancels of nothing");
 	tap_case(unknown_code(), "code that is not known");
 	tap_case(one_id_for_all(), "one id for several runs");
