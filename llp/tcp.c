@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Octets over a TCP socket.
+ * Bytes over a TCP socket.
  *
  * The socket stays the caller's and keeps its flags: every transfer is non-blocking and raises no
  * signal by its own flags. Only raw system calls, as in base/fdutil.c. Nagle's algorithm is off,
@@ -8,7 +8,7 @@
  * has nothing more to add.
  *
  * Where sendto(), sendmsg() and recvmsg() are forbidden (EPERM), a sandbox stands around the
- * process, and its descriptors have been made non-blocking before: then octets go by write() and
+ * process, and its descriptors have been made non-blocking before: then bytes go by write() and
  * read(), and of the flags only the silence is kept (base/quiet.h).
  *
  * LLP_RECORD is MSG_EOR: the kernel appends nothing to a buffer so marked, nor merges it with the
@@ -75,7 +75,7 @@ static ssize_t tcp_send(struct llp *l, const struct iovec *iov, unsigned int n, 
 	return sent == -EPERM ? base_quiet_write(l->fd, iov, n) : sent;
 }
 
-/* The next octets may go to the first entry alone, for nobody asks for all of them */
+/* The next bytes may go to the first entry alone, for nobody asks for all of them */
 static ssize_t plain_recv(struct llp *l, const struct iovec *iov)
 {
 	int saved = errno;
@@ -87,7 +87,7 @@ static ssize_t plain_recv(struct llp *l, const struct iovec *iov)
 	return result(got, saved);
 }
 
-/* The kernel counts what is left behind a recvmsg(), and a FIN as an octet (TCP_INQ) */
+/* The kernel counts what is left behind a recvmsg(), and a FIN as a byte (TCP_INQ) */
 static bool is_empty(struct msghdr *msg)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
@@ -164,7 +164,7 @@ ssize_t llp_tcp_peek(int fd, void *p, size_t n, bool *ended)
 	if (got <= 0 || (size_t)got == n)
 		return got;
 	/*
-	 * The end first: octets that come in between are followed by it and show at the next look
+	 * The end first: bytes that come in between are followed by it and show at the next look
 	 */
 	*ended = base_sock_ready(fd, POLLRDHUP);
 	return peek(fd, p, n);

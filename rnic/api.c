@@ -182,7 +182,7 @@ static bool pieces_fit(const struct warp_sge *sg, unsigned int n, enum pieces pi
 	}
 }
 
-/* An RDMA message has less than 2^32 octets. */
+/* An RDMA message has less than 2^32 bytes. */
 static bool sg_valid(const struct warp_sge *sg, unsigned int n)
 {
 	uint64_t sum = 0;

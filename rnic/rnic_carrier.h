@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What carries the octets of a stream connection: the program's socket, or a device.
+ * What carries the bytes of a stream connection: the program's socket, or a device.
  *
  * Where a device does, the socket is never connected. It stays the program's descriptor, keeps its
  * options and names the state; the connection is a thing of the process that made it, and is there

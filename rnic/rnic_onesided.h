@@ -42,7 +42,7 @@ struct rnic_onesided_ops {
 	int (*create)(const struct rnic_stream_mem *mem, uint16_t ird, uint16_t ord,
 		      struct rnic_regions **out);
 	void (*destroy)(struct rnic_regions *regions);
-	/* Both. The tagged offset of the first octet is its address. */
+	/* Both. The tagged offset of the first byte is its address. */
 	int (*add)(struct rnic_regions *regions, void *addr, size_t len, unsigned int access,
 		   uint32_t *stag);
 	/* Both. When it returns no peer reaches the memory any more. -EINVAL: no such STag */

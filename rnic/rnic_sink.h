@@ -10,7 +10,7 @@
 struct base_recv_sleep;
 
 /*
- * Address space that the peer may write to; where the octets go is the sink's affair. Part of the
+ * Address space that the peer may write to; where the bytes go is the sink's affair. Part of the
  * state.
  */
 #define RNIC_WINDOWS 4
@@ -24,17 +24,17 @@ struct rnic_window {
 
 /* What arrives. Called under the rx lock; must not call back into the stream. */
 struct rnic_sink {
-	/* Octets @off.. of a window: 0, or -errno to refuse them: Terminate, and the end */
+	/* Bytes @off.. of a window: 0, or -errno to refuse them: Terminate, and the end */
 	int (*write)(void *ctx, const struct rnic_window *w, uint64_t off, const void *p,
 		     size_t len);
 	/*
-	 * A part of a Send; @last: message complete, @off + len octets. 0, or -EMSGSIZE, -ENOBUFS
+	 * A part of a Send; @last: message complete, @off + len bytes. 0, or -EMSGSIZE, -ENOBUFS
 	 * to refuse it
 	 */
 	int (*message)(void *ctx, uint64_t off, const void *p, size_t len, bool last);
 	void *ctx;
 	/*
-	 * Octets of .message may be wanted where they are, when they lie in rnic_stream_mem.in: are
+	 * Bytes of .message may be wanted where they are, when they lie in rnic_stream_mem.in: are
 	 * there such? and: they are no longer, for that memory is to be used again. NULL: never
 	 */
 	bool (*wants)(void *ctx);

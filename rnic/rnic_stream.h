@@ -19,7 +19,7 @@
 
 /*
  * The memory of one stream connection. @state is pointer-free plain data; @rest holds the part of
- * an FPDU that the kernel has not taken yet; @in holds received octets that are not a whole FPDU,
+ * an FPDU that the kernel has not taken yet; @in holds received bytes that are not a whole FPDU,
  * or that the sink still wants there (rnic_sink.wants), which uses() does not count.
  * All three may be shared by processes, which serialise by a tx and an rx lock of their own: the
  * calls below say which one they want.
@@ -29,14 +29,14 @@
 #define RNIC_STREAM_IN (136 * 1024)
 
 struct rnic_stream_mem {
-	void *state; /* RNIC_STREAM_STATE octets, 8-aligned, zeroed at first */
+	void *state; /* RNIC_STREAM_STATE bytes, 8-aligned, zeroed at first */
 	void *rest;  /* NULL: nothing is in it, and rest_take() finds it */
 	void *in;
 	struct rnic_regions *regions; /* this process's own; NULL: there are none */
-	struct rnic_native *native;   /* the same; NULL: the socket carries the octets */
+	struct rnic_native *native;   /* the same; NULL: the socket carries the bytes */
 	/* tx: what @rest is from now on, for it is needed; may be NULL where @rest never is */
 	void *(*rest_take)(const struct rnic_stream_mem *mem);
-	/* Memory for octets of @rest, where to touch what has none may be SIGBUS; NULL: has */
+	/* Memory for bytes of @rest, where to touch what has none may be SIGBUS; NULL: has */
 	int (*reserve)(const struct rnic_stream_mem *mem, void *p, size_t len);
 };
 
@@ -81,9 +81,9 @@ struct rnic_stream_info {
 	bool more;  /* the last receive() stopped at its bound */
 	bool alone; /* nothing, and no end, was behind the peer's start-up frame when that came */
 	uint16_t mulpdu;
-	uint32_t rx_empty; /* Writes and Reads of no octets that have come, ever */
+	uint32_t rx_empty; /* Writes and Reads of no bytes that have come, ever */
 	uint64_t tx_fpdus, rx_fpdus;
-	uint64_t queued; /* a device's: octets that it has not said have left, of all kinds */
+	uint64_t queued; /* a device's: bytes that it has not said have left, of all kinds */
 };
 
 struct rnic_stream_ops {
@@ -117,7 +117,7 @@ struct rnic_stream_ops {
 	 * never. -EAGAIN: none counts now (no room, or the peer must speak first). -errno:
 	 * broken.
 	 *
-	 * An operation of more than one FPDU (a Write of more than segment(0) octets, a Send of
+	 * An operation of more than one FPDU (a Write of more than segment(0) bytes, a Send of
 	 * more than segment(0) - 4) is the exception: when the kernel took some of its FPDUs and
 	 * not the others, it does not count either, but must be the first of the next call,
 	 * unchanged, and is carried on from there; another one in its place is -EINVAL. So who
@@ -126,7 +126,7 @@ struct rnic_stream_ops {
 	int (*send)(const struct rnic_stream_mem *mem, int fd, const struct rnic_stream_wr *wr,
 		    unsigned int n);
 	/*
-	 * tx: payload octets of a Write that leave in one FPDU, and @message not 0: in one TCP
+	 * tx: payload bytes of a Write that leave in one FPDU, and @message not 0: in one TCP
 	 * segment with a Send of so many behind it. Good for the next send(); the path may be
 	 * another one behind that
 	 */
@@ -147,10 +147,10 @@ struct rnic_stream_ops {
 	void (*align)(const struct rnic_stream_mem *mem, bool on);
 	/*
 	 * rx: takes in what is there. @budget 0: until the socket is empty; else at least one recv,
-	 * and no further one when that many octets have come or the socket gave less than it was
+	 * and no further one when that many bytes have come or the socket gave less than it was
 	 * asked for. It stops behind a MiB or 1,000 FPDUs and one recv more: info() has `more`.
-	 * Octets taken; an end or a fault behind them is told by the next call, so call until no
-	 * octets come. -EAGAIN none; 0 the peer's end; -errno broken: -EPROTO a fault that we found
+	 * Bytes taken; an end or a fault behind them is told by the next call, so call until no
+	 * bytes come. -EAGAIN none; 0 the peer's end; -errno broken: -EPROTO a fault that we found
 	 * (flush() sends its Terminate), -ECONNRESET a Terminate of the peer's or a cut, or TCP's
 	 * own. Once broken, each call throws away what has come and says so again.
 	 */
@@ -163,7 +163,7 @@ struct rnic_stream_ops {
 	int (*shutdown)(const struct rnic_stream_mem *mem, int fd);
 	const struct rnic_onesided_ops *onesided; /* NULL: it has none */
 	const struct rnic_carrier_ops *carrier;
-	/* NULL: connections are the socket's; else: Sends are of four octets */
+	/* NULL: connections are the socket's; else: Sends are of four bytes */
 	const struct rnic_native_ops *native;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The common core of the software provider's two fronts: one RDMAP stream over one carrier of
- * octets.
+ * bytes.
  *
  * struct soft_core is plain data, so that the stream front can keep it in memory that processes
  * share; the pointers are in struct soft_io, which each caller makes for itself. Two directions,
@@ -29,9 +29,9 @@ enum soft_phase {
 
 struct soft_core {
 	struct rdmap_stream rdmap;
-	__u32 in_off, in_fill;	  /* rx: octets in `in`: taken apart up to, filled up to */
+	__u32 in_off, in_fill;	  /* rx: bytes in `in`: taken apart up to, filled up to */
 	__u32 in_need;		  /* rx: what the frame that is not whole takes, as far as known */
-	__u32 rest_off, rest_len; /* tx: octets in `rest`: sent up to, end */
+	__u32 rest_off, rest_len; /* tx: bytes in `rest`: sent up to, end */
 	__s32 rx_error;		  /* rx: why no more comes; 0 none. Written once. */
 	__s32 tx_error;		  /* tx: why no more goes */
 	__u16 pd_len;		  /* the peer's private data */
@@ -57,7 +57,7 @@ struct soft_io {
 	const struct rnic_stream_mem *mem;
 	__u8 *rest; /* SOFT_FPDU_MAX; NULL: rest_take(mem) finds it when it is needed */
 	void *(*rest_take)(const struct rnic_stream_mem *mem);
-	/* Octets that were handed up may lie in `in`: .wants, .settle; NULL: never */
+	/* Bytes that were handed up may lie in `in`: .wants, .settle; NULL: never */
 	const struct rnic_sink *sink;
 	__u8 *in; /* in_cap, in memory that is there as far as something was received */
 	__u32 in_cap;
@@ -65,7 +65,7 @@ struct soft_io {
 };
 
 /*
- * Also the limits of one batch: iovec entries of the longest FPDU; frames; octets worth building
+ * Also the limits of one batch: iovec entries of the longest FPDU; frames; bytes worth building
  * ahead. Each marker takes two entries more, so FPDUs with markers have SOFT_TX_MARKED at most
  */
 #define SOFT_TX_IOV 132
@@ -79,8 +79,8 @@ static_assert(SOFT_TX_IOV >= DDP_SGE_MAX + 2 + 2 * SOFT_TX_MARKERS, "the longest
 
 struct soft_tx_frame {
 	struct rdmap_tx_mark mark; /* behind the frame */
-	__u64 end;		   /* octets of the batch with it */
-	__u32 op, off;		   /* whose it is, and that one's payload octets with it */
+	__u64 end;		   /* bytes of the batch with it */
+	__u32 op, off;		   /* whose it is, and that one's payload bytes with it */
 	bool last;
 	bool owed; /* the protocol's own, not of a work request */
 };
@@ -114,7 +114,7 @@ void soft_tx_emss(const struct soft_io *io);
 void soft_tx_emss_set(const struct soft_io *io, unsigned int emss);
 void soft_tx_begin(struct soft_tx *t, const struct soft_io *io);
 bool soft_tx_full(const struct soft_tx *t);
-/* Not full for a message of which @len octets of payload are to go */
+/* Not full for a message of which @len bytes of payload are to go */
 bool soft_tx_takes(const struct soft_tx *t, __u64 len);
 /* Takes note of the frame that was appended to t->v last */
 void soft_tx_note(struct soft_tx *t, __u32 op, __u32 off, bool last);
@@ -125,7 +125,7 @@ void soft_tx_note(struct soft_tx *t, __u32 op, __u32 off, bool last);
 int soft_tx_push(struct soft_tx *t);
 /* The same, and more is handed over at once: what is not a record may wait for that */
 int soft_tx_push_more(struct soft_tx *t);
-/* Octets @from..@to of the entries become the rest; without memory the frame stays cut: -errno */
+/* Bytes @from..@to of the entries become the rest; without memory the frame stays cut: -errno */
 int soft_tx_keep(const struct soft_io *io, const struct iovec *iov, __u64 from, __u64 to);
 /* It sends no more, by @err, which is the first one's */
 int soft_tx_fail(struct soft_core *c, int err);
@@ -133,7 +133,7 @@ int soft_tx_fail(struct soft_core *c, int err);
 unsigned int soft_tx_flags(const struct soft_core *c);
 /* The rest of a cut frame: 0 none left, -EAGAIN, -errno */
 int soft_tx_rest(const struct soft_io *io);
-/* Octets that are to go before all others; what is not taken becomes the rest */
+/* Bytes that are to go before all others; what is not taken becomes the rest */
 int soft_tx_raw(const struct soft_io *io, const __u8 *p, size_t n);
 /*
  * One frame of what the protocol owes: 1 appended, 0 none or no room. @between: not inside a
@@ -154,19 +154,19 @@ int soft_tx_shutdown(const struct soft_io *io);
 #define SOFT_RUN_LEN 2048u
 
 /*
- * A Send of the @len octets of @sg, in one frame and with no batch, when nothing else is to go
+ * A Send of the @len bytes of @sg, in one frame and with no batch, when nothing else is to go
  * first. 1: accepted, perhaps but for a rest; 0: it is not to be sent so, and a batch says why;
  * -EAGAIN, or -errno for good
  */
 int soft_tx_single(const struct soft_io *io, const struct iovec *sg, unsigned int nsg, __u32 len);
-/* The same of @n Sends of SOFT_RUN_LEN octets at most: how many were accepted */
+/* The same of @n Sends of SOFT_RUN_LEN bytes at most: how many were accepted */
 int soft_tx_run(const struct soft_io *io, const struct rnic_stream_wr *wr, unsigned int n);
 
 /* --- soft_rx.c: all under rx --- */
 
 /*
- * Receives until no more is there, or at least @budget octets came (0: the carrier's end alone
- * counts), or as much as one call takes in at most: then core->rx_more is set. Octets taken;
+ * Receives until no more is there, or at least @budget bytes came (0: the carrier's end alone
+ * counts), or as much as one call takes in at most: then core->rx_more is set. Bytes taken;
  * -EAGAIN none; 0 the orderly end; -errno broken. A found fault is in core->rdmap; its Terminate
  * is tx's.
  */
@@ -182,12 +182,12 @@ int soft_rx_parse(const struct soft_io *io, const struct rdmap_sink *sink);
 
 /*
  * Each goes as far as it can: 0 done, -EAGAIN with *@events to wait for, -ECONNREFUSED rejected,
- * -errno failed. @there: so many octets are the peer's frame for certain, or less
+ * -errno failed. @there: so many bytes are the peer's frame for certain, or less
  */
 int soft_start_initiator(const struct soft_io *io, const void *pd, size_t len, short *events);
 /*
- * Are the octets that wait on a socket, as far as they go, the key of a Request? 0, -EAGAIN,
- * -ENOMSG, -errno; nothing is consumed. *@there: octets of the frame, if they tell
+ * Are the bytes that wait on a socket, as far as they go, the key of a Request? 0, -EAGAIN,
+ * -ENOMSG, -errno; nothing is consumed. *@there: bytes of the frame, if they tell
  */
 int soft_start_recognise(int fd, size_t *there, short *events);
 int soft_start_responder(const struct soft_io *io, size_t there, short *events);

@@ -2,8 +2,8 @@
 /*
  * Protection domains and memory regions.
  *
- * Whoever uses memory by an STag, to place octets or to send them, holds dev.stags for reading
- * from the look-up to the last octet. Deregistration takes it for writing, so when that returns
+ * Whoever uses memory by an STag, to place bytes or to send them, holds dev.stags for reading
+ * from the look-up to the last byte. Deregistration takes it for writing, so when that returns
  * nobody is in the memory and nobody finds it any more (RFC 5042 section 6.2). Writers go first,
  * or busy connections would hold deregistration up for ever.
  */

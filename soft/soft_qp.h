@@ -22,7 +22,7 @@ struct soft_wqe {
 	struct rdmap_wr wr; /* wr.sg is iov */
 	struct iovec *iov;
 	__u32 *stags; /* of each piece */
-	__u8 *copy;   /* room for inline octets */
+	__u8 *copy;   /* room for inline bytes */
 	__u8 opcode;  /* enum warp_wr_opcode */
 	__u8 state;
 	__u8 status;
@@ -37,7 +37,7 @@ struct soft_sq {
 	__u32 head; /* oldest that has left no completion */
 	__u32 cur;  /* the one to be sent */
 	__u32 tail;
-	__u32 off; /* octets of cur that are sent */
+	__u32 off; /* bytes of cur that are sent */
 	struct iovec *iov;
 	__u32 *stags;
 	__u8 *copy;
@@ -115,7 +115,7 @@ struct soft_conn {
 	bool zombie;	       /* the program has no handle any more */
 	short events;	       /* what start-up waits for */
 	bool answer_next;      /* tx: the last message was a work request's */
-	__u8 *held;	       /* tx: SOFT_HELD octets for copies of what the peer reads */
+	__u8 *held;	       /* tx: SOFT_HELD bytes for copies of what the peer reads */
 	size_t held_used;
 	unsigned int waiters; /* tx: callers in soft_conn_wait() */
 	uint64_t attended;    /* atomic: when a caller did last */

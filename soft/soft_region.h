@@ -30,7 +30,7 @@ int soft_regions_remove(struct rnic_regions *regions, uint32_t stag);
 void soft_regions_close(struct rnic_regions *regions);
 /* @r NULL: there are none. @crc: copies are taken of what leaves */
 struct rdmap_source soft_regions_source(struct soft_regions *r, bool crc);
-/* Octets for a region, or why not */
+/* Bytes for a region, or why not */
 enum iwarp_fault soft_regions_place(const struct soft_regions *r, const struct ddp_seg *seg,
 				    unsigned int access);
 

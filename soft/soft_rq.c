@@ -3,7 +3,7 @@
  * The receive queue, and where a connection's input goes: into registered memory and posted
  * receives.
  *
- * Called under conn.rx. Octets are copied while dev.stags is held, so a region that is
+ * Called under conn.rx. Bytes are copied while dev.stags is held, so a region that is
  * deregistered is not written to any more; that holds for the pieces of posted receives as well.
  */
 #include <errno.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The way in: octets are received into one area, taken apart there frame by frame, and handed up
+ * The way in: bytes are received into one area, taken apart there frame by frame, and handed up
  * when their CRC is good.
  *
  * The area holds two of the longest frames, so what is left of a frame moves to its front only
  * when the frame does not fit behind. Until then what was handed up may be wanted where it lies.
  * After a fault, or a Terminate, input is received and thrown away: a socket that is closed with
- * octets unread resets the connection, and our Terminate might be lost with it (RFC 5040 section
- * 6.2.1). The end of the octets inside a frame is a broken connection, at a frame's edge an orderly
+ * bytes unread resets the connection, and our Terminate might be lost with it (RFC 5040 section
+ * 6.2.1). The end of the bytes inside a frame is a broken connection, at a frame's edge an orderly
  * one (RFC 5044 section 8).
  *
- * A peer may send faster than a frame is taken apart, and frames without octets for ever. So one
+ * A peer may send faster than a frame is taken apart, and frames without bytes for ever. So one
  * call ends at a bound, also where more waits: its caller holds a lock, and others wait for it.
  */
 #include "soft/soft_core.h"
@@ -28,7 +28,7 @@
 #define FPDUS_MAX 1000
 #define RECVS_MAX 64
 
-/* Where octets lie in `in`, as it was read once */
+/* Where bytes lie in `in`, as it was read once */
 struct span {
 	__u32 off, fill;
 };
@@ -70,7 +70,7 @@ static int stream_error(const struct rdmap_stream *s)
 	}
 }
 
-/* Do octets that were handed up still lie in `in`? */
+/* Do bytes that were handed up still lie in `in`? */
 static bool is_wanted(const struct soft_io *io)
 {
 	return io->sink && io->sink->wants && io->sink->wants(io->sink->ctx);
@@ -84,7 +84,7 @@ static void settle(const struct soft_io *io)
 
 /*
  * Is there room for the frame at in_off, or the longest one where it is not here yet? Before that
- * is needed, octets stay where they are
+ * is needed, bytes stay where they are
  */
 static void room_make(const struct soft_io *io, struct span *in)
 {
@@ -217,7 +217,7 @@ static ssize_t rx_once(const struct soft_io *io, const struct rdmap_sink *sink, 
 	return err ? err : got;
 }
 
-/* So many octets and frames, and this recv: is it enough for one call? */
+/* So many bytes and frames, and this recv: is it enough for one call? */
 static bool is_enough(ssize_t octets, __u64 fpdus, unsigned int recvs)
 {
 	return octets >= OCTETS_MAX || fpdus >= FPDUS_MAX || recvs >= RECVS_MAX;
@@ -244,6 +244,6 @@ ssize_t soft_rx(const struct soft_io *io, const struct rdmap_sink *sink, size_t 
 		enough = is_enough(sum, *fpdus - before, ++recvs);
 	}
 	__atomic_store_n(&c->rx_more, more && enough && got > 0, __ATOMIC_RELAXED);
-	/* An end is told by the next call: octets before it count first */
+	/* An end is told by the next call: bytes before it count first */
 	return sum ? sum : got;
 }

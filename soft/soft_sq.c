@@ -2,14 +2,14 @@
 /*
  * The send queue: work requests become frames in the order in which they were posted.
  *
- * Sends and Writes are done when TCP has their octets; Reads and Atomics when their answer is
+ * Sends and Writes are done when TCP has their bytes; Reads and Atomics when their answer is
  * here (RFC 5040 section 5.5). They leave their completions strictly in posting order, so one
  * that is done waits behind one that is not. What a batch has built counts only as far as TCP
  * took it: cur and off move then.
  *
- * The memory of a work request is looked up when it is posted, and again when its first octet is
+ * The memory of a work request is looked up when it is posted, and again when its first byte is
  * built: a region that was deregistered in between is not touched. The table is held from there
- * until TCP has copied the octets.
+ * until TCP has copied the bytes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -242,7 +242,7 @@ static enum ddp_stag_error source_get(void *ctx, __u32 stag, __u64 to, __u64 len
 
 /*
  * What a peer reads may be written to at the same time: a copy of it leaves, or the CRC might be
- * that of other octets
+ * that of other bytes
  */
 static const __u8 *source_hold(void *ctx, const __u8 *addr, size_t len)
 {

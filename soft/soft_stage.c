@@ -11,7 +11,7 @@
  *
  * A connection ends once: its state is set, then its queues are flushed, then it lingers: what is
  * left of a frame and a Terminate are sent, then our FIN; what arrives is thrown away until the
- * peer's FIN, for a socket closed with octets unread would reset the connection and might take
+ * peer's FIN, for a socket closed with bytes unread would reset the connection and might take
  * the Terminate with it.
  */
 #include <errno.h>

@@ -3,7 +3,7 @@
  * Start-up of a stream (RFC 5044 section 7.1, RFC 6581): a frame each way, then FPDUs.
  *
  * A frame is handed to the carrier in one piece, for some peers take nothing else; of the peer's
- * frame exactly its own octets are received, so that what follows it stays where it is until the
+ * frame exactly its own bytes are received, so that what follows it stays where it is until the
  * stream is open. Nothing here knows of time.
  */
 #include "soft/soft_core.h"
@@ -27,7 +27,7 @@ static void private_data_keep(const struct soft_io *io, const struct mpa_startup
 }
 
 /*
- * Receives from octet @fill on, up to @need of the frame in all: 0 when there are more than before.
+ * Receives from byte @fill on, up to @need of the frame in all: 0 when there are more than before.
  * They are judged as they come, for a peer that says something else may say no more than that
  */
 static int frame_fill(const struct soft_io *io, size_t fill, size_t need)

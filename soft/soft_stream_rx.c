@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The stream front, inward: what RDMAP hands up goes to the sink that the caller brings, octets of
+ * The stream front, inward: what RDMAP hands up goes to the sink that the caller brings, bytes of
  * windows and of messages alike.
  */
 #include "soft/soft_view.h"
@@ -35,7 +35,7 @@ static enum iwarp_fault intake_place(void *ctx, const struct ddp_seg *seg, unsig
 
 static unsigned int intake_recv_ready(void *ctx, __u64 *len)
 {
-	*len = ~0ull; /* the sink judges when it sees the octets */
+	*len = ~0ull; /* the sink judges when it sees the bytes */
 	return 1;
 }
 

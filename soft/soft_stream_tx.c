@@ -49,7 +49,7 @@ static int send_ready(struct soft_view *v, const struct rnic_stream_wr *wr)
 	return st->core.tx_end ? -EPIPE : 0;
 }
 
-/* Where a batch stands: the next octet to be built */
+/* Where a batch stands: the next byte to be built */
 struct cursor {
 	unsigned int op;
 	__u32 off;
@@ -73,7 +73,7 @@ static void onesided_wr(struct rdmap_wr *w, const struct rnic_onesided *op, __u3
 	w->compare_mask = op->compare_mask;
 }
 
-/* Octets that a message brings with it */
+/* Bytes that a message brings with it */
 static __u32 payload_len(const struct rnic_stream_wr *wr)
 {
 	return wr->op ? 0 : wr->len;

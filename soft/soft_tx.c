@@ -4,7 +4,7 @@
  * what it did not take has not happened.
  *
  * Invariants. The rest of a frame that was cut goes before everything else, so no batch is built
- * while there is one. A frame of which the carrier took one octet is accepted; its other octets
+ * while there is one. A frame of which the carrier took one byte is accepted; its other bytes
  * are copied and become the rest, for the memory it was built from is the program's again when
  * the call returns. All later frames are undone by the mark behind the cut one (RFC 5044 section
  * 5: an FPDU once begun is finished unchanged). Frames are never interleaved; what the protocol
@@ -170,7 +170,7 @@ int soft_tx_keep(const struct soft_io *io, const struct iovec *iov, __u64 from, 
 	return 0;
 }
 
-/* The carrier took @sent octets: how much of the batch has happened, or -errno */
+/* The carrier took @sent bytes: how much of the batch has happened, or -errno */
 static int batch_settle(struct soft_tx *t, __u64 sent)
 {
 	struct rdmap_stream *s = &t->io->core->rdmap;

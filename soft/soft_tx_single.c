@@ -23,7 +23,7 @@
 #define FRAME(len) (HEAD + (len) + MPA_SINGLE_TAIL)
 #define RUN_FRAMES 44u
 
-/* A Send of @len octets as a frame at @to, which has room for FRAME(@len) */
+/* A Send of @len bytes as a frame at @to, which has room for FRAME(@len) */
 static bool lay(const struct soft_io *io, const struct iovec *sg, unsigned int nsg, __u32 len,
 		__u8 *to, struct mpa_single *f)
 {
@@ -62,7 +62,7 @@ static int push(const struct soft_io *io, const struct mpa_single *f, const stru
 	return err ? soft_tx_fail(c, err) : 1;
 }
 
-/* Few octets are copied: the kernel takes one piece in less time than four */
+/* Few bytes are copied: the kernel takes one piece in less time than four */
 static int copied(const struct soft_io *io, const struct iovec *sg, unsigned int nsg, __u32 len)
 {
 	__u8 copy[FRAME(SOFT_RUN_LEN)];
@@ -118,7 +118,7 @@ static void run_lay(const struct soft_io *io, struct run *r, const struct rnic_s
 	}
 }
 
-/* @sent octets have left: how many frames are accepted, and of the last one the rest; or -errno */
+/* @sent bytes have left: how many frames are accepted, and of the last one the rest; or -errno */
 static int run_settle(const struct soft_io *io, struct run *r, __u32 sent)
 {
 	const struct iovec iov = { r->buf, r->end[r->n - 1] };

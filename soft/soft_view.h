@@ -26,7 +26,7 @@
 
 struct soft_stream {
 	__u32 magic;
-	/* tx: the operation of which the kernel has tx_off octets and not all */
+	/* tx: the operation of which the kernel has tx_off bytes and not all */
 	__u32 tx_off, tx_len, tx_stag;
 	__u64 tx_to;
 	struct soft_core core;

@@ -7,7 +7,7 @@
 
 #include "base/bits.h"
 
-/* A place in the octets of an iovec */
+/* A place in the bytes of an iovec */
 struct stream_cursor {
 	const struct iovec *iov;
 	int n;
@@ -24,7 +24,7 @@ static inline size_t stream_iov_len(const struct iovec *iov, int n)
 }
 
 /*
- * The next octets that lie together, up to @max; 0: there are no more. The cursor moves behind
+ * The next bytes that lie together, up to @max; 0: there are no more. The cursor moves behind
  * them.
  */
 static inline size_t stream_cursor_next(struct stream_cursor *c, size_t max, char **p)

@@ -10,7 +10,7 @@
 
 /* Operations whose completion nobody has taken yet, at most */
 #define STREAM_JOBS 256
-/* Octets of one */
+/* Bytes of one */
 #define STREAM_JOB_MAX (1u << 30)
 
 enum stream_job_kind { STREAM_JOB_WRITE, STREAM_JOB_READ, STREAM_JOB_ADD, STREAM_JOB_SWAP };

@@ -18,22 +18,22 @@ struct stream;
 #define STREAM_STOP 0x01000000
 
 enum stream_level {
-	STREAM_READABLE = 0x01, /* octets (SO_RCVLOWAT), an end or an error are there to be read */
+	STREAM_READABLE = 0x01, /* bytes (SO_RCVLOWAT), an end or an error are there to be read */
 	STREAM_WRITABLE = 0x02,
 	STREAM_RDHUP = 0x04, /* the peer sends no more */
 	STREAM_HUP = 0x08,   /* both directions are over */
 	STREAM_ERROR = 0x10,
-	STREAM_SOME = 0x20,    /* octets, but less than SO_RCVLOWAT: not readable */
+	STREAM_SOME = 0x20,    /* bytes, but less than SO_RCVLOWAT: not readable */
 	STREAM_STARTED = 0x40, /* start-up is over, one way or the other */
 	STREAM_BOUND =
-		0x80, /* reads end behind octets or before them: at a message, or an urgent octet */
-	STREAM_URGENT = 0x100,	/* an urgent octet waits for recv(MSG_OOB) */
-	STREAM_AT_MARK = 0x200, /* the octet that is next is the urgent one, taken or not */
+		0x80, /* reads end behind bytes or before them: at a message, or an urgent byte */
+	STREAM_URGENT = 0x100,	/* an urgent byte waits for recv(MSG_OOB) */
+	STREAM_AT_MARK = 0x200, /* the byte that is next is the urgent one, taken or not */
 };
 
 /* Grow when something happened that a waiter may have waited for */
 struct stream_edges {
-	uint32_t in;  /* octets or an end came */
+	uint32_t in;  /* bytes or an end came */
 	uint32_t out; /* room came */
 };
 
@@ -56,7 +56,7 @@ enum stream_broken {
 
 /* Of the peer: messages in a row that brought nothing (recv.c) */
 struct stream_idle {
-	uint64_t moved; /* octets and messages that had gone either way when it began */
+	uint64_t moved; /* bytes and messages that had gone either way when it began */
 	uint64_t since;
 	uint32_t row;
 	uint32_t empty; /* of the provider's such frames, those that are counted */
@@ -65,7 +65,7 @@ struct stream_idle {
 struct stream_stats {
 	uint64_t tx_octets, rx_octets; /* the program's */
 	uint64_t tx_fpdus, rx_fpdus;
-	uint64_t queued; /* octets that a device has not said have left, control ones, too */
+	uint64_t queued; /* bytes that a device has not said have left, control ones, too */
 	bool opened, broken;
 	bool failed; /* it never came up, because of the peer; in the process that saw it */
 	bool device; /* one carries it */
@@ -87,7 +87,7 @@ enum stream_share {
 /* Slots for mappings, ours and the peer's, at most; rsockets can say more */
 #define STREAM_SLOTS 128u
 
-/* Octets of a stream's state that are its user's */
+/* Bytes of a stream's state that are its user's */
 #define STREAM_EXEC_RECORD 96
 
 struct stream_param {
@@ -120,7 +120,7 @@ struct stream_param {
 	uint64_t decide_limit, decide_max;
 	unsigned int decide_rtts;
 	struct rnic_native
-		*native; /* of the provider of opts; NULL: the descriptor carries the octets */
+		*native; /* of the provider of opts; NULL: the descriptor carries the bytes */
 	/*
 	 * Where what other processes need is kept: a folder, empty the one that goes by the user,
 	 * NULL: nowhere; then only children by fork() share the stream. To stay where it is as
@@ -142,7 +142,7 @@ struct stream_param {
 	 */
 	int (*may_probe)(void *ctx, uint64_t limit, uint64_t *when);
 	void (*probed)(void *ctx);
-	/* Under the lock for what comes: an urgent octet has. NULL is fine. */
+	/* Under the lock for what comes: an urgent byte has. NULL is fine. */
 	void (*urgent)(void *ctx);
 	void *ctx;
 };

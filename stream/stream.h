@@ -41,13 +41,13 @@ int stream_attach(int fd, const struct stream_param *param, struct stream **out)
 int stream_adopt(int fd, const struct stream_param *param, struct stream **out);
 /*
  * Can a process that does not have this one's memory go on with it? What it needs is in
- * the state. No octet moves, for the caller may have other descriptors than the stream
+ * the state. No byte moves, for the caller may have other descriptors than the stream
  * knows of. 0; -EOPNOTSUPP: its state has no name; -EACCES: it is another user's than this
  * process's by now; -EXDEV: one-sided operations.
  */
 int stream_hand_over(struct stream *s);
 /*
- * STREAM_EXEC_RECORD octets of the state, zeros at first, for what the stream's user has to
+ * STREAM_EXEC_RECORD bytes of the state, zeros at first, for what the stream's user has to
  * know of it in the next process. Others may write to them: to be judged when read.
  */
 void *stream_exec_record(struct stream *s);
@@ -59,7 +59,7 @@ void *stream_exec_record(struct stream *s);
 int stream_progress(struct stream *s);
 /*
  * Passive side, not @only: the program has something to say before the peer has. Where
- * there is no Request yet, -EAGAIN: the program's octets are TCP's from now on and the
+ * there is no Request yet, -EAGAIN: the program's bytes are TCP's from now on and the
  * caller's to send, and if a Request still comes, the connection is reset. Else
  * -EALREADY: start-up is under way or over.
  */
@@ -67,13 +67,13 @@ int stream_speak_plain(struct stream *s);
 /* Passive side, of a device: 0, a Request with no answer yet is refused; or -EALREADY */
 int stream_decline(struct stream *s);
 /*
- * Octets taken or given, 0 the end (recv), -EAGAIN, or -errno. MSG_PEEK, MSG_TRUNC and
- * STREAM_STOP of @flags: with that -ESTALE when the urgent octet is next, else it is
+ * Bytes taken or given, 0 the end (recv), -EAGAIN, or -errno. MSG_PEEK, MSG_TRUNC and
+ * STREAM_STOP of @flags: with that -ESTALE when the urgent byte is next, else it is
  * passed over, or with set_inline() taken like others.
  */
 ssize_t stream_send(struct stream *s, const struct iovec *iov, int n);
 ssize_t stream_recv(struct stream *s, const struct iovec *iov, int n, int flags);
-/* As send, and the last octet is urgent, or -EOPNOTSUPP. The one that came: 1, -errno */
+/* As send, and the last byte is urgent, or -EOPNOTSUPP. The one that came: 1, -errno */
 ssize_t stream_urgent_send(struct stream *s, const struct iovec *iov, int n);
 int stream_urgent_recv(struct stream *s, uint8_t *octet, int flags);
 void stream_set_inline(struct stream *s, bool on);
@@ -134,7 +134,7 @@ unsigned int stream_await(struct stream *s, uint64_t wakeup);
 unsigned int stream_sleepers(struct stream *s, uint64_t *wakeups, unsigned int max);
 void stream_unheard(struct stream *s, uint64_t wakeup);
 /*
- * Of a probe that came to nothing: octets that were taken meanwhile, where they are, and
+ * Of a probe that came to nothing: bytes that were taken meanwhile, where they are, and
  * how many there are up to an urgent one; 0: none is
  */
 size_t stream_held(struct stream *s, const void **out, size_t *urgent);
@@ -149,7 +149,7 @@ void stream_stats(struct stream *s, struct stream_stats *stats);
 void stream_info(struct stream *s, struct stream_info *info);
 /*
  * User messages, in the order of the stream; as send and recv, and -EOPNOTSUPP: the peer
- * has none. -EMSGSIZE: longer than there is room at the peer. message_recv: octets
+ * has none. -EMSGSIZE: longer than there is room at the peer. message_recv: bytes
  * given, and the message's length into *@len; -ENODATA: what comes next is no message.
  * Where one does, recv says -EBADMSG.
  */

@@ -102,7 +102,7 @@ int verbs_mr_register(struct warp_pd *pd, void *addr, size_t length, unsigned in
 		      struct warp_mr **out);
 int verbs_mr_deregister(struct warp_mr *mr);
 /*
- * Pieces as the device wants them, without those of no octets: their number, or -EACCES when one
+ * Pieces as the device wants them, without those of no bytes: their number, or -EACCES when one
  * is not within a region of @pd with the rights @access
  */
 int verbs_mr_pieces(struct verbs_device *d, const struct warp_pd *pd, const struct warp_sge *sg,

@@ -181,7 +181,7 @@ err_free_conn:
 	return err;
 }
 
-/* A connection is the device's own from its first octet: no socket can become one */
+/* A connection is the device's own from its first byte: no socket can become one */
 int verbs_connect_fd(struct warp_qp *qp, int fd, const struct warp_conn_param *param,
 		     struct warp_conn **out)
 {

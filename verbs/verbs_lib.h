@@ -8,8 +8,8 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
-/* Writes of no octets that a connection may send by itself, at most (verbs_stream_write_retry.c) */
-/* Goes with the work request: siw may send other octets, or end there (docs/interop.md) */
+/* Writes of no bytes that a connection may send by itself, at most (verbs_stream_write_retry.c) */
+/* Goes with the work request: siw may send other bytes, or end there (docs/interop.md) */
 #define VERBS_SMALL 64u
 
 /* The calls that are used, without those that the headers have as inlines */

@@ -28,7 +28,7 @@ static const struct {
 				       false },
 };
 
-/* Verbs know atomics of one field of 64 bits; the eight octets of an Immediate they do not know */
+/* Verbs know atomics of one field of 64 bits; the eight bytes of an Immediate they do not know */
 static bool can(const struct verbs_device *d, const struct warp_send_wr *wr)
 {
 	if (rows[wr->opcode].opcode < 0)
@@ -74,7 +74,7 @@ static uint64_t pieces_length(const struct warp_send_wr *wr)
 	return sum;
 }
 
-/* As many pieces as have octets: the device copies them, or we do */
+/* As many pieces as have bytes: the device copies them, or we do */
 static int pieces_inline(struct verbs_qp *q, struct ibv_send_wr *out, const struct warp_send_wr *wr)
 {
 	uint8_t *to = q->copy;

@@ -61,7 +61,7 @@ static struct ibv_qp *device_qp(struct verbs_qp *q, uint32_t copied)
 	return verbs_call(ibv_create_qp)(q->pd->ibv, &attr);
 }
 
-/* Where inline octets go that the device does not take itself */
+/* Where inline bytes go that the device does not take itself */
 static int copy_make(struct verbs_qp *q)
 {
 	size_t size = (size_t)(q->sq.ring.mask + 1) * q->attr.max_inline;

@@ -65,7 +65,7 @@ struct verbs_qp {
 	struct verbs_half half[2];
 	unsigned int halves;
 	struct verbs_queue sq, rq;
-	uint8_t *copy; /* inline octets, where the device takes none; a part for each slot */
+	uint8_t *copy; /* inline bytes, where the device takes none; a part for each slot */
 	struct ibv_mr *copy_mr;
 	enum warp_wc_status failure; /* of the first work request that failed by itself */
 	bool fault;		     /* atomic: the device has told of one */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The stream front over a device: rsockets' form of the stream and nothing else, for the device
- * places the peer's Writes by itself and has room for messages of four octets.
+ * places the peer's Writes by itself and has room for messages of four bytes.
  *
  * The device's objects are one connection's alone, and of the process that made them.
  */

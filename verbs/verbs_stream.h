@@ -5,8 +5,8 @@
  *	verbs_stream_cm.c  how connections come and go
  *	verbs_stream_listen.c  those that peers ask for
  *	verbs_stream.c     the stream front, and what a connection is made of
- *	verbs_stream_tx.c  octets out
- *	verbs_stream_rx.c  octets in, and what became of those that went out
+ *	verbs_stream_tx.c  bytes out
+ *	verbs_stream_rx.c  bytes in, and what became of those that went out
  *	verbs_stream_write_retry.c, _keep.c  a peer that overlooks us; one that may be gone
  *	verbs_stream_region.c  memory of the program's for the peer
  *
@@ -28,9 +28,9 @@
 #define VERBS_STREAM_OWN (RNIC_WRITE_RETRIES + 1)
 #define VERBS_STREAM_KEEP UINT64_MAX
 #define VERBS_STREAM_OUT (512 * 1024u)
-/* Octets of one Write; what is larger is none of ours */
+/* Bytes of one Write; what is larger is none of ours */
 #define VERBS_STREAM_SEGMENT (32 * 1024u)
-/* A message has four octets; whoever sends more is no peer of ours */
+/* A message has four bytes; whoever sends more is no peer of ours */
 #define VERBS_STREAM_SLOT 16u
 
 enum verbs_phase {
@@ -38,7 +38,7 @@ enum verbs_phase {
 	VERBS_RESOLVED,
 	VERBS_CONNECTING,
 	VERBS_REQUEST,	/* of a peer, which waits for an answer */
-	VERBS_ACCEPTED, /* answered; the device says when octets may go */
+	VERBS_ACCEPTED, /* answered; the device says when bytes may go */
 	VERBS_OPEN,
 	VERBS_REJECTED,
 	VERBS_ENDED,
@@ -79,8 +79,8 @@ struct verbs_stream {
 	uint8_t data[VERBS_STREAM_PD];
 	uint8_t data_len;
 	struct verbs_memory window[RNIC_WINDOWS], slots, out;
-	uint32_t small;	    /* up to so many octets go with the work request itself */
-	uint64_t out_at;    /* * tx: octets of out that were taken, ever */
+	uint32_t small;	    /* up to so many bytes go with the work request itself */
+	uint64_t out_at;    /* * tx: bytes of out that were taken, ever */
 	uint64_t out_done;  /* * rx: those that are free again */
 	uint32_t posted;    /* * tx */
 	uint32_t done;	    /* * atomic: rx, and the end without a lock */
@@ -170,7 +170,7 @@ void verbs_stream_write_retry_init(struct verbs_stream *s, bool initiator);
 void verbs_stream_write_retry_look(struct verbs_stream *s);
 /* The time is over. True: what may be sent now could not be sent before */
 bool verbs_stream_write_retry_go(struct verbs_stream *s);
-/* Makes @wr one of no octets that any device sends */
+/* Makes @wr one of no bytes that any device sends */
 void verbs_stream_nothing(const struct verbs_stream *s, struct ibv_send_wr *wr);
 /* The peer has been heard */
 void verbs_stream_write_retry_heard(struct verbs_stream *s);

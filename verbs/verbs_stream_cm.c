@@ -90,7 +90,7 @@ static int status_of(const struct rdma_cm_event *event, int other)
 
 /*
  * siw says EINVAL of an answer that it cannot use, cxgb4 EPROTO. It may be no Reply, or one whose
- * sender spoke at once: octets behind a Reply are a fault to both, if they are there by the time
+ * sender spoke at once: bytes behind a Reply are a fault to both, if they are there by the time
  * that it is read
  */
 static int connect_error(const struct verbs_stream *s, int err)

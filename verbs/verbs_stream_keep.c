@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * SO_KEEPALIVE: where nothing has come or left for as long as the program says, a Write of no
- * octets goes, as with rsockets. Whether it comes to the peer is the transport's affair, which
+ * bytes goes, as with rsockets. Whether it comes to the peer is the transport's affair, which
  * sends it again, and gives the connection up when nobody answers: how long that takes is its own.
  *
  * There is one at a time. It completes as a message does, for it counts as nothing that was sent.

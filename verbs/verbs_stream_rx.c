@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Octets in: messages, each in a slot that goes back to the device before the stream answers it,
+ * Bytes in: messages, each in a slot that goes back to the device before the stream answers it,
  * for an answer lets the peer send another; and of what was sent, that it has left.
  *
  * The queue is emptied, then armed, then looked at once more; so when there is nothing, the channel

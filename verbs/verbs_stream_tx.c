@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Octets out: each operation's are copied to memory that the device knows, for they are the
+ * Bytes out: each operation's are copied to memory that the device knows, for they are the
  * program's again when the call returns, and lie there until the device says that they have left.
  *
- * The memory is a ring of octets, whole pages. tx moves its head, rx its tail; what a completion
+ * The memory is a ring of bytes, whole pages. tx moves its head, rx its tail; what a completion
  * gives back is all up to the end of its operation, for a queue pair ends operations in their
  * order.
  */
@@ -50,7 +50,7 @@ static void ring_put(struct verbs_stream *s, uint64_t at, const struct rnic_stre
 	}
 }
 
-/* Where @len octets from @at on lie: how many pieces */
+/* Where @len bytes from @at on lie: how many pieces */
 static int ring_pieces(const struct verbs_stream *s, uint64_t at, uint32_t len,
 		       struct ibv_sge sge[PIECES])
 {

@@ -47,7 +47,7 @@ void verbs_stream_write_retry_end(struct verbs_stream *s)
 	verbs_store(&s->write_retry, VERBS_WRITE_RETRY_OVER);
 }
 
-/* There are devices that look the STag up for no octet */
+/* There are devices that look the STag up for no byte */
 void verbs_stream_nothing(const struct verbs_stream *s, struct ibv_send_wr *wr)
 {
 	wr->wr.rdma.rkey = rnic_write_retry_stag(verbs_load(&s->window_key));

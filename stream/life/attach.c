@@ -13,7 +13,7 @@
 #include "base/process.h"
 #include "base/sockutil.h"
 
-/* The program's SO_RCVLOWAT is ours from now on, and the socket is to wake for each octet */
+/* The program's SO_RCVLOWAT is ours from now on, and the socket is to wake for each byte */
 static void options_take(struct stream *s)
 {
 	int lowat = base_sock_lowat(stream_fd(s));

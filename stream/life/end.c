@@ -2,12 +2,12 @@
 /*
  * Ends: shutdown, close, and what a closed stream still has to do.
  *
- * A closed TCP socket answers any octet with a reset, which destroys what is still on its way
+ * A closed TCP socket answers any byte with a reset, which destroys what is still on its way
  * to the peer; and a peer that reads sends grants. So the last close() writes DISCONNECT and
  * the FIN, and the socket lives on, its input thrown away, until the peer's FIN has come. Where
  * that cannot be waited for, at exit, it is enough that the peer's TCP has acknowledged
  * everything up to our FIN: a peer that drains before it grants finds DISCONNECT behind the
- * octets and never sends again. A process that is short of descriptors does not wait for the
+ * bytes and never sends again. A process that is short of descriptors does not wait for the
  * acknowledgement of the end itself, which a peer's kernel may put off for 40 ms.
  *
  * Who sends the descriptor in a message and closes its own may be the last all the same, since
@@ -143,7 +143,7 @@ static bool done(const struct stream *s)
 	return base_load(&s->state->ends) & STREAM_DRY;
 }
 
-/* Has the peer's kernel acknowledged all that was sent, but for @most octets? */
+/* Has the peer's kernel acknowledged all that was sent, but for @most bytes? */
 static bool is_acked(const struct stream *s, int most)
 {
 	/* Who is closed grants nothing any more, also what was due before */
@@ -168,7 +168,7 @@ static int keep(struct stream *s, bool *safe)
 }
 
 /*
- * Is there something to end in order, although the connection is not open yet? Octets are held; or
+ * Is there something to end in order, although the connection is not open yet? Bytes are held; or
  * the peer is, or may be, in the middle of its start-up, and a plain close() would reset it
  */
 static bool is_begun(const struct stream *s)

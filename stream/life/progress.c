@@ -20,7 +20,7 @@ static void unblock(struct stream *s)
 }
 
 /*
- * Who dies in sending may have entered octets in the books that never left. No grant comes for
+ * Who dies in sending may have entered bytes in the books that never left. No grant comes for
  * them, so who waits for room is to find that out himself
  */
 static void sender_look(struct stream *s)

@@ -9,7 +9,7 @@
 #include "stream/cursor.h"
 
 /*
- * Nothing was there: will there ever be? Somebody else may have taken in the last octets since, and
+ * Nothing was there: will there ever be? Somebody else may have taken in the last bytes since, and
  * the end behind them
  */
 static ssize_t nothing(struct stream *s)
@@ -22,7 +22,7 @@ static ssize_t nothing(struct stream *s)
 
 	if (err)
 		return -err;
-	/* A look that passed over an urgent octet has not taken it */
+	/* A look that passed over an urgent byte has not taken it */
 	if (left)
 		stream_urgent_levels(s, &left);
 	return over && !left ? 0 : -EAGAIN;

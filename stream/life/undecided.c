@@ -130,7 +130,7 @@ static void lowat_raise(struct stream *s, uint32_t octets)
 
 /*
  * A key that has come in part must not make a waiter spin: the kernel is to wake it for more than
- * that. Some of the octets that are there may have come after the last look, and then they would
+ * that. Some of the bytes that are there may have come after the last look, and then they would
  * wake nobody.
  */
 bool stream_undecided_again(struct stream *s)
@@ -155,7 +155,7 @@ bool stream_undecided_again(struct stream *s)
 
 /* --- what the time brings --- */
 
-/* The first octets of a Request are taken in: what the peer is, is known */
+/* The first bytes of a Request are taken in: what the peer is, is known */
 static void heard_note(struct stream *s)
 {
 	struct rnic_stream_info info;
@@ -233,7 +233,7 @@ void stream_undecided_hurry(struct stream *s)
 
 /* --- levels --- */
 
-/* A responder's octets are TCP's once it has spoken plainly */
+/* A responder's bytes are TCP's once it has spoken plainly */
 static bool is_writable(const struct stream *s)
 {
 	if (stream_holds(s))

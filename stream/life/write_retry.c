@@ -34,7 +34,7 @@ void stream_write_retry_begin(struct stream *s)
 	stream_start_join(s);
 }
 
-/* To where the peer's entries stand: there are devices that look an STag up for no octet */
+/* To where the peer's entries stand: there are devices that look an STag up for no byte */
 static struct rnic_stream_wr nothing(const struct stream_peer *peer)
 {
 	return (struct rnic_stream_wr){ .stag = rnic_write_retry_stag(peer->sgl_stag),

@@ -28,18 +28,18 @@
 
 struct batch {
 	unsigned int n, pieces;
-	unsigned int ops; /* operations of a pair: 2, or 1 where octets travel in the message */
+	unsigned int ops; /* operations of a pair: 2, or 1 where bytes travel in the message */
 	uint32_t len[BATCH];
 	bool last[BATCH]; /* the pair filled its entry */
-	bool urgent;	  /* the last octet of all is */
-	size_t left;	  /* octets that are in no message yet */
+	bool urgent;	  /* the last byte of all is */
+	size_t left;	  /* bytes that are in no message yet */
 	uint8_t msg[BATCH][RS_MSG_LEN];
 	struct iovec msg_iov[PAIRS];
 	struct iovec piece[PIECES];
 	struct rnic_stream_wr wr[BATCH];
 };
 
-/* Octets of the next pair or message, and where they lie */
+/* Bytes of the next pair or message, and where they lie */
 static uint32_t pair_gather(struct batch *b, struct stream_cursor *c, size_t max)
 {
 	uint32_t len = 0;
@@ -56,7 +56,7 @@ static uint32_t pair_gather(struct batch *b, struct stream_cursor *c, size_t max
 	return len;
 }
 
-/* Enters a pair of @len octets in the books */
+/* Enters a pair of @len bytes in the books */
 static void pair_enter(struct stream *s, struct batch *b, uint32_t len)
 {
 	struct stream_tx *tx = &s->state->tx;
@@ -111,7 +111,7 @@ static bool pair_add(struct stream *s, struct batch *b, struct stream_cursor *c,
 	return true;
 }
 
-/* One message with its octets; false as pair_add() */
+/* One message with its bytes; false as pair_add() */
 static bool inline_add(struct stream *s, struct batch *b, struct stream_cursor *c, uint32_t segment)
 {
 	struct stream_tx *tx = &s->state->tx;
@@ -144,7 +144,7 @@ static void inline_strike(struct stream *s, struct batch *b)
 	base_store(&tx->placed, tx->placed - b->len[--b->n]);
 }
 
-/* @done operations were accepted: the octets that count */
+/* @done operations were accepted: the bytes that count */
 static size_t batch_settle(struct stream *s, struct batch *b, unsigned int done)
 {
 	unsigned int begun = (done + b->ops - 1) / b->ops;
@@ -162,7 +162,7 @@ static size_t batch_settle(struct stream *s, struct batch *b, unsigned int done)
 /* Pieces of the program's in a message that goes by itself */
 #define SINGLE_PIECES 12
 
-/* The ordinary case: all of a write in one message. Its octets, -EAGAIN or -errno */
+/* The ordinary case: all of a write in one message. Its bytes, -EAGAIN or -errno */
 static ssize_t single_send(struct stream *s, const struct iovec *iov, int n, uint32_t len)
 {
 	struct stream_tx *tx = &s->state->tx;
@@ -228,7 +228,7 @@ ssize_t stream_data_send(struct stream *s, const struct iovec *iov, int n, bool 
 	return batches_send(s, iov, n, urgent);
 }
 
-/* Octets are kept until the connection can send */
+/* Bytes are kept until the connection can send */
 ssize_t stream_data_hold(struct stream *s, const struct iovec *iov, int n, bool urgent)
 {
 	struct stream_tx *tx = &s->state->tx;

@@ -5,7 +5,7 @@
  *
  * A value of a type that is not known is skipped, so that later versions may say more; one that
  * is known must have its length and come once, for whoever says it otherwise means something
- * else. Octets behind the block are not looked at.
+ * else. Bytes behind the block are not looked at.
  */
 #include "stream/protocol/extension.h"
 
@@ -37,7 +37,7 @@ size_t stream_ext_put(uint8_t *p, const struct stream_ext *ext)
 			       STREAM_EXT_MAX,
 		       "the block");
 	len += value_put(p + len, STREAM_EXT_FEATURES, &features, sizeof(features));
-	/* What nobody needs is left out: RoCE has room for 56 octets with the connection data */
+	/* What nobody needs is left out: RoCE has room for 56 bytes with the connection data */
 	if (ext->features & STREAM_FEATURE_INLINE)
 		len += value_put(p + len, STREAM_EXT_WINDOW, &window, sizeof(window));
 	if (ext->features & STREAM_FEATURE_ONESIDED)
@@ -82,7 +82,7 @@ static const struct {
 	[STREAM_EXT_DEPTH] = { sizeof(struct stream_ext_depth), depth_get },
 };
 
-/* One value at the front of @p: how many octets it takes, or -EPROTO */
+/* One value at the front of @p: how many bytes it takes, or -EPROTO */
 static ssize_t value_get(const uint8_t *p, size_t len, unsigned int *seen, struct stream_ext *out)
 {
 	struct stream_ext_tlv tlv;

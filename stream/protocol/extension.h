@@ -15,10 +15,10 @@ struct stream_ext {
 	uint64_t window;
 };
 
-/* The block of @ext into @p, which has STREAM_EXT_MAX octets of room: its length */
+/* The block of @ext into @p, which has STREAM_EXT_MAX bytes of room: its length */
 size_t stream_ext_put(uint8_t *p, const struct stream_ext *ext);
 /*
- * Judges what stands behind the connection data. Octets that are no block, or one of another
+ * Judges what stands behind the connection data. Bytes that are no block, or one of another
  * version, are none, and *@out is zero. -EPROTO: a block whose parts contradict each other.
  */
 int stream_ext_get(const uint8_t *p, size_t len, struct stream_ext *out);

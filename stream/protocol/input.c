@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the peer says: Writes into our ring and into our target SGL, and messages of four
- * octets, behind which another Warpsock may put a body.
+ * bytes, behind which another Warpsock may put a body.
  *
  * rsockets believes its peer; we do not. A Write must continue the ring where the last one
- * ended, within what was granted; a DATA message must name exactly the octets that were placed
+ * ended, within what was granted; a DATA message must name exactly the bytes that were placed
  * since the one before; an SGE must go to the slot whose turn it is, when the buffer it named
  * is used up. Anything else is refused and ends the connection (docs/stream-wire.md, "a correct
  * peer must never").
@@ -18,7 +18,7 @@
 #include "base/point.h"
 #include "stream/cursor.h"
 
-/* Octets for a waiting reader go straight to it, the others stay or go to chunks */
+/* Bytes for a waiting reader go straight to it, the others stay or go to chunks */
 static void octets_put(struct stream_drain *d, const uint8_t *p, size_t len)
 {
 	struct stream_rx *rx = &d->s->state->rx;
@@ -35,11 +35,11 @@ static void octets_put(struct stream_drain *d, const uint8_t *p, size_t len)
 		p += n;
 		len -= n;
 	}
-	if (!stream_span_put(d->s, at, p, len))
+	if (len && !stream_span_put(d->s, at, p, len))
 		stream_chunks_put(d->s, at, p, len);
 }
 
-/* Octets of the stream, whichever way they came */
+/* Bytes of the stream, whichever way they came */
 static int octets_arrive(struct stream_drain *d, const uint8_t *p, size_t len)
 {
 	struct stream_state *st = d->s->state;
@@ -89,7 +89,7 @@ static int sink_write(void *ctx, const struct rnic_window *w, uint64_t off, cons
 }
 
 /*
- * All that was placed since the last message, and so many octets, are the program's; @urgent: the
+ * All that was placed since the last message, and so many bytes, are the program's; @urgent: the
  * last one is. Who sees them delivered sees that, too
  */
 static int octets_deliver(struct stream *s, uint32_t octets, bool urgent)
@@ -160,7 +160,7 @@ static int take_sgl(struct stream *s, uint32_t limit)
 	return 0;
 }
 
-/* A part of a user message: with the octets that were told of, and in the end the whole of it */
+/* A part of a user message: with the bytes that were told of, and in the end the whole of it */
 static int take_message(struct stream *s, uint32_t value)
 {
 	struct stream_rx *rx = &s->state->rx;
@@ -240,13 +240,13 @@ static int body_inline(struct stream_drain *d, size_t off, const uint8_t *p, siz
 {
 	if (!stream_has(d->s, STREAM_FEATURE_INLINE) || d->s->state->rx.message_open)
 		return -EMSGSIZE;
-	/* A reader's buffer ends before an urgent octet, and what is behind it comes later */
+	/* A reader's buffer ends before an urgent byte, and what is behind it comes later */
 	if (is_urgent(d->s, rs_msg_data(base_get_le32(d->s->state->rx.msg))))
 		d->target = NULL;
 	return octets_arrive(d, p, len);
 }
 
-/* Octets behind it belong to no reader's buffer, for they come after the message */
+/* Bytes behind it belong to no reader's buffer, for they come after the message */
 static int body_message(struct stream_drain *d, size_t off, const uint8_t *p, size_t len)
 {
 	int err;
@@ -325,7 +325,7 @@ static int landed(struct stream_drain *d, uint32_t msg)
 	return rs_msg_op(msg) == RS_OP_SGL ? sgl_landed(d) : 0;
 }
 
-/* The four octets are whole and @len more have come behind them */
+/* The four bytes are whole and @len more have come behind them */
 static int message_take(struct stream *s, size_t len)
 {
 	uint32_t msg = base_get_le32(s->state->rx.msg);
@@ -336,7 +336,7 @@ static int message_take(struct stream *s, size_t len)
 	return rows[op].take(s, rs_msg_data(msg));
 }
 
-/* Does it come as a whole, with octets of the stream and nothing else to tell? */
+/* Does it come as a whole, with bytes of the stream and nothing else to tell? */
 static bool is_ordinary(const struct stream *s, const uint8_t *p, size_t len)
 {
 	return len > RS_MSG_LEN &&

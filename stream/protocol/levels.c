@@ -50,7 +50,7 @@ unsigned int stream_open_levels(const struct stream *s, uint32_t ends)
 		levels |= STREAM_RDHUP;
 	/*
 	 * The peer's DISCONNECT is what a FIN is to a TCP socket: no hang-up while our side is
-	 * open, for programs that wait for input take that for an error and leave the octets
+	 * open, for programs that wait for input take that for an error and leave the bytes
 	 * unread.
 	 */
 	if (ends & (STREAM_IN_ENDED | STREAM_SHUT_RD) &&

@@ -152,7 +152,7 @@ bool stream_map_allowed(const struct stream *s)
 	return stream_has(s, STREAM_FEATURE_ABORT) || s->maps->told + reserve < half;
 }
 
-/* The slot's octets and the message, in the books before they go: 0, -EAGAIN, -errno */
+/* The slot's bytes and the message, in the books before they go: 0, -EAGAIN, -errno */
 static int map_post(struct stream *s, uint32_t i, const struct rs_iomap *map)
 {
 	struct stream_state *st = s->state;

@@ -4,7 +4,7 @@
  *
  * Out: a message is copied to the hold and leaves in parts of one FPDU each. It is accepted when
  * the window has room for all of it and its first part has gone; what the transport does not take
- * at once goes before all later octets. In: the octets stand in the ring like others, behind a
+ * at once goes before all later bytes. In: the bytes stand in the ring like others, behind a
  * header that we write there ourselves when the message is whole, and that names the next one. So
  * there may be any number of messages, bounded by the window, in which each counts for its header
  * too. The header lies in memory that processes share and is judged like input.
@@ -201,7 +201,7 @@ static void message_drop(struct stream *s, const struct header *h)
 	base_store(&rx->headers, rx->headers + STREAM_MESSAGE_COST);
 }
 
-/* rx lock: octets given, or -ENODATA */
+/* rx lock: bytes given, or -ENODATA */
 ssize_t stream_message_get(struct stream *s, const struct iovec *iov, int n, int flags, size_t *len)
 {
 	struct stream_rx *rx = &s->state->rx;

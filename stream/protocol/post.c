@@ -49,7 +49,7 @@ int stream_wr_post(struct stream *s, const struct rnic_stream_wr *wr, unsigned i
 	return done < 0 ? 0 : done;
 }
 
-/* One message by itself, with a body of @len octets: 0, -EAGAIN, -errno */
+/* One message by itself, with a body of @len bytes: 0, -EAGAIN, -errno */
 int stream_body_post(struct stream *s, uint32_t msg, void *body, uint32_t len)
 {
 	uint8_t octets[RS_MSG_LEN];

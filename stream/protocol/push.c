@@ -147,7 +147,7 @@ static int grant_once(struct stream *s)
 	return err;
 }
 
-/* Is a window due for what it says of octets that are held? The peer may have ended its side */
+/* Is a window due for what it says of bytes that are held? The peer may have ended its side */
 static bool word_due(const struct stream *s)
 {
 	return stream_has(s, STREAM_FEATURE_HELD) &&

@@ -64,7 +64,7 @@ static bool may_be_cut(const struct stream *s)
 }
 
 /*
- * A peer that ends in order has said DISCONNECT. One that was killed may have taken octets of its
+ * A peer that ends in order has said DISCONNECT. One that was killed may have taken bytes of its
  * program's, which it held until it could send: so it says when they have gone, or that there are
  * none. Of an older peer only this is known: before its first message it may have held some
  */
@@ -103,7 +103,7 @@ static int transport_ended(struct stream *s, int err)
 #define TURNS 16
 
 /*
- * Octets from the transport, or what receive() says. Who only waits has to know that the socket
+ * Bytes from the transport, or what receive() says. Who only waits has to know that the socket
  * is empty; a reader that got something comes back, and is spared the question. *@info: behind it
  */
 static ssize_t intake(struct stream *s, struct rnic_sink *sink, bool reader,
@@ -128,7 +128,7 @@ static ssize_t intake(struct stream *s, struct rnic_sink *sink, bool reader,
 #define IDLE_TIME 1000000000ull
 
 /*
- * rx lock. What the peer may say for ever, and nobody is served by. Grants are paid for by octets
+ * rx lock. What the peer may say for ever, and nobody is served by. Grants are paid for by bytes
  * that have left; and a row that lasts is no flood.
  */
 static bool is_flooded(struct stream *s, const struct rnic_stream_info *info)
@@ -195,7 +195,7 @@ int stream_drain(struct stream *s, struct stream_target *target, struct base_rec
 	return 0;
 }
 
-/* rx lock. Octets that wait for their reader */
+/* rx lock. Bytes that wait for their reader */
 static size_t waiting_take(struct stream *s, struct stream_cursor c, int flags)
 {
 	struct stream_rx *rx = &s->state->rx;
@@ -217,7 +217,7 @@ static size_t waiting_take(struct stream *s, struct stream_cursor c, int flags)
 	return taken;
 }
 
-/* What came behind that a reader's buffer was not for: an urgent octet, or one before it */
+/* What came behind that a reader's buffer was not for: an urgent byte, or one before it */
 static size_t behind_take(struct stream *s, struct stream_cursor c, size_t filled, int flags)
 {
 	const struct stream_rx *rx = &s->state->rx;
@@ -228,7 +228,7 @@ static size_t behind_take(struct stream *s, struct stream_cursor c, size_t fille
 	return waiting_take(s, c, filled ? flags | STREAM_STOP : flags);
 }
 
-/* rx lock. Octets that only the transport has yet */
+/* rx lock. Bytes that only the transport has yet */
 static size_t fresh_take(struct stream *s, struct stream_cursor c, size_t len, int flags)
 {
 	struct stream_target t = { c, len, 0 };
@@ -259,7 +259,7 @@ size_t stream_bytes_take(struct stream *s, const struct iovec *iov, int n, int f
 		return taken;
 	if (flags & MSG_PEEK)
 		return fresh_take(s, c, len, flags);
-	/* Before an urgent octet it is over, whatever comes: a later one may take that out */
+	/* Before an urgent byte it is over, whatever comes: a later one may take that out */
 	if (taken && stream_urgent_next(s))
 		return taken;
 	stream_cursor_skip(&c, taken);

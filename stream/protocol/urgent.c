@@ -2,14 +2,14 @@
 /*
  * Urgent data between two Warpsock ends (docs/stream-wire.md), as Linux has it for TCP.
  *
- * Out: the last octet of a message is urgent, which a bit of that message says: the octet and what
- * it is arrive together. Some octets of the window are left to messages with an urgent one, so
+ * Out: the last byte of a message is urgent, which a bit of that message says: the byte and what
+ * it is arrive together. Some bytes of the window are left to messages with an urgent one, so
  * that it arrives also where the reader has stopped reading. What is held before the connection
- * is open has one place for an urgent octet, since a later one would take its rank anyway.
+ * is open has one place for an urgent byte, since a later one would take its rank anyway.
  *
- * In: an urgent octet lies among the others. It has a copy in the state, for recv(MSG_OOB), and
+ * In: an urgent byte lies among the others. It has a copy in the state, for recv(MSG_OOB), and
  * its place stops a read once. A read that begins there passes over it, or takes it like others
- * with SO_OOBINLINE. A later one takes the rank of an earlier one, which is an ordinary octet then,
+ * with SO_OOBINLINE. A later one takes the rank of an earlier one, which is an ordinary byte then,
  * unless the reader stands at it. The place lies in memory that processes share: it is only ever
  * compared with what is there, and any value of it makes a read shorter at most.
  */
@@ -18,7 +18,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-/* Octets from @consumed on to the urgent one; more than there are: there is none */
+/* Bytes from @consumed on to the urgent one; more than there are: there is none */
 static uint64_t ahead(const struct stream *s, uint64_t consumed)
 {
 	const struct stream_urgent *u = &s->state->urgent;

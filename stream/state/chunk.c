@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Octets that wait for their reader.
+ * Bytes that wait for their reader.
  *
  * The ring that the peer sees is a row of places for chunks; a place gets a chunk when the
- * first octet arrives there and gives it back when its last one is read. Octets are named by
- * their number since the beginning, so they may be put in any order. Live octets are at most
+ * first byte arrives there and gives it back when its last one is read. Bytes are named by
+ * their number since the beginning, so they may be put in any order. Live bytes are at most
  * the ring, which touch at most STREAM_CHUNKS places: a chunk is always to be had. Free
  * chunks are a stack, so that a stream that is read at once uses one page for ever.
  */
@@ -26,7 +26,7 @@ static uint8_t *place_of(struct stream *s, uint64_t at)
 }
 
 /*
- * The chunk of octet @at, taken now if there is none; one that is not there only when another
+ * The chunk of byte @at, taken now if there is none; one that is not there only when another
  * process has spoilt the tables
  */
 static uint8_t chunk_find(struct stream *s, uint64_t at)
@@ -59,7 +59,7 @@ static int chunk_reserve(struct stream *s, uint8_t chunk, size_t end)
 	return err;
 }
 
-/* The memory of @len octets from @at on, within one chunk; NULL: there is none */
+/* The memory of @len bytes from @at on, within one chunk; NULL: there is none */
 static uint8_t *chunk_memory(struct stream *s, uint64_t at, size_t len)
 {
 	uint8_t chunk = chunk_find(s, at);

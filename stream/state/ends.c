@@ -56,8 +56,8 @@ void stream_spoilt(struct stream *s, enum stream_broken how)
 }
 
 /*
- * rx lock. Octets that wait for their reader may be others by now, and the peer's end may stand
- * before octets that went with the dead
+ * rx lock. Bytes that wait for their reader may be others by now, and the peer's end may stand
+ * before bytes that went with the dead
  */
 void stream_rx_forget(struct stream *s)
 {

@@ -30,7 +30,7 @@
 #include "rnic/rnic.h"
 #include "stream/place.h"
 
-/* Those that need no more than Writes and messages of four octets */
+/* Those that need no more than Writes and messages of four bytes */
 #define FEATURES_SHORT STREAM_FEATURE_ABORT
 /* Between two looks for what the dead have left, when a file is made; the same without room */
 #define CLEAN (10 * BASE_NS_PER_S)

@@ -26,7 +26,7 @@ enum stream_made_flag {
 struct stream_made {
 	char provider[STREAM_PROVIDER_MAX];
 	uint32_t flags;
-	uint32_t ring, chunk; /* octets */
+	uint32_t ring, chunk; /* bytes */
 	uint32_t credits;
 	uint32_t offered; /* features */
 	uint32_t slots;
@@ -45,22 +45,22 @@ struct stream_again {
 	uint64_t pause, limit; /* ns; base/clock.h */
 };
 
-/* In struct stream_urgent.octet; the low bits are the octet itself */
+/* In struct stream_urgent.octet; the low bits are the byte itself */
 enum stream_urgent_bit {
 	STREAM_URGENT_WAITS = 0x100, /* for recv(MSG_OOB) */
 	STREAM_URGENT_TAKEN = 0x200, /* by that; its place still stops reads */
 };
 
-/* The urgent octet that came last, until it is read past, and one that is held */
+/* The urgent byte that came last, until it is read past, and one that is held */
 struct stream_urgent {
 	uint64_t at;	  /* * rx: where it lies in the ring, as rx.placed counts */
 	uint32_t octet;	  /* * rx: 0: there is none */
 	uint32_t in_line; /* *: the program's SO_OOBINLINE */
-	uint32_t held;	  /* * tx: octets of the hold up to an urgent one, that included; 0: none */
-	uint32_t lost;	  /* *: the connection has ended out of order, and no octet is to be had */
+	uint32_t held;	  /* * tx: bytes of the hold up to an urgent one, that included; 0: none */
+	uint32_t lost;	  /* *: the connection has ended out of order, and no byte is to be had */
 };
 
-/* Memory of the peer's that it has mapped at @offset; octets 0: none */
+/* Memory of the peer's that it has mapped at @offset; bytes 0: none */
 struct stream_mapping {
 	uint64_t offset;
 	uint64_t to;

@@ -33,21 +33,21 @@
 #define STREAM_RING_MAX (64 * 1024 * 1024u)
 #define STREAM_CREDITS RS_DEF_CREDITS
 /*
- * Octets that wait for their reader lie in spans, or in chunks, which are taken on demand: the last
+ * Bytes that wait for their reader lie in spans, or in chunks, which are taken on demand: the last
  * freed is the first used again. A ring is so many chunks, less one, or fewer.
  */
 #define STREAM_CHUNK_MIN 4096u
 #define STREAM_CHUNKS 33
 #define STREAM_NO_CHUNK 0xFF
 
-/* Octets that wait where they were received: bytes of the block's `in` (span.c) */
+/* Bytes that wait where they were received: bytes of the block's `in` (span.c) */
 #define STREAM_SPANS 24
 
 struct stream_span {
 	uint32_t off, len;
 };
 
-/* Octets written before the connection is open */
+/* Bytes written before the connection is open */
 #define STREAM_HOLD (64 * 1024u)
 
 enum stream_stage {
@@ -102,8 +102,8 @@ struct stream_peer {
 
 struct stream_tx {
 	uint64_t octets;  /* *: accepted from the program */
-	uint64_t placed;  /* *: INLINE: octets of the peer's window used, ever */
-	uint64_t granted; /* *: octets of our ring that the peer was told of, ever */
+	uint64_t placed;  /* *: INLINE: bytes of the peer's window used, ever */
+	uint64_t granted; /* *: bytes of our ring that the peer was told of, ever */
 	uint32_t filled;  /* *: entries used up; entry[filled % 2] is in use */
 	uint32_t owed;	  /* the message of a Write that has gone alone; 0: none */
 	uint32_t due;	  /* *: enum stream_due */
@@ -111,7 +111,7 @@ struct stream_tx {
 	uint32_t hold_at, hold_end;
 	uint32_t message_at;	/* a user message in the hold, from here on to go */
 	uint32_t message_end;	/* *: 0: none */
-	uint32_t message_none;	/* it has no octets */
+	uint32_t message_none;	/* it has no bytes */
 	uint32_t want;		/* *: room that a message did not find */
 	uint64_t messages;	/* *: sent, ever */
 	uint16_t sent;		/* *: DATA messages, ever */
@@ -120,10 +120,10 @@ struct stream_tx {
 };
 
 struct stream_rx {
-	uint64_t placed;    /* octets that the peer wrote into our ring, ever */
+	uint64_t placed;    /* bytes that the peer wrote into our ring, ever */
 	uint64_t delivered; /* *: those that a DATA message has told of */
 	uint64_t consumed;  /* *: those that the program has read */
-	uint64_t window;    /* *: INLINE: octets that we may have sent, ever */
+	uint64_t window;    /* *: INLINE: bytes that we may have sent, ever */
 	struct stream_entry entry[RS_SGL_ENTRIES];
 	uint32_t entries; /* *: entries told of, ever; valid are those from tx.filled on */
 	uint16_t limit;	  /* *: how many DATA messages we may send */
@@ -132,9 +132,9 @@ struct stream_rx {
 	uint64_t message_first; /* *: the first user message not read, by its place in the ring */
 	uint64_t message_last;	/* the last one, and the one that comes now */
 	uint64_t message_at;
-	uint64_t message_part; /* octets of it in the parts that are here */
+	uint64_t message_part; /* bytes of it in the parts that are here */
 	uint64_t messages;     /* *: received, ever */
-	uint64_t headers;      /* *: octets of what was consumed that are messages' headers */
+	uint64_t headers;      /* *: bytes of what was consumed that are messages' headers */
 	struct stream_idle idle;
 	struct rs_iomap map;
 	uint8_t map_here; /* map was written to slot map_here - 1, its message has not come */
@@ -147,7 +147,7 @@ struct stream_rx {
 	uint8_t settled;	      /* HELD: the peer has said that it holds nothing any more */
 	uint8_t chunks_free, more;    /* more *: the last look stopped at its bound */
 	uint8_t span_first, span_end; /* of span[]: those that are there */
-	uint64_t span_from, span_to;  /* octets that are in spans, where there are any */
+	uint64_t span_from, span_to;  /* bytes that are in spans, where there are any */
 	struct stream_span span[STREAM_SPANS];
 	uint8_t chunk_of[STREAM_CHUNKS]; /* by place in the ring of chunks, STREAM_NO_CHUNK */
 	uint8_t free_chunk[STREAM_CHUNKS];
@@ -178,7 +178,7 @@ struct stream_state {
 	uint32_t late;		       /* * the program spoke TCP before a Request came */
 	uint32_t hold;		       /* * tx: writes are taken before the connection is open */
 	uint32_t rejected;	       /* both: we have sent a Reply that says no */
-	uint32_t heard;		       /* * responder: octets of a Request have been taken in */
+	uint32_t heard;		       /* * responder: bytes of a Request have been taken in */
 	uint32_t start_events;	       /* * what start-up waits for */
 	uint32_t lowat_was, lowat_now; /* both: the socket's own SO_RCVLOWAT, 0: as it is; ours */
 	uint64_t start_deadline;       /* * of the peer's frame, then of a retry Write; or none */
