@@ -34,13 +34,27 @@ static long interrupted(uint64_t deadline)
 	return deadline == BASE_NEVER ? CALL_RESTART : -EINTR;
 }
 
-static long input_wait(int fd, struct spin_place *place)
+/*
+ * The kernel has one time for all that a call waits for: the rest of MSG_WAITALL, and SO_RCVLOWAT,
+ * behind which it returns what there is. A wait for the first byte would make that two times
+ */
+static bool is_for_more(int fd, int flags)
+{
+	return flags & MSG_WAITALL || base_sock_lowat(fd) > 1;
+}
+
+static long input_wait(int fd, struct spin_place *place, int flags)
 {
 	uint64_t deadline = deadline_of(fd);
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	int n = deadline == BASE_NEVER ? intr_sleep(&p, 1, deadline, NULL, place)
-				       : intr_sleep_final(&p, 1, deadline, NULL, place);
+	int n;
 
+	if (deadline != BASE_NEVER && is_for_more(fd, flags)) {
+		intr_sleep_first_do();
+		return CALL_THEIRS;
+	}
+	n = deadline == BASE_NEVER ? intr_sleep(&p, 1, deadline, NULL, place)
+				   : intr_sleep_final(&p, 1, deadline, NULL, place);
 	if (n == -EINTR)
 		return interrupted(deadline);
 	return n ? CALL_THEIRS : -EAGAIN;
@@ -71,7 +85,7 @@ long kernel_input(int fd, const struct iovec *iov, int n, int flags)
 
 	if (w && !__atomic_load_n(&w->listens, __ATOMIC_RELAXED) && !is_at_once(iov, n, flags) &&
 	    !rests(&w->place) && !base_sock_is_nonblock(fd))
-		r = input_wait(fd, &w->place);
+		r = input_wait(fd, &w->place, flags);
 	waited_put(w);
 	return r;
 }

@@ -190,6 +190,49 @@ static bool times(void)
 	return true;
 }
 
+static void *late_writer(void *arg)
+{
+	struct timespec while_ = { .tv_nsec = 900000000 };
+
+	nanosleep(&while_, NULL);
+	return (void *)(long)write(*(int *)arg, "x", 1);
+}
+
+/* The time is that of all octets: 1 s, and not 0.9 s for the first and 1 s more for the second */
+static bool time_of_all(void)
+{
+	struct timeval tv = { .tv_sec = 1 };
+	pthread_t thread;
+	int fd[2];
+	bool good;
+	char c[2];
+
+	need(pair(fd) && !setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
+	clock_begin();
+	need(!pthread_create(&thread, NULL, late_writer, &fd[1]));
+	need(recv(fd[0], c, 2, MSG_WAITALL) == 1);
+	good = in_time(990);
+	need(!pthread_join(thread, NULL));
+	done(fd);
+	return good;
+}
+
+/* What came before the end of the time is returned, though it is less than was wanted */
+static bool time_of_few(void)
+{
+	struct timeval tv = { .tv_usec = 50000 };
+	int fd[2], lowat = 2;
+	char c[2];
+
+	need(pair(fd) && !setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)));
+	need(!setsockopt(fd[0], SOL_SOCKET, SO_RCVLOWAT, &lowat, sizeof(lowat)));
+	need(write(fd[1], "x", 1) == 1);
+	clock_begin();
+	need(recv(fd[0], c, 2, 0) == 1 && in_time(48));
+	done(fd);
+	return true;
+}
+
 /* --- what a wait goes by --- */
 
 static void *writer(void *arg)
@@ -265,6 +308,8 @@ int main(void)
 		{ "a signal, accept", signal_accept },
 		{ "a signal that the call's mask lets through", signal_mask },
 		{ "the end of a wait's time", times },
+		{ "the end of the time, MSG_WAITALL", time_of_all },
+		{ "the end of the time, SO_RCVLOWAT", time_of_few },
 		{ "cancellation", cancellation },
 		{ "options that change between two waits", options },
 		{ "options that a child changes", options_of_a_child },
