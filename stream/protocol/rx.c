@@ -204,6 +204,8 @@ static size_t waiting_take(struct stream *s, struct stream_cursor c, int flags)
 	uint32_t over;
 	char *p;
 
+	if (base_load(&rx->delivered) == consumed)
+		return 0;
 	left = stream_urgent_reach(s, flags & STREAM_STOP, &over);
 	for (; left && (len = stream_cursor_next(&c, left, &p)); left -= len, taken += len)
 		if (!(flags & MSG_TRUNC))
