@@ -29,6 +29,7 @@
 #include "preload/rules/report.h"
 #include "preload/sock/fallback.h"
 #include "preload/sock/info.h"
+#include "preload/sock/life.h"
 #include "preload/sock/listens.h"
 #include "preload/sock/older.h"
 #include "preload/sock/provider.h"

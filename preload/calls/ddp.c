@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/sockutil.h"
 #include "preload/sock/info.h"
+#include "preload/sock/sock.h"
 #include "preload/sock/worker.h"
 #include "preload/table/libc.h"
 #include "preload/table/user_iov.h"

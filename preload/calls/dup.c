@@ -151,8 +151,9 @@ static long owner_set(int fd, int cmd, long arg)
 	struct sock *s = sock_get(fd);
 	long r;
 
-	if (s)
-		urgent_owner_begin(s);
+	/* What came earlier is not for the new owner */
+	if (s && sock_role(s) == SOCK_STREAM_ON)
+		sock_progress(s);
 	r = libc_try(libc.fcntl(fd, cmd, arg));
 	if (s && r >= 0)
 		urgent_owner_set(s);

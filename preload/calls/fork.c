@@ -29,6 +29,7 @@
 #include "preload/rules/answerer.h"
 #include "preload/rules/report.h"
 #include "preload/sock/fallback.h"
+#include "preload/sock/number.h"
 #include "preload/sock/others.h"
 #include "preload/sock/sock.h"
 #include "preload/sock/wakeup.h"
@@ -178,7 +179,7 @@ static void before(void)
 	aio_before_fork();
 	spawn_before_fork();
 	fallback_before_fork();
-	sock_before_fork();
+	number_before_fork();
 	epoll_before_fork();
 	worker_before_fork();
 	answerer_before_fork();
@@ -218,7 +219,8 @@ static void after(bool child)
 	answerer_after_fork(child);
 	worker_after_fork(child);
 	epoll_after_fork(child);
-	sock_after_fork(child);
+	number_after_fork(child);
+	sock_after_fork();
 	fallback_after_fork();
 	spawn_after_fork(child);
 	aio_after_fork(child);

@@ -24,6 +24,7 @@
 #include "preload/guard/uring.h"
 #include "preload/rules/answerer.h"
 #include "preload/rules/choose.h"
+#include "preload/sock/number.h"
 #include "preload/sock/sock.h"
 #include "preload/sock/wakeup.h"
 #include "preload/sock/worker.h"

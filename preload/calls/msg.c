@@ -14,6 +14,7 @@
 #include "preload/calls/ddp.h"
 #include "preload/calls/io.h"
 #include "preload/process/rights.h"
+#include "preload/sock/sock.h"
 #include "preload/table/user_iov.h"
 #include "preload/wait/kernel.h"
 #include "preload/wait/sock_io.h"

@@ -107,7 +107,9 @@ static long owner_set(struct sock *s, unsigned long request, long arg)
 {
 	long r;
 
-	urgent_owner_begin(s);
+	/* What came earlier is not for the new owner */
+	if (sock_role(s) == SOCK_STREAM_ON)
+		sock_progress(s);
 	r = libc_try(libc.ioctl(s->fd, request, arg));
 	if (!r)
 		urgent_owner_set(s);

@@ -25,6 +25,8 @@
 #include "preload/rules/plain.h"
 #include "preload/rules/report.h"
 #include "preload/sock/fallback.h"
+#include "preload/sock/info.h"
+#include "preload/sock/life.h"
 #include "preload/sock/listener_proxy.h"
 #include "preload/sock/listens.h"
 #include "preload/sock/sock.h"

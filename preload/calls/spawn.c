@@ -14,7 +14,6 @@
 #include <pthread.h>
 #include <spawn.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -349,71 +348,4 @@ void spawn_after_fork(bool child)
 		return;
 	shells.starts = 0;
 	fdtab_each(show_one, NULL);
-}
-
-static void standard_become(int fd)
-{
-	for (int i = 0; i <= STDERR_FILENO; i++)
-		call_dup2(fd, i);
-	if (fd > STDERR_FILENO)
-		call_close(fd);
-}
-
-static long null_device(void)
-{
-	int fd = open(_PATH_DEVNULL, O_RDWR);
-
-	if (fd < 0)
-		return -errno;
-	standard_become(fd);
-	return 0;
-}
-
-/* As libc's, but that the parent, which has nothing more to do with its streams, says so */
-long call_daemon(int nochdir, int noclose)
-{
-	long pid = call_fork();
-
-	if (pid < 0)
-		return pid;
-	if (pid)
-		call__exit(0);
-	if (setsid() < 0)
-		return -errno;
-	if (!nochdir && chdir("/"))
-		base_debug("daemon: / cannot be entered");
-	return noclose ? 0 : null_device();
-}
-
-/* libc's own would change numbers 0, 1 and 2 out of our sight */
-long call_login_tty(int fd)
-{
-	setsid();
-	if (libc.ioctl(fd, TIOCSCTTY, 0) < 0)
-		return -errno;
-	standard_become(fd);
-	return 0;
-}
-
-long call_forkpty(int *master, char *name, const struct termios *termios,
-		  const struct winsize *size)
-{
-	int fd, slave;
-	long pid;
-
-	if (openpty(&fd, &slave, name, termios, size))
-		return -errno;
-	pid = call_fork();
-	if (!pid) {
-		call_close(fd);
-		if (call_login_tty(slave))
-			call__exit(1);
-		return 0;
-	}
-	call_close(slave);
-	if (pid < 0)
-		call_close(fd);
-	else
-		*master = fd;
-	return pid;
 }

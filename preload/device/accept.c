@@ -27,6 +27,7 @@
 #include "preload/rules/choose.h"
 #include "preload/sock/listener_proxy.h"
 #include "preload/sock/provider.h"
+#include "preload/sock/sock.h"
 #include "preload/sock/worker.h"
 #include "preload/table/libc.h"
 #include "rnic/rnic_carrier.h"

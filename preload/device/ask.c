@@ -19,6 +19,7 @@
 #include "base/sockutil.h"
 #include "preload/sock/listener_proxy.h"
 #include "preload/sock/provider.h"
+#include "preload/sock/sock.h"
 #include "preload/table/libc.h"
 #include "preload/table/user_iov.h"
 #include "rnic/rnic_carrier.h"

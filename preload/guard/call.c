@@ -28,7 +28,6 @@
 /* libc's signal for pthread_cancel(), which no program can have a handler for */
 #define SIGNAL_CANCEL 32
 
-__thread struct call *call_self;
 bool call_cancels;
 
 static struct pool pool = POOL_INIT(struct call, node, 4);
@@ -93,26 +92,6 @@ static void call_destroy(void *p)
 }
 
 /* --- cancellation --- */
-
-/*
- * The kind first: glibc's handler of the signal asks for the kind alone, and would end a thread of
- * the asynchronous kind in the middle of us. It has its kind back last, since glibc's
- * pthread_setcancelstate() forgets the result of a thread that it ends.
- */
-void call_cancel_hold(struct call *e)
-{
-	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &e->cancel_type);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &e->cancel_state);
-	e->cancel_off = true;
-}
-
-void call_cancel_release(struct call *e)
-{
-	e->cancel_off = false;
-	pthread_setcancelstate(e->cancel_state, NULL);
-	if (e->cancel_type != PTHREAD_CANCEL_DEFERRED)
-		pthread_setcanceltype(e->cancel_type, NULL);
-}
 
 /*
  * calls.lock, so the thread is there. Pairs with intr_sleep_begin() in preload/guard/intr_sleep.c

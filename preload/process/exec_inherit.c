@@ -29,7 +29,9 @@
 #include "preload/process/inherit.h"
 #include "preload/process/relay.h"
 #include "preload/sock/exec_record.h"
+#include "preload/sock/number.h"
 #include "preload/sock/others.h"
+#include "preload/sock/sock.h"
 #include "preload/table/fork_gen.h"
 #include "preload/table/libc.h"
 

@@ -21,7 +21,7 @@
 #include "base/sockutil.h"
 #include "preload/process/relay.h"
 #include "preload/rules/choose.h"
-#include "preload/sock/exec_record.h"
+#include "preload/sock/adopt.h"
 #include "preload/sock/listens.h"
 #include "preload/sock/sock.h"
 #include "preload/table/libc.h"
@@ -58,7 +58,7 @@ static void inherit_unconnected(int fd, int state)
 	base_info("descriptor %d is inherited and may be for DDP", fd);
 }
 
-static void come(int fd, enum exec_record_way way)
+static void come(int fd, enum sock_adopt_way way)
 {
 	int state;
 
@@ -67,20 +67,20 @@ static void come(int fd, enum exec_record_way way)
 	    option(fd, SO_PROTOCOL) != IPPROTO_TCP)
 		return;
 	state = tcp_state(fd);
-	if (state == TCP_LISTEN || (state == TCP_CLOSE && exec_record_adopt(fd, way) == -ENOENT))
+	if (state == TCP_LISTEN || (state == TCP_CLOSE && sock_adopt(fd, way) == -ENOENT))
 		inherit_unconnected(fd, state);
 	else if (state >= 0 && state != TCP_CLOSE)
-		exec_record_adopt(fd, way);
+		sock_adopt(fd, way);
 }
 
 static void inherit(int fd, void *ctx)
 {
-	come(fd, EXEC_RECORD_INHERITED);
+	come(fd, SOCK_ADOPT_INHERITED);
 }
 
 void inherit_received(int fd, bool peek)
 {
-	come(fd, peek ? EXEC_RECORD_PEEKED : EXEC_RECORD_RECEIVED);
+	come(fd, peek ? SOCK_ADOPT_PEEKED : SOCK_ADOPT_RECEIVED);
 }
 
 /* Names of numbers; others stand for the folder and its parent */

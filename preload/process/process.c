@@ -20,6 +20,7 @@
 #include "preload/process/linger_handoff.h"
 #include "preload/rules/answerer.h"
 #include "preload/rules/report.h"
+#include "preload/sock/info.h"
 #include "preload/sock/linger.h"
 #include "preload/sock/sock.h"
 #include "preload/sock/work_item.h"

@@ -34,6 +34,7 @@
 #include "preload/process/helper_process.h"
 #include "preload/process/relay_again.h"
 #include "preload/rules/report.h"
+#include "preload/sock/info.h"
 #include "preload/sock/others.h"
 #include "preload/sock/param.h"
 #include "preload/sock/worker.h"

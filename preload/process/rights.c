@@ -30,6 +30,7 @@
 #include "preload/process/inherit.h"
 #include "preload/sock/decline.h"
 #include "preload/sock/exec_record.h"
+#include "preload/sock/life.h"
 #include "preload/sock/others.h"
 #include "preload/sock/sock.h"
 #include "preload/table/fork_gen.h"

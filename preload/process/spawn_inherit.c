@@ -25,6 +25,7 @@
 #include "preload/sock/decline.h"
 #include "preload/sock/exec_record.h"
 #include "preload/sock/others.h"
+#include "preload/sock/sock.h"
 #include "preload/table/libc.h"
 
 /* --- on paper --- */

@@ -15,6 +15,7 @@
 #include "config/reason.h"
 #include "preload/guard/sandbox.h"
 #include "preload/rules/report.h"
+#include "preload/sock/life.h"
 #include "preload/sock/reset.h"
 #include "preload/sock/sock.h"
 #include "preload/sock/worker.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sockets that come from other processes, or from the program that this process was before.
+ * What this process knows of a socket besides its stream, for the process that has it next.
  *
  * The kernel's socket comes by itself, and the stream is found by its cookie. What this side
  * knows besides (what the program has set and shut, and how the connection was begun) lies in the
@@ -8,32 +8,16 @@
  *
  * Sockets that carry frames are marked, so that one whose state cannot be found, for it is another
  * user's, is not taken for plain TCP.
- *
- * A socket whose frames this process cannot take part in is put out of reach: at its number
- * stands a new one, which has no connection, so that no octet gets among the frames. What others do
- * with it goes on.
  */
 #include "preload/sock/exec_record.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/bits.h"
-#include "base/fdutil.h"
-#include "base/log.h"
-#include "base/point.h"
 #include "base/sockutil.h"
-#include "preload/rules/plain.h"
-#include "preload/rules/report.h"
-#include "preload/sock/others.h"
-#include "preload/sock/worker.h"
 #include "preload/table/libc.h"
-#include "preload/table/tmp_cloexec.h"
 
 #define RECORD_MAGIC 0x65786332u
 
@@ -143,137 +127,4 @@ struct sock *exec_record_find(uint64_t cookie)
 	if (cookie && __atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED))
 		fdtab_each(search_one, &search);
 	return search.found;
-}
-
-static int number_add(struct sock *s, int fd)
-{
-	int err;
-
-	if (sock_of_entry(fdtab_peek(fd)) == s)
-		return 0;
-	if (!fdtab_number_get(&s->ent))
-		return -EBADF;
-	err = sock_own(s);
-	tmp_cloexec_forget(fd);
-	if (!err)
-		err = fdtab_set(fd, &s->ent);
-	if (err)
-		fdtab_number_put(&s->ent);
-	return err;
-}
-
-static enum config_reason reason_of(int err)
-{
-	switch (err) {
-	case -EACCES:
-		return CONFIG_REASON_OTHER_USER;
-	case -EXDEV:
-		return CONFIG_REASON_NOT_OWNER;
-	case -ENOENT:
-		return CONFIG_REASON_CLOSED;
-	case -ENODEV:
-		return CONFIG_REASON_PROVIDER_UNAVAILABLE;
-	case -ENOMEM:
-	case -EMFILE:
-		return CONFIG_REASON_NO_MEMORY;
-	default:
-		return CONFIG_REASON_STATE_DAMAGED;
-	}
-}
-
-/* Whoever calls on it is told that it is not connected */
-static void put_away(int fd, int err)
-{
-	long flags = syscall(SYS_fcntl, fd, F_GETFD);
-	int dead = (int)syscall(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (err != -ENOENT)
-		base_err("descriptor %d is a DDP stream that cannot be used here: %s", fd,
-			 config_reason_text(reason_of(err)));
-	if (dead < 0) {
-		syscall(SYS_close, fd);
-		return;
-	}
-	syscall(SYS_dup3, dead, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
-	base_fd_close(dead);
-	plain_note(fd, reason_of(err));
-	report_reason(reason_of(err), 1);
-}
-
-static int adopt_new(int fd)
-{
-	struct sock *s;
-	int err = sock_create_adopted(fd, &s);
-
-	if (err)
-		return err;
-	BASE_POINT(preload_exec_record_adopted);
-	exec_record_read(s);
-	err = fdtab_set(fd, &s->ent);
-	if (err) {
-		sock_put(s);
-		return err;
-	}
-	base_info("descriptor %d is a DDP stream of another program's", fd);
-	if (stream_shared(s->stream))
-		others_come(s);
-	worker_owing(s);
-	return 0;
-}
-
-/* Of the copies in flight: one that has come to who had it has landed, one looked at has not */
-static void landed(int fd, bool had, enum exec_record_way way)
-{
-	struct stream *stream = sock_stream_of_entry(fdtab_peek(fd));
-
-	/* The worker thread may have found it to be plain */
-	if (!stream)
-		return;
-	if (had && way == EXEC_RECORD_RECEIVED)
-		stream_unshare(stream, STREAM_SHARE_FLIGHT);
-	else if (!had && way == EXEC_RECORD_PEEKED)
-		stream_share(stream, STREAM_SHARE_FLIGHT);
-}
-
-int exec_record_adopt(int fd, enum exec_record_way way)
-{
-	struct sock *have = exec_record_find(sock_cookie(fd));
-	int err = have ? number_add(have, fd) : adopt_new(fd);
-
-	if (!err)
-		landed(fd, have, way);
-	if (err == -ENOENT && exec_record_is_marked(fd))
-		err = -EACCES;
-	sock_put(have);
-	if (err && err != -ENOENT)
-		put_away(fd, err);
-	return err;
-}
-
-struct catching {
-	const struct fdent *ent;
-	int err;
-};
-
-static void number_put_away(int fd, struct fdent *ent, void *ctx)
-{
-	const struct catching *c = ctx;
-
-	if (ent == c->ent)
-		put_away(fd, c->err);
-}
-
-void exec_record_catch_up(struct sock *s, int fd)
-{
-	struct catching c = { .ent = &s->ent };
-
-	if (sock_role(s) != SOCK_NEW || !exec_record_is_marked(fd))
-		return;
-	c.err = sock_overtake(s);
-	if (c.err) {
-		fdtab_each(number_put_away, &c);
-		return;
-	}
-	others_come(s);
-	worker_owing(s);
 }

@@ -31,6 +31,8 @@
 #include "preload/rules/probe.h"
 #include "preload/rules/report.h"
 #include "preload/sock/fallback.h"
+#include "preload/sock/info.h"
+#include "preload/sock/life.h"
 #include "preload/sock/provider.h"
 #include "preload/sock/reset.h"
 #include "preload/sock/sets.h"
@@ -53,11 +55,6 @@ void fallback_after_fork(void)
 void fallback_renew(void)
 {
 	pthread_mutex_init(&lock, NULL);
-}
-
-enum config_reason sock_reason(int err)
-{
-	return config_reason_of_error(-err);
 }
 
 void sock_remember(struct sock *s, const struct sockaddr *peer, socklen_t len)
@@ -183,25 +180,4 @@ bool sock_speak_plain(struct sock *s)
 	report_plain(s->fd, CONFIG_REASON_GRACE_EXPIRED);
 	plain_note(s->fd, CONFIG_REASON_GRACE_EXPIRED);
 	return true;
-}
-
-void sock_settle(struct sock *s)
-{
-	enum sock_start was = sock_start(s);
-	struct stream_stats stats;
-
-	if (was != SOCK_START_CONNECTING && was != SOCK_START_UNDECIDED)
-		return;
-	stream_stats(s->stream, &stats);
-	if (!sock_state_leave(&sock_start_moves, &s->start, was,
-			      stats.opened ? SOCK_START_OPEN : SOCK_START_NEW) ||
-	    was == SOCK_START_UNDECIDED)
-		return;
-	if (!stats.opened) {
-		single_flight_give_up(s);
-		return;
-	}
-	__atomic_store_n(&s->flight.asks, false, __ATOMIC_RELEASE);
-	probe_note((struct sockaddr *)&s->peer, s->peer_len, PROBE_DDP, sock_config.forget_ddp,
-		   base_now());
 }

@@ -21,10 +21,6 @@ void sock_remember(struct sock *s, const struct sockaddr *peer, socklen_t len);
 void sock_fall_back(struct sock *s);
 /* The program speaks first, and no Request has come: its octets are TCP's from now on */
 bool sock_speak_plain(struct sock *s);
-/* It is open, if the stream is, and that a client's peer speaks DDP is noted; else it has ended */
-void sock_settle(struct sock *s);
-/* For what is not to be on DDP because of @err */
-enum config_reason sock_reason(int err);
 /*
  * A device could not begin: anew over the socket. As sock_progress(), which has said @err
  */

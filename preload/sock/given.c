@@ -14,6 +14,7 @@
 #include "base/process.h"
 #include "preload/sock/exec_record.h"
 #include "preload/sock/fallback.h"
+#include "preload/sock/info.h"
 #include "preload/sock/work_item.h"
 
 /* A device's connection is of use to nobody but its owner, who waits for it */

@@ -19,9 +19,9 @@
 #include "base/sockutil.h"
 #include "preload/rules/plain.h"
 #include "preload/rules/report.h"
-#include "preload/sock/fallback.h"
 #include "preload/sock/provider.h"
 #include "preload/sock/sock.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/libc.h"
 #include "rnic/rnic_carrier.h"
 
@@ -41,6 +41,11 @@ bool info_plain(int fd, struct ddp_info *out)
 	out->mode = DDP_MODE_OFF;
 	out->reason = plain_reason(fd);
 	return true;
+}
+
+enum config_reason sock_reason(int err)
+{
+	return config_reason_of_error(-err);
 }
 
 static struct ddp_fault fault_of(uint32_t fault)
@@ -247,4 +252,50 @@ void info_tell_close(struct sock *s)
 		return;
 	if (!__atomic_exchange_n(&s->said, true, __ATOMIC_RELAXED))
 		tell_failed(s, CONFIG_REASON_PROBE_TIMEOUT);
+}
+
+/* --- the report --- */
+
+static void report(struct sock *s)
+{
+	enum config_reason why = CONFIG_REASON_NONE;
+	struct stream_stats stats;
+
+	stream_stats(s->stream, &stats);
+	if (stats.failed)
+		why = info_end(s);
+	if (stats.last)
+		info_tell(s);
+	report_stream(&stats, why);
+}
+
+void sock_report(struct sock *s)
+{
+	if (__atomic_load_n(&s->stream, __ATOMIC_ACQUIRE) &&
+	    !__atomic_exchange_n(&s->reported, true, __ATOMIC_RELAXED))
+		report(s);
+}
+
+/* What has ended in a process that this one was forked from is that one's */
+static bool is_reported_here(const struct sock *s)
+{
+	unsigned int ended = __atomic_load_n(&s->ended, __ATOMIC_ACQUIRE);
+
+	return !s->executed && (!ended || ended == fork_gen + 1);
+}
+
+static void report_object(void *object)
+{
+	struct sock *s = object;
+
+	if (!fdtab_hold_living(&s->ent))
+		return;
+	if (is_reported_here(s))
+		sock_report(s);
+	sock_put(s);
+}
+
+void sock_report_all(void)
+{
+	sock_each(report_object);
 }

@@ -21,4 +21,12 @@ void info_tell_close(struct sock *s);
 /* What became of the stream of a socket that is about to lose it is told by the socket then */
 void info_keep(struct sock *s);
 
+/* For what is not to be on DDP because of @err */
+enum config_reason sock_reason(int err);
+
+/* Its stream's counts go to the report, once */
+void sock_report(struct sock *s);
+/* The same for all that there are, also for one that is closed while another thread is in a call */
+void sock_report_all(void);
+
 #endif

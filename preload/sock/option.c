@@ -10,6 +10,8 @@
 
 #include "preload/table/libc.h"
 
+struct config sock_config;
+
 static void tcp_set(int fd, int name, int value)
 {
 	libc.setsockopt(fd, IPPROTO_TCP, name, &value, sizeof(value));

@@ -4,6 +4,11 @@
 
 #include <stdbool.h>
 
+#include "config/config.h"
+
+/* The user's options */
+extern struct config sock_config;
+
 /*
  * TCP's options that the program believes to be as it has set them, while the socket has them as
  * frames need them

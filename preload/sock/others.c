@@ -149,7 +149,7 @@ static void look_one(int fd, struct fdent *ent, void *ctx)
 	if (!is_watched(s))
 		return;
 	others_await(s);
-	sock_progress(s);
+	sock_ops(s)->progress(s);
 	sock_tell(s);
 }
 

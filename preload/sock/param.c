@@ -6,8 +6,21 @@
 
 #include "base/sockutil.h"
 #include "preload/rules/grace.h"
+#include "preload/sock/info.h"
+#include "preload/sock/others.h"
 #include "preload/sock/sock.h"
 #include "preload/sock/urgent.h"
+
+/* An edge has moved: of all that a byte passes, others cost this one question */
+static void changed(void *ctx)
+{
+	struct sock *s = ctx;
+
+	info_tell(s);
+	sock_tell(s);
+	if (others_have(s))
+		others_tell(s);
+}
 
 void sock_param_init(struct stream_param *param, struct sock *s)
 {
@@ -15,6 +28,7 @@ void sock_param_init(struct stream_param *param, struct sock *s)
 	param->may_probe = single_flight_may_probe;
 	param->probed = single_flight_probed;
 	param->urgent = urgent_signal;
+	param->changed = changed;
 	param->ctx = s;
 }
 

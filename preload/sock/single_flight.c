@@ -31,7 +31,6 @@
 #include "preload/rules/ask.h"
 #include "preload/rules/probe.h"
 #include "preload/sock/sock.h"
-#include "preload/sock/worker.h"
 #include "preload/table/libc.h"
 
 #define LOOK_MIN BASE_NS_PER_MS
@@ -188,22 +187,28 @@ void single_flight_give_up(struct sock *s)
 		probe_flight_end((struct sockaddr *)&s->peer, s->peer_len, base_now());
 }
 
-static void start_asking(int fd, struct fdent *ent, void *ctx)
-{
-	struct sock *s = sock_of_entry(ent);
-
-	if (sock_stream_of_entry(ent) && __atomic_load_n(&s->flight.asks, __ATOMIC_ACQUIRE))
-		worker_starting(s);
-}
-
-void single_flight_help(struct sock *s)
-{
-	if (__atomic_load_n(&s->flight.waits, __ATOMIC_ACQUIRE) &&
-	    !__atomic_exchange_n(&s->flight.helped, true, __ATOMIC_ACQ_REL))
-		fdtab_each(start_asking, NULL);
-}
-
 enum config_reason single_flight_waived(const struct sock *s)
 {
 	return (enum config_reason)__atomic_load_n(&s->flight.waived, __ATOMIC_ACQUIRE);
+}
+
+void sock_settle(struct sock *s)
+{
+	enum sock_start was = sock_start(s);
+	struct stream_stats stats;
+
+	if (was != SOCK_START_CONNECTING && was != SOCK_START_UNDECIDED)
+		return;
+	stream_stats(s->stream, &stats);
+	if (!sock_state_leave(&sock_start_moves, &s->start, was,
+			      stats.opened ? SOCK_START_OPEN : SOCK_START_NEW) ||
+	    was == SOCK_START_UNDECIDED)
+		return;
+	if (!stats.opened) {
+		single_flight_give_up(s);
+		return;
+	}
+	__atomic_store_n(&s->flight.asks, false, __ATOMIC_RELEASE);
+	probe_note((struct sockaddr *)&s->peer, s->peer_len, PROBE_DDP, sock_config.forget_ddp,
+		   base_now());
 }

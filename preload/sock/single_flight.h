@@ -29,10 +29,10 @@ void single_flight_probed(void *sock);
 /* It has ended without an answer: another one may ask */
 void single_flight_give_up(struct sock *s);
 
-/* No lock. To wait for it may be all that its thread does: the worker thread sees to who asks */
-void single_flight_help(struct sock *s);
-
 /* Why it is plain, though it asked nobody; CONFIG_REASON_NONE: it did */
 enum config_reason single_flight_waived(const struct sock *s);
+
+/* It is open, if the stream is, and that a client's peer speaks DDP is noted; else it has ended */
+void sock_settle(struct sock *s);
 
 #endif

@@ -16,6 +16,7 @@
 #include "config/reason.h"
 #include "preload/guard/spin.h"
 #include "preload/rules/connect_plan.h"
+#include "preload/sock/entry.h"
 #include "preload/sock/listener_proxy.h"
 #include "preload/sock/listens.h"
 #include "preload/sock/option.h"
@@ -79,8 +80,6 @@ struct sock {
 	struct base_list watches;
 };
 
-extern struct config sock_config;
-
 /* After the kernel has set what waits go by, or others may have had it set */
 static inline void sock_waits_changed(struct sock *s)
 {
@@ -90,6 +89,21 @@ static inline void sock_waits_changed(struct sock *s)
 static inline enum sock_role sock_role(const struct sock *s)
 {
 	return (enum sock_role)__atomic_load_n(&s->role, __ATOMIC_ACQUIRE);
+}
+
+static inline enum sock_number sock_number(const struct sock *s)
+{
+	return (enum sock_number)__atomic_load_n(&s->number, __ATOMIC_ACQUIRE);
+}
+
+static inline bool sock_in_work_list(const struct sock *s)
+{
+	return __atomic_load_n(&s->work.listed, __ATOMIC_ACQUIRE);
+}
+
+static inline const struct sock_ops *sock_ops(const struct sock *s)
+{
+	return (const struct sock_ops *)(const void *)s->ent.ops;
 }
 
 static inline bool sock_role_set(struct sock *s, enum sock_role role)
@@ -142,12 +156,6 @@ static inline struct stream *sock_stream_of_entry(struct fdent *ent)
 	return s && sock_role(s) == SOCK_STREAM_ON ? s->stream : NULL;
 }
 
-/* The socket behind a descriptor, with a reference; NULL: none of ours */
-struct sock *sock_get(int fd);
-/* The same of one that has a stream */
-struct sock *sock_get_stream(int fd);
-void sock_put(struct sock *s);
-
 /* Has connect() not taken away @stream, that it had, or made another? */
 static inline bool sock_has(const struct sock *s, const struct stream *stream)
 {
@@ -158,40 +166,18 @@ static inline bool sock_has(const struct sock *s, const struct stream *stream)
 int sock_create(int fd);
 int sock_create_accepted(int fd, const struct sock *listener, enum config_transport mode,
 			 struct rnic_native *native);
-bool sock_ready(void); /* is there memory for one more? */
 /* One that other processes have made, and for the table: as stream_adopt() */
 int sock_create_adopted(int fd, struct sock **out);
-/* The same for one that is there, and was new until another process connected it */
-int sock_overtake(struct sock *s);
 /*
  * The program's own wish for a socket that is neither connected nor a listener yet; it goes before
  * the rules. -ENOPROTOOPT: no TCP socket, -EISCONN: too late
  */
 int sock_set_mode(int fd, enum config_transport mode);
-/* @connecting: TCP has not answered yet. @hold: connect() will not wait for the Reply */
-int sock_connect(struct sock *s, bool connecting, bool hold);
-/* After a connect() that failed: it may be tried again */
-void sock_forget_stream(struct sock *s);
-/* From now on this is the kernel's socket */
-void sock_give_back(struct sock *s, enum config_reason reason);
-/* Work on it goes by an internal descriptor from now on; -errno */
-int sock_own(struct sock *s);
-
-/* The kernel's name for a socket; 0: it is none */
-uint64_t sock_cookie(int fd);
-/* Is it the socket's own file that stands at @fd, whatever the table says? */
-bool sock_is_behind(const struct sock *s, int fd);
-
 /* As stream_progress(); a peer without DDP makes the socket plain (-ENOMSG) */
 int sock_progress(struct sock *s);
 void sock_progressed(struct sock *s, int err); /* by who has asked the stream itself */
-/* Its stream's counts go to the report, once */
-void sock_report(struct sock *s);
-/* The same for all that there are, also for one that is closed while another thread is in a call */
-void sock_report_all(void);
 
-/* Around fork() */
-void sock_before_fork(void);
-void sock_after_fork(bool child);
+/* In who forked, and in the child: another one may connect what is new */
+void sock_after_fork(void);
 
 #endif

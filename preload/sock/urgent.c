@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "preload/guard/sandbox.h"
-#include "preload/sock/worker.h"
 #include "preload/table/libc.h"
 
 static bool owner_get(int fd, struct f_owner_ex *owner)
@@ -43,17 +42,9 @@ void urgent_signal(void *sock)
 	errno = saved;
 }
 
-void urgent_owner_begin(struct sock *s)
-{
-	if (sock_role(s) == SOCK_STREAM_ON)
-		sock_progress(s);
-}
-
 void urgent_owner_set(struct sock *s)
 {
 	__atomic_store_n(&s->urgent_owner, true, __ATOMIC_RELEASE);
-	if (sock_role(s) == SOCK_STREAM_ON)
-		worker_owing(s);
 }
 
 void urgent_owner_find(struct sock *s)

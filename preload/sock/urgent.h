@@ -11,8 +11,7 @@
 
 /* An urgent octet has come (stream_param.urgent): SIGURG to the owner of the descriptor */
 void urgent_signal(void *sock);
-/* The program sets an owner: before it does, for what came earlier is not for that one; and then */
-void urgent_owner_begin(struct sock *s);
+/* The program has set an owner: its worker thread is to look (worker_owing()) */
 void urgent_owner_set(struct sock *s);
 /* A socket of another process's, or of the program before this one: it may have one */
 void urgent_owner_find(struct sock *s);

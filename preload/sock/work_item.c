@@ -30,8 +30,8 @@
 #include "base/point.h"
 #include "base/sockutil.h"
 #include "preload/rules/report.h"
-#include "preload/sock/fallback.h"
 #include "preload/sock/info.h"
+#include "preload/sock/single_flight.h"
 #include "preload/sock/sock.h"
 #include "preload/sock/urgent.h"
 #include "preload/sock/worker.h"
@@ -132,7 +132,7 @@ static void quiet_put(struct work_item *c)
 	base_list_push_back(&work_list.quiet, &c->node);
 }
 
-void work_item_rouse(struct work_item *c)
+static void work_item_rouse(struct work_item *c)
 {
 	work_item_unwatch(c);
 	c->ready = true;
@@ -228,12 +228,18 @@ static void closed_note(struct work_item *c)
 	work_list.closed++;
 }
 
-static void wake_for(uint64_t when)
+void work_list_wake(void)
 {
 	int wakeup = __atomic_load_n(&work_list.wakeup, __ATOMIC_ACQUIRE);
 
-	if (wakeup >= 0 && when < work_list.asleep)
+	if (wakeup >= 0)
 		base_eventfd_notify(wakeup);
+}
+
+static void wake_for(uint64_t when)
+{
+	if (when < work_list.asleep)
+		work_list_wake();
 }
 
 void work_item_add(struct sock *s, bool closed, bool undecided, uint64_t begin)
@@ -260,6 +266,16 @@ void work_item_add(struct sock *s, bool closed, bool undecided, uint64_t begin)
 	wake_for(begin);
 	if (before)
 		sock_put(s);
+}
+
+void work_item_moved(struct sock *s)
+{
+	pthread_mutex_lock(&work_list.lock);
+	if (s->work.listed) {
+		work_item_rouse(&s->work);
+		work_list_wake();
+	}
+	pthread_mutex_unlock(&work_list.lock);
 }
 
 /* --- looking --- */
@@ -366,7 +382,7 @@ static void plain_go(void)
 		list_put(c);
 		c->busy = true;
 		pthread_mutex_unlock(&work_list.lock);
-		sock_fall_back(work_item_sock(c));
+		sock_ops(work_item_sock(c))->fall_back(work_item_sock(c));
 		pthread_mutex_lock(&work_list.lock);
 		c->busy = false;
 		work_item_end(c);

@@ -72,8 +72,13 @@ struct sock *work_item_sock(struct work_item *c);
 void work_item_decided(struct work_item *c);
 /* The peer may use memory of ours, or an urgent octet may come, whatever the program does */
 bool work_item_is_awaited(struct sock *s);
-/* Its descriptor is another one: to be looked at, and armed by that */
-void work_item_rouse(struct work_item *c);
+/*
+ * No lock. Its descriptor is another one from now on, and that of before may be another file's
+ * soon: it is to be looked at, and armed by the new one
+ */
+void work_item_moved(struct sock *s);
+/* The thread, which sleeps or is about to, looks again */
+void work_list_wake(void);
 /* When a closed one is over: the peer has ended too, or it has acknowledged so much */
 enum work_item_enough { WORK_ITEM_PEER_ENDED, WORK_ITEM_ALL_ACKED, WORK_ITEM_DATA_ACKED };
 /* Looks at those that are ready or whose time has come, or at @all; the lock is free meanwhile */

@@ -40,7 +40,7 @@
 #include "preload/guard/intr_sleep.h"
 #include "preload/guard/sandbox.h"
 #include "preload/guard/thread.h"
-#include "preload/sock/fallback.h"
+#include "preload/sock/number.h"
 #include "preload/table/fork_gen.h"
 #include "preload/table/internal.h"
 
@@ -254,24 +254,6 @@ static void worker_start(void)
 		__atomic_store_n(&intr_sleep_chore, NULL, __ATOMIC_RELEASE);
 }
 
-static void worker_wake(void)
-{
-	int wakeup = __atomic_load_n(&work_list.wakeup, __ATOMIC_ACQUIRE);
-
-	if (wakeup >= 0)
-		base_eventfd_notify(wakeup);
-}
-
-void worker_moved(struct sock *s)
-{
-	pthread_mutex_lock(&work_list.lock);
-	if (s->work.listed) {
-		work_item_rouse(&s->work);
-		worker_wake();
-	}
-	pthread_mutex_unlock(&work_list.lock);
-}
-
 /* Descriptors that the process may have */
 static unsigned int descriptors(void)
 {
@@ -373,7 +355,7 @@ static void left_alone(struct sock *s)
 	int left = stream_close_more(stream, &safe);
 
 	if (left == -ENOMSG)
-		sock_fall_back(s);
+		sock_ops(s)->fall_back(s);
 	else if (left == -EAGAIN && !safe)
 		work_list_crowded();
 }

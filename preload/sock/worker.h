@@ -27,8 +27,6 @@ void worker_starting(struct sock *s);
 void worker_accepted(struct sock *s, uint64_t ns);
 /* After a call: if the kernel did not take all that was accepted, sees to it that it leaves */
 void worker_owing(struct sock *s);
-/* Its descriptor is another one from now on, and that of before may be another file's soon */
-void worker_moved(struct sock *s);
 /* One that was accepted is open: its program sees to it */
 void worker_decided(struct sock *s);
 /* The stream of an open socket is about to go */

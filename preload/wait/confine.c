@@ -19,7 +19,9 @@
 #include "base/fdutil.h"
 #include "base/log.h"
 #include "base/sockutil.h"
+#include "preload/sock/life.h"
 #include "preload/sock/param.h"
+#include "preload/sock/sock.h"
 #include "preload/wait/sock_io.h"
 #include "preload/wait/wait.h"
 

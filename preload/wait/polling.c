@@ -21,6 +21,7 @@
 #include "preload/guard/intr_sleep.h"
 #include "preload/sock/listener_proxy.h"
 #include "preload/sock/others.h"
+#include "preload/sock/sock.h"
 #include "preload/table/user_iov.h"
 #include "preload/wait/epoll.h"
 #include "preload/wait/wait.h"

@@ -20,6 +20,7 @@
 #include "preload/sock/fallback.h"
 #include "preload/sock/others.h"
 #include "preload/sock/param.h"
+#include "preload/sock/sock.h"
 #include "preload/sock/worker.h"
 #include "preload/table/user_iov.h"
 #include "preload/wait/confine.h"

@@ -17,6 +17,7 @@
 #include "preload/guard/intr_sleep.h"
 #include "preload/guard/sandbox.h"
 #include "preload/sock/others.h"
+#include "preload/sock/sock.h"
 #include "preload/table/fork_gen.h"
 #include "preload/table/internal.h"
 
