@@ -69,8 +69,7 @@ static long without_us(const struct program *p, char *const *envp)
 	return theirs(p, envp);
 }
 
-static long prepare(struct exec_inherit *h, struct inherited_fd *room, unsigned int n,
-		    enum loadable to)
+static long prepare(struct exec_inherit *h, struct next_fd *room, unsigned int n, enum loadable to)
 {
 	struct call *e = call_enter(false);
 	long err, r = 0;
@@ -103,7 +102,7 @@ static long execute(const struct program *p, char *const *envp)
 		device_before_exec();
 	if (to == LOADABLE_NOTHING)
 		return theirs(p, envp);
-	err = prepare(&h, __builtin_alloca((n + 1) * sizeof(struct inherited_fd)), n, to);
+	err = prepare(&h, __builtin_alloca((n + 1) * sizeof(struct next_fd)), n, to);
 	if (err)
 		return err;
 	if (!h.guest)
@@ -113,7 +112,7 @@ static long execute(const struct program *p, char *const *envp)
 	if (to == LOADABLE_BREAKS)
 		err = without_us(p, envp);
 	else
-		err = h.adopts ? with_environment(p, envp) : theirs(p, envp);
+		err = h.next.adopts ? with_environment(p, envp) : theirs(p, envp);
 	come_back(&h);
 	return err;
 }

@@ -24,8 +24,6 @@
 #include "preload/process/loadable.h"
 #include "preload/process/spawn_inherit.h"
 #include "preload/sock/decline.h"
-#include "preload/sock/exec_record.h"
-#include "preload/sock/others.h"
 #include "preload/sock/sock.h"
 #include "preload/table/fork_gen.h"
 #include "preload/table/libc.h"
@@ -82,14 +80,14 @@ static int without_us(const struct spawn *sp, pid_t *pid, const posix_spawn_file
 static int spawn_with(struct spawn_inherit *g, const struct spawn *sp, pid_t *pid,
 		      char *const *envp)
 {
-	size_t room = g->adopts ? environment_room(envp) : 0;
+	size_t room = g->next.adopts ? environment_room(envp) : 0;
 
 	if (room)
 		envp = environment_make(__builtin_alloca(room), envp);
-	return theirs(sp, pid, g->relayed ? &g->actions : sp->actions, envp);
+	return theirs(sp, pid, g->next.relayed ? &g->actions : sp->actions, envp);
 }
 
-static int prepare(struct spawn_inherit *g, struct spawn_number *room, unsigned int n,
+static int prepare(struct spawn_inherit *g, struct next_fd *room, unsigned int n,
 		   const struct spawn_plan *plan, enum loadable to)
 {
 	struct call *e = call_enter(false);
@@ -117,13 +115,12 @@ static int spawn(const struct spawn *sp, pid_t *out, char *const *envp)
 		return without_us(sp, out, sp->actions, envp);
 	if (to == LOADABLE_NOTHING || !n)
 		return theirs(sp, out, sp->actions, envp);
-	err = prepare(&g,
-		      __builtin_alloca((n + (plan ? plan->n : 0)) * sizeof(struct spawn_number)), n,
+	err = prepare(&g, __builtin_alloca(spawn_inherit_room(n, plan) * sizeof(struct next_fd)), n,
 		      plan, to);
 	if (err)
 		return err;
 	if (to == LOADABLE_BREAKS)
-		err = without_us(sp, &pid, g.relayed ? &g.actions : sp->actions, envp);
+		err = without_us(sp, &pid, g.next.relayed ? &g.actions : sp->actions, envp);
 	else
 		err = spawn_with(&g, sp, &pid, envp);
 	e = call_enter(false);
@@ -214,23 +211,6 @@ static struct {
 	unsigned int starts; /* under way */
 } shells = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* One more process will have it; -EOPNOTSUPP: that cannot go on with it */
-static int lend(struct sock *s, bool loads)
-{
-	int err;
-
-	if (sock_decline(s))
-		return 0;
-	err = loads ? stream_hand_over(s->stream) : -EOPNOTSUPP;
-	if (err || s->lent)
-		return err;
-	exec_record_write(s);
-	stream_share(s->stream, STREAM_SHARE_SPAWN);
-	others_come(s);
-	s->lent = true;
-	return 0;
-}
-
 static bool is_inherited(int fd, struct fdent *ent)
 {
 	long flags = sock_stream_of_entry(ent) ? libc_try(libc.fcntl(fd, F_GETFD, 0)) : -EBADF;
@@ -238,29 +218,30 @@ static bool is_inherited(int fd, struct fdent *ent)
 	return flags >= 0 && !(flags & FD_CLOEXEC);
 }
 
+/* One more process will have it, or it is none of the shell's */
 static void lend_or_set_cloexec(int fd, struct fdent *ent, void *ctx)
 {
-	if (!is_inherited(fd, ent) || !lend(sock_of_entry(ent), *(const bool *)ctx))
+	struct next_program *p = ctx;
+	struct next_fd *f, *other;
+	int err;
+
+	if (!is_inherited(fd, ent) || sock_decline(sock_of_entry(ent)))
 		return;
-	sock_of_entry(ent)->tmp_cloexec = true;
-	if (tmp_cloexec_set(fd))
+	f = next_program_add(p, fd, sock_of_entry(ent));
+	if (!f)
+		return;
+	other = next_fd_twin(p, f);
+	if (other)
+		err = other->shared ? 0 : -EOPNOTSUPP;
+	else
+		err = next_fd_adopt(p, f);
+	if (err)
+		f->sock->tmp_cloexec = true;
+	if (err && tmp_cloexec_set(fd))
 		base_info("descriptor %d is a DDP stream and hidden from a new program", fd);
-}
-
-static void lent_forget(int fd, struct fdent *ent, void *ctx)
-{
-	if (sock_stream_of_entry(ent))
-		sock_of_entry(ent)->lent = false;
-}
-
-static void take_back(int fd, struct fdent *ent, void *ctx)
-{
-	struct sock *s = is_inherited(fd, ent) ? sock_of_entry(ent) : NULL;
-
-	if (!s || s->lent)
-		return;
-	stream_unshare(s->stream, STREAM_SHARE_SPAWN);
-	s->lent = true; /* once */
+	/* The command may run for long, and the program close it meanwhile */
+	sock_put(f->sock);
+	f->sock = NULL;
 }
 
 static void show_one(int fd, struct fdent *ent, void *ctx)
@@ -274,62 +255,73 @@ static bool shell_loads(void)
 	       environment_library_readable() && environment_restore();
 }
 
-/* Are there streams at all? */
-static bool shell_begin(void)
+/* Numbers of streams there are, for this process's own shells */
+static unsigned int shell_count(void)
 {
-	struct call *e;
-	bool loads;
-	long r = 0;
-
 	if (!__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED) || fork_gen_is_guest())
-		return false;
-	e = call_enter(false);
-	pthread_mutex_lock(&shells.lock);
-	shells.starts++;
-	loads = shell_loads();
-	fdtab_each(lend_or_set_cloexec, &loads);
-	fdtab_each(lent_forget, NULL);
-	pthread_mutex_unlock(&shells.lock);
-	call_leave(e, &r);
-	return true;
+		return 0;
+	return spawn_inherit_count();
 }
 
-static void shell_end(bool begun, bool started)
+static void shell_begin(struct next_program *p, struct next_fd *room, unsigned int n)
 {
 	struct call *e;
 	long r = 0;
 
-	if (!begun)
+	next_program_init(p, room, n, true);
+	if (!n)
 		return;
 	e = call_enter(false);
 	pthread_mutex_lock(&shells.lock);
-	if (!started) {
-		fdtab_each(take_back, NULL);
-		fdtab_each(lent_forget, NULL);
-	}
+	shells.starts++;
+	p->loads = shell_loads();
+	fdtab_each(lend_or_set_cloexec, p);
+	pthread_mutex_unlock(&shells.lock);
+	call_leave(e, &r);
+}
+
+static void shell_end(struct next_program *p, bool started)
+{
+	struct call *e;
+	long r = 0;
+
+	if (!p->room)
+		return;
+	e = call_enter(false);
+	pthread_mutex_lock(&shells.lock);
+	next_program_end(p, started);
 	if (!--shells.starts)
 		fdtab_each(show_one, NULL);
 	pthread_mutex_unlock(&shells.lock);
 	call_leave(e, &r);
 }
 
+#define shell_room(n) __builtin_alloca(((n) + 1) * sizeof(struct next_fd))
+
 long call_popen(const char *command, const char *type)
 {
-	bool begun = shell_begin();
-	FILE *file = libc.popen(command, type);
-	long r = file ? (long)file : -errno;
+	unsigned int n = shell_count();
+	struct next_program p;
+	FILE *file;
+	long r;
 
-	shell_end(begun, file);
+	shell_begin(&p, shell_room(n), n);
+	file = libc.popen(command, type);
+	r = file ? (long)file : -errno;
+	shell_end(&p, file);
 	return r;
 }
 
 /* Others of its threads may start programs while the command runs */
 long call_system(const char *command)
 {
-	bool begun = command && shell_begin();
-	long r = libc_try(libc.system(command));
+	unsigned int n = command ? shell_count() : 0;
+	struct next_program p;
+	long r;
 
-	shell_end(begun, r >= 0);
+	shell_begin(&p, shell_room(n), n);
+	r = libc_try(libc.system(command));
+	shell_end(&p, r >= 0);
 	return r;
 }
 

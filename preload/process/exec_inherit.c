@@ -24,13 +24,9 @@
 #include <unistd.h>
 
 #include "base/fdutil.h"
-#include "base/log.h"
-#include "preload/process/environment.h"
 #include "preload/process/inherit.h"
-#include "preload/process/relay.h"
 #include "preload/sock/exec_record.h"
 #include "preload/sock/number.h"
-#include "preload/sock/others.h"
 #include "preload/sock/sock.h"
 #include "preload/table/fork_gen.h"
 #include "preload/table/libc.h"
@@ -67,7 +63,7 @@ static void count_one(int fd, void *ctx)
 	struct exec_inherit *h = ctx;
 	struct sock *s = stream_at(fd, h->guest);
 
-	h->room += s != NULL;
+	h->next.room += s != NULL;
 	sock_put(s);
 }
 
@@ -77,18 +73,17 @@ unsigned int exec_inherit_count(void)
 
 	if (__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED))
 		each_number(h.guest, count_one, &h);
-	return h.room;
+	return h.next.room;
 }
 
 static void look_at(int fd, void *ctx)
 {
 	struct exec_inherit *h = ctx;
-	struct sock *s = h->n < h->room ? stream_at(fd, h->guest) : NULL;
+	struct sock *s = h->next.n < h->next.room ? stream_at(fd, h->guest) : NULL;
 
 	if (s)
-		h->inherited[h->n++] = (struct inherited_fd){
-			.fd = fd, .sock = s, .cookie = s->cookie, .local = -1, .far = -1, .back = -1
-		};
+		next_program_add(&h->next, fd, s);
+	sock_put(s);
 }
 
 struct each {
@@ -115,28 +110,18 @@ static void each_number(bool guest, void (*fn)(int fd, void *ctx), void *ctx)
 		fdtab_each(each_entry, &each);
 }
 
-void exec_inherit_init(struct exec_inherit *h, struct inherited_fd *room, unsigned int n)
+void exec_inherit_init(struct exec_inherit *h, struct next_fd *room, unsigned int n)
 {
-	*h = (struct exec_inherit){
-		.inherited = room, .room = n, .guest = fork_gen_is_guest(), .relay = -1
-	};
+	h->guest = fork_gen_is_guest();
+	next_program_init(&h->next, room, n, h->guest);
 	if (n)
 		each_number(h->guest, look_at, h);
 }
 
-/* The same stream by another number, before this one */
-static struct inherited_fd *twin(const struct exec_inherit *h, const struct inherited_fd *inherited)
+static void drop(struct exec_inherit *h, struct next_fd *f)
 {
-	for (struct inherited_fd *t = h->inherited; t < inherited; t++)
-		if (t->cookie == inherited->cookie)
-			return t;
-	return NULL;
-}
-
-static void drop(struct exec_inherit *h, struct inherited_fd *inherited)
-{
-	sock_put(inherited->sock);
-	*inherited = h->inherited[--h->n];
+	sock_put(f->sock);
+	*f = h->next.fd[--h->next.n];
 }
 
 /* --- ready --- */
@@ -144,71 +129,42 @@ static void drop(struct exec_inherit *h, struct inherited_fd *inherited)
 /* Start-up may end now, and in plain TCP */
 static void settle(struct exec_inherit *h)
 {
-	for (unsigned int i = 0; !h->guest && i < h->n;) {
-		struct sock *s = h->inherited[i].sock;
+	for (unsigned int i = 0; !h->guest && i < h->next.n;) {
+		struct sock *s = h->next.fd[i].sock;
 
 		sock_progress(s);
 		if (sock_role(s) == SOCK_STREAM_ON)
 			i++;
 		else
-			drop(h, &h->inherited[i]);
+			drop(h, &h->next.fd[i]);
 	}
-}
-
-static int share(struct exec_inherit *h, struct inherited_fd *inherited)
-{
-	exec_record_write(inherited->sock);
-	if (h->guest) {
-		stream_share(inherited->sock->stream, STREAM_SHARE_SPAWN);
-		others_come(inherited->sock);
-	}
-	inherited->shared = h->guest;
-	h->adopts = true;
-	return 0;
-}
-
-/* The way of @inherited's stream; -EXDEV: there is none */
-static int choose(struct exec_inherit *h, struct inherited_fd *inherited, bool loads)
-{
-	struct stream *stream = inherited->sock->stream;
-	int err = stream_hand_over(stream);
-
-	if (err == -EXDEV)
-		return err;
-	if (!err && loads)
-		return share(h, inherited);
-	relay_explain(inherited->fd, err, loads);
-	return relay_pair(inherited->fd, &inherited->local, &inherited->far);
 }
 
 /* One-sided operations are this process's; others may lose sight of a number by accident */
-static int refuse(struct exec_inherit *h, struct inherited_fd *inherited)
+static int refuse(struct exec_inherit *h, struct next_fd *f)
 {
-	struct stream *stream = inherited->sock->stream;
+	struct stream *stream = f->sock->stream;
 
-	if (inherited->fd > STDERR_FILENO && (h->guest || stream_shared(stream))) {
-		base_fd_set_cloexec(inherited->fd, true);
-		drop(h, inherited);
+	if (f->fd > STDERR_FILENO && (h->guest || stream_shared(stream))) {
+		base_fd_set_cloexec(f->fd, true);
+		drop(h, f);
 		return 0;
 	}
-	base_err("descriptor %d is a DDP stream with memory of this process's, which a new program "
-		 "cannot inherit",
-		 inherited->fd);
-	return -EOPNOTSUPP;
+	return next_fd_refuse(f);
 }
 
-static int choose_all(struct exec_inherit *h, bool loads)
+static int give_all(struct exec_inherit *h)
 {
 	int err = 0;
 
-	for (unsigned int i = 0; !err && i < h->n;) {
-		struct inherited_fd *inherited = &h->inherited[i], *other = twin(h, inherited);
+	for (unsigned int i = 0; !err && i < h->next.n;) {
+		struct next_fd *f = &h->next.fd[i], *other = next_fd_twin(&h->next, f);
 
-		err = other ? 0 : choose(h, inherited, loads);
+		err = other ? 0 : next_fd_give(&h->next, f);
 		if (other)
-			inherited->local = other->local;
+			f->local = other->local;
 		if (err == -EXDEV)
-			err = refuse(h, inherited);
+			err = refuse(h, f);
 		else
 			i++;
 	}
@@ -217,42 +173,29 @@ static int choose_all(struct exec_inherit *h, bool loads)
 
 /* --- relays --- */
 
-/* The relay takes the number as it is in this process, or guest */
-static int relay_begin(struct exec_inherit *h)
-{
-	struct relay_ask *asks = __builtin_alloca((h->n + 1) * sizeof(*asks));
-	unsigned int n = 0;
-
-	for (unsigned int i = 0; i < h->n; i++)
-		if (h->inherited[i].far >= 0)
-			asks[n++] = (struct relay_ask){ h->inherited[i].sock, h->inherited[i].fd,
-							h->inherited[i].far };
-	return n ? relay_create(asks, n, h->guest ? 0 : (uint32_t)getpid(), &h->relay) : 0;
-}
-
 /* Other threads go on with the socket by another number; a guest has no threads, and no table */
-static int way_back(struct exec_inherit *h, struct inherited_fd *inherited)
+static int way_back(struct exec_inherit *h, struct next_fd *f)
 {
-	if (inherited->local < 0)
+	if (f->local < 0)
 		return 0;
 	if (!h->guest)
-		return sock_own(inherited->sock);
-	inherited->back = base_fd_dup_high(inherited->fd);
-	return inherited->back < 0 ? inherited->back : 0;
+		return sock_own(f->sock);
+	f->back = base_fd_dup_high(f->fd);
+	return f->back < 0 ? f->back : 0;
 }
 
 static void spare_all(struct exec_inherit *h, bool on)
 {
-	for (unsigned int i = 0; !h->guest && i < h->n; i++)
-		h->inherited[i].sock->executed = on;
+	for (unsigned int i = 0; !h->guest && i < h->next.n; i++)
+		h->next.fd[i].sock->executed = on;
 }
 
 /* A guest's exec does not come back, and its parent's socket would live for ever */
 static void put_all(struct exec_inherit *h)
 {
-	for (unsigned int i = 0; h->guest && i < h->n; i++) {
-		sock_put(h->inherited[i].sock);
-		h->inherited[i].sock = NULL;
+	for (unsigned int i = 0; h->guest && i < h->next.n; i++) {
+		sock_put(h->next.fd[i].sock);
+		h->next.fd[i].sock = NULL;
 	}
 }
 
@@ -261,11 +204,12 @@ int exec_inherit_prepare(struct exec_inherit *h, enum loadable to)
 	int err;
 
 	settle(h);
-	err = choose_all(h, to == LOADABLE_YES && environment_library_readable());
+	next_program_judge(&h->next, to);
+	err = give_all(h);
 	if (!err)
-		err = relay_begin(h);
-	for (unsigned int i = 0; !err && i < h->n; i++)
-		err = way_back(h, &h->inherited[i]);
+		err = next_program_relay(&h->next, h->guest ? 0 : (uint32_t)getpid());
+	for (unsigned int i = 0; !err && i < h->next.n; i++)
+		err = way_back(h, &h->next.fd[i]);
 	if (err) {
 		exec_inherit_return(h);
 		return err;
@@ -278,56 +222,34 @@ int exec_inherit_prepare(struct exec_inherit *h, enum loadable to)
 /* Threads that are lost with this program hold nothing of what the next one gets */
 static void rest_all(struct exec_inherit *h, bool on)
 {
-	for (unsigned int i = 0; !h->guest && i < h->n; i++)
-		if (!twin(h, &h->inherited[i]))
-			stream_rest(h->inherited[i].sock->stream, on);
+	for (unsigned int i = 0; !h->guest && i < h->next.n; i++)
+		if (!next_fd_twin(&h->next, &h->next.fd[i]))
+			stream_rest(h->next.fd[i].sock->stream, on);
 }
 
 void exec_inherit_leave(struct exec_inherit *h)
 {
 	rest_all(h, true);
-	for (unsigned int i = 0; i < h->n; i++)
-		if (h->inherited[i].local >= 0)
-			syscall(SYS_dup3, h->inherited[i].local, h->inherited[i].fd, 0);
+	for (unsigned int i = 0; i < h->next.n; i++)
+		if (h->next.fd[i].local >= 0)
+			syscall(SYS_dup3, h->next.fd[i].local, h->next.fd[i].fd, 0);
 }
 
 /* --- back --- */
 
-/* A socket that the guest's parent has closed meanwhile is nobody's to take back */
-static void share_undo(const struct inherited_fd *inherited)
+static void number_return(struct exec_inherit *h, struct next_fd *f)
 {
-	struct sock *s = inherited->shared ? exec_record_find(inherited->cookie) : NULL;
+	int back = h->guest ? f->back : stream_fd(f->sock->stream);
 
-	if (s)
-		stream_unshare(s->stream, STREAM_SHARE_SPAWN);
-	sock_put(s);
-}
-
-static void inherited_fd_return(struct exec_inherit *h, struct inherited_fd *inherited)
-{
-	int back = h->guest ? inherited->back : stream_fd(inherited->sock->stream);
-
-	if (inherited->local >= 0 && back >= 0 && back != inherited->fd)
-		syscall(SYS_dup3, back, inherited->fd, 0);
-	share_undo(inherited);
-	base_fd_close(inherited->back);
+	if (f->local >= 0 && back >= 0 && back != f->fd)
+		syscall(SYS_dup3, back, f->fd, 0);
 }
 
 void exec_inherit_return(struct exec_inherit *h)
 {
 	rest_all(h, false);
 	spare_all(h, false);
-	for (unsigned int i = 0; i < h->n; i++)
-		inherited_fd_return(h, &h->inherited[i]);
-	for (unsigned int i = 0; i < h->n; i++) {
-		if (!twin(h, &h->inherited[i]))
-			base_fd_close(h->inherited[i].local);
-		base_fd_close(h->inherited[i].far);
-	}
-	if (h->relay >= 0)
-		relay_cancel(h->relay);
-	for (unsigned int i = 0; i < h->n; i++)
-		sock_put(h->inherited[i].sock);
-	h->n = 0;
-	h->relay = -1;
+	for (unsigned int i = 0; i < h->next.n; i++)
+		number_return(h, &h->next.fd[i]);
+	next_program_end(&h->next, false);
 }

@@ -5,32 +5,27 @@
 #include <stdbool.h>
 
 #include "preload/process/loadable.h"
+#include "preload/process/next_program.h"
 #include "preload/process/spawn_plan.h"
 #include "preload/sock/sock.h"
 
-/* A number in the child of posix_spawn() by which it has a stream */
-struct spawn_number {
-	int fd;
-	struct sock *sock; /* with a reference */
-	bool cloexec;
-	int before; /* what it was before the file actions; -1: not there */
-	bool shared;
-	int local, far; /* for a program that cannot load us; -1 */
-};
-
 /* What the program is given */
 struct spawn_inherit {
-	struct spawn_number *number;
-	unsigned int n;
-	unsigned int begun; /* the first of them are as in this process */
-	bool adopts, relayed;
-	int relay; /* -1 */
+	struct next_program next;
+	unsigned int begun; /* the first of its numbers are as in this process */
 	posix_spawn_file_actions_t actions;
 };
 
-/* Numbers of streams there are; those that @plan makes need room too */
+/* Numbers of streams there are */
 unsigned int spawn_inherit_count(void);
-void spawn_inherit_init(struct spawn_inherit *g, struct spawn_number *room, unsigned int n,
+/* Of so many the room, with those that @plan makes */
+static inline unsigned int spawn_inherit_room(unsigned int n, const struct spawn_plan *plan)
+{
+	return n + (plan ? plan->n : 0);
+}
+
+/* @room: of so many; @n: spawn_inherit_count() */
+void spawn_inherit_init(struct spawn_inherit *g, struct next_fd *room, unsigned int n,
 			const struct spawn_plan *plan);
 /* 0 or a positive errno, and nothing has happened */
 int spawn_inherit_prepare(struct spawn_inherit *g, const struct spawn_plan *plan, enum loadable to);

@@ -49,8 +49,7 @@ struct sock {
 	struct work_item work;
 	bool urgent_owner; /* atomic: the program has set which process gets SIGURG */
 	bool executed;	   /* exec_inherit.c: the next program goes on with it */
-	bool lent;	   /* preload/calls/spawn.c, under its lock */
-	bool tmp_cloexec;  /* the same: it was, by some number */
+	bool tmp_cloexec;  /* preload/calls/spawn.c, under its lock: it was, by some number */
 	bool reported;	   /* atomic; its stream is in the report */
 	bool said; /* atomic; the log has its line (preload/sock/info.c), or another process */
 	bool connect_told; /* connect() has told the program that the connection is there */
