@@ -12,7 +12,7 @@
 #include "base/fdutil.h"
 #include "base/point.h"
 #include "preload/sock/sock.h"
-#include "preload/sock/urgent.h"
+#include "preload/sock/worker.h"
 #include "preload/table/fork_gen.h"
 #include "preload/table/libc.h"
 #include "preload/table/tmp_cloexec.h"
@@ -156,7 +156,7 @@ static long owner_set(int fd, int cmd, long arg)
 		sock_progress(s);
 	r = libc_try(libc.fcntl(fd, cmd, arg));
 	if (s && r >= 0)
-		urgent_owner_set(s);
+		worker_urgent_owner(s);
 	sock_put(s);
 	return r;
 }

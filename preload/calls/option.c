@@ -23,7 +23,7 @@
 #include "preload/device/device.h"
 #include "preload/sock/option.h"
 #include "preload/sock/sock.h"
-#include "preload/sock/urgent.h"
+#include "preload/sock/worker.h"
 #include "preload/table/libc.h"
 #include "preload/table/tmp_cloexec.h"
 #include "preload/table/user_iov.h"
@@ -112,7 +112,7 @@ static long owner_set(struct sock *s, unsigned long request, long arg)
 		sock_progress(s);
 	r = libc_try(libc.ioctl(s->fd, request, arg));
 	if (!r)
-		urgent_owner_set(s);
+		worker_urgent_owner(s);
 	return r;
 }
 

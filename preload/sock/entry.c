@@ -53,31 +53,6 @@ void sock_each(void (*fn)(void *object))
 	pool_each(&socks, fn);
 }
 
-struct sock *sock_get(int fd)
-{
-	struct sock *s = sock_of_entry(fdtab_get(fd, FD_SOCK));
-
-	if (s && sock_tenure(s) == SOCK_NEW_ELSEWHERE)
-		sock_ops(s)->catch_up(s, fd);
-	return s;
-}
-
-struct sock *sock_get_stream(int fd)
-{
-	struct sock *s = sock_get(fd);
-
-	if (s && sock_role(s) == SOCK_STREAM_ON)
-		return s;
-	sock_put(s);
-	return NULL;
-}
-
-void sock_put(struct sock *s)
-{
-	if (s)
-		fdtab_put(&s->ent);
-}
-
 uint64_t sock_cookie(int fd)
 {
 	uint64_t cookie;

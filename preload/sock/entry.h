@@ -27,12 +27,6 @@ bool sock_ready(void); /* is there memory for one more? */
 /* All there are memory for, as pool_each() */
 void sock_each(void (*fn)(void *object));
 
-/* The socket behind a descriptor, with a reference; NULL: none of ours */
-struct sock *sock_get(int fd);
-/* The same of one that has a stream */
-struct sock *sock_get_stream(int fd);
-void sock_put(struct sock *s);
-
 /* The kernel's name for a socket; 0: it is none */
 uint64_t sock_cookie(int fd);
 /* Is it the socket's own file that stands at @fd, whatever the table says? */

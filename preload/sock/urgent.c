@@ -56,8 +56,3 @@ void urgent_owner_find(struct sock *s)
 		__atomic_store_n(&s->urgent_owner, true, __ATOMIC_RELEASE);
 	errno = saved;
 }
-
-bool urgent_is_awaited(const struct sock *s)
-{
-	return __atomic_load_n(&s->urgent_owner, __ATOMIC_ACQUIRE) && stream_urgent_may(s->stream);
-}

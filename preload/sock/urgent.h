@@ -11,11 +11,14 @@
 
 /* An urgent octet has come (stream_param.urgent): SIGURG to the owner of the descriptor */
 void urgent_signal(void *sock);
-/* The program has set an owner: its worker thread is to look (worker_owing()) */
+/* The program has set an owner (worker_urgent_owner()) */
 void urgent_owner_set(struct sock *s);
 /* A socket of another process's, or of the program before this one: it may have one */
 void urgent_owner_find(struct sock *s);
 /* Is there an owner, for whom somebody must look? */
-bool urgent_is_awaited(const struct sock *s);
+static inline bool urgent_is_awaited(const struct sock *s)
+{
+	return __atomic_load_n(&s->urgent_owner, __ATOMIC_ACQUIRE) && stream_urgent_may(s->stream);
+}
 
 #endif

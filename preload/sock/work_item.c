@@ -286,11 +286,6 @@ void work_item_decided(struct work_item *c)
 	c->undecided = false;
 }
 
-bool work_item_is_awaited(struct sock *s)
-{
-	return stream_serves(s->stream) || urgent_is_awaited(s);
-}
-
 /*
  * No lock. What is left to do for a closed one: -EAGAIN, -ENOMSG, 0. Its time alone ends nothing:
  * as long as TCP has something to deliver, it has all of it
@@ -331,7 +326,7 @@ static bool open_over(struct work_item *c, int left)
 
 	if (left != -EAGAIN)
 		work_item_decided(c);
-	return left != -EAGAIN && !stream_owes(s->stream) && !work_item_is_awaited(s);
+	return left != -EAGAIN && !stream_owes(s->stream) && !worker_is_awaited(s);
 }
 
 /* One look, with the lock free meanwhile; is it over, and gone? */
@@ -514,7 +509,7 @@ static short work_item_events(const struct work_item *c)
 	struct sock *s = base_container_of(c, struct sock, work);
 	short events = stream_wait_events(s->stream, 0);
 
-	return events & POLLOUT && !c->closed && !work_item_is_awaited(s) ? POLLOUT : events;
+	return events & POLLOUT && !c->closed && !worker_is_awaited(s) ? POLLOUT : events;
 }
 
 static void work_item_arm(struct work_item *c, uint64_t now)

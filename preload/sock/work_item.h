@@ -70,8 +70,6 @@ void work_item_drop(struct work_item *c);
 struct sock *work_item_sock(struct work_item *c);
 /* It is open, or was refused */
 void work_item_decided(struct work_item *c);
-/* The peer may use memory of ours, or an urgent octet may come, whatever the program does */
-bool work_item_is_awaited(struct sock *s);
 /*
  * No lock. Its descriptor is another one from now on, and that of before may be another file's
  * soon: it is to be looked at, and armed by the new one

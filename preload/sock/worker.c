@@ -404,7 +404,7 @@ void worker_accepted(struct sock *s, uint64_t ns)
 void worker_decided(struct sock *s)
 {
 	pthread_mutex_lock(&work_list.lock);
-	if (s->work.undecided && work_item_is_awaited(s))
+	if (s->work.undecided && worker_is_awaited(s))
 		work_item_decided(&s->work);
 	else if (s->work.undecided && !s->work.closed && !s->work.busy)
 		work_item_end(&s->work);
@@ -420,11 +420,18 @@ static void closed_go(void)
 	pthread_mutex_unlock(&work_list.lock);
 }
 
-void worker_owing(struct sock *s)
+void worker_urgent_owner(struct sock *s)
+{
+	urgent_owner_set(s);
+	if (sock_role(s) == SOCK_STREAM_ON)
+		worker_owing(s);
+}
+
+void worker_look_after(struct sock *s)
 {
 	if (__atomic_load_n(&sandbox_on, __ATOMIC_RELAXED))
 		closed_go();
-	if (work_item_is_awaited(s))
+	if (worker_is_awaited(s))
 		worker_open(s, false, 0);
 	else if (stream_owes(s->stream))
 		worker_open(s, false, base_deadline(base_now(), LEFT_ALONE));

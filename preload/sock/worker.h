@@ -2,7 +2,9 @@
 #ifndef PRELOAD_WORKER_H
 #define PRELOAD_WORKER_H
 
+#include "preload/guard/sandbox.h"
 #include "preload/sock/sock.h"
+#include "preload/sock/urgent.h"
 
 /*
  * Streams that must get on although their program may not call: closed ones that have something
@@ -25,8 +27,25 @@ void worker_number(int fd);
 void worker_starting(struct sock *s);
 /* One that was accepted: its Request is answered after @ns if no call has done it before */
 void worker_accepted(struct sock *s, uint64_t ns);
+/* The peer may use memory of ours, or an urgent byte may come, whatever the program does */
+static inline bool worker_is_awaited(const struct sock *s)
+{
+	return stream_serves(s->stream) || urgent_is_awaited(s);
+}
+
+/* The program has set which process gets SIGURG: the thread looks for urgent bytes from now on */
+void worker_urgent_owner(struct sock *s);
+/* There is something, or a filter may have come between the thread and closed ones */
+void worker_look_after(struct sock *s);
+
 /* After a call: if the kernel did not take all that was accepted, sees to it that it leaves */
-void worker_owing(struct sock *s);
+static inline void worker_owing(struct sock *s)
+{
+	if (worker_is_awaited(s) || stream_owes(s->stream) ||
+	    __atomic_load_n(&sandbox_on, __ATOMIC_RELAXED))
+		worker_look_after(s);
+}
+
 /* One that was accepted is open: its program sees to it */
 void worker_decided(struct sock *s);
 /* The stream of an open socket is about to go */

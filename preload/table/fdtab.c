@@ -58,12 +58,6 @@ void fdtab_hold(struct fdent *ent)
 	__atomic_add_fetch(&ent->refs, 1, __ATOMIC_ACQ_REL);
 }
 
-void fdtab_put(struct fdent *ent)
-{
-	if (ent && __atomic_sub_fetch(&ent->refs, 1, __ATOMIC_ACQ_REL) == 0)
-		ent->ops->release(ent);
-}
-
 bool fdtab_hold_living(struct fdent *ent)
 {
 	return count_up(&ent->refs);

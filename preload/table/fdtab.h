@@ -98,7 +98,11 @@ struct fdent *fdtab_get(int fd, enum fd_kind kind);
 void fdtab_hold(struct fdent *ent);
 /* Of one of a pool's: false when nobody has it */
 bool fdtab_hold_living(struct fdent *ent);
-void fdtab_put(struct fdent *ent);
+static inline void fdtab_put(struct fdent *ent)
+{
+	if (ent && __atomic_sub_fetch(&ent->refs, 1, __ATOMIC_ACQ_REL) == 0)
+		ent->ops->release(ent);
+}
 
 /* One number more, with a reference, unless the last one has gone */
 bool fdtab_number_get(struct fdent *ent);

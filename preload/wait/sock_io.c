@@ -383,13 +383,15 @@ static long give(struct sock_io_call *c, const struct user_iov *p)
 	long sent;
 
 	do {
-		int k = user_iov_rest(p, sum, p->len - sum, rest, PIECES);
+		bool whole = !sum && p->n == 1 && p->iov->iov_len == p->len;
+		const struct iovec *iov = whole ? p->iov : rest;
+		int k = whole ? 1 : user_iov_rest(p, sum, p->len - sum, rest, PIECES);
 		/* Of all octets the last one is urgent */
-		bool urgent = c->flags & MSG_OOB && stream_iov_len(rest, k) == p->len - sum;
+		bool urgent = c->flags & MSG_OOB && stream_iov_len(iov, k) == p->len - sum;
 
 		do {
-			sent = urgent ? stream_urgent_send(c->stream, rest, k)
-				      : stream_send(c->stream, rest, k);
+			sent = urgent ? stream_urgent_send(c->stream, iov, k)
+				      : stream_send(c->stream, iov, k);
 		} while (goes_on(c, &sent));
 		if (sent > 0)
 			sum += (size_t)sent;

@@ -69,13 +69,14 @@ int stream_wait_fd(const struct stream *s)
 	return s->fd;
 }
 
-struct sock *sock_get_stream(int fd)
+struct fdent *fdtab_get(int fd, enum fd_kind kind)
 {
-	return fd == BUSY || fd == AGAIN ? &busy : fd == IDLE ? &idle : NULL;
-}
+	struct sock *s = fd == BUSY || fd == AGAIN ? &busy : fd == IDLE ? &idle : NULL;
 
-void sock_put(struct sock *s)
-{
+	if (!s)
+		return NULL;
+	s->ent.refs++;
+	return &s->ent;
 }
 
 int sock_progress(struct sock *s)
@@ -212,13 +213,15 @@ uint64_t others_limit(void)
 
 static void model_init(unsigned int at)
 {
+	const struct fdent entry = { .refs = 1, .kind = FD_SOCK };
+
 	turns = 0;
 	comes_at = at;
 	waits_in_kernel = taken = false;
 	busy_stream = (struct stream){ .fd = BUSY };
 	idle_stream = (struct stream){ .fd = IDLE };
-	busy = (struct sock){ .role = SOCK_STREAM_ON, .stream = &busy_stream };
-	idle = (struct sock){ .role = SOCK_STREAM_ON, .stream = &idle_stream };
+	busy = (struct sock){ .ent = entry, .role = SOCK_STREAM_ON, .stream = &busy_stream };
+	idle = (struct sock){ .ent = entry, .role = SOCK_STREAM_ON, .stream = &idle_stream };
 }
 
 /* Whenever in the first look it comes, who asked for it is told, in this call */
