@@ -12,6 +12,8 @@
 
 #include <warp/rdma.h>
 
+#include "base/clock.h"
+
 struct rnic_ops;
 
 struct warp_device {
@@ -97,6 +99,13 @@ struct rnic_ops {
 	int (*conn_abort)(struct warp_conn *c);
 	int (*conn_destroy)(struct warp_conn *c);
 };
+
+/* How long start-up may take: as the program says, or ten seconds */
+static inline uint64_t rnic_start_ns(const struct warp_conn_param *param)
+{
+	return param && param->timeout_ms > 0 ? (uint64_t)param->timeout_ms * BASE_NS_PER_MS
+					      : 10 * BASE_NS_PER_S;
+}
 
 /* --- providers ---------------------------------------------------------------------------- */
 

@@ -124,7 +124,6 @@ void soft_device_put(struct soft_device *d);
 int soft_device_query(const struct warp_device *dev, struct warp_device_attr *attr);
 /* What a connection asks for; @param NULL: the defaults */
 struct mpa_config soft_attr_config(const struct warp_conn_param *param, enum mpa_role role);
-uint64_t soft_attr_timeout(const struct warp_conn_param *param);
 
 /* --- soft_mr.c --- */
 

@@ -4,10 +4,7 @@
  */
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "soft/soft.h"
-
-#define START_TIMEOUT_MS 10000
 
 int soft_device_query(const struct warp_device *dev, struct warp_device_attr *attr)
 {
@@ -71,11 +68,4 @@ struct mpa_config soft_attr_config(const struct warp_conn_param *param, enum mpa
 	if (c.rev == 2 && !(flags & WARP_CONN_NO_P2P))
 		c.want |= MPA_F_P2P;
 	return c;
-}
-
-uint64_t soft_attr_timeout(const struct warp_conn_param *param)
-{
-	int ms = param && param->timeout_ms > 0 ? param->timeout_ms : START_TIMEOUT_MS;
-
-	return (uint64_t)ms * BASE_NS_PER_MS;
 }

@@ -66,7 +66,7 @@ static void conn_core_init(struct soft_conn *c, enum mpa_role role,
 		.rest = c->memory + IN_CAP + MPA_PD_MAX,
 	};
 	c->held = c->io.rest + SOFT_FPDU_MAX;
-	c->start_by = base_deadline(base_now(), soft_attr_timeout(param));
+	c->start_by = base_deadline(base_now(), rnic_start_ns(param));
 	c->write_retry_at = c->linger_by = c->watch_at = c->due = BASE_NEVER;
 	c->period = BASE_NS_PER_MS;
 }
@@ -279,7 +279,7 @@ static int accept_locked(struct soft_conn *c, const struct warp_conn_param *para
 	err = soft_start_accept(&c->io, param->private_data, param->private_data_len);
 	if (err == -EMSGSIZE)
 		return err;
-	c->start_by = base_deadline(base_now(), soft_attr_timeout(param));
+	c->start_by = base_deadline(base_now(), rnic_start_ns(param));
 	if (err) {
 		soft_stage_end(c, WARP_CONN_ERROR, err);
 		return err;
@@ -380,12 +380,10 @@ static int start_wait(struct soft_conn *c, uint64_t deadline)
 int soft_conn_wait(struct warp_conn *conn, int timeout_ms)
 {
 	struct soft_conn *c = soft_conn_of(conn);
-	uint64_t deadline = BASE_NEVER;
+	uint64_t deadline = base_deadline_ms(timeout_ms);
 	enum warp_conn_state state;
 	int err;
 
-	if (timeout_ms >= 0)
-		deadline = base_deadline(base_now(), (uint64_t)timeout_ms * BASE_NS_PER_MS);
 	waiters_add(c, 1);
 	err = start_wait(c, deadline);
 	waiters_add(c, -1u);

@@ -259,11 +259,9 @@ static int wait_until(struct soft_cq *cq, uint64_t deadline)
 int soft_cq_wait(struct warp_cq *wcq, int timeout_ms)
 {
 	struct soft_cq *cq = soft_cq_of(wcq);
-	uint64_t deadline = BASE_NEVER;
+	uint64_t deadline = base_deadline_ms(timeout_ms);
 	int err;
 
-	if (timeout_ms >= 0)
-		deadline = base_deadline(base_now(), (uint64_t)timeout_ms * BASE_NS_PER_MS);
 	waiters_add(cq, 1);
 	err = wait_until(cq, deadline);
 	waiters_add(cq, -1u);

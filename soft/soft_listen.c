@@ -294,11 +294,9 @@ static int listener_sleep(struct soft_listener *l, int accept_err, uint64_t dead
 int soft_listener_get(struct warp_listener *wl, int timeout_ms, struct warp_conn **out)
 {
 	struct soft_listener *l = listener_of(wl);
-	uint64_t deadline = BASE_NEVER;
+	uint64_t deadline = base_deadline_ms(timeout_ms);
 	int err = 0, accept_err;
 
-	if (timeout_ms >= 0)
-		deadline = base_deadline(base_now(), (uint64_t)timeout_ms * BASE_NS_PER_MS);
 	for (;;) {
 		struct soft_conn *c = next_ready(l, &accept_err);
 

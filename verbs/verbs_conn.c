@@ -15,7 +15,6 @@
 #include "base/fdutil.h"
 #include "base/sockutil.h"
 
-#define START_TIMEOUT_MS 10000
 #define LINGER_NS (2 * BASE_NS_PER_S)
 
 /* A connection is how the device makes it: what can only be wished for may come to nothing */
@@ -62,8 +61,6 @@ int verbs_conn_create(struct verbs_device *d, enum warp_conn_state state, struct
 
 static int param_take(struct verbs_conn *c, const struct warp_conn_param *param)
 {
-	int ms = param->timeout_ms > 0 ? param->timeout_ms : START_TIMEOUT_MS;
-
 	if (param->flags & FLAGS_REFUSED)
 		return -EOPNOTSUPP;
 	if (param->private_data_len > verbs_attr_private_data(c->dev))
@@ -73,7 +70,7 @@ static int param_take(struct verbs_conn *c, const struct warp_conn_param *param)
 		memcpy(c->start_pd, param->private_data, c->start_pd_len);
 	c->ird = verbs_attr_ird(c->dev, param->ird);
 	c->ord = verbs_attr_ord(c->dev, param->ord);
-	c->start_by = base_deadline(base_now(), (uint64_t)ms * BASE_NS_PER_MS);
+	c->start_by = base_deadline(base_now(), rnic_start_ns(param));
 	return 0;
 }
 
