@@ -175,5 +175,7 @@ int stream_complete(struct stream *s, struct stream_completion *out);
 /* Has it memory that the peer may use at any time? Then somebody must call progress */
 bool stream_serves(struct stream *s);
 void stream_destroy(struct stream *s);
+/* This process has it no more, though a call on it may last: before stream_destroy() */
+void stream_leave(struct stream *s);
 
 #endif

@@ -138,6 +138,8 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 		exec_record_mark(s->fd, false);
 		option_restore(s->fd, &s->option);
 		base_sock_set_lowat(s->fd, (int)stream_lowat(s->stream));
+		/* The process may end before the worker thread has come back from it */
+		stream_leave(s->stream);
 	}
 	if (s->shut && s->accepted)
 		libc.shutdown(s->fd, s->shut - 1);

@@ -102,6 +102,13 @@ void stream_share(struct stream *s, enum stream_share how)
 	stream_holder_expect(s, how);
 }
 
+/* Whoever is in a call on it comes back yet, and destroys it then */
+void stream_leave(struct stream *s)
+{
+	if (stream_memory_leave(s))
+		base_store(&s->last, true);
+}
+
 void stream_destroy(struct stream *s)
 {
 	bool last;
