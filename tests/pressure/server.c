@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -293,11 +294,15 @@ static void end(int number)
 int main(int argc, char **argv)
 {
 	struct sigaction child = { .sa_handler = child_ended }, term = { .sa_handler = end };
+	const struct itimerval second = { .it_interval.tv_sec = 1, .it_value.tv_sec = 1 };
 
 	if (argc != 3)
 		return 2;
 	pattern_init();
 	sigaction(SIGCHLD, &child, NULL);
+	/* A child that ends a moment before accept() begins is waited for all the same, soon */
+	sigaction(SIGALRM, &child, NULL);
+	setitimer(ITIMER_REAL, &second, NULL);
 	sigaction(SIGTERM, &term, NULL);
 	if (!strcmp(argv[1], "event"))
 		serve_events(listen_at(argv[2], false));
