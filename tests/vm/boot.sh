@@ -2,21 +2,24 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Boots the lab's kernel under software emulation and runs one script or command in it:
 #	boot.sh [-t SECONDS] [-o FOLDER] [-k KERNEL] [-p PROCESSORS] [-n TAP | -w] \
+#		[-a WORDS] \
 #		SCRIPT [ARG...] | -- COMMAND...
 # -w gives it two network cards, eth0 and eth1, on one wire, which can do AF_XDP without copies.
+# -a adds words to the kernel's command line.
 # It sees this host's root read-only, /tmp and /run fresh, and FOLDER (build-vm/out) as /tmp/lab.
 # Its output comes here, its exit status is ours; 124 when the time was over, 125 when the guest
 # ended without an answer.
 set -euo pipefail
 project=$(readlink -f "$(dirname "$(readlink -f "$0")")/../..")
 lab=$project/build-vm
-limit=300 out=$lab/out images=$lab network=() processors=2
-while getopts t:o:k:p:n:w option; do
+limit=300 out=$lab/out images=$lab network=() processors=2 words=
+while getopts t:o:k:p:n:wa: option; do
 	case $option in
 	t) limit=$OPTARG ;;
 	o) out=$OPTARG ;;
 	k) [ "$OPTARG" = 6.1 ] || images=$lab/$OPTARG ;;
 	p) processors=$OPTARG ;;
+	a) words=$OPTARG ;;
 	n) network=(-netdev "tap,id=net,ifname=$OPTARG,script=no,downscript=no"
 		-device "virtio-net-pci,netdev=net,mac=52:54:00:07:00:01") ;;
 	w) for i in 0 1; do # the driver takes memory of AF_XDP's only for such a device
@@ -29,7 +32,7 @@ while getopts t:o:k:p:n:w option; do
 done
 before=${*:OPTIND-1:1}
 shift $((OPTIND - 1))
-[ $# -gt 0 ] || { sed -n 4p "$0" >&2; exit 2; }
+[ $# -gt 0 ] || { sed -n 4,6p "$0" >&2; exit 2; }
 # It changes its own code more often than two emulated processors bear: int3 where none should be.
 [ "${images##*/}" != newest ] || processors=1
 mkdir -p "$out"
@@ -41,7 +44,7 @@ mv "$out/command.$$" "$out/command"
 # device, retpolines, LSMs, and addresses that chance chooses: at others a program's code is
 # translated anew, so that it takes three times as long to start
 fast="no_timer_check clocksource=tsc tsc=reliable mitigations=off apparmor=0 audit=0 norandmaps"
-fast+=" log_buf_len=4M" # nothing of what a case brings the kernel to say is to be lost
+fast+=" $words log_buf_len=4M" # nothing of what a case brings the kernel to say is to be lost
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 

@@ -199,8 +199,8 @@ def both_at_once():
                 if not wait_for(lambda: memory[i][1].octets() == message(size))]
 
 
-def wait_for(what):
-    end = time.monotonic() + module.WAIT
+def wait_for(what, wait=module.WAIT):
+    end = time.monotonic() + wait
     while not what() and time.monotonic() < end:
         time.sleep(0.01)
     return what()

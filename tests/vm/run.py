@@ -3,7 +3,7 @@
 """Runs the lab's cases in a virtual machine and prints TAP.
 
     run.py [--list] [--table FILE] [--kernel 6.12] [--guests N] [--processors N]
-           [--seed N] [--only PATTERN]... [CASE...]
+           [--seed N] [--seconds N] [--append WORDS] [--only PATTERN]... [CASE...]
 
 Some guests share the cases out among them. Where one dies or its kernel complains, that case has
 failed and the others get a fresh guest. What the cases left is judged here: their TAP, the
@@ -30,6 +30,7 @@ BOOT = 60
 # tell of its page tables: a third less is to be done than for two.
 GUESTS = min(4, 2 * (os.cpu_count() or 1))
 PROCESSORS = 1
+CHANCE = "module_fuzz"  # the case that goes on for as long as it is told to
 # As measured, the longest first; the others by their limits
 LONGEST = """operations streams vprograms wraps_device vforks vstreams conformance abrupt kills
     wraps wraps_devices programs vrules rings rstream terminates rping script rxe preload
@@ -70,6 +71,8 @@ class Guests:
     number: int = GUESTS  # at a time
     processors: int = PROCESSORS  # of each
     seed: int = 0  # of what chance chooses
+    seconds: int = 20  # of chance, in case module_fuzz
+    words: str = ""  # for the kernel's command line
 
 
 def scripts():
@@ -90,24 +93,30 @@ def scripts():
 # --- boots ----------------------------------------------------------------------------------------
 
 
-def plan(todo, seed):
+def time_of(script, guests):
+    return script.limit + (guests.seconds if script.name == CHANCE else 0)
+
+
+def plan(todo, guests):
     """What the guests read: each takes the next case that none has begun, the longest first."""
-    (OUT / "seed").write_text(f"{seed}\n")
+    (OUT / "seed").write_text(f"{guests.seed}\n")
+    (OUT / "seconds").write_text(f"{guests.seconds}\n")
     for script in todo:
         only = "".join(f"{pattern}\n" for pattern in script.only)
         (OUT / f"{script.label}.only").write_text(only)
     order = sorted(todo, key=lambda script: (
         LONGEST.index(script.name) if script.name in LONGEST else len(LONGEST), -script.limit))
     (OUT / "plan").write_text("".join(
-        f"{script.label} {script.limit} {'host' if script.tap else 'peer'}\n" for script in order))
+        f"{script.label} {time_of(script, guests)} {'host' if script.tap else 'peer'}\n"
+        for script in order))
 
 
 def boot(todo, guests, over_tap):
     """Boots a guest for what is left of these scripts; what its console had to say."""
-    limit = BOOT + sum(script.limit + 10 for script in todo)
+    limit = BOOT + sum(time_of(script, guests) + 10 for script in todo)
     command = ["unshare", "--net", HERE / "host.py"] if over_tap else [HERE / "boot.sh"]
     command += ["-t", str(limit), "-k", guests.kernel, "-p", str(guests.processors),
-                HERE / "guest.sh"]
+                "-a", guests.words, HERE / "guest.sh"]
     said = []
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, errors="replace") as guest:
@@ -133,7 +142,7 @@ def boot_on(todo, guests, over_tap):
 
 def boot_all(todo, guests):
     """So many guests at a time; their consoles."""
-    plan(todo, guests.seed)
+    plan(todo, guests)
     begin = time.monotonic()
     with ThreadPoolExecutor(guests.number) as pool:
         running = []
@@ -269,7 +278,11 @@ def main():
     parser.add_argument("--processors", type=int, default=PROCESSORS, metavar="N",
                         help="of each guest")
     parser.add_argument("--seed", type=int, default=int(time.time()) % 32768, metavar="N",
-                        help="of what chance chooses in case kills")
+                        help="of what chance chooses in cases kills and module*")
+    parser.add_argument("--seconds", type=int, default=Guests.seconds, metavar="N",
+                        help="so long is chance at work in case module_fuzz")
+    parser.add_argument("--append", default="", metavar="WORDS",
+                        help="to the kernel's command line, as slub_debug=FZPU")
     parser.add_argument("cases", nargs="*", metavar="CASE")
     options = parser.parse_args()
     known = {script.name: script for script in scripts()}
@@ -286,7 +299,8 @@ def main():
         prepare(options.kernel)
         lacks = host.lacks()
         able = [script for script in chosen if not (script.tap and lacks)]
-        guests = Guests(options.kernel, options.guests, options.processors, options.seed)
+        guests = Guests(options.kernel, options.guests, options.processors, options.seed,
+                        options.seconds, options.append)
         print(f"# seed {options.seed}", flush=True)
         died = run_all(able, guests)
         with ProcessPoolExecutor() as pool:
