@@ -91,6 +91,9 @@ static int make_way(int fd, int to)
 		err = -EBUSY;
 	else if (old->ops->own(old) && base_fd_is_open(fd))
 		call_close(to);
+	else if (old->kind == FD_WAITED && base_fd_is_open(fd))
+		/* Who waits for it must see that it has gone before the next file is there */
+		fdtab_put(fdtab_take(to, old, NULL));
 	fdtab_put(old);
 	return err;
 }

@@ -78,14 +78,26 @@ static bool rests(struct spin_place *place)
 	return true;
 }
 
+/* Another thread may have closed the number meanwhile, which may be another file's by now */
+static bool is_still(int fd, const struct waited *w)
+{
+	struct waited *now = waited_get(fd);
+
+	waited_put(now);
+	return now == w;
+}
+
 long kernel_input(int fd, const struct iovec *iov, int n, int flags)
 {
 	struct waited *w = waited_get(fd);
 	long r = CALL_THEIRS;
 
 	if (w && !__atomic_load_n(&w->listens, __ATOMIC_RELAXED) && !is_at_once(iov, n, flags) &&
-	    !rests(&w->place) && !base_sock_is_nonblock(fd))
+	    !rests(&w->place) && !base_sock_is_nonblock(fd)) {
 		r = input_wait(fd, &w->place, flags);
+		if (r == CALL_THEIRS && !is_still(fd, w))
+			r = -EBADF;
+	}
 	waited_put(w);
 	return r;
 }

@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -233,6 +234,52 @@ static bool time_of_few(void)
 	return true;
 }
 
+/* --- close() beneath a wait --- */
+
+struct other {
+	int fd, err;
+	ssize_t got;
+	char c;
+	bool begins; /* atomic */
+};
+
+static void *other_read(void *arg)
+{
+	struct other *o = arg;
+
+	__atomic_store_n(&o->begins, true, __ATOMIC_RELEASE);
+	o->got = recv(o->fd, &o->c, 1, 0);
+	o->err = errno;
+	return NULL;
+}
+
+/* It reads its own socket's octet, or says EBADF; it never takes one of the number's next file */
+static bool number_of_another(void)
+{
+	struct timespec moment = { .tv_nsec = 1000000 }, while_ = { .tv_nsec = 400000000 };
+	struct other o = { 0 };
+	pthread_t thread;
+	int fd[2], next[2];
+	char c = 0;
+
+	need(pair(fd) && !socketpair(AF_UNIX, SOCK_STREAM, 0, next));
+	need(write(next[1], "n", 1) == 1);
+	o.fd = fd[0];
+	need(!pthread_create(&thread, NULL, other_read, &o));
+	while (!__atomic_load_n(&o.begins, __ATOMIC_ACQUIRE))
+		nanosleep(&moment, NULL);
+	nanosleep(&while_, NULL); /* it is in recv() now, on a busy machine, too */
+	need(dup2(next[0], fd[0]) == fd[0]);
+	(void)!send(fd[1], "o", 1, MSG_NOSIGNAL);
+	need(!pthread_join(thread, NULL));
+	need(o.got == 1 ? o.c == 'o' : o.err == EBADF);
+	need(recv(fd[0], &c, 1, MSG_DONTWAIT) == 1 && c == 'n');
+	close(next[0]);
+	close(next[1]);
+	done(fd);
+	return true;
+}
+
 /* --- what a wait goes by --- */
 
 static void *writer(void *arg)
@@ -311,6 +358,7 @@ int main(void)
 		{ "the end of the time, MSG_WAITALL", time_of_all },
 		{ "the end of the time, SO_RCVLOWAT", time_of_few },
 		{ "cancellation", cancellation },
+		{ "a number that becomes another file's", number_of_another },
 		{ "options that change between two waits", options },
 		{ "options that a child changes", options_of_a_child },
 	};
