@@ -30,6 +30,7 @@
 #include "preload/table/fork_gen.h"
 #include "preload/table/internal.h"
 #include "preload/table/libc.h"
+#include "preload/wait/epoll.h"
 #include "stream/place.h"
 
 _Noreturn void call__exit(int status)
@@ -134,6 +135,7 @@ __attribute__((constructor)) static void begin(void)
 	libc_init();
 	fork_init();
 	call_init();
+	epoll_init();
 	base_fd_keeper(internal_move, internal_forget);
 	environment_init();
 	helper_program_init();

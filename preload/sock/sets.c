@@ -5,18 +5,26 @@
  */
 #include "preload/sock/sets.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
-static const struct sets_ops *sets; /* atomic */
+static const struct sets_ops *above; /* atomic: those of sets, should there be any */
+static bool made;		     /* atomic: there has been one, perhaps before sets_begin() */
 
 void sets_begin(const struct sets_ops *ops)
 {
-	__atomic_store_n(&sets, ops, __ATOMIC_RELEASE);
+	__atomic_store_n(&above, ops, __ATOMIC_RELEASE);
+}
+
+void sets_made(void)
+{
+	__atomic_store_n(&made, true, __ATOMIC_RELEASE);
 }
 
 static const struct sets_ops *sets_get(void)
 {
-	return __atomic_load_n(&sets, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&made, __ATOMIC_ACQUIRE) ? __atomic_load_n(&above, __ATOMIC_ACQUIRE)
+							: NULL;
 }
 
 void sets_rekey(struct sock *s)

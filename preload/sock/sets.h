@@ -24,8 +24,10 @@ struct sets_ops {
 	void (*take)(struct sock *s, int fd);
 };
 
-/* Before there is the first set: nobody is told until then */
+/* At the start: what is called */
 void sets_begin(const struct sets_ops *ops);
+/* There is a set: from now on it is */
+void sets_made(void);
 
 void sets_rekey(struct sock *s);
 void sets_forget(struct sock *s);

@@ -21,6 +21,8 @@ struct epoll_wait {
 	const sigset_t *mask;
 };
 
+/* At the start */
+void epoll_init(void);
 /* A set that the program has made; @epfd < 0: it has not */
 void epoll_born(int epfd);
 /* The set behind a descriptor, with a reference; NULL: not known */

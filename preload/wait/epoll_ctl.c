@@ -271,6 +271,7 @@ static int nest_add(struct epset *set, int fd, struct epset *inner, const struct
 	if (!r)
 		return -ENOMEM;
 	r->inner = inner;
+	r->inner_ready = epset_is_ready;
 	err = nest_place(r, event);
 	if (err) {
 		pool_put(&epset_regs, r);
@@ -425,17 +426,17 @@ static void leave(struct sock *s, bool plain)
 	}
 }
 
-static void forget(struct sock *s)
+void epset_forget(struct sock *s)
 {
 	leave(s, false);
 }
 
-static void give_all_back(struct sock *s)
+void epset_give_back(struct sock *s)
 {
 	leave(s, true);
 }
 
-static void rekey(struct sock *s)
+void epset_rekey(struct sock *s)
 {
 	struct epset *set;
 	struct epset_reg *r;
@@ -460,7 +461,7 @@ static void rekey(struct sock *s)
 }
 
 /* A look at a member is made under its set's lock */
-static unsigned int pass(struct sock *s)
+unsigned int epset_pass(struct sock *s)
 {
 	unsigned int n = 0;
 	struct epset *set;
@@ -474,11 +475,3 @@ static unsigned int pass(struct sock *s)
 	}
 	return n;
 }
-
-const struct sets_ops epset_of_socks = {
-	.rekey = rekey,
-	.forget = forget,
-	.give_back = give_all_back,
-	.pass = pass,
-	.take = epset_take,
-};

@@ -24,10 +24,31 @@
 #include "base/clock.h"
 #include "base/fdutil.h"
 #include "base/sockutil.h"
+#include "preload/table/fork_gen.h"
 #include "preload/table/internal.h"
 #include "preload/wait/wait.h"
 
+#define SHADOW_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
+/* The kernel takes no others with EPOLLEXCLUSIVE */
+#define EXCLUSIVE_EVENTS (EPOLLIN | EPOLLOUT | EPOLLET | EPOLLEXCLUSIVE)
+
 struct pool epset_regs = POOL_INIT(struct epset_reg, data, 64);
+
+/* --- in the shadow --- */
+
+bool epset_is_inherited(const struct epset *set)
+{
+	return set->age != fork_gen;
+}
+
+int epset_shadow_ctl(const struct epset *set, int op, struct epset_reg *r)
+{
+	uint32_t events = r->watch.exclusive ? EXCLUSIVE_EVENTS : SHADOW_EVENTS;
+
+	if (epset_is_inherited(set))
+		return 0;
+	return (int)epset_kernel_ctl(epset_shadow(set), op, r->kfd, events, (uintptr_t)r);
+}
 
 /* --- the ready list --- */
 
@@ -59,7 +80,7 @@ void epset_reg_free(struct epset_reg *r)
 	base_list_remove(&r->node);
 	base_list_remove(&r->member);
 	base_list_remove(&r->starting);
-	epoll_put(r->inner);
+	fdtab_put((struct fdent *)(void *)r->inner);
 	if (r->own)
 		internal_close(r->kfd);
 	sock_put(r->sock);
@@ -157,7 +178,7 @@ static uint32_t reg_look(struct epset_reg *r, struct stream_edges *edges, struct
 	r->marks += drain;
 	*edges = (struct stream_edges){ r->marks, r->marks };
 	if (r->inner) {
-		bool ready = epset_is_ready(r->inner, look);
+		bool ready = r->inner_ready(r->inner, look);
 
 		if (!ready && epset_has_ready(r->inner))
 			epset_reg_mark_ready(r);

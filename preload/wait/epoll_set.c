@@ -23,10 +23,6 @@
 #include "preload/table/fork_gen.h"
 #include "preload/table/internal.h"
 
-#define ENGINE_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
-/* The kernel takes no others with EPOLLEXCLUSIVE */
-#define EXCLUSIVE_EVENTS (EPOLLIN | EPOLLOUT | EPOLLET | EPOLLEXCLUSIVE)
-
 pthread_mutex_t epset_nest = PTHREAD_MUTEX_INITIALIZER;
 
 static struct pool sets = POOL_INIT(struct epset, members, 16);
@@ -138,7 +134,7 @@ static int set_create(int epfd, struct epset **out)
 
 	if (!set)
 		return -ENOMEM;
-	sets_begin(&epset_of_socks);
+	sets_made();
 	*set = (struct epset){ .fd = epfd, .shadow = -1, .wakeup = -1, .heard = -1 };
 	pthread_mutex_init(&set->lock, NULL);
 	base_list_init(&set->members);
@@ -205,20 +201,6 @@ int epset_adopt(int epfd, struct epset **out)
 }
 
 /* --- the shadow --- */
-
-bool epset_is_inherited(const struct epset *set)
-{
-	return set->age != fork_gen;
-}
-
-int epset_shadow_ctl(const struct epset *set, int op, struct epset_reg *r)
-{
-	uint32_t events = r->watch.exclusive ? EXCLUSIVE_EVENTS : ENGINE_EVENTS;
-
-	if (epset_is_inherited(set))
-		return 0;
-	return (int)epset_kernel_ctl(epset_shadow(set), op, r->kfd, events, (uintptr_t)r);
-}
 
 /* set->lock. What the shadow has from the beginning; after a fork, all that it had */
 static int shadow_fill(struct epset *set)

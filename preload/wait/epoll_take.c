@@ -110,7 +110,7 @@ static void set_take(int epfd, struct fdent *ent, void *ctx)
 	base_fd_close(info);
 }
 
-void epset_take(struct sock *s, int fd)
+static void sock_take(struct sock *s, int fd)
 {
 	struct taking t = { .sock = s, .fd = fd };
 	struct stat st;
@@ -120,4 +120,17 @@ void epset_take(struct sock *s, int fd)
 	t.inode = st.st_ino;
 	t.device = major(st.st_dev) << 20 | minor(st.st_dev);
 	fdtab_each(set_take, &t);
+}
+
+static const struct sets_ops ops = {
+	.rekey = epset_rekey,
+	.forget = epset_forget,
+	.give_back = epset_give_back,
+	.pass = epset_pass,
+	.take = sock_take,
+};
+
+void epoll_init(void)
+{
+	sets_begin(&ops);
 }

@@ -36,6 +36,8 @@
 /* What is left of a mask when a one-shot registration has spoken */
 #define EPSET_PRIVATE (EPOLLET | EPOLLONESHOT | EPOLLEXCLUSIVE | EPOLLWAKEUP)
 
+struct epset_look;
+
 struct epset_reg {
 	struct sock_watch watch;   /* in the list of what is registered */
 	struct base_list member;   /* in set->members */
@@ -45,9 +47,10 @@ struct epset_reg {
 	struct epset *set;
 	struct sock *sock;   /* a reference; NULL: a set in the set */
 	struct epset *inner; /* a reference */
-	int fd;		     /* as the program names it */
-	int kfd;	     /* as the shadow knows it */
-	bool own;	     /* by a duplicate of its own */
+	bool (*inner_ready)(struct epset *set, struct epset_look *look); /* epset_is_ready() */
+	int fd;	  /* as the program names it */
+	int kfd;  /* as the shadow knows it */
+	bool own; /* by a duplicate of its own */
 	uint32_t mask;
 	epoll_data_t data;
 	struct stream_edges seen;
@@ -125,14 +128,19 @@ static inline int epset_fd(const struct epset *set)
 	return __atomic_load_n(&set->fd, __ATOMIC_ACQUIRE);
 }
 
-/* --- epoll_ctl.c, epoll_take.c --------------------------------------------------------------- */
+/* --- epoll_ctl.c: what becomes of a socket that is in sets (preload/sock/sets.h) ------------- */
 
-/* What becomes of a socket that is in sets, or comes into them */
-extern const struct sets_ops epset_of_socks;
-void epset_take(struct sock *s, int fd);
+void epset_rekey(struct sock *s);
+void epset_forget(struct sock *s);
+void epset_give_back(struct sock *s);
+unsigned int epset_pass(struct sock *s);
 
 /* --- epoll_reg.c: set->lock, but for push --------------------------------------------------- */
 
+/* Is the shadow the parent's? Then it is not to be touched */
+bool epset_is_inherited(const struct epset *set);
+/* The shadow's members: 0 or -errno; one that is the parent's is left alone */
+int epset_shadow_ctl(const struct epset *set, int op, struct epset_reg *r);
 /* Puts it on the ready list; @quiet: who calls is about to look, and sees to it that others do */
 void epset_reg_push(struct epset_reg *r, bool quiet);
 /* As a watch of a socket's */
@@ -177,12 +185,8 @@ void epset_count(struct epset_reg *r);
 /* Sleepers on the program's descriptor count themselves */
 void epset_native_waiter_enter(struct epset *set);
 void epset_native_waiter_leave(struct epset *set);
-/* Is the shadow the parent's? Then it is not to be touched */
-bool epset_is_inherited(const struct epset *set);
 /* The shadow is to hear what other processes say */
 void epset_hear(struct epset *set);
-/* The shadow's members: 0 or -errno; one that is the parent's is left alone */
-int epset_shadow_ctl(const struct epset *set, int op, struct epset_reg *r);
 
 /* --- epoll_wait.c --------------------------------------------------------------------------- */
 
