@@ -19,7 +19,8 @@ set -u
 here=$(dirname "$(readlink -f "$0")")
 lab=/tmp/lab
 trouble='Oops|BUG|WARNING|KASAN|general protection|hung task|blocked for more than|refcount_t|'
-trouble+='rcu.*stall|soft lockup|Call Trace|use-after-free|unregister_netdevice: waiting'
+trouble+='rcu.*stall|soft lockup|Call Trace|use-after-free|unregister_netdevice: waiting|'
+trouble+='suspected memory leaks'
 
 # With a network card the peer is the host (host.py).
 topology_host() {
@@ -75,6 +76,16 @@ said_since() {
 		}'
 }
 
+# Of the debug kernel, which says how many there are; what is younger than five seconds is none yet
+look_for_leaks() {
+	local kmemleak=/sys/kernel/debug/kmemleak
+	[ -f $kmemleak ] || return
+	sleep 6
+	echo scan >$kmemleak
+	echo scan >$kmemleak
+	cat $kmemleak
+}
+
 run_case() {
 	local name=${1%@*} fault=${1#"${1%@*}"} limit=$2 dir=$lab/$1
 	export LAB_ONLY=$lab/$1.only LAB_BUILD=
@@ -89,6 +100,7 @@ run_case() {
 		>"$dir/tap" 2>"$dir/stderr" </dev/null
 	echo $? >/tmp/case/status
 	teardown >>"$dir/topology" 2>&1
+	look_for_leaks >"$dir/leaks" 2>/dev/null
 	said_since "$1" >"$dir/dmesg"
 	grep -E "$trouble" "$dir/dmesg" >"$dir/trouble"
 	cp /tmp/case/*.log /tmp/case/*.pcap /tmp/case/*.tap /tmp/case/*.ended "$dir/" 2>/dev/null

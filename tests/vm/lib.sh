@@ -9,6 +9,8 @@ apps=$build/apps
 kernel=$(uname -r | cut -d . -f 1-2)
 images=$project/build-vm
 [ "$kernel" = 6.1 ] || images+=/$kernel
+patience=1 # times as long as elsewhere
+[[ $(uname -r) != *-debug ]] || { images+=/debug; patience=4; }
 SIW=10.7.0.1 SIW6=fd07::1
 PEER=10.7.0.2 PEER6=fd07::2
 export PYTHONDONTWRITEBYTECODE=1

@@ -3,10 +3,11 @@
 # Makes the kernel lab in build-vm/: Debian's kernel image (unpacked, never installed), its siw
 # driver built as an external module (Debian leaves it off), and an initramfs that mounts this
 # host's root read-only and runs one script in it. Nothing is done again while it is up to date.
-#	prepare.sh [6.1 | 6.12 | newest]
+#	prepare.sh [6.1 | 6.12 | newest | debug]
 # 6.12 is that of bookworm-backports, in build-vm/6.12: all of its packages are unpacked there, and
 # apt is asked with lists and caches of its own, so that the host's sources stay as they are. newest
-# is the image of trixie-backports, in build-vm/newest, without siw.
+# is the image of trixie-backports, in build-vm/newest, without siw. debug is built of Debian's
+# source of 6.1 (debug_kernel.sh), in build-vm/debug, with siw in it.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/../.."
 kernel=${1:-6.1}
@@ -102,8 +103,16 @@ newest)
 	version=$(version_of image)
 	source=$lab/version
 	;;
+debug)
+	lab=$lab/debug
+	mkdir -p "$lab"
+	"$here/debug_kernel.sh" "$lab"
+	version=$(cat "$lab/version")
+	headers=$lab/obj
+	source=$lab/kernel.sum
+	;;
 *)
-	die "no such kernel: $kernel (there are: 6.1 6.12 newest)"
+	die "no such kernel: $kernel (there are: 6.1 6.12 newest debug)"
 	;;
 esac
 
@@ -202,7 +211,7 @@ initramfs() {
 		esac
 		basename "$file" .xz
 	done >"$fs/modules/order"
-	[ "$kernel" = newest ] || {
+	[ ! -f "$lab/siw/siw.ko" ] || {
 		cp "$lab/siw/siw.ko" "$fs/modules/"
 		echo siw.ko >>"$fs/modules/order"
 	}
@@ -210,8 +219,10 @@ initramfs() {
 	rm -rf "$fs"
 }
 
-image
-[ "$kernel" = newest ] || { siw; slow_siw; }
+case $kernel in
+6.1 | 6.12) image; siw; slow_siw ;;
+newest) image ;;
+esac
 initramfs
 echo "$stamp" >"$lab/stamp"
 say "ready: $version"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Runs the lab's cases in a virtual machine and prints TAP.
 
-    run.py [--list] [--table FILE] [--kernel 6.12] [--guests N] [--processors N]
+    run.py [--list] [--table FILE] [--kernel 6.12 | debug] [--guests N] [--processors N]
            [--seed N] [--seconds N] [--append WORDS] [--only PATTERN]... [CASE...]
 
 Some guests share the cases out among them. Where one dies or its kernel complains, that case has
@@ -30,6 +30,7 @@ BOOT = 60
 # tell of its page tables: a third less is to be done than for two.
 GUESTS = min(4, 2 * (os.cpu_count() or 1))
 PROCESSORS = 1
+DEBUG, PATIENCE = "debug", 4  # a kernel that checks each access of its own
 CHANCE = "module_fuzz"  # the case that goes on for as long as it is told to
 # As measured, the longest first; the others by their limits
 LONGEST = """operations streams vprograms wraps_device vforks vstreams conformance abrupt kills
@@ -74,6 +75,11 @@ class Guests:
     seconds: int = 20  # of chance, in case module_fuzz
     words: str = ""  # for the kernel's command line
 
+    @property
+    def patience(self):
+        """Times as long as the cases say."""
+        return PATIENCE if self.kernel == DEBUG else 1
+
 
 def scripts():
     for path in sorted((HERE / "cases").glob("*.sh")):
@@ -94,7 +100,7 @@ def scripts():
 
 
 def time_of(script, guests):
-    return script.limit + (guests.seconds if script.name == CHANCE else 0)
+    return script.limit * guests.patience + (guests.seconds if script.name == CHANCE else 0)
 
 
 def plan(todo, guests):
@@ -113,7 +119,7 @@ def plan(todo, guests):
 
 def boot(todo, guests, over_tap):
     """Boots a guest for what is left of these scripts; what its console had to say."""
-    limit = BOOT + sum(time_of(script, guests) + 10 for script in todo)
+    limit = BOOT * guests.patience + sum(time_of(script, guests) + 10 for script in todo)
     command = ["unshare", "--net", HERE / "host.py"] if over_tap else [HERE / "boot.sh"]
     command += ["-t", str(limit), "-k", guests.kernel, "-p", str(guests.processors),
                 "-a", guests.words, HERE / "guest.sh"]
@@ -271,8 +277,9 @@ def main():
     parser.add_argument("--table", metavar="FILE", help="also write a page about it")
     parser.add_argument("--only", metavar="PATTERN", action="append", default=[],
                         help="only checks whose name fits")
-    parser.add_argument("--kernel", choices=["6.1", "6.12"], default="6.1",
-                        help="6.1 of Debian 12, or 6.12 of its backports")
+    parser.add_argument("--kernel", choices=["6.1", "6.12", DEBUG], default="6.1",
+                        help="6.1 of Debian 12, 6.12 of its backports, or 6.1 with what finds the"
+                        " faults of modules, for the cases module*")
     parser.add_argument("--guests", type=int, default=GUESTS, metavar="N",
                         help="so many at a time, of 1.5 GB each")
     parser.add_argument("--processors", type=int, default=PROCESSORS, metavar="N",
@@ -293,8 +300,10 @@ def main():
     unknown = set(options.cases) - set(known)
     if unknown:
         sys.exit(f"no such case: {' '.join(sorted(unknown))} (there are: {' '.join(known)})")
+    debug = options.kernel == DEBUG
+    wanted = options.cases or [name for name in known if not debug or name.startswith("module")]
     chosen = [replace(script, only=tuple(options.only)) for name, script in known.items()
-              if name in (options.cases or known)]
+              if name in wanted]
     with lock():
         prepare(options.kernel)
         lacks = host.lacks()

@@ -14,8 +14,9 @@ needed "it is loaded" insmod "$module" selftest=1
 check "its self-test passes" said "self-test: 16 vectors passed"
 adopt calls python3 "$lab/module.py" calls
 seed=$(cat /tmp/lab/seed)
-check "streams that chance has made, seed $seed" timeout 60 python3 "$lab/module.py" chance $seed 12
-check "1000 connections" timeout 360 python3 "$lab/module.py" cycles 1000
+check "streams that chance has made, seed $seed" \
+	timeout $((60 * patience)) python3 "$lab/module.py" chance $seed 12
+check "1000 connections" timeout $((360 * patience)) python3 "$lab/module.py" cycles 1000
 
 # steps SENDS...: of script_verbs' for a message of each size each way, ours or its first
 verbs=$project/build-vm/script_verbs

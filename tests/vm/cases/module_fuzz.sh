@@ -8,6 +8,6 @@ seconds=$(cat /tmp/lab/seconds)
 
 needed "it is loaded" insmod "$module"
 check "streams, calls and ends that chance has made, seed $seed" \
-	timeout $((seconds + 120)) python3 "$lab/module_fuzz.py" $seed $seconds
+	timeout $((seconds + 120 * patience)) python3 "$lab/module_fuzz.py" $seed $seconds
 sed 's/^/# /' /tmp/case/check.out | tail -n 5
 check "it is unloaded" rmmod warp_ddp

@@ -14,13 +14,13 @@ adopt early python3 "$lab/module_ooo.py" calls
 adopt start python3 "$lab/module_start.py" calls
 seed=$(cat /tmp/lab/seed)
 check "peers that chance has made, with memory and operations, seed $seed" \
-	timeout 120 python3 "$lab/module_ops.py" chance $seed 20
+	timeout $((120 * patience)) python3 "$lab/module_ops.py" chance $seed 20
 check "segments in an order that chance has made, seed $seed" \
-	timeout 120 python3 "$lab/module_ooo.py" chance $seed 20
+	timeout $((120 * patience)) python3 "$lab/module_ooo.py" chance $seed 20
 check "200 processes are killed at any moment, seed $seed" \
-	timeout 240 python3 "$lab/module_ops.py" kills $seed 200
+	timeout $((240 * patience)) python3 "$lab/module_ops.py" kills $seed 200
 check "connections that end at each moment of start-up" \
-	timeout 240 python3 "$lab/module_start.py" cycles 100
+	timeout $((240 * patience)) python3 "$lab/module_start.py" cycles 100
 
 start held python3 "$lab/module_ops.py" hold
 ceases 60 not_holding
