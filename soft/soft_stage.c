@@ -29,7 +29,6 @@
 #define LAST_LOOKS 64
 #define LINGER_NS (2 * BASE_NS_PER_S)
 #define CLOSE_NS (30 * BASE_NS_PER_S)
-/* The first one that a peer which is silent gets; each waits twice as long as that before it */
 
 static void time_set(uint64_t *at, uint64_t when)
 {

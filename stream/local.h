@@ -53,7 +53,7 @@ struct stream {
 	uint64_t start_limit, apart_limit;
 	uint64_t decide_limit, decide_max;
 	/* What this process saw, and did */
-	bool disowned, left;
+	bool disowned, left;	    /* atomic: left */
 	bool failed, last, counted; /* atomic: never came up; ends it; is among those that start */
 	uint64_t looked;	    /* atomic: when a writer looked for input, and */
 	bool drained;		    /* atomic: whether a reader has since */

@@ -6,7 +6,7 @@
  * the Reply where the program waits for TCP; where it does not, start-up is part of the connection
  * that is under way. In mode on it does not wait for long: TCP's connect() needs the peer's kernel
  * alone, and the peer's program may be busy. The connection is undecided then, and writes are held
- * until the Reply comes (stream/undecided.c). A client that only tries, in AUTO, falls back
+ * until the Reply comes (stream/life/undecided.c). A client that only tries, in AUTO, falls back
  * (preload/sock/fallback.c). A listener of the same process cannot answer while this thread waits
  * for it: there connect() returns at once. The Reply may come from another process all the same,
  * one without DDP.

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/map.h"
 #include "preload/calls/fork.h"
 #include "preload/guard/call.h"
 #include "preload/process/environment.h"
@@ -227,18 +228,19 @@ static void lend_or_set_cloexec(int fd, struct fdent *ent, void *ctx)
 
 	if (!is_inherited(fd, ent) || sock_decline(sock_of_entry(ent)))
 		return;
+	/* One that came since they were counted may have found no room */
 	f = next_program_add(p, fd, sock_of_entry(ent));
-	if (!f)
-		return;
-	other = next_fd_twin(p, f);
+	other = f ? next_fd_twin(p, f) : NULL;
 	if (other)
 		err = other->shared ? 0 : -EOPNOTSUPP;
 	else
-		err = next_fd_adopt(p, f);
+		err = f && p->loads ? next_fd_adopt(p, f) : -EOPNOTSUPP;
 	if (err)
-		f->sock->tmp_cloexec = true;
+		sock_of_entry(ent)->tmp_cloexec = true;
 	if (err && tmp_cloexec_set(fd))
 		base_info("descriptor %d is a DDP stream and hidden from a new program", fd);
+	if (!f)
+		return;
 	/* The command may run for long, and the program close it meanwhile */
 	sock_put(f->sock);
 	f->sock = NULL;
@@ -255,29 +257,44 @@ static bool shell_loads(void)
 	       environment_library_readable() && environment_restore();
 }
 
-/* Numbers of streams there are, for this process's own shells */
-static unsigned int shell_count(void)
+/* Does this process have streams, which a shell of its own would inherit? */
+static bool shell_inherits(void)
 {
-	if (!__atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED) || fork_gen_is_guest())
-		return 0;
-	return spawn_inherit_count();
+	return __atomic_load_n(&fdtab_streams, __ATOMIC_RELAXED) && !fork_gen_is_guest();
 }
 
-static void shell_begin(struct next_program *p, struct next_fd *room, unsigned int n)
+static void number_count(int fd, struct fdent *ent, void *ctx)
 {
+	*(unsigned int *)ctx += is_inherited(fd, ent);
+}
+
+static size_t room_size(unsigned int n)
+{
+	return n * sizeof(struct next_fd);
+}
+
+/* False: there is nothing to be seen to */
+static bool shell_begin(struct next_program *p)
+{
+	unsigned int n = 0;
 	struct call *e;
+	void *room = NULL;
 	long r = 0;
 
-	next_program_init(p, room, n, true);
-	if (!n)
-		return;
+	if (!shell_inherits())
+		return false;
 	e = call_enter(false);
 	pthread_mutex_lock(&shells.lock);
+	fdtab_each(number_count, &n);
+	if (n && base_map_create(room_size(n), &room))
+		n = 0;
+	next_program_init(p, room, n, true);
 	shells.starts++;
 	p->loads = shell_loads();
 	fdtab_each(lend_or_set_cloexec, p);
 	pthread_mutex_unlock(&shells.lock);
 	call_leave(e, &r);
+	return true;
 }
 
 static void shell_end(struct next_program *p, bool started)
@@ -285,43 +302,37 @@ static void shell_end(struct next_program *p, bool started)
 	struct call *e;
 	long r = 0;
 
-	if (!p->room)
-		return;
 	e = call_enter(false);
 	pthread_mutex_lock(&shells.lock);
 	next_program_end(p, started);
+	base_map_destroy(p->fd, room_size(p->room));
 	if (!--shells.starts)
 		fdtab_each(show_one, NULL);
 	pthread_mutex_unlock(&shells.lock);
 	call_leave(e, &r);
 }
 
-#define shell_room(n) __builtin_alloca(((n) + 1) * sizeof(struct next_fd))
-
 long call_popen(const char *command, const char *type)
 {
-	unsigned int n = shell_count();
 	struct next_program p;
-	FILE *file;
-	long r;
+	bool begun = shell_begin(&p);
+	FILE *file = libc.popen(command, type);
+	long r = file ? (long)file : -errno;
 
-	shell_begin(&p, shell_room(n), n);
-	file = libc.popen(command, type);
-	r = file ? (long)file : -errno;
-	shell_end(&p, file);
+	if (begun)
+		shell_end(&p, file);
 	return r;
 }
 
 /* Others of its threads may start programs while the command runs */
 long call_system(const char *command)
 {
-	unsigned int n = command ? shell_count() : 0;
 	struct next_program p;
-	long r;
+	bool begun = command && shell_begin(&p);
+	long r = libc_try(libc.system(command));
 
-	shell_begin(&p, shell_room(n), n);
-	r = libc_try(libc.system(command));
-	shell_end(&p, r >= 0);
+	if (begun)
+		shell_end(&p, r >= 0);
 	return r;
 }
 

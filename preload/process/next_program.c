@@ -51,10 +51,16 @@ static bool is_given(const struct next_fd *f)
 	return f->fd >= 0 && !f->cloexec;
 }
 
+/* Where the kernel gives no cookies, only sockets that are held can be compared */
+static bool is_same(const struct next_fd *a, const struct next_fd *b)
+{
+	return a->sock && b->sock ? a->sock == b->sock : a->cookie && a->cookie == b->cookie;
+}
+
 struct next_fd *next_fd_twin(const struct next_program *p, const struct next_fd *f)
 {
 	for (struct next_fd *t = p->fd; t < f; t++)
-		if (is_given(t) && t->cookie == f->cookie)
+		if (is_given(t) && is_same(t, f))
 			return t;
 	return NULL;
 }
@@ -126,7 +132,7 @@ void next_program_end(struct next_program *p, bool runs)
 
 		if (f->shared && !runs)
 			take_back(f);
-		if (!next_fd_twin(p, f))
+		if (f->local >= 0 && !next_fd_twin(p, f))
 			base_fd_close(f->local);
 		base_fd_close(f->far);
 		base_fd_close(f->back);

@@ -7,7 +7,7 @@
  * is looked at until it is clear: a peer that was only slow must not have its Request read by the
  * program.
  *
- * A client that tried and got no answer has connected again, plainly (stream/again.c). A
+ * A client that tried and got no answer has connected again, plainly (stream/life/again.c). A
  * connection to a listener of this process, at which another one without DDP was waiting, may have
  * taken octets of the program's by then: these go first, also if the program has closed it.
  *

@@ -108,6 +108,7 @@ void sock_forget_stream(struct sock *s)
 {
 	if (!sock_role_set(s, SOCK_NEW))
 		return;
+	s->connect_told = false;
 	__atomic_add_fetch(&s->streams, 1, __ATOMIC_ACQ_REL);
 	worker_forget(s);
 	sock_report(s);
@@ -149,6 +150,8 @@ void sock_give_back(struct sock *s, enum config_reason reason)
 		plain_note(s->fd, reason);
 	}
 	sets_give_back(s);
+	/* A thread that sleeps for it may have overslept all that the kernel had to tell */
+	sock_tell(s);
 	if (sock_number(s) == SOCK_NUMBER_INTERNAL)
 		fdtab_each(number_take, &s->ent);
 	else

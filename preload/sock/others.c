@@ -6,9 +6,9 @@
  *	who moves an edge			move	look for who is to be woken	wake
  *
  * Each of the two writes before it reads what the other one has written, with a full fence in
- * between (stream/sleep.c), so one of them sees the other: the look finds what was moved, or the
- * wakeup fd is written to. Who is woken is not woken again before it has awaited anew, so a process
- * that is busy elsewhere costs the others one message, not one for each of their calls.
+ * between (stream/state/sleep.c), so one of them sees the other: the look finds what was moved, or
+ * the wakeup fd is written to. Who is woken is not woken again before it has awaited anew, so a
+ * process that is busy elsewhere costs the others one message, not one for each of their calls.
  *
  * A wakeup fd says nothing of what it is for. Who hears it awaits all of them anew, and tells the
  * watchers of those for which it was woken; that goes for each await, whoever makes it, since it

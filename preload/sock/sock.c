@@ -2,7 +2,7 @@
 /*
  * Sockets of the program that are ours.
  *
- * Life: new, then a listener or a stream; and from the last two it may become plain, which
+ * Life: new, then a listener or a stream; a new one or a stream may become plain, which
  * takes it out of the table for good. The descriptor is a real TCP socket all the time, so what
  * is not about data needs no word of ours.
  */

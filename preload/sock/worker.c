@@ -19,7 +19,7 @@
  * The thread is started by the first stream that needs it, blocks all signals, sleeps as
  * preload/sock/work_item.c says, and ends when there has been nothing for a while. At exit the
  * caller attends to the closed ones itself, and is content with an acknowledgement of all that was
- * sent (stream/end.c says why that is enough).
+ * sent (stream/life/end.c says why that is enough).
  */
 #include "preload/sock/worker.h"
 

@@ -49,7 +49,9 @@ static long input_wait(int fd, struct spin_place *place, int flags)
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	int n;
 
-	if (deadline != BASE_NEVER && is_for_more(fd, flags)) {
+	/* Not where the wait does a thread's work */
+	if (deadline != BASE_NEVER && !__atomic_load_n(&intr_sleep_chore, __ATOMIC_ACQUIRE) &&
+	    is_for_more(fd, flags)) {
 		intr_sleep_first_do();
 		return CALL_THEIRS;
 	}

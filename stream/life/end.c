@@ -184,7 +184,8 @@ int stream_close(struct stream *s)
 	uint32_t before;
 	bool safe;
 
-	base_store(&s->last, stream_memory_leave(s));
+	if (stream_memory_leave(s))
+		base_store(&s->last, true);
 	if (!base_load(&s->last))
 		return keep(s, &safe);
 	if (!stream_is_open(s) && !is_begun(s))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The file of a slab (stream/slab.c), as any process sees it: its layout, the processes that have
- * it, and its names. Nothing that stands in it is believed: the layout is judged when it is mapped.
+ * The file of a slab (stream/state/slab.c), as any process sees it: its layout, the processes that
+ * have it, and its names. Nothing that stands in it is believed: the layout is judged when it is
+ * mapped.
  */
 #include "stream/state/slab.h"
 

@@ -511,9 +511,8 @@ bool stream_memory_leave(struct stream *s)
 {
 	bool last;
 
-	if (s->left || s->disowned)
+	if (s->disowned || __atomic_exchange_n(&s->left, true, __ATOMIC_ACQ_REL))
 		return false;
-	s->left = true;
 	stream_holder_leave(s);
 	last = is_last(s);
 	if (last)
