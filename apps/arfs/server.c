@@ -98,7 +98,7 @@ static int check(char **words)
 {
 	struct store_fault fault;
 	struct store s;
-	int ret = store_open(words[0], &s, &fault);
+	int ret = store_open(words[0], false, &s, &fault);
 
 	if (ret)
 		return complain_of(words[0], ret, &fault);
@@ -237,10 +237,8 @@ static int serve(char **words)
 {
 	struct store_fault fault;
 	struct store s;
-	int ret = options.read_only ? 0 : store_reserve(words[0]);
+	int ret = store_open(words[0], !options.read_only, &s, &fault);
 
-	if (!ret)
-		ret = store_open(words[0], &s, &fault);
 	if (ret)
 		return complain_of(words[0], ret, &fault);
 	ret = checked(&s, words[0]);

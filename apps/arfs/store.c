@@ -148,20 +148,6 @@ int store_create(const char *path, uint64_t size)
 	return ret;
 }
 
-int store_reserve(const char *path)
-{
-	int fd = open(path, O_RDWR | O_CLOEXEC), ret;
-	struct stat st;
-
-	if (fd < 0)
-		return -errno;
-	ret = fstat(fd, &st) ? -errno : 0;
-	if (!ret && S_ISREG(st.st_mode) && st.st_size)
-		ret = file_reserve(fd, (uint64_t)st.st_size);
-	close(fd);
-	return ret;
-}
-
 /* --- its mapping --- */
 
 static int file_map(int fd, struct store *out, struct store_fault *fault)
@@ -179,8 +165,11 @@ static int file_map(int fd, struct store *out, struct store_fault *fault)
 	return out->memory == MAP_FAILED ? -errno : 0;
 }
 
-/* The descriptor stays open, for the lock is its */
-int store_open(const char *path, struct store *out, struct store_fault *fault)
+/*
+ * The descriptor stays open, for the lock is its. Room is reserved only of a store, and of one that
+ * nobody else serves: it may write to the file
+ */
+int store_open(const char *path, bool reserve, struct store *out, struct store_fault *fault)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC), ret;
 
@@ -193,6 +182,8 @@ int store_open(const char *path, struct store *out, struct store_fault *fault)
 		return ret;
 	}
 	ret = store_super_check(out->memory, out->size, fault);
+	if (!ret && reserve)
+		ret = file_reserve(fd, out->size);
 	if (!ret)
 		ret = store_recover(out->memory, out->size, &out->undone, fault);
 	if (ret) {

@@ -7,6 +7,7 @@
  * checked. Nothing in it is trusted: clients could write to it. Calls return 0 or -errno.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,10 +28,11 @@ struct store_fault {
 int store_format(void *memory, size_t size, uint64_t id, uint32_t uid, uint32_t gid, uint64_t now);
 /* A new backing file; -EEXIST: there is one */
 int store_create(const char *path, uint64_t size);
-/* The disk has room for all of it from now on, also if the file was copied without its zeros */
-int store_reserve(const char *path);
-/* Maps it; nobody else may (-EBUSY). -EBADMSG: it is no file system */
-int store_open(const char *path, struct store *out, struct store_fault *fault);
+/*
+ * Maps it; nobody else may (-EBUSY). -EBADMSG: it is no file system. @reserve: the disk has room
+ * for all of it from now on, also if the file was copied without its zeros; -ENOSPC
+ */
+int store_open(const char *path, bool reserve, struct store *out, struct store_fault *fault);
 void store_close(struct store *s);
 /* The superblock's numbers fit together and into @size bytes: 0, or -EBADMSG */
 int store_super_check(const void *memory, size_t size, struct store_fault *fault);
