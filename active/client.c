@@ -105,7 +105,9 @@ static void drive_leave(struct warp_active_client *c)
  */
 static bool is_parents(const struct warp_active_client *c)
 {
-	return c->pid != base_process_self().pid;
+	struct base_process self = base_process_self();
+
+	return c->owner.pid != self.pid || c->owner.space != self.space;
 }
 
 static int greet(struct warp_active_client *c, int timeout_ms)
@@ -142,7 +144,7 @@ static struct warp_active_client *client_new(void)
 	base_list_init(&c->cancels);
 	base_list_init(&c->spare);
 	c->owed = -1;
-	c->pid = base_process_self().pid;
+	c->owner = base_process_self();
 	return c;
 }
 

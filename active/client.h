@@ -18,6 +18,7 @@
 
 #include "active/wire.h"
 #include "base/list.h"
+#include "base/process.h"
 
 enum {
 	ACTIVE_SLOT_ROOM = (ACTIVE_WIRE_REQUEST_MAX + 63) & ~63,
@@ -99,7 +100,7 @@ struct warp_active_client {
 	uint8_t *memory; /* of the slots, then of accesses, then of receives */
 	size_t memory_size;
 	unsigned int window, spin_us, inline_max;
-	uint32_t pid; /* of the process that connected */
+	struct base_process owner; /* that connected */
 	struct warp_active_region_info *regions;
 	unsigned int region_count;
 	bool welcome;
