@@ -189,7 +189,7 @@ def native(session):
                 if not isinstance(arm, Foreign):
                     return own_rate(arm)
                 rate = UCX_GETS if arm.bandwidth == UCX_GET else 1.5e9 / size
-                found = ucx(session, place, arm.bandwidth, size, session.scale.count(rate, 20), 1)
+                found = ucx(session, place, arm.bandwidth, size, session.scale.count(rate, 20), 0)
                 return {"rate": found["mb_s"]}
             others = ucx_arms if size == 1 << 20 else []
             session.compare(f"{kind}, {named(size)}", place.title, [figure], one,

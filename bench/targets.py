@@ -155,10 +155,9 @@ def measured(found, target):
         return table.figures(row, target.arm)
     beside = row_of(found, target, target.beside) if target.beside else row
     others = [target.arm] if target.beside else target.base.split()
-    medians = [statistics.median(beside["runs"][other]) for other in others
-               if beside and beside["runs"].get(other)]
-    if not medians:
+    if not beside or not all(beside["runs"].get(other) for other in others):
         return None
+    medians = [statistics.median(beside["runs"][other]) for other in others]
     mine = row["runs"][target.arm]
     other = max(medians) if row["better"] == MORE else min(medians)
     return statistics.median(mine) / other, [value / other for value in mine]

@@ -155,9 +155,12 @@ def main():
     check("a lower limit for it", verdict(both, target_of(">=", 0.8, beside="o")), True)
     for better, op, wanted in (("less", "<=", False), ("more", ">=", True)):
         others = row([9], [4], better=better)
-        others["runs"] |= {"a": [3, 3], "b": [4, 9], "c": []}
+        others["runs"] |= {"a": [3, 3], "b": [4, 9], "c": [5]}
         check(f"the best of others, of which {better} is better",
               verdict({"rows": [others]}, target_of(op, 0.6, base="a b c")), wanted)
+        others["runs"]["c"] = []
+        check("one of them has no run", verdict({"rows": [others]},
+                                                target_of(op, 0.6, base="a b c")), None)
     for ddp, wanted in ((1.001, True), (2, False)):
         check(f"{ddp} where plain TCP has 1",
               verdict({"rows": [row([1], [ddp], "value")]}, target_of("<=", None)), wanted)
