@@ -242,6 +242,15 @@ static void wake_for(uint64_t when)
 		work_list_wake();
 }
 
+/* But for `listed`, which others look at without the lock: it is false here */
+static void item_renew(struct work_item *c, bool undecided)
+{
+	c->undecided = undecided;
+	c->closed = c->plain = c->busy = c->dropped = c->ready = false;
+	c->watched = -1;
+	c->begin = c->look = c->let_go = 0;
+}
+
 void work_item_add(struct sock *s, bool closed, bool undecided, uint64_t begin)
 {
 	struct work_item *c = &s->work;
@@ -250,7 +259,7 @@ void work_item_add(struct sock *s, bool closed, bool undecided, uint64_t begin)
 	if (undecided && work_list.undecided >= UNDECIDED_MAX)
 		undecided_drop();
 	if (!before) {
-		*c = (struct work_item){ .watched = -1, .undecided = undecided };
+		item_renew(c, undecided);
 		work_list.undecided += undecided;
 		base_list_push_back(&work_list.list, &c->node);
 	}
