@@ -118,6 +118,14 @@ void lease_busy(unsigned int cpu, uint64_t now)
 		__atomic_store_n(&slots[ANY].busy, now + busy_length(steps), __ATOMIC_RELAXED);
 }
 
+void lease_busy_briefly(unsigned int cpu, uint64_t now)
+{
+	struct slot *s = slot_of(cpu);
+
+	if (s && !lease_is_busy(cpu, now))
+		__atomic_store_n(&s->busy, now + BUSY_FIRST, __ATOMIC_RELAXED);
+}
+
 bool lease_takes_last(unsigned int cpu, uint64_t now)
 {
 	if (!slots || !is_ahead(__atomic_load_n(&slots[ANY].busy, __ATOMIC_RELAXED), now))

@@ -29,6 +29,8 @@ void lease_give(unsigned int cpu, uint64_t end);
 
 /* A thread of another program wants the processor: nobody spins there for a while */
 void lease_busy(unsigned int cpu, uint64_t now);
+/* It wanted it for a moment: the same, and nothing is concluded for the next time */
+void lease_busy_briefly(unsigned int cpu, uint64_t now);
 bool lease_is_busy(unsigned int cpu, uint64_t now);
 /*
  * Other programs have wanted some processor for a while, and a spin on @cpu would leave none free:

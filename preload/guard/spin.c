@@ -28,6 +28,8 @@
 #include "preload/guard/sandbox.h"
 
 #define GAP (20 * BASE_NS_PER_US)
+/* So long at once runs a program that has work, and none of the kernel's threads */
+#define RUNS_ON (500 * BASE_NS_PER_US)
 
 static uint64_t spin_cap;
 static bool quota_low, forced;
@@ -209,7 +211,7 @@ void spin_disturb(void)
 }
 
 /* Where the kernel's answer takes that long by itself, as for a very long list, it is no use */
-static bool lost(struct spin *s, uint64_t now)
+static bool lost(struct spin *s, uint64_t now, uint64_t gap)
 {
 	struct spin_thread *t = spin_self();
 	bool taken = processor_was_taken(&t->processor);
@@ -219,8 +221,10 @@ static bool lost(struct spin *s, uint64_t now)
 		t->own_runs = own;
 		return false;
 	}
-	if (taken)
+	if (taken && gap >= RUNS_ON)
 		lease_busy(s->cpu, now);
+	else if (taken)
+		lease_busy_briefly(s->cpu, now);
 	count(SPIN_GAP);
 	return true;
 }
@@ -254,7 +258,7 @@ bool spin_goes_on(struct spin *s, uint64_t now)
 	s->turn = now;
 	if (!forced)
 		offer(now);
-	if (gap > GAP && !forced && lost(s, now))
+	if (gap > GAP && !forced && lost(s, now, gap))
 		return false;
 	if (processor_here() != (int)s->cpu && !forced) {
 		count(SPIN_MOVED);

@@ -151,6 +151,20 @@ Test(lease, a_busy_processor_is_left_alone_for_longer_and_longer)
 	cr_expect_not(lease_is_busy(5, now + 10 * BASE_NS_PER_MS));
 }
 
+/* A moment's work is none that runs on, however often it comes */
+Test(lease, who_wants_it_for_a_moment_is_left_alone_as_long_each_time)
+{
+	uint64_t now = T0;
+
+	for (int i = 0; i < 10; i++) {
+		lease_busy_briefly(5, now);
+		cr_expect(lease_is_busy(5, now + 10 * BASE_NS_PER_MS - 1), "%d", i);
+		cr_expect_not(lease_is_busy(5, now + 10 * BASE_NS_PER_MS), "%d", i);
+		cr_expect_not(lease_takes_last(0, now));
+		now += 11 * BASE_NS_PER_MS;
+	}
+}
+
 /* Is the page that of the file? */
 static bool is_shared(void)
 {
