@@ -48,12 +48,6 @@ static uint64_t deadline_of(const struct sock *s, int fd)
 	return base_deadline(base_now(), never ? 0 : base_sock_timeout(fd, SO_SNDTIMEO));
 }
 
-/* A call without a time-out is one that SA_RESTART restarts */
-static long interrupted(uint64_t deadline)
-{
-	return deadline == BASE_NEVER ? CALL_RESTART : -EINTR;
-}
-
 /* Another thread has ended it meanwhile; the kernel would begin again where it is asked */
 static long severed(struct sock *s)
 {
@@ -76,7 +70,7 @@ static long tcp_wait(struct sock *s, int fd, const struct sockaddr *addr, sockle
 	long r;
 
 	if (n == -EINTR)
-		return interrupted(deadline);
+		return call_interrupted(deadline);
 	if (n <= 0)
 		return -EINPROGRESS;
 	r = severed(s);
@@ -153,7 +147,7 @@ static long start_wait(struct sock *s, int fd)
 	long gone;
 
 	if (err == -EINTR)
-		return interrupted(deadline); /* and goes on, as TCP's connect() does */
+		return call_interrupted(deadline); /* and goes on, as TCP's connect() does */
 	gone = severed(s);
 	if (gone)
 		return gone;

@@ -46,7 +46,7 @@ void next_program_judge(struct next_program *p, enum loadable to)
 	p->loads = to == LOADABLE_YES && environment_library_readable();
 }
 
-static bool is_given(const struct next_fd *f)
+bool next_fd_is_given(const struct next_fd *f)
 {
 	return f->fd >= 0 && !f->cloexec;
 }
@@ -60,7 +60,7 @@ static bool is_same(const struct next_fd *a, const struct next_fd *b)
 struct next_fd *next_fd_twin(const struct next_program *p, const struct next_fd *f)
 {
 	for (struct next_fd *t = p->fd; t < f; t++)
-		if (is_given(t) && is_same(t, f))
+		if (next_fd_is_given(t) && is_same(t, f))
 			return t;
 	return NULL;
 }

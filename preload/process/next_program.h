@@ -40,6 +40,8 @@ struct next_program {
 
 /* @room: of @n numbers */
 void next_program_init(struct next_program *p, struct next_fd *room, unsigned int n, bool apart);
+/* Does the program get it? */
+bool next_fd_is_given(const struct next_fd *f);
 /* With a reference to @s of its own. NULL: there is no room */
 struct next_fd *next_program_add(struct next_program *p, int fd, struct sock *s);
 /* @to: what is known of the program */

@@ -121,11 +121,6 @@ void spawn_inherit_init(struct spawn_inherit *g, struct next_fd *room, unsigned 
 		act_go(g, &plan->act[i]);
 }
 
-static bool is_given(const struct next_fd *number)
-{
-	return number->fd >= 0 && !number->cloexec;
-}
-
 /* --- ready --- */
 
 static int give(struct spawn_inherit *g, struct next_fd *f)
@@ -180,7 +175,7 @@ int spawn_inherit_prepare(struct spawn_inherit *g, const struct spawn_plan *plan
 	next_program_judge(&g->next, to);
 	libc.posix_spawn_file_actions_init(&g->actions);
 	for (unsigned int i = 0; !err && i < g->next.n; i++)
-		if (is_given(&g->next.fd[i]) && !next_fd_twin(&g->next, &g->next.fd[i]))
+		if (next_fd_is_given(&g->next.fd[i]) && !next_fd_twin(&g->next, &g->next.fd[i]))
 			err = -give(g, &g->next.fd[i]);
 	if (!err)
 		err = -next_program_relay(&g->next, 0);

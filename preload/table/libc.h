@@ -4,7 +4,10 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <wrap.h> /* made of wrap.list */
+
+#include "base/clock.h"
 
 /*
  * The border: a result as our calls give it (-errno) as a program wants it. The one place where
@@ -21,6 +24,12 @@ void *libc_pointer(long result);
  */
 #define CALL_THEIRS (-ENOMSG)
 #define CALL_RESTART (-ERESTART)
+
+/* A call without a time-out is one that SA_RESTART restarts */
+static inline long call_interrupted(uint64_t deadline)
+{
+	return deadline == BASE_NEVER ? CALL_RESTART : -EINTR;
+}
 
 /* The other way round, for libc.NAME(...) inside our calls */
 static inline long libc_try(long result)

@@ -28,12 +28,6 @@ static uint64_t deadline_of(int fd)
 	return base_deadline(base_now(), base_sock_timeout(fd, SO_RCVTIMEO));
 }
 
-/* A call without a time-out is one that SA_RESTART restarts */
-static long interrupted(uint64_t deadline)
-{
-	return deadline == BASE_NEVER ? CALL_RESTART : -EINTR;
-}
-
 /*
  * The kernel has one time for all that a call waits for: the rest of MSG_WAITALL, and SO_RCVLOWAT,
  * behind which it returns what there is. A wait for the first byte would make that two times
@@ -58,7 +52,7 @@ static long input_wait(int fd, struct spin_place *place, int flags)
 	n = deadline == BASE_NEVER ? intr_sleep(&p, 1, deadline, NULL, place)
 				   : intr_sleep_final(&p, 1, deadline, NULL, place);
 	if (n == -EINTR)
-		return interrupted(deadline);
+		return call_interrupted(deadline);
 	return n ? CALL_THEIRS : -EAGAIN;
 }
 
@@ -125,7 +119,7 @@ static long accept_spin(int fd, struct spin_place *place, struct spin_thread *t)
 		n = intr_sleep_spin(&p, 1, place);
 	if (n != -EAGAIN)
 		t->accept = 0; /* the spin has noted how long it took, or that is of no use */
-	return n == -EINTR ? interrupted(deadline_of(fd)) : 0;
+	return n == -EINTR ? call_interrupted(deadline_of(fd)) : 0;
 }
 
 /* The kernel's sleep would leave a thread's work undone, so the wait is here as far as it goes */
@@ -136,7 +130,7 @@ static long accept_wait(int fd)
 	int n = base_sock_is_nonblock(fd) ? 1 : intr_sleep(&p, 1, deadline, NULL, NULL);
 
 	if (n == -EINTR)
-		return interrupted(deadline);
+		return call_interrupted(deadline);
 	return n ? 0 : -EAGAIN;
 }
 
